@@ -11,28 +11,33 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Question is what a server wants to know of a person (elicitation). Whoever shows it must show that the server asks, and not pawl: an answer goes to the server, and never
-// approves a call of pawl's.
+// Question is a server's request for input from a person (elicitation). A user interface must show
+// that the server asks, and not pawl: the answer goes to the server and never approves a call of
+// pawl.
 type Question struct {
-	Server  string          // who asks
-	Call    string          // the tool that is at work, as a model calls it; "": it cannot be told
-	Message string          // what it says; what a reader cannot see is taken out
-	Schema  json.RawMessage // of the answer: an object whose fields are texts, numbers, truth values or lists of words; nil: yes or no
-	URL     string          // a page that the person is to open (https); the answer is yes or no, and has no content
+	Server  string // name of the server
+	Call    string // tool that is executing, by the model's name for it; empty means unknown
+	Message string // the server's text, without invisible characters
+	// Schema is the schema of the answer: an object whose fields are texts, numbers, booleans or
+	// lists of words. Nil means yes or no.
+	Schema json.RawMessage
+	// URL is a page that the person should open (https). The answer is then yes or no without
+	// content.
+	URL string
 }
 
-// Answer is what a person said to a Question.
+// Answer is a person's answer to a Question.
 type Answer struct {
-	Accept  bool           // false: no
-	Content map[string]any // fits Question.Schema
+	Accept  bool           // false means no
+	Content map[string]any // matches Question.Schema
 }
 
-// maxAsks is how many questions a server may put during one call.
+// maxAsks is the maximum number of questions during one call.
 const maxAsks = 5
 
 var secretField = regexp.MustCompile(`(?i)(^|[_\W])(pass(word|phrase|wd|code)?|secret|token|api[_ -]?key|private[_ -]?key|credential|pin|cvv|ssn|otp)s?([_\W]|$)`)
 
-// elicit puts a question of the server to a person.
+// elicit passes a question of the server to a person.
 func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	no := func(why string) (*sdk.ElicitResult, error) {
 		c.notice(Refused, "", "a question: "+why)

@@ -19,7 +19,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// runner carries out the calls of a tool.
+// runner returns the function that executes the calls of a tool.
 func (c *Client) runner(d Definition) pawl.ToolFunc {
 	digest := d.Digest()
 	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
@@ -49,7 +49,7 @@ func (c *Client) runner(d Definition) pawl.ToolFunc {
 	}
 }
 
-// notMade is the error of a call that the server was never given.
+// notMade returns the error of a call that was never sent to the server.
 func notMade(ctx context.Context, server string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -57,8 +57,9 @@ func notMade(ctx context.Context, server string, err error) error {
 	return pawl.Retryable(fmt.Errorf("the call was not made: the MCP server %s cannot be reached: %w", server, err))
 }
 
-// ready returns the connection that a call goes over, in use until the caller says Done, or why the tool must not be called: what the model was told of it
-// is not what the server says now.
+// ready returns the connection for a call, which stays in use until the caller calls Done.
+// Otherwise it returns the reason why the tool must not be called: its current definition differs
+// from the one that the model got.
 func (c *Client) ready(ctx context.Context, name, digest string) (*session, string, error) {
 	if err := c.take(ctx); err != nil {
 		return nil, "", err
@@ -71,7 +72,7 @@ func (c *Client) ready(ctx context.Context, name, digest string) (*session, stri
 	if err != nil {
 		return nil, "", err
 	}
-	if name == "" { // of no tool
+	if name == "" { // not a tool
 		s.use.Add(1)
 		return s, "", nil
 	}
@@ -90,7 +91,7 @@ func (c *Client) ready(ctx context.Context, name, digest string) (*session, stri
 
 type tokenKey struct{}
 
-// begin notes that the server is at work on a call, and returns its progress token.
+// begin records that the server executes a call. It returns the call's progress token.
 func (c *Client) begin(ctx context.Context, name string) (context.Context, *atWork) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +112,8 @@ func (c *Client) end(w *atWork) {
 	delete(c.calls, w.token)
 }
 
-// heard waits until n words of progress were told, so that none comes after the result. What is lost on the way is not waited for.
+// heard waits until n progress notifications have been emitted, so that none follows the result. It
+// does not wait for lost ones.
 func (w *atWork) heard(ctx context.Context, n int) {
 	if w.inv == nil {
 		return
@@ -129,7 +131,8 @@ func (w *atWork) heard(ctx context.Context, n int) {
 	}
 }
 
-// atWork returns the call that ctx belongs to, or the only one that is at work; nil: none, or it cannot be told which.
+// atWork returns the call that ctx belongs to, or the only call in progress. Nil means that there
+// is none, or that it is ambiguous.
 func (c *Client) atWork(ctx context.Context) *atWork {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,7 +148,7 @@ func (c *Client) atWork(ctx context.Context) *atWork {
 	return nil
 }
 
-// progress tells whoever watches the run how a call is getting on.
+// progress emits a progress notification as an event of the run.
 func (c *Client) progress(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
 	token, _ := r.Params.ProgressToken.(string)
 	c.mu.Lock()
@@ -173,7 +176,7 @@ func (c *Client) progress(_ context.Context, r *sdk.ProgressNotificationClientRe
 	}
 }
 
-// failure says how a call ended that has no result.
+// failure returns the result of a call that ended without one.
 func (c *Client) failure(ctx context.Context, s *session, err error) (llm.ToolResult, error) {
 	if ctx.Err() != nil {
 		s.cancels.add(1)
@@ -190,7 +193,8 @@ func (c *Client) failure(ctx context.Context, s *session, err error) (llm.ToolRe
 	if words := s.proc.waitWords(ctx); words != "" {
 		c.notice(Ended, "", "its last words: "+clip(lastLines(words, 3), 600))
 	}
-	// The pipeline repeats it where the effect allows that, and tells this where it does not.
+	// The pipeline retries the call if its effect permits, and otherwise shows this text to the
+	// model.
 	return llm.ToolResult{}, pawl.Retryable(fmt.Errorf("the MCP server %s was lost while it was at work on the call. What the call does may have happened: "+
 		"it was not repeated. Find out before you call it again", c.server.Name))
 }
@@ -213,7 +217,7 @@ func (p *process) running() bool {
 	}
 }
 
-// lost reports whether err says that the connection is no more.
+// lost reports whether err means that the connection is closed.
 func lost(err error) bool {
 	var sent *url.Error
 	var on net.Error
@@ -224,16 +228,18 @@ func lost(err error) bool {
 		errors.Is(err, io.ErrClosedPipe) || errors.Is(err, errTooLong)
 }
 
-// drop closes a connection that is of no use, so that the next call makes another one.
+// drop closes an unusable connection, so that the next call makes another one.
 func (c *Client) drop(s *session) {
 	c.turn <- struct{}{}
 	defer c.release()
 	if c.live == s {
 		c.live = nil
 		if s.proc != nil {
-			s.proc.Close() // ends what else it was at work on
+			s.proc.Close() // ends all its other calls
 		}
-		c.closing.Go(func() { // calls that are at work over HTTP may still have their replies; the next call need not wait for them
+		// calls over HTTP that are in progress may still get their replies; the next call does not
+		// wait for them
+		c.closing.Go(func() {
 			s.use.Wait()
 			s.close()
 		})

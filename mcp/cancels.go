@@ -8,15 +8,17 @@ import (
 	"time"
 )
 
-// cancels counts the calls of a session that their callers gave up, and what the server was told of them. The SDK tells it on a goroutine of its own, after the call has
-// returned: a session that is closed at once would leave the server at work. It may be used concurrently.
+// cancels counts the cancelled calls of a session, and the cancellations that the server has
+// received. The SDK sends a cancellation on its own goroutine after the call has returned, so a
+// session closed at once would leave the server working. It is safe for concurrent use.
 type cancels struct {
 	mu    sync.Mutex
 	owed  int
-	moved chan struct{} // closed when owed has changed; nil: nobody waits
+	moved chan struct{} // closed when owed has changed; nil means that nothing waits
 }
 
-// tellTime is how long a session waits before it closes, so that its server hears of the calls that were given up.
+// tellTime is the maximum time that a session waits before it closes, so that its server receives
+// the cancellations.
 const tellTime = 2 * time.Second
 
 func (c *cancels) add(n int) {
@@ -28,7 +30,8 @@ func (c *cancels) add(n int) {
 	}
 }
 
-// wait returns when the server was told of all calls that were given up, when gone is closed, or after tellTime.
+// wait returns when the server has received all cancellations, when gone is closed, or after
+// tellTime.
 func (c *cancels) wait(gone <-chan struct{}) {
 	over := time.NewTimer(tellTime)
 	defer over.Stop()
@@ -53,7 +56,7 @@ func (c *cancels) wait(gone <-chan struct{}) {
 	}
 }
 
-// isCancel reports whether a request tells the server of a call that was given up.
+// isCancel reports whether a request sends a cancellation to the server.
 func isCancel(r *http.Request) bool {
 	if r.Method != http.MethodPost || r.GetBody == nil {
 		return false

@@ -17,21 +17,29 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// Options are what a Client has beside its Server. The zero value is ready: nothing is asked, nothing is pinned, and the model is not lent.
+// Options are the options of New. Nil and the zero value decline every question, pin nothing, and
+// give the server no access to the model.
 type Options struct {
-	Ask    func(ctx context.Context, q Question) (Answer, error) // asks a person what the server wants to know; nil: every question is declined
-	Sample *Sampling                                             // lends the server a model; nil: not
-	Lock   *Lock                                                 // what was accepted; nil: nothing is pinned
-	Beside []string                                              // names of the tools that stand beside this server's: what it calls the same, or speaks of, is not let in
-	Notice func(Notice)                                          // is told what became of what the server said; may be called concurrently; nil: nobody
-	Login  func(ctx context.Context, url string) (string, error) // shows a person where to log in, and returns the address that it led back to; nil: nobody can
-	Getenv func(name string) string                              // nil: os.Getenv
+	// Ask passes a question of the server to a person. Nil means that every question is declined.
+	Ask    func(ctx context.Context, q Question) (Answer, error)
+	Sample *Sampling // gives the server access to a model; nil means no access
+	Lock   *Lock     // the accepted definitions; nil means that nothing is pinned
+	// Beside lists the names of the other tools of the agent. A tool of this server that has one of
+	// these names, or mentions one, is not offered.
+	Beside []string
+	// Notice receives the verdict on anything of the server that was not simply accepted. It may be
+	// called concurrently. Nil means that notices are dropped.
+	Notice func(Notice)
+	// Login shows a person the address of a login page and returns the address to which the login
+	// redirected. Nil means that no login is possible.
+	Login  func(ctx context.Context, url string) (string, error)
+	Getenv func(name string) string // nil means os.Getenv
 }
 
-// Notice tells of something that a server said and that was not simply taken.
+// Notice reports something that a server sent and that was not simply accepted.
 type Notice struct {
 	Server  string  `json:"server"`
-	Tool    string  `json:"tool,omitempty"` // as the server calls it
+	Tool    string  `json:"tool,omitempty"` // the server's name for the tool
 	Verdict Verdict `json:"verdict"`
 	Text    string  `json:"text"`
 }
@@ -52,8 +60,9 @@ func (o *Options) getenv(name string) string {
 	return os.Getenv(name)
 }
 
-// Client is an MCP server as a Toolset. It is started, or connected to, when its tools are asked for first, and again when it was lost. It may be used
-// concurrently. Close it.
+// Client is an MCP server as a Toolset. It starts the server, or connects to it, when its tools are
+// first requested, and again after the connection was lost. It is safe for concurrent use. Close it
+// after use.
 type Client struct {
 	server Server
 	opts   Options
@@ -63,49 +72,50 @@ type Client struct {
 
 	turn    chan struct{} // holds a token: one goroutine at a time starts, lists and closes
 	live    *session
-	closing sync.WaitGroup // connections that were dropped
+	closing sync.WaitGroup // dropped connections that are still closing
 	closed  bool
-	failed  error // why the last start failed, and when it may be tried again
+	failed  error // error of the last start, and when it may be repeated
 	until   time.Time
 	pause   time.Duration
 
-	mu      sync.Mutex
-	tools   map[string]*pawl.Tool // made before, by digest and name: a tool keeps its compiled schema
+	mu sync.Mutex
+	// tools created before, by digest and name: a tool keeps its compiled schema
+	tools   map[string]*pawl.Tool
 	more    map[string]*pawl.Tool // for resources and prompts
-	calls   map[string]*atWork    // by progress token
+	calls   map[string]*atWork    // calls by progress token
 	token   int
-	told    map[string]bool // notices about tools, told once
-	missing string          // why an optional server was not reached last
+	told    map[string]bool // notices about tools that were already sent
+	missing string          // why an optional server could not be reached the last time
 	asked   int
 	sample  sampled
 }
 
-// atWork is a call that the server has been given.
+// atWork is a call that was sent to the server.
 type atWork struct {
 	ctx   context.Context
 	token string
 	inv   *pawl.Invocation
-	name  string // the tool, as a model calls it
+	name  string // the model's name for the tool
 	asks  int
-	words atomic.Int64  // of progress that were told
-	told  chan struct{} // has a token after each
+	words atomic.Int64  // progress notifications emitted so far
+	told  chan struct{} // receives a token after each of them
 }
 
-// session is one connection, or one life of a process.
+// session is one connection, or one lifetime of a process.
 type session struct {
 	conn   *sdk.ClientSession
 	proc   *process
 	mender *mender
 	cancel context.CancelFunc
-	use    sync.WaitGroup // calls that are at work
+	use    sync.WaitGroup // calls in progress
 	listed []Listed
-	fresh  bool          // listed is what the server says now
+	fresh  bool          // listed is up to date
 	gone   chan struct{} // closed when the connection is lost
 
-	cancels cancels // over HTTP
+	cancels cancels // for HTTP
 }
 
-// New checks s and returns a Client for it, without starting it. o may be nil.
+// New checks s and returns a Client for it without starting it. o may be nil.
 func New(s Server, o *Options) (*Client, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -145,7 +155,8 @@ func New(s Server, o *Options) (*Client, error) {
 
 var _ pawl.Toolset = (*Client)(nil)
 
-// Tools returns the tools that are offered. The list is asked for again when the server has said that it changed, and when it was started anew.
+// Tools returns the tools that are offered. The list is requested again after the server has
+// announced a change, and after it was restarted.
 func (c *Client) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 	live, err := c.current(ctx)
 	if err != nil {
@@ -170,7 +181,8 @@ func (c *Client) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 	return append(tools, c.extras(live)...), nil
 }
 
-// missed notes why the server cannot be reached ("": it can), and reports whether that is news.
+// missed records why the server cannot be reached (empty means that it can) and reports whether the
+// reason is new.
 func (c *Client) missed(why string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,7 +191,7 @@ func (c *Client) missed(why string) bool {
 	return news
 }
 
-// tellOnce tells of a tool that was not simply taken.
+// tellOnce sends a notice about a tool that was not simply accepted, once.
 func (c *Client) tellOnce(l Listed) {
 	c.mu.Lock()
 	key := string(l.Verdict) + "\x00" + l.Digest()
@@ -191,7 +203,7 @@ func (c *Client) tellOnce(l Listed) {
 	}
 }
 
-// List returns every tool of the server with what became of it, in the server's order.
+// List returns every tool of the server with its verdict, in the server's order.
 func (c *Client) List(ctx context.Context) ([]Listed, error) {
 	s, err := c.current(ctx)
 	if err != nil {
@@ -200,8 +212,8 @@ func (c *Client) List(ctx context.Context) ([]Listed, error) {
 	return s.listed, nil
 }
 
-// Locked returns the tools that the lock has of the server, as they would be offered, in the order of their names; the server is not asked. ok is false where
-// the lock has nothing of it.
+// Locked returns the tools that the lock contains for the server, as they would be offered, sorted
+// by name. It does not contact the server. ok is false if the lock has no entry for the server.
 func (c *Client) Locked() (tools []*pawl.Tool, ok bool) {
 	if !c.opts.Lock.Has(c.server) {
 		return nil, false
@@ -215,13 +227,13 @@ func (c *Client) Locked() (tools []*pawl.Tool, ok bool) {
 	return tools, true
 }
 
-// view is what a connection was at one time.
+// view is a snapshot of a connection.
 type view struct {
 	listed []Listed
 	caps   *sdk.ServerCapabilities
 }
 
-// current is the connection with its list up to date.
+// current returns the connection with an up-to-date list.
 func (c *Client) current(ctx context.Context) (*view, error) {
 	if err := c.take(ctx); err != nil {
 		return nil, err
@@ -248,7 +260,8 @@ func (c *Client) take(ctx context.Context) error {
 
 func (c *Client) release() { <-c.turn }
 
-// Close ends the connection, and the program with all it has started. The Client cannot be used afterwards.
+// Close ends the connection, and the program with all processes that it started. The Client cannot
+// be used afterwards.
 func (c *Client) Close() error {
 	c.turn <- struct{}{}
 	defer c.release()
@@ -265,7 +278,7 @@ func (c *Client) Close() error {
 }
 
 func (s *session) close() {
-	if s.proc != nil { // first: a server that does not answer would hold what follows
+	if s.proc != nil { // first, because a server that does not respond would block the steps below
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -281,9 +294,9 @@ func (s *session) close() {
 	<-s.gone
 }
 
-// stale notes that a list is not what the server says now.
+// stale marks the list of tools as out of date.
 func (c *Client) stale(conn *sdk.ClientSession) {
-	go func() { // the handler must not wait for a list that is on its way
+	go func() { // the handler must not wait for a list that is being fetched
 		c.turn <- struct{}{}
 		defer c.release()
 		if c.live != nil && c.live.conn == conn {
@@ -292,7 +305,7 @@ func (c *Client) stale(conn *sdk.ClientSession) {
 	}()
 }
 
-// connect returns the connection, and makes one where there is none. The caller has the turn.
+// connect returns the connection and creates it if needed. The caller holds the turn.
 func (c *Client) connect(ctx context.Context) (*session, error) {
 	if c.closed {
 		return nil, errors.New("it is closed")
@@ -312,7 +325,8 @@ func (c *Client) connect(ctx context.Context) (*session, error) {
 	}
 	s, err := c.dial(ctx)
 	if err != nil {
-		if ctx.Err() == nil { // whoever asks next waits a little, so that a server that cannot start is not started all the time
+		// later callers wait a little, so that a server that cannot start is not started constantly
+		if ctx.Err() == nil {
 			c.pause = min(max(2*c.pause, 250*time.Millisecond), 30*time.Second)
 			c.failed, c.until = err, time.Now().Add(c.pause)
 		}
@@ -322,7 +336,7 @@ func (c *Client) connect(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// startTime bounds starting and listing.
+// startTime returns the limit for starting and listing.
 func (s *Server) startTime() time.Duration {
 	if s.StartSeconds == 0 {
 		return 30 * time.Second
@@ -330,10 +344,10 @@ func (s *Server) startTime() time.Duration {
 	return time.Duration(s.StartSeconds) * time.Second
 }
 
-// callTime bounds a call, in the form of pawl.Tool.
+// callTime returns the limit for a call, in the form of pawl.Tool.Timeout.
 func (s *Server) callTime() time.Duration { return time.Duration(s.CallSeconds) * time.Second }
 
-// dial starts or reaches the server, and agrees with it on a protocol.
+// dial starts or reaches the server and negotiates a protocol version.
 func (c *Client) dial(ctx context.Context) (*session, error) {
 	s := &session{mender: new(mender), gone: make(chan struct{})}
 	var t sdk.Transport
@@ -346,7 +360,8 @@ func (c *Client) dial(ctx context.Context) (*session, error) {
 		}
 		s.proc, t = proc, proc.transport(out, s.mender)
 	}
-	// The connection outlives the call that made it, so it has a context of its own; while it is made, that of the call ends it too.
+	// The connection outlives the call that made it, so it has its own context. While it is being
+	// made, the context of the call ends it as well.
 	life, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	wait, done := context.WithTimeoutCause(ctx, c.server.startTime(), errSlow)
@@ -388,8 +403,8 @@ func (c *Client) dial(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// discovery bounds the question that opens the newest protocol: a server that does not know it, and says nothing instead of that, is then asked in the older way, in
-// the time that is left.
+// discovery limits the first request of the newest protocol. A server that does not know the
+// request and does not respond is then contacted with the older handshake in the remaining time.
 func (c *Client) discovery(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		if method != "server/discover" {
@@ -408,7 +423,7 @@ func lastLines(s string, n int) string {
 	return strings.Join(l[max(0, len(l)-n):], "\n")
 }
 
-// list brings the tools of s up to date. The caller has the turn.
+// list updates the tools of s. The caller holds the turn.
 func (c *Client) list(ctx context.Context, s *session) error {
 	if s.fresh {
 		return nil
@@ -453,7 +468,7 @@ func (c *Client) listError(ctx context.Context, err error) error {
 	return fmt.Errorf("its list of tools: %s", clip(clean(err.Error()), 300))
 }
 
-// keep puts tools that were made before in the place of equal ones, so that schemas are compiled once.
+// keep replaces tools by equal ones created before, so that schemas are compiled once.
 func (c *Client) keep(listed []Listed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -472,7 +487,7 @@ func (c *Client) keep(listed []Listed) {
 	c.tools = now
 }
 
-// definition is what the server said of t, from the bytes that it sent.
+// definition returns the server's definition of t, with the bytes that the server sent.
 func (s *session) definition(t *sdk.Tool) Definition {
 	if raw := s.mender.tool(t.Name); raw != nil {
 		if d, err := readDefinition(raw); err == nil {

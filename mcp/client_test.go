@@ -19,8 +19,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// each runs a test against the same server over every way there is: a process, HTTP with a session (the protocols up to 2025-11-25), and HTTP without one
-// (2026-07-28).
+// each runs a test against the same server over every transport: a process, HTTP with a session
+// (protocols up to 2025-11-25), and HTTP without one (2026-07-28).
 func each(t *testing.T, test func(t *testing.T, s mcp.Server)) {
 	t.Run("stdio", func(t *testing.T) { test(t, stdio("normal")) })
 	t.Run("http", func(t *testing.T) { test(t, overHTTP(t, testServer(), false)) })
@@ -102,7 +102,7 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// waitFor waits for a file that another process, or another goroutine, writes.
+// waitFor waits for a file that another process or goroutine writes.
 func waitFor(t *testing.T, path string) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -120,7 +120,9 @@ func waitFor(t *testing.T, path string) {
 	}
 }
 
-// waiting begins a call that waits until it is cancelled, and returns when it is at work: the file beside which it leaves file.cancelled, what cancels it, and how it ended.
+// waiting starts a call that blocks until it is cancelled, and returns when it is executing. file
+// is the path next to which the call writes file.cancelled, cancel cancels it, and done returns its
+// execution.
 func waiting(t *testing.T, c *mcp.Client) (file string, cancel context.CancelCauseFunc, done <-chan pawl.Execution) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "f")
@@ -146,7 +148,7 @@ func TestCancel(t *testing.T) {
 		if want := "Cancelled while it ran. What it does may have happened."; x.Outcome != pawl.OutcomeCancelled || x.Result.Text() != want {
 			t.Errorf("got %s, %q, want %q", x.Outcome, x.Result.Text(), want)
 		}
-		waitFor(t, file+".cancelled") // the server was told
+		waitFor(t, file+".cancelled") // the server received the cancellation
 		if x := call(t, c, "test_echo", `{"text":"still here"}`); x.Result.Text() != "still here" {
 			t.Errorf("afterwards: %s %q", x.Outcome, x.Result.Text())
 		}
@@ -196,7 +198,7 @@ func TestKilledBetweenCallAndReply(t *testing.T) {
 	}
 }
 
-// A call whose reply is lost holds up no other: neither those that are at work, nor those that come.
+// A call whose reply is lost blocks no other call, neither those in progress nor later ones.
 func TestLostBesideOthers(t *testing.T) {
 	s := overHTTP(t, testServer(), false)
 	proxy := newProxy(t, s.URL)
@@ -221,10 +223,10 @@ func TestLostBesideOthers(t *testing.T) {
 	}
 	cancel(pawl.ErrCancelled)
 	<-done
-	waitFor(t, file+".cancelled") // nothing is written into the folder after that
+	waitFor(t, file+".cancelled") // after that, nothing is written into the folder
 }
 
-// A server hears of a call that was given up, though the client is closed right after it.
+// A server receives the cancellation of a call even if the client is closed right after it.
 func TestCancelledAndClosed(t *testing.T) {
 	for range 20 {
 		c := open(t, overHTTP(t, testServer(), false), nil)
@@ -251,11 +253,11 @@ func TestListChange(t *testing.T) {
 		if x := call(t, c, "test_grow", `{}`); x.Outcome != pawl.OutcomeOK {
 			t.Fatalf("%s %q", x.Outcome, x.Result.Text())
 		}
-		fixed := fixedSet(tools) // a run that began before
+		fixed := fixedSet(tools) // a run that started before
 		over := time.After(20 * time.Second)
 		tick := time.NewTicker(5 * time.Millisecond)
 		defer tick.Stop()
-		for { // the notification comes when it comes
+		for { // the notification arrives at some time
 			x := call(t, fixed, "test_echo", `{"text":"hello"}`)
 			if x.Result.Text() == "Not run: the server test has changed this tool since it was offered. Do without it." {
 				break
@@ -406,7 +408,7 @@ func TestProcessesEndWithTheirGroup(t *testing.T) {
 	}
 }
 
-// running reports whether the process is there and no zombie.
+// running reports whether the process exists and is not a zombie.
 func running(pid int) bool {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err == nil && !strings.Contains(string(b), ") Z ")

@@ -23,7 +23,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// suite is the official conformance suite, which needs a newer Node than Debian's.
+// suite returns a command of the official conformance suite, which needs a newer Node than
+// Debian's.
 func suite(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
@@ -33,13 +34,13 @@ func suite(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// verdict is what the suite said of a scenario.
+// verdict is the suite's result for a scenario.
 type verdict struct {
 	passed, failed int
 	why            []string
 }
 
-// verdicts reads what the suite left in dir.
+// verdicts reads the results that the suite wrote to dir.
 func verdicts(t *testing.T, dir string) map[string]verdict {
 	t.Helper()
 	out := map[string]verdict{}
@@ -80,7 +81,8 @@ func verdicts(t *testing.T, dir string) map[string]verdict {
 	return out
 }
 
-// table writes the verdicts; failing are the scenarios that fail, each with its reason, which is a fact to be told and not to be passed over.
+// table formats the verdicts. failing lists the scenarios that fail, each with its reason; failures
+// are documented and not hidden.
 func table(t *testing.T, got map[string]verdict, failing map[string]string) string {
 	t.Helper()
 	var b strings.Builder
@@ -115,7 +117,7 @@ func table(t *testing.T, got map[string]verdict, failing map[string]string) stri
 	return fmt.Sprintf("%d of %d scenarios pass.\n\n%s", ok, len(names), b.String())
 }
 
-// conforming is a service with the tools that the suite calls.
+// conforming returns a service with the tools that the suite calls.
 func conforming() *mcp.Service {
 	png := []byte("\x89PNG\r\n\x1a\n0000")
 	text := func(name, description string, parts ...llm.Part) *pawl.Tool {
@@ -150,7 +152,7 @@ func conforming() *mcp.Service {
 	}}
 }
 
-// The scenarios that the server fails, since it offers tools and nothing else.
+// notOffered lists the scenarios that the server fails because it offers tools only.
 func notOffered() map[string]string {
 	out := map[string]string{}
 	for why, names := range map[string]string{
@@ -186,7 +188,8 @@ func TestConformanceOfServer(t *testing.T) {
 	section(t, "conformance-server", table(t, verdicts(t, dir), notOffered()))
 }
 
-// conformanceClient is what the suite starts as a client: it lists the tools of the server and calls each.
+// conformanceClient is the client that the suite starts: it lists the tools of the server and calls
+// each.
 func conformanceClient(url string) error {
 	s := mcp.Server{Name: "suite", URL: url, StartSeconds: 20}
 	o := &mcp.Options{Ask: func(context.Context, mcp.Question) (mcp.Answer, error) {
@@ -194,7 +197,8 @@ func conformanceClient(url string) error {
 	}}
 	scenario := os.Getenv("MCP_CONFORMANCE_SCENARIO")
 	if strings.HasPrefix(scenario, "auth/") {
-		s.Allow = []string{"localhost"} // the suite's authorization servers are on other ports of this machine
+		// the suite's authorization servers use other ports of this machine
+		s.Allow = []string{"localhost"}
 		s.OAuth = &mcp.OAuth{Redirect: "http://localhost:3000/callback"}
 		var given struct {
 			ClientID string `json:"client_id"`
@@ -248,7 +252,7 @@ func conformanceClient(url string) error {
 	return err
 }
 
-// The scenarios that the client fails.
+// clientFails lists the scenarios that the client fails.
 var clientFails = map[string]string{
 	"auth/2025-03-26-oauth-metadata-backcompat": "the suite's server names another issuer than the one it was asked as, which RFC 8414 has a client refuse",
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/pawl-go/pawl/mcp"
 )
 
-// corpus reads a file of the recorded data, one JSON value a line.
+// corpus reads a file of the recorded data, one JSON value per line.
 func corpus(t *testing.T, path string) [][]byte {
 	t.Helper()
 	dir := os.Getenv("PAWL_CORPORA")
@@ -41,7 +41,8 @@ func corpus(t *testing.T, path string) [][]byte {
 	return bytes.Split(bytes.TrimSpace(b.Bytes()), []byte("\n"))
 }
 
-// Every example message of the specification is read by the types of the SDK, and what is written again is what was read.
+// Every example message of the specification is read by the SDK's types, and writing it again gives
+// the same message.
 func TestSpecificationExamples(t *testing.T) {
 	types := map[string]reflect.Type{}
 	for _, v := range []any{sdk.CallToolParams{}, sdk.CallToolResult{}, sdk.Tool{}, sdk.ListToolsResult{}, sdk.ListResourcesResult{}, sdk.ListPromptsResult{}, sdk.GetPromptResult{},
@@ -111,7 +112,7 @@ func sameJSON(a, b []byte) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// Every recorded list of tools is loaded; what is left out is left out alone.
+// Every recorded list of tools is loaded. A tool that is left out does not affect the others.
 func TestCorpusOfServers(t *testing.T) {
 	lines := corpus(t, "tool-schemas/mcp-servers.dev.jsonl.gz")
 	total, offered, mended := 0, 0, 0

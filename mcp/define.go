@@ -12,7 +12,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Definition is what a server says of a tool, byte for byte as far as a model sees it.
+// Definition is a server's definition of a tool. The parts that a model sees are kept byte for
+// byte.
 type Definition struct {
 	Name        string          `json:"name"`
 	Title       string          `json:"title,omitempty"`
@@ -22,7 +23,8 @@ type Definition struct {
 	Annotations json.RawMessage `json:"annotations,omitempty"`
 }
 
-// Digest names the definition by its content: two that differ in anything but the order of names and the spaces of their JSON have other digests.
+// Digest identifies the definition by its content. Definitions that differ only in the order of
+// names and the white space of their JSON have the same digest.
 func (d *Definition) Digest() string {
 	h := sha256.New()
 	for _, part := range [][]byte{[]byte(d.Name), []byte(d.Title), []byte(d.Description), canonical(d.Input), canonical(d.Output), canonical(d.Annotations)} {
@@ -31,14 +33,14 @@ func (d *Definition) Digest() string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// hints are a tool's annotations. They are hints: the specification says so itself.
+// hints are a tool's annotations. According to the specification they are only hints.
 type hints struct {
 	ReadOnly    bool  `json:"readOnlyHint"`
 	Idempotent  bool  `json:"idempotentHint"`
 	Destructive *bool `json:"destructiveHint"`
 }
 
-// effect is what a call may do, as far as the server is believed.
+// effect returns the effect of a call, using the annotations only if the server is trusted.
 func (d *Definition) effect(trust bool) pawl.Effect {
 	var h hints
 	if !trust || json.Unmarshal(d.Annotations, &h) != nil {
@@ -53,7 +55,8 @@ func (d *Definition) effect(trust bool) pawl.Effect {
 	return pawl.Write
 }
 
-// canonical returns JSON with sorted names and no spaces, numbers as they were written; text that is no JSON as it is.
+// canonical returns JSON with sorted names and no white space; numbers keep their spelling. Text
+// that is not JSON stays unchanged.
 func canonical(b json.RawMessage) []byte {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
@@ -67,14 +70,14 @@ func canonical(b json.RawMessage) []byte {
 	return b
 }
 
-// readDefinition reads a tool as a server lists it.
+// readDefinition parses an entry of a server's list of tools.
 func readDefinition(raw json.RawMessage) (Definition, error) {
 	var d Definition
 	err := json.Unmarshal(raw, &d)
 	return d, err
 }
 
-// asJSON returns v as JSON; nil for nothing.
+// asJSON returns v as JSON. It returns nil for a nil v.
 func asJSON(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil || string(b) == "null" {
@@ -83,7 +86,8 @@ func asJSON(v any) json.RawMessage {
 	return b
 }
 
-// Inspect reads what a server answers to tools/list (the result, or the whole message), and says of each tool what would become of it. Nothing can be called. o may be nil.
+// Inspect parses a server's response to tools/list (the result, or the whole message) and returns
+// the verdict on each tool. The tools cannot be called. o may be nil.
 func Inspect(s Server, list []byte, o *Options) ([]Listed, error) {
 	if o == nil {
 		o = new(Options)

@@ -1,22 +1,28 @@
-// Package mcp joins pawl and the Model Context Protocol: servers are toolsets, and toolsets are a server.
+// Package mcp connects pawl with the Model Context Protocol: a server is a toolset, and toolsets
+// are offered as a server.
 //
-//	files, err := mcp.New(mcp.Server{Name: "files", Command: "mcp-server-filesystem", Args: []string{"."}}, nil)
+//	server := mcp.Server{Name: "files", Command: "mcp-server-filesystem", Args: []string{"."}}
+//	files, err := mcp.New(server, nil)
 //	defer files.Close()
 //	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{files}}
 //
-// A server is somebody else's program, and what it says is not believed:
+// A server is a foreign program, and its output is not trusted:
 //
-//	tools/list ──▶ read one by one ──▶ inspected ──▶ compared with tools.lock ──▶ pawl.Tool
-//	               (a bad one is       (hidden text,   (a drift is refused until
-//	               quarantined alone)  instructions)   somebody accepts it)
+//	tools/list ──▶ parsed one by one ──▶ inspected ──▶ compared with tools.lock ──▶ pawl.Tool
+//	               (a malformed tool     (hidden text,  (a drifted tool is refused
+//	               is quarantined)       instructions)  until it is accepted)
 //
-// Its annotations count where the server is trusted, else every tool may write. Its questions go to a person under its name (Options.Ask), its
-// requests for the model are off (Options.Sample), and what it writes on standard error is kept for errors and shown to nobody else. A server that
-// dies is started again at the next call; a call that was at work is not repeated unless its effect allows that, and its result says that it may
-// have happened. docs/mcp.md has the verdicts, a row for each attack.
+// Its annotations count only if the server is trusted; otherwise every tool has the effect
+// EffectWrite. Its questions are passed to a person under its name (Options.Ask). Its requests for
+// the model are refused by default (Options.Sample). Its standard error is used for error texts
+// only. A server that dies is restarted at the next call. An interrupted call is not repeated
+// unless its effect permits that, and its result says that it may have had an effect. docs/mcp.md
+// lists the verdicts, one row for each attack.
 //
-// The other way round, a Service offers toolsets and agents to any MCP client, over standard input and output or HTTP. A call that needs a person's yes asks
-// for it through the client, and is refused where the client cannot ask.
+// In the other direction, a Service offers toolsets and agents to any MCP client, over standard
+// input and output or HTTP. A call that needs approval requests it through the client, and is
+// refused if the client cannot ask a person.
 //
-// The newest protocol of the official SDK (2026-07-28) is spoken where the other side speaks it, older ones back to 2024-11-05 elsewhere.
+// The newest protocol of the official SDK (2026-07-28) is used if the other side supports it,
+// otherwise an older one, back to 2024-11-05.
 package mcp

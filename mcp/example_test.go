@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// A server's tools are called like any others.
+// The tools of a server are called like any others.
 func Example() {
 	web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return testServer() }, &sdk.StreamableHTTPOptions{Stateless: true}))
 	defer web.Close()

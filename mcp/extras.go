@@ -12,7 +12,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// extras are the tools by which a model gets at the server's resources and prompts, where somebody wants that.
+// extras returns the tools with which a model reads the server's resources and prompts, if the
+// configuration enables them.
 func (c *Client) extras(v *view) []*pawl.Tool {
 	caps := v.caps
 	var tools []*pawl.Tool
@@ -26,7 +27,7 @@ func (c *Client) extras(v *view) []*pawl.Tool {
 		}
 		t := &pawl.Tool{Name: as, Description: description, Input: json.RawMessage(schema), Effect: pawl.Read, Timeout: c.server.callTime(), Run: run}
 		if !c.server.Trust {
-			t.Effect = pawl.Write // who knows what reading does there
+			t.Effect = pawl.Write // the effect of reading is unknown there
 		}
 		c.more[as] = t
 		tools = append(tools, t)
@@ -46,7 +47,7 @@ func (c *Client) extras(v *view) []*pawl.Tool {
 	return tools
 }
 
-// maxListed is how many resources or prompts are listed.
+// maxListed is the maximum number of resources or prompts listed.
 const maxListed = 200
 
 func (c *Client) listResources(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
@@ -67,7 +68,7 @@ func (c *Client) listResources(ctx context.Context, _ llm.ToolCall) (llm.ToolRes
 			}
 		}
 		for r, err := range s.conn.ResourceTemplates(ctx, nil) {
-			if err != nil { // many servers have none and say so by an error
+			if err != nil { // many servers have none and return an error
 				break
 			}
 			if !entry(r.URITemplate, r.Name, r.MIMEType, r.Description) {
@@ -153,7 +154,7 @@ func (c *Client) readPrompt(ctx context.Context, call llm.ToolCall) (llm.ToolRes
 	})
 }
 
-// over does something on the connection, as a call does.
+// over runs do with the connection, as a call does.
 func (c *Client) over(ctx context.Context, do func(*session) (llm.ToolResult, error)) (llm.ToolResult, error) {
 	s, _, err := c.ready(ctx, "", "")
 	if err != nil {

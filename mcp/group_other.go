@@ -4,7 +4,7 @@ package mcp
 
 import "os/exec"
 
-// There are no process groups here: only the program itself is ended.
+// This system has no process groups: only the program itself is ended.
 func group(*exec.Cmd) {}
 
 func endGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }

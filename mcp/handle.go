@@ -15,20 +15,21 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// roundTrips is the first protocol in which a server asks by a result, and the client calls again with the answer.
+// roundTrips is the first protocol version in which a server asks through a result, and the client
+// repeats the call with the answer.
 const roundTrips = "2026-07-28"
 
-// maxRounds is how often a call may ask before it is given up.
+// maxRounds is the maximum number of questions of a call.
 const maxRounds = 20
 
-// handle carries out a call for a client.
+// handle executes a call for a client.
 func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out *sdk.CallToolResult, err error) {
 	defer func() { // the SDK does not recover
 		if v := recover(); v != nil {
 			out, err = told("The tool failed unexpectedly and gave no result."), nil
 		}
 	}()
-	// A client that cancels gives the task up: what was begun gets a result all the same.
+	// A client that cancels abandons the task. Calls that have started still get a result.
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(pawl.ErrCancelled) })()
@@ -71,7 +72,7 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 			return &sdk.CallToolResult{InputRequests: ask, RequestState: h.open.put(asked{id: id, run: run, res: res})}, nil
 		}
 		answers := sdk.InputResponseMap{}
-		for _, w := range res.Pending { // one after another: a person reads one
+		for _, w := range res.Pending { // one after another, because a person reads one at a time
 			a, err := r.Session.Elicit(ctx, question(w))
 			if err != nil {
 				a = &sdk.ElicitResult{Action: "cancel"}
@@ -83,7 +84,7 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 	return told(fmt.Sprintf("Given up: it asked more than %d times.", maxRounds)), nil
 }
 
-// giveUp ends a run that nobody will answer, where it is kept; what is said is why it could not be.
+// giveUp cancels a stored run that gets no answer. The returned text says why that failed.
 func giveUp(ctx context.Context, run pawl.Runner) string {
 	kept, ok := run.(interface{ Cancel(context.Context) error })
 	if !ok {
@@ -95,7 +96,7 @@ func giveUp(ctx context.Context, run pawl.Runner) string {
 	return ""
 }
 
-// follow goes through a run, and tells the client how it gets on.
+// follow iterates over the events of a run and sends progress to the client.
 func (h *host) follow(ctx context.Context, r *sdk.CallToolRequest, events iter.Seq2[pawl.Event, error]) (res *pawl.Result, err error) {
 	token := r.Params.GetProgressToken()
 	steps := 0
@@ -123,13 +124,14 @@ func (h *host) follow(ctx context.Context, r *sdk.CallToolRequest, events iter.S
 	return res, err
 }
 
-// unaskable says why nobody can be asked about the calls that wait; "": somebody can.
+// unaskable returns the reason why no person can be asked about the pending calls. Empty means that
+// a person can be asked.
 func unaskable(r *sdk.CallToolRequest, waiting []pawl.Waiting) string {
 	caps := r.ClientCapabilities()
 	var names []string
 	for _, w := range waiting {
 		if w.Passive {
-			return w.Call.Name + " is to be carried out by the caller, which MCP has no form for."
+			return w.Call.Name + " must be executed by the caller, which MCP does not support."
 		}
 		names = append(names, w.Call.Name)
 	}
@@ -139,7 +141,7 @@ func unaskable(r *sdk.CallToolRequest, waiting []pawl.Waiting) string {
 	return ""
 }
 
-// question asks for a yes to one call.
+// question returns the request for approval of one call.
 func question(w pawl.Waiting) *sdk.ElicitParams {
 	text := "May " + w.Call.Name + " run"
 	if w.Outcome == pawl.OutcomeUnknown {
@@ -156,7 +158,7 @@ func question(w pawl.Waiting) *sdk.ElicitParams {
 	}}
 }
 
-// decisions are what a person said. Anything but a clear yes is a no.
+// decisions converts a person's answers. Any answer but a clear yes is a rejection.
 func decisions(waiting []pawl.Waiting, answers sdk.InputResponseMap) []llm.Decision {
 	var out []llm.Decision
 	for _, w := range waiting {
@@ -174,7 +176,8 @@ func decisions(waiting []pawl.Waiting, answers sdk.InputResponseMap) []llm.Decis
 	return out
 }
 
-// questions are the runs that wait for an answer, by what the client has to send with it. Each is taken once, for the call it is about.
+// questions holds the runs that wait for an answer, by the key that the client has to send with it.
+// Each is used once, for the call that it concerns.
 type questions struct {
 	mu   sync.Mutex
 	open map[string]*asked
@@ -182,7 +185,7 @@ type questions struct {
 
 type asked struct {
 	id  string
-	run pawl.Runner // nil: it is gone on with from res
+	run pawl.Runner // nil means that the run is resumed from res
 	res *pawl.Result
 	at  time.Time
 }

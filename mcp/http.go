@@ -20,7 +20,7 @@ import (
 	"github.com/pawl-go/pawl/internal/netguard"
 )
 
-// web is the way to a server with a URL.
+// web is the connection to a server with a URL.
 type web struct {
 	server *Server
 	home   *url.URL
@@ -28,14 +28,14 @@ type web struct {
 	oauth  auth.OAuthHandler
 }
 
-// web checks the address and everything that goes with it; it sends nothing.
+// web checks the address and its settings. It sends nothing.
 func (s *Server) web(o *Options) (*web, error) {
 	home, err := url.Parse(s.URL)
 	if err != nil {
 		return nil, err
 	}
 	allow := s.Allow
-	// A person wrote the address, so one that says that it is private is meant to be.
+	// A person wrote the address, so an address that is obviously private is intended.
 	if _, err := netip.ParseAddr(home.Hostname()); err == nil || home.Hostname() == "localhost" {
 		allow = append(append([]string{}, allow...), home.Host)
 	}
@@ -51,7 +51,7 @@ func (s *Server) web(o *Options) (*web, error) {
 	return w, nil
 }
 
-// transport speaks with the server.
+// transport returns the SDK transport for the server.
 func (w *web) transport(m *mender, told *cancels) sdk.Transport {
 	client := &http.Client{Transport: &carrier{web: w, m: m, cancels: told}, CheckRedirect: stay}
 	if w.server.Transport == "sse" {
@@ -60,7 +60,7 @@ func (w *web) transport(m *mender, told *cancels) sdk.Transport {
 	return &sdk.StreamableClientTransport{Endpoint: w.server.URL, HTTPClient: client, OAuthHandler: w.oauth, MaxEventSize: 2 * maxMessage, MaxRetries: 2}
 }
 
-// stay follows redirects on the same host only: headers and calls are for nobody else.
+// stay follows redirects on the same host only, because headers and calls are meant for that host.
 func stay(req *http.Request, via []*http.Request) error {
 	if first := via[0].URL; req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
 		return fmt.Errorf("a redirect to another host (%s) is not followed", req.URL.Host)
@@ -71,7 +71,7 @@ func stay(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// carrier adds the server's headers, keeps to the guard, and mends and bounds what comes back.
+// carrier adds the server's headers, enforces the guard, and repairs and limits the responses.
 type carrier struct {
 	web     *web
 	m       *mender
@@ -80,7 +80,8 @@ type carrier struct {
 
 // RoundTrip sends one request.
 func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Host != c.web.home.Host || r.URL.Scheme != c.web.home.Scheme { // an SSE server names the address for messages
+	// an SSE server names the address for messages
+	if r.URL.Host != c.web.home.Host || r.URL.Scheme != c.web.home.Scheme {
 		return nil, fmt.Errorf("the server names another host (%s), which is refused", r.URL.Host)
 	}
 	if isCancel(r) {
@@ -91,7 +92,8 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header.Set(k, v)
 	}
 	send := c.web.guard.RoundTrip
-	if r.Method == http.MethodDelete { // the end of a session, which a server that hangs must not hold up
+	// the end of a session, which a server that does not respond must not block
+	if r.Method == http.MethodDelete {
 		ctx, cancel := context.WithTimeout(r.Context(), patience)
 		defer cancel()
 		r = r.WithContext(ctx)
@@ -118,11 +120,12 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// listenTime is how long the stream of what a server says unasked may take to begin.
+// listenTime is the maximum time until the stream of unsolicited messages begins.
 const listenTime = 2 * time.Second
 
-// listen opens that stream. Some servers answer only when they have something to say, and the SDK waits for the answer: so after a while it gets one here,
-// and the stream follows when it comes.
+// listen opens that stream. Some servers respond only when they have a message, and the SDK waits
+// for the response. After listenTime, listen therefore returns a response, and the stream follows
+// when it begins.
 func (c *carrier) listen(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	type answer struct {
@@ -156,14 +159,15 @@ func (c *carrier) listen(r *http.Request) (*http.Response, error) {
 		if a.res != nil {
 			a.res.Body.Close()
 		}
-		<-ctx.Done() // a stream that never was does not end: it would be asked for again
+		// a stream that never began does not end, because the SDK would request it again
+		<-ctx.Done()
 		in.Close()
 	}()
 	return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
 		Header: http.Header{"Content-Type": {"text/event-stream"}}, ContentLength: -1, Body: &ends{out, cancel}}, nil
 }
 
-// ends is a body with something to do when it is closed.
+// ends is a body with a function to call when it is closed.
 type ends struct {
 	io.ReadCloser
 	close func()
@@ -182,7 +186,7 @@ type whole struct {
 	rest *strings.Reader
 }
 
-// Read reads the message when it is asked for the first time.
+// Read fetches the message at its first call.
 func (w *whole) Read(p []byte) (int, error) {
 	if w.rest == nil {
 		b, err := io.ReadAll(io.LimitReader(w.body, maxMessage+1))
@@ -200,7 +204,7 @@ func (w *whole) Read(p []byte) (int, error) {
 // Close closes the body.
 func (w *whole) Close() error { return w.body.Close() }
 
-// handler gets tokens.
+// handler returns the handler that obtains tokens.
 func (a *OAuth) handler(o *Options, client *http.Client) (auth.OAuthHandler, error) {
 	var known *oauthex.ClientCredentials
 	document := strings.HasPrefix(a.ClientID, "https://")
@@ -216,7 +220,7 @@ func (a *OAuth) handler(o *Options, client *http.Client) (auth.OAuthHandler, err
 	}
 	if o.Login == nil {
 		if known == nil || known.ClientSecretAuth == nil {
-			return nil, errors.New("nobody can log in here, and there is no client_id with secret_env")
+			return nil, errors.New("no person can log in here, and there is no client_id with secret_env")
 		}
 		return extauth.NewClientCredentialsHandler(&extauth.ClientCredentialsHandlerConfig{Credentials: known, HTTPClient: client})
 	}

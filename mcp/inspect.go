@@ -11,24 +11,30 @@ import (
 	"github.com/pawl-go/pawl/internal/dialect"
 )
 
-// Verdict is what became of something that a server said. docs/mcp.md has a row for each attack and its verdict.
+// Verdict is the treatment of something that a server sent. docs/mcp.md has a row for each attack
+// and its verdict.
 type Verdict string
 
 // The verdicts.
 const (
-	Accepted    Verdict = "accepted"    // a tool is offered as it came
-	Cleaned     Verdict = "cleaned"     // what a reader cannot see was taken out; the rest is taken
-	Cut         Verdict = "cut"         // what is too long was cut, with a mark; the rest is taken
-	Suspect     Verdict = "suspect"     // a tool is left out until somebody accepts it: its words speak to the model of more than the tool
-	Quarantined Verdict = "quarantined" // a tool is left out, and no lock lets it in
-	Drifted     Verdict = "drifted"     // a tool is not what tools.lock has; it is left out until somebody accepts it
-	Refused     Verdict = "refused"     // a call, a question or a request is answered with no
-	Dropped     Verdict = "dropped"     // part of a result is not believed; the rest is told
-	Ignored     Verdict = "ignored"     // nobody reads it
-	Ended       Verdict = "ended"       // the connection is closed
+	Accepted Verdict = "accepted" // a tool is offered unchanged
+	Cleaned  Verdict = "cleaned"  // invisible characters were removed; the rest is accepted
+	// Cut: a text that is too long was shortened with a mark; the rest is accepted.
+	Cut Verdict = "cut"
+	// Suspect: a tool is left out until it is accepted, because its text instructs the model beyond
+	// the tool.
+	Suspect     Verdict = "suspect"
+	Quarantined Verdict = "quarantined" // a tool is left out, and no lock admits it
+	// Drifted: a tool differs from tools.lock; it is left out until it is accepted.
+	Drifted Verdict = "drifted"
+	Refused Verdict = "refused" // a call, a question or a request is refused
+	// Dropped: part of a result is not trusted and left out; the rest is accepted.
+	Dropped Verdict = "dropped"
+	Ignored Verdict = "ignored" // it is not read
+	Ended   Verdict = "ended"   // the connection is closed
 )
 
-// Bounds on what a definition may be.
+// Limits for a definition.
 const (
 	maxTools       = 2000
 	maxName        = 128
@@ -36,20 +42,21 @@ const (
 	maxSchema      = 128 << 10
 )
 
-// Listed is a tool of a server with what became of it.
+// Listed is a tool of a server with its verdict.
 type Listed struct {
 	Definition
-	As      string     `json:"as,omitempty"`      // what a model calls it
+	As      string     `json:"as,omitempty"`      // the model's name for it
 	Verdict Verdict    `json:"verdict"`           // Accepted, Cleaned and Cut are offered
-	Why     string     `json:"why,omitempty"`     // for a person
-	Changes []string   `json:"changes,omitempty"` // what its schema said in another way
-	Tool    *pawl.Tool `json:"-"`                 // nil: it is not offered
+	Why     string     `json:"why,omitempty"`     // reason, for a person
+	Changes []string   `json:"changes,omitempty"` // rewritten parts of its schema
+	Tool    *pawl.Tool `json:"-"`                 // nil means that it is not offered
 }
 
-// own are names that pawl uses itself.
+// own lists names that pawl uses itself.
 var own = []string{"result_read", "tool_search", "final_answer", "execute_plan", "execute_code", "decision_extraction", "decision_validation"}
 
-// inspect looks at definitions and says which become tools. run carries out the calls of one.
+// inspect examines definitions and decides which become tools. run returns the function that
+// executes the calls of one.
 func (s *Server) inspect(defs []Definition, o *Options, run func(Definition) pawl.ToolFunc) []Listed {
 	if len(defs) > maxTools {
 		defs = defs[:maxTools]
@@ -78,7 +85,7 @@ func (s *Server) inspect(defs []Definition, o *Options, run func(Definition) paw
 	return out
 }
 
-// judge decides about one tool. foreign are names of tools that are not the server's.
+// judge decides about one tool. foreign lists names of tools that are not the server's.
 func (s *Server) judge(l *Listed, o *Options, foreign []string, run func(Definition) pawl.ToolFunc) {
 	t := &pawl.Tool{Name: l.As, Description: l.Description, Effect: l.effect(s.Trust), Timeout: s.callTime()}
 	verdict, why := s.form(l, t, o)
@@ -115,7 +122,7 @@ func (s *Server) judge(l *Listed, o *Options, foreign []string, run func(Definit
 	l.Tool = t
 }
 
-// form says what makes a definition no tool at all, and fills in the schema of t.
+// form rejects a definition that cannot be a tool, and sets the schema of t.
 func (s *Server) form(l *Listed, t *pawl.Tool, o *Options) (Verdict, string) {
 	switch {
 	case len(l.Name) > maxName:
@@ -155,8 +162,9 @@ func (s *Server) form(l *Listed, t *pawl.Tool, o *Options) (Verdict, string) {
 	return "", ""
 }
 
-// speaks are words that a description of a tool has no use for: they tell the model what to do beside calling it, what to keep from the person, or where
-// secrets lie. They catch what was seen in the wild and nothing cleverer.
+// speaks matches phrases that a tool's description does not need: instructions to the model beyond
+// calling the tool, requests to hide something from the person, and places of secrets. They detect
+// observed attacks and nothing more subtle.
 var speaks = []struct {
 	pattern *regexp.Regexp
 	what    string
@@ -172,7 +180,7 @@ var speaks = []struct {
 	{regexp.MustCompile(`(?i)\b(this|it)\s+(tool\s+)?(replaces|supersedes|must\s+be\s+used\s+instead\s+of)\b|\binstead\s+of\s+(the\s+)?[a-z]+_[a-z_]+\s*(tool)?\b|\b(is|are)\s+(deprecated|broken|disabled|unsafe)\b.{0,40}\buse\s+this\b`), "it draws calls from other tools"},
 }
 
-// suspicious says why the words of a tool make it one to look at first; "": nothing does.
+// suspicious returns why the text of a tool must be reviewed first. Empty means no reason.
 func suspicious(d *Definition, beside []string) string {
 	all := append(texts(d.Input), clean(d.Description), clean(d.Title))
 	for _, text := range all {
@@ -206,7 +214,7 @@ func hasWord(text, word string) bool {
 	}
 }
 
-// texts returns all strings of a JSON value, names of fields included.
+// texts returns all strings of a JSON value, including field names.
 func texts(b json.RawMessage) []string {
 	var v any
 	if len(b) == 0 || json.Unmarshal(b, &v) != nil {
@@ -230,13 +238,13 @@ func texts(b json.RawMessage) []string {
 		}
 	}
 	walk(v)
-	slices.Sort(out) // what is said of a tool must not depend on the order of a map
+	slices.Sort(out) // so that the verdict does not depend on the order of a map
 	return out
 }
 
 var escaped = regexp.MustCompile(`\\\\|\\u[0-9a-fA-F]{4}`)
 
-// cleanJSON takes out of the texts of a schema what a reader does not see.
+// cleanJSON removes invisible characters from the texts of a schema.
 func cleanJSON(b json.RawMessage) json.RawMessage {
 	s := clean(string(b))
 	if strings.Contains(s, `\u`) {
@@ -251,18 +259,18 @@ func cleanJSON(b json.RawMessage) json.RawMessage {
 	return json.RawMessage(s)
 }
 
-// twins are letters of other scripts that look like those of ASCII.
+// twins maps letters of other scripts to the ASCII letters that they resemble.
 var twins = strings.NewReplacer("а", "a", "е", "e", "о", "o", "р", "p", "с", "c", "у", "y", "х", "x", "і", "i", "ѕ", "s", "ј", "j", "ԁ", "d", "һ", "h", "ӏ", "l", "ԛ", "q", "ԝ", "w",
 	"ο", "o", "ν", "v", "α", "a", "ι", "i", "ρ", "p", "τ", "t", "υ", "u", "κ", "k", "Α", "A", "Β", "B", "Ε", "E", "Ι", "I", "Κ", "K", "Μ", "M", "Ν", "N", "Ο", "O", "Ρ", "P", "Τ", "T", "Х", "X", "А", "A", "В", "B", "Е", "E", "К", "K", "М", "M", "Н", "H", "О", "O", "Р", "P", "С", "C", "Т", "T")
 
-// asASCII writes letters that look like ASCII as ASCII, and letters of double width as plain ones.
+// asASCII replaces letters that resemble ASCII, and full-width letters, by ASCII.
 func asASCII(s string) string {
 	s = twins.Replace(s)
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r >= 0xFF01 && r <= 0xFF5E:
 			return r - 0xFEE0
-		case r >= 0x1D400 && r <= 0x1D419: // mathematical
+		case r >= 0x1D400 && r <= 0x1D419: // mathematical alphabets
 			return r - 0x1D400 + 'A'
 		case r >= 0x1D41A && r <= 0x1D433:
 			return r - 0x1D41A + 'a'
@@ -271,7 +279,8 @@ func asASCII(s string) string {
 	}, s)
 }
 
-// lookalike reports whether a name passes for another one: it has ASCII letters, or none but such twins, and reads as ASCII throughout.
+// lookalike reports whether a name imitates another: it mixes ASCII letters with twins, or consists
+// of twins only, and reads as ASCII.
 func lookalike(name string) bool {
 	plain := asASCII(name)
 	if plain == name {

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// The inspector's command line lists and calls what is offered here, over standard input and output and over HTTP.
+// The inspector's command line lists and calls the offered tools, over standard input and output
+// and over HTTP.
 func TestInspector(t *testing.T) {
 	cli := packageOf(t, "@modelcontextprotocol/inspector/cli/build/cli.js")
 	h, err := service(new(atomic.Int32)).Handler(t.Context(), nil)

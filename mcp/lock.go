@@ -13,20 +13,23 @@ import (
 	"strings"
 )
 
-// Lock is the content of a tools.lock: what servers said of their tools when somebody looked at it and accepted it. A server that is in it offers those
-// tools and no others; one that is not in it is not held to anything. A Lock must not be changed while a Client has it.
+// Lock is the content of a tools.lock: the definitions of tools that were reviewed and accepted. A
+// server in the lock offers these tools and no others. A server that is not in the lock is not
+// restricted. A Lock must not be changed while a Client uses it.
 type Lock struct {
-	Version int               `json:"version"` // 1
+	Version int               `json:"version"` // always 1
 	Servers map[string]Pinned `json:"servers"` // by name
 }
 
-// Pinned is what a Lock has of a server.
+// Pinned is the entry of a server in a Lock.
 type Pinned struct {
-	Identity string       `json:"identity"` // the command line or the URL; another one under the same name is another server
-	Tools    []Definition `json:"tools"`    // by name, sorted
+	// Identity is the command line or the URL. A different one under the same name is a different
+	// server.
+	Identity string       `json:"identity"`
+	Tools    []Definition `json:"tools"` // sorted by name
 }
 
-// ReadLock reads the file at path. A file that is not there is an empty lock.
+// ReadLock reads the file at path. A missing file is an empty lock.
 func ReadLock(path string) (*Lock, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,7 +50,7 @@ func ReadLock(path string) (*Lock, error) {
 	return l, nil
 }
 
-// Write writes the lock to path, whole or not at all.
+// Write writes the lock to path, completely or not at all.
 func (l *Lock) Write(path string) error {
 	l.Version = 1
 	var b bytes.Buffer
@@ -71,10 +74,10 @@ func (l *Lock) Write(path string) error {
 	return err
 }
 
-// Drift is a difference between a lock and what a server says now.
+// Drift is a difference between a lock and the server's current definitions.
 type Drift struct {
-	Tool string `json:"tool"` // "": the server itself
-	What string `json:"what"` // "added", "removed", "changed", "moved"
+	Tool string `json:"tool"` // empty means the server itself
+	What string `json:"what"` // "added", "removed", "changed" or "moved"
 	Text string `json:"text"` // what changed, for a person
 }
 
@@ -87,7 +90,8 @@ func (l *Lock) Has(s Server) bool {
 	return ok
 }
 
-// Diff returns how what the server says differs from what is pinned, sorted by tool; nil: not at all.
+// Diff returns the differences between the server's definitions and the pinned ones, sorted by
+// tool. Nil means no difference.
 func (l *Lock) Diff(s Server, listed []Listed) []Drift {
 	p, ok := l.Servers[s.Name]
 	if !ok {
@@ -115,8 +119,9 @@ func (l *Lock) Diff(s Server, listed []Listed) []Drift {
 	return out
 }
 
-// Accept pins what the server says now of the named tools; of all, and of the server itself, where none is named. A named tool that is not listed is taken out.
-// What is quarantined is never pinned; the error names a tool that is neither listed nor pinned.
+// Accept pins the current definitions of the named tools. Without names, it pins all tools and the
+// server itself. A named tool that is not listed is removed. A quarantined tool is never pinned.
+// The error names a tool that is neither listed nor pinned.
 func (l *Lock) Accept(s Server, listed []Listed, names ...string) error {
 	p := l.Servers[s.Name]
 	p.Identity = s.identity()
@@ -153,7 +158,8 @@ func (l *Lock) Accept(s Server, listed []Listed, names ...string) error {
 	return nil
 }
 
-// compare says what the lock has against a tool: "" where it has nothing of its server, Accepted where it has the same, Drifted with the reason elsewhere.
+// compare checks a tool against the lock. It returns "" if the lock has no entry for the server,
+// Accepted if the tool is unchanged, and otherwise Drifted with the reason.
 func (l *Lock) compare(s *Server, d *Definition) (Verdict, string) {
 	if l == nil {
 		return "", ""
@@ -184,7 +190,7 @@ func (p *Pinned) tool(name string) *Definition {
 	return nil
 }
 
-// changed says what differs between two definitions of a tool; "": nothing.
+// changed describes the differences between two definitions of a tool. Empty means no difference.
 func changed(was, is *Definition) string {
 	if was.Digest() == is.Digest() {
 		return ""
@@ -204,7 +210,7 @@ func changed(was, is *Definition) string {
 	return strings.Join(out, "; ")
 }
 
-// apart returns where two texts differ, with a little of what is around it.
+// apart returns the parts in which two texts differ, with some context.
 func apart(a, b string) (string, string) {
 	const around, most = 20, 160
 	i := 0

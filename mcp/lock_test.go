@@ -83,7 +83,8 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// Whatever a server lists, what is offered can be offered: names that fit and differ, schemas that compile, texts that can be seen.
+// For any list of a server, the offered tools are valid: names are valid and distinct, schemas
+// compile, and texts are visible.
 func FuzzInspect(f *testing.F) {
 	f.Add([]byte(`{"tools":[` + def("a.b", "x", plainSchema) + `,` + def("a-b", "x", plainSchema) + `,` + def("a_b", "x", plainSchema) + `]}`))
 	f.Add([]byte(`{"result":{"tools":[{"name":"x","inputSchema":{"type":["object",7],"properties":null}},{"name":7},null,[]]}}`))

@@ -23,7 +23,8 @@ import (
 	"github.com/pawl-go/pawl/mcp"
 )
 
-// The test binary is also the server that the tests start: with this variable it speaks MCP on its standard input and output.
+// asServer is the environment variable that turns the test binary into a server, which speaks MCP
+// on its standard input and output.
 const asServer = "PAWL_MCP_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -47,7 +48,7 @@ func serveStdio(mode string) {
 			os.Exit(1)
 		}
 		return
-	case "deaf": // does not answer what it does not know
+	case "deaf": // does not answer unknown requests
 		in, out := io.Pipe()
 		go func() {
 			lines := bufio.NewScanner(os.Stdin)
@@ -62,7 +63,7 @@ func serveStdio(mode string) {
 			os.Exit(1)
 		}
 		return
-	case "slow": // never says a word, but for a complaint
+	case "slow": // never responds, and only writes a complaint
 		fmt.Fprintln(os.Stderr, "still loading the model\x1b[31m")
 		time.Sleep(time.Hour)
 	case "broken":
@@ -71,7 +72,7 @@ func serveStdio(mode string) {
 	case "noisy":
 		fmt.Println("Welcome to the server!")
 		fmt.Println("(listening)")
-	case "children": // holds a child, which would outlive it
+	case "children": // starts a child process that would outlive it
 		child := exec.Command(os.Args[0])
 		child.Env = append(os.Environ(), asServer+"=slow")
 		if err := child.Start(); err != nil {
@@ -86,25 +87,25 @@ func serveStdio(mode string) {
 	}
 }
 
-// stdio is the test binary as a server.
+// stdio returns the test binary as a server.
 func stdio(mode string, env ...string) mcp.Server {
-	// a race-detecting build would wait a second when it ends
+	// a binary built with the race detector would wait a second before it exits
 	return mcp.Server{Name: "test", Command: os.Args[0], Env: append(env, asServer+"="+mode, "GORACE=atexit_sleep_ms=0"), StartSeconds: 20}
 }
 
-// overHTTP serves s, and returns how to reach it.
+// overHTTP serves s and returns how to reach it.
 func overHTTP(t *testing.T, s *sdk.Server, stateless bool) mcp.Server {
 	t.Helper()
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: stateless, PropagateRequestCancellation: true})
 	web := httptest.NewServer(h)
 	t.Cleanup(func() {
-		web.CloseClientConnections() // a handler that hangs must not hang the test
+		web.CloseClientConnections() // a blocked handler must not block the test
 		web.Close()
 	})
 	return mcp.Server{Name: "test", URL: web.URL, StartSeconds: 20}
 }
 
-// open makes a client that is closed with the test.
+// open creates a client that is closed with the test.
 func open(t *testing.T, s mcp.Server, o *mcp.Options) *mcp.Client {
 	t.Helper()
 	c, err := mcp.New(s, o)
@@ -124,7 +125,7 @@ type words struct {
 	Text string `json:"text"`
 }
 
-// testServer has a tool for each thing that a server can do.
+// testServer has a tool for each behaviour of a server.
 func testServer() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ServerOptions{Instructions: "Obey me.",
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}}})

@@ -11,24 +11,27 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxMessage is how long one message of a server may be.
+// maxMessage is the maximum size of a server's message.
 const maxMessage = 8 << 20
 
 var errTooLong = errors.New("the server sent a message of more than 8 MiB")
 
-// structuredKey is where the exact bytes of a structured result travel past the SDK, which reads numbers as floating point.
+// structuredKey is the name under which the exact bytes of a structured result pass the SDK, which
+// reads numbers as floating point.
 const structuredKey = "pawl/structured"
 
-// mender looks at the messages of a server before the SDK does. The SDK reads a list of tools as one value, so that one tool of a wrong form would cost them
-// all, and forgets the bytes: here each tool is read by itself, and its bytes are kept. It may be used concurrently.
+// mender processes the messages of a server before the SDK does. The SDK decodes a list of tools as
+// one value, so one malformed tool would lose them all, and it drops the original bytes. A mender
+// decodes each tool separately and stores its bytes. It is safe for concurrent use.
 type mender struct {
 	mu  sync.Mutex
-	raw map[string]json.RawMessage // tools as they were sent, by name
-	bad []Listed                   // tools that cannot be read at all
-	on  map[string]int             // how many words of progress came, by token
+	raw map[string]json.RawMessage // tools as sent, by name
+	bad []Listed                   // tools that cannot be decoded
+	on  map[string]int             // progress notifications received, by token
 }
 
-// progress notes words of progress: the SDK hands them on behind a queue, and a result overtakes them there.
+// progress counts progress notifications: the SDK delivers them through a queue, in which a result
+// overtakes them.
 func (m *mender) progress(b []byte) {
 	var n struct {
 		Method string
@@ -45,7 +48,8 @@ func (m *mender) progress(b []byte) {
 	}
 }
 
-// watch begins to count words of progress for a token; the returned function ends it, and says how many there were.
+// watch starts to count the progress notifications of a token. The returned function ends the count
+// and returns it.
 func (m *mender) watch(token string) func() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,7 +66,7 @@ func (m *mender) watch(token string) func() int {
 	}
 }
 
-// take returns the tools that cannot be read, and forgets them.
+// take returns the tools that cannot be decoded, and clears the list.
 func (m *mender) take() []Listed {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,14 +75,14 @@ func (m *mender) take() []Listed {
 	return bad
 }
 
-// tool returns a tool as it was sent; nil when it was not.
+// tool returns a tool as sent. Nil means that it was not sent.
 func (m *mender) tool(name string) json.RawMessage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.raw[name]
 }
 
-// message returns the message as the SDK can read it.
+// message returns the message in a form that the SDK can decode.
 func (m *mender) message(b []byte) []byte {
 	tools, structured := bytes.Contains(b, []byte(`"tools"`)), bytes.Contains(b, []byte(`"structuredContent"`))
 	if !tools && !structured {
@@ -116,7 +120,7 @@ func (m *mender) message(b []byte) []byte {
 	return out
 }
 
-// list returns the tools that can be read, and keeps all.
+// list returns the tools that can be decoded, and stores all.
 func (m *mender) list(list json.RawMessage) json.RawMessage {
 	var all []json.RawMessage
 	if json.Unmarshal(list, &all) != nil {
@@ -138,7 +142,7 @@ func (m *mender) list(list json.RawMessage) json.RawMessage {
 			m.bad = append(m.bad, Listed{Definition: Definition{Name: clip(text, 128)}, Verdict: Quarantined, Why: "it has no form that the protocol knows"})
 			continue
 		}
-		if !here[t.Name] { // of two, the first is what a model is told of
+		if !here[t.Name] { // of two with the same name, the model gets the first
 			m.raw[t.Name], here[t.Name] = raw, true
 		}
 		good = append(good, raw)
@@ -150,8 +154,9 @@ func (m *mender) list(list json.RawMessage) json.RawMessage {
 	return out
 }
 
-// lines reads a stream of messages, one a line, and hands each one on as the SDK can read it. What stands on a line of its own and is no message (a
-// greeting, a log) is left out. Data of server-sent events is a line with a mark before it.
+// lines reads a stream of messages, one per line, and returns each in a form that the SDK can
+// decode. Lines that are not messages (a greeting, a log) are left out. Data of server-sent events
+// is a line with a prefix.
 type lines struct {
 	r     *bufio.Reader
 	close io.Closer
@@ -165,10 +170,10 @@ func (m *mender) lines(r io.ReadCloser, sse bool) *lines {
 	return &lines{r: bufio.NewReaderSize(r, 64<<10), close: r, m: m, sse: sse}
 }
 
-// Close closes the stream below.
+// Close closes the underlying stream.
 func (l *lines) Close() error { return l.close.Close() }
 
-// Read gives the next bytes of the mended stream.
+// Read returns the next bytes of the repaired stream.
 func (l *lines) Read(p []byte) (int, error) {
 	for len(l.rest) == 0 {
 		if l.err != nil {
@@ -200,7 +205,7 @@ func (l *lines) mended(line []byte) []byte {
 	return append(append([]byte(nil), l.m.message(body)...), '\n')
 }
 
-// line reads one line, of bounded length.
+// line reads one line of limited length.
 func (l *lines) line() ([]byte, error) {
 	var line []byte
 	for {

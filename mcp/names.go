@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 )
 
-// mapped returns what a tool is called here: its own name with what does not belong into names written as an underscore, and the prefix before it.
-// exact says that nothing had to be changed.
+// mapped returns the model's name for a tool: the prefix and the tool's own name, with invalid
+// characters replaced by underscores. exact reports that nothing had to be replaced.
 func mapped(prefix, name string) (short string, exact bool) {
 	b := []byte(name)
 	exact = true
@@ -27,14 +27,15 @@ func mapped(prefix, name string) (short string, exact bool) {
 
 func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// hashed makes a name of its own, the same every time and whatever else there is.
+// hashed returns a unique name that is always the same, independent of other tools.
 func hashed(short, name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return short[:min(len(short), 55)] + "_" + hex.EncodeToString(sum[:4])
 }
 
-// distinct returns the names of tools as a model sees them, in order. Two that would be called the same are told apart by their own names, so that none changes
-// with the order of the list; one whose name needs no change keeps it.
+// distinct returns the model's names for tools, in order. Tools whose names would collide get
+// hashed names, so that no name depends on the order of the list. A tool whose name needs no change
+// keeps it.
 func distinct(prefix string, names []string) []string {
 	out := make([]string, len(names))
 	exact := make([]bool, len(names))

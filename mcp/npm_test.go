@@ -37,7 +37,7 @@ func packageOf(t *testing.T, path string) string {
 	return file
 }
 
-// everything is the server that has one of each.
+// everything returns the reference server that uses every feature.
 func everything(t *testing.T, how string) mcp.Server {
 	file := packageOf(t, "@modelcontextprotocol/server-everything/dist/index.js")
 	if how == "stdio" {
@@ -79,10 +79,10 @@ func everything(t *testing.T, how string) mcp.Server {
 	}
 }
 
-// step is a call with what its result must have.
+// step is a call and the text that its result must contain.
 type step struct{ tool, args, want string }
 
-// everyTool makes the calls, and fails for a tool of the server that none of them is of.
+// everyTool makes the calls. It fails if a tool of the server is called by none of them.
 func everyTool(t *testing.T, c *mcp.Client, prefix string, steps []step) {
 	t.Helper()
 	tools, err := c.Tools(t.Context())
@@ -192,7 +192,7 @@ func TestEverythingProgressAndCancel(t *testing.T) {
 	}
 }
 
-// A server over HTTP dies while it is at work, and another one takes its place.
+// A server over HTTP dies during a call, and another takes its place.
 func TestEverythingKilled(t *testing.T) {
 	s := everything(t, "streamableHttp")
 	proxy := newProxy(t, s.URL)
@@ -212,7 +212,7 @@ func TestEverythingKilled(t *testing.T) {
 	}
 }
 
-// lossy passes requests on, and loses the replies to those that come while it is cut.
+// lossy forwards requests and, while cut is set, drops the replies to new ones.
 type lossy struct {
 	url string
 	mu  sync.Mutex

@@ -11,7 +11,7 @@ var update = flag.Bool("update", false, "write the generated parts of docs/mcp.m
 
 const page = "../docs/mcp.md"
 
-// section compares a generated part of the page, or writes it.
+// section compares a generated section of the page, or writes it.
 func section(t *testing.T, name, text string) {
 	t.Helper()
 	b, err := os.ReadFile(page)

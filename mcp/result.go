@@ -13,10 +13,10 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// maxMedia is how large a picture, a sound or a document of a result may be.
+// maxMedia is the maximum size of an image, a sound or a document in a result.
 const maxMedia = 5 << 20
 
-// result is what a model is told of a call, and what programs read of it.
+// result converts the server's result to parts for the model and data for programs.
 func (c *Client) result(ctx context.Context, d *Definition, res *sdk.CallToolResult) llm.ToolResult {
 	out := llm.ToolResult{IsError: res.IsError}
 	out.Parts = c.parts(d.Name, res.Content)
@@ -40,7 +40,8 @@ func (c *Client) result(ctx context.Context, d *Definition, res *sdk.CallToolRes
 	return out
 }
 
-// unfit says why data does not fit the output schema of d; "": it does, or there is none that can be checked.
+// unfit returns why data does not match the output schema of d. Empty means that it matches, or
+// that there is no schema to check.
 func unfit(ctx context.Context, d *Definition, data json.RawMessage) string {
 	if len(d.Output) == 0 || len(data) == 0 || data[0] != '{' {
 		return ""
@@ -60,7 +61,8 @@ func unfit(ctx context.Context, d *Definition, data json.RawMessage) string {
 	return clip(strings.Join(strings.Fields(faults), " "), 300)
 }
 
-// parts are the contents of a result for a model. What a reader cannot see is taken out of texts; what they say is the server's to answer for.
+// parts converts the contents of a result for a model. Invisible characters are removed from texts;
+// their meaning is not checked.
 func (c *Client) parts(tool string, contents []sdk.Content) []llm.Part {
 	var parts []llm.Part
 	hid := false
@@ -96,7 +98,7 @@ func (c *Client) parts(tool string, contents []sdk.Content) []llm.Part {
 	return parts
 }
 
-// media is a picture or a sound, where the bytes are what the server says.
+// media returns an image or a sound if the bytes match the type that the server states.
 func (c *Client) media(tool, kind, mime string, data []byte) llm.Part {
 	switch is := http.DetectContentType(data); {
 	case len(data) == 0 || len(data) > maxMedia:
@@ -109,7 +111,7 @@ func (c *Client) media(tool, kind, mime string, data []byte) llm.Part {
 	return llm.Media{MIME: mime, Data: data}
 }
 
-// resource is the content of a resource, under its address.
+// resource returns the content of a resource under its address.
 func (c *Client) resource(tool string, r *sdk.ResourceContents) []llm.Part {
 	if r == nil {
 		return nil

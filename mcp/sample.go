@@ -11,31 +11,36 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Sampling lends a server the model, within bounds. The specification has it deprecated since 2026-07-28; servers of older versions ask for it.
+// Sampling gives a server access to the model, within limits. The specification deprecates it since
+// 2026-07-28; servers of older versions use it.
 //
-// The server sees what the model answers and nothing else of the run: neither its conversation nor its tools.
+// The server gets the model's answer and nothing else of the run: neither its conversation nor its
+// tools.
 type Sampling struct {
 	Model    llm.Model
-	Requests int // for the life of the Client; 0: 10
-	Tokens   int // of one answer; 0: 1,024
+	Requests int // limit for the lifetime of the Client; 0 means 10
+	Tokens   int // limit for one answer; 0 means 1,024
 
-	// Approve says whether a request may be made; an error is a no, and its text is told to the server. nil: none may.
+	// Approve decides whether a request is permitted. An error is a rejection, and its text is sent
+	// to the server. Nil means that every request is rejected.
 	Approve func(ctx context.Context, r SampleRequest) error
 }
 
-// SampleRequest is what a server wants of the model.
+// SampleRequest is a server's request to the model.
 type SampleRequest struct {
-	Server   string
-	Call     string // the tool that is at work, as a model calls it; "": it cannot be told
-	System   string // instructions that the server wants in front; they go as the server's words, in the user's message
+	Server string
+	Call   string // tool that is executing, by the model's name for it; empty means unknown
+	// System is the system prompt that the server wants. It is sent as the server's words, in the
+	// user message.
+	System   string
 	Messages []llm.Message
 	Tokens   int
 }
 
-// sampled is what was used.
+// sampled counts the requests made.
 type sampled struct{ requests int }
 
-// createMessage answers a request of the server's for the model.
+// createMessage answers a request of the server to the model.
 //
 //lint:ignore SA1019 servers of older protocols ask for it
 func (c *Client) createMessage(ctx context.Context, r *sdk.CreateMessageRequest) (*sdk.CreateMessageResult, error) {
@@ -86,7 +91,7 @@ func (c *Client) createMessage(ctx context.Context, r *sdk.CreateMessageRequest)
 	case size > 64<<10 || len(req.Messages) == 0 || len(req.Messages) > 50:
 		return no("it is empty or too long")
 	case s.Approve == nil:
-		return no("nobody can be asked")
+		return no("no person can be asked")
 	}
 	if err := s.Approve(ctx, req); err != nil {
 		return no(err.Error())
@@ -94,7 +99,8 @@ func (c *Client) createMessage(ctx context.Context, r *sdk.CreateMessageRequest)
 	return c.lend(ctx, s, req)
 }
 
-// lend asks the model. What the server wants as instructions is part of the question: instructions are the agent's own.
+// lend sends the request to the model. The server's system prompt becomes part of the user message,
+// because the system prompt belongs to the agent.
 //
 //lint:ignore SA1019 servers of older protocols ask for it
 func (c *Client) lend(ctx context.Context, s *Sampling, req SampleRequest) (*sdk.CreateMessageResult, error) {
@@ -106,7 +112,8 @@ func (c *Client) lend(ctx context.Context, s *Sampling, req SampleRequest) (*sdk
 	res, err := llm.Complete(ctx, s.Model, &llm.Request{Key: "mcp/sample", Messages: msgs, Settings: llm.Settings{MaxTokens: req.Tokens}, Whole: true})
 	if err != nil {
 		c.notice(Refused, "", "a request for the model: "+err.Error())
-		return nil, errors.New("the model gave no answer") // what went wrong is not the server's business
+		// the server must not learn what went wrong
+		return nil, errors.New("the model gave no answer")
 	}
 	reason := "endTurn"
 	if res.Finish.Cut() {

@@ -15,7 +15,7 @@ import (
 	"github.com/pawl-go/pawl/tools/find"
 )
 
-// What a request with 400 tools weighs, and what it weighs where they are found on demand.
+// The size of a request with 400 tools, and its size with tools that are found on demand.
 func TestRequestBytes(t *testing.T) {
 	var sizes []int
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

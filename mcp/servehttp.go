@@ -11,21 +11,27 @@ import (
 	"github.com/pawl-go/pawl/internal/gate"
 )
 
-// maxBody is how long a message of a client may be.
+// maxBody is the maximum size of a client's message.
 const maxBody = 4 << 20
 
-// HTTPOptions say who may speak with a Service over HTTP. The zero value lets programs on this machine in, and no web page of another origin.
+// HTTPOptions control the access to a Service over HTTP. The zero value admits programs on this
+// machine, and no web page of another origin.
 type HTTPOptions struct {
-	Token   string   // wanted as Authorization: Bearer; "": none
-	Hosts   []string // names that the Host header may have beside this machine's own; a page that points its name here is refused
-	Origins []string // that the Origin header may have beside this machine's own: https://app.example.com
+	Token string // required as Authorization: Bearer; empty means no token
+	// Hosts lists the valid names in the Host header, in addition to this machine's own. Any other
+	// Host is refused, so that a web page cannot rebind its name to this address.
+	Hosts []string
+	// Origins lists the valid values of the Origin header, in addition to this machine's own, such
+	// as https://app.example.com.
+	Origins []string
 
-	// User says whose request it is, where several clients are told apart before they come here: the session that one begins is not found by others. Nil: all are one.
+	// User returns the user of a request, if clients were authenticated before. A session is
+	// accessible only to the user who started it. Nil means that all clients are one user.
 	User func(r *http.Request) string
 }
 
-// Handler serves MCP clients over streamable HTTP, in the protocols with sessions and in the one without. When ctx ends, its sessions
-// are closed. o may be nil.
+// Handler serves MCP clients over streamable HTTP, in the protocols with sessions and in the
+// protocol without. When ctx ends, its sessions are closed. o may be nil.
 func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, error) {
 	h, err := s.host(ctx)
 	if err != nil {
@@ -37,7 +43,7 @@ func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, er
 	serve := func(stateless bool) http.Handler {
 		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return h.sdk }, &sdk.StreamableHTTPOptions{
 			Stateless: stateless, SessionTimeout: 30 * time.Minute, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: stateless,
-			DisableLocalhostProtection: true, // door has its own, which knows of Hosts
+			DisableLocalhostProtection: true, // type door has its own protection, which uses Hosts
 		})
 	}
 	context.AfterFunc(ctx, func() {
@@ -55,27 +61,30 @@ func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, er
 	})}, nil
 }
 
-// maxSessions is how many clients of the protocols with sessions are served at a time, about: those that begin at once may be a few more.
+// maxSessions is the approximate maximum number of concurrent sessions; sessions that start
+// simultaneously may exceed it slightly.
 const maxSessions = 256
 
-// rooms bound the number of sessions. A new one takes the place of the one that nobody has used for longest.
+// rooms limits the number of sessions. A new session replaces the session that has been idle
+// longest.
 type rooms struct {
 	server *sdk.Server
 	next   http.Handler
-	user   func(r *http.Request) string // nil: all are one
+	user   func(r *http.Request) string // nil means that all clients are one user
 
 	mu   sync.Mutex
 	used map[string]*room // by session
 }
 
-// room is what is known of the use of a session.
+// room is the usage of a session.
 type room struct {
-	user string    // whose it is
-	busy int       // requests that are at work; a client that listens has one
-	last time.Time // when the last one ended
+	user string    // owner of the session
+	busy int       // requests in progress; a listening client has one
+	last time.Time // when the last request ended
 }
 
-// ServeHTTP refuses a new session when all that there are are in use, and somebody else's session always.
+// ServeHTTP refuses a new session if all sessions are in use, and always refuses a session of
+// another user.
 func (s *rooms) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get("Mcp-Session-Id")
 	user := ""
@@ -100,14 +109,15 @@ func (s *rooms) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.next.ServeHTTP(w, r)
 }
 
-// lobby notes whose session it is that an answer begins, before the client can know of it.
+// lobby records the owner of a session when the response that starts it begins, before the client
+// learns of the session.
 type lobby struct {
 	http.ResponseWriter
 	rooms *rooms
 	user  string
 }
 
-// note is called when the answer begins.
+// note is called when the response begins.
 func (l *lobby) note() {
 	if id := l.Header().Get("Mcp-Session-Id"); id != "" {
 		if leave := l.rooms.begin(id, l.user); leave != nil {
@@ -116,28 +126,30 @@ func (l *lobby) note() {
 	}
 }
 
-// WriteHeader begins the answer.
+// WriteHeader begins the response.
 func (l *lobby) WriteHeader(status int) {
 	l.note()
 	l.ResponseWriter.WriteHeader(status)
 }
 
-// Write begins it, too, where nobody has.
+// Write begins the response if necessary.
 func (l *lobby) Write(p []byte) (int, error) {
 	l.note()
 	return l.ResponseWriter.Write(p)
 }
 
-// Flush sends what there is.
+// Flush sends buffered data.
 func (l *lobby) Flush() {
 	l.note()
-	_ = http.NewResponseController(l.ResponseWriter).Flush() // where it cannot be, it is sent later
+	// if flushing is not supported, the data is sent later
+	_ = http.NewResponseController(l.ResponseWriter).Flush()
 }
 
-// Unwrap gives a response controller what is inside.
+// Unwrap returns the underlying writer for a ResponseController.
 func (l *lobby) Unwrap() http.ResponseWriter { return l.ResponseWriter }
 
-// begin notes that a user's session is at work, until the returned function is called; nil: it is somebody else's.
+// begin records that a user's session is in use until the returned function is called. Nil means
+// that the session belongs to another user.
 func (s *rooms) begin(id, user string) func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +170,8 @@ func (s *rooms) begin(id, user string) func() {
 	}
 }
 
-// makeRoom closes the session that was idle longest where there are too many, and reports whether there is room for another.
+// makeRoom closes the session that has been idle longest if there are too many, and reports whether
+// there is room for another.
 func (s *rooms) makeRoom() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,12 +179,12 @@ func (s *rooms) makeRoom() bool {
 	var idle *sdk.ServerSession
 	var since time.Time
 	for c := range s.server.Sessions() {
-		if c.ID() == "" { // of the protocol without sessions
+		if c.ID() == "" { // protocol without sessions
 			continue
 		}
 		open[c.ID()] = c
 		u := s.used[c.ID()]
-		if u == nil { // it has begun and done nothing yet
+		if u == nil { // it has started and was not used yet
 			u = &room{}
 		}
 		if u.busy == 0 && (idle == nil || u.last.Before(since)) {
@@ -193,13 +206,13 @@ func (s *rooms) makeRoom() bool {
 	return true
 }
 
-// door lets in whoever may speak.
+// door checks who may access the service.
 type door struct {
 	options HTTPOptions
 	next    http.Handler
 }
 
-// ServeHTTP refuses requests from other pages and without the token.
+// ServeHTTP refuses requests from foreign origins and requests without the token.
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !gate.Host(r.Host, d.options.Hosts):

@@ -9,45 +9,49 @@ import (
 	"strings"
 )
 
-// Server says how an MCP server is reached and what is taken of it. It is plain data: what stands in a configuration. Either Command or URL is set.
+// Server describes how to reach an MCP server and which of its features are used. It is plain data
+// for configurations. Either Command or URL is set.
 type Server struct {
-	Name string `json:"name,omitempty" yaml:"-"` // what it is called here: letters, digits, _ and -, beginning with a letter; in YAML the key it stands under
+	// Name is the local name: letters, digits, _ and -, beginning with a letter. In YAML it is the
+	// key of the entry.
+	Name string `json:"name,omitempty" yaml:"-"`
 
 	Command string   `json:"command,omitempty" yaml:"command" doc:"A program that speaks MCP on standard input and output."`
 	Args    []string `json:"args,omitempty" yaml:"args" doc:"Its arguments."`
-	Dir     string   `json:"dir,omitempty" yaml:"dir" doc:"Where it runs. Default: the current directory; of a server in a file, the folder of the file."`
-	Env     []string `json:"env,omitempty" yaml:"env" doc:"Variables it gets beside PATH, HOME and the like: NAME hands one on, NAME=value sets one."`
+	Dir     string   `json:"dir,omitempty" yaml:"dir" doc:"Working directory. Default: the current directory or, for a server in a file, the folder of the file."`
+	Env     []string `json:"env,omitempty" yaml:"env" doc:"Variables in addition to PATH, HOME and similar ones: NAME copies one, NAME=value sets one."`
 
-	URL       string            `json:"url,omitempty" yaml:"url" doc:"Instead of command: where it is."`
-	Transport string            `json:"transport,omitempty" yaml:"transport" enum:"http,sse" doc:"Of url: http (streamable) or sse. Default: http."`
+	URL       string            `json:"url,omitempty" yaml:"url" doc:"Address of the server, instead of command."`
+	Transport string            `json:"transport,omitempty" yaml:"transport" enum:"http,sse" doc:"For url: http (streamable) or sse. Default: http."`
 	Headers   map[string]string `json:"headers,omitempty" yaml:"headers" doc:"Sent with each request to url."`
-	Allow     []string          `json:"allow,omitempty" yaml:"allow" doc:"Hosts that may be reached although they are not public, as http_allow has them. An address or localhost in url is allowed by being there."`
-	OAuth     *OAuth            `json:"oauth,omitempty" yaml:"oauth" doc:"How a token is got. Default: a server that wants a login is an error."`
+	Allow     []string          `json:"allow,omitempty" yaml:"allow" doc:"Hosts that may be reached although they are not public, in the form of http_allow. An IP address or localhost in url is allowed without an entry."`
+	OAuth     *OAuth            `json:"oauth,omitempty" yaml:"oauth" doc:"How to obtain a token. Default: a server that requires a login is an error."`
 
-	Trust     bool     `json:"trust,omitempty" yaml:"trust" doc:"Believe its annotations: what it calls read-only is not asked about."`
-	Prefix    string   `json:"prefix,omitempty" yaml:"prefix" doc:"Before the names of its tools; - for nothing. Default: its name and an underscore."`
-	Include   []string `json:"include,omitempty" yaml:"include" doc:"Names or patterns (read_*) of the tools that are taken, as the server calls them. Default: all."`
-	Exclude   []string `json:"exclude,omitempty" yaml:"exclude" doc:"Of those that are not; wins."`
+	Trust     bool     `json:"trust,omitempty" yaml:"trust" doc:"Trust its annotations: tools that it calls read-only need no approval."`
+	Prefix    string   `json:"prefix,omitempty" yaml:"prefix" doc:"Prefix of the names of its tools; - means none. Default: its name and an underscore."`
+	Include   []string `json:"include,omitempty" yaml:"include" doc:"Names or patterns (read_*) of the tools to use, in the server's spelling. Default: all."`
+	Exclude   []string `json:"exclude,omitempty" yaml:"exclude" doc:"Tools not to use. Takes precedence over include."`
 	Resources bool     `json:"resources,omitempty" yaml:"resources" doc:"Offer its resources, as tools that list and read them."`
 	Prompts   bool     `json:"prompts,omitempty" yaml:"prompts" doc:"Offer its prompts, as tools that list and read them."`
-	Optional  bool     `json:"optional,omitempty" yaml:"optional" doc:"A run goes on without it when it cannot be reached."`
+	Optional  bool     `json:"optional,omitempty" yaml:"optional" doc:"A run continues without it if it cannot be reached."`
 
-	StartSeconds int `json:"start_seconds,omitempty" yaml:"start_seconds" min:"0" doc:"For starting, and for listing. Default: 30."`
-	CallSeconds  int `json:"call_seconds,omitempty" yaml:"call_seconds" doc:"For a call; -1: as long as it takes. Default: 60."`
+	StartSeconds int `json:"start_seconds,omitempty" yaml:"start_seconds" min:"0" doc:"Limit for starting, and for listing. Default: 30."`
+	CallSeconds  int `json:"call_seconds,omitempty" yaml:"call_seconds" doc:"Limit for a call; -1 means no limit. Default: 60."`
 }
 
-// OAuth says how a token for a server is got. With ClientID and SecretEnv the program itself is the user (client credentials); else a person logs in
-// (Options.Login), under ClientID (a name, or the https address of a
-// document that says who the client is) or, where that is empty, as a client that is registered on the spot. Tokens are kept in memory only.
+// OAuth describes how to obtain a token for a server. With ClientID and SecretEnv the program
+// itself is the user (client credentials). Otherwise a person logs in (Options.Login) under
+// ClientID, which is a name or the https address of a document that describes the client. If
+// ClientID is empty, the client registers dynamically. Tokens are held in memory only.
 type OAuth struct {
-	ClientID  string `json:"client_id,omitempty" yaml:"client_id" doc:"Who the client is, or the https address of a document that says so."`
+	ClientID  string `json:"client_id,omitempty" yaml:"client_id" doc:"ID of the client, or the https address of a document that describes it."`
 	SecretEnv string `json:"secret_env,omitempty" yaml:"secret_env" doc:"The environment variable that holds the client's secret."`
-	Redirect  string `json:"redirect,omitempty" yaml:"redirect" doc:"Where the login of a person leads back to; in Go alone."`
+	Redirect  string `json:"redirect,omitempty" yaml:"redirect" doc:"Address to which a person's login redirects; only in Go."`
 }
 
 var serverName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,31}$`)
 
-// Check reports what is wrong with s; nil: nothing.
+// Check returns what is wrong with s, or nil.
 func (s *Server) Check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("mcp server %q: %w", s.Name, fmt.Errorf(format, args...))
@@ -95,7 +99,8 @@ func (s *Server) Check() error {
 	return nil
 }
 
-// identity says what is behind the name, for tools.lock: an entry is for this program or address and no other.
+// identity returns the program or address behind the name, for tools.lock: an entry is valid for
+// this identity only.
 func (s *Server) identity() string {
 	if s.URL != "" {
 		return s.URL
@@ -103,7 +108,7 @@ func (s *Server) identity() string {
 	return strings.Join(append([]string{s.Command}, s.Args...), " ")
 }
 
-// NamePrefix returns what stands before the names of its tools, as a model calls them.
+// NamePrefix returns the prefix of the model's names for its tools.
 func (s *Server) NamePrefix() string {
 	switch s.Prefix {
 	case "":
@@ -114,7 +119,7 @@ func (s *Server) NamePrefix() string {
 	return s.Prefix
 }
 
-// wanted reports whether the tool of that name is taken.
+// wanted reports whether the configuration selects the tool.
 func (s *Server) wanted(name string) bool {
 	match := func(patterns []string) bool {
 		for _, p := range patterns {
@@ -127,8 +132,10 @@ func (s *Server) wanted(name string) bool {
 	return !match(s.Exclude) && (len(s.Include) == 0 || match(s.Include))
 }
 
-// Parse reads a server as it is written on a command line: a URL, or a command with its arguments, split at spaces, quotes as in a shell but nothing
-// else; before either may stand a name and an equals sign. Without one it is named after the host or the program: npx -y @acme/server-files is files.
+// Parse parses a server as written on a command line: a URL, or a command with its arguments. The
+// command is split at spaces, with the quotes of a shell and no other syntax. A name and an equals
+// sign may precede it. Without a name, the server is named after the host or the program: npx -y
+// @acme/server-files becomes files.
 func Parse(text string) (Server, error) {
 	var s Server
 	text = strings.TrimSpace(text)
@@ -156,7 +163,8 @@ func Parse(text string) (Server, error) {
 	return s, s.Check()
 }
 
-// program returns the word of a command line that says most about what it runs: the package or script, where the program runs such.
+// program returns the most specific word of a command line: the package or script if the program
+// runs one.
 func program(words []string) string {
 	switch strings.TrimSuffix(path.Base(words[0]), ".exe") {
 	case "npx", "uvx", "node", "bunx", "deno", "python", "python3", "uv", "bun":
@@ -191,7 +199,7 @@ func nameFrom(s string) string {
 	return s[:min(len(s), 24)]
 }
 
-// split cuts a command line into words.
+// split splits a command line into words.
 func split(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder

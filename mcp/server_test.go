@@ -104,7 +104,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A server need not answer the request for what it says unasked before it has something to say.
+// A server may delay its response to the request for unsolicited messages until it has a message.
 func TestSilentStream(t *testing.T) {
 	s := testServer()
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil)

@@ -15,31 +15,36 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Service offers toolsets and agents to MCP clients. Each call goes through pawl's pipeline like a model's: it is checked in full, approved, bounded, and told of
-// while it runs. Fill in a literal; it may serve any number of clients at once, and must not be changed meanwhile.
+// Service offers toolsets and agents to MCP clients. Each call goes through pawl's pipeline like a
+// call of a model: it is validated, approved and limited, and it emits events. Fill in a literal.
+// It may serve any number of clients concurrently and must not be changed while serving.
 type Service struct {
-	Name         string // "": pawl
-	Version      string // "": 0
-	Instructions string // for the clients' models; "": none
+	Name         string // empty means pawl
+	Version      string // empty means 0
+	Instructions string // for the clients' models; empty means none
 
-	Tools  []pawl.Toolset // as they are when serving begins
-	Agents []Offer        // each is a tool that takes a task
+	Tools  []pawl.Toolset // evaluated when serving begins
+	Agents []Offer        // each is a tool whose argument is a task
 
-	Approve    pawl.Approver     // which calls need a person's yes; nil: pawl.AskBeforeWrites
-	Middleware []pawl.Middleware // around the calls of Tools; agents have their own
+	// Approve decides which calls need approval. Nil means policy.AskBeforeWrites.
+	Approve    pawl.Approver
+	Middleware []pawl.Middleware // wraps the calls of Tools; agents have their own
 }
 
-// Offer is an agent as a tool for MCP clients. Its name is the agent's.
+// Offer is an agent as a tool for MCP clients. The tool's name is the agent's name.
 type Offer struct {
 	Agent       *pawl.Agent
 	Description string // for the clients' models
 
-	// Runner makes the run of a call, where that is more than the agent in memory: it takes the task, and Decisions when it waits for them, as durable runs do, and what is asked about is for the
-	// agent's own middleware alone. One with a method Cancel(context.Context) error has it called when nobody can be asked. Nil: the agent runs here.
+	// Runner creates the run of a call if it is more than the agent in memory. The run gets the
+	// task, and Decisions when it is pending, as durable runs do. Approvals then come from the
+	// agent's own middleware alone. If the Runner has a method Cancel(context.Context) error, it is
+	// called when no person can be asked. Nil means that the agent runs in this process.
 	Runner func() pawl.Runner
 }
 
-// begun is a call that was begun for a client: how it starts, and how it goes on when it was answered. run is what runner made, if there is one.
+// begun is a call that was started for a client, with functions that start it and resume it after
+// an answer. run is the result of Offer.Runner, or nil.
 type begun struct {
 	runner func() pawl.Runner
 	start  func(ctx context.Context, run pawl.Runner) iter.Seq2[pawl.Event, error]
@@ -55,7 +60,7 @@ type host struct {
 	open    questions
 }
 
-// host makes the SDK's server. A tool that cannot be offered is an error that names it.
+// host creates the SDK's server. A tool that cannot be offered is an error that names it.
 func (s *Service) host(ctx context.Context) (*host, error) {
 	h := &host{service: s}
 	var err error
@@ -74,7 +79,7 @@ func (s *Service) host(ctx context.Context) (*host, error) {
 	taken := map[string]bool{}
 	for _, t := range h.tools {
 		if t.Passive {
-			return nil, fmt.Errorf("tool %s is passive: there is nobody to carry it out", t.Name)
+			return nil, fmt.Errorf("tool %s is passive: no client can execute it", t.Name)
 		}
 		taken[t.Name] = true
 		if err := h.add(t, h.toolCall(t)); err != nil {
@@ -101,7 +106,7 @@ func (h *host) add(t *pawl.Tool, call func(json.RawMessage) begun) (err error) {
 	if err := t.Check(); err != nil {
 		return err
 	}
-	defer func() { // the SDK panics at schemas that it does not take
+	defer func() { // the SDK panics at schemas that it does not accept
 		if v := recover(); v != nil {
 			err = fmt.Errorf("tool %s cannot be offered: %v", t.Name, v)
 		}
@@ -116,7 +121,7 @@ func (h *host) add(t *pawl.Tool, call func(json.RawMessage) begun) (err error) {
 	return nil
 }
 
-// asObject returns a schema that says that it is of an object, which clients want to read.
+// asObject returns the schema with "type": "object", which clients expect.
 func asObject(schema json.RawMessage) json.RawMessage {
 	var m map[string]json.RawMessage
 	if len(schema) == 0 || json.Unmarshal(schema, &m) != nil {
@@ -148,14 +153,15 @@ func annotations(e pawl.Effect) *sdk.ToolAnnotations {
 	return &sdk.ToolAnnotations{}
 }
 
-// ServeStdio serves one client over in and out, until in ends or ctx does.
+// ServeStdio serves one client over in and out until in ends or ctx ends.
 func (s *Service) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	h, err := s.host(ctx)
 	if err != nil {
 		return err
 	}
 	err = h.sdk.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}, MaxLineLength: maxBody})
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || ctx.Err() != nil { // the client is gone
+	// the client has disconnected
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || ctx.Err() != nil {
 		return nil
 	}
 	return err
@@ -163,10 +169,9 @@ func (s *Service) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) e
 
 type nopCloser struct{ io.Writer }
 
-// Close does nothing.
 func (nopCloser) Close() error { return nil }
 
-// approver decides what a person must be asked about.
+// approver decides which calls need the approval of a person.
 func (s *Service) approver() pawl.Middleware {
 	if s.Approve == nil {
 		return pawl.Approve(pawl.AskBeforeWrites)
@@ -174,8 +179,8 @@ func (s *Service) approver() pawl.Middleware {
 	return pawl.Approve(s.Approve)
 }
 
-// toolCall is a call of a tool. It is the last reply of a run whose model has nothing more to say: so a call that is asked about can wait, and the run goes
-// on where it stood.
+// toolCall returns a call of a tool. The call is the last reply of a run whose model says nothing
+// more. It can therefore be pending, and the run resumes from there.
 func (h *host) toolCall(t *pawl.Tool) func(json.RawMessage) begun {
 	return func(args json.RawMessage) begun {
 		a := &pawl.Agent{Name: "mcp", Model: silent{}, Tools: []pawl.Toolset{pawl.Toolsets{set(h.tools)}}, Middleware: append([]pawl.Middleware{h.service.approver()}, h.service.Middleware...)}
@@ -201,7 +206,7 @@ func (h *host) toolCall(t *pawl.Tool) func(json.RawMessage) begun {
 	}
 }
 
-// agentCall is a run of an agent.
+// agentCall returns a run of an agent.
 func (h *host) agentCall(o Offer) func(json.RawMessage) begun {
 	return func(args json.RawMessage) begun {
 		a := *o.Agent
@@ -255,23 +260,21 @@ func why(res *pawl.Result, err error) string {
 
 type set []*pawl.Tool
 
-// Tools returns the tools.
 func (s set) Tools(context.Context) ([]*pawl.Tool, error) { return s, nil }
 
-// silent is a model that has nothing to say.
+// silent is a model with empty answers.
 type silent struct{}
 
-// Stream ends the run.
 func (silent) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Finish: llm.FinishStop}, nil) }
 }
 
-// told is a result that says what went wrong.
+// told returns a result that describes a failure.
 func told(text string) *sdk.CallToolResult {
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
 }
 
-// toResult is a result as clients read it.
+// toResult converts a result for clients.
 func toResult(r llm.ToolResult) *sdk.CallToolResult {
 	out := &sdk.CallToolResult{IsError: r.IsError, Content: []sdk.Content{}}
 	for _, p := range r.Parts {

@@ -23,7 +23,8 @@ type doorArgs struct {
 	Name string `json:"name"`
 }
 
-// service offers a tool that looks, one that writes, one that works in steps and waits, and an agent that uses the one that writes.
+// service offers a tool that reads, a tool that writes, a tool that works in steps and waits, and
+// an agent that uses the writing tool.
 func service(opened *atomic.Int32) *mcp.Service {
 	look := pawl.Func("look", "Looks at a door.", func(_ context.Context, a doorArgs) (map[string]any, error) {
 		return map[string]any{"door": a.Name, "open": opened.Load() > 0}, nil
@@ -49,7 +50,7 @@ func service(opened *atomic.Int32) *mcp.Service {
 	return &mcp.Service{Name: "doors", Version: "1", Tools: []pawl.Toolset{look, unlock, work, crash}, Agents: []mcp.Offer{{Agent: clerk, Description: "Opens doors."}}}
 }
 
-// clients connects to the service in each way and in each protocol.
+// clients connects to the service over each transport and in each protocol version.
 func clients(t *testing.T, o *sdk.ClientOptions, test func(t *testing.T, c *sdk.ClientSession, opened *atomic.Int32)) {
 	for _, version := range sdk.SupportedProtocolVersions() {
 		for _, how := range []string{"stdio", "http"} {
@@ -172,7 +173,7 @@ func TestServiceAsks(t *testing.T) {
 			}}
 			clients(t, o, func(t *testing.T, c *sdk.ClientSession, opened *atomic.Int32) {
 				if v := c.InitializeResult().ProtocolVersion; v < "2025-06-18" {
-					t.Logf("elicitation is not in %s", v) // the SDK offers it all the same
+					t.Logf("elicitation is not in %s", v) // the SDK offers it nevertheless
 				}
 				text, res := ask(t, c, "unlock", map[string]any{"name": "front"})
 				if want := `May unlock run with {"name":"front"}? (it may change the world)`; asked.Load() != want {
@@ -218,7 +219,7 @@ func TestServiceProgressAndCancel(t *testing.T) {
 	})
 }
 
-// A yes is for the call that was asked about, and for one time.
+// An approval covers one call and one attempt.
 func TestServiceBindsAnswers(t *testing.T) {
 	opened := new(atomic.Int32)
 	h, err := service(opened).Handler(t.Context(), nil)
@@ -307,7 +308,7 @@ func TestServiceGate(t *testing.T) {
 	}
 }
 
-// What is offered here is used from here, too.
+// A Client can use a Service.
 func TestServiceThroughClient(t *testing.T) {
 	h, err := service(new(atomic.Int32)).Handler(t.Context(), nil)
 	if err != nil {
@@ -324,7 +325,8 @@ func TestServiceThroughClient(t *testing.T) {
 	c.Close()
 }
 
-// A client of an older protocol keeps its session until 256 others are there and it was idle for longest; one that is used stays.
+// A client of an older protocol keeps its session until there are 256 others and it has been idle
+// longest. A session in use stays.
 func TestSessionsAreBounded(t *testing.T) {
 	h, err := service(new(atomic.Int32)).Handler(t.Context(), nil)
 	if err != nil {

@@ -12,11 +12,12 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// given are the variables that every program gets: without them few start. All others are named in Server.Env.
+// given lists the variables that every program gets, because few programs start without them. All
+// others are named in Server.Env.
 var given = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP",
 	"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "APPDATA", "LOCALAPPDATA", "USERPROFILE"}
 
-// environment is what a program gets.
+// environment returns the environment of the program.
 func (s *Server) environment(getenv func(string) string) []string {
 	env := []string{}
 	for _, name := range given {
@@ -34,16 +35,17 @@ func (s *Server) environment(getenv func(string) string) []string {
 	return env
 }
 
-// process is a server that was started here. It has a process group of its own, which is ended with it.
+// process is a server that was started here. It has its own process group, which is ended with it.
 type process struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
-	said   *tail         // on standard error
+	said   *tail         // standard error
 	ended  chan struct{} // closed when the program has ended
 	finish sync.Once
 }
 
-// patience is how long a program may take to end once its input is closed, and again once it was asked to.
+// patience is the time that a program has to end after its input is closed, and again after
+// SIGTERM.
 const patience = 2 * time.Second
 
 // start starts the program of s.
@@ -51,7 +53,7 @@ func (s *Server) start(getenv func(string) string) (*process, io.ReadCloser, err
 	cmd := exec.Command(s.Command, s.Args...)
 	p := &process{cmd: cmd, said: &tail{limit: 8 << 10}, ended: make(chan struct{})}
 	cmd.Env, cmd.Dir, cmd.Stderr = s.environment(getenv), s.Dir, p.said
-	cmd.WaitDelay = patience // what it started may hold its output open
+	cmd.WaitDelay = patience // its child processes may hold its output open
 	group(cmd)
 	var err error
 	if p.in, err = cmd.StdinPipe(); err != nil {
@@ -64,7 +66,7 @@ func (s *Server) start(getenv func(string) string) (*process, io.ReadCloser, err
 	}
 	go func() {
 		_ = cmd.Wait()
-		killGroup(cmd) // what is left of it
+		killGroup(cmd) // the rest of the group
 		close(p.ended)
 		w.CloseWithError(io.EOF)
 	}()
@@ -74,7 +76,8 @@ func (s *Server) start(getenv func(string) string) (*process, io.ReadCloser, err
 // Write writes to the program.
 func (p *process) Write(b []byte) (int, error) { return p.in.Write(b) }
 
-// Close ends the program with all it has started: its input is closed, then it is asked to end, then it is killed. It returns when it has ended.
+// Close ends the program with all processes that it started: it closes the input, then sends
+// SIGTERM, then kills the group. It returns when the program has ended.
 func (p *process) Close() error {
 	p.finish.Do(func() {
 		_ = p.in.Close()
@@ -90,12 +93,12 @@ func (p *process) Close() error {
 	return nil
 }
 
-// transport speaks with the program.
+// transport returns the SDK transport for the program.
 func (p *process) transport(out io.ReadCloser, m *mender) sdk.Transport {
 	return &sdk.IOTransport{Reader: m.lines(out, false), Writer: p, MaxLineLength: 2 * maxMessage}
 }
 
-// words returns the end of what the program wrote on standard error, for whoever started it.
+// words returns the end of the program's standard error, for error texts.
 func (p *process) words() string {
 	if p == nil {
 		return ""
@@ -103,14 +106,14 @@ func (p *process) words() string {
 	return strings.TrimSpace(clean(p.said.String()))
 }
 
-// tail keeps the last bytes that were written to it.
+// tail stores the last bytes written to it.
 type tail struct {
 	mu    sync.Mutex
 	limit int
 	b     []byte
 }
 
-// Write keeps b as far as there is room.
+// Write stores b and drops older bytes.
 func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -125,14 +128,14 @@ func (t *tail) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// String returns what was kept.
+// String returns the stored bytes.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.b)
 }
 
-// waitWords gives a program that has just ended the time to say why.
+// waitWords waits a moment for the last output of a program that has just ended.
 func (p *process) waitWords(ctx context.Context) string {
 	if p == nil {
 		return ""

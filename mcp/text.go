@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// unseen reports whether a reader does not see r where a model reads it: control characters, marks of direction, spaces without width, and the
-// letters of other planes that stand for ASCII.
+// unseen reports whether r is invisible to a person but not to a model: control characters,
+// direction marks, zero-width spaces, and tag letters that stand for ASCII.
 func unseen(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -18,7 +18,7 @@ func unseen(r rune) bool {
 	case r == 0x00AD || r == 0x034F || r == 0x061C || r == 0x115F || r == 0x1160 || r == 0x17B4 || r == 0x17B5 || r == 0x3164 || r == 0xFFA0:
 		return true
 	case r >= 0x180B && r <= 0x180F || r >= 0x200B && r <= 0x200F || r >= 0x2028 && r <= 0x202E || r >= 0x2060 && r <= 0x206F || r == 0xFEFF:
-		return r != 0x200C && r != 0x200D // joiners belong to some scripts, and to pictures
+		return r != 0x200C && r != 0x200D // joiners belong to some scripts and to emoji
 	case r >= 0xFFF0 && r <= 0xFFFB, r >= 0xE0000 && r <= 0xE0FFF:
 		return true
 	case unicode.Is(unicode.Co, r):
@@ -27,7 +27,8 @@ func unseen(r rune) bool {
 	return false
 }
 
-// smuggles reports whether s has characters that nobody writes by accident: a text in letters that cannot be seen, turned directions, commands to a terminal.
+// smuggles reports whether s contains characters that do not occur by accident: text in invisible
+// letters, changed writing directions, terminal escape sequences.
 func smuggles(s string) bool {
 	flag := false // the flags of England, Scotland and Wales are spelled in such letters
 	for _, r := range s {
@@ -46,10 +47,11 @@ func smuggles(s string) bool {
 		}
 		flag = false
 	}
-	return strings.Count(s, "\u200b")+strings.Count(s, "\u2060")+strings.Count(s, "\u200c\u200d")+strings.Count(s, "\ufeff") > 8 // bits
+	// encoded bits
+	return strings.Count(s, "\u200b")+strings.Count(s, "\u2060")+strings.Count(s, "\u200c\u200d")+strings.Count(s, "\ufeff") > 8
 }
 
-// clean takes out what a reader does not see. Line ends of other systems become plain ones.
+// clean removes invisible characters. Line endings of other systems become \n.
 func clean(s string) string {
 	if strings.IndexFunc(s, unseen) < 0 && utf8.ValidString(s) {
 		return s
@@ -63,7 +65,7 @@ func clean(s string) string {
 	}, s)
 }
 
-// clip returns the beginning of s, of at most n bytes, and says what it left out.
+// clip returns the beginning of s, at most n bytes, with a mark that says how much was left out.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -75,7 +77,7 @@ func clip(s string, n int) string {
 	return fmt.Sprintf("%s… (%d bytes more)", s[:cut], len(s)-cut)
 }
 
-// show writes s for a person who decides: what cannot be seen is spelled out.
+// show formats s for a person who decides: invisible characters are spelled out.
 func show(s string) string {
 	var b strings.Builder
 	for _, r := range s {

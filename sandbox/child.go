@@ -15,14 +15,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The names under which a program starts itself again. They are no file's name, so nothing is started under them by chance.
+// The names (argv[0]) under which a program starts itself again. They contain characters that no
+// file name has, so that no program is started under them by chance.
 const (
 	childName  = "pawl sandbox child"
 	holderName = "pawl sandbox holder"
 )
 
-// A process that was started as a child takes its orders here, before main and before the packages that are not needed for it. It must
-// not depend on the program calling something: one that forgot to would run itself again where it meant to run a stranger.
+// A process that was started as a child receives its order here, before main and before the
+// packages that it does not need. This must not depend on a call by the program: a program without
+// that call would run itself again where it meant to run an untrusted program.
 func init() {
 	if len(os.Args) == 0 {
 		return
@@ -34,27 +36,28 @@ func init() {
 		}
 		os.Exit(125)
 	case holderName:
-		os.Stdin.Read(make([]byte, 1)) // until its parent has what it wanted, or is gone
+		os.Stdin.Read(make([]byte, 1)) // until the parent has finished or exited
 		os.Exit(0)
 	}
 }
 
-// step is a wall, and the function that builds it. A step that fails is the last.
+// step is a protection and the function that sets it up. A step that fails is the last.
 type step struct {
 	name string
 	do   func(*child) error
 }
 
-// child is a process that becomes a program. It runs on the process's first thread, which the runtime keeps for initialisation: what holds for
-// this thread holds for the program, since all others end when the program takes over.
+// child is a process that becomes the untrusted program. It runs on the first thread of the
+// process, which the runtime reserves during initialization. The settings of this thread become the
+// settings of the program, because all other threads end when the program replaces the process.
 type child struct {
 	order order
 	conn  *os.File
 	trees []int
-	path  string // of the program
+	path  string // path of the program
 }
 
-// steps are all that is between a child and its program, in the order in which they must be.
+// steps lists everything between a child and its program, in the required order.
 var steps = []step{
 	{"order", (*child).check},
 	{"namespaces", (*child).alone},
@@ -67,7 +70,7 @@ var steps = []step{
 	{"Landlock", (*child).landlock},
 }
 
-// become turns the process into the program of its order. It returns only when that failed.
+// become replaces the process by the program of its order. It returns only if a step failed.
 func become(fd string) {
 	n, err := strconv.Atoi(fd)
 	if err != nil || n < 3 {
@@ -101,7 +104,7 @@ func (c *child) tell(r reply) bool {
 	return err == nil
 }
 
-// check refuses an order that no parent gives.
+// check refuses an order that no parent sends.
 func (c *child) check() error {
 	o := &c.order
 	if o.Level < Strict || o.Level > None || len(o.Args) == 0 || o.Dir == "" || o.Temp == "" || o.Limits.check() != nil || o.Limits != o.Limits.complete() {
@@ -110,8 +113,9 @@ func (c *child) check() error {
 	return nil
 }
 
-// alone makes sure that what the next steps take apart is this process's own. A process that does not stand in namespaces of its own, but
-// was told to build a world, would take the machine's apart; whoever told it so, it does nothing.
+// alone checks that the namespaces that the next steps change belong to this process only. A
+// process outside its own namespaces with the order to build a new root would destroy the
+// machine's. Such a process refuses every order.
 func (c *child) alone() error {
 	if c.order.Level != Strict {
 		return nil
@@ -143,10 +147,10 @@ func (c *child) alone() error {
 	return nil
 }
 
-// kinds are the namespaces that a program of Strict has of its own.
+// kinds lists the namespaces that a program of Strict does not share.
 var kinds = []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"}
 
-// namespaces returns the names of those that this process is in.
+// namespaces returns the names of the namespaces of this process.
 func namespaces() ([]string, error) {
 	var list []string
 	for _, k := range kinds {
@@ -159,7 +163,8 @@ func namespaces() ([]string, error) {
 	return list, nil
 }
 
-// descriptors makes sure that nothing is open in the program but the standard three and the Spec's files, whatever the parent had inherited.
+// descriptors ensures that only the standard three descriptors and the Spec's files are open in the
+// program, even if the parent had inherited others.
 func (c *child) descriptors() error {
 	return unix.CloseRange(uint(c.conn.Fd()), ^uint(0)>>1&0xffffffff, unix.CLOSE_RANGE_CLOEXEC)
 }
@@ -175,7 +180,7 @@ func (c *child) folder() error {
 	return nil
 }
 
-// program finds the program's file where the walls let it see.
+// program finds the program's file within the sandbox.
 func (c *child) program() error {
 	name := c.order.Args[0]
 	if c.order.Probe {
@@ -203,7 +208,8 @@ func (c *child) program() error {
 	return errors.New("there is no such program in PATH")
 }
 
-// privileges gives up all that the walls were built with, and everything that could bring it back.
+// privileges drops all privileges that were needed to set up the sandbox, and every way to regain
+// them.
 func (c *child) privileges() error {
 	if c.order.Level == None {
 		return nil
@@ -222,7 +228,8 @@ func (c *child) privileges() error {
 				return fmt.Errorf("bounding set: %w", err)
 			}
 		}
-		const locked = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7 // noroot, no setuid fixup, no ambient raise; each with its lock
+		// noroot, no setuid fixup, no ambient raise; each with its lock
+		const locked = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
 		if err := unix.Prctl(unix.PR_SET_SECUREBITS, locked, 0, 0, 0); err != nil {
 			return fmt.Errorf("secure bits: %w", err)
 		}

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limit is a bound that the kernel keeps for one process.
+// limit is a limit that the kernel enforces for one process.
 type limit struct {
 	name  string
 	which int
 	value uint64
 }
 
-// limits returns the bounds of the order. A process that has them cannot raise them again.
+// limits returns the limits of the order. The process cannot raise them afterwards.
 func (c *child) limits() ([]limit, error) {
 	l := c.order.Limits
 	list := []limit{
@@ -30,7 +30,8 @@ func (c *child) limits() ([]limit, error) {
 		{"message queues", unix.RLIMIT_MSGQUEUE, 0},
 		{"memory", unix.RLIMIT_AS, uint64(l.Memory)},
 	}
-	if c.order.Level == Strict { // elsewhere these count all that the user runs on the machine
+	// at other levels these count all processes of the user on the machine
+	if c.order.Level == Strict {
 		list = append(list, limit{"signals", unix.RLIMIT_SIGPENDING, 1024}, limit{"processes", unix.RLIMIT_NPROC, uint64(l.Processes)})
 	}
 	for i, r := range list {
@@ -43,11 +44,13 @@ func (c *child) limits() ([]limit, error) {
 	return list, nil
 }
 
-// cross goes the last way: the limits, the filter, the word that the walls stand, and the program. It returns the step that failed, and never
-// where none did.
+// cross performs the last steps: it sets the limits, installs the filter, reports that the sandbox
+// is complete, and executes the program. It returns the name of a failed step; without a failure it
+// does not return.
 //
-// From the first limit on, this process has no more memory or threads to ask for than the program will have, and the Go runtime does not
-// live on that. So all that is needed is made before, and the rest is system calls that the runtime does not see.
+// After the first limit is set, this process gets only the memory and threads of the program, which
+// is not enough for the Go runtime. Everything is therefore allocated beforehand, and the rest
+// consists of raw system calls.
 func (c *child) cross() (string, error) {
 	limits, err := c.limits()
 	if err != nil {

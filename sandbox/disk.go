@@ -13,22 +13,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// disk looks at how much a program fills of the folders that it may write.
+// disk measures how much a program writes to its writable folders.
 //
-// Going through them takes a while where there are many files, and how much room their disk has left is asked in no time. So they are gone through only
-// when the disk has lost what the program may fill; whoever else fills it costs a look, and ends nothing.
+// Walking the folders takes time if there are many files, whereas reading the free space of their
+// disks is fast. The folders are therefore walked only when the free space has shrunk by the amount
+// that the program may still write. If another program fills the disk, this costs a walk and ends
+// nothing.
 type disk struct {
 	roots []string
 	limit int64
 	begun time.Time
 	pid   int // the first of the processes
 
-	room []int64 // that each of the roots had when they were last gone through
-	left int64   // what may be lost of it until they are again
+	room []int64 // free space of each root at the last walk
+	left int64   // decrease of the free space at which the next walk is due
 }
 
 func newDisk(roots []string, limit int64, pid int) *disk {
-	// Times of files come from a clock that stands still for some milliseconds.
+	// File times come from a clock with a resolution of some milliseconds.
 	d := &disk{roots: roots, limit: limit, begun: time.Now().Add(-20 * time.Millisecond), pid: pid, left: limit}
 	for _, r := range roots {
 		d.room = append(d.room, room(r))
@@ -36,7 +38,7 @@ func newDisk(roots []string, limit int64, pid int) *disk {
 	return d
 }
 
-// room is how many bytes are free where path is.
+// room returns the number of free bytes on the file system of path.
 func room(path string) int64 {
 	var st unix.Statfs_t
 	if unix.Statfs(path, &st) != nil {
@@ -45,7 +47,7 @@ func room(path string) int64 {
 	return int64(st.Bfree) * int64(st.Bsize)
 }
 
-// look reports whether the program has filled more than it may, and how much of left is used.
+// look reports whether the program has exceeded its limit, and how much of left is used.
 func (d *disk) look() (over bool, lost int64) {
 	for i, r := range d.roots {
 		lost = max(lost, d.room[i]-room(r))
@@ -61,8 +63,9 @@ func (d *disk) look() (over bool, lost int64) {
 	return grown > d.limit, 0
 }
 
-// grown is how much room is taken by what came or changed since the program began, files that it has deleted and holds open included. What it hides
-// counts as too much.
+// grown returns the size of all files that were created or changed since the program began,
+// including deleted files that it holds open. If the program hides its files, the size counts as
+// exceeding the limit.
 func (d *disk) grown() (sum int64) {
 	seen := map[[2]uint64]bool{} // a file can have several names
 	add := func(st *unix.Stat_t) {
@@ -88,7 +91,7 @@ func (d *disk) grown() (sum int64) {
 			if sum > d.limit {
 				return fs.SkipAll
 			}
-			return nil // what is gone, or was closed before, is passed over
+			return nil // skip files that were deleted or closed in the meantime
 		})
 	}
 	for _, p := range family(d.pid) {

@@ -17,13 +17,14 @@ func TestDiskAsUser(t *testing.T) {
 	}
 }
 
-// The bound is on all files of the folders together, each of which is small enough: in one folder or many, under names or without, however deep. What is written within it is let be,
-// also while somebody else fills the disk, and so is what was there before.
+// The limit applies to all files of the folders together, each of which is small enough: in one
+// folder or many, with names or without, at any depth. Writing within the limit is permitted, also
+// while another program fills the disk, and existing files do not count.
 func TestDisk(t *testing.T) {
 	const mb = 1 << 20
 	for _, level := range []sandbox.Level{sandbox.Strict, sandbox.Standard, sandbox.None} {
 		if level == sandbox.Standard && os.Geteuid() == 0 {
-			continue // which does not write root's folders
+			continue // it cannot write root's folders
 		}
 		if p := sandbox.Probe().Level(level); !p.OK {
 			t.Logf("%s cannot be enforced here, so nothing is tried: %s", level, p.Reason)

@@ -29,7 +29,7 @@ var escapePy string
 //go:embed testdata/escape.sh
 var escapeSh string
 
-// given is what an attempt is told of the world that it is to reach.
+// given describes the environment that an attempt targets.
 type given struct {
 	Work     string `json:"work"`
 	Read     string `json:"read"`
@@ -43,15 +43,15 @@ type given struct {
 	FD       int    `json:"fd"`
 }
 
-// attempt is a way out that a program tries.
+// attempt is a way by which a program tries to escape.
 type attempt struct {
 	name string
-	root bool // only root gets out where nothing holds it
-	some bool // only some kernels have what it uses
+	root bool // succeeds without a sandbox only as root
+	some bool // uses something that only some kernels have
 	args []string
 }
 
-// attempts returns all that the two files hold.
+// attempts returns all attempts in the two files.
 func attempts(t *testing.T, g given) []attempt {
 	told, err := json.Marshal(g)
 	if err != nil {
@@ -68,7 +68,8 @@ func attempts(t *testing.T, g given) []attempt {
 	return list
 }
 
-// surroundings makes what the attempts are after: a file of somebody else, a process, sockets, a variable, a descriptor left open.
+// surroundings creates the targets of the attempts: a file of another user, a process, sockets, a
+// variable, and an open descriptor.
 func surroundings(t *testing.T) given {
 	t.Helper()
 	t.Setenv("PAWL_CANARY", "canary")
@@ -87,7 +88,8 @@ func surroundings(t *testing.T) given {
 			t.Fatal(err)
 		}
 	}
-	if g.FD, err = unix.Open(g.Secret, unix.O_RDONLY, 0); err != nil { // without O_CLOEXEC: every child inherits it
+	// without O_CLOEXEC: every child inherits it
+	if g.FD, err = unix.Open(g.Secret, unix.O_RDONLY, 0); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Close(g.FD) })
@@ -111,7 +113,8 @@ func surroundings(t *testing.T) given {
 	return g
 }
 
-// An attempt that fails as root may fail because root's files are mapped, and one that fails as a user because users cannot do much.
+// An attempt that fails as root may fail because root's files are mapped, and an attempt that fails
+// as a user may fail because users have few rights. So the attempts run as both.
 func TestEscapesAsUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become another user; TestEscapes runs as this one")
@@ -120,10 +123,11 @@ func TestEscapesAsUser(t *testing.T) {
 	asNobody(t, "TestEscapes")
 }
 
-// asNobody runs a test of this binary as nobody, who owns nothing but a temporary folder.
+// asNobody runs a test of this binary as the user nobody, who owns nothing but a temporary folder.
 func asNobody(t *testing.T, test string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "pawl-nobody-") // t.TempDir is in a folder that nobody may not enter
+	// t.TempDir is in a folder that the user nobody cannot enter
+	dir, err := os.MkdirTemp("/tmp", "pawl-nobody-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,18 +150,19 @@ func asNobody(t *testing.T, test string) {
 	}
 }
 
-// tight are limits that the attempts at using too much run into.
+// tight are limits that the attempts to exhaust resources reach.
 var tight = sandbox.Limits{Time: 30 * time.Second, CPU: 10 * time.Second, Memory: 300 << 20, Processes: 40, FileSize: 8 << 20, Temp: 20 << 20, OpenFiles: 100}
 
-// No attempt gets out of Strict, and each gets out where there is no sandbox: what stopped it is the sandbox and not a mistake of its own. What only root
-// can do is shown when the test runs as root.
+// No attempt escapes from Strict, and each succeeds without a sandbox: the sandbox stopped it, and
+// not a mistake in the attempt. Attempts that need root are tested when the test runs as root.
 func TestEscapes(t *testing.T) {
 	enforced(t, sandbox.Strict)
 	escapes(t, sandbox.Strict, nil)
 }
 
-// Standard stops what it says that it stops. The page on security names what it does not: it bounds neither the number of processes nor the temporary folder, and lets
-// a program ask whether a file is there.
+// Standard stops what it promises to stop. The page on security names what it does not stop: it
+// limits neither the number of processes nor the temporary folder, and a program can find out
+// whether a file exists.
 func TestEscapesStandard(t *testing.T) {
 	enforced(t, sandbox.Standard)
 	if os.Geteuid() == 0 {
@@ -210,7 +215,7 @@ func escapes(t *testing.T, level sandbox.Level, known map[string]bool) {
 	}
 }
 
-// control makes an attempt without a sandbox, and reports whether it got out.
+// control makes an attempt without a sandbox and reports whether it succeeded.
 func control(t *testing.T, g given, a attempt, args []string) bool {
 	t.Helper()
 	empty(t, g.Work)
@@ -228,7 +233,7 @@ func control(t *testing.T, g given, a attempt, args []string) bool {
 	return true
 }
 
-// enforced skips a test, aloud, where a level cannot be enforced.
+// enforced skips a test with a message if a level cannot be enforced.
 func enforced(t *testing.T, level sandbox.Level) {
 	t.Helper()
 	if testing.Short() {

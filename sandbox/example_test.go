@@ -9,7 +9,8 @@ import (
 	"github.com/pawl-go/pawl/sandbox"
 )
 
-// None builds no wall, so that the example runs everywhere; leave Level out for a program that is not trusted.
+// None enforces nothing, so that the example runs everywhere. Leave Level out for a program that is
+// not trusted.
 func ExampleRun() {
 	res, err := sandbox.Run(context.Background(), sandbox.Spec{
 		Level: sandbox.None,

@@ -4,15 +4,17 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// lastCall is the newest system call that this filter has an opinion of. Newer ones are answered as an older kernel would: ENOSYS.
+// lastCall is the newest system call that the filter knows. Newer calls get the answer of an older
+// kernel: ENOSYS.
 const lastCall = unix.SYS_OPEN_TREE_ATTR
 
-// absent are calls that programs can do without, and do when they are told that the kernel has them not.
+// absent lists calls that programs can do without when the kernel appears not to support them.
 var absent = []uintptr{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 	unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, // memory that no limit counts
 }
 
-// forbidden are calls that reach into other processes, change the machine or the world, or have been ways out of such walls.
+// forbidden lists calls that affect other processes, change the machine, or have been used to
+// escape from sandboxes.
 var forbidden = []uintptr{
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_PROCESS_MRELEASE, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD,
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR,
@@ -26,15 +28,18 @@ var forbidden = []uintptr{
 	unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT, unix.SYS_FANOTIFY_MARK,
 	unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES,
 	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
-	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMCTL, unix.SYS_SEMTIMEDOP, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK, // memory that outlives a process
+	// memory that outlives a process
+	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMCTL, unix.SYS_SEMTIMEDOP, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 }
 
-// away are calls by which a process could leave the group that Standard ends it by, turn on processes outside that are the same user's, or
-// change who may use files of the same user: these are not Landlock's to refuse.
+// away lists calls by which a process could leave the process group by which Standard ends it,
+// affect other processes of the same user, or change the access to files of the same user. Landlock
+// cannot refuse these.
 var away = []uintptr{unix.SYS_SETSID, unix.SYS_SETPGID, unix.SYS_SOCKET, unix.SYS_IOPRIO_SET, unix.SYS_SETPRIORITY, unix.SYS_PIDFD_OPEN, unix.SYS_PIDFD_SEND_SIGNAL,
 	unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWNAT, unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTRAT}
 
-// others are calls whose first argument is a process, 0 being the caller: Standard lets them at the caller alone.
+// others lists calls whose first argument is a process ID, with 0 as the caller. Standard allows
+// them for the caller only.
 var others = []uintptr{unix.SYS_PRLIMIT64, unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETATTR}
 
 const (
@@ -43,7 +48,7 @@ const (
 	creates       = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 )
 
-// The offsets of what a filter looks at.
+// The offsets of the fields that the filter reads.
 const (
 	offCall = 0
 	offArch = 4
@@ -57,7 +62,8 @@ const (
 	end     = unix.SECCOMP_RET_KILL_PROCESS
 )
 
-// filter is one in the making. Each piece of it ends in answers, or leaves the number of the call loaded.
+// filter is a filter under construction. Each piece of it ends in an answer, or leaves the number
+// of the call loaded.
 type filter []unix.SockFilter
 
 func (f *filter) load(off uint32) {
@@ -72,16 +78,17 @@ func (f *filter) answer(k uint32) {
 	*f = append(*f, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k})
 }
 
-// call answers one call.
+// call sets the answer to one call.
 func (f *filter) call(n uintptr, answer uint32) {
 	f.jump(unix.BPF_JEQ, uint32(n), 0, 1)
 	f.answer(answer)
 }
 
-// arg loads the low half of an argument. The kernel looks at no more of those that the filter looks at: they are 32 bits wide there.
+// arg loads the low half of an argument. The arguments that the filter examines are 32 bits wide in
+// the kernel.
 func (f *filter) arg(i uint32) { f.load(offArgs + 8*i) }
 
-// bits refuses a call that has one of bits in argument i.
+// bits refuses a call if one of bits is set in argument i.
 func (f *filter) bits(n uintptr, i, bits uint32) {
 	f.jump(unix.BPF_JEQ, uint32(n), 0, 4)
 	f.arg(i)
@@ -90,7 +97,7 @@ func (f *filter) bits(n uintptr, i, bits uint32) {
 	f.answer(allowed)
 }
 
-// only refuses a call whose argument i is none of values.
+// only refuses a call unless argument i is one of values.
 func (f *filter) only(n uintptr, i uint32, values ...uint32) {
 	f.jump(unix.BPF_JEQ, uint32(n), 0, uint8(len(values)+3))
 	f.arg(i)
@@ -101,7 +108,7 @@ func (f *filter) only(n uintptr, i uint32, values ...uint32) {
 	f.answer(allowed)
 }
 
-// never refuses a call whose argument i is one of values.
+// never refuses a call if argument i is one of values.
 func (f *filter) never(n uintptr, i uint32, values ...uint32) {
 	f.jump(unix.BPF_JEQ, uint32(n), 0, uint8(len(values)+3))
 	f.arg(i)
@@ -112,7 +119,8 @@ func (f *filter) never(n uintptr, i uint32, values ...uint32) {
 	f.answer(refuse)
 }
 
-// mode refuses to make a file that runs as its owner or group: argument flags says whether one is made, argument mode what it is.
+// mode refuses to create setuid and setgid files: the argument flags says whether a file is
+// created, the argument mode contains its mode.
 func (f *filter) mode(n uintptr, flags, mode uint32) {
 	f.jump(unix.BPF_JEQ, uint32(n), 0, 6)
 	f.arg(flags)
@@ -128,9 +136,9 @@ func build(level Level, proxy bool) []unix.SockFilter {
 	f := new(filter)
 	f.load(offArch)
 	f.jump(unix.BPF_JEQ, auditArch, 1, 0)
-	f.answer(end) // the calls of another architecture have other numbers
+	f.answer(end) // other architectures have other call numbers
 	f.load(offCall)
-	f.jump(unix.BPF_JGT, lastCall, 0, 1) // those of x32 too
+	f.jump(unix.BPF_JGT, lastCall, 0, 1) // includes the calls of x32
 	f.answer(unknown)
 	if level == Standard {
 		for _, n := range append(away[:len(away):len(away)], awayHere...) {

@@ -6,11 +6,11 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_AARCH64
 
-// forbiddenHere are what only this architecture has of such calls.
+// forbiddenHere lists the forbidden calls that only this architecture has.
 var forbiddenHere []uintptr
 
-// awayHere are what only this architecture has of the calls that Standard refuses beside.
+// awayHere lists the calls that Standard additionally refuses and that only this architecture has.
 var awayHere []uintptr
 
-// here looks at the calls that the other architecture has not.
+// here adds the calls that the other architecture lacks.
 func (f *filter) here() {}

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The versions of Landlock that the levels take. To Strict it is a second wall behind the namespaces. To Standard it is the wall, and must
-// be able to keep signals in (version 6).
+// The Landlock versions that the levels require. For Strict, Landlock is a second protection behind
+// the namespaces. For Standard it is the main one and must be able to restrict signals (version 6).
 const (
 	strictLandlock   = 1
 	standardLandlock = 6
 )
 
-// The rights to files, as the versions of Landlock brought them.
+// The access rights to files, by the Landlock version that introduced them.
 const (
 	readFile   = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
 	readFolder = readFile | unix.LANDLOCK_ACCESS_FS_READ_DIR
@@ -27,7 +27,7 @@ const (
 	noDevice   = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// landlockVersion returns the version of the kernel's Landlock; the error says why there is none.
+// landlockVersion returns the version of the kernel's Landlock. The error says why there is none.
 func landlockVersion() (int, error) {
 	v, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	switch e {
@@ -41,7 +41,8 @@ func landlockVersion() (int, error) {
 	return 0, e
 }
 
-// handled returns the rights that a version can refuse. What it does not know it would let through; the levels say which they need.
+// handled returns the rights that a version can refuse. Rights unknown to the version are not
+// restricted; the levels state which version they require.
 func handled(version int) (files uint64) {
 	files = version1
 	if version >= 2 {
@@ -56,10 +57,12 @@ func handled(version int) (files uint64) {
 	return files
 }
 
-// landlockNetPort is a rule about a port, LANDLOCK_RULE_NET_PORT of the kernel, which x/sys has not.
+// landlockNetPort is the type of a rule about a port, LANDLOCK_RULE_NET_PORT of the kernel, which
+// x/sys lacks.
 const landlockNetPort = 2
 
-// landlock forbids everything that the order does not name: files, TCP, signals to processes outside, abstract sockets.
+// landlock forbids everything that the order does not name: files, TCP, signals to other processes,
+// abstract sockets.
 func (c *child) landlock() error {
 	if c.order.Level == None {
 		return nil
@@ -103,7 +106,7 @@ func (c *child) landlock() error {
 	return nil
 }
 
-// rules names what is allowed. In the world of Strict all that can be seen can be read.
+// rules adds the permissions. In the root of Strict, everything visible is readable.
 func (c *child) rules(set int, known uint64) error {
 	if c.order.Level == Strict {
 		if err := allow(set, "/", known&readFolder); err != nil {
@@ -136,7 +139,8 @@ func (c *child) rules(set int, known uint64) error {
 	return nil
 }
 
-// allow gives the rights to path and all below it; of a plain file, those that make sense for one.
+// allow grants the rights for path and everything below it. For a plain file it grants only the
+// applicable rights.
 func allow(set int, path string, rights uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {

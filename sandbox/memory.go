@@ -9,23 +9,26 @@ import (
 	"time"
 )
 
-// How often a program's memory and disk are looked at: as often as it could fill, at that pace, what it has left.
+// The intervals at which a program's memory and disk usage are measured: shorter when the program
+// could reach its limit soon.
 const (
 	fillPerSecond = 4 << 30
 	lookSoonest   = 5 * time.Millisecond
 	lookLatest    = 250 * time.Millisecond
 )
 
-// nextLook says when to look again at a program that uses so much of total.
+// nextLook returns the time until the next measurement of a program that uses used of total.
 func nextLook(used, total int64) time.Duration {
 	left := time.Duration(max(total-used, 0)) * time.Second / fillPerSecond
 	return min(max(left, lookSoonest), lookLatest)
 }
 
-// memoryOf returns how much memory the process and all below it have, pages that they share counted once. In a process namespace these are all that were
-// started: what its parent has left is the first one's child. Files that are mapped do not count, since the kernel can let them go.
+// memoryOf returns the memory of the process and all its descendants; shared pages count once. In a
+// process namespace these are all processes that were started, because orphans become children of
+// the first process. Mapped files do not count, because the kernel can evict them.
 //
-// The exact sum takes the kernel a while for large processes, so it is asked for only where the rough one, which is never less, is over total.
+// The exact sum is expensive for large processes. It is computed only if the approximate sum, which
+// is never smaller, exceeds total.
 func memoryOf(pid int, total int64) int64 {
 	all := family(pid)
 	var rough int64
@@ -42,10 +45,10 @@ func memoryOf(pid int, total int64) int64 {
 	return sum
 }
 
-// family returns the process and all below it.
+// family returns the process and all its descendants.
 func family(pid int) []int {
 	all := []int{pid}
-	seen := map[int]bool{pid: true} // while they are listed they come and go
+	seen := map[int]bool{pid: true} // the set changes while it is listed
 	for i := 0; i < len(all) && len(all) < 1<<12; i++ {
 		dir := "/proc/" + strconv.Itoa(all[i]) + "/task/"
 		tasks, err := os.ReadDir(dir)
@@ -68,7 +71,7 @@ func family(pid int) []int {
 	return all
 }
 
-// resident is all that a process has in memory.
+// resident returns the resident memory of a process.
 func resident(pid int) int64 {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if f := bytes.Fields(b); err == nil && len(f) > 1 {
@@ -78,7 +81,8 @@ func resident(pid int) int64 {
 	return 0
 }
 
-// shareOf is a process's share of what it has in memory and is no file's. A process that hides it is charged with the whole.
+// shareOf returns a process's share of its memory that belongs to no file. If the process hides it,
+// all of its memory counts.
 func shareOf(pid int) int64 {
 	dir := "/proc/" + strconv.Itoa(pid)
 	if b, err := os.ReadFile(dir + "/smaps_rollup"); err == nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/pawl-go/pawl/sandbox"
 )
 
-// herd forks processes that each take memory, wait for one another, and stay a while. Shared: the parent takes it before it forks, and they share it.
+// herd forks processes that each allocate memory, wait for each other, and stay for a while.
+// Shared: the parent allocates the memory before it forks, and they share it.
 const herd = `
 import mmap, os, sys, time
 n, mb, how = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
@@ -34,8 +35,9 @@ except ChildProcessError: pass
 print("done")
 `
 
-// The bound is on all processes together: many that are small each are ended, whether they are the first one's children, left by their parents, or share what
-// they have through a mapping; those that stay within it are not, nor those that have the same pages from before they were forked.
+// The limit applies to all processes together. Many processes that are small individually are
+// ended: children of the first process, orphans, and processes with a shared mapping. Processes
+// within the limit are not ended, nor processes that share pages from before the fork.
 func TestMemoryInAll(t *testing.T) {
 	if p := sandbox.Probe().Level(sandbox.Strict); !p.OK {
 		t.Log("strict cannot be enforced here, so nothing is tried: " + p.Reason)

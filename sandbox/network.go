@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// network brings up the loopback of the program's own network, and hands a socket that listens there to the parent: connections to it are answered outside.
-// It is the only way out, since the network has no other device, and routes to nowhere.
+// network enables the loopback of the program's own network and sends a socket that listens there
+// to the parent, which serves its connections. This is the only way out, because the network has no
+// other device and no route.
 func (c *child) network() error {
 	if !c.order.Proxy {
 		return nil
@@ -32,7 +33,7 @@ func (c *child) network() error {
 	if err := unix.Listen(l, 64); err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	// A blank beside it, which is nothing to who reads replies.
+	// The message needs a byte; a blank is ignored by the reader of replies.
 	if err := unix.Sendmsg(int(c.conn.Fd()), []byte(" "), unix.UnixRights(l), nil, unix.MSG_NOSIGNAL); err != nil {
 		return fmt.Errorf("handing over the socket: %w", err)
 	}
@@ -59,7 +60,8 @@ func loopbackUp() error {
 	return nil
 }
 
-// listener takes the socket that the child hands over. said is what the child said instead, or beside it.
+// listener receives the socket that the child sends. said is the text that the child sent instead
+// or in addition.
 func (l *launch) listener() (f *os.File, said []byte, err error) {
 	said, rights := make([]byte, 64<<10), make([]byte, unix.CmsgSpace(4))
 	var n, rn int
@@ -84,7 +86,8 @@ func (l *launch) listener() (f *os.File, said []byte, err error) {
 	return os.NewFile(uintptr(fds[0]), "sandbox proxy"), said, nil
 }
 
-// hear reads what the child says, until it has become the program or ended. Where the program has a proxy, the proxy begins before the program does.
+// hear reads the child's replies until the child has become the program or has ended. If the
+// program has a proxy, the proxy starts before the program.
 func (l *launch) hear(w *watcher) (said []byte, err error) {
 	if l.order.Proxy {
 		var f *os.File
@@ -99,7 +102,8 @@ func (l *launch) hear(w *watcher) (said []byte, err error) {
 	return append(said, rest...), err
 }
 
-// inet lets a program make TCP sockets of IPv4, and those of Unix as without a proxy. All other kinds stay refused: of UDP, raw, of IPv6, netlink.
+// inet permits TCP sockets of IPv4, and Unix sockets as without a proxy. All other kinds stay
+// refused: UDP, raw, IPv6, netlink.
 func (f *filter) inet() {
 	f.jump(unix.BPF_JEQ, unix.SYS_SOCKET, 0, 11)
 	f.arg(0)
@@ -115,7 +119,7 @@ func (f *filter) inet() {
 	f.answer(allowed)
 }
 
-// decodeReplies reads what a child said.
+// decodeReplies decodes the replies of a child.
 func decodeReplies(d *json.Decoder) (last reply, ready bool) {
 	for {
 		var r reply

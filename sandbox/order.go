@@ -13,21 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// order is what a child is told to do. The zero value of a field allows nothing.
+// order is the instruction for a child. The zero value of a field permits nothing.
 type order struct {
 	Level  Level
-	Probe  bool // build the walls, run nothing
+	Probe  bool // set up the sandbox and run nothing
 	Args   []string
 	Env    []string
 	Dir    string
-	Parent []string // the namespaces of who gave the order: a child of Strict must be in none of them
+	Parent []string // the parent's namespaces: a child of Strict must be in none of them
 	Temp   string   // the program's temporary folder
 	Limits Limits
 	Mounts []mount
-	Proxy  bool // a socket for the program's proxy is wanted
+	Proxy  bool // create a socket for the program's proxy
 }
 
-// mount is a path of the program's world.
+// mount is a path that is visible to the program.
 type mount struct {
 	Path   string
 	Write  bool
@@ -35,16 +35,16 @@ type mount struct {
 	Sent   bool // its tree was sent as a descriptor, in the order of the mounts
 }
 
-// reply is what a child says: that it becomes the program now, or the step that failed.
+// reply is a message of the child: it becomes the program now, or a step failed.
 type reply struct {
 	Step, Err string
 	Ready     bool
 }
 
-// mostOrder bounds an order, arguments and environment included.
+// mostOrder is the maximum size of an order, including arguments and environment.
 const mostOrder = 16 << 20
 
-// socketPair returns the two ends between a parent and its child.
+// socketPair returns the two ends of a socket between a parent and its child.
 func socketPair() (parent, child *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -53,7 +53,7 @@ func socketPair() (parent, child *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "sandbox parent"), os.NewFile(uintptr(fds[1]), "sandbox child"), nil
 }
 
-// send writes an order, and gives the child the descriptors of the trees.
+// send sends an order with the descriptors of the trees.
 func (o *order) send(conn *os.File, trees []int) error {
 	body, err := json.Marshal(o)
 	if err != nil {
@@ -83,7 +83,7 @@ func (o *order) send(conn *os.File, trees []int) error {
 	return nil
 }
 
-// receive reads an order and the descriptors that came with it.
+// receive receives an order with its descriptors.
 func (o *order) receive(conn *os.File) (trees []int, err error) {
 	head, rights := make([]byte, 4), make([]byte, unix.CmsgSpace(4*128))
 	n, rn, flags, _, err := unix.Recvmsg(int(conn.Fd()), head, rights, unix.MSG_CMSG_CLOEXEC|unix.MSG_WAITALL)

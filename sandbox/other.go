@@ -8,7 +8,7 @@ import (
 	"runtime"
 )
 
-// Start refuses: here nothing can be enforced.
+// Start returns ErrUnenforced, because nothing can be enforced on this system.
 func Start(context.Context, Spec) (*Process, error) { return nil, refused() }
 
 func refused() error {

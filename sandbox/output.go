@@ -5,16 +5,17 @@ import (
 	"strings"
 )
 
-// Output is what a program wrote to one descriptor: all of it, or head and tail.
+// Output is the output of a program on one descriptor: all of it, or head and tail.
 type Output struct {
-	Head, Tail []byte // Tail is nil when nothing was left out
-	Bytes      int64  // that were written in all
+	Head, Tail []byte // Tail is nil if nothing was left out
+	Bytes      int64  // number of bytes written
 }
 
-// Truncated reports whether something was left out between Head and Tail.
+// Truncated reports whether bytes were left out between Head and Tail.
 func (o *Output) Truncated() bool { return o.Bytes > int64(len(o.Head)+len(o.Tail)) }
 
-// String returns the output as text. Where something was left out, a line in brackets says how much; bytes that are no UTF-8 become U+FFFD.
+// String returns the output as text. If bytes were left out, a line in brackets gives their number.
+// Invalid UTF-8 becomes U+FFFD.
 func (o *Output) String() string {
 	head, tail := string(o.Head), string(o.Tail)
 	if o.Truncated() {
@@ -25,13 +26,14 @@ func (o *Output) String() string {
 	return strings.ToValidUTF8(head, "\uFFFD")
 }
 
-// capture is a writer that keeps the first and the last half of what it is given, and counts all of it. It takes everything: an
-// endless print costs its time and no memory.
+// capture is a writer that stores the first and the last half of the output up to its limit, and
+// counts all bytes. It accepts any amount: endless output costs the program its time and this
+// process no memory.
 type capture struct {
 	half  int
 	head  []byte
-	ring  []byte // of the tail
-	next  int    // where the ring is written next
+	ring  []byte // holds the tail
+	next  int    // position of the next write in the ring
 	bytes int64
 }
 
@@ -60,7 +62,7 @@ func (c *capture) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// output returns what was kept.
+// output returns the stored output.
 func (c *capture) output() Output {
 	o := Output{Head: c.head, Bytes: c.bytes}
 	if len(c.ring) > 0 {

@@ -10,9 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownedTree returns a detached copy of the tree at fd, in which what belongs to owner and group belongs to nobody, and the other way round: what
-// nobody makes there belongs to them. Only root can ask for it. Nothing else of the machine is nobody's by that: the
-// change holds in this copy alone, which the child puts into its world.
+// ownedTree returns a detached copy of the tree at fd in which owner and group are exchanged with
+// the user and group nobody: files of owner belong to nobody, and files that nobody creates there
+// belong to owner. Only root can create it. The change applies to this copy alone, which the child
+// mounts in its root.
 func ownedTree(fd, owner, group int) (int, error) {
 	tree, err := unix.OpenTree(fd, "", unix.AT_EMPTY_PATH|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err != nil {
@@ -31,7 +32,8 @@ func ownedTree(fd, owner, group int) (int, error) {
 	return tree, nil
 }
 
-// mapped gives do a user namespace in which owner and group are nobody's. Such a thing exists only around a process: a child that waits to be ended.
+// mapped calls do with a user namespace that maps owner and group to nobody. A namespace exists
+// only with a process, so mapped starts a child that waits until it is ended.
 func mapped(owner, group int, do func(userns int) error) error {
 	conn, childConn, err := socketPair()
 	if err != nil {

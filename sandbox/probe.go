@@ -5,31 +5,33 @@ import (
 	"strings"
 )
 
-// Report says what a machine can enforce.
+// Report describes what a machine can enforce.
 type Report struct {
-	System string   `json:"system"` // the operating system, its version, and who asks
+	System string   `json:"system"` // operating system, its version, and the current user
 	Facts  []Fact   `json:"facts"`
 	Levels []Probed `json:"levels"`
 }
 
-// Fact is a thing that the walls are made of.
+// Fact is a system feature that the sandbox uses.
 type Fact struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// Probed is a level that was tried.
+// Probed is the result for one level.
 type Probed struct {
 	Level  Level  `json:"level"`
 	OK     bool   `json:"ok"`
-	Reason string `json:"reason,omitempty"` // why not
-	Gives  string `json:"gives"`            // what is enforced when it is
+	Reason string `json:"reason,omitempty"` // why it cannot be enforced
+	Gives  string `json:"gives"`            // what the level enforces
 }
 
-// Probe tries every level: it builds the walls as Run does, and lets nothing run behind them. It takes some tens of milliseconds.
+// Probe tests every level: it sets up the sandbox as Run does, without running a program in it. It
+// takes some tens of milliseconds.
 func Probe() *Report { return probe() }
 
-// Check says whether this machine can enforce a level, and why not. The error is ErrUnenforced. It takes as long as Probe.
+// Check returns an error with the reason if this machine cannot enforce a level. The error is
+// ErrUnenforced. It takes as long as Probe.
 func Check(level Level) error {
 	if p := Probe().Level(level); !p.OK {
 		return fmt.Errorf("%w: %s", ErrUnenforced, p.Reason)
@@ -37,7 +39,7 @@ func Check(level Level) error {
 	return nil
 }
 
-// Level returns what was found of a level.
+// Level returns the result for a level.
 func (r *Report) Level(l Level) Probed {
 	for _, p := range r.Levels {
 		if p.Level == l {

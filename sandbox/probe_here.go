@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gives says what a level enforces.
+// gives describes what each level enforces.
 var gives = map[Level]string{
 	Strict:   "own user, mount, process, network, IPC and host namespaces; system call filter; Landlock; limits, memory per process and in all; all ended together",
 	Standard: "Landlock; system call filter without sockets; limits, memory per process, no bound on processes; its group ended together",
@@ -45,7 +45,7 @@ func probe() *Report {
 	return r
 }
 
-// try builds the walls of a level and lets nothing run behind them.
+// try sets up the sandbox of a level without running a program in it.
 func try(l Level) (time.Duration, error) {
 	p, err := start(context.Background(), Spec{Level: l, Args: []string{"probe"}, Limits: Limits{Time: 10 * time.Second}}, true)
 	if err != nil {

@@ -1,28 +1,36 @@
-// Package sandbox runs a program that is not trusted, and gives it no more than was named.
+// Package sandbox runs an untrusted program with access only to the resources that its Spec names.
 //
 //	res, err := sandbox.Run(ctx, sandbox.Spec{
 //		Args:  []string{"python3", "-c", "print(6*7)"},
 //		Write: []string{workspace},
 //	})
 //
-// What a program may do is in its Spec: the folders it reads and writes, its environment, its input, the files that are open when it starts, and
-// how much memory, time, disk and how many processes it has. How hard that is enforced is the Level:
+// The Spec defines what the program may use: the folders that it reads and writes, its environment,
+// its input, the files that are open when it starts, and its limits for memory, time, disk and
+// processes. The Level defines how strictly that is enforced:
 //
-//	Strict    a world of its own: user, mount, process, network, IPC and host namespaces, in which there is nothing but the system's
-//	          programs, a small /proc, three devices, a bounded /tmp and what the Spec names; then a system call filter and Landlock
-//	Standard  the machine's world behind Landlock and a stricter system call filter, for machines without user namespaces
-//	None      no wall: limits, an environment by allow-list, and the process group ended whole
+//	Strict    a separate system view: own user, mount, process, network, IPC and host
+//	          namespaces, which contain only the system's programs, a small /proc, three
+//	          devices, a limited /tmp and the paths of the Spec; in addition a system call
+//	          filter and Landlock
+//	Standard  the machine's file system behind Landlock and a stricter system call filter,
+//	          for machines without user namespaces
+//	None      no isolation: limits, an environment by allow-list, and the whole process
+//	          group is ended
 //
-// No level falls back to a lower one. When the machine cannot enforce what is asked, Run says what is missing, as an error that is
-// ErrUnenforced, and nothing has run. Probe tells beforehand what can be enforced. No root is needed; started by root, a program of Strict or
-// Standard runs as nobody, and root is not mapped into its world.
+// No level falls back to a weaker one. If the machine cannot enforce the requested level, Run
+// returns an error that is ErrUnenforced and says what is missing, and no program has run. Probe
+// reports beforehand what can be enforced. Root is not required. If root starts it, a program of
+// Strict or Standard runs as the user nobody, and root is not mapped into its user namespace.
 //
-// How it is done: Run starts the program it stands in a second time. That process, the child, never comes as far as main: while
-// packages are initialised it finds by its name what it is, takes its orders from an inherited socket, builds the walls
-// around itself one after another, and last of all becomes the program that is not trusted. A step that fails is the last: the child tells the step and
-// ends. All that the walls could be used for is closed by then.
+// Implementation: Run starts its own executable a second time. That process, the child, never
+// reaches main. During package initialization it recognizes its role by its name, receives its
+// order from an inherited socket, sets up the protections one after another, and finally executes
+// the untrusted program. A step that fails is the last: the child reports the step and exits.
+// Everything with which the protections could be removed is closed by then.
 //
-// Linux on amd64 and arm64 has all levels; elsewhere every level is ErrUnenforced. docs/security.md says what each level stops and what not.
+// Linux on amd64 and arm64 supports all levels. On other systems every level is ErrUnenforced.
+// docs/security.md says what each level stops and what it does not.
 package sandbox
 
 import (
@@ -36,10 +44,10 @@ import (
 	"time"
 )
 
-// Level says how hard the bounds of a Spec are enforced. The zero value is Strict.
+// Level defines how strictly the limits of a Spec are enforced. The zero value is Strict.
 type Level int
 
-// The levels, the strictest first.
+// The levels, strictest first.
 const (
 	Strict Level = iota
 	Standard
@@ -54,10 +62,10 @@ func (l Level) String() string {
 	return [...]string{"strict", "standard", "none"}[l]
 }
 
-// MarshalText writes what String returns.
+// MarshalText returns the result of String.
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText parses the result of MarshalText.
 func (l *Level) UnmarshalText(b []byte) error {
 	for k := Strict; k <= None; k++ {
 		if k.String() == string(b) {
@@ -68,83 +76,100 @@ func (l *Level) UnmarshalText(b []byte) error {
 	return fmt.Errorf("unknown sandbox level %q; known: strict, standard, none", b)
 }
 
-// ErrUnenforced is the error of a program that was not run, because this machine cannot enforce the level asked for. Its text says what is missing.
+// ErrUnenforced is the error for a program that was not run because this machine cannot enforce the
+// requested level. Its text says what is missing.
 var ErrUnenforced = errors.New("the sandbox cannot be enforced here")
 
-// Spec is a program and all it is given. Only Args is required.
+// Spec is a program and the resources that it may use. Only Args is required.
 type Spec struct {
 	Level Level
 
-	Args []string // the program, looked up in the PATH of Env when it has no slash, and its arguments
-	Dir  string   // where it starts; "": the first of Write, else its own temporary folder
-	Env  []string // NAME=value; PATH, HOME, TMPDIR and LANG have defaults, nothing else is set
+	// Args is the program, looked up in the PATH of Env if it contains no slash, and its arguments.
+	Args []string
+	Dir  string   // working directory; empty means the first of Write, or else its temporary folder
+	Env  []string // NAME=value; PATH, HOME, TMPDIR and LANG have defaults, and nothing else is set
 
-	// Read and Write name files and folders as they lie on this machine, absolute and without symbolic links on the way. They stand
-	// at the same place for the program. The programs and libraries of the system can be read without being named.
+	// Read and Write list files and folders of this machine as absolute paths without symbolic
+	// links. The program sees them at the same paths. The programs and libraries of the system are
+	// readable without being listed.
 	Read, Write []string
 
-	// Proxy serves the program's only way to a network, at a socket that listens where HTTP_PROXY and HTTPS_PROXY lead; package proxy makes one that lets named hosts
-	// through. It takes the socket over, is called before the program begins, and returns at once; end is called when the program has ended, closes all and returns
-	// what was refused, for Result.Refused. nil: no network. Only Strict has it.
+	// Proxy serves the program's only access to a network. It gets a socket that listens at the
+	// address in HTTP_PROXY and HTTPS_PROXY; package proxy provides a Proxy that permits named
+	// hosts. Proxy takes ownership of the socket, is called before the program starts, and returns
+	// immediately. end is called when the program has ended; it closes everything and returns the
+	// refused hosts for Result.Refused. Nil means no network. Only Strict supports a Proxy.
 	Proxy func(listener *os.File) (end func() (refused []string))
 
-	Stdin []byte     // nil: nothing to read
-	Files []*os.File // open in the program as descriptors 3, 4 and so on; they stay the caller's to close
+	Stdin []byte     // nil means empty input
+	Files []*os.File // open in the program as descriptors 3, 4 and so on; the caller closes them
 
 	Limits Limits
 }
 
-// Limits bound what a program may use. Zero fields take the default that stands beside them.
+// Limits are the limits of a program. A zero field takes its default.
 type Limits struct {
-	Time        time.Duration // wall clock, until everything is ended; 30 s
-	CPU         time.Duration // of one process; as long as Time
-	Memory      int64         // bytes of address space of one process; 2 GiB
-	MemoryInAll int64         // bytes of memory of all its processes together, as often as they are looked at; as Memory. Standard and None cannot enforce it
-	Processes   int           // at once, threads included; 64. Standard and None cannot enforce it
-	FileSize    int64         // bytes of any file it writes; 256 MiB
-	Disk        int64         // bytes that it fills of what Write names, all files together, as often as they are looked at; 1 GiB
-	Temp        int64         // bytes in its temporary folder; 64 MiB. Standard and None cannot enforce it
-	OpenFiles   int           // descriptors of one process; 256
-	Output      int           // bytes kept of its standard output, and of its standard error: head and tail; 64 KiB
+	Time   time.Duration // wall clock time until all processes are ended; 0 means 30 s
+	CPU    time.Duration // CPU time of one process; 0 means the same as Time
+	Memory int64         // bytes of address space of one process; 0 means 2 GiB
+	// MemoryInAll limits the memory of all processes together in bytes. It is measured at
+	// intervals. 0 means the same as Memory. Standard and None do not enforce it.
+	MemoryInAll int64
+	// Processes limits the concurrent processes, including threads. 0 means 64. Standard and None
+	// do not enforce it.
+	Processes int
+	FileSize  int64 // bytes of each file that it writes; 0 means 256 MiB
+	// Disk limits the bytes that it writes to the paths in Write, all files together. It is
+	// measured at intervals. 0 means 1 GiB.
+	Disk int64
+	// Temp limits the bytes in its temporary folder. 0 means 64 MiB. Standard and None do not
+	// enforce it.
+	Temp      int64
+	OpenFiles int // descriptors of one process; 0 means 256
+	// Output limits the stored bytes of standard output and of standard error each, as head and
+	// tail. 0 means 64 KiB.
+	Output int
 }
 
-// End says how a program ended.
+// End is the reason why a program ended.
 type End string
 
-// The ends.
+// The values of End.
 const (
-	Exited     End = "exited"      // by itself: Result.Exit
+	Exited     End = "exited"      // the program exited: Result.Exit
 	Signalled  End = "signalled"   // by a signal: Result.Signal
-	TimedOut   End = "timed out"   // Limits.Time was over
-	UsedCPU    End = "used cpu"    // Limits.CPU was used up
-	UsedMemory End = "used memory" // Limits.MemoryInAll was used up
-	UsedDisk   End = "used disk"   // Limits.Disk was used up
+	TimedOut   End = "timed out"   // Limits.Time was reached
+	UsedCPU    End = "used cpu"    // Limits.CPU was reached
+	UsedMemory End = "used memory" // Limits.MemoryInAll was reached
+	UsedDisk   End = "used disk"   // Limits.Disk was reached
 	Cancelled  End = "cancelled"   // the context ended, or Kill was called
 )
 
-// Used names what the program used up, where that ended it: "time", "CPU time", "memory" or "disk space". Else it returns "".
+// Used returns the limit that ended the program: "time", "CPU time", "memory" or "disk space". It
+// returns "" for other reasons.
 func (e End) Used() string {
 	return map[End]string{TimedOut: "time", UsedCPU: "CPU time", UsedMemory: "memory", UsedDisk: "disk space"}[e]
 }
 
-// Result is how a program ended and what it wrote.
+// Result describes how a program ended and what it wrote.
 type Result struct {
 	End    End
-	Exit   int    // the exit status; -1 when it did not exit by itself
-	Signal string // what ended it, such as "killed"; "" when it exited
+	Exit   int    // exit status; -1 if it did not exit by itself
+	Signal string // name of the signal that ended it, such as "killed"; empty if it exited
 
 	Stdout, Stderr Output
 
-	Refused []string // what Spec.Proxy refused, each host once
+	Refused []string // hosts that Spec.Proxy refused, each once
 
-	Time   time.Duration // wall clock, the walls included
-	Setup  time.Duration // of Time, until the program began
-	CPU    time.Duration // of its first process and the children that it waited for
-	Memory int64         // bytes resident at most, of its first process
+	Time   time.Duration // wall clock time, including the setup
+	Setup  time.Duration // part of Time until the program started
+	CPU    time.Duration // CPU time of its first process and the children for which that waited
+	Memory int64         // maximum resident bytes of its first process
 }
 
-// Run runs a program to its end, and ends all it started with it. The error says why it was not run (ErrUnenforced, or what is wrong with the
-// Spec), or is the cause of ctx; a program that ran and failed is a Result. Run may be used concurrently.
+// Run runs a program until it ends, and ends all processes that it started. The error says why the
+// program was not run (ErrUnenforced, or a fault in the Spec), or is the cause of ctx. A program
+// that ran and failed is a Result. Run is safe for concurrent use.
 func Run(ctx context.Context, spec Spec) (*Result, error) {
 	p, err := Start(ctx, spec)
 	if err != nil {
@@ -153,7 +178,7 @@ func Run(ctx context.Context, spec Spec) (*Result, error) {
 	return p.Wait()
 }
 
-// Process is a program that was started. Its methods may be used concurrently.
+// Process is a started program. Its methods are safe for concurrent use.
 type Process struct {
 	kill func(End)
 	done chan struct{}
@@ -161,16 +186,17 @@ type Process struct {
 	err  error
 }
 
-// Wait waits until the program and all it started have ended. It can be called again.
+// Wait waits until the program and all processes that it started have ended. It may be called
+// repeatedly.
 func (p *Process) Wait() (*Result, error) {
 	<-p.done
 	return &p.res, p.err
 }
 
-// Kill ends the program and all it started, and does not wait for it.
+// Kill ends the program and all processes that it started, without waiting.
 func (p *Process) Kill() { p.kill(Cancelled) }
 
-// complete returns the Spec with its defaults filled in; the error says what is wrong with it.
+// complete returns the Spec with its defaults. The error reports a fault in the Spec.
 func (s Spec) complete() (Spec, error) {
 	if len(s.Args) == 0 || s.Args[0] == "" {
 		return s, errors.New("sandbox: no program is named")
@@ -210,7 +236,7 @@ func (s Spec) complete() (Spec, error) {
 	return s, s.Limits.check()
 }
 
-// reserved is what the program's own world is made of: nothing can be put over it.
+// reserved lists the paths of the program's root over which nothing can be mounted.
 var reserved = []string{"/", "/proc", "/dev", "/sys", "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64"}
 
 func checkPath(p string) error {
@@ -244,7 +270,7 @@ func (l Limits) complete() Limits {
 
 func (l Limits) check() error {
 	if l.Time < 0 || l.CPU < 0 || l.Memory < 0 || l.MemoryInAll < 0 || l.Processes < 0 || l.FileSize < 0 || l.Disk < 0 || l.Temp < 0 || l.OpenFiles < 0 || l.Output < 0 {
-		return errors.New("sandbox: a limit is less than 0; 0 is the default, and there is no limit that is none")
+		return errors.New("sandbox: a limit is less than 0; 0 means the default, and a limit cannot be turned off")
 	}
 	return nil
 }
@@ -257,7 +283,8 @@ func first[T comparable](v, other T) T {
 	return v
 }
 
-// environment is what the program sees: the Spec's list over the defaults. temp is its temporary folder.
+// environment returns the program's environment: the Spec's list over the defaults. temp is its
+// temporary folder.
 func (s *Spec) environment(temp string) []string {
 	env := s.Env
 	defaults := []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=" + temp, "TMPDIR=" + temp, "LANG=C.UTF-8"}
@@ -277,10 +304,10 @@ func (s *Spec) environment(temp string) []string {
 	return env
 }
 
-// proxyPort is where the program finds its proxy: on the loopback of a network of its own, where the place is always free.
+// proxyPort is the port of the proxy in the program's own network, where it is always free.
 const proxyPort = 3128
 
-// proxyEnv names the proxy to programs, in both spellings that they know.
+// proxyEnv returns the variables that name the proxy, in both usual spellings.
 func proxyEnv() []string {
 	var env []string
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {

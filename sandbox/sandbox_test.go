@@ -21,7 +21,8 @@ import (
 	"github.com/pawl-go/pawl/sandbox"
 )
 
-// each runs a test at every level that the machine can enforce, and skips the others aloud.
+// each runs a test at every level that the machine can enforce, and skips the other levels with a
+// message.
 func each(t *testing.T, do func(t *testing.T, level sandbox.Level)) {
 	r := sandbox.Probe()
 	for l := sandbox.Strict; l <= sandbox.None; l++ {
@@ -74,7 +75,8 @@ func TestEnvironment(t *testing.T) {
 	})
 }
 
-// begun starts a program that says up, and returns when it has, with what it holds open. One whose time was over before that, on a busy machine, is given twice as much.
+// begun starts a program that prints up, and returns when it has, with the files that it holds
+// open. If a busy machine reaches the time limit first, the limit is doubled.
 func begun(t *testing.T, spec sandbox.Spec) (*sandbox.Process, *os.File) {
 	t.Helper()
 	for {
@@ -99,7 +101,7 @@ func begun(t *testing.T, spec sandbox.Spec) (*sandbox.Process, *os.File) {
 	}
 }
 
-// Nothing that the program started outlives it, and none of it holds up the end.
+// No process that the program started outlives it, and none delays the end.
 func TestEndsWhole(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancelled := errors.New("enough")
@@ -128,7 +130,8 @@ func TestEndsWhole(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r.SetReadDeadline(time.Now().Add(10 * time.Second)) // a process that still has the other end would keep this open
+				// a process that still holds the other end would keep this open
+				r.SetReadDeadline(time.Now().Add(10 * time.Second))
 				if b, err := io.ReadAll(r); err != nil || len(b) > 0 {
 					t.Errorf("something of it lives on: %q, %v", b, err)
 				}
@@ -146,7 +149,8 @@ func TestEndsWhole(t *testing.T) {
 	}
 }
 
-// The cause of a context that ends while the program runs is Run's error, beside its Result.
+// If a context ends while the program runs, Run returns its cause as error together with the
+// Result.
 func TestContext(t *testing.T) {
 	each(t, func(t *testing.T, level sandbox.Level) {
 		ctx, cancel := context.WithCancelCause(context.Background())
@@ -196,7 +200,7 @@ func TestParentKilled(t *testing.T) {
 	}
 }
 
-// What a program wrote where it was not told to is gone with it.
+// Files that a program wrote outside the paths of Write are deleted with it.
 func TestNothingRemains(t *testing.T) {
 	each(t, func(t *testing.T, level sandbox.Level) {
 		if level == sandbox.Strict {
@@ -246,7 +250,7 @@ func TestWorkspace(t *testing.T) {
 	}
 }
 
-// What is wrong with a Spec is said, and is not taken for a machine that cannot enforce it.
+// A fault in a Spec is reported as such, and not as a machine that cannot enforce it.
 func TestWrongSpec(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -282,7 +286,7 @@ func TestWrongSpec(t *testing.T) {
 	}
 }
 
-// Where a wall cannot be built, nothing runs: here in a user namespace that allows no other.
+// If a protection cannot be set up, nothing runs: here in a user namespace that allows no other.
 func TestFailsClosed(t *testing.T) {
 	if dir := os.Getenv("PAWL_SANDBOX_HELPER"); dir != "" {
 		made := filepath.Join(dir, "made")
@@ -321,8 +325,8 @@ func executable(t *testing.T) string {
 	return path
 }
 
-// Whoever starts a process under a child's name gets nothing out of it without a whole order, and does the machine no harm with one that asks for
-// walls where there are no namespaces.
+// A process started under a child's name does nothing without a complete order, and does not damage
+// the machine with an order for protections outside namespaces.
 func TestBrokenOrder(t *testing.T) {
 	whole := `"Args":["true"],"Dir":"/","Temp":"/tmp","Limits":{"Time":1,"CPU":1,"Memory":1,"MemoryInAll":1,"Processes":1,"FileSize":1,"Disk":1,"Temp":1,"OpenFiles":1,"Output":1}`
 	for _, tt := range []struct{ order, want string }{
@@ -348,7 +352,8 @@ func TestBrokenOrder(t *testing.T) {
 		cmd := exec.Command("/proc/self/exe")
 		cmd.Args = []string{"pawl sandbox child", "3"}
 		cmd.ExtraFiles = []*os.File{theirs}
-		if os.Geteuid() == 0 { // a child that does not refuse takes apart what is made for it here, and not the machine
+		// a child that does not refuse damages what this test creates, and not the machine
+		if os.Geteuid() == 0 {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS}
 		}
 		err = cmd.Run()
@@ -372,7 +377,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// What a start costs, walls and python3 included.
+// The cost of a start, including the sandbox and python3.
 func BenchmarkPython(b *testing.B) {
 	for l := sandbox.Strict; l <= sandbox.None; l++ {
 		b.Run(l.String(), func(b *testing.B) {

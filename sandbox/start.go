@@ -19,11 +19,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nobody is who a program of a pawl that root started runs as.
+// nobody is the user as whom a program runs if root started this process.
 const nobody = 65534
 
-// Start begins to run a program; Wait ends it. What Run says of errors and of ctx holds for both together. A program that was started must be
-// waited for.
+// Start starts a program. Wait waits for its end. The errors and the use of ctx are those of Run,
+// for both together. A started program must be waited for.
 func Start(ctx context.Context, spec Spec) (*Process, error) { return start(ctx, spec, false) }
 
 func start(ctx context.Context, spec Spec, probe bool) (*Process, error) {
@@ -49,23 +49,23 @@ func start(ctx context.Context, spec Spec, probe bool) (*Process, error) {
 	return p, nil
 }
 
-// launch is a program on its way.
+// launch is a program that is being started.
 type launch struct {
 	spec  Spec
 	root  bool
 	begun time.Time
 	order order
 	trees []int  // sent with the order
-	temp  string // a folder that ends with the program; "": none
+	temp  string // a folder that is deleted with the program; empty means none
 
 	conn, childConn *os.File
-	stdin           *os.File    // the parent's end; nil: none
+	stdin           *os.File    // the parent's end; nil means none
 	outs            [2]*os.File // the parent's ends of stdout and stderr
 	childEnds       []*os.File
 	proc            *os.Process
 }
 
-// release closes what only the start needs.
+// release closes the resources that only the start needs.
 func (l *launch) release() {
 	for _, f := range append(l.childEnds, l.conn, l.childConn) {
 		if f != nil {
@@ -77,7 +77,7 @@ func (l *launch) release() {
 	}
 }
 
-// clean lets go of what the program would have used.
+// clean releases the resources of a program that did not start.
 func (l *launch) clean() {
 	for _, f := range []*os.File{l.stdin, l.outs[0], l.outs[1]} {
 		if f != nil {
@@ -89,7 +89,7 @@ func (l *launch) clean() {
 	}
 }
 
-// prepare makes the order.
+// prepare creates the order.
 func (l *launch) prepare(probe bool) error {
 	s := &l.spec
 	l.order = order{Level: s.Level, Probe: probe, Args: s.Args, Dir: s.Dir, Limits: s.Limits, Temp: "/tmp", Proxy: s.Proxy != nil}
@@ -129,8 +129,8 @@ func (l *launch) prepare(probe bool) error {
 	return l.paths()
 }
 
-// paths looks the Spec's paths up. Started by root, it also opens them for the child, which will not be root any more, and lets nobody own
-// there what their owner owns.
+// paths resolves the Spec's paths. If root started this process, paths also opens them for the
+// child, which runs as nobody, and maps the owner of the files to nobody.
 func (l *launch) paths() error {
 	for i, list := range [][]string{l.spec.Read, l.spec.Write} {
 		for _, path := range list {
@@ -160,7 +160,7 @@ func (l *launch) paths() error {
 	return nil
 }
 
-// openPath opens a path that has no symbolic link on the way, to be looked at or mounted only.
+// openPath opens a path without symbolic links, for inspection and mounting only.
 func openPath(path string) (fd int, st unix.Stat_t, err error) {
 	fd, err = unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
 	if errors.Is(err, unix.ELOOP) {
@@ -181,7 +181,8 @@ func openPath(path string) (fd int, st unix.Stat_t, err error) {
 	return fd, st, nil
 }
 
-// attributes are how the child is started. The walls that must stand before its first instruction are the namespaces and the user.
+// attributes returns the attributes with which the child is started: the namespaces and the user,
+// which must be set before its first instruction.
 func (l *launch) attributes() *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if l.spec.Level == None {
@@ -196,7 +197,7 @@ func (l *launch) attributes() *syscall.SysProcAttr {
 		a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
 		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
-		a.GidMappingsEnableSetgroups = l.root // to leave root's groups; a user has none to give
+		a.GidMappingsEnableSetgroups = l.root // to drop root's groups; a user has none to drop
 		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
 		if l.order.Proxy {
 			a.AmbientCaps = append(a.AmbientCaps, unix.CAP_NET_ADMIN)
@@ -205,7 +206,7 @@ func (l *launch) attributes() *syscall.SysProcAttr {
 	return a
 }
 
-// start starts the child, gives it its order, and returns when it has become the program.
+// start starts the child, sends it the order, and returns when it has become the program.
 func (l *launch) start(ctx context.Context) (*Process, error) {
 	files, err := l.files()
 	if err != nil {
@@ -213,7 +214,8 @@ func (l *launch) start(ctx context.Context) (*Process, error) {
 	}
 	attr := &os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"}, Files: files, Sys: l.attributes()}
 	args := []string{childName, fmt.Sprint(len(files) - 1)}
-	// The child is to end when this process does, and the kernel takes the thread for the process. A goroutine of its own runs on a thread that nobody has locked.
+	// The child must end when this process ends, but the kernel binds it to the thread that started
+	// it. A new goroutine runs on a thread that no caller has locked.
 	started := make(chan error)
 	go func() {
 		var err error
@@ -269,7 +271,8 @@ func (l *launch) files() ([]*os.File, error) {
 	return append(append(files, l.spec.Files...), l.childConn), nil
 }
 
-// handshake sends the order and waits for the child to become the program: it says so, and its end of the socket closes by that.
+// handshake sends the order and waits until the child has become the program: the child reports it,
+// and its end of the socket closes.
 func (l *launch) handshake(w *watcher) error {
 	if err := l.order.send(l.conn, l.trees); err != nil {
 		return fmt.Errorf("sandbox: the child does not take its order: %w", err)
@@ -292,21 +295,22 @@ func (l *launch) handshake(w *watcher) error {
 	return nil
 }
 
-// watcher sees a program to its end.
+// watcher observes a program until it ends.
 type watcher struct {
 	p     *Process
-	ready chan struct{} // the program runs
-	heard chan struct{} // the child says no more
+	ready chan struct{} // closed when the program runs
+	heard chan struct{} // closed when the child sends no more replies
 
-	unserve func() []string // ends the proxy; nil: there is none. Set before heard is closed
+	// ends the proxy; nil means that there is none; set before heard is closed
+	unserve func() []string
 
 	mu     sync.Mutex
 	pid    int
-	reaped bool // its number may be another's
+	reaped bool // its process ID may belong to another process
 	why    End
 }
 
-// end ends the program and all it started, and keeps the first reason.
+// end ends the program and all processes that it started, and records the first reason.
 func (w *watcher) end(why End) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -314,12 +318,14 @@ func (w *watcher) end(why End) {
 		w.why = why
 	}
 	if !w.reaped {
-		unix.Kill(w.pid, unix.SIGKILL)  // the first process of its namespace: all others end with it
-		unix.Kill(-w.pid, unix.SIGKILL) // its group, where there is no namespace
+		// the first process of its namespace: all others end with it
+		unix.Kill(w.pid, unix.SIGKILL)
+		unix.Kill(-w.pid, unix.SIGKILL) // its process group, if there is no namespace
 	}
 }
 
-// watch begins to read what the program writes, and ends it when ctx or its time ends.
+// watch starts to read the program's output, and ends the program when ctx ends or its time is
+// over.
 func (l *launch) watch(ctx context.Context) *watcher {
 	w := &watcher{p: &Process{done: make(chan struct{})}, pid: l.proc.Pid, ready: make(chan struct{}), heard: make(chan struct{})}
 	w.p.kill = w.end
@@ -330,7 +336,7 @@ func (l *launch) watch(ctx context.Context) *watcher {
 		kept[i] = &capture{half: max(1, l.spec.Limits.Output/2)}
 		copies.Go(func() { io.Copy(kept[i], r) })
 	}
-	copies.Go(func() { // a program that does not read its input leaves an error here that says nothing
+	copies.Go(func() { // a program that does not read its input causes a meaningless error here
 		<-w.readyOr(exited)
 		l.stdin.Write(l.spec.Stdin)
 		l.stdin.Close()
@@ -352,7 +358,8 @@ func (l *launch) watch(ctx context.Context) *watcher {
 				return
 			case <-look.C:
 				var used int64
-				if l.spec.Level == Strict { // only in a namespace of theirs can all be found
+				// only within their own namespace can all processes be found
+				if l.spec.Level == Strict {
 					used = memoryOf(w.pid, total)
 				}
 				over, lost := filled.look()
@@ -374,7 +381,8 @@ func (l *launch) watch(ctx context.Context) *watcher {
 		defer close(w.p.done)
 		state, err := w.reap(l.proc)
 		close(exited)
-		// All that could hold the pipes was killed. A process that left its group, which only None lets it, holds nothing up.
+		// All processes that could hold the pipes were killed. A process that left its group, which
+		// is possible only with None, delays nothing.
 		for _, r := range l.outs {
 			r.SetReadDeadline(time.Now().Add(2 * time.Second))
 		}
@@ -391,7 +399,7 @@ func (l *launch) watch(ctx context.Context) *watcher {
 	return w
 }
 
-// filled are the folders and files of the machine that the program may write.
+// filled returns the machine's folders and files that the program may write.
 func (l *launch) filled() []string {
 	if l.temp == "" {
 		return l.spec.Write
@@ -399,7 +407,7 @@ func (l *launch) filled() []string {
 	return append(slices.Clone(l.spec.Write), l.temp)
 }
 
-// readyOr returns a channel that is closed when the program runs, or has ended.
+// readyOr returns a channel that is closed when the program runs or has ended.
 func (w *watcher) readyOr(exited chan struct{}) chan struct{} {
 	either := make(chan struct{})
 	go func() {
@@ -412,7 +420,8 @@ func (w *watcher) readyOr(exited chan struct{}) chan struct{} {
 	return either
 }
 
-// reap waits for the program's end, ends what is left of its group while its number is still its own, and frees the number.
+// reap waits for the program's end, ends the rest of its group while its process ID is still
+// reserved, and releases the ID.
 func (w *watcher) reap(proc *os.Process) (*os.ProcessState, error) {
 	for {
 		err := unix.Waitid(unix.P_PID, w.pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -428,7 +437,7 @@ func (w *watcher) reap(proc *os.Process) (*os.ProcessState, error) {
 	return state, err
 }
 
-// conclude says how the program ended.
+// conclude sets how the program ended.
 func (w *watcher) conclude(ctx context.Context, state *os.ProcessState, err error, limits Limits) error {
 	r := &w.p.res
 	r.Exit = -1
@@ -446,11 +455,13 @@ func (w *watcher) conclude(ctx context.Context, state *os.ProcessState, err erro
 	w.mu.Unlock()
 	switch {
 	case status.Exited():
-		r.End, r.Exit = Exited, status.ExitStatus() // it was quicker than whoever would have ended it
+		r.End, r.Exit = Exited, status.ExitStatus() // it exited before it could be ended
 		return nil
 	case why != "":
 		r.End = why
-	case (status.Signal() == syscall.SIGKILL || status.Signal() == syscall.SIGXCPU) && r.CPU >= limits.CPU/2: // nobody here killed it; the kernel's clock for limits runs ahead of its clock for reports
+	case (status.Signal() == syscall.SIGKILL || status.Signal() == syscall.SIGXCPU) && r.CPU >= limits.CPU/2:
+		// not killed by this process; the kernel's clock for limits is ahead of its clock for
+		// reports
 		r.End = UsedCPU
 	default:
 		r.End = Signalled

@@ -13,19 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system is what of the machine every program sees, where it is there, and cannot write: programs, libraries, and the settings that these
-// need. What tells of the machine's users is not in it.
+// system lists the parts of the machine that every program can read if they exist, and not write:
+// programs, libraries, and their settings. It contains no information about the machine's users.
 var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
 	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/etc/timezone", "/etc/mime.types",
 	"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/python3", "/etc/python3.11", "/etc/python3.12", "/etc/python3.13"}
 
-// devices are the only ones there are.
+// devices lists the only devices.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/urandom"}
 
-// base is where the new world is put together: any folder that every machine has.
+// base is where the new root is assembled, a folder that every machine has.
 const base = "/tmp"
 
-// world replaces all that the process sees of the machine by what it may see.
+// world replaces the file system of the process by the files that it may see.
 func (c *child) world() error {
 	if c.order.Level != Strict {
 		return nil
@@ -52,16 +52,16 @@ func (c *child) world() error {
 	return c.enter()
 }
 
-// tree is a piece of the machine, ready to be put into the new world.
+// tree is a part of the file system, ready to be mounted in the new root.
 type tree struct {
 	path   string
 	fd     int
 	folder bool
-	link   string // a symbolic link and where it leads, in place of a tree
+	link   string // target of a symbolic link that is created instead of a tree
 	attr   uint64
 }
 
-// collect opens all that the world is made of. Outer folders come before inner ones.
+// collect opens all parts of the new root. Outer folders come before inner ones.
 func (c *child) collect() ([]tree, error) {
 	var list []tree
 	for _, path := range system {
@@ -96,7 +96,7 @@ func (c *child) collect() ([]tree, error) {
 	return append(list, own...), nil
 }
 
-// own opens what the Spec named: what came from the parent, and the rest by its path.
+// own opens the paths of the Spec: those that the parent sent as descriptors, and the rest by path.
 func (c *child) own() ([]tree, error) {
 	var list []tree
 	for _, m := range c.order.Mounts {
@@ -128,7 +128,7 @@ func clone(path string) (int, error) {
 	return unix.OpenTree(unix.AT_FDCWD, path, unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 }
 
-// put hangs the tree where it belongs in the new world, with its attributes on all below it.
+// put mounts the tree at its path in the new root and applies its attributes to everything below.
 func (t *tree) put() error {
 	at := base + t.path
 	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
@@ -159,7 +159,8 @@ func (t *tree) put() error {
 	return nil
 }
 
-// furnish makes what the world has of its own: /proc of its processes alone, a bounded /tmp, and names for its one user.
+// furnish creates the remaining parts of the new root: a /proc of its own processes, a limited
+// /tmp, and names for its one user.
 func (c *child) furnish() error {
 	for _, dir := range []string{"/proc", "/dev", "/tmp", "/etc"} {
 		if err := os.Mkdir(base+dir, 0o755); err != nil {
@@ -191,7 +192,8 @@ func (c *child) furnish() error {
 	return nil
 }
 
-// enter makes the new world the only one: the old one is let go of, and nothing leads back to it.
+// enter makes the new root the only one: the old root is unmounted, and nothing refers to it any
+// more.
 func (c *child) enter() error {
 	if err := os.Chdir(base); err != nil {
 		return err

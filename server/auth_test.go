@@ -102,7 +102,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	if n := v.world.paid.Load(); n != 0 {
 		t.Fatalf("paid %d times by somebody who may not", n)
 	}
-	// And the same doors open to those who may.
+	// The same endpoints are open to clients with the scope.
 	for _, test := range []struct {
 		token, method, path, body string
 		status                    int
@@ -189,7 +189,8 @@ func TestReadTokens(t *testing.T) {
 	}
 }
 
-// Clients that send their head, or their body, one byte at a time are let go of, and others are served meanwhile.
+// Clients that send their header or their body one byte at a time are disconnected, and other
+// clients are served meanwhile.
 func TestSlowClientsAreLetGo(t *testing.T) {
 	s := listen(t, func(o *server.Options) { o.Wait = 300 * time.Millisecond })
 	for _, begin := range []string{"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX: ", "POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"input\":\""} {
@@ -215,7 +216,7 @@ func TestSlowClientsAreLetGo(t *testing.T) {
 					t.Errorf("a slow body: %q", said)
 				}
 				break drip
-			case <-over: // as long as it drips, if nobody minds
+			case <-over: // the upper limit of the slow client itself
 				t.Fatalf("%q is still held open", begin)
 			}
 		}
@@ -228,7 +229,8 @@ func TestSlowClientsAreLetGo(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// Ten thousand requests that are wrong in many ways, a few of which happen to be right, are no fault of the server's: no status from 500 on, no crash, and nothing is left over.
+// Ten thousand requests that are malformed in many ways, a few of them valid by chance, cause no
+// status of 500 or more, no crash, and no leaks.
 func TestTenThousandMalformedRequests(t *testing.T) {
 	v := serve(t, func(o *server.Options) { o.Tokens = tokens(); o.MaxBody = 64 << 10 })
 	rnd := rand.New(rand.NewPCG(1, 2))

@@ -19,23 +19,23 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// route is an endpoint. The document of the API is made from the table of them.
+// route is an endpoint. The OpenAPI document is generated from the table of routes.
 type route struct {
 	method, path string
 	scope        Scope
-	or           Scope  // does as well; the handler looks closer
-	does         string // for the document
+	or           Scope  // an alternative scope; the handler checks further
+	does         string // description for the document
 	query        []param
-	in, out      any  // values of the types that come and go; nil: nothing
-	status       int  // of success; 0: 200
+	in, out      any  // values of the request and response types; nil means no body
+	status       int  // status of success; 0 means 200
 	stream       bool // may answer with events
-	loose        bool // clients that know OpenAI's API: its form of errors, and no word about members that are not known
+	loose        bool // OpenAI's API: its form of errors, and unknown fields are ignored
 	do           func(c *call) error
 }
 
 type param struct{ name, does string }
 
-// call is a request under way.
+// call is a request in progress.
 type call struct {
 	s      *Server
 	w      http.ResponseWriter
@@ -44,12 +44,12 @@ type call struct {
 	route  *route
 }
 
-// ctx is the request's context, with whose things it is about.
+// ctx returns the request's context with the scope of the client.
 func (c *call) ctx() context.Context {
 	return store.WithScope(c.r.Context(), c.client.scope())
 }
 
-// muxOf makes the handler of the routes.
+// muxOf returns the handler of the routes.
 func (s *Server) muxOf(routes []route) *http.ServeMux {
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
@@ -85,7 +85,7 @@ func (s *Server) muxOf(routes []route) *http.ServeMux {
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if s.o.Pages != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) && !strings.HasPrefix(r.URL.Path, "/v1/") {
-			w.Header().Del("Content-Security-Policy") // pages have one of their own
+			w.Header().Del("Content-Security-Policy") // pages set their own
 			s.o.Pages.ServeHTTP(w, r)
 			return
 		}
@@ -94,11 +94,11 @@ func (s *Server) muxOf(routes []route) *http.ServeMux {
 	return mux
 }
 
-// answer lets the client in and does what he asks.
+// answer authenticates the client and calls the handler.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt *route) {
 	who, fail := s.who(r, rt.scope, rt.or)
 	if rt.scope == "" && fail != nil {
-		who, fail = s.anybody, nil // anybody may
+		who, fail = s.anybody, nil // no token is required
 	}
 	c := &call{s: s, w: w, r: r, client: who, route: rt}
 	if fail == nil {
@@ -125,10 +125,10 @@ func (c *call) hide(e *Error) {
 	*e = h
 }
 
-// read takes the body, which must be one JSON value of the form of v.
+// read decodes the body, which must be one JSON value that matches v.
 func (c *call) read(v any) error {
 	kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
-	if err != nil || kind != "application/json" { // so no form of a web page is one
+	if err != nil || kind != "application/json" { // this rejects every form of a web page
 		return fault("unsupported_media", "the body must be JSON", "send Content-Type: application/json")
 	}
 	b, err := io.ReadAll(c.r.Body)
@@ -169,7 +169,7 @@ func (c *call) write(status int, v any) error {
 	return nil
 }
 
-// param is a value of the query; those that no route has are an error, told by params.
+// params returns the query. A parameter that is not in names is an error.
 func (c *call) params(names ...string) (url.Values, error) {
 	q, err := url.ParseQuery(c.r.URL.RawQuery)
 	if err != nil {
@@ -183,7 +183,7 @@ func (c *call) params(names ...string) (url.Values, error) {
 	return q, nil
 }
 
-// page reads after and limit.
+// pageOf reads the parameters after and limit.
 func pageOf(q url.Values) (store.Page, error) {
 	p := store.Page{After: q.Get("after")}
 	if v := q.Get("limit"); v != "" {
@@ -196,7 +196,7 @@ func pageOf(q url.Values) (store.Page, error) {
 	return p, nil
 }
 
-// id is the run that the address names.
+// id returns the run ID in the path.
 func (c *call) id() (string, error) {
 	id := c.r.PathValue("id")
 	if err := store.CheckID(id); err != nil {
@@ -205,7 +205,7 @@ func (c *call) id() (string, error) {
 	return id, nil
 }
 
-// agent returns the agent of a name; "" is the only one.
+// agent returns the agent with that name. An empty name means the only agent.
 func (s *Server) agent(name string) (*pawl.Agent, error) {
 	if name == "" && len(s.o.Agents) == 1 {
 		return s.o.Agents[0], nil

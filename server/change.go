@@ -15,7 +15,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// cancel answers POST /v1/runs/{id}/cancel.
+// cancel handles POST /v1/runs/{id}/cancel.
 func (c *call) cancel() error {
 	id, err := c.id()
 	if err != nil {
@@ -29,7 +29,8 @@ func (c *call) cancel() error {
 	return c.tell(http.StatusOK, id)
 }
 
-// giveUp has a run given up; the live one is nil where it is too late, or another process has it.
+// giveUp cancels a run. It returns a nil live if the run has ended, or if another process executes
+// it.
 func (c *call) giveUp(id string) (*live, error) {
 	p := place{c.client.scope(), id}
 	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, id)
@@ -44,13 +45,14 @@ func (c *call) giveUp(id string) (*live, error) {
 		l.cancel(pawl.ErrCancelled)
 		return l, nil
 	}
-	if l, err = c.takeUp(p, head.Agent); errors.Is(err, durable.ErrLost) { // who has it will see
+	// the process that executes it will see the cancellation
+	if l, err = c.takeUp(p, head.Agent); errors.Is(err, durable.ErrLost) {
 		return nil, nil
 	}
 	return l, err
 }
 
-// settle waits until a run has stopped, but not long.
+// settle waits until a run has stopped, up to a time limit.
 func (c *call) settle(l *live) {
 	if l == nil {
 		return
@@ -63,13 +65,13 @@ func (c *call) settle(l *live) {
 	}
 }
 
-// Say is words for a run under way.
+// Say is a message for a run in progress.
 type Say struct {
-	Input    string        `json:"input,omitzero" doc:"Short for one message of the user."`
-	Messages []llm.Message `json:"messages,omitzero" doc:"Messages of the user."`
+	Input    string        `json:"input,omitzero" doc:"One user message, as text."`
+	Messages []llm.Message `json:"messages,omitzero" doc:"User messages."`
 }
 
-// steer answers POST /v1/runs/{id}/steer.
+// steer handles POST /v1/runs/{id}/steer.
 func (c *call) steer() error {
 	id, err := c.id()
 	if err != nil {
@@ -84,7 +86,7 @@ func (c *call) steer() error {
 		return err
 	}
 	if len(msgs) == 0 || answers(msgs) {
-		return badRequest("there is nothing to tell the run", "give input, or messages of the user")
+		return badRequest("there is no message for the run", "give input, or messages of the user")
 	}
 	if _, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id); err != nil {
 		return err
@@ -98,13 +100,13 @@ func (c *call) steer() error {
 	return c.tell(http.StatusOK, id)
 }
 
-// Fork is how a run is forked.
+// Fork describes a fork of a run.
 type Fork struct {
-	ID    string `json:"id,omitzero" doc:"The new run's id. Default: one is made."`
-	Steps int    `json:"steps" doc:"After how many of the replies."`
+	ID    string `json:"id,omitzero" doc:"ID of the new run. Default: a generated one."`
+	Steps int    `json:"steps" doc:"Number of replies to copy."`
 }
 
-// fork answers POST /v1/runs/{id}/fork.
+// fork handles POST /v1/runs/{id}/fork.
 func (c *call) fork() error {
 	id, err := c.id()
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// chatRequest is what is read of a request to /v1/chat/completions. What is not named here is passed over; what would change the answer and cannot be done is an error.
+// chatRequest holds the supported fields of a request to /v1/chat/completions. Other fields are
+// ignored, except that unsupported fields that would change the answer are an error.
 type chatRequest struct {
 	Model    string        `json:"model"`
 	Messages []chatMessage `json:"messages"`
@@ -38,15 +39,15 @@ type chatRequest struct {
 	sampling
 }
 
-// sampling is what both forms share, the sampling first of all.
+// sampling holds the fields that both API forms share.
 type sampling struct {
-	Store       *bool    `json:"store"` // false: nothing is kept of the run once it is over
+	Store       *bool    `json:"store"` // false means that the run is deleted when it has ended
 	Temperature *float64 `json:"temperature"`
 	TopP        *float64 `json:"top_p"`
 	Parallel    *bool    `json:"parallel_tool_calls"`
 }
 
-// kept reports whether the run is, once it is over.
+// kept reports whether the run stays stored after its end.
 func (s *sampling) kept() bool { return s.Store == nil || *s.Store }
 
 type chatMessage struct {
@@ -66,7 +67,7 @@ type chatCall struct {
 	} `json:"function"`
 }
 
-// asked understands the request.
+// asked converts the request.
 func (r *chatRequest) asked() (in asked, err error) {
 	switch {
 	case r.N > 1:
@@ -125,7 +126,7 @@ func (m *chatMessage) add(in *asked) error {
 	return nil
 }
 
-// system adds to the instructions.
+// system adds to the system prompt.
 func (in *asked) system(parts []llm.Part) {
 	if in.dress.System != "" {
 		in.dress.System += "\n\n"
@@ -133,7 +134,7 @@ func (in *asked) system(parts []llm.Part) {
 	in.dress.System += llm.Message{Parts: parts}.Text()
 }
 
-// result adds a result to the results message that it belongs to.
+// result adds a tool result to the message with the results of the same reply.
 func (in *asked) result(r llm.ToolResult) {
 	if n := len(in.messages); n > 0 && in.messages[n-1].Role == llm.RoleTool {
 		in.messages[n-1].Parts = append(in.messages[n-1].Parts, r)
@@ -155,7 +156,7 @@ func stopsOf(raw json.RawMessage) (all []string, err error) {
 	return nil, badRequest("stop is neither text nor a list of texts", "")
 }
 
-// choiceOf reads tool_choice of either form.
+// choiceOf parses tool_choice in either form.
 func choiceOf(raw json.RawMessage) (*llm.ToolChoice, error) {
 	var word string
 	var named struct {
@@ -180,7 +181,7 @@ func choiceOf(raw json.RawMessage) (*llm.ToolChoice, error) {
 	return nil, badRequest("tool_choice is not understood", "auto, none, required, or a function")
 }
 
-// outputOf reads response_format, and text.format.
+// outputOf parses response_format and text.format.
 func outputOf(kind string, schema json.RawMessage) (json.RawMessage, error) {
 	switch kind {
 	case "", "text":
@@ -196,7 +197,7 @@ func outputOf(kind string, schema json.RawMessage) (json.RawMessage, error) {
 	return nil, badRequest("there is no format "+kind, "text, json_object and json_schema")
 }
 
-// imageOf reads an image: a URL, by itself or in an object.
+// imageOf parses an image: a URL, alone or in an object.
 func imageOf(raw json.RawMessage) (m llm.Media, err error) {
 	var at struct {
 		URL string `json:"url"`
@@ -216,7 +217,8 @@ func imageOf(raw json.RawMessage) (m llm.Media, err error) {
 	return llm.Media{MIME: kind, Data: b}, nil
 }
 
-// accept reads a request into r and opens the turn that it asks for, which of says; one that streams takes its place among the streams first. Call leave when it is answered.
+// accept decodes a request into r and opens its turn, which of converts. A streaming request is
+// counted as a stream first. The caller calls leave when the request is answered.
 func (c *call) accept(prefix string, r any, of func() (asked, error)) (t *turn, leave func(), err error) {
 	if err := c.read(r); err != nil {
 		return nil, nil, err
@@ -238,7 +240,7 @@ func (c *call) accept(prefix string, r any, of func() (asked, error)) (t *turn, 
 	return t, leave, nil
 }
 
-// chat answers POST /v1/chat/completions.
+// chat handles POST /v1/chat/completions.
 func (c *call) chat() error {
 	var r chatRequest
 	t, leave, err := c.accept("chat", &r, r.asked)
@@ -296,7 +298,7 @@ func (c *call) chat() error {
 	return nil
 }
 
-// json is v without secrets.
+// json returns v as JSON without secrets.
 func (c *call) json(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// limited is l with at most n connections at once; the others wait in the system's queue.
+// limited returns a listener with at most n concurrent connections. Further connections wait in the
+// system's queue.
 func limited(l net.Listener, n int) net.Listener {
 	return &limitedListener{Listener: l, room: make(chan struct{}, n), closed: make(chan struct{})}
 }
@@ -17,7 +18,7 @@ type limitedListener struct {
 	closed chan struct{}
 }
 
-// Accept waits for room, and for a connection.
+// Accept waits until a connection is permitted, and then for a connection.
 func (l *limitedListener) Accept() (net.Conn, error) {
 	select {
 	case l.room <- struct{}{}:
@@ -32,13 +33,13 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	return &limitedConn{Conn: c, l: l}, nil
 }
 
-// Close ends the waiting, too.
+// Close also ends waiting calls of Accept.
 func (l *limitedListener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()
 }
 
-// limitedConn gives its room back when it is closed, once.
+// limitedConn releases its slot when it is closed for the first time.
 type limitedConn struct {
 	net.Conn
 	l    *limitedListener

@@ -12,24 +12,25 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Verdict is a word on an open call. Key and Digest are those of the question, which bind it to what was asked.
+// Verdict is a decision on an open call. Key and Digest are copied from the pending call and bind
+// the decision to it.
 type Verdict struct {
 	Key    llm.Key         `json:"key"`
 	Digest string          `json:"digest"`
-	Args   json.RawMessage `json:"args,omitzero" doc:"approve: run it with these arguments in place of the model's."`
-	Reason string          `json:"reason,omitzero" doc:"deny: why, for the model."`
+	Args   json.RawMessage `json:"args,omitzero" doc:"approve: arguments that replace the model's."`
+	Reason string          `json:"reason,omitzero" doc:"deny: the reason, for the model."`
 }
 
 // Given is the result of an open call.
 type Given struct {
 	Key     llm.Key         `json:"key"`
 	Digest  string          `json:"digest"`
-	Text    string          `json:"text" doc:"What the model is told."`
-	IsError bool            `json:"is_error,omitzero" doc:"The call did not do what was asked."`
+	Text    string          `json:"text" doc:"The text for the model."`
+	IsError bool            `json:"is_error,omitzero" doc:"The call failed."`
 	Data    json.RawMessage `json:"data,omitzero" doc:"The result as JSON, for programs."`
 }
 
-// verdict answers POST …/approve and …/deny.
+// verdict handles POST …/approve and …/deny.
 func (c *call) verdict(approve bool) error {
 	var in Verdict
 	if err := c.read(&in); err != nil {
@@ -44,7 +45,7 @@ func (c *call) verdict(approve bool) error {
 	return c.decide(llm.Decision{Key: in.Key, Digest: in.Digest, Approve: approve, Args: in.Args, Reason: in.Reason})
 }
 
-// give answers POST …/answer.
+// give handles POST …/answer.
 func (c *call) give() error {
 	var in Given
 	if err := c.read(&in); err != nil {
@@ -55,7 +56,7 @@ func (c *call) give() error {
 	return c.decide(llm.Decision{Key: in.Key, Digest: in.Digest, Result: &r})
 }
 
-// decide keeps the decision, and has the run go on.
+// decide stores the decision and resumes the run.
 func (c *call) decide(d llm.Decision) error {
 	id, err := c.id()
 	if err != nil {
@@ -84,13 +85,13 @@ func (c *call) decide(d llm.Decision) error {
 	p := place{c.client.scope(), id}
 	if !c.s.hub.find(p).works() && head.State != store.JournalOver {
 		if _, err := c.takeUp(p, head.Agent); err != nil {
-			c.s.hub.wake() // it is kept, and somebody will go on
+			c.s.hub.wake() // the decision is stored, and some process will resume the run
 		}
 	}
 	return c.tell(http.StatusOK, id)
 }
 
-// answered is the id of a call that waited, for who answers it once more.
+// answered returns the ID of a call that was pending, for a client that repeats its answer.
 func (c *call) answered(id string, key llm.Key) string {
 	x, err := c.s.engine.Export(c.ctx(), id)
 	if err != nil {
@@ -109,19 +110,19 @@ func (c *call) answered(id string, key llm.Key) string {
 	return ""
 }
 
-// Inbox is what waits for somebody's word.
+// Inbox lists the calls that wait for a decision or a result.
 type Inbox struct {
 	Waiting []Asked `json:"waiting"`
-	After   string  `json:"after,omitzero" doc:"Ask again with this for what follows; left out at the end."`
+	After   string  `json:"after,omitzero" doc:"Value of after for the next page. Absent on the last page."`
 }
 
-// Asked is a run with its questions.
+// Asked is a run with its pending calls.
 type Asked struct {
 	Run     Run            `json:"run"`
 	Pending []pawl.Waiting `json:"pending"`
 }
 
-// inbox answers GET /v1/pending.
+// inbox handles GET /v1/pending.
 func (c *call) inbox() error {
 	q, err := c.params("after", "limit")
 	if err != nil {
@@ -154,7 +155,7 @@ func (c *call) inbox() error {
 	return c.write(http.StatusOK, out)
 }
 
-// export answers GET /v1/runs/{id}/export.
+// export handles GET /v1/runs/{id}/export.
 func (c *call) export() error {
 	id, err := c.id()
 	if err != nil {
@@ -171,7 +172,8 @@ func (c *call) export() error {
 	return c.write(http.StatusOK, x.Redacted(hide))
 }
 
-// hides returns what hides the secrets of the server and of a run, whose tools may be of yesterday; nil hides nothing.
+// hides returns the Redactor for the secrets of the server and of a run, whose tools may no longer
+// be configured. Nil redacts nothing.
 func (c *call) hides(id string) (*redact.Redactor, error) {
 	if c.s.o.Secrets == nil {
 		return nil, nil
@@ -179,7 +181,8 @@ func (c *call) hides(id string) (*redact.Redactor, error) {
 	return c.s.engine.Redactor(c.ctx(), id, c.s.o.Secrets)
 }
 
-// shown returns open calls as they are told: whole for whoever is to carry them out, without secrets for whoever only decides.
+// shown returns open calls for a client: complete for a client that executes them, without secrets
+// for a client that only decides.
 func (c *call) shown(id string, open []pawl.Waiting) ([]pawl.Waiting, error) {
 	hide, err := c.hides(id)
 	if err != nil || len(open) == 0 {
@@ -194,7 +197,7 @@ func (c *call) shown(id string, open []pawl.Waiting) ([]pawl.Waiting, error) {
 	return open, nil
 }
 
-// timeline answers GET /v1/runs/{id}/timeline.
+// timeline handles GET /v1/runs/{id}/timeline.
 func (c *call) timeline() error {
 	id, err := c.id()
 	if err != nil {
@@ -212,7 +215,7 @@ type Effects struct {
 	Effects []durable.Effect `json:"effects"`
 }
 
-// effects answers GET /v1/runs/{id}/effects.
+// effects handles GET /v1/runs/{id}/effects.
 func (c *call) effects() error {
 	id, err := c.id()
 	if err != nil {
@@ -232,12 +235,12 @@ func (c *call) effects() error {
 	return c.write(http.StatusOK, Effects{append([]durable.Effect{}, list...)})
 }
 
-// Differences is where two runs differ.
+// Differences lists where two runs differ.
 type Differences struct {
 	Differences []durable.Difference `json:"differences"`
 }
 
-// diff answers GET /v1/runs/{id}/diff/{other}.
+// diff handles GET /v1/runs/{id}/diff/{other}.
 func (c *call) diff() error {
 	id, err := c.id()
 	if err != nil {

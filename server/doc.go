@@ -1,22 +1,26 @@
-// Package server offers agents over HTTP: their runs as JSON and streams of events, their tools, and endpoints that clients of OpenAI's API know.
+// Package server offers agents over HTTP: their runs as JSON and as streams of events, their tools,
+// and the endpoints of OpenAI's API.
 //
 //	s, err := server.New(server.Options{Agents: []*pawl.Agent{agent}, Journal: db})
 //	…
 //	l, err := net.Listen("tcp", "127.0.0.1:8080")
 //	err = s.Serve(ctx, l)
 //
-// A run is durable: it is in the journal before its id is given out, a client that goes away does not end it, and a server that ends leaves it where the next one
-// takes it up.
+// A run is durable. It is in the journal before the client gets its ID, it continues when the
+// client disconnects, and when the server stops, another process can resume it.
 //
 //	POST /v1/runs ──▶ hub: one goroutine a run ──▶ durable.Engine ──▶ agent
 //	                        │ events, encoded once
 //	                        ▼
-//	                      feed ◀── readers, each with a place of its own: GET /v1/runs/ID/events
+//	                      feed ◀── readers, each at its own position: GET /v1/runs/ID/events
 //
-// A feed keeps what happened in the run. Readers hold nothing but their place in it, so a slow one costs no memory and holds nobody up: of fragments (text, reasoning,
-// call_delta, progress) only the last are kept, and a reader that comes too late for some is told how many of which kind he missed, by a gap event. All other
-// events are kept until the run is over, and after that the journal tells them again.
+// A feed stores the events of a run. A reader holds only its position in the feed, so a slow reader
+// costs no memory and blocks nothing. Of fragments (text, reasoning, call_delta, progress) the feed
+// stores only the latest. A reader that arrives too late for some fragments gets a gap event with
+// the number of missed events of each kind. All other events are stored until the run ends; after
+// that they are read from the journal.
 //
-// Who may do what is said by tokens (Token); without any, only programs on this machine are let in, and no web pages of other origins. What tools and models wrote is
-// hostile: it leaves as JSON only.
+// Tokens (Token) define the permissions of clients. Without tokens, only programs on this machine
+// are admitted, and no web pages of other origins. Text from tools and models is treated as
+// hostile: it is sent as JSON only.
 package server

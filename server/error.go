@@ -12,20 +12,21 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Error is how all requests of the API fail: {"error":{"code","message","hint"}}. Codes are for programs, and closed: docs/server.md has them.
+// Error is the error response of all API requests: {"error":{"code","message","hint"}}. Codes are
+// for programs and form a closed list, which is in docs/server.md.
 type Error struct {
 	Status  int    `json:"-"`
 	Code    string `json:"code" doc:"For programs."`
 	Message string `json:"message" doc:"What is wrong."`
 	Hint    string `json:"hint,omitzero" doc:"What would be right."`
 
-	after int // seconds to wait; 0: not said
+	after int // seconds until a retry; 0 means not stated
 }
 
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// The codes of errors, with what they mean.
+// errorCodes lists the error codes with their meanings.
 var errorCodes = []struct {
 	code   string
 	status int
@@ -33,15 +34,15 @@ var errorCodes = []struct {
 }{
 	{"bad_request", 400, "the request is not what the endpoint takes"},
 	{"no_token", 401, "a token is needed"},
-	{"wrong_token", 401, "nobody has this token"},
+	{"wrong_token", 401, "the token is unknown"},
 	{"wrong_scope", 403, "the token may not do this"},
 	{"wrong_host", 403, "the Host header names another machine"},
 	{"wrong_origin", 403, "web pages of this origin are not let in"},
-	{"not_found", 404, "there is no such thing, or it is somebody else's"},
+	{"not_found", 404, "it does not exist, or it belongs to another user"},
 	{"method_not_allowed", 405, "the address is there, but not for this method"},
 	{"timeout", 408, "the request did not come in time"},
-	{"conflict", 409, "it was begun, or answered, otherwise"},
-	{"changed", 409, "the agent or its tools are not what they were when the run was kept"},
+	{"conflict", 409, "it was started, or answered, differently"},
+	{"changed", 409, "the agent or its tools have changed since the run was stored"},
 	{"elsewhere", 409, "another process works on the run"},
 	{"expired", 409, "the yes came too late; the question is asked anew"},
 	{"needs_decision", 409, "a call waits for a person, and this endpoint has no way to ask"},
@@ -53,7 +54,7 @@ var errorCodes = []struct {
 	{"busy", 503, "the server does as much as it may, or is about to end"},
 }
 
-// fault makes an Error of a code on the list.
+// fault returns an Error with a code from the list.
 func fault(code, message, hint string) *Error {
 	for _, c := range errorCodes {
 		if c.code == code {
@@ -65,7 +66,7 @@ func fault(code, message, hint string) *Error {
 
 func badRequest(message, hint string) *Error { return fault("bad_request", message, hint) }
 
-// toError says what err comes to for a client. What is not meant for one is told as little as possible.
+// toError converts err for a client. Internal errors reveal as little as possible.
 func toError(err error) *Error {
 	var e *Error
 	var tooLarge *http.MaxBytesError
@@ -88,7 +89,7 @@ func toError(err error) *Error {
 	case errors.As(err, &provider):
 		return fault("model_failed", err.Error(), "")
 	case errors.Is(err, errParked), errors.Is(err, context.Canceled):
-		return fault("busy", "the server is about to end", "the run goes on with the next one")
+		return fault("busy", "the server is about to end", "the next one resumes the run")
 	}
 	return fault("failed", err.Error(), "")
 }
@@ -100,14 +101,14 @@ func writeError(w http.ResponseWriter, e *Error) {
 	if e.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="pawl"`)
 	}
-	body, _ := json.Marshal(map[string]*Error{"error": e}) // text
+	body, _ := json.Marshal(map[string]*Error{"error": e}) // text always marshals
 	writeBytes(w, e.Status, body)
 }
 
-// writeBytes sends JSON, which no browser takes for anything else.
+// writeBytes sends JSON with headers that keep browsers from interpreting it as anything else.
 func writeBytes(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the client is gone
+	_, _ = w.Write(append(body, '\n')) // the client has disconnected
 }

@@ -16,7 +16,8 @@ import (
 
 func Example() {
 	agent := &pawl.Agent{Name: "clerk", Model: script.New(script.Say("It rains."))}
-	s, err := server.New(server.Options{Agents: []*pawl.Agent{agent}, Journal: new(store.MemoryJournal)}) // or sqlite.Open("pawl.db", nil)
+	// or sqlite.Open("pawl.db", nil)
+	s, err := server.New(server.Options{Agents: []*pawl.Agent{agent}, Journal: new(store.MemoryJournal)})
 	if err != nil {
 		panic(err)
 	}

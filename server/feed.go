@@ -12,32 +12,37 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// entry is an event of a feed as it is sent.
+// entry is an encoded event of a feed.
 type entry struct {
-	n    int64 // its place, from 1
+	n    int64 // position, from 1
 	kind pawl.EventKind
-	data []byte // JSON; nothing changes it
+	data []byte // immutable JSON
 }
 
-// kindError is the name of the event that says why a run could not go on here. It is none of the run's own.
+// kindError is the kind of the event that says why a run could not continue here. It is not an
+// event of the run itself.
 const kindError pawl.EventKind = "error"
 
-// droppable are the kinds of which only the last are kept, in the order of their numbers in feed.kinds.
+// droppable lists the event kinds of which only the latest are stored, in the order of their
+// numbers in feed.kinds.
 var droppable = []pawl.EventKind{"", pawl.EventText, pawl.EventReasoning, pawl.EventCallDelta, pawl.EventProgress}
 
-// feed is what happened in one attempt of a run. One goroutine puts, any number read, each from a place of its own.
+// feed holds the events of one attempt of a run. One goroutine calls put. Any number of goroutines
+// read, each from its own position.
 type feed struct {
-	epoch string // tells this feed from those of other attempts, and of other processes
-	bound int    // of bytes in fragments
+	epoch string // distinguishes this feed from feeds of other attempts and other processes
+	bound int    // limit for the bytes of fragments
 
 	mu        sync.Mutex
-	kept      []entry // everything but fragments
-	fragments []entry // the last ones
-	kinds     []uint8 // of each place, an index of droppable; so that what was dropped can be counted for every reader
-	size      int     // bytes in fragments
-	whole     int     // bytes in kept
-	ended     bool
-	more      chan struct{} // closed when there is more to read
+	kept      []entry // all events except fragments
+	fragments []entry // the latest fragments
+	// for each position an index in droppable, so that dropped events can be counted for every
+	// reader
+	kinds []uint8
+	size  int // bytes of fragments
+	whole int // bytes of kept
+	ended bool
+	more  chan struct{} // closed when there is more to read
 }
 
 func newFeed(bound int) *feed {
@@ -47,7 +52,7 @@ func newFeed(bound int) *feed {
 // put adds an event.
 func (f *feed) put(e pawl.Event) {
 	data, err := json.Marshal(e)
-	if err != nil { // a kind that has no JSON form: a Runner of the program's own made it up
+	if err != nil { // the kind has no JSON form: a custom Runner created it
 		data, _ = json.Marshal(pawl.Event{Kind: pawl.EventNotice, Run: e.Run, Step: e.Step, Seq: e.Seq, Code: "unreadable", Text: "an event could not be written"})
 		e.Kind = pawl.EventNotice
 	}
@@ -74,7 +79,8 @@ func (f *feed) add(kind pawl.EventKind, data []byte) {
 	f.signal()
 }
 
-// drop lets the oldest fragments go until the others fit. What it leaves behind in memory is less than what it keeps.
+// drop drops the oldest fragments until the rest fits. The dropped entries occupy less memory than
+// the stored ones.
 func (f *feed) drop() {
 	n := 0
 	for ; f.size > f.bound && n < len(f.fragments)-1; n++ {
@@ -89,7 +95,7 @@ func (f *feed) signal() {
 	f.more = make(chan struct{})
 }
 
-// end says that nothing more comes.
+// end marks the end of the feed.
 func (f *feed) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -99,8 +105,9 @@ func (f *feed) end() {
 	}
 }
 
-// read returns what stands after a place, up to about max bytes: entries, and a gap where some were dropped; ended: nothing comes after them. With nothing to return, more
-// is closed when there is.
+// read returns the events after a position, up to about max bytes: entries, and a gap where some
+// were dropped. ended means that nothing follows them. If there is nothing to return, more is
+// closed when there is.
 func (f *feed) read(after int64, max int) (batch []entry, ended bool, more <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -118,7 +125,7 @@ func (f *feed) read(after int64, max int) (batch []entry, ended bool, more <-cha
 			next = f.fragments[g]
 		}
 		switch {
-		case next.n > after+1: // what is between was dropped
+		case next.n > after+1: // the events between were dropped
 			next = f.gap(after, next.n-1)
 		case k < len(f.kept) && f.kept[k].n == next.n:
 			k++
@@ -132,39 +139,41 @@ func (f *feed) read(after int64, max int) (batch []entry, ended bool, more <-cha
 	return batch, f.ended && after == total, f.more
 }
 
-// from is the index of the first entry after a place.
+// from returns the index of the first entry after a position.
 func from(list []entry, after int64) int {
 	return sort.Search(len(list), func(i int) bool { return list[i].n > after })
 }
 
-// gap counts what was dropped after one place up to another, by kind.
+// gap returns a gap event that counts, by kind, the events dropped between two positions.
 func (f *feed) gap(after, to int64) entry {
 	lost := map[pawl.EventKind]int{}
 	for _, k := range f.kinds[after:to] {
 		lost[droppable[k]]++
 	}
-	data, _ := json.Marshal(pawl.Event{Kind: pawl.EventGap, Run: "run", Lost: lost}) // names and numbers
+	// names and numbers always marshal
+	data, _ := json.Marshal(pawl.Event{Kind: pawl.EventGap, Run: "run", Lost: lost})
 	return entry{to, pawl.EventGap, data}
 }
 
-// last is the place of the last event.
+// last returns the position of the last event.
 func (f *feed) last() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return int64(len(f.kinds))
 }
 
-// bytes is about what f holds.
+// bytes returns the approximate size of f.
 func (f *feed) bytes() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.whole + f.size + len(f.kinds)
 }
 
-// id names a place for clients: Last-Event-ID.
+// id returns the ID of a position for clients: Last-Event-ID.
 func (f *feed) id(n int64) string { return f.epoch + "-" + strconv.FormatInt(n, 10) }
 
-// place is the place in f that an id names; 0 for one of another feed: then everything is told, beginning with the notice that says so.
+// place returns the position that an ID refers to. It returns 0 for an ID of another feed: the
+// reader then gets all events, beginning with a notice about this.
 func (f *feed) place(id string) int64 {
 	epoch, n, ok := strings.Cut(id, "-")
 	at, err := strconv.ParseInt(n, 10, 64)

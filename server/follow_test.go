@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// reading sends the events of a stream as they come, and closes when it ends.
+// reading sends the events of a stream to a channel, and closes it at the end.
 func (v *serving) reading(res *http.Response) <-chan sent {
 	all := make(chan sent, 1000)
 	go func() {
@@ -24,7 +24,7 @@ func (v *serving) reading(res *http.Response) <-chan sent {
 	return all
 }
 
-// upTo returns what comes up to an event of that name.
+// upTo returns the events up to an event with that name.
 func upTo(t *testing.T, all <-chan sent, name string) (seen []sent) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
@@ -43,7 +43,8 @@ func upTo(t *testing.T, all <-chan sent, name string) (seen []sent) {
 	}
 }
 
-// Who watches a run that waits for an answer is told how it goes on, in the same stream, until it is over.
+// A client that watches a pending run receives its further events in the same stream, until the run
+// ends.
 func TestAStreamFollowsARunThatWaits(t *testing.T) {
 	v := serve(t, nil)
 	var run server.Run
@@ -53,7 +54,7 @@ func TestAStreamFollowsARunThatWaits(t *testing.T) {
 	if end := first[len(first)-1]; end.event.Result.Stop != pawl.StopPending {
 		t.Errorf("the first end: %+v", end.event.Result)
 	}
-	// Behind the last event of a run that waits, nothing is told until it goes on.
+	// After the last event of a pending run, no event is sent until the run resumes.
 	behind := v.reading(v.request("GET", "/v1/runs/w/events", "", "Last-Event-ID", first[len(first)-1].id))
 	v.do("POST", "/v1/runs/w/approve", `{"key":"run/1/0","digest":"`+run.Pending[0].Digest+`"}`, 200, nil)
 	for _, stream := range []<-chan sent{all, behind} {
@@ -70,7 +71,7 @@ func TestAStreamFollowsARunThatWaits(t *testing.T) {
 	}
 }
 
-// The same where the answer was given to another server: it is seen at the next sign of life.
+// The same if the answer was given to another server: the event arrives with the next heartbeat.
 func TestAStreamFollowsARunThatGoesOnElsewhere(t *testing.T) {
 	journal := new(store.MemoryJournal)
 	near := serve(t, func(o *server.Options) { o.Journal, o.Beat = journal, 20*time.Millisecond })
@@ -86,7 +87,8 @@ func TestAStreamFollowsARunThatGoesOnElsewhere(t *testing.T) {
 	}
 }
 
-// Who may only read is told what was kept, and sets nothing to work; nor does anybody else who only looks.
+// A client that may only read gets the stored events and starts nothing. Other readers start
+// nothing either.
 func TestReadersSetNothingToWork(t *testing.T) {
 	journal := new(store.MemoryJournal)
 	first := serve(t, func(o *server.Options) { o.Journal, o.Tokens = journal, tokens() })
@@ -128,7 +130,7 @@ func TestReadersSetNothingToWork(t *testing.T) {
 			t.Errorf("%s: was %+v, is %+v", before[i].ID, before[i], after[i])
 		}
 	}
-	// A story that is being told is in nobody's way.
+	// A replay of stored events blocks no other request.
 	var run server.Run
 	next.token = allToken
 	next.do("POST", "/v1/runs", `{"id":"failed","wait":true}`, 200, &run)
@@ -137,7 +139,8 @@ func TestReadersSetNothingToWork(t *testing.T) {
 	}
 }
 
-// A runner in the server's own process begins a run that others see, answers what it asks, and gives it up.
+// A Runner in the server's process starts a run that clients see, answers its pending calls, and
+// cancels it.
 func TestARunnerInTheProcess(t *testing.T) {
 	v := serve(t, nil)
 	stream := func(ctx context.Context, id string, msgs ...llm.Message) (res *pawl.Result, kinds string, err error) {
@@ -181,7 +184,7 @@ func TestARunnerInTheProcess(t *testing.T) {
 			t.Errorf("given up: %+v", e.Result)
 		}
 	}
-	v.code("GET", "/v1/runs/c", "", 404, "not_found") // it is acme's
+	v.code("GET", "/v1/runs/c", "", 404, "not_found") // it belongs to acme
 	var failed *server.Error
 	for _, err := range v.s.Runner("x", "nobody", "").Stream(t.Context(), llm.User("hi")) {
 		failed, _ = err.(*server.Error)

@@ -13,7 +13,7 @@ import (
 	"github.com/pawl-go/pawl/server"
 )
 
-// talker says a lot, once gate is closed.
+// talker returns an agent that emits much text once gate is closed.
 func talker(words int, gate <-chan struct{}) *pawl.Agent {
 	return &pawl.Agent{Name: "talker", Model: script.New(script.Func(func(*llm.Request) script.Turn {
 		<-gate
@@ -21,7 +21,7 @@ func talker(words int, gate <-chan struct{}) *pawl.Agent {
 	}))}
 }
 
-// open is a gate that is.
+// open returns a closed channel.
 func open() <-chan struct{} {
 	c := make(chan struct{})
 	close(c)
@@ -53,7 +53,7 @@ func lifecycle(all []sent) string {
 	return b.String()
 }
 
-// Whoever comes late misses fragments and is told how many, from whichever place he goes on; he misses nothing else.
+// A late reader misses fragments and gets their number, from any position. It misses nothing else.
 func TestGapsAddUp(t *testing.T) {
 	watch := func(fragments int) (*serving, []sent) {
 		v := serve(t, func(o *server.Options) { o.Agents, o.Fragments = []*pawl.Agent{talker(800, open())}, fragments })
@@ -73,7 +73,7 @@ func TestGapsAddUp(t *testing.T) {
 	if got, want := lifecycle(part), lifecycle(whole); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	// From each place of the whole stream the rest adds up.
+	// From each position of the whole stream the rest adds up.
 	for n := 1; n < len(whole); n += 3 {
 		epoch, _, _ := strings.Cut(part[0].id, "-")
 		seen, _, _ := countTexts(whole[:n])
@@ -85,7 +85,8 @@ func TestGapsAddUp(t *testing.T) {
 	}
 }
 
-// Two hundred runs at once, five hundred readers, some of which are slow and some of which vanish: no lifecycle event is lost, what was dropped is told, and memory is bounded.
+// Two hundred concurrent runs with five hundred readers, some of them slow and some disconnecting:
+// no lifecycle event is lost, dropped events are reported, and memory is limited.
 func TestManyRunsAndReaders(t *testing.T) {
 	const runs, readers, words, bound = 200, 500, 800, 10_000
 	whole := serve(t, func(o *server.Options) { o.Agents, o.Fragments = []*pawl.Agent{talker(words, open())}, 64<<20 })
@@ -108,7 +109,7 @@ func TestManyRunsAndReaders(t *testing.T) {
 	var mu sync.Mutex
 	var there, fast sync.WaitGroup
 	ended, vanished, lostAll, gapsAll := 0, 0, 0, 0
-	late := make(chan struct{}) // the slow ones read on when the others are done
+	late := make(chan struct{}) // the slow readers continue after the others have finished
 	there.Add(readers)
 	for i := range readers {
 		kind := i % 10

@@ -17,38 +17,40 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// errParked is the cause that runs stop with when the server ends. It is not ErrCancelled, so they can be gone on with.
+// errParked is the cause with which runs stop when the server stops. It is not ErrCancelled, so
+// that they can be resumed.
 var errParked = errors.New("the server ends")
 
-// place is whose run it is, and which.
+// place identifies a run: its owner and its ID.
 type place struct {
 	who store.Scope
 	id  string
 }
 
-// job is what runs a run. What is kept beside a run that begins is for whoever resumes it.
+// job describes how a run is executed. The metadata stored with a new run is for the process that
+// resumes it.
 type job struct {
 	agent  *pawl.Agent
 	meta   json.RawMessage
-	forget bool // the run is deleted when it is over
-	story  bool // the run is told as it was kept, and not gone on with
+	forget bool // the run is deleted when it has ended
+	story  bool // the stored events are replayed; the run is not resumed
 }
 
-// live is a run that this process works on, or did lately.
+// live is a run that this process executes, or executed recently.
 type live struct {
 	place
 	agent  string
 	feed   *feed
-	spent  atomic.Pointer[pawl.Spent] // by the steps so far; nil: by none
+	spent  atomic.Pointer[pawl.Spent] // usage of the steps so far; nil means none
 	cancel context.CancelCauseFunc
-	begun  chan struct{} // closed when it is in the journal, or could not be
-	done   chan struct{} // closed when it has stopped
-	err    error         // why it could not begin; set before begun is closed
-	story  bool          // it is told, and nobody works on it
-	waits  bool          // it stopped to wait for an answer; set before the feed ends
+	begun  chan struct{} // closed when the run is in the journal, or could not be started
+	done   chan struct{} // closed when the run has stopped
+	err    error         // why the run could not start; set before begun is closed
+	story  bool          // a replay; the run is not executed
+	waits  bool          // the run stopped because it is pending; set before the feed ends
 }
 
-// works reports whether this process works on the run. l may be nil.
+// works reports whether this process executes the run. l may be nil.
 func (l *live) works() bool {
 	if l == nil || l.story {
 		return false
@@ -61,30 +63,30 @@ func (l *live) works() bool {
 	}
 }
 
-// hub runs the runs, one goroutine each.
+// hub executes runs, one goroutine each.
 type hub struct {
 	s       *Server
-	base    context.Context // of all runs
+	base    context.Context // parent of the contexts of all runs
 	stop    context.CancelCauseFunc
 	closing chan struct{}
-	kick    chan struct{} // a run may wait to be taken up
+	kick    chan struct{} // signals that a run may be ready to be resumed
 
 	mu      sync.Mutex
 	wg      sync.WaitGroup
 	runs    map[place]*live
 	working int
-	rested  []*live // those of runs that are over, the oldest first
-	held    int     // bytes of theirs
+	rested  []*live // runs that have stopped, the oldest first
+	held    int     // bytes of their feeds
 	closed  bool
-	tries   map[place]retry // runs that could not be taken up, of those that were seen at the last look
+	tries   map[place]retry // failed attempts to resume runs, for runs found in the last scan
 	seats   map[place]*seat
-	lists   map[*list]bool // that are watched
+	lists   map[*list]bool // lists that are watched
 }
 
-// seat is where those who watch a run that waits sit until it goes on.
+// seat is where watchers of a pending run wait until it resumes.
 type seat struct {
-	on chan struct{} // closed when it does
-	n  int           // of them
+	on chan struct{} // closed when the run resumes
+	n  int           // number of watchers
 }
 
 type retry struct {
@@ -98,7 +100,8 @@ func newHub(s *Server) *hub {
 	return h
 }
 
-// goesOn returns a channel that is closed when a run that waits is worked on again here, and what is to be called when nobody wants to know any more.
+// goesOn returns a channel that is closed when a pending run resumes here, and a function to call
+// when the channel is no longer needed.
 func (h *hub) goesOn(l *live) (on <-chan struct{}, leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -120,15 +123,15 @@ func (h *hub) goesOn(l *live) (on <-chan struct{}, leave func()) {
 	}
 }
 
-// find returns a run that is here; nil: it is not.
+// find returns a run of this process. Nil means that there is none.
 func (h *hub) find(p place) *live {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.runs[p]
 }
 
-// run begins a run, or goes on with it, and returns when that is in the journal. A run that works already is returned as it is, with false. by may be nil: the server
-// itself.
+// run starts or resumes a run, and returns when that is in the journal. It returns false with a run
+// that is already executing. A nil by means the server itself.
 func (h *hub) run(ctx context.Context, p place, j job, by *client, msgs ...llm.Message) (*live, bool, error) {
 	h.mu.Lock()
 	if l := h.runs[p]; l.works() || l != nil && j.story {
@@ -172,7 +175,7 @@ func (h *hub) run(ctx context.Context, p place, j job, by *client, msgs ...llm.M
 	return l, true, l.wait(ctx)
 }
 
-// wait returns when the run is in the journal, or why it is not.
+// wait returns when the run is in the journal, or with the reason why it is not.
 func (l *live) wait(ctx context.Context) error {
 	select {
 	case <-l.begun:
@@ -199,7 +202,8 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
 		switch root := e.Run == "run"; {
 		case err != nil && !begun:
 			l.err = err
-		case parked && (err != nil || root && e.Kind == pawl.EventRunEnded): // it goes on elsewhere, so this is no end
+		case parked && (err != nil || root && e.Kind == pawl.EventRunEnded):
+			// the run continues in another process, so this is not its end
 		case err != nil:
 			h.fail(l, err)
 		default:
@@ -223,19 +227,20 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
 	}
 	switch {
 	case l.story:
-	case begun && !ended && context.Cause(ctx) == nil: // it would end so again at once
+	case begun && !ended && context.Cause(ctx) == nil:
+		// it would immediately end in the same way again
 		h.delay(l.place)
 	case ended && j.forget:
 		h.erase(ctx, l)
 	}
 	h.rest(l)
 	h.tell(l.place)
-	if l.waits && !l.story { // an answer may have come meanwhile
+	if l.waits && !l.story { // an answer may have arrived in the meantime
 		h.wake()
 	}
 }
 
-// erase deletes a run that is over, for a client that wanted nothing kept.
+// erase deletes a run that has ended, for a client that wanted nothing stored.
 func (h *hub) erase(ctx context.Context, l *live) {
 	ctx = context.WithoutCancel(ctx)
 	head, err := h.s.o.Journal.JournalRun(ctx, l.who, l.id)
@@ -244,11 +249,11 @@ func (h *hub) erase(ctx context.Context, l *live) {
 		h.drop(l.place)
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		h.s.o.Log.Error("a run that was not to be kept", "run", l.id, "error", err)
+		h.s.o.Log.Error("a run that must not be stored", "run", l.id, "error", err)
 	}
 }
 
-// drop lets go of a run that is not there any more.
+// drop removes a run that was deleted.
 func (h *hub) drop(p place) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -257,15 +262,15 @@ func (h *hub) drop(p place) {
 	}
 }
 
-// fail tells who watches that the run could not go on.
+// fail sends watchers the reason why the run could not continue.
 func (h *hub) fail(l *live, err error) {
 	e := *toError(err)
 	e.Message = h.s.o.Secrets.String(e.Message)
-	data, _ := json.Marshal(map[string]*Error{"error": &e}) // text
+	data, _ := json.Marshal(map[string]*Error{"error": &e}) // text always marshals
 	l.feed.add(kindError, data)
 }
 
-// rest keeps the feed of a run that has stopped for a while.
+// rest keeps the feed of a stopped run for a while.
 func (h *hub) rest(l *live) {
 	l.feed.end()
 	close(l.done)
@@ -273,7 +278,7 @@ func (h *hub) rest(l *live) {
 	defer h.mu.Unlock()
 	h.working--
 	switch {
-	case h.runs[l.place] != l: // it was gone on with, or deleted
+	case h.runs[l.place] != l: // the run was resumed or deleted
 		return
 	case l.err != nil || context.Cause(h.base) != nil:
 		delete(h.runs, l.place)
@@ -286,7 +291,7 @@ func (h *hub) rest(l *live) {
 	}
 }
 
-// forget lets go of a run that has stopped. mu is held.
+// forget removes a stopped run. The caller holds mu.
 func (h *hub) forget(l *live) {
 	if h.runs[l.place] == l {
 		delete(h.runs, l.place)
@@ -307,7 +312,7 @@ func (h *hub) wake() {
 	}
 }
 
-// close stops all runs, and returns when they have stopped.
+// close stops all runs and returns when they have stopped.
 func (h *hub) close(ctx context.Context) error {
 	h.mu.Lock()
 	if !h.closed {
@@ -326,7 +331,8 @@ func (h *hub) close(ctx context.Context) error {
 	}
 }
 
-// recover takes up runs that nobody works on until ctx ends: those of processes that died, and those that were answered while nobody was there.
+// recover resumes runs without a process until ctx ends: runs of crashed processes, and runs whose
+// pending calls were answered while no server was running.
 func (h *hub) recover(ctx context.Context) {
 	tick := time.NewTicker(h.s.o.Recover)
 	defer tick.Stop()
@@ -341,12 +347,12 @@ func (h *hub) recover(ctx context.Context) {
 	}
 }
 
-// takeUp looks once.
+// takeUp scans once.
 func (h *hub) takeUp(ctx context.Context) {
 	runs, err := h.s.o.Journal.AbandonedRuns(ctx, h.s.o.Now(), 1000)
 	if err != nil {
 		if ctx.Err() == nil {
-			h.s.o.Log.Error("looking for runs that nobody works on", "error", err)
+			h.s.o.Log.Error("looking for abandoned runs", "error", err)
 		}
 		return
 	}
@@ -376,7 +382,7 @@ func (h *hub) takeUp(ctx context.Context) {
 	}
 }
 
-// remember forgets the tries of runs that are not left any more.
+// remember drops the records of attempts for runs that no longer need them.
 func (h *hub) remember(runs []store.JournalRun) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -390,7 +396,7 @@ func (h *hub) remember(runs []store.JournalRun) {
 	}
 }
 
-// delay has a run left alone for a while, longer each time.
+// delay postpones the next attempt for a run, longer each time.
 func (h *hub) delay(p place) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,15 +10,15 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// list is a list of runs that somebody watches.
+// list is a watched list of runs.
 type list struct {
 	who  store.Scope
-	more chan struct{} // there are names in ids
+	more chan struct{} // ids is not empty
 
-	ids map[string]bool // of runs that changed here; hub.mu guards it
+	ids map[string]bool // runs that changed in this process; guarded by hub.mu
 }
 
-// watchList says to whom changes of runs are told.
+// watchList registers a watcher for the runs of a scope.
 func (h *hub) watchList(who store.Scope) *list {
 	l := &list{who: who, more: make(chan struct{}, 1), ids: map[string]bool{}}
 	h.mu.Lock()
@@ -33,7 +33,7 @@ func (h *hub) leaveList(l *list) {
 	h.mu.Unlock()
 }
 
-// tell tells those who watch lists that a run is not as it was.
+// tell notifies the watchers of lists that a run has changed.
 func (h *hub) tell(p place) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -48,7 +48,7 @@ func (h *hub) tell(p place) {
 	}
 }
 
-// changed are the names of the runs that changed since it was asked last.
+// changed returns the IDs of the runs that changed since its last call.
 func (h *hub) changed(l *list) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -57,16 +57,17 @@ func (h *hub) changed(l *list) []string {
 	return ids
 }
 
-// lister sends a list of runs, and what changes of it.
+// lister sends a list of runs and its changes.
 type lister struct {
 	*call
 	w    *sender
-	sent map[string][sha256.Size]byte // how each run was told, by its id
-	seen map[string]bool              // in the look that is under way
+	sent map[string][sha256.Size]byte // digest of the last sent state of each run, by ID
+	seen map[string]bool              // runs seen in the current scan
 }
 
-// watchRuns streams the list of runs. What changes here is told at once; for what other processes do, the journal is looked at every two seconds, or as seldom as it takes
-// for the looking to be a twentieth of the time.
+// watchRuns streams the list of runs. Changes in this process are sent at once. Changes by other
+// processes are found by scanning the journal every two seconds, or less often so that scanning
+// takes at most a twentieth of the time.
 func (c *call) watchRuns(state string, p store.Page) error {
 	if state != "" || p != (store.Page{}) {
 		return badRequest("the list that is streamed is the whole one", "leave state, after and limit out")
@@ -111,10 +112,11 @@ func (c *call) watchRuns(state string, p store.Page) error {
 	return nil
 }
 
-// pause is the time between looks that take so long.
+// pause returns the time between scans of duration took.
 func pause(took time.Duration) time.Duration { return max(2*time.Second, 20*took) }
 
-// look tells what is new in the whole list, and how long that took; false: the client is gone, or the journal is.
+// look sends what is new in the whole list and returns the duration of the scan. False means that
+// the client has disconnected or the journal failed.
 func (s *lister) look() (time.Duration, bool) {
 	began := time.Now()
 	s.seen = make(map[string]bool, len(s.sent))
@@ -137,14 +139,14 @@ func (s *lister) look() (time.Duration, bool) {
 	for id := range s.sent {
 		if !s.seen[id] {
 			delete(s.sent, id)
-			data, _ := json.Marshal(map[string]string{"id": id}) // text
+			data, _ := json.Marshal(map[string]string{"id": id}) // text always marshals
 			s.w.event("", "gone", data)
 		}
 	}
 	return time.Since(began), true
 }
 
-// run tells how a run stands, where that is new; false: the client is gone.
+// run sends the state of a run if it is new. False means that the client has disconnected.
 func (s *lister) run(head store.JournalRun) bool {
 	data, err := json.Marshal(s.s.toRun(head))
 	if err != nil {

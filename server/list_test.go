@@ -14,7 +14,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// watchList reads the stream of the list, a line for each event: its name, and of a run the id, the state and the requests it cost.
+// watchList reads the stream of the list, one line per event: its name, and for a run the ID, the
+// state and the number of requests.
 func (v *serving) watchList(ctx context.Context) func() string {
 	req, err := http.NewRequestWithContext(ctx, "GET", v.url+"/v1/runs", nil)
 	if err != nil {
@@ -51,7 +52,7 @@ func (v *serving) watchList(ctx context.Context) func() string {
 	}
 }
 
-// until reads until a line comes, and returns what came before.
+// until reads until a certain line and returns the lines before it.
 func until(t *testing.T, next func() string, want string) (before []string) {
 	t.Helper()
 	for len(before) < 50 {
@@ -68,8 +69,8 @@ func until(t *testing.T, next func() string, want string) (before []string) {
 	return nil
 }
 
-// Who watches the list is told what there is, then each change: of runs that work here, of those that other processes work on, and of those that are deleted. Each way of
-// standing is told once.
+// A watcher of the list gets its content, then each change: of runs in this process, of runs in
+// other processes, and of deleted runs. Each state is sent once.
 func TestWatchTheList(t *testing.T) {
 	journal := new(store.MemoryJournal)
 	v := serve(t, func(o *server.Options) { o.Journal = journal })
@@ -104,7 +105,7 @@ func TestWatchTheList(t *testing.T) {
 	}
 }
 
-// The list of one user has nothing of another's.
+// The list of one user contains no runs of another.
 func TestWatchTheListOfOne(t *testing.T) {
 	v := serve(t, func(o *server.Options) {
 		o.Tokens = []server.Token{{Name: "a", Token: strings.Repeat("a", 16), Scopes: []server.Scope{server.ScopeAll}, User: "a"}, {Name: "b", Token: strings.Repeat("b", 16), Scopes: []server.Scope{server.ScopeAll}, User: "b"}}

@@ -15,7 +15,7 @@ import (
 type listening struct {
 	addr  string
 	world *world
-	stop  func() // ends the server, and returns when it has ended
+	stop  func() // stops the server, and returns when it has stopped
 }
 
 // listen serves as the command does.
@@ -47,7 +47,8 @@ func listen(t *testing.T, change func(*server.Options)) *listening {
 	return &listening{l.Addr().String(), w, stop}
 }
 
-// Runs that nobody works on are taken up without being asked for, also where the answer came while no server was there.
+// Runs without a process are resumed without a request, also if the answer arrived while no server
+// was running.
 func TestServeTakesUpWhatWasLeft(t *testing.T) {
 	journal := new(store.MemoryJournal)
 	first := serve(t, func(o *server.Options) { o.Journal = journal })
@@ -79,7 +80,7 @@ func TestServeTakesUpWhatWasLeft(t *testing.T) {
 	}
 }
 
-// heap is what is held after a collection.
+// heap returns the size of live objects after a collection.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -19,7 +19,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// openAIError answers in the form that clients of OpenAI's API read.
+// openAIError answers in the form of OpenAI's API.
 func (c *call) openAIError(e *Error) {
 	kind := "invalid_request_error"
 	switch {
@@ -43,11 +43,12 @@ func openAIFault(e *Error, kind string, secrets *redact.Redactor) []byte {
 	if e.Hint != "" {
 		message += " (" + e.Hint + ")"
 	}
-	b, _ := json.Marshal(map[string]any{"error": map[string]any{"message": secrets.String(message), "type": kind, "param": nil, "code": e.Code}}) // text
+	// text always marshals
+	b, _ := json.Marshal(map[string]any{"error": map[string]any{"message": secrets.String(message), "type": kind, "param": nil, "code": e.Code}})
 	return b
 }
 
-// models answers GET /v1/models: the agents.
+// models handles GET /v1/models: the agents.
 func (c *call) models() error {
 	type model struct {
 		ID      string `json:"id"`
@@ -70,9 +71,10 @@ func (c *call) models() error {
 	return c.write(http.StatusOK, map[string]any{"object": "list", "data": list})
 }
 
-// dress is what a client of OpenAI's API puts on an agent for its run. It is kept with the run, for whoever resumes it.
+// dress is what a client of OpenAI's API adds to an agent for its run. It is stored with the run
+// for the process that resumes it.
 type dress struct {
-	System   string          `json:"system,omitzero"` // after the agent's instructions
+	System   string          `json:"system,omitzero"` // follows the agent's system prompt
 	Tools    []clientTool    `json:"tools,omitzero"`
 	Choice   *llm.ToolChoice `json:"choice,omitzero"`
 	Settings llm.Settings    `json:"settings,omitzero"`
@@ -80,14 +82,14 @@ type dress struct {
 	Forget   bool            `json:"forget,omitzero"` // store: false
 }
 
-// clientTool is a tool that the client carries out.
+// clientTool is a tool that the client executes.
 type clientTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitzero"`
 	Parameters  json.RawMessage `json:"parameters,omitzero"`
 }
 
-// put returns a copy of a that wears d.
+// put returns a copy of a with the additions of d.
 func (d *dress) put(ctx context.Context, a *pawl.Agent) (*pawl.Agent, error) {
 	b := *a
 	b.Tools = slices.Clone(a.Tools)
@@ -134,7 +136,7 @@ func (d *dress) put(ctx context.Context, a *pawl.Agent) (*pawl.Agent, error) {
 	return &b, nil
 }
 
-// jobOf returns what runs a run that is there: its agent, in what its client put on it.
+// jobOf returns the job of an existing run: its agent with the additions of its client.
 func (s *Server) jobOf(ctx context.Context, p place, name string) (job, error) {
 	a, err := s.agent(name)
 	if err != nil {
@@ -148,7 +150,7 @@ func (s *Server) jobOf(ctx context.Context, p place, name string) (job, error) {
 	return job{agent: a, forget: d.Forget}, err
 }
 
-// dressOf returns what the client of a run put on its agent; nil: nothing.
+// dressOf returns the additions of a run's client. Nil means none.
 func (s *Server) dressOf(ctx context.Context, p place) (*dress, error) {
 	meta, err := s.engine.Meta(store.WithScope(ctx, p.who), p.id)
 	if err != nil || len(meta) == 0 || string(meta) == "null" {
@@ -158,30 +160,30 @@ func (s *Server) dressOf(ctx context.Context, p place) (*dress, error) {
 	return d, json.Unmarshal(meta, d)
 }
 
-// asked is a request in either of OpenAI's forms, as it is understood.
+// asked is the parsed request of either API form.
 type asked struct {
 	model    string
 	dress    dress
 	messages []llm.Message
-	previous string // run whose conversation goes on before messages
+	previous string // run whose conversation precedes messages
 	stream   bool
 }
 
-// turn is what of a run answers one request.
+// turn is the part of a run that answers one request.
 type turn struct {
-	id    string // of the run
+	id    string // ID of the run
 	agent string
 	live  *live
-	skip  int        // replies that were told before
-	spent pawl.Spent // before
+	skip  int        // replies that were sent before
+	spent pawl.Spent // usage before
 }
 
-// callID names an open call of a run for clients: with it the run is found again.
+// callID returns the ID of a run's open call for clients. It contains the ID of the run.
 func callID(run string, key llm.Key) string {
 	return "call_" + run + "_" + strings.ReplaceAll(strings.TrimPrefix(string(key), "run/"), "/", "-")
 }
 
-// runOf is the run that a call's id names; "": it is none of ours.
+// runOf returns the run in a call's ID. Empty means that the ID was not created by callID.
 func runOf(id string) string {
 	rest, ok := strings.CutPrefix(id, "call_")
 	i := strings.LastIndexByte(rest, '_')
@@ -191,7 +193,7 @@ func runOf(id string) string {
 	return rest[:i]
 }
 
-// open begins a run for a request, or goes on with the one that its results answer.
+// open starts a run for a request, or resumes the run whose calls its results answer.
 func (c *call) open(prefix string, in asked) (*turn, error) {
 	if id, results, more := trailing(in.messages); id != "" {
 		return c.resume(id, results, more)
@@ -226,7 +228,8 @@ func (c *call) open(prefix string, in asked) (*turn, error) {
 	return &turn{id: id, agent: in.model, live: l}, nil
 }
 
-// trailing returns the run that the results at the end of a conversation are for, and what comes after them; "": they are for none of ours.
+// trailing returns the run of the results at the end of a conversation, and the messages after
+// them. An empty ID means that they belong to no run of this server.
 func trailing(msgs []llm.Message) (id string, results []llm.ToolResult, more []llm.Message) {
 	for i := len(msgs) - 1; i >= 0; i-- {
 		m := msgs[i]
@@ -249,7 +252,7 @@ func trailing(msgs []llm.Message) (id string, results []llm.ToolResult, more []l
 	return id, results, more
 }
 
-// resume goes on with a run whose passive calls have got their results.
+// resume resumes a run whose passive calls got their results.
 func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message) (*turn, error) {
 	p := place{c.client.scope(), id}
 	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, id)
@@ -293,7 +296,7 @@ func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message) (
 	return t, err
 }
 
-// replies counts those of the run itself.
+// replies counts the replies of the run itself, without nested agents.
 func replies(x *durable.Export) (n int) {
 	for _, r := range x.Replies {
 		if strings.Count(string(r.Key), "/") == 2 {
@@ -303,7 +306,7 @@ func replies(x *durable.Export) (n int) {
 	return n
 }
 
-// transcript is the conversation of a run that is over.
+// transcript returns the conversation of a run that has ended.
 func (c *call) transcript(id string) ([]llm.Message, error) {
 	p := place{c.client.scope(), id}
 	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, id)
@@ -328,19 +331,19 @@ func (c *call) transcript(id string) ([]llm.Message, error) {
 	return nil, fault("conflict", "the response "+id+" has no end", "")
 }
 
-// told is what a turn came to.
+// told is the outcome of a turn.
 type told struct {
 	text   string
-	calls  []llm.ToolCall // to be carried out by the client; their ids are ours
+	calls  []llm.ToolCall // calls for the client to execute, with IDs made by callID
 	finish string         // stop, length, content_filter or tool_calls
 	usage  llm.Usage
 }
 
-// follow tells text as it comes, and returns what it all came to. An error is for the client.
+// follow sends text as it arrives and returns the outcome. An error is meant for the client.
 func (c *call) follow(t *turn, say func(text string)) (told, error) {
 	var out told
 	var all bytes.Buffer
-	sent, step, held := 0, 0, false // of the text of a reply
+	sent, step, held := 0, 0, false // sent is an offset in the text of a reply
 	tell := func(text string) {
 		if text != "" {
 			all.WriteString(text)
@@ -350,7 +353,7 @@ func (c *call) follow(t *turn, say func(text string)) (told, error) {
 	begin := func(n int) {
 		if n != step {
 			if step, sent, held = n, 0, false; all.Len() > 0 {
-				sent = -1 // a blank line comes before the first word
+				sent = -1 // a blank line precedes the first word
 			}
 		}
 	}
@@ -373,7 +376,7 @@ func (c *call) follow(t *turn, say func(text string)) (told, error) {
 			}
 			switch {
 			case ev.Kind == pawl.EventGap:
-				held = true // the rest of the reply is told when it is whole
+				held = true // the rest of the reply is sent when it is complete
 			case ev.Run != "run" || ev.Step <= t.skip && ev.Kind != pawl.EventRunEnded:
 			case ev.Kind == pawl.EventText && !held:
 				begin(ev.Step)
@@ -401,7 +404,7 @@ func (c *call) follow(t *turn, say func(text string)) (told, error) {
 			}
 		}
 		if ended {
-			return out, fault("busy", "the server is about to end", "the run "+t.id+" goes on with the next one")
+			return out, fault("busy", "the server is about to end", "the run "+t.id+" is resumed by the next one")
 		}
 		if len(batch) > 0 {
 			continue
@@ -422,7 +425,7 @@ func finishOf(f llm.FinishReason) string {
 	return "stop"
 }
 
-// stopped says what the end of a run is for the client. What is no success is told as none.
+// stopped converts the end of a run for the client. An unsuccessful end is an error.
 func (c *call) stopped(t *turn, e pawl.Event, out *told) error {
 	res := e.Result
 	switch res.Stop {
@@ -448,7 +451,7 @@ func (c *call) stopped(t *turn, e pawl.Event, out *told) error {
 	return fault("model_failed", "the run stopped without an answer: "+cmp.Or(res.Cause, string(res.Stop)), "")
 }
 
-// contentOf reads content: a string, or parts of text and images.
+// contentOf parses content: a string, or parts of text and images.
 func contentOf(raw json.RawMessage) ([]llm.Part, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {

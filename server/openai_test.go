@@ -13,7 +13,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// An agent whose model is an agent on a server: our own adapter, over both APIs, with a tool that the near one carries out.
+// An agent whose model is an agent on a server, through our own adapter, over both APIs, with a
+// tool that the local agent executes.
 func TestAnAgentOfAnAgent(t *testing.T) {
 	for name, open := range map[string]func(string, *openai.Options) *openai.Model{"responses": openai.New, "chat": openai.NewChat} {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +44,8 @@ func TestAnAgentOfAnAgent(t *testing.T) {
 	}
 }
 
-// The calls that a client carries out are answered once, also by a server that was not there when they were made.
+// The calls that a client executes are answered once, also through a server that was started after
+// they were made.
 func TestAClientsResultsReachTheRun(t *testing.T) {
 	journal := new(store.MemoryJournal)
 	v := serve(t, func(o *server.Options) { o.Journal = journal })

@@ -11,7 +11,7 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// document answers GET /openapi.json.
+// document handles GET /openapi.json.
 func (c *call) document() error {
 	b, err := json.MarshalIndent(c.s.openAPI(), "", "  ")
 	if err != nil {
@@ -23,7 +23,7 @@ func (c *call) document() error {
 
 type object = map[string]any
 
-// openAPI makes the document of the API from the table of its endpoints.
+// openAPI generates the OpenAPI document from the table of endpoints.
 func (s *Server) openAPI() object {
 	f := &forms{all: object{}, types: map[string]reflect.Type{}}
 	paths := map[string]object{}
@@ -86,13 +86,13 @@ func operation(rt route) string {
 	return name
 }
 
-// forms are the schemas of named types.
+// forms holds the schemas of named types.
 type forms struct {
 	all   object
 	types map[string]reflect.Type
 }
 
-// of returns the schema of a type: what encoding/json makes of it, and what its doc tags say.
+// of returns the schema of a type, derived from the rules of encoding/json and from the doc tags.
 func (f *forms) of(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[time.Time]():
@@ -126,7 +126,7 @@ func (f *forms) of(t reflect.Type) object {
 	return object{}
 }
 
-// named puts a struct among the components, and refers to it.
+// named adds a struct to the components and returns a reference to it.
 func (f *forms) named(t reflect.Type) object {
 	name := t.Name()
 	ref := object{"$ref": "#/components/schemas/" + name}

@@ -25,7 +25,7 @@ type openAPI struct {
 	Components struct{ Schemas map[string]json.RawMessage }
 }
 
-// The document has each endpoint that answers, each of them answers, and what they answer has the form that it says.
+// The document contains each endpoint, each of them answers, and the answers match their schemas.
 func TestTheDocumentOfTheAPI(t *testing.T) {
 	v := serve(t, nil)
 	var raw json.RawMessage
@@ -94,7 +94,8 @@ func TestTheDocumentOfTheAPI(t *testing.T) {
 	}
 }
 
-// validate checks a value by a schema of the document, with the validator of tools' arguments.
+// validate validates a value against a schema of the document, with the validator of tool
+// arguments.
 func (d *openAPI) validate(schema, value json.RawMessage) error {
 	text, err := json.Marshal(map[string]any{"type": "object", "properties": map[string]any{"v": schema}, "required": []string{"v"}, "$defs": d.Components.Schemas})
 	if err != nil {
@@ -108,7 +109,7 @@ func (d *openAPI) validate(schema, value json.RawMessage) error {
 	return tool.Validate(args)
 }
 
-// docs/server.md names every endpoint that is not OpenAI's own, and every code of errors.
+// docs/server.md names every endpoint that is not OpenAI's, and every error code.
 func TestThePageOfTheServer(t *testing.T) {
 	b, err := os.ReadFile("../docs/server.md")
 	if err != nil {

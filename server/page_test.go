@@ -13,7 +13,7 @@ import (
 
 var updatePage = flag.Bool("update", false, "write docs/http.md again")
 
-// docs/http.md is the OpenAPI document of the server, for people. make docs writes it.
+// docs/http.md shows the OpenAPI document of the server. make docs writes it.
 func TestHTTPPage(t *testing.T) {
 	const name = "../docs/http.md"
 	v := serve(t, nil)

@@ -14,7 +14,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// responseID names a response: its run, and how many replies of the run were told by responses before.
+// responseID returns the ID of a response: its run, and the number of the run's replies in earlier
+// responses.
 func responseID(run string, skip int) string {
 	if skip == 0 {
 		return run
@@ -22,14 +23,14 @@ func responseID(run string, skip int) string {
 	return run + "." + strconv.Itoa(skip)
 }
 
-// runOfResponse is the run of a response, and how many replies were told before.
+// runOfResponse returns the run of a response and the number of replies before it.
 func runOfResponse(id string) (run string, skip int) {
 	run, n, _ := strings.Cut(id, ".")
-	skip, _ = strconv.Atoi(n) // one that is none is 0
+	skip, _ = strconv.Atoi(n) // an invalid number is 0
 	return run, skip
 }
 
-// showResponse answers GET /v1/responses/{id}.
+// showResponse handles GET /v1/responses/{id}.
 func (c *call) showResponse() error {
 	id := c.r.PathValue("id")
 	head, skip, err := c.responseRun(id)
@@ -62,7 +63,7 @@ func (c *call) showResponse() error {
 	return c.write(http.StatusOK, m)
 }
 
-// kept is what was kept of a run that was begun by a client of OpenAI's API, and what he put on its agent.
+// kept returns the stored run of a client of OpenAI's API, and the client's additions to its agent.
 func (c *call) kept(run string) (*durable.Export, *dress, error) {
 	x, err := c.s.engine.Export(c.ctx(), run)
 	if err != nil {
@@ -72,7 +73,7 @@ func (c *call) kept(run string) (*durable.Export, *dress, error) {
 	return x, d, err
 }
 
-// item is what an item of a response was, which a client refers to by its id in place of sending it again.
+// item returns an item of a response. A client refers to it by its ID instead of sending it again.
 func (c *call) item(id string) (inputItem, error) {
 	none := fault("not_found", "there is no item "+strconv.Quote(id), "send the item itself; with store: false clients do")
 	name, isMessage := strings.CutPrefix(id, "msg_")
@@ -102,15 +103,16 @@ func (c *call) item(id string) (inputItem, error) {
 	return inputItem{}, none
 }
 
-// has reports whether a call is for the client. d may be nil.
+// has reports whether the client executes a call. d may be nil.
 func (d *dress) has(c llm.ToolCall) bool {
 	return d != nil && slices.ContainsFunc(d.Tools, func(t clientTool) bool { return t.Name == c.Name })
 }
 
-// callKey is the key of call i of the reply to a request: run/1/0 for the first of run/0/model.
+// callKey returns the key of call i of the reply to a request: run/1/0 for the first call of
+// run/0/model.
 func callKey(request llm.Key, i int) llm.Key {
 	run, n, _ := strings.Cut(strings.TrimSuffix(string(request), "/model"), "/")
-	step, _ := strconv.Atoi(n) // it is the run's own, or no call is found
+	step, _ := strconv.Atoi(n) // a key of the run itself; otherwise no call is found
 	return llm.Key(run + "/" + strconv.Itoa(step+1) + "/" + strconv.Itoa(i))
 }
 
@@ -131,7 +133,8 @@ func endOf(x *durable.Export) durable.ExportedEnd {
 	return *x.End
 }
 
-// turnOf is what one response told of a run: the replies after those that were told before, up to the first with calls for the client. ok: one begins there.
+// turnOf returns the part of a run that one response contains: the replies after the first skip
+// ones, up to the first reply with calls for the client. ok means that a response begins there.
 func turnOf(x *durable.Export, d *dress, run string, skip int) (out told, ok bool) {
 	ok = skip == 0
 	out.finish = "stop"
@@ -147,7 +150,7 @@ func turnOf(x *durable.Export, d *dress, run string, skip int) (out told, ok boo
 			continue
 		}
 		out.usage.Add(r.Response.Usage)
-		if strings.Count(string(r.Key), "/") != 2 { // of an agent inside a call
+		if strings.Count(string(r.Key), "/") != 2 { // a reply of a nested agent
 			continue
 		}
 		if text := r.Response.Message.Text(); text != "" {
@@ -171,7 +174,7 @@ func turnOf(x *durable.Export, d *dress, run string, skip int) (out told, ok boo
 	return out, ok && (skip == 0 || n > skip)
 }
 
-// deleteResponse answers DELETE /v1/responses/{id}.
+// deleteResponse handles DELETE /v1/responses/{id}.
 func (c *call) deleteResponse() error {
 	id := c.r.PathValue("id")
 	head, _, err := c.responseRun(id)

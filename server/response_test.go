@@ -31,7 +31,8 @@ type openAIResponse struct {
 	}
 }
 
-// A response that was given can be had again, as it was, also of another server; each part of a run with calls for the client is one of its own.
+// A response can be retrieved again unchanged, also from another server. Each part of a run that
+// ends with calls for the client is a response.
 func TestAResponseIsShownAgain(t *testing.T) {
 	journal := new(store.MemoryJournal)
 	v := serve(t, func(o *server.Options) { o.Journal = journal })
@@ -58,7 +59,7 @@ func TestAResponseIsShownAgain(t *testing.T) {
 	for _, id := range []string{"resp_nobody", "nobody", rest.ID + "0", text.ID + ".x", text.ID + ".1", "resp_%2e%2e"} {
 		next.do("GET", "/v1/responses/"+id, "", 404, nil)
 	}
-	// What a response was made of can be referred to, in place of sending it again.
+	// A client can refer to the items of a response instead of sending them again.
 	type items struct{ ID, Type string }
 	var parts struct{ Output []items }
 	next.do("GET", "/v1/responses/"+rest.ID, "", 200, &parts)
@@ -101,7 +102,7 @@ func TestAResponseIsShownAgain(t *testing.T) {
 	}
 }
 
-// With store false nothing is kept of a run that is over: it is kept as long as it waits for the client, and no longer.
+// With store false, a run is stored while it waits for the client, and deleted when it has ended.
 func TestAResponseThatIsNotStored(t *testing.T) {
 	v := serve(t, nil)
 	count := func() int {
@@ -112,7 +113,8 @@ func TestAResponseThatIsNotStored(t *testing.T) {
 	}
 	gone := func(what string) {
 		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); count() > 0; { // the reply leaves before the run is deleted
+		// the response is sent before the run is deleted
+		for deadline := time.Now().Add(20 * time.Second); count() > 0; {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s: %d runs are kept", what, count())
 			}
@@ -138,7 +140,7 @@ func TestAResponseThatIsNotStored(t *testing.T) {
 	}
 }
 
-// Past the bound on streams of all clients they are refused, and past that on connections they wait to be let in.
+// Streams beyond the limit for all clients are refused. Connections beyond their limit wait.
 func TestStreamsAndConnectionsAreBounded(t *testing.T) {
 	s := listen(t, func(o *server.Options) { o.MaxStreams, o.MaxConns = 1, 3 })
 	post := func(c *http.Client, body string) *http.Response {
@@ -175,7 +177,7 @@ func TestStreamsAndConnectionsAreBounded(t *testing.T) {
 	select {
 	case err := <-done:
 		t.Errorf("it was let in: %v", err)
-	case <-time.After(200 * time.Millisecond): // nothing happens, which has to be waited for
+	case <-time.After(200 * time.Millisecond): // the test must wait to see that nothing happens
 	}
 	third.Close()
 	if err := <-done; err != nil {

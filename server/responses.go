@@ -9,7 +9,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// responsesRequest is what is read of a request to /v1/responses: see chatRequest.
+// responsesRequest holds the supported fields of a request to /v1/responses: see chatRequest.
 type responsesRequest struct {
 	Model        string          `json:"model"`
 	Input        json.RawMessage `json:"input"`
@@ -43,10 +43,10 @@ type inputItem struct {
 	Name      string          `json:"name"`
 	Arguments string          `json:"arguments"`
 	Output    json.RawMessage `json:"output"`
-	ID        string          `json:"id"` // of an item_reference
+	ID        string          `json:"id"` // for an item_reference
 }
 
-// asked understands the request; item finds what it refers to.
+// asked converts the request. item finds the items that it refers to.
 func (r *responsesRequest) asked(item func(id string) (inputItem, error)) (in asked, err error) {
 	if r.Background {
 		return in, badRequest("background: the answer is given here", "POST /v1/runs begins a run and does not wait for it")
@@ -91,7 +91,7 @@ func (r *responsesRequest) asked(item func(id string) (inputItem, error)) (in as
 	return in, nil
 }
 
-// add adds an item to the conversation. What a reply was made of becomes one message.
+// add adds an item to the conversation. The items of a reply become one message.
 func (i *inputItem) add(in *asked) error {
 	switch i.Type {
 	case "", "message":
@@ -112,7 +112,7 @@ func (i *inputItem) add(in *asked) error {
 			return err
 		}
 		in.result(llm.ToolResult{CallID: i.CallID, Parts: parts})
-	case "reasoning": // the agent has its own
+	case "reasoning": // the agent stores its own reasoning
 	default:
 		return badRequest("items of the type "+i.Type+" are not taken", "message, function_call, function_call_output, item_reference and reasoning")
 	}
@@ -128,7 +128,7 @@ func (in *asked) said(parts ...llm.Part) {
 	in.messages = append(in.messages, llm.Assistant(parts...))
 }
 
-// responses answers POST /v1/responses.
+// responses handles POST /v1/responses.
 func (c *call) responses() error {
 	var r responsesRequest
 	t, leave, err := c.accept("resp", &r, func() (asked, error) { return r.asked(c.item) })
@@ -160,7 +160,7 @@ func (c *call) responses() error {
 	return nil
 }
 
-// response is a reply in the making.
+// response is a response in progress.
 type response struct {
 	id, previous string
 	agent        string
@@ -168,11 +168,11 @@ type response struct {
 	store        bool
 	send         *sender
 	json         func(any) []byte
-	n            int  // of the next event
+	n            int  // number of the next event
 	text         bool // the message has begun
 }
 
-// form is the response as it stands.
+// form returns the current state of the response.
 func (v *response) form(status string, output []any) object {
 	m := object{"id": v.id, "object": "response", "created_at": v.created.Unix(), "status": status, "model": v.agent, "store": v.store, "output": output, "error": nil, "incomplete_details": nil, "instructions": nil,
 		"metadata": object{}, "parallel_tool_calls": true, "temperature": nil, "top_p": nil, "tool_choice": "auto", "tools": []any{}, "previous_response_id": nil}
@@ -182,7 +182,7 @@ func (v *response) form(status string, output []any) object {
 	return m
 }
 
-// whole is the response at its end.
+// whole returns the complete response.
 func (v *response) whole(out told) object {
 	items := []any{}
 	if out.text != "" {
@@ -253,7 +253,7 @@ func (v *response) word(text string) {
 	v.tell("response.output_text.delta", m)
 }
 
-// end sends what remains.
+// end sends the final events.
 func (v *response) end(out told) {
 	index := 0
 	if v.text {

@@ -13,7 +13,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Runner is a run of the server, for what lives in its process: see Server.Runner. It may be used concurrently.
+// Runner is a run of the server, for code in the same process: see Server.Runner. It is safe for
+// concurrent use.
 type Runner struct {
 	ID    string
 	Agent string
@@ -24,15 +25,19 @@ type Runner struct {
 
 var _ pawl.Runner = (*Runner)(nil)
 
-// Runner returns the run with that id of an agent ("": the only one), for programs in the server's own process, such as an MCP server and what does schedules: it is in the journal, listed,
-// watched and answered like those of the API's clients. by is whose name stands under decisions that come this way. The run is that of the scope in Stream's context
-// (store.WithScope), or of nobody's.
+// Runner returns the run with that ID of an agent; an empty agent means the only one. It serves
+// code in the server's process, such as an MCP server or a scheduler. The run is in the journal,
+// and clients can list, watch and answer it like their own runs. by is the name recorded with
+// decisions that arrive through the Runner. The run belongs to the scope in Stream's context
+// (store.WithScope); without one it has no owner.
 func (s *Server) Runner(id, agent, by string) *Runner {
 	return &Runner{ID: id, Agent: agent, s: s, by: by}
 }
 
-// Stream begins the run, or goes on with it, and tells what happens, as server/client.Runner does. It ends when the run has stopped. Whoever stops ranging, or cancels ctx, leaves the
-// run at work; when the cause is pawl.ErrCancelled, the run is given up and told to its end. Errors are *Error.
+// Stream starts or resumes the run and yields its events, as server/client.Runner does. It ends
+// when the run has stopped. If the caller breaks out of the range or cancels ctx, the run
+// continues. If the cause is pawl.ErrCancelled, the run is cancelled and its events are yielded to
+// the end. Errors are *Error.
 func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		c := r.call(context.WithoutCancel(ctx))
@@ -67,7 +72,7 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 			}
 			if ended {
 				if !stopped {
-					fail(fault("busy", "the server is about to end", "the run "+r.ID+" goes on with the next one"))
+					fail(fault("busy", "the server is about to end", "the run "+r.ID+" is resumed by the next one"))
 				}
 				return
 			}
@@ -91,21 +96,22 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 	}
 }
 
-// Cancel has the run given up. Twice is once.
+// Cancel cancels the run. It is idempotent.
 func (r *Runner) Cancel(ctx context.Context) error {
 	c := r.call(ctx)
 	_, err := c.giveUp(r.ID)
 	return err
 }
 
-// call is a request of the process's own.
+// call returns a request of this process.
 func (r *Runner) call(ctx context.Context) *call {
 	scope, _ := store.ScopeFrom(ctx)
 	me := &client{Token: Token{Name: cmp.Or(r.by, "server"), Scopes: []Scope{ScopeAll}, Tenant: scope.Tenant, User: scope.User}}
 	return &call{s: r.s, r: new(http.Request).WithContext(ctx), client: me}
 }
 
-// event reads an entry; one that says why the run could not go on is an error.
+// event decodes an entry. It returns an error for an entry that says why the run could not
+// continue.
 func (e entry) event() (ev pawl.Event, err error) {
 	if e.kind == kindError {
 		var f struct{ Error Error }

@@ -16,40 +16,40 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Start is what a run is begun with, or gone on with.
+// Start is the request that starts or resumes a run.
 type Start struct {
-	ID       string        `json:"id,omitzero" doc:"The run's own id. The same request with the same id again is the same run, so a client that does not know whether he got through repeats it. Default: one is made."`
-	Agent    string        `json:"agent,omitzero" doc:"Which agent. Default: the only one."`
-	Input    string        `json:"input,omitzero" doc:"What is asked: short for one message of the user."`
-	Messages []llm.Message `json:"messages,omitzero" doc:"The conversation so far. For a run that is there: decisions on its open calls, and results of passive ones; or none, to go on with it."`
-	Wait     bool          `json:"wait,omitzero" doc:"Answer when the run has stopped. A client that goes away does not end the run."`
+	ID       string        `json:"id,omitzero" doc:"ID of the run. A repeated request with the same ID is the same run, so a client can repeat it safely. Default: a generated ID."`
+	Agent    string        `json:"agent,omitzero" doc:"Name of the agent. Default: the only one."`
+	Input    string        `json:"input,omitzero" doc:"The request, as the text of one user message."`
+	Messages []llm.Message `json:"messages,omitzero" doc:"The conversation so far. For an existing run: decisions on its open calls and results of passive ones, or none to resume it."`
+	Wait     bool          `json:"wait,omitzero" doc:"Respond when the run has stopped. The run continues if the client disconnects."`
 }
 
-// Run is how a run stands.
+// Run is the state of a run.
 type Run struct {
 	ID      string          `json:"id"`
 	Agent   string          `json:"agent,omitzero"`
-	Task    string          `json:"task,omitzero" doc:"The beginning of what was asked."`
-	State   string          `json:"state" doc:"running: it works here. open: it works elsewhere, or waits to be taken up. waiting: for decisions or results. failed: by a fault that may pass; it can be gone on with. over: nothing more will happen."`
-	Stop    pawl.Stop       `json:"stop,omitzero" doc:"Why it stopped last; answer and finished are success."`
+	Task    string          `json:"task,omitzero" doc:"The beginning of the request."`
+	State   string          `json:"state" doc:"running: executing here. open: executing in another process, or waiting to be resumed. waiting: pending. failed: stopped by an error that may be temporary; it can be resumed. over: ended."`
+	Stop    pawl.Stop       `json:"stop,omitzero" doc:"Why it stopped last. answer and finished mean success."`
 	Cause   string          `json:"cause,omitzero"`
-	Answer  string          `json:"answer,omitzero" doc:"Left out of lists."`
-	Output  json.RawMessage `json:"output,omitzero" doc:"The answer as JSON, where the agent has an output. Left out of lists."`
+	Answer  string          `json:"answer,omitzero" doc:"Absent in lists."`
+	Output  json.RawMessage `json:"output,omitzero" doc:"The answer as JSON if the agent has an output. Absent in lists."`
 	Spent   *pawl.Spent     `json:"spent,omitzero"`
-	Forked  *durable.Origin `json:"forked_from,omitzero" doc:"The run that it was forked from, and after how many steps. Left out of lists."`
-	Waits   int             `json:"waits,omitzero" doc:"How many calls wait."`
-	Pending []pawl.Waiting  `json:"pending,omitzero" doc:"The questions that nobody has answered. Left out of lists."`
+	Forked  *durable.Origin `json:"forked_from,omitzero" doc:"The run that it was forked from, and the number of steps. Absent in lists."`
+	Waits   int             `json:"waits,omitzero" doc:"Number of pending calls."`
+	Pending []pawl.Waiting  `json:"pending,omitzero" doc:"The pending calls. Absent in lists."`
 	Created time.Time       `json:"created,omitzero"`
 	Updated time.Time       `json:"updated,omitzero"`
 }
 
-// Runs is a part of a list.
+// Runs is a page of a list.
 type Runs struct {
 	Runs  []Run  `json:"runs"`
-	After string `json:"after,omitzero" doc:"Ask again with this for what follows; left out at the end."`
+	After string `json:"after,omitzero" doc:"Value of after for the next page. Absent on the last page."`
 }
 
-// start answers POST /v1/runs.
+// start handles POST /v1/runs.
 func (c *call) start() error {
 	var in Start
 	if err := c.read(&in); err != nil {
@@ -105,7 +105,8 @@ func (in *Start) messages() ([]llm.Message, error) {
 	return []llm.Message{llm.User(in.Input)}, nil
 }
 
-// begin begins the run, goes on with it, or finds that it was begun just so. The live run is nil where nothing is to be done.
+// begin starts the run, resumes it, or finds that an identical request has started it. It returns a
+// nil live if nothing is to be done.
 func (c *call) begin(in Start, msgs []llm.Message) (l *live, created bool, err error) {
 	p := place{c.client.scope(), in.ID}
 	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, p.id)
@@ -124,7 +125,8 @@ func (c *call) begin(in Start, msgs []llm.Message) (l *live, created bool, err e
 		case err != nil && !errors.Is(err, store.ErrConflict):
 			return nil, false, err
 		}
-		if head, err = c.s.o.Journal.JournalRun(c.ctx(), p.who, p.id); err != nil { // somebody was faster
+		// another request was faster
+		if head, err = c.s.o.Journal.JournalRun(c.ctx(), p.who, p.id); err != nil {
 			return nil, false, err
 		}
 	} else if err != nil {
@@ -144,7 +146,7 @@ func (c *call) begin(in Start, msgs []llm.Message) (l *live, created bool, err e
 	return c.goOn(p, head, msgs)
 }
 
-// goOn answers a run that is there and sets it to work, where there is something to do.
+// goOn answers an existing run and executes it if there is work to do.
 func (c *call) goOn(p place, head store.JournalRun, msgs []llm.Message) (*live, bool, error) {
 	again := len(msgs) == 0
 	switch {
@@ -170,7 +172,7 @@ func (c *call) goOn(p place, head store.JournalRun, msgs []llm.Message) (*live, 
 	return l, false, err
 }
 
-// takeUp sets a run that is there to work.
+// takeUp executes an existing run.
 func (c *call) takeUp(p place, agent string) (*live, error) {
 	j, err := c.s.jobOf(c.ctx(), p, agent)
 	if err != nil {
@@ -180,7 +182,8 @@ func (c *call) takeUp(p place, agent string) (*live, error) {
 	return l, err
 }
 
-// look finds a run for somebody who only looks: nothing begins because of him. One that was left in the middle goes on anyway, so it may as well now.
+// look finds a run for a reader, which never starts a run. An interrupted run would be resumed
+// anyway, so look resumes it at once.
 func (c *call) look(p place) (*live, error) {
 	if l := c.s.hub.find(p); l != nil {
 		return l, l.wait(c.r.Context())
@@ -198,7 +201,7 @@ func (c *call) look(p place) (*live, error) {
 	return l, err
 }
 
-// same reports a run that was begun with other messages.
+// same returns an error for a run that was started with other messages.
 func (c *call) same(id string, msgs []llm.Message) error {
 	x, err := c.s.engine.Export(c.ctx(), id)
 	if err != nil {
@@ -215,7 +218,7 @@ func (c *call) same(id string, msgs []llm.Message) error {
 	return nil
 }
 
-// answers reports whether msgs answer open calls of a run that is there, and are no conversation.
+// answers reports whether msgs answer open calls of an existing run and are not a conversation.
 func answers(msgs []llm.Message) bool {
 	for _, m := range msgs {
 		for _, p := range m.Parts {
@@ -223,14 +226,16 @@ func answers(msgs []llm.Message) bool {
 			case llm.Decision:
 				return true
 			case llm.ToolResult:
-				return !slices.ContainsFunc(msgs, llm.Message.HasCalls) // else they are part of a conversation
+				// otherwise they are part of a conversation
+				return !slices.ContainsFunc(msgs, llm.Message.HasCalls)
 			}
 		}
 	}
 	return false
 }
 
-// decisions are what msgs say of the open calls of a run, in the name of the client, who must be allowed to.
+// decisions converts msgs to decisions on the open calls of a run, in the name of the client. The
+// client needs the permission to decide.
 func (c *call) decisions(id string, msgs []llm.Message) ([]llm.Decision, error) {
 	open, err := c.s.engine.Pending(c.ctx(), id)
 	if err != nil {
@@ -256,7 +261,8 @@ func (c *call) decisions(id string, msgs []llm.Message) ([]llm.Decision, error) 
 	return out, c.may(open, out)
 }
 
-// may puts the client's name under decisions; one who may not decide can only give passive calls their results.
+// may sets the client's name in decisions. A client without the permission to decide can only give
+// passive calls their results.
 func (c *call) may(open []pawl.Waiting, ds []llm.Decision) error {
 	for i := range ds {
 		d := &ds[i]
@@ -270,7 +276,7 @@ func (c *call) may(open []pawl.Waiting, ds []llm.Decision) error {
 	return nil
 }
 
-// tell answers with how a run stands.
+// tell answers with the state of a run.
 func (c *call) tell(status int, id string) error {
 	head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id)
 	if err != nil {
@@ -298,7 +304,7 @@ func (c *call) tell(status int, id string) error {
 	return c.write(status, run)
 }
 
-// toRun makes a Run of a head.
+// toRun converts a journal entry to a Run.
 func (s *Server) toRun(head store.JournalRun) Run {
 	run := Run{ID: head.ID, Agent: head.Agent, Task: head.Task, State: head.State, Created: head.Created, Updated: head.Updated}
 	var sum durable.Summary
@@ -314,7 +320,7 @@ func (s *Server) toRun(head store.JournalRun) Run {
 	return run
 }
 
-// answerOf is the last word of a run.
+// answerOf returns the final answer of a run.
 func answerOf(x *durable.Export) string {
 	if x.End != nil && x.End.Stop == pawl.StopFinished {
 		for _, call := range slices.Backward(x.Calls) {
@@ -324,14 +330,14 @@ func answerOf(x *durable.Export) string {
 		}
 	}
 	for _, r := range slices.Backward(x.Replies) {
-		if strings.Count(string(r.Key), "/") == 2 { // of the run itself: run/3/model
+		if strings.Count(string(r.Key), "/") == 2 { // a reply of the run itself: run/3/model
 			return r.Response.Message.Text()
 		}
 	}
 	return ""
 }
 
-// list answers GET /v1/runs.
+// list handles GET /v1/runs.
 func (c *call) list() error {
 	q, err := c.params("state", "after", "limit")
 	if err != nil {
@@ -362,7 +368,7 @@ func (c *call) list() error {
 	return c.write(http.StatusOK, out)
 }
 
-// show answers GET /v1/runs/{id}.
+// show handles GET /v1/runs/{id}.
 func (c *call) show() error {
 	id, err := c.id()
 	if err != nil {
@@ -371,8 +377,8 @@ func (c *call) show() error {
 	return c.tell(http.StatusOK, id)
 }
 
-// eventsOf answers GET /v1/runs/{id}/events: from the place that the client has seen, or from the beginning, until nothing more will come. A run that nobody works on is told as
-// it was kept.
+// eventsOf handles GET /v1/runs/{id}/events: from the client's position or from the beginning,
+// until no event can follow. For a run that no process executes, the stored events are replayed.
 func (c *call) eventsOf() error {
 	id, err := c.id()
 	if err != nil {
@@ -384,13 +390,13 @@ func (c *call) eventsOf() error {
 	}
 	after := l.feed.place(c.r.Header.Get("Last-Event-ID"))
 	if _, ended, _ := l.feed.read(after, 0); ended && after > 0 && !l.waits {
-		c.w.WriteHeader(http.StatusNoContent) // which tells a browser not to come again
+		c.w.WriteHeader(http.StatusNoContent) // prevents a browser from reconnecting
 		return nil
 	}
 	return c.stream(l, after, true)
 }
 
-// watch streams what happens in a run until it stops.
+// watch streams the events of a run until it stops.
 func (c *call) watch(l *live, id string) error {
 	if l == nil {
 		head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id)

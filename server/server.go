@@ -20,48 +20,63 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Options are what a Server is made of. Agents and Journal are required.
+// Options are the parts of a Server. Agents and Journal are required.
 type Options struct {
-	Agents  []*pawl.Agent    // what runs; each has a name of its own. They approve what they want to have approved by their middleware: it then waits
-	Journal store.Journal    // keeps the runs
-	Secrets *redact.Redactor // hidden in all that is sent; nil: nothing
+	// Agents are the agents to serve; each has a unique name. Their middleware decides which calls
+	// need approval, and these calls are then pending.
+	Agents  []*pawl.Agent
+	Journal store.Journal    // stores the runs
+	Secrets *redact.Redactor // redacted in everything that is sent; nil means none
 
-	Tokens  []Token  // who may do what; none: everybody who reaches it may do everything
-	Hosts   []string // names that the Host header may have beside this machine's own
-	Origins []string // of web pages that may be clients, beside this machine's own: https://app.example.com
+	Tokens []Token  // permissions of clients; empty means that every client has all permissions
+	Hosts  []string // valid names in the Host header, in addition to this machine's own
+	// Origins lists the origins of web pages that may be clients, in addition to this machine's
+	// own, such as https://app.example.com.
+	Origins []string
 
-	Schedules store.Schedules // listed; nil: none
-	MCP       http.Handler    // answers at /mcp, behind the gate and the scope tools; nil: nothing there
-	Metrics   http.Handler    // answers GET /metrics, with the scope read; nil: nothing there
-	Pages     http.Handler    // answers GET for all that is no part of the API, without a token: pages for people, which ask for one themselves. nil: nothing there
+	Schedules store.Schedules // schedules to list; nil means none
+	// MCP handles /mcp, behind authentication with the scope tools. Nil means not found.
+	MCP     http.Handler
+	Metrics http.Handler // handles GET /metrics, with the scope read; nil means not found
+	// Pages handles GET requests outside the API without a token. It serves pages for people, which
+	// ask for a token themselves. Nil means not found.
+	Pages http.Handler
 
-	MaxBody    int64         // of a request, in bytes; 0: 4 MiB
-	MaxConns   int           // connections at once; those past it wait to be let in; 0: 4096
-	MaxStreams int           // of all clients at once; those past it are refused; 0: 2000
-	MaxRuns    int           // that work at once; those past it are refused, those of other processes left to others; 0: 1000
-	Fragments  int           // bytes of fragments that are kept of each run for slow readers; 0: 256 KiB
-	Idle       int           // bytes of ended runs that are kept, so that watching them asks no journal; 0: 64 MiB
-	Wait       time.Duration // for a client to send its body, or to take what it is sent; 0: 30 s
-	Beat       time.Duration // between signs of life in silent streams; 0: 15 s
-	Recover    time.Duration // between looks for runs that nobody works on; 0: 5 s
-	Grace      time.Duration // for runs and streams to stop when the server ends; 0: 10 s
+	MaxBody  int64 // limit for a request in bytes; 0 means 4 MiB
+	MaxConns int   // limit for concurrent connections; further ones wait; 0 means 4096
+	// MaxStreams limits the concurrent streams of all clients. Further ones are refused. 0 means
+	// 2000.
+	MaxStreams int
+	// MaxRuns limits the runs that execute concurrently. Further requests are refused, and runs of
+	// other processes are not resumed. 0 means 1000.
+	MaxRuns   int
+	Fragments int // bytes of fragments stored of each run for slow readers; 0 means 256 KiB
+	// Idle is the number of bytes of stopped runs held in memory, so that watching them needs no
+	// journal. 0 means 64 MiB.
+	Idle    int
+	Wait    time.Duration // time for a client to send its body, or to receive data; 0 means 30 s
+	Beat    time.Duration // interval of heartbeats in silent streams; 0 means 15 s
+	Recover time.Duration // interval of scans for runs without a process; 0 means 5 s
+	Grace   time.Duration // time for runs and streams to stop when the server stops; 0 means 10 s
 
-	// Around wraps what carries out a run, innermost, so that it is told as it was: telemetry. The agent is named as it is served. Nil: nothing.
+	// Around wraps the Runner of each run, innermost, so that it sees unredacted events; it serves
+	// telemetry. agent is the name under which the agent is served. Nil means no wrapper.
 	Around func(id, agent string, r pawl.Runner) pawl.Runner
 
 	Lease time.Duration // durable.Engine.Lease
-	Log   *slog.Logger  // what went wrong with nobody to tell; nil: nothing
-	Now   func() time.Time
+	// Log receives errors that belong to no request. Nil means that they are dropped.
+	Log *slog.Logger
+	Now func() time.Time
 }
 
-// Server serves agents. New makes one; it may be used concurrently. Close it.
+// Server serves agents. New creates it. It is safe for concurrent use. Close it after use.
 type Server struct {
 	o        Options
 	engine   *durable.Engine
 	agents   map[string]*pawl.Agent
 	clients  []*client
 	anybody  *client
-	everyone *client // counts what all have together
+	everyone *client // counts the usage of all clients together
 	mux      *http.ServeMux
 	routes   []route
 	hub      *hub
@@ -69,7 +84,7 @@ type Server struct {
 
 var _ http.Handler = (*Server)(nil)
 
-// New makes a server. Nothing runs yet: Serve takes up what was left, too.
+// New returns a server. It does not execute runs yet. Serve also resumes interrupted runs.
 func New(o Options) (*Server, error) {
 	def(&o.MaxBody, 4<<20)
 	def(&o.MaxConns, 4096)
@@ -116,7 +131,7 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// def sets what was left out.
+// def sets a default.
 func def[T comparable](v *T, to T) {
 	var none T
 	if *v == none {
@@ -124,8 +139,9 @@ func def[T comparable](v *T, to T) {
 	}
 }
 
-// Serve serves until ctx ends, and goes on with runs that nobody works on. Then it takes no more requests, and leaves its runs where the next process takes them up; it
-// returns nil when all have stopped. It closes l.
+// Serve serves until ctx ends and resumes runs without a process. Then it accepts no more requests
+// and stops its runs so that the next process can resume them. It returns nil when all have
+// stopped. It closes l.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{Handler: s, ReadHeaderTimeout: s.o.Wait, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug)}
@@ -153,10 +169,11 @@ func (s *Server) close() error {
 	return s.Close(ctx)
 }
 
-// Close begins no more runs, ends streams, stops what runs so that another process can go on with it, and waits for that while ctx lives. Serve does it by itself.
+// Close starts no more runs, ends streams and stops all runs so that another process can resume
+// them. It waits for that until ctx ends. Serve calls it by itself.
 func (s *Server) Close(ctx context.Context) error { return s.hub.close(ctx) }
 
-// ServeHTTP answers a request.
+// ServeHTTP handles a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -164,7 +181,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				panic(v)
 			}
 			s.o.Log.Error("a handler panicked", "path", r.URL.Path, "panic", v)
-			writeError(w, fault("failed", "the server made a mistake", "")) // does nothing where an answer was begun
+			// has no effect if a response has begun
+			writeError(w, fault("failed", "the server made a mistake", ""))
 		}
 	}()
 	h := w.Header()
@@ -196,12 +214,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// own reports whether a page of this origin came from the server itself, by a name of it that is known.
+// own reports whether a page with this origin came from the server itself, under a known name.
 func own(origin, host string) bool {
 	return strings.EqualFold(origin, "http://"+host) || strings.EqualFold(origin, "https://"+host)
 }
 
-// bound gives the client its time to send the body, and the body its size.
+// bound limits the time to send the body and its size.
 func (s *Server) bound(w http.ResponseWriter, r *http.Request) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return
@@ -214,7 +232,8 @@ func (s *Server) bound(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// timed is a body that must come in time; when it has, the connection may be silent again.
+// timed is a body that must arrive within a time limit. Once it has arrived, the connection may be
+// idle.
 type timed struct {
 	io.ReadCloser
 	rc *http.ResponseController
@@ -228,7 +247,7 @@ func (b *timed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// who says whose request it is, and whether he may do it.
+// who returns the client of a request if it has the permission.
 func (s *Server) who(r *http.Request, scope Scope, or ...Scope) (*client, *Error) {
 	c := s.anybody
 	if len(s.clients) > 0 {
@@ -237,7 +256,7 @@ func (s *Server) who(r *http.Request, scope Scope, or ...Scope) (*client, *Error
 			return nil, fault("no_token", "a token is needed", "send Authorization: Bearer TOKEN")
 		}
 		if c = find(s.clients, token); c == nil {
-			return nil, fault("wrong_token", "nobody has this token", "")
+			return nil, fault("wrong_token", "the token is unknown", "")
 		}
 	}
 	if !c.may(scope) && !slices.ContainsFunc(or, func(o Scope) bool { return o != "" && c.may(o) }) {

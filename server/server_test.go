@@ -25,13 +25,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is what the tools of the tests act on.
+// world is the state that the tools of the tests change.
 type world struct {
 	paid atomic.Int32
 	gate chan struct{} // the tool wait returns when it is closed
 }
 
-// clerk is an agent that pays when it is asked to, looks things up, and waits when it is told to.
+// clerk returns an agent that pays, looks things up, and waits, as the prompt requests.
 func clerk(w *world) *pawl.Agent {
 	pay := pawl.Func("pay", "Pays an invoice.", func(_ context.Context, in struct {
 		Invoice int `json:"invoice"`
@@ -124,7 +124,7 @@ func serve(t *testing.T, change func(*server.Options)) *serving {
 	return v
 }
 
-// request makes a request.
+// request returns a request.
 func request(t *testing.T, method, url, body string) *http.Request {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -157,7 +157,7 @@ func (v *serving) request(method, path, body string, headers ...string) *http.Re
 	return res
 }
 
-// do sends a request, wants a status, and reads the reply into out.
+// do sends a request, checks the status and decodes the response into out.
 func (v *serving) do(method, path, body string, want int, out any, headers ...string) {
 	v.t.Helper()
 	res := v.request(method, path, body, headers...)
@@ -191,14 +191,14 @@ func (v *serving) code(method, path, body string, want int, code string, headers
 	}
 }
 
-// sent is an event as it came.
+// sent is a received event.
 type sent struct {
 	id, name string
 	event    pawl.Event
 	data     string
 }
 
-// events reads a stream until it ends, or until stop says so.
+// events reads a stream until it ends, or until stop returns true.
 func (v *serving) events(body io.ReadCloser, stop func(sent) bool) (all []sent) {
 	v.t.Helper()
 	defer body.Close()
@@ -337,7 +337,8 @@ func TestACallIsApprovedDeniedAnsweredAndSteered(t *testing.T) {
 	v.code("POST", "/v1/runs/yes/approve", `{"key":"run/9/0","digest":"another"}`, 409, "conflict")
 	v.do("POST", "/v1/runs/yes/approve", `{"key":"run/1/0","digest":"`+w.Digest+`"}`, 200, nil)
 	until("yes", "over")
-	v.do("POST", "/v1/runs/yes/approve", `{"key":"run/1/0","digest":"`+w.Digest+`"}`, 409, nil) // nothing waits any more
+	// no call is pending any more
+	v.do("POST", "/v1/runs/yes/approve", `{"key":"run/1/0","digest":"`+w.Digest+`"}`, 409, nil)
 	if v.world.paid.Load() != 1 || run.Answer != "Done: paid 7" {
 		t.Errorf("paid %d times; %+v", v.world.paid.Load(), run)
 	}
@@ -428,7 +429,7 @@ func TestAToolIsCalled(t *testing.T) {
 	v.code("POST", "/v1/tools/ask/call", `{}`, 404, "not_found")
 }
 
-// A server that ends parks its runs, and the next one goes on with them.
+// A server that stops parks its runs, and the next one resumes them.
 func TestRunsOutliveTheServer(t *testing.T) {
 	journal := new(store.MemoryJournal)
 	v := serve(t, func(o *server.Options) { o.Journal = journal })

@@ -15,7 +15,8 @@ import (
 	"github.com/pawl-go/pawl/server"
 )
 
-// raw sends bytes, and returns the statuses of all that came back, until the connection was closed, with the bodies.
+// raw sends bytes. It returns the statuses and the bodies of all responses until the connection is
+// closed.
 func raw(t *testing.T, addr, bytes string) (statuses, bodies string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -27,7 +28,9 @@ func raw(t *testing.T, addr, bytes string) (statuses, bodies string) {
 	if _, err := io.WriteString(conn, bytes); err != nil {
 		return "closed", ""
 	}
-	if !strings.HasSuffix(bytes, "Connection: close\r\n\r\n") { // else the server closes it; a half that is closed before looks like a client that has gone
+	// otherwise the server closes the connection; closing one half earlier looks like a
+	// disconnected client
+	if !strings.HasSuffix(bytes, "Connection: close\r\n\r\n") {
 		_ = conn.(*net.TCPConn).CloseWrite()
 	}
 	in := bufio.NewReader(conn)
@@ -43,7 +46,8 @@ func raw(t *testing.T, addr, bytes string) (statuses, bodies string) {
 	}
 }
 
-// Addresses that are written oddly, requests inside of requests, and other protocols come to nothing: without a token nothing is told but that a token is needed.
+// Unusual addresses, requests within requests, and other protocols have no effect: without a token,
+// a client learns only that it needs one.
 func TestTricksOfTheWire(t *testing.T) {
 	s := listen(t, func(o *server.Options) { o.Tokens, o.MCP = tokens(), http.NotFoundHandler() })
 	const host, end = "\r\nHost: localhost", "\r\nConnection: close\r\n\r\n"
@@ -77,7 +81,8 @@ func TestTricksOfTheWire(t *testing.T) {
 		{"a request behind the chunks, with a length", "POST /v1/runs HTTP/1.1" + host + "\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + inner, "401 401"},
 		{"a request behind a body", "POST /v1/runs HTTP/1.1" + host + "\r\nContent-Length: 2\r\n\r\n{}" + inner, "401 401"},
 		{"a name with a space", "GET /v1/runs HTTP/1.1" + host + "\r\nAuthorization : Bearer " + allToken + end, "400"},
-		{"a line that goes on", "GET /v1/runs HTTP/1.1" + host + "\r\nAuthorization: Bearer\r\n " + allToken + end, "200"}, // which is one line
+		// the two lines are one header
+		{"a line that goes on", "GET /v1/runs HTTP/1.1" + host + "\r\nAuthorization: Bearer\r\n " + allToken + end, "200"},
 		{"HTTP/2 at once", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "403"},
 		{"HTTP/2 by upgrade", "GET /v1/runs HTTP/1.1" + host + "\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n", "401"},
 		{"a socket", "GET /mcp HTTP/1.1" + host + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", "401"},
@@ -95,13 +100,14 @@ func TestTricksOfTheWire(t *testing.T) {
 			}
 		})
 	}
-	// Who waits to be asked for his body is told before that he is not let in.
+	// A client that waits for permission to send its body learns before that it is not authorized.
 	if got, _ := raw(t, s.addr, "POST /v1/runs HTTP/1.1"+host+"\r\nContent-Type: application/json\r\nContent-Length: 4000000\r\nExpect: 100-continue\r\n\r\n"); got != "401" {
 		t.Errorf("a body that was not sent: %s", got)
 	}
 }
 
-// A thousand clients that send a byte now and then are in nobody's way: who asks is answered, memory stays bounded, and they are let go of.
+// A thousand clients that send a byte now and then block no other client: requests are answered,
+// memory stays limited, and the slow clients are disconnected.
 func TestManySlowConnections(t *testing.T) {
 	const many = 1000
 	s := listen(t, func(o *server.Options) { o.Wait = 2 * time.Second })

@@ -10,10 +10,10 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// batchBytes is about how much of a feed is sent at once.
+// batchBytes is the approximate number of bytes sent at once.
 const batchBytes = 64 << 10
 
-// wantsEvents reports whether the client asks for a stream.
+// wantsEvents reports whether the client requests a stream.
 func (c *call) wantsEvents() bool {
 	for _, v := range c.r.Header.Values("Accept") {
 		if bytes.Contains([]byte(v), []byte("text/event-stream")) {
@@ -23,8 +23,9 @@ func (c *call) wantsEvents() bool {
 	return false
 }
 
-// stream sends the events of a run after a place, as they come, until the run has stopped, the client is gone or too slow, or the server ends. With follow, a run that waits for an
-// answer is waited for, and what happens after that is sent, too.
+// stream sends the events of a run after a position as they occur. It ends when the run has
+// stopped, the client has disconnected or is too slow, or the server stops. With follow, it waits
+// for a pending run and also sends its later events.
 func (c *call) stream(l *live, after int64, follow bool) error {
 	leave, err := c.enterStream()
 	if err != nil {
@@ -64,7 +65,7 @@ func (c *call) stream(l *live, after int64, follow bool) error {
 			return nil
 		case <-c.s.hub.closing:
 			select {
-			case <-more: // what a run said at last
+			case <-more: // the last events of a run
 			default:
 				return nil
 			}
@@ -72,7 +73,7 @@ func (c *call) stream(l *live, after int64, follow bool) error {
 	}
 }
 
-// enterStream counts a stream, until leave is called.
+// enterStream counts a stream until leave is called.
 func (c *call) enterStream() (leave func(), err error) {
 	e := fault("too_many", "the token has as many streams as it may have", "end one")
 	all := c.s.everyone
@@ -87,8 +88,9 @@ func (c *call) enterStream() (leave func(), err error) {
 	return nil, e
 }
 
-// next waits until a run that waits is worked on again, here or elsewhere, and returns it; nil: nobody is there any more to be told. Where another process has gone on with it,
-// that is seen at the next sign of life, and told when the run has stopped.
+// next waits until a pending run is executed again, here or in another process, and returns it. Nil
+// means that the client has disconnected. A run that another process resumed is found with the next
+// heartbeat and sent when it has stopped.
 func (c *call) next(w *sender, l *live, beat *time.Timer) *live {
 	on, leave := c.s.hub.goesOn(l)
 	defer leave()
@@ -99,7 +101,8 @@ func (c *call) next(w *sender, l *live, beat *time.Timer) *live {
 			if now := c.s.hub.find(l.place); now != nil && now != l {
 				return now
 			}
-			return nil // it has stopped since, and was forgotten: whoever asks again is told all
+			// it has stopped since then and was dropped: the next request gets everything
+			return nil
 		case <-beat.C:
 			head, err := c.s.o.Journal.JournalRun(c.ctx(), l.who, l.id)
 			if err == nil && head.State != store.JournalWaiting && head.State != store.JournalOpen {
@@ -127,7 +130,7 @@ type sender struct {
 	buf  bytes.Buffer
 }
 
-// events begins an answer that is a stream.
+// events begins a response that is a stream.
 func (c *call) events() *sender {
 	h := c.w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -138,7 +141,7 @@ func (c *call) events() *sender {
 	return w
 }
 
-// event adds an event; id and name may be "". data has no line breaks.
+// event adds an event. id and name may be empty. data contains no line breaks.
 func (w *sender) event(id, name string, data []byte) {
 	if id != "" {
 		w.buf.WriteString("id: " + id + "\n")
@@ -151,12 +154,13 @@ func (w *sender) event(id, name string, data []byte) {
 	w.buf.WriteString("\n\n")
 }
 
-// beat adds a sign of life.
+// beat adds a heartbeat.
 func (w *sender) beat() { w.buf.WriteString(": still here\n\n") }
 
-// flush sends what was added, and reports whether the client took it in time.
+// flush sends the added events and reports whether the client received them in time.
 func (w *sender) flush() bool {
-	_ = w.rc.SetWriteDeadline(time.Now().Add(w.wait)) // where that cannot be, the connection bounds it
+	// if deadlines are not supported, the connection's limits apply
+	_ = w.rc.SetWriteDeadline(time.Now().Add(w.wait))
 	_, err := w.w.Write(w.buf.Bytes())
 	w.buf.Reset()
 	return err == nil && w.rc.Flush() == nil

@@ -17,38 +17,45 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Scope is a thing that a token may do.
+// Scope is a permission of a token.
 type Scope string
 
-// The scopes. A token has those that it names; ScopeAll stands for every one.
+// The scopes. A token has the scopes that it names. ScopeAll includes all of them.
 const (
-	ScopeRead   Scope = "read"   // see runs, tools and schedules, and watch
-	ScopeRun    Scope = "run"    // begin runs, give their passive calls results, steer and cancel them; the OpenAI endpoints
-	ScopeDecide Scope = "decide" // approve and deny calls, say what became of interrupted ones
-	ScopeTools  Scope = "tools"  // call tools; MCP
+	ScopeRead Scope = "read" // see runs, tools and schedules, and watch them
+	// ScopeRun: start runs, give their passive calls results, steer and cancel them; the OpenAI
+	// endpoints.
+	ScopeRun Scope = "run"
+	// ScopeDecide: approve and reject calls, and state the outcome of interrupted ones.
+	ScopeDecide Scope = "decide"
+	ScopeTools  Scope = "tools" // call tools; MCP
 	ScopeAll    Scope = "all"
 )
 
 var scopes = []Scope{ScopeRead, ScopeRun, ScopeDecide, ScopeTools, ScopeAll}
 
-// Token says what its bearer may do, and whose things he works with.
+// Token defines the permissions of a client, and the owner of the runs that it can access.
 type Token struct {
-	Name   string  `json:"name"`            // who it is: written beside what he decides
-	Token  string  `json:"token,omitzero"`  // the secret, or
-	SHA256 string  `json:"sha256,omitzero"` // the hex SHA-256 of it, so that the file has no secret
+	Name  string `json:"name"`           // name of the client, recorded with its decisions
+	Token string `json:"token,omitzero"` // the secret; alternatively:
+	// SHA256 is the hex SHA-256 of the secret, so that the file contains no secret.
+	SHA256 string  `json:"sha256,omitzero"`
 	Scopes []Scope `json:"scopes"`
-	Tenant string  `json:"tenant,omitzero"` // whose runs he sees; "" is a tenant as any other
-	User   string  `json:"user,omitzero"`
+	// Tenant is the tenant whose runs the client sees. The empty name is a tenant like any other.
+	Tenant string `json:"tenant,omitzero"`
+	User   string `json:"user,omitzero"`
 
-	Runs      int `json:"runs,omitzero"`       // runs at once; 0: no limit of its own
-	Streams   int `json:"streams,omitzero"`    // streams of events at once; 0: no limit of its own
-	PerMinute int `json:"per_minute,omitzero"` // requests; 0: no limit
+	Runs int `json:"runs,omitzero"` // concurrent runs; 0 means no limit for this token
+	// Streams is the maximum number of concurrent streams of events. 0 means no limit for this
+	// token.
+	Streams   int `json:"streams,omitzero"`
+	PerMinute int `json:"per_minute,omitzero"` // requests; 0 means no limit
 }
 
-// minToken is how long a token is at least, in bytes.
+// minToken is the minimum length of a token in bytes.
 const minToken = 16
 
-// ReadTokens reads a JSON list of Tokens.
+// ReadTokens parses a JSON list of Tokens.
 func ReadTokens(r io.Reader) ([]Token, error) {
 	b, err := io.ReadAll(io.LimitReader(r, 1<<20))
 	if err != nil {
@@ -64,7 +71,7 @@ func ReadTokens(r io.Reader) ([]Token, error) {
 		return nil, errors.New("there is more than a list of tokens")
 	}
 	if len(list) == 0 {
-		return nil, errors.New("there is no token in it: nobody would be let in")
+		return nil, errors.New("it contains no token, so every client would be refused")
 	}
 	for i, t := range list {
 		if err := t.check(); err != nil {
@@ -98,7 +105,7 @@ func (t *Token) check() error {
 	return nil
 }
 
-// client is a token at work.
+// client is a token with its current usage.
 type client struct {
 	Token
 	sum [sha256.Size]byte
@@ -110,20 +117,21 @@ type client struct {
 	at      time.Time
 }
 
-// everybody is who asks where there are no tokens.
+// everybody returns the client used for every request if there are no tokens.
 func everybody() *client { return &client{Token: Token{Name: "caller", Scopes: []Scope{ScopeAll}}} }
 
 func newClient(t Token) *client {
 	c := &client{Token: t, sum: sha256.Sum256([]byte(t.Token)), left: float64(t.PerMinute)}
 	if t.SHA256 != "" {
-		b, _ := hex.DecodeString(t.SHA256) // it was checked
+		b, _ := hex.DecodeString(t.SHA256) // it was validated
 		copy(c.sum[:], b)
 	}
 	c.Token.Token = ""
 	return c
 }
 
-// find returns whose the token is; nil: nobody's. It takes as long whichever it is.
+// find returns the client with that token. Nil means that there is none. The duration does not
+// depend on the token.
 func find(all []*client, token string) (found *client) {
 	sum := sha256.Sum256([]byte(token))
 	for _, c := range all {
@@ -140,7 +148,7 @@ func (c *client) may(s Scope) bool {
 
 func (c *client) scope() store.Scope { return store.Scope{Tenant: c.Tenant, User: c.User} }
 
-// take counts a request; wait is in how many seconds there is room for it, 0: now.
+// take counts a request. wait is the number of seconds until the request is permitted; 0 means now.
 func (c *client) take(now time.Time) (wait int) {
 	if c.PerMinute == 0 {
 		return 0
@@ -158,7 +166,7 @@ func (c *client) take(now time.Time) (wait int) {
 	return 0
 }
 
-// enter takes a place among those that n counts, and leave gives it back.
+// enter acquires a slot counted by n. leave releases it.
 func (c *client) enter(n *int, limit int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,18 +17,18 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Agents are what is served.
+// Agents lists the served agents.
 type Agents struct {
 	Agents []AgentInfo `json:"agents"`
 }
 
-// AgentInfo is an agent that is served.
+// AgentInfo describes a served agent.
 type AgentInfo struct {
 	Name  string   `json:"name"`
 	Tools []string `json:"tools"`
 }
 
-// agents answers GET /v1/agents.
+// agents handles GET /v1/agents.
 func (c *call) agents() error {
 	out := Agents{}
 	for _, a := range c.s.o.Agents {
@@ -45,12 +45,12 @@ func (c *call) agents() error {
 	return c.write(http.StatusOK, out)
 }
 
-// Tools are what agents may call.
+// Tools lists the tools that agents may call.
 type Tools struct {
 	Tools []ToolInfo `json:"tools"`
 }
 
-// ToolInfo is a tool.
+// ToolInfo describes a tool.
 type ToolInfo struct {
 	Agent       string          `json:"agent"`
 	Name        string          `json:"name"`
@@ -61,7 +61,7 @@ type ToolInfo struct {
 	Passive     bool            `json:"passive,omitzero"`
 }
 
-// tools answers GET /v1/tools.
+// tools handles GET /v1/tools.
 func (c *call) tools() error {
 	q, err := c.params("agent")
 	if err != nil {
@@ -88,25 +88,26 @@ func (c *call) tools() error {
 	return c.write(http.StatusOK, out)
 }
 
-// ToolStart is a call of a tool by a client.
+// ToolStart is a client's request to call a tool.
 type ToolStart struct {
-	ID    string          `json:"id,omitzero" doc:"The call's own id: the same request again is the same call. Default: one is made."`
-	Agent string          `json:"agent,omitzero" doc:"Whose tool. Default: that of the only agent."`
+	ID    string          `json:"id,omitzero" doc:"ID of the call. A repeated request with the same ID is the same call. Default: a generated ID."`
+	Agent string          `json:"agent,omitzero" doc:"Agent that has the tool. Default: the only agent."`
 	Args  json.RawMessage `json:"args,omitzero" doc:"Default: {}."`
 }
 
-// ToolCalled is what came of it. The call is a run of its own, and durable like any other.
+// ToolCalled is the outcome of the call. The call is its own run, and durable like any other.
 type ToolCalled struct {
-	Run     string          `json:"run" doc:"The run that the call is; where it waits, decide there."`
+	Run     string          `json:"run" doc:"The run of the call. If it is pending, decide there."`
 	Outcome pawl.Outcome    `json:"outcome"`
 	Result  *llm.ToolResult `json:"result,omitzero"`
 	Pending []pawl.Waiting  `json:"pending,omitzero"`
 }
 
-// callSuffix marks the agents that runs of single calls have.
+// callSuffix marks the agents of runs that consist of a single call.
 const callSuffix = "/call"
 
-// toolAgent is an agent that carries out the calls of its last reply, and says nothing more.
+// toolAgent returns an agent that executes the calls of its last reply and requests nothing from a
+// model.
 func toolAgent(a *pawl.Agent) *pawl.Agent {
 	b := *a
 	b.Name, b.Model, b.Instructions, b.Output, b.Choice = a.Name+callSuffix, silent{}, "", nil, llm.ToolChoice{}
@@ -115,12 +116,11 @@ func toolAgent(a *pawl.Agent) *pawl.Agent {
 
 type silent struct{}
 
-// Stream ends the run.
 func (silent) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Finish: llm.FinishStop}, nil) }
 }
 
-// callTool answers POST /v1/tools/{name}/call.
+// callTool handles POST /v1/tools/{name}/call.
 func (c *call) callTool() error {
 	var in ToolStart
 	if err := c.read(&in); err != nil {
@@ -162,7 +162,7 @@ func (c *call) callTool() error {
 	return c.called(id)
 }
 
-// called tells what came of a call.
+// called answers with the outcome of a call.
 func (c *call) called(id string) error {
 	x, err := c.s.engine.Export(c.ctx(), id)
 	if err != nil {

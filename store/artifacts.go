@@ -6,28 +6,29 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/artifact"
 	"github.com/pawl-go/pawl/llm"
 )
 
-// MaxArtifacts is how many bytes of artifacts a scope keeps.
+// MaxArtifacts is the number of bytes of artifacts that a scope can hold.
 const MaxArtifacts = 64 << 20
 
-// Artifacts keeps what was too large for a result, beyond the process: see pawl.Artifacts, which KeepArtifacts makes of it. A run's artifacts stand under
-// its name. Methods may be called concurrently.
+// Artifacts stores content that was too large for a tool result, beyond the end of the process.
+// KeepArtifacts converts it to pawl.Artifacts. A run's artifacts are stored under its name. Methods
+// must be safe for concurrent use.
 type Artifacts interface {
-	// PutArtifact keeps a for a run, in place of what had its Key there. When the scope has more than MaxArtifacts bytes, those that were put first go. One
-	// that is larger by itself is an error.
+	// PutArtifact stores a for a run, in place of an existing one with its Key. If the scope
+	// exceeds MaxArtifacts bytes, the oldest artifacts are deleted. A single artifact that is
+	// larger is an error.
 	PutArtifact(ctx context.Context, s Scope, run string, a pawl.Artifact) error
-	// Artifact returns what was kept.
+	// Artifact returns a stored artifact.
 	Artifact(ctx context.Context, s Scope, run string, key llm.Key) (pawl.Artifact, error)
-	// DeleteArtifacts removes what was kept for a run; it is no error when that is nothing.
+	// DeleteArtifacts deletes the artifacts of a run. It is not an error if there are none.
 	DeleteArtifacts(ctx context.Context, s Scope, run string) error
 }
 
-// KeepArtifacts gives an agent artifacts that are kept in a: those of scope, or, when that is nil, of the scope in the context (see WithScope). Where
-// nobody said a scope, they fail.
-func KeepArtifacts(a Artifacts, scope *Scope) pawl.Artifacts { return kept{store: a, scope: scope} }
+// KeepArtifacts returns pawl.Artifacts for an agent that store artifacts in a, under scope. A nil
+// scope means the scope in the context (see WithScope); without one, its methods fail.
+func KeepArtifacts(a Artifacts, scope *Scope) pawl.Artifacts { return kept{a, scope} }
 
 type kept struct {
 	artifact.Reader
@@ -36,9 +37,9 @@ type kept struct {
 	scope *Scope
 }
 
-var errNoScope = errors.New("nobody said whose it is: see store.WithScope")
+var errNoScope = errors.New("there is no scope: see store.WithScope")
 
-// Put keeps a.
+// Put stores a.
 func (k kept) Put(ctx context.Context, run string, a pawl.Artifact) error {
 	s, ok := ActingScope(ctx, k.scope)
 	if !ok {
@@ -47,7 +48,7 @@ func (k kept) Put(ctx context.Context, run string, a pawl.Artifact) error {
 	return k.store.PutArtifact(ctx, s, run, a)
 }
 
-// Get returns what was kept.
+// Get returns a stored artifact.
 func (k kept) Get(ctx context.Context, run string, key llm.Key) (pawl.Artifact, error) {
 	s, ok := ActingScope(ctx, k.scope)
 	if !ok {
@@ -60,7 +61,7 @@ func (k kept) Get(ctx context.Context, run string, key llm.Key) (pawl.Artifact, 
 	return a, err
 }
 
-// CheckArtifact reports an artifact that no store takes. Stores call it.
+// CheckArtifact returns an error for an artifact that stores do not accept. Stores call it.
 func CheckArtifact(run string, a pawl.Artifact) error {
 	if err := errors.Join(CheckID(run), CheckID(string(a.Key))); err != nil {
 		return fmt.Errorf("artifact: %w", err)

@@ -5,25 +5,29 @@ import (
 	"fmt"
 )
 
-// Embedder makes vectors of texts, so that they are found by their meaning. provider.OpenEmbedder opens real ones. It may be used concurrently.
+// Embedder computes vectors of texts, by which texts are found by meaning. provider.OpenEmbedder
+// opens embedding services. An Embedder must be safe for concurrent use.
 type Embedder interface {
-	// Name names the model, as Vector.Model keeps it. Another name is another space: vectors are compared under one name only.
+	// Name identifies the model; it is stored in Vector.Model. Only vectors with the same name are
+	// compared.
 	Name() string
-	// Embed returns a vector for each text, in their order, all of one size. However many texts there are: it sends them in parts.
+	// Embed returns one vector for each text, in order, all of one size. There is no limit for the
+	// number of texts; Embed sends them in batches.
 	Embed(ctx context.Context, use Use, texts []string) ([][]float32, error)
 }
 
-// Use says what a text is embedded for. Some models make other vectors of a question than of what answers it.
+// Use is the purpose of an embedding. Some models compute different vectors for questions and for
+// documents.
 type Use int
 
 // The uses.
 const (
-	ForDocument Use = iota // to be found
-	ForQuery               // to find with
+	ForDocument Use = iota // to be found by a search
+	ForQuery               // to search with
 )
 
-// Embed returns the vectors of texts. What e gives is checked, whoever made it: as many vectors as texts, each a direction (Vector.Check), all of one
-// size.
+// Embed returns the vectors of texts. It checks the result of any e: one vector for each text, each
+// valid (Vector.Check), all of one size.
 func Embed(ctx context.Context, e Embedder, use Use, texts ...string) ([]Vector, error) {
 	if len(texts) == 0 {
 		return nil, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// fixed is an Embedder that says the same whatever it is asked.
+// fixed is an Embedder with a constant result.
 type fixed [][]float32
 
 func (fixed) Name() string { return "fixed" }
@@ -20,7 +20,7 @@ func TestEmbedChecks(t *testing.T) {
 	nan := float32(math.NaN())
 	for _, row := range []struct {
 		e    fixed
-		want string // "": it is good
+		want string // empty means no error
 	}{{fixed{{1, 2}, {3, 4}}, ""}, {fixed{{1, 2}}, "1 vectors came for 2 texts"}, {fixed{{1, 2}, {3}}, "has 1 values, that of the first text has 2"},
 		{fixed{{1, 2}, {nan, 1}}, "text 1: value 0"}, {fixed{{1, 2}, {0, 0}}, "no direction"}, {fixed{{}, {}}, "empty vector"}} {
 		got, err := store.Embed(t.Context(), row.e, store.ForQuery, "a", "b")

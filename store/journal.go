@@ -9,34 +9,43 @@ import (
 	"time"
 )
 
-// Journal keeps durable runs: for each a chain of records to which only the owner of its lease may append, and which nobody changes. What Begin, Append
-// and AppendOutside have taken is on disk when they return. Package durable says what the records mean. MemoryJournal is one for tests; store/sqlite
-// keeps it in a file. Methods may be called concurrently, by several processes.
+// Journal stores durable runs. Each run is a chain of immutable records; only the owner of its
+// lease may append. Records passed to Begin, Append and AppendOutside are on disk when these
+// methods return. Package durable defines the meaning of the records. MemoryJournal is an
+// implementation for tests; packages store/sqlite and store/postgres persist runs. Methods must be
+// safe for concurrent use, also by several processes.
 //
-// A lease is fenced: its Fence grows with each claim, and whoever has an older one is refused, with ErrConflict, whatever his clock says.
+// A lease is fenced: its Fence grows with each claim. A holder with an older Fence is refused with
+// ErrConflict, independent of its clock.
 type Journal interface {
-	// BeginJournal begins a run with its first records, claimed for owner until then. ErrConflict when there is one of that ID.
+	// BeginJournal creates a run with its first records and a lease for owner until the time until.
+	// It returns ErrConflict if the ID exists.
 	BeginJournal(ctx context.Context, s Scope, r JournalRun, owner string, until time.Time, first ...Record) (Lease, error)
 	// JournalRun returns the head of a run.
 	JournalRun(ctx context.Context, s Scope, id string) (JournalRun, error)
-	// JournalRuns lists heads by ID; with a state, those in it alone.
+	// JournalRuns lists heads by ID. A state restricts the list to runs in that state.
 	JournalRuns(ctx context.Context, s Scope, state string, p Page) ([]JournalRun, error)
-	// AbandonedRuns lists the runs of all scopes that are JournalOpen and whose lease is over, the oldest first. It is for whoever takes over the runs of
-	// the dead, and acts for all.
+	// AbandonedRuns lists the runs of all scopes that are JournalOpen and whose lease has expired,
+	// the oldest first. It is for processes that resume the runs of crashed processes of all
+	// scopes.
 	AbandonedRuns(ctx context.Context, now time.Time, limit int) ([]JournalRun, error)
-	// ClaimJournal takes the lease of a run for owner until then; now is the owner's clock. ErrConflict while somebody else's lease lasts.
+	// ClaimJournal acquires the lease of a run for owner until the time until. now is the owner's
+	// clock. It returns ErrConflict while the lease of another owner is valid.
 	ClaimJournal(ctx context.Context, s Scope, id, owner string, now, until time.Time) (Lease, error)
-	// RenewJournal moves the end of a lease, and returns the head: a zero until gives the lease up. ErrConflict: it was lost.
+	// RenewJournal changes the end of a lease and returns the head. A zero until releases the
+	// lease. ErrConflict means that the lease was lost.
 	RenewJournal(ctx context.Context, l Lease, until time.Time) (JournalRun, error)
-	// AppendJournal appends records in one transaction, and, when c is not nil, changes the head. It returns the sequence number of the last. ErrConflict: the
-	// lease was lost, or a Key is there already; nothing was kept.
+	// AppendJournal appends records in one transaction and changes the head if c is not nil. It
+	// returns the sequence number of the last record. ErrConflict means that the lease was lost or
+	// a Key exists already; nothing was stored then.
 	AppendJournal(ctx context.Context, l Lease, c *JournalChange, records ...Record) (int64, error)
-	// AppendOutside appends records of somebody who does not have the lease: a decision, a message. With a state, the run is in it then if it was
-	// JournalWaiting. ErrConflict: a Key is there already, or the run is JournalOver.
+	// AppendOutside appends records of a writer without a lease: a decision, or a message. A
+	// JournalWaiting run changes to state unless state is empty. ErrConflict means that a Key
+	// exists already, or that the run is JournalOver.
 	AppendOutside(ctx context.Context, s Scope, id, state string, records ...Record) error
-	// JournalRecords returns the records of a run with a Seq over after, in order.
+	// JournalRecords returns the records of a run with a Seq greater than after, in order.
 	JournalRecords(ctx context.Context, s Scope, id string, after int64) ([]Record, error)
-	// DeleteJournal removes a run with its records.
+	// DeleteJournal deletes a run with its records.
 	DeleteJournal(ctx context.Context, s Scope, id string) error
 }
 
@@ -45,31 +54,31 @@ type JournalRun struct {
 	Scope   Scope           `json:"scope,omitzero"`
 	ID      string          `json:"id"`
 	Agent   string          `json:"agent,omitzero"`
-	Task    string          `json:"task,omitzero"` // the beginning of what was asked
+	Task    string          `json:"task,omitzero"` // the beginning of the user's request
 	State   string          `json:"state"`         // one of the Journal constants
 	Summary json.RawMessage `json:"summary,omitzero"`
-	Owner   string          `json:"owner,omitzero"` // of the lease; "": nobody
-	Fence   int64           `json:"fence"`          // how often the run was claimed
-	Until   time.Time       `json:"until,omitzero"` // when the lease ends
-	Records int64           `json:"records"`        // how many there are
-	Head    string          `json:"head"`           // the Hash of the last one
+	Owner   string          `json:"owner,omitzero"` // owner of the lease; empty means no owner
+	Fence   int64           `json:"fence"`          // number of claims
+	Until   time.Time       `json:"until,omitzero"` // end of the lease
+	Records int64           `json:"records"`        // number of records
+	Head    string          `json:"head"`           // Hash of the last record
 	Created time.Time       `json:"created,omitzero"`
 	Updated time.Time       `json:"updated,omitzero"`
 }
 
 // The states of a durable run.
 const (
-	JournalOpen    = "open"    // it runs, or was left in the middle: see AbandonedRuns
-	JournalWaiting = "waiting" // for an answer from outside
-	JournalFailed  = "failed"  // by a fault that may pass: it can be resumed
-	JournalOver    = "over"    // nothing more will happen
+	JournalOpen    = "open"    // it is executing, or was interrupted: see AbandonedRuns
+	JournalWaiting = "waiting" // pending: it waits for an answer from outside
+	JournalFailed  = "failed"  // stopped by an error that may be temporary: it can be resumed
+	JournalOver    = "over"    // ended: nothing more will happen
 )
 
 // JournalChange is a change to the head of a run.
 type JournalChange struct {
 	State   string
-	Summary json.RawMessage // nil: as it was
-	Release bool            // the lease is given up
+	Summary json.RawMessage // nil means unchanged
+	Release bool            // release the lease
 }
 
 // Lease is the right to append to a run.
@@ -83,17 +92,20 @@ type Lease struct {
 
 // Record is an entry of a journal.
 type Record struct {
-	Seq     int64           `json:"seq"` // from 1; set by the journal
-	Key     string          `json:"key"` // what it is about; each is there once in a run
-	Kind    string          `json:"kind"`
-	Fence   int64           `json:"fence"`            // of the lease under which it was written; 0: from outside; set by the journal
-	At      time.Time       `json:"at"`               // by the clock of who wrote it
-	Elapsed time.Duration   `json:"elapsed,omitzero"` // since who wrote it took the lease
+	Seq  int64  `json:"seq"` // from 1; set by the journal
+	Key  string `json:"key"` // subject of the record; unique in a run
+	Kind string `json:"kind"`
+	// Fence of the lease under which it was written; 0 means without lease; set by the journal
+	Fence   int64           `json:"fence"`
+	At      time.Time       `json:"at"`               // by the clock of the writer
+	Elapsed time.Duration   `json:"elapsed,omitzero"` // time since the writer acquired the lease
 	Body    json.RawMessage `json:"body"`
-	Hash    string          `json:"hash"` // of this record and all before it: see Chain; set by the journal
+	// Hash is the hash of this record and all before it: see Chain. The journal sets it.
+	Hash string `json:"hash"`
 }
 
-// Chain returns the Hash of r in the run of that ID when prev is the one of the record before; "" for the first.
+// Chain returns the Hash of r in the run with that ID. prev is the Hash of the record before, or
+// empty for the first.
 func (r Record) Chain(run, prev string) string {
 	body := sha256.Sum256(r.Body)
 	h := sha256.New()
@@ -104,7 +116,7 @@ func (r Record) Chain(run, prev string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// CheckRecords reports a record that no journal takes.
+// CheckRecords returns an error for a record that journals do not accept.
 func CheckRecords(records []Record) error {
 	for i, r := range records {
 		switch {

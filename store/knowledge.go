@@ -10,39 +10,41 @@ import (
 	"time"
 )
 
-// Document is something to search in: a file, a page, a note.
+// Document is a searchable document: a file, a page or a note.
 type Document struct {
-	ID      string          `json:"id"`
-	Title   string          `json:"title,omitzero"`
-	Source  string          `json:"source,omitzero"` // where it came from: an address, a path
-	Kind    string          `json:"kind,omitzero"`   // its media type
-	Digest  string          `json:"digest,omitzero"` // of what it was made from: the same digest need not be taken in again
-	Meta    json.RawMessage `json:"meta,omitzero"`   // the program's own; a JSON value; nil: none
-	Chunks  int             `json:"chunks"`          // how many it has; set by the store
+	ID     string `json:"id"`
+	Title  string `json:"title,omitzero"`
+	Source string `json:"source,omitzero"` // origin: an address or a path
+	Kind   string `json:"kind,omitzero"`   // media type
+	// Digest is the digest of its source. A document with the same digest need not be added again.
+	Digest  string          `json:"digest,omitzero"`
+	Meta    json.RawMessage `json:"meta,omitzero"` // a JSON value of the program; nil means none
+	Chunks  int             `json:"chunks"`        // number of chunks; set by the store
 	Created time.Time       `json:"created,omitzero"`
 	Updated time.Time       `json:"updated,omitzero"`
 }
 
-// Chunk is a piece of a document, of a size that a model reads.
+// Chunk is a piece of a document of a size that suits a model.
 type Chunk struct {
 	Document string `json:"document"`         // set by the store
-	Index    int    `json:"index"`            // its place in the document; set by the store
+	Index    int    `json:"index"`            // position in the document; set by the store
 	Heading  string `json:"heading,omitzero"` // the headings above it
 	Text     string `json:"text"`
-	Vector   Vector `json:"vector,omitzero"` // zero: it is found by its words only
+	Vector   Vector `json:"vector,omitzero"` // zero means that it is found by its words only
 }
 
-// ID names a chunk.
+// ID returns the ID of the chunk.
 func (c *Chunk) ID() string { return fmt.Sprintf("%s#%d", c.Document, c.Index) }
 
-// Vector is what an embedding model makes of a text. Vectors of different models say nothing of each other and are never compared.
+// Vector is the embedding of a text. Vectors of different models are not comparable and are never
+// compared.
 type Vector struct {
-	Model  string    `json:"model"` // "openai:text-embedding-3-small"
+	Model  string    `json:"model"` // such as "openai:text-embedding-3-small"
 	Values []float32 `json:"values"`
 }
 
-// Check reports a vector that has no direction: no model, no values, all of them zero, or one that is no number. The zero Vector is none, and
-// right.
+// Check returns an error for a vector without a direction: it has no model or no values, all values
+// are zero, or one is not a number. The zero Vector means no vector and is valid.
 func (v Vector) Check() error {
 	if v.Model == "" && len(v.Values) == 0 {
 		return nil
@@ -64,15 +66,19 @@ func (v Vector) Check() error {
 	return nil
 }
 
-// Query is what is searched for: words, a meaning, or both. With both, the two rankings are fused.
+// Query is a search by words, by meaning, or by both. With both, the two rankings are fused.
 type Query struct {
-	Text   string // words in any order; what has more of them, and rarer ones, comes first. English ones that are in every text (the, is) may be passed over beside others
-	Vector Vector // zero: words only
-	Limit  int    // 0: 10; at most 200
-	Shared bool   // search Scope.Shared too, beside the scope's own. Documents only: memories, messages and skills are searched in their scope alone
+	// Text contains words in any order. Texts with more of the words, and with rarer ones, rank
+	// higher. Words that occur in every English text (the, is) may be ignored if there are others.
+	Text   string
+	Vector Vector // zero means words only
+	Limit  int    // 0 means 10; at most 200
+	// Shared also searches Scope.Shared. It applies to documents only: memories, messages and
+	// skills are searched in their scope alone.
+	Shared bool
 }
 
-// Size is how many hits there are at most.
+// Size returns the maximum number of hits.
 func (q Query) Size() int {
 	if q.Limit <= 0 {
 		return 10
@@ -80,37 +86,43 @@ func (q Query) Size() int {
 	return min(q.Limit, 200)
 }
 
-// ChunkHit is a chunk that was found.
+// ChunkHit is a chunk found by a search.
 type ChunkHit struct {
 	Chunk
-	Title  string  `json:"title,omitzero"` // of its document
+	Title  string  `json:"title,omitzero"` // title of its document
 	Source string  `json:"source,omitzero"`
-	Score  float64 `json:"score"`           // see Fuse
-	Shared bool    `json:"shared,omitzero"` // its document is kept under Scope.Shared, and was found from another scope
+	Score  float64 `json:"score"` // see Fuse
+	// Shared says that its document is stored under Scope.Shared and was found from another scope.
+	Shared bool `json:"shared,omitzero"`
 }
 
-// Knowledge keeps documents in chunks. Methods may be called concurrently.
+// Knowledge stores documents as chunks. Methods must be safe for concurrent use.
 type Knowledge interface {
-	// PutDocument keeps a document with its chunks in place of the one with that ID, all at once.
+	// PutDocument stores a document with its chunks atomically, in place of an existing one with
+	// that ID.
 	PutDocument(ctx context.Context, s Scope, d Document, chunks []Chunk) (Document, error)
-	// Document returns one, without its chunks.
+	// Document returns a document without its chunks.
 	Document(ctx context.Context, s Scope, id string) (Document, error)
-	// Chunks returns up to limit chunks of a document from index on, in order; limit 0: all.
+	// Chunks returns up to limit chunks of a document, in order, beginning with index from. Limit 0
+	// means all.
 	Chunks(ctx context.Context, s Scope, id string, from, limit int) ([]Chunk, error)
-	// Documents lists them by ID.
+	// Documents lists documents by ID.
 	Documents(ctx context.Context, s Scope, p Page) ([]Document, error)
-	// DeleteDocument removes one.
+	// DeleteDocument deletes a document.
 	DeleteDocument(ctx context.Context, s Scope, id string) error
-	// SearchChunks finds chunks, the best first: those that s holds, and with q.Shared those of s.Shared(). A query with neither words nor a vector finds
-	// nothing.
+	// SearchChunks finds chunks, the best first: the chunks that s holds and, with q.Shared, those
+	// of s.Shared(). A query with neither words nor a vector finds nothing.
 	SearchChunks(ctx context.Context, s Scope, q Query) ([]ChunkHit, error)
 }
 
-// fuseConstant is the k of reciprocal rank fusion; 60 in Cormack, Clarke and Büttcher, SIGIR 2009.
+// fuseConstant is the constant k of reciprocal rank fusion, with the value of Cormack, Clarke and
+// Büttcher, SIGIR 2009.
 const fuseConstant = 60
 
-// Fuse joins rankings of IDs, the best first, into one by reciprocal rank fusion. The score is 1 for what is first in each of them, and falls with
-// the ranks; it says how far up something is, not how well it fits. Equal scores stand in the order of their IDs. An ID counts once in a ranking.
+// Fuse combines rankings of IDs, each with the best first, by reciprocal rank fusion. The score is
+// 1 for an ID that is first in every ranking, and falls with the ranks. It expresses the position
+// of an ID, not how well it fits. Equal scores are in the order of their IDs. An ID counts once in
+// a ranking.
 func Fuse(rankings ...[]string) []Ranked {
 	if len(rankings) == 0 {
 		return nil
@@ -137,5 +149,5 @@ func Fuse(rankings ...[]string) []Ranked {
 // Ranked is an ID with its score.
 type Ranked struct {
 	ID    string
-	Score float64 // over 0, up to 1
+	Score float64 // greater than 0, at most 1
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// MemoryJournal is a Journal that is gone with the process: for tests, and to try out what will be durable. The zero value is ready, may be
-// used concurrently, and must not be copied.
+// MemoryJournal is a Journal in memory, for tests and for trying out durable runs. The zero value
+// is ready to use. It is safe for concurrent use and must not be copied.
 type MemoryJournal struct {
 	mu   sync.Mutex
 	runs map[journalID]*memoryRun
@@ -29,7 +29,7 @@ type memoryRun struct {
 
 var _ Journal = (*MemoryJournal)(nil)
 
-// BeginJournal begins a run.
+// BeginJournal creates a run.
 func (m *MemoryJournal) BeginJournal(ctx context.Context, s Scope, r JournalRun, owner string, until time.Time, first ...Record) (Lease, error) {
 	l := Lease{Scope: s, Run: r.ID, Owner: owner, Fence: 1, Until: until}
 	if err := checkJournal(ctx, s, r.ID, first); err != nil {
@@ -53,7 +53,7 @@ func (m *MemoryJournal) BeginJournal(ctx context.Context, s Scope, r JournalRun,
 	return l, nil
 }
 
-// add appends records, all of them or none.
+// add appends all records or none.
 func (r *memoryRun) add(fence int64, records []Record) error {
 	for i, rec := range records {
 		if r.keys[rec.Key] || slices.ContainsFunc(records[:i], func(o Record) bool { return o.Key == rec.Key }) {
@@ -84,7 +84,7 @@ func checkJournal(ctx context.Context, s Scope, id string, records []Record) err
 	return CheckRecords(records)
 }
 
-// find returns a run; the journal is locked.
+// find returns a run. The caller holds the lock.
 func (m *MemoryJournal) find(s Scope, id string) (*memoryRun, error) {
 	if r := m.runs[journalID{s, id}]; r != nil {
 		return r, nil
@@ -116,7 +116,7 @@ func (m *MemoryJournal) JournalRuns(ctx context.Context, s Scope, state string, 
 	}, func(a, b JournalRun) int { return strings.Compare(a.ID, b.ID) }), nil
 }
 
-// AbandonedRuns lists the runs of the dead.
+// AbandonedRuns lists open runs whose lease has expired.
 func (m *MemoryJournal) AbandonedRuns(ctx context.Context, now time.Time, limit int) ([]JournalRun, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (m *MemoryJournal) list(limit int, which func(JournalRun) bool, order func(
 	return out[:min(limit, len(out))]
 }
 
-// ClaimJournal takes the lease of a run.
+// ClaimJournal acquires the lease of a run.
 func (m *MemoryJournal) ClaimJournal(ctx context.Context, s Scope, id, owner string, now, until time.Time) (Lease, error) {
 	l := Lease{Scope: s, Run: id, Owner: owner, Until: until}
 	if err := checkJournal(ctx, s, id, nil); err != nil {
@@ -159,7 +159,7 @@ func (m *MemoryJournal) ClaimJournal(ctx context.Context, s Scope, id, owner str
 	return l, nil
 }
 
-// held returns the run of a lease that still holds; the journal is locked.
+// held returns the run of a valid lease. The caller holds the lock.
 func (m *MemoryJournal) held(l Lease) (*memoryRun, error) {
 	r, err := m.find(l.Scope, l.Run)
 	if err == nil && (r.head.Fence != l.Fence || r.head.Owner != l.Owner) {
@@ -168,7 +168,7 @@ func (m *MemoryJournal) held(l Lease) (*memoryRun, error) {
 	return r, err
 }
 
-// RenewJournal moves the end of a lease.
+// RenewJournal changes the end of a lease, or releases the lease.
 func (m *MemoryJournal) RenewJournal(ctx context.Context, l Lease, until time.Time) (JournalRun, error) {
 	if err := ctx.Err(); err != nil {
 		return JournalRun{}, err
@@ -185,7 +185,7 @@ func (m *MemoryJournal) RenewJournal(ctx context.Context, l Lease, until time.Ti
 	return r.head, nil
 }
 
-// AppendJournal appends records of the owner.
+// AppendJournal appends records under a lease.
 func (m *MemoryJournal) AppendJournal(ctx context.Context, l Lease, c *JournalChange, records ...Record) (int64, error) {
 	if err := checkJournal(ctx, l.Scope, l.Run, records); err != nil {
 		return 0, err
@@ -210,7 +210,7 @@ func (m *MemoryJournal) AppendJournal(ctx context.Context, l Lease, c *JournalCh
 	return r.head.Records, nil
 }
 
-// AppendOutside appends records of somebody else.
+// AppendOutside appends records without a lease.
 func (m *MemoryJournal) AppendOutside(ctx context.Context, s Scope, id, state string, records ...Record) error {
 	if err := checkJournal(ctx, s, id, records); err != nil {
 		return err
@@ -247,7 +247,7 @@ func (m *MemoryJournal) JournalRecords(ctx context.Context, s Scope, id string, 
 	return slices.Clone(r.records[min(max(after, 0), int64(len(r.records))):]), nil
 }
 
-// DeleteJournal removes a run.
+// DeleteJournal deletes a run with its records.
 func (m *MemoryJournal) DeleteJournal(ctx context.Context, s Scope, id string) error {
 	if err := checkJournal(ctx, s, id, nil); err != nil {
 		return err

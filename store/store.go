@@ -1,16 +1,18 @@
-// Package store says what is kept between runs, as small interfaces: threads of messages, documents to search, memories, skills, schedules,
-// traces, artifacts and journals. Package store/sqlite keeps them in one file, store/postgres in a database; package storetest proves that an implementation is one.
+// Package store defines small interfaces for persistent data: threads of messages, documents to
+// search, memories, skills, schedules, traces, artifacts and journals. Package store/sqlite stores
+// them in one file, store/postgres in a database. Package storetest tests implementations.
 //
 //	db, err := sqlite.Open("pawl.db", nil)
 //	…
 //	alice := store.Scope{Tenant: "acme", User: "alice"}
 //	hits, err := db.SearchChunks(ctx, alice, store.Query{Text: "leave policy"})
 //
-// Everything is somebody's. Each method takes a Scope, and neither reads nor changes what another scope's is; there is no search over all
-// scopes. There are two exceptions: a search of documents that asks for it (Query.Shared) sees what the tenant shares with all its users beside the
-// user's own, see Scope.Shared; and the runner of schedules sees whose turn it is, see Schedules.
+// All data belongs to a scope. Each method takes a Scope and neither reads nor changes the data of
+// another scope; there is no search over all scopes. There are two exceptions. A search of
+// documents with Query.Shared also finds the documents that the tenant shares with all its users
+// (see Scope.Shared). The runner of schedules sees the due schedules of all scopes (see Schedules).
 //
-// A program that needs one thing asks for one interface; what implements all of them is a Store.
+// A program that needs one kind of data depends on one interface. A Store implements all of them.
 package store
 
 import (
@@ -21,23 +23,28 @@ import (
 	"unicode/utf8"
 )
 
-// Scope says whose something is. The zero Scope is a scope as any other: that of a program with one user.
+// Scope identifies the owner of data. The zero Scope is a scope like any other, for programs with
+// one user.
 type Scope struct {
 	Tenant string `json:"tenant,omitzero"`
 	User   string `json:"user,omitzero"`
-	Thread string `json:"thread,omitzero"` // in a search, "" stands for all threads of the user; nothing else is widened by being empty
+	// In a search, an empty Thread means all threads of the user. No other empty field means all.
+	Thread string `json:"thread,omitzero"`
 }
 
-// Holds reports whether what was kept under o is seen from s.
+// Holds reports whether data stored under o is visible from s.
 func (s Scope) Holds(o Scope) bool {
 	return s.Tenant == o.Tenant && s.User == o.User && (s.Thread == "" || s.Thread == o.Thread)
 }
 
-// Shared is the scope of what the tenant shares: its own, without a user and without a thread. Who keeps something there gives it to all users of the
-// tenant, and to nobody of another tenant. They see it where a search asks for it, and can neither change nor remove it under a scope of their own.
+// Shared returns the scope of the data that the tenant shares: the scope of the tenant without user
+// and thread. Data stored there is available to all users of the tenant and to no other tenant.
+// Users see it in searches with Query.Shared, and can neither change nor delete it under their own
+// scope.
 func (s Scope) Shared() Scope { return Scope{Tenant: s.Tenant} }
 
-// Check reports a scope whose names no store can tell apart: longer than 256 bytes, no UTF-8, or with a NUL.
+// Check returns an error for a scope whose names stores cannot distinguish: longer than 256 bytes,
+// not UTF-8, or with a NUL.
 func (s Scope) Check() error {
 	for _, f := range [...]struct{ what, name string }{{"tenant", s.Tenant}, {"user", s.User}, {"thread", s.Thread}} {
 		if err := checkName(f.name); err != nil {
@@ -47,7 +54,8 @@ func (s Scope) Check() error {
 	return nil
 }
 
-// CheckID reports an identifier that no store takes: empty, longer than 256 bytes, no UTF-8, or with a NUL.
+// CheckID returns an error for an identifier that stores do not accept: empty, longer than 256
+// bytes, not UTF-8, or with a NUL.
 func CheckID(id string) error {
 	if id == "" {
 		return errors.New("the id is empty")
@@ -69,21 +77,26 @@ func checkName(s string) error {
 }
 
 var (
-	// ErrNotFound is in the tree of an error for something that is not there, or is another scope's: the two are not told apart.
+	// ErrNotFound is wrapped by errors about data that does not exist or belongs to another scope.
+	// The two cases are not distinguished.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict is in the tree of an error for a change to what somebody else has changed meanwhile. Read it again, and decide anew.
-	ErrConflict = errors.New("changed meanwhile")
-	// ErrOver is in the tree of an error for a claim to something that is done with, well or not.
+	// ErrConflict is wrapped by errors about data that was changed concurrently. Read the data
+	// again and decide anew.
+	ErrConflict = errors.New("changed concurrently")
+	// ErrOver is wrapped by errors about a claim to an occurrence that has ended, successfully or
+	// not.
 	ErrOver = errors.New("over")
 )
 
 // Page is a part of a list. The zero Page is its beginning.
 type Page struct {
-	After string // the ID (of skills, the name) that the part before ended with; "": from the beginning
-	Limit int    // 0: 100; at most 1000
+	// After is the last ID (for skills, the last name) of the previous page. Empty means from the
+	// beginning.
+	After string
+	Limit int // 0 means 100; at most 1000
 }
 
-// Size is how many entries the page has at most.
+// Size returns the maximum number of entries of the page.
 func (p Page) Size() int {
 	if p.Limit <= 0 {
 		return 100
@@ -91,7 +104,7 @@ func (p Page) Size() int {
 	return min(p.Limit, 1000)
 }
 
-// Store is all of it, in one place. Close it when nothing uses it any more.
+// Store combines all interfaces. Close it when it is no longer used.
 type Store interface {
 	Threads
 	Knowledge
@@ -106,18 +119,21 @@ type Store interface {
 
 type scopeKey struct{}
 
-// WithScope returns a context in which tools act for s. Whoever starts a run sets it: a server for each of its users.
+// WithScope returns a context in which tools use the scope s. The code that starts a run sets it: a
+// server for each of its users.
 func WithScope(ctx context.Context, s Scope) context.Context {
 	return context.WithValue(ctx, scopeKey{}, s)
 }
 
-// ScopeFrom returns the scope that ctx acts for, and false when nobody said. A tool that was given no scope refuses to run then.
+// ScopeFrom returns the scope of ctx, or false if there is none. A tool without a scope then
+// refuses to run.
 func ScopeFrom(ctx context.Context) (Scope, bool) {
 	s, ok := ctx.Value(scopeKey{}).(Scope)
 	return s, ok
 }
 
-// ActingScope returns the scope that a tool acts for: fixed, or, when that is nil, the one of ctx; and false when nobody said.
+// ActingScope returns the scope that a tool uses: fixed or, if fixed is nil, the scope of ctx. It
+// returns false if there is none.
 func ActingScope(ctx context.Context, fixed *Scope) (Scope, bool) {
 	if fixed != nil {
 		return *fixed, true

@@ -8,46 +8,50 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Thread is a conversation that goes on.
+// Thread is a conversation.
 type Thread struct {
 	ID       string          `json:"id"`
 	Title    string          `json:"title,omitzero"`
-	Meta     json.RawMessage `json:"meta,omitzero"` // the program's own; a JSON value; nil: none
-	Messages int             `json:"messages"`      // how many it has; set by the store
+	Meta     json.RawMessage `json:"meta,omitzero"` // a JSON value of the program; nil means none
+	Messages int             `json:"messages"`      // number of messages; set by the store
 	Created  time.Time       `json:"created,omitzero"`
-	Updated  time.Time       `json:"updated,omitzero"` // when it last changed, or was written to
+	Updated  time.Time       `json:"updated,omitzero"` // time of the last change or message
 }
 
 // Message is a message of a thread.
 type Message struct {
 	Thread  string      `json:"thread"`
-	Seq     int         `json:"seq"` // its place, from 0
+	Seq     int         `json:"seq"` // position, from 0
 	Message llm.Message `json:"message"`
 	Time    time.Time   `json:"time"`
 }
 
-// MessageHit is a message that was found.
+// MessageHit is a message found by a search.
 type MessageHit struct {
 	Message
 	Score float64 `json:"score"` // see Fuse
 }
 
-// Threads keeps conversations. The Thread of the scope is left empty, but in SearchMessages; a thread is named by its ID. Methods may be called concurrently.
+// Threads stores conversations. A thread is identified by its ID, and the Thread of the scope is
+// empty except in SearchMessages. Methods must be safe for concurrent use.
 type Threads interface {
-	// PutThread makes a thread, or changes the title and the meta of the one that is there; the zero of the other fields is filled in. The Thread that is
-	// returned is as it is kept.
+	// PutThread creates a thread, or changes the title and the meta of an existing one. It sets the
+	// other fields if they are zero, and returns the stored Thread.
 	PutThread(ctx context.Context, s Scope, t Thread) (Thread, error)
-	// Thread returns one, without its messages.
+	// Thread returns a thread without its messages.
 	Thread(ctx context.Context, s Scope, id string) (Thread, error)
-	// Threads lists them by ID.
+	// Threads lists threads by ID.
 	Threads(ctx context.Context, s Scope, p Page) ([]Thread, error)
-	// DeleteThread removes one with its messages.
+	// DeleteThread deletes a thread with its messages.
 	DeleteThread(ctx context.Context, s Scope, id string) error
-	// AppendMessages adds messages to a thread that has have of them; ErrConflict when it has another number. All are added or none.
+	// AppendMessages adds all messages or none to a thread that has have messages. It returns
+	// ErrConflict if the thread has another number of messages.
 	AppendMessages(ctx context.Context, s Scope, id string, have int, msgs ...llm.Message) error
-	// Messages returns up to limit messages of a thread from the one with the Seq from on, in order; limit 0: all.
+	// Messages returns up to limit messages of a thread, in order, beginning with Seq from. Limit 0
+	// means all.
 	Messages(ctx context.Context, s Scope, id string, from, limit int) ([]Message, error)
-	// SearchMessages finds messages by their words: those of the user and of the model, not instructions, calls or results. s.Thread "" searches
-	// all threads of the user. A vector in q is ignored.
+	// SearchMessages finds messages by their words. It searches messages of the user and of the
+	// model, without system prompts, calls and results. An empty s.Thread searches all threads of
+	// the user. A vector in q is ignored.
 	SearchMessages(ctx context.Context, s Scope, q Query) ([]MessageHit, error)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// aroundCall makes the span of a call that may run, and puts it into the tool's context. Where events come its end is that of call_completed, which
-// knows how it ended.
+// aroundCall creates the span of a call that is permitted to run, and adds it to the tool's
+// context. If there are events, the span ends with call_completed, which contains the outcome.
 func (t *Telemetry) aroundCall(next pawl.ToolFunc) pawl.ToolFunc {
 	return func(ctx context.Context, c llm.ToolCall) (res llm.ToolResult, err error) {
 		inv := pawl.InvocationFrom(ctx)
@@ -27,7 +27,8 @@ func (t *Telemetry) aroundCall(next pawl.ToolFunc) pawl.ToolFunc {
 	}
 }
 
-// enter begins the span. A middleware that makes the call again comes here again: what went before was an attempt.
+// enter begins the span. If a middleware repeats the call, enter is called again, and the earlier
+// execution counts as an attempt.
 func (t *Telemetry) enter(ctx context.Context, tr *tree, key llm.Key, c llm.ToolCall) *node {
 	now := time.Now()
 	if tr == nil {
@@ -40,7 +41,8 @@ func (t *Telemetry) enter(ctx context.Context, tr *tree, key llm.Key, c llm.Tool
 	case tr.over:
 		return t.startCall(ctx, key, c, now)
 	case n == nil:
-		if parent := tr.parent(key); parent != tr.root { // the run of an agent inside of a call; its context has that call's span
+		// the run of a nested agent; its context contains that call's span
+		if parent := tr.parent(key); parent != tr.root {
 			ctx = trace.ContextWithSpan(ctx, parent.span)
 		}
 		n = t.startCall(ctx, key, c, now)
@@ -53,7 +55,7 @@ func (t *Telemetry) enter(ctx context.Context, tr *tree, key llm.Key, c llm.Tool
 	return n
 }
 
-// left notes that the call has ended, as far as the middleware sees.
+// left records that the call has ended, as far as the middleware sees.
 func (t *Telemetry) left(tr *tree, n *node, inv *pawl.Invocation, res llm.ToolResult, err error) {
 	now := time.Now()
 	if tr != nil {
@@ -75,17 +77,18 @@ func (t *Telemetry) left(tr *tree, n *node, inv *pawl.Invocation, res llm.ToolRe
 	t.endCall(n, now, fault, textOf(err), true)
 }
 
-// complete ends the span of a call with its Execution, and makes it where the middleware has not seen the call. The caller holds mu.
+// complete ends the span of a call with its Execution. It creates the span if the middleware did
+// not see the call. The caller holds mu.
 func (tr *tree) complete(x *pawl.Execution) {
 	n, t := tr.nodes[x.Key], tr.t
 	if n == nil {
 		if x.Started.Before(tr.root.start) && !x.Started.IsZero() {
 			delete(tr.begun, x.Key)
-			return // it was carried out by another process, which has told it
+			return // another process executed it and has recorded its span
 		}
 		c := x.Call
 		if x.Outcome == pawl.OutcomeUnknownTool {
-			c.Name = other // the model has made the name up
+			c.Name = other // the model invented the name
 		}
 		n = tr.call(x.Key, c, x.Started)
 	}
@@ -96,7 +99,7 @@ func (tr *tree) complete(x *pawl.Execution) {
 		end = x.Ended
 	}
 	if end.Before(n.start) {
-		end = n.start // word of its beginning came late
+		end = n.start // its start event arrived late
 	}
 	set := []attribute.KeyValue{pawlOutcome.String(string(x.Outcome)), pawlAttempts.Int(x.Attempts)}
 	if x.Cached {
@@ -116,7 +119,8 @@ func (tr *tree) complete(x *pawl.Execution) {
 	t.endCall(n, end, fault, x.Error, x.Attempts > 0)
 }
 
-// endCall ends the span; ran says that the tool was begun, so that it counts among the durations.
+// endCall ends the span. If ran is true, the tool was started, and the call counts in the
+// durations.
 func (t *Telemetry) endCall(n *node, end time.Time, fault, text string, ran bool) {
 	t.failed(n.span, fault, text)
 	n.span.End(trace.WithTimestamp(end))

@@ -26,7 +26,7 @@ type toldPart struct {
 	MIME      string          `json:"mime_type,omitzero"`
 }
 
-// content is what was said in a request and its reply, without secrets; req may be nil, and resp.
+// content returns the content of a request and its reply without secrets. req and resp may be nil.
 func (t *Telemetry) content(req *llm.Request, resp *llm.Response) (set []attribute.KeyValue) {
 	var all pawl.Result
 	if req != nil {
@@ -36,7 +36,8 @@ func (t *Telemetry) content(req *llm.Request, resp *llm.Response) (set []attribu
 	if resp != nil {
 		all.Messages = append(all.Messages, resp.Message)
 	}
-	msgs := t.o.Redactor.Result(&all).Messages // together: a secret argument is hidden wherever else it stands
+	// redacted together, because a secret argument may occur elsewhere
+	msgs := t.o.Redactor.Result(&all).Messages
 	var system []toldPart
 	var in []told
 	for _, m := range msgs[:asked] {
@@ -54,7 +55,7 @@ func (t *Telemetry) content(req *llm.Request, resp *llm.Response) (set []attribu
 	return set
 }
 
-// callContent is the arguments and the result of a call, without secrets.
+// callContent returns the arguments and the result of a call without secrets.
 func (t *Telemetry) callContent(c llm.ToolCall, res llm.ToolResult) []attribute.KeyValue {
 	msgs := t.o.Redactor.Result(&pawl.Result{Messages: []llm.Message{
 		{Role: llm.RoleAssistant, Parts: []llm.Part{c}}, {Role: llm.RoleTool, Parts: []llm.Part{res}}}}).Messages
@@ -69,7 +70,7 @@ func appendJSON[T any](set []attribute.KeyValue, key attribute.Key, v []T) []att
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
-		return set // arguments that are no JSON: they were quoted, so it is none of those
+		return set // arguments that are not JSON: they were quoted, so this is not the case
 	}
 	return append(set, key.String(string(b)))
 }
@@ -84,13 +85,14 @@ func partsOf(m llm.Message) (parts []toldPart) {
 		case llm.ToolCall:
 			args := p.Args
 			if !json.Valid(args) {
-				args, _ = json.Marshal(string(args)) // what the model wrote
+				args, _ = json.Marshal(string(args)) // the model's text
 			}
 			parts = append(parts, toldPart{Type: "tool_call", ID: p.ID, Name: p.Name, Arguments: args})
 		case llm.ToolResult:
 			parts = append(parts, toldPart{Type: "tool_call_response", ID: p.CallID, Response: p.Text()})
 		case llm.Media:
-			parts = append(parts, toldPart{Type: "blob", MIME: p.MIME}) // that there was one; its bytes have no place in a trace
+			// only its presence; the bytes do not belong into a trace
+			parts = append(parts, toldPart{Type: "blob", MIME: p.MIME})
 		}
 	}
 	return parts

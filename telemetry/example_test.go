@@ -41,7 +41,8 @@ func Example() {
 	// end tell
 
 	// begin link
-	ctx = telemetry.LinkTo(ctx, telemetry.Resumed, telemetry.Traceparent(res)) // res may have been stored
+	// res may have been stored
+	ctx = telemetry.LinkTo(ctx, telemetry.Resumed, telemetry.Traceparent(res))
 	// end link
 	for _, err := range tel.Runner(agent).Stream(ctx, append(res.Messages, llm.User("Thanks."))...) {
 		if err != nil {

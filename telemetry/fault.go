@@ -16,8 +16,8 @@ const (
 	faultTimeout   = "timeout"
 )
 
-// faultOf is the error.type of err, from a closed list: the codes of a ProviderError, the outcomes of a call, cancelled, timeout, transcript, output
-// and _OTHER. "" for nil.
+// faultOf returns the error.type of err, from a closed list: the codes of a ProviderError, the
+// outcomes of a call, cancelled, timeout, transcript, output and _OTHER. It returns "" for nil.
 func faultOf(err error) string {
 	var (
 		pe *llm.ProviderError
@@ -44,7 +44,8 @@ func faultOf(err error) string {
 	return other
 }
 
-// failed sets what a span says of an error. Its text may repeat what the model or a tool has said, so it is content.
+// failed records an error on a span. Its text may repeat words of the model or a tool, so it counts
+// as content.
 func (t *Telemetry) failed(span trace.Span, fault, text string) {
 	if fault == "" {
 		return

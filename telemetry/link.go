@@ -14,30 +14,33 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// Relation is what a run is to an earlier one.
+// Relation is the relation of a run to an earlier run.
 type Relation string
 
 // The relations.
 const (
-	Resumed Relation = "resume" // it goes on from the other's Result
-	Forked  Relation = "fork"   // it goes on from a step in the middle of the other
+	Resumed Relation = "resume" // it continues from the other run's Result
+	Forked  Relation = "fork"   // it continues from a step in the middle of the other run
 )
 
 // traceparentValue is the name in Result.Values.
 const traceparentValue = "traceparent"
 
-// Traceparent returns where the run of res stands in a trace, in the form of the W3C (00-TRACE-SPAN-FLAGS), as a Runner has noted it in res.Values: it is there
-// after res was stored, too. "" when there is none; nil has none.
+// Traceparent returns the position of res's run in a trace, in the W3C form (00-TRACE-SPAN-FLAGS).
+// A Runner writes it to res.Values, so it is also available in a stored res. It returns "" if there
+// is none or res is nil.
 func Traceparent(res *pawl.Result) (at string) {
 	if res != nil {
-		_ = json.Unmarshal(res.Values[traceparentValue], &at) // what is no text is not ours
+		// a value that is not text was not written by this package
+		_ = json.Unmarshal(res.Values[traceparentValue], &at)
 	}
 	return at
 }
 
 type linkKey struct{}
 
-// LinkTo returns the context of a run that a Runner links to an earlier one, which stands at traceparent. What is no traceparent, "" above all, makes no link.
+// LinkTo returns the context for a run that a Runner links to an earlier run at traceparent. An
+// invalid or empty traceparent gives no link.
 func LinkTo(ctx context.Context, is Relation, traceparent string) context.Context {
 	link, ok := linkTo(is, traceparent)
 	if !ok {
@@ -51,7 +54,8 @@ func linkTo(is Relation, traceparent string) (trace.Link, bool) {
 	return trace.Link{SpanContext: at, Attributes: []attribute.KeyValue{pawlLink.String(string(is))}}, at.IsValid()
 }
 
-// linkAttempt links a durable run to its attempt before, or to the run it was forked from, by what the notice of its attempt says.
+// linkAttempt links a durable run to its previous attempt, or to the run it was forked from, using
+// the notice of its attempt.
 func (n *node) linkAttempt(data []byte) {
 	var said struct {
 		Trace  string `json:"trace"`
@@ -60,7 +64,7 @@ func (n *node) linkAttempt(data []byte) {
 		} `json:"forked_from"`
 	}
 	if json.Unmarshal(data, &said) != nil {
-		return // it is somebody else's notice
+		return // the notice comes from another source
 	}
 	link, ok := linkTo(Resumed, said.Trace)
 	if !ok {
@@ -73,7 +77,7 @@ func (n *node) linkAttempt(data []byte) {
 
 func linksOf(ctx context.Context) []trace.Link {
 	if _, inside := ctx.Value(placeKey{}).(place); inside {
-		return nil // they are those of the run around
+		return nil // they belong to the enclosing run
 	}
 	links, _ := ctx.Value(linkKey{}).([]trace.Link)
 	return links
@@ -99,13 +103,13 @@ func parsed(traceparent string) trace.SpanContext {
 
 type idKey struct{}
 
-// WithRunID returns the context of a run that is known by id (that of a durable run, or of a thread): it is the gen_ai.conversation.id of its spans, and
-// the run_id of its lines.
+// WithRunID returns the context for a run that is known by id (the ID of a durable run, or of a
+// thread). It becomes the gen_ai.conversation.id of its spans and the run_id of its log lines.
 func WithRunID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, idKey{}, id)
 }
 
-// RunID returns what WithRunID has said; "" when nothing.
+// RunID returns the ID set by WithRunID, or "".
 func RunID(ctx context.Context) string {
 	id, _ := ctx.Value(idKey{}).(string)
 	return id

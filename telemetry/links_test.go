@@ -18,7 +18,8 @@ import (
 	"github.com/pawl-go/pawl/telemetry"
 )
 
-// A call that begins while the model still writes has the times at which it ran, not those at which it was told.
+// A call that starts while the model is still writing has the times of its execution, not the times
+// of its events.
 func TestEarlyStartsHaveTheirTimes(t *testing.T) {
 	for _, seen := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -52,7 +53,7 @@ func TestEarlyStartsHaveTheirTimes(t *testing.T) {
 	}
 }
 
-// A run that goes on from another is linked to it, through what its Result keeps.
+// A run that continues another is linked to it through the Result.
 func TestResumedAndForkedRunsAreLinked(t *testing.T) {
 	b := newBench(t, telemetry.Options{Model: "m"})
 	ask := &pawl.Tool{Name: "ask", Passive: true, Input: []byte(`{"type":"object"}`)}
@@ -85,7 +86,8 @@ func TestResumedAndForkedRunsAreLinked(t *testing.T) {
 	}
 }
 
-// A durable run that is gone on with says by itself what it follows, and where it stands itself is in its context.
+// A resumed durable run is linked to its previous attempt automatically, and its context contains
+// its own position.
 func TestAttemptsAreLinked(t *testing.T) {
 	const before, origin = "00-0102030405060708090a0b0c0d0e0f10-0102030405060708-01", "00-1102030405060708090a0b0c0d0e0f10-1102030405060708-01"
 	for data, want := range map[string]string{

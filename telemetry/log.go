@@ -13,11 +13,14 @@ import (
 	"github.com/pawl-go/pawl/observe"
 )
 
-// Log returns r with a line for what happens in its runs: that a run, inner ones included, began and ended, replies, calls that ended, and notices. Each has
-// the run's id (run_id: WithRunID, or one of its own), its name (run), the key of the call (key), and in a span the trace_id and span_id; so put it inside of
-// Runner: tel.Runner(tel.Log(agent, logger)). What was said, and the text of errors, is written only with Options.Content, without secrets.
+// Log returns a Runner that calls r and writes log lines for its runs, including nested ones: start
+// and end of runs, replies, completed calls, and notices. Each line contains the run's ID (run_id:
+// WithRunID, or a generated one), its name (run), the key of the call (key), and within a span the
+// trace_id and span_id. Therefore wrap it with Runner: tel.Runner(tel.Log(agent, logger)). Content
+// and error texts are written only with Options.Content, without secrets.
 //
-// Failures of calls and notices are warnings, failures of runs errors. If r is an OutputRunner, so is what Log returns.
+// Failed calls and notices are warnings. Failed runs are errors. If r is an OutputRunner, so is the
+// result.
 func (t *Telemetry) Log(r pawl.Runner, l *slog.Logger) pawl.Runner {
 	return observe.Wrap(r, func(r pawl.Runner) observe.RunnerFunc {
 		return func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
@@ -55,7 +58,7 @@ func (w writer) write(ctx context.Context, level slog.Level, msg string, set []s
 	w.l.LogAttrs(ctx, level, msg, set...)
 }
 
-// words is an attribute that is content.
+// words returns an attribute that is content.
 func (w writer) words(name, text string) []slog.Attr {
 	if !w.t.o.Content || text == "" {
 		return nil
@@ -109,7 +112,7 @@ func (w writer) event(ctx context.Context, e pawl.Event) {
 	w.write(ctx, level, msg, set)
 }
 
-// nameOf is the name of the tool that was called; one that the model has made up is content.
+// nameOf returns the name of the called tool. A name that the model invented is content.
 func nameOf(x *pawl.Execution) string {
 	if x.Outcome == pawl.OutcomeUnknownTool {
 		return other

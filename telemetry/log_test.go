@@ -18,7 +18,8 @@ import (
 	"github.com/pawl-go/pawl/telemetry"
 )
 
-// Each line has the id of the run and its place in the trace; what was said is there only when asked for.
+// Each line contains the ID of the run and its position in the trace. Content is present only if
+// requested.
 func TestLines(t *testing.T) {
 	for _, content := range []bool{false, true} {
 		b := newBench(t, telemetry.Options{Model: "m", Content: content})

@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// model makes a span of each request.
+// model creates a span for each request.
 type model struct {
 	t     *Telemetry
 	inner llm.Model
@@ -25,13 +25,13 @@ var (
 	_ llm.OutputHolder = (*model)(nil)
 )
 
-// HoldsOutput passes the question on.
+// HoldsOutput asks the wrapped model.
 func (m *model) HoldsOutput(req *llm.Request) bool {
 	h, ok := m.inner.(llm.OutputHolder)
 	return ok && h.HoldsOutput(req)
 }
 
-// Stream asks the model inside, whose context has the span.
+// Stream calls the wrapped model with a context that contains the span.
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		q, ctx := m.t.ask(ctx, req)
@@ -45,28 +45,28 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	}
 }
 
-// request is one under way.
+// request is a request in progress.
 type request struct {
 	t        *Telemetry
-	tree     *tree // nil: none
+	tree     *tree // nil means none
 	req      *llm.Request
 	span     trace.Span
 	model    string
 	start    time.Time
-	last     time.Time // when the attempt under way began
+	last     time.Time // start of the current attempt
 	attempts int
 	replied  reply
-	whole    *llm.Response // with content; nil: none
+	whole    *llm.Response // only with content; otherwise nil
 	err      error
 }
 
-// reply is what is told of one.
+// reply holds the recorded properties of a reply.
 type reply struct {
 	model, id string
 	finish    llm.FinishReason
 	usage     *llm.Usage
-	calls     bool          // it has some
-	first     time.Duration // until the first fragment; 0: it came whole
+	calls     bool          // it contains calls
+	first     time.Duration // time until the first fragment; 0 means that it arrived in one piece
 }
 
 // ask begins the span of a request.
@@ -98,7 +98,7 @@ func (t *Telemetry) ask(ctx context.Context, req *llm.Request) (*request, contex
 	return q, ctx
 }
 
-// startRequest begins the span of a request to model; "": it is not known.
+// startRequest begins the span of a request to model. An empty model means unknown.
 func (t *Telemetry) startRequest(ctx context.Context, key llm.Key, model string, start time.Time) (context.Context, trace.Span) {
 	name := chat
 	set := []attribute.KeyValue{operationName.String(chat), providerName.String(t.o.Provider)}
@@ -115,7 +115,7 @@ func (t *Telemetry) startRequest(ctx context.Context, key llm.Key, model string,
 	return t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(start), trace.WithAttributes(set...))
 }
 
-// settings is what a request asks for.
+// settings returns the settings of a request.
 func settings(req *llm.Request) []attribute.KeyValue {
 	set := []attribute.KeyValue{requestStream.Bool(!req.Whole)}
 	s := &req.Settings
@@ -137,7 +137,7 @@ func settings(req *llm.Request) []attribute.KeyValue {
 	return set
 }
 
-// see takes a fragment.
+// see processes a fragment.
 func (q *request) see(d llm.Delta, err error) {
 	if err != nil {
 		q.err = err
@@ -157,7 +157,7 @@ func (q *request) see(d llm.Delta, err error) {
 		q.replied.first = time.Since(q.start)
 	}
 	if q.whole != nil && q.whole.Add(d) != nil {
-		q.whole = nil // the run finds the same fault
+		q.whole = nil // the run detects the same fault
 	}
 	r := &q.replied
 	r.model, r.id, r.finish = cmp.Or(d.Model, r.model), cmp.Or(d.ID, r.id), cmp.Or(d.Finish, r.finish)
@@ -166,7 +166,7 @@ func (q *request) see(d llm.Delta, err error) {
 	}
 }
 
-// end ends the span. A request that nobody read to its end was given up.
+// end ends the span. A request that was not read to its end was cancelled.
 func (q *request) end() {
 	fault, text := faultOf(q.err), textOf(q.err)
 	if fault == "" && q.replied.finish == "" {
@@ -183,7 +183,7 @@ func (q *request) end() {
 	}
 }
 
-// endRequest ends the span of a request with what is known of its reply.
+// endRequest ends the span of a request with the properties of its reply.
 func (t *Telemetry) endRequest(span trace.Span, model string, r *reply, start, end time.Time, fault, text string) {
 	var set []attribute.KeyValue
 	if r.model != "" {
@@ -193,7 +193,7 @@ func (t *Telemetry) endRequest(span trace.Span, model string, r *reply, start, e
 		set = append(set, responseID.String(r.id))
 	}
 	if r.finish == llm.FinishStop && r.calls {
-		r.finish = llm.FinishToolCalls // as Response.Add has it: calls decide
+		r.finish = llm.FinishToolCalls // calls determine the finish reason, as in Response.Add
 	}
 	if r.finish != "" {
 		set = append(set, responseFinish.StringSlice([]string{string(r.finish)}))

@@ -2,12 +2,12 @@ package telemetry
 
 import "go.opentelemetry.io/otel/attribute"
 
-// Conventions is the version of the semantic conventions whose names are used: the last one with which go.opentelemetry.io/otel comes that has those of
-// generative AI.
+// Conventions is the version of the semantic conventions whose names are used: the last version in
+// go.opentelemetry.io/otel that contains generative AI.
 const Conventions = "1.41.0"
 
-// Attributes of the conventions. A test compares each with the constant of the conventions' own package, which is too large to be linked for
-// thirty names.
+// Attributes of the conventions. A test compares each with the constant in the package of the
+// conventions, which is too large to link for thirty names.
 const (
 	operationName    = attribute.Key("gen_ai.operation.name")
 	providerName     = attribute.Key("gen_ai.provider.name")
@@ -43,19 +43,20 @@ const (
 	toolResult         = attribute.Key("gen_ai.tool.call.result")
 )
 
-// Attributes of our own.
+// Attributes that are not part of the conventions.
 const (
-	pawlKey      = attribute.Key("pawl.key")           // the llm.Key of run, request or call
+	pawlKey      = attribute.Key("pawl.key")           // the llm.Key of a run, request or call
 	pawlStop     = attribute.Key("pawl.run.stop")      // how a run ended
 	pawlOutcome  = attribute.Key("pawl.call.outcome")  // how a call ended
-	pawlAttempts = attribute.Key("pawl.call.attempts") // how often its tool was begun
-	pawlCached   = attribute.Key("pawl.call.cached")   // it was answered with what an earlier one gave
-	pawlRepairs  = attribute.Key("pawl.call.repairs")  // how many mends its arguments needed
-	pawlAttempt  = attribute.Key("pawl.attempt")       // which attempt at a request or a call failed, from 1
-	pawlLink     = attribute.Key("pawl.link")          // of a link: what the run is to the other one
+	pawlAttempts = attribute.Key("pawl.call.attempts") // number of times its tool was started
+	pawlCached   = attribute.Key("pawl.call.cached")   // its result came from an earlier call
+	pawlRepairs  = attribute.Key("pawl.call.repairs")  // number of repairs of its arguments
+	// number of the failed attempt at a request or a call, from 1
+	pawlAttempt = attribute.Key("pawl.attempt")
+	pawlLink    = attribute.Key("pawl.link") // of a link: the relation to the other run
 )
 
-// Operations of the conventions, and the one of our own.
+// Operations of the conventions, and one that is not part of them.
 const (
 	invokeAgent = "invoke_agent"
 	chat        = "chat"
@@ -63,7 +64,7 @@ const (
 	attempt     = "attempt"
 )
 
-// Metrics of the conventions, with the bounds that they ask for.
+// Metrics of the conventions, with the bucket bounds that these require.
 const (
 	tokenUsage        = "gen_ai.client.token.usage"
 	operationDuration = "gen_ai.client.operation.duration"
@@ -76,5 +77,5 @@ var (
 	firstBounds    = []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0}
 )
 
-// other is the well-known value for what has no name.
+// other is the conventions' value for anything without a name.
 const other = "_OTHER"

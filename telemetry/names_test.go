@@ -39,7 +39,7 @@ func (b *bench) metrics(t *testing.T) map[string]metricdata.Aggregation {
 	return all
 }
 
-// All that is told has a name of the conventions, from the constants of their package, or begins with pawl.
+// Every name is a constant in the package of the conventions, or begins with pawl.
 func TestNamesAreThoseOfTheConventions(t *testing.T) {
 	b := newBench(t, telemetry.Options{Model: "m", Provider: "openai", Content: true})
 	warm := 0.5
@@ -96,7 +96,8 @@ func TestNamesAreThoseOfTheConventions(t *testing.T) {
 		semconv.GenAIOperationNameExecuteTool.Value.AsString(): set(semconv.GenAIOperationNameKey, semconv.GenAIToolNameKey, semconv.GenAIToolTypeKey, semconv.GenAIToolCallIDKey,
 			semconv.GenAIToolCallArgumentsKey, semconv.GenAIToolCallResultKey),
 	}
-	delete(got[semconv.GenAIOperationNameChat.Value.AsString()], string(semconv.GenAIOutputTypeKey)) // depends on how the output is asked for
+	// depends on how the output is requested
+	delete(got[semconv.GenAIOperationNameChat.Value.AsString()], string(semconv.GenAIOutputTypeKey))
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("attributes, got -, want +\n%s", diff)
 	}
@@ -112,7 +113,8 @@ func TestNamesAreThoseOfTheConventions(t *testing.T) {
 	}
 }
 
-// Whatever a run does, its spans are its runs, requests and calls, no more and no fewer, all in one trace, all ended, all below another.
+// For any run, the spans are exactly its runs, requests and calls. All are in one trace, all have
+// ended, and each is below another.
 func TestSpansAreRunsRequestsAndCalls(t *testing.T) {
 	for seed := range uint64(150) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
@@ -147,7 +149,7 @@ func TestSpansAreRunsRequestsAndCalls(t *testing.T) {
 	}
 }
 
-// random makes an agent that does this and that, with others inside.
+// random creates an agent with random behaviour and nested agents.
 func (b *bench) random(rnd *rand.Rand, deep int) *pawl.Agent {
 	names := []string{"read", "write", "broken", "nowhere"}
 	a := b.agent(fmt.Sprintf("a%d", deep), rnd.IntN(3) > 0, nil, ok("read"),

@@ -13,10 +13,13 @@ import (
 	"github.com/pawl-go/pawl/observe"
 )
 
-// Runner returns r with a span of each run, which the contexts of models and tools have, and with the spans of what happens in it that the Middleware does not
-// see. Result.Values of its outermost runs has the traceparent: see LinkTo. If r is an OutputRunner, so is what Runner returns.
+// Runner returns a Runner that calls r and creates a span for each run, which the contexts of
+// models and tools contain. It also creates the spans of everything that Middleware does not see.
+// Result.Values of its outermost runs contains the traceparent: see LinkTo. If r is an
+// OutputRunner, so is the result.
 //
-// Put it innermost, around the run itself: it needs the errors as they were, and tells nothing of content by itself.
+// Put it innermost, directly around the run, because it needs the original errors. It records no
+// content itself.
 func (t *Telemetry) Runner(r pawl.Runner) pawl.Runner {
 	return observe.Wrap(r, func(r pawl.Runner) observe.RunnerFunc {
 		return func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
@@ -25,7 +28,7 @@ func (t *Telemetry) Runner(r pawl.Runner) pawl.Runner {
 	})
 }
 
-// follow carries out a run.
+// follow executes a run.
 func (t *Telemetry) follow(ctx context.Context, r pawl.Runner, msgs []llm.Message, yield func(pawl.Event, error) bool) {
 	ctx, root := t.startRun(ctx, linksOf(ctx)...)
 	tr := newTree(t, root)
@@ -51,7 +54,7 @@ func (t *Telemetry) follow(ctx context.Context, r pawl.Runner, msgs []llm.Messag
 	broken = false
 }
 
-// named returns res with the place of its run in a trace.
+// named returns res with the position of its run in a trace.
 func named(res *pawl.Result, at trace.SpanContext) *pawl.Result {
 	if res == nil || !at.IsValid() {
 		return res
@@ -64,7 +67,7 @@ func named(res *pawl.Result, at trace.SpanContext) *pawl.Result {
 	return &c
 }
 
-// see takes an event.
+// see processes an event.
 func (tr *tree) see(e pawl.Event) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -109,7 +112,8 @@ func (tr *tree) started(e pawl.Event) {
 	n.span.SetAttributes(agentName.String(e.Agent))
 }
 
-// replied makes the span of a request that the middleware has not seen; resp is nil when there came no reply.
+// replied creates the span of a request that the middleware did not see. resp is nil if there was
+// no reply.
 func (tr *tree) replied(run llm.Key, resp *llm.Response) {
 	a := tr.asks[run]
 	if a == nil {
@@ -153,7 +157,7 @@ func (a *asking) name(t *Telemetry) string {
 	return t.o.Model
 }
 
-// noticed makes the span of an attempt that failed.
+// noticed creates the span of a failed attempt.
 func (tr *tree) noticed(e pawl.Event) {
 	now := time.Now()
 	switch {
@@ -171,7 +175,7 @@ func (tr *tree) noticed(e pawl.Event) {
 			n = tr.call(e.Path, b.call, b.start)
 		}
 		start, end := b.last, now
-		if !n.end.IsZero() && n.end.Before(now) { // a call begun early tells what was late
+		if !n.end.IsZero() && n.end.Before(now) { // a call that started early emits its events late
 			start, end = n.start, n.end
 		}
 		n.repeats++
@@ -185,7 +189,8 @@ func (tr *tree) noticed(e pawl.Event) {
 	}
 }
 
-// ended ends the spans of a run inside of a call, and of what it has left behind. The outermost is ended by close, which knows the error.
+// ended ends the spans of a nested run and its unfinished spans. The outermost run is ended by
+// close, which knows the error.
 func (tr *tree) ended(e pawl.Event) {
 	tr.replied(e.Run, nil)
 	if e.Run == tr.key {
@@ -206,7 +211,8 @@ func (tr *tree) ended(e pawl.Event) {
 	tr.t.endRun(n, e.Result, fault, e.Error)
 }
 
-// close ends what is still open: res is how the run ended, nil if it did not; broken says that who ranged over it broke off, or it panicked.
+// close ends all open spans. res is the result of the run, or nil if it has none. broken means that
+// the caller stopped ranging, or that it panicked.
 func (tr *tree) close(res *pawl.Result, err error, broken bool) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()

@@ -1,30 +1,40 @@
-// Package telemetry tells OpenTelemetry what runs do: spans and metrics by its semantic conventions for generative AI, and lines of log/slog. The core knows
-// nothing of it, and who does not import it pays nothing.
+// Package telemetry reports runs to OpenTelemetry: spans and metrics that follow its semantic
+// conventions for generative AI, and lines of log/slog. The core does not depend on it, and
+// programs that do not import it have no cost.
 //
-//	tel, err := telemetry.New(&telemetry.Options{Tracer: tp, Meter: mp, Provider: "openai", Model: "gpt-5-mini"})
+//	tel, err := telemetry.New(&telemetry.Options{
+//		Tracer: tp, Meter: mp, Provider: "openai", Model: "gpt-5-mini",
+//	})
 //	…
 //	agent.Middleware = append(agent.Middleware, tel.Middleware()) // last, so innermost
-//	for e, err := range tel.Runner(agent).Stream(ctx, llm.User("Do I need an umbrella in Oslo?")) { … }
+//	question := llm.User("Do I need an umbrella in Oslo?")
+//	for e, err := range tel.Runner(agent).Stream(ctx, question) { … }
 //
-// The two halves see different things, and a span that one of them has made is ended by the other:
+// The two parts see different things, and each can end spans that the other created:
 //
-//	invoke_agent weather                  Runner: from the events, one a run, runs inside of calls included
-//	├── chat gpt-5-mini                   Middleware: its context goes to the model, so the spans of an HTTP client stand below
-//	│   └── attempt                       one that failed and was made again
-//	├── execute_tool forecast             Middleware: its context goes to the tool; a call that was refused before is told by its event
+//	invoke_agent weather        Runner: one for each run, from its events, including nested runs
+//	├── chat gpt-5-mini         Middleware: its context goes to the model, so the spans of an
+//	│   │                       HTTP client are below it
+//	│   └── attempt             a failed attempt that was retried
+//	├── execute_tool forecast   Middleware: its context goes to the tool; a call that was
+//	│                           refused earlier is reported by its event
 //	└── execute_tool clerk
-//	    └── invoke_agent clerk            nested by its key
+//	    └── invoke_agent clerk  nested by its key
 //	        └── chat gpt-5-nano
 //
-// So the spans of a trace are the runs, the requests, the calls and the failed attempts that were made again, no more and no fewer. Where an agent has no
-// Middleware (one inside of a call whose maker did not know of telemetry) its events alone make the same spans, but those of its HTTP client stand
-// elsewhere, and the times of requests are those at which the events came. With the Middleware alone (Agent.Run, an activity of Temporal) there are no spans
-// of runs, and the others stand below the span of the context.
+// The spans of a trace are exactly the runs, the requests, the calls and the failed attempts that
+// were retried. If an agent has no Middleware (a nested agent whose author did not use telemetry),
+// its events alone give the same spans. The spans of its HTTP client are then elsewhere in the
+// trace, and the times of requests are those of the events. With the Middleware alone (Agent.Run,
+// an activity of Temporal) there are no spans of runs, and the other spans are below the span of
+// the context.
 //
-// No word that a person, a model or a tool has said is told unless Options.Content asks for it; then secrets are hidden. That holds for the text of errors, too.
+// Words of a person, a model or a tool are recorded only with Options.Content, and then secrets are
+// redacted. This applies to the text of errors as well.
 //
-// Log writes the lines. Package telemetry/export sends spans and metrics to a collector, and has the page for Prometheus; any other exporter
-// of the OpenTelemetry SDK will do as well. docs/telemetry.md lists every span, attribute and metric.
+// Log writes the log lines. Package telemetry/export sends spans and metrics to a collector, and
+// provides the page for Prometheus; any other exporter of the OpenTelemetry SDK works as well.
+// docs/telemetry.md lists every span, attribute and metric.
 package telemetry
 
 import (
@@ -44,19 +54,23 @@ import (
 	"github.com/pawl-go/pawl/redact"
 )
 
-// Options say where spans and metrics go. The zero value makes none.
+// Options define where spans and metrics go. The zero value creates none.
 type Options struct {
-	Tracer   trace.TracerProvider // nil: no spans
-	Meter    metric.MeterProvider // nil: no metrics
-	Provider string               // gen_ai.provider.name: "openai", "anthropic", "gcp.gemini"; "": _OTHER
-	Model    string               // gen_ai.request.model where the request does not say; "": it is not told
+	Tracer trace.TracerProvider // nil means no spans
+	Meter  metric.MeterProvider // nil means no metrics
+	// Provider is gen_ai.provider.name: "openai", "anthropic", "gcp.gemini". Empty means _OTHER.
+	Provider string
+	Model    string // gen_ai.request.model if the request names none; empty means not reported
 
-	// Content tells messages, arguments, results and the text of errors too. They may hold what people would not have told to whoever reads traces.
-	Content  bool
-	Redactor *redact.Redactor // hides secrets in content; nil: one that hides the arguments which tools mark as secret
+	// Content also records messages, arguments, results and the text of errors. They may contain
+	// private information that readers of traces should not see.
+	Content bool
+	// Redactor redacts content. Nil means a Redactor for the arguments that tools mark as secret.
+	Redactor *redact.Redactor
 }
 
-// Telemetry makes spans and metrics of runs. It may be used by many runs and agents at once.
+// Telemetry creates spans and metrics for runs. It is safe for concurrent use by many runs and
+// agents.
 type Telemetry struct {
 	o        Options
 	tracer   trace.Tracer
@@ -67,7 +81,8 @@ type Telemetry struct {
 
 const scopeName = "github.com/pawl-go/pawl/telemetry"
 
-// New makes a Telemetry; nil is the zero Options. The error is that of a Meter that refuses an instrument.
+// New returns a Telemetry. A nil o is the zero Options. It returns an error if the Meter refuses an
+// instrument.
 func New(o *Options) (*Telemetry, error) {
 	t := new(Telemetry)
 	if o != nil {
@@ -95,8 +110,9 @@ func New(o *Options) (*Telemetry, error) {
 	return t, errors.Join(errs[:]...)
 }
 
-// Middleware returns the middleware that makes the spans of requests and calls, and puts them into the contexts of models and tools. It should stand last,
-// so innermost: then a request is one that is sent, whatever falls back or is answered from a cache around it.
+// Middleware returns the middleware that creates the spans of requests and calls and adds them to
+// the contexts of models and tools. It should be last, so innermost: a request is then one that is
+// sent, without fallbacks and answers from a cache around it.
 func (t *Telemetry) Middleware() pawl.Middleware {
 	return pawl.Middleware{
 		Model:    func(m llm.Model) llm.Model { return &model{t, m} },
@@ -108,7 +124,7 @@ func (t *Telemetry) Middleware() pawl.Middleware {
 	}
 }
 
-// measured notes how long an operation took.
+// measured records the duration of an operation.
 func (t *Telemetry) measured(set []attribute.KeyValue, fault string, took time.Duration) {
 	if fault != "" {
 		set = append(set, errorType.String(fault))
@@ -116,7 +132,7 @@ func (t *Telemetry) measured(set []attribute.KeyValue, fault string, took time.D
 	t.duration.Record(context.Background(), took.Seconds(), metric.WithAttributes(set...))
 }
 
-// metricSet is what the metrics of an operation have in common.
+// metricSet returns the common attributes of an operation's metrics.
 func (t *Telemetry) metricSet(operation, model, response string) []attribute.KeyValue {
 	set := []attribute.KeyValue{operationName.String(operation), providerName.String(t.o.Provider)}
 	if model != "" {
@@ -128,7 +144,7 @@ func (t *Telemetry) metricSet(operation, model, response string) []attribute.Key
 	return set
 }
 
-// used notes the tokens of a request.
+// used records the tokens of a request.
 func (t *Telemetry) used(model, response string, u llm.Usage) {
 	for _, n := range [...]struct {
 		kind  string

@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bench is a Telemetry, and what came of it.
+// bench is a Telemetry and its output.
 type bench struct {
 	*telemetry.Telemetry
 	spans  *tracetest.SpanRecorder
@@ -49,7 +49,7 @@ func newBench(t *testing.T, o telemetry.Options) *bench {
 	return b
 }
 
-// agent makes an agent; with seen the middleware is in it.
+// agent creates an agent; with seen it has the middleware.
 func (b *bench) agent(name string, seen bool, m llm.Model, tools ...pawl.Toolset) *pawl.Agent {
 	a := &pawl.Agent{Name: name, Model: m, Tools: tools}
 	if seen {
@@ -58,7 +58,7 @@ func (b *bench) agent(name string, seen bool, m llm.Model, tools ...pawl.Toolset
 	return a
 }
 
-// run carries r out.
+// run executes r.
 func run(ctx context.Context, r pawl.Runner, msgs ...llm.Message) (res *pawl.Result, err error) {
 	if len(msgs) == 0 {
 		msgs = []llm.Message{llm.User("go")}
@@ -71,7 +71,7 @@ func run(ctx context.Context, r pawl.Runner, msgs ...llm.Message) (res *pawl.Res
 	return res, err
 }
 
-// shape writes the spans as a tree, siblings by their keys.
+// shape formats the spans as a tree, siblings by their keys.
 func (b *bench) shape(t *testing.T) string {
 	t.Helper()
 	below := map[trace.SpanID][]sdktrace.ReadOnlySpan{}
@@ -99,7 +99,7 @@ func (b *bench) shape(t *testing.T) string {
 	return out.String()
 }
 
-// only are the spans of that name, in the order in which they ended.
+// only returns the spans with that name in the order of their ends.
 func (b *bench) only(name string) iter.Seq[sdktrace.ReadOnlySpan] {
 	return func(yield func(sdktrace.ReadOnlySpan) bool) {
 		for _, s := range b.spans.Ended() {
@@ -131,7 +131,8 @@ func ok(name string) *pawl.Tool {
 	return tool(name, pawl.Read, func(context.Context) (string, error) { return "done", nil })
 }
 
-// An agent that asks another one: the tree is the same whether or not the inner agent, or any, has the middleware.
+// An agent that calls another one: the tree is the same whether the inner agent, both or none have
+// the middleware.
 func TestTheTreeOfARun(t *testing.T) {
 	want := `invoke_agent chief
   chat m
@@ -161,14 +162,14 @@ func TestTheTreeOfARun(t *testing.T) {
 	}
 }
 
-// sorted compares trees whose siblings come in any order.
+// sorted makes trees with unordered siblings comparable.
 func sorted(tree string) []string {
 	lines := strings.Split(strings.TrimSpace(tree), "\n")
 	slices.Sort(lines)
 	return lines
 }
 
-// What the model and the tool do with their contexts stands below their spans.
+// Spans that the model and the tool create with their contexts are below their spans.
 func TestContextsHaveTheSpans(t *testing.T) {
 	b := newBench(t, telemetry.Options{Model: "m"})
 	seen := map[string]string{}
@@ -200,7 +201,7 @@ func (f modelFunc) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.D
 	return f(ctx, req)
 }
 
-// failing are the errors of runs, and how they are told.
+// Errors of runs are reported with a type and a status.
 func TestErrorsHaveATypeAndAStatus(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -228,7 +229,7 @@ func TestErrorsHaveATypeAndAStatus(t *testing.T) {
 			_, _ = run(t.Context(), b.Runner(a))
 			want := c.want
 			if !seen && strings.Contains(want, "chat m !rate") {
-				want = "invoke_agent a !rate_limit|  chat m !_OTHER" // events do not say
+				want = "invoke_agent a !rate_limit|  chat m !_OTHER" // events do not contain it
 			}
 			if diff := cmp.Diff(sorted(b.shape(t)), sorted(strings.ReplaceAll(want, "|", "\n"))); diff != "" {
 				t.Errorf("%s, middleware %v: got -, want +\n%s", c.name, seen, diff)
@@ -242,7 +243,7 @@ func TestErrorsHaveATypeAndAStatus(t *testing.T) {
 	}
 }
 
-// Attempts that failed and were made again are spans below that of the request or the call.
+// Failed attempts that were retried are spans below the span of the request or the call.
 func TestASpanForEachRetry(t *testing.T) {
 	for _, seen := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -274,7 +275,7 @@ func TestASpanForEachRetry(t *testing.T) {
 	}
 }
 
-// Whatever a person, a model or a tool says is told only where it was asked for, and then without secrets.
+// Words of a person, a model or a tool are recorded only if requested, and then without secrets.
 func TestContentIsOptIn(t *testing.T) {
 	const secret = "canary-key-73519"
 	for _, content := range []bool{false, true} {
@@ -314,7 +315,7 @@ func TestContentIsOptIn(t *testing.T) {
 	}
 }
 
-// Who breaks off leaves no span open.
+// A caller that stops ranging leaves no span open.
 func TestARunThatIsBrokenOff(t *testing.T) {
 	b := newBench(t, telemetry.Options{Model: "m"})
 	a := b.agent("a", true, script.New(script.Call("look", `{}`), script.Say("done")), ok("look"))
@@ -328,7 +329,7 @@ func TestARunThatIsBrokenOff(t *testing.T) {
 	}
 }
 
-// Without a Runner the spans of requests and calls stand below that of the context.
+// Without a Runner, the spans of requests and calls are below the span of the context.
 func TestMiddlewareAlone(t *testing.T) {
 	b := newBench(t, telemetry.Options{Model: "m"})
 	a := b.agent("a", true, script.New(script.Call("look", `{}`), script.Say("done")), ok("look"))
@@ -340,7 +341,8 @@ func TestMiddlewareAlone(t *testing.T) {
 	}
 }
 
-// A tool may run an agent by itself, whose keys are those of the run around it; nothing is mixed up.
+// A tool may run an agent itself, whose keys equal those of the enclosing run. They are not
+// confused.
 func TestARunInsideOfATool(t *testing.T) {
 	b := newBench(t, telemetry.Options{Model: "m"})
 	inner := b.agent("inner", true, script.New(script.Call("look", `{}`), script.Say("done")), ok("look"))
@@ -367,7 +369,7 @@ func TestARunInsideOfATool(t *testing.T) {
 	}
 }
 
-// Without a tracer and a meter nothing is made, and nothing goes wrong.
+// Without a tracer and a meter nothing is created, and nothing fails.
 func TestNobodyIsTold(t *testing.T) {
 	tel, err := telemetry.New(nil)
 	if err != nil {

@@ -13,58 +13,62 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// tree is the spans of an outermost run, by their keys. What the middleware sees, where the work is done, and what the events tell, later, meet here.
+// tree holds the spans of an outermost run by their keys. It combines what the middleware sees
+// during the work with what the events report later.
 type tree struct {
 	t    *Telemetry
 	root *node
-	key  llm.Key // of the outermost run; "" before it began
+	key  llm.Key // key of the outermost run; empty before it started
 
 	mu    sync.Mutex
-	nodes map[llm.Key]*node   // runs and calls under way
-	begun map[llm.Key]*timing // calls whose tool was begun, as the events tell
-	asks  map[llm.Key]*asking // by run: its request under way, as the events tell
-	mine  map[llm.Key]bool    // requests that the middleware makes the spans of
-	fault map[llm.Key]string  // by run: error.type of the request that failed last
-	again bool                // what is told was kept by an engine, so no request is sent that the middleware does not see
+	nodes map[llm.Key]*node   // runs and calls in progress
+	begun map[llm.Key]*timing // calls whose tool was started, according to the events
+	asks  map[llm.Key]*asking // current request of each run, according to the events
+	mine  map[llm.Key]bool    // requests for which the middleware creates the spans
+	fault map[llm.Key]string  // error.type of the last failed request of each run
+	// the events are a replay by an engine, so no request is sent that the middleware does not see
+	again bool
 	over  bool
 }
 
 // node is the span of a run or a call.
 type node struct {
-	span       trace.Span
-	name       string
-	start, end time.Time // end: when the middleware was left; zero: it was not, or there is none
+	span trace.Span
+	name string
+	// end: when the middleware returned; zero means not yet, or that there is none
+	start, end time.Time
 	last       time.Time // when the middleware was entered last
-	repeats    int       // how often it was entered again
+	repeats    int       // how often the middleware was entered again
 }
 
-// timing is what the events tell of a call under way.
+// timing holds the times of a call in progress, according to the events.
 type timing struct {
 	call  llm.ToolCall
-	start time.Time // of the first attempt
-	last  time.Time // of the one under way
+	start time.Time // start of the first attempt
+	last  time.Time // start of the current attempt
 }
 
-// asking is what the events tell of a request under way.
+// asking describes a request in progress, according to the events.
 type asking struct {
 	key         llm.Key
 	model       string
 	start, last time.Time
 	attempts    int
-	span        trace.Span // nil: not begun, and not if the middleware sees the request
+	span        trace.Span // nil means not started, or that the middleware sees the request
 }
 
-// place is where a context is: in the run or the call at key of a tree; "" is the outermost run.
+// place is the position of a context: in the run or the call with key in a tree. An empty key means
+// the outermost run.
 type place struct {
 	tree *tree
 	key  llm.Key
-	call *pawl.Invocation // that the context was in then; nil: none
+	call *pawl.Invocation // invocation of the context at that time; nil means none
 }
 
 type placeKey struct{}
 
-// placeOf returns the tree that what has this key belongs to; nil: none, or ctx is in one of which it is no part, since a tool can begin
-// a run by itself, whose keys begin anew.
+// placeOf returns the tree of the run or call with this key. It returns nil if there is none, or if
+// ctx is in a tree of another run, because a tool can start a run itself whose keys begin anew.
 func placeOf(ctx context.Context, key llm.Key) *tree {
 	at, ok := ctx.Value(placeKey{}).(place)
 	if !ok || !under(key, at.key) {
@@ -77,12 +81,12 @@ func under(key, outer llm.Key) bool {
 	return outer == "" || len(key) > len(outer) && key[len(outer)] == '/' && strings.HasPrefix(string(key), string(outer))
 }
 
-// up is the key without its last segment; "" has none.
+// up returns the key without its last segment. It returns "" for an empty key.
 func up(key llm.Key) llm.Key {
 	return key[:max(0, strings.LastIndexByte(string(key), '/'))]
 }
 
-// runOf is the run that the request with that key belongs to.
+// runOf returns the run of the request with that key.
 func runOf(request llm.Key) llm.Key { return up(up(request)) }
 
 func newTree(t *Telemetry, root *node) *tree {
@@ -90,7 +94,7 @@ func newTree(t *Telemetry, root *node) *tree {
 		fault: map[llm.Key]string{}}
 }
 
-// parent is what has the span that what has this key stands below. The caller holds mu.
+// parent returns the node above the run or call with that key. The caller holds mu.
 func (tr *tree) parent(key llm.Key) *node {
 	for k := up(key); k != ""; k = up(k) {
 		if n := tr.nodes[k]; n != nil {
@@ -103,14 +107,14 @@ func (tr *tree) parent(key llm.Key) *node {
 	return tr.root
 }
 
-// call makes the span of a call. The caller holds mu.
+// call creates the span of a call. The caller holds mu.
 func (tr *tree) call(key llm.Key, c llm.ToolCall, start time.Time) *node {
 	n := tr.t.startCall(trace.ContextWithSpan(context.Background(), tr.parent(key).span), key, c, start)
 	tr.nodes[key] = n
 	return n
 }
 
-// run returns the span of a run inside of a call, made if it is not there. The caller holds mu.
+// run returns the span of a nested run and creates it if needed. The caller holds mu.
 func (tr *tree) run(key llm.Key) *node {
 	n := tr.nodes[key]
 	if n == nil {
@@ -121,7 +125,7 @@ func (tr *tree) run(key llm.Key) *node {
 	return n
 }
 
-// startRun begins the span of a run, whose agent is not known yet.
+// startRun begins the span of a run whose agent is not known yet.
 func (t *Telemetry) startRun(ctx context.Context, links ...trace.Link) (context.Context, *node) {
 	n := &node{start: time.Now()}
 	ctx, n.span = t.tracer.Start(ctx, invokeAgent, trace.WithTimestamp(n.start), trace.WithLinks(links...), trace.WithAttributes(
@@ -139,7 +143,8 @@ func (t *Telemetry) startCall(ctx context.Context, key llm.Key, c llm.ToolCall, 
 	return &node{span: span, name: c.Name, start: start}
 }
 
-// failedAttempt makes the span of an attempt that is made again, below that of its request or call.
+// failedAttempt creates the span of an attempt that is retried, below the span of its request or
+// call.
 func (t *Telemetry) failedAttempt(parent trace.Span, n int, start, end time.Time, fault, text string) {
 	if end.Before(start) {
 		start = end

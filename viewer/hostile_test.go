@@ -14,10 +14,10 @@ import (
 	"github.com/pawl-go/pawl/internal/test/browser"
 )
 
-// hostile is a text that a tool gives or a model writes to do something to whoever looks at it.
+// hostile is a text by which a tool or a model tries to attack the reader's browser.
 type hostile struct{ name, text string }
 
-// attacks are hostile texts. Each has the word MARK, so that a test knows when it is shown.
+// attacks returns hostile texts. Each contains the word MARK, so that a test can find it.
 func attacks() []hostile {
 	const do = "window.pwned='MARK'"
 	return []hostile{
@@ -62,7 +62,7 @@ func attacks() []hostile {
 	}
 }
 
-// harm says what a page did that no text should make it do.
+// harm lists effects in a page that no text should have.
 func harm(ctx context.Context, p *browser.Page, base string) (found []string, err error) {
 	var seen []string
 	err = p.Eval(ctx, `[
@@ -99,7 +99,8 @@ func harm(ctx context.Context, p *browser.Page, base string) (found []string, er
 	return seen, nil
 }
 
-// What tools and models say is shown and does nothing, in each place where it is shown: as a result, as a reply, as a task, as arguments that wait, in a diff.
+// Text of tools and models is shown and has no effect, in each place where it is shown: as a
+// result, as a reply, as a task, as pending arguments, in a diff.
 func TestHostileResults(t *testing.T) {
 	ctx, p := page(t)
 	w := open(t, nil)
@@ -153,7 +154,7 @@ func TestHostileResults(t *testing.T) {
 		t.Logf("%d hostile texts in 3 places each did nothing", n)
 	}
 
-	// as a task, as arguments that wait, and in a diff
+	// as a task, as pending arguments, and in a diff
 	for i, a := range all {
 		if len(a.text) < 5000 && strings.ToValidUTF8(a.text, "") == a.text {
 			text, err := json.Marshal("say " + a.text)
@@ -174,15 +175,17 @@ func TestHostileResults(t *testing.T) {
 		if where.name == "the inbox" {
 			must(t, p.Eval(ctx, `document.querySelectorAll('[data-do="edit"]').forEach((b) => b.click())`, nil))
 			until(ctx, t, p, `document.querySelectorAll(".question .fields").length > 25`)
-			until(ctx, t, p, `[...document.querySelectorAll(".question .fields .ctl")].some((e) => e.textContent === "RLO")`) // a field alone would not show it
+			// a form field alone would not show it
+			until(ctx, t, p, `[...document.querySelectorAll(".question .fields .ctl")].some((e) => e.textContent === "RLO")`)
 			shoot(ctx, t, p, "hostile-inbox")
 		}
 		check(where.name, "all")
 	}
 }
 
-// The check of the test above sees it when one of the texts does something: put into a page without a policy by innerHTML, a picture runs its handler and leaves the machine.
-// With the policy of the pages neither that way nor by an attribute does anything happen, and the browser tells of both.
+// The check of the test above detects an effect: in a page without a policy, an image inserted by
+// innerHTML runs its handler and sends a request to another host. With the policy of the pages,
+// neither this nor an attribute has an effect, and the browser reports both.
 func TestHostileControl(t *testing.T) {
 	ctx, p := page(t)
 	w := open(t, nil)

@@ -15,7 +15,7 @@ import (
 	"github.com/pawl-go/pawl/server"
 )
 
-// line is the way to a server, which can break.
+// line is a connection to a server that can be broken.
 type line struct {
 	http.Handler
 
@@ -23,7 +23,7 @@ type line struct {
 	down    bool
 	streams map[string][]context.CancelFunc // by path
 	active  int                             // streams
-	resumed []string                        // Last-Event-IDs that came
+	resumed []string                        // Last-Event-IDs received
 }
 
 func (l *line) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +50,7 @@ func (l *line) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.Handler.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// cut breaks the streams of a path, and all others with "".
+// cut breaks the streams of a path. An empty path means all streams.
 func (l *line) cut(path string, down bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,8 +71,8 @@ func broken(w *shop) *line {
 	return l
 }
 
-// A stream that breaks is made again behind the last event: nothing is told twice, nothing is missing. What was missed of fragments is counted. A server that is away is told of,
-// and found again.
+// A broken stream is reopened after the last event: no event is repeated and none is missing.
+// Missed fragments are counted. An unreachable server is reported and found again.
 func TestReconnect(t *testing.T) {
 	ctx, p := page(t)
 	w := open(t, func(o *server.Options) { o.Fragments = 1 })
@@ -112,7 +112,8 @@ func TestReconnect(t *testing.T) {
 	until(ctx, t, p, `!document.querySelector(".away") && document.querySelector(".link.open")`)
 }
 
-// A server with tokens is not seen without one. The token is in the tab's storage and in a header, and nowhere else; forgetting it is being out again.
+// A server with tokens is not accessible without one. The token is in the tab's storage and in a
+// header, and nowhere else. Deleting it logs the person out.
 func TestLogin(t *testing.T) {
 	ctx, p := page(t)
 	const token = "correct-horse-battery"
@@ -155,7 +156,8 @@ func TestLogin(t *testing.T) {
 	until(ctx, t, p, `document.querySelector(".trouble")?.textContent.includes("may not do this")`)
 }
 
-// A person tries a tool: by a form, with a number that JavaScript cannot hold; one that acts asks first, and what is given to it is what was approved.
+// A person tries a tool through a form, with a number that JavaScript cannot represent. A tool with
+// effects asks first, and it receives exactly the approved arguments.
 func TestTryATool(t *testing.T) {
 	ctx, p := page(t)
 	w := open(t, nil)
@@ -184,7 +186,7 @@ func TestTryATool(t *testing.T) {
 	shoot(ctx, t, p, "try-a-tool")
 }
 
-// Megabytes do not hold the page up: the beginning is shown, and more when it is asked for.
+// Megabytes of text do not block the page: the beginning is shown, and more on request.
 func TestBigResult(t *testing.T) {
 	ctx, p := page(t)
 	w := open(t, nil)
@@ -213,7 +215,7 @@ func TestBigResult(t *testing.T) {
 	}
 }
 
-// Looking at a run that a fault stopped asks no model; going on with it does.
+// Viewing a run that an error stopped sends no request to a model. Resuming it does.
 func TestLookingIsNotDoing(t *testing.T) {
 	ctx, p := page(t)
 	w := open(t, nil)
@@ -232,14 +234,15 @@ func TestLookingIsNotDoing(t *testing.T) {
 	soon(ctx, t, p, "going on asks the model", func() bool { return w.failed.Load() > before })
 }
 
-// soon waits until something is so outside of the page.
+// soon waits until a condition outside the page holds.
 func soon(ctx context.Context, t *testing.T, p *browser.Page, what string, is func() bool) {
 	t.Helper()
 	for range 600 {
 		if is() {
 			return
 		}
-		must(t, p.Eval(ctx, `new Promise((ok) => setTimeout(ok, 25))`, nil)) // the page's time goes on, too
+		// the page's time continues as well
+		must(t, p.Eval(ctx, `new Promise((ok) => setTimeout(ok, 25))`, nil))
 	}
 	t.Fatalf("not so: %s", what)
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/pawl-go/pawl/internal/test/browser"
 )
 
-// faults are what is wrong with how a page looks: text that stands out too little from its ground (WCAG 2.2 AA: 4.5, large text 3, borders of fields 3), two elements of one id,
-// a page that scrolls sideways, targets that are smaller than 24 pixels.
+// faults finds visual faults of a page: text with too little contrast (WCAG 2.2 AA: 4.5, large text
+// 3, borders of fields 3), two elements with one ID, horizontal scrolling, targets smaller than 24
+// pixels.
 const faults = `(() => {
 	const out = [];
 	const parse = (c) => { const m = c.match(/[\d.]+/g).map(Number); return c.startsWith("color(srgb") ? [m[0] * 255, m[1] * 255, m[2] * 255, m[3] ?? 1] : [m[0], m[1], m[2], m[3] ?? 1]; };
@@ -48,7 +49,8 @@ const faults = `(() => {
 	return out;
 })()`
 
-// unnamed are the controls of the page without a name, and what of landmarks and headings is missing, by the tree that screen readers are told.
+// unnamed returns the controls of the page without a name, and missing landmarks and headings,
+// according to the accessibility tree.
 func unnamed(ctx context.Context, t *testing.T, p *browser.Page) (found []string) {
 	t.Helper()
 	var tree struct {
@@ -86,7 +88,9 @@ func unnamed(ctx context.Context, t *testing.T, p *browser.Page) (found []string
 	return found
 }
 
-// Every page, at three widths, light and dark: text stands out, nothing scrolls sideways, every control has a name and there is one of each landmark. Pictures of all are kept.
+// Every page, at three widths, light and dark: text has enough contrast, nothing scrolls
+// horizontally, every control has a name, and there is one of each landmark. Screenshots of all are
+// stored.
 func TestLooks(t *testing.T) {
 	ctx, p := page(t)
 	w := open(t, nil)
@@ -156,7 +160,7 @@ func TestLooks(t *testing.T) {
 	quiet(t, p, w.URL)
 }
 
-// The checks of TestLooks see what they are for.
+// The checks of TestLooks detect the faults that they look for.
 func TestLooksControl(t *testing.T) {
 	ctx, p := page(t)
 	w := open(t, nil)
@@ -175,7 +179,8 @@ func TestLooksControl(t *testing.T) {
 	}
 }
 
-// With Tab alone one gets through each page, from its top to its end and out: each stop is in sight, shows that it has the focus, and comes after the one before it.
+// The Tab key alone moves through each page, from its top to its end and out. Each stop is visible,
+// shows that it has the focus, and follows the one before.
 func TestFocus(t *testing.T) {
 	ctx, p := page(t)
 	w := open(t, nil)
@@ -203,7 +208,8 @@ func TestFocus(t *testing.T) {
 					ok({ body: el === document.body, what: el.outerHTML.slice(0, 90), seen: b.bottom > 0 && b.top < innerHeight && b.right > 0 && b.left < innerWidth,
 						shown: s.outlineStyle !== "none" || after.outlineStyle !== "none", after: !before || before === document.body || el === document.body || !!(before.compareDocumentPosition(el) & Node.DOCUMENT_POSITION_FOLLOWING) });
 				}))`, &at))
-				if at.Body || stops > 0 && strings.Contains(at.What, `class="skip"`) { // out of the page, or at its top again
+				// outside the page, or at its top again
+				if at.Body || stops > 0 && strings.Contains(at.What, `class="skip"`) {
 					break
 				}
 				stops++
@@ -226,7 +232,7 @@ func TestFocus(t *testing.T) {
 	}
 }
 
-// What the modules make of values is what a reader sees.
+// The modules' output for given values is the text that a reader sees.
 func TestModules(t *testing.T) {
 	ctx, p := page(t)
 	w := open(t, nil)

@@ -1,17 +1,21 @@
-// Package viewer is pages for people over what package server tells: the runs as they go, one run as a timeline, what waits for a person, two runs compared, a place to try
-// agents and tools. They are plain HTML, CSS and JavaScript modules, embedded as they stand: nothing is built, and nothing is fetched from elsewhere.
+// Package viewer provides pages for people over the API of package server: runs in progress, one
+// run as a timeline, pending calls, a comparison of two runs, and a place to try agents and tools.
+// They are plain HTML, CSS and JavaScript modules, embedded unchanged: there is no build step, and
+// nothing is loaded from other servers.
 //
 //	s, err := server.New(server.Options{Agents: agents, Journal: db, Pages: viewer.Handler()})
 //
-// The pages know the API of the server and nothing else, so they may do what the token of whoever looks may do. What models and tools wrote is hostile to them: it is put into
-// the page as text alone, through one function (visible in js/text.js) that shows what is not seen, and the policy they come with lets no script run but their own, no request
-// leave but to the server, and no text become markup (Trusted Types).
+// The pages use only the API of the server, with the permissions of the reader's token. Text of
+// models and tools is treated as hostile. It is inserted into a page as text only, through one
+// function (visible in js/text.js) that makes invisible characters visible. The
+// Content-Security-Policy of the pages permits no scripts but their own, no requests to other
+// servers, and no conversion of text to markup (Trusted Types).
 //
-//	js/api.js    requests, streams that go on where they broke off, the token
-//	js/fold.js   events in, a tree of requests and calls out: a run as of any event
-//	js/watch.js  one run, followed          js/store.js  the list of runs, followed
+//	js/api.js    requests, streams that resume where they broke, the token
+//	js/fold.js   converts events to a tree of requests and calls: a run as of any event
+//	js/watch.js  follows one run             js/store.js  follows the list of runs
 //	js/run.js, runs.js, inbox.js, try.js, compare.js   the pages
-//	js/text.js, json.js, markdown.js        what others wrote, made harmless
+//	js/text.js, json.js, markdown.js        make foreign text harmless
 package viewer
 
 import (
@@ -30,10 +34,10 @@ var files embed.FS
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
-// types are those of the files; what the system says of endings is not asked.
+// types maps file extensions to content types, independent of the system's settings.
 var types = map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml", ".LICENSE": "text/plain; charset=utf-8"}
 
-// Handler returns the pages, at /. It is for server.Options.Pages, and may be used concurrently.
+// Handler returns the pages, at /. It is for server.Options.Pages and is safe for concurrent use.
 func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -58,6 +62,6 @@ func Handler() http.Handler {
 		}
 		h.Set("Content-Type", kind)
 		h.Set("Content-Length", strconv.Itoa(len(page)))
-		_, _ = w.Write(page) // the client is gone
+		_, _ = w.Write(page) // the client has disconnected
 	})
 }

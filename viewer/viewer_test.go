@@ -22,7 +22,8 @@ func get(t *testing.T, method, path string) *httptest.ResponseRecorder {
 	return rec
 }
 
-// Each file is served with its type and with a policy that lets nothing but the pages' own scripts run; what is no page is not there.
+// Each file is served with its type and with a policy that permits only the pages' own scripts.
+// Other paths are not found.
 func TestHandler(t *testing.T) {
 	for path, want := range map[string]struct {
 		status int
@@ -52,7 +53,8 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// The files need nothing from elsewhere, and have no way by which text could become markup or code.
+// The files need nothing from other servers, and contain no way by which text could become markup
+// or code.
 func TestFiles(t *testing.T) {
 	refused := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySetInnerHTML|createContextualFragment|DOMParser|srcdoc|\beval\(|new Function|setTimeout\("|javascript:|\son[a-z]+="|\sstyle="|<style|style=\$`)
 	elsewhere := regexp.MustCompile(`(https?:)?//[a-z0-9.-]+\.[a-z]{2,}`)
@@ -85,7 +87,8 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile("pages/vendor/htm-preact.js") // package/preact/standalone.module.js of htm 3.1.1
+	// package/preact/standalone.module.js of htm 3.1.1
+	b, err := os.ReadFile("pages/vendor/htm-preact.js")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A person walks the pages with the keyboard alone: begins a run, watches it work, approves a call with other arguments, opens its timeline and looks at a call, plays it
-// back, forks it, and compares the two.
+// A person uses the pages with the keyboard alone: starts a run, watches it, approves a call with
+// other arguments, opens its timeline and a call, replays it, forks it, and compares the two.
 func TestWalk(t *testing.T) {
 	ctx, p := page(t)
 	w := open(t, nil)
@@ -16,7 +16,7 @@ func TestWalk(t *testing.T) {
 	must(t, p.Open(ctx, w.URL+"/"))
 	until(`document.querySelector(".empty")?.textContent.includes("No runs yet")`)
 
-	// begin
+	// start
 	press("g", "t")
 	until(`document.querySelector("#input")`)
 	for range 30 {
@@ -43,7 +43,7 @@ func TestWalk(t *testing.T) {
 		t.Fatalf("refunded before anybody said yes: %s", got)
 	}
 
-	// approve, with another amount, from the inbox
+	// approve from the inbox, with another amount
 	press("g", "i")
 	until(`document.querySelector("#h-inbox") && document.querySelector(".question")`)
 	press("j", "e")
@@ -110,7 +110,7 @@ model request, gpt-sim, step 4`
 	press("ArrowRight")
 	until(`document.querySelectorAll(".trow").length === 12`)
 
-	// replay: before the refund was begun it is not there
+	// replay: before the refund starts it is not shown
 	for range 6 {
 		press("[")
 	}
@@ -118,7 +118,7 @@ model request, gpt-sim, step 4`
 	press("l")
 	until(`document.querySelectorAll(".trow").length === 12`)
 
-	// fork, and compare
+	// fork and compare
 	var forked bool
 	must(t, p.Eval(ctx, `document.querySelector('[data-do="fork"]').focus(), true`, &forked))
 	press("Enter")
@@ -148,14 +148,15 @@ model request, gpt-sim, step 4`
 	press("Enter")
 	until(`location.hash.startsWith("#/run/other") && document.querySelector(".question")`)
 	until(`[...document.querySelectorAll(".trow")].some((r) => r.ariaLevel === "3")`)
-	press("d") // goes to the question
+	press("d") // moves to the question
 	until(`document.activeElement.matches(".question")`)
 	press("d")
 	until(`document.activeElement.matches(".question textarea")`)
 	must(t, p.Type(ctx, "ask the customer first"))
 	press("Tab", "Enter")
 	until(`document.querySelector(".runhead .badge")?.textContent === "answered"`)
-	until(`[...document.querySelectorAll(".trow")].filter((r) => r.ariaLevel === "3").length === 3`) // the agent inside of the call is still there
+	// the nested agent is still shown
+	until(`[...document.querySelectorAll(".trow")].filter((r) => r.ariaLevel === "3").length === 3`)
 	press("g", "r")
 	until(`document.querySelectorAll(".row").length === 2`)
 	press("j", "x", "j", "x")

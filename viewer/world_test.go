@@ -40,14 +40,14 @@ func TestMain(m *testing.M) {
 	}), goleak.IgnoreAnyFunction("github.com/pawl-go/pawl/internal/test/browser.(*Browser).receive"))
 }
 
-// shared is the browser of all tests: one takes a second to start.
+// shared is the browser of all tests, because starting one takes a second.
 var shared struct {
 	once sync.Once
 	b    *browser.Browser
 	err  error
 }
 
-// page opens a page of a browser, or skips the test where there is none.
+// page opens a page of a browser. It skips the test if there is no browser.
 func page(t *testing.T) (context.Context, *browser.Page) {
 	t.Helper()
 	path := browser.Find()
@@ -72,13 +72,14 @@ func page(t *testing.T) (context.Context, *browser.Page) {
 	return ctx, p
 }
 
-// shop is a served support agent of a shop, whose model is a script behind a simulator of OpenAI's API.
+// shop is a served support agent of a shop, whose model is a script behind a simulator of OpenAI's
+// API.
 type shop struct {
 	*httptest.Server
 	t       *testing.T
 	s       *server.Server
 	gate    chan struct{} // read_policy returns when it is closed
-	hostile []hostile     // what the tool surprise gives, by number
+	hostile []hostile     // results of the tool surprise, by number
 
 	failed atomic.Int32 // requests that the model failed
 
@@ -161,7 +162,7 @@ func (w *shop) tool(name string, effect pawl.Effect, schema string) *pawl.Tool {
 	}}
 }
 
-// refunds are the arguments of the refunds that were made.
+// refunds returns the arguments of the refunds made.
 func (w *shop) refunds() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,7 +174,7 @@ func used(t script.Turn, in, cached int) script.Turn {
 	return t
 }
 
-// asked is the first message of the user, and how many replies there were since.
+// asked returns the first user message, and the number of replies since.
 func asked(req *llm.Request) (text string, replies int) {
 	for _, m := range req.Messages {
 		switch {
@@ -186,7 +187,7 @@ func asked(req *llm.Request) (text string, replies int) {
 	return text, replies
 }
 
-// help is what the support agent's model says.
+// help returns the reply of the support agent's model.
 func (w *shop) help(req *llm.Request) script.Turn {
 	text, n := asked(req)
 	if rest, ok := strings.CutPrefix(text, "surprise "); ok {
@@ -226,7 +227,7 @@ func audit(req *llm.Request) script.Turn {
 	return used(script.Say("49.9 is right."), 340, 300)
 }
 
-// post sends a request past the pages.
+// post sends a request without the pages.
 func (w *shop) post(path, body string) string {
 	w.t.Helper()
 	req, err := http.NewRequestWithContext(w.t.Context(), "POST", w.URL+path, strings.NewReader(body))
@@ -254,7 +255,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// until waits for something in the page, and says what the page has where it does not come.
+// until waits for a condition in the page, and reports the content of the page if it does not
+// occur.
 func until(ctx context.Context, t *testing.T, p *browser.Page, expression string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
@@ -269,14 +271,16 @@ func until(ctx context.Context, t *testing.T, p *browser.Page, expression string
 	}
 }
 
-// visit goes to another place of the page, and waits for it. Chromium ignores changes of the address after 200 of them in ten seconds, so it asks until it is there.
+// visit navigates to another address of the page and waits for it. Chromium ignores changes of the
+// address after 200 of them in ten seconds, so visit repeats the change.
 func visit(ctx context.Context, t *testing.T, p *browser.Page, hash, ready string) {
 	t.Helper()
 	h := strconv.Quote(hash)
 	until(ctx, t, p, `(location.hash === new URL(`+h+`, location.href).hash || (location.hash = `+h+`, false)) && (`+ready+`)`)
 }
 
-// quiet fails the test if the page threw, broke its policy, opened a dialog, or asked for anything that is not the server's.
+// quiet fails the test if the page threw an error, violated its policy, opened a dialog, or sent a
+// request to another server.
 func quiet(t *testing.T, p *browser.Page, base string) {
 	t.Helper()
 	for _, e := range p.Events("Runtime.exceptionThrown", "Page.javascriptDialogOpening", "Page.windowOpen", "Page.downloadWillBegin") {
@@ -303,7 +307,7 @@ func cut(b []byte) string {
 	return string(b)
 }
 
-// shoot keeps a picture of the page in shots/, which is not part of the repository.
+// shoot stores a screenshot of the page in shots/, which is not part of the repository.
 func shoot(ctx context.Context, t *testing.T, p *browser.Page, name string) {
 	t.Helper()
 	png, err := p.Screenshot(ctx)

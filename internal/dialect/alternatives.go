@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// alternatives makes an anyOf.
+// alternatives compiles an anyOf or oneOf.
 func (c *compiler) alternatives(w *object, keyword string, list []any, hints []string) (*object, *back) {
 	base := w.clone()
 	base.remove(keyword)
 	if keyword == "oneOf" {
 		c.lose(w.ptr, keyword, Looser, Keywords, "sent as anyOf: that only one of the forms fits is not enforced")
 	}
-	// Alternatives that only choose between required fields of one object are told, not sent: what is sent would repeat the object.
+	// Alternatives that only choose between required fields of one object are described in text,
+	// because the schema would repeat the object.
 	if base.object("properties") != nil {
 		var need [][]string
 		for _, v := range list {
@@ -60,7 +61,7 @@ func (c *compiler) alternatives(w *object, keyword string, list []any, hints []s
 	return c.combine(w, outs, backs, null, hints)
 }
 
-// isNull reports whether o says that only null fits, and nothing else.
+// isNull reports whether o allows null only, and contains nothing else.
 func isNull(o *object) bool {
 	if !onlyAnnotated(o, "type", "const", "enum") || o.has("type") && !slices.Contains(typesOf(o.get("type")), any("null")) {
 		return false
@@ -74,7 +75,7 @@ func isNull(o *object) bool {
 	return o.get("type") == "null" || len(o.list("type")) == 1
 }
 
-// combine makes one schema of several, of which one must fit.
+// combine builds one schema from several, of which one must match.
 func (c *compiler) combine(w *object, outs []*object, backs []*back, null bool, hints []string) (*object, *back) {
 	var forms []any
 	b := &back{}
@@ -118,7 +119,7 @@ func (c *compiler) combine(w *object, outs []*object, backs []*back, null bool, 
 	return out, b
 }
 
-// orNull lets null pass too.
+// orNull makes o accept null as well.
 func (c *compiler) orNull(o *object) *object {
 	if c.takesNull(o) {
 		return o
@@ -126,7 +127,7 @@ func (c *compiler) orNull(o *object) *object {
 	o = o.clone()
 	list := o.list("anyOf")
 	switch {
-	case c.d.has(NullableFlag) && list != nil: // nothing may stand beside anyOf
+	case c.d.has(NullableFlag) && list != nil: // no keyword may be next to anyOf
 		list = slices.Clone(list)
 		list[0] = c.orNull(list[0].(*object))
 		o.set("anyOf", list)

@@ -6,15 +6,17 @@ import (
 	"slices"
 )
 
-// maxNodes bounds what inlined references may grow to.
+// maxNodes is the maximum number of nodes after references are inlined.
 const maxNodes = 20000
 
-// Compile says schema in the dialect. nil stands for an object without properties. Types and older drafts are read as Normalize
-// reads them; what would change the meaning of valid JSON Schema (nullable, an enum of another type) is not. An error is an
-// *Error: the schema cannot be said.
+// Compile converts schema to the dialect. A nil schema means an object without properties. Types
+// and older drafts are read as by Normalize, except that nothing is read differently from valid
+// JSON Schema (nullable, an enum of another type). An error is an *Error: the schema cannot be
+// expressed.
 func (d *Dialect) Compile(schema json.RawMessage) (*Compiled, error) { return d.compile(schema, false) }
 
-// CompileValue is Compile for a schema of any value, which need not be an object, where a provider has such a place.
+// CompileValue is Compile for the schema of any value, not only an object, for places where a
+// provider accepts one.
 func (d *Dialect) CompileValue(schema json.RawMessage) (*Compiled, error) {
 	return d.compile(schema, true)
 }
@@ -23,7 +25,7 @@ func (d *Dialect) compile(schema json.RawMessage, value bool) (*Compiled, error)
 	if len(schema) == 0 {
 		schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	// Recursion that must be cut is cut as late as the size allows.
+	// Recursion that must be cut is cut at the deepest level that the size limit permits.
 	for levels := 2; ; levels-- {
 		v, err := parse(schema)
 		if err != nil {
@@ -66,21 +68,21 @@ func (d *Dialect) compile(schema json.RawMessage, value bool) (*Compiled, error)
 	}
 }
 
-// compiler carries out the rules of one dialect on one schema.
+// compiler applies the rules of one dialect to one schema.
 type compiler struct {
 	d        *Dialect
 	refs     *refs
 	losses   []Loss
 	seen     map[Loss]bool // by path, keyword and kind
-	err      *Error        // the first; what is made after it is not used
+	err      *Error        // the first error; later output is not used
 	nodes    int
-	levels   int            // how often a recursive schema is inlined in itself where recursion is cut
-	depth    map[string]int // how often each is being inlined now
-	defs     *object        // what is sent as $defs
+	levels   int            // how often a recursive schema is inlined in itself if recursion is cut
+	depth    map[string]int // current inlining depth of each schema
+	defs     *object        // sent as $defs
 	defNames map[string]string
 	backs    map[string]*back // of defs
-	reshaped bool             // Restore has something to do
-	unfit    string           // the last required field that takes no value
+	reshaped bool             // Restore has work to do
+	unfit    string           // the last required field that accepts no value
 }
 
 func (c *compiler) lose(ptr, keyword string, kind Kind, t Trait, format string, args ...any) {
@@ -98,22 +100,24 @@ func (c *compiler) fail(ptr, keyword string, t Trait, format string, args ...any
 	}
 }
 
-// outcome says what flat found.
+// outcome is the result of flat.
 type outcome int
 
 const (
 	fits  outcome = iota
-	never         // nothing fits the schema
-	cut           // the schema goes on inside itself, and is not followed further
+	never         // nothing matches the schema
+	cut           // the schema refers to itself and is not followed further
 )
 
-// flat follows the references of o and joins its allOf into one schema. left are keywords that found no place; the caller
-// reports them. entered are references that count as under way until leave.
+// flat follows the references of o and joins its allOf into one schema. left are keywords that
+// could not be joined; the caller reports them. entered are references that count as open until
+// leave.
 func (c *compiler) flat(o *object) (w *object, left []*object, entered []string, st outcome) {
 	return c.flatten(o, map[string]bool{})
 }
 
-// flatten is flat within a schema that has followed some references: to follow one again says nothing new.
+// flatten is flat within a schema that has already followed some references. Following one of them
+// again adds nothing.
 func (c *compiler) flatten(o *object, following map[string]bool) (w *object, left []*object, entered []string, st outcome) {
 	w = o.clone()
 	for {
@@ -181,8 +185,8 @@ func (c *compiler) flatten(o *object, following map[string]bool) (w *object, lef
 	}
 }
 
-// join is both for a schema and the target of its reference: what they say of themselves is the nearer one's, and paths of what
-// only the target says are the target's.
+// join is both for a schema and the target of its reference. Annotations of the schema take
+// precedence, and the paths of keywords that only the target has are the target's.
 func (c *compiler) join(w, target *object) *object {
 	if onlyAnnotated(w) {
 		out := target.clone()
@@ -202,7 +206,8 @@ func (c *compiler) leave(entered []string) {
 	}
 }
 
-// node makes the schema of a value; nil when nothing fits. ptr is its place where v has none of its own.
+// node compiles the schema of a value. It returns nil if no value matches. ptr is its path if v has
+// none.
 func (c *compiler) node(v any, ptr string) (*object, *back) {
 	if c.nodes++; c.nodes > maxNodes {
 		c.fail(ptr, "$ref", RefsInlined, "with its references inlined it has more than %d parts", maxNodes)
@@ -246,7 +251,7 @@ func (c *compiler) node(v any, ptr string) (*object, *back) {
 	return c.typed(w, left)
 }
 
-// inline puts the target of a reference that stands alone in its place.
+// inline replaces a reference without siblings by its target.
 func (c *compiler) inline(o *object, ptr string) (*object, *back) {
 	t, _, ok := c.resolve(o)
 	if !ok {
@@ -263,7 +268,7 @@ func (c *compiler) inline(o *object, ptr string) (*object, *back) {
 	return c.node(w, ptr)
 }
 
-// resolve returns what o refers to, and its place; false after an error.
+// resolve returns the target of o's reference and its path. It returns false after an error.
 func (c *compiler) resolve(o *object) (any, string, bool) {
 	t, ptr, err := c.refs.resolve(refOf(o))
 	switch {
@@ -277,7 +282,7 @@ func (c *compiler) resolve(o *object) (any, string, bool) {
 	return t, ptr, true
 }
 
-// beside returns o with its reference in an allOf, where it stands alone.
+// beside returns o with its reference in an allOf if it has no siblings.
 func beside(o *object) *object {
 	if refOf(o) == "" {
 		return o
@@ -288,16 +293,16 @@ func beside(o *object) *object {
 	return w
 }
 
-// saysMore reports whether a definition is more than a reference to another one.
+// saysMore reports whether a definition is more than a reference to another definition.
 func (c *compiler) saysMore(o *object) bool { return refOf(o) == "" || !onlyAnnotated(o, "$ref") }
 
-// reference sends a $ref, and its target among the definitions.
+// reference emits a $ref, and adds its target to the definitions.
 func (c *compiler) reference(o, target *object, ptr string) (*object, *back) {
 	name, ok := c.defNames[ptr]
 	if !ok {
 		name = defName(ptr, c.defs.keys)
 		c.defNames[ptr] = name
-		c.defs.set(name, newObject(ptr)) // holds the place while the target is made
+		c.defs.set(name, newObject(ptr)) // reserves the name while the target is compiled
 		out, b := c.defined(target)
 		if out == nil {
 			c.fail(ptr, "$ref", TypeNeeded, "nothing fits the definition")
@@ -344,7 +349,7 @@ func (c *compiler) defined(target *object) (*object, *back) {
 	return c.typed(w, left)
 }
 
-// limits checks what is sent against the sizes that the dialect allows.
+// limits checks the output against the size limits of the dialect.
 func (c *compiler) limits(out *object) {
 	most := func(t Trait) int {
 		if r := c.d.rule(t); r != nil {

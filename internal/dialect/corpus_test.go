@@ -15,7 +15,8 @@ import (
 	"github.com/pawl-go/pawl/internal/dialect"
 )
 
-// corpus reads the lines of a file of the shared corpora, and skips the test where they are not.
+// corpus reads the lines of a file of the shared corpora. It skips the test if the file does not
+// exist.
 func corpus[T any](t *testing.T, name string) []T {
 	t.Helper()
 	dir := os.Getenv("PAWL_CORPORA")
@@ -59,8 +60,9 @@ type record struct {
 	Schema json.RawMessage
 }
 
-// TestCorpusToolSchemas compiles every tool schema to every dialect. What comes out must be what the provider takes, must mean what the
-// original means but for the losses that are told, and must be the same bytes each time.
+// TestCorpusToolSchemas compiles every tool schema to every dialect. The output must be accepted by
+// the provider, must mean the same as the original except for the reported losses, and must be
+// deterministic.
 func TestCorpusToolSchemas(t *testing.T) {
 	records := corpus[record](t, "tool-schemas/dev.jsonl.gz")
 	for _, d := range dialect.All() {
@@ -105,7 +107,8 @@ func TestCorpusToolSchemas(t *testing.T) {
 	}
 }
 
-// TestCorpusSuite takes the schemas of the JSON Schema test suite as those of a field, with the suite's own values.
+// TestCorpusSuite uses the schemas of the JSON Schema test suite as the schemas of a field, with
+// the suite's own values.
 func TestCorpusSuite(t *testing.T) {
 	type group struct {
 		File, Description string
@@ -158,8 +161,8 @@ func TestCorpusSuite(t *testing.T) {
 	}
 }
 
-// asField makes a schema that of the field v of an object. Its references move with it; schemas that have names of their own or
-// refer to other documents stay out.
+// asField converts a schema to the schema of an object whose field v has it. References are
+// adapted. Schemas with names of their own or references to other documents are left out.
 func asField(v any) ([]byte, bool) {
 	ok := true
 	var move func(v any) any
@@ -202,8 +205,8 @@ func asField(v any) ([]byte, bool) {
 	return b, ok && err == nil
 }
 
-// TestCorpusGroundTruth takes the right calls of the function-calling leaderboard through each dialect: said as the provider has it
-// and restored, the arguments are the same again.
+// TestCorpusGroundTruth sends the correct calls of the function-calling leaderboard through each
+// dialect: arguments converted to the provider's form and restored are unchanged.
 func TestCorpusGroundTruth(t *testing.T) {
 	type entry struct {
 		ID        string
@@ -240,7 +243,8 @@ func TestCorpusGroundTruth(t *testing.T) {
 						}
 					}
 					if original.Validate(args) != nil {
-						misfit++ // nested values have lists of their own; the core would refuse them
+						// nested values have lists of their own, which the core would refuse
+						misfit++
 						continue
 					}
 					calls++

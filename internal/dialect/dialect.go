@@ -1,20 +1,24 @@
-// Package dialect says a tool's JSON Schema in the form that a provider accepts. Providers take subsets of JSON Schema, each
-// another one, and refuse the whole request, all its tools included, for one keyword too many.
+// Package dialect converts a tool's JSON Schema to the form that a provider accepts. Each provider
+// accepts a different subset of JSON Schema, and refuses the whole request with all its tools for a
+// single unsupported keyword.
 //
-//	                    ┌─ Schema   what to send, the same bytes every time
-//	schema ─▶ Compile ──┼─ Losses   what the sent form does not say, with its place and why
-//	                    └─ Restore  turns arguments back into what the original asks for
+//	                    ┌─ Schema   the output, always the same bytes
+//	schema ─▶ Compile ──┼─ Losses   what the output does not express, with path and reason
+//	                    └─ Restore  converts arguments back to the original schema
 //
-// The original is never changed, and calls are still checked against it: a lost limit is caught locally, and the model is told of
-// it in a description. What a dialect is stands in rules.go as data, each rule with the page or the error message that it was
-// learned from. compile.go carries the rules out, with light.go for dialects that take nearly all of JSON Schema, and typed.go for
-// those that take little. Where a schema cannot be said at all (a free-form object in OpenAI's strict form), Compile returns an
-// *Error, so that this tool alone is left out or sent in another form.
+// The original is never changed, and calls are still validated against it: a limit lost in the
+// output is enforced locally, and a description states it for the model. A dialect is data in
+// rules.go, each rule with the page or the error message that is its source. compile.go applies the
+// rules, with light.go for dialects that accept almost all of JSON Schema, and typed.go for
+// dialects that accept little. If a schema cannot be expressed at all (a free-form object in
+// OpenAI's strict form), Compile returns an *Error, so that only this tool is left out or sent in
+// another form.
 //
-// Normalize turns the documents that circulate as tool descriptions without being JSON Schema (type "dict", "float", "ArrayList",
-// required: true) into JSON Schema. Lint does all of it for a list of tools and looks at their names and descriptions, too.
+// Normalize converts common tool descriptions that are not JSON Schema (type "dict", "float",
+// "ArrayList", required: true) to JSON Schema. Lint does all of this for a list of tools, and also
+// checks their names and descriptions.
 //
-// Everything here is safe for concurrent use, and meant to be called once for a tool and a provider.
+// All functions are safe for concurrent use. Call Compile once for each tool and provider.
 package dialect
 
 import (
@@ -25,55 +29,60 @@ import (
 	"slices"
 )
 
-// Dialect is what one provider accepts, as data.
+// Dialect describes, as data, what one provider accepts.
 type Dialect struct {
-	Name  string // as on the command line: openai-strict
-	Title string // for people
+	Name  string // name on the command line, such as openai-strict
+	Title string // name for people
 	Rules []Rule
 }
 
-// Rule is one thing that a provider asks of a schema.
+// Rule is one requirement of a provider.
 type Rule struct {
 	Trait   Trait
-	Words   []string       // the keywords or formats that it is about
+	Words   []string       // the keywords or formats that it concerns
 	Pattern *regexp.Regexp // what names must match
-	Limit   int            // the number that it is about
-	Says    string         // the rule, in a sentence
-	Source  string         // where it was learned: a page, or a report that quotes the error
+	Limit   int            // the number that it concerns
+	Says    string         // the rule as a sentence
+	Source  string         // a page, or a report that quotes the error
 }
 
-// Trait names what a Rule asks for.
+// Trait is the kind of a Rule's requirement.
 type Trait string
 
-// The traits. Those without a remark ask for what they are called.
+// The traits.
 const (
-	RootObject       Trait = "root-object"       // the root has type object, and properties
-	RootWithout      Trait = "root-without"      // keywords that the root must not have
-	Keywords         Trait = "keywords"          // the only keywords that are taken; without this rule: all of JSON Schema
-	Formats          Trait = "formats"           // the only formats that are taken, as type:format
+	RootObject  Trait = "root-object"  // the root has type object, and properties
+	RootWithout Trait = "root-without" // keywords that the root must not have
+	// Keywords lists the only accepted keywords; without this rule, all of JSON Schema is accepted.
+	Keywords         Trait = "keywords"
+	Formats          Trait = "formats"           // the only accepted formats, as type:format
 	TypeNeeded       Trait = "type-needed"       // every schema states one type, or is an anyOf
 	PropertiesNeeded Trait = "properties-needed" // every object has properties
-	ItemsNeeded      Trait = "items-needed"      // every array has items that are a schema
+	ItemsNeeded      Trait = "items-needed"      // every array has items, and they are a schema
 	AllRequired      Trait = "all-required"      // every property is required
-	Closed           Trait = "closed"            // every object refuses further properties
-	RequiredDefined  Trait = "required-defined"  // what is required is among the properties
+	Closed           Trait = "closed"            // every object forbids additional properties
+	RequiredDefined  Trait = "required-defined"  // required properties are in properties
 	PropertyNames    Trait = "property-names"    // a pattern for the names of properties
-	RefsTop          Trait = "refs-top"          // $ref points to $defs at the root, nowhere else
-	RefAlone         Trait = "ref-alone"         // nothing stands beside $ref
-	RefsInlined      Trait = "refs-inlined"      // what is not recursive is better sent without $ref
-	RecursionCut     Trait = "recursion-cut"     // there is no $ref at all: recursion ends after some levels
-	AnyOfAlone       Trait = "any-of-alone"      // nothing stands beside anyOf
-	NullableFlag     Trait = "nullable-flag"     // null is allowed by nullable: true, not by a type
-	UpperTypes       Trait = "upper-types"       // types are OBJECT, STRING …
-	StringEnums      Trait = "string-enums"      // enum is for strings alone
-	FilledEnums      Trait = "filled-enums"      // none of the strings of an enum is empty
-	PlainPatterns    Trait = "plain-patterns"    // a pattern does not look around
-	MaxMinItems      Trait = "max-min-items"     // minItems is at most this
-	MaxDepth         Trait = "max-depth"         // levels of objects and arrays
-	MaxProperties    Trait = "max-properties"    // properties of all objects together
-	MaxEnum          Trait = "max-enum"          // values of all enums together
-	MaxText          Trait = "max-text"          // characters of all names, enum values and constants together
-	MaxEnumText      Trait = "max-enum-text"     // characters of the values of one enum of more than 250 strings
+	RefsTop          Trait = "refs-top"          // $ref points only to $defs at the root
+	RefAlone         Trait = "ref-alone"         // a $ref has no siblings
+	// RefsInlined: non-recursive schemas are preferably sent without $ref.
+	RefsInlined Trait = "refs-inlined"
+	// $ref is not supported: recursion ends after some levels
+	RecursionCut  Trait = "recursion-cut"
+	AnyOfAlone    Trait = "any-of-alone"   // anyOf has no siblings
+	NullableFlag  Trait = "nullable-flag"  // nullable: true permits null, not a type
+	UpperTypes    Trait = "upper-types"    // types are OBJECT, STRING …
+	StringEnums   Trait = "string-enums"   // enum contains strings only
+	FilledEnums   Trait = "filled-enums"   // no string of an enum is empty
+	PlainPatterns Trait = "plain-patterns" // a pattern has no lookaround
+	MaxMinItems   Trait = "max-min-items"  // maximum of minItems
+	MaxDepth      Trait = "max-depth"      // levels of objects and arrays
+	MaxProperties Trait = "max-properties" // properties of all objects together
+	MaxEnum       Trait = "max-enum"       // values of all enums together
+	// MaxText is the number of characters of all names, enum values and constants together.
+	MaxText Trait = "max-text"
+	// MaxEnumText is the number of characters of the values of one enum of more than 250 strings.
+	MaxEnumText Trait = "max-enum-text"
 )
 
 // All returns the dialects, in a fixed order.
@@ -81,7 +90,7 @@ func All() []*Dialect {
 	return []*Dialect{OpenAI, OpenAIStrict, Anthropic, AnthropicStrict, Gemini, GeminiJSON}
 }
 
-// ByName returns the dialect of that name; nil when there is none.
+// ByName returns the dialect with that name. Nil means that there is none.
 func ByName(name string) *Dialect {
 	for _, d := range All() {
 		if d.Name == name {
@@ -114,33 +123,37 @@ func (d *Dialect) takes(keyword string) bool {
 	return r == nil || slices.Contains(r.Words, keyword)
 }
 
-// Compiled is a schema as one dialect says it.
+// Compiled is a schema in the form of one dialect.
 type Compiled struct {
-	Schema json.RawMessage // on one line, in the order of the original; equal schemas give equal bytes
-	Losses []Loss          // in the order of the schema; nil: nothing is lost
+	// Schema is the output on one line, in the order of the original. Equal schemas give equal
+	// bytes.
+	Schema json.RawMessage
+	Losses []Loss // in the order of the schema; nil means no losses
 
 	back *back
 	defs map[string]*back
 }
 
-// Kind says what a loss means for the calls that come back.
+// Kind is the effect of a loss on the calls that a model makes.
 type Kind string
 
 // The kinds of losses.
 const (
-	Looser   Kind = "looser"   // the provider lets pass what the original refuses; such a call is refused locally
-	Stricter Kind = "stricter" // the model cannot say something that the original would take
-	Reshaped Kind = "reshaped" // the model says it in another way; Restore turns it back
-	Note     Kind = "note"     // what only explains is not sent, or sent as part of a description
+	// Looser: the provider accepts values that the original refuses; such a call is refused
+	// locally.
+	Looser   Kind = "looser"
+	Stricter Kind = "stricter" // the model cannot express a value that the original accepts
+	Reshaped Kind = "reshaped" // the model expresses it in another form; Restore converts it back
+	Note     Kind = "note"     // explanatory text is not sent, or sent as part of a description
 )
 
-// Loss is something that the sent form does not say, or says in another way.
+// Loss is a part of the schema that the output does not express, or expresses in another form.
 type Loss struct {
-	Path    string `json:"path"` // JSON Pointer of the schema that has it, in the original; "" is the root
+	Path    string `json:"path"` // JSON Pointer of its schema in the original; empty means the root
 	Keyword string `json:"keyword"`
 	Kind    Kind   `json:"kind"`
 	Means   string `json:"means"`            // a sentence without a full stop
-	Source  string `json:"source,omitempty"` // of the rule that asks for it
+	Source  string `json:"source,omitempty"` // source of the rule that causes it
 }
 
 // String returns "path: keyword: means".
@@ -148,13 +161,13 @@ func (l Loss) String() string {
 	return fmt.Sprintf("%s: %s: %s", cmp.Or(l.Path, "/"), l.Keyword, l.Means)
 }
 
-// Error says why a schema cannot be said in a dialect. Every error of Compile is one.
+// Error is the reason why a schema cannot be expressed in a dialect. Every error of Compile is one.
 type Error struct {
 	Dialect string
-	Path    string // JSON Pointer into the original; "" is the root
-	Keyword string // "" where it is about no keyword
+	Path    string // JSON Pointer into the original; empty means the root
+	Keyword string // empty if it concerns no keyword
 	Why     string
-	Source  string // of the rule that asks for it; "" where there is no schema
+	Source  string // source of the rule that requires it; empty if the input is not a schema
 }
 
 // Error returns "dialect: path: keyword: why".

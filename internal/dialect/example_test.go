@@ -22,7 +22,7 @@ func Example() {
 	fmt.Println(string(c.Restore([]byte(`{"city":"Oslo","unit":null}`))))
 	// Output:
 	// {"type":"object","properties":{"city":{"type":"string","description":"at least 1 character"},"unit":{"type":["string","null"],"enum":["C","F",null]}},"required":["city","unit"],"additionalProperties":false}
-	// looser /properties/city: minLength: not enforced, but told: at least 1 character
+	// looser /properties/city: minLength: not enforced, but described: at least 1 character
 	// reshaped /properties/unit: required: null stands for leaving the field out
 	// {"city":"Oslo"}
 }

@@ -8,7 +8,7 @@ import (
 
 var jsonTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
 
-// foreignTypes are the names that other languages have for the types of JSON, in small letters.
+// foreignTypes maps type names of other languages, in lower case, to JSON types.
 var foreignTypes = map[string]string{
 	"str": "string", "text": "string", "char": "string", "character": "string", "charsequence": "string", "varchar": "string", "enum": "string",
 	"date": "string", "datetime": "string", "date-time": "string", "time": "string", "timestamp": "string", "uuid": "string", "guid": "string",
@@ -25,7 +25,8 @@ var foreignTypes = map[string]string{
 	"any": "", "mixed": "", "unknown": "", "variant": "", "dynamic": "", "type_unspecified": "", "anything": "", "value": "",
 }
 
-// typeName reads a type of another language; nil when it is not known. No member "type" means any type.
+// typeName converts a type name of another language. It returns nil if the name is unknown. A
+// result without "type" means any type.
 func (n *normalizer) typeName(s string, depth int) *object {
 	s = strings.TrimSpace(s)
 	if depth > 8 || s == "" {
@@ -118,7 +119,7 @@ func arrayOf(item *object) *object {
 	return o
 }
 
-// generic reads list<int>, list[int] and list(int).
+// generic parses list<int>, list[int] and list(int).
 func generic(s string) (base string, args []string, ok bool) {
 	i := strings.IndexAny(s, "<[(")
 	if i <= 0 || !strings.ContainsRune(">])", rune(s[len(s)-1])) {
@@ -127,7 +128,7 @@ func generic(s string) (base string, args []string, ok bool) {
 	return strings.TrimSpace(s[:i]), split(s[i+1:len(s)-1], ','), true
 }
 
-// split cuts s at sep outside of brackets.
+// split splits s at sep outside brackets.
 func split(s string, sep byte) []string {
 	var out []string
 	depth, from := 0, 0
@@ -146,7 +147,7 @@ func split(s string, sep byte) []string {
 	return append(out, s[from:])
 }
 
-// protoType reads a number of the enumeration in Google's protocol buffers.
+// protoType converts a number of the type enumeration in Google's protocol buffers.
 func protoType(n json.Number) *object {
 	names := map[json.Number]string{"1": "string", "2": "number", "3": "integer", "4": "boolean", "5": "array", "6": "object", "7": "null"}
 	if names[n] == "" {

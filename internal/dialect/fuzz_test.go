@@ -9,7 +9,8 @@ import (
 	"github.com/pawl-go/pawl/internal/dialect"
 )
 
-// FuzzCompile gives any text as a schema: there is an *Error, or a schema that the provider takes, the same one twice.
+// FuzzCompile compiles any text: it gives an *Error, or a schema that the provider accepts and that
+// is deterministic.
 func FuzzCompile(f *testing.F) {
 	for _, s := range []string{
 		`{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"allOf":[{"$ref":"#/$defs/A"},{"type":["array","null"],"items":[{"enum":[1,"",null]}]}]}}}`,

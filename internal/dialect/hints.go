@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// A keyword that cannot be sent is told to the model in words, as part of the description: it is not enforced by the provider then,
-// but known.
+// A keyword that cannot be sent becomes a hint, a text in the description: the provider does not
+// enforce it, but the model knows it.
 
-// lost reports keywords of o as not enforced, those that it has, and returns what to tell the model of them.
+// lost reports those keywords of o that o has as not enforced, and returns hints about them for the
+// model.
 func (c *compiler) lost(o *object, keywords []string, t Trait) (hints []string) {
 	for _, k := range slices.Clone(keywords) {
 		if !o.has(k) || slices.Contains(annotations, k) || slices.Contains(scaffolding, k) || k == "then" || k == "else" || !slices.Contains(vocabulary, k) {
@@ -23,13 +24,13 @@ func (c *compiler) lost(o *object, keywords []string, t Trait) (hints []string) 
 			c.lose(o.ptr, k, Looser, t, "not enforced")
 			continue
 		}
-		c.lose(o.ptr, k, Looser, t, "not enforced, but told: %s", h)
+		c.lose(o.ptr, k, Looser, t, "not enforced, but described: %s", h)
 		hints = append(hints, h)
 	}
 	return hints
 }
 
-// hint words a keyword for the model; "" where no short sentence says it.
+// hint describes a keyword for the model. It returns "" if no short sentence can.
 func hint(keyword string, v any) string {
 	text := clip(show(v), 120)
 	switch keyword {
@@ -128,7 +129,7 @@ func count(n, what string) string {
 	return n + " " + what + "s"
 }
 
-// kind words what a schema is in two or three words; "" where they do not say it.
+// kind describes a schema in two or three words. It returns "" if they cannot.
 func kind(o *object) string {
 	switch t := o.text("type"); t {
 	case "integer", "array", "object":
@@ -142,7 +143,7 @@ func kind(o *object) string {
 	return ""
 }
 
-// tuple words the places of a tuple.
+// tuple describes the elements of a tuple.
 func tuple(prefix []any) string {
 	var parts []string
 	for _, v := range prefix {
@@ -162,7 +163,7 @@ func tuple(prefix []any) string {
 	return "items in this order: " + clip(strings.Join(parts, ", "), 200)
 }
 
-// annotate returns the description and the title to send, with what the model is told of lost keywords.
+// annotate returns the description and the title to send, including hints about lost keywords.
 func (c *compiler) annotate(w *object, hints []string) (text, title string) {
 	text, title = w.text("description"), w.text("title")
 	if title != "" && !c.d.takes("title") {
@@ -173,14 +174,14 @@ func (c *compiler) annotate(w *object, hints []string) (text, title string) {
 		title = ""
 	}
 	if w.has("default") && !c.d.takes("default") {
-		c.lose(w.ptr, "default", Note, Keywords, "told in the description")
+		c.lose(w.ptr, "default", Note, Keywords, "stated in the description")
 		if v := w.get("default"); v != nil && !strings.Contains(strings.ToLower(text), "default") {
 			hints = append(hints, "default: "+clip(show(v), 80))
 		}
 	}
 	for _, k := range []string{"examples", "example"} {
 		if w.has(k) && !c.d.takes(k) {
-			c.lose(w.ptr, k, Note, Keywords, "told in the description")
+			c.lose(w.ptr, k, Note, Keywords, "stated in the description")
 			v := w.get(k)
 			if list, ok := v.([]any); ok && k == "examples" {
 				if len(list) == 0 {
@@ -192,13 +193,14 @@ func (c *compiler) annotate(w *object, hints []string) (text, title string) {
 		}
 	}
 	if w.get("deprecated") == true && !c.d.takes("deprecated") {
-		c.lose(w.ptr, "deprecated", Note, Keywords, "told in the description")
+		c.lose(w.ptr, "deprecated", Note, Keywords, "stated in the description")
 		hints = append(hints, "deprecated")
 	}
 	return withHints(text, hints), title
 }
 
-// sameName reports whether a title only repeats the name of its property: Max Results for max_results.
+// sameName reports whether a title only repeats the name of its property: Max Results for
+// max_results.
 func sameName(title, ptr string) bool {
 	fold := func(s string) string {
 		return strings.ToLower(strings.NewReplacer(" ", "", "_", "", "-", "").Replace(s))
@@ -223,7 +225,7 @@ func withHints(text string, hints []string) string {
 	return text + " (" + add + ")"
 }
 
-// describe adds hints to what out says of itself.
+// describe adds hints to the description of out.
 func describe(out *object, hints []string) {
 	if out == nil {
 		return
@@ -233,7 +235,8 @@ func describe(out *object, hints []string) {
 	}
 }
 
-// finish gives out the annotations of w. Where nothing may stand beside anyOf, the first alternative carries them.
+// finish adds the annotations of w to out. If anyOf must have no siblings, the first alternative
+// gets them.
 func (c *compiler) finish(out, w *object, hints []string) {
 	text, title := c.annotate(w, hints)
 	at := out

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// maker makes values that mean to fit a schema, and values near them that do not.
+// maker creates values that should match a schema, and similar values that do not.
 type maker struct {
 	r    *rand.Rand
 	root node
@@ -170,7 +170,7 @@ func (m *maker) anything(depth int) any {
 	return nil
 }
 
-// near changes one thing about v.
+// near changes one part of v.
 func (m *maker) near(v any) any {
 	switch v := v.(type) {
 	case node:

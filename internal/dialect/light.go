@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// light copies a schema for a dialect that takes nearly everything.
+// light copies a schema for a dialect that accepts almost everything.
 func (c *compiler) light(w *object) (*object, *back) {
 	out, b := newObject(w.ptr), &back{every: true}
 	child := func(k string, v any) any {
@@ -137,7 +137,7 @@ func (c *compiler) light(w *object) (*object, *back) {
 	return out, b
 }
 
-// wireName returns the name of a property as it is sent. ptr is the place of the properties.
+// wireName returns the name of a property in the output. ptr is the path of the properties.
 func (c *compiler) wireName(ptr, name string) string {
 	r := c.d.rule(PropertyNames)
 	if r == nil || r.Pattern.MatchString(name) {
@@ -149,7 +149,7 @@ func (c *compiler) wireName(ptr, name string) string {
 			b[i] = '_'
 		}
 	}
-	// The hash keeps names apart that would become equal, and from names that are there.
+	// The hash distinguishes names that would become equal, and avoids existing names.
 	h := fnv.New32a()
 	h.Write([]byte(name))
 	wire := string(b) + "_" + strconv.FormatUint(uint64(h.Sum32()), 36)

@@ -11,42 +11,44 @@ import (
 	"unicode"
 )
 
-// Tool is what Lint looks at: a tool as a model is told of it.
+// Tool is the input of Lint: a tool's definition as a model gets it.
 type Tool struct {
 	Name        string
 	Description string
-	Input       json.RawMessage // nil: no arguments
+	Input       json.RawMessage // nil means no arguments
 }
 
-// Report is what Lint found.
+// Report is the result of Lint.
 type Report struct {
 	Tools    []ToolReport `json:"tools"`
 	Warnings []Warning    `json:"warnings"`
 }
 
-// ToolReport is what Lint found about one tool.
+// ToolReport is the result for one tool.
 type ToolReport struct {
 	Name     string    `json:"name"`
-	Changes  []Change  `json:"changes,omitempty"` // what Normalize would write in another way
+	Changes  []Change  `json:"changes,omitempty"` // what Normalize would change
 	Verdicts []Verdict `json:"verdicts"`          // one for each dialect, in their order
 }
 
-// Verdict is how a tool's schema fares in one dialect.
+// Verdict is the result for a tool's schema in one dialect.
 type Verdict struct {
-	Dialect string          `json:"dialect"`
-	Error   string          `json:"error,omitempty"` // why the schema cannot be said; the rest is empty then
-	Source  string          `json:"source,omitempty"`
-	Losses  []Loss          `json:"losses,omitempty"`
-	Schema  json.RawMessage `json:"schema,omitempty"`
+	Dialect string `json:"dialect"`
+	// Error says why the schema cannot be expressed. The other fields are then empty.
+	Error  string          `json:"error,omitempty"`
+	Source string          `json:"source,omitempty"`
+	Losses []Loss          `json:"losses,omitempty"`
+	Schema json.RawMessage `json:"schema,omitempty"`
 }
 
-// Warning is something that makes tools hard to choose, or a name that has to be changed.
+// Warning reports that tools are hard to distinguish, or that a name must be changed.
 type Warning struct {
 	Tools []string `json:"tools"`
 	Text  string   `json:"text"`
 }
 
-// OK reports whether every tool can be said in every dialect. Losses and warnings do not count.
+// OK reports whether every tool can be expressed in every dialect. Losses and warnings do not
+// count.
 func (r *Report) OK() bool {
 	for _, t := range r.Tools {
 		for _, v := range t.Verdicts {
@@ -58,8 +60,8 @@ func (r *Report) OK() bool {
 	return true
 }
 
-// Lint compiles the schema of each tool in each dialect, all of them when none is given, and looks at what a model chooses by: names
-// and descriptions. The report is in the order of the tools.
+// Lint compiles the schema of each tool in each dialect, and checks the names and descriptions by
+// which a model chooses. No dialects means all of them. The report is in the order of the tools.
 func Lint(tools []Tool, dialects ...*Dialect) *Report {
 	if len(dialects) == 0 {
 		dialects = All()
@@ -93,7 +95,7 @@ func Lint(tools []Tool, dialects ...*Dialect) *Report {
 
 var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
 
-// names warns of names that are sent in another form, and of those that differ too little.
+// names warns about names that are sent in another form, and about names that are too similar.
 func names(tools []Tool) (out []Warning) {
 	var mapped []string
 	defer func() {
@@ -124,16 +126,18 @@ func names(tools []Tool) (out []Warning) {
 	return out
 }
 
-// A description is too short to choose by when it has fewer words than fewest, or none that the name does not have.
+// A description is too short if it has fewer words than fewest, or none that the name does not
+// contain.
 const fewest = 4
 
-// short warns of descriptions that say too little, and of arguments without any.
+// short warns about descriptions with too little information, and about arguments without a
+// description.
 func short(tools []Tool) (out []Warning) {
 	for _, t := range tools {
 		words := wordsOf(t.Description)
 		news := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(wordsOf(t.Name), w) || slices.Contains(filler, w) })
 		switch {
-		case t.Name == "" && t.Description == "": // a schema alone
+		case t.Name == "" && t.Description == "": // a schema without a tool
 		case strings.TrimSpace(t.Description) == "":
 			out = append(out, Warning{[]string{t.Name}, "it has no description: a model chooses by it"})
 		case len(words) < fewest:
@@ -150,7 +154,7 @@ func short(tools []Tool) (out []Warning) {
 	return out
 }
 
-// undescribed returns the top-level arguments that say nothing of what they mean. Lists of values speak for themselves.
+// undescribed returns the top-level arguments without a description. Enumerations need none.
 func undescribed(v any) (out []string) {
 	o, _ := v.(*object)
 	if o == nil || o.object("properties") == nil {
@@ -165,10 +169,10 @@ func undescribed(v any) (out []string) {
 	return out
 }
 
-// filler are words that do not tell tools apart.
+// filler lists words that do not distinguish tools.
 var filler = strings.Fields("a an the of for to in on with and or by from as at is are be it this that which tool function given specified using use used")
 
-// wordsOf returns the words of a text in small letters; names are taken apart at underscores and capitals.
+// wordsOf returns the words of a text in lower case; names are split at underscores and capitals.
 func wordsOf(s string) []string {
 	var b strings.Builder
 	var last rune
@@ -185,7 +189,7 @@ func wordsOf(s string) []string {
 	return strings.Fields(b.String())
 }
 
-// alike warns of pairs whose descriptions share nearly all their words.
+// alike warns about pairs whose descriptions share almost all words.
 func alike(tools []Tool) (out []Warning) {
 	sets := make([]map[string]bool, len(tools))
 	for i, t := range tools {
@@ -242,7 +246,8 @@ func quoted(words []string) string {
 	return clip(strings.Join(out, ", "), 120)
 }
 
-// Text writes the report for people. Losses of kind Note are counted; verbose lists them, and the rules' sources.
+// Text writes the report for people. Losses of kind Note are counted; verbose lists them, and the
+// sources of the rules.
 func (r *Report) Text(w io.Writer, verbose bool) error {
 	var b bytes.Buffer
 	for _, t := range r.Tools {
@@ -274,7 +279,7 @@ func (r *Report) Text(w io.Writer, verbose bool) error {
 			case len(shown) == 0 && notes == 0:
 				fmt.Fprintf(&b, "  %-16s ok\n", v.Dialect)
 			case len(shown) == 0:
-				fmt.Fprintf(&b, "  %-16s ok; %d explanation%s told in another way\n", v.Dialect, notes, plural(notes))
+				fmt.Fprintf(&b, "  %-16s ok; %d explanation%s expressed in another way\n", v.Dialect, notes, plural(notes))
 			default:
 				fmt.Fprintf(&b, "  %-16s with losses\n", v.Dialect)
 			}
@@ -312,7 +317,8 @@ func (r *Report) Text(w io.Writer, verbose bool) error {
 	return err
 }
 
-// place shortens a JSON Pointer into a schema to what it is about: /files/items/path for /properties/files/items/properties/path.
+// place shortens a JSON Pointer of a schema to its subject: /files/items/path for
+// /properties/files/items/properties/path.
 func place(ptr string) string {
 	if ptr == "" {
 		return "/"

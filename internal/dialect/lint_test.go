@@ -56,7 +56,7 @@ func TestLintWarns(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		tools []dialect.Tool
-		want  []string // parts, in order; nil: no warning
+		want  []string // parts, in order; nil means no warning
 	}{
 		{"good", []dialect.Tool{tool("read_file", told), tool("write_file", "Writes text to a file, which is made when it is not there.")}, nil},
 		{"schema alone", []dialect.Tool{{Input: json.RawMessage(`{"properties":{"a":{"type":"string","description":"d"}}}`)}}, nil},
@@ -107,14 +107,14 @@ func TestLintReport(t *testing.T) {
   no JSON Schema: /: type "dict" is read as object
   openai           ok
   openai-strict    with losses
-    looser   minLength: not enforced, but told: at least 1 character: /text
+    looser   minLength: not enforced, but described: at least 1 character: /text
     reshaped required: null stands for leaving the field out: /at
     stricter additionalProperties: only the named fields can be sent: /
   anthropic        ok
   anthropic-strict with losses
-    looser   minLength: not enforced, but told: at least 1 character: /text
+    looser   minLength: not enforced, but described: at least 1 character: /text
     stricter additionalProperties: only the named fields can be sent: /
-  gemini           ok; 1 explanation told in another way
+  gemini           ok; 1 explanation expressed in another way
   gemini-json      ok
 call
   openai           ok
@@ -131,7 +131,7 @@ call
 	if err := r.Text(&b, true); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"https://", "default: told in the description"} {
+	for _, want := range []string{"https://", "default: stated in the description"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the long report has no %q:\n%s", want, &b)
 		}
@@ -151,7 +151,7 @@ func must(b []byte, err error) []byte {
 	return b
 }
 
-// TestCorpusServers lints what MCP servers list.
+// TestCorpusServers checks the tools that MCP servers list.
 func TestCorpusServers(t *testing.T) {
 	servers := corpus[struct {
 		Server string

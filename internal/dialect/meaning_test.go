@@ -11,7 +11,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// validator checks values as the core does: 2020-12, with formats, nothing loaded.
+// validator validates values as the core does: draft 2020-12, with formats, without loading other
+// documents.
 func validator(schema []byte) (*jsonschema.Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
@@ -26,11 +27,13 @@ func validator(schema []byte) (*jsonschema.Schema, error) {
 	return c.Compile("mem:tool")
 }
 
-// tally counts what was compared.
+// tally counts the comparisons.
 type tally struct{ schemas, values, fit, looser, stricter int }
 
-// compare makes n values for a schema and as many for what is sent of it, and values near them, adds those given, and checks both ways: what
-// the sent form takes and the original refuses needs a Looser loss, what the original takes and cannot be sent needs a Stricter one.
+// compare creates n values for a schema, n values for its output, and similar values, adds the
+// values in given, and checks both directions: a value that the output accepts and the original
+// refuses needs a Looser loss, and a value that the original accepts and that cannot be sent needs
+// a Stricter loss.
 func compare(t *testing.T, d *dialect.Dialect, schema []byte, n int, seed uint64, sum *tally, given ...any) {
 	t.Helper()
 	original, err := validator(schema)
@@ -55,7 +58,7 @@ func compare(t *testing.T, d *dialect.Dialect, schema []byte, n int, seed uint64
 		return slices.ContainsFunc(c.Losses, func(l dialect.Loss) bool { return l.Kind == k })
 	}
 	for _, l := range c.Losses {
-		if l.Keyword == "properties" { // a field has another name; TestRestore looks at these
+		if l.Keyword == "properties" { // a field has another name; TestRestore checks these
 			return
 		}
 	}

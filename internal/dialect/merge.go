@@ -6,31 +6,35 @@ import (
 	"slices"
 )
 
-// annotations explain; they allow and refuse nothing.
+// annotations are keywords that only explain.
 var annotations = []string{"title", "description", "default", "example", "examples", "deprecated", "readOnly", "writeOnly", "$comment"}
 
-// scaffolding names and holds schemas; it has done its work once references are resolved.
+// scaffolding lists keywords that name and contain schemas. They are not needed after references
+// are resolved.
 var scaffolding = []string{"$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary", "$defs", "definitions"}
 
-// vocabulary is all other keywords of JSON Schema. What is in none of the three lists is no keyword.
+// vocabulary lists all other keywords of JSON Schema. A word in none of the three lists is not a
+// keyword.
 var vocabulary = []string{"type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "pattern",
 	"maxItems", "minItems", "uniqueItems", "maxContains", "minContains", "maxProperties", "minProperties", "required", "dependentRequired", "format",
 	"contentEncoding", "contentMediaType", "contentSchema", "prefixItems", "items", "contains", "additionalProperties", "properties", "patternProperties",
 	"dependentSchemas", "propertyNames", "if", "then", "else", "allOf", "anyOf", "oneOf", "not", "unevaluatedItems", "unevaluatedProperties",
 	"$ref", "$dynamicRef", "$recursiveRef"}
 
-// onlyAnnotated reports whether o says nothing beside the given keywords, annotations and what holds definitions.
+// onlyAnnotated reports whether o contains only the keywords in beside, annotations and
+// definitions.
 func onlyAnnotated(o *object, beside ...string) bool {
 	return !slices.ContainsFunc(o.keys, func(k string) bool {
 		return slices.Contains(vocabulary, k) && !slices.Contains(beside, k)
 	})
 }
 
-// both returns a schema that takes what a and b both take. The schemas inside are not looked at: where both have one in the same
-// place, it becomes an allOf of the two. What cannot be said in one schema stays in its allOf.
+// both returns a schema that accepts exactly the values that a and b both accept. It does not
+// examine nested schemas: if both have one in the same place, the result has an allOf of the two.
+// Keywords that cannot be combined stay in its allOf.
 func both(a, b *object) *object {
 	out := a.clone()
-	left := newObject(b.ptr) // what finds no place
+	left := newObject(b.ptr) // keywords that could not be combined
 	aProps, bProps := a.object("properties"), b.object("properties")
 	if aProps != nil || bProps != nil {
 		out.set("properties", bothProperties(a, b))
@@ -38,7 +42,7 @@ func both(a, b *object) *object {
 	for _, k := range b.keys {
 		v := b.vals[k]
 		if k == "unevaluatedProperties" || k == "unevaluatedItems" {
-			left.set(k, v) // it looks at what b says, not at what a says
+			left.set(k, v) // it depends on the keywords of b, not of a
 			continue
 		}
 		if !out.has(k) {
@@ -85,7 +89,7 @@ func both(a, b *object) *object {
 		}
 	}
 	if len(left.keys) > 0 {
-		// if and then belong together: what is split from its partner means something else.
+		// if and then belong together: separated, they have another meaning.
 		if b.has("if") {
 			for _, k := range []string{"if", "then", "else"} {
 				if b.has(k) {
@@ -98,8 +102,8 @@ func both(a, b *object) *object {
 	return out
 }
 
-// bothProperties joins the properties of two schemas. A property that only one of them names is what the other takes as an
-// additional property.
+// bothProperties combines the properties of two schemas. A property that only one of them names is
+// combined with the additionalProperties of the other.
 func bothProperties(a, b *object) *object {
 	out := newObject(join(b.ptr, "properties"))
 	add := func(from, other *object) {
@@ -128,7 +132,7 @@ func bothProperties(a, b *object) *object {
 	return out
 }
 
-// ptrOf returns the place of v; or where it has none.
+// ptrOf returns the path of v, or the argument or if v has none.
 func ptrOf(v any, or string) string {
 	if o, ok := v.(*object); ok && o.ptr != "" {
 		return o.ptr
@@ -162,7 +166,7 @@ func bothTypes(a, b any) []any {
 	return out
 }
 
-// bound returns the greater of two numbers, or the smaller one for a negative sign.
+// bound returns the greater of two numbers, or the smaller one if sign is negative.
 func bound(a, b any, sign int) any {
 	x, ok1 := rat(a)
 	y, ok2 := rat(b)
@@ -172,7 +176,7 @@ func bound(a, b any, sign int) any {
 	return a
 }
 
-// rat returns the value of a number. Those too long to be meant are not read.
+// rat returns the value of a number. Extremely long numbers are not parsed.
 func rat(v any) (*big.Rat, bool) {
 	n, ok := v.(json.Number)
 	if !ok || len(n) > 64 {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// object makes the schema of an object.
+// object compiles the schema of an object.
 func (c *compiler) object(w *object, hints []string) (*object, *back) {
 	out := schemaOf(w.ptr, "type", c.typeName("object"))
 	b := &back{props: map[string]*member{}}
@@ -92,7 +92,7 @@ func (c *compiler) object(w *object, hints []string) (*object, *back) {
 	return out, b
 }
 
-// define adds properties for what is required and not described.
+// define adds properties for required names without a schema.
 func (c *compiler) define(w, props *object, need []string, more any) *object {
 	out := props
 	for _, name := range need {
@@ -114,7 +114,8 @@ func (c *compiler) define(w, props *object, need []string, more any) *object {
 
 func isObject(v any) bool { _, ok := v.(*object); return ok }
 
-// array makes the schema of an array. A tuple becomes an array of whatever any of its places may hold.
+// array compiles the schema of an array. A tuple becomes an array whose items may be any of its
+// elements.
 func (c *compiler) array(w *object, hints []string) (*object, *back) {
 	out, b := schemaOf(w.ptr, "type", c.typeName("array")), &back{}
 	hints = append(hints, c.keep(out, w, "minItems", "maxItems", "uniqueItems")...)
@@ -159,12 +160,12 @@ func (c *compiler) array(w *object, hints []string) (*object, *back) {
 	default:
 		items, sub = c.node(true, join(w.ptr, "items"))
 	}
-	if items == nil { // only the empty array fits
+	if items == nil { // only the empty array matches
 		items, _ = c.node(true, join(w.ptr, "items"))
 		if c.d.takes("maxItems") {
 			out.set("maxItems", 0)
 		} else {
-			c.lose(w.ptr, "items", Looser, Keywords, "not enforced, but told: always empty")
+			c.lose(w.ptr, "items", Looser, Keywords, "not enforced, but described: always empty")
 			hints = append(hints, "always empty")
 		}
 	}

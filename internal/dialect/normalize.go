@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Change is something that Normalize wrote in another way.
+// Change is a part that Normalize has changed.
 type Change struct {
 	Path string `json:"path"` // JSON Pointer into the original
 	Text string `json:"text"` // "type \"dict\" is read as object"
@@ -21,12 +21,14 @@ func (c Change) String() string {
 	return c.Path + ": " + c.Text
 }
 
-// Normalize reads a description of arguments that is meant as JSON Schema and returns JSON Schema of draft 2020-12: types of
-// programming languages and of OpenAPI (dict, float, ArrayList<String>, OBJECT, nullable), lists that came out as null or as an
-// empty array, required: true at a property, an enum of which no value has the type beside it, and the forms of older drafts. What is JSON Schema of 2020-12 comes back as it is, on
-// one line, without changes. Use the result as the tool's input: it is what calls are checked against.
+// Normalize converts a description of arguments that is meant as JSON Schema to JSON Schema of
+// draft 2020-12. It converts types of programming languages and of OpenAPI (dict, float,
+// ArrayList<String>, OBJECT, nullable), lists that are null or an empty array, required: true at a
+// property, an enum of which no value has the stated type, and the forms of older drafts. Valid
+// JSON Schema of 2020-12 is returned unchanged, on one line, without Changes. Use the result as the
+// tool's input: calls are validated against it.
 //
-// An error says that the document is no JSON object.
+// It returns an error if the document is not a JSON object.
 func Normalize(schema json.RawMessage) (json.RawMessage, []Change, error) {
 	v, err := parse(schema)
 	if err != nil {
@@ -43,8 +45,10 @@ func Normalize(schema json.RawMessage) (json.RawMessage, []Change, error) {
 
 // normalizer changes a tree in place.
 type normalizer struct {
-	meant   bool // read what JSON Schema reads otherwise: OpenAPI's nullable, enum values of another type
-	old     bool // the document is of a draft in which nothing beside $ref counts
+	// also convert what JSON Schema reads differently: OpenAPI's nullable, enum values of another
+	// type
+	meant   bool
+	old     bool // the document has a draft in which siblings of $ref have no effect
 	changes []Change
 }
 
@@ -52,14 +56,14 @@ func (n *normalizer) change(ptr, format string, args ...any) {
 	n.changes = append(n.changes, Change{ptr, fmt.Sprintf(format, args...)})
 }
 
-// Keywords by what they hold.
+// The keywords, by the kind of their values.
 var (
 	oneSchema   = []string{"items", "additionalProperties", "additionalItems", "not", "if", "then", "else", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties", "contentSchema"}
 	listSchemas = []string{"anyOf", "oneOf", "allOf", "prefixItems"}
 	mapSchemas  = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
 )
 
-// each calls f with every schema directly inside o, and puts back what f returns.
+// each calls f for every schema directly inside o, and replaces it by the result.
 func each(o *object, f func(any) any) {
 	for _, k := range o.keys {
 		switch v := o.vals[k].(type) {
@@ -117,7 +121,7 @@ func (n *normalizer) schema(v any) any {
 	return o
 }
 
-// drafts rewrites what meant the same in older drafts.
+// drafts converts keywords of older drafts with the same meaning.
 func (n *normalizer) drafts(o *object) {
 	if s := o.text("$schema"); s != "" && !strings.Contains(s, "2020-12") {
 		n.old = n.old || strings.Contains(s, "draft-0") && !strings.Contains(s, "2019")
@@ -125,7 +129,7 @@ func (n *normalizer) drafts(o *object) {
 		o.remove("$schema")
 	}
 	if n.old && o.text("$ref") != "" && !onlyAnnotated(o, "$ref") {
-		n.change(o.ptr, "what stands beside $ref has no meaning in this draft and is left out")
+		n.change(o.ptr, "keywords next to $ref have no meaning in this draft and are left out")
 		for _, k := range slices.Clone(o.keys) {
 			if k != "$ref" && slices.Contains(vocabulary, k) {
 				o.remove(k)
@@ -155,7 +159,7 @@ func (n *normalizer) drafts(o *object) {
 			o.set("items", rest)
 		}
 	} else if o.has("additionalItems") {
-		o.remove("additionalItems") // has no meaning without a list
+		o.remove("additionalItems") // it has no meaning without a list
 	}
 	if deps := o.object("dependencies"); deps != nil {
 		n.change(o.ptr, "dependencies is said as dependentRequired and dependentSchemas")
@@ -177,7 +181,7 @@ func (n *normalizer) drafts(o *object) {
 	}
 }
 
-// empties takes out what programs write for "none".
+// empties removes values by which programs express "none".
 func (n *normalizer) empties(o *object) {
 	for _, k := range slices.Clone(o.keys) {
 		v := o.vals[k]
@@ -192,7 +196,8 @@ func (n *normalizer) empties(o *object) {
 		case (k == "enum" && n.meant || k == "anyOf" || k == "oneOf" || k == "allOf") && isList && len(list) == 0:
 			n.change(o.ptr, "%s: [] is left out", k)
 			o.remove(k)
-		case k == "items" || k == "type" || k == "required" || k == "dependencies" || strings.HasPrefix(k, "exclusiveM"): // older and foreign forms are read elsewhere
+		case k == "items" || k == "type" || k == "required" || k == "dependencies" || strings.HasPrefix(k, "exclusiveM"):
+			// older and foreign forms are converted elsewhere
 		case !shaped(k, v):
 			n.change(o.ptr, "%s: %s has no meaning and is left out", k, clip(show(v), 40))
 			o.remove(k)
@@ -200,7 +205,7 @@ func (n *normalizer) empties(o *object) {
 	}
 }
 
-// shaped reports whether v is of the kind that the keyword wants.
+// shaped reports whether v has the kind that the keyword requires.
 func shaped(keyword string, v any) bool {
 	_, isObject := v.(*object)
 	_, isList := v.([]any)
@@ -235,7 +240,7 @@ func isSchema(v any) bool {
 
 func isText(v any) bool { _, ok := v.(string); return ok }
 
-// required reads required: true at a property, and required lists that are no lists.
+// required converts required: true at a property, and invalid required lists.
 func (n *normalizer) required(o *object) {
 	need := o.words("required")
 	if v := o.get("required"); v != nil {
@@ -267,7 +272,7 @@ func (n *normalizer) required(o *object) {
 	}
 }
 
-// types rewrites type where it names something else than the seven types of JSON Schema, and reads nullable.
+// types converts a type that is not one of the seven types of JSON Schema, and nullable.
 func (n *normalizer) types(o *object) {
 	switch t := o.get("type").(type) {
 	case string:
@@ -301,7 +306,7 @@ func (n *normalizer) types(o *object) {
 			}
 		}
 	case *object:
-		// A field named "type" whose properties were forgotten is met in the wild only as a mistake: nothing is known of it.
+		// In practice, a field named "type" without properties is a mistake: its schema is unknown.
 		n.change(o.ptr, "type is no name of a type and is left out")
 		o.remove("type")
 	}
@@ -311,8 +316,8 @@ func (n *normalizer) types(o *object) {
 	}
 }
 
-// values rewrites an enum of which no value has the stated type, so that nothing would fit: digits as texts for an integer, texts
-// for an array that are meant for its items.
+// values converts an enum of which no value has the stated type, so that nothing would match:
+// numbers written as strings for an integer, or strings meant for the items of an array.
 func (n *normalizer) values(o *object) {
 	list, t := o.list("enum"), o.text("type")
 	if t == "" || list == nil {
@@ -358,7 +363,7 @@ func (n *normalizer) values(o *object) {
 	items.set("enum", to)
 }
 
-// null reads OpenAPI's nullable.
+// null converts OpenAPI's nullable.
 func (n *normalizer) null(o *object) {
 	b, ok := o.get("nullable").(bool)
 	if !ok {
@@ -389,8 +394,8 @@ func (n *normalizer) null(o *object) {
 	}
 }
 
-// setType puts sub in place of a type. What sub says beside the type (items of a list of something) is added where the schema
-// says nothing of it.
+// setType replaces a type by sub. Other keywords of sub (the items of a list) are added if the
+// schema does not have them.
 func (n *normalizer) setType(o *object, was string, sub *object) {
 	if sub == nil {
 		n.change(o.ptr, "type %q is not known; anything is allowed there", was)
@@ -410,7 +415,7 @@ func (n *normalizer) setType(o *object, was string, sub *object) {
 	}
 }
 
-// clip cuts s to n bytes at a rune's start.
+// clip shortens s to n bytes at the start of a rune.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s

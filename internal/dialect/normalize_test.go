@@ -66,8 +66,8 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-// TestCorpusNonstandard reads function documents that are no JSON Schema: after Normalize the core takes each, and each dialect
-// says it or tells why not.
+// TestCorpusNonstandard reads tool descriptions that are not JSON Schema. After Normalize the core
+// accepts each, and each dialect expresses it or returns an error with the reason.
 func TestCorpusNonstandard(t *testing.T) {
 	docs := corpus[struct {
 		Name       string

@@ -9,7 +9,8 @@ import (
 	"github.com/pawl-go/pawl/internal/dialect"
 )
 
-// draw makes a random schema out of everything that JSON Schema has, deep enough to combine it and small enough to read.
+// draw creates a random schema from all of JSON Schema, deep enough for combinations and small
+// enough to read.
 type draw struct {
 	r    *rand.Rand
 	defs int
@@ -147,8 +148,9 @@ func (d *draw) keyword(s node, depth int) {
 	}
 }
 
-// TestRandomSchemas compiles random schemas: what comes out is taken by the provider, and means what the original means but for the
-// losses that are told. That the comparison can fail is shown by the counts: without its losses, it does.
+// TestRandomSchemas compiles random schemas: the provider accepts the output, and it means the same
+// as the original except for the reported losses. The counts show that the comparison can fail:
+// without the losses, it does.
 func TestRandomSchemas(t *testing.T) {
 	n := 1500
 	if testing.Short() {

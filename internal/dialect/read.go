@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// ReadTools reads a file of tools in any of the forms in which they are passed around: a JSON Schema; one tool, or a list of them, as
-// an MCP server lists them, or as one of the providers is told of them; an object that holds the list in "tools" (an MCP result, a
-// whole request) or in "functionDeclarations"; or one of these on each line. A schema alone is a tool without a name.
+// ReadTools reads a file of tools in any common form: a JSON Schema; one tool, or a list of tools,
+// in the form of an MCP server or of one of the providers; an object that contains the list in
+// "tools" (an MCP result, a whole request) or in "functionDeclarations"; or one of these on each
+// line. A single schema is a tool without a name.
 func ReadTools(data []byte) ([]Tool, error) {
 	data = bytes.TrimPrefix(bytes.TrimSpace(data), []byte("\ufeff"))
 	if len(data) == 0 {
@@ -91,7 +92,7 @@ func readTool(o *object) ([]Tool, error) {
 	case t.Name != "" && (!o.has("type") || o.text("type") == "function"):
 		return []Tool{t}, nil // a tool without arguments
 	case o.has("type"):
-		return nil, nil // a provider's own tool: web_search_20250305
+		return nil, nil // a provider's own tool, such as web_search_20250305
 	}
 	return nil, fmt.Errorf("%s is neither a schema nor a tool: it has no name and no properties", clip(show(o), 60))
 }

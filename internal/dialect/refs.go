@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// refs finds what references point to, and which lead back to themselves.
+// refs resolves references and detects recursive ones.
 type refs struct {
 	root      *object
 	anchors   map[string]any  // by $anchor, $dynamicAnchor and $id
-	recursive map[string]bool // what leadsBack found, by place
-	looping   map[string]bool // what loops found, by place
+	recursive map[string]bool // results of leadsBack, by path
+	looping   map[string]bool // results of loops, by path
 }
 
 func newRefs(root *object) *refs {
@@ -36,7 +36,7 @@ func newRefs(root *object) *refs {
 	return r
 }
 
-// walk calls f with o and every schema inside it.
+// walk calls f for o and every schema inside it.
 func walk(v any, f func(*object)) {
 	o, ok := v.(*object)
 	if !ok {
@@ -46,17 +46,17 @@ func walk(v any, f func(*object)) {
 	each(o, func(v any) any { walk(v, f); return v })
 }
 
-// refOf returns the reference that o makes; "" when it makes none.
+// refOf returns the reference of o. It returns "" if it has none.
 func refOf(o *object) string {
 	for _, k := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
 		if s, ok := o.vals[k].(string); ok {
-			return cmp.Or(s, "#") // the empty reference is to the document
+			return cmp.Or(s, "#") // the empty reference means the document
 		}
 	}
 	return ""
 }
 
-// resolve returns what ref points to, and its place as a JSON Pointer.
+// resolve returns the target of ref and its path as a JSON Pointer.
 func (r *refs) resolve(ref string) (target any, ptr string, err error) {
 	if v, ok := r.anchors[ref]; ok {
 		return v, v.(*object).ptr, nil
@@ -93,11 +93,11 @@ func (r *refs) resolve(ref string) (target any, ptr string, err error) {
 		switch x := v.(type) {
 		case *object:
 			if !x.has(name) {
-				// Draft 7 writes definitions where 2020-12 writes $defs; both are met in one document.
+				// Draft 7 has definitions where 2020-12 has $defs, and some documents contain both.
 				if other := map[string]string{"definitions": "$defs", "$defs": "definitions"}[name]; other != "" && x.has(other) {
 					name = other
 				} else if name == "items" && x.has("prefixItems") {
-					name = "prefixItems" // moved there by normalizer.drafts
+					name = "prefixItems" // normalizer.drafts moved it there
 				} else {
 					return nil, "", fmt.Errorf("%s points to nothing", ref)
 				}
@@ -122,7 +122,8 @@ func (r *refs) resolve(ref string) (target any, ptr string, err error) {
 	return nil, "", fmt.Errorf("%s points to what is no schema", ref)
 }
 
-// leadsBack reports whether the schema at ptr has a reference, of its own or of what it refers to, that leads to it again.
+// leadsBack reports whether the schema at ptr has a reference, directly or through its references,
+// that leads to it again.
 func (r *refs) leadsBack(target any, ptr string) bool {
 	if back, ok := r.recursive[ptr]; ok {
 		return back
@@ -153,8 +154,8 @@ func (r *refs) leadsBack(target any, ptr string) bool {
 	return r.recursive[ptr]
 }
 
-// loops reports whether the schema at ptr leads back to itself in one place: by references and alternatives alone, without
-// going to a property or an item.
+// loops reports whether the schema at ptr leads back to itself without descending to a property or
+// an item, by references and alternatives alone.
 func (r *refs) loops(target any, ptr string) bool {
 	if loops, ok := r.looping[ptr]; ok {
 		return loops
@@ -202,7 +203,7 @@ func (r *refs) loops(target any, ptr string) bool {
 	return r.looping[ptr]
 }
 
-// defName makes a name for a definition out of its place: the last part that is a name.
+// defName derives a name for a definition from its path: the last part that is a name.
 func defName(ptr string, taken []string) string {
 	parts := strings.Split(ptr, "/")
 	name := "root"

@@ -5,27 +5,29 @@ import (
 	"slices"
 )
 
-// back says how a value that fits what was sent becomes one that fits the original.
+// back defines how a value that matches the output becomes a value that matches the original.
 type back struct {
-	ref   string             // the name of a definition that says it; the rest is empty then
-	props map[string]*member // by their sent names
-	rest  *back              // of properties without a name
-	items []*back            // of an array: one for all, or several of which the one that fits is taken
-	alts  []*back            // alternatives
-	every bool               // all alternatives are followed; otherwise the one that fits
+	// name of the definition that contains the rules; the other fields are then empty
+	ref   string
+	props map[string]*member // by their names in the output
+	rest  *back              // for additional properties
+	// for an array: one for all elements, or several of which the matching one is used
+	items []*back
+	alts  []*back // alternatives
+	every bool    // all alternatives are applied; otherwise the matching one
 }
 
 // member is a property.
 type member struct {
-	name string // in the original
-	null bool   // null stands for a property that is left out
-	only []any  // the values that it may have; nil: not restricted
+	name string // name in the original
+	null bool   // null stands for an absent property
+	only []any  // the allowed values; nil means any value
 	back *back
 }
 
-// Restore turns arguments that a model wrote for the sent schema into arguments as the original wants them: null, where it stands
-// for a field that is left out, is taken out, and fields get back their names. Arguments that need none of it, and what is no JSON,
-// come back as they are, byte for byte.
+// Restore converts arguments that a model wrote for the output schema to arguments for the
+// original: a null that stands for an absent field is removed, and fields get their original names.
+// Arguments without changes, and text that is not JSON, are returned byte for byte.
 func (c *Compiled) Restore(args json.RawMessage) json.RawMessage {
 	if c.back == nil {
 		return args
@@ -106,7 +108,8 @@ func (r *restorer) object(o *object, b *back) any {
 	return out
 }
 
-// pick returns the alternative that v was written for: the one with its fields and its fixed values.
+// pick returns the alternative for which v was written: the one with its fields and its constant
+// values.
 func (r *restorer) pick(v any, alts []*back) *back {
 	if len(alts) == 1 {
 		return alts[0]

@@ -14,7 +14,7 @@ func TestRestore(t *testing.T) {
 		dialect *dialect.Dialect
 		schema  string
 		args    string
-		want    string // "": as they are
+		want    string // empty means unchanged
 	}{
 		{"nothing to do", dialect.OpenAIStrict, `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`, ` {"a": null}`, ""},
 		{"left out", dialect.OpenAIStrict, `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"integer"}}}`, `{"a":null,"b":1}`, `{"b":1}`},
@@ -63,7 +63,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// wireName returns what a field is called for Anthropic.
+// wireName returns the name of a field for Anthropic.
 func wireName(t *testing.T, name string) string {
 	t.Helper()
 	c, err := dialect.Anthropic.Compile(fmt.Appendf(nil, `{"properties":{%q:{}}}`, name))
@@ -77,7 +77,7 @@ func wireName(t *testing.T, name string) string {
 	return ""
 }
 
-// TestNamesStayApart gives names that look alike once their characters are replaced.
+// TestNamesStayApart uses names that become equal when their characters are replaced.
 func TestNamesStayApart(t *testing.T) {
 	c, err := dialect.Anthropic.Compile(json.RawMessage(`{"properties":{"a b":{},"a?b":{},"a_b":{},"":{},"` + long("x") + `":{},"` + long("y") + `":{}}}`))
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// root makes the schema of the arguments, which are always an object.
+// root compiles the schema of the arguments, which are always an object.
 func (c *compiler) root(o *object) (*object, *back) {
 	w, left, entered, st := c.flat(o)
 	defer c.leave(entered)
@@ -56,14 +56,14 @@ func (c *compiler) root(o *object) (*object, *back) {
 	return out, b
 }
 
-// unite says alternatives of the root as one object that has the properties of all.
+// unite converts alternatives of the root to one object with the properties of all.
 func (c *compiler) unite(w *object, keyword string, list []any, hints *[]string) *object {
 	props := newObject(join(w.ptr, "properties"))
 	base := w.object("properties")
 	if base != nil {
 		props = base.clone()
 	}
-	var need [][]string // what each alternative requires
+	var need [][]string // the required fields of each alternative
 	forms := map[string][]any{}
 	var order []string
 	closed, partial, objects, evaluates := true, false, 0, false
@@ -142,7 +142,7 @@ func (c *compiler) unite(w *object, keyword string, list []any, hints *[]string)
 		w.set("additionalProperties", false)
 	}
 	if evaluates {
-		w.remove("unevaluatedProperties") // an alternative lets other fields pass
+		w.remove("unevaluatedProperties") // an alternative accepts other fields
 	}
 	c.lose(w.ptr, keyword, Looser, RootWithout, "the fields of the alternatives are sent as one object; which of them go together is not enforced")
 	if partial && !closed {
@@ -154,7 +154,7 @@ func (c *compiler) unite(w *object, keyword string, list []any, hints *[]string)
 	return w
 }
 
-// choices words which sets of fields may be given; "" when that says nothing.
+// choices describes the allowed sets of fields. It returns "" if there is no restriction.
 func choices(need [][]string, required []any) string {
 	var sets []string
 	for _, n := range need {

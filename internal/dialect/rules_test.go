@@ -12,12 +12,13 @@ import (
 	"github.com/pawl-go/pawl/internal/dialect"
 )
 
-// Each case shows one rule: a schema of a field f, what is sent of it, and the losses, as "kind path keyword" with paths below the
-// field. What starts with "root " is the schema of the arguments themselves. An empty want means: as it is.
+// Each case shows one rule: the schema of a field f, its output, and the losses, as "kind path
+// keyword" with paths below the field. A case that starts with "root " is the schema of the
+// arguments themselves. An empty want means unchanged.
 type ruleCase struct {
 	name, schema, want string
 	losses             []string
-	err                string // part of the error; the rest is not used then
+	err                string // part of the error; the other fields are then not used
 }
 
 func runRules(t *testing.T, d *dialect.Dialect, wrap func(field string) string, cases []ruleCase) {
@@ -55,7 +56,7 @@ func runRules(t *testing.T, d *dialect.Dialect, wrap func(field string) string, 
 				}
 				path := strings.TrimPrefix(l.Path, "/properties/f")
 				if !root && l.Path == "" {
-					continue // of the wrapping
+					continue // of the enclosing object
 				}
 				losses = append(losses, strings.Join(strings.Fields(string(l.Kind)+" "+path+" "+l.Keyword), " "))
 			}
@@ -283,7 +284,7 @@ func TestGemini(t *testing.T) {
 	})
 }
 
-// TestEveryRuleHasASource keeps the dialects what they are: data that says where it was learned.
+// TestEveryRuleHasASource checks that every rule has a source.
 func TestEveryRuleHasASource(t *testing.T) {
 	for _, d := range dialect.All() {
 		if dialect.ByName(d.Name) != d || d.Title == "" {
@@ -305,7 +306,8 @@ func TestEveryRuleHasASource(t *testing.T) {
 	}
 }
 
-// TestRefused shows the reader of this package's tests that it refuses: what each provider's own error was about.
+// TestRefused checks the provider model of these tests: it refuses what each provider's own error
+// messages refuse.
 func TestRefused(t *testing.T) {
 	for _, tt := range []struct{ dialect, schema, want string }{
 		{"openai", `{"type":"object","properties":{},"anyOf":[{}]}`, "anyOf at the root"},

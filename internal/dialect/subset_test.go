@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// This file reads what is sent as a provider does: what it refuses, and what it takes to be allowed. It is written from the
-// providers' pages, not from the package, and shares no code with it.
+// This file imitates a provider that reads the output: what it refuses, and which values it
+// accepts. It follows the providers' pages, and shares no code with the package.
 
 // node is a decoded JSON object.
 type node = map[string]any
@@ -24,7 +24,7 @@ func decode(b []byte) any {
 	return v
 }
 
-// refused returns what a provider would refuse a schema for.
+// refused returns the faults for which a provider would refuse a schema.
 func refused(dialect string, schema []byte) []string {
 	r := &refusals{}
 	root, ok := decode(schema).(node)
@@ -205,7 +205,7 @@ func (r *refusals) properties(path string, s node) {
 	}
 }
 
-// each visits every schema; a value where a schema should stand is itself refused.
+// each visits every schema. A value in place of a schema is a fault.
 func (r *refusals) each(v any, path string, f func(string, node)) {
 	s, ok := v.(node)
 	if !ok {
@@ -240,7 +240,8 @@ func is(s node, typ string) bool {
 	return s["type"] == typ || slices.Contains(list(s["type"]), any(typ))
 }
 
-// takes reports whether v fits a schema of a strict dialect, as the provider that enforces it understands it.
+// takes reports whether v matches a schema of a strict dialect, as the enforcing provider
+// interprets it.
 func takes(s, root node, v any) bool {
 	if ref, ok := s["$ref"].(string); ok {
 		return takes(sub(sub(root, "$defs"), strings.TrimPrefix(ref, "#/$defs/")), root, v)
@@ -336,7 +337,7 @@ func hasType(v any, t string) bool {
 	return false
 }
 
-// spellOut writes v as a model must that cannot leave a field out: null stands for it.
+// spellOut converts v for a model that cannot leave out a field: null stands for an absent field.
 func spellOut(s, root node, v any) any {
 	if ref, ok := s["$ref"].(string); ok {
 		return spellOut(sub(sub(root, "$defs"), strings.TrimPrefix(ref, "#/$defs/")), root, v)
@@ -374,7 +375,7 @@ func spellOut(s, root node, v any) any {
 	return v
 }
 
-// enforced reports whether a provider holds the model to what is sent.
+// enforced reports whether the provider enforces the output.
 func enforced(dialect string) bool {
 	return dialect == "gemini" || strings.HasSuffix(dialect, "-strict")
 }

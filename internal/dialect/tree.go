@@ -9,20 +9,21 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds the nesting of a schema that is read. Real ones have less than twenty levels.
+// maxDepth is the maximum nesting of an input schema. Real schemas have fewer than twenty levels.
 const maxDepth = 200
 
-// object is a JSON object that keeps the order of its members: models fill in fields in the order of a schema, and equal
-// schemas must give equal bytes. Values are *object, []any, string, json.Number, bool or nil.
+// object is a JSON object that preserves the order of its members, because models fill in fields in
+// the order of the schema, and equal schemas must give equal bytes. Values are *object, []any,
+// string, json.Number, bool or nil.
 type object struct {
-	ptr  string // where it stands in the document, as a JSON Pointer; "" is the root
+	ptr  string // position in the document as a JSON Pointer; empty means the root
 	keys []string
 	vals map[string]any
 }
 
 func newObject(ptr string) *object { return &object{ptr: ptr, vals: map[string]any{}} }
 
-// schemaOf makes an object from pairs of keyword and value.
+// schemaOf builds an object from pairs of keyword and value.
 func schemaOf(ptr string, pairs ...any) *object {
 	o := newObject(ptr)
 	for i := 0; i < len(pairs); i += 2 {
@@ -35,7 +36,7 @@ func (o *object) get(key string) any { return o.vals[key] }
 
 func (o *object) has(key string) bool { _, ok := o.vals[key]; return ok }
 
-// set keeps the place of a key that is there.
+// set keeps the position of an existing key.
 func (o *object) set(key string, v any) {
 	if !o.has(key) {
 		o.keys = append(o.keys, key)
@@ -52,7 +53,7 @@ func (o *object) remove(keys ...string) {
 	}
 }
 
-// clone copies the members, not what they hold.
+// clone copies the members, not their values.
 func (o *object) clone() *object {
 	c := &object{ptr: o.ptr, keys: slices.Clone(o.keys), vals: make(map[string]any, len(o.vals))}
 	for k, v := range o.vals {
@@ -67,7 +68,7 @@ func (o *object) list(key string) []any { v, _ := o.vals[key].([]any); return v 
 
 func (o *object) text(key string) string { v, _ := o.vals[key].(string); return v }
 
-// words returns the strings of a list, each once.
+// words returns the distinct strings of a list.
 func (o *object) words(key string) []string {
 	var out []string
 	for _, v := range o.list(key) {
@@ -78,7 +79,7 @@ func (o *object) words(key string) []string {
 	return out
 }
 
-// parse reads a document. Of a repeated member the last value counts, as in encoding/json.
+// parse parses a document. The last value of a repeated member counts, as in encoding/json.
 func parse(src []byte) (any, error) {
 	if !json.Valid(src) {
 		var v any
@@ -133,13 +134,13 @@ func join(ptr, name string) string {
 	return ptr + "/" + escape.Replace(name)
 }
 
-// How names are written in a JSON Pointer.
+// The escapes of names in a JSON Pointer.
 var (
 	escape   = strings.NewReplacer("~", "~0", "/", "~1")
 	unescape = strings.NewReplacer("~1", "/", "~0", "~")
 )
 
-// appendJSON writes v on one line.
+// appendJSON appends v on one line.
 func appendJSON(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -178,7 +179,7 @@ func appendJSON(b []byte, v any) []byte {
 	panic(fmt.Sprintf("dialect: a %T is no JSON", v))
 }
 
-// appendString quotes s without escaping what HTML would need.
+// appendString quotes s without HTML escapes.
 func appendString(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
@@ -210,7 +211,8 @@ func appendString(b []byte, s string) []byte {
 
 func show(v any) string { return string(appendJSON(nil, v)) }
 
-// equal reports whether two values are the same JSON, whatever the order of members. Numbers are compared as written.
+// equal reports whether two values are the same JSON, in any order of members. Numbers are compared
+// by spelling.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case *object:

@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// The functions of this file make schemas for dialects in which every schema has one type, and in which only some keywords are
-// known. They take a schema whose references and allOf are joined, and return nil when nothing fits it.
+// The functions of this file compile schemas for dialects in which every schema has one type and
+// only some keywords are known. Their input is a schema with resolved references and joined allOf.
+// They return nil if no value matches.
 
-// typed makes the schema of a value. left are keywords that were lost in joining.
+// typed compiles the schema of a value. left are keywords that were lost in joining.
 func (c *compiler) typed(w *object, left []*object) (*object, *back) {
 	if c.nodes++; c.nodes > maxNodes {
 		c.fail(w.ptr, "$ref", RefsInlined, "with its references inlined it has more than %d parts", maxNodes)
@@ -69,7 +70,7 @@ func (c *compiler) typed(w *object, left []*object) (*object, *back) {
 		}
 		return out, b
 	}
-	// Several types: each gets what the schema says about it.
+	// Several types: each gets the keywords that apply to it.
 	plain := w.clone()
 	plain.remove(annotations...)
 	var outs []*object
@@ -88,8 +89,8 @@ func (c *compiler) typed(w *object, left []*object) (*object, *back) {
 	return c.combine(w, outs, backs, null, hints)
 }
 
-// typesOf returns the types that a schema states, number standing for integer too, and whether null is one of them. nil: it states
-// none, and what it says does not tell.
+// typesOf returns the types that a schema states, and whether null is one of them. number includes
+// integer. Nil means that no type is stated and none can be derived.
 func (c *compiler) typesOf(w *object) (types []string, null bool) {
 	if w.has("type") {
 		types = []string{}
@@ -128,8 +129,9 @@ func (c *compiler) typesOf(w *object) (types []string, null bool) {
 	return types, false
 }
 
-// values returns what enum and const allow, of the types that are allowed, and whether there is such a keyword. Without a stated
-// type the values tell it. null is taken out and said in null.
+// values returns the values that enum and const allow, restricted to the allowed types, and whether
+// there is such a keyword. Without a stated type, the types are derived from the values. null is
+// removed and reported separately.
 func (c *compiler) values(w *object, types *[]string, null *bool) (values []any, fixed bool) {
 	list, fixed := w.get("enum").([]any)
 	if v, ok := w.vals["const"]; ok {
@@ -175,7 +177,7 @@ func (c *compiler) values(w *object, types *[]string, null *bool) (values []any,
 	return values, true
 }
 
-// typeOf returns the type of a JSON value; integer for whole numbers.
+// typeOf returns the type of a JSON value: integer for whole numbers.
 func typeOf(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -196,7 +198,7 @@ func typeOf(v any) string {
 	return "number"
 }
 
-// ofType makes the schema of values of one type.
+// ofType compiles the schema of values of one type.
 func (c *compiler) ofType(w *object, t string, values []any, hints []string) (*object, *back) {
 	switch t {
 	case "object":
@@ -231,7 +233,7 @@ func (c *compiler) typeName(t string) string {
 	return t
 }
 
-// enum sends the values of a scalar type.
+// enum emits the values of a scalar type.
 func (c *compiler) enum(out, w *object, t string, values []any) (hints []string) {
 	keyword := "enum"
 	if w.has("const") {
@@ -272,7 +274,7 @@ func (c *compiler) enum(out, w *object, t string, values []any) (hints []string)
 	return hints
 }
 
-// keep sends the keywords that the dialect takes, and reports the others.
+// keep emits the keywords that the dialect accepts, and reports the others.
 func (c *compiler) keep(out, w *object, keywords ...string) (hints []string) {
 	for _, k := range keywords {
 		if !w.has(k) {
@@ -302,7 +304,7 @@ func (c *compiler) keep(out, w *object, keywords ...string) (hints []string) {
 	return hints
 }
 
-// inclusive says an exclusive bound of integers as an inclusive one.
+// inclusive converts an exclusive bound of integers to an inclusive one.
 func (c *compiler) inclusive(out, w *object, exclusive, inclusive string, step int64) bool {
 	r, ok := rat(w.get(exclusive))
 	if !ok || out.text("type") != c.typeName("integer") || !c.d.takes(inclusive) {
@@ -329,7 +331,7 @@ func looksAround(pattern string) bool {
 	return false
 }
 
-// checkedFormats are those that validators check; others only explain.
+// checkedFormats lists the formats that validators check; other formats only explain.
 var checkedFormats = []string{"date", "time", "date-time", "duration", "period", "semver", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6", "uri", "uri-reference",
 	"iri", "iri-reference", "uri-template", "uuid", "json-pointer", "relative-json-pointer", "regex"}
 
@@ -353,7 +355,7 @@ func (c *compiler) format(out, w *object) []string {
 	return nil
 }
 
-// anything makes a schema for a value of any type, as far as there is one.
+// anything compiles a schema for a value of any type, if the dialect can express it.
 func (c *compiler) anything(w *object, hints []string) (*object, *back) {
 	scalars := func() []any {
 		list := []any{}
@@ -376,7 +378,7 @@ func (c *compiler) anything(w *object, hints []string) (*object, *back) {
 	return out, nil
 }
 
-// nothing makes the schema of null.
+// nothing compiles the schema of null.
 func (c *compiler) nothing(w *object, hints []string) *object {
 	if !c.d.has(NullableFlag) {
 		out := schemaOf(w.ptr, "type", "null")
@@ -389,7 +391,8 @@ func (c *compiler) nothing(w *object, hints []string) *object {
 	return out
 }
 
-// cut ends a recursion: of what would follow only the type is sent, or nothing where every field must be named.
+// cut ends a recursion: the remaining levels are replaced by their type, or by nothing if every
+// field must be named.
 func (c *compiler) cut(w *object) *object {
 	if c.d.has(Closed) {
 		c.lose(w.ptr, "$ref", Stricter, RecursionCut, "it contains itself; more than %d levels cannot be sent", c.levels)

@@ -1,28 +1,32 @@
-// Package diff says which lines of two texts differ.
+// Package diff computes the lines in which two texts differ.
 package diff
 
-// Op is what became of a line.
+// Op is the kind of a line.
 type Op byte
 
 // The ops.
 const (
-	Same Op = ' ' // it stands in both
-	Gone Op = '-' // in the first alone
-	Come Op = '+' // in the second alone
-	Gap  Op = '@' // no line: equal ones are left out here
+	Same Op = ' ' // in both texts
+	Gone Op = '-' // in the first text only
+	Come Op = '+' // in the second text only
+	Gap  Op = '@' // no line: equal lines are left out here
 )
 
 // Line is a line of a diff.
 type Line struct {
 	Op   Op
 	Text string
-	A, B int // its number in the first and in the second text, from 1; 0: it does not stand there. Of a Gap: how many lines are left out, in A
+	// A and B are the line numbers in the first and in the second text, from 1. 0 means that the
+	// line is not in that text. For a Gap, A is the number of lines left out.
+	A, B int
 }
 
-// most is the size of a table of common lines. Above it what differs is given as it stands, as one block.
+// most is the maximum size of the table of common lines. Larger differences are returned as one
+// block.
 const most = 1 << 22
 
-// Lines returns how b differs from a, with at most around equal lines before and after what differs; nil: in nothing.
+// Lines returns how b differs from a, with at most around equal lines before and after each
+// difference. Nil means that they are equal.
 func Lines(a, b []string, around int) []Line {
 	head := 0
 	for head < len(a) && head < len(b) && a[head] == b[head] {
@@ -48,7 +52,7 @@ func Lines(a, b []string, around int) []Line {
 
 type differ struct {
 	a, b []string
-	i, j int // where it is in each
+	i, j int // current positions
 	out  []Line
 }
 
@@ -68,10 +72,10 @@ func (d *differ) come() {
 	d.j++
 }
 
-// between takes the shortest way to the ends.
+// between adds the shortest difference up to the given ends.
 func (d *differ) between(endA, endB int) {
 	x, y := d.a[d.i:endA], d.b[d.j:endB]
-	if len(x)*len(y) <= most { // else it is too much to look for what is common
+	if len(x)*len(y) <= most { // otherwise the search for common lines is too expensive
 		common := longestCommon(x, y)
 		for startA, startB := d.i, d.j; d.i < endA && d.j < endB; {
 			i, j := d.i-startA, d.j-startB
@@ -93,7 +97,8 @@ func (d *differ) between(endA, endB int) {
 	}
 }
 
-// longestCommon returns, for each place in both, how many lines the rests have in common at most.
+// longestCommon returns, for each pair of positions, the length of the longest common subsequence
+// of the rests.
 func longestCommon(x, y []string) [][]int32 {
 	common := make([][]int32, len(x)+1)
 	cells := make([]int32, (len(x)+1)*(len(y)+1))
@@ -112,7 +117,7 @@ func longestCommon(x, y []string) [][]int32 {
 	return common
 }
 
-// hunks leaves equal lines out that are far from what differs.
+// hunks replaces equal lines that are far from differences by gaps.
 func hunks(all []Line, around int) []Line {
 	near := make([]bool, len(all))
 	last := -around - 1

@@ -23,7 +23,7 @@ func ExampleLines() {
 	// @
 }
 
-// What stands in the first text and what stands in the second come out of it again, whatever is left out between.
+// The lines of both texts can be reconstructed from the diff, except the lines left out.
 func TestLines(t *testing.T) {
 	texts := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 12)
 	rapid.Check(t, func(t *rapid.T) {
@@ -60,7 +60,7 @@ func TestLines(t *testing.T) {
 	})
 }
 
-// Two long texts with nothing in common are not compared line with line.
+// Two long texts without common lines are not compared line by line.
 func TestLinesLong(t *testing.T) {
 	a, b := make([]string, 5000), make([]string, 5000)
 	for i := range a {

@@ -8,7 +8,7 @@ import (
 	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
-// document reads the whole text: one value, and what may stand around it.
+// document reads the whole text: one value, and the text that may surround it.
 func (p *parser) document() bool {
 	if p.has(0, "\uFEFF") {
 		p.i = len("\uFEFF")
@@ -46,7 +46,7 @@ func (p *parser) document() bool {
 	return true
 }
 
-// prose steps over text in front of an object.
+// prose skips text in front of an object.
 func (p *parser) prose() bool {
 	start := p.i
 	if !p.brace() {
@@ -64,7 +64,7 @@ func (p *parser) prose() bool {
 	return true
 }
 
-// brace steps to the next { that may begin an object, over placeholders like {name}.
+// brace moves to the next { that may begin an object. It skips placeholders like {name}.
 func (p *parser) brace() bool {
 	for ; ; p.i++ {
 		switch p.at(p.i) {
@@ -85,7 +85,7 @@ func (p *parser) brace() bool {
 	}
 }
 
-// rest reads what follows the value: nothing that says more than it.
+// rest reads the text after the value, which must not contain further information.
 func (p *parser) rest() bool {
 	first := p.out[:len(p.out):len(p.out)]
 	object := first[0] == '{'
@@ -100,7 +100,7 @@ func (p *parser) rest() bool {
 			p.note("removed a comma after the end")
 			p.i++
 			if p.space(); p.at(p.i) != end && p.at(p.i) != '{' && !p.has(p.i, "```") {
-				return p.fail("it goes on after its end")
+				return p.fail("more text follows after its end")
 			}
 			continue
 		case p.has(p.i, "```"):
@@ -112,13 +112,13 @@ func (p *parser) rest() bool {
 			}
 			continue
 		case !object || closing(p.first()) != 0 || c == ':' || c == '[':
-			return p.fail("it goes on after its end")
+			return p.fail("more text follows after its end")
 		default:
 			start := p.i
 			found := p.brace()
 			p.steps += p.i - start
 			if after := p.text[start:p.i]; !found && p.i < len(p.text) || bytes.Contains(after, []byte(`":`)) {
-				return p.fail("it goes on after its end")
+				return p.fail("more text follows after its end")
 			}
 			p.note("removed the text after the object")
 			continue
@@ -127,7 +127,7 @@ func (p *parser) rest() bool {
 	}
 }
 
-// again reads a further object, which must be the first one once more.
+// again reads a further object, which must equal the first.
 func (p *parser) again(first []byte) bool {
 	p.out = p.out[len(p.out):]
 	if !p.value() {
@@ -161,7 +161,7 @@ func (p *parser) escaped() bool {
 	return p.has(k, `\"`)
 }
 
-// unescape reads a document whose every quote is escaped, as if it were the inside of a string.
+// unescape reads a document in which every quote is escaped, as if it were the content of a string.
 func (p *parser) unescape() bool {
 	text := bytes.TrimSpace(p.text[p.i:])
 	p.steps += len(text)

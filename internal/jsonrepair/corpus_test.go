@@ -18,7 +18,8 @@ type malformed struct {
 	Disagree                  bool `json:"projects_disagree"`
 }
 
-// The suites of two projects that mend more than this one does: what is mended must be what they expect, and the rest be refused.
+// The test suites of two projects that repair more than this package does: a repaired text must be
+// what they expect, and the other texts must be refused.
 func TestCorpus(t *testing.T) {
 	var valid, mended, refused, wrong int
 	for _, c := range corpus(t, "dev.jsonl") {

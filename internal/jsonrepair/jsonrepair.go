@@ -1,23 +1,24 @@
-// Package jsonrepair mends text that a model wrote where JSON was wanted. It never invents a value: what it returns says
-// what the text says, or it returns an error.
+// Package jsonrepair repairs text that a model wrote where JSON was requested. It never invents a
+// value: the result has the meaning of the text, or it returns an error.
 //
 //	{path: 'a.txt', "lines": [1, 2,], "force": True}   // as you asked
 //	{"path":"a.txt","lines":[1,2],"force":true}
 //
-// It mends what has one reading:
+// It repairs text with exactly one interpretation:
 //
-//   - commas too many or missing; closing brackets after the end;
+//   - additional or missing commas; closing brackets after the end;
 //   - single, typographic and back quotes; names without quotes;
 //   - Python's True, False and None; numbers written +1, .5 or 2.;
-//   - comments, byte order marks, odd spaces, code fences, and prose around one object;
+//   - comments, byte order marks, unusual spaces, code fences, and prose around one object;
 //   - raw line breaks and tabs in strings, unknown escapes, "strings" + "joined";
 //   - a document that was escaped once too often.
 //
-// It refuses what has none, or several: text that ends too early (ErrCut), values that are missing (undefined, NaN, an ellipsis,
-// words without quotes), quotes inside strings that may or may not end them, two objects that differ, one name with two
-// values. A string whose content is JSON is returned as that string: whether the content was meant, a schema decides.
+// It refuses text with no interpretation or several: text that ends too early (ErrCut), missing
+// values (undefined, NaN, an ellipsis, words without quotes), quotes inside strings that may or may
+// not end them, two different objects, one name with two values. A string that contains JSON stays
+// a string: only a schema can decide whether its content was meant.
 //
-// Nothing here panics on any input, and everything takes time linear in its size.
+// No function panics on any input, and every function takes time linear in the size of its input.
 package jsonrepair
 
 import (
@@ -29,18 +30,20 @@ import (
 	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
-// ErrCut is wrapped by the error for text that ends inside a value. What is missing is not known, so it is never mended.
+// ErrCut is wrapped by the error for text that ends inside a value. The missing part is unknown, so
+// it is never repaired.
 var ErrCut = errors.New("it ends too early")
 
-// maxDepth bounds the nesting of what is mended.
+// maxDepth is the maximum nesting of repaired text.
 const maxDepth = 1000
 
-// maxNotes bounds how many different repairs are named.
+// maxNotes is the maximum number of different repairs that are named.
 const maxNotes = 16
 
-// Repair returns text as one valid JSON value, and what had to be mended, in short sentences for the record. Valid JSON is returned
-// as it is, with no repairs; what was mended is returned compact, without the white space between values. An error says why
-// the text has no reading, or more than one, in words that a model can use; it wraps ErrCut if the text ends too early.
+// Repair returns text as one valid JSON value, and the repairs in short sentences for the record.
+// Valid JSON is returned unchanged, with no repairs. Repaired JSON is returned compact, without
+// white space between values. An error says why the text has no interpretation, or more than one,
+// in words for a model. It wraps ErrCut if the text ends too early.
 func Repair(text []byte) (fixed []byte, repairs []string, err error) {
 	if jsonscan.Valid(text) {
 		return text, nil, nil
@@ -52,15 +55,16 @@ func Repair(text []byte) (fixed []byte, repairs []string, err error) {
 	return p.out, p.notes, nil
 }
 
-// parser reads text once, from left to right, and writes what it read as JSON. Its methods report false when they failed; err is set then.
+// parser reads text once, from left to right, and writes the values as JSON. Its methods return
+// false after a failure; err is then set.
 type parser struct {
 	text  []byte
 	i     int    // the next byte
-	out   []byte // what was read, as JSON
+	out   []byte // the values read so far, as JSON
 	notes []string
 	err   error
 	depth int
-	steps int // how often a byte was looked at, for the test that this is linear
+	steps int // how often a byte was examined, for the test of linear time
 }
 
 const end = -1
@@ -74,7 +78,7 @@ func (p *parser) at(i int) int {
 	return int(p.text[i])
 }
 
-// rune returns the character at i and its size; end and 0 after the last.
+// rune returns the character at i and its size. After the last character it returns end and 0.
 func (p *parser) rune(i int) (rune, int) {
 	p.steps++
 	if i >= len(p.text) {
@@ -98,7 +102,7 @@ func (p *parser) note(format string, args ...any) {
 	case len(p.notes) < maxNotes:
 		p.notes = append(p.notes, s)
 	case len(p.notes) == maxNotes:
-		p.notes = append(p.notes, "mended more of the kind")
+		p.notes = append(p.notes, "repaired more of the kind")
 	}
 }
 
@@ -116,7 +120,8 @@ func (p *parser) cut(what string) bool {
 	return false
 }
 
-// space steps over white space and comments. It reports whether there was any, and whether there was a line break.
+// space skips white space and comments. It reports whether there was any, and whether it contained
+// a line break.
 func (p *parser) space() (some, line bool) {
 	for start := p.i; ; {
 		r, n := p.rune(p.i)

@@ -144,7 +144,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// However a text was written, a part of it from its beginning is refused, and said to be cut.
+// The beginning of any text is refused as cut off, however the text was written.
 func TestNeverMendsWhatIsCut(t *testing.T) {
 	for _, whole := range []string{
 		`{"path":"a.txt","lines":[1,-2.5e3,{"x":null}],"on":true,"text":"a\n\u00e9\"b"}`,
@@ -172,7 +172,7 @@ func TestManyRepairsAreNotAllNamed(t *testing.T) {
 	for i := range 100 {
 		text += fmt.Sprintf("name%d: 1,", i)
 	}
-	if _, repairs, err := jsonrepair.Repair([]byte(text + "}")); err != nil || len(repairs) != 17 || repairs[16] != "mended more of the kind" {
+	if _, repairs, err := jsonrepair.Repair([]byte(text + "}")); err != nil || len(repairs) != 17 || repairs[16] != "repaired more of the kind" {
 		t.Errorf("%d repairs, error %v: %q", len(repairs), err, repairs)
 	}
 }

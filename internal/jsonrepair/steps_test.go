@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Time is linear: a byte is looked at no more than a fixed number of times, whatever the text is. The test is inside the package because
-// it counts looks and not seconds.
+// Time is linear: a byte is examined at most a fixed number of times, for any text. The test is
+// inside the package because it counts steps instead of seconds.
 func TestLinear(t *testing.T) {
 	const n, most = 100_000, 12
 	for _, unit := range []string{"{", "[", `{"a":`, "[1,", `"`, `'`, `\`, `{"a":1}`, `{"a":1},`, "{a}", "{a", "/*", "//", "#", "+", `"a"+`, `["a" `, "``` ", "}", ")", ";", " ", "\n", "“", "x'x",

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// closing returns the quote that ends a string begun with r; 0 if r begins none.
+// closing returns the quote that ends a string begun with r. It returns 0 if r begins no string.
 func closing(r rune) rune {
 	switch r {
 	case '"', '\'', '`':
@@ -18,7 +18,7 @@ func closing(r rune) rune {
 	return 0
 }
 
-// str reads a string, and those that are joined to it with +.
+// str reads a string, and the strings joined to it with +.
 func (p *parser) str() bool {
 	if !p.quoted() {
 		return false
@@ -26,7 +26,7 @@ func (p *parser) str() bool {
 	for {
 		after := p.i
 		if p.space(); p.at(p.i) != '+' {
-			p.i = after // who comes next wants to know about line breaks
+			p.i = after // the caller needs to know about line breaks
 			return true
 		}
 		p.i++
@@ -46,7 +46,7 @@ func (p *parser) str() bool {
 	}
 }
 
-// quoted reads one string, whatever its quotes.
+// quoted reads one string with any kind of quotes.
 func (p *parser) quoted() bool {
 	open, n := p.rune(p.i)
 	shut := closing(open)
@@ -63,8 +63,9 @@ func (p *parser) quoted() bool {
 	}
 	p.i += n
 	p.out = append(p.out, '"')
-	var before rune           // the character before
-	var control, unknown bool // an escape that makes a control character; one that JSON does not know
+	var before rune // the previous character
+	// control: an escape that produces a control character; unknown: an escape that JSON lacks
+	var control, unknown bool
 	for {
 		r, n := p.rune(p.i)
 		switch {
@@ -102,7 +103,8 @@ func (p *parser) quoted() bool {
 	}
 }
 
-// apostrophe reports whether a quote stands inside a word: it ends no string then, for nothing could follow that does.
+// apostrophe reports whether a quote is inside a word. Such a quote ends no string, because no
+// valid text could follow.
 func (p *parser) apostrophe(before rune, next int) bool {
 	if p.text[next-1] == '"' || p.text[next-1] == '`' || !unicode.IsLetter(before) {
 		return false
@@ -111,7 +113,7 @@ func (p *parser) apostrophe(before rune, next int) bool {
 	return unicode.IsLetter(after)
 }
 
-// escape reads a backslash and what follows, in a string that shut ends.
+// escape reads a backslash and the following characters, in a string that shut ends.
 func (p *parser) escape(shut rune) (control, unknown, ok bool) {
 	r, n := p.rune(p.i + 1)
 	switch r {
@@ -153,8 +155,9 @@ func (p *parser) escape(shut rune) (control, unknown, ok bool) {
 	return control, unknown, true
 }
 
-// literal reports whether a backslash before r can only be meant as one, as in regular expressions and paths. Others are
-// escapes in some language (\x41 \0 \e \v, a line continuation), or Markdown's and the shell's way to write the character itself.
+// literal reports whether a backslash before r can only mean a backslash, as in regular expressions
+// and paths. Before other characters it is an escape in some language (\x41 \0 \e \v, a line
+// continuation), or the notation of Markdown and the shell for the character itself.
 func literal(r rune) bool {
 	switch r {
 	case 'a', 'e', 'v', 'x', 'o', 'N', 'U':

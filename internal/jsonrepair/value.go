@@ -88,7 +88,7 @@ func (p *parser) object() bool {
 			return p.fail("a name cannot be read")
 		}
 		if n > 0 && !comma {
-			// A stray quote inside a string can look like this, unless a whole "name": follows.
+			// A stray quote inside a string can look like this, unless a complete "name": follows.
 			if name == "" || bare && !line {
 				return p.fail("there is no comma before the name %q", name)
 			}
@@ -117,7 +117,7 @@ func (p *parser) first() rune {
 	return r
 }
 
-// name reads the name of a member: a string, or a word that lacks its quotes.
+// name reads the name of a member: a string, or a word without quotes.
 func (p *parser) name() bool {
 	start := p.i
 	if closing(p.first()) != 0 {
@@ -189,13 +189,14 @@ func (p *parser) array() bool {
 	}
 }
 
-// apart reports whether the value just written and the one at the cursor are certainly two, though no comma stands between them.
+// apart reports whether the value just written and the value at the cursor are certainly two
+// values, although no comma separates them.
 func (p *parser) apart(some, line bool) bool {
 	last, next := p.out[len(p.out)-1], p.first()
 	switch {
 	case next == '{' || next == '[':
 		return last == '}' || last == ']'
-	case last == '"': // not "a""b", which may be a quote that was doubled
+	case last == '"': // not "a""b", which may be a doubled quote
 		return some && closing(next) != 0
 	case last >= '0' && last <= '9': // not 10 000 either
 		return line && next >= '0' && next <= '9'
@@ -203,7 +204,7 @@ func (p *parser) apart(some, line bool) bool {
 	return false
 }
 
-// number reads a number, also one that JSON wants written otherwise.
+// number reads a number, also in a notation that JSON does not allow.
 func (p *parser) number() bool {
 	start := p.i
 	for !p.delimiter() {
@@ -248,11 +249,12 @@ func (p *parser) delimiter() bool {
 	return false
 }
 
-// literals are the words that stand for themselves.
+// literals maps the accepted literals to their JSON form.
 var literals = map[string]string{"true": "true", "True": "true", "TRUE": "true", "false": "false", "False": "false", "FALSE": "false",
 	"null": "null", "Null": "null", "NULL": "null", "None": "null"}
 
-// word reads a literal. Any other word is a name of something that is not there, or a string that lacks its quotes: who knows.
+// word reads a literal. Any other word is an undefined name or a string without quotes, which
+// cannot be distinguished.
 func (p *parser) word() bool {
 	start := p.i
 	for !p.delimiter() {
@@ -278,7 +280,7 @@ func (p *parser) word() bool {
 	return true
 }
 
-// clip shows the beginning of b, on one line.
+// clip returns the beginning of b on one line.
 func clip(b []byte) string {
 	const most = 40
 	if cut, _, found := bytes.Cut(b[:min(len(b), most)], []byte("\n")); found {

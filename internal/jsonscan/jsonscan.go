@@ -1,8 +1,9 @@
-// Package jsonscan reads and writes JSON text byte by byte for the wire adapters, whose decoding is most of what a run
-// costs. It builds no tree, uses no reflection and allocates only the strings its caller asks for.
+// Package jsonscan reads and writes JSON text byte by byte for the wire adapters, because decoding
+// is most of the cost of a run. It builds no tree, uses no reflection and allocates only the
+// strings that its caller requests.
 //
-// A Cursor walks a document once, from left to right. The caller asks for what it knows and says nothing about the rest:
-// a value that was not read is skipped.
+// A Cursor walks a document once, from left to right. The caller reads the values that it knows; a
+// value that was not read is skipped.
 //
 //	c := jsonscan.New(data)
 //	if c.Object() {
@@ -19,11 +20,11 @@
 //	}
 //	if err := c.End(); err != nil { … }
 //
-// Cursor is lenient where a provider's answer is better read than refused: a value of another kind than asked for reads
-// as the zero value, a string may hold raw control characters, and what is skipped is checked for balance only.
-// Valid is strict, and says the same as encoding/json.
+// A Cursor is lenient where reading a provider's answer is better than refusing it: a value of an
+// unexpected kind reads as the zero value, a string may contain raw control characters, and skipped
+// values are checked for balanced brackets only. Valid is strict and agrees with encoding/json.
 //
-// Nothing here panics on any input, and everything takes time linear in its size.
+// No function panics on any input, and every function takes time linear in the size of its input.
 package jsonscan
 
 import (
@@ -34,13 +35,13 @@ import (
 	"strconv"
 )
 
-// MaxDepth bounds the nesting of objects and arrays; it is that of encoding/json.
+// MaxDepth is the maximum nesting of objects and arrays, the same as in encoding/json.
 const MaxDepth = 10000
 
 // Kind is the kind of a JSON value, named by its first byte.
 type Kind byte
 
-// The kinds of values. None stands for no value: the end of the text, or text that is not JSON.
+// The kinds of values. None means no value: the end of the text, or text that is not JSON.
 const (
 	None   Kind = 0
 	Object Kind = '{'
@@ -55,33 +56,33 @@ const (
 // ErrSyntax is wrapped by every error of a Cursor.
 var ErrSyntax = errors.New("not valid JSON")
 
-// Cursor reads one JSON document. After an error every method reports no value, so that callers check once, at the end.
-// The zero Cursor reads the empty text.
+// Cursor reads one JSON document. After an error every method reports no value, so that callers
+// check for errors once, at the end. The zero Cursor reads the empty text.
 type Cursor struct {
 	b       []byte
 	i       int
-	value   int  // where the value stands that Key or More announced, plus one; 0: none
-	first   bool // an object or array was entered and nothing of it was read
+	value   int  // offset plus one of the value that Key or More announced; 0 means none
+	first   bool // an object or array was entered and none of its content was read
 	depth   int
-	fault   string // what is wrong first; "": nothing. Callers who do not ask pay for no error
-	at      int    // where
+	fault   string // the first fault; empty means none; it becomes an error only on request
+	at      int    // offset of the fault
 	scratch []byte // for keys with escapes
 }
 
-// New returns a Cursor at the start of data. Slices that the Cursor returns point into data.
+// New returns a Cursor at the start of data. Slices that the Cursor returns refer to data.
 func New(data []byte) Cursor { return Cursor{b: data} }
 
-// Resume returns a Cursor that stands at the value of a member at offset, inside depth objects and arrays, as if it had come
-// there with Key. It serves readers of many documents that begin with the same bytes: what those bytes say is known.
-// Offset tells where such a value stands.
+// Resume returns a Cursor at the value of a member at offset, inside depth objects and arrays, as
+// if Key had moved it there. It serves readers of many documents that begin with the same bytes,
+// which are parsed once. Offset returns the offset of such a value.
 func Resume(data []byte, offset, depth int) Cursor {
 	return Cursor{b: data, i: offset, value: offset + 1, depth: depth}
 }
 
-// Offset returns where in the data the Cursor stands.
+// Offset returns the position of the Cursor in the data.
 func (c *Cursor) Offset() int { return c.i }
 
-// Since returns the data from an offset to where the Cursor stands.
+// Since returns the data from an offset to the position of the Cursor.
 func (c *Cursor) Since(offset int) []byte { return c.b[offset:c.i] }
 
 // Err returns the first error, or nil.
@@ -92,7 +93,7 @@ func (c *Cursor) Err() error {
 	return fmt.Errorf("%w: %s at offset %d", ErrSyntax, c.fault, c.at)
 }
 
-// End returns the first error, or one if anything but white space follows.
+// End returns the first error, or an error if anything but white space follows.
 func (c *Cursor) End() error {
 	if c.fault == "" {
 		if c.space(); c.i < len(c.b) {
@@ -135,15 +136,16 @@ func (c *Cursor) Kind() Kind {
 	return None
 }
 
-// Object enters the next value and reports true if it is an object; read its members with Key until that reports false.
-// Any other value is skipped.
+// Object enters the next value and returns true if it is an object. Its members are read with Key
+// until that returns false. Any other value is skipped.
 func (c *Cursor) Object() bool { return c.enter('{') }
 
-// Array enters the next value and reports true if it is an array; More must then be called until it reports false.
-// Any other value is skipped, and More then reports false as well, so that `for c.Array(); c.More();` is safe.
+// Array enters the next value and returns true if it is an array. More must then be called until it
+// returns false. Any other value is skipped, and More then returns false as well, so that `for
+// c.Array(); c.More();` is safe.
 func (c *Cursor) Array() bool { return c.enter('[') }
 
-// notEntered makes More report false once, after an Array that was none.
+// notEntered makes More return false once after an Array that skipped another value.
 const notEntered = -1
 
 func (c *Cursor) enter(open Kind) bool {
@@ -164,13 +166,13 @@ func (c *Cursor) enter(open Kind) bool {
 	return true
 }
 
-// next steps over the comma before the next member or element, or over the closing byte.
+// next moves past the comma before the next member or element, or past the closing byte.
 func (c *Cursor) next(end byte) bool {
 	if c.fault != "" {
 		return false
 	}
 	if c.value == c.i+1 {
-		c.Skip() // the caller did not want it
+		c.Skip() // the caller did not read the value
 		if c.fault != "" {
 			return false
 		}
@@ -199,8 +201,8 @@ func (c *Cursor) next(end byte) bool {
 	return true
 }
 
-// Key reads the name of the next member of the object that was entered last, and stands at its value then. It reports
-// false at the end of the object. The bytes are valid until the next call.
+// Key reads the name of the next member of the object entered last, and moves to its value. It
+// returns false at the end of the object. The bytes are valid until the next call.
 func (c *Cursor) Key() (key []byte, ok bool) {
 	if !c.next('}') {
 		return nil, false
@@ -228,7 +230,8 @@ func (c *Cursor) Key() (key []byte, ok bool) {
 	return raw, true
 }
 
-// More stands at the next element of the array that was entered last. It reports false at its end.
+// More moves to the next element of the array entered last. It returns false at the end of the
+// array.
 func (c *Cursor) More() bool {
 	if c.value == notEntered {
 		c.value = 0
@@ -241,13 +244,13 @@ func (c *Cursor) More() bool {
 	return true
 }
 
-// str reads the string at the cursor and returns what stands between the quotes.
+// str reads the string at the cursor and returns the text between the quotes.
 func (c *Cursor) str() (raw []byte, escaped bool) {
 	start := c.i + 1
-	quote := -1 // the next one at or after i, where it was looked for
+	quote := -1 // position of the next quote at or after i, once it was searched
 	for i := start; i <= len(c.b); {
-		// Most strings are short: look at eight bytes at once for a while, and only then call the searches that are fastest
-		// in long ones.
+		// Most strings are short. Examine eight bytes at a time first, and then use the searches
+		// that are fastest in long strings.
 		const few = 48
 		end := i + stop(c.b[i:min(i+few, len(c.b))])
 		if end == i+few {
@@ -277,8 +280,8 @@ func (c *Cursor) str() (raw []byte, escaped bool) {
 	return nil, false
 }
 
-// AppendString appends the next value to dst, unquoted, if it is a string. Escapes are resolved; what is no valid
-// UTF-8 or UTF-16 becomes U+FFFD, as in encoding/json. Any other value is skipped.
+// AppendString appends the next value to dst, unquoted, if it is a string. Escapes are resolved.
+// Invalid UTF-8 or UTF-16 becomes U+FFFD, as in encoding/json. Any other value is skipped.
 func (c *Cursor) AppendString(dst []byte) []byte {
 	if c.Kind() != String {
 		c.Skip()
@@ -291,7 +294,7 @@ func (c *Cursor) AppendString(dst []byte) []byte {
 	return appendUnquoted(slices.Grow(dst, len(raw)), raw)
 }
 
-// String returns the next value, unquoted, if it is a string, else "".
+// String returns the next value, unquoted, if it is a string, and "" otherwise.
 func (c *Cursor) String() string {
 	if c.Kind() != String {
 		c.Skip()
@@ -301,7 +304,8 @@ func (c *Cursor) String() string {
 	return unquoted(raw, escaped)
 }
 
-// Known is String, without an allocation where the value is one of words, which each stand for themselves.
+// Known is String without an allocation if the value is one of words, which maps each word to
+// itself.
 func (c *Cursor) Known(words map[string]string) string {
 	if c.Kind() != String {
 		c.Skip()
@@ -314,7 +318,8 @@ func (c *Cursor) Known(words map[string]string) string {
 	return unquoted(raw, escaped)
 }
 
-// Bytes is AppendString into a slice of its own. A string gives at least an empty slice, any other value nil.
+// Bytes is AppendString into a new slice. A string gives at least an empty slice, any other value
+// nil.
 func (c *Cursor) Bytes() []byte {
 	if c.Kind() != String {
 		c.Skip()
@@ -328,9 +333,9 @@ func (c *Cursor) Bytes() []byte {
 	return appendUnquoted(dst, raw)
 }
 
-// Text returns the bytes between the quotes of the next value if it is a string without escapes, pointing into the data;
-// of one with escapes it returns a copy without them, and nil of any other value. It serves short words that are
-// compared: types, reasons, states.
+// Text returns the bytes between the quotes of the next value if it is a string. Without escapes
+// the slice refers to the data; with escapes it is an unescaped copy. It returns nil for any other
+// value. It serves short words that are compared: types, reasons, states.
 func (c *Cursor) Text() []byte {
 	if c.Kind() != String {
 		c.Skip()
@@ -343,8 +348,8 @@ func (c *Cursor) Text() []byte {
 	return raw
 }
 
-// Int returns the next value if it is a number, cut to an integer within the bounds of int64. Any other value is skipped
-// and reads as 0 and false.
+// Int returns the next value if it is a number, truncated to an integer within the range of int64.
+// Any other value is skipped, and Int returns 0 and false.
 func (c *Cursor) Int() (int64, bool) {
 	if c.Kind() != Number {
 		c.Skip()
@@ -374,7 +379,8 @@ func (c *Cursor) Int() (int64, bool) {
 	return n, true
 }
 
-// Float returns the next value if it is a number. Any other value is skipped and reads as 0 and false.
+// Float returns the next value if it is a number. Any other value is skipped, and Float returns 0
+// and false.
 func (c *Cursor) Float() (float64, bool) {
 	if c.Kind() != Number {
 		c.Skip()
@@ -395,7 +401,7 @@ func (c *Cursor) Bool() bool {
 	return is
 }
 
-// Null reads the next value and reports true if it is null. It leaves any other value where it is.
+// Null reads the next value and returns true if it is null. It does not consume any other value.
 func (c *Cursor) Null() bool {
 	if c.Kind() != Null {
 		return false
@@ -404,8 +410,8 @@ func (c *Cursor) Null() bool {
 	return true
 }
 
-// Raw skips the next value and returns its text, which points into the data. The text is balanced, but whoever keeps
-// it as JSON should ask Valid.
+// Raw skips the next value and returns its text, which refers to the data. Only its brackets are
+// checked; use Valid before storing it as JSON.
 func (c *Cursor) Raw() []byte {
 	c.space()
 	start := c.i
@@ -416,7 +422,7 @@ func (c *Cursor) Raw() []byte {
 	return c.b[start:c.i]
 }
 
-// Skip steps over the next value.
+// Skip moves past the next value.
 func (c *Cursor) Skip() {
 	if c.fault != "" {
 		return
@@ -465,7 +471,7 @@ func inWord(b byte) bool {
 	return b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'z' || b == '-' || b == '+' || b == '.'
 }
 
-// balance steps over an object or array, looking at brackets and strings only.
+// balance moves past an object or array, examining brackets and strings only.
 func (c *Cursor) balance() {
 	var small [32]byte
 	stack := small[:0]

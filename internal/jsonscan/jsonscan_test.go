@@ -32,7 +32,7 @@ func TestValidAgreesWithEncodingJSON(t *testing.T) {
 	}
 }
 
-// walk reads a whole document with a Cursor into the tree that encoding/json would make.
+// walk reads a whole document with a Cursor into the tree that encoding/json would return.
 func walk(c *jsonscan.Cursor) any {
 	switch c.Kind() {
 	case jsonscan.Object:
@@ -171,7 +171,7 @@ func TestResume(t *testing.T) {
 	if !c.Object() {
 		t.Fatal("the value is no object")
 	}
-	for range 3 { // the value, the object that it is a member of, and, after the array, the document
+	for range 3 { // the value, the object that contains it and, after the array, the document
 		for k, ok := c.Key(); ok; k, ok = c.Key() {
 			got = append(got, string(k))
 		}

@@ -18,10 +18,10 @@ func unquoted(raw []byte, escaped bool) string {
 		return string(appendValid(nil, raw))
 	}
 	b := appendUnquoted(make([]byte, 0, len(raw)), raw)
-	return unsafe.String(unsafe.SliceData(b), len(b)) // b is never changed again
+	return unsafe.String(unsafe.SliceData(b), len(b)) // b is never changed afterwards
 }
 
-// appendValid appends raw, each byte that is no UTF-8 as U+FFFD.
+// appendValid appends raw, with each invalid byte of UTF-8 as U+FFFD.
 func appendValid(dst, raw []byte) []byte {
 	if utf8.Valid(raw) {
 		return append(dst, raw...)
@@ -34,8 +34,8 @@ func appendValid(dst, raw []byte) []byte {
 	return dst
 }
 
-// appendUnquoted appends raw, the inside of a JSON string, with its escapes resolved. An escape that JSON does not
-// know stands for the character itself.
+// appendUnquoted appends raw, the content of a JSON string, with its escapes resolved. An unknown
+// escape stands for the escaped character itself.
 func appendUnquoted(dst, raw []byte) []byte {
 	for {
 		k := bytes.IndexByte(raw, '\\')
@@ -100,7 +100,8 @@ func hex4(b []byte) (rune, bool) {
 	return r, true
 }
 
-// AppendString appends s to dst as a JSON string. Only what must be is escaped; what is no valid UTF-8 becomes U+FFFD.
+// AppendString appends s to dst as a JSON string. It escapes only what JSON requires. Invalid UTF-8
+// becomes U+FFFD.
 func AppendString[T string | []byte](dst []byte, s T) []byte {
 	var b []byte
 	switch s := any(s).(type) {
@@ -110,14 +111,15 @@ func AppendString[T string | []byte](dst []byte, s T) []byte {
 		b = s
 	}
 	if need := len(b) + 2; cap(dst)-len(dst) < need {
-		dst = slices.Grow(dst, need+need/8) // at once: a long text would have it grow many times
+		// grow once, because a long text would otherwise grow the slice many times
+		dst = slices.Grow(dst, need+need/8)
 	}
 	return append(appendInside(append(dst, '"'), b), '"')
 }
 
 const hexDigits = "0123456789abcdef"
 
-// appendInside appends b as the inside of a JSON string.
+// appendInside appends b as the content of a JSON string.
 func appendInside(dst, b []byte) []byte {
 	for len(b) > 0 {
 		n := plain(b)
@@ -149,7 +151,7 @@ func appendInside(dst, b []byte) []byte {
 	return dst
 }
 
-// stop counts the bytes before the first quote or backslash of b.
+// stop returns the number of bytes before the first quote or backslash of b.
 func stop(b []byte) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	i := 0
@@ -157,7 +159,7 @@ func stop(b []byte) int {
 		w := binary.LittleEndian.Uint64(b[i:])
 		quote := w ^ ones*'"'
 		slash := w ^ ones*'\\'
-		// The lowest high bit is that of the first zero byte.
+		// The lowest high bit belongs to the first zero byte.
 		if hit := ((quote-ones)&^quote | (slash-ones)&^slash) & high; hit != 0 {
 			return i + bits.TrailingZeros64(hit)/8
 		}
@@ -170,8 +172,9 @@ func stop(b []byte) int {
 	return i
 }
 
-// plain counts the bytes at the start of b that stand for themselves: ASCII without controls, quotes and backslashes. It
-// looks at eight bytes at once, for quoting is most of what encoding a long history costs.
+// plain returns the number of bytes at the start of b that need no escaping: ASCII without control
+// characters, quotes and backslashes. It examines eight bytes at a time, because quoting is most of
+// the cost of encoding a long history.
 func plain(b []byte) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	i := 0
@@ -179,8 +182,9 @@ func plain(b []byte) int {
 		w := binary.LittleEndian.Uint64(b[i:])
 		quote := w ^ ones*'"'
 		slash := w ^ ones*'\\'
-		// A byte's high bit is set where the byte is below 0x20, is the one looked for, or is not ASCII.
-		// Borrows go upwards, so the lowest such bit is right whatever the others are.
+		// The high bit of a byte is set if the byte is below 0x20, equals the searched byte, or is
+		// not ASCII. Borrows propagate upwards, so the lowest such bit is correct for any value of the
+		// others are.
 		if hit := (w | (w - ones*0x20) | (quote - ones) | (slash - ones)) & high; hit != 0 {
 			return i + bits.TrailingZeros64(hit)/8
 		}

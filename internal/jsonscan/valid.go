@@ -1,6 +1,6 @@
 package jsonscan
 
-// Valid reports whether data is one JSON value, and agrees with json.Valid on every input.
+// Valid reports whether data is one JSON value. It agrees with json.Valid on every input.
 func Valid(data []byte) bool {
 	i, ok := valid(data, skipSpace(data, 0), 0)
 	return ok && skipSpace(data, i) == len(data)
@@ -19,7 +19,7 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// valid checks the value at b[i:] and returns where it ends. Its recursion is bounded by MaxDepth.
+// valid checks the value at b[i:] and returns the index of its end. MaxDepth limits its recursion.
 func valid(b []byte, i, depth int) (int, bool) {
 	if i >= len(b) {
 		return i, false

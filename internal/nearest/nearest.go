@@ -1,8 +1,10 @@
-// Package nearest finds the word that somebody may have meant: a tool's name that a model misspelt, a field, a value, a name in a rule.
+// Package nearest finds the word that may have been meant: a misspelt tool name, field, value, or
+// name in a rule.
 package nearest
 
-// Word returns the word most like s, or "" when none is near: in a long word at most a third of the letters differ, in one of 4 at most 2, in one of 3 one,
-// and in a shorter one none.
+// Word returns the word most similar to s, or "" if none is close enough: of a long word at most a
+// third of the letters may differ, of a word of 4 letters at most 2, of 3 letters one, and of fewer
+// none.
 func Word(s string, words []string) string {
 	most := max(2, len(s)/3)
 	if len(s) == 3 {
@@ -20,7 +22,8 @@ func Word(s string, words []string) string {
 	return best
 }
 
-// distance is the edit distance of a and b with letter case, '-' and '_' taken as equal; it gives up at limit.
+// distance returns the edit distance of a and b. It ignores letter case and the difference between
+// '-' and '_'. It stops at limit.
 func distance(a, b string, limit int) int {
 	if len(a) > 128 || len(b) > 128 || len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit

@@ -5,17 +5,19 @@ import (
 	"net/netip"
 )
 
-// block is a network that is not the public internet.
+// block is a network that is not part of the public internet.
 type block struct {
 	prefix netip.Prefix
 	what   string
 }
 
-// blocks are the special-purpose networks of the IANA registries (RFC 6890 and its successors), and the addresses at which clouds keep
-// credentials for whoever asks. The first that matches names the reason.
+// blocks lists the special-purpose networks of the IANA registries (RFC 6890 and its successors),
+// and the addresses of cloud services that give credentials to any client. The first match names
+// the reason.
 var blocks = []block{
 	{netip.MustParsePrefix("169.254.169.254/32"), "the metadata service of a cloud"},
-	{netip.MustParsePrefix("169.254.170.2/32"), "the metadata service of a cloud"},   // ECS task roles
+	// ECS task roles
+	{netip.MustParsePrefix("169.254.170.2/32"), "the metadata service of a cloud"},
 	{netip.MustParsePrefix("100.100.100.200/32"), "the metadata service of a cloud"}, // Alibaba
 	{netip.MustParsePrefix("192.0.0.192/32"), "the metadata service of a cloud"},     // Oracle
 	{netip.MustParsePrefix("168.63.129.16/32"), "the metadata service of a cloud"},   // Azure
@@ -36,7 +38,7 @@ var blocks = []block{
 	{netip.MustParsePrefix("192.88.99.0/24"), "a relay of 6to4"},
 	{netip.MustParsePrefix("198.18.0.0/15"), "reserved for benchmarks"},
 	{netip.MustParsePrefix("224.0.0.0/4"), "multicast"},
-	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"}, // broadcast is in it
+	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"}, // includes broadcast
 
 	{netip.MustParsePrefix("::1/128"), "this machine"},
 	{netip.MustParsePrefix("::/128"), "this network"},
@@ -52,7 +54,7 @@ var blocks = []block{
 	{netip.MustParsePrefix("ff00::/8"), "multicast"},
 }
 
-// Networks of IPv6 whose addresses carry one of IPv4.
+// IPv6 networks whose addresses contain an IPv4 address.
 var (
 	nat64      = netip.MustParsePrefix("64:ff9b::/96")
 	compatible = netip.MustParsePrefix("::/96")
@@ -63,7 +65,7 @@ var (
 	global     = netip.MustParsePrefix("2000::/3")
 )
 
-// special says what an address is when it is not a public one; "" when it is.
+// special describes an address that is not public. It returns "" for a public address.
 func special(a netip.Addr) string {
 	a = a.Unmap()
 	for _, b := range blocks {
@@ -88,7 +90,8 @@ func special(a netip.Addr) string {
 	return ""
 }
 
-// carried returns the IPv4 addresses that an IPv6 address may lead to; none of one that is IPv4 itself.
+// carried returns the IPv4 addresses that an IPv6 address may lead to. It returns none for an IPv4
+// address.
 func carried(a netip.Addr) []netip.Addr {
 	if a.Is4() {
 		return nil

@@ -13,10 +13,10 @@ import (
 // pattern is an entry of Allow or Deny.
 type pattern struct {
 	text   string
-	host   string // "" for a network
+	host   string // empty for a network
 	suffix bool   // *.host
 	net    netip.Prefix
-	port   string // "" for all
+	port   string // empty means all ports
 }
 
 type patterns []pattern
@@ -81,7 +81,7 @@ func (ps patterns) host(name, port string) bool {
 	return false
 }
 
-// addr reports whether a pattern names the address, as it is or as one of IPv4 that it carries.
+// addr reports whether a pattern names the address itself or an IPv4 address that it contains.
 func (ps patterns) addr(a netip.Addr, port string) bool {
 	a = a.Unmap()
 	for _, p := range ps {
@@ -92,7 +92,8 @@ func (ps patterns) addr(a netip.Addr, port string) bool {
 	return false
 }
 
-// networks reports whether an address is named at all: then a host's addresses decide.
+// networks reports whether any pattern is an address or a network. The addresses of a host then
+// decide.
 func (ps patterns) networks() bool {
 	for _, p := range ps {
 		if p.host == "" {
@@ -102,7 +103,7 @@ func (ps patterns) networks() bool {
 	return false
 }
 
-// said lists the patterns, for a message.
+// said lists the patterns for a message.
 func (ps patterns) said() string {
 	if len(ps) == 0 {
 		return ""
@@ -118,11 +119,11 @@ func (ps patterns) said() string {
 	return ": " + strings.Join(names, ", ")
 }
 
-// canonicalHost is the name as DNS compares it.
+// canonicalHost returns the name in the form in which DNS compares it.
 func canonicalHost(h string) string { return strings.TrimSuffix(strings.ToLower(h), ".") }
 
-// literal reads an address. The forms that only some programs take for one (2130706433, 0x7f.1, 0177.0.0.1, 127.1) are an error:
-// what one of them means depends on who reads it.
+// literal parses an IP address. Notations that only some programs accept (2130706433, 0x7f.1,
+// 0177.0.0.1, 127.1) are an error, because their meaning depends on the program.
 func literal(host string) (netip.Addr, bool, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		if a.Zone() != "" {
@@ -145,7 +146,8 @@ func literal(host string) (netip.Addr, bool, error) {
 	return netip.Addr{}, false, nil
 }
 
-// numeric reports whether the last label of a host makes it an address, by the WHATWG's rule for URLs.
+// numeric reports whether the last label of a host makes it an address, by the WHATWG's rule for
+// URLs.
 func numeric(label string) bool {
 	if label == "" {
 		return false
@@ -157,7 +159,8 @@ func numeric(label string) bool {
 	return ok && strings.Trim(hex, "0123456789abcdef") == ""
 }
 
-// local reports whether a name is one of this machine or its network, whatever it is resolved to.
+// local reports whether a name belongs to this machine or its network, independent of its
+// addresses.
 func local(name string) bool {
 	for _, s := range []string{"localhost", "local", "localdomain", "internal", "home.arpa", "lan", "intranet"} {
 		if name == s || strings.HasSuffix(name, "."+s) {

@@ -1,15 +1,18 @@
-// Package netguard carries HTTP requests to public addresses only, unless it was told of others.
+// Package netguard sends HTTP requests to public addresses only, and to the addresses that its
+// Options allow.
 //
 //	g, err := netguard.New(netguard.Options{Allow: []string{"localhost:8080"}})
 //	client := &http.Client{Transport: g}
 //
-// A model chooses the addresses that a tool fetches, and a page chooses where it redirects to. So a name is never trusted: it is
-// resolved here, every address it has is checked, and the address that was checked is the one that is dialled, so that an
-// answer that changes between the check and the connection changes nothing. Each redirect is a request like the first.
+// A model chooses the addresses that a tool fetches, and a page chooses its redirect targets. A
+// name is therefore never trusted: the Guard resolves it, checks all its addresses, and dials the
+// checked address, so that an answer that changes between check and connection has no effect. Each
+// redirect is checked like the first request.
 //
-// Refused unless allowed: loopback, private and link-local networks, shared address space (CGNAT), the metadata services of clouds,
-// multicast and everything reserved, and the IPv6 forms that carry such an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo, ISATAP).
-// What is refused is a *Refused, which says why in words that may be shown to whoever asked.
+// Refused unless allowed: loopback, private and link-local networks, shared address space (CGNAT),
+// the metadata services of clouds, multicast and everything reserved, and the IPv6 forms that
+// contain such an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo, ISATAP). A refusal is a
+// *Refused, whose text may be shown to the sender of the request.
 package netguard
 
 import (
@@ -24,26 +27,32 @@ import (
 	"time"
 )
 
-// Options say what a Guard lets through. The zero value lets every public host through, and nothing else.
+// Options define what a Guard permits. The zero value permits every public host and nothing else.
 type Options struct {
-	// Allow names hosts that may be reached although their addresses are not public: "localhost:8080", "wiki.example.com",
-	// "*.corp.example.com", an address "10.1.2.3", or a network "10.1.0.0/16". Without a port all ports are meant.
+	// Allow lists hosts that may be reached although their addresses are not public:
+	// "localhost:8080", "wiki.example.com", "*.corp.example.com", an address "10.1.2.3", or a
+	// network "10.1.0.0/16". An entry without a port allows all ports.
 	Allow []string
-	// Only turns Allow into the whole list: nothing else is reached, public or not.
+	// Only makes Allow the complete list: no other host is reached, public or not.
 	Only bool
-	// Public wants the addresses of hosts that Allow names to be public: who means another address names it as one. Names that are this machine's own or its
-	// network's (localhost, *.internal) say so themselves. With Only, a name that is not named is not looked up either: a look-up tells whoever answers it something.
+	// Public requires that the addresses of hosts in Allow are public; another address must be
+	// allowed as an address. Names of this machine or its network (localhost, *.internal) are
+	// exempt, because their meaning is clear. With Only, a name that is not allowed is not resolved
+	// either, because a lookup sends information to the server that answers it.
 	Public bool
-	// Deny names, in the same forms, what is never reached. It wins over Allow.
+	// Deny lists, in the same forms, what is never reached. It takes precedence over Allow.
 	Deny []string
 
-	Proxy   func(*http.Request) (*url.URL, error)                             // nil: http.ProxyFromEnvironment
-	Lookup  func(ctx context.Context, host string) ([]netip.Addr, error)      // nil: the system's resolver
-	Dial    func(ctx context.Context, network, addr string) (net.Conn, error) // connects to an address that was checked; nil: a net.Dialer
-	Timeout time.Duration                                                     // for a connection; 0: 10 s
+	// A nil Proxy means http.ProxyFromEnvironment.
+	Proxy func(*http.Request) (*url.URL, error)
+	// A nil Lookup means the system's resolver.
+	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Dial connects to a checked address. Nil means a net.Dialer.
+	Dial    func(ctx context.Context, network, addr string) (net.Conn, error)
+	Timeout time.Duration // limit for a connection; 0 means 10 s
 }
 
-// Guard checks requests and carries them. It may be used concurrently.
+// Guard checks requests and sends them. It is safe for concurrent use.
 type Guard struct {
 	allow, deny patterns
 	only        bool
@@ -55,19 +64,19 @@ type Guard struct {
 	direct, proxied *http.Transport
 }
 
-// Refused is the error of a request that must not be sent. Its text has no address that a name was resolved to.
+// Refused is the error for a request that must not be sent. Its text contains no resolved address.
 type Refused struct {
-	Host   string // as it was asked for
-	Reason string // for whoever asked
+	Host   string // as requested
+	Reason string // for the sender of the request
 }
 
-// Error says what was refused, and why.
+// Error returns what was refused, and why.
 func (r *Refused) Error() string { return r.Host + " is refused: " + r.Reason }
 
-// Refusal returns the words of Error; it tells this error apart from those of a connection.
+// Refusal returns the text of Error. It distinguishes this error from connection errors.
 func (r *Refused) Refusal() string { return r.Error() }
 
-// New returns a Guard. The error names the pattern that is none.
+// New returns a Guard. The error names an invalid pattern.
 func New(o Options) (*Guard, error) {
 	g := &Guard{only: o.Only, public: o.Public, lookup: o.Lookup, dial: o.Dial, proxy: o.Proxy}
 	var err error
@@ -108,7 +117,7 @@ func New(o Options) (*Guard, error) {
 
 type proxyKey struct{}
 
-// RoundTrip checks the request and sends it, through a proxy where one is set. It follows no redirect.
+// RoundTrip checks the request and sends it, through a proxy if one is set. It follows no redirect.
 func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := g.Check(r.URL); err != nil {
 		return nil, err
@@ -123,14 +132,14 @@ func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return g.proxied.RoundTrip(r.WithContext(context.WithValue(r.Context(), proxyKey{}, proxy)))
 }
 
-// CloseIdleConnections closes what is kept for later requests.
+// CloseIdleConnections closes idle connections.
 func (g *Guard) CloseIdleConnections() {
 	g.direct.CloseIdleConnections()
 	g.proxied.CloseIdleConnections()
 }
 
-// Check says whether a request to u may be tried: nil, or a *Refused. It resolves no name; what a name stands for is checked when it
-// is dialled.
+// Check returns nil if a request to u may be tried, and a *Refused otherwise. It does not resolve
+// names; their addresses are checked when they are dialled.
 func (g *Guard) Check(u *url.URL) error {
 	host := u.Hostname()
 	refuse := func(format string, args ...any) error {
@@ -176,7 +185,8 @@ func (g *Guard) Named(u *url.URL) bool {
 	return err == nil && (isIP && g.allow.addr(ip, port) || !isIP && g.allow.host(name, port))
 }
 
-// checkAddr says whether addr may be dialled, for host as it was asked for; name is what was resolved, "" for an address.
+// checkAddr checks whether addr may be dialled. asked is the requested host. name is the resolved
+// name; empty means that an address was requested.
 func (g *Guard) checkAddr(asked, name string, addr netip.Addr, port string) error {
 	why := special(addr)
 	switch {
@@ -198,8 +208,8 @@ func (g *Guard) checkAddr(asked, name string, addr netip.Addr, port string) erro
 	return nil
 }
 
-// choose returns the proxy for a request. A proxy resolves names itself, so the name's addresses are checked here first, where
-// they can be known.
+// choose returns the proxy for a request. A proxy resolves names itself, so the addresses of the
+// name are checked here first if it can be resolved.
 func (g *Guard) choose(r *http.Request) (*url.URL, error) {
 	proxy, err := g.proxy(r)
 	if err != nil || proxy == nil {
@@ -207,14 +217,14 @@ func (g *Guard) choose(r *http.Request) (*url.URL, error) {
 	}
 	name, port := canonicalHost(r.URL.Hostname()), portOf(r.URL)
 	if _, isIP, _ := literal(name); isIP || g.allow.host(name, port) {
-		return proxy, nil // Check has seen it
+		return proxy, nil // Check has already checked the address
 	}
 	addrs, err := g.lookup(r.Context(), name)
 	if err != nil {
 		if g.only {
 			return nil, &Refused{Host: r.URL.Host, Reason: "its address is not known, and only listed ones may be fetched"}
 		}
-		return proxy, nil // only the proxy knows it
+		return proxy, nil // only the proxy can resolve the name
 	}
 	for _, a := range addrs {
 		if err := g.checkAddr(r.URL.Host, name, a, port); err != nil {
@@ -224,7 +234,8 @@ func (g *Guard) choose(r *http.Request) (*url.URL, error) {
 	return proxy, nil
 }
 
-// Dial connects to host and port, if both may be reached: for what is no request but is carried like one (CONNECT of a proxy).
+// Dial connects to host and port if both are permitted. It serves connections that are not
+// requests, such as CONNECT of a proxy.
 func (g *Guard) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	if err := g.Check(&url.URL{Scheme: "https", Host: addr}); err != nil {
 		return nil, err
@@ -232,7 +243,7 @@ func (g *Guard) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	return g.connect(ctx, "tcp", addr)
 }
 
-// connect resolves addr, checks every address it has, and dials one that was checked.
+// connect resolves addr, checks all its addresses, and dials a checked one.
 func (g *Guard) connect(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -254,7 +265,7 @@ func (g *Guard) connect(ctx context.Context, network, addr string) (net.Conn, er
 			return nil, &net.DNSError{Err: "no address", Name: name, IsNotFound: true}
 		}
 	}
-	for _, a := range addrs { // one that is refused is reason to trust none
+	for _, a := range addrs { // if one address is refused, none is trusted
 		if err := g.checkAddr(host, name, a, port); err != nil {
 			return nil, err
 		}

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// a site answers whatever address is dialled, and notes which.
+// site answers on every dialled address and records the address.
 type site struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -41,7 +41,7 @@ func (s *site) dial(ctx context.Context, network, addr string) (net.Conn, error)
 	return new(net.Dialer).DialContext(ctx, network, s.Listener.Addr().String())
 }
 
-// names is a resolver.
+// names returns a resolver.
 func names(hosts map[string]string) func(context.Context, string) ([]netip.Addr, error) {
 	return func(_ context.Context, host string) ([]netip.Addr, error) {
 		list, ok := hosts[host]
@@ -100,7 +100,8 @@ var hosts = map[string]string{
 	"metadata.google.internal": "169.254.169.254",
 }
 
-// Each row is refused without a connection. As its control, the same request gets through a guard that allows what the row names.
+// Each row is refused without a connection. As its control, the same request succeeds with a guard
+// that allows the host in the row.
 func TestSpecialAddresses(t *testing.T) {
 	rows := []struct{ url, allow string }{
 		// IPv4, plain
@@ -164,7 +165,8 @@ func TestSpecialAddresses(t *testing.T) {
 	}
 }
 
-// Forms that are no address and no name are refused whatever is allowed, since programs differ in what they read in them.
+// Forms that are neither an address nor a name are refused even if they are allowed, because
+// programs interpret them differently.
 func TestNoAddressAtAll(t *testing.T) {
 	for _, u := range []string{"http://2130706433/", "http://0x7f000001/", "http://0x7f.1/", "http://127.1/", "http://0177.0.0.1/", "http://127.0.0.1.1/", "http://010.0.0.1/",
 		"http://user@public.example.com/", "http://public.example.com@127.0.0.1/", "http://:80/", "http:///x", "ftp://public.example.com/", "file:///etc/passwd", "gopher://public.example.com/",
@@ -173,7 +175,7 @@ func TestNoAddressAtAll(t *testing.T) {
 			s := newSite(t)
 			target, err := url.Parse(u)
 			if err != nil {
-				return // no request can be made of it
+				return // no request can have this host
 			}
 			o := netguard.Options{Lookup: names(hosts), Dial: s.dial, Proxy: noProxy, Allow: []string{"0.0.0.0/0", "::/0", "localhost", "public.example.com"}}
 			var refused *netguard.Refused
@@ -206,7 +208,7 @@ func TestOnly(t *testing.T) {
 	}
 }
 
-// What a resolver answers later changes nothing: the address that was checked is dialled.
+// Later answers of a resolver have no effect: the checked address is dialled.
 func TestRebinding(t *testing.T) {
 	s := newSite(t)
 	n := 0
@@ -271,7 +273,8 @@ func ExampleGuard() {
 	// Output: 169.254.169.254 is refused: it is the metadata service of a cloud
 }
 
-// With Public, to name a host is not to name its addresses, and with Only what is not named is not looked up.
+// With Public, allowing a host does not allow its addresses, and with Only a name that is not
+// allowed is not resolved.
 func TestPublic(t *testing.T) {
 	looked := 0
 	lookup := func(_ context.Context, host string) ([]netip.Addr, error) {

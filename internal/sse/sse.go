@@ -1,5 +1,5 @@
-// Package sse reads the event streams of the WHATWG (text/event-stream), in which providers send replies in fragments
-// and pawl's server sends events.
+// Package sse reads event streams of the WHATWG standard (text/event-stream), in which providers
+// send replies in fragments and pawl's server sends events.
 //
 //	r := sse.NewReader(body)
 //	for {
@@ -9,13 +9,13 @@
 //		use(ev.Data) // valid until the next call of Next
 //	}
 //
-// A Reader keeps one buffer, which it fills from the stream and from which it cuts the events: the data of an event of
-// one line is not copied at all. Lines may end in \n, \r\n or \r, a byte order mark in front is dropped, comments and
-// unknown fields are skipped.
+// A Reader has one buffer, which it fills from the stream and from which it slices the events: the
+// data of an event of one line is not copied. Lines may end in \n, \r\n or \r. A leading byte order
+// mark is dropped. Comments and unknown fields are skipped.
 //
-// One thing goes beyond the standard: an event that the end of the stream cut off before its blank line is given to
-// the caller, with Event.Unended set. The standard drops it; providers exist that end their streams so, and a
-// caller that wants the standard drops it in one line.
+// One behaviour differs from the standard: an event that the end of the stream cut off before its
+// blank line is returned with Event.Unended set. The standard drops it, but some providers end
+// their streams in this way. A caller can drop it itself.
 package sse
 
 import (
@@ -27,52 +27,53 @@ import (
 	"time"
 )
 
-// MaxEvent is the default bound on the size of one event, in bytes.
+// MaxEvent is the default limit for the size of one event, in bytes.
 const MaxEvent = 32 << 20
 
 const bom = "\ufeff"
 
-// ErrTooLong is wrapped by the error of an event, or a line, over the bound.
+// ErrTooLong is wrapped by the error for an event, or a line, over the limit.
 var ErrTooLong = errors.New("event too long")
 
 // Event is one event of a stream. Its slices are valid until the next call of Next.
 type Event struct {
-	Type    []byte        // the event field; empty stands for "message"
+	Type    []byte        // the event field; empty means "message"
 	Data    []byte        // the data lines, joined by newlines
-	ID      []byte        // the last id that the stream named, in this event or before
-	Retry   time.Duration // the reconnection time, where this event names one; else 0
+	ID      []byte        // the last ID in the stream, from this event or an earlier one
+	Retry   time.Duration // the reconnection time if this event contains one; otherwise 0
 	Unended bool          // the stream ended before the blank line that ends an event
 }
 
 // Reader reads events from a stream. It is not safe for concurrent use.
 type Reader struct {
-	// Max bounds the size of one event; 0: MaxEvent.
+	// Max is the limit for the size of one event. 0 means MaxEvent.
 	Max int
 
-	// Wait is called before the stream is read: what was read before it is used up, and the next of it may be a while. Its error is that of Next. Nil: nothing is.
+	// Wait is called before each read of the stream, when all data read before has been consumed
+	// and the next may take a while. Next returns its error. Nil means that nothing is called.
 	Wait func() error
 
 	r    io.Reader
-	err  error // of r, once what came before it is read
+	err  error // error of r, returned after the data before it
 	buf  []byte
-	pos  int // start of the line that is read next
-	stop int // end of the line that was read last, without its \n or \r
-	end  int // end of what was read from r
+	pos  int // start of the next line
+	stop int // end of the last line, without its \n or \r
+	end  int // end of the data read from r
 	lf   sight
 	cr   sight
-	bom  bool // the start of the stream was looked at
+	bom  bool // the start of the stream was checked for a byte order mark
 	skip bool // the last line ended in a \r at the end of the buffer: drop a \n that follows
 
-	data, dataEnd int // the data of the event so far stands in buf[data:dataEnd]
+	data, dataEnd int // the data of the current event is buf[data:dataEnd]
 	has           bool
 	typ, id       []byte
 	retry         time.Duration
 }
 
-// sight is the first of a byte, at or after pos.
+// sight is the first occurrence of a byte at or after pos.
 type sight struct {
-	at int // its position; before pos: it is not known
-	to int // there is none before
+	at int // its position; less than pos means unknown
+	to int // there is none before this position
 }
 
 // NewReader returns a Reader of r.
@@ -82,18 +83,19 @@ func NewReader(r io.Reader) *Reader {
 	return x
 }
 
-// Reset makes x read from r, and keeps its buffer, and forgets Wait. A nil r lets go of the last one.
+// Reset makes x read from r. It keeps the buffer and clears Wait. A nil r releases the previous
+// reader.
 func (x *Reader) Reset(r io.Reader) {
 	*x = Reader{Max: x.Max, r: r, buf: x.buf, lf: unseen, cr: unseen, typ: x.typ[:0], id: x.id[:0]}
 }
 
 var unseen = sight{at: -1}
 
-// Size returns the bytes of memory that x holds, for whoever keeps Readers.
+// Size returns the bytes of memory that x occupies, for pools of Readers.
 func (x *Reader) Size() int { return cap(x.buf) }
 
-// Next returns the next event that has data. At the end of the stream the error is io.EOF; any other error is that of
-// the stream, or wraps ErrTooLong.
+// Next returns the next event that has data. At the end of the stream the error is io.EOF. Any
+// other error is the error of the stream, or wraps ErrTooLong.
 func (x *Reader) Next() (Event, error) {
 	x.has, x.retry, x.typ = false, 0, x.typ[:0]
 	for {
@@ -114,13 +116,13 @@ func (x *Reader) Next() (Event, error) {
 		if x.has {
 			return x.event(false), nil
 		}
-		x.typ = x.typ[:0] // an event without data is none
+		x.typ = x.typ[:0] // an event without data is dropped
 	}
 }
 
-// Peek reads until something other than white space is in the buffer, and returns what is there without consuming it. It
-// serves to tell a stream of events from a body of another kind; call it before the first Next. At the end
-// of the stream the error is io.EOF, beside what there was.
+// Peek reads until the buffer contains something other than white space, and returns the buffer's
+// content without consuming it. It serves to distinguish an event stream from another body, and
+// must be called before the first Next. At the end of the stream it returns the content and io.EOF.
 func (x *Reader) Peek() ([]byte, error) {
 	for {
 		if len(bytes.TrimLeft(x.buf[x.pos:x.end], " \t\r\n")) > 0 || x.err != nil {
@@ -136,7 +138,7 @@ func (x *Reader) event(unended bool) Event {
 	return Event{Type: x.typ, Data: x.buf[x.data:x.dataEnd:x.dataEnd], ID: x.id, Retry: x.retry, Unended: unended}
 }
 
-// field takes one line that is not empty; it is the last that line returned.
+// field processes one line that is not empty; it is the last line that the method line returned.
 func (x *Reader) field(line []byte) error {
 	k := bytes.IndexByte(line, ':')
 	if k == 0 {
@@ -156,7 +158,8 @@ func (x *Reader) field(line []byte) error {
 			x.data, x.dataEnd = x.stop-len(value), x.stop
 			break
 		}
-		// The lines before end at least a line end and a field name earlier, so that there is room for the newline.
+		// The lines before end at least a line ending and a field name earlier, so there is room
+		// for the newline.
 		x.buf[x.dataEnd] = '\n'
 		x.dataEnd += 1 + copy(x.buf[x.dataEnd+1:], value)
 	case "event":
@@ -178,7 +181,7 @@ func (x *Reader) field(line []byte) error {
 	return nil
 }
 
-// line returns the next line without its end. It points into the buffer.
+// line returns the next line without its ending. The slice refers to the buffer.
 func (x *Reader) line() ([]byte, error) {
 	for {
 		if x.skip && x.pos < x.end {
@@ -212,7 +215,7 @@ func (x *Reader) line() ([]byte, error) {
 	}
 }
 
-// cut takes the line at pos if its end is in the buffer.
+// cut returns the line at pos if its end is in the buffer.
 func (x *Reader) cut() ([]byte, bool) {
 	lf, cr := x.find(&x.lf, '\n'), x.find(&x.cr, '\r')
 	stop, next := lf, lf+1
@@ -233,7 +236,7 @@ func (x *Reader) cut() ([]byte, bool) {
 	return line, true
 }
 
-// find returns the position of the first b at or after pos; -1: there is none. What was searched once is not searched again.
+// find returns the position of the first b at or after pos, or -1. No part is searched twice.
 func (x *Reader) find(s *sight, b byte) int {
 	if s.at < x.pos {
 		from := max(x.pos, s.to)
@@ -245,8 +248,8 @@ func (x *Reader) find(s *sight, b byte) int {
 	return s.at
 }
 
-// fill reads more from the stream. It first moves what is still needed to the front of the buffer, and grows the buffer
-// where that is not enough.
+// fill reads more from the stream. It first moves the data in use to the front of the buffer, and
+// grows the buffer if that is not enough.
 func (x *Reader) fill() error {
 	limit := x.Max
 	if limit <= 0 {
@@ -279,7 +282,7 @@ func (x *Reader) fill() error {
 	return nil
 }
 
-// held is the size of the data of the event so far.
+// held returns the size of the data of the current event.
 func (x *Reader) held() int {
 	if x.has {
 		return x.dataEnd - x.data

@@ -122,7 +122,7 @@ func TestResetKeepsTheBuffer(t *testing.T) {
 	}
 }
 
-// corpora returns the folder of recorded data, or skips the test where it is absent.
+// corpora returns the folder of recorded data, or skips the test if it does not exist.
 func corpora(t testing.TB) string {
 	dir := os.Getenv("PAWL_CORPORA")
 	if dir == "" {
@@ -187,7 +187,7 @@ func TestCorpus(t *testing.T) {
 	t.Logf("%d cases", n)
 }
 
-// slow reads a stream as the standard says it, line by line, without any of the Reader's tricks.
+// slow reads a stream as the standard describes, line by line, without the Reader's optimizations.
 func slow(in string) (out []event) {
 	in = strings.TrimPrefix(in, "\ufeff")
 	in = strings.ReplaceAll(in, "\r\n", "\n")

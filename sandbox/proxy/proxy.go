@@ -1,14 +1,20 @@
-// Package proxy lets a program in a sandbox reach hosts that are named, and no other.
+// Package proxy lets a program in a sandbox reach named hosts, and no others.
 //
-//	hosts, err := proxy.New(proxy.Options{Allow: []string{"api.example.com:443", "*.example.org:443"}})
+//	hosts, err := proxy.New(proxy.Options{
+//		Allow: []string{"api.example.com:443", "*.example.org:443"},
+//	})
 //	res, err := sandbox.Run(ctx, sandbox.Spec{Args: args, Proxy: hosts.Serve})
 //
-// The program's own network has a loopback and nothing else. On it listens a socket that belongs to this process, and HTTP_PROXY and HTTPS_PROXY lead there: a program
-// that keeps to them, as most do, reaches the hosts over HTTP and HTTPS; whatever does not, reaches nothing. Names are resolved here, each address is checked, and the
-// one that was checked is dialled: a name that is allowed and stands for a private address, this machine or a cloud's metadata is refused, unless that
-// address is allowed itself. A name that is not allowed is not looked up, since a look-up is a message too. What is refused is told to the program in the answer (403), and kept in Result.Refused.
+// The program's own network has only a loopback device. A socket of this process listens on it, and
+// HTTP_PROXY and HTTPS_PROXY contain its address. A program that uses these variables, as most
+// programs do, reaches the hosts over HTTP and HTTPS; any other connection fails. The proxy
+// resolves names, checks each address, and dials the checked address. An allowed name that resolves
+// to a private address, this machine or a cloud's metadata service is refused unless that address
+// is allowed itself. A name that is not allowed is not resolved, because a lookup could carry a
+// message as well. The program gets a refusal as response (403), and Result.Refused lists it.
 //
-// What is inside of an HTTPS connection is not looked at: who may reach a host may send it anything, and a host that serves others' names serves those too.
+// The content of HTTPS connections is not inspected: a program may send anything to an allowed
+// host, and a host that also serves other names is reachable under those names.
 package proxy
 
 import (
@@ -30,23 +36,27 @@ import (
 	"github.com/pawl-go/pawl/internal/netguard"
 )
 
-// Options say what may be reached. The zero value lets nothing through.
+// Options define which hosts may be reached. The zero value allows none.
 type Options struct {
-	// Allow names hosts ("example.com", "*.example.com:443"), addresses ("10.1.2.3:8080") and networks ("10.1.0.0/16"). Without a port all ports are meant.
+	// Allow lists hosts ("example.com", "*.example.com:443"), addresses ("10.1.2.3:8080") and
+	// networks ("10.1.0.0/16"). An entry without a port allows all ports.
 	Allow []string
-	// Deny names, in the same forms, what is never reached. It wins over Allow.
+	// Deny lists, in the same forms, what is never reached. It takes precedence over Allow.
 	Deny []string
 
-	Lookup func(ctx context.Context, host string) ([]netip.Addr, error) // nil: the system's resolver
+	// A nil Lookup means the system's resolver.
+	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
-// Hosts is a list of hosts that programs may reach. It may serve any number of programs at once.
+// Hosts is a set of hosts that programs may reach. It may serve any number of programs
+// concurrently.
 type Hosts struct{ guard *netguard.Guard }
 
-// New returns Hosts. The error names the entry that is none.
+// New returns Hosts. The error names an invalid entry.
 func New(o Options) (*Hosts, error) {
 	g, err := netguard.New(netguard.Options{Allow: o.Allow, Deny: o.Deny, Only: true, Public: true, Lookup: o.Lookup,
-		Proxy: func(*http.Request) (*url.URL, error) { return nil, nil }}) // one proxy behind another would resolve names itself
+		// a second proxy would resolve names itself
+		Proxy: func(*http.Request) (*url.URL, error) { return nil, nil }})
 	if err != nil {
 		return nil, fmt.Errorf("sandbox proxy: %w", err)
 	}
@@ -54,11 +64,11 @@ func New(o Options) (*Hosts, error) {
 }
 
 const (
-	mostAtOnce  = 64  // connections of a program
-	mostRefused = 100 // hosts that are kept
+	mostAtOnce  = 64  // concurrent connections of a program
+	mostRefused = 100 // refused hosts that are recorded
 )
 
-// Serve answers connections to listener, until end is called: what a sandbox.Spec's Proxy is to do.
+// Serve accepts connections from listener until end is called. It implements Proxy of sandbox.Spec.
 func (h *Hosts) Serve(listener *os.File) (end func() (refused []string)) {
 	s := &server{hosts: h, slots: make(chan struct{}, mostAtOnce)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -80,7 +90,7 @@ type server struct {
 	ctx    context.Context // ends with the program
 	cancel context.CancelFunc
 	slots  chan struct{}
-	all    sync.WaitGroup // what was started
+	all    sync.WaitGroup // all goroutines and requests
 
 	mu      sync.Mutex
 	refused []string
@@ -91,7 +101,7 @@ func (s *server) end() []string {
 	s.cancel()
 	s.http.Close()
 	s.mu.Lock()
-	s.over = true // nothing is added to what is waited for
+	s.over = true // no request is added to the WaitGroup afterwards
 	s.mu.Unlock()
 	s.all.Wait()
 	s.hosts.guard.CloseIdleConnections()
@@ -100,7 +110,7 @@ func (s *server) end() []string {
 	return s.refused
 }
 
-// begin counts a request under way; false when the program has ended.
+// begin counts a request in progress. It returns false if the program has ended.
 func (s *server) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +120,7 @@ func (s *server) begin() bool {
 	return !s.over
 }
 
-// ServeHTTP carries one request, or opens one tunnel.
+// ServeHTTP forwards one request, or opens one tunnel.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.begin() {
 		return
@@ -133,7 +143,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fail answers a request that came to nothing.
+// fail answers a request that failed.
 func (s *server) fail(w http.ResponseWriter, err error) {
 	var no *netguard.Refused
 	if errors.As(err, &no) {
@@ -148,7 +158,7 @@ func (s *server) fail(w http.ResponseWriter, err error) {
 	http.Error(w, "sandbox: the host could not be reached", http.StatusBadGateway)
 }
 
-// hop are the fields of a message that are between two neighbours only.
+// hop lists the header fields that apply to one connection only.
 var hop = []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
 func clean(h http.Header) {
@@ -165,7 +175,7 @@ func clean(h http.Header) {
 func (s *server) forward(w http.ResponseWriter, r *http.Request) {
 	out := r.Clone(r.Context())
 	out.RequestURI, out.Close = "", false
-	out.Host = r.URL.Host // not the Host field: what was checked is what is asked for
+	out.Host = r.URL.Host // not the Host field: the request goes to the host that was checked
 	clean(out.Header)
 	res, err := s.hosts.guard.RoundTrip(out)
 	if err != nil {
@@ -192,12 +202,12 @@ func (s *server) forward(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if err != nil {
-			panic(http.ErrAbortHandler) // so that what was cut does not look whole
+			panic(http.ErrAbortHandler) // so that a truncated response does not look complete
 		}
 	}
 }
 
-// tunnel joins the program's connection with one to the host.
+// tunnel connects the program's connection with a connection to the host.
 func (s *server) tunnel(w http.ResponseWriter, r *http.Request) {
 	far, err := s.hosts.guard.Dial(r.Context(), r.URL.Host)
 	if err != nil {
@@ -223,7 +233,7 @@ func (s *server) tunnel(w http.ResponseWriter, r *http.Request) {
 	both.Wait()
 }
 
-// half says that no more is sent, and leaves the other direction open.
+// half closes the sending direction and leaves the other open.
 func half(c net.Conn) {
 	if w, ok := c.(interface{ CloseWrite() error }); ok {
 		w.CloseWrite()

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// local serves on 127.0.0.1 and counts who came.
+// local serves on 127.0.0.1 and counts requests.
 func local(t *testing.T, withTLS bool) (srv *httptest.Server, port string, came *atomic.Int64) {
 	came = new(atomic.Int64)
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,7 +47,7 @@ func local(t *testing.T, withTLS bool) (srv *httptest.Server, port string, came 
 	return srv, u.Port(), came
 }
 
-// names is a resolver for tests: what is not in it is nowhere.
+// names is a resolver for tests; names that are not in list do not exist.
 func names(list map[string][]string) func(context.Context, string) ([]netip.Addr, error) {
 	return func(_ context.Context, host string) ([]netip.Addr, error) {
 		var out []netip.Addr
@@ -82,7 +82,8 @@ func serve(t *testing.T, o proxy.Options) (addr string, end func() []string) {
 func get(t *testing.T, addr, target string) (int, string) {
 	t.Helper()
 	p := &url.URL{Scheme: "http", Host: addr}
-	tr := &http.Transport{Proxy: http.ProxyURL(p), TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true} // the test's own server
+	// the test's own server
+	tr := &http.Transport{Proxy: http.ProxyURL(p), TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
 	defer tr.CloseIdleConnections()
 	res, err := (&http.Client{Transport: tr, Timeout: 10 * time.Second}).Get(target)
 	if err != nil {
@@ -96,14 +97,15 @@ func get(t *testing.T, addr, target string) (int, string) {
 	return res.StatusCode, string(b)
 }
 
-// What is named is reached; everything else is refused with the reason, and nothing arrives there.
+// Named hosts are reached. Any other host is refused with the reason, and receives nothing.
 func TestHosts(t *testing.T) {
 	_, port, came := local(t, false)
 	_, tlsPort, cameTLS := local(t, true)
 	here := []string{"127.0.0.1"}
 	lookup := names(map[string][]string{"good.example.com": here, "other.example.com": here, "rebound.example.com": here, "mixed.example.com": {"93.184.216.34", "127.0.0.1"},
 		"meta.example.com": {"169.254.169.254"}, "denied.example.com": here})
-	own := []string{"127.0.0.1:" + port, "127.0.0.1:" + tlsPort} // the addresses of good, said for themselves
+	// the addresses of good, allowed explicitly
+	own := []string{"127.0.0.1:" + port, "127.0.0.1:" + tlsPort}
 	for _, test := range []struct {
 		name        string
 		allow, deny []string
@@ -114,7 +116,8 @@ func TestHosts(t *testing.T) {
 		{"named", append(own, "good.example.com"), nil, "http://good.example.com:" + port + "/a", 200, "hello from good.example.com:" + port + " /a"},
 		{"named, TLS", append(own, "good.example.com"), nil, "https://good.example.com:" + tlsPort + "/b", 200, "hello from good.example.com"},
 		{"an address that is named", own, nil, "http://127.0.0.1:" + port + "/", 200, "hello"},
-		{"localhost names itself", []string{"localhost:" + port}, nil, "http://localhost:" + port + "/", 502, "could not be reached"}, // the resolver of the test does not know it
+		// the test's resolver does not know it
+		{"localhost names itself", []string{"localhost:" + port}, nil, "http://localhost:" + port + "/", 502, "could not be reached"},
 		{"another host", []string{"good.example.com"}, nil, "http://other.example.org:" + port + "/", 403, "not on the list"},
 		{"another host, TLS", []string{"good.example.com"}, nil, "https://other.example.org:" + tlsPort + "/", 0, "Forbidden"},
 		{"another port", []string{"good.example.com:1"}, nil, "http://good.example.com:" + port + "/", 403, "not on the list"},
@@ -142,13 +145,15 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// A name whose address changes between two lookups is refused when it is dialled: there is one lookup for check and connection.
+// A name whose address changes between two lookups is refused when it is dialled: check and
+// connection use the same lookup.
 func TestRebinding(t *testing.T) {
 	_, port, came := local(t, false)
 	var asked atomic.Int64
 	addr, end := serve(t, proxy.Options{Allow: []string{"flip.example.com"}, Lookup: func(context.Context, string) ([]netip.Addr, error) {
 		if asked.Add(1) == 1 {
-			return []netip.Addr{netip.MustParseAddr("203.0.113.9")}, nil // refused as well: no test goes out
+			// refused as well: no test connects to other machines
+			return []netip.Addr{netip.MustParseAddr("203.0.113.9")}, nil
 		}
 		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 	}})
@@ -163,7 +168,7 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// The end of a program ends its tunnels, and what is asked in another way is told what this is.
+// The end of a program ends its tunnels, and unusual requests get an explanation.
 func TestEndsAndOddRequests(t *testing.T) {
 	_, port, _ := local(t, false)
 	addr, end := serve(t, proxy.Options{Allow: []string{"127.0.0.1:" + port}})
@@ -195,7 +200,7 @@ func TestEndsAndOddRequests(t *testing.T) {
 	}
 }
 
-// strict skips aloud where the machine cannot enforce it.
+// strict skips the test with a message if the machine cannot enforce the level.
 func strict(t *testing.T) bool {
 	if p := sandbox.Probe().Level(sandbox.Strict); !p.OK {
 		t.Log("strict cannot be enforced here, so nothing is tried: " + p.Reason)
@@ -225,8 +230,9 @@ elif way == "listen":
     s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(1); print("hello")
 `
 
-// A program in the sandbox reaches what is named through its proxy, and nothing in any other way. Each way is gone without a sandbox too, where it must
-// lead somewhere, but for those that would leave this machine or need what only some kernels have.
+// A program in the sandbox reaches the named hosts through its proxy, and nothing in any other way.
+// Each way is also tried without a sandbox, where it must succeed, except ways that would leave
+// this machine or need features of certain kernels.
 func TestASandboxWithNamedHosts(t *testing.T) {
 	if !strict(t) {
 		return
@@ -239,9 +245,9 @@ func TestASandboxWithNamedHosts(t *testing.T) {
 	_, port, came := local(t, false)
 	for _, test := range []struct {
 		way     string
-		in      bool   // whether it leads somewhere in the sandbox
-		control bool   // whether it must without one
-		refused string // what the proxy says
+		in      bool   // whether it succeeds in the sandbox
+		control bool   // whether it must succeed without a sandbox
+		refused string // the proxy's message
 	}{
 		{"allowed", true, true, ""},
 		{"other host", false, false, "other.example.com is refused"},
@@ -287,7 +293,7 @@ func TestASandboxWithNamedHosts(t *testing.T) {
 	}
 }
 
-// Only strict has a network of the program's own; elsewhere nothing is run.
+// Only strict gives a program its own network. At other levels nothing runs.
 func TestLevelsWithoutANetwork(t *testing.T) {
 	hosts, err := proxy.New(proxy.Options{Allow: []string{"example.com"}})
 	if err != nil {

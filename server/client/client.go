@@ -1,10 +1,11 @@
-// Package client runs agents that a pawl server has: a pawl.Runner over its HTTP API.
+// Package client runs the agents of a pawl server. Its Runner is a pawl.Runner over the HTTP API.
 //
 //	c := client.New("http://127.0.0.1:8080", nil)
 //	for e, err := range c.Runner("invoice-7", "clerk").Stream(ctx, llm.User("Pay invoice 7.")) { … }
 //
-// The run is the server's, and durable: the same line begins it and goes on with it, a connection that breaks is made again from the event that was seen last, and a program that ends
-// leaves the run at work.
+// The run executes on the server and is durable. The same line starts and resumes it. A broken
+// connection is opened again from the last event received. When the program ends, the run
+// continues.
 package client
 
 import (
@@ -19,22 +20,25 @@ import (
 	"time"
 )
 
-// Options say how to reach a server. Nil stands for the defaults.
+// Options define how to reach a server. Nil and the zero value take the defaults.
 type Options struct {
-	Token   string            // sent as Authorization: Bearer; "": none
-	HTTP    http.RoundTripper // carries the requests; nil: http.DefaultTransport
-	Retries int               // how often a broken stream is taken up again without an event between; 0: 5; negative: never
-	Pause   time.Duration     // before the first time, doubling after that; 0: 200 ms
+	Token string            // sent as Authorization: Bearer; empty means none
+	HTTP  http.RoundTripper // sends the requests; nil means http.DefaultTransport
+	// Retries is the number of times that a broken stream is reopened without an event in between.
+	// 0 means 5, negative means never.
+	Retries int
+	// Pause is the time before the first retry, doubled for each further one. 0 means 200 ms.
+	Pause time.Duration
 }
 
-// Client speaks to a server. It may be used concurrently.
+// Client sends requests to a server. It is safe for concurrent use.
 type Client struct {
 	base string
 	o    Options
 	http *http.Client
 }
 
-// New returns a client of the server at a URL such as http://127.0.0.1:8080. o may be nil.
+// New returns a client for the server at a URL such as http://127.0.0.1:8080. o may be nil.
 func New(base string, o *Options) *Client {
 	c := &Client{base: strings.TrimSuffix(base, "/")}
 	if o != nil {
@@ -50,9 +54,9 @@ func New(base string, o *Options) *Client {
 	return c
 }
 
-// Error is what the server says went wrong. docs/server.md has the codes.
+// Error is an error of the server. docs/server.md lists the codes.
 type Error struct {
-	Status  int    `json:"-"` // of the reply; 0: it came among the events
+	Status  int    `json:"-"` // HTTP status; 0 means that the error arrived as an event
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Hint    string `json:"hint"`
@@ -61,7 +65,7 @@ type Error struct {
 // Error returns "pawl server: code: message".
 func (e *Error) Error() string { return "pawl server: " + e.Code + ": " + e.Message }
 
-// send sends a request; a reply that is no success is an *Error.
+// send sends a request. An unsuccessful response is an *Error.
 func (c *Client) send(ctx context.Context, method, path string, body []byte, accept, last string) (*http.Response, error) {
 	var in io.Reader
 	if body != nil {
@@ -92,13 +96,13 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte, acc
 	var said struct{ Error Error }
 	b, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
 	if err != nil || json.Unmarshal(b, &said) != nil || said.Error.Code == "" {
-		return nil, &Error{Status: res.StatusCode, Code: "unreadable", Message: fmt.Sprintf("status %s, and no word why", res.Status)}
+		return nil, &Error{Status: res.StatusCode, Code: "unreadable", Message: fmt.Sprintf("status %s, without an explanation", res.Status)}
 	}
 	said.Error.Status = res.StatusCode
 	return nil, &said.Error
 }
 
-// post sends a word about a run.
+// post sends a request about a run.
 func (c *Client) post(ctx context.Context, path string, body []byte) error {
 	res, err := c.send(ctx, http.MethodPost, path, body, "application/json", "")
 	if err != nil {

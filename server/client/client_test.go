@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serving is a server, and what to close after it.
+// serving starts a server and returns its URL and the functions that stop it.
 func serving(a *pawl.Agent, j store.Journal, tokens []server.Token, change func(http.Handler) http.Handler) (url string, carry http.RoundTripper, end func() error, err error) {
 	s, err := server.New(server.Options{Agents: []*pawl.Agent{a}, Journal: j, Tokens: tokens})
 	if err != nil {
@@ -64,11 +64,13 @@ func serve(t *testing.T, a *pawl.Agent, change func(http.Handler) http.Handler) 
 
 const token = "0123456789abcdef"
 
-// A run by way of a server comes to what it comes to without one: the suite that all engines are held to, with plans, agents as tools, questions and answers.
+// A run through a server has the same outcome as a run without one. The test uses the suite that
+// all engines must pass, with plans, agents as tools, questions and answers.
 func TestConformance(t *testing.T) {
 	durabletest.Conform(t, 60, func(ctx context.Context, id string, c *durabletest.Case, w durabletest.World) (*durable.Export, error) {
 		j := new(store.MemoryJournal)
-		url, carry, end, err := serving(c.Agent(w), j, []server.Token{{Name: "somebody", Token: token, Scopes: []server.Scope{server.ScopeAll}}}, nil) // who decides in the suite
+		// the name of the person who decides in the suite
+		url, carry, end, err := serving(c.Agent(w), j, []server.Token{{Name: "somebody", Token: token, Scopes: []server.Scope{server.ScopeAll}}}, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +83,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// drive makes a run, and answers what it asks.
+// drive executes a run and answers its pending calls.
 func drive(ctx context.Context, run pawl.Runner, msgs []llm.Message, w durabletest.World) error {
 	for range 50 {
 		var res *pawl.Result
@@ -134,7 +136,7 @@ func talker() *pawl.Agent {
 	}))}}}
 }
 
-// What an agent tells here, it tells by way of a server: the same events, with the same places.
+// An agent emits the same events through a server as in this process, with the same positions.
 func TestTheSameEvents(t *testing.T) {
 	near, err := collect(talker(), t.Context(), llm.User("hello"))
 	if err != nil {
@@ -159,7 +161,7 @@ func TestTheSameEvents(t *testing.T) {
 	}
 }
 
-// A connection that breaks after every few bytes is made again, and nothing is lost or told twice.
+// A connection that breaks after every few bytes is reopened, and no event is lost or repeated.
 func TestABrokenStreamIsTakenUp(t *testing.T) {
 	whole, _ := serve(t, talker(), nil)
 	want, err := collect(whole.Runner("r", "talker"), t.Context(), llm.User("hello"))
@@ -181,10 +183,12 @@ func TestABrokenStreamIsTakenUp(t *testing.T) {
 	}
 }
 
-// breaks are the bytes after which a connection is ended, one after the other, wherever that is in an event; later ones are left whole.
+// breaks lists the numbers of bytes after which connections break, in order, anywhere in an event.
+// Later connections stay whole.
 var breaks = []int{1000, 3000, 6000}
 
-// breaking ends a connection after as many bytes as breaks says, however they are cut into writes.
+// breaking closes a connection after the number of bytes in breaks, however they are divided into
+// writes.
 type breaking struct {
 	http.ResponseWriter
 	sent   int
@@ -202,7 +206,7 @@ func (b *breaking) Write(p []byte) (int, error) {
 	return b.ResponseWriter.Write(p)
 }
 
-// Unwrap gives the controller what is inside.
+// Unwrap returns the underlying writer for a ResponseController.
 func (b *breaking) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
 func TestErrorsOfTheServer(t *testing.T) {
@@ -226,7 +230,8 @@ func TestErrorsOfTheServer(t *testing.T) {
 	}
 }
 
-// A run that is cancelled with ErrCancelled is given up and told to its end; any other end of the context leaves it at work.
+// A run cancelled with ErrCancelled is cancelled on the server, and its events arrive to the end.
+// Any other end of the context lets it continue.
 func TestCancelling(t *testing.T) {
 	gate := make(chan struct{})
 	wait := pawl.Func("wait", "Waits.", func(ctx context.Context, _ struct{}) (string, error) {

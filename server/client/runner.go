@@ -15,7 +15,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Runner is a run of a server: see Client.Runner. It may be used concurrently.
+// Runner is a run on a server: see Client.Runner. It is safe for concurrent use.
 type Runner struct {
 	ID    string
 	Agent string
@@ -25,13 +25,17 @@ type Runner struct {
 
 var _ pawl.Runner = (*Runner)(nil)
 
-// Runner returns the run with that id of an agent ("": the only one) of the server. It is begun by the first Stream with messages, and gone on with by each further one: without
-// messages, or with decisions on its open calls and results of passive ones. id must not be "".
+// Runner returns the run with that ID of an agent; an empty agent means the only one of the server.
+// The first Stream with messages starts the run. Each further Stream resumes it: without messages,
+// or with decisions on its open calls and results of passive ones. id must not be empty.
 func (c *Client) Runner(id, agent string) *Runner { return &Runner{ID: id, Agent: agent, client: c} }
 
-// Stream begins the run or goes on with it, and tells what happens; what had happened before is told again. Where the server knows no place to go on from (it was started again, or the run was
-// gone on with), everything is told once more, after a notice with the code "attempt"; a gap counts fragments that came too fast. Whoever stops ranging, or cancels ctx, leaves the run
-// at work; when the cause is pawl.ErrCancelled, the run is given up and told to its end. Errors of the server are *Error.
+// Stream starts or resumes the run and yields its events, including those from before the call. If
+// the server cannot continue at the last position (it was restarted, or the run was resumed), all
+// events are repeated after a notice with the code "attempt". A gap event counts fragments that
+// arrived too fast. If the caller breaks out of the range or cancels ctx, the run continues. If the
+// cause is pawl.ErrCancelled, the run is cancelled and its events are yielded to the end. Errors of
+// the server are *Error.
 func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		w := watch{runner: r, yield: yield}
@@ -52,7 +56,7 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 	}
 }
 
-// leave lets go of the run when ctx has ended, or has it given up.
+// leave stops watching the run when ctx has ended, or cancels the run.
 func (r *Runner) leave(ctx, inner context.Context, stop context.CancelCauseFunc) {
 	cause := context.Cause(ctx)
 	if cause != pawl.ErrCancelled {
@@ -66,12 +70,12 @@ func (r *Runner) leave(ctx, inner context.Context, stop context.CancelCauseFunc)
 	}
 }
 
-// Cancel has the run given up. Twice is once.
+// Cancel cancels the run. It is idempotent.
 func (r *Runner) Cancel(ctx context.Context) error {
 	return r.client.post(ctx, r.path()+"/cancel", nil)
 }
 
-// Steer sends messages of the user to the run, which takes them with its next request.
+// Steer sends user messages to the run, which adds them to its next request.
 func (r *Runner) Steer(ctx context.Context, msgs ...llm.Message) error {
 	body, err := json.Marshal(map[string]any{"messages": msgs})
 	if err != nil {
@@ -86,10 +90,10 @@ func (r *Runner) path() string { return "/v1/runs/" + url.PathEscape(r.ID) }
 type watch struct {
 	runner *Runner
 	yield  func(pawl.Event, error) bool
-	body   []byte // of the request that begins it
-	last   string // id of the last event
+	body   []byte // body of the request that starts it
+	last   string // ID of the last event
 	begun  bool   // the server has the run
-	ended  bool   // its end was told
+	ended  bool   // its end was yielded
 }
 
 func (w *watch) start(msgs []llm.Message) (err error) {
@@ -104,7 +108,7 @@ func (w *watch) start(msgs []llm.Message) (err error) {
 	return err
 }
 
-// all tells the run to its end, over as many connections as it takes.
+// all yields the events of the run to its end, over as many connections as needed.
 func (w *watch) all(ctx context.Context) {
 	c := w.runner.client
 	for tries := 0; ; tries++ {
@@ -132,7 +136,8 @@ func (w *watch) all(ctx context.Context) {
 	}
 }
 
-// open asks for the events: with the request that begins the run, which may be repeated, or from where the last stream broke off.
+// open requests the events: with the request that starts the run, which may be repeated, or from
+// the position at which the last stream broke.
 func (w *watch) open(ctx context.Context) (*http.Response, error) {
 	const events = "text/event-stream"
 	if !w.begun {
@@ -141,15 +146,15 @@ func (w *watch) open(ctx context.Context) (*http.Response, error) {
 	return w.runner.client.send(ctx, http.MethodGet, w.runner.path()+"/events", nil, events, w.last)
 }
 
-// read tells what comes, and reports whether nothing more is to be told.
+// read yields the events of a response and reports whether there are no more.
 func (w *watch) read(res *http.Response) (done bool) {
 	defer res.Body.Close()
 	w.begun = true
 	in := sse.NewReader(res.Body)
-	in.Max = 256 << 20 // a result may hold a long conversation
+	in.Max = 256 << 20 // a result may contain a long conversation
 	for {
 		ev, err := in.Next()
-		if err != nil || ev.Unended { // broken, or over
+		if err != nil || ev.Unended { // the stream broke or ended
 			return w.ended
 		}
 		if string(ev.Type) == "error" {
@@ -171,13 +176,14 @@ func (w *watch) read(res *http.Response) (done bool) {
 		if !w.yield(e, nil) {
 			return true
 		}
-		if w.ended && e.Result != nil && e.Result.Stop == pawl.StopPending { // the stream stays, for those who want to know how it goes on
+		// the server keeps the stream open for watchers of the pending run
+		if w.ended && e.Result != nil && e.Result.Stop == pawl.StopPending {
 			return true
 		}
 	}
 }
 
-// fail tells why it could not go on.
+// fail yields the reason why the run could not continue.
 func (w *watch) fail(ctx context.Context, err error) {
 	switch {
 	case ctx.Err() != nil:

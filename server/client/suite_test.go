@@ -7,7 +7,7 @@ import (
 	"github.com/pawl-go/pawl/pawltest"
 )
 
-// What is told of a run by way of a server is what is told of one in the same process.
+// A run through a server yields the same events as a run in the same process.
 func TestRunsOfAServerPassTheSuite(t *testing.T) {
 	pawltest.TestRunner(t, func(t *testing.T, a *pawl.Agent) pawl.Runner {
 		c, _ := serve(t, a, nil)

@@ -17,10 +17,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// defaultSchema is where the tables are when the address does not say.
+// defaultSchema is the schema of the tables if the address names none.
 const defaultSchema = "pawl"
 
-// parse reads an address. No error of it shows a secret.
+// parse parses an address. Its errors contain no secrets.
 func parse(address string) (*pgxpool.Config, error) {
 	if strings.TrimSpace(address) == "" {
 		return nil, errors.New("the address of the database is empty")
@@ -30,7 +30,7 @@ func parse(address string) (*pgxpool.Config, error) {
 		var bad *pgconn.ParseConfigError
 		if inner := err; errors.As(err, &bad) { // its text begins with the address
 			if inner = errors.Unwrap(bad); inner == nil {
-				inner = errors.New("it is none of libpq's")
+				inner = errors.New("it has no form of libpq")
 			}
 			err = inner
 		}
@@ -46,8 +46,9 @@ func parse(address string) (*pgxpool.Config, error) {
 	return cfg, nil
 }
 
-// searchIn makes every connection search the path of the address, or the default one, and returns its first schema, which is that of the tables. It is
-// set once the connection is there: poolers and PGlite pass over what a client asks for before.
+// searchIn makes every connection use the search_path of the address, or the default, and returns
+// its first schema, which contains the tables. It is set after connecting, because poolers and
+// PGlite ignore startup parameters.
 func searchIn(cfg *pgxpool.Config) (schema string) {
 	path := cmp.Or(cfg.ConnConfig.RuntimeParams["search_path"], defaultSchema+",public")
 	delete(cfg.ConnConfig.RuntimeParams, "search_path")
@@ -62,16 +63,16 @@ func searchIn(cfg *pgxpool.Config) (schema string) {
 	return strings.ToLower(first)
 }
 
-// place says where a database is.
+// place describes the database without secrets.
 func place(cfg *pgxpool.Config, schema string) string {
 	c := cfg.ConnConfig
 	return fmt.Sprintf("%s/%s, schema %s", net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), c.Database, schema)
 }
 
-// passwordIn finds passwords in an address that is written in either form, well or not.
+// passwordIn finds passwords in an address of either form, also in a malformed one.
 var passwordIn = regexp.MustCompile(`//[^/@:]*:(.*)@|(?i:password)\s*=\s*('[^']*'|[^\s&]+)`)
 
-// cleaned is an error in whose text secrets are hidden.
+// cleaned is an error whose text hides secrets.
 type cleaned struct {
 	text string
 	err  error
@@ -79,10 +80,11 @@ type cleaned struct {
 
 func (e *cleaned) Error() string { return e.text }
 
-// Is finds causes. There is no Unwrap: a cause could be printed with what is hidden here.
+// Is compares causes. There is no Unwrap, because the text of a cause could show the hidden
+// secrets.
 func (e *cleaned) Is(target error) bool { return errors.Is(e.err, target) }
 
-// clean hides the address, and every password that is in it, in the text of err.
+// clean hides the address and its passwords in the text of err.
 func clean(err error, address, password string) error {
 	secrets := []string{address, password}
 	for _, m := range passwordIn.FindAllStringSubmatch(address, -1) {

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// The driver hides passwords itself; what hides them again is tried with errors that do not.
+// The driver hides passwords itself. The second protection is tested with errors that do not.
 func TestClean(t *testing.T) {
 	const secret = "s3cr3t"
 	cause := errors.New("a cause")

@@ -12,7 +12,8 @@ import (
 
 const ofArtifacts = " from artifacts where tenant = $1 and userid = $2 and thread = $3 and run = $4"
 
-// PutArtifact keeps a for a run, and lets the oldest of the scope go when there are too many.
+// PutArtifact stores a for a run. It deletes the oldest artifacts of the scope if there are too
+// many.
 func (db *DB) PutArtifact(ctx context.Context, s store.Scope, run string, a pawl.Artifact) error {
 	if err := valid(s); err != nil {
 		return err
@@ -34,7 +35,7 @@ func (db *DB) PutArtifact(ctx context.Context, s store.Scope, run string, a pawl
 	})
 }
 
-// Artifact returns what was kept.
+// Artifact returns a stored artifact.
 func (db *DB) Artifact(ctx context.Context, s store.Scope, run string, key llm.Key) (pawl.Artifact, error) {
 	if err := valid(s, run, string(key)); err != nil {
 		return pawl.Artifact{}, err
@@ -49,7 +50,7 @@ func (db *DB) Artifact(ctx context.Context, s store.Scope, run string, key llm.K
 	}, "select key, mime, text, data"+ofArtifacts+" and key = $5", s.Tenant, s.User, s.Thread, run, string(key))
 }
 
-// DeleteArtifacts removes what was kept for a run.
+// DeleteArtifacts deletes the artifacts of a run.
 func (db *DB) DeleteArtifacts(ctx context.Context, s store.Scope, run string) error {
 	if err := valid(s, run); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"github.com/pawl-go/pawl/durable/durabletest"
 )
 
-// Runs over PostgreSQL come to the same as over memory.
+// Runs over PostgreSQL have the same outcome as runs over memory.
 func TestDurableRuns(t *testing.T) {
 	n := 1000
 	if testing.Short() {
@@ -14,7 +14,7 @@ func TestDurableRuns(t *testing.T) {
 	}
 	at := server.URL(t)
 	if at == "" {
-		return // it was said why
+		return // the reason was reported
 	}
 	db := open(t, fresh(t, at))
 	t.Cleanup(func() { db.Close() })

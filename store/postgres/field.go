@@ -9,7 +9,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// stamp and moment keep a time as nanoseconds; 0 is the zero time. A column of PostgreSQL's own kind would cut it to microseconds.
+// stamp and moment convert a time to nanoseconds and back; 0 is the zero time. PostgreSQL's own
+// type would truncate it to microseconds.
 func stamp(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -24,7 +25,7 @@ func moment(n int64) time.Time {
 	return time.Unix(0, n).UTC()
 }
 
-// jsonText keeps a JSON value, checked; nil is null.
+// jsonText validates a JSON value for storage. Nil is stored as null.
 func jsonText(what string, b json.RawMessage) (*string, error) {
 	if len(b) == 0 {
 		return nil, nil
@@ -43,13 +44,13 @@ func raw(s *string) json.RawMessage {
 	return json.RawMessage(*s)
 }
 
-// plain is a text as PostgreSQL keeps it: what it refuses is replaced, as encoding/json does.
+// plain returns a text that PostgreSQL accepts: invalid bytes are replaced, as in encoding/json.
 func plain(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	return strings.ReplaceAll(s, "\x00", "\uFFFD")
 }
 
-// rows is how many rows a limit lets through; null: all.
+// rowsOf returns the maximum number of rows for a limit. Null means all.
 func rowsOf(limit int) *int {
 	if limit <= 0 {
 		return nil
@@ -57,7 +58,7 @@ func rowsOf(limit int) *int {
 	return &limit
 }
 
-// valid checks what a method is given.
+// valid checks the scope and the IDs passed to a method.
 func valid(s store.Scope, ids ...string) error {
 	if err := s.Check(); err != nil {
 		return err

@@ -13,7 +13,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// largeBody is the size from which on a body stands in a table of its own, so that looking through a run's records stays cheap.
+// largeBody is the size from which a body is stored in a separate table, so that scanning a run's
+// records stays cheap.
 const largeBody = 16 << 10
 
 const (
@@ -34,7 +35,8 @@ func (db *DB) changeJournal(ctx context.Context, s store.Scope, id string, fn fu
 	return db.change(ctx, lock("journal", s, id), fn)
 }
 
-// checkRecords reports a record that cannot be kept as it is: what stands in a chain is not replaced.
+// checkRecords returns an error for a record that cannot be stored unchanged, because the content
+// of a chain is not replaced.
 func checkRecords(records []store.Record) error {
 	for _, r := range records {
 		if plain(r.Key) != r.Key || plain(r.Kind) != r.Kind || plain(string(r.Body)) != string(r.Body) {
@@ -44,7 +46,7 @@ func checkRecords(records []store.Record) error {
 	return store.CheckRecords(records)
 }
 
-// BeginJournal begins a run.
+// BeginJournal creates a run.
 func (db *DB) BeginJournal(ctx context.Context, s store.Scope, r store.JournalRun, owner string, until time.Time, first ...store.Record) (store.Lease, error) {
 	l := store.Lease{Scope: s, Run: r.ID, Owner: owner, Fence: 1, Until: until}
 	if err := errors.Join(valid(s, r.ID), checkRecords(first)); err != nil {
@@ -69,7 +71,7 @@ func (db *DB) BeginJournal(ctx context.Context, s store.Scope, r store.JournalRu
 	})
 }
 
-// journalRow is what an append needs to know of a run.
+// journalRow holds the columns of a run that an append needs.
 type journalRow struct {
 	n, records, fence int64
 	id, head          string
@@ -83,7 +85,7 @@ func journalOf(ctx context.Context, tx pgx.Tx, s store.Scope, id string) (journa
 	}, "select n, records, head, owner, fence, state"+ofJournal, s.Tenant, s.User, s.Thread, id)
 }
 
-// leased returns the run of a lease that still holds.
+// leased returns the run of a lease. It returns an error if the lease was lost.
 func leased(ctx context.Context, tx pgx.Tx, l store.Lease) (journalRow, error) {
 	r, err := journalOf(ctx, tx, l.Scope, l.Run)
 	if err == nil && (r.fence != l.Fence || r.owner != l.Owner) {
@@ -92,10 +94,10 @@ func leased(ctx context.Context, tx pgx.Tx, l store.Lease) (journalRow, error) {
 	return r, err
 }
 
-// addRecords appends records and changes the head. What it sends goes out together.
+// addRecords appends records and changes the head, in one batch.
 func (db *DB) addRecords(ctx context.Context, tx pgx.Tx, r journalRow, fence int64, c *store.JournalChange, records []store.Record) (int64, error) {
 	var batch pgx.Batch
-	var twice string // the first record that was there already
+	var twice string // the first record whose key exists already
 	for _, rec := range records {
 		rec.Seq, rec.Fence, rec.At = r.records+1, fence, moment(stamp(rec.At))
 		rec.Hash = rec.Chain(r.id, r.head)
@@ -152,12 +154,12 @@ func (db *DB) JournalRuns(ctx context.Context, s store.Scope, state string, p st
 		s.Tenant, s.User, s.Thread, plain(p.After), state, p.Size())
 }
 
-// AbandonedRuns lists the runs of the dead.
+// AbandonedRuns lists open runs whose lease has expired.
 func (db *DB) AbandonedRuns(ctx context.Context, now time.Time, limit int) ([]store.JournalRun, error) {
 	return list(ctx, db.pool, scanJournal, "select "+journalColumns+" from journals where state = 'open' and until <= $1 order by updated limit $2", stamp(now), store.Page{Limit: limit}.Size())
 }
 
-// ClaimJournal takes the lease of a run.
+// ClaimJournal acquires the lease of a run.
 func (db *DB) ClaimJournal(ctx context.Context, s store.Scope, id, owner string, now, until time.Time) (store.Lease, error) {
 	l := store.Lease{Scope: s, Run: id, Owner: owner, Until: until}
 	if err := valid(s, id, owner); err != nil {
@@ -177,7 +179,7 @@ func (db *DB) ClaimJournal(ctx context.Context, s store.Scope, id, owner string,
 	})
 }
 
-// RenewJournal moves the end of a lease.
+// RenewJournal changes the end of a lease, or releases the lease.
 func (db *DB) RenewJournal(ctx context.Context, l store.Lease, until time.Time) (head store.JournalRun, err error) {
 	if err := valid(l.Scope, l.Run); err != nil {
 		return head, err
@@ -197,7 +199,7 @@ func (db *DB) RenewJournal(ctx context.Context, l store.Lease, until time.Time) 
 	return head, err
 }
 
-// AppendJournal appends records of the owner.
+// AppendJournal appends records under a lease.
 func (db *DB) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange, records ...store.Record) (last int64, err error) {
 	if err := errors.Join(valid(l.Scope, l.Run), checkRecords(records)); err != nil {
 		return 0, err
@@ -213,7 +215,7 @@ func (db *DB) AppendJournal(ctx context.Context, l store.Lease, c *store.Journal
 	return last, err
 }
 
-// AppendOutside appends records of somebody else.
+// AppendOutside appends records without a lease.
 func (db *DB) AppendOutside(ctx context.Context, s store.Scope, id, state string, records ...store.Record) error {
 	if err := errors.Join(valid(s, id), checkRecords(records)); err != nil {
 		return err
@@ -254,7 +256,7 @@ func (db *DB) JournalRecords(ctx context.Context, s store.Scope, id string, afte
 		where r.journal = (select n`+ofJournal+`) and r.seq > $5 order by r.seq`, s.Tenant, s.User, s.Thread, id, after)
 }
 
-// DeleteJournal removes a run.
+// DeleteJournal deletes a run with its records.
 func (db *DB) DeleteJournal(ctx context.Context, s store.Scope, id string) error {
 	if err := valid(s, id); err != nil {
 		return err

@@ -23,7 +23,7 @@ func scanDocument(r pgx.Rows) (d store.Document, err error) {
 
 const ofDocument = " from documents where tenant = $1 and userid = $2 and thread = $3 and id = $4"
 
-// PutDocument keeps a document with its chunks in place of the one with that ID.
+// PutDocument stores a document with its chunks, in place of an existing one with that ID.
 func (db *DB) PutDocument(ctx context.Context, s store.Scope, d store.Document, chunks []store.Chunk) (store.Document, error) {
 	if err := valid(s, d.ID); err != nil {
 		return d, err
@@ -56,7 +56,7 @@ func (db *DB) PutDocument(ctx context.Context, s store.Scope, d store.Document, 
 			return err
 		}
 		from := 0
-		for part := range slices.Chunk(chunks, 500) { // a statement has a bound to its size
+		for part := range slices.Chunk(chunks, 500) { // the size of a statement is limited
 			if err := db.putChunks(ctx, tx, s, n, d.Title, from, part); err != nil {
 				return err
 			}
@@ -68,7 +68,7 @@ func (db *DB) PutDocument(ctx context.Context, s store.Scope, d store.Document, 
 	return d, err
 }
 
-// putChunks keeps chunks whose places in the document begin with from.
+// putChunks stores chunks; from is the position of the first one in the document.
 func (db *DB) putChunks(ctx context.Context, tx pgx.Tx, s store.Scope, document int64, title string, from int, part []store.Chunk) error {
 	headings, texts, vectors := make([]string, len(part)), make([]string, len(part)), make([]store.Vector, len(part))
 	for i, c := range part {
@@ -93,7 +93,7 @@ func (db *DB) putChunks(ctx context.Context, tx pgx.Tx, s store.Scope, document 
 	return putWords(ctx, tx, chunks, s, found, said)
 }
 
-// Document returns one, without its chunks.
+// Document returns a document without its chunks.
 func (db *DB) Document(ctx context.Context, s store.Scope, id string) (store.Document, error) {
 	if err := valid(s, id); err != nil {
 		return store.Document{}, err
@@ -101,7 +101,7 @@ func (db *DB) Document(ctx context.Context, s store.Scope, id string) (store.Doc
 	return one(ctx, db.pool, "document "+id, scanDocument, "select "+documentColumns+ofDocument, s.Tenant, s.User, s.Thread, id)
 }
 
-// Documents lists them by ID.
+// Documents lists documents by ID.
 func (db *DB) Documents(ctx context.Context, s store.Scope, p store.Page) ([]store.Document, error) {
 	if err := valid(s); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (db *DB) Documents(ctx context.Context, s store.Scope, p store.Page) ([]sto
 		s.Tenant, s.User, s.Thread, plain(p.After), p.Size())
 }
 
-// DeleteDocument removes one.
+// DeleteDocument deletes a document.
 func (db *DB) DeleteDocument(ctx context.Context, s store.Scope, id string) error {
 	if err := valid(s, id); err != nil {
 		return err
@@ -118,7 +118,8 @@ func (db *DB) DeleteDocument(ctx context.Context, s store.Scope, id string) erro
 	return db.remove(ctx, "document "+id, "delete"+ofDocument, s.Tenant, s.User, s.Thread, id)
 }
 
-// chunkColumns are read by scanHit, with one more: whether the chunk is another scope's.
+// chunkColumns returns the columns that scanHit reads, and one more: whether the chunk belongs to
+// another scope.
 func (db *DB) chunkColumns() string {
 	return "t.n, d.id, t.place, t.heading, t.body, t.model, " + db.vectors.read() + ", d.title, d.source"
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// memoryColumns are read by scanMemory.
+// memoryColumns returns the columns that scanMemory reads.
 func (db *DB) memoryColumns() string {
 	return "t.n, t.body, t.source, t.created, t.model, " + db.vectors.read()
 }
@@ -33,7 +33,7 @@ func (db *DB) scanMemory(r pgx.Rows) (store.Memory, error) {
 	return m, err
 }
 
-// memoryID is the number of a memory so that IDs stand in the order the memories came in.
+// memoryID returns the ID of a memory. IDs sort in the order of creation.
 func memoryID(n int64) string { return fmt.Sprintf("m%010d", n) }
 
 func memoryNumber(id string) int64 {
@@ -44,7 +44,7 @@ func memoryNumber(id string) int64 {
 	return n
 }
 
-// AddMemory keeps a memory, unless the scope has its text already.
+// AddMemory stores a memory unless the scope contains its text already.
 func (db *DB) AddMemory(ctx context.Context, s store.Scope, m store.Memory) (store.Memory, bool, error) {
 	if err := valid(s); err != nil {
 		return m, false, err
@@ -80,7 +80,7 @@ func (db *DB) AddMemory(ctx context.Context, s store.Scope, m store.Memory) (sto
 	return m, added, err
 }
 
-// Memory returns one.
+// Memory returns a memory.
 func (db *DB) Memory(ctx context.Context, s store.Scope, id string) (store.Memory, error) {
 	if err := valid(s, id); err != nil {
 		return store.Memory{}, err
@@ -88,7 +88,7 @@ func (db *DB) Memory(ctx context.Context, s store.Scope, id string) (store.Memor
 	return one(ctx, db.pool, "memory "+id, db.scanMemory, "select "+db.memoryColumns()+" from memories t where t.n = $1 and t.tenant = $2 and t.userid = $3 and t.thread = $4", memoryNumber(id), s.Tenant, s.User, s.Thread)
 }
 
-// Memories lists them in the order they came in.
+// Memories lists memories in the order of creation.
 func (db *DB) Memories(ctx context.Context, s store.Scope, p store.Page) ([]store.Memory, error) {
 	if err := valid(s); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (db *DB) Memories(ctx context.Context, s store.Scope, p store.Page) ([]stor
 	return list(ctx, db.pool, db.scanMemory, "select "+db.memoryColumns()+" from memories t where t.tenant = $1 and t.userid = $2 and t.thread = $3 and t.n > $4 order by t.n limit $5", s.Tenant, s.User, s.Thread, after, p.Size())
 }
 
-// ForgetMemory removes one.
+// ForgetMemory deletes a memory.
 func (db *DB) ForgetMemory(ctx context.Context, s store.Scope, id string) error {
 	if err := valid(s, id); err != nil {
 		return err

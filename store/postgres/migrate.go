@@ -14,13 +14,13 @@ import (
 //go:embed schema.sql
 var schema1 string
 
-// migrations are the statements that make each version of the one before.
+// migrations lists the statements that create each version from the previous one.
 var migrations = []string{schema1}
 
-// migrating is the number of the lock that one process at a time holds to make tables: "pawl".
+// migrating is the key of the lock that one process at a time holds to create tables: "pawl".
 const migrating = 0x7061776c
 
-// migrate brings the schema to this version, and finds out how vectors are kept.
+// migrate updates the schema to the current version and detects how vectors are stored.
 func (db *DB) migrate(ctx context.Context, schema string, noCreate bool) error {
 	return pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock($1)", migrating); err != nil {
@@ -56,7 +56,7 @@ func (db *DB) migrate(ctx context.Context, schema string, noCreate bool) error {
 	})
 }
 
-// version is that of the tables in schema; 0: there are none.
+// version returns the version of the tables in schema. 0 means that there are none.
 func version(ctx context.Context, tx pgx.Tx, schema string) (have int, err error) {
 	table := pgx.Identifier{schema, "version"}.Sanitize()
 	var there bool
@@ -67,13 +67,14 @@ func version(ctx context.Context, tx pgx.Tx, schema string) (have int, err error
 	return have, err
 }
 
-// begin makes the schema where it is not there, and the table of the version.
+// begin creates the schema if it does not exist, and the table of the version.
 func begin(ctx context.Context, tx pgx.Tx, schema string) error {
 	var there bool
 	if err := tx.QueryRow(ctx, "select exists (select from pg_namespace where nspname = $1)", schema).Scan(&there); err != nil {
 		return err
 	}
-	if !there { // asking the database to look needs the right to make one, also where it is there
+	// CREATE SCHEMA IF NOT EXISTS needs the right to create a schema even if the schema exists
+	if !there {
 		if _, err := tx.Exec(ctx, "create schema "+pgx.Identifier{schema}.Sanitize()); err != nil {
 			return err
 		}

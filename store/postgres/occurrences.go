@@ -18,7 +18,7 @@ func scanOccurrence(r pgx.Rows) (o store.Occurrence, err error) {
 	return o, err
 }
 
-// Occurrences lists what was done, the newest first.
+// Occurrences lists the occurrences of a schedule, the newest first.
 func (db *DB) Occurrences(ctx context.Context, s store.Scope, id string, limit int) ([]store.Occurrence, error) {
 	if _, err := db.Schedule(ctx, s, id); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (db *DB) ClaimOccurrence(ctx context.Context, s store.Scope, id string, due
 	}
 	at := due.UTC().Format(time.RFC3339)
 	over := fmt.Errorf("schedule %s at %s is %w", id, at, store.ErrOver)
-	var lost error // what is said although something was changed
+	var lost error // returned although the transaction is committed
 	err := db.change(ctx, lock("schedule", s, id), func(tx pgx.Tx) error {
 		n, err := one(ctx, tx, "schedule "+id, value[int64], "select n"+ofSchedule, s.Tenant, s.User, s.Thread, id)
 		if err != nil {
@@ -54,10 +54,10 @@ func (db *DB) ClaimOccurrence(ctx context.Context, s store.Scope, id string, due
 		case state != store.OccurrenceClaimed && state != store.OccurrenceBegun:
 			return over
 		case ends > stamp(now):
-			return fmt.Errorf("schedule %s at %s is somebody else's: %w", id, at, store.ErrConflict)
+			return fmt.Errorf("schedule %s at %s is claimed by another runner: %w", id, at, store.ErrConflict)
 		case state == store.OccurrenceBegun:
 			lost = over
-			_, err = tx.Exec(ctx, "update occurrences set state = $3, text = $4 where schedule = $1 and due = $2", n, stamp(due), store.OccurrenceUnknown, "it was begun, and whoever did it is gone: it may have happened")
+			_, err = tx.Exec(ctx, "update occurrences set state = $3, text = $4 where schedule = $1 and due = $2", n, stamp(due), store.OccurrenceUnknown, "its runner disappeared after it had begun: it may have happened")
 			return err
 		}
 		c.Fence++
@@ -70,7 +70,8 @@ func (db *DB) ClaimOccurrence(ctx context.Context, s store.Scope, id string, due
 	return c, err
 }
 
-// held changes the occurrence of a claim, if the claim still holds. set and its arguments, from $9 on, are what is changed.
+// held changes the occurrence of a claim if the claim is valid. set and its arguments, from $9 on,
+// define the change.
 func held(ctx context.Context, tx pgx.Tx, c store.Claim, set string, states []string, args ...any) error {
 	if err := valid(c.Scope, c.Schedule, c.Owner); err != nil {
 		return err
@@ -83,14 +84,14 @@ func held(ctx context.Context, tx pgx.Tx, c store.Claim, set string, states []st
 	return err
 }
 
-// BeginOccurrence says that the work starts now.
+// BeginOccurrence records that the execution starts now.
 func (db *DB) BeginOccurrence(ctx context.Context, c store.Claim, now time.Time) error {
 	return db.change(ctx, lock("schedule", c.Scope, c.Schedule), func(tx pgx.Tx) error {
 		return held(ctx, tx, c, "state = $9, began = $10", []string{store.OccurrenceClaimed}, store.OccurrenceBegun, stamp(now))
 	})
 }
 
-// RenewClaim moves the end of a claim.
+// RenewClaim changes the end of a claim.
 func (db *DB) RenewClaim(ctx context.Context, c store.Claim, until time.Time) (store.Claim, error) {
 	c.Until = until
 	return c, db.change(ctx, lock("schedule", c.Scope, c.Schedule), func(tx pgx.Tx) error {
@@ -98,7 +99,7 @@ func (db *DB) RenewClaim(ctx context.Context, c store.Claim, until time.Time) (s
 	})
 }
 
-// FinishOccurrence keeps what came of an occurrence, and moves the schedule on.
+// FinishOccurrence stores the result of an occurrence and sets the schedule's next time.
 func (db *DB) FinishOccurrence(ctx context.Context, c store.Claim, o store.Occurrence, next time.Time, enabled bool) error {
 	switch o.State {
 	case store.OccurrenceDone, store.OccurrenceFailed, store.OccurrenceSkipped, store.OccurrenceUnknown:

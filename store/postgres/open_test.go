@@ -15,7 +15,8 @@ import (
 	"github.com/pawl-go/pawl/store/postgres"
 )
 
-// Many open a new database at once: its tables are made once, and all of them can use it.
+// Many processes open a new database concurrently: its tables are created once, and all processes
+// can use it.
 func TestOpenAtOnce(t *testing.T) {
 	at := server.URL(t)
 	if at == "" {
@@ -45,7 +46,7 @@ func TestOpenAtOnce(t *testing.T) {
 	}
 }
 
-// A database of a newer version stays as it is, and NoCreate makes nothing.
+// A database of a newer version is not changed, and NoCreate creates nothing.
 func TestVersions(t *testing.T) {
 	server := server.URL(t)
 	if server == "" {
@@ -79,7 +80,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// No error shows a password, however the address is written, and whatever goes wrong.
+// No error shows a password, for any form of the address and any failure.
 func TestSecrets(t *testing.T) {
 	const secret = "s3cr3t!pass"
 	quoted := url.QueryEscape(secret)
@@ -128,7 +129,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// What PostgreSQL cannot keep is replaced and found; a text that is longer than an index entry may be is found by its beginning.
+// Text that PostgreSQL cannot store is replaced and found. A text longer than an index entry is
+// found by its beginning.
 func TestOddTexts(t *testing.T) {
 	at := server.URL(t)
 	if at == "" {

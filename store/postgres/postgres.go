@@ -1,22 +1,28 @@
-// Package postgres keeps a store in a PostgreSQL database, which several machines may use at once.
+// Package postgres stores data in a PostgreSQL database, which several machines may use
+// concurrently.
 //
 //	db, err := postgres.Open(ctx, "postgres://pawl@db.example.com/app", nil)
 //	if err != nil { … }
 //	defer db.Close()
 //
-// The address is one of libpq's: a URL or key=value pairs, and what it leaves out is taken from PGPASSWORD, ~/.pgpass and their like. A password
-// is in no error. The tables are made in the schema pawl, or in the first of the address's search_path, so that they live beside others; two
-// processes that open a new database at once make them once.
+// The address has the form of libpq: a URL or key=value pairs. Missing parts are taken from
+// PGPASSWORD, ~/.pgpass and similar sources. No error contains a password. The tables are created
+// in the schema pawl, or in the first schema of the address's search_path, so that they can exist
+// next to others. Two processes that open a new database concurrently create them once.
 //
-// What a method has changed is as safe when it returns as the database's setting synchronous_commit says; by default it is on disk.
+// The durability of a change when a method returns depends on the database's setting
+// synchronous_commit. By default it is on disk.
 //
-// Words are searched by PostgreSQL's own index, English ones by their stem, without regard to case and accents; Chinese, Japanese and Korean letter by
-// letter. What is found is ranked by BM25, as store/sqlite does. Of one text the words of the first 384 KiB are searched.
+// Words are searched with PostgreSQL's index: English words by their stem, ignoring case and
+// accents; Chinese, Japanese and Korean letter by letter. Hits are ranked by BM25, as in
+// store/sqlite. The words of the first 384 KiB of a text are searched.
 //
-// Vectors are compared one by one, exactly. Where the extension vector (pgvector) can be had when the tables are made, the database compares them. Where it
-// cannot, nothing is lost but time: they are kept as bytes, and each search by meaning reads those of its scope over the network. String says which.
+// Vectors are compared one by one, exactly. If the extension vector (pgvector) is available when
+// the tables are created, the database compares them. If not, results are the same but searches are
+// slower: vectors are stored as bytes, and each search by meaning reads the vectors of its scope
+// over the network. String says which method is used.
 //
-// PostgreSQL keeps no NUL in a text and nothing that is not UTF-8: such bytes are kept as U+FFFD.
+// PostgreSQL stores neither NUL nor invalid UTF-8 in texts: such bytes are replaced by U+FFFD.
 package postgres
 
 import (
@@ -30,11 +36,11 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// DB is a store in a database. It may be used concurrently.
+// DB is a store in a database. It is safe for concurrent use.
 type DB struct {
 	pool    *pgxpool.Pool
 	now     func() time.Time
-	at      string // where it is, without secrets
+	at      string // its location, without secrets
 	vectors vectorKind
 }
 
@@ -43,14 +49,15 @@ var (
 	_ store.Journal = (*DB)(nil)
 )
 
-// Options are what Open can be told. Nil and the zero value are the defaults.
+// Options are the options of Open. Nil and the zero value take the defaults.
 type Options struct {
-	Now      func() time.Time // the clock for Created and Updated; nil: time.Now
-	NoCreate bool             // the tables are not made where they are not there: Open fails with store.ErrNotFound
+	Now func() time.Time // clock for Created and Updated; nil means time.Now
+	// NoCreate does not create missing tables: Open then fails with store.ErrNotFound.
+	NoCreate bool
 }
 
-// Open opens the store at address, and makes its tables where they are not there. A store that was written by a newer version is an error and stays
-// as it is. ctx is for the opening only.
+// Open opens the store at address and creates its tables if they do not exist. A store written by a
+// newer version is an error and is not changed. ctx is used only while opening.
 func Open(ctx context.Context, address string, opts *Options) (*DB, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -75,16 +82,17 @@ func Open(ctx context.Context, address string, opts *Options) (*DB, error) {
 	return db, nil
 }
 
-// Close ends the use of the database. Methods fail after it.
+// Close closes the connections. Methods called after it fail.
 func (db *DB) Close() error {
 	db.pool.Close()
 	return nil
 }
 
-// String says where the store is, and how it compares vectors. No secret is in it.
+// String returns the location of the store and how it compares vectors, without secrets.
 func (db *DB) String() string { return "postgresql at " + db.at + ": " + db.vectors.String() }
 
-// change runs fn in a transaction, one at a time among those with the same lock, which names what is read first and then written.
+// change runs fn in a transaction. Transactions with the same lock run one at a time; lock names
+// the data that is read and then written.
 func (db *DB) change(ctx context.Context, lock string, fn func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended($1, 0))", lock); err != nil {
@@ -94,7 +102,7 @@ func (db *DB) change(ctx context.Context, lock string, fn func(tx pgx.Tx) error)
 	})
 }
 
-// lock names one thing of a scope.
+// lock returns the name of an item in a scope.
 func lock(kind string, s store.Scope, id string) string {
 	return fmt.Sprintf("%s %q %q %q %q", kind, s.Tenant, s.User, s.Thread, id)
 }
@@ -121,7 +129,7 @@ func list[T any](ctx context.Context, q querier, scan func(pgx.Rows) (T, error),
 	return out, rows.Err()
 }
 
-// one reads the one row there is; store.ErrNotFound when there is none.
+// one reads the only row. It returns store.ErrNotFound if there is none.
 func one[T any](ctx context.Context, q querier, what string, scan func(pgx.Rows) (T, error), query string, args ...any) (T, error) {
 	all, err := list(ctx, q, scan, query, args...)
 	if err == nil && len(all) == 0 {
@@ -140,7 +148,8 @@ func value[T any](r pgx.Rows) (v T, err error) {
 	return v, err
 }
 
-// remove deletes what a statement names; store.ErrNotFound when it is not there.
+// remove executes a statement that deletes an item. It returns store.ErrNotFound if the item does
+// not exist.
 func (db *DB) remove(ctx context.Context, what, statement string, args ...any) error {
 	tag, err := db.pool.Exec(ctx, statement, args...)
 	if err == nil && tag.RowsAffected() == 0 {

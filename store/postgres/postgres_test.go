@@ -25,7 +25,8 @@ var (
 	lite   = pgtest.PGlite("testdata/pglite")
 )
 
-// TestMain is also a worker that is killed: with PAWL_WORKER it goes on with the runs of that database, and nothing else.
+// TestMain is also the worker process that is killed: with PAWL_WORKER it resumes the runs of that
+// database and does nothing else.
 func TestMain(m *testing.M) {
 	if at := os.Getenv("PAWL_WORKER"); at != "" {
 		if err := works(at, os.Getenv("PAWL_WORLD")); err != nil {
@@ -50,7 +51,7 @@ func (w withServers) Run() int {
 	return w.M.Run()
 }
 
-// fresh is the address of a schema of its own on a server, which goes with the test.
+// fresh returns the address of a new schema on a server. The schema is dropped with the test.
 func fresh(t *testing.T, at string) string {
 	t.Helper()
 	schema := "t" + strings.ToLower(rand.Text()[:12])
@@ -79,7 +80,7 @@ func exec(t *testing.T, at, statement string) {
 	})
 }
 
-// direct goes past the store.
+// direct connects to the database without the store.
 func direct(t *testing.T, at string, fn func(ctx context.Context, c *pgx.Conn) error) {
 	t.Helper()
 	u, err := url.Parse(at)
@@ -109,7 +110,7 @@ func open(t *testing.T, at string) *postgres.DB {
 	return db
 }
 
-// backends are the servers that the suite runs on.
+// backends returns the servers on which the suite runs.
 func backends(t *testing.T) map[string]string {
 	all := map[string]string{}
 	for name, s := range map[string]*pgtest.Server{"PostgreSQL": server, "PGlite with pgvector": lite} {
@@ -131,7 +132,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// PAWL_SCALE=100000 go test -v -run Scale ./store/postgres prints what searches among as many chunks cost.
+// PAWL_SCALE=100000 go test -v -run Scale ./store/postgres prints the cost of searches among that
+// many chunks.
 func TestScale(t *testing.T) {
 	for name, at := range backends(t) {
 		if os.Getenv("PAWL_SCALE") != "" && name != "PostgreSQL" {

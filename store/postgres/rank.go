@@ -18,18 +18,20 @@ const (
 	byLength   = 0.75 // b
 )
 
-// term is what a query looks for: one word, or several side by side.
+// term is one word, or a phrase of several, that a query searches for.
 type term struct {
-	query  string   // as PostgreSQL writes it, with the stems
-	words  []string // the queries for each of its words
-	weight float64  // rarer ones weigh more
-	count  int      // how many texts of the scope have it
+	query  string   // in PostgreSQL's notation, with the stems
+	words  []string // the queries for its single words
+	weight float64  // larger for rarer terms
+	count  int      // number of texts of the scope that contain it
 }
 
-// most is more than a term can add to a text's score, however often the text has it.
+// most returns an upper limit of what a term can add to a text's score, for any number of
+// occurrences.
 func (t term) most() float64 { return t.weight * (saturation + 1) }
 
-// counted are the terms that texts of the scope have, the rarest first, and the mean size of the texts.
+// counted returns the terms that occur in texts of the scope, the rarest first, and the mean size
+// of the texts.
 func (db *DB) counted(ctx context.Context, k searched, s store.Scope, q store.Query, terms []string) ([]term, float64, error) {
 	var total int
 	var mean float64
@@ -52,7 +54,8 @@ func (db *DB) counted(ctx context.Context, k searched, s store.Scope, q store.Qu
 	all = slices.DeleteFunc(all, func(t term) bool { return t.count == 0 })
 	for i := range all {
 		n := float64(all[i].count)
-		all[i].weight = max(1e-6, math.Log((float64(total)-n+0.5)/(n+0.5))) // what is in more than half of the texts says nothing
+		// a term in more than half of the texts has no significance
+		all[i].weight = max(1e-6, math.Log((float64(total)-n+0.5)/(n+0.5)))
 	}
 	slices.SortFunc(all, func(a, b term) int {
 		if a.count != b.count {
@@ -63,7 +66,7 @@ func (db *DB) counted(ctx context.Context, k searched, s store.Scope, q store.Qu
 	return all, mean, nil
 }
 
-// marks is the query that the words of all texts in a scope fit, and few of others.
+// marks returns a query that matches the words of all texts in a scope, and of few other texts.
 func marks(s store.Scope, shared bool) string {
 	if shared {
 		return fmt.Sprintf("('%s' | '%s')", mark(s), mark(s.Shared()))
@@ -71,9 +74,10 @@ func marks(s store.Scope, shared bool) string {
 	return "'" + mark(s) + "'"
 }
 
-// withWords returns the texts that have any of the terms, the best first, at most deep; the first of them, as many as the query wants, are those that a look at every text would find.
-// It looks at the texts with the rarest terms, and at those with more frequent ones too as long as one of them could be among the best: the terms that
-// are left have a bound to what they can add.
+// withWords returns texts that contain any of the terms, the best first, at most deep. The first of
+// them, as many as the query wants, equal the result of an exhaustive search. It examines the texts
+// with the rarest terms, and texts with more frequent terms as long as one of them could be among
+// the best, because the contribution of the remaining terms is bounded.
 func (db *DB) withWords(ctx context.Context, k searched, s store.Scope, q store.Query, words []string, deep int) ([]near, error) {
 	terms, mean, err := db.counted(ctx, k, s, q, words)
 	if err != nil || len(terms) == 0 {
@@ -97,11 +101,12 @@ func (db *DB) withWords(ctx context.Context, k searched, s store.Scope, q store.
 		if through == len(terms) || len(found) >= want && -found[want-1].distance >= rest {
 			return found[:min(len(found), deep)], nil
 		}
-		target = 2 * looked // so that looking again costs no more than looking once
+		target = 2 * looked // so that all repetitions together cost no more than one full search
 	}
 }
 
-// scored are the texts with any of the first terms, scored by all of them. The distance is the score's negative: the nearest is the best.
+// scored returns the texts that contain any of the first terms, scored by all terms. The distance
+// is the negative score: the nearest is the best.
 func (db *DB) scored(ctx context.Context, k searched, s store.Scope, q store.Query, terms []term, through int, mean float64) ([]near, error) {
 	var first, ranks []string
 	for i, t := range terms {
@@ -110,7 +115,7 @@ func (db *DB) scored(ctx context.Context, k searched, s store.Scope, q store.Que
 		}
 		ranks = append(ranks, t.rank())
 	}
-	// It is not prepared (QueryExecModeExec): the next one will be another.
+	// It is not prepared (QueryExecModeExec), because the next statement will differ.
 	match := marks(s, q.Shared) + " & (" + strings.Join(first, " | ") + ")"
 	rows, err := db.pool.Query(ctx, k.in(`select w.n, w.size, array[`+strings.Join(ranks, ", ")+`]::real[] from
 		(select n, size, words || ''::tsvector as words from WORDS t where words @@ $6::tsquery and WHOSE offset 0) w`), append([]any{pgx.QueryExecModeExec}, seen(s, q.Shared, match)...)...)
@@ -135,7 +140,8 @@ func (db *DB) scored(ctx context.Context, k searched, s store.Scope, q store.Que
 	return out, rows.Err()
 }
 
-// rank is the expression for how often a text has the term, as ts_rank tells it.
+// rank returns the expression for the number of occurrences of the term in a text, as ts_rank
+// returns it.
 func (t term) rank() string {
 	all := make([]string, len(t.words))
 	for i, w := range t.words {
@@ -147,11 +153,13 @@ func (t term) rank() string {
 	return fmt.Sprintf("case when w.words @@ %s then least(%s) else 0 end", literal(t.query), strings.Join(all, ", "))
 }
 
-// literal is a query that PostgreSQL wrote, as part of a statement.
+// literal quotes a query that PostgreSQL returned, for use in a statement.
 func literal(query string) string { return "'" + strings.ReplaceAll(query, "'", "''") + "'::tsquery" }
 
-// times is how often a text has a word that it has the rank of. PostgreSQL tells no count, but with all weights 1 the rank of one word is
-// (1 + 1/4 + … + 1/n²) ÷ (π²/6); see calc_rank_or in its source, src/backend/utils/adt/tsrank.c. Beyond 30 times more times add next to nothing.
+// times converts the rank of a word to the number of its occurrences in a text. PostgreSQL returns
+// no count, but with all weights 1 the rank of one word is (1 + 1/4 + … + 1/n²) ÷ (π²/6); see
+// calc_rank_or in its source, src/backend/utils/adt/tsrank.c. Above 30, more occurrences add almost
+// nothing.
 func times(rank float32) float64 {
 	sum := 0.0
 	for n := 1; n <= 30; n++ {

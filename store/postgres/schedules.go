@@ -19,7 +19,7 @@ func scanSchedule(r pgx.Rows) (store.Schedule, error) {
 	return d.Schedule, err
 }
 
-// scanDue reads a schedule, and before it what is asked for of its scope.
+// scanDue reads a schedule after the requested columns of its scope.
 func scanDue(r pgx.Rows, scope ...any) (d store.Due, err error) {
 	v := &d.Schedule
 	var task *string
@@ -31,7 +31,7 @@ func scanDue(r pgx.Rows, scope ...any) (d store.Due, err error) {
 
 const ofSchedule = " from schedules where tenant = $1 and userid = $2 and thread = $3 and id = $4"
 
-// PutSchedule keeps a new schedule, or a change to its present version.
+// PutSchedule stores a new schedule, or a change to the current version.
 func (db *DB) PutSchedule(ctx context.Context, s store.Scope, v store.Schedule) (store.Schedule, error) {
 	if v.ID == "" && v.Version == 0 {
 		v.ID = rand.Text()[:12]
@@ -68,7 +68,7 @@ func (db *DB) PutSchedule(ctx context.Context, s store.Scope, v store.Schedule) 
 	return v, err
 }
 
-// Schedule returns one.
+// Schedule returns a schedule.
 func (db *DB) Schedule(ctx context.Context, s store.Scope, id string) (store.Schedule, error) {
 	if err := valid(s, id); err != nil {
 		return store.Schedule{}, err
@@ -76,7 +76,7 @@ func (db *DB) Schedule(ctx context.Context, s store.Scope, id string) (store.Sch
 	return one(ctx, db.pool, "schedule "+id, scanSchedule, "select "+scheduleColumns+ofSchedule, s.Tenant, s.User, s.Thread, id)
 }
 
-// Schedules lists them by ID.
+// Schedules lists schedules by ID.
 func (db *DB) Schedules(ctx context.Context, s store.Scope, p store.Page) ([]store.Schedule, error) {
 	if err := valid(s); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (db *DB) Schedules(ctx context.Context, s store.Scope, p store.Page) ([]sto
 		s.Tenant, s.User, s.Thread, plain(p.After), p.Size())
 }
 
-// DeleteSchedule removes one with its occurrences.
+// DeleteSchedule deletes a schedule with its occurrences.
 func (db *DB) DeleteSchedule(ctx context.Context, s store.Scope, id string) error {
 	if err := valid(s, id); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (db *DB) DeleteSchedule(ctx context.Context, s store.Scope, id string) erro
 	})
 }
 
-// DueSchedules lists enabled schedules of all scopes whose time has come.
+// DueSchedules lists the enabled schedules of all scopes that are due.
 func (db *DB) DueSchedules(ctx context.Context, now time.Time, limit int) ([]store.Due, error) {
 	scan := func(r pgx.Rows) (store.Due, error) {
 		var s store.Scope
@@ -111,7 +111,7 @@ func (db *DB) DueSchedules(ctx context.Context, now time.Time, limit int) ([]sto
 		stamp(now), store.Page{Limit: limit}.Size())
 }
 
-// MoveSchedule sets the time of a schedule that is due.
+// MoveSchedule sets the next time of a schedule that is due.
 func (db *DB) MoveSchedule(ctx context.Context, s store.Scope, id string, due, next time.Time, enabled bool) error {
 	if err := valid(s, id); err != nil {
 		return err

@@ -13,18 +13,19 @@ import (
 	"github.com/pawl-go/pawl/store/internal/words"
 )
 
-// searched is a kind of thing that can be found.
+// searched describes a kind of item that can be searched.
 type searched struct {
-	table string // that of its words is called after it
-	id    string // an expression: what names a row of the table t, and decides between equal ones
-	from  string // joined to it, for id; may be ""
-	also  string // a condition; may be ""
+	table string // its words are in a table with this name as prefix
+	id    string // an expression for the ID of a row of the table t; it orders equal scores
+	from  string // tables joined for id; may be empty
+	also  string // an additional condition; may be empty
 }
 
-// inScope holds of the rows of t that a search sees. The second half is for what is shared, and the list of users is there for the index.
+// inScope is the condition for the rows of t that a search sees. The second half is for shared
+// documents. The list of users exists for the index.
 const inScope = `t.tenant = $1 and t.userid = any($2) and (t.userid = $3 and ($4 = '' or t.thread = $4) or $5 and t.userid = '' and t.thread = '')`
 
-// seen are the arguments of inScope, and those that follow them, from $6 on.
+// seen returns the arguments of inScope and the arguments after them, from $6 on.
 func seen(s store.Scope, shared bool, more ...any) []any {
 	users := []string{s.User}
 	if shared {
@@ -33,12 +34,12 @@ func seen(s store.Scope, shared bool, more ...any) []any {
 	return append([]any{s.Tenant, users, s.User, s.Thread, shared}, more...)
 }
 
-// in fills the parts of a query in.
+// in replaces the placeholders of a query.
 func (k searched) in(query string) string {
 	return strings.NewReplacer("WHOSE", inScope, "WORDS", k.table+"_words", "TABLE", k.table, "FROM", k.from, "ALSO", k.also, "ID", k.id).Replace(query)
 }
 
-// hit is a row that was found.
+// hit is a row found by a search.
 type hit struct {
 	n     int64
 	score float64
@@ -52,7 +53,8 @@ func (db *DB) find(ctx context.Context, k searched, s store.Scope, q store.Query
 	if err := q.Vector.Check(); err != nil {
 		return nil, err
 	}
-	deep := max(50, 4*q.Size()) // what is a little down in both rankings may be first in the end
+	// an item with a middle rank in both rankings may be first after fusion
+	deep := max(50, 4*q.Size())
 	var lists [][]near
 	if terms := words.Terms(q.Text); len(terms) > 0 {
 		found, err := db.withWords(ctx, k, s, q, terms, deep)
@@ -74,7 +76,8 @@ func (db *DB) find(ctx context.Context, k searched, s store.Scope, q store.Query
 	return db.fused(ctx, k, lists, q.Size())
 }
 
-// fused joins rankings into one. Only the few rows that are in them are given names, by which equal ones are ordered.
+// fused combines rankings. IDs, which order equal scores, are read only for the few rows in the
+// rankings.
 func (db *DB) fused(ctx context.Context, k searched, lists [][]near, size int) ([]hit, error) {
 	var all []int64
 	for _, l := range lists {
@@ -95,7 +98,8 @@ func (db *DB) fused(ctx context.Context, k searched, lists [][]near, size int) (
 	}
 	rankings := make([][]string, len(lists))
 	for i, l := range lists {
-		l = slices.DeleteFunc(l, func(x near) bool { return names[x.n] == "" }) // gone since it was found
+		// deleted since it was found
+		l = slices.DeleteFunc(l, func(x near) bool { return names[x.n] == "" })
 		slices.SortFunc(l, func(a, b near) int {
 			return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(names[a.n], names[b.n]))
 		})
@@ -111,8 +115,8 @@ func (db *DB) fused(ctx context.Context, k searched, lists [][]near, size int) (
 	return out, nil
 }
 
-// load reads what was found, in the order of the ranking. query is asked with the arguments of inScope, and the numbers of the rows as $6; scan returns the
-// number of each.
+// load reads the found rows in the order of the ranking. query gets the arguments of inScope, and
+// the numbers of the rows as $6. scan returns the number of each.
 func load[T any](ctx context.Context, db *DB, s store.Scope, q store.Query, found []hit, err error, scan func(pgx.Rows) (int64, T, error), hitOf func(T, float64) T, query string) ([]T, error) {
 	if err != nil || len(found) == 0 {
 		return []T{}, err
@@ -131,7 +135,7 @@ func load[T any](ctx context.Context, db *DB, s store.Scope, q store.Query, foun
 	}
 	out := make([]T, 0, len(found))
 	for _, f := range found {
-		if v, ok := rows[f.n]; ok { // else it is gone since it was found
+		if v, ok := rows[f.n]; ok { // otherwise it was deleted since it was found
 			out = append(out, hitOf(v, f.score))
 		}
 	}

@@ -24,7 +24,7 @@ func scanThread(r pgx.Rows) (t store.Thread, err error) {
 
 const ofThread = " from threads where tenant = $1 and userid = $2 and id = $3"
 
-// threadScope is a scope whose Thread is not used: threads are named by their IDs.
+// threadScope checks a scope whose Thread is not used: threads are identified by their IDs.
 func threadScope(s store.Scope, id string) error {
 	if s.Thread != "" {
 		return errors.New("scope: a thread is named by its ID; leave Scope.Thread empty")
@@ -32,7 +32,7 @@ func threadScope(s store.Scope, id string) error {
 	return valid(s, id)
 }
 
-// PutThread makes a thread, or changes title and meta of the one that is there.
+// PutThread creates a thread, or changes the title and meta of an existing one.
 func (db *DB) PutThread(ctx context.Context, s store.Scope, t store.Thread) (store.Thread, error) {
 	if err := threadScope(s, t.ID); err != nil {
 		return t, err
@@ -50,7 +50,7 @@ func (db *DB) PutThread(ctx context.Context, s store.Scope, t store.Thread) (sto
 		s.Tenant, s.User, t.ID, plain(t.Title), meta, stamp(t.Created), now)
 }
 
-// Thread returns one, without its messages.
+// Thread returns a thread without its messages.
 func (db *DB) Thread(ctx context.Context, s store.Scope, id string) (store.Thread, error) {
 	if err := threadScope(s, id); err != nil {
 		return store.Thread{}, err
@@ -58,7 +58,7 @@ func (db *DB) Thread(ctx context.Context, s store.Scope, id string) (store.Threa
 	return one(ctx, db.pool, "thread "+id, scanThread, "select "+threadColumns+ofThread, s.Tenant, s.User, id)
 }
 
-// Threads lists them by ID.
+// Threads lists threads by ID.
 func (db *DB) Threads(ctx context.Context, s store.Scope, p store.Page) ([]store.Thread, error) {
 	if err := valid(s); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (db *DB) Threads(ctx context.Context, s store.Scope, p store.Page) ([]store
 	return list(ctx, db.pool, scanThread, "select "+threadColumns+" from threads where tenant = $1 and userid = $2 and id > $3 order by id limit $4", s.Tenant, s.User, plain(p.After), p.Size())
 }
 
-// DeleteThread removes one with its messages.
+// DeleteThread deletes a thread with its messages.
 func (db *DB) DeleteThread(ctx context.Context, s store.Scope, id string) error {
 	if err := threadScope(s, id); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (db *DB) DeleteThread(ctx context.Context, s store.Scope, id string) error 
 	return db.remove(ctx, "thread "+id, "delete"+ofThread, s.Tenant, s.User, id)
 }
 
-// AppendMessages adds messages to a thread that has have of them.
+// AppendMessages adds messages to a thread that has have messages.
 func (db *DB) AppendMessages(ctx context.Context, s store.Scope, id string, have int, msgs ...llm.Message) error {
 	if err := threadScope(s, id); err != nil {
 		return err

@@ -22,7 +22,7 @@ func scanJSON[T any](r pgx.Rows) (v T, err error) {
 
 const ofRun = " from runs where tenant = $1 and userid = $2 and thread = $3 and id = $4"
 
-// PutRun keeps the head of a run.
+// PutRun stores the head of a run.
 func (db *DB) PutRun(ctx context.Context, s store.Scope, r store.Run) error {
 	if err := valid(s, r.ID); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (db *DB) PutRun(ctx context.Context, s store.Scope, r store.Run) error {
 	return err
 }
 
-// Run returns one.
+// Run returns the head of a run.
 func (db *DB) Run(ctx context.Context, s store.Scope, id string) (store.Run, error) {
 	if err := valid(s, id); err != nil {
 		return store.Run{}, err
@@ -44,7 +44,7 @@ func (db *DB) Run(ctx context.Context, s store.Scope, id string) (store.Run, err
 	return one(ctx, db.pool, "run "+id, scanJSON[store.Run], "select body"+ofRun, s.Tenant, s.User, s.Thread, id)
 }
 
-// Runs lists them, the newest start first.
+// Runs lists runs, the latest start first.
 func (db *DB) Runs(ctx context.Context, s store.Scope, p store.Page) ([]store.Run, error) {
 	if err := valid(s); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (db *DB) Runs(ctx context.Context, s store.Scope, p store.Page) ([]store.Ru
 	return list(ctx, db.pool, scanJSON[store.Run], all+" and (started < $4 or started = $4 and id > $5) order by started desc, id limit $6", s.Tenant, s.User, s.Thread, stamp(last.Started), p.After, p.Size())
 }
 
-// AppendEvents adds events to a run's trace.
+// AppendEvents appends events to a run's trace.
 func (db *DB) AppendEvents(ctx context.Context, s store.Scope, run string, events ...pawl.Event) error {
 	if err := valid(s, run); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (db *DB) Events(ctx context.Context, s store.Scope, run string, after int64
 	return list(ctx, db.pool, scanJSON[pawl.Event], "select e.body from events e where e.run = (select n"+ofRun+") and e.seq > $5 order by e.seq limit $6", s.Tenant, s.User, s.Thread, run, after, rowsOf(limit))
 }
 
-// DeleteRun removes a run with its events.
+// DeleteRun deletes a run with its events.
 func (db *DB) DeleteRun(ctx context.Context, s store.Scope, id string) error {
 	if err := valid(s, id); err != nil {
 		return err

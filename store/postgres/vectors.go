@@ -16,15 +16,16 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// vectorKind is how vectors are kept and compared.
+// vectorKind is the way in which vectors are stored and compared.
 type vectorKind int
 
 const (
 	asBytes  vectorKind = iota // little-endian numbers of 4 bytes, compared by this program
-	asVector                   // of the extension vector, compared by the database
+	asVector                   // type of the extension vector, compared by the database
 )
 
-// widest is how many values a vector of the extension can have; see its documentation, "Vector Type".
+// widest is the maximum number of values of a vector of the extension; see its documentation,
+// "Vector Type".
 const widest = 16_000
 
 func (k vectorKind) String() string {
@@ -41,7 +42,7 @@ func (k vectorKind) column() string {
 	return "bytea"
 }
 
-// vectorKindOf is how the tables of schema keep vectors, or, for tables that are to be made, how they can.
+// vectorKindOf returns how the tables of schema store vectors, or how new tables can.
 func vectorKindOf(ctx context.Context, tx pgx.Tx, schema string, fresh bool) (vectorKind, error) {
 	var kind string
 	if !fresh {
@@ -56,7 +57,7 @@ func vectorKindOf(ctx context.Context, tx pgx.Tx, schema string, fresh bool) (ve
 		return asBytes, err
 	}
 	if there && !known {
-		// Whoever may not make it does without.
+		// Without the right to create the extension, vectors are stored as bytes.
 		if err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error {
 			_, err := tx.Exec(ctx, "create extension if not exists vector with schema public")
 			return err
@@ -73,7 +74,7 @@ func vectorKindOf(ctx context.Context, tx pgx.Tx, schema string, fresh bool) (ve
 	return asBytes, nil
 }
 
-// check reports a vector that cannot be kept.
+// check returns an error for a vector that cannot be stored.
 func (k vectorKind) check(v store.Vector) error {
 	if k == asVector && len(v.Values) > widest {
 		return fmt.Errorf("a vector by %s has %d values; the extension vector keeps %d", v.Model, len(v.Values), widest)
@@ -81,7 +82,7 @@ func (k vectorKind) check(v store.Vector) error {
 	return v.Check()
 }
 
-// param is the type that a vector is sent as, read the type that one comes as.
+// param returns the type as which a vector is sent. read returns the type as which it is received.
 func (k vectorKind) param() string {
 	if k == asVector {
 		return "text"
@@ -96,7 +97,7 @@ func (k vectorKind) read() string {
 	return "t.vector"
 }
 
-// keep is a vector as it is sent; nil: none.
+// keep returns a vector in the form in which it is sent. Nil means no vector.
 func (k vectorKind) keep(v store.Vector) any {
 	switch {
 	case v.Model == "":
@@ -118,7 +119,7 @@ func (k vectorKind) keep(v store.Vector) any {
 	return b
 }
 
-// vectorField is where a vector comes to.
+// vectorField receives a vector.
 type vectorField struct {
 	kind  vectorKind
 	model *string
@@ -126,7 +127,7 @@ type vectorField struct {
 	text  *string
 }
 
-// fields are the places of the columns model and vector.
+// fields returns the destinations of the columns model and vector.
 func (f *vectorField) fields() []any {
 	if f.kind == asVector {
 		return []any{&f.model, &f.text}
@@ -159,7 +160,7 @@ func (f *vectorField) vector() (store.Vector, error) {
 	return v, nil
 }
 
-// columns are what is kept of vectors: three lists, of models, sizes and vectors.
+// columns returns the values to store as three lists: models, sizes and vectors.
 func (k vectorKind) columns(all []store.Vector) (models []*string, sizes []*int, vectors any) {
 	var texts []*string
 	var bytes [][]byte
@@ -193,10 +194,10 @@ type near struct {
 
 func nearer(a, b near) int { return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.n, b.n)) }
 
-// ofVectors are the rows of a kind whose vectors can be compared with one.
+// ofVectors selects the rows of a kind whose vectors are comparable with a given one.
 const ofVectors = " from TABLE t where WHOSE and t.model = $6 and t.dimensions = $7 ALSO"
 
-// nearest returns the rows whose vectors are nearest to that of q, the nearest first.
+// nearest returns the rows whose vectors are nearest to the vector of q, the nearest first.
 func (db *DB) nearest(ctx context.Context, k searched, s store.Scope, q store.Query, limit int) ([]near, error) {
 	v := q.Vector
 	args := seen(s, q.Shared, v.Model, len(v.Values))
@@ -212,14 +213,14 @@ func (db *DB) nearest(ctx context.Context, k searched, s store.Scope, q store.Qu
 		return nil, err
 	}
 	defer rows.Close()
-	var best []near // sorted when it is twice as long as is wanted, and cut
+	var best []near // sorted and truncated when it is twice as long as needed
 	cut := func() {
 		slices.SortFunc(best, nearer)
 		best = best[:min(len(best), limit)]
 	}
 	for rows.Next() {
 		var n int64
-		var kept pgtype.DriverBytes // it is looked at where it came
+		var kept pgtype.DriverBytes // used without a copy
 		if err := rows.Scan(&n, &kept); err != nil {
 			return nil, err
 		}
@@ -231,7 +232,7 @@ func (db *DB) nearest(ctx context.Context, k searched, s store.Scope, q store.Qu
 	return best, rows.Err()
 }
 
-// distance is 1 less the cosine of the angle between v and the vector that is kept as b.
+// distance returns 1 minus the cosine of the angle between v and the vector stored as b.
 func distance(v []float32, b []byte) float64 {
 	var dot, vv, bb float64
 	for i, x := range v {

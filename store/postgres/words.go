@@ -15,11 +15,13 @@ import (
 	"github.com/pawl-go/pawl/store/internal/words"
 )
 
-// maxIndexed bounds what of a text is searched. PostgreSQL refuses an index entry of 1 MiB, and in the worst case an entry is twice as long as its words.
+// maxIndexed limits the searchable part of a text. PostgreSQL refuses an index entry of 1 MiB, and
+// in the worst case an entry is twice as long as its words.
 const maxIndexed = 384 << 10
 
-// folded are the words of a text, with one space between two of them: without accents, in small letters. Nothing but letters and digits is left, so that
-// PostgreSQL's parser, which knows addresses, tags and paths, has nothing to know.
+// folded returns the words of a text separated by single spaces, without accents, in lower case. It
+// contains only letters and digits, so that PostgreSQL's parser finds no addresses, tags or paths
+// in it.
 func folded(text string) string {
 	text = text[:min(len(text), 2*maxIndexed)]
 	text = strings.ToLower(unaccented(words.Spaced(strings.ToValidUTF8(text, " "))))
@@ -34,13 +36,14 @@ func folded(text string) string {
 	return text
 }
 
-// unaccented is text without the accents of its letters.
+// unaccented returns text without the accents of its letters.
 func unaccented(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return text
 	}
 	text = strings.Map(func(r rune) rune {
-		if r >= 0x0300 && r <= 0x036F { // combining diacritical marks; marks of other scripts are part of their words
+		// combining diacritical marks; marks of other scripts are part of their words
+		if r >= 0x0300 && r <= 0x036F {
 			return -1
 		}
 		return r
@@ -48,8 +51,8 @@ func unaccented(text string) string {
 	return norm.NFC.String(text)
 }
 
-// mark is the word that every text of a scope's user has, so that the index finds what is in the scope and has the words. What it finds is checked against
-// the columns all the same.
+// mark returns a word that every text of a scope's user contains. It restricts the index to texts
+// that are in the scope and contain the words. The result is checked against the columns as well.
 func mark(s store.Scope) string {
 	return "\x01" + hex.EncodeToString(digest(s.Tenant + "\x00" + s.User)[:16])
 }
@@ -60,7 +63,7 @@ func digest(text string) []byte {
 	return sum[:]
 }
 
-// putWords keeps what the rows n are found by, in place of what there is.
+// putWords stores the words by which the rows n are found, in place of the existing ones.
 func putWords(ctx context.Context, tx pgx.Tx, k searched, s store.Scope, n []int64, texts []string) error {
 	if len(n) == 0 {
 		return nil

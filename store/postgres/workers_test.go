@@ -23,7 +23,8 @@ import (
 	"github.com/pawl-go/pawl/store/postgres"
 )
 
-// works is the process that is killed: it goes on with the runs of the dead, and answers what they ask, until all are over.
+// works is the process that is killed: it resumes abandoned runs and answers their pending calls,
+// until all runs have ended.
 func works(at, world string) error {
 	ctx := context.Background()
 	db, err := postgres.Open(ctx, at, nil)
@@ -58,11 +59,11 @@ func works(at, world string) error {
 		if left == 0 {
 			return nil
 		}
-		time.Sleep(20 * time.Millisecond) // as a worker looks: nothing tells it
+		time.Sleep(20 * time.Millisecond) // polls like a real worker, because nothing notifies it
 	}
 }
 
-// answer says what a person would to what the run asks. Another process may be faster.
+// answer answers a run's pending calls as a person would. Another process may be faster.
 func answer(ctx context.Context, eng *durable.Engine, w durabletest.World, id string) error {
 	open, err := eng.Pending(ctx, id)
 	if err != nil || len(open) == 0 {
@@ -80,7 +81,8 @@ func answer(ctx context.Context, eng *durable.Engine, w durabletest.World, id st
 	return nil
 }
 
-// crew is processes at work over one database. One of them is killed with every so many deliveries, and another takes its place.
+// crew is a group of processes that share one database. After every few deliveries one of them is
+// killed, and another takes its place.
 type crew struct {
 	t     *testing.T
 	start func() *process.Cmd
@@ -100,24 +102,25 @@ func (c *crew) hire() {
 	c.all = append(c.all, cmd)
 }
 
-// tick is told of each delivery, before it is counted and after that.
+// tick is called before and after each delivery is counted.
 func (c *crew) tick() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.sent++; c.sent%17 == 0 && c.killed < 12 {
-		_ = c.all[len(c.all)-1-c.killed%3].Process.Kill() // it may be dead
+		_ = c.all[len(c.all)-1-c.killed%3].Process.Kill() // it may have exited already
 		c.killed++
 		c.hire()
 	}
 	return false
 }
 
-// Three processes share a database with runs that nobody works on. They are killed with SIGKILL, a dozen times in all, in the midst of their calls, and others go on with what they had: in the end all runs
-// are over, and no write happened twice.
+// Three processes share a database with abandoned runs. They are killed with SIGKILL, a dozen times
+// in all, during their calls, and others resume their runs. In the end all runs have ended, and no
+// write happened twice.
 func TestWorkersAreKilled(t *testing.T) {
 	at := server.URL(t)
 	if at == "" {
-		return // it was said why
+		return // the reason was reported
 	}
 	at = fresh(t, at)
 	db := open(t, at)
@@ -149,7 +152,8 @@ func TestWorkersAreKilled(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
 			a := kase.Agent(worlds[id])
 			a.Model = script.New(script.Func(func(*llm.Request) script.Turn { leave(); return script.Fail(ctx.Err()) }))
-			if _, err := eng.Runner(id, a).Run(ctx, kase.Messages()...); !errors.Is(err, context.Canceled) { // begun, and left
+			// started, and abandoned
+			if _, err := eng.Runner(id, a).Run(ctx, kase.Messages()...); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
 		}
@@ -159,7 +163,7 @@ func TestWorkersAreKilled(t *testing.T) {
 		c.hire()
 	}
 	c.mu.Unlock()
-	for n := 0; ; n++ { // those that come while we wait, too
+	for n := 0; ; n++ { // also runs that are added while we wait
 		c.mu.Lock()
 		if n == len(c.all) {
 			c.mu.Unlock()

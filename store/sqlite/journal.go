@@ -14,7 +14,8 @@ import (
 
 var _ store.Journal = (*DB)(nil)
 
-// largeBody is the size from which on a body stands in a table of its own, so that looking through a run's records stays cheap.
+// largeBody is the size from which a body is stored in a separate table, so that scanning a run's
+// records stays cheap.
 const largeBody = 16 << 10
 
 const (
@@ -30,7 +31,7 @@ func scanJournal(r *sql.Rows) (v store.JournalRun, err error) {
 	return v, err
 }
 
-// BeginJournal begins a run.
+// BeginJournal creates a run.
 func (db *DB) BeginJournal(ctx context.Context, s store.Scope, r store.JournalRun, owner string, until time.Time, first ...store.Record) (store.Lease, error) {
 	l := store.Lease{Scope: s, Run: r.ID, Owner: owner, Fence: 1, Until: until}
 	if err := errors.Join(valid(s, r.ID), store.CheckRecords(first)); err != nil {
@@ -56,14 +57,14 @@ func (db *DB) BeginJournal(ctx context.Context, s store.Scope, r store.JournalRu
 	})
 }
 
-// journalRow is what an append needs to know of a run.
+// journalRow holds the columns of a run that an append needs.
 type journalRow struct {
 	n, records, fence int64
 	id, head          string
 	owner, state      string
 }
 
-// prepared are the statements of every append, which need not be parsed each time.
+// prepared holds the statements of every append, so that they are parsed once.
 type prepared struct{ journal, record, head *sql.Stmt }
 
 func (p *prepared) prepare(db *sql.DB) error {
@@ -92,7 +93,7 @@ func (db *DB) journalOf(ctx context.Context, tx *sql.Tx, s store.Scope, id strin
 	return r, err
 }
 
-// leased returns the run of a lease that still holds.
+// leased returns the run of a lease. It returns an error if the lease was lost.
 func (db *DB) leased(ctx context.Context, tx *sql.Tx, l store.Lease) (journalRow, error) {
 	r, err := db.journalOf(ctx, tx, l.Scope, l.Run)
 	if err == nil && (r.fence != l.Fence || r.owner != l.Owner) {
@@ -159,12 +160,12 @@ func (db *DB) JournalRuns(ctx context.Context, s store.Scope, state string, p st
 		s.Tenant, s.User, s.Thread, p.After, state, state, p.Size())
 }
 
-// AbandonedRuns lists the runs of the dead.
+// AbandonedRuns lists open runs whose lease has expired.
 func (db *DB) AbandonedRuns(ctx context.Context, now time.Time, limit int) ([]store.JournalRun, error) {
 	return list(ctx, db.read, scanJournal, "select "+journalColumns+" from journals where state = 'open' and until <= ? order by updated limit ?", stamp(now), store.Page{Limit: limit}.Size())
 }
 
-// ClaimJournal takes the lease of a run.
+// ClaimJournal acquires the lease of a run.
 func (db *DB) ClaimJournal(ctx context.Context, s store.Scope, id, owner string, now, until time.Time) (store.Lease, error) {
 	l := store.Lease{Scope: s, Run: id, Owner: owner, Until: until}
 	if err := valid(s, id, owner); err != nil {
@@ -184,7 +185,7 @@ func (db *DB) ClaimJournal(ctx context.Context, s store.Scope, id, owner string,
 	})
 }
 
-// RenewJournal moves the end of a lease.
+// RenewJournal changes the end of a lease, or releases the lease.
 func (db *DB) RenewJournal(ctx context.Context, l store.Lease, until time.Time) (store.JournalRun, error) {
 	if err := valid(l.Scope, l.Run); err != nil {
 		return store.JournalRun{}, err
@@ -208,7 +209,7 @@ func (db *DB) RenewJournal(ctx context.Context, l store.Lease, until time.Time) 
 	return head, err
 }
 
-// AppendJournal appends records of the owner.
+// AppendJournal appends records under a lease.
 func (db *DB) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange, records ...store.Record) (last int64, err error) {
 	if err := errors.Join(valid(l.Scope, l.Run), store.CheckRecords(records)); err != nil {
 		return 0, err
@@ -224,7 +225,7 @@ func (db *DB) AppendJournal(ctx context.Context, l store.Lease, c *store.Journal
 	return last, err
 }
 
-// AppendOutside appends records of somebody else.
+// AppendOutside appends records without a lease.
 func (db *DB) AppendOutside(ctx context.Context, s store.Scope, id, state string, records ...store.Record) error {
 	if err := errors.Join(valid(s, id), store.CheckRecords(records)); err != nil {
 		return err
@@ -262,7 +263,7 @@ func (db *DB) JournalRecords(ctx context.Context, s store.Scope, id string, afte
 		where r.journal = (select n`+ofJournal+`) and r.seq > ? order by r.seq`, s.Tenant, s.User, s.Thread, id, after)
 }
 
-// DeleteJournal removes a run.
+// DeleteJournal deletes a run with its records.
 func (db *DB) DeleteJournal(ctx context.Context, s store.Scope, id string) error {
 	if err := valid(s, id); err != nil {
 		return err

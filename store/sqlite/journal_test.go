@@ -18,7 +18,7 @@ func TestJournal(t *testing.T) {
 	})
 }
 
-// A file of the first version gets what it lacks, and keeps what it has.
+// A file of the first version is migrated and keeps its data.
 func TestOlderFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pawl.db")
 	schema, err := os.ReadFile("schema1.sql")

@@ -19,7 +19,7 @@ func scanDocument(r *sql.Rows) (d store.Document, err error) {
 	return d, err
 }
 
-// PutDocument keeps a document with its chunks in place of the one with that ID.
+// PutDocument stores a document with its chunks, in place of an existing one with that ID.
 func (db *DB) PutDocument(ctx context.Context, s store.Scope, d store.Document, chunks []store.Chunk) (store.Document, error) {
 	if err := valid(s, d.ID); err != nil {
 		return d, err
@@ -84,7 +84,7 @@ func putChunks(ctx context.Context, tx *sql.Tx, s store.Scope, document int64, t
 	return nil
 }
 
-// Document returns one, without its chunks.
+// Document returns a document without its chunks.
 func (db *DB) Document(ctx context.Context, s store.Scope, id string) (store.Document, error) {
 	if err := valid(s, id); err != nil {
 		return store.Document{}, err
@@ -93,7 +93,7 @@ func (db *DB) Document(ctx context.Context, s store.Scope, id string) (store.Doc
 		s.Tenant, s.User, s.Thread, id)
 }
 
-// Documents lists them by ID.
+// Documents lists documents by ID.
 func (db *DB) Documents(ctx context.Context, s store.Scope, p store.Page) ([]store.Document, error) {
 	if err := valid(s); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (db *DB) Documents(ctx context.Context, s store.Scope, p store.Page) ([]sto
 		s.Tenant, s.User, s.Thread, p.After, p.Size())
 }
 
-// DeleteDocument removes one.
+// DeleteDocument deletes a document.
 func (db *DB) DeleteDocument(ctx context.Context, s store.Scope, id string) error {
 	if err := valid(s, id); err != nil {
 		return err

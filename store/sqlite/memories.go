@@ -23,7 +23,7 @@ func scanMemory(r *sql.Rows) (m store.Memory, err error) {
 	return m, err
 }
 
-// memoryID is the number of a memory so that IDs stand in the order the memories came in.
+// memoryID returns the ID of a memory. IDs sort in the order of creation.
 func memoryID(n int64) string { return fmt.Sprintf("m%010d", n) }
 
 func memoryNumber(id string) int64 {
@@ -34,7 +34,7 @@ func memoryNumber(id string) int64 {
 	return n
 }
 
-// AddMemory keeps a memory, unless the scope has its text already.
+// AddMemory stores a memory unless the scope contains its text already.
 func (db *DB) AddMemory(ctx context.Context, s store.Scope, m store.Memory) (store.Memory, bool, error) {
 	if err := valid(s); err != nil {
 		return m, false, err
@@ -68,7 +68,7 @@ func (db *DB) AddMemory(ctx context.Context, s store.Scope, m store.Memory) (sto
 	return m, added, err
 }
 
-// Memory returns one.
+// Memory returns a memory.
 func (db *DB) Memory(ctx context.Context, s store.Scope, id string) (store.Memory, error) {
 	if err := valid(s, id); err != nil {
 		return store.Memory{}, err
@@ -76,7 +76,7 @@ func (db *DB) Memory(ctx context.Context, s store.Scope, id string) (store.Memor
 	return one(ctx, db.read, "memory "+id, scanMemory, "select "+memoryColumns+" from memories where n = ? and tenant = ? and user = ? and thread = ?", memoryNumber(id), s.Tenant, s.User, s.Thread)
 }
 
-// Memories lists them in the order they came in.
+// Memories lists memories in the order of creation.
 func (db *DB) Memories(ctx context.Context, s store.Scope, p store.Page) ([]store.Memory, error) {
 	if err := valid(s); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (db *DB) Memories(ctx context.Context, s store.Scope, p store.Page) ([]stor
 	return list(ctx, db.read, scanMemory, "select "+memoryColumns+" from memories where tenant = ? and user = ? and thread = ? and n > ? order by n limit ?", s.Tenant, s.User, s.Thread, after, p.Size())
 }
 
-// ForgetMemory removes one.
+// ForgetMemory deletes a memory.
 func (db *DB) ForgetMemory(ctx context.Context, s store.Scope, id string) error {
 	if err := valid(s, id); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// near is a row with its distance: the less, the better.
+// near is a row with its distance; a smaller distance is better.
 type near struct {
 	n        int64
 	distance float64
@@ -24,29 +24,32 @@ func scanNear(r *sql.Rows) (x near, err error) {
 
 func nearer(a, b near) int { return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.n, b.n)) }
 
-// term is what a query looks for.
+// term is a search term of a query.
 type term struct {
 	match  string
-	count  int     // how many texts have it, of all scopes, as FTS5 counts
-	weight float64 // rarer ones weigh more; see bm25 in FTS5's documentation
+	count  int     // number of texts that contain it, in all scopes, as FTS5 counts
+	weight float64 // larger for rarer terms; see bm25 in the documentation of FTS5
 }
 
-// weightless is the weight that FTS5 gives what more than half of the texts have.
+// weightless is the weight that FTS5 gives to terms in more than half of the texts.
 const weightless = 1e-6
 
-// most is more than a term can add to a text's score, however often the text has it: the k1 of FTS5 is 1.2.
+// most returns an upper limit of what a term can add to a text's score, for any number of
+// occurrences. The k1 of FTS5 is 1.2.
 func (t term) most() float64 { return t.weight * (1 + 1.2) }
 
-// counted are the terms that any text has, the rarest first.
+// counted returns the terms that occur in any text, the rarest first.
 func (db *DB) counted(ctx context.Context, k searched, words []string) ([]term, error) {
-	var total float64 // as many texts at most: a bound that is too high makes the search slower, never wrong
+	// an upper limit for the number of texts: a limit that is too high makes the search slower,
+	// never wrong
+	var total float64
 	if err := db.read.QueryRowContext(ctx, k.in("select coalesce(max(n), 0) from TABLE")).Scan(&total); err != nil {
 		return nil, err
 	}
 	var out []term
 	slices.Sort(words)
 	for _, w := range slices.Compact(words) {
-		t := term{match: `"` + w + `"`} // a phrase, and no word of the query language
+		t := term{match: `"` + w + `"`} // a phrase, so that the word is not parsed as query syntax
 		if err := db.read.QueryRowContext(ctx, k.in("select count(*) from WORDS where WORDS match ?"), t.match).Scan(&t.count); err != nil {
 			return nil, err
 		}
@@ -59,7 +62,7 @@ func (db *DB) counted(ctx context.Context, k searched, words []string) ([]term, 
 	return out, nil
 }
 
-// anyOf is the query that finds what has any of the terms.
+// anyOf returns the query for texts that contain any of the terms.
 func anyOf(terms []term) string {
 	all := make([]string, len(terms))
 	for i, t := range terms {
@@ -68,9 +71,10 @@ func anyOf(terms []term) string {
 	return "(" + strings.Join(all, " OR ") + ")"
 }
 
-// withWords returns the texts that have any of the words, the best first, at most deep; the first of them, as many as the query wants, are those that a look
-// at every text would find. It looks at the texts with the rarest terms, and at those with more frequent ones too as long as one of them could be among
-// the best: the terms that are left have a bound to what they can add.
+// withWords returns texts that contain any of the words, the best first, at most deep. The first of
+// them, as many as the query wants, equal the result of an exhaustive search. It examines the texts
+// with the rarest terms, and texts with more frequent terms as long as one of them could be among
+// the best, because the contribution of the remaining terms is bounded.
 func (db *DB) withWords(ctx context.Context, k searched, s store.Scope, q store.Query, words []string, deep int) ([]near, error) {
 	terms, err := db.counted(ctx, k, words)
 	if err != nil || len(terms) == 0 {
@@ -78,7 +82,8 @@ func (db *DB) withWords(ctx context.Context, k searched, s store.Scope, q store.
 	}
 	const scored = "select t.n, bm25(WORDS) from WORDS w join TABLE t on t.n = w.rowid where WORDS match ? and WHOSE ALSO order by 2, 1 limit ?"
 	want := q.Size()
-	for through, looked, target := 0, 0, want; ; target = 2 * looked { // so that looking again costs no more than looking once
+	// so that all repetitions together cost no more than one full search
+	for through, looked, target := 0, 0, want; ; target = 2 * looked {
 		for ; through < len(terms) && looked < target; through++ {
 			looked += terms[through].count
 		}
@@ -92,7 +97,7 @@ func (db *DB) withWords(ctx context.Context, k searched, s store.Scope, q store.
 			bound += t.most()
 		}
 		more := rest
-		if first[0].weight > weightless { // beside it, what has no weight adds nothing
+		if first[0].weight > weightless { // next to it, a term without weight adds nothing
 			more = slices.DeleteFunc(slices.Clone(rest), func(t term) bool { return t.weight <= weightless })
 		}
 		if len(more) > 0 {
@@ -105,7 +110,8 @@ func (db *DB) withWords(ctx context.Context, k searched, s store.Scope, q store.
 		if len(rest) == 0 || len(found) >= want && -found[want-1].distance >= bound {
 			return found[:min(len(found), deep)], nil
 		}
-		if first[0].weight > weightless && rest[0].weight <= weightless { // nothing that is left has a weight: any will do to fill up
+		// no remaining term has a weight: any text may fill the list
+		if first[0].weight > weightless && rest[0].weight <= weightless {
 			fill, err := db.matching(ctx, k, "select t.n, 0.0 from WORDS w join TABLE t on t.n = w.rowid where WORDS match ? and WHOSE ALSO order by w.rowid limit ?", s, q, anyOf(rest), deep)
 			found = merged(found, fill)
 			return found[:min(len(found), deep)], err
@@ -113,12 +119,12 @@ func (db *DB) withWords(ctx context.Context, k searched, s store.Scope, q store.
 	}
 }
 
-// matching asks for rows that fit a query of FTS5.
+// matching returns the rows that match a query of FTS5.
 func (db *DB) matching(ctx context.Context, k searched, query string, s store.Scope, q store.Query, match string, limit int) ([]near, error) {
 	return list(ctx, db.read, scanNear, k.in(query), append(append([]any{match}, seen(s, q.Shared)...), limit)...)
 }
 
-// merged joins two lists, each row with the better of its distances.
+// merged combines two lists; a row in both gets its better distance.
 func merged(a, b []near) []near {
 	all := slices.Concat(a, b)
 	slices.SortFunc(all, nearer)

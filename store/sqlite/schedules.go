@@ -18,7 +18,7 @@ func scanSchedule(r *sql.Rows) (store.Schedule, error) {
 	return v, r.Scan(scheduleFields(&v)...)
 }
 
-// scheduleFields are where the columns of a schedule go.
+// scheduleFields returns the destinations of the columns of a schedule.
 func scheduleFields(v *store.Schedule) []any {
 	return []any{&v.ID, &v.Name, &v.Description, &v.When, &v.Zone, (*jsonField)(&v.Task), &v.Misfire, &v.Enabled, (*timeField)(&v.Next), &v.Version, (*timeField)(&v.Created), (*timeField)(&v.Updated)}
 }
@@ -28,7 +28,7 @@ type (
 	timeField time.Time
 )
 
-// Scan reads a JSON value; null is none.
+// Scan reads a JSON value. Null gives nil.
 func (f *jsonField) Scan(v any) error {
 	if s, ok := v.(string); ok {
 		*f = jsonField(s)
@@ -48,7 +48,7 @@ func (f *timeField) Scan(v any) error {
 
 const ofSchedule = " from schedules where tenant = ? and user = ? and thread = ? and id = ?"
 
-// PutSchedule keeps a new schedule, or a change to its present version.
+// PutSchedule stores a new schedule, or a change to the current version.
 func (db *DB) PutSchedule(ctx context.Context, s store.Scope, v store.Schedule) (store.Schedule, error) {
 	if v.ID == "" && v.Version == 0 {
 		v.ID = rand.Text()[:12]
@@ -84,7 +84,7 @@ func (db *DB) PutSchedule(ctx context.Context, s store.Scope, v store.Schedule) 
 	return v, err
 }
 
-// Schedule returns one.
+// Schedule returns a schedule.
 func (db *DB) Schedule(ctx context.Context, s store.Scope, id string) (store.Schedule, error) {
 	if err := valid(s, id); err != nil {
 		return store.Schedule{}, err
@@ -92,7 +92,7 @@ func (db *DB) Schedule(ctx context.Context, s store.Scope, id string) (store.Sch
 	return one(ctx, db.read, "schedule "+id, scanSchedule, "select "+scheduleColumns+ofSchedule, s.Tenant, s.User, s.Thread, id)
 }
 
-// Schedules lists them by ID.
+// Schedules lists schedules by ID.
 func (db *DB) Schedules(ctx context.Context, s store.Scope, p store.Page) ([]store.Schedule, error) {
 	if err := valid(s); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (db *DB) Schedules(ctx context.Context, s store.Scope, p store.Page) ([]sto
 		s.Tenant, s.User, s.Thread, p.After, p.Size())
 }
 
-// DeleteSchedule removes one with its occurrences.
+// DeleteSchedule deletes a schedule with its occurrences.
 func (db *DB) DeleteSchedule(ctx context.Context, s store.Scope, id string) error {
 	if err := valid(s, id); err != nil {
 		return err
@@ -115,7 +115,7 @@ func scanOccurrence(r *sql.Rows) (o store.Occurrence, err error) {
 	return o, err
 }
 
-// Occurrences lists what was done, the newest first.
+// Occurrences lists the occurrences of a schedule, the newest first.
 func (db *DB) Occurrences(ctx context.Context, s store.Scope, id string, limit int) ([]store.Occurrence, error) {
 	if _, err := db.Schedule(ctx, s, id); err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (db *DB) Occurrences(ctx context.Context, s store.Scope, id string, limit i
 		where v.tenant = ? and v.user = ? and v.thread = ? and v.id = ? order by o.due desc limit ?`, s.Tenant, s.User, s.Thread, id, store.Page{Limit: limit}.Size())
 }
 
-// DueSchedules lists enabled schedules of all scopes whose time has come.
+// DueSchedules lists the enabled schedules of all scopes that are due.
 func (db *DB) DueSchedules(ctx context.Context, now time.Time, limit int) ([]store.Due, error) {
 	scan := func(r *sql.Rows) (d store.Due, err error) {
 		err = r.Scan(append([]any{&d.Scope.Tenant, &d.Scope.User, &d.Scope.Thread}, scheduleFields(&d.Schedule)...)...)
@@ -142,7 +142,7 @@ func (db *DB) ClaimOccurrence(ctx context.Context, s store.Scope, id string, due
 	}
 	at := due.UTC().Format(time.RFC3339)
 	over := fmt.Errorf("schedule %s at %s is %w", id, at, store.ErrOver)
-	var lost error // what is said although something was changed
+	var lost error // returned although the transaction is committed
 	err := db.change(ctx, func(tx *sql.Tx) error {
 		var n, ends int64
 		var state string
@@ -163,10 +163,10 @@ func (db *DB) ClaimOccurrence(ctx context.Context, s store.Scope, id string, due
 		case state != store.OccurrenceClaimed && state != store.OccurrenceBegun:
 			return over
 		case ends > stamp(now):
-			return fmt.Errorf("schedule %s at %s is somebody else's: %w", id, at, store.ErrConflict)
+			return fmt.Errorf("schedule %s at %s is claimed by another runner: %w", id, at, store.ErrConflict)
 		case state == store.OccurrenceBegun:
 			lost = over
-			_, err = tx.ExecContext(ctx, "update occurrences set state = ?, text = ? where schedule = ? and due = ?", store.OccurrenceUnknown, "it was begun, and whoever did it is gone: it may have happened", n, stamp(due))
+			_, err = tx.ExecContext(ctx, "update occurrences set state = ?, text = ? where schedule = ? and due = ?", store.OccurrenceUnknown, "its runner disappeared after it had begun: it may have happened", n, stamp(due))
 			return err
 		}
 		c.Fence++
@@ -179,7 +179,8 @@ func (db *DB) ClaimOccurrence(ctx context.Context, s store.Scope, id string, due
 	return c, err
 }
 
-// held changes the occurrence of a claim, if the claim still holds. set and its arguments are what is changed.
+// held changes the occurrence of a claim if the claim is valid. set and its arguments define the
+// change.
 func held(ctx context.Context, tx *sql.Tx, c store.Claim, set, state string, args ...any) error {
 	where := ` where due = ? and owner = ? and fence = ? and state in (` + state + `) and schedule = (select n from schedules where tenant = ? and user = ? and thread = ? and id = ?)`
 	res, err := tx.ExecContext(ctx, "update occurrences set "+set+where, append(args, stamp(c.Due), c.Owner, c.Fence, c.Scope.Tenant, c.Scope.User, c.Scope.Thread, c.Schedule)...)
@@ -189,14 +190,14 @@ func held(ctx context.Context, tx *sql.Tx, c store.Claim, set, state string, arg
 	return err
 }
 
-// BeginOccurrence says that the work starts now.
+// BeginOccurrence records that the execution starts now.
 func (db *DB) BeginOccurrence(ctx context.Context, c store.Claim, now time.Time) error {
 	return db.change(ctx, func(tx *sql.Tx) error {
 		return held(ctx, tx, c, "state = '"+store.OccurrenceBegun+"', began = ?", "'"+store.OccurrenceClaimed+"'", stamp(now))
 	})
 }
 
-// RenewClaim moves the end of a claim.
+// RenewClaim changes the end of a claim.
 func (db *DB) RenewClaim(ctx context.Context, c store.Claim, until time.Time) (store.Claim, error) {
 	c.Until = until
 	return c, db.change(ctx, func(tx *sql.Tx) error {
@@ -204,7 +205,7 @@ func (db *DB) RenewClaim(ctx context.Context, c store.Claim, until time.Time) (s
 	})
 }
 
-// FinishOccurrence keeps what came of an occurrence, and moves the schedule on.
+// FinishOccurrence stores the result of an occurrence and sets the schedule's next time.
 func (db *DB) FinishOccurrence(ctx context.Context, c store.Claim, o store.Occurrence, next time.Time, enabled bool) error {
 	switch o.State {
 	case store.OccurrenceDone, store.OccurrenceFailed, store.OccurrenceSkipped, store.OccurrenceUnknown:
@@ -219,7 +220,7 @@ func (db *DB) FinishOccurrence(ctx context.Context, c store.Claim, o store.Occur
 	})
 }
 
-// MoveSchedule sets the time of a schedule that is due.
+// MoveSchedule sets the next time of a schedule that is due.
 func (db *DB) MoveSchedule(ctx context.Context, s store.Scope, id string, due, next time.Time, enabled bool) error {
 	if err := valid(s, id); err != nil {
 		return err

@@ -16,18 +16,19 @@ import (
 	"github.com/pawl-go/pawl/store/internal/words"
 )
 
-// searched is a kind of thing that can be found.
+// searched describes a kind of item that can be searched.
 type searched struct {
 	table, words string
-	id           string // an expression: what names a row of the table t, and decides between equal ones
-	from         string // joined to it, for id; may be ""
-	also         string // a condition; may be ""
+	id           string // an expression for the ID of a row of the table t; it orders equal scores
+	from         string // tables joined for id; may be empty
+	also         string // an additional condition; may be empty
 }
 
-// inScope holds of the rows that a search sees. The second half is for what is shared, and the list of users is there for the index.
+// inScope is the condition for the rows that a search sees. The second half is for shared
+// documents. The list of users exists for the index.
 const inScope = `t.tenant = ? and t.user in (?, ?) and (t.user = ? and (? = '' or t.thread = ?) or ? and t.user = '' and t.thread = '')`
 
-// seen are the arguments of inScope.
+// seen returns the arguments of inScope.
 func seen(s store.Scope, shared bool) []any {
 	also := s.User
 	if shared {
@@ -36,12 +37,13 @@ func seen(s store.Scope, shared bool) []any {
 	return []any{s.Tenant, s.User, also, s.User, s.Thread, s.Thread, shared}
 }
 
-// in fills the parts of a query in.
+// in replaces the placeholders of a query.
 func (k searched) in(query string) string {
 	return strings.NewReplacer("WHOSE", inScope, "ID", k.id, "WORDS", k.words, "TABLE", k.table, "FROM", k.from, "ALSO", k.also).Replace(query)
 }
 
-// find returns the IDs of what a query finds in a scope, the best first, with their scores.
+// find returns the IDs of the rows that a query finds in a scope, with their scores, the best
+// first.
 func (db *DB) find(ctx context.Context, k searched, s store.Scope, q store.Query) ([]store.Ranked, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -49,7 +51,8 @@ func (db *DB) find(ctx context.Context, k searched, s store.Scope, q store.Query
 	if err := q.Vector.Check(); err != nil {
 		return nil, err
 	}
-	deep := max(50, 4*q.Size()) // what is a little down in both rankings may be first in the end
+	// an item with a middle rank in both rankings may be first after fusion
+	deep := max(50, 4*q.Size())
 	var rankings [][]string
 	rank := func(found []near, err error) error {
 		if err != nil {
@@ -74,8 +77,9 @@ func (db *DB) find(ctx context.Context, k searched, s store.Scope, q store.Query
 	return fused[:min(len(fused), q.Size())], nil
 }
 
-// named returns the IDs, with the numbers, of rows in the order of their distances; equal ones stand in the order of their IDs. Only the few rows that
-// were found are given names, which costs more than a score.
+// named returns the IDs and numbers of rows in the order of their distances; equal distances are in
+// the order of their IDs. IDs are read only for the few rows found, because reading them costs more
+// than scoring.
 func (db *DB) named(ctx context.Context, k searched, found []near) ([]string, error) {
 	numbers := make([]int64, len(found))
 	distance := map[int64]float64{}
@@ -104,7 +108,7 @@ func (db *DB) named(ctx context.Context, k searched, found []near) ([]string, er
 	return ids, err
 }
 
-// blob is a vector as SQLite's functions read it.
+// blob returns a vector in the form that SQLite's functions read.
 func blob(v store.Vector) []byte {
 	if v.Model == "" {
 		return nil
@@ -127,7 +131,7 @@ func vector(model sql.NullString, b []byte) store.Vector {
 	return v
 }
 
-// null is a model's name for the table.
+// null returns a model's name for the table, or nil if it is empty.
 func null(model string) any {
 	if model == "" {
 		return nil
@@ -135,7 +139,7 @@ func null(model string) any {
 	return model
 }
 
-// load reads what was found, in the order of the ranking. read is given a row's number and its score.
+// load reads the found rows in the order of the ranking. read gets a row's number and its score.
 func load[T any](found []store.Ranked, err error, read func(n, score any) (T, error)) ([]T, error) {
 	out := make([]T, 0, len(found))
 	for _, r := range found {
@@ -145,7 +149,7 @@ func load[T any](found []store.Ranked, err error, read func(n, score any) (T, er
 		}
 		v, err := read(n, r.Score)
 		if errors.Is(err, store.ErrNotFound) {
-			continue // gone since it was found
+			continue // deleted since it was found
 		}
 		if err != nil {
 			return nil, err

@@ -14,7 +14,7 @@ import (
 
 const skillColumns = "name, version, description, body, more, created, updated"
 
-// moreOfSkill are the fields of a skill that nothing asks for alone.
+// moreOfSkill holds the fields of a skill that no query uses separately.
 type moreOfSkill struct {
 	Tags       []string `json:"tags,omitzero"`
 	Tools      []string `json:"tools,omitzero"`
@@ -44,7 +44,7 @@ func scanSummary(r *sql.Rows) (store.Skill, error) {
 
 const ofSkill = " from skills where tenant = ? and user = ? and thread = ? and name = ?"
 
-// PutSkill keeps a new skill, or a change to its newest version.
+// PutSkill stores a new skill, or a change to its newest version.
 func (db *DB) PutSkill(ctx context.Context, s store.Scope, k store.Skill) (store.Skill, error) {
 	if err := valid(s, k.Name); err != nil {
 		return k, err
@@ -92,7 +92,7 @@ func (db *DB) PutSkill(ctx context.Context, s store.Scope, k store.Skill) (store
 	return k, err
 }
 
-// Skill returns one; version 0 is the newest.
+// Skill returns a version of a skill. Version 0 means the newest.
 func (db *DB) Skill(ctx context.Context, s store.Scope, name string, version int) (store.Skill, error) {
 	if err := valid(s, name); err != nil {
 		return store.Skill{}, err
@@ -109,7 +109,7 @@ func (db *DB) Skills(ctx context.Context, s store.Scope, p store.Page) ([]store.
 		s.Tenant, s.User, s.Thread, p.After, p.Size())
 }
 
-// RenameSkill gives one another name, with all its versions.
+// RenameSkill renames a skill with all its versions.
 func (db *DB) RenameSkill(ctx context.Context, s store.Scope, name, to string) error {
 	if err := valid(s, name, to); err != nil {
 		return err
@@ -138,12 +138,12 @@ func (db *DB) RenameSkill(ctx context.Context, s store.Scope, name, to string) e
 	})
 }
 
-// wordsOfSkill is what a skill is found by.
+// wordsOfSkill returns the text by which a skill is found.
 func wordsOfSkill(k store.Skill) string {
 	return strings.Join([]string{k.Name, strings.Join(k.Tags, " "), k.Description, k.Text}, "\n")
 }
 
-// DeleteSkill removes one with all its versions.
+// DeleteSkill deletes a skill with all its versions.
 func (db *DB) DeleteSkill(ctx context.Context, s store.Scope, name string) error {
 	if err := valid(s, name); err != nil {
 		return err

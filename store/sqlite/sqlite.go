@@ -1,15 +1,17 @@
-// Package sqlite keeps a store in one file: no server, no set-up.
+// Package sqlite stores data in one file. It needs no server and no setup.
 //
 //	db, err := sqlite.Open("pawl.db", nil)
 //	if err != nil { … }
 //	defer db.Close()
 //
-// The file is made when it is not there, readable by its owner only. What a method has changed is on disk when it returns: the journal is written
-// ahead (WAL) and synced at each commit, unless Options.NoSync says otherwise. Several processes of one machine may use the file; a network file system may not hold it.
+// The file is created if it does not exist, readable by its owner only. A change is on disk when
+// its method returns: the write-ahead log (WAL) is synced at each commit, unless Options.NoSync is
+// set. Several processes of one machine may use the file. It must not be on a network file system.
 //
-// Words are searched by FTS5, English ones by their stem, without regard to case and accents; Chinese, Japanese and Korean letter by letter. A
-// search looks at the texts with the rarest of its words first, and at no more than it takes to find the best. Vectors are compared one by one, exactly, which for
-// the 100,000 chunks of one user takes tenths of a second.
+// Words are searched with FTS5: English words by their stem, ignoring case and accents; Chinese,
+// Japanese and Korean letter by letter. A search examines the texts with its rarest words first,
+// and only as many as needed to find the best. Vectors are compared one by one, exactly, which
+// takes tenths of a second for the 100,000 chunks of one user.
 package sqlite
 
 import (
@@ -40,15 +42,15 @@ var (
 	//go:embed schema3.sql
 	schema3 string
 
-	schemas = []string{schema1, schema2, schema3} // each brings the file to the next version
+	schemas = []string{schema1, schema2, schema3} // each migrates the file to the next version
 	version = len(schemas)
 )
 
 const applicationID = 0x7061776c // "pawl"
 
-// DB is a store in a file. It may be used concurrently.
+// DB is a store in a file. It is safe for concurrent use.
 type DB struct {
-	write *sql.DB // one connection: SQLite has one writer
+	write *sql.DB // one connection, because SQLite has one writer
 	read  *sql.DB
 
 	together together // changes of journals
@@ -58,14 +60,16 @@ type DB struct {
 
 var _ store.Store = (*DB)(nil)
 
-// Options are what Open can be told. Nil and the zero value are the defaults.
+// Options are the options of Open. Nil and the zero value take the defaults.
 type Options struct {
-	Now    func() time.Time // the clock for Created and Updated; nil: time.Now
-	NoSync bool             // do not wait for the disk: what was changed last may be lost, or the file broken, when the machine stops (not when the program does). For tests
+	Now func() time.Time // clock for Created and Updated; nil means time.Now
+	// NoSync does not wait for the disk. If the machine stops (not only the program), the last
+	// changes may be lost, or the file corrupted. It is meant for tests.
+	NoSync bool
 }
 
-// Open opens the store in the file path, and makes it when it is not there. A file that is something else, or was written by a newer
-// version, is an error and stays as it is.
+// Open opens the store in the file path and creates it if it does not exist. A file with other
+// content, or written by a newer version, is an error and is not changed.
 func Open(path string, opts *Options) (*DB, error) {
 	db, err := open(path, opts)
 	if err != nil {
@@ -82,7 +86,8 @@ func open(path string, opts *Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(full, os.O_RDWR|os.O_CREATE, 0o600) // SQLite would let others read it
+	// SQLite would create it readable by others
+	f, err := os.OpenFile(full, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		var pe *fs.PathError
 		if errors.As(err, &pe) {
@@ -126,10 +131,11 @@ func open(path string, opts *Options) (*DB, error) {
 	return db, nil
 }
 
-// Close ends the use of the file. Methods fail after it.
+// Close closes the file. Methods called after it fail.
 func (db *DB) Close() error { return errors.Join(db.read.Close(), db.write.Close()) }
 
-// ours reports a file that is not for this program, before anything is written to it.
+// ours returns an error for a file that does not belong to this program, before anything is written
+// to it.
 func ours(dsn string) error {
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
@@ -151,7 +157,7 @@ func ours(dsn string) error {
 	return nil
 }
 
-// migrate brings the file to this version.
+// migrate updates the file to the current version.
 func (db *DB) migrate(ctx context.Context) error {
 	return db.change(ctx, func(tx *sql.Tx) error {
 		var have int
@@ -205,7 +211,7 @@ func list[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error)
 	return out, rows.Err()
 }
 
-// one reads the one row there is; store.ErrNotFound when there is none.
+// one reads the only row. It returns store.ErrNotFound if there is none.
 func one[T any](ctx context.Context, q querier, what string, scan func(*sql.Rows) (T, error), query string, args ...any) (T, error) {
 	all, err := list(ctx, q, scan, query, args...)
 	if err == nil && len(all) == 0 {
@@ -222,7 +228,7 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// changed turns a change that met no row into store.ErrNotFound.
+// changed returns store.ErrNotFound for a change that affected no row.
 func changed(res sql.Result, err error, what string) error {
 	if err != nil {
 		return err
@@ -233,7 +239,7 @@ func changed(res sql.Result, err error, what string) error {
 	return fmt.Errorf("%s: %w", what, store.ErrNotFound)
 }
 
-// stamp and moment keep a time as nanoseconds; 0 is the zero time.
+// stamp and moment convert a time to nanoseconds and back; 0 is the zero time.
 func stamp(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -248,7 +254,7 @@ func moment(n int64) time.Time {
 	return time.Unix(0, n).UTC()
 }
 
-// jsonText keeps a JSON value, checked; nil is null.
+// jsonText validates a JSON value for storage. Nil is stored as null.
 func jsonText(what string, b json.RawMessage) (any, error) {
 	if len(b) == 0 {
 		return nil, nil
@@ -266,7 +272,7 @@ func raw(s sql.NullString) json.RawMessage {
 	return json.RawMessage(s.String)
 }
 
-// valid checks what a method is given.
+// valid checks the scope and the IDs passed to a method.
 func valid(s store.Scope, ids ...string) error {
 	if err := s.Check(); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// open does not wait for the disk, which no test here could switch off.
+// open opens a store that does not sync, because no test here simulates a power failure.
 func open(t *testing.T, path string) *sqlite.DB {
 	t.Helper()
 	db, err := sqlite.Open(path, &sqlite.Options{NoSync: true})
@@ -31,7 +31,8 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store { return open(t, filepath.Join(t.TempDir(), "a b?#%.db")) })
 }
 
-// PAWL_SCALE=100000 go test -v -run Scale ./store/sqlite prints what searches among as many chunks cost.
+// PAWL_SCALE=100000 go test -v -run Scale ./store/sqlite prints the cost of searches among that
+// many chunks.
 func TestScale(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "scale.db"))
 	defer db.Close()
@@ -44,7 +45,7 @@ func TestTheFileStays(t *testing.T) {
 	if _, err := db.PutDocument(t.Context(), store.Scope{}, store.Document{ID: "d"}, []store.Chunk{{Text: "kept"}}); err != nil {
 		t.Fatal(err)
 	}
-	other := open(t, path) // two at once
+	other := open(t, path) // two connections to one file
 	hits, err := other.SearchChunks(t.Context(), store.Scope{}, store.Query{Text: "kept"})
 	if err != nil || len(hits) != 1 {
 		t.Errorf("the other sees %v, %v", hits, err)
@@ -61,7 +62,7 @@ func TestTheFileStays(t *testing.T) {
 	}
 }
 
-// A file that is not ours stays as it is.
+// A file of another program is not changed.
 func TestOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text")

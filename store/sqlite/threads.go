@@ -22,7 +22,7 @@ func scanThread(r *sql.Rows) (t store.Thread, err error) {
 	return t, err
 }
 
-// threadScope is a scope whose Thread is not used: threads are named by their IDs.
+// threadScope checks a scope whose Thread is not used: threads are identified by their IDs.
 func threadScope(s store.Scope, id string) error {
 	if s.Thread != "" {
 		return errors.New("scope: a thread is named by its ID; leave Scope.Thread empty")
@@ -30,7 +30,7 @@ func threadScope(s store.Scope, id string) error {
 	return valid(s, id)
 }
 
-// PutThread makes a thread, or changes title and meta of the one that is there.
+// PutThread creates a thread, or changes the title and meta of an existing one.
 func (db *DB) PutThread(ctx context.Context, s store.Scope, t store.Thread) (store.Thread, error) {
 	if err := threadScope(s, t.ID); err != nil {
 		return t, err
@@ -54,7 +54,7 @@ func (db *DB) PutThread(ctx context.Context, s store.Scope, t store.Thread) (sto
 	return t, err
 }
 
-// Thread returns one, without its messages.
+// Thread returns a thread without its messages.
 func (db *DB) Thread(ctx context.Context, s store.Scope, id string) (store.Thread, error) {
 	if err := threadScope(s, id); err != nil {
 		return store.Thread{}, err
@@ -62,7 +62,7 @@ func (db *DB) Thread(ctx context.Context, s store.Scope, id string) (store.Threa
 	return one(ctx, db.read, "thread "+id, scanThread, "select "+threadColumns+" from threads where tenant = ? and user = ? and id = ?", s.Tenant, s.User, id)
 }
 
-// Threads lists them by ID.
+// Threads lists threads by ID.
 func (db *DB) Threads(ctx context.Context, s store.Scope, p store.Page) ([]store.Thread, error) {
 	if err := valid(s); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (db *DB) Threads(ctx context.Context, s store.Scope, p store.Page) ([]store
 	return list(ctx, db.read, scanThread, "select "+threadColumns+" from threads where tenant = ? and user = ? and id > ? order by id limit ?", s.Tenant, s.User, p.After, p.Size())
 }
 
-// DeleteThread removes one with its messages.
+// DeleteThread deletes a thread with its messages.
 func (db *DB) DeleteThread(ctx context.Context, s store.Scope, id string) error {
 	if err := threadScope(s, id); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (db *DB) DeleteThread(ctx context.Context, s store.Scope, id string) error 
 	return changed(res, err, "thread "+id)
 }
 
-// AppendMessages adds messages to a thread that has have of them.
+// AppendMessages adds messages to a thread that has have messages.
 func (db *DB) AppendMessages(ctx context.Context, s store.Scope, id string, have int, msgs ...llm.Message) error {
 	if err := threadScope(s, id); err != nil {
 		return err

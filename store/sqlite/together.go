@@ -7,8 +7,9 @@ import (
 	"sync"
 )
 
-// together lets changes that come while the disk syncs share the next sync: one transaction has all that wait, each undone by itself where it fails. None returns before
-// its transaction is on disk.
+// together groups changes that arrive during a sync, so that they share the next sync: one
+// transaction contains all waiting changes, each rolled back separately if it fails. A change
+// returns after its transaction is on disk.
 type together struct {
 	mu      sync.Mutex
 	waiting []*waitingChange
@@ -22,7 +23,7 @@ type waitingChange struct {
 	done chan struct{}
 }
 
-// changeTogether is change, with a sync that may be shared. fn may be run on another goroutine.
+// changeTogether is change with a sync that may be shared. fn may run on another goroutine.
 func (db *DB) changeTogether(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	c := &waitingChange{ctx: ctx, fn: fn, done: make(chan struct{})}
 	t := &db.together
@@ -38,7 +39,8 @@ func (db *DB) changeTogether(ctx context.Context, fn func(tx *sql.Tx) error) err
 	return c.err
 }
 
-// lead carries out what waits, in one transaction. What came meanwhile is another's to lead, so that nobody works for the others for ever.
+// lead executes the waiting changes in one transaction. Changes that arrive meanwhile are led by
+// another goroutine, so that no caller works for others forever.
 func (db *DB) lead() {
 	t := &db.together
 	t.mu.Lock()
@@ -46,7 +48,7 @@ func (db *DB) lead() {
 	t.waiting = nil
 	t.mu.Unlock()
 	err := db.change(context.Background(), func(tx *sql.Tx) error {
-		if len(batch) == 1 { // it is undone with the transaction
+		if len(batch) == 1 { // it is rolled back with the transaction
 			return batch[0].alone(tx)
 		}
 		for _, c := range batch {
@@ -63,7 +65,7 @@ func (db *DB) lead() {
 	t.mu.Unlock()
 	for _, c := range batch {
 		if err != nil {
-			c.err = errors.Join(c.err, err) // whatever became of it, it is not on disk
+			c.err = errors.Join(c.err, err) // even without an error of its own it is not on disk
 		}
 		close(c.done)
 	}
@@ -77,7 +79,7 @@ func (c *waitingChange) alone(tx *sql.Tx) error {
 	return c.fn(tx)
 }
 
-// within makes the change inside of tx, or leaves nothing of it there. An error is one of tx.
+// within makes the change inside tx, or rolls it back completely. The returned error concerns tx.
 func (c *waitingChange) within(tx *sql.Tx) error {
 	if _, err := tx.Exec("savepoint one"); err != nil {
 		return err

@@ -21,7 +21,7 @@ func scanRun(r *sql.Rows) (v store.Run, err error) {
 
 const ofRun = " from runs where tenant = ? and user = ? and thread = ? and id = ?"
 
-// PutRun keeps the head of a run.
+// PutRun stores the head of a run.
 func (db *DB) PutRun(ctx context.Context, s store.Scope, r store.Run) error {
 	if err := valid(s, r.ID); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (db *DB) PutRun(ctx context.Context, s store.Scope, r store.Run) error {
 	return err
 }
 
-// Run returns one.
+// Run returns the head of a run.
 func (db *DB) Run(ctx context.Context, s store.Scope, id string) (store.Run, error) {
 	if err := valid(s, id); err != nil {
 		return store.Run{}, err
@@ -43,7 +43,7 @@ func (db *DB) Run(ctx context.Context, s store.Scope, id string) (store.Run, err
 	return one(ctx, db.read, "run "+id, scanRun, "select body"+ofRun, s.Tenant, s.User, s.Thread, id)
 }
 
-// Runs lists them, the newest start first.
+// Runs lists runs, the latest start first.
 func (db *DB) Runs(ctx context.Context, s store.Scope, p store.Page) ([]store.Run, error) {
 	if err := valid(s); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (db *DB) Runs(ctx context.Context, s store.Scope, p store.Page) ([]store.Ru
 	return list(ctx, db.read, scanRun, all+" and (started < ? or started = ? and id > ?) order by started desc, id limit ?", s.Tenant, s.User, s.Thread, at, at, p.After, p.Size())
 }
 
-// AppendEvents adds events to a run's trace.
+// AppendEvents appends events to a run's trace.
 func (db *DB) AppendEvents(ctx context.Context, s store.Scope, run string, events ...pawl.Event) error {
 	if err := valid(s, run); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (db *DB) Events(ctx context.Context, s store.Scope, run string, after int64
 	return list(ctx, db.read, scan, "select e.body from events e where e.run = (select n"+ofRun+") and e.seq > ? order by e.seq limit ?", s.Tenant, s.User, s.Thread, run, after, limit)
 }
 
-// DeleteRun removes a run with its events.
+// DeleteRun deletes a run with its events.
 func (db *DB) DeleteRun(ctx context.Context, s store.Scope, id string) error {
 	if err := valid(s, id); err != nil {
 		return err

@@ -45,7 +45,7 @@ func (s *suite) artifacts() {
 	s.keep()
 }
 
-// keep lets an agent's side of artifacts find its scope.
+// keep tests that an agent's artifacts use the scope of the context.
 func (s *suite) keep() {
 	fixed, acting := store.KeepArtifacts(s.db, &alice), store.KeepArtifacts(s.db, nil)
 	a := pawl.Artifact{Key: "k", Text: "hers"}
@@ -63,7 +63,8 @@ func (s *suite) keep() {
 	}
 }
 
-// full: the oldest artifacts of a scope go when there are too many, and no other scope's.
+// full tests that the oldest artifacts of a scope are deleted when there are too many, and no other
+// scope's.
 func (s *suite) full() {
 	part := bytes.Repeat([]byte("0123456789abcdef"), store.MaxArtifacts/16/4)
 	s.ok(s.db.PutArtifact(s.ctx, bob, "r", pawl.Artifact{Key: "his", Data: part}))
@@ -77,7 +78,8 @@ func (s *suite) full() {
 			s.Errorf("number %d came back with %d bytes", i, len(got.Data))
 		}
 	}
-	s.ok(s.db.PutArtifact(s.ctx, alice, "r1", pawl.Artifact{Key: "k", Data: part})) // it is the newest now
+	// now it is the newest
+	s.ok(s.db.PutArtifact(s.ctx, alice, "r1", pawl.Artifact{Key: "k", Data: part}))
 	s.ok(s.db.PutArtifact(s.ctx, alice, "r5", pawl.Artifact{Key: "k", Text: "small"}))
 	_, err = s.db.Artifact(s.ctx, alice, "r2", "k")
 	s.is(err, store.ErrNotFound, "the one that was put first")

@@ -11,13 +11,13 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// corpus is chunks of words that are as common as words are, and of vectors in clusters.
+// corpus is a set of chunks with a realistic word frequency and with vectors in clusters.
 type corpus struct {
 	rng        *rand.Rand
 	zipf       *rand.Zipf
 	dimensions int
 	chunks     []store.Chunk
-	words      [][]int32 // of each chunk; rare ones are under 0
+	words      [][]int32 // words of each chunk; rare words are negative
 	centres    [][]float32
 }
 
@@ -44,7 +44,8 @@ func (c *corpus) vector() []float32 {
 	return v
 }
 
-// make adds chunks and returns them. Every 131st has one of forty rare words, and a chunk has a tenth more or fewer words than another.
+// make adds chunks and returns them. Every 131st chunk contains one of forty rare words, and the
+// number of words varies by a tenth.
 func (c *corpus) make(n int) []store.Chunk {
 	from := len(c.chunks)
 	for i := from; i < from+n; i++ {
@@ -72,7 +73,7 @@ func wordOf(w int32) string {
 	return fmt.Sprintf("word%d", w)
 }
 
-// ranked scores every chunk for words by BM25, as SQLite's documentation of FTS5 has it.
+// ranked scores every chunk for words by BM25, as in SQLite's documentation of FTS5.
 func (c *corpus) ranked(words ...int32) map[string]float64 {
 	mean := 0.0
 	with := make([]float64, len(words))
@@ -112,8 +113,8 @@ func (c *corpus) near(q []float32) map[string]float64 {
 	return scores
 }
 
-// among counts how many of the hits are among the best that a look at everything finds, and how many those are. One that is as good as the last of them, but
-// for rounding, is among them.
+// among counts the hits that are among the best of an exhaustive search, and the number of these
+// best. A hit that equals the last of them, except for rounding, counts.
 func among(hits []store.ChunkHit, scores map[string]float64, limit int) (found, wanted int) {
 	all := make([]float64, 0, len(scores))
 	for _, s := range scores {

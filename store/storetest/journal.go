@@ -13,7 +13,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// RunJournal runs the suite of journals. open returns a new, empty one each time, which it cleans up itself.
+// RunJournal runs the suite of journals. open returns a new, empty journal each time and cleans it
+// up itself.
 func RunJournal(t *testing.T, open func(t *testing.T) store.Journal) {
 	for _, part := range []struct {
 		name string
@@ -153,7 +154,7 @@ func (s *journalSuite) outside() {
 	}
 }
 
-// Of several records all are kept or none.
+// atomic tests that all of several records are stored or none.
 func (s *journalSuite) atomic() {
 	l := s.begin("r")
 	for _, batch := range [][]store.Record{{record("a", `1`), record("begin", `1`)}, {record("a", `1`), record("a", `1`)}} {
@@ -213,7 +214,8 @@ func (s *journalSuite) lists() {
 	s.is(s.db.DeleteJournal(s.ctx, bob, "a"), store.ErrNotFound, "deleting it")
 }
 
-// Of many who claim a run one gets it, and of appends under one lease none is lost.
+// race tests that one of many concurrent claims of a run succeeds, and that no concurrent append
+// under one lease is lost.
 func (s *journalSuite) race() {
 	s.begin("r")
 	var wg sync.WaitGroup

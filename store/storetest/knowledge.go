@@ -42,7 +42,7 @@ func (s *suite) documents() {
 	s.is(s.db.DeleteDocument(s.ctx, alice, "handbook"), store.ErrNotFound, "deleting twice")
 }
 
-// put keeps texts as documents of one chunk, named by the letters from a on.
+// put stores texts as documents of one chunk, named by the letters from a on.
 func (s *suite) put(sc store.Scope, texts ...string) {
 	for i, text := range texts {
 		must(s.db.PutDocument(s.ctx, sc, store.Document{ID: string(rune('a' + i)), Title: "T"}, []store.Chunk{{Text: text}}))
@@ -62,7 +62,7 @@ func (s *suite) search() {
 	for text, want := range map[string]string{"dog": "c", "dogs": "c", "creme brulee": "d", "CRÈME": "d", "東京": "e", "天気": "e", "京天": "", "서울": "f", "2026": "g", "run": "h",
 		"nothing like it": "", "": "", "?!": "", `"cat" AND NOT`: "b a g", "cat*": "b a g", "text:cat": "b a g", "NEAR(cat mat)": "a b g", "mat cat": "a b g", "' OR 1=1 --": "", "balls; drop table chunks": "c", "ball\x00": "c"} {
 		got := ids(must(s.db.SearchChunks(s.ctx, alice, store.Query{Text: text})))
-		if text == `"cat" AND NOT` && strings.HasPrefix(got, "b") { // "and" is a word too
+		if text == `"cat" AND NOT` && strings.HasPrefix(got, "b") { // "and" is a word as well
 			continue
 		}
 		if a, b := strings.Fields(got), strings.Fields(want); len(a) != len(b) || len(a) > 0 && len(a) < 3 && got != want || len(a) > 0 && a[0] != b[0] {
@@ -82,7 +82,7 @@ func (s *suite) search() {
 	long := strings.Repeat("word ", 5000) + "cat"
 	must(s.db.SearchChunks(s.ctx, alice, store.Query{Text: long}))
 	s.put(bob, "cat", "cat", "cat", "cat")
-	for range 3 { // equal ones stand in the order of their IDs
+	for range 3 { // equal scores are in the order of their IDs
 		if got := ids(must(s.db.SearchChunks(s.ctx, bob, store.Query{Text: "cat"}))); got != "a b c d" {
 			s.Errorf("four equal ones are found as %s", got)
 		}
@@ -124,7 +124,7 @@ func (s *suite) vectors() {
 	}
 }
 
-// hybrid: what both rankings have stands above what only one has.
+// hybrid tests that an item in both rankings precedes an item in one.
 func (s *suite) hybrid() {
 	v := func(x, y float32) store.Vector { return store.Vector{Model: "m", Values: []float32{x, y}} }
 	must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "words"}, []store.Chunk{{Text: "pawl pawl pawl"}}))

@@ -15,7 +15,7 @@ func cosine(a, b []float32) float64 {
 	return dot / math.Sqrt(aa*bb)
 }
 
-// sortBy sorts by a key; equal ones stay in their order.
+// sortBy sorts by a key. The sort is stable.
 func sortBy(list []int, key func(int) float64) {
 	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(key(a), key(b)) })
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// property: whatever is kept, changed and removed under whatever scopes, in whatever order, each sees its own and nothing else.
+// property tests that each scope sees its own data and nothing else, for any sequence of changes
+// under any scopes.
 func (s *suite) property() {
 	for seed := range uint64(2) {
 		if err := crossed(s.ctx, s.db, seed, 50); err != nil {
@@ -23,10 +24,12 @@ func (s *suite) property() {
 	}
 }
 
-// crossed does steps things at random and reports the first at which a scope sees something of another, or not all of its own.
+// crossed executes steps random operations. It returns an error at the first one after which a
+// scope sees data of another, or not all of its own.
 func crossed(ctx context.Context, db store.Store, seed uint64, steps int) error {
 	p := &player{ctx: ctx, db: db, rng: rand.New(rand.NewPCG(seed, 7)), kept: map[store.Scope]map[string]string{}}
-	for _, tenant := range []string{"", fmt.Sprint("t", seed)} { // of each run its own, beside one that all share
+	// each run has its own tenant, in addition to the common one
+	for _, tenant := range []string{"", fmt.Sprint("t", seed)} {
 		for _, user := range []string{"", "u", "u\x01"} {
 			p.scopes = append(p.scopes, store.Scope{Tenant: fmt.Sprint(seed, tenant), User: user}, store.Scope{Tenant: fmt.Sprint(seed, tenant), User: user, Thread: "t"})
 		}
@@ -43,7 +46,7 @@ func crossed(ctx context.Context, db store.Store, seed uint64, steps int) error 
 	return nil
 }
 
-// player knows what each scope must see: by kind and name, the words of what is kept.
+// player records what each scope must see: the words of the stored items, by kind and name.
 type player struct {
 	ctx    context.Context
 	db     store.Store
@@ -52,7 +55,8 @@ type player struct {
 	kept   map[store.Scope]map[string]string
 }
 
-// kinds are what is kept: how it is put and removed under a name, with words.
+// kinds defines how items of each kind are stored under a name with words, and how they are
+// deleted.
 var kinds = map[string]struct {
 	put    func(ctx context.Context, db store.Store, s store.Scope, name, words string) error
 	remove func(ctx context.Context, db store.Store, s store.Scope, name string) error
@@ -103,7 +107,8 @@ var kinds = map[string]struct {
 	}},
 }
 
-// step puts or removes something under some scope. What another scope has under that name can neither be removed nor be in the way.
+// step stores or deletes an item under a scope. An item of another scope with that name can neither
+// be deleted nor cause a conflict.
 func (p *player) step(step int) (string, error) {
 	s := p.scopes[p.rng.IntN(len(p.scopes))]
 	names := slices.Sorted(maps.Keys(kinds))
@@ -127,7 +132,7 @@ func (p *player) step(step int) (string, error) {
 	return "removing " + what, nil
 }
 
-// look looks from a scope at all that it must see.
+// look checks, from one scope, everything that it must see.
 func (p *player) look() error {
 	s := p.scopes[p.rng.IntN(len(p.scopes))]
 	own, seen := p.of(s, func(o store.Scope) bool { return o == s }), p.of(s, s.Holds)
@@ -173,7 +178,7 @@ func (p *player) look() error {
 	return nil
 }
 
-// of are the words of what is kept under the scopes that fit, by kind.
+// of returns the words of the items stored under the scopes that fit accepts, by kind.
 func (p *player) of(s store.Scope, fit func(store.Scope) bool) map[string][]string {
 	out := map[string][]string{}
 	for o, all := range p.kept {
@@ -194,7 +199,7 @@ func same(a, b []string) bool {
 	return slices.Equal(a, b)
 }
 
-// lists are the words of all that a scope lists, by kind.
+// lists returns the words of all items that a scope lists, by kind.
 var lists = map[string]func(ctx context.Context, db store.Store, s store.Scope) ([]string, error){
 	"document": func(ctx context.Context, db store.Store, s store.Scope) ([]string, error) {
 		return wordsOf(func(v store.Document) string { return v.Title })(db.Documents(ctx, s, store.Page{}))

@@ -9,7 +9,7 @@ import (
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
-// widened is a store that crosses scopes in one method.
+// widened is a store that ignores a part of the scope in one method.
 type widened struct{ store.Store }
 
 type (
@@ -18,13 +18,13 @@ type (
 	widerDelete struct{ widened }
 )
 
-// SearchChunks forgets the thread.
+// SearchChunks ignores the thread.
 func (w widerSearch) SearchChunks(ctx context.Context, s store.Scope, q store.Query) ([]store.ChunkHit, error) {
 	s.Thread = ""
 	return w.Store.SearchChunks(ctx, s, q)
 }
 
-// Runs forgets the user.
+// Runs ignores the user.
 func (w widerList) Runs(ctx context.Context, s store.Scope, p store.Page) ([]store.Run, error) {
 	own, err := w.Store.Runs(ctx, s, p)
 	if err != nil || s == s.Shared() {
@@ -34,7 +34,7 @@ func (w widerList) Runs(ctx context.Context, s store.Scope, p store.Page) ([]sto
 	return append(own, more...), err
 }
 
-// DeleteSkill deletes another's where there is none.
+// DeleteSkill deletes another user's skill if there is no own one.
 func (w widerDelete) DeleteSkill(ctx context.Context, s store.Scope, name string) error {
 	if err := w.Store.DeleteSkill(ctx, s, name); err == nil {
 		return nil
@@ -42,7 +42,7 @@ func (w widerDelete) DeleteSkill(ctx context.Context, s store.Scope, name string
 	return w.Store.DeleteSkill(ctx, s.Shared(), name)
 }
 
-// The property fails for stores that cross scopes, and holds for one that does not.
+// The property fails for stores that mix scopes, and holds for a correct store.
 func TestPropertyFindsCrossing(t *testing.T) {
 	for name, of := range map[string]func(store.Store) store.Store{
 		"":                 func(db store.Store) store.Store { return db },

@@ -11,8 +11,10 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Scale prints, under -v, how long searches take among many chunks, and fails when they do not find what a look at everything finds: for words that is
-// BM25, for vectors the cosine. PAWL_SCALE=100000 makes as many chunks, of 384 dimensions each; it takes minutes. db is empty; Scale does not close it.
+// Scale prints, under -v, the duration of searches among many chunks. It fails if they do not find
+// the result of an exhaustive search, by BM25 for words and by the cosine for vectors.
+// PAWL_SCALE=100000 creates that many chunks, of 384 dimensions each, which takes minutes. db must
+// be empty. Scale does not close it.
 func Scale(t *testing.T, db store.Store) {
 	chunks, dimensions, times := 1000, 16, 5
 	if n, err := strconv.Atoi(os.Getenv("PAWL_SCALE")); err == nil {
@@ -51,7 +53,8 @@ func Scale(t *testing.T, db store.Store) {
 
 func rare(i int) int32 { return -1 - int32(i) }
 
-// measure searches so many times. What words and a vector find together is only timed: what is best is a matter of the fusion.
+// measure runs that many searches. Searches with words and a vector are only timed, because their
+// best result depends on the fusion.
 func measure(t *testing.T, db store.Store, c *corpus, times int, what string, words func(i int) []int32, vector bool) {
 	const limit = 10
 	var took []time.Duration
@@ -86,7 +89,9 @@ func measure(t *testing.T, db store.Store, c *corpus, times int, what string, wo
 	recall := ""
 	if wanted > 0 {
 		recall = fmt.Sprintf(", recall@%d %.3f", limit, float64(found)/float64(wanted))
-		if float64(found) < 0.97*float64(wanted) { // FTS5 counts the texts of other scopes too, which moves a few that are nearly equal
+		// FTS5 also counts the texts of other scopes, which changes the order of a few nearly equal
+		// hits
+		if float64(found) < 0.97*float64(wanted) {
 			t.Errorf("%s: %d of the %d best are found", what, found, wanted)
 		}
 	}

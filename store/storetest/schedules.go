@@ -56,7 +56,8 @@ func (s *suite) occurrences() {
 	first := must(claim("one", noon))
 	_, err := claim("two", noon.Add(minute/2))
 	s.is(err, store.ErrConflict, "a claim to what is claimed")
-	second := must(claim("two", noon.Add(minute))) // the first one's time is up, and it has not begun
+	// the first claim has expired, and the occurrence has not begun
+	second := must(claim("two", noon.Add(minute)))
 	if second.Fence <= first.Fence {
 		s.Errorf("the fence went from %d to %d", first.Fence, second.Fence)
 	}
@@ -75,7 +76,7 @@ func (s *suite) occurrences() {
 		s.Errorf("the schedule went on to %+v", v)
 	}
 
-	// Begun by somebody who is gone: never again.
+	// It has begun, and its runner is gone: it never begins again.
 	gone := must(s.db.ClaimOccurrence(s.ctx, alice, "v", next, "one", next, next.Add(minute)))
 	s.ok(s.db.BeginOccurrence(s.ctx, gone, next))
 	for range 2 {
@@ -88,7 +89,8 @@ func (s *suite) occurrences() {
 	if len(list) != 2 || list[0].State != store.OccurrenceUnknown || list[1].State != store.OccurrenceDone || list[1].Run != "r1" || list[1].Owner != "two" {
 		s.Errorf("the occurrences are %+v", list)
 	}
-	s.ok(s.db.FinishOccurrence(s.ctx, gone, done, next.Add(time.Hour), true)) // it was not gone after all
+	// its runner still exists after all
+	s.ok(s.db.FinishOccurrence(s.ctx, gone, done, next.Add(time.Hour), true))
 	if o := must(s.db.Occurrences(s.ctx, alice, "v", 1)); o[0].State != store.OccurrenceDone {
 		s.Errorf("whoever began it says that it is done, and it is %+v", o)
 	}
@@ -106,7 +108,7 @@ func (s *suite) occurrences() {
 	}
 }
 
-// race lets many claim the same occurrence at once: one gets it.
+// race tests that one of many concurrent claims of an occurrence succeeds.
 func (s *suite) race() {
 	s.schedule(alice, "v", noon)
 	var wg sync.WaitGroup
@@ -164,7 +166,7 @@ func (s *suite) traces() {
 	s.is(err, store.ErrNotFound, "the events of a deleted run")
 }
 
-// ended: a context that has ended changes nothing.
+// ended tests that a context that has ended changes nothing.
 func (s *suite) ended() {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
@@ -178,7 +180,7 @@ func (s *suite) ended() {
 	s.is(err, store.ErrNotFound, "what was not kept")
 }
 
-// bad input is refused with words that say what is wrong.
+// bad tests that bad input is refused with a text that says what is wrong.
 func (s *suite) bad() {
 	long := string(make([]byte, 257))
 	for what, err := range map[string]error{

@@ -10,13 +10,14 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// scopes keeps the same things under many scopes, whose names are made to be confused, and looks for all of them from each: what is
-// found is what the scope holds, no more and no less; of documents, where the query asks for it, also what the tenant shares.
+// scopes stores the same items under many scopes with similar names and looks for all of them from
+// each scope. A scope finds exactly the items that it holds and, for documents with Query.Shared,
+// the items that the tenant shares.
 func (s *suite) scopes() {
 	names := []string{"", "a", "b", "A", "a ", "ab", "%", "_", "'", "a'b", "*", "a/b"}
 	rng := rand.New(rand.NewPCG(3, 4))
 	var all []store.Scope
-	for _, tenant := range []string{"", "a", "ab", "%"} { // what these tenants share
+	for _, tenant := range []string{"", "a", "ab", "%"} { // documents that these tenants share
 		all = append(all, store.Scope{Tenant: tenant})
 	}
 	for len(all) < 28 {
@@ -86,7 +87,7 @@ func (s *suite) scopes() {
 				s.Errorf("messages from %s: found %d, want %d", where(sc), len(hits), len(want))
 			}
 		}
-		// By name, a scope gets its own and nobody else's, shared or not.
+		// By name, a scope gets its own document and no other scope's, shared or not.
 		if d := must(s.db.Document(s.ctx, sc, "d")); d.Title != where(sc) {
 			s.Errorf("the document of %s is that of %s", where(sc), d.Title)
 		}
@@ -114,7 +115,8 @@ func (s *suite) scopes() {
 	}
 }
 
-// seesShared wants a search of documents that asks for what is shared to find want, and to say of each hit whether its scope is another one.
+// seesShared checks that a search with Query.Shared finds want, and that each hit says whether it
+// belongs to another scope.
 func (s *suite) seesShared(sc store.Scope, q store.Query, where func(store.Scope) string, want []string) {
 	var got []string
 	for _, h := range must(s.db.SearchChunks(s.ctx, sc, q)) {

@@ -1,4 +1,5 @@
-// Package storetest proves that something is a store.Store: one suite for every implementation, ours and others'.
+// Package storetest tests implementations of store.Store: one suite for all of them, including
+// those outside this module.
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) store.Store { … a new, empty one … })
@@ -50,7 +51,7 @@ var (
 	noon  = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 )
 
-// ok fails the test at once when err is not nil.
+// ok ends the test if err is not nil.
 func (s *suite) ok(err error) {
 	s.Helper()
 	if err != nil {
@@ -58,7 +59,7 @@ func (s *suite) ok(err error) {
 	}
 }
 
-// is wants err to be of a kind.
+// is checks that err wraps kind.
 func (s *suite) is(err, kind error, what string) {
 	s.Helper()
 	if !errors.Is(err, kind) {
@@ -66,7 +67,7 @@ func (s *suite) is(err, kind error, what string) {
 	}
 }
 
-// same wants two values to be alike as JSON.
+// same checks that two values have the same JSON.
 func (s *suite) same(want, got any) {
 	s.Helper()
 	if a, b := asJSON(s, want), asJSON(s, got); a != b {
@@ -74,10 +75,10 @@ func (s *suite) same(want, got any) {
 	}
 }
 
-// failed is what must panics with.
+// failed is the value with which must panics.
 type failed struct{ err error }
 
-// must returns the value of a call that cannot fail; if it does, the test ends.
+// must returns the value of a call that should succeed. If the call fails, the test ends.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(failed{err})
@@ -85,7 +86,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// caught turns the panic of must into the end of the test.
+// caught converts the panic of must to the end of the test.
 func (s *suite) caught() {
 	switch v := recover().(type) {
 	case nil:

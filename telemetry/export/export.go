@@ -1,14 +1,17 @@
-// Package export sends spans and metrics to a collector over OTLP, and shows metrics to Prometheus. It is what package telemetry's are worth looking at with,
-// where a program has no set-up of its own:
+// Package export sends spans and metrics to an OTLP collector, and serves metrics to Prometheus. It
+// is for programs without an OpenTelemetry setup:
 //
-//	out, err := export.Open(&export.Options{Service: "forecaster"}) // to OTEL_EXPORTER_OTLP_ENDPOINT, or this machine
+//	// to OTEL_EXPORTER_OTLP_ENDPOINT, or this machine
+//	out, err := export.Open(&export.Options{Service: "forecaster"})
 //	…
 //	tel, err := telemetry.New(&telemetry.Options{Tracer: out.Tracer, Meter: out.Meter})
 //	…
-//	err = out.Close(ctx) // sends what is left; the error says what did not arrive
+//	err = out.Close(ctx) // sends the rest; the error says what did not arrive
 //
-// OTLP goes over HTTP as JSON, which every collector takes at the same address as the binary form. The exporter of OpenTelemetry itself writes that form, and brings gRPC and
-// protobuf with it: 157 packages and 14 MB of a program, for what is 200 lines here. Whoever wants it gives its providers to telemetry.New instead.
+// OTLP is sent over HTTP as JSON, which every collector accepts at the same address as the binary
+// form. OpenTelemetry's own exporter sends the binary form and needs gRPC and protobuf: 157
+// packages and 14 MB of a program, instead of 200 lines here. To use it, pass its providers to
+// telemetry.New.
 package export
 
 import (
@@ -26,27 +29,33 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 )
 
-// Options say where to. The zero value asks the environment.
+// Options define the destination. The zero value uses the environment.
 type Options struct {
-	Endpoint string              // where a collector is, without /v1/traces; "": OTEL_EXPORTER_OTLP_ENDPOINT, then http://localhost:4318
-	Service  string              // service.name; "": pawl. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES stand over it
-	Readers  []metric.Reader     // that read the metrics besides, such as Prometheus
-	HTTP     http.RoundTripper   // nil: one like http.DefaultTransport
-	Getenv   func(string) string // nil: os.Getenv
+	// Endpoint is the address of a collector without /v1/traces. Empty means
+	// OTEL_EXPORTER_OTLP_ENDPOINT, or else http://localhost:4318.
+	Endpoint string
+	// Service is service.name. Empty means pawl. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
+	// take precedence.
+	Service string
+	Readers []metric.Reader     // additional readers of the metrics, such as Prometheus
+	HTTP    http.RoundTripper   // nil means a copy of http.DefaultTransport
+	Getenv  func(string) string // nil means os.Getenv
 }
 
-// Pipeline is what a Telemetry is given. Close it.
+// Pipeline holds the providers for a Telemetry. Close it after use.
 type Pipeline struct {
 	Tracer *trace.TracerProvider
 	Meter  *metric.MeterProvider
 
 	spans, metrics *exporter
-	idle           func() // lets the connections go
+	idle           func() // closes idle connections
 }
 
-// Open makes a pipeline to a collector. Nothing is sent yet, so nobody need be there. It reads the variables OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _TIMEOUT and
-// _COMPRESSION, and those for _TRACES and _METRICS alone; OTEL_SDK_DISABLED; those of the SDK for resources, batches and sampling (it asks the process for them,
-// not Getenv). What it cannot do is an error: the protocol grpc, certificates of one's own, and what is malformed.
+// Open returns a pipeline to a collector. It sends nothing yet, so the collector need not be
+// running. It reads the variables OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _TIMEOUT and _COMPRESSION,
+// and their variants for _TRACES and _METRICS; OTEL_SDK_DISABLED; and the SDK's variables for
+// resources, batches and sampling (the SDK reads those from the process, not through Getenv).
+// Unsupported values are errors: the protocol grpc, custom certificates, and malformed values.
 func Open(o *Options) (*Pipeline, error) {
 	if o == nil {
 		o = new(Options)
@@ -59,7 +68,7 @@ func Open(o *Options) (*Pipeline, error) {
 	p := &Pipeline{idle: func() {}}
 	if o.HTTP == nil {
 		own, from := *o, http.DefaultTransport
-		if t, ok := from.(*http.Transport); ok { // else the program has put something of its own there
+		if t, ok := from.(*http.Transport); ok { // otherwise the program has replaced it
 			t = t.Clone()
 			from, p.idle = t, t.CloseIdleConnections
 		}
@@ -87,8 +96,9 @@ func Open(o *Options) (*Pipeline, error) {
 	return p, nil
 }
 
-// Close sends what is left, no longer than ctx lives, and ends both providers. The error is that of the first batch that did not arrive, now or before: the
-// providers themselves tell nobody.
+// Close sends the remaining data until ctx ends, and shuts down both providers. The error is that
+// of the first batch that did not arrive, now or earlier; the providers themselves do not report
+// it.
 func (p *Pipeline) Close(ctx context.Context) error {
 	p.spans.closing.Store(true)
 	p.metrics.closing.Store(true)
@@ -100,7 +110,7 @@ func (p *Pipeline) Close(ctx context.Context) error {
 	return ended
 }
 
-// faults keeps the first one.
+// faults stores the first error.
 type faults struct {
 	mu    sync.Mutex
 	first error

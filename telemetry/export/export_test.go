@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// receiver is a collector, as far as it reads what came by the types of the protocol itself, in which a field that is not of the protocol is an error.
+// receiver is a collector that decodes requests with the types of the protocol; an unknown field is
+// an error.
 type receiver struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -43,7 +44,8 @@ type receiver struct {
 	metrics []*metricspb.ResourceMetrics
 	header  http.Header
 	faults  []string
-	answer  func(w http.ResponseWriter) bool // reports whether it has answered; nil: takes all
+	// reports whether it has sent a response; nil accepts everything
+	answer func(w http.ResponseWriter) bool
 }
 
 func newReceiver(t *testing.T) *receiver {
@@ -88,7 +90,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = io.WriteString(w, `{"partialSuccess":{}}`)
 }
 
-// hexToBase64 turns the ids of OTLP's JSON form into those of protobuf's.
+// hexToBase64 converts the IDs of OTLP's JSON form to those of protobuf's.
 func hexToBase64(b []byte) []byte {
 	var v any
 	if json.Unmarshal(b, &v) != nil {
@@ -140,7 +142,7 @@ func carryOut(t *testing.T, o *export.Options) error {
 
 func nobody(string) string { return "" }
 
-// What comes over the wire is what the run did, read by the protocol's own types.
+// The data received over HTTP, decoded by the protocol's own types, describes the run.
 func TestSpansAndMetricsArrive(t *testing.T) {
 	for _, zip := range []bool{false, true} {
 		r := newReceiver(t)
@@ -213,7 +215,8 @@ func TestSpansAndMetricsArrive(t *testing.T) {
 	}
 }
 
-// The end of the program is where it shows that nobody has listened: the providers say nothing, Close does.
+// At the end of the program it becomes visible that no collector received the data: the providers
+// report nothing, Close does.
 func TestCloseSaysWhatDidNotArrive(t *testing.T) {
 	r := newReceiver(t)
 	for _, c := range []struct {
@@ -251,7 +254,7 @@ func TestCloseSaysWhatDidNotArrive(t *testing.T) {
 	}
 }
 
-// A collector that has no time is asked again.
+// If a collector is busy and asks for it, the batch is sent again.
 func TestSentAgainWhenAskedTo(t *testing.T) {
 	r := newReceiver(t)
 	var times []time.Time
@@ -270,7 +273,7 @@ func TestSentAgainWhenAskedTo(t *testing.T) {
 	}
 }
 
-// The standard variables are read, and what they ask for and cannot have is an error.
+// The standard variables are read, and unsupported values are an error.
 func TestVariables(t *testing.T) {
 	r := newReceiver(t)
 	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": r.URL + "/", "OTEL_EXPORTER_OTLP_HEADERS": "x-key=a%20b, x-other = 2", "OTEL_EXPORTER_OTLP_METRICS_HEADERS": "x-key=a%20b"}
@@ -298,12 +301,12 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// The page has each histogram once, its buckets add up, and labels are escaped.
+// The page contains each histogram once, its buckets add up, and labels are escaped.
 func TestPrometheus(t *testing.T) {
 	p := export.NewPrometheus()
 	out, err := export.Open(&export.Options{Readers: []metric.Reader{p.Reader()}, Getenv: func(name string) string {
 		if name == "OTEL_SDK_DISABLED" {
-			return "true" // nobody is sent anything
+			return "true" // nothing is sent
 		}
 		return ""
 	}})

@@ -52,17 +52,17 @@ type (
 	}
 )
 
-// Temporality says that counts go on from the beginning of the process.
+// Temporality returns cumulative: counts start at the beginning of the process.
 func (e *exporter) Temporality(metric.InstrumentKind) metricdata.Temporality {
 	return metricdata.CumulativeTemporality
 }
 
-// Aggregation says that each instrument is counted as is usual for it.
+// Aggregation returns the default of each kind of instrument.
 func (e *exporter) Aggregation(k metric.InstrumentKind) metric.Aggregation {
 	return metric.DefaultAggregationSelector(k)
 }
 
-// ForceFlush does nothing: nothing is held.
+// ForceFlush does nothing, because nothing is buffered.
 func (e *exporter) ForceFlush(context.Context) error { return nil }
 
 // Export sends metrics.

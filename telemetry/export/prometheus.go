@@ -13,11 +13,11 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// Prometheus is the page that a Prometheus reads, in its text format 0.0.4. Give its Reader to Options.Readers, or to a meter provider of your own. It may be read
-// concurrently.
+// Prometheus is the page that a Prometheus server reads, in its text format 0.0.4. Pass its Reader
+// to Options.Readers, or to another meter provider. It is safe for concurrent use.
 //
-// Names are those of OpenTelemetry as its specification writes them for Prometheus: gen_ai.client.operation.duration in seconds is
-// gen_ai_client_operation_duration_seconds.
+// Names are those of OpenTelemetry in the form that its specification defines for Prometheus:
+// gen_ai.client.operation.duration in seconds is gen_ai_client_operation_duration_seconds.
 type Prometheus struct {
 	reader *metric.ManualReader
 }
@@ -27,15 +27,16 @@ var _ http.Handler = (*Prometheus)(nil)
 // NewPrometheus returns a page without metrics.
 func NewPrometheus() *Prometheus { return &Prometheus{metric.NewManualReader()} }
 
-// Reader is what reads the metrics: for one meter provider.
+// Reader returns the reader of the metrics, for one meter provider.
 func (p *Prometheus) Reader() metric.Reader { return p.reader }
 
-// Meter returns a meter provider that this page alone reads, for programs that send metrics to nobody. It takes the Reader, so it is for one call.
+// Meter returns a meter provider whose only reader is this page, for programs that send metrics
+// nowhere. It uses the Reader, so call it once.
 func (p *Prometheus) Meter() *metric.MeterProvider {
 	return metric.NewMeterProvider(metric.WithReader(p.reader))
 }
 
-// ServeHTTP answers GET with the metrics as they are now.
+// ServeHTTP answers GET with the current metrics.
 func (p *Prometheus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -54,10 +55,11 @@ func (p *Prometheus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write(out.Bytes()) // who has gone does not want it
+	_, _ = w.Write(out.Bytes()) // the client may have disconnected
 }
 
-// write writes a metric. What the format has no type for is left out, as exponential histograms are.
+// write writes a metric. Metrics without a type in the format, such as exponential histograms, are
+// left out.
 func write(out *bytes.Buffer, m metricdata.Metrics) {
 	name := promName(m.Name)
 	if m.Unit == "s" {
@@ -122,7 +124,7 @@ func sortedBy[P any](all []P, key func(P) string) []P {
 	return slices.SortedFunc(slices.Values(all), func(a, b P) int { return strings.Compare(key(a), key(b)) })
 }
 
-// labels writes {name="value",…}; le is the bound of a bucket, "" where there is none.
+// labels writes {name="value",…}. le is the bound of a bucket; empty means none.
 func labels(set attribute.Set, le string) string {
 	var pairs []string
 	for _, kv := range set.ToSlice() { // sorted by key
@@ -137,7 +139,7 @@ func labels(set attribute.Set, le string) string {
 	return "{" + strings.Join(pairs, ",") + "}"
 }
 
-// promName is a name with nothing in it but what Prometheus takes.
+// promName returns a valid Prometheus name.
 func promName(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' {

@@ -31,10 +31,11 @@ type exporter struct {
 	timeout time.Duration
 	gzip    bool
 	client  *http.Client
-	closing atomic.Bool // nobody waits for a collector that is not there
+	closing atomic.Bool // set at shutdown, so that it does not wait for a missing collector
 }
 
-// newExporter reads the options and the environment for a signal, whose own variables stand over those for all.
+// newExporter reads the options and the environment for a signal. The signal's own variables take
+// precedence over the common ones.
 func newExporter(o *Options, getenv func(string) string, signal, path string) (*exporter, error) {
 	env := func(name string) string {
 		return strings.TrimSpace(cmp.Or(getenv("OTEL_EXPORTER_OTLP_"+signal+"_"+name), getenv("OTEL_EXPORTER_OTLP_"+name)))
@@ -51,7 +52,7 @@ func newExporter(o *Options, getenv func(string) string, signal, path string) (*
 	}
 	e.url = strings.TrimRight(cmp.Or(o.Endpoint, getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), defaultEndpoint), "/") + path
 	if own := getenv("OTEL_EXPORTER_OTLP_" + signal + "_ENDPOINT"); own != "" && o.Endpoint == "" {
-		e.url = own // as it is
+		e.url = own // used unchanged
 	}
 	if u, err := url.Parse(e.url); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%q is no address of a collector; want http://HOST:4318", strings.TrimSuffix(e.url, path))
@@ -63,7 +64,8 @@ func newExporter(o *Options, getenv func(string) string, signal, path string) (*
 		name, value, ok := strings.Cut(pair, "=")
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if name = strings.TrimSpace(name); !ok || name == "" || err != nil {
-			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_HEADERS: what stands at %q is no name=value", name) // the value may be a key
+			// the value may be a key
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_HEADERS: what stands at %q is no name=value", name)
 		}
 		e.header.Set(name, value)
 	}
@@ -85,7 +87,8 @@ func newExporter(o *Options, getenv func(string) string, signal, path string) (*
 	return e, nil
 }
 
-// send sends a batch, and once more where the collector asks for that. What goes wrong is kept for Close: the SDK would write it to the log of the process.
+// send sends a batch, and repeats it once if the collector asks for that. An error is stored for
+// Close, because the SDK would write it to the process's log.
 func (e *exporter) send(ctx context.Context, batch any) {
 	body, err := e.encode(batch)
 	if err != nil {
@@ -128,7 +131,8 @@ func (e *exporter) encode(batch any) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// post sends a body. wait is how long to wait before it is sent again; less than 0: it is of no use.
+// post sends a body. wait is the time until it may be sent again; a negative wait means that
+// retrying is useless.
 func (e *exporter) post(ctx context.Context, body []byte) (wait time.Duration, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
@@ -136,7 +140,7 @@ func (e *exporter) post(ctx context.Context, body []byte) (wait time.Duration, e
 	}
 	req.Header = e.header.Clone()
 	res, err := e.client.Do(req)
-	if err != nil { // nobody is there, yet
+	if err != nil { // the collector may not be running yet
 		return 0, fmt.Errorf("telemetry: %w", err)
 	}
 	defer res.Body.Close()
@@ -153,7 +157,7 @@ func (e *exporter) post(ctx context.Context, body []byte) (wait time.Duration, e
 	return wait, fmt.Errorf("telemetry: %s: %s", e.url, res.Status)
 }
 
-// refused is what a collector says of a batch that it took in part.
+// refused returns the error for a batch that a collector accepted only partly.
 func refused(said []byte) error {
 	var reply struct {
 		Partial struct {
@@ -163,7 +167,7 @@ func refused(said []byte) error {
 		} `json:"partialSuccess"`
 	}
 	if json.Unmarshal(said, &reply) != nil {
-		return nil // it has taken it, whatever it says
+		return nil // the batch was accepted, even if the response is not JSON
 	}
 	if n := cmp.Or(reply.Partial.Spans, reply.Partial.Points, "0"); n != "0" {
 		return fmt.Errorf("telemetry: the collector refused %s of a batch: %s", n, reply.Partial.Why)

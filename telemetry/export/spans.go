@@ -16,7 +16,7 @@ import (
 
 var _ sdktrace.SpanExporter = (*exporter)(nil)
 
-// The JSON form of OTLP: ids are hexadecimal, numbers of 64 bits are text.
+// The JSON form of OTLP: IDs are hexadecimal, 64-bit numbers are text.
 type (
 	resourceJSON struct {
 		Attributes []keyValue `json:"attributes,omitzero"`
@@ -72,7 +72,7 @@ type (
 	}
 )
 
-// ExportSpans sends spans, which are of one resource: that of the provider.
+// ExportSpans sends spans. All have the resource of the provider.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	if len(spans) == 0 {
 		return nil
@@ -91,7 +91,7 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	return nil
 }
 
-// Shutdown does nothing: what is to be sent was sent.
+// Shutdown does nothing, because all data was sent.
 func (e *exporter) Shutdown(context.Context) error { return nil }
 
 func spanOf(s sdktrace.ReadOnlySpan) spanJSON {
@@ -164,7 +164,7 @@ func valueOf(v attribute.Value) map[string]any {
 	return map[string]any{"stringValue": v.String()}
 }
 
-// double is f as the JSON form has it, which writes what JSON has no number for as text.
+// double returns f in the JSON form, in which values that JSON cannot represent are text.
 func double(f float64) any {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return strconv.FormatFloat(f, 'g', -1, 64)

@@ -10,13 +10,14 @@ import (
 	"github.com/pawl-go/pawl/tools/code"
 )
 
-// Programs that would take all memory, all time or the stack of this process are ended by what they may use, and what they held meanwhile is within the bound that
-// EmbeddedOptions states. Without the bound (what the last rows show) the same programs are let through.
+// Programs that would exhaust memory, time or the stack of this process are ended by their limits.
+// Their memory stays within the limit that EmbeddedOptions states. The last rows show that the same
+// programs pass without the limit.
 func TestBombs(t *testing.T) {
 	tool := newTool(t, code.Embedded(nil), nil)
 	const nest = "x = [1]\nfor i in range(100):\n  x = [x] * 1000\n"
 	const tuples = "x = (1,)\nfor i in range(100):\n  x = (x,) * 1000\n"
-	defer debug.SetGCPercent(debug.SetGCPercent(20)) // so that the heap is what is held, and not what was
+	defer debug.SetGCPercent(debug.SetGCPercent(20)) // so that the heap holds live objects only
 	peak := watchHeap()
 	for _, tt := range []struct{ name, code, outcomes string }{
 		{"text doubles", "x = 'a'\nwhile True:\n  x += x", "memory"},
@@ -123,7 +124,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// watchHeap looks at the heap until the returned function is called, which returns the most that it held.
+// watchHeap samples the heap until the returned function is called, which returns the maximum.
 func watchHeap() func() uint64 {
 	stop, most := make(chan struct{}), make(chan uint64)
 	go func() {

@@ -120,7 +120,7 @@ def bridge():
     def set_result(x):
         data = form("set_result", x)
         if len(data) > limit:
-            raise TooLarge("the result has %d bytes as JSON, and at most %d are told; set what matters of it" % (len(data), limit))
+            raise TooLarge("the result has %d bytes as JSON, and at most %d are returned; set what matters of it" % (len(data), limit))
         with lock:
             send(b'{"result":' + data + b"}")
 

@@ -12,7 +12,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// builtin is a function of a program, or one that a program was rewritten to.
+// builtin is a function that a program can call, or a function that the rewriting inserts.
 type builtin func(r *embeddedRun, t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)
 
 func made(name string, f builtin) *starlark.Builtin {
@@ -21,7 +21,8 @@ func made(name string, f builtin) *starlark.Builtin {
 	})
 }
 
-// known returns all names that a program finds: ours, those of the language with what they make counted, and the ones of the rewriting.
+// known returns all predeclared names of a program: our functions, the language's functions with
+// their allocations counted, and the functions that the rewriting inserts.
 func known() starlark.StringDict {
 	d := starlark.StringDict{}
 	for name, v := range starlark.Universe {
@@ -47,7 +48,8 @@ func known() starlark.StringDict {
 	return d
 }
 
-// ofLanguage is a function of the language: what it is given is looked at first, since it goes through that without steps.
+// ofLanguage wraps a function of the language. Its arguments are checked first, because the
+// function iterates over them without counting steps.
 func ofLanguage(b *starlark.Builtin) *starlark.Builtin {
 	name := b.Name()
 	return made(name, func(r *embeddedRun, t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
@@ -101,7 +103,7 @@ func operator(op syntax.Token) builtin {
 	}
 }
 
-// inPlace is a op= b: lists and dicts are changed and not made anew.
+// inPlace implements a op= b: lists and dicts are changed in place and not copied.
 func inPlace(op syntax.Token) builtin {
 	return func(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 		return r.inPlace(op, args[0], args[1])
@@ -142,7 +144,8 @@ func (r *embeddedRun) inPlace(op syntax.Token, x, y starlark.Value) (starlark.Va
 }
 
 func (r *embeddedRun) extend(l *starlark.List, it starlark.Iterable) error {
-	add, err := r.gathered(it) // first all of them: it may be the list itself
+	// collect all elements first, because the argument may be the list itself
+	add, err := r.gathered(it)
 	if err != nil {
 		return err
 	}
@@ -166,7 +169,7 @@ func (r *embeddedRun) gathered(it starlark.Iterable) (list []starlark.Value, err
 	return list, nil
 }
 
-// setIndex is a[i] op= b.
+// setIndex implements a[i] op= b.
 func setIndex(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	a, i, b := args[0], args[1], args[3]
 	op := syntax.PLUS
@@ -207,7 +210,7 @@ func setIndex(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starl
 	return nil, fmt.Errorf("%s value does not support item assignment", a.Type())
 }
 
-// enter begins each function.
+// enter is called at the beginning of each function.
 func enter(_ *embeddedRun, t *starlark.Thread, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	if t.CallStackDepth() > maxCalls {
 		return nil, fmt.Errorf("functions call each other more than %d deep: a recursion without an end?", maxCalls)
@@ -215,7 +218,7 @@ func enter(_ *embeddedRun, t *starlark.Thread, _ starlark.Tuple, _ []starlark.Tu
 	return starlark.None, nil
 }
 
-// looped is what a for goes through: text by its characters.
+// looped returns the value that a for statement iterates over. Text is iterated by characters.
 func looped(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	if s, ok := args[0].(starlark.String); ok {
 		return r.characters(string(s))
@@ -223,7 +226,7 @@ func looped(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlar
 	return args[0], nil
 }
 
-// starred is *x among arguments: its elements are no steps.
+// starred implements *x among arguments, because expanding its elements counts no steps.
 func starred(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	v, _, err := r.through(args[0])
 	if err != nil {
@@ -232,7 +235,7 @@ func starred(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starla
 	return v, r.takes(flat(v))
 }
 
-// hashed is a key of a dict, or an index.
+// hashed checks a key of a dict, or an index.
 func hashed(_ *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	if !plain(args[0]) {
 		if _, err := weight(args[0]); err != nil {
@@ -440,7 +443,7 @@ func filtered(r *embeddedRun, t *starlark.Thread, args starlark.Tuple, _ []starl
 	})
 }
 
-// each calls a function with each element, and lists what keep makes of it.
+// each calls a function for each element and collects the results of keep.
 func (r *embeddedRun) each(t *starlark.Thread, name string, args starlark.Tuple, keep func(e, made starlark.Value) starlark.Value) (starlark.Value, error) {
 	if len(args) != 2 {
 		return nil, fmt.Errorf("%s takes a function and a list", name)

@@ -10,24 +10,24 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// toolError is a call that failed, as a value.
+// toolError is a failed call as a value.
 type toolError struct{ reply }
 
 var _ starlark.HasAttrs = (*toolError)(nil)
 
-// String returns what the model would read.
+// String returns the text that the model would get.
 func (e *toolError) String() string { return "ToolError(" + string(quoted(e.Error)) + ")" }
 
 // Type returns ToolError.
 func (e *toolError) Type() string { return "ToolError" }
 
-// Freeze does nothing: it cannot be changed.
+// Freeze does nothing, because a toolError is immutable.
 func (e *toolError) Freeze() {}
 
 // Truth returns true, as for errors in Python.
 func (e *toolError) Truth() starlark.Bool { return true }
 
-// Hash is that of its text.
+// Hash returns the hash of the text.
 func (e *toolError) Hash() (uint32, error) {
 	h := fnv.New32a()
 	h.Write([]byte(e.Error))
@@ -47,14 +47,14 @@ func (e *toolError) Attr(name string) (starlark.Value, error) {
 	return nil, nil
 }
 
-// AttrNames returns what Attr knows.
+// AttrNames returns the names that Attr accepts.
 func (e *toolError) AttrNames() []string { return []string{"message", "outcome", "tool"} }
 
 func noToolError(*embeddedRun, *starlark.Thread, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
 	return nil, errors.New("ToolError is what a failed call gives; fail(text) ends the program")
 }
 
-// callTool is call_tool(name, args): a call that fails ends the program.
+// callTool implements call_tool(name, args). A failed call ends the program.
 func callTool(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	v, err := r.one("call_tool", args, kwargs)
 	if e, ok := v.(*toolError); ok {
@@ -63,7 +63,7 @@ func callTool(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs []
 	return v, err
 }
 
-// tryCall is try_call(name, args).
+// tryCall implements try_call(name, args).
 func tryCall(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	v, err := r.one("try_call", args, kwargs)
 	if err != nil {
@@ -112,7 +112,7 @@ func (r *embeddedRun) one(what string, args starlark.Tuple, kwargs []starlark.Tu
 	return vs[0], nil
 }
 
-// callTools is call_tools_parallel([(name, args), …]).
+// callTools implements call_tools_parallel([(name, args), …]).
 func callTools(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	const what = "call_tools_parallel"
 	var list starlark.Iterable
@@ -170,7 +170,7 @@ func (r *embeddedRun) request(what string, name, given starlark.Value) (c reques
 	return c, err
 }
 
-// form is what the tools and the model read of a value.
+// form returns a value as the JSON that tools and the model get.
 func (r *embeddedRun) form(what string, v starlark.Value) (json.RawMessage, error) {
 	n, err := weight(v)
 	if err != nil {
@@ -192,7 +192,7 @@ func (r *embeddedRun) do(calls []request) ([]starlark.Value, error) {
 	}
 	replies, ok := r.host.do(r.ctx, calls)
 	if !ok {
-		r.why = killed // the host says why
+		r.why = killed // the host reports the reason
 		return nil, errors.New("the program is ended")
 	}
 	vs := make([]starlark.Value, len(replies))
@@ -210,7 +210,7 @@ func (r *embeddedRun) do(calls []request) ([]starlark.Value, error) {
 	return vs, nil
 }
 
-// setResult is set_result(x).
+// setResult implements set_result(x).
 func setResult(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if len(args) != 1 || len(kwargs) > 0 {
 		return nil, errors.New("set_result takes one value")
@@ -221,7 +221,7 @@ func setResult(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs [
 	}
 	if len(b) > r.prog.output {
 		r.why = tooLarge
-		return nil, fmt.Errorf("the result has %d bytes as JSON, and at most %d are told; set what matters of it", len(b), r.prog.output)
+		return nil, fmt.Errorf("the result has %d bytes as JSON, and at most %d are returned; set what matters of it", len(b), r.prog.output)
 	}
 	if r.result = b; args[0] == starlark.None {
 		r.result = nil

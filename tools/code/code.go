@@ -1,19 +1,29 @@
-// Package code gives a model execute_code: it writes a program that calls tools, with conditions, loops and data flow, where it would need many requests otherwise.
+// Package code provides execute_code, a tool that runs a program written by the model. The program
+// calls tools with conditions, loops and data flow, which would otherwise need many requests to the
+// model.
 //
 //	run := code.New(code.Embedded(nil), nil)
 //	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{search, fetch, run}}
 //
-// The program has call_tool, try_call, call_tools_parallel, set_result and print, and nothing else of the world: what it does, it does by calls, and each goes
-// through the pipeline like a call of the model's: checks, approval, budget, slots, events with keys. So the tool composes (pawl.Compose).
+// The program has call_tool, try_call, call_tools_parallel, set_result and print, and no other
+// access to the world. Its calls are its only effects. Each of them goes through the pipeline like
+// a call of the model: checks, approval, budget, slots, and events with keys. The tool's effect is
+// therefore EffectCompose.
 //
-// There are two interpreters. Which one is decided when the tool is made, and told to the model; none takes the place of the other:
+// There are two interpreters. The program chooses one when it creates the tool, and the model
+// learns which one it is. Neither is a fallback for the other:
 //
-//	Python    python3 in the sandbox: the whole language and its standard library. Where there is no python3, or the sandbox cannot be enforced, each program
-//	          is refused with the reason
-//	Embedded  Starlark, a dialect of Python, inside this process: needs nothing, starts in microseconds, same every time, bounded in steps and memory; without import, try, class
+//	Python    python3 in the sandbox: the whole language and its standard library.
+//	          Without python3, or if the sandbox cannot be enforced, each program is
+//	          refused with the reason.
+//	Embedded  Starlark, a dialect of Python, inside this process. It needs nothing, starts
+//	          in microseconds, is deterministic, and has limits for steps and memory. It has
+//	          no import, try or class.
 //
-// Where the run's executor is a pawl.Replayer, a call of the program can wait for a person: the program ends, and is run again from its beginning once there is an answer,
-// with what its calls gave before. Hashes, random numbers and the clock are the same then; a program that asks for something else all the same ends as diverged.
+// If the run's engine sets Replays, a call of the program can wait for a person. The program then
+// ends. Once there is an answer, it runs again from its beginning and gets the stored results of
+// its earlier calls. Hashes, random numbers and the clock are the same in both executions. A
+// program that nevertheless makes different calls ends with the outcome diverged.
 package code
 
 import (
@@ -25,11 +35,15 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// Options are what New can be told. Nil and the zero value take the defaults.
+// Options are the options of New. Nil and the zero value take the defaults.
 type Options struct {
-	Time   time.Duration // of a program that names no timeout, without the time of its calls; 30 s, at most 300 s
-	Output int           // bytes of the result as JSON, and of all that is told of a program; 64 KiB
-	Calls  int           // that a program may make; 200
+	// Time limits a program that names no timeout, without the time of its calls. 0 means 30 s; the
+	// maximum is 300 s.
+	Time time.Duration
+	// Output limits, in bytes, the result as JSON, and all text that the model gets of a program. 0
+	// means 64 KiB.
+	Output int
+	Calls  int // limit for the number of calls of a program; 0 means 200
 }
 
 const (
@@ -37,14 +51,14 @@ const (
 	mostTime      = 300 * time.Second
 	defaultOutput = 64 << 10
 	defaultCalls  = 200
-	maxCode       = 64 << 10 // what parses that cannot nest too deep
+	maxCode       = 64 << 10 // text of this size cannot nest too deeply for the parser
 )
 
-// Interpreter runs programs: *PythonInterpreter, *EmbeddedInterpreter.
+// Interpreter runs programs. The implementations are *PythonInterpreter and *EmbeddedInterpreter.
 type Interpreter interface {
 	// Name returns python or embedded.
 	Name() string
-	// Check says why no program can be run here; nil: they can.
+	// Check reports why no program can run here. Nil means that programs can run.
 	Check() error
 
 	run(ctx context.Context, p program, h *host) ended
@@ -55,16 +69,17 @@ var (
 	_ Interpreter = (*EmbeddedInterpreter)(nil)
 )
 
-// program is a program and what it may use.
+// program is a program and its limits.
 type program struct {
 	code   string
 	seed   uint32
-	since  time.Time // its clock begins there
+	since  time.Time // start of the program's clock
 	time   time.Duration
 	output int
 }
 
-// New returns the tool execute_code, whose programs in runs. The error says which option is out of its range. An interpreter that is nil is an error too.
+// New returns the tool execute_code, which runs programs with in. Its error says which option is
+// out of range. A nil interpreter is an error.
 func New(in Interpreter, opts *Options) (*pawl.Tool, error) {
 	t := &executor{in: in}
 	if opts != nil {

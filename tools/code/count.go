@@ -10,11 +10,12 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// What one operation may go through, and how deep it may go: it cannot be interrupted.
+// Limits for the size and the depth of the values that a single operation processes, because an
+// operation cannot be interrupted.
 const (
 	maxWork    = 16 << 20
 	maxNesting = 200
-	maxCalls   = 1000     // of functions inside of functions
+	maxCalls   = 1000     // depth of nested function calls
 	maxDigits  = 64 << 10 // bytes of a number
 )
 
@@ -24,7 +25,7 @@ var (
 	errDeep   = fmt.Errorf("nested more than %d deep", maxNesting)
 )
 
-// takes counts n bytes that are about to be made.
+// takes counts n bytes that are about to be allocated.
 func (r *embeddedRun) takes(n int64) error {
 	if n < 0 || n > r.left {
 		r.why, r.left = memory, 0
@@ -34,8 +35,9 @@ func (r *embeddedRun) takes(n int64) error {
 	return nil
 }
 
-// weight is how much it takes to go through a value to its ends, or to write it out: a value that holds another a thousand times counts it a thousand times. The
-// error says that it is too much.
+// weight returns the cost of traversing or printing a value completely. A value that contains
+// another value a thousand times counts it a thousand times. The error says that the cost exceeds
+// the limit.
 func weight(v starlark.Value) (int64, error) {
 	left := int64(maxWork)
 	err := weigh(v, 0, &left)
@@ -97,7 +99,7 @@ func intBytes(i starlark.Int) int64 {
 	return int64(i.BigInt().BitLen()/8 + 8)
 }
 
-// flat is how large a value is, without what it holds.
+// flat returns the size of a value without its elements.
 func flat(v starlark.Value) int64 {
 	switch v := v.(type) {
 	case starlark.String:
@@ -112,7 +114,7 @@ func flat(v starlark.Value) int64 {
 	return 8
 }
 
-// plain reports whether v has no parts.
+// plain reports whether v has no elements.
 func plain(v starlark.Value) bool {
 	switch v := v.(type) {
 	case starlark.NoneType, starlark.Bool, starlark.Float:
@@ -126,7 +128,7 @@ func plain(v starlark.Value) bool {
 	return false
 }
 
-// binary is an operator: it counts what it makes and what it goes through.
+// binary applies an operator and counts the result and the traversed operands.
 func (r *embeddedRun) binary(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	switch op {
 	case syntax.EQL, syntax.NEQ, syntax.LT, syntax.LE, syntax.GT, syntax.GE:
@@ -186,7 +188,7 @@ func intTooLarge(v starlark.Value) bool {
 	return ok && intBytes(i) > maxDigits
 }
 
-// product is how many bytes x * y makes.
+// product returns the number of bytes that x * y allocates.
 func product(x, y starlark.Value) int64 {
 	if _, ok := x.(starlark.Int); ok {
 		x, y = y, x
@@ -219,7 +221,8 @@ func bothWeigh(x, y starlark.Value) error {
 	return nil
 }
 
-// through is a value that a function goes through without steps, or another in its place. What is made up on the way (range) can be very long.
+// through returns the value that a function may traverse without counting steps, or a replacement
+// for it. A generated sequence (range) can be very long.
 func (r *embeddedRun) through(v starlark.Value) (_ starlark.Value, other bool, err error) {
 	switch v := v.(type) {
 	case starlark.String:
@@ -235,7 +238,7 @@ func (r *embeddedRun) through(v starlark.Value) (_ starlark.Value, other bool, e
 	return v, false, nil
 }
 
-// characters is text as a list of its characters.
+// characters returns text as a list of its characters.
 func (r *embeddedRun) characters(s string) (starlark.Value, error) {
 	if err := r.takes(16*int64(utf8.RuneCountInString(s)) + 16); err != nil {
 		return nil, err
@@ -247,7 +250,8 @@ func (r *embeddedRun) characters(s string) (starlark.Value, error) {
 	return starlark.NewList(list), nil
 }
 
-// runes is text that is counted in characters, as Python does, where the interpreter counts bytes. It is only ever indexed or cut.
+// runes is text that is indexed by characters, as in Python, whereas the interpreter indexes bytes.
+// Programs only index or slice it.
 type runes struct {
 	text starlark.String
 	list []rune
@@ -255,7 +259,7 @@ type runes struct {
 
 var _ starlark.Sliceable = runes{}
 
-// String returns it as the interpreter writes text.
+// String returns the text in the interpreter's notation.
 func (s runes) String() string { return s.text.String() }
 
 // Type returns string.
@@ -264,10 +268,10 @@ func (s runes) Type() string { return s.text.Type() }
 // Freeze does nothing.
 func (s runes) Freeze() {}
 
-// Truth returns whether there is a character.
+// Truth reports whether the text is not empty.
 func (s runes) Truth() starlark.Bool { return s.text.Truth() }
 
-// Hash returns that of the text.
+// Hash returns the hash of the text.
 func (s runes) Hash() (uint32, error) { return s.text.Hash() }
 
 // Len returns the number of characters.
@@ -276,7 +280,7 @@ func (s runes) Len() int { return len(s.list) }
 // Index returns a character.
 func (s runes) Index(i int) starlark.Value { return starlark.String(string(s.list[i])) }
 
-// Slice returns a part.
+// Slice returns a part of the text.
 func (s runes) Slice(start, end, step int) starlark.Value {
 	if step == 1 {
 		return starlark.String(string(s.list[start:end]))

@@ -15,21 +15,25 @@ import (
 	"github.com/pawl-go/pawl/internal/nearest"
 )
 
-// EmbeddedOptions are what Embedded can be told. Nil and the zero value take the defaults.
+// EmbeddedOptions are the options of Embedded. Nil and the zero value take the defaults.
 //
-// What a program can hold is Memory and about 50 bytes for each of Steps: some 250 MiB with the defaults.
+// A program uses at most Memory plus about 50 bytes for each of Steps: about 250 MiB with the
+// defaults.
 type EmbeddedOptions struct {
-	Steps  int64 // of the interpreter; 4 million, about half a second
-	Memory int64 // bytes of all text, lists and numbers that operators, methods and functions make, whether or not they are still held; 64 MiB
+	Steps int64 // steps of the interpreter; 0 means 4 million, about half a second
+	// Memory limits the bytes of all text, lists and numbers that operators, methods and functions
+	// allocate, including released ones. 0 means 64 MiB.
+	Memory int64
 }
 
-// EmbeddedInterpreter runs programs in Starlark, inside this process. It may be used concurrently.
+// EmbeddedInterpreter runs programs in Starlark, inside this process. It is safe for concurrent
+// use.
 type EmbeddedInterpreter struct {
 	opts  EmbeddedOptions
 	known starlark.StringDict
 }
 
-// Embedded returns the interpreter.
+// Embedded returns the interpreter. Nil options take the defaults.
 func Embedded(opts *EmbeddedOptions) *EmbeddedInterpreter {
 	e := &EmbeddedInterpreter{}
 	if opts != nil {
@@ -49,20 +53,21 @@ func Embedded(opts *EmbeddedOptions) *EmbeddedInterpreter {
 // Name returns embedded.
 func (e *EmbeddedInterpreter) Name() string { return "embedded" }
 
-// Check returns nil: it is always there.
+// Check returns nil: the interpreter is always available.
 func (e *EmbeddedInterpreter) Check() error { return nil }
 
 const programFile = "<program>"
 
 var dialect = syntax.FileOptions{Set: true, While: true, TopLevelControl: true, GlobalReassign: true, Recursion: true}
 
-// embeddedRun is one program under way. Its builtins find it in their thread.
+// embeddedRun is a running program. Its builtins find it in their thread.
 type embeddedRun struct {
-	ctx    context.Context
-	host   *host
-	prog   program
-	why    outcome // what ended it, where that was not a mistake of its own; "": nothing
-	left   int64   // bytes that it may make
+	ctx  context.Context
+	host *host
+	prog program
+	// reason why the program was ended; empty if the program itself failed or is running
+	why    outcome
+	left   int64 // bytes that it may still allocate
 	result []byte
 	print  capture
 }
@@ -86,7 +91,7 @@ func (e *EmbeddedInterpreter) run(ctx context.Context, p program, h *host) (out 
 	thread := &starlark.Thread{Name: "program", Print: func(_ *starlark.Thread, msg string) { r.print.line(msg) }}
 	thread.SetLocal(runKey, r)
 	thread.SetMaxExecutionSteps(uint64(e.opts.Steps))
-	stopped := func(why outcome) { // by whoever is first
+	stopped := func(why outcome) { // the first caller wins
 		thread.Cancel(string(why))
 	}
 	thread.OnMaxSteps = func(*starlark.Thread) { stopped(steps) }
@@ -97,7 +102,7 @@ func (e *EmbeddedInterpreter) run(ctx context.Context, p program, h *host) (out 
 	return r.concluded(err, e.opts)
 }
 
-// compile makes a program of text, in which all that can make something large is counted.
+// compile compiles program text and inserts counting for every operation that can allocate much.
 func (e *EmbeddedInterpreter) compile(code string) (*starlark.Program, error) {
 	f, err := dialect.Parse(programFile, code, 0)
 	if err != nil {
@@ -107,7 +112,7 @@ func (e *EmbeddedInterpreter) compile(code string) (*starlark.Program, error) {
 	return starlark.FileProgram(f, e.known.Has)
 }
 
-// concluded says how the program ended.
+// concluded returns how the program ended.
 func (r *embeddedRun) concluded(err error, opts EmbeddedOptions) ended {
 	if err == nil {
 		return ended{outcome: ok}
@@ -134,14 +139,14 @@ func (r *embeddedRun) concluded(err error, opts EmbeddedOptions) ended {
 		e.message = inLine(r.prog.code, line, "was ended", fmt.Sprintf("it makes more than %d MiB of data", max(1, opts.Memory>>20))) + "\nLet it hold less at once."
 	case tooLarge:
 		e.message = inLine(r.prog.code, line, "failed", what) + trace
-	case killed: // the host says why
+	case killed: // the host reports the reason
 	default:
 		e.outcome, e.message = failed, inLine(r.prog.code, line, "failed", hinted(what))+trace
 	}
 	return e
 }
 
-// where returns the line that failed, and those that led there.
+// where returns the line that failed and the call stack.
 func where(err error) (line int, trace string) {
 	var ev *starlark.EvalError
 	if !errors.As(err, &ev) {
@@ -166,7 +171,8 @@ func where(err error) (line int, trace string) {
 	return line, trace
 }
 
-// foreign is what is Python and not of this dialect, by how a line that has it begins or what it holds.
+// foreign lists features of Python that this dialect lacks, recognized by the beginning or the
+// content of a line.
 var foreign = []struct {
 	form *regexp.Regexp
 	hint string
@@ -182,7 +188,7 @@ var foreign = []struct {
 	{regexp.MustCompile(`[<>=!]=?\s*[\w.]+\s*[<>]=?`), "Comparisons cannot be chained here; write a < b and b < c."},
 }
 
-// notAProgram says why text was not run.
+// notAProgram explains why text was not run.
 func notAProgram(p program, err error) ended {
 	line, what := 0, err.Error()
 	var se syntax.Error
@@ -224,7 +230,7 @@ func allNames() []string {
 	return names
 }
 
-// hinted adds what to write instead to some of the interpreter's own words.
+// hinted adds the correct form to some of the interpreter's messages.
 func hinted(what string) string {
 	for _, h := range [][2]string{
 		{"unhandled", ""},

@@ -10,7 +10,8 @@ import (
 	"github.com/pawl-go/pawl/tools/code"
 )
 
-// The program loops over two calls and sums what they give: one request of the model in place of three.
+// The program loops over two calls and sums their results: one request to the model instead of
+// three.
 func ExampleNew() {
 	price := pawl.Func("price", "Price of an item.", func(_ context.Context, in struct {
 		Item string `json:"item"`

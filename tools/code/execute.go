@@ -27,7 +27,7 @@ type executor struct {
 	opts Options
 }
 
-// insideKey marks the context of the calls that a program makes.
+// insideKey marks the context of a program's calls.
 type insideKey struct{}
 
 func (t *executor) tool() *pawl.Tool {
@@ -42,12 +42,12 @@ func (t *executor) tool() *pawl.Tool {
 			`"line":{"type":"integer"},"logs":{"type":"string"},"logs_bytes":{"type":"integer"},"calls":{"type":"array","items":{"type":"object","properties":{"tool":{"type":"string"},` +
 			`"outcome":{"type":"string"}},"required":["tool","outcome"]}}},"required":["outcome","calls"],"additionalProperties":false}`),
 		Effect:    pawl.Compose,
-		MaxResult: -1, // Options.Output is the bound
+		MaxResult: -1, // Options.Output bounds the result
 		Run:       t.execute,
 	}
 }
 
-// described is what a model is told of the tool with the interpreter of that name.
+// described returns the description of the tool for the interpreter with that name.
 func described(name string) string {
 	parts := strings.Split(executeText, "\n[")
 	text := parts[0]
@@ -71,7 +71,7 @@ func (t *executor) execute(ctx context.Context, call llm.ToolCall) (llm.ToolResu
 	switch {
 	case v == nil:
 		return llm.ErrorResult("execute_code calls tools, so it can only be called in a run."), nil
-	case ctx.Value(insideKey{}) != nil: // by way of a plan or an agent
+	case ctx.Value(insideKey{}) != nil: // called through a plan or an agent
 		return llm.ErrorResult(refusedInside), nil
 	case len(a.Code) > maxCode:
 		return llm.ErrorResult(fmt.Sprintf("The program has %d bytes, at most %d are run.", len(a.Code), maxCode)), nil
@@ -86,7 +86,7 @@ func (t *executor) execute(ctx context.Context, call llm.ToolCall) (llm.ToolResu
 		own.logs, own.result = e.logs, e.result
 		e = own
 	} else if h.fatal != nil {
-		return llm.ToolResult{}, h.fatal // the call waits, or is over
+		return llm.ToolResult{}, h.fatal // the call is pending, or has ended
 	}
 	if e.outcome == cancelled {
 		return llm.ToolResult{}, context.Cause(ctx)
@@ -94,7 +94,7 @@ func (t *executor) execute(ctx context.Context, call llm.ToolCall) (llm.ToolResu
 	return e.told(h, p), nil
 }
 
-// seed is the same whenever the call is begun again.
+// seed returns the same value each time the call is executed again.
 func seed(v *pawl.Invocation) uint32 {
 	sum := sha256.Sum256([]byte(v.IdempotencyKey()))
 	return binary.BigEndian.Uint32(sum[:])

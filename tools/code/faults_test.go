@@ -9,11 +9,11 @@ import (
 	"github.com/pawl-go/pawl/tools/code"
 )
 
-// What is wrong with a program is told with the line and with what to do; the outcome is a word.
+// A fault of a program is reported with its line and with a remedy. The outcome is one word.
 func TestFaults(t *testing.T) {
 	for _, tt := range []struct {
 		name, code       string
-		python, embedded string // outcomes; "": the same
+		python, embedded string // outcomes; empty embedded means the same as python
 		line             int
 		says             []string
 	}{
@@ -49,7 +49,8 @@ func TestFaults(t *testing.T) {
 				if in.Name() == "embedded" && tt.embedded != "" {
 					want = tt.embedded
 				}
-				timeout := 60 // what is to end otherwise does so long before, however busy the machine is
+				// programs that end for another reason do so long before, even on a busy machine
+				timeout := 60
 				if want == "timeout" {
 					timeout = 4
 				}
@@ -74,7 +75,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// What Python has and the embedded dialect has not is named, with what to write in its place.
+// Features of Python that the embedded dialect lacks are reported with their replacement.
 func TestForeign(t *testing.T) {
 	tool := newTool(t, code.Embedded(nil), nil)
 	for text, want := range map[string]string{
@@ -89,7 +90,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// Arguments that do not fit are refused before anything starts, and so is a program outside of a run.
+// Invalid arguments are refused before anything starts, and so is a program outside a run.
 func TestArguments(t *testing.T) {
 	tool := newTool(t, code.Embedded(nil), nil)
 	for _, args := range []object{{}, {"code": ""}, {"code": "x=1", "timeout": 301}, {"code": "x=1", "timeout": 0}, {"code": strings.Repeat("#", 70000)}, {"code": "x=1", "language": "python"}} {
@@ -111,7 +112,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// Of long logs the first and the last are told, and the result is always whole.
+// Of long logs the beginning and the end are reported. The result is always whole.
 func TestLongLogs(t *testing.T) {
 	for _, in := range interpreters(t) {
 		x, d := run(t, newTool(t, in, nil), newWorld(), object{"code": "print('first')\nfor i in range(20000):\n  print('line %d' % i)\nprint('last')\nset_result('r' * 60000)"})

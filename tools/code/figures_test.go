@@ -20,9 +20,11 @@ import (
 	"github.com/pawl-go/pawl/tools/code"
 )
 
-// One run of these prints what docs/code.md tells: go test ./tools/code -run '^$' -bench . -benchtime 100x
+// One run of these benchmarks prints the figures of docs/code.md: go test ./tools/code -run '^$'
+// -bench . -benchtime 100x
 //
-// BenchmarkStart is the time from the call to the program's first call: the least and the median of the runs, since other work on the machine makes the mean say little.
+// BenchmarkStart measures the time from the call to the program's first call. It reports the
+// minimum and the median, because other work on the machine distorts the mean.
 func BenchmarkStart(b *testing.B) {
 	program := json.RawMessage(`{"code":"call_tool('first')"}`)
 	start := func(b *testing.B, in code.Interpreter, before func()) {
@@ -66,7 +68,7 @@ func benchPython(b *testing.B, opts *code.PythonOptions) *code.PythonInterpreter
 	return py
 }
 
-// ready waits until n children wait, and have nothing to do.
+// ready waits until n children wait for a program and are idle.
 func ready(py *code.PythonInterpreter, n int) []int {
 	py.Warm()
 	for {
@@ -77,14 +79,14 @@ func ready(py *code.PythonInterpreter, n int) []int {
 			}
 		}
 		if len(idle) >= n {
-			time.Sleep(20 * time.Millisecond) // they sleep when they read a module, too
+			time.Sleep(20 * time.Millisecond) // they also sleep while they read a module
 			return idle
 		}
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// BenchmarkInnerCall is what a call costs: a program of 190, less one of 10.
+// BenchmarkInnerCall measures the cost of a call: a program of 190 calls minus a program of 10.
 func BenchmarkInnerCall(b *testing.B) {
 	for _, in := range []code.Interpreter{benchPython(b, &code.PythonOptions{Warm: -1}), code.Embedded(nil)} {
 		b.Run(in.Name(), func(b *testing.B) {
@@ -112,7 +114,8 @@ func BenchmarkInnerCall(b *testing.B) {
 	}
 }
 
-// BenchmarkIdle is the memory of 100 interpreters that wait for a program: of each its share of what they have in common (PSS), and what is resident.
+// BenchmarkIdle measures the memory of 100 interpreters that wait for a program: each one's share
+// of common memory (PSS), and its resident memory.
 func BenchmarkIdle(b *testing.B) {
 	py := benchPython(b, &code.PythonOptions{Warm: 100})
 	for b.Loop() {
@@ -138,7 +141,7 @@ func BenchmarkIdle(b *testing.B) {
 	runtime.KeepAlive(list)
 }
 
-// pythons are the processes below this one that run python3.
+// pythons returns the child processes of this process that run python3.
 func pythons() (list []int) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, f := range dirs {

@@ -11,7 +11,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// A program reads what the model would: text, or parsed JSON. A tool's data takes its place only where it is the same JSON, which was cut for the model.
+// A program gets what the model would get: text, or parsed JSON. The tool's data replaces the text
+// only if both are the same JSON and the text was shortened for the model.
 func TestWhatACallGives(t *testing.T) {
 	gives := func(name, text, data string) *pawl.Tool {
 		return &pawl.Tool{Name: name, Effect: pawl.Read, Input: json.RawMessage(`{"type":"object"}`), Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {

@@ -14,16 +14,16 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// maxReply is the most bytes of a result that a program is given.
+// maxReply is the maximum size of a result that a program gets, in bytes.
 const maxReply = 8 << 20
 
-// request is a call that a program asks for.
+// request is a call that a program makes.
 type request struct {
 	Name string          `json:"name"`
 	Args json.RawMessage `json:"args"`
 }
 
-// reply is what the program gets of it: a value, or an error.
+// reply is the program's answer to it: a value, or an error.
 type reply struct {
 	Value   json.RawMessage `json:"value,omitempty"`
 	Error   string          `json:"error,omitempty"`
@@ -31,25 +31,26 @@ type reply struct {
 	Outcome pawl.Outcome    `json:"outcome,omitempty"`
 }
 
-// madeCall is a call of a program, for the record.
+// madeCall is the record of a program's call.
 type madeCall struct {
 	Tool    string       `json:"tool"`
 	Outcome pawl.Outcome `json:"outcome"`
 }
 
-// host is all that a program can reach: the run's tools, through the pipeline.
+// host is everything that a program can reach: the run's tools, through the pipeline.
 type host struct {
 	inv   *pawl.Invocation
-	most  int // calls
+	most  int // maximum number of calls
 	watch *stopwatch
 
 	made  []madeCall
-	took  time.Duration // by the calls that were made last; the same when they are found done
-	fatal error         // what Do said that ends the program, and is not the program's to know
-	spent bool          // it asked for more calls than most
+	took  time.Duration // duration of the latest calls; the same when their stored results are used
+	fatal error         // error of Do that ends the program and is not shown to it
+	spent bool          // the program made more calls than allowed
 }
 
-// do carries out calls together, and returns what the program gets of each, in order. false: the program must end.
+// do executes calls together and returns the program's answers in order. False means that the
+// program must end.
 func (h *host) do(ctx context.Context, calls []request) ([]reply, bool) {
 	if len(h.made)+len(calls) > h.most {
 		h.spent = true
@@ -75,7 +76,8 @@ func (h *host) do(ctx context.Context, calls []request) ([]reply, bool) {
 	h.took = 0
 	for i := range xs {
 		replies[places[i]] = toReply(&xs[i])
-		h.took = max(h.took, xs[i].Ended.Round(0).Sub(xs[i].Started.Round(0))) // by the wall clock, which a record keeps: the monotonic one differs by nanoseconds
+		// by the wall clock, which a record stores; the monotonic clock differs by nanoseconds
+		h.took = max(h.took, xs[i].Ended.Round(0).Sub(xs[i].Started.Round(0)))
 	}
 	for i, c := range calls {
 		o := replies[i].Outcome
@@ -87,8 +89,10 @@ func (h *host) do(ctx context.Context, calls []request) ([]reply, bool) {
 	return replies, true
 }
 
-// toReply is what a program gets of an execution: what the model would read, as JSON where it is JSON, else as text. A tool's data may say less than its text, as that of
-// file_read does, which is no more than where the text stands; so it takes the place of the text only where it is the same, and the text was cut for the model.
+// toReply converts an execution into the program's answer: the text that the model would get,
+// parsed if it is JSON. A tool's data may contain less than its text; the data of file_read, for
+// example, holds only the position of the text. The data therefore replaces the text only if both
+// are the same JSON and the text was shortened for the model.
 func toReply(x *pawl.Execution) reply {
 	text := x.Result.Text()
 	switch {
@@ -104,7 +108,7 @@ func toReply(x *pawl.Execution) reply {
 	return reply{Value: quoted(text)}
 }
 
-// beginning is how a text in JSON begins, whatever its white space is.
+// beginning returns the beginning of a JSON text, independent of its white space.
 func beginning(s string) string {
 	b := strings.Join(strings.Fields(s[:min(len(s), 200)]), "")
 	return b[:min(len(b), 40)]
@@ -120,11 +124,11 @@ func quoted(text string) json.RawMessage {
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// ended reports how the program ended where the host ended it.
+// ended returns how the host ended the program, and whether it did.
 func (h *host) ended() (ended, bool) {
 	switch {
 	case errors.Is(h.fatal, pawl.ErrDiverged):
-		return ended{outcome: diverged, message: fmt.Sprintf("The program was run again after an interruption, and asked for another call than before (%v). Nothing more was done. It must make the same calls each time: what is "+
+		return ended{outcome: diverged, message: fmt.Sprintf("The program was run again after an interruption, and made a different call than before (%v). Nothing more was done. It must make the same calls each time: what is "+
 			"read outside of calls must not decide on them.", h.fatal)}, true
 	case h.spent:
 		return ended{outcome: tooMany, message: fmt.Sprintf("The program was ended: it asked for more than %d calls. Ask for less at once, or do the rest in another program.", h.most)}, true
@@ -132,7 +136,8 @@ func (h *host) ended() (ended, bool) {
 	return ended{}, false
 }
 
-// stopwatch counts the time of a program, without that of its calls, and calls over once when it has passed.
+// stopwatch measures the time of a program without the time of its calls. It calls over once when
+// the limit has passed.
 type stopwatch struct {
 	mu    sync.Mutex
 	left  time.Duration

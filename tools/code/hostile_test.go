@@ -18,7 +18,8 @@ import (
 	"github.com/pawl-go/pawl/tools/code"
 )
 
-// find is how a program finds the secret of its child, where that is not hidden: in the frames below its own.
+// find is code by which a program finds the secret of its child, if it is not hidden: in the frames
+// below its own.
 const find = `
 import os, sys
 f = sys._getframe()
@@ -30,7 +31,7 @@ def forge(data, length=None):
     os.write(4, (len(data) if length is None else length).to_bytes(4, "big") + key + seq[1].to_bytes(4, "big") + data)
 `
 
-// Whatever a program does to the tool that runs it, the call ends with a result that says so.
+// Whatever a program does to the tool that runs it, the call ends with a result that reports it.
 func TestHostile(t *testing.T) {
 	py := python(t, nil)
 	if py == nil {
@@ -39,7 +40,7 @@ func TestHostile(t *testing.T) {
 	tool := newTool(t, py, nil)
 	for _, tt := range []struct {
 		name, code string
-		outcome    string // some of which one comes
+		outcome    string // any one of these outcomes
 		says       string
 	}{
 		{"forged frame", `import os; os.write(4, (4).to_bytes(4, "big") + b"x" * 16 + (1).to_bytes(4, "big") + b"null")`, "forged", "call_tool"},
@@ -82,7 +83,8 @@ func TestHostile(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			begun := time.Now()
-			timeout := 60 // what is to end otherwise does so long before, however busy the machine is
+			// programs that end for another reason do so long before, even on a busy machine
+			timeout := 60
 			if strings.Contains(tt.outcome, "timeout") {
 				timeout = 3
 			}
@@ -101,7 +103,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// A file that was left open in this process is not open in a program. As a control it is in a process that is started without the sandbox.
+// A file that is open in this process is not open in a program. As a control, it is open in a
+// process that is started without the sandbox.
 func TestInheritedDescriptors(t *testing.T) {
 	py := python(t, nil)
 	if py == nil {
@@ -127,7 +130,8 @@ func TestInheritedDescriptors(t *testing.T) {
 	}
 }
 
-// A program that has found the secret can ask for calls, as every program can: they go through the same approval, count towards the same limits, and are on record.
+// A program that has found the secret can only make calls, as every program can. They need the same
+// approval, count towards the same limits, and are recorded.
 func TestSecretIsNoPower(t *testing.T) {
 	py := python(t, nil)
 	if py == nil {
@@ -156,7 +160,7 @@ set_result(json.loads(os.read(3, n)))`
 	}
 }
 
-// Threads of a program call together, and each gets its own answer.
+// Threads of a program call concurrently, and each gets its own answer.
 func TestThreads(t *testing.T) {
 	py := python(t, nil)
 	if py == nil {
@@ -171,7 +175,8 @@ with ThreadPoolExecutor(8) as pool:
 	}
 }
 
-// Where the level cannot be enforced, or there is no python3, no program runs, and it is said why.
+// If the level cannot be enforced, or there is no python3, no program runs, and the reason is
+// reported.
 func TestRefused(t *testing.T) {
 	py := code.Python(&code.PythonOptions{Path: "/usr/bin/no-such-python"})
 	defer py.Close()
@@ -189,7 +194,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// At every level that can be had here a program runs, its calls travel, and what it started ends with it.
+// At every level that is available here, a program runs, its calls are transmitted, and the
+// processes that it started end with it.
 func TestLevels(t *testing.T) {
 	for level := sandbox.Strict; level <= sandbox.None; level++ {
 		if err := sandbox.Check(level); err != nil {

@@ -17,11 +17,11 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// jsonWriter writes values as Python's json does.
+// jsonWriter writes values in the format of Python's json module.
 type jsonWriter struct {
 	out          *bytes.Buffer
 	comma, colon string
-	indent       string // "": on one line
+	indent       string // empty means one line
 	ascii, sort  bool
 }
 
@@ -74,7 +74,7 @@ func (w *jsonWriter) text(s string) {
 	}
 }
 
-// parts writes what stands in brackets.
+// parts writes the elements between brackets.
 func (w *jsonWriter) parts(open, end byte, n, depth int, part func(i int) error) error {
 	w.out.WriteByte(open)
 	for i := range n {
@@ -134,7 +134,7 @@ func (w *jsonWriter) dict(d *starlark.Dict, depth int) error {
 	})
 }
 
-// jsonDumps is json.dumps.
+// jsonDumps implements json.dumps.
 func jsonDumps(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var v, indent starlark.Value
 	w := &jsonWriter{out: new(bytes.Buffer), comma: ", ", colon: ": ", ascii: true}
@@ -161,7 +161,7 @@ func jsonDumps(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs [
 	return starlark.String(w.out.String()), nil
 }
 
-// jsonLoads is json.loads.
+// jsonLoads implements json.loads.
 func jsonLoads(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var s string
 	if err := starlark.UnpackArgs("json.loads", args, kwargs, "s", &s); err != nil {
@@ -174,7 +174,7 @@ func jsonLoads(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs [
 	return v, err
 }
 
-// read turns JSON into a value, with the fields in their order.
+// read converts JSON into a value; fields keep their order.
 func (r *embeddedRun) read(b json.RawMessage) (starlark.Value, error) {
 	if err := r.takes(8 * int64(len(b))); err != nil {
 		return nil, err

@@ -8,12 +8,12 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// attribute is x.name.
+// attribute implements x.name.
 func attribute(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return r.attribute(args[0], string(args[1].(starlark.String)))
 }
 
-// getAttr is the function of the language.
+// getAttr implements getattr.
 func getAttr(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	if len(args) < 2 || len(args) > 3 {
 		return nil, fmt.Errorf("getattr takes a value, a name and a default")
@@ -39,7 +39,7 @@ func (r *embeddedRun) attribute(x starlark.Value, name string) (starlark.Value, 
 	return v, err
 }
 
-// method is x.name(…).
+// method implements x.name(…).
 func method(r *embeddedRun, t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	v, err := attr(args[0], string(args[1].(starlark.String)))
 	if err != nil {
@@ -51,7 +51,7 @@ func method(r *embeddedRun, t *starlark.Thread, args starlark.Tuple, kwargs []st
 	return starlark.Call(t, v, args[2:], kwargs)
 }
 
-// attr finds what the language has, and what of Python it has not.
+// attr finds the language's attributes and the attributes that only Python has.
 func attr(x starlark.Value, name string) (starlark.Value, error) {
 	if f := more[x.Type()+"."+name]; f != nil {
 		return starlark.NewBuiltin(name, nil).BindReceiver(x), nil
@@ -64,7 +64,7 @@ func attr(x starlark.Value, name string) (starlark.Value, error) {
 	return nil, fmt.Errorf("%s has no .%s", x.Type(), name)
 }
 
-// more are methods that Python has and the language has not.
+// more contains methods that Python has and the language lacks.
 var more = map[string]func(*embeddedRun, *starlark.Thread, starlark.Value, starlark.Tuple, []starlark.Tuple) (starlark.Value, error){
 	"list.sort": func(r *embeddedRun, t *starlark.Thread, x starlark.Value, _ starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		v, err := starlark.Call(t, starlark.Universe["sorted"], starlark.Tuple{x}, kwargs)
@@ -96,7 +96,7 @@ var more = map[string]func(*embeddedRun, *starlark.Thread, starlark.Value, starl
 	},
 }
 
-// replace puts other elements into a list.
+// replace replaces the elements of a list.
 func replace(l *starlark.List, element func(int) starlark.Value) (starlark.Value, error) {
 	for i := range l.Len() {
 		if err := l.SetIndex(i, element(i)); err != nil {
@@ -106,7 +106,7 @@ func replace(l *starlark.List, element func(int) starlark.Value) (starlark.Value
 	return starlark.None, nil
 }
 
-// method calls a method of the language's own types, once it is counted what it makes and goes through.
+// method calls a method of the language's own types after counting what it allocates and traverses.
 func (r *embeddedRun) method(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	x, name := b.Receiver(), b.Name()
 	args = append(starlark.Tuple(nil), args...)
@@ -178,7 +178,7 @@ func argsFlat(args starlark.Tuple) (n int64) {
 	return n
 }
 
-// stringCost is how many bytes a method of text makes at most.
+// stringCost returns the maximum number of bytes that a method of text allocates.
 func stringCost(s, name string, args starlark.Tuple, kwargs []starlark.Tuple) int64 {
 	word := func(i int) string {
 		if i < len(args) {
@@ -226,7 +226,8 @@ func stringCost(s, name string, args starlark.Tuple, kwargs []starlark.Tuple) in
 	return 2*size + 64
 }
 
-// inCharacters calls a method that counts places in bytes, for text where that is not the same.
+// inCharacters calls a method that returns byte positions, for text in which bytes and characters
+// differ.
 func inCharacters(t *starlark.Thread, b *starlark.Builtin, s string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	switch b.Name() {
 	case "find", "rfind", "index", "rindex", "count", "startswith", "endswith":

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// pythonFloat writes a float as Python does.
+// pythonFloat formats a float as Python does.
 func pythonFloat(f float64) string {
 	switch {
 	case math.IsNaN(f):
@@ -29,9 +29,9 @@ func pythonFloat(f float64) string {
 
 func roundEven(f float64) float64 { return math.RoundToEven(f) }
 
-// halfEven is the whole number nearest to f, the even one of two.
+// halfEven returns the integer nearest to f; of two it returns the even one.
 func halfEven(f *big.Rat) string {
-	n := new(big.Int).Div(f.Num(), f.Denom()) // towards minus infinity
+	n := new(big.Int).Div(f.Num(), f.Denom()) // rounds towards minus infinity
 	rest := new(big.Rat).Sub(f, new(big.Rat).SetInt(n))
 	switch rest.Cmp(big.NewRat(1, 2)) {
 	case 1:

@@ -17,7 +17,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// Whatever text is given as a program ends with one of the outcomes, and soon.
+// Any text given as a program ends with one of the outcomes, within a short time.
 func FuzzEmbedded(f *testing.F) {
 	for _, s := range []string{"x = 1", "def f(*a, **k):\n  return a\nset_result(f(1, *[2], b=3, **{'c': 4}))", "a = [1]\na[0] += 1\na[0:1]\n-a[0]\n", "[x for x in 'ab' if x for y in [1]]", "{1: 2}[1]\nlambda x=1: x",
 		"call_tool('x')", "load('a', 'b')", "(a, b) = (1, 2)\nfor i, (j, k) in [(1, (2, 3))]:\n  pass", "print(json.dumps({'a': 1}, indent=2))", "'%s' % 1\n'a{}'.format(1)", "if 1:\n  pass\nelif 2:\n  pass\nelse:\n  pass",
@@ -43,7 +43,8 @@ func FuzzEmbedded(f *testing.F) {
 	})
 }
 
-// What is counted means what it meant before: each program gives the same with the functions that count and without.
+// Counting does not change the meaning of programs: each program gives the same result with the
+// counting functions and without them.
 func TestCountedMeansTheSame(t *testing.T) {
 	e := Embedded(nil)
 	for _, text := range []string{
@@ -108,7 +109,8 @@ func TestCountedMeansTheSame(t *testing.T) {
 	}
 }
 
-// Every operator of the language is counted: one that is added to it must be added here.
+// Every operator of the language is counted. An operator that is added to the language must be
+// added here.
 func TestEveryOperatorIsKnown(t *testing.T) {
 	names := known()
 	for op := syntax.PLUS; op <= syntax.GTGT; op++ {
@@ -123,7 +125,7 @@ func TestEveryOperatorIsKnown(t *testing.T) {
 	}
 }
 
-// Programs of one interpreter that run together know nothing of each other.
+// Concurrent programs of one interpreter do not affect each other.
 func TestEmbeddedTogether(t *testing.T) {
 	e := Embedded(nil)
 	var wait sync.WaitGroup
@@ -138,7 +140,7 @@ func TestEmbeddedTogether(t *testing.T) {
 	wait.Wait()
 }
 
-// Whatever a child sends is a frame or the end of it.
+// Whatever a child sends is read as a frame or ends the child.
 func FuzzReceive(f *testing.F) {
 	frame := func(n uint32, key [16]byte, seq uint32, data string) []byte {
 		b := binary.BigEndian.AppendUint32(nil, n)

@@ -8,37 +8,39 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// outcome is how a program ended, from a closed list; docs/code.md has it too.
+// outcome is the way in which a program ended, from a closed list that docs/code.md repeats.
 type outcome string
 
 const (
-	ok        outcome = "ok"        // it ended and had set a result
-	noResult  outcome = "no_result" // it ended and had set none
-	syntax_   outcome = "syntax"    // it is no program; nothing was run
-	failed    outcome = "error"     // it failed, in a line
-	exited    outcome = "exited"    // it ended itself with a status that is not 0, or without its end being told
+	ok       outcome = "ok"        // it ended and set a result
+	noResult outcome = "no_result" // it ended and set no result
+	syntax_  outcome = "syntax"    // its text is not a valid program; nothing was run
+	failed   outcome = "error"     // it failed in a line
+	// it exited with a status that is not 0, or without reporting its end
+	exited    outcome = "exited"
 	killed    outcome = "killed"    // a signal ended it
-	timeout   outcome = "timeout"   // its time was over
-	steps     outcome = "steps"     // embedded: its steps were used up
-	memory    outcome = "memory"    // it needs more memory than it may have
-	tooLarge  outcome = "too_large" // its result, or the arguments of a call, are larger than can be sent
-	tooMany   outcome = "calls"     // it asked for more calls than it may make
-	forged    outcome = "forged"    // it spoke on the descriptors of the tool
-	diverged  outcome = "diverged"  // begun again, it asked for another call than before
-	refused   outcome = "refused"   // the interpreter cannot be had here
-	cancelled outcome = "cancelled" // the run ended; no result is told
+	timeout   outcome = "timeout"   // its time limit was reached
+	steps     outcome = "steps"     // embedded: its step limit was reached
+	memory    outcome = "memory"    // its memory limit was reached
+	tooLarge  outcome = "too_large" // its result, or the arguments of a call, are too large to send
+	tooMany   outcome = "calls"     // it made more calls than allowed
+	forged    outcome = "forged"    // it wrote to the tool's descriptors
+	diverged  outcome = "diverged"  // executed again, it made a different call than before
+	refused   outcome = "refused"   // the interpreter is not available here
+	cancelled outcome = "cancelled" // the run ended; the model gets no result
 )
 
-// ended is how a program ended, and what came of it.
+// ended describes how a program ended, and its result.
 type ended struct {
 	outcome outcome
-	message string          // for the model: what happened and what to do; "": ok
-	line    int             // where; 0: not known
-	result  json.RawMessage // nil: none was set
+	// for the model: what happened and what to do; empty if the outcome is ok
+	message string
+	line    int             // line of the failure; 0 means unknown
+	result  json.RawMessage // nil means that no result was set
 	logs    logs
 }
 
-// logs is what a program printed: all of it, or head and tail.
+// logs holds the output of print: all of it, or its head and tail.
 type logs struct {
 	text  string
 	bytes int64
@@ -54,7 +56,8 @@ type endedData struct {
 	Calls   []madeCall      `json:"calls"`
 }
 
-// told is what a model reads: how the program ended where that was not well, its result, and its logs.
+// told returns the text for the model: how the program ended if it failed, its result, and its
+// logs.
 func (e ended) told(h *host, p program) llm.ToolResult {
 	if e.outcome == ok && e.result == nil {
 		e.outcome, e.message = noResult, "The program ended and set no result. Call set_result(x) with what you want to know."
@@ -93,7 +96,7 @@ func (e ended) told(h *host, p program) llm.ToolResult {
 	return res
 }
 
-// done says which calls were made before the program ended.
+// done lists the calls that were made before the program ended.
 func (h *host) done() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of its calls had been made, and stay made: ", len(h.made))
@@ -115,7 +118,7 @@ func (h *host) done() string {
 	return b.String()
 }
 
-// inLine words a failure in a line of the program, with the line.
+// inLine describes a failure in a line of the program and quotes the line.
 func inLine(code string, line int, verb, what string) string {
 	if line <= 0 {
 		return fmt.Sprintf("The program %s: %s", verb, what)
@@ -129,7 +132,7 @@ func inLine(code string, line int, verb, what string) string {
 	return text
 }
 
-// clip cuts text that is longer than n bytes, at a character.
+// clip shortens text to n bytes, at a character boundary.
 func clip(text string, n int) string {
 	if len(text) <= n {
 		return strings.ToValidUTF8(text, "\uFFFD")
@@ -137,7 +140,7 @@ func clip(text string, n int) string {
 	return strings.ToValidUTF8(text[:n], "") + "…"
 }
 
-// headTail keeps the first and the last half of what is longer than n bytes.
+// headTail returns the first and the last half of text that is longer than n bytes.
 func headTail(text string, n int) string {
 	if len(text) <= n {
 		return text

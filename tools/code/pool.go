@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// pool has children ready for the programs to come. A child serves one program and is never returned.
+// pool starts children before programs need them. A child serves one program and is never returned
+// to the pool.
 type pool struct {
-	want  int           // how many wait
-	idle  time.Duration // how long one waits
+	want  int           // number of waiting children
+	idle  time.Duration // maximum waiting time of a child
 	start func() (*child, error)
 
 	mu       sync.Mutex
@@ -28,7 +29,7 @@ type waitingChild struct {
 
 var errClosed = errors.New("the interpreter is closed")
 
-// take returns a child that waits, or a new one; others are started in its place meanwhile.
+// take returns a waiting child, or a new one. It also starts replacements in the background.
 func (p *pool) take() (*child, error) {
 	c, err := p.waiting()
 	if err != nil {
@@ -54,7 +55,7 @@ func (p *pool) take() (*child, error) {
 	return c, nil
 }
 
-// waiting returns a child that waits; nil: none does.
+// waiting returns a waiting child. Nil means that there is none.
 func (p *pool) waiting() (*child, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +70,7 @@ func (p *pool) waiting() (*child, error) {
 		}
 		p.work.Done()
 		select {
-		case <-w.gone: // somebody else has ended it
+		case <-w.gone: // it has already been ended from outside
 			w.wire.close()
 		default:
 			return w.child, nil
@@ -78,7 +79,7 @@ func (p *pool) waiting() (*child, error) {
 	return nil, nil
 }
 
-// done ends a child that has served.
+// done ends a child that has served its program.
 func (p *pool) done(c *child) {
 	c.end()
 	p.mu.Lock()
@@ -86,7 +87,8 @@ func (p *pool) done(c *child) {
 	delete(p.busy, c)
 }
 
-// fill starts children until there are as many as are wanted. One that cannot be started is told when a program needs it.
+// fill starts children until the wanted number waits. A failure to start is reported when a program
+// needs a child.
 func (p *pool) fill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,7 +98,7 @@ func (p *pool) fill() {
 	}
 }
 
-// add starts a child and lets it wait.
+// add starts a child that waits for a program.
 func (p *pool) add() {
 	c, err := p.start()
 	p.mu.Lock()
@@ -115,7 +117,7 @@ func (p *pool) add() {
 	p.mu.Unlock()
 }
 
-// expire ends a child that has waited for too long. It is not replaced before the next program.
+// expire ends a child that has waited too long. It is replaced when the next program runs.
 func (p *pool) expire(w *waitingChild) {
 	defer p.work.Done()
 	p.mu.Lock()
@@ -124,7 +126,7 @@ func (p *pool) expire(w *waitingChild) {
 	w.end()
 }
 
-// close ends all children, and waits until those that nobody else waits for have ended.
+// close ends all children. It waits for the end of those that no program is using.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// started makes a Python whose children are told of as they start; nil: it cannot be had here.
+// started returns a Python interpreter and a channel that receives each child as it starts. It
+// returns nil if Python is not available here.
 func started(t *testing.T, opts *PythonOptions) (*PythonInterpreter, chan *child) {
 	t.Helper()
 	p := Python(opts)
@@ -31,14 +32,14 @@ func runOne(p *PythonInterpreter, code string) ended {
 	return p.run(context.Background(), program{code: code, time: time.Minute, output: defaultOutput}, &host{})
 }
 
-// A child that waits serves the next program and no other; one is started in its place.
+// A waiting child serves the next program and no other. Another child is started in its place.
 func TestPoolServesOnce(t *testing.T) {
 	p, all := started(t, nil)
 	if p == nil {
 		return
 	}
 	p.Warm()
-	p.Warm() // there is one already, or it is being started
+	p.Warm() // a child exists already, or is being started
 	first := <-all
 	if e := runOne(p, "set_result(1)"); e.outcome != ok {
 		t.Fatalf("got %+v", e)
@@ -55,7 +56,7 @@ func TestPoolServesOnce(t *testing.T) {
 	}
 }
 
-// A child that waits for too long is ended, and not replaced before there is a program.
+// A child that waits too long is ended, and is not replaced before the next program.
 func TestPoolExpires(t *testing.T) {
 	p, all := started(t, &PythonOptions{Idle: time.Millisecond, Warm: 3})
 	if p == nil {
@@ -73,7 +74,7 @@ func TestPoolExpires(t *testing.T) {
 	}
 }
 
-// A child that somebody ended while it waited is passed over.
+// A child that was killed while it waited is skipped.
 func TestPoolPassesOverTheDead(t *testing.T) {
 	p, all := started(t, nil)
 	if p == nil {
@@ -88,7 +89,7 @@ func TestPoolPassesOverTheDead(t *testing.T) {
 	}
 }
 
-// Close ends what waits and what runs, while others go on calling.
+// Close ends waiting and running children while other goroutines keep calling.
 func TestPoolCloses(t *testing.T) {
 	p, all := started(t, &PythonOptions{Warm: 2})
 	if p == nil {

@@ -2,11 +2,11 @@ package code
 
 import "fmt"
 
-// capture keeps the first and the last half of what a program prints, and counts all of it.
+// capture stores the first and the last half of a program's output and counts all of it.
 type capture struct {
 	half  int
 	head  []byte
-	tail  []byte // at most two halves; the last is what is told
+	tail  []byte // at most two halves; the last half is reported
 	bytes int64
 }
 

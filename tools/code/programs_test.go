@@ -15,8 +15,9 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// testdata/programs has thirty programs, what each gives, and the calls that it makes. Each does the same to the world as its calls made one by one. A program that
-// only Python can run says so, and the embedded interpreter must refuse it whole.
+// testdata/programs contains thirty programs with their results and calls. Each has the same effect
+// as its calls made one by one. A program that only Python can run is marked, and the embedded
+// interpreter must refuse it completely.
 func TestPrograms(t *testing.T) {
 	files, err := filepath.Glob("testdata/programs/*.txt")
 	if err != nil || len(files) != 30 {
@@ -61,7 +62,7 @@ func TestPrograms(t *testing.T) {
 					t.Errorf("got %s\nwant %s", x.Result.Text(), part["result"])
 				}
 				if calls = slices.Clone(w.calls); strings.HasPrefix(filepath.Base(file), "parallel") {
-					slices.Sort(calls) // they run together
+					slices.Sort(calls) // they run concurrently
 					want = slices.Sorted(slices.Values(want))
 				}
 				if diff := cmp.Diff(calls, want); diff != "" {
@@ -82,7 +83,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// equal compares JSON by what it says; 18 and 18.0 are the same.
+// equal compares JSON by value; 18 and 18.0 are equal.
 func equal(a, b []byte) bool {
 	var x, y any
 	if len(bytes.TrimSpace(a)) == 0 || len(bytes.TrimSpace(b)) == 0 {

@@ -16,22 +16,28 @@ import (
 //go:embed bridge.py
 var bridge string
 
-// PythonOptions are what Python can be told. Nil and the zero value take the defaults.
+// PythonOptions are the options of Python. Nil and the zero value take the defaults.
 type PythonOptions struct {
-	Path   string        // the interpreter, 3.8 or later; /usr/bin/python3. A shim that starts another program costs time, and may not be there in the sandbox
-	Level  sandbox.Level // how hard the bounds are enforced; strict
-	Memory int64         // bytes of address space; 512 MiB
-	Warm   int           // children that are started before there is a program for them; 1. Negative: none
-	Idle   time.Duration // how long such a child waits before it is ended; 1 min
+	// Path is the interpreter, version 3.8 or later. Empty means /usr/bin/python3. A shim that
+	// starts another program costs time and may be missing in the sandbox.
+	Path   string
+	Level  sandbox.Level // how strictly the limits are enforced; empty means strict
+	Memory int64         // bytes of address space; 0 means 512 MiB
+	// Warm is the number of children that are started before programs need them. 0 means 1,
+	// negative means none.
+	Warm int
+	Idle time.Duration // maximum waiting time of such a child; 0 means 1 min
 }
 
-// PythonInterpreter runs programs in python3 in the sandbox. It may be used concurrently. Close it.
+// PythonInterpreter runs programs in python3 in the sandbox. It is safe for concurrent use. Close
+// it after use.
 type PythonInterpreter struct {
 	opts PythonOptions
 	pool *pool
 }
 
-// Python returns the interpreter. It starts nothing before the first program, or Warm; whether the machine has what it takes is Check's to say.
+// Python returns the interpreter. It starts nothing before the first program or Warm. Use Check to
+// find out whether the machine can run it.
 func Python(opts *PythonOptions) *PythonInterpreter {
 	p := &PythonInterpreter{}
 	if opts != nil {
@@ -56,7 +62,8 @@ func Python(opts *PythonOptions) *PythonInterpreter {
 // Name returns python.
 func (p *PythonInterpreter) Name() string { return "python" }
 
-// Check starts the interpreter once, and says why it cannot be had: the error is sandbox.ErrUnenforced where the machine cannot enforce the level.
+// Check starts the interpreter once and reports why it is not available. The error is
+// sandbox.ErrUnenforced if the machine cannot enforce the level.
 func (p *PythonInterpreter) Check() error {
 	c, err := p.startChild()
 	if err != nil {
@@ -70,24 +77,26 @@ func (p *PythonInterpreter) Check() error {
 	return nil
 }
 
-// Warm starts the children that wait for programs, where they are not there. Without it the first program starts them.
+// Warm starts the children that wait for programs, unless they exist. Without Warm, the first
+// program starts them.
 func (p *PythonInterpreter) Warm() { p.pool.fill() }
 
-// Close ends the children that wait, and those that run programs. Programs are refused afterwards.
+// Close ends the children that wait and the children that run programs. Later programs are refused.
 func (p *PythonInterpreter) Close() error {
 	p.pool.close()
 	return nil
 }
 
-// child is a python3 that serves one program.
+// child is a python3 process that serves one program.
 type child struct {
 	wire *wire
 	proc *sandbox.Process
-	gone chan struct{} // closed when it has ended
+	gone chan struct{} // closed when the process has ended
 	res  *sandbox.Result
 }
 
-// startChild starts a child. It is the pool's, so no call's end is its end.
+// startChild starts a child. The child belongs to the pool, so it does not end with the context of
+// a call.
 func (p *PythonInterpreter) startChild() (*child, error) {
 	w, theirs, err := newWire()
 	if err != nil {
@@ -111,14 +120,14 @@ func (p *PythonInterpreter) startChild() (*child, error) {
 	return c, nil
 }
 
-// kill ends the child and lets nobody wait for it.
+// kill ends the child without waiting.
 func (c *child) kill() {
 	c.proc.Kill()
 	c.wire.in.SetDeadline(time.Now())
 	c.wire.out.SetDeadline(time.Now())
 }
 
-// end ends the child and waits until it has.
+// end ends the child and waits until it has ended.
 func (c *child) end() {
 	c.kill()
 	<-c.gone
@@ -146,7 +155,7 @@ func (p *PythonInterpreter) run(ctx context.Context, prog program, h *host) ende
 	printed := c.res.Stdout
 	e.logs = logs{printed.String(), printed.Bytes}
 	switch {
-	case e.outcome == ok || e.outcome == failed || e.outcome == syntax_: // it was quicker
+	case e.outcome == ok || e.outcome == failed || e.outcome == syntax_: // the program ended first
 	case ctx.Err() != nil:
 		e.outcome = cancelled
 	case over.Load():
@@ -159,7 +168,8 @@ func timedOut(p program) string {
 	return fmt.Sprintf("The program was ended after %s of its own time. If it is no endless loop, let it do less, or give it a longer timeout (at most %d).", p.time, int(mostTime.Seconds()))
 }
 
-// serve gives the child its program and answers its calls until it has ended. The child has ended when it returns.
+// serve sends the program to the child and answers its calls until the child has ended. The child
+// has ended when serve returns.
 func (c *child) serve(ctx context.Context, p program, h *host) (e ended) {
 	var result []byte
 	defer func() {
@@ -180,7 +190,8 @@ func (c *child) serve(ctx context.Context, p program, h *host) (e ended) {
 		case errors.Is(err, errLarge):
 			return ended{outcome: tooLarge, message: fmt.Sprintf("The program sent more than %d bytes at once, and was ended.", maxFrame)}
 		case err != nil:
-			return ended{outcome: killed, message: "The program was ended."} // whoever ended it says why
+			// the code that ended it reports the reason
+			return ended{outcome: killed, message: "The program was ended."}
 		}
 		switch {
 		case f.Calls != nil:
@@ -205,16 +216,16 @@ func (c *child) serve(ctx context.Context, p program, h *host) (e ended) {
 }
 
 func resultTooLarge(n, most int) string {
-	return fmt.Sprintf("The program's result has %d bytes as JSON, and at most %d are told. Set what matters of it: fewer items, fewer fields, or counts.", n, most)
+	return fmt.Sprintf("The program's result has %d bytes as JSON, and at most %d are returned. Set what matters of it: fewer items, fewer fields, or counts.", n, most)
 }
 
-// vanished says how a child ended that did not tell the end of its program.
+// vanished explains how a child ended that did not report the end of its program.
 func (c *child) vanished() ended {
 	t := time.NewTimer(time.Second)
 	defer t.Stop()
 	select {
 	case <-c.gone:
-	case <-t.C: // it closed the descriptor and goes on
+	case <-t.C: // it closed the descriptor and continues to run
 		return ended{outcome: forged, message: "The program closed the descriptors of the tool, and was ended."}
 	}
 	switch r := c.res; {
@@ -229,10 +240,10 @@ func (c *child) vanished() ended {
 	}
 }
 
-// systemPaths are where an import that failed looked.
+// systemPaths matches the paths in the message of a failed import.
 var systemPaths = regexp.MustCompile(` ?\(?/usr/(lib|local|share)[^\s)']*\)?`)
 
-// ended reads what the child told of the program's end.
+// ended parses the child's report about the end of the program.
 func (f *childFrame) ended(p program) ended {
 	e := ended{outcome: failed}
 	what := systemPaths.ReplaceAllString(clip(f.Message, 2000), "")

@@ -18,7 +18,8 @@ import (
 	"github.com/pawl-go/pawl/tools/code"
 )
 
-// several makes eight calls in six turns, three of them writes; what it calls hangs on what calls gave, on the order of a set, and with Python on random numbers.
+// several makes eight calls in six rounds, three of them writes. Its calls depend on results of
+// earlier calls, on the order of a set and, with Python, on random numbers.
 func several(in code.Interpreter) string {
 	text := `
 for o in call_tool("orders_list", {"page": 1})["items"]:
@@ -45,7 +46,8 @@ func agentOf(w *world, tool *pawl.Tool, program string, policy ...pawl.Middlewar
 	return &pawl.Agent{Model: script.New(script.Call("execute_code", string(args)), script.Say("done")), Tools: []pawl.Toolset{w.tools(), tool}, Executor: new(pawltest.Kept), Middleware: policy}
 }
 
-// untilStopped runs or resumes a, and is stopped as by a shutdown when n calls of the program have ended; n 0: never.
+// untilStopped runs or resumes a, and stops it as a shutdown does when n calls of the program have
+// ended. 0 means never.
 func untilStopped(t *testing.T, a *pawl.Agent, from *pawl.Result, n int) *pawl.Result {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -87,7 +89,8 @@ func resultOf(t *testing.T, res *pawl.Result) string {
 	return "none"
 }
 
-// A program that is stopped behind each of its calls and run again comes to the same, and no write is repeated.
+// A program that is stopped after any of its calls and executed again gives the same result, and no
+// write is repeated.
 func TestStoppedAtEveryCall(t *testing.T) {
 	for _, in := range interpreters(t) {
 		tool := newTool(t, in, nil)
@@ -115,14 +118,14 @@ func TestStoppedAtEveryCall(t *testing.T) {
 			a := agentOf(w, tool, several(in))
 			res := untilStopped(t, a, nil, n)
 			if n == calls && resultOf(t, res) != "none" {
-				continue // behind the last call it may be at its end already
+				continue // after the last call it may already have ended
 			}
 			if resultOf(t, res) != "none" {
 				t.Errorf("%s: was not stopped at call %d", in.Name(), n)
 			}
 			check(fmt.Sprintf("stopped at call %d", n), w, untilStopped(t, a, res, 0))
 		}
-		// Stopped again and again: each time one call more is behind it.
+		// Stopped repeatedly: each time one more call has ended.
 		w := newWorld()
 		a := agentOf(w, tool, several(in))
 		res = untilStopped(t, a, nil, 1)
@@ -135,11 +138,12 @@ func TestStoppedAtEveryCall(t *testing.T) {
 	}
 }
 
-// A program in Python that is run again reads the same times, by whatever way, and so asks for the same calls; and the time is right.
+// A Python program that is executed again reads the same times from every clock, and so makes the
+// same calls. The time is also correct.
 func TestClock(t *testing.T) {
 	in := python(t, nil)
 	if in == nil {
-		return // told
+		return // reported
 	}
 	const program = `
 import time, uuid
@@ -189,7 +193,7 @@ func writes(w *world) (list []string) {
 
 func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
 
-// A program that is another when it is run again ends as diverged, and does nothing.
+// A program that differs when it is executed again ends as diverged and does nothing.
 func TestDiverged(t *testing.T) {
 	for _, in := range interpreters(t) {
 		tool := newTool(t, in, nil)
@@ -206,7 +210,7 @@ func TestDiverged(t *testing.T) {
 			}
 			w := newWorld()
 			a := agentOf(w, tool, several(in))
-			res := untilStopped(t, a, nil, 7) // behind the mail
+			res := untilStopped(t, a, nil, 7) // after the mail
 			before := w.state()
 			changed := strings.Replace(several(in), change[0], change[1], 1)
 			if changed == several(in) {
@@ -225,7 +229,7 @@ func TestDiverged(t *testing.T) {
 			}
 			res = untilStopped(t, a, res, 0)
 			x := res.Steps[0].Executions[0]
-			if got := resultOf(t, res); !strings.HasPrefix(got, "diverged") || !x.Result.IsError || !strings.Contains(x.Result.Text(), "asked for another call than before") {
+			if got := resultOf(t, res); !strings.HasPrefix(got, "diverged") || !x.Result.IsError || !strings.Contains(x.Result.Text(), "made a different call than before") {
 				t.Errorf("%s, %s: got %s: %s", in.Name(), name, got, x.Result.Text())
 			}
 			if w.state() != before {
@@ -244,8 +248,8 @@ func asksFor(names ...string) pawl.Middleware {
 	})
 }
 
-// A call of a program waits for a person where the executor replays: the program ends, and comes to the same once there is an answer. Who allowed the program is not asked
-// again.
+// A call of a program waits for a person if the executor replays. The program ends and gives the
+// same result once there is an answer. The approval of the program itself is not requested again.
 func TestCallOfAProgramWaits(t *testing.T) {
 	for _, in := range interpreters(t) {
 		tool := newTool(t, in, nil)
@@ -267,7 +271,7 @@ func TestCallOfAProgramWaits(t *testing.T) {
 			t.Errorf("%s: spent %+v", in.Name(), res.Spent)
 		}
 
-		// A no is an error of that call, which the program can do something about.
+		// A rejection is an error of that call, which the program can handle.
 		w = newWorld()
 		a = agentOf(w, tool, `set_result(try_call("mail_send", {"to": "ann", "text": "x"})["error"])`, asksFor("mail_send"))
 		if res, err = a.Run(t.Context(), llm.User("go")); err != nil || res.Stop != pawl.StopPending {
@@ -278,7 +282,7 @@ func TestCallOfAProgramWaits(t *testing.T) {
 			t.Errorf("%s: got %v, %s", in.Name(), err, resultOf(t, res))
 		}
 
-		// In plain memory nothing can wait: the program is told.
+		// Without an engine nothing can be pending: the program gets an error.
 		w = newWorld()
 		a = agentOf(w, tool, `set_result(try_call("mail_send", {"to": "ann", "text": "x"}))`, asksFor("mail_send"))
 		a.Executor = nil
@@ -289,7 +293,8 @@ func TestCallOfAProgramWaits(t *testing.T) {
 	}
 }
 
-// The calls of a program count towards the limits of the run, take its slots, and are told with keys under the program's.
+// The calls of a program count towards the run's limits, take its slots, and emit events with keys
+// below the program's key.
 func TestCallsAreTheRuns(t *testing.T) {
 	for _, in := range interpreters(t) {
 		w := newWorld()
@@ -321,14 +326,14 @@ set_result(out)`)
 
 		w = newWorld()
 		a = agentOf(w, newTool(t, in, nil), `set_result(call_tools_parallel([("add", {"a": i, "b": 1}) for i in range(40)]))`)
-		a.Executor = pawl.Parallel{Limit: 1} // a program that held a slot would wait for ever
+		a.Executor = pawl.Parallel{Limit: 1} // a program that held a slot would wait forever
 		if res, err := a.Run(t.Context(), llm.User("go")); err != nil || len(w.calls) != 40 || !strings.HasPrefix(resultOf(t, res), "ok [1,2,3") {
 			t.Errorf("%s: got %v, %d calls", in.Name(), err, len(w.calls))
 		}
 	}
 }
 
-// A cancelled run ends its program, and says that what it did may have happened.
+// A cancelled run ends its program and says that its effects may have happened.
 func TestCancelled(t *testing.T) {
 	for _, in := range interpreters(t) {
 		if in.Name() == "embedded" {

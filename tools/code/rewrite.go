@@ -4,8 +4,9 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// counted changes a program so that whatever can make something large goes through a function of ours, which counts before it does it. The functions have names that no
-// program can write. What the interpreter does by itself makes little at each step, and steps are counted.
+// counted rewrites a program so that every operation that can allocate much calls one of our
+// functions, which counts first. The functions have names that no program can write. The
+// interpreter's other operations allocate little in each step, and steps are counted.
 //
 //	a + b      "+"(a, b)            x.name(…)   "()"(x, "name", …)
 //	a += b     a = "+="(a, b)       x.name      "."(x, "name")
@@ -13,7 +14,8 @@ import (
 //	f(*a)      f(*"*args"(a))          a[i:j]      "[:]"("[]"(a)[i:j])
 //	-a         "-a"(a)              {k: v}      "{}"({"#"(k): v})
 //
-// Each function begins with a look at how deep it is called, and what is looped over goes through "for", by which text can be looped over too.
+// Each function begins with a check of its call depth. A for statement iterates over the result of
+// "for", by which text can be iterated as well.
 func counted(f *syntax.File) { stmts(f.Stmts) }
 
 func hidden(name string, at syntax.Node, args ...syntax.Expr) *syntax.CallExpr {
@@ -62,7 +64,7 @@ func stmt(s syntax.Stmt) syntax.Stmt {
 	return s
 }
 
-// assign takes a op= b apart, since the interpreter's own makes something without our seeing it.
+// assign expands a op= b, because the interpreter's own operation allocates without being counted.
 func assign(s *syntax.AssignStmt) syntax.Stmt {
 	rhs := expr(s.RHS)
 	if s.Op == syntax.EQ {
@@ -85,11 +87,11 @@ func assign(s *syntax.AssignStmt) syntax.Stmt {
 	case *syntax.IndexExpr:
 		return &syntax.ExprStmt{X: hidden("[]=", s, expr(l.X), key(l.Y), text(op.String(), s), rhs)}
 	}
-	s.LHS, s.RHS = target(s.LHS), rhs // of what cannot be assigned to
+	s.LHS, s.RHS = target(s.LHS), rhs // the target is not assignable
 	return s
 }
 
-// target is what is assigned to.
+// target rewrites the target of an assignment.
 func target(e syntax.Expr) syntax.Expr {
 	switch e := e.(type) {
 	case *syntax.IndexExpr:
@@ -113,12 +115,12 @@ func target(e syntax.Expr) syntax.Expr {
 func params(list []syntax.Expr) {
 	for _, p := range list {
 		if b, ok := p.(*syntax.BinaryExpr); ok {
-			b.Y = expr(b.Y) // the default
+			b.Y = expr(b.Y) // the default value
 		}
 	}
 }
 
-// key is an index, or a key of a dict, which is hashed whole.
+// key rewrites an index, or a key of a dict, which is hashed completely.
 func key(e syntax.Expr) syntax.Expr {
 	if l, ok := e.(*syntax.Literal); ok {
 		return l
@@ -192,13 +194,13 @@ func expr(e syntax.Expr) syntax.Expr {
 	return e
 }
 
-// at gives a call the place that an error in it is told at.
+// at sets the position at which an error in the call is reported.
 func at(c *syntax.CallExpr, pos syntax.Position) *syntax.CallExpr {
 	c.Lparen = pos
 	return c
 }
 
-// call rewrites what is passed, and a call of a method.
+// call rewrites the arguments, and a method call.
 func call(e *syntax.CallExpr) syntax.Expr {
 	for i, a := range e.Args {
 		switch a := a.(type) {

@@ -10,17 +10,17 @@ import (
 	"os"
 )
 
-// maxFrame is the most bytes of JSON that a child may send at once.
+// maxFrame is the maximum size of a child's frame, in bytes of JSON.
 const maxFrame = 1 << 20
 
-// wire is the two pipes to a child. The child is hostile: whatever is wrong with a frame ends it.
+// wire is the pair of pipes to a child. The child is treated as hostile: any invalid frame ends it.
 type wire struct {
 	in, out       *os.File // from the child, to the child
 	secret        [16]byte
 	sent, arrived uint32
 }
 
-// childFrame is all that a child can say: calls, a result, or how its program ended.
+// childFrame holds everything that a child can send: calls, a result, or how its program ended.
 type childFrame struct {
 	Calls  []request       `json:"calls"`
 	Result json.RawMessage `json:"result"`
@@ -37,7 +37,8 @@ var (
 	errLarge  = fmt.Errorf("it is larger than %d bytes", maxFrame)
 )
 
-// newWire returns the parent's ends and the child's, which are closed once the child has them.
+// newWire returns the parent's ends and the child's ends. The child's are closed once the child has
+// them.
 func newWire() (w *wire, child []*os.File, err error) {
 	w = &wire{}
 	rand.Read(w.secret[:])
@@ -73,7 +74,7 @@ func (w *wire) send(v any) error {
 	return err
 }
 
-// receive reads one frame. The error is io.EOF where the child says no more, errForged, or errLarge.
+// receive reads one frame. The error is io.EOF if the child sends no more, errForged, or errLarge.
 func (w *wire) receive() (f childFrame, err error) {
 	var head [24]byte
 	if n, err := io.ReadFull(w.in, head[:]); err != nil {

@@ -19,13 +19,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is what the programs of the tests act on.
+// world is the state that the programs of the tests change.
 type world struct {
 	mu     sync.Mutex
 	Files  map[string]string
 	Orders map[int]string
 	Mails  []string
-	calls  []string // in the order in which they were carried out
+	calls  []string // in order of execution
 }
 
 func newWorld() *world {
@@ -33,7 +33,7 @@ func newWorld() *world {
 		Orders: map[int]string{1: "paid", 2: "late", 3: "paid", 4: "paid", 5: "late", 6: "paid"}}
 }
 
-// state is all that calls have changed.
+// state returns everything that calls have changed.
 func (w *world) state() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -52,7 +52,7 @@ func (w *world) ran() int {
 
 type object = map[string]any
 
-// tools returns the world's tools. Those that change it are writes.
+// tools returns the world's tools. Tools that change it have the effect EffectWrite.
 func (w *world) tools() pawl.Toolsets {
 	var all pawl.Toolsets
 	add := func(name string, effect pawl.Effect, required string, run func(a object) (any, error)) {
@@ -135,7 +135,7 @@ func (w *world) tools() pawl.Toolsets {
 	return all
 }
 
-// names are those of the properties of a schema of one level.
+// names returns the property names of a schema with one level.
 func names(properties string) string {
 	var list []string
 	for _, p := range strings.Split(properties, "},") {
@@ -146,7 +146,7 @@ func names(properties string) string {
 	return strings.Join(list, ",")
 }
 
-// data is what a result says.
+// data is the Data of a result.
 type data struct {
 	Outcome string          `json:"outcome"`
 	Result  json.RawMessage `json:"result"`
@@ -160,7 +160,8 @@ type data struct {
 	} `json:"calls"`
 }
 
-// interpreters returns those that can be had here. That Python is not among them is told, since then half of a test shows nothing.
+// interpreters returns the interpreters available here. A missing Python is logged, because half of
+// a test then proves nothing.
 func interpreters(t *testing.T) []code.Interpreter {
 	t.Helper()
 	list := []code.Interpreter{code.Embedded(nil)}
@@ -190,7 +191,7 @@ func newTool(t *testing.T, in code.Interpreter, opts *code.Options) *pawl.Tool {
 	return tool
 }
 
-// run runs a program over w.
+// run executes a program over w.
 func run(t *testing.T, tool *pawl.Tool, w *world, args object) (pawl.Execution, data) {
 	t.Helper()
 	b, err := json.Marshal(args)

@@ -34,7 +34,7 @@ func (s *Set) aggregateTool() *pawl.Tool {
 			`"skipped":{"type":"object","additionalProperties":{"type":"integer"}},"groups":` + recordsOutput +
 			`},"required":["count","groups"],"additionalProperties":false}`),
 		Effect:    pawl.Read,
-		MaxResult: -1, // an answer is bounded
+		MaxResult: -1, // answers have a size limit
 		Run:       run(s.aggregate),
 	}
 }
@@ -58,19 +58,19 @@ type metric struct {
 }
 
 type group struct {
-	values []value   // of the columns it is by, as they were first written
-	by     []sortKey // the same, to be sorted by
+	values []value   // values of the group's columns, as first written
+	by     []sortKey // the same as sort keys
 	rows   int
-	of     []tally // by metric
+	of     []tally // one for each metric
 }
 
-// A tally is what one metric knows of one group.
+// A tally is the state of one metric for one group.
 type tally struct {
-	n         int // numeric values
+	n         int // number of numeric values
 	sum       sum
 	least     decimal
 	most      decimal
-	leastText string // as it is written
+	leastText string // as written in the input
 	mostText  string
 }
 
@@ -90,7 +90,8 @@ func (t *tally) add(op string, d decimal, written string) {
 	t.n++
 }
 
-// append appends the result for a group of rows records. A sum of nothing is 0; any other figure of nothing is null.
+// append appends the result for a group of rows records. A sum of no values is 0; every other
+// metric of no values is null.
 func (t *tally) append(b []byte, op string, rows int) []byte {
 	switch {
 	case op == "count":
@@ -127,7 +128,8 @@ func (s *Set) aggregate(ctx context.Context, a aggregateArgs) ([]byte, error) {
 		return nil, err
 	}
 	if len(by) == 0 && len(groups) == 0 {
-		groups = append(groups, &group{of: make([]tally, len(metrics))}) // of no records: their number is 0
+		// one group of no records: their count is 0
+		groups = append(groups, &group{of: make([]tally, len(metrics))})
 	}
 	slices.SortStableFunc(groups, func(a, b *group) int {
 		return slices.CompareFunc(a.by, b.by, func(x, y sortKey) int { return x.order(&y, false) })
@@ -145,7 +147,7 @@ func (s *Set) aggregate(ctx context.Context, a aggregateArgs) ([]byte, error) {
 	return ans.json()
 }
 
-// table makes records of groups.
+// table returns the groups as records.
 func (a *aggregateArgs) table(groups []*group, metrics []*metric, most int) (*table, error) {
 	out := newTable(most)
 	for _, name := range a.GroupBy {
@@ -176,7 +178,7 @@ func (a *aggregateArgs) table(groups []*group, metrics []*metric, most int) (*ta
 	return out, nil
 }
 
-// resolve finds the columns and checks that no two results have one name.
+// resolve finds the columns and checks that no two results have the same name.
 func (a *aggregateArgs) resolve(t *table) (by []int, metrics []*metric, err error) {
 	names := map[string]string{}
 	take := func(name, where string) error {
@@ -226,7 +228,8 @@ func groupsOf(ctx context.Context, t *table, by []int, metrics []*metric) ([]*gr
 		c.load(r)
 		key = key[:0]
 		for _, column := range by {
-			v, _ := c.get(column) // a record without the column is with those where it is null
+			// a record without the column is grouped with records in which it is null
+			v, _ := c.get(column)
 			key = append(v.group(key), ',')
 		}
 		g := found[string(key)]
@@ -256,7 +259,7 @@ func groupsOf(ctx context.Context, t *table, by []int, metrics []*metric) ([]*gr
 	return groups, nil
 }
 
-// skipped tells, by metric, how many values were no numbers.
+// skipped reports, for each metric, how many values were not numbers.
 func skipped(metrics []*metric) []byte {
 	var b []byte
 	for _, m := range metrics {

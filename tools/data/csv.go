@@ -11,18 +11,19 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-// A csvReader reads comma-separated text as people and programs write it. encoding/csv is no help here: it either refuses
-// a quote within a field, or takes the rest of the file for one field when a quote is never closed.
+// A csvReader reads comma-separated text as people and programs write it. Package encoding/csv is
+// not suitable: it either refuses a quote within a field, or reads the rest of the file as one
+// field if a quote is never closed.
 type csvReader struct {
 	in    *input
 	comma byte
-	text  []byte // of the row's fields, one after the other
-	ends  []int  // where each ends in text
+	text  []byte // the row's fields, concatenated
+	ends  []int  // where each field ends in text
 	plain bool   // the row's only field had no quotes
 }
 
-// delimiter returns the comma of the text whose first line is line: a comma where there is one, else the most frequent of
-// the other usual ones.
+// delimiter returns the separator of the text whose first line is line: a comma if the line
+// contains one, otherwise the most frequent of the other usual separators.
 func delimiter(line string) byte {
 	best, most := byte(','), 0
 	for _, c := range []byte{',', '\t', ';', '|'} {
@@ -45,7 +46,8 @@ func delimiter(line string) byte {
 	return best
 }
 
-// row reads the next row and returns the line it begins in; io.EOF at the end. A line without anything is no row.
+// row reads the next row and returns the number of its first line. It returns io.EOF at the end. An
+// empty line is not a row.
 func (r *csvReader) row() (line int, err error) {
 	for {
 		r.text, r.ends = r.text[:0], r.ends[:0]
@@ -65,7 +67,7 @@ func (r *csvReader) row() (line int, err error) {
 	}
 }
 
-// cell is the row's field of that index.
+// cell returns field i of the row.
 func (r *csvReader) cell(i int) []byte {
 	from := 0
 	if i > 0 {
@@ -93,8 +95,8 @@ func (r *csvReader) field() (last bool, err error) {
 	}
 }
 
-// quoted reads a field in quotes. A quote ends it where the field can end; two stand for one; any other is
-// taken as it is, for that is what was meant.
+// quoted reads a quoted field. A quote ends it where a field can end. Two quotes mean one. Any
+// other quote is taken literally, because that is what the writer meant.
 func (r *csvReader) quoted() (last bool, err error) {
 	opened := r.in.line
 	r.in.next()
@@ -122,14 +124,15 @@ func (r *csvReader) quoted() (last bool, err error) {
 			return false, toolrun.Refuse("csv parse error: line %d: a quoted field begins here and is never closed", opened)
 		}
 		if c == '"' {
-			r.in.next() // of two
+			r.in.next() // the second of two
 		}
 		r.text = append(r.text, byte(c))
 	}
 }
 
-// parseCSV reads a table whose first row names the columns. No row and no field is left out: what a short row lacks is null, and what
-// a long row has more goes to columns extra_1, extra_2 and so on.
+// parseCSV reads a table whose first row names the columns. No row and no field is dropped: missing
+// fields of a short row are null, and additional fields of a long row go to columns extra_1,
+// extra_2 and so on.
 func parseCSV(ctx context.Context, in *input, t *table) error {
 	first, _, _ := strings.Cut(strings.TrimLeft(in.ahead(), " \n\r"), "\n")
 	r := &csvReader{in: in, comma: delimiter(first)}
@@ -199,7 +202,7 @@ func (r *csvReader) pack(t *table, width int) []byte {
 	return b
 }
 
-// faulty counts rows with some fault.
+// faulty counts rows with a certain fault.
 type faulty struct{ n, line int }
 
 func (f *faulty) at(line int) {
@@ -221,14 +224,16 @@ func rows(n int) string {
 	return fmt.Sprintf("%d rows are", n)
 }
 
-// header makes the columns, with names of their own where the header has none or has one twice.
+// header creates the columns. Missing and duplicate names are replaced by generated ones.
 func (t *table) header(names []string) {
 	given := map[string]bool{}
 	for _, n := range names {
 		given[n] = true
 	}
 	var twice, unnamed []string
-	times := map[string]int{} // how often a name was there; it goes on from that, so that a thousand of one name do not take a million tries
+	// how often a name occurred; counting continues from there, so that a thousand equal names do
+	// not take a million attempts
+	times := map[string]int{}
 	for i, n := range names {
 		name := n
 		if n == "" {
@@ -254,7 +259,7 @@ func (t *table) header(names []string) {
 	}
 }
 
-// free returns name, with underscores before it where it is taken.
+// free returns name, with leading underscores if it is in use.
 func (t *table) free(name string, given map[string]bool) string {
 	for {
 		if _, taken := t.index[name]; !taken && !given[name] {
@@ -264,7 +269,7 @@ func (t *table) free(name string, given map[string]bool) string {
 	}
 }
 
-// extra returns the n-th column, from 1, beyond the first width ones.
+// extra returns the n-th column, from 1, after the first width columns.
 func (t *table) extra(width, n int) int {
 	for len(t.names) < width+n {
 		t.column(t.free(fmt.Sprintf("extra_%d", len(t.names)-width+1), nil))

@@ -20,8 +20,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// call runs tool twice and returns its text, which begins with "error: " where the result is one. It checks what holds for every answer:
-// both runs give the same bytes, text and data are the same JSON, and it is not too long.
+// call runs tool twice and returns its text, prefixed with "error: " for an error. It checks
+// properties of every answer: both calls give the same bytes, text and data are the same JSON, and
+// the size is within the limit.
 func call(t testing.TB, tool *pawl.Tool, args any) string {
 	t.Helper()
 	raw, ok := args.(string)
@@ -57,8 +58,8 @@ func byName(t testing.TB) map[string]*pawl.Tool {
 	return all
 }
 
-// Each file in testdata says what it shows, then has calls and their answers. In the arguments, "@name" stands for the
-// text of the section of that name.
+// Each file in testdata states its purpose, followed by calls and their answers. In the arguments,
+// "@name" stands for the text of the section with that name.
 func TestCalls(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	tooltest.Must(t, err)
@@ -98,12 +99,12 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// What the model is shown, for review as prose.
+// The golden file shows the definitions that the model gets, for review as prose.
 func TestDefinitions(t *testing.T) {
 	tooltest.Definitions(t, data.New(nil), filepath.Join("testdata", "definitions.json"), *update)
 }
 
-// Through the whole pipeline: what the schemas let through and what they refuse.
+// The whole pipeline: arguments that the schemas accept and reject.
 func TestRegistry(t *testing.T) {
 	var reg pawl.Registry
 	tools, err := data.New(nil).Tools(t.Context())

@@ -6,18 +6,19 @@ import (
 	"strings"
 )
 
-// A decimal is the number 0.digits × 10^exp. Its digits neither begin nor end with 0; zero has none.
+// A decimal is the number 0.digits × 10^exp. Its digits neither begin nor end with 0. Zero has no
+// digits.
 type decimal struct {
 	neg    bool
 	digits string
 	exp    int
 }
 
-// maxExp bounds the size of numbers that are computed with, about as a double does: 1e999999999 is easy to write and hard to
-// add.
+// maxExp limits the size of numbers, about as a double does: 1e999999999 is easy to write and hard
+// to add.
 const maxExp = 308
 
-// parseDecimal reads what JSON takes for a number, and nothing else.
+// parseDecimal parses exactly the numbers that JSON allows.
 func parseDecimal(s string) (decimal, bool) {
 	var d decimal
 	s, d.neg = strings.CutPrefix(s, "-")
@@ -41,7 +42,7 @@ func parseDecimal(s string) (decimal, bool) {
 		}
 		n, err := strconv.Atoi(power)
 		if err != nil || n > 1e6 {
-			n = 1e6 // out of bounds either way, unless the number is 0
+			n = 1e6 // out of bounds in either direction, unless the number is 0
 		}
 		if d.exp = n; s[1] == '-' {
 			d.exp = -n
@@ -99,7 +100,7 @@ func (d decimal) sign() int {
 	return 1
 }
 
-// A sum adds decimals exactly: it is n / 10^scale. The zero value is 0.
+// A sum adds decimals exactly. Its value is n / 10^scale. The zero value is 0.
 type sum struct {
 	n     big.Int
 	scale int
@@ -127,7 +128,7 @@ func (s *sum) add(d decimal) {
 
 func (s *sum) String() string { return format(&s.n, s.scale) }
 
-// over returns s divided by n > 0, exact to ten more decimals than s has, the last one rounded.
+// over returns s divided by n > 0, with ten decimals more than s, the last one rounded.
 func (s *sum) over(n int) string {
 	const more = 10
 	var num, rem big.Int
@@ -142,7 +143,7 @@ func (s *sum) over(n int) string {
 
 func pow10(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
 
-// format writes n / 10^scale as a JSON number without needless zeros.
+// format writes n / 10^scale as a JSON number without unnecessary zeros.
 func format(n *big.Int, scale int) string {
 	digits, neg := strings.CutPrefix(n.String(), "-")
 	if scale > 0 {

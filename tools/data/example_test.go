@@ -15,7 +15,7 @@ func Example() {
 	if err := reg.Add(tools...); err != nil {
 		panic(err)
 	}
-	// What a model would write: the file's text is given as it is.
+	// These are arguments that a model would write. The text of the file is passed unchanged.
 	for _, c := range []struct{ name, args string }{
 		{"data_parse", `{"content":"region,amount\nnorth,0.1\nsouth,12\nnorth,0.2\n","limit":2}`},
 		{"data_aggregate", `{"records":"region,amount\nnorth,0.1\nsouth,12\nnorth,0.2\n","group_by":["region"],"metrics":[{"column":"amount","op":"sum"}]}`},

@@ -30,7 +30,8 @@ func (s *Set) exportTool() *pawl.Tool {
 			`},"required":["path"],"additionalProperties":false}`),
 		Output: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"count":{"type":"integer"},"bytes":{"type":"integer"}},"required":["path","count","bytes"],"additionalProperties":false}`),
 		Effect: pawl.Write,
-		Serial: func(args json.RawMessage) string { // as the file tools' calls that change the same path
+		// the same key as the file tools' calls that change the same path
+		Serial: func(args json.RawMessage) string {
 			var a exportArgs
 			if json.Unmarshal(args, &a) != nil {
 				return ""
@@ -89,7 +90,7 @@ func (s *Set) export(ctx context.Context, a exportArgs) (llm.ToolResult, error) 
 	return toolrun.Result(fmt.Sprintf("Written %d records (%d bytes) to %s", data.Count, data.Bytes, a.Path), data)
 }
 
-// counter counts what is written, and stops when ctx does.
+// counter counts the written bytes and stops when ctx ends.
 type counter struct {
 	ctx context.Context
 	w   io.Writer
@@ -158,7 +159,8 @@ func (t *table) writeCSV(w *bufio.Writer) error {
 	return nil
 }
 
-// writeCell writes a cell, in quotes where it would be read otherwise than it is; an empty one that is alone would be no row.
+// writeCell writes a cell. It adds quotes if the cell would otherwise be read differently; a single
+// empty cell would otherwise not be a row.
 func writeCell(w *bufio.Writer, s string, alone bool) {
 	if !strings.ContainsAny(s, ",;|\t\"\r\n") && strings.Trim(s, " ") == s && (s != "" || !alone) {
 		w.WriteString(s)

@@ -33,7 +33,7 @@ func (s *Set) filterTool() *pawl.Tool {
 		Output: json.RawMessage(`{"type":"object","properties":{` + commonOutput + `,"records":` + recordsOutput +
 			`},"required":["count","records"],"additionalProperties":false}`),
 		Effect:    pawl.Read,
-		MaxResult: -1, // an answer is bounded
+		MaxResult: -1, // answers have a size limit
 		Run:       run(s.filter),
 	}
 }
@@ -49,12 +49,12 @@ type filterArgs struct {
 	} `json:"where"`
 }
 
-// A condition is one of where, ready to be asked.
+// A condition is one element of where, prepared for evaluation.
 type condition struct {
 	column int
 	op     string
 	value  value
-	among  []value // of op in
+	among  []value // for the op in
 }
 
 func (s *Set) filter(ctx context.Context, a filterArgs) ([]byte, error) {
@@ -123,7 +123,8 @@ func newCondition(t *table, where, column, op string, raw json.RawMessage) (cond
 	return c, nil
 }
 
-// met reports whether the row that c is at meets the condition. A record without the column meets none, except == null.
+// met reports whether the current row of c meets the condition. A record without the column meets
+// none except == null.
 func (w *condition) met(c *cursor) bool {
 	v, ok := c.get(w.column)
 	if !ok {

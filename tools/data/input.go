@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// An input is a text that is read byte by byte, with \n for each line end.
+// An input is a text that is read byte by byte. Every line ending is read as \n.
 type input struct {
 	r    io.Reader
 	buf  []byte
 	at   int
-	line int   // of the next byte, from 1
-	err  error // of r; io.EOF at its end
+	line int   // line of the next byte, from 1
+	err  error // error of r; io.EOF at its end
 	mac  bool  // lines end in \r
 }
 
@@ -24,12 +24,12 @@ func newInput(r io.Reader) *input {
 		in.fill()
 	}
 	in.buf = bytes.TrimPrefix(in.buf, []byte("\uFEFF"))
-	// Of an old Mac, and of some spreadsheets today.
+	// Old Macs and some current spreadsheets write such files.
 	in.mac = bytes.IndexByte(in.buf, '\n') < 0 && bytes.IndexByte(in.buf, '\r') >= 0
 	return in
 }
 
-// ahead is the beginning of what is to come, 64 KiB where there is so much.
+// ahead returns the unread beginning, up to 64 KiB.
 func (in *input) ahead() string {
 	b := in.buf[in.at:]
 	if in.mac {
@@ -38,7 +38,7 @@ func (in *input) ahead() string {
 	return string(b)
 }
 
-// rest is a reader of what is to come, as it stands.
+// rest returns a reader of the unread rest, unchanged.
 func (in *input) rest() io.Reader {
 	if in.err == nil {
 		return io.MultiReader(bytes.NewReader(in.buf[in.at:]), in.r)
@@ -50,7 +50,7 @@ type ended struct{ err error }
 
 func (e ended) Read([]byte) (int, error) { return 0, e.err }
 
-// failed is the error of the reader, if that ended otherwise than well.
+// failed returns the error of the reader, unless it is io.EOF.
 func (in *input) failed() error {
 	if in.err == io.EOF {
 		return nil
@@ -74,7 +74,7 @@ func (in *input) fill() {
 // peek returns the next byte, -1 at the end.
 func (in *input) peek() int {
 	if in.at+1 >= len(in.buf) {
-		for in.at+1 >= len(in.buf) && in.err == nil { // one more than is asked for, for \r\n
+		for in.at+1 >= len(in.buf) && in.err == nil { // one byte more than requested, for \r\n
 			in.fill()
 		}
 		if in.at >= len(in.buf) {
@@ -88,7 +88,7 @@ func (in *input) peek() int {
 	return int(c)
 }
 
-// next takes the next byte, -1 at the end.
+// next consumes the next byte and returns it, or -1 at the end.
 func (in *input) next() int {
 	c := in.peek()
 	if c < 0 {

@@ -12,23 +12,24 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-// saveSchema and fromSchema are the arguments by which a table is kept, and used again.
+// saveSchema and fromSchema describe the arguments that store a table and use it again.
 const (
 	saveSchema = `"save_as":{"type":"string","pattern":"^([A-Za-z][A-Za-z0-9_-]{0,39})?$","description":"Keep all of the result under this name, as a table that later calls take; the answer then shows its first 5 records."}`
 	fromSchema = `"table":{"type":"string","description":"Instead of records: the name of a kept table."}`
 )
 
-// preview is how many records are shown of a table that is kept.
+// preview is the number of records shown of a stored table.
 const preview = 5
 
-// keeper holds the tables of runs, up to a number of bytes; then those that were not used for longest go. It knows a table by a key of its own, which stands in the values of
-// the run whose table it is, so that no run finds the tables of another.
+// keeper holds the tables of runs, up to a number of bytes. Beyond that, it drops the least
+// recently used ones. Each table has a key, which is in the values of its run, so that no run finds
+// the tables of another.
 type keeper struct {
 	limit int
 
 	mu    sync.Mutex
 	byKey map[string]*table
-	order []string // of keys, the one used last at the end
+	order []string // keys, the most recently used last
 	size  int
 }
 
@@ -56,7 +57,7 @@ func (k *keeper) get(key string) *table {
 	return t
 }
 
-// valueName is the run's value that has the key of the table name.
+// valueName returns the name of the run's value that holds the key of table name.
 func valueName(name string) string { return "data.table." + name }
 
 var goodName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,39}$`)
@@ -68,7 +69,7 @@ func checkName(where, name string) error {
 	return nil
 }
 
-// save keeps t for the run under name; "" keeps nothing.
+// save stores t for the run under name. An empty name stores nothing.
 func (s *Set) save(ctx context.Context, name string, t *table) error {
 	if name == "" {
 		return nil
@@ -83,7 +84,7 @@ func (s *Set) save(ctx context.Context, name string, t *table) error {
 	return v.Set(valueName(name), s.kept.put(t))
 }
 
-// input returns the table that a call is about: one that is kept, or the records it gives.
+// input returns the table that a call uses: a stored one, or the records in the call.
 func (s *Set) input(ctx context.Context, records json.RawMessage, name string) (*table, error) {
 	switch {
 	case name != "" && len(records) > 0:

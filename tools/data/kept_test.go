@@ -19,7 +19,8 @@ import (
 	"github.com/pawl-go/pawl/tools/data"
 )
 
-// within is tables over a directory, without the file tools: that packages which know one job know nothing of each other holds for tests too.
+// within returns data tools over a directory, without the file tools: the rule that tool packages
+// do not depend on each other holds for tests as well.
 func within(dir string, limit int) *data.Set {
 	return data.New(&data.Options{
 		Open: func(_ context.Context, path string) (io.ReadCloser, error) { return os.Open(filepath.Join(dir, path)) },
@@ -35,7 +36,7 @@ func within(dir string, limit int) *data.Set {
 	})
 }
 
-// calling is a reply that makes calls, each a name and arguments.
+// calling returns a reply with calls, each a name and arguments.
 func calling(calls ...[2]string) (turn script.Turn) {
 	for _, c := range calls {
 		turn.Parts = append(turn.Parts, llm.ToolCall{Name: c[0], Args: json.RawMessage(c[1])})
@@ -43,7 +44,7 @@ func calling(calls ...[2]string) (turn script.Turn) {
 	return turn
 }
 
-// asked is a run of calls, one a step, and what each was answered.
+// asked runs the calls, one per step, and returns their answers.
 func asked(t testing.TB, set pawl.Toolset, calls ...[2]string) []string {
 	t.Helper()
 	var turns []script.Turn
@@ -109,11 +110,11 @@ func TestTablesAreKept(t *testing.T) {
 			t.Errorf("%s has %q, %v; want %q", name, b, err, want)
 		}
 	}
-	// Another run of the same tools finds none of it.
+	// Another run with the same tools finds no table.
 	if got := asked(t, set, [2]string{"data_transform", `{"table":"sales"}`}); !strings.HasPrefix(got[0], "table: nothing is kept as") {
 		t.Errorf("another run is told %s", got[0])
 	}
-	// A step's calls run side by side: each sees what was kept before it.
+	// The calls of a step run concurrently: each sees only tables stored before the step.
 	agent := &pawl.Agent{Model: script.New(
 		calling([2]string{"data_parse", `{"content":"a\n1","save_as":"one"}`}, [2]string{"data_parse", `{"content":"a\n2","save_as":"two"}`}),
 		calling([2]string{"data_transform", `{"table":"one"}`}, [2]string{"data_transform", `{"table":"two"}`}),
@@ -127,10 +128,11 @@ func TestTablesAreKept(t *testing.T) {
 	}
 }
 
-// What is kept is bounded: the table that was not used for longest goes, and the model is told how to have it again. One that is too large is refused.
+// Stored tables have a size limit: the least recently used one is dropped, and the model learns how
+// to create it again. A table that is too large is refused.
 func TestTablesGo(t *testing.T) {
 	set := within(t.TempDir(), 900)
-	csv := quoted("a\n" + strings.Repeat("1\n", 10)) // some 200 bytes a table
+	csv := quoted("a\n" + strings.Repeat("1\n", 10)) // about 200 bytes per table
 	var calls [][2]string
 	for i := range 5 {
 		calls = append(calls, [2]string{"data_parse", fmt.Sprintf(`{"content":%s,"save_as":"t%d"}`, csv, i)}, [2]string{"data_transform", `{"table":"t0","limit":1}`})
@@ -151,7 +153,7 @@ func quoted(s string) string {
 	return string(b)
 }
 
-// What is written as CSV is read as the same text, whatever it is.
+// Any text that is written as CSV is read back as the same text.
 func FuzzExportCSV(f *testing.F) {
 	f.Add("a", "b,c", "")
 	f.Add(" x ", "\"", "\r\n")
@@ -160,7 +162,7 @@ func FuzzExportCSV(f *testing.F) {
 		dir := t.TempDir()
 		set := within(dir, 0)
 		cells := []string{strings.ToValidUTF8(a, ""), strings.ToValidUTF8(b, ""), strings.ToValidUTF8(c, "")}
-		for i := range cells { // which reading makes one
+		for i := range cells { // reading converts these to \n
 			cells[i] = strings.ReplaceAll(cells[i], "\r\n", "\n")
 		}
 		records, _ := json.Marshal([]map[string]string{{"k1": cells[0], "k2": cells[1], "k3": cells[2]}, {"k1": "x", "k2": "y", "k3": "z"}})
@@ -180,7 +182,7 @@ func FuzzExportCSV(f *testing.F) {
 	})
 }
 
-// Bytes of a file that are no UTF-8 are told.
+// Bytes of a file that are not UTF-8 are reported.
 func TestFileEncoding(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{"a.csv": "name\ncaf\xe9\nok\n", "a.jsonl": "{\"name\":\"caf\xe9\"}\n{}\n", "a.json": "[{\"name\":\"caf\xe9\"}]", "b.csv": "name\ncafé\n"} {

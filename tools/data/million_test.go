@@ -21,14 +21,16 @@ import (
 
 const (
 	million = 1_000_000
-	// childDir is set in the environment of a child that does the work of TestMillionRows in a process of its own.
+	// childDir is set in the environment of the child process that does the work of
+	// TestMillionRows.
 	childDir = "PAWL_TEST_MILLION_ROWS"
-	mostPeak = 384 << 10 // kB that the child may take
+	mostPeak = 384 << 10 // kB that the child may use
 )
 
 func TestMain(m *testing.M) { tooltest.Children(m, childDir, useMillion) }
 
-// useMillion is an agent that works on a file of a million rows by the names of tables. It prints what each call took.
+// useMillion runs an agent that works on a file of a million rows by naming tables. It prints the
+// duration of each call.
 func useMillion(dir string) error {
 	set := within(dir, 0)
 	calls := [][2]string{
@@ -64,8 +66,9 @@ func useMillion(dir string) error {
 	return nil
 }
 
-// A million rows are read from a file, filtered, summed up, sorted and written by calls that name tables, while the transcript stays small and so does the process. What comes
-// is what a loop over the same rows gives.
+// A million rows are read from a file, filtered, aggregated, sorted and written by calls that name
+// tables. The transcript and the memory of the process stay small. The results equal those of a
+// loop over the same rows.
 func TestMillionRows(t *testing.T) {
 	dir := t.TempDir()
 	f, err := os.Create(filepath.Join(dir, "sales.csv"))
@@ -118,7 +121,8 @@ func TestMillionRows(t *testing.T) {
 	for ; lines.Scan(); n++ {
 		last = lines.Text()
 	}
-	if n != million+1 || last != "900000,0.00,north" { // of ten rows with 0.00 the last, as the order stays
+	// the last of ten rows with 0.00, because the sort is stable
+	if n != million+1 || last != "900000,0.00,north" {
 		t.Errorf("%d lines were written, the last one is %q", n, last)
 	}
 }

@@ -21,8 +21,8 @@ var parseText string
 
 const (
 	parseLimit = 1000
-	jsonBytes  = 64 << 20 // of a file that is one JSON text, and is read whole
-	lineBytes  = 16 << 20 // of a line of JSONL
+	jsonBytes  = 64 << 20 // limit for a file that is one JSON text, which is read whole
+	lineBytes  = 16 << 20 // limit for a line of JSONL
 )
 
 func (s *Set) parseTool() *pawl.Tool {
@@ -30,7 +30,7 @@ func (s *Set) parseTool() *pawl.Tool {
 		Name:        "data_parse",
 		Description: strings.TrimSpace(parseText),
 		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"content":{"type":"string","description":"The text of the file as it is."},` +
+			`"content":{"type":"string","description":"The text of the file, unchanged."},` +
 			`"format":{"type":"string","enum":["csv","json","jsonl"],"description":"Default: found out. Text that begins with [ or { is json or jsonl, any other csv."},` +
 			`"limit":{"type":"integer","minimum":0,"description":"The most records to return. Default 1000; with save_as, 5."},` +
 			`"offset":{"type":"integer","minimum":0,"description":"How many records to skip: to go on after a truncated answer. Default 0."},` +
@@ -40,7 +40,7 @@ func (s *Set) parseTool() *pawl.Tool {
 			`"columns":{"type":"array","items":{"type":"string"}},"records":` + recordsOutput +
 			`},"required":["columns","count","records"],"additionalProperties":false}`),
 		Effect:    pawl.Read,
-		MaxResult: -1, // an answer is bounded
+		MaxResult: -1, // answers have a size limit
 		Run:       run(s.parse),
 	}
 	if s.open != nil {
@@ -51,7 +51,7 @@ func (s *Set) parseTool() *pawl.Tool {
 	return tool
 }
 
-// pathText stands in the description where there are files.
+// pathText is part of the description if files are available.
 const pathText = "With path in place of content a file is read where it is, of any number of rows: give save_as with it, so that the records need not pass through you."
 
 type parseArgs struct {
@@ -85,7 +85,7 @@ func (s *Set) parse(ctx context.Context, a parseArgs) ([]byte, error) {
 	if err := s.save(ctx, a.SaveAs, t); err != nil {
 		return nil, err
 	}
-	shown := t.with(t.rows) // whose notes may become more
+	shown := t.with(t.rows) // a copy, because notes may be added
 	columns := texts(shown.shownColumns())
 	ans := shown.answer(a.SaveAs)
 	ans.fields = append([]byte(`,"columns":`), columns...)
@@ -93,7 +93,7 @@ func (s *Set) parse(ctx context.Context, a parseArgs) ([]byte, error) {
 	return ans.json()
 }
 
-// source reads what data_parse is given.
+// source reads the input of data_parse.
 func (s *Set) source(ctx context.Context, a parseArgs) (*table, error) {
 	switch {
 	case s.open != nil && a.Content != "" && a.Path != "":
@@ -114,10 +114,11 @@ func (s *Set) source(ctx context.Context, a parseArgs) (*table, error) {
 	return s.read(ctx, strings.NewReader(a.Content), a.Format, s.kept.limit)
 }
 
-// formats are what the endings of files say.
+// formats maps file name extensions to formats.
 var formats = map[string]string{".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
-// shownColumns returns the columns, those of JSON sorted, as many as fit beside the records, and notes when that is not all.
+// shownColumns returns the columns, sorted for JSON. It returns as many as fit next to the records,
+// and notes if some are left out.
 func (t *table) shownColumns() []string {
 	columns := t.columns()
 	if !t.headed && t.picked == nil {
@@ -133,7 +134,8 @@ func (t *table) shownColumns() []string {
 	return columns
 }
 
-// read reads a table of at most most bytes. Without a format it looks: an array or an object is JSON, objects line by line are JSONL, anything else is CSV.
+// read reads a table of at most most bytes. Without a format it examines the text: an array or an
+// object is JSON, one object per line is JSONL, anything else is CSV.
 func (s *Set) read(ctx context.Context, r io.Reader, format string, most int) (*table, error) {
 	in := newInput(r)
 	if err := in.failed(); err != nil {
@@ -209,7 +211,7 @@ func parseJSON(ctx context.Context, in *input, t *table) error {
 	return toolrun.Refuse("json parse error: expected an array of objects, or one object; got %s", valueOf(raw).kind)
 }
 
-// syntax words an error of encoding/json with the line and the column it is in.
+// syntax rewrites an error of encoding/json with its line and column.
 func syntax(content string, err error) error {
 	var s *json.SyntaxError
 	if !errors.As(err, &s) {
@@ -221,7 +223,8 @@ func syntax(content string, err error) error {
 	return toolrun.Refuse("json parse error: line %d, column %d: %s", line, column, s)
 }
 
-// parseJSONL reads an object a line. Empty lines are passed over; any other line that is no object is an error.
+// parseJSONL reads one object per line. Empty lines are skipped. Any other line that is not an
+// object is an error.
 func parseJSONL(ctx context.Context, in *input, t *table) error {
 	lines := bufio.NewScanner(in.rest())
 	lines.Buffer(nil, lineBytes)

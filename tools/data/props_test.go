@@ -18,7 +18,7 @@ import (
 
 type object = map[string]any
 
-// An answer as a program reads it, with numbers as they are written.
+// answer is an answer as a program reads it; numbers keep their spelling.
 type answer struct {
 	Columns    []string
 	Count      int
@@ -41,7 +41,7 @@ func read(t testing.TB, text string) (a answer) {
 	return a
 }
 
-// Whatever is left out of an answer is told, and going on where it says gives all records.
+// Records left out of an answer are reported, and continuing where it says returns all records.
 func TestAnswersAreBounded(t *testing.T) {
 	set := data.New(nil)
 	var content strings.Builder
@@ -81,7 +81,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		}
 	}
 
-	// What fits is not said to be cut: 32 KiB is the bound, and half of it was what was left before.
+	// An answer that fits is not marked as truncated; the limit is 32 KiB and not half of it.
 	small := read(t, call(t, set.Transform, object{"records": content.String(), "select": []string{"id"}, "limit": 1500}))
 	if small.Truncated || len(small.Records) != 1500 {
 		t.Errorf("%d records of some 14 bytes: truncated %t", len(small.Records), small.Truncated)
@@ -105,7 +105,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// CSV that encoding/csv reads too is read as it reads it; and other text gives its rows, or an error, and no panic.
+// CSV that encoding/csv accepts is read in the same way. Other text gives rows or an error, never a
+// panic.
 func FuzzParseCSV(f *testing.F) {
 	for _, s := range []string{"a,b\n1,2\n", "a\n\"x\ny\"\n", "a,b\r\n\"1\"\"\",2\r\n", "a;b\n1;2", "\ufeffa\n1", "a,b\n1\n1,2,3\n", "a,a,\n,,\n", "a\n\"", "a\n\n \n1"} {
 		f.Add(s)
@@ -113,9 +114,9 @@ func FuzzParseCSV(f *testing.F) {
 	set := data.New(nil)
 	f.Fuzz(func(t *testing.T, s string) {
 		if len(s) > 5000 {
-			return // of long ones, not all columns are listed
+			return // of many columns, not all are listed
 		}
-		s = string([]rune(s)) // as arguments hold it: each byte that is not UTF-8 is U+FFFD
+		s = string([]rune(s)) // as in arguments: each byte that is not UTF-8 is U+FFFD
 		text := call(t, set.Parse, object{"content": s, "format": "csv", "limit": 1 << 30})
 		if strings.HasPrefix(text, "error: ") {
 			if strings.TrimSpace(s) != "" && !strings.Contains(s, `"`) && len(s) < 1000 {
@@ -125,7 +126,7 @@ func FuzzParseCSV(f *testing.F) {
 		}
 		s = strings.TrimPrefix(s, "\ufeff")
 		if strings.ContainsAny(s, ";\t|") || strings.Contains(strings.ReplaceAll(s, "\r\n", ""), "\r") || strings.HasPrefix(s, "\ufeff") {
-			return // encoding/csv takes another view of these
+			return // encoding/csv reads these differently
 		}
 		r := csv.NewReader(strings.NewReader(s))
 		r.FieldsPerRecord, r.TrimLeadingSpace = -1, true
@@ -135,7 +136,8 @@ func FuzzParseCSV(f *testing.F) {
 		}
 		blank := func(row []string) bool { return len(row) == 1 && strings.TrimSpace(row[0]) == "" }
 		if slices.ContainsFunc(want, blank) || len(want) == 0 {
-			return // a row of an empty field, or a blank line: encoding/csv does not tell
+			// a row with one empty field, or a blank line: encoding/csv does not distinguish them
+			return
 		}
 		got := read(t, text)
 		if got.Count != len(want)-1 {
@@ -154,7 +156,8 @@ func FuzzParseCSV(f *testing.F) {
 	})
 }
 
-// What encoding/json reads as objects comes back as the same objects; anything else is an error, and no panic.
+// Text that encoding/json reads as objects gives the same objects. Other text gives an error, never
+// a panic.
 func FuzzParseJSON(f *testing.F) {
 	for _, s := range []string{`[{"a":1},{"b":[1,{"c":null}]}]`, `{"a":1e999}`, "{\"a\":1}\n{\"a\":2}", `[`, `[1]`, `{"a":1}{"a":2}`, `[{"a":1,"a":2}]`, "\ufeff[]", `[{"":"\u0000\ud800"}]`} {
 		f.Add(s)
@@ -162,9 +165,9 @@ func FuzzParseJSON(f *testing.F) {
 	set := data.New(nil)
 	f.Fuzz(func(t *testing.T, s string) {
 		if len(s) > 5000 {
-			return // of long ones, not all columns are listed
+			return // of many columns, not all are listed
 		}
-		s = string([]rune(s)) // as arguments hold it: each byte that is not UTF-8 is U+FFFD
+		s = string([]rune(s)) // as in arguments: each byte that is not UTF-8 is U+FFFD
 		text := call(t, set.Parse, object{"content": s, "format": "json"})
 		call(t, set.Parse, object{"content": s, "format": "jsonl"})
 		call(t, set.Parse, object{"content": s})
@@ -204,7 +207,7 @@ var someValue = rapid.OneOf(
 		json.Number("1e999999"), "1e999999"}),
 )
 
-// ratOf is the number that v is, by math/big; nil when it is not numeric.
+// ratOf returns v as a number of math/big. Nil means that v is not numeric.
 func ratOf(v any) *big.Rat {
 	var s string
 	switch v := v.(type) {
@@ -228,7 +231,7 @@ func ratOf(v any) *big.Rat {
 	return r
 }
 
-// Sums are those of math/big, to the last digit.
+// Sums equal those of math/big, to the last digit.
 func TestSumsAreExact(t *testing.T) {
 	set := data.New(nil)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -271,7 +274,7 @@ func TestSumsAreExact(t *testing.T) {
 	})
 }
 
-// The rules of comparison as the package comment states them, written a second time.
+// met implements the comparison rules of the package comment a second time.
 func met(cell any, op string, value any) bool {
 	order, ordered := 0, true
 	a, b := ratOf(cell), ratOf(value)
@@ -325,7 +328,8 @@ func TestComparisons(t *testing.T) {
 	})
 }
 
-// Sorting keeps every record, gives an order that does not depend on where it began, and keeps equal ones in their places.
+// Sorting keeps every record, gives an order that does not depend on the initial order of unequal
+// records, and is stable.
 func TestSorting(t *testing.T) {
 	set := data.New(nil)
 	rapid.Check(t, func(rt *rapid.T) {

@@ -2,8 +2,9 @@ package data
 
 import "encoding/binary"
 
-// A row is a record, packed: of each cell its column, its kind and, unless it is null, the length and the bytes of its value. So a million records are a million
-// strings of little more than their text. It is never changed, and tables share it.
+// A row is a packed record: for each cell its column, its kind and, unless it is null, the length
+// and the bytes of its value. A million records are thus a million strings of little more than
+// their text. A row is never changed, and tables share it.
 type row string
 
 type cell struct {
@@ -11,7 +12,7 @@ type cell struct {
 	value  value
 }
 
-// rowSize is what a table holds of a row beside its bytes: the string's header.
+// rowSize is the memory of a row in addition to its bytes: the header of the string.
 const rowSize = 16
 
 // appendCell appends a cell to a row that is being packed.
@@ -23,13 +24,13 @@ func appendCell(b []byte, column int, v value) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(v.s))), v.s...)
 }
 
-// appendTextCell is appendCell for text that is no string yet.
+// appendTextCell is appendCell for text in a byte slice.
 func appendTextCell(b []byte, column int, s []byte) []byte {
 	b = append(binary.AppendUvarint(b, uint64(column)), byte(text))
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// next returns the first cell, and the row behind it. The row must not be empty.
+// next returns the first cell and the rest of the row. The row must not be empty.
 func (r row) next() (cell, row) {
 	column, r := r.uvarint()
 	c := cell{column: column, value: value{kind: kind(r[0])}}
@@ -54,9 +55,9 @@ func (r row) uvarint() (int, row) {
 	}
 }
 
-// A cursor looks up cells by column, row after row, in time that does not depend on how many columns there are.
+// A cursor looks up cells by column, row after row, in a time independent of the number of columns.
 type cursor struct {
-	values []value // by column, of those whose seen is turn
+	values []value // by column; valid if seen equals turn
 	seen   []int
 	turn   int
 }
@@ -65,7 +66,7 @@ func (t *table) cursor() *cursor {
 	return &cursor{values: make([]value, len(t.names)), seen: make([]int, len(t.names))}
 }
 
-// load makes r the row that get looks in.
+// load selects r as the row for get.
 func (c *cursor) load(r row) {
 	c.turn++
 	for len(r) > 0 {
@@ -75,7 +76,7 @@ func (c *cursor) load(r row) {
 	}
 }
 
-// get returns the row's value in a column, null and false when it has none.
+// get returns the row's value in a column. It returns null and false if there is none.
 func (c *cursor) get(column int) (value, bool) {
 	if column < 0 || c.seen[column] != c.turn {
 		return value{}, false

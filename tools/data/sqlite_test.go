@@ -18,11 +18,12 @@ import (
 	"github.com/pawl-go/pawl/tools/data"
 )
 
-// queries is how many of each kind are compared.
+// queries is the number of comparisons of each kind.
 const queries = 200
 
-// A twin is the same records as the data tools are given them and as SQLite has them. Where the two differ by rule, the package comment says how; the rules
-// are in the loading (a text that is written like a number is one) and in the SQL that the tests write.
+// A twin holds the same records for the data tools and for SQLite. Where the two differ by rule,
+// the package comment explains the difference. These rules are applied when the records are loaded
+// (a text that is written like a number is a number) and in the SQL of the tests.
 type twin struct {
 	t       *testing.T
 	set     *data.Set
@@ -31,7 +32,7 @@ type twin struct {
 	records []object
 }
 
-// columns are of one kind each, and one of all kinds.
+// columns have values of one kind each, except mixed.
 var columns = []string{"n", "d", "s", "mixed", "rare"}
 
 var (
@@ -49,7 +50,7 @@ func newTwin(t *testing.T, seed uint64) *twin {
 
 func (w *twin) pick(of []string) string { return of[w.rnd.IntN(len(of))] }
 
-// value draws what a record has in a column.
+// value returns a random value for a column.
 func (w *twin) value(column string) any {
 	if column == "rare" && w.rnd.IntN(3) > 0 || w.rnd.IntN(8) == 0 {
 		return nil
@@ -63,7 +64,8 @@ func (w *twin) value(column string) any {
 		}
 		return json.Number(fmt.Sprint(w.rnd.Int64N(1e16)))
 	}
-	decimal := func() json.Number { // of at most 15 digits, so that each is a float of its own
+	// at most 15 digits, so that different decimals are different floats
+	decimal := func() json.Number {
 		return json.Number(fmt.Sprintf("%d.%0*d", w.rnd.IntN(2000)-1000, 1+w.rnd.IntN(4), w.rnd.IntN(10)))
 	}
 	switch column {
@@ -85,7 +87,7 @@ func (w *twin) value(column string) any {
 	return w.pick(someTexts)
 }
 
-// fill makes new records in both.
+// fill creates new records in both.
 func (w *twin) fill() {
 	w.records = nil
 	exec := func(query string, args ...any) {
@@ -93,7 +95,8 @@ func (w *twin) fill() {
 		tooltest.Must(w.t, err)
 	}
 	exec(`drop table if exists r`)
-	// Without types: a value has its own. mixed_t is what of mixed is text, as it is written.
+	// The columns have no types, so that each value has its own. mixed_t holds the texts of mixed,
+	// as written.
 	exec(`create table r (i integer primary key, ` + strings.Join(columns, ", ") + `, mixed_t)`)
 	for i := range 1 + w.rnd.IntN(40) {
 		r, args := object{"i": json.Number(fmt.Sprint(i))}, []any{i}
@@ -112,7 +115,8 @@ func (w *twin) fill() {
 	}
 }
 
-// bound is v as SQLite is given it: a number, or a text that JSON would read as one, as an integer or a float; anything else as it is.
+// bound returns v as a SQLite parameter: a number, or a text that is a valid JSON number, as an
+// integer or a float; anything else unchanged.
 func bound(v any) any {
 	r := ratOf(v)
 	switch v := v.(type) {
@@ -130,7 +134,7 @@ func bound(v any) any {
 	return f
 }
 
-// rows asks SQLite, and returns the values of each row as text that tells kinds apart.
+// rows queries SQLite and returns the values of each row as text that distinguishes kinds.
 func (w *twin) rows(query string, args ...any) [][]any {
 	rows, err := w.db.Query(query, args...)
 	if err != nil {
@@ -151,7 +155,7 @@ func (w *twin) rows(query string, args ...any) [][]any {
 	return all
 }
 
-// ids are the records of an answer, or the rows of SQLite, by their i.
+// ids returns the values of i of an answer's records or of SQLite's rows.
 func ids(records []object) (list []string) {
 	for _, r := range records {
 		list = append(list, fmt.Sprint(r["i"]))
@@ -166,7 +170,7 @@ func firsts(rows [][]any) (list []string) {
 	return list
 }
 
-// condition draws a condition, as the tool takes it and as SQL says it.
+// condition returns a random condition, for the tool and as SQL.
 func (w *twin) condition() (cond object, query string, args []any) {
 	c := w.pick(columns)
 	v := w.value(c)
@@ -192,7 +196,7 @@ func (w *twin) condition() (cond object, query string, args []any) {
 		}
 		cond["value"] = values
 		return cond, `(` + strings.Join(parts, ` or `) + `)`, args
-	case "contains": // of texts whose letters lower() knows, and which is what was written
+	case "contains": // texts whose letters lower() handles, compared with what was written
 		part := w.pick([]string{"a", "A", "b", " ", "東", "😀", "/", "0", "'"})
 		cond["column"], cond["value"] = "s", part
 		return cond, `instr(lower(s), lower(?)) > 0`, []any{part}
@@ -289,7 +293,9 @@ func TestAggregateAsSQLite(t *testing.T) {
 			by = []string{"s"}
 		}
 		c := w.pick([]string{"n", "d", "mixed", "rare"})
-		const scale = 10_000 // of the decimals, which have at most four places: as integers their sums are exact in SQLite too
+		// decimals have at most four places, so that their sums as integers are exact in SQLite as
+		// well
+		const scale = 10_000
 		number := `typeof(` + c + `) in ('integer', 'real')`
 		isLarge := `typeof(` + c + `) = 'integer' and abs(` + c + `) > 1000000000000`
 		exact := `case when ` + isLarge + ` then null when typeof(` + c + `) = 'integer' then ` + c + ` * 10000 when ` + number + ` then cast(round(` + c + ` * 10000) as integer) end`
@@ -340,7 +346,8 @@ func TestAggregateAsSQLite(t *testing.T) {
 				continue
 			}
 			average, _ := ratOf(g["avg_"+c]).Float64()
-			if off := math.Abs(average - r[3].(float64)); off > 1e-9+1e-12*largest(w.records, c) { // SQLite's is of floats
+			// SQLite computes with floats
+			if off := math.Abs(average - r[3].(float64)); off > 1e-9+1e-12*largest(w.records, c) {
 				t.Fatalf("query %d, group %v: average %v, want %v", n, key, average, r[3])
 			}
 			if bound(g["min_"+c]) != r[4] || bound(g["max_"+c]) != r[5] {
@@ -357,7 +364,7 @@ func TestAggregateAsSQLite(t *testing.T) {
 	}
 }
 
-// largest is the size of the largest number in a column.
+// largest returns the largest absolute value in a column.
 func largest(records []object, column string) (most float64) {
 	for _, r := range records {
 		if n := ratOf(r[column]); n != nil {
@@ -368,8 +375,9 @@ func largest(records []object, column string) (most float64) {
 	return most
 }
 
-// Integers beyond 64 bits and decimals of many digits are exact here and floats in SQLite. Written with leading zeros, as text of one length, SQLite
-// has them in order too: so filter and sort are compared.
+// Integers beyond 64 bits and decimals of many digits are exact here and floats in SQLite. As text
+// of equal length with leading zeros, SQLite orders them correctly as well, so filter and sort are
+// compared.
 func TestLargeNumbersAsSQLite(t *testing.T) {
 	w := newTwin(t, 4)
 	for n := range queries {

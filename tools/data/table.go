@@ -12,32 +12,34 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-// A table is records that share their columns' names. A record need not have every column, so it is held as cells. Once it is built, its rows and
-// their order are not changed: what a call makes of a table is another one, which shares the rows.
+// A table is a list of records with common column names. A record need not have every column, so it
+// is stored as cells. Rows and their order do not change after the table is built: a call creates
+// another table, which shares the rows.
 type table struct {
-	names  []string // by column, as the cells of a row number them
+	names  []string // by column number, as used in the cells of a row
 	index  map[string]int
-	picked []int // the columns that are shown, in this order; nil: all, as they stand in a row
+	picked []int // columns to show, in this order; nil means all, in the order of each row
 	rows   []row
-	notes  []string // what was mended in reading it
-	headed bool     // a header named the columns, so their order means something
-	size   int      // bytes, about
-	most   int      // that it may have; 0: any number
-	last   []int    // by column, while it is built: the last row that has it, from 1
-	packed []byte   // while it is built: room for a row
+	notes  []string // repairs made while reading
+	headed bool     // a header named the columns, so their order has a meaning
+	size   int      // approximate number of bytes
+	most   int      // limit for size; 0 means no limit
+	last   []int    // while building: the last row with this column, from 1, by column
+	packed []byte   // while building: buffer for a row
 }
 
 func newTable(most int) *table { return &table{index: map[string]int{}, most: most} }
 
-// with returns a table of other rows, which has all else as t has it.
+// with returns a copy of t with other rows.
 func (t *table) with(rows []row) *table {
 	u := *t
 	u.rows, u.notes = rows, slices.Clone(t.notes)
-	u.size = t.size - rowSize*(len(t.rows)-len(rows)) // about: the bytes of rows are shared, and counted for each
+	// approximate: the bytes of rows are shared and counted for each table
+	u.size = t.size - rowSize*(len(t.rows)-len(rows))
 	return &u
 }
 
-// columns are the names of the columns that are shown.
+// columns returns the names of the columns to show.
 func (t *table) columns() []string {
 	if t.picked == nil {
 		return t.names
@@ -49,7 +51,7 @@ func (t *table) columns() []string {
 	return names
 }
 
-// column returns the index of the column name, which it adds when it is new.
+// column returns the index of the column name. It adds the column if it is new.
 func (t *table) column(name string) int {
 	i, ok := t.index[name]
 	if !ok {
@@ -61,7 +63,8 @@ func (t *table) column(name string) int {
 	return i
 }
 
-// need returns the index of a column that a call names. A table without records has no columns to be wrong about: -1.
+// need returns the index of a column that a call names. A table without records has no columns to
+// check against: need returns -1.
 func (t *table) need(name, where string) (int, error) {
 	i, ok := t.index[name]
 	switch {
@@ -73,7 +76,7 @@ func (t *table) need(name, where string) (int, error) {
 	return 0, toolrun.Refuse("%s: unknown column %s; the columns are %s", where, clip(name), listed(t.columns(), 100))
 }
 
-// push adds the row that was packed.
+// push adds a packed row.
 func (t *table) push(packed []byte) error {
 	if t.size += len(packed) + rowSize; t.most > 0 && t.size > t.most {
 		return toolrun.Refuse("this is too much to be held: %d MiB are the most, and %d records take more; keep less of it, or split the file", t.most>>20, len(t.rows))
@@ -82,7 +85,7 @@ func (t *table) push(packed []byte) error {
 	return nil
 }
 
-// add adds the record raw, which is valid JSON. The error does not say where it stands.
+// add adds the record raw, which is valid JSON. The error does not contain its position.
 func (t *table) add(raw json.RawMessage) error {
 	raw = bytes.TrimSpace(raw)
 	if raw[0] != '{' {
@@ -110,7 +113,7 @@ func (t *table) add(raw json.RawMessage) error {
 	return t.push(t.packed)
 }
 
-// addAll adds the elements of a valid JSON array, which a text calls what.
+// addAll adds the elements of a valid JSON array. what is its name in texts.
 func (t *table) addAll(ctx context.Context, array json.RawMessage, what string) error {
 	d := json.NewDecoder(bytes.NewReader(array))
 	d.Token()
@@ -133,29 +136,30 @@ func (t *table) note(format string, args ...any) {
 	t.notes = append(t.notes, fmt.Sprintf(format, args...))
 }
 
-// maxAnswer is the most bytes of an answer; the pipeline would cut a longer one in the middle of a record.
+// maxAnswer is the maximum size of an answer in bytes. The pipeline would cut a longer one in the
+// middle of a record.
 const maxAnswer = 32 << 10
 
-// An answer is the JSON that a tool gives: some counts, then a list.
+// An answer is the JSON that a tool returns: some counts, then a list.
 type answer struct {
 	list   string                       // "records" or "groups"
-	total  int                          // how many there are
-	from   int                          // the first to give
-	most   int                          // how many to give; negative: all
-	record func(b []byte, i int) []byte // appends the record i
-	fields []byte                       // further fields, each with a comma before it
+	total  int                          // number of records
+	from   int                          // index of the first record to return
+	most   int                          // number of records to return; negative means all
+	record func(b []byte, i int) []byte // appends record i
+	fields []byte                       // further fields, each preceded by a comma
 	notes  []string
-	next   bool   // tell where to go on
-	saved  string // the name that the table is kept under; "": it is not
+	next   bool   // state where to continue
+	saved  string // name under which the table is stored; empty means not stored
 }
 
-// json writes as many records as there is room for.
+// json writes as many records as fit.
 func (a *answer) json() ([]byte, error) {
 	fields := a.fields
 	if len(a.notes) > 0 {
 		fields = append(append(fields, `,"notes":`...), texts(a.notes)...)
 	}
-	const frame = 200 // the most that braces, names and counts take
+	const frame = 200 // upper limit for braces, names and counts
 	room := maxAnswer - frame - len(fields)
 	until := a.total
 	if a.most >= 0 {

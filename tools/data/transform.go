@@ -32,7 +32,7 @@ func (s *Set) transformTool() *pawl.Tool {
 		Output: json.RawMessage(`{"type":"object","properties":{` + commonOutput + `,"records":` + recordsOutput +
 			`},"required":["count","records"],"additionalProperties":false}`),
 		Effect:    pawl.Read,
-		MaxResult: -1, // an answer is bounded
+		MaxResult: -1, // answers have a size limit
 		Run:       run(s.transform),
 	}
 }
@@ -49,7 +49,7 @@ type transformArgs struct {
 	SaveAs   string            `json:"save_as"`
 }
 
-// transform selects, renames, sorts and limits, in this order.
+// transform applies select, rename, sort and limit, in this order.
 func (s *Set) transform(ctx context.Context, a transformArgs) ([]byte, error) {
 	if err := checkName("save_as", a.SaveAs); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (s *Set) transform(ctx context.Context, a transformArgs) ([]byte, error) {
 	return s.done(ctx, t, a.SaveAs)
 }
 
-// pick shows the named columns, in this order; none named shows all.
+// pick selects the named columns, in this order. No names select all.
 func (t *table) pick(names []string) error {
 	if len(names) == 0 || len(t.names) == 0 {
 		return nil
@@ -106,7 +106,7 @@ func (t *table) pick(names []string) error {
 	return nil
 }
 
-// rename gives columns new names, all at once, so that two may change theirs with each other.
+// rename renames columns simultaneously, so that two can exchange their names.
 func (t *table) rename(names map[string]string) error {
 	if len(t.names) == 0 {
 		return nil
@@ -134,7 +134,7 @@ func (t *table) rename(names map[string]string) error {
 		name := columns[i]
 		if j, taken := index[name]; taken {
 			if t.names[i] == name {
-				i, j = j, i // the one that was renamed is at fault
+				i, j = j, i // report the renamed column
 			}
 			return toolrun.Refuse("rename: %s cannot become %s, since there is another column of that name; the columns are %s",
 				clip(t.names[i]), clip(name), listed(t.columns(), 100))
@@ -145,7 +145,7 @@ func (t *table) rename(names map[string]string) error {
 	return nil
 }
 
-// sort sorts by a column; records that are equal in it stay in their order.
+// sort sorts by a column. The sort is stable.
 func (t *table) sort(ctx context.Context, a transformArgs) error {
 	column, err := t.need(a.SortBy, "sort_by")
 	if err != nil {

@@ -19,12 +19,13 @@ const (
 	object
 )
 
-// String names the kind as a text for the model does.
+// String returns the name of the kind for texts.
 func (k kind) String() string {
 	return [...]string{"null", "a boolean", "a number", "a text", "an array", "an object"}[k]
 }
 
-// A value is a cell: for text, the text; else its JSON, compact, with numbers as they were written.
+// A value is a cell. For text, s is the text; otherwise s is compact JSON in which numbers keep
+// their spelling.
 type value struct {
 	kind kind
 	s    string
@@ -64,7 +65,8 @@ func (v value) append(b []byte) []byte {
 	return append(b, v.s...)
 }
 
-// appendText appends s as a JSON string. It leaves <, > and & as they are, for they are read and not put in a page.
+// appendText appends s as a JSON string. It does not escape <, > and &, because the text is not put
+// into HTML.
 func appendText(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
@@ -116,7 +118,7 @@ func equal(a, b value) bool {
 	return false
 }
 
-// compare says which of a and b comes first; ok is false when they are in no order.
+// compare returns the order of a and b. ok is false if they have no order.
 func compare(a, b value) (order int, ok bool) {
 	if x, ok := a.decimal(); ok {
 		if y, ok := b.decimal(); ok {
@@ -129,10 +131,10 @@ func compare(a, b value) (order int, ok bool) {
 	return 0, false
 }
 
-// empty reports whether v is no value: null, or the text that an empty cell of CSV is.
+// empty reports whether v has no value: null, or "", the text of an empty CSV cell.
 func (v value) empty() bool { return v.kind == null || v.kind == text && v.s == "" }
 
-// The ranks put values of different nature in one order for sorting.
+// The ranks order values of different kinds for sorting.
 const (
 	rankNumeric = iota
 	rankText
@@ -141,11 +143,11 @@ const (
 	rankEmpty
 )
 
-// A sortKey is a value made ready to be sorted by, and the row that it is of.
+// A sortKey is a value prepared for sorting, with its row.
 type sortKey struct {
 	rank int
 	row  int
-	n    decimal // of rankNumeric
+	n    decimal // for rankNumeric
 	s    string
 }
 
@@ -168,7 +170,8 @@ func (v value) sortKey(row int) sortKey {
 	return k
 }
 
-// order is a total order of values by rank, and within a rank upwards, or downwards: "n/a" is behind the numbers either way.
+// order is a total order of values: by rank, and within a rank ascending or descending. "n/a" is
+// after the numbers in either direction.
 func (k *sortKey) order(o *sortKey, down bool) int {
 	if k.rank != o.rank {
 		return cmp.Compare(k.rank, o.rank)
@@ -185,7 +188,8 @@ func (k *sortKey) order(o *sortKey, down bool) int {
 	return n
 }
 
-// group appends what makes v one with other values in a group: of numbers, the number, however it is written; of all else, the value itself.
+// group appends the grouping key of v: for a number its numeric value, however it is written; for
+// anything else the value itself.
 func (v value) group(b []byte) []byte {
 	if v.kind == number {
 		if d, ok := v.decimal(); ok {

@@ -24,7 +24,8 @@ import (
 	"github.com/pawl-go/pawl/tools/file"
 )
 
-// prompt calls tool and ends the test when it has not answered in a while. It returns all that was told.
+// prompt calls tool and fails the test if the call does not return within a deadline. It returns
+// all text of the result.
 func prompt(t *testing.T, tool *pawl.Tool, args string) string {
 	t.Helper()
 	told := make(chan string, 1)
@@ -45,11 +46,12 @@ func prompt(t *testing.T, tool *pawl.Tool, args string) string {
 	}
 }
 
-// An attack is a path, and whatever it needs in the directory, by which a program without guards reads or changes what is outside.
+// An attack is a path, and the directory contents it needs, that lets an unguarded program read or
+// change a file outside the root.
 type attack struct {
 	name, path string
 	plant      func(dir, around string) error
-	// control is that program; it returns what it read, or changes what is outside.
+	// control is that unguarded program. It returns what it read, or changes the file outside.
 	control func(dir, around, path string) (string, error)
 }
 
@@ -58,7 +60,7 @@ func read(dir, _, path string) (string, error) {
 	return string(b), err
 }
 
-// write changes what is outside, and reads it there.
+// write changes the file outside the root and reads it there.
 func write(name string) func(dir, around, path string) (string, error) {
 	return func(dir, around, path string) (string, error) {
 		if err := os.WriteFile(dir+"/"+path, []byte(secret+", changed"), 0o644); err != nil {
@@ -75,7 +77,8 @@ func link(target, name string) func(dir, around string) error {
 	}
 }
 
-// plainForm is what normalising a name (NFKC) makes of letters that only look like a path.
+// plainForm imitates the normalization of a name (NFKC), which turns letters that look like path
+// characters into path characters.
 var plainForm = strings.NewReplacer("\u2024", ".", "\uff0e", ".", "\uff0f", "/")
 
 var attacks = []attack{
@@ -119,7 +122,8 @@ var attacks = []attack{
 	}, write("f.txt")},
 }
 
-// No tool of the set reads, makes, changes or deletes anything outside, by any of the attacks; and each attack does so where there is no guard.
+// No tool of the set reads, creates, changes or deletes anything outside the root under any of the
+// attacks. Each attack succeeds where there is no guard.
 func TestAttacks(t *testing.T) {
 	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {
@@ -146,14 +150,16 @@ func TestAttacks(t *testing.T) {
 			set := open(t, dir)
 			for _, tool := range inOrder(set) {
 				told := prompt(t, tool, everyArgs(path))
-				if strings.Contains(told, secret) && !strings.HasPrefix(a.name, "hard link") { // which is a file of the root to read
+				// a hard link is a file of the root and may be read
+				if strings.Contains(told, secret) && !strings.HasPrefix(a.name, "hard link") {
 					t.Errorf("%s: %s", tool.Name, told)
 				}
 				if diff := cmp.Diff(before, outside(t, around)); diff != "" {
 					t.Fatalf("%s changed what is outside (-before +after):\n%s", tool.Name, diff)
 				}
 			}
-			for _, tool := range []*pawl.Tool{set.Search, set.List} { // from above, too
+			// these two also start from the directory above
+			for _, tool := range []*pawl.Tool{set.Search, set.List} {
 				if told := prompt(t, tool, `{"pattern":"outside"}`); strings.Contains(told, secret) {
 					t.Errorf("%s: %s", tool.Name, told)
 				}
@@ -162,7 +168,8 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// naive opens name below dir after it has looked where that leads, as programs do that check first.
+// naive opens name below dir after checking where the path leads, as programs do that check first
+// and open later.
 func naive(dir, name string) (string, error) {
 	real, err := filepath.EvalSymlinks(filepath.Join(dir, name))
 	if err != nil {
@@ -175,8 +182,8 @@ func naive(dir, name string) (string, error) {
 	return string(b), err
 }
 
-// Somebody puts a link out in the place of a directory, and the directory back, all the time. Who checks first and opens then is led out; the
-// tools are not.
+// Another process replaces a directory by a link to the outside, and back, all the time. A program
+// that checks first and opens later follows the link out. The tools do not.
 func TestRace(t *testing.T) {
 	around, err := filepath.EvalSymlinks(t.TempDir())
 	tooltest.Must(t, err)
@@ -245,13 +252,14 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// A pipe, a device, and what the kernel shows as files: nobody waits, and nothing without an end is read.
+// Pipes, devices and files that the kernel presents: no tool blocks, and nothing without an end is
+// read.
 func TestEndless(t *testing.T) {
 	dir, set := root(t, nil)
 	pipe := filepath.Join(dir, "pipe")
 	tooltest.Must(t, syscall.Mkfifo(pipe, 0o644))
 	opened := make(chan error, 1)
-	go func() { // the control: who opens the pipe waits for a writer
+	go func() { // the control: a program that opens the pipe waits for a writer
 		f, err := os.Open(pipe)
 		if err == nil {
 			f.Close()
@@ -266,7 +274,7 @@ func TestEndless(t *testing.T) {
 		}
 		f, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 		if errors.Is(err, syscall.ENXIO) {
-			continue // it has not come to that; where it does come, it waits for this
+			continue // this case did not occur; where it does, the program waits for this
 		}
 		tooltest.Must(t, err)
 		f.Close()
@@ -278,7 +286,7 @@ func TestEndless(t *testing.T) {
 		if b := make([]byte, 1<<20); func() bool {
 			f, err := os.Open(filepath.Join(dir, "zero"))
 			if err != nil {
-				return true // a file system without devices: the refusal is the same
+				return true // on a file system without devices the refusal is the same
 			}
 			defer f.Close()
 			n, _ := f.Read(b)
@@ -300,7 +308,8 @@ func TestEndless(t *testing.T) {
 	t.Logf("tried: %v", paths)
 }
 
-// What the kernel shows as files of a process are files, but its links lead out, though they say that they have no path.
+// The kernel's files of a process are files, but its links lead outside the root, although they
+// claim to have no path.
 func TestProc(t *testing.T) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		t.Logf("no /proc here: %v", err)
@@ -322,7 +331,8 @@ func TestProc(t *testing.T) {
 			}
 		}
 	}
-	if told := prompt(t, set.Read, `{"path":"status"}`); !strings.Contains(told, "VmHWM:") { // a file that says it has no bytes
+	// a file that reports a size of 0 bytes
+	if told := prompt(t, set.Read, `{"path":"status"}`); !strings.Contains(told, "VmHWM:") {
 		t.Errorf("status: %s", told)
 	}
 	if told := prompt(t, set.Search, `{"path":"status","pattern":"^VmHWM"}`); !strings.Contains(told, "[1 line matches") {
@@ -333,7 +343,8 @@ func TestProc(t *testing.T) {
 	}
 }
 
-// Paths as deep as the system takes are no trouble: those that are too deep are refused, and a search goes as deep as it may.
+// Paths up to the deepest that the system allows work. Deeper paths are refused, and a search
+// descends as deep as it may.
 func TestDeep(t *testing.T) {
 	dir, set := root(t, nil)
 	tooltest.Must(t, os.Symlink(".", filepath.Join(dir, "self")))
@@ -359,7 +370,8 @@ func TestDeep(t *testing.T) {
 	}
 }
 
-// Bytes that are no UTF-8 are told, are kept by whoever changes something else, and are not written back as what stood for them.
+// Bytes that are not UTF-8 are reported, survive an edit of other lines, and are not overwritten by
+// their replacement characters.
 func TestInvalidUTF8(t *testing.T) {
 	const before = "na\xefve caf\xe9\nplain\n"
 	dir, set := root(t, map[string]string{"f": before, "sound": "a \uFFFD that is meant\n"})
@@ -368,7 +380,7 @@ func TestInvalidUTF8(t *testing.T) {
 		t.Errorf("read: %q", shown)
 	}
 	text, _, _ := strings.Cut(shown, "[")
-	// The control: to write what was read back is to lose the bytes.
+	// The control: writing back the text that was read loses the bytes.
 	if text == before || strings.ReplaceAll(text, "\uFFFD", "") == before {
 		t.Fatalf("%q came through", before)
 	}
@@ -396,7 +408,7 @@ func TestInvalidUTF8(t *testing.T) {
 			t.Errorf("%s: %s", args, got)
 		}
 	}
-	// Names are bytes too.
+	// Names are bytes as well.
 	if os.WriteFile(filepath.Join(dir, "caf\xe9"), []byte("x"), 0o644) == nil {
 		if got := tooltest.Call(t, set.List, `{}`); !strings.Contains(got, `file	"caf\xe9"`) {
 			t.Errorf("list: %s", got)

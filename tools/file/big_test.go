@@ -19,14 +19,15 @@ import (
 	"github.com/pawl-go/pawl/tools/file"
 )
 
-// childDir is set in the environment of a child that does the work of TestLargeFiles in a process of its own.
+// childDir is set in the environment of the child process that does the work of TestLargeFiles.
 const childDir = "PAWL_TEST_LARGE_FILES"
 
 const gib = 1 << 30
 
 func TestMain(m *testing.M) { tooltest.Children(m, childDir, useLargeFiles) }
 
-// useLargeFiles uses each tool on the files that TestLargeFiles made, and prints what the process took.
+// useLargeFiles uses each tool on the files that TestLargeFiles made, and prints the memory that
+// the process used.
 func useLargeFiles(dir string) error {
 	if strings.HasSuffix(dir, "control") {
 		b, err := os.ReadFile(filepath.Join(dir, "text"))
@@ -41,7 +42,7 @@ func useLargeFiles(dir string) error {
 	var reg pawl.Registry
 	for _, tool := range inOrder(set) {
 		tool = tool.Clone()
-		tool.Timeout = 10 * time.Minute // how long it takes is the machine's affair
+		tool.Timeout = 10 * time.Minute // the duration depends on the machine and is not tested
 		if err := reg.Add(tool); err != nil {
 			return err
 		}
@@ -78,8 +79,9 @@ func useLargeFiles(dir string) error {
 	return nil
 }
 
-// Files of 2 GiB are listed, looked at, read at their ends, searched, edited (which is refused), written over and deleted by a process that never takes more
-// than 64 MiB; the control, which reads a file whole, takes more. The file of text is of 256 MiB; PAWL_SCALE=2048 makes it 2 GiB.
+// A process that never uses more than 64 MiB can list files of 2 GiB, stat them, read their ends,
+// search them, overwrite them and delete them. It refuses to edit them. The control reads a file
+// whole and uses more. The text file has 256 MiB; PAWL_SCALE=2048 makes it 2 GiB.
 func TestLargeFiles(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Log("left out: the peak of a process is read from /proc")
@@ -122,7 +124,7 @@ func TestLargeFiles(t *testing.T) {
 	}
 }
 
-// writeText makes a file of numbered lines, and returns how many they are.
+// writeText writes a file of numbered lines and returns the number of lines.
 func writeText(t *testing.T, path string, size int) (lines int) {
 	t.Helper()
 	f, err := os.Create(path)

@@ -7,19 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// change is what an edit did to some lines, as a person would mark it.
+// change is the effect of an edit on some lines, as a diff shows it.
 type change struct {
-	Line int    `json:"line"` // the first of them, in the text as the edit left it
+	Line int    `json:"line"` // the first changed line, counted in the text after the edit
 	Old  string `json:"old"`
 	New  string `json:"new"`
 }
 
 const (
-	changeBytes  = 2000 // of one side of a change
+	changeBytes  = 2000 // limit for one side of a change
 	changesBytes = 16 << 10
 )
 
-// note keeps the change of text[from:to] to fresh, as whole lines. line is that of from.
+// note records the change of text[from:to] to fresh as whole lines. line is the line number of
+// from.
 func (e *editor) note(line, from, to int, fresh []byte) {
 	if e.shown > changesBytes {
 		e.more++
@@ -31,12 +32,12 @@ func (e *editor) note(line, from, to int, fresh []byte) {
 		end = to + i
 	}
 	if e.text[to-1] == '\n' && (bytes.HasSuffix(fresh, []byte("\n")) || len(fresh) == 0 && from == start) {
-		end = to - 1 // whole lines for whole lines: the next one is not touched
+		end = to - 1 // whole lines replace whole lines: the next line is unchanged
 	}
 	before, after := e.text[start:from], e.text[min(to, end):end]
 	c := change{Line: line, Old: clipped(e.text[start:end])}
 	switch joined := bytes.Join([][]byte{clipTail(before), clipBytes(fresh), clipBytes(after)}, nil); {
-	case to > end: // the last \n of both is left out
+	case to > end: // the last \n of both sides is left out
 		c.New = clipped(bytes.TrimSuffix(joined, []byte("\n")))
 	default:
 		c.New = clipped(joined)
@@ -45,7 +46,7 @@ func (e *editor) note(line, from, to int, fresh []byte) {
 	e.changes = append(e.changes, c)
 }
 
-// write shows c as a diff does.
+// write writes c in the form of a diff.
 func (c change) write(b *strings.Builder) {
 	fmt.Fprintf(b, "@@ line %d @@\n", c.Line)
 	for _, side := range []struct{ mark, text string }{{"-", c.Old}, {"+", c.New}} {
@@ -58,12 +59,13 @@ func (c change) write(b *strings.Builder) {
 	}
 }
 
-// clipBytes and clipTail bound what is copied for a change of a long line: its beginning, its end.
+// clipBytes and clipTail limit how much of a long changed line is copied, to its beginning and its
+// end.
 func clipBytes(b []byte) []byte { return b[:min(len(b), 2*changeBytes)] }
 
 func clipTail(b []byte) []byte { return b[max(0, len(b)-2*changeBytes):] }
 
-// clipped is b as text of at most changeBytes.
+// clipped returns b as text of at most changeBytes bytes.
 func clipped(b []byte) string {
 	if len(b) <= changeBytes {
 		return strings.ToValidUTF8(string(b), "\uFFFD")
@@ -71,8 +73,8 @@ func clipped(b []byte) string {
 	return strings.ToValidUTF8(string(b[:runeStart(b, changeBytes)]), "\uFFFD") + "…"
 }
 
-// near says what in the text may be meant by an old that is not in it: lines that differ in white space only, or else the line most like its
-// longest one.
+// near returns what an old text that was not found may refer to: lines that differ only in white
+// space, or else the line most similar to its longest line.
 func (e *editor) near(one edit, index int) string {
 	if strings.ContainsRune(one.Old, utf8.RuneError) {
 		return "It has \uFFFD, by which file_read shows bytes that are not UTF-8; use a part of the text without it"
@@ -113,7 +115,8 @@ func quoted(b []byte) string {
 	return fmt.Sprintf("%q", strings.ReplaceAll(string(b), "\r", ""))
 }
 
-// spaced returns where in lines the wanted ones begin, white space aside; -1: nowhere.
+// spaced returns the index in lines where the wanted lines begin, ignoring white space. -1 means
+// not found.
 func spaced(lines [][]byte, wanted []string) int {
 	if len(wanted) > 200 {
 		return -1
@@ -136,11 +139,12 @@ func spaced(lines [][]byte, wanted []string) int {
 }
 
 const (
-	comparedLines = 50_000 // that an old which is not there is compared with
-	comparedBytes = 400    // of each
+	comparedLines = 50_000 // lines that are compared with an old text that was not found
+	comparedBytes = 400    // bytes compared of each line
 )
 
-// likest returns the index of the line most like wanted by the pairs of letters they share; -1: none shares half of them.
+// likest returns the index of the line most similar to wanted, by the number of shared letter
+// pairs. -1 means that no line shares half of them.
 func likest(lines [][]byte, wanted string) int {
 	best, score := -1, 0.5
 	pairs := pairsOf(wanted)

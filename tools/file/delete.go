@@ -47,7 +47,7 @@ func (s *Set) delete(ctx context.Context, a deleteArgs) (llm.ToolResult, error) 
 	if err := ctx.Err(); err != nil {
 		return llm.ToolResult{}, err
 	}
-	info, err := s.root.Lstat(name) // of a link, the link itself is deleted
+	info, err := s.root.Lstat(name) // a link itself is deleted, not its target
 	if err != nil {
 		return llm.ToolResult{}, s.explain(name, err)
 	}
@@ -65,7 +65,7 @@ func (s *Set) delete(ctx context.Context, a deleteArgs) (llm.ToolResult, error) 
 	return toolrun.Result(fmt.Sprintf("Deleted %s", name), deleteArgs{Path: name})
 }
 
-// some joins the first names.
+// some joins the first few names.
 func some(names []string) string {
 	if len(names) > 5 {
 		return strings.Join(names[:5], ", ") + ", …"

@@ -18,7 +18,9 @@ import (
 var editText string
 
 const (
-	editBytes = 8 << 20 // the largest file that is edited, and the largest that an edit makes: it is held whole, some times over
+	// The largest file that can be edited, and the largest that an edit can produce. An edit holds
+	// the file in memory several times.
+	editBytes = 8 << 20
 	mostEdits = 100
 )
 
@@ -49,7 +51,7 @@ func (s *Set) editTool() *pawl.Tool {
 type editArgs struct {
 	Path   string  `json:"path"`
 	Edits  []edit  `json:"edits"`
-	Expect *string `json:"expect"` // nil: whatever the content is
+	Expect *string `json:"expect"` // nil means any content
 }
 
 type edit struct {
@@ -60,10 +62,10 @@ type edit struct {
 
 type editData struct {
 	Path     string   `json:"path"`
-	Replaced int      `json:"replaced"` // places, in all edits
+	Replaced int      `json:"replaced"` // places replaced by all edits together
 	Bytes    int      `json:"bytes"`
 	SHA256   string   `json:"sha256"`
-	Changes  []change `json:"changes"` // the first ones
+	Changes  []change `json:"changes"` // the first changes
 }
 
 func (s *Set) edit(ctx context.Context, a editArgs) (llm.ToolResult, error) {
@@ -89,7 +91,8 @@ func (s *Set) edit(ctx context.Context, a editArgs) (llm.ToolResult, error) {
 	if bytes.Equal(e.text, old) {
 		return llm.ToolResult{}, toolrun.Refuse("not edited: the edits undo each other, so %s would stay as it is", shown(name))
 	}
-	// Between the read and the rename somebody else may write: then the content is not the one that the edits are about.
+	// Another program may write between the read and the rename. The content is then not the
+	// content that the edits refer to.
 	_, _, err = s.put(ctx, a.Path, &sum, func(w io.Writer) error {
 		_, err := w.Write(e.text)
 		return err
@@ -100,7 +103,7 @@ func (s *Set) edit(ctx context.Context, a editArgs) (llm.ToolResult, error) {
 	return e.result()
 }
 
-// whole reads the text file name.
+// whole reads the whole text file name.
 func (s *Set) whole(ctx context.Context, name string) ([]byte, error) {
 	f, info, err := s.open(name)
 	if err != nil {
@@ -118,7 +121,7 @@ func (s *Set) whole(ctx context.Context, name string) ([]byte, error) {
 	if _, err := b.ReadFrom(io.LimitReader(reader{ctx, f}, editBytes+1)); err != nil {
 		return nil, s.explain(name, err)
 	}
-	if b.Len() > editBytes { // it grows, or it is a file of the kernel that tells no size
+	if b.Len() > editBytes { // the file grows, or it is a kernel file that reports no size
 		return nil, tooLarge(int64(b.Len()))
 	}
 	text := b.Bytes()
@@ -138,11 +141,11 @@ type editor struct {
 	crlf     bool // every line ends in \r\n
 	replaced int
 	changes  []change
-	more     int // changes that are not kept
-	shown    int // bytes of those that are
+	more     int // changes that are not recorded
+	shown    int // bytes of the recorded changes
 }
 
-// edited makes edits of the text of name.
+// edited applies edits to the text of name.
 func edited(ctx context.Context, name string, old []byte, edits []edit) (*editor, error) {
 	e := &editor{name: name, text: old, crlf: crlf(old)}
 	for i, one := range edits {
@@ -156,13 +159,14 @@ func edited(ctx context.Context, name string, old []byte, edits []edit) (*editor
 	return e, nil
 }
 
-// apply makes the edit of that index. A text of the model has \n where the file may have \r\n.
+// apply applies one edit; index is its position in the call. The model's text has \n where the file
+// may have \r\n.
 func (e *editor) apply(index int, one edit) error {
 	old, fresh := []byte(one.Old), []byte(one.New)
 	if e.crlf {
 		old, fresh = toCRLF(old), toCRLF(fresh)
 	} else if with := toCRLF(old); len(with) > len(old) && !bytes.Contains(e.text, old) && bytes.Contains(e.text, with) {
-		old, fresh = with, toCRLF(fresh) // a file with both kinds
+		old, fresh = with, toCRLF(fresh) // a file with both line endings
 	}
 	where := fmt.Sprintf("edits[%d]", index)
 	switch n := bytes.Count(e.text, old); {
@@ -182,11 +186,11 @@ func (e *editor) apply(index int, one edit) error {
 	return nil
 }
 
-// replace puts fresh for every old, and notes the lines that change.
+// replace replaces every old by fresh and records the changed lines.
 func (e *editor) replace(old, fresh []byte) {
 	var out bytes.Buffer
 	out.Grow(len(e.text) + len(fresh))
-	at, line := 0, 1 // line is that of out's end
+	at, line := 0, 1 // line is the line number at the end of out
 	for {
 		i := bytes.Index(e.text[at:], old)
 		if i < 0 {
@@ -205,7 +209,7 @@ func (e *editor) replace(old, fresh []byte) {
 	e.text = out.Bytes()
 }
 
-// lines are the numbers of the lines in which old begins, the first most of them.
+// lines returns the numbers of the lines in which old begins, at most the first most of them.
 func (e *editor) lines(old []byte, most int) string {
 	var list []string
 	at, line := 0, 1
@@ -241,17 +245,17 @@ func (e *editor) result() (llm.ToolResult, error) {
 		editData{Path: e.name, Replaced: e.replaced, Bytes: len(e.text), SHA256: hexSum(e.text), Changes: e.changes})
 }
 
-// crlf reports whether the lines of text end in \r\n, every one.
+// crlf reports whether every line of text ends in \r\n.
 func crlf(text []byte) bool {
 	n := bytes.Count(text, []byte("\n"))
 	return n > 0 && n == bytes.Count(text, []byte("\r\n"))
 }
 
-// toCRLF returns text with \r before each \n that has none.
+// toCRLF returns text with \r inserted before each \n that has none.
 func toCRLF(text []byte) []byte {
 	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	return bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
 }
 
-// lineOf is the number of the line that the byte i is in, from 1.
+// lineOf returns the number of the line that contains byte i, counted from 1.
 func lineOf(text []byte, i int) int { return 1 + bytes.Count(text[:i], []byte("\n")) }

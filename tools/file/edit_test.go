@@ -77,7 +77,7 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// What an edit keeps of a file, what it asks of it, and what a program reads of the answer.
+// An edit preserves the rest of the file, checks its preconditions, and returns data for programs.
 func TestEditKeeps(t *testing.T) {
 	dir, set := root(t, map[string]string{"run.sh": "#!/bin/sh\necho a\n", "fixed": "a\n", "old": "a\n", "dir/": ""})
 	tooltest.Must(t, os.Chmod(filepath.Join(dir, "run.sh"), 0o750))
@@ -109,7 +109,7 @@ func TestEditKeeps(t *testing.T) {
 	}
 }
 
-// Of many edits at once each is in the file at the end, or was refused: none is lost.
+// After many concurrent edits, each edit is either in the file or was refused. None is lost.
 func TestEditsDoNotOverwriteEachOther(t *testing.T) {
 	dir, set := root(t, map[string]string{"f": "end\n"})
 	made := make(chan string)
@@ -140,7 +140,8 @@ func TestEditsDoNotOverwriteEachOther(t *testing.T) {
 	}
 }
 
-// An edit does what strings.Replace does, whatever the bytes around are; and where it may not, the file stays.
+// An edit gives the same result as strings.Replace for any surrounding bytes. If the edit is
+// refused, the file is unchanged.
 func TestEditIsReplace(t *testing.T) {
 	dir, set := root(t, nil)
 	path := filepath.Join(dir, "f")

@@ -18,7 +18,8 @@ import (
 
 const secret = "the secret outside"
 
-// jail makes a directory that is not to be left, full of links, and returns it and the directory around it.
+// jail creates a directory full of links that lead outside. It returns that directory and the
+// directory around it.
 func jail(t testing.TB) (dir, around string) {
 	around = t.TempDir()
 	dir = filepath.Join(around, "root")
@@ -38,7 +39,7 @@ func jail(t testing.TB) (dir, around string) {
 	return dir, around
 }
 
-// outside is everything around the root, by path, with its content.
+// outside returns everything around the root: the content of each file by path.
 func outside(t testing.TB, around string) map[string]string {
 	all := map[string]string{}
 	tooltest.Must(t, filepath.WalkDir(around, func(path string, d fs.DirEntry, err error) error {
@@ -62,26 +63,26 @@ var somePath = rapid.Custom(func(t *rapid.T) string {
 	return rapid.SampledFrom([]string{"", "", "", "/", "./", "//", "../"}).Draw(t, "begin") + p
 })
 
-// ways are paths that lead to the secret for whoever uses them without care.
+// ways are paths that lead to the secret in a program that uses them without care.
 var ways = []string{"../f.txt", "a/../../f.txt", "./../out/f.txt", "up/f.txt", "up/out/f.txt", "abs/f.txt", "absfile", "relfile", "same/upup/f.txt",
 	"a/upup/f.txt", "a/b/upupup/f.txt", "a/b/../upup/f.txt", "chain/f.txt", "a/abs/f.txt", "a/up/up/f.txt", "same/up/abs/out/f.txt", "up/root/up/f.txt", "a/root/../f.txt"}
 
-// everyArgs are arguments by which any of the tools, told to, does something with path.
+// everyArgs returns arguments by which any of the tools would act on path.
 func everyArgs(path string) string {
 	return `{"path":` + quote(path) + `,"content":"mine","edits":[{"old":"e","new":"mine","all":true}],"pattern":"."}`
 }
 
-// inOrder are the tools, those that delete last.
+// inOrder returns the tools; the tools that delete come last.
 func inOrder(set *file.Set) []*pawl.Tool {
 	return []*pawl.Tool{set.Read, set.List, set.Stat, set.Search, set.Edit, set.Write, set.Delete}
 }
 
-// Whatever path a call names, and whatever links there are, nothing outside is read, made, changed or deleted, and no text tells
-// where the root is.
+// For any path in a call and any links in the root, nothing outside is read, created, changed or
+// deleted, and no text reveals where the root is.
 func TestNoPathEscapes(t *testing.T) {
 	paths := rapid.OneOf(somePath, rapid.SampledFrom(append([]string{"new", "dangling", "new/x", "up/new.txt"}, ways...)))
 	rapid.Check(t, func(rt *rapid.T) {
-		dir, around := jail(t) // a new one, for the calls delete its links
+		dir, around := jail(t) // a new directory each time, because the calls delete its links
 		before := outside(t, around)
 		set := open(t, dir)
 		path := paths.Draw(rt, "path")
@@ -105,7 +106,7 @@ func TestNoPathEscapes(t *testing.T) {
 	})
 }
 
-// The check above can fail: the ways do lead out.
+// The test above can fail: the ways do lead outside.
 func TestWaysLeadOut(t *testing.T) {
 	dir, _ := jail(t)
 	for _, way := range ways {
@@ -115,7 +116,7 @@ func TestWaysLeadOut(t *testing.T) {
 	}
 }
 
-// A call with any bytes as its path gets a result or a refusal.
+// A call with any bytes as its path returns a result or a refusal.
 func FuzzPath(f *testing.F) {
 	for _, p := range []string{"", ".", "..", "/", "a/../..", "f.txt", "up/f.txt", "absfile", "a\x00", "\xff", strings.Repeat("a/", 300)} {
 		f.Add(p)

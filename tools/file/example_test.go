@@ -23,7 +23,7 @@ func Example() {
 	}
 	defer files.Close()
 
-	// An agent would be given the whole set: pawl.Agent{Tools: []pawl.Toolset{files}}.
+	// An agent gets the whole set: pawl.Agent{Tools: []pawl.Toolset{files}}.
 	for _, c := range []struct {
 		tool *pawl.Tool
 		args string

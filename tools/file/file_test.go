@@ -23,7 +23,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// root makes a directory with files, by path and content; a path that ends in a slash is a directory.
+// root creates a directory with files, given as path and content. A path that ends in a slash is a
+// directory.
 func root(t testing.TB, files map[string]string) (string, *file.Set) {
 	t.Helper()
 	dir := t.TempDir()
@@ -126,7 +127,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Paths that lead out are refused by every tool with words of their own, before anything is touched.
+// Every tool refuses paths that lead outside with its own message, before it touches anything.
 func TestOutside(t *testing.T) {
 	dir, set := root(t, map[string]string{"in/x.txt": "x"})
 	outside := filepath.Join(filepath.Dir(dir), "outside.txt")
@@ -149,7 +150,7 @@ func TestOutside(t *testing.T) {
 			{"in/up/outside.txt", `"in/up/outside.txt" leads outside the root through a symbolic link; only files below the root can be used`},
 		} {
 			if tool == set.Delete && (tt.path == "abs" || tt.path == "rel") {
-				continue // the link itself may go
+				continue // the link itself may be deleted
 			}
 			args := everyArgs(tt.path)
 			if diff := cmp.Diff("error: "+tt.want, tooltest.Call(t, tool, args)); diff != "" {
@@ -167,9 +168,11 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// Following the pages of a file gives its bytes back, whatever its lines are, and no page is over its bounds or splits a rune.
+// Reading all pages of a file returns its bytes, for lines of any length. No page exceeds its limits
+// or splits a rune.
 func TestPages(t *testing.T) {
-	long := strings.Repeat("é€😀x", 40_000) // 10 bytes a time: a line of 400 kB, whose pages would end within a rune
+	// 10 bytes per repetition: a line of 400 kB, whose pages would end within a rune
+	long := strings.Repeat("é€😀x", 40_000)
 	for name, content := range map[string]string{
 		"lines":          strings.Repeat("a line of text\n", 9000),
 		"no last return": strings.Repeat("x\n", 2000) + "x",
@@ -215,7 +218,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A column that falls within a rune is that of the rune's beginning.
+// A column within a rune means the beginning of the rune.
 func TestColumnWithinRune(t *testing.T) {
 	_, set := root(t, map[string]string{"f": "aé€😀z", "g": strings.Repeat("x", 64<<10-1) + "😀z"})
 	for _, tt := range []struct{ args, want string }{
@@ -224,7 +227,7 @@ func TestColumnWithinRune(t *testing.T) {
 		{`{"path":"f","column":6}`, "€😀z"},
 		{`{"path":"f","column":10}`, "😀z"},
 		{`{"path":"f","column":11}`, "z"},
-		{`{"path":"g","column":65538}`, "😀z"}, // a rune over the end of the reader's buffer
+		{`{"path":"g","column":65538}`, "😀z"}, // a rune across the end of the reader's buffer
 	} {
 		if got := tooltest.Run(t, set.Read, tt.args).Parts[0].(llm.Text).Text; got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.args, got, tt.want)
@@ -262,7 +265,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// A long directory comes in parts that together are all of it.
+// A long directory is listed in parts that together are complete.
 func TestListParts(t *testing.T) {
 	dir, set := root(t, nil)
 	var want []string
@@ -365,13 +368,13 @@ func TestReadOnlyAndClosed(t *testing.T) {
 	}
 }
 
-// What the model is shown, for review as prose.
+// The golden file shows the definitions that the model gets, for review as prose.
 func TestDefinitions(t *testing.T) {
 	_, set := root(t, nil)
 	tooltest.Definitions(t, set, filepath.Join("testdata", "definitions.json"), *update)
 }
 
-// Through the whole pipeline: arguments that the schemas refuse, and calls as a model makes them.
+// The whole pipeline: arguments that the schemas reject, and calls as a model makes them.
 func TestRegistry(t *testing.T) {
 	_, set := root(t, map[string]string{"a.txt": "hello\n", "big.txt": strings.Repeat("0123456789\n", 5900)})
 	var reg pawl.Registry

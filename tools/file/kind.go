@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// magic is how common files that are not text begin.
+// magic lists how common files that are not text begin.
 var magic = []struct{ prefix, kind string }{
 	{"\x89PNG\r\n\x1a\n", "a PNG image"},
 	{"\xff\xd8\xff", "a JPEG image"},
@@ -28,15 +28,17 @@ var magic = []struct{ prefix, kind string }{
 	{"\xfe\xff", "UTF-16 text"},
 }
 
-// binary names the kind of a file that begins with head; "" when it is text. Text in a one-byte encoding is no UTF-8
-// either, but has no control characters; anything compressed or compiled soon has both.
+// binary returns the kind of a file that begins with head, or "" if it is text. Text in a one-byte
+// encoding is not UTF-8 either, but has no control characters. Compressed or compiled files soon
+// contain both.
 func binary(head []byte) string {
 	odd := bytes.IndexByte(head, 0) >= 0
 	if !odd && !validPrefix(head) {
 		odd = bytes.ContainsFunc(head, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' && r != '\f' && r != '\x1b' })
 	}
 	for _, m := range magic {
-		// The short ones could begin a text ("MZ", "BZh", "%PDF-"), so the rest must look odd too.
+		// A short prefix could also begin a text ("MZ", "BZh", "%PDF-"), so the rest must look
+		// binary as well.
 		if bytes.HasPrefix(head, []byte(m.prefix)) && (odd || !validPrefix(head)) {
 			return m.kind
 		}
@@ -47,7 +49,7 @@ func binary(head []byte) string {
 	return ""
 }
 
-// validPrefix reports whether b is UTF-8, but for a rune cut at its end.
+// validPrefix reports whether b is UTF-8, ignoring a rune cut off at its end.
 func validPrefix(b []byte) bool {
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)

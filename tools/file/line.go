@@ -10,16 +10,18 @@ import (
 	"unicode/utf8"
 )
 
-// lineReader reads lines of any length in little memory.
+// lineReader reads lines of any length in constant memory.
 type lineReader struct {
 	f    *os.File
 	r    *bufio.Reader
-	line int   // the last one that was read, from 1
-	at   int64 // where in the file the next one begins
+	line int   // number of the last line read, from 1
+	at   int64 // file offset at which the next line begins
 }
 
-// next returns the next line without its end, and where in it the first match of m is: nil, nowhere. Of a line that is longer than a piece it is the part around
-// the match, or the beginning. What it returns is good until the next call; the error at the end is io.EOF.
+// next returns the next line without its line ending, and the position of the first match of m in
+// it. A nil match means that nothing matches. For a line longer than a piece, text is the part
+// around the match, or the beginning of the line. The result is valid until the next call. The
+// error at the end of the file is io.EOF.
 func (l *lineReader) next(ctx context.Context, m *matcher) (text []byte, match []int, err error) {
 	b, err := l.r.ReadSlice('\n')
 	if len(b) == 0 && err != nil {
@@ -40,7 +42,7 @@ func (l *lineReader) next(ctx context.Context, m *matcher) (text []byte, match [
 	return b, m.find(b), nil
 }
 
-// long looks at a line that begins with head and goes on in l.r.
+// long examines a line that begins with head and continues in l.r.
 func (l *lineReader) long(ctx context.Context, head []byte, m *matcher) (text []byte, match []int, err error) {
 	s := &longLine{ctx: ctx, r: l.r, held: bytes.Clone(head), size: int64(len(head))}
 	if bytes.IndexByte(head, 0) >= 0 {
@@ -51,7 +53,7 @@ func (l *lineReader) long(ctx context.Context, head []byte, m *matcher) (text []
 	} else {
 		match = m.re.FindReaderIndex(s)
 	}
-	for s.err == nil { // the rest
+	for s.err == nil { // read the rest of the line
 		s.held = s.held[:0]
 		s.fill()
 	}
@@ -81,17 +83,17 @@ func (l *lineReader) long(ctx context.Context, head []byte, m *matcher) (text []
 	return text, match, nil
 }
 
-// longLine reads one line, piece by piece. It is an io.RuneReader whose runes end where the line does, so that a regular expression takes the line's ends for what
-// they are.
+// longLine reads one line piece by piece. It is an io.RuneReader whose runes end where the line
+// ends, so that ^ and $ of a regular expression match the ends of the line.
 type longLine struct {
 	ctx  context.Context
 	r    *bufio.Reader
-	held []byte // read, and not yet taken
-	size int64  // read, with the line's end
-	err  error  // io.EOF once the line has ended, and what is held is the last of it
+	held []byte // read but not yet consumed
+	size int64  // bytes read, including the line ending
+	err  error  // io.EOF once the line has ended and held is its last piece
 }
 
-// fill appends a piece to what is held.
+// fill appends a piece to held.
 func (s *longLine) fill() {
 	if s.err != nil {
 		return
@@ -116,10 +118,10 @@ func (s *longLine) fill() {
 	}
 }
 
-// ReadRune returns the next rune of the line.
 func (s *longLine) ReadRune() (r rune, size int, err error) {
-	for s.err == nil && len(s.held) < utf8.UTFMax { // so that a \r of the line's end goes with it
-		s.held = bytes.Clone(s.held) // not to grow for ever at its end
+	// so that the \r of the line ending is dropped together with the \n
+	for s.err == nil && len(s.held) < utf8.UTFMax {
+		s.held = bytes.Clone(s.held) // clone so that the underlying array does not grow forever
 		s.fill()
 	}
 	if s.err != nil && s.err != io.EOF {
@@ -133,9 +135,10 @@ func (s *longLine) ReadRune() (r rune, size int, err error) {
 	return r, size, nil
 }
 
-// index returns where in the line the first text is, nil when it is nowhere.
+// index returns the position of the first occurrence of text in the line. Nil means that there is
+// none.
 func (s *longLine) index(text []byte) []int {
-	at := 0 // of held
+	at := 0 // position of held in the line
 	for {
 		if s.err != nil && s.err != io.EOF {
 			return nil
@@ -146,7 +149,8 @@ func (s *longLine) index(text []byte) []int {
 		if s.err == io.EOF {
 			return nil
 		}
-		gone := max(0, len(s.held)-len(text)-1) // a \r at its end may yet go
+		// a \r at the end may still turn out to belong to the line ending
+		gone := max(0, len(s.held)-len(text)-1)
 		at += gone
 		s.held = s.held[:copy(s.held, s.held[gone:])]
 		s.fill()

@@ -22,7 +22,7 @@ var listText string
 
 const (
 	listEntries = 1000
-	listBytes   = 30 << 10 // so that the marker fits within what a result may have
+	listBytes   = 30 << 10 // leaves room for the marker within the limit of a result
 )
 
 func (s *Set) listTool() *pawl.Tool {
@@ -51,13 +51,13 @@ type listArgs struct {
 
 type listData struct {
 	Path    string    `json:"path"`
-	Total   int       `json:"total"` // in the directory
+	Total   int       `json:"total"` // entries in the directory
 	Entries []entry   `json:"entries"`
 	Next    *listArgs `json:"next,omitempty"`
 }
 
 type entry struct {
-	Type string `json:"type"` // file, dir, link (one that cannot be followed) or other
+	Type string `json:"type"` // file, dir, link (a link that cannot be followed) or other
 	Name string `json:"name"`
 	Note string `json:"note,omitempty"`
 }
@@ -109,8 +109,9 @@ func (s *Set) list(ctx context.Context, a listArgs) (llm.ToolResult, error) {
 	return toolrun.Result(strings.TrimSuffix(text.String(), "\n"), data)
 }
 
-// entries returns the first most entries of a directory whose names sort behind after, sorted, and how many entries it has in all. It
-// holds no more than some times most of them, however many there are.
+// entries returns the first most entries of a directory whose names sort after the name after, in
+// order, and the number of all its entries. Memory is bounded by a small multiple of most, even for
+// a huge directory.
 func (s *Set) entries(ctx context.Context, name, after string, most int) (first []fs.DirEntry, total int, err error) {
 	f, err := s.openDir(name)
 	if err != nil {
@@ -141,7 +142,8 @@ func (s *Set) entries(ctx context.Context, name, after string, most int) (first 
 	}
 }
 
-// entry says what d is. A link is what it leads to, marked; where it leads is not told when that is outside.
+// entry describes d. A link is described by its target and marked as a link. A target outside the
+// root is not revealed.
 func (s *Set) entry(dir string, d fs.DirEntry) entry {
 	e := entry{Name: d.Name()}
 	mode := d.Type()

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	piece        = 64 << 10 // a line longer than this is looked at in pieces
-	shownLine    = 300      // bytes of a line that matches
-	shownContext = 200      // bytes of a line of context
+	piece        = 64 << 10 // a longer line is examined in pieces
+	shownLine    = 300      // bytes shown of a matching line
+	shownContext = 200      // bytes shown of a context line
 )
 
 // matcher finds a pattern in a line.
 type matcher struct {
 	re      *regexp.Regexp
-	literal []byte // when set, faster than re
+	literal []byte // if set, used instead of re because it is faster
 }
 
 func newMatcher(pattern string, literal, ignoreCase bool) (*matcher, error) {
@@ -51,7 +51,7 @@ func newMatcher(pattern string, literal, ignoreCase bool) (*matcher, error) {
 	return &matcher{re: re}, err
 }
 
-// find returns where in line the first match is, nil when there is none.
+// find returns the position of the first match in line. Nil means that there is none.
 func (m *matcher) find(line []byte) []int {
 	if m.literal == nil {
 		return m.re.FindIndex(line)
@@ -62,12 +62,12 @@ func (m *matcher) find(line []byte) []int {
 	return nil
 }
 
-// binaryError says that a file is not text after all.
+// binaryError reports that a file turned out not to be text.
 type binaryError struct{ kind string }
 
 func (e *binaryError) Error() string { return "not text: it is " + e.kind }
 
-// lines looks at the lines of f behind the line from.
+// lines searches the lines of f after line number from.
 func (q *searching) lines(ctx context.Context, name string, f *os.File, from int) error {
 	r := bufio.NewReaderSize(f, piece)
 	head, err := r.Peek(headBytes)
@@ -79,7 +79,7 @@ func (q *searching) lines(ctx context.Context, name string, f *os.File, from int
 	}
 	l := lineReader{f: f, r: r}
 	var before []match // the last lines, for context
-	follow := 0        // how many lines still go with the last match
+	follow := 0        // number of context lines still to show after the last match
 	for {
 		if l.line&0xff == 0 {
 			if err := ctx.Err(); err != nil {
@@ -112,7 +112,7 @@ func (q *searching) lines(ctx context.Context, name string, f *os.File, from int
 	}
 }
 
-// add writes a match, under the heading of its file and with the lines before it.
+// add writes a match, with the heading of its file and the lines before it.
 func (q *searching) add(name string, line int, text string, before []match) error {
 	if len(q.data.Matches) == q.limit {
 		return q.fullAt(name)
@@ -141,7 +141,8 @@ func (q *searching) add(name string, line int, text string, before []match) erro
 	return nil
 }
 
-// fullAt says to go on behind the last match: in its own file, or, when the match at hand is in another one, behind that file.
+// fullAt records that the next page starts after the last match: in its own file, or after that
+// file if the current match is in another file.
 func (q *searching) fullAt(name string) error {
 	last := q.data.Matches[len(q.data.Matches)-1]
 	if last.Path != name {
@@ -156,7 +157,7 @@ func (q *searching) context1(line int, text string) {
 	q.shown = line
 }
 
-// valid is text as UTF-8; the answer says where it was not.
+// valid returns text as valid UTF-8. The answer reports where it was not.
 func (q *searching) valid(text string) string {
 	if utf8.ValidString(text) {
 		return text
@@ -165,7 +166,7 @@ func (q *searching) valid(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// cut is text of at most most bytes, with the match in it where there is one.
+// cut returns text shortened to most bytes, including the match if there is one.
 func cut(text []byte, at []int, most int) string {
 	if len(text) <= most {
 		return string(text)

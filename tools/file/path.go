@@ -17,11 +17,12 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-// maxDepth bounds the parts of a path: an os.Root opens every directory on the way, each time.
+// maxDepth limits the number of parts of a path, because an os.Root opens every directory on the
+// way each time.
 const maxDepth = 100
 
-// clean checks a path as the model wrote it and returns it in its shortest form, "." for the root. It looks at the text
-// alone: what links do is for os.Root to stop.
+// clean checks a path as the model wrote it and returns its shortest form, "." for the root. It
+// examines the text only; os.Root checks where links lead.
 func clean(p string) (string, error) {
 	slashed := filepath.ToSlash(p)
 	switch {
@@ -47,7 +48,7 @@ func clean(p string) (string, error) {
 	return name, nil
 }
 
-// example is what an absolute path may have meant.
+// example returns a relative path that may be meant by an absolute one.
 func example(slashed string) string {
 	name := path.Base(path.Clean(slashed))
 	if name == "/" || !filepath.IsLocal(name) {
@@ -56,7 +57,7 @@ func example(slashed string) string {
 	return name
 }
 
-// shown is how a text names a cleaned path.
+// shown returns a cleaned path in the form that texts use.
 func shown(name string) string {
 	if name == "." {
 		return "the root"
@@ -64,8 +65,8 @@ func shown(name string) string {
 	return fmt.Sprintf("%q", name)
 }
 
-// explain words err, which an access to name gave, for the model. Errors of os name paths of their own (temporary files,
-// for one), so none is passed on as it is.
+// explain rewrites err, from an access to name, for the model. Errors of package os name other
+// paths (temporary files, for example), so their texts are not passed on.
 func (s *Set) explain(name string, err error) error {
 	var r toolrun.Refusal
 	switch {
@@ -73,13 +74,15 @@ func (s *Set) explain(name string, err error) error {
 		return err
 	case errors.Is(err, os.ErrClosed):
 		return toolrun.Refuse("the file tools are closed")
-	case errors.Is(err, syscall.ENOTDIR): // before ErrNotExist: one system has them equal
+	case errors.Is(err, syscall.ENOTDIR):
+		// before ErrNotExist, because the two are equal on one system
 		return s.missing(name)
 	case errors.Is(err, fs.ErrNotExist):
 		return s.missing(name)
 	case errors.Is(err, fs.ErrPermission):
 		return toolrun.Refuse("permission denied: %s", shown(name))
-	case strings.HasSuffix(err.Error(), "path escapes from parent"): // os exports no value for it
+	case strings.HasSuffix(err.Error(), "path escapes from parent"):
+		// package os exports no value for this error
 		return toolrun.Refuse("%s leads outside the root through a symbolic link; only files below the root can be used", shown(name))
 	case errors.Is(err, syscall.ELOOP), strings.HasSuffix(err.Error(), "too many symlinks"):
 		return toolrun.Refuse("%s goes round in a circle of symbolic links", shown(name))
@@ -108,7 +111,7 @@ func longest(parts []string) int {
 	return n
 }
 
-// missing says which part of name is not there and what is there instead.
+// missing returns an error that says which part of name does not exist and what exists instead.
 func (s *Set) missing(name string) error {
 	dir, rest := ".", strings.Split(name, "/")
 	for len(rest) > 0 {
@@ -126,7 +129,7 @@ func (s *Set) missing(name string) error {
 		dir, rest = next, rest[1:]
 	}
 	if len(rest) == 0 {
-		return toolrun.Refuse("no such file: %q", name) // it came to be meanwhile
+		return toolrun.Refuse("no such file: %q", name) // it was created in the meantime
 	}
 	names := s.names(dir)
 	what := "file"
@@ -157,7 +160,7 @@ func (s *Set) exists(name string) bool {
 	return err == nil
 }
 
-// names returns the first 2,000 names in dir, sorted; none when it cannot be read.
+// names returns the first 2,000 names in dir, sorted. It returns nil if dir cannot be read.
 func (s *Set) names(dir string) []string {
 	f, err := s.openDir(dir)
 	if err != nil {
@@ -172,7 +175,7 @@ func (s *Set) names(dir string) []string {
 	return names
 }
 
-// plain is a name as a line of text can hold it: quoted where it has control characters.
+// plain returns a name that fits on a line of text: it is quoted if it contains control characters.
 func plain(name string) string {
 	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }) {
 		return fmt.Sprintf("%q", name)
@@ -180,8 +183,8 @@ func plain(name string) string {
 	return name
 }
 
-// likely returns the name that s may stand for, or "": the one most like it, or one that has it inside, as sales.csv and sales-2024.csv
-// have sales.
+// likely returns the name that s may refer to: the most similar name, or a name that contains s, as
+// both sales.csv and sales-2024.csv contain sales. It returns "" if there is none.
 func likely(s string, names []string) string {
 	if near := nearest.Word(s, names); near != "" {
 		return near
@@ -196,7 +199,8 @@ func likely(s string, names []string) string {
 	return ""
 }
 
-// regular refuses what is no regular file. A pipe or a device must not even be opened: that may block, or act.
+// regular refuses anything but a regular file. A pipe or a device must not even be opened, because
+// that may block or have an effect.
 func regular(name string, info fs.FileInfo) error {
 	switch {
 	case info.IsDir():
@@ -230,7 +234,8 @@ func (s *Set) open(name string) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, s.explain(name, err)
 	}
-	// Another process may put a pipe in its place now: then NONBLOCK keeps the open from waiting, and the second look refuses it.
+	// Another process may replace the file by a pipe at this moment. NONBLOCK then keeps the open
+	// from waiting, and the second check refuses the pipe.
 	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, s.explain(name, err)
@@ -245,14 +250,15 @@ func (s *Set) open(name string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// openDir opens the directory name for reading. Should another process put a pipe in its place now, the open does not wait, and what was opened
-// gives no entries.
+// openDir opens the directory name for reading. If another process replaces it by a pipe at this
+// moment, the open does not wait, and the opened file returns no entries.
 func (s *Set) openDir(name string) (*os.File, error) {
 	return s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
-// Open opens the text file of that path, for programs and for tools that take the path of a file, under the rules of file_read: what is refused has a reason
-// for the model. The caller closes it.
+// Open opens the text file at the path asked, under the rules of file_read. It serves programs and
+// tools that take the path of a file. The text of an error is meant for the model. The caller
+// closes the file.
 func (s *Set) Open(_ context.Context, asked string) (io.ReadCloser, error) {
 	name, err := clean(asked)
 	if err != nil {
@@ -275,8 +281,9 @@ func (s *Set) Open(_ context.Context, asked string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// Create writes the file of that path, under the rules of file_write: it has its old content until content has returned, and keeps it when that is
-// with an error. A Set that is ReadOnly refuses.
+// Create writes the file at the path asked, under the rules of file_write. The file keeps its old
+// content until content has returned, and also if content returns an error. A Set with ReadOnly
+// refuses.
 func (s *Set) Create(ctx context.Context, asked string, content func(io.Writer) error) error {
 	if s.readOnly {
 		return toolrun.Refuse("%q cannot be written: the files are for reading only", asked)

@@ -9,15 +9,16 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Preview is what a call would make of a file, for whoever decides about it.
+// Preview is the effect that a call would have on a file, for the person who approves the call.
 type Preview struct {
-	Path          string // cleaned
-	Before, After string // all of it; a file that is deleted has nothing after
-	Exists        bool   // there is such a file before
+	Path          string // cleaned path
+	Before, After string // Whole contents. After is empty for a file that is deleted.
+	Exists        bool   // the file exists before the call
 }
 
-// Preview returns what a call of file_write, file_edit or file_delete would make of its file as it is now, and changes nothing. It is nil for other calls. The
-// error says why it cannot be known; the call then fails, too, or the file is none whose text could be shown.
+// Preview returns the effect that a call of file_write, file_edit or file_delete would have on its
+// file now. It changes nothing. It returns nil for other calls. It returns an error if the effect
+// is unknown: the call would fail as well, or the file is not text that can be shown.
 func (s *Set) Preview(ctx context.Context, call llm.ToolCall) (*Preview, error) {
 	switch call.Name {
 	case "file_write":
@@ -56,7 +57,7 @@ func (s *Set) Preview(ctx context.Context, call llm.ToolCall) (*Preview, error) 
 	return nil, nil
 }
 
-// before is the file as it is now.
+// before returns the current state of the file.
 func (s *Set) before(ctx context.Context, asked string) (*Preview, error) {
 	name, err := clean(asked)
 	if err != nil {

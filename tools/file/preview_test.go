@@ -12,7 +12,7 @@ import (
 	"github.com/pawl-go/pawl/tools/file"
 )
 
-// A preview is what the call then does, and changes nothing itself.
+// A preview equals the effect of the call and changes nothing itself.
 func TestPreview(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) {
@@ -29,7 +29,7 @@ func TestPreview(t *testing.T) {
 	defer set.Close()
 	for _, tt := range []struct {
 		tool, args string
-		want       *file.Preview // nil: an error, or nothing to say
+		want       *file.Preview // nil means an error or no preview
 		fails      bool
 	}{
 		{"file_write", `{"path":"./a.txt","content":"new"}`, &file.Preview{Path: "a.txt", Before: "one\r\ntwo\r\n", After: "new", Exists: true}, false},

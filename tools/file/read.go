@@ -23,7 +23,7 @@ var readText string
 const (
 	pageLines = 2000
 	pageBytes = 64 << 10
-	headBytes = 8 << 10 // that tell whether a file is text
+	headBytes = 8 << 10 // bytes examined to decide whether a file is text
 )
 
 func (s *Set) readTool() *pawl.Tool {
@@ -42,7 +42,7 @@ func (s *Set) readTool() *pawl.Tool {
 			`"required":["path","offset"],"additionalProperties":false}` +
 			`},"required":["path","size","offset","lines"],"additionalProperties":false}`),
 		Effect:    pawl.Read,
-		MaxResult: -1, // a page is the bound
+		MaxResult: -1, // the page limits bound the result
 		Run:       toolrun.Func(s.read),
 	}
 }
@@ -54,7 +54,8 @@ type readArgs struct {
 	Limit  toolrun.Whole `json:"limit,omitzero"`
 }
 
-// readData is the Data of a page: what a program needs to go on. The content is the first part of the result.
+// readData is the Data of a page: what a program needs to read on. The content is the first part of
+// the result.
 type readData struct {
 	Path   string    `json:"path"`
 	Size   int64     `json:"size"`
@@ -130,30 +131,31 @@ func (s *Set) read(ctx context.Context, a readArgs) (llm.ToolResult, error) {
 	return res, err
 }
 
-// A page is some whole lines of a file, or a piece of a line that is longer than a page.
+// A page is a number of whole lines of a file, or a piece of a line that is longer than a page.
 type page struct {
 	text        []byte
-	start       int64 // where text begins in the file
-	first, last int   // lines, from 1
+	start       int64 // file offset of text
+	first, last int   // line numbers, from 1
 	end         bool  // nothing follows
-	next        int   // else: where to read on
-	nextColumn  int   // 0: at the beginning of the line
-	total       int   // when text is empty: how many lines there are
-	short       int   // when text is empty because the line is shorter than column: its length and one
+	next        int   // if not end: the line to continue at
+	nextColumn  int   // 0 means the beginning of the line
+	total       int   // if text is empty: the number of lines of the file
+	// if text is empty because the line is shorter than column: the length of the line plus one
+	short int
 }
 
 func (p *page) empty() bool { return len(p.text) == 0 }
 
-// readPage reads up to limit lines, or pageBytes, from line offset, and there from byte column. It holds no more than the page
-// and the reader's buffer, whatever the file is.
+// readPage reads up to limit lines or pageBytes bytes, starting at byte column of line offset. It
+// holds only the page and the reader's buffer in memory, for a file of any size.
 func readPage(ctx context.Context, r *bufio.Reader, offset, column, limit int) (*page, error) {
 	p := &page{first: offset, last: offset - 1}
 	var (
-		line, col = 1, 1 // of the next byte
-		at        int64  // the same, from 0, in the file
-		full      int    // bytes of text that are whole lines
-		before    []byte // the last bytes that column leaves out, should one be part of a rune
-		some      bool   // the line has a byte
+		line, col = 1, 1 // position of the next byte
+		at        int64  // the same as file offset, from 0
+		full      int    // bytes of text that form whole lines
+		before    []byte // the last bytes that column skips, in case they are part of a rune
+		some      bool   // the current line has a byte
 	)
 	for {
 		if err := ctx.Err(); err != nil {
@@ -187,7 +189,7 @@ func readPage(ctx context.Context, r *bufio.Reader, offset, column, limit int) (
 		at += int64(len(b))
 		col += len(b)
 		if len(p.text) > pageBytes {
-			if full == 0 { // one line is more than a page
+			if full == 0 { // one line is longer than a page
 				full = runeStart(p.text, pageBytes)
 				p.last = line
 				p.nextColumn = col - (len(p.text) - full)
@@ -217,7 +219,7 @@ func readPage(ctx context.Context, r *bufio.Reader, offset, column, limit int) (
 	}
 }
 
-// runeStart returns i, or, when a rune of b reaches across i, where that begins.
+// runeStart returns i or, if a rune of b extends across i, the index at which that rune begins.
 func runeStart(b []byte, i int) int {
 	for j := i - 1; j >= 0 && i-j < utf8.UTFMax; j-- {
 		if utf8.RuneStart(b[j]) {

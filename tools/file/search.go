@@ -19,9 +19,9 @@ import (
 var searchText string
 
 const (
-	searchMatches = 100      // unless limit says otherwise
-	mostMatches   = 1000     // whatever it says
-	searchBytes   = 30 << 10 // of text, so that the last line fits within what a result may have
+	searchMatches = 100      // default of limit
+	mostMatches   = 1000     // maximum of limit
+	searchBytes   = 30 << 10 // limit of the text, so that the last line still fits into a result
 	mostContext   = 20
 )
 
@@ -47,7 +47,7 @@ func (s *Set) searchTool() *pawl.Tool {
 			`"files":{"type":"integer"},"binary":{"type":"integer"},"unread":{"type":"integer"},"next":{"type":"object"}` +
 			`},"required":["matches","files"],"additionalProperties":false}`),
 		Effect:    pawl.Read,
-		MaxResult: -1, // searchBytes is the bound
+		MaxResult: -1, // searchBytes bounds the result
 		Run:       toolrun.Func(s.search),
 	}
 }
@@ -67,20 +67,20 @@ type searchArgs struct {
 
 type searchData struct {
 	Matches []match     `json:"matches"`
-	Files   int         `json:"files"`            // looked in, or, without a pattern, found
-	Binary  int         `json:"binary,omitempty"` // passed over
-	Unread  int         `json:"unread,omitempty"` // that could not be read
+	Files   int         `json:"files"`            // files searched or, without a pattern, found
+	Binary  int         `json:"binary,omitempty"` // skipped because they are binary
+	Unread  int         `json:"unread,omitempty"` // files that could not be read
 	Next    *searchArgs `json:"next,omitempty"`
 }
 
-// match is a line that matches, or a file that was found by its name.
+// match is a line that matches, or a file found by its name.
 type match struct {
 	Path string `json:"path"`
 	Line int    `json:"line,omitempty"`
-	Text string `json:"text,omitempty"` // cut where it is long
+	Text string `json:"text,omitempty"` // shortened if it is long
 }
 
-// errFull ends a search that has as much as an answer holds.
+// errFull ends a search whose answer has reached its limit.
 var errFull = errors.New("the answer is full")
 
 func (s *Set) search(ctx context.Context, a searchArgs) (llm.ToolResult, error) {
@@ -141,26 +141,26 @@ func (s *Set) newSearch(a searchArgs) (*searching, error) {
 	return q, nil
 }
 
-// searching is one search under way.
+// searching is the state of one search.
 type searching struct {
 	set              *Set
 	args             searchArgs
 	base             string
 	alone            bool // base is a file
 	from             string
-	matcher          *matcher // nil: files are looked for by name
+	matcher          *matcher // nil means that files are searched by name
 	include, exclude globs
 	limit, context   int
 
 	text    strings.Builder
 	data    searchData
-	binary  []string // the first ones
+	binary  []string // the first few
 	lossy   bool     // some bytes are not UTF-8
-	heading string   // the file whose lines come
-	shown   int      // the last line shown of it
+	heading string   // file of the current matches
+	shown   int      // last line shown of that file
 }
 
-// visit looks at the file name.
+// visit searches the file name.
 func (q *searching) visit(ctx context.Context, name string) error {
 	below := strings.TrimPrefix(name, q.base+"/")
 	if !q.alone && (len(q.include) > 0 && !q.include.fit(below) || q.exclude.fit(below)) {
@@ -175,7 +175,7 @@ func (q *searching) visit(ctx context.Context, name string) error {
 	from := 0
 	if name == q.from {
 		if from = int(q.args.Line); from <= 0 {
-			return nil // it was the last one of that answer, and whole
+			return nil // it was the last file of the previous answer, which showed it whole
 		}
 	}
 	f, _, err := q.set.open(name)
@@ -183,7 +183,7 @@ func (q *searching) visit(ctx context.Context, name string) error {
 		if q.alone {
 			return err
 		}
-		q.data.Unread++ // it went away, or may not be read
+		q.data.Unread++ // the file was deleted in the meantime, or reading it is not permitted
 		return nil
 	}
 	defer f.Close()
@@ -203,7 +203,7 @@ func (q *searching) visit(ctx context.Context, name string) error {
 	return err
 }
 
-// found adds a file that is found by its name.
+// found adds a file that was found by its name.
 func (q *searching) found(name string) error {
 	line := plain(name) + "\n"
 	if len(q.data.Matches) == q.limit || q.text.Len()+len(line) > searchBytes {
@@ -215,7 +215,7 @@ func (q *searching) found(name string) error {
 	return nil
 }
 
-// full notes where to go on.
+// full records where the next page starts.
 func (q *searching) full(after string, line int) error {
 	next := q.args
 	next.After, next.Line = after, toolrun.Whole(line)
@@ -231,7 +231,7 @@ func (q *searching) result() (llm.ToolResult, error) {
 	return toolrun.Result(q.text.String(), q.data)
 }
 
-// note is the last line of an answer: what was found, what was passed over, how to go on.
+// note returns the last line of an answer: what was found, what was skipped, and how to continue.
 func (q *searching) note() string {
 	var b strings.Builder
 	switch n := len(q.data.Matches); {
@@ -271,7 +271,7 @@ func plural(n int, one, many string) string {
 	return many
 }
 
-// globs are patterns of paths, compiled.
+// globs are compiled patterns of paths.
 type globs []*regexp.Regexp
 
 func newGlobs(where string, patterns []string) (globs, error) {
@@ -286,7 +286,8 @@ func newGlobs(where string, patterns []string) (globs, error) {
 	return all, nil
 }
 
-// fit reports whether one of them fits the path name, which is relative to where the search begins.
+// fit reports whether one of the patterns matches the path name, which is relative to the base of
+// the search.
 func (g globs) fit(name string) bool {
 	for _, re := range g {
 		if re.MatchString(name) {
@@ -296,7 +297,7 @@ func (g globs) fit(name string) bool {
 	return false
 }
 
-// glob compiles a glob. One without a slash is about the last part of a path.
+// glob compiles a glob. A glob without a slash matches the last part of a path.
 func glob(p string) (*regexp.Regexp, error) {
 	p = strings.TrimPrefix(p, "./")
 	switch {
@@ -359,23 +360,23 @@ func glob(p string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// passed are directories that are not looked in unless path leads there.
+// passed lists directories that are skipped unless path leads into them.
 var passed = map[string]bool{".git": true, ".hg": true, ".svn": true}
 
-// walked is how many entries of a directory a walk holds at a time.
+// walked is the number of directory entries that a walk holds at a time.
 const walked = 10_000
 
-// walk calls visit for the regular files below dir, from the path from on, in the order of their names, directory by directory. It follows no
-// links. A directory that cannot be read is passed over.
+// walk calls visit for each regular file below dir, starting at the path from, in name order,
+// directory by directory. It follows no links and skips directories that cannot be read.
 func (s *Set) walk(ctx context.Context, dir, from string, exclude globs, visit func(context.Context, string) error) error {
 	return s.walkDir(ctx, dir, dir, from, exclude, visit)
 }
 
 func (s *Set) walkDir(ctx context.Context, base, dir, from string, exclude globs, visit func(context.Context, string) error) error {
 	if strings.Count(dir, "/")+2 > maxDepth {
-		return nil // deeper paths can be used by no tool
+		return nil // no tool accepts deeper paths
 	}
-	first := "" // of the names in dir, where to begin
+	first := "" // the name in dir to begin at
 	if below, ok := strings.CutPrefix(from, dir+"/"); ok {
 		first, _, _ = strings.Cut(below, "/")
 	} else if dir == "." && from != "" {

@@ -78,13 +78,15 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// Going on where each answer says gives every line that a plain search finds, once, in the same order.
+// Continuing where each answer says finds every line that a plain search finds, once and in the
+// same order.
 func TestSearchPages(t *testing.T) {
 	lines := rapid.SliceOfN(rapid.SampledFrom([]string{"x", "needle", "a needle", "", "xx"}), 0, 12)
 	rapid.Check(t, func(rt *rapid.T) {
 		files := map[string]string{}
 		var want []string
-		for _, name := range []string{"a", "b/a", "b/c/d", "b/e", "b.d/x", "b0", "z"} { // in the order of a walk
+		// in the order of a walk
+		for _, name := range []string{"a", "b/a", "b/c/d", "b/e", "b.d/x", "b0", "z"} {
 			all := lines.Draw(rt, name)
 			files[name] = strings.Join(all, "\n")
 			for i, l := range all {
@@ -123,7 +125,7 @@ func TestSearchPages(t *testing.T) {
 	})
 }
 
-// An answer is bounded, whatever matches.
+// The size of an answer is bounded, for any number of matches.
 func TestSearchIsBounded(t *testing.T) {
 	_, set := root(t, map[string]string{"f": strings.Repeat(strings.Repeat("x", 1000)+"\n", 5000)})
 	for _, context := range []int{0, 20} {
@@ -134,7 +136,7 @@ func TestSearchIsBounded(t *testing.T) {
 	}
 }
 
-// A line that is longer than what is held of it is found to match as regexp does on the whole.
+// A line longer than the buffer matches exactly if regexp matches the whole line.
 func TestSearchLongLines(t *testing.T) {
 	dir, set := root(t, nil)
 	path := filepath.Join(dir, "f")

@@ -12,12 +12,12 @@ import (
 	"github.com/pawl-go/pawl/internal/test/tooltest"
 )
 
-// A pipe without a writer would hold up whoever opens it; none of the tools does.
+// A pipe without a writer blocks a program that opens it. None of the tools blocks.
 func TestSpecialFiles(t *testing.T) {
 	dir, set := root(t, nil)
 	tooltest.Must(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644))
 	tooltest.Must(t, os.Symlink("pipe", filepath.Join(dir, "link")))
-	short, err := os.MkdirTemp("", "s") // a socket's path must be short
+	short, err := os.MkdirTemp("", "s") // the path of a socket must be short
 	tooltest.Must(t, err)
 	defer os.RemoveAll(short)
 	l, err := net.Listen("unix", filepath.Join(short, "s"))

@@ -17,7 +17,8 @@ import (
 //go:embed stat.md
 var statText string
 
-const hashedBytes = 8 << 20 // larger files are told without SHA-256: reading them takes longer than the rest
+// No SHA-256 is reported for larger files, because reading them takes longer than everything else.
+const hashedBytes = 8 << 20
 
 func (s *Set) statTool() *pawl.Tool {
 	return &pawl.Tool{
@@ -69,7 +70,7 @@ func (s *Set) stat(ctx context.Context, a statArgs) (llm.ToolResult, error) {
 	case info.Mode().IsRegular():
 		data.Type = "file"
 		if info.Size() <= hashedBytes {
-			// A file that may be looked at but not read still has the rest.
+			// A file that cannot be read but can be inspected still has the other properties.
 			if data.SHA256, err = s.hash(ctx, name); err != nil && ctx.Err() != nil {
 				return llm.ToolResult{}, err
 			}

@@ -32,7 +32,7 @@ func (s *Set) writeTool() *pawl.Tool {
 		Input: json.RawMessage(`{"type":"object","properties":{` +
 			`"path":{"type":"string","description":"The file, relative to the root."},` +
 			`"content":{"type":"string","description":"All of the file's new content."},` +
-			`"expect":{"type":"string","pattern":"^([0-9a-fA-F]{64})?$","description":"Write only if the file's present content has this SHA-256 (in hexadecimal, as file_stat tells it). The empty string: only if there is no such file. Leave it out to write in any case."}` +
+			`"expect":{"type":"string","pattern":"^([0-9a-fA-F]{64})?$","description":"Write only if the file's present content has this SHA-256 (in hexadecimal, as file_stat reports it). The empty string: only if there is no such file. Leave it out to write in any case."}` +
 			`},"required":["path","content"],"additionalProperties":false}`),
 		Output: json.RawMessage(`{"type":"object","properties":{` +
 			`"path":{"type":"string"},"bytes":{"type":"integer"},"sha256":{"type":"string"},"created":{"type":"boolean"}` +
@@ -46,7 +46,7 @@ func (s *Set) writeTool() *pawl.Tool {
 type writeArgs struct {
 	Path    string  `json:"path"`
 	Content string  `json:"content"`
-	Expect  *string `json:"expect"` // nil: in any case
+	Expect  *string `json:"expect"` // nil means any content
 }
 
 type writeData struct {
@@ -73,8 +73,8 @@ func (s *Set) write(ctx context.Context, a writeArgs) (llm.ToolResult, error) {
 		writeData{Path: name, Bytes: len(a.Content), SHA256: hexSum([]byte(a.Content)), Created: created})
 }
 
-// keepsBytes refuses to write U+FFFD over a file with bytes that are not UTF-8: then somebody writes back what file_read showed in their place, and they would
-// be lost.
+// keepsBytes refuses to write U+FFFD over a file with bytes that are not UTF-8. The model would
+// write back the replacement characters that file_read showed, and the bytes would be lost.
 func (s *Set) keepsBytes(ctx context.Context, asked string) error {
 	name, err := clean(asked)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Set) keepsBytes(ctx context.Context, asked string) error {
 	}
 	f, _, err := s.open(name)
 	if err != nil {
-		return ctx.Err() // what is wrong with it, the write will say
+		return ctx.Err() // the write itself reports what is wrong
 	}
 	defer f.Close()
 	r := bufio.NewReaderSize(reader{ctx, f}, pageBytes)
@@ -90,7 +90,7 @@ func (s *Set) keepsBytes(ctx context.Context, asked string) error {
 		b, err := r.Peek(pageBytes)
 		whole := b[:runeStart(b, len(b))]
 		switch {
-		case !utf8.Valid(whole) || len(whole) == 0 && len(b) > 0: // which is a part of a rune, at the end
+		case !utf8.Valid(whole) || len(whole) == 0 && len(b) > 0: // part of a rune at the end
 			return toolrun.Refuse("not written: %q has bytes that are not UTF-8, which file_read shows as \uFFFD; writing \uFFFD back would destroy them. "+
 				"Change the other parts with file_edit, which keeps them, or write the whole text without \uFFFD", name)
 		case len(b) == 0 && err == io.EOF:
@@ -102,9 +102,10 @@ func (s *Set) keepsBytes(ctx context.Context, asked string) error {
 	}
 }
 
-// put writes a file by way of a new one beside it, which is then renamed: a reader sees the old content or the new, and a crash leaves one of
-// them. expect is the precondition of writeArgs; it holds against the other calls of this Set, and against other programs up to the moment between
-// check and rename. name is the path, cleaned.
+// put writes a new file in the same directory and renames it: a reader sees the old content or the
+// new, and a crash leaves one of them. expect is the precondition of writeArgs. It holds against
+// the other calls of this Set, and against other programs until the moment between check and
+// rename. name is the cleaned path.
 func (s *Set) put(ctx context.Context, asked string, expect *string, content func(io.Writer) error) (name string, created bool, err error) {
 	if name, err = clean(asked); err != nil {
 		return "", false, err
@@ -116,7 +117,7 @@ func (s *Set) put(ctx context.Context, asked string, expect *string, content fun
 	if err != nil {
 		return "", false, s.cannotMake(name, err)
 	}
-	if _, err := s.replaced(name, target); err != nil { // before directories are made
+	if _, err := s.replaced(name, target); err != nil { // before directories are created
 		return "", false, err
 	}
 	dir, _ := split(target)
@@ -140,8 +141,8 @@ func hexSum(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// target returns what name stands for: itself, or where its symbolic links lead, so that a link is written through and not
-// replaced.
+// target returns the path that asked stands for: itself, or where its symbolic links lead. A link
+// is thus written through and not replaced.
 func (s *Set) target(asked string) (string, error) {
 	name := asked
 	for range 32 {
@@ -157,7 +158,8 @@ func (s *Set) target(asked string) (string, error) {
 			return "", err
 		}
 		if path.IsAbs(link) || !strings.ContainsRune(link, '/') && (link == "." || link == "..") || strings.HasSuffix(link, "/") {
-			_, err := s.root.Stat(name) // a link out, or to a directory: let os.Root say which
+			// a link to the outside or to a directory: os.Root reports which
+			_, err := s.root.Stat(name)
 			if err == nil {
 				err = toolrun.Refuse("%q is a symbolic link to a directory; give the path of a file", asked)
 			}
@@ -177,7 +179,7 @@ func split(name string) (dir, base string) {
 	return ".", name
 }
 
-// replaced returns the file that a write to target would replace, nil when there is none.
+// replaced returns the file that a write to target would replace. Nil means none.
 func (s *Set) replaced(name, target string) (fs.FileInfo, error) {
 	info, err := s.root.Lstat(target)
 	switch {
@@ -190,12 +192,14 @@ func (s *Set) replaced(name, target string) (fs.FileInfo, error) {
 	case !info.Mode().IsRegular():
 		return nil, toolrun.Refuse("%s is a %s; only regular files can be written", shown(name), special(info.Mode()))
 	case info.Mode().Perm()&0o222 == 0:
-		return nil, toolrun.Refuse("permission denied: %s is read-only", shown(name)) // a rename would not ask
+		// a rename would not check this
+		return nil, toolrun.Refuse("permission denied: %s is read-only", shown(name))
 	}
 	return info, nil
 }
 
-// cannotMake explains why there can be no directory for name; the usual reason is a file in its place.
+// cannotMake explains why no directory can be created for name. The usual reason is a file in its
+// place.
 func (s *Set) cannotMake(name string, err error) error {
 	for dir, _ := split(name); dir != "."; dir, _ = split(dir) {
 		if info, serr := s.root.Stat(dir); serr == nil && !info.IsDir() {
@@ -212,7 +216,7 @@ func (s *Set) create(temp string, content func(io.Writer) error) error {
 	}
 	err = content(f)
 	if serr := f.Sync(); err == nil {
-		err = serr // without it, a crash after the rename could leave an empty file
+		err = serr // without the sync, a crash after the rename could leave an empty file
 	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
@@ -280,7 +284,7 @@ func (s *Set) hash(ctx context.Context, name string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// reader is r until ctx ends.
+// reader reads from r until ctx ends.
 type reader struct {
 	ctx context.Context
 	r   io.Reader

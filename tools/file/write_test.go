@@ -78,7 +78,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// A reader beside a writer sees one of the contents, never a part of one.
+// A concurrent reader sees one of the contents, never a part of one.
 func TestWriteIsAtomic(t *testing.T) {
 	dir, set := root(t, map[string]string{"f": strings.Repeat("a", 200_000)})
 	done := make(chan struct{})
@@ -146,7 +146,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// An empty root is no file to be deleted either, though the system call would do it.
+// An empty root is not a file that can be deleted, although the system call would delete it.
 func TestDeleteEmptyRoot(t *testing.T) {
 	dir, set := root(t, nil)
 	for _, p := range []string{"", ".", "./", "x/.."} {

@@ -10,7 +10,8 @@ import (
 	"github.com/pawl-go/pawl/tools/http"
 )
 
-// The model's addresses are checked; this one would have given a program's credentials away.
+// The addresses that the model chooses are checked. This one would have exposed the credentials of
+// a program.
 func ExampleNew() {
 	web, err := http.New(nil)
 	if err != nil {

@@ -40,16 +40,17 @@ func (f *fetcher) tool() *pawl.Tool {
 		Output: json.RawMessage(`{"type":"object","properties":{"url":{"type":"string"},"status":{"type":"integer"},"type":{"type":"string"},"title":{"type":"string"},` +
 			`"bytes":{"type":"integer"},"chars":{"type":"integer"},"truncated":{"type":"boolean"},"next_offset":{"type":"integer"}},"required":["url","status","type","bytes"],"additionalProperties":false}`),
 		Effect:    f.effect(),
-		MaxResult: -1, // max_chars is the bound
+		MaxResult: -1, // max_chars bounds the result
 		Run:       toolrun.Func(f.run),
 	}
 }
 
-// input describes the arguments: what only a writing request needs is there only where one is allowed.
+// input describes the arguments. Arguments that only writing requests need are present only if
+// writing methods are allowed.
 func (f *fetcher) input() json.RawMessage {
 	method, body := "", ""
 	if len(f.opts.Methods) != 1 || f.opts.Methods[0] != "GET" {
-		list, _ := json.Marshal(f.opts.Methods) // strings
+		list, _ := json.Marshal(f.opts.Methods) // strings always marshal
 		method = `"method":{"type":"string","enum":` + string(list) + `,"description":"Default ` + f.opts.Methods[0] + `."},`
 	}
 	if f.writes() {
@@ -88,14 +89,14 @@ type fetchArgs struct {
 	Raw      bool              `json:"raw"`
 }
 
-// fetchData is the Data of a result: what a program wants to know of the answer.
+// fetchData is the Data of a result: the properties of the response that a program needs.
 type fetchData struct {
 	URL       string `json:"url"`
 	Status    int    `json:"status"`
 	Type      string `json:"type"`
 	Title     string `json:"title,omitempty"`
 	Bytes     int    `json:"bytes"`
-	Chars     int    `json:"chars,omitempty"` // of the whole text
+	Chars     int    `json:"chars,omitempty"` // characters of the whole text
 	Truncated bool   `json:"truncated,omitempty"`
 	Next      int    `json:"next_offset,omitempty"`
 }
@@ -116,11 +117,12 @@ func (f *fetcher) run(ctx context.Context, a fetchArgs) (llm.ToolResult, error) 
 	return answer(res, a), nil
 }
 
-// forbidden are headers that are the connection's, or that a proxy or a server takes for the word of somebody else.
+// forbidden lists headers that belong to the connection, and headers by which a proxy or a server
+// identifies the sender.
 var forbidden = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Te", "Trailer", "Upgrade", "Expect", "Accept-Encoding",
 	"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Metadata", "Metadata-Flavor", "Idempotency-Key"}
 
-// header checks the method and the headers of a call, and adds what goes along with it.
+// header checks the method and the headers of a call and adds the headers that each request has.
 func (f *fetcher) header(ctx context.Context, a *fetchArgs) (nethttp.Header, error) {
 	if a.Method == "" {
 		a.Method = f.opts.Methods[0]
@@ -155,14 +157,14 @@ func (f *fetcher) header(ctx context.Context, a *fetchArgs) (nethttp.Header, err
 	return h, nil
 }
 
-// token reports whether s can be a header's name (RFC 9110, section 5.6.2).
+// token reports whether s is a valid header name (RFC 9110, section 5.6.2).
 func token(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
 	})
 }
 
-// answer makes the result of what came.
+// answer converts the response into a tool result.
 func answer(res *webpage.Response, a fetchArgs) llm.ToolResult {
 	data := fetchData{URL: res.URL, Status: res.Status, Type: res.Type, Bytes: len(res.Body), Truncated: res.Truncated}
 	page := webpage.Read(res)
@@ -196,7 +198,7 @@ func answer(res *webpage.Response, a fetchArgs) llm.ToolResult {
 	default:
 		out.Parts = []llm.Part{llm.Text{Text: fmt.Sprintf("%s\n[not text: %d bytes%s of %s are not shown]", head.String(), len(res.Body), more(res.Truncated), res.Type)}}
 	}
-	out.Data, _ = json.Marshal(data) // strings and numbers
+	out.Data, _ = json.Marshal(data) // strings and numbers always marshal
 	return out
 }
 
@@ -211,7 +213,7 @@ func status(code int) string {
 	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", code, nethttp.StatusText(code)))
 }
 
-// part returns the characters that were asked for, and a note when there are others.
+// part returns the requested characters, and a note if the text has more.
 func part(text string, a fetchArgs, data *fetchData) (string, string) {
 	data.Chars = utf8.RuneCountInString(text)
 	limit := pageChars
@@ -236,7 +238,7 @@ func part(text string, a fetchArgs, data *fetchData) (string, string) {
 	return piece, note + "]"
 }
 
-// byteAt returns where the n-th character of s begins.
+// byteAt returns the index at which the n-th character of s begins.
 func byteAt(s string, n int) int {
 	for i := range s {
 		if n == 0 {

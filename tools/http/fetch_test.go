@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serve starts a server and returns its address, host and port.
+// serve starts a server and returns its address as host and port.
 func serve(t *testing.T, h nethttp.HandlerFunc) string {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -36,7 +36,7 @@ func serve(t *testing.T, h nethttp.HandlerFunc) string {
 
 func direct(*nethttp.Request) (*url.URL, error) { return nil, nil }
 
-// fetch makes a call through the whole pipeline.
+// fetch executes a call through the whole pipeline.
 func fetch(t *testing.T, o *http.Options, args string) pawl.Execution {
 	t.Helper()
 	if o.Proxy == nil {
@@ -129,8 +129,8 @@ func TestPages(t *testing.T) {
 	want(t, fetch(t, o, `{"url":"http://`+host+`","offset":5000}`), pawl.OutcomeOK, "past the end: the text has 1000 characters")
 }
 
-// A redirect is a request like the first: what may not be asked for may not be redirected to. As a control each chain gets through
-// where its end is allowed.
+// A redirect is checked like the first request: an address that may not be requested may not be a
+// redirect target. As a control, each chain succeeds where its target is allowed.
 func TestRedirects(t *testing.T) {
 	inside := serve(t, func(w nethttp.ResponseWriter, r *nethttp.Request) { io.WriteString(w, "inside") })
 	var hop string
@@ -159,7 +159,7 @@ func TestRedirects(t *testing.T) {
 		"http://[64:ff9b::7f00:1]/": "this machine, in an IPv6 form", "/?to=http://10.1.1.1/": "a private network", "": "",
 	} {
 		x := fetch(t, &http.Options{Allow: []string{hop}}, `{"url":"http://`+hop+`/?to=`+url.QueryEscape(to)+`"}`)
-		if to == "" { // a redirect to nowhere is shown as it is
+		if to == "" { // a redirect without a target is returned to the model
 			want(t, x, pawl.OutcomeOK, "HTTP 302 Found")
 			continue
 		}
@@ -172,7 +172,8 @@ func TestRedirects(t *testing.T) {
 	want(t, fetch(t, &http.Options{Allow: []string{loop}}, `{"url":"http://`+loop+`"}`), pawl.OutcomeError, "redirects more than 9 times")
 }
 
-// What the model sends to one host is not sent to another, and credentials of the caller go to the hosts that it named.
+// Headers that the model sends to one host are not sent to another. Credentials of the caller go to
+// the hosts that the caller named.
 func TestHeadersStayWithTheirHost(t *testing.T) {
 	var got nethttp.Header
 	other := serve(t, func(w nethttp.ResponseWriter, r *nethttp.Request) { got = r.Header })
@@ -257,7 +258,7 @@ func TestBadCalls(t *testing.T) {
 	want(t, fetch(t, &http.Options{Allow: []string{"127.0.0.1:1"}}, `{"url":"http://127.0.0.1:1/"}`), pawl.OutcomeError, "connection refused")
 }
 
-// Each of these would hold or fill a fetcher without bounds.
+// Each of these responses would block or exhaust a fetcher without limits.
 func TestBounds(t *testing.T) {
 	over := make(chan struct{})
 	defer close(over)
@@ -329,7 +330,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// A name that is public when it is checked and private when it is dialled would be dialled at what was checked.
+// A name that resolves to a public address when checked and to a private one when dialled is
+// dialled at the checked address.
 func TestRebinding(t *testing.T) {
 	host := serve(t, func(w nethttp.ResponseWriter, _ *nethttp.Request) { io.WriteString(w, "inside") })
 	_, port, _ := net.SplitHostPort(host)

@@ -1,16 +1,21 @@
-// Package http gives a model http_fetch: one request to one address, and what it gives as text.
+// Package http provides http_fetch, a tool that sends one request to one address and returns the
+// response as text.
 //
 //	web, err := http.New(nil)
 //	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{web}}
 //
-// A page comes as Markdown of its main content, JSON and other text as it is, an image as an image, anything else by its size and kind.
+// A page is returned as Markdown of its main content, JSON and other text unchanged, an image as an
+// image, and anything else as its size and type.
 //
-// Which addresses are reached is the caller's to say, never the model's: public ones, unless Options names others. The address that a name stands
-// for is checked when it is dialled, at every redirect too, so that a name that changes its mind changes nothing. Loopback, private
-// and link-local networks, the metadata services of clouds, and the IPv6 forms that carry such addresses are refused.
+// The caller decides which addresses may be reached, never the model. Public addresses are allowed;
+// Options names others. The IP address of a host name is checked when it is dialled, for every
+// redirect as well, so a host name that changes its address cannot evade the check. Loopback,
+// private and link-local networks, the metadata services of clouds, and the IPv6 forms that contain
+// such addresses are refused.
 //
-// The tool's effect is Read while it may only GET and HEAD, which is the default. With other methods it is Write, or Idempotent where the
-// caller knows that the servers honour the Idempotency-Key that each such call sends.
+// The tool's effect is EffectRead while only GET and HEAD are allowed, which is the default. With
+// other methods it is EffectWrite, or EffectIdempotent if the caller states that the servers honour
+// the Idempotency-Key header, which each such call sends.
 package http
 
 import (
@@ -28,29 +33,33 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
-// Options are what New can be told. Nil and the zero value fetch public addresses by GET and HEAD.
+// Options are the options of New. Nil and the zero value fetch public addresses by GET and HEAD.
 type Options struct {
-	// Allow names what may be reached although it is not public: "localhost:8080", "wiki.example.com", "*.corp.example.com", an address, or a
-	// network such as "10.1.0.0/16". With Only, nothing else is reached. Deny wins over both.
+	// Allow names hosts that may be reached although they are not public: "localhost:8080",
+	// "wiki.example.com", "*.corp.example.com", an address, or a network such as "10.1.0.0/16".
+	// With Only, no other host may be reached. Deny takes precedence over both.
 	Allow, Deny []string
 	Only        bool
 
-	Methods    []string       // nil: GET and HEAD
-	Idempotent bool           // the servers honour Idempotency-Key: calls that write may be repeated
-	Header     nethttp.Header // sent with requests to the hosts that Allow names, and to no other; credentials belong here
-	UserAgent  string         // "": pawl's
+	Methods    []string // nil means GET and HEAD
+	Idempotent bool     // the servers honour Idempotency-Key, so calls that write may be repeated
+	// Header is sent only with requests to the hosts that Allow names. Credentials belong here.
+	Header    nethttp.Header
+	UserAgent string // empty means pawl's user agent
 
-	Timeout time.Duration // of a whole fetch; 0: 15 s
-	MaxBody int64         // bytes of a body, after decompression; 0: 1 MiB
+	Timeout time.Duration // limit for a whole fetch; 0 means 15 s
+	MaxBody int64         // limit for a body in bytes, after decompression; 0 means 1 MiB
 
-	Proxy  func(*nethttp.Request) (*url.URL, error)                     // nil: HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment
-	Lookup func(ctx context.Context, host string) ([]netip.Addr, error) // nil: the system's resolver
+	// A nil Proxy means HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment.
+	Proxy func(*nethttp.Request) (*url.URL, error)
+	// A nil Lookup means the system's resolver.
+	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
-// methods are those that a model can be given. The others are not for fetching.
+// methods lists the methods that Options.Methods may contain. Other methods do not fit a fetch.
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
 
-// New returns the tool http_fetch. The error says which option is wrong.
+// New returns the tool http_fetch. Its error says which option is wrong.
 func New(opts *Options) (*pawl.Tool, error) {
 	var o Options
 	if opts != nil {
@@ -75,7 +84,7 @@ func New(opts *Options) (*pawl.Tool, error) {
 	return f.tool(), nil
 }
 
-// withHeader adds the caller's headers to requests whose host the caller named.
+// withHeader adds the caller's headers to requests to the hosts that the caller named.
 type withHeader struct {
 	guard  *netguard.Guard
 	header nethttp.Header

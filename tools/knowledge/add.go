@@ -21,30 +21,38 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
-// Source is something to take in: text, Markdown, HTML, CSV, JSON, JSON lines, PDF or DOCX, which its content says; Name decides where they look alike.
+// Source is a document to add: text, Markdown, HTML, CSV, JSON, JSON lines, PDF or DOCX. The
+// content determines the format. Name is used only to choose between formats that look alike.
 type Source struct {
-	Name  string // where it is from: a path, an address; "": nowhere, and its ID is made of its text
-	Data  []byte // at most 32 MiB
-	ID    string // what it is kept as; "": Name. What has that ID already is replaced
-	Title string // "": as the document says it, else made of Name
+	// Name is the origin of the document, a path or an address. Empty means none; the ID is then
+	// derived from the text.
+	Name string
+	Data []byte // at most 32 MiB
+	// ID under which the document is stored; empty means Name; an existing document with this ID is
+	// replaced
+	ID    string
+	Title string // empty means the title in the document, or else a title derived from Name
 	Meta  json.RawMessage
 
-	// Progress, when not nil, is told how many of the chunks have their vectors. It is not called without an Embedder.
+	// Progress receives the number of chunks that have vectors. Nil means no reports. It is not
+	// called without an Embedder.
 	Progress func(done, total int)
 }
 
-// Added is what came of taking something in.
+// Added is the result of adding a document.
 type Added struct {
 	store.Document
-	Same  bool     // it was there already, just so, and was not touched
-	Notes []string // what is odd about it, for a person
+	Same  bool     // the document was stored already, without any difference, and was not touched
+	Notes []string // irregularities of the document, for a person
 }
 
-// form is part of a digest: another one takes all documents in again.
+// form is part of a digest: changing it adds all documents again.
 const form = "1"
 
-// Add takes a document in, for s; s.Thread "" is all the user's conversations. What is there already under that ID, from the same bytes and with vectors of
-// the same model, is left as it is. The error says what is wrong with the document, or is that of the Embedder or the store; then nothing was changed.
+// Add adds a document for s. If s.Thread is empty, it is added for all of the user's threads. An
+// existing document with the same ID, the same bytes and vectors of the same model stays unchanged.
+// The error says what is wrong with the document, or comes from the Embedder or the store. After an
+// error nothing has changed.
 func (s *Set) Add(ctx context.Context, sc store.Scope, src Source) (Added, error) {
 	d := store.Document{ID: cmp.Or(src.ID, src.Name), Source: src.Name, Meta: src.Meta, Digest: s.digest(src)}
 	if d.ID == "" {
@@ -89,7 +97,7 @@ func (s *Set) digest(src Source) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// embed gives the chunks their vectors, which know of the title and the headings too.
+// embed computes the vectors of the chunks, including their title and headings.
 func (s *Set) embed(ctx context.Context, title string, chunks []store.Chunk, progress func(done, total int)) error {
 	const together = 256
 	if s.opts.Embedder == nil {
@@ -118,7 +126,7 @@ func (s *Set) embed(ctx context.Context, title string, chunks []store.Chunk, pro
 	return nil
 }
 
-// AddFile takes in a file of this machine, under its path. One that is too large is not read.
+// AddFile adds a local file under its path. A file that is too large is not read.
 func (s *Set) AddFile(ctx context.Context, sc store.Scope, path string) (Added, error) {
 	src, err := FileSource(path)
 	if err != nil {
@@ -127,9 +135,10 @@ func (s *Set) AddFile(ctx context.Context, sc store.Scope, path string) (Added, 
 	return s.Add(ctx, sc, src)
 }
 
-// FileSource reads a file of this machine to be taken in.
+// FileSource reads a local file as a Source.
 func FileSource(path string) (Source, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that nobody writes to would hold it up
+	// so that a pipe without a writer does not block
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return Source{}, err
 	}
@@ -146,7 +155,7 @@ func FileSource(path string) (Source, error) {
 	return Source{Name: path, Data: data}, err
 }
 
-// ReadSource reads what is to be taken in, at most 32 MiB; more is an error.
+// ReadSource reads a document of at most 32 MiB. A larger document is an error.
 func ReadSource(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, document.MaxBytes+1))
 	if err == nil && len(data) > document.MaxBytes {
@@ -155,7 +164,7 @@ func ReadSource(r io.Reader) ([]byte, error) {
 	return data, err
 }
 
-// AddPage fetches an address and takes in what is there, under that address.
+// AddPage fetches an address and adds the page under that address.
 func (s *Set) AddPage(ctx context.Context, sc store.Scope, address string) (Added, error) {
 	guard, err := netguard.New(netguard.Options{Allow: s.opts.Allow})
 	if err != nil {
@@ -173,7 +182,7 @@ func (s *Set) AddPage(ctx context.Context, sc store.Scope, address string) (Adde
 		return Added{}, fmt.Errorf("%s has more than %d MiB, which are the most", address, document.MaxBytes>>20)
 	}
 	data := res.Body
-	if res.Charset != "" { // the server knows better than the page
+	if res.Charset != "" { // the server's charset takes precedence over the page's
 		data = append([]byte("\ufeff"), webpage.Decode(bytes.Clone(data), res.Type+"; charset="+res.Charset)...)
 	}
 	return s.Add(ctx, sc, Source{Name: address, Data: data})

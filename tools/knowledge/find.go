@@ -8,14 +8,15 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Found is what a search found, the best first.
+// Found holds the results of a search, the best first.
 type Found struct {
 	Documents []store.ChunkHit
-	Messages  []store.MessageHit // of past conversations
-	Notes     []string           // what could not be searched, in words
+	Messages  []store.MessageHit // from past conversations
+	Notes     []string           // sources that could not be searched, with the reason
 }
 
-// Find searches as knowledge_search does: limit (0: 5; at most 20) is for documents and conversations each. s.Thread is the conversation that is left out.
+// Find searches as knowledge_search does. limit applies to documents and to conversations
+// separately; 0 means 5, and the maximum is 20. s.Thread is the conversation to leave out.
 func (s *Set) Find(ctx context.Context, sc store.Scope, query string, limit int) (*Found, error) {
 	if limit <= 0 {
 		limit = fewHits
@@ -24,7 +25,8 @@ func (s *Set) Find(ctx context.Context, sc store.Scope, query string, limit int)
 	f := new(Found)
 	current := sc.Thread
 	sc.Thread = ""
-	q := store.Query{Text: query, Limit: 2 * limit, Shared: s.opts.Shared} // some may say the same
+	// twice the limit, because chunks may be duplicates
+	q := store.Query{Text: query, Limit: 2 * limit, Shared: s.opts.Shared}
 	if e := s.opts.Embedder; e != nil {
 		v, err := store.Embed(ctx, e, store.ForQuery, query)
 		switch {
@@ -53,7 +55,8 @@ func (s *Set) Find(ctx context.Context, sc store.Scope, query string, limit int)
 	if s.opts.Threads == nil {
 		return f, nil
 	}
-	messages, err := s.opts.Threads.SearchMessages(ctx, sc, store.Query{Text: query, Limit: 200}) // many may be of the current conversation
+	// many may belong to the current conversation
+	messages, err := s.opts.Threads.SearchMessages(ctx, sc, store.Query{Text: query, Limit: 200})
 	if err != nil {
 		return nil, err
 	}

@@ -1,22 +1,27 @@
-// Package knowledge lets a model search documents and past conversations, and takes documents in.
+// Package knowledge provides a tool that searches documents and past conversations, and functions
+// that add documents.
 //
 //	db, err := sqlite.Open("pawl.db", nil)
 //	set := knowledge.New(db, &knowledge.Options{Threads: db})
 //	added, err := set.AddFile(ctx, alice, "handbook.pdf")
 //	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{set}}
-//	res, err := agent.Run(store.WithScope(ctx, alice), llm.User("How many days of leave do I have?"))
+//	ctx = store.WithScope(ctx, alice)
+//	res, err := agent.Run(ctx, llm.User("How many days of leave do I have?"))
 //
-// A Set is a pawl.Toolset of one tool, knowledge_search, whose effect is Read. Taking in is the program's, or that of who runs pawl knowledge add.
+// A Set is a pawl.Toolset of one tool, knowledge_search, whose effect is EffectRead. Documents are
+// added by the program or by the command pawl knowledge add, never by the model.
 //
 //	file, page, text ─ document.Read ─▶ blocks ─ Chunks ─▶ chunks ─ Embedder ─▶ store.Knowledge
-//	query ─▶ words, and its vector ─▶ store.Knowledge, store.Threads ─▶ what was found, with its source
+//	query ─▶ words, and its vector ─▶ store.Knowledge, store.Threads ─▶ hits with their sources
 //
-// Words are always searched; with an Embedder meaning is too, and the two rankings are fused. Where the Embedder fails, words alone are searched and the
-// result says so.
+// Words are always searched. With an Embedder, meaning is searched as well, and the two rankings
+// are fused. If the Embedder fails, only words are searched and the result says so.
 //
-// Whose documents and conversations are searched is the program's to say, never the model's: by Options.Scope, or by the context of the run. Without
-// either, a call is refused. With Options.Shared the documents that the tenant shares are searched beside the user's. All threads of the user are searched but the one that the run is in, which the model sees anyway. What was found is shown as
-// quoted data, not as instructions.
+// The program decides whose documents and conversations are searched, never the model: by
+// Options.Scope, or by the context of the run. Without either, a call is refused. With
+// Options.Shared, the documents that the tenant shares are searched in addition to the user's own.
+// All threads of the user are searched except the current one, which the model sees anyway. Hits
+// are shown as quoted data, not as instructions.
 package knowledge
 
 import (
@@ -27,7 +32,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Set is the knowledge tool over a store, and the way in for documents. It may be used concurrently.
+// Set holds the knowledge tool over a store and the functions that add documents. It is safe for
+// concurrent use.
 type Set struct {
 	Search *pawl.Tool // knowledge_search
 
@@ -37,18 +43,22 @@ type Set struct {
 
 var _ pawl.Toolset = (*Set)(nil)
 
-// Options are what New can be told. Nil and the zero value search documents by their words, in the scope of the context of each call.
+// Options are the options of New. Nil and the zero value search documents by their words, in the
+// scope of the context of each call.
 type Options struct {
-	Scope    *store.Scope   // whose documents are searched, in every run; nil: store.ScopeFrom
-	Threads  store.Threads  // past conversations; nil: they are not searched
-	Embedder store.Embedder // nil: words only
-	Shared   bool           // search the documents that the user's tenant shares, too: those that were taken in under store.Scope.Shared
+	Scope    *store.Scope   // owner of the documents in every run; nil means store.ScopeFrom
+	Threads  store.Threads  // past conversations; nil means that they are not searched
+	Embedder store.Embedder // nil means that only words are searched
+	// Shared also searches the documents that the user's tenant shares, which were added under
+	// store.Scope.Shared.
+	Shared bool
 
-	// Allow names what AddPage may reach although it is not public: "localhost:8080", "*.example.com", a network such as "10.1.0.0/16".
+	// Allow lists hosts that AddPage may reach although they are not public: "localhost:8080",
+	// "*.example.com", a network such as "10.1.0.0/16".
 	Allow []string
 }
 
-// New returns the tool over db.
+// New returns the tool over db. Nil options take the defaults.
 func New(db store.Knowledge, opts *Options) *Set {
 	s := &Set{db: db}
 	if opts != nil {
@@ -63,7 +73,7 @@ func (s *Set) Tools(context.Context) ([]*pawl.Tool, error) { return []*pawl.Tool
 
 var errNoScope = errors.New("nothing is searched here: the program did not say whose documents these are")
 
-// whose returns the scope that a call acts for.
+// whose returns the scope that a call uses.
 func (s *Set) whose(ctx context.Context) (store.Scope, error) {
 	if sc, ok := store.ActingScope(ctx, s.opts.Scope); ok {
 		return sc, nil

@@ -44,9 +44,9 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// synonyms is an Embedder to which words of one group mean the same.
+// synonyms is an Embedder for which the words of one group have the same meaning.
 type synonyms struct {
-	name  string // "": synonyms
+	name  string // empty means synonyms
 	fail  error
 	texts int
 }
@@ -128,7 +128,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// Nobody finds what is another's: neither documents nor conversations, with words or with vectors.
+// No search finds documents or conversations of another user, neither by words nor by vectors.
 func TestScopes(t *testing.T) {
 	db := open(t)
 	e := &synonyms{}
@@ -193,7 +193,7 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
-// What is long is bounded, and what looks like our own words is quoted.
+// Long texts are shortened, and text that looks like the tool's own is quoted.
 func TestShown(t *testing.T) {
 	db := open(t)
 	set := knowledge.New(db, &knowledge.Options{Threads: db})
@@ -290,7 +290,8 @@ func TestAddPage(t *testing.T) {
 	}
 }
 
-// With Shared what the tenant shares is found beside the user's own, and nothing of anybody else.
+// With Shared, documents that the tenant shares are found in addition to the user's own, and no
+// other user's.
 func TestShared(t *testing.T) {
 	db := open(t)
 	for _, sc := range []store.Scope{alice, alice.Shared(), bob, carol, carol.Shared(), {}} {

@@ -21,7 +21,7 @@ const (
 	fewHits  = 5
 	mostHits = 20
 	maxShown = 24 << 10 // bytes of a result
-	maxWords = 800      // bytes of a message that are shown
+	maxWords = 800      // bytes shown of a message
 )
 
 func (s *Set) searchTool() *pawl.Tool {
@@ -37,12 +37,12 @@ func (s *Set) searchTool() *pawl.Tool {
 			`"conversations":{"type":"array","items":{"type":"object","properties":{"thread":{"type":"string"},"seq":{"type":"integer"},"role":{"type":"string"},"time":{"type":"string"}},"required":["thread","seq"]}},` +
 			`"notes":{"type":"array","items":{"type":"string"}}},"required":["documents","conversations"],"additionalProperties":false}`),
 		Effect:    pawl.Read,
-		MaxResult: -1, // maxShown is the bound
+		MaxResult: -1, // maxShown bounds the result
 		Run:       toolrun.Func(s.search),
 	}
 }
 
-// searchData is the Data of a result: where the hits are.
+// searchData is the Data of a result: the positions of the hits.
 type searchData struct {
 	Documents     []documentData `json:"documents"`
 	Conversations []messageData  `json:"conversations"`
@@ -90,13 +90,13 @@ func (s *Set) search(ctx context.Context, a searchArgs) (llm.ToolResult, error) 
 	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: text}}, Data: b}, nil
 }
 
-// Text is what was found for query, as a model is told: with its sources, and quoted.
+// Text returns the hits for query as the text for a model: quoted, with sources.
 func (f *Found) Text(query string) string {
 	text, _ := f.shown(query)
 	return text
 }
 
-// shown writes what was found, for a model, and says where it is, for a program.
+// shown returns the hits as text for a model and their positions for a program.
 func (f *Found) shown(query string) (string, searchData) {
 	data := searchData{Documents: []documentData{}, Conversations: []messageData{}, Notes: f.Notes}
 	var b strings.Builder
@@ -137,7 +137,7 @@ func (f *Found) shown(query string) (string, searchData) {
 	return strings.TrimSuffix(b.String(), "\n"), data
 }
 
-// origin says where a chunk is from.
+// origin returns the source of a chunk.
 func origin(h store.ChunkHit) string {
 	name := line(h.Title, 120)
 	if name == "" {
@@ -152,12 +152,12 @@ func origin(h store.ChunkHit) string {
 	return name
 }
 
-// quoted marks each line as somebody else's words.
+// quoted marks each line as a quotation.
 func quoted(s string) string {
 	return "> " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n> ")
 }
 
-// line is s on one line of at most so many bytes.
+// line returns s as one line of at most most bytes.
 func line(s string, most int) string { return cut(strings.Join(strings.Fields(s), " "), most) }
 
 func cut(s string, most int) string {

@@ -22,32 +22,34 @@ const (
 	stderrTail     = 2 << 10
 )
 
-// Runner runs a program to its end, or to that of ctx, and leaves nothing of it behind. The error is that of a program that could not be run; a status other
-// than 0 is none. Exec is one.
+// Runner runs a program until it or ctx ends, and leaves no process running. It returns an error
+// only if the program could not be run; a non-zero exit status is not an error. Exec and Sandboxed
+// are implementations.
 type Runner func(ctx context.Context, p Process) (Exit, error)
 
 // Process is a program to run.
 type Process struct {
-	Args  []string // the program, and its arguments
-	Env   []string // all of its environment, NAME=value
-	Dir   string   // where it runs; "": the current directory
+	Args  []string // the program and its arguments
+	Env   []string // its whole environment, as NAME=value
+	Dir   string   // working directory; empty means the current directory
 	Stdin []byte
-	Limit int // bytes of standard output that are kept
+	Limit int // bytes of standard output to return
 
-	// What a sandbox is to give it; a Runner without one has no use for these.
-	Read, Write []string // absolute
+	// Read and Write are the absolute paths that a sandbox makes accessible. A Runner without a
+	// sandbox ignores them.
+	Read, Write []string
 	Network     bool
 }
 
-// Exit is how a program ended.
+// Exit describes how a program ended.
 type Exit struct {
-	Code    int    // its status; -1: a signal ended it
+	Code    int    // exit status; -1 means that a signal ended it
 	Stdout  []byte // the beginning
 	Stderr  []byte // the end
-	Dropped int64  // bytes of standard output that were not kept
-	Used    string // what it used up, where that ended it: "memory"
+	Dropped int64  // bytes of standard output that were dropped
+	Used    string // the limit that ended it, if any: "memory"
 
-	Refused []string // what it asked for of the network and did not get, in words
+	Refused []string // network access that was refused, in words
 }
 
 var (
@@ -55,7 +57,7 @@ var (
 	errNoRunner = errors.New("programs are not run here: Options.Run says how they are")
 )
 
-// command makes the tool of a program.
+// command creates the tool for a program.
 func (m *maker) command(d *Command) (*pawl.Tool, error) {
 	if err := described(d.Name, d.Description); err != nil {
 		return nil, err
@@ -113,7 +115,7 @@ func (m *maker) command(d *Command) (*pawl.Tool, error) {
 	return t, checked(t)
 }
 
-// path is a path of a definition, from where the definitions are.
+// path resolves a path of a definition relative to the folder of the definitions.
 func (m *maker) path(p string) string {
 	if filepath.IsAbs(p) {
 		return p
@@ -121,7 +123,7 @@ func (m *maker) path(p string) string {
 	return filepath.Join(m.opts.Dir, p)
 }
 
-// paths are the paths of a list, absolute.
+// paths returns the absolute paths of a list.
 func (m *maker) paths(list []string) (all []string, err error) {
 	for _, p := range list {
 		if p == "" {
@@ -135,7 +137,7 @@ func (m *maker) paths(list []string) (all []string, err error) {
 	return all, nil
 }
 
-// environment is PATH, and what the definition lists.
+// environment returns PATH and the variables that the definition lists.
 func (m *maker) environment(list []string) ([]string, error) {
 	env := []string{"PATH=" + m.opts.Getenv("PATH")}
 	for _, entry := range list {
@@ -151,7 +153,7 @@ func (m *maker) environment(list []string) ([]string, error) {
 	return env, nil
 }
 
-// told is the result of a program that ended.
+// told returns the result for a program that ended.
 func told(x Exit) llm.ToolResult {
 	text := strings.ToValidUTF8(string(x.Stdout), "\uFFFD")
 	if x.Dropped > 0 {
@@ -187,7 +189,7 @@ func told(x Exit) llm.ToolResult {
 	return out
 }
 
-// reason is an error about a program without a path of this machine.
+// reason returns the text of an error about a program, without a path of this machine.
 func reason(err error) string {
 	if errors.Is(err, sandbox.ErrUnenforced) {
 		return err.Error()

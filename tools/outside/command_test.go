@@ -100,8 +100,9 @@ func TestCommandThatCannotRun(t *testing.T) {
 	want(t, call(t, set(t, o, def), "a", `{}`), pawl.OutcomeError, "could not be run: it did not start. Calling it again will not help")
 }
 
-// Whatever a program starts ends with it: when its time is over, and when it leaves something behind that holds its output open. What is left
-// behind holds a FIFO open too: its end is read when nobody does any more.
+// All child processes of a program end with it: at its timeout, and if they remain after its end
+// and hold its output open. The remaining process also holds a FIFO open, and the FIFO ends when no
+// process has it open any more.
 func TestNothingStays(t *testing.T) {
 	for _, c := range []struct {
 		name, script, more string

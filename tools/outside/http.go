@@ -13,7 +13,7 @@ import (
 
 var httpMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
 
-// http makes the tool of a request template.
+// http creates the tool for a request template.
 func (m *maker) http(d *HTTP) (*pawl.Tool, error) {
 	if err := described(d.Name, d.Description); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (m *maker) http(d *HTTP) (*pawl.Tool, error) {
 	return t, checked(t)
 }
 
-// parse reads the templates of a definition. needed says of an argument whether each call has it.
+// parse parses the templates of a definition. needed reports whether every call has an argument.
 func (r *request) parse(m *maker, d *HTTP, use func(string) error, needed func(string) bool) (err error) {
 	if r.origin, err = origin(d.URL); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (r *request) parse(m *maker, d *HTTP, use func(string) error, needed func(s
 	return nil
 }
 
-// segmentTemplate reads a segment of a path. What is no argument is escaped as in an address, once.
+// segmentTemplate parses a segment of a path. Text outside arguments is percent-escaped once.
 func segmentTemplate(segment string, use func(string) error) (template, error) {
 	t, err := parseTemplate(segment, use)
 	if err != nil {
@@ -118,7 +118,8 @@ func segmentTemplate(segment string, use func(string) error) (template, error) {
 	}
 	for i, p := range t {
 		text := strings.ReplaceAll(percent(unescaped(p.text)), "%3A", ":")
-		for _, keep := range []string{"@", "!", "$", "&", "'", "(", ")", "*", "+", ",", ";", "="} { // RFC 3986, pchar
+		// RFC 3986, pchar
+		for _, keep := range []string{"@", "!", "$", "&", "'", "(", ")", "*", "+", ",", ";", "="} {
 			text = strings.ReplaceAll(text, percent(keep), keep)
 		}
 		if t[i].text = text; text == ".." || text == "." {
@@ -140,7 +141,7 @@ func (r *request) addQuery(name, value string, use func(string) error) error {
 	return nil
 }
 
-// repeated is a field of a query; of a list, one for each element.
+// repeated returns a field of a query; for a list, one field for each element.
 func repeated(name string, v any) []string {
 	values, ok := v.([]any)
 	if !ok {
@@ -153,7 +154,7 @@ func repeated(name string, v any) []string {
 	return out
 }
 
-// jsonBody reads the template of a JSON body.
+// jsonBody parses the template of a JSON body.
 func jsonBody(b JSON, use func(string) error) (func(map[string]any) (string, string, error), error) {
 	v, err := arguments(append(append(json.RawMessage(`{"body":`), b...), '}'))
 	if err != nil {
@@ -173,7 +174,8 @@ func jsonBody(b JSON, use func(string) error) (func(map[string]any) (string, str
 	}, nil
 }
 
-// bodyNode returns what makes a value of a body; false: an argument is not given, and the value is left out of what it stands in.
+// bodyNode returns a function that builds a value of a body. False means that an argument is not
+// given, and the value is left out of its parent.
 func bodyNode(v any, use func(string) error, depth int) (func(args map[string]any) (any, bool), error) {
 	if depth > mostDepth {
 		return nil, fmt.Errorf("it is nested more than %d deep", mostDepth)
@@ -231,7 +233,8 @@ func bodyNode(v any, use func(string) error, depth int) (func(args map[string]an
 	return func(map[string]any) (any, bool) { return v, true }, nil
 }
 
-// properties returns the names of a schema's properties, and which are required; nil without a schema.
+// properties returns the names of a schema's properties and the required names. They are nil
+// without a schema.
 func properties(input JSON) (known, required map[string]bool, err error) {
 	if len(input) == 0 {
 		return nil, nil, nil
@@ -253,7 +256,7 @@ func properties(input JSON) (known, required map[string]bool, err error) {
 	return known, required, nil
 }
 
-// derived is the schema of a definition without one.
+// derived returns the schema of a definition without one.
 func derived(used []string) json.RawMessage {
 	props := map[string]any{}
 	for _, name := range used {
@@ -265,7 +268,7 @@ func derived(used []string) json.RawMessage {
 	return mustJSON(map[string]any{"type": "object", "properties": props, "required": used, "additionalProperties": false})
 }
 
-// checked says what is wrong with a tool in the words of its definition.
+// checked returns the fault of a tool in the terms of its definition.
 func checked(t *pawl.Tool) error {
 	if err := t.Check(); err != nil {
 		return errors.New(strings.TrimPrefix(strings.TrimPrefix(err.Error(), "tool "+t.Name+": "), "input schema: "))

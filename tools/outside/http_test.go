@@ -49,7 +49,7 @@ func TestTemplate(t *testing.T) {
 	if string(x.Result.Data) != `{"ok":true}` || last.header.Get("Idempotency-Key") == "" {
 		t.Errorf("data %s, header %v", x.Result.Data, last.header)
 	}
-	// What is not given is left out, with what it stands in.
+	// A missing argument is left out, together with the value that contains it.
 	want(t, call(t, s, "comment", `{"owner":"a","number":1}`), pawl.OutcomeOK)
 	if diff := cmp.Diff([]string{last.uri, last.header.Get("X-Actor"), last.body}, []string{"/repos/a/issues/1:note?lang=en", "", `{"count":1,"flag":true,"inner":{},"list":[1],"note":"by a, {owner}"}`}); diff != "" {
 		t.Errorf("the request (-got +want):\n%s", diff)
@@ -85,7 +85,8 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// What would lead elsewhere, or begin another line, is refused before anything is sent.
+// Arguments that would change the target, or begin another line, are refused before anything is
+// sent.
 func TestHostileArguments(t *testing.T) {
 	host, last := server(t, nil)
 	s := set(t, options(), strings.ReplaceAll(comment, "HOST", host))
@@ -105,7 +106,7 @@ func TestHostileArguments(t *testing.T) {
 			t.Errorf("actor %q was sent: %v", actor, last.header)
 		}
 	}
-	// As a control: what only looks like it is sent, as the value of one segment.
+	// As a control, arguments that only look similar are sent as the value of one segment.
 	for _, owner := range []string{"a..b", "...", "..a", "100%", "a%zz", "@evil.example", "a:80", "a#b", "a?b=c", "*", "http://evil.example/", "a;b", "é"} {
 		args, _ := json.Marshal(map[string]any{"owner": owner, "number": 1})
 		want(t, call(t, s, "comment", string(args)), pawl.OutcomeOK)
@@ -117,7 +118,8 @@ func TestHostileArguments(t *testing.T) {
 	}
 }
 
-// Whatever the arguments are, the request has the shape of its template: they are found in their places, and nowhere else.
+// For any arguments, the request has the shape of its template: the arguments are in their places,
+// and nowhere else.
 func TestShapeIsKept(t *testing.T) {
 	host, last := server(t, nil)
 	s := set(t, options(), `[{http: {name: a, description: d, method: PUT, url: "http://`+host+`/x/{p}/y-{p}.json?fixed=1&v={q}", headers: {X-H: "<{h}>"}, body: {v: "{q}", w: "{q}!"}}}]`)
@@ -203,7 +205,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A host of a private network is reached where the definition names it, and by no redirect; what is sent is for the first host alone.
+// A host in a private network is reached only if the definition names it, and never by a redirect.
+// The request is for the first host only.
 func TestGuard(t *testing.T) {
 	other, asked := server(t, nil)
 	_, port, _ := strings.Cut(other, ":")
@@ -223,7 +226,7 @@ func TestGuard(t *testing.T) {
 	if asked.uri != "/" || asked.header.Get("X-Key") != "" {
 		t.Errorf("the host that is allowed was asked for %q with %v", asked.uri, asked.header)
 	}
-	// A name is not what it stands for: one that resolves to this machine must be allowed by name.
+	// A host name that resolves to this machine must be allowed by name.
 	named := `[{http: {name: a, description: d, url: "http://intern.example:` + port + `/", allow: [%s]}}]`
 	o := options()
 	o.Lookup = loopback

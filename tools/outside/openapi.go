@@ -19,12 +19,13 @@ import (
 )
 
 const (
-	mostSpec        = 32 << 20 // bytes of a document
-	mostTools       = 128      // of a document: what providers take, and more than a model can choose among
+	mostSpec = 32 << 20 // bytes of a document
+	// tools of a document: the limit of providers, and more than a model can choose from
+	mostTools       = 128
 	mostDescription = 1000
 )
 
-// openapi makes the tools of a document.
+// openapi creates the tools for a document.
 func (m *maker) openapi(d *OpenAPI) ([]*pawl.Tool, error) {
 	doc, err := m.document(d.Spec)
 	if err != nil {
@@ -116,16 +117,18 @@ func readDocument(b []byte) (map[string]any, error) {
 	return doc, nil
 }
 
-// spec is a document while tools are made of it.
+// spec is a document while tools are created from it.
 type spec struct {
 	*maker
 	def     *OpenAPI
 	doc     map[string]any
-	old     bool            // 3.0, whose schemas are not those of JSON Schema
-	headers []field         // sent with each request
-	secret  map[string]bool // "header X-Key": what the model is not asked for, since it is a credential
-	ops     []*operation
-	pages   map[string]*webpage.Fetcher // by host: operations of one server share connections
+	old     bool    // 3.0, whose schemas are not JSON Schema
+	headers []field // sent with each request
+	// parameters that are credentials, such as "header X-Key"; the model is not asked for them
+	secret map[string]bool
+	ops    []*operation
+	// by host, so that operations of one server share connections
+	pages map[string]*webpage.Fetcher
 }
 
 func (s *spec) shared(own *url.URL) (*webpage.Fetcher, error) {
@@ -180,7 +183,7 @@ func (s *spec) begin() error {
 	return nil
 }
 
-// operation is one of a document.
+// operation is an operation of a document.
 type operation struct {
 	method, path string // GET, /pets/{id}
 	name         string
@@ -190,7 +193,7 @@ type operation struct {
 // String returns "GET /pets/{id}".
 func (o *operation) String() string { return o.method + " " + o.path }
 
-// operations returns all of them: paths in the order of their names, methods in that of httpMethods.
+// operations returns all operations: paths sorted by name, methods in the order of httpMethods.
 func (s *spec) operations() []*operation {
 	if s.ops != nil {
 		return s.ops
@@ -215,7 +218,8 @@ func (s *spec) operations() []*operation {
 
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
-// identifier makes a name that every provider takes: of "getPetById" itself, of "get /pets/{id}" get_pets_id.
+// identifier converts s to a name that every provider accepts: "getPetById" stays, and "get
+// /pets/{id}" becomes get_pets_id.
 func identifier(s string) string {
 	s = strings.Trim(notInNames.ReplaceAllString(s, "_"), "_")
 	if s == "" || s[0] >= '0' && s[0] <= '9' {
@@ -224,7 +228,7 @@ func identifier(s string) string {
 	return s[:min(len(s), 64)]
 }
 
-// chosen reports whether include and exclude choose the operation.
+// chosen reports whether include and exclude select the operation.
 func (o *operation) chosen(d *OpenAPI) bool {
 	named := func(patterns []string) bool {
 		return slices.ContainsFunc(patterns, func(p string) bool {
@@ -234,7 +238,7 @@ func (o *operation) chosen(d *OpenAPI) bool {
 	return (len(d.Include) == 0 || named(d.Include)) && !named(d.Exclude)
 }
 
-// glob reports whether s fits a pattern in which * stands for anything.
+// glob reports whether s matches a pattern in which * stands for any text.
 func glob(pattern, s string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
@@ -254,7 +258,7 @@ func glob(pattern, s string) bool {
 	return strings.HasSuffix(rest, parts[len(parts)-1])
 }
 
-// tool makes the tool of an operation.
+// tool creates the tool for an operation.
 func (s *spec) tool(o *operation) (*pawl.Tool, error) {
 	if !toolName.MatchString(o.name) {
 		return nil, fmt.Errorf("%q is no name for a tool: shorten the prefix", o.name)
@@ -276,7 +280,7 @@ func (s *spec) tool(o *operation) (*pawl.Tool, error) {
 		return nil, err
 	}
 	own := r.origin
-	if !trusted { // the document's word on where its server is opens no private network
+	if !trusted { // a server named by the document alone opens no private network
 		own = nil
 	}
 	if r.page, err = s.shared(own); err != nil {
@@ -302,12 +306,13 @@ func (o *operation) description() string {
 	return clip(strings.Join(parts, "\n\n"), mostDescription)
 }
 
-// base returns where the operation's server is, and whether the definition says so, not the document.
+// base returns the address of the operation's server. The bool reports whether the definition names
+// it, rather than the document.
 func (s *spec) base(o *operation) (*url.URL, bool, error) {
 	address, trusted := s.def.BaseURL, true
 	if address == "" {
 		trusted = false
-		for _, of := range []map[string]any{s.doc, o.item, o.op} { // the nearest counts
+		for _, of := range []map[string]any{s.doc, o.item, o.op} { // the innermost takes precedence
 			if servers, _ := of["servers"].([]any); len(servers) > 0 {
 				address = server(object(servers[0]))
 			}
@@ -324,7 +329,8 @@ func (s *spec) base(o *operation) (*url.URL, bool, error) {
 	return u, trusted, nil
 }
 
-// home is the host of the document's first server, for which the headers of the definition are: an operation may name another one, and is not sent them.
+// home returns the host of the document's first server. The headers of the definition are only for
+// this host: an operation with another server does not get them.
 func (s *spec) home() string {
 	servers, _ := s.doc["servers"].([]any)
 	if len(servers) == 0 {
@@ -337,7 +343,7 @@ func (s *spec) home() string {
 	return u.Host
 }
 
-// server is the address of a server, its variables as they are by default.
+// server returns the address of a server with the default values of its variables.
 func server(o map[string]any) string {
 	address := text(o["url"])
 	variables := object(o["variables"])
@@ -347,7 +353,8 @@ func server(o map[string]any) string {
 	return address
 }
 
-// resolve follows references within the document to what they stand for; nil when there is no such thing, or only a circle.
+// resolve follows references within the document. It returns nil if the target does not exist or
+// the references form a cycle.
 func (s *spec) resolve(v any) any {
 	for range 16 {
 		ref, ok := object(v)["$ref"].(string)
@@ -361,7 +368,7 @@ func (s *spec) resolve(v any) any {
 	return nil
 }
 
-// at returns what a reference within the document points to.
+// at returns the target of a reference within the document.
 func (s *spec) at(ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {

@@ -16,7 +16,7 @@ import (
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
-// openapi makes the tools of a document. more is added to the definition.
+// openapi creates the tools for a document. more is added to the definition.
 func openapi(t *testing.T, doc, more string) (*outside.Set, error) {
 	t.Helper()
 	o := options()
@@ -31,7 +31,7 @@ func openapi(t *testing.T, doc, more string) (*outside.Set, error) {
 	return outside.New(defs, o)
 }
 
-// listed is the tools of a set, a line each.
+// listed returns the tools of a set, one per line.
 func listed(t *testing.T, s *outside.Set) string {
 	t.Helper()
 	tools, err := s.Tools(t.Context())
@@ -126,7 +126,7 @@ delete_pets_petId idempotent {"additionalProperties":false,"properties":{`+id+`}
 		"GET /far: parameter a: other.yaml#/A is in another document; put them together first",
 		"POST /far: parameter c: it stands in a cookie that cannot be set",
 		"PUT /far: parameter #/components/parameters/Gone: it is no parameter that can be found, or it stands in \"nowhere\"",
-		left[3], // the regular expression's own words
+		left[3], // the text of package regexp
 		"GET /far/{x}: {x} stands in its path, and no parameter has that name",
 		"PATCH /pets: request body: its form is neither JSON nor a simple form nor text: multipart/form-data",
 		"HEAD /pets/{petId}: GET /pets/{petId} has the same name, getPet",
@@ -171,7 +171,7 @@ func TestOpenAPIChoice(t *testing.T) {
 	}
 }
 
-// What a document says of its server opens no private network; what the definition says does.
+// A server named by the document opens no private network. A server named by the definition does.
 func TestOpenAPIServer(t *testing.T) {
 	host, last := server(t, nil)
 	doc := strings.ReplaceAll(pets, "HOST", host)
@@ -188,7 +188,7 @@ func TestOpenAPIServer(t *testing.T) {
 	}
 }
 
-// Headers are for the document's server. An operation that is elsewhere does not get them.
+// Headers are for the document's server. An operation with another server does not get them.
 func TestOpenAPIElsewhere(t *testing.T) {
 	doc := "openapi: 3.1.0\nservers: [{url: 'https://api.example/v1'}]\npaths: {/a: {get: {operationId: here}, put: {operationId: there, servers: [{url: 'https://evil.example'}]}}}"
 	s, err := openapi(t, doc, ", headers: {X-Key: '${API_TOKEN}'}")
@@ -238,7 +238,7 @@ func TestOpenAPIErrors(t *testing.T) {
 	}
 }
 
-// Documents that are large, deep or in circles are read within bounds.
+// Large, deep or cyclic documents are read within limits.
 func TestOpenAPIBounds(t *testing.T) {
 	head := `{"openapi":"3.1.0","servers":[{"url":"https://api.example"}],`
 	op := func(ref string) string {
@@ -267,7 +267,8 @@ func TestOpenAPIBounds(t *testing.T) {
 			continue
 		}
 		t.Logf("%s: %d bytes read in %v, left out %v", c.name, len(c.doc), time.Since(started).Round(time.Millisecond), s.LeftOut())
-		if c.name == "circle" { // a schema that says nothing in a circle takes anything or nothing, and ends
+		// a schema that only refers to itself accepts anything or nothing, and ends
+		if c.name == "circle" {
 			call(t, s, "ok", `{}`)
 			if strings.Contains(listed(t, s), "\na ") || strings.HasPrefix(listed(t, s), "a ") {
 				call(t, s, "a", `{"body":1}`)
@@ -278,7 +279,7 @@ func TestOpenAPIBounds(t *testing.T) {
 			t.Errorf("%s: %d tools, left out %v", c.name, len(tools), s.LeftOut())
 		}
 	}
-	// More operations than a model can choose among are no silent cut.
+	// More operations than a model can choose from are an error and not cut silently.
 	var many strings.Builder
 	for i := range 9000 {
 		fmt.Fprintf(&many, `"/p%d/{id}":{"get":{"operationId":"op%d","description":"%s","parameters":[{"name":"id","in":"path","required":true,"schema":{"type":"string"}}]}},`, i, i, strings.Repeat("z", 500))
@@ -296,7 +297,7 @@ func TestOpenAPIBounds(t *testing.T) {
 		t.Errorf("%d tools", len(tools))
 	}
 	t.Logf("%d bytes, %d of 9000 operations in %v", len(doc), 110, time.Since(started).Round(time.Millisecond))
-	// A YAML file that says little cannot become much.
+	// A small YAML file cannot expand to much data.
 	bomb := "openapi: 3.1.0\na: &a [x,x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c <= 'k'; c++ {
 		p := string(c - 1)
@@ -327,7 +328,7 @@ func TestOpenAPIModern(t *testing.T) {
 	}
 }
 
-// A document is somebody else's: whatever it says, reading it ends, and what it makes are tools that can be offered.
+// A document is foreign input: for any content, reading it ends, and the tools can be offered.
 func FuzzOpenAPI(f *testing.F) {
 	f.Add(strings.ReplaceAll(pets, "HOST", "pets.example"))
 	f.Add(`{"openapi":"3.1.0","servers":[{"url":"https://h.example"}],"paths":{"/{a}":{"get":{"parameters":[{"$ref":"#/paths/~1{a}/get/parameters/0"}]}}}}`)

@@ -1,13 +1,13 @@
 package outside
 
-// head keeps the beginning of what is written, and counts the rest.
+// head stores the beginning of the output and counts the rest.
 type head struct {
 	b       []byte
 	limit   int
 	dropped int64
 }
 
-// Write never fails.
+// Write never returns an error.
 func (h *head) Write(b []byte) (int, error) {
 	n := min(len(b), h.limit-len(h.b))
 	h.b = append(h.b, b[:n]...)
@@ -15,13 +15,13 @@ func (h *head) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// tail keeps the end of what is written.
+// tail stores the end of the output.
 type tail struct {
 	b     []byte // up to twice the limit
 	limit int
 }
 
-// Write never fails.
+// Write never returns an error.
 func (t *tail) Write(b []byte) (int, error) {
 	n := len(b)
 	if len(b) > t.limit {

@@ -1,31 +1,34 @@
-// Package outside makes tools of what is not Go: a program, a request to an API, the operations of an OpenAPI document. They are defined as plain
-// data, in YAML or JSON:
+// Package outside creates tools that are not written in Go: a program, a request to an API, or the
+// operations of an OpenAPI document. They are defined as plain data, in YAML or JSON:
 //
 //	tools:
 //	  - command:
 //	      name: count_words
 //	      description: Counts the words of a text.
 //	      input: {type: object, properties: {text: {type: string}}, required: [text]}
-//	      run: [./count.py]          # the arguments of the call as JSON on standard input, the result on standard output
+//	      run: [./count.py]          # arguments as JSON on standard input, result on standard output
 //	      effect: pure
 //	  - http:
 //	      name: issue_get
 //	      description: Reads one issue of a repository.
 //	      url: https://api.example.com/repos/{owner}/{repo}/issues/{number}
 //	      headers: {Authorization: "Bearer ${ISSUES_TOKEN}"}
-//	      result: /title             # a JSON Pointer into the answer
+//	      result: /title             # a JSON Pointer into the response
 //	  - openapi:
 //	      spec: petstore.yaml
 //	      include: ["pet_*", "GET /store/*"]
 //
-// Parse reads them strictly: a field that there is not is an error with its line. New makes the tools:
+// Parse reads them strictly: an unknown field is an error with its line. New creates the tools:
 //
 //	file ──Parse──▶ []Definition ──New──▶ *Set, a pawl.Toolset
 //
-// Whoever writes a definition is trusted, what a model writes is not. {name} in a template stands for an argument of the call, escaped for its place: it
-// can change neither scheme nor host nor the segments of the path, nor begin another header or another field of the query. ${NAME} in
-// a header stands for a variable of the environment, which the model never sees. Requests go through the guard of http_fetch: what is not public is refused
-// unless the definition names it. Programs get the environment that the definition lists and no other, and run only where Options has a Runner.
+// The author of a definition is trusted; the model is not. {name} in a template stands for an
+// argument of the call, escaped for its position. It cannot change the scheme, the host or the
+// segments of the path, and cannot begin another header or another field of the query. ${NAME} in a
+// header stands for an environment variable, which the model never sees. Requests go through the
+// guard of http_fetch: addresses that are not public are refused unless the definition names them.
+// Programs get the environment that the definition lists and no other, and run only if Options has
+// a Runner.
 package outside
 
 import (
@@ -39,19 +42,25 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// Options are what New can be told. Nil and the zero value run no programs.
+// Options are the options of New. Nil and the zero value run no programs.
 type Options struct {
-	Run Runner // runs programs; nil: command tools are refused. Sandboxed makes one; Exec is one without a sandbox
-	Dir string // where relative paths of definitions begin; "": the current directory
+	// Run runs programs. Nil means that command tools are refused. Sandboxed returns a Runner with
+	// a sandbox; Exec is a Runner without one.
+	Run Runner
+	Dir string // base of relative paths in definitions; empty means the current directory
 
-	Allow []string // what may be reached although it is not public, beside what definitions allow; the forms of tools/http
+	// Allow lists hosts that may be reached although they are not public, in addition to those in
+	// definitions. The forms are those of tools/http.
+	Allow []string
 
-	Getenv func(string) string                                          // nil: os.Getenv
-	Proxy  func(*http.Request) (*url.URL, error)                        // nil: HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment
-	Lookup func(ctx context.Context, host string) ([]netip.Addr, error) // nil: the system's resolver
+	Getenv func(string) string // nil means os.Getenv
+	// A nil Proxy means HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment.
+	Proxy func(*http.Request) (*url.URL, error)
+	// A nil Lookup means the system's resolver.
+	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
-// Set is the tools that were made. It may be used concurrently.
+// Set holds the created tools. It is safe for concurrent use.
 type Set struct {
 	tools   []*pawl.Tool
 	left    []LeftOut
@@ -60,17 +69,17 @@ type Set struct {
 
 var _ pawl.Toolset = (*Set)(nil)
 
-// LeftOut is an operation of an OpenAPI document of which no tool could be made.
+// LeftOut is an operation of an OpenAPI document for which no tool could be created.
 type LeftOut struct {
 	Operation string // "POST /pets"
 	Reason    string
 }
 
-// String returns both in a line.
+// String returns operation and reason on one line.
 func (l LeftOut) String() string { return l.Operation + ": " + l.Reason }
 
-// New makes the tools of definitions. The error says which definition is wrong, and how; an operation of an OpenAPI document that cannot be a tool is no
-// error, but LeftOut.
+// New creates the tools for definitions. The error says which definition is wrong, and why. An
+// operation of an OpenAPI document that cannot become a tool is not an error; LeftOut lists it.
 func New(defs []Definition, opts *Options) (*Set, error) {
 	var o Options
 	if opts != nil {
@@ -99,13 +108,14 @@ func New(defs []Definition, opts *Options) (*Set, error) {
 // Tools returns the tools in the order of their definitions.
 func (s *Set) Tools(context.Context) ([]*pawl.Tool, error) { return s.tools, nil }
 
-// LeftOut returns what could be no tool, in the order of the documents.
+// LeftOut returns the operations that could not become tools, in the order of the documents.
 func (s *Set) LeftOut() []LeftOut { return s.left }
 
-// Secrets returns what came from the environment into headers, so that a program can hide it: see pawl.Redactor.
+// Secrets returns the values that headers took from the environment, so that a program can redact
+// them: see redact.Redactor.
 func (s *Set) Secrets() []string { return s.secrets }
 
-// maker makes the tools of one Set.
+// maker creates the tools of one Set.
 type maker struct {
 	opts Options
 	set  *Set

@@ -21,13 +21,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// seen is a request as it came.
+// seen is a received request.
 type seen struct {
 	method, uri, body string
 	header            http.Header
 }
 
-// server records what it is asked, and answers as a test wants.
+// server records its requests and responds as a test wants.
 func server(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) (host string, last *seen) {
 	t.Helper()
 	last = new(seen)
@@ -47,14 +47,14 @@ func server(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) (
 
 func direct(*http.Request) (*url.URL, error) { return nil, nil }
 
-// options are those of a test: the environment has one token.
+// options returns the options of the tests: the environment has one token.
 func options() *outside.Options {
 	return &outside.Options{Proxy: direct, Run: outside.Exec, Getenv: func(name string) string {
 		return map[string]string{"API_TOKEN": "token-123456", "BAD_TOKEN": "two\r\nX-Lines: 1", "PATH": "/usr/bin:/bin", "GREETING": "hello"}[name]
 	}}
 }
 
-// set makes the tools of a text.
+// set creates the tools for a text.
 func set(t *testing.T, o *outside.Options, text string) *outside.Set {
 	t.Helper()
 	defs, err := outside.Parse([]byte(text))
@@ -68,7 +68,7 @@ func set(t *testing.T, o *outside.Options, text string) *outside.Set {
 	return s
 }
 
-// call makes a call through the whole pipeline.
+// call executes a call through the whole pipeline.
 func call(t *testing.T, s pawl.Toolset, name, args string) pawl.Execution {
 	t.Helper()
 	tools, err := s.Tools(t.Context())
@@ -94,7 +94,7 @@ func want(t *testing.T, x pawl.Execution, outcome pawl.Outcome, texts ...string)
 	}
 }
 
-// What is wrong with a file of definitions is said with its place.
+// A fault in a file of definitions is reported with its position.
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                  "there is nothing in it",
@@ -122,7 +122,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// YAML and JSON say the same.
+// YAML and JSON give the same definitions.
 func TestParseForms(t *testing.T) {
 	y := "tools:\n- http: {name: a, description: d, url: 'https://e.example/{x}', timeout: 5s, effect: read, body: {n: 1.50, s: '{x}', l: [true, null]}}\n"
 	defs, err := outside.Parse([]byte(y))
@@ -143,7 +143,7 @@ func TestParseForms(t *testing.T) {
 	}
 }
 
-// What is wrong with a definition is said by name.
+// A fault in a definition is reported with its name.
 func TestDefinitionErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"[{}]": "tools[0]: want one of command, http and openapi, got 0",
@@ -187,7 +187,7 @@ func TestDefinitionErrors(t *testing.T) {
 	}
 }
 
-// The page about the form has no mistake in its example.
+// The example on the documentation page is correct.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/outside.md")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// builder makes the request and the arguments of one operation.
+// builder builds the request and the arguments of one operation.
 type builder struct {
 	spec    *spec
 	request *request
@@ -19,8 +19,8 @@ type builder struct {
 
 	props    map[string]any
 	required []string
-	where    map[string]string // the arguments of the path's parameters, by their names
-	names    map[string]bool   // of arguments
+	where    map[string]string // arguments of the path's parameters, by parameter name
+	names    map[string]bool   // names of arguments
 }
 
 func (b *builder) build(o *operation, base *url.URL) error {
@@ -41,7 +41,8 @@ func (b *builder) build(o *operation, base *url.URL) error {
 	return nil
 }
 
-// parameters returns those of the path and of the operation; the latter's win.
+// parameters returns the parameters of the path and of the operation. The operation's take
+// precedence.
 func (b *builder) parameters(o *operation) []map[string]any {
 	var all []map[string]any
 	at := map[string]int{}
@@ -66,7 +67,7 @@ func (b *builder) parameters(o *operation) []map[string]any {
 
 var notInArguments = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 
-// argument chooses a name for an argument that every provider takes, and that no other one has.
+// argument chooses a name for an argument that every provider accepts and that is not in use.
 func (b *builder) argument(name, in string) string {
 	name = strings.Trim(notInArguments.ReplaceAllString(name, "_"), "_")
 	if name == "" {
@@ -83,7 +84,7 @@ func (b *builder) argument(name, in string) string {
 	return name
 }
 
-// parameter makes an argument of a parameter.
+// parameter adds an argument for a parameter.
 func (b *builder) parameter(p map[string]any) error {
 	name, in := text(p["name"]), text(p["in"])
 	id := in + " " + name
@@ -93,9 +94,9 @@ func (b *builder) parameter(p map[string]any) error {
 	required := p["required"] == true || in == "path"
 	switch {
 	case b.spec.secret[id]:
-		return nil // a credential is the definition's to give
+		return nil // the definition provides credentials
 	case in == "header" && slices.Contains([]string{"accept", "content-type"}, strings.ToLower(name)):
-		return nil // OpenAPI: such a parameter is ignored
+		return nil // OpenAPI says that such a parameter is ignored
 	case in == "header" && (!headerName.MatchString(name) || slices.Contains(connectionHeaders, http.CanonicalHeaderKey(name))), in == "cookie":
 		if required {
 			return fmt.Errorf("it stands in a %s that cannot be set", in)
@@ -141,7 +142,8 @@ func (b *builder) parameter(p map[string]any) error {
 	return nil
 }
 
-// queryStyle returns how a parameter of the query is written (OpenAPI 3.1, section 4.8.12.3).
+// queryStyle returns the function that serializes a parameter of the query (OpenAPI 3.1, section
+// 4.8.12.3).
 func queryStyle(style string, explode any, asJSON bool) (func(string, any) []string, error) {
 	if asJSON {
 		return func(name string, v any) []string { return []string{percent(name) + "=" + percent(string(mustJSON(v)))} }, nil
@@ -190,7 +192,8 @@ func queryStyle(style string, explode any, asJSON bool) (func(string, any) []str
 	return nil, fmt.Errorf("its style %q is not written here", style)
 }
 
-// flat returns the names and the texts of a value: of an object its fields, of a list its elements under name, else the value itself.
+// flat returns the names and the texts of a value: the fields of an object, the elements of a list
+// under name, otherwise the value itself.
 func flat(name string, v any) [][2]string {
 	var out [][2]string
 	switch v := v.(type) {
@@ -210,7 +213,7 @@ func flat(name string, v any) [][2]string {
 
 var pathPlace = regexp.MustCompile(`\{([^{}/]*)\}`)
 
-// path reads the path of an operation behind that of its server.
+// path parses the path of an operation, relative to the path of its server.
 func (b *builder) path(base *url.URL, path string) error {
 	if !strings.HasPrefix(path, "/") {
 		return fmt.Errorf("its path does not begin with /")
@@ -253,7 +256,7 @@ func (b *builder) path(base *url.URL, path string) error {
 	return nil
 }
 
-// body makes an argument of a request body.
+// body adds an argument for a request body.
 func (b *builder) body(o map[string]any) error {
 	content := object(o["content"])
 	kind, form := "", ""
@@ -270,7 +273,7 @@ func (b *builder) body(o map[string]any) error {
 	}
 	if form == "" {
 		if o["required"] != true && o != nil {
-			return nil // it can do without
+			return nil // the body is optional
 		}
 		return fmt.Errorf("its form is neither JSON nor a simple form nor text: %s", brief(sortedKeys(content)))
 	}
@@ -304,13 +307,13 @@ func (b *builder) body(o map[string]any) error {
 	return nil
 }
 
-// isJSON reports whether a media type is JSON's.
+// isJSON reports whether a media type is JSON.
 func isJSON(kind string) bool {
 	media, _, err := mime.ParseMediaType(kind)
 	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
 }
 
-// withDescription gives a schema the parameter's description.
+// withDescription adds the parameter's description to a schema.
 func withDescription(schema any, description string) any {
 	m, ok := schema.(map[string]any)
 	if !ok || description == "" {
@@ -323,7 +326,7 @@ func withDescription(schema any, description string) any {
 	return m
 }
 
-// input is the schema of the arguments.
+// input returns the schema of the arguments.
 func (b *builder) input() (json.RawMessage, error) {
 	s := map[string]any{"type": "object", "properties": b.props, "additionalProperties": false}
 	if len(b.required) > 0 {

@@ -14,11 +14,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mostBytes bounds a file of definitions.
+// mostBytes is the maximum size of a file of definitions.
 const mostBytes = 4 << 20
 
-// Parse reads definitions: an object with the list tools, or the list itself, as YAML or JSON. A field that there is not, a value of another kind and
-// whatever follows the document are errors with their lines.
+// Parse parses definitions: an object with the list tools, or the list itself, as YAML or JSON. An
+// unknown field, a value of the wrong kind and text after the document are errors with their lines.
 func Parse(b []byte) ([]Definition, error) {
 	if len(b) > mostBytes {
 		return nil, fmt.Errorf("the definitions have %d bytes; %d are the most", len(b), mostBytes)
@@ -94,7 +94,7 @@ var (
 	yamlKind  = regexp.MustCompile("^(line \\d+): cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.*)$")
 )
 
-// worded says what YAML's reader found in the words of this package, the first three of them.
+// worded converts errors of the YAML reader to the terms of this package, the first three of them.
 func worded(err error) error {
 	var t *yaml.TypeError
 	if !errors.As(err, &t) {
@@ -116,7 +116,7 @@ func worded(err error) error {
 	return errors.New(strings.Join(out, "; "))
 }
 
-// meant lists the fields of a definition, and the one that was meant.
+// meant lists the fields of a definition, and the field that was probably meant.
 func meant(field, of string) string {
 	types := map[string]reflect.Type{"Definition": reflect.TypeFor[Definition](), "Command": reflect.TypeFor[Command](), "HTTP": reflect.TypeFor[HTTP](), "OpenAPI": reflect.TypeFor[OpenAPI]()}
 	t, known := types[of]

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// pointer is a JSON Pointer (RFC 6901), unescaped; nil is the whole value.
+// pointer is a JSON Pointer (RFC 6901), unescaped. Nil is the whole value.
 type pointer []string
 
 func parsePointer(s string) (pointer, error) {
@@ -24,7 +24,7 @@ func parsePointer(s string) (pointer, error) {
 	return parts, nil
 }
 
-// String writes it as it was read.
+// String returns the pointer in its escaped form.
 func (p pointer) String() string {
 	var b strings.Builder
 	for _, s := range p {
@@ -33,7 +33,7 @@ func (p pointer) String() string {
 	return b.String()
 }
 
-// find follows the pointer. The error says how far it went, and what there is.
+// find follows the pointer. The error says how far the pointer matched, and what exists there.
 func (p pointer) find(v any) (any, error) {
 	for i, name := range p {
 		switch at := v.(type) {
@@ -78,7 +78,7 @@ func brief(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// clip cuts a text to about n bytes, between characters.
+// clip shortens a text to about n bytes, at a character boundary.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s

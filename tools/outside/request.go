@@ -22,29 +22,32 @@ import (
 
 const requestTimeout = 30 * time.Second
 
-// request is how the arguments of a call become a request: all that is not an argument is fixed when the tool is made.
+// request converts the arguments of a call to a request. Everything except the arguments is fixed
+// when the tool is created.
 type request struct {
 	method  string
 	origin  *url.URL   // scheme and host
-	path    []template // its segments, escaped; the first is what stands after the first slash
+	path    []template // escaped segments; the first one follows the first slash
 	query   []field
 	headers []field
-	body    func(args map[string]any) (text, contentType string, err error) // nil: none
+	body    func(args map[string]any) (text, contentType string, err error) // nil means no body
 	result  pointer
 	page    *webpage.Fetcher
 }
 
 // field is a field of the query, or a header.
 type field struct {
-	name   string
-	value  template
-	encode func(name string, v any) []string // of a query's argument: its parts "name=value", escaped; nil: as text
+	name  string
+	value template
+	// for an argument in the query: its parts "name=value", escaped; nil means as text
+	encode func(name string, v any) []string
 }
 
-// reads reports whether a method changes nothing at the server (RFC 9110, section 9.2.1).
+// reads reports whether a method is safe, so that it changes nothing at the server (RFC 9110,
+// section 9.2.1).
 func reads(method string) bool { return method == "GET" || method == "HEAD" }
 
-// effectOf is what a method does by RFC 9110, section 9.2.2.
+// effectOf returns the effect of a method according to RFC 9110, section 9.2.2.
 func effectOf(method string) pawl.Effect {
 	switch method {
 	case "GET", "HEAD":
@@ -55,7 +58,7 @@ func effectOf(method string) pawl.Effect {
 	return pawl.Write
 }
 
-// origin reads the beginning of an address, which no argument can stand in.
+// origin parses the beginning of an address, which cannot contain arguments.
 func origin(address string) (*url.URL, error) {
 	_, rest, _ := strings.Cut(address, "://")
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -73,8 +76,9 @@ func origin(address string) (*url.URL, error) {
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }
 
-// fetcher carries the requests of a definition. Its host is reached where it is public, or written as an address or as localhost: then it is clear what was
-// meant. Other names of private networks stand in allow.
+// fetcher returns the fetcher for the requests of a definition. The definition's host is allowed if
+// it is public, or written as an IP address or as localhost, because then the intent is clear.
+// Other names of private networks must be in allow.
 func (m *maker) fetcher(own *url.URL, allow []string, timeout Duration) (*webpage.Fetcher, error) {
 	allow = append(slices.Clone(m.opts.Allow), allow...)
 	if own != nil {
@@ -94,7 +98,7 @@ func (m *maker) fetcher(own *url.URL, allow []string, timeout Duration) (*webpag
 	return &webpage.Fetcher{Transport: g, Timeout: t}, nil
 }
 
-// address puts the arguments into the address.
+// address inserts the arguments into the address.
 func (r *request) address(args map[string]any) (string, error) {
 	var b strings.Builder
 	b.WriteString(r.origin.Scheme + "://" + r.origin.Host)
@@ -127,7 +131,8 @@ func (r *request) address(args map[string]any) (string, error) {
 	}
 	u, err := url.Parse(b.String())
 	if err != nil || u.Scheme != r.origin.Scheme || u.Host != r.origin.Host || strings.Count(u.EscapedPath(), "/") != len(r.path) {
-		return "", errors.New("the arguments do not fit into the address") // what is escaped cannot do that; this is the second lock
+		// escaped values cannot cause this; it is a second safeguard
+		return "", errors.New("the arguments do not fit into the address")
 	}
 	return b.String(), nil
 }
@@ -142,7 +147,7 @@ func (t template) args() []string {
 	return names
 }
 
-// run carries out a call.
+// run executes a call.
 func (r *request) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 	args, err := arguments(call.Args)
 	if err != nil {
@@ -185,7 +190,7 @@ func (r *request) run(ctx context.Context, call llm.ToolCall) (llm.ToolResult, e
 	return r.answer(res), nil
 }
 
-// arguments reads the arguments of a call, numbers as they are written.
+// arguments decodes the arguments of a call; numbers keep their spelling.
 func arguments(b json.RawMessage) (map[string]any, error) {
 	args := map[string]any{}
 	if len(b) == 0 {
@@ -199,7 +204,8 @@ func arguments(b json.RawMessage) (map[string]any, error) {
 	return args, nil
 }
 
-// answer makes the result of what came: the part of a JSON answer that the definition points to, the text of a page, other text as it is.
+// answer converts the response to a result: the part of a JSON response that the definition points
+// to, the text of a page, other text unchanged.
 func (r *request) answer(res *webpage.Response) llm.ToolResult {
 	status := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", res.Status, http.StatusText(res.Status)))
 	note := ""
@@ -235,7 +241,7 @@ func (r *request) answer(res *webpage.Response) llm.ToolResult {
 	return out
 }
 
-// decoded reads a body that is JSON, whatever its type says.
+// decoded decodes a body that is JSON, independent of its content type.
 func decoded(res *webpage.Response) (any, bool) {
 	if res.Truncated || len(res.Body) == 0 || strings.Contains(res.Type, "html") {
 		return nil, false
@@ -250,18 +256,18 @@ func decoded(res *webpage.Response) (any, bool) {
 }
 
 func mustJSON(v any) json.RawMessage {
-	b, _ := json.Marshal(v) // it was read from JSON
+	b, _ := json.Marshal(v) // it was decoded from JSON
 	return b
 }
 
-// connectionHeaders are a connection's own. Nobody sets them.
+// connectionHeaders belong to the connection and cannot be set.
 var connectionHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Te", "Trailer", "Upgrade", "Expect", "Accept-Encoding"}
 
 var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$") // RFC 9110, section 5.6.2
 
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// header reads the headers of a definition: variables are put in now, arguments at each call.
+// header parses the headers of a definition. Variables are inserted now, arguments at each call.
 func (m *maker) header(headers map[string]string, use func(name string) error) ([]field, error) {
 	var out []field
 	for name, value := range headers {

@@ -11,10 +11,13 @@ import (
 	"github.com/pawl-go/pawl/sandbox"
 )
 
-// Sandboxed returns a Runner that runs programs in a sandbox. base says how hard it holds them (Level), what all of them may read and write beside their own file,
-// the folder they start in, which they may read, and what their definition names, their Limits, and the Proxy of those that need the network; the rest of it is not used.
-// Without a Time in Limits a program has that of its tool. Where the machine cannot enforce the level, no program runs; nor does one that needs the network and has no Proxy.
-// The error is then sandbox.ErrUnenforced.
+// Sandboxed returns a Runner that runs programs in a sandbox. base contains the level of
+// enforcement (Level), the paths that all programs may read and write, their Limits, and the Proxy
+// for programs that need the network. Its other fields are ignored. A program may also read its own
+// file and its working directory, and use the paths in its definition. If Limits has no Time, a
+// program has the timeout of its tool. If the machine cannot enforce the level, or a program needs
+// the network and there is no Proxy, the program does not run, and the error is
+// sandbox.ErrUnenforced.
 func Sandboxed(base sandbox.Spec) Runner {
 	return func(ctx context.Context, p Process) (Exit, error) {
 		if err := networked(base, p.Network); err != nil {
@@ -28,7 +31,7 @@ func Sandboxed(base sandbox.Spec) Runner {
 			spec.Limits.Time = max(time.Until(end).Round(time.Second), time.Second)
 		}
 		if p.Limit > 0 {
-			spec.Limits.Output = 2 * max(p.Limit, 16<<10) // half of it is the head
+			spec.Limits.Output = 2 * max(p.Limit, 16<<10) // half of it is for the head
 		}
 		res, err := sandbox.Run(ctx, spec)
 		if err != nil {
@@ -46,8 +49,9 @@ func Sandboxed(base sandbox.Spec) Runner {
 	}
 }
 
-// Enforceable says whether the Runner that Sandboxed makes of base can run a program on this machine, with the network or without, and why not. The error is
-// sandbox.ErrUnenforced. It tries the level out, which takes some tens of milliseconds.
+// Enforceable reports whether the Runner returned by Sandboxed for base can run a program on this
+// machine, with the network or without. It returns nil if it can, and otherwise an error with the
+// reason, sandbox.ErrUnenforced. It tries the level, which takes some tens of milliseconds.
 func Enforceable(base sandbox.Spec, network bool) error {
 	if err := networked(base, network); err != nil {
 		return err
@@ -62,7 +66,8 @@ func networked(base sandbox.Spec, network bool) error {
 	return nil
 }
 
-// given is the Spec with what base and the program's definition name, each at the place that its path leads to.
+// given returns the Spec with the paths of base and of the program's definition, all with links
+// resolved.
 func given(base sandbox.Spec, p Process) (sandbox.Spec, error) {
 	spec := sandbox.Spec{Level: base.Level, Args: p.Args, Env: p.Env, Stdin: p.Stdin, Write: slices.Clone(base.Write), Read: slices.Clone(base.Read), Limits: base.Limits}
 	if p.Network {
@@ -106,7 +111,7 @@ func given(base sandbox.Spec, p Process) (sandbox.Spec, error) {
 	return spec, nil
 }
 
-// within reports whether path is dir, or below it.
+// within reports whether path is dir or below it.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, dir+"/")
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
-// A program in the sandbox gets its arguments and its input, reads its own file and its folder, and nothing else of the machine.
+// A program in the sandbox gets its arguments and its input, reads its own file and its folder, and
+// nothing else of the machine.
 func TestSandboxed(t *testing.T) {
 	if p := sandbox.Probe().Level(sandbox.Strict); !p.OK {
 		t.Skip("this machine cannot enforce strict: " + p.Reason)
@@ -71,7 +72,8 @@ func TestSandboxed(t *testing.T) {
 	}
 }
 
-// A program that needs the network reaches the hosts that are named, and no other; one that does not need it reaches none.
+// A program that needs the network reaches the named hosts and no other. A program that does not
+// need it reaches none.
 func TestSandboxedHosts(t *testing.T) {
 	if p := sandbox.Probe().Level(sandbox.Strict); !p.OK {
 		t.Skip("this machine cannot enforce strict: " + p.Reason)

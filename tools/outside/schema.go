@@ -7,15 +7,17 @@ import (
 )
 
 const (
-	mostSchema      = 128 << 10 // bytes of an operation's schema: a model that is to fill in more is lost
+	// bytes of an operation's schema; a larger one is too much for a model
+	mostSchema      = 128 << 10
 	mostSchemaNodes = 20_000
-	mostText        = 400 // bytes of a description inside of a schema
+	mostText        = 400 // bytes of a description within a schema
 )
 
-// schemas turns the schemas of a document into JSON Schema, for one operation. What they refer to stands in $defs, once, so that a schema may refer to itself.
+// schemas converts the schemas of a document to JSON Schema, for one operation. Referenced schemas
+// are put into $defs once, so that a schema may refer to itself.
 type schemas struct {
 	spec  *spec
-	names map[string]string // of $defs, by reference
+	names map[string]string // names in $defs, by reference
 	taken map[string]bool
 	queue []string
 	nodes int
@@ -25,7 +27,7 @@ func newSchemas(s *spec) *schemas {
 	return &schemas{spec: s, names: map[string]string{}, taken: map[string]bool{}}
 }
 
-// of returns the JSON Schema of a schema; nil is any value.
+// of returns the JSON Schema for a schema. Nil accepts any value.
 func (c *schemas) of(v any) (any, error) {
 	if v == nil {
 		return map[string]any{}, nil
@@ -33,7 +35,7 @@ func (c *schemas) of(v any) (any, error) {
 	return c.convert(v, 0)
 }
 
-// defs returns what the schemas that were converted refer to, and what that refers to.
+// defs returns all schemas that the converted schemas refer to, directly or indirectly.
 func (c *schemas) defs() (map[string]any, error) {
 	defs := map[string]any{}
 	for len(c.queue) > 0 {
@@ -52,7 +54,7 @@ func (c *schemas) defs() (map[string]any, error) {
 	return defs, nil
 }
 
-// reference returns the name that a reference has in $defs.
+// reference returns the name of a reference in $defs.
 func (c *schemas) reference(ref string) (string, error) {
 	if !strings.HasPrefix(ref, "#/") {
 		return "", fmt.Errorf("%s is in another document; put them together first", clip(ref, 100))
@@ -70,7 +72,8 @@ func (c *schemas) reference(ref string) (string, error) {
 	return name, nil
 }
 
-// The keywords of a schema, by what they hold. Others (example, xml, discriminator, x-…) say nothing of which values fit, and are left out.
+// The keywords of a schema, by the kind of their value. Other keywords (example, xml,
+// discriminator, x-…) do not restrict values and are left out.
 var (
 	holdSchema = []string{"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties"}
 	holdList   = []string{"allOf", "anyOf", "oneOf", "prefixItems"}
@@ -97,7 +100,7 @@ func (c *schemas) convert(v any, depth int) (any, error) {
 			return nil, err
 		}
 		if out["$ref"] = "#/$defs/" + name; c.spec.old {
-			return out, nil // 3.0: what stands beside $ref is ignored
+			return out, nil // 3.0: keywords next to $ref are ignored
 		}
 	}
 	if m["$dynamicRef"] != nil || m["$recursiveRef"] != nil {
@@ -121,7 +124,7 @@ func (c *schemas) convert(v any, depth int) (any, error) {
 	return out, nil
 }
 
-// inner converts the schemas inside of m.
+// inner converts the schemas nested in m.
 func (c *schemas) inner(m, out map[string]any, depth int) (err error) {
 	for _, k := range holdSchema {
 		if e, ok := m[k]; ok {
@@ -155,7 +158,7 @@ func (c *schemas) inner(m, out map[string]any, depth int) (err error) {
 	return nil
 }
 
-// modern turns what 3.0 writes otherwise into JSON Schema: nullable, and bounds that are excluded by a flag.
+// modern converts keywords that differ in 3.0: nullable, and bounds that are excluded by a flag.
 func modern(m, out map[string]any) {
 	for _, k := range [][2]string{{"exclusiveMinimum", "minimum"}, {"exclusiveMaximum", "maximum"}} {
 		if flag, ok := m[k[0]].(bool); ok {
@@ -177,7 +180,7 @@ func modern(m, out map[string]any) {
 	}
 }
 
-// withoutReadOnly takes from an object what only the server says.
+// withoutReadOnly removes properties from an object that only the server sets.
 func withoutReadOnly(m, out map[string]any, s *spec) {
 	props, ok := out["properties"].(map[string]any)
 	if !ok {

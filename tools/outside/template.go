@@ -14,13 +14,14 @@ type template []piece
 // piece is a text, or the place of an argument.
 type piece struct {
 	text string
-	arg  string // "": text
+	arg  string // empty means text
 }
 
-// place is {name}; {{name}} is the text {name}.
+// place matches {name}; {{name}} is the literal text {name}.
 var place = regexp.MustCompile(`\{\{[A-Za-z_][A-Za-z0-9_.-]*\}\}|\{[A-Za-z_][A-Za-z0-9_.-]*\}`)
 
-// parseTemplate reads a template. use is told each argument, and says whether there is one of that name.
+// parseTemplate parses a template. It calls use for each argument; use returns an error if there is
+// no such argument.
 func parseTemplate(s string, use func(name string) error) (template, error) {
 	var t template
 	at := 0
@@ -43,7 +44,7 @@ func parseTemplate(s string, use func(name string) error) (template, error) {
 	return append(t, piece{text: s[at:]}), nil
 }
 
-// alone returns the argument that is all there is of the template.
+// alone returns the argument if the template consists only of it.
 func (t template) alone() (string, bool) {
 	name := ""
 	for _, p := range t {
@@ -57,7 +58,7 @@ func (t template) alone() (string, bool) {
 	return name, name != ""
 }
 
-// fill puts the arguments in, each as escape makes it; false when one of them is not given.
+// fill inserts the arguments, each escaped by escape. It returns false if an argument is not given.
 func (t template) fill(args map[string]any, escape func(name string, v any) (string, error)) (string, bool, error) {
 	var b strings.Builder
 	for _, p := range t {
@@ -78,7 +79,7 @@ func (t template) fill(args map[string]any, escape func(name string, v any) (str
 	return b.String(), true, nil
 }
 
-// plainText is an argument as text: a list or an object as JSON.
+// plainText returns an argument as text; a list or an object as JSON.
 func plainText(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -86,14 +87,16 @@ func plainText(v any) string {
 	case json.Number:
 		return v.String()
 	}
-	b, _ := json.Marshal(v) // it was read from JSON
+	b, _ := json.Marshal(v) // it was decoded from JSON
 	return string(b)
 }
 
-// percent escapes all that is not unreserved (RFC 3986, section 2.3), so that nothing of a value has a meaning in an address.
+// percent escapes everything that is not unreserved (RFC 3986, section 2.3), so that no part of a
+// value has a meaning in an address.
 func percent(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// inPath makes a value part of one segment of a path. A list is its elements with commas between.
+// inPath converts a value to a part of one path segment. The elements of a list are separated by
+// commas.
 func inPath(name string, v any) (string, error) {
 	values := []any{v}
 	if list, ok := v.([]any); ok {
@@ -117,7 +120,8 @@ func inPath(name string, v any) (string, error) {
 	return strings.Join(out, ","), nil
 }
 
-// safeInPath refuses what leads to another place where a server undoes the escapes once or twice before it looks at the path.
+// safeInPath refuses values that would change the path on a server that unescapes once or twice
+// before it evaluates the path.
 func safeInPath(name, s string) error {
 	if s == "" {
 		return fmt.Errorf("%s is empty, and it stands in the path of an address: give a value", name)
@@ -137,10 +141,10 @@ func safeInPath(name, s string) error {
 		}
 		s = next
 	}
-	return fmt.Errorf("%s is escaped again and again: give it as it is", name)
+	return fmt.Errorf("%s is escaped more than once: give it without escapes", name)
 }
 
-// inHeader makes a value part of a header's line.
+// inHeader converts a value to a part of a header value.
 func inHeader(name string, v any) (string, error) {
 	s := plainText(v)
 	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f }) {
@@ -149,10 +153,10 @@ func inHeader(name string, v any) (string, error) {
 	return s, nil
 }
 
-// inText makes a value part of a text.
+// inText converts a value to a part of a text.
 func inText(_ string, v any) (string, error) { return plainText(v), nil }
 
-// unescaped undoes the escapes of a part of an address; what is no escape stays as it is.
+// unescaped removes the escapes from a part of an address. Invalid escapes stay unchanged.
 func unescaped(s string) string {
 	if out, err := url.PathUnescape(s); err == nil {
 		return out

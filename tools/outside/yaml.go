@@ -11,11 +11,12 @@ import (
 )
 
 const (
-	mostNodes = 3_000_000 // of a document, aliases followed
+	mostNodes = 3_000_000 // nodes of a document after following aliases
 	mostDepth = 200
 )
 
-// fromYAML makes of a YAML node what encoding/json would read, numbers as json.Number: a file that says little cannot become much.
+// fromYAML converts a YAML node to what encoding/json would return, with numbers as json.Number.
+// The number of nodes is limited, so that a small file cannot expand to much data.
 func fromYAML(n *yaml.Node) (any, error) {
 	r := &yamlReader{}
 	return r.value(n, 0)
@@ -91,5 +92,5 @@ func scalar(n *yaml.Node) (any, error) {
 		}
 		return json.Number(strconv.FormatFloat(f, 'g', -1, 64)), nil
 	}
-	return n.Value, nil // dates too: they are text in JSON
+	return n.Value, nil // also dates, which are text in JSON
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/pawl-go/pawl/internal/nearest"
 )
 
-// readFlow reads the steps and what they take from each other. faults are sentences for the model.
+// readFlow parses the steps and their references to each other. faults are sentences for the model.
 func readFlow(steps []step) (p *flow, faults []string) {
 	p = newFlow(steps)
 	for _, n := range p.steps {
@@ -32,7 +32,7 @@ func readFlow(steps []step) (p *flow, faults []string) {
 	return p, faults
 }
 
-// order gives each step its wave, and refuses what cannot be ordered.
+// order assigns each step to a wave. faults report steps that cannot be ordered.
 func (p *flow) order() (faults []string) {
 	add := func(n *node, format string, args ...any) {
 		faults = append(faults, fmt.Sprintf("step %d: ", n.number)+fmt.Sprintf(format, args...))
@@ -63,7 +63,7 @@ func (p *flow) order() (faults []string) {
 	return faults
 }
 
-// takes reports whether step a takes from b, directly or through others.
+// takes reports whether step a uses values of step b, directly or through other steps.
 func (p *flow) takes(a, b int, seen map[int]bool) bool {
 	if seen == nil {
 		seen = map[int]bool{}
@@ -90,7 +90,8 @@ func (n *node) allRefs() []ref {
 	return out
 }
 
-// check looks at the tools of the steps: that they are there, that they can be called here, and that what is taken fits, as far as their schemas say.
+// check examines the tools of the steps: they exist, they can be called here, and referenced values
+// fit their arguments as far as the schemas say.
 func (p *flow) check(v *pawl.Invocation) (faults []string) {
 	var names []string
 	for _, t := range v.Tools() {
@@ -129,7 +130,7 @@ func (p *flow) check(v *pawl.Invocation) (faults []string) {
 	return c.faults
 }
 
-// checker holds what is taken against what is given.
+// checker compares the types of referenced values with the types that the arguments require.
 type checker struct {
 	flow   *flow
 	gives  []schema
@@ -168,7 +169,8 @@ func (c *checker) step(n *node, input schema) {
 	}
 }
 
-// source is the schema of what r stands for; not ok where it stands for nothing, which is told.
+// source returns the schema of the value that r refers to. If r refers to nothing, source reports a
+// fault and returns false.
 func (c *checker) source(n *node, r ref, item schema) (schema, bool) {
 	s := item
 	switch {

@@ -15,7 +15,7 @@ import (
 //go:embed execute.md
 var executeText string
 
-// plainTool is the plan whose steps know nothing of each other.
+// plainTool returns the plan tool whose steps are independent of each other.
 func plainTool() *pawl.Tool {
 	return &pawl.Tool{
 		Name:        "execute_plan",
@@ -27,8 +27,8 @@ func plainTool() *pawl.Tool {
 		Output:    outputSchema(`"ok","error"`),
 		Effect:    pawl.Compose,
 		Inline:    true,
-		Timeout:   -1, // its steps have times of their own
-		MaxResult: -1, // report bounds it, so that it stays JSON
+		Timeout:   -1, // the steps have their own timeouts
+		MaxResult: -1, // report limits the result in a way that keeps it valid JSON
 		Run: toolrun.Func(func(ctx context.Context, a args) (llm.ToolResult, error) {
 			v, err := inRun(ctx)
 			if err != nil {
@@ -42,7 +42,8 @@ func plainTool() *pawl.Tool {
 	}
 }
 
-// inRun returns the call that the plan is; an error where it is called as a bare function.
+// inRun returns the invocation of the plan. It returns an error if the tool is called outside a
+// run.
 func inRun(ctx context.Context) (*pawl.Invocation, error) {
 	if v := pawl.InvocationFrom(ctx); v != nil {
 		return v, nil

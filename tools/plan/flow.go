@@ -16,7 +16,7 @@ import (
 //go:embed flow.md
 var flowText string
 
-// flowTool is the plan whose steps can take from each other.
+// flowTool returns the plan tool whose steps can use values of other steps.
 func flowTool() *pawl.Tool {
 	return &pawl.Tool{
 		Name:        "execute_plan",
@@ -53,31 +53,31 @@ func flowTool() *pawl.Tool {
 	}
 }
 
-// flow is a plan on its way.
+// flow is the state of a plan in execution.
 type flow struct {
 	steps []*node
-	made  int // calls
+	made  int // calls made so far
 }
 
-// node is a step with what it takes and what it gave.
+// node is a step with its references and its results.
 type node struct {
 	step
 	number int
-	tree   any   // args, decoded; nil: nothing in them is taken from elsewhere
-	refs   []ref // in args
-	wave   int   // of those that run together, from 0
+	tree   any   // decoded args; nil means that they contain no references
+	refs   []ref // references in args
+	wave   int   // index of the steps that run together, from 0
 	runs   []runOf
 	status string
-	told   string // why it gave nothing
+	told   string // why the step has no result
 }
 
-// runOf is one call of a step: the only one, or that for an item of each.
+// runOf is one call of a step: its only call, or the call for one item of each.
 type runOf struct {
 	item    any
 	index   int
 	call    llm.ToolCall
-	skipped string // why it was not made; "": it was
-	failed  string // why it could not be made
+	skipped string // why the call was not made; empty means that it was made
+	failed  string // why the call could not be made
 	x       *pawl.Execution
 }
 
@@ -87,7 +87,7 @@ const (
 	statusSkipped = "skipped"
 )
 
-// newFlow is the plan of steps that take nothing from each other.
+// newFlow returns the plan of steps without references.
 func newFlow(steps []step) *flow {
 	p := &flow{steps: make([]*node, len(steps))}
 	for i, s := range steps {
@@ -96,7 +96,7 @@ func newFlow(steps []step) *flow {
 	return p
 }
 
-// waves returns the steps that run together, one wave after another.
+// waves returns the steps in waves; the steps of one wave run together.
 func (p *flow) waves() [][]*node {
 	var out [][]*node
 	for _, n := range p.steps {
@@ -108,7 +108,7 @@ func (p *flow) waves() [][]*node {
 	return out
 }
 
-// calls returns the calls of a wave. What cannot be made is noted on its step.
+// calls returns the calls of a wave. A call that cannot be made is recorded in its step.
 func (p *flow) calls(wave []*node) []llm.ToolCall {
 	var calls []llm.ToolCall
 	for _, n := range wave {
@@ -123,7 +123,7 @@ func (p *flow) calls(wave []*node) []llm.ToolCall {
 	return calls
 }
 
-// take notes what the calls of a wave came to.
+// take records the results of a wave's calls.
 func (p *flow) take(wave []*node, xs []pawl.Execution) {
 	for _, n := range wave {
 		for i := range n.runs {
@@ -134,7 +134,7 @@ func (p *flow) take(wave []*node, xs []pawl.Execution) {
 	}
 }
 
-// expand makes the calls of a step, whose sources have ended.
+// expand creates the calls of a step whose sources have ended.
 func (p *flow) expand(n *node) {
 	for _, d := range n.sources() {
 		switch src := p.steps[d]; {
@@ -165,7 +165,8 @@ func (p *flow) expand(n *node) {
 	}
 }
 
-// left is how many calls n may make: what is not made, nor kept for the steps behind it, one each.
+// left returns how many calls n may make: the limit minus the calls made and minus one for each
+// later step.
 func (p *flow) left(n *node) int {
 	used := p.made
 	for _, m := range p.steps {
@@ -193,7 +194,7 @@ func (p *flow) list(n *node) ([]any, string) {
 	return list, ""
 }
 
-// make makes one call of a step.
+// make creates one call of a step.
 func (p *flow) make(n *node, item any, index int) runOf {
 	r := runOf{item: item, index: index, call: llm.ToolCall{Name: n.Tool, Args: n.Args}}
 	if n.When != nil {
@@ -220,7 +221,7 @@ func (p *flow) make(n *node, item any, index int) runOf {
 	return r
 }
 
-// sources returns the steps that n takes from.
+// sources returns the steps whose values n uses.
 func (n *node) sources() []int {
 	var out []int
 	add := func(r ref) {
@@ -240,7 +241,7 @@ func (n *node) sources() []int {
 	return slices.Compact(out)
 }
 
-// settled returns how the step ended, over all of its calls.
+// settled returns the status of the step over all of its calls.
 func (n *node) settled() string {
 	if n.status != "" {
 		return n.status
@@ -268,7 +269,8 @@ func (r *runOf) status() string {
 	return statusOK
 }
 
-// announce tells whoever watches what is about to run, and what of it may change the world.
+// announce emits a progress event that names the calls about to run and marks the calls that may
+// change something outside.
 func (p *flow) announce(v *pawl.Invocation) {
 	var writes []string
 	last := 0

@@ -45,7 +45,8 @@ type thing struct {
 	Good bool   `json:"good"`
 }
 
-// world is tools that give values, and what was done by them, in order of the calls' arguments.
+// world returns tools that return values, and a function that lists the executed calls, ordered by
+// their arguments.
 func world() (tools pawl.Toolsets, done func() []string) {
 	var mu sync.Mutex
 	var did []string
@@ -142,7 +143,7 @@ func TestDataFlow(t *testing.T) {
 	}
 }
 
-// What is wrong with a plan is told before anything of it runs, all of it in one answer.
+// All faults of a plan are reported in one answer before any step runs.
 func TestDataFlowIsCheckedFirst(t *testing.T) {
 	const list = `{"tool":"list","args":{"n":2}},`
 	for _, test := range []struct{ name, steps, want string }{
@@ -183,7 +184,8 @@ func TestDataFlowIsCheckedFirst(t *testing.T) {
 	}
 }
 
-// Steps of a wave run together, waves one after another; and a plan that waits in its first wave begins the second once, after the decision.
+// Steps of a wave run together, and waves run one after another. A plan that has a pending step in
+// its first wave starts the second wave once, after the decision.
 func TestWaves(t *testing.T) {
 	tools, done := world()
 	ask := pawl.Approve(func(_ context.Context, c llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
@@ -217,7 +219,7 @@ func TestWaves(t *testing.T) {
 
 var examples = regexp.MustCompile(`(?m)^Example: (\{.*\})$`)
 
-// The examples that the model is shown are plans that work.
+// The examples that the model is shown are working plans.
 func TestExamplesOfThePages(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"notes.txt", "b.txt"} {

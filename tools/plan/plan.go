@@ -1,21 +1,28 @@
-// Package plan gives a model execute_plan: several calls in one, where a request to the model between each two would only cost time and tokens.
+// Package plan provides execute_plan, a tool that executes several calls in one, without a request
+// to the model between them. That saves time and tokens.
 //
 //	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{files, plan.New(nil)}}
 //
-// The model sends {"steps":[{"tool":"file_read","args":{"path":"a.txt"}}, …]}, 1 to 50 of them. They run together, each through the pipeline that every call
-// goes through (checks, approval, budget, slots, journal, events under keys of their own), and the result is one JSON array with what each of them gave, in order.
-// A step that fails stops no other. A step that waits for a person makes the plan wait where the run's executor is a pawl.Replayer, and is refused elsewhere;
-// the others are carried out, and kept.
+// The model sends {"steps":[{"tool":"file_read","args":{"path":"a.txt"}}, …]}, 1 to 50 steps. They
+// run together. Each step goes through the same pipeline as every call: checks, approval, budget,
+// slots, journal, and events under its own key. The result is one JSON array with the results of
+// the steps, in order. A failing step does not stop the others. If a step needs a decision by a
+// person, the plan becomes pending if the run's engine sets Replays, and the step is refused
+// otherwise. The other steps are executed and their results stored.
 //
-// With Options.DataFlow a step can take values from steps before it, run once for each item of a list, and run only when a value says so:
+// With Options.DataFlow, a step can use values from earlier steps, run once for each item of a
+// list, and run only under a condition:
 //
 //	{"steps":[
 //		{"tool":"file_list","args":{"path":"."}},
-//		{"tool":"file_read","each":{"$from":"0/entries"},"when":{"$from":"item/type","equals":"file"},"args":{"path":{"$from":"item/name"}}}
+//		{"tool":"file_read","each":{"$from":"0/entries"},
+//		 "when":{"$from":"item/type","equals":"file"},"args":{"path":{"$from":"item/name"}}}
 //	]}
 //
-// Such a plan is checked before anything runs: steps, cycles, the tools, and types as far as the tools' schemas state them. Steps that nothing holds back run
-// together, then those that take from them, and so on: each such wave is one Invocation.Do, so a plan needs no goroutine and can be carried out again by an engine.
+// Such a plan is checked before anything runs: steps, cycles, tools, and types as far as the tools'
+// schemas state them. Steps that depend on nothing run together, then the steps that use their
+// values, and so on. Each such wave is one Invocation.Do, so a plan needs no goroutine, and an
+// engine can execute it again.
 package plan
 
 import (
@@ -28,12 +35,12 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-// Options are what New can be told. Nil and the zero value are the plan without data flow.
+// Options are the options of New. Nil and the zero value give the plan without data flow.
 type Options struct {
-	DataFlow bool // steps can take values from steps before them ($from, each, when)
+	DataFlow bool // steps can use values of earlier steps ($from, each, when)
 }
 
-// New returns the tool execute_plan. It calls the tools of the run that it is part of, whatever they are.
+// New returns the tool execute_plan. It can call every tool of the run in which it is called.
 func New(opts *Options) *pawl.Tool {
 	if opts != nil && opts.DataFlow {
 		return flowTool()
@@ -41,10 +48,11 @@ func New(opts *Options) *pawl.Tool {
 	return plainTool()
 }
 
-// maxCalls is how many steps a plan has at most, and how many calls with those that each makes.
+// maxCalls is the maximum number of steps of a plan, and also the maximum number of calls that all
+// steps make together.
 const maxCalls = 50
 
-// maxText is how many bytes of what the steps gave are told to the model.
+// maxText is the number of bytes of step results that the model gets at most.
 const maxText = 32 << 10
 
 type args struct {
@@ -58,30 +66,30 @@ type step struct {
 	When *from           `json:"when"`
 }
 
-// counted refuses a plan of no steps, of too many, and one inside of a plan.
+// counted refuses a plan without steps, a plan with too many steps, and a plan nested in a plan.
 func counted(v *pawl.Invocation, steps []step) error {
 	switch n := len(steps); {
 	case n == 0:
 		return toolrun.Refuse("The plan has no steps: give 1 to %d.", maxCalls)
 	case n > maxCalls:
-		return toolrun.Refuse("The plan has %d steps, and at most %d are carried out in one. Nothing was run: send it in parts.", n, maxCalls)
+		return toolrun.Refuse("The plan has %d steps, and at most %d are executed in one. Nothing was run: send it in parts.", n, maxCalls)
 	}
 	for i, s := range steps {
 		if s.Tool == v.Tool().Name {
-			return toolrun.Refuse("Step %d is a plan itself, and a plan has none inside of it. Nothing was run: put its steps into this one.", i)
+			return toolrun.Refuse("Step %d is a plan itself, and a plan cannot contain a plan. Nothing was run: put its steps into this one.", i)
 		}
 	}
 	return nil
 }
 
-// outputSchema is of the results in Data.
+// outputSchema returns the schema of the results in Data.
 func outputSchema(statuses string) json.RawMessage {
 	const one = `"status":{"enum":[%[1]s]},"result":{"type":"string"},"error":{"type":"string"},"data":{}`
 	return json.RawMessage(fmt.Sprintf(`{"type":"array","items":{"type":"object","properties":{"step":{"type":"integer"},"tool":{"type":"string"},`+one+
 		`,"items":{"type":"array","items":{"type":"object","properties":{`+one+`},"required":["status"]}}},"required":["step","tool","status"]}}`, statuses))
 }
 
-// run carries out the steps wave by wave.
+// run executes the steps wave by wave.
 func run(ctx context.Context, v *pawl.Invocation, p *flow) (llm.ToolResult, error) {
 	for _, wave := range p.waves() {
 		calls := p.calls(wave)
@@ -90,7 +98,7 @@ func run(ctx context.Context, v *pawl.Invocation, p *flow) (llm.ToolResult, erro
 		}
 		xs, err := v.Do(ctx, calls...)
 		if err != nil {
-			return llm.ToolResult{}, err // the plan waits, or the run ends
+			return llm.ToolResult{}, err // the plan is pending, or the run ends
 		}
 		p.take(wave, xs)
 	}

@@ -29,7 +29,7 @@ type query struct {
 	Query string `json:"query"`
 }
 
-// add is a tool that counts.
+// add returns a tool that counts its calls.
 func add(name string, effect pawl.Effect, fn func(in string) (string, error)) *pawl.Tool {
 	t := pawl.Func(name, name+" does it.", func(_ context.Context, in query) (string, error) { return fn(in.Query) })
 	t.Effect = effect
@@ -45,7 +45,7 @@ func echo() *pawl.Tool {
 	})
 }
 
-// carry runs one call of execute_plan beside the tools, and returns its execution.
+// carry executes one call of execute_plan with the given tools and returns its execution.
 func carry(t testing.TB, opts *plan.Options, args string, tools ...pawl.Toolset) pawl.Execution {
 	t.Helper()
 	a := &pawl.Agent{Model: script.New(script.Call("execute_plan", json.RawMessage(args)), script.Say("done")), Tools: append([]pawl.Toolset{plan.New(opts)}, tools...)}
@@ -56,7 +56,7 @@ func carry(t testing.TB, opts *plan.Options, args string, tools ...pawl.Toolset)
 	return res.Steps[0].Executions[0]
 }
 
-// The document's own example, and what it says comes of it.
+// The example of the documentation gives the documented result.
 func TestPlan(t *testing.T) {
 	for _, flow := range []bool{false, true} {
 		if p := plan.New(&plan.Options{DataFlow: flow}); p.Effect != pawl.Compose || !p.Inline {
@@ -84,7 +84,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Data travels with a step's entry for programs; the model is told the text alone. What is no text stands behind the array.
+// Data is part of a step's entry for programs. The model gets the text alone. Parts that are not
+// text follow the array.
 func TestPlanKeepsDataAndMedia(t *testing.T) {
 	look := &pawl.Tool{Name: "look", Effect: pawl.Read, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: "a cat"}, llm.Media{MIME: "image/png", Data: []byte("x")}}, Data: json.RawMessage(`{"n":1}`)}, nil
@@ -98,7 +99,8 @@ func TestPlanKeepsDataAndMedia(t *testing.T) {
 	}
 }
 
-// Fifty long results are cut so that what the model reads is JSON of a bounded size, and the short ones stay whole.
+// Fifty long results are shortened to JSON of a limited size for the model. Short results stay
+// whole.
 func TestPlanBoundsItsResult(t *testing.T) {
 	long := add("long", pawl.Read, func(s string) (string, error) {
 		if s == "short" {
@@ -120,15 +122,16 @@ func TestPlanBoundsItsResult(t *testing.T) {
 	}
 }
 
-// What cannot be carried out is told in a sentence, and nothing is run. Each row names what its sentence must say.
+// A plan that cannot be executed is refused with a sentence, and nothing runs. Each row names what
+// its sentence must contain.
 func TestHostilePlans(t *testing.T) {
 	many := func(n int) string {
 		return `{"steps":[` + strings.TrimSuffix(strings.Repeat(`{"tool":"echo","args":{"query":"x"}},`, n), ",") + `]}`
 	}
 	for _, test := range []struct{ name, args, want string }{
 		{"no steps", `{"steps":[]}`, "The plan has no steps: give 1 to 50."},
-		{"51 steps", many(51), "The plan has 51 steps, and at most 50 are carried out in one. Nothing was run: send it in parts."},
-		{"nested", `{"steps":[{"tool":"echo","args":{"query":"x"}},{"tool":"execute_plan","args":{"steps":[]}}]}`, "Step 1 is a plan itself, and a plan has none inside of it. Nothing was run: put its steps into this one."},
+		{"51 steps", many(51), "The plan has 51 steps, and at most 50 are executed in one. Nothing was run: send it in parts."},
+		{"nested", `{"steps":[{"tool":"echo","args":{"query":"x"}},{"tool":"execute_plan","args":{"steps":[]}}]}`, "Step 1 is a plan itself, and a plan cannot contain a plan. Nothing was run: put its steps into this one."},
 		{"steps missing", `{}`, `missing required field "steps"`},
 		{"steps of another kind", `{"steps":"echo"}`, "steps"},
 		{"a step without a tool", `{"steps":[{"args":{"query":"x"}}]}`, `missing required field "tool"`},
@@ -144,7 +147,7 @@ func TestHostilePlans(t *testing.T) {
 			}
 		}
 	}
-	// A step that is wrong by itself fails by itself; the control beside it runs.
+	// A faulty step fails alone. The valid step next to it runs.
 	for _, test := range []struct{ name, step, want string }{
 		{"unknown tool", `{"tool":"ecko","args":{}}`, `Unknown tool \"ecko\". Available tools: execute_plan, echo. Did you mean \"echo\"?`},
 		{"args that break the schema", `{"tool":"echo","args":{"quer":1}}`, `unknown field \"quer\"`},
@@ -158,8 +161,9 @@ func TestHostilePlans(t *testing.T) {
 	}
 }
 
-// Ten plans of ten steps in one reply never run more together than the run may, and end even where it may run one. The clock stands still until all
-// that can begin has begun, so the most that ever ran together is exact.
+// Ten plans of ten steps in one reply never run more calls together than the run allows. They
+// finish even if the run allows one. The clock stands still until every call that can start has
+// started, so the measured maximum is exact.
 func TestPlansShareTheRunsSlots(t *testing.T) {
 	for _, limit := range []int{1, 3, 10} {
 		for _, opts := range []*plan.Options{nil, {DataFlow: true}} {
@@ -196,7 +200,8 @@ func TestPlansShareTheRunsSlots(t *testing.T) {
 	}
 }
 
-// A step that waits makes the plan wait; the others have run and are kept, and after the decision each has run once. In plain memory it is refused.
+// A pending step makes the plan pending. The other steps have run, their results are stored, and
+// after the decision each step has run once. Without an engine the step is refused.
 func TestAStepThatWaits(t *testing.T) {
 	ask := pawl.Approve(func(_ context.Context, _ llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 		if tool.Name == "pay" {
@@ -235,7 +240,7 @@ func TestAStepThatWaits(t *testing.T) {
 	}
 }
 
-// A plan of independent steps gives what the calls give one by one, and does what they do.
+// A plan of independent steps has the same results and effects as the single calls.
 func TestAPlanIsItsCalls(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var effects []string
@@ -266,7 +271,7 @@ func TestAPlanIsItsCalls(t *testing.T) {
 		opts := &plan.Options{DataFlow: rapid.Bool().Draw(r, "flow")}
 		for i := range steps {
 			if opts.DataFlow && steps[i].Tool == "nothing" {
-				return // is refused as a whole
+				return // it is refused as a whole
 			}
 		}
 		x := carry(t, opts, string(args), tools)
@@ -276,7 +281,7 @@ func TestAPlanIsItsCalls(t *testing.T) {
 		}
 		together := count(effects)
 		effects = nil
-		all := pawl.Toolsets{plan.New(nil), tools} // so that the words name the same tools
+		all := pawl.Toolsets{plan.New(nil), tools} // so that error texts name the same tools
 		for i, s := range steps {
 			one := pawl.Execute(context.Background(), all, llm.ToolCall{ID: "c", Name: s.Tool, Args: s.Args})
 			text := one.Result.Text()
@@ -298,7 +303,8 @@ func count(words []string) map[string]int {
 	return out
 }
 
-// What a plan of three saves against three rounds, where a request to the model takes 2 s and a call 500 ms: requests, and the wall clock of the bubble.
+// A plan of three steps compared with three rounds, where a request to the model takes 2 s and a
+// call 500 ms: number of requests and time on the wall clock of the bubble.
 func TestAPlanSavesRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const thinks, works = 2 * time.Second, 500 * time.Millisecond
@@ -326,7 +332,8 @@ func TestAPlanSavesRounds(t *testing.T) {
 	})
 }
 
-// What three rounds and a plan of three cost in this process, where model and tools take no time.
+// The cost of three rounds and of a plan of three steps in this process. Model and tools take no
+// time.
 func BenchmarkPlanOfThree(b *testing.B) {
 	search := add("web_search", pawl.Read, func(q string) (string, error) { return q, nil })
 	one := func(q string) script.Turn { return script.Call("web_search", query{q}) }
@@ -346,7 +353,8 @@ func BenchmarkPlanOfThree(b *testing.B) {
 	}
 }
 
-// Whatever a model sends, a plan ends in a result, makes at most 50 calls, and what it says is JSON or a refusal.
+// For any input of a model, a plan returns a result, makes at most 50 calls, and answers with JSON
+// or a refusal.
 func FuzzPlan(f *testing.F) {
 	for _, s := range []string{`{"steps":[{"tool":"echo","args":{"query":"x"}}]}`,
 		`{"steps":[{"tool":"echo","args":{"query":"[1,2]"}},{"tool":"echo","each":{"$from":"0"},"when":{"$from":"item","equals":1},"args":{"query":{"$from":"index"}}}]}`,

@@ -12,15 +12,15 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-// entry is what one step came to.
+// entry is the outcome of one step.
 type entry struct {
 	Step int    `json:"step"`
 	Tool string `json:"tool"`
 	came
-	Items *[]came `json:"items,omitempty"` // of a step with each
+	Items *[]came `json:"items,omitempty"` // for a step with each
 }
 
-// came is how a call ended.
+// came is the outcome of a call.
 type came struct {
 	Status string          `json:"status"`
 	Result *string         `json:"result,omitempty"`
@@ -28,7 +28,8 @@ type came struct {
 	Data   json.RawMessage `json:"data,omitempty"`
 }
 
-// report is the result of the plan: the JSON array, and behind it what the steps gave that is no text.
+// report returns the result of the plan: the JSON array, followed by the parts of the step results
+// that are not text.
 func (p *flow) report() (llm.ToolResult, error) {
 	entries := make([]entry, len(p.steps))
 	var media []llm.Part
@@ -95,8 +96,9 @@ func (r *runOf) came(media *[]llm.Part) came {
 	return came{Status: statusOK, Result: &text, Data: r.x.Result.Data}
 }
 
-// told writes entries for the model: without data, which the text has in the tool's own words, and with each text cut so far that all are
-// within maxText. Short ones stay whole; what they leave is for the long ones.
+// told writes entries for the model. Data is left out because the text repeats it in the tool's own
+// words. Long texts are shortened until all texts together fit into maxText. Short texts stay
+// whole, and long texts get the space that they leave.
 func told(entries []entry) (string, error) {
 	entries = slices.Clone(entries)
 	var texts []*string
@@ -130,7 +132,8 @@ func told(entries []entry) (string, error) {
 	return string(b), err
 }
 
-// share is the length up to which texts may go, so that together they are at most total.
+// share returns the length to which texts may extend, so that together they have at most total
+// bytes.
 func share(texts []*string, total int) int {
 	lengths := make([]int, len(texts))
 	for i, t := range texts {
@@ -146,7 +149,7 @@ func share(texts []*string, total int) int {
 	return maxText
 }
 
-// cut keeps the beginning and the end of s.
+// cut returns the beginning and the end of s.
 func cut(s string, most int) string {
 	if len(s) <= most {
 		return s

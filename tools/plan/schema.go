@@ -10,8 +10,9 @@ import (
 	"github.com/pawl-go/pawl/internal/nearest"
 )
 
-// schema is a JSON Schema as far as a plan looks at it before it runs: fields, items and types. nil knows nothing, and so does one that says
-// it in another way ($ref, oneOf, …): what is not known is not refused, since each call is checked in full when it comes.
+// schema is the part of a JSON Schema that a plan examines before it runs: fields, items and types.
+// A nil schema allows everything, and so does a schema in another form ($ref, oneOf, …). An unknown
+// type is not refused, because each call is validated in full when it is made.
 type schema map[string]any
 
 func parseSchema(b json.RawMessage) schema {
@@ -30,7 +31,7 @@ func listOf(s schema) schema {
 	return out
 }
 
-// plain returns s, or nil where it says more than this looks at.
+// plain returns s, or nil if s uses keywords that are not examined here.
 func (s schema) plain() schema {
 	for _, word := range []string{"$ref", "$dynamicRef", "oneOf", "anyOf", "allOf", "not", "if", "patternProperties", "prefixItems"} {
 		if s[word] != nil {
@@ -48,7 +49,7 @@ func asSchema(v any) schema {
 	return schema(m).plain()
 }
 
-// types returns the types that s names, null aside; nil: any.
+// types returns the types that s allows, without null. Nil means any type.
 func (s schema) types() (out []string) {
 	switch t := s["type"].(type) {
 	case string:
@@ -66,13 +67,13 @@ func (s schema) types() (out []string) {
 	return out
 }
 
-// may reports whether a value that fits s can be of that type.
+// may reports whether a value that matches s can have the type kind.
 func (s schema) may(kind string) bool {
 	types := s.types()
 	return types == nil || slices.Contains(types, kind) || kind == "number" && slices.Contains(types, "integer") || kind == "integer" && slices.Contains(types, "number")
 }
 
-// takes reports whether a value that fits given can fit s.
+// takes reports whether a value that matches given can match s.
 func (s schema) takes(given schema) bool {
 	types := given.types()
 	return types == nil || s.types() == nil || slices.ContainsFunc(types, s.may)
@@ -89,7 +90,8 @@ func (s schema) kinds() string {
 
 func (s schema) items() schema { return asSchema(s["items"]) }
 
-// at is the schema of what lies at path in a value that fits s. fault says that nothing can.
+// at returns the schema of the value at path within a value that matches s. A fault says that there
+// can be no value at path.
 func (s schema) at(path []string) (_ schema, fault string) {
 	for _, name := range path {
 		switch types := s.types(); {

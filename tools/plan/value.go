@@ -12,7 +12,7 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// from is a value taken from elsewhere, and with when what it is held against.
+// from is a reference to a value. In when it also holds the value to compare with.
 type from struct {
 	From   string          `json:"$from"`
 	Equals json.RawMessage `json:"equals"`
@@ -21,7 +21,7 @@ type from struct {
 	ref ref
 }
 
-// read reads the reference of a field of a step; a nil from has none.
+// read parses the reference in a field of a step. A nil from has no reference.
 func (f *from) read(field string) (faults []string) {
 	if f == nil {
 		return nil
@@ -33,12 +33,13 @@ func (f *from) read(field string) (faults []string) {
 	return nil
 }
 
-// ref is where a value is taken from: a step, or the item that a step runs for, and a JSON Pointer into what it gave.
+// ref is the source of a value: a step, or the item that a step runs for, and a JSON Pointer into
+// its value.
 type ref struct {
-	text string   // as it was written
-	step int      // fromItem, fromIndex: not a step
+	text string   // as the model wrote it
+	step int      // fromItem or fromIndex if it is not a step
 	path []string // into the value
-	at   []string // where in the arguments it stands
+	at   []string // position in the arguments
 }
 
 const (
@@ -74,7 +75,7 @@ func parseRef(s string) (ref, error) {
 	return r, nil
 }
 
-// decoded is JSON with its numbers as they were written.
+// decoded decodes JSON; numbers keep their spelling.
 func decoded(b []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
@@ -84,7 +85,7 @@ func decoded(b []byte) (v any, err error) {
 	return v, err
 }
 
-// refsIn finds what is taken from elsewhere in a value of the arguments.
+// refsIn returns the references in a value of the arguments.
 func refsIn(v any, at []string) (refs []ref, faults []string) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -120,7 +121,7 @@ func pathText(at []string) string {
 	return "." + strings.Join(at, ".")
 }
 
-// filled returns v with the values in the place of what stands for them.
+// filled returns v with references replaced by their values.
 func (p *flow) filled(v any, r *runOf) (any, error) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -152,7 +153,7 @@ func (p *flow) filled(v any, r *runOf) (any, error) {
 	return v, nil
 }
 
-// value is what f stands for.
+// value returns the value that f refers to.
 func (p *flow) value(f ref, r *runOf) (any, error) {
 	var v any
 	switch f.step {
@@ -173,7 +174,7 @@ func (p *flow) value(f ref, r *runOf) (any, error) {
 	return v, nil
 }
 
-// missing is the error for a pointer that leads nowhere.
+// missing is the error for a pointer that refers to nothing.
 type missing struct{ text string }
 
 func (m *missing) Error() string { return m.text }
@@ -191,7 +192,7 @@ func child(v any, name string) (any, bool) {
 	return nil, false
 }
 
-// holdsText says what could be named in v instead.
+// holdsText says what v contains instead.
 func holdsText(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
@@ -206,7 +207,8 @@ func holdsText(v any) string {
 	return "it is " + kindOf(v) + " and has no parts"
 }
 
-// gave is what the step came to, as a value: its data, else its text, read where that is JSON. With each it is the list of those, null for what gave none.
+// gave returns the result of the step as a value: its data, or else its text, parsed if it is JSON.
+// With each it is the list of these values; a call without result gives null.
 func (n *node) gave() any {
 	if n.Each == nil {
 		return n.runs[0].gave()
@@ -234,7 +236,7 @@ func (r *runOf) gave() any {
 	return text
 }
 
-// holds reports whether when is so. What is missing is null.
+// holds reports whether the condition w is true. A missing value is null.
 func (p *flow) holds(w *from, r *runOf) (bool, error) {
 	v, err := p.value(w.ref, r)
 	if _, gone := err.(*missing); gone {
@@ -261,7 +263,7 @@ func (p *flow) holds(w *from, r *runOf) (bool, error) {
 
 // equal compares two values; 1 and 1.0 are the same.
 func equal(a, b any) bool {
-	if i, ok := a.(int); ok { // an index
+	if i, ok := a.(int); ok { // an index of each
 		a = json.Number(strconv.Itoa(i))
 	}
 	switch a := a.(type) {
@@ -271,7 +273,7 @@ func equal(a, b any) bool {
 			return false
 		}
 		if a == b || !strings.ContainsAny(string(a+b), ".eE") {
-			return a == b // large integers are not the same because they are near
+			return a == b // large integers that are only close are not equal
 		}
 		x, err := a.Float64()
 		y, err2 := b.Float64()
@@ -286,7 +288,7 @@ func equal(a, b any) bool {
 	return a == b
 }
 
-// kindOf names what v is, for a sentence.
+// kindOf names the type of v for a sentence.
 func kindOf(v any) string {
 	switch v.(type) {
 	case nil:
@@ -303,7 +305,7 @@ func kindOf(v any) string {
 	return "an object"
 }
 
-// toolOf returns the run's tool of that name; nil: there is none.
+// toolOf returns the run's tool with that name. Nil means that there is none.
 func toolOf(v *pawl.Invocation, name string) *pawl.Tool {
 	for _, t := range v.Tools() {
 		if t.Name == name {

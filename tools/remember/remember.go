@@ -16,7 +16,7 @@ import (
 //go:embed remember.md
 var rememberText string
 
-// maxContent is how long a memory may be. More is a document.
+// maxContent is the maximum length of a memory. A longer text belongs into a document.
 const maxContent = 2000
 
 func (s *Set) rememberTool() *pawl.Tool {

@@ -60,7 +60,7 @@ func TestRemember(t *testing.T) {
 	}
 }
 
-// A fixed scope wins over that of the context.
+// A fixed scope takes precedence over the scope of the context.
 func TestFixedScope(t *testing.T) {
 	db := tooltest.DB(t, nil)
 	set := remember.New(db, &remember.Options{Scope: &store.Scope{User: "alice"}})

@@ -1,18 +1,21 @@
-// Package remember gives a model a memory of its user: sentences that it keeps, looks through, and forgets.
+// Package remember provides tools that give a model a memory of its user: sentences that it stores,
+// searches and deletes.
 //
 //	db, err := sqlite.Open("pawl.db", nil)
 //	memory := remember.New(db, nil)
 //	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{memory}}
-//	res, err := agent.Run(store.WithScope(ctx, store.Scope{User: "alice"}), llm.User("I like tea."))
+//	ctx = store.WithScope(ctx, store.Scope{User: "alice"})
+//	res, err := agent.Run(ctx, llm.User("I like tea."))
 //
-// A Set is a pawl.Toolset of three tools, each of which can also be offered alone:
+// A Set is a pawl.Toolset of three tools. Each of them can also be offered alone:
 //
-//	remember       Idempotent  keeps a sentence; one that is there already is not kept twice
-//	memory_list    Read        what is kept, or what fits a question
-//	memory_forget  Idempotent  removes one
+//	remember       EffectIdempotent  stores a sentence; an existing one is not stored twice
+//	memory_list    EffectRead        lists all memories, or the memories that match a question
+//	memory_forget  EffectIdempotent  deletes one
 //
-// Whose memory it is, is the program's to say, never the model's: by Options.Scope, or by the context of the run. Without either, a call is
-// refused. What was remembered was once said by somebody; it is shown to the model as notes, not as instructions.
+// The program decides whose memory it is, never the model: by Options.Scope, or by the context of
+// the run. Without either, a call is refused. A memory was written by a person or a model at some
+// time, so it is shown to the model as notes, not as instructions.
 package remember
 
 import (
@@ -23,7 +26,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Set is the memory tools over a store. It may be used concurrently.
+// Set holds the memory tools over a store. It is safe for concurrent use.
 type Set struct {
 	Remember *pawl.Tool // remember
 	List     *pawl.Tool // memory_list
@@ -35,9 +38,10 @@ type Set struct {
 
 var _ pawl.Toolset = (*Set)(nil)
 
-// Options are what New can be told. Nil and the zero value take the scope from the context of each call.
+// Options are the options of New. Nil and the zero value take the scope from the context of each
+// call.
 type Options struct {
-	Scope *store.Scope // whose memory it is, in every run; nil: store.ScopeFrom
+	Scope *store.Scope // owner of the memory in every run; nil means store.ScopeFrom
 }
 
 // New returns the tools over db.
@@ -57,7 +61,7 @@ func (s *Set) Tools(context.Context) ([]*pawl.Tool, error) {
 
 var errNoScope = errors.New("nothing is remembered here: the program did not say whose memory this is")
 
-// whose returns the scope that a call acts for.
+// whose returns the scope that a call uses.
 func (s *Set) whose(ctx context.Context) (store.Scope, error) {
 	if sc, ok := store.ActingScope(ctx, s.scope); ok {
 		return sc, nil

@@ -17,7 +17,8 @@ import (
 //go:embed create.md
 var createText string
 
-// timeFields are the arguments that say when; schedule_create and schedule_update share them.
+// timeFields describes the arguments for the time of a schedule. schedule_create and
+// schedule_update share them.
 const timeFields = `"when":{"type":"string","description":"When, in one of the forms above."},` +
 	`"zone":{"type":"string","description":"An IANA zone, such as Europe/Oslo. Leave it out for the user's own."},` +
 	`"time":{"type":"string","pattern":"^[0-9]{1,2}:[0-9]{1,2}$","description":"Instead of when: hours and minutes, 24 hours, such as 08:00."},` +
@@ -41,7 +42,7 @@ func (s *Set) createTool() *pawl.Tool {
 	}
 }
 
-// times are the arguments that say when. Nil is not given.
+// times holds the arguments for the time of a schedule. Nil means not given.
 type times struct {
 	When, Zone, Time, Recurrence, Day, Misfire *string
 }
@@ -106,7 +107,7 @@ func (s *Set) create(ctx context.Context, a createArgs) (llm.ToolResult, error) 
 	return s.shown("Scheduled as "+v.ID, v, when)
 }
 
-// settle writes into v what t says of when, and its next time.
+// settle sets the time of v from t, and its next time.
 func (s *Set) settle(v *store.Schedule, t *times) (When, error) {
 	if t.given() || v.When == "" {
 		text, err := t.text()
@@ -115,7 +116,8 @@ func (s *Set) settle(v *store.Schedule, t *times) (When, error) {
 		}
 		v.When = text
 	}
-	if rest, ok := strings.CutPrefix(v.When, "once "); ok { // once of agent.framework: the next time that the clock shows it
+	// the form "once" with a time of day: the next moment at which the clock shows it
+	if rest, ok := strings.CutPrefix(v.When, "once "); ok {
 		daily, err := ParseWhen("daily "+rest, v.Zone)
 		if err != nil {
 			return When{}, toolrun.Refusal(err.Error())
@@ -132,7 +134,7 @@ func (s *Set) settle(v *store.Schedule, t *times) (When, error) {
 	return when, nil
 }
 
-// text makes one of the forms of ParseWhen of the arguments.
+// text converts the arguments to one of the forms of ParseWhen.
 func (t *times) text() (string, error) {
 	if t.When != nil {
 		if t.Time != nil || t.Recurrence != nil || t.Day != nil {
@@ -172,7 +174,8 @@ func (t *times) text() (string, error) {
 	return "monthly " + day + " " + clock, nil
 }
 
-// checkCalls wants each call to fit its tool, by the pipeline's own check: it is carried out by a copy that does nothing.
+// checkCalls checks that the arguments of each call match its tool. It uses the pipeline's own
+// check by executing the call with a copy of the tool that does nothing.
 func (s *Set) checkCalls(ctx context.Context, calls []Call) error {
 	if len(calls) == 0 {
 		return nil
@@ -193,8 +196,9 @@ func (s *Set) checkCalls(ctx context.Context, calls []Call) error {
 	return nil
 }
 
-// Idle returns copies of tools that do nothing, to check the calls of a schedule by pawl.Execute before their time comes. Passive tools are left out: nobody is
-// there then who could carry them out.
+// Idle returns copies of tools that do nothing, to validate the calls of a schedule by
+// Toolsets.Execute before their time. Passive tools are left out, because no client can execute
+// them at that time.
 func Idle(tools []*pawl.Tool) pawl.Toolset {
 	var idle pawl.Toolsets
 	for _, t := range tools {
@@ -208,7 +212,7 @@ func Idle(tools []*pawl.Tool) pawl.Toolset {
 	return idle
 }
 
-// shown is a result with the next times of a schedule.
+// shown returns a result with the next times of a schedule.
 func (s *Set) shown(head string, v store.Schedule, when When) (llm.ToolResult, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n%s", head, v.Description, v.When)

@@ -11,15 +11,17 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Keep makes the schedules of scope whose IDs begin with prefix those of want, whose IDs do too: new ones are added, those that say something else are
-// changed, and those that are in want no more are removed, with their occurrences. What did not change keeps its next time, and what somebody turned off stays
-// off. It is for schedules that are written in a file; several processes may do it at once. now is when it is done. A When that cannot be read is the error
-// of ParseWhen.
+// Keep synchronizes the schedules of scope whose IDs begin with prefix with want, whose IDs begin
+// with prefix as well. It adds new schedules, updates changed schedules, and deletes schedules that
+// are missing in want, with their occurrences. An unchanged schedule keeps its next time, and a
+// schedule that was turned off stays off. Keep is meant for schedules that are written in a file;
+// several processes may call it concurrently. now is the current time. A When that cannot be parsed
+// gives the error of ParseWhen.
 func Keep(ctx context.Context, db store.Schedules, scope store.Scope, prefix string, want []store.Schedule, now time.Time) error {
 	for tries := 3; ; tries-- {
 		err := keep(ctx, db, scope, prefix, want, now)
 		if !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) || tries == 1 {
-			return err // somebody else does the same: what he did is there the next time
+			return err // another process does the same: its change is visible at the next attempt
 		}
 	}
 }
@@ -70,12 +72,12 @@ func keep(ctx context.Context, db store.Schedules, scope store.Scope, prefix str
 	return nil
 }
 
-// same reports whether two schedules say the same.
+// same reports whether two schedules have the same content.
 func same(a, b store.Schedule) bool {
 	return a.Name == b.Name && a.Description == b.Description && a.When == b.When && a.Zone == b.Zone && a.Misfire == b.Misfire && task(a) == task(b)
 }
 
-// task is what a schedule does, in one form.
+// task returns the calls and the prompt of a schedule in a canonical form.
 func task(v store.Schedule) string {
 	var t Task
 	if json.Unmarshal(v.Task, &t) != nil {

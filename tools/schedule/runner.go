@@ -10,37 +10,42 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// What is done about times that were missed.
+// The values of Misfire: what happens to missed times.
 const (
-	MisfireOnce = "once" // the last of them is done, late; the default
-	MisfireSkip = "skip" // none of them is done
-	MisfireAll  = "all"  // each is done, up to 100 of them
+	MisfireOnce = "once" // the last missed time runs late; the default
+	MisfireSkip = "skip" // no missed time runs
+	MisfireAll  = "all"  // every missed time runs, up to 100
 )
 
-// Runner does what is due. Several runners, in several processes, may work over one store: each occurrence is done by one of them, and by none a second time.
+// Runner executes schedules at their times. Several runners, in several processes, may share one
+// store: each occurrence is executed by one of them and never a second time.
 type Runner struct {
 	DB store.Schedules
-	// Do does one occurrence. ctx has the schedule's scope, and ends when the claim to the occurrence is lost. What came of it is kept with the occurrence;
-	// an error too, which makes it a failed one. Work.Do is one.
+	// Do executes one occurrence. ctx carries the schedule's scope and ends when the claim to the
+	// occurrence is lost. The result is stored with the occurrence. An error is stored as well and
+	// marks the occurrence as failed. Work.Do is an implementation.
 	Do func(ctx context.Context, d store.Due, at time.Time) (Done, error)
 
-	Owner string        // who this runner is, unlike any other; "": a random name
-	Lease time.Duration // how long a claim holds without a sign of life; 0: 1 minute
-	Late  time.Duration // from when on a time counts as missed; 0: 1 minute
-	Poll  time.Duration // how often it looks; 0: 10 s
-	// Stop, when it is closed, lets the runner end well: what is under way is done, nothing else is begun, and Run returns nil. Nil: it is not stopped so.
+	Owner string        // unique name of this runner; empty means a random name
+	Lease time.Duration // how long a claim lasts without renewal; 0 means 1 minute
+	Late  time.Duration // delay from which a time counts as missed; 0 means 1 minute
+	Poll  time.Duration // interval between checks; 0 means 10 s
+	// Stop ends the runner gracefully when it is closed: running occurrences finish, no other
+	// occurrence starts, and Run returns nil. Nil means that there is no graceful stop.
 	Stop <-chan struct{}
-	// Report is told of what went wrong beside the occurrences: a store that cannot be read. Nil: nobody is told.
+	// Report receives errors that belong to no occurrence, such as a store that cannot be read. Nil
+	// means that they are dropped.
 	Report func(error)
 }
 
-// Done is what came of an occurrence.
+// Done is the result of an occurrence.
 type Done struct {
 	Text string // for a person
-	Run  string // the ID of the run that was kept of it; "": none was
+	Run  string // ID of the run that was stored; empty means none
 }
 
-// Run works until ctx ends, and returns its cause; what is under way then is cancelled. See Stop for an end that waits.
+// Run executes schedules until ctx ends, and returns its cause. Running occurrences are cancelled
+// then. Use Stop for an end that waits for them.
 func (r *Runner) Run(ctx context.Context) error {
 	poll := r.Poll
 	if poll <= 0 {
@@ -62,7 +67,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 }
 
-// Tick does what is due at now, and returns when it is done. The error joins those of the store; what failed within an occurrence is kept there.
+// Tick executes the occurrences that are due at now and returns when they have ended. The error
+// joins the errors of the store. The error of an occurrence is stored with it instead.
 func (r *Runner) Tick(ctx context.Context, now time.Time) error {
 	due, err := r.DB.DueSchedules(ctx, now, 100)
 	if err != nil {
@@ -78,7 +84,7 @@ func (r *Runner) Tick(ctx context.Context, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// ended reports whether nothing more is to be begun.
+// ended reports whether no further occurrence may start.
 func (r *Runner) ended(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
@@ -90,11 +96,11 @@ func (r *Runner) ended(ctx context.Context) bool {
 	}
 }
 
-// catchUp goes through the times of one schedule up to now.
+// catchUp executes the times of one schedule up to now.
 func (r *Runner) catchUp(ctx context.Context, d store.Due, now time.Time) error {
 	v := &d.Schedule
 	when, err := ParseWhen(v.When, v.Zone)
-	if err != nil { // it was kept by another version, or another program
+	if err != nil { // it was stored by another version, or by another program
 		return errors.Join(fmt.Errorf("schedule %s is turned off: %w", v.ID, err), r.DB.MoveSchedule(ctx, d.Scope, v.ID, v.Next, time.Time{}, false))
 	}
 	late := r.Late
@@ -105,7 +111,7 @@ func (r *Runner) catchUp(ctx context.Context, d store.Due, now time.Time) error 
 		next := when.Next(at)
 		missed := at.Before(now.Add(-late))
 		skip := missed && (v.Misfire == MisfireSkip || v.Misfire != MisfireAll && !next.IsZero() && !next.After(now))
-		if skip { // straight on to the last of them, or past all
+		if skip { // skip to the last missed time, or past all of them
 			for !next.IsZero() && next.Before(now.Add(-late)) {
 				if after := when.Next(next); v.Misfire == MisfireSkip || !after.IsZero() && !after.After(now) {
 					next = after
@@ -124,7 +130,7 @@ func (r *Runner) catchUp(ctx context.Context, d store.Due, now time.Time) error 
 	return nil
 }
 
-// occurrence does one time of a schedule. It is not ours when somebody else is at it.
+// occurrence executes one time of a schedule. ours is false if another runner has claimed it.
 func (r *Runner) occurrence(ctx context.Context, d store.Due, at, now, next time.Time) (ours bool, err error) {
 	lease := r.Lease
 	if lease <= 0 {
@@ -161,12 +167,12 @@ func (r *Runner) occurrence(ctx context.Context, d store.Due, at, now, next time
 	}
 	err = r.DB.FinishOccurrence(context.WithoutCancel(ctx), claim, o, next, !next.IsZero())
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
-		return false, nil // somebody has deleted the schedule meanwhile
+		return false, nil // the schedule was deleted in the meantime
 	}
 	return true, err
 }
 
-// work calls Do, and keeps the claim alive meanwhile.
+// work calls Do and renews the claim meanwhile.
 func (r *Runner) work(ctx context.Context, d store.Due, at time.Time, claim store.Claim, lease time.Duration) (done Done, err error) {
 	ctx, cancel := context.WithCancelCause(store.WithScope(ctx, d.Scope))
 	defer cancel(nil)

@@ -37,8 +37,9 @@ func put(t testing.TB, db store.Schedules, v store.Schedule, from time.Time) sto
 	return v
 }
 
-// A year of many schedules, with the runner stopped and started again, at times in the middle of its work: each time of the minute walk is done
-// once. What was interrupted in the middle is not done again, and is told apart.
+// A year of many schedules, with a runner that is stopped and restarted, sometimes in the middle of
+// its work. Each time that the minute walk finds is executed once. An interrupted occurrence is not
+// executed again and is reported as unknown.
 func TestAYearOfRuns(t *testing.T) {
 	db := open(t, "")
 	from := time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -69,7 +70,7 @@ func TestAYearOfRuns(t *testing.T) {
 			k := key{d.Schedule.ID, at.Unix()}
 			begun[k]++
 			if rng.IntN(50) == 0 {
-				panic(crash) // as far as the store knows, the process is gone
+				panic(crash) // for the store, the process has crashed
 			}
 			done[k]++
 			return schedule.Done{Text: "done"}, nil
@@ -83,7 +84,7 @@ func TestAYearOfRuns(t *testing.T) {
 			restarts++
 		}
 		runner.DB = lost
-		lost.lose = rng.IntN(30) == 0 // FinishOccurrence does not get through: a crash after the work
+		lost.lose = rng.IntN(30) == 0 // FinishOccurrence fails: a crash after the work
 		err := runner.Tick(t.Context(), at)
 		if lost.lose && lost.lost > 0 {
 			interrupted += lost.lost
@@ -120,7 +121,7 @@ func TestAYearOfRuns(t *testing.T) {
 
 type schedules interface{ store.Schedules }
 
-// losing is a store that a runner can lose at the worst moment.
+// losing is a store whose connection to a runner can fail at any call.
 type losing struct {
 	schedules
 	lose bool
@@ -137,7 +138,8 @@ func (l *losing) FinishOccurrence(ctx context.Context, c store.Claim, o store.Oc
 
 func TestMissedTimes(t *testing.T) {
 	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	back := from.Add(5*24*time.Hour + 12*time.Hour) // five were missed: those of 08:00, the last of them four hours ago
+	// five times were missed, each at 08:00; the last was four hours ago
+	back := from.Add(5*24*time.Hour + 12*time.Hour)
 	for misfire, want := range map[string]string{"": "06", schedule.MisfireOnce: "06", schedule.MisfireSkip: "", schedule.MisfireAll: "01 02 03 04 05 06"} {
 		db := open(t, "")
 		v := put(t, db, store.Schedule{When: "daily 08:00", Misfire: misfire}, from)
@@ -193,7 +195,7 @@ func TestTasks(t *testing.T) {
 	if mails != 1 {
 		t.Errorf("%d mails", mails)
 	}
-	// The run is kept with all it told, and the occurrence names it.
+	// The run is stored with all its events, and the occurrence names it.
 	list, err := db.Occurrences(t.Context(), alice, good.ID, 0)
 	if err != nil || list[0].Run == "" {
 		t.Fatalf("%v, %v: the run is not named", list, err)
@@ -211,7 +213,7 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// Stop lets what is under way end, as done, and begins nothing else.
+// Stop lets running occurrences finish with status done and starts no other.
 func TestStop(t *testing.T) {
 	db := open(t, "")
 	from := time.Now().Add(-2 * time.Hour)
@@ -244,7 +246,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// runnerProcess is a runner in a process of its own: it does what is due, and writes each time down, before and after.
+// runnerProcess is a runner in its own process. It executes due occurrences and writes each time to
+// a file, before and after.
 func runnerProcess(path string) {
 	db, err := open2(path)
 	if err != nil {
@@ -269,7 +272,8 @@ func runnerProcess(path string) {
 	r.Run(ctx)
 }
 
-// Two runners work over one store; now one, now the other is stopped for longer than its claims hold, and goes on where it was. No time is done twice.
+// Two runners share one store. They are paused alternately for longer than their claims last, and
+// then continue. No time is executed twice.
 func TestTwoProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pawl.db")
 	db := open(t, path)
@@ -309,13 +313,13 @@ func TestTwoProcesses(t *testing.T) {
 		if time.Now().After(deadline) || len(due) == 0 && stops >= enough {
 			break
 		}
-		if len(due) == 0 { // they are quick: there is to be work for both at each stop
+		if len(due) == 0 { // the processes are fast, and each pause needs work for both
 			more()
 		}
 		p := procs[rng.IntN(2)].Process
 		pause(time.Duration(rng.IntN(40)) * time.Millisecond)
 		p.Signal(syscall.SIGSTOP)
-		pause(150 * time.Millisecond) // longer than a claim holds
+		pause(150 * time.Millisecond) // longer than a claim lasts
 		p.Signal(syscall.SIGCONT)
 	}
 	for i, cmd := range procs {
@@ -359,5 +363,5 @@ func mustList(t *testing.T, db store.Schedules) []store.Schedule {
 	return list
 }
 
-// pause waits in real time: the other processes have no other.
+// pause waits in real time, because the other processes use it.
 func pause(d time.Duration) { <-time.After(d) }

@@ -1,4 +1,5 @@
-// Package schedule gives a model schedules: things to be done later, once or again and again, and the runner that does them.
+// Package schedule provides tools with which a model manages schedules: tasks that run later, once
+// or repeatedly. It also provides the runner that executes them.
 //
 //	db, err := sqlite.Open("pawl.db", nil)
 //	schedules := schedule.New(db, &schedule.Options{Zone: "Europe/Oslo", Tools: tools})
@@ -8,18 +9,20 @@
 //	runner := &schedule.Runner{DB: db, Do: work.Do}
 //	err = runner.Run(ctx)
 //
-// A Set is a pawl.Toolset of four tools, each of which can also be offered alone:
+// A Set is a pawl.Toolset of four tools. Each of them can also be offered alone:
 //
-//	schedule_create  Write  keeps one, and shows its next five times
-//	schedule_list    Read   what there is
-//	schedule_update  Write  changes one, or turns it off and on
-//	schedule_delete  Write  removes one
+//	schedule_create  EffectWrite  creates a schedule and shows its next five times
+//	schedule_list    EffectRead   lists the schedules
+//	schedule_update  EffectWrite  changes a schedule, or turns it off and on
+//	schedule_delete  EffectWrite  deletes a schedule
 //
-// Times are what a clock on the wall shows in an IANA zone: see ParseWhen. What a schedule calls is checked when it is made: a tool that is not there, or
-// arguments that do not fit, are told at once and not at night.
+// Times are wall clock times in an IANA zone: see ParseWhen. The calls of a schedule are validated
+// when it is created: an unknown tool or invalid arguments are reported at once, not when the
+// schedule runs.
 //
-// The runner does each time of each schedule once, whatever happens to it: several of them may work over one store. A time that was begun by a process that
-// is gone is not begun again; it is kept as unknown. See Runner for times that were missed.
+// The runner executes each time of each schedule once. Several runners may share one store. A time
+// whose process crashed during execution is not executed again; it is stored as unknown. See Runner
+// for missed times.
 package schedule
 
 import (
@@ -34,7 +37,7 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-// Set is the schedule tools over a store. It may be used concurrently.
+// Set holds the schedule tools over a store. It is safe for concurrent use.
 type Set struct {
 	Create *pawl.Tool // schedule_create
 	List   *pawl.Tool // schedule_list
@@ -47,12 +50,15 @@ type Set struct {
 
 var _ pawl.Toolset = (*Set)(nil)
 
-// Options are what New can be told. Nil and the zero value take the scope from the context of each call, UTC, and no tools.
+// Options are the options of New. Nil and the zero value take the scope from the context of each
+// call, the zone UTC, and no tools.
 type Options struct {
-	Scope *store.Scope     // whose schedules they are, in every run; nil: store.ScopeFrom
-	Zone  string           // the IANA zone of times without one; "": UTC
-	Tools pawl.Toolset     // what a schedule may call; nil: nothing, only prompts are kept
-	Now   func() time.Time // nil: time.Now
+	Scope *store.Scope // owner of the schedules in every run; nil means store.ScopeFrom
+	Zone  string       // the IANA zone of times without a zone; empty means UTC
+	// Tools are the tools that a schedule may call. Nil means none, so that schedules have prompts
+	// only.
+	Tools pawl.Toolset
+	Now   func() time.Time // nil means time.Now
 }
 
 // New returns the tools over db.
@@ -68,12 +74,13 @@ func New(db store.Schedules, opts *Options) *Set {
 	return s
 }
 
-// Tools returns the tools in the order schedule_create, schedule_list, schedule_update, schedule_delete.
+// Tools returns the tools in the order schedule_create, schedule_list, schedule_update,
+// schedule_delete.
 func (s *Set) Tools(context.Context) ([]*pawl.Tool, error) {
 	return []*pawl.Tool{s.Create, s.List, s.Update, s.Delete}, nil
 }
 
-// whose returns the scope that a call acts for.
+// whose returns the scope that a call uses.
 func (s *Set) whose(ctx context.Context) (store.Scope, error) {
 	if sc, ok := store.ActingScope(ctx, s.opts.Scope); ok {
 		return sc, nil
@@ -81,10 +88,10 @@ func (s *Set) whose(ctx context.Context) (store.Scope, error) {
 	return store.Scope{}, errors.New("nothing is scheduled here: the program did not say whose schedules they are")
 }
 
-// serial lets calls that change schedules run in call order.
+// serial makes calls that change schedules run in call order.
 func serial(json.RawMessage) string { return "schedules" }
 
-// all are the schedules of a scope.
+// all returns the schedules of a scope.
 func (s *Set) all(ctx context.Context, scope store.Scope) ([]store.Schedule, error) {
 	var out []store.Schedule
 	for page := (store.Page{Limit: 1000}); ; {
@@ -100,7 +107,8 @@ func (s *Set) all(ctx context.Context, scope store.Scope) ([]store.Schedule, err
 	}
 }
 
-// one finds the schedule that a model means: by its id, or by words of its description that no other has.
+// one finds the schedule that a model refers to: by its ID, or by words that only its description
+// contains.
 func (s *Set) one(ctx context.Context, scope store.Scope, id, query string) (store.Schedule, error) {
 	list, err := s.all(ctx, scope)
 	if err != nil {

@@ -62,7 +62,7 @@ func TestTools(t *testing.T) {
 		{alice, "schedule_list", `{}`, pawl.OutcomeOK, []string{"Nothing is scheduled."}},
 		{alice, "schedule_create", `{"description":"News","when":"daily 08:00","prompt":"What is new?"}`, pawl.OutcomeOK,
 			[]string{": News\ndaily 08:00 (Europe/Oslo)\nNext:\n  Sat 2026-03-28 08:00 CET\n  Sun 2026-03-29 08:00 CEST\n", "Wed 2026-04-01 08:00 CEST"}},
-		// as the tool of agent.framework takes it
+		// in the form that agent-framework's tool accepts
 		{alice, "schedule_create", `{"description":"Report","time":"8:5","recurrence":"custom","day":"monday,friday","tools":[{"tool":"mail","params":{"to":"a@example.com"}}],"synthesis_prompt":"Sum up."}`, pawl.OutcomeOK,
 			[]string{"weekly monday,friday 8:5", "Mon 2026-03-30 08:05 CEST"}},
 		{alice, "schedule_create", `{"description":"Once","time":"14:00","recurrence":"once","prompt":"p"}`, pawl.OutcomeOK, []string{"2026-03-27T13:00:00Z\nNext:\n  Fri 2026-03-27 14:00 CET"}},
@@ -112,12 +112,13 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// open2 does not wait for the disk: runners are stopped here, and machines are not.
+// open2 opens the store without waiting for the disk, because the tests stop runners and not
+// machines.
 func open2(path string) (*sqlite.DB, error) {
 	return sqlite.Open(path, &sqlite.Options{NoSync: true})
 }
 
-// What an update does not say of time, recurrence and day stays as it was.
+// Parts of time, recurrence and day that an update does not mention stay unchanged.
 func TestUpdateParts(t *testing.T) {
 	alice := store.Scope{User: "alice"}
 	for _, row := range []struct{ when, args, want string }{

@@ -17,7 +17,7 @@ import (
 //go:embed update.md
 var updateText string
 
-// which are the arguments that say which schedule is meant.
+// which describes the arguments that identify a schedule.
 const which = `"id":{"type":"string","description":"As schedule_list shows it."},` +
 	`"description_query":{"type":"string","description":"Instead of id: words of its description."}`
 
@@ -70,14 +70,14 @@ func (s *Set) update(ctx context.Context, a updateArgs) (llm.ToolResult, error) 
 	if err := a.times.rest(v.When); err != nil {
 		return llm.ToolResult{}, err
 	}
-	// The next time is found anew: what was missed while it was off is not made up for.
+	// The next time is computed again: times missed while the schedule was off do not run.
 	when, err := s.settle(&v, &a.times)
 	if err != nil && (v.Enabled || a.given()) {
 		return llm.ToolResult{}, err
 	}
 	v, err = s.db.PutSchedule(ctx, scope, v)
 	if errors.Is(err, store.ErrConflict) {
-		return llm.ToolResult{}, toolrun.Refuse("The schedule was changed meanwhile. Look at it again with schedule_list, then decide.")
+		return llm.ToolResult{}, toolrun.Refuse("The schedule was changed concurrently. Look at it again with schedule_list, then decide.")
 	}
 	if err != nil {
 		return llm.ToolResult{}, err
@@ -85,7 +85,8 @@ func (s *Set) update(ctx context.Context, a updateArgs) (llm.ToolResult, error) 
 	return s.shown("Changed "+v.ID, v, when)
 }
 
-// rest fills in what was not said of time, recurrence and day, from the times that the schedule has: of what is changed the rest stays.
+// rest fills in the parts of time, recurrence and day that are not given from the current time of
+// the schedule.
 func (t *times) rest(when string) error {
 	if t.When != nil || t.Time == nil && t.Day == nil && t.Recurrence == nil {
 		return nil

@@ -11,19 +11,19 @@ import (
 	"github.com/netresearch/go-cron"
 )
 
-// When is the times of a schedule, in a zone. The zero When has none.
+// When holds the times of a schedule in a zone. The zero When has none.
 //
-// A time is what a clock on the wall shows, each once: a time that is skipped when clocks go forward is done at the moment they do, and one
-// that comes twice when they go back is done the first time.
+// A time is a wall clock time and occurs once. A time that is skipped when clocks go forward occurs
+// at the moment of the change. A time that comes twice when clocks go back occurs the first time.
 type When struct {
-	once time.Time // zero: it comes again
+	once time.Time // zero means that the time recurs
 	cron cron.Schedule
-	last bool // cron is for every day from 28 on, and the last of a month is meant
-	day  int  // clamped: the day of a month, or the last one of shorter months; 0: none
+	last bool // cron matches every day from 28 on, and only the last day of a month is meant
+	day  int  // clamped: this day of a month, or the last day of shorter months; 0 means none
 	zone *time.Location
 }
 
-// ParseWhen reads times in one of these forms, in the IANA zone ("" is UTC):
+// ParseWhen parses times in one of these forms, in the IANA zone (empty means UTC):
 //
 //	0 8 * * MON-FRI             cron, five fields: minute, hour, day, month, day of the week
 //	2026-03-01T08:00:00+01:00   once, RFC 3339; "2026-03-01 08:00" is once in the zone
@@ -74,7 +74,7 @@ var parser = cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month 
 
 var days = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
-// friendly makes cron of words; "" when they are none of ours.
+// friendly converts words to cron. It returns "" if they are in none of our forms.
 func (w *When) friendly(words []string) (string, error) {
 	if len(words) < 2 {
 		return "", nil
@@ -155,10 +155,10 @@ func monthDays(arg string) ([]int, error) {
 	return list, nil
 }
 
-// Once reports whether there is one time only.
+// Once reports whether there is only one time.
 func (w When) Once() bool { return !w.once.IsZero() }
 
-// Next returns the first time after t; zero when there is none.
+// Next returns the first time after t. The zero time means that there is none.
 func (w When) Next(t time.Time) time.Time {
 	switch {
 	case w.Once() && w.once.After(t):
@@ -167,7 +167,8 @@ func (w When) Next(t time.Time) time.Time {
 		return time.Time{}
 	}
 	wall := wallOf(t.In(w.zone))
-	wall = wall.Add(-25 * time.Hour) // back over a change of the clocks: walls may be ahead of the moment
+	// back over a clock change: the wall clock may be ahead of the moment
+	wall = wall.Add(-25 * time.Hour)
 	for range 100_000 {
 		if wall = w.cron.Next(wall); wall.IsZero() {
 			return time.Time{}
@@ -182,7 +183,7 @@ func (w When) Next(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// meant reports whether a day that cron gives is one of those that cron has no word for.
+// meant reports whether a day that cron matches satisfies the conditions that cron cannot express.
 func (w When) meant(wall time.Time) bool {
 	lastDay := wall.AddDate(0, 0, 1).Month() != wall.Month()
 	switch {
@@ -194,14 +195,15 @@ func (w When) meant(wall time.Time) bool {
 	return true
 }
 
-// wallOf is what the clock shows, as if it were UTC.
+// wallOf returns the wall clock time of t as if it were UTC.
 func wallOf(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 }
 
-// moment is when the clocks of zone first show wall, or, where they skip it, when they skip it.
+// moment returns when the clocks of zone first show wall or, if they skip it, the moment of the
+// change.
 func moment(wall time.Time, zone *time.Location) time.Time {
-	// The offsets around it are the only ones there can be.
+	// Only the offsets around it are possible.
 	var first time.Time
 	for _, near := range []time.Time{wall.Add(-26 * time.Hour), wall.Add(26 * time.Hour)} {
 		_, offset := near.In(zone).Zone()
@@ -213,7 +215,7 @@ func moment(wall time.Time, zone *time.Location) time.Time {
 	if !first.IsZero() {
 		return first
 	}
-	// It is skipped: the moment of the change lies between a time before and a time after it.
+	// The time is skipped: the moment of the change lies between a time before and a time after it.
 	low, high := wall.Add(-26*time.Hour), wall.Add(26*time.Hour)
 	for high.Sub(low) > time.Second {
 		mid := low.Add(high.Sub(low) / 2).Truncate(time.Second)

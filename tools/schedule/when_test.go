@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-go/pawl/tools/schedule"
 )
 
-// rule is a schedule and, written anew, which minutes of a wall clock it means.
+// rule is a schedule and a second, independent definition of the wall clock minutes that it means.
 type rule struct {
 	text  string
 	means func(wall time.Time) bool
@@ -42,21 +42,22 @@ var rules = []rule{
 
 var zones = []string{"UTC", "Europe/Oslo", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "Africa/Cairo", "America/St_Johns"}
 
-// clock is one on a wall of a zone. What it shows at a minute is worked out once, for all rules.
+// clock is the wall clock of a zone. Its reading at each minute is computed once for all rules.
 type clock struct {
 	zone  *time.Location
-	begin time.Time // of what it remembers
-	known []int64   // seconds, by the minute; 0: not looked at yet
+	begin time.Time // begin of the cached readings
+	known []int64   // seconds, by minute; 0 means not computed yet
 }
 
-// newClock returns a clock of the zone that remembers some days before from, and all until to and some days more.
+// newClock returns a clock of the zone that can cache readings from some days before from until
+// some days after to.
 func newClock(zone *time.Location, from, to time.Time) *clock {
 	const more = 5 * 24 * time.Hour
 	begin := from.Add(-more)
 	return &clock{zone, begin, make([]int64, to.Add(more).Sub(begin)/time.Minute)}
 }
 
-// shows is what the clock shows at t, a whole minute, as a time of UTC.
+// shows returns the clock's reading at t, a whole minute, as a time in UTC.
 func (c *clock) shows(t time.Time) time.Time {
 	i := int(t.Sub(c.begin) / time.Minute)
 	remembers := i >= 0 && i < len(c.known)
@@ -71,8 +72,9 @@ func (c *clock) shows(t time.Time) time.Time {
 	return t
 }
 
-// walk finds a rule's times of a year by looking at every minute: the clock on the wall goes through all minutes of the calendar, and each of them
-// that the rule means is done when a clock of the zone first shows it, or first shows something later.
+// walk finds a rule's times of a year by examining every minute. It walks through all minutes of
+// the calendar. Each minute that the rule means occurs when a clock of the zone first shows it or a
+// later time.
 func walk(r rule, c *clock, from, to time.Time) []time.Time {
 	var out []time.Time
 	wall, minute := c.shows, from
@@ -80,16 +82,18 @@ func walk(r rule, c *clock, from, to time.Time) []time.Time {
 		if !r.means(w) {
 			continue
 		}
-		for wall(minute).After(w) && minute.After(from.Add(-72*time.Hour)) { // the clock was put back, or this is the beginning
+		// the clock was put back, or this is the beginning
+		for wall(minute).After(w) && minute.After(from.Add(-72*time.Hour)) {
 			minute = minute.Add(-time.Minute)
 		}
 		if far := w.Sub(wall(minute)); far > 28*time.Hour {
-			minute = minute.Add(far - 27*time.Hour) // no clock is ever put by more
+			minute = minute.Add(far - 27*time.Hour) // no clock change is larger
 		}
 		for wall(minute).Before(w) {
 			minute = minute.Add(time.Minute)
 		}
-		steady := wall(minute.Add(-26 * time.Hour)).Add(26 * time.Hour).Equal(wall(minute)) // no clock was changed of late
+		// the clock was not changed recently
+		steady := wall(minute.Add(-26 * time.Hour)).Add(26 * time.Hour).Equal(wall(minute))
 		for earlier := minute.Add(-26 * time.Hour); !steady && earlier.Before(minute); earlier = earlier.Add(time.Minute) {
 			if !wall(earlier).Before(w) {
 				minute = earlier
@@ -120,7 +124,7 @@ func TestAYear(t *testing.T) {
 		c := newClock(zone, from, to)
 		for _, r := range rules {
 			if strings.Contains(r.text, "* * * *") && name != "Australia/Lord_Howe" {
-				continue // every hour of one zone will do
+				continue // one zone is enough for every hour
 			}
 			w, err := schedule.ParseWhen(r.text, name)
 			if err != nil {

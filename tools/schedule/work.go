@@ -13,7 +13,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Task is what a schedule does: calls, one after another, and a prompt. With both, the prompt is asked with what the calls gave.
+// Task is the content of a schedule: calls, executed one after another, and a prompt. If it has
+// both, the prompt is sent with the results of the calls.
 type Task struct {
 	Calls  []Call `json:"calls,omitzero"`
 	Prompt string `json:"prompt,omitzero"`
@@ -25,27 +26,31 @@ type Call struct {
 	Args json.RawMessage `json:"args,omitzero"`
 }
 
-// Work does Tasks: calls are carried out by tools, prompts by an agent. A task that needs what is nil fails.
+// Work executes Tasks: calls with Tools, prompts with Agent. A task that needs a nil field fails.
 type Work struct {
-	Tools  pawl.Toolset
-	Agent  pawl.Runner
-	Traces store.Traces // where the agent's runs are kept, in the scope of their schedules; nil: nowhere
+	Tools pawl.Toolset
+	Agent pawl.Runner
+	// Traces stores the agent's runs, in the scope of their schedules. Nil means that they are not
+	// stored.
+	Traces store.Traces
 
-	// Run makes the run of an occurrence, with an id that is the same for the same time of the same schedule, where runs are kept by whoever carries them out. It stands over Agent
-	// and Traces. Nil: those do it.
+	// Run creates the run of an occurrence, for programs that store runs themselves. id is the same
+	// for the same time of the same schedule. Run takes precedence over Agent and Traces. Nil means
+	// that Agent and Traces are used.
 	Run func(id string) pawl.Runner
 }
 
-// ErrNoAgent is the error of a task with a prompt where Work has no agent.
+// ErrNoAgent is the error of a task with a prompt if Work has no agent.
 var ErrNoAgent = errors.New("there is no agent to ask here")
 
-// Do is a Runner's Do. A call that fails ends the task.
+// Do implements Runner.Do. A failed call ends the task.
 func (w *Work) Do(ctx context.Context, d store.Due, at time.Time) (Done, error) {
 	var t Task
 	if err := json.Unmarshal(d.Schedule.Task, &t); err != nil {
 		return Done{}, fmt.Errorf("task: %w", err)
 	}
-	// The ID is the same for the same time of the same schedule, and so is the key that a tool may pass on.
+	// The ID is the same for the same time of the same schedule, and so is the key that a tool may
+	// pass on.
 	id := fmt.Sprintf("%s-%d", d.Schedule.ID, at.Unix())
 	text := ""
 	for i, c := range t.Calls {
@@ -71,7 +76,7 @@ func (w *Work) Do(ctx context.Context, d store.Due, at time.Time) (Done, error) 
 	return w.ask(ctx, d.Scope, id, prompt)
 }
 
-// ask lets the agent carry the prompt out, and keeps the run as it goes: what it told so far is there after each step.
+// ask sends the prompt to the agent and stores the run after each step.
 func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (done Done, err error) {
 	agent, traces := w.Agent, w.Traces
 	if w.Run != nil {
@@ -79,7 +84,7 @@ func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (d
 	}
 	head := store.Run{ID: id, Task: prompt, Started: time.Now()}
 	var told []pawl.Event
-	kept := context.WithoutCancel(ctx) // how a run was interrupted is kept, too
+	kept := context.WithoutCancel(ctx) // an interrupted run is stored as well
 	keep := func() error {
 		if traces == nil {
 			return nil
@@ -92,7 +97,7 @@ func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (d
 		return err
 	}
 	if err := keep(); err != nil {
-		return done, fmt.Errorf("the run cannot be kept: %w", err)
+		return done, fmt.Errorf("the run cannot be stored: %w", err)
 	}
 	if traces != nil {
 		done.Run = id
@@ -113,7 +118,7 @@ func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (d
 			res = e.Result
 		case e.Kind == pawl.EventStep:
 			if err := keep(); err != nil {
-				return done, fmt.Errorf("the run cannot be kept: %w", err)
+				return done, fmt.Errorf("the run cannot be stored: %w", err)
 			}
 		}
 	}
@@ -122,7 +127,7 @@ func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (d
 		head.Stop, head.Cause, head.Spent = res.Stop, res.Cause, res.Spent
 	}
 	if unkept := keep(); err == nil && unkept != nil {
-		err = fmt.Errorf("the run cannot be kept: %w", unkept)
+		err = fmt.Errorf("the run cannot be stored: %w", unkept)
 	}
 	switch {
 	case err != nil:

@@ -10,10 +10,11 @@ import (
 
 type brave struct{ client }
 
-// NewBrave returns the engine of Brave's Web Search API (https://api-dashboard.search.brave.com/app/documentation/web-search/query). It needs a key.
+// NewBrave returns an engine that uses Brave's Web Search API
+// (https://api-dashboard.search.brave.com/app/documentation/web-search/query). It needs a key.
 func NewBrave(s Service) Engine { return &brave{client{"brave", "BRAVE_API_KEY", s}} }
 
-// Search asks once; n is at most 20.
+// Search sends one request; n is at most 20.
 func (b *brave) Search(ctx context.Context, query string, n int) ([]Hit, error) {
 	if err := b.keyed(); err != nil {
 		return nil, err

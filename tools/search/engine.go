@@ -20,18 +20,21 @@ import (
 const (
 	engineTimeout = 10 * time.Second
 	engineBytes   = 2 << 20
-	mostHits      = 20 // what Brave and Tavily give at once
+	mostHits      = 20 // maximum of Brave and Tavily per request
 )
 
-// Service is where and how an engine is reached. The zero value is the service's own address, without a key.
+// Service is the address of an engine and its credentials. The zero value is the service's own
+// address without a key.
 type Service struct {
-	Key     string            // for Brave and Tavily; SearXNG has none
-	BaseURL string            // "": the service's own; SearXNG has none and needs one
-	HTTP    http.RoundTripper // nil: http.DefaultTransport
+	Key string // for Brave and Tavily; SearXNG uses no key
+	// BaseURL is the address of the service. Empty means its own address. It is required for
+	// SearXNG, which has none.
+	BaseURL string
+	HTTP    http.RoundTripper // nil means http.DefaultTransport
 }
 
-// Open returns the engine that the environment sets up: the first of BRAVE_API_KEY, TAVILY_API_KEY and SEARXNG_URL that is not empty. The error is an
-// *Error that names them.
+// Open returns the engine that the environment selects: the first of BRAVE_API_KEY, TAVILY_API_KEY
+// and SEARXNG_URL that is not empty. If all are empty, it returns an *Error that names them.
 func Open(getenv func(string) string) (Engine, error) {
 	if key := strings.TrimSpace(getenv("BRAVE_API_KEY")); key != "" {
 		return NewBrave(Service{Key: key}), nil
@@ -46,29 +49,30 @@ func Open(getenv func(string) string) (Engine, error) {
 	return nil, err
 }
 
-// KeyVariables returns the names of the environment variables that hold keys, so that a program can hide their values.
+// KeyVariables returns the names of the environment variables that hold keys, so that a program can
+// hide their values.
 func KeyVariables() []string { return []string{"BRAVE_API_KEY", "TAVILY_API_KEY"} }
 
-// missing is the engine where none is set up.
+// missing is the engine used if none is configured.
 type missing struct{}
 
 func (missing) Search(context.Context, string, int) ([]Hit, error) {
 	return nil, &Error{Text: "web search is not set up: one of BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL has to be set where this runs. Asking again will not help; go on without it, or say that it is missing"}
 }
 
-// client asks a service.
+// client sends requests to a service.
 type client struct {
-	name     string // of the service, for messages
-	variable string // that sets it up
+	name     string // name of the service, for messages
+	variable string // environment variable that configures the service
 	Service
 }
 
-// named is an engine that says its name in results.
+// named is an engine that has a name for results.
 type named interface{ engineName() string }
 
 func (c *client) engineName() string { return c.name }
 
-// address returns the address of the service with path behind it.
+// address returns the address of the service with path appended.
 func (c *client) address(own, path string) (*url.URL, error) {
 	base := c.BaseURL
 	if base == "" {
@@ -81,7 +85,7 @@ func (c *client) address(own, path string) (*url.URL, error) {
 	return u, nil
 }
 
-// keyed reports what is wrong with the key.
+// keyed returns an error if the key is missing or malformed.
 func (c *client) keyed() error {
 	if c.Key == "" {
 		return c.fault(nil, "there is no key: set %s where this runs", c.variable)
@@ -92,13 +96,13 @@ func (c *client) keyed() error {
 	return nil
 }
 
-// ask sends the request and decodes the JSON that comes.
+// ask sends the request and decodes the JSON response.
 func (c *client) ask(ctx context.Context, req *http.Request, into any) error {
 	within, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
 	req.Header.Set("Accept", "application/json")
 	hc := &http.Client{Transport: c.HTTP, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // a key is for the service, and for nobody whom it names
+		return http.ErrUseLastResponse // the key is for the service only, not for a redirect target
 	}}
 	res, err := hc.Do(req.WithContext(within))
 	var body []byte
@@ -124,7 +128,7 @@ func (c *client) ask(ctx context.Context, req *http.Request, into any) error {
 	return nil
 }
 
-// refusal says what a status means.
+// refusal explains an HTTP status.
 func (c *client) refusal(status int, body []byte) error {
 	said := c.said(body)
 	switch {
@@ -145,7 +149,7 @@ func (c *client) refusal(status int, body []byte) error {
 	return c.fault(nil, "it refuses the search (status %d%s)", status, said)
 }
 
-// said is what a service says of its refusal, without the key.
+// said returns the message of a service that refused a request, without the key.
 func (c *client) said(body []byte) string {
 	var v any
 	text := ""
@@ -161,7 +165,7 @@ func (c *client) said(body []byte) string {
 	return ": " + text
 }
 
-// message finds the words in an error body, whatever the service calls them.
+// message finds the text in an error body, in a field of any name.
 func message(v any, depth int) string {
 	m, ok := v.(map[string]any)
 	if s, text := v.(string); text {
@@ -182,7 +186,8 @@ func (c *client) fault(err error, format string, args ...any) error {
 	return &Error{Text: c.name + ": " + fmt.Sprintf(format, args...), Err: unaddressed(err)}
 }
 
-// unaddressed takes the address off an error of the transport: it may hold a name and a password.
+// unaddressed removes the address from a transport error, because it may contain a name and a
+// password.
 func unaddressed(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -193,5 +198,5 @@ func unaddressed(err error) error {
 
 var tag = regexp.MustCompile(`</?[a-zA-Z][^<>]*>`)
 
-// plainText makes text of a summary: services mark the words that were found.
+// plainText converts a summary to text. Services mark the matching words with tags.
 func plainText(s string) string { return html.UnescapeString(tag.ReplaceAllString(s, "")) }

@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// Index is an engine in memory, for tests and for pages that were kept: it finds them by their words. It is not to be changed after its first use.
+// Index is an engine in memory, for tests and for stored pages. It finds pages by their words. It
+// must not be changed after its first use.
 type Index []Hit
 
 var _ Engine = Index(nil)
 
-// Search ranks what has a word of the query in its title or text.
+// Search ranks the pages that contain a word of the query in their title or text.
 func (x Index) Search(_ context.Context, query string, n int) ([]Hit, error) {
 	texts := make([]string, len(x))
 	for i, h := range x {

@@ -7,10 +7,10 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// fits is the cosine from which a passage is taken to be about the query.
+// fits is the cosine from which a passage counts as relevant to the query.
 const fits = 0.35
 
-// byMeaning scores texts by the cosine of their vectors and the query's.
+// byMeaning scores texts by the cosine of their vectors and the vector of the query.
 func byMeaning(ctx context.Context, e store.Embedder, query string, texts []string) ([]float64, error) {
 	q, err := store.Embed(ctx, e, store.ForQuery, query)
 	if err != nil {

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	mostURL     = 500 // bytes; a longer address is no page that anybody cites
+	mostURL     = 500 // bytes; longer addresses are skipped
 	mostTitle   = 200
 	mostSnippet = 1200
 )
 
-// page is a hit with what its page says.
+// page is a hit and the content of its page.
 type page struct {
 	Hit
 	problem string // why it could not be read
 }
 
-// unseen returns up to n of the hits that can be pages and are not among those that were seen, each once, made harmless.
+// unseen returns up to n valid hits that are not in seen, each once, with harmless texts.
 func unseen(seen []page, hits []Hit, n int) []page {
 	known := map[string]bool{}
 	for _, p := range seen {
@@ -37,7 +37,8 @@ func unseen(seen []page, hits []Hit, n int) []page {
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || len(h.URL) > mostURL || len(out) == n {
 			continue
 		}
-		h.URL = u.String() // spaces and the like are escaped: it is one word
+		// spaces and other special characters are escaped, so the URL is one word
+		h.URL = u.String()
 		if key := sameAs(h.URL); !known[key] {
 			known[key] = true
 			h.Title, h.Snippet, h.Text = oneLine(h.Title, mostTitle), clip(harmless(h.Snippet), mostSnippet), harmless(h.Text)
@@ -47,14 +48,15 @@ func unseen(seen []page, hits []Hit, n int) []page {
 	return out
 }
 
-// sameAs is what two addresses of one page have in common.
+// sameAs returns a key that is equal for two addresses of one page.
 func sameAs(address string) string {
 	address, _, _ = strings.Cut(address, "#")
 	_, address, _ = strings.Cut(address, "://")
 	return strings.TrimRight(strings.TrimPrefix(address, "www."), "/")
 }
 
-// read fetches the pages that no engine gave the text of, several at once. One that cannot be read has a problem.
+// read fetches the pages for which the engine returned no text, several at once. A page that cannot
+// be read gets a problem.
 func (s *searcher) read(ctx context.Context, pages []page) []page {
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, together)
@@ -95,7 +97,8 @@ func (p *page) fetch(ctx context.Context, f *webpage.Fetcher) {
 	}
 }
 
-// harmless takes from a text what a reader does not see: control characters, marks that turn the direction of writing, and tag characters.
+// harmless removes invisible characters from a text: control characters, marks that change the
+// writing direction, and tag characters.
 func harmless(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -110,10 +113,10 @@ func harmless(s string) string {
 	}, strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r", "\n"))
 }
 
-// oneLine is a text as one line of at most n bytes.
+// oneLine returns a text as one line of at most n bytes.
 func oneLine(s string, n int) string { return clip(strings.Join(strings.Fields(harmless(s)), " "), n) }
 
-// clip cuts a text to n bytes, between characters.
+// clip shortens a text to n bytes, at a character boundary.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s

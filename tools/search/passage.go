@@ -13,22 +13,23 @@ import (
 
 const (
 	passageBytes = 600
-	shortest     = 50  // bytes; less is a heading, a menu, a date
+	shortest     = 50  // bytes; shorter texts are headings, menus or dates
 	mostOfPage   = 100 // passages of a page that are ranked
 	mostByModel  = 240 // passages that are embedded, the best by their words
-	goodShare    = 0.5 // of the query's words, from which a passage is taken to be about it
+	goodShare    = 0.5 // share of the query's words from which a passage counts as relevant
 )
 
 // passage is a piece of a page.
 type passage struct {
-	page, place int // the page, and where in it; -1: the engine's summary
+	page, place int // the page and the position in it; -1 means the engine's summary
 	text        string
 }
 
-// id names the passage so that IDs sort as the engine ranked them.
+// id names the passage. IDs sort in the order of the engine's ranking.
 func (p passage) id() string { return fmt.Sprintf("%03d.%05d", p.page, p.place+1) }
 
-// passages cuts pages into pieces: the engine's summary, and the paragraphs of the page put together up to a size. What stands twice counts once.
+// passages splits pages into pieces: the engine's summary, and the paragraphs of the page, joined
+// up to a maximum size. A repeated passage counts once.
 func passages(pages []page) []passage {
 	var out []passage
 	seen := map[string]bool{}
@@ -47,7 +48,7 @@ func passages(pages []page) []passage {
 	return out
 }
 
-// pieces cuts a text at its empty lines, long paragraphs at their spaces, and puts short ones together.
+// pieces splits a text at its empty lines and long paragraphs at spaces, and joins short ones.
 func pieces(text string) []string {
 	var out []string
 	var b strings.Builder
@@ -86,10 +87,10 @@ func pieces(text string) []string {
 	return out
 }
 
-// ranked is passages, the best first.
+// ranked holds passages, the best first.
 type ranked struct {
 	passages []passage
-	fits     bool   // at least one is about the query
+	fits     bool   // at least one passage is relevant to the query
 	how      string // words, or words+meaning
 	degraded string
 }
@@ -97,7 +98,8 @@ type ranked struct {
 // best returns the first n.
 func (r *ranked) best(n int) []passage { return r.passages[:min(n, len(r.passages))] }
 
-// rank orders the passages of pages by their words, and by their meaning where there is an embedder. The error is that of a ctx that has ended.
+// rank orders the passages of pages by their words, and also by their meaning if there is an
+// Embedder. It returns an error only if ctx has ended.
 func (s *searcher) rank(ctx context.Context, query string, pages []page) (*ranked, error) {
 	all := passages(pages)
 	r := &ranked{how: "words"}
@@ -134,7 +136,7 @@ func (s *searcher) rank(ctx context.Context, query string, pages []page) (*ranke
 	return r, nil
 }
 
-// sorted returns the indexes of scores, the highest first; equal ones stand as they were.
+// sorted returns the indexes of scores in descending order of score; equal scores keep their order.
 func sorted(scores []float64) []int {
 	order := make([]int, len(scores))
 	for i := range order {
@@ -144,7 +146,8 @@ func sorted(scores []float64) []int {
 	return order
 }
 
-// fuse joins the ranking by words with one by meaning, whose numbers are places in the first.
+// fuse combines the ranking by words with a ranking by meaning, whose numbers are positions in the
+// first.
 func fuse(all []passage, words, meaning []int) []int {
 	at := map[string]int{}
 	lists := [2][]string{}

@@ -7,13 +7,13 @@ import (
 	"unicode"
 )
 
-// The constants of BM25; the values of Robertson and Zaragoza, 2009.
+// The constants of BM25, with the values of Robertson and Zaragoza, 2009.
 const (
 	saturation = 1.2
 	lengthPart = 0.75
 )
 
-// byWords scores texts by BM25: 0 for one that has no word of the query.
+// byWords scores texts by BM25. A text without any word of the query scores 0.
 func byWords(query string, texts []string) []float64 {
 	scores := make([]float64, len(texts))
 	terms := map[string]bool{}
@@ -39,7 +39,8 @@ func byWords(query string, texts []string) []float64 {
 	}
 	mean := float64(total) / float64(len(texts))
 	for i := range texts {
-		for _, w := range words(query) { // in their order, so that sums are the same each time
+		// in the order of the query, so that sums are deterministic
+		for _, w := range words(query) {
 			if n := float64(counts[i][w]); n > 0 {
 				rare := math.Log(1 + (float64(len(texts))-float64(having[w])+0.5)/(float64(having[w])+0.5))
 				scores[i] += rare * n * (saturation + 1) / (n + saturation*(1-lengthPart+lengthPart*float64(lengths[i])/mean))
@@ -49,7 +50,7 @@ func byWords(query string, texts []string) []float64 {
 	return scores
 }
 
-// share is how many of the query's words a text has, as a part of them.
+// share returns the fraction of the query's words that a text contains.
 func share(query, text string) float64 {
 	have := map[string]bool{}
 	for _, w := range words(text) {
@@ -67,7 +68,8 @@ func share(query, text string) float64 {
 	return float64(n) / float64(len(terms))
 }
 
-// words returns the words of a text in lower case. Of scripts without spaces each character is one.
+// words returns the words of a text in lower case. In scripts without spaces each character is a
+// word.
 func words(s string) []string {
 	var out []string
 	from := -1

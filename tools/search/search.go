@@ -1,20 +1,28 @@
-// Package search gives a model web_search: what the web says of a question, as numbered passages with their sources.
+// Package search provides web_search, a tool that answers a question with numbered passages from
+// the web and their sources.
 //
-//	engine, err := search.Open(os.Getenv) // Brave, Tavily or SearXNG, by what is set
+//	engine, err := search.Open(os.Getenv) // Brave, Tavily or SearXNG, depending on the variables
 //	tool, err := search.New(engine, nil)
 //
-// An Engine finds addresses. The tool reads the pages behind them, several at once, cuts them into passages, ranks the passages and tells the best:
+// An Engine finds addresses. The tool reads their pages, several at once, splits them into
+// passages, ranks the passages and returns the best:
 //
-//	query ──▶ Engine ──▶ hits ──▶ pages (guarded, bounded) ──▶ passages ──▶ ranked ──▶ [1] title, address, passages
+//	query ──▶ Engine ──▶ hits ──▶ pages (guarded, bounded) ──▶ passages ──▶ ranked
+//	      ──▶ [1] title, address, passages
 //
-// Passages are ranked by their words, and by their meaning too where Options has an Embedder; the two rankings are fused. Equal passages stand in
-// the order of the engine, so the same answers give the same text. When nothing fits well the engine is asked once more, for more.
+// Passages are ranked by their words, and also by their meaning if Options has an Embedder. The two
+// rankings are then fused. Passages with equal scores keep the order of the engine, so that the
+// same responses give the same text. If no passage fits well, the engine is asked once more for
+// additional hits.
 //
-// What could not be done is said in the result and does not fail it: a page that cannot be read is told with its reason and stands for itself
-// by the engine's summary; without embeddings the ranking is by words.
+// A partial failure is reported in the result and does not fail the call. A page that cannot be
+// read is listed with the reason and represented by the engine's summary. Without embeddings the
+// ranking uses words only.
 //
-// Pages are hostile. They are fetched as http_fetch does it: public addresses only, checked when they are dialled and at each redirect, within bounds of
-// time and size. Each line of theirs is quoted, so that no page can end its quotation, and the model is told that they are no instructions.
+// Pages are treated as hostile. They are fetched under the rules of http_fetch: only public
+// addresses, checked when they are dialled and at each redirect, with limits for time and size.
+// Each line of a page is quoted, so that no page can end its quotation, and the text states that
+// quotations are not instructions.
 package search
 
 import (
@@ -30,36 +38,41 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
-// Engine finds pages. Brave, Tavily and SearXNG are real ones, Index is one in memory. It may be used concurrently.
+// Engine finds pages. NewBrave, NewTavily and NewSearXNG return engines for web services; Index is
+// an engine in memory. An Engine must be safe for concurrent use.
 type Engine interface {
-	// Search returns up to n hits, the best first. No hit is no error. What the model should read is a *Error; other errors are told as
-	// faults of the service.
+	// Search returns up to n hits, the best first. No hit is not an error. An error for the model
+	// is an *Error; other errors are reported as failures of the service.
 	Search(ctx context.Context, query string, n int) ([]Hit, error)
 }
 
-// Hit is a page that an engine found.
+// Hit is a page found by an engine.
 type Hit struct {
 	URL     string
 	Title   string
-	Snippet string // the engine's summary; plain text
-	Text    string // the whole page as text, where the engine has it: then it is not fetched
+	Snippet string // the engine's summary as plain text
+	// Text is the whole page as text, if the engine provides it. The page is then not fetched.
+	Text string
 }
 
-// Options are what New can be told. Nil and the zero value read public pages and rank by words.
+// Options are the options of New. Nil and the zero value read public pages and rank by words.
 type Options struct {
-	Embedder store.Embedder // nil: passages are ranked by their words alone
+	Embedder store.Embedder // nil means that passages are ranked by their words only
 
-	// Allow names hosts whose pages may be read although they are not public, Deny such as are never read: the forms of tools/http.
+	// Allow lists hosts whose pages may be read although they are not public. Deny lists hosts that
+	// are never read. The forms are those of tools/http.
 	Allow, Deny []string
 
-	Timeout time.Duration // for one page; 0: 8 s
+	Timeout time.Duration // limit for one page; 0 means 8 s
 
-	Proxy  func(*http.Request) (*url.URL, error)                        // nil: HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment
-	Lookup func(ctx context.Context, host string) ([]netip.Addr, error) // nil: the system's resolver
+	// A nil Proxy means HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the environment.
+	Proxy func(*http.Request) (*url.URL, error)
+	// A nil Lookup means the system's resolver.
+	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
-// New returns the tool web_search over an engine. Nil stands for none: then each call is answered with what has to be set up. The error
-// says which option is wrong.
+// New returns the tool web_search, which uses engine e. If e is nil, each call is answered with the
+// settings that are missing. The error says which option is wrong.
 func New(e Engine, opts *Options) (*pawl.Tool, error) {
 	var o Options
 	if opts != nil {
@@ -79,14 +92,14 @@ func New(e Engine, opts *Options) (*pawl.Tool, error) {
 	return s.tool(), nil
 }
 
-// Error is a search that failed, in words for whoever asked. It has no key in it.
+// Error is a failed search, described for the reader of the result. Its text contains no key.
 type Error struct {
 	Text string
-	Err  error // what lies behind it; may be nil
+	Err  error // the cause; may be nil
 }
 
-// Error returns the words.
+// Error returns the text.
 func (e *Error) Error() string { return e.Text }
 
-// Unwrap returns what lies behind it.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

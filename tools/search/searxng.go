@@ -10,11 +10,12 @@ const searxngVariable = "SEARXNG_URL"
 
 type searxng struct{ client }
 
-// NewSearXNG returns the engine of a SearXNG server (https://docs.searxng.org/dev/search_api.html), whose settings must allow the format json. It needs a
-// BaseURL; one with a name and a password is asked with them.
+// NewSearXNG returns an engine that uses a SearXNG server
+// (https://docs.searxng.org/dev/search_api.html), whose settings must allow the format json. It
+// needs a BaseURL. A name and a password in the BaseURL are sent as credentials.
 func NewSearXNG(s Service) Engine { return &searxng{client{"searxng", searxngVariable, s}} }
 
-// Search asks once. The server says how many hits it gives; what is over n is dropped.
+// Search sends one request. The server decides how many hits it returns; hits beyond n are dropped.
 func (s *searxng) Search(ctx context.Context, query string, n int) ([]Hit, error) {
 	u, err := s.address("", "/search")
 	if err != nil {

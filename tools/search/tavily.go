@@ -9,10 +9,11 @@ import (
 
 type tavily struct{ client }
 
-// NewTavily returns the engine of Tavily's search API (https://docs.tavily.com/documentation/api-reference/endpoint/search). It needs a key.
+// NewTavily returns an engine that uses Tavily's search API
+// (https://docs.tavily.com/documentation/api-reference/endpoint/search). It needs a key.
 func NewTavily(s Service) Engine { return &tavily{client{"tavily", "TAVILY_API_KEY", s}} }
 
-// Search asks once; n is at most 20.
+// Search sends one request; n is at most 20.
 func (t *tavily) Search(ctx context.Context, query string, n int) ([]Hit, error) {
 	if err := t.keyed(); err != nil {
 		return nil, err
@@ -21,7 +22,8 @@ func (t *tavily) Search(ctx context.Context, query string, n int) ([]Hit, error)
 	if err != nil {
 		return nil, err
 	}
-	body, _ := json.Marshal(map[string]any{"query": query, "max_results": min(n, mostHits)}) // a string and a number
+	// a string and a number always marshal
+	body, _ := json.Marshal(map[string]any{"query": query, "max_results": min(n, mostHits)})
 	req, err := http.NewRequest("POST", u.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, t.fault(err, "the request cannot be made")

@@ -21,7 +21,7 @@ var webText string
 
 const (
 	defaultLimit = 8
-	moreHits     = 4 // how many more a second search asks for
+	moreHits     = 4 // additional hits that a second search requests
 	mostQuery    = 400
 	together     = 8 // pages read at once
 	pageTimeout  = 8 * time.Second
@@ -57,16 +57,17 @@ type answer struct {
 	Engine   string   `json:"engine,omitempty"`
 	Ranking  string   `json:"ranking"`
 	Sources  []source `json:"sources"`
-	Degraded []string `json:"degraded,omitempty"` // what could not be done, or was done otherwise
+	Degraded []string `json:"degraded,omitempty"` // steps that failed or used a fallback
 }
 
-// source is a page, in the order of its best passage.
+// source is a page. Sources are in the order of their best passage.
 type source struct {
 	Number   int      `json:"number"` // from 1
 	URL      string   `json:"url"`
 	Title    string   `json:"title,omitempty"`
 	Passages []string `json:"passages,omitempty"`
-	Unread   string   `json:"unread,omitempty"` // why the page could not be read: what stands here is the engine's summary
+	// Unread says why the page could not be read. The passages then contain the engine's summary.
+	Unread string `json:"unread,omitempty"`
 }
 
 type webArgs struct {
@@ -100,7 +101,8 @@ func (s *searcher) run(ctx context.Context, a webArgs) (llm.ToolResult, error) {
 	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: render(out)}}, Data: data}, nil
 }
 
-// search asks the engine, reads the pages and ranks what they say; when nothing fits well, it does so once more with more pages.
+// search queries the engine, reads the pages and ranks their passages. If nothing fits well, it
+// repeats this once with more pages.
 func (s *searcher) search(ctx context.Context, query string, limit int) (*answer, error) {
 	out := &answer{Query: query, Sources: []source{}}
 	if e, ok := s.engine.(named); ok {
@@ -152,7 +154,8 @@ func (s *searcher) search(ctx context.Context, query string, limit int) (*answer
 	return out, nil
 }
 
-// cite groups the chosen passages by page: pages in the order of their best one, passages as they stand in the page.
+// cite groups the chosen passages by page: pages in the order of their best passage, passages in
+// the order of the page.
 func cite(pages []page, chosen []passage) []source {
 	sources := []source{}
 	at := map[int]int{}
@@ -170,7 +173,8 @@ func cite(pages []page, chosen []passage) []source {
 	return sources
 }
 
-// render writes an answer for the model. Each line of a page begins with >, so that a page cannot end its quotation.
+// render writes an answer for the model. Each line of a page begins with >, so that a page cannot
+// end its quotation.
 func render(a *answer) string {
 	var b strings.Builder
 	if len(a.Sources) == 0 {

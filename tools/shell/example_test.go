@@ -12,7 +12,7 @@ import (
 	"github.com/pawl-go/pawl/tools/shell"
 )
 
-// The level none builds no wall, so that the example runs everywhere; nil options are strict.
+// The level none enforces nothing, so that the example runs everywhere. Nil options are strict.
 func ExampleNew() {
 	dir, err := os.MkdirTemp("", "workspace")
 	if err != nil {

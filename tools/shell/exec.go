@@ -24,7 +24,7 @@ type shell struct {
 	read []string
 	opts Options
 
-	proxy func(*os.File) func() []string // nil: no network
+	proxy func(*os.File) func() []string // nil means no network
 }
 
 func (s *shell) tool() *pawl.Tool {
@@ -39,14 +39,14 @@ func (s *shell) tool() *pawl.Tool {
 			`"stdout":{"type":"string"},"stderr":{"type":"string"},"stdout_bytes":{"type":"integer"},"stderr_bytes":{"type":"integer"},"truncated":{"type":"boolean"},"milliseconds":{"type":"integer"}},` +
 			`"required":["exit_code","end","stdout","stderr","stdout_bytes","stderr_bytes","milliseconds"],"additionalProperties":false}`),
 		Effect:    pawl.Write,
-		Timeout:   mostTime + 15*time.Second, // the sandbox ends the command before
-		MaxResult: -1,                        // Limits.Output is the bound, of each stream
+		Timeout:   mostTime + 15*time.Second, // the sandbox ends the command earlier
+		MaxResult: -1,                        // Limits.Output bounds each stream
 		Serial:    func(json.RawMessage) string { return s.dir },
 		Run:       toolrun.Func(s.exec),
 	}
 }
 
-// description is what the model is told, with the hosts that there are.
+// description returns the tool's description, including the allowed hosts.
 func (s *shell) description() string {
 	network := "has no network"
 	if len(s.opts.Hosts) > 0 {
@@ -88,12 +88,13 @@ func (s *shell) exec(ctx context.Context, a execArgs) (llm.ToolResult, error) {
 	case errors.Is(err, sandbox.ErrUnenforced):
 		return llm.ErrorResult(fmt.Sprintf("The command was not run. %v. The level asked for is %s. Calling again will not help.", err, s.opts.Level)), nil
 	case err != nil:
-		return llm.ErrorResult("The command was not run: the workspace cannot be used as it is now. Calling again will not help."), nil
+		return llm.ErrorResult("The command was not run: the workspace cannot be used in its current state. Calling again will not help."), nil
 	}
 	return told(res, limits)
 }
 
-// told is what a model reads of a command that ended: stdout, then stderr under a line of its own, and how it ended where that was not well.
+// told returns the text that a model gets for a command that ended: stdout, then stderr under its
+// own line, and the exit status if the command failed.
 func told(res *sandbox.Result, limits sandbox.Limits) (llm.ToolResult, error) {
 	d := execData{Exit: res.Exit, End: res.End, Signal: res.Signal, Stdout: res.Stdout.String(), Stderr: res.Stderr.String(),
 		StdoutBytes: res.Stdout.Bytes, StderrBytes: res.Stderr.Bytes, Truncated: res.Stdout.Truncated() || res.Stderr.Truncated(), Millis: res.Time.Milliseconds()}

@@ -1,13 +1,17 @@
-// Package shell gives a model shell_exec: a command line, run in a sandbox.
+// Package shell provides shell_exec, a tool that runs a command line in a sandbox.
 //
 //	run, err := shell.New("workspace", nil)
 //	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{run}}
 //
-// The command reads and writes the workspace and nothing else of the machine, reaches no network beyond the hosts that are named, has a small environment, and bounded time and memory. How hard that is
-// enforced is Options.Level, strict unless it says otherwise. Where the machine cannot enforce the level, each call is refused with the reason; sandbox.Check says it
-// beforehand. Which commands a model tries is not looked at: what a command may do is bounded by the sandbox, and whether it runs at all by whoever approves calls.
+// The command reads and writes the workspace and nothing else of the machine, reaches only the
+// named hosts, has a small environment, and has limited time and memory. Options.Level selects how
+// strictly that is enforced; the default is strict. If the machine cannot enforce the level, each
+// call is refused with the reason; sandbox.Check reports the reason beforehand. The tool does not
+// inspect commands: the sandbox limits what a command can do, and an approval decides whether it
+// runs at all.
 //
-// The tool's effect is Write: its calls ask for approval where there are rules that ask, are never repeated in silence, and run one after another.
+// The tool's effect is EffectWrite: its calls need approval under rules that require one, are never
+// repeated without notice, and run one after another.
 package shell
 
 import (
@@ -21,13 +25,18 @@ import (
 	"github.com/pawl-go/pawl/sandbox/proxy"
 )
 
-// Options are what New can be told. Nil and the zero value run commands in the strict sandbox.
+// Options are the options of New. Nil and the zero value run commands in the strict sandbox.
 type Options struct {
-	Level  sandbox.Level  // how hard the bounds are enforced
-	Read   []string       // folders and files that commands may read beside the workspace
-	Env    []string       // NAME=value, beside PATH, HOME, TMPDIR and LANG
-	Hosts  []string       // what commands may reach over HTTP and HTTPS ("api.example.com:443", "*.example.org"; see package proxy); none: no network. Only Strict has it
-	Limits sandbox.Limits // Time is that of a call that names no timeout; Output, of each of the two streams, is 32 KiB where it is 0
+	Level sandbox.Level // how strictly the limits are enforced
+	Read  []string      // folders and files that commands may read in addition to the workspace
+	Env   []string      // NAME=value, in addition to PATH, HOME, TMPDIR and LANG
+	// Hosts lists the hosts that commands may reach over HTTP and HTTPS ("api.example.com:443",
+	// "*.example.org"; see package proxy). Empty means no network. Only the level Strict supports
+	// hosts.
+	Hosts []string
+	// Limits limits each command. Time applies to calls that name no timeout. Output applies to
+	// each of the two streams; 0 means 32 KiB.
+	Limits sandbox.Limits
 }
 
 const (
@@ -35,7 +44,8 @@ const (
 	mostTime    = 300 * time.Second
 )
 
-// New returns the tool shell_exec over the folder dir. The error says what is wrong with a path; what the machine cannot enforce is sandbox.Check's to say.
+// New returns the tool shell_exec over the folder dir. Its error reports a wrong path. It does not
+// report what the machine cannot enforce; use sandbox.Check for that.
 func New(dir string, opts *Options) (*pawl.Tool, error) {
 	s := &shell{}
 	if opts != nil {
@@ -76,7 +86,8 @@ func New(dir string, opts *Options) (*pawl.Tool, error) {
 	return s.tool(), nil
 }
 
-// resolved is the place that a path leads to. It is looked up once: a link that a command puts on the way later leads nowhere.
+// resolved returns the target of a path. The path is resolved once, so a link that a command
+// creates on the way later has no effect.
 func resolved(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -23,7 +23,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// strict makes the tool over a new workspace in the strict sandbox, and skips the test aloud where that cannot be enforced.
+// strict returns the tool over a new workspace in the strict sandbox. If the sandbox cannot be
+// enforced, the test is skipped with a message.
 func strict(t *testing.T, opts *shell.Options) (*pawl.Tool, string) {
 	t.Helper()
 	if err := sandbox.Check(sandbox.Strict); err != nil {
@@ -74,11 +75,12 @@ func TestExec(t *testing.T) {
 		{`echo out; echo err >&2`, "out\n--- stderr ---\nerr", false},
 		{`echo out; echo err >&2; exit 3`, "exit status 3\nout\n--- stderr ---\nerr", true},
 		{`false`, "exit status 1\n(no output)", true},
-		{`cat`, "(no output)", false}, // there is no input, and nothing waits for it
+		{`cat`, "(no output)", false}, // stdin is empty, and the command does not wait for it
 		{`echo a > made; cat made`, "a", false},
 		{`printf 'a\377b'`, "a\uFFFDb", false},
-		{`rm -rf /tmp/x; echo 2>/dev/null ok`, "ok", false}, // no word of a command is forbidden
-		{`sleep 600 & echo begun`, "begun", false},          // what is left in the background holds nothing up
+		{`rm -rf /tmp/x; echo 2>/dev/null ok`, "ok", false}, // no command is forbidden by its name
+		// a process in the background does not block the call
+		{`sleep 600 & echo begun`, "begun", false},
 	} {
 		x := call(tool, map[string]any{"command": tt.command})
 		if got := x.Result.Text(); got != tt.text || x.Result.IsError != tt.failed {
@@ -101,7 +103,7 @@ func TestTimeout(t *testing.T) {
 		x := call(tool, map[string]any{"command": "echo begun; sleep 600 & sleep 600", "timeout": timeout})
 		d := read(t, x)
 		if d.Stdout == "" && timeout < 60 {
-			continue // the machine is so busy that it had not begun
+			continue // on a busy machine it may not have started yet
 		}
 		if !x.Result.IsError || d.End != "timed out" || d.Exit != -1 || d.Stdout != "begun\n" {
 			t.Errorf("got %+v", d)
@@ -161,7 +163,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// The level that is asked for is the level that is had, or there is nothing.
+// The requested level is enforced, or the call is refused.
 func TestRefused(t *testing.T) {
 	if os.Geteuid() != 0 || sandbox.Check(sandbox.Standard) != nil {
 		t.Skip("needs root, and Landlock of version 6: then standard cannot write a folder of root's")
@@ -200,7 +202,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// Commands reach the hosts that are named, and the model is told of what they did not reach. At another level hosts cannot be named.
+// Commands reach the named hosts, and the model learns which hosts they could not reach. Hosts
+// require the level Strict.
 func TestHosts(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
 		t.Log("there is no python3, so nothing is tried")

@@ -17,7 +17,7 @@ import (
 //go:embed create.md
 var createText string
 
-// fields are the arguments that skill_create and skill_update share.
+// fields describes the arguments that skill_create and skill_update share.
 const fields = `"description":{"type":"string","minLength":1,"maxLength":1000,"description":"What it is for, in a sentence: it is found and chosen by it."},` +
 	`"instructions":{"type":"string","minLength":1,"maxLength":32000,"description":"How it is done."},` +
 	`"tags":{"type":"array","items":{"type":"string"},"maxItems":20,"description":"Words to find it by."},` +
@@ -40,7 +40,7 @@ func (s *Set) createTool() *pawl.Tool {
 	}
 }
 
-// serial lets calls that change skills run in call order.
+// serial makes calls that change skills run in call order.
 func serial(json.RawMessage) string { return "skills" }
 
 type createArgs struct {

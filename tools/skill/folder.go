@@ -17,16 +17,16 @@ import (
 
 const (
 	maxFile   = 64 << 10
-	maxFolder = 1000 // skills in one folder, and files beside one
+	maxFolder = 1000 // limit for the skills of a folder, and for the other files of a skill
 )
 
-// folder is a skill in a folder.
+// folder is a skill stored in a folder.
 type folder struct {
 	store.Skill
-	root  *os.Root // the folder of the folders
-	dir   string   // within it
+	root  *os.Root // the parent folder of all skills
+	dir   string   // name within root
 	files []string
-	words map[string]int // how often, of all that it is found by
+	words map[string]int // number of occurrences of each word that a search can match
 }
 
 type folders struct {
@@ -77,7 +77,7 @@ func (f *folders) open(dir string) error {
 	for _, e := range entries {
 		text, err := readFile(root, path.Join(e.Name(), "SKILL.md"))
 		if errors.Is(err, fs.ErrNotExist) || err != nil && !e.IsDir() {
-			continue // no skill
+			continue // not a skill
 		}
 		if err != nil {
 			return fmt.Errorf("%s/%s/SKILL.md: %w", dir, e.Name(), err)
@@ -97,7 +97,7 @@ func (f *folders) open(dir string) error {
 	return nil
 }
 
-// parse reads a SKILL.md: a head in YAML between lines of three dashes, and the text.
+// parse parses a SKILL.md: YAML front matter between lines of three dashes, and the text.
 func parse(text string) (store.Skill, error) {
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\uFEFF"), "\r\n", "\n")
 	rest, ok := strings.CutPrefix(text, "---\n")
@@ -157,7 +157,7 @@ func readFile(root *os.Root, name string) (string, error) {
 	return strings.ToValidUTF8(string(b), "\uFFFD"), nil
 }
 
-// split makes words of text, folded, without an ending s.
+// split returns the words of text in lower case, without a final s.
 func split(text string) []string {
 	list := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for i, w := range list {
@@ -182,7 +182,7 @@ func count(k store.Skill) map[string]int {
 	return words
 }
 
-// search ranks the folders by the words of a query that they have.
+// search ranks the folders by the words of the query that they contain.
 func (f *folders) search(query string) []string {
 	type hit struct {
 		name  string

@@ -28,7 +28,7 @@ func (s *Set) loadTool() *pawl.Tool {
 			`"file":{"type":"string","description":"A file of the skill to read instead of its text."}` +
 			`},"required":["name"],"additionalProperties":false}`),
 		Effect:    pawl.Read,
-		MaxResult: -1, // a file's size is bounded
+		MaxResult: -1, // the size of a file is bounded
 		Run:       toolrun.Func(s.load),
 	}
 }
@@ -71,7 +71,7 @@ func (s *Set) load(ctx context.Context, a loadArgs) (llm.ToolResult, error) {
 	return llm.TextResult(b.String()), nil
 }
 
-// load returns the text of a folder, or a file of it.
+// load returns the text of a skill, or one of its files.
 func (f *folder) load(file string) llm.ToolResult {
 	if file == "" {
 		text := f.Name + "\n\n" + f.Text

@@ -60,7 +60,7 @@ func (s *Set) search(ctx context.Context, a searchArgs) (llm.ToolResult, error) 
 	}
 	inFolders := s.folders.search(a.Query)
 	for _, name := range inFolders {
-		found[name] = s.folders.find(name).Skill // a folder's name is its own
+		found[name] = s.folders.find(name).Skill // the name of a folder takes precedence
 	}
 	ranked := store.Fuse(stored, inFolders)
 	if len(ranked) == 0 {

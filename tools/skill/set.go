@@ -1,18 +1,21 @@
-// Package skill gives a model skills: texts that teach how something is done, which it finds, reads, writes and improves.
+// Package skill provides tools with which a model finds, reads, writes and improves skills: texts
+// that explain how to do something.
 //
 //	skills, err := skill.New(db, &skill.Options{Dirs: []string{"skills"}})
 //	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{skills}}
 //
-// A Set is a pawl.Toolset of four tools, each of which can also be offered alone:
+// A Set is a pawl.Toolset of four tools. Each of them can also be offered alone:
 //
-//	skill_search  Read   what there is for a task: names and descriptions
-//	skill_load    Read   the text of one, or a file beside it
-//	skill_create  Write  keeps a new one
-//	skill_update  Write  changes one; the old versions stay
+//	skill_search  EffectRead   finds skills for a task: names and descriptions
+//	skill_load    EffectRead   returns the text of a skill, or one of its other files
+//	skill_create  EffectWrite  stores a new skill
+//	skill_update  EffectWrite  changes a skill; its old versions stay
 //
-// Skills come from two places. Folders hold them as the ecosystem does, DIR/NAME/SKILL.md with a head of name and description, and
-// other files beside it; the model cannot change these. The others are in a store, each under the scope of who made it: by Options.Scope, or
-// by the context of the run. A name is unique for its owner, and a folder's name cannot be taken.
+// Skills come from two places. Folders contain skills in the common format: DIR/NAME/SKILL.md with
+// a name and a description in its front matter, and other files next to it. The model cannot change
+// these. All other skills are in a store, in the scope of their owner: by Options.Scope, or by the
+// context of the run. A name is unique for its owner, and the name of a folder cannot be used for
+// another skill.
 package skill
 
 import (
@@ -24,7 +27,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Set is the skill tools. It may be used concurrently. Close it when no call runs any more.
+// Set holds the skill tools. It is safe for concurrent use. Close it when no call is running any
+// more.
 type Set struct {
 	Search *pawl.Tool // skill_search
 	Load   *pawl.Tool // skill_load
@@ -38,14 +42,16 @@ type Set struct {
 
 var _ pawl.Toolset = (*Set)(nil)
 
-// Options are what New can be told. Nil and the zero value read no folders, and take the scope from the context of each call.
+// Options are the options of New. Nil and the zero value read no folders and take the scope from
+// the context of each call.
 type Options struct {
-	Dirs  []string     // folders of skills; of two with one name the first counts
-	Scope *store.Scope // whose skills they are, in every run; nil: store.ScopeFrom
+	Dirs  []string     // folders of skills; of two skills with the same name the first is used
+	Scope *store.Scope // owner of the skills in every run; nil means store.ScopeFrom
 }
 
-// New returns the tools over db, which may be nil: then there are only the skills of Options.Dirs, and none can be made. The error is for the
-// person who runs the program: a folder that is not there, a skill without a name.
+// New returns the tools over db. If db is nil, there are only the skills of Options.Dirs, and no
+// skill can be created. The error is meant for the operator: a folder does not exist, or a skill
+// has no name.
 func New(db store.Skills, opts *Options) (*Set, error) {
 	s := &Set{db: db}
 	if opts != nil {
@@ -70,12 +76,12 @@ func (s *Set) Tools(context.Context) ([]*pawl.Tool, error) {
 	return []*pawl.Tool{s.Search, s.Load, s.Create, s.Update}, nil
 }
 
-// Close lets the folders go.
+// Close closes the folders.
 func (s *Set) Close() error { return s.folders.close() }
 
 var errNoScope = errors.New("there are no stored skills here: the program did not say whose they are")
 
-// whose returns the scope that a call acts for.
+// whose returns the scope that a call uses.
 func (s *Set) whose(ctx context.Context) (store.Scope, error) {
 	if sc, ok := store.ActingScope(ctx, s.scope); ok {
 		return sc, nil

@@ -17,7 +17,7 @@ import (
 	"github.com/pawl-go/pawl/tools/skill"
 )
 
-// folder writes files, by their names, and returns their directory.
+// folder writes files, given by name, and returns their directory.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -32,7 +32,7 @@ func (s *Set) updateTool() *pawl.Tool {
 	}
 }
 
-// updateArgs has nil for what stays as it is.
+// updateArgs holds the new values. Nil means unchanged.
 type updateArgs struct {
 	ID                                     string
 	Name, Description, Instructions, Model *string
@@ -92,7 +92,7 @@ func (s *Set) update(ctx context.Context, a updateArgs) (llm.ToolResult, error) 
 	}
 	k, err = s.db.PutSkill(ctx, scope, k)
 	if errors.Is(err, store.ErrConflict) {
-		return llm.ErrorResult("The skill was changed meanwhile. Load it again, then decide."), nil
+		return llm.ErrorResult("The skill was changed concurrently. Load it again, then decide."), nil
 	}
 	if err != nil {
 		return llm.ToolResult{}, err

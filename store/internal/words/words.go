@@ -1,5 +1,6 @@
-// Package words says what the words of a text are, for every store alike: which of them a query looks for, and how a text is given to an index.
-// What a word is reduced to (its stem, its letters without accents) is the index's own.
+// Package words defines the words of a text, for all stores: the words that a query searches for,
+// and the form in which a text is indexed. Each index reduces words itself (stems, letters without
+// accents).
 package words
 
 import (
@@ -7,10 +8,11 @@ import (
 	"unicode"
 )
 
-// maxTerms bounds the words of a query.
+// maxTerms limits the words of a query.
 const maxTerms = 64
 
-// Spaced returns text as it is given to an index: letters of scripts without spaces between words stand alone.
+// Spaced returns text for an index: letters of scripts without spaces between words are separated
+// by spaces.
 func Spaced(text string) string {
 	if !strings.ContainsFunc(text, spaceless) {
 		return text
@@ -28,7 +30,7 @@ func Spaced(text string) string {
 	return b.String()
 }
 
-// spaceless reports letters of scripts that put no space between words.
+// spaceless reports whether r belongs to a script without spaces between words.
 func spaceless(r rune) bool {
 	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
@@ -36,8 +38,10 @@ func spaceless(r rune) bool {
 // Part reports whether r is part of a word.
 func Part(r rune) bool { return unicode.In(r, unicode.L, unicode.N, unicode.M) }
 
-// Terms are what a query looks for, at most 64: a word each, or, with spaces between them, letters that stand side by side in a script without spaces
-// and are looked for side by side. Words that stand in every English text are passed over where there are others: they find everything, slowly.
+// Terms returns the search terms of a query, at most 64. A term is one word, or consecutive letters
+// of a script without spaces, separated by spaces, which are searched as a phrase. Words that occur
+// in every English text are dropped if there are others, because they match everything and are
+// slow.
 func Terms(text string) []string {
 	var list, frequent []string
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !Part(r) }) {
@@ -54,7 +58,7 @@ func Terms(text string) []string {
 	return list
 }
 
-// everywhere are words of English that say nothing of what a text is about.
+// everywhere contains English words that do not describe the subject of a text.
 var everywhere = set("a about after all also am an and any are as at be been but by can could did do does for from had has have he her his how i if in into is it its " +
 	"me my no not of on or our she should so some than that the their them then there these they this those to was we were what when where which who why will with would you your")
 

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// The sizes that stand for zero, in bytes.
+// The default sizes, in bytes.
 const (
 	DefaultMax     = 2048
 	DefaultOverlap = 200
@@ -15,12 +15,17 @@ const (
 type Chunk struct {
 	Heading string // the headings above it
 	Text    string
-	Overlap int // how many bytes of Text, from its beginning, stand in the chunk before as well, or above the table that it is of
+	// Overlap is the number of bytes at the beginning of Text that are repeated from the chunk
+	// before, or from the head of its table.
+	Overlap int
 }
 
-// Chunks cuts blocks into chunks of at most maxBytes (0: 2048; at least 64), without their headings. A chunk is of one part of the document. It ends where a block ends, else
-// where a sentence, a line or a row ends, else at a space, and only where there is none inside of a word; never inside of a rune. Where prose goes on
-// in the next chunk, that begins with up to overlap bytes (0: 200; negative: none) of the one before; a part of a table begins with the table's head.
+// Chunks splits blocks into chunks of at most maxBytes, without counting their headings (0 means
+// 2048, the minimum is 64). A chunk belongs to one part of the document. It ends where a block
+// ends, otherwise where a sentence, a line or a row ends, otherwise at a space, and only without
+// any space inside a word. It never ends inside a rune. If prose continues in the next chunk, that
+// chunk begins with up to overlap bytes of the chunk before (0 means 200, negative means none). A
+// chunk with a later part of a table begins with the head of the table.
 func Chunks(blocks []Block, maxBytes, overlap int) []Chunk {
 	if maxBytes == 0 {
 		maxBytes = DefaultMax
@@ -52,11 +57,11 @@ type chunker struct {
 	max, overlap int
 	heading      string
 	out          []Chunk
-	text         strings.Builder // of the chunk at work
-	over         int             // its Overlap
-	head         string          // of the table that it ends with
-	tail         string          // the end of the chunk before, where prose may repeat it
-	flowing      bool            // the chunk at work ends with prose
+	text         strings.Builder // text of the current chunk
+	over         int             // Overlap of the current chunk
+	head         string          // head of the table at its end
+	tail         string          // end of the previous chunk, if it may be repeated
+	flowing      bool            // the current chunk ends with prose
 }
 
 func (c *chunker) flush() {
@@ -72,7 +77,7 @@ func (c *chunker) flush() {
 	c.over, c.head, c.flowing = 0, "", false
 }
 
-// end is what the next chunk may begin with.
+// end returns the text with which the next chunk may begin.
 func (c *chunker) end(text string) string {
 	if c.overlap == 0 || len(text) <= c.overlap {
 		return ""
@@ -88,7 +93,7 @@ func (c *chunker) end(text string) string {
 	return strings.TrimLeft(tail, " \n\t")
 }
 
-// add puts a piece of at most max bytes into the chunk at work, after sep, or into a new one.
+// add appends a piece of at most max bytes to the current chunk, after sep, or begins a new one.
 func (c *chunker) add(sep, piece string, prose bool) {
 	if c.text.Len() > 0 && c.text.Len()+len(sep)+len(piece) > c.max {
 		c.flush()
@@ -117,7 +122,7 @@ func (c *chunker) prose(text string) {
 	}
 }
 
-// words adds a text that may be too long, cut between words.
+// words adds a text that may be too long. It is split between words.
 func (c *chunker) words(sep, text string) {
 	for len(text) > c.max {
 		cut := c.max
@@ -157,7 +162,7 @@ func (c *chunker) code(text string) {
 	}
 }
 
-// rows keeps a table together where it fits, else its rows.
+// rows keeps a table in one chunk if it fits, and otherwise keeps its rows whole.
 func (c *chunker) rows(b *Block) {
 	size := len(b.Head)
 	for _, r := range b.Rows {
@@ -177,7 +182,7 @@ func (c *chunker) rows(b *Block) {
 func (c *chunker) row(head, row string, first *bool) {
 	repeat := head
 	if len(head) > c.max/2 {
-		repeat = "" // a head that is half of a chunk is no help
+		repeat = "" // a head that fills half of a chunk does not help
 	}
 	if *first {
 		*first = false
@@ -193,7 +198,7 @@ func (c *chunker) row(head, row string, first *bool) {
 	c.piece("\n", repeat, row)
 }
 
-// begin puts the first row of a table with its head into a chunk.
+// begin begins a chunk with the head and the first row of a table.
 func (c *chunker) begin(head, row string) {
 	if len(head)+1+len(row) <= c.max {
 		c.add("\n\n", head+"\n"+row, false)
@@ -203,7 +208,7 @@ func (c *chunker) begin(head, row string) {
 	c.piece("\n", head, row)
 }
 
-// piece adds a row; a chunk that begins with it begins with the head.
+// piece adds a row. If the row begins a chunk, the head precedes it.
 func (c *chunker) piece(sep, head, row string) {
 	if c.text.Len() > 0 && c.text.Len()+len(sep)+len(row) <= c.max {
 		c.add(sep, row, false)

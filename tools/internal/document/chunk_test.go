@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/document"
 )
 
-// words is s without its spaces.
+// words returns s without its spaces.
 func words(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -24,7 +24,8 @@ func words(s string) string {
 	}, s)
 }
 
-// No text is lost and none is made, no chunk is too large, none ends inside of a rune, and what overlaps is what the chunk before ends with.
+// No text is lost or added, no chunk is too large, no chunk ends inside a rune, and each overlap
+// equals the end of the chunk before.
 func TestChunksProperties(t *testing.T) {
 	piece := rapid.OneOf(rapid.SampledFrom([]string{". ", ".\n", "! ", "? ", "。", "！", "\n", " ", "  ", "Dr. ", "3.14", "e.g. ", "東京", "é", "🙂", "\u0301", "|", "A", "Zebra"}), rapid.StringN(0, 12, -1),
 		rapid.Map(rapid.IntRange(1, 300), func(n int) string { return strings.Repeat("x", n) }))
@@ -76,7 +77,7 @@ func chunkTexts(text string, size, overlap int) []string {
 	return out
 }
 
-// Where prose is cut.
+// Prose is split in these places.
 func TestSentences(t *testing.T) {
 	for _, row := range []struct{ text, want string }{
 		{"Dr. Smith came at 5.30 p. m. and left. He was tired! Was he? yes.", "Dr. Smith came at 5.30 p. m. and left.|He was tired!|Was he? yes."},
@@ -95,7 +96,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// A table, and a listing, that fits is not cut; a longer table has its head above each part.
+// A table or a listing that fits is not split. A longer table repeats its head in each part.
 func TestTables(t *testing.T) {
 	head := "| a | b |\n|---|---|"
 	blocks := []document.Block{{Text: strings.Repeat("w", 50)}, {Form: document.Rows, Head: head, Rows: []string{"| 1 | 2 |", "| 3 | 4 |"}}, {Form: document.Code, Text: "```\nx\n\ny\n```"}}
@@ -118,7 +119,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// Twice the text takes about twice the time, whatever it is made of.
+// Twice the text takes about twice the time, for any kind of content.
 func TestChunksLinear(t *testing.T) {
 	for _, unit := range []string{"x", "word ", "A. ", "。", "a\n\n", "|", "é", ". "} {
 		run := func(n int) time.Duration {

@@ -1,13 +1,16 @@
-// Package document reads files as text that keeps its structure, and cuts that into chunks of a size that a model reads.
+// Package document reads files as structured text and splits it into chunks of a size that suits a
+// model.
 //
 //	d, err := document.Read(ctx, "handbook.docx", data)
 //	chunks := document.Chunks(d.Blocks, 0, 0)
 //
-// It reads plain text, Markdown, HTML, CSV, JSON, JSON lines, PDF and DOCX. Of what kind a file is says its content; its name only decides between kinds
-// that look alike. Files are hostile: their size, what they unpack to, their depth and the time that reading takes are bounded, and a library that panics
-// is an error as any other.
+// It reads plain text, Markdown, HTML, CSV, JSON, JSON lines, PDF and DOCX. The content determines
+// the format. The name is used only to choose between formats that look alike. Files are treated as
+// hostile: their size, their unpacked size, their depth and the reading time are limited, and a
+// panic in a library is returned as an error.
 //
-//	bytes ─ kind ─▶ readText, readMarkdown, readCSV, readJSON, readPDF, readDOCX ─▶ blocks, each under its headings ─▶ Chunks
+//	bytes ─ kind ─▶ readText, readMarkdown, readCSV, readJSON, readPDF, readDOCX
+//	      ─▶ blocks, each under its headings ─▶ Chunks
 package document
 
 import (
@@ -22,45 +25,45 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
-// MaxBytes is how large a file may be.
+// MaxBytes is the maximum size of a file.
 const MaxBytes = 32 << 20
 
 const (
 	maxHTML    = 8 << 20  // pages are parsed to trees
-	maxText    = 64 << 20 // of text that is made of a file
-	maxHeading = 200      // a longer heading is a paragraph
+	maxText    = 64 << 20 // bytes of text extracted from a file
+	maxHeading = 200      // a longer heading becomes a paragraph
 	readTime   = time.Minute
 )
 
 // Document is a file as text.
 type Document struct {
-	Title  string // as the file says it, else its first heading; "": it says none
-	Kind   string // the media type that it was read as
+	Title  string // title stated in the file, or else its first heading; empty means neither
+	Kind   string // media type as which the file was read
 	Blocks []Block
-	Notes  []string // what is odd about it, for a person
+	Notes  []string // irregularities of the file, for a person
 }
 
-// Form is how a block may be cut.
+// Form is the way in which a block may be split.
 type Form int
 
 // The forms.
 const (
-	Prose Form = iota // between sentences
-	Code              // between lines
-	Rows              // between its Rows
+	Prose Form = iota // split between sentences
+	Code              // split between lines
+	Rows              // split between its Rows
 )
 
-// Block is a piece of text that belongs together: a paragraph, a listing, a table.
+// Block is a piece of text that belongs together: a paragraph, a listing or a table.
 type Block struct {
 	Heading string // the headings above it, joined by " > "
 	Form    Form
-	Text    string   // of Prose and Code
-	Head    string   // of Rows: what stands above each part of a table; may be ""
-	Rows    []string // of Rows: each is kept whole where it fits
+	Text    string   // for Prose and Code
+	Head    string   // for Rows: text repeated above each part of a table; may be empty
+	Rows    []string // for Rows: each row is kept whole if it fits
 }
 
-// Read reads a file. name, which may be "", is its name or address. The error says what is wrong with the file, for a person; that of a ctx that has
-// ended is its cause.
+// Read reads a file. name is its name or address and may be empty. The error says what is wrong
+// with the file, for a person. If ctx has ended, the error is its cause.
 func Read(ctx context.Context, name string, data []byte) (d *Document, err error) {
 	if len(data) > MaxBytes {
 		return nil, TooLarge(int64(len(data)))
@@ -119,12 +122,14 @@ func Read(ctx context.Context, name string, data []byte) (d *Document, err error
 	return d, nil
 }
 
-// TooLarge is the error of a file with that many bytes. Who reads a file looks at its size first.
+// TooLarge returns the error for a file of size bytes. Callers check the size of a file before they
+// read it.
 func TooLarge(size int64) error {
 	return fmt.Errorf("it has %d bytes; %d (%d MiB) are the most", size, MaxBytes, MaxBytes>>20)
 }
 
-// BaseTitle makes a title of a name: the last part of a path or an address, without its ending.
+// BaseTitle derives a title from a name: the last part of a path or an address, without its
+// extension.
 func BaseTitle(name string) string {
 	name, _, _ = strings.Cut(name, "?")
 	base := path.Base(strings.TrimRight(strings.ReplaceAll(name, `\`, "/"), "/"))
@@ -137,16 +142,16 @@ func BaseTitle(name string) string {
 	return base
 }
 
-// outline puts blocks under their headings.
+// outline assigns blocks to their headings.
 type outline struct {
 	d      *Document
-	path   []string // the headings at work
+	path   []string // the current headings
 	levels []int
-	lone   bool // nothing stands under the last one yet
+	lone   bool // the last heading has no text yet
 	size   int
 }
 
-// heading begins a part. A heading without text under it is kept as text.
+// heading begins a section. A heading without text below it becomes text.
 func (o *outline) heading(level int, text string) {
 	text = strings.Join(strings.Fields(text), " ")
 	if text == "" {
@@ -168,7 +173,7 @@ func (o *outline) heading(level int, text string) {
 	}
 }
 
-// alone makes text of the last heading.
+// alone converts the last heading to text.
 func (o *outline) alone() {
 	last := o.path[len(o.path)-1]
 	all := o.path
@@ -206,7 +211,7 @@ func (o *outline) end() {
 	}
 }
 
-// clean makes text that every store takes: UTF-8, without NULs, with \n at the ends of lines.
+// clean returns text that every store accepts: UTF-8, without NULs, with \n as line ending.
 func clean(s string) string {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
@@ -217,7 +222,7 @@ func clean(s string) string {
 	return s
 }
 
-// note keeps something that a person should know.
+// note records a note for a person.
 func (d *Document) note(format string, args ...any) {
 	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
 }

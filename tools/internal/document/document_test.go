@@ -16,7 +16,7 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/document"
 )
 
-// text is all that was read, on one line.
+// text returns everything that was read as one line.
 func text(d *document.Document) string {
 	var b strings.Builder
 	for _, k := range d.Blocks {
@@ -25,7 +25,8 @@ func text(d *document.Document) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// Ten samples of each kind, each under its own name, under none, and under a name that says something else.
+// Ten samples of each format: under their own name, without name, and under a name of another
+// format.
 func TestSamples(t *testing.T) {
 	for _, k := range kinds {
 		for i := range 10 {
@@ -56,7 +57,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// quoted is s as it stands inside of JSON.
+// quoted returns s as it appears inside JSON.
 func quoted(s string) string {
 	b, _ := json.Marshal(s)
 	return strings.Trim(string(b), `"`)
@@ -116,7 +117,7 @@ func TestStructure(t *testing.T) {
 	}
 }
 
-// Words that are put where they belong one by one, lines that are, and letters of two bytes.
+// Words placed one by one, whole lines, and letters of two bytes.
 func TestPDFLayout(t *testing.T) {
 	for _, row := range []struct{ draws, want string }{
 		{"BT /F1 12 Tf 72 700 Td (Hello) Tj 31 0 Td (world) Tj 0 -14 Td (again) Tj ET", "Hello world\nagain"},
@@ -140,7 +141,7 @@ func TestPDFLayout(t *testing.T) {
 	}
 }
 
-// What cannot be read is refused, soon, and in words for a person.
+// A file that cannot be read is refused quickly, with a text for a person.
 func TestRefused(t *testing.T) {
 	zeros := strings.Repeat("0", 40<<20)
 	gzipped := new(bytes.Buffer)
@@ -195,7 +196,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// What a PDF unpacks to is bounded, over all its streams.
+// The unpacked size of a PDF is limited, over all its streams.
 func TestPDFBomb(t *testing.T) {
 	page := "BT (x) Tj ET" + strings.Repeat(" ", 1<<20)
 	bomb := writePDF("t", true, page, page, page, page)

@@ -14,12 +14,13 @@ import (
 
 const (
 	maxEntries = 10_000
-	maxPart    = 32 << 20 // what a part of an archive may unpack to
-	maxNesting = 256      // of elements
+	maxPart    = 32 << 20 // unpacked size of a part of an archive
+	maxNesting = 256      // depth of elements
 )
 
-// readDOCX reads a Word file: paragraphs under the headings that their styles say, tables, and notes. Text that was deleted, and fallbacks for older
-// programs, are left out. Archives inside of it are not opened.
+// readDOCX reads a Word file: paragraphs under the headings that their styles define, tables, and
+// notes. Deleted text and fallbacks for older programs are left out. Nested archives are not
+// opened.
 func readDOCX(ctx context.Context, o *outline, data []byte) error {
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -68,7 +69,7 @@ func readDOCX(ctx context.Context, o *outline, data []byte) error {
 	return nil
 }
 
-// notWord says what an archive is that is no Word file.
+// notWord explains what an archive contains that is not a Word file.
 func notWord(parts map[string]*zip.File) error {
 	nested := ""
 	for name := range parts {
@@ -88,7 +89,7 @@ func notWord(parts map[string]*zip.File) error {
 	return fmt.Errorf("it is an archive%s, and no document; unpack it", nested)
 }
 
-// tokens reads the elements of a part, within bounds.
+// tokens reads the elements of a part, within limits.
 type tokens struct {
 	*xml.Decoder
 	depth int
@@ -107,7 +108,7 @@ func (t *tokens) next() (xml.Token, error) {
 	return tok, err
 }
 
-// text reads the text of the element that has begun, to its end.
+// text reads the text of the current element until its end.
 func (t *tokens) text() string {
 	var b strings.Builder
 	for level := 1; level > 0; {
@@ -146,11 +147,12 @@ func (t *tokens) skip() error {
 type word struct {
 	ctx    context.Context
 	o      *outline
-	styles map[string]int // which level of heading a style is
-	notes  string         // the part at work is one of notes
+	styles map[string]int // heading level of each style
+	notes  string         // the current part contains notes
 }
 
-// part reads a part of the file; visit is given each element that begins. A part that is not there has none.
+// part reads a part of the file and calls visit for each element that begins. A missing part has no
+// elements.
 func (w *word) part(f *zip.File, visit func(*tokens, xml.StartElement) error) error {
 	if f == nil {
 		return nil
@@ -197,7 +199,8 @@ func attr(e xml.StartElement, name string) string {
 	return ""
 }
 
-// style learns which styles are headings: by their names, which Word keeps in English whatever its language, or by their outline level.
+// style records which styles are headings: by their names, which Word stores in English in every
+// language, or by their outline level.
 func (w *word) style(d *tokens, e xml.StartElement) error {
 	if e.Name.Local != "style" {
 		return nil
@@ -262,11 +265,12 @@ func (w *word) put(p paragraph) {
 
 type paragraph struct {
 	text  string
-	level int  // of a heading
-	item  bool // of a list
+	level int  // level of a heading
+	item  bool // item of a list
 }
 
-// paragraph reads to the end of one; those of boxes inside of it are added to its text.
+// paragraph reads to the end of a paragraph. The paragraphs of text boxes in it are added to its
+// text.
 func (w *word) paragraph(d *tokens) (p paragraph, err error) {
 	var b strings.Builder
 	for level := 1; level > 0; {
@@ -316,7 +320,7 @@ func (w *word) paragraph(d *tokens) (p paragraph, err error) {
 	return p, nil
 }
 
-// table reads to the end of one. A table inside of a cell is part of the cell's text.
+// table reads to the end of a table. A table within a cell becomes part of the cell's text.
 func (w *word) table(d *tokens) error {
 	var rows []string
 	var cells []string

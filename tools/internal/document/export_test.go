@@ -2,12 +2,12 @@ package document
 
 import "context"
 
-// GuardPDF looks through a PDF whose streams may unpack to inflate bytes.
+// GuardPDF checks a PDF whose streams may unpack to inflate bytes.
 func GuardPDF(data []byte, inflate int64) error {
 	return guardPDF(context.Background(), data, inflate)
 }
 
-// Sentences are those that prose is cut into.
+// Sentences returns the sentences into which prose is split.
 func Sentences(text string) []string {
 	var out []string
 	for _, s := range sentences(text) {

@@ -13,7 +13,7 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
-// The kinds that are read, as media types.
+// The supported formats, as media types.
 const (
 	kindText     = "text/plain"
 	kindMarkdown = "text/markdown"
@@ -26,7 +26,7 @@ const (
 	kindDOCX     = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 )
 
-// kindOf tells the kind of a file, and for what is text returns it as UTF-8.
+// kindOf determines the format of a file. For text formats it also returns the content as UTF-8.
 func (d *Document) kindOf(name string, data []byte) (kind, text string, err error) {
 	switch head := data[:min(len(data), 1024)]; {
 	case len(bytes.TrimSpace(data)) == 0:
@@ -49,10 +49,10 @@ func (d *Document) kindOf(name string, data []byte) (kind, text string, err erro
 	return textKind(ending(name), text), text, nil
 }
 
-// named are the endings of names that promise a kind.
+// named maps file name extensions to formats.
 var named = map[string]string{".json": kindJSON, ".jsonl": kindJSONL, ".ndjson": kindJSONL, ".csv": kindCSV, ".tsv": kindTSV, ".html": kindHTML, ".htm": kindHTML, ".pdf": kindPDF, ".docx": kindDOCX}
 
-// misnamed notes that the name promised another kind than the file is read as.
+// misnamed records a note if the name indicates another format than the content.
 func (d *Document) misnamed(name string) {
 	want := named[ending(name)]
 	alike := func(a, b string) bool { return want == a && d.Kind == b || want == b && d.Kind == a }
@@ -61,7 +61,7 @@ func (d *Document) misnamed(name string) {
 	}
 }
 
-// ending is that of a name, or of the path of an address.
+// ending returns the extension of a name, or of the path of an address.
 func ending(name string) string {
 	if strings.Contains(name, "://") {
 		name, _, _ = strings.Cut(name, "?")
@@ -69,7 +69,8 @@ func ending(name string) string {
 	return strings.ToLower(path.Ext(name))
 }
 
-// binary reports what is no text in any charset that is guessed: UTF-16 is text where it says so.
+// binary reports whether head is not text in any charset that is detected. UTF-16 is text if it is
+// marked.
 func binary(head []byte) bool {
 	if bytes.HasPrefix(head, []byte("\xFE\xFF")) || bytes.HasPrefix(head, []byte("\xFF\xFE")) {
 		return false
@@ -81,7 +82,7 @@ func binary(head []byte) bool {
 	return !strings.HasPrefix(kind, "text/") && kind != "application/postscript"
 }
 
-// textKind decides between the kinds of text.
+// textKind chooses between the text formats.
 func textKind(ending, text string) string {
 	trimmed := strings.TrimSpace(text)
 	lower := strings.ToLower(trimmed[:min(len(trimmed), 512)])
@@ -115,7 +116,8 @@ func textKind(ending, text string) string {
 	return kindText
 }
 
-// jsonLines reports that each of the first lines is a JSON object, of two at least.
+// jsonLines reports whether there are at least two lines and each of the first lines is a JSON
+// object.
 func jsonLines(text string) bool {
 	n := 0
 	for line := range strings.Lines(text) {
@@ -132,8 +134,8 @@ func jsonLines(text string) bool {
 	return n >= 2
 }
 
-// delimiter finds what separates the cells of a table: what gives its first records the same number of cells, and the most of them. A file with the
-// name of a table may have one column.
+// delimiter finds the separator of a table's cells: the one that gives the first records the same
+// number of cells, and the most cells. A file with the name of a table may have one column.
 func delimiter(text, ending string) (rune, bool) {
 	best, most := ',', 1
 	for _, comma := range []rune{'\t', ',', ';', '|'} {
@@ -149,7 +151,7 @@ func delimiter(text, ending string) (rune, bool) {
 				cells = len(record)
 			}
 			even = even && len(record) == cells
-			if ending == "" { // prose has commas too, with spaces after them
+			if ending == "" { // prose has commas as well, followed by spaces
 				for _, cell := range record {
 					even = even && len(cell) < 200 && !strings.HasPrefix(cell, " ")
 				}

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// readMarkdown reads headings, listings in fences, tables, and paragraphs.
+// readMarkdown reads headings, fenced listings, tables, and paragraphs.
 func readMarkdown(o *outline, text string) {
 	lines := strings.Split(clean(text), "\n")
 	m := &markdown{o: o}
@@ -58,7 +58,7 @@ func readMarkdown(o *outline, text string) {
 
 type markdown struct {
 	o     *outline
-	lines []string // of the paragraph at work
+	lines []string // lines of the current paragraph
 }
 
 func (m *markdown) flush() {
@@ -68,7 +68,8 @@ func (m *markdown) flush() {
 	m.lines = nil
 }
 
-// frontMatter reads what stands between two lines of --- at the beginning, and returns where the text begins.
+// frontMatter reads the text between two lines of --- at the beginning and returns the line at
+// which the content begins.
 func frontMatter(o *outline, lines []string) int {
 	if len(lines) == 0 || strings.TrimRight(lines[0], " ") != "---" {
 		return 0
@@ -88,7 +89,8 @@ func frontMatter(o *outline, lines []string) int {
 	return 0
 }
 
-// fence returns the marks that begin a listing: three or more ` or ~, at most three spaces in.
+// fence returns the marks that begin a listing: three or more ` or ~, indented by at most three
+// spaces.
 func fence(line string) string {
 	trimmed := strings.TrimLeft(line, " ")
 	if len(line)-len(trimmed) > 3 || len(trimmed) < 3 || trimmed[0] != '`' && trimmed[0] != '~' {
@@ -104,7 +106,7 @@ func fence(line string) string {
 	return trimmed[:n]
 }
 
-// atx reads "## Title"; level 0: it is none.
+// atx parses "## Title". Level 0 means that the line is not a heading.
 func atx(line string) (level int, title string) {
 	line = strings.TrimRight(line, " \t\r\n")
 	for level < len(line) && line[level] == '#' {
@@ -123,7 +125,7 @@ func atx(line string) (level int, title string) {
 	return level, title
 }
 
-// setext reads the line under a heading.
+// setext parses the line below a heading.
 func setext(line string) int {
 	line = strings.TrimSpace(line)
 	switch {
@@ -137,7 +139,7 @@ func setext(line string) int {
 
 func isRow(line string) bool { return strings.Contains(line, "|") && strings.TrimSpace(line) != "" }
 
-// isRule reports the line under the head of a table.
+// isRule reports whether line is the line below the head of a table.
 func isRule(line string) bool {
 	line = strings.TrimSpace(line)
 	return strings.Contains(line, "|") && strings.Contains(line, "-") && strings.Trim(line, "|-: \t") == ""

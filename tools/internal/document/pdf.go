@@ -14,18 +14,18 @@ import (
 
 const (
 	maxPages  = 10_000
-	maxNodes  = 50_000    // of the tree of pages
+	maxNodes  = 50_000    // nodes of the page tree
 	maxOps    = 5_000_000 // operators of all pages
-	maxDrawn  = 256 << 20 // bytes of all that is drawn, unpacked
-	maxForms  = 8         // how deep forms are in forms
+	maxDrawn  = 256 << 20 // unpacked bytes of everything that is drawn
+	maxForms  = 8         // nesting depth of forms
 	pageDepth = 64
 )
 
-// readPDF reads the text of each page, in the order in which the file draws it; a page is a heading.
+// readPDF reads the text of each page in drawing order. Each page is a heading.
 func readPDF(ctx context.Context, o *outline, data []byte) error {
 	data = data[bytes.Index(data, []byte("%PDF-")):]
 	if end := bytes.LastIndex(data, []byte("%%EOF")); end >= 0 {
-		data = data[:end+len("%%EOF")] // the library takes nothing after it
+		data = data[:end+len("%%EOF")] // the library accepts nothing after the marker
 	}
 	if err := guardPDF(ctx, data, maxInflate); err != nil {
 		return err
@@ -69,7 +69,8 @@ func readPDF(ctx context.Context, o *outline, data []byte) error {
 	return fmt.Errorf("the PDF has no text; its %d pages are pictures", len(p.list))
 }
 
-// pdfFile is the file as the library reads it, until it was read too often or ctx has ended: that ends a reference that goes in circles.
+// pdfFile is the file as the library reads it. It returns an error after too many reads, or when
+// ctx has ended, which ends circular references.
 type pdfFile struct {
 	ctx  context.Context
 	data []byte
@@ -88,7 +89,8 @@ func (f *pdfFile) ReadAt(b []byte, off int64) (int, error) {
 	}
 	n := copy(b, f.data[off:])
 	for i := off; i < 9 && int(i-off) < n; i++ {
-		b[i-off] = "%PDF-1.7\n"[i] // the library wants one of its versions; what follows is found by its place
+		// the library requires a known version; everything else is found by its offset
+		b[i-off] = "%PDF-1.7\n"[i]
 	}
 	if n < len(b) {
 		return n, io.EOF
@@ -104,7 +106,8 @@ type pdfReader struct {
 	drawn int64
 }
 
-// weigh unpacks a stream, or a list of them, to see that it is no bomb: the library would hold all of it.
+// weigh unpacks a stream, or a list of streams, to check its size, because the library would hold
+// all of it in memory.
 func (p *pdfReader) weigh(v pdf.Value) {
 	if v.Kind() == pdf.Array {
 		for i := range v.Len() {
@@ -115,13 +118,14 @@ func (p *pdfReader) weigh(v pdf.Value) {
 	if v.Kind() != pdf.Stream {
 		return
 	}
-	n, _ := io.Copy(io.Discard, io.LimitReader(v.Reader(), maxDrawn+1-p.drawn)) // a stream that is broken is told when it is drawn
+	// a broken stream is reported when it is drawn
+	n, _ := io.Copy(io.Discard, io.LimitReader(v.Reader(), maxDrawn+1-p.drawn))
 	if p.drawn += n; p.drawn > maxDrawn {
 		panic(fmt.Sprintf("the PDF unpacks to more than %d MiB", maxDrawn>>20))
 	}
 }
 
-// pages walks the tree of pages once; the library's own way is a walk for each page.
+// pages walks the page tree once. The library's own method walks it for each page.
 func (p *pdfReader) pages(v pdf.Value, depth int) {
 	if p.nodes++; depth > pageDepth || p.nodes > maxNodes || len(p.list) >= maxPages {
 		panic(fmt.Sprintf("the PDF has more than %d pages, or they go in circles", maxPages))
@@ -137,7 +141,7 @@ func (p *pdfReader) pages(v pdf.Value, depth int) {
 	}
 }
 
-// text is that of a page; with an error it is what could be read.
+// text returns the text of a page. With an error it returns the text that could be read.
 func (p *pdfReader) text(page pdf.Page) (text string, err error) {
 	w := &pdfText{p: p}
 	defer func() {
@@ -153,7 +157,7 @@ func (p *pdfReader) text(page pdf.Page) (text string, err error) {
 	return w.b.String(), nil
 }
 
-// A matrix is that of PDF: [a b c d e f].
+// A matrix is a transformation matrix of PDF: [a b c d e f].
 type matrix [6]float64
 
 var identity = matrix{1, 0, 0, 1, 0, 0}
@@ -163,12 +167,12 @@ func (m matrix) times(n matrix) matrix {
 		m[4]*n[0] + m[5]*n[2] + n[4], m[4]*n[1] + m[5]*n[3] + n[5]}
 }
 
-// pdfText makes lines and words of what is drawn where.
+// pdfText builds lines and words from drawn text and its positions.
 type pdfText struct {
 	p    *pdfReader
 	b    strings.Builder
-	x, y float64 // where the last text ended
-	size float64 // its height
+	x, y float64 // end of the last text
+	size float64 // height of the last text
 	any  bool
 }
 
@@ -184,7 +188,7 @@ type drawing struct {
 	tm, tlm matrix
 	size    float64
 	leading float64
-	spacing float64 // after each letter
+	spacing float64 // extra space after each letter
 	depth   int
 }
 
@@ -307,7 +311,7 @@ func (d *drawing) show(args []pdf.Value) {
 	}
 }
 
-// showAll shows strings with moves between them, in thousandths of the size.
+// showAll shows strings with moves between them, in thousandths of the font size.
 func (d *drawing) showAll(list pdf.Value) {
 	for i := range list.Len() {
 		switch v := list.Index(i); v.Kind() {
@@ -319,7 +323,7 @@ func (d *drawing) showAll(list pdf.Value) {
 	}
 }
 
-// draw writes text where the matrix is, and moves behind it.
+// draw writes text at the current position and moves behind it.
 func (d *drawing) draw(raw string) {
 	if raw == "" {
 		return
@@ -337,13 +341,14 @@ func (d *drawing) draw(raw string) {
 	d.w.x, d.w.y = end[4], end[5]
 }
 
-// width is how far a text moves.
+// width returns the horizontal advance of a text.
 func (d *drawing) width(raw, text string) float64 {
 	sum, letters := d.font.measure(raw, text)
 	return sum/1000*d.size + float64(letters)*d.spacing
 }
 
-// put decides what stands between the last text and the next: nothing, a space, a line, an empty line.
+// put decides what separates the last text from the next one: nothing, a space, a line break or an
+// empty line.
 func (w *pdfText) put(x, y, height float64, text string) {
 	if w.any {
 		line := max(height, w.size, 1)

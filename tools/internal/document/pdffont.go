@@ -4,14 +4,16 @@ import (
 	"github.com/ledongthuc/pdf"
 )
 
-// font is what is needed of one, read once: each look into the file costs a parse.
+// font holds the required properties of a font. They are read once, because each access to the file
+// needs a parse.
 type font struct {
-	code   pdf.TextEncoding
-	first  int
-	widths []float64 // of letters of one byte, from first on, in thousandths of the size; nil: it does not say
-	wide   bool      // its letters have two bytes
+	code  pdf.TextEncoding
+	first int
+	// widths of one-byte letters, from first on, in thousandths of the font size; nil means unknown
+	widths []float64
+	wide   bool // letters have two bytes
 	of     map[int]float64
-	other  float64 // of wide letters that are not in of
+	other  float64 // width of the wide letters that are not in of
 }
 
 func newFont(v pdf.Value) *font {
@@ -30,7 +32,7 @@ func newFont(v pdf.Value) *font {
 	return f
 }
 
-// readWide reads the widths of a font whose letters have two bytes: [c [w w …] from to w …].
+// readWide reads the widths of a font with two-byte letters: [c [w w …] from to w …].
 func (f *font) readWide(v pdf.Value) {
 	f.wide, f.of, f.other = true, map[int]float64{}, 1000
 	if dw := v.Key("DW"); dw.Kind() != pdf.Null {
@@ -55,8 +57,8 @@ func (f *font) readWide(v pdf.Value) {
 	}
 }
 
-// measure returns how wide a text is, in thousandths of its size, and how many letters it has. Where the font does not say, as the standard fonts need
-// not, it is taken to be as wide as those are.
+// measure returns the width of a text, in thousandths of the font size, and its number of letters.
+// If the font does not state widths, as the standard fonts need not, typical widths are assumed.
 func (f *font) measure(raw, text string) (sum float64, letters int) {
 	switch {
 	case f != nil && f.wide:

@@ -13,11 +13,13 @@ import (
 	"github.com/ledongthuc/pdf"
 )
 
-// What the library trusts a file with, it is not given: sizes that it would make room for, lists in lists that it would read into one another until the
-// stack ends, and counts that it would go through. Neither can be caught once it has happened.
+// The library trusts a file in some respects: it allocates the sizes that the file states, descends
+// into nested lists until the stack overflows, and loops over stated counts. These failures cannot
+// be caught when they happen, so such files are refused beforehand.
 const (
-	maxObjects = 8_388_607 // of a file; PDF 32000-1:2008, annex C
-	maxLists   = 20_000    // lists and dictionaries in one another; bytes that mean nothing come to some hundreds
+	maxObjects = 8_388_607 // objects of a file; PDF 32000-1:2008, annex C
+	// depth of nested lists and dictionaries; random bytes reach some hundreds
+	maxLists   = 20_000
 	maxInflate = 512 << 20 // bytes of all streams
 )
 
@@ -30,7 +32,8 @@ var (
 	hexText = regexp.MustCompile(`<[0-9A-Fa-f\s]*>`)
 )
 
-// guardPDF reports what must not be given to the library. Its streams may unpack to inflate bytes.
+// guardPDF returns an error if the library must not read the file. Its streams may unpack to
+// inflate bytes.
 func guardPDF(ctx context.Context, data []byte, inflate int64) error {
 	implausible := errors.New("the PDF is broken: it names sizes that no file has")
 	for _, m := range sizes.FindAllSubmatch(data, -1) {
@@ -64,7 +67,7 @@ func guardPDF(ctx context.Context, data []byte, inflate int64) error {
 
 var errTooDeep = fmt.Errorf("the PDF is broken: it has more than %d lists in one another", maxLists)
 
-// guardStreams looks into all that is packed.
+// guardStreams checks all compressed streams.
 func guardStreams(ctx context.Context, data []byte, inflate int64) error {
 	left := inflate
 	for rest := data; ; {
@@ -78,7 +81,7 @@ func guardStreams(ctx context.Context, data []byte, inflate int64) error {
 		body := bytes.TrimLeft(rest[i+len("stream"):], "\r\n")
 		rest = rest[i+len("stream"):]
 		if len(body) < 2 || body[0]&0x0f != 8 || (uint(body[0])<<8|uint(body[1]))%31 != 0 {
-			continue // not packed by zlib
+			continue // not compressed by zlib
 		}
 		z, err := zlib.NewReader(bytes.NewReader(body))
 		if err != nil {
@@ -103,7 +106,7 @@ func tooMany(n []byte) bool {
 	return err != nil || v > maxObjects
 }
 
-// nesting counts how deep lists are in one another.
+// nesting measures the depth of nested lists.
 type nesting struct {
 	depth int
 	last  byte
@@ -125,7 +128,7 @@ func (n *nesting) ok(b []byte) bool {
 	return true
 }
 
-// Write counts what comes.
+// Write processes the next bytes.
 func (n *nesting) Write(b []byte) (int, error) {
 	if !n.ok(b) {
 		return 0, errTooDeep
@@ -133,7 +136,7 @@ func (n *nesting) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// plainMap reports that a font's map to Unicode counts nothing that it does not have.
+// plainMap reports whether the counts in a font's map to Unicode match its content.
 func plainMap(v pdf.Value) bool {
 	if v.Kind() != pdf.Stream {
 		return true

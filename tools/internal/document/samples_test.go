@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// fact is what sample i says, in each kind; all of it must be found again.
+// facts returns the content of sample i in each format. All of it must be found after reading.
 func facts(i int) []string {
 	return []string{
 		fmt.Sprintf("Handbook number %d", i),
@@ -20,11 +20,11 @@ func facts(i int) []string {
 	}
 }
 
-// A kind of sample: how one is written, and what is read of it.
+// kinds lists, for each format, how a sample is written and how it is read.
 var kinds = []struct {
 	name, ending, kind string
 	write              func(i int) []byte
-	lost               []string // facts that the form cannot hold, or writes otherwise
+	lost               []string // facts that the format cannot contain, or writes differently
 }{
 	{"text", ".txt", "text/plain", sampleText, nil},
 	{"markdown", ".md", "text/markdown", sampleMarkdown, nil},
@@ -74,7 +74,8 @@ func sampleJSONL(i int) []byte {
 	return b.Bytes()
 }
 
-// samplePDF writes a PDF by hand: a page a fact, in WinAnsi; of every second sample the streams are packed, of every third the words are shown in pieces.
+// samplePDF writes a PDF by hand: one fact per page, in WinAnsi. Every second sample has compressed
+// streams. Every third shows its words in pieces.
 func samplePDF(i int) []byte {
 	var pages []string
 	for _, f := range facts(i) {
@@ -89,7 +90,7 @@ func samplePDF(i int) []byte {
 	return writePDF(fmt.Sprintf("Title %d", i), i%2 == 0, pages...)
 }
 
-// writePDF writes a file with pages that draw these.
+// writePDF writes a file whose pages draw the given pages.
 func writePDF(title string, packed bool, pages ...string) []byte {
 	var b bytes.Buffer
 	var offsets []int
@@ -140,7 +141,7 @@ func sampleDOCX(i int) []byte {
 	})
 }
 
-// p is a paragraph of runs.
+// p returns a paragraph of runs.
 func p(style string, runs ...string) string {
 	var b strings.Builder
 	b.WriteString("<w:p>")

@@ -6,11 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// sentence is one, and the space after it: "\n" where there was a line break, " " where there was another space, "" where there was none.
+// sentence is a sentence and the white space after it: "\n" for a line break, " " for other white
+// space, "" for none.
 type sentence struct{ text, after string }
 
-// sentences cuts text after . ! ? before a space and a capital letter, a line break or the end, and after the full stops of Chinese and Japanese wherever
-// they are. A stop after an abbreviation or an initial, or inside of a number, ends nothing.
+// sentences splits text after . ! ? before a space and a capital letter, a line break or the end.
+// It also splits after Chinese and Japanese full stops anywhere. A stop after an abbreviation or an
+// initial, or inside a number, does not end a sentence.
 func sentences(text string) []sentence {
 	var out []sentence
 	begin := 0
@@ -22,7 +24,7 @@ func sentences(text string) []sentence {
 		if !cjk && r != '.' && r != '!' && r != '?' {
 			continue
 		}
-		for i < len(text) { // what closes belongs to the sentence
+		for i < len(text) { // closing marks belong to the sentence
 			r, size := utf8.DecodeRuneInString(text[i:])
 			if !strings.ContainsRune(`"')]}”’»」』.!?。！？`, r) {
 				break
@@ -51,12 +53,13 @@ func sentences(text string) []sentence {
 	return out
 }
 
-// ends reports whether the stop at text[at], whose sentence goes on to from and is followed by spaces up to next, ends it.
+// ends reports whether the stop at text[at] ends its sentence. The sentence continues to from, and
+// spaces follow up to next.
 func ends(text string, begin, at, from, next int) bool {
 	if next == len(text) {
 		return true
 	}
-	if next == from { // no space: a decimal, an address, a version
+	if next == from { // no space: a decimal, an address or a version
 		return false
 	}
 	if text[at] == '.' && abbreviated(text[begin:at]) {

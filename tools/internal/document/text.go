@@ -8,7 +8,7 @@ import (
 	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
-// readText reads paragraphs, which empty lines part.
+// readText reads paragraphs separated by empty lines.
 func readText(o *outline, text string) {
 	var b strings.Builder
 	for line := range strings.Lines(clean(text)) {
@@ -23,7 +23,8 @@ func readText(o *outline, text string) {
 	o.prose(b.String())
 }
 
-// readCSV reads a table whose first record names the columns. Rows are written again, so that a cell with a line break in it stays in its row.
+// readCSV reads a table whose first record names the columns. Rows are written again, so that a
+// cell with a line break stays within its row.
 func readCSV(o *outline, text string) {
 	ending := ".csv"
 	comma, _ := delimiter(strings.TrimSpace(text), ending)
@@ -33,7 +34,7 @@ func readCSV(o *outline, text string) {
 	for {
 		record, err := r.Read()
 		if err != nil {
-			break // the end: with LazyQuotes nothing else is an error
+			break // the end: with LazyQuotes there is no other error
 		}
 		if row := csvLine(record); row != "" {
 			rows = append(rows, row)
@@ -49,7 +50,7 @@ func readCSV(o *outline, text string) {
 func csvLine(record []string) string {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
-	w.Write(record) // a Builder takes everything
+	w.Write(record) // a Builder returns no errors
 	w.Flush()
 	line := strings.TrimSuffix(b.String(), "\n")
 	if strings.Trim(line, `,"`) == "" {
@@ -58,13 +59,14 @@ func csvLine(record []string) string {
 	return line
 }
 
-// Objects that are deeper than maxDepth are not looked into.
+// Objects deeper than maxDepth are not split.
 const (
 	maxDepth = 32
-	maxItem  = 1500 // a value of at most so many bytes stays whole
+	maxItem  = 1500 // a value of at most this many bytes stays whole
 )
 
-// readJSON reads a value, or one a line. An array is its elements, an object its members; what is large is looked into, and its name is a heading.
+// readJSON reads one value, or one value per line. An array is read as its elements, an object as
+// its members. Large values are split, with their names as headings.
 func readJSON(o *outline, text string) {
 	text = strings.TrimSpace(text)
 	if json.Valid([]byte(text)) {
@@ -125,7 +127,7 @@ func (w *jsonWalk) value(raw []byte, depth int) {
 	}
 }
 
-// part is an element (name "") or a member.
+// part reads an element (name is empty) or a member.
 func (w *jsonWalk) part(name string, raw []byte, depth int) {
 	small := len(raw) <= maxItem
 	text := ""
@@ -136,7 +138,7 @@ func (w *jsonWalk) part(name string, raw []byte, depth int) {
 	case small && name == "":
 		w.item(text)
 	case small:
-		key, _ := json.Marshal(name) // a string
+		key, _ := json.Marshal(name) // a string always marshals
 		w.item(string(key) + ": " + text)
 	case name == "":
 		w.value(raw, depth+1)
@@ -150,7 +152,7 @@ func (w *jsonWalk) part(name string, raw []byte, depth int) {
 	}
 }
 
-// shortened is a member's name as a heading.
+// shortened returns a member's name as a heading.
 func shortened(name string) string {
 	if len(name) > maxHeading {
 		name = strings.ToValidUTF8(name[:maxHeading], "") + "…"
@@ -158,7 +160,7 @@ func shortened(name string) string {
 	return name
 }
 
-// compact is a value without the spaces of its writer.
+// compact returns a value without insignificant white space.
 func compact(raw []byte) string {
 	var b strings.Builder
 	inString, escaped := false, false

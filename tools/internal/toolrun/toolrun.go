@@ -1,15 +1,18 @@
-// Package toolrun makes the function of a built-in tool from one that takes arguments as a Go value, and says no in words for a model.
+// Package toolrun creates the function of a built-in tool from a function that takes its arguments
+// as a Go value, and provides refusals, which are errors for the model.
 //
 //	func (s *Set) delete(ctx context.Context, a deleteArgs) (llm.ToolResult, error) {
 //		if a.Path == "." {
-//			return llm.ToolResult{}, toolrun.Refuse("the root itself cannot be deleted; give the path of something in it")
+//			return llm.ToolResult{}, toolrun.Refuse("the root itself cannot be deleted; " +
+//				"give the path of something in it")
 //		}
 //		…
 //	}
 //
 //	&pawl.Tool{Name: "file_delete", Run: toolrun.Func(s.delete), …}
 //
-// The schema of a tool has checked its arguments before they come here, in full; what is left is what no schema says.
+// The pipeline has already validated the arguments against the tool's schema. The function checks
+// only what a schema cannot express.
 package toolrun
 
 import (
@@ -25,17 +28,17 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Refusal is an error that the model should read: what was wrong, and what would be right.
+// Refusal is an error for the model: what was wrong, and what would be right.
 type Refusal string
 
-// Error returns the words.
+// Error returns the text.
 func (r Refusal) Error() string { return string(r) }
 
 // Refuse returns a Refusal.
 func Refuse(format string, args ...any) error { return Refusal(fmt.Sprintf(format, args...)) }
 
-// Func makes a ToolFunc of fn, which may be called concurrently if fn may. A Refusal, wrapped or not, becomes a result that the model reads; any
-// other error is passed on.
+// Func returns a ToolFunc that calls fn. It may be called concurrently if fn may. A Refusal,
+// wrapped or not, becomes a result for the model. Any other error is returned.
 func Func[Args any](fn func(context.Context, Args) (llm.ToolResult, error)) pawl.ToolFunc {
 	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		var args Args
@@ -51,13 +54,14 @@ func Func[Args any](fn func(context.Context, Args) (llm.ToolResult, error)) pawl
 	}
 }
 
-// Result is text for the model, and data, as JSON, for programs.
+// Result returns a result with text for the model and data, as JSON, for programs.
 func Result(text string, data any) (llm.ToolResult, error) {
 	b, err := Marshal(data)
 	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: text}}, Data: b}, err
 }
 
-// Marshal writes compact JSON that leaves <, > and & as they are: it is read, and not put in a page.
+// Marshal writes compact JSON. It does not escape <, > and &, because the text is not put into
+// HTML.
 func Marshal(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -68,10 +72,11 @@ func Marshal(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// Whole is an integer argument. JSON Schema takes 2.0 for an integer too, and some models write it.
+// Whole is an integer argument. JSON Schema accepts 2.0 as an integer, and some models write it.
 type Whole int
 
-// UnmarshalJSON reads a number without a fraction; one that is too large becomes the largest, and null changes nothing.
+// UnmarshalJSON parses a number without a fraction. A number that is too large becomes the largest
+// int, and null changes nothing.
 func (w *Whole) UnmarshalJSON(b []byte) error {
 	f, err := strconv.ParseFloat(string(b), 64)
 	if string(b) == "null" {

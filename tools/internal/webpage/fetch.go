@@ -1,11 +1,13 @@
-// Package webpage fetches one address and makes text of what it gives, within bounds of time and size.
+// Package webpage fetches one address and converts the response to text, within limits of time and
+// size.
 //
 //	f := &webpage.Fetcher{Transport: guard}
 //	res, err := f.Fetch(ctx, webpage.Request{URL: "https://example.com/"})
 //	page := webpage.Read(res)
 //
-// Whether an address may be fetched is the Transport's to say, for each redirect too: see package netguard. What is fetched is hostile: bodies
-// are bounded after they are decompressed, pages by their number of elements, and what a caller's headers say is not carried to another host.
+// The Transport decides whether an address may be fetched, for each redirect as well: see package
+// netguard. Responses are treated as hostile: bodies are limited after decompression, pages by
+// their number of elements, and the caller's headers are not sent to another host.
 package webpage
 
 import (
@@ -33,51 +35,58 @@ const (
 	userAgent      = "pawl (+https://github.com/pawl-go/pawl)"
 )
 
-// Fetcher fetches. Its zero value fetches nothing: it has no Transport. It may be used concurrently.
+// Fetcher fetches addresses. Its zero value fetches nothing, because Transport is required. It is
+// safe for concurrent use.
 type Fetcher struct {
-	Transport http.RoundTripper // what may be reached, and how
-	Timeout   time.Duration     // of a whole fetch, redirects and body included; 0: 15 s
-	MaxBody   int64             // bytes, after decompression, that are read of a body; 0: 1 MiB
-	UserAgent string            // "": pawl's
+	Transport http.RoundTripper // decides which hosts are reached, and how
+	// Timeout limits a whole fetch, including redirects and body. 0 means 15 s.
+	Timeout   time.Duration
+	MaxBody   int64  // limit in bytes for a body after decompression; 0 means 1 MiB
+	UserAgent string // empty means pawl's user agent
 }
 
-// Request is what to fetch.
+// Request is the request of a fetch.
 type Request struct {
-	Method string // "": GET
-	URL    string // http or https; a name with letters beyond ASCII is turned into its ASCII form
+	Method string // empty means GET
+	// URL has the scheme http or https. A host name with letters beyond ASCII is converted to its
+	// ASCII form.
+	URL    string
 	Header http.Header
 	Body   string
 }
 
-// Response is what came.
+// Response is the response of a fetch.
 type Response struct {
-	URL       string // where it came from, after redirects
-	Status    int
-	Header    http.Header
-	Type      string // the media type, without parameters; sniffed where the server says none or application/octet-stream
-	Charset   string // as the server says it; "": it does not
+	URL    string // final address, after redirects
+	Status int
+	Header http.Header
+	// Type is the media type without parameters. It is detected if the server sends none or
+	// application/octet-stream.
+	Type      string
+	Charset   string // as stated by the server; empty means not stated
 	Body      []byte
-	Truncated bool // there was more than MaxBody
+	Truncated bool // the body was longer than MaxBody
 	Redirects []string
 }
 
-// Error is a fetch that failed, in words for whoever asked.
+// Error is a failed fetch, described for the reader of the result.
 type Error struct {
 	Text string
-	Err  error // what lies behind it; may be nil
+	Err  error // the cause; may be nil
 }
 
-// Error returns the words.
+// Error returns the text.
 func (e *Error) Error() string { return e.Text }
 
-// Unwrap returns what lies behind it.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 func failed(err error, format string, args ...any) error {
 	return &Error{fmt.Sprintf(format, args...), err}
 }
 
-// Fetch sends the request and reads the answer, whatever its status. The error is an *Error, or that of a ctx that has ended.
+// Fetch sends the request and reads the response of any status. The error is an *Error or,
+// if ctx has ended, the error of ctx.
 func (f *Fetcher) Fetch(ctx context.Context, q Request) (*Response, error) {
 	target, err := parse(q.URL)
 	if err != nil {
@@ -122,7 +131,7 @@ func (f *Fetcher) Fetch(ctx context.Context, q Request) (*Response, error) {
 	return out, nil
 }
 
-// parse reads an address as a person would write it.
+// parse parses an address as a person would write it.
 func parse(text string) (*url.URL, error) {
 	text = strings.TrimSpace(text)
 	u, err := url.Parse(text)
@@ -146,7 +155,8 @@ func parse(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// follow says whether a redirect is followed, and takes from a request to another place what was meant for the first.
+// follow decides whether a redirect is followed. For another host, it removes the headers that were
+// meant for the first.
 func (f *Fetcher) follow(out *Response, next *http.Request, via []*http.Request) error {
 	first := via[0]
 	if len(via) >= maxRedirects {
@@ -170,7 +180,7 @@ func (f *Fetcher) follow(out *Response, next *http.Request, via []*http.Request)
 	return nil
 }
 
-// read takes the body in, decompressed, up to its bound.
+// read reads the decompressed body up to the limit.
 func (r *Response) read(res *http.Response, limit int64) error {
 	if limit <= 0 {
 		limit = defaultMaxBody
@@ -205,7 +215,8 @@ func (r *Response) read(res *http.Response, limit int64) error {
 	return nil
 }
 
-// inflate reads what is called deflate: zlib by the standard, bare deflate by many servers.
+// inflate reads the encoding deflate: zlib according to the standard, raw deflate from many
+// servers.
 func inflate(r io.Reader) io.Reader {
 	var head [2]byte
 	n, _ := io.ReadFull(r, head[:])
@@ -218,7 +229,8 @@ func inflate(r io.Reader) io.Reader {
 	return flate.NewReader(all)
 }
 
-// explain words an error of the transport. The outer ctx ending is passed on: the fetch was given up, it did not fail.
+// explain describes an error of the transport. If the outer ctx has ended, its error is returned:
+// the fetch was cancelled and did not fail.
 func explain(ctx, within context.Context, err error, target *url.URL, timeout time.Duration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -241,7 +253,7 @@ func explain(ctx, within context.Context, err error, target *url.URL, timeout ti
 	return failed(err, "%s cannot be fetched: %s", target.Host, plain(err))
 }
 
-// plain says what is wrong with a connection without an address of the network in it.
+// plain describes the fault of a connection without network addresses.
 func plain(err error) string {
 	text := err.Error()
 	for _, known := range []string{"no such host", "connection refused", "connection reset", "certificate", "no route to host", "network is unreachable", "EOF", "i/o timeout",

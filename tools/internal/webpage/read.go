@@ -15,17 +15,18 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// maxElements bounds the work that a page can make.
+// maxElements limits the work that a page can cause.
 const maxElements = 100_000
 
-// Page is a Response as text.
+// Page is a Response converted to text.
 type Page struct {
-	Title string // "": it has none, or is no page
-	Text  string // Markdown of a page; other text as it is; "" of what is no text
-	Image bool   // the body is an image of a common kind
+	Title string // empty means that it has no title, or is not a page
+	Text  string // Markdown of a page, other text unchanged; empty if the body is not text
+	Image bool   // the body is an image of a common format
 }
 
-// Read makes text of a Response. Of an HTML page it is the main content where one can be told apart, else all of it.
+// Read converts a Response to text. For an HTML page it returns the main content if it can be
+// recognized, otherwise everything.
 func Read(r *Response) Page {
 	switch kind := r.Type; {
 	case kind == "text/html", kind == "application/xhtml+xml":
@@ -38,7 +39,7 @@ func Read(r *Response) Page {
 	return Page{}
 }
 
-// Source is the body as text, whatever its type; "" when it is none.
+// Source returns the body as text, for any content type. It returns "" if the body is not text.
 func Source(r *Response) string {
 	if !textual(r.Type) && r.Type != "text/html" && r.Type != "application/xhtml+xml" {
 		return ""
@@ -65,7 +66,8 @@ func textual(kind string) bool {
 	return false
 }
 
-// Decode makes UTF-8 of text in the charset that its type, its first bytes or the look of it say.
+// Decode converts text to UTF-8. The charset comes from the content type, from the first bytes, or
+// is guessed.
 func Decode(b []byte, contentType string) string {
 	if _, name, certain := charset.DetermineEncoding(b, contentType); !certain && utf8.Valid(b) || name == "utf-8" {
 		return strings.ToValidUTF8(strings.TrimPrefix(string(b), "\uFEFF"), "\uFFFD")
@@ -78,11 +80,11 @@ func Decode(b []byte, contentType string) string {
 	return strings.TrimPrefix(string(out), "\uFEFF")
 }
 
-// Markdown makes Markdown of an HTML page: of its main content where one can be told apart, else of all of it. Links are made whole with
-// the page's address, which may be "".
+// Markdown converts an HTML page to Markdown: its main content if it can be recognized, otherwise
+// everything. Links become absolute with the page's address, which may be empty.
 func Markdown(page []byte, contentType, address string) (p Page) {
 	defer func() {
-		if recover() != nil { // a page that a library fails on still has its words
+		if recover() != nil { // if a library panics, the page still has its words
 			p = Page{Text: words(Decode(page, contentType))}
 		}
 	}()
@@ -91,7 +93,7 @@ func Markdown(page []byte, contentType, address string) (p Page) {
 
 func read(page []byte, contentType, address string) Page {
 	doc, err := html.Parse(strings.NewReader(Decode(page, contentType)))
-	if err != nil { // nested too deep: the words are there all the same
+	if err != nil { // nested too deeply: the words are still available
 		return Page{Text: words(Decode(page, contentType))}
 	}
 	base, _ := url.Parse(address)
@@ -137,7 +139,7 @@ func title(doc *html.Node) string {
 	return ""
 }
 
-// words is the text of a page without its marks, for pages that cannot be read as trees.
+// words returns the text of a page without markup, for pages that cannot be parsed as trees.
 func words(page string) string {
 	var b strings.Builder
 	skip := ""

@@ -1,5 +1,6 @@
-// Command collector is OpenTelemetry's own collector with what the tests of package telemetry need of it: it receives OTLP over HTTP and gRPC, and writes what it
-// received to a file, a line of JSON for each batch.
+// Command collector is OpenTelemetry's own collector with the components that the tests of package
+// telemetry need. It receives OTLP over HTTP and gRPC, and writes it to a file, one line of JSON
+// per batch.
 //
 //	collector --config file:collector.yaml
 package main
@@ -43,7 +44,8 @@ func factories() (f otelcol.Factories, err error) {
 	return f, err
 }
 
-// logger has the collector tell what it does on standard error. OpenTelemetry's own factory for what a collector tells of itself brings the detectors of three clouds with it.
+// logger writes the collector's log to standard error. OpenTelemetry's own factory for the
+// collector's telemetry requires the detectors of three clouds.
 func logger(context.Context, telemetry.LoggerSettings, component.Config) (*zap.Logger, component.ShutdownFunc, error) {
 	l, err := zap.NewProduction()
 	return l, nil, err
