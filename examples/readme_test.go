@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -19,7 +20,7 @@ func Example_readme() {
 		script.Call("weather", City{"Oslo"}),
 		script.Say("Yes: it rains."))
 	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{weather}}
-	res, err := agent.Run(ctx, pawl.User("Do I need an umbrella in Oslo?"))
+	res, err := agent.Run(ctx, llm.User("Do I need an umbrella in Oslo?"))
 	fmt.Println(res.Text(), err)
 	fmt.Println(res.Stop, res.Spent.Requests, "requests", res.Spent.Calls, "call")
 	// end readme

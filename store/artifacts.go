@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/artifact"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -28,7 +29,7 @@ type Artifacts interface {
 
 // KeepArtifacts returns pawl.Artifacts for an agent that store artifacts in a, under scope. A nil
 // scope means the scope in the context (see WithScope); without one, its methods fail.
-func KeepArtifacts(a Artifacts, scope *Scope) pawl.Artifacts { return kept{a, scope} }
+func KeepArtifacts(a Artifacts, scope *Scope) pawl.Artifacts { return kept{store: a, scope: scope} }
 
 type kept struct {
 	artifact.Reader
