@@ -18,7 +18,8 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// The complete values: every exported field is set. A new field makes TestJSONFormsAreComplete fail until it is set here.
+// The complete values: every exported field is set. A new field makes TestJSONFormsAreComplete fail
+// until it is set here.
 var (
 	formTime   = time.Date(2026, 1, 2, 3, 4, 5, 678900000, time.UTC)
 	formData   = json.RawMessage(`{"n":1,"text":"<&>"}`)
@@ -65,7 +66,8 @@ var (
 	formFault = pawl.Fault{Code: pawl.FaultMoved, Message: 1, Part: 2, Text: "it stands elsewhere"}
 	formMend  = pawl.Mend{Fault: formFault, Did: "moved"}
 
-	// formEvent has every field of every kind. The JSON form of an event holds the fields of its kind alone.
+	// formEvent has every field of every kind. The JSON form of an event holds the fields of its
+	// kind alone.
 	formEvent = pawl.Event{Kind: pawl.EventText, Run: "run", Step: 1, Seq: 2, Path: "run/1/0", Agent: "clerk", Model: "m", Messages: 3, Tools: 4, Choice: &formChoice, Index: 5,
 		Text: "so", Code: "retry", Data: formData, Call: &formCall, Attempt: 6, Response: &formResponse, Execution: &formExecution, Message: &formMessage,
 		Outcomes: []pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeError}, Spent: &formSpent, Result: &formResult, Error: "failed", Lost: map[pawl.EventKind]int{pawl.EventText: 7},
@@ -132,8 +134,9 @@ var wireForms = []wireForm{
 	formOf("words", wireWords),
 }
 
-// Golden files hold the JSON form of every exported type that has one. A form may gain fields and never changes otherwise: with -update a golden
-// file is written only when it keeps all that it had.
+// Golden files hold the JSON form of every exported type that has one. A form may gain fields and
+// never changes otherwise: with -update a golden file is written only when it keeps all that it
+// had.
 func TestJSONFormsStay(t *testing.T) {
 	for _, form := range wireForms {
 		t.Run(form.file, func(t *testing.T) {
@@ -211,7 +214,8 @@ func decoded(t *testing.T, form []byte) (v any) {
 	return v
 }
 
-// kept returns what a form had and has no longer. A member that is new is no loss, and neither is a new element at the end of a list.
+// kept returns what a form had and has no longer. A member that is new is no loss, and neither is a
+// new element at the end of a list.
 func kept(before, now any, at string) (lost []string) {
 	switch before := before.(type) {
 	case map[string]any:
@@ -242,7 +246,8 @@ func kept(before, now any, at string) (lost []string) {
 	return lost
 }
 
-// The comparison of forms reports a name that changes, a value that changes, and a field that goes; a new field it lets pass.
+// The comparison of forms reports a name that changes, a value that changes, and a field that goes;
+// a new field it lets pass.
 func TestTheComparisonOfFormsReportsAChange(t *testing.T) {
 	const before = `{"message":{"role":"user","parts":[{"type":"text","text":"a"}]},"stop":"answer"}`
 	for now, want := range map[string]string{
@@ -260,13 +265,15 @@ func TestTheComparisonOfFormsReportsAChange(t *testing.T) {
 	}
 }
 
-// zeroFields are the fields that a complete value may leave zero: of a media part one of two is set, and of a tool the form of a request holds four.
+// zeroFields are the fields that a complete value may leave zero: of a media part one of two is
+// set, and of a tool the form of a request holds four.
 var zeroFields = map[reflect.Type][]string{
 	reflect.TypeFor[pawl.Media](): {"URL", "Data"},
 	reflect.TypeFor[pawl.Tool]():  {"Run", "Deferred", "Passive", "Effect", "Inline", "Timeout", "NoRepair", "MaxResult", "Serial", "Reconcile"},
 }
 
-// Every exported field of the values above is set, so that a field that is new must get a value, and a place in the golden files.
+// Every exported field of the values above is set, so that a field that is new must get a value,
+// and a place in the golden files.
 func TestJSONFormsAreComplete(t *testing.T) {
 	for _, form := range wireForms {
 		if slices.Contains([]string{"roles", "tool_choice", "effect", "words"}, form.file) {
@@ -382,7 +389,8 @@ func TestWireWordsAreComplete(t *testing.T) {
 
 var noticeCode = regexp.MustCompile(`Notice\{Code: *"(\w+)"|Kind: (?:pawl\.)?EventNotice,[^}\n]*Code: *"(\w+)"|\bnotice\("(\w+)"|refuse\("(decision_\w+)"|(?m:^)\s*(?:const )?Notice[A-Z]\w*\s+=\s+"(\w+)"`)
 
-// The codes of notices are written where they are made, in several packages. The golden file holds all of them.
+// The codes of notices are written where they are made, in several packages. The golden file holds
+// all of them.
 func TestNoticeCodesStay(t *testing.T) {
 	codes := map[string]bool{} // an object, so that a new code is a new member
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {

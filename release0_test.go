@@ -15,8 +15,10 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// testdata/release0 holds results that release 0 stored, and what they come to when they are resumed. The files were written by release 0 and must
-// not be written again: -update writes a file only where there is none. The agent belongs to them, because a question holds a digest of its tool.
+// testdata/release0 holds results that release 0 stored, and what they come to when they are
+// resumed. The files were written by release 0 and must not be written again: -update writes a file
+// only where there is none. The agent belongs to them, because a question holds a digest of its
+// tool.
 func releaseAgent(did *[]string) *pawl.Agent {
 	act := func(name string, e pawl.Effect) *pawl.Tool {
 		return &pawl.Tool{Name: name, Description: "Does " + name + ".", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`), Effect: e,
@@ -56,7 +58,8 @@ func answersOf(res *pawl.Result) []pawl.Message {
 	return answers
 }
 
-// A stored result is read, written again as it was, and resumed: its calls are made once, and the end is the one that it has in release 0.
+// A stored result is read, written again as it was, and resumed: its calls are made once, and the
+// end equals the end under release 0.
 func TestResultsOfRelease0AreResumed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // its clock starts at the same time each time, so that no question has expired
 		var did []string
@@ -98,7 +101,8 @@ func TestResultsOfRelease0AreResumed(t *testing.T) {
 	})
 }
 
-// releasedForm returns a file of release 0. With -update it is made where there is none. Without a name it is the form of the value alone.
+// releasedForm returns a file of release 0. With -update it is made where there is none. Without a
+// name it is the form of the value alone.
 func releasedForm(t *testing.T, name string, value func() any) []byte {
 	t.Helper()
 	path := filepath.Join("testdata", "release0", name)

@@ -29,9 +29,11 @@ import (
 	"github.com/pawl-go/pawl/tools/plan"
 )
 
-// testdata/release0 holds what release 0 wrote: a database with runs, and what they come to when they are resumed. The files must not be written
-// again: users have such databases, and every later version reads them. -update writes a file only where there is none. The agents and tools below
-// belong to the files too: a journal holds digests of names, descriptions, schemas and instructions.
+// testdata/release0 holds what release 0 wrote: a database with runs, and what they come to when
+// they are resumed. The files must not be written again: users have such databases, and every later
+// version reads them. -update writes a file only where there is none. The agents and tools below
+// belong to the files too: a journal holds digests of names, descriptions, schemas and
+// instructions.
 const release0 = "testdata/release0"
 
 var update = flag.Bool("update", false, "write files of testdata/release0 that are not there")
@@ -113,7 +115,8 @@ func (r releaseRun) agent(t *testing.T, w durabletest.World, held func(context.C
 		fixed(embedded, `{"type":"object","properties":{"code":{"type":"string"}},"required":["code"]}`))}
 }
 
-// beginReleaseRuns makes the runs until each has ended, waits, or stands in a call that does not end. stop ends what stands.
+// beginReleaseRuns makes the runs until each has ended, waits, or stands in a call that does not
+// end. stop ends what stands.
 func beginReleaseRuns(t *testing.T, ctx context.Context, eng *durable.Engine, w durabletest.World, runs []releaseRun, executor pawl.Executor, settle func()) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
@@ -207,7 +210,7 @@ func once(t *testing.T, path string, b []byte) {
 	}
 }
 
-// releasedGolden compares with a golden file, and with -update writes one that is not there.
+// releasedGolden compares with a golden file, and with -update writes a file that does not exist.
 func releasedGolden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join(release0, name)
@@ -270,7 +273,8 @@ func openRelease0(t *testing.T) (context.Context, *sqlite.DB, *durable.Engine) {
 	return store.WithScope(t.Context(), releaseScope), db, eng
 }
 
-// The journals of release 0 are intact, are exported as they were, ask what they asked, and are replayed with every request the same.
+// The journals of release 0 are intact, are exported as they were, ask what they asked, and are
+// replayed with every request the same.
 func TestRelease0IsReadAndReplayed(t *testing.T) {
 	ctx, db, eng := openRelease0(t)
 	var seen []any
@@ -318,7 +322,8 @@ func TestRelease0IsReadAndReplayed(t *testing.T) {
 	releasedGolden(t, "read.json", indent(t, seen))
 }
 
-// A run of release 0 is resumed: what was done is not done again, what is missing is done once, and the end is the one that it has in release 0.
+// A run of release 0 is resumed: what was done is not done again, what is missing is done once, and
+// the end equals the end under release 0.
 func TestRelease0IsResumed(t *testing.T) {
 	ctx, _, eng := openRelease0(t)
 	var ends []any
@@ -352,7 +357,8 @@ func TestRelease0IsResumed(t *testing.T) {
 	releasedGolden(t, "resumed.json", indent(t, ends))
 }
 
-// A run that is made from its beginning, without its journal, makes its write again, and the comparison finds that.
+// A run that is made from its beginning, without its journal, makes its write again, and the
+// comparison finds that.
 func TestRelease0FindsASecondWrite(t *testing.T) {
 	ctx := store.WithScope(t.Context(), releaseScope)
 	var world durabletest.Memory
@@ -423,7 +429,8 @@ func TestRelease0KeepsTheRest(t *testing.T) {
 	releasedGolden(t, "rest.json", indent(t, map[string]any{"thread": thread, "messages": msgs, "hits": len(hits), "memories": memories, "schedules": schedules, "artifact": artifact.Text}))
 }
 
-// The records of a journal keep their kinds, keys and bodies: earlier versions of the program may read them. The clock stands still.
+// The records of a journal keep their kinds, keys and bodies: earlier versions of the program may
+// read them. The clock stands still.
 func TestJournalFormStays(t *testing.T) {
 	got := map[string][]byte{}
 	synctest.Test(t, func(t *testing.T) {

@@ -38,7 +38,8 @@ func goldenForm(t *testing.T, name, got string) {
 	}
 }
 
-// The endpoints, their parameters and the fields of what they take and answer keep their names. What the document says to people may be worded anew.
+// The endpoints, their parameters and the fields of what they take and answer keep their names.
+// What the document says to people may be worded anew.
 func TestFormsOfTheAPI(t *testing.T) {
 	s, err := New(Options{Journal: new(store.MemoryJournal), Agents: []*pawl.Agent{{Name: "clerk", Model: script.New()}}})
 	if err != nil {

@@ -36,7 +36,8 @@ func goldenForm(t *testing.T, name, got string) {
 	}
 }
 
-// commandForms returns each command with its aliases, arguments and flags, without the words of the help.
+// commandForms returns each command with its aliases, arguments and flags, without the words of the
+// help.
 func commandForms(root *kong.Node) string {
 	var b strings.Builder
 	var walk func(n *kong.Node, path string)
@@ -100,7 +101,8 @@ func valueForm(v *kong.Value) (s string) {
 	return s
 }
 
-// Commands, arguments and flags keep their names, defaults and variables. docs/cli.md holds the text of every help, which may be worded anew.
+// Commands, arguments and flags keep their names, defaults and variables. docs/cli.md holds the
+// text of every help, which may be worded anew.
 func TestCommandForms(t *testing.T) {
 	k, err := parser(&system{out: io.Discard, err: io.Discard, env: func(string) string { return "" }})
 	if err != nil {
@@ -125,7 +127,8 @@ func TestExitStatuses(t *testing.T) {
 	}
 }
 
-// The keys of an agent's file keep their names, kinds and values. What is said of them may be worded anew.
+// The keys of an agent's file keep their names, kinds and values. What is said of them may be
+// worded anew.
 func TestAgentFileForms(t *testing.T) {
 	var out, failed bytes.Buffer
 	sys := &system{out: &out, err: &failed, env: func(string) string { return "" }}

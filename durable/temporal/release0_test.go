@@ -18,8 +18,9 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// The histories of golden hold approvals, children and plans. These hold one plain run that release 0 continued in new histories. They were written
-// by release 0 and must not be written again: -update writes them only where there are none.
+// The histories of golden hold approvals, children and plans. These hold one plain run that release
+// 0 continued in new histories. They were written by release 0 and must not be written again:
+// -update writes them only where there are none.
 const continuedParts = 3
 
 func continuedPath(part int) string {
