@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/team"
 )
 
 // The complete values: every exported field is set. A new field makes TestJSONFormsAreComplete fail
@@ -23,48 +25,48 @@ import (
 var (
 	formTime   = time.Date(2026, 1, 2, 3, 4, 5, 678900000, time.UTC)
 	formData   = json.RawMessage(`{"n":1,"text":"<&>"}`)
-	formOpaque = &pawl.Opaque{Provider: "openai", Data: json.RawMessage(`{"id":"rs_1"}`)}
+	formOpaque = &llm.Opaque{Provider: "openai", Data: json.RawMessage(`{"id":"rs_1"}`)}
 	formFloat  = 0.25
 	formBool   = true
 
-	formText      = pawl.Text{Text: "so, <b> & \u2028 ü", Opaque: formOpaque}
-	formReasoning = pawl.Reasoning{Text: "hm", Opaque: formOpaque}
-	formMediaURL  = pawl.Media{MIME: "image/png", URL: "https://example.org/a.png"}
-	formMediaData = pawl.Media{MIME: "image/png", Data: []byte{1, 2, 3}}
-	formCall      = pawl.ToolCall{ID: "c1", Name: "pay", Args: formData, Opaque: formOpaque}
-	formBroken    = pawl.ToolCall{ID: "c2", Name: "pay", Args: json.RawMessage(`{"to":`), Opaque: formOpaque}
-	formAnswer    = pawl.ToolResult{CallID: "c1", Parts: []pawl.Part{formText, formMediaURL, formMediaData}, IsError: true, Data: formData, Key: "run/1/0"}
-	formDecision  = pawl.Decision{Key: "run/1/0", Digest: "d1", Approve: true, Args: formData, By: "ann", Reason: "fits", Result: &formAnswer}
-	formMessage   = pawl.Message{Role: pawl.RoleAssistant, Parts: []pawl.Part{formText, formReasoning, formMediaURL, formMediaData, formCall, formBroken, formAnswer, formDecision}}
+	formText      = llm.Text{Text: "so, <b> & \u2028 ü", Opaque: formOpaque}
+	formReasoning = llm.Reasoning{Text: "hm", Opaque: formOpaque}
+	formMediaURL  = llm.Media{MIME: "image/png", URL: "https://example.org/a.png"}
+	formMediaData = llm.Media{MIME: "image/png", Data: []byte{1, 2, 3}}
+	formCall      = llm.ToolCall{ID: "c1", Name: "pay", Args: formData, Opaque: formOpaque}
+	formBroken    = llm.ToolCall{ID: "c2", Name: "pay", Args: json.RawMessage(`{"to":`), Opaque: formOpaque}
+	formAnswer    = llm.ToolResult{CallID: "c1", Parts: []llm.Part{formText, formMediaURL, formMediaData}, IsError: true, Data: formData, Key: "run/1/0"}
+	formDecision  = llm.Decision{Key: "run/1/0", Digest: "d1", Approve: true, Args: formData, By: "ann", Reason: "fits", Result: &formAnswer}
+	formMessage   = llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{formText, formReasoning, formMediaURL, formMediaData, formCall, formBroken, formAnswer, formDecision}}
 
-	formUsage    = pawl.Usage{Input: 1, Output: 2, Reasoning: 3, CacheRead: 4, CacheWrite: 5, Cost: 0.5, Raw: formData}
+	formUsage    = llm.Usage{Input: 1, Output: 2, Reasoning: 3, CacheRead: 4, CacheWrite: 5, Cost: 0.5, Raw: formData}
 	formSpent    = pawl.Spent{Rounds: 1, Requests: 2, Calls: 3, Usage: formUsage, Corrections: 4}
-	formChoice   = pawl.ToolChoice{Mode: pawl.ToolNamed, Names: []string{"pay", "look"}}
-	formSettings = pawl.Settings{MaxTokens: 1, Temperature: &formFloat, TopP: &formFloat, Stop: []string{"END"}, Effort: "high", Parallel: &formBool,
+	formChoice   = llm.ToolChoice{Mode: llm.ToolNamed, Names: []string{"pay", "look"}}
+	formSettings = llm.Settings{MaxTokens: 1, Temperature: &formFloat, TopP: &formFloat, Stop: []string{"END"}, Effort: "high", Parallel: &formBool,
 		Options: map[string]json.RawMessage{"openai": formData}} // one: the order of several is not part of the form
 	formTool    = &pawl.Tool{Name: "pay", Description: "Pays.", Input: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{"type":"string"}`)}
-	formRequest = pawl.Request{Key: "run/1/model", Model: "m", Messages: []pawl.Message{formMessage}, Tools: []*pawl.Tool{formTool}, Choice: formChoice,
+	formRequest = llm.Request{Key: "run/1/model", Model: "m", Messages: []llm.Message{formMessage}, Tools: []*pawl.Tool{formTool}, Choice: formChoice,
 		Output: json.RawMessage(`{"type":"object"}`), Settings: formSettings, Whole: true, Turn: 1}
-	formResponse = pawl.Response{Message: formMessage, Finish: pawl.FinishToolCalls, Usage: formUsage, Model: "m-1", ID: "r1"}
-	formNotice   = pawl.Notice{Code: "retry", Text: "again", Data: formData}
+	formResponse = llm.Response{Message: formMessage, Finish: llm.FinishToolCalls, Usage: formUsage, Model: "m-1", ID: "r1"}
+	formNotice   = llm.Notice{Code: "retry", Text: "again", Data: formData}
 
 	formWaiting = pawl.Waiting{Key: "run/1/0", Call: formCall, Outcome: pawl.OutcomePending, Digest: "d1", Attempt: 1, Why: "it pays", Passive: true, Expires: formTime,
-		Granted: []pawl.Decision{formDecision}}
+		Granted: []llm.Decision{formDecision}}
 	formValues    = pawl.Values{"a": formData} // one, for the same reason
 	formExecution = pawl.Execution{Key: "run/1/0", Index: 1, Call: formCall, Outcome: pawl.OutcomePending, Result: formAnswer, Error: "failed", Ends: pawl.EndsFinished,
 		Repairs: []string{"a comma"}, Waiting: []pawl.Waiting{formWaiting}, Values: formValues, Spent: formSpent, Attempts: 2, Decision: &formDecision, Cached: true, Limited: 3,
 		Started: formTime, Ended: formTime.Add(time.Second)}
 	formStep   = pawl.Step{Request: &formRequest, Response: &formResponse, Executions: []pawl.Execution{formExecution}}
-	formResult = pawl.Result{Messages: []pawl.Message{formMessage}, Steps: []pawl.Step{formStep}, Spent: formSpent, Stop: pawl.StopPending, Cause: "calls wait",
-		Pending: []pawl.Waiting{formWaiting}, Values: formValues, Unread: []pawl.Message{formMessage}, Output: formData, Repairs: []string{"a fence"}}
+	formResult = pawl.Result{Messages: []llm.Message{formMessage}, Steps: []pawl.Step{formStep}, Spent: formSpent, Stop: pawl.StopPending, Cause: "calls wait",
+		Pending: []pawl.Waiting{formWaiting}, Values: formValues, Unread: []llm.Message{formMessage}, Output: formData, Repairs: []string{"a fence"}}
 
-	formTask = pawl.Task{Agent: "clerk", Run: "run", Step: 1, Key: "run/1/0", Index: 1, Call: formCall, Decisions: []pawl.Decision{formDecision}, Values: formValues,
+	formTask = pawl.Task{Agent: "clerk", Run: "run", Step: 1, Key: "run/1/0", Index: 1, Call: formCall, Decisions: []llm.Decision{formDecision}, Values: formValues,
 		Refuse: "no", Attempt: 1, Question: &formWaiting, Inside: []pawl.Waiting{formWaiting}, Since: formTime}
 	formLimits = pawl.Limits{Rounds: 1, Calls: 2, CallsPerStep: 3, Tokens: 4, Cost: 0.5, Time: time.Second, Corrections: 6, Repeats: 7, AtLimit: pawl.Return}
-	formBranch = pawl.Branch{Key: "run/1/0/clerk", Depth: 1, Plan: formData, Messages: []pawl.Message{formMessage},
+	formBranch = pawl.Branch{Key: "run/1/0/clerk", Depth: 1, Plan: formData, Messages: []llm.Message{formMessage},
 		Around: []pawl.Allowance{{Limits: formLimits, Calls: 1, Tokens: 2, Cost: 0.5, Refused: true}}}
-	formFault = pawl.Fault{Code: pawl.FaultMoved, Message: 1, Part: 2, Text: "it stands elsewhere"}
-	formMend  = pawl.Mend{Fault: formFault, Did: "moved"}
+	formFault = llm.Fault{Code: llm.FaultMoved, Message: 1, Part: 2, Text: "it stands elsewhere"}
+	formMend  = llm.Mend{Fault: formFault, Did: "moved"}
 
 	// formEvent has every field of every kind. The JSON form of an event holds the fields of its
 	// kind alone.
@@ -107,7 +109,7 @@ func formOf[T any](file string, value T) wireForm {
 
 var wireForms = []wireForm{
 	formOf("message", formMessage),
-	formOf("roles", []pawl.Message{{Role: pawl.RoleSystem}, {Role: pawl.RoleDeveloper}, {Role: pawl.RoleUser}, {Role: pawl.RoleAssistant}, {Role: pawl.RoleTool}}),
+	formOf("roles", []llm.Message{{Role: llm.RoleSystem}, {Role: llm.RoleDeveloper}, {Role: llm.RoleUser}, {Role: llm.RoleAssistant}, {Role: llm.RoleTool}}),
 	formOf("tool_call", formCall),
 	formOf("tool_call_text", formBroken),
 	formOf("tool_result", formAnswer),
@@ -116,7 +118,7 @@ var wireForms = []wireForm{
 	formOf("request", formRequest),
 	formOf("response", formResponse),
 	formOf("settings", formSettings),
-	formOf("tool_choice", []pawl.ToolChoice{{Mode: pawl.ToolAuto}, {Mode: pawl.ToolNone}, {Mode: pawl.ToolRequired}, formChoice}),
+	formOf("tool_choice", []llm.ToolChoice{{Mode: llm.ToolAuto}, {Mode: llm.ToolNone}, {Mode: llm.ToolRequired}, formChoice}),
 	formOf("usage", formUsage),
 	formOf("notice", formNotice),
 	formOf("result", formResult),
@@ -163,7 +165,7 @@ func TestPartsAloneHaveTheFormOfMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole, err := json.Marshal(pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{part}})
+		whole, err := json.Marshal(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{part}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,8 +270,8 @@ func TestTheComparisonOfFormsReportsAChange(t *testing.T) {
 // zeroFields are the fields that a complete value may leave zero: of a media part one of two is
 // set, and of a tool the form of a request holds four.
 var zeroFields = map[reflect.Type][]string{
-	reflect.TypeFor[pawl.Media](): {"URL", "Data"},
-	reflect.TypeFor[pawl.Tool]():  {"Run", "Deferred", "Passive", "Effect", "Inline", "Timeout", "NoRepair", "MaxResult", "Serial", "Reconcile"},
+	reflect.TypeFor[llm.Media](): {"URL", "Data"},
+	reflect.TypeFor[pawl.Tool](): {"Run", "Deferred", "Passive", "Effect", "Inline", "Timeout", "NoRepair", "MaxResult", "Serial", "Reconcile"},
 }
 
 // Every exported field of the values above is set, so that a field that is new must get a value,
@@ -330,18 +332,18 @@ func zero(v reflect.Value, at string) (all []string) {
 // wireWords are the words of the closed lists that leave the program.
 var wireWords = map[string][]string{
 	"event": words(formKinds),
-	"role":  {string(pawl.RoleSystem), string(pawl.RoleDeveloper), string(pawl.RoleUser), string(pawl.RoleAssistant), string(pawl.RoleTool)},
-	"finish": words([]pawl.FinishReason{pawl.FinishStop, pawl.FinishLength, pawl.FinishToolCalls, pawl.FinishContentFilter, pawl.FinishError,
-		pawl.FinishOther}),
+	"role":  {string(llm.RoleSystem), string(llm.RoleDeveloper), string(llm.RoleUser), string(llm.RoleAssistant), string(llm.RoleTool)},
+	"finish": words([]llm.FinishReason{llm.FinishStop, llm.FinishLength, llm.FinishToolCalls, llm.FinishContentFilter, llm.FinishError,
+		llm.FinishOther}),
 	"outcome": words([]pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeError, pawl.OutcomeInvalid, pawl.OutcomeUnknownTool, pawl.OutcomeBlocked, pawl.OutcomeDenied,
 		pawl.OutcomeTimeout, pawl.OutcomeCancelled, pawl.OutcomePanicked, pawl.OutcomeSkipped, pawl.OutcomePending, pawl.OutcomeUnknown}),
 	"ends": {string(pawl.EndsFailed), string(pawl.EndsFinished)},
 	"stop": words([]pawl.Stop{pawl.StopAnswer, pawl.StopFinished, pawl.StopPending, pawl.StopLimit, pawl.StopStalled, pawl.StopCancelled, pawl.StopFailed}),
-	"code": words([]pawl.Code{pawl.CodeAuthentication, pawl.CodePermission, pawl.CodeNotFound, pawl.CodeInvalidRequest, pawl.CodeContextLength, pawl.CodeContentFilter,
-		pawl.CodeRateLimit, pawl.CodeQuota, pawl.CodeOverloaded, pawl.CodeServer, pawl.CodeTimeout, pawl.CodeNetwork, pawl.CodeStream, pawl.CodeUnsupported}),
-	"fault": words([]pawl.FaultCode{pawl.FaultUnknownRole, pawl.FaultUnknownPart, pawl.FaultPart, pawl.FaultEmpty, pawl.FaultCallID, pawl.FaultUnanswered,
-		pawl.FaultOrphan, pawl.FaultSecond, pawl.FaultMoved, pawl.FaultOrder, pawl.FaultStart, pawl.FaultEnd}),
-	"value": {pawl.StrategicPlan},
+	"code": words([]llm.Code{llm.CodeAuthentication, llm.CodePermission, llm.CodeNotFound, llm.CodeInvalidRequest, llm.CodeContextLength, llm.CodeContentFilter,
+		llm.CodeRateLimit, llm.CodeQuota, llm.CodeOverloaded, llm.CodeServer, llm.CodeTimeout, llm.CodeNetwork, llm.CodeStream, llm.CodeUnsupported}),
+	"fault": words([]llm.FaultCode{llm.FaultUnknownRole, llm.FaultUnknownPart, llm.FaultPart, llm.FaultEmpty, llm.FaultCallID, llm.FaultUnanswered,
+		llm.FaultOrphan, llm.FaultSecond, llm.FaultMoved, llm.FaultOrder, llm.FaultStart, llm.FaultEnd}),
+	"value": {team.PlanKey},
 }
 
 func words[T ~string](all []T) (out []string) {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -22,12 +23,12 @@ import (
 func releaseAgent(did *[]string) *pawl.Agent {
 	act := func(name string, e pawl.Effect) *pawl.Tool {
 		return &pawl.Tool{Name: name, Description: "Does " + name + ".", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`), Effect: e,
-			Run: func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+			Run: func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 				*did = append(*did, name+" "+string(c.Args))
-				return pawl.TextResult("did " + name), nil
+				return llm.TextResult("did " + name), nil
 			}}
 	}
-	ask := []pawl.Middleware{pawl.Approve(func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+	ask := []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		if c.Name == "pay" {
 			return pawl.Approval{Verdict: pawl.Ask, Reason: "it is money", Within: 24 * time.Hour}, nil
 		}
@@ -46,13 +47,13 @@ func releaseAgent(did *[]string) *pawl.Agent {
 }
 
 // answersOf approves what waits for a person, and answers the passive call.
-func answersOf(res *pawl.Result) []pawl.Message {
-	var answers []pawl.Message
+func answersOf(res *pawl.Result) []llm.Message {
+	var answers []llm.Message
 	for _, q := range res.Pending {
 		if q.Passive {
-			answers = append(answers, pawl.Decide(q.Answer("ann", pawl.TextResult("blue"))))
+			answers = append(answers, llm.Decide(q.Answer("ann", llm.TextResult("blue"))))
 		} else {
-			answers = append(answers, pawl.Decide(q.Approve("ann")))
+			answers = append(answers, llm.Decide(q.Approve("ann")))
 		}
 	}
 	return answers
@@ -64,7 +65,7 @@ func TestResultsOfRelease0AreResumed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // its clock starts at the same time each time, so that no question has expired
 		var did []string
 		stored := releasedForm(t, "pending.json", func() any {
-			res, err := releaseAgent(&did).Run(t.Context(), pawl.User("Do it."))
+			res, err := releaseAgent(&did).Run(t.Context(), llm.User("Do it."))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,6 +22,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
@@ -78,13 +79,13 @@ func (r releaseRun) agent(t *testing.T, w durabletest.World, held func(context.C
 	act := func(name string, e pawl.Effect) pawl.Toolset {
 		return &pawl.Tool{Name: name, Description: "Does " + name + ".", Input: json.RawMessage(releaseSchema), Effect: e, Timeout: -1,
 			Output: json.RawMessage(`{"type":"object","properties":{"twice":{"type":"integer"}},"required":["twice"]}`),
-			Run: func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+			Run: func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 				if name == r.hold && held != nil {
 					held(ctx)
 				}
 				var in number
 				if err := json.Unmarshal(c.Args, &in); err != nil {
-					return pawl.ToolResult{}, err
+					return llm.ToolResult{}, err
 				}
 				v := pawl.InvocationFrom(ctx)
 				return did(in.N), w.Deliver(ctx, durabletest.Delivery{Tool: name, Effect: e, Place: v.Key, Key: v.IdempotencyKey()})
@@ -93,7 +94,7 @@ func (r releaseRun) agent(t *testing.T, w durabletest.World, held func(context.C
 	acts := func() []pawl.Toolset {
 		return []pawl.Toolset{act("look", pawl.Read), act("post", pawl.Write), act("pay", pawl.Write)}
 	}
-	ask := []pawl.Middleware{pawl.Approve(func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+	ask := []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		if c.Name == "pay" {
 			return pawl.Approval{Verdict: pawl.Ask, Reason: "it is money", Within: -1}, nil
 		}
@@ -130,12 +131,12 @@ func beginReleaseRuns(t *testing.T, ctx context.Context, eng *durable.Engine, w 
 		agent.Executor = executor
 		run := eng.Runner(r.id, agent)
 		if r.hold != "" {
-			under.Go(func() { _, _ = run.Run(ctx, pawl.User("Do it.")) }) // it is cancelled
+			under.Go(func() { _, _ = run.Run(ctx, llm.User("Do it.")) }) // it is cancelled
 			<-reached
 			settle()
 			continue
 		}
-		if _, err := run.Run(ctx, pawl.User("Do it.")); err != nil {
+		if _, err := run.Run(ctx, llm.User("Do it.")); err != nil {
 			t.Fatalf("%s: %v", r.id, err)
 		}
 	}
@@ -159,7 +160,7 @@ func writeRelease0(t *testing.T, path string) {
 	defer stop()
 	for _, err := range []error{
 		second(db.PutThread(ctx, releaseScope, store.Thread{ID: "chat", Title: "A chat", Meta: json.RawMessage(`{"a":1}`)})),
-		db.AppendMessages(ctx, releaseScope, "chat", 0, pawl.User("Which way to the harbour?"), pawl.Assistant(pawl.Text{Text: "Down the hill."})),
+		db.AppendMessages(ctx, releaseScope, "chat", 0, llm.User("Which way to the harbour?"), llm.Assistant(llm.Text{Text: "Down the hill."})),
 		third(db.AddMemory(ctx, releaseScope, store.Memory{Text: "Ann walks to the harbour.", Source: "ann"})),
 		second(db.PutSchedule(ctx, releaseScope, store.Schedule{ID: "daily", Name: "daily", When: "0 8 * * *", Zone: "Europe/Oslo", Task: json.RawMessage(`{"task":"Say hello."}`), Misfire: "skip", Enabled: true, Next: released.Add(time.Hour)})),
 		db.PutArtifact(ctx, releaseScope, "finished", pawl.Artifact{Key: "run/1/0", MIME: "text/plain", Text: "the whole text"}),
@@ -332,13 +333,13 @@ func TestRelease0IsResumed(t *testing.T) {
 		run := eng.Runner(r.id, r.agent(t, &world, nil))
 		res, err := run.Run(ctx)
 		for n := 0; err == nil && res.Stop == pawl.StopPending && n < 10; n++ {
-			var answers []pawl.Message
+			var answers []llm.Message
 			for _, q := range res.Pending {
 				d := q.Approve("ann")
 				if q.Outcome == pawl.OutcomeUnknown { // it did not happen: the process died before the delivery
 					d.Reason = "it did not happen"
 				}
-				answers = append(answers, pawl.Decide(d))
+				answers = append(answers, llm.Decide(d))
 			}
 			res, err = run.Run(ctx, answers...)
 		}
@@ -364,7 +365,7 @@ func TestRelease0FindsASecondWrite(t *testing.T) {
 	var world durabletest.Memory
 	run := releaseRuns()[0]
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
-	if _, err := eng.Runner(run.id, run.agent(t, &world, nil)).Run(ctx, pawl.User("Do it.")); err != nil {
+	if _, err := eng.Runner(run.id, run.agent(t, &world, nil)).Run(ctx, llm.User("Do it.")); err != nil {
 		t.Fatal(err)
 	}
 	if got := writtenTwice(deliveredBefore(t), world.All()); len(got) != 1 {
@@ -386,7 +387,7 @@ func deliveredBefore(t *testing.T) (before []durabletest.Delivery) {
 }
 
 // writtenTwice returns the places of writes that were delivered before, and again.
-func writtenTwice(before, now []durabletest.Delivery) (places []pawl.Key) {
+func writtenTwice(before, now []durabletest.Delivery) (places []llm.Key) {
 	for _, d := range now {
 		if d.Effect == pawl.Write && slices.ContainsFunc(before, func(b durabletest.Delivery) bool { return b.Key == d.Key }) {
 			places = append(places, d.Place)
