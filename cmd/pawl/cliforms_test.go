@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
 // goldenForm compares what the code says with a golden file, or writes it with -update.
@@ -104,7 +105,7 @@ func valueForm(v *kong.Value) (s string) {
 // Commands, arguments and flags keep their names, defaults and variables. docs/cli.md holds the
 // text of every help, which may be worded anew.
 func TestCommandForms(t *testing.T) {
-	k, err := parser(&system{out: io.Discard, err: io.Discard, env: func(string) string { return "" }})
+	k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestCommandForms(t *testing.T) {
 
 // Exit statuses are part of every script that calls pawl.
 func TestExitStatuses(t *testing.T) {
-	got := []int{statusAnswered, statusFailed, statusUsage, statusPending, statusLimit, statusInterrupted}
+	got := []int{0, cli.StatusFailed, cli.StatusUsage, cli.StatusPending, cli.StatusLimit, cli.StatusInterrupted}
 	if want := []int{0, 1, 2, 3, 4, 130}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
