@@ -1,6 +1,6 @@
 // Package llm holds a conversation with one model: messages, a request, a reply, usage and errors.
-// It knows nothing about agents. A program that only needs a model's reply imports this package and a
-// provider. Package pawl adds the execution of tools, limits, approvals and durable runs.
+// It knows nothing about agents. A program that only needs a model's reply imports this package and
+// a provider. Package pawl adds the execution of tools, limits, approvals and durable runs.
 //
 //	Request                      Model                     Response
 //	┌─────────────────┐          ┌──────────┐  Delta       ┌──────────────────────┐
