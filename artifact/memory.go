@@ -1,4 +1,12 @@
-// Package artifact stores results that are too large for the model, and reads them page by page.
+// Package artifact stores results that are too large for the model, and lets the model read them
+// page by page.
+//
+//	tool result, 400 KB ──▶ run ──▶ Memory.Put(run, artifact)
+//	                         └────▶ model: the first lines, and "read run/1/0 with result_read"
+//	model: result_read {"id":"run/1/0","line":200} ──▶ Memory.Get ──▶ one page
+//
+// Memory is the implementation for one process. Package store has implementations that outlive it.
+// Reader provides the tool result_read, and is embedded in all of them.
 package artifact
 
 import (
@@ -11,12 +19,12 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Memory keeps artifacts in memory, and lets the oldest go when there are too many. The zero value is ready to use; it may be used
-// concurrently and must not be copied.
+// Memory stores artifacts in memory, and drops the oldest when they exceed Limit. The zero value is
+// ready to use. It is safe for concurrent use and must not be copied.
 type Memory struct {
 	Reader
 
-	Limit int // bytes kept; 0: 64 MiB
+	Limit int // stored bytes; 0 means 64 MiB
 
 	mu    sync.Mutex
 	kept  map[id]pawl.Artifact
@@ -33,7 +41,7 @@ var _ pawl.Artifacts = (*Memory)(nil)
 
 const defaultLimit = 64 << 20
 
-// Put keeps a. One that is larger than the limit is refused.
+// Put stores a. It returns an error if a alone is larger than the limit.
 func (m *Memory) Put(_ context.Context, run string, a pawl.Artifact) error {
 	limit := m.Limit
 	if limit == 0 {
@@ -61,7 +69,7 @@ func (m *Memory) Put(_ context.Context, run string, a pawl.Artifact) error {
 	return nil
 }
 
-// Get returns what was kept.
+// Get returns a stored artifact. The error is pawl.ErrNoArtifact if there is none.
 func (m *Memory) Get(_ context.Context, run string, key llm.Key) (pawl.Artifact, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -21,8 +21,8 @@ const resultRead = "result_read"
 //go:embed read.md
 var description string
 
-// Reader is a Toolset of result_read, by which a model reads what was too large for a result. Embed it
-// in an implementation of pawl.Artifacts.
+// Reader is a Toolset with the tool result_read, which reads results that are too large for the
+// model. Embed it in an implementation of pawl.Artifacts.
 type Reader struct{}
 
 var _ pawl.Toolset = Reader{}
@@ -30,28 +30,28 @@ var _ pawl.Toolset = Reader{}
 // Tools returns result_read.
 func (Reader) Tools(context.Context) ([]*pawl.Tool, error) { return []*pawl.Tool{reader()}, nil }
 
-// reader makes the tool once, since it holds nothing of a run.
+// reader makes the tool once, because it has no state of a run.
 var reader = sync.OnceValue(func() *pawl.Tool {
 	t := pawl.Func(resultRead, strings.TrimSpace(description), readResult)
-	t.Effect, t.MaxResult = pawl.Read, -1 // a page is the bound
+	t.Effect, t.MaxResult = pawl.Read, -1 // a page is bounded already
 	return t
 })
 
 const (
 	pageBytes   = 16 << 10 // of a page
-	pageLines   = 200      // of a page, unless more are asked for
+	pageLines   = 200      // of a page; the call may set another number
 	pageMatches = 50
-	matchBytes  = 300 // of a line that matches
+	matchBytes  = 300 // of a matching line
 )
 
-// page is what the model asks for.
+// page is the input of result_read.
 type page struct {
 	ID      string `json:"id" jsonschema:"what is read, as the cut result names it"`
 	Offset  int    `json:"offset,omitempty" jsonschema:"byte to begin at, from 0"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"bytes at most; 16384 if left out, and never more"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"bytes at most; default and maximum 16384"`
 	Line    int    `json:"line,omitempty" jsonschema:"line to begin at, from 1, instead of offset"`
 	Lines   int    `json:"lines,omitempty" jsonschema:"lines at most; 200 if left out"`
-	Pattern string `json:"pattern,omitempty" jsonschema:"only lines that match this regular expression, from line on"`
+	Pattern string `json:"pattern,omitempty" jsonschema:"lines matching this regexp, from line on"`
 }
 
 func readResult(ctx context.Context, q page) (llm.ToolResult, error) {
@@ -74,7 +74,8 @@ func readResult(ctx context.Context, q page) (llm.ToolResult, error) {
 	}
 	text := a.Text
 	if a.Data != nil {
-		if text = string(a.Data); strings.HasPrefix(a.MIME, "image/") || !utf8.ValidString(text) || strings.Contains(text, "\x00") {
+		if text = string(a.Data); strings.HasPrefix(a.MIME, "image/") || !utf8.ValidString(text) ||
+			strings.Contains(text, "\x00") {
 			return llm.ErrorResult(fmt.Sprintf("%s is %s of %d bytes, and no text: it cannot be read here.", q.ID, a.MIME, len(a.Data))), nil
 		}
 	}
@@ -87,7 +88,7 @@ func readResult(ctx context.Context, q page) (llm.ToolResult, error) {
 	return q.bytes(text), nil
 }
 
-// bytes returns the page that begins at an offset. It begins and ends between runes.
+// bytes returns the page at an offset. It begins and ends at rune boundaries.
 func (q page) bytes(content string) llm.ToolResult {
 	if q.Offset >= len(content) && q.Offset > 0 {
 		return llm.ErrorResult(fmt.Sprintf("%s has %d bytes; there is nothing at offset %d.", q.ID, len(content), q.Offset))
@@ -98,10 +99,11 @@ func (q page) bytes(content string) llm.ToolResult {
 	}
 	from := text.RuneBefore(content, q.Offset)
 	to := text.RuneBefore(content, min(from+limit, len(content)))
-	if to <= from { // a limit of less than a rune
+	if to <= from { // the limit is less than a rune
 		to = text.RuneAfter(content, min(from+1, len(content)))
 	}
-	return llm.TextResult(fmt.Sprintf("[%s: bytes %d to %d of %d; %s]\n%s", q.ID, from, to, len(content), q.next("offset", to, to >= len(content)), content[from:to]))
+	return llm.TextResult(fmt.Sprintf("[%s: bytes %d to %d of %d; %s]\n%s", q.ID, from, to, len(content),
+		q.next("offset", to, to >= len(content)), content[from:to]))
 }
 
 func (q page) next(name string, at int, end bool) string {
@@ -111,13 +113,14 @@ func (q page) next(name string, at int, end bool) string {
 	return fmt.Sprintf("go on with %s %d", name, at)
 }
 
-// lines returns the page that begins at a line. A line that is too long for a page is cut, and the offset where it goes on is told.
+// lines returns the page at a line. A line that is longer than a page is cut, and the text states
+// the offset of its rest.
 func (q page) lines(content string) llm.ToolResult {
 	first, count := max(q.Line, 1), q.Lines
 	if count == 0 {
 		count = pageLines
 	}
-	at, n := 0, 1 // where line n begins
+	at, n := 0, 1 // line n begins at byte at
 	for ; n < first; n++ {
 		i := strings.IndexByte(content[at:], '\n')
 		if i < 0 || at+i+1 == len(content) {
@@ -137,14 +140,14 @@ func (q page) lines(content string) llm.ToolResult {
 		to = end
 		last++
 	}
-	if last < first { // not even one
+	if last < first { // not even one line fits
 		to = text.RuneBefore(content, at+pageBytes)
 		return llm.TextResult(fmt.Sprintf("[%s: the first %d bytes of line %d, which is longer than a page; go on with offset %d]\n%s", q.ID, to-at, first, to, content[at:to]))
 	}
 	return llm.TextResult(fmt.Sprintf("[%s: lines %d to %d; %s]\n%s", q.ID, first, last, q.next("line", last+1, to >= len(content)), content[at:to]))
 }
 
-// search returns the lines that match, with their numbers.
+// search returns the matching lines with their numbers.
 func (q page) search(content string) llm.ToolResult {
 	re, err := regexp.Compile(q.Pattern)
 	if err != nil {
@@ -170,7 +173,7 @@ func (q page) search(content string) llm.ToolResult {
 			break
 		}
 		found++
-		if len(l) > matchBytes { // what matches, with a little before it
+		if len(l) > matchBytes { // the match, with some text before it
 			from := text.RuneBefore(l, max(0, at[0]-matchBytes/4))
 			shown := text.Clip(l[from:], matchBytes)
 			if from > 0 {
@@ -184,7 +187,9 @@ func (q page) search(content string) llm.ToolResult {
 	case found == 0:
 		return llm.TextResult(fmt.Sprintf("[%s: no line matches, from line %d on]", q.ID, max(q.Line, 1)))
 	case more > 0:
-		return llm.TextResult(fmt.Sprintf("[%s: %d lines that match; there are more, go on with line %d]\n%s", q.ID, found, more, b.String()))
+		return llm.TextResult(fmt.Sprintf("[%s: %d lines that match; there are more, go on with line %d]\n%s",
+			q.ID, found, more, b.String()))
 	}
-	return llm.TextResult(fmt.Sprintf("[%s: %d %s; there are no more]\n%s", q.ID, found, text.Plural(found, "line that matches", "lines that match"), b.String()))
+	return llm.TextResult(fmt.Sprintf("[%s: %d %s; there are no more]\n%s", q.ID, found, text.Plural(found, "line that matches", "lines that match"),
+		b.String()))
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// What it costs to go on with a run: it is read and played back from its beginning, so a step costs the same however long the run is.
+// The cost of a resume: a run is read and replayed from its start, so that a step costs the same
+// for any length of run.
 func BenchmarkResume(b *testing.B) {
 	for _, steps := range []int{200, 2000} {
 		b.Run(fmt.Sprint(steps, "-steps"), func(b *testing.B) {
@@ -35,7 +36,7 @@ func BenchmarkResume(b *testing.B) {
 	}
 }
 
-// A thousand runs at once over one file, of three steps with two calls each.
+// A thousand concurrent runs over one file, of three steps with two calls each.
 func BenchmarkRunsAtOnce(b *testing.B) {
 	const runs, steps = 1000, 3
 	a := stepping(steps, 2)

@@ -21,11 +21,11 @@ import (
 type composition struct {
 	tool   *pawl.Tool
 	args   any
-	want   string       // in what the tool says in the end
-	beside pawl.Toolset // what else is there to call; nil: list, post and put alone
+	want   string       // part of the tool's final text
+	beside pawl.Toolset // other tools to call; nil means list, post and put only
 }
 
-// composed are the compositions that need nothing installed.
+// composed returns the compositions that need no installed program.
 func composed() map[string]composition {
 	step := func(tool string, n any, more ...any) map[string]any {
 		s := map[string]any{"tool": tool, "args": map[string]any{"n": n}}
@@ -53,7 +53,7 @@ func composed() map[string]composition {
 	}
 }
 
-// nested makes two plans, with calls before, between and behind them.
+// nested makes two plans, with calls before, between and after them.
 const nested = `
 def posts(a, b):
     call_tool("execute_plan", {"steps": [{"tool": "post", "args": {"n": a}}, {"tool": "put", "args": {"n": b}}, {"tool": "post", "args": {"n": b}}]})
@@ -66,7 +66,8 @@ const long = `
 set_result(sum([call_tool("post", {"n": i})["twice"] for i in range(12)]))
 `
 
-// program makes eight calls, six of them writes; which ones hangs on what others gave.
+// program makes eight calls, six of them writes. Which calls it makes depends on the results of
+// others.
 const program = `
 total = 0
 for o in call_tool("list", {"n": 4})["items"]:
@@ -96,15 +97,16 @@ type doubled struct {
 	Twice int `json:"twice"`
 }
 
-// did is what an act on n gives: a program reads what a model reads, a plan the data.
+// did returns the result of an act on n: a program reads the text for the model, a plan reads the
+// data.
 func did(n int) llm.ToolResult {
-	data, _ := json.Marshal(doubled{2 * n}) // of a number
+	data, _ := json.Marshal(doubled{2 * n}) // a number: no error is possible
 	res := llm.TextResult(string(data))
 	res.Data = data
 	return res
 }
 
-// agent is made anew by each process.
+// agent returns a new agent for each process.
 func (c composition) agent(w durabletest.World) *pawl.Agent {
 	deliver := func(ctx context.Context, name string, e pawl.Effect) error {
 		v := pawl.InvocationFrom(ctx)
@@ -129,10 +131,12 @@ func (c composition) agent(w durabletest.World) *pawl.Agent {
 		t.Effect, t.Output = e, json.RawMessage(`{"type":"object","properties":{"twice":{"type":"integer"}},"required":["twice"]}`)
 		tools = append(tools, t)
 	}
-	return &pawl.Agent{Name: "main", Model: script.New(script.Call(c.tool.Name, c.args), script.Func(func(r *llm.Request) script.Turn { return script.Say("It says: " + script.Results(r)[0].Text()) })), Tools: tools}
+	return &pawl.Agent{Name: "main",
+		Model: script.New(script.Call(c.tool.Name, c.args),
+			script.Func(func(r *llm.Request) script.Turn { return script.Say("It says: " + script.Results(r)[0].Text()) })), Tools: tools}
 }
 
-// drive makes the run, and says of a call that was interrupted whether it happened.
+// drive makes the run, and states whether an interrupted call happened.
 func (c composition) drive(ctx context.Context, eng *durable.Engine, w durabletest.World) (*pawl.Result, error) {
 	run, msgs := eng.Runner("the-run", c.agent(w)), []llm.Message{llm.User("Do it.")}
 	for range 50 {
@@ -162,8 +166,10 @@ func (c composition) drive(ctx context.Context, eng *durable.Engine, w durablete
 	return nil, errors.New("it asks for ever")
 }
 
-// The process is killed before and after everything that a plan, a plan with data flow and a program do, their inner calls and what is kept of them; some of those who take over, too.
-// In the end each says what it said without that, and no write happened twice. Python, where it is there, is killed at the same points.
+// The process is killed before and after each action of a plan, of a plan with data flow and of a
+// program, including their nested calls and their records. Some of the successors are killed too.
+// In the end each has the same text as without crashes, and no write happened twice. An installed
+// Python is killed at the same points.
 func TestComposedCrashPoints(t *testing.T) {
 	j := open(t)
 	all := composed()
@@ -205,7 +211,7 @@ func TestComposedCrashPoints(t *testing.T) {
 	if total <= 200 {
 		t.Errorf("%d crash points are not over 200", total)
 	}
-	// a journal that writes intents too late: the same test must see it
+	// A journal that writes intents too late: the same test must detect it.
 	for _, name := range []string{"plan", "code"} {
 		_, bad := enumerate(t, new(store.MemoryJournal), name, all[name].drive, faulty{late: true})
 		t.Logf("control, %s: the intent written after the call: %d violations", name, len(bad))
@@ -215,7 +221,7 @@ func TestComposedCrashPoints(t *testing.T) {
 	}
 }
 
-// Real processes that are killed with SIGKILL in the midst of a plan and of a program.
+// Real processes are killed with SIGKILL during a plan and during a program.
 func TestComposedKill(t *testing.T) {
 	died := 0
 	for name := range composed() {

@@ -9,17 +9,18 @@ import (
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
-// A thousand random runs come to the same over every journal.
+// A thousand random runs have the same outcome over every journal.
 func TestConformance(t *testing.T) {
 	n := 1000
 	if testing.Short() {
 		n = 100
 	}
-	t.Run("memory", func(t *testing.T) { // the same twice
+	t.Run("memory", func(t *testing.T) { // the same journal twice
 		durabletest.Conform(t, 50, durabletest.Over(new(store.MemoryJournal)))
 	})
 	t.Run("sqlite", func(t *testing.T) {
-		db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), &sqlite.Options{NoSync: true}) // what is on disk when is the matter of other tests
+		// Other tests cover syncs to disk.
+		db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), &sqlite.Options{NoSync: true})
 		if err != nil {
 			t.Fatal(err)
 		}

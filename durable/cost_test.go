@@ -19,7 +19,7 @@ import (
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
-// stepping is an agent that makes so many steps, of so many calls each.
+// stepping is an agent that makes the given number of steps, with the given number of calls each.
 func stepping(steps, calls int) *pawl.Agent {
 	act := pawl.Func("act", "acts", func(context.Context, struct {
 		N int `json:"n"`
@@ -45,7 +45,8 @@ type counting struct {
 	commits atomic.Int64
 }
 
-func (j *counting) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange, records ...store.Record) (int64, error) {
+func (j *counting) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange,
+	records ...store.Record) (int64, error) {
 	j.commits.Add(1)
 	return j.Journal.AppendJournal(ctx, l, c, records...)
 }
@@ -60,13 +61,18 @@ func open(t testing.TB) *sqlite.DB {
 	return db
 }
 
-// A step is two commits: one before its calls, one behind them. The end of a run is one more.
+// A step takes two commits: one before its calls, and one after them. The end of a run takes one
+// more.
 func TestCommitsPerStep(t *testing.T) {
 	const steps = 20
 	for _, calls := range []int{1, 4, 10} {
-		synctest.Test(t, func(t *testing.T) { // so that calls wait for each other for as long as they need, however busy the machine is
+		// With a synthetic clock, calls wait for each other as long as necessary, also on a busy
+		// machine.
+		synctest.Test(t, func(t *testing.T) {
 			j := &counting{Journal: new(store.MemoryJournal)}
-			if _, err := (&durable.Engine{Journal: j}).Runner("r", stepping(steps, calls)).Run(t.Context(), llm.User("go")); err != nil {
+			if _,
+				err := (&durable.Engine{Journal: j}).Runner("r", stepping(steps, calls)).Run(t.Context(),
+				llm.User("go")); err != nil {
 				t.Fatal(err)
 			}
 			per := float64(j.commits.Load()-1) / steps
@@ -78,7 +84,7 @@ func TestCommitsPerStep(t *testing.T) {
 	}
 }
 
-// A thousand runs at once over one file.
+// A thousand concurrent runs over one file.
 func TestManyRuns(t *testing.T) {
 	n := 1000
 	if testing.Short() {
@@ -107,7 +113,8 @@ func TestManyRuns(t *testing.T) {
 	}
 }
 
-// What it costs to keep a step: a run of 100 steps, plain, over memory and over a file, made in turn so that all have the same machine.
+// The cost of storing a step: a run of 100 steps, plain, over memory and over a file, in turn so
+// that the machine is the same for all.
 func BenchmarkStep(b *testing.B) {
 	const steps = 100
 	a := stepping(steps, 1)

@@ -17,17 +17,17 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// life is one process: it counts the points at which it can die, and dies at one of them. After that nothing that it does reaches the journal or the world,
-// which is all that is left of a process that was killed.
+// life is one process: it counts the points at which it can die, and dies at one of them. Nothing
+// that it does afterwards reaches the journal or the world, as for a killed process.
 type life struct {
 	mu    sync.Mutex
-	at    int // 0: it lives
+	at    int // 0 means that it lives
 	count int
 	dead  bool
 	kill  context.CancelCauseFunc
 }
 
-// point returns an error when the process is dead, or dies here.
+// point returns an error if the process is dead, or dies here.
 func (l *life) point() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,18 +43,20 @@ func (l *life) point() error {
 	return nil
 }
 
-// mortalJournal is the journal as a process has it: it can die before and after each write. What it began before is on disk.
+// mortalJournal is the journal as a process sees it: the process can die before and after each
+// write. Writes that it started earlier are on disk.
 type mortalJournal struct {
 	store.Journal
-	life   *life
-	ahead  time.Duration // clocks of those who come later are ahead: leases of the dead are over
+	life *life
+	// Clocks of later processes are ahead, so that leases of dead ones have expired.
+	ahead  time.Duration
 	faulty *faultyJournal
 }
 
-// faulty is what is wrong with a journal, for the controls.
+// faulty is the faults of a journal, for the controls.
 type faulty struct {
-	late bool // intents are written with what comes after them
-	lazy bool // what was said to be on disk is not, until the next write
+	late bool // intents are written together with later records
+	lazy bool // records reported as stored are written with the next write only
 }
 
 type faultyJournal struct {
@@ -63,7 +65,8 @@ type faultyJournal struct {
 	waiting []store.Record // not written yet
 }
 
-func (j mortalJournal) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange, records ...store.Record) (int64, error) {
+func (j mortalJournal) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange,
+	records ...store.Record) (int64, error) {
 	if err := j.life.point(); err != nil {
 		return 0, err
 	}
@@ -72,7 +75,7 @@ func (j mortalJournal) AppendJournal(ctx context.Context, l store.Lease, c *stor
 	return n, cmp.Or(err, j.life.point())
 }
 
-// written is what of records, and of those that wait, is written now.
+// written returns the records, new or waiting, that are written now.
 func (f *faultyJournal) written(c *store.JournalChange, records []store.Record) (now []store.Record) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -87,7 +90,8 @@ func (f *faultyJournal) written(c *store.JournalChange, records []store.Record) 
 	return now
 }
 
-func (j mortalJournal) BeginJournal(ctx context.Context, s store.Scope, r store.JournalRun, owner string, until time.Time, first ...store.Record) (store.Lease, error) {
+func (j mortalJournal) BeginJournal(ctx context.Context, s store.Scope, r store.JournalRun, owner string,
+	until time.Time, first ...store.Record) (store.Lease, error) {
 	if err := j.life.point(); err != nil {
 		return store.Lease{}, err
 	}
@@ -95,7 +99,8 @@ func (j mortalJournal) BeginJournal(ctx context.Context, s store.Scope, r store.
 	return l, cmp.Or(err, j.life.point())
 }
 
-func (j mortalJournal) AppendOutside(ctx context.Context, s store.Scope, id, state string, records ...store.Record) error {
+func (j mortalJournal) AppendOutside(ctx context.Context, s store.Scope, id, state string,
+	records ...store.Record) error {
 	if err := j.life.point(); err != nil {
 		return err
 	}
@@ -103,7 +108,8 @@ func (j mortalJournal) AppendOutside(ctx context.Context, s store.Scope, id, sta
 	return cmp.Or(err, j.life.point())
 }
 
-func (j mortalJournal) ClaimJournal(ctx context.Context, s store.Scope, id, owner string, now, until time.Time) (store.Lease, error) {
+func (j mortalJournal) ClaimJournal(ctx context.Context, s store.Scope, id, owner string, now,
+	until time.Time) (store.Lease, error) {
 	if err := j.life.point(); err != nil {
 		return store.Lease{}, err
 	}
@@ -124,7 +130,7 @@ func (j mortalJournal) RenewJournal(ctx context.Context, l store.Lease, until ti
 	return j.Journal.RenewJournal(ctx, l, until)
 }
 
-// mortalWorld is the world as a process reaches it: it can die before and after each send.
+// mortalWorld is the world as a process sees it: the process can die before and after each send.
 type mortalWorld struct {
 	*durabletest.Memory
 	life *life
@@ -137,7 +143,7 @@ func (w mortalWorld) Deliver(ctx context.Context, d durabletest.Delivery) error 
 	return cmp.Or(w.Memory.Deliver(ctx, d), w.life.point())
 }
 
-// made is what came of a case.
+// made is the outcome of a case.
 type made struct {
 	messages, spent string
 	delivered       []durabletest.Delivery
@@ -145,24 +151,25 @@ type made struct {
 	err             error
 }
 
-// drive makes a run on an engine, or goes on with it, until it is over or fails.
+// drive makes or resumes a run on an engine until it has ended or fails.
 type drive func(ctx context.Context, eng *durable.Engine, w durabletest.World) (*pawl.Result, error)
 
-// ofCase drives a case; each call of it is a process that knows nothing of the one before.
+// ofCase drives a case. Each call of it is a process without knowledge of the earlier ones.
 func ofCase(tool string, shape int) drive {
 	return func(ctx context.Context, eng *durable.Engine, w durabletest.World) (*pawl.Result, error) {
 		return durabletest.Drive(ctx, eng, "the-run", durabletest.Shapes(tool)[shape], w)
 	}
 }
 
-// makeRun makes a run over j; its processes die at the given points, one after another. The last one lives.
+// makeRun makes a run over j. Its processes die at the given points, one after another. The last
+// one lives.
 func makeRun(ctx context.Context, j store.Journal, run drive, wrong faulty, dieAt ...int) (m made) {
 	world := new(durabletest.Memory)
 	defer func() { m.delivered = world.All() }()
 	for n, at := range append(dieAt, 0) {
 		ctx, kill := context.WithCancelCause(ctx)
 		l := &life{at: at, kill: kill}
-		f := &faultyJournal{faulty: wrong} // what waits in it is gone with the process
+		f := &faultyJournal{faulty: wrong} // its waiting records are lost with the process
 		eng := &durable.Engine{Journal: mortalJournal{j, l, time.Duration(n) * time.Hour, f}}
 		res, err := run(ctx, eng, mortalWorld{world, l})
 		kill(nil)
@@ -181,7 +188,7 @@ func makeRun(ctx context.Context, j store.Journal, run drive, wrong faulty, dieA
 	return m
 }
 
-// violations says what is wrong with a run that had crashes.
+// violations returns what is wrong with a run that had crashes.
 func (m made) violations(whole made, crashes int) []string {
 	bad := durabletest.Violations(m.delivered, whole.delivered, crashes)
 	switch {
@@ -195,10 +202,11 @@ func (m made) violations(whole made, crashes int) []string {
 	return bad
 }
 
-// enumerate kills the run's process at each of its points, and at every third its successor, too. It returns how many points there were and what was violated.
+// enumerate kills the run's process at each of its points, and its successor at every third. It
+// returns the number of points and the violations.
 func enumerate(t *testing.T, j store.Journal, tool string, run drive, f faulty) (points int, bad []string) {
 	t.Helper()
-	in := func(point int) context.Context { // the same run, in a place of its own
+	in := func(point int) context.Context { // the same run, in a scope of its own
 		return store.WithScope(t.Context(), store.Scope{Tenant: fmt.Sprint(tool, point)})
 	}
 	whole := makeRun(in(0), j, run, faulty{})
@@ -240,11 +248,13 @@ func asJSON(v any) string {
 	return string(b)
 }
 
-// The process is killed at every write to the journal and every send to the world, before it and after it, and for a third of those points its successor, too. In the end
-// the run is what it was without that, and so is the world.
+// The process is killed before and after every write to the journal and every send to the world,
+// and at a third of those points its successor too. In the end the run and the world are the same
+// as without crashes.
 func TestCrashPoints(t *testing.T) {
 	file, memory := open(t), new(store.MemoryJournal)
-	effects := map[string]pawl.Effect{"look": pawl.Read, "calc": pawl.Pure, "put": pawl.Idempotent, "post": pawl.Write, "pay": pawl.Write, "charge": pawl.Write}
+	effects := map[string]pawl.Effect{"look": pawl.Read, "calc": pawl.Pure, "put": pawl.Idempotent, "post": pawl.Write,
+		"pay": pawl.Write, "charge": pawl.Write}
 	total := map[pawl.Effect]int{}
 	for _, tool := range durabletest.Tools() {
 		for shape, c := range durabletest.Shapes(tool) {
@@ -271,7 +281,7 @@ func TestCrashPoints(t *testing.T) {
 	}
 }
 
-// Two journals that do not keep what they promise: the test must see it.
+// Two journals break their promises: the test must detect it.
 func TestCrashPointsControls(t *testing.T) {
 	for name, f := range map[string]faulty{"writes dropped, as without fsync": {lazy: true}, "the intent written after the call": {late: true}} {
 		_, bad := enumerate(t, new(store.MemoryJournal), "post", ofCase("post", 0), f)

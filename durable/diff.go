@@ -9,16 +9,21 @@ import (
 	"github.com/pawl-go/pawl/redact"
 )
 
-// Difference is where two runs differ. A and B are what each has there, as JSON; nil: nothing.
+// Difference is a place where two runs differ. A and B hold the two values as JSON. Nil means that
+// the run has no such value.
 type Difference struct {
-	Key  llm.Key         `json:"key"`  // of the reply's request, or of the call; "" for the rest
+	Key  llm.Key         `json:"key"`  // of the reply's request, or of the call; "" for others
 	What string          `json:"what"` // messages, values, reply, call, steered, pending or end
 	A    json.RawMessage `json:"a,omitzero"`
 	B    json.RawMessage `json:"b,omitzero"`
 }
 
-// Diff returns where a and b differ, in the order of their keys, and for one key the reply before the call. Ids that providers gave to replies count as much as their words. Where the runs come from does
-// not. What hide hides (nil: nothing) is in no Difference; where they differ in nothing else, both sides are told the same.
+// Diff returns the differences between a and b in the order of their keys, with the reply before
+// the call for equal keys. Reply ids of providers count as well as texts. The origin of the runs
+// does not count.
+//
+// No Difference contains a secret of hide; nil hides nothing. If two values differ only in secrets,
+// both sides have the same text.
 func Diff(a, b *Export, hide *redact.Redactor) ([]Difference, error) {
 	ds, err := diff(a, b)
 	if err != nil || len(ds) == 0 || hide == nil {
@@ -39,7 +44,7 @@ type place struct {
 	what string
 }
 
-// byPlace returns the forms of all that x has.
+// byPlace returns the forms of all records of x.
 func byPlace(x *Export) (map[place]json.RawMessage, error) {
 	all, err := diff(x, &Export{})
 	out := make(map[place]json.RawMessage, len(all))
@@ -67,7 +72,7 @@ type differ struct {
 	err error
 }
 
-// compare notes x and y if their forms differ.
+// compare records x and y if their forms differ.
 func (d *differ) compare(key llm.Key, what string, x, y any) {
 	a, err := json.Marshal(x)
 	if err != nil {

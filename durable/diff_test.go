@@ -11,7 +11,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Two runs are compared by their keys: a run and its fork differ from where they part.
+// Two runs are compared by their keys: a run and its fork differ from the fork on.
 func TestDiff(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	var world durabletest.Memory

@@ -1,30 +1,34 @@
-// Package durable lets runs survive the process. A run is kept step by step in a journal (store.Journal: in one file with store/sqlite), and goes on from there after a
-// crash, a restart or a decision that took a week; no side effect is repeated in silence.
+// Package durable makes runs survive the process. A run is stored step by step in a journal
+// (store.Journal, in one file with store/sqlite). It resumes from there after a crash, a restart or
+// a decision that took a week. No side effect is repeated silently.
 //
 //	db, err := sqlite.Open("pawl.db", nil)
 //	…
 //	eng := &durable.Engine{Journal: db}
 //	res, err := eng.Runner("invoice-7", agent).Run(ctx, llm.User("Pay invoice 7."))
 //
-// The same line begins the run and goes on with it: a run that is there is resumed. What went before is played back from the journal, through the same loop,
-// and nothing of it is done again.
+// The same line starts and resumes the run: a run that exists is resumed. Its past is replayed from
+// the journal through the same loop, and nothing of it is executed again.
 //
-//	                reply ──▶ kept ──▶ its calls: approval ──▶ intent kept ──▶ THE TOOL ──▶ outcome kept ──▶ next request
-//	after a crash:  played back                               nothing to do              played back
+//	         reply ─▶ stored ─▶ approval ─▶ intent stored ─▶ THE TOOL ─▶ outcome stored ─▶ next
+//	after a crash:    replayed              nothing to do               replayed
 //
-// What can be relied on (docs/durable.md says it at length, with what each fault comes to):
+// The guarantees, which docs/durable.md explains with the effect of each fault:
 //
-//	R1  a result that was kept is never computed again
-//	R2  a call starts only after its intent is on disk, and with it the reply that made it
-//	R3  after a crash Read and Pure calls may repeat, Idempotent ones repeat with the same key, Compose ones repeat and find what their calls did
-//	R4  a Write that was interrupted is not repeated: its outcome is unknown, and it waits for the tool's Reconcile or for somebody who knows
-//	R5  one writer a run, by a fenced lease
-//	R6  playing back compares each request with the one that was made
+//	R1  a stored result is never computed again
+//	R2  a call starts only after its intent and the reply that made it are on disk
+//	R3  after a crash, Read and Pure calls may repeat, Idempotent calls repeat with the
+//	    same key, and Compose calls repeat and find the results of their calls
+//	R4  an interrupted Write is not repeated: its outcome is unknown, and it waits for
+//	    the tool's Reconcile or for a person's decision
+//	R5  one writer for each run, by a fenced lease
+//	R6  a replay compares each request with the original request
 //	R7  counters and budgets are never reset
-//	R8  fragments of text are not kept: who watches is told the attempt
+//	R8  fragments of text are not stored: observers receive the number of the attempt
 //
-// Decide, Cancel and Steer speak to a run from outside; Recover goes on with the runs of the dead; Effects lists what a run did to the world; Verify checks that
-// nobody changed its journal; Export gives it as JSON, the same on every engine.
+// Decide, Cancel and Steer act on a run from outside. Recover resumes the runs of processes that
+// died. Effects lists the side effects of a run. Verify checks that its journal was not changed.
+// Export returns it as JSON, which is the same for every engine.
 package durable
 
 import (
@@ -38,35 +42,40 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Engine keeps runs in a journal. Fill in a literal; only Journal is required. It may be used by many runs at once, and must not be changed meanwhile. Whose
-// runs they are is said by the store.Scope of the context; without one they are the zero Scope's.
+// Engine stores runs in a journal. Fill in a literal; only Journal is required. An Engine may serve
+// any number of concurrent runs, and must not be changed during one. The store.Scope of the context
+// is the owner of a run; without it, the owner is the zero Scope.
 type Engine struct {
 	Journal store.Journal
-	Lease   time.Duration // how long a process may be silent before another takes its runs over; 0: 30 s
+	// Lease is the time without a sign of life after which another process may take over the runs
+	// of this one. 0 means 30 s.
+	Lease time.Duration
 
-	// AcceptChangedTools names tools that may differ from what they were when the run was kept, or be gone. It is noted in the journal. A run whose
-	// tools changed otherwise is refused with ErrChanged.
+	// AcceptChangedTools names tools that may have changed since the run was stored, or be absent.
+	// The journal records it. A run with other changed tools is rejected with ErrChanged.
 	AcceptChangedTools []string
 
-	now func() time.Time // for tests; nil: time.Now
+	now func() time.Time // for tests; nil means time.Now
 }
 
 var (
-	// ErrChanged is in the tree of an error for a run that cannot be played back, because agent, tools or instructions are not what they were.
+	// ErrChanged is in the tree of an error for a run that cannot be replayed, because its agent,
+	// tools or instructions have changed.
 	ErrChanged = errors.New("the program has changed")
-	// ErrCorrupt is in the tree of an error for a journal that is not what was written.
+	// ErrCorrupt is in the tree of an error for a journal that differs from what was written.
 	ErrCorrupt = errors.New("the journal is damaged")
 	// ErrLost is in the tree of an error for a run that another process has taken over.
 	ErrLost = errors.New("another process has the run")
-	// ErrExpired is in the tree of an error for a yes that came too late.
+	// ErrExpired is in the tree of an error for an approval that came too late.
 	ErrExpired = errors.New("the time to answer is over")
 )
 
-// stateVersion is the form of the records. A journal of another form is refused.
+// stateVersion is the version of the record form. A journal with another version is rejected.
 const stateVersion = 1
 
-// Runner returns the run with that ID of whatever r runs: an Agent, or what is made of agents. It is begun by the first Run or Stream with messages, and resumed by each
-// further one. With id "" it gets one of its own.
+// Runner returns the run of r with the given ID. r is an Agent, or a Runner made of agents. The
+// first Run or Stream with messages starts the run, and each later one resumes it. If id is empty,
+// the run gets an ID of its own.
 func (e *Engine) Runner(id string, r pawl.Runner) *Runner {
 	return &Runner{ID: cmp.Or(id, rand.Text()), engine: e, runner: r}
 }
@@ -80,7 +89,7 @@ func (e *Engine) clock() time.Time {
 	return time.Now()
 }
 
-// scope is whose runs ctx is about.
+// scope returns the owner of the runs that ctx refers to.
 func scope(ctx context.Context) store.Scope {
 	s, _ := store.ScopeFrom(ctx)
 	return s

@@ -14,7 +14,7 @@ import (
 
 type none struct{}
 
-// A run goes on where it was, in what is another process as far as it knows.
+// A run resumes at its place, in what is another process from its view.
 func TestResume(t *testing.T) {
 	j := new(store.MemoryJournal)
 	eng := &durable.Engine{Journal: j}
@@ -23,7 +23,8 @@ func TestResume(t *testing.T) {
 	look.Effect = pawl.Read
 	pay := pawl.Func("pay", "pays", func(context.Context, none) (string, error) { paid++; return "paid", nil })
 	m := script.New(script.Call("look", `{}`), script.Call("pay", `{}`), script.Say("done"))
-	agent := &pawl.Agent{Model: m, Tools: []pawl.Toolset{look, pay}, Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
+	agent := &pawl.Agent{Model: m, Tools: []pawl.Toolset{look, pay},
+		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
 	res, err := eng.Runner("r", agent).Run(t.Context(), llm.User("pay"))
 	if err != nil || res.Stop != pawl.StopPending {
 		t.Fatalf("%+v, %v", res, err)
@@ -45,7 +46,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A call that is carried out again, in what is another process, was begun first when it was, and so was what it calls.
+// A call that another process executes again keeps its first start time, and so do its nested
+// calls.
 func TestSince(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	var seen []time.Time
@@ -72,7 +74,8 @@ func TestSince(t *testing.T) {
 	if res, err := eng.Runner("r", agent).Run(t.Context()); err != nil || res.Text() != "done" {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	if len(seen) != 4 || !seen[0].Equal(seen[2]) || !seen[1].Equal(seen[0]) || !seen[3].Equal(seen[0]) || seen[0].Before(before) || seen[0].After(between) {
+	if len(seen) != 4 || !seen[0].Equal(seen[2]) || !seen[1].Equal(seen[0]) || !seen[3].Equal(seen[0]) ||
+		seen[0].Before(before) || seen[0].After(between) {
 		t.Errorf("got %v, begun between %v and %v", seen, before, between)
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// A payment waits for a person. The process may end meanwhile: another one, with the same journal and the same agent, goes on, and nothing is done twice.
+// A payment is pending until a person approves it. The process may end in the meantime: another one
+// with the same journal and the same agent resumes the run, and nothing is done twice.
 func Example() {
 	ctx := context.Background()
 	pay := pawl.Func("pay", "Pays an invoice.", func(ctx context.Context, in struct {
@@ -27,7 +28,8 @@ func Example() {
 		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)},
 	}
 	// begin begin
-	eng := &durable.Engine{Journal: new(store.MemoryJournal)} // or sqlite.Open("pawl.db", nil), or postgres.Open(…)
+	// Or sqlite.Open("pawl.db", nil), or postgres.Open(…).
+	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	res, err := eng.Runner("invoice-7", agent).Run(ctx, llm.User("Pay invoice 7."))
 	// end begin
 	if err != nil {
@@ -36,13 +38,14 @@ func Example() {
 	fmt.Println(res.Stop, "for", res.Pending[0].Call.Name)
 
 	// A week later, in another process.
-	res, err = eng.Runner("invoice-7", agent).Run(ctx, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{res.Pending[0].Approve("alice")}})
+	res, err = eng.Runner("invoice-7", agent).Run(ctx,
+		llm.Message{Role: llm.RoleUser, Parts: []llm.Part{res.Pending[0].Approve("alice")}})
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(res.Text())
 
-	// Once more: it is played back, and nothing runs.
+	// Once more: the run is replayed, and nothing is executed.
 	res, err = eng.Runner("invoice-7", agent).Run(ctx)
 	fmt.Println(res.Text(), err)
 	// Output:
@@ -54,10 +57,10 @@ func Example() {
 
 var errNoPayment = errors.New("no such payment")
 
-// bank knows what was paid.
+// bank knows the payments.
 func bank(_ context.Context, reference string) (string, error) { return "", errNoPayment }
 
-// A tool finds out by itself what became of a call that was interrupted.
+// A tool finds out itself what happened to an interrupted call.
 func ExampleEngine_reconcile() {
 	pay := pawl.Func("pay", "Pays an invoice.", func(context.Context, struct{}) (string, error) { return "paid", nil })
 	// begin reconcile
@@ -65,9 +68,9 @@ func ExampleEngine_reconcile() {
 		payment, err := bank(ctx, pawl.InvocationFrom(ctx).IdempotencyKey())
 		switch {
 		case errors.Is(err, errNoPayment):
-			return nil, nil // it did not happen, and may run, once more approved
+			return nil, nil // it did not happen, and may run after a new approval
 		case err != nil:
-			return nil, err // nobody knows: ask somebody
+			return nil, err // the outcome is unknown: ask a person
 		}
 		res := llm.TextResult("paid: " + payment)
 		return &res, nil

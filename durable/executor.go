@@ -13,7 +13,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// executor plays back how calls ended, and keeps how new ones do. It is no Beginner: a call must not start before the reply that made it is kept.
+// executor replays the outcomes of ended calls, and stores the outcomes of new ones. No call starts
+// early: the reply that made it must be stored first.
 type executor struct {
 	s     *session
 	inner pawl.Executor
@@ -27,7 +28,7 @@ func (x *executor) Replays() bool { return true }
 // Unwrap returns the agent's own executor.
 func (x *executor) Unwrap() pawl.Executor { return x.inner }
 
-// Execute yields what was kept, and carries out the rest.
+// Execute yields the stored outcomes, and executes the other calls.
 func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
 	return func(yield func(pawl.Event) bool) {
 		s := x.s
@@ -70,8 +71,9 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 	}
 }
 
-// ready gives t what was kept of it, though not how it ended: how often it was begun, its question and the answer. Where nothing was, it has what the Result says that the
-// run was begun from.
+// ready adds the stored state to t: the number of its attempts, its question and the answer, but
+// not its outcome. Without a stored state, t has the state from the Result that the run started
+// from.
 func (s *session) ready(t pawl.Task) pawl.Task {
 	begun := s.h.intents[t.Key]
 	t.Attempt += len(begun)
@@ -95,12 +97,13 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 			t.Decisions = []llm.Decision{*q.answer}
 		}
 	} else if len(begun) > 0 && begun[len(begun)-1].Effect == pawl.Write {
-		t.Question = &pawl.Waiting{Key: t.Key, Call: begun[len(begun)-1].Call, Outcome: pawl.OutcomeUnknown, Attempt: t.Attempt}
+		t.Question = &pawl.Waiting{Key: t.Key, Call: begun[len(begun)-1].Call, Outcome: pawl.OutcomeUnknown,
+			Attempt: t.Attempt}
 	}
 	return t
 }
 
-// Intend keeps what a call is about to do, and returns when it is on disk.
+// Intend stores the intent of a call, and returns when it is on disk.
 func (x *executor) Intend(ctx context.Context, t pawl.Task, call llm.ToolCall, tool *pawl.Tool, attempt int) error {
 	s := x.s
 	body := intentBody{Asked: t.Call, Call: call, Effect: tool.Effect, Tool: s.digest(tool.Spec())}
@@ -120,14 +123,14 @@ func (x *executor) Intend(ctx context.Context, t pawl.Task, call llm.ToolCall, t
 	return s.ours()
 }
 
-// step is the open calls of one step, or of one Invocation.Do, on their way.
+// step is the open calls of one step, or of one Invocation.Do, during execution.
 type step struct {
 	s     *session
 	ctx   context.Context
 	tasks []pawl.Task
 }
 
-// task returns the task whose end e tells; nil: it tells something else.
+// task returns the task that e completes, or nil if e completes none.
 func (b *step) task(e pawl.Event) *pawl.Task {
 	x := e.Execution
 	if e.Kind != pawl.EventCallCompleted || x == nil {
@@ -141,7 +144,7 @@ func (b *step) task(e pawl.Event) *pawl.Task {
 	return nil
 }
 
-// alone carries out one call.
+// alone executes one call.
 func (b *step) alone(inner pawl.Executor, yield func(pawl.Event) bool) {
 	for e := range inner.Execute(b.ctx, b.tasks) {
 		if t := b.task(e); t != nil {
@@ -156,7 +159,7 @@ func (b *step) alone(inner pawl.Executor, yield func(pawl.Event) bool) {
 	}
 }
 
-// together carries out several. Those that end together go to disk together.
+// together executes several calls. Calls that end at the same time share one commit.
 func (b *step) together(inner pawl.Executor, yield func(pawl.Event) bool) {
 	ctx, cancel := context.WithCancel(b.ctx)
 	events, over := make(chan pawl.Event), make(chan struct{})
@@ -213,7 +216,7 @@ func (b *step) together(inner pawl.Executor, yield func(pawl.Event) bool) {
 	}
 }
 
-// ended has the end of a call kept, or the question that it waits with.
+// ended stores the end of a call, or its pending question.
 func (b *step) ended(t *pawl.Task, e pawl.Event) pawl.Event {
 	s := b.s
 	s.mu.Lock()
@@ -239,7 +242,8 @@ func (b *step) ended(t *pawl.Task, e pawl.Event) pawl.Event {
 	return e
 }
 
-// interrupted reports whether the call ended because this process does, or something could not be kept: it is open, and not ended.
+// interrupted reports whether the call ended because the process ends, or because a record could
+// not be stored. Such a call is still open.
 func (b *step) interrupted(x *pawl.Execution) bool {
 	if x.Outcome != pawl.OutcomeCancelled && x.Outcome.Settled() {
 		return false
@@ -247,23 +251,26 @@ func (b *step) interrupted(x *pawl.Execution) bool {
 	return b.ctx.Err() != nil && context.Cause(b.ctx) != pawl.ErrCancelled
 }
 
-// lost is the end of a call of which nothing could be kept: for the run it has not ended.
+// lost returns the event for a call whose records could not be stored. For the run, the call has
+// not ended.
 func lost(t *pawl.Task, e pawl.Event, err error) pawl.Event {
 	x := *e.Execution
-	x.Outcome, x.Error, x.Result, x.Ends, x.Waiting, x.Values = pawl.OutcomeCancelled, err.Error(), llm.ErrorResult("Not recorded."), "", nil, nil
+	x.Outcome, x.Error, x.Result, x.Ends, x.Waiting, x.Values = pawl.OutcomeCancelled, err.Error(),
+		llm.ErrorResult("Not recorded."), "", nil, nil
 	x.Result.CallID, x.Result.Key = t.Call.ID, t.Key
 	e.Execution = &x
 	return e
 }
 
-// gate lets the intents of calls that run together go to disk together: it holds them until all that may come are there, for no longer than gather.
+// gate combines the intents of concurrent calls into one commit: it holds them until all have
+// arrived, but no longer than gather.
 type gate struct {
 	mu     sync.Mutex
 	coming map[llm.Key]bool
-	here   chan struct{} // closed when none is coming
+	here   chan struct{} // closed when no further call can arrive
 }
 
-// expect makes the gate for tasks, and returns what takes it away.
+// expect opens the gate for tasks, and returns the function that removes it.
 func (s *session) expect(tasks []pawl.Task) (done func()) {
 	g := &gate{coming: map[llm.Key]bool{}, here: make(chan struct{})}
 	for _, t := range tasks {
@@ -285,7 +292,7 @@ func (s *session) expect(tasks []pawl.Task) (done func()) {
 	}
 }
 
-// arrive waits for the others.
+// arrive waits for the other calls.
 func (g *gate) arrive(key llm.Key) {
 	if g == nil {
 		return
@@ -299,7 +306,7 @@ func (g *gate) arrive(key llm.Key) {
 	}
 }
 
-// leave notes that nothing more comes from the call at key.
+// leave records that the call at key will not arrive any more.
 func (g *gate) leave(key llm.Key) {
 	if g == nil {
 		return

@@ -14,35 +14,37 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Export is what a run was, without what differs from one execution of it to the next: times, attempts, leases. The same run on another engine, or with crashes in
-// it, has the same Export. It is plain data; JSON gives its canonical form.
+// Export is a run without everything that differs between its executions: times, attempts, leases.
+// The same run on another engine, or with crashes, has the same Export. It is plain data; JSON
+// returns its canonical form.
 type Export struct {
-	Form     int             `json:"form"` // of this structure: 1
+	Form     int             `json:"form"` // the version of this form: 1
 	Agent    string          `json:"agent,omitzero"`
-	Forked   *Origin         `json:"forked_from,omitzero"` // nil: it is no fork
-	Messages []llm.Message   `json:"messages"`             // what it was given
-	Values   pawl.Values     `json:"values,omitzero"`      // what it was given beside them (Runner.From)
-	Replies  []ExportedReply `json:"replies"`              // in the order of their keys, those of runs inside calls too
-	Calls    []ExportedCall  `json:"calls"`                // that have ended, in the order of their keys, those inside calls too
-	Steered  []ExportedWord  `json:"steered,omitzero"`     // messages that came on the way
-	Pending  []ExportedAsk   `json:"pending,omitzero"`     // the calls that wait
-	End      *ExportedEnd    `json:"end,omitzero"`         // why it stopped last; nil: it has not
+	Forked   *Origin         `json:"forked_from,omitzero"` // nil means no fork
+	Messages []llm.Message   `json:"messages"`             // the input of the run
+	Values   pawl.Values     `json:"values,omitzero"`      // the values of the input (Runner.From)
+	Replies  []ExportedReply `json:"replies"`              // by key, including nested runs
+	// Ended calls, by key, including nested calls.
+	Calls   []ExportedCall `json:"calls"`
+	Steered []ExportedWord `json:"steered,omitzero"` // messages that arrived during the run
+	Pending []ExportedAsk  `json:"pending,omitzero"` // pending calls
+	End     *ExportedEnd   `json:"end,omitzero"`     // the last stop; nil means not stopped
 }
 
-// ExportedReply is a reply of a model.
+// ExportedReply is a model's reply.
 type ExportedReply struct {
 	Key      llm.Key      `json:"key"` // of the request
 	Response llm.Response `json:"response"`
 }
 
-// ExportedCall is how a call ended.
+// ExportedCall is the outcome of a call.
 type ExportedCall struct {
 	Key       llm.Key        `json:"key"`
-	Call      llm.ToolCall   `json:"call"` // as it was made
+	Call      llm.ToolCall   `json:"call"` // as the model or a call made it
 	Execution pawl.Execution `json:"execution"`
 }
 
-// ExportedWord is messages that a request took on the way.
+// ExportedWord is the messages that a request received during the run.
 type ExportedWord struct {
 	Key      llm.Key       `json:"key"` // of the request
 	Messages []llm.Message `json:"messages"`
@@ -57,7 +59,7 @@ type ExportedAsk struct {
 	Passive bool         `json:"passive,omitzero"`
 }
 
-// ExportedEnd is why a run stopped.
+// ExportedEnd is the reason why a run stopped.
 type ExportedEnd struct {
 	Stop   pawl.Stop       `json:"stop"`
 	Cause  string          `json:"cause,omitzero"`
@@ -67,7 +69,8 @@ type ExportedEnd struct {
 	Output json.RawMessage `json:"output,omitzero"`
 }
 
-// Export returns what a run was.
+// Export returns the stored run without times and attempts. The error is store.ErrNotFound if there
+// is no such run.
 func (e *Engine) Export(ctx context.Context, id string) (*Export, error) {
 	h, err := e.history(ctx, scope(ctx), id)
 	if err != nil {
@@ -77,7 +80,8 @@ func (e *Engine) Export(ctx context.Context, id string) (*Export, error) {
 }
 
 func (h *history) export() (*Export, error) {
-	x := &Export{Form: 1, Agent: h.begin.Agent, Forked: h.begin.ForkedFrom.plain(), Replies: []ExportedReply{}, Calls: []ExportedCall{}}
+	x := &Export{Form: 1, Agent: h.begin.Agent, Forked: h.begin.ForkedFrom.plain(), Replies: []ExportedReply{},
+		Calls: []ExportedCall{}}
 	in, err := h.begin.input()
 	if err != nil {
 		return nil, err
@@ -105,7 +109,7 @@ func (h *history) export() (*Export, error) {
 	return x, nil
 }
 
-// Sort puts everything in the order of its key.
+// Sort sorts all lists by key.
 func (x *Export) Sort() {
 	slices.SortFunc(x.Replies, func(a, b ExportedReply) int { return CompareKeys(a.Key, b.Key) })
 	slices.SortFunc(x.Calls, func(a, b ExportedCall) int { return CompareKeys(a.Key, b.Key) })
@@ -118,13 +122,13 @@ func Timeless(x pawl.Execution) pawl.Execution {
 	x.Attempts, x.Started, x.Ended, x.Index, x.Waiting = 0, time.Time{}, time.Time{}, 0, nil
 	if x.Decision != nil {
 		d := *x.Decision
-		d.Digest = "" // it is of the attempt
+		d.Digest = "" // it depends on the attempt
 		x.Decision = &d
 	}
 	return x
 }
 
-// JSON returns the canonical form: names sorted, no spaces, a line end behind it.
+// JSON returns the canonical form: sorted names, no spaces, and a final line end.
 func (x *Export) JSON() ([]byte, error) {
 	form, err := json.Marshal(x)
 	if err != nil {
@@ -140,7 +144,8 @@ func (x *Export) JSON() ([]byte, error) {
 	return append(out, '\n'), err
 }
 
-// CompareKeys orders keys by their place in the run: numbers as numbers. It is for slices.SortFunc.
+// CompareKeys orders keys by their place in the run, with numbers in numeric order. It fits
+// slices.SortFunc.
 func CompareKeys(a, b llm.Key) int {
 	return slices.CompareFunc(strings.Split(string(a), "/"), strings.Split(string(b), "/"), func(x, y string) int {
 		n, errN := strconv.Atoi(x)

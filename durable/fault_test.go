@@ -22,21 +22,23 @@ import (
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
-// failing is a journal whose disk takes nothing more after so many writes, until it is mended.
+// failing is a journal whose disk rejects every write after a number of them, until it is repaired.
 type failing struct {
 	store.Journal
 	left atomic.Int64
 	err  error
 }
 
-func (j *failing) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange, records ...store.Record) (int64, error) {
+func (j *failing) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange,
+	records ...store.Record) (int64, error) {
 	if j.left.Add(-1) < 0 {
 		return 0, j.err
 	}
 	return j.Journal.AppendJournal(ctx, l, c, records...)
 }
 
-// A disk that is full, or can only be read: no call begins that could not be recorded, the run says why it stopped, and goes on when the disk does.
+// With a full or read-only disk, no call starts that cannot be recorded. The run states why it
+// stopped, and resumes when the disk works again.
 func TestDiskFaults(t *testing.T) {
 	for _, why := range []string{"no space left on device", "attempt to write a readonly database"} {
 		for after := range 12 {
@@ -82,14 +84,15 @@ func deliveries(w *durabletest.Memory, tool string) (n int) {
 	return n
 }
 
-// slow is a disk that takes its time.
+// slow is a disk with slow writes.
 type slow struct {
 	store.Journal
 	takes time.Duration
 	order *[]string
 }
 
-func (j slow) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange, records ...store.Record) (int64, error) {
+func (j slow) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange,
+	records ...store.Record) (int64, error) {
 	time.Sleep(j.takes)
 	for _, r := range records {
 		*j.order = append(*j.order, r.Kind)
@@ -97,7 +100,8 @@ func (j slow) AppendJournal(ctx context.Context, l store.Lease, c *store.Journal
 	return j.Journal.AppendJournal(ctx, l, c, records...)
 }
 
-// A sync that takes two seconds holds the call back, not the other way round; one that takes longer than the lease loses the run before the call begins.
+// A sync of two seconds delays the call, and the call does not start before it. A sync longer than
+// the lease drops the run before the call starts.
 func TestSlowDisk(t *testing.T) {
 	for _, row := range []struct {
 		takes time.Duration
@@ -119,14 +123,16 @@ func TestSlowDisk(t *testing.T) {
 	}
 }
 
-// stopped is the journal of a process that is stopped (SIGSTOP) as it is about to write an outcome, and waked later.
+// stopped is the journal of a process that is stopped (SIGSTOP) just before it writes an outcome,
+// and continues later.
 type stopped struct {
 	store.Journal
 	stops, wakes chan struct{}
 	once         *sync.Once
 }
 
-func (j stopped) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange, records ...store.Record) (int64, error) {
+func (j stopped) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange,
+	records ...store.Record) (int64, error) {
 	for _, r := range records {
 		if r.Kind == "outcome" {
 			j.once.Do(func() { close(j.stops); <-j.wakes })
@@ -135,7 +141,8 @@ func (j stopped) AppendJournal(ctx context.Context, l store.Lease, c *store.Jour
 	return j.Journal.AppendJournal(ctx, l, c, records...)
 }
 
-// Two owners, of which one was stopped for longer than its lease, or one whose clock jumps ahead: the first is refused when it wakes, and the call happened once.
+// Of two owners, the first was stopped for longer than its lease, or the second has a clock ahead.
+// The first is rejected when it continues, and the call happened once.
 func TestTwoOwners(t *testing.T) {
 	for _, jump := range []time.Duration{time.Minute, 24 * time.Hour} {
 		var world durabletest.Memory
@@ -148,7 +155,8 @@ func TestTwoOwners(t *testing.T) {
 			first <- err
 		}()
 		<-s.stops
-		if _, err := durabletest.Drive(t.Context(), &durable.Engine{Journal: j}, "r", c, &world); !errors.Is(err, durable.ErrLost) {
+		if _, err := durabletest.Drive(t.Context(), &durable.Engine{Journal: j}, "r", c, &world); !errors.Is(err,
+			durable.ErrLost) {
 			t.Errorf("a second owner while the lease lasts: %v", err)
 		}
 		second := &durable.Engine{Journal: j}
@@ -170,11 +178,13 @@ func TestTwoOwners(t *testing.T) {
 	}
 }
 
-// A process that goes back in time, or forward, makes the same run: nothing but leases and the time to answer looks at the wall clock.
+// A process whose clock goes backward or forward makes the same run: only leases and the time to
+// answer depend on the wall clock.
 func TestClockJumps(t *testing.T) {
 	var whole, world durabletest.Memory
 	c := durabletest.ForEffect("post")
-	if _, err := durabletest.Drive(t.Context(), &durable.Engine{Journal: new(store.MemoryJournal)}, "r", c, &whole); err != nil {
+	if _, err := durabletest.Drive(t.Context(), &durable.Engine{Journal: new(store.MemoryJournal)}, "r",
+		c, &whole); err != nil {
 		t.Fatal(err)
 	}
 	var n atomic.Int64
@@ -193,7 +203,7 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-// file is a database with a run of ten posts in it.
+// file is a database with a run of ten posts.
 type file struct {
 	path  string
 	db    *sqlite.DB
@@ -202,7 +212,7 @@ type file struct {
 	res   *pawl.Result
 }
 
-// reopened opens what is at path, and closes it when the test ends.
+// reopened opens the database at path, and closes it when the test ends.
 func reopened(t *testing.T, path string) *sqlite.DB {
 	t.Helper()
 	db, err := sqlite.Open(path, nil)
@@ -226,7 +236,7 @@ func posted(t *testing.T) *file {
 	return f
 }
 
-// image copies a database as it is on disk while it is in use.
+// image copies a database as it is on disk during use.
 func image(t *testing.T, from string, cut func(wal []byte) []byte) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "image.db")
@@ -245,7 +255,7 @@ func image(t *testing.T, from string, cut func(wal []byte) []byte) string {
 	return to
 }
 
-// torn notes how long the log is before and after a write, and dies with the write.
+// torn records the length of the log before and after a write, and dies with the write.
 type torn struct {
 	store.Journal
 	wal    string
@@ -255,7 +265,8 @@ type torn struct {
 	kill   context.CancelCauseFunc
 }
 
-func (j *torn) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange, records ...store.Record) (int64, error) {
+func (j *torn) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange,
+	records ...store.Record) (int64, error) {
 	if *j.at--; *j.at < 0 {
 		return 0, durabletest.ErrDead
 	}
@@ -277,7 +288,8 @@ func size(path string) int64 {
 	return info.Size()
 }
 
-// A write that was torn by a loss of power, at several places of it, is as if it had not been begun: nothing had followed from it. The run goes on from there.
+// A write that a power loss tears at any place counts as not started: nothing depends on it yet.
+// The run resumes from there.
 func TestTornWrites(t *testing.T) {
 	c := durabletest.ForEffect("post")
 	for _, at := range []int{1, 2, 3, 4, 6} {
@@ -303,14 +315,16 @@ func TestTornWrites(t *testing.T) {
 	}
 }
 
-// What was on disk and is gone from its end is found out by whoever kept a head elsewhere; without that it looks like a machine that died earlier.
+// A journal truncated at its end is detected with a head that was stored elsewhere. Without a head
+// it looks like a machine that died earlier.
 func TestTruncatedLog(t *testing.T) {
 	f := posted(t)
 	was, err := f.eng.Verify(t.Context(), "r")
 	if err != nil {
 		t.Fatal(err)
 	}
-	eng := &durable.Engine{Journal: reopened(t, image(t, f.path, func(wal []byte) []byte { return wal[:len(wal)*2/3] }))}
+	eng := &durable.Engine{Journal: reopened(t,
+		image(t, f.path, func(wal []byte) []byte { return wal[:len(wal)*2/3] }))}
 	if now, err := eng.Verify(t.Context(), "r"); err != nil || now.Records >= was.Records {
 		t.Fatalf("the image has %+v, %v; nothing was cut off", now, err)
 	}
@@ -319,10 +333,10 @@ func TestTruncatedLog(t *testing.T) {
 	}
 }
 
-// A byte that was changed in the file is found before anything follows from it, or stands where it changes nothing.
+// A changed byte in the file is detected before it has an effect, or it has no effect.
 func TestFlippedBytes(t *testing.T) {
 	f := posted(t)
-	f.db.Close() // and all is in the file itself
+	f.db.Close() // moves everything into the file itself
 	whole, err := os.ReadFile(f.path)
 	if err != nil {
 		t.Fatal(err)
@@ -366,7 +380,7 @@ func TestFlippedBytes(t *testing.T) {
 	}
 }
 
-// Each record can be told from one that was written over, whatever SQLite thinks of it.
+// A changed record is detected in all cases, also where SQLite accepts it.
 func TestTampering(t *testing.T) {
 	for _, statement := range []string{
 		`update records set body = replace(body, 'post 1', 'post 7') where seq = 5`, `update records set key = 'run/9/0' where seq = 5`, `update records set kind = 'reply' where seq = 5`,

@@ -10,9 +10,10 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Fork begins the run fork with what id had come to after its first steps: the replies up to that many, and how their calls ended. It goes on from there when it is
-// resumed, with another model, other tools or instructions if need be: what was copied is not compared. A Write that was interrupted in the original is as
-// unknown in the fork. o may be nil.
+// Fork creates the run fork as a copy of the first steps of run id: that many replies, and the
+// outcomes of their calls. The copy continues from there when it is resumed, possibly with another
+// model, other tools or other instructions: copied requests are not compared. A Write that was
+// interrupted in the original has an unknown outcome in the fork too. o may be nil.
 func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOptions) error {
 	if o == nil {
 		o = new(ForkOptions)
@@ -28,7 +29,9 @@ func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOp
 	s := &session{engine: e}
 	first := []store.Record{}
 	for _, r := range h.records {
-		if r.Kind != kindBegin && !(within(r.Key, begun+steps) && (r.Kind == kindReply || r.Kind == kindOutcome || r.Kind == kindIntent || r.Kind == kindSteer)) {
+		if r.Kind != kindBegin &&
+			!(within(r.Key, begun+steps) &&
+				(r.Kind == kindReply || r.Kind == kindOutcome || r.Kind == kindIntent || r.Kind == kindSteer)) {
 			continue
 		}
 		c := store.Record{Key: r.Key, Kind: r.Kind, At: e.clock(), Body: r.Body}
@@ -44,7 +47,9 @@ func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOp
 	if err != nil {
 		return err
 	}
-	l, err := e.Journal.BeginJournal(ctx, scope(ctx), store.JournalRun{ID: fork, Agent: h.begin.Agent, Task: taskOf(in.all()), State: store.JournalOpen}, newOwner(), e.clock(), first...)
+	l, err := e.Journal.BeginJournal(ctx, scope(ctx),
+		store.JournalRun{ID: fork, Agent: h.begin.Agent, Task: taskOf(in.all()), State: store.JournalOpen},
+		newOwner(), e.clock(), first...)
 	if err != nil {
 		return err
 	}
@@ -52,20 +57,24 @@ func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOp
 	return err
 }
 
-// ForkOptions are what of a copy may differ. The zero value, and nil, change nothing.
+// ForkOptions change parts of a copy. The zero value and nil change nothing.
 type ForkOptions struct {
-	Meta    json.RawMessage                                            // in place of the original's; nil: as it was
-	Results func(key llm.Key, x pawl.Execution) (llm.ToolResult, bool) // gives a call that has ended another result; nil, and false: it has the one it had
+	// Meta replaces the original's Meta. Nil means no change.
+	Meta json.RawMessage
+	// Results returns a new result for an ended call, or false for no change. Nil means no change.
+	Results func(key llm.Key, x pawl.Execution) (llm.ToolResult, bool)
 }
 
-// Origin is where a fork comes from.
+// Origin is the source of a fork.
 type Origin struct {
 	Run   string `json:"run"`
-	Steps int    `json:"steps"`          // that were copied
-	Trace string `json:"trace,omitzero"` // where the other run stands in a trace, as the W3C writes it (pawl.WithTrace); "": it is not known
+	Steps int    `json:"steps"` // the number of copied steps
+	// Trace is the position of the original run in a trace, in the form of the W3C
+	// (pawl.WithTrace). Empty means unknown.
+	Trace string `json:"trace,omitzero"`
 }
 
-// other is what is copied in place of the body of r; nil: the body.
+// other returns the replacement for the body of r, or the body itself.
 func (o *ForkOptions) other(h *history, r store.Record, from *Origin) any {
 	switch r.Kind {
 	case kindBegin:
@@ -98,7 +107,7 @@ func (o *ForkOptions) other(h *history, r store.Record, from *Origin) any {
 	return nil
 }
 
-// plain is o without its place in a trace, which differs from one execution of a run to the next.
+// plain returns o without its position in a trace, which differs between the executions of a run.
 func (o *Origin) plain() *Origin {
 	if o == nil {
 		return nil

@@ -13,13 +13,14 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// input is what a run is begun with, as it is read from the journal: so it is the same for the process that begins the run and for those that resume it.
+// input is the start of a run, read from the journal. It is therefore the same for the process that
+// starts the run and for the processes that resume it.
 type input struct {
-	from *pawl.Result // nil: the run goes on from nothing
+	from *pawl.Result // nil means that there was no Result before
 	msgs []llm.Message
 }
 
-// given returns the forms of what r is begun with: those in the journal.
+// given returns the journal form of the start of r.
 func (r *Runner) given(msgs []llm.Message) (body beginBody, err error) {
 	body = beginBody{State: stateVersion, Meta: r.Meta}
 	if a, ok := r.runner.(*pawl.Agent); ok {
@@ -31,12 +32,15 @@ func (r *Runner) given(msgs []llm.Message) (body beginBody, err error) {
 		return body, err
 	}
 	if f := r.From; f != nil {
-		body.From, err = json.Marshal(&pawl.Result{Messages: f.Messages, Spent: f.Spent, Values: f.Values, Pending: f.Pending, Stop: f.Stop})
+		body.From,
+			err = json.Marshal(&pawl.Result{Messages: f.Messages, Spent: f.Spent, Values: f.Values,
+			Pending: f.Pending, Stop: f.Stop})
 	}
 	return body, err
 }
 
-// begunWith reports whether the run was begun with msgs and r.From. The error: it was begun from another Result.
+// begunWith reports whether the run started with msgs and r.From. It returns an error if the run
+// started from another Result.
 func (h *history) begunWith(r *Runner, msgs []llm.Message) (bool, error) {
 	now, err := r.given(msgs)
 	if err != nil {
@@ -48,7 +52,7 @@ func (h *history) begunWith(r *Runner, msgs []llm.Message) (bool, error) {
 	return bytes.Equal(now.Messages, h.begin.Messages) && bytes.Equal(now.From, h.begin.From), nil
 }
 
-// input reads what the run was begun with.
+// input decodes the start of a run.
 func (b *beginBody) input() (in input, err error) {
 	if err = json.Unmarshal(b.Messages, &in.msgs); err == nil && b.From != nil {
 		in.from = new(pawl.Result)
@@ -60,7 +64,7 @@ func (b *beginBody) input() (in input, err error) {
 	return in, err
 }
 
-// all are the messages that the run begins with.
+// all returns the messages that the run starts with.
 func (in input) all() []llm.Message {
 	if in.from == nil {
 		return in.msgs
@@ -68,7 +72,7 @@ func (in input) all() []llm.Message {
 	return append(in.from.Messages[:len(in.from.Messages):len(in.from.Messages)], in.msgs...)
 }
 
-// stream begins what r runs with it.
+// stream starts r with the input.
 func (in input) stream(ctx context.Context, r pawl.Runner) iter.Seq2[pawl.Event, error] {
 	if in.from == nil {
 		return r.Stream(ctx, in.msgs...)
@@ -81,7 +85,7 @@ func (in input) stream(ctx context.Context, r pawl.Runner) iter.Seq2[pawl.Event,
 	}
 }
 
-// run is stream for an Agent, with replies asked for whole.
+// run is stream for an Agent, without fragments of replies.
 func (in input) run(ctx context.Context, a *pawl.Agent) (*pawl.Result, error) {
 	if in.from == nil {
 		return a.Run(ctx, in.msgs...)

@@ -17,7 +17,8 @@ import (
 	"github.com/pawl-go/pawl/team"
 )
 
-// planned is an agent with a plan in its system text, whose calls change a value of the run, each ending its process.
+// planned is an agent with a plan in its system prompt. Its calls change a value of the run, and
+// each ends its process.
 func planned(stop *func()) (*pawl.Agent, *script.Model) {
 	count := pawl.Func("count", "counts", func(ctx context.Context, _ struct {
 		N int `json:"n"`
@@ -44,12 +45,14 @@ func planned(stop *func()) (*pawl.Agent, *script.Model) {
 	return &pawl.Agent{Model: m, Tools: []pawl.Toolset{count}, Limits: pawl.Limits{Rounds: 6}}, m
 }
 
-// A run that goes on from a Result has its messages, values and counters, whichever process is at work on it, and whoever resumes it need not have the Result.
+// A run that starts from a Result has its messages, values and counters in every process, and a
+// resume does not need the Result.
 func TestFrom(t *testing.T) {
 	stop := func() {}
 	a, _ := planned(&stop)
-	from := &pawl.Result{Messages: []llm.Message{llm.User("Hello."), llm.Assistant(llm.Text{Text: "Hello!"})}, Values: pawl.Values{"n": json.RawMessage(`4`), team.PlanKey: json.RawMessage(`{"phases":[{"goals":"count"}]}`)},
-		Spent: pawl.Spent{Rounds: 2, Requests: 3}}
+	from := &pawl.Result{Messages: []llm.Message{llm.User("Hello."), llm.Assistant(llm.Text{Text: "Hello!"})},
+		Values: pawl.Values{"n": json.RawMessage(`4`), team.PlanKey: json.RawMessage(`{"phases":[{"goals":"count"}]}`)},
+		Spent:  pawl.Spent{Rounds: 2, Requests: 3}}
 	want, err := a.Resume(t.Context(), from, llm.User("Count."))
 	if err != nil || want.Text() != "counted to 7" || want.Spent.Requests != 7 {
 		t.Fatalf("%+v, %v", want, err)
@@ -74,7 +77,8 @@ func TestFrom(t *testing.T) {
 			break
 		}
 	}
-	if err != nil || asJSON(got.Messages) != asJSON(want.Messages) || asJSON(got.Spent) != asJSON(want.Spent) || asJSON(got.Values["n"]) != "7" {
+	if err != nil || asJSON(got.Messages) != asJSON(want.Messages) || asJSON(got.Spent) != asJSON(want.Spent) ||
+		asJSON(got.Values["n"]) != "7" {
 		t.Errorf("got %s\nwant %s; %v", asJSON(got), asJSON(want), err)
 	}
 	if sys := m.Requests()[0].Messages[0]; sys.Role != llm.RoleSystem || !strings.Contains(sys.Text(), "count") {
@@ -120,8 +124,8 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// What waits in a Result waits in the run that goes on from it, is answered where the run is begun or later, and a call of which nobody knows whether it happened
-// stays so.
+// A call that is pending in a Result is pending in the run that starts from it. It is answered at
+// the start of the run or later. A call with an unknown outcome remains unknown.
 func TestFromWhatWaits(t *testing.T) {
 	var paid []string
 	a := paying(&paid, -1)
@@ -161,13 +165,15 @@ func TestFromWhatWaits(t *testing.T) {
 	lost.Pending = slices.Clone(from.Pending)
 	lost.Pending[0].Outcome, lost.Pending[0].Attempt = pawl.OutcomeUnknown, 1
 	res := begin("lost", &lost)
-	if len(paid) > 0 || len(res.Pending) != 1 || res.Pending[0].Outcome != pawl.OutcomeUnknown || res.Pending[0].Attempt != 1 {
+	if len(paid) > 0 || len(res.Pending) != 1 || res.Pending[0].Outcome != pawl.OutcomeUnknown ||
+		res.Pending[0].Attempt != 1 {
 		t.Fatalf("interrupted before: %+v, paid %v", res, paid)
 	}
 	if fs, err := eng.Effects(t.Context(), "lost"); err != nil || len(fs) != 1 || fs[0].State != durable.EffectUnknown {
 		t.Errorf("the ledger: %+v, %v", fs, err)
 	}
-	for range 2 { // it did not happen, and is to run: asked once more, since a yes to running is none to running again
+	// It did not happen and is to run: it asks again, since an approval covers one attempt.
+	for range 2 {
 		if err := eng.Decide(t.Context(), "lost", res.Pending[0].Approve("me")); err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +181,8 @@ func TestFromWhatWaits(t *testing.T) {
 			break
 		}
 	}
-	if fs, err := eng.Effects(t.Context(), "lost"); err != nil || strings.Join(paid, " ") != "5" || fs[0].State != durable.EffectCompleted {
+	if fs, err := eng.Effects(t.Context(), "lost"); err != nil || strings.Join(paid, " ") != "5" ||
+		fs[0].State != durable.EffectCompleted {
 		t.Errorf("paid %v, %+v, %v", paid, fs, err)
 	}
 }

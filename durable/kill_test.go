@@ -23,7 +23,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain is also the process that is killed: with PAWL_DURABLE_CHILD it makes a run, and nothing else.
+// TestMain is also the process that is killed: with PAWL_DURABLE_CHILD it only makes a run.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("PAWL_DURABLE_CHILD"); path != "" {
 		if err := child(path); err != nil {
@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// suicidal is the journal of a process that kills itself with SIGKILL before or after one of its writes.
+// suicidal is the journal of a process that kills itself with SIGKILL before or after one of its
+// writes.
 type suicidal struct {
 	store.Journal
 	mu    sync.Mutex
@@ -50,17 +51,18 @@ func (j *suicidal) point() {
 		if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
 			panic(err)
 		}
-		select {} // it is on its way
+		select {} // until the signal arrives
 	}
 }
 
-func (j *suicidal) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange, records ...store.Record) (int64, error) {
+func (j *suicidal) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange,
+	records ...store.Record) (int64, error) {
 	j.point()
 	defer j.point()
 	return j.Journal.AppendJournal(ctx, l, c, records...)
 }
 
-// child makes the run, or goes on with it, as told by the environment.
+// child makes or resumes the run that the environment names.
 func child(path string) error {
 	var at, ahead int
 	if _, err := fmt.Sscan(os.Getenv("PAWL_DURABLE_AT"), &at, &ahead); err != nil {
@@ -85,7 +87,8 @@ func child(path string) error {
 	return json.NewEncoder(os.Stdout).Encode(res.Messages)
 }
 
-// receiver is the world that counts, in this process. kill is called when a delivery comes, before and after it is counted.
+// receiver is the counting world, in this process. kill is called for each delivery, before and
+// after it is counted.
 type receiver struct {
 	durabletest.Memory
 	mu   sync.Mutex
@@ -101,7 +104,8 @@ func (r *receiver) tick() bool {
 	return false
 }
 
-// live runs the child once, and returns what it printed; killed says that it died of it. The parent kills it at its at-th send, if that is not 0.
+// live runs the child once, and returns its output. killed reports that it was killed. The parent
+// kills it at send number at, unless that is 0.
 func (r *receiver) live(path, url, tool string, atWrite, atSend, ahead int) (out string, killed bool, err error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -133,7 +137,7 @@ func (r *receiver) live(path, url, tool string, atWrite, atSend, ahead int) (out
 	return stdout.String(), false, err
 }
 
-// served returns a receiver, and the server that it is.
+// served returns a receiver, and its server.
 func served(t *testing.T) (*receiver, *httptest.Server) {
 	r := &receiver{}
 	srv := httptest.NewServer(durabletest.Serve(&r.Memory, r.tick))
@@ -152,10 +156,12 @@ func alone(t *testing.T, tool string) (want string, whole []durabletest.Delivery
 	return want, whole
 }
 
-// Real processes over a real file, killed with SIGKILL at some of the points: enough to see that what TestCrashPoints makes of a death is what a death is.
+// Real processes over a real file are killed with SIGKILL at some of the points. It shows that the
+// deaths of TestCrashPoints equal real ones.
 func TestKill(t *testing.T) {
 	want, whole := alone(t, "charge")
-	places := [][2]int{{1, 0}, {2, 0}, {3, 0}, {4, 0}, {7, 0}, {8, 0}, {11, 0}, {14, 0}, {17, 0}, {20, 0}, {23, 0}, {0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 8}, {0, 11}, {0, 15}, {0, 20}, {0, 24}, {0, 29}}
+	places := [][2]int{{1, 0}, {2, 0}, {3, 0}, {4, 0}, {7, 0}, {8, 0}, {11, 0}, {14, 0}, {17, 0}, {20, 0},
+		{23, 0}, {0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 8}, {0, 11}, {0, 15}, {0, 20}, {0, 24}, {0, 29}}
 	points := killedAt(t, "charge", places, want, whole)
 	t.Logf("%d processes killed with SIGKILL, of %d", points, len(places))
 	if points < 15 {
@@ -163,7 +169,9 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killedAt makes the run of a tool at each place, in a process that is killed at that write or send, has another one go on with it, and compares both with the whole. It returns how many died.
+// killedAt makes the run of a tool once for each place, in a process that is killed at that write
+// or send. Another process resumes it, and both are compared with the whole run. It returns the
+// number of killed processes.
 func killedAt(t *testing.T, tool string, places [][2]int, want string, whole []durabletest.Delivery) int {
 	t.Helper()
 	dir := t.TempDir()
@@ -181,8 +189,10 @@ func killedAt(t *testing.T, tool string, places [][2]int, want string, whole []d
 				died.Add(1)
 			}
 			got, again, errAgain := mine.live(path, srv.URL, tool, 0, 0, 1)
-			if bad := durabletest.Violations(mine.All(), whole, 1); err != nil || errAgain != nil || again || len(bad) > 0 || got != want || want == "" {
-				t.Errorf("%s: killed at write %d, send %d: %v, %v, %v\ngot  %swant %s", tool, at[0], at[1], bad, err, errAgain, got, want)
+			if bad := durabletest.Violations(mine.All(), whole, 1); err != nil || errAgain != nil || again ||
+				len(bad) > 0 || got != want || want == "" {
+				t.Errorf("%s: killed at write %d, send %d: %v, %v, %v\ngot  %swant %s", tool, at[0], at[1],
+					bad, err, errAgain, got, want)
 			}
 		})
 	}

@@ -16,11 +16,11 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Bind returns a copy of a that records: its model with the middleware around it, and its executor.
+// Bind returns a copy of a that records: its model, wrapped in its middleware, and its executor.
 func (s *session) Bind(a *pawl.Agent) *pawl.Agent {
 	b := *a
 	if a.Model == nil {
-		return &b // the run says so
+		return &b // the run returns this error
 	}
 	m := &model{s: s, accept: s.engine.AcceptChangedTools, instructions: a.Instructions}
 	m.inner, m.pricer = a.Driver()
@@ -43,18 +43,18 @@ func (s *session) Bind(a *pawl.Agent) *pawl.Agent {
 	return &b
 }
 
-// model plays back the replies that were kept, and keeps new ones. It is one run's.
+// model replays stored replies and stores new ones. It serves one run.
 type model struct {
 	s            *session
 	inner        llm.Model
-	pricer       llm.Pricer       // nil: nobody knows prices
-	holder       llm.OutputHolder // nil: the model does not say
+	pricer       llm.Pricer       // nil means that the price is unknown
+	holder       llm.OutputHolder // nil means that the model does not say
 	accept       []string
 	instructions string
 
 	tools offered
 	sent  []sentMessage
-	wire  []byte // the request before, as it was sent; nil: it was not kept
+	wire  []byte // the previous request as it was sent; nil means not stored
 }
 
 var (
@@ -63,7 +63,7 @@ var (
 	_ llm.OutputHolder = (*model)(nil)
 )
 
-// MaxCost asks the model inside.
+// MaxCost returns the answer of the wrapped model.
 func (m *model) MaxCost(req *llm.Request) (float64, bool) {
 	if m.pricer == nil {
 		return 0, false
@@ -71,12 +71,12 @@ func (m *model) MaxCost(req *llm.Request) (float64, bool) {
 	return m.pricer.MaxCost(req)
 }
 
-// HoldsOutput asks the model inside.
+// HoldsOutput returns the answer of the wrapped model.
 func (m *model) HoldsOutput(req *llm.Request) bool {
 	return m.holder != nil && m.holder.HoldsOutput(req)
 }
 
-// Stream plays the reply back, or asks and keeps it.
+// Stream replays the stored reply, or sends the request and stores the reply.
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		s := m.s
@@ -121,7 +121,7 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	}
 }
 
-// keep has a whole reply kept, before its calls are begun.
+// keep stores a whole reply before its calls start.
 func (m *model) keep(req *llm.Request, conversation, rest string, resp *llm.Response, w *wire) error {
 	body, err := keepReply(resp)
 	if err != nil {
@@ -143,7 +143,8 @@ func (m *model) keep(req *llm.Request, conversation, rest string, resp *llm.Resp
 	return nil
 }
 
-// again finds the bytes that were sent for a reply that was kept, and where the run is played back to be compared, has the request made again, without sending it.
+// again reads the sent bytes of a stored reply. If the replay compares bytes, it also builds the
+// request again without sending it.
 func (m *model) again(ctx context.Context, req *llm.Request, kept *replyBody) error {
 	if kept == nil || kept.Sent == nil {
 		return nil
@@ -176,10 +177,10 @@ func (m *model) again(ctx context.Context, req *llm.Request, kept *replyBody) er
 	return nil
 }
 
-// matches compares the request that is to be made with the one that was.
+// matches compares the new request with the stored one.
 func (b *replyBody) matches(key llm.Key, conversation, rest string) error {
 	switch {
-	case b.Messages == "": // it was copied from another run
+	case b.Messages == "": // copied from another run
 	case b.Messages != conversation:
 		return fmt.Errorf("%w: the request %s is not the one that was made: its messages differ", ErrChanged, key)
 	case b.Request != rest:
@@ -197,7 +198,7 @@ func sum(parts ...[]byte) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// runOf is the key of the run that makes the request at key.
+// runOf returns the key of the run that makes the request at key.
 func runOf(key llm.Key) string {
 	k := strings.TrimSuffix(string(key), "/model")
 	return k[:max(strings.LastIndex(k, "/"), 0)]
@@ -211,12 +212,12 @@ type sentMessage struct {
 	digest [sha256.Size]byte
 }
 
-// digest returns the digest of the conversation, and of the rest of the request without its tools. A transcript is only appended to, so of the
-// conversation only what is new is looked at.
+// digest returns the digests of the conversation, and of the rest of the request without its tools.
+// A transcript only grows at its end, so that only the new messages are read.
 func (m *model) digest(req *llm.Request) (conversation, rest string) {
 	n := min(len(m.sent), len(req.Messages))
 	for n > 0 && !m.sent[n-1].is(req.Messages[n-1]) {
-		n-- // looked for from behind, or each step would cost what the run before it is long
+		n-- // searched from the end; otherwise each step would read the whole run
 	}
 	m.sent = m.sent[:n]
 	var prev [sha256.Size]byte
@@ -235,7 +236,8 @@ func (m *model) digest(req *llm.Request) (conversation, rest string) {
 		}
 		m.sent = append(m.sent, s)
 	}
-	form, err := json.Marshal(llm.Request{Model: req.Model, Choice: req.Choice, Output: req.Output, Settings: req.Settings})
+	form, err := json.Marshal(llm.Request{Model: req.Model, Choice: req.Choice, Output: req.Output,
+		Settings: req.Settings})
 	if err != nil {
 		form = []byte(err.Error())
 	}

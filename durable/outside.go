@@ -17,9 +17,12 @@ import (
 
 var zeroTime time.Time
 
-// Decide keeps answers to open calls of a run, from any process; the run goes on with them when it is resumed. The same answer twice is one. store.ErrConflict: the
-// question was answered otherwise, or is not asked (any more): tool, arguments or attempt are not what they were. ErrExpired: the yes came too late; when the run is resumed
-// the question is asked anew.
+// Decide stores answers to open calls of a run, from any process. The run continues with them when
+// it is resumed. An equal answer may be given twice.
+//
+// The error is store.ErrConflict if the question has another answer, or if it is no longer pending
+// because the tool, the arguments or the attempt have changed. It is ErrExpired if an approval is
+// too late; the question is then asked again when the run resumes.
 func (e *Engine) Decide(ctx context.Context, id string, ds ...llm.Decision) error {
 	h, err := e.history(ctx, scope(ctx), id)
 	if err != nil {
@@ -55,7 +58,8 @@ func (e *Engine) decide(ctx context.Context, who store.Scope, id string, h *hist
 	if !errors.Is(err, store.ErrConflict) {
 		return err
 	}
-	again, readErr := e.history(ctx, who, id) // somebody was faster; it is no conflict if he said the same
+	// Another process was faster; an equal answer is no conflict.
+	again, readErr := e.history(ctx, who, id)
 	if readErr != nil || again.end != nil && len(again.waiting()) == 0 {
 		return errors.Join(err, readErr)
 	}
@@ -81,14 +85,14 @@ func (h *history) question(d llm.Decision) (*question, error) {
 	return q, nil
 }
 
-// sameDecision reports whether a and b say the same, whoever says it.
+// sameDecision reports whether a and b are equal, apart from the decider.
 func sameDecision(a, b llm.Decision) bool {
 	x, errA := json.Marshal([]any{a.Key, a.Digest, a.Approve, a.Args, a.Reason, a.Result})
 	y, errB := json.Marshal([]any{b.Key, b.Digest, b.Approve, b.Args, b.Reason, b.Result})
 	return errA == nil && errB == nil && bytes.Equal(x, y)
 }
 
-// Pending returns the open questions of a run that nobody has answered.
+// Pending returns the open questions of a run that have no answer.
 func (e *Engine) Pending(ctx context.Context, id string) ([]pawl.Waiting, error) {
 	h, err := e.history(ctx, scope(ctx), id)
 	if err != nil {
@@ -103,10 +107,12 @@ func (e *Engine) Pending(ctx context.Context, id string) ([]pawl.Waiting, error)
 	return out, nil
 }
 
-// Cancel has a run given up: by the process that works on it, within a third of Engine.Lease, else when it is resumed. Its open calls are then
-// answered as decision 12 says. Twice is once.
+// Cancel marks a run as cancelled. The process that works on it stops it within a third of
+// Engine.Lease; otherwise it stops when it is resumed. Each open call gets a result that says that
+// the run was cancelled. A second Cancel has no effect.
 func (e *Engine) Cancel(ctx context.Context, id string) error {
-	err := e.Journal.AppendOutside(ctx, scope(ctx), id, store.JournalOpen, store.Record{Key: kindCancel, Kind: kindCancel, At: e.clock(), Body: json.RawMessage(`{}`)})
+	err := e.Journal.AppendOutside(ctx, scope(ctx), id, store.JournalOpen,
+		store.Record{Key: kindCancel, Kind: kindCancel, At: e.clock(), Body: json.RawMessage(`{}`)})
 	if errors.Is(err, store.ErrConflict) {
 		if h, readErr := e.history(ctx, scope(ctx), id); readErr == nil && h.cancel {
 			return nil
@@ -115,27 +121,28 @@ func (e *Engine) Cancel(ctx context.Context, id string) error {
 	return err
 }
 
-// Steer sends messages of the user to a run, which takes them with its next request.
+// Steer sends messages of the user to a run, which receives them with its next request.
 func (e *Engine) Steer(ctx context.Context, id string, msgs ...llm.Message) error {
-	if err := new(pawl.Steering).Steer(ctx, msgs...); err != nil { // it says what cannot be sent
+	if err := new(pawl.Steering).Steer(ctx, msgs...); err != nil { // it reports what cannot be sent
 		return err
 	}
 	body, err := json.Marshal(messagesBody{Messages: msgs})
 	if err != nil {
 		return err
 	}
-	return e.Journal.AppendOutside(ctx, scope(ctx), id, "", store.Record{Key: kindMessage + "/" + rand.Text(), Kind: kindMessage, At: e.clock(), Body: body})
+	return e.Journal.AppendOutside(ctx, scope(ctx), id, "",
+		store.Record{Key: kindMessage + "/" + rand.Text(), Kind: kindMessage, At: e.clock(), Body: body})
 }
 
-// inbox keeps which messages a request took.
+// inbox records which messages each request received.
 type inbox struct {
 	s     *session
-	outer pawl.Inbox // the caller's; nil: there is none
+	outer pawl.Inbox // the caller's; nil means none
 }
 
 var _ pawl.Inbox = (*inbox)(nil)
 
-// Take returns what the request at key took, or takes what there is.
+// Take returns the recorded messages of the request at key, or takes the waiting ones.
 func (in *inbox) Take(ctx context.Context, at llm.Key) []llm.Message {
 	s := in.s
 	if b := s.h.steers[at]; b != nil {
@@ -162,7 +169,7 @@ func (in *inbox) Take(ctx context.Context, at llm.Key) []llm.Message {
 	return slices.Clip(body.Messages)
 }
 
-// Close returns what nobody took.
+// Close returns the messages that no request received.
 func (in *inbox) Close(ctx context.Context) []llm.Message {
 	if in.outer == nil {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// paying is an agent that pays once, when it is allowed to.
+// paying is an agent that pays once, after an approval.
 func paying(paid *[]string, within time.Duration) *pawl.Agent {
 	pay := pawl.Func("pay", "pays", func(_ context.Context, in struct {
 		Amount int `json:"amount"`
@@ -26,7 +26,8 @@ func paying(paid *[]string, within time.Duration) *pawl.Agent {
 		return "paid", nil
 	})
 	return &pawl.Agent{Model: script.New(script.Call("pay", `{"amount":5}`), script.Say("done")), Tools: []pawl.Toolset{pay},
-		Middleware: []pawl.Middleware{pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
+		Middleware: []pawl.Middleware{pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval,
+			error) {
 			return pawl.Approval{Verdict: pawl.Ask, Within: within}, nil
 		})}}
 }
@@ -40,31 +41,41 @@ func pending(t *testing.T, eng *durable.Engine, a *pawl.Agent) pawl.Waiting {
 	return res.Pending[0]
 }
 
-// Answers that come twice, late, against each other, or to another question: at most one counts, and the call happens at most once.
+// Answers that are repeated, late, contradictory, or for another question: at most one counts, and
+// the call happens at most once.
 func TestDecisions(t *testing.T) {
 	edited := json.RawMessage(`{"amount":3}`)
 	for _, row := range []struct {
 		name    string
 		answers func(w pawl.Waiting) []llm.Decision
 		later   time.Duration
-		errs    []error // of each answer
+		errs    []error // one for each answer
 		paid    string
 		stop    pawl.Stop
 	}{
-		{"one", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Approve("a")} }, 0, []error{nil}, "5", pawl.StopAnswer},
-		{"twice the same", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Approve("a"), w.Approve("b")} }, 0, []error{nil, nil}, "5", pawl.StopAnswer},
-		{"yes, then no", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Approve("a"), w.Deny("b", "")} }, 0, []error{nil, store.ErrConflict}, "5", pawl.StopAnswer},
-		{"no, then yes", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Deny("b", ""), w.Approve("a")} }, 0, []error{nil, store.ErrConflict}, "", pawl.StopAnswer},
-		{"other arguments", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Edit("a", edited)} }, 0, []error{nil}, "3", pawl.StopAnswer},
-		{"other arguments, then a yes", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Edit("a", edited), w.Approve("b")} }, 0, []error{nil, store.ErrConflict}, "3", pawl.StopAnswer},
+		{"one", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Approve("a")} }, 0, []error{nil},
+			"5", pawl.StopAnswer},
+		{"twice the same", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Approve("a"), w.Approve("b")} },
+			0, []error{nil, nil}, "5", pawl.StopAnswer},
+		{"yes, then no", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Approve("a"), w.Deny("b", "")} },
+			0, []error{nil, store.ErrConflict}, "5", pawl.StopAnswer},
+		{"no, then yes", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Deny("b", ""), w.Approve("a")} },
+			0, []error{nil, store.ErrConflict}, "", pawl.StopAnswer},
+		{"other arguments", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Edit("a", edited)} },
+			0, []error{nil}, "3", pawl.StopAnswer},
+		{"other arguments, then a yes", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Edit("a", edited), w.Approve("b")} },
+			0, []error{nil, store.ErrConflict}, "3", pawl.StopAnswer},
 		{"to arguments that were edited since", func(w pawl.Waiting) []llm.Decision {
 			d := w.Approve("a")
 			d.Digest = strings.Repeat("0", len(d.Digest))
 			return []llm.Decision{d}
 		}, 0, []error{store.ErrConflict}, "", pawl.StopPending},
-		{"to another call", func(w pawl.Waiting) []llm.Decision { d := w.Approve("a"); d.Key += "0"; return []llm.Decision{d} }, 0, []error{store.ErrConflict}, "", pawl.StopPending},
-		{"a late yes", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Approve("a")} }, 2 * time.Hour, []error{durable.ErrExpired}, "", pawl.StopPending},
-		{"a late no", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Deny("a", "")} }, 2 * time.Hour, []error{nil}, "", pawl.StopAnswer},
+		{"to another call", func(w pawl.Waiting) []llm.Decision { d := w.Approve("a"); d.Key += "0"; return []llm.Decision{d} },
+			0, []error{store.ErrConflict}, "", pawl.StopPending},
+		{"a late yes", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Approve("a")} },
+			2 * time.Hour, []error{durable.ErrExpired}, "", pawl.StopPending},
+		{"a late no", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Deny("a", "")} },
+			2 * time.Hour, []error{nil}, "", pawl.StopAnswer},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			eng := &durable.Engine{Journal: new(store.MemoryJournal)}
@@ -77,7 +88,7 @@ func TestDecisions(t *testing.T) {
 					t.Errorf("answer %d: %v, want %v", i, err, row.errs[i])
 				}
 			}
-			for range 2 { // the second finds the run over, or as it was
+			for range 2 { // the second finds the run ended, or unchanged
 				res, err := eng.Runner("r", a).Run(t.Context())
 				if err != nil || res.Stop != row.stop {
 					t.Fatalf("%+v, %v; want %s", res, err, row.stop)
@@ -98,7 +109,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// Of answers given at once by many, one counts.
+// Of many concurrent answers, one counts.
 func TestDecisionsAtOnce(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	var paid []string
@@ -126,7 +137,8 @@ func TestDecisionsAtOnce(t *testing.T) {
 	}
 }
 
-// A tool that changed is refused by name, unless it was said that it may; so is one that is gone, and other instructions.
+// A changed tool is rejected by name, unless changes of it are accepted. An absent tool and other
+// instructions are rejected too.
 func TestChangedProgram(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	var paid []string
@@ -148,7 +160,8 @@ func TestChangedProgram(t *testing.T) {
 	set := paying(&paid, -1)
 	set.Settings.MaxTokens = 7
 	for what, a := range map[string]*pawl.Agent{"pay": changed(), "were: pay": gone, "instructions": instructed, "settings": set} {
-		if _, err := eng.Runner("r", a).Run(t.Context()); !errors.Is(err, durable.ErrChanged) || !strings.Contains(err.Error(), what) {
+		if _, err := eng.Runner("r", a).Run(t.Context()); !errors.Is(err, durable.ErrChanged) ||
+			!strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -163,7 +176,7 @@ func TestChangedProgram(t *testing.T) {
 	if err := eng.Decide(t.Context(), "r", res.Pending[0].Approve("a")); err != nil {
 		t.Fatal(err)
 	}
-	res, err = eng.Runner("r", changed()).Run(t.Context()) // it was noted
+	res, err = eng.Runner("r", changed()).Run(t.Context()) // the journal recorded it
 	if err != nil || res.Text() != "done" || len(paid) != 1 {
 		t.Errorf("%+v, %v, paid %v", res, err, paid)
 	}
@@ -176,7 +189,7 @@ func TestChangedProgram(t *testing.T) {
 	}
 }
 
-// The same line once more goes on; other messages under the same ID are refused.
+// The same line resumes the run. Other messages with the same ID are rejected.
 func TestBegunWithOtherMessages(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	var paid []string
@@ -195,7 +208,7 @@ func TestBegunWithOtherMessages(t *testing.T) {
 	}
 }
 
-// A run is given up from outside: while it waits, and while it works.
+// A run is cancelled from outside, while it is pending and while it works.
 func TestCancel(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	var paid []string
@@ -215,7 +228,7 @@ func TestCancel(t *testing.T) {
 	synctest.Test(t, cancelAtWork)
 }
 
-// The process that works on the run learns of it when it renews its lease.
+// The process that works on the run reads the cancellation when it renews its lease.
 func cancelAtWork(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	began := make(chan struct{})
@@ -237,7 +250,7 @@ func cancelAtWork(t *testing.T) {
 	}
 }
 
-// What is sent to a run is taken once, by the same request each time it is played back.
+// A message sent to a run is received once, by the same request in each replay.
 func TestSteer(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	var paid []string

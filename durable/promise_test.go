@@ -18,7 +18,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// resumed makes a run whose process is shut down at each of its calls in turn, and returns the last Result.
+// resumed makes a run whose process is shut down at each of its calls in turn, and returns the last
+// Result.
 func resumed(t *testing.T, eng *durable.Engine, a *pawl.Agent, stop *func()) *pawl.Result {
 	t.Helper()
 	for range 50 {
@@ -37,7 +38,8 @@ func resumed(t *testing.T, eng *durable.Engine, a *pawl.Agent, stop *func()) *pa
 	return nil
 }
 
-// Counters and budgets are never reset (R7): a run whose process is shut down behind each of its calls stops where it would have, with the same counters and words.
+// Counters and budgets are never reset (R7): a run whose process is shut down after each of its
+// calls stops at the same place, with the same counters and texts.
 func TestBudgetsSurvive(t *testing.T) {
 	for name, l := range map[string]pawl.Limits{"rounds": {Rounds: 3}, "calls": {Calls: 3}, "tokens": {Tokens: 100}, "none": {}} {
 		stop := func() {}
@@ -72,10 +74,14 @@ func TestBudgetsSurvive(t *testing.T) {
 		}
 		eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 		got := resumed(t, eng, a, &stop)
-		if asJSON(got.Messages) != asJSON(want.Messages) || asJSON(got.Spent) != asJSON(want.Spent) || got.Stop != want.Stop || got.Cause != want.Cause {
-			t.Errorf("%s: %s (%s) %s\nwant %s (%s) %s", name, got.Stop, got.Cause, asJSON(got.Messages), want.Stop, want.Cause, asJSON(want.Messages))
+		if asJSON(got.Messages) != asJSON(want.Messages) || asJSON(got.Spent) != asJSON(want.Spent) ||
+			got.Stop != want.Stop || got.Cause != want.Cause {
+			t.Errorf("%s: %s (%s) %s\nwant %s (%s) %s", name, got.Stop, got.Cause, asJSON(got.Messages),
+				want.Stop, want.Cause, asJSON(want.Messages))
 		}
-		if again, err := eng.Runner("r", a).Run(t.Context()); err != nil || asJSON(again.Messages) != asJSON(want.Messages) || asJSON(again.Spent) != asJSON(want.Spent) || again.Cause != want.Cause {
+		if again, err := eng.Runner("r", a).Run(t.Context()); err != nil ||
+			asJSON(again.Messages) != asJSON(want.Messages) || asJSON(again.Spent) != asJSON(want.Spent) ||
+			again.Cause != want.Cause {
 			t.Errorf("%s: played back: %+v, %v", name, again, err)
 		}
 		if head, err := eng.Journal.JournalRun(t.Context(), store.Scope{}, "r"); err != nil || head.Fence < 3 {
@@ -84,7 +90,7 @@ func TestBudgetsSurvive(t *testing.T) {
 	}
 }
 
-// The time of a run is the time in which it was worked on, by whatever process.
+// The time of a run is the sum of the times in which any process worked on it.
 func TestTimeSurvives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := func() {}
@@ -104,7 +110,8 @@ func TestTimeSurvives(t *testing.T) {
 		for i := range 9 {
 			turns = append(turns, script.Call("wait", fmt.Sprintf(`{"n":%d}`, i)))
 		}
-		a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{wait}, Limits: pawl.Limits{Time: 70 * time.Second}}
+		a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{wait},
+			Limits: pawl.Limits{Time: 70 * time.Second}}
 		eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 		res := resumed(t, eng, a, &stop)
 		if res.Stop != pawl.StopLimit || res.Spent.Calls < 3 || res.Spent.Calls > 4 {
@@ -113,7 +120,7 @@ func TestTimeSurvives(t *testing.T) {
 	})
 }
 
-// Who watches is told the attempt, and all that was kept (R8); without fragments.
+// Observers receive the attempt and all stored events (R8), without fragments.
 func TestAttempts(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	var paid []string
@@ -139,14 +146,15 @@ func TestAttempts(t *testing.T) {
 		t.Errorf("the events are %s", got)
 	}
 	for range eng.Runner("r", a).Stream(t.Context()) {
-		break // who breaks off leaves the run as it is
+		break // a caller that breaks off does not change the run
 	}
 	if res, err := eng.Runner("r", a).Run(t.Context()); err != nil || res.Text() != "done" || len(paid) != 1 {
 		t.Errorf("%+v, %v, paid %v", res, err, paid)
 	}
 }
 
-// The runs of the dead are taken over, and those that were answered while nobody was there. What is over, or waits, is left alone.
+// Recover takes over the runs of dead processes, and the runs whose answer arrived in the meantime.
+// It does not touch runs that have ended or are pending.
 func TestRecover(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	c := durabletest.ForEffect("pay")
@@ -184,7 +192,7 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// The ledger says of each effect how far it is known.
+// The ledger states for each effect what is known about it.
 func TestEffects(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	stop := func() {}
@@ -202,9 +210,12 @@ func TestEffects(t *testing.T) {
 		tool.Effect = effect
 		return tool
 	}
-	a := &pawl.Agent{Model: script.New(script.Together(script.Call("good", `{}`), script.Call("bad", `{}`), script.Call("pay", `{}`), script.Call("missing", `{}`)), script.Call("write", `{}`), script.Say("done")),
-		Tools: []pawl.Toolset{act("good", pawl.Idempotent, nil), act("bad", pawl.Write, errors.New("no")), act("write", pawl.Write, nil), act("pay", pawl.Write, nil)},
-		Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+	a := &pawl.Agent{Model: script.New(script.Together(script.Call("good", `{}`), script.Call("bad", `{}`),
+		script.Call("pay", `{}`), script.Call("missing", `{}`)), script.Call("write", `{}`), script.Say("done")),
+		Tools: []pawl.Toolset{act("good", pawl.Idempotent, nil), act("bad", pawl.Write, errors.New("no")),
+			act("write", pawl.Write, nil), act("pay", pawl.Write, nil)},
+		Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall,
+			_ *pawl.Tool) (pawl.Approval, error) {
 			return pawl.Approval{Verdict: map[bool]pawl.Verdict{true: pawl.Ask, false: pawl.Allow}[c.Name == "pay"]}, nil
 		})}}
 	ledger := func() string {
@@ -259,7 +270,8 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// A run is played back offline, and compared; another program is found out. A fork goes on from where it was made, with another model.
+// A run is replayed offline and compared; a changed program is detected. A fork continues from its
+// place, with another model.
 func TestReplayAndFork(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	var world durabletest.Memory
@@ -270,7 +282,8 @@ func TestReplayAndFork(t *testing.T) {
 	}
 	before := len(world.All())
 	played, err := eng.Replay(t.Context(), "r", c.Agent(&world))
-	if err != nil || played.Result == nil || asJSON(played.Result.Messages) != asJSON(res.Messages) || played.Requests < 5 || len(world.All()) != before {
+	if err != nil || played.Result == nil || asJSON(played.Result.Messages) != asJSON(res.Messages) ||
+		played.Requests < 5 || len(world.All()) != before {
 		t.Errorf("%+v, %v, %d deliveries", played, err, len(world.All())-before)
 	}
 	other := c.Agent(&world)

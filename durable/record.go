@@ -15,44 +15,52 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// The kinds of records, and the keys they stand under.
+// The kinds of records, with their keys.
 const (
-	kindBegin    = "begin"    // begin: what the run was given
-	kindTools    = "tools"    // KEY/tools: what the run of that key may call; KEY/tools/N: what its Nth request offers besides (Tool.Deferred)
-	kindReply    = "reply"    // KEY of the request: what the model replied
-	kindIntent   = "intent"   // KEY/intent/N: the call at KEY is about to begin for the Nth time
-	kindOutcome  = "outcome"  // KEY: how the call there ended
-	kindQuestion = "question" // KEY/question/N: the call waits with it
-	kindDecision = "decision" // KEY/question/N/decision: what was said
-	kindSteer    = "steer"    // KEY of the request/steer: messages that it took
-	kindMessage  = "message"  // message/ID: sent from outside, not taken yet
-	kindCancel   = "cancel"   // cancel: the run is to be given up
-	kindAccept   = "accept"   // accept/FENCE: changed tools that were accepted
-	kindTrace    = "trace"    // trace/FENCE: where the attempt stands in a trace
-	kindEnd      = "end"      // end/FENCE: why the run stopped, for now or for good
+	kindBegin = "begin" // begin: the input of the run
+	// KEY/tools: the tools of the run with that key. KEY/tools/N: the tools that its request N adds
+	// (Tool.Deferred).
+	kindTools    = "tools"
+	kindReply    = "reply"    // KEY of the request: the model's reply
+	kindIntent   = "intent"   // KEY/intent/N: the call at KEY is about to start attempt N
+	kindOutcome  = "outcome"  // KEY: the outcome of the call
+	kindQuestion = "question" // KEY/question/N: the pending question of the call
+	kindDecision = "decision" // KEY/question/N/decision: the answer
+	kindSteer    = "steer"    // KEY of the request/steer: the messages that it received
+	kindMessage  = "message"  // message/ID: sent from outside, not received yet
+	kindCancel   = "cancel"   // cancel: the run is to be cancelled
+	kindAccept   = "accept"   // accept/FENCE: accepted changes of tools
+	kindTrace    = "trace"    // trace/FENCE: the position of the attempt in a trace
+	kindEnd      = "end"      // end/FENCE: the reason of a stop, temporary or final
 )
 
 type beginBody struct {
 	State    int             `json:"state"`
 	Agent    string          `json:"agent,omitzero"`
 	Messages json.RawMessage `json:"messages"`
-	From     json.RawMessage `json:"from,omitzero"` // the Result that it goes on from; nil: none
-	Meta     json.RawMessage `json:"meta,omitzero"`
+	// The Result that the run resumes from; nil means none.
+	From json.RawMessage `json:"from,omitzero"`
+	Meta json.RawMessage `json:"meta,omitzero"`
 
-	ForkedFrom *Origin                    `json:"forked_from,omitzero"` // nil: it is no fork
-	Marked     map[string]json.RawMessage `json:"marked,omitzero"`      // of a fork: as in toolsBody, of what it has copied
+	ForkedFrom *Origin `json:"forked_from,omitzero"` // nil means no fork
+	// Marked is the field of toolsBody for the copied part of a fork.
+	Marked map[string]json.RawMessage `json:"marked,omitzero"`
 }
 
 type toolsBody struct {
-	Tools        map[string]string          `json:"tools"`           // name to digest
-	Marked       map[string]json.RawMessage `json:"marked,omitzero"` // the schemas of those that mark arguments as secret, for who shows the run
+	Tools map[string]string `json:"tools"` // digests by name
+	// Marked has the schemas that mark arguments as secret, so that programs that show the run can
+	// hide them.
+	Marked       map[string]json.RawMessage `json:"marked,omitzero"`
 	Instructions string                     `json:"instructions,omitzero"`
-	Later        map[string]string          `json:"later,omitzero"` // tools that were not offered from the beginning
+	// Tools that were not offered from the start.
+	Later map[string]string `json:"later,omitzero"`
 }
 
-// with returns b with what was told later.
+// with returns b with the tools that were recorded later.
 func (b toolsBody) with(more toolsBody) toolsBody {
-	b.Later, b.Marked = joined(b.Later, more.Later), joined(b.Marked, more.Marked) // what was secret stays so
+	// An argument that was secret stays secret.
+	b.Later, b.Marked = joined(b.Later, more.Later), joined(b.Marked, more.Marked)
 	return b
 }
 
@@ -67,16 +75,18 @@ func joined[M ~map[string]V, V any](a, b M) M {
 }
 
 type replyBody struct {
-	Messages string         `json:"messages"` // digest of the conversation that was sent
-	Request  string         `json:"request"`  // digest of the rest, tools apart
-	Response llm.Response   `json:"response"`
-	Exact    map[int][]byte `json:"exact,omitzero"` // bytes of parts that their JSON form does not keep
-	Opaque   map[int][]byte `json:"opaque,omitzero"`
-	Sent     *sentBody      `json:"sent,omitzero"` // nil: the model sends nothing, or not through Transport
+	Messages string       `json:"messages"` // digest of the sent conversation
+	Request  string       `json:"request"`  // digest of the rest, without the tools
+	Response llm.Response `json:"response"`
+	// Bytes of parts that their JSON form does not preserve.
+	Exact  map[int][]byte `json:"exact,omitzero"`
+	Opaque map[int][]byte `json:"opaque,omitzero"`
+	// Nil if the model sends nothing, or not through Transport.
+	Sent *sentBody `json:"sent,omitzero"`
 }
 
 type intentBody struct {
-	Asked    llm.ToolCall  `json:"asked"` // as the model, or the call around it, made it
+	Asked    llm.ToolCall  `json:"asked"` // as made by the model, or by the call around it
 	Call     llm.ToolCall  `json:"call"`
 	Effect   pawl.Effect   `json:"effect"`
 	Tool     string        `json:"tool"` // digest
@@ -85,26 +95,26 @@ type intentBody struct {
 }
 
 type outcomeBody struct {
-	Call      llm.ToolCall   `json:"call"` // as the model made it
+	Call      llm.ToolCall   `json:"call"` // as made by the model
 	Execution pawl.Execution `json:"execution"`
 }
 
 type messagesBody struct {
 	Messages []llm.Message `json:"messages"`
-	From     []string      `json:"from,omitzero"` // keys of the messages from outside that were taken
+	From     []string      `json:"from,omitzero"` // keys of the received messages from outside
 }
 
 type acceptBody struct {
 	Run   string            `json:"run"`
 	Names []string          `json:"names"`
-	Tools map[string]string `json:"tools"` // all of them, as they are now
+	Tools map[string]string `json:"tools"` // all current tools
 
-	Later  map[string]string          `json:"later,omitzero"` // as toolsBody has them
+	Later  map[string]string          `json:"later,omitzero"` // as in toolsBody
 	Marked map[string]json.RawMessage `json:"marked,omitzero"`
 }
 
 type traceBody struct {
-	Traceparent string `json:"traceparent"` // as the W3C writes it
+	Traceparent string `json:"traceparent"` // in the form of the W3C
 }
 
 type endBody struct {
@@ -117,7 +127,7 @@ type endBody struct {
 	Output  json.RawMessage `json:"output,omitzero"`
 }
 
-// keep turns a reply into what is kept of it.
+// keepReply returns the stored form of a reply.
 func keepReply(resp *llm.Response) (replyBody, error) {
 	body := replyBody{Response: *resp}
 	form, err := json.Marshal(resp)
@@ -148,7 +158,7 @@ func put(m *map[int][]byte, i int, b []byte) {
 	(*m)[i] = b
 }
 
-// reply returns what was kept, byte for byte as it was.
+// reply returns the stored reply, byte for byte.
 func (b *replyBody) reply() *llm.Response {
 	resp := b.Response
 	for i, p := range resp.Message.Parts {
@@ -202,7 +212,8 @@ func withBytes(p llm.Part, text, opaque []byte) llm.Part {
 	return p
 }
 
-// plain returns x as it will be read from the journal, so that the run goes on with the same bytes before and after a crash.
+// plain converts x to the form that the journal returns, so that the run continues with the same
+// bytes before and after a crash.
 func plain(x *pawl.Execution) error {
 	b, err := json.Marshal(x.Result)
 	if err != nil {
@@ -212,7 +223,7 @@ func plain(x *pawl.Execution) error {
 	return json.Unmarshal(b, &x.Result)
 }
 
-// task is the beginning of what was asked, for lists.
+// taskOf returns the start of the user's text, for lists.
 func taskOf(msgs []llm.Message) string {
 	for i := len(msgs) - 1; i >= 0; i-- {
 		if msgs[i].Role == llm.RoleUser {
@@ -230,7 +241,7 @@ func taskOf(msgs []llm.Message) string {
 	return ""
 }
 
-// history is the records of a run, by what they are about.
+// history is the records of a run, by subject.
 type history struct {
 	records  []store.Record
 	begin    *beginBody
@@ -245,7 +256,7 @@ type history struct {
 	taken    map[string]bool
 	end      *endBody
 	cancel   bool
-	trace    string // of the last attempt that had one
+	trace    string // of the last attempt that has one
 	head     string
 	spent    []span // by lease
 }
@@ -269,9 +280,10 @@ type message struct {
 
 type span struct{ fence, elapsed int64 }
 
-// read makes the history of a run, and checks its chain.
+// read builds the history of a run, and checks its chain.
 func read(run string, records []store.Record) (*history, error) {
-	h := &history{tools: map[string]toolsBody{}, replies: map[llm.Key]*replyBody{}, replied: map[llm.Key]time.Time{}, outcomes: map[llm.Key]*outcomeBody{}, intents: map[llm.Key][]intent{},
+	h := &history{tools: map[string]toolsBody{}, replies: map[llm.Key]*replyBody{},
+		replied: map[llm.Key]time.Time{}, outcomes: map[llm.Key]*outcomeBody{}, intents: map[llm.Key][]intent{},
 		asked: map[llm.Key][]question{}, steers: map[llm.Key]*messagesBody{}, taken: map[string]bool{}}
 	for _, r := range records {
 		if err := h.add(run, r); err != nil {
@@ -284,7 +296,7 @@ func read(run string, records []store.Record) (*history, error) {
 	return h, nil
 }
 
-// add takes one record more.
+// add adds one record.
 func (h *history) add(run string, r store.Record) error {
 	bad := func(err error) error {
 		return fmt.Errorf("run %s: %w: record %d (%s): %v", run, ErrCorrupt, r.Seq, r.Key, err)
@@ -377,7 +389,7 @@ func (h *history) take(r store.Record) (err error) {
 	return err
 }
 
-// decided notes the answer to the question at key.
+// decided records the answer to the question at key.
 func (h *history) decided(key string, body []byte) error {
 	var d llm.Decision
 	if err := json.Unmarshal(body, &d); err != nil {
@@ -392,7 +404,8 @@ func (h *history) decided(key string, body []byte) error {
 	return fmt.Errorf("it answers %s, which was not asked", key)
 }
 
-// open returns the question that the call at key waits with; nil: none was asked since it was begun last.
+// open returns the pending question of the call at key. Nil means that its last attempt has asked
+// none.
 func (h *history) open(key llm.Key) *question {
 	asked, begun := h.asked[key], h.intents[key]
 	if len(asked) == 0 || h.outcomes[key] != nil {
@@ -400,12 +413,12 @@ func (h *history) open(key llm.Key) *question {
 	}
 	q := &asked[len(asked)-1]
 	if len(begun) > 0 && begun[len(begun)-1].seq > q.seq {
-		return nil // it was answered, and the call begun
+		return nil // it was answered, and the call started
 	}
 	return q
 }
 
-// waiting returns the open questions, in call order.
+// waiting returns the open questions in the order of the calls.
 func (h *history) waiting() []question {
 	var out []question
 	for _, r := range h.records {
@@ -420,7 +433,8 @@ func (h *history) waiting() []question {
 	return out
 }
 
-// steps are how many replies the run has, those inside calls left out, and the number of the first: not 0 where it was begun with replies.
+// steps returns the number of replies of the run, without nested runs, and the number of the first
+// reply. first is not 0 if the run started with replies.
 func (h *history) steps() (first, n int) {
 	first = -1
 	for key := range h.replies {
@@ -433,7 +447,7 @@ func (h *history) steps() (first, n int) {
 	return max(first, 0), n
 }
 
-// stepOf is the number of the step that key is of.
+// stepOf returns the number of the step of key.
 func stepOf(key string) (int, bool) {
 	parts := strings.SplitN(key, "/", 3)
 	if len(parts) < 3 || parts[0] != "run" {
@@ -443,7 +457,8 @@ func stepOf(key string) (int, bool) {
 	return n, err == nil
 }
 
-// within reports whether the record at key is of what came before the step of that number: requests have the numbers below it, calls up to it.
+// within reports whether the record at key precedes the given step: requests have lower numbers
+// than the step, calls at most the same number.
 func within(key string, step int) bool {
 	n, ok := stepOf(key)
 	return ok && (n < step || n == step && !strings.HasPrefix(key, "run/"+strconv.Itoa(n)+"/model"))

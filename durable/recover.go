@@ -10,10 +10,16 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Recover goes on with runs that nobody works on: those of processes that died, and those that were answered while nobody was there. It takes up to limit of all scopes (0:
-// 100), eight at a time, and returns when each has stopped, for now or for good, and how many it took. find says what runs a run; with an error it is
-// left alone. What went wrong with single runs is in the error; a run that another process took meanwhile is none of it.
-func (e *Engine) Recover(ctx context.Context, limit int, find func(store.JournalRun) (pawl.Runner, error)) (int, error) {
+// Recover resumes runs that no process works on: runs of processes that died, and runs that
+// received their answer later. It resumes at most limit runs of all scopes, eight at a time; 0
+// means 100. It returns when each has stopped, temporarily or finally, with the number of resumed
+// runs.
+//
+// find returns the Runner of a run. If it returns an error, the run is skipped. The error of
+// Recover joins the errors of single runs. A run that another process has taken over is not an
+// error.
+func (e *Engine) Recover(ctx context.Context, limit int, find func(store.JournalRun) (pawl.Runner, error)) (int,
+	error) {
 	runs, err := e.Journal.AbandonedRuns(ctx, e.clock(), limit)
 	if err != nil {
 		return 0, err
@@ -44,7 +50,8 @@ func (e *Engine) Recover(ctx context.Context, limit int, find func(store.Journal
 	return taken, errors.Join(bad...)
 }
 
-func (e *Engine) recoverOne(ctx context.Context, run store.JournalRun, find func(store.JournalRun) (pawl.Runner, error)) error {
+func (e *Engine) recoverOne(ctx context.Context, run store.JournalRun,
+	find func(store.JournalRun) (pawl.Runner, error)) error {
 	r, err := find(run)
 	if err != nil {
 		return err

@@ -11,11 +11,13 @@ import (
 	"github.com/pawl-go/pawl/redact"
 )
 
-// The journal has a run as it was, secrets included: without them it could be neither resumed nor played back. It keeps which arguments its tools mark as secret, too, so that whoever shows a run
-// can hide them without having its agent.
+// The journal contains secrets: without them a run could be neither resumed nor replayed. It also
+// records which arguments its tools mark as secret, so that a program that shows a run can hide
+// them without its agent.
 
-// Redactor returns a copy of r (nil: one that hides nothing) that hides besides what the tools of a run mark as secret ("writeOnly" or "x-secret" in their schemas), and what the run's calls had there,
-// wherever it stands. Runs that were kept before it was noted have no marks.
+// Redactor returns a copy of r that also hides the arguments that the tools of a run mark as secret
+// ("writeOnly" or "x-secret" in their schemas), and the values of these arguments wherever they
+// occur. A nil r hides nothing else. Older journals have no marks.
 func (e *Engine) Redactor(ctx context.Context, id string, r *redact.Redactor) (*redact.Redactor, error) {
 	h, err := e.history(ctx, scope(ctx), id)
 	if err != nil {
@@ -33,10 +35,10 @@ func (h *history) redactor(r *redact.Redactor) *redact.Redactor {
 		r.Learn(b.Response.Message.Calls()...)
 	}
 	for _, begun := range h.intents {
-		r.Learn(begun[len(begun)-1].Call) // with other arguments than the model's, it may be
+		r.Learn(begun[len(begun)-1].Call) // the arguments may differ from the model's
 	}
 	for _, b := range h.outcomes {
-		r.Learn(b.Call) // it was made inside of another
+		r.Learn(b.Call) // a nested call
 	}
 	for _, asked := range h.asked {
 		for _, q := range asked {
@@ -49,7 +51,7 @@ func (h *history) redactor(r *redact.Redactor) *redact.Redactor {
 	return r
 }
 
-// marked are the schemas of the run's tools that mark something, by name.
+// marked returns the schemas of the run's tools that mark an argument, by name.
 func (h *history) marked() map[string]json.RawMessage {
 	all := h.begin.Marked
 	for _, b := range h.tools {
@@ -58,7 +60,7 @@ func (h *history) marked() map[string]json.RawMessage {
 	return all
 }
 
-// markedOf returns the schemas that mark something as secret, or may: pawl.Redactor knows.
+// markedOf returns the schemas that may mark an argument as secret. redact.Redactor decides.
 func markedOf(tools []*llm.ToolSpec) (marked map[string]json.RawMessage) {
 	for _, t := range tools {
 		if !bytes.Contains(t.Input, []byte("writeOnly")) && !bytes.Contains(t.Input, []byte("x-secret")) {
@@ -72,7 +74,7 @@ func markedOf(tools []*llm.ToolSpec) (marked map[string]json.RawMessage) {
 	return marked
 }
 
-// Redacted returns x without what r hides, and leaves x as it is.
+// Redacted returns a copy of x without the secrets of r.
 func (x *Export) Redacted(r *redact.Redactor) *Export {
 	out := *x
 	hide := func(res pawl.Result) *pawl.Result { return r.Result(&res) }
@@ -86,7 +88,8 @@ func (x *Export) Redacted(r *redact.Redactor) *Export {
 	out.Calls = append([]ExportedCall{}, x.Calls...)
 	for i := range out.Calls {
 		one := &out.Calls[i]
-		one.Call, one.Execution = r.Call(one.Call), hide(pawl.Result{Steps: []pawl.Step{{Executions: []pawl.Execution{one.Execution}}}}).Steps[0].Executions[0]
+		one.Call, one.Execution = r.Call(one.Call),
+			hide(pawl.Result{Steps: []pawl.Step{{Executions: []pawl.Execution{one.Execution}}}}).Steps[0].Executions[0]
 	}
 	out.Steered = append([]ExportedWord(nil), x.Steered...)
 	for i := range out.Steered {
@@ -99,13 +102,14 @@ func (x *Export) Redacted(r *redact.Redactor) *Export {
 	if x.End != nil {
 		end := *x.End
 		was := hide(pawl.Result{Values: end.Values, Output: end.Output, Spent: end.Spent, Cause: end.Cause})
-		end.Values, end.Output, end.Spent, end.Cause, end.Error = was.Values, was.Output, was.Spent, was.Cause, r.String(end.Error)
+		end.Values, end.Output, end.Spent, end.Cause, end.Error = was.Values, was.Output, was.Spent,
+			was.Cause, r.String(end.Error)
 		out.End = &end
 	}
 	return &out
 }
 
-// Redacted returns f without what r hides.
+// Redacted returns f without the secrets of r.
 func (f Effect) Redacted(r *redact.Redactor) Effect {
 	f.Call, f.Error = r.Call(f.Call), r.String(f.Error)
 	if f.Question != nil {
@@ -113,15 +117,18 @@ func (f Effect) Redacted(r *redact.Redactor) Effect {
 	}
 	if f.Answer != nil {
 		x := pawl.Execution{Call: f.Call, Decision: f.Answer}
-		f.Answer = r.Result(&pawl.Result{Steps: []pawl.Step{{Executions: []pawl.Execution{x}}}}).Steps[0].Executions[0].Decision
+		f.Answer = r.Result(&pawl.Result{Steps: []pawl.Step{{Executions: []pawl.Execution{x}}}}).
+			Steps[0].Executions[0].Decision
 	}
 	return f
 }
 
-// Redacted returns m without what r hides. Where the requests then are the same, they differ in what is hidden.
+// Redacted returns m without the secrets of r. If the two requests are equal then, they differ in
+// secrets.
 func (m *Mismatch) Redacted(r *redact.Redactor) *Mismatch {
 	c := *m
 	c.WasTo, c.IsTo = r.String(m.WasTo), r.String(m.IsTo)
-	c.Was, c.Is = []byte(r.String(strings.ToValidUTF8(string(m.Was), "\uFFFD"))), []byte(r.String(strings.ToValidUTF8(string(m.Is), "\uFFFD")))
+	c.Was, c.Is = []byte(r.String(strings.ToValidUTF8(string(m.Was), "\uFFFD"))),
+		[]byte(r.String(strings.ToValidUTF8(string(m.Is), "\uFFFD")))
 	return &c
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/pawl-go/pawl/tools/find"
 )
 
-// login takes a password, which it tells on.
+// login takes a password, and repeats it in its result.
 func login(changed string) *pawl.Tool {
 	return &pawl.Tool{Name: "login", Description: "Logs in." + changed, Effect: pawl.Read,
 		Input: json.RawMessage(`{"type":"object","properties":{"user":{"type":"string"},"password":{"type":"string","writeOnly":true},"pin":{"type":"string","x-secret":true}}}`),
@@ -27,10 +27,12 @@ func login(changed string) *pawl.Tool {
 
 const secretArgs = `{"user":"bob","password":"hunter2hunter2","pin":"47"}`
 
-// What is shown of a run is without what its tools mark as secret, and its agent need not be at hand; a fork knows it of what it has copied. What is kept is whole.
+// A displayed run does not contain the values that its tools mark as secret, also without its
+// agent. A fork knows the secrets of its copied part. The stored run is complete.
 func TestRedactedRuns(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
-	a := &pawl.Agent{Model: script.New(script.Together(script.Say("hunter2hunter2 it is"), script.Call("login", secretArgs)), script.Call("ask", `{"pin":"no secret"}`), script.Say("done")),
+	a := &pawl.Agent{Model: script.New(script.Together(script.Say("hunter2hunter2 it is"), script.Call("login", secretArgs)),
+		script.Call("ask", `{"pin":"no secret"}`), script.Say("done")),
 		Tools: []pawl.Toolset{login(""), &pawl.Tool{Name: "ask", Passive: true, Input: json.RawMessage(`{"type":"object"}`)}}}
 	if res, err := eng.Runner("r", a).Run(t.Context(), llm.User("Log in.")); err != nil || res.Stop != pawl.StopPending {
 		t.Fatal(res, err)
@@ -39,7 +41,8 @@ func TestRedactedRuns(t *testing.T) {
 	if err := eng.Fork(t.Context(), "r", "f", 1, nil); err != nil {
 		t.Fatal(err)
 	}
-	bare := &pawl.Agent{Model: script.New(script.Say(""), script.Say("gone on without it")), Tools: []pawl.Toolset{other}} // it knows nothing of login
+	// It does not know login.
+	bare := &pawl.Agent{Model: script.New(script.Say(""), script.Say("gone on without it")), Tools: []pawl.Toolset{other}}
 	if _, err := eng.Runner("f", bare).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +59,8 @@ func TestRedactedRuns(t *testing.T) {
 		if !strings.Contains(whole, "hunter2hunter2") || !strings.Contains(whole, `"47"`) || asJSON(x) != whole {
 			t.Errorf("%s: the export is not what was: %s", id, whole)
 		}
-		if strings.Contains(shown, "hunter2") || strings.Contains(shown, `"47"`) || !strings.Contains(shown, "bob") || strings.Count(shown, `"pin":"[redacted]"`) != 3 {
+		if strings.Contains(shown, "hunter2") || strings.Contains(shown, `"47"`) || !strings.Contains(shown, "bob") ||
+			strings.Count(shown, `"pin":"[redacted]"`) != 3 {
 			t.Errorf("%s: shown as %s", id, shown)
 		}
 		if id == "r" && !strings.Contains(shown, "no secret") {
@@ -80,16 +84,20 @@ func TestRedactedRuns(t *testing.T) {
 	f.Calls[0].Execution.Result = llm.TextResult("hunter2hunter2 was right")
 	hide, _ := eng.Redactor(t.Context(), "r", nil)
 	ds, err := durable.Diff(r, f, hide)
-	if err != nil || !slices.ContainsFunc(ds, func(d durable.Difference) bool { return d.What == "call" && string(d.A) != string(d.B) }) || strings.Contains(asJSON(ds), "hunter2") {
+	if err != nil ||
+		!slices.ContainsFunc(ds,
+			func(d durable.Difference) bool { return d.What == "call" && string(d.A) != string(d.B) }) || strings.Contains(asJSON(ds), "hunter2") {
 		t.Errorf("the difference shows %s, %v", asJSON(ds), err)
 	}
-	f.Calls[0].Execution.Result, f.Calls[0].Call.Args = r.Calls[0].Execution.Result, json.RawMessage(strings.Replace(secretArgs, "47", "48", 1))
-	if ds, err = durable.Diff(r, f, hide); err != nil || !slices.ContainsFunc(ds, func(d durable.Difference) bool { return d.Key == "run/1/0" && string(d.A) == string(d.B) }) {
+	f.Calls[0].Execution.Result, f.Calls[0].Call.Args = r.Calls[0].Execution.Result,
+		json.RawMessage(strings.Replace(secretArgs, "47", "48", 1))
+	if ds, err = durable.Diff(r, f, hide); err != nil ||
+		!slices.ContainsFunc(ds, func(d durable.Difference) bool { return d.Key == "run/1/0" && string(d.A) == string(d.B) }) {
 		t.Errorf("a difference in what is hidden: %s, %v", asJSON(ds), err)
 	}
 }
 
-// finder is an agent that finds the tool login by searching, and calls it in another process.
+// finder is an agent that finds the tool login by a search, and calls it in another process.
 func finder(changed string, stop *func()) *pawl.Agent {
 	found := login(changed)
 	found.Timeout = -1
@@ -100,10 +108,12 @@ func finder(changed string, stop *func()) *pawl.Agent {
 		}
 		return run(ctx, c)
 	}
-	return &pawl.Agent{Model: script.New(script.Call("tool_search", `{"query":"login"}`), script.Call("login", secretArgs), script.Say("done")), Tools: []pawl.Toolset{find.OnDemand(found, &find.Options{Least: 1})}}
+	return &pawl.Agent{Model: script.New(script.Call("tool_search", `{"query":"login"}`), script.Call("login", secretArgs), script.Say("done")),
+		Tools: []pawl.Toolset{find.OnDemand(found, &find.Options{Least: 1})}}
 }
 
-// A tool that is offered only once it was found is compared, and its secrets are known, as those that are offered from the beginning.
+// A tool that is offered after a search is compared, and its secrets are known, like the tools that
+// are offered from the start.
 func TestFoundToolThatChanged(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	stop := func() {}
@@ -117,7 +127,8 @@ func TestFoundToolThatChanged(t *testing.T) {
 	if err != nil || strings.Contains(hide.String("hunter2hunter2"), "hunter2") {
 		t.Errorf("its secrets are not known: %v", err)
 	}
-	if _, err := eng.Runner("r", finder(" Otherwise.", &stop)).Run(t.Context()); !errors.Is(err, durable.ErrChanged) || !strings.Contains(err.Error(), "login") {
+	if _, err := eng.Runner("r", finder(" Otherwise.", &stop)).Run(t.Context()); !errors.Is(err, durable.ErrChanged) ||
+		!strings.Contains(err.Error(), "login") {
 		t.Errorf("a found tool that changed: %v", err)
 	}
 	accepting := &durable.Engine{Journal: eng.Journal, AcceptChangedTools: []string{"login"}}
@@ -132,7 +143,8 @@ func TestFoundToolThatChanged(t *testing.T) {
 	}
 }
 
-// Who goes on with a run is told where the attempt before stood in a trace, and of a fork where the run it comes from did.
+// A resumed run receives the position of its previous attempt in a trace, and a fork the position
+// of its original run.
 func TestTraces(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	stop := func() {}
@@ -159,7 +171,8 @@ func TestTraces(t *testing.T) {
 	if err := eng.Fork(t.Context(), "r", "f", 1, nil); err != nil {
 		t.Fatal(err)
 	}
-	if said := attempt("f", "third"); said == nil || said.Trace != "" || said.ForkedFrom == nil || *said.ForkedFrom != (durable.Origin{Run: "r", Steps: 1, Trace: "second"}) {
+	if said := attempt("f", "third"); said == nil || said.Trace != "" || said.ForkedFrom == nil ||
+		*said.ForkedFrom != (durable.Origin{Run: "r", Steps: 1, Trace: "second"}) {
 		t.Errorf("the fork follows %+v", said)
 	}
 	if said := attempt("f", ""); said == nil || said.Trace != "third" {
@@ -167,7 +180,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// An agent without tools makes several requests, which say once that there are none.
+// An agent without tools makes several requests. That there are none is stored once.
 func TestNoToolsAreKeptOnce(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	a := &pawl.Agent{Model: script.New(script.Call("invented", `{}`), script.Call("invented", `{"n":1}`), script.Say("done"))}

@@ -13,14 +13,17 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Runner is a run in a journal: see Engine.Runner. It may be used concurrently, and from several processes; one at a time works on the run, the others get
-// ErrLost.
+// Runner is a run in a journal: see Engine.Runner. It is safe for concurrent use, also from several
+// processes: one at a time works on the run, and the others get ErrLost.
 type Runner struct {
-	ID   string
-	Meta json.RawMessage // kept when the run begins, for whoever resumes it: see Engine.Meta. Nil: nothing
+	ID string
+	// Meta is stored when the run starts, for the programs that resume it: see Engine.Meta. Nil
+	// means none.
+	Meta json.RawMessage
 
-	// From is a Result that the run goes on from when it is begun, as Agent.Resume does: messages, values, what was spent and what waits. It is kept, so who resumes the run need not have it.
-	// What is run must be an Agent. Nil: the run begins with its messages alone.
+	// From is a Result that the run starts from, as with Agent.Resume: messages, values, usage and
+	// pending calls. It is stored, so that a resume does not need it. The Runner must be an Agent.
+	// Nil means that the run starts with its messages only.
 	From *pawl.Result
 
 	engine *Engine
@@ -29,12 +32,16 @@ type Runner struct {
 
 var _ pawl.Runner = (*Runner)(nil)
 
-// Stream begins the run with msgs, or goes on with it, and tells what happens. What was kept is told again from the beginning, whole, without fragments; before it
-// comes a notice with the code "attempt" and the number of this attempt, so that who watches can drop what he had.
+// Stream starts the run with msgs, or resumes it, and yields its events. The events of the stored
+// part are repeated from the start, whole, without fragments. A notice with the code "attempt" and
+// the number of the attempt precedes them, so that observers can drop earlier events.
 //
-// For a run that is there, msgs may be none, or the messages that it was begun with, or Decisions on its open calls and results of passive ones. A run that is over
-// is played back, to the result it had. ErrLost: another process works on it; ErrChanged: agent or tools are not what they were; store.ErrNotFound: there is
-// none, and no message to begin it with; store.ErrConflict: it was begun with other messages, or decided otherwise.
+// For an existing run, msgs may be empty, or the messages of its start, or Decisions on its open
+// calls and results of passive calls. A run that has ended is replayed to its stored result.
+//
+// The error is ErrLost if another process works on the run, ErrChanged if the agent or its tools
+// have changed, store.ErrNotFound if there is no run and no message to start it with, and
+// store.ErrConflict if the run has other messages or another decision.
 func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		s, ctx, in, err := r.open(ctx, msgs)
@@ -53,7 +60,7 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 				err = s.cause(err)
 			} else if e.Kind == pawl.EventRunEnded && e.Run == "run" && e.Result != nil {
 				if kept := s.end(e.Result, e.Error); kept != nil {
-					yield(pawl.Event{}, kept) // it is not the end if nobody will know of it
+					yield(pawl.Event{}, kept) // an end that is not stored is no end
 					return
 				}
 			}
@@ -64,7 +71,8 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 	}
 }
 
-// Run is Stream without the telling. Replies are asked for whole where the run is an Agent's. The Result is there with an error too, unless nothing was begun.
+// Run is Stream without events. If the run is an Agent's, replies are requested without fragments.
+// The Result is also set with an error, unless the run could not start.
 func (r *Runner) Run(ctx context.Context, msgs ...llm.Message) (*pawl.Result, error) {
 	a, ok := r.runner.(*pawl.Agent)
 	if !ok {
@@ -98,7 +106,7 @@ func (r *Runner) Run(ctx context.Context, msgs ...llm.Message) (*pawl.Result, er
 	return res, s.cause(err)
 }
 
-// cause is err, or why nothing could be kept, which is behind it.
+// cause returns err, or the storage error behind it.
 func (s *session) cause(err error) error {
 	if why := s.failed(); why != nil && err != nil {
 		return why
@@ -106,25 +114,29 @@ func (s *session) cause(err error) error {
 	return err
 }
 
-// Attempt is the data of the notice "attempt": that the run is told again from its beginning.
+// Attempt is the data of the notice "attempt", which says that the events of the run are repeated
+// from the start.
 type Attempt struct {
-	Attempt    int64   `json:"attempt"`              // from 1
-	Kept       int     `json:"kept"`                 // records
-	Trace      string  `json:"trace,omitzero"`       // where the attempt before stands in a trace, as the W3C writes it; "": it is not known
-	ForkedFrom *Origin `json:"forked_from,omitzero"` // nil: the run is no fork
+	Attempt int64 `json:"attempt"` // from 1
+	Kept    int   `json:"kept"`    // the number of stored records
+	// Trace is the position of the previous attempt in a trace, in the form of the W3C. Empty means
+	// unknown.
+	Trace      string  `json:"trace,omitzero"`
+	ForkedFrom *Origin `json:"forked_from,omitzero"` // nil means no fork
 }
 
-// attempt tells who watches that what he may have seen of the run is told again.
+// attempt returns the notice that the events of the run are repeated.
 func (s *session) attempt() pawl.Event {
 	n := s.lease.Fence
 	if s.only {
 		n = int64(len(s.h.spent))
 	}
-	data, _ := json.Marshal(Attempt{n, len(s.h.records), s.h.trace, s.h.begin.ForkedFrom}) // numbers and names
+	// Numbers and names: no error is possible.
+	data, _ := json.Marshal(Attempt{n, len(s.h.records), s.h.trace, s.h.begin.ForkedFrom})
 	return pawl.Event{Kind: pawl.EventNotice, Run: "run", Code: "attempt", Data: data, Text: fmt.Sprintf("attempt %d: what was kept is told again", n)}
 }
 
-// open begins the run, or takes it up, and says what it was begun with.
+// open starts or resumes the run, and returns its input.
 func (r *Runner) open(ctx context.Context, msgs []llm.Message) (*session, context.Context, input, error) {
 	e, j, who := r.engine, r.engine.Journal, scope(ctx)
 	if j == nil {
@@ -158,7 +170,7 @@ func (r *Runner) open(ctx context.Context, msgs []llm.Message) (*session, contex
 	return s, ctx, in, nil
 }
 
-// takeUp reads a run that is there, and keeps what msgs say of its open calls.
+// takeUp reads an existing run, and stores the answers in msgs to its open calls.
 func (r *Runner) takeUp(ctx context.Context, who store.Scope, msgs []llm.Message) (*history, input, error) {
 	h, err := r.engine.history(ctx, who, r.ID)
 	if err != nil {
@@ -176,7 +188,7 @@ func (r *Runner) takeUp(ctx context.Context, who store.Scope, msgs []llm.Message
 	return h, in, err
 }
 
-// history reads what was kept of a run.
+// history reads the records of a run.
 func (e *Engine) history(ctx context.Context, who store.Scope, id string) (*history, error) {
 	records, err := e.Journal.JournalRecords(ctx, who, id, 0)
 	if err != nil {
@@ -185,7 +197,8 @@ func (e *Engine) history(ctx context.Context, who store.Scope, id string) (*hist
 	return read(id, records)
 }
 
-func (r *Runner) begin(ctx context.Context, who store.Scope, msgs []llm.Message) (*session, context.Context, input, error) {
+func (r *Runner) begin(ctx context.Context, who store.Scope, msgs []llm.Message) (*session, context.Context,
+	input, error) {
 	e := r.engine
 	given, err := r.given(msgs)
 	if err != nil {
@@ -201,7 +214,9 @@ func (r *Runner) begin(ctx context.Context, who store.Scope, msgs []llm.Message)
 	}
 	now := e.clock()
 	first := store.Record{Key: kindBegin, Kind: kindBegin, At: now, Body: body}
-	l, err := e.Journal.BeginJournal(ctx, who, store.JournalRun{ID: r.ID, Agent: given.Agent, Task: taskOf(in.all()), State: store.JournalOpen}, newOwner(), now.Add(e.lease()), first)
+	l, err := e.Journal.BeginJournal(ctx, who,
+		store.JournalRun{ID: r.ID, Agent: given.Agent, Task: taskOf(in.all()), State: store.JournalOpen},
+		newOwner(), now.Add(e.lease()), first)
 	if err != nil {
 		return nil, nil, input{}, err
 	}
@@ -213,10 +228,10 @@ func (r *Runner) begin(ctx context.Context, who store.Scope, msgs []llm.Message)
 	return s, ctx, in, nil
 }
 
-// answer keeps what msgs say of the open calls of a run that is there.
+// answer stores the answers in msgs to the open calls of an existing run.
 func (r *Runner) answer(ctx context.Context, who store.Scope, h *history, msgs []llm.Message) error {
 	if same, err := h.begunWith(r, msgs); err != nil || same || len(msgs) == 0 {
-		return err // it is begun once more, or gone on with
+		return err // the start of the run again, or a resume
 	}
 	var ds []llm.Decision
 	for _, m := range msgs {
@@ -238,7 +253,7 @@ func (r *Runner) answer(ctx context.Context, who store.Scope, h *history, msgs [
 	return r.engine.decide(ctx, who, r.ID, h, ds)
 }
 
-// answerOf is the decision that gives an open call its result.
+// answerOf returns the decision that sets the result of an open call.
 func answerOf(h *history, res llm.ToolResult) (llm.Decision, error) {
 	open := h.waiting()
 	i := slices.IndexFunc(open, func(q question) bool { return q.waiting.Call.ID == res.CallID })

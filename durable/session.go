@@ -14,50 +14,57 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// session is one process at work on a run: it holds the lease, what was kept before, and what is to be kept.
+// session is the work of one process on a run. It holds the lease, the stored records, and the
+// records to store.
 type session struct {
 	engine *Engine
 	id     string
 	lease  store.Lease
-	began  time.Time // when the lease was taken
-	h      *history  // as it was then; what comes from outside is added
-	only   bool      // nothing new may happen: the run is over, or is being looked at
-	played *Played   // what was compared; nil: this is no Replay
-	story  bool      // it is only told: what waited waits
+	began  time.Time // the start of the lease
+	h      *history  // from the start of the lease, with additions from outside
+	only   bool      // no new record: the run has ended, or is only read
+	played *Played   // the comparisons; nil if this is no Replay
+	story  bool      // events only: pending calls stay pending
 	cancel context.CancelCauseFunc
 	roots  int // agents bound outside of calls
 
-	committing chan struct{} // has room for the one who writes
-	seen       int64         // records known of; guarded by committing
+	committing chan struct{} // holds a value while one goroutine writes
+	seen       int64         // the number of known records; guarded by committing
 	renewed    time.Time     // guarded by committing
-	late       bool          // something came from outside that the run did not have; guarded by committing
+	// late means that a record came from outside that the run did not have. It is guarded by
+	// committing.
+	late bool
 
 	mu      sync.Mutex
 	queue   []store.Record
 	timer   *time.Timer
-	err     error // why nothing more can be kept
+	err     error // the reason why no record can be stored any more
 	waiters map[llm.Key]*gate
 
 	digested map[*llm.ToolSpec]string // the tools so far; guarded by mu
 
 	stop  chan struct{} // ends the heartbeat
-	ended bool          // the end was kept, and the lease given up with it
+	ended bool          // the end is stored, and the lease released with it
 	done  sync.WaitGroup
 }
 
-// gather is how long a record waits for others that may go to disk with it, when nobody waits for it alone.
+// gather is the time that a record waits for others in the same commit, if no goroutine waits for
+// that record alone.
 const gather = 2 * time.Millisecond
 
 var errOver = errors.New("the run is over")
 
-// start makes a session of a lease. h is the history until now.
+// start returns a session with a lease. h is the history so far.
 func (e *Engine) start(ctx context.Context, l store.Lease, h *history) (*session, context.Context) {
-	s := &session{engine: e, id: l.Run, lease: l, began: time.Now(), renewed: time.Now(), h: h, seen: int64(len(h.records)), waiters: map[llm.Key]*gate{}, digested: map[*llm.ToolSpec]string{}, committing: make(chan struct{}, 1), stop: make(chan struct{})}
+	s := &session{engine: e, id: l.Run, lease: l, began: time.Now(), renewed: time.Now(), h: h,
+		seen: int64(len(h.records)), waiters: map[llm.Key]*gate{}, digested: map[*llm.ToolSpec]string{},
+		committing: make(chan struct{}, 1), stop: make(chan struct{})}
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	s.only = l.Fence == 0
 	if !s.only {
 		if at := pawl.TraceOf(ctx); at != "" {
-			_ = s.add(kindTrace, fmt.Sprintf("%s/%d", kindTrace, l.Fence), traceBody{at}) // with the next commit
+			// With the next commit.
+			_ = s.add(kindTrace, fmt.Sprintf("%s/%d", kindTrace, l.Fence), traceBody{at})
 		}
 		s.done.Go(s.beat)
 	}
@@ -66,7 +73,7 @@ func (e *Engine) start(ctx context.Context, l store.Lease, h *history) (*session
 	return s, pawl.WithEngine(ctx, s, l.Run)
 }
 
-// record makes a record; v has a JSON form.
+// record returns a record. v must have a JSON form.
 func (s *session) record(kind, key string, v any) (store.Record, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -75,7 +82,7 @@ func (s *session) record(kind, key string, v any) (store.Record, error) {
 	return store.Record{Key: key, Kind: kind, At: s.engine.clock(), Elapsed: time.Since(s.began), Body: body}, nil
 }
 
-// add has something kept with the next commit.
+// add puts a record into the next commit.
 func (s *session) add(kind, key string, v any) error {
 	r, err := s.record(kind, key, v)
 	if err != nil {
@@ -92,7 +99,7 @@ func (s *session) add(kind, key string, v any) error {
 	return s.err
 }
 
-// soon sees to it that what was added is on disk before long.
+// soon starts a commit within a short time.
 func (s *session) soon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +110,8 @@ func (s *session) soon() {
 	}
 }
 
-// flush returns when all that was added before is on disk. Those who come while one writes share the next commit.
+// flush returns when all added records are on disk. Callers that arrive during a commit share the
+// next one.
 func (s *session) flush(change *store.JournalChange) error {
 	s.committing <- struct{}{}
 	defer func() { <-s.committing }()
@@ -114,7 +122,8 @@ func (s *session) flush(change *store.JournalChange) error {
 	if err != nil || len(queue) == 0 && change == nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // also when the run was cancelled
+	// Also for a cancelled run.
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	last, err := s.engine.Journal.AppendJournal(ctx, s.lease, change, queue...)
 	if err != nil {
@@ -126,7 +135,7 @@ func (s *session) flush(change *store.JournalChange) error {
 	outside := last > s.seen+int64(len(queue))
 	switch {
 	case outside && change != nil:
-		s.late = true // it is too late to look
+		s.late = true // too late to read it
 	case outside:
 		s.look(ctx)
 	}
@@ -134,11 +143,11 @@ func (s *session) flush(change *store.JournalChange) error {
 	return nil
 }
 
-// look takes in what came from outside. committing is held.
+// look reads the records from outside. The caller holds committing.
 func (s *session) look(ctx context.Context) {
 	records, err := s.engine.Journal.JournalRecords(ctx, s.lease.Scope, s.id, s.seen)
 	if err != nil {
-		return // the next commit will say what is wrong, if anything is
+		return // the next commit will report the error
 	}
 	for _, r := range records {
 		s.seen = r.Seq
@@ -150,7 +159,7 @@ func (s *session) look(ctx context.Context) {
 			s.cancel(pawl.ErrCancelled)
 		case kindMessage:
 			s.mu.Lock()
-			_ = s.h.take(r) // it is one more message, or none
+			_ = s.h.take(r) // one more message, or none
 			s.mu.Unlock()
 		case kindDecision:
 			s.late = true
@@ -158,7 +167,7 @@ func (s *session) look(ctx context.Context) {
 	}
 }
 
-// fail ends the run because err: nothing more is kept, and nothing begun.
+// fail ends the run because of err: no record is stored and no call starts any more.
 func (s *session) fail(err error) error {
 	s.mu.Lock()
 	if s.err == nil {
@@ -176,7 +185,8 @@ func (s *session) failed() error {
 	return s.err
 }
 
-// live is called before something happens that was not kept. It ends the context where nothing may.
+// live is called before an event that is not stored yet. It ends the context if no new event may
+// occur.
 func (s *session) live() {
 	switch {
 	case s.h.cancel:
@@ -190,7 +200,7 @@ func (s *session) live() {
 	}
 }
 
-// ours reports whether the lease cannot have passed to somebody else.
+// ours reports whether the lease certainly still belongs to this session.
 func (s *session) ours() error {
 	s.committing <- struct{}{}
 	defer func() { <-s.committing }()
@@ -213,7 +223,8 @@ func (s *session) beat() {
 		if err := s.renew(); errors.Is(err, store.ErrConflict) {
 			_ = s.fail(fmt.Errorf("%w: %w", ErrLost, err))
 			return
-		} // another error may pass; if it does not, ours says so before anything is begun
+			// Another error may be temporary. If it is not, ours reports it before a call starts.
+		}
 	}
 }
 
@@ -233,7 +244,7 @@ func (s *session) renew() error {
 	return nil
 }
 
-// close ends the session. What was not ended by end is left for others.
+// close ends the session. Other processes resume the run unless end was called.
 func (s *session) close() {
 	if s.only {
 		s.cancel(nil)
@@ -249,13 +260,13 @@ func (s *session) close() {
 		return
 	}
 	s.rest()
-	_ = s.flush(nil) // what was added; if it cannot be kept, it is made again
+	_ = s.flush(nil) // a record that cannot be stored is made again
 	ctx, cancel := context.WithTimeout(context.Background(), s.engine.lease())
 	defer cancel()
-	_, _ = s.engine.Journal.RenewJournal(ctx, s.lease, time.Time{}) // else the lease runs out
+	_, _ = s.engine.Journal.RenewJournal(ctx, s.lease, time.Time{}) // otherwise the lease expires
 }
 
-// end keeps why the run stopped, and gives the lease up.
+// end stores the reason of the stop, and releases the lease.
 func (s *session) end(res *pawl.Result, text string) error {
 	if s.only {
 		return nil
@@ -263,7 +274,8 @@ func (s *session) end(res *pawl.Result, text string) error {
 	if err := s.failed(); err != nil {
 		return err
 	}
-	body := endBody{Stop: res.Stop, Cause: res.Cause, Error: text, Spent: res.Spent, Pending: res.Pending, Values: res.Values, Output: res.Output}
+	body := endBody{Stop: res.Stop, Cause: res.Cause, Error: text, Spent: res.Spent, Pending: res.Pending,
+		Values: res.Values, Output: res.Output}
 	if err := s.add(kindEnd, fmt.Sprintf("end/%d", s.lease.Fence), body); err != nil {
 		return err
 	}
@@ -277,7 +289,7 @@ func (s *session) end(res *pawl.Result, text string) error {
 		return err
 	}
 	s.ended = true
-	if s.late && state == store.JournalWaiting { // an answer came before the question was put
+	if s.late && state == store.JournalWaiting { // an answer came before the question was stored
 		return s.engine.Journal.AppendOutside(context.Background(), s.lease.Scope, s.id, store.JournalOpen)
 	}
 	return nil
@@ -293,15 +305,15 @@ func (s *session) rest() {
 	s.done.Wait()
 }
 
-// Summary is what a run came to so far: JournalRun.Summary.
+// Summary is the progress of a run: JournalRun.Summary.
 type Summary struct {
 	Stop    pawl.Stop  `json:"stop"`
 	Cause   string     `json:"cause,omitzero"`
 	Spent   pawl.Spent `json:"spent"`
-	Pending int        `json:"pending,omitzero"` // calls that wait
+	Pending int        `json:"pending,omitzero"` // pending calls
 }
 
-// stateOf is the state that a run is left in.
+// stateOf returns the state of a run after a stop.
 func stateOf(res *pawl.Result, text string) string {
 	switch {
 	case res.Stop == pawl.StopPending:
@@ -309,12 +321,12 @@ func stateOf(res *pawl.Result, text string) string {
 	case res.Stop == pawl.StopFailed:
 		return store.JournalFailed
 	case res.Stop == pawl.StopCancelled && text != "":
-		return store.JournalOpen // this process ends, not the run
+		return store.JournalOpen // the process ends, not the run
 	}
 	return store.JournalOver
 }
 
-// active is how long the run was worked on before this session.
+// active returns the time that processes worked on the run before this session.
 func (h *history) active() (d time.Duration) {
 	for _, s := range h.spent {
 		d += time.Duration(max(s.elapsed, 0))

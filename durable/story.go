@@ -11,12 +11,17 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Story returns a Runner that tells a run from what was kept of it, and does nothing else: nothing is asked, run or kept, and no lease is taken, so that it may be told to
-// whoever may look, also while a process works on the run. r is what Engine.Runner would take; messages are not looked at. The events are those of a run that is resumed, from the
-// notice "attempt" on; run_ended comes where the run had stopped, be it to wait for an answer, and after that the error by which it failed. A run under way is told as far as it
-// was kept, and has no end.
+// ReplayEvents returns a Runner that yields the events of a stored run and has no effects: it sends
+// no request, executes no call, stores nothing and takes no lease. It may therefore serve any
+// reader, also while a process works on the run. r is the argument of Engine.Runner. Messages are
+// ignored.
 //
-// ErrChanged: r is not what the run was made with; store.ErrNotFound: there is none.
+// The events equal the events of a resumed run, from the notice "attempt" on. run_ended follows
+// where the run stopped, also for a stop with pending calls, and after it the error with which the
+// run failed. The events of an active run end with its last record, without run_ended.
+//
+// The error is ErrChanged if the run was made with another r, and store.ErrNotFound if there is no
+// run.
 func (e *Engine) Story(id string, r pawl.Runner) pawl.Runner { return &story{e, id, r} }
 
 type story struct {
@@ -25,7 +30,7 @@ type story struct {
 	runner pawl.Runner
 }
 
-// Stream tells it.
+// Stream yields the events of the run.
 func (t *story) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.Event, error] {
 	e, id, r := t.engine, t.id, t.runner
 	return func(yield func(pawl.Event, error) bool) {
@@ -40,7 +45,7 @@ func (t *story) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.Eve
 			return
 		}
 		if head.State == store.JournalOpen {
-			h.end = nil // that was before it went on
+			h.end = nil // an end before a resume
 		}
 		in, err := h.begin.input()
 		if err != nil {
@@ -61,7 +66,7 @@ func (t *story) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.Eve
 				yield(pawl.Event{}, why)
 				return
 			case h.end == nil || ev.Kind != pawl.EventRunEnded || ev.Run != "run":
-				continue // it did not happen: the record has ended
+				continue // it did not happen: the records have ended
 			default:
 				ev, err = h.end.told(ev), nil
 			}
@@ -78,15 +83,17 @@ func (t *story) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.Eve
 	}
 }
 
-// told is the run_ended e as it was when the run stopped.
+// told returns run_ended e as it was when the run stopped.
 func (b *endBody) told(e pawl.Event) pawl.Event {
 	res := *e.Result
-	res.Stop, res.Cause, res.Spent, res.Pending, res.Values, res.Output = b.Stop, b.Cause, b.Spent, b.Pending, b.Values, b.Output
+	res.Stop, res.Cause, res.Spent, res.Pending, res.Values, res.Output = b.Stop, b.Cause, b.Spent, b.Pending,
+		b.Values, b.Output
 	e.Result, e.Error = &res, b.Error
 	return e
 }
 
-// askedOf returns how tasks waited when the run stopped; nil: not all of them did.
+// askedOf returns the pending questions of tasks at the time of the stop, or nil if one of them was
+// not pending.
 func (h *history) askedOf(tasks []pawl.Task) []pawl.Execution {
 	if h.end == nil || h.end.Stop != pawl.StopPending {
 		return nil

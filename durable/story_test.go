@@ -15,12 +15,13 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// lines are events without fragments, as far as a story must have them.
+// lines returns events without fragments, in the form in which a replay of events must repeat them.
 func lines(t *testing.T, e pawl.Event, all *[]string) {
 	t.Helper()
 	switch e.Kind {
-	case pawl.EventText, pawl.EventReasoning, pawl.EventCallDelta, pawl.EventCallReady, pawl.EventCallStarted, pawl.EventNotice:
-		return // fragments, and what is told of a call that is not carried out again
+	case pawl.EventText, pawl.EventReasoning, pawl.EventCallDelta, pawl.EventCallReady, pawl.EventCallStarted,
+		pawl.EventNotice:
+		return // fragments, and events of calls that are not executed again
 	}
 	line := string(e.Kind) + " " + string(e.Path)
 	if e.Execution != nil {
@@ -28,18 +29,20 @@ func lines(t *testing.T, e pawl.Event, all *[]string) {
 	}
 	if e.Kind == pawl.EventRunEnded {
 		res := *e.Result
-		res.Steps = nil // the times of calls that wait are not kept
+		res.Steps = nil // the times of pending calls are not stored
 		line += " " + e.Error + " " + asJSON(res)
 	}
 	*all = append(*all, line)
 }
 
-// A story is what was told when it happened, whether the run waits, also with calls inside of another, has failed or is over; and nothing comes of telling it.
+// A replay of events repeats the original events of a run that is pending, also with nested calls,
+// that has failed or that has ended. It has no effects.
 func TestStory(t *testing.T) {
 	var paid []string
 	inner := paying(&paid, time.Hour)
 	inner.Name = "clerk"
-	failing := &pawl.Agent{Model: script.New(script.Call("look", `{}`), script.Fail(&llm.ProviderError{Provider: "p", Code: llm.CodeServer, Message: "broken"}))}
+	failing := &pawl.Agent{Model: script.New(script.Call("look", `{}`),
+		script.Fail(&llm.ProviderError{Provider: "p", Code: llm.CodeServer, Message: "broken"}))}
 	look := pawl.Func("look", "looks", func(context.Context, none) (string, error) { return "seen", nil })
 	look.Effect = pawl.Read
 	failing.Tools = []pawl.Toolset{look}
@@ -93,7 +96,8 @@ func TestStory(t *testing.T) {
 	}
 }
 
-// A run at work is told as far as it was kept, and without an end; that of another agent is not told.
+// An active run is replayed up to its last record, without an end. With another agent it is
+// rejected.
 func TestStoryOfARunAtWork(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	begun, gate := make(chan struct{}), make(chan struct{})

@@ -11,32 +11,33 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Timeline is when things happened in a run, by the clocks of those who wrote its journal. Export has what happened, without times.
+// Timeline is the times of the steps of a run, by the clocks of the processes that wrote its
+// journal. Export has the steps without times.
 type Timeline struct {
 	Began time.Time   `json:"began"`
-	Ended time.Time   `json:"ended,omitzero" doc:"When it stopped last; left out while it works."`
-	Taken []time.Time `json:"taken" doc:"When processes took the run to work on it: the first began it, the others went on with it."`
-	Spans []Span      `json:"spans" doc:"Of model requests and calls, those inside calls too, in the order of their keys."`
+	Ended time.Time   `json:"ended,omitzero" doc:"When it last stopped; absent while it works."`
+	Taken []time.Time `json:"taken" doc:"When processes started or resumed the run."`
+	Spans []Span      `json:"spans" doc:"Model requests and calls, also nested, by key."`
 }
 
-// Span is when a model was asked, or a call carried out.
+// Span is the time of a model request or of the execution of a call.
 type Span struct {
 	Key     llm.Key   `json:"key"`
 	What    string    `json:"what" doc:"request or call"`
-	Started time.Time `json:"started,omitzero" doc:"Of a request: when what came before it had ended."`
-	Ended   time.Time `json:"ended,omitzero" doc:"Left out while it goes on."`
-	Copied  bool      `json:"copied,omitzero" doc:"It was copied from the run that this one is a fork of; a request has no times then."`
-	Waits   []Wait    `json:"waits,omitzero" doc:"When the call waited for somebody's word."`
+	Started time.Time `json:"started,omitzero" doc:"Of a request: the end of the step before."`
+	Ended   time.Time `json:"ended,omitzero" doc:"Absent until then."`
+	Copied  bool      `json:"copied,omitzero" doc:"Copied by a fork; a request has no times then."`
+	Waits   []Wait    `json:"waits,omitzero" doc:"When the call was pending."`
 }
 
-// Wait is when a question was put, and answered.
+// Wait is the time from a question to its answer.
 type Wait struct {
 	Asked    time.Time `json:"asked"`
 	Answered time.Time `json:"answered,omitzero"`
 	By       string    `json:"by,omitzero"`
 }
 
-// Timeline returns when things happened in a run.
+// Timeline returns the times of the steps of a run.
 func (e *Engine) Timeline(ctx context.Context, id string) (*Timeline, error) {
 	h, err := e.history(ctx, scope(ctx), id)
 	if err != nil {
@@ -78,11 +79,11 @@ func (h *history) timeline() *Timeline {
 	return tl
 }
 
-// chronicle finds the times of a history.
+// chronicle computes the times of a history.
 type chronicle struct {
 	*history
 	written map[string]store.Record
-	calls   map[llm.Key][]llm.Key // of a step: run/3
+	calls   map[llm.Key][]llm.Key // of a step, such as run/3
 }
 
 func (c *chronicle) call(key llm.Key) Span {
@@ -101,7 +102,7 @@ func (c *chronicle) call(key llm.Key) Span {
 	return s
 }
 
-// began is when the call at key was taken up first.
+// began returns the time of the first start of the call at key.
 func (c *chronicle) began(key llm.Key) (at time.Time) {
 	if done := c.outcomes[key]; done != nil {
 		at = done.Execution.Started
@@ -115,7 +116,8 @@ func (c *chronicle) began(key llm.Key) (at time.Time) {
 	return at
 }
 
-// request is the span of a request. When it was sent is not kept: it is when the last of what it had to wait for had ended.
+// request returns the span of a request. The journal does not record when it was sent. The span
+// starts when the last step that it depends on has ended.
 func (c *chronicle) request(key llm.Key) Span {
 	s := Span{Key: key, What: "request", Copied: c.replies[key].Messages == ""}
 	if s.Copied {
@@ -129,7 +131,7 @@ func (c *chronicle) request(key llm.Key) Span {
 	if n > 0 {
 		s.Started = later(s.Started, c.replied[run+llm.Key("/"+strconv.Itoa(n-1)+"/model")])
 	} else if run != "run" {
-		around, _ := split(run) // the call that the run is inside of
+		around, _ := split(run) // the call around the nested run
 		s.Started = later(s.Started, c.began(around))
 		if c.began(around).IsZero() {
 			s.Started = later(s.Started, c.asker(around))
@@ -144,7 +146,8 @@ func (c *chronicle) request(key llm.Key) Span {
 	return s
 }
 
-// asker is when the reply came that made the call at key, the innermost that is known.
+// asker returns the time of the reply that made the call at key, or of the nearest known one around
+// it.
 func (c *chronicle) asker(key llm.Key) time.Time {
 	for key != "run" && key != "" {
 		step, _ := split(key)
@@ -157,7 +160,7 @@ func (c *chronicle) asker(key llm.Key) time.Time {
 	return time.Time{}
 }
 
-// split takes the last part off a key.
+// split removes the last part of a key.
 func split(key llm.Key) (llm.Key, string) {
 	i := strings.LastIndexByte(string(key), '/')
 	if i < 0 {
@@ -180,7 +183,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// earlier is the earlier of those that are known.
+// earlier returns the earlier of the known times.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

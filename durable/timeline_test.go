@@ -16,17 +16,20 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// A timeline has when each request and call began and ended, those of an agent inside a call too, and how long a person was waited for; a fork's has what was copied apart.
+// A timeline has the start and end of each request and call, also in a nested agent, and the time
+// that a person took. The timeline of a fork marks the copied part.
 func TestTimeline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		zero := time.Now()
 		slow := func(name string, takes time.Duration) *pawl.Tool {
-			tool := pawl.Func(name, "Takes its time.", func(context.Context, struct{}) (string, error) { time.Sleep(takes); return "done", nil })
+			tool := pawl.Func(name, "Takes its time.",
+				func(context.Context, struct{}) (string, error) { time.Sleep(takes); return "done", nil })
 			tool.Effect = pawl.Read
 			return tool
 		}
 		ask := &pawl.Tool{Name: "ask", Description: "Asks.", Input: json.RawMessage(`{"type":"object"}`), Passive: true}
-		inner := &pawl.Agent{Name: "inner", Model: script.New(script.Call("one", `{}`), script.Say("ok")), Tools: []pawl.Toolset{slow("one", time.Second)}}
+		inner := &pawl.Agent{Name: "inner", Model: script.New(script.Call("one", `{}`), script.Say("ok")),
+			Tools: []pawl.Toolset{slow("one", time.Second)}}
 		a := &pawl.Agent{Name: "outer", Tools: []pawl.Toolset{slow("two", 2*time.Second), inner.Tool("Does one thing."), ask},
 			Model: script.New(script.Together(script.Call("two", `{}`), script.Call("inner", `{"task":"go"}`)), script.Call("ask", `{}`), script.Say("all done"))}
 		eng := &durable.Engine{Journal: new(store.MemoryJournal)}
@@ -55,7 +58,8 @@ func TestTimeline(t *testing.T) {
 			{Key: "run/1/1/inner/1/0", What: "call", Started: s(0), Ended: s(1)},
 			{Key: "run/1/1/inner/1/model", What: "request", Started: s(1), Ended: s(1)},
 			{Key: "run/1/model", What: "request", Started: s(2), Ended: s(2)},
-			{Key: "run/2/0", What: "call", Started: s(2), Ended: s(3662), Waits: []durable.Wait{{Asked: s(2), Answered: s(3602), By: "ann"}}},
+			{Key: "run/2/0", What: "call", Started: s(2), Ended: s(3662),
+				Waits: []durable.Wait{{Asked: s(2), Answered: s(3602), By: "ann"}}},
 			{Key: "run/2/model", What: "request", Started: s(3662), Ended: s(3662)},
 		}}
 		if diff := cmp.Diff(tl, want); diff != "" {

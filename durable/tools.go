@@ -10,15 +10,16 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// offered is what a run's requests offer, as it is kept and compared. What a request offers, those after it do too: what is new stands behind the rest.
+// offered is the tools in the requests of a run, for storage and comparison. A later request offers
+// the same tools, and new ones after them.
 type offered struct {
-	checked int  // tools that were compared
+	checked int  // the number of compared tools
 	first   bool // the first request was compared
-	told    int  // tools that were kept
-	begun   bool // those of the first request were; there may be none
+	told    int  // the number of stored tools
+	begun   bool // the tools of the first request are stored; there may be none
 }
 
-// tellTools has the tools kept that are offered for the first time.
+// tellTools stores the tools that are offered for the first time.
 func (m *model) tellTools(req *llm.Request) error {
 	run := runOf(req.Key)
 	was, known := m.s.h.tools[run]
@@ -26,7 +27,9 @@ func (m *model) tellTools(req *llm.Request) error {
 	m.tools.told = len(req.Tools)
 	if !known && !m.tools.begun {
 		m.tools.begun = true
-		return m.s.add(kindTools, run+"/tools", toolsBody{Tools: m.s.digests(req.Tools), Marked: markedOf(req.Tools), Instructions: sum([]byte(m.instructions))})
+		return m.s.add(kindTools, run+"/tools",
+			toolsBody{Tools: m.s.digests(req.Tools), Marked: markedOf(req.Tools),
+				Instructions: sum([]byte(m.instructions))})
 	}
 	later := slices.DeleteFunc(slices.Clone(req.Tools[min(from, len(req.Tools)):]), func(t *llm.ToolSpec) bool {
 		return was.Tools[t.Name] != "" || was.Later[t.Name] != ""
@@ -38,8 +41,8 @@ func (m *model) tellTools(req *llm.Request) error {
 	return m.s.add(kindTools, run+"/tools/"+step, toolsBody{Later: m.s.digests(later), Marked: markedOf(later)})
 }
 
-// check compares the tools and instructions of a run that was begun before with those of now: with the first request, and what is offered later with the request that
-// offers it.
+// check compares the stored tools and instructions of a run with the current ones: at the first
+// request, and for tools that are offered later at the request that offers them.
 func (m *model) check(req *llm.Request) error {
 	run := runOf(req.Key)
 	was, ok := m.s.h.tools[run]
@@ -55,7 +58,7 @@ func (m *model) check(req *llm.Request) error {
 	now, before := m.s.digests(req.Tools[min(from, len(req.Tools)):]), map[string]string{}
 	for name := range now {
 		if before[name] = was.Later[name]; before[name] == "" {
-			delete(now, name) // it was not offered before, where the run broke off
+			delete(now, name) // it was not offered before the run broke off
 			delete(before, name)
 		}
 	}
@@ -63,10 +66,11 @@ func (m *model) check(req *llm.Request) error {
 	if len(changed) == 0 || err != nil || m.s.only {
 		return err
 	}
-	return m.s.add(kindAccept, fmt.Sprintf("%s/accept/%d/%s", run, m.s.lease.Fence, changed[0]), acceptBody{Run: run, Names: changed, Tools: was.Tools, Later: now, Marked: markedOf(req.Tools)})
+	return m.s.add(kindAccept, fmt.Sprintf("%s/accept/%d/%s", run, m.s.lease.Fence, changed[0]),
+		acceptBody{Run: run, Names: changed, Tools: was.Tools, Later: now, Marked: markedOf(req.Tools)})
 }
 
-// checkFirst compares what the first request offers.
+// checkFirst compares the tools of the first request.
 func (m *model) checkFirst(run string, was toolsBody, req *llm.Request) error {
 	if was.Instructions != sum([]byte(m.instructions)) {
 		return fmt.Errorf("%w: the instructions of %s differ", ErrChanged, run)
@@ -76,10 +80,12 @@ func (m *model) checkFirst(run string, was toolsBody, req *llm.Request) error {
 	if len(changed) == 0 || err != nil || m.s.only {
 		return err
 	}
-	return m.s.add(kindAccept, fmt.Sprintf("%s/accept/%d", run, m.s.lease.Fence), acceptBody{Run: run, Names: changed, Tools: now, Marked: markedOf(req.Tools)})
+	return m.s.add(kindAccept, fmt.Sprintf("%s/accept/%d", run, m.s.lease.Fence),
+		acceptBody{Run: run, Names: changed, Tools: now, Marked: markedOf(req.Tools)})
 }
 
-// changed returns the names whose digests differ. The error: not all of them may.
+// changed returns the names whose digests differ. It returns an error if one of them may not
+// change.
 func (m *model) changed(run string, was, now map[string]string) (changed []string, err error) {
 	var refused []string
 	for _, name := range slices.Sorted(maps.Keys(joined(was, now))) {
@@ -96,7 +102,7 @@ func (m *model) changed(run string, was, now map[string]string) (changed []strin
 	return changed, err
 }
 
-// digests names tools by all that a model and the pipeline know of them.
+// digests returns digests by name, of everything that a model and the pipeline know of a tool.
 func (s *session) digests(tools []*llm.ToolSpec) map[string]string {
 	out := make(map[string]string, len(tools))
 	for _, t := range tools {
@@ -105,7 +111,7 @@ func (s *session) digests(tools []*llm.ToolSpec) map[string]string {
 	return out
 }
 
-// digest is that of one tool, which does not change in a run.
+// digest returns the digest of one tool, which does not change during a run.
 func (s *session) digest(spec *llm.ToolSpec) string {
 	t := toolOf(spec)
 
@@ -113,7 +119,8 @@ func (s *session) digest(spec *llm.ToolSpec) string {
 	d, ok := s.digested[spec]
 	s.mu.Unlock()
 	if !ok {
-		d = sum([]byte(t.Digest(nil)), []byte(t.Description), t.Output, []byte(t.Effect.String()), fmt.Append(nil, t.Passive))
+		d = sum([]byte(t.Digest(nil)), []byte(t.Description), t.Output, []byte(t.Effect.String()),
+			fmt.Append(nil, t.Passive))
 		s.mu.Lock()
 		s.digested[spec] = d
 		s.mu.Unlock()
@@ -121,11 +128,12 @@ func (s *session) digest(spec *llm.ToolSpec) string {
 	return d
 }
 
-// toolOf returns the tool that a request offers as spec. A spec that a middleware made by itself has
-// none, so a tool is made of what it says.
+// toolOf returns the tool that a request offers as spec. A middleware may make a spec without a
+// tool. For such a spec, it makes a tool from the fields.
 func toolOf(spec *llm.ToolSpec) *pawl.Tool {
 	if t, ok := spec.Source.(*pawl.Tool); ok {
 		return t
 	}
-	return &pawl.Tool{Name: spec.Name, Description: spec.Description, Input: spec.Input, Output: spec.Output, Deferred: spec.Deferred, NoRepair: spec.NoRepair, Passive: true}
+	return &pawl.Tool{Name: spec.Name, Description: spec.Description, Input: spec.Input, Output: spec.Output,
+		Deferred: spec.Deferred, NoRepair: spec.NoRepair, Passive: true}
 }

@@ -15,13 +15,16 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Transport returns a RoundTripper for the models of durable runs: it hands requests to next (nil: http.DefaultTransport), and has each of them kept in the journal with the
-// reply, byte for byte as it was sent, so that Replay can compare it, and say where another one differs.
+// Transport returns a RoundTripper for the models of durable runs. It passes requests to next (nil
+// means http.DefaultTransport) and stores each with its reply in the journal, byte for byte as it
+// was sent. Replay can then compare it, and report where another request differs.
 //
 //	openai.New("gpt-5-mini", &openai.Options{HTTP: durable.Transport(nil)})
 //
-// Headers are not kept, and so no keys. A conversation is sent again with each request; what is kept is what the request before did not have. Where one request of the run is
-// several on the wire (a model that was asked to mend its reply, another to fall back to), the first is kept. Outside of durable runs it only hands on.
+// Headers are not stored, and therefore no keys. Each request contains the whole conversation; only
+// the difference from the previous request is stored. If one request of the run becomes several on
+// the wire, such as a retry for an invalid reply or a fallback model, the first is stored. Outside
+// of durable runs, the RoundTripper only passes requests on.
 func Transport(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
@@ -31,7 +34,7 @@ func Transport(next http.RoundTripper) http.RoundTripper {
 
 type transport struct{ next http.RoundTripper }
 
-// RoundTrip notes what is sent. When a run is played back, nothing is.
+// RoundTrip records the request and sends it. In a replay, it sends nothing.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	w, _ := r.Context().Value(wireKey{}).(*wire)
 	if w == nil {
@@ -57,14 +60,14 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// errPlayed ends a request that is only looked at. It is not repeated.
+// errPlayed ends a request that is only compared. It is not retried.
 var errPlayed = &llm.ProviderError{Code: llm.CodeInvalidRequest, Message: "the run is played back, and nothing is sent"}
 
 type wireKey struct{}
 
-// wire is what a request of a run becomes on the way to a provider.
+// wire is the form of a run's request on the way to a provider.
 type wire struct {
-	only bool // nothing is to be sent
+	only bool // nothing is sent
 
 	mu   sync.Mutex
 	sent bool
@@ -72,7 +75,7 @@ type wire struct {
 	body []byte // of the first request
 }
 
-// watch returns the context of a model request that is to be noted.
+// watch returns the context of a model request whose bytes are recorded.
 func watch(ctx context.Context, only bool) (context.Context, *wire) {
 	w := &wire{only: only}
 	return context.WithValue(ctx, wireKey{}, w), w
@@ -86,24 +89,24 @@ func (w *wire) note(r *http.Request, body []byte) {
 	}
 }
 
-// first returns the first request that was noted; nil: there was none.
+// first returns the first recorded request. ok is false if there is none.
 func (w *wire) first() (to string, body []byte, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.to, w.body, w.sent
 }
 
-// sentBody is a request as it was sent, told by what the one before did not have.
+// sentBody is a request as it was sent, stored as the difference from the previous one.
 type sentBody struct {
 	To     string `json:"to"`
 	Whole  bool   `json:"whole,omitzero"` // it asked for a reply without fragments
-	Prefix int    `json:"prefix"`         // bytes that are those at the beginning of the one before
-	Suffix int    `json:"suffix"`         // and at its end
-	Middle []byte `json:"middle"`         // what stands between; deflated
-	Digest string `json:"digest"`         // of the whole
+	Prefix int    `json:"prefix"`         // bytes shared with the start of the previous request
+	Suffix int    `json:"suffix"`         // bytes shared with its end
+	Middle []byte `json:"middle"`         // the bytes in between, deflated
+	Digest string `json:"digest"`         // of the whole request
 }
 
-// tell makes what is kept of body, which was sent after prev.
+// tell returns the stored form of body, which was sent after prev.
 func tell(to string, prev, body []byte, whole bool) *sentBody {
 	most := min(len(prev), len(body))
 	p := 0
@@ -115,8 +118,8 @@ func tell(to string, prev, body []byte, whole bool) *sentBody {
 		s++
 	}
 	var packed bytes.Buffer
-	w, _ := flate.NewWriter(&packed, flate.BestSpeed) // the level is one
-	_, _ = w.Write(body[p : len(body)-s])             // into memory
+	w, _ := flate.NewWriter(&packed, flate.BestSpeed) // the level is valid
+	_, _ = w.Write(body[p : len(body)-s])             // in memory: no error is possible
 	_ = w.Close()
 	return &sentBody{To: to, Whole: whole, Prefix: p, Suffix: s, Middle: packed.Bytes(), Digest: sum(body)}
 }
@@ -137,7 +140,8 @@ func (b *sentBody) after(prev []byte) ([]byte, error) {
 	return body.Bytes(), nil
 }
 
-// Mismatch is the error of Replay for the first request whose bytes are not those that were sent. ErrChanged is in its tree.
+// Mismatch is the error of Replay for the first request whose bytes differ from the sent ones.
+// ErrChanged is in its tree.
 type Mismatch struct {
 	Key     llm.Key
 	WasTo   string // method and path
@@ -145,19 +149,19 @@ type Mismatch struct {
 	Was, Is []byte // the bodies
 }
 
-// Error says where they part, with what stands around.
+// Error describes the first difference, with the text around it.
 func (m *Mismatch) Error() string {
 	if m.WasTo != m.IsTo {
 		return fmt.Sprintf("%v: the request %s went to %s, and would go to %s", ErrChanged, m.Key, m.WasTo, m.IsTo)
 	}
 	at := m.At()
-	if at == len(m.Was) && at == len(m.Is) { // Redacted
+	if at == len(m.Was) && at == len(m.Is) { // after Redacted
 		return fmt.Sprintf("%v: the request %s is not the one that was sent: it differs in what is hidden here", ErrChanged, m.Key)
 	}
 	return fmt.Sprintf("%v: the request %s is not the one that was sent: from byte %d on it was %s, and is %s", ErrChanged, m.Key, at, around(m.Was, at), around(m.Is, at))
 }
 
-// At is the first byte that differs.
+// At returns the index of the first byte that differs.
 func (m *Mismatch) At() int {
 	at := 0
 	for at < min(len(m.Was), len(m.Is)) && m.Was[at] == m.Is[at] {
@@ -169,7 +173,7 @@ func (m *Mismatch) At() int {
 // Unwrap returns ErrChanged.
 func (m *Mismatch) Unwrap() error { return ErrChanged }
 
-// around quotes what stands at a byte of a request.
+// around quotes the text around a byte of a request.
 func around(b []byte, at int) string {
 	const before, behind = 40, 60
 	from, to := max(0, at-before), min(len(b), at+behind)

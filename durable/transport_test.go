@@ -17,7 +17,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// answering is a provider that gives written answers, one a request.
+// answering is a provider with prepared answers, one for each request.
 type answering struct {
 	answers []string
 	bodies  [][]byte
@@ -34,7 +34,8 @@ func (a *answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	text := a.answers[0]
 	a.answers = a.answers[1:]
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(text)), ContentLength: int64(len(text)), Request: r}, nil
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(text)), ContentLength: int64(len(text)), Request: r}, nil
 }
 
 const (
@@ -42,7 +43,7 @@ const (
 	saysPaid = `{"choices":[{"index":0,"finish_reason":"stop","message":{"content":"Paid."}}]}`
 )
 
-// wired is paying over a provider.
+// wired is the agent paying over a provider.
 func wired(a *answering, instructions string) *pawl.Agent {
 	agent := paying(new([]string), 0)
 	agent.Model = openai.NewChat("m", &openai.Options{BaseURL: "http://provider.test/v1", Key: "sk-secret-key", Retries: -1, HTTP: durable.Transport(a)})
@@ -50,7 +51,8 @@ func wired(a *answering, instructions string) *pawl.Agent {
 	return agent
 }
 
-// What was sent is kept, over a wait of a week too, without the key; played back, it is made again and not sent; what differs is shown.
+// The sent bytes are stored without the key, also over a pause of a week. A replay builds them
+// again without sending them, and reports differences.
 func TestReplayComparesBytes(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	live := &answering{answers: []string{callsPay, saysPaid}}
@@ -83,7 +85,7 @@ func TestReplayComparesBytes(t *testing.T) {
 	}
 }
 
-// A fork has a Meta of its own and other results, and what was copied is not compared.
+// A fork has its own Meta and other results, and its copied requests are not compared.
 func TestForkWithOtherResults(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	live := &answering{answers: []string{callsPay, saysPaid, saysPaid}}
@@ -120,7 +122,7 @@ func TestForkWithOtherResults(t *testing.T) {
 	}
 }
 
-// A request is told by what the one before did not have, and found again whole.
+// A request is stored as its difference from the previous one, and restored completely.
 func TestSentBody(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		prev := rapid.SliceOfN(rapid.ByteRange('a', 'c'), 0, 20).Draw(t, "prev")

@@ -11,15 +11,20 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Verified is what Verify found in order.
+// Verified is the valid part of a journal.
 type Verified struct {
-	Records int64  // in the run's journal
-	Head    string // the hash of the last; whoever keeps it elsewhere can tell later whether the journal was cut short
+	Records int64 // in the run's journal
+	// Head is the hash of the last record. A copy of it elsewhere can prove later that the journal
+	// was truncated.
+	Head string
 }
 
-// Verify reads the whole journal of a run and checks that each record is what was written, in its place, and that none is missing behind the last. The error
-// is ErrCorrupt when it is not, and names the record. known are heads that were seen before, and kept elsewhere: they must be in the chain, so that a journal which was cut
-// short, with all that says how long it was, is found out too.
+// Verify reads the whole journal of a run. It checks that each record is unchanged and in its
+// place, and that none is missing at the end. Otherwise the error is ErrCorrupt and names the
+// record.
+//
+// known holds earlier heads that the caller has stored elsewhere. They must be in the chain, so
+// that Verify also finds a journal that was truncated together with every record of its length.
 func (e *Engine) Verify(ctx context.Context, id string, known ...string) (Verified, error) {
 	head, err := e.Journal.JournalRun(ctx, scope(ctx), id)
 	if err != nil {
@@ -40,16 +45,18 @@ func (e *Engine) Verify(ctx context.Context, id string, known ...string) (Verifi
 	return Verified{int64(len(h.records)), h.head}, nil
 }
 
-// Played is what Replay has played back.
+// Played is the result of Replay.
 type Played struct {
-	Requests int          // that were compared, by their digests
-	Bytes    int          // those of them that were compared byte for byte, as they were sent: see Transport
-	Calls    int          // that had ended
-	Result   *pawl.Result // nil: the record ends before the run does
+	Requests int          // requests compared by their digests
+	Bytes    int          // requests compared byte for byte: see Transport
+	Calls    int          // ended calls
+	Result   *pawl.Result // nil if the records end before the run does
 }
 
-// Replay plays a run back, offline: nothing is asked, run or kept. Each request of r is compared with the one that was made; where one differs the error is
-// ErrChanged and names it. Those of models that send through Transport are made again as bytes, and the error for the first that differs is a *Mismatch.
+// Replay replays a run offline: it sends no request, executes no call and stores nothing. It
+// compares each request of r with the stored one. The error is ErrChanged for the first difference,
+// and names it. Requests of models that send through Transport are built again as bytes, and the
+// error for the first difference is a *Mismatch.
 func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, error) {
 	h, err := e.history(ctx, scope(ctx), id)
 	if err != nil {
@@ -82,7 +89,7 @@ func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, 
 	return p, nil
 }
 
-// Meta returns what was kept with a run when it was begun: Runner.Meta.
+// Meta returns the value of Runner.Meta that was stored when the run started.
 func (e *Engine) Meta(ctx context.Context, id string) (json.RawMessage, error) {
 	h, err := e.history(ctx, scope(ctx), id)
 	if err != nil {

@@ -1,5 +1,7 @@
 package llm
 
+// check.go: Check finds the faults that make messages an invalid conversation.
+
 import (
 	"encoding/json"
 	"fmt"
@@ -7,44 +9,48 @@ import (
 	"strings"
 )
 
-// Fault is one thing that keeps a list of messages from being a valid transcript (see Message), or from being one that an API takes.
+// HistoryFault is a fault that makes a list of messages an invalid transcript (see Message), or a
+// transcript that one API rejects. Repair has a repair for each code except unknown_role and
+// unknown_part.
 type Fault struct {
 	Code    FaultCode `json:"code"`
-	Message int       `json:"message"` // which, from 0
-	Part    int       `json:"part"`    // which of its parts, from 0; -1: the message as a whole
-	Text    string    `json:"text"`    // what is wrong, for people
+	Message int       `json:"message"` // index of the message, from 0
+	Part    int       `json:"part"`    // index of the part, from 0; -1 means the whole message
+	Text    string    `json:"text"`    // the fault, for people
 }
 
-// FaultCode says what kind a Fault is of.
+// FaultCode is the kind of a HistoryFault.
 type FaultCode string
 
-// The faults. There is a mend for each but the first two.
+// The codes of a HistoryFault. There is a repair for each except the first two.
 const (
-	FaultUnknownRole FaultCode = "unknown_role"     // nobody knows who speaks
-	FaultUnknownPart FaultCode = "unknown_part"     // a part is nil or of no known type
-	FaultPart        FaultCode = "misplaced_part"   // the message, or the result, cannot hold such a part
-	FaultEmpty       FaultCode = "empty_message"    // a message without parts that is no reply
-	FaultCallID      FaultCode = "call_id"          // a call has no id, or that of another call of its reply
-	FaultUnanswered  FaultCode = "no_result"        // a call of a reply before the last has no result
+	FaultUnknownRole FaultCode = "unknown_role"     // the role of a message is unknown
+	FaultUnknownPart FaultCode = "unknown_part"     // a part is nil or has an unknown type
+	FaultPart        FaultCode = "misplaced_part"   // a part of this type cannot stand here
+	FaultEmpty       FaultCode = "empty_message"    // a message other than a reply has no parts
+	FaultCallID      FaultCode = "call_id"          // a call of a reply has no id of its own
+	FaultUnanswered  FaultCode = "no_result"        // a call has no result (see Settled)
 	FaultOrphan      FaultCode = "no_call"          // a result has no call before it
-	FaultSecond      FaultCode = "second_result"    // the call has a result already
-	FaultMoved       FaultCode = "misplaced_result" // a result does not stand in the message right after its reply
-	FaultOrder       FaultCode = "result_order"     // results do not stand in the order of their calls
-	FaultStart       FaultCode = "start"            // the API wants the user to speak first
-	FaultEnd         FaultCode = "reply_end"        // the API takes no reply that ends so
+	FaultSecond      FaultCode = "second_result"    // the call already has a result
+	FaultMoved       FaultCode = "misplaced_result" // a result is not right after its reply
+	FaultOrder       FaultCode = "result_order"     // results are not in the order of the calls
+	FaultStart       FaultCode = "start"            // the API requires the user to speak first
+	FaultEnd         FaultCode = "reply_end"        // the API rejects this end of a reply
 )
 
-// Rules are what one API wants of a transcript beyond what makes it valid, as far as its adapter does not see to it: forms of ids,
-// alternation and empty texts are the adapter's to translate. The zero value is what every transcript must keep.
+// HistoryRules are the requirements of one API that go beyond a valid transcript and that its
+// adapter does not meet by translation. Adapters translate the form of ids, alternating roles and
+// empty texts. The zero value holds the rules of every transcript.
 type Rules struct {
-	Settled   bool     // no call may be open: calls of the last reply have their results, too
-	UserFirst bool     // whoever speaks first, instructions aside, is the user
-	NotLast   []string // types of a reasoning part's Opaque.Data that cannot end a reply
+	Settled   bool     // no call may be open, including the calls of the last reply
+	UserFirst bool     // the first message after the instructions is a user's
+	NotLast   []string // types in Reasoning.Opaque.Data that cannot end a reply
 }
 
-// RulesOf returns the rules that an API has for the messages of a request: openai-chat, openai-responses, anthropic-messages (or
-// anthropic) or gemini. An API that is not known has none. The adapters of this module keep their own API's: what a Request holds is
-// checked before it is sent, and what is mended is told by a Notice with the code "healed".
+// RulesOf returns the rules of an API for the messages of a request: openai-chat, openai-responses,
+// anthropic-messages (or anthropic) or gemini. An unknown API has no rules. The adapters of this
+// module apply the rules of their API: they check a Request before they send it, and report each
+// repair in a Notice with the code "healed".
 func RulesOf(api string) Rules {
 	switch api {
 	case "anthropic-messages", "anthropic":
@@ -57,8 +63,8 @@ func RulesOf(api string) Rules {
 	return Rules{}
 }
 
-// Check returns what keeps msgs from being a valid transcript, in the order of the messages; nil when nothing does. Open calls of
-// the last reply are no fault, nor are words that wait behind them.
+// Check returns the faults that make msgs an invalid transcript, in the order of the messages, or
+// nil. Open calls of the last reply are valid, and so are messages that wait behind them.
 func Check(msgs []Message) []Fault { return Rules{}.Check(msgs) }
 
 // Check is the function Check with the rules of an API.
@@ -75,11 +81,12 @@ func (r Rules) Check(msgs []Message) []Fault {
 	return faults
 }
 
-// sound reports whether msgs have no fault. It is what every request pays, so it goes through them once and allocates nothing.
+// sound reports whether msgs have no fault. Every request pays for it, so it is a single pass
+// without allocations.
 func (r Rules) sound(msgs []Message) bool {
 	begun := !r.UserFirst
 	open := false // the last reply has calls without a result
-	calls := 0    // of the reply right before
+	calls := 0    // the number of calls in the previous message
 	for i := range msgs {
 		m := &msgs[i]
 		of := calls
@@ -121,7 +128,8 @@ func (r Rules) sound(msgs []Message) bool {
 	return !open || !r.Settled
 }
 
-// countCalls returns how many calls a reply has; -1: a part that it cannot hold is there, or a call without an id of its own.
+// countCalls returns the number of calls in a reply. It returns -1 if the reply has a part that it
+// cannot hold, or a call without an id of its own.
 func countCalls(reply []Part) int {
 	calls := 0
 	for _, p := range reply {
@@ -141,14 +149,15 @@ func countCalls(reply []Part) int {
 	return calls
 }
 
-// inOrder reports whether results are those of calls of reply, in their order, and hold what results can.
+// inOrder reports whether results answer calls of reply in their order, and have only parts that a
+// result can hold.
 func inOrder(reply, results []Part) bool {
 	at := 0
 	for _, p := range results {
 		if _, ok := p.(ToolResult); !ok {
 			return false
 		}
-		id := p.(ToolResult).CallID // so nothing else of it is copied
+		id := p.(ToolResult).CallID // avoids a copy of the other fields
 		for _, q := range p.(ToolResult).Parts {
 			switch q.(type) {
 			case Text, Media:
@@ -169,7 +178,8 @@ func inOrder(reply, results []Part) bool {
 	return true
 }
 
-// begins reports whether m can be what a conversation begins with: instructions stand outside of it, and the user's silence is not sent.
+// begins reports whether m can be the first message of a conversation. Instructions are not part of
+// the conversation, and an empty message of the user is not sent.
 func begins(m *Message) bool {
 	switch m.Role {
 	case RoleSystem, RoleDeveloper:
@@ -187,7 +197,7 @@ func begins(m *Message) bool {
 
 // distinctIDs reports whether each call of a reply has an id of its own.
 func distinctIDs(reply []Part) bool {
-	const few = 32 // up to here comparing is cheaper than a map
+	const few = 32 // up to this length, comparing is cheaper than a map
 	if len(reply) > few {
 		return uniqueIDs(Assistant(reply...)) == nil
 	}
@@ -205,7 +215,8 @@ func distinctIDs(reply []Part) bool {
 	return true
 }
 
-// cutBefore returns how many parts of a reply remain when what cannot end it is left out.
+// cutBefore returns the number of parts that remain when the parts that cannot end a reply are
+// dropped.
 func (r Rules) cutBefore(m *Message) int {
 	n := len(m.Parts)
 	for n > 0 && len(r.NotLast) > 0 {
@@ -224,7 +235,7 @@ func (r Rules) cutBefore(m *Message) int {
 	return n
 }
 
-// known reports whether p is a part by value.
+// known reports whether p is a value of a known type of part.
 func known(p Part) bool {
 	switch p.(type) {
 	case Text, Media, Reasoning, ToolCall, ToolResult, Decision:
@@ -237,7 +248,8 @@ func newFault(code FaultCode, message, part int, format string, args ...any) Fau
 	return Fault{Code: code, Message: message, Part: part, Text: fmt.Sprintf(format, args...)}
 }
 
-// CheckMessage reports a part that m cannot hold, and a call without an id of its own.
+// CheckMessage returns an error if m has a part that it cannot hold, or a call without an id of its
+// own.
 func CheckMessage(m Message) error {
 	for _, p := range m.Parts {
 		if err := allowed(m.Role, p); err != nil {
@@ -250,7 +262,7 @@ func CheckMessage(m Message) error {
 	return nil
 }
 
-// allowed says which parts a message may hold.
+// allowed returns an error if a message with this role cannot hold p.
 func allowed(role Role, p Part) error {
 	ok := false
 	switch p := p.(type) {

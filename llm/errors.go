@@ -1,40 +1,43 @@
 package llm
 
+// errors.go: ProviderError and its codes.
+
 import (
 	"fmt"
 	"strings"
 	"time"
 )
 
-// Code is what went wrong at a provider, from a closed list.
+// Code is the kind of a ProviderError, from a closed list.
 type Code string
 
 // The codes of a ProviderError.
 const (
 	CodeAuthentication Code = "authentication"  // the key is missing or wrong
-	CodePermission     Code = "permission"      // the key may not do this
-	CodeNotFound       Code = "not_found"       // no such model or address
-	CodeInvalidRequest Code = "invalid_request" // the provider refused the request as it is
-	CodeContextLength  Code = "context_length"  // the conversation is too long for the model
-	CodeContentFilter  Code = "content_filter"  // refused for its content
-	CodeRateLimit      Code = "rate_limit"      // too many requests; later may work
-	CodeQuota          Code = "quota"           // nothing left to spend
-	CodeOverloaded     Code = "overloaded"      // the provider has no room now
+	CodePermission     Code = "permission"      // the key does not allow this request
+	CodeNotFound       Code = "not_found"       // the model or the address does not exist
+	CodeInvalidRequest Code = "invalid_request" // the provider rejected the request
+	CodeContextLength  Code = "context_length"  // the conversation exceeds the context window
+	CodeContentFilter  Code = "content_filter"  // the content was rejected
+	CodeRateLimit      Code = "rate_limit"      // too many requests; a later request may succeed
+	CodeQuota          Code = "quota"           // the account has no credit left
+	CodeOverloaded     Code = "overloaded"      // the provider has no capacity at the moment
 	CodeServer         Code = "server"          // the provider failed
-	CodeTimeout        Code = "timeout"         // no answer in time
+	CodeTimeout        Code = "timeout"         // no reply within the time limit
 	CodeNetwork        Code = "network"         // the connection failed
-	CodeStream         Code = "stream"          // the reply broke off or could not be read
-	CodeUnsupported    Code = "unsupported"     // the provider cannot do what was asked; nothing was sent
+	CodeStream         Code = "stream"          // the reply ended early or could not be read
+	// The provider does not support the request; it was not sent.
+	CodeUnsupported Code = "unsupported"
 )
 
-// ProviderError is the error of a request to a provider, whatever the provider. Its text never holds a key.
+// ProviderError is the error of a request to any provider. Its text never contains a key.
 type ProviderError struct {
 	Provider   string        // "openai"
-	Status     int           // HTTP status; 0 when there was none
-	Code       Code          // what went wrong
-	Message    string        // in the provider's words, or ours
-	Retryable  bool          // the same request may work later
-	RetryAfter time.Duration // what the provider asked to wait; 0: it did not say
+	Status     int           // HTTP status; 0 means no response
+	Code       Code          // the kind of error
+	Message    string        // the provider's text, or the adapter's
+	Retryable  bool          // the same request may succeed later
+	RetryAfter time.Duration // the wait that the provider asks for; 0 means that it states none
 	Err        error         // the cause; may be nil
 }
 

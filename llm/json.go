@@ -1,5 +1,7 @@
 package llm
 
+// json.go: the JSON forms of messages, their parts and tool choices.
+
 import (
 	stdjson "encoding/json"
 	"fmt"
@@ -132,7 +134,8 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	return json.Marshal(messageJSON{m.Role, parts}, jsonform.Lenient)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes; unknown names, roles and part types are errors.
+// UnmarshalJSON reads the form that MarshalJSON writes. Unknown names, roles and part types are
+// errors.
 func (m *Message) UnmarshalJSON(b []byte) error {
 	var w messageJSON
 	if err := jsonform.Read(b, &w); err != nil {
@@ -166,8 +169,8 @@ func (m Media) MarshalJSON() ([]byte, error) {
 	return json.Marshal(mediaJSON{"media", m.MIME, m.URL, m.Data}, jsonform.Lenient)
 }
 
-// MarshalJSON writes {"type":"tool_call","id","name","args","opaque"?}, with args_text in place of args where the
-// model's bytes are no JSON.
+// MarshalJSON writes {"type":"tool_call","id","name","args","opaque"?}. If the model's bytes are
+// not JSON, args_text replaces args.
 func (c ToolCall) MarshalJSON() ([]byte, error) {
 	w := callJSON{Type: "tool_call", ID: c.ID, Name: c.Name, Opaque: c.Opaque}
 	if jsontext.Value(c.Args).IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) {
@@ -179,7 +182,7 @@ func (c ToolCall) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w, jsonform.Lenient)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes; "type" may be left out.
+// UnmarshalJSON reads the form that MarshalJSON writes. "type" may be absent.
 func (c *ToolCall) UnmarshalJSON(b []byte) error {
 	var w callJSON
 	if err := jsonform.Read(b, &w); err != nil {
@@ -206,7 +209,7 @@ func (r ToolResult) MarshalJSON() ([]byte, error) {
 	return json.Marshal(toolResultJSON{"tool_result", r.CallID, parts, r.IsError, r.Data, r.Key}, jsonform.Lenient)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes; "type" may be left out.
+// UnmarshalJSON reads the form that MarshalJSON writes. "type" may be absent.
 func (r *ToolResult) UnmarshalJSON(b []byte) error {
 	var w toolResultJSON
 	if err := jsonform.Read(b, &w); err != nil {
@@ -235,7 +238,7 @@ func (d Decision) MarshalJSON() ([]byte, error) {
 	return json.Marshal(decisionJSON{"decision", d.Key, d.Digest, d.Approve, d.Args, d.By, d.Reason, d.Result}, jsonform.Lenient)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes; "type" may be left out.
+// UnmarshalJSON reads the form that MarshalJSON writes. "type" may be absent.
 func (d *Decision) UnmarshalJSON(b []byte) error {
 	var w decisionJSON
 	if err := jsonform.Read(b, &w); err != nil {
@@ -256,7 +259,7 @@ func (c ToolChoice) MarshalJSON() ([]byte, error) {
 	return json.Marshal(c.Mode.String())
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads the form that MarshalJSON writes.
 func (c *ToolChoice) UnmarshalJSON(b []byte) error {
 	var s string
 	if json.Unmarshal(b, &s) == nil {

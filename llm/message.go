@@ -1,48 +1,54 @@
 package llm
 
+// message.go: the Message, its parts and their constructors, Key and Opaque.
+
 import (
 	"encoding/json"
 	"slices"
 	"strings"
 )
 
-// Role says who speaks in a Message.
+// Role is the author of a Message.
 type Role string
 
-// The roles of a conversation. Instructions of an agent are not kept in its transcript: they are put in front, as
-// RoleSystem, when a request is made.
+// The roles of a conversation. An agent's instructions are not stored in its transcript: each
+// request puts them in front, as RoleSystem.
 const (
 	RoleSystem    Role = "system"
 	RoleDeveloper Role = "developer"
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
-	RoleTool      Role = "tool" // the results message that follows a reply with calls
+	RoleTool      Role = "tool" // the message with the results of a reply's calls
 )
 
-// Message is one turn of a conversation. It is neutral: providers, ReAct and text renderings are views of it.
+// Message is one turn of a conversation. It does not depend on a provider: the forms of providers,
+// ReAct and text are made from it.
 //
-// A transcript is valid when every ToolCall of an assistant message has exactly one ToolResult in the one
-// RoleTool message right after it. Only the last reply may have calls that are still open.
+// A transcript is valid when every ToolCall of an assistant message has exactly one ToolResult in
+// the one RoleTool message right after it. Only the calls of the last reply may be open.
 //
-// A Message is plain data. It must not be changed once it was given to a run.
+// A Message is plain data. It must not be changed after it is passed to a run.
 type Message struct {
 	Role  Role
 	Parts []Part
 }
 
-// Part is a piece of a Message: Text, Reasoning, Media, ToolCall, ToolResult, or, as input to a run only, Decision.
-// The set is closed. Parts are held by value.
+// Part is a piece of a Message: Text, Reasoning, Media, ToolCall or ToolResult, and Decision in the
+// input of a run. The set is closed. Parts are held by value, not by pointer.
 type Part interface{ isPart() }
 
-// Text is words for the reader: the user's, or the model's answer.
+// Text is text of the user, of the instructions or of the model's answer.
 type Text struct {
-	Text   string
-	Opaque *Opaque // what the provider wants back with this text; nil: nothing
+	Text string
+	// Opaque is provider data that is sent back with this text. Nil means no data.
+	Opaque *Opaque
 }
 
-// Reasoning is what a model thought before it answered. It is returned to the provider that wrote it, byte for byte
-// through Opaque, and left out elsewhere. With empty Text it stands for something that only that provider can
-// read (encrypted reasoning, a server-side tool's block) and that must keep its place in the reply.
+// Reasoning is the text that a model writes before its answer. It is sent back byte for byte, in
+// Opaque, to the provider that wrote it; other providers do not receive it.
+//
+// An empty Text means that only that provider can read the content, such as encrypted reasoning or
+// the block of a server-side tool. The part keeps its place in the reply.
 type Reasoning struct {
 	Text   string
 	Opaque *Opaque
@@ -50,41 +56,51 @@ type Reasoning struct {
 
 // Media is an image, a sound or a document, by URL or by value. Exactly one of URL and Data is set.
 type Media struct {
-	MIME string // "image/png"; may be empty when URL is set
+	MIME string // "image/png"; may be empty if URL is set
 	URL  string
 	Data []byte
 }
 
-// ToolCall is the model's request to run a tool.
+// ToolCall is the model's request to execute a tool.
 type ToolCall struct {
-	ID     string          // unique within its reply; the provider's, or made by Response.Add
-	Name   string          // the tool's name as the agent knows it
-	Args   json.RawMessage // the bytes the model wrote: usually a JSON object, but nothing is certain before the pipeline looked
-	Opaque *Opaque         // what the provider wants back with this call; nil: nothing
+	ID   string // unique within its reply; set by the provider or by Response.Add
+	Name string // the tool's name in the agent
+	// Args are the bytes that the model wrote. They are usually a JSON object, but the pipeline has
+	// not validated them yet.
+	Args json.RawMessage
+	// Opaque is provider data that is sent back with this call. Nil means no data.
+	Opaque *Opaque
 }
 
-// ToolResult is what the model is told of a call.
+// ToolResult is the result of a call, as the model reads it.
 type ToolResult struct {
 	CallID  string
-	Parts   []Part          // Text and Media
-	IsError bool            // the call did not do what was asked; Parts say why, worded for the model
-	Data    json.RawMessage // the result as JSON for programs; nil: none. It is not sent to the model
-	Key     Key             // where in the run the call stood; "" when the result did not come from a run
+	Parts   []Part // Text and Media
+	IsError bool   // the call failed; Parts explain why, for the model
+	// The result as JSON for programs, never sent to the model; nil means none.
+	Data json.RawMessage
+	Key  Key // the place of the call in the run; "" if no run made the result
 }
 
-// Decision is a person's or a caller's word on an open call. It is input to a run (in a message of any role) and never part
-// of a transcript. Approve true lets the call run; false refuses it; Result, when not nil, answers the call
-// without running it. Digest must be that of the Waiting it answers: it binds the decision to the question, the
-// attempt, the tool with its schema, and the canonical arguments. So it is used once: a call that has its result is
-// not open, and one that was begun asks again under another digest. A yes is good until Waiting.Expires; a no and a result are always.
+// Decision is the answer of a person or a caller to an open call. It is input to a run, in a
+// message of any role, and never part of a transcript. If Approve is true, the call is executed; if
+// it is false, the call is refused. A Result that is not nil answers the call without executing it.
+//
+// Digest must equal the digest of the PendingCall. It binds the decision to the question, the
+// attempt, the tool with its schema, and the canonical arguments. A decision therefore counts once:
+// a call with a result is no longer open, and a call whose attempt has started asks again with
+// another digest. An approval is valid until PendingCall.Expires; a refusal and a result do not
+// expire.
 type Decision struct {
 	Key     Key
 	Digest  string
 	Approve bool
-	Args    json.RawMessage // with Approve: run it with these in place of the model's, which is told; they must fit the schema; nil: as asked
-	By      string          // who decided; for the record
-	Reason  string          // told to the model when the call is refused
-	Result  *ToolResult
+	// Args replace the model's arguments if Approve is true, and the model reads that they were
+	// replaced. They must fit the tool's schema. Nil means no change.
+	Args   json.RawMessage
+	By     string // the decider, for the record
+	Reason string // sent to the model if the call is refused
+	Result *ToolResult
 }
 
 func (Text) isPart()       {}
@@ -94,29 +110,33 @@ func (ToolCall) isPart()   {}
 func (ToolResult) isPart() {}
 func (Decision) isPart()   {}
 
-// Opaque is what one provider wants back unchanged: signatures, encrypted reasoning, item IDs. Others never see it.
+// Opaque is data that one provider needs back unchanged: signatures, encrypted reasoning, item IDs.
+// Other providers never receive it.
 type Opaque struct {
-	Provider string          `json:"provider"` // the adapter that wrote it and alone may read it
-	Data     json.RawMessage `json:"data"`     // any JSON value
+	// The adapter that wrote Data; only this adapter may read it.
+	Provider string          `json:"provider"`
+	Data     json.RawMessage `json:"data"` // any JSON value
 }
 
-// Key says where in a run something happened: "run/3/model" is the request made after three replies, "run/3/0" the
-// first call of the third reply, "run/3/0/s1" the second call made by that call, and "run/3/0/clerk/1/model" a request of
-// the agent clerk that ran inside it. A Key is made from the transcript, never from a clock, so a repeated run
-// has the same keys.
+// Key is a place in a run. "run/3/model" is the request after three replies, "run/3/0" the first
+// call of the third reply, "run/3/0/s1" the second call that this call makes, and
+// "run/3/0/clerk/1/model" a request of the agent clerk that runs within it.
+//
+// A Key is derived from the transcript, never from a clock, so that a repeated run has the same
+// keys.
 type Key string
 
-// System returns a system message of one text.
+// System returns a system message with one text.
 func System(text string) Message { return Message{RoleSystem, []Part{Text{Text: text}}} }
 
-// User returns a user message of one text.
+// User returns a user message with one text.
 func User(text string) Message { return Message{RoleUser, []Part{Text{Text: text}}} }
 
-// Assistant returns a reply made of parts.
+// Assistant returns a reply with the given parts.
 func Assistant(parts ...Part) Message { return Message{RoleAssistant, parts} }
 
-// Results returns the message that answers calls: from the caller of a run whose calls are pending, or in a
-// written transcript.
+// Results returns the message that answers calls. Callers use it for the pending calls of a run,
+// and in transcripts that they write.
 func Results(results ...ToolResult) Message {
 	m := Message{Role: RoleTool, Parts: make([]Part, len(results))}
 	for i, r := range results {
@@ -125,7 +145,7 @@ func Results(results ...ToolResult) Message {
 	return m
 }
 
-// Decide returns the message that carries decisions into Agent.Resume.
+// DecisionMessage returns the message that passes decisions to Agent.Resume.
 func Decide(decisions ...Decision) Message {
 	m := Message{Role: RoleUser, Parts: make([]Part, len(decisions))}
 	for i, d := range decisions {
@@ -134,16 +154,16 @@ func Decide(decisions ...Decision) Message {
 	return m
 }
 
-// TextResult returns a result of one text for call.
+// TextResult returns a result with one text.
 func TextResult(text string) ToolResult { return ToolResult{Parts: []Part{Text{Text: text}}} }
 
-// ErrorResult returns a result that tells the model what went wrong. Write it for a reader who can try again: what
-// was wrong, what would be right.
+// ErrorResult returns a failed result with one text for the model. Write it for a reader who can
+// try again: what was wrong, and what would be right.
 func ErrorResult(text string) ToolResult {
 	return ToolResult{Parts: []Part{Text{Text: text}}, IsError: true}
 }
 
-// Text returns the texts of m joined; reasoning is left out.
+// Text returns the texts of m joined, without reasoning.
 func (m Message) Text() string { return textOf(m.Parts) }
 
 // Text returns the texts of r joined.
@@ -163,7 +183,7 @@ func textOf(parts []Part) string {
 	return b.String()
 }
 
-// Calls returns the calls of m in the model's order; nil when there are none.
+// Calls returns the calls of m in the model's order, or nil if it has none.
 func (m Message) Calls() []ToolCall {
 	var calls []ToolCall
 	for _, p := range m.Parts {
@@ -177,7 +197,7 @@ func (m Message) Calls() []ToolCall {
 	return calls
 }
 
-// HasCalls reports whether m has a call. It costs no allocation.
+// HasCalls reports whether m has a call. It does not allocate.
 func (m Message) HasCalls() bool {
 	return slices.ContainsFunc(m.Parts, func(p Part) bool { _, ok := p.(ToolCall); return ok })
 }

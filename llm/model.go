@@ -1,5 +1,7 @@
 package llm
 
+// model.go: Model, Request, Settings, ToolChoice, Delta, Notice, Usage, FinishReason and Complete.
+
 import (
 	"context"
 	"encoding/json"
@@ -8,69 +10,90 @@ import (
 	"slices"
 )
 
-// Model continues a conversation: a provider's adapter (package provider/openai), react.New over a model without function
-// calling, a script.Model in tests, or yours. It is the driver contract, and the only one.
+// Model continues a conversation. It is the only contract of a driver. Implementations are the
+// adapters of providers (package provider/openai and others), react.New for models without tool
+// calls, and script.Model for tests.
 //
-// Stream sends one request and yields the reply in fragments. The last Delta has Finish set; after an error nothing
-// follows. Breaking out of the loop, or cancelling ctx, ends the request and frees what it holds. Nothing of
-// req may be changed or kept beyond the call, other than as a cache. A Model may be used concurrently.
+// Stream sends one request and yields the reply in fragments. The last Delta has Finish set. An
+// error ends the sequence. If the caller breaks out of the range or cancels ctx, Stream ends the
+// request and releases its resources.
+//
+// A Model must not change req. It must not keep any part of req after the call, except in a cache.
+// A Model must be safe for concurrent use.
 type Model interface {
 	Stream(ctx context.Context, req *Request) iter.Seq2[Delta, error]
 }
 
-// Request is what a Model is asked.
+// Request is one request to a Model.
 type Request struct {
-	Key      Key             // where in the run; never sent
-	Model    string          // overrides the Model's own name; "" leaves it
+	Key      Key             // the place in the run; never sent
+	Model    string          // overrides the Model's own name; "" means no change
 	Messages []Message       // instructions first; every call has its result
-	Tools    []*ToolSpec     // in a fixed order, so that the bytes are stable
-	Choice   ToolChoice      // of no effect without Tools
-	Output   json.RawMessage // JSON Schema that the final text must fit; nil: free text
+	Tools    []*ToolSpec     // in a fixed order, so that the request's bytes are stable
+	Choice   ToolChoice      // ignored if there are no Tools
+	Output   json.RawMessage // JSON Schema that the final text must fit; nil means free text
 	Settings Settings
-	Whole    bool // the caller wants no fragments: answer without streaming
-	Turn     int  // where in Messages the turn at hand begins, the user's last message; never sent
+	// Whole asks for an answer without streaming: the caller needs no fragments.
+	Whole bool
+	// Turn is the index in Messages of the user's last message, where the current turn begins. It
+	// is never sent.
+	Turn int
 }
 
-// OutputHolder is what a Model has that says whether its provider can hold the reply to req to req.Output while req.Tools are offered,
-// or asks for it by means of its own. Where it can, req.Output is sent; where it cannot, and with a Model that does not say, a run with tools and an
-// output offers the tool final_answer instead. Without tools the output is always sent. A Model that wraps another passes the question on.
+// OutputHolder is an optional ability of a Model.
+//
+// HoldsOutput reports whether the provider can hold a reply to req.Output while it offers
+// req.Tools, or whether the Model asks for the output by its own means. If it returns true,
+// req.Output is sent. If it returns false, or if the Model has no such method, a run with tools and
+// an output schema offers the tool final_answer instead. Without tools, the output schema is always
+// sent. The function As finds the ability through wrappers.
 type OutputHolder interface {
 	HoldsOutput(req *Request) bool
 }
 
-// Settings tune a request. The zero value leaves everything to the provider.
+// Settings tune a request. The zero value means the provider's defaults.
 type Settings struct {
-	MaxTokens   int                        `json:"max_tokens,omitzero"`     // bound on the reply; 0: the provider's default
-	Temperature *float64                   `json:"temperature,omitzero"`    // nil: the provider's default
-	TopP        *float64                   `json:"top_p,omitzero"`          // nil: the provider's default
-	Stop        []string                   `json:"stop,omitzero"`           // sequences that end the reply
-	Effort      string                     `json:"effort,omitzero"`         // reasoning effort, in the provider's words; "": its default
-	Parallel    *bool                      `json:"parallel_calls,omitzero"` // whether one reply may have several calls; nil: the provider's default
-	Options     map[string]json.RawMessage `json:"options,omitzero"`        // provider name ("openai", "openai-chat", "anthropic", "gemini", or a server's: "groq") to a JSON object that is merged into the body untouched
+	// MaxTokens limits the reply. 0 means the provider's default.
+	MaxTokens   int      `json:"max_tokens,omitzero"`
+	Temperature *float64 `json:"temperature,omitzero"` // nil means the provider's default
+	TopP        *float64 `json:"top_p,omitzero"`       // nil means the provider's default
+	// StopSequences end the reply when the model writes one of them.
+	Stop []string `json:"stop,omitzero"`
+	// Effort is the reasoning effort, in the provider's words. Empty means the provider's default.
+	Effort string `json:"effort,omitzero"`
+	// Parallel allows several calls in one reply. Nil means the provider's default.
+	Parallel *bool `json:"parallel_calls,omitzero"`
+	// Options are JSON objects that are merged into the body unchanged, by provider name: "openai",
+	// "openai-chat", "anthropic", "gemini", or the name of a server, such as "groq".
+	Options map[string]json.RawMessage `json:"options,omitzero"`
 }
 
-// ToolMode is how a model may use tools.
+// ToolMode is the way in which a model may use tools.
 type ToolMode int
 
-// The tool modes. A forced choice (ToolRequired, ToolNamed) holds for a run's first request only, or the run
-// could not end.
+// The tool modes. A forced choice (ToolRequired, ToolNamed) applies only to the first request of a
+// run; otherwise the run could not end.
 const (
-	ToolAuto     ToolMode = iota // the model decides
-	ToolNone                     // text only; the tools stay listed, for the provider's prompt cache
-	ToolRequired                 // at least one call
-	ToolNamed                    // one of Names
+	ToolAuto ToolMode = iota // the model decides
+	// Text only; the tools stay listed, for the provider's prompt cache.
+	ToolNone
+	ToolRequired // at least one call
+	ToolNamed    // one of Names
 )
 
-// ToolChoice controls whether and how a model uses tools. The zero value is auto.
+// ToolChoice controls whether and how a model uses tools. The zero value is ToolAuto.
 type ToolChoice struct {
-	Mode  ToolMode
-	Names []string // with ToolNamed: one name, or a subset where the provider has that
+	Mode ToolMode
+	// Names holds the allowed tools for ToolNamed: one name, or several if the provider supports
+	// it.
+	Names []string
 }
 
 // Named returns the choice that forces one of names.
 func Named(names ...string) ToolChoice { return ToolChoice{ToolNamed, names} }
 
-// Check reports whether the choice can be sent with tools: an error names what is not offered, and what is.
+// Check returns an error if the choice cannot be sent with tools. The error names the tool that is
+// not offered, and the tools that are.
 func (c ToolChoice) Check(tools []*ToolSpec) error {
 	if c.Mode != ToolNamed {
 		return nil
@@ -88,29 +111,31 @@ func (c ToolChoice) Check(tools []*ToolSpec) error {
 
 // Delta is a fragment of a reply.
 type Delta struct {
-	Index  int          // which part of the message; a new part takes the next number, from 0
-	Part   Part         // Text, Reasoning, Media or ToolCall with the bytes to append; nil: none in this delta
-	Done   bool         // the part at Index is sealed: nothing more will be added to it
-	Usage  *Usage       // the figures so far; the last one wins; nil: no news
-	Finish FinishReason // set on the last delta of a reply and nowhere else
-	Model  string       // the name the provider answers under; "": no news
-	ID     string       // the provider's id of the reply; "": no news
-	Notice *Notice      // something to tell the observer that is no part of the reply; it becomes an event
+	Index int // the part of the message; a new part has the next number, from 0
+	// Part holds the bytes to append: Text, Reasoning, Media or ToolCall. Nil means none.
+	Part   Part
+	Done   bool         // the part at Index is complete: no fragment of it follows
+	Usage  *Usage       // the figures so far; the last one counts; nil means no change
+	Finish FinishReason // set on the last Delta of a reply only
+	Model  string       // the model name that the provider reports; "" means no change
+	ID     string       // the provider's id of the reply; "" means no change
+	Notice *Notice      // news for observers that is not part of the reply; it becomes an event
 }
 
-// Notice is news about a reply or a call that is not part of the conversation: a retry, a decision that could not be
-// read, a tool left out.
+// Notice is news about a reply or a call that is not part of the conversation: a retry, a decision
+// that could not be read, a dropped tool.
 type Notice struct {
 	Code string          `json:"code"` // stable, for programs: "retry", "DecisionExtractionFailed"
 	Text string          `json:"text"` // for people
 	Data json.RawMessage `json:"data,omitzero"`
 }
 
-// FinishReason says why a reply ended.
+// FinishReason is the reason why a reply ended.
 type FinishReason string
 
-// The finish reasons. FinishToolCalls stands where whole calls came with a stop-like reason, whatever the provider said;
-// FinishLength and FinishContentFilter win over it, since the last call may have been cut.
+// The finish reasons. If a provider reports an ordinary stop for a reply with complete calls, the
+// reason is FinishReasonToolCalls. FinishReasonLength and FinishReasonContentFilter take precedence
+// over it, because the last call may be cut.
 const (
 	FinishStop          FinishReason = "stop"
 	FinishLength        FinishReason = "length"
@@ -120,40 +145,42 @@ const (
 	FinishOther         FinishReason = "other"
 )
 
-// Cut reports whether the reply was cut short, so that none of its calls may run.
+// Cut reports whether the reply was cut short, so that none of its calls may be executed.
 func (f FinishReason) Cut() bool {
 	return f == FinishLength || f == FinishContentFilter || f == FinishError
 }
 
-// Usage counts tokens, normalised over providers: Input includes what was read from or written to a cache, Output
-// includes Reasoning.
+// Usage counts tokens, in the same way for all providers: Input includes the tokens read from or
+// written to a cache, and Output includes Reasoning.
 type Usage struct {
-	Input      int             `json:"input"`
-	Output     int             `json:"output"`
-	Reasoning  int             `json:"reasoning"`
-	CacheRead  int             `json:"cache_read"`
-	CacheWrite int             `json:"cache_write"`
-	Cost       float64         `json:"cost,omitzero"` // in US dollars, where the provider or a middleware knows it
-	Raw        json.RawMessage `json:"-"`             // the provider's own figures; nil where not kept
+	Input      int `json:"input"`
+	Output     int `json:"output"`
+	Reasoning  int `json:"reasoning"`
+	CacheRead  int `json:"cache_read"`
+	CacheWrite int `json:"cache_write"`
+	// Cost is in US dollars. 0 means that neither the provider nor a middleware knows it.
+	Cost float64         `json:"cost,omitzero"`
+	Raw  json.RawMessage `json:"-"` // the provider's own figures; nil means not stored
 }
 
-// Total returns Input plus Output; the rest are parts of them.
+// Total returns Input plus Output. The other counts are parts of these two.
 func (u Usage) Total() int { return u.Input + u.Output }
 
-// plausible returns u without figures that no reply can have: they would take back what a budget has counted, or could not be stored.
+// plausible returns u without figures that no reply can have. Negative figures would reduce the
+// usage of a budget, and huge or invalid figures could not be stored.
 func (u *Usage) plausible() Usage {
 	const most = 1 << 30
 	c := *u
 	for _, n := range []*int{&c.Input, &c.Output, &c.Reasoning, &c.CacheRead, &c.CacheWrite} {
 		*n = min(max(*n, 0), most)
 	}
-	if c.Cost = min(c.Cost, most); !(c.Cost >= 0) { // not a number, too
+	if c.Cost = min(c.Cost, most); !(c.Cost >= 0) { // also true for NaN
 		c.Cost = 0
 	}
 	return c
 }
 
-// Add adds the figures of v; Raw is dropped.
+// Add adds the figures of v. Raw is dropped.
 func (u *Usage) Add(v Usage) {
 	u.Input += v.Input
 	u.Output += v.Output
@@ -164,8 +191,8 @@ func (u *Usage) Add(v Usage) {
 	u.Raw = nil
 }
 
-// Complete asks m once and returns the whole reply. It sets req.Whole on a copy, so the adapter answers without streaming.
-// Calls are not run: see Generate and Agent.Run.
+// Complete sends one request to m and returns the whole reply. It sets Whole on a copy of req, so
+// that the adapter answers without streaming. Calls are not executed: see Agent.Once and Agent.Run.
 func Complete(ctx context.Context, m Model, req *Request) (*Response, error) {
 	whole := *req
 	whole.Whole = true

@@ -1,6 +1,9 @@
 package llm
 
-// lastReply returns where the last reply stands, -1 if there is none or it has no calls, and the message with its results.
+// open_calls.go: finds the calls of a conversation that have no result yet.
+
+// lastReply returns the index of the last reply, and the message with its results. The index is -1
+// if there is no reply or if it has no calls.
 func lastReply(msgs []Message) (at int, answers Message) {
 	at = len(msgs) - 1
 	for at >= 0 && msgs[at].Role != RoleAssistant {
@@ -15,7 +18,8 @@ func lastReply(msgs []Message) (at int, answers Message) {
 	return at, answers
 }
 
-// openCalls returns the calls of the last reply that have no result, and where that reply stands.
+// OpenCalls returns the calls of the last reply that have no result, and the index of that reply.
+// The index is -1 if there is no reply or if it has no calls.
 func OpenCalls(msgs []Message) (open []ToolCall, at int) {
 	at, answers := lastReply(msgs)
 	if at < 0 {

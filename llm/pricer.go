@@ -1,17 +1,24 @@
 package llm
 
-// Pricer is a Model that knows what its requests cost: the replies it gives have Usage.Cost. Price.Of makes one. A run with Limits.Cost, or
-// inside one that has it, fails before its first request when its Model is none. A Model over a Model passes the question on. A middleware's need not, unless it
-// asks more than the one inside of it, as policy.Fallback does: the outermost Pricer counts.
+// pricer.go: Pricer, a model with known prices, and the token bounds of a request.
+
+// Pricer is a Model with a known price: its replies have Usage.Cost. catalog.Price makes one.
+//
+// A run with Limits.Cost, or nested in a run with it, fails before its first request if its Model
+// is not a Pricer. As finds the ability through wrappers. A middleware implements it only if it
+// sends more requests than the model it wraps, as policy.Fallback does: the outermost Pricer
+// counts.
 type Pricer interface {
-	// MaxCost returns the most that req can cost in US dollars, math.Inf(1) where there is no telling. known is false when the price is not
-	// known. It is asked before each request of a run whose cost is limited, and must not block.
+	// MaxCost returns the highest possible cost of req in US dollars, or math.Inf(1) if there is no
+	// bound. known is false if the price is unknown. A run with a cost limit calls MaxCost before
+	// each request, so it must not block.
 	MaxCost(req *Request) (dollars float64, known bool)
 }
 
-const longestReply = 128 << 10 // tokens; no model writes more in one reply
+const longestReply = 128 << 10 // tokens; no model writes a longer reply
 
-// Bounds returns the most tokens that the request can be, one for each byte, and that its reply can be: Settings.MaxTokens, or 128 Ki.
+// Bounds returns the largest possible number of tokens of the request, one for each byte, and of
+// its reply: Settings.MaxTokens, or 128 Ki if that is 0.
 func (req *Request) Bounds() (input, output int) {
 	input = aroundRequest + len(req.Output)
 	for _, m := range req.Messages {
@@ -26,14 +33,14 @@ func (req *Request) Bounds() (input, output int) {
 	return input, output
 }
 
-// What a provider adds of its own, in tokens, is no more than this.
+// Upper bounds of the tokens that a provider adds itself.
 const (
 	aroundRequest = 1 << 10
 	aroundPart    = 16
-	aroundMedia   = 16 << 10 // behind an address may be any picture
+	aroundMedia   = 16 << 10 // a URL may refer to any picture
 )
 
-// bytes returns the bytes of m, with what is put around them.
+// bytes returns the bytes of m, with an allowance for the text that a provider adds.
 func (m *Message) bytes() (n int) {
 	for _, p := range m.Parts {
 		n += aroundPart

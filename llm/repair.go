@@ -1,5 +1,7 @@
 package llm
 
+// repair.go: Repair makes the smallest change that turns messages into a valid conversation.
+
 import (
 	"cmp"
 	"encoding/json"
@@ -8,32 +10,39 @@ import (
 	"strconv"
 )
 
-// Mend is a Fault that Heal has put right.
+// Repaired is a HistoryFault that Repair has repaired.
 type Mend struct {
 	Fault
-	Did string `json:"did"` // what was done, for people
+	Did string `json:"did"` // the repair, for people
 }
 
-// Notice returns what an observer is told of m: the code "healed", a sentence, and m itself as Data.
+// Notice returns the notice for observers: the code "healed", a sentence, and m itself as Data.
 func (m Mend) Notice() *Notice {
-	data, _ := json.Marshal(m) // strings and numbers
+	data, _ := json.Marshal(m) // strings and numbers: no error is possible
 	return &Notice{Code: "healed", Text: fmt.Sprintf("message %d: %s; %s", m.Message, m.Fault.Text, m.Did), Data: data}
 }
 
-// Heal returns msgs as a valid transcript, and what was done to them: as little as makes them one. Whatever was said stays as it is:
+// Repair returns msgs as a valid transcript, with the smallest possible change, and the list of
+// repairs. It does not change texts:
 //
-//   - a call of a reply before the last that has no result gets an error that says so; those of the last reply stay open
-//   - results move right behind their reply, in the order of its calls, from wherever after it they stand
-//   - a result without a call before it, and a second one, is dropped, and so is a part that its message cannot hold, a decision, and a message
-//     that has no parts. A reply without parts stays: it is counted in the keys of a run
-//   - a call without an id, or with that of another call of its reply, gets its own, and so does its result
+//   - An unanswered call of a reply before the last gets an error result that says so. Calls of the
+//     last reply stay open.
+//   - Results move right behind their reply, in the order of its calls. This applies to results
+//     anywhere after the reply.
+//   - A result without a call before it is dropped, and so is a second result for a call, a part
+//     that its message cannot hold, a decision, and a message without parts. A reply without parts
+//     stays, because the keys of a run count it.
+//   - A call without an id, or with the id of another call in its reply, gets an id of its own, and
+//     its result gets the same id.
 //
-// When there is a fault that has no mend (FaultUnknownRole, FaultUnknownPart), nothing is mended. A transcript without a fault is returned
-// itself. msgs are never changed; what is returned shares what it has in common with them.
+// If there is a fault without a repair (unknown_role, unknown_part), Repair repairs nothing. It
+// returns a transcript without faults unchanged. It never changes msgs; the result shares unchanged
+// parts with them.
 func Heal(msgs []Message) (healed []Message, mends []Mend) { return Rules{}.Heal(msgs) }
 
-// Heal is the function Heal with the rules of an API: open calls of the last reply are answered as the others are, where the user must
-// speak first a message that says what is missing is put in front, and reasoning that cannot end a reply is dropped.
+// Repair is the function Repair with the rules of an API. With Settled, it answers the open calls
+// of the last reply like all others. With UserFirst, it puts a message in front that says what is
+// missing. It drops reasoning that cannot end a reply.
 func (r Rules) Heal(msgs []Message) (healed []Message, mends []Mend) {
 	healed, mends, _ = r.heal(msgs)
 	return healed, mends
@@ -61,26 +70,26 @@ const (
 type mending struct {
 	rules Rules
 	kept  []keptMessage
-	calls map[string]*sameID // by id as it was given, of the latest reply that has it
+	calls map[string]*sameID // by the original id; the calls of the latest reply with that id
 	mends []Mend
-	lost  []Fault // without a mend
+	lost  []Fault // without a repair
 }
 
 // keptMessage is a message that is not dropped.
 type keptMessage struct {
 	Message
-	at      int    // where it stood
-	results []Part // of a reply: for each of its calls; nil: none yet
+	at      int    // the original index
+	results []Part // one for each call of a reply; nil means none yet
 	ids     []string
-	order   int  // the call of the last result that stands in place
-	mixed   bool // those that stand in place are out of order
+	order   int  // the index of the call of the last result in place
+	mixed   bool // the results in place are out of order
 }
 
-// sameID are the calls of a reply that were given one id.
+// sameID holds the calls of a reply that have one id.
 type sameID struct {
 	reply  int
-	places []int // among the reply's calls
-	next   int   // the one that gets the next result
+	places []int // indexes of the calls in the reply
+	next   int   // index in places of the call that gets the next result
 }
 
 func (r Rules) mend(msgs []Message) ([]Message, []Mend, []Fault) {
@@ -102,7 +111,8 @@ func sortFaults(faults []Fault) {
 
 func (h *mending) did(f Fault, did string) { h.mends = append(h.mends, Mend{f, did}) }
 
-// keep takes message i without the parts that it cannot hold. Results stay for now, whoever speaks: pair puts them where they belong.
+// keep stores message i without the parts that it cannot hold. Results stay for now in a message of
+// any role: pair moves them to their calls.
 func (h *mending) keep(i int, m Message) {
 	switch m.Role {
 	case RoleSystem, RoleDeveloper, RoleUser, RoleAssistant, RoleTool:
@@ -159,7 +169,7 @@ func (h *mending) plain(i, j int, r ToolResult) ToolResult {
 	return r
 }
 
-// pair notes the calls of kept message k, and takes its results to their calls.
+// pair records the calls of message k, and moves its results to their calls.
 func (h *mending) pair(k int) {
 	m := &h.kept[k]
 	if m.Role == RoleAssistant {
@@ -214,8 +224,9 @@ func (h *mending) name(k int) {
 	m.results = make([]Part, len(m.ids))
 }
 
-// answer takes a result that stands in kept message k to the call of that id in the latest reply before it. One that stands before its call
-// answers nothing: ids begin anew with each reply for some providers, so it may be another call's.
+// answer moves a result in message k to the call with that id in the latest reply before it. A
+// result before its call answers nothing: some providers restart ids with each reply, so it may
+// belong to another call.
 func (h *mending) answer(k int, r ToolResult) {
 	m := &h.kept[k]
 	same := h.calls[r.CallID]
@@ -242,7 +253,7 @@ func (h *mending) answer(k int, r ToolResult) {
 	}
 }
 
-// joined returns the transcript of what is kept.
+// joined returns the transcript made from the messages that are not dropped.
 func (h *mending) joined() []Message {
 	last := len(h.kept) - 1
 	for last >= 0 && h.kept[last].Role != RoleAssistant {
@@ -294,8 +305,8 @@ func (h *mending) resultsOf(m *keptMessage, open bool) []Part {
 	return results
 }
 
-// HealRequest returns req with its messages healed, and what was done to them; req itself if there is no fault. Models call it with
-// the request that Stream was given, before they send anything.
+// RepairRequest returns req with repaired messages, and the list of repairs. It returns req itself
+// if there is no fault. Models call it with the request of Stream before they send it.
 func (r Rules) HealRequest(req *Request) (*Request, []Mend) {
 	healed, mends := r.Heal(req.Messages)
 	if len(mends) == 0 {

@@ -1,5 +1,7 @@
 package llm
 
+// response.go: Response, the only place that joins the fragments of a reply.
+
 import (
 	"encoding/json"
 	"errors"
@@ -8,16 +10,16 @@ import (
 	"strconv"
 )
 
-// Response is a model's reply. Add joins its fragments and is the only joiner: adapters translate, they do not collect.
-// The zero value is ready. A Response is not safe for concurrent use.
+// Response is a model's reply. Only Response.Add joins fragments: adapters translate and do not
+// collect. The zero value is ready to use. A Response is not safe for concurrent use.
 type Response struct {
 	Message Message
 	Finish  FinishReason
 	Usage   Usage
-	Model   string // the name the provider answered under; may be empty
+	Model   string // the model name that the provider reports; may be empty
 	ID      string // the provider's id of the reply; may be empty
 
-	open []fragments // by part; nil when every part came whole
+	open []fragments // by part; nil if every part arrived whole
 }
 
 // fragments collects the bytes of one part, so that joining is linear in their size.
@@ -26,17 +28,19 @@ type fragments struct {
 	sealed bool
 }
 
-// someArgs is room for arguments that come in fragments: most fit.
+// someArgs is the initial capacity for arguments in fragments. Most arguments fit.
 const someArgs = 128
 
-// errAfterFinish is what a model gets that goes on after its last fragment.
+// errAfterFinish is the error for a model that yields a fragment after the last one.
 var errAfterFinish = errors.New("a fragment came after the reply had ended")
 
-// Add takes the next fragment. An error means that the model broke the contract of Delta (a part skipped, a sealed
-// part continued, a fragment after the end) and the reply cannot be used.
+// Add appends the next fragment. An error means that the model broke the contract of Delta: it
+// skipped a part, continued a complete part, or yielded a fragment after the end. The reply cannot
+// be used then.
 //
-// With the fragment that has Finish set, the reply is complete: open parts are sealed, calls without an id or with
-// a repeated one get an id of their own, and a stop-like finish beside calls becomes FinishToolCalls.
+// The fragment with Finish set completes the reply. Add then seals the open parts and gives an id
+// to each call that has none or a repeated one. If the reply has calls, an ordinary stop becomes
+// FinishReasonToolCalls.
 func (r *Response) Add(d Delta) error {
 	if r.Finish != "" {
 		return errAfterFinish
@@ -125,7 +129,7 @@ func (r *Response) addPart(d Delta) error {
 	return nil
 }
 
-// begin starts the next part. A part that comes whole is taken as it is, without a copy.
+// begin starts the next part. A part that arrives whole is stored without a copy.
 func (r *Response) begin(d Delta) error {
 	switch d.Part.(type) {
 	case Text, Reasoning, ToolCall, Media:
@@ -133,7 +137,7 @@ func (r *Response) begin(d Delta) error {
 		return fmt.Errorf("part %d: a reply cannot hold %T", d.Index, d.Part)
 	}
 	r.Message.Role = RoleAssistant
-	if d.Index == 1 && cap(r.Message.Parts) == 1 { // where there are two there are often more
+	if d.Index == 1 && cap(r.Message.Parts) == 1 { // a reply with two parts often has more
 		r.Message.Parts = append(make([]Part, 0, 8), r.Message.Parts...)
 	}
 	r.Message.Parts = append(r.Message.Parts, d.Part)
@@ -146,7 +150,7 @@ func (r *Response) begin(d Delta) error {
 		return nil
 	}
 	for len(r.open) < d.Index {
-		r.open = append(r.open, fragments{sealed: true}) // those before came whole
+		r.open = append(r.open, fragments{sealed: true}) // the earlier parts arrived whole
 	}
 	var f fragments
 	switch p := d.Part.(type) {
@@ -161,7 +165,7 @@ func (r *Response) begin(d Delta) error {
 	return nil
 }
 
-// seal puts the collected bytes of part i in its place.
+// seal replaces part i with its collected bytes.
 func (r *Response) seal(i int) {
 	if i >= len(r.open) || r.open[i].sealed {
 		return
@@ -185,7 +189,7 @@ func (r *Response) seal(i int) {
 	r.identify(i)
 }
 
-// identify gives a call without an id, or with that of an earlier call of the reply, one of its own.
+// identify gives call i an id of its own if it has none or the id of an earlier call in the reply.
 func (r *Response) identify(i int) {
 	c, ok := r.Message.Parts[i].(ToolCall)
 	if !ok || c.ID != "" && !used(r.Message.Parts[:i], c.ID) {
@@ -196,7 +200,8 @@ func (r *Response) identify(i int) {
 		base = "call"
 	}
 	for n := i; ; n++ {
-		if c.ID = base + "_" + strconv.Itoa(n); !used(r.Message.Parts, c.ID) { // a later call may be sealed already
+		// A later call may be sealed already.
+		if c.ID = base + "_" + strconv.Itoa(n); !used(r.Message.Parts, c.ID) {
 			break
 		}
 	}
@@ -219,14 +224,15 @@ func (r *Response) finish(f FinishReason) {
 	r.open = nil
 	r.Message.Role = RoleAssistant
 	if (f == FinishStop || f == FinishOther) && r.Message.HasCalls() {
-		f = FinishToolCalls // calls decide, not the finish reason: many servers say stop beside calls
+		// The calls count, not the finish reason: many servers send "stop" for a reply with calls.
+		f = FinishToolCalls
 	} else if f == FinishToolCalls && !r.Message.HasCalls() {
 		f = FinishStop
 	}
 	r.Finish = f
 }
 
-// part returns the sealed part i, or nil while it is open.
+// Sealed returns part i if it is complete, and nil while it is open.
 func (r *Response) Sealed(i int) Part {
 	if i >= len(r.Message.Parts) || i < len(r.open) && !r.open[i].sealed {
 		return nil
@@ -234,7 +240,8 @@ func (r *Response) Sealed(i int) Part {
 	return r.Message.Parts[i]
 }
 
-// ended reports a reply that broke off: a stream without its last fragment is never taken for a reply.
+// Err returns an error if the reply broke off: a stream without its last fragment never counts as a
+// reply.
 func (r *Response) Err() error {
 	if r.Finish == "" {
 		return &ProviderError{Code: CodeStream, Message: "the reply ended without a finish reason", Retryable: true}
@@ -242,7 +249,8 @@ func (r *Response) Err() error {
 	return nil
 }
 
-// Deltas plays r as a Model would yield it, each part whole. It serves engines and tests that have a recorded reply.
+// Deltas yields r as a Model would, each part whole. It is for engines and tests with a recorded
+// reply.
 func (r *Response) Deltas() iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		for i, p := range r.Message.Parts {

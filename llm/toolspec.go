@@ -1,5 +1,7 @@
 package llm
 
+// toolspec.go: ToolSpec, the description of a tool that a model reads.
+
 import (
 	"cmp"
 	"encoding/json"
@@ -11,17 +13,21 @@ import (
 	"github.com/pawl-go/pawl/internal/schema"
 )
 
-// ToolSpec is what a Model is told about a tool. It must not change once it is in a Request.
+// ToolSpec describes a tool to a Model. It must not be changed once it is in a Request.
 type ToolSpec struct {
 	Name        string
 	Description string
-	Input       json.RawMessage // JSON Schema of the arguments; nil means an object without properties
-	Output      json.RawMessage // JSON Schema of the result's data; nil means that it is not stated
-	Deferred    bool            // the model knows the tool from tool_search alone, so errors do not list it
-	NoRepair    bool            // arguments that do not fit Input are refused even if they could be repaired
+	// JSON Schema of the arguments; nil means an object without properties.
+	Input  json.RawMessage
+	Output json.RawMessage // JSON Schema of the result data; nil means unspecified
+	// Deferred means that the model knows the tool only from tool_search, so that errors do not
+	// list it.
+	Deferred bool
+	// NoRepair rejects arguments that do not fit Input, even if they could be repaired.
+	NoRepair bool
 
-	// Source is the value the ToolSpec was made from: a *Tool in the requests of a run, nil in a
-	// Request read from JSON. Engines use it; it is never sent.
+	// Source is the value that the ToolSpec was made from: a *Tool in the requests of a run, nil in
+	// a Request read from JSON. Engines use it. It is never sent.
 	Source any
 
 	compiled struct {
@@ -31,10 +37,12 @@ type ToolSpec struct {
 	}
 }
 
-// Validate returns nil if a call with args would be executed: they fit Input, or can be repaired to
-// fit it. Otherwise the error names each field and what was expected there, in words for the model.
-// Empty args stand for {}. Drivers use it to ask the model again before there is a call; the calls of
-// a run are validated by the pipeline in any case. Validate may be called concurrently.
+// Validate returns nil if a call with args would be executed: args fit Input, or can be repaired to
+// fit it. Otherwise the error names each field and the expected value, in words for the model.
+// Empty args count as {}.
+//
+// Drivers use Validate to ask the model again before a call exists. The pipeline validates the
+// calls of a run in any case. Validate is safe for concurrent use.
 func (s *ToolSpec) Validate(args json.RawMessage) error {
 	c := &s.compiled
 	c.once.Do(func() { c.schema, c.err = schema.Compile(s.Input) })
@@ -47,7 +55,7 @@ func (s *ToolSpec) Validate(args json.RawMessage) error {
 	return nil
 }
 
-// toolNames lists the tools that are offered; "none" if there is none.
+// toolNames lists the offered tools, or returns "none".
 func toolNames(tools []*ToolSpec) string {
 	var names []string
 	for _, t := range tools {

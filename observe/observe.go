@@ -1,3 +1,14 @@
+// Package observe adds observers to a pawl.Runner: functions that see the events of its runs.
+//
+//	runner = observe.Sync(runner, log)              // the run waits for log
+//	runner = observe.Async(runner, kinds, sendMail) // the run does not wait
+//
+//	run ──event──▶ Sync(fn) ──▶ Async(fn) ──▶ caller
+//	                  │             └─ queue ──▶ fn on its own goroutine, may miss fragments
+//	                  └─ fn on the goroutine of the run
+//
+// Wrap is the base of other runners around a runner, such as redact.Runner. Partial decodes an
+// answer while it is being written.
 package observe
 
 import (
@@ -14,7 +25,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// RunnerFunc is a Runner that is a function: a Runner around another one, or Agent.ResumeStream with the Result it goes on from.
+// RunnerFunc is a function that implements Runner: a wrapper of another Runner, or
+// Agent.ResumeStream with the Result to resume from.
 type RunnerFunc func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error]
 
 var _ pawl.Runner = RunnerFunc(nil)
@@ -24,8 +36,8 @@ func (f RunnerFunc) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[p
 	return f(ctx, msgs...)
 }
 
-// Around returns the Runner whose runs are those of r, told through what stream makes of r. If r is an OutputRunner, so is what Around returns: stream
-// is then asked for each output too.
+// Wrap returns a Runner whose runs are the runs of r as transformed by stream. If r is an
+// OutputRunner, so is the result: stream is then also called for each output.
 func Wrap(r pawl.Runner, stream func(pawl.Runner) RunnerFunc) pawl.Runner {
 	f := stream(r)
 	if o, ok := r.(pawl.OutputRunner); ok {
@@ -42,12 +54,15 @@ type outputThrough struct {
 
 var _ pawl.OutputRunner = (*outputThrough)(nil)
 
-// WithOutput returns the same Runner around what the inner one's WithOutput returns.
+// WithOutput returns the same wrapper around the inner Runner's WithOutput.
 func (o *outputThrough) WithOutput(schema json.RawMessage) pawl.Runner { return o.with(schema) }
 
-// Tap returns r with an observer: fn sees every event before whoever ranges over the run does, on the same goroutine, so the run waits for
-// it. When fn panics the run goes on, and before the next event fn is given a gap that counts what it missed. fn is called for one run at a
-// time, but for several runs of the Runner at once. If r is an OutputRunner, so is what Tap returns.
+// Sync returns r with an observer. fn sees every event before the caller of the run, on the same
+// goroutine, so that the run waits for fn. If fn panics, the run continues, and fn receives a gap
+// event that counts the missed events before the next event.
+//
+// Calls of fn do not overlap within a run, but they may overlap for concurrent runs. If r is an
+// OutputRunner, so is the result.
 func Sync(r pawl.Runner, fn func(pawl.Event)) pawl.Runner {
 	return Wrap(r, func(r pawl.Runner) RunnerFunc { return tapped(r, fn) })
 }
@@ -68,13 +83,17 @@ func tapped(r pawl.Runner, fn func(pawl.Event)) RunnerFunc {
 	}
 }
 
-// On returns r with an observer on a goroutine of its own: fn sees the events of kinds (nil: all) in their order, one at a time within a
-// run. It never holds the run up: what comes faster than fn takes it waits in a bounded queue, and once that is long, fragments (text,
-// reasoning, call_delta, progress) are dropped, then events of other kinds, never the end of the run. Where some are missing fn is given a gap that counts them
-// by kind, whatever the kinds asked for; so it is for an event that fn panicked at.
+// Async returns r with an observer on its own goroutine. fn sees the events of kinds in their
+// order, one at a time within a run. Nil kinds means all kinds.
 //
-// At its end the run waits until fn has seen all that waits, but no longer than ctx lives and 5 seconds; then fn goes on by itself. When
-// ctx has ended with the run, it waits 100 ms. If r is an OutputRunner, so is what On returns.
+// The observer never delays the run: events wait in a bounded queue. When the queue is long,
+// fragments (text, reasoning, call_delta, progress) are dropped, then events of other kinds, but
+// never the end of the run. For dropped events fn receives a gap event that counts them by kind,
+// even if kinds does not list it. The same applies to an event at which fn panicked.
+//
+// At its end the run waits until fn has seen all queued events, but at most 5 seconds and not
+// longer than ctx lives. fn then continues without the run. If ctx ended with the run, the wait is
+// 100 ms. If r is an OutputRunner, so is the result.
 func Async(r pawl.Runner, kinds []pawl.EventKind, fn func(pawl.Event)) pawl.Runner {
 	kinds = slices.Clone(kinds)
 	return Wrap(r, func(r pawl.Runner) RunnerFunc { return watched(r, kinds, fn) })
@@ -98,13 +117,13 @@ func watched(r pawl.Runner, kinds []pawl.EventKind, fn func(pawl.Event)) RunnerF
 	}
 }
 
-// observer calls fn, and counts what it did not see.
+// observer calls fn, and counts the events that fn missed.
 type observer struct {
 	fn  func(pawl.Event)
-	gap pawl.Event // Lost is nil: none
+	gap pawl.Event // a nil Lost means no gap
 }
 
-// tell gives fn what it missed, then e, which may be more that it missed.
+// tell passes the gap and then e to fn. e may be a gap itself.
 func (o *observer) tell(e pawl.Event) {
 	if e.Kind == pawl.EventGap {
 		o.missed(e, e.Lost, o.gap.Text)
@@ -120,7 +139,8 @@ func (o *observer) tell(e pawl.Event) {
 	}
 }
 
-// try calls fn, and reports whether it came back. lost is what it missed if it did not.
+// try calls fn, and reports whether it returned. lost holds the events that count as missed if fn
+// panics.
 func (o *observer) try(e pawl.Event, lost map[pawl.EventKind]int) (ok bool) {
 	defer func() {
 		if !ok {
@@ -131,7 +151,7 @@ func (o *observer) try(e pawl.Event, lost map[pawl.EventKind]int) (ok bool) {
 	return true
 }
 
-// missed counts what was lost, up to the place of e.
+// missed counts lost events, up to the place of e.
 func (o *observer) missed(e pawl.Event, lost map[pawl.EventKind]int, why string) {
 	if o.gap.Lost == nil {
 		o.gap = pawl.Event{Kind: pawl.EventGap, Lost: map[pawl.EventKind]int{}}
@@ -143,21 +163,21 @@ func (o *observer) missed(e pawl.Event, lost map[pawl.EventKind]int, why string)
 }
 
 const (
-	queuedFragments = 256  // entries with which the queue takes no more fragments
-	queuedEvents    = 1024 // with which it takes nothing but the end
+	queuedFragments = 256  // with this many entries the queue rejects fragments
+	queuedEvents    = 1024 // with this many it rejects everything except the end
 	flushTime       = 5 * time.Second
-	flushTimeLate   = 100 * time.Millisecond // when the context has ended
+	flushTimeLate   = 100 * time.Millisecond // if the context has ended
 )
 
 // observed is an observer with its queue.
 type observed struct {
-	observer               // used by work alone
-	wake     chan struct{} // holds one when there may be something to do
+	observer               // used by work only
+	wake     chan struct{} // holds a value if there may be work
 	done     chan struct{} // closed when work has ended
 
 	mu     sync.Mutex
 	queue  []pawl.Event
-	drops  observer // what was dropped since the last entry; its fn is not used
+	drops  observer // counts events dropped since the last entry; its fn is not used
 	closed bool
 }
 
@@ -183,7 +203,7 @@ func (q *observed) put(e pawl.Event) {
 	q.signal()
 }
 
-// owed queues the gap before what comes next.
+// owed queues the gap before the next event.
 func (q *observed) owed() {
 	if q.drops.gap.Lost != nil {
 		q.queue = append(q.queue, q.drops.gap)
@@ -198,7 +218,7 @@ func (q *observed) signal() {
 	}
 }
 
-// work gives fn what is queued until the queue is closed.
+// work passes queued events to fn until the queue is closed.
 func (q *observed) work() {
 	defer close(q.done)
 	for range q.wake {
@@ -218,7 +238,7 @@ func (q *observed) work() {
 				continue
 			}
 			if closed {
-				if g := q.gap; g.Lost != nil { // it panicked at the last one
+				if g := q.gap; g.Lost != nil { // fn panicked at the last event
 					q.gap = pawl.Event{}
 					q.try(g, g.Lost)
 				}
@@ -229,7 +249,7 @@ func (q *observed) work() {
 	}
 }
 
-// flush closes the queue and waits until fn has seen what is in it.
+// flush closes the queue and waits until fn has seen its events.
 func (q *observed) flush(ctx context.Context) {
 	q.mu.Lock()
 	q.closed = true

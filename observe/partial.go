@@ -8,31 +8,35 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Partial reads the answer of a run that has an output while it is being written: from the events of a Stream it makes values of T that grow, and at the
-// end the whole one.
+// Partial decodes the answer of a run with an output while it is being written: from the events of
+// a Stream it makes growing values of T, and at the end the complete one.
 //
-//	var report pawl.Partial[Report]
+//	var report observe.Partial[Report]
 //	for e, err := range agent.Stream(ctx, msgs...) {
 //		if r, ok := report.Add(e); ok {
 //			show(r)
 //		}
 //	}
 //
-// A value has what is whole so far: a number once it is known where it ends, a text once it is closed (see Strings). What is not there yet is
-// zero. Nothing of it is validated but the last, which is that of Result.Output. An answer that does not fit and is sent back begins anew.
+// A value contains what is complete so far: a number once its end is known, a text once it is
+// closed (see Strings). Missing values are zero. Only the last value is validated: it equals
+// Result.Output. If an answer does not fit and is sent back to the model, the value starts again.
 //
-// The zero value is ready; it serves one run, and is not safe for concurrent use. All in all it takes time linear in the size of the answer: the
-// longer that is, the more has to come before there is a value again.
+// The zero value is ready to use. It serves one run, and is not safe for concurrent use. Its total
+// time is linear in the size of the answer: the longer the answer, the more text arrives between
+// two values.
 type Partial[T any] struct {
-	Strings bool // show texts while they are still being written; false: whole ones only
+	// Strings shows texts while they are being written. False means complete texts only.
+	Strings bool
 
 	run   llm.Key
-	index int // the part of the reply that is read
+	index int // the index of the part that is read
 	read  forming
-	shown int // how much of it was in the last value
+	shown int // the length of the part in the last value
 }
 
-// Add takes the next event. ok reports that there is more to see than before; v is it. Events of runs inside the run are passed over.
+// Add accepts the next event. ok reports that v is a new value with more content. Events of nested
+// runs are ignored.
 func (p *Partial[T]) Add(e pawl.Event) (v T, ok bool) {
 	if p.run == "" {
 		p.run = e.Run
@@ -78,20 +82,21 @@ func (p *Partial[T]) add(e pawl.Event) (v T, ok bool) {
 	return v, jsonform.Decode(p.read.closed(n, closing), &v) == nil
 }
 
-// forming is JSON that is still being written. It looks at each byte once, and knows where what was written could end.
+// forming is JSON that is being written. It reads each byte once, and knows where the written JSON
+// could end.
 type forming struct {
 	buf   []byte
-	open  []byte  // the brackets that close what is open, outermost first
-	want  wanting // what comes next
-	begun bool    // the value's first bracket was seen; before it stands prose, or a fence
-	over  bool    // the value is whole, or is no JSON: what follows is of no interest
-	whole int     // up to here all values are whole
-	text  int     // up to here the text that is being written is whole; less than whole: none is
-	code  int     // hexadecimal digits of an escape that are still to come
-	esc   bool    // the byte before was a backslash
+	open  []byte  // the closing brackets of the open values, outermost first
+	want  wanting // the next expected element
+	begun bool    // the first bracket of the value was read; prose or a fence may precede it
+	over  bool    // the value is complete or is not JSON; the rest is ignored
+	whole int     // all values are complete up to here
+	text  int     // the text being written is valid up to here; below whole means no open text
+	code  int     // missing hexadecimal digits of an escape
+	esc   bool    // the previous byte was a backslash
 }
 
-// wanting is what forming waits for.
+// wanting is the next element that forming expects.
 type wanting byte
 
 const (
@@ -104,7 +109,7 @@ const (
 	inScalar // a number, or true, false, null
 )
 
-// add takes what was written next.
+// add reads the next bytes.
 func (f *forming) add(s string) {
 	for i := 0; i < len(s) && !f.over; i++ {
 		c := s[i]
@@ -149,7 +154,8 @@ func (f *forming) byte(c byte) {
 		if f.over = f.want != wantValue; f.over {
 			return
 		}
-		f.open = append(f.open, c+2) // both closing brackets stand two after the opening ones
+		// Both closing brackets are two after the opening ones in ASCII.
+		f.open = append(f.open, c+2)
 		if f.whole = len(f.buf); c == '{' {
 			f.want = wantKey
 		}
@@ -201,7 +207,7 @@ func (f *forming) inString(c byte) {
 		}
 		return
 	case c >= 0x80:
-		return // it may be cut inside of a character
+		return // it may end within a character
 	}
 	if f.want == inText && !f.esc && f.code == 0 {
 		f.text = len(f.buf)

@@ -10,11 +10,12 @@ import (
 
 // apiError is an error of an API. Each writes it in its own shape.
 type apiError struct {
-	Status     int
-	Message    string
-	Reason     string // OpenAI: code where Code is ""; Gemini: reason of an ErrorInfo; "": none
-	Param      string // OpenAI: what was wrong
-	Code       string // OpenAI: code; Anthropic: error.type; Gemini: error.status; "": one that fits Status
+	Status  int
+	Message string
+	Reason  string // OpenAI: code where Code is ""; Gemini: reason of an ErrorInfo; "": none
+	Param   string // OpenAI: what was wrong
+	// OpenAI: code; Anthropic: error.type; Gemini: error.status; "": one that fits Status.
+	Code       string
 	RetryAfter string // Gemini writes it into the body
 }
 

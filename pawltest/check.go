@@ -8,24 +8,28 @@ import (
 	"strings"
 )
 
-// Check returns what is wrong with the body of a request to api: the pairing and order of calls and results, and whether
-// tools and tool choice have the shape that the API wants and fit each other. Nil means nothing was found.
+// Check returns the faults in the body of a request to api: the pairing and order of calls and
+// results, and the shape of tools and tool choice. Nil means that it found none.
 //
-// A history is right when every call has exactly one result, results come directly after the reply that made the calls
-// and before anything else, no result answers a call that was not made, no two calls of a reply share an id, arguments are
-// strings, and (Responses) every reasoning item is followed by the item it belongs to. With previous_response_id or
-// conversation the head of the history lies at the provider, so results may answer calls that are not in the body.
+// A history is valid if every call has exactly one result, if results come directly after the reply
+// that made the calls and before anything else, if no result answers a call that was not made, if
+// no two calls of a reply share an id, if arguments are strings, and (Responses) if every reasoning
+// item precedes its item. With previous_response_id or conversation, the provider has the start of
+// the history, so that results may answer calls that are not in the body.
 //
-// Anthropic wants more: the results of a reply come first in the one user message right after it, ids are unique in the whole
-// history, thinking keeps its signature and its place, replies and user messages take turns (the API itself would put two
-// user messages together; not every server that speaks it does), and a choice that forces a call excludes thinking. Gemini wants as many
-// functionResponses as there were calls, for the same names, in the one content right after them (newer models would put split
-// contents together), and a signature beside the first of parallel calls, not a later one. Models from 3 on want one beside
-// the first call of every step of the turn at hand: see CheckModel.
+// Anthropic requires more: the results of a reply are first in the one user message right after it,
+// ids are unique in the whole history, thinking keeps its signature and its place, replies and user
+// messages alternate (the API itself would merge two user messages; not every server with this API
+// does), and a choice that forces a call excludes thinking.
+//
+// Gemini requires as many functionResponses as there were calls, for the same names, in the one
+// content right after them (newer models would merge split contents), and a signature at the first
+// of parallel calls, not at a later one. Models from 3 on require a signature at the first call of
+// every step of the current turn: see CheckModel.
 func Check(api string, body []byte) []Violation { return CheckModel(api, "", body) }
 
-// CheckModel is Check for a request to model, where that is not in the body: what Gemini's models demand of signatures
-// depends on it. "" is a model that demands nothing.
+// CheckModel is Check for a request to model, if the body does not name it: Gemini's models have
+// different requirements for signatures. An empty model has no requirements.
 func CheckModel(api, model string, body []byte) []Violation {
 	c := &checker{signed: demandsSignatures(model)}
 	dec := json.NewDecoder(bytes.NewReader(body))
@@ -52,14 +56,14 @@ func CheckModel(api, model string, body []byte) []Violation {
 	return c.found
 }
 
-// checker collects violations, and follows the open calls of the reply at hand.
+// checker collects violations, and follows the open calls of the current reply.
 type checker struct {
 	found    []Violation
-	open     []openCall // calls of the last reply, answered or not
+	open     []openCall // calls of the last reply, with or without a result
 	answered bool       // a result of the last reply was seen
-	before   bool       // the head of the history is not in the body
-	later    bool       // tools are also given inside the history
-	signed   bool       // Gemini: the model demands signatures
+	before   bool       // the start of the history is not in the body
+	later    bool       // the history also contains tools
+	signed   bool       // Gemini: the model requires signatures
 }
 
 type openCall struct {
@@ -71,7 +75,7 @@ func (c *checker) add(place, format string, args ...any) {
 	c.found = append(c.found, Violation{place, fmt.Sprintf(format, args...)})
 }
 
-// call notes a call of the reply at hand.
+// call records a call of the current reply.
 func (c *checker) call(id, place string) {
 	if slices.ContainsFunc(c.open, func(o openCall) bool { return o.id == id }) {
 		c.add(place, "another call of this reply has the id %q", id)
@@ -80,7 +84,7 @@ func (c *checker) call(id, place string) {
 	c.open = append(c.open, openCall{id: id, place: place})
 }
 
-// result notes a result.
+// result records a result.
 func (c *checker) result(id, place string) {
 	c.answered = true
 	for i := range c.open {
@@ -96,7 +100,7 @@ func (c *checker) result(id, place string) {
 	}
 }
 
-// settle ends the reply at hand: whatever comes now, every call must have its result.
+// settle ends the current reply: every call must have its result now.
 func (c *checker) settle(next string) {
 	for _, o := range c.open {
 		if o.results == 0 {
@@ -106,8 +110,8 @@ func (c *checker) settle(next string) {
 	c.open, c.answered = nil, false
 }
 
-// tools checks tool definitions and returns their names. In Chat a function is nested under "function", in Responses it
-// is flat.
+// tools checks tool definitions and returns their names. In Chat a function is nested under
+// "function"; in Responses it is flat.
 func (c *checker) tools(root map[string]any, nested bool) []string {
 	v, ok := root["tools"]
 	if !ok || v == nil {
@@ -160,8 +164,8 @@ func (c *checker) tools(root map[string]any, nested bool) []string {
 	return names
 }
 
-// nesting returns the object that holds a function's name: v[kind] where nested, else v. It complains about the other
-// API's shape and returns nil then.
+// nesting returns the object with a function's name: v[kind] if nested, otherwise v. For the other
+// API's shape it reports a violation and returns nil.
 func (c *checker) nesting(v map[string]any, kind, place string, nested bool) map[string]any {
 	inner, has := v[kind].(map[string]any)
 	switch {

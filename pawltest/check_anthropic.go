@@ -380,8 +380,8 @@ func (m *messagesChecker) toolUse(block map[string]any, at string) {
 	m.calls = append(m.calls, openCall{id: id, place: at})
 }
 
-// thinkingKept checks that the reply whose results end the request still begins with the thinking that led to its
-// calls.
+// thinkingKept checks that the reply whose results end the request still begins with the thinking
+// that led to its calls.
 func (m *messagesChecker) thinkingKept(messages []any) {
 	n := len(messages)
 	if n < 2 {

@@ -172,8 +172,8 @@ func (g *contentsChecker) call(v map[string]any, kind, data, at string) geminiCa
 	return c
 }
 
-// pair matches results with the calls of the content before: as many, for the same names, and the same ids where both
-// have them.
+// pair matches results with the calls of the content before: as many, for the same names, and the
+// same ids where both have them.
 func (g *contentsChecker) pair(results []geminiCall, place string) {
 	switch {
 	case len(g.calls) == 0 && len(results) > 0:
@@ -203,8 +203,8 @@ type step struct {
 	signed bool // there is a signature beside its first call
 }
 
-// signed reports whether the first call among parts has a signature beside it. A signature beside a later call alone is
-// reported.
+// signed reports whether the first call among parts has a signature beside it. A signature beside a
+// later call alone is reported.
 func (g *contentsChecker) signed(parts []any, calls []geminiCall) bool {
 	n, first := 0, false
 	for _, v := range parts {
@@ -310,7 +310,8 @@ func (g *contentsChecker) schema(v any, place string) {
 		switch {
 		case !known:
 			g.add(place, "unknown name %q: no field of a schema", k)
-		case k == "type" && kindOf(v) != "a string" && kindOf(v) != "a number": // the number of an enum
+		// The number of an enum.
+		case k == "type" && kindOf(v) != "a string" && kindOf(v) != "a number":
 			g.add(place+"/type", "want one type, got %s", kindOf(v))
 		case k == "properties":
 			props, _ := v.(map[string]any)

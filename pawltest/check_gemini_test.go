@@ -83,7 +83,8 @@ func TestCheckGeminiSignatures(t *testing.T) {
 		"the second is lost": {"gemini-3.1-flash", []string{asks, callsLook, answerLook, unsigned, answerLook}, "/contents/3/parts/0: the call is missing"},
 	} {
 		got := pawltest.CheckModel(pawltest.Gemini, test.model, []byte(`{"contents":[`+strings.Join(test.contents, ",")+`]}`))
-		if test.want == "" && len(got) > 0 || test.want != "" && (len(got) == 0 || !strings.Contains(got[0].String(), test.want)) {
+		if test.want == "" && len(got) > 0 || test.want != "" &&
+			(len(got) == 0 || !strings.Contains(got[0].String(), test.want)) {
 			t.Errorf("%s: got %v, want %q", name, got, test.want)
 		}
 	}

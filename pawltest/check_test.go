@@ -235,7 +235,8 @@ func answersOn(path string) bool {
 func TestLoops(t *testing.T) {
 	at := func(i int) *int { return &i }
 	c := pawltest.Cassette{Name: "c", Exchanges: []pawltest.Exchange{
-		{Seq: 0}, {Seq: 1, Continues: at(0)}, {Seq: 2, Continues: at(0)}, {Seq: 3}, {Seq: 4, Continues: at(2)}, {Seq: 5}, {Seq: 6, Continues: at(5)},
+		{Seq: 0}, {Seq: 1, Continues: at(0)}, {Seq: 2, Continues: at(0)}, {Seq: 3}, {Seq: 4, Continues: at(2)},
+		{Seq: 5}, {Seq: 6, Continues: at(5)},
 	}}
 	var got [][]int
 	for _, loop := range c.Loops() {

@@ -30,8 +30,8 @@ var choices = []struct {
 	{"one name, while it thinks", llm.Named("find"), "low", map[string]string{pawltest.Anthropic: "refuses a forced call (required or named) while the model thinks"}},
 }
 
-// Each choice arrives as what it is, or is refused before anything is sent with a sentence that says why. With -update the table in
-// docs/providers.md is written.
+// Each choice arrives as what it is, or is refused before anything is sent with a sentence that
+// says why. With -update the table in docs/providers.md is written.
 func TestToolChoices(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| choice |")
@@ -61,7 +61,8 @@ func sentChoice(t *testing.T, w wire, choice llm.ToolChoice, effort, refused str
 	_, err := llm.Complete(t.Context(), m, req)
 	if refused != "" {
 		var got *llm.ProviderError
-		if !errors.As(err, &got) || got.Code != llm.CodeUnsupported || !strings.Contains(got.Message, refused) || len(s.Received()) != 0 {
+		if !errors.As(err, &got) || got.Code != llm.CodeUnsupported || !strings.Contains(got.Message, refused) ||
+			len(s.Received()) != 0 {
 			t.Errorf("got %v and %d requests, want an error with %q before anything is sent", err, len(s.Received()), refused)
 		}
 		return "refused"
@@ -70,7 +71,8 @@ func sentChoice(t *testing.T, w wire, choice llm.ToolChoice, effort, refused str
 		t.Fatal(err)
 	}
 	got := s.Received()[0]
-	if len(got.Violations) > 0 || got.Request.Choice.Mode != choice.Mode || !slices.Equal(got.Request.Choice.Names, choice.Names) || len(got.Request.Tools) != 3 {
+	if len(got.Violations) > 0 || got.Request.Choice.Mode != choice.Mode ||
+		!slices.Equal(got.Request.Choice.Names, choice.Names) || len(got.Request.Tools) != 3 {
 		t.Errorf("arrived as %+v, %v: %s", got.Request.Choice, got.Violations, got.Body)
 	}
 	var body struct {

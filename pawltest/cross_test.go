@@ -39,7 +39,8 @@ var talks = []talk{
 	}, func(nth, _ string) llm.ToolResult { return llm.TextResult("seen " + nth) }},
 	{"image", "", []llm.Part{llm.Text{Text: "What is this?"}, picture}, func(nth string) script.Turn { return script.Call("look", `{"at":"`+nth+`"}`) },
 		func(nth, _ string) llm.ToolResult {
-			return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: nth + " picture"}, llm.Media{MIME: "image/png", Data: []byte("\x89PNG " + nth)}}}
+			return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: nth + " picture"},
+				llm.Media{MIME: "image/png", Data: []byte("\x89PNG " + nth)}}}
 		}},
 	{"error result", "", saying("Look around."), func(nth string) script.Turn {
 		return script.Together(script.Call("look", `{"at":"`+nth+`"}`), script.Call("find", `{"at":"b"}`))
@@ -88,8 +89,9 @@ func (c talk) model() llm.Model {
 	})))
 }
 
-// A conversation that was begun on one wire and stored goes on at each other, and comes back: twelve pairs, five conversations, streamed
-// and whole. Each request keeps the rules of its API, as an independent checker has them, and means what was said.
+// A conversation that was begun on one wire and stored goes on at each other, and comes back:
+// twelve pairs, five conversations, streamed and whole. Each request keeps the rules of its API, as
+// an independent checker has them, and means what was said.
 func TestConversationsChangeTheirProvider(t *testing.T) {
 	cases := 0
 	for _, a := range wires {
@@ -100,7 +102,8 @@ func TestConversationsChangeTheirProvider(t *testing.T) {
 			for _, c := range talks {
 				cases++
 				for _, stream := range []bool{false, true} {
-					t.Run(fmt.Sprintf("%s to %s/%s/streamed %t", a.name, b.name, c.name, stream), func(t *testing.T) { cross(t, a, b, c, stream) })
+					t.Run(fmt.Sprintf("%s to %s/%s/streamed %t", a.name, b.name, c.name, stream),
+						func(t *testing.T) { cross(t, a, b, c, stream) })
 				}
 			}
 		}
@@ -214,7 +217,8 @@ func misread(w wire, body []byte, said []llm.Message) (wrong []string) {
 					add("what only %s can read is there: %t", o.Provider, !own)
 				}
 			}
-			if _, whole := p.(llm.Reasoning); whole && own && (w.api == pawltest.Anthropic || w.api == pawltest.Responses) && !bytes.Contains(body, o.Data) {
+			if _, whole := p.(llm.Reasoning); whole && own &&
+				(w.api == pawltest.Anthropic || w.api == pawltest.Responses) && !bytes.Contains(body, o.Data) {
 				add("its own %s is not there byte for byte", o.Data)
 			}
 		}
@@ -251,7 +255,8 @@ func secrets(data json.RawMessage) (all []string) {
 	return all
 }
 
-// meaning is a history a line a part: who says what, and which call of the reply before a result answers.
+// meaning is a history a line a part: who says what, and which call of the reply before a result
+// answers.
 func meaning(msgs []llm.Message) (lines []string) {
 	ids := map[string]int{}
 	for _, m := range msgs {
@@ -292,8 +297,9 @@ func meaning(msgs []llm.Message) (lines []string) {
 	return lines
 }
 
-// expected is the meaning that msgs must have on w: thoughts of others are left out, an error is worded where there is no form for it, and
-// so is which result an image belongs to where it cannot be in it: in none of Chat Completions, and in no error of Anthropic's.
+// expected is the meaning that msgs must have on w: thoughts of others are left out, an error is
+// worded where there is no form for it, and so is which result an image belongs to where it cannot
+// be in it: in none of Chat Completions, and in no error of Anthropic's.
 func expected(w wire, tag string, msgs []llm.Message) []string {
 	var view []llm.Message
 	for _, m := range msgs {
@@ -311,7 +317,8 @@ func expected(w wire, tag string, msgs []llm.Message) []string {
 				if p.IsError && !w.native {
 					word = "Error: "
 				}
-				if word != "" && len(p.Parts) > 1 && w.api == pawltest.Responses { // a list, with the word in front
+				// A list, with the word in front.
+				if word != "" && len(p.Parts) > 1 && w.api == pawltest.Responses {
 					word, r.Parts = "", saying("Error")
 				}
 				for _, q := range p.Parts {

@@ -13,39 +13,41 @@ import (
 
 // Exchange is one recorded request and its response. Its JSON form is a line of a recording.
 type Exchange struct {
-	Cassette  string `json:"cassette"` // the recording it belongs to
-	Seq       int    `json:"seq"`      // its place there, from 0
+	Cassette  string `json:"cassette"` // its recording
+	Seq       int    `json:"seq"`      // its place in the recording, from 0
 	Provider  string `json:"provider"`
 	API       string `json:"api"`    // Chat, Responses, or another
 	Method    string `json:"method"` // of HTTP
 	Path      string `json:"path"`
 	Streaming bool   `json:"streaming"`
-	Continues *int   `json:"continues"` // Seq of the exchange whose calls this one answers; nil: none
-	Loop      bool   `json:"loop"`      // the recording has an exchange that continues another
+	// Continues is the Seq of the exchange whose calls this one answers. Nil means none.
+	Continues *int `json:"continues"`
+	Loop      bool `json:"loop"` // an exchange of the recording continues another
 	Request   *struct {
 		Body json.RawMessage `json:"body"`
-	} `json:"request"` // nil: not recorded
+	} `json:"request"` // nil means not recorded
 	Response struct {
 		Status   int               `json:"status"`
-		Headers  map[string]string `json:"headers"` // lower-case names
+		Headers  map[string]string `json:"headers"` // names in lower case
 		Body     string            `json:"body"`
-		BodyB64  string            `json:"body_b64"` // in place of Body where that is no text
+		BodyB64  string            `json:"body_b64"` // replaces Body if it is not text
 		Fidelity string            `json:"fidelity"`
-		Trimmed  json.RawMessage   `json:"trimmed_b64"` // not nil: long base64 text was cut
+		// Not nil means that long base64 text was cut.
+		Trimmed json.RawMessage `json:"trimmed_b64"`
 	} `json:"response"`
 	Info struct {
 		Model     string         `json:"model"`
 		ToolCalls []RecordedCall `json:"tool_calls"`
-		Finish    []any          `json:"finish"` // words, or the numbers for which they stand
+		Finish    []any          `json:"finish"` // words, or their numbers
 		Tags      []string       `json:"tags"`
-	} `json:"info"` // what the recorder read in it
+	} `json:"info"` // as read by the recorder
 }
 
 // RecordedCall is a call as the recorder read it.
 type RecordedCall struct {
 	ID   string          `json:"id"`
 	Name string          `json:"name"`
-	Args json.RawMessage `json:"args"` // a JSON string of what the model wrote (OpenAI), or an object
+	Args json.RawMessage `json:"args"` // a JSON string of the model's text (OpenAI), or an object
 }
 
 // Name names the exchange: "cassette#seq".
@@ -69,8 +71,9 @@ type Cassette struct {
 	Exchanges []Exchange
 }
 
-// LoadCassettes reads the recordings of api from dir/api.jsonl.gz: gzipped JSON lines, the exchanges of one recording one
-// after another. Where the file does not exist the error is fs.ErrNotExist.
+// LoadCassettes reads the recordings of api from dir/api.jsonl.gz: gzipped JSON lines, with the
+// exchanges of a recording next to each other. If the file does not exist, the error is
+// fs.ErrNotExist.
 func LoadCassettes(dir, api string) ([]Cassette, error) {
 	f, err := os.Open(filepath.Join(dir, api+".jsonl.gz"))
 	if err != nil {
@@ -105,9 +108,9 @@ func LoadCassettes(dir, api string) ([]Cassette, error) {
 	}
 }
 
-// Loops returns the tool loops of the recording: every path from an exchange that continues nothing, over the
-// exchanges that continue it, to one that nothing continues. A recording in which a step was tried twice has a path for
-// each try. Exchanges outside a loop are left out.
+// Loops returns the tool loops of the recording: every path from an exchange that continues no
+// other, through the exchanges that continue it, to a last one. A recording in which a step was
+// tried twice has a path for each try. Exchanges outside a loop are omitted.
 func (c Cassette) Loops() [][]Exchange {
 	next := make([][]int, len(c.Exchanges))
 	at := map[int]int{}

@@ -9,39 +9,54 @@ import (
 	"strconv"
 )
 
-// Fault is what goes wrong with one request. Fields can be combined; the zero Fault changes nothing. Events of a stream are
-// counted from 1.
+// Fault is the failure of one request. Fields can be combined; the zero Fault changes nothing.
+// Events of a stream are counted from 1.
 type Fault struct {
-	Hold <-chan struct{} // the answer waits until it is closed, or the client leaves
+	// Hold delays the answer until it is closed or the client leaves. Nil means no delay.
+	Hold <-chan struct{}
 
-	// Status, when not 0, answers with an error of that status in place of the reply.
-	Status     int
-	Code       string // the error's code (OpenAI), type (Anthropic) or status (Gemini); "": one that fits Status
-	Message    string // the error's message; "": "made to fail"
-	RetryAfter string // what the client should wait, in seconds or as a date: a header, or (Gemini, seconds) in the body; "": nothing
+	// Status replaces the reply by an error with that status. 0 means no error.
+	Status int
+	// Code is the error's code (OpenAI), type (Anthropic) or status (Gemini). Empty means the usual
+	// one for Status.
+	Code    string
+	Message string // the error's message; empty means "made to fail"
+	// RetryAfter is the wait for the client, in seconds or as a date: a header, or (Gemini, in
+	// seconds) in the body. Empty means none.
+	RetryAfter string
 
-	Body        []byte // this body in place of the reply, or of the error's; nil: none; empty: an empty body
-	ContentType string // its content type, or that of the reply; "": what the reply would have had
+	// Body replaces the body of the reply or of the error. Nil means no change; an empty Body is
+	// sent.
+	Body        []byte
+	ContentType string // the content type; empty means no change
 
-	// Break breaks the connection: of a stream after After events, of a whole reply after half of its body; of both after Bytes
-	// bytes, when that is not 0.
+	// Break breaks the connection: of a stream after After events, and of a whole reply after half
+	// of its body. If Bytes is not 0, it breaks both after Bytes bytes.
 	Break bool
 	After int
 	Bytes int
-	Raw   string // written into a stream after After events; the stream then ends there, with the connection unbroken. "": nothing
+	// Raw is written into a stream after After events. The stream then ends without a broken
+	// connection. Empty means none.
+	Raw string
 
-	Insert string          // written into a stream after After events; the stream goes on. "": nothing
-	Stall  <-chan struct{} // after After events a stream is silent until it is closed, or the client leaves; nil: it is not
-	Repeat int             // this event comes twice; 0: none
-	Swap   int             // this event and the one after it change places; 0: none
+	// Insert is written into a stream after After events. The stream continues. Empty means none.
+	Insert string
+	// Stall makes a stream silent after After events, until it is closed or the client leaves. Nil
+	// means none.
+	Stall  <-chan struct{}
+	Repeat int // this event is sent twice; 0 means none
+	Swap   int // this event and the next are swapped; 0 means none
 
-	Header  map[string]string          // set on the answer
-	Rewrite func(answer []byte) []byte // changes the answer, a stream's events all at once; nil: it stays
-	Cut     float64                    // with Break: of the answer, this part comes, from 0 to 1, however long it is; 0: see Break
-	Chunk   int                        // the answer comes in pieces of so many bytes; 0: as it is made
+	Header map[string]string // set on the answer
+	// Changes the answer, with all events of a stream at once; nil means no change.
+	Rewrite func(answer []byte) []byte
+	// Cut is the sent fraction of the answer, from 0 to 1, with Break. 0 means as Break says.
+	Cut   float64
+	Chunk int // the size of the pieces of the answer in bytes; 0 means no split
 }
 
-// Faults returns a Fault function that gives faults to the first requests, in order; nil stands for none.
+// Faults returns a Fault function that applies faults to the first requests, in order. A nil entry
+// means no fault.
 func Faults(faults ...*Fault) func(int, *Received) *Fault {
 	return func(n int, _ *Received) *Fault {
 		if n > len(faults) {
@@ -51,7 +66,7 @@ func Faults(faults ...*Fault) func(int, *Received) *Fault {
 	}
 }
 
-// kept is how much of n bytes comes.
+// kept returns how many of n bytes are sent.
 func (f *Fault) kept(n int) int {
 	if f.Cut > 0 {
 		return int(float64(n) * f.Cut)
@@ -59,22 +74,22 @@ func (f *Fault) kept(n int) int {
 	return n
 }
 
-// errEnded is what ends a stream early and in order.
+// errEnded ends a stream early without a broken connection.
 var errEnded = errors.New("ended by a fault")
 
-// stream writes events, and what goes wrong with them.
+// stream writes events, with the faults.
 type stream struct {
 	w      http.ResponseWriter
 	fault  *Fault
-	gone   <-chan struct{} // closed when the client left
-	events int             // that came, written or held back
+	gone   <-chan struct{} // closed when the client has left
+	events int             // events so far, written or held back
 	bytes  int
 	array  bool // Gemini without alt=sse: one JSON array
 	held   *event
-	later  []byte // what Rewrite is still to see
+	later  []byte // input of Rewrite
 }
 
-// send writes events. It panics with errEnded, or http.ErrAbortHandler, where a fault ends the stream.
+// send writes events. It panics with errEnded or http.ErrAbortHandler if a fault ends the stream.
 func (s *stream) send(events []event) {
 	for _, e := range events {
 		s.before()
@@ -97,7 +112,7 @@ func (s *stream) send(events []event) {
 	}
 }
 
-// before does what is to be done after After events.
+// before applies the faults after After events.
 func (s *stream) before() {
 	f := s.fault
 	if s.events != f.After {
@@ -135,7 +150,7 @@ func (s *stream) write(e event) {
 	s.put(b.Bytes())
 }
 
-// end writes what is left.
+// end writes the rest.
 func (s *stream) end() {
 	if s.held != nil {
 		s.write(*s.held)
@@ -156,9 +171,10 @@ func (s *stream) end() {
 	}
 }
 
-// put writes bytes, as many as the fault lets through.
+// put writes the bytes that the fault lets through.
 func (s *stream) put(b []byte) {
-	if s.fault.Rewrite != nil || s.fault.Cut > 0 { // there is no half of what is yet to be changed
+	// Half of an answer is unknown before it is changed.
+	if s.fault.Rewrite != nil || s.fault.Cut > 0 {
 		s.later = append(s.later, b...)
 		s.bytes += len(b)
 		return
@@ -172,7 +188,7 @@ func (s *stream) put(b []byte) {
 	inPieces(s.w, b, s.fault.Chunk)
 }
 
-// inPieces writes b, size bytes at a time.
+// inPieces writes b in pieces of size bytes.
 func inPieces(w http.ResponseWriter, b []byte, size int) {
 	if size <= 0 {
 		size = max(1, len(b))
@@ -185,7 +201,7 @@ func inPieces(w http.ResponseWriter, b []byte, size int) {
 
 func (s *stream) flush() { s.w.(http.Flusher).Flush() }
 
-// write writes the event as a server sends it.
+// write writes the event in the server's form.
 func (e event) write(w io.Writer) {
 	end := "\n"
 	if e.crlf {
@@ -197,7 +213,7 @@ func (e event) write(w io.Writer) {
 	io.WriteString(w, "data: "+e.data+end+end)
 }
 
-// raw writes a whole body, or the head of it where the fault says so.
+// raw writes a whole body, or the start of it if the fault says so.
 func raw(w http.ResponseWriter, status int, contentType string, fault *Fault, body []byte) {
 	if fault.Rewrite != nil {
 		body = fault.Rewrite(body)

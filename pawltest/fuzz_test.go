@@ -7,7 +7,8 @@ import (
 	"github.com/pawl-go/pawl/pawltest"
 )
 
-// Whatever a client sends, the checker and the reader answer, and a body that is no object is never right.
+// Whatever a client sends, the checker and the reader answer, and a body that is no object is never
+// right.
 func FuzzCheckAndRead(f *testing.F) {
 	for i, body := range []string{
 		`{"model":"m","messages":[` + user + `,` + callAB + `,` + resultA + `,` + resultB + `],` + chatTools + `}`,

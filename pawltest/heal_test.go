@@ -11,7 +11,8 @@ import (
 	"github.com/pawl-go/pawl/pawltest"
 )
 
-// whatever is a history as crashes, other programs and people with an editor leave it: known roles and parts, and no other order.
+// whatever is a history as crashes, other programs and people with an editor leave it: known roles
+// and parts, and no other order.
 func whatever(t *rapid.T) []llm.Message {
 	id := rapid.SampledFrom([]string{"a", "b", "c", ""})
 	name := rapid.SampledFrom([]string{"look", "find", "gone"})
@@ -20,7 +21,8 @@ func whatever(t *rapid.T) []llm.Message {
 		case 0:
 			return llm.Text{Text: rapid.SampledFrom([]string{"", "hi", " ", "Grüße"}).Draw(t, "text")}
 		case 1, 2:
-			return llm.ToolCall{ID: id.Draw(t, "id"), Name: name.Draw(t, "name"), Args: json.RawMessage(rapid.SampledFrom([]string{"", "{}", `{"at":"x"}`, `{"at`}).Draw(t, "args"))}
+			return llm.ToolCall{ID: id.Draw(t, "id"), Name: name.Draw(t, "name"),
+				Args: json.RawMessage(rapid.SampledFrom([]string{"", "{}", `{"at":"x"}`, `{"at`}).Draw(t, "args"))}
 		case 3, 4:
 			r := llm.TextResult("seen")
 			r.CallID, r.IsError = id.Draw(t, "of"), rapid.Bool().Draw(t, "error")
@@ -29,12 +31,14 @@ func whatever(t *rapid.T) []llm.Message {
 		return llm.Reasoning{Text: "hm", Opaque: &llm.Opaque{Provider: "elsewhere", Data: json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"x"}`)}}
 	})
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) llm.Message {
-		role := rapid.SampledFrom([]llm.Role{llm.RoleUser, llm.RoleAssistant, llm.RoleTool, llm.RoleAssistant, llm.RoleSystem, llm.RoleDeveloper})
+		role := rapid.SampledFrom([]llm.Role{llm.RoleUser, llm.RoleAssistant, llm.RoleTool, llm.RoleAssistant,
+			llm.RoleSystem, llm.RoleDeveloper})
 		return llm.Message{Role: role.Draw(t, "role"), Parts: rapid.SliceOfN(part, 0, 4).Draw(t, "parts")}
 	}), 0, 8).Draw(t, "history")
 }
 
-// Whatever history a model is asked with, what arrives keeps the rules of its API, and what was mended is told.
+// Whatever history a model is asked with, what arrives keeps the rules of its API, and what was
+// mended is told.
 func TestAnyHistoryArrivesInOrder(t *testing.T) {
 	for _, w := range wires {
 		t.Run(w.name, func(t *testing.T) {
@@ -81,7 +85,8 @@ func TestCutConversationsGoOn(t *testing.T) {
 				other, s := to.on(t, say("Well."), pawltest.SimulatorOptions{})
 				for n := range res.Messages {
 					for first := range n {
-						req := &llm.Request{Messages: append(append([]llm.Message{}, res.Messages[first:n]...), llm.User("And now?")), Settings: llm.Settings{Effort: c.effort}}
+						req := &llm.Request{Messages: append(append([]llm.Message{}, res.Messages[first:n]...),
+							llm.User("And now?")), Settings: llm.Settings{Effort: c.effort}}
 						if _, err := llm.Complete(t.Context(), other, req); err != nil {
 							t.Errorf("%s to %s, %s, messages %d to %d: %v", from.name, to.name, c.name, first, n, err)
 						}
@@ -97,7 +102,8 @@ func TestCutConversationsGoOn(t *testing.T) {
 	}
 }
 
-// A caller that has the server keep the conversation sends results whose calls are not in its messages: they are not taken for strays.
+// A caller that has the server keep the conversation sends results whose calls are not in its
+// messages: they are not taken for strays.
 func TestWhatTheServerKeepsIsNotMended(t *testing.T) {
 	for _, w := range wires {
 		heads := map[string]string{pawltest.Responses: `{"previous_response_id":"resp_1"}`, pawltest.Gemini: `{"cachedContent":"cachedContents/1"}`}
@@ -118,7 +124,8 @@ func TestWhatTheServerKeepsIsNotMended(t *testing.T) {
 				t.Errorf("%s: %s", w.name, d.Notice.Text)
 			}
 		}
-		if got := s.Received(); len(got) != 1 || fmt.Sprint(meaning(got[0].Request.Messages)) != fmt.Sprint(meaning(req.Messages)) {
+		if got := s.Received(); len(got) != 1 ||
+			fmt.Sprint(meaning(got[0].Request.Messages)) != fmt.Sprint(meaning(req.Messages)) {
 			t.Errorf("%s: was sent %s", w.name, got[0].Body)
 		}
 	}

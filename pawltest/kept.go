@@ -11,9 +11,11 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Kept is an Executor that keeps how calls ended, in memory and as JSON, and answers a call that was carried out with what it came to then:
-// what an engine does over a journal, as far as calls go. With it calls inside calls (plans, code) can wait for a decision. It is for one run
-// and its resumptions, and may be used concurrently. The zero value is ready, and carries calls out as pawl.Parallel does.
+// Kept is an Executor that keeps how calls ended, in memory and as JSON, and answers a call that
+// was carried out with what it came to then: what an engine does over a journal, as far as calls
+// go. With it calls inside calls (plans, code) can wait for a decision. It is for one run and its
+// resumptions, and may be used concurrently. The zero value is ready, and carries calls out as
+// pawl.Parallel does.
 type Kept struct {
 	Parallel pawl.Parallel
 

@@ -11,8 +11,9 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// everyFault is what a Simulator does to a reply at each of its events, and whether a wire can tell: the same reply came of it, or an error
-// that may pass. Where a wire has no numbers, a piece of text that came twice is a text; then there must be no call that the reply does not have and
+// everyFault is what a Simulator does to a reply at each of its events, and whether a wire can
+// tell: the same reply came of it, or an error that may pass. Where a wire has no numbers, a piece
+// of text that came twice is a text; then there must be no call that the reply does not have and
 // whose arguments are JSON.
 var everyFault = []struct {
 	name  string
@@ -25,11 +26,14 @@ var everyFault = []struct {
 	{"ended early", func(k int) *pawltest.Fault { return &pawltest.Fault{Raw: "\n", After: k} }, 0, nil},
 	{"garbage for data", func(k int) *pawltest.Fault { return &pawltest.Fault{Insert: "data: {garbage\n\n", After: k} }, 0, nil},
 	{"garbage between events", func(k int) *pawltest.Fault { return &pawltest.Fault{Insert: "<html>\n\n: ping\n\n", After: k} }, 0, nil},
-	{"an event twice", func(k int) *pawltest.Fault { return &pawltest.Fault{Repeat: k} }, 1, []string{pawltest.Chat, pawltest.Anthropic, pawltest.Gemini}},
-	{"two events in turn", func(k int) *pawltest.Fault { return &pawltest.Fault{Swap: k} }, 1, []string{pawltest.Chat, pawltest.Anthropic, pawltest.Gemini}},
+	{"an event twice", func(k int) *pawltest.Fault { return &pawltest.Fault{Repeat: k} }, 1,
+		[]string{pawltest.Chat, pawltest.Anthropic, pawltest.Gemini}},
+	{"two events in turn", func(k int) *pawltest.Fault { return &pawltest.Fault{Swap: k} }, 1,
+		[]string{pawltest.Chat, pawltest.Anthropic, pawltest.Gemini}},
 }
 
-// Whatever goes wrong with a stream, and wherever: what comes of it is the reply, or an error that says that it broke.
+// Whatever goes wrong with a stream, and wherever: what comes of it is the reply, or an error that
+// says that it broke.
 func TestEveryFaultAtEveryEvent(t *testing.T) {
 	turn := script.Together(script.Think("Let me see both."), script.Say("I look at it."), script.Call("look", `{"at":"the sky"}`), script.Call("find", `{"at":"a cloud"}`))
 	for _, w := range wires {
@@ -69,7 +73,8 @@ func TestEveryFaultAtEveryEvent(t *testing.T) {
 					t.Errorf("%s, %s at %d: it is taken for\n%s", w.name, f.name, k, said(got))
 				case err == nil:
 					inventsNone(t, w, f.name, k, got, right)
-				case !errors.As(err, &broken) || !broken.Retryable || broken.Code != llm.CodeStream && broken.Code != llm.CodeNetwork && broken.Code != llm.CodeTimeout:
+				case !errors.As(err, &broken) || !broken.Retryable || broken.Code != llm.CodeStream &&
+					broken.Code != llm.CodeNetwork && broken.Code != llm.CodeTimeout:
 					t.Errorf("%s, %s at %d: got error %v", w.name, f.name, k, err)
 				default:
 					failed++
@@ -82,8 +87,8 @@ func TestEveryFaultAtEveryEvent(t *testing.T) {
 	}
 }
 
-// inventsNone checks that each call of got whose arguments are JSON is one of right. Gemini's calls come whole, and without numbers: one that
-// came twice is there twice.
+// inventsNone checks that each call of got whose arguments are JSON is one of right. Gemini's calls
+// come whole, and without numbers: one that came twice is there twice.
 func inventsNone(t *testing.T, w wire, fault string, k int, got, right *llm.Response) {
 	t.Helper()
 	for _, c := range got.Message.Calls() {
@@ -97,7 +102,8 @@ func inventsNone(t *testing.T, w wire, fault string, k int, got, right *llm.Resp
 	}
 }
 
-// A server that is slow is waited for, and one that fails and then does not is asked again: streamed and whole, on each wire.
+// A server that is slow is waited for, and one that fails and then does not is asked again:
+// streamed and whole, on each wire.
 func TestServersThatRecover(t *testing.T) {
 	for _, w := range wires {
 		for _, whole := range []bool{false, true} {

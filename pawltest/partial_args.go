@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// partialArgs cuts the arguments of a call into the pieces in which Gemini streams them where it is asked to
-// (streamFunctionCallArguments): a value a piece, with its path; strings in two, the second empty. ok is false for arguments
-// that have no such form: empty lists and objects, and names that a path would have to quote. Those come whole.
+// partialArgs cuts the arguments of a call into the pieces in which Gemini streams them where it is
+// asked to (streamFunctionCallArguments): a value a piece, with its path; strings in two, the
+// second empty. ok is false for arguments that have no such form: empty lists and objects, and
+// names that a path would have to quote. Those come whole.
 func partialArgs(args string) (pieces []object, ok bool) {
 	dec := json.NewDecoder(strings.NewReader(args))
 	dec.UseNumber()

@@ -1,23 +1,27 @@
-// Package pawltest is for testing what is built on pawl, with the means pawl is tested with.
+// Package pawltest has the servers and suites that test pawl, for programs and adapters that are
+// built on it.
 //
 //	                        ┌────────────── Simulator ───────────────┐
-//	agent ─▶ adapter ─HTTP─▶│ Check ▶ its own reader ▶ a script plays │   made-up conversations, faults on demand
+//	agent ─▶ adapter ─HTTP─▶│ Check ▶ its own reader ▶ a script      │  invented conversations, faults
 //	                        └────────────────────────────────────────┘
 //	                        ┌─────────────── Replay ─────────────────┐
-//	agent ─▶ adapter ─HTTP─▶│ Check ▶ the next recorded reply         │   recorded conversations
+//	agent ─▶ adapter ─HTTP─▶│ Check ▶ the next recorded reply        │  recorded conversations
 //	                        └────────────────────────────────────────┘
 //
-// Simulator is a provider on loopback that speaks four APIs, streamed and whole: OpenAI's Chat Completions and Responses,
-// Anthropic's Messages and Gemini's generateContent. What it answers comes from a llm.Model, most often a script; what
-// it was asked is logged; Fault makes it fail. Replay serves the
-// exchanges of a recording in order. Check finds what is wrong with the history in a request's body: both servers run
-// every request through it, and it shares no code with the adapters or with pawl's own decoding, so that a mistake
-// there shows here.
+// Simulator is a provider on loopback with four APIs, streamed and whole: OpenAI's Chat Completions
+// and Responses, Anthropic's Messages and Gemini's generateContent. Its answers come from an
+// llm.Model, usually a script. It logs its requests, and Fault makes it fail. Replay serves the
+// exchanges of a recording in order.
 //
-// TestModel is the suite that every llm.Model must pass, TestAdapter the one for adapters to the four APIs.
+// Check finds the faults in the history of a request's body. Both servers check every request with
+// it. It shares no code with the adapters or with pawl's decoding, so that it detects their
+// mistakes.
 //
-// The package does not import testing: TestModel takes the few methods of *testing.T that it needs, so that a program
-// (pawl demo is one) can run a Simulator without a test framework inside.
+// TestModel is the suite that every llm.Model must pass, TestAdapter the suite for adapters to the
+// four APIs, and TestRunner the suite for everything that executes agents.
+//
+// The package does not import testing: the suites take the few methods of *testing.T that they
+// need, so that a program such as pawl demo can run a Simulator without a test framework.
 package pawltest
 
 import (
@@ -25,25 +29,26 @@ import (
 	"strings"
 )
 
-// The APIs that this package speaks, by the names that recordings and the pawl command use.
+// The supported APIs, by the names in recordings and in the pawl command.
 const (
 	Chat      = "openai-chat"        // Chat Completions, at /v1/chat/completions
 	Responses = "openai-responses"   // Responses, at /v1/responses
 	Anthropic = "anthropic-messages" // Messages, at /v1/messages
-	Gemini    = "gemini"             // at /v1beta/models/NAME:generateContent and NAME:streamGenerateContent
+	// At /v1beta/models/NAME:generateContent and NAME:streamGenerateContent.
+	Gemini = "gemini"
 )
 
-// APIs returns the names of the APIs that this package speaks.
+// APIs returns the names of the supported APIs.
 func APIs() []string { return []string{Chat, Responses, Anthropic, Gemini} }
 
-// endpoint is what the path of a request says.
+// endpoint is the information in the path of a request.
 type endpoint struct {
-	api    string // "" when it is none of ours
-	model  string // "" where the body names it
-	stream bool   // of no meaning where the body says it
+	api    string // "" means another path
+	model  string // "" means that the body names it
+	stream bool   // without a meaning if the body says it
 }
 
-// endpointOf reads a path, whatever stands before the API's own end of it.
+// endpointOf reads a path with any prefix before the API's own part.
 func endpointOf(path string) endpoint {
 	dir, last, _ := cutLast(path, "/")
 	name, method, _ := cutLast(last, ":")
@@ -65,7 +70,7 @@ func endpointOf(path string) endpoint {
 	return endpoint{}
 }
 
-// cutLast cuts s around the last sep; without one, all of s is after it.
+// cutLast cuts s around the last sep. Without a sep, after is s.
 func cutLast(s, sep string) (before, after string, found bool) {
 	i := strings.LastIndex(s, sep)
 	if i < 0 {
@@ -74,10 +79,10 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// Violation is one thing that is wrong with a request.
+// Violation is a fault of a request.
 type Violation struct {
-	Place string // JSON pointer to what is wrong: "/messages/3/tool_calls/0"
-	Text  string // what is wrong, in a sentence
+	Place string // JSON pointer to the fault: "/messages/3/tool_calls/0"
+	Text  string // the fault, in a sentence
 }
 
 // String returns "place: text".

@@ -10,10 +10,11 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// ReadRequest reads the body of a request to api into the neutral form, as the provider would understand
-// it. Gemini says in the address, not in the body, which model is asked and whether to stream: there Model is "" and
-// Whole true. It shares no code with the adapters. It checks no pairing: that is Check's work. The tools are passive. What has
-// no neutral form (hosted tools, uploaded files, items of hosted tools) is left out, or kept as Reasoning with the item as Opaque
+// ReadRequest reads the body of a request to api into the neutral form, as the provider would
+// understand it. Gemini says in the address, not in the body, which model is asked and whether to
+// stream: there Model is "" and Whole true. It shares no code with the adapters. It checks no
+// pairing: that is Check's work. The tools are passive. What has no neutral form (hosted tools,
+// uploaded files, items of hosted tools) is left out, or kept as Reasoning with the item as Opaque
 // where it holds a place in a reply.
 func ReadRequest(api string, body []byte) (*llm.Request, error) {
 	switch api {
@@ -153,7 +154,8 @@ func readContent(raw json.RawMessage) ([]llm.Part, error) {
 			for _, t := range p.Thinking {
 				thought += t.Text
 			}
-			parts = append(parts, llm.Reasoning{Text: thought, Opaque: &llm.Opaque{Provider: Chat, Data: json.RawMessage(`{"field":"thinking"}`)}})
+			parts = append(parts,
+				llm.Reasoning{Text: thought, Opaque: &llm.Opaque{Provider: Chat, Data: json.RawMessage(`{"field":"thinking"}`)}})
 		case "refusal":
 			parts = append(parts, llm.Text{Text: p.Refusal})
 		case "image_url", "input_image":
@@ -192,7 +194,8 @@ func readContent(raw json.RawMessage) ([]llm.Part, error) {
 // media reads a URL, with the data in it where it is a data URL.
 func media(url, mime string) llm.Media {
 	if head, data, ok := strings.Cut(url, ";base64,"); ok && strings.HasPrefix(head, "data:") {
-		plain := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(data, "=")) // some write the form for addresses
+		// Some write the form for addresses.
+		plain := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(data, "="))
 		if b, err := base64.RawStdEncoding.DecodeString(plain); err == nil {
 			return llm.Media{MIME: strings.TrimPrefix(head, "data:"), Data: b}
 		}
@@ -204,7 +207,8 @@ func media(url, mime string) llm.Media {
 type joiner struct{ messages []llm.Message }
 
 func (j *joiner) add(role llm.Role, parts ...llm.Part) {
-	if n := len(j.messages); n > 0 && j.messages[n-1].Role == role && (role == llm.RoleAssistant || role == llm.RoleTool) {
+	if n := len(j.messages); n > 0 && j.messages[n-1].Role == role &&
+		(role == llm.RoleAssistant || role == llm.RoleTool) {
 		j.messages[n-1].Parts = append(j.messages[n-1].Parts, parts...)
 		return
 	}

@@ -120,7 +120,8 @@ func ofAnthropic(name string, value json.RawMessage) *llm.Opaque {
 	return &llm.Opaque{Provider: "anthropic", Data: marshal(map[string]any{name: value})}
 }
 
-// splitResults makes one or two messages of a user message: its results, and what the user said with them.
+// splitResults makes one or two messages of a user message: its results, and what the user said
+// with them.
 func splitResults(parts []llm.Part) []llm.Message {
 	var results, rest []llm.Part
 	for _, p := range parts {
@@ -190,7 +191,8 @@ func readBlock(raw json.RawMessage) (llm.Part, error) {
 	case "container_upload", "search_result", "tool_reference", "tool_addition", "tool_removal":
 		return nil, nil
 	}
-	return llm.Reasoning{Opaque: own}, nil // redacted thinking, and blocks of the provider's own tools
+	// Redacted thinking, and blocks of the provider's own tools.
+	return llm.Reasoning{Opaque: own}, nil
 }
 
 // readSource reads where an image or a document is; nil where the provider alone has it.

@@ -71,12 +71,14 @@ func readChat(body []byte) (*llm.Request, error) {
 			all := readThoughts(m.ReasoningContent, thought, m.ReasoningDetails)
 			all = append(all, parts...)
 			for _, c := range m.ToolCalls {
-				all = append(all, llm.ToolCall{ID: c.ID, Name: c.Function.Name, Args: json.RawMessage(c.Function.Arguments)})
+				all = append(all,
+					llm.ToolCall{ID: c.ID, Name: c.Function.Name, Args: json.RawMessage(c.Function.Arguments)})
 			}
 			if f := m.FunctionCall; f != nil {
 				all = append(all, llm.ToolCall{ID: "function " + f.Name, Name: f.Name, Args: json.RawMessage(f.Arguments)})
 			}
-			j.messages = append(j.messages, llm.Assistant(all...)) // one message is one reply, also after another
+			// One message is one reply, also after another.
+			j.messages = append(j.messages, llm.Assistant(all...))
 		case "system", "developer", "user":
 			j.add(m.Role, parts...)
 		default:
@@ -89,7 +91,8 @@ func readChat(body []byte) (*llm.Request, error) {
 	}
 	req := &llm.Request{Model: w.Model, Messages: j.messages, Tools: readTools(w.Tools), Choice: choice,
 		Output: w.ResponseFormat.Schema.Schema, Whole: !w.Stream,
-		Settings: llm.Settings{MaxTokens: max(w.MaxTokens, w.MaxCompletionTokens), Temperature: w.Temperature, TopP: w.TopP,
+		Settings: llm.Settings{MaxTokens: max(w.MaxTokens, w.MaxCompletionTokens), Temperature: w.Temperature,
+			TopP:   w.TopP,
 			Effort: w.Effort, Parallel: w.Parallel}}
 	for _, f := range w.Functions {
 		req.Tools = append(req.Tools, readTools([]wireTool{{Type: "function", wireFunction: f}})...)
@@ -104,7 +107,8 @@ func readChat(body []byte) (*llm.Request, error) {
 	return req, nil
 }
 
-// readThoughts reads reasoning under the names that servers have for it, each kept so that it can go back under its name.
+// readThoughts reads reasoning under the names that servers have for it, each kept so that it can
+// go back under its name.
 func readThoughts(content, plain string, details json.RawMessage) (all []llm.Part) {
 	kept := func(data string) *llm.Opaque { return &llm.Opaque{Provider: Chat, Data: json.RawMessage(data)} }
 	if content != "" {

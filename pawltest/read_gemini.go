@@ -243,8 +243,8 @@ func geminiPart(f fields) (llm.Part, error) {
 	return llm.Reasoning{Opaque: &llm.Opaque{Provider: "gemini", Data: marshal(f)}}, nil
 }
 
-// geminiAnswer reads a functionResponse. An object of one word (result, output, content or error) with a string stands for
-// the string; any other object for its JSON.
+// geminiAnswer reads a functionResponse. An object of one word (result, output, content or error)
+// with a string stands for the string; any other object for its JSON.
 func geminiAnswer(f fields) (llm.Part, error) {
 	res := geminiResult{name: f.text("name")}
 	res.CallID = f.text("id")
@@ -266,8 +266,9 @@ func geminiAnswer(f fields) (llm.Part, error) {
 	return res, err
 }
 
-// jsonSchema turns a schema in OpenAPI's form, as this API has it, into JSON Schema: types in small letters, a list with null
-// for nullable, numbers for numbers in quotes. What cannot be read stays as it is.
+// jsonSchema turns a schema in OpenAPI's form, as this API has it, into JSON Schema: types in small
+// letters, a list with null for nullable, numbers for numbers in quotes. What cannot be read stays
+// as it is.
 func jsonSchema(open json.RawMessage) json.RawMessage {
 	var v any
 	if json.Unmarshal(open, &v) != nil {

@@ -8,9 +8,10 @@ import (
 	"sync"
 )
 
-// Replay serves recorded responses in order, whatever is asked: status, content type, Retry-After and body as they were. Every request
-// is looked through by Check; the answer does not depend on what it finds. A request beyond the recording
-// gets status 410. A Replay may be used concurrently, but who gets which response is then a matter of chance.
+// Replay serves recorded responses in order, whatever is asked: status, content type, Retry-After
+// and body as they were. Every request is looked through by Check; the answer does not depend on
+// what it finds. A request beyond the recording gets status 410. A Replay may be used concurrently,
+// but who gets which response is then a matter of chance.
 type Replay struct {
 	URL  string // where it is, ending in /v1
 	Root string // the same without /v1

@@ -51,8 +51,9 @@ type kept struct {
 	instructions, outcomes                int // negative controls that found what was changed
 }
 
-// Every recorded tool loop runs over a journal. Played back from there, offline, it makes the requests that were sent, byte for byte; and a changed instruction, or a byte of a
-// result that is another one, is found.
+// Every recorded tool loop runs over a journal. Played back from there, offline, it makes the
+// requests that were sent, byte for byte; and a changed instruction, or a byte of a result that is
+// another one, is found.
 func TestRecordedLoopsReplayFromTheJournal(t *testing.T) {
 	var s kept
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "runs.db"), nil)
@@ -63,7 +64,8 @@ func TestRecordedLoopsReplayFromTheJournal(t *testing.T) {
 	for _, api := range []struct {
 		name string
 		open opener
-	}{{pawltest.Chat, openChat}, {pawltest.Responses, openResponses}, {pawltest.Anthropic, openAnthropic}, {pawltest.Gemini, openGemini}} {
+	}{{pawltest.Chat, openChat}, {pawltest.Responses, openResponses}, {pawltest.Anthropic, openAnthropic},
+		{pawltest.Gemini, openGemini}} {
 		t.Run(api.name, func(t *testing.T) {
 			for _, c := range corpus(t, api.name) {
 				if !c.Exchanges[0].Loop {
@@ -146,16 +148,19 @@ func keptLoop(t *testing.T, id string, loop []pawltest.Exchange, open opener, jo
 		if len(loop)-server.Left() == done {
 			return fmt.Errorf("a run asked nothing: %s %s", res.Stop, res.Cause)
 		}
-		if err := playedBack(t.Context(), eng, run, live, failed, func(c *tapped) *pawl.Agent { return agent(c, rounds) }, s); err != nil {
+		if err := playedBack(t.Context(), eng, run, live, failed,
+			func(c *tapped) *pawl.Agent { return agent(c, rounds) }, s); err != nil {
 			return fmt.Errorf("run %d: %w", n, err)
 		}
 	}
 	return nil
 }
 
-// playedBack plays a run back from the journal, with nobody to answer, and compares what its adapter makes with what it made. The last request of a run
-// that the provider refused has no reply, and so is none that could be played back.
-func playedBack(ctx context.Context, eng *durable.Engine, run string, live *tapped, failed bool, agent func(*tapped) *pawl.Agent, s *kept) error {
+// playedBack plays a run back from the journal, with nobody to answer, and compares what its
+// adapter makes with what it made. The last request of a run that the provider refused has no
+// reply, and so is none that could be played back.
+func playedBack(ctx context.Context, eng *durable.Engine, run string, live *tapped, failed bool,
+	agent func(*tapped) *pawl.Agent, s *kept) error {
 	again := &tapped{next: durable.Transport(nobody{})}
 	p, err := eng.Replay(ctx, run, agent(again))
 	if err != nil {
@@ -204,7 +209,8 @@ func (nobody) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("%s %s was sent", r.Method, r.URL)
 }
 
-// oneByte is a journal in which a letter of a result that a later request had is another one, and every hash is right.
+// oneByte is a journal in which a letter of a result that a later request had is another one, and
+// every hash is right.
 type oneByte struct {
 	store.Journal
 	changed bool

@@ -23,8 +23,8 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// rehearsal is a recorded loop made ready to be played again: the conversation and the tools of its first request, and the
-// results that its later requests held.
+// rehearsal is a recorded loop made ready to be played again: the conversation and the tools of its
+// first request, and the results that its later requests held.
 type rehearsal struct {
 	exchanges []pawltest.Exchange
 	requests  []*llm.Request      // as recorded
@@ -67,8 +67,8 @@ func rehearse(loop []pawltest.Exchange) (*rehearsal, error) {
 	return r, nil
 }
 
-// tools are those of the first request, answering what was answered when it was recorded. What was not offered
-// stays unknown, and what was not recorded is answered with a word.
+// tools are those of the first request, answering what was answered when it was recorded. What was
+// not offered stays unknown, and what was not recorded is answered with a word.
 func (r *rehearsal) tools(used *atomic.Int64) []pawl.Toolset {
 	var set []pawl.Toolset
 	seen := map[string]bool{}
@@ -78,7 +78,8 @@ func (r *rehearsal) tools(used *atomic.Int64) []pawl.Toolset {
 				continue
 			}
 			seen[spec.Name] = true
-			t := &pawl.Tool{Name: spec.Name, Description: spec.Description, Input: spec.Input, Output: spec.Output, Effect: pawl.Read}
+			t := &pawl.Tool{Name: spec.Name, Description: spec.Description, Input: spec.Input, Output: spec.Output,
+				Effect: pawl.Read}
 			left := make(chan string, len(r.results[t.Name])+1)
 			for _, s := range r.results[t.Name] {
 				left <- s
@@ -120,15 +121,17 @@ func openGemini(model, url string, carry http.RoundTripper) llm.Model {
 	return gemini.New(model, &gemini.Options{BaseURL: url, Key: "none", Retries: -1, HTTP: carry})
 }
 
-// Each recorded tool loop plays again through an agent: it ends, every call is answered once, and the checker accepts every request.
-// The line at the end of -v says how many recordings that were: some speak two APIs, and play at each.
+// Each recorded tool loop plays again through an agent: it ends, every call is answered once, and
+// the checker accepts every request. The line at the end of -v says how many recordings that were:
+// some speak two APIs, and play at each.
 func TestRecordedLoops(t *testing.T) {
 	recorded, played, excluded := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	failed := 0
 	for _, api := range []struct {
 		name string
 		open opener
-	}{{pawltest.Chat, openChat}, {pawltest.Responses, openResponses}, {pawltest.Anthropic, openAnthropic}, {pawltest.Gemini, openGemini}} {
+	}{{pawltest.Chat, openChat}, {pawltest.Responses, openResponses}, {pawltest.Anthropic, openAnthropic},
+		{pawltest.Gemini, openGemini}} {
 		t.Run(api.name, func(t *testing.T) {
 			var s tally
 			for _, c := range corpus(t, api.name) {
@@ -201,10 +204,11 @@ type tally struct {
 	calls, results, handedBack                 int
 	failed                                     int
 	excluded                                   int // loops in a framing that no adapter speaks
-	refused                                    int // runs that end as recorded: with an error of the provider
-	recorded                                   int // results that are those of the recording
-	stops                                      map[pawl.Stop]int
-	outcomes                                   map[pawl.Outcome]int
+	// Runs that end as recorded: with an error of the provider.
+	refused  int
+	recorded int // results that are those of the recording
+	stops    map[pawl.Stop]int
+	outcomes map[pawl.Outcome]int
 }
 
 func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, s *tally) error {
@@ -234,10 +238,12 @@ func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, s *tally) e
 	s.loops++
 	msgs := first.Messages
 	if msgs[len(msgs)-1].Role == llm.RoleAssistant {
-		msgs = append(msgs, llm.User("Go on.")) // the recorded request ends with items that have no neutral form
+		// The recorded request ends with items that have no neutral form.
+		msgs = append(msgs, llm.User("Go on."))
 	}
 	var res *pawl.Result
-	// A loop may hold several tasks: where a reply has no calls, the person went on, and so do we, with a new run.
+	// A loop may hold several tasks: where a reply has no calls, the person went on, and so do we,
+	// with a new run.
 	for server.Left() > 0 {
 		done := len(loop) - server.Left()
 		if done > 0 {
@@ -286,7 +292,8 @@ func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, s *tally) e
 	return nil
 }
 
-// followUp is what the person said before a recorded request: its last messages that are neither replies nor results.
+// followUp is what the person said before a recorded request: its last messages that are neither
+// replies nor results.
 func followUp(req *llm.Request) []llm.Message {
 	n := len(req.Messages)
 	for n > 0 && (req.Messages[n-1].Role == llm.RoleUser || req.Messages[n-1].Role == llm.RoleSystem) {
@@ -322,7 +329,8 @@ func drain(events iter.Seq2[pawl.Event, error]) (*pawl.Result, error) {
 	return res, nil
 }
 
-// answeredOnce checks the transcript with eyes of its own: every call but those handed back has one result, in the message after it.
+// answeredOnce checks the transcript with eyes of its own: every call but those handed back has one
+// result, in the message after it.
 func answeredOnce(res *pawl.Result, s *tally) error {
 	open := map[string]bool{}
 	for _, c := range res.Calls() {

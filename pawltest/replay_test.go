@@ -52,7 +52,8 @@ func TestReplayServesInOrder(t *testing.T) {
 		}
 	}
 	log := r.Received()
-	if len(log) != 4 || len(log[0].Violations) != 0 || len(log[1].Violations) != 1 || !strings.Contains(log[1].Violations[0].Text, "a result for") {
+	if len(log) != 4 || len(log[0].Violations) != 0 || len(log[1].Violations) != 1 ||
+		!strings.Contains(log[1].Violations[0].Text, "a result for") {
 		t.Errorf("the checker's findings are not in the log: %+v", log)
 	}
 	if log[0].Request == nil || log[0].Request.Messages[0].Text() != "hi" {

@@ -32,12 +32,13 @@ type reply struct {
 	array  bool // Gemini: a stream is one JSON array
 	pieces bool // Gemini: a stream has arguments in pieces
 
-	began     bool
-	seq       int        // Responses: number of the next event
-	parts     []*partOut // by Delta.Index
-	calls     int        // Chat: index of the next call; Anthropic: of the next block; Gemini: calls so far
-	thought   bool       // Gemini: a thought came
-	malformed string     // Gemini: the complaint about a call that is none
+	began bool
+	seq   int        // Responses: number of the next event
+	parts []*partOut // by Delta.Index
+	// Chat: index of the next call; Anthropic: of the next block; Gemini: calls so far.
+	calls     int
+	thought   bool   // Gemini: a thought came
+	malformed string // Gemini: the complaint about a call that is none
 	figure    llm.Usage
 }
 
@@ -136,8 +137,8 @@ func (r *reply) part(d llm.Delta) (p *partOut, fragment string, begins bool) {
 	return p, fragment, begins
 }
 
-// looseArgs writes arguments that are no object where an API wants one, as servers do that translate for others: as the JSON they
-// are, or as a string.
+// looseArgs writes arguments that are no object where an API wants one, as servers do that
+// translate for others: as the JSON they are, or as a string.
 func looseArgs(text string) json.RawMessage {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)

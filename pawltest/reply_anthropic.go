@@ -6,8 +6,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// anthropicBody writes a message. A call whose arguments are no object has the input {}: this API has no other word for it,
-// while a stream shows what the model wrote.
+// anthropicBody writes a message. A call whose arguments are no object has the input {}: this API
+// has no other word for it, while a stream shows what the model wrote.
 func (r *reply) anthropicBody(resp *llm.Response) []byte {
 	content := []any{}
 	for _, p := range resp.Message.Parts {
@@ -47,7 +47,8 @@ func (r *reply) anthropicBlock(part llm.Part, text string) any {
 	return object{"type": "text", "text": text}
 }
 
-// anthropicEvents writes the events of a fragment. One block is open at a time, so a part ends where the next begins.
+// anthropicEvents writes the events of a fragment. One block is open at a time, so a part ends
+// where the next begins.
 func (r *reply) anthropicEvents(d llm.Delta) []event {
 	var out []event
 	emit := func(name string, fields object) {
@@ -141,7 +142,8 @@ func anthropicUsage(u llm.Usage) object {
 		"output_tokens_details": object{"thinking_tokens": u.Reasoning}}
 }
 
-// anthropicStop is the word for f; what is none of pawl's own (pause_turn) stays as the script has it.
+// anthropicStop is the word for f; what is none of pawl's own (pause_turn) stays as the script has
+// it.
 func anthropicStop(f llm.FinishReason) string {
 	switch f {
 	case llm.FinishStop:

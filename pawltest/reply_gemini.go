@@ -19,8 +19,8 @@ func (r *reply) geminiBody(resp *llm.Response) []byte {
 	return marshal(r.geminiResponse(parts, resp.Finish))
 }
 
-// geminiPart writes a part of the reply, or a fragment of one; nil where there is nothing to write. The first call of a
-// reply bears a signature, and so does the end of a text that follows thoughts.
+// geminiPart writes a part of the reply, or a fragment of one; nil where there is nothing to write.
+// The first call of a reply bears a signature, and so does the end of a text that follows thoughts.
 func (r *reply) geminiPart(p *partOut, text string, last bool) any {
 	switch part := p.part.(type) {
 	case llm.ToolCall:
@@ -96,8 +96,8 @@ func (r *reply) geminiEvents(d llm.Delta) []event {
 	return out
 }
 
-// geminiCall writes a call: whole, or, where the request asks for that, its head, the pieces of its arguments, and an empty
-// call as the end mark.
+// geminiCall writes a call: whole, or, where the request asks for that, its head, the pieces of its
+// arguments, and an empty call as the end mark.
 func (r *reply) geminiCall(p *partOut, write func([]any, llm.FinishReason)) {
 	p.done = true
 	part, _ := r.geminiPart(p, p.buf.String(), true).(object)

@@ -17,8 +17,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// The official clients take the requests of the 60 conversations that changed their provider, send them, and read the reply: whole and
-// streamed. What they send means what pawl sent.
+// The official clients take the requests of the 60 conversations that changed their provider, send
+// them, and read the reply: whole and streamed. What they send means what pawl sent.
 func TestOfficialClientsContinueConversations(t *testing.T) {
 	node := sdkNode(t)
 	answer := script.Loop(script.Together(script.Say("I go on."), script.Call("look", `{"at":"the \"sea\""}`), script.Call("find", `{"at":"世界"}`)))
@@ -42,7 +42,9 @@ func TestOfficialClientsContinueConversations(t *testing.T) {
 				run(t, modelB, c.effort, false, first, c.answers(first, "first"))
 				got := atB.Received()[0]
 				for _, stream := range []bool{false, true} {
-					line, err := json.Marshal(map[string]any{"api": b.api, "root": at[b.api].Root, "model": "gemini-3-flash-preview", "body": json.RawMessage(got.Body), "stream": stream})
+					line,
+						err := json.Marshal(map[string]any{"api": b.api, "root": at[b.api].Root, "model": "gemini-3-flash-preview",
+						"body": json.RawMessage(got.Body), "stream": stream})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -71,8 +71,8 @@ type sdkError struct {
 	Nothing json.RawMessage // what came where an error should have
 }
 
-// The official clients read what the simulator writes, streamed and whole: texts, parallel calls, a loop with results, finish
-// reasons, usage, and errors.
+// The official clients read what the simulator writes, streamed and whole: texts, parallel calls, a
+// loop with results, finish reasons, usage, and errors.
 func TestOfficialClients(t *testing.T) {
 	node := sdkNode(t)
 	for _, test := range []struct {
@@ -138,7 +138,8 @@ func TestOfficialClients(t *testing.T) {
 				if diff := cmp.Diff(decode[sdkError](t, got[mode+" refused"]), sdkError{Status: 429, Name: refused}); diff != "" {
 					t.Errorf("%s refused: got -, want +\n%s", mode, diff)
 				}
-				if diff := cmp.Diff(decode[sdkError](t, got[mode+" dangling"]), sdkError{Status: 400, Name: test.dangling}); diff != "" {
+				if diff := cmp.Diff(decode[sdkError](t, got[mode+" dangling"]),
+					sdkError{Status: 400, Name: test.dangling}); diff != "" {
 					t.Errorf("%s dangling: got -, want +\n%s", mode, diff)
 				}
 			}

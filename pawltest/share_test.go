@@ -17,7 +17,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// canned answers requests with bodies that a provider sent before, again and again, without a network: what is left is what a run costs.
+// canned answers requests with bodies that a provider sent before, again and again, without a
+// network: what is left is what a run costs.
 type canned struct {
 	live   http.RoundTripper // not nil: bodies are taken from here
 	bodies [][]byte
@@ -41,7 +42,8 @@ func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Body.Close()
 	body := c.bodies[c.next]
 	c.next = (c.next + 1) % len(c.bodies)
-	return &http.Response{StatusCode: 200, Header: c.head, ContentLength: -1, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, nil
+	return &http.Response{StatusCode: 200, Header: c.head, ContentLength: -1,
+		Body: io.NopCloser(bytes.NewReader(body)), Request: r}, nil
 }
 
 // long is a history of 200 messages.
@@ -96,8 +98,9 @@ func spentCPU(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkCheckShare is what checking the messages of each request costs, as a share of what the run costs: a stored history of 200
-// messages, then three rounds of five calls, streamed. More than 2 % fails.
+// BenchmarkCheckShare is what checking the messages of each request costs, as a share of what the
+// run costs: a stored history of 200 messages, then three rounds of five calls, streamed. More than
+// 2 % fails.
 func BenchmarkCheckShare(b *testing.B) {
 	for _, w := range wires {
 		b.Run(w.name, func(b *testing.B) {
@@ -109,7 +112,8 @@ func BenchmarkCheckShare(b *testing.B) {
 			tr := &http.Transport{}
 			defer tr.CloseIdleConnections()
 			carry := &canned{live: tr}
-			look := &pawl.Tool{Name: "look", Description: "Looks.", Input: lookAt, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("rain"), nil }}
+			look := &pawl.Tool{Name: "look", Description: "Looks.", Input: lookAt,
+				Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("rain"), nil }}
 			a := &pawl.Agent{Model: w.open(s.URL, carry, -1), Instructions: "Be brief.", Tools: []pawl.Toolset{look}}
 			from := &pawl.Result{Messages: long()}
 			job := func(a *pawl.Agent) *pawl.Result {
@@ -129,8 +133,9 @@ func BenchmarkCheckShare(b *testing.B) {
 			if len(res.Steps) != 4 || len(carry.bodies) != 4 {
 				b.Fatalf("%d steps, %d replies, want 4", len(res.Steps), len(carry.bodies))
 			}
-			// A stored history is looked at when the run begins, what came of the run and what the API wants beyond before each request. It
-			// is measured in time of the processor, in turn with whole runs, since the machine may have other work.
+			// A stored history is looked at when the run begins, what came of the run and what the
+			// API wants beyond before each request. It is measured in time of the processor, in
+			// turn with whole runs, since the machine may have other work.
 			const often = 20
 			measured := *a
 			rules := llm.RulesOf(w.api)

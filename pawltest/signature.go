@@ -11,7 +11,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// seal makes the encrypted content of a reasoning item: text that comes back unchanged or not at all.
+// seal makes the encrypted content of a reasoning item: text that comes back unchanged or not at
+// all.
 func seal(text string) string {
 	return fmt.Sprintf("sim_%s.%08x", base64.RawURLEncoding.EncodeToString([]byte(text)), crc32.ChecksumIEEE([]byte(text)))
 }
@@ -26,7 +27,8 @@ func unseal(s string) (text string, ok bool) {
 	return string(b), true
 }
 
-// sign makes the signature of a thinking block or of a Gemini part, in base64 as those are: it holds what it signs.
+// sign makes the signature of a thinking block or of a Gemini part, in base64 as those are: it
+// holds what it signs.
 func sign(text string) string { return base64.StdEncoding.EncodeToString([]byte(seal(text))) }
 
 // signs reads what sign made.
@@ -43,7 +45,8 @@ func isObject(s string) bool {
 	return strings.HasPrefix(strings.TrimSpace(s), "{") && json.Valid([]byte(s))
 }
 
-// verbatim returns the block or part that a script wrote in the words of provider; nil where it did not.
+// verbatim returns the block or part that a script wrote in the words of provider; nil where it did
+// not.
 func verbatim(p llm.Reasoning, provider string) any {
 	if p.Opaque == nil || p.Opaque.Provider != provider || !isObject(string(p.Opaque.Data)) {
 		return nil
@@ -51,7 +54,8 @@ func verbatim(p llm.Reasoning, provider string) any {
 	return p.Opaque.Data
 }
 
-// demandsSignatures reports whether a Gemini model refuses calls of the turn at hand that come back unsigned.
+// demandsSignatures reports whether a Gemini model refuses calls of the turn at hand that come back
+// unsigned.
 func demandsSignatures(model string) bool { return signing.MatchString(model) }
 
 var signing = regexp.MustCompile(`gemini-([3-9]|[1-9][0-9])`)
@@ -101,8 +105,8 @@ func unsigned(req *llm.Request) *apiError {
 	return nil
 }
 
-// corrupted refuses signatures that were not given for the part they stand beside. A documented placeholder stands for
-// the signature of a call that another model made.
+// corrupted refuses signatures that were not given for the part they stand beside. A documented
+// placeholder stands for the signature of a call that another model made.
 func corrupted(req *llm.Request) *apiError {
 	for i, m := range req.Messages {
 		for _, p := range m.Parts {
@@ -133,7 +137,8 @@ func corrupted(req *llm.Request) *apiError {
 	return nil
 }
 
-// impossible reports whether a signature stands for a call of a name that no function can have. A client must write it another way.
+// impossible reports whether a signature stands for a call of a name that no function can have. A
+// client must write it another way.
 func impossible(signed string) bool {
 	name, ok := strings.CutPrefix(signed, "call ")
 	return ok && !functionName.MatchString(name)

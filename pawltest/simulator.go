@@ -14,29 +14,35 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Simulator is a provider on loopback. It answers POSTs with what its model says to the request, streamed or whole as was
-// asked. The end of the path says which API is spoken, whatever stands before it:
+// Simulator is a provider on loopback. It answers POSTs with the reply of its model, streamed or
+// whole as requested. The end of the path selects the API, with any prefix:
 //
 //	/chat/completions                                 Chat
 //	/responses                                        Responses
-//	/messages                                         Anthropic; also /models/NAME:rawPredict and :streamRawPredict
+//	/messages                                         Anthropic; also /models/NAME:rawPredict
+//	                                                  and :streamRawPredict
 //	/models/NAME:generateContent                      Gemini
-//	/models/NAME:streamGenerateContent?alt=sse        Gemini, streamed; without alt as a JSON array, and with
-//	                                                  streamFunctionCallArguments with arguments in pieces
+//	/models/NAME:streamGenerateContent?alt=sse        Gemini, streamed; without alt as a JSON
+//	                                                  array, and with streamFunctionCallArguments
+//	                                                  with arguments in pieces
 //
-// A history that Check finds fault with is refused with status 400, as are a body that cannot be read, a model that is not
-// named, and reasoning or a signature that the Simulator did not write, or that comes back changed or on another part. Gemini
-// models from 3 on also refuse calls of the turn at hand whose signature is missing. Errors of the model become errors of
-// the API, in its own shape: a *llm.ProviderError keeps its status and, on OpenAI's APIs, its code; a script that is played out
-// is status 400; others are status 500.
+// The Simulator rejects with status 400: a history in which Check finds a fault, a body that it
+// cannot read, a missing model name, and reasoning or a signature that it did not write, or that is
+// changed or at another part. Gemini models from 3 on also reject calls of the current turn without
+// a signature.
 //
-// What only one API has, a script can say in its words: a llm.Reasoning with an Opaque of provider "anthropic" or "gemini"
-// is written as that block or part (a server-side tool's, say), and a finish reason that is none of pawl's (pause_turn) as it is.
+// Errors of the model become errors of the API in its own shape: a *llm.ProviderError keeps its
+// status and, on OpenAI's APIs, its code; a script without further turns is status 400; other
+// errors are status 500.
 //
-// A Simulator may be used concurrently.
+// A script can use the words of a single API: an llm.Reasoning with an Opaque of provider
+// "anthropic" or "gemini" is written as that block or part, such as a server-side tool's, and an
+// unknown finish reason (pause_turn) is written unchanged.
+//
+// A Simulator is safe for concurrent use.
 type Simulator struct {
-	URL  string // where it is, ending in /v1
-	Root string // the same without /v1
+	URL  string // its address, which ends in /v1
+	Root string // the address without /v1
 
 	model llm.Model
 	opts  SimulatorOptions
@@ -49,29 +55,35 @@ type Simulator struct {
 
 // SimulatorOptions are the optional settings of a Simulator.
 type SimulatorOptions struct {
-	Key   string                          // the key that requests must bear, or get status 401; "": any or none
-	Fault func(n int, r *Received) *Fault // what goes wrong with request n, from 1; nil, or a nil Fault: nothing
-	NoIDs bool                            // Gemini: calls have no ids, as those of models before Gemini 3
+	// Key is the required key; other requests get status 401. Empty means any key or none.
+	Key string
+	// Fault returns the fault of request n, from 1. Nil, or a nil Fault, means none.
+	Fault func(n int, r *Received) *Fault
+	NoIDs bool // Gemini: calls have no ids, as before Gemini 3
 
-	Addr  string                      // where to listen; "": a free port of loopback
-	Model func(r *Received) llm.Model // what answers r; nil, or a nil Model: the Simulator's own
-	Other http.Handler                // answers what is on none of the APIs' paths; nil: status 404
-	Quiet bool                        // keep no log: for servers that run for long
-	Loose bool                        // Anthropic, Gemini: arguments that are no object go out as the value they are, or as a string
+	Addr string // the listen address; empty means a free port of loopback
+	// Model returns the model for r. Nil, or a nil Model, means the Simulator's own.
+	Model func(r *Received) llm.Model
+	// Other answers requests to other paths. Nil means status 404.
+	Other http.Handler
+	Quiet bool // keep no log, for servers that run for long
+	// Loose sends arguments that are no object as their value or as a string (Anthropic, Gemini).
+	Loose bool
 }
 
-// Received is a request that a server got.
+// Received is a request that a server received.
 type Received struct {
-	API        string       // Chat, Responses, Anthropic or Gemini; "" for a path that is none of theirs
+	// API is Chat, Responses, Anthropic or Gemini. Empty means another path.
+	API        string
 	Path       string       // of the URL
 	Query      string       // of the URL
 	Header     http.Header  // without keys and cookies
 	Body       []byte       // as sent
-	Request    *llm.Request // read from Body; nil when it could not be read
-	Violations []Violation  // what Check found
+	Request    *llm.Request // read from Body; nil if it is not readable
+	Violations []Violation  // the result of Check
 }
 
-// NewSimulator starts a Simulator that answers with what model says. Close it.
+// NewSimulator starts a Simulator that answers with the replies of model. Close it after use.
 func NewSimulator(model llm.Model, opts *SimulatorOptions) (*Simulator, error) {
 	s := &Simulator{model: model}
 	if opts != nil {
@@ -82,10 +94,10 @@ func NewSimulator(model llm.Model, opts *SimulatorOptions) (*Simulator, error) {
 	return s, err
 }
 
-// Close ends what is being answered and waits for it.
+// Close cancels active answers and waits for their end.
 func (s *Simulator) Close() error { return s.host.close() }
 
-// Received returns what was received so far, in order. It must not be changed.
+// Received returns the requests so far, in order. The caller must not change it.
 func (s *Simulator) Received() []*Received {
 	s.mu.Lock()
 	defer s.mu.Unlock()

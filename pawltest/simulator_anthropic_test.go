@@ -164,7 +164,8 @@ func TestAnthropicEnds(t *testing.T) {
 func TestAnthropicServerTools(t *testing.T) {
 	block := `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"rain"}}`
 	s := simulate(t, script.New(script.Turn{Parts: []llm.Part{
-		llm.Reasoning{Opaque: &llm.Opaque{Provider: "anthropic", Data: json.RawMessage(block)}}, llm.Reasoning{}, llm.Text{Text: "Rain."}}},
+		llm.Reasoning{Opaque: &llm.Opaque{Provider: "anthropic", Data: json.RawMessage(block)}}, llm.Reasoning{},
+		llm.Text{Text: "Rain."}}},
 		script.Say("more")), nil)
 	_, body, err := askClaude(t, s.Root, claudeAsks)
 	if err != nil {
@@ -211,8 +212,9 @@ func TestAnthropicRefusals(t *testing.T) {
 		kind   string
 		want   string
 	}{
-		"its own thinking":     {calls(string(signed) + ","), version, 200, "", ""},
-		"thinking left out":    {calls(""), version, 200, "", ""}, // thinking is not enabled in the request
+		"its own thinking": {calls(string(signed) + ","), version, 200, "", ""},
+		// Thinking is not enabled in the request.
+		"thinking left out":    {calls(""), version, 200, "", ""},
 		"thinking changed":     {calls(strings.Replace(string(signed), "Let me see", "Let us see", 1) + ","), version, 400, "invalid_request_error", "Invalid `signature` in `thinking` block"},
 		"signature changed":    {calls(strings.Replace(string(signed), `"signature":"`, `"signature":"x`, 1) + ","), version, 400, "invalid_request_error", "Invalid `signature`"},
 		"another's thinking":   {calls(mused + ","), version, 400, "invalid_request_error", "Invalid `signature`"},
@@ -258,7 +260,8 @@ func TestErrorsOfEachAPI(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if res.StatusCode != test.fault.Status || !strings.Contains(body, test.want) || res.Header.Get("Retry-After") != test.retryAfter {
+		if res.StatusCode != test.fault.Status || !strings.Contains(body, test.want) ||
+			res.Header.Get("Retry-After") != test.retryAfter {
 			t.Errorf("%s: got %d %s %v, want %s", name, res.StatusCode, body, res.Header, test.want)
 		}
 	}
@@ -271,10 +274,12 @@ func TestReadAnthropic(t *testing.T) {
 	want := &llm.Request{Model: "m", Messages: []llm.Message{llm.System("Be brief."), llm.User("hi"),
 		llm.Assistant(llm.Reasoning{Text: "hm", Opaque: &llm.Opaque{Provider: "anthropic", Data: thinking}}, llm.Text{Text: "I look."},
 			llm.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at": 1}`)}),
-		llm.Results(llm.ToolResult{CallID: "a", IsError: true, Parts: []llm.Part{llm.Text{Text: "rain"}, llm.Media{MIME: "image/png", Data: []byte{1, 2, 3}}}}),
+		llm.Results(llm.ToolResult{CallID: "a", IsError: true,
+			Parts: []llm.Part{llm.Text{Text: "rain"}, llm.Media{MIME: "image/png", Data: []byte{1, 2, 3}}}}),
 		{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "And this?"}, llm.Media{URL: "https://example.com/x.png"}, llm.Media{MIME: "application/pdf", URL: "https://example.com/x.pdf"}}},
 	}, Tools: tools, Choice: llm.Named("look"), Output: []byte(`{"type":"object"}`),
-		Settings: llm.Settings{MaxTokens: 9, Temperature: &temperature, Stop: []string{"END"}, Effort: "low", Parallel: &parallel}}
+		Settings: llm.Settings{MaxTokens: 9, Temperature: &temperature, Stop: []string{"END"}, Effort: "low",
+			Parallel: &parallel}}
 	got, err := pawltest.ReadRequest(pawltest.Anthropic, []byte(`{"model":"m","system":"Be brief.","max_tokens":9,"temperature":1,"stream":true,
 		"stop_sequences":["END"],"output_config":{"effort":"low","format":{"type":"json_schema","schema":{"type":"object"}}},
 		"tool_choice":{"type":"tool","name":"look","disable_parallel_tool_use":true},
@@ -349,7 +354,8 @@ func TestFaultsOfEvents(t *testing.T) {
 		if res, body, err := get(pawltest.Fault{ContentType: "text/plain"}); err != nil || body != plain || res.Header.Get("Content-Type") != "text/plain" {
 			t.Errorf("%s, another content type: %v %v", api, err, res)
 		}
-		if res, body, err := get(pawltest.Fault{Status: 502, Body: []byte("<html>"), ContentType: "text/html"}); err != nil || res.StatusCode != 502 || body != "<html>" {
+		if res, body, err := get(pawltest.Fault{Status: 502, Body: []byte("<html>"), ContentType: "text/html"}); err != nil ||
+			res.StatusCode != 502 || body != "<html>" {
 			t.Errorf("%s, HTML: %v %v %s", api, err, res, body)
 		}
 		if res, body, err := get(pawltest.Fault{Body: []byte{}}); err != nil || res.StatusCode != 200 || body != "" {
@@ -361,7 +367,8 @@ func TestFaultsOfEvents(t *testing.T) {
 // A stalled stream waits where it was told to, and goes on.
 func TestStall(t *testing.T) {
 	gate := make(chan struct{})
-	s := simulate(t, script.New(script.Say("A somewhat longer answer.")), &pawltest.SimulatorOptions{Fault: pawltest.Faults(&pawltest.Fault{Stall: gate, After: 2})})
+	s := simulate(t, script.New(script.Say("A somewhat longer answer.")),
+		&pawltest.SimulatorOptions{Fault: pawltest.Faults(&pawltest.Fault{Stall: gate, After: 2})})
 	tr := &http.Transport{}
 	defer tr.CloseIdleConnections()
 	res, err := (&http.Client{Transport: tr}).Post(s.Root+"/v1beta/models/m:streamGenerateContent?alt=sse", "application/json", strings.NewReader(`{"contents":[`+asks+`]}`))

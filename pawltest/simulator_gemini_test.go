@@ -152,7 +152,8 @@ func TestGeminiEnds(t *testing.T) {
 	} {
 		s := simulate(t, script.New(test.turn), nil)
 		_, body := askGemini(t, s, "m", "generateContent", asks)
-		if _, finish, _ := partsOf([]map[string]any{object(t, body)}); finish != test.finish || !strings.Contains(body, test.want) {
+		if _, finish, _ := partsOf([]map[string]any{object(t, body)}); finish != test.finish ||
+			!strings.Contains(body, test.want) {
 			t.Errorf("%+v: got %s", test.turn, body)
 		}
 		_, body = askGemini(t, s, "m", streamGemini, asks)
@@ -216,12 +217,14 @@ func TestReadGemini(t *testing.T) {
 	tools := []*llm.ToolSpec{{Name: "look", Description: "Looks.", Input: []byte(`{"type":"object"}`)}, {Name: "find"}}
 	signed := json.RawMessage(`{"functionCall":{"name":"look","args":{"at": 1}},"thoughtSignature":"x"}`)
 	want := &llm.Request{Messages: []llm.Message{llm.System("Be brief."), llm.User("hi"),
-		llm.Assistant(llm.Reasoning{Text: "hm"}, llm.ToolCall{ID: "call_1", Name: "look", Args: []byte(`{"at": 1}`), Opaque: &llm.Opaque{Provider: "gemini", Data: signed}},
+		llm.Assistant(llm.Reasoning{Text: "hm"},
+			llm.ToolCall{ID: "call_1", Name: "look", Args: []byte(`{"at": 1}`), Opaque: &llm.Opaque{Provider: "gemini", Data: signed}},
 			llm.ToolCall{ID: "f", Name: "find", Args: []byte(`{}`)}),
 		llm.Results(llm.ToolResult{CallID: "f", IsError: true, Parts: []llm.Part{llm.Text{Text: "gone"}}},
 			llm.ToolResult{CallID: "call_1", Parts: []llm.Part{llm.Text{Text: `{"sky":"grey"}`}, llm.Media{MIME: "image/png", Data: []byte{1, 2, 3}}}}),
 		{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "And this?"}, llm.Media{MIME: "image/png", URL: "https://example.com/x.png"}}},
-	}, Tools: tools, Choice: llm.Named("look"), Settings: llm.Settings{MaxTokens: 9, TopP: &topP, Stop: []string{"END"}, Effort: "low"}, Output: []byte(`{"type":"object"}`)}
+	}, Tools: tools, Choice: llm.Named("look"), Settings: llm.Settings{MaxTokens: 9, TopP: &topP, Stop: []string{"END"},
+		Effort: "low"}, Output: []byte(`{"type":"object"}`)}
 	for name, body := range map[string]string{
 		"camelCase": `{"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[{"role":"user","parts":[{"text":"hi"}]},
 			{"role":"model","parts":[{"text":"hm","thought":true},` + string(signed) + `,{"functionCall":{"id":"f","name":"find"}}]},

@@ -113,7 +113,8 @@ func TestChatWhole(t *testing.T) {
 
 func TestChatStream(t *testing.T) {
 	args := `{"at":"a place far away"}`
-	s := simulate(t, script.New(script.Loop(script.Together(script.Say("I look at it now."), script.Call("look", args), script.Call("find", args)))), nil)
+	s := simulate(t,
+		script.New(script.Loop(script.Together(script.Say("I look at it now."), script.Call("look", args), script.Call("find", args)))), nil)
 	for _, usage := range []bool{true, false} {
 		_, body, err := post(t, s.URL+"/chat/completions", chatQuestion+fmt.Sprintf(`,"stream":true,"stream_options":{"include_usage":%t}}`, usage))
 		if err != nil {
@@ -339,10 +340,11 @@ func TestFaultsInStreams(t *testing.T) {
 func TestHeldAnswerWaits(t *testing.T) {
 	gate := make(chan struct{})
 	arrived := make(chan struct{})
-	s := simulate(t, script.New(script.Say("x")), &pawltest.SimulatorOptions{Fault: func(int, *pawltest.Received) *pawltest.Fault {
-		close(arrived)
-		return &pawltest.Fault{Hold: gate}
-	}})
+	s := simulate(t, script.New(script.Say("x")),
+		&pawltest.SimulatorOptions{Fault: func(int, *pawltest.Received) *pawltest.Fault {
+			close(arrived)
+			return &pawltest.Fault{Hold: gate}
+		}})
 	done := make(chan string)
 	go func() {
 		_, body, _ := post(t, s.URL+"/responses", `{"model":"m","input":"hi"}`)
@@ -365,7 +367,8 @@ func TestReadRequest(t *testing.T) {
 	want := &llm.Request{Model: "m", Messages: []llm.Message{llm.System("Be brief."), llm.User("hi"),
 		llm.Assistant(llm.Text{Text: "I look."}, llm.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at": 1}`)}),
 		llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Text{Text: "rain"}}}),
-		{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "And this?"}, llm.Media{MIME: "image/png", Data: []byte{1, 2, 3}}, llm.Media{URL: "https://example.com/x.png"}}},
+		{Role: llm.RoleUser,
+			Parts: []llm.Part{llm.Text{Text: "And this?"}, llm.Media{MIME: "image/png", Data: []byte{1, 2, 3}}, llm.Media{URL: "https://example.com/x.png"}}},
 	}, Tools: tools, Choice: llm.Named("look"), Settings: llm.Settings{MaxTokens: 9, Effort: "low"}, Output: []byte(`{"type":"object"}`)}
 	for api, body := range map[string]string{
 		pawltest.Chat: `{"model":"m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hi"},

@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// T is what the suites need of a test; *testing.T has it.
+// T is the part of a test that the suites need. *testing.T implements it.
 type T[Self any] interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -24,14 +24,14 @@ type T[Self any] interface {
 	Run(name string, f func(t Self)) bool
 }
 
-// TestModel runs the suite that every llm.Model must pass. open returns the Model to test, set up so that what it answers
-// is what behind answers: an adapter is opened on a Simulator of behind, a script is behind itself. It must not
-// repeat requests that fail.
+// TestModel runs the suite that every llm.Model must pass. open returns the Model to test, set up
+// so that it answers with the replies of behind: an adapter is opened on a Simulator of behind, and
+// a script is behind itself. The Model must not retry failed requests.
 //
 //	pawltest.TestModel(t, func(t *testing.T, behind llm.Model) llm.Model { return behind })
 func TestModel[TT T[TT]](t TT, open func(t TT, behind llm.Model) llm.Model) { testModel(t, "", open) }
 
-// testModel is TestModel over api; "" can carry everything.
+// testModel is TestModel over api. An empty api can transport everything.
 func testModel[TT T[TT]](t TT, api string, open func(t TT, behind llm.Model) llm.Model) {
 	for name, turn := range replies() {
 		if unspeakable(api, turn, true) {
@@ -47,7 +47,7 @@ func testModel[TT T[TT]](t TT, api string, open func(t TT, behind llm.Model) llm
 	t.Run("concurrent", func(t TT) { testConcurrent(t, open) })
 }
 
-// replies are the turns that a Model must hand on unharmed.
+// replies are the turns that a Model must return unchanged.
 func replies() map[string]script.Turn {
 	long := strings.Repeat("Grüße, 世界 🌍 \"quoted\" \\ {braces}\n", 200)
 	object := `{"text":` + string(marshal(long)) + `,"n":[1,2.5e3,-0],"ok":true}`
@@ -71,7 +71,7 @@ func replies() map[string]script.Turn {
 	}
 }
 
-// question is a request that begins a conversation.
+// question is a request that starts a conversation.
 func question() *llm.Request {
 	schema := json.RawMessage(`{"type":"object","properties":{"at":{"type":"string"}}}`)
 	return &llm.Request{
@@ -84,7 +84,7 @@ func question() *llm.Request {
 	}
 }
 
-// streamed asks m and checks the contract of Delta on the way.
+// streamed sends a request to m, and checks the contract of Delta.
 func streamed[TT T[TT]](t TT, m llm.Model, req *llm.Request) (*llm.Response, error) {
 	t.Helper()
 	resp := new(llm.Response)
@@ -119,7 +119,7 @@ func streamed[TT T[TT]](t TT, m llm.Model, req *llm.Request) (*llm.Response, err
 	return resp, nil
 }
 
-// testReply asks for one reply, in fragments and whole: both must be what the turn says.
+// testReply asks for one reply, in fragments and whole: both must equal the turn.
 func testReply[TT T[TT]](t TT, m llm.Model, turn script.Turn) {
 	req := question()
 	before := form(req)
@@ -178,8 +178,8 @@ func testReply[TT T[TT]](t TT, m llm.Model, turn script.Turn) {
 	}
 }
 
-// testUnspeakable asks for a reply that api cannot carry whole, or not at all: what comes of it must not be a call that
-// was not made, and may run.
+// testUnspeakable asks for a reply that api cannot transport completely, or not at all. The outcome
+// must not contain an executable call that the model did not make.
 func testUnspeakable[TT T[TT]](t TT, api string, m llm.Model, turn script.Turn) {
 	for _, whole := range []bool{false, true} {
 		req := question()
@@ -203,7 +203,7 @@ func testUnspeakable[TT T[TT]](t TT, api string, m llm.Model, turn script.Turn) 
 	}
 }
 
-// partForm is what a reader sees of a part: ids and opaque data are the provider's business.
+// partForm is the visible content of a part. Ids and opaque data belong to the provider.
 func partForm(p llm.Part) string {
 	switch p := p.(type) {
 	case llm.Text:
@@ -224,7 +224,7 @@ func form(v any) string {
 	return string(b)
 }
 
-// sorted is JSON with its keys in order: where they stand in what a provider wants back is of no matter.
+// sorted returns JSON with sorted keys: their order in opaque data has no meaning.
 func sorted(s string) string {
 	var v any
 	if json.Unmarshal([]byte(s), &v) != nil {
@@ -233,7 +233,7 @@ func sorted(s string) string {
 	return form(v)
 }
 
-// testConversation carries replies back into requests: what the model behind sees must be what was said.
+// testConversation sends replies back in requests: the model behind must see the same content.
 func testConversation[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
 	behind := script.New(
 		script.Together(script.Think("First both."), script.Say("I look. "), script.Call("look", `{"at":"a"}`), script.Call("find", `{"at":"b"}`)),
@@ -283,7 +283,7 @@ func testErrors[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
 	}
 }
 
-// watched tells when a reply of its model has ended, on whatever way.
+// watched reports when a reply of its model has ended, in any way.
 type watched struct {
 	llm.Model
 	ended chan struct{}
@@ -296,14 +296,14 @@ func (w watched) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 	}
 }
 
-// held is a model whose reply stops after its first fragment until it is given up.
+// held is a model whose reply stops after its first fragment until the request is cancelled.
 func held() watched {
 	turn := script.Say("A long answer that does not come to its end for now.")
 	turn.Hold = make(chan struct{})
 	return watched{script.New(turn), make(chan struct{})}
 }
 
-// patience is how long a suite waits for what should happen at once.
+// patience is the time limit of the suite for immediate events.
 const patience = 20 * time.Second
 
 func testCancel[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {

@@ -8,10 +8,10 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// TestAdapter runs the suite that every adapter to a provider must pass whose API a Simulator speaks: TestModel over HTTP, and
-// beyond that what arrives of a request, what becomes of signatures, and what of errors. open returns a Model that asks
-// the API at url (ending in /v1, where that matters) with the key "test-key" and does not repeat requests. Which API it is,
-// the suite sees.
+// TestAdapter runs the suite that every adapter must pass whose API a Simulator supports: TestModel
+// over HTTP, and tests of requests, signatures and errors. open returns a Model for the API at url
+// (which ends in /v1 where relevant) with the key "test-key". The Model must not retry requests.
+// The suite detects the API.
 func TestAdapter[TT T[TT]](t TT, open func(t TT, url string) llm.Model) {
 	over := func(t TT, behind llm.Model, opts SimulatorOptions) (llm.Model, *Simulator) {
 		t.Helper()

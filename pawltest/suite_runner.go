@@ -15,14 +15,18 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// TestRunner runs the suite that everything must pass that carries out agents: an agent itself, durable runs, those of a server or a cluster. open returns a run of the agent that nobody has begun yet;
-// its first Stream begins it with messages, and each further one goes on with it when it waits, with Decisions and results. What open returns is used by one goroutine at a time, and
-// several of them at once. Agents have the name "clerk".
+// TestRunner runs the suite that every Runner of agents must pass: an agent itself, durable runs,
+// runs of a server or a cluster. open returns a new run of the agent, which has the name "clerk".
+// The first Stream starts the run with messages, and each later one resumes it with Decisions and
+// results when it is pending. Each Runner is used by one goroutine at a time, and several Runners
+// concurrently.
 //
-//	pawltest.TestRunner(t, func(t *testing.T, a *pawl.Agent) pawl.Runner { return engine.Runner(rand.Text(), a) })
+//	pawltest.TestRunner(t, func(t *testing.T, a *pawl.Agent) pawl.Runner {
+//		return engine.Runner(rand.Text(), a)
+//	})
 //
-// The suite holds what whoever watches may count on: the order and the number of events, a Result that is the agent's own, errors after the end that they belong to, and what
-// cancelling and leaving come to.
+// The suite tests the guarantees for observers: the order and number of events, the agent's own
+// Result, errors after the end that belong to it, and the effects of a cancellation and of a break.
 func TestRunner[TT T[TT]](t TT, open func(t TT, a *pawl.Agent) pawl.Runner) {
 	for name, c := range runs() {
 		t.Run("run/"+name, func(t TT) { testRun(t, open, c) })
@@ -35,7 +39,7 @@ func TestRunner[TT T[TT]](t TT, open func(t TT, a *pawl.Agent) pawl.Runner) {
 	t.Run("together", func(t TT) { testTogether(t, open) })
 }
 
-// runs are agents that need nothing but a yes. They are made anew for each run.
+// runs are agents that need only an approval. They are made again for each run.
 func runs() map[string]func() *pawl.Agent {
 	limited := func(l pawl.Limits) func() *pawl.Agent {
 		return func() *pawl.Agent {
@@ -48,7 +52,8 @@ func runs() map[string]func() *pawl.Agent {
 		"text":   func() *pawl.Agent { return clerk(nil, script.Say("Grüße, 世界. A text that comes in pieces.")) },
 		"a call": func() *pawl.Agent { return clerk(nil, script.Call("look", `{"at":"the sky"}`), script.Say("Seen.")) },
 		"several calls": func() *pawl.Agent {
-			return clerk(nil, script.Together(script.Say("I look."), script.Call("look", `{"at":"a"}`), script.Call("look", `{"at":"b"}`), script.Call("look", `{"at":"c"}`)), script.Say("Seen."))
+			return clerk(nil, script.Together(script.Say("I look."), script.Call("look", `{"at":"a"}`), script.Call("look", `{"at":"b"}`), script.Call("look", `{"at":"c"}`)),
+				script.Say("Seen."))
 		},
 		"wrong calls": func() *pawl.Agent {
 			return clerk(nil, script.Together(script.Call("nobody", `{}`), script.Call("look", `{"at":5}`)), script.Say("Sorry."))
@@ -69,7 +74,7 @@ func runs() map[string]func() *pawl.Agent {
 	}
 }
 
-// clerk is an agent that looks, waits at gate, asks the caller, and pays when it is allowed to.
+// clerk is an agent that looks, waits at gate, asks the caller, and pays after an approval.
 func clerk(gate <-chan struct{}, turns ...script.Turn) *pawl.Agent {
 	type place struct {
 		At string `json:"at"`
@@ -87,10 +92,11 @@ func clerk(gate <-chan struct{}, turns ...script.Turn) *pawl.Agent {
 	})
 	wait.Effect = pawl.Read
 	ask := &pawl.Tool{Name: "ask", Description: "Asks.", Input: json.RawMessage(`{"type":"object"}`), Passive: true}
-	return &pawl.Agent{Name: "clerk", Model: script.New(turns...), Tools: []pawl.Toolset{look, pay, wait, ask}, Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
+	return &pawl.Agent{Name: "clerk", Model: script.New(turns...), Tools: []pawl.Toolset{look, pay, wait, ask},
+		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
 }
 
-// attempt is what one Stream told.
+// attempt is the events of one Stream.
 type attempt struct {
 	events []pawl.Event
 	result *pawl.Result
@@ -98,8 +104,9 @@ type attempt struct {
 	before int // attempts
 }
 
-// follow goes through one Stream, and holds it to the order of events.
-func follow[TT T[TT]](t TT, ctx context.Context, r pawl.Runner, see func(pawl.Event), msgs ...llm.Message) (out attempt) {
+// follow ranges over one Stream, and checks the order of its events.
+func follow[TT T[TT]](t TT, ctx context.Context, r pawl.Runner, see func(pawl.Event),
+	msgs ...llm.Message) (out attempt) {
 	t.Helper()
 	var seq int64
 	started, ready, done := 0, map[string]int{}, map[llm.Key]int{}
@@ -154,7 +161,7 @@ func follow[TT T[TT]](t TT, ctx context.Context, r pawl.Runner, see func(pawl.Ev
 	return out
 }
 
-// finish goes on with a run until it waits for nothing, with a yes to all that it asks.
+// finish resumes a run until nothing is pending, with an approval for each question.
 func finish[TT T[TT]](t TT, r pawl.Runner, msgs ...llm.Message) attempt {
 	t.Helper()
 	for before := range 10 {
@@ -173,7 +180,7 @@ func finish[TT T[TT]](t TT, r pawl.Runner, msgs ...llm.Message) attempt {
 	return attempt{}
 }
 
-// testRun compares a run with that of the agent in memory.
+// testRun compares a run with the run of the agent in memory.
 func testRun[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner, make func() *pawl.Agent) {
 	want := finish(t, &inMemory{agent: make()}, llm.User("Go."))
 	got := finish(t, open(t, make()), llm.User("Go."))
@@ -183,18 +190,20 @@ func testRun[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner, make func()
 	if is, was := sketch(got.result), sketch(want.result); is != was {
 		t.Errorf("the result is\n%s\nwant\n%s", is, was)
 	}
-	if is, was := retold(got.events), retold(want.events); is != was && got.before == 0 { // durable runs tell the whole again, others the rest
+	// Durable runs tell the whole again, others the rest.
+	if is, was := retold(got.events), retold(want.events); is != was && got.before == 0 {
 		t.Errorf("it tells\n%s\nwant\n%s", is, was)
 	}
 }
 
-// sketch is what of a Result is the same wherever the run was.
+// sketch is the part of a Result that is the same for all Runners.
 func sketch(res *pawl.Result) string {
 	msgs := marshal(res.Messages)
-	return fmt.Sprintf("%s: %s\nrequests %d, calls %d, rounds %d\n%s", res.Stop, res.Text(), res.Spent.Requests, res.Spent.Calls, res.Spent.Rounds, msgs)
+	return fmt.Sprintf("%s: %s\nrequests %d, calls %d, rounds %d\n%s", res.Stop, res.Text(), res.Spent.Requests,
+		res.Spent.Calls, res.Spent.Rounds, msgs)
 }
 
-// retold are the texts and steps that were told, without what depends on how fast it went.
+// retold is the texts and steps of events, without details that depend on timing.
 func retold(events []pawl.Event) string {
 	var b strings.Builder
 	gaps := false
@@ -233,7 +242,8 @@ func testDenied[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 		t.Fatalf("got %+v, %v", first.result, first.err)
 	}
 	out := follow(t, t.Context(), r, nil, llm.Decide(first.result.Pending[0].Deny("suite", "too dear")))
-	if out.err != nil || out.result == nil || out.result.Text() != "So be it." || !strings.Contains(string(marshal(out.result.Messages)), "too dear") {
+	if out.err != nil || out.result == nil || out.result.Text() != "So be it." ||
+		!strings.Contains(string(marshal(out.result.Messages)), "too dear") {
 		t.Errorf("got %+v, %v", out.result, out.err)
 	}
 }
@@ -246,13 +256,16 @@ func testPassive[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 	}
 	w := first.result.Pending[0]
 	out := follow(t, t.Context(), r, nil, llm.Decide(w.Answer("suite", llm.TextResult("blue"))))
-	if out.err != nil || out.result == nil || out.result.Text() != "Thanks." || !strings.Contains(string(marshal(out.result.Messages)), "blue") {
+	if out.err != nil || out.result == nil || out.result.Text() != "Thanks." ||
+		!strings.Contains(string(marshal(out.result.Messages)), "blue") {
 		t.Errorf("got %+v, %v", out.result, out.err)
 	}
 }
 
 func testFailed[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
-	out := follow(t, t.Context(), open(t, clerk(nil, script.Call("look", `{"at":"a"}`), script.Fail(&llm.ProviderError{Provider: "suite", Code: llm.CodeServer, Message: "no"}))), nil, llm.User("Go."))
+	out := follow(t, t.Context(),
+		open(t, clerk(nil, script.Call("look", `{"at":"a"}`),
+			script.Fail(&llm.ProviderError{Provider: "suite", Code: llm.CodeServer, Message: "no"}))), nil, llm.User("Go."))
 	if out.err == nil || out.result == nil || out.result.Stop != pawl.StopFailed {
 		t.Fatalf("got %+v, %v", out.result, out.err)
 	}
@@ -261,7 +274,8 @@ func testFailed[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 	}
 }
 
-// testCancelled gives a run up while a call is under way: it is told to its end, and every call has a result.
+// testCancelled cancels a run during a call: its events continue to the end, and every call has a
+// result.
 func testCancelled[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
@@ -284,7 +298,8 @@ func testCancelled[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 	}
 }
 
-// testLeft stops ranging, which must not hang, and has the context end for another cause, which is the error then.
+// testLeft breaks out of the range, which must not hang, and ends the context with another cause,
+// which must be the error.
 func testLeft[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 	within := time.AfterFunc(patience, func() { panic("pawltest: whoever stops ranging over a run waits for it") })
 	for range open(t, clerk(nil, script.Say("A text."))).Stream(t.Context(), llm.User("Go.")) {
@@ -307,7 +322,7 @@ func testLeft[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 	}
 }
 
-// testTogether has runs side by side, each of which tells of itself alone.
+// testTogether executes runs concurrently, each with only its own events.
 func testTogether[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -333,16 +348,17 @@ func testTogether[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 	wg.Wait()
 }
 
-// inMemory is the agent itself, gone on with from its last Result.
+// inMemory is the agent itself, resumed from its last Result.
 type inMemory struct {
 	agent *pawl.Agent
 	last  *pawl.Result
 }
 
-// InMemory returns a Runner of one run of a, in this process alone, that goes on with Decisions as durable runs do: what TestRunner compares others with.
+// InMemory returns a Runner of one run of a in this process, which resumes with Decisions as
+// durable runs do. TestRunner compares other Runners with it.
 func InMemory(a *pawl.Agent) pawl.Runner { return &inMemory{agent: a} }
 
-// Stream begins the run, or goes on with it.
+// Stream starts or resumes the run.
 func (r *inMemory) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		events := r.agent.Stream(ctx, msgs...)

@@ -68,7 +68,8 @@ func TestFaultyRunnersFailTheSuite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRecorder(t)
-			pawltest.TestRunner(r, func(_ recorder, a *pawl.Agent) pawl.Runner { return changed{pawltest.InMemory(a), test.change} })
+			pawltest.TestRunner(r,
+				func(_ recorder, a *pawl.Agent) pawl.Runner { return changed{pawltest.InMemory(a), test.change} })
 			if all := strings.Join(*r.log, "\n"); !strings.Contains(all, test.want) {
 				t.Errorf("the suite says nothing of %q:\n%s", test.want, all)
 			}

@@ -42,7 +42,8 @@ func requests(api string) map[string]func(*llm.Request) {
 		},
 		"others' reasoning": func(r *llm.Request) {
 			r.Messages = append(r.Messages, llm.Assistant(llm.Text{Text: "Hm."}), llm.User("Go on."))
-			r.Messages[2].Parts = append([]llm.Part{llm.Reasoning{Text: "secret", Opaque: &llm.Opaque{Provider: "other", Data: []byte(`"x"`)}}},
+			r.Messages[2].Parts = append([]llm.Part{llm.Reasoning{Text: "secret",
+				Opaque: &llm.Opaque{Provider: "other", Data: []byte(`"x"`)}}},
 				r.Messages[2].Parts...)
 		},
 	}
@@ -68,8 +69,8 @@ func requests(api string) map[string]func(*llm.Request) {
 	return all
 }
 
-// requestForm is what must arrive of a request to api. Reasoning by others stays at home; names of media are the API's; messages of
-// one speaker may come as one.
+// requestForm is what must arrive of a request to api. Reasoning by others stays at home; names of
+// media are the API's; messages of one speaker may come as one.
 func requestForm(api string, r *llm.Request) string {
 	c := *r
 	c.Messages = nil
@@ -102,10 +103,13 @@ func requestForm(api string, r *llm.Request) string {
 	}
 	c.Tools = nil
 	for _, t := range r.Tools {
-		c.Tools = append(c.Tools, &llm.ToolSpec{Name: t.Name, Description: t.Description, Input: schemaForm(api, t.Input), Output: t.Output, Deferred: t.Deferred, NoRepair: t.NoRepair})
+		c.Tools = append(c.Tools,
+			&llm.ToolSpec{Name: t.Name, Description: t.Description, Input: schemaForm(api, t.Input),
+				Output: t.Output, Deferred: t.Deferred, NoRepair: t.NoRepair})
 	}
 	c.Output = schemaForm(api, r.Output)
-	if api == Anthropic || api == Gemini { // ids are the API's, or ours; what matters is who answers whom
+	// Ids are the API's, or ours; what matters is who answers whom.
+	if api == Anthropic || api == Gemini {
 		ordinals(c.Messages)
 		if p := c.Settings.Parallel; p != nil && *p {
 			c.Settings.Parallel = nil
@@ -142,7 +146,8 @@ func ordinals(messages []llm.Message) {
 	}
 }
 
-// schemaForm is a schema with its keys in order; of Gemini's without what its dialect writes otherwise.
+// schemaForm is a schema with its keys in order; of Gemini's without what its dialect writes
+// otherwise.
 func schemaForm(api string, schema json.RawMessage) json.RawMessage {
 	var v any
 	if json.Unmarshal(schema, &v) != nil {
@@ -212,8 +217,8 @@ func faults(api string) map[string]faultCase {
 	return all
 }
 
-// unspeakable says whether api cannot carry the calls of turn: those whose arguments are no object, where arguments are
-// objects. A stream of Anthropic's can, and a whole reply cannot.
+// unspeakable says whether api cannot carry the calls of turn: those whose arguments are no object,
+// where arguments are objects. A stream of Anthropic's can, and a whole reply cannot.
 func unspeakable(api string, turn script.Turn, whole bool) bool {
 	if api != Gemini && (api != Anthropic || !whole) {
 		return false

@@ -63,9 +63,10 @@ func passive() []pawl.Toolset {
 		&pawl.Tool{Name: "find", Description: "Finds.", Input: lookAt, Passive: true}}
 }
 
-// run goes on from a stored Result (nil: begins) with msgs, streamed or whole, and returns the Result as it is after having been stored,
-// and the codes of its notices.
-func run(t *testing.T, m llm.Model, effort string, stream bool, from *pawl.Result, msgs ...llm.Message) (*pawl.Result, []string) {
+// run goes on from a stored Result (nil: begins) with msgs, streamed or whole, and returns the
+// Result as it is after having been stored, and the codes of its notices.
+func run(t *testing.T, m llm.Model, effort string, stream bool, from *pawl.Result,
+	msgs ...llm.Message) (*pawl.Result, []string) {
 	t.Helper()
 	a := &pawl.Agent{Model: m, Instructions: "Be brief.", Tools: passive(), Settings: llm.Settings{Effort: effort}}
 	if from == nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/pawl-go/pawl/redact/internal/secret"
 )
 
-// watch is a redaction along one run. What the run's calls pass as secret arguments is hidden from then on.
+// watch redacts the events of one run. It hides the values of secret arguments from the call on.
 type watch struct {
 	*redaction
 	redactor *Redactor
-	base     *redaction // of the Redactor, when redaction was made of it
+	base     *redaction // of the Redactor, at the time when redaction was made
 	marks    map[string]*mark
 	learnt   []string
 	parts    []*partText
@@ -22,18 +22,18 @@ type watch struct {
 }
 
 const (
-	minLearnt = 6   // bytes of an argument that is looked for elsewhere
-	maxLearnt = 256 // arguments of a run that are
+	minLearnt = 6   // the least bytes of an argument that is also hidden elsewhere
+	maxLearnt = 256 // the most arguments of a run that are hidden elsewhere
 )
 
-// partText is a part of a reply that comes in fragments.
+// partText is a part of a reply that arrives in fragments.
 type partText struct {
-	last   pawl.Event // the fragment that came last, without its text
+	last   pawl.Event // the last fragment, without its text
 	stream *secret.Stream
-	whole  []byte // arguments that are told when they are whole
+	whole  []byte // arguments that are emitted when they are complete
 }
 
-// current brings what is hidden up to date.
+// current updates the set of hidden values.
 func (w *watch) current() {
 	base := w.redactor.now()
 	if base == w.base {
@@ -60,7 +60,7 @@ func formsOf(secrets []string) (forms []string) {
 	return forms
 }
 
-// learn notes the secret arguments of a call.
+// learn records the secret arguments of a call.
 func (w *watch) learn(c *llm.ToolCall) {
 	n := len(w.learnt)
 	if w.learnt = w.toLearn(c, w.learnt); len(w.learnt) > n {
@@ -68,7 +68,7 @@ func (w *watch) learn(c *llm.ToolCall) {
 	}
 }
 
-// toLearn adds the secret arguments of a call to those that are known.
+// toLearn appends the secret arguments of a call to the known ones.
 func (x *redaction) toLearn(c *llm.ToolCall, known []string) []string {
 	m := x.markOf(c.Name)
 	if m == nil {
@@ -102,7 +102,7 @@ func (w *watch) learnExecutions(xs []pawl.Execution) {
 	}
 }
 
-// tell redacts e, and yields it after what was held back before it.
+// tell redacts e, and yields it after the text that was held back before it.
 func (w *watch) tell(e pawl.Event, yield func(pawl.Event) bool) bool {
 	w.current()
 	if e.Kind == pawl.EventRunStarted && len(e.Offered) > 0 {
@@ -131,7 +131,8 @@ func (w *watch) tell(e pawl.Event, yield func(pawl.Event) bool) bool {
 		return more
 	case pawl.EventCallReady:
 		w.learn(e.Call)
-		w.end(e.Run, func(p *partText) bool { return p.last.Index == e.Index && p.last.Kind == pawl.EventCallDelta }, send)
+		w.end(e.Run,
+			func(p *partText) bool { return p.last.Index == e.Index && p.last.Kind == pawl.EventCallDelta }, send)
 	case pawl.EventTextRetracted:
 		w.end(e.Run, func(p *partText) bool { return p.last.Index == e.Index && p.last.Kind == pawl.EventText }, send)
 	case pawl.EventResponseReceived, pawl.EventRequestStarted, pawl.EventStep, pawl.EventRunEnded:
@@ -141,7 +142,7 @@ func (w *watch) tell(e pawl.Event, yield func(pawl.Event) bool) bool {
 	return more
 }
 
-// fragment returns e with the text that may be told.
+// fragment returns e with the text that may be emitted.
 func (w *watch) fragment(e pawl.Event) pawl.Event {
 	var p *partText
 	for _, o := range w.parts {
@@ -160,9 +161,10 @@ func (w *watch) fragment(e pawl.Event) pawl.Event {
 	}
 	e.Text = ""
 	p.last = e
-	if e.Kind == pawl.EventCallDelta && len(w.redaction.marks) > 0 && (p.whole != nil || e.Call.Name == "" || w.markOf(e.Call.Name) != nil) {
+	if e.Kind == pawl.EventCallDelta && len(w.redaction.marks) > 0 &&
+		(p.whole != nil || e.Call.Name == "" || w.markOf(e.Call.Name) != nil) {
 		if p.whole = append(p.whole, text...); e.Call.Name != "" && w.markOf(e.Call.Name) == nil {
-			text, p.whole = string(p.whole), nil // the name came late
+			text, p.whole = string(p.whole), nil // the name arrived late
 		} else {
 			return e
 		}
@@ -171,7 +173,7 @@ func (w *watch) fragment(e pawl.Event) pawl.Event {
 	return e
 }
 
-// end tells what is left of the parts of run that are over.
+// end emits the held text of parts of run that are complete.
 func (w *watch) end(run llm.Key, over func(*partText) bool, send func(pawl.Event)) {
 	w.parts = slices.DeleteFunc(w.parts, func(p *partText) bool {
 		if p.last.Run != run || !over(p) {
@@ -188,7 +190,7 @@ func (w *watch) end(run llm.Key, over func(*partText) bool, send func(pawl.Event
 	})
 }
 
-// event returns e without secrets; fragments are not its business.
+// event returns e without secrets. It does not handle fragments.
 func (w *watch) event(e pawl.Event) pawl.Event {
 	switch e.Kind {
 	case pawl.EventCallStarted:
@@ -246,7 +248,8 @@ func (x *redaction) opaque(o *llm.Opaque) *llm.Opaque {
 }
 
 func (x *redaction) response(r *llm.Response) *llm.Response {
-	c := llm.Response{Message: x.message(r.Message), Finish: r.Finish, Usage: x.usage(r.Usage), Model: x.text(r.Model), ID: x.text(r.ID)}
+	c := llm.Response{Message: x.message(r.Message), Finish: r.Finish, Usage: x.usage(r.Usage),
+		Model: x.text(r.Model), ID: x.text(r.ID)}
 	return &c
 }
 
@@ -303,7 +306,7 @@ func (x *redaction) toolResult(r llm.ToolResult) llm.ToolResult {
 	return r
 }
 
-// decision hides in the arguments that a call was given by a person what m marks.
+// decision hides the fields that m marks in the arguments that a person set.
 func (x *redaction) decision(d *llm.Decision, m *mark) *llm.Decision {
 	if d == nil {
 		return nil
@@ -327,12 +330,13 @@ func (x *redaction) execution(e *pawl.Execution) *pawl.Execution {
 			c.Repairs[i] = x.repair(s, x.markOf(e.Call.Name))
 		}
 	}
-	c.Waiting, c.Values, c.Decision = x.waiting(e.Waiting), x.values(e.Values), x.decision(e.Decision, x.markOf(e.Call.Name))
+	c.Waiting, c.Values, c.Decision = x.waiting(e.Waiting), x.values(e.Values), x.decision(e.Decision,
+		x.markOf(e.Call.Name))
 	c.SetErr(x.error(e.Err()))
 	return &c
 }
 
-// repair hides what was done to a field that is marked, and says only that something was.
+// repair hides the details of the repair of a marked field.
 func (x *redaction) repair(s string, m *mark) string {
 	if field, _, ok := strings.Cut(s, ": "); ok && m != nil {
 		for name := range strings.FieldsFuncSeq(field, func(c rune) bool { return c == '.' || c == '[' }) {
@@ -393,7 +397,8 @@ func (x *redaction) result(r *pawl.Result) *pawl.Result {
 	for i, s := range r.Steps {
 		c.Steps[i] = x.step(s)
 	}
-	c.Cause, c.Pending, c.Values, c.Output = x.text(r.Cause), x.waiting(r.Pending), x.values(r.Values), x.json(r.Output, nil)
+	c.Cause, c.Pending, c.Values, c.Output = x.text(r.Cause), x.waiting(r.Pending), x.values(r.Values),
+		x.json(r.Output, nil)
 	c.Spent, c.Repairs = x.spent(r.Spent), slices.Clone(r.Repairs)
 	for i, s := range c.Repairs {
 		c.Repairs[i] = x.text(s)

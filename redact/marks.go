@@ -15,14 +15,14 @@ import (
 	"github.com/pawl-go/pawl/redact/internal/secret"
 )
 
-// mark says which arguments of a tool are secret.
+// mark marks the secret arguments of a tool.
 type mark struct {
-	whole  bool             // this value is
+	whole  bool             // this value is secret
 	fields map[string]*mark // by folded name
-	each   *mark            // of a list's items and an object's other fields
+	each   *mark            // the items of a list, and other fields of an object
 }
 
-// marksOf returns the marks of tools by their folded names. Tools without any have none.
+// marksOf returns the marks of tools by their folded names. Tools without marks are absent.
 func marksOf(tools []*pawl.Tool) map[string]*mark {
 	marks := map[string]*mark{}
 	for _, t := range tools {
@@ -40,7 +40,7 @@ func marksOf(tools []*pawl.Tool) map[string]*mark {
 	return marks
 }
 
-// foldName makes names equal that the pipeline may read as one.
+// foldName maps names to one spelling if the pipeline may treat them as equal.
 func foldName(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '-' || c == '_' || c == ' ' || c == '.' {
@@ -50,7 +50,7 @@ func foldName(s string) string {
 	}, strings.ToLower(s))
 }
 
-// markOf returns the marks below a schema; nil: there are none.
+// markOf returns the marks below a schema, or nil if there are none.
 func markOf(from any, root map[string]any, depth int) *mark {
 	s, ok := from.(map[string]any)
 	if !ok || depth > 16 {
@@ -100,7 +100,7 @@ func (m *mark) asEach() *mark {
 	return &mark{each: m}
 }
 
-// join returns what m or o marks.
+// join returns the union of the marks m and o.
 func (m *mark) join(o *mark) *mark {
 	switch {
 	case m == nil:
@@ -118,7 +118,7 @@ func (m *mark) join(o *mark) *mark {
 	return out
 }
 
-// of returns the mark of a field, or of an item with name "".
+// of returns the mark of a field, or of an item if name is "".
 func (m *mark) of(name string) *mark {
 	if m == nil || m.whole {
 		return m
@@ -148,15 +148,16 @@ func (x *redaction) markOf(tool string) *mark {
 	return x.marks[foldName(tool)]
 }
 
-// json returns b without secrets and without what m marks.
+// json returns b without secrets and without the values that m marks.
 func (x *redaction) json(b json.RawMessage, m *mark) json.RawMessage {
-	if x == nil || len(b) == 0 || m == nil && (x.find == nil || !bytes.Contains(b, []byte(`\u`)) && !bytes.Contains(b, []byte(`\/`)) && !x.find.Find(string(b))) {
+	if x == nil || len(b) == 0 || m == nil &&
+		(x.find == nil || !bytes.Contains(b, []byte(`\u`)) && !bytes.Contains(b, []byte(`\/`)) && !x.find.Find(string(b))) {
 		return b
 	}
 	w := jsonWriter{redaction: x, d: jsontext.NewDecoder(bytes.NewReader(b), jsonform.Lenient)}
 	w.e = jsontext.NewEncoder(&w.out, jsonform.Lenient)
 	if err := w.value(m, m); err != nil || len(bytes.TrimSpace(b[w.d.InputOffset():])) > 0 {
-		if m != nil { // what is where cannot be known
+		if m != nil { // the place of marked values is unknown
 			return json.RawMessage(secret.Mask)
 		}
 		return json.RawMessage(x.text(string(b)))
@@ -174,13 +175,17 @@ type jsonWriter struct {
 	e       *jsontext.Encoder
 	out     bytes.Buffer
 	changed bool
-	learned func(string) // told of each text that is hidden for its mark; nil: nobody is
+	// learned is called with each text that a mark hides. Nil means no call.
+	learned func(string)
 }
 
-// value copies the next value. root is the mark of the whole where the value is the whole, and a wrapper may stand around it.
+// value copies the next value. root is the mark of the whole value if this is the whole value,
+// which may have a wrapper around it. Otherwise root is nil.
 func (w *jsonWriter) value(m, root *mark) error {
 	if m != nil && (m.whole || w.d.PeekKind() != '{' && w.d.PeekKind() != '[') {
-		return w.hide() // a field is secret here, and this is no object: it may be one as text, or a lone value
+		// A field is secret here, but the value is no object: it may be an object as text, or a
+		// lone value.
+		return w.hide()
 	}
 	switch w.d.PeekKind() {
 	case '{', '[':
@@ -206,10 +211,12 @@ func (w *jsonWriter) value(m, root *mark) error {
 			}
 			inner, wrapped := m.of(name), (*mark)(nil)
 			if !object && inner == nil {
-				inner = m // a list where an object belongs
+				inner = m // a list where an object is expected
 			}
-			if object && inner == nil && root != nil && (w.d.PeekKind() == '{' || w.d.PeekKind() == '"') && wrapper(name) {
-				inner, wrapped = root, root // {"arguments": {…}}, which the pipeline takes off
+			if object && inner == nil && root != nil && (w.d.PeekKind() == '{' || w.d.PeekKind() == '"') &&
+				wrapper(name) {
+				// {"arguments": {…}}, a wrapper that the pipeline removes.
+				inner, wrapped = root, root
 			}
 			if err := w.value(inner, wrapped); err != nil {
 				return err
@@ -252,7 +259,7 @@ func (w *jsonWriter) string(s string) error {
 	return w.e.WriteToken(jsontext.String(hidden))
 }
 
-// hide writes a Mask for the next value.
+// hide writes a Mask in place of the next value.
 func (w *jsonWriter) hide() error {
 	v, err := w.d.ReadValue()
 	if err != nil {
@@ -290,10 +297,11 @@ func texts(v any, f func(string)) {
 	}
 }
 
-// secretsIn returns the texts that m hides in b.
+// secretsIn returns the texts in b that m hides.
 func (x *redaction) secretsIn(b json.RawMessage, m *mark) (found []string) {
-	w := jsonWriter{redaction: x, d: jsontext.NewDecoder(bytes.NewReader(b), jsonform.Lenient), learned: func(s string) { found = append(found, s) }}
+	w := jsonWriter{redaction: x, d: jsontext.NewDecoder(bytes.NewReader(b), jsonform.Lenient),
+		learned: func(s string) { found = append(found, s) }}
 	w.e = jsontext.NewEncoder(&w.out, jsonform.Lenient)
-	_ = w.value(m, m) // what is no JSON is hidden whole
+	_ = w.value(m, m) // invalid JSON is hidden as a whole
 	return found
 }

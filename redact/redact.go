@@ -1,3 +1,15 @@
+// Package redact hides secrets from the observers of a run: in its events, results and errors, and
+// in text that is made from them. The model and the tools still receive the secrets.
+//
+//	secrets := &redact.Redactor{}
+//	err := secrets.Add(os.Getenv("API_KEY"))
+//	runner := redact.Runner(agent, secrets) // innermost: all observers see redacted events
+//
+//	agent ──▶ redact.Runner ──▶ logs, journals, traces, viewers
+//	          s3cr3t/key         [redacted]
+//
+// Redactor.String, JSON, Call, Result and Error redact values outside a stream of events. Package
+// secret finds secrets in text; marks.go finds the arguments that schemas mark as secret.
 package redact
 
 import (
@@ -16,20 +28,24 @@ import (
 	"github.com/pawl-go/pawl/redact/internal/secret"
 )
 
-// Redactor hides secrets from whoever watches a run: in events, results, errors, and what is made of them (logs, journals, traces). Models and
-// tools still get the truth. Every hidden piece is told as [redacted].
+// Redactor hides secrets from the observers of a run: in events, results and errors, and in logs,
+// journals and traces that are made from them. Models and tools still receive the secrets. Each
+// hidden piece is emitted as [redacted].
 //
-// What it hides: the secrets given to Add, as they are and in base64, URL and JSON form, wherever they stand; and arguments that a tool's schema
-// marks with "writeOnly": true or "x-secret": true, in calls, and text of 6 bytes and more from them wherever else it stands.
+// A Redactor hides the secrets passed to Add, verbatim and in base64, URL and JSON form, wherever
+// they occur. It also hides arguments that a tool's schema marks with "writeOnly": true or
+// "x-secret": true: in calls, and texts of at least 6 bytes from them wherever else they occur.
 //
-// The zero value hides nothing; so does nil. A Redactor may be used concurrently, and added to at any time.
+// The zero value and nil hide nothing. A Redactor is safe for concurrent use. Secrets may be added
+// at any time.
 type Redactor struct {
 	mu    sync.Mutex
 	state atomic.Pointer[redaction]
 }
 
-// Add adds secrets. The error says that one is shorter than 4 bytes, which would be found everywhere; it is not added, and not told. An empty
-// secret is none.
+// Add adds secrets. It returns an error if one is shorter than 4 bytes, because it would match
+// everywhere; that secret is not added, and the error does not contain it. Empty secrets are
+// ignored.
 func (r *Redactor) Add(secrets ...string) (err error) {
 	var forms []string
 	for _, s := range secrets {
@@ -45,14 +61,16 @@ func (r *Redactor) Add(secrets ...string) (err error) {
 	return err
 }
 
-// AddTools adds the arguments that the schemas of tools mark as secret. Redact does so by itself for the tools of the runs that it sees.
+// AddTools adds the arguments that the schemas of tools mark as secret. Runner does so itself for
+// the tools of the runs that it sees.
 func (r *Redactor) AddTools(tools ...*pawl.Tool) {
 	marks := marksOf(tools)
 	r.change(func(x *redaction) { x.mark(marks) })
 }
 
-// Learn adds what calls have in arguments that the schemas of AddTools mark as secret: text of 6 bytes and more is hidden wherever it stands. It is for whoever shows what
-// was kept of a run; a run that is watched is learned from as it goes.
+// Learn adds the values in calls of arguments that the schemas of AddTools mark as secret: texts of
+// at least 6 bytes are hidden wherever they occur. Programs that show a stored run call it. A
+// Runner learns from the run itself.
 func (r *Redactor) Learn(calls ...llm.ToolCall) {
 	x := r.now()
 	if x == nil || len(x.marks) == 0 {
@@ -67,7 +85,8 @@ func (r *Redactor) Learn(calls ...llm.ToolCall) {
 	}
 }
 
-// Clone returns a Redactor that hides what r hides now, and to which others can be added without r. A clone of nil hides nothing.
+// Clone returns a Redactor that hides what r hides now, and that accepts further secrets without a
+// change to r. A clone of nil hides nothing.
 func (r *Redactor) Clone() *Redactor {
 	c := new(Redactor)
 	c.state.Store(r.now())
@@ -92,10 +111,11 @@ func (r *Redactor) now() *redaction {
 // String returns s without secrets.
 func (r *Redactor) String(s string) string { return r.now().text(s) }
 
-// JSON returns b without secrets, in names too. What is no JSON is taken as text. A number that is a secret becomes text.
+// JSON returns b without secrets in values and names. Invalid JSON is redacted as text. A number
+// that is a secret becomes text.
 func (r *Redactor) JSON(b json.RawMessage) json.RawMessage { return r.now().json(b, nil) }
 
-// Call returns c without secrets: what a person is shown who decides about it.
+// Call returns c without secrets, in the form for a person who decides about it.
 func (r *Redactor) Call(c llm.ToolCall) llm.ToolCall {
 	if x := r.now(); x != nil {
 		return x.call(c)
@@ -103,8 +123,9 @@ func (r *Redactor) Call(c llm.ToolCall) llm.ToolCall {
 	return c
 }
 
-// Result returns res without secrets, and leaves res as it is. Its steps have no Request. A run can go on from it, but not with an open call whose
-// arguments were hidden: the model is told to make that call again.
+// Result returns a copy of res without secrets. Its steps have no Request. A run can resume from
+// it, except with an open call whose arguments were hidden: the model then reads that it must make
+// the call again.
 func (r *Redactor) Result(res *pawl.Result) *pawl.Result {
 	x := r.now()
 	if x == nil || res == nil {
@@ -121,19 +142,24 @@ func (r *Redactor) Result(res *pawl.Result) *pawl.Result {
 	return w.result(res)
 }
 
-// Error returns err without secrets: errors.Is finds what it found before, errors.As finds *ProviderError, *ToolError, *TranscriptError and
-// *OutputError, which are without secrets too, and nothing else. An error with nothing to hide may be returned as it is. nil gives nil.
+// Error returns err without secrets. errors.Is finds the same errors as in err. errors.As finds
+// only *ProviderError, *ToolError, *TranscriptError and *OutputError, also without secrets. An
+// error without secrets may be returned unchanged. Nil returns nil.
 func (r *Redactor) Error(err error) error { return r.now().error(err) }
 
-// Redact returns r with the secrets of a Redactor hidden in all that it tells: put it innermost, around the run, so that every other observer
-// sees what it lets through. Secrets that come in several fragments are hidden too, and so text that may be the beginning of one is held
-// back until it is known not to be; the end of a part may come as a fragment of its own. Arguments of a call that are marked as secret come as one fragment
-// when the call is whole. If r is an OutputRunner, so is what Redact returns. secrets may be nil: then nothing is hidden.
+// Runner returns r with the secrets of a Redactor hidden in all its events. Wrap the run with it
+// first, so that every other observer sees redacted events.
+//
+// Secrets that are split over fragments are hidden too. Text that may be the start of a secret is
+// held back, so that the end of a part may arrive as a fragment of its own. The marked arguments of
+// a call arrive as one fragment when the call is complete.
+//
+// If r is an OutputRunner, so is the result. Nil secrets hide nothing.
 func Runner(r pawl.Runner, secrets *Redactor) pawl.Runner {
 	return observe.Wrap(r, func(r pawl.Runner) observe.RunnerFunc { return secrets.over(r) })
 }
 
-// over returns inner with what is secret hidden.
+// over returns inner with hidden secrets.
 func (r *Redactor) over(inner pawl.Runner) observe.RunnerFunc {
 	return func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 		return func(yield func(pawl.Event, error) bool) {
@@ -154,7 +180,7 @@ func (r *Redactor) over(inner pawl.Runner) observe.RunnerFunc {
 	}
 }
 
-// redaction is what is hidden. It does not change once it is in use; nil hides nothing.
+// redaction is an immutable set of hidden values. Nil hides nothing.
 type redaction struct {
 	forms []string // sorted
 	find  *secret.Matcher
@@ -239,7 +265,7 @@ func (x *redaction) outputError(err *pawl.OutputError) *pawl.OutputError {
 	return &c
 }
 
-// within reports whether an error inside of err has a secret in its text.
+// within reports whether the text of an error in the tree of err contains a secret.
 func (x *redaction) within(err error) bool {
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
@@ -253,10 +279,10 @@ func (x *redaction) within(err error) bool {
 	return false
 }
 
-// redactedError stands for an error that may hold a secret.
+// redactedError replaces an error that may contain a secret.
 type redactedError struct {
 	text       string
-	err        error // never given away
+	err        error // never returned
 	provider   *llm.ProviderError
 	tool       *pawl.ToolError
 	transcript *pawl.TranscriptError

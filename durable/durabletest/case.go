@@ -18,8 +18,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// Case is a run to be made on an engine: what its model says, with tools of every effect. The same Case gives the same run wherever it is made, however often
-// its process dies.
+// Case is a run for an engine: the texts of its model, with tools of every effect. The same Case
+// gives the same run on each engine, for any number of deaths of its process.
 type Case struct {
 	Name   string
 	turns  []script.Turn
@@ -32,19 +32,22 @@ type call struct {
 	Args any    `json:"args"`
 }
 
-// next returns arguments that no other call of the case has, so that no model seems to turn in circles.
+// next returns arguments that are unique in the case, so that the model does not seem to repeat
+// itself.
 func (c *Case) next() any {
 	c.number++
 	return map[string]any{"n": c.number}
 }
 
-// acts are the tools that can be called anywhere.
+// acts are the tools that can be called at any place.
 var acts = []string{"look", "calc", "put", "post", "pay", "charge"}
 
-// ForEffect returns the case that makes calls of one tool in every way: alone, together, inside a plan, and by an agent that is a tool. The tools are those of Tools.
+// ForEffect returns the case that makes calls of one tool in every way: alone, concurrent, in a
+// plan, and by an agent that is a tool. Tools lists the tools.
 func ForEffect(tool string) *Case { return Shapes(tool)[0] }
 
-// Shapes returns cases that make calls of one tool: the one of ForEffect first, and others that differ in what comes after what, and how much of it together.
+// Shapes returns cases that make calls of one tool: the case of ForEffect first, then others with
+// different orders and concurrency.
 func Shapes(tool string) []*Case {
 	shape := func(name string, turns func(one func() call, plan func(sizes ...int) call) []script.Turn) *Case {
 		c := &Case{Name: name}
@@ -75,10 +78,10 @@ func Shapes(tool string) []*Case {
 	}
 }
 
-// Tools names the tools that ForEffect takes, one for each way in which calls are treated.
+// Tools returns the names for ForEffect, one for each way in which calls are treated.
 func Tools() []string { return append([]string(nil), acts...) }
 
-// Random returns the case of that seed.
+// Random returns the case of a seed.
 func Random(seed uint64) *Case {
 	r := rand.New(rand.NewPCG(seed, 7))
 	c := &Case{Name: fmt.Sprintf("seed %d", seed)}
@@ -106,7 +109,7 @@ func Random(seed uint64) *Case {
 	return c
 }
 
-// plan is a call of the composing tool, with calls in one or two rounds.
+// plan returns a call of the composing tool, with calls in one or two rounds.
 func (c *Case) plan(r *rand.Rand) call {
 	var rounds [][]call
 	for range 1 + r.IntN(2) {
@@ -127,37 +130,40 @@ func turn(calls ...call) script.Turn {
 	return script.Together(turns...)
 }
 
-// Messages is what the run is begun with.
+// Messages returns the messages that start the run.
 func (c *Case) Messages() []llm.Message { return []llm.Message{llm.User("Do " + c.Name + ".")} }
 
-// Agent returns the agent that the run is made with, acting on w; a process that takes the run over makes it anew.
+// Agent returns the agent of the run, which acts on w. A process that takes over the run makes it
+// again.
 func (c *Case) Agent(w World) *pawl.Agent {
-	clerk := &pawl.Agent{Name: "clerk", Model: seen{script.New(script.Func(clerkCalls), script.Say("the clerk is done")), w}, Tools: tools(w), Middleware: asks()}
+	clerk := &pawl.Agent{Name: "clerk", Model: seen{script.New(script.Func(clerkCalls), script.Say("the clerk is done")), w},
+		Tools: tools(w), Middleware: asks()}
 	return &pawl.Agent{Name: "main", Instructions: "Do what you are told.", Model: seen{script.New(c.turns...), w},
 		Tools:      append(tools(w), plan(), clerk.Tool("a clerk"), form(), fails(w), note()),
 		Middleware: asks(), Limits: pawl.Limits{Rounds: 30, Calls: 200}}
 }
 
-// clerkCalls is what the inner agent does: two calls of the tool that its task names.
+// clerkCalls returns the turn of the inner agent: two calls of the tool that its task names.
 func clerkCalls(req *llm.Request) script.Turn {
 	task := req.Messages[len(req.Messages)-1].Text()
 	name := strings.TrimRight(task, "0123456789")
 	return turn(call{name, map[string]any{"n": 1000}}, call{name, map[string]any{"n": 1001}})
 }
 
-// seen tells the world of each request.
+// seen reports each request to the world.
 type seen struct {
 	*script.Model
 	world World
 }
 
-// Stream tells the world, and plays the turn.
+// Stream reports the request, and plays the turn.
 func (s seen) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		form, err := json.Marshal(req)
 		if err == nil {
 			sum := sha256.Sum256(form)
-			err = s.world.Deliver(ctx, Delivery{Tool: "model", Effect: pawl.Read, Place: req.Key, Key: hex.EncodeToString(sum[:8])})
+			err = s.world.Deliver(ctx,
+				Delivery{Tool: "model", Effect: pawl.Read, Place: req.Key, Key: hex.EncodeToString(sum[:8])})
 		}
 		if err != nil {
 			yield(llm.Delta{}, err)
@@ -175,21 +181,24 @@ type input struct {
 	N int `json:"n"`
 }
 
-// inputSchema is of what they take. It is found once: a case is made thousands of times.
+// inputSchema is the input schema of the tools. It is made once, because a case is made thousands
+// of times.
 var inputSchema = sync.OnceValue(func() json.RawMessage {
 	return pawl.Func("act", "", func(context.Context, input) (string, error) { return "", nil }).Input
 })
 
-// tools are the tools that act, one for each effect, and for each way in which an interrupted Write is settled.
+// tools returns the acting tools: one for each effect, and for each way in which an interrupted
+// Write is settled.
 func tools(w World) []pawl.Toolset {
 	acting := func(name string, effect pawl.Effect) *pawl.Tool {
-		return &pawl.Tool{Name: name, Description: "does " + name, Input: inputSchema(), Effect: effect, Timeout: -1, Run: func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
-			v := pawl.InvocationFrom(ctx)
-			if err := w.Deliver(ctx, Delivery{name, effect, v.Key, v.IdempotencyKey()}); err != nil {
-				return llm.ToolResult{}, err
-			}
-			return resultOf(c), nil
-		}}
+		return &pawl.Tool{Name: name, Description: "does " + name, Input: inputSchema(), Effect: effect,
+			Timeout: -1, Run: func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+				v := pawl.InvocationFrom(ctx)
+				if err := w.Deliver(ctx, Delivery{name, effect, v.Key, v.IdempotencyKey()}); err != nil {
+					return llm.ToolResult{}, err
+				}
+				return resultOf(c), nil
+			}}
 	}
 	charge := acting("charge", pawl.Write)
 	charge.Reconcile = func(ctx context.Context, c llm.ToolCall) (*llm.ToolResult, error) {
@@ -200,22 +209,23 @@ func tools(w World) []pawl.Toolset {
 		res := resultOf(c)
 		return &res, nil
 	}
-	return []pawl.Toolset{acting("look", pawl.Read), acting("calc", pawl.Pure), acting("put", pawl.Idempotent), acting("post", pawl.Write), acting("pay", pawl.Write), charge}
+	return []pawl.Toolset{acting("look", pawl.Read), acting("calc", pawl.Pure), acting("put", pawl.Idempotent),
+		acting("post", pawl.Write), acting("pay", pawl.Write), charge}
 }
 
-// said is what a tool tells.
+// said returns the text of a tool.
 func said(name string, n int) string {
 	return fmt.Sprintf("%s %d: é%s", name, n, strings.Repeat(".", n%7))
 }
 
-// resultOf is what a call gives that happened.
+// resultOf returns the result of a call that happened.
 func resultOf(c llm.ToolCall) llm.ToolResult {
 	var in input
 	_ = json.Unmarshal(c.Args, &in) // they were validated
 	return llm.TextResult(said(c.Name, in.N))
 }
 
-// asks is the policy that wants an approval of each payment.
+// asks is the policy that requires an approval of each payment.
 func asks() []pawl.Middleware {
 	return []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		if c.Name == "pay" {
@@ -225,7 +235,7 @@ func asks() []pawl.Middleware {
 	})}
 }
 
-// plan makes calls round after round, and tells what they gave.
+// plan makes calls round after round, and reports their results.
 func plan() *pawl.Tool {
 	t := pawl.Func("plan", "makes calls", func(ctx context.Context, in struct {
 		Rounds [][]struct {
@@ -257,13 +267,13 @@ func plan() *pawl.Tool {
 	return t
 }
 
-// form is carried out by the caller.
+// form is executed by the caller.
 func form() *pawl.Tool {
 	t := &pawl.Tool{Name: "form", Description: "asks the user", Passive: true, Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}
 	return t
 }
 
-// fails acts, and tells of a failure.
+// fails acts, and reports a failure.
 func fails(w World) *pawl.Tool {
 	return pawl.Func("fail", "fails", func(ctx context.Context, in input) (string, error) {
 		v := pawl.InvocationFrom(ctx)
@@ -283,8 +293,9 @@ func note() *pawl.Tool {
 	return t
 }
 
-// Answers says what a person would to open questions: one payment in four is denied, forms are filled in, and of a call that was interrupted the person looks whether
-// it happened. They depend on the questions and the world alone.
+// Answers returns a person's answers to open questions: it denies one payment in four, fills in
+// forms, and checks whether an interrupted call happened. The answers depend only on the questions
+// and the world.
 func Answers(ctx context.Context, w World, open []pawl.Waiting) ([]llm.Message, error) {
 	var out []llm.Message
 	for _, q := range open {
@@ -310,7 +321,7 @@ func Answers(ctx context.Context, w World, open []pawl.Waiting) ([]llm.Message, 
 	return out, nil
 }
 
-// afterAct is the result of an interrupted call that happened.
+// afterAct returns the result of an interrupted call that happened.
 func afterAct(c llm.ToolCall) llm.ToolResult {
 	if c.Name == "fail" {
 		return llm.ErrorResult("it did not work")

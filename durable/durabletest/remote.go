@@ -10,12 +10,13 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Remote is the World of another process, which Serve serves at URL, so that it outlives a process that is killed. It may be used concurrently.
+// Remote is the World of another process, which Serve serves at URL, so that it outlives a killed
+// process. It is safe for concurrent use.
 type Remote struct{ URL string }
 
 var _ World = Remote{}
 
-// Deliver sends d there.
+// Deliver sends d to the other process.
 func (r Remote) Deliver(ctx context.Context, d Delivery) error {
 	b, err := json.Marshal(d)
 	if err != nil {
@@ -25,7 +26,7 @@ func (r Remote) Deliver(ctx context.Context, d Delivery) error {
 	return err
 }
 
-// Happened asks there.
+// Happened asks the other process.
 func (r Remote) Happened(ctx context.Context, place llm.Key) (bool, error) {
 	b, err := r.post(ctx, "/happened", []byte(place))
 	return string(b) == "yes", err
@@ -46,8 +47,9 @@ func (r Remote) post(ctx context.Context, path string, body []byte) ([]byte, err
 	return b.Bytes(), err
 }
 
-// Serve returns the other side of Remote. tick is called when a delivery comes, before and after it is counted, and may kill whoever sent it; where it
-// reports true the first time, nothing is counted: it died before it could send.
+// Serve returns the other side of Remote. tick is called for each delivery, before and after it is
+// counted, and may kill the sender. If the first call returns true, the delivery is not counted:
+// the sender died before it could send.
 func Serve(m *Memory, tick func() (died bool)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		var b bytes.Buffer
@@ -55,7 +57,8 @@ func Serve(m *Memory, tick func() (died bool)) http.Handler {
 			return
 		}
 		if req.URL.Path == "/happened" {
-			if happened, _ := m.Happened(req.Context(), llm.Key(b.String())); happened { // it has no errors
+			// Happened has no errors.
+			if happened, _ := m.Happened(req.Context(), llm.Key(b.String())); happened {
 				fmt.Fprint(w, "yes")
 			}
 			return
@@ -68,7 +71,7 @@ func Serve(m *Memory, tick func() (died bool)) http.Handler {
 		if tick() {
 			return
 		}
-		_ = m.Deliver(req.Context(), d) // it has no errors
+		_ = m.Deliver(req.Context(), d) // Deliver has no errors
 		tick()
 	})
 }

@@ -1,11 +1,14 @@
-// Package durabletest holds engines that make runs durable to one behaviour: ours over each journal, and others.
+// Package durabletest requires the same behavior of all engines that make runs durable: package
+// durable over each journal, and others.
 //
 //	func TestConformance(t *testing.T) {
-//		durabletest.Conform(t, 1000, func(ctx context.Context, id string, c *durabletest.Case, w durabletest.World) (*durable.Export, error) { … })
+//		durabletest.Conform(t, 1000, func(ctx context.Context, id string, c *durabletest.Case,
+//			w durabletest.World) (*durable.Export, error) { … })
 //	}
 //
-// A Case is a run to be made: Random ones use every kind of call, alone, together, in plans and by agents that are tools; ForEffect has those of one effect, for tests that
-// kill processes. Violations says what crashes must not have done to the World that the tools act on.
+// A Case is a run to execute. Random cases use every kind of call: alone, concurrent, in plans and
+// by agents that are tools. ForEffect has the cases of one effect, for tests that kill processes.
+// Violations returns the effects on the World of the tools that crashes must not cause.
 package durabletest
 
 import (
@@ -23,10 +26,12 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Make makes the run of a case under that ID, answers what it asks with Answers until it is over, and returns its export.
+// Make executes the run of a case with the given ID, answers its questions with Answers until it
+// ends, and returns its export.
 type Make func(ctx context.Context, id string, c *Case, w World) (*durable.Export, error)
 
-// Conform makes n random runs on an engine, eight at a time, and compares each export, and what was delivered to the world, with those over a journal in memory.
+// Conform executes n random runs on an engine, eight at a time. It compares each export, and the
+// deliveries to the world, with the same run over a journal in memory.
 func Conform(t *testing.T, n int, run Make) {
 	t.Helper()
 	memory := Over(new(store.MemoryJournal))
@@ -44,7 +49,7 @@ func Conform(t *testing.T, n int, run Make) {
 	wg.Wait()
 }
 
-// compare makes the run of a seed on both.
+// compare executes the run of a seed on both.
 func compare(ctx context.Context, seed uint64, one, other Make) error {
 	var forms [2]string
 	var worlds [2]Memory
@@ -68,7 +73,7 @@ func compare(ctx context.Context, seed uint64, one, other Make) error {
 	return nil
 }
 
-// Over makes runs with our engine over j.
+// Over executes runs with package durable over j.
 func Over(j store.Journal) Make {
 	return func(ctx context.Context, id string, c *Case, w World) (*durable.Export, error) {
 		eng := &durable.Engine{Journal: j}
@@ -79,7 +84,8 @@ func Over(j store.Journal) Make {
 	}
 }
 
-// Drive makes the run of a case, or goes on with it, and answers what it asks, until it is over or fails. Every other case is streamed.
+// Drive starts or resumes the run of a case, and answers its questions, until it ends or fails.
+// Every other case is streamed.
 func Drive(ctx context.Context, eng *durable.Engine, id string, c *Case, w World) (*pawl.Result, error) {
 	run, msgs := eng.Runner(id, c.Agent(w)), c.Messages()
 	for range 50 {
@@ -94,7 +100,7 @@ func Drive(ctx context.Context, eng *durable.Engine, id string, c *Case, w World
 	return nil, errors.New("it asks for ever")
 }
 
-// once goes on with a run until it stops.
+// once resumes a run until it stops.
 func once(ctx context.Context, run *durable.Runner, stream bool, msgs []llm.Message) (res *pawl.Result, err error) {
 	if !stream {
 		return run.Run(ctx, msgs...)

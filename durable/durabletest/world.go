@@ -10,23 +10,24 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Delivery is what a tool sends to the world, or an agent to its model.
+// Delivery is the message of a tool to the world, or of an agent to its model.
 type Delivery struct {
 	Tool   string      `json:"tool"`
 	Effect pawl.Effect `json:"effect"`
-	Place  llm.Key     `json:"place"` // where in the run
-	Key    string      `json:"key"`   // the call's idempotency key; of a request, its digest
+	Place  llm.Key     `json:"place"` // in the run
+	Key    string      `json:"key"`   // the call's idempotency key, or the digest of a request
 }
 
-// World is what the tools of a Case act on. Memory is one; a test that kills processes has one in another process.
+// World is the target of the side effects of a Case's tools. Memory is one in this process, and
+// Remote one in another process, for tests that kill processes.
 type World interface {
-	// Deliver is an act. With an error it may have happened, or not.
+	// Deliver is a side effect. With an error it may or may not have happened.
 	Deliver(ctx context.Context, d Delivery) error
-	// Happened reports whether something was delivered from a place.
+	// Happened reports whether a delivery came from a place.
 	Happened(ctx context.Context, place llm.Key) (bool, error)
 }
 
-// Memory is a World that counts. The zero value is ready; it may be used concurrently.
+// Memory is a World that counts. The zero value is ready to use. It is safe for concurrent use.
 type Memory struct {
 	mu  sync.Mutex
 	all []Delivery
@@ -34,7 +35,7 @@ type Memory struct {
 
 var _ World = (*Memory)(nil)
 
-// ErrDead is what those get who act after their process has died.
+// ErrDead is the error of a side effect after the death of its process.
 var ErrDead = errors.New("this process is dead")
 
 // Deliver counts d.
@@ -45,7 +46,7 @@ func (m *Memory) Deliver(_ context.Context, d Delivery) error {
 	return nil
 }
 
-// Happened reports whether something came from place.
+// Happened reports whether a delivery came from place.
 func (m *Memory) Happened(_ context.Context, place llm.Key) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,15 +58,17 @@ func (m *Memory) Happened(_ context.Context, place llm.Key) (bool, error) {
 	return false, nil
 }
 
-// All returns what was delivered, in order.
+// All returns the deliveries in order.
 func (m *Memory) All() []Delivery {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append([]Delivery(nil), m.all...)
 }
 
-// Violations compares what was delivered with crashes and without, and returns what must not be, one line each: a Write that is there twice or not at all, an
-// Idempotent one with two keys, a request that differs from the one made before, a call that was never made without crashes. crashes is how often a process died.
+// Violations compares the deliveries with and without crashes, and returns the forbidden
+// differences, one line each: a Write that is repeated or missing, an Idempotent call with two
+// keys, a request that differs from the earlier one, a call that did not occur without crashes.
+// crashes is the number of deaths of processes.
 func Violations(with, without []Delivery, crashes int) []string {
 	type count struct {
 		n    int

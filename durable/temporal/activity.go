@@ -13,7 +13,7 @@ import (
 	sdk "go.temporal.io/sdk/temporal"
 )
 
-// activities is what a worker does.
+// activities is the activities of a worker.
 type activities struct {
 	w           *Worker
 	transcripts transcripts
@@ -24,10 +24,10 @@ type modelInput struct {
 	Path     string          `json:"path,omitzero"`
 	Key      llm.Key         `json:"key"`
 	Head     string          `json:"head,omitzero"` // of the conversation that was sent before
-	New      []llm.Message   `json:"new"`           // what follows it
+	New      []llm.Message   `json:"new"`           // the messages after it
 	Turn     int             `json:"turn"`
 	Tools    []toolDef       `json:"tools,omitzero"`
-	ToolsRef string          `json:"tools_ref,omitzero"` // in place of Tools that were sent before
+	ToolsRef string          `json:"tools_ref,omitzero"` // replaces Tools that were sent before
 	Choice   llm.ToolChoice  `json:"choice"`
 	Output   json.RawMessage `json:"output,omitzero"`
 	Settings llm.Settings    `json:"settings"`
@@ -61,7 +61,7 @@ func (a *activities) node(root, path string) (*node, error) {
 	return n, nil
 }
 
-// describe says what an agent is.
+// describe returns the definition of an agent.
 func (a *activities) describe(ctx context.Context, root string) (map[string]agentDef, error) {
 	defer beat(ctx)()
 	n, err := a.node(root, "")
@@ -71,7 +71,7 @@ func (a *activities) describe(ctx context.Context, root string) (map[string]agen
 	return a.w.tree(n.root).describe(ctx)
 }
 
-// model asks a model.
+// model sends a request to a model.
 func (a *activities) model(ctx context.Context, in modelInput) (modelOutput, error) {
 	defer beat(ctx)()
 	ctx, done := a.until(ctx)
@@ -89,7 +89,8 @@ func (a *activities) model(ctx context.Context, in modelInput) (modelOutput, err
 	if err != nil {
 		return modelOutput{}, err
 	}
-	req := &llm.Request{Key: in.Key, Messages: msgs, Choice: in.Choice, Output: in.Output, Settings: in.Settings, Turn: in.Turn, Whole: true}
+	req := &llm.Request{Key: in.Key, Messages: msgs, Choice: in.Choice, Output: in.Output, Settings: in.Settings,
+		Turn: in.Turn, Whole: true}
 	for i := range defs {
 		req.Tools = append(req.Tools, defs[i].tool().Spec())
 	}
@@ -97,7 +98,7 @@ func (a *activities) model(ctx context.Context, in modelInput) (modelOutput, err
 	resp, err := llm.Complete(ctx, m, req)
 	switch {
 	case err != nil && stopping(ctx):
-		return modelOutput{}, err // another worker asks again
+		return modelOutput{}, err // another worker sends the request again
 	case err != nil:
 		out.Error = err.Error()
 		var failed pawl.ExecutionError
@@ -111,7 +112,7 @@ func (a *activities) model(ctx context.Context, in modelInput) (modelOutput, err
 	return out, nil
 }
 
-// tools returns the tools of a request, and keeps them so that the next one need only name them.
+// tools returns the tools of a request, and stores them so that the next request can refer to them.
 func (a *activities) tools(ctx context.Context, in *modelInput, out *modelOutput) (defs []toolDef, err error) {
 	if out.ToolsRef = in.ToolsRef; in.ToolsRef != "" {
 		b, err := a.transcripts.blobs.Get(ctx, in.ToolsRef)
@@ -131,7 +132,7 @@ func (a *activities) tools(ctx context.Context, in *modelInput, out *modelOutput
 	return in.Tools, a.transcripts.blobs.Put(ctx, out.ToolsRef, b)
 }
 
-// call carries out a call, or finds out that it must wait.
+// call executes a call, or finds that it is pending.
 func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, error) {
 	info := activity.GetInfo(ctx)
 	ctx, alive := alive(ctx, a.w.engine.Client)
@@ -142,7 +143,8 @@ func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, er
 	if err != nil {
 		return pawl.Execution{}, sdk.NewNonRetryableApplicationError(err.Error(), notBegun, err)
 	}
-	back := &callback{client: a.w.engine.Client, workflow: info.WorkflowExecution.ID, run: info.WorkflowExecution.RunID, outer: in.Task.Key, begin: alive.begin}
+	back := &callback{client: a.w.engine.Client, workflow: info.WorkflowExecution.ID,
+		run: info.WorkflowExecution.RunID, outer: in.Task.Key, begin: alive.begin}
 	t, err := n.agent.Here(ctx, in.Task, in.Run, back)
 	if err != nil {
 		return pawl.Execution{}, sdk.NewNonRetryableApplicationError(err.Error(), notBegun, err)
@@ -164,13 +166,14 @@ func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, er
 	return pawl.Execution{}, errors.New("the call did not end")
 }
 
-// Types of errors of calls that were not begun: for no worker can, and because a worker was stopped or could not tell the server.
+// The error types of calls that did not start: no worker can execute them, or the worker was
+// stopped or could not reach the server.
 const (
 	notBegun = "pawl.not_begun"
 	again    = "pawl.again"
 )
 
-// stopping reports whether the worker is.
+// stopping reports whether the worker stops.
 func stopping(ctx context.Context) bool {
 	select {
 	case <-activity.GetWorkerStopChannel(ctx):
@@ -180,7 +183,8 @@ func stopping(ctx context.Context) bool {
 	}
 }
 
-// until returns a context that ends as the run's does in one process: with ErrCancelled when somebody cancelled it.
+// until returns a context that ends like the context of a run in one process: with ErrCancelled
+// after a cancellation.
 func (a *activities) until(ctx context.Context) (context.Context, func()) {
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -193,7 +197,7 @@ func (a *activities) until(ctx context.Context) (context.Context, func()) {
 	return inner, func() { stop(); cancel(nil) }
 }
 
-// beat tells the server that the activity is alive, until the returned function is called.
+// beat sends heartbeats of the activity until the returned function is called.
 func beat(ctx context.Context) func() {
 	limit := activity.GetInfo(ctx).HeartbeatTimeout
 	if limit <= 0 {

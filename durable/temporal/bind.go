@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// contextKey is of the workflow.Context in a context of the core: of the coroutine that has it.
+// contextKey is the context key of the workflow.Context of a coroutine.
 type contextKey struct{}
 
 // within returns the workflow.Context of the coroutine.
@@ -24,15 +24,16 @@ func within(ctx context.Context) workflow.Context {
 
 var _ pawl.Engine = (*flow)(nil)
 
-// Bind returns the agent that stands for a in the workflow: what was recorded of it, with a model and an executor that have activities do the work. The
-// middleware is there, not here.
+// Bind returns the agent that represents a in the workflow: the recorded definition, with a model
+// and an executor that use activities. The middleware runs in the activities.
 func (f *flow) Bind(a *pawl.Agent) *pawl.Agent {
 	n := f.tree.byAgent[a]
-	if n == nil { // an agent that Run was given, and no tool of ours
+	if n == nil { // an agent passed to Run that is no tool of the agent
 		return &pawl.Agent{Name: a.Name, Model: &model{err: fmt.Errorf("agent %q is no tool of the agent that was added to the worker", a.Name)}}
 	}
 	d := f.defs[n.path]
-	b := &pawl.Agent{Name: d.Name, Instructions: d.Instructions, Choice: d.Choice, Output: d.Output, Limits: d.Limits, Settings: d.Settings}
+	b := &pawl.Agent{Name: d.Name, Instructions: d.Instructions, Choice: d.Choice, Output: d.Output,
+		Limits: d.Limits, Settings: d.Settings}
 	x := &executor{f: f, n: n, away: map[*pawl.Tool]*toolDef{}, inOrder: d.StopOnBlock}
 	for i := range d.Tools {
 		def := &d.Tools[i]
@@ -53,7 +54,7 @@ func (f *flow) Bind(a *pawl.Agent) *pawl.Agent {
 	return b
 }
 
-// After ends a run's time by a timer of the workflow.
+// After ends a run's time with a timer of the workflow.
 func (f *flow) After(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	outer := within(ctx)
 	wctx, stop := workflow.WithCancel(outer)
@@ -68,10 +69,10 @@ func (f *flow) After(ctx context.Context, d time.Duration, cause error) (context
 	return inner, func() { cancel(nil); stop() }
 }
 
-// Wait lets other coroutines do until ready is closed, which one of them does.
+// Wait lets other coroutines work until ready is closed. One of them closes it.
 func (f *flow) Wait(ctx context.Context, ready <-chan struct{}) {
 	_ = workflow.Await(within(ctx), func() bool {
-		select { // both are closed by coroutines of this workflow, so it comes to the same each time
+		select { // coroutines of this workflow close both, so that the outcome is deterministic
 		case <-ready:
 			return true
 		default:
@@ -80,25 +81,25 @@ func (f *flow) Wait(ctx context.Context, ready <-chan struct{}) {
 	})
 }
 
-// model asks by an activity. It is one run's.
+// model sends requests by an activity. It serves one run.
 type model struct {
 	f     *flow
 	n     *node
 	root  bool  // of the outermost run
-	err   error // why there is none
+	err   error // the reason why there is no model
 	sent  []sentMessage
 	heads []head
 	tools string // the reference of toolsOf
 	names []*llm.ToolSpec
 }
 
-// head is a conversation that was kept, by how many messages it has.
+// head is a stored conversation and its number of messages.
 type head struct {
 	n      int
 	digest string
 }
 
-// sentMessage tells whether a message is the one that was sent before.
+// sentMessage identifies a message that was sent before.
 type sentMessage struct {
 	first *llm.Part
 	parts int
@@ -111,7 +112,7 @@ var (
 	_ llm.OutputHolder = (*model)(nil)
 )
 
-// MaxCost asks the model that stands behind it, which only calculates.
+// MaxCost returns the answer of the real model, which only calculates.
 func (m *model) MaxCost(req *llm.Request) (float64, bool) {
 	if m.n == nil || m.n.pricer == nil {
 		return 0, false
@@ -119,7 +120,7 @@ func (m *model) MaxCost(req *llm.Request) (float64, bool) {
 	return m.n.pricer.MaxCost(req)
 }
 
-// HoldsOutput asks the model that stands behind it.
+// HoldsOutput returns the answer of the real model.
 func (m *model) HoldsOutput(req *llm.Request) bool {
 	if m.n == nil {
 		return false
@@ -128,7 +129,7 @@ func (m *model) HoldsOutput(req *llm.Request) bool {
 	return ok && h.HoldsOutput(req)
 }
 
-// Stream has an activity ask, and gives the reply whole.
+// Stream sends the request by an activity, and yields the whole reply.
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		resp, err := m.ask(ctx, req)
@@ -153,8 +154,9 @@ func (m *model) ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 		return nil, errContinue
 	}
 	in := m.input(req)
-	wctx := workflow.WithActivityOptions(within(ctx), workflow.ActivityOptions{StartToCloseTimeout: time.Hour, HeartbeatTimeout: f.w.engine.heartbeat(),
-		WaitForCancellation: true, RetryPolicy: retries(tries), Summary: string(req.Key)})
+	wctx := workflow.WithActivityOptions(within(ctx),
+		workflow.ActivityOptions{StartToCloseTimeout: time.Hour, HeartbeatTimeout: f.w.engine.heartbeat(),
+			WaitForCancellation: true, RetryPolicy: retries(tries), Summary: string(req.Key)})
 	var out modelOutput
 	f.busy++
 	err := workflow.ExecuteActivity(wctx, activityModel, in).Get(wctx, &out)
@@ -176,7 +178,7 @@ func (m *model) ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	return out.Response, nil
 }
 
-// input names what was sent before, and has what is new.
+// input refers to the messages that were sent before, and contains the new ones.
 func (m *model) input(req *llm.Request) modelInput {
 	n := 0
 	for n < len(m.sent) && n < len(req.Messages) && m.sent[n].is(&req.Messages[n]) {
@@ -189,7 +191,8 @@ func (m *model) input(req *llm.Request) modelInput {
 	for len(m.heads) > 0 && m.heads[len(m.heads)-1].n > n {
 		m.heads = m.heads[:len(m.heads)-1]
 	}
-	in := modelInput{Agent: m.n.root, Path: m.n.path, Key: req.Key, Turn: req.Turn, Choice: req.Choice, Output: req.Output, Settings: req.Settings}
+	in := modelInput{Agent: m.n.root, Path: m.n.path, Key: req.Key, Turn: req.Turn, Choice: req.Choice,
+		Output: req.Output, Settings: req.Settings}
 	from := 0
 	if k := len(m.heads); k > 0 {
 		from, in.Head = m.heads[k-1].n, m.heads[k-1].digest
@@ -227,7 +230,7 @@ func sentOf(m *llm.Message) sentMessage {
 
 func (s sentMessage) is(m *llm.Message) bool { return len(m.Parts) > 0 && s == sentOf(m) }
 
-// failedModel is a model's error that leaves the attempt on record.
+// failedModel is a model's error that records the attempt.
 type failedModel struct {
 	text string
 	x    pawl.Execution
@@ -241,7 +244,7 @@ func (e *failedModel) FailedExecution() pawl.Execution { return e.x }
 
 var _ pawl.ExecutionError = (*failedModel)(nil)
 
-// worded is err without what the SDK says around it.
+// worded returns err without the text that the SDK adds.
 func worded(err error) error {
 	var app *sdk.ApplicationError
 	var late *sdk.TimeoutError

@@ -15,12 +15,13 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// Blobs keeps what is too large for a history, under its digest. All workers and clients of a cluster share it, and it must keep what it has for as long as the cluster keeps
-// histories. Dir is one in a directory, Memory one for tests. It may be used concurrently.
+// Blobs stores payloads that are too large for a history, by digest. All workers and clients of a
+// cluster share it. It must retain blobs as long as the cluster retains histories. Dir stores them
+// in a directory, and Memory is for tests. Implementations must be safe for concurrent use.
 type Blobs interface {
-	// Put keeps b under digest. The same is put again and again.
+	// Put stores b under digest. The same blob may be stored repeatedly.
 	Put(ctx context.Context, digest string, b []byte) error
-	// Get returns what is kept there; it must not be changed.
+	// Get returns the stored blob. The caller must not change it.
 	Get(ctx context.Context, digest string) ([]byte, error)
 }
 
@@ -29,10 +30,11 @@ var (
 	_ Blobs = (*Memory)(nil)
 )
 
-// Dir keeps blobs as files of a directory, which workers on several machines must share. Nothing there is ever removed.
+// Dir stores blobs as files of a directory. Workers on several machines must share it. Files are
+// never removed.
 type Dir string
 
-// Put writes the file at once or not at all.
+// Put writes the file atomically.
 func (d Dir) Put(_ context.Context, digest string, b []byte) error {
 	path := d.path(digest)
 	if _, err := os.Stat(path); err == nil {
@@ -58,7 +60,7 @@ func (d Dir) Put(_ context.Context, digest string, b []byte) error {
 	return err
 }
 
-// Get reads the file, and checks that it is what was written.
+// Get reads the file, and verifies its digest.
 func (d Dir) Get(_ context.Context, digest string) ([]byte, error) {
 	if len(digest) != 2*sha256.Size {
 		return nil, fmt.Errorf("blob %q: that is no digest", digest)
@@ -72,13 +74,13 @@ func (d Dir) Get(_ context.Context, digest string) ([]byte, error) {
 
 func (d Dir) path(digest string) string { return filepath.Join(string(d), digest[:2], digest) }
 
-// Memory keeps blobs in this process. The zero value is ready.
+// Memory stores blobs in this process. The zero value is ready to use.
 type Memory struct {
 	mu   sync.Mutex
 	kept map[string][]byte
 }
 
-// Put keeps b.
+// Put stores b.
 func (m *Memory) Put(_ context.Context, digest string, b []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,7 +91,7 @@ func (m *Memory) Put(_ context.Context, digest string, b []byte) error {
 	return nil
 }
 
-// Get returns what is kept.
+// Get returns the stored blob.
 func (m *Memory) Get(_ context.Context, digest string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,7 +107,8 @@ func digestOf(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// largest is the size in bytes above which a payload is kept outside of the history. The server takes 2 MiB of one, and 4 MiB of several together.
+// largest is the size in bytes above which a payload is stored outside the history. The server
+// accepts 2 MiB for one payload, and 4 MiB for several together.
 const largest = 64 << 10
 
 const (
@@ -113,20 +116,21 @@ const (
 	encodingBlob     = "pawl/blob"
 )
 
-// Converter returns the form in which payloads travel: as the SDK writes them, but the large ones by reference to b. Workflows put and get them, too, and the SDK gives a
-// workflow a second for what it does between two waits: with a store that is slower than that the task is tried again.
+// Converter returns the form of payloads: as the SDK writes them, with large ones by reference to
+// b. Workflows also store and read blobs, and the SDK gives a workflow one second between two
+// waits: with a slower store, the task is tried again.
 func Converter(b Blobs) converter.DataConverter {
 	return converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), claims{b})
 }
 
-// claims is the codec: it leaves large payloads with b.
+// claims is the codec that stores large payloads in blobs.
 type claims struct{ blobs Blobs }
 
 var _ converter.PayloadCodec = claims{}
 
 const blobTime = 20 * time.Second // for one blob
 
-// Encode puts large payloads away.
+// Encode stores large payloads.
 func (c claims) Encode(in []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	out := make([]*commonpb.Payload, len(in))
 	for i, p := range in {
@@ -144,12 +148,13 @@ func (c claims) Encode(in []*commonpb.Payload) ([]*commonpb.Payload, error) {
 		if err != nil {
 			return nil, fmt.Errorf("blob of %d bytes: %w", len(form), err)
 		}
-		out[i] = &commonpb.Payload{Metadata: map[string][]byte{metadataEncoding: []byte(encodingBlob)}, Data: []byte(digest)}
+		out[i] = &commonpb.Payload{Metadata: map[string][]byte{metadataEncoding: []byte(encodingBlob)},
+			Data: []byte(digest)}
 	}
 	return out, nil
 }
 
-// Decode fetches them.
+// Decode reads large payloads.
 func (c claims) Decode(in []*commonpb.Payload) ([]*commonpb.Payload, error) {
 	out := make([]*commonpb.Payload, len(in))
 	for i, p := range in {

@@ -12,38 +12,40 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// The run of an agent inside of a call is a child workflow: a run like any other, with a history of its own, which goes on in a new one when it is long. Its ID is that of the outermost
-// run and its place there. What it asks reaches the outermost run by signals, and answers go back the same way, so that one workflow is spoken to, whoever asks.
+// The run of a nested agent is a child workflow: an ordinary run with a history of its own, which
+// continues in a new one when it is long. Its ID consists of the outermost run's ID and its place
+// there. Its questions reach the outermost run as signals, and the answers return in the same way,
+// so that callers address a single workflow.
 
-// place is where a run inside of a call belongs. It is part of its input.
+// place is the position of a nested run. It is part of its input.
 type place struct {
-	Run    string      `json:"run"`    // the outermost one's ID
-	Parent string      `json:"parent"` // workflow around it
+	Run    string      `json:"run"`    // the ID of the outermost run
+	Parent string      `json:"parent"` // the workflow around it
 	Path   string      `json:"path"`   // of the agent: see node
 	Branch pawl.Branch `json:"branch"`
 }
 
-// ending is what a run inside of a call came to, with what it was, for the export of the outermost.
+// ending is the outcome of a nested run with its steps, for the export of the outermost run.
 type ending struct {
 	Outcome
 	Around []pawl.Allowance `json:"around,omitzero"`
 	Was    *durable.Export  `json:"was"`
 }
 
-// report is how a run inside of a call stands, as it tells the one around it.
+// report is the state of a nested run, for the run around it.
 type report struct {
 	ID      string         `json:"id"`
 	Waits   bool           `json:"waits,omitzero"`
 	Pending []pawl.Waiting `json:"pending,omitzero"`
 }
 
-// branch is a run inside of a call, seen from around it.
+// branch is a nested run, as the run around it sees it.
 type branch struct {
 	report
 	child workflow.ChildWorkflowFuture
 }
 
-// branching is the engine of runs that have those inside of calls carried out by child workflows.
+// branching is the engine of runs whose nested agents run as child workflows.
 type branching struct{ *flow }
 
 var (
@@ -51,21 +53,25 @@ var (
 	_ pawl.Brancher = branching{}
 )
 
-// Branch starts a child workflow, and waits until it is over.
+// Branch starts a child workflow, and waits until it has ended.
 func (f branching) Branch(ctx context.Context, a *pawl.Agent, b *pawl.Branch) (*pawl.Result, error) {
 	n := f.tree.byAgent[a]
 	if n == nil {
 		return nil, fmt.Errorf("agent %q is no tool of the agent that was added to the worker", a.Name)
 	}
-	wctx, _ := workflow.NewDisconnectedContext(within(ctx)) // it is told to end, and ends by itself
+	// The child gets a signal to end, and ends itself.
+	wctx, _ := workflow.NewDisconnectedContext(within(ctx))
 	id := f.run + "/" + string(b.Key)
-	wctx = workflow.WithChildOptions(wctx, workflow.ChildWorkflowOptions{WorkflowID: id, StaticSummary: summary(f.defs[n.path].Name)})
-	in := input{State: f.in.State, Agent: f.in.Agent, Agents: f.defs, Events: f.in.Events, Place: &place{f.run, f.id, n.path, *b}}
+	wctx = workflow.WithChildOptions(wctx,
+		workflow.ChildWorkflowOptions{WorkflowID: id, StaticSummary: summary(f.defs[n.path].Name)})
+	in := input{State: f.in.State, Agent: f.in.Agent, Agents: f.defs, Events: f.in.Events,
+		Place: &place{f.run, f.id, n.path, *b}}
 	at := &branch{report{ID: id}, workflow.ExecuteChildWorkflow(wctx, branchName, in)}
 	f.branches = append(f.branches, at)
 	_ = workflow.Await(wctx, func() bool { return at.child.IsReady() || ctx.Err() != nil })
 	if !at.child.IsReady() {
-		_ = at.child.SignalChildWorkflow(wctx, signalCancel, causeName(context.Cause(ctx))).Get(wctx, nil) // it may be over meanwhile
+		// It may have ended in the meantime.
+		_ = at.child.SignalChildWorkflow(wctx, signalCancel, causeName(context.Cause(ctx))).Get(wctx, nil)
 	}
 	var end ending
 	err := at.child.Get(wctx, &end)
@@ -83,7 +89,7 @@ func (f branching) Branch(ctx context.Context, a *pawl.Agent, b *pawl.Branch) (*
 	return end.Result, err
 }
 
-// Causes for which runs end, by the names under which they travel.
+// The causes that end runs, by their names in signals.
 const causeTime = "time"
 
 func causeName(cause error) string {
@@ -100,7 +106,7 @@ func causeOf(name string) error {
 	return pawl.ErrCancelled
 }
 
-// branch is the workflow of a run inside of a call.
+// branch is the workflow of a nested run.
 func (w *Worker) branch(wctx workflow.Context, in input) (*ending, error) {
 	f, out, err := w.carryOut(wctx, in)
 	if err != nil {
@@ -108,11 +114,12 @@ func (w *Worker) branch(wctx workflow.Context, in input) (*ending, error) {
 	}
 	was := f.export()
 	last := *out.Result
-	last.Messages = last.Messages[max(0, len(last.Messages)-1):] // the answer; the rest is in what it was
+	// The answer; the ending has the other messages.
+	last.Messages = last.Messages[max(0, len(last.Messages)-1):]
 	return &ending{Outcome{&last, out.Error}, f.in.Place.Branch.Around, was}, nil
 }
 
-// tell has the workflow around this one know what is asked here, whenever that changes.
+// tell reports the questions of this run to the workflow around it, at each change.
 func (f *flow) tell(g workflow.Context) {
 	told, waits := 0, false
 	for {
@@ -121,11 +128,12 @@ func (f *flow) tell(g workflow.Context) {
 		}
 		told, waits = f.asked, f.waits()
 		r := report{f.id, waits, f.pending()}
-		_ = workflow.SignalExternalWorkflow(g, f.in.Place.Parent, "", signalReport, r).Get(g, nil) // one after another: they must not overtake each other
+		// One after another: they must keep their order.
+		_ = workflow.SignalExternalWorkflow(g, f.in.Place.Parent, "", signalReport, r).Get(g, nil)
 	}
 }
 
-// listen takes what the runs inside of calls tell.
+// listen receives the reports of nested runs.
 func (f *flow) listen(g workflow.Context) {
 	ch := workflow.GetSignalChannel(g, signalReport)
 	for {
@@ -142,7 +150,7 @@ func (f *flow) listen(g workflow.Context) {
 	}
 }
 
-// heed takes answers that the run around this one was given, and checked.
+// heed receives answers that the run around this one has checked.
 func (f *flow) heed(g workflow.Context) {
 	ch := workflow.GetSignalChannel(g, signalDecide)
 	for {
@@ -154,7 +162,7 @@ func (f *flow) heed(g workflow.Context) {
 	}
 }
 
-// waits reports whether the run waits for answers, and nothing else goes on in it.
+// waits reports whether the run only waits for answers.
 func (f *flow) waits() bool {
 	if f.over != nil || f.busy > 0 || len(f.open)+len(f.branches) == 0 {
 		return false
@@ -167,13 +175,13 @@ func (f *flow) waits() bool {
 	return true
 }
 
-// answered reports whether the answer to a question of a run inside of a call is on its way there.
+// answered reports whether the answer to a question of a nested run is on its way.
 func (f *flow) answered(w pawl.Waiting) bool {
 	d, ok := f.said[w.Key]
 	return ok && d.Digest == w.Digest
 }
 
-// pending are the open questions, in the order of their keys.
+// pending returns the open questions in the order of their keys.
 func (f *flow) pending() (all []pawl.Waiting) {
 	for _, q := range f.open {
 		all = append(all, q.waiting)
@@ -189,7 +197,7 @@ func (f *flow) pending() (all []pawl.Waiting) {
 	return all
 }
 
-// exported is what the query for the export gives: Runs names the workflows whose part is not in it yet.
+// exported is the result of the export query. Runs names the workflows whose part is missing in it.
 type exported struct {
 	*durable.Export
 	Runs []string `json:"runs,omitzero"`

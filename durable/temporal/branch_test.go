@@ -17,9 +17,12 @@ import (
 
 // nested is an agent with an agent with an agent, of which the innermost has tools.
 func nested(l pawl.Limits, turns []script.Turn, tools ...pawl.Toolset) *pawl.Agent {
-	in := &pawl.Agent{Name: "inner", Model: script.New(turns...), Tools: tools, Limits: pawl.Limits{Rounds: 300}, Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
-	mid := &pawl.Agent{Name: "middle", Model: script.New(script.Call("inner", map[string]any{"task": "go"}), script.Say("middle is done")), Tools: []pawl.Toolset{in.Tool("the innermost")}}
-	return &pawl.Agent{Name: "outer", Model: script.New(script.Call("middle", map[string]any{"task": "go"}), script.Say("done")), Tools: []pawl.Toolset{mid.Tool("the one between")}, Limits: l}
+	in := &pawl.Agent{Name: "inner", Model: script.New(turns...), Tools: tools, Limits: pawl.Limits{Rounds: 300},
+		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
+	mid := &pawl.Agent{Name: "middle", Model: script.New(script.Call("inner", map[string]any{"task": "go"}), script.Say("middle is done")),
+		Tools: []pawl.Toolset{in.Tool("the innermost")}}
+	return &pawl.Agent{Name: "outer", Model: script.New(script.Call("middle", map[string]any{"task": "go"}), script.Say("done")),
+		Tools: []pawl.Toolset{mid.Tool("the one between")}, Limits: l}
 }
 
 // children returns the IDs of the child workflows of e, as they begin.
@@ -31,11 +34,13 @@ func children(e *env) *[]string {
 	return &ids
 }
 
-// Runs inside of calls are child workflows, however deep; what they ask reaches the outermost, and the answer goes down to them. It comes to what it comes to in memory.
+// Runs inside of calls are child workflows, however deep; what they ask reaches the outermost, and
+// the answer goes down to them. It comes to what it comes to in memory.
 func TestBranches(t *testing.T) {
 	var did atomic.Int64
 	form := &pawl.Tool{Name: "form", Passive: true}
-	turns := []script.Turn{script.Together(script.Call("step", map[string]any{"n": 1}), script.Call("form", nil)), script.Call("step", map[string]any{"n": 2}), script.Say("inner is done")}
+	turns := []script.Turn{script.Together(script.Call("step", map[string]any{"n": 1}), script.Call("form", nil)),
+		script.Call("step", map[string]any{"n": 2}), script.Say("inner is done")}
 	e := start(t, nested(pawl.Limits{}, turns, step(pawl.Write, &did), form))
 	ids, asked := children(e), []llm.Key{}
 	e.tick = func() error {
@@ -75,7 +80,8 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-// The limits of a run hold for those inside of its calls, as in memory; who asks on after one of them was told, is told again at the outermost.
+// The limits of a run hold for those inside of its calls, as in memory; who asks on after one of
+// them was told, is told again at the outermost.
 func TestBranchLimits(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -102,7 +108,8 @@ func TestBranchLimits(t *testing.T) {
 	}
 }
 
-// A run inside of a call ends with the one around it, for the same cause, and its calls are answered so.
+// A run inside of a call ends with the one around it, for the same cause, and its calls are
+// answered so.
 func TestBranchEnds(t *testing.T) {
 	for how, stop := range map[string]pawl.Stop{"signal": pawl.StopCancelled, "cluster": pawl.StopCancelled, "time": pawl.StopLimit} {
 		t.Run(how, func(t *testing.T) {
@@ -141,7 +148,8 @@ func TestBranchEnds(t *testing.T) {
 				t.Errorf("stopped by %s (%s) with %d replies, %d calls open", out.Result.Stop, out.Result.Cause, len(x.Replies), len(x.Pending))
 			}
 			for _, c := range x.Calls {
-				if strings.HasSuffix(string(c.Key), "inner/1/0") && stop == pawl.StopCancelled && c.Execution.Outcome != pawl.OutcomeCancelled {
+				if strings.HasSuffix(string(c.Key), "inner/1/0") && stop == pawl.StopCancelled &&
+					c.Execution.Outcome != pawl.OutcomeCancelled {
 					t.Errorf("the innermost call ended as %s", c.Execution.Outcome)
 				}
 			}
@@ -149,7 +157,8 @@ func TestBranchEnds(t *testing.T) {
 	}
 }
 
-// The history of a run has nothing of what happens in runs inside of its calls but that they began and ended.
+// The history of a run has nothing of what happens in runs inside of its calls but that they began
+// and ended.
 func TestBranchHistories(t *testing.T) {
 	var did atomic.Int64
 	e := start(t, nested(pawl.Limits{}, steps(60), step(pawl.Read, &did)))
@@ -160,7 +169,8 @@ func TestBranchHistories(t *testing.T) {
 	if _, err := e.run(input{Messages: ask}); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]int{"run-1": 3, "run-1/run/1/0/middle": 2, "run-1/run/1/0/middle/1/0/inner": 121} // the outermost says what the agents are
+	// The outermost says what the agents are.
+	want := map[string]int{"run-1": 3, "run-1/run/1/0/middle": 2, "run-1/run/1/0/middle/1/0/inner": 121}
 	if diff := cmp.Diff(want, activities); diff != "" {
 		t.Errorf("activities by workflow (-want +got):\n%s", diff)
 	}

@@ -17,20 +17,21 @@ type backInput struct {
 	Task  pawl.Task `json:"task"`
 }
 
-// callback has the calls that a composing tool makes carried out by its workflow. Each is an update whose ID is the call's key: when the tool is run again
-// because its worker was lost, it finds what its calls came to.
+// callback sends the calls of a composing tool to its workflow. Each is an update whose ID is the
+// call's key: if the tool is executed again because its worker was lost, it finds the outcomes of
+// its calls.
 type callback struct {
 	client   client.Client
 	workflow string
 	run      string
 	outer    llm.Key
-	begin    func() error // has the server know that something may happen now
-	refused  error        // what it returned
+	begin    func() error // reports to the server that a side effect may happen now
+	refused  error        // the result of begin
 }
 
 var _ pawl.Recorder = (*callback)(nil)
 
-// Intend has the server know that a Write begins, before it does.
+// Intend reports the start of a Write to the server before the Write starts.
 func (c *callback) Intend(_ context.Context, _ pawl.Task, _ llm.ToolCall, tool *pawl.Tool, _ int) error {
 	if tool.Effect == pawl.Write {
 		c.refused = c.begin()
@@ -41,7 +42,7 @@ func (c *callback) Intend(_ context.Context, _ pawl.Task, _ llm.ToolCall, tool *
 // Replays returns true.
 func (c *callback) Replays() bool { return true }
 
-// atOnce is how many updates a tool has under way; the server takes 10 of a run.
+// atOnce is the number of concurrent updates of a tool. The server accepts 10 for a run.
 const atOnce = 5
 
 // Execute sends tasks to the workflow.
@@ -72,9 +73,10 @@ func (c *callback) one(ctx context.Context, t pawl.Task) pawl.Execution {
 	x, err := c.send(ctx, t)
 	switch {
 	case ctx.Err() != nil && err != nil:
-		return t.Do(ctx, func(pawl.Event) {}) // it says how the context ended
+		return t.Do(ctx, func(pawl.Event) {}) // it reports the end of the context
 	case err != nil:
-		x = pawl.Execution{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeError, Error: err.Error(), Result: llm.ErrorResult("The call could not be made.")}
+		x = pawl.Execution{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeError, Error: err.Error(),
+			Result: llm.ErrorResult("The call could not be made.")}
 		x.Result.CallID, x.Result.Key = t.Call.ID, t.Key
 	}
 	x.Index = t.Index
@@ -85,8 +87,10 @@ func (c *callback) send(ctx context.Context, t pawl.Task) (x pawl.Execution, err
 	if c.client == nil {
 		return x, errors.New("the worker has no client to call back with")
 	}
-	h, err := c.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: c.workflow, RunID: c.run, UpdateID: string(t.Key), UpdateName: updateCall,
-		Args: []any{backInput{c.outer, t}}, WaitForStage: client.WorkflowUpdateStageCompleted})
+	h, err := c.client.UpdateWorkflow(ctx,
+		client.UpdateWorkflowOptions{WorkflowID: c.workflow, RunID: c.run, UpdateID: string(t.Key),
+			UpdateName: updateCall,
+			Args:       []any{backInput{c.outer, t}}, WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err != nil {
 		return x, err
 	}

@@ -18,22 +18,25 @@ import (
 	sdklog "go.temporal.io/sdk/log"
 )
 
-// Cluster is where a cluster is, and how it is spoken with: what most users need of client.Options. The zero value is a dev server on this machine.
+// Cluster is the address of a cluster and its credentials: the usual part of client.Options. The
+// zero value is a dev server on this machine.
 type Cluster struct {
-	Address   string       // HOST:PORT; "": 127.0.0.1:7233
-	Namespace string       // "": default
-	TLS       *tls.Config  // with certificates, for mutual TLS; nil: none, unless there is an APIKey
-	APIKey    string       // of Temporal Cloud; "": none
-	Log       *slog.Logger // what the SDK has to say; nil: nothing
+	Address   string       // HOST:PORT; empty means 127.0.0.1:7233
+	Namespace string       // empty means default
+	TLS       *tls.Config  // with certificates for mutual TLS; nil means none, unless APIKey is set
+	APIKey    string       // for Temporal Cloud; empty means none
+	Log       *slog.Logger // the log of the SDK; nil means no log
 }
 
-// Dial connects with the cluster. Close the Engine.Client when it is not needed any more. An error says that nobody answers, or that we are not let in.
+// Dial connects to the cluster. Close Engine.Client after use. It returns an error if the cluster
+// does not answer or denies access.
 func (c Cluster) Dial(ctx context.Context, blobs Blobs) (*Engine, error) {
 	log := c.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	o := client.Options{HostPort: cmp.Or(c.Address, "127.0.0.1:7233"), Namespace: cmp.Or(c.Namespace, client.DefaultNamespace), DataConverter: Converter(blobs), Logger: sdklog.NewStructuredLogger(log)}
+	o := client.Options{HostPort: cmp.Or(c.Address, "127.0.0.1:7233"), Namespace: cmp.Or(c.Namespace, client.DefaultNamespace),
+		DataConverter: Converter(blobs), Logger: sdklog.NewStructuredLogger(log)}
 	o.ConnectionOptions.TLS = c.TLS
 	if c.APIKey != "" {
 		o.Credentials = client.NewAPIKeyStaticCredentials(c.APIKey)
@@ -42,29 +45,34 @@ func (c Cluster) Dial(ctx context.Context, blobs Blobs) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("temporal at %s: %w", o.HostPort, err)
 	}
-	if _, err := s.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: o.Namespace}); err != nil {
+	if _, err := s.WorkflowService().DescribeNamespace(ctx,
+		&workflowservice.DescribeNamespaceRequest{Namespace: o.Namespace}); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("temporal at %s: namespace %s: %w", o.HostPort, o.Namespace, err)
 	}
 	return &Engine{Client: s, Blobs: blobs}, nil
 }
 
-// Attended reports whether somebody works on the engine's task queue, as far as the cluster knows: a worker that ended is known for some minutes more.
+// Attended reports whether a worker serves the engine's task queue, as far as the cluster knows. A
+// worker that has ended counts for some minutes longer.
 func (e *Engine) Attended(ctx context.Context) (bool, error) {
 	d, err := e.Client.DescribeTaskQueue(ctx, e.queue(), enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	return len(d.GetPollers()) > 0, err
 }
 
-// Listed is a run, as the cluster lists it.
+// Listed is a run in the list of the cluster.
 type Listed struct {
-	ID    string    `json:"id"`
-	Agent string    `json:"agent"`
-	State string    `json:"state"` // open, over, or how the cluster ended it: failed, terminated, canceled, timed_out
+	ID    string `json:"id"`
+	Agent string `json:"agent"`
+	// State is open or over, or the way in which the cluster ended the run: failed, terminated,
+	// canceled or timed_out.
+	State string    `json:"state"`
 	Began time.Time `json:"began"`
 	Ended time.Time `json:"ended,omitzero"`
 }
 
-// Runs lists the runs of the namespace, the last one first, most of them if there are so many; 0: all. How an open one stands, State tells.
+// Runs lists at most the given number of runs of the namespace, the latest first. 0 means all.
+// State returns the details of an open run.
 func (e *Engine) Runs(ctx context.Context, most int) ([]Listed, error) {
 	all := []Listed{}
 	req := &workflowservice.ListWorkflowExecutionsRequest{Query: "WorkflowType = '" + workflowName + "'", PageSize: 200}
@@ -75,9 +83,10 @@ func (e *Engine) Runs(ctx context.Context, most int) ([]Listed, error) {
 		}
 		for _, x := range page.Executions {
 			if x.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW {
-				continue // what came after it is listed, too
+				continue // the runs after it are in the list, too
 			}
-			one := Listed{ID: x.Execution.WorkflowId, Agent: agentOf(x.GetMemo()), State: stateName(x.GetStatus()), Began: x.StartTime.AsTime()}
+			one := Listed{ID: x.Execution.WorkflowId, Agent: agentOf(x.GetMemo()), State: stateName(x.GetStatus()),
+				Began: x.StartTime.AsTime()}
 			if x.CloseTime != nil {
 				one.Ended = x.CloseTime.AsTime()
 			}
@@ -91,12 +100,13 @@ func (e *Engine) Runs(ctx context.Context, most int) ([]Listed, error) {
 	}
 }
 
-// memoAgent is the name under which a run says in the list whose it is.
+// memoAgent is the memo key with the name of a run's agent.
 const memoAgent = "agent"
 
 func agentOf(m *commonpb.Memo) (name string) {
 	if p := m.GetFields()[memoAgent]; p != nil {
-		_ = converter.GetDefaultDataConverter().FromPayload(p, &name) // somebody else's memo has no name
+		// A memo of another program has no name.
+		_ = converter.GetDefaultDataConverter().FromPayload(p, &name)
 	}
 	return name
 }
@@ -119,7 +129,8 @@ func stateName(s enumspb.WorkflowExecutionStatus) string {
 	return s.String()
 }
 
-// away reports whether err says no more than that nobody answers just now: the server is being started again, say.
+// away reports whether err only says that the server does not answer at the moment, for example
+// during a restart.
 func away(err error) bool {
 	var unavailable *serviceerror.Unavailable
 	var late *serviceerror.DeadlineExceeded

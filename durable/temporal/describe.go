@@ -11,7 +11,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// agentDef is what an agent is, as plain data. A run records it when it begins.
+// agentDef is an agent as plain data. A run records it when it starts.
 type agentDef struct {
 	Name         string          `json:"name"`
 	Instructions string          `json:"instructions,omitzero"`
@@ -20,7 +20,7 @@ type agentDef struct {
 	Limits       pawl.Limits     `json:"limits"`
 	Settings     llm.Settings    `json:"settings"`
 	Tools        []toolDef       `json:"tools"`
-	Parallel     int             `json:"parallel"` // how many calls at once; 0: 10
+	Parallel     int             `json:"parallel"` // concurrent calls; 0 means 10
 	StopOnBlock  bool            `json:"stop_on_block,omitzero"`
 }
 
@@ -39,24 +39,24 @@ type toolDef struct {
 	Inline      bool            `json:"inline,omitzero"`
 }
 
-// node is an agent that a worker can run: one that was added, or one that is a tool of such a one.
+// node is an agent that a worker can run: an added agent, or a tool of one.
 type node struct {
 	root   string // the name under which the outermost agent was added
-	path   string // the names of the tools that lead here, "/" between them; "": it is the outermost
+	path   string // the names of the tools to this agent, joined by "/"; "" means the outermost
 	agent  *pawl.Agent
-	model  llm.Model // inside of its middleware, to ask what it costs
+	model  llm.Model // without its middleware, for its price
 	pricer llm.Pricer
 	inline map[string]*pawl.Tool // tools that run in the workflow
 }
 
-// tree is an agent with those that are its tools, and theirs.
+// tree is an agent with its tools that are agents, and their tools.
 type tree struct {
 	byPath  map[string]*node
 	byAgent map[*pawl.Agent]*node
-	paths   []string // in the order in which they were found
+	paths   []string // in the order of the search
 }
 
-// plant looks through an agent.
+// plant searches an agent for agents.
 func plant(ctx context.Context, root string, a *pawl.Agent) (*tree, error) {
 	t := &tree{byPath: map[string]*node{}, byAgent: map[*pawl.Agent]*node{}}
 	return t, t.add(ctx, root, "", a)
@@ -74,7 +74,7 @@ func (t *tree) add(ctx context.Context, root, path string, a *pawl.Agent) error 
 		return fmt.Errorf("agent %s: %w", where, err)
 	}
 	if t.byAgent[a] != nil {
-		return nil // it is a tool in several places
+		return nil // the tool occurs in several places
 	}
 	tools, err := a.Offered(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (t *tree) add(ctx context.Context, root, path string, a *pawl.Agent) error 
 	return nil
 }
 
-// parallel returns how a carries out the calls of a step, where that can be had here.
+// parallel returns how a executes the calls of a step, if this package supports it.
 func parallel(a *pawl.Agent) (pawl.Parallel, error) {
 	switch p := a.Executor.(type) {
 	case nil:
@@ -122,7 +122,7 @@ func parallel(a *pawl.Agent) (pawl.Parallel, error) {
 	return pawl.Parallel{}, fmt.Errorf("its executor %T is not there on Temporal: leave it nil", a.Executor)
 }
 
-// describe says what the agents of a tree are now.
+// describe returns the current definitions of the agents of a tree.
 func (t *tree) describe(ctx context.Context) (map[string]agentDef, error) {
 	out := map[string]agentDef{}
 	for _, path := range t.paths {
@@ -135,7 +135,8 @@ func (t *tree) describe(ctx context.Context) (map[string]agentDef, error) {
 		if err != nil {
 			return nil, err
 		}
-		d := agentDef{Name: a.Name, Instructions: a.Instructions, Choice: a.Choice, Output: a.Output, Limits: a.Limits, Settings: a.Settings,
+		d := agentDef{Name: a.Name, Instructions: a.Instructions, Choice: a.Choice, Output: a.Output,
+			Limits: a.Limits, Settings: a.Settings,
 			Parallel: p.Limit, StopOnBlock: p.StopOnBlock, Tools: []toolDef{}}
 		for _, tool := range tools {
 			d.Tools = append(d.Tools, define(tool))
@@ -146,21 +147,25 @@ func (t *tree) describe(ctx context.Context) (map[string]agentDef, error) {
 }
 
 func define(t *pawl.Tool) toolDef {
-	return toolDef{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Deferred: t.Deferred, Passive: t.Passive, Effect: t.Effect,
-		Timeout: t.Timeout, NoRepair: t.NoRepair, MaxResult: t.MaxResult, Serial: t.Serial != nil, Inline: t.Inline && t.Effect == pawl.Compose}
+	return toolDef{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Deferred: t.Deferred,
+		Passive: t.Passive, Effect: t.Effect,
+		Timeout: t.Timeout, NoRepair: t.NoRepair, MaxResult: t.MaxResult, Serial: t.Serial != nil,
+		Inline: t.Inline && t.Effect == pawl.Compose}
 }
 
-// defineSpec describes a tool as a request offers it. A spec that a middleware made by itself says all there is.
+// defineSpec describes a tool as a request offers it. A spec that a middleware made is complete.
 func defineSpec(s *llm.ToolSpec) toolDef {
 	if t, ok := s.Source.(*pawl.Tool); ok {
 		return define(t)
 	}
-	return toolDef{Name: s.Name, Description: s.Description, Input: s.Input, Output: s.Output, Deferred: s.Deferred, NoRepair: s.NoRepair, Passive: true}
+	return toolDef{Name: s.Name, Description: s.Description, Input: s.Input, Output: s.Output, Deferred: s.Deferred,
+		NoRepair: s.NoRepair, Passive: true}
 }
 
-// tool makes the tool that stands for d where nothing is carried out.
+// tool returns the tool that represents d in processes that do not execute it.
 func (d *toolDef) tool() *pawl.Tool {
-	return &pawl.Tool{Name: d.Name, Description: d.Description, Input: d.Input, Output: d.Output, Deferred: d.Deferred, Passive: d.Passive, Effect: d.Effect,
+	return &pawl.Tool{Name: d.Name, Description: d.Description, Input: d.Input, Output: d.Output,
+		Deferred: d.Deferred, Passive: d.Passive, Effect: d.Effect,
 		Timeout: d.Timeout, NoRepair: d.NoRepair, MaxResult: d.MaxResult, Run: nowhere}
 }
 

@@ -16,7 +16,8 @@ import (
 	"go.temporal.io/sdk/testsuite"
 )
 
-// env is a cluster in memory, for one run. Its clock jumps to the next timer when nothing is under way.
+// env is a cluster in memory, for one run. Its clock jumps to the next timer when nothing is under
+// way.
 type env struct {
 	*testsuite.TestWorkflowEnvironment
 	w     *Worker
@@ -142,7 +143,8 @@ func inEnv(ctx context.Context, id string, c *durabletest.Case, world durabletes
 	return x, v.Get(x)
 }
 
-// Random runs come to the same on Temporal as over a journal in memory: the same export, the same deliveries.
+// Random runs come to the same on Temporal as over a journal in memory: the same export, the same
+// deliveries.
 func TestConformance(t *testing.T) {
 	n := 1000
 	if testing.Short() || raceDetector {

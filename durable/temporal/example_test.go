@@ -9,9 +9,11 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// A worker says beforehand what it cannot run. One that is set up needs a cluster to work for: docs/temporal.md has the whole.
+// A worker says beforehand what it cannot run. One that is set up needs a cluster to work for:
+// docs/temporal.md has the whole.
 func Example() {
-	eng := &temporal.Engine{Blobs: temporal.Dir("blobs")} // and Client: client.Dial(client.Options{DataConverter: temporal.Converter(blobs)})
+	// And Client: client.Dial(client.Options{DataConverter: temporal.Converter(blobs)}).
+	eng := &temporal.Engine{Blobs: temporal.Dir("blobs")}
 	w := eng.Worker(nil)
 
 	weather := pawl.Func("weather", "Current weather in a city.", func(_ context.Context, in struct{ City string }) (string, error) {

@@ -12,20 +12,22 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// executor has calls carried out by activities, and waits with those that wait. It is no Beginner: a call must not start before its reply is in the history.
+// executor executes calls by activities, and waits with pending calls. No call starts early: its
+// reply must be in the history first.
 type executor struct {
 	f       *flow
 	n       *node
-	away    map[*pawl.Tool]*toolDef // looked up, never gone through
+	away    map[*pawl.Tool]*toolDef // for lookups, never for iteration
 	inOrder bool
 }
 
 var _ pawl.Replayer = (*executor)(nil)
 
-// Replays returns true: calls inside of others can wait, since they wait here.
+// Replays returns true: nested calls can wait, because they wait here.
 func (x *executor) Replays() bool { return true }
 
-// Execute carries out tasks, each on a coroutine of its own, and yields on the one that ranges over it.
+// Execute executes tasks, each on its own coroutine, and yields events on the coroutine that ranges
+// over the sequence.
 func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
 	return func(yield func(pawl.Event) bool) {
 		if x.inOrder {
@@ -43,7 +45,7 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 			}
 			workflow.Go(wctx, func(g workflow.Context) {
 				if done != nil && first != nil {
-					_ = first.Get(g, nil) // also when the run ends meanwhile
+					_ = first.Get(g, nil) // also if the run ends in the meantime
 				}
 				e := x.one(context.WithValue(ctx, contextKey{}, g), tasks[i])
 				if done != nil {
@@ -63,7 +65,7 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 
 type told struct{ pawl.Event }
 
-// oneByOne is what Parallel.StopOnBlock asks for.
+// oneByOne implements Parallel.StopOnBlock.
 func (x *executor) oneByOne(ctx context.Context, tasks []pawl.Task, yield func(pawl.Event) bool) {
 	for i := range tasks {
 		e := x.one(ctx, tasks[i])
@@ -78,10 +80,11 @@ func (x *executor) oneByOne(ctx context.Context, tasks []pawl.Task, yield func(p
 	}
 }
 
-// one carries out a call to its end, answers waited for.
+// one executes a call until its end, including the wait for answers.
 func (x *executor) one(ctx context.Context, t pawl.Task) pawl.Execution {
 	def := x.away[t.Tool()]
-	if def == nil || t.Refuse != "" || ctx.Err() != nil { // it acts through others, or there is nothing to do
+	// It acts through other calls, or there is no work.
+	if def == nil || t.Refuse != "" || ctx.Err() != nil {
 		e := t.Do(ctx, func(pawl.Event) {})
 		x.f.keepCall(ctx, &t, &e)
 		return e
@@ -105,7 +108,7 @@ func (x *executor) one(ctx context.Context, t pawl.Task) pawl.Execution {
 		}
 		t.Attempt, t.Question, t.Decisions = w.Attempt, &w, nil
 		if w.Digest == "" {
-			continue // it is settled by an activity: by the tool's Reconcile, or the question is asked
+			continue // an activity settles it: by the tool's Reconcile, or it asks the question
 		}
 		d := x.f.ask(ctx, w)
 		if d == nil {
@@ -115,19 +118,21 @@ func (x *executor) one(ctx context.Context, t pawl.Task) pawl.Execution {
 	}
 }
 
-// activity carries out the call once. redo: it did not come to that, and lost counts how often it was since its worker was lost.
+// activity executes the call once. redo reports that it did not start. lost counts the losses of
+// its worker.
 func (x *executor) activity(ctx context.Context, def *toolDef, t pawl.Task, lost *int) (e pawl.Execution, redo bool) {
 	f := x.f
-	if def.Effect == pawl.Compose { // it acts through calls that come back here
+	if def.Effect == pawl.Compose { // it acts through calls that return here
 		f.live[t.Key] = liveCall{t, x}
 	} else {
 		if f.slots.Acquire(within(ctx), 1) != nil {
-			return t.Do(ctx, func(pawl.Event) {}), false // the run has ended: it says so
+			return t.Do(ctx, func(pawl.Event) {}), false // the run has ended: it reports so
 		}
 	}
 	wctx := workflow.WithActivityOptions(within(ctx), f.options(def, t))
 	f.busy++
-	err := workflow.ExecuteActivity(wctx, activityCall, callInput{Agent: x.n.root, Path: x.n.path, Run: f.run, Task: t}).Get(wctx, &e)
+	err := workflow.ExecuteActivity(wctx, activityCall,
+		callInput{Agent: x.n.root, Path: x.n.path, Run: f.run, Task: t}).Get(wctx, &e)
 	f.busy--
 	if def.Effect == pawl.Compose {
 		delete(f.live, t.Key)
@@ -144,12 +149,13 @@ func (x *executor) activity(ctx context.Context, def *toolDef, t pawl.Task, lost
 		if *lost++; *lost < tries {
 			return notYet(t), true
 		}
-		return gone(ctx, &toolDef{Effect: pawl.Read}, t, err), false // nothing happened
+		return gone(ctx, &toolDef{Effect: pawl.Read}, t, err), false // no side effect happened
 	}
 	return gone(ctx, def, t, err), false
 }
 
-// gone is how a call ended whose activity failed: its worker did, or never had what it takes.
+// gone returns the outcome of a call whose activity failed: the worker failed, or lacked a
+// requirement.
 func gone(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execution {
 	e := pawl.Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt}
 	fail := func(o pawl.Outcome, text string) pawl.Execution {
@@ -161,38 +167,47 @@ func gone(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execut
 	known := errors.As(err, &app)
 	switch {
 	case sdk.IsCanceledError(err) && ctx.Err() != nil:
-		return t.Do(ctx, func(pawl.Event) {}) // it was not begun: it says that the run was cancelled
+		// It did not start: it reports the cancellation of the run.
+		return t.Do(ctx, func(pawl.Event) {})
 	case known && app.Type() == notBegun:
 		return fail(pawl.OutcomeError, "The call cannot be carried out here.")
 	case def.Effect == pawl.Write:
 		e.Attempts++
 		e.Outcome = pawl.OutcomeUnknown
-		e.Waiting = []pawl.Waiting{{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeUnknown, Attempt: e.Attempts, Why: worded(err).Error()}} // without a Digest: nobody has been asked
+		// The Digest is empty: the question has not been asked.
+		e.Waiting = []pawl.Waiting{{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeUnknown, Attempt: e.Attempts,
+			Why: worded(err).Error()}}
 		return e
 	}
 	e.Attempts++
 	return fail(pawl.OutcomeError, "The tool could not be carried out: the machine that ran it was lost each time it was tried.")
 }
 
-// notYet is how a call stands that has to be carried out by one more activity, as if this one had not been.
+// notYet returns the state of a call that another activity must execute, as if this one had not
+// existed.
 func notYet(t pawl.Task) pawl.Execution {
 	w := pawl.Waiting{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomePending, Attempt: t.Attempt}
 	if q := t.Question; q != nil {
 		w.Outcome = q.Outcome
 	}
-	return pawl.Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Outcome: pawl.OutcomePending, Waiting: []pawl.Waiting{w}}
+	return pawl.Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt,
+		Outcome: pawl.OutcomePending, Waiting: []pawl.Waiting{w}}
 }
 
-// untouched reports whether the worker of a Write was lost, or its task, before anything can have happened: see pulse.
+// untouched reports whether the worker of a Write, or its task, was lost before any side effect
+// could happen: see pulse.
 func untouched(err error) bool {
 	var late *sdk.TimeoutError
 	return errors.As(err, &late) && !late.HasLastHeartbeatDetails()
 }
 
-// options are those of the activity of a call. A Write is tried once; all else may be repeated when its worker is lost, a composing call as often as it takes.
+// options returns the options for the activity of a call. A Write is tried once. Other calls may be
+// repeated when their worker is lost, a composing call without limit.
 func (f *flow) options(def *toolDef, t pawl.Task) workflow.ActivityOptions {
-	o := workflow.ActivityOptions{HeartbeatTimeout: f.w.engine.heartbeat(), WaitForCancellation: true, RetryPolicy: retries(tries), Summary: summary(def.Name + " " + string(t.Key)),
-		StartToCloseTimeout: 7 * 24 * time.Hour} // where the pipeline keeps no time, the heartbeat tells whether somebody is at work
+	o := workflow.ActivityOptions{HeartbeatTimeout: f.w.engine.heartbeat(), WaitForCancellation: true,
+		RetryPolicy: retries(tries), Summary: summary(def.Name + " " + string(t.Key)),
+		// Where the pipeline has no timeout, the heartbeat shows whether a worker is active.
+		StartToCloseTimeout: 7 * 24 * time.Hour}
 	switch def.Effect {
 	case pawl.Write:
 		o.RetryPolicy = retries(1)
@@ -202,7 +217,7 @@ func (f *flow) options(def *toolDef, t pawl.Task) workflow.ActivityOptions {
 	return o
 }
 
-// summary is what the cluster's pages show, 400 bytes at most.
+// summary returns the text for the cluster's pages, at most 400 bytes.
 func summary(s string) string {
 	return s[:min(len(s), 300)]
 }

@@ -25,8 +25,9 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// The server is killed with SIGKILL in the middle of runs, twice, and started again over its file: all runs end, no write happens twice or not at all, and the conversations are those
-// that they would have been.
+// The server is killed with SIGKILL in the middle of runs, twice, and started again over its file:
+// all runs end, no write happens twice or not at all, and the conversations are those that they
+// would have been.
 func TestServerKilled(t *testing.T) {
 	server, err := clustertest.Start(filepath.Join(t.TempDir(), "temporal.db"))
 	if errors.Is(err, clustertest.ErrAbsent) {
@@ -73,7 +74,9 @@ func TestServerKilled(t *testing.T) {
 				return
 			}
 			var world durabletest.Memory
-			want, err := durabletest.Drive(ctx, &durable.Engine{Journal: new(store.MemoryJournal)}, "memory", caseOf(tool), &world)
+			want,
+				err := durabletest.Drive(ctx, &durable.Engine{Journal: new(store.MemoryJournal)}, "memory",
+				caseOf(tool), &world)
 			if err != nil {
 				t.Errorf("%s: %v", tool, err)
 				return
@@ -81,7 +84,8 @@ func TestServerKilled(t *testing.T) {
 			if bad := durabletest.Violations(worlds[tool].All(), world.All(), 2); len(bad) > 0 {
 				t.Errorf("%s: %v", tool, bad)
 			}
-			if diff := cmp.Diff(text(t, want.Messages[1:]), text(t, res.Messages[1:])); diff != "" { // the first names the case
+			// The first names the case.
+			if diff := cmp.Diff(text(t, want.Messages[1:]), text(t, res.Messages[1:])); diff != "" {
 				t.Errorf("%s: the conversation differs (-memory +killed):\n%s", tool, diff)
 			}
 		})
@@ -98,7 +102,8 @@ func TestServerKilled(t *testing.T) {
 	t.Logf("%d runs, %d deliveries, the server killed %d times", len(tools), ticks.Load()/2, kills.Load())
 }
 
-// A task that the server gave away and that no worker ever had did nothing: its Write is carried out, once, and nobody is asked. Runs of the form before that do not know, and ask.
+// A task that the server gave away and that no worker ever had did nothing: its Write is carried
+// out, once, and nobody is asked. Runs of the form before that do not know, and ask.
 func TestTaskLost(t *testing.T) {
 	addr := cluster(t)
 	if addr == "" {
@@ -122,17 +127,20 @@ func TestTaskLost(t *testing.T) {
 			did.Add(1)
 			return "written", nil
 		})
-		a := &pawl.Agent{Model: script.New(script.Together(script.Call("write", map[string]any{"n": 1}), script.Call("write", map[string]any{"n": 2})), script.Say("done")), Tools: []pawl.Toolset{write}}
+		a := &pawl.Agent{Model: script.New(script.Together(script.Call("write", map[string]any{"n": 1}),
+			script.Call("write", map[string]any{"n": 2})), script.Say("done")), Tools: []pawl.Toolset{write}}
 		inProcess(t, eng, a, &WorkerOptions{Stop: time.Second, Activities: 1})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		id := filepath.Base(t.TempDir()) + eng.TaskQueue
-		if _, err := eng.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: eng.TaskQueue}, workflowName, input{State: state, Agent: "agent", Messages: ask}); err != nil {
+		if _, err := eng.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: eng.TaskQueue},
+			workflowName, input{State: state, Agent: "agent", Messages: ask}); err != nil {
 			t.Fatal(err)
 		}
 		<-begun
-		stolen, err := eng.Client.WorkflowService().PollActivityTaskQueue(ctx, &workflowservice.PollActivityTaskQueueRequest{Namespace: client.DefaultNamespace, Identity: "thief",
-			TaskQueue: &taskqueuepb.TaskQueue{Name: eng.TaskQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL}})
+		stolen, err := eng.Client.WorkflowService().PollActivityTaskQueue(ctx,
+			&workflowservice.PollActivityTaskQueueRequest{Namespace: client.DefaultNamespace, Identity: "thief",
+				TaskQueue: &taskqueuepb.TaskQueue{Name: eng.TaskQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL}})
 		if err != nil || stolen.GetActivityType().GetName() != activityCall {
 			t.Fatalf("%v was stolen: %v", stolen.GetActivityType(), err)
 		}
@@ -141,7 +149,8 @@ func TestTaskLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := res.Stop == pawl.StopPending; got != unknown || unknown && res.Pending[0].Outcome != pawl.OutcomeUnknown {
+		if got := res.Stop == pawl.StopPending; got != unknown || unknown &&
+			res.Pending[0].Outcome != pawl.OutcomeUnknown {
 			t.Errorf("form %d: stopped by %s with %+v open", state, res.Stop, res.Pending)
 		}
 		if want := int64(2); !unknown && did.Load() != want {
@@ -155,7 +164,8 @@ func TestTaskLost(t *testing.T) {
 	}
 }
 
-// The tests can tell when a Write is repeated: where the SDK is let to do so, the receiver counts it twice.
+// The tests can tell when a Write is repeated: where the SDK is let to do so, the receiver counts
+// it twice.
 func TestRepeatedControl(t *testing.T) {
 	addr := cluster(t)
 	if addr == "" {
@@ -170,7 +180,8 @@ func TestRepeatedControl(t *testing.T) {
 	}
 }
 
-// A run inside of a call goes on in histories of its own when it is long, whatever the one around it does, and comes to what it comes to in memory.
+// A run inside of a call goes on in histories of its own when it is long, whatever the one around
+// it does, and comes to what it comes to in memory.
 func TestBranchContinues(t *testing.T) {
 	addr := cluster(t)
 	if addr == "" {
@@ -201,7 +212,8 @@ func TestBranchContinues(t *testing.T) {
 			res = e.Result
 		}
 	}
-	if res.Text() != "done" || did.Load() != 40 || res.Spent.Requests != 45 || res.Spent.Calls != 42 || replies != 45 || calls != 42 {
+	if res.Text() != "done" || did.Load() != 40 || res.Spent.Requests != 45 || res.Spent.Calls != 42 ||
+		replies != 45 || calls != 42 {
 		t.Errorf("it says %q; %d steps were taken, %+v spent; %d replies and %d calls were told", res.Text(), did.Load(), res.Spent, replies, calls)
 	}
 	x, err := eng.Export(ctx, id)
@@ -209,7 +221,8 @@ func TestBranchContinues(t *testing.T) {
 		t.Errorf("the export has %d replies and %d calls: %v", len(x.Replies), len(x.Calls), err)
 	}
 	runs, err := eng.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: "WorkflowId = '" + id + "/run/1/0/middle/1/0/inner'"})
-	for try := 0; err == nil && len(runs.Executions) < 3 && try < 100; try++ { // what is listed follows what happened
+	// What is listed follows what happened.
+	for try := 0; err == nil && len(runs.Executions) < 3 && try < 100; try++ {
 		runs, err = eng.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: "WorkflowId = '" + id + "/run/1/0/middle/1/0/inner'"})
 	}
 	if err != nil || len(runs.Executions) < 3 {
@@ -230,25 +243,26 @@ func TestConformanceOnServer(t *testing.T) {
 	eng.Heartbeat = 30 * time.Second // other machines may be busy
 	w := inProcess(t, eng, nil, nil)
 	name := filepath.Base(t.TempDir())
-	durabletest.Conform(t, *scripts, func(ctx context.Context, id string, c *durabletest.Case, world durabletest.World) (*durable.Export, error) {
-		id = name + "-" + id
-		if err := w.Add(ctx, id, c.Agent(world)); err != nil {
-			return nil, err
-		}
-		run, msgs := eng.Runner(id, id), c.Messages()
-		for range 50 {
-			res, err := run.Run(ctx, msgs...)
-			if err != nil {
+	durabletest.Conform(t, *scripts,
+		func(ctx context.Context, id string, c *durabletest.Case, world durabletest.World) (*durable.Export, error) {
+			id = name + "-" + id
+			if err := w.Add(ctx, id, c.Agent(world)); err != nil {
 				return nil, err
 			}
-			if res.Stop != pawl.StopPending {
-				return eng.Export(ctx, id)
+			run, msgs := eng.Runner(id, id), c.Messages()
+			for range 50 {
+				res, err := run.Run(ctx, msgs...)
+				if err != nil {
+					return nil, err
+				}
+				if res.Stop != pawl.StopPending {
+					return eng.Export(ctx, id)
+				}
+				if msgs, err = durabletest.Answers(ctx, world, res.Pending); err != nil {
+					return nil, err
+				}
 			}
-			if msgs, err = durabletest.Answers(ctx, world, res.Pending); err != nil {
-				return nil, err
-			}
-		}
-		return nil, errors.New("it asks for ever")
-	})
+			return nil, errors.New("it asks for ever")
+		})
 	t.Logf("%d scripts", *scripts)
 }

@@ -32,7 +32,8 @@ func (f *figures) add(ctx context.Context, c client.Client, id string, slow bool
 		return err
 	}
 	info, lost := d.GetWorkflowExecutionInfo(), 0
-	for it := c.GetWorkflowHistory(ctx, id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); slow && it.HasNext(); {
+	for it := c.GetWorkflowHistory(ctx, id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); slow &&
+		it.HasNext(); {
 		e, err := it.Next()
 		if err != nil {
 			return err
@@ -67,7 +68,8 @@ func (f *figures) table(took time.Duration, delivered, want int) string {
 	return b.String()
 }
 
-// Many runs at once, by a worker in a process of its own, all end; each write reaches the receiver once, and nobody is asked about any. What they take is in the test's output, beside the limits.
+// Many runs at once, by a worker in a process of its own, all end; each write reaches the receiver
+// once, and nobody is asked about any. What they take is in the test's output, beside the limits.
 func TestFigures(t *testing.T) {
 	addr := cluster(t)
 	if addr == "" {

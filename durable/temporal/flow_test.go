@@ -55,7 +55,8 @@ func TestCancel(t *testing.T) {
 	var did atomic.Int64
 	for _, how := range []string{"signal", "cluster"} {
 		form := &pawl.Tool{Name: "form", Passive: true}
-		a := &pawl.Agent{Model: script.New(script.Together(script.Call("form", nil), script.Call("step", map[string]any{"n": 1})), script.Say("never")), Tools: []pawl.Toolset{form, step(pawl.Write, &did)}}
+		a := &pawl.Agent{Model: script.New(script.Together(script.Call("form", nil), script.Call("step", map[string]any{"n": 1})),
+			script.Say("never")), Tools: []pawl.Toolset{form, step(pawl.Write, &did)}}
 		e := start(t, a)
 		e.tick = func() error {
 			if s, err := e.state(); err != nil || !s.Waits {
@@ -79,12 +80,15 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Answers that answer nothing are refused; the right one counts once, however often it is given; a passive call is answered by signal.
+// Answers that answer nothing are refused; the right one counts once, however often it is given; a
+// passive call is answered by signal.
 func TestAnswers(t *testing.T) {
 	var did atomic.Int64
 	form := &pawl.Tool{Name: "form", Passive: true}
-	a := &pawl.Agent{Model: script.New(script.Together(script.Call("step", map[string]any{"n": 1}), script.Call("form", nil)), script.Say("done")),
-		Tools: []pawl.Toolset{step(pawl.Write, &did), form}, Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
+	a := &pawl.Agent{Model: script.New(script.Together(script.Call("step", map[string]any{"n": 1}), script.Call("form", nil)),
+		script.Say("done")),
+		Tools:      []pawl.Toolset{step(pawl.Write, &did), form},
+		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
 	e := start(t, a)
 	got, first := map[string]error{}, true
 	e.tick = func() error {
@@ -120,7 +124,8 @@ func TestAnswers(t *testing.T) {
 	if len(got) != 5 {
 		t.Errorf("%d answers were taken or refused, of 5", len(got))
 	}
-	if got := text(t, out.Result.Messages); out.Result.Stop != pawl.StopAnswer || did.Load() != 1 || !strings.Contains(got, "filled in") {
+	if got := text(t, out.Result.Messages); out.Result.Stop != pawl.StopAnswer || did.Load() != 1 ||
+		!strings.Contains(got, "filled in") {
 		t.Errorf("stopped by %s, the tool ran %d times: %s", out.Result.Stop, did.Load(), got)
 	}
 }
@@ -154,7 +159,8 @@ func TestSteer(t *testing.T) {
 // The time of a run is that of the workflow.
 func TestTime(t *testing.T) {
 	form := &pawl.Tool{Name: "form", Passive: true}
-	a := &pawl.Agent{Model: script.New(script.Call("form", nil)), Tools: []pawl.Toolset{form}, Limits: pawl.Limits{Time: time.Hour}}
+	a := &pawl.Agent{Model: script.New(script.Call("form", nil)), Tools: []pawl.Toolset{form},
+		Limits: pawl.Limits{Time: time.Hour}}
 	out, err := start(t, a).run(input{Messages: ask})
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +174,8 @@ func TestTime(t *testing.T) {
 func TestCallsLimit(t *testing.T) {
 	var did atomic.Int64
 	inner := &pawl.Agent{Name: "clerk", Model: script.New(steps(3)...), Tools: []pawl.Toolset{step(pawl.Read, &did)}}
-	a := &pawl.Agent{Model: script.New(script.Call("clerk", map[string]any{"task": "go"}), script.Say("done")), Tools: []pawl.Toolset{inner.Tool("a clerk")}, Limits: pawl.Limits{Calls: 3}}
+	a := &pawl.Agent{Model: script.New(script.Call("clerk", map[string]any{"task": "go"}), script.Say("done")),
+		Tools: []pawl.Toolset{inner.Tool("a clerk")}, Limits: pawl.Limits{Calls: 3}}
 	out, err := start(t, a).run(input{Messages: ask})
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +189,8 @@ func TestCallsLimit(t *testing.T) {
 func TestContinueAsNew(t *testing.T) {
 	var did, want atomic.Int64
 	agent := func(n *atomic.Int64) *pawl.Agent {
-		return &pawl.Agent{Instructions: "Go on.", Model: script.New(steps(200)...), Tools: []pawl.Toolset{step(pawl.Write, n)}, Limits: pawl.Limits{Rounds: 300}}
+		return &pawl.Agent{Instructions: "Go on.", Model: script.New(steps(200)...),
+			Tools: []pawl.Toolset{step(pawl.Write, n)}, Limits: pawl.Limits{Rounds: 300}}
 	}
 	whole, err := agent(&want).Run(t.Context(), ask...)
 	if err != nil {
@@ -242,7 +250,8 @@ func TestAdd(t *testing.T) {
 	}{
 		{&pawl.Agent{}, "has no model"},
 		{&pawl.Agent{Model: m, Executor: pawl.Parallel{FailFast: true}}, "FailFast"},
-		{&pawl.Agent{Model: m, Tools: []pawl.Toolset{(&pawl.Agent{Name: "in", Model: m, Executor: pawl.Parallel{FailFast: true}}).Tool("x")}}, "agent a/in: Parallel.FailFast"},
+		{&pawl.Agent{Model: m,
+			Tools: []pawl.Toolset{(&pawl.Agent{Name: "in", Model: m, Executor: pawl.Parallel{FailFast: true}}).Tool("x")}}, "agent a/in: Parallel.FailFast"},
 		{&pawl.Agent{Model: m, Middleware: []pawl.Middleware{pawl.Approve(nil)}}, "no policy"},
 	} {
 		w := (&Engine{Blobs: new(Memory)}).Worker(nil)
@@ -262,7 +271,9 @@ func TestAdd(t *testing.T) {
 // A conversation travels once: what a request adds does not grow with what went before.
 func TestByReference(t *testing.T) {
 	var did atomic.Int64
-	e := start(t, &pawl.Agent{Model: script.New(steps(50)...), Tools: []pawl.Toolset{step(pawl.Read, &did)}, Limits: pawl.Limits{Rounds: 60}})
+	e := start(t,
+		&pawl.Agent{Model: script.New(steps(50)...), Tools: []pawl.Toolset{step(pawl.Read, &did)},
+			Limits: pawl.Limits{Rounds: 60}})
 	var most int
 	model := func(ctx context.Context, in modelInput) (modelOutput, error) {
 		b, err := json.Marshal(in)

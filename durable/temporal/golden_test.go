@@ -30,8 +30,9 @@ var (
 	scripts = flag.Int("scripts", 100, "how many random scripts TestConformanceOnServer plays")
 )
 
-// golden are the histories that are kept: what runs made, and what later versions must go on with. The number is that of stateVersion. New ones are added; old ones are never
-// recorded again, or whoever has such runs under way loses them.
+// golden are the histories that are kept: what runs made, and what later versions must go on with.
+// The number is that of stateVersion. New ones are added; old ones are never recorded again, or
+// whoever has such runs under way loses them.
 var golden = map[string]string{"pay-1": "pay", "plan-away-1": "plan away", "pay-2": "pay", "plan-away-2": "plan away"}
 
 // replay has the workflow of now, with that agent, replay a golden history.
@@ -51,7 +52,8 @@ func replay(t *testing.T, a *pawl.Agent, tool, path string) error {
 	}
 	w.registerWorkflow(r)
 	id := h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()
-	return r.ReplayWorkflowHistoryWithOptions(silent{}, h, sdkworker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: id}})
+	return r.ReplayWorkflowHistoryWithOptions(silent{}, h,
+		sdkworker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: id}})
 }
 
 func history(t *testing.T, path string) *historypb.History {
@@ -68,7 +70,8 @@ func history(t *testing.T, path string) *historypb.History {
 	return h
 }
 
-// Runs that began with an earlier version go on: their histories are replayed by the workflow of now.
+// Runs that began with an earlier version go on: their histories are replayed by the workflow of
+// now.
 func TestGolden(t *testing.T) {
 	for name, tool := range golden {
 		path := filepath.Join("testdata", "histories", name+".json")
@@ -80,7 +83,8 @@ func TestGolden(t *testing.T) {
 		}
 		other := agentFor(tool, new(durabletest.Memory))
 		for i, set := range other.Tools {
-			if in, ok := set.(*pawl.Tool); ok && in.Agent() != nil { // what runs in the workflow comes to something else
+			// What runs in the workflow comes to something else.
+			if in, ok := set.(*pawl.Tool); ok && in.Agent() != nil {
 				in = in.Clone()
 				in.Run = func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("done"), nil }
 				other.Tools[i] = in
@@ -89,8 +93,11 @@ func TestGolden(t *testing.T) {
 		if err := replay(t, other, tool, path); err == nil || !strings.Contains(err.Error(), "TMPRL1100") {
 			t.Errorf("%s: another workflow replayed it: %v", name, err)
 		}
-		fewer := agentFor(tool, new(durabletest.Memory)) // tools, instructions and limits are those that were recorded
-		fewer.Instructions, fewer.Limits, fewer.Tools = "", pawl.Limits{}, append([]pawl.Toolset{pawl.Func("more", "", func(context.Context, struct{}) (string, error) { return "", nil })}, fewer.Tools...)
+		// Tools, instructions and limits are those that were recorded.
+		fewer := agentFor(tool, new(durabletest.Memory))
+		fewer.Instructions, fewer.Limits, fewer.Tools = "", pawl.Limits{},
+			append([]pawl.Toolset{pawl.Func("more", "", func(context.Context, struct{}) (string, error) { return "", nil })},
+				fewer.Tools...)
 		if err := replay(t, fewer, tool, path); err != nil {
 			t.Errorf("%s: with other tools: %v", name, err)
 		}
@@ -119,7 +126,8 @@ func record(t *testing.T, path, tool string) {
 		t.Fatal(err)
 	}
 	var h historypb.History
-	for it := c.GetWorkflowHistory(t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
+	for it := c.GetWorkflowHistory(t.Context(), id, "", false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
 		e, err := it.Next()
 		if err != nil {
 			t.Fatal(err)
@@ -133,7 +141,8 @@ func record(t *testing.T, path, tool string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, append(bytes.ReplaceAll(b, []byte(`},{"eventId"`), []byte("},\n{\"eventId\"")), '\n'), 0o644); err != nil {
+	if err := os.WriteFile(path, append(bytes.ReplaceAll(b, []byte(`},{"eventId"`), []byte("},\n{\"eventId\"")), '\n'),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -149,7 +158,8 @@ func overMemory(t *testing.T, tool string) (*durable.Export, []durabletest.Deliv
 	return x, world.All()
 }
 
-// A worker that forgets each workflow between its tasks, so that all is replayed again and again, carries nothing out twice, and comes to what a journal in memory does.
+// A worker that forgets each workflow between its tasks, so that all is replayed again and again,
+// carries nothing out twice, and comes to what a journal in memory does.
 func TestCold(t *testing.T) {
 	addr := cluster(t)
 	if addr == "" {

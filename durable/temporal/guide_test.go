@@ -22,7 +22,8 @@ func connect(ctx context.Context) (*temporal.Engine, error) {
 func work(ctx context.Context, eng *temporal.Engine, agent *pawl.Agent) error {
 	// begin work
 	w := eng.Worker(nil)
-	if err := w.Add(ctx, "billing", agent); err != nil { // every worker of the task queue has the same agents under the same names
+	// Every worker of the task queue has the same agents under the same names.
+	if err := w.Add(ctx, "billing", agent); err != nil {
 		return err
 	}
 	return w.Run(ctx) // until ctx ends

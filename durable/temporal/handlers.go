@@ -11,16 +11,18 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// handlers lets others speak to the run.
+// handlers registers the updates, signals and queries of the run.
 func (f *flow) handlers() error {
 	ctx := f.root
 	if err := workflow.SetQueryHandler(ctx, queryState, func() (State, error) { return f.state(), nil }); err != nil {
 		return err
 	}
-	if err := workflow.SetQueryHandler(ctx, queryExport, func() (*exported, error) { return f.exported(), nil }); err != nil {
+	if err := workflow.SetQueryHandler(ctx, queryExport,
+		func() (*exported, error) { return f.exported(), nil }); err != nil {
 		return err
 	}
-	if err := workflow.SetQueryHandler(ctx, queryNews, func(s since) (*news, error) { return f.news(s), nil }); err != nil {
+	if err := workflow.SetQueryHandler(ctx, queryNews,
+		func(s since) (*news, error) { return f.news(s), nil }); err != nil {
 		return err
 	}
 	err := workflow.SetUpdateHandlerWithOptions(ctx, updateDecide, func(g workflow.Context, ds []llm.Decision) error {
@@ -60,7 +62,7 @@ func (f *flow) handlers() error {
 	return nil
 }
 
-// question returns the open question of the call at key, and its answer; nil: there is none.
+// question returns the open question of the call at key and its answer, or nil if there is none.
 func (f *flow) question(key llm.Key) (*pawl.Waiting, *llm.Decision) {
 	for _, q := range f.open {
 		if q.waiting.Key == key {
@@ -82,11 +84,11 @@ func (f *flow) question(key llm.Key) (*pawl.Waiting, *llm.Decision) {
 	return nil, nil
 }
 
-// decidable reports answers that answer nothing. now is in Unix seconds.
+// decidable returns an error for answers without a question. now is in Unix seconds.
 func (f *flow) decidable(now int64, ds []llm.Decision) error {
 	for _, d := range ds {
 		if was, ok := f.said[d.Key]; ok && same(was, d) {
-			continue // it is said once more
+			continue // a repeated answer
 		}
 		w, answer := f.question(d.Key)
 		switch {
@@ -107,7 +109,8 @@ func (f *flow) decidable(now int64, ds []llm.Decision) error {
 
 const notAsked = "it does not wait for this answer"
 
-// decide takes answers, and sends on those for runs inside of calls. Those that come twice do nothing.
+// decide accepts answers, and forwards the answers for nested runs. Repeated answers have no
+// effect.
 func (f *flow) decide(g workflow.Context, ds []llm.Decision) {
 	for _, d := range ds {
 		w, answer := f.question(d.Key)
@@ -131,14 +134,14 @@ func (f *flow) decide(g workflow.Context, ds []llm.Decision) {
 	}
 }
 
-// same reports whether a and b say the same, whoever says it.
+// same reports whether a and b are equal, apart from the decider.
 func same(a, b llm.Decision) bool {
 	x, errA := json.Marshal([]any{a.Key, a.Digest, a.Approve, a.Args, a.Reason, a.Result})
 	y, errB := json.Marshal([]any{b.Key, b.Digest, b.Approve, b.Args, b.Reason, b.Result})
 	return errA == nil && errB == nil && bytes.Equal(x, y)
 }
 
-// ask waits for the answer to w; nil: the run ends first.
+// ask waits for the answer to w. It returns nil if the run ends first.
 func (f *flow) ask(ctx context.Context, w pawl.Waiting) *llm.Decision {
 	q := &question{waiting: w}
 	f.open = append(f.open, q)
@@ -157,7 +160,7 @@ func (f *flow) ask(ctx context.Context, w pawl.Waiting) *llm.Decision {
 	return q.answer
 }
 
-// callBack carries out a call that a composing tool makes from its activity.
+// callBack executes a call that a composing tool makes from its activity.
 func (f *flow) callBack(g workflow.Context, in backInput) (pawl.Execution, error) {
 	outer, ok := f.live[in.Outer]
 	if !ok {

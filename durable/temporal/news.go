@@ -11,13 +11,14 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// since is how much of a run somebody knows. It is what the query for news takes.
+// since is the known part of a run. It is the argument of the query for news.
 type since struct {
 	Replies int `json:"replies"`
 	Calls   int `json:"calls"`
 }
 
-// news is what happened after that. Runs names the workflows of runs inside of calls that are under way, who have news of their own.
+// news is the events after the known part. Runs names the workflows of active nested runs, which
+// have news of their own.
 type news struct {
 	Replies []durable.ExportedReply `json:"replies,omitzero"`
 	Calls   []durable.ExportedCall  `json:"calls,omitzero"`
@@ -33,21 +34,21 @@ func (f *flow) news(s since) *news {
 	return n
 }
 
-// watch is what somebody who watches a run was told.
+// watch is the events that an observer of a run has received.
 type watch struct {
 	engine *Engine
 	known  map[string]since // by workflow
 	told   map[llm.Key]bool
 }
 
-// look returns what happened since the last look, as events in the order in which it may have happened: replies, and how calls ended.
+// look returns the events since the last look, in a possible order: replies, and ends of calls.
 func (w *watch) look(ctx context.Context, id string) ([]pawl.Event, error) {
 	var all []pawl.Event
 	if err := w.collect(ctx, id, &all); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(all, func(a, b pawl.Event) int {
-		switch { // a call ends after what was inside of it
+		switch { // a call ends after its nested calls
 		case strings.HasPrefix(string(a.Path), string(b.Path)+"/"):
 			return -1
 		case strings.HasPrefix(string(b.Path), string(a.Path)+"/"):
@@ -68,7 +69,7 @@ func (w *watch) collect(ctx context.Context, id string, all *[]pawl.Event) error
 		return err
 	}
 	for _, run := range n.Runs {
-		_ = w.collect(ctx, run, all) // what is not told now, the run around it tells
+		_ = w.collect(ctx, run, all) // the run around it reports the rest later
 	}
 	s := w.known[id]
 	w.known[id] = since{s.Replies + len(n.Replies), s.Calls + len(n.Calls)}
@@ -83,7 +84,7 @@ func (w *watch) collect(ctx context.Context, id string, all *[]pawl.Event) error
 	return nil
 }
 
-// tell adds an event, unless it was told before: by a run inside of a call, before that ended.
+// tell appends an event, unless a nested run has reported it before it ended.
 func (w *watch) tell(all *[]pawl.Event, e pawl.Event) {
 	if w.told[e.Path] {
 		return
@@ -93,17 +94,17 @@ func (w *watch) tell(all *[]pawl.Event, e pawl.Event) {
 	*all = append(*all, e)
 }
 
-// placeOf returns the run and the step that the key of a request or a call is of.
+// placeOf returns the run and the step of the key of a request or a call.
 func placeOf(key llm.Key) (run llm.Key, step int) {
 	parts := strings.Split(string(key), "/")
 	asks := parts[len(parts)-1] == "model"
-	for len(parts) > 2 && strings.HasPrefix(parts[len(parts)-1], "s") { // a call inside of a call
+	for len(parts) > 2 && strings.HasPrefix(parts[len(parts)-1], "s") { // a nested call
 		parts = parts[:len(parts)-1]
 	}
 	if len(parts) < 3 {
 		return key, 0
 	}
-	step, _ = strconv.Atoi(parts[len(parts)-2]) // of keys that the loop made
+	step, _ = strconv.Atoi(parts[len(parts)-2]) // the loop made the key: no error is possible
 	if asks {
 		step++
 	}

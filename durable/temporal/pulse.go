@@ -12,27 +12,35 @@ import (
 	sdk "go.temporal.io/sdk/temporal"
 )
 
-// pulse tells the server that an activity is alive. From when its call may have begun to change the world, each word of it says so, and a tool does not begin before the server
-// has that: so where the worker is lost, or the task never reached one, the workflow knows by the last word whether something can have happened.
+// pulse sends heartbeats of an activity. From the time when its call may have changed the world,
+// each heartbeat says so, and a tool does not start before the server has received that. If the
+// worker is lost, or the task never reached one, the last heartbeat shows whether a side effect was
+// possible.
 //
-// The words go one after another, and past the SDK, which puts them together and keeps to itself what came of them: a late one must not take back what was said after it.
+// Heartbeats are sent one after another, and not through the SDK, which merges them and hides their
+// outcome: a late heartbeat must not revoke a later statement.
 type pulse struct {
 	ctx    context.Context // the activity's
-	client client.Client   // nil: in the SDK's environment for tests
+	client client.Client   // nil in the test environment of the SDK
 	every  time.Duration
 	cancel context.CancelCauseFunc
 
 	mu    sync.Mutex
 	begun bool
-	err   error // of words before that, which may still arrive and would take it back, or of that one
+	// err is the error of earlier heartbeats, which may still arrive and revoke the statement, or
+	// of that one.
+	err error
 
 	stop, ended chan struct{}
 }
 
-// alive begins to tell the server. The context ends with the activity's, and when the server says that the activity is not wanted any more. end must be called.
+// alive starts the heartbeats. The context ends with the activity's context, and when the server
+// reports that the activity is no longer needed. end must be called.
 func alive(ctx context.Context, c client.Client) (context.Context, *pulse) {
 	inner, cancel := context.WithCancelCause(ctx)
-	p := &pulse{ctx: ctx, client: c, cancel: cancel, every: max(activity.GetInfo(ctx).HeartbeatTimeout/4, 10*time.Millisecond), stop: make(chan struct{}), ended: make(chan struct{})}
+	p := &pulse{ctx: ctx, client: c, cancel: cancel,
+		every: max(activity.GetInfo(ctx).HeartbeatTimeout/4, 10*time.Millisecond), stop: make(chan struct{}),
+		ended: make(chan struct{})}
 	go p.beat()
 	return inner, p
 }
@@ -55,14 +63,14 @@ func (p *pulse) beat() {
 	}
 }
 
-// end stops telling. A word under way is waited for.
+// end stops the heartbeats. It waits for an active one.
 func (p *pulse) end() {
 	close(p.stop)
 	<-p.ended
 	p.cancel(nil)
 }
 
-// begin has the server know that something may happen now. With an error it must not.
+// begin reports to the server that a side effect may happen now. After an error, none may happen.
 func (p *pulse) begin() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,7 +81,7 @@ func (p *pulse) begin() error {
 	return p.err
 }
 
-// say says one word, within a time.
+// say sends one heartbeat, within a time limit.
 func (p *pulse) say(within time.Duration) error {
 	var details []any
 	if p.begun {
@@ -91,7 +99,7 @@ func (p *pulse) say(within time.Duration) error {
 	case sdk.IsCanceledError(err), errors.As(err, &gone):
 		p.cancel(err)
 	case errors.Is(err, activity.ErrActivityPaused), errors.Is(err, activity.ErrActivityReset):
-		return nil // they are about further tries
+		return nil // about further tries
 	}
 	return err
 }

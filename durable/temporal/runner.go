@@ -18,21 +18,24 @@ import (
 	sdk "go.temporal.io/sdk/temporal"
 )
 
-// Runner is a run on the cluster: see Engine.Runner. It may be used concurrently, and from several processes.
+// Runner is a run on the cluster: see Engine.Runner. It is safe for concurrent use, also from
+// several processes.
 type Runner struct {
-	ID    string // of the run, which is that of its workflow
-	Agent string // the name under which workers have the agent
+	ID    string // of the run, equal to the ID of its workflow
+	Agent string // the name of the agent in the workers
 
 	engine *Engine
 }
 
 var _ pawl.Runner = (*Runner)(nil)
 
-// Runner returns the run with that ID of the agent that workers have under that name. It is begun by the first Run with messages, and waited for by each further one.
+// Runner returns the run with the given ID of the agent with the given name in the workers. The
+// first Run with messages starts it, and each later Run waits for it.
 func (e *Engine) Runner(id, agent string) *Runner { return &Runner{ID: id, Agent: agent, engine: e} }
 
-// Stream is Run with events: that the run began, each reply when it is whole, how each call ended, also inside of others, and how the run ended. Fragments, and what tools tell on the way, are not among
-// them. Whoever comes later is told all of it from the beginning.
+// Stream is Run with events: the start of the run, each complete reply, the end of each call,
+// including nested calls, and the end of the run. It yields no fragments and no progress of tools.
+// A later Stream yields all events from the start.
 func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		seq, more := int64(0), true
@@ -64,14 +67,18 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 	}
 }
 
-// Run begins the run with msgs, or goes on waiting for it, until it is over or waits for an answer and nothing else goes on; then the Result is that of StopPending, without
-// messages. For a run that is there msgs may be none, the ones that it was begun with (which is not checked: the first ones count), Decisions on open calls, or results of passive
-// ones. When ctx ends the run goes on: see Engine.Cancel. The Result has no Steps.
+// Run starts the run with msgs, or waits for it, until it has ended or only waits for answers. In
+// the latter case the Result has StopPending and no messages. For an existing run, msgs may be
+// empty, the messages of its start (not checked: the first ones apply), Decisions on open calls, or
+// results of passive calls.
+//
+// The run continues when ctx ends: see Engine.Cancel. The Result has no Steps.
 func (r *Runner) Run(ctx context.Context, msgs ...llm.Message) (*pawl.Result, error) {
 	return r.follow(ctx, msgs, nil)
 }
 
-// follow is Run, and tells what happens; tell may be nil, and returns false when nobody listens any more.
+// follow is Run with events. tell may be nil. It returns false when the caller has stopped
+// listening.
 func (r *Runner) follow(ctx context.Context, msgs []llm.Message, tell func(pawl.Event) bool) (*pawl.Result, error) {
 	ds, begin, err := r.sort(ctx, msgs)
 	if err != nil {
@@ -90,7 +97,7 @@ func (r *Runner) follow(ctx context.Context, msgs []llm.Message, tell func(pawl.
 	return r.engine.wait(ctx, r.ID, tell)
 }
 
-// sort tells answers from messages.
+// sort separates answers from messages.
 func (r *Runner) sort(ctx context.Context, msgs []llm.Message) (ds []llm.Decision, begin bool, err error) {
 	var state *State
 	for _, m := range msgs {
@@ -101,7 +108,7 @@ func (r *Runner) sort(ctx context.Context, msgs []llm.Message) (ds []llm.Decisio
 			case llm.ToolResult:
 				if state == nil {
 					if state, err = r.engine.State(ctx, r.ID); errors.Is(err, ErrUnknownRun) {
-						return nil, true, nil // a conversation that has results
+						return nil, true, nil // a conversation with results
 					} else if err != nil {
 						return nil, false, err
 					}
@@ -125,19 +132,23 @@ func (r *Runner) sort(ctx context.Context, msgs []llm.Message) (ds []llm.Decisio
 	return ds, false, nil
 }
 
-// start begins a run, unless it is there.
+// start starts a run, unless it exists.
 func (e *Engine) start(ctx context.Context, id, agent string, msgs []llm.Message) error {
-	_, err := e.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: e.queue(), WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, StaticSummary: summary(agent), Memo: map[string]any{memoAgent: agent}},
+	_, err := e.Client.ExecuteWorkflow(ctx,
+		client.StartWorkflowOptions{ID: id, TaskQueue: e.queue(),
+			WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, StaticSummary: summary(agent),
+			Memo: map[string]any{memoAgent: agent}},
 		workflowName, input{State: stateVersion, Agent: agent, Messages: msgs, Events: e.Events})
 	var there *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &there) {
-		return nil // it is over: wait gives what it came to
+		return nil // it has ended: wait returns its outcome
 	}
 	return e.about(id, err)
 }
 
-// wait returns when the run is over, or waits. It goes on through a server that does not answer for a while.
+// wait returns when the run has ended or is pending. It tolerates a server that does not answer for
+// some time.
 func (e *Engine) wait(ctx context.Context, id string, tell func(pawl.Event) bool) (*pawl.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan ended, 1)
@@ -150,7 +161,7 @@ func (e *Engine) wait(ctx context.Context, id string, tell func(pawl.Event) bool
 		select {
 		case x := <-over:
 			if tell != nil && ctx.Err() == nil {
-				w.pass(ctx, id, tell) // what happened since
+				w.pass(ctx, id, tell) // the events since the last call
 			}
 			return x.result(e, id)
 		case <-time.After(e.poll()):
@@ -160,7 +171,7 @@ func (e *Engine) wait(ctx context.Context, id string, tell func(pawl.Event) bool
 		}
 		s, err := e.State(ctx, id)
 		if err != nil || !s.Waits {
-			continue // no worker may be there to say; the other side waits for one
+			continue // there may be no worker to answer; the caller waits for one
 		}
 		if tell != nil && !w.pass(ctx, id, tell) {
 			return nil, ctx.Err()
@@ -169,11 +180,11 @@ func (e *Engine) wait(ctx context.Context, id string, tell func(pawl.Event) bool
 	}
 }
 
-// pass tells what happened, and reports whether somebody still listens.
+// pass emits new events, and reports whether the caller still listens.
 func (w *watch) pass(ctx context.Context, id string, tell func(pawl.Event) bool) bool {
 	all, err := w.look(ctx, id)
 	if err != nil {
-		return true // no worker may be there to say
+		return true // there may be no worker to answer
 	}
 	for _, e := range all {
 		if !tell(e) {
@@ -183,7 +194,7 @@ func (w *watch) pass(ctx context.Context, id string, tell func(pawl.Event) bool)
 	return true
 }
 
-// ended is how a workflow did.
+// ended is the end of a workflow.
 type ended struct {
 	out Outcome
 	err error
@@ -220,7 +231,7 @@ func (e *Engine) poll() time.Duration {
 	return e.Poll
 }
 
-// about says of which run err is.
+// about adds the run to err.
 func (e *Engine) about(id string, err error) error {
 	var missing *serviceerror.NotFound
 	var app *sdk.ApplicationError
@@ -237,7 +248,7 @@ func (e *Engine) about(id string, err error) error {
 	return fmt.Errorf("run %s: %w", id, err)
 }
 
-// State returns how a run stands. A worker must be there to say, also of one that is over.
+// State returns the state of a run. It needs a worker, also for a run that has ended.
 func (e *Engine) State(ctx context.Context, id string) (*State, error) {
 	v, err := e.Client.QueryWorkflow(ctx, id, "", queryState)
 	if err != nil {
@@ -247,7 +258,7 @@ func (e *Engine) State(ctx context.Context, id string) (*State, error) {
 	return s, v.Get(s)
 }
 
-// Export returns what a run was, in the same form as over a journal. A worker must be there to say.
+// Export returns a run in the same form as over a journal. It needs a worker.
 func (e *Engine) Export(ctx context.Context, id string) (*durable.Export, error) {
 	v, err := e.Client.QueryWorkflow(ctx, id, "", queryExport)
 	if err != nil {
@@ -257,10 +268,10 @@ func (e *Engine) Export(ctx context.Context, id string) (*durable.Export, error)
 	if err := v.Get(x); err != nil {
 		return nil, err
 	}
-	for _, run := range x.Runs { // inside of calls that are under way
+	for _, run := range x.Runs { // active nested runs
 		in, err := e.Export(ctx, run)
 		if errors.Is(err, ErrUnknownRun) {
-			continue // it has not begun
+			continue // it has not started
 		} else if err != nil {
 			return nil, err
 		}
@@ -270,25 +281,29 @@ func (e *Engine) Export(ctx context.Context, id string) (*durable.Export, error)
 	return x.Export, nil
 }
 
-// decideTries is how often an answer is given again that the workflow did not expect yet: it may be told of the answer before it has been told of what made it ask.
+// decideTries is the number of attempts with an answer that the workflow does not expect yet: the
+// answer may arrive before the event that causes the question.
 const decideTries = 6
 
-// Decide answers open calls, from any process. The same answer twice is one. ErrNotAsked: it answers no question, or not the one that is asked now.
+// Decide answers open calls, from any process. An equal answer may be given twice. The error is
+// ErrNotAsked if an answer fits no pending question.
 func (e *Engine) Decide(ctx context.Context, id string, ds ...llm.Decision) error {
 	return e.update(ctx, id, updateDecide, ds)
 }
 
-// Steer sends messages of the user to a run that is under way, as pawl.Steering does.
+// Steer sends messages of the user to an active run, as pawl.Steering does.
 func (e *Engine) Steer(ctx context.Context, id string, msgs ...llm.Message) error {
 	return e.update(ctx, id, updateSteer, msgs)
 }
 
-// update waits until the run has taken v.
+// update waits until the run has accepted v.
 func (e *Engine) update(ctx context.Context, id, name string, v any) error {
 	var err error
 	for try := range decideTries {
 		var h client.WorkflowUpdateHandle
-		h, err = e.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: name, Args: []any{v}, WaitForStage: client.WorkflowUpdateStageCompleted})
+		h, err = e.Client.UpdateWorkflow(ctx,
+			client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: name, Args: []any{v},
+				WaitForStage: client.WorkflowUpdateStageCompleted})
 		if err == nil {
 			err = h.Get(ctx, nil)
 		}
@@ -304,12 +319,14 @@ func (e *Engine) update(ctx context.Context, id, name string, v any) error {
 	return err
 }
 
-// Answer gives the result of a passive call, by signal: nobody is told whether it was waited for. Decide tells.
+// Answer sets the result of a passive call by signal. It does not report whether the call was
+// pending; Decide does.
 func (e *Engine) Answer(ctx context.Context, id string, key llm.Key, by string, res llm.ToolResult) error {
 	return e.about(id, e.Client.SignalWorkflow(ctx, id, "", signalResult, llm.Decision{Key: key, By: by, Result: &res}))
 }
 
-// Cancel has a run given up: its open calls are answered so, and its conversation can be continued.
+// Cancel cancels a run: its open calls get results that say so, and its conversation can be
+// continued.
 func (e *Engine) Cancel(ctx context.Context, id string) error {
 	return e.about(id, e.Client.SignalWorkflow(ctx, id, "", signalCancel, nil))
 }

@@ -32,7 +32,8 @@ import (
 // server is Temporal's own dev server, which all tests of this package share.
 var server clustertest.Shared
 
-// cluster returns its address. Where it was not built the test's output says so, and it returns "": the test leaves out what needs it.
+// cluster returns its address. Where it was not built the test's output says so, and it returns "":
+// the test leaves out what needs it.
 func cluster(t *testing.T) string {
 	t.Helper()
 	return server.Address(t)
@@ -66,14 +67,17 @@ func dial(addr, queue string, blobs Blobs) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{Client: c, Blobs: blobs, TaskQueue: queue, Heartbeat: 2 * time.Second, Poll: 50 * time.Millisecond}, nil
+	return &Engine{Client: c, Blobs: blobs, TaskQueue: queue, Heartbeat: 2 * time.Second,
+		Poll: 50 * time.Millisecond}, nil
 }
 
-// repeating has the SDK repeat every activity, those of Writes, too. It is a control: what we do not do.
+// repeating has the SDK repeat every activity, those of Writes, too. It is a control: what we do
+// not do.
 type repeating struct{ interceptor.InterceptorBase }
 
 // InterceptWorkflow is called with each workflow.
-func (r *repeating) InterceptWorkflow(ctx workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+func (r *repeating) InterceptWorkflow(ctx workflow.Context,
+	next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
 	in := &repeatingIn{}
 	in.Next = next
 	return in
@@ -101,7 +105,8 @@ func (r *repeatingOut) ExecuteActivity(ctx workflow.Context, name string, args .
 	return r.Next.ExecuteActivity(workflow.WithActivityOptions(ctx, o), name, args...)
 }
 
-// worker is a process of its own that works until it is killed. It has agents for several tools, each with a world of its own.
+// worker is a process of its own that works until it is killed. It has agents for several tools,
+// each with a world of its own.
 func worker(addr string) error {
 	if os.Getenv("PAWL_TEMPORAL_COLD") != "" {
 		sdkworker.SetStickyWorkflowCacheSize(0)
@@ -132,7 +137,8 @@ func worker(addr string) error {
 // worldPath is where the world of a tool is, among several.
 func worldPath(tool string) string { return "/" + strings.ReplaceAll(tool, " ", "-") }
 
-// planAway is a plan that is carried out by an activity, as tools are that compose and do not say Inline; its calls come back.
+// planAway is a plan that is carried out by an activity, as tools are that compose and do not say
+// Inline; its calls come back.
 const planAway = "plan away"
 
 // caseOf is durabletest's case for a tool.
@@ -159,7 +165,8 @@ func agentFor(tool string, w durabletest.World) *pawl.Agent {
 	return a
 }
 
-// receiver is the world that counts, and kills the worker at its at-th sign of life: each delivery is two, one before and one after it is counted.
+// receiver is the world that counts, and kills the worker at its at-th sign of life: each delivery
+// is two, one before and one after it is counted.
 type receiver struct {
 	durabletest.Memory
 	mu    sync.Mutex
@@ -267,7 +274,8 @@ func makeRun(t *testing.T, addr, id, tool string, at int, env ...string) (m made
 	return m
 }
 
-// drive makes a run of the agent for a tool and answers what it asks, whether or not the server is there at the moment.
+// drive makes a run of the agent for a tool and answers what it asks, whether or not the server is
+// there at the moment.
 func drive(ctx context.Context, eng *Engine, id, tool string, w durabletest.World) (*pawl.Result, error) {
 	run, msgs := eng.Runner(id, tool), durabletest.ForEffect(tool).Messages()
 	for range 50 {
@@ -288,7 +296,8 @@ func drive(ctx context.Context, eng *Engine, id, tool string, w durabletest.Worl
 	return nil, errors.New("it asks for ever")
 }
 
-// Workers are killed with SIGKILL in the middle of runs: no write happens twice or not at all, and the conversation is the one that it would have been.
+// Workers are killed with SIGKILL in the middle of runs: no write happens twice or not at all, and
+// the conversation is the one that it would have been.
 func TestKill(t *testing.T) {
 	addr := cluster(t)
 	if addr == "" {
@@ -306,7 +315,8 @@ func TestKill(t *testing.T) {
 			if len(whole.all) == 0 || whole.result.Stop != pawl.StopAnswer {
 				t.Fatalf("nothing happened: %+v", whole.result)
 			}
-			for _, at := range []int{4, 2*len(whole.all) - 9} { // a tool alone, after it acted; one among several, before
+			// A tool alone, after it acted; one among several, before.
+			for _, at := range []int{4, 2*len(whole.all) - 9} {
 				got := makeRun(t, addr, fmt.Sprintf("%s-%d", id, at), tool, at)
 				if got.kills != 1 {
 					t.Errorf("at %d: %d workers were killed", at, got.kills)
@@ -332,7 +342,8 @@ func text(t *testing.T, v any) string {
 	return string(b)
 }
 
-// inProcess has a worker at work in this process, until the test ends; with an agent a, if that is not nil. opts may be nil.
+// inProcess has a worker at work in this process, until the test ends; with an agent a, if that is
+// not nil. opts may be nil.
 func inProcess(t *testing.T, eng *Engine, a *pawl.Agent, opts *WorkerOptions) *Worker {
 	t.Helper()
 	if opts == nil {
@@ -357,7 +368,8 @@ func inProcess(t *testing.T, eng *Engine, a *pawl.Agent, opts *WorkerOptions) *W
 	return w
 }
 
-// A call that runs is told that its run was cancelled, and says what it may have done. Who asks for a run that is there, or is not, is told so.
+// A call that runs is told that its run was cancelled, and says what it may have done. Who asks for
+// a run that is there, or is not, is told so.
 func TestServer(t *testing.T) {
 	addr := cluster(t)
 	if addr == "" {

@@ -10,8 +10,9 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// A conversation is kept as a chain of blobs: each has the messages that one request added, and the digest of what went before. So a message travels once, and a
-// request names its conversation by the head of the chain.
+// A conversation is stored as a chain of blobs. Each holds the messages that one request added, and
+// the digest of the previous blob. Each message is therefore sent once, and a request refers to its
+// conversation by the head of the chain.
 
 // link is one blob of the chain.
 type link struct {
@@ -19,7 +20,7 @@ type link struct {
 	Messages []llm.Message `json:"messages"`
 }
 
-// transcripts reads and writes chains. It keeps those read last in memory.
+// transcripts reads and writes chains. It caches the chains that were read last.
 type transcripts struct {
 	blobs Blobs
 
@@ -30,7 +31,7 @@ type transcripts struct {
 
 const knownTranscripts = 256
 
-// load returns the conversation with that head; "": none.
+// load returns the conversation with that head. An empty head means no messages.
 func (t *transcripts) load(ctx context.Context, head string) ([]llm.Message, error) {
 	var parts [][]llm.Message
 	for at := head; at != ""; {
@@ -54,7 +55,7 @@ func (t *transcripts) load(ctx context.Context, head string) ([]llm.Message, err
 	return msgs, nil
 }
 
-// add puts more behind the conversation with that head, and returns the whole with its head.
+// add appends more to the conversation with that head, and returns the whole with its head.
 func (t *transcripts) add(ctx context.Context, head string, more []llm.Message) ([]llm.Message, string, error) {
 	msgs, err := t.load(ctx, head)
 	if err != nil || len(more) == 0 {

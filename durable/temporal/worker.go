@@ -12,15 +12,19 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// WorkerOptions are how a Worker works.
+// WorkerOptions configure a Worker. The zero value has the defaults.
 type WorkerOptions struct {
-	Activities int           // how many model requests and calls at once; 0: 100
-	Stop       time.Duration // how long those under way may take when Run is to end; 0: 10 s
-	BuildID    string        // of this program, to pin runs to the version they began with (Temporal's worker versioning); "": they go on with whatever worker there is
-	Deployment string        // with BuildID: the deployment that the versions are of; "": "pawl"
+	Activities int           // concurrent model requests and calls; 0 means 100
+	Stop       time.Duration // time for running activities when Run ends; 0 means 10 s
+	// BuildID is the version of this program. It pins runs to the version they started with
+	// (Temporal's worker versioning). Empty means that runs continue on any worker.
+	BuildID string
+	// Deployment is the deployment of the versions, with BuildID. Empty means "pawl".
+	Deployment string
 }
 
-// Worker does the work of runs of the agents that were added to it: all that share a task queue must know the same ones. It may be used concurrently.
+// Worker executes the runs of the agents that were added to it. All workers of a task queue must
+// have the same agents. A Worker is safe for concurrent use.
 type Worker struct {
 	engine *Engine
 	opts   WorkerOptions
@@ -30,7 +34,7 @@ type Worker struct {
 	trees map[string]*tree
 }
 
-// Worker returns a worker for the engine's task queue; opts may be nil.
+// Worker returns a worker for the engine's task queue. opts may be nil.
 func (e *Engine) Worker(opts *WorkerOptions) *Worker {
 	w := &Worker{engine: e, trees: map[string]*tree{}}
 	if opts != nil {
@@ -40,8 +44,9 @@ func (e *Engine) Worker(opts *WorkerOptions) *Worker {
 	return w
 }
 
-// Add lets the worker run a under name, by which Engine.Runner asks for it. It lists the tools of a and of the agents among them. The error says what cannot be run here, or that
-// the name is taken.
+// Add lets the worker run a under name, the name for Engine.Runner. It lists the tools of a and of
+// its nested agents. It returns an error if this package cannot run a part of a, or if the name is
+// taken.
 func (w *Worker) Add(ctx context.Context, name string, a *pawl.Agent) error {
 	t, err := plant(ctx, name, a)
 	if err != nil {
@@ -62,7 +67,8 @@ func (w *Worker) tree(name string) *tree {
 	return w.trees[name]
 }
 
-// registry is where workflows and activities are registered: a worker of the SDK, its replayer, or its environment for tests.
+// registry registers workflows and activities: a worker of the SDK, its replayer, or its test
+// environment.
 type registry interface {
 	workflows
 	RegisterActivityWithOptions(a any, o activity.RegisterOptions)
@@ -74,7 +80,8 @@ type workflows interface {
 
 func (w *Worker) register(r registry) {
 	w.registerWorkflow(r)
-	for name, fn := range map[string]any{activityDescribe: w.act.describe, activityModel: w.act.model, activityCall: w.act.call} {
+	for name, fn := range map[string]any{activityDescribe: w.act.describe, activityModel: w.act.model,
+		activityCall: w.act.call} {
 		r.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}
 }
@@ -89,7 +96,8 @@ func (w *Worker) registerWorkflow(r workflows) {
 	r.RegisterWorkflowWithOptions(w.branch, o)
 }
 
-// Run works until ctx ends, or the cluster does not let it work any more, which is an error. What is under way then has WorkerOptions.Stop to end; other workers go on with the rest.
+// Run works until ctx ends, or until the cluster stops the worker, which is an error. Active work
+// then has WorkerOptions.Stop to end. Other workers continue the rest.
 func (w *Worker) Run(ctx context.Context) error {
 	fatal := make(chan error, 1)
 	o := sdkworker.Options{MaxConcurrentActivityExecutionSize: w.opts.Activities, WorkerStopTimeout: w.opts.Stop,
@@ -110,7 +118,8 @@ func (w *Worker) Run(ctx context.Context) error {
 		if name == "" {
 			name = "pawl"
 		}
-		o.DeploymentOptions = sdkworker.DeploymentOptions{UseVersioning: true, Version: sdkworker.WorkerDeploymentVersion{DeploymentName: name, BuildID: w.opts.BuildID}}
+		o.DeploymentOptions = sdkworker.DeploymentOptions{UseVersioning: true,
+			Version: sdkworker.WorkerDeploymentVersion{DeploymentName: name, BuildID: w.opts.BuildID}}
 	}
 	s := sdkworker.New(w.engine.Client, w.engine.queue(), o)
 	w.register(s)
@@ -121,7 +130,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	case <-ctx.Done():
 		s.Stop()
 		return nil
-	case err := <-fatal: // it has stopped itself
+	case err := <-fatal: // the worker has stopped itself
 		return fmt.Errorf("temporal: %w", err)
 	}
 }

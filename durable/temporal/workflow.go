@@ -14,36 +14,40 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Code in this file, in bind.go and in executor.go runs in workflows: it starts no goroutine, waits for nothing but what the workflow package gives, reads no clock, and goes through
-// no map in its order. What is deferred does not wait: it runs when a workflow is dropped from memory, too.
+// Code in this file, in bind.go and in executor.go runs in workflows: it starts no goroutine, waits
+// only through the workflow package, reads no clock, and does not range over maps. Deferred
+// functions do not wait, because they also run when a workflow is dropped from memory.
 
-// input is what a workflow is given. Its form is a contract with histories.
+// input is the input of a workflow. Its form is a contract with histories.
 type input struct {
-	State    int                 `json:"state"`
-	Agent    string              `json:"agent"`
-	Messages []llm.Message       `json:"messages"`
-	Began    time.Time           `json:"began,omitzero"`  // with what follows: when the first history of the run did
-	From     *pawl.Result        `json:"from,omitzero"`   // what the histories before came to
-	Agents   map[string]agentDef `json:"agents,omitzero"` // as they were recorded
-	Kept     *durable.Export     `json:"kept,omitzero"`
-	Events   int                 `json:"events,omitzero"` // Engine.Events
-	Place    *place              `json:"place,omitzero"`  // of a run inside of a call
+	State    int           `json:"state"`
+	Agent    string        `json:"agent"`
+	Messages []llm.Message `json:"messages"`
+	// With the following fields: the start of the run's first history.
+	Began  time.Time           `json:"began,omitzero"`
+	From   *pawl.Result        `json:"from,omitzero"`   // the outcome of the earlier histories
+	Agents map[string]agentDef `json:"agents,omitzero"` // as recorded at the start
+	Kept   *durable.Export     `json:"kept,omitzero"`
+	Events int                 `json:"events,omitzero"` // Engine.Events
+	Place  *place              `json:"place,omitzero"`  // of a nested run
 }
 
-// Outcome is how a run ended. Result has no Steps.
+// Outcome is the end of a run. Result has no Steps.
 type Outcome struct {
 	Result *pawl.Result `json:"result"`
 	Error  string       `json:"error,omitzero"`
 }
 
-// State is how a run stands.
+// State is the state of a run.
 type State struct {
 	Over    bool           `json:"over,omitzero"`
-	Waits   bool           `json:"waits,omitzero"` // for answers to Pending, and for nothing else
+	Waits   bool           `json:"waits,omitzero"` // only for answers to Pending
 	Pending []pawl.Waiting `json:"pending,omitzero"`
-	Spent   pawl.Spent     `json:"spent"` // by the requests that have ended, and runs inside of calls; Rounds is known when it is over
-	Result  *pawl.Result   `json:"result,omitzero"`
-	Error   string         `json:"error,omitzero"`
+	// Spent is the usage of the requests that have ended, and of nested runs. Rounds is known at
+	// the end.
+	Spent  pawl.Spent   `json:"spent"`
+	Result *pawl.Result `json:"result,omitzero"`
+	Error  string       `json:"error,omitzero"`
 }
 
 // flow is a run in a workflow.
@@ -56,25 +60,25 @@ type flow struct {
 	tree *tree
 	defs map[string]agentDef
 
-	root   workflow.Context // it ends when the run is cancelled
+	root   workflow.Context // ends when the run is cancelled
 	stop   workflow.CancelFunc
-	std    context.Context // the same for the core
+	std    context.Context // the same for package pawl
 	cancel context.CancelCauseFunc
-	slots  workflow.Semaphore // held by calls that do something
+	slots  workflow.Semaphore // held by calls that execute
 	inbox  *inbox
 	open   []*question
 	said   map[llm.Key]llm.Decision // the last answer to each question
-	asked  int                      // how often what is asked has changed
-	live   map[llm.Key]liveCall     // composing calls that are carried out by activities
-	busy   int                      // activities under way
+	asked  int                      // the number of changes of the questions
+	live   map[llm.Key]liveCall     // composing calls that activities execute
+	busy   int                      // active activities
 	kept   durable.Export
 	roots  int
 	over   *Outcome
 
-	branches []*branch // runs inside of calls that are under way
+	branches []*branch // active nested runs
 }
 
-// liveCall is a composing call that an activity carries out, and the run that it is of.
+// liveCall is a composing call that an activity executes, with its run.
 type liveCall struct {
 	task pawl.Task
 	x    *executor
@@ -92,7 +96,7 @@ func (w *Worker) run(wctx workflow.Context, in input) (*Outcome, error) {
 	return out, err
 }
 
-// carryOut is what both workflows do.
+// carryOut is the part that both workflows share.
 func (w *Worker) carryOut(wctx workflow.Context, in input) (*flow, *Outcome, error) {
 	if in.State < 1 || in.State > stateVersion {
 		return nil, nil, sdk.NewNonRetryableApplicationError(fmt.Sprintf("the run has the form %d, this worker knows %d", in.State, stateVersion), "pawl.state", nil)
@@ -102,7 +106,8 @@ func (w *Worker) carryOut(wctx workflow.Context, in input) (*flow, *Outcome, err
 		return nil, nil, fmt.Errorf("this worker has no agent %q", in.Agent)
 	}
 	id := workflow.GetInfo(wctx).WorkflowExecution.ID
-	f := &flow{w: w, in: in, tree: t, id: id, run: id, defs: in.Agents, said: map[llm.Key]llm.Decision{}, live: map[llm.Key]liveCall{}}
+	f := &flow{w: w, in: in, tree: t, id: id, run: id, defs: in.Agents, said: map[llm.Key]llm.Decision{},
+		live: map[llm.Key]liveCall{}}
 	if p := in.Place; p != nil {
 		if f.run, f.path = p.Run, p.Path; t.byPath[f.path] == nil {
 			return nil, nil, fmt.Errorf("agent %q has no agent %q among its tools any more", in.Agent, f.path)
@@ -130,7 +135,8 @@ func (w *Worker) carryOut(wctx workflow.Context, in input) (*flow, *Outcome, err
 		out.Error = err.Error()
 	}
 	if res == nil {
-		return nil, nil, sdk.NewNonRetryableApplicationError(out.Error, "pawl.refused", nil) // nothing was begun: the messages are no conversation, say
+		// The run did not start, for example because the messages are no conversation.
+		return nil, nil, sdk.NewNonRetryableApplicationError(out.Error, "pawl.refused", nil)
 	}
 	slim := *res
 	slim.Steps = nil
@@ -143,7 +149,8 @@ func (w *Worker) carryOut(wctx workflow.Context, in input) (*flow, *Outcome, err
 
 const defaultParallel = 10
 
-// atOnce is how many calls of the run do something at once; runs inside of calls have as many of their own.
+// atOnce returns the number of calls of the run that may execute concurrently. Nested runs have the
+// same number of their own.
 func (f *flow) atOnce() int {
 	if n := f.defs[""].Parallel; n > 0 {
 		return n
@@ -151,12 +158,12 @@ func (f *flow) atOnce() int {
 	return defaultParallel
 }
 
-// begin makes the contexts, and sees to it that one ends with the other.
+// begin makes the contexts, which end together.
 func (f *flow) begin(wctx workflow.Context) {
 	f.root, f.stop = workflow.WithCancel(wctx)
 	std, cancel := context.WithCancelCause(context.Background())
 	f.std, f.cancel = std, cancel
-	workflow.Go(wctx, func(g workflow.Context) { // the cluster's own way to cancel
+	workflow.Go(wctx, func(g workflow.Context) { // cancellation by the cluster
 		wctx.Done().Receive(g, nil)
 		cancel(pawl.ErrCancelled)
 		f.stop()
@@ -170,17 +177,19 @@ func (f *flow) begin(wctx workflow.Context) {
 	})
 	f.inbox = &inbox{f: f}
 	if f.in.From != nil {
-		_ = f.inbox.Steer(context.Background(), f.in.From.Unread...) // they were let in before
+		_ = f.inbox.Steer(context.Background(), f.in.From.Unread...) // they were accepted before
 	}
 }
 
-// describe records what the agents are.
+// describe records the definitions of the agents.
 func (f *flow) describe() error {
-	ctx := workflow.WithActivityOptions(f.root, workflow.ActivityOptions{StartToCloseTimeout: 5 * time.Minute, HeartbeatTimeout: f.w.engine.heartbeat(), RetryPolicy: retries(0)})
+	ctx := workflow.WithActivityOptions(f.root,
+		workflow.ActivityOptions{StartToCloseTimeout: 5 * time.Minute, HeartbeatTimeout: f.w.engine.heartbeat(),
+			RetryPolicy: retries(0)})
 	return workflow.ExecuteActivity(ctx, activityDescribe, f.in.Agent).Get(ctx, &f.defs)
 }
 
-// loop goes through the loop.
+// loop runs the loop.
 func (f *flow) loop() (*pawl.Result, error) {
 	var engine pawl.Engine = f
 	if f.in.State > 1 {
@@ -198,13 +207,13 @@ func (f *flow) loop() (*pawl.Result, error) {
 	return a.Run(ctx, f.in.Messages...)
 }
 
-// errContinue ends the loop where the run goes on in a new history.
+// errContinue ends the loop when the run continues in a new history.
 var errContinue = errors.New("the run goes on in a new history")
 
 // full reports whether the history is long enough.
 func (f *flow) full() bool {
 	if len(f.kept.Replies) == 0 {
-		return false // it would begin for ever
+		return false // otherwise it would restart without end
 	}
 	info := workflow.GetInfo(f.root)
 	limit := f.in.Events
@@ -214,7 +223,7 @@ func (f *flow) full() bool {
 	return info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() >= limit
 }
 
-// goOn continues as new from res. Nothing is open: it was about to ask the model.
+// goOn continues as new from res. No call is open: the next step is a model request.
 func (f *flow) goOn(res *pawl.Result) error {
 	f.settle()
 	next := f.in
@@ -226,19 +235,20 @@ func (f *flow) goOn(res *pawl.Result) error {
 	return workflow.NewContinueAsNewError(f.root, workflow.GetInfo(f.root).WorkflowType.Name, next)
 }
 
-// settle waits until everybody who spoke to the run has been answered.
+// settle waits until all updates and queries are answered.
 func (f *flow) settle() {
 	dctx, _ := workflow.NewDisconnectedContext(f.root)
 	_ = workflow.Await(dctx, func() bool { return workflow.AllHandlersFinished(dctx) })
 }
 
-// end keeps why the run stopped.
+// end stores the reason of the stop.
 func (f *flow) end(out *Outcome) {
 	r := out.Result
-	f.kept.End = &durable.ExportedEnd{Stop: r.Stop, Cause: r.Cause, Error: out.Error, Spent: r.Spent, Values: r.Values, Output: r.Output}
+	f.kept.End = &durable.ExportedEnd{Stop: r.Stop, Cause: r.Cause, Error: out.Error, Spent: r.Spent,
+		Values: r.Values, Output: r.Output}
 }
 
-// all is what the run was, so far, in the order in which it came about, and over all histories.
+// all returns the run so far, in the order of events, over all histories.
 func (f *flow) all() durable.Export {
 	x := f.kept
 	x.Messages = f.in.Messages
@@ -251,7 +261,7 @@ func (f *flow) all() durable.Export {
 	return x
 }
 
-// export is what the run was, so far, in its canonical form.
+// export returns the run so far in its canonical form.
 func (f *flow) export() *durable.Export {
 	x := f.all()
 	x.Form, x.Agent = 1, f.tree.byPath[f.path].agent.Name
@@ -260,13 +270,14 @@ func (f *flow) export() *durable.Export {
 	}
 	x.Replies, x.Calls = append([]durable.ExportedReply{}, x.Replies...), append([]durable.ExportedCall{}, x.Calls...)
 	for _, w := range f.pending() {
-		x.Pending = append(x.Pending, durable.ExportedAsk{Key: w.Key, Call: w.Call, Outcome: w.Outcome, Why: w.Why, Passive: w.Passive})
+		x.Pending = append(x.Pending,
+			durable.ExportedAsk{Key: w.Key, Call: w.Call, Outcome: w.Outcome, Why: w.Why, Passive: w.Passive})
 	}
 	x.Sort()
 	return &x
 }
 
-// state is how the run stands.
+// state returns the state of the run.
 func (f *flow) state() State {
 	s := State{Waits: f.waits(), Pending: f.pending()}
 	if f.over != nil {
@@ -282,21 +293,23 @@ func (f *flow) state() State {
 	return s
 }
 
-// keepCall keeps how a call ended, unless it only ended with the process, or the time of the run.
+// keepCall stores the outcome of a call, unless it ended only because the process or the time of
+// the run ended.
 func (f *flow) keepCall(ctx context.Context, t *pawl.Task, x *pawl.Execution) {
-	if !x.Outcome.Settled() || x.Outcome == pawl.OutcomeCancelled && ctx.Err() != nil && context.Cause(ctx) != pawl.ErrCancelled {
+	if !x.Outcome.Settled() || x.Outcome == pawl.OutcomeCancelled && ctx.Err() != nil &&
+		context.Cause(ctx) != pawl.ErrCancelled {
 		return
 	}
 	f.kept.Calls = append(f.kept.Calls, durable.ExportedCall{Key: t.Key, Call: t.Call, Execution: durable.Timeless(*x)})
 }
 
-// inbox is where the run finds what it was sent.
+// inbox holds the messages that were sent to the run.
 type inbox struct {
 	pawl.Steering
 	f *flow
 }
 
-// Take notes which request takes what.
+// Take records which request receives which messages.
 func (in *inbox) Take(ctx context.Context, at llm.Key) []llm.Message {
 	msgs := in.Steering.Take(ctx, at)
 	if len(msgs) > 0 {
@@ -307,7 +320,8 @@ func (in *inbox) Take(ctx context.Context, at llm.Key) []llm.Message {
 
 const tries = 5 // of an activity whose worker was lost
 
-// retries is how often an activity is tried whose worker was lost; 0: until it works.
+// retries returns the number of tries for an activity whose worker was lost. 0 means no limit.
 func retries(n int32) *sdk.RetryPolicy {
-	return &sdk.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute, MaximumAttempts: n}
+	return &sdk.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute,
+		MaximumAttempts: n}
 }

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Decode decodes JSON that fits a schema into a Go value. JSON Schema accepts more than Go does: 3.0
-// and 3e0 are integers there, and integers have no bounds. Decode accepts the first. The second is an
-// error.
+// Decode decodes JSON that fits a schema into a Go value. JSON Schema accepts more than Go: 3.0 and
+// 3e0 are integers there, and integers have no bounds. Decode accepts 3.0 and 3e0. An integer out
+// of bounds is an error.
 func Decode(b json.RawMessage, into any) error {
 	err := json.Unmarshal(b, into)
 	if err == nil {
@@ -25,7 +25,7 @@ func Decode(b json.RawMessage, into any) error {
 	return err
 }
 
-// DecodeText says what an error of Decode means, for the model: without names of Go types.
+// DecodeText describes an error of Decode for the model, without names of Go types.
 func DecodeText(err error) string {
 	var te *json.UnmarshalTypeError
 	if !errors.As(err, &te) {
@@ -37,7 +37,8 @@ func DecodeText(err error) string {
 	return "field " + te.Field + ": " + te.Value + " is out of range"
 }
 
-// plainIntegers returns args with integers that are written as 3.0 or 3e0 written plainly; nil when there are none.
+// plainIntegers returns args with plain spelling of integers such as 3.0 or 3e0, or nil if there
+// are none.
 func plainIntegers(args json.RawMessage) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(args))
 	d.UseNumber()

@@ -1,7 +1,8 @@
 // Package jsonform reads and writes the JSON forms of messages, requests, results and events.
 //
 // The forms are a contract: the command, journals, the server and tests read them. Names are exact.
-// Unknown and repeated names are errors. Text that is not UTF-8 is written with replacement characters.
+// Unknown and repeated names are errors. Text that is not UTF-8 is written with replacement
+// characters.
 //
 // The forms keep the content, not its spacing: arguments that are JSON come back compact.
 package jsonform
@@ -15,15 +16,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Strict refuses unknown names; Lenient allows them. Both accept text that is not UTF-8, and repeated
-// names inside values that belong to somebody else, such as arguments: Read checks those of the form.
+// Strict rejects unknown names; Lenient allows them. Both accept text that is not UTF-8, and
+// repeated names in foreign values such as arguments. Read rejects repeated names of the form
+// itself.
 var (
-	Strict  = json.JoinOptions(json.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	Strict = json.JoinOptions(json.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(true),
+		jsontext.AllowDuplicateNames(true))
 	Lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 )
 
-// Read decodes one form. An unknown or repeated name is an error. Values such as args and data are not
-// looked into.
+// Read decodes one form. An unknown or repeated name is an error. Read does not look into values
+// such as args and data.
 func Read(b []byte, into any) error {
 	if _, err := Members(b); err != nil {
 		return err
@@ -31,7 +34,7 @@ func Read(b []byte, into any) error {
 	return json.Unmarshal(b, into, Strict)
 }
 
-// Members returns the names of the object in b. They are nil if b is not an object.
+// Members returns the names of the object in b. Nil means that b is not an object.
 func Members(b []byte) (map[string]bool, error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(b), Strict)
 	if d.PeekKind() != '{' {
@@ -55,8 +58,8 @@ func Members(b []byte) (map[string]bool, error) {
 	}
 }
 
-// Canonical returns b with object names sorted and without spaces, so that equal values are equal
-// bytes. Numbers keep their digits. If b is not JSON it is returned as it was.
+// Canonical returns b with sorted object names and without spaces, so that equal values have equal
+// bytes. Numbers keep their digits. If b is not JSON, it is returned unchanged.
 func Canonical(b stdjson.RawMessage) []byte {
 	d := stdjson.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()

@@ -1,4 +1,4 @@
-// Package plantext renders the plan of a run for the system text.
+// Package plantext renders the plan of a run for the system prompt.
 package plantext
 
 import (
@@ -15,14 +15,17 @@ import (
 
 const (
 	planHeading = "STRATEGIC PLAN:\n"
-	mostOfPlan  = 1500 // characters, with its heading and what is said of it
+	mostOfPlan  = 1500 // characters, with the heading and the notes
 )
 
-// Block is how a model is shown a plan: JSON with two spaces, at most mostOfPlan characters. A plan that is too long loses whole phases from the end, and, where its
-// other members take more than half of the room, those from the end; last lines say so, and what is left is still JSON.
+// Block returns the text of a plan for the model: JSON indented by two spaces, at most 1500
+// characters. A longer plan loses whole phases from the end. If its other members take more than
+// half of the space, it also loses those from the end. Notes at the end of the text name the
+// dropped parts. The rest remains valid JSON.
 func Block(plan json.RawMessage) (string, error) {
 	whole := jsontext.Value(slices.Clone(plan))
-	err := whole.Format(jsontext.WithIndent("  "), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) // escapes stand only where JSON wants them
+	// Only the escapes that JSON requires.
+	err := whole.Format(jsontext.WithIndent("  "), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err == nil && whole.Kind() != '{' {
 		err = errors.New("got " + whole.Kind().String())
 	}
@@ -83,13 +86,13 @@ func Block(plan json.RawMessage) (string, error) {
 
 const mostOfNote = 100 // characters
 
-// member is a member of a JSON object, in the order in which it was written.
+// member is a member of a JSON object. Members keep their order.
 type member struct {
 	name  string
 	value json.RawMessage
 }
 
-// membersOf returns those of an object that is known to be one.
+// membersOf returns the members of a valid object.
 func membersOf(object json.RawMessage) (out []member) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	_, _ = d.Token()
@@ -105,10 +108,10 @@ func membersOf(object json.RawMessage) (out []member) {
 	return out
 }
 
-// text is the member, indented as one of an object.
+// text returns the member, indented as part of an object.
 func (m *member) text() string {
 	var b bytes.Buffer
-	_ = json.Indent(&b, m.value, "  ", "  ") // it was read
+	_ = json.Indent(&b, m.value, "  ", "  ") // valid: it was decoded before
 	return "  " + m.key() + ": " + b.String()
 }
 
@@ -117,7 +120,7 @@ func (m *member) key() string {
 	return string(b)
 }
 
-// items are the elements of a list, each indented; nil where the member is none.
+// items returns the elements of a list, each indented, or nil if the member is not a list.
 func (m *member) items() []string {
 	var list []json.RawMessage
 	if json.Unmarshal(m.value, &list) != nil {
@@ -132,7 +135,7 @@ func (m *member) items() []string {
 	return out
 }
 
-// list is the member with these items.
+// list returns the member with the given items.
 func (m *member) list(items []string) string {
 	if len(items) == 0 {
 		return "  " + m.key() + ": []"

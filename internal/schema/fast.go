@@ -8,24 +8,25 @@ import (
 	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
-// fastSchema accepts the plain cases of a schema straight from the bytes, without decoding them: objects of named fields, lists,
-// words from a list, numbers within bounds, which is what most tools take. It only ever says yes: whatever it does not
-// understand is left to the full validator, which also words what is wrong. A property test holds it to that.
+// fastSchema accepts plain cases of a schema directly from the bytes, without decoding: objects
+// with named fields, lists, words from a list, and numbers within bounds. Most tools need no more.
+// It never rejects: anything else goes to the full validator, which also describes the faults. A
+// property test checks that it accepts only what the validator accepts.
 type fastSchema struct {
-	kinds    uint8 // allowed kinds, by bit; 0: any
+	kinds    uint8 // allowed kinds, by bit; 0 means any
 	props    []fastProp
 	required uint64      // bits of props
 	closed   bool        // no other fields
-	others   *fastSchema // what other fields hold; nil: anything
-	items    *fastSchema // nil: anything
-	enum     []string    // allowed strings; nil: any
-	min, max int64       // of integers, when bounded
+	others   *fastSchema // the schema of other fields; nil means any value
+	items    *fastSchema // nil means any value
+	enum     []string    // allowed strings; nil means any
+	min, max int64       // bounds of integers, if bounded is set
 	bounded  bool
 }
 
 type fastProp struct {
 	name   string
-	schema *fastSchema // nil: anything
+	schema *fastSchema // nil means any value
 }
 
 const (
@@ -41,7 +42,7 @@ const (
 var fastKinds = map[string]uint8{"null": kindNull, "boolean": kindBool, "string": kindString, "integer": kindInteger,
 	"number": kindNumber | kindInteger, "array": kindArray, "object": kindObject}
 
-// compileFast returns nil when s says something that only the full validator understands.
+// compileFast returns nil if s has a rule that only the full validator understands.
 func compileFast(s map[string]any) *fastSchema {
 	f := &fastSchema{}
 	for k, v := range s {
@@ -53,7 +54,7 @@ func compileFast(s map[string]any) *fastSchema {
 		case "type":
 			ok = f.addKinds(v)
 		case "properties", "required":
-			// below, together
+			// handled below, together
 		case "additionalProperties":
 			switch v := v.(type) {
 			case bool:
@@ -81,7 +82,7 @@ func compileFast(s map[string]any) *fastSchema {
 			}
 			ok = len(f.enum) > 0
 		case "minimum", "maximum":
-			// below, together
+			// handled below, together
 		default:
 			ok = false
 		}
@@ -232,7 +233,7 @@ func (f *fastSchema) object(c *jsonscan.Cursor) bool {
 			continue
 		}
 		if seen&(1<<i) != 0 {
-			return false // written twice
+			return false // a repeated name
 		}
 		seen |= 1 << i
 		if !f.props[i].schema.value(c) {
@@ -242,7 +243,8 @@ func (f *fastSchema) object(c *jsonscan.Cursor) bool {
 	return seen&f.required == f.required
 }
 
-// number accepts a plain integer, and any number where all are allowed; 1.0 and 1e3 are for the full validator to judge as integers.
+// number accepts a plain integer, and any number if all numbers are allowed. The full validator
+// decides whether 1.0 and 1e3 are integers.
 func (f *fastSchema) number(raw []byte) bool {
 	if f.allows(kindNumber) && !f.bounded {
 		return true

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The fast path may only say yes, and only where the full validator does. This test is inside the package because the fast
-// path must not be visible from outside.
+// The fast path may accept only what the full validator accepts. The test is in this package
+// because the fast path must not be visible from outside.
 func TestFastSchemaNeverAcceptsWhatTheFullValidatorRefuses(t *testing.T) {
 	accepted := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -64,7 +64,8 @@ func TestFastSchemaTakesThePlainCases(t *testing.T) {
 		`{"path":"a","limit":10}x`:                                                              false,
 		`{"path":"a","limit":10`:                                                                false,
 		`[]`:                                                                                    false,
-		`{"path":"a","limit":99999999999999999999}`:                                             false, // left to the full validator
+		// For the full validator.
+		`{"path":"a","limit":99999999999999999999}`: false,
 	} {
 		if got := s.fast.accepts(json.RawMessage(args)); got != want {
 			t.Errorf("accepts(%s) = %v, want %v", args, got, want)
@@ -124,7 +125,7 @@ func genSchema(t *rapid.T, depth int) map[string]any {
 	return s
 }
 
-// genFor writes JSON that mostly fits s.
+// genFor writes JSON that usually fits s.
 func genFor(t *rapid.T, s map[string]any, depth int) string {
 	if rapid.IntRange(0, 15).Draw(t, "wild") == 0 || depth < 0 {
 		return rapid.SampledFrom([]string{`null`, `1`, `1.0`, `1e2`, `-3`, `"a"`, `"b"`, `"\u0061"`, `true`, `{}`, `[]`, `[1]`, `{"p0":1}`, `1.5`}).Draw(t, "value")

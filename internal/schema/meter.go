@@ -8,17 +8,20 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// meter bounds the work of checking against a schema with references. Where definitions lead back to themselves through several
-// alternatives, a value that fits none is looked at once for each way through them, and there are exponentially many in its depth: a
-// few hundred bytes of arguments would keep the validator busy for hours. Both the schema and the arguments may come from strangers.
+// meter bounds the work of a check against a schema with references. If definitions refer to
+// themselves through several alternatives, the validator checks a value that fits none once for
+// each path through them. The number of paths is exponential in the depth, so that a few hundred
+// bytes of arguments could keep the validator busy for hours. Both the schema and the arguments may
+// come from strangers.
 //
-// What is counted is steps, not time, so that a check of the same arguments ends the same everywhere and always.
+// The meter counts steps instead of time, so that the same check always has the same outcome.
 type meter struct {
-	mu   sync.Mutex // one check at a time: the validator has no place for what belongs to one
+	mu   sync.Mutex // one check at a time: the validator has no state per check
 	left int
 }
 
-// Steps that a check may take: a value of a schema is one. A check of arguments that fit takes a few for each value in them.
+// The largest number of steps of a check. A step is one value against one schema. A check of
+// arguments that fit takes a few steps for each value.
 const (
 	minSteps     = 20_000
 	stepsPerByte = 8
@@ -27,15 +30,16 @@ const (
 
 var errTooMuch = errors.New("it takes too many steps to check")
 
-// newMeter puts a meter into a schema; nil where none is needed, since without references a check takes no more steps than
-// schema and value have parts together.
+// newMeter installs a meter in a schema. It returns nil for a schema without references, whose
+// checks take no more steps than the product of the parts of schema and value.
 func newMeter(root *jsonschema.Schema) *meter {
 	m, needed := new(meter), false
 	seen := map[*jsonschema.Schema]bool{}
 	var nodes []*jsonschema.Schema
 	var visit func(s *jsonschema.Schema)
 	visit = func(s *jsonschema.Schema) {
-		if s == nil || seen[s] || !strings.HasPrefix(s.Location, schemaURL) { // the standard's own schemas are shared by all
+		// The schemas of the standard are shared by all.
+		if s == nil || seen[s] || !strings.HasPrefix(s.Location, schemaURL) {
 			return
 		}
 		seen[s] = true
@@ -53,7 +57,7 @@ func newMeter(root *jsonschema.Schema) *meter {
 	return m
 }
 
-// install lets s count. Its format is what the validator looks at before it goes into a value.
+// install makes s count. The validator checks the format of s before it enters a value.
 func (m *meter) install(s *jsonschema.Schema) {
 	counted := &jsonschema.Format{}
 	own := func(any) error { return nil }
@@ -69,7 +73,8 @@ func (m *meter) install(s *jsonschema.Schema) {
 	s.Format = counted
 }
 
-// run calls check, which checks arguments of that size, and reports false when it was given up.
+// run calls check, which checks arguments of the given size. It returns false if the check was
+// given up.
 func (m *meter) run(size int, check func()) (done bool) {
 	if m == nil {
 		check()
@@ -87,9 +92,10 @@ func (m *meter) run(size int, check func()) (done bool) {
 	return true
 }
 
-// children calls visit with every schema inside of s, and those that it refers to.
+// children calls visit with every schema in s, and with the schemas that s refers to.
 func children(s *jsonschema.Schema, visit func(*jsonschema.Schema)) {
-	for _, c := range []*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.PropertyNames, s.UnevaluatedProperties,
+	for _, c := range []*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.PropertyNames,
+		s.UnevaluatedProperties,
 		s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema} {
 		visit(c)
 	}

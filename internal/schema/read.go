@@ -13,10 +13,12 @@ import (
 	"github.com/pawl-go/pawl/internal/text"
 )
 
-// Read checks args, and returns them as they are, or with mending as what they were meant to be if they can mean one thing only: their
-// syntax is mended, then what does not fit is read as what the schema wants. What comes out has passed the full check. Where it
-// has not, faults or err say what is wrong with what the model wrote.
-func (s *Schema) Read(args json.RawMessage, mending bool) (fixed json.RawMessage, repairs []string, faults []Fault, err error) {
+// Read checks args and returns them unchanged if they fit. With mending, it repairs arguments that
+// can mean only one thing: first their syntax, then the values that do not fit. Repaired arguments
+// have passed the full check. Otherwise faults or err describe the faults of the original
+// arguments.
+func (s *Schema) Read(args json.RawMessage, mending bool) (fixed json.RawMessage, repairs []string, faults []Fault,
+	err error) {
 	if faults, err = s.check(args); !mending || err == nil && len(faults) == 0 {
 		return args, nil, faults, err
 	}
@@ -35,7 +37,8 @@ func (s *Schema) Read(args json.RawMessage, mending bool) (fixed json.RawMessage
 	var meant []byte
 	var notes []string
 	ok := false
-	if s.meter.run(len(fixed), func() { meant, notes, ok = fit.Coerce(s.full, fixed) }) && ok && !s.any && s.fits(meant) {
+	if s.meter.run(len(fixed), func() { meant, notes, ok = fit.Coerce(s.full, fixed) }) && ok && !s.any &&
+		s.fits(meant) {
 		return meant, slices.Concat(repairs, notes), nil, nil
 	}
 	return args, nil, faults, nil
@@ -46,11 +49,12 @@ func (s *Schema) fits(args json.RawMessage) bool {
 	return err == nil && len(faults) == 0
 }
 
-// Arguments checks the arguments of a call to tool and returns them, repaired if repair is set, they
-// do not fit and they can mean only one thing. Empty args stand for {}. Repairs names what was
-// repaired. If the arguments are refused, refusal says why in words for the model, and args are
-// returned as they were.
-func (s *Schema) Arguments(tool string, args json.RawMessage, repair bool) (fixed json.RawMessage, repairs []string, refusal string) {
+// Arguments checks the arguments of a call to tool and returns them. It repairs arguments that do
+// not fit and can mean only one thing, if repair is set. Empty args count as {}. repairs lists the
+// repairs. If the arguments are rejected, refusal says why in words for the model, and args are
+// returned unchanged.
+func (s *Schema) Arguments(tool string, args json.RawMessage, repair bool) (fixed json.RawMessage, repairs []string,
+	refusal string) {
 	const hint = "\nArguments of the right form, with your own values: %s"
 	empty := len(bytes.TrimSpace(args)) == 0
 	if empty {
@@ -71,7 +75,7 @@ func (s *Schema) Arguments(tool string, args json.RawMessage, repair bool) (fixe
 	return args, nil, refusal
 }
 
-// SyntaxText says what is wrong with text that is not JSON, without the decoder's name.
+// SyntaxText describes why text is not JSON, without the name of the decoder.
 func SyntaxText(err error) string {
 	var se *json.SyntaxError
 	if errors.As(err, &se) {
@@ -83,7 +87,8 @@ func SyntaxText(err error) string {
 	return err.Error()
 }
 
-// Example words the smallest arguments that fit for the model, or returns otherwise when none can be made.
+// Example formats the smallest arguments that fit, for the model. It returns otherwise if there is
+// no example.
 func (s *Schema) Example(format, otherwise string) string {
 	s.shown.once.Do(func() { s.meter.run(0, func() { s.shown.args = fit.Example(s.full) }) })
 	if len(s.shown.args) <= len("{}") {
@@ -92,7 +97,7 @@ func (s *Schema) Example(format, otherwise string) string {
 	return fmt.Sprintf(format, s.shown.args)
 }
 
-// shown is the example of a schema, made when it is first needed.
+// shown is the example of a schema, made at first use.
 type shown struct {
 	once sync.Once
 	args []byte

@@ -1,3 +1,13 @@
+// Package schema compiles the JSON Schemas of tools and outputs, validates arguments, repairs
+// arguments that can mean only one thing, and describes faults in words for the model.
+//
+//	Compile ──▶ Schema ──▶ Arguments(tool, args)
+//	                         ├─ fast path: accepts plain cases from the bytes
+//	                         ├─ full validator, bounded by a meter
+//	                         ├─ repair: syntax (jsonrepair), then values (fit.Coerce)
+//	                         └─ Message: the faults, with the nearest allowed values
+//
+// The validator is santhosh-tekuri/jsonschema. Package fit holds the repairs of values.
 package schema
 
 import (
@@ -17,22 +27,23 @@ import (
 	"github.com/pawl-go/pawl/internal/text"
 )
 
-// Schema is a tool's input schema, compiled. It may be used concurrently.
+// Schema is a compiled JSON Schema of a tool's arguments or of an output. It is safe for concurrent
+// use.
 type Schema struct {
 	full *jsonschema.Schema
-	fast *fastSchema    // accepts the plain cases without decoding; nil: none
+	fast *fastSchema    // accepts plain cases without decoding; nil means none
 	any  bool           // the value need not be an object
-	doc  map[string]any // what it was compiled from
+	doc  map[string]any // the source
 
-	meter *meter // of full
+	meter *meter // counts the steps of full
 	shown shown
 }
 
 // EmptyObject is the schema of an object without properties.
 const EmptyObject = `{"type":"object","properties":{}}`
 
-// Compile compiles a JSON Schema of draft 2020-12, or the one its $schema names. Formats are checked. Nothing is loaded
-// from elsewhere: a $ref out of the schema is an error.
+// Compile compiles a JSON Schema of draft 2020-12, or of the draft that its $schema names. Formats
+// are checked. Nothing is loaded from outside the schema: an external $ref is an error.
 func Compile(src json.RawMessage) (*Schema, error) {
 	if len(src) == 0 {
 		src = json.RawMessage(EmptyObject)
@@ -67,7 +78,7 @@ func CompileOutput(src json.RawMessage) (s *Schema, object bool, err error) {
 	return s, object, err
 }
 
-// compile compiles a schema that was read. With any, what it describes need not be an object.
+// compile compiles a decoded schema. With any, the described value need not be an object.
 func compile(m map[string]any, any bool) (*Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
@@ -82,12 +93,12 @@ func compile(m map[string]any, any bool) (*Schema, error) {
 	}
 	fast := compileFast(m)
 	if fast != nil && !any {
-		fast.kinds = kindObject // arguments are an object, whether or not the schema says so
+		fast.kinds = kindObject // arguments are an object, even if the schema does not say so
 	}
 	return &Schema{full: full, fast: fast, any: any, doc: m, meter: newMeter(full)}, nil
 }
 
-// schemaURL is what a tool's schema is called inside.
+// schemaURL is the internal address of a tool's schema.
 const schemaURL = "mem:tool"
 
 type noLoader struct{}
@@ -96,13 +107,14 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("a tool's schema stands alone; %s is not loaded", url)
 }
 
-// Fault is one way in which arguments do not fit.
+// Fault is one reason why arguments do not fit.
 type Fault struct {
 	path []string // from the root
 	text string   // "expected integer, got string \"ten\""
 }
 
-// check reports what is wrong with args; nil when they fit. An error means that args are no JSON object.
+// check returns the faults of args, or nil if they fit. The error means that args are not a JSON
+// object.
 func (s *Schema) check(args json.RawMessage) ([]Fault, error) {
 	if s.fast != nil && s.fast.accepts(args) {
 		return nil, nil
@@ -133,8 +145,8 @@ func (s *Schema) check(args json.RawMessage) ([]Fault, error) {
 	return (&wording{s.doc, v}).faults(ve), nil
 }
 
-// repeatedName reports a field that is written twice: a person who approves the call and the tool that runs it might not see
-// the same one.
+// repeatedName returns an error for a field that occurs twice: the person who approves the call and
+// the tool might read different values.
 func repeatedName(args []byte) error {
 	d := jsontext.NewDecoder(bytes.NewReader(args), jsontext.AllowInvalidUTF8(true))
 	var se *jsontext.SyntacticError
@@ -144,9 +156,9 @@ func repeatedName(args []byte) error {
 	return nil
 }
 
-// hugeNumbers finds the numbers that could not be compared with a bound in reasonable time, or at all.
+// hugeNumbers finds the numbers that cannot be compared with a bound in reasonable time, or at all.
 func hugeNumbers(v any) (found []Fault) {
-	var at []string // where walk is
+	var at []string // the path of walk
 	var walk func(v any)
 	walk = func(v any) {
 		switch x := v.(type) {
@@ -182,7 +194,7 @@ func huge(number string) bool {
 	return err != nil || n > 1000 || n < -1000 || len(digits) > 1000
 }
 
-// Message words faults for the model: at most eight, then how many more.
+// Message describes faults for the model: at most eight, then the number of the others.
 func Message(fs []Fault) string {
 	var b strings.Builder
 	for i, f := range fs {
@@ -215,7 +227,7 @@ func path(p []string) string {
 	return b.String()
 }
 
-// at returns the value at p inside v; nil when there is none.
+// at returns the value at p in v, or nil if there is none.
 func at(v any, p []string) any {
 	for _, s := range p {
 		switch x := v.(type) {
@@ -234,7 +246,7 @@ func at(v any, p []string) any {
 	return v
 }
 
-// Pointed returns the value at a JSON pointer; nil if there is none.
+// Pointed returns the value at a JSON pointer, or nil if there is none.
 func Pointed(root any, pointer string) any {
 	for token := range jsontext.Pointer(pointer).Tokens() {
 		switch x := root.(type) {
@@ -265,7 +277,7 @@ func jsonKind(v any) string {
 	return "number"
 }
 
-// describe names the kind of v and shows it, cut short.
+// describe names the kind of v and shows v, shortened.
 func describe(v any) string {
 	switch v.(type) {
 	case nil:

@@ -15,14 +15,15 @@ import (
 	"github.com/pawl-go/pawl/internal/text"
 )
 
-// wording makes of what the validator found what a model is told: what was expected, what came, and what is nearest to it.
+// wording turns the findings of the validator into text for the model: the expected value, the
+// actual value, and the nearest allowed one.
 type wording struct {
 	doc  map[string]any // the schema
 	root any            // the value
 }
 
-// faults are the validator's findings in the order of the paths. Of a value that fits none of several forms, only what is wrong in the form
-// that is nearest to it.
+// faults returns the validator's findings in the order of their paths. For a value that fits none
+// of several forms, it returns only the faults in the nearest form.
 func (w *wording) faults(ve *jsonschema.ValidationError) []Fault {
 	out := w.of(ve, "")
 	slices.SortStableFunc(out, func(a, b Fault) int { return slices.Compare(a.path, b.path) })
@@ -46,7 +47,7 @@ func (w *wording) of(ve *jsonschema.ValidationError, form string) (out []Fault) 
 	return out
 }
 
-// leaves are the findings themselves, without what only groups them.
+// leaves returns the findings of e without the errors that only group them.
 func leaves(e *jsonschema.ValidationError) (out []*jsonschema.ValidationError) {
 	switch e.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
@@ -58,11 +59,11 @@ func leaves(e *jsonschema.ValidationError) (out []*jsonschema.ValidationError) {
 	return []*jsonschema.ValidationError{e}
 }
 
-// nearestForm says what is wrong with a value that fits none of the forms of an anyOf or oneOf.
+// nearestForm returns the faults of a value that fits none of the forms of an anyOf or oneOf.
 func (w *wording) nearestForm(e *jsonschema.ValidationError, form string) []Fault {
 	got := at(w.root, e.InstanceLocation)
 	var types []string
-	var forms []*jsonschema.ValidationError // those of the value's own type
+	var forms []*jsonschema.ValidationError // the forms of the value's own type
 	for _, c := range e.Causes {
 		if t := wrongType(c, e.InstanceLocation); t != nil {
 			types = append(types, t...)
@@ -81,14 +82,16 @@ func (w *wording) nearestForm(e *jsonschema.ValidationError, form string) []Faul
 		got := at(w.root, path)
 		return []Fault{{path, form + "expected one of " + list(want) + ", got " + describe(got) + nearestOf(got, want)}}
 	}
-	best := slices.MinFunc(forms, func(a, b *jsonschema.ValidationError) int { return cmp.Compare(distance(a), distance(b)) })
+	best := slices.MinFunc(forms,
+		func(a, b *jsonschema.ValidationError) int { return cmp.Compare(distance(a), distance(b)) })
 	if len(forms) > 1 && form == "" {
 		form = fmt.Sprintf("of the %d allowed forms the nearest is %s: ", len(e.Causes), w.formName(best, slices.Index(e.Causes, best)))
 	}
 	return w.of(best, form)
 }
 
-// wrongType returns the types that a form wants of the value at path, when the value is of another; nil: it is not.
+// wrongType returns the types that form allows for the value at path, if the value has another
+// type. Otherwise it returns nil.
 func wrongType(form *jsonschema.ValidationError, path []string) []string {
 	for _, l := range leaves(form) {
 		if t, ok := l.ErrorKind.(*kind.Type); ok && len(l.InstanceLocation) == len(path) {
@@ -98,8 +101,9 @@ func wrongType(form *jsonschema.ValidationError, path []string) []string {
 	return nil
 }
 
-// decides finds the value by which forms are told apart: the one that all of them want to be something of their own, and what. depth is that of the value
-// that has the forms. nil: there is none, or there is one form.
+// decides finds the value that distinguishes the forms: each form requires its own value there. It
+// returns the path and the required values. depth is the depth of the value that has the forms. A
+// nil path means that there is no such value, or only one form.
 func decides(forms []*jsonschema.ValidationError, depth int) (path []string, want []any) {
 	if len(forms) < 2 {
 		return nil, nil
@@ -130,7 +134,8 @@ func decides(forms []*jsonschema.ValidationError, depth int) (path []string, wan
 	return nil, nil
 }
 
-// wanted are the values of which one was wanted; nil: it was about something else.
+// wanted returns the values of which one was required. Nil means that the finding is of another
+// kind.
 func wanted(e *jsonschema.ValidationError) []any {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Const:
@@ -141,7 +146,7 @@ func wanted(e *jsonschema.ValidationError) []any {
 	return nil
 }
 
-// distance is how far a value is from a form: a value that names another form is farthest.
+// distance returns how far a value is from a form. A value that names another form is the farthest.
 func distance(form *jsonschema.ValidationError) (n int) {
 	for _, l := range leaves(form) {
 		switch k := l.ErrorKind.(type) {
@@ -158,7 +163,7 @@ func distance(form *jsonschema.ValidationError) (n int) {
 	return n
 }
 
-// formName names a form by its title, by what tells it apart, or by its place.
+// formName names a form by its title, by its distinguishing value, or by its place.
 func (w *wording) formName(form *jsonschema.ValidationError, place int) string {
 	s := w.schema(form.SchemaURL)
 	for range 8 {
@@ -184,7 +189,7 @@ func (w *wording) formName(form *jsonschema.ValidationError, place int) string {
 	return fmt.Sprintf("number %d", place+1)
 }
 
-// schema returns the part of the schema at a location; nil: it is no object.
+// schema returns the part of the schema at a location, or nil if it is not an object.
 func (w *wording) schema(location string) map[string]any {
 	_, pointer, _ := strings.Cut(location, "#")
 	if plain, err := url.PathUnescape(pointer); err == nil {
@@ -194,7 +199,8 @@ func (w *wording) schema(location string) map[string]any {
 	return s
 }
 
-// unknown words fields that the schema at location does not have: what they are near to, or what there is.
+// unknown describes fields that the schema at location does not have: the nearest names, or the
+// known ones.
 func (w *wording) unknown(fields []string, location string) string {
 	props, _ := w.schema(location)["properties"].(map[string]any)
 	known := slices.Sorted(maps.Keys(props))
@@ -222,7 +228,7 @@ func (w *wording) unknown(fields []string, location string) string {
 	return b.String()
 }
 
-// text says what was expected and what came, for the model.
+// text describes the expected and the actual value, for the model.
 func (w *wording) text(e *jsonschema.ValidationError, got any) string {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:

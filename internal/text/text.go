@@ -1,9 +1,9 @@
-// Package text has the few helpers for messages that several packages need.
+// Package text cuts and inflects the texts of messages.
 package text
 
 import "unicode/utf8"
 
-// Clip cuts s to at most n bytes, at the start of a rune, and marks the cut with an ellipsis.
+// Clip shortens s to at most n bytes, at a rune boundary, and marks the cut with an ellipsis.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -14,7 +14,7 @@ func Clip(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// Plural returns one if n is 1, else many.
+// Plural returns one if n is 1, and many otherwise.
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return one
@@ -22,7 +22,7 @@ func Plural(n int, one, many string) string {
 	return many
 }
 
-// RuneBefore returns the start of a rune in s at i or at most three bytes before it.
+// RuneBefore returns the start of the rune at i in s, or at most three bytes before it.
 func RuneBefore(s string, i int) int {
 	for n := i; n > i-utf8.UTFMax && n >= 0; n-- {
 		if n == len(s) || utf8.RuneStart(s[n]) {
@@ -32,7 +32,7 @@ func RuneBefore(s string, i int) int {
 	return i
 }
 
-// RuneAfter returns the start of a rune in s at i or at most three bytes after it.
+// RuneAfter returns the start of a rune at i in s, or at most three bytes after it.
 func RuneAfter(s string, i int) int {
 	for n := i; n < i+utf8.UTFMax && n <= len(s); n++ {
 		if n == len(s) || utf8.RuneStart(s[n]) {

@@ -12,7 +12,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Models opens an adapter for an API at a base URL. silence is how long the server may be silent; 0: the adapter's default.
+// Models opens an adapter for an API at a base URL. silence is how long the server may be silent;
+// 0: the adapter's default.
 type Models func(api, base string, silence time.Duration) (llm.Model, error)
 
 // Agent is pawl as a Runtime, over adapters from open.
@@ -38,8 +39,10 @@ type agentPlay struct {
 
 func (a *agentPlay) agent() *pawl.Agent {
 	s := a.job.Behaviour.Setup
-	agent := &pawl.Agent{Settings: llm.Settings{Effort: s.Effort}, Name: "kit", Model: a.model, Middleware: []pawl.Middleware{pawl.Approve(a.approve)},
-		Limits: pawl.Limits{Rounds: s.Rounds, Calls: s.Calls, CallsPerStep: s.CallsPerStep, Tokens: s.Tokens, Time: s.Time}}
+	agent := &pawl.Agent{Settings: llm.Settings{Effort: s.Effort}, Name: "kit", Model: a.model,
+		Middleware: []pawl.Middleware{pawl.Approve(a.approve)},
+		Limits: pawl.Limits{Rounds: s.Rounds, Calls: s.Calls, CallsPerStep: s.CallsPerStep, Tokens: s.Tokens,
+			Time: s.Time}}
 	for _, t := range a.job.Tools {
 		agent.Tools = append(agent.Tools, a.tool(t))
 	}
@@ -153,7 +156,8 @@ func (a *agentPlay) approve(_ context.Context, call llm.ToolCall, _ *pawl.Tool) 
 // play makes the run, and goes on with it where that is asked, each time from what was stored.
 func (a *agentPlay) play(ctx context.Context) Report {
 	res, err := a.part(ctx, nil)
-	for n := 0; n < 3 && a.job.Behaviour.Setup.GoOn && res != nil && (res.Stop == pawl.StopPending || errors.Is(err, ErrShutdown)); n++ {
+	for n := 0; n < 3 && a.job.Behaviour.Setup.GoOn && res != nil &&
+		(res.Stop == pawl.StopPending || errors.Is(err, ErrShutdown)); n++ {
 		stored, jsonErr := json.Marshal(res)
 		from := new(pawl.Result)
 		if jsonErr == nil {
@@ -225,7 +229,8 @@ func (a *agentPlay) part(ctx context.Context, from *pawl.Result) (*pawl.Result, 
 	return res, err
 }
 
-// decisions answers what waits: the first question with yes, the others with no, and passive calls with their receipt.
+// decisions answers what waits: the first question with yes, the others with no, and passive calls
+// with their receipt.
 func (a *agentPlay) decisions(from *pawl.Result) []llm.Message {
 	var ds []llm.Decision
 	for _, w := range from.Pending {

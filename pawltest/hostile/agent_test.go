@@ -20,13 +20,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func adapters(api, base string, silence time.Duration) (llm.Model, error) {
 	switch api {
 	case pawltest.Chat:
-		return openai.NewChat("hostile", &openai.Options{BaseURL: base, Key: "none-needed", FirstByteTimeout: silence, SilenceTimeout: silence}), nil
+		return openai.NewChat("hostile",
+			&openai.Options{BaseURL: base, Key: "none-needed", FirstByteTimeout: silence, SilenceTimeout: silence}), nil
 	case pawltest.Responses:
-		return openai.New("hostile", &openai.Options{BaseURL: base, Key: "none-needed", FirstByteTimeout: silence, SilenceTimeout: silence}), nil
+		return openai.New("hostile",
+			&openai.Options{BaseURL: base, Key: "none-needed", FirstByteTimeout: silence, SilenceTimeout: silence}), nil
 	case pawltest.Anthropic:
-		return anthropic.New("hostile", &anthropic.Options{BaseURL: base, Key: "none-needed", FirstByteTimeout: silence, SilenceTimeout: silence}), nil
+		return anthropic.New("hostile",
+			&anthropic.Options{BaseURL: base, Key: "none-needed", FirstByteTimeout: silence, SilenceTimeout: silence}), nil
 	case pawltest.Gemini:
-		return gemini.New("hostile", &gemini.Options{BaseURL: base, Key: "none-needed", FirstByteTimeout: silence, SilenceTimeout: silence}), nil
+		return gemini.New("hostile",
+			&gemini.Options{BaseURL: base, Key: "none-needed", FirstByteTimeout: silence, SilenceTimeout: silence}), nil
 	}
 	return nil, fmt.Errorf("unknown API %q", api)
 }

@@ -14,22 +14,25 @@ import (
 	"github.com/pawl-go/pawl/pawltest/hostile/internal/plain"
 )
 
-// byHand is the control as a Runtime. A panic in one of its goroutines would end the process; here it ends the play.
+// byHand is the control as a Runtime. A panic in one of its goroutines would end the process; here
+// it ends the play.
 func byHand(ctx context.Context, job *hostile.Job) hostile.Report {
 	var mu sync.Mutex
 	var died any
 	loop := &plain.Loop{URL: job.Base, Stream: job.Stream, Choice: job.Behaviour.Setup.Choice}
 	for _, t := range job.Tools {
-		loop.Tools = append(loop.Tools, plain.Tool{Name: t.Name, Description: t.Description, Input: t.Input, Run: func(ctx context.Context, args []byte) (string, error) {
-			defer func() {
-				if v := recover(); v != nil {
-					mu.Lock()
-					died = v
-					mu.Unlock()
-				}
-			}()
-			return t.Call(ctx, job.Bench, args)
-		}})
+		loop.Tools = append(loop.Tools,
+			plain.Tool{Name: t.Name, Description: t.Description, Input: t.Input,
+				Run: func(ctx context.Context, args []byte) (string, error) {
+					defer func() {
+						if v := recover(); v != nil {
+							mu.Lock()
+							died = v
+							mu.Unlock()
+						}
+					}()
+					return t.Call(ctx, job.Bench, args)
+				}})
 	}
 	_, err := loop.Run(ctx, job.Task)
 	if died != nil {
@@ -49,12 +52,15 @@ var played = struct{ pawl, control func() ([]hostile.Row, error) }{
 	}),
 	sync.OnceValues(func() ([]hostile.Row, error) {
 		defer http.DefaultClient.CloseIdleConnections()
-		all := slices.DeleteFunc(hostile.Behaviours(), func(b hostile.Behaviour) bool { return b.ID == "args-10mb" }) // slow enough to look like a hang
-		return hostile.Play(context.Background(), byHand, all, &hostile.PlayOptions{APIs: []string{pawltest.Chat}, Patient: 20 * time.Second})
+		// Slow enough to look like a hang.
+		all := slices.DeleteFunc(hostile.Behaviours(), func(b hostile.Behaviour) bool { return b.ID == "args-10mb" })
+		return hostile.Play(context.Background(), byHand, all,
+			&hostile.PlayOptions{APIs: []string{pawltest.Chat}, Patient: 20 * time.Second})
 	}),
 }
 
-// The kit can fail: a loop that is written by hand fails the rows that loops in use were found to fail, and passes those that need nothing special.
+// The kit can fail: a loop that is written by hand fails the rows that loops in use were found to
+// fail, and passes those that need nothing special.
 func TestControl(t *testing.T) {
 	rows, err := played.control()
 	if err != nil {
@@ -65,7 +71,8 @@ func TestControl(t *testing.T) {
 		passed[rows[i].ID] = rows[i].Why()
 	}
 	for _, id := range []string{
-		"unknown-tool", "tool-error", "tool-error-beside-ok", "args-enum", "args-missing-required", "args-cut", "finish-length-valid", "tool-panics", // table 1.0
+		// Table 1.0.
+		"unknown-tool", "tool-error", "tool-error-beside-ok", "args-enum", "args-missing-required", "args-cut", "finish-length-valid", "tool-panics",
 		"calls-300", "call-never-stops", // the same
 		"args-null", "args-echoed", "args-double-encoded", "choice-forced", "choice-none-calls", "id-duplicate", "id-missing", "index-same", "stream-cut-before-end", "silence",
 		"http-500-twice", "http-429", "tool-hangs", "tool-10mb", "denied", "read-after-write", "cancelled-alone", "endless-text",

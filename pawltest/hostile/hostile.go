@@ -1,20 +1,22 @@
-// Package hostile is a kit of models that behave badly, played over four wires, and of what a runtime for tool calling should do
-// about it.
+// Package hostile is a kit of models that behave badly, played over four wires, and of what a
+// runtime for tool calling should do about it.
 //
 //	Behaviours ──▶ Server ──HTTP──▶ a runtime, in any language ──▶ the kit's Tools
 //	    │            │                                               │
 //	    └── Want ──▶ Judge ◀── what came over the wire ◀─────────────┘  what ran
 //
-// A Behaviour is data: what the model says turn by turn, what goes wrong with it on the wire, which tools are to be offered,
-// and what must come of it: which calls ran with exactly which arguments, what the model was shown of each, and how the run
-// stopped. Each names the demands it stands for (Demands lists them), and every demand has a Behaviour.
+// A Behaviour is data: what the model says turn by turn, what goes wrong with it on the wire, which
+// tools are to be offered, and what must come of it: which calls ran with exactly which arguments,
+// what the model was shown of each, and how the run stopped. Each names the demands it stands for
+// (Demands lists them), and every demand has a Behaviour.
 //
-// Server offers the Behaviours on a port: /b/ID/v1/chat/completions plays one, / lists them all with the tools to define, and
-// /b/ID/verdict says what the runtime did, from the wire alone. Play does the same for a runtime that can be called from Go,
-// and sees more: what ran, and how the run stopped. Agent is pawl as such a runtime.
+// Server offers the Behaviours on a port: /b/ID/v1/chat/completions plays one, / lists them all
+// with the tools to define, and /b/ID/verdict says what the runtime did, from the wire alone. Play
+// does the same for a runtime that can be called from Go, and sees more: what ran, and how the run
+// stopped. Agent is pawl as such a runtime.
 //
-// Every tool of the kit begins what it returns with a receipt, "ran NAME ARGUMENTS", so that a result on the wire shows whether
-// the call was carried out, and with what.
+// Every tool of the kit begins what it returns with a receipt, "ran NAME ARGUMENTS", so that a
+// result on the wire shows whether the call was carried out, and with what.
 package hostile
 
 import (
@@ -29,44 +31,60 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// Behaviour is one way in which a model, or the server before it, behaves badly. It is data; treat it as read only.
+// Behaviour is one way in which a model, or the server before it, behaves badly. It is data; treat
+// it as read only.
 type Behaviour struct {
-	ID    string   `json:"id"`
-	Title string   `json:"title"`           // what the model does, without the word "model" before it
-	Meets []string `json:"meets"`           // ids of Demands
-	Tools []string `json:"tools"`           // names of the kit's tools to offer, in this order
-	Setup Setup    `json:"setup,omitzero"`  // how the runtime is to be set up; zero: as it comes
-	Turns []Turn   `json:"turns"`           // the model's replies, by number of replies in the request; after them it says "Done."
-	Want  Want     `json:"want"`            // what must come of it
-	Only  []string `json:"only,omitempty"`  // APIs that can express it, or API/stream and API/whole; empty: all
-	Twice bool     `json:"twice,omitempty"` // the run is made twice, and its requests must be the same bytes
+	ID string `json:"id"`
+	// What the model does, without the word "model" before it.
+	Title string   `json:"title"`
+	Meets []string `json:"meets"`          // ids of Demands
+	Tools []string `json:"tools"`          // names of the kit's tools to offer, in this order
+	Setup Setup    `json:"setup,omitzero"` // how the runtime is to be set up; zero: as it comes
+	// The model's replies, by number of replies in the request; after them it says "Done.".
+	Turns []Turn `json:"turns"`
+	Want  Want   `json:"want"` // what must come of it
+	// APIs that can express it, or API/stream and API/whole; empty: all.
+	Only []string `json:"only,omitempty"`
+	// The run is made twice, and its requests must be the same bytes.
+	Twice bool `json:"twice,omitempty"`
 }
 
 // Setup is how the runtime is set up for a Behaviour, beside its tools.
 type Setup struct {
-	Choice       string        `json:"choice,omitempty"`         // none, required, or the name of the tool that is forced
-	Rounds       int           `json:"rounds,omitempty"`         // at most so many steps whose calls are carried out; -1: none; 0: the runtime's default
-	Calls        int           `json:"calls,omitempty"`          // at most so many calls; 0: the default
-	CallsPerStep int           `json:"calls_per_step,omitempty"` // of one reply; 0: the default
-	Tokens       int           `json:"tokens,omitempty"`         // in all; 0: the default
-	Time         time.Duration `json:"time,omitempty"`           // for the run, in nanoseconds; 0: the default
-	Silence      time.Duration `json:"silence,omitempty"`        // how long the server may be silent, in nanoseconds; 0: the default
-	Effort       string        `json:"effort,omitempty"`         // of reasoning; "": the default
-	FromText     bool          `json:"from_text,omitempty"`      // calls that are written as text are to be carried out
-	Word         string        `json:"word,omitempty"`           // the user says this when the run is taken up again, or while a tool runs
-	GoOn         bool          `json:"go_on,omitempty"`          // what was stored of a run that stopped is taken up again: approved, answered, resumed
+	// None, required, or the name of the tool that is forced.
+	Choice string `json:"choice,omitempty"`
+	// At most so many steps whose calls are carried out; -1: none; 0: the runtime's default.
+	Rounds int `json:"rounds,omitempty"`
+	// At most so many calls; 0: the default.
+	Calls        int `json:"calls,omitempty"`
+	CallsPerStep int `json:"calls_per_step,omitempty"` // of one reply; 0: the default
+	Tokens       int `json:"tokens,omitempty"`         // in all; 0: the default
+	// For the run, in nanoseconds; 0: the default.
+	Time time.Duration `json:"time,omitempty"`
+	// How long the server may be silent, in nanoseconds; 0: the default.
+	Silence time.Duration `json:"silence,omitempty"`
+	Effort  string        `json:"effort,omitempty"` // of reasoning; "": the default
+	// Calls that are written as text are to be carried out.
+	FromText bool `json:"from_text,omitempty"`
+	// The user says this when the run is taken up again, or while a tool runs.
+	Word string `json:"word,omitempty"`
+	// What was stored of a run that stopped is taken up again: approved, answered, resumed.
+	GoOn bool `json:"go_on,omitempty"`
 }
 
 // Turn is one reply, and what goes wrong with it.
 type Turn struct {
-	Think  string           `json:"think,omitempty"`  // reasoning
-	Text   string           `json:"text,omitempty"`   // what it says, before its calls
-	Calls  []Call           `json:"calls,omitempty"`  // what it calls
-	Finish llm.FinishReason `json:"finish,omitempty"` // in pawl's words; "": tool_calls with calls, else stop
+	Think string `json:"think,omitempty"` // reasoning
+	Text  string `json:"text,omitempty"`  // what it says, before its calls
+	Calls []Call `json:"calls,omitempty"` // what it calls
+	// In pawl's words; "": tool_calls with calls, else stop.
+	Finish llm.FinishReason `json:"finish,omitempty"`
 	Usage  *llm.Usage       `json:"usage,omitempty"`
-	Wire   Wire             `json:"wire,omitzero"`   // what goes wrong on the wire
-	Often  bool             `json:"often,omitempty"` // this turn and those after it are played again and again
-	Does   string           `json:"does,omitempty"`  // what the turn does, where it depends on the request
+	Wire   Wire             `json:"wire,omitzero"` // what goes wrong on the wire
+	// This turn and those after it are played again and again.
+	Often bool `json:"often,omitempty"`
+	// What the turn does, where it depends on the request.
+	Does string `json:"does,omitempty"`
 
 	make func(req *llm.Request) Turn // the turn, decided when it comes; nil: this one
 	flow func() llm.Model            // plays the turn itself; nil: a script does
@@ -94,39 +112,50 @@ func (c Call) MarshalJSON() ([]byte, error) {
 	}{cut(c.ID), cut(c.Name), cut(c.Args)})
 }
 
-// Want is what must come of a Behaviour. Every conversation must also be valid in every request, hold the task, offer the same tools
-// in the same bytes, keep the key out of the address, and show no stack traces; errors that are shown must be short.
+// Want is what must come of a Behaviour. Every conversation must also be valid in every request,
+// hold the task, offer the same tools in the same bytes, keep the key out of the address, and show
+// no stack traces; errors that are shown must be short.
 type Want struct {
-	Results  []Shown  `json:"results"`           // of every call, in call order
-	Stop     string   `json:"stop"`              // how the run stops, as pawl says it; several with | between: any of them; "": answer
-	Requests [2]int   `json:"requests,omitzero"` // fewest and most; zero: one a turn, and one more
-	Ran      int      `json:"ran,omitempty"`     // how often tools ran in all, where Results cannot say it; 0: as Results say
-	Peak     int      `json:"peak,omitempty"`    // most tools that may run at once; 0: any number
-	Keeps    []string `json:"keeps,omitempty"`   // words that the transcript must hold outside of results
-	Lacks    []string `json:"lacks,omitempty"`   // words that the transcript must not hold
-	Loose    bool     `json:"loose,omitempty"`   // any results will do, as long as nothing ran, or ran again, that is not in Results
-	Last     string   `json:"last,omitempty"`    // tool choice of the last request: auto or none; "": any
-	Events   bool     `json:"events,omitempty"`  // progress from inside the calls reaches who watches
+	Results []Shown `json:"results"` // of every call, in call order
+	// How the run stops, as pawl says it; several with | between: any of them; "": answer.
+	Stop     string `json:"stop"`
+	Requests [2]int `json:"requests,omitzero"` // fewest and most; zero: one a turn, and one more
+	// How often tools ran in all, where Results cannot say it; 0: as Results say.
+	Ran  int `json:"ran,omitempty"`
+	Peak int `json:"peak,omitempty"` // most tools that may run at once; 0: any number
+	// Words that the transcript must hold outside of results.
+	Keeps []string `json:"keeps,omitempty"`
+	Lacks []string `json:"lacks,omitempty"` // words that the transcript must not hold
+	// Any results will do, as long as nothing ran, or ran again, that is not in Results.
+	Loose bool `json:"loose,omitempty"`
+	// Tool choice of the last request: auto or none; "": any.
+	Last string `json:"last,omitempty"`
+	// Progress from inside the calls reaches who watches.
+	Events bool `json:"events,omitempty"`
 }
 
 // Shown is what must have come of one call, or of several in a row.
 type Shown struct {
-	Ran   string   `json:"ran,omitempty"`   // NAME ARGUMENTS: it ran, once, with these, or with any where they are *; "": it did not run
-	Says  []string `json:"says,omitempty"`  // words that the result holds, in any case; alternatives with | between
+	// NAME ARGUMENTS: it ran, once, with these, or with any where they are *; "": it did not run.
+	Ran string `json:"ran,omitempty"`
+	// Words that the result holds, in any case; alternatives with | between.
+	Says  []string `json:"says,omitempty"`
 	Hides []string `json:"hides,omitempty"` // words that the result must not hold
 	Or    []string `json:"or,omitempty"`    // instead of having run, it may say these words
 	Alter string   `json:"alter,omitempty"` // or it may have run with these arguments
 	Fails bool     `json:"fails,omitempty"` // it ran, and its result is an error
 	Mute  bool     `json:"mute,omitempty"`  // it ran, but its result was lost: there is no receipt
 	Open  bool     `json:"open,omitempty"`  // it has no result: it waits
-	Most  int      `json:"most,omitempty"`  // bytes of the result; 0: 64 KiB for one that ran, 8 KiB for one that did not
-	Times int      `json:"times,omitempty"` // so many calls in a row; 0: one; -1: any number
+	// Bytes of the result; 0: 64 KiB for one that ran, 8 KiB for one that did not.
+	Most  int `json:"most,omitempty"`
+	Times int `json:"times,omitempty"` // so many calls in a row; 0: one; -1: any number
 }
 
 // On reports whether api can express the Behaviour, streamed or whole.
 func (b *Behaviour) On(api string, stream bool) bool {
 	mode := api + "/" + Mode(stream)
-	return len(b.Only) == 0 || slices.Contains(b.Only, api) || slices.Contains(b.Only, mode) || slices.Contains(b.Only, Mode(stream))
+	return len(b.Only) == 0 || slices.Contains(b.Only, api) || slices.Contains(b.Only, mode) ||
+		slices.Contains(b.Only, Mode(stream))
 }
 
 // Mode is "stream" or "whole".
@@ -148,7 +177,8 @@ func Find(all []Behaviour, id string) *Behaviour {
 
 // Behaviours returns all of them, in the order of the table. They are made anew: some are big.
 func Behaviours() []Behaviour {
-	all := slices.Concat(names(), arguments(), repairs(), finishes(), ids(), streams(), providers(), many(), choices(), people(), toolFaults(), reasonings(), setups())
+	all := slices.Concat(names(), arguments(), repairs(), finishes(), ids(), streams(), providers(),
+		many(), choices(), people(), toolFaults(), reasonings(), setups())
 	for i := range all {
 		b := &all[i]
 		if b.Tools == nil {

@@ -42,7 +42,8 @@ func TestCoverage(t *testing.T) {
 			t.Errorf("%s has no title, or no turns", b.ID)
 		case len(b.Meets) == 0:
 			t.Errorf("%s stands for no demand", b.ID)
-		case !slices.ContainsFunc(pawltest.APIs(), func(api string) bool { return b.On(api, true) || b.On(api, false) }):
+		case !slices.ContainsFunc(pawltest.APIs(),
+			func(api string) bool { return b.On(api, true) || b.On(api, false) }):
 			t.Errorf("%s is on no API: %q", b.ID, b.Only)
 		}
 		seen[b.ID] = true

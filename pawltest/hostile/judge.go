@@ -15,16 +15,17 @@ import (
 
 // Seen is what is known of a play. What is not known is nil, 0 or "", and is not judged.
 type Seen struct {
-	API      string
-	Log      []*pawltest.Received // the requests, in order
-	Again    []*pawltest.Received // those of the second play, where a Behaviour is played twice
-	Bench    *Bench               // what ran; nil: not known
-	Messages []llm.Message        // the transcript as the runtime has it at the end; nil: that of the last request
-	Stop     string               // how the run stopped, in pawl's words; "": not known
-	Error    string               // what the runtime said of it
-	Progress int                  // events from inside calls that were seen
-	Hung     bool                 // it did not come back
-	Died     string               // a panic reached whoever started the run
+	API   string
+	Log   []*pawltest.Received // the requests, in order
+	Again []*pawltest.Received // those of the second play, where a Behaviour is played twice
+	Bench *Bench               // what ran; nil: not known
+	// The transcript as the runtime has it at the end; nil: that of the last request.
+	Messages []llm.Message
+	Stop     string // how the run stopped, in pawl's words; "": not known
+	Error    string // what the runtime said of it
+	Progress int    // events from inside calls that were seen
+	Hung     bool   // it did not come back
+	Died     string // a panic reached whoever started the run
 }
 
 // pair is a call and what came of it.
@@ -165,7 +166,8 @@ func is(call, ran string) bool {
 	return expand(call) == ran
 }
 
-// reads reports whether a call is of a tool that changes nothing, so that it may run once more or in vain.
+// reads reports whether a call is of a tool that changes nothing, so that it may run once more or
+// in vain.
 func (j *judge) reads(call string) bool {
 	name, _, _ := strings.Cut(call, " ")
 	return name == "look"
@@ -204,12 +206,15 @@ func (j *judge) requests() {
 			j.wrong("request %d offers other tools than the one before, or in other bytes", i+1)
 		}
 		tools = offered
-		if !slices.ContainsFunc(r.Request.Messages, func(m llm.Message) bool { return m.Role == llm.RoleUser && strings.Contains(m.Text(), j.b.task()) }) &&
+		if !slices.ContainsFunc(r.Request.Messages,
+			func(m llm.Message) bool { return m.Role == llm.RoleUser && strings.Contains(m.Text(), j.b.task()) }) &&
 			!slices.Contains(j.b.Tools, "helper") {
 			j.wrong("request %d does not hold the task", i+1)
 		}
 	}
-	if j.s.Again != nil && !slices.EqualFunc(j.s.Log, j.s.Again, func(a, b *pawltest.Received) bool { return bytes.Equal(a.Body, b.Body) }) {
+	if j.s.Again != nil &&
+		!slices.EqualFunc(j.s.Log, j.s.Again,
+			func(a, b *pawltest.Received) bool { return bytes.Equal(a.Body, b.Body) }) {
 		j.wrong("played again, the requests are not the same bytes")
 	}
 	if last := len(j.s.Log) - 1; last >= 0 && j.b.Want.Last != "" && j.s.Log[last].Request != nil {
@@ -304,13 +309,15 @@ func (w Shown) judge(p pair, flags bool) string {
 	}
 	text := p.result.Text()
 	ran := strings.HasPrefix(text, "ran ")
-	if i := strings.Index(text, "ran "); !ran && i >= 0 && i < 40 { // behind a word such as "error: "
+	// Behind a word such as "error: ".
+	if i := strings.Index(text, "ran "); !ran && i >= 0 && i < 40 {
 		ran, text = true, text[i:]
 	}
 	head := clip(text, 120)
 	has := func(words []string) string {
 		for _, word := range words {
-			if !slices.ContainsFunc(strings.Split(word, "|"), func(a string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(a)) }) {
+			if !slices.ContainsFunc(strings.Split(word, "|"),
+				func(a string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(a)) }) {
 				return fmt.Sprintf("the result does not say %q: %s", word, head)
 			}
 		}
@@ -367,7 +374,9 @@ func (j *judge) words() {
 		}
 	}
 	word := j.b.Setup.Word
-	if word != "" && !slices.ContainsFunc(msgs, func(m llm.Message) bool { return m.Role == llm.RoleUser && strings.Contains(m.Text(), word) }) {
+	if word != "" &&
+		!slices.ContainsFunc(msgs,
+			func(m llm.Message) bool { return m.Role == llm.RoleUser && strings.Contains(m.Text(), word) }) {
 		j.wrong("what the user said later is lost")
 	}
 	for _, w := range j.b.Want.Keeps {

@@ -14,7 +14,8 @@ import (
 	"github.com/pawl-go/pawl/pawltest/hostile"
 )
 
-// Where a runtime may do one or the other, the kit takes both. What pawl does is one of them, the same each time.
+// Where a runtime may do one or the other, the kit takes both. What pawl does is one of them, the
+// same each time.
 func TestWhatPawlDoesWhereTheKitTakesBoth(t *testing.T) {
 	want := map[string]string{
 		"unknown-forever":              "every wire stalled",
@@ -55,7 +56,8 @@ func TestWhatPawlDoesWhereTheKitTakesBoth(t *testing.T) {
 		return r
 	}
 	only := regexp.MustCompile("^(" + strings.Join(ids, "|") + ")$")
-	if _, err := hostile.Play(t.Context(), watched, hostile.Behaviours(), &hostile.PlayOptions{Only: only}); err != nil {
+	if _, err := hostile.Play(t.Context(), watched, hostile.Behaviours(),
+		&hostile.PlayOptions{Only: only}); err != nil {
 		t.Fatal(err)
 	}
 	told := map[string]string{}

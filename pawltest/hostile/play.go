@@ -73,7 +73,8 @@ type PlayOptions struct {
 	Done    func(Row)      // called with each row when it is played; nil: nobody wants to know
 }
 
-// Play plays Behaviours to a Runtime on each API, streamed and whole, and returns a Row for each, in order.
+// Play plays Behaviours to a Runtime on each API, streamed and whole, and returns a Row for each,
+// in order.
 func Play(ctx context.Context, rt Runtime, all []Behaviour, opts *PlayOptions) ([]Row, error) {
 	var o PlayOptions
 	if opts != nil {
@@ -135,7 +136,8 @@ func Play(ctx context.Context, rt Runtime, all []Behaviour, opts *PlayOptions) (
 }
 
 // play plays one Behaviour once, or twice where it says so, and judges what it saw.
-func play(ctx context.Context, server *Server, rt Runtime, b *Behaviour, api string, stream bool, patient time.Duration) []string {
+func play(ctx context.Context, server *Server, rt Runtime, b *Behaviour, api string, stream bool,
+	patient time.Duration) []string {
 	seen := once(ctx, server, rt, b, api, stream, patient)
 	if b.Twice {
 		seen.Again = once(ctx, server, rt, b, api, stream, patient).Log
@@ -143,11 +145,13 @@ func play(ctx context.Context, server *Server, rt Runtime, b *Behaviour, api str
 	return b.Judge(seen)
 }
 
-func once(ctx context.Context, server *Server, rt Runtime, b *Behaviour, api string, stream bool, patient time.Duration) *Seen {
+func once(ctx context.Context, server *Server, rt Runtime, b *Behaviour, api string, stream bool,
+	patient time.Duration) *Seen {
 	name := fmt.Sprintf("%s@%d", b.ID, server.plays.Add(1))
 	defer server.Forget(name)
 	bench := newBench(func(error) {})
-	job := &Job{Behaviour: b, API: api, Stream: stream, Base: Base(server.Root, name, api), Task: b.task(), Bench: bench}
+	job := &Job{Behaviour: b, API: api, Stream: stream, Base: Base(server.Root, name, api), Task: b.task(),
+		Bench: bench}
 	for _, t := range b.Tools {
 		job.Tools = append(job.Tools, server.tools[t])
 	}

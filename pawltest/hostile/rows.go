@@ -72,7 +72,8 @@ func names() []Behaviour {
 		{ID: "name-channel-suffix", Title: "leaves marks of its chat template in the tool's name", Meets: meets("D2 D30"), Turns: named("weather<|channel|>commentary"), Want: either},
 		{ID: "name-blank", Title: "puts white space around the tool's name", Meets: meets("D2"), Turns: named(" weather\n"), Want: either},
 		{ID: "name-empty", Title: "calls a tool without a name", Meets: meets("D2 D6"), Turns: named(""), Want: unknown},
-		{ID: "name-huge", Title: "calls a tool whose name is 10,000 letters long", Meets: meets("D2 IA-T33"), Turns: named(strings.Repeat("weather", 1429)), Want: shown(Shown{Says: []string{"weather"}, Most: 2 << 10})},
+		{ID: "name-huge", Title: "calls a tool whose name is 10,000 letters long", Meets: meets("D2 IA-T33"),
+			Turns: named(strings.Repeat("weather", 1429)), Want: shown(Shown{Says: []string{"weather"}, Most: 2 << 10})},
 		{ID: "name-invalid-utf8", Title: "calls a tool whose name is no text", Meets: meets("D2 IA-T12"), Turns: named("wea\xff\xfether"), Want: unknown},
 		{ID: "name-of-hosted-tool", Title: "calls a tool that its provider has and this run has not", Meets: meets("D2"), Turns: turns(call("multi_tool_use.parallel", `{"tool_uses":[{"recipient_name":"functions.weather","parameters":{"city":"Oslo"}}]}`)), Want: either},
 		{ID: "name-dotted-tool", Title: "calls a tool whose name its provider does not take", Meets: meets("IA-T12 OA-D34"), Tools: []string{"city.weather-now"},
@@ -85,7 +86,8 @@ func names() []Behaviour {
 func arguments() []Behaviour {
 	row := func(id, title, ids, text string, want ...Shown) Behaviour {
 		tool, _, _ := strings.Cut(text, " ")
-		return Behaviour{ID: id, Title: title, Meets: meets(ids), Tools: []string{tool}, Turns: turns(calls(text)), Want: shown(want...)}
+		return Behaviour{ID: id, Title: title, Meets: meets(ids), Tools: []string{tool}, Turns: turns(calls(text)),
+			Want: shown(want...)}
 	}
 	manyFaults := `{"id":1,"tags":[` + strings.Repeat("{},", 9_999) + "{}]}"
 	deep := `{"city":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + "}"
@@ -124,15 +126,17 @@ func arguments() []Behaviour {
 		row("args-1mb", "sends 1 MB of arguments", "D3 IA-T64", "order "+oneMB, ran("order "+oneMB)),
 		row("args-10mb", "sends 10 MB of arguments", "D3 IA-T64", "order "+tenMB, ran("order "+tenMB)),
 	}
-	all[len(all)-1].Only = []string{chat + "/stream", anthropic + "/whole"} // two say what eight would
+	// Two say what eight would.
+	all[len(all)-1].Only = []string{chat + "/stream", anthropic + "/whole"}
 	return all
 }
 
-// repairs: calls whose arguments are no JSON, or in a form that can mean one thing only. Each ends mended to what was meant, or
-// refused; nothing else may run.
+// repairs: calls whose arguments are no JSON, or in a form that can mean one thing only. Each ends
+// mended to what was meant, or refused; nothing else may run.
 func repairs() []Behaviour {
 	row := func(id, title, args string) Behaviour {
-		return Behaviour{ID: id, Title: title, Meets: meets("D3 OA-D8 IA-T31"), Turns: turns(call("weather", args)), Want: shown(ran(inOslo).or("JSON|city|object|argument"))}
+		return Behaviour{ID: id, Title: title, Meets: meets("D3 OA-D8 IA-T31"), Turns: turns(call("weather", args)),
+			Want: shown(ran(inOslo).or("JSON|city|object|argument"))}
 	}
 	order := func(id, title, args, want string, words ...string) Behaviour {
 		w := shown(ran("order " + want).or(words...))
@@ -142,7 +146,8 @@ func repairs() []Behaviour {
 		return Behaviour{ID: id, Title: title, Meets: meets("D3 OA-D8 OA-D9"), Tools: []string{"order"}, Turns: turns(call("order", args)), Want: w}
 	}
 	cut := func(id, title, ids, args string, f llm.FinishReason) Behaviour {
-		return Behaviour{ID: id, Title: title, Meets: meets(ids), Turns: turns(call("weather", args).ending(f)), Want: shown(told("JSON|cut|argument|object|weather"))}
+		return Behaviour{ID: id, Title: title, Meets: meets(ids), Turns: turns(call("weather", args).ending(f)),
+			Want: shown(told("JSON|cut|argument|object|weather"))}
 	}
 	return []Behaviour{
 		row("args-double-encoded", "sends the arguments as a string with JSON in it", `"{\"city\":\"Oslo\"}"`),

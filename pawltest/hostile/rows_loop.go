@@ -34,29 +34,40 @@ func many() []Behaviour {
 	}
 	return []Behaviour{
 		{ID: "calls-300", Title: "makes 300 calls in one turn", Meets: meets("T1.0-9 D17 IA-T60 OA-D21 IA-T6"), Tools: []string{"wait"}, Turns: turns(hundreds), Want: Want{Results: all, Peak: 10}},
-		{ID: "calls-300-capped", Title: "makes 300 calls in one turn where five are allowed", Meets: meets("T1.0-9 OA-D5 D24"), Tools: []string{"wait"}, Setup: Setup{CallsPerStep: 5}, Turns: turns(hundreds), Want: Want{Results: capped}},
+		{ID: "calls-300-capped", Title: "makes 300 calls in one turn where five are allowed", Meets: meets("T1.0-9 OA-D5 D24"),
+			Tools: []string{"wait"}, Setup: Setup{CallsPerStep: 5}, Turns: turns(hundreds), Want: Want{Results: capped}},
 		{ID: "calls-order", Title: "makes three calls of which the first takes longest", Meets: meets("T1.0-10 D17 IA-T22 OA-D2"), Tools: []string{"wait"}, Turns: turns(calls(`wait {"ms":60}`, `wait {"ms":30}`, `wait {"ms":1}`)),
 			Want: shown(ran(`wait {"ms":60}`), ran(`wait {"ms":30}`), ran(`wait {"ms":1}`))},
 		{ID: "calls-twice-in-reply", Title: "makes the same call twice in one turn", Meets: meets("D16 IA-T69"), Turns: turns(calls(inOslo, inOslo)), Want: shown(ran(inOslo).times(2))},
-		{ID: "calls-six-times-in-reply", Title: "makes the same call six times in one turn", Meets: meets("D16 D8"), Turns: turns(calls(inOslo, inOslo, inOslo, inOslo, inOslo, inOslo)), Want: shown(ran(inOslo).times(6))},
+		{ID: "calls-six-times-in-reply", Title: "makes the same call six times in one turn", Meets: meets("D16 D8"),
+			Turns: turns(calls(inOslo, inOslo, inOslo, inOslo, inOslo, inOslo)), Want: shown(ran(inOslo).times(6))},
 		{ID: "calls-with-text", Title: "talks before, and then calls", Meets: meets("IA-T22"), Turns: turns(calls(inOslo, inBergen).saying("Let me look at both cities first.")),
 			Want: Want{Results: both(), Keeps: []string{"Let me look at both cities first."}}},
 		{ID: "call-for-ever", Title: "makes the same call for ever", Meets: meets("T1.0-11 D8 IA-T45 OA-D17"), Turns: turns(calls(inOslo).again()), Want: endless(3, 21, "stalled|limit", inOslo)},
 		{ID: "call-for-ever-shuffled", Title: "makes the same call for ever, written another way each time", Meets: meets("D8 OA-D17"), Turns: turns(shuffled), Want: endless(3, 12, "stalled", `weather {"city":"Oslo","days":2}`)},
-		{ID: "call-ping-pong", Title: "calls two tools in turn for ever", Meets: meets("D8 OA-D17 IA-T58"), Tools: []string{"weather", "ping"}, Turns: turns(calls(inOslo).again(), calls("ping {}")), Want: endless(4, 21, "stalled|limit", inOslo, "ping {}")},
+		{ID: "call-ping-pong", Title: "calls two tools in turn for ever", Meets: meets("D8 OA-D17 IA-T58"),
+			Tools: []string{"weather", "ping"}, Turns: turns(calls(inOslo).again(), calls("ping {}")), Want: endless(4, 21, "stalled|limit", inOslo, "ping {}")},
 		{ID: "call-never-stops", Title: "calls with other arguments each time, for ever", Meets: meets("T1.0-11 D8 IA-T44 IA-T45 OA-D13"), Turns: turns(counting), Want: endless(5, 26, "limit", "weather *")},
 		{ID: "call-failing-varied", Title: "calls a tool that fails, with other arguments each time, for ever", Meets: meets("D8"), Tools: []string{"broken"},
-			Turns: turns(decided("calls with another number each time", func(req *llm.Request) Turn { return calls(fmt.Sprintf(`broken {"n":%d}`, replies(req))) }).again()), Want: endless(3, 26, "limit|stalled", "broken *")},
+			Turns: turns(decided("calls with another number each time",
+				func(req *llm.Request) Turn { return calls(fmt.Sprintf(`broken {"n":%d}`, replies(req))) }).again()), Want: endless(3, 26, "limit|stalled", "broken *")},
 		{ID: "call-polling", Title: "asks again and again, and gets another answer each time", Meets: meets("IA-T58 OA-D17"), Tools: []string{"poll"},
-			Turns: turns(calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}")), Want: shown(ran("poll {}").says("% done").times(8))},
-		{ID: "rounds-none", Title: "calls where no call may run", Meets: meets("IA-T42 IA-T44 OA-D13"), Setup: Setup{Rounds: -1}, Turns: turns(calls(inOslo).again()), Want: Want{Loose: true, Stop: "limit", Requests: [2]int{1, 2}}},
+			Turns: turns(calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}")),
+			Want:  shown(ran("poll {}").says("% done").times(8))},
+		{ID: "rounds-none", Title: "calls where no call may run", Meets: meets("IA-T42 IA-T44 OA-D13"),
+			Setup: Setup{Rounds: -1}, Turns: turns(calls(inOslo).again()),
+			Want: Want{Loose: true, Stop: "limit", Requests: [2]int{1, 2}}},
 		{ID: "rounds-two", Title: "goes on calling when the rounds are used up", Meets: meets("IA-T43 IA-T44 IA-T8 OA-D13 OA-D58 D8"), Setup: Setup{Rounds: 2}, Turns: turns(counting),
 			Want: Want{Results: []Shown{ran(`weather {"city":"Town 0"}`), ran(`weather {"city":"Town 1"}`), told("not run|limit|round")}, Stop: "limit", Requests: [2]int{3, 3}, Last: "none"}},
 		{ID: "calls-limit", Title: "makes more calls than the run may have", Meets: meets("D24 OA-D18 IA-T44"), Setup: Setup{Calls: 2}, Turns: turns(calls(inOslo, inBergen, `weather {"city":"Tromsø"}`)),
 			Want: Want{Loose: true, Ran: 2, Stop: "limit", Requests: [2]int{1, 2}}},
-		{ID: "tokens-limit", Title: "uses more tokens than the run may have", Meets: meets("D24 OA-D18 IA-T44 IA-T50"), Setup: Setup{Tokens: 1000}, Turns: turns(calls(inOslo).using(llm.Usage{Input: 900, Output: 200}).again()),
+		{ID: "tokens-limit", Title: "uses more tokens than the run may have", Meets: meets("D24 OA-D18 IA-T44 IA-T50"),
+			Setup: Setup{Tokens: 1000}, Turns: turns(calls(inOslo).using(llm.Usage{Input: 900, Output: 200}).again()),
 			Want: Want{Loose: true, Results: []Shown{ran(inOslo)}, Stop: "limit", Requests: [2]int{1, 2}}},
-		{ID: "usage-cumulative", Title: "says cumulative figures in several events", Meets: meets("IA-T75 IA-T73"), Setup: Setup{Tokens: 8000}, Turns: turns(calls(inOslo).using(llm.Usage{Input: 1500, Output: 900, CacheRead: 1000, Reasoning: 800}), calls(inBergen).using(llm.Usage{Input: 1500, Output: 900, CacheRead: 1000, Reasoning: 800})),
+		{ID: "usage-cumulative", Title: "says cumulative figures in several events", Meets: meets("IA-T75 IA-T73"),
+			Setup: Setup{Tokens: 8000},
+			Turns: turns(calls(inOslo).using(llm.Usage{Input: 1500, Output: 900, CacheRead: 1000, Reasoning: 800}),
+				calls(inBergen).using(llm.Usage{Input: 1500, Output: 900, CacheRead: 1000, Reasoning: 800})),
 			Want: Want{Results: both(), Requests: [2]int{3, 3}}},
 	}
 }
@@ -70,7 +81,8 @@ func choices() []Behaviour {
 		return say("Done.")
 	}).again()
 	text := func(id, title, ids, say string) Behaviour {
-		return Behaviour{ID: id, Title: title, Meets: meets(ids), Setup: Setup{FromText: true}, Turns: turns(Turn{Text: say}), Want: Want{Results: []Shown{ran(inOslo)}, Requests: [2]int{2, 2}}}
+		return Behaviour{ID: id, Title: title, Meets: meets(ids), Setup: Setup{FromText: true},
+			Turns: turns(Turn{Text: say}), Want: Want{Results: []Shown{ran(inOslo)}, Requests: [2]int{2, 2}}}
 	}
 	fence := "```"
 	return []Behaviour{

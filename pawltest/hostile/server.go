@@ -15,9 +15,10 @@ import (
 	"github.com/pawl-go/pawl/pawltest"
 )
 
-// Server offers Behaviours on a port, over the four APIs, to any runtime in any language. The behaviour is chosen by the path
-// (/b/ID/v1/chat/completions) or by the model's name (hostile/ID, at /v1/chat/completions). ID@TAG keeps conversations apart that go on
-// at the same time; without a tag, a conversation that begins anew takes the place of the one before.
+// Server offers Behaviours on a port, over the four APIs, to any runtime in any language. The
+// behaviour is chosen by the path (/b/ID/v1/chat/completions) or by the model's name (hostile/ID,
+// at /v1/chat/completions). ID@TAG keeps conversations apart that go on at the same time; without a
+// tag, a conversation that begins anew takes the place of the one before.
 //
 //	/                      the behaviours, for people
 //	/index.json            the same as data: tools to define, set-up, turns, what must come of them
@@ -59,7 +60,8 @@ const (
 
 // NewServer starts a Server. Close it.
 func NewServer(all []Behaviour, opts *ServerOptions) (*Server, error) {
-	s := &Server{all: all, tools: Tools(), apis: pawltest.APIs(), models: map[string]llm.Model{}, sessions: map[string]*session{}}
+	s := &Server{all: all, tools: Tools(), apis: pawltest.APIs(), models: map[string]llm.Model{},
+		sessions: map[string]*session{}}
 	addr := ""
 	if opts != nil {
 		addr = opts.Addr
@@ -67,7 +69,9 @@ func NewServer(all []Behaviour, opts *ServerOptions) (*Server, error) {
 			s.apis = opts.APIs
 		}
 	}
-	sim, err := pawltest.NewSimulator(nobody{}, &pawltest.SimulatorOptions{Addr: addr, Quiet: true, Loose: true, Model: s.model, Fault: s.fault, Other: s.pages()})
+	sim, err := pawltest.NewSimulator(nobody{},
+		&pawltest.SimulatorOptions{Addr: addr, Quiet: true, Loose: true, Model: s.model, Fault: s.fault,
+			Other: s.pages()})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +91,8 @@ func (nobody) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] 
 	}
 }
 
-// chosen returns the name of the session that a request belongs to, and its behaviour; "" and nil when it names none.
+// chosen returns the name of the session that a request belongs to, and its behaviour; "" and nil
+// when it names none.
 func (s *Server) chosen(r *pawltest.Received) (string, *Behaviour) {
 	name := ""
 	if rest, ok := strings.CutPrefix(r.Path, "/b/"); ok {
@@ -142,7 +147,8 @@ func (s *Server) note(name string, n int, r *pawltest.Received) (attempt int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.sessions[name]
-	again := c != nil && n == 0 && slices.Max(c.n) > 0 && !strings.Contains(name, "@") // a new conversation
+	// A new conversation.
+	again := c != nil && n == 0 && slices.Max(c.n) > 0 && !strings.Contains(name, "@")
 	if c == nil || again {
 		c = &session{id: name}
 		s.sessions[name] = c
@@ -218,14 +224,16 @@ func Base(root, name, api string) string {
 
 // Verdict is what a runtime did, as far as the wire shows it.
 type Verdict struct {
-	Behaviour string   `json:"behaviour"`
-	Requests  int      `json:"requests"`
-	API       string   `json:"api,omitempty"`
-	Valid     bool     `json:"valid"`            // every conversation that was sent is one that the API takes
-	Results   []string `json:"results"`          // the head of each, in call order
-	Wrong     []string `json:"wrong"`            // what is not as it must be; empty: nothing that the wire shows
-	Unseen    []string `json:"unseen,omitempty"` // what the wire cannot show, and you must look at
-	Passed    bool     `json:"passed"`           // requests came, and nothing is wrong
+	Behaviour string `json:"behaviour"`
+	Requests  int    `json:"requests"`
+	API       string `json:"api,omitempty"`
+	// Every conversation that was sent is one that the API takes.
+	Valid   bool     `json:"valid"`
+	Results []string `json:"results"` // the head of each, in call order
+	// What is not as it must be; empty: nothing that the wire shows.
+	Wrong  []string `json:"wrong"`
+	Unseen []string `json:"unseen,omitempty"` // what the wire cannot show, and you must look at
+	Passed bool     `json:"passed"`           // requests came, and nothing is wrong
 }
 
 // Verdict judges the session named ID or ID@TAG from the wire alone.

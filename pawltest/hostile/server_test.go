@@ -13,7 +13,8 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// A behaviour is chosen by path or by the model's name; the verdict tells from the wire what a runtime did, and a bad one is told apart.
+// A behaviour is chosen by path or by the model's name; the verdict tells from the wire what a
+// runtime did, and a bad one is told apart.
 func TestServer(t *testing.T) {
 	s, err := hostile.NewServer(hostile.Behaviours(), nil)
 	if err != nil {
@@ -26,7 +27,8 @@ func TestServer(t *testing.T) {
 	task := "Task args-enum: use the tools, then answer."
 	ask := func(base, model string) {
 		t.Helper()
-		a := &pawl.Agent{Model: openai.NewChat(model, &openai.Options{BaseURL: base, Key: "k"}), Tools: []pawl.Toolset{&pawl.Tool{Name: weather.Name, Input: weather.Input, Passive: true}}}
+		a := &pawl.Agent{Model: openai.NewChat(model, &openai.Options{BaseURL: base, Key: "k"}),
+			Tools: []pawl.Toolset{&pawl.Tool{Name: weather.Name, Input: weather.Input, Passive: true}}}
 		if _, err := a.Run(t.Context(), llm.User(task)); err != nil {
 			t.Fatal(err)
 		}
@@ -58,9 +60,10 @@ func TestServer(t *testing.T) {
 	if v := verdict("args-enum@tag"); v.Requests != 0 {
 		t.Errorf("forgotten: got %+v", v)
 	}
-	loop := &plain.Loop{URL: s.Root + "/b/args-enum@hand/v1", Tools: []plain.Tool{{Name: "weather", Input: weather.Input, Run: func(_ context.Context, args []byte) (string, error) {
-		return "ran weather " + string(args), nil
-	}}}}
+	loop := &plain.Loop{URL: s.Root + "/b/args-enum@hand/v1",
+		Tools: []plain.Tool{{Name: "weather", Input: weather.Input, Run: func(_ context.Context, args []byte) (string, error) {
+			return "ran weather " + string(args), nil
+		}}}}
 	if _, err := loop.Run(t.Context(), task); err != nil {
 		t.Fatal(err)
 	}

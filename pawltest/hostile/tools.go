@@ -21,23 +21,31 @@ type Tool struct {
 	Input       json.RawMessage `json:"input"` // JSON Schema
 	Does        string          `json:"does"`  // what its function does
 
-	Passive bool          `json:"passive,omitempty"` // nothing runs: the caller of the run answers
-	Deny    bool          `json:"deny,omitempty"`    // a policy refuses every call
-	Lost    bool          `json:"lost,omitempty"`    // the policy that decides on its calls fails, with an error
-	Ask     bool          `json:"ask,omitempty"`     // every call waits for a person, who allows the first that is asked, and denies the others
-	Serial  string        `json:"serial,omitempty"`  // calls with the same value of this argument run one after another, in call order
-	Reads   bool          `json:"reads,omitempty"`   // it changes nothing
-	Ends    bool          `json:"ends,omitempty"`    // a call ends the run well
-	Aborts  bool          `json:"aborts,omitempty"`  // a call ends the run as failed
-	Steers  bool          `json:"steers,omitempty"`  // while it runs, the user says the word of the set-up
-	Plans   bool          `json:"plans,omitempty"`   // it makes the calls in its argument itself, through the runtime
-	Agent   bool          `json:"agent,omitempty"`   // it is an agent of its own, with the same model and the tool ping
-	Timeout time.Duration `json:"timeout,omitempty"` // for a call, in nanoseconds; 0: the runtime's default
+	Passive bool `json:"passive,omitempty"` // nothing runs: the caller of the run answers
+	Deny    bool `json:"deny,omitempty"`    // a policy refuses every call
+	// The policy that decides on its calls fails, with an error.
+	Lost bool `json:"lost,omitempty"`
+	// Every call waits for a person, who allows the first that is asked, and denies the others.
+	Ask bool `json:"ask,omitempty"`
+	// Calls with the same value of this argument run one after another, in call order.
+	Serial string `json:"serial,omitempty"`
+	Reads  bool   `json:"reads,omitempty"`  // it changes nothing
+	Ends   bool   `json:"ends,omitempty"`   // a call ends the run well
+	Aborts bool   `json:"aborts,omitempty"` // a call ends the run as failed
+	// While it runs, the user says the word of the set-up.
+	Steers bool `json:"steers,omitempty"`
+	// It makes the calls in its argument itself, through the runtime.
+	Plans bool `json:"plans,omitempty"`
+	// It is an agent of its own, with the same model and the tool ping.
+	Agent bool `json:"agent,omitempty"`
+	// For a call, in nanoseconds; 0: the runtime's default.
+	Timeout time.Duration `json:"timeout,omitempty"`
 
 	run func(ctx context.Context, b *Bench, args map[string]any) (string, error)
 }
 
-// Bench is one play: the state that its tools share, and the record of what ran. It may be used concurrently.
+// Bench is one play: the state that its tools share, and the record of what ran. It may be used
+// concurrently.
 type Bench struct {
 	mu      sync.Mutex
 	ran     []string
@@ -51,14 +59,16 @@ type Bench struct {
 
 // How a tool of the kit fails, and how it ends the run from outside.
 var (
-	ErrCancel   = errors.New("the user cancelled")      // the task is given up
-	ErrShutdown = errors.New("the process shuts down")  // the task goes on elsewhere
-	ErrPassing  = errors.New("the line is busy")        // a fault of the infrastructure that may pass
-	errDisk     = errors.New("disk full: 0 bytes left") // a fault of the tool
+	ErrCancel   = errors.New("the user cancelled")     // the task is given up
+	ErrShutdown = errors.New("the process shuts down") // the task goes on elsewhere
+	// A fault of the infrastructure that may pass.
+	ErrPassing = errors.New("the line is busy")
+	errDisk    = errors.New("disk full: 0 bytes left") // a fault of the tool
 )
 
-// Call carries out a call with args, as a runtime's tool function does, and returns the text of the result. It panics where the tool
-// does. An error wraps ErrPassing where a runtime that knows such a thing may try again.
+// Call carries out a call with args, as a runtime's tool function does, and returns the text of the
+// result. It panics where the tool does. An error wraps ErrPassing where a runtime that knows such
+// a thing may try again.
 func (t *Tool) Call(ctx context.Context, b *Bench, args []byte) (string, error) {
 	text := canonical(args)
 	receipt := receiptOf(t.Name, text)
@@ -95,7 +105,8 @@ func receiptOf(name, args string) string {
 	return "ran " + name + " " + args
 }
 
-// canonical writes arguments with sorted keys, without spaces, and with whole numbers as such. What is no JSON stays as it is.
+// canonical writes arguments with sorted keys, without spaces, and with whole numbers as such. What
+// is no JSON stays as it is.
 func canonical(args []byte) string {
 	d := json.NewDecoder(bytes.NewReader(args))
 	d.UseNumber()
@@ -204,8 +215,9 @@ func tools() []*Tool {
 				b.polls++
 				return strconv.Itoa(10*b.polls) + " % done", nil
 			}},
-		{Name: "broken", Input: json.RawMessage(anyInput), Description: "Saves the work.", Does: "fails with its receipt and \": disk full: 0 bytes left\"",
-			run: func(context.Context, *Bench, map[string]any) (string, error) { return "", errDisk }},
+		{Name: "broken", Input: json.RawMessage(anyInput), Description: "Saves the work.",
+			Does: "fails with its receipt and \": disk full: 0 bytes left\"",
+			run:  func(context.Context, *Bench, map[string]any) (string, error) { return "", errDisk }},
 		{Name: "busy", Input: json.RawMessage(anyInput), Description: "Pays a bill.",
 			Does: "fails with its receipt and a fault of the infrastructure that may pass; it may have changed the world, so it must not be tried again in silence",
 			run:  func(context.Context, *Bench, map[string]any) (string, error) { return "", ErrPassing }},
@@ -243,7 +255,8 @@ func tools() []*Tool {
 				return "\x00\x01\xff\xfe\xe6\x97 \xed\xa0\xbd \x1b[31m", nil
 			}},
 		{Name: "silent", Input: json.RawMessage(anyInput), Description: "Does it.", Does: "returns its receipt alone"},
-		{Name: "finds", Input: json.RawMessage(anyInput), Description: "Searches the log.", Does: "returns its receipt and \": Error: nothing found in 0 files\", which is no failure",
+		{Name: "finds", Input: json.RawMessage(anyInput), Description: "Searches the log.",
+			Does: "returns its receipt and \": Error: nothing found in 0 files\", which is no failure",
 			run: func(context.Context, *Bench, map[string]any) (string, error) {
 				return "Error: nothing found in 0 files", nil
 			}},
@@ -255,7 +268,8 @@ func tools() []*Tool {
 		{Name: "steers", Input: json.RawMessage(anyInput), Steers: true, Description: "Takes a while.", Does: "returns its receipt; while it runs, the user says something"},
 		{Name: "vague", Input: json.RawMessage(anyInput), Lost: true, Description: "Sells everything.", Does: "the policy that decides on it fails; it would return its receipt"},
 		{Name: "pay", Input: json.RawMessage(anyInput), Ask: true, Description: "Pays a bill.", Does: "waits for a person; then it returns its receipt"},
-		{Name: "ask", Input: json.RawMessage(weatherInput), Passive: true, Description: "Asks the user.", Does: "has no function: the caller answers \"ran ask ARGUMENTS\""},
+		{Name: "ask", Input: json.RawMessage(weatherInput), Passive: true, Description: "Asks the user.",
+			Does: "has no function: the caller answers \"ran ask ARGUMENTS\""},
 		{Name: "submit", Input: json.RawMessage(anyInput), Ends: true, Description: "Hands in the result.", Does: "returns its receipt, and ends the run"},
 		{Name: "abort", Input: json.RawMessage(anyInput), Aborts: true, Description: "Gives up.", Does: "ends the run as failed"},
 		{Name: "cancels", Input: json.RawMessage(anyInput), Description: "The user presses Ctrl-C.", Does: "the task is given up while it runs; it returns when its context ends",
@@ -284,7 +298,8 @@ func tools() []*Tool {
 		{Name: "tree", Input: json.RawMessage(treeInput), Description: "A schema that contains itself.", Does: "returns its receipt"},
 	}
 	for i := range 300 {
-		list = append(list, &Tool{Name: fmt.Sprintf("tool_%03d", i), Input: json.RawMessage(anyInput), Description: "Tool number " + strconv.Itoa(i) + ".", Does: "returns its receipt"})
+		list = append(list,
+			&Tool{Name: fmt.Sprintf("tool_%03d", i), Input: json.RawMessage(anyInput), Description: "Tool number " + strconv.Itoa(i) + ".", Does: "returns its receipt"})
 	}
 	return list
 }

@@ -79,7 +79,8 @@ func edited(says string, f func(a *answer)) Wire {
 	}}
 }
 
-// objects changes every JSON object of an answer: each event, or the body. last says that there is no other after it.
+// objects changes every JSON object of an answer: each event, or the body. last says that there is
+// no other after it.
 func objects(says string, f func(a *answer, o map[string]any, last bool)) Wire {
 	return edited(says, func(a *answer) {
 		if o, ok := a.body.(map[string]any); ok {
@@ -97,7 +98,8 @@ func objects(says string, f func(a *answer, o map[string]any, last bool)) Wire {
 	})
 }
 
-// callObjects changes every object of an answer that says something of a call: the call itself, or a fragment. first is the object that begins it.
+// callObjects changes every object of an answer that says something of a call: the call itself, or
+// a fragment. first is the object that begins it.
 func callObjects(says string, f func(a *answer, call map[string]any, first bool)) Wire {
 	return objects(says, func(a *answer, o map[string]any, _ bool) {
 		eachCall(a.api, o, func(c map[string]any, first bool) { f(a, c, first) })

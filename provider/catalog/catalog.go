@@ -1,12 +1,14 @@
-// Package catalog says what is known of models: whether they call tools and see images, how much they read and write, what they cost.
+// Package catalog has facts about models: whether they call tools and see images, their limits, and
+// their prices.
 //
 //	c := catalog.Default()
 //	m, assumed := c.Lookup("openai:gpt-5-mini")
 //
-// The facts are data, models.json, each record with the page it was read on and the day. What no page said is left out, and that is not the
-// same as no: see Model. A file in the same form can stand in for them, with Parse.
+// The facts are data in models.json. Each record names the page it was read on and the date. Facts
+// that no page states are absent, which does not mean no: see Model. Parse reads a replacement in
+// the same form.
 //
-// Nothing is refused for what stands here: a model that the catalogue does not know works, with the assumptions that Lookup returns.
+// The catalog rejects nothing: an unknown model works, with the assumptions that Lookup returns.
 package catalog
 
 import (
@@ -26,49 +28,54 @@ import (
 //go:embed models.json
 var embedded []byte
 
-// Model is what is known of one model behind one provider. A nil or zero field is not known.
+// Model is the known facts about one model of one provider. A nil or zero field means unknown.
 type Model struct {
-	Provider  string   `json:"provider"`          // as in front of the colon of a model's name; openai-chat is read as openai, whose models it reaches
-	ID        string   `json:"id"`                // the provider's name of it
-	Aliases   []string `json:"aliases,omitempty"` // other names that the provider has for it
-	Calling   *bool    `json:"calling,omitempty"` // it calls tools natively
+	// Provider is the part before the colon of a model's name. openai-chat counts as openai,
+	// because it reaches the same models.
+	Provider  string   `json:"provider"`
+	ID        string   `json:"id"`                // the provider's name of the model
+	Aliases   []string `json:"aliases,omitempty"` // the provider's other names of the model
+	Calling   *bool    `json:"calling,omitempty"` // supports tool calls natively
 	Parallel  *bool    `json:"parallel,omitempty"`
 	Vision    *bool    `json:"vision,omitempty"`
 	Reasoning *bool    `json:"reasoning,omitempty"`
-	Thinking  Thinking `json:"thinking,omitempty"`   // how it is told to reason
-	Efforts   []string `json:"efforts,omitempty"`    // of llm.Settings.Effort, those that it takes
-	Instructs *bool    `json:"instructs,omitempty"`  // it takes instructions in the middle of a conversation as what they are
-	Schema    *bool    `json:"schema,omitempty"`     // it can be held to a schema of its reply
-	Window    int      `json:"window,omitempty"`     // tokens
-	MaxOutput int      `json:"max_output,omitempty"` // tokens of one reply
-	Price     *Price   `json:"price,omitempty"`
-	Source    string   `json:"source,omitempty"` // the page all this was read on
-	Date      string   `json:"date,omitempty"`   // the day it was read, 2006-01-02
-	Note      string   `json:"note,omitempty"`
+	Thinking  Thinking `json:"thinking,omitempty"` // the way to set the amount of reasoning
+	Efforts   []string `json:"efforts,omitempty"`  // the supported values of llm.Settings.Effort
+	// Instructs means that the model follows instructions in the middle of a conversation as
+	// instructions.
+	Instructs *bool  `json:"instructs,omitempty"`
+	Schema    *bool  `json:"schema,omitempty"`     // can be held to a schema of its reply
+	Window    int    `json:"window,omitempty"`     // the context window in tokens
+	MaxOutput int    `json:"max_output,omitempty"` // the longest reply in tokens
+	Price     *Price `json:"price,omitempty"`
+	Source    string `json:"source,omitempty"` // the page with these facts
+	Date      string `json:"date,omitempty"`   // the day it was read, 2006-01-02
+	Note      string `json:"note,omitempty"`
 }
 
-// Thinking is how a model is told how much to reason, where one API has several ways. Empty: not known, or there is one way.
+// Thinking is the way to set the amount of reasoning, for APIs with several ways. Empty means
+// unknown, or a single way.
 type Thinking string
 
 const (
-	Adaptive Thinking = "adaptive" // Anthropic: by a word, and it decides itself
+	Adaptive Thinking = "adaptive" // Anthropic: by a word; the model decides the amount
 	Level    Thinking = "level"    // Gemini: by a word
-	Budget   Thinking = "budget"   // Anthropic, Gemini: up to a number of tokens
+	Budget   Thinking = "budget"   // Anthropic, Gemini: by a maximum number of tokens
 )
 
-// Name returns the name that provider.Open takes.
+// Name returns the name that provider.Open accepts.
 func (m *Model) Name() string { return m.Provider + ":" + m.ID }
 
-// Catalog is a list of models. It may be used concurrently.
+// Catalog is a list of models. It is safe for concurrent use.
 type Catalog struct {
 	models []Model
-	names  map[string]int // of models, by PROVIDER:ID and by each alias
+	names  map[string]int // indexes of models, by PROVIDER:ID and by alias
 }
 
-// Default returns the catalogue that comes with the program.
+// Default returns the catalog that is part of the program.
 func Default() *Catalog { return inside() }
 
-// inside is read when it is first asked for.
+// inside is parsed at first use.
 var inside = sync.OnceValue(func() *Catalog {
 	c, err := Parse(embedded)
 	if err != nil {
@@ -77,7 +84,8 @@ var inside = sync.OnceValue(func() *Catalog {
 	return c
 })
 
-// Parse reads a catalogue: a JSON list of Models. The error says which record is wrong, and what would be right.
+// Parse reads a catalog: a JSON list of Models. The error names the faulty record and the expected
+// value.
 func Parse(data []byte) (*Catalog, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -141,7 +149,8 @@ func (m *Model) check() error {
 	return nil
 }
 
-// Models returns a copy of the list, in its order. With a provider, only its own. What a Model points to must not be changed.
+// Models returns a copy of the list, in its order. If provider is not empty, it returns only the
+// models of that provider. The targets of pointers in a Model must not be changed.
 func (c *Catalog) Models(provider string) []Model {
 	list := []Model{}
 	for _, m := range c.models {
@@ -152,10 +161,11 @@ func (c *Catalog) Models(provider string) []Model {
 	return list
 }
 
-// owner returns the provider whose models a name of package provider reaches: that of openai-chat is openai.
+// owner returns the provider of the models that a name of package provider reaches: openai for
+// openai-chat.
 func owner(provider string) string {
 	if provider == "openai-chat" {
-		return "openai" // another API to the same models
+		return "openai" // another API for the same models
 	}
 	return provider
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-go/pawl/provider/catalog"
 )
 
-// Every record that comes with the program says where and when it was read. Parse checks the rest.
+// Every record of the program states its source and date. Parse checks the rest.
 func TestDefault(t *testing.T) {
 	models := catalog.Default().Models("")
 	if len(models) < 100 {
@@ -65,7 +65,8 @@ func TestLookup(t *testing.T) {
 		{"ollama:large:4b", 0, true, false, []string{"the catalogue does not know it", "it is taken to call tools"}},
 	} {
 		m, assumed := c.Lookup(test.name)
-		if m.Name() != test.name || m.Window != test.window || *m.Calling != test.calling || (m.Price != nil) != test.priced {
+		if m.Name() != test.name || m.Window != test.window || *m.Calling != test.calling ||
+			(m.Price != nil) != test.priced {
 			t.Errorf("Lookup(%q) = %+v", test.name, m)
 		}
 		if diff := cmp.Diff(assumed, test.assumed); diff != "" {
@@ -106,7 +107,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Whatever file is given, it is refused or each of its models is found by all its names.
+// Parse rejects a file, or finds each of its models by all its names.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(small))
 	f.Add([]byte(`[{"provider":"openrouter","id":"openai/a","efforts":["low"],"price":{"input":1,"output":2,"long":{"above":3,"input":4,"output":5}}}]`))

@@ -5,16 +5,20 @@ import (
 	"strings"
 )
 
-// dated is the end of a snapshot's name.
+// dated matches the end of a snapshot's name.
 var dated = regexp.MustCompile(`-(\d{4}-\d{2}-\d{2}|\d{8})$`)
 
-// makers are the providers of the names in front of the slash at OpenRouter, where they have another there.
+// makers maps the vendor names of OpenRouter to providers, where they differ.
 var makers = map[string]string{"google": "gemini", "x-ai": "xai", "mistralai": "mistral"}
 
-// Lookup returns what is known of the model that name, "PROVIDER:MODEL", stands for, and a sentence for each thing that was assumed: that a
-// dated snapshot is like the model it is of, an Ollama model like the others of its family, a model behind OpenRouter like the one at its maker, or, of
-// a model of which that is not known, that it calls tools. Without assumptions it returns nil. The Model always has the Provider and ID of name,
-// and Calling; what it points to must not be changed. A nil Catalog is Default.
+// Lookup returns the known facts about the model that name ("PROVIDER:MODEL") refers to, and a
+// sentence for each assumption. It assumes that a dated snapshot equals its model, that an Ollama
+// model equals the others of its family, and that a model of OpenRouter equals the model of its
+// vendor. If it is unknown whether the model calls tools, it assumes that it does. The sentences
+// are nil if there is no assumption.
+//
+// The Model always has Calling, and the Provider and ID of name. The targets of its pointers must
+// not be changed. A nil Catalog means Default.
 func (c *Catalog) Lookup(name string) (Model, []string) {
 	provider, id, _ := strings.Cut(name, ":")
 	var assumed []string
@@ -34,7 +38,7 @@ func (c *Catalog) Lookup(name string) (Model, []string) {
 	return m, assumed
 }
 
-// like finds the model, or one that it is taken to be like, and says so.
+// like finds the model, or a model that counts as equal, which it names.
 func (c *Catalog) like(provider, id string) (m Model, like string, ok bool) {
 	if m, ok = c.Find(provider, id); ok {
 		return m, "", true
@@ -57,7 +61,8 @@ func (c *Catalog) like(provider, id string) (m Model, like string, ok bool) {
 			maker = p
 		}
 		if m, ok = c.Find(maker, base); !ok {
-			m, ok = c.Find(maker, strings.ReplaceAll(base, ".", "-")) // Anthropic's names have no dots
+			// Anthropic's names have no dots.
+			m, ok = c.Find(maker, strings.ReplaceAll(base, ".", "-"))
 		}
 		if ok {
 			m.Price = nil
@@ -67,7 +72,8 @@ func (c *Catalog) like(provider, id string) (m Model, like string, ok bool) {
 	return Model{}, "", false
 }
 
-// Find returns what is known of the provider's model of this name or alias, and nothing that was assumed. A nil Catalog is Default.
+// Find returns the known facts about the provider's model with this name or alias, without
+// assumptions. A nil Catalog means Default.
 func (c *Catalog) Find(provider, id string) (Model, bool) {
 	if c == nil {
 		c = Default()

@@ -9,16 +9,19 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Price is in US dollars for a million tokens. Cached and Write are nil where they are not known, and then cost what input does.
+// Price is in US dollars for a million tokens. A nil Cached or Write means unknown: such tokens
+// then cost the same as other input.
 type Price struct {
 	Input  float64  `json:"input"`
 	Output float64  `json:"output"`
 	Cached *float64 `json:"cached,omitempty"` // input that was read from a cache
-	Write  *float64 `json:"write,omitempty"`  // input that was written to a cache that lasts for minutes
-	Long   *Long    `json:"long,omitempty"`   // of requests with much input; nil: the same
+	// Write is the price of input that was written to a cache with a lifetime of minutes.
+	Write *float64 `json:"write,omitempty"`
+	// Long is the price of requests with long input. Nil means the same price.
+	Long *Long `json:"long,omitempty"`
 }
 
-// Long is the price of a whole request whose input is more than Above tokens.
+// Long is the price of a whole request if its input is more than Above tokens.
 type Long struct {
 	Above int `json:"above"`
 	Price
@@ -42,16 +45,17 @@ func (p *Price) check() error {
 	}
 }
 
-// Cost returns what u costs in US dollars.
+// Cost returns the cost of u in US dollars.
 func (p Price) Cost(u llm.Usage) float64 {
 	if p.Long != nil && u.Input > p.Long.Above {
 		return p.Long.Price.Cost(u)
 	}
 	fresh := max(0, u.Input-u.CacheRead-u.CacheWrite)
-	return (float64(fresh)*p.Input + float64(u.CacheRead)*p.cached() + float64(u.CacheWrite)*p.write() + float64(u.Output)*p.Output) / 1e6
+	return (float64(fresh)*p.Input + float64(u.CacheRead)*p.cached() + float64(u.CacheWrite)*p.write() +
+		float64(u.Output)*p.Output) / 1e6
 }
 
-// Max returns the most that req can cost in US dollars.
+// Max returns the highest possible cost of req in US dollars.
 func (p Price) Max(req *llm.Request) float64 {
 	in, out := req.Bounds()
 	most := (float64(in)*math.Max(p.Input, p.write()) + float64(out)*p.Output) / 1e6
@@ -71,7 +75,8 @@ func orElse(v *float64, otherwise float64) float64 {
 	return *v
 }
 
-// Of returns m at this price: Usage.Cost is set where m does not say what a reply cost, and Limits.Cost can be kept.
+// Of returns m with this price: it sets Usage.Cost if m does not set it, so that Limits.Cost can be
+// enforced.
 func (p Price) Of(m llm.Model) llm.Model { return &priced{m, p} }
 
 // priced is a model with a price.
@@ -82,16 +87,16 @@ type priced struct {
 
 var _ llm.Pricer = (*priced)(nil)
 
-// MaxCost returns the most that req can cost.
+// MaxCost returns the highest possible cost of req.
 func (p *priced) MaxCost(req *llm.Request) (float64, bool) { return p.price.Max(req), true }
 
-// HoldsOutput passes the question on.
+// HoldsOutput returns the answer of the wrapped model.
 func (p *priced) HoldsOutput(req *llm.Request) bool {
 	h, ok := p.Model.(llm.OutputHolder)
 	return ok && h.HoldsOutput(req)
 }
 
-// Stream sets what a reply costs where the model does not.
+// Stream sets the cost of a reply if the model does not.
 func (p *priced) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		for d, err := range p.Model.Stream(ctx, req) {

@@ -1,5 +1,11 @@
-// Package find offers tools on demand: a run tells the model of tool_search, and of the tools that it
-// has found.
+// Package find offers tools on demand. A run offers the model the tool tool_search instead of all
+// tools, and then the tools that a search has found.
+//
+//	tools := find.OnDemand(set, nil)
+//
+//	request 1  tools: tool_search, and the tools of Options.Always
+//	           call:  tool_search {"query":"send an invoice"}
+//	request 2  tools: the same, then invoice_send and the other matches
 package find
 
 import (
@@ -25,17 +31,21 @@ const toolSearch = "tool_search"
 //go:embed find.md
 var description string
 
-// Options say when Search pays and what stays in sight. The zero value is ready.
+// Options configure OnDemand. The zero value is ready to use.
 type Options struct {
-	Least  int                        // fewer tools than this are offered as they are; 0: 20
-	Always func(tool *pawl.Tool) bool // tools that are offered from the beginning; nil: none
-	Most   int                        // tools that one search finds; 0: 5, at most 20
+	Least int // with fewer tools, all are offered; 0 means 20
+	// Always reports the tools that are offered from the start. Nil means none.
+	Always func(tool *pawl.Tool) bool
+	Most   int // the most tools that one search finds; 0 means 5, and 20 is the maximum
 }
 
-// OnDemand returns the tools of set, offered on demand: a run tells the model of tool_search, and of those that it has found. Each can be called all the
-// same by whoever knows its name. From about 20 tools on, the descriptions that are not sent are worth more than the request that finds one.
+// OnDemand returns the tools of set, offered on demand: a run offers tool_search, and the tools
+// that it has found. The model can also call a tool without a search if it knows its name. From
+// about 20 tools on, the omitted descriptions save more than the additional request costs.
 //
-// What was found stands in the transcript, and is offered from the next request on, behind what was offered before. One Search serves an agent: put all sets into one Toolsets. o may be nil.
+// The found tools are recorded in the transcript. They are offered from the next request on, after
+// the tools that were offered before. An agent needs a single OnDemand: combine all sets in one
+// Toolsets. o may be nil.
 func OnDemand(set pawl.Toolset, o *Options) pawl.Toolset {
 	s := &searchable{set: set}
 	if o != nil {
@@ -56,11 +66,13 @@ type searchable struct {
 	opts Options
 
 	mu   sync.Mutex
-	from []*pawl.Tool // what the set gave last
-	out  []*pawl.Tool // and what came of it: the same tools as long as the set gives the same
+	from []*pawl.Tool // the last tools of the set
+	// out holds the tools made from from. They stay the same as long as the set returns the same
+	// tools.
+	out []*pawl.Tool
 }
 
-// Tools returns the tools, those that are offered from the beginning first.
+// Tools returns the tools. The tools that are offered from the start are first.
 func (s *searchable) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 	tools, err := s.set.Tools(ctx)
 	if err != nil || len(tools) < s.opts.Least {
@@ -81,27 +93,29 @@ func (s *searchable) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 		c.Deferred = true
 		later = append(later, c)
 	}
-	search := pawl.Func(toolSearch, strings.TrimSpace(description)+fmt.Sprintf("\n\nThere are %d such tools.", len(later)), newToolIndex(later, s.opts.Most).find)
+	search := pawl.Func(toolSearch,
+		strings.TrimSpace(description)+fmt.Sprintf("\n\nThere are %d such tools.", len(later)), newToolIndex(later,
+			s.opts.Most).find)
 	search.Effect = pawl.Pure
 	s.from, s.out = slices.Clone(tools), append(append(out, search), later...)
 	return s.out, nil
 }
 
-// lookup is what the model asks for.
+// lookup is the input of tool_search.
 type lookup struct {
 	Query string `json:"query" jsonschema:"what the tool should do, in a few words"`
 }
 
-// found is what tool_search leaves for the run.
+// found is the data that tool_search leaves for the run.
 type found struct {
 	Found []string `json:"found"`
 }
 
-// toolIndex finds tools by the words of their names and descriptions.
+// toolIndex finds tools by the words in their names and descriptions.
 type toolIndex struct {
 	tools []*pawl.Tool
-	words []map[string]float64 // of each tool, with what they weigh
-	docs  map[string]int       // in how many tools a word stands
+	words []map[string]float64 // the weight of each word, by tool
+	docs  map[string]int       // the number of tools with a word
 	most  int
 }
 
@@ -123,7 +137,8 @@ func newToolIndex(tools []*pawl.Tool, most int) *toolIndex {
 	return x
 }
 
-// searchWords cuts text into words as people type them: small letters, names like readFile and read_file in two, the ends of plurals off.
+// searchWords splits text into words as people type them: in lower case, with names like readFile
+// and read_file split in two, and without plural endings.
 func searchWords(text string) []string {
 	var out []string
 	var b strings.Builder
@@ -193,7 +208,7 @@ func (x *toolIndex) find(_ context.Context, q lookup) (llm.ToolResult, error) {
 	return res, err
 }
 
-// head returns the beginning of s.
+// head returns at most the first n characters of s.
 func head(s string, n int) string {
 	if len(s) <= n {
 		return s

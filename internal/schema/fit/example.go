@@ -11,11 +11,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// maxExample bounds the bytes of an example: a longer one teaches nothing.
+// maxExample is the largest size of an example in bytes. A longer example does not help.
 const maxExample = 1500
 
-// Example returns the smallest arguments it can think of that fit s: required fields only, with values from the schema's own examples,
-// defaults and lists where there are some. It is nil if what it thought of does not fit, or is long.
+// Example returns the smallest arguments that fit s, as far as it can construct them. They have
+// required fields only, with values from the examples, defaults and lists of the schema if there
+// are any. Nil means that the constructed arguments do not fit or are too long.
 func Example(s *jsonschema.Schema) []byte {
 	e := exampler{left: maxChecks}
 	v, ok := e.value(s, 0)
@@ -28,9 +29,9 @@ func Example(s *jsonschema.Schema) []byte {
 	return nil
 }
 
-type exampler struct{ left int } // how many schemas it may still look at
+type exampler struct{ left int } // the number of schemas it may still visit
 
-// value returns something that fits s.
+// value returns a value that fits s.
 func (e *exampler) value(s *jsonschema.Schema, depth int) (any, bool) {
 	if e.left--; e.left < 0 || depth > maxDepth {
 		return nil, false
@@ -48,14 +49,15 @@ func (e *exampler) value(s *jsonschema.Schema, depth int) (any, bool) {
 	kinds := types(rules)
 	switch {
 	case depth == 0:
-		kinds = wanted{"object"} // arguments are one, whatever the schema says
+		kinds = wanted{"object"} // arguments are an object, even if the schema allows more
 	case kinds == nil:
 		kinds = wanted{"object", "string", "number", "array", "boolean", "null"}
-		if !slices.ContainsFunc(rules, func(r *jsonschema.Schema) bool { return r.Properties != nil || r.Required != nil }) {
+		if !slices.ContainsFunc(rules,
+			func(r *jsonschema.Schema) bool { return r.Properties != nil || r.Required != nil }) {
 			kinds = append(kinds[1:], "object")
 		}
 	}
-	// A branch is tried as part of the whole: its rules hold beside those around it.
+	// A branch is tried together with the rules around it, because all of them apply.
 	sets := [][]*jsonschema.Schema{rules}
 	for _, r := range rules {
 		for _, b := range slices.Concat(r.AnyOf, r.OneOf) {
@@ -170,7 +172,7 @@ func (e *exampler) list(rules []*jsonschema.Schema, depth int) (any, bool) {
 		return nil, false
 	}
 	if least == 0 && depth > 0 && depth < 4 {
-		least = 1 // an empty list shows nothing
+		least = 1 // an empty list is not a useful example
 	}
 	out := []any{}
 	for i := range least {
@@ -179,7 +181,7 @@ func (e *exampler) list(rules []*jsonschema.Schema, depth int) (any, bool) {
 			var ok bool
 			if v, ok = e.value(subs[0], depth+1); !ok {
 				if i == 0 {
-					break // it may be empty
+					break // the list may be empty
 				}
 				return nil, false
 			}

@@ -1,23 +1,23 @@
-// Package fit brings arguments and JSON Schemas together: Coerce reads arguments that nearly fit as the ones that were meant, and
-// Example makes the smallest arguments that fit, to be shown to a model whose own did not.
+// Package fit reads arguments under a JSON Schema. Coerce repairs arguments that nearly fit.
+// Example makes the smallest arguments that fit, to show them to a model whose arguments did not.
 //
-//	schema    {"properties":{"city":{"type":"string"},"days":{"type":"integer"}},"required":["city","days"]}
+//	schema    {"properties":{"city":{"type":"string"},"days":{"type":"integer"}}}
 //	wrote     {"City":"Oslo","days":"3"}
 //	meant     {"city":"Oslo","days":3}
 //	repairs   City: read as city · days: read the text "3" as the number 3
 //
-// Coercion never guesses. It collects what a value could be read as, keeps the readings that fit the schema in full, and uses
-// them only if there is one. These are the readings:
+// Coercion never guesses. It collects the possible readings of a value and keeps the readings that
+// fit the whole schema. It uses a reading only if there is exactly one. The readings are:
 //
-//   - text that is JSON, where an object or a list is wanted and text is not;
-//   - text that is exactly a number or a boolean, where that is wanted and text is not;
-//   - a lone value, where a list of such values is wanted;
-//   - a name that differs from one that is wanted in case, hyphens and underscores alone;
-//   - null for an optional field that cannot be null: the field is left out;
-//   - a word that differs from one of the allowed ones in case and white space alone;
-//   - arguments inside {"arguments": …} or the like.
+//   - text that is JSON, where the schema allows an object or a list but no text
+//   - text that spells exactly a number or a boolean, where the schema allows that but no text
+//   - a lone value, where the schema requires a list of such values
+//   - a name that differs from a declared name only in case, hyphens and underscores
+//   - null for an optional field that cannot be null: the field is dropped
+//   - a word that differs from an allowed word only in case and white space
+//   - arguments in {"arguments": …} or a similar wrapper
 //
-// What a schema does not know is never left out, and nothing is ever filled in.
+// Coercion never drops unknown fields and never fills in values.
 package fit
 
 import (
@@ -35,13 +35,14 @@ import (
 )
 
 const (
-	maxSize   = 1 << 20 // bytes of arguments; larger ones are left alone
+	maxSize   = 1 << 20 // bytes of arguments; larger arguments are not repaired
 	maxDepth  = 32      // of nested values and branches
-	maxChecks = 2000    // of values against schemas; readings are given up after
+	maxChecks = 2000    // of values against schemas; Coerce then gives up
 )
 
-// Coerce returns the one reading of args under which they fit s, and what makes it differ from them, in short sentences that begin with the
-// field. ok is false if there is none, or more than one. Args that fit are returned as they are.
+// Coerce returns the only reading of args that fits s, and its differences from args, in short
+// sentences that begin with the field. ok is false if there is no reading, or more than one. Args
+// that fit are returned unchanged.
 func Coerce(s *jsonschema.Schema, args []byte) (fixed []byte, repairs []string, ok bool) {
 	v, ok := decode(args)
 	if !ok || len(args) > maxSize || !utf8.Valid(args) {
@@ -55,7 +56,8 @@ func Coerce(s *jsonschema.Schema, args []byte) (fixed []byte, repairs []string, 
 	if len(found) != 1 || c.left < 0 {
 		return nil, nil, false
 	}
-	if _, object := found[0].value.(map[string]any); !object { // arguments are one, whatever the schema says
+	// Arguments are an object, even if the schema allows more.
+	if _, object := found[0].value.(map[string]any); !object {
 		return nil, nil, false
 	}
 	if len(found[0].notes) == 0 {
@@ -70,7 +72,8 @@ func decode(b []byte) (v any, ok bool) {
 	return v, jsonscan.Valid(b) && d.Decode(&v) == nil && !huge(v)
 }
 
-// huge reports whether there is a number in v that a validator would need long for: it reckons with every digit of 1e999999999.
+// huge reports whether v contains a number that would keep a validator busy for long: the validator
+// computes every digit of 1e999999999.
 func huge(v any) bool {
 	switch v := v.(type) {
 	case json.Number:
@@ -98,21 +101,22 @@ func encode(v any) []byte {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// reading is what a value can be read as.
+// reading is one possible interpretation of a value.
 type reading struct {
 	value any
-	notes []string // how it differs from what was written
+	notes []string // its differences from the original
 }
 
-// coercer looks for readings. It changes no value that it was given.
-type coercer struct{ left int } // how many checks it may still make; below 0: it gave up
+// coercer looks for readings. It never changes its input.
+type coercer struct{ left int } // the number of checks left; below 0 means that it gave up
 
 func (c *coercer) fits(s *jsonschema.Schema, v any) bool {
 	c.left--
 	return c.left >= 0 && s.Validate(v) == nil
 }
 
-// readings returns the different values that fit s and that v can be read as: v alone if it fits.
+// readings returns the different values that fit s and that v can be read as. It returns only v if
+// v fits.
 func (c *coercer) readings(s *jsonschema.Schema, v any, at string, depth int) []reading {
 	if c.left < 0 || depth > maxDepth {
 		c.left = -1
@@ -152,7 +156,7 @@ func (c *coercer) readings(s *jsonschema.Schema, v any, at string, depth int) []
 	return out
 }
 
-// flatten returns s and all schemas that hold wherever s holds.
+// flatten returns s and all schemas that always apply together with s.
 func flatten(s *jsonschema.Schema) []*jsonschema.Schema {
 	var out []*jsonschema.Schema
 	var walk func(s *jsonschema.Schema)
@@ -170,7 +174,7 @@ func flatten(s *jsonschema.Schema) []*jsonschema.Schema {
 	return out
 }
 
-// note words a repair of the field at.
+// note describes a repair of the field at.
 func note(at, format string, args ...any) string {
 	if at != "" {
 		at += ": "

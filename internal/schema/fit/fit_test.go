@@ -52,8 +52,8 @@ func Example() {
 	// {"city":"text","days":1}
 }
 
-// Each line is a schema, arguments, and what they are read as with the repairs; or "left" where there is no reading, or
-// several.
+// Each line holds a schema, arguments, and the arguments after repair, with the repairs. "left"
+// means that there is no reading, or several.
 func TestCoerce(t *testing.T) {
 	const left = "left"
 	for _, test := range [][3]string{
@@ -164,7 +164,7 @@ func TestCoerce(t *testing.T) {
 		{`{"additionalProperties":{"type":"integer"}}`, `{"x":"1"}`, `{"x":1} | x: read the text "1" as the number 1`},
 		{`{"patternProperties":{"^n_":{"type":"integer"}}}`, `{"n_x":"1"}`, `{"n_x":1} | n_x: read the text "1" as the number 1`},
 
-		// all or nothing, and what fits stays as it is written
+		// all or nothing; values that fit keep their spelling
 		{`{"properties":{"a":{"type":"integer"},"b":{"type":"integer"}}}`, `{"a":"1","b":"x"}`, left},
 		{`{"properties":{"a":{"type":"integer"}}}`, `{ "a" : 1 }`, `{ "a" : 1 }`},
 		{`{"properties":{"a":{"type":"integer"}}}`, "{\"a\":\"1\",\"b\":\"\xff\"}", left},
@@ -181,7 +181,8 @@ func TestCoerce(t *testing.T) {
 	}
 }
 
-// A schema that refers to itself in several branches makes the number of readings grow with every level; they are given up.
+// A schema that refers to itself in several branches multiplies the readings with every level.
+// Coerce must give up.
 func TestCoerceEnds(t *testing.T) {
 	schema := compile(t, `{"$defs":{"t":{"anyOf":[{"type":"object","properties":{"k":{"$ref":"#/$defs/t"}},"required":["x"]},
 		{"type":"object","properties":{"k":{"$ref":"#/$defs/t"}},"required":["y"]},{"type":"array","items":{"$ref":"#/$defs/t"}}]}},"$ref":"#/$defs/t"}`)
@@ -212,7 +213,7 @@ func TestExample(t *testing.T) {
 		`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`:                                                    `{"a":1}`,
 		`{"$defs":{"t":{"type":"object","properties":{"v":{"type":"integer"},"next":{"$ref":"#/$defs/t"}},"required":["v"]}},"$ref":"#/$defs/t"}`:                                           `{"v":1}`,
 		`{"type":"object","minProperties":2}`: `{"name1":"text","name2":"text"}`,
-		// what cannot be thought of is left out
+		// no example for values that cannot be constructed
 		`{"properties":{"p":{"type":"string","pattern":"^[a-f]{17}7$"}},"required":["p"]}`:                                    ``,
 		`{"required":["a"],"additionalProperties":false}`:                                                                     ``,
 		`{"$defs":{"t":{"type":"object","properties":{"next":{"$ref":"#/$defs/t"}},"required":["next"]}},"$ref":"#/$defs/t"}`: ``,
@@ -230,7 +231,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// What comes out fits, says what was done, and what fits goes through unchanged.
+// Repaired arguments fit and come with a description; arguments that fit are returned unchanged.
 func FuzzCoerce(f *testing.F) {
 	f.Add(`{"properties":{"a":{"type":"integer"},"l":{"type":"array","items":{"type":"boolean"}}},"required":["a"]}`, `{"A":"1","l":"true"}`)
 	f.Add(`{"anyOf":[{"properties":{"a":{"enum":["x"]}}},{"type":"object","additionalProperties":false}]}`, `"{'a':' X'}"`)
@@ -250,7 +251,8 @@ func FuzzCoerce(f *testing.F) {
 		if err != nil || s.Validate(v) != nil {
 			t.Errorf("%s\n%s became %s, which does not fit", src, args, fixed)
 		}
-		if len(repairs) == 0 && string(fixed) != args || len(repairs) > 0 && json.Valid([]byte(args)) && string(fixed) == args {
+		if len(repairs) == 0 && string(fixed) != args || len(repairs) > 0 && json.Valid([]byte(args)) &&
+			string(fixed) == args {
 			t.Errorf("%s\n%s became %s with the repairs %q", src, args, fixed, repairs)
 		}
 	})

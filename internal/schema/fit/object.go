@@ -9,7 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// object reads the members of v as what rules want there. What cannot be read otherwise stays as it is.
+// object reads the members of v as rules require. A member without a reading stays unchanged.
 func (c *coercer) object(rules []*jsonschema.Schema, v map[string]any, at string, depth int) reading {
 	out := maps.Clone(v)
 	notes := rename(rules, out, at, closed(rules))
@@ -17,7 +17,8 @@ func (c *coercer) object(rules []*jsonschema.Schema, v map[string]any, at string
 		subs, _ := members(rules, name)
 		where := join(at, name)
 		listed := slices.ContainsFunc(rules, func(r *jsonschema.Schema) bool { return r.Properties[name] != nil })
-		if out[name] == nil && listed && !required(rules, name) && slices.ContainsFunc(subs, func(s *jsonschema.Schema) bool { return !c.fits(s, nil) }) {
+		if out[name] == nil && listed && !required(rules, name) &&
+			slices.ContainsFunc(subs, func(s *jsonschema.Schema) bool { return !c.fits(s, nil) }) {
 			delete(out, name)
 			notes = append(notes, note(where, "left out, since it was null"))
 			continue
@@ -30,7 +31,7 @@ func (c *coercer) object(rules []*jsonschema.Schema, v map[string]any, at string
 	return reading{out, notes}
 }
 
-// one returns the one reading of v that fits all of subs.
+// one returns the single reading of v that fits all of subs.
 func (c *coercer) one(subs []*jsonschema.Schema, v any, at string, depth int) (reading, bool) {
 	unfit := slices.DeleteFunc(slices.Clone(subs), func(s *jsonschema.Schema) bool { return c.fits(s, v) })
 	if len(unfit) != 1 {
@@ -43,7 +44,7 @@ func (c *coercer) one(subs []*jsonschema.Schema, v any, at string, depth int) (r
 	return found[0], !slices.ContainsFunc(subs, func(s *jsonschema.Schema) bool { return !c.fits(s, found[0].value) })
 }
 
-// members returns the schemas that hold for the member name, and whether its name is declared.
+// members returns the schemas that apply to the member name, and whether the name is declared.
 func members(rules []*jsonschema.Schema, name string) (subs []*jsonschema.Schema, declared bool) {
 	for _, r := range rules {
 		known := false
@@ -67,7 +68,7 @@ func required(rules []*jsonschema.Schema, name string) bool {
 	return slices.ContainsFunc(rules, func(r *jsonschema.Schema) bool { return slices.Contains(r.Required, name) })
 }
 
-// closed reports whether rules refuse names that they do not know.
+// closed reports whether rules reject undeclared names.
 func closed(rules []*jsonschema.Schema) bool {
 	return slices.ContainsFunc(rules, func(r *jsonschema.Schema) bool {
 		u := r.UnevaluatedProperties
@@ -75,8 +76,8 @@ func closed(rules []*jsonschema.Schema) bool {
 	})
 }
 
-// rename gives members of v the declared names that they differ from in case, hyphens and underscores alone: those that are required, or with
-// optional any.
+// rename gives members of v the declared names from which they differ only in case, hyphens and
+// underscores. It considers required names, and with optional all names.
 func rename(rules []*jsonschema.Schema, v map[string]any, at string, optional bool) (notes []string) {
 	wrote := map[string][]string{} // by folded name
 	for name := range v {
@@ -119,10 +120,10 @@ func fold(name string) string {
 	}, name))
 }
 
-// wrappers are the names under which models put all arguments once more.
+// wrappers are the names under which models nest all arguments.
 var wrappers = []string{"arguments", "parameters", "args", "params", "input"}
 
-// unwrapped reads {"arguments": {…}} as what is inside, at the root and where no argument has that name.
+// unwrapped reads {"arguments": {…}} as its content, at the root, if no argument has that name.
 func (c *coercer) unwrapped(rules []*jsonschema.Schema, v map[string]any, at string, depth int) (reading, bool) {
 	if at != "" || depth > 0 || len(v) != 1 {
 		return reading{}, false
@@ -146,7 +147,7 @@ func (c *coercer) unwrapped(rules []*jsonschema.Schema, v map[string]any, at str
 	return reading{}, false
 }
 
-// list reads the elements of v as what rules want there.
+// list reads the elements of v as rules require.
 func (c *coercer) list(rules []*jsonschema.Schema, v []any, at string, depth int) reading {
 	out := slices.Clone(v)
 	var notes []string
@@ -159,7 +160,7 @@ func (c *coercer) list(rules []*jsonschema.Schema, v []any, at string, depth int
 	return reading{out, notes}
 }
 
-// itemRules returns the schemas that hold for the element i.
+// itemRules returns the schemas that apply to element i.
 func itemRules(rules []*jsonschema.Schema, i int) (subs []*jsonschema.Schema) {
 	add := func(v any) {
 		if s, ok := v.(*jsonschema.Schema); ok && s != nil {

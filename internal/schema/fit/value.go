@@ -11,7 +11,7 @@ import (
 	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
-// wanted is the set of types that all rules allow. Nothing is stated in an empty one.
+// wanted is the set of types that all rules allow. An empty set means that no rule states a type.
 type wanted []string
 
 func types(rules []*jsonschema.Schema) (out wanted) {
@@ -33,7 +33,8 @@ func (w wanted) has(kinds ...string) bool {
 	return slices.ContainsFunc(kinds, func(k string) bool { return slices.Contains(w, k) })
 }
 
-// rewrites returns what v may stand for under rules, changed inside or as a whole. Not all of it fits.
+// rewrites returns the possible readings of v under rules, with changes in v or of v itself. Not
+// all of them fit.
 func (c *coercer) rewrites(rules []*jsonschema.Schema, v any, at string, depth int) []reading {
 	want := types(rules)
 	var out []reading
@@ -54,10 +55,13 @@ func (c *coercer) rewrites(rules []*jsonschema.Schema, v any, at string, depth i
 	}
 	if want.has("array") && v != nil {
 		if s, ok := v.(string); ok && (strings.TrimSpace(s) == "" || jsonText(s) && !want.has("string")) {
-			return out // nothing, or a list as text: no lone value
+			return out // empty, or a list as text, and not a lone value
 		}
-		if _, ok := v.([]any); ok && !slices.ContainsFunc(itemRules(rules, 0), func(s *jsonschema.Schema) bool { return types(flatten(s)).has("array") }) {
-			return out // a list that does not fit; that it may be an item of one is no reason to think so
+		if _, ok := v.([]any); ok &&
+			!slices.ContainsFunc(itemRules(rules, 0),
+				func(s *jsonschema.Schema) bool { return types(flatten(s)).has("array") }) {
+			// A list that does not fit is not a reason to read it as an item of a list.
+			return out
 		}
 		r := c.list(rules, []any{v}, at, depth)
 		r.notes = append([]string{note(at, "put the lone value in a list")}, r.notes...)
@@ -68,7 +72,7 @@ func (c *coercer) rewrites(rules []*jsonschema.Schema, v any, at string, depth i
 	return out
 }
 
-// manyWords reports whether a list of one string may have been meant as several.
+// manyWords reports whether a list of one string may have been meant as several strings.
 func manyWords(rules []*jsonschema.Schema, list any) bool {
 	s, ok := list.([]any)[0].(string)
 	if !ok || !strings.ContainsAny(s, ",;|\n") {
@@ -84,9 +88,10 @@ func manyWords(rules []*jsonschema.Schema, list any) bool {
 	return true
 }
 
-// scalars reads text as the number or the boolean that it exactly is.
+// scalars reads text as the number or the boolean that it spells exactly.
 func scalars(want wanted, rules []*jsonschema.Schema, s, at string) (out []reading) {
-	if want == nil && !slices.ContainsFunc(rules, func(r *jsonschema.Schema) bool { return r.Enum != nil || r.Const != nil }) || want.has("string") {
+	if want == nil && !slices.ContainsFunc(rules,
+		func(r *jsonschema.Schema) bool { return r.Enum != nil || r.Const != nil }) || want.has("string") {
 		return nil
 	}
 	number := func(n string) {
@@ -112,16 +117,17 @@ func scalars(want wanted, rules []*jsonschema.Schema, s, at string) (out []readi
 	return out
 }
 
-// isNumber reports whether s is a JSON number and nothing else, of a size that somebody may have meant.
+// isNumber reports whether s is exactly one JSON number, of a plausible size.
 func isNumber(s string) bool {
-	if len(s) == 0 || len(s) > 32 || s[0] != '-' && (s[0] < '0' || s[0] > '9') || !jsonscan.Valid([]byte(s)) || strings.TrimSpace(s) != s {
+	if len(s) == 0 || len(s) > 32 || s[0] != '-' && (s[0] < '0' || s[0] > '9') || !jsonscan.Valid([]byte(s)) ||
+		strings.TrimSpace(s) != s {
 		return false
 	}
 	e := strings.IndexAny(s, "eE")
 	return e < 0 || len(s)-e <= 5
 }
 
-// words reads text as the allowed word that differs in case and white space alone.
+// words reads text as the allowed word that differs only in case and white space.
 func words(rules []*jsonschema.Schema, s, at string) (out []reading) {
 	for _, r := range rules {
 		var allowed []any
@@ -147,7 +153,7 @@ func jsonText(s string) bool {
 	return s != "" && (s[0] == '{' || s[0] == '[')
 }
 
-// texts reads text as the JSON that it is, where text is not wanted.
+// texts reads text as the JSON that it contains, if text is not allowed.
 func (c *coercer) texts(rules []*jsonschema.Schema, v any, at string, depth int) (out []reading) {
 	s, ok := v.(string)
 	want := types(rules)

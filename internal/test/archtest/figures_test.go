@@ -137,7 +137,9 @@ func TestFileGraph(t *testing.T) {
 	}{
 		{"none", []string{types, "package x\nfunc f(n int) int { return n }\n"}, ""},
 		{"one way", []string{types, "package x\nfunc f() { _ = t[int]{} }\n"}, ""},
-		{"field", []string{types + "var v = f()\n", "package x\nfunc f() int { return g().n }\n", "package x\nfunc g() t[int] { return t[int]{} }\n"}, "a.go b.go c.go"},
+		{"field",
+			[]string{types + "var v = f()\n", "package x\nfunc f() int { return g().n }\n",
+				"package x\nfunc g() t[int] { return t[int]{} }\n"}, "a.go b.go c.go"},
 		{"method", []string{types + "func f(x t[int]) { x.m() }\n", "package x\nfunc (t[E]) m() {}\n"}, "a.go b.go"},
 		{"two cycles", []string{"package x\nfunc a() { b() }\n", "package x\nfunc b() { a(); c() }\n", "package x\nfunc c() { d() }\n",
 			"package x\nfunc d() { e() }\n", "package x\nfunc e() { c() }\n"}, "c.go d.go e.go"},

@@ -125,7 +125,8 @@ func TestUnexplained(t *testing.T) {
 func TestCheckLoop(t *testing.T) {
 	long := "func f() {\n" + strings.Repeat("\t_ = 1\n", longest-1) + "}"
 	for _, tt := range []sample{
-		{"sequential", "import \"context\"\nfunc f(ctx context.Context, xs []int) error { for range xs { }; return context.Cause(ctx) }", ""},
+		{"sequential",
+			"import \"context\"\nfunc f(ctx context.Context, xs []int) error { for range xs { }; return context.Cause(ctx) }", ""},
 		{"range over func", "import \"iter\"\nfunc f(seq iter.Seq[int]) { for range seq { } }", ""},
 		{"clock as data", "import \"time\"\nfunc f(d time.Duration, t time.Time) bool { return d > time.Second && t.IsZero() }", ""},
 		{"go", "func f() { go f() }", "go statement"},

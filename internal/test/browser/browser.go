@@ -1,4 +1,5 @@
-// Package browser drives a Chromium over its DevTools protocol, so that tests can walk pages as people do.
+// Package browser drives a Chromium over its DevTools protocol, so that tests can walk pages as
+// people do.
 //
 //	b, err := browser.Start(ctx, path)
 //	p, err := b.Page(ctx)
@@ -6,8 +7,9 @@
 //	err = p.Press(ctx, "Tab")
 //	err = p.Eval(ctx, `document.title`, &title)
 //
-// Messages go over two pipes, NUL-terminated JSON each, so no port is opened. The browser resolves no name and reaches this machine alone. Everything of a page is told to
-// its Events, which tests read when it is over.
+// Messages go over two pipes, NUL-terminated JSON each, so no port is opened. The browser resolves
+// no name and reaches this machine alone. Everything of a page is told to its Events, which tests
+// read when it is over.
 package browser
 
 import (
@@ -80,7 +82,8 @@ func Start(ctx context.Context, path string) (*Browser, error) {
 	if os.Getuid() == 0 {
 		args = append([]string{"--no-sandbox"}, args...) // Chromium's own sandbox refuses root
 	}
-	b := &Browser{cmd: exec.Command(path, args...), to: to, dir: dir, waits: map[int]chan message{}, pages: map[string]*Page{}}
+	b := &Browser{cmd: exec.Command(path, args...), to: to, dir: dir, waits: map[int]chan message{},
+		pages: map[string]*Page{}}
 	b.cmd.ExtraFiles = []*os.File{in, out}
 	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	b.cmd.Env = append(os.Environ(), "TZ=UTC")

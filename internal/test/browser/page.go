@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// Event is something that happened in a page: the method of the DevTools protocol, and its parameters.
+// Event is something that happened in a page: the method of the DevTools protocol, and its
+// parameters.
 type Event struct {
 	Method string
 	Params json.RawMessage
@@ -93,7 +94,8 @@ func (p *Page) Open(ctx context.Context, url string) error {
 	}
 }
 
-// Eval evaluates an expression in the page, waits for it where it is a promise, and reads its value into out, which may be nil.
+// Eval evaluates an expression in the page, waits for it where it is a promise, and reads its value
+// into out, which may be nil.
 func (p *Page) Eval(ctx context.Context, expression string, out any) error {
 	var res struct {
 		Result           struct{ Value json.RawMessage }
@@ -135,7 +137,8 @@ var named = map[string]key{
 	"ArrowLeft": {"ArrowLeft", "", 37}, "ArrowUp": {"ArrowUp", "", 38}, "ArrowRight": {"ArrowRight", "", 39}, "ArrowDown": {"ArrowDown", "", 40}, "End": {"End", "", 35}, "Home": {"Home", "", 36},
 }
 
-// Press presses keys, one after another: names such as Tab and ArrowDown, or single characters. Shift+ and Ctrl+ before a name hold those.
+// Press presses keys, one after another: names such as Tab and ArrowDown, or single characters.
+// Shift+ and Ctrl+ before a name hold those.
 func (p *Page) Press(ctx context.Context, keys ...string) error {
 	for _, name := range keys {
 		modifiers := 0

@@ -1,5 +1,6 @@
-// Package clustertest starts Temporal's dev server for tests, on loopback: the one that scripts/temporal builds into .bin. A test binary starts one at most that all its tests
-// share, when the first one asks, and stops it at its end:
+// Package clustertest starts Temporal's dev server for tests, on loopback: the one that
+// scripts/temporal builds into .bin. A test binary starts one at most that all its tests share,
+// when the first one asks, and stops it at its end:
 //
 //	var cluster clustertest.Shared
 //
@@ -27,15 +28,17 @@ import (
 // ErrAbsent is in the tree of the error of a server that was not built.
 var ErrAbsent = errors.New("no Temporal server: run scripts/temporal, which builds .bin/temporal")
 
-// Shared is a server that is started when it is first needed. The zero value is ready; it may be used concurrently.
+// Shared is a server that is started when it is first needed. The zero value is ready; it may be
+// used concurrently.
 type Shared struct {
 	once   sync.Once
 	server *Server
 	err    error
 }
 
-// Address is HOST:PORT of the server. Where there is none to be had it says so in the test's output, and returns "": the test leaves out what needs it. A server that is there and does not start
-// fails the test.
+// Address is HOST:PORT of the server. Where there is none to be had it says so in the test's
+// output, and returns "": the test leaves out what needs it. A server that is there and does not
+// start fails the test.
 func (s *Shared) Address(t testing.TB) string {
 	t.Helper()
 	s.once.Do(func() { s.server, s.err = Start("") })
@@ -66,10 +69,12 @@ type Server struct {
 	said       *bytes.Buffer
 }
 
-// guarded runs a server, and kills it with SIGKILL when the input ends: the binary that has the other end of it says so, or died.
+// guarded runs a server, and kills it with SIGKILL when the input ends: the binary that has the
+// other end of it says so, or died.
 const guarded = `"$@" </dev/null & pid=$!; read x; kill -9 $pid; wait $pid 2>/dev/null`
 
-// Start starts a server that keeps what it has in the file db; "": in memory. It returns when the server answers.
+// Start starts a server that keeps what it has in the file db; "": in memory. It returns when the
+// server answers.
 func Start(db string) (*Server, error) {
 	binary, err := built()
 	if err != nil {

@@ -9,8 +9,10 @@ import (
 
 // Block is a block of code in a page.
 type Block struct {
-	Line   int    // of its fence, from 1
-	Class  string // the first word behind the fence, which is what editors and browsers colour it by; "": there is none
+	Line int // of its fence, from 1
+	// The first word behind the fence, which is what editors and browsers colour it by; "": there
+	// is none.
+	Class  string
 	Name   string // the second word; "": there is none
 	Marked bool   // a line <!-- code: … --> stands above it, so that Fill writes it
 	Text   string // what stands between the fences
@@ -21,7 +23,8 @@ var (
 	listLine  = regexp.MustCompile(`^\s*([-*+]|\d+[.)])\s`)
 )
 
-// Blocks returns the blocks of code of a page. Code that is only indented is a block without a class.
+// Blocks returns the blocks of code of a page. Code that is only indented is a block without a
+// class.
 func Blocks(page string) ([]Block, error) {
 	var (
 		all    []Block

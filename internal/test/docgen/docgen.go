@@ -1,19 +1,21 @@
-// Package docgen keeps the parts of the documents that are made from code equal to the code. Its tests compare, and with
+// Package docgen keeps the parts of the documents that are made from code equal to the code. Its
+// tests compare, and with
 //
 //	go test ./internal/test/docgen -run Test -update
 //
-// they write. There are two such parts: docs/events.md, the closed list of events, which is made from event.go; and the Go
-// blocks of README.md and docs/*.md that stand below a line
+// they write. There are two such parts: docs/events.md, the closed list of events, which is made
+// from event.go; and the Go blocks of README.md and docs/*.md that stand below a line
 //
 //	<!-- code: examples/quickstart/main.go -->
 //	<!-- code: examples/quickstart/main.go#agent -->
 //
-// which are copies of that file, or of the lines in it between "// begin agent" and "// end agent". So what a reader copies from
-// a page compiles. What an example prints stands below
+// which are copies of that file, or of the lines in it between "// begin agent" and "// end agent".
+// So what a reader copies from a page compiles. What an example prints stands below
 //
 //	<!-- output: examples/calls_test.go#Example_mended -->
 //
-// and is a copy of the example's own "// Output:", which go test compares. Blocks and Links read pages for whoever checks what else is in them.
+// and is a copy of the example's own "// Output:", which go test compares. Blocks and Links read
+// pages for whoever checks what else is in them.
 package docgen
 
 import (

@@ -37,7 +37,8 @@ func current(t *testing.T, name, want string) {
 		t.Logf("wrote %s", name)
 		return
 	}
-	t.Errorf("%s is not what the code says; make docs writes it again (-in the file +from the code):\n%s", name, cmp.Diff(got, want))
+	t.Errorf("%s is not what the code says; make docs writes it again (-in the file +from the code):\n%s",
+		name, cmp.Diff(got, want))
 }
 
 // TestEventsPage keeps docs/events.md equal to event.go.

@@ -23,8 +23,9 @@ type field struct {
 	meaning     string // where the JSON form itself says it; "": where Event does
 }
 
-// Events returns the text of docs/events.md, made from the source of event.go: the kinds, which fields each carries (eventFields),
-// the JSON names (eventJSON) and what they mean (the comments of Event, and of eventJSON where that has one).
+// Events returns the text of docs/events.md, made from the source of event.go: the kinds, which
+// fields each carries (eventFields), the JSON names (eventJSON) and what they mean (the comments of
+// Event, and of eventJSON where that has one).
 func Events(src string) (string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), "event.go", src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {

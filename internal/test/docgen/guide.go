@@ -12,7 +12,8 @@ var (
 	nextLine    = regexp.MustCompile(`\n*(?:\nNext: \[[^\]]*\]\([\w-]+\.md\))?\n*$`)
 )
 
-// Chapters returns the pages of the guide in the order in which they are read: those of the numbered list of its index.
+// Chapters returns the pages of the guide in the order in which they are read: those of the
+// numbered list of its index.
 func Chapters(index string) []string {
 	var all []string
 	for _, m := range chapterLine.FindAllStringSubmatch(index, -1) {
@@ -21,7 +22,8 @@ func Chapters(index string) []string {
 	return all
 }
 
-// Lead returns page with a last line that leads to the next page, called name, whose text is next; with name "" there is no such line.
+// Lead returns page with a last line that leads to the next page, called name, whose text is next;
+// with name "" there is no such line.
 func Lead(page, name, next string) (string, error) {
 	page = nextLine.ReplaceAllString(page, "\n")
 	if name == "" {

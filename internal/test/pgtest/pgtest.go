@@ -1,5 +1,7 @@
-// Package pgtest starts database servers for tests: PostgreSQL as a private cluster on loopback, in a directory of its own that goes with it, and PGlite, which
-// has pgvector where the system has none. A test binary starts one of each at most, when the first test asks, and stops it at its end:
+// Package pgtest starts database servers for tests: PostgreSQL as a private cluster on loopback, in
+// a directory of its own that goes with it, and PGlite, which has pgvector where the system has
+// none. A test binary starts one of each at most, when the first test asks, and stops it at its
+// end:
 //
 //	var server = pgtest.Postgres()
 //
@@ -25,7 +27,8 @@ import (
 	"time"
 )
 
-// Server is a server that is started when it is first needed. Its methods may be called concurrently.
+// Server is a server that is started when it is first needed. Its methods may be called
+// concurrently.
 type Server struct {
 	start func(s *Server) error
 
@@ -40,8 +43,9 @@ type Server struct {
 // ErrAbsent is in the tree of the error of a server that cannot be had on this machine.
 var ErrAbsent = errors.New("absent")
 
-// URL is the address of the server, as postgres://…. Where there is none to be had it says so in the test's output, and returns "": the test leaves out what needs it. A
-// server that is there and does not start fails the test.
+// URL is the address of the server, as postgres://…. Where there is none to be had it says so in
+// the test's output, and returns "": the test leaves out what needs it. A server that is there and
+// does not start fails the test.
 func (s *Server) URL(t testing.TB) string {
 	t.Helper()
 	url, err := s.Start()
@@ -145,7 +149,8 @@ func freePort() (string, error) {
 	return port, err
 }
 
-// Postgres is a private cluster of the newest PostgreSQL that is installed. Its one role is test, without a password. As root it runs as nobody, since it refuses root.
+// Postgres is a private cluster of the newest PostgreSQL that is installed. Its one role is test,
+// without a password. As root it runs as nobody, since it refuses root.
 func Postgres() *Server {
 	return &Server{start: func(s *Server) error {
 		initdb, server := program("initdb"), program("postgres")
@@ -180,7 +185,8 @@ func Postgres() *Server {
 	}}
 }
 
-// program finds a program of PostgreSQL. Debian keeps most of them out of the path, one directory a version.
+// program finds a program of PostgreSQL. Debian keeps most of them out of the path, one directory a
+// version.
 func program(name string) string {
 	if all, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name); err == nil && len(all) > 0 {
 		return slices.MaxFunc(all, func(a, b string) int {
@@ -197,8 +203,9 @@ func program(name string) string {
 	return path
 }
 
-// PGlite is PostgreSQL with pgvector inside of Node, from the packages that are installed in dir as its package.json says. Behind all of its connections is one
-// session, so that a client keeps one (pool_max_conns) and prepares nothing under a name, as the address says.
+// PGlite is PostgreSQL with pgvector inside of Node, from the packages that are installed in dir as
+// its package.json says. Behind all of its connections is one session, so that a client keeps one
+// (pool_max_conns) and prepares nothing under a name, as the address says.
 func PGlite(dir string) *Server {
 	return &Server{start: func(s *Server) error {
 		script := filepath.Join("node_modules", "@electric-sql", "pglite-socket", "dist", "scripts", "server.js")

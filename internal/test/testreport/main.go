@@ -1,13 +1,16 @@
-// Command testreport reads what `go test -json` writes and tells a person what happened: the output of failed tests in
-// full, go test's closing line of each package, the skipped tests with their reasons, and at the very end the line
+// Command testreport reads what `go test -json` writes and tells a person what happened: the output
+// of failed tests in full, go test's closing line of each package, the skipped tests with their
+// reasons, and at the very end the line
 //
 //	N passed, N failed, N skipped
 //
-// Subtests are counted like tests. A package that failed without a failed test (it did not compile, or its process died)
-// counts as one failure. With -strict, a skip for any other reason than absent corpora counts as a failure too: on
-// a machine where everything can be installed, a test that did not run is a test that is missing.
+// Subtests are counted like tests. A package that failed without a failed test (it did not compile,
+// or its process died) counts as one failure. With -strict, a skip for any other reason than absent
+// corpora counts as a failure too: on a machine where everything can be installed, a test that did
+// not run is a test that is missing.
 //
-// The exit status is 0 when nothing failed, 1 when something did, 2 when the input is no test output.
+// The exit status is 0 when nothing failed, 1 when something did, 2 when the input is no test
+// output.
 package main
 
 import (

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// allowed is how the reason of a skip begins that is never a failure: the recorded data is not part of the project.
+// allowed is how the reason of a skip begins that is never a failure: the recorded data is not part
+// of the project.
 const allowed = "corpora absent"
 
 // event is one line of `go test -json`; see `go doc test2json`.
@@ -29,7 +30,8 @@ type skip struct {
 	reason string
 }
 
-// report collects the events of one run. Output of a test is kept until it is known whether anybody wants to read it.
+// report collects the events of one run. Output of a test is kept until it is known whether anybody
+// wants to read it.
 type report struct {
 	out    io.Writer
 	strict bool
@@ -47,7 +49,8 @@ type report struct {
 }
 
 func newReport(out io.Writer, strict bool) *report {
-	return &report{out: out, strict: strict, output: map[test][]string{}, failing: map[string]bool{}, builds: map[string]bool{}}
+	return &report{out: out, strict: strict, output: map[test][]string{}, failing: map[string]bool{},
+		builds: map[string]bool{}}
 }
 
 // read takes all of the input. No event at all is an error: then nothing was tested.
@@ -62,7 +65,8 @@ func (r *report) read(in io.Reader) error {
 				n++
 				r.add(e)
 			} else {
-				fmt.Fprintf(r.out, "%s\n", strings.TrimRight(string(line), "\n")) // go test's own words, between the events
+				// Go test's own words, between the events.
+				fmt.Fprintf(r.out, "%s\n", strings.TrimRight(string(line), "\n"))
 			}
 		}
 		if errors.Is(err, io.EOF) {
@@ -117,8 +121,8 @@ func (r *report) add(e event) {
 	}
 }
 
-// failPackage counts a package that failed without a failed test, and shows all that is left of its output: tests that were
-// running when the process died have no result of their own.
+// failPackage counts a package that failed without a failed test, and shows all that is left of its
+// output: tests that were running when the process died have no result of their own.
 func (r *report) failPackage(pkg string) {
 	if r.failing[pkg] {
 		return
@@ -133,7 +137,8 @@ func (r *report) failPackage(pkg string) {
 	}
 }
 
-// bare reports whether a test said nothing itself: it failed because a subtest did, which was told already.
+// bare reports whether a test said nothing itself: it failed because a subtest did, which was told
+// already.
 func bare(output []string) bool {
 	for _, line := range output {
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
@@ -153,7 +158,8 @@ func closing(line string) bool {
 	return false
 }
 
-// reason finds what t.Skip was told: the lines between the test's start and its closing line, without file and line.
+// reason finds what t.Skip was told: the lines between the test's start and its closing line,
+// without file and line.
 func reason(output []string) string {
 	var words []string
 	for _, line := range output {
@@ -212,7 +218,8 @@ func (r *report) close() bool {
 		fmt.Fprintln(r.out, "nothing")
 	}
 	if bad > 0 {
-		fmt.Fprintf(r.out, "\n%d tests were skipped for another reason than %s. As root on Debian all they need can be installed, so they count as failed.\n", bad, allowed)
+		fmt.Fprintf(r.out,
+			"\n%d tests were skipped for another reason than %s. As root on Debian all they need can be installed, so they count as failed.\n", bad, allowed)
 	}
 	if r.badSteps > 0 {
 		fmt.Fprintf(r.out, "\n%d of the steps before the tests failed; their output stands above.\n", r.badSteps)

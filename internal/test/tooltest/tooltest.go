@@ -1,5 +1,6 @@
-// Package tooltest is what the tests of the built-in tools share: calls that are checked against what the tool says of its answers, what
-// a model is shown of a set of tools, a database, and processes whose memory is measured.
+// Package tooltest is what the tests of the built-in tools share: calls that are checked against
+// what the tool says of its answers, what a model is shown of a set of tools, a database, and
+// processes whose memory is measured.
 //
 //	got := tooltest.Call(t, files.Read, `{"path":"a.txt"}`)
 //	if want := "hello\n"; got != want {
@@ -32,8 +33,8 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// Run calls the function of tool as the pipeline does after its checks. An error ends the test, and so do data that are no JSON, or that are not as
-// the tool's Output says.
+// Run calls the function of tool as the pipeline does after its checks. An error ends the test, and
+// so do data that are no JSON, or that are not as the tool's Output says.
 func Run(t testing.TB, tool *pawl.Tool, args string) llm.ToolResult {
 	t.Helper()
 	res, err := tool.Run(context.Background(), llm.ToolCall{ID: "c", Name: tool.Name, Args: json.RawMessage(args)})
@@ -73,7 +74,8 @@ func Tools(t testing.TB, set pawl.Toolset) []*pawl.Tool {
 	return tools
 }
 
-// Definitions compares what a model is shown of set with the file golden, where it can be reviewed as prose. update writes it again.
+// Definitions compares what a model is shown of set with the file golden, where it can be reviewed
+// as prose. update writes it again.
 func Definitions(t *testing.T, set pawl.Toolset, golden string, update bool) {
 	t.Helper()
 	type definition struct {
@@ -86,7 +88,8 @@ func Definitions(t *testing.T, set pawl.Toolset, golden string, update bool) {
 	var defs []definition
 	for _, tool := range Tools(t, set) {
 		Must(t, tool.Check())
-		defs = append(defs, definition{tool.Name, tool.Effect, strings.Split(tool.Description, "\n"), tool.Input, tool.Output})
+		defs = append(defs,
+			definition{tool.Name, tool.Effect, strings.Split(tool.Description, "\n"), tool.Input, tool.Output})
 	}
 	got, err := json.MarshalIndent(defs, "", "\t")
 	Must(t, err)

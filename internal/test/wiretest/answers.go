@@ -10,34 +10,40 @@ import (
 	"github.com/pawl-go/pawl/pawltest"
 )
 
-// Reading is what an independent reader finds in a recorded answer. Such a reader follows the paths of the API's documents with encoding/json
-// and its own structs, joins streams itself, and shares nothing with the adapter: where the two differ, one of them is wrong.
+// Reading is what an independent reader finds in a recorded answer. Such a reader follows the paths
+// of the API's documents with encoding/json and its own structs, joins streams itself, and shares
+// nothing with the adapter: where the two differ, one of them is wrong.
 type Reading struct {
 	Text      string
 	Reasoning *string // nil: the reader does not look for it
 	Finish    string  // in the neutral words
 	Usage     Figures
 	Calls     []string // as Reader.Call writes them
-	Kept      []string // what is to be sent back as it is, as Reader.Kept writes it; compared where that is not nil
-	Err       string   // the answer is an error: what it says; "": it is a reply
-	Broken    bool     // the answer has no end that can be trusted
+	// What is to be sent back as it is, as Reader.Kept writes it; compared where that is not nil.
+	Kept   []string
+	Err    string // the answer is an error: what it says; "": it is a reply
+	Broken bool   // the answer has no end that can be trusted
 }
 
 // Figures are what a reader can check of a llm.Usage.
 type Figures struct{ Input, Output, Reasoning, CacheRead, CacheWrite int }
 
-// Reader reads recorded answers independently of the adapter, and says how what the adapter made of them is written to be compared.
+// Reader reads recorded answers independently of the adapter, and says how what the adapter made of
+// them is written to be compared.
 type Reader struct {
 	Read  func(streaming bool, body string) (Reading, error)
-	Error func(body []byte) string                  // what an answer with a status of failure says
-	Call  func(llm.ToolCall) string                 // a call of the adapter's
-	Noted func(pawltest.RecordedCall) string        // a call as the recorder noted it
-	Kept  func(llm.Part) []string                   // what a part keeps to be sent back; nil: not compared
-	Back  func(body []byte, r *llm.Response) string // how the reply differs when it is sent back; "": not at all. Nil: not compared
+	Error func(body []byte) string           // what an answer with a status of failure says
+	Call  func(llm.ToolCall) string          // a call of the adapter's
+	Noted func(pawltest.RecordedCall) string // a call as the recorder noted it
+	// What a part keeps to be sent back; nil: not compared.
+	Kept func(llm.Part) []string
+	// How the reply differs when it is sent back; "": not at all. Nil: not compared.
+	Back func(body []byte, r *llm.Response) string
 }
 
-// Answers proves that every recorded answer decodes to what the reader finds in it, and to the calls that the recorder noted. known are the
-// misses that are known, by the exchange's name, each with its reason: one that is no miss any more fails, as does one that is not listed.
+// Answers proves that every recorded answer decodes to what the reader finds in it, and to the
+// calls that the recorder noted. known are the misses that are known, by the exchange's name, each
+// with its reason: one that is no miss any more fails, as does one that is not listed.
 func Answers(t *testing.T, w *Wire, r *Reader, atLeast int, known map[string]string) {
 	all, out := w.exchanges(t)
 	misses, errs, streams, calls, vertex := 0, 0, 0, 0, 0
@@ -87,7 +93,8 @@ func Answers(t *testing.T, w *Wire, r *Reader, atLeast int, known map[string]str
 	}
 }
 
-// Compare returns how what the adapter made of an answer differs from what the reader and the recorder found; "" if it does not.
+// Compare returns how what the adapter made of an answer differs from what the reader and the
+// recorder found; "" if it does not.
 func Compare(r *Reader, e *pawltest.Exchange, body []byte, resp *llm.Response, err error) string {
 	if e.Response.Status >= 300 {
 		return compareError(e.Response.Status, r.Error(body), err)
@@ -164,9 +171,11 @@ func compareError(status int, text string, err error) string {
 	return ""
 }
 
-// AnswersControl is the negative control of Answers: a reply that is spoilt in any of the usual ways, or in one of more, must differ. body is a
-// whole answer with text and a call, with all figures of usage that the wire has.
-func AnswersControl(t *testing.T, w *Wire, r *Reader, body string, noted pawltest.RecordedCall, more map[string]func(*llm.Response)) {
+// AnswersControl is the negative control of Answers: a reply that is spoilt in any of the usual
+// ways, or in one of more, must differ. body is a whole answer with text and a call, with all
+// figures of usage that the wire has.
+func AnswersControl(t *testing.T, w *Wire, r *Reader, body string, noted pawltest.RecordedCall,
+	more map[string]func(*llm.Response)) {
 	t.Helper()
 	e := &pawltest.Exchange{}
 	e.Response.Status = 200
@@ -228,7 +237,8 @@ func AnswersControl(t *testing.T, w *Wire, r *Reader, body string, noted pawltes
 	}
 }
 
-// Canonical writes a JSON value with its names sorted and without spaces; nothing, and null, are {}.
+// Canonical writes a JSON value with its names sorted and without spaces; nothing, and null, are
+// {}.
 func Canonical(raw []byte) string {
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = []byte("{}")

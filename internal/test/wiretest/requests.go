@@ -16,35 +16,41 @@ import (
 
 // Spelling says how the bodies of a wire are read so that two that mean the same are the same.
 type Spelling struct {
-	// Known are the members of a body that the neutral form carries. All others reach it as provider options, as a user
-	// would give them.
+	// Known are the members of a body that the neutral form carries. All others reach it as
+	// provider options, as a user would give them.
 	Known []string
 
-	// Options adds what only part of a known member can say (hosted tools, the summary of reasoning) to the options. Nil: nothing.
+	// Options adds what only part of a known member can say (hosted tools, the summary of
+	// reasoning) to the options. Nil: nothing.
 	Options func(body map[string]any, options map[string]any)
 
 	// Spell writes a body in one of the ways that the wire allows. It may change what it is given.
 	Spell func(body map[string]any)
 
-	// Verbatim are the names of members in which nothing is a default, and nulls count: schemas, arguments.
+	// Verbatim are the names of members in which nothing is a default, and nulls count: schemas,
+	// arguments.
 	Verbatim []string
 
-	// Dropped gives the reason why the adapter does not write a field again, by its path, or by the beginning of one that ends in "*".
+	// Dropped gives the reason why the adapter does not write a field again, by its path, or by the
+	// beginning of one that ends in "*".
 	Dropped map[string]string
 
-	// Refused gives the reason why the adapter refuses some requests, by a piece of the error's message.
+	// Refused gives the reason why the adapter refuses some requests, by a piece of the error's
+	// message.
 	Refused map[string]string
 
-	// Otherwise gives the reason why some requests mean something else when they are read again, by a piece of the difference.
+	// Otherwise gives the reason why some requests mean something else when they are read again, by
+	// a piece of the difference.
 	Otherwise map[string]string
 }
 
 // tolerated is how many requests may lose a field without a reason.
 const tolerated = 5
 
-// Requests proves that every recorded request, read by pawltest's reader and encoded by the adapter, says the same: read again, it is the same
-// conversation; and its body has every field of the recorded one. Each field that is dropped or changed is listed by its path with the
-// number of requests; one of more than five requests needs a reason.
+// Requests proves that every recorded request, read by pawltest's reader and encoded by the
+// adapter, says the same: read again, it is the same conversation; and its body has every field of
+// the recorded one. Each field that is dropped or changed is listed by its path with the number of
+// requests; one of more than five requests needs a reason.
 func Requests(t *testing.T, w *Wire, s *Spelling) {
 	all, out := w.exchanges(t)
 	lost, example, refused, again, total := map[string]int{}, map[string]string{}, map[string]int{}, 0, 0
@@ -84,7 +90,8 @@ func Requests(t *testing.T, w *Wire, s *Spelling) {
 		}
 	}
 	for p := range s.Dropped {
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(lost)), func(path string) bool { return reasonOf(map[string]string{p: "x"}, path) != "" }) {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(lost)),
+			func(path string) bool { return reasonOf(map[string]string{p: "x"}, path) != "" }) {
 			t.Errorf("%s is dropped nowhere: take its reason off the list", p)
 		}
 	}
@@ -115,8 +122,8 @@ func reasonOf(reasons map[string]string, path string) string {
 	return ""
 }
 
-// reencode reads a recorded request, lets the adapter encode it, and returns the paths of the fields that are lost, and how the
-// meaning differs.
+// reencode reads a recorded request, lets the adapter encode it, and returns the paths of the
+// fields that are lost, and how the meaning differs.
 func (w *Wire) reencode(s *Spelling, e *pawltest.Exchange) (lost []string, why string, err error) {
 	recorded := e.Request.Body
 	req, err := pawltest.ReadRequest(w.API, recorded)
@@ -181,7 +188,8 @@ func unmarshal(b []byte, v any) error {
 	return d.Decode(v)
 }
 
-// lost returns the paths of the recorded body's fields that the encoded one has not, or with another value, or less often; each once.
+// lost returns the paths of the recorded body's fields that the encoded one has not, or with
+// another value, or less often; each once.
 func (s *Spelling) lost(recorded, encoded []byte) []string {
 	have := map[string]int{}
 	for _, f := range s.fields(encoded) {
@@ -198,7 +206,8 @@ func (s *Spelling) lost(recorded, encoded []byte) []string {
 	return slices.Sorted(maps.Keys(missing))
 }
 
-// fields are the leaves of a body, spelt in one way: path and value. Elements of lists have one path.
+// fields are the leaves of a body, spelt in one way: path and value. Elements of lists have one
+// path.
 func (s *Spelling) fields(raw []byte) (all [][2]string) {
 	var body map[string]any
 	if unmarshal(raw, &body) != nil {
@@ -240,8 +249,9 @@ func (s *Spelling) fields(raw []byte) (all [][2]string) {
 	return all
 }
 
-// Meaning is what a request says, a line for each thing, without what a wire may write otherwise: ids are numbers within their reply, messages of
-// one speaker are one, the texts of a message are joined.
+// Meaning is what a request says, a line for each thing, without what a wire may write otherwise:
+// ids are numbers within their reply, messages of one speaker are one, the texts of a message are
+// joined.
 func Meaning(r *llm.Request) string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -374,8 +384,9 @@ func difference(got, want string) string {
 	return ""
 }
 
-// RequestsControl is the negative control of Requests, and its fixture where there are no recordings: a request is encoded again without a loss, and
-// an encoder that drops what the expression matches is found.
+// RequestsControl is the negative control of Requests, and its fixture where there are no
+// recordings: a request is encoded again without a loss, and an encoder that drops what the
+// expression matches is found.
 func RequestsControl(t *testing.T, w *Wire, s *Spelling, request, drop string) {
 	t.Helper()
 	e := new(pawltest.Exchange)

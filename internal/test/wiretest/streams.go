@@ -17,15 +17,16 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// sampled is how many bytes of cut streams a wire's test reads where PAWL_FULL is not set. At the speed of the race detector that is some
-// seconds.
+// sampled is how many bytes of cut streams a wire's test reads where PAWL_FULL is not set. At the
+// speed of the race detector that is some seconds.
 const sampled = 64 << 20
 
-// Streams proves that a stream is read the same however it arrives: with CRLF or LF, in pieces of any size, and with spaces that make no event begin as the one before;
-// and that one which is cut, at any
-// byte, is the same reply or a *llm.ProviderError, and has no call that the whole one has not, neither in its reply nor sealed
-// on the way to it, where an executor might begin it. own are cut at every byte. The recorded ones are cut at places drawn from a
-// fixed seed, or, with PAWL_FULL=1, at every byte.
+// Streams proves that a stream is read the same however it arrives: with CRLF or LF, in pieces of
+// any size, and with spaces that make no event begin as the one before; and that one which is cut,
+// at any byte, is the same reply or a *llm.ProviderError, and has no call that the whole one has
+// not, neither in its reply nor sealed on the way to it, where an executor might begin it. own are
+// cut at every byte. The recorded ones are cut at places drawn from a fixed seed, or, with
+// PAWL_FULL=1, at every byte.
 func Streams(t *testing.T, w *Wire, own ...string) {
 	t.Run("own", func(t *testing.T) {
 		for i, body := range own {
@@ -52,7 +53,8 @@ func Streams(t *testing.T, w *Wire, own ...string) {
 			}
 			bodies, names, size = append(bodies, body), append(names, e.Name()), size+len(body)
 		}
-		// Half of a stream is read at a mean cut: each gets as many cuts as bring all of them to the bound.
+		// Half of a stream is read at a mean cut: each gets as many cuts as bring all of them to
+		// the bound.
 		n := max(4, 2*sampled/max(1, size))
 		if os.Getenv("PAWL_FULL") != "" {
 			n = every
@@ -71,8 +73,8 @@ func Streams(t *testing.T, w *Wire, own ...string) {
 
 const every = 1 << 30
 
-// StreamsControl is the negative control of Streams: a model that takes what came of a cut stream for a reply, and one that loses a byte
-// between pieces, are found. body is a stream with a call.
+// StreamsControl is the negative control of Streams: a model that takes what came of a cut stream
+// for a reply, and one that loses a byte between pieces, are found. body is a stream with a call.
 func StreamsControl(t *testing.T, w *Wire, body string) {
 	t.Helper()
 	if f := faults(w, []byte(body), every); len(f) > 0 {
@@ -183,7 +185,8 @@ func typed(err error) bool {
 	return errors.As(err, &e) && e.Code != "" && e.Provider != "" && !strings.HasPrefix(e.Message, "part ")
 }
 
-// receive lets the adapter read a stream, and returns the reply, and the calls that were sealed, so that they may be begun, before it ended.
+// receive lets the adapter read a stream, and returns the reply, and the calls that were sealed, so
+// that they may be begun, before it ended.
 func receive(w *Wire, body io.Reader) (*llm.Response, []llm.ToolCall, error) {
 	m := w.Open(Transport(func(*http.Request) (*http.Response, error) {
 		r, ok := body.(io.ReadCloser)
@@ -229,7 +232,8 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// spaced returns a stream whose events have spaces after their first bracket, each another number than the one before.
+// spaced returns a stream whose events have spaces after their first bracket, each another number
+// than the one before.
 func spaced(body []byte) []byte {
 	n := 0
 	var out []byte

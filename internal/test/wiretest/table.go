@@ -12,14 +12,17 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// ReplyRow is one line of a table from the wire to the neutral form: the value is put at the path into a body, and must be found in the field.
+// ReplyRow is one line of a table from the wire to the neutral form: the value is put at the path
+// into a body, and must be found in the field.
 type ReplyRow struct {
 	Path  string
 	Value any
 	Field string
 	Get   func(*llm.Response) any // reads the field
 	Want  any                     // nil: the value
-	Base  string                  // the body; "": the table's. Of a stream: the event, with what comes before it in front of a bar
+	// The body; "": the table's. Of a stream: the event, with what comes before it in front of a
+	// bar.
+	Base string
 }
 
 // ErrorRow is one line of a table of errors: the value is put at the path into an empty body.
@@ -32,7 +35,8 @@ type ErrorRow struct {
 	Want   any // nil: the value
 }
 
-// RequestRow is one line of a table from the neutral form to the wire: what Set does must be found at the path. No path: the wire has no such thing.
+// RequestRow is one line of a table from the neutral form to the wire: what Set does must be found
+// at the path. No path: the wire has no such thing.
 type RequestRow struct {
 	Field string
 	Set   func(*llm.Request)
@@ -40,7 +44,8 @@ type RequestRow struct {
 	Want  any
 }
 
-// Replies runs a table. Without frame the bodies are whole replies; with it they are events, of which it makes a stream.
+// Replies runs a table. Without frame the bodies are whole replies; with it they are events, of
+// which it makes a stream.
 func (w *Wire) Replies(t *testing.T, rows []ReplyRow, base string, frame func(before, event string) string) {
 	t.Helper()
 	for _, row := range rows {
@@ -158,7 +163,8 @@ func RequestTable(b *strings.Builder, names []string, tables ...[]RequestRow) {
 	}
 }
 
-// Put sets the value at a path such as choices[0].message.content, and makes what is missing on the way.
+// Put sets the value at a path such as choices[0].message.content, and makes what is missing on the
+// way.
 func Put(v any, path string, value any) any {
 	if path == "" {
 		return value

@@ -1,14 +1,14 @@
-// Package wiretest is how the adapters prove their wires: the same proofs for each, so that an adapter's tests say only what is
-// particular to its wire.
+// Package wiretest is how the adapters prove their wires: the same proofs for each, so that an
+// adapter's tests say only what is particular to its wire.
 //
 //	                    ┌─ Answers    each recorded answer is what an independent reader finds in it
 //	recorded traffic ───┼─ Requests   each recorded request is encoded again, and says the same
 //	                    └─ Streams    each stream, cut anywhere and in any pieces, is the same reply or an error
 //	rows of a table ────── Replies, Requested, Failures: docs/…-wire.md, field by field
 //
-// The recordings are read where they stand, beside the project; without them the proofs over recordings are skipped, and those over the
-// streams that a test has itself remain. For words that all adapters' tests share there are Render, Outcome, Events, Transport
-// and Reply.
+// The recordings are read where they stand, beside the project; without them the proofs over
+// recordings are skipped, and those over the streams that a test has itself remain. For words that
+// all adapters' tests share there are Render, Outcome, Events, Transport and Reply.
 package wiretest
 
 import (
@@ -32,7 +32,8 @@ type Wire struct {
 	Encode   func(*llm.Request) ([]byte, error)
 	Decode   func(status int, sse bool, body []byte) (*llm.Response, error)
 
-	// Open returns a Model over http that asks without retries. It must tag what it keeps as Decode does.
+	// Open returns a Model over http that asks without retries. It must tag what it keeps as Decode
+	// does.
 	Open func(http http.RoundTripper) llm.Model
 
 	// Excluded says why a recorded exchange is no matter of the adapter; "" if it is. Nil: all are.
@@ -75,7 +76,8 @@ func (w *Wire) cassettes(t *testing.T) []pawltest.Cassette {
 	return all
 }
 
-// exchanges loads the recorded exchanges that are the adapter's matter, or skips the test; out counts the others by their reason.
+// exchanges loads the recorded exchanges that are the adapter's matter, or skips the test; out
+// counts the others by their reason.
 func (w *Wire) exchanges(t *testing.T) (all []*pawltest.Exchange, out map[string]int) {
 	t.Helper()
 	out = map[string]int{}
@@ -94,7 +96,8 @@ func (w *Wire) exchanges(t *testing.T) (all []*pawltest.Exchange, out map[string
 	return all, out
 }
 
-// Page compares a page of docs with what it should be, or writes it where the test is run with -update.
+// Page compares a page of docs with what it should be, or writes it where the test is run with
+// -update.
 func Page(t *testing.T, name, want string) {
 	t.Helper()
 	path := filepath.Join("..", "..", "docs", name)

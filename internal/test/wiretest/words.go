@@ -100,7 +100,8 @@ func Reply(status int, body string, header ...string) *http.Response {
 	for i := 0; i < len(header); i += 2 {
 		h.Set(header[i], header[i+1])
 	}
-	return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
+	return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body)),
+		ContentLength: int64(len(body))}
 }
 
 // Tool is a tool with one required number x.
@@ -108,7 +109,8 @@ func Tool(name string) *llm.ToolSpec {
 	return &llm.ToolSpec{Name: name, Description: "Does " + name + ".", Input: []byte(`{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}`)}
 }
 
-// CheckEncode encodes req and compares it with want: a whole body (one that begins as bodies of the wire do), a piece of it, or "error …".
+// CheckEncode encodes req and compares it with want: a whole body (one that begins as bodies of the
+// wire do), a piece of it, or "error …".
 func (w *Wire) CheckEncode(t *testing.T, name string, req *llm.Request, begins, want string) {
 	t.Helper()
 	b, err := w.Encode(req)

@@ -1,12 +1,14 @@
-// Package secret finds secrets in text, in the forms in which they travel, whole or as the text comes.
+// Package secret finds secrets in text, in the forms in which they travel. The text may be complete
+// or arrive in fragments.
 //
 //	secret    s3cr3t/key
-//	forms     s3cr3t/key · czNjcjN0L2tle (base64, at each of three places in what is encoded) · s3cr3t%2Fkey · …
+//	forms     s3cr3t/key · czNjcjN0L2tle (base64, at each of three offsets) · s3cr3t%2Fkey · …
 //	text      Authorization: Basic dXNlcjpzM2NyM3Qva2V5
-//	told      Authorization: Basic dXNlcjp[redacted]
+//	redacted  Authorization: Basic dXNlcjp[redacted]
 //
-// A Matcher looks for all forms of all secrets in one pass, so its cost does not grow with their number. A Stream does the same with text
-// that comes in fragments: what may be the beginning of a secret is held back until it is known.
+// A Matcher looks for all forms of all secrets in one pass, so that its cost does not grow with
+// their number. A Stream does the same for text in fragments: it holds back text that may be the
+// start of a secret.
 package secret
 
 import (
@@ -18,15 +20,18 @@ import (
 	"strings"
 )
 
-// Mask stands where a secret was.
+// Mask replaces a secret.
 const Mask = "[redacted]"
 
-// MinForm is how many bytes a form has at least: shorter ones are found everywhere.
+// MinForm is the minimum length of a form in bytes. Shorter forms would match everywhere.
 const MinForm = 4
 
-// Forms returns what is to be looked for so that s is found as it is, in base64 (of both alphabets, padded or not, wherever it begins in what was
-// encoded), in URLs, and in JSON or Go source. The base64 forms leave out the character at either end that also depends on the byte beside the
-// secret: at most 4 bits of it remain.
+// Forms returns the byte strings to search for so that s is found verbatim, in base64 (both
+// alphabets, with or without padding, at any offset of the encoded data), in URLs, and in JSON or
+// Go source.
+//
+// The base64 forms omit the character at each end that also depends on the byte next to the secret.
+// At most 4 bits of the secret remain there.
 func Forms(s string) []string {
 	forms := []string{s}
 	for at := range 3 {
@@ -44,9 +49,9 @@ func Forms(s string) []string {
 	var plain strings.Builder
 	e := json.NewEncoder(&plain)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string
+	_ = e.Encode(s) // s is a string: no error is possible
 	forms = append(forms, unquoted(strings.TrimSpace(plain.String())))
-	for _, f := range slices.Clone(forms) { // JSON inside of JSON
+	for _, f := range slices.Clone(forms) { // JSON nested in JSON
 		if again, _ := json.Marshal(f); unquoted(string(again)) != f {
 			forms = append(forms, unquoted(string(again)))
 		}
@@ -57,7 +62,7 @@ func Forms(s string) []string {
 
 func unquoted(s string) string { return s[1 : len(s)-1] }
 
-// lowerHex writes percent escapes as %2f.
+// lowerHex writes percent escapes in lower case, such as %2f.
 func lowerHex(s string) string {
 	b := []byte(s)
 	for i := 0; i+2 < len(b); i++ {
@@ -68,7 +73,8 @@ func lowerHex(s string) string {
 	return string(b)
 }
 
-// Matcher looks for forms in one pass (Aho and Corasick's automaton). A nil Matcher finds nothing. It may be used concurrently.
+// Matcher looks for forms in one pass, with the automaton of Aho and Corasick. A nil Matcher finds
+// nothing. It is safe for concurrent use.
 type Matcher struct {
 	root  [256]int32
 	nodes []node
@@ -76,9 +82,9 @@ type Matcher struct {
 
 type node struct {
 	next  []edge
-	fail  int32 // the longest other suffix that begins a form
-	depth int32 // bytes of a form that were read
-	found int32 // bytes of the longest form that ends here; 0: none does
+	fail  int32 // the node of the longest proper suffix that starts a form
+	depth int32 // the number of bytes read of a form
+	found int32 // the bytes of the longest form that ends here; 0 means none
 }
 
 type edge struct {
@@ -86,7 +92,7 @@ type edge struct {
 	to int32
 }
 
-// New returns a Matcher of forms; nil when there are none.
+// New returns a Matcher of forms, or nil if there are none.
 func New(forms []string) *Matcher {
 	if len(forms) == 0 {
 		return nil
@@ -127,7 +133,7 @@ func New(forms []string) *Matcher {
 	return m
 }
 
-// child returns the node after b at a node; 0: there is none.
+// child returns the node after b, or 0 if there is none.
 func (m *Matcher) child(at int32, b byte) int32 {
 	if at == 0 {
 		return m.root[b]
@@ -149,7 +155,7 @@ func (m *Matcher) step(at int32, b byte) int32 {
 	return m.root[b]
 }
 
-// Find reports whether s has a form in it.
+// Find reports whether s contains a form.
 func (m *Matcher) Find(s string) bool {
 	if m == nil {
 		return false
@@ -163,7 +169,8 @@ func (m *Matcher) Find(s string) bool {
 	return false
 }
 
-// Replace returns s with a Mask for each form in it. Forms that overlap have one Mask. Text without any is returned as it is.
+// Replace returns s with a Mask for each form in it. Overlapping forms share one Mask. Text without
+// a form is returned unchanged.
 func (m *Matcher) Replace(s string) string {
 	if !m.Find(s) {
 		return s
@@ -172,23 +179,24 @@ func (m *Matcher) Replace(s string) string {
 	return st.Write(s) + st.Flush()
 }
 
-// Stream replaces forms in text that comes in fragments. The zero value holds nothing back.
+// Stream replaces forms in text that arrives in fragments. The zero value holds nothing back.
 type Stream struct {
 	m     *Matcher
 	at    int32
-	held  []byte // not told yet
-	spans []span // in held; a form each, or several that overlap
+	held  []byte // not emitted yet
+	spans []span // in held; one form each, or several that overlap
 }
 
 type span struct {
 	from, to int
-	told     bool // its Mask was
+	told     bool // its Mask was emitted
 }
 
-// Stream returns a Stream that looks for what m does.
+// Stream returns a Stream that looks for the forms of m.
 func (m *Matcher) Stream() *Stream { return &Stream{m: m} }
 
-// Write takes a fragment, and returns what may be told: all but the longest end that begins a form.
+// Write accepts a fragment and returns the text that may be emitted: everything except the longest
+// suffix that starts a form.
 func (s *Stream) Write(text string) string {
 	m := s.m
 	if m == nil || len(s.held) == 0 && m.innocent(text) {
@@ -206,7 +214,7 @@ func (s *Stream) Write(text string) string {
 	return s.tell(len(s.held) - int(m.nodes[s.at].depth))
 }
 
-// innocent reports whether s neither has a form in it nor ends like the beginning of one.
+// innocent reports whether s neither contains a form nor ends with the start of a form.
 func (m *Matcher) innocent(s string) bool {
 	at := int32(0)
 	for i := range len(s) {
@@ -217,13 +225,13 @@ func (m *Matcher) innocent(s string) bool {
 	return at == 0
 }
 
-// Flush returns what is held back: the text is over.
+// Flush returns the text that is held back, at the end of the text.
 func (s *Stream) Flush() string {
 	s.at = 0
 	return s.tell(len(s.held))
 }
 
-// mark notes a form, joined with those that it overlaps.
+// mark records a form, joined with the forms that it overlaps.
 func (s *Stream) mark(from, to int) {
 	told := false
 	for n := len(s.spans); n > 0 && s.spans[n-1].to > from; n = len(s.spans) {
@@ -234,7 +242,7 @@ func (s *Stream) mark(from, to int) {
 	s.spans = append(s.spans, span{from, to, told})
 }
 
-// tell lets the first n bytes go.
+// tell releases the first n bytes.
 func (s *Stream) tell(n int) string {
 	var b strings.Builder
 	at, kept := 0, s.spans[:0]

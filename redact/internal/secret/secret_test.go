@@ -28,21 +28,22 @@ func Example() {
 	// "it is " "" "[redacted]; s3cond" ""
 }
 
-// wrap puts s between other bytes in each way in which secrets travel.
+// wraps puts s between other bytes in each form in which secrets travel.
 func wraps(s, before, after string) map[string]string {
 	whole := before + s + after
 	quoted, _ := json.Marshal(whole)
 	twice, _ := json.Marshal(string(quoted))
 	return map[string]string{
-		"plain": whole, "std": base64.StdEncoding.EncodeToString([]byte(whole)), "raw std": base64.RawStdEncoding.EncodeToString([]byte(whole)),
-		"url": base64.URLEncoding.EncodeToString([]byte(whole)), "raw url": base64.RawURLEncoding.EncodeToString([]byte(whole)),
+		"plain": whole, "std": base64.StdEncoding.EncodeToString([]byte(whole)),
+		"raw std": base64.RawStdEncoding.EncodeToString([]byte(whole)),
+		"url":     base64.URLEncoding.EncodeToString([]byte(whole)), "raw url": base64.RawURLEncoding.EncodeToString([]byte(whole)),
 		"query": url.QueryEscape(whole), "path": url.PathEscape(whole),
 		"json": string(quoted), "json twice": string(twice), "quoted": strconv.Quote(whole),
 	}
 }
 
-// However a secret travels, and however it is cut into fragments, it is found; and what is told of a text that comes in fragments is what is
-// told of the whole.
+// A secret is found in each form and in each split into fragments. The redaction of a text in
+// fragments equals the redaction of the whole text.
 func TestSecretsAreFound(t *testing.T) {
 	alphabet := rapid.StringOfN(rapid.RuneFrom([]rune(`abcXYZ019-_+/=&<"'\%é `+"\n")), 8, 40, -1)
 	rapid.Check(t, func(t *rapid.T) {
@@ -60,7 +61,8 @@ func TestSecretsAreFound(t *testing.T) {
 			}
 			whole := m.Replace(text)
 			for _, f := range forms {
-				if strings.Contains(whole, f) && !strings.Contains(secret.Mask, f) && !strings.Contains(f, secret.Mask) {
+				if strings.Contains(whole, f) && !strings.Contains(secret.Mask, f) &&
+					!strings.Contains(f, secret.Mask) {
 					t.Fatalf("%s: %q is left in %q", form, f, whole)
 				}
 			}

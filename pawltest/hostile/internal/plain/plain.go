@@ -1,5 +1,6 @@
-// Package plain is a tool loop as it is written by hand over Chat Completions: ask, carry out what was called, ask again. It is the control of
-// the hostile kit. Nothing in it is silly; it is what most loops are, and each of its gaps is one that runtimes in use have:
+// Package plain is a tool loop as it is written by hand over Chat Completions: ask, carry out what
+// was called, ask again. It is the control of the hostile kit. Nothing in it is silly; it is what
+// most loops are, and each of its gaps is one that runtimes in use have:
 //
 //   - an unknown tool, or a tool's error, ends the run
 //   - arguments are passed on as they came, unread; what is no JSON becomes {}
