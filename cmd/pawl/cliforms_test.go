@@ -132,7 +132,7 @@ func TestExitStatuses(t *testing.T) {
 // worded anew.
 func TestAgentFileForms(t *testing.T) {
 	var out, failed bytes.Buffer
-	sys := &system{out: &out, err: &failed, env: func(string) string { return "" }}
+	sys := &cli.System{Out: &out, Err: &failed, Env: func(string) string { return "" }}
 	if status := execute([]string{"check", "--schema"}, sys); status != 0 {
 		t.Fatalf("status %d: %s", status, failed.String())
 	}

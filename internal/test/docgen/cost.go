@@ -12,8 +12,8 @@ const (
 	costEnd   = "<!-- end cost -->\n"
 )
 
-// Cost returns page with a table of what a run costs between its marks, made from the text of
-// bench/ratios.json. A page without the marks is an error.
+// Cost returns page with a table of what a run costs between its marks, made from the rows over TLS in the text
+// of bench/ratios.json. A page without the marks is an error.
 func Cost(page, ratios string) (string, error) {
 	var rows map[string]ratio
 	if err := json.Unmarshal([]byte(ratios), &rows); err != nil {
@@ -38,8 +38,7 @@ func Cost(page, ratios string) (string, error) {
 		if n == 0 {
 			return "", fmt.Errorf("bench/ratios.json has no rows of %s replies", kind)
 		}
-		fmt.Fprintf(&b, "| %s (%d jobs) | %.2f to %.2f | %.2f to %.2f | %.2f to %.2f |\n", kind, n, low.CPU,
-			high.CPU, low.Allocs, high.Allocs, low.RSS, high.RSS)
+		fmt.Fprintf(&b, "| %s (%d jobs) | %.2f to %.2f | %.2f to %.2f | %.2f to %.2f |\n", kind, n, low.CPU, high.CPU, low.Allocs, high.Allocs, low.RSS, high.RSS)
 	}
 	return before + costBegin + b.String() + costEnd + after, nil
 }

@@ -15,8 +15,7 @@ const (
 	ratiosEnd   = "<!-- end of ratios -->\n"
 )
 
-// ratio is what bench/ratios.json has of a row: parts of what the loop by hand took, and pawl's own
-// figures.
+// ratio is what bench/ratios.json has of a row: parts of what the loop by hand took, and pawl's own figures.
 type ratio struct {
 	CPU     float64 `json:"cpu"`
 	Allocs  float64 `json:"allocs"`
@@ -32,8 +31,14 @@ type ratio struct {
 
 var ratioWires, ratioModes = []string{"chat", "responses", "anthropic", "gemini"}, []string{"whole", "streamed"}
 
-// Ratios returns page with what stands between the two marks written anew, from the measured ratios
-// in src. A page without the marks is an error.
+// The transports that the names of rows end in: TLS with HTTP/2, and plain HTTP/1.1.
+const (
+	overTLS  = "/tls"
+	overHTTP = "/http"
+)
+
+// Ratios returns page with new text between the two marks, from the measured ratios in src. A page without the
+// marks is an error.
 func Ratios(page, src string) (string, error) {
 	var rows map[string]ratio
 	if err := json.Unmarshal([]byte(src), &rows); err != nil {
@@ -69,9 +74,8 @@ func Ratios(page, src string) (string, error) {
 	out.WriteString("\nOf 64 runs at once, three rounds of five calls:\n\n| | CPU µs | by hand | allocations | of by hand | bytes of by hand |\n|---|---|---|---|---|---|\n")
 	for _, w := range ratioWires {
 		for _, m := range ratioModes {
-			if r, ok := rows[w+"/"+m+"/3x5/c64"]; ok {
-				fmt.Fprintf(&out, "| %s, %s | %.0f | %.0f | %.0f | %.2f | %.2f |\n", w, m, r.PawlCPU,
-					r.HandCPU, r.Made, r.Allocs, r.Bytes)
+			if r, ok := rows[w+"/"+m+"/3x5/c64"+overTLS]; ok {
+				fmt.Fprintf(&out, "| %s, %s | %.0f | %.0f | %.0f | %.2f | %.2f |\n", w, m, r.PawlCPU, r.HandCPU, r.Made, r.Allocs, r.Bytes)
 			}
 		}
 	}
@@ -116,21 +120,17 @@ func ratioGrowth(rows map[string]ratio) string {
 		few, ok := at("10x1-history10/c8")
 		many, also := at("10x1-history200/c8")
 		if ok && also && few.PawlCPU > 0 {
-			fmt.Fprintf(&out,
-				"- %s: ten rounds with a history of 200 messages cost %.1f times those with one of 10 (by hand %.1f).\n", m, many.PawlCPU/few.PawlCPU, many.HandCPU/few.HandCPU)
+			fmt.Fprintf(&out, "- %s: ten rounds with a history of 200 messages cost %.1f times those with one of 10 (by hand %.1f).\n", m, many.PawlCPU/few.PawlCPU, many.HandCPU/few.HandCPU)
 		}
 		small, ok := at("args16KiB/c8")
 		middle, also := at("args64KiB/c8")
 		large, last := at("args256KiB/c8")
 		if ok && also && last && middle.PawlCPU > small.PawlCPU {
-			fmt.Fprintf(&out,
-				"- %s: a KiB of arguments costs %.1f µs from 16 to 64 KiB, and %.1f µs from 64 to 256 KiB (by hand %.1f and %.1f).\n", m,
-				(middle.PawlCPU-small.PawlCPU)/48, (large.PawlCPU-middle.PawlCPU)/192,
-				(middle.HandCPU-small.HandCPU)/48, (large.HandCPU-middle.HandCPU)/192)
+			fmt.Fprintf(&out, "- %s: a KiB of arguments costs %.1f µs from 16 to 64 KiB, and %.1f µs from 64 to 256 KiB (by hand %.1f and %.1f).\n", m,
+				(middle.PawlCPU-small.PawlCPU)/48, (large.PawlCPU-middle.PawlCPU)/192, (middle.HandCPU-small.HandCPU)/48, (large.HandCPU-middle.HandCPU)/192)
 		}
 		if crowd, ok := at("1x1/c10000"); ok {
-			fmt.Fprintf(&out,
-				"- %s: 10,000 runs at once hold %.0f KiB each at the most (by hand %.0f), and the slowest hundredth takes %.1f times the median.\n", m, crowd.PawlKiB, crowd.HandKiB, crowd.Tail)
+			fmt.Fprintf(&out, "- %s: 10,000 runs at once hold %.0f KiB each at the most (by hand %.0f), and the slowest hundredth takes %.1f times the median.\n", m, crowd.PawlKiB, crowd.HandKiB, crowd.Tail)
 		}
 	}
 	return out.String()
