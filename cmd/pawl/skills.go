@@ -114,7 +114,7 @@ type skillsDeleteCmd struct {
 	assemble.StoreFlags
 }
 
-// Run removes what it can, and tells of the first that is not there.
+// Run removes skills, and reports the first missing one.
 func (c *skillsDeleteCmd) Run(sys *cli.System) error {
 	d, db, err := c.Open(sys, false)
 	if err != nil {

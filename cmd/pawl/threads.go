@@ -107,7 +107,7 @@ type threadsDeleteCmd struct {
 	assemble.StoreFlags
 }
 
-// Run removes what it can, and tells of the first that is not there.
+// Run removes conversations, and reports the first missing one.
 func (c *threadsDeleteCmd) Run(sys *cli.System) error {
 	d, db, err := c.Open(sys, false)
 	if err != nil {

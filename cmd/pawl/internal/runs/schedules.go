@@ -143,7 +143,7 @@ type schedulesDeleteCmd struct {
 	assemble.StoreFlags
 }
 
-// Run removes what it can, and tells of the first that is not there.
+// Run removes schedules, and reports the first missing one.
 func (c *schedulesDeleteCmd) Run(sys *cli.System) error {
 	d, db, err := c.Open(sys, false)
 	if err != nil {
