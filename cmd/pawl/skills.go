@@ -122,8 +122,7 @@ func (c *skillsDeleteCmd) Run(sys *cli.System) error {
 	}
 	defer d.Close()
 	return cli.Deleted(sys.Out, c.Names, func(name string) error {
-		return db.DeleteSkill(context.Background(),
-			c.Scope(), name)
+		return db.DeleteSkill(context.Background(), c.Scope(), name)
 	},
 		func(name string) error { return noSkill(context.Background(), db, c.Scope(), name) })
 }

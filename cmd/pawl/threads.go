@@ -115,8 +115,7 @@ func (c *threadsDeleteCmd) Run(sys *cli.System) error {
 	}
 	defer d.Close()
 	return cli.Deleted(sys.Out, c.IDs, func(id string) error {
-		return db.DeleteThread(context.Background(), c.Scope(),
-			id)
+		return db.DeleteThread(context.Background(), c.Scope(), id)
 	},
 		func(id string) error { return notThere(context.Background(), db, c.Scope(), id) })
 }

@@ -151,8 +151,7 @@ func (c *schedulesDeleteCmd) Run(sys *cli.System) error {
 	}
 	defer d.Close()
 	return cli.Deleted(sys.Out, c.IDs, func(id string) error {
-		return db.DeleteSchedule(context.Background(),
-			c.Scope(), id)
+		return db.DeleteSchedule(context.Background(), c.Scope(), id)
 	},
 		func(id string) error { return noSchedule(context.Background(), db, c.Scope(), id) })
 }
