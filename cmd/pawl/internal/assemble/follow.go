@@ -65,7 +65,7 @@ func (s *Setup) Resumed(from *pawl.Result) pawl.Runner {
 
 // Follow executes run with msgs and shows its events without secrets. told is the result without
 // secrets, truth the result that a chat resumes from. Both are nil if the run did not start.
-func (s *Setup) Follow(ctx context.Context, run pawl.Runner, msgs []pawl.Message, show func(pawl.Event)) (told,
+func (s *Setup) Follow(ctx context.Context, run pawl.Runner, msgs []llm.Message, show func(pawl.Event)) (told,
 	truth *pawl.Result, err error) {
 	seen := observe.Sync(run, func(e pawl.Event) {
 		if e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/") {

@@ -48,7 +48,7 @@ func (f *RecordFlags) Carrier(sys *cli.System, a *AgentFlags) error {
 }
 
 // Hide sets the secrets that are not recorded. Call it before the first request.
-func (f *RecordFlags) Hide(s *pawl.Redactor) {
+func (f *RecordFlags) Hide(s *redact.Redactor) {
 	if f.recorder != nil {
 		f.recorder.Secrets = s
 	}

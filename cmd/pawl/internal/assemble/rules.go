@@ -94,8 +94,8 @@ func (s *Setup) inner(own policy.Rules, f *ruleFlags) pawl.Middleware {
 }
 
 // Decided returns the keys of the calls that msgs decide.
-func Decided(msgs []pawl.Message) map[pawl.Key]bool {
-	keys := map[pawl.Key]bool{}
+func Decided(msgs []llm.Message) map[llm.Key]bool {
+	keys := map[llm.Key]bool{}
 	for _, m := range msgs {
 		for _, p := range m.Parts {
 			if d, ok := p.(llm.Decision); ok {

@@ -15,8 +15,8 @@ const minKey = 8
 
 // Secrets returns a redactor for the keys of all providers and search services, for others (the
 // value of --key-env, headers of --tool-file), and for arguments that tools mark as secret.
-func Secrets(env func(string) string, tools []*pawl.Tool, others ...string) *pawl.Redactor {
-	r := new(pawl.Redactor)
+func Secrets(env func(string) string, tools []*pawl.Tool, others ...string) *redact.Redactor {
+	r := new(redact.Redactor)
 	r.AddTools(tools...)
 	keys := others
 	for _, name := range append(provider.KeyVariables(), search.KeyVariables()...) {

@@ -71,7 +71,7 @@ const All = "all"
 
 // Settle makes the messages that settle the open calls of from. It also returns the calls that are
 // still pending.
-func (f *SettleFlags) Settle(from *pawl.Result) (msgs []pawl.Message, waiting []OpenCall, err error) {
+func (f *SettleFlags) Settle(from *pawl.Result) (msgs []llm.Message, waiting []OpenCall, err error) {
 	open := OpenCalls(from)
 	if f.Empty() {
 		return nil, asked(open), nil
@@ -159,7 +159,7 @@ func (f *SettleFlags) Words(open []OpenCall) ([]word, error) {
 }
 
 // Decisions turns words into decisions by the person called by.
-func Decisions(open []OpenCall, words []word, by string) (ds []pawl.Decision) {
+func Decisions(open []OpenCall, words []word, by string) (ds []llm.Decision) {
 	for i, o := range open {
 		switch w := words[i]; {
 		case w.Flag == "--approve" && w.text != "":

@@ -169,7 +169,7 @@ func (a *asker) askInPlace(ctx context.Context, call llm.ToolCall, why string) p
 
 // Run runs the agent from the result from with msgs, as Setup.Follow does, and again for each call
 // that the person approved with other arguments. a may be nil.
-func (a *asker) Run(ctx context.Context, s *assemble.Setup, from *pawl.Result, msgs []pawl.Message,
+func (a *asker) Run(ctx context.Context, s *assemble.Setup, from *pawl.Result, msgs []llm.Message,
 	show func(pawl.Event)) (told, truth *pawl.Result, err error) {
 	for {
 		told, truth, err = s.Follow(ctx, s.Resumed(from), msgs, show)
@@ -258,7 +258,7 @@ func (s *Screen) hold() func() {
 // It returns nil without a terminal: such calls are pending. A nil in means the standard input.
 // decided are the calls that flags decide. resumes says that the caller runs the agent by Run,
 // which resumes edited calls.
-func AskPerson(s *assemble.Setup, sys *cli.System, out *Screen, in *cli.Lines, decided map[pawl.Key]bool,
+func AskPerson(s *assemble.Setup, sys *cli.System, out *Screen, in *cli.Lines, decided map[llm.Key]bool,
 	resumes bool) *asker {
 	rules := s.Rules
 	if !sys.InTerm || !sys.ErrTerm {

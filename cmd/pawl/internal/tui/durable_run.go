@@ -26,7 +26,7 @@ type DurableRun struct {
 }
 
 // Do executes the run, prints its result, and returns the failure with the exit status.
-func (w *DurableRun) Do(ctx context.Context, msgs []pawl.Message) error {
+func (w *DurableRun) Do(ctx context.Context, msgs []llm.Message) error {
 	sys := w.Sys
 	d := NewDisplay(sys, w.Out)
 	var unwritten error
