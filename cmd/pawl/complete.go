@@ -309,8 +309,7 @@ func (c *completer) kept(kind string) []candidate {
 		return entries(all, err, memoryID, func(m store.Memory) string { return m.Text })
 	case "DOCUMENT":
 		all, err := cli.Everything(func(p store.Page) ([]store.Document, error) {
-			return db.Documents(ctx, f.Scope(),
-				p)
+			return db.Documents(ctx, f.Scope(), p)
 		}, func(d store.Document) string { return d.ID })
 		return entries(all, err, func(d store.Document) string { return d.ID },
 			func(d store.Document) string { return d.Title })
@@ -338,14 +337,12 @@ func (c *completer) runs(ctx context.Context, j *assemble.Journal) []candidate {
 	}
 	hide := assemble.Secrets(c.sys.Env, nil)
 	found := entries(all, err, assemble.RunID, func(r store.JournalRun) string {
-		return j.StateOf(r) + ": " +
-			hide.String(r.Task)
+		return j.StateOf(r) + ": " + hide.String(r.Task)
 	})
 	if slices.ContainsFunc([]string{"approve", "deny", "answer"},
 		func(name string) bool { return c.node.Name == name }) {
 		found = slices.DeleteFunc(found, func(x candidate) bool {
-			return !strings.HasPrefix(x.what,
-				store.JournalWaiting+":")
+			return !strings.HasPrefix(x.what, store.JournalWaiting+":")
 		})
 	}
 	return append(found, candidate{assemble.LastRun, "the one that was written to last"})

@@ -54,7 +54,7 @@ type knowledgeAddCmd struct {
 	knowledgeFlags
 }
 
-// Run takes everything in that it can, and tells of the rest.
+// Run adds documents, and reports the ones that failed.
 func (c *knowledgeAddCmd) Run(sys *cli.System) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()
@@ -209,7 +209,7 @@ type knowledgeSearchCmd struct {
 	knowledgeFlags
 }
 
-// Run prints what a model would be told.
+// Run prints the result that a model would get.
 func (c *knowledgeSearchCmd) Run(sys *cli.System) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()
@@ -273,7 +273,7 @@ type knowledgeDeleteCmd struct {
 	assemble.StoreFlags
 }
 
-// Run removes what it can, and tells of the rest.
+// Run removes documents, and reports the missing ones.
 func (c *knowledgeDeleteCmd) Run(sys *cli.System) error {
 	d, db, err := c.Open(sys, false)
 	if err != nil {

@@ -58,8 +58,7 @@ func writer(t *testing.T, dir string) func(name, text string) string {
 func raced() bool {
 	b, ok := debug.ReadBuildInfo()
 	return ok && slices.ContainsFunc(b.Settings, func(s debug.BuildSetting) bool {
-		return s.Key == "-race" &&
-			s.Value == "true"
+		return s.Key == "-race" && s.Value == "true"
 	})
 }
 

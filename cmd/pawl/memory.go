@@ -85,7 +85,7 @@ type memoryForgetCmd struct {
 	assemble.StoreFlags
 }
 
-// Run forgets. What is not there is told when the rest is gone.
+// Run forgets memories. Missing ones are reported at the end.
 func (c *memoryForgetCmd) Run(sys *cli.System) error {
 	if len(c.IDs) > 0 && (c.Query != "" || c.All) || len(c.IDs) == 0 && c.Query == "" && !c.All {
 		return cli.Usage("pawl memory forget MEMORY, --query WORDS, or --all",

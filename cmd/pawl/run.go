@@ -55,7 +55,7 @@ With --engine temporal the run is on a Temporal cluster, where pawl worker does 
 With --max-rounds 0 no call is run: the calls are handed back, which is status 3 too. A run that uses up its rounds is asked for an answer with what it has, and its status is 4.`
 }
 
-// Run carries the task out, prints what came of it, and saves the transcript whatever that was.
+// Run executes the task, prints its result, and writes the recording.
 func (c *runCmd) Run(sys *cli.System) error {
 	return c.Keep(sys, c.run(sys))
 }

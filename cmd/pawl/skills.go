@@ -114,7 +114,7 @@ type skillsDeleteCmd struct {
 	assemble.StoreFlags
 }
 
-// Run removes what it can, and tells of the first that is not there.
+// Run removes skills, and reports the first missing one.
 func (c *skillsDeleteCmd) Run(sys *cli.System) error {
 	d, db, err := c.Open(sys, false)
 	if err != nil {
@@ -122,8 +122,7 @@ func (c *skillsDeleteCmd) Run(sys *cli.System) error {
 	}
 	defer d.Close()
 	return cli.Deleted(sys.Out, c.Names, func(name string) error {
-		return db.DeleteSkill(context.Background(),
-			c.Scope(), name)
+		return db.DeleteSkill(context.Background(), c.Scope(), name)
 	},
 		func(name string) error { return noSkill(context.Background(), db, c.Scope(), name) })
 }

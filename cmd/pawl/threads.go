@@ -107,7 +107,7 @@ type threadsDeleteCmd struct {
 	assemble.StoreFlags
 }
 
-// Run removes what it can, and tells of the first that is not there.
+// Run removes conversations, and reports the first missing one.
 func (c *threadsDeleteCmd) Run(sys *cli.System) error {
 	d, db, err := c.Open(sys, false)
 	if err != nil {
@@ -115,8 +115,7 @@ func (c *threadsDeleteCmd) Run(sys *cli.System) error {
 	}
 	defer d.Close()
 	return cli.Deleted(sys.Out, c.IDs, func(id string) error {
-		return db.DeleteThread(context.Background(), c.Scope(),
-			id)
+		return db.DeleteThread(context.Background(), c.Scope(), id)
 	},
 		func(id string) error { return notThere(context.Background(), db, c.Scope(), id) })
 }

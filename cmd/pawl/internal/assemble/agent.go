@@ -16,7 +16,7 @@ import (
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
-// AgentFlags is what run, chat and schedules run share: the flags that make an agent.
+// AgentFlags are the flags that make an agent. run, chat and schedules run share them.
 type AgentFlags struct {
 	FileFlags   `group:"agent"`
 	Model       string `group:"agent" placeholder:"PROVIDER:NAME" help:"${agent_model}"`
@@ -40,13 +40,13 @@ type AgentFlags struct {
 	offline bool              // carry answers by itself, and no key is needed
 }
 
-// TranscriptFlags keep a transcript in a file, and go on from one.
+// TranscriptFlags save a transcript to a file and resume from one.
 type TranscriptFlags struct {
 	Save     string `group:"transcript" placeholder:"FILE" help:"${transcript_save}"`
 	Messages string `group:"transcript" placeholder:"FILE" help:"${transcript_messages}"`
 }
 
-// Setup is an agent made from the flags and a file, and what is to be let go of after its last run.
+// Setup is an agent built from flags and a file, with the resources to close after its last run.
 type Setup struct {
 	Agent   *pawl.Agent   // its Model is nil where none was named and none had to be
 	File    *config.Agent // what it was made of
@@ -64,20 +64,19 @@ type Setup struct {
 	Ask func(ctx context.Context, policy pawl.Approver, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error)
 }
 
-// Setup makes the agent of who sits at the command line: that of a file ("": none), with the flags
-// over it. Everything that can be wrong with flags and files is found here, before anything is
-// sent.
+// Setup builds the agent for the person at the command line: the agent of a file ("" means no file)
+// with the flags over it. Errors in flags and files are found here, before anything is sent.
 func (f *AgentFlags) Setup(ctx context.Context, sys *cli.System, file string) (*Setup, error) {
 	return f.Prepare(ctx, sys, file, false)
 }
 
-// Prepare makes the agent, of who sits at the command line or for all users: then a model need not
-// be named, and tools act for the scope of each call's context.
+// Prepare builds the agent as Setup does. With forAll it is for all users: a model need not be
+// named, and tools act for the scope in the context of each call.
 func (f *AgentFlags) Prepare(ctx context.Context, sys *cli.System, file string, forAll bool) (*Setup, error) {
 	return f.Build(ctx, sys, file, forAll, forAll)
 }
 
-// Build makes the agent; with bare a model need not be named.
+// Build builds the agent as Prepare does. With bare a model need not be named.
 func (f *AgentFlags) Build(ctx context.Context, sys *cli.System, file string, bare, forAll bool) (*Setup, error) {
 	a, err := f.Read(file, sys)
 	if err != nil {
@@ -177,7 +176,8 @@ func (f *AgentFlags) over(a *config.Agent) {
 	f.ruleFlags.over(a)
 }
 
-// Set sets a field of the agent to what a flag says, if it says something.
+// Set sets a field of the agent to the value of a flag. The zero value means that the flag is not
+// given.
 func Set[T comparable](a *config.Agent, path string, field *T, said T) {
 	var none T
 	if said != none {
@@ -201,7 +201,8 @@ var flagOf = []struct{ path, flag string }{
 	{"mcp_servers", "--mcp"}, {"tools_lock", "--mcp-lock"}, {"tool_search", "--tool-search"},
 }
 
-// Misconfigured words what is wrong with an agent: by its place in a file, or by the flag.
+// Misconfigured returns the failure of an agent that could not be built: each finding with its
+// place in a file, or with its flag.
 func Misconfigured(err error) error {
 	all := config.FindingsOf(err)
 	if all == nil {
@@ -234,6 +235,6 @@ func Misconfigured(err error) error {
 	return cli.Fail(cli.StatusUsage, errors.New(strings.Join(lines, "\n")), hint)
 }
 
-// CarryBy has rt carry the requests to providers. With offline it answers them itself, and no key
-// is needed.
+// CarryBy sends the requests to providers through rt. With offline rt answers them itself, and no
+// key is needed.
 func (f *AgentFlags) CarryBy(rt http.RoundTripper, offline bool) { f.carry, f.offline = rt, offline }

@@ -7,17 +7,17 @@ import (
 	"github.com/pawl-go/pawl/config"
 )
 
-// FileFlags choose an agent of a file.
+// FileFlags select an agent of a file.
 type FileFlags struct {
 	Agent string `placeholder:"NAME" help:"Which agent of the file, where it has several."`
 }
 
-// IsAgentFile reports whether an argument names a file with agents, and is no task.
+// IsAgentFile reports whether an argument is the name of a file with agents and not a task.
 func IsAgentFile(arg string) bool {
 	return !strings.ContainsAny(arg, " \n") && (strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml"))
 }
 
-// Read returns the agent in the file called name; "" is an empty one, for flags alone.
+// Read returns the agent of the file called name. "" means an empty agent, for flags alone.
 func (f *FileFlags) Read(name string, sys *cli.System) (*config.Agent, error) {
 	if name == "" {
 		if f.Agent != "" {

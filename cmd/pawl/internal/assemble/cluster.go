@@ -17,7 +17,7 @@ import (
 	"github.com/pawl-go/pawl/durable/temporal"
 )
 
-// ClusterFlags say where a Temporal cluster is. Their variables are those of Temporal's own
+// ClusterFlags say where a Temporal cluster is. Their variables are the variables of Temporal's own
 // command.
 type ClusterFlags struct {
 	Address   string `placeholder:"HOST:PORT" help:"${cluster_address}"`
@@ -32,7 +32,7 @@ type ClusterFlags struct {
 	APIKeyEnv string `name:"api-key-env" placeholder:"NAME" help:"${cluster_apikeyenv}"`
 }
 
-// EngineFlags are for commands about runs that are either here or on a cluster.
+// EngineFlags are for commands about runs in this process, in a database, or on a Temporal cluster.
 type EngineFlags struct {
 	Engine string `enum:"local,temporal" default:"local" placeholder:"ENGINE" help:"${engine_engine}"`
 	ClusterFlags
@@ -41,7 +41,8 @@ type EngineFlags struct {
 // Away reports whether the run is on a cluster.
 func (o *EngineFlags) Away() bool { return o.Engine == "temporal" }
 
-// Check says what cannot be. db is where the run would be otherwise; nil: nowhere.
+// Check reports flags that contradict each other. db is where a local run is stored; nil means that
+// it is not stored.
 func (o *EngineFlags) Check(db *StoreFlags) error {
 	if o.Away() && db != nil && *db != (StoreFlags{}) {
 		return cli.Usage("--engine local, or leave them out",
@@ -54,10 +55,10 @@ func (o *EngineFlags) Check(db *StoreFlags) error {
 	return nil
 }
 
-// QueueOf is the task queue of an agent.
+// QueueOf returns the task queue of an agent.
 func (f *ClusterFlags) QueueOf(agent string) string { return cmp.Or(f.Queue, "pawl."+agent) }
 
-// Dial connects with the cluster. Close the engine's Client.
+// Dial connects to the cluster. The caller closes the Client of the engine.
 func (f *ClusterFlags) Dial(ctx context.Context, sys *cli.System) (*temporal.Engine, error) {
 	c, err := f.cluster(sys)
 	if err != nil {
@@ -148,8 +149,7 @@ func (f *ClusterFlags) blobs(sys *cli.System) (temporal.Dir, error) {
 	return temporal.Dir(dir), nil
 }
 
-// Command is how a command about a run on the cluster is typed, with the flags that say where that
-// is.
+// Command returns the command line for a run of the cluster, for hints.
 func (f *ClusterFlags) Command(words ...string) string {
 	text := "pawl " + strings.Join(words, " ") + " --engine temporal"
 	for _, flag := range []struct{ name, value string }{{"address", f.Address}, {"namespace", f.Namespace},
@@ -166,7 +166,7 @@ func (f *ClusterFlags) Command(words ...string) string {
 	return text
 }
 
-// Failed words what a cluster says of a run.
+// Failed returns the failure for an error of the cluster.
 func (f *ClusterFlags) Failed(err error) error {
 	switch {
 	case errors.Is(err, temporal.ErrUnknownRun):

@@ -6,7 +6,7 @@ import (
 	"github.com/pawl-go/pawl/provider/catalog"
 )
 
-// Catalogue reads a catalogue that a person named, or returns the one inside.
+// Catalogue reads the catalogue at path. "" means the built-in one.
 func Catalogue(flag, path string) (*catalog.Catalog, error) {
 	c, err := config.ReadCatalog(path)
 	for _, f := range config.FindingsOf(err) {

@@ -7,14 +7,14 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// DurableFlags make a run survive the process.
+// DurableFlags store a run step by step, so that it survives this process.
 type DurableFlags struct {
 	Durable bool           `group:"durable" help:"${durable_durable}"`
 	Run     string         `group:"durable" name:"run" placeholder:"ID" help:"${durable_run}"`
 	Lease   *time.Duration `group:"durable" name:"lease" placeholder:"TIME" help:"${durable_lease}"`
 }
 
-// Check says what cannot be.
+// Check reports flags that contradict each other.
 func (f *DurableFlags) Check() error {
 	switch {
 	case !f.Durable && f.Run != "":

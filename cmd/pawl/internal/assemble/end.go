@@ -11,8 +11,8 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
-// PrintEnd prints what the run gave: the answer, or the calls that are open, one JSON object a
-// line.
+// PrintEnd prints the result of a run: the answer, or the open calls as one JSON object a line.
+// told says that the answer was shown as it arrived.
 func PrintEnd(sys *cli.System, res *pawl.Result, open []OpenCall, told bool) error {
 	if len(open) > 0 && (res.Stop == pawl.StopPending || res.Stop == pawl.StopLimit) {
 		e := json.NewEncoder(sys.Out)
@@ -27,7 +27,7 @@ func PrintEnd(sys *cli.System, res *pawl.Result, open []OpenCall, told bool) err
 	return PrintAnswer(sys, res, told)
 }
 
-// PrintAnswer prints the answer, unless it was told as it came.
+// PrintAnswer prints the answer, unless it was shown as it arrived.
 func PrintAnswer(sys *cli.System, res *pawl.Result, told bool) error {
 	text := ""
 	switch res.Stop {
@@ -48,8 +48,8 @@ func PrintAnswer(sys *cli.System, res *pawl.Result, told bool) error {
 	return err
 }
 
-// Ended, for a run that was saved to a file ("": was not), turns how the run stopped into the exit
-// status and what there is to say about it.
+// Ended turns the stop reason of a run into a failure with an exit status and a hint; nil means an
+// answer. saved is the file that the result was written to; "" means none.
 func (f *AgentFlags) Ended(res *pawl.Result, err error, saved string) error {
 	open := OpenCalls(res)
 	goOn := "go on with: pawl run --messages " + cli.QuotedWord(saved)

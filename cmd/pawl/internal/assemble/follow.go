@@ -13,8 +13,8 @@ import (
 	"github.com/pawl-go/pawl/redact"
 )
 
-// Follow shows the events of a run and returns how it ended. The Result is nil when nothing was
-// begun.
+// Follow shows the events of a run and returns its result. The result is nil if the run did not
+// start.
 func Follow(events iter.Seq2[pawl.Event, error], show func(pawl.Event)) (res *pawl.Result, err error) {
 	for e, failed := range events {
 		if failed != nil {
@@ -29,8 +29,8 @@ func Follow(events iter.Seq2[pawl.Event, error], show func(pawl.Event)) (res *pa
 	return res, err
 }
 
-// EventLines prints events as JSON, one a line. When a line cannot be written, the rest is not
-// tried, and failed says why.
+// EventLines prints events as JSON, one a line. After a write error nothing more is written, and
+// failed holds the error.
 func EventLines(w io.Writer, failed *error) func(pawl.Event) {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -49,7 +49,7 @@ func Save(path string, res *pawl.Result) error {
 	return SaveTranscript(path, res)
 }
 
-// Resumed goes on from a Result.
+// Resumed returns a runner that resumes from a result.
 func (s *Setup) Resumed(from *pawl.Result) pawl.Runner {
 	run := observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 		return s.Agent.ResumeStream(ctx, from, msgs...)
@@ -63,9 +63,8 @@ func (s *Setup) Resumed(from *pawl.Result) pawl.Runner {
 	})
 }
 
-// Follow runs what there is to run with msgs and shows the events without secrets. told is how it
-// ended without secrets, truth as it was: what a chat goes on from. Both are nil when nothing was
-// begun.
+// Follow executes run with msgs and shows its events without secrets. told is the result without
+// secrets, truth the result that a chat resumes from. Both are nil if the run did not start.
 func (s *Setup) Follow(ctx context.Context, run pawl.Runner, msgs []llm.Message, show func(pawl.Event)) (told,
 	truth *pawl.Result, err error) {
 	seen := observe.Sync(run, func(e pawl.Event) {
@@ -77,13 +76,13 @@ func (s *Setup) Follow(ctx context.Context, run pawl.Runner, msgs []llm.Message,
 	return told, truth, err
 }
 
-// Handed returns the open calls as they are printed: whole for whoever is to carry them out,
-// without secrets for whoever only decides.
+// Handed returns the open calls for printing. Calls that the caller executes are whole; calls that
+// only need a decision have their secrets hidden.
 func (s *Setup) Handed(truth *pawl.Result) []OpenCall {
 	return s.Shown(OpenCalls(truth))
 }
 
-// Shown returns open calls as handed does.
+// Shown hides secrets in open calls as Handed does.
 func (s *Setup) Shown(open []OpenCall) []OpenCall {
 	for i := range open {
 		if o := &open[i]; o.waiting != nil && !o.waiting.Passive {

@@ -21,7 +21,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// NewRunID is a name for a run that has none. Its first letters tell it from others.
+// NewRunID returns a new random ID. Its first letters are enough to find the run.
 func NewRunID() string { return strings.ToLower(rand.Text()[:8]) }
 
 // Journal is the durable runs of a database and a scope.
@@ -32,7 +32,7 @@ type Journal struct {
 	Database *config.Database // that openRuns opened; nil: somebody else's
 }
 
-// NewJournal returns the runs of db. lease may be nil.
+// NewJournal returns the runs of db. A nil lease means the default.
 func NewJournal(db store.Journal, f StoreFlags, lease *time.Duration) *Journal {
 	e := &durable.Engine{Journal: db}
 	if lease != nil {
@@ -41,12 +41,12 @@ func NewJournal(db store.Journal, f StoreFlags, lease *time.Duration) *Journal {
 	return &Journal{Engine: e, StoreFlags: f, at: time.Now}
 }
 
-// Scoped is the context of what is done with the runs.
+// Scoped returns ctx with the tenant and the user of the runs.
 func (j *Journal) Scoped(ctx context.Context) context.Context {
 	return store.WithScope(ctx, j.StoreFlags.Scope())
 }
 
-// Command is how a command about a run is typed, with the flags that say where the run is.
+// Command returns the command line for a run of this database, for hints.
 func (j *Journal) Command(words ...string) string {
 	text := "pawl " + strings.Join(words, " ")
 	if j.DB != "" && !strings.Contains(j.DB, "://") {
@@ -63,7 +63,7 @@ func (j *Journal) Command(words ...string) string {
 	return text
 }
 
-// Failed says what a run's error means.
+// Failed returns the failure for an error of a run.
 func (j *Journal) Failed(id string, err error) error {
 	if known := j.Known(id, err); known != nil {
 		return known
@@ -71,7 +71,7 @@ func (j *Journal) Failed(id string, err error) error {
 	return cli.Failed(err)
 }
 
-// Known says what an error of the engine means; nil: it is another one.
+// Known returns the failure for an error of the engine. nil means another error.
 func (j *Journal) Known(id string, err error) error {
 	id = cli.Visible(id)
 	var m *durable.Mismatch
@@ -93,7 +93,7 @@ func (j *Journal) Known(id string, err error) error {
 	return nil
 }
 
-// Settling says how open calls of a run are settled.
+// Settling returns the commands that settle the open calls of a run.
 func (j *Journal) Settling(id string, open []OpenCall) string {
 	approve, answer, unknown := false, false, false
 	for _, o := range open {
@@ -132,7 +132,7 @@ type inboxItem struct {
 	Expires time.Time       `json:"expires,omitzero"`
 }
 
-// Inbox returns what waits.
+// Inbox returns the pending calls of all runs, the oldest run first.
 func (j *Journal) Inbox(ctx context.Context, sys *cli.System) ([]inboxItem, error) {
 	all := []inboxItem{}
 	runs, err := j.All(ctx, "")
@@ -171,11 +171,11 @@ func (j *Journal) Inbox(ctx context.Context, sys *cli.System) ([]inboxItem, erro
 	return all, nil
 }
 
-// LastRun stands for the run that was written to last.
+// LastRun is the name that stands for the run written to last.
 const LastRun = "last"
 
-// OpenRuns opens the database with the runs. Close them. The name of its file means the same in any
-// folder then, since the agent of a run is made in the one it was begun in.
+// OpenRuns opens the runs of the database. The caller closes the journal. A relative file name is
+// made absolute, because resuming a run changes the working directory.
 func (f *StoreFlags) OpenRuns(sys *cli.System) (*Journal, error) {
 	typed := *f
 	if f.DB != "" && !strings.Contains(f.DB, "://") {
@@ -196,8 +196,8 @@ func (f *StoreFlags) OpenRuns(sys *cli.System) (*Journal, error) {
 	return j, nil
 }
 
-// OpenRun opens the database with the runs, and finds the one that a person named: see find. Close
-// them.
+// OpenRun opens the runs of the database and finds the run called name: see Find. The caller closes
+// the journal.
 func (f *StoreFlags) OpenRun(ctx context.Context, sys *cli.System, name string) (*Journal, store.JournalRun, error) {
 	j, err := f.OpenRuns(sys)
 	if err != nil {
@@ -211,13 +211,13 @@ func (f *StoreFlags) OpenRun(ctx context.Context, sys *cli.System, name string) 
 	return j, r, nil
 }
 
-// Close closes the database that openRuns opened.
+// Close closes the database that OpenRuns opened.
 func (j *Journal) Close() { _ = j.Database.Close() } // it is only read, or each write has told how it went
 
 // RunID returns the ID of r.
 func RunID(r store.JournalRun) string { return r.ID }
 
-// All returns the runs of the scope, the last one first; with a state, those in it.
+// All returns the runs of the scope, the last one first. An empty state means all states.
 func (j *Journal) All(ctx context.Context, state string) ([]store.JournalRun, error) {
 	runs, err := cli.Everything(func(p store.Page) ([]store.JournalRun, error) {
 		return j.Journal.JournalRuns(ctx, j.Scope(), state, p)
@@ -226,8 +226,8 @@ func (j *Journal) All(ctx context.Context, state string) ([]store.JournalRun, er
 	return runs, err
 }
 
-// Find returns the run that a person named: by its ID, by letters with which no other begins, or as
-// the last.
+// Find returns the run with the ID name, with an ID that begins with name if it is the only one, or
+// the last run if name is LastRun.
 func (j *Journal) Find(ctx context.Context, name string) (store.JournalRun, error) {
 	if name != LastRun && name != "" {
 		r, err := j.Journal.JournalRun(ctx, j.Scope(), name)
@@ -264,9 +264,9 @@ func (j *Journal) Find(ctx context.Context, name string) (store.JournalRun, erro
 		cli.Count(len(found), "run"), name, strings.Join(ids, ", ")), "a letter more tells them apart")
 }
 
-// Hide returns what hides the secrets of a run, and those that more hides (nil: the keys of this
-// environment alone): arguments that its tools mark, and what the variables hold whose values were
-// hidden when it was begun.
+// Hide returns a redactor for the secrets of a run: arguments that its tools mark, values of
+// variables that were hidden when it started, and the secrets of more. A nil more means the keys of
+// this environment.
 func (j *Journal) Hide(ctx context.Context, sys *cli.System, id string, more *redact.Redactor) (*redact.Redactor, error) {
 	meta, err := j.Meta(j.Scoped(ctx), id)
 	if err != nil {
@@ -288,7 +288,7 @@ func (j *Journal) Hide(ctx context.Context, sys *cli.System, id string, more *re
 	return r, err
 }
 
-// StateOf words how a run stands.
+// StateOf returns the state of a run for a list.
 func (j *Journal) StateOf(r store.JournalRun) string {
 	switch {
 	case r.State == store.JournalOpen && r.Owner != "" && r.Until.After(j.at()):
@@ -301,14 +301,14 @@ func (j *Journal) StateOf(r store.JournalRun) string {
 	return r.State
 }
 
-// SummaryOf is what a run came to so far; the zero Summary, when it has not stopped yet.
+// SummaryOf returns the summary of a run. It is zero until the run stops.
 func SummaryOf(r store.JournalRun) (s durable.Summary) {
 	_ = json.Unmarshal(r.Summary, &s) // it was written by package durable
 	return s
 }
 
-// Free waits until no process holds the run: one that died holds it until its lease ends. It
-// returns when that is over, or the process shows that it lives.
+// Free waits until no process holds the run, because the lease of a crashed process has to expire.
+// It also returns when the process renews the lease.
 func (j *Journal) Free(ctx context.Context, sys *cli.System, id string) error {
 	first, err := j.Journal.JournalRun(ctx, j.Scope(), id)
 	if err != nil || first.Owner == "" || !first.Until.After(j.at()) {

@@ -47,7 +47,7 @@ func (f *ServerFlags) servers() ([]mcp.Server, error) {
 	return out, nil
 }
 
-// Over adds the servers to the agent, and takes all of their tools.
+// Over adds the servers and all their tools to the agent.
 func (f *ServerFlags) Over(a *config.Agent) error {
 	servers, err := f.servers()
 	if err != nil {

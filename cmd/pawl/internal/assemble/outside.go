@@ -10,7 +10,7 @@ type OutsideFlags struct {
 	AllowCommands bool     `group:"tools" name:"allow-commands" help:"${outside_allowcommands}"`
 }
 
-// Over writes what the flags say over the agent.
+// Over writes the flags over the agent.
 func (f *OutsideFlags) Over(a *config.Agent) {
 	if f.ToolFile != nil {
 		a.ToolFiles = f.ToolFile

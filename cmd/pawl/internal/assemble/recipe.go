@@ -16,9 +16,9 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
-// Recipe is what a durable run keeps of how its agent was made, so that it can be made again: what
-// stood on the command line. Keys are not in it, since the command line has only their names; where
-// a database is, and whose the run is, is said by whoever asks for the run.
+// Recipe says how the agent of a durable run was made, so that it can be made again: the command
+// line. It holds no keys, since the command line only names them, and neither the database nor the
+// user, which every command about the run gives.
 type Recipe struct {
 	Dir    string `json:"dir"`              // where the command was given
 	File   string `json:"file,omitempty"`   // of the agent
@@ -32,7 +32,8 @@ type Recipe struct {
 // notKept are the flags that say where the run is, and whose.
 var notKept = []string{"DB", "Tenant", "User"}
 
-// NewRecipe notes how an agent is made of a file ("": none) and flags. What s hides is not in it.
+// NewRecipe records how an agent is made of a file ("" means none) and flags. Secrets of s are not
+// in it.
 func NewRecipe(file string, f *AgentFlags, s *Setup) (json.RawMessage, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -68,7 +69,7 @@ func digestOf(b []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Given are the flags that were given a value other than their default.
+// Given returns the flags whose value is not the default.
 func Given(f *AgentFlags) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	v := reflect.ValueOf(f).Elem()
@@ -85,7 +86,7 @@ func Given(f *AgentFlags) map[string]json.RawMessage {
 	return out
 }
 
-// Over sets the flags of f that were not given to what the note has.
+// Over sets the flags of f that are not given to the values of the recipe.
 func (n *Recipe) Over(f *AgentFlags) error {
 	now := Given(f)
 	v := reflect.ValueOf(f).Elem()
@@ -108,7 +109,7 @@ func (n *Recipe) Over(f *AgentFlags) error {
 	return nil
 }
 
-// Command is about what was typed.
+// Command returns the recorded command line, about as it was typed.
 func (n *Recipe) Command() string {
 	words := []string{}
 	if n.File != "" {
@@ -138,7 +139,7 @@ func (n *Recipe) Command() string {
 	return strings.Join(words, " ")
 }
 
-// FlagName is how a flag is typed.
+// FlagName returns the name of a flag on the command line.
 func FlagName(f reflect.StructField) string {
 	if name := f.Tag.Get("name"); name != "" {
 		return "--" + name
@@ -153,8 +154,8 @@ func FlagName(f reflect.StructField) string {
 	return "--" + strings.ToLower(out.String())
 }
 
-// Enter goes to where the run was begun, so that names of files mean what they meant. What f says
-// now is about where we are.
+// Enter changes to the directory in which the run was started, so that recorded file names are
+// valid. File names in f are made absolute first.
 func (n *Recipe) Enter(f *AgentFlags, file *string) error {
 	here, err := os.Getwd()
 	if err != nil || n.Dir == "" || n.Dir == here {
@@ -178,7 +179,7 @@ func (n *Recipe) Enter(f *AgentFlags, file *string) error {
 	return nil
 }
 
-// Changed reports whether the agent's file is another one than when the run was begun.
+// Changed reports whether the agent's file has changed since the run was started.
 func (n *Recipe) Changed(file string) bool {
 	if n.File == "" || file != n.File {
 		return false
@@ -187,7 +188,7 @@ func (n *Recipe) Changed(file string) bool {
 	return err == nil && digestOf(b) != n.Digest
 }
 
-// ReadRecipe reads what a run keeps of how its agent is made; nil: it was not begun by pawl run.
+// ReadRecipe reads the recipe of a run. nil means that the run was not started by pawl run.
 func ReadRecipe(meta json.RawMessage) *Recipe {
 	n := new(Recipe)
 	if json.Unmarshal(meta, n) != nil || n.Dir == "" {

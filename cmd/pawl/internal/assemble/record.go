@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-go/pawl/redact"
 )
 
-// RecordFlags keep what the provider said, or play it again.
+// RecordFlags record the exchanges with a provider, or replay a recording.
 type RecordFlags struct {
 	Record string `group:"record" placeholder:"FILE" help:"${record_record}"`
 	Replay string `group:"record" placeholder:"FILE" help:"${record_replay}"`
@@ -19,7 +19,8 @@ type RecordFlags struct {
 	player   *recording.Player
 }
 
-// Carrier prepares what carries the requests of an agent, where it is not the usual.
+// Carrier sends the requests of the agent through the recorder or the player, if a flag asks for
+// one.
 func (f *RecordFlags) Carrier(sys *cli.System, a *AgentFlags) error {
 	switch {
 	case f.Record != "" && f.Replay != "":
@@ -46,7 +47,7 @@ func (f *RecordFlags) Carrier(sys *cli.System, a *AgentFlags) error {
 	return nil
 }
 
-// Hide says what must not be kept, before the first request.
+// Hide sets the secrets that are not recorded. Call it before the first request.
 func (f *RecordFlags) Hide(s *redact.Redactor) {
 	if f.recorder != nil {
 		f.recorder.Secrets = s
@@ -56,7 +57,8 @@ func (f *RecordFlags) Hide(s *redact.Redactor) {
 	}
 }
 
-// Keep writes the recording when the run is over, whatever it came to, and returns that.
+// Keep writes the recording after a run that ended with err, and returns err, or the failure to
+// write.
 func (f *RecordFlags) Keep(sys *cli.System, err error) error {
 	if f.player != nil && f.player.Left() > 0 && err == nil {
 		sys.Notice(fmt.Sprintf("--replay %s: %s not asked", f.Replay, cli.Count(f.player.Left(), "recorded request")))
@@ -78,7 +80,7 @@ func (f *RecordFlags) Keep(sys *cli.System, err error) error {
 	return err
 }
 
-// Durably has the journal of a durable run keep the requests, in front of what carries them.
+// Durably records the requests in the journal of a durable run.
 func (f *AgentFlags) Durably() {
 	if f.carry == nil {
 		f.carry = provider.Transport()

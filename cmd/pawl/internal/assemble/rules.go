@@ -93,7 +93,7 @@ func (s *Setup) inner(own policy.Rules, f *ruleFlags) pawl.Middleware {
 	return m
 }
 
-// Decided returns the calls that msgs decide on.
+// Decided returns the keys of the calls that msgs decide.
 func Decided(msgs []llm.Message) map[llm.Key]bool {
 	keys := map[llm.Key]bool{}
 	for _, m := range msgs {
@@ -106,8 +106,8 @@ func Decided(msgs []llm.Message) map[llm.Key]bool {
 	return keys
 }
 
-// Held are tools that the rules are asked about, where there is no run to ask them: what they do
-// not let run is told.
+// Held returns tools that execute only the calls that the rules allow. It is for calls outside a
+// run, where approvals cannot be pending: other calls fail.
 func Held(rules policy.Rules, tools []*pawl.Tool) pawl.Toolset {
 	var all pawl.Toolsets
 	for _, t := range tools {

@@ -13,8 +13,8 @@ import (
 // ("none", "ollama") is an ordinary word, and no provider's keys are so short.
 const minKey = 8
 
-// Secrets hides the keys of all providers and search services, others (that of --key-env, what
-// --tool-file puts into headers), and the arguments that tools mark as secret.
+// Secrets returns a redactor for the keys of all providers and search services, for others (the
+// value of --key-env, headers of --tool-file), and for arguments that tools mark as secret.
 func Secrets(env func(string) string, tools []*pawl.Tool, others ...string) *redact.Redactor {
 	r := new(redact.Redactor)
 	r.AddTools(tools...)

@@ -16,7 +16,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// WhoSays is who sits at the command line.
+// WhoSays returns the name of the person at the command line.
 func WhoSays(sys *cli.System) string {
 	if user := sys.Env("USER"); user != "" {
 		return user
@@ -24,7 +24,7 @@ func WhoSays(sys *cli.System) string {
 	return "the command line"
 }
 
-// Decide keeps what the flags say of the calls of a run that wait.
+// Decide stores the decisions of the flags on the pending calls of a run.
 func (f *SettleFlags) Decide(ctx context.Context, j *Journal, id, by string) error {
 	ws, err := j.Pending(j.Scoped(ctx), id)
 	if err != nil {
@@ -50,14 +50,14 @@ func (f *SettleFlags) Decide(ctx context.Context, j *Journal, id, by string) err
 	return nil
 }
 
-// SettleFlags say what becomes of calls that an earlier run left open.
+// SettleFlags decide the calls that an earlier run left open.
 type SettleFlags struct {
 	Approve []string          `group:"settle" sep:"none" placeholder:"KEY[=ARGS]" help:"${settle_approve}"`
 	Deny    []string          `group:"settle" sep:"none" placeholder:"KEY[=REASON]" help:"${settle_deny}"`
 	Answer  map[string]string `group:"settle" mapsep:"none" placeholder:"KEY=TEXT" help:"${settle_answer}"`
 }
 
-// Empty reports whether the flags say nothing.
+// Empty reports whether no flag is given.
 func (f *SettleFlags) Empty() bool { return len(f.Approve)+len(f.Deny)+len(f.Answer) == 0 }
 
 // word is what was said of an open call.
@@ -66,11 +66,11 @@ type word struct {
 	text string // the reason, the result, or other arguments
 }
 
-// All stands for every open call of which nothing else was said.
+// All stands for every open call that no other flag decides.
 const All = "all"
 
-// Settle makes the messages that settle the open calls of from as the flags say. The calls that
-// still wait then are returned with them.
+// Settle makes the messages that settle the open calls of from. It also returns the calls that are
+// still pending.
 func (f *SettleFlags) Settle(from *pawl.Result) (msgs []llm.Message, waiting []OpenCall, err error) {
 	open := OpenCalls(from)
 	if f.Empty() {
@@ -88,7 +88,7 @@ func (f *SettleFlags) Settle(from *pawl.Result) (msgs []llm.Message, waiting []O
 	return msgs, waiting, nil
 }
 
-// Words are what the flags say of each of the open calls.
+// Words returns the decision of the flags on each of the open calls.
 func (f *SettleFlags) Words(open []OpenCall) ([]word, error) {
 	words := make([]word, len(open))
 	say := func(flag, key, text string) error {
@@ -158,7 +158,7 @@ func (f *SettleFlags) Words(open []OpenCall) ([]word, error) {
 	return words, nil
 }
 
-// Decisions turns words into what by decides about calls that wait.
+// Decisions turns words into decisions by the person called by.
 func Decisions(open []OpenCall, words []word, by string) (ds []llm.Decision) {
 	for i, o := range open {
 		switch w := words[i]; {
@@ -216,7 +216,7 @@ func asked(open []OpenCall) []OpenCall {
 	return slices.DeleteFunc(slices.Clone(open), func(o OpenCall) bool { return o.waiting == nil })
 }
 
-// Settling names the flags that settle open calls.
+// Settling names the flags that settle open calls, for a hint.
 func Settling(open []OpenCall) string {
 	approve, answer := false, false
 	for _, o := range open {
@@ -238,7 +238,7 @@ func Settling(open []OpenCall) string {
 	return ", and --approve KEY or --deny KEY for each call; or --yes from the start"
 }
 
-// Keys writes the keys of open calls with the names of their tools.
+// Keys lists the keys of open calls with the names of their tools.
 func Keys(open []OpenCall) string {
 	out := make([]string, len(open))
 	for i, o := range open {

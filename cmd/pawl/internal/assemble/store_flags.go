@@ -6,13 +6,13 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// EmbedFlags name the model that makes vectors.
+// EmbedFlags name the embedding model.
 type EmbedFlags struct {
 	Embed    string `group:"store" placeholder:"PROVIDER:MODEL" help:"${embed_embed}"`
 	EmbedURL string `group:"store" name:"embed-url" placeholder:"URL" help:"${embed_embedurl}"`
 }
 
-// StoreFlags say where what is kept between runs is, and whose it is.
+// StoreFlags say where the database is, and for which tenant and user.
 type StoreFlags struct {
 	DB     string `group:"store" name:"db" placeholder:"FILE" help:"${store_db}"`
 	Tenant string `group:"store" placeholder:"NAME" help:"${store_tenant}"`
@@ -26,7 +26,7 @@ func (f *StoreFlags) store() config.Store {
 // Scope returns the tenant and the user of the flags.
 func (f *StoreFlags) Scope() store.Scope { return f.store().Scope() }
 
-// Open opens the database. Close it.
+// Open opens the database. The caller closes it.
 func (f *StoreFlags) Open(sys *cli.System, create bool) (*config.Database, store.Store, error) {
 	d := config.NewDatabase(f.store(), sys.Env, create)
 	db, err := d.Open()

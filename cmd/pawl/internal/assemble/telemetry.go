@@ -13,7 +13,7 @@ import (
 	"github.com/pawl-go/pawl/telemetry/export"
 )
 
-// TelemetryFlags say who else is told of a run.
+// TelemetryFlags send traces, metrics and a log of a run.
 type TelemetryFlags struct {
 	OTel        string `group:"telemetry" name:"otel" placeholder:"URL" help:"${telemetry_otel}"`
 	Log         string `group:"telemetry" placeholder:"FILE" help:"${telemetry_log}"`
@@ -23,8 +23,8 @@ type TelemetryFlags struct {
 // fromEnv as --otel takes the address from the environment.
 const fromEnv = "env"
 
-// Open has the runs of s told to whom the flags say, until s is closed. It stands after all that
-// changes the agent.
+// Open traces and logs the runs of s as the flags say, until s is closed. Call it after everything
+// that changes the agent.
 func (f *TelemetryFlags) Open(sys *cli.System, s *Setup) error {
 	if f.OTel == "" && f.Log == "" {
 		if f.TellContent {
@@ -73,7 +73,8 @@ func (f *TelemetryFlags) Open(sys *cli.System, s *Setup) error {
 	return nil
 }
 
-// Pipeline is the way to a collector, and to pages for Prometheus beside it.
+// Pipeline connects to the collector at url ("env" means the address in the environment), and to
+// pages for Prometheus.
 func Pipeline(url string, sys *cli.System, pages ...*export.Prometheus) (*export.Pipeline, error) {
 	o := &export.Options{Endpoint: url, Getenv: sys.Env}
 	for _, p := range pages {
@@ -89,7 +90,8 @@ func Pipeline(url string, sys *cli.System, pages ...*export.Prometheus) (*export
 	return p, nil
 }
 
-// Named returns the provider as the conventions name it, and the model.
+// Named splits the name of a model into the provider, as the OpenTelemetry conventions name it, and
+// the model.
 func Named(model string) (provider, name string) {
 	provider, name, _ = strings.Cut(model, ":")
 	switch provider {

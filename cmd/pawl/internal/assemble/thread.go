@@ -16,9 +16,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Thread is a conversation that is kept in the database as it goes on. Messages in it are whole: a
-// reply some of whose calls wait for a word is no message of the thread yet, and stands in its Meta
-// until they have it.
+// Thread is a conversation in the database. Its messages are complete: a reply with pending calls
+// stands in Meta until they are settled.
 type Thread struct {
 	DB    store.Threads
 	Scope store.Scope
@@ -40,8 +39,7 @@ type unsettled struct {
 	Last *pawl.Result `json:"last"`
 }
 
-// OpenThread finds the conversation that name stands for, or begins one, and returns where it goes
-// on.
+// OpenThread finds or starts the conversation called name, and returns the result to resume from.
 func OpenThread(ctx context.Context, db store.Threads, s store.Scope, name string, now time.Time) (*Thread,
 	*pawl.Result, error) {
 	if name == "" || name == NewThread {
@@ -61,7 +59,8 @@ func OpenThread(ctx context.Context, db store.Threads, s store.Scope, name strin
 	return &Thread{db, s, *t}, from, nil
 }
 
-// LoadThread returns a conversation and where it goes on; nil when there is none of that name.
+// LoadThread returns a conversation and the result to resume from. A nil thread means that there is
+// none of that name.
 func LoadThread(ctx context.Context, db store.Threads, s store.Scope, name string) (*store.Thread, *pawl.Result,
 	error) {
 	from := new(pawl.Result)
@@ -97,7 +96,7 @@ func LoadThread(ctx context.Context, db store.Threads, s store.Scope, name strin
 	return &t, from, nil
 }
 
-// Save keeps how a turn ended. What another chat has added meanwhile is not written over.
+// Save stores how a turn ended. It fails if another chat has added messages meanwhile.
 func (t *Thread) Save(ctx context.Context, res *pawl.Result) error {
 	whole := len(res.Messages)
 	if len(res.Calls()) > 0 {
@@ -144,7 +143,7 @@ func title(msgs []llm.Message) string {
 // ThreadID returns the ID of t.
 func ThreadID(t store.Thread) string { return t.ID }
 
-// Threads are those of a scope, the last one first.
+// Threads returns the conversations of a scope, the last one first.
 func Threads(ctx context.Context, db store.Threads, s store.Scope) ([]store.Thread, error) {
 	all, err := cli.Everything(func(p store.Page) ([]store.Thread, error) { return db.Threads(ctx, s, p) }, ThreadID)
 	slices.SortStableFunc(all, func(a, b store.Thread) int { return b.Updated.Compare(a.Updated) })

@@ -29,7 +29,7 @@ type PlanFlags struct {
 	DataFlow bool `group:"tools" name:"data-flow" help:"${plan_dataflow}"`
 }
 
-// Over writes what the flags say over the agent.
+// Over writes the flags over the agent.
 func (f *ToolFlags) Over(a *config.Agent) {
 	Set(a, "root", &a.Root, f.Root)
 	Set(a, "sandbox", &a.Sandbox, f.Sandbox)

@@ -14,8 +14,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// LoadTranscript reads what --save wrote, or a list of messages. It returns the run to go on from,
-// and messages that hold decisions apart.
+// LoadTranscript reads a result that --save wrote, or a list of messages, and returns the result to
+// resume from.
 func LoadTranscript(path string) (*pawl.Result, error) {
 	b, err := cli.ReadFile("--messages", path)
 	if err != nil {
@@ -63,7 +63,7 @@ func compact(b json.RawMessage) json.RawMessage {
 	return out.Bytes()
 }
 
-// SaveTranscript writes res to path, atomically: the file has its old content or its new one.
+// SaveTranscript writes res to path atomically.
 func SaveTranscript(path string, res *pawl.Result) error {
 	b, err := json.Marshal(res)
 	if err != nil {
@@ -77,7 +77,7 @@ func SaveTranscript(path string, res *pawl.Result) error {
 	return cli.WriteFile(path, out.Bytes())
 }
 
-// OpenCall is a call without a result, under the key by which a person names it.
+// OpenCall is a call without a result, with the key by which a person names it.
 type OpenCall struct {
 	Key  llm.Key         `json:"key"`
 	ID   string          `json:"id"`
@@ -98,7 +98,7 @@ type OpenCall struct {
 // back, and no question is asked.
 func (o *OpenCall) Question() *pawl.Waiting { return o.waiting }
 
-// WaitingCalls are open calls by their questions: those of calls inside of others, too.
+// WaitingCalls returns open calls by their questions, including nested calls.
 func WaitingCalls(ws []pawl.Waiting) []OpenCall {
 	open := make([]OpenCall, len(ws))
 	for i := range ws {

@@ -22,7 +22,7 @@ const (
 	StatusInterrupted = 130 // by Ctrl-C, as shells have it
 )
 
-// Failure is an error with the exit status and the advice that go with it.
+// Failure is an error with an exit status and a hint.
 type Failure struct {
 	Status int
 	Err    error  // nil: all was said already
@@ -40,13 +40,14 @@ func (f *Failure) Error() string {
 // Unwrap returns the error, for errors.Is and errors.As. It may be nil.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Usage is a failure of what the person typed or configured.
+// Usage returns a failure of the command line, a file or the configuration, with status 2. hint
+// says what would be right; "" means no hint.
 func Usage(hint, format string, args ...any) error {
 	return Fail(StatusUsage, fmt.Errorf(format, args...), hint)
 }
 
-// Report writes err for a person, and returns the exit status. What it says may come from a
-// provider or a tool, so it is made harmless for a terminal.
+// Report writes err and its hint to w, and returns the exit status. nil means status 0. The text
+// may come from a provider or a tool, so it is written through Visible.
 func Report(w io.Writer, err error) int {
 	if err == nil {
 		return statusAnswered
@@ -64,8 +65,8 @@ func Report(w io.Writer, err error) int {
 	return f.Status
 }
 
-// NotBegun is what a run's error means that could not take its first step: something it was given
-// is wrong.
+// NotBegun returns the failure of a run that could not take its first step. Its status is 2,
+// because an input of the run is wrong.
 func NotBegun(err error) error {
 	err = Failed(err)
 	var f *Failure
@@ -75,8 +76,8 @@ func NotBegun(err error) error {
 	return err
 }
 
-// Failed says what a run's error means for the person: a configuration that cannot work is told
-// apart from a run that failed.
+// Failed returns the failure of a run that ended with err. A configuration that cannot work has
+// status 2, a failed run has status 1.
 func Failed(err error) error {
 	var p *llm.ProviderError
 	var t *pawl.TranscriptError
@@ -136,9 +137,8 @@ func ofProvider(p *llm.ProviderError) (status int, hint string) {
 	return StatusFailed, later
 }
 
-// Fail returns a failure. hint is what can be done about err; "" means that there is nothing to
-// say.
+// Fail returns a failure. hint says what the person can do; "" means no hint.
 func Fail(status int, err error, hint string) error { return &Failure{status, err, hint} }
 
-// Silent returns a failure of which everything has been reported already.
+// Silent returns a failure that Report does not print, because everything has been reported.
 func Silent(status int) error { return &Failure{Status: status} }

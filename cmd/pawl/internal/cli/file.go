@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// ReadFile reads a file that the person named.
+// ReadFile reads the file that flag names.
 func ReadFile(flag, path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -17,7 +17,7 @@ func ReadFile(flag, path string) ([]byte, error) {
 	return b, nil
 }
 
-// Plain words an error about a file without the name of the system call.
+// Plain returns the text of an error about a file without the name of the system call.
 func Plain(err error) string {
 	if p, ok := err.(*os.PathError); ok {
 		return p.Path + ": " + p.Err.Error()
@@ -25,7 +25,7 @@ func Plain(err error) string {
 	return err.Error()
 }
 
-// Cause words an error about a file whose name was said already.
+// Cause returns the text of an error about a file without the path of the file.
 func Cause(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -34,8 +34,8 @@ func Cause(err error) string {
 	return err.Error()
 }
 
-// WriteFile replaces the file at path. Only its owner may read a new one: conversations are
-// private.
+// WriteFile replaces the file at path atomically. A new file is readable by its owner only, because
+// conversations are private.
 func WriteFile(path string, content []byte) (err error) {
 	mode := os.FileMode(0o600)
 	target := path
@@ -65,8 +65,8 @@ func WriteFile(path string, content []byte) (err error) {
 	return os.Rename(f.Name(), target)
 }
 
-// Savable reports why nothing could be saved at the path that a flag names, before a run that would
-// be lost.
+// Savable reports why a file could not be written at the path that flag names. It is called before
+// a run, so that no result is lost. An empty path is no error.
 func Savable(flag, path string) error {
 	if path == "" {
 		return nil

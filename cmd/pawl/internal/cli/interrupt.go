@@ -12,18 +12,18 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// ErrStopped is why a durable run stops that is interrupted: it is not given up, and can be
-// resumed.
+// ErrStopped is the cause with which an interrupt cancels a durable run. The run stays open and can
+// be resumed.
 var ErrStopped = errors.New("interrupted")
 
-// Interruptible returns a context that the first Ctrl-C (or a request to terminate) cancels with
-// pawl.ErrCancelled, so that calls end, results are written and the transcript is saved. The second
-// one ends the program at once. Call stop when the work is done. What happens is told on w.
+// Interruptible returns a context that the first Ctrl-C or SIGTERM cancels with pawl.ErrCancelled,
+// so that calls end, results are written and the transcript is saved. The second signal ends the
+// program at once. The interrupt is reported on w. Call stop when the work is done.
 func Interruptible(ctx context.Context, w io.Writer) (_ context.Context, stop func()) {
 	return InterruptibleBy(ctx, w, pawl.ErrCancelled)
 }
 
-// InterruptibleBy is interruptible with another cause.
+// InterruptibleBy is Interruptible with another cause.
 func InterruptibleBy(ctx context.Context, w io.Writer, cause error) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
@@ -46,9 +46,9 @@ func InterruptibleBy(ctx context.Context, w io.Writer, cause error) (_ context.C
 	}
 }
 
-// Attended returns a context that is cancelled with cause when nobody reads the output of sys any
-// more (head has seen enough, a pager was left), and sys with outputs that notice. Without it the
-// system would end the program on the spot, and the transcript would not be saved.
+// Attended returns a context that is cancelled with cause when the reader of the output is gone (a
+// pager was left, head has read enough), and a copy of sys with outputs that notice it. Without it
+// SIGPIPE would end the program before the transcript is saved.
 func Attended(ctx context.Context, sys *System, cause error) (context.Context, *System) {
 	signal.Ignore(syscall.SIGPIPE) // a write fails instead
 	ctx, cancel := context.WithCancelCause(ctx)

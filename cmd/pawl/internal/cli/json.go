@@ -11,20 +11,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Decode reads JSON that a person or a program wrote for pawl: names are exact, and unknown ones
-// are errors. Repeated names are, too, in forms of our own; what lies inside of arguments, results
-// and schemas is somebody else's, and is taken as it is.
+// Decode reads JSON that was written for pawl: names are exact, and unknown names are errors.
+// Repeated names are errors in the forms of pawl, but not inside arguments, results and schemas.
 func Decode(b []byte, into any) error {
 	return json.Unmarshal(b, into, json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true),
 		jsontext.AllowInvalidUTF8(true))
 }
 
-// Lenient reads JSON of others: names that pawl does not know are passed over.
+// Lenient reads JSON of other programs: unknown names are ignored.
 func Lenient(b []byte, into any) error {
 	return json.Unmarshal(b, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// Repeated returns a name that is there twice in the object b; "" when none is, or b is no object.
+// Repeated returns a name that the object b has twice. "" means that there is none, or that b is no
+// object.
 func Repeated(b []byte) string {
 	d := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
@@ -45,8 +45,8 @@ func Repeated(b []byte) string {
 	return ""
 }
 
-// JSONFault words an error of reading JSON for the person who wrote it: the line or the field, what
-// is there, and what belongs there.
+// JSONFault returns the text of a JSON error for the author of the JSON: the line or the field, the
+// value found, and the value expected.
 func JSONFault(b []byte, err error) string {
 	var syntax *jsontext.SyntacticError
 	if errors.As(err, &syntax) {

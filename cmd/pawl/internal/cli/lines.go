@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Lines reads lines for a person's sake: a wait for one ends with the context, and the line that
-// comes later is not lost but the next one's. It may be used by one reader at a time.
+// Lines reads lines from a person. Waiting for a line ends with the context; a line that arrives
+// later is returned by the next call. It is for one reader at a time.
 type Lines struct {
 	got  chan typed
 	done chan struct{}
@@ -19,8 +19,8 @@ type typed struct {
 	err  error
 }
 
-// NewLines reads from in on a goroutine that ends when in does, or with the first line after stop:
-// nothing can wake a read from a terminal.
+// NewLines reads from in on a goroutine. The goroutine ends with in, or at the first line after
+// Stop, since a read from a terminal cannot be interrupted.
 func NewLines(in io.Reader) *Lines {
 	l := &Lines{make(chan typed), make(chan struct{})}
 	go func() {
@@ -50,7 +50,7 @@ func NewLines(in io.Reader) *Lines {
 	return l
 }
 
-// Stop says that no line is wanted any more.
+// Stop ends the reading.
 func (l *Lines) Stop() { close(l.done) }
 
 // Next returns the next line without its end. The error is io.EOF at the end of the input, or the

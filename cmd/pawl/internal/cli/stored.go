@@ -13,7 +13,7 @@ import (
 
 // Commands about what is kept in the database share these.
 
-// Everything goes through all parts of a list. id names an entry, as pages do.
+// Everything reads all pages of a list. id returns the ID of an entry.
 func Everything[T any](part func(store.Page) ([]T, error), id func(T) string) ([]T, error) {
 	all := []T{}
 	for page := (store.Page{Limit: 1000}); ; page.After = id(all[len(all)-1]) {
@@ -27,7 +27,7 @@ func Everything[T any](part func(store.Page) ([]T, error), id func(T) string) ([
 	}
 }
 
-// Unknown says that nothing is kept as id, and what may have been meant.
+// Unknown returns the failure for an ID that is not stored, with the most similar known ID.
 func Unknown(what, id string, known []string, hint string) error {
 	text := fmt.Sprintf("there is no %s %s", what, id)
 	if near := nearest.Word(id, known); near != "" {
@@ -36,7 +36,7 @@ func Unknown(what, id string, known []string, hint string) error {
 	return Fail(StatusFailed, fmt.Errorf("%s", text), hint)
 }
 
-// Names are the IDs of a list.
+// Names returns the IDs of a list.
 func Names[T any](all []T, id func(T) string) []string {
 	out := make([]string, len(all))
 	for i, v := range all {
@@ -45,7 +45,7 @@ func Names[T any](all []T, id func(T) string) []string {
 	return out
 }
 
-// Moment is a time for a person: in a zone, to the minute; "" for none.
+// Moment writes a time in a zone, to the minute. The zero time is "".
 func Moment(t time.Time, zone string) string {
 	if t.IsZero() {
 		return ""
@@ -57,14 +57,14 @@ func Moment(t time.Time, zone string) string {
 	return t.In(loc).Format("2006-01-02 15:04 MST")
 }
 
-// Beginning is the first line of a text that has something in it, for a list.
+// Beginning returns the first line of text that is not empty, cut to width columns.
 func Beginning(text string, width int) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return Line(first, width)
 }
 
-// Deleted removes entries one after another. The first that is not there is told when the rest is
-// gone.
+// Deleted removes entries one after another. The first missing entry is reported after all others
+// are removed.
 func Deleted(w io.Writer, ids []string, remove, missing func(id string) error) error {
 	var first error
 	for _, id := range ids {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 )
 
-// System is what a command has of the world around it, so that tests can give it another one.
+// System is the environment of a command: streams, variables, terminal. Tests pass another one.
 type System struct {
 	In       io.Reader
 	Out, Err io.Writer
@@ -26,7 +26,7 @@ type System struct {
 	name     string               // what the person types to start the program; "": pawl
 }
 
-// Self is how the program is started, for advice.
+// Self returns how the program was started, for hints.
 func (s *System) Self() string {
 	if s.name == "" {
 		return "pawl"
@@ -34,7 +34,7 @@ func (s *System) Self() string {
 	return s.name
 }
 
-// Here is the system the program was started in.
+// Here returns the system of this process.
 func Here() *System {
 	s := &System{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, InFile: os.Stdin, ErrFile: os.Stderr, Env: os.Getenv,
 		Width:  80,
@@ -51,8 +51,8 @@ func Here() *System {
 	return s
 }
 
-// Colours returns the style for a stream: colours on a terminal, unless NO_COLOR or a dumb terminal
-// forbids them.
+// Colours returns the style for a stream. terminal says that the stream is a terminal. NO_COLOR and
+// a dumb terminal turn colours off.
 func (s *System) Colours(terminal bool) Style {
 	return Style{terminal && s.Console == nil && s.Env("NO_COLOR") == "" && s.Env("TERM") != "dumb"}
 }
@@ -63,7 +63,7 @@ func (s *System) Interactive() bool {
 	return s.ErrFile != nil && s.ErrTerm && term != "" && term != "dumb" && s.Env("CI") == ""
 }
 
-// Plain closes the console and returns the system without it, for what is printed at the end.
+// Plain closes the console and returns the system without it, for output after a run.
 func (s *System) Plain() *System {
 	if s.Console == nil {
 		return s

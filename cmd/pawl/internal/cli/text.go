@@ -12,10 +12,10 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
-// Indented puts the lines after the first under it.
+// Indented indents all lines after the first.
 func Indented(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ") }
 
-// Folded breaks a line between words into at most most lines of width runes; what is left over is
+// Folded breaks a line between words into lines of width runes, most of them at most. The rest is
 // cut.
 func Folded(s string, width, most int) []string {
 	var out []string
@@ -49,7 +49,7 @@ func Short(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// Totals says in a line what a run used.
+// Totals writes what a run used, in one line.
 func Totals(s pawl.Spent, took time.Duration) string {
 	u := s.Usage
 	t := fmt.Sprintf("%s, %s, %s", Count(s.Requests, "request"), Count(s.Rounds, "round"), Count(s.Calls, "call"))
@@ -62,7 +62,8 @@ func Totals(s pawl.Spent, took time.Duration) string {
 	return t + ", " + Short(took)
 }
 
-// Dollars writes an amount with cents, or with the two digits that say something of a smaller one.
+// Dollars writes an amount in dollars with two decimals, or with two significant digits if it is
+// below 0.1.
 func Dollars(c float64) string {
 	digits := 2
 	for least := 0.1; c < least && digits < 8; least /= 10 {
@@ -71,7 +72,7 @@ func Dollars(c float64) string {
 	return "$" + strconv.FormatFloat(c, 'f', digits, 64)
 }
 
-// QuotedWord writes a word so that a shell reads it as one.
+// QuotedWord quotes s for a shell.
 func QuotedWord(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return r != '_' && r != '-' && r != '.' && r != '/' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
@@ -81,11 +82,11 @@ func QuotedWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Visible makes text harmless for a terminal: what a model or a tool says is shown, never carried
-// out.
+// Visible makes the control characters of s visible, so that text of a model or a tool cannot
+// control the terminal.
 func Visible(s string) string { return term.Visible(s) }
 
-// Line returns s as one line of at most width columns, control characters made visible.
+// Line returns s as one line of at most width columns, with control characters made visible.
 func Line(s string, width int) string {
 	s, width = strings.TrimSpace(s), max(width, 1)
 	if len(s) > 8*width { // so that a megabyte is not gone through for a line
@@ -98,7 +99,7 @@ func Line(s string, width int) string {
 	return term.Cut(strings.NewReplacer("\n", "↵", "\t", " ").Replace(Visible(s)), width)
 }
 
-// Style colours text; the zero style leaves it as it is.
+// Style colours text. The zero Style does not.
 type Style struct{ On bool }
 
 func (s Style) paint(code, text string) string {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// BuiltOn is the day of the commit that the program was built of; today where that is not known.
+// BuiltOn returns the date of the commit that the program was built from. Today if it is unknown.
 func BuiltOn() time.Time {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -19,7 +19,7 @@ func BuiltOn() time.Time {
 	return time.Now()
 }
 
-// Version says in a line what a build knows of itself.
+// Version describes a build in one line.
 func Version(info *debug.BuildInfo, ok bool) string {
 	v, commit, changed := "(unknown)", "", false
 	if ok {

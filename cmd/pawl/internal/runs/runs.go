@@ -83,7 +83,7 @@ type runsDeleteCmd struct {
 	assemble.StoreFlags
 }
 
-// Run removes what it can, and tells of the first that is not there.
+// Run removes runs, and reports the first missing one.
 func (c *runsDeleteCmd) Run(sys *cli.System) error {
 	j, err := c.OpenRuns(sys)
 	if err != nil {

@@ -143,7 +143,7 @@ type schedulesDeleteCmd struct {
 	assemble.StoreFlags
 }
 
-// Run removes what it can, and tells of the first that is not there.
+// Run removes schedules, and reports the first missing one.
 func (c *schedulesDeleteCmd) Run(sys *cli.System) error {
 	d, db, err := c.Open(sys, false)
 	if err != nil {
@@ -151,8 +151,7 @@ func (c *schedulesDeleteCmd) Run(sys *cli.System) error {
 	}
 	defer d.Close()
 	return cli.Deleted(sys.Out, c.IDs, func(id string) error {
-		return db.DeleteSchedule(context.Background(),
-			c.Scope(), id)
+		return db.DeleteSchedule(context.Background(), c.Scope(), id)
 	},
 		func(id string) error { return noSchedule(context.Background(), db, c.Scope(), id) })
 }

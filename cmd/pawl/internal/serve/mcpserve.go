@@ -32,7 +32,7 @@ func (*MCPCmd) Help() string {
     pawl mcp serve analyst.yaml --http 127.0.0.1:8080`
 }
 
-// Run serves until the client goes, or the program is told to end.
+// Run serves until the client disconnects or a signal ends the program.
 func (c *MCPCmd) Run(sys *cli.System) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()

@@ -52,7 +52,7 @@ Runs are kept in the database (--db, or what the first file says), so they outli
     PAWL_TOKEN=$(openssl rand -hex 32) pawl serve a.yaml b.yaml --http 0.0.0.0:8080 --token-env PAWL_TOKEN --host agents.example.com`
 }
 
-// Run serves until it is told to end.
+// Run serves until a signal ends the program.
 func (c *Cmd) Run(sys *cli.System) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()

@@ -32,7 +32,7 @@ Keys of providers, tools, their sandbox and their files are the worker's; who st
 The first Ctrl-C ends it in order: what is under way has --stop to end, other workers go on with the rest. The second one ends it at once, as a crash does: what had begun to change the world is unknown then, and waits for somebody who knows; the rest is done again.`
 }
 
-// Run works until it is told to end.
+// Run executes runs until a signal ends the program.
 func (c *WorkerCmd) Run(sys *cli.System) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()

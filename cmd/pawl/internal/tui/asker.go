@@ -167,8 +167,8 @@ func (a *asker) askInPlace(ctx context.Context, call llm.ToolCall, why string) p
 	return pawl.Approval{Verdict: pawl.Ask, Reason: "the question was not answered"}
 }
 
-// Run lets the agent go on from from with msgs as follow does, and goes on once more with each call
-// that the person allowed with other arguments. a may be nil.
+// Run runs the agent from the result from with msgs, as Setup.Follow does, and again for each call
+// that the person approved with other arguments. a may be nil.
 func (a *asker) Run(ctx context.Context, s *assemble.Setup, from *pawl.Result, msgs []llm.Message,
 	show func(pawl.Event)) (told, truth *pawl.Result, err error) {
 	for {
@@ -254,10 +254,10 @@ func (s *Screen) hold() func() {
 	return s.mu.Unlock
 }
 
-// AskPerson has the calls of s decided by its rules, and where they ask, by the person at the
-// terminal. It returns nil without a terminal: such calls are pending then. in may be nil; decided
-// are the calls that flags decide. resumes says that the caller resumes the run with edited calls:
-// see asker.run.
+// AskPerson adds the rules of s to its agent. Where they ask, the person at the terminal decides.
+// It returns nil without a terminal: such calls are pending. A nil in means the standard input.
+// decided are the calls that flags decide. resumes says that the caller runs the agent by Run,
+// which resumes edited calls.
 func AskPerson(s *assemble.Setup, sys *cli.System, out *Screen, in *cli.Lines, decided map[llm.Key]bool,
 	resumes bool) *asker {
 	rules := s.Rules

@@ -17,7 +17,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// ChatCmd is a conversation, line by line.
+// ChatCmd is the command chat: a conversation, line by line.
 type ChatCmd struct {
 	File string `arg:"" optional:"" name:"FILE" help:"${chat_file}"`
 	assemble.AgentFlags
@@ -29,7 +29,7 @@ type ChatCmd struct {
 	Keep   int    `placeholder:"N" help:"${chat_keep}"`
 }
 
-// Help says what can be typed.
+// Help lists what can be typed.
 func (*ChatCmd) Help() string {
 	return `Each line is a message; a line that ends in a backslash goes on in the next one (at a terminal Alt-Enter does it, too). Lines that begin with a slash are commands:
 

@@ -90,8 +90,8 @@ func consoleOf(sys *cli.System) *console {
 	return c
 }
 
-// Attend opens the console for one run, if there is a terminal for it, and returns a context that
-// ends with cause when the person stops the run. Call stop at the end; it may be called again.
+// Attend opens the console for one run, if there is a terminal for it. The context ends with cause
+// when the person stops the run. Call stop at the end; it may be called again.
 func Attend(ctx context.Context, sys *cli.System, cause error, plain bool) (_ context.Context, _ *cli.System,
 	stop func()) {
 	if !plain {
@@ -109,7 +109,7 @@ func Attend(ctx context.Context, sys *cli.System, cause error, plain bool) (_ co
 	return ctx, sys, stop
 }
 
-// Write shows what others print, line by line.
+// Write shows the output of others, line by line.
 func (c *console) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -387,8 +387,7 @@ func (c *console) edit(text, name string) (edited string, err error) {
 	return string(b), err
 }
 
-// Close prints what is left, and gives the terminal back as it was. It may be called more than
-// once.
+// Close paints the last frame and restores the terminal. It may be called more than once.
 func (c *console) Close() {
 	if c == nil {
 		return

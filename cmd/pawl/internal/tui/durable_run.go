@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// DurableRun is a durable run on its way through this process.
+// DurableRun is a durable run that this process executes and shows.
 type DurableRun struct {
 	Journal *assemble.Journal
 	Runner  *durable.Runner
@@ -25,7 +25,7 @@ type DurableRun struct {
 	Save    string // the file that the result is written to as well; "" means none
 }
 
-// Do runs it, prints what came of it, and turns that into the exit status.
+// Do executes the run, prints its result, and returns the failure with the exit status.
 func (w *DurableRun) Do(ctx context.Context, msgs []llm.Message) error {
 	sys := w.Sys
 	d := NewDisplay(sys, w.Out)

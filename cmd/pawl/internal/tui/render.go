@@ -88,7 +88,7 @@ func (r *Renderer) Totals(s pawl.Spent, took time.Duration) {
 	fmt.Fprintf(r.w, "\n%s\n", r.style.Dim(cli.Totals(s, took)))
 }
 
-// Event writes what there is to see of e.
+// Event writes the visible part of e.
 func (r *Renderer) Event(e pawl.Event) {
 	if e.Run != "" && strings.Contains(string(e.Run), "/") && e.Kind != pawl.EventCallCompleted {
 		return // of a run inside a call: only what its calls came to is shown

@@ -143,8 +143,7 @@ func TestRenderHarmless(t *testing.T) {
 				t.Errorf("%s shows nothing", e.Kind)
 			}
 			if i := strings.IndexFunc(got, func(r rune) bool {
-				return r != '\n' &&
-					(term.Hidden(r) || r == '\uFFFD')
+				return r != '\n' && (term.Hidden(r) || r == '\uFFFD')
 			}); i >= 0 {
 				t.Errorf("%s: %q reached the terminal", e.Kind, got[i:min(len(got), i+8)])
 			}

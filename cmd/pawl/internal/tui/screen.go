@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Screen is a writer that can be held, so that a question is not written over.
+// Screen is a writer that can be held, so that no output comes between a question and its answer.
 type Screen struct {
 	mu sync.Mutex
 	w  io.Writer

@@ -148,8 +148,7 @@ func harmless(t *testing.T, in string, width int, lines []term.Line) {
 	for _, l := range lines {
 		text := l.String()
 		if i := strings.IndexFunc(text, func(r rune) bool {
-			return r == '\n' || r == '\t' ||
-				term.Hidden(r)
+			return r == '\n' || r == '\t' || term.Hidden(r)
 		}); i >= 0 || !utf8.ValidString(text) {
 			t.Fatalf("%q: %q reached the terminal", in, text)
 		}
