@@ -59,7 +59,9 @@ var arrows = []arrow{
 	// what checks the project itself
 	{from: "internal/test/archtest"},
 	{from: "internal/test/docgen"},
-	{from: "internal/test/testreport"},
+	{from: "internal/test/testreport", to: []string{"internal/test/soak"}},
+	{from: "internal/test/soak"},
+	{from: "internal/test/testplan"},
 	{from: "internal/test/pgtest"},
 	{from: "internal/test/clustertest"},
 	{from: "internal/test/browser"},
