@@ -106,7 +106,7 @@ func waitFor(t *testing.T, path string) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	over := time.After(20 * time.Second)
+	over := time.After(3 * time.Minute)
 	for {
 		if _, err := os.Stat(path); err == nil {
 			return
@@ -251,7 +251,7 @@ func TestListChange(t *testing.T) {
 			t.Fatalf("%s %q", x.Outcome, x.Result.Text())
 		}
 		fixed := fixedSet(tools) // a run that began before
-		over := time.After(20 * time.Second)
+		over := time.After(3 * time.Minute)
 		tick := time.NewTicker(5 * time.Millisecond)
 		defer tick.Stop()
 		for { // the notification comes when it comes
