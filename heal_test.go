@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -209,6 +210,7 @@ func mustHeal(t fataler, msgs []pawl.Message, r pawl.Rules) {
 }
 
 func TestAnyHistoryHeals(t *testing.T) {
+	soak.Sequential(t)
 	rapid.Check(t, func(t *rapid.T) {
 		mustHeal(t, anyHistory(t), pawl.RulesOf(rapid.SampledFrom([]string{"", "openai-chat", "anthropic", "gemini"}).Draw(t, "api")))
 	})
@@ -216,6 +218,7 @@ func TestAnyHistoryHeals(t *testing.T) {
 
 // A valid transcript, cut anywhere, shuffled, or with messages taken out.
 func TestCutAndShuffledHistoriesHeal(t *testing.T) {
+	soak.Sequential(t)
 	whole := append(soundHistory(9), pawl.Assistant(text("done")), pawl.User("and"), pawl.Assistant(call("c", "x", "{}"), call("d", "x", "{}")), pawl.Results(answer("d", "4")))
 	for from := range whole {
 		for to := from; to <= len(whole); to++ {
@@ -236,6 +239,7 @@ func TestCutAndShuffledHistoriesHeal(t *testing.T) {
 
 // A fault costs no more than its message: a hostile history heals in linear time.
 func TestHealingIsLinear(t *testing.T) {
+	soak.Sequential(t)
 	cost := func(n int) float64 {
 		m, r := pawl.Assistant(), pawl.Results()
 		for range n {

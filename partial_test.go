@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -161,6 +162,7 @@ func (*counted) UnmarshalJSON(b []byte) error {
 }
 
 func TestPartialIsLinear(t *testing.T) {
+	soak.Sequential(t)
 	text := `{"rows":[` + strings.Repeat(`{"id":1,"name":"x"},`, 20000) + `{}]}`
 	countedBytes = 0
 	p := pawl.Partial[counted]{}

@@ -10,6 +10,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/code"
@@ -191,7 +192,7 @@ func TestComposedCrashPoints(t *testing.T) {
 		if whole.err != nil || posts < 3 || !strings.Contains(strings.ReplaceAll(whole.messages, `\"`, `"`), c.want) {
 			t.Fatalf("%s: %d posts, %v: %s", name, posts, whole.err, whole.messages)
 		}
-		points, bad := enumerate(t, j, name, c.drive, faulty{})
+		points, bad := enumerate(t, j, name, c.drive, faulty{}, soak.N(11, 1))
 		t.Logf("%-8s %d inner calls, %d crash points, %d violations", name, len(whole.delivered), points, len(bad))
 		for _, b := range bad[:min(3, len(bad))] {
 			t.Error(b)
@@ -206,7 +207,7 @@ func TestComposedCrashPoints(t *testing.T) {
 	}
 	// a journal that writes intents too late: the same test must see it
 	for _, name := range []string{"plan", "code"} {
-		_, bad := enumerate(t, new(store.MemoryJournal), name, all[name].drive, faulty{late: true})
+		_, bad := enumerate(t, new(store.MemoryJournal), name, all[name].drive, faulty{late: true}, soak.N(3, 1))
 		t.Logf("control, %s: the intent written after the call: %d violations", name, len(bad))
 		if !strings.Contains(strings.Join(bad, "\n"), "a write of post, happened 2 times") {
 			t.Errorf("%s: a write that happened twice is not found", name)
@@ -217,12 +218,13 @@ func TestComposedCrashPoints(t *testing.T) {
 // Real processes that are killed with SIGKILL in the midst of a plan and of a program.
 func TestComposedKill(t *testing.T) {
 	died := 0
+	places := soak.N([][2]int{{0, 3}}, [][2]int{{6, 0}, {9, 0}, {0, 2}, {0, 3}, {0, 6}, {0, 9}})
 	for name := range composed() {
 		want, whole := alone(t, name)
-		died += killedAt(t, name, [][2]int{{6, 0}, {9, 0}, {0, 2}, {0, 3}, {0, 6}, {0, 9}}, want, whole)
+		died += killedAt(t, name, places, want, whole)
 	}
-	t.Logf("%d processes killed with SIGKILL, of %d", died, 6*len(composed()))
-	if died < 20 {
+	t.Logf("%d processes killed with SIGKILL, of %d", died, len(places)*len(composed()))
+	if died < soak.N(3, 20) {
 		t.Errorf("only %d processes died", died)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
@@ -77,12 +78,9 @@ func TestCommitsPerStep(t *testing.T) {
 	}
 }
 
-// A thousand runs at once over one file.
+// Many runs at once over one file.
 func TestManyRuns(t *testing.T) {
-	n := 1000
-	if testing.Short() {
-		n = 100
-	}
+	n := soak.N(100, 1000) // runs at once
 	eng := &durable.Engine{Journal: open(t), Lease: 5 * time.Minute}
 	a := stepping(3, 2)
 	var wg sync.WaitGroup

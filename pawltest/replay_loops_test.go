@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
@@ -123,6 +124,7 @@ func openGemini(model, url string, carry http.RoundTripper) pawl.Model {
 // Each recorded tool loop plays again through an agent: it ends, every call is answered once, and the checker accepts every request.
 // The line at the end of -v says how many recordings that were: some speak two APIs, and play at each.
 func TestRecordedLoops(t *testing.T) {
+	soak.Sequential(t)
 	recorded, played, excluded := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	failed := 0
 	for _, api := range []struct {

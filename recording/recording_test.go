@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
@@ -223,6 +224,7 @@ func TestBody(t *testing.T) {
 
 // Every body that providers were seen to send is kept as it came.
 func TestCorpusBodies(t *testing.T) {
+	soak.Sequential(t)
 	dir := os.Getenv("PAWL_CORPORA")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "shared", "data")

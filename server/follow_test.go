@@ -26,7 +26,7 @@ func (v *serving) reading(res *http.Response) <-chan sent {
 // upTo returns what comes up to an event of that name.
 func upTo(t *testing.T, all <-chan sent, name string) (seen []sent) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(3 * time.Minute)
 	for {
 		select {
 		case e, ok := <-all:

@@ -230,7 +230,7 @@ func TestConformanceOnServer(t *testing.T) {
 	eng.Heartbeat = 30 * time.Second // other machines may be busy
 	w := inProcess(t, eng, nil, nil)
 	name := filepath.Base(t.TempDir())
-	durabletest.Conform(t, *scripts, func(ctx context.Context, id string, c *durabletest.Case, world durabletest.World) (*durable.Export, error) {
+	durabletest.Conform(t, *serverScripts, func(ctx context.Context, id string, c *durabletest.Case, world durabletest.World) (*durable.Export, error) {
 		id = name + "-" + id
 		if err := w.Add(ctx, id, c.Agent(world)); err != nil {
 			return nil, err
@@ -250,5 +250,5 @@ func TestConformanceOnServer(t *testing.T) {
 		}
 		return nil, errors.New("it asks for ever")
 	})
-	t.Logf("%d scripts", *scripts)
+	t.Logf("%d scripts", *serverScripts)
 }

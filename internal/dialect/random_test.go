@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl/internal/dialect"
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 // draw makes a random schema out of everything that JSON Schema has, deep enough to combine it and small enough to read.
@@ -150,13 +151,9 @@ func (d *draw) keyword(s node, depth int) {
 // TestRandomSchemas compiles random schemas: what comes out is taken by the provider, and means what the original means but for the
 // losses that are told. That the comparison can fail is shown by the counts: without its losses, it does.
 func TestRandomSchemas(t *testing.T) {
-	n := 1500
-	if testing.Short() {
-		n = 400
-	}
+	n := soak.N(400, 1500)
 	for _, d := range dialect.All() {
 		t.Run(d.Name, func(t *testing.T) {
-			t.Parallel()
 			var sum tally
 			failed := 0
 			for i := range n {

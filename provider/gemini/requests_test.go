@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/gemini"
@@ -25,7 +26,10 @@ var generateWire = &wiretest.Wire{API: pawltest.Gemini, Provider: "gemini", Enco
 	}}
 
 // Every recorded request, read and encoded again, says the same.
-func TestRecordedRequests(t *testing.T) { wiretest.Requests(t, generateWire, &spelling) }
+func TestRecordedRequests(t *testing.T) {
+	soak.Sequential(t)
+	wiretest.Requests(t, generateWire, &spelling)
+}
 
 // list returns v as a list of objects; one object is a list of one.
 func list(v any) (all []map[string]any) {

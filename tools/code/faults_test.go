@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/tools/code"
 )
 
 // What is wrong with a program is told with the line and with what to do; the outcome is a word.
 func TestFaults(t *testing.T) {
+	soak.Sequential(t)
 	for _, tt := range []struct {
 		name, code       string
 		python, embedded string // outcomes; "": the same

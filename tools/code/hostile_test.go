@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/tools/code"
@@ -31,6 +32,7 @@ def forge(data, length=None):
 
 // Whatever a program does to the tool that runs it, the call ends with a result that says so.
 func TestHostile(t *testing.T) {
+	soak.Sequential(t)
 	py := python(t, nil)
 	if py == nil {
 		return

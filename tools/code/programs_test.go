@@ -12,11 +12,13 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 // testdata/programs has thirty programs, what each gives, and the calls that it makes. Each does the same to the world as its calls made one by one. A program that
 // only Python can run says so, and the embedded interpreter must refuse it whole.
 func TestPrograms(t *testing.T) {
+	soak.Sequential(t)
 	files, err := filepath.Glob("testdata/programs/*.txt")
 	if err != nil || len(files) != 30 {
 		t.Fatalf("got %d programs, %v", len(files), err)

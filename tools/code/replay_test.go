@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/tools/code"
@@ -190,6 +191,7 @@ func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) 
 
 // A program that is another when it is run again ends as diverged, and does nothing.
 func TestDiverged(t *testing.T) {
+	soak.Sequential(t)
 	for _, in := range interpreters(t) {
 		tool := newTool(t, in, nil)
 		for name, change := range map[string][2]string{

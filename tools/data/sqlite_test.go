@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	_ "modernc.org/sqlite" // the driver
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/tooltest"
 	"github.com/pawl-go/pawl/tools/data"
 )
@@ -215,6 +216,7 @@ func (w *twin) condition() (cond object, query string, args []any) {
 }
 
 func TestFilterAsSQLite(t *testing.T) {
+	soak.Sequential(t)
 	w := newTwin(t, 1)
 	met := 0
 	for n := range queries {
@@ -243,6 +245,7 @@ func TestFilterAsSQLite(t *testing.T) {
 }
 
 func TestSortAsSQLite(t *testing.T) {
+	soak.Sequential(t)
 	w := newTwin(t, 2)
 	ties := 0
 	for n := range queries {
@@ -276,6 +279,7 @@ func TestSortAsSQLite(t *testing.T) {
 }
 
 func TestAggregateAsSQLite(t *testing.T) {
+	soak.Sequential(t)
 	w := newTwin(t, 3)
 	several := 0
 	for n := range queries {
@@ -371,6 +375,7 @@ func largest(records []object, column string) (most float64) {
 // Integers beyond 64 bits and decimals of many digits are exact here and floats in SQLite. Written with leading zeros, as text of one length, SQLite
 // has them in order too: so filter and sort are compared.
 func TestLargeNumbersAsSQLite(t *testing.T) {
+	soak.Sequential(t)
 	w := newTwin(t, 4)
 	for n := range queries {
 		_, err := w.db.Exec(`drop table if exists big; create table big (i integer primary key, v text)`)
