@@ -15,6 +15,9 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // crowd is where all runs of a test meet: whoever comes waits until all have come and were let go.
@@ -51,25 +54,25 @@ const (
 
 // gatherer is a model that logs in, repeats what it should not, meets the others, and answers.
 func gatherer(c *crowd) modelFunc {
-	return func(_ context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-		return func(yield func(pawl.Delta, error) bool) {
+	return func(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+		return func(yield func(llm.Delta, error) bool) {
 			name := req.Messages[1].Text()
 			password := crowdPass + name
-			parts := []pawl.Part{pawl.Reasoning{Text: "the key is " + crowdKey}, call("c", "login", `{"user":"ann","password":"`+password+`"}`)}
+			parts := []llm.Part{llm.Reasoning{Text: "the key is " + crowdKey}, call("c", "login", `{"user":"ann","password":"`+password+`"}`)}
 			if len(req.Messages) > 2 {
 				c.wait()
-				parts = []pawl.Part{text("I used " + crowdKey[:9]), text(crowdKey[9:] + " and " + password[:20]), text(password[20:] + ". Done.")}
+				parts = []llm.Part{text("I used " + crowdKey[:9]), text(crowdKey[9:] + " and " + password[:20]), text(password[20:] + ". Done.")}
 			}
 			for i, p := range parts {
 				index := i
 				if len(req.Messages) > 2 {
 					index = 0 // fragments of one text
 				}
-				if !yield(pawl.Delta{Index: index, Part: p, Done: index == i && len(req.Messages) == 2}, nil) {
+				if !yield(llm.Delta{Index: index, Part: p, Done: index == i && len(req.Messages) == 2}, nil) {
 					return
 				}
 			}
-			yield(pawl.Delta{Finish: pawl.FinishStop, Usage: &pawl.Usage{Input: 100, Output: 20}}, nil)
+			yield(llm.Delta{Finish: llm.FinishStop, Usage: &llm.Usage{Input: 100, Output: 20}}, nil)
 		}
 	}
 }
@@ -86,14 +89,14 @@ func TestACrowdOfRuns(t *testing.T) {
 	}
 	atTools, atModel := newCrowd(size), newCrowd(size)
 	login := &pawl.Tool{Name: "login", Input: json.RawMessage(`{"type":"object","properties":{"user":{"type":"string"},"password":{"type":"string","writeOnly":true}},"required":["user","password"]}`),
-		Run: func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		Run: func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			pawl.InvocationFrom(ctx).Emit("with "+crowdKey, json.RawMessage(`{"args":`+string(c.Args)+`}`))
 			atTools.wait()
-			return pawl.TextResult(strings.Repeat("welcome, your token is "+crowdKey+"\n", 20)), nil
+			return llm.TextResult(strings.Repeat("welcome, your token is "+crowdKey+"\n", 20)), nil
 		}}
 	a := &pawl.Agent{Model: gatherer(atModel), Instructions: "Be brief.", Tools: []pawl.Toolset{login}}
-	var secrets, forResults pawl.Redactor
-	for _, r := range []*pawl.Redactor{&secrets, &forResults} {
+	var secrets, forResults redact.Redactor
+	for _, r := range []*redact.Redactor{&secrets, &forResults} {
 		if err := r.Add(crowdKey); err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +120,7 @@ func TestACrowdOfRuns(t *testing.T) {
 	heap, stacks := held()
 	var wg sync.WaitGroup
 	for i := range size {
-		task := pawl.User(strconv.Itoa(i))
+		task := llm.User(strconv.Itoa(i))
 		wg.Go(func() {
 			if i%4 == 0 { // whole, and told afterwards
 				res, err := a.Run(t.Context(), task)
@@ -127,9 +130,9 @@ func TestACrowdOfRuns(t *testing.T) {
 				sink(forResults.Result(res))
 				return
 			}
-			var r pawl.Runner = pawl.Redact(a, &secrets)
+			var r pawl.Runner = redact.Runner(a, &secrets)
 			if i%4 == 1 {
-				r = pawl.On(pawl.Tap(r, event), nil, event)
+				r = observe.Async(observe.Sync(r, event), nil, event)
 			}
 			var last pawl.Event
 			for e, err := range r.Stream(t.Context(), task) {
@@ -177,22 +180,22 @@ func TestAWaitingRun(t *testing.T) {
 	}
 	for _, streamed := range []bool{false, true} {
 		atTools, atModel := newCrowd(size), newCrowd(size)
-		model := modelFunc(func(_ context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
-			return func(yield func(pawl.Delta, error) bool) {
-				last := pawl.Part(text("Done."))
+		model := modelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+			return func(yield func(llm.Delta, error) bool) {
+				last := llm.Part(text("Done."))
 				if len(req.Messages) == 2 {
 					last = call("c", "look", `{"path":"/a/b","limit":10,"query":"words"}`)
 				} else {
 					atModel.wait()
 				}
-				if yield(pawl.Delta{Part: last, Done: true}, nil) {
-					yield(pawl.Delta{Finish: pawl.FinishStop}, nil)
+				if yield(llm.Delta{Part: last, Done: true}, nil) {
+					yield(llm.Delta{Finish: llm.FinishStop}, nil)
 				}
 			}
 		})
-		tool := &pawl.Tool{Name: "look", Input: json.RawMessage(lookSchema), Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+		tool := &pawl.Tool{Name: "look", Input: json.RawMessage(lookSchema), Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			atTools.wait()
-			return pawl.TextResult("found"), nil
+			return llm.TextResult("found"), nil
 		}}
 		a := &pawl.Agent{Model: model, Instructions: "Be brief.", Tools: []pawl.Toolset{tool}}
 		heap, stacks := held()
@@ -200,12 +203,12 @@ func TestAWaitingRun(t *testing.T) {
 		for range size {
 			wg.Go(func() {
 				if !streamed {
-					if res, err := a.Run(t.Context(), pawl.User("go")); err != nil || res.Text() != "Done." {
+					if res, err := a.Run(t.Context(), llm.User("go")); err != nil || res.Text() != "Done." {
 						t.Errorf("got %+v, %v", res, err)
 					}
 					return
 				}
-				for _, err := range a.Stream(t.Context(), pawl.User("go")) {
+				for _, err := range a.Stream(t.Context(), llm.User("go")) {
 					if err != nil {
 						t.Error(err)
 					}

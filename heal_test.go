@@ -12,43 +12,44 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
 const lost = "error: No result was recorded: the run was interrupted. The call may or may not have been carried out; look before you send it again."
 
 func TestHeal(t *testing.T) {
-	ask, one, two := pawl.User("go"), pawl.Assistant(call("a", "x", "{}")), pawl.Assistant(text("so"), call("a", "x", "{}"), call("b", "x", "{}"))
-	ra, rb, hi := pawl.Results(answer("a", "1")), pawl.Results(answer("b", "2")), pawl.Assistant(text("hi"))
-	part := func(role pawl.Role, parts ...pawl.Part) pawl.Message { return pawl.Message{Role: role, Parts: parts} }
+	ask, one, two := llm.User("go"), llm.Assistant(call("a", "x", "{}")), llm.Assistant(text("so"), call("a", "x", "{}"), call("b", "x", "{}"))
+	ra, rb, hi := llm.Results(answer("a", "1")), llm.Results(answer("b", "2")), llm.Assistant(text("hi"))
+	part := func(role llm.Role, parts ...llm.Part) llm.Message { return llm.Message{Role: role, Parts: parts} }
 	for name, test := range map[string]struct {
-		msgs  []pawl.Message
+		msgs  []llm.Message
 		want  string
 		codes string
 	}{
-		"a call that was never answered":   {[]pawl.Message{ask, one, ask, hi}, "user: go\nassistant: a x {}\ntool: a = " + lost + "\nuser: go\nassistant: hi\n", "no_result@1"},
-		"one of two":                       {[]pawl.Message{two, rb, hi}, "assistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = " + lost + "\ntool: b = 2\nassistant: hi\n", "no_result@0"},
-		"the calls of the last reply":      {[]pawl.Message{one, hi, two, ra, ask}, "assistant: a x {}\ntool: a = " + lost + "\nassistant: hi\nassistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = 1\nuser: go\n", "no_result@0"},
-		"a word before the results":        {[]pawl.Message{ask, one, ask, ra}, "user: go\nassistant: a x {}\ntool: a = 1\nuser: go\n", "misplaced_result@3"},
-		"results behind the next reply":    {[]pawl.Message{one, hi, ra}, "assistant: a x {}\ntool: a = 1\nassistant: hi\n", "misplaced_result@2"},
-		"results by the user":              {[]pawl.Message{two, part(pawl.RoleUser, answer("b", "2"), text("and?"), answer("a", "1"))}, "assistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = 1\ntool: b = 2\nuser: and?\n", "misplaced_result@1 misplaced_result@1"},
-		"results in two messages":          {[]pawl.Message{two, ra, rb}, "assistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = 1\ntool: b = 2\n", "misplaced_result@2"},
-		"results out of order":             {[]pawl.Message{two, pawl.Results(answer("b", "2"), answer("a", "1"))}, "assistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = 1\ntool: b = 2\n", "result_order@0"},
-		"a result without its call":        {[]pawl.Message{ra, ask}, "user: go\n", "no_call@0"},
-		"a result before its call":         {[]pawl.Message{ask, ra, one}, "user: go\nassistant: a x {}\n", "no_call@1"},
-		"a second result":                  {[]pawl.Message{one, ra, ra}, "assistant: a x {}\ntool: a = 1\n", "second_result@2"},
-		"a second result, next to it":      {[]pawl.Message{one, pawl.Results(answer("a", "1"), answer("a", "2")), hi}, "assistant: a x {}\ntool: a = 1\nassistant: hi\n", "second_result@1"},
-		"an id that begins anew":           {[]pawl.Message{one, hi, one, ra}, "assistant: a x {}\ntool: a = " + lost + "\nassistant: hi\nassistant: a x {}\ntool: a = 1\n", "no_result@0"},
-		"calls with the same id":           {[]pawl.Message{pawl.Assistant(call("a", "x", "1"), call("a", "y", "2"), call("a_1", "z", "3")), pawl.Results(answer("a", "1"), answer("a", "2"))}, "assistant: a x 1\nassistant: a_2 y 2\nassistant: a_1 z 3\ntool: a = 1\ntool: a_2 = 2\n", "call_id@0"},
-		"calls without an id":              {[]pawl.Message{pawl.Assistant(call("", "x", ""), call("", "y", "")), pawl.Results(answer("", "1"), answer("", "2"))}, "assistant: call_1 x \nassistant: call_2 y \ntool: call_1 = 1\ntool: call_2 = 2\n", "call_id@0 call_id@0"},
-		"empty messages":                   {[]pawl.Message{part(pawl.RoleUser), ask, part(pawl.RoleTool), part(pawl.RoleSystem), hi}, "user: go\nassistant: hi\n", "empty_message@0 empty_message@2 empty_message@3"},
-		"parts where they cannot be":       {[]pawl.Message{part(pawl.RoleUser, call("a", "x", ""), text("go")), part(pawl.RoleSystem, pawl.Reasoning{Text: "hm"}), one, part(pawl.RoleTool, text("no"), answer("a", "1"))}, "user: go\nassistant: a x {}\ntool: a = 1\n", "misplaced_part@0 misplaced_part@1 misplaced_part@3"},
-		"a call within a result":           {[]pawl.Message{one, pawl.Results(pawl.ToolResult{CallID: "a", Parts: []pawl.Part{call("x", "y", ""), text("1")}})}, "assistant: a x {}\ntool: a = 1\n", "misplaced_part@1"},
-		"decisions":                        {[]pawl.Message{ask, pawl.Decide(pawl.Decision{Key: "run/1/0"}), one}, "user: go\nassistant: a x {}\n", "misplaced_part@1"},
-		"a result within the reply itself": {[]pawl.Message{pawl.Assistant(call("a", "x", "{}"), answer("a", "1"), text("so"))}, "assistant: a x {}\nassistant: so\ntool: a = 1\n", "misplaced_result@0"},
+		"a call that was never answered":   {[]llm.Message{ask, one, ask, hi}, "user: go\nassistant: a x {}\ntool: a = " + lost + "\nuser: go\nassistant: hi\n", "no_result@1"},
+		"one of two":                       {[]llm.Message{two, rb, hi}, "assistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = " + lost + "\ntool: b = 2\nassistant: hi\n", "no_result@0"},
+		"the calls of the last reply":      {[]llm.Message{one, hi, two, ra, ask}, "assistant: a x {}\ntool: a = " + lost + "\nassistant: hi\nassistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = 1\nuser: go\n", "no_result@0"},
+		"a word before the results":        {[]llm.Message{ask, one, ask, ra}, "user: go\nassistant: a x {}\ntool: a = 1\nuser: go\n", "misplaced_result@3"},
+		"results behind the next reply":    {[]llm.Message{one, hi, ra}, "assistant: a x {}\ntool: a = 1\nassistant: hi\n", "misplaced_result@2"},
+		"results by the user":              {[]llm.Message{two, part(llm.RoleUser, answer("b", "2"), text("and?"), answer("a", "1"))}, "assistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = 1\ntool: b = 2\nuser: and?\n", "misplaced_result@1 misplaced_result@1"},
+		"results in two messages":          {[]llm.Message{two, ra, rb}, "assistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = 1\ntool: b = 2\n", "misplaced_result@2"},
+		"results out of order":             {[]llm.Message{two, llm.Results(answer("b", "2"), answer("a", "1"))}, "assistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = 1\ntool: b = 2\n", "result_order@0"},
+		"a result without its call":        {[]llm.Message{ra, ask}, "user: go\n", "no_call@0"},
+		"a result before its call":         {[]llm.Message{ask, ra, one}, "user: go\nassistant: a x {}\n", "no_call@1"},
+		"a second result":                  {[]llm.Message{one, ra, ra}, "assistant: a x {}\ntool: a = 1\n", "second_result@2"},
+		"a second result, next to it":      {[]llm.Message{one, llm.Results(answer("a", "1"), answer("a", "2")), hi}, "assistant: a x {}\ntool: a = 1\nassistant: hi\n", "second_result@1"},
+		"an id that begins anew":           {[]llm.Message{one, hi, one, ra}, "assistant: a x {}\ntool: a = " + lost + "\nassistant: hi\nassistant: a x {}\ntool: a = 1\n", "no_result@0"},
+		"calls with the same id":           {[]llm.Message{llm.Assistant(call("a", "x", "1"), call("a", "y", "2"), call("a_1", "z", "3")), llm.Results(answer("a", "1"), answer("a", "2"))}, "assistant: a x 1\nassistant: a_2 y 2\nassistant: a_1 z 3\ntool: a = 1\ntool: a_2 = 2\n", "call_id@0"},
+		"calls without an id":              {[]llm.Message{llm.Assistant(call("", "x", ""), call("", "y", "")), llm.Results(answer("", "1"), answer("", "2"))}, "assistant: call_1 x \nassistant: call_2 y \ntool: call_1 = 1\ntool: call_2 = 2\n", "call_id@0 call_id@0"},
+		"empty messages":                   {[]llm.Message{part(llm.RoleUser), ask, part(llm.RoleTool), part(llm.RoleSystem), hi}, "user: go\nassistant: hi\n", "empty_message@0 empty_message@2 empty_message@3"},
+		"parts where they cannot be":       {[]llm.Message{part(llm.RoleUser, call("a", "x", ""), text("go")), part(llm.RoleSystem, llm.Reasoning{Text: "hm"}), one, part(llm.RoleTool, text("no"), answer("a", "1"))}, "user: go\nassistant: a x {}\ntool: a = 1\n", "misplaced_part@0 misplaced_part@1 misplaced_part@3"},
+		"a call within a result":           {[]llm.Message{one, llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{call("x", "y", ""), text("1")}})}, "assistant: a x {}\ntool: a = 1\n", "misplaced_part@1"},
+		"decisions":                        {[]llm.Message{ask, llm.Decide(llm.Decision{Key: "run/1/0"}), one}, "user: go\nassistant: a x {}\n", "misplaced_part@1"},
+		"a result within the reply itself": {[]llm.Message{llm.Assistant(call("a", "x", "{}"), answer("a", "1"), text("so"))}, "assistant: a x {}\nassistant: so\ntool: a = 1\n", "misplaced_result@0"},
 	} {
 		before := jsonOf(t, test.msgs)
-		healed, mends := pawl.Heal(test.msgs)
+		healed, mends := llm.Heal(test.msgs)
 		if diff := cmp.Diff(say(healed), test.want); diff != "" {
 			t.Errorf("%s: got\n%s%s", name, say(healed), diff)
 		}
@@ -65,7 +66,7 @@ func TestHeal(t *testing.T) {
 		if err := valid(healed); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if n := len(pawl.Check(test.msgs)); n != len(mends) {
+		if n := len(llm.Check(test.msgs)); n != len(mends) {
 			t.Errorf("%s: %d faults and %d mends", name, n, len(mends))
 		}
 		if jsonOf(t, test.msgs) != before {
@@ -76,46 +77,46 @@ func TestHeal(t *testing.T) {
 
 // What has no mend is told, with everything else, and nothing is mended.
 func TestHealLeavesWhatHasNoMend(t *testing.T) {
-	for name, bad := range map[string]pawl.Message{
-		"unknown_role": {Role: "human", Parts: []pawl.Part{text("a")}},
-		"unknown_part": pawl.Assistant(text("a"), nil),
+	for name, bad := range map[string]llm.Message{
+		"unknown_role": {Role: "human", Parts: []llm.Part{text("a")}},
+		"unknown_part": llm.Assistant(text("a"), nil),
 	} {
-		msgs := []pawl.Message{pawl.Results(answer("x", "")), bad, pawl.Results(pawl.ToolResult{Parts: []pawl.Part{nil}})}
-		healed, mends := pawl.Heal(msgs)
+		msgs := []llm.Message{llm.Results(answer("x", "")), bad, llm.Results(llm.ToolResult{Parts: []llm.Part{nil}})}
+		healed, mends := llm.Heal(msgs)
 		if &healed[0] != &msgs[0] || len(healed) != 3 || mends != nil {
 			t.Errorf("%s: got %v, %v", name, healed, mends)
 		}
-		faults := pawl.Check(msgs)
-		if len(faults) != 4 || faults[0].Code != pawl.FaultOrphan || string(faults[1].Code) != name || faults[2].Code != pawl.FaultUnknownPart {
+		faults := llm.Check(msgs)
+		if len(faults) != 4 || faults[0].Code != llm.FaultOrphan || string(faults[1].Code) != name || faults[2].Code != llm.FaultUnknownPart {
 			t.Errorf("%s: got %+v", name, faults)
 		}
 	}
 }
 
 func TestRules(t *testing.T) {
-	think := func(kind string) pawl.Reasoning {
-		return pawl.Reasoning{Opaque: &pawl.Opaque{Provider: "anthropic", Data: json.RawMessage(`{"type":"` + kind + `"}`)}}
+	think := func(kind string) llm.Reasoning {
+		return llm.Reasoning{Opaque: &llm.Opaque{Provider: "anthropic", Data: json.RawMessage(`{"type":"` + kind + `"}`)}}
 	}
-	msgs := []pawl.Message{pawl.System("be brief"), pawl.Assistant(text("hi"), think("thinking"), think("redacted_thinking")), pawl.User("go"),
-		pawl.Assistant(think("thinking"), text("hi")), pawl.User("go"), pawl.Assistant(think("web_search_tool_result"))}
+	msgs := []llm.Message{llm.System("be brief"), llm.Assistant(text("hi"), think("thinking"), think("redacted_thinking")), llm.User("go"),
+		llm.Assistant(think("thinking"), text("hi")), llm.User("go"), llm.Assistant(think("web_search_tool_result"))}
 	for api, want := range map[string]int{"openai-chat": 0, "openai-responses": 0, "gemini": 1, "anthropic": 2, "another": 0} {
-		r := pawl.RulesOf(api)
+		r := llm.RulesOf(api)
 		healed, mends := r.Heal(msgs)
 		if len(mends) != want || len(r.Check(msgs)) != want || len(r.Check(healed)) != 0 {
 			t.Errorf("%s: got %+v, then %+v", api, mends, r.Check(healed))
 		}
 	}
-	healed, _ := pawl.RulesOf("anthropic").Heal(msgs)
+	healed, _ := llm.RulesOf("anthropic").Heal(msgs)
 	if got := say(healed[:3]); got != "system: be brief\nuser: What was said before this is not recorded.\nassistant: hi\n" {
 		t.Errorf("got %s", got)
 	}
 }
 
 // A transcript of n messages without a fault: a question, then replies with two calls, and their results.
-func soundHistory(n int) []pawl.Message {
-	msgs := []pawl.Message{pawl.User("go")}
+func soundHistory(n int) []llm.Message {
+	msgs := []llm.Message{llm.User("go")}
 	for len(msgs) < n {
-		msgs = append(msgs, pawl.Assistant(pawl.Reasoning{Text: "hm"}, call("a", "x", "{}"), call("b", "x", "{}")), pawl.Results(answer("a", "1"), answer("b", "2")))
+		msgs = append(msgs, llm.Assistant(llm.Reasoning{Text: "hm"}, call("a", "x", "{}"), call("b", "x", "{}")), llm.Results(answer("a", "1"), answer("b", "2")))
 	}
 	return msgs
 }
@@ -123,40 +124,40 @@ func soundHistory(n int) []pawl.Message {
 func TestHealingWhatIsWhole(t *testing.T) {
 	msgs := soundHistory(201)
 	if n := testing.AllocsPerRun(20, func() {
-		healed, mends := pawl.Heal(msgs)
+		healed, mends := llm.Heal(msgs)
 		if &healed[0] != &msgs[0] || len(healed) != len(msgs) || mends != nil {
 			t.Fatal("a valid transcript comes back changed")
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-	for _, msgs := range [][]pawl.Message{nil, {}, {pawl.Assistant()}, {pawl.Assistant(call("a", "x", "")), pawl.User("and")}} {
-		if f := pawl.Check(msgs); f != nil {
+	for _, msgs := range [][]llm.Message{nil, {}, {llm.Assistant()}, {llm.Assistant(call("a", "x", "")), llm.User("and")}} {
+		if f := llm.Check(msgs); f != nil {
 			t.Errorf("got %+v for %s", f, say(msgs))
 		}
 	}
 }
 
 // anyHistory draws messages that keep no rule but that of the closed set of parts.
-func anyHistory(t *rapid.T) []pawl.Message {
+func anyHistory(t *rapid.T) []llm.Message {
 	id := func() string {
 		return rapid.SampledFrom([]string{"a", "a", "b", "c", "", "a_1", "call_1"}).Draw(t, "id")
 	}
-	var msgs []pawl.Message
+	var msgs []llm.Message
 	for range rapid.IntRange(0, 12).Draw(t, "messages") {
-		m := pawl.Message{Role: rapid.SampledFrom([]pawl.Role{"user", "assistant", "assistant", "tool", "tool", "system", "developer"}).Draw(t, "role")}
+		m := llm.Message{Role: rapid.SampledFrom([]llm.Role{"user", "assistant", "assistant", "tool", "tool", "system", "developer"}).Draw(t, "role")}
 		for range rapid.IntRange(0, 4).Draw(t, "parts") {
 			kind := rapid.IntRange(0, 9).Draw(t, "part")
 			switch {
 			case kind == 0:
-				m.Parts = append(m.Parts, pawl.Decision{})
+				m.Parts = append(m.Parts, llm.Decision{})
 			case kind == 1:
-				m.Parts = append(m.Parts, pawl.Reasoning{Text: "hm"})
+				m.Parts = append(m.Parts, llm.Reasoning{Text: "hm"})
 			case kind == 2:
 				m.Parts = append(m.Parts, text("x"))
 			case kind == 3:
-				m.Parts = append(m.Parts, pawl.ToolResult{CallID: id(), Parts: []pawl.Part{call("x", "y", "")}})
-			case kind < 5 || m.Role == pawl.RoleAssistant:
+				m.Parts = append(m.Parts, llm.ToolResult{CallID: id(), Parts: []llm.Part{call("x", "y", "")}})
+			case kind < 5 || m.Role == llm.RoleAssistant:
 				m.Parts = append(m.Parts, call(id(), "x", "{}"))
 			default:
 				m.Parts = append(m.Parts, answer(id(), fmt.Sprint(len(msgs), len(m.Parts))))
@@ -168,7 +169,7 @@ func anyHistory(t *rapid.T) []pawl.Message {
 }
 
 // mustHeal checks what Heal promises of any messages.
-func mustHeal(t fataler, msgs []pawl.Message, r pawl.Rules) {
+func mustHeal(t fataler, msgs []llm.Message, r llm.Rules) {
 	t.Helper()
 	before := jsonOf(t, msgs)
 	healed, mends := r.Heal(msgs)
@@ -176,7 +177,7 @@ func mustHeal(t fataler, msgs []pawl.Message, r pawl.Rules) {
 		t.Fatal(err, "in\n"+say(healed)+"from\n"+say(msgs))
 	}
 	if r.Settled { // as what follows another reply
-		if err := valid(append(slices.Clip(healed), pawl.Assistant(text("end")))); err != nil {
+		if err := valid(append(slices.Clip(healed), llm.Assistant(text("end")))); err != nil {
 			t.Fatal(err, "in\n"+say(healed)+"from\n"+say(msgs))
 		}
 	}
@@ -191,13 +192,13 @@ func mustHeal(t fataler, msgs []pawl.Message, r pawl.Rules) {
 	}
 	// No word and no result is made up but the one that says that there is none, and no reply gets lost.
 	said := say(msgs)
-	replies := func(msgs []pawl.Message) (n int) {
+	replies := func(msgs []llm.Message) (n int) {
 		for _, m := range msgs {
-			if m.Role == pawl.RoleAssistant {
+			if m.Role == llm.RoleAssistant {
 				n++
 			}
 			for _, p := range m.Parts {
-				if x, ok := p.(pawl.ToolResult); ok && !strings.Contains(said, x.Text()) && !strings.HasPrefix(x.Text(), "No result was recorded") {
+				if x, ok := p.(llm.ToolResult); ok && !strings.Contains(said, x.Text()) && !strings.HasPrefix(x.Text(), "No result was recorded") {
 					t.Fatal("a result is made up: " + x.Text())
 				}
 			}
@@ -212,20 +213,20 @@ func mustHeal(t fataler, msgs []pawl.Message, r pawl.Rules) {
 func TestAnyHistoryHeals(t *testing.T) {
 	soak.Sequential(t)
 	rapid.Check(t, func(t *rapid.T) {
-		mustHeal(t, anyHistory(t), pawl.RulesOf(rapid.SampledFrom([]string{"", "openai-chat", "anthropic", "gemini"}).Draw(t, "api")))
+		mustHeal(t, anyHistory(t), llm.RulesOf(rapid.SampledFrom([]string{"", "openai-chat", "anthropic", "gemini"}).Draw(t, "api")))
 	})
 }
 
 // A valid transcript, cut anywhere, shuffled, or with messages taken out.
 func TestCutAndShuffledHistoriesHeal(t *testing.T) {
 	soak.Sequential(t)
-	whole := append(soundHistory(9), pawl.Assistant(text("done")), pawl.User("and"), pawl.Assistant(call("c", "x", "{}"), call("d", "x", "{}")), pawl.Results(answer("d", "4")))
+	whole := append(soundHistory(9), llm.Assistant(text("done")), llm.User("and"), llm.Assistant(call("c", "x", "{}"), call("d", "x", "{}")), llm.Results(answer("d", "4")))
 	for from := range whole {
 		for to := from; to <= len(whole); to++ {
-			mustHeal(t, whole[from:to], pawl.Rules{})
-			mustHeal(t, whole[from:to], pawl.RulesOf("openai-responses"))
+			mustHeal(t, whole[from:to], llm.Rules{})
+			mustHeal(t, whole[from:to], llm.RulesOf("openai-responses"))
 			if from == 0 { // a crash: everything that was said is kept
-				if healed, mends := pawl.Heal(whole[:to]); len(mends) > 0 {
+				if healed, mends := llm.Heal(whole[:to]); len(mends) > 0 {
 					t.Errorf("cut at %d: %v\n%s", to, mends, say(healed))
 				}
 			}
@@ -233,7 +234,7 @@ func TestCutAndShuffledHistoriesHeal(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		msgs := rapid.Permutation(whole).Draw(t, "messages")
-		mustHeal(t, msgs[:rapid.IntRange(0, len(msgs)).Draw(t, "to")], pawl.Rules{})
+		mustHeal(t, msgs[:rapid.IntRange(0, len(msgs)).Draw(t, "to")], llm.Rules{})
 	})
 }
 
@@ -241,13 +242,13 @@ func TestCutAndShuffledHistoriesHeal(t *testing.T) {
 func TestHealingIsLinear(t *testing.T) {
 	soak.Sequential(t)
 	cost := func(n int) float64 {
-		m, r := pawl.Assistant(), pawl.Results()
+		m, r := llm.Assistant(), llm.Results()
 		for range n {
 			m.Parts, r.Parts = append(m.Parts, call("a", "x", "{}")), append(r.Parts, answer("a", "1"))
 		}
 		slices.Reverse(r.Parts)
-		msgs := []pawl.Message{m, pawl.User("go"), r, pawl.Assistant(text("hi"))}
-		return testing.AllocsPerRun(1, func() { pawl.Heal(msgs) })
+		msgs := []llm.Message{m, llm.User("go"), r, llm.Assistant(text("hi"))}
+		return testing.AllocsPerRun(1, func() { llm.Heal(msgs) })
 	}
 	if small, large := cost(1000), cost(8000); large > 9*small {
 		t.Errorf("1000 calls cost %v allocations, 8000 %v", small, large)
@@ -257,31 +258,31 @@ func TestHealingIsLinear(t *testing.T) {
 func FuzzHeal(f *testing.F) {
 	f.Add([]byte(`[{"role":"assistant","parts":[{"type":"tool_call","id":"a","name":"x","args":{}}]},{"role":"user","parts":[{"type":"text","text":"go"}]},{"role":"tool","parts":[{"type":"tool_result","call_id":"a","parts":[]}]}]`))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		var msgs []pawl.Message
+		var msgs []llm.Message
 		if json.Unmarshal(in, &msgs) != nil {
 			return
 		}
-		for _, c := range pawl.Check(msgs) {
-			if c.Code == pawl.FaultUnknownRole || c.Code == pawl.FaultUnknownPart {
+		for _, c := range llm.Check(msgs) {
+			if c.Code == llm.FaultUnknownRole || c.Code == llm.FaultUnknownPart {
 				return
 			}
 		}
-		mustHeal(t, msgs, pawl.Rules{})
+		mustHeal(t, msgs, llm.Rules{})
 	})
 }
 
 // A run heals what was stored, tells of it, and goes on.
 func TestRunsHealWhatWasStored(t *testing.T) {
-	ask, one := pawl.User("go"), pawl.Assistant(call("a", "active", "{}"))
+	ask, one := llm.User("go"), llm.Assistant(call("a", "active", "{}"))
 	m := script.New(script.Loop(script.Say("hi")))
 	a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("active", "did")}}
 	for name, test := range map[string]struct {
-		msgs []pawl.Message
+		msgs []llm.Message
 		want string
 	}{
-		"dangling":           {[]pawl.Message{ask, one, pawl.Assistant(text("hi")), ask}, "message 1: call \"a\" has no result; it is answered with an error that says so"},
-		"same id in a reply": {[]pawl.Message{ask, pawl.Assistant(call("a", "active", "{}"), call("a", "active", "{}"))}, "the call is now a_1"},
-		"no id":              {[]pawl.Message{ask, pawl.Assistant(call("", "active", "{}"))}, "the call is now call_1"},
+		"dangling":           {[]llm.Message{ask, one, llm.Assistant(text("hi")), ask}, "message 1: call \"a\" has no result; it is answered with an error that says so"},
+		"same id in a reply": {[]llm.Message{ask, llm.Assistant(call("a", "active", "{}"), call("a", "active", "{}"))}, "the call is now a_1"},
+		"no id":              {[]llm.Message{ask, llm.Assistant(call("", "active", "{}"))}, "the call is now call_1"},
 	} {
 		for _, stored := range []bool{false, true} {
 			seq := a.Stream(t.Context(), test.msgs...)
@@ -301,8 +302,8 @@ func TestRunsHealWhatWasStored(t *testing.T) {
 		}
 	}
 	// What the caller says in this very call is not healed: it is a mistake.
-	for name, msg := range map[string]pawl.Message{"no call": pawl.Results(answer("b", "")), "twice": pawl.Results(answer("a", ""), answer("a", ""))} {
-		if _, err := a.Resume(t.Context(), &pawl.Result{Messages: []pawl.Message{ask, one}}, msg); err == nil {
+	for name, msg := range map[string]llm.Message{"no call": llm.Results(answer("b", "")), "twice": llm.Results(answer("a", ""), answer("a", ""))} {
+		if _, err := a.Resume(t.Context(), &pawl.Result{Messages: []llm.Message{ask, one}}, msg); err == nil {
 			t.Errorf("%s: a result that answers nothing is taken", name)
 		}
 	}
@@ -311,25 +312,25 @@ func TestRunsHealWhatWasStored(t *testing.T) {
 func BenchmarkHeal(b *testing.B) {
 	whole := soundHistory(200)
 	broken := slices.Concat(whole[:100], whole[102:150], whole[151:])
-	for name, msgs := range map[string][]pawl.Message{"whole": whole, "broken": broken} {
+	for name, msgs := range map[string][]llm.Message{"whole": whole, "broken": broken} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				pawl.Heal(msgs)
+				llm.Heal(msgs)
 			}
 		})
 	}
 }
 
 func ExampleHeal() {
-	msgs := []pawl.Message{
-		pawl.User("Clean up."),
-		pawl.Assistant(pawl.ToolCall{ID: "c1", Name: "remove", Args: json.RawMessage(`{"path":"old.txt"}`)}),
+	msgs := []llm.Message{
+		llm.User("Clean up."),
+		llm.Assistant(llm.ToolCall{ID: "c1", Name: "remove", Args: json.RawMessage(`{"path":"old.txt"}`)}),
 		// here the process ended
-		pawl.User("Are you there?"),
-		pawl.Assistant(pawl.Text{Text: "I am."}),
+		llm.User("Are you there?"),
+		llm.Assistant(llm.Text{Text: "I am."}),
 	}
-	healed, mends := pawl.Heal(msgs)
+	healed, mends := llm.Heal(msgs)
 	for _, m := range mends {
 		fmt.Printf("message %d: %s: %s\n", m.Message, m.Text, m.Did)
 	}
@@ -341,29 +342,29 @@ func ExampleHeal() {
 
 // What an API wants beyond a valid transcript, and the smallest mend of each.
 func TestRulesOfEachAPI(t *testing.T) {
-	ask, hi, open := pawl.User("go"), pawl.Assistant(text("hi")), pawl.Assistant(call("a", "x", "{}"))
-	thought := pawl.Reasoning{Text: "hm", Opaque: &pawl.Opaque{Provider: "anthropic", Data: json.RawMessage(`{"type":"thinking"}`)}}
+	ask, hi, open := llm.User("go"), llm.Assistant(text("hi")), llm.Assistant(call("a", "x", "{}"))
+	thought := llm.Reasoning{Text: "hm", Opaque: &llm.Opaque{Provider: "anthropic", Data: json.RawMessage(`{"type":"thinking"}`)}}
 	for _, test := range []struct {
 		name string
-		msgs []pawl.Message
+		msgs []llm.Message
 		want map[string]string // codes, by API
 	}{
-		{"sound", []pawl.Message{pawl.System("s"), ask, hi}, nil},
-		{"an open call", []pawl.Message{ask, open}, map[string]string{"openai-chat": "no_result", "openai-responses": "no_result", "anthropic": "no_result", "gemini": "no_result"}},
-		{"the model first", []pawl.Message{pawl.System("s"), hi, ask}, map[string]string{"anthropic": "start", "gemini": "start"}},
-		{"the user's silence first", []pawl.Message{pawl.User(" "), hi, ask}, map[string]string{"anthropic": "start", "gemini": "start"}},
-		{"silence alone", []pawl.Message{pawl.User("")}, nil},
-		{"a thought at the end", []pawl.Message{ask, pawl.Assistant(text("hi"), thought), ask}, map[string]string{"anthropic": "reply_end"}},
+		{"sound", []llm.Message{llm.System("s"), ask, hi}, nil},
+		{"an open call", []llm.Message{ask, open}, map[string]string{"openai-chat": "no_result", "openai-responses": "no_result", "anthropic": "no_result", "gemini": "no_result"}},
+		{"the model first", []llm.Message{llm.System("s"), hi, ask}, map[string]string{"anthropic": "start", "gemini": "start"}},
+		{"the user's silence first", []llm.Message{llm.User(" "), hi, ask}, map[string]string{"anthropic": "start", "gemini": "start"}},
+		{"silence alone", []llm.Message{llm.User("")}, nil},
+		{"a thought at the end", []llm.Message{ask, llm.Assistant(text("hi"), thought), ask}, map[string]string{"anthropic": "reply_end"}},
 	} {
 		for _, api := range []string{"", "openai-chat", "openai-responses", "anthropic", "gemini"} {
 			got := ""
-			for _, f := range pawl.RulesOf(api).Check(test.msgs) {
+			for _, f := range llm.RulesOf(api).Check(test.msgs) {
 				got += string(f.Code)
 			}
 			if got != test.want[api] {
 				t.Errorf("%s, %q: got %q, want %q", test.name, api, got, test.want[api])
 			}
-			mustHeal(t, test.msgs, pawl.RulesOf(api))
+			mustHeal(t, test.msgs, llm.RulesOf(api))
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -33,9 +35,9 @@ func TestPartial(t *testing.T) {
 			turn = script.Together(script.Think("{}"), script.Call("final_answer", strings.Trim(answer, "`json\n")))
 		}
 		a.Model = script.New(script.Say(`{"title":"no","items":7}`), turn)
-		p := pawl.Partial[list]{}
+		p := observe.Partial[list]{}
 		var seen []string
-		for e, err := range a.Stream(t.Context(), pawl.User("?")) {
+		for e, err := range a.Stream(t.Context(), llm.User("?")) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +75,7 @@ func TestPartialGrows(t *testing.T) {
 		}
 		b, _ := json.MarshalIndent(whole, "", rapid.SampledFrom([]string{"", " "}).Draw(t, "indent"))
 		before := rapid.SampledFrom([]string{"", "```json\n", "Here: "}).Draw(t, "before")
-		p := pawl.Partial[any]{Strings: rapid.Bool().Draw(t, "strings")}
+		p := observe.Partial[any]{Strings: rapid.Bool().Draw(t, "strings")}
 		var last any
 		for _, e := range answered(before+string(b)+"\n```", rapid.SliceOfN(rapid.IntRange(1, 9), 1, 5).Draw(t, "sizes")) {
 			v, ok := p.Add(e)
@@ -165,7 +167,7 @@ func TestPartialIsLinear(t *testing.T) {
 	soak.Sequential(t)
 	text := `{"rows":[` + strings.Repeat(`{"id":1,"name":"x"},`, 20000) + `{}]}`
 	countedBytes = 0
-	p := pawl.Partial[counted]{}
+	p := observe.Partial[counted]{}
 	values := 0
 	for _, e := range answered(text, []int{7}) {
 		if _, ok := p.Add(e); ok {
@@ -183,7 +185,7 @@ func FuzzPartial(f *testing.F) {
 		f.Add(s, 3, true)
 	}
 	f.Fuzz(func(t *testing.T, s string, size int, strs bool) {
-		p := pawl.Partial[any]{Strings: strs}
+		p := observe.Partial[any]{Strings: strs}
 		var last any
 		for _, e := range answered(s, []int{max(1, size)}) {
 			if v, ok := p.Add(e); ok {

@@ -14,19 +14,19 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 )
 
-var sameReply = cmpopts.IgnoreUnexported(pawl.Response{})
+var sameReply = cmpopts.IgnoreUnexported(llm.Response{})
 
-func text(s string) pawl.Text { return pawl.Text{Text: s} }
+func text(s string) llm.Text { return llm.Text{Text: s} }
 
-func args(s string) pawl.ToolCall { return pawl.ToolCall{Args: json.RawMessage(s)} }
+func args(s string) llm.ToolCall { return llm.ToolCall{Args: json.RawMessage(s)} }
 
 // joined adds ds to a fresh Response.
-func joined(ds ...pawl.Delta) (*pawl.Response, error) {
-	r := new(pawl.Response)
+func joined(ds ...llm.Delta) (*llm.Response, error) {
+	r := new(llm.Response)
 	for _, d := range ds {
 		if err := r.Add(d); err != nil {
 			return r, err
@@ -36,28 +36,28 @@ func joined(ds ...pawl.Delta) (*pawl.Response, error) {
 }
 
 func TestAddJoinsFragments(t *testing.T) {
-	sig := &pawl.Opaque{Provider: "p", Data: json.RawMessage(`"s"`)}
+	sig := &llm.Opaque{Provider: "p", Data: json.RawMessage(`"s"`)}
 	got, err := joined(
-		pawl.Delta{Index: 0, Part: pawl.Reasoning{Text: "let me "}, Model: "m-1", ID: "r-1"},
-		pawl.Delta{Index: 1, Part: text("Hel")},
-		pawl.Delta{Index: 0, Part: pawl.Reasoning{Text: "see", Opaque: sig}, Done: true},
-		pawl.Delta{Index: 2, Part: pawl.ToolCall{ID: "c", Name: "look"}, Usage: &pawl.Usage{Input: 3}},
-		pawl.Delta{Index: 1, Part: text("lo")},
-		pawl.Delta{Index: 3, Part: pawl.Media{MIME: "image/png", URL: "https://example.org/x.png"}},
-		pawl.Delta{Index: 2, Part: args(`{"a":`)},
-		pawl.Delta{Index: 2, Part: pawl.ToolCall{ID: "late", Name: "late", Args: json.RawMessage(`1}`), Opaque: sig}},
-		pawl.Delta{Index: 2, Done: true},
-		pawl.Delta{Usage: &pawl.Usage{Input: 3, Output: 4}, Finish: pawl.FinishStop},
+		llm.Delta{Index: 0, Part: llm.Reasoning{Text: "let me "}, Model: "m-1", ID: "r-1"},
+		llm.Delta{Index: 1, Part: text("Hel")},
+		llm.Delta{Index: 0, Part: llm.Reasoning{Text: "see", Opaque: sig}, Done: true},
+		llm.Delta{Index: 2, Part: llm.ToolCall{ID: "c", Name: "look"}, Usage: &llm.Usage{Input: 3}},
+		llm.Delta{Index: 1, Part: text("lo")},
+		llm.Delta{Index: 3, Part: llm.Media{MIME: "image/png", URL: "https://example.org/x.png"}},
+		llm.Delta{Index: 2, Part: args(`{"a":`)},
+		llm.Delta{Index: 2, Part: llm.ToolCall{ID: "late", Name: "late", Args: json.RawMessage(`1}`), Opaque: sig}},
+		llm.Delta{Index: 2, Done: true},
+		llm.Delta{Usage: &llm.Usage{Input: 3, Output: 4}, Finish: llm.FinishStop},
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &pawl.Response{Message: pawl.Assistant(
-		pawl.Reasoning{Text: "let me see", Opaque: sig},
+	want := &llm.Response{Message: llm.Assistant(
+		llm.Reasoning{Text: "let me see", Opaque: sig},
 		text("Hello"),
-		pawl.ToolCall{ID: "c", Name: "look", Args: json.RawMessage(`{"a":1}`), Opaque: sig},
-		pawl.Media{MIME: "image/png", URL: "https://example.org/x.png"},
-	), Finish: pawl.FinishToolCalls, Usage: pawl.Usage{Input: 3, Output: 4}, Model: "m-1", ID: "r-1"}
+		llm.ToolCall{ID: "c", Name: "look", Args: json.RawMessage(`{"a":1}`), Opaque: sig},
+		llm.Media{MIME: "image/png", URL: "https://example.org/x.png"},
+	), Finish: llm.FinishToolCalls, Usage: llm.Usage{Input: 3, Output: 4}, Model: "m-1", ID: "r-1"}
 	if diff := cmp.Diff(got, want, sameReply); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}
@@ -66,24 +66,24 @@ func TestAddJoinsFragments(t *testing.T) {
 // A model that breaks the contract of Delta gets an error, and never a panic.
 func TestAddRefusesWhatBreaksTheContract(t *testing.T) {
 	for name, test := range map[string]struct {
-		deltas []pawl.Delta
+		deltas []llm.Delta
 		want   string
 	}{
-		"skipped part":        {[]pawl.Delta{{Index: 1, Part: text("a")}}, "part 1 came when part 0 was next"},
-		"negative part":       {[]pawl.Delta{{Index: -1, Part: text("a")}}, "part -1"},
-		"sealed too early":    {[]pawl.Delta{{Index: 0, Done: true}}, "part 0 was sealed before it began"},
-		"negative seal":       {[]pawl.Delta{{Index: 0, Part: text("a")}, {Index: -1, Done: true}}, "part -1"},
-		"negative whole seal": {[]pawl.Delta{{Index: 0, Part: text("a"), Done: true}, {Index: -1, Done: true}}, "part -1"},
-		"continued":           {[]pawl.Delta{{Index: 0, Part: text("a"), Done: true}, {Index: 0, Part: text("b")}}, "part 0 was continued after it was sealed"},
-		"continued media":     {[]pawl.Delta{{Index: 0, Part: pawl.Media{URL: "u"}}, {Index: 0, Part: pawl.Media{URL: "v"}}}, "part 0 was continued"},
-		"text to call":        {[]pawl.Delta{{Index: 0, Part: text("a")}, {Index: 0, Part: args("b")}}, "part 0 changed"},
-		"call to text":        {[]pawl.Delta{{Index: 0, Part: args("a")}, {Index: 0, Part: text("b")}}, "part 0 changed"},
-		"call to reasoning":   {[]pawl.Delta{{Index: 0, Part: args("a")}, {Index: 0, Part: pawl.Reasoning{}}}, "part 0 changed"},
-		"text to media":       {[]pawl.Delta{{Index: 0, Part: text("a")}, {Index: 0, Part: pawl.Media{}}}, "cannot come in fragments"},
-		"result in a reply":   {[]pawl.Delta{{Index: 0, Part: pawl.ToolResult{}}}, "a reply cannot hold"},
-		"decision in a reply": {[]pawl.Delta{{Index: 0, Part: pawl.Decision{}, Done: true}}, "a reply cannot hold"},
-		"after the end":       {[]pawl.Delta{{Finish: pawl.FinishStop}, {Part: text("a")}}, "after the reply had ended"},
-		"finished twice":      {[]pawl.Delta{{Finish: pawl.FinishStop}, {Finish: pawl.FinishStop}}, "after the reply had ended"},
+		"skipped part":        {[]llm.Delta{{Index: 1, Part: text("a")}}, "part 1 came when part 0 was next"},
+		"negative part":       {[]llm.Delta{{Index: -1, Part: text("a")}}, "part -1"},
+		"sealed too early":    {[]llm.Delta{{Index: 0, Done: true}}, "part 0 was sealed before it began"},
+		"negative seal":       {[]llm.Delta{{Index: 0, Part: text("a")}, {Index: -1, Done: true}}, "part -1"},
+		"negative whole seal": {[]llm.Delta{{Index: 0, Part: text("a"), Done: true}, {Index: -1, Done: true}}, "part -1"},
+		"continued":           {[]llm.Delta{{Index: 0, Part: text("a"), Done: true}, {Index: 0, Part: text("b")}}, "part 0 was continued after it was sealed"},
+		"continued media":     {[]llm.Delta{{Index: 0, Part: llm.Media{URL: "u"}}, {Index: 0, Part: llm.Media{URL: "v"}}}, "part 0 was continued"},
+		"text to call":        {[]llm.Delta{{Index: 0, Part: text("a")}, {Index: 0, Part: args("b")}}, "part 0 changed"},
+		"call to text":        {[]llm.Delta{{Index: 0, Part: args("a")}, {Index: 0, Part: text("b")}}, "part 0 changed"},
+		"call to reasoning":   {[]llm.Delta{{Index: 0, Part: args("a")}, {Index: 0, Part: llm.Reasoning{}}}, "part 0 changed"},
+		"text to media":       {[]llm.Delta{{Index: 0, Part: text("a")}, {Index: 0, Part: llm.Media{}}}, "cannot come in fragments"},
+		"result in a reply":   {[]llm.Delta{{Index: 0, Part: llm.ToolResult{}}}, "a reply cannot hold"},
+		"decision in a reply": {[]llm.Delta{{Index: 0, Part: llm.Decision{}, Done: true}}, "a reply cannot hold"},
+		"after the end":       {[]llm.Delta{{Finish: llm.FinishStop}, {Part: text("a")}}, "after the reply had ended"},
+		"finished twice":      {[]llm.Delta{{Finish: llm.FinishStop}, {Finish: llm.FinishStop}}, "after the reply had ended"},
 	} {
 		_, err := joined(test.deltas...)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
@@ -94,33 +94,33 @@ func TestAddRefusesWhatBreaksTheContract(t *testing.T) {
 
 func TestFinishRules(t *testing.T) {
 	for _, test := range []struct {
-		said  pawl.FinishReason
+		said  llm.FinishReason
 		calls bool
-		want  pawl.FinishReason
+		want  llm.FinishReason
 		cut   bool
 	}{
-		{pawl.FinishStop, true, pawl.FinishToolCalls, false},
-		{pawl.FinishOther, true, pawl.FinishToolCalls, false},
-		{pawl.FinishToolCalls, true, pawl.FinishToolCalls, false},
-		{pawl.FinishLength, true, pawl.FinishLength, true},
-		{pawl.FinishContentFilter, true, pawl.FinishContentFilter, true},
-		{pawl.FinishError, true, pawl.FinishError, true},
-		{pawl.FinishToolCalls, false, pawl.FinishStop, false},
-		{pawl.FinishStop, false, pawl.FinishStop, false},
-		{pawl.FinishOther, false, pawl.FinishOther, false},
-		{pawl.FinishLength, false, pawl.FinishLength, true},
+		{llm.FinishStop, true, llm.FinishToolCalls, false},
+		{llm.FinishOther, true, llm.FinishToolCalls, false},
+		{llm.FinishToolCalls, true, llm.FinishToolCalls, false},
+		{llm.FinishLength, true, llm.FinishLength, true},
+		{llm.FinishContentFilter, true, llm.FinishContentFilter, true},
+		{llm.FinishError, true, llm.FinishError, true},
+		{llm.FinishToolCalls, false, llm.FinishStop, false},
+		{llm.FinishStop, false, llm.FinishStop, false},
+		{llm.FinishOther, false, llm.FinishOther, false},
+		{llm.FinishLength, false, llm.FinishLength, true},
 	} {
-		ds := []pawl.Delta{{Index: 0, Part: text("x"), Done: true}}
+		ds := []llm.Delta{{Index: 0, Part: text("x"), Done: true}}
 		if test.calls {
-			ds = append(ds, pawl.Delta{Index: 1, Part: call("c", "f", "{}"), Done: true})
+			ds = append(ds, llm.Delta{Index: 1, Part: call("c", "f", "{}"), Done: true})
 		}
-		r, err := joined(append(ds, pawl.Delta{Finish: test.said})...)
+		r, err := joined(append(ds, llm.Delta{Finish: test.said})...)
 		if err != nil || r.Finish != test.want || r.Finish.Cut() != test.cut {
 			t.Errorf("said %s, calls %t: got %s, cut %t, error %v; want %s, cut %t", test.said, test.calls, r.Finish, r.Finish.Cut(), err, test.want, test.cut)
 		}
 	}
-	empty, err := joined(pawl.Delta{Finish: pawl.FinishStop})
-	if err != nil || empty.Message.Role != pawl.RoleAssistant {
+	empty, err := joined(llm.Delta{Finish: llm.FinishStop})
+	if err != nil || empty.Message.Role != llm.RoleAssistant {
 		t.Errorf("an empty reply: got role %q, %v", empty.Message.Role, err)
 	}
 }
@@ -132,19 +132,19 @@ func TestCallsGetIDsOfTheirOwn(t *testing.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "calls")
 		given := make([]string, n)
 		seen := map[string]int{}
-		var ds []pawl.Delta
+		var ds []llm.Delta
 		for i := range n {
 			given[i] = rapid.SampledFrom([]string{"", "", "a", "call_0", "call_1", "call_2", "a_1"}).Draw(t, "id")
 			seen[given[i]]++
-			ds = append(ds, pawl.Delta{Index: i, Part: call(given[i], "f", "{}"), Done: rapid.Bool().Draw(t, "whole")})
+			ds = append(ds, llm.Delta{Index: i, Part: call(given[i], "f", "{}"), Done: rapid.Bool().Draw(t, "whole")})
 		}
 		order := rapid.Permutation(ds).Draw(t, "order of sealing")
 		for _, d := range order {
 			if !d.Done && rapid.Bool().Draw(t, "sealed") {
-				ds = append(ds, pawl.Delta{Index: d.Index, Done: true})
+				ds = append(ds, llm.Delta{Index: d.Index, Done: true})
 			}
 		}
-		r, err := joined(append(ds, pawl.Delta{Finish: pawl.FinishToolCalls})...)
+		r, err := joined(append(ds, llm.Delta{Finish: llm.FinishToolCalls})...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,8 +156,8 @@ func TestCallsGetIDsOfTheirOwn(t *testing.T) {
 			got[c.ID] = true
 		}
 	})
-	r, err := joined(pawl.Delta{Index: 0, Part: call("x", "f", ""), Done: true}, pawl.Delta{Index: 1, Part: call("y", "f", "")},
-		pawl.Delta{Index: 2, Part: call("x", "f", ""), Done: true}, pawl.Delta{Finish: pawl.FinishStop})
+	r, err := joined(llm.Delta{Index: 0, Part: call("x", "f", ""), Done: true}, llm.Delta{Index: 1, Part: call("y", "f", "")},
+		llm.Delta{Index: 2, Part: call("x", "f", ""), Done: true}, llm.Delta{Finish: llm.FinishStop})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,27 +167,27 @@ func TestCallsGetIDsOfTheirOwn(t *testing.T) {
 }
 
 // cut draws a way to tell parts in fragments, interleaved as a provider may.
-func cut(t *rapid.T, parts []pawl.Part) []pawl.Delta {
-	var queues [][]pawl.Delta
+func cut(t *rapid.T, parts []llm.Part) []llm.Delta {
+	var queues [][]llm.Delta
 	for i, p := range parts {
-		pieces := func(s string, part func(string) pawl.Part) []pawl.Delta {
-			var q []pawl.Delta
+		pieces := func(s string, part func(string) llm.Part) []llm.Delta {
+			var q []llm.Delta
 			for s != "" && rapid.Bool().Draw(t, "cut") {
 				n := rapid.IntRange(0, len(s)).Draw(t, "at")
-				q = append(q, pawl.Delta{Index: i, Part: part(s[:n])})
+				q = append(q, llm.Delta{Index: i, Part: part(s[:n])})
 				s = s[n:]
 			}
-			return append(q, pawl.Delta{Index: i, Part: part(s)})
+			return append(q, llm.Delta{Index: i, Part: part(s)})
 		}
-		var q []pawl.Delta
+		var q []llm.Delta
 		switch p := p.(type) {
-		case pawl.Text:
-			q = pieces(p.Text, func(s string) pawl.Part { return text(s) })
-		case pawl.Reasoning:
-			q = pieces(p.Text, func(s string) pawl.Part { return pawl.Reasoning{Text: s} })
-		case pawl.ToolCall:
+		case llm.Text:
+			q = pieces(p.Text, func(s string) llm.Part { return text(s) })
+		case llm.Reasoning:
+			q = pieces(p.Text, func(s string) llm.Part { return llm.Reasoning{Text: s} })
+		case llm.ToolCall:
 			first := true
-			q = pieces(string(p.Args), func(s string) pawl.Part {
+			q = pieces(string(p.Args), func(s string) llm.Part {
 				c := args(s)
 				if first {
 					c.ID, c.Name = p.ID, p.Name
@@ -200,11 +200,11 @@ func cut(t *rapid.T, parts []pawl.Part) []pawl.Delta {
 		case 0:
 			q[len(q)-1].Done = true
 		case 1:
-			q = append(q, pawl.Delta{Index: i, Done: true})
+			q = append(q, llm.Delta{Index: i, Done: true})
 		}
 		queues = append(queues, q)
 	}
-	var ds []pawl.Delta
+	var ds []llm.Delta
 	began := 0
 	for {
 		var ready []int
@@ -214,7 +214,7 @@ func cut(t *rapid.T, parts []pawl.Part) []pawl.Delta {
 			}
 		}
 		if len(ready) == 0 {
-			return append(ds, pawl.Delta{Finish: pawl.FinishStop})
+			return append(ds, llm.Delta{Finish: llm.FinishStop})
 		}
 		i := rapid.SampledFrom(ready).Draw(t, "next")
 		ds = append(ds, queues[i][0])
@@ -227,23 +227,23 @@ func cut(t *rapid.T, parts []pawl.Part) []pawl.Delta {
 func TestAnyCutJoinsToTheSameReply(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 5).Draw(t, "parts")
-		parts := make([]pawl.Part, n)
+		parts := make([]llm.Part, n)
 		for i := range n {
 			s := rapid.StringN(0, 40, -1).Draw(t, "text")
 			switch rapid.IntRange(0, 2).Draw(t, "kind") {
 			case 0:
 				parts[i] = text(s)
 			case 1:
-				parts[i] = pawl.Reasoning{Text: s}
+				parts[i] = llm.Reasoning{Text: s}
 			default:
 				parts[i] = call(fmt.Sprint("c", i), "f", s)
 			}
 		}
-		var whole []pawl.Delta
+		var whole []llm.Delta
 		for i, p := range parts {
-			whole = append(whole, pawl.Delta{Index: i, Part: p, Done: true})
+			whole = append(whole, llm.Delta{Index: i, Part: p, Done: true})
 		}
-		want, err := joined(append(whole, pawl.Delta{Finish: pawl.FinishStop})...)
+		want, err := joined(append(whole, llm.Delta{Finish: llm.FinishStop})...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +255,7 @@ func TestAnyCutJoinsToTheSameReply(t *testing.T) {
 		if diff := cmp.Diff(got, want, sameReply, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("got -, want +\n%s", diff)
 		}
-		again := new(pawl.Response)
+		again := new(llm.Response)
 		for d, err := range got.Deltas() {
 			if err == nil {
 				err = again.Add(d)
@@ -278,13 +278,13 @@ func TestJoiningIsLinear(t *testing.T) {
 		piece := json.RawMessage(strings.Repeat("x", fragment))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		r := new(pawl.Response)
+		r := new(llm.Response)
 		for range size / fragment {
-			if err := r.Add(pawl.Delta{Part: pawl.ToolCall{Args: piece}}); err != nil {
+			if err := r.Add(llm.Delta{Part: llm.ToolCall{Args: piece}}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := r.Add(pawl.Delta{Finish: pawl.FinishStop}); err != nil {
+		if err := r.Add(llm.Delta{Finish: llm.FinishStop}); err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)
@@ -310,38 +310,38 @@ func TestJoiningIsLinear(t *testing.T) {
 
 func TestCompleteAsksOnceAndWhole(t *testing.T) {
 	boom := errors.New("boom")
-	var seen *pawl.Request
-	reply := func(ds ...pawl.Delta) pawl.Model {
-		return modelFunc(func(_ context.Context, req *pawl.Request) iter.Seq2[pawl.Delta, error] {
+	var seen *llm.Request
+	reply := func(ds ...llm.Delta) llm.Model {
+		return modelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 			seen = req
-			return func(yield func(pawl.Delta, error) bool) {
+			return func(yield func(llm.Delta, error) bool) {
 				for _, d := range ds {
 					if !yield(d, nil) {
 						return
 					}
 				}
 				if len(ds) == 0 {
-					yield(pawl.Delta{}, boom)
+					yield(llm.Delta{}, boom)
 				}
 			}
 		})
 	}
-	req := &pawl.Request{Messages: []pawl.Message{pawl.User("hi")}}
-	res, err := pawl.Complete(t.Context(), reply(pawl.Delta{Part: text("ho"), Finish: pawl.FinishStop}), req)
+	req := &llm.Request{Messages: []llm.Message{llm.User("hi")}}
+	res, err := llm.Complete(t.Context(), reply(llm.Delta{Part: text("ho"), Finish: llm.FinishStop}), req)
 	if err != nil || res.Message.Text() != "ho" {
 		t.Errorf("got %v, %v", res, err)
 	}
 	if !seen.Whole || req.Whole {
 		t.Errorf("Whole: sent %t, the caller's request has %t; want true and false", seen.Whole, req.Whole)
 	}
-	if _, err := pawl.Complete(t.Context(), reply(), req); err != boom {
+	if _, err := llm.Complete(t.Context(), reply(), req); err != boom {
 		t.Errorf("got %v, want the model's error", err)
 	}
-	if _, err := pawl.Complete(t.Context(), reply(pawl.Delta{Index: 3, Part: text("ho")}), req); err == nil {
+	if _, err := llm.Complete(t.Context(), reply(llm.Delta{Index: 3, Part: text("ho")}), req); err == nil {
 		t.Error("a broken contract gave no error")
 	}
-	var pe *pawl.ProviderError
-	if _, err := pawl.Complete(t.Context(), reply(pawl.Delta{Part: text("ho")}), req); !errors.As(err, &pe) || pe.Code != pawl.CodeStream || !pe.Retryable {
+	var pe *llm.ProviderError
+	if _, err := llm.Complete(t.Context(), reply(llm.Delta{Part: text("ho")}), req); !errors.As(err, &pe) || pe.Code != llm.CodeStream || !pe.Retryable {
 		t.Errorf("a reply that broke off: got %v", err)
 	}
 }

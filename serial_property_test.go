@@ -16,6 +16,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // toy is a store of logs by key. Nothing in it is guarded, so that the race detector sees two calls that touch one key at once; where order is
@@ -73,12 +74,12 @@ type act struct {
 	Plan  []act  `json:"plan,omitempty"`
 }
 
-func (a act) call(id string) pawl.ToolCall {
+func (a act) call(id string) llm.ToolCall {
 	b, err := json.Marshal(a)
 	if err != nil {
 		panic(err)
 	}
-	return pawl.ToolCall{ID: id, Name: a.Op, Args: b}
+	return llm.ToolCall{ID: id, Name: a.Op, Args: b}
 }
 
 // do carries a out on s. pause is called between what it reads and what it writes; inner carries out the acts of a plan.
@@ -133,14 +134,14 @@ func drawActs(rnd *rand.Rand, below string, mark *int, depth int) (acts []act) {
 // toyTools returns the tools of s.
 func toyTools(s *toy, serial bool) (set []pawl.Toolset) {
 	for op, effect := range map[string]pawl.Effect{"get": pawl.Read, "add": pawl.Write, "once": pawl.Idempotent, "sum": pawl.Pure, "plan": pawl.Compose} {
-		t := does(op, func(ctx context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		t := does(op, func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			var a act
 			if err := json.Unmarshal(c.Args, &a); err != nil {
-				return pawl.ToolResult{}, err
+				return llm.ToolResult{}, err
 			}
 			var fault error
 			text := a.do(s, func(n int) { time.Sleep(time.Duration(n) * ms) }, func(plan []act) (told []string) {
-				calls := make([]pawl.ToolCall, len(plan))
+				calls := make([]llm.ToolCall, len(plan))
 				for i, p := range plan {
 					calls[i] = p.call("")
 				}
@@ -151,7 +152,7 @@ func toyTools(s *toy, serial bool) (set []pawl.Toolset) {
 				}
 				return told
 			})
-			return pawl.TextResult(text), fault
+			return llm.TextResult(text), fault
 		})
 		t.Effect = effect
 		if serial && op != "sum" {
@@ -191,7 +192,7 @@ func batches(t *testing.T, seed uint64, serial bool) (diff string, sooner bool) 
 		var err error
 		if seed%2 == 0 { // streamed, with early start
 			whole := map[int]time.Time{}
-			for e, fault := range a.Stream(t.Context(), pawl.User("go")) {
+			for e, fault := range a.Stream(t.Context(), llm.User("go")) {
 				switch {
 				case fault != nil:
 					err = fault
@@ -204,7 +205,7 @@ func batches(t *testing.T, seed uint64, serial bool) (diff string, sooner bool) 
 				}
 			}
 		} else {
-			res, err = a.Run(t.Context(), pawl.User("go"))
+			res, err = a.Run(t.Context(), llm.User("go"))
 		}
 		if err != nil || res.Stop != pawl.StopAnswer {
 			diff = fmt.Sprintf("got %v, %s", err, res.Stop)

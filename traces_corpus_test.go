@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // recorded is a call that a benchmark holds to be right, and what its own tool gave.
@@ -68,9 +69,9 @@ func (n *traced) play(t *testing.T, id string, tools map[string]json.RawMessage,
 	var next *recorded // the call that is being made
 	var set []pawl.Toolset
 	for name, schema := range tools {
-		set = append(set, &pawl.Tool{Name: name, Input: schema, Run: func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+		set = append(set, &pawl.Tool{Name: name, Input: schema, Run: func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			reached = append(reached, recorded{Name: c.Name, Args: c.Args})
-			return pawl.TextResult(next.text()), nil
+			return llm.TextResult(next.text()), nil
 		}})
 	}
 	res := new(pawl.Result)
@@ -78,7 +79,7 @@ func (n *traced) play(t *testing.T, id string, tools map[string]json.RawMessage,
 		n.turns++
 		at := 0
 		a := &pawl.Agent{Tools: set, Limits: pawl.Limits{Rounds: len(calls) + 1}}
-		a.Model = reader(func(string) *pawl.ToolCall {
+		a.Model = reader(func(string) *llm.ToolCall {
 			if at == len(calls) {
 				return nil
 			}
@@ -94,7 +95,7 @@ func (n *traced) play(t *testing.T, id string, tools map[string]json.RawMessage,
 		}
 		stored.Spent = pawl.Spent{} // each turn has a budget of its own
 		var err error
-		if res, err = a.Resume(t.Context(), &stored, pawl.User("go on")); err != nil || res.Stop != pawl.StopAnswer {
+		if res, err = a.Resume(t.Context(), &stored, llm.User("go on")); err != nil || res.Stop != pawl.StopAnswer {
 			t.Errorf("%s: turn %d: %s, %s, %v", id, i, res.Stop, res.Cause, err)
 			return
 		}

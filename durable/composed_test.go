@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/code"
@@ -97,9 +98,9 @@ type doubled struct {
 }
 
 // did is what an act on n gives: a program reads what a model reads, a plan the data.
-func did(n int) pawl.ToolResult {
+func did(n int) llm.ToolResult {
 	data, _ := json.Marshal(doubled{2 * n}) // of a number
-	res := pawl.TextResult(string(data))
+	res := llm.TextResult(string(data))
 	res.Data = data
 	return res
 }
@@ -123,18 +124,18 @@ func (c composition) agent(w durabletest.World) *pawl.Agent {
 		tools = append(tools, c.beside)
 	}
 	for name, e := range map[string]pawl.Effect{"post": pawl.Write, "put": pawl.Idempotent} {
-		t := pawl.Func(name, "Takes n.", func(ctx context.Context, in number) (pawl.ToolResult, error) {
+		t := pawl.Func(name, "Takes n.", func(ctx context.Context, in number) (llm.ToolResult, error) {
 			return did(in.N), deliver(ctx, name, e)
 		})
 		t.Effect, t.Output = e, json.RawMessage(`{"type":"object","properties":{"twice":{"type":"integer"}},"required":["twice"]}`)
 		tools = append(tools, t)
 	}
-	return &pawl.Agent{Name: "main", Model: script.New(script.Call(c.tool.Name, c.args), script.Func(func(r *pawl.Request) script.Turn { return script.Say("It says: " + script.Results(r)[0].Text()) })), Tools: tools}
+	return &pawl.Agent{Name: "main", Model: script.New(script.Call(c.tool.Name, c.args), script.Func(func(r *llm.Request) script.Turn { return script.Say("It says: " + script.Results(r)[0].Text()) })), Tools: tools}
 }
 
 // drive makes the run, and says of a call that was interrupted whether it happened.
 func (c composition) drive(ctx context.Context, eng *durable.Engine, w durabletest.World) (*pawl.Result, error) {
-	run, msgs := eng.Runner("the-run", c.agent(w)), []pawl.Message{pawl.User("Do it.")}
+	run, msgs := eng.Runner("the-run", c.agent(w)), []llm.Message{llm.User("Do it.")}
 	for range 50 {
 		res, err := run.Run(ctx, msgs...)
 		if err != nil || res.Stop != pawl.StopPending {
@@ -156,7 +157,7 @@ func (c composition) drive(ctx context.Context, eng *durable.Engine, w durablete
 					d = q.Answer("somebody", did(in.N))
 				}
 			}
-			msgs = append(msgs, pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{d}})
+			msgs = append(msgs, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{d}})
 		}
 	}
 	return nil, errors.New("it asks for ever")

@@ -14,6 +14,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
@@ -66,7 +67,7 @@ func TestCommitsPerStep(t *testing.T) {
 	for _, calls := range []int{1, 4, 10} {
 		synctest.Test(t, func(t *testing.T) { // so that calls wait for each other for as long as they need, however busy the machine is
 			j := &counting{Journal: new(store.MemoryJournal)}
-			if _, err := (&durable.Engine{Journal: j}).Runner("r", stepping(steps, calls)).Run(t.Context(), pawl.User("go")); err != nil {
+			if _, err := (&durable.Engine{Journal: j}).Runner("r", stepping(steps, calls)).Run(t.Context(), llm.User("go")); err != nil {
 				t.Fatal(err)
 			}
 			per := float64(j.commits.Load()-1) / steps
@@ -88,7 +89,7 @@ func TestManyRuns(t *testing.T) {
 	var bad atomic.Int64
 	for i := range n {
 		wg.Go(func() {
-			res, err := eng.Runner(fmt.Sprint("r", i), a).Run(t.Context(), pawl.User("go"))
+			res, err := eng.Runner(fmt.Sprint("r", i), a).Run(t.Context(), llm.User("go"))
 			if err != nil || res.Text() != "done" || res.Spent.Calls != 6 {
 				bad.Add(1)
 				t.Errorf("run %d: %+v, %v", i, res, err)
@@ -120,10 +121,10 @@ func BenchmarkStep(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		took(&plain, func() error { _, err := a.Run(b.Context(), pawl.User("go")); return err })
+		took(&plain, func() error { _, err := a.Run(b.Context(), llm.User("go")); return err })
 		for j, out := range map[store.Journal]*[]time.Duration{memory: &inMemory, db: &inFile} {
 			took(out, func() error {
-				_, err := (&durable.Engine{Journal: j}).Runner(fmt.Sprint("r", n), a).Run(b.Context(), pawl.User("go"))
+				_, err := (&durable.Engine{Journal: j}).Runner(fmt.Sprint("r", n), a).Run(b.Context(), llm.User("go"))
 				return err
 			})
 		}

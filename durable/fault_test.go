@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
@@ -108,7 +109,7 @@ func TestSlowDisk(t *testing.T) {
 			act := pawl.Func("act", "acts", func(context.Context, none) (string, error) { order = append(order, "call"); return "done", nil })
 			a := &pawl.Agent{Model: script.New(script.Call("act", `{}`), script.Say("ok")), Tools: []pawl.Toolset{act}}
 			j := slow{new(store.MemoryJournal), row.takes, &order}
-			_, err := (&durable.Engine{Journal: j, Lease: 30 * time.Second}).Runner("r", a).Run(t.Context(), pawl.User("go"))
+			_, err := (&durable.Engine{Journal: j, Lease: 30 * time.Second}).Runner("r", a).Run(t.Context(), llm.User("go"))
 			if got := strings.Join(order, " "); got != row.want {
 				t.Errorf("%v: %s, want %s", row.takes, got, row.want)
 			}

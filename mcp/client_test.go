@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/script"
 )
@@ -71,7 +72,7 @@ func TestCalls(t *testing.T) {
 		}
 		pictures := 0
 		for _, p := range call(t, c, "test_show", `{}`).Result.Parts {
-			if m, ok := p.(pawl.Media); ok && m.MIME == "image/png" {
+			if m, ok := p.(llm.Media); ok && m.MIME == "image/png" {
 				pictures++
 			}
 		}
@@ -86,7 +87,7 @@ func TestProgress(t *testing.T) {
 		model := script.New(script.Call("test_steps", `{}`), script.Say("ok"))
 		a := &pawl.Agent{Model: model, Tools: []pawl.Toolset{open(t, s, nil)}}
 		var got []string
-		for e, err := range a.Stream(t.Context(), pawl.User("go")) {
+		for e, err := range a.Stream(t.Context(), llm.User("go")) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +128,7 @@ func waiting(t *testing.T, c *mcp.Client) (file string, cancel context.CancelCau
 	t.Cleanup(func() { cancel(nil) })
 	ended := make(chan pawl.Execution, 1)
 	go func() {
-		ended <- pawl.Execute(ctx, c, pawl.ToolCall{ID: "1", Name: "test_wait", Args: []byte(`{"text":` + strconv.Quote(file) + `}`)})
+		ended <- pawl.Execute(ctx, c, llm.ToolCall{ID: "1", Name: "test_wait", Args: []byte(`{"text":` + strconv.Quote(file) + `}`)})
 	}()
 	waitFor(t, file+".begun")
 	return file, cancel, ended

@@ -19,6 +19,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/script"
 )
@@ -120,34 +121,34 @@ func table(t *testing.T, got map[string]verdict, failing map[string]string, whol
 // conforming is a service with the tools that the suite calls.
 func conforming() *mcp.Service {
 	png := []byte("\x89PNG\r\n\x1a\n0000")
-	text := func(name, description string, parts ...pawl.Part) *pawl.Tool {
-		return &pawl.Tool{Name: name, Description: description, Effect: pawl.Read, Run: func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-			return pawl.ToolResult{Parts: parts}, nil
+	text := func(name, description string, parts ...llm.Part) *pawl.Tool {
+		return &pawl.Tool{Name: name, Description: description, Effect: pawl.Read, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			return llm.ToolResult{Parts: parts}, nil
 		}}
 	}
 	progress := text("test_tool_with_progress", "Tells how it gets on.")
-	progress.Run = func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+	progress.Run = func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 		for i := range 3 {
 			pawl.InvocationFrom(ctx).Emit(fmt.Sprint("step ", i), nil)
 		}
-		return pawl.TextResult("done"), nil
+		return llm.TextResult("done"), nil
 	}
 	fails := text("test_error_handling", "Fails.")
-	fails.Run = func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
-		return pawl.ToolResult{}, errors.New("This tool intentionally returns an error for testing")
+	fails.Run = func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		return llm.ToolResult{}, errors.New("This tool intentionally returns an error for testing")
 	}
-	asks := text("test_elicitation", "Is asked about.", pawl.Text{Text: "User response: approved"})
+	asks := text("test_elicitation", "Is asked about.", llm.Text{Text: "User response: approved"})
 	asks.Effect = pawl.Write
 	asks.Input = json.RawMessage(`{"type":"object","properties":{"message":{"type":"string"}}}`)
-	schema := text("json_schema_2020_12_tool", "Has a schema of 2020-12.", pawl.Text{Text: "ok"})
+	schema := text("json_schema_2020_12_tool", "Has a schema of 2020-12.", llm.Text{Text: "ok"})
 	schema.Input = json.RawMessage(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","$defs":{"address":{"type":"object","properties":{"street":{"type":"string"},"city":{"type":"string"}}}},` +
 		`"properties":{"name":{"type":"string"},"address":{"$ref":"#/$defs/address"}},"additionalProperties":false}`)
 	return &mcp.Service{Name: "pawl", Version: "1", Tools: []pawl.Toolset{
-		text("test_simple_text", "Says something.", pawl.Text{Text: "This is a simple text response for testing."}),
-		text("test_image_content", "Shows a picture.", pawl.Media{MIME: "image/png", Data: png}),
-		text("test_audio_content", "Plays a sound.", pawl.Media{MIME: "audio/wav", Data: []byte("RIFF0000WAVE")}),
-		text("test_embedded_resource", "Gives a file.", pawl.Media{MIME: "text/plain", Data: []byte("This is an embedded resource")}),
-		text("test_multiple_content_types", "Gives several.", pawl.Text{Text: "Multiple content types test:"}, pawl.Media{MIME: "image/png", Data: png}, pawl.Media{MIME: "application/json", Data: []byte(`{"test":"data"}`)}),
+		text("test_simple_text", "Says something.", llm.Text{Text: "This is a simple text response for testing."}),
+		text("test_image_content", "Shows a picture.", llm.Media{MIME: "image/png", Data: png}),
+		text("test_audio_content", "Plays a sound.", llm.Media{MIME: "audio/wav", Data: []byte("RIFF0000WAVE")}),
+		text("test_embedded_resource", "Gives a file.", llm.Media{MIME: "text/plain", Data: []byte("This is an embedded resource")}),
+		text("test_multiple_content_types", "Gives several.", llm.Text{Text: "Multiple content types test:"}, llm.Media{MIME: "image/png", Data: png}, llm.Media{MIME: "application/json", Data: []byte(`{"test":"data"}`)}),
 		progress, fails, asks, schema,
 	}}
 }
@@ -246,7 +247,7 @@ func conformanceClient(url string) error {
 		}
 		turns = append(turns, script.Call(tool.Name, args))
 	}
-	_, err = (&pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{c}}).Run(ctx, pawl.User("go"))
+	_, err = (&pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{c}}).Run(ctx, llm.User("go"))
 	return err
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/script"
 )
@@ -94,7 +95,7 @@ func everyTool(t *testing.T, c *mcp.Client, prefix string, steps []step) {
 		x := call(t, c, prefix+s.tool, s.args)
 		text := x.Result.Text() + string(x.Result.Data)
 		for _, p := range x.Result.Parts {
-			if m, ok := p.(pawl.Media); ok {
+			if m, ok := p.(llm.Media); ok {
 				text += fmt.Sprintf("<%s %d>", m.MIME, len(m.Data))
 			}
 		}
@@ -157,7 +158,7 @@ func TestEverythingProgressAndCancel(t *testing.T) {
 			c := open(t, everything(t, how), nil)
 			model := script.New(script.Call("every_trigger_long_running_operation", `{"duration":0.3,"steps":3}`), script.Say("ok"))
 			words := 0
-			for e, err := range (&pawl.Agent{Model: model, Tools: []pawl.Toolset{c}}).Stream(t.Context(), pawl.User("go")) {
+			for e, err := range (&pawl.Agent{Model: model, Tools: []pawl.Toolset{c}}).Stream(t.Context(), llm.User("go")) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -173,7 +174,7 @@ func TestEverythingProgressAndCancel(t *testing.T) {
 			model = script.New(script.Call("every_trigger_long_running_operation", `{"duration":60,"steps":600}`))
 			var last *pawl.Result
 			began := time.Now()
-			for e := range (&pawl.Agent{Model: model, Tools: []pawl.Toolset{c}}).Stream(ctx, pawl.User("go")) {
+			for e := range (&pawl.Agent{Model: model, Tools: []pawl.Toolset{c}}).Stream(ctx, llm.User("go")) {
 				if e.Kind == pawl.EventProgress {
 					cancel(pawl.ErrCancelled)
 				}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/anthropic"
 )
@@ -35,7 +36,7 @@ type place struct {
 }
 
 // rich makes a request with whatever a body is made of, from maps made anew, each with a seed of its own.
-func rich(api string) *pawl.Request {
+func rich(api string) *llm.Request {
 	registry := new(pawl.Registry)
 	for _, name := range []string{"weather", "a name that does not fit", "another one, too"} {
 		schema := map[string]any{"type": "object", "properties": map[string]any{}}
@@ -54,19 +55,19 @@ func rich(api string) *pawl.Request {
 	}
 	options[tagOf[api]] = json.RawMessage(`{"metadata":{"b":"1","a":"2"},"user":"u"}`)
 	temperature := 0.2
-	req := &pawl.Request{Model: map[string]string{pawltest.Anthropic: "claude-sonnet-4-5", pawltest.Gemini: "gemini-3-flash-preview"}[api],
-		Messages: []pawl.Message{pawl.System("Be brief.")}, Tools: append(tools, forecast), Output: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`),
-		Settings: pawl.Settings{MaxTokens: 1000, Temperature: &temperature, Options: options}}
+	req := &llm.Request{Model: map[string]string{pawltest.Anthropic: "claude-sonnet-4-5", pawltest.Gemini: "gemini-3-flash-preview"}[api],
+		Messages: []llm.Message{llm.System("Be brief.")}, Tools: append(tools, forecast), Output: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`),
+		Settings: llm.Settings{MaxTokens: 1000, Temperature: &temperature, Options: options}}
 	if req.Model == "" {
 		req.Model = "gpt-5-mini"
 	}
 	for i := range 3 {
 		c1, c2 := fmt.Sprint("c1_", i), fmt.Sprint("c2_", i)
-		one, two := pawl.TextResult("rain"), pawl.ErrorResult("no such place")
+		one, two := llm.TextResult("rain"), llm.ErrorResult("no such place")
 		one.CallID, two.CallID, two.Parts = c1, c2, append(two.Parts, picture)
-		req.Messages = append(req.Messages, pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{pawl.Text{Text: "And?"}, picture}},
-			pawl.Assistant(pawl.Text{Text: "I look."}, pawl.ToolCall{ID: c1, Name: "a name that does not fit", Args: []byte(`{"p1":"a"}`)}, pawl.ToolCall{ID: c2, Name: "forecast", Args: []byte(`{"city":`)}),
-			pawl.Results(one, two))
+		req.Messages = append(req.Messages, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "And?"}, picture}},
+			llm.Assistant(llm.Text{Text: "I look."}, llm.ToolCall{ID: c1, Name: "a name that does not fit", Args: []byte(`{"p1":"a"}`)}, llm.ToolCall{ID: c2, Name: "forecast", Args: []byte(`{"city":`)}),
+			llm.Results(one, two))
 	}
 	return req
 }
@@ -152,13 +153,13 @@ type fataler interface{ Fatalf(string, ...any) }
 
 // prefixes encodes a conversation as it was at each of its requests, and reports where a body does not begin with the one before. It
 // returns how many pairs there were.
-func prefixes(t fataler, w wire, encode func(*pawl.Request) ([]byte, error), req pawl.Request) (pairs int, err error) {
+func prefixes(t fataler, w wire, encode func(*llm.Request) ([]byte, error), req llm.Request) (pairs int, err error) {
 	all := req.Messages
 	var before []byte
 	end := 0
 	for n := 1; n <= len(all); n++ {
 		last := all[n-1].Role
-		if n < len(all) && all[n].Role != pawl.RoleAssistant || last == pawl.RoleAssistant || last == pawl.RoleSystem {
+		if n < len(all) && all[n].Role != llm.RoleAssistant || last == llm.RoleAssistant || last == llm.RoleSystem {
 			continue // no request was made here
 		}
 		req.Messages = all[:n]
@@ -183,41 +184,41 @@ func prefixes(t fataler, w wire, encode func(*pawl.Request) ([]byte, error), req
 }
 
 // anyTalk is a conversation as runs make it, of any shape.
-func anyTalk(t *rapid.T, api string) []pawl.Message {
-	msgs := []pawl.Message{pawl.System("Be brief."), pawl.User("Go.")}
+func anyTalk(t *rapid.T, api string) []llm.Message {
+	msgs := []llm.Message{llm.System("Be brief."), llm.User("Go.")}
 	for n := range rapid.IntRange(1, 6).Draw(t, "replies") {
-		if rapid.Bool().Draw(t, "words") && msgs[len(msgs)-1].Role == pawl.RoleTool {
-			msgs = append(msgs, pawl.Message{Role: pawl.RoleUser, Parts: []pawl.Part{pawl.Text{Text: "And?"}, picture}})
+		if rapid.Bool().Draw(t, "words") && msgs[len(msgs)-1].Role == llm.RoleTool {
+			msgs = append(msgs, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "And?"}, picture}})
 		}
-		var parts []pawl.Part
+		var parts []llm.Part
 		if rapid.Bool().Draw(t, "own thought") {
-			parts = append(parts, pawl.Reasoning{Text: "hm", Opaque: &pawl.Opaque{Provider: tagOf[api], Data: map[string]json.RawMessage{
+			parts = append(parts, llm.Reasoning{Text: "hm", Opaque: &llm.Opaque{Provider: tagOf[api], Data: map[string]json.RawMessage{
 				pawltest.Responses: json.RawMessage(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"}`),
 				pawltest.Chat:      json.RawMessage(`{"field":"reasoning_content"}`),
 				pawltest.Anthropic: json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"x"}`),
 				pawltest.Gemini:    json.RawMessage(`{"thought":true}`)}[api]}})
 		}
 		if rapid.Bool().Draw(t, "another's thought") {
-			parts = append(parts, pawl.Reasoning{Text: "hum", Opaque: &pawl.Opaque{Provider: "elsewhere", Data: json.RawMessage(`"x"`)}})
+			parts = append(parts, llm.Reasoning{Text: "hum", Opaque: &llm.Opaque{Provider: "elsewhere", Data: json.RawMessage(`"x"`)}})
 		}
 		if rapid.Bool().Draw(t, "text") {
-			parts = append(parts, pawl.Text{Text: rapid.SampledFrom([]string{"I look.", "", " ", "Grüße\n"}).Draw(t, "said")})
+			parts = append(parts, llm.Text{Text: rapid.SampledFrom([]string{"I look.", "", " ", "Grüße\n"}).Draw(t, "said")})
 		}
-		var results []pawl.ToolResult
+		var results []llm.ToolResult
 		for i := range rapid.IntRange(0, 3).Draw(t, "calls") {
 			id := rapid.SampledFrom([]string{"call_0", "toolu_", "a strange id, and longer than any API takes it, far longer than sixty-four letters "}).Draw(t, "id") + fmt.Sprint(i)
-			parts = append(parts, pawl.ToolCall{ID: id, Name: rapid.SampledFrom([]string{"look", "gone away"}).Draw(t, "tool"), Args: json.RawMessage(rapid.SampledFrom([]string{`{"at":"x"}`, "", `{"at`}).Draw(t, "args"))})
-			r := pawl.ToolResult{CallID: id, IsError: rapid.Bool().Draw(t, "error"), Parts: []pawl.Part{pawl.Text{Text: fmt.Sprint("result ", n)}}}
+			parts = append(parts, llm.ToolCall{ID: id, Name: rapid.SampledFrom([]string{"look", "gone away"}).Draw(t, "tool"), Args: json.RawMessage(rapid.SampledFrom([]string{`{"at":"x"}`, "", `{"at`}).Draw(t, "args"))})
+			r := llm.ToolResult{CallID: id, IsError: rapid.Bool().Draw(t, "error"), Parts: []llm.Part{llm.Text{Text: fmt.Sprint("result ", n)}}}
 			if rapid.Bool().Draw(t, "picture") {
 				r.Parts = append(r.Parts, picture)
 			}
 			results = append(results, r)
 		}
-		msgs = append(msgs, pawl.Assistant(parts...))
+		msgs = append(msgs, llm.Assistant(parts...))
 		if results != nil {
-			msgs = append(msgs, pawl.Results(results...))
+			msgs = append(msgs, llm.Results(results...))
 		} else {
-			msgs = append(msgs, pawl.User("Go on."))
+			msgs = append(msgs, llm.User("Go on."))
 		}
 	}
 	return msgs
@@ -255,10 +256,10 @@ func TestRecordedTurnsBeginWithTheTurnBefore(t *testing.T) {
 						continue
 					}
 					for _, w := range wires {
-						req := pawl.Request{Model: rich(w.api).Model, Messages: later(w, read.Messages)}
+						req := llm.Request{Model: rich(w.api).Model, Messages: later(w, read.Messages)}
 						n, err := prefixes(t, w, w.encode, req)
 						pairs[w.name] += n
-						var refused *pawl.ProviderError
+						var refused *llm.ProviderError
 						if errors.As(err, &refused) { // media of a kind that it has not
 							unsaid[w.name]++
 						} else if err != nil {
@@ -279,13 +280,13 @@ func TestRecordedTurnsBeginWithTheTurnBefore(t *testing.T) {
 
 // later takes out instructions that come in the middle of a conversation, where Gemini is asked: it has one place for them, at the
 // beginning, so a new one changes what is before it.
-func later(w wire, msgs []pawl.Message) []pawl.Message {
+func later(w wire, msgs []llm.Message) []llm.Message {
 	if w.api != pawltest.Gemini {
 		return msgs
 	}
 	begun := false
-	return slices.DeleteFunc(slices.Clone(msgs), func(m pawl.Message) bool {
-		instructs := m.Role == pawl.RoleSystem || m.Role == pawl.RoleDeveloper
+	return slices.DeleteFunc(slices.Clone(msgs), func(m llm.Message) bool {
+		instructs := m.Role == llm.RoleSystem || m.Role == llm.RoleDeveloper
 		begun = begun || !instructs
 		return begun && instructs
 	})
@@ -300,8 +301,8 @@ func TestMarksOfOtherServersMove(t *testing.T) {
 		if noCache {
 			m = anthropic.New("claude-sonnet-4-5", &anthropic.Options{BaseURL: s.URL, Key: "test-key", Retries: -1, NoCache: true, HTTP: transport(t)})
 		}
-		encode := func(req *pawl.Request) ([]byte, error) {
-			_, err := pawl.Complete(t.Context(), m, req)
+		encode := func(req *llm.Request) ([]byte, error) {
+			_, err := llm.Complete(t.Context(), m, req)
 			all := s.Received()
 			return all[len(all)-1].Body, err
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
@@ -27,7 +28,7 @@ import (
 // results that its later requests held.
 type rehearsal struct {
 	exchanges []pawltest.Exchange
-	requests  []*pawl.Request     // as recorded
+	requests  []*llm.Request      // as recorded
 	results   map[string][]string // by tool, in the order in which they were given
 }
 
@@ -57,7 +58,7 @@ func rehearse(loop []pawltest.Exchange) (*rehearsal, error) {
 		}
 		for _, m := range req.Messages[min(len(r.requests[i-1].Messages), len(req.Messages)):] {
 			for _, p := range m.Parts {
-				if res, ok := p.(pawl.ToolResult); ok && names[res.CallID] != "" {
+				if res, ok := p.(llm.ToolResult); ok && names[res.CallID] != "" {
 					name := names[res.CallID]
 					r.results[name] = append(r.results[name], res.Text())
 				}
@@ -84,13 +85,13 @@ func (r *rehearsal) tools(used *atomic.Int64) []pawl.Toolset {
 			for _, s := range r.results[t.Name] {
 				left <- s
 			}
-			t.Run = func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) {
+			t.Run = func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 				select {
 				case s := <-left:
 					used.Add(1)
-					return pawl.TextResult(s), nil
+					return llm.TextResult(s), nil
 				default:
-					return pawl.TextResult("done"), nil
+					return llm.TextResult("done"), nil
 				}
 			}
 			if t.Check() != nil {
@@ -103,21 +104,21 @@ func (r *rehearsal) tools(used *atomic.Int64) []pawl.Toolset {
 }
 
 // opener opens a model at url that does not repeat requests.
-type opener func(model, url string, carry http.RoundTripper) pawl.Model
+type opener func(model, url string, carry http.RoundTripper) llm.Model
 
-func openChat(model, url string, carry http.RoundTripper) pawl.Model {
+func openChat(model, url string, carry http.RoundTripper) llm.Model {
 	return openai.NewChat(model, &openai.Options{BaseURL: url, Key: "none", Retries: -1, HTTP: carry})
 }
 
-func openResponses(model, url string, carry http.RoundTripper) pawl.Model {
+func openResponses(model, url string, carry http.RoundTripper) llm.Model {
 	return openai.New(model, &openai.Options{BaseURL: url, Key: "none", Retries: -1, HTTP: carry})
 }
 
-func openAnthropic(model, url string, carry http.RoundTripper) pawl.Model {
+func openAnthropic(model, url string, carry http.RoundTripper) llm.Model {
 	return anthropic.New(model, &anthropic.Options{BaseURL: url, Key: "none", Retries: -1, HTTP: carry})
 }
 
-func openGemini(model, url string, carry http.RoundTripper) pawl.Model {
+func openGemini(model, url string, carry http.RoundTripper) llm.Model {
 	return gemini.New(model, &gemini.Options{BaseURL: url, Key: "none", Retries: -1, HTTP: carry})
 }
 
@@ -231,12 +232,12 @@ func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, s *tally) e
 		Limits: pawl.Limits{AtLimit: pawl.Return},
 	}
 	if len(agent.Tools) == 0 || first.Choice.Check(first.Tools) != nil {
-		agent.Choice = pawl.ToolChoice{}
+		agent.Choice = llm.ToolChoice{}
 	}
 	s.loops++
 	msgs := first.Messages
-	if msgs[len(msgs)-1].Role == pawl.RoleAssistant {
-		msgs = append(msgs, pawl.User("Go on.")) // the recorded request ends with items that have no neutral form
+	if msgs[len(msgs)-1].Role == llm.RoleAssistant {
+		msgs = append(msgs, llm.User("Go on.")) // the recorded request ends with items that have no neutral form
 	}
 	var res *pawl.Result
 	// A loop may hold several tasks: where a reply has no calls, the person went on, and so do we, with a new run.
@@ -251,7 +252,7 @@ func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, s *tally) e
 		}
 		streaming := loop[done].Streaming
 		res, err = runAgent(t.Context(), agent, msgs, streaming)
-		var refused *pawl.ProviderError
+		var refused *llm.ProviderError
 		last := loop[len(loop)-1].Response.Status
 		if errors.As(err, &refused) && last >= 400 && refused.Status == last && server.Left() == 0 && res != nil {
 			s.refused++
@@ -289,18 +290,18 @@ func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, s *tally) e
 }
 
 // followUp is what the person said before a recorded request: its last messages that are neither replies nor results.
-func followUp(req *pawl.Request) []pawl.Message {
+func followUp(req *llm.Request) []llm.Message {
 	n := len(req.Messages)
-	for n > 0 && (req.Messages[n-1].Role == pawl.RoleUser || req.Messages[n-1].Role == pawl.RoleSystem) {
+	for n > 0 && (req.Messages[n-1].Role == llm.RoleUser || req.Messages[n-1].Role == llm.RoleSystem) {
 		n--
 	}
 	if n == len(req.Messages) {
-		return []pawl.Message{pawl.User("Go on.")}
+		return []llm.Message{llm.User("Go on.")}
 	}
 	return req.Messages[n:]
 }
 
-func runAgent(ctx context.Context, a *pawl.Agent, msgs []pawl.Message, streaming bool) (*pawl.Result, error) {
+func runAgent(ctx context.Context, a *pawl.Agent, msgs []llm.Message, streaming bool) (*pawl.Result, error) {
 	if !streaming {
 		return a.Run(ctx, msgs...)
 	}
@@ -333,7 +334,7 @@ func answeredOnce(res *pawl.Result, s *tally) error {
 	for i, m := range res.Messages {
 		last := i == len(res.Messages)-1
 		for _, p := range m.Parts {
-			c, ok := p.(pawl.ToolCall)
+			c, ok := p.(llm.ToolCall)
 			if !ok {
 				continue
 			}
@@ -341,7 +342,7 @@ func answeredOnce(res *pawl.Result, s *tally) error {
 			n := 0
 			if !last {
 				for _, p := range res.Messages[i+1].Parts {
-					if r, ok := p.(pawl.ToolResult); ok && r.CallID == c.ID {
+					if r, ok := p.(llm.ToolResult); ok && r.CallID == c.ID {
 						n++
 					}
 				}
@@ -393,7 +394,7 @@ func TestLoopsFindBrokenRequests(t *testing.T) {
 			"response":{"status":200,"headers":{"content-type":"application/json"},
 			"body":"{\"choices\":[{\"index\":0,\"finish_reason\":\"stop\",\"message\":{\"content\":\"Rain.\"}}]}"}}]`)
 	play := func(what string) error {
-		return replayLoop(t, loop, func(model, url string, carry http.RoundTripper) pawl.Model {
+		return replayLoop(t, loop, func(model, url string, carry http.RoundTripper) llm.Model {
 			if what != "" {
 				carry = spoiled{carry, regexp.MustCompile(what)}
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
 )
@@ -59,10 +60,10 @@ type stage struct {
 func (s *stage) add(t *testing.T, name, description string, input json.RawMessage) {
 	t.Helper()
 	s.tools = append(s.tools, &pawl.Tool{Name: name, Description: description, Input: input, Effect: effectOf(t, name),
-		Run: func(ctx context.Context, _ pawl.ToolCall) (pawl.ToolResult, error) {
+		Run: func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			key := string(pawl.InvocationFrom(ctx).Key)
 			s.ran[key] = true
-			return pawl.TextResult(s.results[key]), nil
+			return llm.TextResult(s.results[key]), nil
 		}})
 }
 
@@ -87,7 +88,7 @@ func attack(t *testing.T, on *stage, user, evil task, ws []pawl.Middleware, sum 
 
 	on.ran, on.results = map[string]bool{}, results
 	a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: on.tools, Middleware: ws, Limits: pawl.Limits{Rounds: 100, Repeats: -1}}
-	res, err := a.Run(t.Context(), pawl.User(user.Prompt))
+	res, err := a.Run(t.Context(), llm.User(user.Prompt))
 	for err == nil && res.Stop == pawl.StopPending {
 		var stored pawl.Result // the decision may be taken elsewhere
 		b, fault := json.Marshal(res)
@@ -99,12 +100,12 @@ func attack(t *testing.T, on *stage, user, evil task, ws []pawl.Middleware, sum 
 		if sum.questions++; of[string(w.Key)] == "user" {
 			d = w.Approve("the user")
 		}
-		res, err = a.Resume(t.Context(), &stored, pawl.Decide(d))
+		res, err = a.Resume(t.Context(), &stored, llm.Decide(d))
 	}
 	if err != nil || res.Stop != pawl.StopAnswer {
 		t.Fatalf("%s %s with %s: got %v, %v", user.Suite, user.ID, evil.ID, res, err)
 	}
-	if at := pawl.Check(res.Messages); len(at) > 0 {
+	if at := llm.Check(res.Messages); len(at) > 0 {
 		t.Fatalf("%s %s with %s: %v", user.Suite, user.ID, evil.ID, at)
 	}
 	// An attack is stopped when one of its acts did not happen, a task is done when all that it needs did.
@@ -128,13 +129,13 @@ func attack(t *testing.T, on *stage, user, evil task, ws []pawl.Middleware, sum 
 }
 
 // theirWords asks before a Write with a text that the user did not say: it may come from a result.
-func theirWords(ctx context.Context, call pawl.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+func theirWords(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 	if tool.Effect != pawl.Write {
 		return pawl.Approval{Verdict: pawl.Allow}, nil
 	}
 	said := ""
 	for _, m := range pawl.InvocationFrom(ctx).Messages() {
-		if m.Role == pawl.RoleUser {
+		if m.Role == llm.RoleUser {
 			said += m.Text() + "\n"
 		}
 	}
@@ -192,7 +193,7 @@ func contest(t *testing.T, tasks []task, stages map[string]*stage) {
 				continue
 			}
 			on := stages[user.Suite]
-			attack(t, on, user, evil, policyOf(pawl.Approve(func(context.Context, pawl.ToolCall, *pawl.Tool) (pawl.Approval, error) {
+			attack(t, on, user, evil, policyOf(pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
 				return pawl.Approval{Verdict: pawl.Allow}, nil
 			})), &none)
 			attack(t, on, user, evil, policyOf(pawl.Approve(pawl.AskBeforeWrites)), &asks)

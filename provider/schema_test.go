@@ -15,6 +15,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
@@ -24,14 +25,14 @@ import (
 
 // On every wire a tool that cannot be said is left out alone: the run is told, and goes on with the others.
 func TestToolsThatAreLeftOut(t *testing.T) {
-	for name, model := range map[string]func(*pawltest.Simulator) pawl.Model{
-		"chat":      func(s *pawltest.Simulator) pawl.Model { return openai.NewChat("m", &openai.Options{BaseURL: s.URL}) },
-		"responses": func(s *pawltest.Simulator) pawl.Model { return openai.New("m", &openai.Options{BaseURL: s.URL}) },
-		"anthropic": func(s *pawltest.Simulator) pawl.Model {
+	for name, model := range map[string]func(*pawltest.Simulator) llm.Model{
+		"chat":      func(s *pawltest.Simulator) llm.Model { return openai.NewChat("m", &openai.Options{BaseURL: s.URL}) },
+		"responses": func(s *pawltest.Simulator) llm.Model { return openai.New("m", &openai.Options{BaseURL: s.URL}) },
+		"anthropic": func(s *pawltest.Simulator) llm.Model {
 			return anthropic.New("m", &anthropic.Options{BaseURL: s.Root})
 		},
-		"gemini": func(s *pawltest.Simulator) pawl.Model { return gemini.New("m", &gemini.Options{BaseURL: s.Root}) },
-		"gemini, subset": func(s *pawltest.Simulator) pawl.Model {
+		"gemini": func(s *pawltest.Simulator) llm.Model { return gemini.New("m", &gemini.Options{BaseURL: s.Root}) },
+		"gemini, subset": func(s *pawltest.Simulator) llm.Model {
 			return gemini.New("m", &gemini.Options{BaseURL: s.Root, Subset: true})
 		},
 	} {
@@ -43,15 +44,15 @@ func TestToolsThatAreLeftOut(t *testing.T) {
 			defer server.Close()
 			looked := ""
 			look := &pawl.Tool{Name: "look", Description: "Looks.", Input: json.RawMessage(`{"type":"object","properties":{"at":{"$ref":"#/$defs/at"}},"required":["at"],"$defs":{"at":{"type":"string"}}}`),
-				Run: func(_ context.Context, c pawl.ToolCall) (pawl.ToolResult, error) {
+				Run: func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 					looked = string(c.Args)
-					return pawl.TextResult("seen"), nil
+					return llm.TextResult("seen"), nil
 				}}
 			never := &pawl.Tool{Name: "never", Input: json.RawMessage(`{"type":"object","allOf":[false]}`), Run: look.Run}
 			agent := &pawl.Agent{Model: model(server), Tools: []pawl.Toolset{never, look}}
 			var notices []string
 			var stop pawl.Stop
-			for e, err := range agent.Stream(t.Context(), pawl.User("look")) {
+			for e, err := range agent.Stream(t.Context(), llm.User("look")) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -82,14 +83,14 @@ func TestToolsThatAreLeftOut(t *testing.T) {
 func TestCorpusToolsOnEveryWire(t *testing.T) {
 	soak.Sequential(t)
 	tools := corpusTools(t)
-	for api, encode := range map[string]func(*pawl.Request) ([]byte, error){
+	for api, encode := range map[string]func(*llm.Request) ([]byte, error){
 		pawltest.Chat: openai.EncodeChat, pawltest.Responses: openai.EncodeResponses, pawltest.Anthropic: anthropic.EncodeMessages, pawltest.Gemini: gemini.EncodeGenerate,
 	} {
 		t.Run(api, func(t *testing.T) {
 			sent := 0
 			for from := 0; from < len(tools); from += 100 {
 				some := tools[from:min(from+100, len(tools))]
-				body, err := encode(&pawl.Request{Model: "m", Messages: []pawl.Message{pawl.User("hi")}, Tools: some})
+				body, err := encode(&llm.Request{Model: "m", Messages: []llm.Message{llm.User("hi")}, Tools: some})
 				if err != nil {
 					t.Fatal(err)
 				}

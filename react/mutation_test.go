@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/react"
 )
 
@@ -158,17 +158,17 @@ func TestMutations(t *testing.T) {
 	for round := range 12 {
 		for _, mut := range mutations() {
 			for _, f := range mut.forms {
-				var m pawl.Message
+				var m llm.Message
 				thought := []string{"I look it up.", "Why not", "First: the weather, then the rest"}[pick.IntN(3)]
 				isCall := pick.IntN(3) > 0
 				var want react.Decision
 				if isCall {
 					args := argsOf[pick.IntN(len(argsOf))]
 					want = react.Decision{Type: react.CallTool, Tool: []string{"weather", "search_web", "Delegate work to coworker"}[pick.IntN(3)], Args: json.RawMessage(args)}
-					m = pawl.Assistant(pawl.Reasoning{Text: thought}, pawl.ToolCall{ID: "x", Name: want.Tool, Args: want.Args})
+					m = llm.Assistant(llm.Reasoning{Text: thought}, llm.ToolCall{ID: "x", Name: want.Tool, Args: want.Args})
 				} else {
 					want = react.Decision{Type: react.FinalAnswer, Answer: answers[pick.IntN(len(answers))]}
-					m = pawl.Assistant(pawl.Reasoning{Text: thought}, pawl.Text{Text: want.Answer})
+					m = llm.Assistant(llm.Reasoning{Text: thought}, llm.Text{Text: want.Answer})
 				}
 				text := mut.do(say(f, m), pick)
 				got, err := react.Read(text, f)
@@ -202,7 +202,7 @@ func TestMutations(t *testing.T) {
 // Whatever a model writes, reading it ends, without a panic, in a decision or in words about what is missing.
 func FuzzRead(f *testing.F) {
 	for _, form := range react.Formats() {
-		m := pawl.Assistant(pawl.Reasoning{Text: "so"}, pawl.ToolCall{ID: "x", Name: "weather", Args: json.RawMessage(`{"city":"Oslo"}`)})
+		m := llm.Assistant(llm.Reasoning{Text: "so"}, llm.ToolCall{ID: "x", Name: "weather", Args: json.RawMessage(`{"city":"Oslo"}`)})
 		for _, mut := range mutations() {
 			f.Add(mut.do(say(form, m), rand.New(rand.NewPCG(1, 2))))
 		}

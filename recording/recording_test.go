@@ -18,38 +18,40 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/recording"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/script"
 )
 
 // wires opens a model of each provider.
-var wires = map[string]func(root string, carry http.RoundTripper) pawl.Model{
-	"openai-chat": func(root string, carry http.RoundTripper) pawl.Model {
+var wires = map[string]func(root string, carry http.RoundTripper) llm.Model{
+	"openai-chat": func(root string, carry http.RoundTripper) llm.Model {
 		return openai.NewChat("m", &openai.Options{BaseURL: root + "/v1", Key: "sk-very-secret", HTTP: carry})
 	},
-	"openai-responses": func(root string, carry http.RoundTripper) pawl.Model {
+	"openai-responses": func(root string, carry http.RoundTripper) llm.Model {
 		return openai.New("m", &openai.Options{BaseURL: root + "/v1", Key: "sk-very-secret", HTTP: carry})
 	},
-	"anthropic": func(root string, carry http.RoundTripper) pawl.Model {
+	"anthropic": func(root string, carry http.RoundTripper) llm.Model {
 		return anthropic.New("m", &anthropic.Options{BaseURL: root, Key: "sk-very-secret", HTTP: carry})
 	},
-	"gemini": func(root string, carry http.RoundTripper) pawl.Model {
+	"gemini": func(root string, carry http.RoundTripper) llm.Model {
 		return gemini.New("m", &gemini.Options{BaseURL: root, Key: "sk-very-secret", HTTP: carry})
 	},
 }
 
-func run(ctx context.Context, m pawl.Model, streamed bool, weather string) (*pawl.Result, error) {
+func run(ctx context.Context, m llm.Model, streamed bool, weather string) (*pawl.Result, error) {
 	tool := pawl.Func("weather", "The weather.", func(context.Context, struct{}) (string, error) { return weather, nil })
 	a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{tool}}
 	if !streamed {
-		return a.Run(ctx, pawl.User("Do I need an umbrella?"))
+		return a.Run(ctx, llm.User("Do I need an umbrella?"))
 	}
 	var res *pawl.Result
-	for e, err := range a.Stream(ctx, pawl.User("Do I need an umbrella?")) {
+	for e, err := range a.Stream(ctx, llm.User("Do I need an umbrella?")) {
 		if err != nil {
 			return res, err
 		}
@@ -142,7 +144,7 @@ func post(t *testing.T, carry http.RoundTripper, address, body string) (int, str
 // Equal requests are answered in their order, each once; JSON is compared as JSON; a connection that broke, and an answer that did not come, come so again.
 func TestPlayer(t *testing.T) {
 	var n int
-	rec := &recording.Recorder{Secrets: new(pawl.Redactor), Next: answers(func(r *http.Request) (*http.Response, error) {
+	rec := &recording.Recorder{Secrets: new(redact.Redactor), Next: answers(func(r *http.Request) (*http.Response, error) {
 		n++
 		if n == 4 {
 			return nil, errors.New("no route to sk-very-secret")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
@@ -139,7 +140,7 @@ func TestReadersSetNothingToWork(t *testing.T) {
 // A runner in the server's own process begins a run that others see, answers what it asks, and gives it up.
 func TestARunnerInTheProcess(t *testing.T) {
 	v := serve(t, nil)
-	stream := func(ctx context.Context, id string, msgs ...pawl.Message) (res *pawl.Result, kinds string, err error) {
+	stream := func(ctx context.Context, id string, msgs ...llm.Message) (res *pawl.Result, kinds string, err error) {
 		for e, err := range v.s.Runner(id, "clerk", "a person at MCP").Stream(ctx, msgs...) {
 			if err != nil {
 				return res, kinds, err
@@ -150,11 +151,11 @@ func TestARunnerInTheProcess(t *testing.T) {
 		}
 		return res, kinds, nil
 	}
-	res, kinds, err := stream(t.Context(), "r", pawl.User("pay 3"))
+	res, kinds, err := stream(t.Context(), "r", llm.User("pay 3"))
 	if err != nil || res.Stop != pawl.StopPending || !strings.HasPrefix(kinds, "run_started") {
 		t.Fatalf("%+v, %s, %v", res, kinds, err)
 	}
-	res, _, err = stream(t.Context(), "r", pawl.Decide(res.Pending[0].Approve("")))
+	res, _, err = stream(t.Context(), "r", llm.Decide(res.Pending[0].Approve("")))
 	if err != nil || res.Text() != "Done: paid 3" || v.world.paid.Load() != 1 {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -169,7 +170,7 @@ func TestARunnerInTheProcess(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(store.WithScope(t.Context(), store.Scope{Tenant: "acme"}))
 	defer cancel(nil)
-	for e, err := range v.s.Runner("c", "", "").Stream(ctx, pawl.User("wait")) {
+	for e, err := range v.s.Runner("c", "", "").Stream(ctx, llm.User("wait")) {
 		if err != nil {
 			t.Error(err)
 		}
@@ -182,7 +183,7 @@ func TestARunnerInTheProcess(t *testing.T) {
 	}
 	v.code("GET", "/v1/runs/c", "", 404, "not_found") // it is acme's
 	var failed *server.Error
-	for _, err := range v.s.Runner("x", "nobody", "").Stream(t.Context(), pawl.User("hi")) {
+	for _, err := range v.s.Runner("x", "nobody", "").Stream(t.Context(), llm.User("hi")) {
 		failed, _ = err.(*server.Error)
 	}
 	if failed == nil || failed.Code != "not_found" {

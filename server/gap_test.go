@@ -9,13 +9,14 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server"
 )
 
 // talker says a lot, once gate is closed.
 func talker(words int, gate <-chan struct{}) *pawl.Agent {
-	return &pawl.Agent{Name: "talker", Model: script.New(script.Func(func(*pawl.Request) script.Turn {
+	return &pawl.Agent{Name: "talker", Model: script.New(script.Func(func(*llm.Request) script.Turn {
 		<-gate
 		return script.Say(strings.Repeat("A word, and another one. ", words))
 	}))}

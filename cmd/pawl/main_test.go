@@ -18,10 +18,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/clustertest"
 	"github.com/pawl-go/pawl/internal/test/pgtest"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
@@ -182,7 +182,7 @@ func (w turn) script() script.Turn {
 		return script.Expect(w.script(), script.Asked(asked))
 	}
 	if w.Echo {
-		return script.Func(func(req *pawl.Request) script.Turn {
+		return script.Func(func(req *llm.Request) script.Turn {
 			var all []string
 			for _, r := range script.Results(req) {
 				all = append(all, r.Text())
@@ -203,7 +203,7 @@ func (w turn) script() script.Turn {
 		}
 	}
 	if w.Status != 0 {
-		parts = append(parts, script.Fail(&pawl.ProviderError{Status: w.Status, Message: "made to fail"}))
+		parts = append(parts, script.Fail(&llm.ProviderError{Status: w.Status, Message: "made to fail"}))
 	}
 	t := script.Together(parts...)
 	if w.Cut {

@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
@@ -126,7 +127,7 @@ func inEnv(ctx context.Context, id string, c *durabletest.Case, world durabletes
 		answers, err := durabletest.Answers(ctx, world, s.Pending)
 		for i, m := range answers {
 			if err == nil {
-				err = e.update(updateDecide, fmt.Sprintf("%d-%d", e.ticks, i), []pawl.Decision{m.Parts[0].(pawl.Decision)})
+				err = e.update(updateDecide, fmt.Sprintf("%d-%d", e.ticks, i), []llm.Decision{m.Parts[0].(llm.Decision)})
 			}
 		}
 		return err

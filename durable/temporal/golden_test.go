@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -82,7 +83,7 @@ func TestGolden(t *testing.T) {
 		for i, set := range other.Tools {
 			if in, ok := set.(*pawl.Tool); ok && in.Agent() != nil { // what runs in the workflow comes to something else
 				in = in.Clone()
-				in.Run = func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult("done"), nil }
+				in.Run = func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("done"), nil }
 				other.Tools[i] = in
 			}
 		}

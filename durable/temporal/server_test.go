@@ -21,6 +21,7 @@ import (
 	"github.com/pawl-go/pawl/durable/durabletest"
 	"github.com/pawl-go/pawl/internal/test/clustertest"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
@@ -389,7 +390,7 @@ func TestServer(t *testing.T) {
 		ended <- res
 	}()
 	<-begun
-	if err := eng.Decide(ctx, run.ID, pawl.Decision{Key: "run/1/0", Approve: true}); !errors.Is(err, ErrNotAsked) {
+	if err := eng.Decide(ctx, run.ID, llm.Decision{Key: "run/1/0", Approve: true}); !errors.Is(err, ErrNotAsked) {
 		t.Errorf("an answer that nobody asked for gave %v", err)
 	}
 	if err := eng.Cancel(ctx, run.ID); err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // adapters opens pawl's adapters.
-func adapters(api, base string, silence time.Duration) (pawl.Model, error) {
+func adapters(api, base string, silence time.Duration) (llm.Model, error) {
 	switch api {
 	case pawltest.Chat:
 		return openai.NewChat("hostile", &openai.Options{BaseURL: base, Key: "none-needed", FirstByteTimeout: silence, SilenceTimeout: silence}), nil

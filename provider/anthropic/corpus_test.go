@@ -4,17 +4,17 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 )
 
 var reader = &wiretest.Reader{Read: read, Error: errorText,
-	Call:  func(c pawl.ToolCall) string { return c.ID + " " + c.Name + " " + wiretest.Canonical(c.Args) },
+	Call:  func(c llm.ToolCall) string { return c.ID + " " + c.Name + " " + wiretest.Canonical(c.Args) },
 	Noted: func(c pawltest.RecordedCall) string { return c.ID + " " + c.Name + " " + wiretest.Canonical(c.Args) },
-	Kept: func(p pawl.Part) []string {
-		r, ok := p.(pawl.Reasoning)
+	Kept: func(p llm.Part) []string {
+		r, ok := p.(llm.Reasoning)
 		if !ok || r.Opaque == nil {
 			return nil
 		}
@@ -41,9 +41,9 @@ func TestComparisonFindsDifferences(t *testing.T) {
 	wiretest.AnswersControl(t, messagesWire, reader, `{"type":"message","id":"m","model":"c","stop_reason":"tool_use","content":[
 		{"type":"thinking","thinking":"Hm.","signature":"s"},{"type":"text","text":"I look."},{"type":"tool_use","id":"a","name":"look","input":{"at": 1}}],
 		"usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":4,"cache_creation_input_tokens":3,"output_tokens_details":{"thinking_tokens":2}}}`,
-		pawltest.RecordedCall{ID: "a", Name: "look", Args: []byte(`{"at":1}`)}, map[string]func(*pawl.Response){
-			"reasoning":   func(r *pawl.Response) { r.Message.Parts[0] = pawl.Reasoning{Text: "Hm!"} },
-			"signature":   func(r *pawl.Response) { r.Message.Parts[0] = pawl.Reasoning{Text: "Hm."} },
-			"cache write": func(r *pawl.Response) { r.Usage.CacheWrite = 0 },
+		pawltest.RecordedCall{ID: "a", Name: "look", Args: []byte(`{"at":1}`)}, map[string]func(*llm.Response){
+			"reasoning":   func(r *llm.Response) { r.Message.Parts[0] = llm.Reasoning{Text: "Hm!"} },
+			"signature":   func(r *llm.Response) { r.Message.Parts[0] = llm.Reasoning{Text: "Hm."} },
+			"cache write": func(r *llm.Response) { r.Usage.CacheWrite = 0 },
 		})
 }

@@ -5,16 +5,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/anthropic"
 )
 
 // The wire, for the proofs of wiretest.
 var messagesWire = &wiretest.Wire{API: pawltest.Anthropic, Provider: "anthropic", Encode: anthropic.EncodeMessages, Decode: anthropic.DecodeMessages, Excluded: excluded,
-	Open: func(h http.RoundTripper) pawl.Model {
+	Open: func(h http.RoundTripper) llm.Model {
 		return anthropic.New("claude-sonnet-4-5", &anthropic.Options{BaseURL: anthropic.DefaultBaseURL, Key: "k", HTTP: h, Retries: -1})
 	}}
 

@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/gemini"
 )
 
 var reader = &wiretest.Reader{Read: func(_ bool, body string) (wiretest.Reading, error) { r, err := readAnswer(body); return r.Reading, err }, Error: errorText, Back: goesBack,
-	Call: func(c pawl.ToolCall) string {
+	Call: func(c llm.ToolCall) string {
 		id := c.ID
 		if strings.HasPrefix(id, "call_") && len(id) < 9 {
 			id = "" // made by Response.Add
@@ -24,14 +24,14 @@ var reader = &wiretest.Reader{Read: func(_ bool, body string) (wiretest.Reading,
 	Kept:  signature}
 
 // signature returns the signature that a part keeps.
-func signature(p pawl.Part) []string {
-	var o *pawl.Opaque
+func signature(p llm.Part) []string {
+	var o *llm.Opaque
 	switch p := p.(type) {
-	case pawl.Text:
+	case llm.Text:
 		o = p.Opaque
-	case pawl.Reasoning:
+	case llm.Reasoning:
 		o = p.Opaque
-	case pawl.ToolCall:
+	case llm.ToolCall:
 		o = p.Opaque
 	}
 	if o == nil {
@@ -87,7 +87,7 @@ func recordedArgs(raw json.RawMessage) string {
 
 // goesBack reports how the parts of a whole reply differ when they are sent back; "" where they do not. Empty texts without
 // anything else are left out, and arguments that were left out are an empty object.
-func goesBack(body []byte, resp *pawl.Response) string {
+func goesBack(body []byte, resp *llm.Response) string {
 	want, err := readAnswer(string(body))
 	if err != nil || want.parts == nil {
 		return ""
@@ -99,7 +99,7 @@ func goesBack(body []byte, resp *pawl.Response) string {
 		}
 		kept = append(kept, p)
 	}
-	b, err := gemini.EncodeGenerate(&pawl.Request{Model: "gemini-2.5-flash", Messages: []pawl.Message{resp.Message, pawl.User("go on")}})
+	b, err := gemini.EncodeGenerate(&llm.Request{Model: "gemini-2.5-flash", Messages: []llm.Message{resp.Message, llm.User("go on")}})
 	if err != nil {
 		return "it cannot be sent back: " + err.Error()
 	}
@@ -126,17 +126,17 @@ func goesBack(body []byte, resp *pawl.Response) string {
 
 // The comparison finds what is wrong.
 func TestComparisonFindsDifferences(t *testing.T) {
-	signed := &pawl.Opaque{Provider: "gemini", Data: []byte(`{"thoughtSignature":"c2ln"}`)}
+	signed := &llm.Opaque{Provider: "gemini", Data: []byte(`{"thoughtSignature":"c2ln"}`)}
 	wiretest.AnswersControl(t, generateWire, reader, `{"candidates":[{"content":{"role":"model","parts":[{"text":"hm","thought":true},{"text":"I look."},
 		{"functionCall":{"id":"a","name":"look","args":{"at": 1}},"thoughtSignature":"c2ln"}]},"finishReason":"STOP"}],
 		"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":3,"thoughtsTokenCount":2,"cachedContentTokenCount":4}}`,
-		pawltest.RecordedCall{ID: "a", Name: "look", Args: []byte(`{"at":1}`)}, map[string]func(*pawl.Response){
-			"thought": func(r *pawl.Response) { r.Message.Parts[0] = pawl.Reasoning{Text: "h"} },
-			"signature": func(r *pawl.Response) {
-				r.Message.Parts[2] = pawl.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at":1}`)}
+		pawltest.RecordedCall{ID: "a", Name: "look", Args: []byte(`{"at":1}`)}, map[string]func(*llm.Response){
+			"thought": func(r *llm.Response) { r.Message.Parts[0] = llm.Reasoning{Text: "h"} },
+			"signature": func(r *llm.Response) {
+				r.Message.Parts[2] = llm.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at":1}`)}
 			},
-			"a signature on another part": func(r *pawl.Response) {
-				r.Message.Parts[1], r.Message.Parts[2] = pawl.Text{Text: "I look.", Opaque: signed}, pawl.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at":1}`)}
+			"a signature on another part": func(r *llm.Response) {
+				r.Message.Parts[1], r.Message.Parts[2] = llm.Text{Text: "I look.", Opaque: signed}, llm.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at":1}`)}
 			},
 		})
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/gemini"
 )
@@ -21,7 +21,7 @@ var generateWire = &wiretest.Wire{API: pawltest.Gemini, Provider: "gemini", Enco
 		}
 		return ""
 	},
-	Open: func(h http.RoundTripper) pawl.Model {
+	Open: func(h http.RoundTripper) llm.Model {
 		return gemini.New("m", &gemini.Options{BaseURL: gemini.DefaultBaseURL, Key: "k", HTTP: h, Retries: -1})
 	}}
 

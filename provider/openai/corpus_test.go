@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 )
 
@@ -19,7 +19,7 @@ var (
 )
 
 // call is a call as the readers write it.
-func call(c pawl.ToolCall) string { return ofWire(c.ID) + " " + spaceless(c.Name, string(c.Args)) }
+func call(c llm.ToolCall) string { return ofWire(c.ID) + " " + spaceless(c.Name, string(c.Args)) }
 
 // ofWire is an id, without those that look as Response.Add makes them for calls that have none.
 func ofWire(id string) string {
@@ -66,9 +66,9 @@ func TestComparisonFindsDifferences(t *testing.T) {
 	wiretest.AnswersControl(t, chatWire, chatReader, `{"id":"c","model":"m","choices":[{"index":0,"finish_reason":"tool_calls","message":{"content":"I look.","tool_calls":[
 		{"id":"a","type":"function","function":{"name":"look","arguments":"{\"at\": 1}"}}]}}],
 		"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":2}}}`,
-		pawltest.RecordedCall{ID: "a", Name: "look", Args: []byte(`"{\"at\": 1}"`)}, map[string]func(*pawl.Response){
-			"spaces": func(r *pawl.Response) {
-				r.Message.Parts[1] = pawl.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at":1}`)}
+		pawltest.RecordedCall{ID: "a", Name: "look", Args: []byte(`"{\"at\": 1}"`)}, map[string]func(*llm.Response){
+			"spaces": func(r *llm.Response) {
+				r.Message.Parts[1] = llm.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at":1}`)}
 			},
 		})
 }

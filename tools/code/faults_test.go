@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/code"
 )
 
@@ -98,7 +99,7 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%.60v: got %s", args, x.Outcome)
 		}
 	}
-	res, err := tool.Run(t.Context(), pawl.ToolCall{Name: "execute_code", Args: []byte(`{"code":"x=1"}`)})
+	res, err := tool.Run(t.Context(), llm.ToolCall{Name: "execute_code", Args: []byte(`{"code":"x=1"}`)})
 	if err != nil || !res.IsError || !strings.Contains(res.Text(), "only be called in a run") {
 		t.Errorf("got %q, %v", res.Text(), err)
 	}

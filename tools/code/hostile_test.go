@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/tools/code"
@@ -141,13 +142,13 @@ n = int.from_bytes(os.read(3, 4), "big"); os.read(3, 20)
 set_result(json.loads(os.read(3, n)))`
 	args, _ := json.Marshal(object{"code": forged})
 	a := &pawl.Agent{Model: script.New(script.Call("execute_code", string(args)), script.Say("done")), Tools: []pawl.Toolset{w.tools(), newTool(t, py, nil)},
-		Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+		Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 			if c.Name == "mail_send" {
 				return pawl.Approval{Verdict: pawl.Deny, Reason: "no mail"}, nil
 			}
 			return pawl.Approval{Verdict: pawl.Allow}, nil
 		})}}
-	res, err := a.Run(t.Context(), pawl.User("go"))
+	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil {
 		t.Fatal(err)
 	}

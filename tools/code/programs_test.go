@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // testdata/programs has thirty programs, what each gives, and the calls that it makes. Each does the same to the world as its calls made one by one. A program that
@@ -40,7 +41,7 @@ func TestPrograms(t *testing.T) {
 		for line := range strings.Lines(part["calls"]) {
 			name, args, _ := strings.Cut(strings.TrimSpace(line), " ")
 			want = append(want, name+" "+args)
-			if x := pawl.Execute(t.Context(), oneByOne.tools(), pawl.ToolCall{Name: name, Args: json.RawMessage(args)}); !x.Outcome.Settled() {
+			if x := pawl.Execute(t.Context(), oneByOne.tools(), llm.ToolCall{Name: name, Args: json.RawMessage(args)}); !x.Outcome.Settled() {
 				t.Errorf("%s: %s: %s", file, line, x.Outcome)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/tools/code"
@@ -50,7 +51,7 @@ func untilStopped(t *testing.T, a *pawl.Agent, from *pawl.Result, n int) *pawl.R
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	stream := a.Stream(ctx, pawl.User("go"))
+	stream := a.Stream(ctx, llm.User("go"))
 	if from != nil {
 		stream = a.ResumeStream(ctx, from)
 	}
@@ -215,11 +216,11 @@ func TestDiverged(t *testing.T) {
 			}
 			args, _ := json.Marshal(object{"code": changed})
 			last := &res.Messages[len(res.Messages)-1]
-			for last.Role != pawl.RoleAssistant {
+			for last.Role != llm.RoleAssistant {
 				last = &res.Messages[len(res.Messages)-2]
 			}
 			for i, p := range last.Parts {
-				if c, ok := p.(pawl.ToolCall); ok {
+				if c, ok := p.(llm.ToolCall); ok {
 					c.Args = args
 					last.Parts[i] = c
 				}
@@ -237,7 +238,7 @@ func TestDiverged(t *testing.T) {
 }
 
 func asksFor(names ...string) pawl.Middleware {
-	return pawl.Approve(func(_ context.Context, c pawl.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+	return pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		if slices.Contains(names, c.Name) {
 			return pawl.Approval{Verdict: pawl.Ask, Reason: "it goes out"}, nil
 		}
@@ -252,11 +253,11 @@ func TestCallOfAProgramWaits(t *testing.T) {
 		tool := newTool(t, in, nil)
 		w := newWorld()
 		a := agentOf(w, tool, several(in), asksFor("execute_code", "mail_send"))
-		res, err := a.Run(t.Context(), pawl.User("go"))
+		res, err := a.Run(t.Context(), llm.User("go"))
 		var asked []string
 		for err == nil && res.Stop == pawl.StopPending && len(asked) < 5 {
 			asked = append(asked, res.Pending[0].Call.Name)
-			res, err = a.Resume(t.Context(), res, pawl.Decide(res.Pending[0].Approve("ann")))
+			res, err = a.Resume(t.Context(), res, llm.Decide(res.Pending[0].Approve("ann")))
 		}
 		if err != nil || res.Stop != pawl.StopAnswer || !slices.Equal(asked, []string{"execute_code", "mail_send"}) {
 			t.Fatalf("%s: got %v, %+v; asked for %q", in.Name(), err, res, asked)
@@ -271,10 +272,10 @@ func TestCallOfAProgramWaits(t *testing.T) {
 		// A no is an error of that call, which the program can do something about.
 		w = newWorld()
 		a = agentOf(w, tool, `set_result(try_call("mail_send", {"to": "ann", "text": "x"})["error"])`, asksFor("mail_send"))
-		if res, err = a.Run(t.Context(), pawl.User("go")); err != nil || res.Stop != pawl.StopPending {
+		if res, err = a.Run(t.Context(), llm.User("go")); err != nil || res.Stop != pawl.StopPending {
 			t.Fatalf("%s: got %v, %+v", in.Name(), err, res)
 		}
-		res, err = a.Resume(t.Context(), res, pawl.Decide(res.Pending[0].Deny("ann", "not today")))
+		res, err = a.Resume(t.Context(), res, llm.Decide(res.Pending[0].Deny("ann", "not today")))
 		if err != nil || resultOf(t, res) != `ok "Denied: not today"` || len(w.Mails) != 0 {
 			t.Errorf("%s: got %v, %s", in.Name(), err, resultOf(t, res))
 		}
@@ -283,7 +284,7 @@ func TestCallOfAProgramWaits(t *testing.T) {
 		w = newWorld()
 		a = agentOf(w, tool, `set_result(try_call("mail_send", {"to": "ann", "text": "x"}))`, asksFor("mail_send"))
 		a.Executor = nil
-		res, err = a.Run(t.Context(), pawl.User("go"))
+		res, err = a.Run(t.Context(), llm.User("go"))
 		if err != nil || res.Stop != pawl.StopAnswer || !strings.Contains(resultOf(t, res), "cannot wait for one here") || !strings.Contains(resultOf(t, res), `"outcome":"denied"`) {
 			t.Errorf("%s: got %v, %s", in.Name(), err, resultOf(t, res))
 		}
@@ -302,7 +303,7 @@ set_result(out)`)
 		a.Limits.Calls = 4
 		var keys []string
 		var res *pawl.Result
-		for e, err := range a.Stream(t.Context(), pawl.User("go")) {
+		for e, err := range a.Stream(t.Context(), llm.User("go")) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -323,7 +324,7 @@ set_result(out)`)
 		w = newWorld()
 		a = agentOf(w, newTool(t, in, nil), `set_result(call_tools_parallel([("add", {"a": i, "b": 1}) for i in range(40)]))`)
 		a.Executor = pawl.Parallel{Limit: 1} // a program that held a slot would wait for ever
-		if res, err := a.Run(t.Context(), pawl.User("go")); err != nil || len(w.calls) != 40 || !strings.HasPrefix(resultOf(t, res), "ok [1,2,3") {
+		if res, err := a.Run(t.Context(), llm.User("go")); err != nil || len(w.calls) != 40 || !strings.HasPrefix(resultOf(t, res), "ok [1,2,3") {
 			t.Errorf("%s: got %v, %d calls", in.Name(), err, len(w.calls))
 		}
 	}
@@ -339,7 +340,7 @@ func TestCancelled(t *testing.T) {
 		w := newWorld()
 		a := agentOf(w, newTool(t, in, nil), "call_tool('now')\nx = 0\nwhile True:\n  x += 1")
 		var res *pawl.Result
-		for e, err := range a.Stream(ctx, pawl.User("go")) {
+		for e, err := range a.Stream(ctx, llm.User("go")) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/tooltest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -46,7 +47,7 @@ func useMillion(dir string) error {
 		turns = append(turns, calling(c))
 	}
 	agent := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{set}}
-	res, err := agent.Run(context.Background(), pawl.User("go"))
+	res, err := agent.Run(context.Background(), llm.User("go"))
 	if err != nil {
 		return err
 	}

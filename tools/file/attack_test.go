@@ -21,6 +21,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/tooltest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/file"
 )
 
@@ -29,7 +30,7 @@ func prompt(t *testing.T, tool *pawl.Tool, args string) string {
 	t.Helper()
 	told := make(chan string, 1)
 	go func() {
-		res, err := tool.Run(context.Background(), pawl.ToolCall{Name: tool.Name, Args: json.RawMessage(args)})
+		res, err := tool.Run(context.Background(), llm.ToolCall{Name: tool.Name, Args: json.RawMessage(args)})
 		if err != nil {
 			told <- "failed: " + err.Error()
 			return
