@@ -1,6 +1,6 @@
 # Everything the project can do to itself. `make help` lists it.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs man install fuzz bench bench-check bench-update
+.PHONY: help demo test soak lint docs man install fuzz bench bench-check bench-update
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)$$/  make \1\t\2/' | expand -t 24
@@ -8,8 +8,11 @@ help: ## list the targets
 demo: ## an agent at work, without a key and without a network
 	go run ./cmd/pawl demo
 
-test: ## set up, then gofmt, vet, staticcheck, and every test under the race detector; what CI runs
+test: ## set up, then gofmt, vet, staticcheck, and every test, with the race detector where there is concurrency
 	@scripts/test
+
+soak: ## the long campaigns at full size; CI runs test and soak. docs/internals/tests.md lists them
+	@scripts/test -soak
 
 lint: ## only the checks of test that run no test: gofmt, vet, staticcheck; and the house rules
 	@scripts/test -lint

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/redact"
@@ -79,9 +80,9 @@ func gatherer(c *crowd) modelFunc {
 // Many runs at once: each is small, none leaves a goroutine, and no observer of any sees a secret. PAWL_CROWD is how many; with 10000 it is the
 // proof of what is promised.
 func TestACrowdOfRuns(t *testing.T) {
-	size := 2000
+	size := soak.N(500, 2000)
 	if raceDetector {
-		size = 500 // it is slow, and its memory says nothing of the runs
+		size = soak.N(200, 500) // it is slow, and its memory says nothing of the runs
 	}
 	if n, err := strconv.Atoi(os.Getenv("PAWL_CROWD")); err == nil {
 		size = n

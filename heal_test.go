@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
@@ -210,6 +211,7 @@ func mustHeal(t fataler, msgs []llm.Message, r llm.Rules) {
 }
 
 func TestAnyHistoryHeals(t *testing.T) {
+	soak.Sequential(t)
 	rapid.Check(t, func(t *rapid.T) {
 		mustHeal(t, anyHistory(t), llm.RulesOf(rapid.SampledFrom([]string{"", "openai-chat", "anthropic", "gemini"}).Draw(t, "api")))
 	})
@@ -217,6 +219,7 @@ func TestAnyHistoryHeals(t *testing.T) {
 
 // A valid transcript, cut anywhere, shuffled, or with messages taken out.
 func TestCutAndShuffledHistoriesHeal(t *testing.T) {
+	soak.Sequential(t)
 	whole := append(soundHistory(9), llm.Assistant(text("done")), llm.User("and"), llm.Assistant(call("c", "x", "{}"), call("d", "x", "{}")), llm.Results(answer("d", "4")))
 	for from := range whole {
 		for to := from; to <= len(whole); to++ {
@@ -237,6 +240,7 @@ func TestCutAndShuffledHistoriesHeal(t *testing.T) {
 
 // A fault costs no more than its message: a hostile history heals in linear time.
 func TestHealingIsLinear(t *testing.T) {
+	soak.Sequential(t)
 	cost := func(n int) float64 {
 		m, r := llm.Assistant(), llm.Results()
 		for range n {

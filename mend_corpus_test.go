@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 // Real calls that broke their tool's schema: each is mended into what fits, or answered with the field that is wrong.
@@ -333,6 +334,7 @@ var faultKinds = []faultKind{
 
 // Right calls are broken in twenty ways. Each ends with the right arguments, or refused with the field named; never with others.
 func TestBrokenCalls(t *testing.T) {
+	soak.Sequential(t)
 	type count struct{ tried, mended, refused int }
 	counts := make([]count, len(faultKinds))
 	skipped, wrong := 0, 0

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 // chain is a value that nests n times below member.
@@ -19,6 +20,7 @@ func chain(member string, n int, end string) string {
 // Schemas that lead back to themselves in several ways, with deep values that fit none. Without a bound each takes longer than anybody
 // waits: the work doubles with each level. They are refused, and soon; what is soon is said with room for a busy machine.
 func TestChecksAreBounded(t *testing.T) {
+	soak.Sequential(t)
 	two := `{"type":"object","properties":{"c":{"$ref":"#/$defs/n"},"k":{"const":1}},"required":["c"]},{"type":"object","properties":{"c":{"$ref":"#/$defs/n"}},"required":["c"]}`
 	var steps strings.Builder // each definition is two times the next one
 	for i := range 40 {
@@ -50,6 +52,7 @@ func TestChecksAreBounded(t *testing.T) {
 
 // What fits is not bounded: neither large values nor deep ones come near, and several at once do not share a bound.
 func TestTheBoundIsFarFromWhatFits(t *testing.T) {
+	soak.Sequential(t)
 	tool := takes(`{"properties":{"v":{"$ref":"#/$defs/node"}},"required":["v"],"additionalProperties":false,"$defs":{"node":{"anyOf":[
 		{"type":"object","properties":{"kind":{"const":"leaf"},"text":{"type":"string"}},"required":["kind","text"],"additionalProperties":false},
 		{"type":"object","properties":{"kind":{"enum":["list","set"]},"items":{"type":"array","items":{"$ref":"#/$defs/node"}}},"required":["kind","items"],"additionalProperties":false}]}}}`)

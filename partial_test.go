@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/script"
@@ -163,6 +164,7 @@ func (*counted) UnmarshalJSON(b []byte) error {
 }
 
 func TestPartialIsLinear(t *testing.T) {
+	soak.Sequential(t)
 	text := `{"rows":[` + strings.Repeat(`{"id":1,"name":"x"},`, 20000) + `{}]}`
 	countedBytes = 0
 	p := observe.Partial[counted]{}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -272,6 +273,7 @@ func TestAnyCutJoinsToTheSameReply(t *testing.T) {
 // Joining is linear in the size of the arguments: what it allocates grows as they do, in any number of fragments.
 // Bytes are counted rather than time, which depends on the machine.
 func TestJoiningIsLinear(t *testing.T) {
+	soak.Sequential(t)
 	spent := func(size, fragment int) uint64 {
 		piece := json.RawMessage(strings.Repeat("x", fragment))
 		var before, after runtime.MemStats

@@ -15,11 +15,13 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 // Whatever pawl lets through to a tool satisfies the tool's own schema, as another validator reads it: for the schemas of real tools, and
 // arguments made for them, made nearly for them, and written as models write them. What a tool runs with is what is judged.
 func TestWhatRunsFitsTheOriginal(t *testing.T) {
+	soak.Sequential(t)
 	f, err := os.Open(corpora(t, "tool-schemas/dev.jsonl.gz"))
 	if err != nil {
 		t.Fatal(err)

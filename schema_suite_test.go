@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 // suiteGroup is a schema of the official suite, with values that fit it and values that do not.
@@ -47,6 +48,7 @@ type suiteMiss struct {
 // The required cases of the official suite, all of them, through the check of a tool's arguments: each schema is that of the field v of a
 // tool, each value is the argument v.
 func TestJSONSchemaSuite(t *testing.T) {
+	soak.Sequential(t)
 	for _, d := range []struct {
 		draft, uri string
 		total      int

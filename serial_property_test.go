@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -222,12 +223,9 @@ func batches(t *testing.T, seed uint64, serial bool) (diff string, sooner bool) 
 }
 
 // Whatever a model asks for at once, calls with one Serial key leave what they would one after another, and everybody is told the same; nested in
-// plans and begun early too. PAWL_SEEDS is how many batches are drawn: 10,000, 500 in a short run, or what it says.
+// plans and begun early too. PAWL_SEEDS sets the number of batches; the default is 1,000, in make soak 10,000.
 func TestBatchesEqualTheirSerialExecution(t *testing.T) {
-	seeds := uint64(10_000)
-	if testing.Short() {
-		seeds = 500
-	}
+	seeds := soak.N[uint64](1000, 10_000)
 	if n, err := strconv.ParseUint(os.Getenv("PAWL_SEEDS"), 10, 64); err == nil {
 		seeds = n
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -125,6 +126,7 @@ func (n *traced) play(t *testing.T, id string, tools map[string]json.RawMessage,
 // The conversations of two benchmarks that are held to be right: every call that fits its tool's own schema is carried out as it was recorded, and a
 // call that does not is refused.
 func TestRecordedConversations(t *testing.T) {
+	soak.Sequential(t)
 	type function struct {
 		Cls, Domain, Name string
 		Parameters        json.RawMessage

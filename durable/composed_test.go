@@ -10,6 +10,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
@@ -97,10 +98,9 @@ type doubled struct {
 	Twice int `json:"twice"`
 }
 
-// did returns the result of an act on n: a program reads the text for the model, a plan reads the
-// data.
+// did is what an act on n gives: a program reads what a model reads, a plan the data.
 func did(n int) llm.ToolResult {
-	data, _ := json.Marshal(doubled{2 * n}) // a number: no error is possible
+	data, _ := json.Marshal(doubled{2 * n}) // of a number
 	res := llm.TextResult(string(data))
 	res.Data = data
 	return res
@@ -131,9 +131,7 @@ func (c composition) agent(w durabletest.World) *pawl.Agent {
 		t.Effect, t.Output = e, json.RawMessage(`{"type":"object","properties":{"twice":{"type":"integer"}},"required":["twice"]}`)
 		tools = append(tools, t)
 	}
-	return &pawl.Agent{Name: "main",
-		Model: script.New(script.Call(c.tool.Name, c.args),
-			script.Func(func(r *llm.Request) script.Turn { return script.Say("It says: " + script.Results(r)[0].Text()) })), Tools: tools}
+	return &pawl.Agent{Name: "main", Model: script.New(script.Call(c.tool.Name, c.args), script.Func(func(r *llm.Request) script.Turn { return script.Say("It says: " + script.Results(r)[0].Text()) })), Tools: tools}
 }
 
 // drive makes the run, and states whether an interrupted call happened.
@@ -198,7 +196,7 @@ func TestComposedCrashPoints(t *testing.T) {
 		if whole.err != nil || posts < 3 || !strings.Contains(strings.ReplaceAll(whole.messages, `\"`, `"`), c.want) {
 			t.Fatalf("%s: %d posts, %v: %s", name, posts, whole.err, whole.messages)
 		}
-		points, bad := enumerate(t, j, name, c.drive, faulty{})
+		points, bad := enumerate(t, j, name, c.drive, faulty{}, soak.N(11, 1))
 		t.Logf("%-8s %d inner calls, %d crash points, %d violations", name, len(whole.delivered), points, len(bad))
 		for _, b := range bad[:min(3, len(bad))] {
 			t.Error(b)
@@ -213,7 +211,7 @@ func TestComposedCrashPoints(t *testing.T) {
 	}
 	// A journal that writes intents too late: the same test must detect it.
 	for _, name := range []string{"plan", "code"} {
-		_, bad := enumerate(t, new(store.MemoryJournal), name, all[name].drive, faulty{late: true})
+		_, bad := enumerate(t, new(store.MemoryJournal), name, all[name].drive, faulty{late: true}, soak.N(3, 1))
 		t.Logf("control, %s: the intent written after the call: %d violations", name, len(bad))
 		if !strings.Contains(strings.Join(bad, "\n"), "a write of post, happened 2 times") {
 			t.Errorf("%s: a write that happened twice is not found", name)
@@ -224,12 +222,13 @@ func TestComposedCrashPoints(t *testing.T) {
 // Real processes are killed with SIGKILL during a plan and during a program.
 func TestComposedKill(t *testing.T) {
 	died := 0
+	places := soak.N([][2]int{{0, 3}}, [][2]int{{6, 0}, {9, 0}, {0, 2}, {0, 3}, {0, 6}, {0, 9}})
 	for name := range composed() {
 		want, whole := alone(t, name)
-		died += killedAt(t, name, [][2]int{{6, 0}, {9, 0}, {0, 2}, {0, 3}, {0, 6}, {0, 9}}, want, whole)
+		died += killedAt(t, name, places, want, whole)
 	}
-	t.Logf("%d processes killed with SIGKILL, of %d", died, 6*len(composed()))
-	if died < 20 {
+	t.Logf("%d processes killed with SIGKILL, of %d", died, len(places)*len(composed()))
+	if died < soak.N(3, 20) {
 		t.Errorf("only %d processes died", died)
 	}
 }

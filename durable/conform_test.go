@@ -5,18 +5,16 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
-// A thousand random runs have the same outcome over every journal.
+// Random runs come to the same over every journal.
 func TestConformance(t *testing.T) {
-	n := 1000
-	if testing.Short() {
-		n = 100
-	}
-	t.Run("memory", func(t *testing.T) { // the same journal twice
-		durabletest.Conform(t, 50, durabletest.Over(new(store.MemoryJournal)))
+	n := soak.N(40, 1000)                // random scripts
+	t.Run("memory", func(t *testing.T) { // the same twice
+		durabletest.Conform(t, soak.N(15, 50), durabletest.Over(new(store.MemoryJournal)))
 	})
 	t.Run("sqlite", func(t *testing.T) {
 		// Other tests cover syncs to disk.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
@@ -70,9 +71,7 @@ func TestCommitsPerStep(t *testing.T) {
 		// machine.
 		synctest.Test(t, func(t *testing.T) {
 			j := &counting{Journal: new(store.MemoryJournal)}
-			if _,
-				err := (&durable.Engine{Journal: j}).Runner("r", stepping(steps, calls)).Run(t.Context(),
-				llm.User("go")); err != nil {
+			if _, err := (&durable.Engine{Journal: j}).Runner("r", stepping(steps, calls)).Run(t.Context(), llm.User("go")); err != nil {
 				t.Fatal(err)
 			}
 			per := float64(j.commits.Load()-1) / steps
@@ -84,12 +83,9 @@ func TestCommitsPerStep(t *testing.T) {
 	}
 }
 
-// A thousand concurrent runs over one file.
+// Many runs at once over one file.
 func TestManyRuns(t *testing.T) {
-	n := 1000
-	if testing.Short() {
-		n = 100
-	}
+	n := soak.N(100, 1000) // runs at once
 	eng := &durable.Engine{Journal: open(t), Lease: 5 * time.Minute}
 	a := stepping(3, 2)
 	var wg sync.WaitGroup

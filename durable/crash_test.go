@@ -14,6 +14,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -202,9 +203,9 @@ func (m made) violations(whole made, crashes int) []string {
 	return bad
 }
 
-// enumerate kills the run's process at each of its points, and its successor at every third. It
-// returns the number of points and the violations.
-func enumerate(t *testing.T, j store.Journal, tool string, run drive, f faulty) (points int, bad []string) {
+// enumerate kills the run's process at its points 1, 1+every and so on, and at each that three divides its successor, too. It
+// returns how many points there are and what was violated.
+func enumerate(t *testing.T, j store.Journal, tool string, run drive, f faulty, every int) (points int, bad []string) {
 	t.Helper()
 	in := func(point int) context.Context { // the same run, in a scope of its own
 		return store.WithScope(t.Context(), store.Scope{Tenant: fmt.Sprint(tool, point)})
@@ -232,7 +233,7 @@ func enumerate(t *testing.T, j store.Journal, tool string, run drive, f faulty) 
 			}
 		})
 	}
-	for at := 1; at <= whole.points; at++ {
+	for at := 1; at <= whole.points; at += every {
 		next <- at
 	}
 	close(next)
@@ -256,6 +257,7 @@ func TestCrashPoints(t *testing.T) {
 	effects := map[string]pawl.Effect{"look": pawl.Read, "calc": pawl.Pure, "put": pawl.Idempotent, "post": pawl.Write,
 		"pay": pawl.Write, "charge": pawl.Write}
 	total := map[pawl.Effect]int{}
+	every := soak.N(15, 1) // at which crash points a process is killed
 	for _, tool := range durabletest.Tools() {
 		for shape, c := range durabletest.Shapes(tool) {
 			over, on := store.Journal(file), "on disk"
@@ -265,8 +267,8 @@ func TestCrashPoints(t *testing.T) {
 			if shape > 0 && (tool == "pay" || tool == "charge") {
 				continue // post is a Write, too
 			}
-			points, bad := enumerate(t, over, c.Name, ofCase(tool, shape), faulty{})
-			t.Logf("%-16s %3d crash points, %d violations (%s)", c.Name, points, len(bad), on)
+			points, bad := enumerate(t, over, c.Name, ofCase(tool, shape), faulty{}, every)
+			t.Logf("%-16s %3d crash points, one in %d tried, %d violations (%s)", c.Name, points, every, len(bad), on)
 			for _, b := range bad[:min(3, len(bad))] {
 				t.Error(b)
 			}
@@ -284,7 +286,7 @@ func TestCrashPoints(t *testing.T) {
 // Two journals break their promises: the test must detect it.
 func TestCrashPointsControls(t *testing.T) {
 	for name, f := range map[string]faulty{"writes dropped, as without fsync": {lazy: true}, "the intent written after the call": {late: true}} {
-		_, bad := enumerate(t, new(store.MemoryJournal), "post", ofCase("post", 0), f)
+		_, bad := enumerate(t, new(store.MemoryJournal), "post", ofCase("post", 0), f, soak.N(3, 1))
 		t.Logf("%s: %d violations", name, len(bad))
 		if !slices.ContainsFunc(bad, func(b string) bool { return strings.Contains(b, "a write of post, happened 2 times") }) {
 			t.Errorf("%s: no write that happened twice is found in %d violations", name, len(bad))

@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
@@ -292,7 +293,7 @@ func size(path string) int64 {
 // The run resumes from there.
 func TestTornWrites(t *testing.T) {
 	c := durabletest.ForEffect("post")
-	for _, at := range []int{1, 2, 3, 4, 6} {
+	for _, at := range soak.N([]int{1, 4}, []int{1, 2, 3, 4, 6}) {
 		for _, part := range []int64{0, 1, 2, 3, 4} {
 			var world durabletest.Memory
 			path := filepath.Join(t.TempDir(), "pawl.db")
@@ -343,7 +344,7 @@ func TestFlippedBytes(t *testing.T) {
 	}
 	found, same := 0, 0
 	flipped := filepath.Join(t.TempDir(), "flipped.db")
-	for at := 4099; at < len(whole); at += len(whole) / 150 {
+	for at := 4099; at < len(whole); at += len(whole) / soak.N(50, 150) {
 		b := append([]byte(nil), whole...)
 		b[at] ^= 0x04
 		if err := os.WriteFile(flipped, b, 0o600); err != nil {

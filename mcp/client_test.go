@@ -107,7 +107,7 @@ func waitFor(t *testing.T, path string) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	over := time.After(20 * time.Second)
+	over := time.After(3 * time.Minute)
 	for {
 		if _, err := os.Stat(path); err == nil {
 			return
@@ -253,8 +253,8 @@ func TestListChange(t *testing.T) {
 		if x := call(t, c, "test_grow", `{}`); x.Outcome != pawl.OutcomeOK {
 			t.Fatalf("%s %q", x.Outcome, x.Result.Text())
 		}
-		fixed := fixedSet(tools) // a run that started before
-		over := time.After(20 * time.Second)
+		fixed := fixedSet(tools) // a run that began before
+		over := time.After(3 * time.Minute)
 		tick := time.NewTicker(5 * time.Millisecond)
 		defer tick.Stop()
 		for { // the notification arrives at some time

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/script"
@@ -81,12 +82,11 @@ func verdicts(t *testing.T, dir string) map[string]verdict {
 	return out
 }
 
-// table formats the verdicts. failing lists the scenarios that fail, each with its reason; failures
-// are documented and not hidden.
-func table(t *testing.T, got map[string]verdict, failing map[string]string) string {
+// table writes the verdicts; failing are the scenarios that fail, each with its reason, which is a fact to be told and not to be passed over.
+func table(t *testing.T, got map[string]verdict, failing map[string]string, whole bool) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("| scenario | checks passed | failed | |\n|---|---|---|---|\n")
+	b.WriteString("| scenario | passes | |\n|---|---|---|\n") // numbers of checks would depend on how fast the machine is
 	names := []string{}
 	for n := range got {
 		names = append(names, n)
@@ -104,13 +104,15 @@ func table(t *testing.T, got map[string]verdict, failing map[string]string) stri
 		case v.failed == 0 && v.passed > 0 && why != "":
 			t.Errorf("%s passes; take it off the list", n)
 		}
+		passes := "no"
 		if v.failed == 0 && v.passed > 0 {
+			passes = "yes"
 			ok++
 		}
-		fmt.Fprintf(&b, "| `%s` | %d | %d | %s |\n", n, v.passed, v.failed, why)
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", n, passes, why)
 	}
 	for n := range failing {
-		if _, ok := got[n]; !ok {
+		if _, ok := got[n]; !ok && whole {
 			t.Errorf("%s is on the list and was not run", n)
 		}
 	}
@@ -185,7 +187,7 @@ func TestConformanceOfServer(t *testing.T) {
 	if err != nil && cmd.ProcessState == nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	section(t, "conformance-server", table(t, verdicts(t, dir), notOffered()))
+	section(t, "conformance-server", table(t, verdicts(t, dir), notOffered(), true))
 }
 
 // conformanceClient is the client that the suite starts: it lists the tools of the server and calls
@@ -257,6 +259,9 @@ var clientFails = map[string]string{
 	"auth/2025-03-26-oauth-metadata-backcompat": "the suite's server names another issuer than the one it was asked as, which RFC 8414 has a client refuse",
 }
 
+// some are the scenarios of the client that `make test` runs. Each starts Node, and the client as a process.
+var some = []string{"initialize", "tools_call", "sse-retry", "auth/basic-cimd", "auth/scope-step-up"}
+
 func TestConformanceOfClient(t *testing.T) {
 	list, err := suite(t, "list", "--client").Output()
 	if err != nil {
@@ -264,7 +269,7 @@ func TestConformanceOfClient(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for _, m := range regexp.MustCompile(`(?m)^\s+- ([\w/-]+) \[([\w.,-]+)\]`).FindAllStringSubmatch(string(list), -1) {
-		if m[2] == "extension" || m[2] == "draft" {
+		if m[2] == "extension" || m[2] == "draft" || !soak.On() && !*update && !slices.Contains(some, m[1]) {
 			continue
 		}
 		cmd := suite(t, "client", "--command", os.Args[0], "--scenario", m[1], "-o", dir, "--timeout", "20000")
@@ -272,7 +277,23 @@ func TestConformanceOfClient(t *testing.T) {
 		out, _ := cmd.CombinedOutput()
 		t.Logf("%s: %s", m[1], lastLine(string(out)))
 	}
-	section(t, "conformance-client", table(t, verdicts(t, dir), clientFails))
+	text := table(t, verdicts(t, dir), clientFails, soak.On() || *update)
+	if soak.On() || *update {
+		section(t, "conformance-client", text)
+		return
+	}
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "| `") && !strings.Contains(string(b), line) {
+			t.Errorf("docs/mcp.md has no line %s", line)
+		}
+	}
+	if n := strings.Count(text, "| yes |"); n != len(some) {
+		t.Errorf("%d of %d scenarios pass:\n%s", n, len(some), text)
+	}
 }
 
 func lastLine(s string) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/mcp"
 )
 
@@ -114,6 +115,7 @@ func sameJSON(a, b []byte) bool {
 
 // Every recorded list of tools is loaded. A tool that is left out does not affect the others.
 func TestCorpusOfServers(t *testing.T) {
+	soak.Sequential(t)
 	lines := corpus(t, "tool-schemas/mcp-servers.dev.jsonl.gz")
 	total, offered, mended := 0, 0, 0
 	count := map[mcp.Verdict]int{}

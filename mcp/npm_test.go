@@ -65,7 +65,7 @@ func everything(t *testing.T, how string) mcp.Server {
 	}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for over := time.After(20 * time.Second); ; {
+	for over := time.After(3 * time.Minute); ; {
 		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err == nil {
 			c.Close()

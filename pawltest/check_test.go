@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/pawltest"
 )
 
@@ -181,6 +182,7 @@ func corpus(t *testing.T, api string) []pawltest.Cassette {
 
 // What real clients sent is accepted, but for dialects that the API's owner would refuse.
 func TestRecordedRequestsAreAccepted(t *testing.T) {
+	soak.Sequential(t)
 	dialects := map[string]string{
 		"/type: a tool needs a type":               "Mistral takes tools without a type",
 		"/tools: the list is empty":                "Hugging Face takes an empty list of tools",

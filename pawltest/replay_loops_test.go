@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/anthropic"
@@ -125,6 +126,7 @@ func openGemini(model, url string, carry http.RoundTripper) llm.Model {
 // the checker accepts every request. The line at the end of -v says how many recordings that were:
 // some speak two APIs, and play at each.
 func TestRecordedLoops(t *testing.T) {
+	soak.Sequential(t)
 	recorded, played, excluded := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	failed := 0
 	for _, api := range []struct {
@@ -238,8 +240,7 @@ func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, s *tally) e
 	s.loops++
 	msgs := first.Messages
 	if msgs[len(msgs)-1].Role == llm.RoleAssistant {
-		// The recorded request ends with items that have no neutral form.
-		msgs = append(msgs, llm.User("Go on."))
+		msgs = append(msgs, llm.User("Go on.")) // the recorded request ends with items that have no neutral form
 	}
 	var res *pawl.Result
 	// A loop may hold several tasks: where a reply has no calls, the person went on, and so do we,
@@ -292,8 +293,7 @@ func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, s *tally) e
 	return nil
 }
 
-// followUp is what the person said before a recorded request: its last messages that are neither
-// replies nor results.
+// followUp is what the person said before a recorded request: its last messages that are neither replies nor results.
 func followUp(req *llm.Request) []llm.Message {
 	n := len(req.Messages)
 	for n > 0 && (req.Messages[n-1].Role == llm.RoleUser || req.Messages[n-1].Role == llm.RoleSystem) {

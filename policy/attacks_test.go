@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
@@ -260,6 +261,7 @@ func TestAttacksOnSampleTasks(t *testing.T) {
 }
 
 func TestAttacksOfAgentDojo(t *testing.T) {
+	soak.Sequential(t)
 	root := cmp.Or(os.Getenv("PAWL_CORPORA"), filepath.Join("..", "..", "shared", "data"))
 	dir := filepath.Join(root, "agentdojo")
 	if _, err := os.Stat(dir); err != nil {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/anthropic"
@@ -80,6 +81,7 @@ func TestToolsThatAreLeftOut(t *testing.T) {
 // The tools of real servers, all of them, on every wire: each is sent or left out, and what is sent is a request that the wire's checker
 // takes.
 func TestCorpusToolsOnEveryWire(t *testing.T) {
+	soak.Sequential(t)
 	tools := corpusTools(t)
 	for api, encode := range map[string]func(*llm.Request) ([]byte, error){
 		pawltest.Chat: openai.EncodeChat, pawltest.Responses: openai.EncodeResponses, pawltest.Anthropic: anthropic.EncodeMessages, pawltest.Gemini: gemini.EncodeGenerate,

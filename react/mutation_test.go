@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/react"
 )
@@ -222,6 +223,7 @@ func FuzzRead(f *testing.F) {
 // Reading eight times as much takes eight times as long, not 64 times. The texts have beginnings
 // that anything may follow.
 func TestReadTakesLinearTime(t *testing.T) {
+	soak.Sequential(t)
 	for _, piece := range []string{"{", "[", `{"a":`, "Action Input: {\n", "Action: {'a\n", "<args>{", "```\n", "<tool>", "Observation:\n", "{x}",
 		"Thought: a\n", "Answer: a\n", "Action: a b\n", "Final Answer: x\n", "<thought>a</thought>", "<answer>", `{"thought":"a","type":"final_answer","answer":"`, "\n   "} {
 		timed := func(size int) time.Duration {

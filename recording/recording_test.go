@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/anthropic"
@@ -227,6 +228,7 @@ func TestBody(t *testing.T) {
 
 // Every known body of a provider is recorded unchanged.
 func TestCorpusBodies(t *testing.T) {
+	soak.Sequential(t)
 	dir := os.Getenv("PAWL_CORPORA")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "shared", "data")

@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/sandbox"
 )
 
 func TestDiskAsUser(t *testing.T) {
 	if os.Geteuid() == 0 {
-		asNobody(t, "TestDisk")
+		asNobody(t, "TestDisk", soak.Env())
 	}
 }
 
@@ -25,6 +26,9 @@ func TestDisk(t *testing.T) {
 	for _, level := range []sandbox.Level{sandbox.Strict, sandbox.Standard, sandbox.None} {
 		if level == sandbox.Standard && os.Geteuid() == 0 {
 			continue // it cannot write root's folders
+		}
+		if !soak.On() && (level == sandbox.None || level == sandbox.Strict && os.Getenv(nobody) != "") {
+			continue // root tries strict
 		}
 		if p := sandbox.Probe().Level(level); !p.OK {
 			t.Logf("%s cannot be enforced here, so nothing is tried: %s", level, p.Reason)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/server"
 )
 
@@ -229,8 +230,7 @@ func TestSlowClientsAreLetGo(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// Ten thousand requests that are malformed in many ways, a few of them valid by chance, cause no
-// status of 500 or more, no crash, and no leaks.
+// Thousands of requests that are wrong in many ways, a few of which happen to be right, are no fault of the server's: no status from 500 on, no crash, and nothing is left over.
 func TestTenThousandMalformedRequests(t *testing.T) {
 	v := serve(t, func(o *server.Options) { o.Tokens = tokens(); o.MaxBody = 64 << 10 })
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -241,7 +241,8 @@ func TestTenThousandMalformedRequests(t *testing.T) {
 	methods := []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD"}
 	held := []string{allToken, readToken, "", "wrong", otherToken}
 	counts := map[int]int{}
-	for i := range 10_000 {
+	n := soak.N(1500, 10_000)
+	for i := range n {
 		body := []byte(bodies[rnd.IntN(len(bodies))])
 		for range rnd.IntN(4) {
 			if len(body) > 0 {
@@ -272,7 +273,7 @@ func TestTenThousandMalformedRequests(t *testing.T) {
 			t.Errorf("%s %s %q: %d", req.Method, req.URL, body, res.StatusCode)
 		}
 	}
-	t.Logf("statuses of 10,000 requests: %v", counts)
+	t.Logf("statuses of %d requests: %v", n, counts)
 	v.token = allToken
 	v.do("GET", "/v1/runs", "", 200, nil)
 }

@@ -27,7 +27,7 @@ func (v *serving) reading(res *http.Response) <-chan sent {
 // upTo returns the events up to an event with that name.
 func upTo(t *testing.T, all <-chan sent, name string) (seen []sent) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(3 * time.Minute)
 	for {
 		select {
 		case e, ok := <-all:

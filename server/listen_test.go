@@ -61,7 +61,7 @@ func TestServeTakesUpWhatWasLeft(t *testing.T) {
 	listen(t, func(o *server.Options) {
 		o.Journal, o.Recover, o.Agents = journal, 20*time.Millisecond, []*pawl.Agent{clerk(w)}
 	})
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(3 * time.Minute)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -15,9 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
+
 	"github.com/pawl-go/pawl/internal/test/clustertest"
 	"github.com/pawl-go/pawl/internal/test/pgtest"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
@@ -71,6 +74,14 @@ var (
 type unleaked struct{ *testing.M }
 
 func (m unleaked) Run() int {
+	if raced() && !soak.On() {
+		remove, err := withoutDetector()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer remove()
+	}
 	status := m.M.Run()
 	postgres.Stop()
 	cluster.Stop()
@@ -79,6 +90,21 @@ func (m unleaked) Run() int {
 		return 1
 	}
 	return status
+}
+
+// withoutDetector builds the command without the race detector and puts it first in PATH. Tests start it a thousand times, and the
+// detector makes each start several times as slow. In `make soak` the processes have the detector, too.
+func withoutDetector() (remove func(), err error) {
+	dir, err := os.MkdirTemp("", "pawl-plain-")
+	if err != nil {
+		return nil, err
+	}
+	remove = func() { _ = os.RemoveAll(dir) }
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "pawl"), ".").CombinedOutput(); err != nil {
+		remove()
+		return nil, fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return remove, errors.Join(os.Chmod(dir, 0o755), os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH")))
 }
 
 // The files in testdata read as the manual of the command. They know three commands of their own:
@@ -98,6 +124,7 @@ func (m unleaked) Run() int {
 // $EXAMPLES is the folder of the examples. The conditions [postgres] and [temporal] hold where
 // those can be had.
 func TestManual(t *testing.T) {
+	t.Logf("commands run under the race detector: %t", raced() && soak.On())
 	testscript.Run(t, testscript.Params{
 		Condition: func(name string) (bool, error) {
 			switch name {

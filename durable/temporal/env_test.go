@@ -10,6 +10,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
@@ -146,9 +147,9 @@ func inEnv(ctx context.Context, id string, c *durabletest.Case, world durabletes
 // Random runs come to the same on Temporal as over a journal in memory: the same export, the same
 // deliveries.
 func TestConformance(t *testing.T) {
-	n := 1000
-	if testing.Short() || raceDetector {
-		n = 150
+	n := soak.N(40, 1000)
+	if soak.On() && raceDetector {
+		n = 300
 	}
 	durabletest.Conform(t, n, inEnv)
 }

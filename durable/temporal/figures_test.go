@@ -96,10 +96,10 @@ func TestFigures(t *testing.T) {
 	}
 	defer eng.Client.Close()
 	eng.Poll = 2 * time.Second
-	f, begin := &figures{runs: *runs, steps: *runs * requests}, time.Now()
+	f, begin := &figures{runs: *figuresRuns, steps: *figuresRuns * requests}, time.Now()
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 50)
-	for i := range *runs {
+	for i := range *figuresRuns {
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
@@ -124,10 +124,10 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%s was written %d times", d.Place, times[d.Key])
 		}
 	}
-	if want := perRun * *runs; len(times) != want {
+	if want := perRun * *figuresRuns; len(times) != want {
 		t.Errorf("%d writes, want %d", len(times), want)
 	}
-	t.Log(f.table(took, len(writes(world.All())), perRun**runs))
+	t.Log(f.table(took, len(writes(world.All())), perRun**figuresRuns))
 }
 
 // writes are the deliveries of Writes.

@@ -14,6 +14,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -25,9 +26,9 @@ import (
 )
 
 var (
-	update  = flag.Bool("update", false, "record the histories of golden that are not in testdata/histories")
-	runs    = flag.Int("runs", 100, "how many runs TestFigures makes")
-	scripts = flag.Int("scripts", 100, "how many random scripts TestConformanceOnServer plays")
+	update        = flag.Bool("update", false, "record the histories of golden that are not in testdata/histories")
+	figuresRuns   = flag.Int("runs", soak.N(15, 100), "how many runs TestFigures makes")
+	serverScripts = flag.Int("scripts", soak.N(15, 1000), "how many random scripts TestConformanceOnServer plays")
 )
 
 // golden are the histories that are kept: what runs made, and what later versions must go on with.

@@ -20,6 +20,7 @@ import (
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
 	"github.com/pawl-go/pawl/internal/test/clustertest"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"go.temporal.io/sdk/client"
@@ -304,6 +305,9 @@ func TestKill(t *testing.T) {
 		return
 	}
 	tools := append(durabletest.Tools(), planAway)
+	if !soak.On() {
+		tools = []string{"post", planAway}
+	}
 	limit := make(chan struct{}, 3)
 	for _, tool := range tools {
 		t.Run(tool, func(t *testing.T) {

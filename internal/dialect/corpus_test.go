@@ -67,7 +67,6 @@ func TestCorpusToolSchemas(t *testing.T) {
 	records := corpus[record](t, "tool-schemas/dev.jsonl.gz")
 	for _, d := range dialect.All() {
 		t.Run(d.Name, func(t *testing.T) {
-			t.Parallel()
 			var sum tally
 			kinds := map[dialect.Kind]int{}
 			exact, lossy, failed := 0, 0, map[string]int{}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl/internal/dialect"
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 // draw creates a random schema from all of JSON Schema, deep enough for combinations and small
@@ -152,13 +153,9 @@ func (d *draw) keyword(s node, depth int) {
 // as the original except for the reported losses. The counts show that the comparison can fail:
 // without the losses, it does.
 func TestRandomSchemas(t *testing.T) {
-	n := 1500
-	if testing.Short() {
-		n = 400
-	}
+	n := soak.N(400, 1500)
 	for _, d := range dialect.All() {
 		t.Run(d.Name, func(t *testing.T) {
-			t.Parallel()
 			var sum tally
 			failed := 0
 			for i := range n {

@@ -7,11 +7,14 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 // The fast path may accept only what the full validator accepts. The test is in this package
 // because the fast path must not be visible from outside.
 func TestFastSchemaNeverAcceptsWhatTheFullValidatorRefuses(t *testing.T) {
+	soak.Sequential(t)
 	accepted := 0
 	rapid.Check(t, func(t *rapid.T) {
 		doc := genSchema(t, 3)

@@ -37,7 +37,7 @@ func adapters(api, base string, silence time.Duration) (llm.Model, error) {
 
 // pawl meets every behaviour on every wire.
 func TestAgent(t *testing.T) {
-	rows, err := played.pawl()
+	rows, err := pawlRows()
 	if err != nil {
 		t.Fatal(err)
 	}

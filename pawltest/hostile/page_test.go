@@ -15,11 +15,11 @@ var update = flag.Bool("update", false, "write docs/hostile.md again")
 
 // docs/hostile.md is what was played here. make docs writes it.
 func TestPage(t *testing.T) {
-	rows, err := played.pawl()
+	rows, err := pawlRows()
 	if err != nil {
 		t.Fatal(err)
 	}
-	control, err := played.control()
+	control, err := controlRows()
 	if err != nil {
 		t.Fatal(err)
 	}

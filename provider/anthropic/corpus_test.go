@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
@@ -29,6 +30,7 @@ var reader = &wiretest.Reader{Read: read, Error: errorText,
 
 // Every recorded answer decodes to what an independent reader finds in it.
 func TestRecordedAnswers(t *testing.T) {
+	soak.Sequential(t)
 	wiretest.Answers(t, messagesWire, reader, 300, map[string]string{
 		"vercel/ai/packages/anthropic/src/__fixtures__/anthropic-programmatic-tool-calling.1.json#0": "the recorder lists calls that code in the server's container made, and whose results it has",
 	})

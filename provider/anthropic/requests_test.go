@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
@@ -29,7 +30,10 @@ func excluded(e *pawltest.Exchange) string {
 }
 
 // Every recorded request, read and encoded again, says the same.
-func TestRecordedRequests(t *testing.T) { wiretest.Requests(t, messagesWire, &spelling) }
+func TestRecordedRequests(t *testing.T) {
+	soak.Sequential(t)
+	wiretest.Requests(t, messagesWire, &spelling)
+}
 
 // list returns v as a list of objects.
 func list(v any) (all []map[string]any) {

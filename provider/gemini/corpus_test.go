@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
@@ -52,7 +53,10 @@ func signature(p llm.Part) []string {
 }
 
 // Every recorded answer decodes to what an independent reader finds in it, and goes back as it came.
-func TestRecordedAnswers(t *testing.T) { wiretest.Answers(t, generateWire, reader, 400, nil) }
+func TestRecordedAnswers(t *testing.T) {
+	soak.Sequential(t)
+	wiretest.Answers(t, generateWire, reader, 400, nil)
+}
 
 // recordedArgs are the arguments as the recorder has them: an object, nothing, or, where they came in parts, by path.
 func recordedArgs(raw json.RawMessage) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
@@ -25,7 +26,10 @@ var generateWire = &wiretest.Wire{API: pawltest.Gemini, Provider: "gemini", Enco
 	}}
 
 // Every recorded request, read and encoded again, says the same.
-func TestRecordedRequests(t *testing.T) { wiretest.Requests(t, generateWire, &spelling) }
+func TestRecordedRequests(t *testing.T) {
+	soak.Sequential(t)
+	wiretest.Requests(t, generateWire, &spelling)
+}
 
 // list returns v as a list of objects; one object is a list of one.
 func list(v any) (all []map[string]any) {

@@ -5,11 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
 )
 
 // Every recorded request, read and encoded again, says the same.
 func TestRecordedRequests(t *testing.T) {
+	soak.Sequential(t)
 	t.Run(chatWire.API, func(t *testing.T) { wiretest.Requests(t, chatWire, &chatSpelling) })
 	t.Run(responsesWire.API, func(t *testing.T) { wiretest.Requests(t, responsesWire, &responsesSpelling) })
 }

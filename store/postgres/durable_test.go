@@ -4,14 +4,12 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 // Runs over PostgreSQL have the same outcome as runs over memory.
 func TestDurableRuns(t *testing.T) {
-	n := 1000
-	if testing.Short() {
-		n = 50
-	}
+	n := soak.N(40, 1000) // random scripts
 	at := server.URL(t)
 	if at == "" {
 		return // the reason was reported

@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/code"
 )
 
 // A fault of a program is reported with its line and with a remedy. The outcome is one word.
 func TestFaults(t *testing.T) {
+	soak.Sequential(t)
 	for _, tt := range []struct {
 		name, code       string
 		python, embedded string // outcomes; empty embedded means the same as python

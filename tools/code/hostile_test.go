@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/script"
@@ -33,6 +34,7 @@ def forge(data, length=None):
 
 // Whatever a program does to the tool that runs it, the call ends with a result that reports it.
 func TestHostile(t *testing.T) {
+	soak.Sequential(t)
 	py := python(t, nil)
 	if py == nil {
 		return

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -19,6 +20,7 @@ import (
 // as its calls made one by one. A program that only Python can run is marked, and the embedded
 // interpreter must refuse it completely.
 func TestPrograms(t *testing.T) {
+	soak.Sequential(t)
 	files, err := filepath.Glob("testdata/programs/*.txt")
 	if err != nil || len(files) != 30 {
 		t.Fatalf("got %d programs, %v", len(files), err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
@@ -195,6 +196,7 @@ func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) 
 
 // A program that differs when it is executed again ends as diverged and does nothing.
 func TestDiverged(t *testing.T) {
+	soak.Sequential(t)
 	for _, in := range interpreters(t) {
 		tool := newTool(t, in, nil)
 		for name, change := range map[string][2]string{
@@ -326,7 +328,7 @@ set_result(out)`)
 
 		w = newWorld()
 		a = agentOf(w, newTool(t, in, nil), `set_result(call_tools_parallel([("add", {"a": i, "b": 1}) for i in range(40)]))`)
-		a.Executor = pawl.Parallel{Limit: 1} // a program that held a slot would wait forever
+		a.Executor = pawl.Parallel{Limit: 1} // a program that held a slot would wait for ever
 		if res, err := a.Run(t.Context(), llm.User("go")); err != nil || len(w.calls) != 40 || !strings.HasPrefix(resultOf(t, res), "ok [1,2,3") {
 			t.Errorf("%s: got %v, %d calls", in.Name(), err, len(w.calls))
 		}

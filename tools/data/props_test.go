@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/tools/data"
 	"pgregory.net/rapid"
 
@@ -43,6 +44,7 @@ func read(t testing.TB, text string) (a answer) {
 
 // Records left out of an answer are reported, and continuing where it says returns all records.
 func TestAnswersAreBounded(t *testing.T) {
+	soak.Sequential(t)
 	set := data.New(nil)
 	var content strings.Builder
 	content.WriteString("id,name\n")
@@ -233,6 +235,7 @@ func ratOf(v any) *big.Rat {
 
 // Sums equal those of math/big, to the last digit.
 func TestSumsAreExact(t *testing.T) {
+	soak.Sequential(t)
 	set := data.New(nil)
 	rapid.Check(t, func(rt *rapid.T) {
 		values := rapid.SliceOfN(someValue, 1, 12).Draw(rt, "values")

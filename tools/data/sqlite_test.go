@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	_ "modernc.org/sqlite" // the driver
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/tooltest"
 	"github.com/pawl-go/pawl/tools/data"
 )
@@ -219,6 +220,7 @@ func (w *twin) condition() (cond object, query string, args []any) {
 }
 
 func TestFilterAsSQLite(t *testing.T) {
+	soak.Sequential(t)
 	w := newTwin(t, 1)
 	met := 0
 	for n := range queries {
@@ -247,6 +249,7 @@ func TestFilterAsSQLite(t *testing.T) {
 }
 
 func TestSortAsSQLite(t *testing.T) {
+	soak.Sequential(t)
 	w := newTwin(t, 2)
 	ties := 0
 	for n := range queries {
@@ -280,6 +283,7 @@ func TestSortAsSQLite(t *testing.T) {
 }
 
 func TestAggregateAsSQLite(t *testing.T) {
+	soak.Sequential(t)
 	w := newTwin(t, 3)
 	several := 0
 	for n := range queries {
@@ -379,6 +383,7 @@ func largest(records []object, column string) (most float64) {
 // of equal length with leading zeros, SQLite orders them correctly as well, so filter and sort are
 // compared.
 func TestLargeNumbersAsSQLite(t *testing.T) {
+	soak.Sequential(t)
 	w := newTwin(t, 4)
 	for n := range queries {
 		_, err := w.db.Exec(`drop table if exists big; create table big (i integer primary key, v text)`)

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/tooltest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/file"
@@ -224,7 +225,7 @@ func TestRace(t *testing.T) {
 	}
 	set := open(t, dir)
 	before, began, calls, inside := outside(t, around), flips.Load(), 0, 0
-	for end := time.Now().Add(3 * time.Second); time.Now().Before(end) || flips.Load()-began < 1000; {
+	for end := time.Now().Add(soak.N(time.Second, 3*time.Second)); time.Now().Before(end) || flips.Load()-began < 1000; {
 		for _, tool := range []*pawl.Tool{set.Read, set.Stat, set.Search, set.Edit, set.Write} {
 			told := prompt(t, tool, `{"path":"d/f.txt","content":"inside","edits":[{"old":"inside","new":"inside."}],"pattern":"."}`)
 			if strings.Contains(told, secret) || strings.Contains(told, sum(secret)) || strings.Contains(told, `"size":18`) {

@@ -1,13 +1,16 @@
-// Command testreport reads what `go test -json` writes and tells a person what happened: the output
-// of failed tests in full, go test's closing line of each package, the skipped tests with their
-// reasons, and at the very end the line
+// Command testreport reads the output of `go test -json` and reports it in plain lines: one for each package when it
+// ends, with its time, its number of tests and how many packages are left; the output of failed tests in full; the skipped
+// tests with their reasons; and at the very end the line
 //
 //	N passed, N failed, N skipped
 //
-// Subtests are counted like tests. A package that failed without a failed test (it did not compile,
-// or its process died) counts as one failure. With -strict, a skip for any other reason than absent
-// corpora counts as a failure too: on a machine where everything can be installed, a test that did
-// not run is a test that is missing.
+// Subtests are counted like tests. A package that failed without a failed test (it did not compile, or its process died)
+// counts as one failure. With -strict, a skip for any other reason than absent corpora counts as a failure too: on
+// a machine where everything can be installed, a test that did not run is a test that is missing. A test that package soak
+// skips because it runs in `make soak` only is listed as such, and is no skip.
+//
+// With -counts, the counts of an earlier report are read from that file and added to the last line, and the sums are stored
+// there. So two runs, `make test` and `make soak`, end with one line for both.
 //
 // The exit status is 0 when nothing failed, 1 when something did, 2 when the input is no test
 // output.
@@ -26,12 +29,15 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	flags := flag.NewFlagSet("testreport", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	strict := flags.Bool("strict", false, "a skip for another reason than absent corpora is a failure")
+	packages := flags.Int("packages", 0, "number of packages that are tested; 0 means unknown")
+	counts := flags.String("counts", "", "file with the counts of earlier reports, which are added to the last line; the sums are stored in it")
 	steps := flags.String("steps", "", "file with a line a step that ran before the tests; lines that begin with FAILED are failures")
 	stderr := flags.String("stderr", "", "file with what go test wrote on its standard error; shown at the end")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
 	r := newReport(out, *strict)
+	r.total = *packages
 	if err := r.read(in); err != nil {
 		fmt.Fprintf(errs, "testreport: %v\n", err)
 		return 2
@@ -47,7 +53,14 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 		}
 		take(string(b))
 	}
-	if !r.close() {
+	ok := r.close()
+	sum, err := r.sum(*counts)
+	if err != nil {
+		fmt.Fprintf(errs, "testreport: %v\n", err)
+		return 2
+	}
+	fmt.Fprintf(out, "\n%s\n", sum)
+	if !ok {
 		return 1
 	}
 	return 0

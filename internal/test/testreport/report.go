@@ -6,12 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
+
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
-// allowed is how the reason of a skip begins that is never a failure: the recorded data is not part
-// of the project.
+// allowed begins the reason of a skip that is never a failure: the recorded data is not part of the project.
 const allowed = "corpora absent"
+
+// tally counts tests.
+type tally struct{ passed, failed, skipped int }
+
+const tallyLine = "%d passed, %d failed, %d skipped"
+
+func (c tally) String() string { return fmt.Sprintf(tallyLine, c.passed, c.failed, c.skipped) }
 
 // event is one line of `go test -json`; see `go doc test2json`.
 type event struct {
@@ -40,17 +49,21 @@ type report struct {
 	failing  map[string]bool // packages with a failed test
 	builds   map[string]bool // packages whose compiler output was shown
 	skips    []skip
+	soaks    []skip         // tests of make soak only
+	plain    map[test]bool  // tests that wait to be run without the race detector; false when they were
+	tests    map[string]int // tests of a package that ended, subtests among them
 	steps    []string
 	stderr   string
+	counts   tally // when the report is closed
 	passed   int
 	failed   int
 	packages int
+	total    int // packages to test; 0 means unknown
 	badSteps int
 }
 
 func newReport(out io.Writer, strict bool) *report {
-	return &report{out: out, strict: strict, output: map[test][]string{}, failing: map[string]bool{},
-		builds: map[string]bool{}}
+	return &report{out: out, strict: strict, output: map[test][]string{}, failing: map[string]bool{}, builds: map[string]bool{}, tests: map[string]int{}, plain: map[test]bool{}}
 }
 
 // read takes all of the input. No event at all is an error: then nothing was tested.
@@ -86,9 +99,7 @@ func (r *report) add(e event) {
 	t := test{e.Package, e.Test}
 	switch e.Action {
 	case "output":
-		if e.Test == "" && closing(e.Output) {
-			fmt.Fprint(r.out, e.Output)
-		} else {
+		if e.Test != "" || !closing(e.Output) {
 			r.output[t] = append(r.output[t], e.Output)
 		}
 	case "build-output":
@@ -96,23 +107,35 @@ func (r *report) add(e event) {
 		r.builds[e.ImportPath] = true
 	case "pass":
 		if e.Test == "" {
-			r.packages++
+			r.progress("ok    ", e)
 		} else {
 			r.passed++
+			r.tests[e.Package]++
+			r.plain[t] = false
 		}
 		delete(r.output, t)
 	case "skip":
-		if e.Test != "" {
-			r.skips = append(r.skips, skip{t, reason(r.output[t])})
+		if e.Test == "" {
+			r.progress("      ", e)
+		} else if s := (skip{t, reason(r.output[t])}); strings.HasPrefix(s.reason, soak.Reason) {
+			r.soaks = append(r.soaks, s)
+		} else if strings.HasPrefix(s.reason, soak.Plain) {
+			if _, ran := r.plain[t]; !ran {
+				r.plain[t] = true
+			}
+		} else {
+			r.skips = append(r.skips, s)
 		}
 		delete(r.output, t)
 	case "fail":
 		if e.Test == "" {
-			r.packages++
+			r.progress("FAILED", e)
 			r.failPackage(e.Package)
 			return
 		}
 		r.failed++
+		r.tests[e.Package]++
+		r.plain[t] = false
 		if !r.failing[e.Package] || !bare(r.output[t]) {
 			fmt.Fprintf(r.out, "\n--- in %s\n%s\n", e.Package, strings.Join(r.output[t], ""))
 		}
@@ -121,8 +144,22 @@ func (r *report) add(e event) {
 	}
 }
 
-// failPackage counts a package that failed without a failed test, and shows all that is left of its
-// output: tests that were running when the process died have no result of their own.
+// progress writes the line of a package that has ended.
+func (r *report) progress(word string, e event) {
+	r.packages++
+	left := ""
+	if r.total > 0 {
+		left = fmt.Sprintf("  (%d left)", max(0, r.total-r.packages))
+	}
+	count := fmt.Sprintf("%5d tests", r.tests[e.Package])
+	if e.Action == "skip" {
+		count = "   no tests"
+	}
+	fmt.Fprintf(r.out, "%s  %-52s %7.1f s %s%s\n", word, e.Package, e.Elapsed, count, left)
+}
+
+// failPackage counts a package that failed without a failed test, and shows all that is left of its output: tests that were
+// running when the process died have no result of their own.
 func (r *report) failPackage(pkg string) {
 	if r.failing[pkg] {
 		return
@@ -205,7 +242,7 @@ func (r *report) close() bool {
 	}
 	fmt.Fprintf(r.out, "%s  tests (%d packages)\n", word, r.packages)
 	fmt.Fprintf(r.out, "\n== what was skipped\n")
-	bad := 0
+	bad, missing := 0, 0
 	for _, s := range r.skips {
 		mark := "skipped"
 		if r.strict && !strings.HasPrefix(s.reason, allowed) {
@@ -217,6 +254,12 @@ func (r *report) close() bool {
 	if len(r.skips) == 0 {
 		fmt.Fprintln(r.out, "nothing")
 	}
+	for t, waits := range r.plain {
+		if waits {
+			fmt.Fprintf(r.out, "FAILED   %s %s: it was to run without the race detector too, and did not\n", t.pkg, t.name)
+			missing++
+		}
+	}
 	if bad > 0 {
 		fmt.Fprintf(r.out,
 			"\n%d tests were skipped for another reason than %s. As root on Debian all they need can be installed, so they count as failed.\n", bad, allowed)
@@ -224,6 +267,32 @@ func (r *report) close() bool {
 	if r.badSteps > 0 {
 		fmt.Fprintf(r.out, "\n%d of the steps before the tests failed; their output stands above.\n", r.badSteps)
 	}
-	fmt.Fprintf(r.out, "\n%d passed, %d failed, %d skipped\n", r.passed, r.failed+bad, len(r.skips)-bad)
-	return r.failed+bad+r.badSteps == 0
+	if len(r.soaks) > 0 {
+		fmt.Fprintf(r.out, "\n== what only make soak runs\n")
+		for _, s := range r.soaks {
+			fmt.Fprintf(r.out, "%s %s: %s\n", s.pkg, s.name, strings.TrimPrefix(strings.TrimPrefix(s.reason, soak.Reason), ": "))
+		}
+	}
+	r.counts = tally{r.passed, r.failed + bad + missing, len(r.skips) - bad}
+	return r.counts.failed+r.badSteps == 0
+}
+
+// sum returns the last line. Where file names one, the counts in it are added, and the sums are stored in it.
+func (r *report) sum(file string) (tally, error) {
+	if file == "" {
+		return r.counts, nil
+	}
+	sum, before := r.counts, tally{}
+	b, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return sum, err
+	}
+	if len(b) > 0 {
+		if _, err := fmt.Sscanf(string(b), tallyLine, &before.passed, &before.failed, &before.skipped); err != nil {
+			return sum, fmt.Errorf("%s: %q is no line of counts", file, b)
+		}
+		fmt.Fprintf(r.out, "\n%s (this run)\n%s (runs before)\n", r.counts, before)
+		sum = tally{sum.passed + before.passed, sum.failed + before.failed, sum.skipped + before.skipped}
+	}
+	return sum, os.WriteFile(file, []byte(sum.String()+"\n"), 0o644)
 }

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -35,6 +36,10 @@ type Loop struct {
 	Stream bool
 	Choice string // a tool that is forced, required, none, or ""
 	Tools  []Tool
+
+	// Backward executes the calls of a turn one by one, the last one first. The scheduler may choose this order for
+	// goroutines too; it makes the outcome of calls that depend on each other the same in every run.
+	Backward bool
 }
 
 // maxTurns is the one bound that it has.
@@ -83,11 +88,16 @@ func (l *Loop) carryOut(ctx context.Context, calls []toolCall) ([]message, error
 	results := make([]message, len(calls))
 	errs := make([]error, len(calls))
 	var wait sync.WaitGroup
-	for i, c := range calls {
-		wait.Go(func() {
+	for i, c := range slices.Backward(calls) {
+		call := func() {
 			results[i] = message{Role: "tool", ToolCallID: c.ID}
 			results[i].Content, errs[i] = l.call(ctx, c)
-		})
+		}
+		if l.Backward {
+			call()
+			continue
+		}
+		wait.Go(call)
 	}
 	wait.Wait()
 	return results, errors.Join(errs...)

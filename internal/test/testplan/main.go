@@ -1,0 +1,56 @@
+// Command testplan decides which tests run how, from the source of the module in the working directory:
+//
+//	testplan race         packages that run under the race detector, one per line
+//	testplan plain        packages that run without it, because nothing in them is concurrent
+//	testplan soak race    those of race with tests whose size package soak sets
+//	testplan soak plain   those of plain with such tests
+//	testplan soak tests   a pattern for -run that matches such tests
+//	testplan sequential   those of race with tests that call soak.Sequential, and so run without the race detector
+//	testplan sequential tests   a pattern for -run that matches such tests
+//
+// Packages that take long come first, so that the last ones to end are short.
+//
+// A package is concurrent when one of its files, tests included, has a go or select statement, a channel, a parallel test,
+// or an import of sync, sync/atomic, testing/synctest, os/exec, net or a package below net (net/url and net/netip have no
+// concurrency). A package is not concurrent because of its imports: the concurrency of the agent loop is tested where it is
+// written.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func run(args []string, out, errs io.Writer) int {
+	what := strings.Join(args, " ")
+	if !slices.Contains([]string{"race", "plain", "soak race", "soak plain", "soak tests", "sequential", "sequential tests"}, what) {
+		fmt.Fprintln(errs, "usage: testplan race|plain|sequential, testplan soak race|plain|tests or testplan sequential tests")
+		return 2
+	}
+	packages, err := load(".")
+	if err != nil {
+		fmt.Fprintln(errs, "testplan:", err)
+		return 2
+	}
+	var tests []string
+	for _, p := range packages {
+		switch {
+		case what == "soak tests":
+			tests = append(tests, p.soak...)
+		case what == "sequential tests":
+			tests = append(tests, p.sequential...)
+		case what == p.mode(), what == "soak "+p.mode() && len(p.soak) > 0, what == "sequential" && p.mode() == "race" && len(p.sequential) > 0:
+			fmt.Fprintln(out, p.path)
+		}
+	}
+	if strings.HasSuffix(what, "tests") {
+		slices.Sort(tests)
+		fmt.Fprintf(out, "^(%s)$\n", strings.Join(slices.Compact(tests), "|"))
+	}
+	return 0
+}
