@@ -144,7 +144,7 @@ func yes(context.Context, mcp.Question) (mcp.Answer, error) {
 func says(want string) func(pawl.Execution) string {
 	return func(x pawl.Execution) string {
 		if got := x.Result.Text(); got != want {
-			return fmt.Sprintf("the model is told %q, want %q", got, want)
+			return fmt.Sprintf("the model got %q, want %q", got, want)
 		}
 		return ""
 	}

@@ -100,7 +100,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		})
 	}
 	if n := v.world.paid.Load(); n != 0 {
-		t.Fatalf("paid %d times by somebody who may not", n)
+		t.Fatalf("paid %d times without permission", n)
 	}
 	// The same endpoints are open to clients with the scope.
 	for _, test := range []struct {

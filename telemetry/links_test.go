@@ -43,7 +43,7 @@ func TestEarlyStartsHaveTheirTimes(t *testing.T) {
 			for _, s := range b.spans.Ended() {
 				if s.Name() == "execute_tool slow" {
 					if began, ended := s.StartTime().Sub(start), s.EndTime().Sub(start); began != 50*time.Millisecond || ended != 150*time.Millisecond {
-						t.Errorf("middleware %v: the call is told from %v to %v, want 50ms to 150ms", seen, began, ended)
+						t.Errorf("middleware %v: the span is from %v to %v, want 50ms to 150ms", seen, began, ended)
 					}
 				}
 			}
@@ -113,7 +113,7 @@ func TestAttemptsAreLinked(t *testing.T) {
 		})
 		res, err := run(t.Context(), b.Runner(r), pawl.User("go"))
 		if err != nil || stands == "" || stands != telemetry.Traceparent(res) {
-			t.Errorf("%s: it stands at %q, and is told to stand at %q; %v", data, stands, telemetry.Traceparent(res), err)
+			t.Errorf("%s: its position is %q, and its traceparent %q; %v", data, stands, telemetry.Traceparent(res), err)
 		}
 		got := ""
 		for _, s := range b.spans.Ended() {

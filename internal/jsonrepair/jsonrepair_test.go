@@ -189,7 +189,7 @@ func FuzzRepair(f *testing.F) {
 			t.Errorf("%q was changed in place", in)
 		case err != nil:
 			if fixed != nil || repairs != nil || err.Error() == "" {
-				t.Errorf("%q: %q, %v beside the error %v", in, fixed, repairs, err)
+				t.Errorf("%q: %q, %v with the error %v", in, fixed, repairs, err)
 			}
 		case !json.Valid(fixed):
 			t.Errorf("%q became %q, which is not valid", in, fixed)

@@ -67,7 +67,7 @@ func TestFaults(t *testing.T) {
 					}
 				}
 				if strings.Contains(text, "/usr/") || strings.Contains(text, ".go:") || strings.Contains(text, "bridge") || strings.Contains(text, "starlark") {
-					t.Errorf("tells of the host: %s", text)
+					t.Errorf("reveals the host: %s", text)
 				}
 			})
 		}

@@ -302,7 +302,7 @@ func TestShared(t *testing.T) {
 		x := call(t, set, alice, `{"query":"leave days"}`)
 		text := x.Result.Text()
 		if strings.Contains(text, "Leave of acme/alice") != true || strings.Contains(text, "Leave of acme/ ") != shared || strings.Contains(text, "bob") || strings.Contains(text, "other") || strings.Contains(text, "Leave of / ") {
-			t.Errorf("with Shared %v Alice is told\n%s", shared, text)
+			t.Errorf("with Shared %v Alice got\n%s", shared, text)
 		}
 		if strings.Contains(string(x.Result.Data), `"shared":true`) != shared {
 			t.Errorf("with Shared %v the data is %s", shared, x.Result.Data)

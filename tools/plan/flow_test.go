@@ -212,7 +212,7 @@ func TestWaves(t *testing.T) {
 		t.Errorf("did %s", got)
 	}
 	if want := "a plan of 4 steps in 3 waves; these may change the world: step 1 (raw), step 2 (get), step 3 (raw)"; len(said) != 1 || said[0] != want {
-		t.Errorf("told %q, want %q", said, want)
+		t.Errorf("got %q, want %q", said, want)
 	}
 }
 

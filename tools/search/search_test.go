@@ -201,7 +201,7 @@ func TestSetUp(t *testing.T) {
 	}
 	x := call(t, nil, nil, `{"query":"pawl"}`)
 	if x.Outcome != pawl.OutcomeError || x.Result.Text() != err.Error() {
-		t.Errorf("the model is told %s: %s", x.Outcome, x.Result.Text())
+		t.Errorf("the model got %s: %s", x.Outcome, x.Result.Text())
 	}
 	for _, c := range []struct{ name, value, engine string }{{"SEARXNG_URL", "nonsense", "searxng: its address is not one"}, {"TAVILY_API_KEY", "two\nlines", "tavily: the key in TAVILY_API_KEY has a character"}, {"BRAVE_API_KEY", "a b", "brave: the key in BRAVE_API_KEY"}} {
 		env[c.name] = c.value
