@@ -71,7 +71,7 @@ func (r *Runner) Stream(ctx context.Context, msgs ...pawl.Message) iter.Seq2[paw
 			}
 			if ended {
 				if !stopped {
-					fail(fault("busy", "the server is about to end", "the run "+r.ID+" is resumed by the next one"))
+					fail(fault("busy", "the server is stopping", "the run "+r.ID+" is resumed by the next one"))
 				}
 				return
 			}

@@ -99,7 +99,7 @@ func (in *Start) messages() ([]pawl.Message, error) {
 		return in.Messages, nil
 	}
 	if len(in.Messages) > 0 {
-		return nil, badRequest("input and messages are two ways of saying what is asked", "give one")
+		return nil, badRequest("give either input or messages, not both", "give one")
 	}
 	return []pawl.Message{pawl.User(in.Input)}, nil
 }
@@ -253,7 +253,7 @@ func (c *call) decisions(id string, msgs []pawl.Message) ([]pawl.Decision, error
 				}
 				out = append(out, open[i].Answer("", p))
 			default:
-				return nil, badRequest("the messages answer open calls, and say other things too", "send answers alone; steer the run with the rest")
+				return nil, badRequest("the messages contain answers to open calls and other messages", "send the answers alone, and the rest with steer")
 			}
 		}
 	}

@@ -69,7 +69,7 @@ def bridge():
         try:
             return encode(x).encode("utf-8", "backslashreplace")
         except (TypeError, ValueError) as e:
-            raise type(e)("%s takes what has a JSON form (dict with text keys, list, text, number, True, False, None): %s" % (what, e)) from None
+            raise type(e)("%s takes a value with a JSON form (dict with text keys, list, text, number, True, False, None): %s" % (what, e)) from None
 
     class ToolError(RuntimeError):
         "A call that failed. tool and outcome say which and how."

@@ -254,7 +254,7 @@ func TestAdd(t *testing.T) {
 	f := must(os.Create(big))
 	f.Truncate(100_000_000)
 	f.Close()
-	for path, want := range map[string]string{big: "100000000 bytes", t.TempDir(): "is no file", filepath.Join(t.TempDir(), "none"): "no such file"} {
+	for path, want := range map[string]string{big: "100000000 bytes", t.TempDir(): "is not a file", filepath.Join(t.TempDir(), "none"): "no such file"} {
 		if _, err := set.AddFile(t.Context(), alice, path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}

@@ -138,11 +138,11 @@ func TestServiceFaults(t *testing.T) {
 		{429, `{"error":{"detail":"slow down"}}`, "too many searches for now", true},
 		{432, `{"detail":{"error":"limit"}}`, "used up", false},
 		{500, `<html>oops ` + key, "it failed (status 500", true},
-		{302, ``, "sends on to another address", false},
+		{302, ``, "redirects to another address", false},
 		{400, `{"message":"bad ` + key + `"}`, "refuses the search (status 400", false},
-		{200, `<html>a page</html>`, "not the JSON that it should be", false},
-		{200, `{"web":[`, "not the JSON", false},
-		{200, `{"web":7,"results":7}`, "not the JSON", false},
+		{200, `<html>a page</html>`, "not the expected JSON", false},
+		{200, `{"web":[`, "not the expected JSON", false},
+		{200, `{"web":7,"results":7}`, "not the expected JSON", false},
 		{200, `{"results":[{"title":"` + strings.Repeat("x", 3<<20) + `"}]}`, "more than", false},
 	}
 	for _, s := range services {
