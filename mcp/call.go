@@ -195,7 +195,7 @@ func (c *Client) failure(ctx context.Context, s *session, err error) (llm.ToolRe
 	}
 	// The pipeline retries the call if its effect permits, and otherwise shows this text to the
 	// model.
-	return pawl.ToolResult{}, pawl.Retryable(fmt.Errorf("the connection to the MCP server %s was lost during the call. What the call does may have happened: "+
+	return llm.ToolResult{}, pawl.Retryable(fmt.Errorf("the connection to the MCP server %s was lost during the call. What the call does may have happened: "+
 		"it was not repeated. Find out before you call it again", c.server.Name))
 }
 

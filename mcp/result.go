@@ -134,5 +134,5 @@ func (c *Client) resource(tool string, r *sdk.ResourceContents) []llm.Part {
 	case r.MIMEType == "application/pdf" && len(r.Blob) <= maxMedia:
 		return []llm.Part{llm.Text{Text: head}, llm.Media{MIME: r.MIMEType, Data: r.Blob}}
 	}
-	return []pawl.Part{pawl.Text{Text: head + fmt.Sprintf("[%d bytes that are not text]", len(r.Blob))}}
+	return []llm.Part{llm.Text{Text: head + fmt.Sprintf("[%d bytes that are not text]", len(r.Blob))}}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
@@ -263,7 +264,7 @@ func TestEveryTool(t *testing.T) {
 			continue
 		}
 		rows[r.tool]++
-		x := pawl.Execute(t.Context(), tool, pawl.ToolCall{ID: "c1", Name: r.tool, Args: json.RawMessage(r.args)})
+		x := pawl.Execute(t.Context(), tool, llm.ToolCall{ID: "c1", Name: r.tool, Args: json.RawMessage(r.args)})
 		text := x.Result.Text()
 		if x.Outcome != pawl.OutcomeInvalid && x.Outcome != pawl.OutcomeError || !x.Result.IsError {
 			t.Errorf("%s %s: outcome %s: %s", r.tool, r.args, x.Outcome, text)
@@ -297,8 +298,8 @@ func TestEveryTool(t *testing.T) {
 func taken(ctx context.Context, tool *pawl.Tool, args string) string {
 	idle := tool.Clone()
 	idle.NoRepair = true
-	idle.Run = func(context.Context, pawl.ToolCall) (pawl.ToolResult, error) { return pawl.TextResult("taken"), nil }
-	x := pawl.Execute(ctx, idle, pawl.ToolCall{ID: "c1", Name: tool.Name, Args: json.RawMessage(args)})
+	idle.Run = func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("taken"), nil }
+	x := pawl.Execute(ctx, idle, llm.ToolCall{ID: "c1", Name: tool.Name, Args: json.RawMessage(args)})
 	if x.Outcome == pawl.OutcomeOK {
 		return ""
 	}

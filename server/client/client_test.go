@@ -225,7 +225,7 @@ func TestErrorsOfTheServer(t *testing.T) {
 	if _, err = collect(c.Runner("", "talker"), t.Context(), llm.User("hi")); err == nil {
 		t.Error("a run without an id")
 	}
-	if _, err = collect(client.New("http://127.0.0.1:1", &client.Options{Retries: -1}).Runner("x", ""), t.Context(), pawl.User("hi")); err == nil {
+	if _, err = collect(client.New("http://127.0.0.1:1", &client.Options{Retries: -1}).Runner("x", ""), t.Context(), llm.User("hi")); err == nil {
 		t.Error("the server is not reachable")
 	}
 }

@@ -3,7 +3,7 @@ package storetest
 import (
 	"encoding/json"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -12,16 +12,16 @@ func (s *suite) threads() {
 	if made.Messages != 0 || made.Created.IsZero() || made.Updated.IsZero() {
 		s.Errorf("a new thread is %+v", made)
 	}
-	msgs := []pawl.Message{pawl.User("How many days of leave do I have?"),
-		{Role: pawl.RoleAssistant, Parts: []pawl.Part{pawl.Text{Text: "I will look."}, pawl.ToolCall{ID: "c1", Name: "leave", Args: json.RawMessage(`{"who":"secretword"}`)}}},
-		{Role: pawl.RoleTool, Parts: []pawl.Part{pawl.ToolResult{CallID: "c1", Parts: []pawl.Part{pawl.Text{Text: "resultword 12"}}}}},
-		{Role: pawl.RoleAssistant, Parts: []pawl.Part{pawl.Text{Text: "You have twelve days of leave."}}}}
+	msgs := []llm.Message{llm.User("How many days of leave do I have?"),
+		{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "I will look."}, llm.ToolCall{ID: "c1", Name: "leave", Args: json.RawMessage(`{"who":"secretword"}`)}}},
+		{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{CallID: "c1", Parts: []llm.Part{llm.Text{Text: "resultword 12"}}}}},
+		{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "You have twelve days of leave."}}}}
 	s.ok(s.db.AppendMessages(s.ctx, alice, "t1", 0, msgs[:2]...))
 	s.is(s.db.AppendMessages(s.ctx, alice, "t1", 1, msgs[2:]...), store.ErrConflict, "appending behind the wrong message")
 	s.ok(s.db.AppendMessages(s.ctx, alice, "t1", 2, msgs[2:]...))
 	s.is(s.db.AppendMessages(s.ctx, alice, "no", 0, msgs[0]), store.ErrNotFound, "appending to no thread")
 
-	var got []pawl.Message
+	var got []llm.Message
 	for _, m := range must(s.db.Messages(s.ctx, alice, "t1", 0, 0)) {
 		got = append(got, m.Message)
 	}
@@ -40,7 +40,7 @@ func (s *suite) threads() {
 	}
 
 	must(s.db.PutThread(s.ctx, alice, store.Thread{ID: "t2"}))
-	s.ok(s.db.AppendMessages(s.ctx, alice, "t2", 0, pawl.User("Please leave the door open.")))
+	s.ok(s.db.AppendMessages(s.ctx, alice, "t2", 0, llm.User("Please leave the door open.")))
 	found := func(sc store.Scope, text string) (ids []string) {
 		for _, h := range must(s.db.SearchMessages(s.ctx, sc, store.Query{Text: text})) {
 			ids = append(ids, h.Thread+"/"+string(rune('0'+h.Seq)))

@@ -233,7 +233,7 @@ func (r *request) answer(res *webpage.Response) llm.ToolResult {
 		case res.Status >= 300:
 			text = status + "\n\n" + text
 		case r.result != nil:
-			return pawl.ErrorResult(status + ", but the answer is not JSON, so " + r.result.String() + " cannot be found in it:\n\n" + text + note)
+			return llm.ErrorResult(status + ", but the answer is not JSON, so " + r.result.String() + " cannot be found in it:\n\n" + text + note)
 		}
 	}
 	out.IsError = res.Status >= 400

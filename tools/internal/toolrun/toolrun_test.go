@@ -7,20 +7,20 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 func Example() {
 	type args struct{ Count toolrun.Whole }
-	pack := toolrun.Func(func(_ context.Context, a args) (pawl.ToolResult, error) {
+	pack := toolrun.Func(func(_ context.Context, a args) (llm.ToolResult, error) {
 		if a.Count < 1 {
-			return pawl.ToolResult{}, toolrun.Refuse("count is %d; give 1 or more", a.Count)
+			return llm.ToolResult{}, toolrun.Refuse("count is %d; give 1 or more", a.Count)
 		}
 		return toolrun.Result(fmt.Sprintf("Packed %d", a.Count), map[string]toolrun.Whole{"packed": a.Count})
 	})
 	for _, raw := range []string{`{"count":2.0}`, `{"count":0}`} {
-		res, err := pack(context.Background(), pawl.ToolCall{Args: json.RawMessage(raw)})
+		res, err := pack(context.Background(), llm.ToolCall{Args: json.RawMessage(raw)})
 		fmt.Println(res.IsError, res.Text(), string(res.Data), err)
 	}
 	// Output:
@@ -45,13 +45,13 @@ func TestFunc(t *testing.T) {
 		{`{"n":null}`, nil, "done", nil},
 		{`[`, nil, "invalid args: unexpected end of JSON input", nil},
 	} {
-		f := toolrun.Func(func(context.Context, struct{ N toolrun.Whole }) (pawl.ToolResult, error) {
+		f := toolrun.Func(func(context.Context, struct{ N toolrun.Whole }) (llm.ToolResult, error) {
 			if tt.err != nil {
-				return pawl.ToolResult{}, tt.err
+				return llm.ToolResult{}, tt.err
 			}
-			return pawl.TextResult("done"), nil
+			return llm.TextResult("done"), nil
 		})
-		res, err := f(t.Context(), pawl.ToolCall{Args: json.RawMessage(tt.args)})
+		res, err := f(t.Context(), llm.ToolCall{Args: json.RawMessage(tt.args)})
 		if res.Text() != tt.told || err != tt.want || res.IsError != (tt.told != "done" && tt.want == nil) {
 			t.Errorf("%s, %v: %q, %v; want %q, %v", tt.args, tt.err, res.Text(), err, tt.told, tt.want)
 		}
