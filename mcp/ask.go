@@ -58,7 +58,7 @@ func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 	q := Question{Server: c.server.Name, Message: clip(clean(r.Params.Message), 2000), URL: r.Params.URL, Schema: cleanJSON(asJSON(r.Params.RequestedSchema))}
 	switch {
 	case !busy:
-		return no("no call is at work that it could be about")
+		return no("it belongs to no call in progress")
 	case asks > maxAsks:
 		return no(fmt.Sprintf("more than %d during one call", maxAsks))
 	case len(q.Schema) > 16<<10:

@@ -79,7 +79,7 @@ func (c *Client) ready(ctx context.Context, name, digest string) (*session, stri
 	i := slices.IndexFunc(s.listed, func(l Listed) bool { return l.Name == name })
 	switch {
 	case i < 0:
-		return nil, "the server " + c.server.Name + " has this tool no more. Do without it.", nil
+		return nil, "the server " + c.server.Name + " no longer has this tool. Do without it.", nil
 	case s.listed[i].Digest() != digest:
 		return nil, "the server " + c.server.Name + " has changed this tool since it was offered. Do without it.", nil
 	case s.listed[i].Tool == nil:
@@ -195,7 +195,7 @@ func (c *Client) failure(ctx context.Context, s *session, err error) (llm.ToolRe
 	}
 	// The pipeline retries the call if its effect permits, and otherwise shows this text to the
 	// model.
-	return llm.ToolResult{}, pawl.Retryable(fmt.Errorf("the MCP server %s was lost while it was at work on the call. What the call does may have happened: "+
+	return llm.ToolResult{}, pawl.Retryable(fmt.Errorf("the connection to the MCP server %s was lost during the call. What the call does may have happened: "+
 		"it was not repeated. Find out before you call it again", c.server.Name))
 }
 

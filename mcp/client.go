@@ -315,7 +315,7 @@ func (c *Client) connect(ctx context.Context) (*session, error) {
 		case <-s.gone:
 			c.live = nil
 			s.close()
-			c.notice(Ended, "", "the connection was lost; it is made again")
+			c.notice(Ended, "", "the connection was lost; it is opened again")
 		default:
 			return s, nil
 		}
@@ -446,7 +446,7 @@ func (c *Client) list(ctx context.Context, s *session) error {
 			}
 			if res.NextCursor == "" || seen[res.NextCursor] || len(defs) >= maxTools {
 				if res.NextCursor != "" {
-					c.notice(Cut, "", fmt.Sprintf("its list of tools does not end; %d are taken", min(len(defs), maxTools)))
+					c.notice(Cut, "", fmt.Sprintf("its list of tools does not end; %d are used", min(len(defs), maxTools)))
 				}
 				break
 			}

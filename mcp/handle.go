@@ -81,7 +81,7 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 		}
 		events = b.resume(life, run, res, llm.Decide(decisions(res.Pending, answers)...))
 	}
-	return told(fmt.Sprintf("Given up: it asked more than %d times.", maxRounds)), nil
+	return told(fmt.Sprintf("Cancelled: it asked more than %d times.", maxRounds)), nil
 }
 
 // giveUp cancels a stored run that gets no answer. The returned text says why that failed.
@@ -91,7 +91,7 @@ func giveUp(ctx context.Context, run pawl.Runner) string {
 		return ""
 	}
 	if err := kept.Cancel(ctx); err != nil {
-		return " Its run could not be given up, and waits: " + err.Error()
+		return " Its run could not be cancelled and is pending: " + err.Error()
 	}
 	return ""
 }

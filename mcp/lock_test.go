@@ -107,7 +107,7 @@ func FuzzInspect(f *testing.F) {
 				t.Error(err)
 			}
 			if strings.ContainsAny(l.Tool.Description, "\x1b\u202e\u200b") {
-				t.Errorf("a description with what nobody sees: %q", l.Tool.Description)
+				t.Errorf("a description with invisible characters: %q", l.Tool.Description)
 			}
 		}
 	})

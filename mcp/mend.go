@@ -139,7 +139,7 @@ func (m *mender) list(list json.RawMessage) json.RawMessage {
 			var name struct{ Name any }
 			_ = json.Unmarshal(raw, &name)
 			text, _ := name.Name.(string)
-			m.bad = append(m.bad, Listed{Definition: Definition{Name: clip(text, 128)}, Verdict: Quarantined, Why: "it has no form that the protocol knows"})
+			m.bad = append(m.bad, Listed{Definition: Definition{Name: clip(text, 128)}, Verdict: Quarantined, Why: "its form is not part of the protocol"})
 			continue
 		}
 		if !here[t.Name] { // of two with the same name, the model gets the first

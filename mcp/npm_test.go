@@ -108,7 +108,7 @@ func everyTool(t *testing.T, c *mcp.Client, prefix string, steps []step) {
 	}
 	for _, tool := range tools {
 		if !called[tool.Name] {
-			t.Errorf("nobody called %s", tool.Name)
+			t.Errorf("%s was never called", tool.Name)
 		}
 	}
 	t.Logf("%d tools, %d calls", len(tools), len(steps))

@@ -145,7 +145,7 @@ func yes(context.Context, mcp.Question) (mcp.Answer, error) {
 func says(want string) func(pawl.Execution) string {
 	return func(x pawl.Execution) string {
 		if got := x.Result.Text(); got != want {
-			return fmt.Sprintf("the model is told %q, want %q", got, want)
+			return fmt.Sprintf("the model got %q, want %q", got, want)
 		}
 		return ""
 	}
@@ -370,6 +370,6 @@ func behaviours() []behaviour {
 		{"its instructions speak to the model", "ignored", "ignored", stops(pawl.StopAnswer, script.Call("evil_do", `{}`), script.Say("ok")), stops(pawl.StopAnswer, script.Say("ok"))},
 		{"a result gives orders, and the model obeys", "the call that it orders is asked about", "answered", stops(pawl.StopPending, script.Call("evil_do", `{}`), script.Call("bank_pay", `{}`)), stops(pawl.StopAnswer, script.Call("evil_do", `{}`), script.Say("ok"))},
 		{"a result of 20 MB", "ended", "cut for the model", long(20<<20, pawl.OutcomeError), long(1<<20, pawl.OutcomeOK)},
-		{"bytes that are no text", "dropped", "dropped", blob(3000, "[3000 bytes that are no text]"), blob(3, "[3 bytes that are no text]")},
+		{"bytes that are no text", "dropped", "dropped", blob(3000, "[3000 bytes that are not text]"), blob(3, "[3 bytes that are not text]")},
 	}
 }

@@ -89,7 +89,7 @@ func (c *Client) parts(tool string, contents []sdk.Content) []llm.Part {
 		case *sdk.ResourceLink:
 			text(fmt.Sprintf("[a link to the resource %s: %s]", x.URI, strings.TrimSpace(strings.Join([]string{x.Name, x.MIMEType, x.Description}, " "))))
 		default:
-			text("[content of a kind that is not known]")
+			text("[content of an unknown kind]")
 		}
 	}
 	if hid {
@@ -134,5 +134,5 @@ func (c *Client) resource(tool string, r *sdk.ResourceContents) []llm.Part {
 	case r.MIMEType == "application/pdf" && len(r.Blob) <= maxMedia:
 		return []llm.Part{llm.Text{Text: head}, llm.Media{MIME: r.MIMEType, Data: r.Blob}}
 	}
-	return []llm.Part{llm.Text{Text: head + fmt.Sprintf("[%d bytes that are no text]", len(r.Blob))}}
+	return []llm.Part{llm.Text{Text: head + fmt.Sprintf("[%d bytes that are not text]", len(r.Blob))}}
 }

@@ -85,7 +85,7 @@ func (c *Client) createMessage(ctx context.Context, r *sdk.CreateMessageRequest)
 	}
 	switch {
 	case !busy:
-		return no("no call is at work that it could be about")
+		return no("it belongs to no call in progress")
 	case n > most:
 		return no(fmt.Sprintf("more than %d requests", most))
 	case size > 64<<10 || len(req.Messages) == 0 || len(req.Messages) > 50:

@@ -85,12 +85,12 @@ func (s *Server) Check() error {
 	}
 	for _, e := range s.Env {
 		if name, _, _ := strings.Cut(e, "="); name == "" || strings.ContainsAny(name, " \t\x00") {
-			return bad("env: %q is no name of a variable", e)
+			return bad("env: %q is not the name of a variable", e)
 		}
 	}
 	for _, p := range append(append([]string{}, s.Include...), s.Exclude...) {
 		if _, err := path.Match(p, ""); err != nil || p == "" {
-			return bad("include, exclude: %q is no pattern", p)
+			return bad("include, exclude: %q is not a pattern", p)
 		}
 	}
 	if o := s.OAuth; o != nil && o.SecretEnv != "" && o.ClientID == "" {

@@ -60,8 +60,8 @@ func TestCheck(t *testing.T) {
 		{mcp.Server{Name: "a", URL: "http://h", Args: []string{"x"}}, "for a server with a command"},
 		{mcp.Server{Name: "a", URL: "http://h", Transport: "carrier pigeon"}, "there are http and sse"},
 		{mcp.Server{Name: "a", Command: "x", Prefix: "1"}, "prefix"},
-		{mcp.Server{Name: "a", Command: "x", Include: []string{"[a"}}, "no pattern"},
-		{mcp.Server{Name: "a", Command: "x", Env: []string{"=1"}}, "no name of a variable"},
+		{mcp.Server{Name: "a", Command: "x", Include: []string{"[a"}}, "not a pattern"},
+		{mcp.Server{Name: "a", Command: "x", Env: []string{"=1"}}, "not the name of a variable"},
 		{mcp.Server{Name: "a", URL: "http://h", OAuth: &mcp.OAuth{SecretEnv: "X"}}, "needs client_id"},
 		{mcp.Server{Name: "a", Command: "x", StartSeconds: -1}, "negative"},
 	} {

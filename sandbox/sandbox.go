@@ -199,10 +199,10 @@ func (p *Process) Kill() { p.kill(Cancelled) }
 // complete returns the Spec with its defaults. The error reports a fault in the Spec.
 func (s Spec) complete() (Spec, error) {
 	if len(s.Args) == 0 || s.Args[0] == "" {
-		return s, errors.New("sandbox: no program is named")
+		return s, errors.New("sandbox: Args is empty")
 	}
 	if s.Level < Strict || s.Level > None {
-		return s, fmt.Errorf("sandbox: there is no level %d", int(s.Level))
+		return s, fmt.Errorf("sandbox: unknown level %d", int(s.Level))
 	}
 	if len(s.Read)+len(s.Write) > 64 || len(s.Files) > 64 {
 		return s, errors.New("sandbox: more than 64 paths, or more than 64 files")
@@ -241,11 +241,11 @@ var reserved = []string{"/", "/proc", "/dev", "/sys", "/etc", "/usr", "/bin", "/
 
 func checkPath(p string) error {
 	if !filepath.IsAbs(p) || filepath.Clean(p) != p || strings.ContainsRune(p, 0) {
-		return fmt.Errorf("sandbox: %q is no clean absolute path", p)
+		return fmt.Errorf("sandbox: %q is not a clean absolute path", p)
 	}
 	for _, r := range reserved {
 		if p == r || strings.HasPrefix(p, "/proc/") || strings.HasPrefix(p, "/sys/") || strings.HasPrefix(p, "/dev/") {
-			return fmt.Errorf("sandbox: %s cannot be given: it belongs to the system", p)
+			return fmt.Errorf("sandbox: %s cannot be used: it belongs to the system", p)
 		}
 	}
 	if p == "/tmp" {

@@ -265,10 +265,10 @@ func TestWrongSpec(t *testing.T) {
 		spec sandbox.Spec
 		want string
 	}{
-		{sandbox.Spec{}, "no program is named"},
+		{sandbox.Spec{}, "Args is empty"},
 		{sandbox.Spec{Args: ok, Level: 7}, "there is no level 7"},
-		{sandbox.Spec{Args: ok, Write: []string{"work"}}, "no clean absolute path"},
-		{sandbox.Spec{Args: ok, Write: []string{dir + "/../x"}}, "no clean absolute path"},
+		{sandbox.Spec{Args: ok, Write: []string{"work"}}, "not a clean absolute path"},
+		{sandbox.Spec{Args: ok, Write: []string{dir + "/../x"}}, "not a clean absolute path"},
 		{sandbox.Spec{Args: ok, Write: []string{"/"}}, "belongs to the system"},
 		{sandbox.Spec{Args: ok, Read: []string{"/proc/1"}}, "belongs to the system"},
 		{sandbox.Spec{Args: ok, Write: []string{link}}, "symbolic link"},

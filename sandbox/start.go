@@ -151,7 +151,7 @@ func (l *launch) paths() error {
 			default:
 				unix.Close(fd)
 				if m.Write && l.root && st.Uid != nobody {
-					return fmt.Errorf("sandbox: %w: %s is to be written and belongs to user %d; started by root, the program runs as nobody, and only strict can map the one to the other", ErrUnenforced, path, st.Uid)
+					return fmt.Errorf("sandbox: %w: %s must be writable and belongs to user %d; started by root, the program runs as nobody, and only strict can map the one to the other", ErrUnenforced, path, st.Uid)
 				}
 			}
 			l.order.Mounts = append(l.order.Mounts, m)
@@ -164,7 +164,7 @@ func (l *launch) paths() error {
 func openPath(path string) (fd int, st unix.Stat_t, err error) {
 	fd, err = unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
 	if errors.Is(err, unix.ELOOP) {
-		err = errors.New("a symbolic link is on the way; name the place it leads to")
+		err = errors.New("the path contains a symbolic link; give the path of its target")
 	}
 	if err != nil {
 		return -1, st, err
@@ -275,11 +275,11 @@ func (l *launch) files() ([]*os.File, error) {
 // and its end of the socket closes.
 func (l *launch) handshake(w *watcher) error {
 	if err := l.order.send(l.conn, l.trees); err != nil {
-		return fmt.Errorf("sandbox: the child does not take its order: %w", err)
+		return fmt.Errorf("sandbox: sending the order to the child: %w", err)
 	}
 	said, err := l.hear(w)
 	if err != nil {
-		return fmt.Errorf("sandbox: the child cannot be heard: %w", err)
+		return fmt.Errorf("sandbox: reading from the child: %w", err)
 	}
 	last, ready := decodeReplies(json.NewDecoder(bytes.NewReader(said)))
 	switch {
@@ -290,7 +290,7 @@ func (l *launch) handshake(w *watcher) error {
 	case last.Step != "":
 		return fmt.Errorf("sandbox: %w: %s: %s", ErrUnenforced, last.Step, last.Err)
 	case !ready:
-		return fmt.Errorf("sandbox: %w: the child ended before it said that the walls stand", ErrUnenforced)
+		return fmt.Errorf("sandbox: %w: the child ended before the sandbox was complete", ErrUnenforced)
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		})
 	}
 	if n := v.world.paid.Load(); n != 0 {
-		t.Fatalf("paid %d times by somebody who may not", n)
+		t.Fatalf("paid %d times without permission", n)
 	}
 	// The same endpoints are open to clients with the scope.
 	for _, test := range []struct {
@@ -173,12 +173,12 @@ func TestReadTokens(t *testing.T) {
 		t.Errorf("got %v, %v", list, err)
 	}
 	for bad, want := range map[string]string{
-		``: "EOF", `[]`: "nobody", `{}`: "cannot", good + good: "more than",
+		``: "EOF", `[]`: "no token", `{}`: "cannot", good + good: "after the list",
 		`[{"token":"0123456789abcdef","scopes":["run"]}]`:                                      "no name",
 		`[{"name":"a","scopes":["run"]}]`:                                                      "one of token",
 		`[{"name":"a","token":"short","scopes":["run"]}]`:                                      "16 bytes",
-		`[{"name":"a","token":"0123456789abcdef"}]`:                                            "may do nothing",
-		`[{"name":"a","token":"0123456789abcdef","scopes":["fly"]}]`:                           "no scope",
+		`[{"name":"a","token":"0123456789abcdef"}]`:                                            "no scope",
+		`[{"name":"a","token":"0123456789abcdef","scopes":["fly"]}]`:                           "unknown scope",
 		`[{"name":"a","sha256":"00","scopes":["run"]}]`:                                        "64 hex",
 		`[{"name":"a","token":"0123456789abcdef","scopes":["run"],"runs":-1}]`:                 "less than 0",
 		`[{"name":"a","token":"0123456789abcdef","scopes":["run"],"role":"x"}]`:                "unknown field",

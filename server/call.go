@@ -61,7 +61,7 @@ func (s *Server) muxOf(routes []route) *http.ServeMux {
 	for path, known := range methods {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Allow", strings.Join(known, ", "))
-			writeError(w, fault("method_not_allowed", r.Method+" is no method of this address", strings.Join(known, ", ")))
+			writeError(w, fault("method_not_allowed", r.Method+" is not a method of this address", strings.Join(known, ", ")))
 		})
 	}
 	if s.o.MCP != nil {
@@ -89,7 +89,7 @@ func (s *Server) muxOf(routes []route) *http.ServeMux {
 			s.o.Pages.ServeHTTP(w, r)
 			return
 		}
-		writeError(w, fault("not_found", "there is nothing at this address", "GET /openapi.json has all there is"))
+		writeError(w, fault("not_found", "there is nothing at this address", "GET /openapi.json lists all addresses"))
 	})
 	return mux
 }
@@ -135,7 +135,7 @@ func (c *call) read(v any) error {
 	if err != nil {
 		var slow net.Error
 		if errors.As(err, &slow) && slow.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) {
-			return fault("timeout", "the body did not come in time", "")
+			return fault("timeout", "the body did not arrive in time", "")
 		}
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
@@ -148,7 +148,7 @@ func (c *call) read(v any) error {
 		d.DisallowUnknownFields()
 	}
 	if err := d.Decode(v); err != nil {
-		return badRequest("the body: "+err.Error(), "GET /openapi.json has the form")
+		return badRequest("the body: "+err.Error(), "GET /openapi.json describes the form")
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return badRequest("the body has more than one JSON value", "")

@@ -71,11 +71,11 @@ type chatCall struct {
 func (r *chatRequest) asked() (in asked, err error) {
 	switch {
 	case r.N > 1:
-		return in, badRequest("n: one answer is given", "leave n out")
+		return in, badRequest("n: only one answer is supported", "leave n out")
 	case r.Logprobs:
-		return in, badRequest("logprobs: there are none", "leave logprobs out")
+		return in, badRequest("logprobs: not supported", "leave logprobs out")
 	case len(r.Audio) > 0 && string(r.Audio) != "null":
-		return in, badRequest("audio: there is none", "leave audio out")
+		return in, badRequest("audio: not supported", "leave audio out")
 	}
 	in.model, in.stream, in.dress.Forget = r.Model, r.Stream, !r.kept()
 	in.dress.Settings = llm.Settings{MaxTokens: max(r.MaxTokens, r.MaxCompletionTokens), Temperature: r.Temperature, TopP: r.TopP, Effort: r.ReasoningEffort, Parallel: r.Parallel}

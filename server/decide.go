@@ -38,9 +38,9 @@ func (c *call) verdict(approve bool) error {
 	}
 	switch {
 	case approve && in.Reason != "":
-		return badRequest("a yes has no reason", "leave reason out")
+		return badRequest("an approval has no reason", "leave reason out")
 	case !approve && len(in.Args) > 0:
-		return badRequest("a no has no arguments", "leave args out")
+		return badRequest("a rejection has no arguments", "leave args out")
 	}
 	return c.decide(llm.Decision{Key: in.Key, Digest: in.Digest, Approve: approve, Args: in.Args, Reason: in.Reason})
 }

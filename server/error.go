@@ -32,26 +32,26 @@ var errorCodes = []struct {
 	status int
 	means  string
 }{
-	{"bad_request", 400, "the request is not what the endpoint takes"},
+	{"bad_request", 400, "the request does not match the endpoint"},
 	{"no_token", 401, "a token is needed"},
 	{"wrong_token", 401, "the token is unknown"},
-	{"wrong_scope", 403, "the token may not do this"},
+	{"wrong_scope", 403, "the token lacks the permission"},
 	{"wrong_host", 403, "the Host header names another machine"},
-	{"wrong_origin", 403, "web pages of this origin are not let in"},
+	{"wrong_origin", 403, "web pages of this origin are not permitted"},
 	{"not_found", 404, "it does not exist, or it belongs to another user"},
-	{"method_not_allowed", 405, "the address is there, but not for this method"},
-	{"timeout", 408, "the request did not come in time"},
+	{"method_not_allowed", 405, "the address does not support this method"},
+	{"timeout", 408, "the request did not arrive in time"},
 	{"conflict", 409, "it was started, or answered, differently"},
 	{"changed", 409, "the agent or its tools have changed since the run was stored"},
-	{"elsewhere", 409, "another process works on the run"},
-	{"expired", 409, "the yes came too late; the question is asked anew"},
-	{"needs_decision", 409, "a call waits for a person, and this endpoint has no way to ask"},
+	{"elsewhere", 409, "another process executes the run"},
+	{"expired", 409, "the approval came too late; the call is pending again"},
+	{"needs_decision", 409, "a call needs a person, and this endpoint cannot ask one"},
 	{"too_large", 413, "the body is over the limit"},
 	{"unsupported_media", 415, "the body must be application/json"},
-	{"too_many", 429, "the token's limit is reached; Retry-After says when to come again"},
-	{"failed", 500, "the server could not do it"},
+	{"too_many", 429, "the token's limit is reached; Retry-After says when to retry"},
+	{"failed", 500, "the server failed"},
 	{"model_failed", 502, "the model's provider failed"},
-	{"busy", 503, "the server does as much as it may, or is about to end"},
+	{"busy", 503, "the server has reached a limit, or is stopping"},
 }
 
 // fault returns an Error with a code from the list.
@@ -81,15 +81,15 @@ func toError(err error) *Error {
 	case errors.Is(err, durable.ErrChanged):
 		return fault("changed", err.Error(), "serve the agent as it was, or fork the run")
 	case errors.Is(err, durable.ErrExpired):
-		return fault("expired", err.Error(), "GET the run: the question is asked anew")
+		return fault("expired", err.Error(), "GET the run: the call is pending again")
 	case errors.Is(err, store.ErrNotFound):
 		return fault("not_found", err.Error(), "")
 	case errors.Is(err, store.ErrConflict):
-		return fault("conflict", err.Error(), "GET the run to see how it stands")
+		return fault("conflict", err.Error(), "GET the run to see its state")
 	case errors.As(err, &provider):
 		return fault("model_failed", err.Error(), "")
 	case errors.Is(err, errParked), errors.Is(err, context.Canceled):
-		return fault("busy", "the server is about to end", "the next one resumes the run")
+		return fault("busy", "the server is stopping", "the next one resumes the run")
 	}
 	return fault("failed", err.Error(), "")
 }

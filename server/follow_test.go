@@ -60,7 +60,7 @@ func TestAStreamFollowsARunThatWaits(t *testing.T) {
 	for _, stream := range []<-chan sent{all, behind} {
 		second := upTo(t, stream, "run_ended")
 		if !strings.HasPrefix(names(second), "notice run_started") || second[0].event.Code != "attempt" {
-			t.Errorf("it goes on with %s", names(second))
+			t.Errorf("it continues with %s", names(second))
 		}
 		if res := second[len(second)-1].event.Result; res.Stop != pawl.StopAnswer || res.Text() != "Done: paid 7" {
 			t.Errorf("the second end: %+v", res)
@@ -135,7 +135,7 @@ func TestReadersSetNothingToWork(t *testing.T) {
 	next.token = allToken
 	next.do("POST", "/v1/runs", `{"id":"failed","wait":true}`, 200, &run)
 	if run.State != "failed" || heads()[0].Fence != before[0].Fence+1 {
-		t.Errorf("gone on with: %+v", run)
+		t.Errorf("resumed: %+v", run)
 	}
 }
 

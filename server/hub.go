@@ -140,16 +140,16 @@ func (h *hub) run(ctx context.Context, p place, j job, by *client, msgs ...llm.M
 	}
 	if h.closed || h.working >= h.s.o.MaxRuns {
 		h.mu.Unlock()
-		e := fault("busy", fmt.Sprintf("%d runs are the most at once", h.s.o.MaxRuns), "try again later")
+		e := fault("busy", fmt.Sprintf("at most %d runs can execute concurrently", h.s.o.MaxRuns), "try again later")
 		if h.closed {
-			e = fault("busy", "the server is about to end", "try again later")
+			e = fault("busy", "the server is stopping", "try again later")
 		}
 		e.after = 1
 		return nil, false, e
 	}
 	if by != nil && !by.enter(&by.runs, by.Runs) {
 		h.mu.Unlock()
-		e := fault("too_many", fmt.Sprintf("the token of %s may have %d runs at once", by.Name, by.Runs), "wait until one has stopped, or cancel it")
+		e := fault("too_many", fmt.Sprintf("the token of %s may have %d concurrent runs", by.Name, by.Runs), "wait until one has stopped, or cancel it")
 		e.after = 1
 		return nil, false, e
 	}
@@ -376,7 +376,7 @@ func (h *hub) takeUp(ctx context.Context) {
 		if err != nil {
 			h.delay(p)
 			if !failed {
-				h.s.o.Log.Warn("a run cannot be taken up", "run", run.ID, "error", err.Error())
+				h.s.o.Log.Warn("a run cannot be resumed", "run", run.ID, "error", err.Error())
 			}
 		}
 	}

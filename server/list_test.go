@@ -93,7 +93,7 @@ func TestWatchTheList(t *testing.T) {
 		t.Fatal(err)
 	}
 	if before := until(t, next, "gone old"); len(before) > 0 {
-		t.Errorf("told twice: %q", before)
+		t.Errorf("sent twice: %q", before)
 	}
 	v.do("POST", "/v1/runs/far/cancel", "", 200, nil)
 	until(t, next, "far over cancelled")
@@ -119,7 +119,7 @@ func TestWatchTheListOfOne(t *testing.T) {
 	v.do("POST", "/v1/runs", `{"id":"a1","input":"hello","wait":true}`, 201, nil)
 	for _, line := range until(t, next, "a1 over answer") {
 		if !strings.HasPrefix(line, "a1 ") {
-			t.Errorf("a was told %q", line)
+			t.Errorf("a received %q", line)
 		}
 	}
 }

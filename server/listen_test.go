@@ -75,7 +75,7 @@ func TestServeTakesUpWhatWasLeft(t *testing.T) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("nobody took it up: %+v", run)
+			t.Fatalf("it was not resumed: %+v", run)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func (d *dress) put(ctx context.Context, a *pawl.Agent) (*pawl.Agent, error) {
 			t.Input = json.RawMessage(`{"type":"object"}`)
 		}
 		if taken[t.Name] {
-			return nil, badRequest("the agent has a tool "+t.Name+" of its own, or it is given twice", "take another name")
+			return nil, badRequest("the agent has a tool "+t.Name+" of its own, or the request contains it twice", "take another name")
 		}
 		taken[t.Name] = true
 		if err := t.Check(); err != nil {
@@ -276,7 +276,7 @@ func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message) (
 	for _, r := range results {
 		i := slices.IndexFunc(open, func(w pawl.Waiting) bool { return callID(id, w.Key) == r.CallID })
 		if i < 0 {
-			return nil, fault("conflict", "the call "+r.CallID+" does not wait for a result", "it was answered before, or its run is over: send the conversation as a new one, without it")
+			return nil, fault("conflict", "the call "+r.CallID+" does not wait for a result", "it was answered before, or its run has ended: send the conversation as a new one, without it")
 		}
 		r.CallID = open[i].Call.ID
 		ds = append(ds, open[i].Answer("", r))
@@ -404,7 +404,7 @@ func (c *call) follow(t *turn, say func(text string)) (told, error) {
 			}
 		}
 		if ended {
-			return out, fault("busy", "the server is about to end", "the run "+t.id+" is resumed by the next one")
+			return out, fault("busy", "the server is stopping", "the run "+t.id+" is resumed by the next one")
 		}
 		if len(batch) > 0 {
 			continue
@@ -471,7 +471,7 @@ func contentOf(raw json.RawMessage) ([]llm.Part, error) {
 		ImageURL json.RawMessage `json:"image_url"`
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, badRequest("content is neither text nor a list of parts", "")
+		return nil, badRequest("content must be text or a list of parts", "")
 	}
 	var parts []llm.Part
 	for _, p := range list {

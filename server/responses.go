@@ -49,7 +49,7 @@ type inputItem struct {
 // asked converts the request. item finds the items that it refers to.
 func (r *responsesRequest) asked(item func(id string) (inputItem, error)) (in asked, err error) {
 	if r.Background {
-		return in, badRequest("background: the answer is given here", "POST /v1/runs begins a run and does not wait for it")
+		return in, badRequest("background: not supported", "POST /v1/runs begins a run and does not wait for it")
 	}
 	in.model, in.stream, in.dress.System, in.dress.Forget = r.Model, r.Stream, r.Instructions, !r.kept()
 	in.previous, _ = runOfResponse(r.Previous)

@@ -72,7 +72,7 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 			}
 			if ended {
 				if !stopped {
-					fail(fault("busy", "the server is about to end", "the run "+r.ID+" is resumed by the next one"))
+					fail(fault("busy", "the server is stopping", "the run "+r.ID+" is resumed by the next one"))
 				}
 				return
 			}

@@ -100,7 +100,7 @@ func (in *Start) messages() ([]llm.Message, error) {
 		return in.Messages, nil
 	}
 	if len(in.Messages) > 0 {
-		return nil, badRequest("input and messages are two ways of saying what is asked", "give one")
+		return nil, badRequest("give either input or messages, not both", "give one")
 	}
 	return []llm.Message{llm.User(in.Input)}, nil
 }
@@ -254,7 +254,7 @@ func (c *call) decisions(id string, msgs []llm.Message) ([]llm.Decision, error) 
 				}
 				out = append(out, open[i].Answer("", p))
 			default:
-				return nil, badRequest("the messages answer open calls, and say other things too", "send answers alone; steer the run with the rest")
+				return nil, badRequest("the messages contain answers to open calls and other messages", "send the answers alone, and the rest with steer")
 			}
 		}
 	}

@@ -182,7 +182,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 			s.o.Log.Error("a handler panicked", "path", r.URL.Path, "panic", v)
 			// has no effect if a response has begun
-			writeError(w, fault("failed", "the server made a mistake", ""))
+			writeError(w, fault("failed", "the server failed", ""))
 		}
 	}()
 	h := w.Header()
@@ -194,7 +194,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	origin := r.Header.Get("Origin")
 	switch {
 	case !gate.Host(r.Host, s.o.Hosts):
-		writeError(w, fault("wrong_host", "this name of the server is not known to it", "name it when the server is started (--host)"))
+		writeError(w, fault("wrong_host", "the server does not know this name", "name it when the server is started (--host)"))
 		return
 	case !gate.Origin(origin, s.o.Origins) && !own(origin, r.Host):
 		writeError(w, fault("wrong_origin", "pages of this origin may not use this server", "name it when the server is started (--origin)"))

@@ -450,7 +450,7 @@ func TestRunsOutliveTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := names(<-all); strings.Contains(got, "run_ended") || strings.Contains(got, "error") {
-		t.Errorf("who watched was told that the run has ended: %s", got)
+		t.Errorf("the watcher received the end of the run: %s", got)
 	}
 	v.code("POST", "/v1/runs", `{"input":"hello"}`, 503, "busy")
 
@@ -458,7 +458,7 @@ func TestRunsOutliveTheServer(t *testing.T) {
 	close(next.world.gate)
 	seen := next.events(next.request("GET", "/v1/runs/long/events", "", "Last-Event-ID", "old-5").Body, nil)
 	if got := names(seen); !strings.HasPrefix(got, "notice run_started") || !strings.HasSuffix(got, "run_ended") {
-		t.Errorf("the next server tells: %s", got)
+		t.Errorf("the next server sends: %s", got)
 	}
 	var run server.Run
 	next.do("GET", "/v1/runs/long", "", 200, &run)

@@ -97,7 +97,7 @@ func TestTricksOfTheWire(t *testing.T) {
 				t.Errorf("got %q, want %s: %s", got, test.want, bodies)
 			}
 			if strings.Contains(bodies, `"runs"`) && !strings.Contains(test.want, "200") {
-				t.Errorf("it is told %s", bodies)
+				t.Errorf("it received %s", bodies)
 			}
 		})
 	}

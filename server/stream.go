@@ -75,10 +75,10 @@ func (c *call) stream(l *live, after int64, follow bool) error {
 
 // enterStream counts a stream until leave is called.
 func (c *call) enterStream() (leave func(), err error) {
-	e := fault("too_many", "the token has as many streams as it may have", "end one")
+	e := fault("too_many", "the token has reached its limit of streams", "end one")
 	all := c.s.everyone
 	if !all.enter(&all.streams, c.s.o.MaxStreams) {
-		e = fault("busy", fmt.Sprintf("%d streams are the most at once", c.s.o.MaxStreams), "try again later")
+		e = fault("busy", fmt.Sprintf("at most %d concurrent streams are allowed", c.s.o.MaxStreams), "try again later")
 	} else if c.client.enter(&c.client.streams, c.client.Streams) {
 		return func() { c.client.leave(&c.client.streams); all.leave(&all.streams) }, nil
 	} else {

@@ -68,7 +68,7 @@ func ReadTokens(r io.Reader) ([]Token, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("there is more than a list of tokens")
+		return nil, errors.New("there is text after the list of tokens")
 	}
 	if len(list) == 0 {
 		return nil, errors.New("it contains no token, so every client would be refused")
@@ -86,17 +86,17 @@ func (t *Token) check() error {
 	case t.Name == "":
 		return errors.New("it has no name")
 	case (t.Token == "") == (t.SHA256 == ""):
-		return errors.New("one of token and sha256 is to be given")
+		return errors.New("give one of token and sha256")
 	case t.Token != "" && len(t.Token) < minToken:
 		return fmt.Errorf("the token has less than %d bytes: it could be guessed", minToken)
 	case len(t.Scopes) == 0:
-		return fmt.Errorf("it may do nothing; scopes are %v", scopes)
+		return fmt.Errorf("it has no scope; scopes are %v", scopes)
 	case t.Runs < 0 || t.Streams < 0 || t.PerMinute < 0:
 		return errors.New("a limit is less than 0")
 	}
 	for _, s := range t.Scopes {
 		if !slices.Contains(scopes, s) {
-			return fmt.Errorf("there is no scope %q; there are %v", s, scopes)
+			return fmt.Errorf("unknown scope %q; scopes are %v", s, scopes)
 		}
 	}
 	if b, err := hex.DecodeString(t.SHA256); t.SHA256 != "" && (err != nil || len(b) != sha256.Size) {

@@ -37,13 +37,13 @@ func Embed(ctx context.Context, e Embedder, use Use, texts ...string) ([]Vector,
 		return nil, err
 	}
 	if len(all) != len(texts) {
-		return nil, fmt.Errorf("%s: %d vectors came for %d texts", e.Name(), len(all), len(texts))
+		return nil, fmt.Errorf("%s: got %d vectors for %d texts", e.Name(), len(all), len(texts))
 	}
 	out := make([]Vector, len(all))
 	for i, values := range all {
 		out[i] = Vector{Model: e.Name(), Values: values}
 		if len(values) == 0 {
-			return nil, fmt.Errorf("text %d: %s made an empty vector of it", i, e.Name())
+			return nil, fmt.Errorf("text %d: %s returned an empty vector for it", i, e.Name())
 		}
 		if err := out[i].Check(); err != nil {
 			return nil, fmt.Errorf("text %d: %w", i, err)

@@ -121,11 +121,11 @@ func CheckRecords(records []Record) error {
 	for i, r := range records {
 		switch {
 		case r.Key == "" || len(r.Key) > 1024:
-			return fmt.Errorf("record %d has a key of %d bytes; 1 to 1024 are right", i, len(r.Key))
+			return fmt.Errorf("record %d has a key of %d bytes; want 1 to 1024", i, len(r.Key))
 		case r.Kind == "":
 			return fmt.Errorf("record %s has no kind", r.Key)
 		case !json.Valid(r.Body):
-			return fmt.Errorf("the body of record %s is no JSON", r.Key)
+			return fmt.Errorf("the body of record %s is not JSON", r.Key)
 		}
 	}
 	return nil

@@ -39,7 +39,7 @@ func (m *MemoryJournal) BeginJournal(ctx context.Context, s Scope, r JournalRun,
 	defer m.mu.Unlock()
 	id := journalID{s, r.ID}
 	if m.runs[id] != nil {
-		return l, fmt.Errorf("run %s is there: %w", r.ID, ErrConflict)
+		return l, fmt.Errorf("run %s exists: %w", r.ID, ErrConflict)
 	}
 	r.Scope, r.Owner, r.Fence, r.Until, r.Created, r.Updated, r.Records, r.Head = s, owner, 1, until, time.Now(), time.Now(), 0, ""
 	run := &memoryRun{head: r, keys: map[string]bool{}}
@@ -57,7 +57,7 @@ func (m *MemoryJournal) BeginJournal(ctx context.Context, s Scope, r JournalRun,
 func (r *memoryRun) add(fence int64, records []Record) error {
 	for i, rec := range records {
 		if r.keys[rec.Key] || slices.ContainsFunc(records[:i], func(o Record) bool { return o.Key == rec.Key }) {
-			return fmt.Errorf("run %s: record %s is there: %w", r.head.ID, rec.Key, ErrConflict)
+			return fmt.Errorf("run %s: record %s exists: %w", r.head.ID, rec.Key, ErrConflict)
 		}
 	}
 	for _, rec := range records {

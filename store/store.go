@@ -69,7 +69,7 @@ func CheckID(id string) error {
 func checkName(s string) error {
 	switch {
 	case len(s) > 256:
-		return fmt.Errorf("has %d bytes; 256 are the most", len(s))
+		return fmt.Errorf("has %d bytes; at most 256 are allowed", len(s))
 	case !utf8.ValidString(s) || strings.ContainsRune(s, 0):
 		return fmt.Errorf("%q is no text", s)
 	}

@@ -45,7 +45,7 @@ func TestEarlyStartsHaveTheirTimes(t *testing.T) {
 			for _, s := range b.spans.Ended() {
 				if s.Name() == "execute_tool slow" {
 					if began, ended := s.StartTime().Sub(start), s.EndTime().Sub(start); began != 50*time.Millisecond || ended != 150*time.Millisecond {
-						t.Errorf("middleware %v: the call is told from %v to %v, want 50ms to 150ms", seen, began, ended)
+						t.Errorf("middleware %v: the span is from %v to %v, want 50ms to 150ms", seen, began, ended)
 					}
 				}
 			}
@@ -115,7 +115,7 @@ func TestAttemptsAreLinked(t *testing.T) {
 		})
 		res, err := run(t.Context(), b.Runner(r), llm.User("go"))
 		if err != nil || stands == "" || stands != telemetry.Traceparent(res) {
-			t.Errorf("%s: it stands at %q, and is told to stand at %q; %v", data, stands, telemetry.Traceparent(res), err)
+			t.Errorf("%s: its position is %q, and its traceparent %q; %v", data, stands, telemetry.Traceparent(res), err)
 		}
 		got := ""
 		for _, s := range b.spans.Ended() {

@@ -31,7 +31,7 @@ func TestLines(t *testing.T) {
 			t.Fatal("the run has not failed")
 		}
 		if has := strings.Contains(out.String(), "canary"); has != content {
-			t.Errorf("content %v: told %v\n%s", content, has, out.String())
+			t.Errorf("content %v: written %v\n%s", content, has, out.String())
 		}
 		root := b.spans.Started()[0].SpanContext()
 		var got []string

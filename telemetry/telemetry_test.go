@@ -303,13 +303,13 @@ func TestContentIsOptIn(t *testing.T) {
 			fmt.Fprint(&all, b.metrics(t))
 			got := all.String()
 			if strings.Contains(got, secret) || strings.Contains(got, "canary-token-5") {
-				t.Errorf("content %v, middleware %v: a secret is told:\n%s", content, seen, got)
+				t.Errorf("content %v, middleware %v: a secret is recorded:\n%s", content, seen, got)
 			}
 			if has := strings.Contains(got, "canary"); has != content {
-				t.Errorf("content %v, middleware %v: content is told: %v\n%s", content, seen, has, got)
+				t.Errorf("content %v, middleware %v: content is recorded: %v\n%s", content, seen, has, got)
 			}
 			if content && seen && !(strings.Contains(got, "canary question") && strings.Contains(got, "canary instructions") && strings.Contains(got, "canary failure")) {
-				t.Errorf("content was asked for, and not all of it is told:\n%s", got)
+				t.Errorf("content was requested, and not all of it is recorded:\n%s", got)
 			}
 		}
 	}

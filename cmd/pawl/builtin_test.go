@@ -13,8 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
-	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/store"
@@ -208,7 +206,7 @@ var bad = []struct{ tool, args, want string }{
 	{"data_export", `{"path":"../b.csv","records":[{"a":1}]}`, "path traversal not allowed"},
 	{"data_export", `{"path":"b.csv"}`, "give records"},
 	{"data_export", `{"path":"b.csv","records":[],"format":"xml"}`, "format"},
-	{"http_fetch", `{"url":"example"}`, "one begins with https:// or http://"},
+	{"http_fetch", `{"url":"example"}`, "it begins with https:// or http://"},
 	{"http_fetch", `{"url":"file:///etc/passwd"}`, "https:// or http://"},
 	{"http_fetch", `{"url":"http://127.0.0.1/"}`, "is refused"},
 	{"http_fetch", `{"url":"https://example.com/","body":"x"}`, "a GET request has no body; leave body out"},

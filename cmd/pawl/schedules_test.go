@@ -79,7 +79,7 @@ func TestKeptCommandsRefuse(t *testing.T) {
 		{"threads show last", 1, "there is no conversation last"},
 		{"threads delete x y", 1, "there is no conversation x"},
 		{"threads list --limit 3", 2, "unknown flag --limit"},
-		{"chat --model openai:sim --thread " + strings.Repeat("x", 300), 2, "256 are the most"},
+		{"chat --model openai:sim --thread " + strings.Repeat("x", 300), 2, "at most 256 are allowed"},
 		{"chat --model openai:sim --thread last", 2, "there is no conversation yet"},
 		{"schedules run --user alice", 2, "--tenant and --user"},
 		{"schedules run --poll 0s", 2, "--poll 0s is not more than 0"},

@@ -100,7 +100,7 @@ func TestCorpusToolSchemas(t *testing.T) {
 				}
 				compare(t, d, r.Schema, 2, uint64(i), &sum)
 			}
-			t.Logf("%d schemas: %d say the same, %d with losses, cannot be said: %v; schemas with a loss of a kind: %v", len(records), exact, lossy, failed, kinds)
+			t.Logf("%d schemas: %d say the same, %d with losses, cannot be expressed: %v; schemas with a loss of a kind: %v", len(records), exact, lossy, failed, kinds)
 			t.Logf("meaning: %d schemas, %d values, %d fit one side, %d only what is sent, %d only the original", sum.schemas, sum.values, sum.fit, sum.looser, sum.stricter)
 		})
 	}
@@ -153,7 +153,7 @@ func TestCorpusSuite(t *testing.T) {
 					}
 					compare(t, d, schema, 4, uint64(i), &sum, given...)
 				}
-				t.Logf("%d say the same, %d with losses, %d not of one piece, cannot be said: %v", exact, lossy, skipped, failed)
+				t.Logf("%d say the same, %d with losses, %d not of one piece, cannot be expressed: %v", exact, lossy, skipped, failed)
 				t.Logf("meaning: %d schemas, %d values, %d fit one side, %d only what is sent, %d only the original", sum.schemas, sum.values, sum.fit, sum.looser, sum.stricter)
 			})
 		}
@@ -277,7 +277,7 @@ func TestCorpusGroundTruth(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d calls (%d more do not fit their own schema); the same again: %v; cannot be sent: %v; the tool cannot be said: %v", calls, misfit, same, lost, unsaid)
+	t.Logf("%d calls (%d more do not fit their own schema); the same again: %v; cannot be sent: %v; the tool cannot be expressed: %v", calls, misfit, same, lost, unsaid)
 	for _, d := range dialect.All() {
 		if said := calls - unsaid[d.Name]; said == 0 || same[d.Name] < said*99/100 {
 			t.Errorf("%s: of %d calls only %d come back the same", d.Name, said, same[d.Name])

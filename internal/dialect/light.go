@@ -25,7 +25,7 @@ func (c *compiler) light(w *object) (*object, *back) {
 		switch {
 		case slices.Contains(scaffolding, k):
 		case !slices.Contains(vocabulary, k) && !slices.Contains(annotations, k):
-			c.lose(w.ptr, k, Note, "", "it is no keyword of JSON Schema and is not sent")
+			c.lose(w.ptr, k, Note, "", "it is not a keyword of JSON Schema and is not sent")
 		case k == "properties":
 			props, _ := v.(*object)
 			if props == nil {

@@ -100,7 +100,7 @@ func names(tools []Tool) (out []Warning) {
 	var mapped []string
 	defer func() {
 		if mapped != nil {
-			out = append(out, Warning{mapped, "sent under another name: every provider takes a letter, then letters, digits and underscores, 64 in all, and not every one takes more"})
+			out = append(out, Warning{mapped, "sent under another name: every provider accepts a letter followed by letters, digits and underscores, 64 in all; some accept no more"})
 		}
 	}()
 	seen, folded := map[string]bool{}, map[string]string{}
@@ -271,7 +271,7 @@ func (r *Report) Text(w io.Writer, verbose bool) error {
 			}
 			switch {
 			case v.Error != "":
-				fmt.Fprintf(&b, "  %-16s cannot be said: %s\n", v.Dialect, v.Error)
+				fmt.Fprintf(&b, "  %-16s cannot be expressed: %s\n", v.Dialect, v.Error)
 				if verbose && v.Source != "" {
 					fmt.Fprintf(&b, "    %-8s %s\n", "", v.Source)
 				}

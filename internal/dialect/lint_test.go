@@ -94,7 +94,7 @@ func TestLintReport(t *testing.T) {
 	}
 	r := dialect.Lint(tools)
 	if r.OK() {
-		t.Error("a tool that cannot be said in the strict form is OK")
+		t.Error("a tool that cannot be expressed in the strict form is OK")
 	}
 	if !dialect.Lint(tools, dialect.OpenAI, dialect.Gemini).OK() {
 		t.Error("not OK where all can be said")
@@ -118,9 +118,9 @@ func TestLintReport(t *testing.T) {
   gemini-json      ok
 call
   openai           ok
-  openai-strict    cannot be said: additionalProperties: an object whose fields are not named cannot be said
+  openai-strict    cannot be expressed: additionalProperties: an object without named fields cannot be expressed
   anthropic        ok
-  anthropic-strict cannot be said: additionalProperties: an object whose fields are not named cannot be said
+  anthropic-strict cannot be expressed: additionalProperties: an object without named fields cannot be expressed
   gemini           ok
   gemini-json      ok
 `

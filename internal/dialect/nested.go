@@ -61,13 +61,13 @@ func (c *compiler) object(w *object, hints []string) (*object, *back) {
 	switch {
 	case c.d.has(Closed):
 		if len(sent.keys) == 0 && (free || more == nil && !w.has("properties")) {
-			c.fail(w.ptr, "additionalProperties", Closed, "an object whose fields are not named cannot be said")
+			c.fail(w.ptr, "additionalProperties", Closed, "an object without named fields cannot be expressed")
 		}
 		if more != false || w.object("patternProperties") != nil {
 			c.lose(w.ptr, "additionalProperties", Stricter, Closed, "only the named fields can be sent")
 		}
 	case more == false && !c.d.takes("additionalProperties"):
-		c.lose(w.ptr, "additionalProperties", Looser, Keywords, "fields that are not named are not refused")
+		c.lose(w.ptr, "additionalProperties", Looser, Keywords, "unnamed fields are not refused")
 	case isObject(more):
 		hints = append(hints, c.lost(w, []string{"additionalProperties"}, Keywords)...)
 	}
@@ -106,7 +106,7 @@ func (c *compiler) define(w, props *object, need []string, more any) *object {
 		if more != nil {
 			v = more
 		}
-		c.lose(w.ptr, "required", Note, RequiredDefined, "%s is required and not described; a property is made for it", name)
+		c.lose(w.ptr, "required", Note, RequiredDefined, "%s is required and not described; a property is added for it", name)
 		out.set(name, v)
 	}
 	return out

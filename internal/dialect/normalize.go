@@ -104,7 +104,7 @@ func (n *normalizer) schema(v any) any {
 			n.changes = append(n.changes, Change{"", fmt.Sprintf("the schema %q is read as a type", v)})
 			return t
 		}
-		n.changes = append(n.changes, Change{"", fmt.Sprintf("%s is no schema; anything is allowed there", clip(show(v), 40))})
+		n.changes = append(n.changes, Change{"", fmt.Sprintf("%s is not a schema; anything is allowed there", clip(show(v), 40))})
 		return true
 	}
 	n.drafts(o)
@@ -125,7 +125,7 @@ func (n *normalizer) schema(v any) any {
 func (n *normalizer) drafts(o *object) {
 	if s := o.text("$schema"); s != "" && !strings.Contains(s, "2020-12") {
 		n.old = n.old || strings.Contains(s, "draft-0") && !strings.Contains(s, "2019")
-		n.change(o.ptr, "$schema %s is left out; what follows is said in 2020-12", s)
+		n.change(o.ptr, "$schema %s is left out; the rest is read as draft 2020-12", s)
 		o.remove("$schema")
 	}
 	if n.old && o.text("$ref") != "" && !onlyAnnotated(o, "$ref") {
@@ -149,7 +149,7 @@ func (n *normalizer) drafts(o *object) {
 		}
 	}
 	if list, ok := o.get("items").([]any); ok {
-		n.change(o.ptr, "items as a list is said as prefixItems")
+		n.change(o.ptr, "items as a list is rewritten as prefixItems")
 		rest, more := o.get("additionalItems"), o.has("additionalItems")
 		o.remove("items", "additionalItems")
 		if len(list) > 0 {
@@ -162,7 +162,7 @@ func (n *normalizer) drafts(o *object) {
 		o.remove("additionalItems") // it has no meaning without a list
 	}
 	if deps := o.object("dependencies"); deps != nil {
-		n.change(o.ptr, "dependencies is said as dependentRequired and dependentSchemas")
+		n.change(o.ptr, "dependencies is rewritten as dependentRequired and dependentSchemas")
 		names, schemas := newObject(o.ptr), newObject(o.ptr)
 		for _, k := range deps.keys {
 			if _, ok := deps.vals[k].([]any); ok {
@@ -246,9 +246,9 @@ func (n *normalizer) required(o *object) {
 	if v := o.get("required"); v != nil {
 		if _, ok := v.([]any); !ok {
 			if b, ok := v.(bool); ok {
-				n.change(o.ptr, "required: %v is read as about the property, not what is in it", b)
+				n.change(o.ptr, "required: %v is read as a statement about the property itself", b)
 			} else {
-				n.change(o.ptr, "required: %s is no list and is left out", clip(show(v), 40))
+				n.change(o.ptr, "required: %s is not a list and is left out", clip(show(v), 40))
 			}
 			o.remove("required")
 		}
@@ -307,7 +307,7 @@ func (n *normalizer) types(o *object) {
 		}
 	case *object:
 		// In practice, a field named "type" without properties is a mistake: its schema is unknown.
-		n.change(o.ptr, "type is no name of a type and is left out")
+		n.change(o.ptr, "type is not the name of a type and is left out")
 		o.remove("type")
 	}
 	if n.meant {
@@ -369,7 +369,7 @@ func (n *normalizer) null(o *object) {
 	if !ok {
 		return
 	}
-	n.change(o.ptr, "nullable: %v is said in type", b)
+	n.change(o.ptr, "nullable: %v is rewritten in type", b)
 	o.remove("nullable")
 	if !b {
 		return

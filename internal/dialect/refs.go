@@ -119,7 +119,7 @@ func (r *refs) resolve(ref string) (target any, ptr string, err error) {
 	case bool:
 		return v, frag, nil
 	}
-	return nil, "", fmt.Errorf("%s points to what is no schema", ref)
+	return nil, "", fmt.Errorf("%s points to something that is not a schema", ref)
 }
 
 // leadsBack reports whether the schema at ptr has a reference, directly or through its references,

@@ -29,7 +29,7 @@ func (c *compiler) typed(w *object, left []*object) (*object, *back) {
 	}
 	for _, k := range w.keys {
 		if !slices.Contains(vocabulary, k) && !slices.Contains(annotations, k) && !slices.Contains(scaffolding, k) {
-			c.lose(w.ptr, k, Note, Keywords, "it is no keyword of JSON Schema and is not sent")
+			c.lose(w.ptr, k, Note, Keywords, "it is not a keyword of JSON Schema and is not sent")
 		}
 	}
 	for _, k := range []string{"anyOf", "oneOf"} {
@@ -124,7 +124,7 @@ func (c *compiler) typesOf(w *object) (types []string, null bool) {
 		}
 	}
 	if len(types) > 0 {
-		c.lose(w.ptr, "type", Stricter, TypeNeeded, "no type is stated; %s is taken as meant", strings.Join(types, " or "))
+		c.lose(w.ptr, "type", Stricter, TypeNeeded, "no type is stated; %s is assumed", strings.Join(types, " or "))
 	}
 	return types, false
 }
@@ -250,7 +250,7 @@ func (c *compiler) enum(out, w *object, t string, values []any) (hints []string)
 			return nil
 		}
 		if len(filled) > 0 {
-			c.lose(w.ptr, keyword, Stricter, FilledEnums, "the empty text cannot be one of the values")
+			c.lose(w.ptr, keyword, Stricter, FilledEnums, "the empty string cannot be one of the values")
 			out.set("enum", filled)
 			return nil
 		}
@@ -348,7 +348,7 @@ func (c *compiler) format(out, w *object) []string {
 	if out.text("type") == c.typeName("string") && slices.Contains(checkedFormats, f) {
 		return c.lost(w, []string{"format"}, Formats)
 	}
-	c.lose(w.ptr, "format", Note, Formats, "%s is no format that is taken", f)
+	c.lose(w.ptr, "format", Note, Formats, "%s is not an accepted format", f)
 	if out.text("type") == c.typeName("string") && f != "string" && f != "enum" {
 		return []string{"format: " + f}
 	}

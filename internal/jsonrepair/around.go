@@ -38,7 +38,7 @@ func (p *parser) document() bool {
 		return false
 	}
 	if p.out[0] == '"' && (len(p.out) < 3 || p.out[1] != '{' && p.out[1] != '[') {
-		return p.fail("it is a string, and no JSON stands in it")
+		return p.fail("it is a string that contains no JSON")
 	}
 	if !jsonscan.Valid(p.out) {
 		return p.fail("it cannot be read as JSON")

@@ -46,9 +46,9 @@ func TestCorpus(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d valid and left alone, %d mended, %d refused, %d wrong values", valid, mended, refused, wrong)
+	t.Logf("%d valid and unchanged, %d repaired, %d refused, %d wrong values", valid, mended, refused, wrong)
 	if mended < 55 {
-		t.Errorf("only %d texts were mended", mended)
+		t.Errorf("only %d texts were repaired", mended)
 	}
 }
 

@@ -86,11 +86,11 @@ func TestRefuses(t *testing.T) {
 		`{"a": }`:                        "a value is missing",
 		`{"a": Oslo}`:                    "text without quotes: Oslo",
 		`{"a": True love}`:               "name was wanted|no colon|no comma",
-		`{"a": 05}`:                      "05 is no JSON number",
-		`{"a": 1/3}`:                     "1/3 is no JSON number",
+		`{"a": 05}`:                      "05 is not a JSON number",
+		`{"a": 1/3}`:                     "1/3 is not a JSON number",
 		`[1,,2]`:                         "a value is missing",
 		`[,1]`:                           "a value is missing",
-		`[1,...]`:                        "no JSON number",
+		`[1,...]`:                        "not a JSON number",
 		`["a""b"]`:                       "no comma",
 		`["say " 5 " now"]`:              "no comma",
 		`[10 000]`:                       "no comma",
@@ -101,14 +101,14 @@ func TestRefuses(t *testing.T) {
 		`{"a": "Use " b: "x"}`:           "no comma before the name",
 		`{"a":"x, "b":"y"}`:              "no colon",
 		`{"a" 1}`:                        "no colon",
-		`{"a":1,"a":2,}`:                 `"a" stands twice`,
+		`{"a":1,"a":2,}`:                 `"a" occurs twice`,
 		`{"a":1} {"a":2}`:                "two objects",
-		`{"a":1}, "b": 2}`:               "goes on after its end",
-		`{"a":1} "b": 2}`:                "goes on after its end",
-		`{"a":1}[2]`:                     "goes on after its end",
-		`{"a":1} and so on }`:            "goes on after its end",
+		`{"a":1}, "b": 2}`:               "follows after its end",
+		`{"a":1} "b": 2}`:                "follows after its end",
+		`{"a":1}[2]`:                     "follows after its end",
+		`{"a":1} and so on }`:            "follows after its end",
 		`f(1, {"a":1})`:                  "part of something",
-		`"args": {"a":1}`:                "goes on after its end",
+		`"args": {"a":1}`:                "follows after its end",
 		`all: [{"a":1}]`:                 "part of something",
 		`see } {"a":1}`:                  "no JSON object",
 		`[{"a":1]`:                       "name was wanted",
@@ -122,9 +122,9 @@ func TestRefuses(t *testing.T) {
 		`{"p":"\uZ000"}`:                 "four hexadecimal digits",
 		"{\"p\":\"a\x00b\"}":             "control character",
 		"{\"p\n\":1}":                    "line break",
-		`{"a": "x" + y}`:                 "no string is joined",
+		`{"a": "x" + y}`:                 "is joined to a string",
 		"{\"a\": `x ${y}`}":              "template",
-		`'just words'`:                   "no JSON stands in it",
+		`'just words'`:                   "contains no JSON",
 		`{\"a\": "x"}`:                   "not all",
 		`{{"a":1}}`:                      "name was wanted",
 		strings.Repeat("[", 1001) + "1,": "nested too deeply",
@@ -189,7 +189,7 @@ func FuzzRepair(f *testing.F) {
 			t.Errorf("%q was changed in place", in)
 		case err != nil:
 			if fixed != nil || repairs != nil || err.Error() == "" {
-				t.Errorf("%q: %q, %v beside the error %v", in, fixed, repairs, err)
+				t.Errorf("%q: %q, %v with the error %v", in, fixed, repairs, err)
 			}
 		case !json.Valid(fixed):
 			t.Errorf("%q became %q, which is not valid", in, fixed)

@@ -34,7 +34,7 @@ func (p *parser) str() bool {
 		if r := p.first(); r == end {
 			return p.cut("an object or a list")
 		} else if closing(r) == 0 {
-			return p.fail("something that is no string is joined to a string")
+			return p.fail("a value that is not a string is joined to a string")
 		}
 		p.out = p.out[:len(p.out)-1] // its closing quote
 		at := len(p.out)
@@ -89,7 +89,7 @@ func (p *parser) quoted() bool {
 		case r == '"':
 			p.out = append(p.out, '\\', '"')
 		case r == '$' && open == '`' && p.at(p.i+1) == '{':
-			return p.fail("a template is no value")
+			return p.fail("a template is not a value")
 		case r < 0x20 && controls[r] == "":
 			return p.fail("there is a control character in a string")
 		case r < 0x20:

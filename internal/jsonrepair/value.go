@@ -102,7 +102,7 @@ func (p *parser) object() bool {
 		}
 		if old, ok := values[name]; ok {
 			if !bytes.Equal(old, p.out[valueAt:]) {
-				return p.fail("the name %q stands twice, with different values", name)
+				return p.fail("the name %q occurs twice, with different values", name)
 			}
 			p.out = p.out[:start]
 			p.note("removed a repeated member")
@@ -228,7 +228,7 @@ func (p *parser) number() bool {
 		if lost := strings.ToLower(strings.TrimLeft(raw, "+-")); lost == "infinity" || lost == "inf" || lost == "nan" {
 			return p.fail("JSON has no %s", clip([]byte(raw)))
 		}
-		return p.fail("%s is no JSON number, and as text it needs quotes", clip([]byte(raw)))
+		return p.fail("%s is not a JSON number, and text needs quotes", clip([]byte(raw)))
 	}
 	if t != raw {
 		p.note("wrote the number %s as %s", clip([]byte(raw)), clip([]byte(t)))

@@ -176,7 +176,7 @@ func TestResume(t *testing.T) {
 			got = append(got, string(k))
 		}
 		if len(got) == 2 && c.More() {
-			t.Error("the array goes on")
+			t.Error("the array continues")
 		}
 	}
 	if err := c.End(); err != nil || strings.Join(got, "") != "def" {

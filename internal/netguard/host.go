@@ -127,20 +127,20 @@ func canonicalHost(h string) string { return strings.TrimSuffix(strings.ToLower(
 func literal(host string) (netip.Addr, bool, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		if a.Zone() != "" {
-			return a, true, errors.New("an address with a zone is one of this machine's own networks")
+			return a, true, errors.New("an address with a zone belongs to a network of this machine")
 		}
 		return a, true, nil
 	}
 	if strings.Contains(host, ":") {
-		return netip.Addr{}, false, errors.New("it is no IPv6 address")
+		return netip.Addr{}, false, errors.New("it is not an IPv6 address")
 	}
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if numeric(last) {
-		return netip.Addr{}, false, errors.New("it looks like an address but is none; an IPv4 address has four decimal numbers")
+		return netip.Addr{}, false, errors.New("it looks like an address but is not valid; an IPv4 address has four decimal numbers")
 	}
 	for _, r := range host {
 		if r >= 0x80 || r <= ' ' || strings.ContainsRune(`%\/"<>^|{}`, r) {
-			return netip.Addr{}, false, errors.New("it is no host name; a name with other letters is written in its ASCII form, xn--…")
+			return netip.Addr{}, false, errors.New("it is not a host name; a name with other letters must be written in its ASCII form, xn--…")
 		}
 	}
 	return netip.Addr{}, false, nil

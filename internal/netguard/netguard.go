@@ -167,11 +167,11 @@ func (g *Guard) Check(u *url.URL) error {
 	}
 	switch {
 	case g.deny.host(name, port):
-		return refuse("it is on the list of what is never fetched")
+		return refuse("it is on the list of refused addresses")
 	case g.allow.host(name, port):
 		return nil
 	case g.only && (g.public || !g.allow.networks()):
-		return refuse("it is not on the list of what may be fetched%s", g.allow.said())
+		return refuse("it is not on the list of allowed addresses%s", g.allow.said())
 	case local(name):
 		return refuse("it names this machine or its network")
 	}
@@ -191,7 +191,7 @@ func (g *Guard) checkAddr(asked, name string, addr netip.Addr, port string) erro
 	why := special(addr)
 	switch {
 	case g.deny.addr(addr, port), slices.ContainsFunc(carried(addr.Unmap()), func(v4 netip.Addr) bool { return g.deny.addr(v4, port) }):
-		return &Refused{Host: asked, Reason: "its address is on the list of what is never fetched"}
+		return &Refused{Host: asked, Reason: "its address is on the list of refused addresses"}
 	case g.allow.addr(addr, port):
 		return nil
 	case name != "" && g.allow.host(name, port) && !(g.public && why != "" && !local(name)):
@@ -199,7 +199,7 @@ func (g *Guard) checkAddr(asked, name string, addr netip.Addr, port string) erro
 	case g.public && name != "" && why != "":
 		return &Refused{Host: asked, Reason: "the name stands for " + why}
 	case g.only:
-		return &Refused{Host: asked, Reason: "it is not on the list of what may be fetched" + g.allow.said()}
+		return &Refused{Host: asked, Reason: "it is not on the list of allowed addresses" + g.allow.said()}
 	case why != "" && name != "":
 		return &Refused{Host: asked, Reason: "the name stands for " + why}
 	case why != "":
@@ -222,7 +222,7 @@ func (g *Guard) choose(r *http.Request) (*url.URL, error) {
 	addrs, err := g.lookup(r.Context(), name)
 	if err != nil {
 		if g.only {
-			return nil, &Refused{Host: r.URL.Host, Reason: "its address is not known, and only listed ones may be fetched"}
+			return nil, &Refused{Host: r.URL.Host, Reason: "its address is unknown, and only listed addresses are allowed"}
 		}
 		return proxy, nil // only the proxy can resolve the name
 	}

@@ -151,7 +151,7 @@ func TestSpecialAddresses(t *testing.T) {
 				t.Fatalf("it was refused, and yet %v was dialled", s.dialed)
 			}
 			if strings.Contains(refused.Error(), "10.2.3.4") {
-				t.Errorf("the error tells what a name stands for: %v", refused)
+				t.Errorf("the error reveals the address of a name: %v", refused)
 			}
 			o.Allow = []string{row.allow}
 			if err := get(t, o, row.url); err != nil {

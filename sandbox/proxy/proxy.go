@@ -130,7 +130,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
 	default:
-		http.Error(w, fmt.Sprintf("sandbox: more than %d connections at once", mostAtOnce), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("sandbox: more than %d concurrent connections", mostAtOnce), http.StatusServiceUnavailable)
 		return
 	}
 	switch {
@@ -139,7 +139,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Scheme == "http" && r.URL.Host != "":
 		s.forward(w, r)
 	default:
-		http.Error(w, "sandbox: this is a proxy: it takes CONNECT, and requests for whole http:// addresses", http.StatusBadRequest)
+		http.Error(w, "sandbox: this is a proxy: it accepts CONNECT, and requests for absolute http:// addresses", http.StatusBadRequest)
 	}
 }
 

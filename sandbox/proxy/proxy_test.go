@@ -184,7 +184,7 @@ func TestEndsAndOddRequests(t *testing.T) {
 		t.Fatalf("%q %v", buf[:n], err)
 	}
 	if status, text := get(t, addr, "http://127.0.0.1:"+port+"/"); status != 200 {
-		t.Errorf("beside a tunnel: %d %s", status, text)
+		t.Errorf("during a tunnel: %d %s", status, text)
 	}
 	res, err := http.Get("http://" + addr + "/plain")
 	if err != nil || res.StatusCode != 400 {

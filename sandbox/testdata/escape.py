@@ -1,6 +1,7 @@
-# Attempts to get out of a sandbox. Each try_ function returns something true when it got out, and raises or returns something false when it was
-# stopped. None does harm when it gets out: they are all run without a sandbox too. A comment after the name says what an attempt
-# without a sandbox needs to get out: root, or a kernel that has it.
+# Attempts to escape from a sandbox. Each try_ function returns something true if it escaped, and
+# raises or returns something false if it was stopped. None does harm when it succeeds, because all
+# of them also run without a sandbox. A comment after the name says what an attempt without a
+# sandbox needs to succeed: root, or a kernel with the feature.
 import ctypes, errno, json, mmap, os, resource, signal, socket, stat, subprocess, sys, threading, time
 
 given = json.loads(sys.argv[2])

@@ -1,5 +1,6 @@
-# Attempts to get out of a sandbox, in the shell: each try_ function succeeds when it got out. A comment after the name says what an attempt
-# without a sandbox needs to get out: root. SECRET, WORK, VICTIM and PARENT are given.
+# Attempts to escape from a sandbox, in the shell: each try_ function succeeds if it escaped. A
+# comment after the name says what an attempt without a sandbox needs to succeed: root. The
+# variables SECRET, WORK, VICTIM and PARENT are set.
 try_cat_shadow() { # root
   cat /etc/shadow; }
 try_cat_secret() {

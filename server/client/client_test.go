@@ -226,7 +226,7 @@ func TestErrorsOfTheServer(t *testing.T) {
 		t.Error("a run without an id")
 	}
 	if _, err = collect(client.New("http://127.0.0.1:1", &client.Options{Retries: -1}).Runner("x", ""), t.Context(), llm.User("hi")); err == nil {
-		t.Error("nobody is there")
+		t.Error("the server is not reachable")
 	}
 }
 

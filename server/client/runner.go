@@ -189,7 +189,7 @@ func (w *watch) fail(ctx context.Context, err error) {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case err == nil:
-		err = errors.New("pawl server: the stream broke off, again and again")
+		err = errors.New("pawl server: the stream broke repeatedly")
 	}
 	w.yield(pawl.Event{}, err)
 }

@@ -40,7 +40,7 @@ func (db *DB) changeJournal(ctx context.Context, s store.Scope, id string, fn fu
 func checkRecords(records []store.Record) error {
 	for _, r := range records {
 		if plain(r.Key) != r.Key || plain(r.Kind) != r.Kind || plain(string(r.Body)) != string(r.Body) {
-			return fmt.Errorf("record %q is no UTF-8 or has a NUL, which PostgreSQL does not keep", r.Key)
+			return fmt.Errorf("record %q is not UTF-8 or has a NUL, which PostgreSQL does not store", r.Key)
 		}
 	}
 	return store.CheckRecords(records)
@@ -61,7 +61,7 @@ func (db *DB) BeginJournal(ctx context.Context, s store.Scope, r store.JournalRu
 		n, err := one(ctx, tx, "run", value[int64], "insert into journals ("+journalColumns+") values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1, $10, 0, '', $11, $11) on conflict do nothing returning n",
 			s.Tenant, s.User, s.Thread, r.ID, plain(r.Agent), plain(r.Task), r.State, summary, plain(owner), stamp(until), now)
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("run %s is there: %w", r.ID, store.ErrConflict)
+			return fmt.Errorf("run %s exists: %w", r.ID, store.ErrConflict)
 		}
 		if err != nil {
 			return err
@@ -132,7 +132,7 @@ func (db *DB) addRecords(ctx context.Context, tx pgx.Tx, r journalRow, fence int
 	batch.Queue("update journals set "+set+" where n = $1", args...)
 	err := tx.SendBatch(ctx, &batch).Close()
 	if err == nil && twice != "" {
-		err = fmt.Errorf("run %s: record %s is there: %w", r.id, twice, store.ErrConflict)
+		err = fmt.Errorf("run %s: record %s exists: %w", r.id, twice, store.ErrConflict)
 	}
 	return r.records, err
 }

@@ -96,7 +96,7 @@ func (db *DB) Memories(ctx context.Context, s store.Scope, p store.Page) ([]stor
 	after := int64(0)
 	if p.After != "" {
 		if after = memoryNumber(p.After); after < 0 {
-			return nil, fmt.Errorf("page: %q is no memory's id", p.After)
+			return nil, fmt.Errorf("page: %q is not the ID of a memory", p.After)
 		}
 	}
 	return list(ctx, db.pool, db.scanMemory, "select "+db.memoryColumns()+" from memories t where t.tenant = $1 and t.userid = $2 and t.thread = $3 and t.n > $4 order by t.n limit $5", s.Tenant, s.User, s.Thread, after, p.Size())

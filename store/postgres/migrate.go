@@ -31,9 +31,9 @@ func (db *DB) migrate(ctx context.Context, schema string, noCreate bool) error {
 		case err != nil:
 			return err
 		case have > len(migrations):
-			return fmt.Errorf("it was written by a newer version (its form is %d, this program knows %d)", have, len(migrations))
+			return fmt.Errorf("it was written by a newer version (its version is %d, this program supports %d)", have, len(migrations))
 		case have == 0 && noCreate:
-			return fmt.Errorf("no store was made there: %w", store.ErrNotFound)
+			return fmt.Errorf("there is no store: %w", store.ErrNotFound)
 		case have == 0:
 			if err := begin(ctx, tx, schema); err != nil {
 				return err
@@ -46,7 +46,7 @@ func (db *DB) migrate(ctx context.Context, schema string, noCreate bool) error {
 		db.vectors = kind
 		for ; have < len(migrations); have++ {
 			if _, err := tx.Exec(ctx, strings.ReplaceAll(migrations[have], "VECTOR", kind.column())); err != nil {
-				return fmt.Errorf("making version %d: %w", have+1, err)
+				return fmt.Errorf("creating version %d: %w", have+1, err)
 			}
 			if _, err := tx.Exec(ctx, "update version set version = $1", have+1); err != nil {
 				return err

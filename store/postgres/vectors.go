@@ -32,7 +32,7 @@ func (k vectorKind) String() string {
 	if k == asVector {
 		return "vectors are compared by its extension vector"
 	}
-	return "without the extension vector, so that vectors are compared outside of the database"
+	return "without the extension vector, so vectors are compared outside the database"
 }
 
 func (k vectorKind) column() string {
@@ -77,7 +77,7 @@ func vectorKindOf(ctx context.Context, tx pgx.Tx, schema string, fresh bool) (ve
 // check returns an error for a vector that cannot be stored.
 func (k vectorKind) check(v store.Vector) error {
 	if k == asVector && len(v.Values) > widest {
-		return fmt.Errorf("a vector by %s has %d values; the extension vector keeps %d", v.Model, len(v.Values), widest)
+		return fmt.Errorf("a vector by %s has %d values; the extension vector stores at most %d", v.Model, len(v.Values), widest)
 	}
 	return v.Check()
 }

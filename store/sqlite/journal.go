@@ -47,7 +47,7 @@ func (db *DB) BeginJournal(ctx context.Context, s store.Scope, r store.JournalRu
 		err := tx.QueryRowContext(ctx, "insert into journals ("+journalColumns+") values (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, 0, '', ?, ?) on conflict do nothing returning n",
 			s.Tenant, s.User, s.Thread, r.ID, r.Agent, r.Task, r.State, summary, owner, stamp(until), now, now).Scan(&n)
 		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("run %s is there: %w", r.ID, store.ErrConflict)
+			return fmt.Errorf("run %s exists: %w", r.ID, store.ErrConflict)
 		}
 		if err != nil {
 			return err
@@ -120,7 +120,7 @@ func (db *DB) addRecords(ctx context.Context, tx *sql.Tx, r journalRow, fence in
 		}
 		res, err := insert.ExecContext(ctx, r.n, rec.Seq, rec.Key, rec.Kind, fence, stamp(rec.At), int64(rec.Elapsed), body, digest, rec.Hash)
 		if err = changed(res, err, ""); errors.Is(err, store.ErrNotFound) {
-			err = fmt.Errorf("run %s: record %s is there: %w", r.id, rec.Key, store.ErrConflict)
+			err = fmt.Errorf("run %s: record %s exists: %w", r.id, rec.Key, store.ErrConflict)
 		}
 		if err != nil {
 			return 0, err

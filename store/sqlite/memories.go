@@ -84,7 +84,7 @@ func (db *DB) Memories(ctx context.Context, s store.Scope, p store.Page) ([]stor
 	after := int64(0)
 	if p.After != "" {
 		if after = memoryNumber(p.After); after < 0 {
-			return nil, fmt.Errorf("page: %q is no memory's id", p.After)
+			return nil, fmt.Errorf("page: %q is not the ID of a memory", p.After)
 		}
 	}
 	return list(ctx, db.read, scanMemory, "select "+memoryColumns+" from memories where tenant = ? and user = ? and thread = ? and n > ? order by n limit ?", s.Tenant, s.User, s.Thread, after, p.Size())

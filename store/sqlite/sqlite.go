@@ -146,13 +146,13 @@ func ours(dsn string) error {
 	err = db.QueryRow("select (select application_id from pragma_application_id), (select user_version from pragma_user_version), (select count(*) from sqlite_schema)").Scan(&id, &have, &tables)
 	switch {
 	case err != nil && strings.Contains(err.Error(), "not a database"):
-		return errors.New("the file is no SQLite database")
+		return errors.New("the file is not an SQLite database")
 	case err != nil:
 		return err
 	case tables > 0 && id != applicationID:
 		return errors.New("the file is a database of another program")
 	case have > version:
-		return fmt.Errorf("the file was written by a newer version (its form is %d, this program knows %d)", have, version)
+		return fmt.Errorf("the file was written by a newer version (its version is %d, this program supports %d)", have, version)
 	}
 	return nil
 }

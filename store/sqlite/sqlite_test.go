@@ -73,7 +73,7 @@ func TestOtherFiles(t *testing.T) {
 	exec(t, foreign, "create table t (a)")
 	open(t, newer).Close()
 	exec(t, newer, "pragma user_version = 99")
-	for path, want := range map[string]string{text: "no SQLite database", foreign: "another program", newer: "newer version", dir: "is a directory", "": "path is empty", filepath.Join(dir, "no", "db"): "no such file"} {
+	for path, want := range map[string]string{text: "not an SQLite database", foreign: "another program", newer: "newer version", dir: "is a directory", "": "path is empty", filepath.Join(dir, "no", "db"): "no such file"} {
 		before, _ := os.ReadFile(path)
 		_, err := sqlite.Open(path, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -59,7 +59,7 @@ func (s *suite) keep() {
 		s.Errorf("without a scope: %v", err)
 	}
 	if err := acting.Put(context.Background(), "r", a); err == nil {
-		s.Error("kept for nobody")
+		s.Error("stored without a scope")
 	}
 }
 
@@ -82,7 +82,7 @@ func (s *suite) full() {
 	s.ok(s.db.PutArtifact(s.ctx, alice, "r1", pawl.Artifact{Key: "k", Data: part}))
 	s.ok(s.db.PutArtifact(s.ctx, alice, "r5", pawl.Artifact{Key: "k", Text: "small"}))
 	_, err = s.db.Artifact(s.ctx, alice, "r2", "k")
-	s.is(err, store.ErrNotFound, "the one that was put first")
+	s.is(err, store.ErrNotFound, "the oldest artifact")
 	must(s.db.Artifact(s.ctx, alice, "r1", "k"))
 	must(s.db.Artifact(s.ctx, bob, "r", "his"))
 }

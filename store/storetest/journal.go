@@ -146,7 +146,7 @@ func (s *journalSuite) outside() {
 	l = must(s.db.ClaimJournal(s.ctx, alice, "r", "me", noon, noon.Add(time.Hour)))
 	must(s.db.AppendJournal(s.ctx, l, &store.JournalChange{State: store.JournalOver, Release: true}))
 	s.is(s.db.AppendOutside(s.ctx, alice, "r", "", record("late", `1`)), store.ErrConflict, "a word to a run that is over")
-	s.is(s.db.AppendOutside(s.ctx, alice, "none", "", record("late", `1`)), store.ErrNotFound, "a word to nobody")
+	s.is(s.db.AppendOutside(s.ctx, alice, "none", "", record("late", `1`)), store.ErrNotFound, "a record for an unknown run")
 	for _, r := range must(s.db.JournalRecords(s.ctx, alice, "r", 1)) {
 		if r.Fence != 0 {
 			s.Errorf("record %s from outside has fence %d", r.Key, r.Fence)
@@ -163,7 +163,7 @@ func (s *journalSuite) atomic() {
 	}
 	head := must(s.db.JournalRun(s.ctx, alice, "r"))
 	if head.Records != 1 || head.State != store.JournalOpen || len(must(s.db.JournalRecords(s.ctx, alice, "r", 0))) != 1 {
-		s.Errorf("something was kept: %+v", head)
+		s.Errorf("records were stored: %+v", head)
 	}
 	_, err := s.db.BeginJournal(s.ctx, alice, store.JournalRun{ID: "twice", State: store.JournalOpen}, "me", noon, record("a", `1`), record("a", `1`))
 	s.is(err, store.ErrConflict, "a run that begins with a key twice")
@@ -267,7 +267,7 @@ func (s *journalSuite) bad() {
 		}
 	}
 	if _, err := s.db.BeginJournal(s.ctx, alice, store.JournalRun{State: store.JournalOpen}, "me", noon); err == nil {
-		s.Error("a run without an id was begun")
+		s.Error("a run without an ID was created")
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
@@ -275,6 +275,6 @@ func (s *journalSuite) bad() {
 		s.Error("a record was taken under a context that has ended")
 	}
 	if n := len(must(s.db.JournalRecords(s.ctx, alice, "r", 0))); n != 1 {
-		s.Errorf("%d records are kept, want 1", n)
+		s.Errorf("%d records are stored, want 1", n)
 	}
 }

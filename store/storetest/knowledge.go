@@ -12,7 +12,7 @@ func (s *suite) documents() {
 	chunks := []store.Chunk{{Heading: "Leave > Days", Text: "Everybody has twelve days."}, {Text: "Ask your manager.", Vector: store.Vector{Model: "m", Values: []float32{1, 0.5, -2}}}}
 	d := must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "handbook", Title: "Handbook", Source: "handbook.md", Kind: "text/markdown", Digest: "d1", Meta: []byte(`[1]`)}, chunks))
 	if d.Chunks != 2 || d.Created.IsZero() {
-		s.Errorf("kept as %+v", d)
+		s.Errorf("stored as %+v", d)
 	}
 	s.same(d, must(s.db.Document(s.ctx, alice, "handbook")))
 	got := must(s.db.Chunks(s.ctx, alice, "handbook", 0, 0))

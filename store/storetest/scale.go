@@ -29,7 +29,7 @@ func Scale(t *testing.T, db store.Store) {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("%d chunks of %d dimensions kept in %v", chunks, dimensions, time.Since(began).Round(time.Millisecond))
+	t.Logf("%d chunks of %d dimensions stored in %v", chunks, dimensions, time.Since(began).Round(time.Millisecond))
 	noise := newCorpus(dimensions)
 	if _, err := db.PutDocument(t.Context(), other, store.Document{ID: "doc"}, noise.make(each/5)); err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ func (s *suite) schedule(sc store.Scope, id string, next time.Time) store.Schedu
 func (s *suite) schedules() {
 	v := s.schedule(alice, "", noon)
 	if v.ID == "" || v.Version != 1 {
-		s.Errorf("kept as %+v", v)
+		s.Errorf("stored as %+v", v)
 	}
 	s.same(v, must(s.db.Schedule(s.ctx, alice, v.ID)))
 	change := v
@@ -81,7 +81,7 @@ func (s *suite) occurrences() {
 	s.ok(s.db.BeginOccurrence(s.ctx, gone, next))
 	for range 2 {
 		_, err = s.db.ClaimOccurrence(s.ctx, alice, "v", next, "two", next.Add(2*minute), next.Add(3*minute))
-		s.is(err, store.ErrOver, "a claim to what was begun")
+		s.is(err, store.ErrOver, "a claim to an occurrence that has begun")
 	}
 	_, err = s.db.RenewClaim(s.ctx, gone, next.Add(time.Hour))
 	s.is(err, store.ErrConflict, "renewing what is unknown")
@@ -92,7 +92,7 @@ func (s *suite) occurrences() {
 	// its runner still exists after all
 	s.ok(s.db.FinishOccurrence(s.ctx, gone, done, next.Add(time.Hour), true))
 	if o := must(s.db.Occurrences(s.ctx, alice, "v", 1)); o[0].State != store.OccurrenceDone {
-		s.Errorf("whoever began it says that it is done, and it is %+v", o)
+		s.Errorf("its runner reports that it is done, and it is %+v", o)
 	}
 	later := noon.Add(48 * time.Hour)
 	s.ok(s.db.MoveSchedule(s.ctx, alice, "v", noon, later, true))
@@ -177,7 +177,7 @@ func (s *suite) ended() {
 		s.Errorf("search: %v", err)
 	}
 	_, err := s.db.Document(s.ctx, alice, "d")
-	s.is(err, store.ErrNotFound, "what was not kept")
+	s.is(err, store.ErrNotFound, "an item that was not stored")
 }
 
 // bad tests that bad input is refused with a text that says what is wrong.

@@ -89,19 +89,19 @@ func (s *suite) scopes() {
 		}
 		// By name, a scope gets its own document and no other scope's, shared or not.
 		if d := must(s.db.Document(s.ctx, sc, "d")); d.Title != where(sc) {
-			s.Errorf("the document of %s is that of %s", where(sc), d.Title)
+			s.Errorf("the document of %s is the document of %s", where(sc), d.Title)
 		}
 		if k := must(s.db.Skill(s.ctx, sc, "k", 0)); k.Description != where(sc) {
-			s.Errorf("the skill of %s is that of %s", where(sc), k.Description)
+			s.Errorf("the skill of %s is the skill of %s", where(sc), k.Description)
 		}
 		if r := must(s.db.Run(s.ctx, sc, "r")); r.Task != where(sc) {
-			s.Errorf("the run of %s is that of %s", where(sc), r.Task)
+			s.Errorf("the run of %s is the run of %s", where(sc), r.Task)
 		}
 		if e := must(s.db.Events(s.ctx, sc, "r", 0, 0)); len(e) != 1 || e[0].Text != where(sc) {
 			s.Errorf("the events of %s are %+v", where(sc), e)
 		}
 		if a := must(s.db.Artifact(s.ctx, sc, "r", "k")); a.Text != where(sc) {
-			s.Errorf("the artifact of %s is that of %s", where(sc), a.Text)
+			s.Errorf("the artifact of %s is the artifact of %s", where(sc), a.Text)
 		}
 		for what, n := range map[string]int{"documents": len(must(s.db.Documents(s.ctx, sc, store.Page{}))), "memories": len(must(s.db.Memories(s.ctx, sc, store.Page{}))),
 			"skills": len(must(s.db.Skills(s.ctx, sc, store.Page{}))), "schedules": len(must(s.db.Schedules(s.ctx, sc, store.Page{}))), "runs": len(must(s.db.Runs(s.ctx, sc, store.Page{})))} {

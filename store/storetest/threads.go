@@ -66,7 +66,7 @@ func (s *suite) threads() {
 	s.ok(s.db.DeleteThread(s.ctx, alice, "t1"))
 	s.is(s.db.DeleteThread(s.ctx, alice, "t1"), store.ErrNotFound, "deleting twice")
 	if ids := found(alice, "twelve"); len(ids) > 0 {
-		s.Errorf("found in a thread that is gone: %v", ids)
+		s.Errorf("found in a deleted thread: %v", ids)
 	}
 }
 

@@ -250,7 +250,7 @@ func TestCloseSaysWhatDidNotArrive(t *testing.T) {
 		return ""
 	}
 	if err := carryOut(t, &export.Options{Endpoint: r.URL, Getenv: short}); err == nil || !strings.Contains(err.Error(), "connection refused") {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("no collector: %v", err)
 	}
 }
 

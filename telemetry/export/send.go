@@ -43,11 +43,11 @@ func newExporter(o *Options, getenv func(string) string, signal, path string) (*
 	e := &exporter{timeout: defaultTimeout, header: http.Header{"Content-Type": {"application/json"}}, client: &http.Client{Transport: o.HTTP,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	if p := env("PROTOCOL"); p != "" && p != "http/json" && p != "http/protobuf" {
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %s is not there; OTLP goes over HTTP, usually at port 4318", p)
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %s is not supported; OTLP is sent over HTTP, usually at port 4318", p)
 	}
 	for _, name := range []string{"CERTIFICATE", "CLIENT_KEY", "CLIENT_CERTIFICATE"} {
 		if env(name) != "" {
-			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_%s is not supported; a transport of your own can have it (Options.HTTP)", name)
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_%s is not supported; use a custom transport instead (Options.HTTP)", name)
 		}
 	}
 	e.url = strings.TrimRight(cmp.Or(o.Endpoint, getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), defaultEndpoint), "/") + path
@@ -55,7 +55,7 @@ func newExporter(o *Options, getenv func(string) string, signal, path string) (*
 		e.url = own // used unchanged
 	}
 	if u, err := url.Parse(e.url); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%q is no address of a collector; want http://HOST:4318", strings.TrimSuffix(e.url, path))
+		return nil, fmt.Errorf("%q is not the address of a collector; want http://HOST:4318", strings.TrimSuffix(e.url, path))
 	}
 	for pair := range strings.SplitSeq(env("HEADERS"), ",") {
 		if strings.TrimSpace(pair) == "" {
@@ -65,14 +65,14 @@ func newExporter(o *Options, getenv func(string) string, signal, path string) (*
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if name = strings.TrimSpace(name); !ok || name == "" || err != nil {
 			// the value may be a key
-			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_HEADERS: what stands at %q is no name=value", name)
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_HEADERS: the entry at %q is not name=value", name)
 		}
 		e.header.Set(name, value)
 	}
 	if text := env("TIMEOUT"); text != "" {
 		ms, err := strconv.Atoi(text)
 		if err != nil || ms <= 0 {
-			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_TIMEOUT: %q is no number of milliseconds", text)
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_TIMEOUT: %q is not a number of milliseconds", text)
 		}
 		e.timeout = time.Duration(ms) * time.Millisecond
 	}

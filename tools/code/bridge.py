@@ -1,5 +1,7 @@
-# The side of the program that runs in the sandbox: it waits for a program on descriptor 3, runs it, and asks for its calls on descriptor 4. A frame is the length of
-# its JSON (4 bytes), the secret of this child (16), its number (4), and JSON. Nothing here protects anything: the other side takes every frame for hostile.
+# This side runs in the sandbox. It waits for a program on descriptor 3, runs it, and sends its
+# calls on descriptor 4. A frame consists of the length of its JSON (4 bytes), the secret of this
+# child (16), its number (4), and the JSON. Nothing here protects anything: the other side treats
+# every frame as hostile.
 def bridge():
     import builtins, math, os, sys
     from _thread import allocate_lock
@@ -49,7 +51,7 @@ def bridge():
         return key, decode(str(read(n), "utf-8"))
 
     from select import select
-    if not select([3], [], [], 0)[0]:  # there is time: what many programs import
+    if not select([3], [], [], 0)[0]:  # idle time: import what many programs need
         import json, random, re
     key, hello = receive()
     limit, seed = hello["output"], hello["seed"]
@@ -67,7 +69,7 @@ def bridge():
         try:
             return encode(x).encode("utf-8", "backslashreplace")
         except (TypeError, ValueError) as e:
-            raise type(e)("%s takes what has a JSON form (dict with text keys, list, text, number, True, False, None): %s" % (what, e)) from None
+            raise type(e)("%s takes a value with a JSON form (dict with text keys, list, text, number, True, False, None): %s" % (what, e)) from None
 
     class ToolError(RuntimeError):
         "A call that failed. tool and outcome say which and how."
@@ -141,7 +143,7 @@ def bridge():
             spec.loader.exec_module = exec_module
             return spec
 
-    clock = [hello["since"], 0]  # nanoseconds: the time when the program was begun first, and what has passed since
+    clock = [hello["since"], 0]  # nanoseconds: when the program first started, and the time since then
 
     def passed(n):
         clock[1] += n

@@ -181,7 +181,7 @@ func (r *embeddedRun) form(what string, v starlark.Value) (json.RawMessage, erro
 	}
 	var b bytes.Buffer
 	if err := (&jsonWriter{out: &b, comma: ",", colon: ":"}).write(v, 0); err != nil {
-		return nil, fmt.Errorf("%s takes what has a JSON form (dict with text keys, list, text, number, True, False, None): %w", what, err)
+		return nil, fmt.Errorf("%s takes a value with a JSON form (dict with text keys, list, text, number, True, False, None): %w", what, err)
 	}
 	return b.Bytes(), nil
 }

@@ -21,7 +21,7 @@ const (
 
 var (
 	errMemory = errors.New("more memory than it may have")
-	errWork   = fmt.Errorf("too large to be gone through at once: more than %d million parts", maxWork>>20)
+	errWork   = fmt.Errorf("too large to be processed at once: more than %d million parts", maxWork>>20)
 	errDeep   = fmt.Errorf("nested more than %d deep", maxNesting)
 )
 

@@ -134,7 +134,7 @@ func (r *embeddedRun) concluded(err error, opts EmbeddedOptions) ended {
 	case timeout:
 		e.message = timedOut(r.prog)
 	case steps:
-		e.message = inLine(r.prog.code, line, "was ended", fmt.Sprintf("its %d steps are used up", opts.Steps)) + "\nIf it is no endless loop, let it do less, or split it."
+		e.message = inLine(r.prog.code, line, "was ended", fmt.Sprintf("its %d steps are used up", opts.Steps)) + "\nIf it is not an endless loop, let it do less, or split it."
 	case memory:
 		e.message = inLine(r.prog.code, line, "was ended", fmt.Sprintf("it makes more than %d MiB of data", max(1, opts.Memory>>20))) + "\nLet it hold less at once."
 	case tooLarge:

@@ -31,8 +31,8 @@ func TestFaults(t *testing.T) {
 		{"endless loop", "call_tool('now')\nx = 0\nwhile True:\n  x += 1", "timeout", "steps", -1, []string{"endless loop", "now ok"}},
 		{"no result", "x = 1", "no_result", "", 0, []string{"set no result", "set_result(x)"}},
 		{"result unset", "set_result(1)\nset_result(None)", "no_result", "", 0, []string{"set_result(x)"}},
-		{"no JSON", "x = {1: 2}\nset_result(set([1]))", "error", "", 2, []string{"set_result takes what has a JSON form", "line 2"}},
-		{"no number", "set_result(float('inf'))", "error", "", 1, []string{"set_result takes what has a JSON form"}},
+		{"no JSON", "x = {1: 2}\nset_result(set([1]))", "error", "", 2, []string{"set_result takes a value with a JSON form", "line 2"}},
+		{"no number", "set_result(float('inf'))", "error", "", 1, []string{"set_result takes a value with a JSON form"}},
 		{"large result", "x = 'a' * 100000\nset_result(x)", "too_large", "", 2, []string{"100002 bytes as JSON, and at most 65536"}},
 		{"large arguments", "call_tool('file_write', {'path': 'x', 'content': 'a' * 2000000})", "too_large", "", 1, []string{"the arguments have", "at most"}},
 		{"a name that is none", "call_tool(3)", "error", "", 1, []string{"the tool's name is text"}},
@@ -70,7 +70,7 @@ func TestFaults(t *testing.T) {
 					}
 				}
 				if strings.Contains(text, "/usr/") || strings.Contains(text, ".go:") || strings.Contains(text, "bridge") || strings.Contains(text, "starlark") {
-					t.Errorf("tells of the host: %s", text)
+					t.Errorf("reveals the host: %s", text)
 				}
 			})
 		}

@@ -141,7 +141,7 @@ func (p *PythonInterpreter) run(ctx context.Context, prog program, h *host) ende
 		if errors.Is(err, sandbox.ErrUnenforced) {
 			why += ". The level asked for is " + p.opts.Level.String()
 		}
-		return ended{outcome: refused, message: "The program was not run, as Python cannot be had here: " + why + ". Calling again will not help."}
+		return ended{outcome: refused, message: "The program was not run, because Python is not available here: " + why + ". Calling again will not help."}
 	}
 	defer p.pool.done(c)
 	var over atomic.Bool
@@ -165,7 +165,7 @@ func (p *PythonInterpreter) run(ctx context.Context, prog program, h *host) ende
 }
 
 func timedOut(p program) string {
-	return fmt.Sprintf("The program was ended after %s of its own time. If it is no endless loop, let it do less, or give it a longer timeout (at most %d).", p.time, int(mostTime.Seconds()))
+	return fmt.Sprintf("The program was ended after %s of its own time. If it is not an endless loop, let it do less, or give it a longer timeout (at most %d).", p.time, int(mostTime.Seconds()))
 }
 
 // serve sends the program to the child and answers its calls until the child has ended. The child
@@ -234,9 +234,9 @@ func (c *child) vanished() ended {
 	case r.End.Used() != "":
 		return ended{outcome: killed, message: "The program used up its " + r.End.Used() + " and was ended, with all it had started."}
 	case r.End == sandbox.Exited:
-		return ended{outcome: exited, message: fmt.Sprintf("The program ended its process with exit status %d before it was at its end.", r.Exit)}
+		return ended{outcome: exited, message: fmt.Sprintf("The program ended its process with exit status %d before its end.", r.Exit)}
 	default:
-		return ended{outcome: killed, message: fmt.Sprintf("The program was ended by a signal: %s. A very deep recursion, or memory beyond its limit, ends a process so.", r.Signal)}
+		return ended{outcome: killed, message: fmt.Sprintf("The program was ended by a signal: %s. A very deep recursion, or memory beyond its limit, ends a process in this way.", r.Signal)}
 	}
 }
 

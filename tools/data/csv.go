@@ -252,7 +252,7 @@ func (t *table) header(names []string) {
 		t.column(name)
 	}
 	if len(twice) > 0 {
-		t.note("headers that stand twice were made distinct: %s", listed(twice, 10))
+		t.note("duplicate headers were made distinct: %s", listed(twice, 10))
 	}
 	if len(unnamed) > 0 {
 		t.note("columns without a header were named: %s", listed(unnamed, 10))

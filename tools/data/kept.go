@@ -64,7 +64,7 @@ var goodName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,39}$`)
 
 func checkName(where, name string) error {
 	if name != "" && !goodName.MatchString(name) {
-		return toolrun.Refuse("%s: %s is no name of a table: use up to 40 letters, digits, - and _, a letter first", where, clip(name))
+		return toolrun.Refuse("%s: %s is not a name of a table: use up to 40 letters, digits, - and _, a letter first", where, clip(name))
 	}
 	return nil
 }

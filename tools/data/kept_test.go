@@ -112,7 +112,7 @@ func TestTablesAreKept(t *testing.T) {
 	}
 	// Another run with the same tools finds no table.
 	if got := asked(t, set, [2]string{"data_transform", `{"table":"sales"}`}); !strings.HasPrefix(got[0], "table: nothing is kept as") {
-		t.Errorf("another run is told %s", got[0])
+		t.Errorf("another run received %s", got[0])
 	}
 	// The calls of a step run concurrently: each sees only tables stored before the step.
 	agent := &pawl.Agent{Model: script.New(
@@ -141,9 +141,9 @@ func TestTablesGo(t *testing.T) {
 		[2]string{"data_parse", `{"content":` + quoted("a\n"+strings.Repeat("1\n", 1000)) + `}`},
 		[2]string{"data_parse", `{"content":"a\n1","save_as":"2t"}`})
 	got := asked(t, set, calls...)
-	for i, want := range map[int]string{9: `{"count":1,`, 10: `table: "t1" is kept no longer; make it again, by the call that did with save_as`, 11: "this is too much to be held: 0 MiB are the most", 12: "save_as"} {
+	for i, want := range map[int]string{9: `{"count":1,`, 10: `table: "t1" is kept no longer; make it again, by the call that did with save_as`, 11: "this is too large: 0 MiB are the most", 12: "save_as"} {
 		if !strings.HasPrefix(got[i], want) && !strings.Contains(got[i], want) {
-			t.Errorf("call %d is told %s; want %s", i, got[i], want)
+			t.Errorf("call %d returned %s; want %s", i, got[i], want)
 		}
 	}
 }

@@ -244,7 +244,7 @@ func TestFilterAsSQLite(t *testing.T) {
 	}
 	t.Logf("%d queries; %d of them found some records and not all", queries, met)
 	if met < queries/3 {
-		t.Error("too few of the queries tell anything")
+		t.Error("too few of the queries have a result")
 	}
 }
 
@@ -364,7 +364,7 @@ func TestAggregateAsSQLite(t *testing.T) {
 	}
 	t.Logf("%d queries; %d of them had several groups of several records", queries, several)
 	if several < queries/3 {
-		t.Error("too few of the queries tell anything")
+		t.Error("too few of the queries have a result")
 	}
 }
 

@@ -79,7 +79,7 @@ func (t *table) need(name, where string) (int, error) {
 // push adds a packed row.
 func (t *table) push(packed []byte) error {
 	if t.size += len(packed) + rowSize; t.most > 0 && t.size > t.most {
-		return toolrun.Refuse("this is too much to be held: %d MiB are the most, and %d records take more; keep less of it, or split the file", t.most>>20, len(t.rows))
+		return toolrun.Refuse("this is too large: %d MiB are the most, and %d records take more; store less of it, or split the file", t.most>>20, len(t.rows))
 	}
 	t.rows = append(t.rows, row(packed))
 	return nil
@@ -105,7 +105,7 @@ func (t *table) add(raw json.RawMessage) error {
 		}
 		i := t.column(key.(string))
 		if t.last[i] == len(t.rows)+1 {
-			return toolrun.Refuse("the name %s stands twice in one object", clip(key.(string)))
+			return toolrun.Refuse("the name %s occurs twice in one object", clip(key.(string)))
 		}
 		t.last[i] = len(t.rows) + 1
 		t.packed = appendCell(t.packed, i, valueOf(v))

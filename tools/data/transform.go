@@ -97,7 +97,7 @@ func (t *table) pick(names []string) error {
 			return err
 		}
 		if _, twice := index[name]; twice {
-			return toolrun.Refuse("select: %s stands twice", clip(name))
+			return toolrun.Refuse("select: %s occurs twice", clip(name))
 		}
 		index[name] = i
 		picked = append(picked, i)

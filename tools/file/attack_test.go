@@ -229,7 +229,7 @@ func TestRace(t *testing.T) {
 		for _, tool := range []*pawl.Tool{set.Read, set.Stat, set.Search, set.Edit, set.Write} {
 			told := prompt(t, tool, `{"path":"d/f.txt","content":"inside","edits":[{"old":"inside","new":"inside."}],"pattern":"."}`)
 			if strings.Contains(told, secret) || strings.Contains(told, sum(secret)) || strings.Contains(told, `"size":18`) {
-				t.Fatalf("%s was led out: %s", tool.Name, told)
+				t.Fatalf("%s followed a link outside: %s", tool.Name, told)
 			}
 			if calls++; strings.Contains(told, "inside") {
 				inside++
@@ -237,11 +237,11 @@ func TestRace(t *testing.T) {
 		}
 		for _, tool := range []*pawl.Tool{set.Search, set.List, set.Delete} {
 			if told := prompt(t, tool, `{"path":"d/only","pattern":"outside"}`); strings.Contains(told, secret) {
-				t.Fatalf("%s was led out: %s", tool.Name, told)
+				t.Fatalf("%s followed a link outside: %s", tool.Name, told)
 			}
 		}
 		if told := prompt(t, set.Search, `{"path":"d","pattern":"outside"}`); strings.Contains(told, "1: "+secret) {
-			t.Fatalf("a search was led out: %s", told)
+			t.Fatalf("a search followed a link outside: %s", told)
 		}
 	}
 	if diff := cmp.Diff(before, outside(t, around)); diff != "" {

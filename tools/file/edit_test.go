@@ -132,7 +132,7 @@ func TestEditsDoNotOverwriteEachOther(t *testing.T) {
 	tooltest.Must(t, err)
 	for _, l := range want {
 		if !strings.Contains(string(b), l) {
-			t.Errorf("%q was told to be made, and the file has %q", l, b)
+			t.Errorf("%q was reported as written, and the file has %q", l, b)
 		}
 	}
 	if len(want) == 0 || strings.Count(string(b), "\n") != len(want)+1 {
@@ -159,7 +159,7 @@ func TestEditIsReplace(t *testing.T) {
 		after, err := os.ReadFile(path)
 		tooltest.Must(t, err)
 		if string(after) != want || strings.HasPrefix(got, "error:") != (want == before) {
-			rt.Fatalf("%q, %q to %q, all %t: %q, want %q; told %s", before, old, fresh, all, after, want, got)
+			rt.Fatalf("%q, %q to %q, all %t: %q, want %q; the tool returned %s", before, old, fresh, all, after, want, got)
 		}
 	})
 }

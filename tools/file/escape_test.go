@@ -97,7 +97,7 @@ func TestNoPathEscapes(t *testing.T) {
 				rt.Fatalf("%s %q read outside: %s", tool.Name, path, told)
 			}
 			if strings.Contains(told, around) {
-				rt.Fatalf("%s %q tells where the root is: %s", tool.Name, path, told)
+				rt.Fatalf("%s %q reveals where the root is: %s", tool.Name, path, told)
 			}
 		}
 		if diff := cmp.Diff(before, outside(t, around)); diff != "" {

@@ -107,7 +107,7 @@ func TestRead(t *testing.T) {
 		{`{"path":""}`, `error: the root is a directory; file_list lists it`},
 		{`{"path":"data"}`, `error: "data" is a directory; file_list lists it`},
 		{`{"path":"dangling"}`, `error: "dangling" is a symbolic link to something that is not there`},
-		{`{"path":"loop1"}`, `error: "loop1" goes round in a circle of symbolic links`},
+		{`{"path":"loop1"}`, `error: "loop1" is part of a cycle of symbolic links`},
 		{`{"path":"b.txt"}`, `error: no such file: "b.txt"; the nearest there is: "a.txt"`},
 		{`{"path":"data/sale.csv"}`, `error: no such file: "data/sale.csv"; the nearest there is: "data/sales.csv"`},
 		{`{"path":"dta/sales.csv"}`, `error: no such directory: "dta"; the nearest there is: "data/sales.csv"`},

@@ -85,7 +85,7 @@ func (s *Set) explain(name string, err error) error {
 		// package os exports no value for this error
 		return toolrun.Refuse("%s leads outside the root through a symbolic link; only files below the root can be used", shown(name))
 	case errors.Is(err, syscall.ELOOP), strings.HasSuffix(err.Error(), "too many symlinks"):
-		return toolrun.Refuse("%s goes round in a circle of symbolic links", shown(name))
+		return toolrun.Refuse("%s is part of a cycle of symbolic links", shown(name))
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return toolrun.Refuse("the name is too long: %d bytes, with parts of up to %d; file systems take about 255 a part",
 			len(name), longest(strings.Split(name, "/")))

@@ -150,14 +150,14 @@ func TestSearchLongLines(t *testing.T) {
 				want := regexp.MustCompile(pattern).MatchString(whole)
 				got := tooltest.Call(t, set.Search, `{"path":"f","pattern":`+quote(pattern)+`}`)
 				if strings.Contains(got, "[1 line matches") != want || len(got) > 1000 {
-					t.Errorf("%s, needle at %d: matches %t; told %.300s", pattern, at, want, got)
+					t.Errorf("%s, needle at %d: matches %t; got %.300s", pattern, at, want, got)
 				}
 			}
 			for _, literal := range []string{"needle", "xx", "y", "needle y", "é", "\r"} {
 				want := strings.Contains(whole, literal)
 				got := tooltest.Call(t, set.Search, `{"path":"f","literal":true,"pattern":`+quote(literal)+`}`)
 				if strings.Contains(got, "[1 line matches") != want || want && !strings.Contains(got, literal) {
-					t.Errorf("%q, needle at %d: matches %t; told %.300s", literal, at, want, got)
+					t.Errorf("%q, needle at %d: matches %t; got %.300s", literal, at, want, got)
 				}
 			}
 		}

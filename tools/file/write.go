@@ -168,7 +168,7 @@ func (s *Set) target(asked string) (string, error) {
 		dir, _ := split(name)
 		name = dir + "/" + link // not cleaned: "a/../b" is not "b" where a is a link
 	}
-	return "", toolrun.Refuse("%q goes round in a circle of symbolic links", asked)
+	return "", toolrun.Refuse("%q is part of a cycle of symbolic links", asked)
 }
 
 // split cuts name before its last part, without cleaning it.

@@ -47,7 +47,7 @@ func TestWrite(t *testing.T) {
 		{`{"path":"sub/","content":"x"}`, `error: "sub/" names a directory; give the path of a file`, "", ""},
 		{`{"path":"dir","content":"x"}`, `error: "dir" is a directory; give the path of a file`, "", ""},
 		{`{"path":"d","content":"x"}`, `error: "d" is a directory; give the path of a file`, "", ""},
-		{`{"path":"round","content":"x"}`, `error: "round" goes round in a circle of symbolic links`, "", ""},
+		{`{"path":"round","content":"x"}`, `error: "round" is part of a cycle of symbolic links`, "", ""},
 		{`{"path":"file/x/y.txt","content":"x"}`, `error: "file/x/y.txt" cannot be written: "file" is a file, not a directory`, "file", ""},
 		{`{"path":"fixed.txt","content":"x"}`, `error: permission denied: "fixed.txt" is read-only`, "fixed.txt", "fixed"},
 	} {

@@ -138,7 +138,7 @@ func (f *fetcher) header(ctx context.Context, a *fetchArgs) (nethttp.Header, err
 			return nil, fmt.Errorf("the header %s cannot be set; leave it out", key)
 		}
 		if !token(name) || strings.ContainsAny(value, "\r\n\x00") {
-			return nil, fmt.Errorf("the header %q is none: a name has letters, digits and -, a value is one line", name)
+			return nil, fmt.Errorf("the header %q is not valid: a name has letters, digits and -, a value is one line", name)
 		}
 		h.Set(key, value)
 	}

@@ -247,10 +247,10 @@ func TestBadCalls(t *testing.T) {
 	host := serve(t, func(nethttp.ResponseWriter, *nethttp.Request) { t.Error("it was sent") })
 	o := &http.Options{Allow: []string{host}}
 	for args, text := range map[string]string{
-		`{"url":"example.com/x"}`: "begins with https://", `{"url":"http://"}`: "no whole address", `{"url":"http://%zz/"}`: "is no address", `{"url":"about:blank"}`: "no whole address",
+		`{"url":"example.com/x"}`: "begins with https://", `{"url":"http://"}`: "not a complete address", `{"url":"http://%zz/"}`: "is not an address", `{"url":"about:blank"}`: "not a complete address",
 		`{"url":"http://` + host + `","headers":{"Host":"x"}}`: "Host cannot be set", `{"url":"http://` + host + `","headers":{"X-Forwarded-For":"1.1.1.1"}}`: "cannot be set",
-		`{"url":"http://` + host + `","headers":{"Metadata-Flavor":"Google"}}`: "cannot be set", `{"url":"http://` + host + `","headers":{"a b":"c"}}`: "is none",
-		`{"url":"http://` + host + `","headers":{"A":"b\r\nHost: c"}}`: "is none", `{"url":"http://127.0.0.1:1/"}`: "is refused", `{"url":"http://ⓛocalhost/"}`: "names this machine",
+		`{"url":"http://` + host + `","headers":{"Metadata-Flavor":"Google"}}`: "cannot be set", `{"url":"http://` + host + `","headers":{"a b":"c"}}`: "is not valid",
+		`{"url":"http://` + host + `","headers":{"A":"b\r\nHost: c"}}`: "is not valid", `{"url":"http://127.0.0.1:1/"}`: "is refused", `{"url":"http://ⓛocalhost/"}`: "names this machine",
 	} {
 		want(t, fetch(t, o, args), pawl.OutcomeError, text)
 	}

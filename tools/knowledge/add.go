@@ -147,7 +147,7 @@ func FileSource(path string) (Source, error) {
 	case err != nil:
 		return Source{}, err
 	case !info.Mode().IsRegular():
-		return Source{}, fmt.Errorf("%s is no file; what a program writes can come by standard input", path)
+		return Source{}, fmt.Errorf("%s is not a file; the output of a program can be read from standard input", path)
 	case info.Size() > document.MaxBytes:
 		return Source{}, document.TooLarge(info.Size())
 	}

@@ -255,7 +255,7 @@ func TestAdd(t *testing.T) {
 	f := must(os.Create(big))
 	f.Truncate(100_000_000)
 	f.Close()
-	for path, want := range map[string]string{big: "100000000 bytes", t.TempDir(): "is no file", filepath.Join(t.TempDir(), "none"): "no such file"} {
+	for path, want := range map[string]string{big: "100000000 bytes", t.TempDir(): "is not a file", filepath.Join(t.TempDir(), "none"): "no such file"} {
 		if _, err := set.AddFile(t.Context(), alice, path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
@@ -303,7 +303,7 @@ func TestShared(t *testing.T) {
 		x := call(t, set, alice, `{"query":"leave days"}`)
 		text := x.Result.Text()
 		if strings.Contains(text, "Leave of acme/alice") != true || strings.Contains(text, "Leave of acme/ ") != shared || strings.Contains(text, "bob") || strings.Contains(text, "other") || strings.Contains(text, "Leave of / ") {
-			t.Errorf("with Shared %v Alice is told\n%s", shared, text)
+			t.Errorf("with Shared %v Alice got\n%s", shared, text)
 		}
 		if strings.Contains(string(x.Result.Data), `"shared":true`) != shared {
 			t.Errorf("with Shared %v the data is %s", shared, x.Result.Data)

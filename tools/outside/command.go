@@ -54,7 +54,7 @@ type Exit struct {
 
 var (
 	envName     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	errNoRunner = errors.New("programs are not run here: Options.Run says how they are")
+	errNoRunner = errors.New("programs are not run here: set Options.Run")
 )
 
 // command creates the tool for a program.

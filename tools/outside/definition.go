@@ -99,7 +99,7 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 func (d *Duration) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
 	if err != nil || v < 0 {
-		return fmt.Errorf("%q is no duration: want one such as 10s or 1m30s", b)
+		return fmt.Errorf("%q is not a duration: want one such as 10s or 1m30s", b)
 	}
 	*d = Duration(v)
 	return nil

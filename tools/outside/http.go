@@ -41,7 +41,7 @@ func (m *maker) http(d *HTTP) (*pawl.Tool, error) {
 			used = append(used, name)
 		}
 		if known != nil && !known[name] {
-			return fmt.Errorf("{%s} is no argument of input; {{%s}} is that text itself", name, name)
+			return fmt.Errorf("{%s} is not an argument of input; {{%s}} is the literal text", name, name)
 		}
 		return nil
 	}
@@ -78,7 +78,7 @@ func (r *request) parse(m *maker, d *HTTP, use func(string) error, needed func(s
 		}
 		for _, name := range t.args() {
 			if !needed(name) {
-				return fmt.Errorf("url: {%s} stands in the path, so it must be required by input", name)
+				return fmt.Errorf("url: {%s} occurs in the path, so it must be required by input", name)
 			}
 		}
 		r.path = append(r.path, t)

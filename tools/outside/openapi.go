@@ -58,9 +58,9 @@ func (m *maker) openapi(d *OpenAPI) ([]*pawl.Tool, error) {
 	}
 	switch {
 	case chosen > mostTools:
-		return nil, fmt.Errorf("%d operations are chosen; %d are the most: choose with include and exclude, by names or as in \"GET /pets*\"", chosen, mostTools)
+		return nil, fmt.Errorf("%d operations are selected; at most %d are allowed: select with include and exclude, by names or as in \"GET /pets*\"", chosen, mostTools)
 	case chosen == 0:
-		return nil, fmt.Errorf("no operation is chosen of the %d that there are", len(s.operations()))
+		return nil, fmt.Errorf("none of the %d operations is selected", len(s.operations()))
 	}
 	return tools, nil
 }
@@ -112,7 +112,7 @@ func readDocument(b []byte) (map[string]any, error) {
 	}
 	doc, ok := v.(map[string]any)
 	if !ok {
-		return nil, errors.New("it is no OpenAPI document: want an object with openapi, info and paths")
+		return nil, errors.New("it is not an OpenAPI document: want an object with openapi, info and paths")
 	}
 	return doc, nil
 }
@@ -261,7 +261,7 @@ func glob(pattern, s string) bool {
 // tool creates the tool for an operation.
 func (s *spec) tool(o *operation) (*pawl.Tool, error) {
 	if !toolName.MatchString(o.name) {
-		return nil, fmt.Errorf("%q is no name for a tool: shorten the prefix", o.name)
+		return nil, fmt.Errorf("%q is not a name for a tool: shorten the prefix", o.name)
 	}
 	r := &request{method: o.method, headers: slices.Clone(s.headers)}
 	base, trusted, err := s.base(o)
@@ -320,10 +320,10 @@ func (s *spec) base(o *operation) (*url.URL, bool, error) {
 	}
 	u, err := url.Parse(strings.TrimRight(address, "/"))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, false, fmt.Errorf("its server is %q, which is no whole address: set base_url", clip(address, 100))
+		return nil, false, fmt.Errorf("its server is %q, which is not a complete address: set base_url", clip(address, 100))
 	}
 	if own := s.home(); !trusted && len(s.headers) > 0 && own != u.Host {
-		return nil, false, fmt.Errorf("its server is %s, and headers are for that of the document, %q: set base_url, or define it without headers", u.Host, own)
+		return nil, false, fmt.Errorf("its server is %s, and headers are for the document's server, %q: set base_url, or define it without headers", u.Host, own)
 	}
 	u.RawQuery, u.Fragment = "", ""
 	return u, trusted, nil

@@ -123,12 +123,12 @@ delete_pets_petId idempotent {"additionalProperties":false,"properties":{`+id+`}
 		left = append(left, l.String())
 	}
 	if diff := cmp.Diff(left, []string{
-		"GET /far: parameter a: other.yaml#/A is in another document; put them together first",
-		"POST /far: parameter c: it stands in a cookie that cannot be set",
-		"PUT /far: parameter #/components/parameters/Gone: it is no parameter that can be found, or it stands in \"nowhere\"",
+		"GET /far: parameter a: other.yaml#/A is in another document; combine the documents first",
+		"POST /far: parameter c: it belongs to a cookie that cannot be set",
+		"PUT /far: parameter #/components/parameters/Gone: the parameter does not exist, or it belongs to \"nowhere\"",
 		left[3], // the text of package regexp
 		"GET /far/{x}: {x} stands in its path, and no parameter has that name",
-		"PATCH /pets: request body: its form is neither JSON nor a simple form nor text: multipart/form-data",
+		"PATCH /pets: request body: its content is neither JSON nor a simple form nor text: multipart/form-data",
 		"HEAD /pets/{petId}: GET /pets/{petId} has the same name, getPet",
 	}); diff != "" || !strings.HasPrefix(left[3], "PATCH /far: ") || !strings.Contains(left[3], "(?=a)") {
 		t.Errorf("left out (-got +want):\n%s\n%s", diff, left[3])
@@ -208,12 +208,12 @@ func TestOpenAPIElsewhere(t *testing.T) {
 
 func TestOpenAPIErrors(t *testing.T) {
 	for doc, want := range map[string]string{
-		"":                                      "no OpenAPI document",
-		"[1]":                                   "no OpenAPI document",
+		"":                                      "not an OpenAPI document",
+		"[1]":                                   "not an OpenAPI document",
 		"swagger: '2.0'":                        "Swagger 2.0",
 		"openapi: 4":                            `openapi is "": want 3.0 or 3.1`,
-		"openapi: 3.1.0":                        "no operation is chosen of the 0 that there are",
-		"openapi: 3.1.0\npaths: {/a: {get: 1}}": "no operation is chosen",
+		"openapi: 3.1.0":                        "none of the 0 operations is selected",
+		"openapi: 3.1.0\npaths: {/a: {get: 1}}": "operations is selected",
 		"a: [":                                  "line 1",
 		"x: &x [1,1,1,1]\na: {? *x : 1}":        "line 2: a name must be a plain text",
 	} {
@@ -222,8 +222,8 @@ func TestOpenAPIErrors(t *testing.T) {
 		}
 	}
 	for doc, want := range map[string]string{
-		"openapi: 3.1.0\npaths: {/a: {get: {}}}":                                                                                                      "which is no whole address: set base_url",
-		"openapi: 3.1.0\nservers: [{url: /v1}]\npaths: {/a: {get: {}}}":                                                                               "which is no whole address: set base_url",
+		"openapi: 3.1.0\npaths: {/a: {get: {}}}":                                                                                                      "which is not a complete address: set base_url",
+		"openapi: 3.1.0\nservers: [{url: /v1}]\npaths: {/a: {get: {}}}":                                                                               "which is not a complete address: set base_url",
 		"openapi: 3.1.0\nservers: [{url: 'http://u:p@h.example'}]\npaths: {/a: {get: {}}}":                                                            "a name or a password",
 		"openapi: 3.1.0\nservers: [{url: 'http://h.example'}]\npaths: {/a/../b: {get: {}}}":                                                           `a segment ".."`,
 		"openapi: 3.1.0\nservers: [{url: 'http://h.example'}]\npaths: {/a: {get: {parameters: [{name: a, in: query, schema: {$dynamicRef: '#x'}}]}}}": "resolved as it is used",
@@ -285,7 +285,7 @@ func TestOpenAPIBounds(t *testing.T) {
 		fmt.Fprintf(&many, `"/p%d/{id}":{"get":{"operationId":"op%d","description":"%s","parameters":[{"name":"id","in":"path","required":true,"schema":{"type":"string"}}]}},`, i, i, strings.Repeat("z", 500))
 	}
 	doc := head + `"paths":{` + strings.TrimSuffix(many.String(), ",") + `}}`
-	if _, err := openapi(t, doc, ""); err == nil || !strings.Contains(err.Error(), "9000 operations are chosen; 128 are the most") {
+	if _, err := openapi(t, doc, ""); err == nil || !strings.Contains(err.Error(), "9000 operations are selected; at most 128 are allowed") {
 		t.Errorf("of %d bytes: %v", len(doc), err)
 	}
 	started := time.Now()

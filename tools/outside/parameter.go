@@ -99,11 +99,11 @@ func (b *builder) parameter(p map[string]any) error {
 		return nil // OpenAPI says that such a parameter is ignored
 	case in == "header" && (!headerName.MatchString(name) || slices.Contains(connectionHeaders, http.CanonicalHeaderKey(name))), in == "cookie":
 		if required {
-			return fmt.Errorf("it stands in a %s that cannot be set", in)
+			return fmt.Errorf("it belongs to a %s that cannot be set", in)
 		}
 		return nil
 	case in != "path" && in != "query" && in != "header" || name == "":
-		return fmt.Errorf("it is no parameter that can be found, or it stands in %q", in)
+		return fmt.Errorf("the parameter does not exist, or it belongs to %q", in)
 	}
 	raw, asJSON := p["schema"], false
 	if content := object(p["content"]); len(content) > 0 {
@@ -111,7 +111,7 @@ func (b *builder) parameter(p map[string]any) error {
 			raw, asJSON = object(content[kind])["schema"], isJSON(kind)
 		}
 		if !asJSON {
-			return fmt.Errorf("its form is not JSON")
+			return fmt.Errorf("its content is not JSON")
 		}
 	}
 	schema, err := b.schema.of(raw)
@@ -127,7 +127,7 @@ func (b *builder) parameter(p map[string]any) error {
 	switch in {
 	case "path":
 		if style := text(p["style"]); style != "" && style != "simple" || asJSON {
-			return fmt.Errorf("its style %q is not written here", style)
+			return fmt.Errorf("its style %q is not supported", style)
 		}
 		b.where[name] = arg
 	case "header":
@@ -189,7 +189,7 @@ func queryStyle(style string, explode any, asJSON bool) (func(string, any) []str
 			return out
 		}, nil
 	}
-	return nil, fmt.Errorf("its style %q is not written here", style)
+	return nil, fmt.Errorf("its style %q is not supported", style)
 }
 
 // flat returns the names and the texts of a value: the fields of an object, the elements of a list
@@ -275,7 +275,7 @@ func (b *builder) body(o map[string]any) error {
 		if o["required"] != true && o != nil {
 			return nil // the body is optional
 		}
-		return fmt.Errorf("its form is neither JSON nor a simple form nor text: %s", brief(sortedKeys(content)))
+		return fmt.Errorf("its content is neither JSON nor a simple form nor text: %s", brief(sortedKeys(content)))
 	}
 	schema, err := b.schema.of(object(content[kind])["schema"])
 	if err != nil {

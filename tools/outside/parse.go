@@ -21,7 +21,7 @@ const mostBytes = 4 << 20
 // unknown field, a value of the wrong kind and text after the document are errors with their lines.
 func Parse(b []byte) ([]Definition, error) {
 	if len(b) > mostBytes {
-		return nil, fmt.Errorf("the definitions have %d bytes; %d are the most", len(b), mostBytes)
+		return nil, fmt.Errorf("the definitions have %d bytes; at most %d are allowed", len(b), mostBytes)
 	}
 	if json.Valid(b) {
 		return parseJSON(b)
@@ -35,7 +35,7 @@ func Parse(b []byte) ([]Definition, error) {
 		return nil, worded(err)
 	}
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is a second document in it; one is read")
+		return nil, errors.New("it contains a second document; only one is allowed")
 	}
 	var file struct {
 		Tools []Definition `yaml:"tools"`

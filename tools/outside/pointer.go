@@ -15,7 +15,7 @@ func parsePointer(s string) (pointer, error) {
 		return nil, nil
 	}
 	if !strings.HasPrefix(s, "/") {
-		return nil, fmt.Errorf("%q is no JSON Pointer: one begins with /, as in /items/0/name", s)
+		return nil, fmt.Errorf("%q is not a JSON Pointer: it begins with /, as in /items/0/name", s)
 	}
 	parts := strings.Split(s[1:], "/")
 	for i, p := range parts {

@@ -233,7 +233,7 @@ func (r *request) answer(res *webpage.Response) llm.ToolResult {
 		case res.Status >= 300:
 			text = status + "\n\n" + text
 		case r.result != nil:
-			return llm.ErrorResult(status + ", but the answer is no JSON, so that " + r.result.String() + " cannot be found in it:\n\n" + text + note)
+			return llm.ErrorResult(status + ", but the answer is not JSON, so " + r.result.String() + " cannot be found in it:\n\n" + text + note)
 		}
 	}
 	out.IsError = res.Status >= 400
@@ -283,7 +283,7 @@ func (m *maker) header(headers map[string]string, use func(name string) error) (
 				return nil, fmt.Errorf("headers: %s: the variable %s of the environment is not set", name, value[v[2]:v[3]])
 			}
 			if _, err := inHeader("", secret); err != nil {
-				return nil, fmt.Errorf("headers: %s: the variable %s has a character that no header has, such as a line break", name, value[v[2]:v[3]])
+				return nil, fmt.Errorf("headers: %s: the variable %s has a character that is not allowed in a header, such as a line break", name, value[v[2]:v[3]])
 			}
 			before, err := parseTemplate(value[at:v[0]], use)
 			if err != nil {

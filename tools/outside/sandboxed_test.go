@@ -67,7 +67,7 @@ func TestSandboxed(t *testing.T) {
 			t.Errorf("%s: got %s %q, want %s %q", tt.name, x.Outcome, got, tt.outcome, tt.want)
 		}
 		if b, err := os.ReadFile(filepath.Join(o.Dir, "beside")); err != nil || string(b) != "beside it" {
-			t.Errorf("%s: the file beside is %q, %v", tt.name, b, err)
+			t.Errorf("%s: the other file is %q, %v", tt.name, b, err)
 		}
 	}
 }

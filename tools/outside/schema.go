@@ -57,7 +57,7 @@ func (c *schemas) defs() (map[string]any, error) {
 // reference returns the name of a reference in $defs.
 func (c *schemas) reference(ref string) (string, error) {
 	if !strings.HasPrefix(ref, "#/") {
-		return "", fmt.Errorf("%s is in another document; put them together first", clip(ref, 100))
+		return "", fmt.Errorf("%s is in another document; combine the documents first", clip(ref, 100))
 	}
 	if name, ok := c.names[ref]; ok {
 		return name, nil
@@ -104,7 +104,7 @@ func (c *schemas) convert(v any, depth int) (any, error) {
 		}
 	}
 	if m["$dynamicRef"] != nil || m["$recursiveRef"] != nil {
-		return nil, fmt.Errorf("its schema has a reference that is resolved as it is used, which is not read here")
+		return nil, fmt.Errorf("its schema has a reference that is resolved as it is used, which is not supported")
 	}
 	for _, k := range holdValue {
 		if e, ok := m[k]; ok {

@@ -106,7 +106,7 @@ func inPath(name string, v any) (string, error) {
 	for _, v := range values {
 		switch v.(type) {
 		case []any, map[string]any, nil:
-			return "", fmt.Errorf("%s stands in the path of an address: give a text or a number", name)
+			return "", fmt.Errorf("%s is part of the path of an address: give a text or a number", name)
 		}
 		s := plainText(v)
 		if err := safeInPath(name, s); err != nil {
@@ -115,7 +115,7 @@ func inPath(name string, v any) (string, error) {
 		out = append(out, percent(s))
 	}
 	if len(out) == 0 {
-		return "", fmt.Errorf("%s is empty, and it stands in the path of an address: give a value", name)
+		return "", fmt.Errorf("%s is empty, and it is part of the path of an address: give a value", name)
 	}
 	return strings.Join(out, ","), nil
 }
@@ -124,7 +124,7 @@ func inPath(name string, v any) (string, error) {
 // before it evaluates the path.
 func safeInPath(name, s string) error {
 	if s == "" {
-		return fmt.Errorf("%s is empty, and it stands in the path of an address: give a value", name)
+		return fmt.Errorf("%s is empty, and it is part of the path of an address: give a value", name)
 	}
 	for range 4 {
 		if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {

@@ -60,7 +60,7 @@ func (r *yamlReader) object(n *yaml.Node, depth int) (any, error) {
 			return nil, fmt.Errorf("line %d: a name must be a plain text", k.Line)
 		}
 		if _, twice := m[k.Value]; twice {
-			return nil, fmt.Errorf("line %d: %s stands twice", k.Line, k.Value)
+			return nil, fmt.Errorf("line %d: %s occurs twice", k.Line, k.Value)
 		}
 		v, err := r.value(n.Content[i+1], depth+1)
 		if err != nil {
@@ -88,7 +88,7 @@ func scalar(n *yaml.Node) (any, error) {
 		}
 		var f float64
 		if err := n.Decode(&f); err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-			return nil, fmt.Errorf("line %d: %s is no number that JSON has", n.Line, n.Value)
+			return nil, fmt.Errorf("line %d: %s is not a JSON number", n.Line, n.Value)
 		}
 		return json.Number(strconv.FormatFloat(f, 'g', -1, 64)), nil
 	}

@@ -161,7 +161,7 @@ func TestDataFlowIsCheckedFirst(t *testing.T) {
 		{"another type", list + `{"tool":"get","args":{"id":{"$from":"0/count"}}}`, `step 1: args.id takes string, and $from "0/count" is integer`},
 		{"another type in a list", list + `{"tool":"get","args":{"id":"x","deep":[1,{"$from":"0/name"}]}}`, `step 1: args.deep.1 takes integer, and $from "0/name" is string`},
 		{"a part of a number", list + `{"tool":"get","args":{"id":{"$from":"0/count/x"}}}`, `step 1: $from "0/count/x": there is no x in it: it is integer`},
-		{"a name in a list", list + `{"tool":"get","args":{"id":{"$from":"0/items/id"}}}`, `step 1: $from "0/items/id": id is no place in a list; places are numbers, from 0`},
+		{"a name in a list", list + `{"tool":"get","args":{"id":{"$from":"0/items/id"}}}`, `step 1: $from "0/items/id": id is not an index of a list; an index is a number from 0`},
 		{"an argument that there is not", list + `{"tool":"get","args":{"idd":{"$from":"0/name"}}}`, `step 1: args.idd: there is no idd in it; there are: deep, id. Did you mean "id"?`},
 		{"each over no list", list + `{"tool":"get","each":{"$from":"0/count"},"args":{"id":"x"}}`, `step 1: each takes a list, and 0/count is integer`},
 		{"each over an item", list + `{"tool":"get","each":{"$from":"item"},"args":{"id":"x"}}`, `there is an item only where the step has "each"`},
@@ -213,7 +213,7 @@ func TestWaves(t *testing.T) {
 		t.Errorf("did %s", got)
 	}
 	if want := "a plan of 4 steps in 3 waves; these may change the world: step 1 (raw), step 2 (get), step 3 (raw)"; len(said) != 1 || said[0] != want {
-		t.Errorf("told %q, want %q", said, want)
+		t.Errorf("got %q, want %q", said, want)
 	}
 }
 

@@ -103,7 +103,7 @@ func (s schema) at(path []string) (_ schema, fault string) {
 			}
 		case s.may("array"):
 			if strings.Trim(name, "0123456789") != "" {
-				return nil, fmt.Sprintf("%s is no place in a list; places are numbers, from 0", name)
+				return nil, fmt.Sprintf("%s is not an index of a list; an index is a number from 0", name)
 			}
 			s = s.items()
 		default:

@@ -80,7 +80,7 @@ func decoded(b []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
 	if err = d.Decode(&v); err == nil && d.More() {
-		err = fmt.Errorf("there is more behind it")
+		err = fmt.Errorf("there is more text after it")
 	}
 	return v, err
 }

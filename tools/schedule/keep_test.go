@@ -47,7 +47,7 @@ func TestKeep(t *testing.T) {
 	now = now.Add(48 * time.Hour)
 	keep(one, two)
 	if got := get("a/one"); got.Version != first.Version || !got.Next.Equal(first.Next) {
-		t.Errorf("one that did not change: %+v, was %+v", got, first)
+		t.Errorf("an unchanged schedule: %+v, was %+v", got, first)
 	}
 
 	off := get("a/two")
@@ -56,13 +56,13 @@ func TestKeep(t *testing.T) {
 	two.When = "daily 10:00"
 	keep(two)
 	if got := get("a/two"); got.When != two.When || got.Enabled || !got.Next.Equal(time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC)) {
-		t.Errorf("one that changed, and was turned off: %+v", got)
+		t.Errorf("a changed schedule that was turned off: %+v", got)
 	}
 	if _, err := db.Schedule(ctx, scope, "a/one"); err == nil {
-		t.Error("one that is there no more was kept")
+		t.Error("a removed schedule still exists")
 	}
 	if got := get("mine"); got.When != own.When {
-		t.Errorf("one of somebody's own: %+v", got)
+		t.Errorf("a schedule of the user: %+v", got)
 	}
 	if err := schedule.Keep(ctx, db, scope, "a/", []store.Schedule{{ID: "a/x", When: "sometimes"}}, now); err == nil {
 		t.Error("a time that cannot be read: no error")

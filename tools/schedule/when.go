@@ -40,7 +40,7 @@ func ParseWhen(text, zone string) (When, error) {
 	if zone != "" {
 		var err error
 		if w.zone, err = time.LoadLocation(zone); err != nil || zone == "Local" {
-			return w, fmt.Errorf("zone %q is none: want an IANA name such as Europe/Oslo or America/New_York", zone)
+			return w, fmt.Errorf("unknown zone %q: want an IANA name such as Europe/Oslo or America/New_York", zone)
 		}
 	}
 	text = strings.TrimSpace(text)
@@ -62,7 +62,7 @@ func ParseWhen(text, zone string) (When, error) {
 		spec = text
 	}
 	if w.cron, err = parser.Parse(spec); err != nil || strings.HasPrefix(spec, "@") || strings.Contains(spec, "TZ=") {
-		return w, fmt.Errorf(`%q is no time: want "daily 08:00", "weekdays 08:00", "weekly mon,thu 08:00", "monthly 1 08:00", "monthly last 08:00", cron such as "0 8 * * 1-5", or once, such as "2026-03-01 08:00"`, text)
+		return w, fmt.Errorf(`%q is not a time: want "daily 08:00", "weekdays 08:00", "weekly mon,thu 08:00", "monthly 1 08:00", "monthly last 08:00", cron such as "0 8 * * 1-5", or once, such as "2026-03-01 08:00"`, text)
 	}
 	if w.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return w, fmt.Errorf("%q never comes", text)
@@ -87,7 +87,7 @@ func (w *When) friendly(words []string) (string, error) {
 	}
 	at, err := time.Parse("15:4", clock)
 	if err != nil {
-		return "", fmt.Errorf("%q is no time of a day: want hours and minutes such as 08:00 or 17:30", clock)
+		return "", fmt.Errorf("%q is not a time of day: want hours and minutes such as 08:00 or 17:30", clock)
 	}
 	head := fmt.Sprintf("%d %d ", at.Minute(), at.Hour())
 	switch {
@@ -119,7 +119,7 @@ func (w *When) friendly(words []string) (string, error) {
 		}
 		return head + strings.Join(text, ",") + " * *", nil
 	}
-	return "", fmt.Errorf("%q: nothing stands between %s and the time", arg, kind)
+	return "", fmt.Errorf("%q: there must be nothing between %s and the time", arg, kind)
 }
 
 func weekdays(arg string) (string, error) {
@@ -130,7 +130,7 @@ func weekdays(arg string) (string, error) {
 			i = slices.IndexFunc(days, func(d string) bool { return strings.HasPrefix(name, d) })
 		}
 		if i < 0 || !strings.HasPrefix(strings.ToLower(time.Weekday(i).String()), name) {
-			return "", fmt.Errorf("%q is no day of the week: want mon, tue, wed, thu, fri, sat or sun", name)
+			return "", fmt.Errorf("%q is not a day of the week: want mon, tue, wed, thu, fri, sat or sun", name)
 		}
 		list = append(list, strconv.Itoa(i))
 	}
@@ -145,7 +145,7 @@ func monthDays(arg string) ([]int, error) {
 	for _, text := range strings.FieldsFunc(arg, func(r rune) bool { return r == ',' || r == ' ' }) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > 31 {
-			return nil, fmt.Errorf("%q is no day of a month: want 1 to 31, or last", text)
+			return nil, fmt.Errorf("%q is not a day of a month: want 1 to 31, or last", text)
 		}
 		list = append(list, n)
 	}

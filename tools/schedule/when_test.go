@@ -171,9 +171,9 @@ func TestOnce(t *testing.T) {
 }
 
 func TestBadTimes(t *testing.T) {
-	for text, want := range map[string]string{"": "is no time", "daily": "is no time", "daily 25:00": "no time of a day", "daily 8": "no time of a day", "weekly 08:00": "want a day of the week", "weekly funday 08:00": "no day of the week",
-		"monthly 32 08:00": "no day of a month", "monthly 08:00": "want a day of the month", "daily x 08:00": "nothing stands between", "0 0 30 2 *": "never comes", "60 * * * *": "is no time", "@every 1s": "is no time",
-		"* * * * * *": "is no time", "CRON_TZ=UTC 0 0 * * *": "is no time", "monthly 30,31 or last 08:00": "want one day", "weekly m 08:00": "no day of the week"} {
+	for text, want := range map[string]string{"": "is not a time", "daily": "is not a time", "daily 25:00": "not a time of day", "daily 8": "not a time of day", "weekly 08:00": "want a day of the week", "weekly funday 08:00": "not a day of the week",
+		"monthly 32 08:00": "not a day of a month", "monthly 08:00": "want a day of the month", "daily x 08:00": "nothing between", "0 0 30 2 *": "never comes", "60 * * * *": "is not a time", "@every 1s": "is not a time",
+		"* * * * * *": "is not a time", "CRON_TZ=UTC 0 0 * * *": "is not a time", "monthly 30,31 or last 08:00": "want one day", "weekly m 08:00": "not a day of the week"} {
 		if _, err := schedule.ParseWhen(text, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}

@@ -80,7 +80,7 @@ func (c *client) address(own, path string) (*url.URL, error) {
 	}
 	u, err := url.Parse(strings.TrimRight(base, "/") + path)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, c.fault(nil, "its address is not one: want https://HOST, as in %s", c.variable)
+		return nil, c.fault(nil, "its address is not valid: want https://HOST, as in %s", c.variable)
 	}
 	return u, nil
 }
@@ -91,7 +91,7 @@ func (c *client) keyed() error {
 		return c.fault(nil, "there is no key: set %s where this runs", c.variable)
 	}
 	if strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return c.fault(nil, "the key in %s has a character that no key has, such as a line break", c.variable)
+		return c.fault(nil, "the key in %s has a character that is not allowed in a key, such as a line break", c.variable)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (c *client) ask(ctx context.Context, req *http.Request, into any) error {
 		return c.fault(nil, "its answer has more than %d bytes", engineBytes)
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return c.fault(err, "its answer is not the JSON that it should be")
+		return c.fault(err, "its answer is not the expected JSON")
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (c *client) refusal(status int, body []byte) error {
 	case status >= 500:
 		return pawl.Retryable(c.fault(nil, "it failed (status %d%s)", status, said))
 	case status >= 300 && status < 400:
-		return c.fault(nil, "it sends on to another address (status %d), which is not followed; %s should have the address itself", status, c.variable)
+		return c.fault(nil, "it redirects to another address (status %d), which is not followed; set %s to the final address", status, c.variable)
 	}
 	return c.fault(nil, "it refuses the search (status %d%s)", status, said)
 }

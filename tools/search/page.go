@@ -82,7 +82,7 @@ func (p *page) fetch(ctx context.Context, f *webpage.Fetcher) {
 		p.problem = oneLine(failed.Text, 200)
 		return
 	case err != nil:
-		p.problem = "the search was given up"
+		p.problem = "the search was cancelled"
 		return
 	case res.Status >= 400:
 		p.problem = fmt.Sprintf("HTTP %d", res.Status)

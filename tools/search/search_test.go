@@ -139,11 +139,11 @@ func TestServiceFaults(t *testing.T) {
 		{429, `{"error":{"detail":"slow down"}}`, "too many searches for now", true},
 		{432, `{"detail":{"error":"limit"}}`, "used up", false},
 		{500, `<html>oops ` + key, "it failed (status 500", true},
-		{302, ``, "sends on to another address", false},
+		{302, ``, "redirects to another address", false},
 		{400, `{"message":"bad ` + key + `"}`, "refuses the search (status 400", false},
-		{200, `<html>a page</html>`, "not the JSON that it should be", false},
-		{200, `{"web":[`, "not the JSON", false},
-		{200, `{"web":7,"results":7}`, "not the JSON", false},
+		{200, `<html>a page</html>`, "not the expected JSON", false},
+		{200, `{"web":[`, "not the expected JSON", false},
+		{200, `{"web":7,"results":7}`, "not the expected JSON", false},
 		{200, `{"results":[{"title":"` + strings.Repeat("x", 3<<20) + `"}]}`, "more than", false},
 	}
 	for _, s := range services {
@@ -202,7 +202,7 @@ func TestSetUp(t *testing.T) {
 	}
 	x := call(t, nil, nil, `{"query":"pawl"}`)
 	if x.Outcome != pawl.OutcomeError || x.Result.Text() != err.Error() {
-		t.Errorf("the model is told %s: %s", x.Outcome, x.Result.Text())
+		t.Errorf("the model got %s: %s", x.Outcome, x.Result.Text())
 	}
 	for _, c := range []struct{ name, value, engine string }{{"SEARXNG_URL", "nonsense", "searxng: its address is not one"}, {"TAVILY_API_KEY", "two\nlines", "tavily: the key in TAVILY_API_KEY has a character"}, {"BRAVE_API_KEY", "a b", "brave: the key in BRAVE_API_KEY"}} {
 		env[c.name] = c.value

@@ -56,7 +56,7 @@ func New(dir string, opts *Options) (*pawl.Tool, error) {
 		return nil, fmt.Errorf("shell tool: %w", err)
 	}
 	if st, err := os.Stat(s.dir); err != nil || !st.IsDir() {
-		return nil, fmt.Errorf("shell tool: %s is no folder", dir)
+		return nil, fmt.Errorf("shell tool: %s is not a folder", dir)
 	}
 	for _, p := range s.opts.Read {
 		if p, err = resolved(p); err != nil {
@@ -66,7 +66,7 @@ func New(dir string, opts *Options) (*pawl.Tool, error) {
 	}
 	if len(s.opts.Hosts) > 0 {
 		if s.opts.Level != sandbox.Strict {
-			return nil, fmt.Errorf("shell tool: hosts are named, and level %s cannot hold a command to them; strict can", s.opts.Level)
+			return nil, fmt.Errorf("shell tool: hosts are named, and level %s cannot enforce them; strict can", s.opts.Level)
 		}
 		hosts, err := proxy.New(proxy.Options{Allow: s.opts.Hosts})
 		if err != nil {

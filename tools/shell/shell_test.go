@@ -215,7 +215,7 @@ func TestHosts(t *testing.T) {
 	fetch := `/usr/bin/python3 -c 'import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())' `
 	named, _ := strict(t, &shell.Options{Hosts: []string{host}})
 	if !strings.Contains(named.Description, "nothing but "+host) {
-		t.Errorf("the model is told: %s", named.Description)
+		t.Errorf("the model got: %s", named.Description)
 	}
 	if got := call(named, map[string]any{"command": fetch + srv.URL}).Result.Text(); got != "hello" {
 		t.Errorf("a host that is named: %s", got)

@@ -103,7 +103,7 @@ func parse(text string) (store.Skill, error) {
 	rest, ok := strings.CutPrefix(text, "---\n")
 	head, body, closed := strings.Cut(rest, "\n---\n")
 	if !ok || !closed {
-		return store.Skill{}, errors.New("want a head first: a line ---, then name: and description:, then a line ---")
+		return store.Skill{}, errors.New("front matter is missing: want a line ---, then name: and description:, then a line ---")
 	}
 	var h struct {
 		Name        string `yaml:"name"`
@@ -111,10 +111,10 @@ func parse(text string) (store.Skill, error) {
 		Tags        []string
 	}
 	if err := yaml.Unmarshal([]byte(head), &h); err != nil {
-		return store.Skill{}, fmt.Errorf("the head is no YAML: %w", err)
+		return store.Skill{}, fmt.Errorf("the front matter is not YAML: %w", err)
 	}
 	if strings.TrimSpace(h.Description) == "" {
-		return store.Skill{}, errors.New("the head has no description: it is what a model chooses the skill by")
+		return store.Skill{}, errors.New("the front matter has no description, by which a model chooses the skill")
 	}
 	return store.Skill{Name: strings.TrimSpace(h.Name), Description: strings.TrimSpace(h.Description), Tags: h.Tags, Text: strings.TrimSpace(body), Version: 1}, nil
 }

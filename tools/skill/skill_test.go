@@ -97,7 +97,7 @@ func TestSkills(t *testing.T) {
 }
 
 func TestBadFolders(t *testing.T) {
-	for text, want := range map[string]string{"no head": "want a head first", "---\nname: x\n---\nbody": "has no description", "---\n\tname: [\n---\nbody": "is no YAML",
+	for text, want := range map[string]string{"no head": "front matter is missing", "---\nname: x\n---\nbody": "has no description", "---\n\tname: [\n---\nbody": "is not YAML",
 		"---\ndescription: x\n---\n" + strings.Repeat("x", 70_000): "more than 65536 bytes"} {
 		_, err := skill.New(nil, &skill.Options{Dirs: []string{folder(t, map[string]string{"a/SKILL.md": text})}})
 		if err == nil || !strings.Contains(err.Error(), want) {

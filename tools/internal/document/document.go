@@ -193,7 +193,7 @@ func (o *outline) add(b Block) {
 		o.size += len(b.Rows[i])
 	}
 	if o.size > maxText {
-		panic(fmt.Sprintf("it makes more than %d bytes of text", maxText))
+		panic(fmt.Sprintf("it contains more than %d bytes of text", maxText))
 	}
 	if strings.TrimSpace(b.Text) == "" && len(b.Rows) == 0 {
 		return

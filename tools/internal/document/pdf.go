@@ -128,7 +128,7 @@ func (p *pdfReader) weigh(v pdf.Value) {
 // pages walks the page tree once. The library's own method walks it for each page.
 func (p *pdfReader) pages(v pdf.Value, depth int) {
 	if p.nodes++; depth > pageDepth || p.nodes > maxNodes || len(p.list) >= maxPages {
-		panic(fmt.Sprintf("the PDF has more than %d pages, or they go in circles", maxPages))
+		panic(fmt.Sprintf("the PDF has more than %d pages, or they form a cycle", maxPages))
 	}
 	if kids := v.Key("Kids"); kids.Kind() == pdf.Array {
 		for i := range kids.Len() {
@@ -197,7 +197,7 @@ func (w *pdfText) draw(stream, resources pdf.Value, ctm matrix, depth int) {
 	w.p.weigh(stream)
 	pdf.Interpret(stream, func(stk *pdf.Stack, op string) {
 		if w.p.ops++; w.p.ops > maxOps {
-			panic("the PDF draws too much")
+			panic("the PDF contains too much drawing")
 		}
 		if w.p.ops%1024 == 0 && w.p.ctx.Err() != nil {
 			panic(context.Cause(w.p.ctx))
@@ -366,6 +366,6 @@ func (w *pdfText) put(x, y, height float64, text string) {
 	w.b.WriteString(text)
 	w.size, w.any = height, true
 	if w.b.Len() > maxText {
-		panic("the PDF makes too much text")
+		panic("the PDF contains too much text")
 	}
 }

@@ -35,7 +35,7 @@ var (
 // guardPDF returns an error if the library must not read the file. Its streams may unpack to
 // inflate bytes.
 func guardPDF(ctx context.Context, data []byte, inflate int64) error {
-	implausible := errors.New("the PDF is broken: it names sizes that no file has")
+	implausible := errors.New("the PDF is broken: it states impossible sizes")
 	for _, m := range sizes.FindAllSubmatch(data, -1) {
 		if tooMany(m[1]) || tooMany(m[2]) {
 			return implausible
@@ -65,7 +65,7 @@ func guardPDF(ctx context.Context, data []byte, inflate int64) error {
 	return guardStreams(ctx, data, inflate)
 }
 
-var errTooDeep = fmt.Errorf("the PDF is broken: it has more than %d lists in one another", maxLists)
+var errTooDeep = fmt.Errorf("the PDF is broken: it has more than %d nested lists", maxLists)
 
 // guardStreams checks all compressed streams.
 func guardStreams(ctx context.Context, data []byte, inflate int64) error {

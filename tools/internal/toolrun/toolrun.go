@@ -83,7 +83,7 @@ func (w *Whole) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	if f != math.Trunc(f) || err != nil && !errors.Is(err, strconv.ErrRange) {
-		return fmt.Errorf("%s is no whole number", b)
+		return fmt.Errorf("%s is not a whole number", b)
 	}
 	*w = Whole(max(min(f, 1<<53), -1<<53))
 	return nil

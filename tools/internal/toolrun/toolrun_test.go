@@ -40,8 +40,8 @@ func TestFunc(t *testing.T) {
 		{`{"n":1}`, toolrun.Refuse("no: %d", 1), "no: 1", nil},
 		{`{"n":1}`, fmt.Errorf("twice: %w", toolrun.Refuse("no")), "no", nil},
 		{`{"n":1}`, broken, "", broken},
-		{`{"n":1.5}`, nil, "invalid args: 1.5 is no whole number", nil},
-		{`{"n":"1"}`, nil, `invalid args: "1" is no whole number`, nil},
+		{`{"n":1.5}`, nil, "invalid args: 1.5 is not a whole number", nil},
+		{`{"n":"1"}`, nil, `invalid args: "1" is not a whole number`, nil},
 		{`{"n":null}`, nil, "done", nil},
 		{`[`, nil, "invalid args: unexpected end of JSON input", nil},
 	} {

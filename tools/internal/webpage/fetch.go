@@ -136,10 +136,10 @@ func parse(text string) (*url.URL, error) {
 	text = strings.TrimSpace(text)
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, failed(err, "%q is no address; one looks like https://example.com/page", clip(text))
+		return nil, failed(err, "%q is not an address; an address looks like https://example.com/page", clip(text))
 	}
 	if u.Scheme == "" || u.Host == "" {
-		return nil, failed(nil, "%q is no whole address; one begins with https:// or http:// and a host", clip(text))
+		return nil, failed(nil, "%q is not a complete address; it begins with https:// or http:// and a host", clip(text))
 	}
 	u.Fragment, u.RawFragment = "", ""
 	if host := u.Hostname(); strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) {
@@ -191,13 +191,13 @@ func (r *Response) read(res *http.Response, limit int64) error {
 	case "gzip", "x-gzip":
 		z, err := gzip.NewReader(body)
 		if err != nil {
-			return failed(err, "the body is said to be gzip, and is not")
+			return failed(err, "the body is declared as gzip, and is not")
 		}
 		body = z
 	case "deflate":
 		body = inflate(body)
 	default:
-		return failed(nil, "the body is compressed as %q, which is not read here", clip(coding))
+		return failed(nil, "the body is compressed as %q, which is not supported", clip(coding))
 	}
 	b, err := io.ReadAll(io.LimitReader(body, limit+1))
 	if err != nil {

@@ -1,4 +1,5 @@
-// The server: requests, and streams of events that go on where they broke off. A token is kept for this tab alone, and travels in a header alone.
+// The server: requests, and event streams that resume where they broke. A token is stored for this
+// tab only, and sent in a header only.
 import { parse } from "./json.js";
 
 const tokenKey = "pawl.token";
@@ -17,7 +18,7 @@ export function setToken(t) {
   } catch {}
 }
 
-// Fault is why a request failed; code is the server's, or "away" where there was no answer.
+// Fault is why a request failed; code is the server's, or "away" if there was no response.
 export class Fault extends Error {
   constructor(status, code, message, hint) {
     super(message);
@@ -31,7 +32,7 @@ let skew = 0; // how far the server's clock is ahead, in ms
 export const serverNow = () => Date.now() + skew;
 
 const listeners = new Set();
-export const onTrouble = (f) => listeners.add(f); // told of each Fault that asks for a token
+export const onTrouble = (f) => listeners.add(f); // called with each Fault that requires a token
 
 async function ask(method, path, body, options = {}) {
   const headers = { Accept: options.accept || "application/json" };
@@ -69,11 +70,14 @@ export async function post(path, body, options) {
 
 export const runPath = (id, rest = "") => "/v1/runs/" + encodeURIComponent(id) + rest;
 
-const silent = 45000; // ms after which a stream is taken for dead: the server gives a sign of life every 15 s
+// ms until a silent stream counts as broken: the server sends a heartbeat every 15 s
+const silent = 45000;
 
-// stream reads events from path until it is told to stop or the server says that there are no more. o.event gets {id, name, data}, o.state "open", "lost" or "ended",
-// o.fault a Fault that trying again does not mend. While nobody looks at the page it holds no connection, as a browser has six for each server; after that, and after a break,
-// it goes on behind the last event. It returns the function that stops it.
+// stream reads events from path until it is stopped or the server sends no more. o.event gets {id,
+// name, data}, o.state gets "open", "lost" or "ended", o.fault gets a Fault that a retry does not
+// repair. While the page is hidden it has no connection, because a browser allows six per server.
+// After that, and after a break, it resumes after the last event. It returns the function that
+// stops it.
 export function stream(path, o) {
   let last = o.lastEventID || "";
   let wait = 500;
@@ -134,7 +138,7 @@ export function stream(path, o) {
   };
 }
 
-// read calls tell for each event of a body, and life whenever something comes.
+// read calls tell for each event of a body, and life whenever data arrives.
 async function read(body, life, tell) {
   const decoder = new TextDecoder();
   const reader = body.getReader();
@@ -156,7 +160,7 @@ async function read(body, life, tell) {
     const lines = decoder.decode(value, { stream: true }).split("\n");
     for (let i = 0; i < lines.length - 1; i++) {
       rest.push(lines[i]);
-      take(rest.join("")); // a line of megabytes comes in many pieces
+      take(rest.join("")); // a line of megabytes arrives in many pieces
       rest = [];
     }
     rest.push(lines[lines.length - 1]);

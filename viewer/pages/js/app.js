@@ -1,4 +1,4 @@
-// The page: where one is, the way to elsewhere, and what concerns all of it.
+// The page: the current address, navigation, and everything that concerns all pages.
 import { html, render, useEffect, useLayoutEffect, useRef, useState } from "../vendor/htm-preact.js";
 import { Compare } from "./compare.js";
 import { Inbox } from "./inbox.js";
@@ -27,7 +27,7 @@ function nextTheme() {
   say("Colours: " + ui.theme);
 }
 
-// route is the page that the address names.
+// route returns the page that the address names.
 function route() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
   const parts = path.split("/").map((p) => {
@@ -57,7 +57,7 @@ function App() {
     return () => removeEventListener("hashchange", f);
   }, []);
   const where = at.page + "/" + (at.page === "run" ? at.rest.join("/") : "");
-  useLayoutEffect(() => { // before a key can come
+  useLayoutEffect(() => { // before a key event can arrive
     document.title = (at.page === "run" ? plain(at.rest[0] || "") : places.find((p) => p.id === at.page)?.title || "Not found") + " · pawl";
     if (!first.current) document.querySelector("main h1")?.focus({ preventScroll: true });
     if (!first.current) scrollTo(0, 0);

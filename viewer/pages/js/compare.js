@@ -1,4 +1,4 @@
-// Two runs side by side: what each cost, and where they differ.
+// Two runs next to each other: their costs, and their differences.
 import { html, useEffect, useState } from "../vendor/htm-preact.js";
 import { get, runPath } from "./api.js";
 import { pretty } from "./json.js";
@@ -70,7 +70,8 @@ function delta(a, b) {
   return (p > 0 ? "+" : p < 0 ? "−" : "") + Math.abs(p) + "%";
 }
 
-// textOf is what a person compares of a side: the words and the calls, not the frame around them.
+// textOf returns the text of a side to compare: the words and the calls, without the frame around
+// them.
 const textOf = (v) => (v === undefined || v === null ? "" : pretty(v));
 
 function Difference({ d, first }) {

@@ -1,4 +1,4 @@
-// What is known of one request, call or inner run.
+// The details of one request, call or nested run.
 import { html, useState } from "../vendor/htm-preact.js";
 import { argsOf, pretty, resultText } from "./json.js";
 import { diff, near } from "./linediff.js";
@@ -26,7 +26,7 @@ export function Detail({ n, run, given, t, pending, watch, onFork, onClose, onRe
   </section>`;
 }
 
-// Usage is the figures of a reply.
+// Usage shows the figures of a reply.
 export function Usage({ u, t }) {
   if (!u) return null;
   const hit = u.input ? Math.round((100 * (u.cache_read || 0)) / u.input) : 0;

@@ -1,11 +1,12 @@
-// A run as of some event: events go in one after another, and come out as a tree of requests, calls and runs inside of calls. Nothing here touches the page.
+// A run as of some event: it takes events one after another and gives a tree of requests, calls and
+// nested runs. Nothing here touches the page.
 
 export const fragments = new Set(["text", "reasoning", "call_delta", "progress"]);
 
-// Run is what is known of a run after some events.
+// Run is the state of a run after some events.
 export class Run {
   constructor() {
-    this.nodes = new Map(); // by key, in the order in which they began
+    this.nodes = new Map(); // by key, in order of their starts
     this.notices = [];
     this.gaps = [];
     this.steps = 0;
@@ -25,13 +26,13 @@ export class Run {
     return n;
   }
 
-  // asking is the request that fragments belong to: the last of their run.
+  // asking returns the request that fragments belong to: the last of their run.
   asking(e) {
     const key = e.path || e.run + "/" + Math.max(0, (e.step || 1) - 1) + "/model";
     return this.node(key, "request", e);
   }
 
-  // add takes the next event; at is when it came, 0 where that says nothing.
+  // add takes the next event. at is the time of its arrival; 0 means unknown.
   add(e) {
     this.events++;
     const f = take[e.event];
@@ -39,7 +40,7 @@ export class Run {
     return this;
   }
 
-  // children of each key, as a map; "run" is the run itself.
+  // children returns the children of each key as a map; "run" is the run itself.
   tree() {
     const kids = new Map([["run", []]]);
     for (const n of this.nodes.values()) {
@@ -54,7 +55,7 @@ export class Run {
     return kids;
   }
 
-  // asker is the request whose reply made a call.
+  // asker returns the request whose reply made a call.
   asker(call) {
     const m = /^(.*)\/(\d+)\/[^/]+$/.exec(call.key);
     return m ? this.nodes.get(m[1] + "/" + (m[2] - 1) + "/model") : undefined;
@@ -133,13 +134,13 @@ const take = {
   },
 };
 
-// ms is a moment in ms, with the fractions that Date.parse leaves out.
+// ms returns a moment in ms, with the fractions that Date.parse drops.
 function ms(s) {
   const f = s && /\.\d{3}(\d+)/.exec(s);
   return s ? Date.parse(s) + (f ? +("0." + f[1]) : 0) : 0;
 }
 
-// compareKeys orders keys by their place in the run. A step's calls come before its request.
+// compareKeys orders keys by their position in the run. A step's calls come before its request.
 export function compareKeys(a, b) {
   const x = a.split("/");
   const y = b.split("/");
@@ -157,7 +158,8 @@ export function compareKeys(a, b) {
   return 0;
 }
 
-// fromExport makes the events that a run would have told, of what was kept of it: looking at a run in this way sets nothing to work.
+// fromExport creates the events of a run from its stored records. Viewing a run in this way
+// executes nothing.
 export function fromExport(x, timeline) {
   const times = new Map((timeline?.spans || []).map((s) => [s.key, s]));
   const list = [];
@@ -195,7 +197,7 @@ export function fromExport(x, timeline) {
   return events;
 }
 
-// order puts what is around something else around it, and the rest where it stood.
+// order puts enclosing items around their content and keeps the order of the rest.
 function order(a, b) {
   const within = (inner, outer) => inner.startsWith(outer.endsWith("/") ? outer : outer + "/");
   if (a.key === b.key) return a.rank - b.rank;
@@ -204,7 +206,8 @@ function order(a, b) {
   return compareKeys(a.key.replace(/\/$/, ""), b.key.replace(/\/$/, ""));
 }
 
-// transcript is the messages of the run: what it was given, each reply, the results of its calls, and what came on the way.
+// transcript returns the messages of the run: its input, each reply, the results of its calls, and
+// messages that arrived during the run.
 export function transcript(run, given) {
   const out = (given || []).map((message) => ({ message }));
   const made = new Map(); // calls by step
@@ -223,10 +226,11 @@ export function transcript(run, given) {
   return out;
 }
 
-// intervals are when each node was at work: the server's times where it has them, else when its events came.
+// intervals returns when each node was active: the server's times if it has them, otherwise the
+// times of its events.
 export function intervals(run, timeline, now) {
   const times = new Map((timeline?.spans || []).map((s) => [s.key, s]));
-  const last = new Map(); // when something had ended in each run
+  const last = new Map(); // end of the last activity in each run
   const out = new Map();
   for (const n of run.nodes.values()) {
     const s = times.get(n.key);
@@ -236,12 +240,13 @@ export function intervals(run, timeline, now) {
     let from = ms(s?.started) || (n.kind === "call" && x && zero(x.started) ? ms(x.started) : n.from || 0);
     let to = n.running ? now : (n.kind === "call" && x && zero(x.ended) ? ms(x.ended) : 0) || ms(s?.ended) || n.to || 0;
     if (x && x.outcome === "pending" && !run.end?.stop?.startsWith("c")) to = 0;
-    if (n.kind === "request" && !s && last.get(n.run)) from = last.get(n.run); // it was asked when what came before it had ended
-    if (s?.copied) from = to = 0; // it was done in another run
+    // it started when the activity before it had ended
+    if (n.kind === "request" && !s && last.get(n.run)) from = last.get(n.run);
+    if (s?.copied) from = to = 0; // it happened in another run
     if (from && to && to < from) to = from;
     out.set(n.key, { from, to, waits, copied: s?.copied, open: !!n.running || (n.kind === "call" && x?.outcome === "pending") });
   }
-  for (const n of run.nodes.values()) { // a run inside a call has no times of its own: they are those of what it did
+  for (const n of run.nodes.values()) { // a nested run has no times of its own: they are the times of its content
     if (n.kind !== "run") continue;
     const own = out.get(n.key);
     let from = 0;
@@ -258,7 +263,7 @@ export function intervals(run, timeline, now) {
 
 const zero = (t) => t && !t.startsWith("0001-");
 
-// totals of a run's replies.
+// totals returns the sums of a run's replies.
 export function usage(run) {
   const u = { input: 0, output: 0, reasoning: 0, cache_read: 0, cache_write: 0, cost: 0 };
   for (const n of run.nodes.values()) {

@@ -1,4 +1,4 @@
-// What waits for a person, over all runs.
+// The pending calls of all runs.
 import { html, useEffect } from "../vendor/htm-preact.js";
 import { Empty, runLink, Skeleton, Time, useTick } from "./parts.js";
 import { Question } from "./question.js";

@@ -1,14 +1,16 @@
-// JSON as it stands: numbers that JavaScript cannot hold keep their digits, and no depth or size breaks the page.
+// JSON with exact numbers: numbers that JavaScript cannot represent keep their digits, and no depth
+// or size breaks the page.
 
 const wide = /[\d.eE+-]{16,}/;
 
-// parse reads JSON; long numbers are kept as they are written, so that nobody approves another amount than he sees.
+// parse parses JSON. Long numbers keep their spelling, so that a person approves exactly the amount
+// shown.
 export function parse(text) {
   if (wide.test(text) && JSON.rawJSON) {
     try {
       return JSON.parse(text, (_, v, at) => (typeof v === "number" && at && String(v) !== at.source && at.source.length > 15 ? JSON.rawJSON(at.source) : v));
     } catch (e) {
-      if (!(e instanceof RangeError)) throw e; // else it is too deep for that
+      if (!(e instanceof RangeError)) throw e; // otherwise it is nested too deeply
     }
   }
   return JSON.parse(text);
@@ -17,7 +19,8 @@ export function parse(text) {
 const deepest = 64;
 const longest = 32 << 20;
 
-// pretty is a value as indented text. What is deeper than anybody reads is left out, and says so.
+// pretty returns a value as indented text. Values nested too deeply to read are left out with a
+// note.
 export function pretty(value) {
   let left = longest;
   const out = [];
@@ -48,14 +51,15 @@ export function pretty(value) {
 
 export const isRaw = (v) => !!(JSON.isRawJSON && JSON.isRawJSON(v));
 
-// argsOf is the text of a call's arguments: pretty where they are JSON, else as the model wrote them.
+// argsOf returns the text of a call's arguments: indented if they are JSON, otherwise as the model
+// wrote them.
 export function argsOf(call) {
   if (!call) return "";
   if (call.args_text !== undefined) return call.args_text;
   return call.args === undefined ? "" : pretty(call.args);
 }
 
-// resultText is what a result says.
+// resultText returns the text of a result.
 export function resultText(result) {
   return (result?.parts || []).map((p) => (p.type === "text" ? p.text : p.type === "media" ? "[" + p.mime + (p.url ? " " + p.url : "") + "]" : "")).join("\n");
 }

@@ -1,4 +1,4 @@
-// Keys. Those of a single letter can be switched off, for people who speak to their machine.
+// Keys. Single-letter keys can be switched off, for people who use speech input.
 
 export const keys = [
   ["Everywhere", [["g r", "runs"], ["g i", "inbox"], ["g t", "try"], ["g c", "compare"], ["/", "search"], ["t", "light, dark, or as the system"], ["?", "this help"], ["Esc", "close; leave a field"]]],
@@ -23,9 +23,9 @@ export function setKeys(v) {
 
 const tell = (detail) => dispatchEvent(new CustomEvent("pawl-key", { detail }));
 
-let g = 0; // when g was pressed
+let g = 0; // time at which g was pressed
 
-// listen sets the keys to work. o has go, theme and help.
+// listen registers the keys. o has go, theme and help.
 export function listen(o) {
   addEventListener("keydown", (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented) return;
@@ -79,7 +79,8 @@ function move(by) {
   next.scrollIntoView({ block: "nearest" });
 }
 
-// question presses a button of the question that has the focus. Without one the first is gone to: nothing is decided that nobody looked at.
+// question presses a button of the pending call that has the focus. Without focus it moves to the
+// first pending call, so that a person sees a call before deciding about it.
 function question(what) {
   const q = document.activeElement?.closest?.(".question");
   if (!q) {

@@ -1,8 +1,10 @@
-// The lines in which two texts differ, by Myers' algorithm, bounded: past its bound a text is one block against the other.
+// The lines in which two texts differ, by Myers' algorithm with a limit. Beyond the limit, the
+// whole texts are one block each.
 
 const bound = 2000; // edits
 
-// diff returns a list of {sign, text}: " " both have it, "-" the first alone, "+" the second alone.
+// diff returns a list of {sign, text}: " " in both texts, "-" in the first only, "+" in the second
+// only.
 export function diff(before, after) {
   const a = before === "" ? [] : before.split("\n");
   const b = after === "" ? [] : after.split("\n");
@@ -28,7 +30,7 @@ function middle(a, b) {
       v.set(k, x);
       if (x >= a.length && y >= b.length) return back(a, b, trace, d);
     }
-    if (d > 300 && d * d > 4e5) break; // the traces would take too much
+    if (d > 300 && d * d > 4e5) break; // the traces would take too much memory
   }
   return whole();
 }

@@ -1,8 +1,9 @@
-// Markdown as nodes: headings, lists, quotes, code, tables, emphasis, links to http and https. Everything else, raw HTML first of all, is text.
+// Markdown as nodes: headings, lists, quotes, code, tables, emphasis, links to http and https.
+// Everything else, such as raw HTML, is text.
 import { html } from "../vendor/htm-preact.js";
 import { visible, Long } from "./text.js";
 
-const most = 30000; // characters; past them it is shown as text
+const most = 30000; // characters; the rest is shown as text
 
 // Markdown shows text that a model wrote for people.
 export function Markdown({ text }) {
@@ -78,7 +79,7 @@ function blocks(lines, depth) {
   return out;
 }
 
-// Every part of it is bounded, so that no text takes longer than its length says.
+// Every part of it is bounded, so that the time is linear in the length of the text.
 const span = /(?<!`)(`{1,3})(?!`)([^`]|[^`][^]{0,300}?[^`])\1(?!`)|!?\[([^\]\n]{0,500})\]\(\s*<?([^\s)>]{1,2000})>?(?:\s+"[^"\n]*")?\s*\)|\*\*([^*\n]+)\*\*|__([^_\n]+)__|(?<![\w*])\*([^*\s][^*\n]*)\*|(?<![\w_])_([^_\s][^_\n]*)_(?!\w)|~~([^~\n]+)~~|\bhttps?:\/\/[^\s<>"'`)\]]{1,2000}/g;
 
 function inline(text) {
@@ -98,7 +99,8 @@ function inline(text) {
   return out;
 }
 
-// link is a link where its target is a page of the web, named beside it unless the words are the target itself; else it is text.
+// link returns a link if its target is a web page, followed by the target unless the words are the
+// target. Otherwise it returns text.
 function link(target, words, raw) {
   let url;
   try {

@@ -1,4 +1,4 @@
-// Small things that all pages are made of.
+// Small components that all pages use.
 import { html, useEffect, useRef, useState } from "../vendor/htm-preact.js";
 import { visible, plain, ago, moment } from "./text.js";
 
@@ -35,7 +35,7 @@ const tones = {
 };
 const words = { over: "done", answer: "answered", unknown_tool: "no such tool", open: "open", unknown: "unknown", pending: "waits" };
 
-// stateOf is the word for a run: why it stopped says more than that it is over.
+// stateOf returns the word for the state of a run. Why it stopped says more than that it has ended.
 export const stateOf = (run) => (run.state === "over" && run.stop ? run.stop : run.state);
 
 export const toneOf = (state) => tones[state] || "off";
@@ -47,7 +47,7 @@ export const Time = ({ at }) => {
   return ms > 0 ? html`<time datetime=${new Date(ms).toISOString()} title=${moment(ms)}>${ago(ms)}</time>` : null;
 };
 
-// Empty says that there is nothing, and what to do about it.
+// Empty shows that there is nothing, and what to do about it.
 export const Empty = ({ icon, title, children }) => html`<div class="empty"><${Icon} name=${icon} /><p class="emptytitle">${title}</p>${children}</div>`;
 
 export const Skeleton = ({ rows = 4 }) => html`<div class="skeletons" role="status" aria-label="Loading">${Array.from({ length: rows }, (_, i) => html`<div class="skeleton" key=${i} />`)}</div>`;
@@ -75,7 +75,7 @@ export function Copy({ text, what }) {
   return html`<button class="icononly" onClick=${copy} aria-label=${done ? "Copied" : "Copy " + what} title=${"Copy " + what}><${Icon} name=${done ? "ok" : "copy"} /></button>`;
 }
 
-// Dialog is a question over the page. It is closed by Escape, and gives the focus back.
+// Dialog is a question over the page. Escape closes it and returns the focus.
 export function Dialog({ title, onClose, children }) {
   const ref = useRef();
   useEffect(() => {
@@ -91,7 +91,7 @@ export function Dialog({ title, onClose, children }) {
   </dialog>`;
 }
 
-// Tabs are a tablist, moved in with the arrow keys.
+// Tabs is a tablist with arrow key navigation.
 export function Tabs({ label, tabs, now, onPick }) {
   const ref = useRef();
   const key = (e) => {
@@ -116,7 +116,7 @@ export const Diffed = ({ lines, label }) => html`<pre class="text diff" tabindex
 // Stat is a figure with its name.
 export const Stat = ({ name, children, hint }) => html`<div class="stat" title=${hint || ""}><dt>${name}</dt><dd>${children}</dd></div>`;
 
-// useTick has a component drawn again so often, while on.
+// useTick redraws a component at an interval while on is true.
 export function useTick(ms, on) {
   const [, again] = useState(0);
   useEffect(() => {

@@ -1,4 +1,5 @@
-// A call that waits, and what a person can say to it: yes, yes with other arguments, no with a reason, an answer, or what became of it.
+// A pending call and the possible decisions: approve, approve with other arguments, reject with a
+// reason, an answer, or the outcome of an interrupted call.
 import { html, useLayoutEffect, useRef, useState } from "../vendor/htm-preact.js";
 import { post, runPath } from "./api.js";
 import { argsOf, parse, pretty } from "./json.js";
@@ -8,12 +9,12 @@ import { Args } from "./schema.js";
 import { refreshInbox, say, useStore } from "./store.js";
 import { Long, visible } from "./text.js";
 
-// wants is what a question asks.
+// wants returns the kind of decision that a pending call needs.
 export const wants = (w) => (w.outcome === "unknown" ? "word" : w.passive ? "result" : "approval");
 
 const asks = { approval: "May it run?", result: "What is its result?", word: "It was begun and interrupted. Did it happen?" };
 
-// onward gives the focus to what comes next when the question that had it is gone.
+// onward moves the focus to the next item after a focused pending call has disappeared.
 function onward(next) {
   if (document.activeElement !== document.body) return;
   const el = next?.isConnected ? next : document.querySelector("main h1");
@@ -67,7 +68,7 @@ export function Question({ run, agent, w, onDone }) {
   } catch {
     good = false;
   }
-  // The text goes as it stands: reading and writing it again could change a number.
+  // The text is sent unchanged: parsing and writing it again could change a number.
   const approveEdited = () => send("approve", edited ? `{"key":${JSON.stringify(w.key)},"digest":${JSON.stringify(w.digest)},"args":${text.trim() || "{}"}}` : head, "Approved with changes");
   const deny = () => send("deny", { ...head, reason: reason.trim() || undefined }, "Denied");
   const give = () => send("answer", { ...head, text: answer, is_error: failed || undefined }, "Answered");

@@ -1,4 +1,4 @@
-// One run: its timeline, its transcript, its events and what it did to the world; replay, and what can be done with it.
+// One run: its timeline, transcript, events and effects, its replay, and the actions for it.
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../vendor/htm-preact.js";
 import { get, post, runPath, serverNow } from "./api.js";
 import { Detail, Usage } from "./detail.js";
@@ -12,7 +12,7 @@ import { Ending, Transcript } from "./transcript.js";
 import { Watch } from "./watch.js";
 import { Waterfall } from "./waterfall.js";
 
-// useWatch follows a run while the component lives; it is drawn once a frame at most.
+// useWatch follows a run while the component exists; it redraws at most once per frame.
 function useWatch(id) {
   const [, again] = useState(0);
   const ref = useRef(null);
@@ -36,11 +36,11 @@ export function RunPage({ id, query }) {
   const [tab, setTabState] = useState(query.get("tab") || "timeline");
   const [selected, setSelected] = useState(query.get("sel") || "");
   const arrived = query.toString();
-  useLayoutEffect(() => { // a link into the page that is shown
+  useLayoutEffect(() => { // a link into the current page
     setTabState(query.get("tab") || "timeline");
     setSelected(query.get("sel") || "");
   }, [arrived]);
-  const [at, setAt] = useState(null); // of the slider; null: as it is
+  const [at, setAt] = useState(null); // position of the slider; null means the current state
   const [ask, setAsk] = useState("");
   const listed = s.runs.get(id);
   if (listed) w.listed(listed);
@@ -64,7 +64,8 @@ export function RunPage({ id, query }) {
   const node = selected && shown.nodes.get(selected);
   const pending = at === null && head.state === "waiting" ? w.head?.pending : [];
 
-  const keys = useRef(); // what a key does now: keys can come faster than the page is drawn
+  // the current actions of keys, because keys can arrive faster than the page is drawn
+  const keys = useRef();
   const view = useRef(tab);
   view.current = tab;
   keys.current = (e) => {
@@ -74,7 +75,7 @@ export function RunPage({ id, query }) {
     if (e.detail === "tab") setTab((view.current = { timeline: "transcript", transcript: "events", events: "effects", effects: "timeline" }[view.current]));
     if (e.detail === "close" && selected) select(selected);
   };
-  useLayoutEffect(() => { // the page that was loading had the focus
+  useLayoutEffect(() => { // the loading page had the focus
     if (w.loaded && document.activeElement === document.body) document.getElementById("h-run")?.focus({ preventScroll: true });
   }, [w.loaded]);
   useLayoutEffect(() => {
@@ -127,7 +128,8 @@ export function RunPage({ id, query }) {
   </section>`;
 }
 
-// within are the times of a run as of some moment: what goes on then has not ended.
+// within returns the times of a run as of some moment; activities in progress at that moment have
+// not ended.
 function within(shown, times) {
   let last = 0;
   for (const n of shown.nodes.values()) {

@@ -13,7 +13,8 @@ const filters = [
   { id: "over", title: "Done", has: (r) => r.state === "over" },
 ];
 
-const kept = { filter: "", search: "", agent: "", marked: [], calls: false }; // while the page lives
+// while the page exists
+const kept = { filter: "", search: "", agent: "", marked: [], calls: false };
 
 export function Runs() {
   const s = useStore();

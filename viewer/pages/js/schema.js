@@ -1,11 +1,11 @@
-// A form for a value that has a JSON schema. What a form cannot do is edited as JSON.
+// A form for a value with a JSON schema. Parts that a form cannot represent are edited as JSON.
 import { html, useRef, useState } from "../vendor/htm-preact.js";
 import { hides, visible, plain } from "./text.js";
 import { isRaw, parse, pretty } from "./json.js";
 
 const most = 40; // fields
 
-// kindOf is how a schema is filled in; "" is by JSON alone.
+// kindOf returns how a schema is filled in; "" means as JSON only.
 function kindOf(s) {
   if (!s || typeof s !== "object") return "";
   if (Array.isArray(s.enum) && s.enum.length <= 200 && s.enum.every((v) => v === null || typeof v !== "object")) return "enum";
@@ -24,13 +24,14 @@ function kindOf(s) {
 
 const own = (o, k) => (o !== null && typeof o === "object" && Object.hasOwn(o, k) ? o[k] : undefined);
 
-// inner is the schema without a wrapper that allows null.
+// inner returns the schema without a wrapper that allows null.
 const inner = (s) => (s?.anyOf ? s.anyOf.find((o) => o?.type !== "null") : s);
 
 // hasForm reports whether a schema can be filled in by form.
 export const hasForm = (s) => kindOf(s) === "object";
 
-// put returns an object with one member changed; undefined takes it out. Members stand in the order in which they were seen first.
+// put returns an object with one member changed; undefined removes it. Members keep the order in
+// which they first appeared.
 function put(o, k, v, seen) {
   const copy = Object.create(null);
   if (!seen.includes(k)) seen.push(k);
@@ -40,7 +41,8 @@ function put(o, k, v, seen) {
 
 let ids = 0;
 
-// Args edits arguments: text is JSON, onText is told of each change. The form and the JSON are two views of one text.
+// Args edits arguments: text is JSON, onText gets each change. The form and the JSON are two views
+// of one text.
 export function Args({ schema, text, onText, label }) {
   const form = hasForm(schema);
   const [raw, setRaw] = useState(!form);
@@ -96,14 +98,14 @@ const unpadded = (t) => t.trim().replace(/^(-?)0+(?=\d)/, "$1");
 const good = (t) => /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(t);
 
 function Input({ kind, s, common, value, onValue }) {
-  const [draft, setDraft] = useState(null); // what was typed and is no value yet
+  const [draft, setDraft] = useState(null); // typed text that is not a value yet
   if (kind === "enum") {
     const i = s.enum.findIndex((v) => v === value);
     return html`<select ...${common} value=${i} onChange=${(e) => onValue(+e.target.value < 0 ? undefined : s.enum[+e.target.value])}>
       <option value="-1">(not given)</option>${s.enum.map((v, n) => html`<option value=${n}>${plain(String(v))}</option>`)}</select>`;
   }
   if (kind === "number" || kind === "integer") {
-    const typed = (t) => { // what is no number goes as it was typed, and is refused by the tool's schema
+    const typed = (t) => { // text that is not a number is sent as typed, and the tool's schema rejects it
       setDraft(t);
       const n = unpadded(t);
       onValue(n === "" ? undefined : good(n) ? parse(n) : t);
@@ -135,7 +137,8 @@ function Input({ kind, s, common, value, onValue }) {
       try {
         onValue(e.target.value.trim() === "" ? undefined : parse(e.target.value));
       } catch {
-        onValue(e.target.value); // text, which the tool's schema refuses where it wants more
+        // text, which the tool's schema rejects if it requires another type
+        onValue(e.target.value);
       }
     }} />`;
 }

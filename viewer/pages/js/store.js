@@ -1,13 +1,14 @@
-// What all pages share: the list of runs, the questions that wait, the agents and tools. It follows the server while the page is looked at.
+// Data that all pages share: the list of runs, the pending calls, the agents and tools. It follows
+// the server while the page is visible.
 import { useEffect, useState } from "../vendor/htm-preact.js";
 import { get, stream, onTrouble, setToken, hasToken } from "./api.js";
 import { parse } from "./json.js";
 
 export const store = {
-  runs: new Map(), // by id, as the server tells them
-  listed: false, // the list was told once
+  runs: new Map(), // by ID, as sent by the server
+  listed: false, // the list was received once
   link: "connecting", // open, lost, denied
-  login: null, // the Fault that asks for a token
+  login: null, // the Fault that requires a token
   fault: null,
   waiting: [], // [{run, pending}]
   agents: null,
@@ -18,7 +19,7 @@ export const store = {
 const watchers = new Set();
 let due = 0;
 
-// changed has what shows the store shown again, once a frame.
+// changed redraws the components that use the store, once per frame.
 export function changed() {
   if (due) return;
   due = requestAnimationFrame(() => {
@@ -27,7 +28,7 @@ export function changed() {
   });
 }
 
-// useStore has a component drawn again when the store changes.
+// useStore redraws a component when the store changes.
 export function useStore() {
   const [, again] = useState(0);
   useEffect(() => {
@@ -38,7 +39,7 @@ export function useStore() {
   return store;
 }
 
-// say tells screen readers something, politely.
+// say announces something to screen readers, politely.
 export function say(text) {
   store.says = text;
   changed();
@@ -52,7 +53,7 @@ function waitingChanged() {
   asking = setTimeout(refreshInbox, 60);
 }
 
-// refreshInbox asks what waits.
+// refreshInbox requests the pending calls.
 export async function refreshInbox() {
   try {
     const all = [];
@@ -67,10 +68,10 @@ export async function refreshInbox() {
     const now = all.reduce((n, w) => n + w.pending.length, 0);
     if (now > before) say(now === 1 ? "1 question waits" : now + " questions wait");
     changed();
-  } catch {} // the list says that the server is away
+  } catch {} // the list already shows that the server is not reachable
 }
 
-// follow connects to the server; it does so again after a login.
+// follow connects to the server. It is called again after a login.
 export function follow() {
   stop?.();
   store.link = "connecting";
@@ -131,7 +132,7 @@ onTrouble((f) => {
   changed();
 });
 
-// login takes a token, and begins anew with it.
+// login stores a token and starts anew with it.
 export function login(token) {
   setToken(token);
   store.runs.clear();

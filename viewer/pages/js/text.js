@@ -1,7 +1,9 @@
-// What people and programs wrote, made into nodes that cannot deceive: characters that are not seen, or that turn text around, become marks.
+// Text of people and programs as nodes that cannot deceive: invisible characters, and characters
+// that change the text direction, become visible marks.
 import { html, useState } from "../vendor/htm-preact.js";
 
-// Controls but for line ends and tabs; bidi marks; zero width; tags; halves of surrogate pairs. A joiner inside an emoji is none.
+// Control characters except line ends and tabs; bidi marks; zero width; tags; halves of surrogate
+// pairs. A joiner inside an emoji does not count.
 const unseen = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb]|\r(?!\n)|(?<!\p{Extended_Pictographic}\ufe0f?)\u200d|[\u{e0000}-\u{e0fff}]|\p{Surrogate}/gu;
 
 const c0 = "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(" ");
@@ -18,10 +20,10 @@ function mark(char) {
   return html`<span class="ctl" title=${"invisible character " + code}>${sign}</span>`;
 }
 
-// hides reports whether text has what is not seen.
+// hides reports whether text contains invisible characters.
 export const hides = (text) => text.search(unseen) >= 0;
 
-// visible is text as children of an element.
+// visible returns text as children of an element.
 export function visible(text) {
   const out = [];
   let from = 0;
@@ -35,7 +37,7 @@ export function visible(text) {
   return out;
 }
 
-// plain is text with the same marks, for places that hold text alone: titles, labels.
+// plain returns text with the same marks, for places that allow text only: titles, labels.
 export function plain(text) {
   return String(text).replace(unseen, (c) => {
     const n = c.codePointAt(0);
@@ -43,15 +45,15 @@ export function plain(text) {
   });
 }
 
-// line is the beginning of text on one line.
+// line returns the beginning of text on one line.
 export function line(text, most = 160) {
   const s = plain(String(text).slice(0, most * 2).replace(/\s+/g, " ").trim());
   return s.length > most ? s.slice(0, most - 1) + "\u2026" : s;
 }
 
-const first = 4000; // characters that are shown unasked
-const more = 1 << 20; // that a click shows
-const chunk = 16384; // that are laid out together
+const first = 4000; // characters shown without a click
+const more = 1 << 20; // characters that a click adds
+const chunk = 16384; // characters laid out together
 
 function chunks(text) {
   const out = [];
@@ -66,7 +68,7 @@ function chunks(text) {
   return out;
 }
 
-// Long shows text, cut where there is much of it. kind says how: json, prose, or neither.
+// Long shows text, shortened if it is long. kind is json, prose, or neither.
 export function Long({ text, kind = "", label = "" }) {
   const [upto, setUpto] = useState(first);
   text = String(text ?? "");
@@ -98,12 +100,12 @@ function coloured(text) {
   return out;
 }
 
-// size of text in words.
+// size returns the size of text in words.
 export function size(n) {
   return n < 1000 ? n + " characters" : n < 1e6 ? (n / 1000).toFixed(n < 1e4 ? 1 : 0) + " kB" : (n / 1e6).toFixed(1) + " MB";
 }
 
-// span is a time in words: 320 ms, 4.1 s, 3 min 20 s, 2 d 4 h.
+// span returns a duration in words: 320 ms, 4.1 s, 3 min 20 s, 2 d 4 h.
 export function span(ms) {
   if (!(ms >= 0)) return "";
   if (ms < 1) return "<1 ms";
@@ -118,7 +120,7 @@ export function span(ms) {
   return whole + " " + unit + (rest ? " " + rest + " " + parts[i + 1][0] : "");
 }
 
-// count is a number for people.
+// count returns a number for people.
 export function count(n) {
   n = n || 0;
   return n < 10000 ? n.toLocaleString("en") : n < 1e6 ? (n / 1000).toFixed(n < 1e5 ? 1 : 0) + " k" : (n / 1e6).toFixed(1) + " M";
@@ -128,7 +130,7 @@ export const money = (n) => (!n ? "" : n < 0.0001 ? "<$0.0001" : "$" + n.toFixed
 
 export const plural = (n, one, many = one + "s") => n + " " + (n === 1 ? one : many);
 
-// ago is a moment as people say it.
+// ago returns a moment in everyday words.
 export function ago(ms, now = Date.now()) {
   const d = now - ms;
   if (!(ms > 0)) return "";

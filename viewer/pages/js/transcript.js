@@ -1,4 +1,4 @@
-// The conversation of a run, as its parts were said.
+// The conversation of a run, in order.
 import { html, useState } from "../vendor/htm-preact.js";
 import { transcript } from "./fold.js";
 import { argsOf, resultText } from "./json.js";

@@ -97,7 +97,7 @@ function ToolForm({ tool }) {
     setBusy(false);
   };
   const again = async () => {
-    // the call was decided about: its run has the result
+    // the call was decided: its run has the result
     for (let i = 0; i < 40; i++) {
       const x = await get(runPath(out.run, "/export"));
       const done = x.calls.find((c) => c.call.id === "call");
@@ -125,7 +125,7 @@ function ToolForm({ tool }) {
 
 const pictures = /^image\/(png|jpeg|gif|webp)$/; // SVG is a document
 
-// ResultView shows what a tool gave.
+// ResultView shows the result of a tool.
 export function ResultView({ result }) {
   const text = resultText(result);
   let json;

@@ -1,4 +1,4 @@
-// One run, followed: what was kept of it, then what happens, as long as somebody looks.
+// One run, followed: its stored events, then new events, while the page is visible.
 import { get, runPath, stream, serverNow } from "./api.js";
 import { fromExport, fragments, Run } from "./fold.js";
 import { parse } from "./json.js";
@@ -7,21 +7,21 @@ import { say, store } from "./store.js";
 export class Watch {
   constructor(id, tell) {
     this.id = id;
-    this.tell = tell; // something is new
+    this.tell = tell; // called when there is something new
     this.head = null;
     this.given = null;
     this.timeline = null;
     this.events = [];
-    this.marks = []; // how many events there are up to each that is no fragment
+    this.marks = []; // number of events up to each event that is not a fragment
     this.run = new Run();
-    this.link = ""; // of the stream: open, lost, ended
+    this.link = ""; // state of the stream: open, lost, ended
     this.fault = null;
-    this.note = ""; // what the stream said at last
+    this.note = ""; // last notice of the stream
     this.loaded = false;
     this.lastID = "";
     this.state = "";
     this.closed = false;
-    this.inside = new Map(); // of each call that has ended, what was done inside of it
+    this.inside = new Map(); // content of each completed call
     this.load();
   }
 
@@ -41,7 +41,8 @@ export class Watch {
         if (!this.inside.has(call)) this.inside.set(call, []);
         this.inside.get(call).push(e);
       }
-      // A run that rests is shown from what was kept. The stream would tell it only for the agent that it was made with, and without the runs inside of its calls.
+      // A stopped run is shown from its stored records. The stream would send it only for the agent
+      // that started it, and without nested runs.
       if (head.state !== "running" || !this.stop) {
         if (head.state !== "running" && !(this.run.end && this.live && this.run.end.stop === kept.end?.stop)) this.replace(events);
         if (head.state === "running") this.follow();
@@ -65,7 +66,7 @@ export class Watch {
 
   take(e) {
     const inside = e.event === "call_completed" && this.inside.get(e.path);
-    // A run that is gone on with tells calls that had ended without what was done inside of them.
+    // A resumed run emits completed calls without their content.
     if (inside && !inside.some((i) => this.run.nodes.has(i.path))) inside.forEach((i) => this.put(i));
     this.put(e);
   }
@@ -89,7 +90,8 @@ export class Watch {
       event: (m) => {
         const now = m.id.slice(0, m.id.indexOf("-"));
         if (now !== epoch && (m.id || "").includes("-")) {
-          if (epoch || !this.lastID.startsWith(now + "-")) this.replace([]); // it is told from the beginning
+          // all events are sent again from the beginning
+          if (epoch || !this.lastID.startsWith(now + "-")) this.replace([]);
           epoch = now;
         }
         if (m.id) this.lastID = m.id;
@@ -106,7 +108,7 @@ export class Watch {
         if (e.event === "step" || (e.event === "call_completed" && e.execution?.outcome === "pending")) this.refresh();
         if (e.event === "run_ended" && e.run === "run") {
           this.stop = null;
-          this.load(); // with what was kept of it
+          this.load(); // with its stored content
           say("The run has ended: " + (e.result?.stop || "failed"));
           return "end";
         }
@@ -119,7 +121,7 @@ export class Watch {
     });
   }
 
-  // refresh asks for the times, and how the run stands.
+  // refresh requests the times and the state of the run.
   refresh() {
     clearTimeout(this.asking);
     this.asking = setTimeout(async () => {
@@ -128,13 +130,14 @@ export class Watch {
         this.head = head;
         this.timeline = timeline;
         this.tell();
-      } catch {} // the next one
+      } catch {} // the next refresh repeats it
     }, 150);
   }
 
-  // listed is told how the list has the run; when it begins to work, it is followed.
+  // listed receives the run's entry in the list; when the run starts to execute, it is followed.
   listed(r) {
-    const state = r.state + (r.stop || "") + (r.waits || 0) + (r.state === "open" ? r.updated : ""); // an open one works elsewhere
+    // an open one executes in another process
+    const state = r.state + (r.stop || "") + (r.waits || 0) + (r.state === "open" ? r.updated : "");
     if (!this.loaded || state === this.state) return;
     const before = this.state;
     this.state = state;
@@ -156,7 +159,7 @@ export class Watch {
     this.stop?.();
   }
 
-  // at is the run as it was after the first n marks.
+  // at returns the run after the first n marks.
   at(n) {
     const run = new Run();
     const upto = n <= 0 ? 0 : this.marks[Math.min(n, this.marks.length) - 1];

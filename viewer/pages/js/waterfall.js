@@ -1,9 +1,10 @@
-// A run over time: a row for each request, call and run inside of a call.
+// A run over time: a row for each request, call and nested run.
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/htm-preact.js";
 import { Badge, Icon } from "./parts.js";
 import { count, plain, span, visible } from "./text.js";
 
-// axis places moments on a line from 0 to 1. Long silences, such as the days that a person takes to answer, are short on it.
+// axis maps moments to a line from 0 to 1. Long silences, such as the days until a person answers,
+// are short on it.
 export function axis(times) {
   times = [...times];
   const busy = [];
@@ -38,7 +39,7 @@ export function axis(times) {
     pieces.push({ from: a, to: b, x: at, w: b - a, gap: 0 });
     at += b - a;
   });
-  if (times.some((t) => t.open && t.waits.some((w) => !w.to))) { // what waits still goes on to the end of the line
+  if (times.some((t) => t.open && t.waits.some((w) => !w.to))) { // an open wait extends to the end of the line
     const last = merged[merged.length - 1][1];
     pieces.push({ from: last, to: Infinity, x: at, w: Math.max(work / 10, 100), gap: 0 });
     at += Math.max(work / 10, 100);
@@ -70,7 +71,8 @@ function ticks(ax) {
   return out;
 }
 
-// Waterfall shows the rows. shown is the run as of some moment, times those of the whole run.
+// Waterfall shows the rows. shown is the run as of some moment; times are the times of the whole
+// run.
 export function Waterfall({ shown, times, selected, onSelect, ordinal }) {
   const [closed, setClosed] = useState(() => new Set());
   const ref = useRef();
@@ -130,7 +132,8 @@ export function Waterfall({ shown, times, selected, onSelect, ordinal }) {
   </div>`;
 }
 
-// together says of each call how many of its step were at work at once, itself included.
+// together returns, for each call, how many calls of its step were active at once, including
+// itself.
 function together(shown, times) {
   const steps = new Map();
   for (const n of shown.nodes.values()) {
@@ -145,14 +148,15 @@ function together(shown, times) {
   return out;
 }
 
-// place puts an element by its style object: the page's policy lets no style attributes through.
+// place positions an element through its style object, because the page's policy permits no style
+// attributes.
 const place = (x, w) => (el) => {
   if (!el) return;
   el.style.left = (x * 100).toFixed(3) + "%";
   if (w !== undefined) el.style.width = (w * 100).toFixed(3) + "%";
 };
 
-// nameOf is what a row is called.
+// nameOf returns the label of a row.
 export const nameOf = (n) => (n.kind === "request" ? n.response?.model || n.model || "model" : n.name || "?");
 
 export const outcomeOf = (n) => (n.running ? "running" : n.kind === "call" ? n.execution?.outcome : n.kind === "run" ? n.end?.stop : n.response ? "" : n.kind === "request" ? "none" : "");
