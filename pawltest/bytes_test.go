@@ -56,7 +56,7 @@ func rich(api string) *llm.Request {
 	options[tagOf[api]] = json.RawMessage(`{"metadata":{"b":"1","a":"2"},"user":"u"}`)
 	temperature := 0.2
 	req := &llm.Request{Model: map[string]string{pawltest.Anthropic: "claude-sonnet-4-5", pawltest.Gemini: "gemini-3-flash-preview"}[api],
-		Messages: []llm.Message{llm.System("Be brief.")}, Tools: append(tools, forecast), Output: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`),
+		Messages: []llm.Message{llm.System("Be brief.")}, Tools: specs(append(tools, forecast)), Output: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`),
 		Settings: llm.Settings{MaxTokens: 1000, Temperature: &temperature, Options: options}}
 	if req.Model == "" {
 		req.Model = "gpt-5-mini"

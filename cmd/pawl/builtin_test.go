@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"

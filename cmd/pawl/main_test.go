@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
@@ -24,8 +26,6 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
-	"github.com/rogpeppe/go-internal/testscript"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
 )
@@ -27,7 +28,7 @@ func ran(t *testing.T, args []string, env map[string]string) (status int, out, f
 		t.Setenv(name, value)
 	}
 	var stdout, stderr bytes.Buffer
-	sys := &system{in: strings.NewReader(""), out: &stdout, err: &stderr, env: os.Getenv, width: 80}
+	sys := &cli.System{In: strings.NewReader(""), Out: &stdout, Err: &stderr, Env: os.Getenv, Width: 80}
 	status = execute(args, sys)
 	return status, stdout.String(), stderr.String()
 }
@@ -61,7 +62,7 @@ func TestRecordingOfRelease0IsPlayed(t *testing.T) {
 		t.Errorf("status %d, %q: %s", status, out, failed)
 	}
 	status, _, failed = ran(t, append(command, "--replay", release0Recording, "Do I need a coat?"), env)
-	if status != statusUsage || !strings.Contains(failed, "request 1 was not recorded") {
+	if status != cli.StatusUsage || !strings.Contains(failed, "request 1 was not recorded") {
 		t.Errorf("another task is answered: status %d: %s", status, failed)
 	}
 }
