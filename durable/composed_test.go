@@ -133,7 +133,8 @@ func (c composition) agent(w durabletest.World) *pawl.Agent {
 	}
 	return &pawl.Agent{Name: "main",
 		Model: script.New(script.Call(c.tool.Name, c.args),
-			script.Func(func(r *llm.Request) script.Turn { return script.Say("It says: " + script.Results(r)[0].Text()) })), Tools: tools}
+			script.Func(func(r *llm.Request) script.Turn { return script.Say("It says: " + script.Results(r)[0].Text()) })),
+		Tools: tools}
 }
 
 // drive makes the run, and states whether an interrupted call happened.

@@ -1,4 +1,4 @@
-// Command testreport reads what `go test -json` writes and tells a person what happened: the output
+// Command testreport reads the output of `go test -json` and prints a report: the output
 // of failed tests in full, go test's closing line of each package, the skipped tests with their
 // reasons, and at the very end the line
 //
