@@ -131,7 +131,10 @@ func (c composition) agent(w durabletest.World) *pawl.Agent {
 		t.Effect, t.Output = e, json.RawMessage(`{"type":"object","properties":{"twice":{"type":"integer"}},"required":["twice"]}`)
 		tools = append(tools, t)
 	}
-	return &pawl.Agent{Name: "main", Model: script.New(script.Call(c.tool.Name, c.args), script.Func(func(r *llm.Request) script.Turn { return script.Say("It says: " + script.Results(r)[0].Text()) })), Tools: tools}
+	return &pawl.Agent{Name: "main",
+		Model: script.New(script.Call(c.tool.Name, c.args),
+			script.Func(func(r *llm.Request) script.Turn { return script.Say("It says: " + script.Results(r)[0].Text()) })),
+		Tools: tools}
 }
 
 // drive makes the run, and states whether an interrupted call happened.

@@ -86,7 +86,8 @@ func TestRedactedRuns(t *testing.T) {
 	ds, err := durable.Diff(r, f, hide)
 	if err != nil ||
 		!slices.ContainsFunc(ds,
-			func(d durable.Difference) bool { return d.What == "call" && string(d.A) != string(d.B) }) || strings.Contains(asJSON(ds), "hunter2") {
+			func(d durable.Difference) bool { return d.What == "call" && string(d.A) != string(d.B) }) ||
+		strings.Contains(asJSON(ds), "hunter2") {
 		t.Errorf("the difference shows %s, %v", asJSON(ds), err)
 	}
 	f.Calls[0].Execution.Result, f.Calls[0].Call.Args = r.Calls[0].Execution.Result,

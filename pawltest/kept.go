@@ -11,11 +11,10 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Kept is an Executor that keeps how calls ended, in memory and as JSON, and answers a call that
-// was carried out with what it came to then: what an engine does over a journal, as far as calls
-// go. With it calls inside calls (plans, code) can wait for a decision. It is for one run and its
-// resumptions, and may be used concurrently. The zero value is ready, and carries calls out as
-// pawl.Parallel does.
+// Kept is an Executor that stores the outcomes of calls in memory as JSON, and answers an executed
+// call with its stored outcome: the part of a journal that concerns calls. With it, nested calls
+// (plans, code) can wait for a decision. It serves one run and its resumptions, and is safe for
+// concurrent use. The zero value is ready to use, and executes calls as pawl.Parallel does.
 type Kept struct {
 	Parallel pawl.Parallel
 
@@ -37,7 +36,7 @@ var (
 // Replays returns true.
 func (*Kept) Replays() bool { return true }
 
-// Execute carries out the tasks that have not ended yet, and yields what the others came to.
+// Execute executes the tasks that have not ended yet, and yields the stored outcomes of the others.
 func (k *Kept) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
 	return func(yield func(pawl.Event) bool) {
 		var open []pawl.Task
@@ -58,7 +57,7 @@ func (k *Kept) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Eve
 			}
 			var x pawl.Execution
 			if err := json.Unmarshal(was.x, &x); err != nil {
-				panic("pawltest.Kept: " + err.Error()) // it was written by encoding/json
+				panic("pawltest.Kept: " + err.Error()) // encoding/json wrote it
 			}
 			if !yield(t.Completed(t.Replayed(was.call, x))) {
 				return
@@ -73,7 +72,7 @@ func (k *Kept) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Eve
 	}
 }
 
-// keep takes over how one of tasks ended, if e says so.
+// keep stores the outcome of one of tasks, if e contains it.
 func (k *Kept) keep(tasks []pawl.Task, e pawl.Event) {
 	x := e.Execution
 	if e.Kind != pawl.EventCallCompleted || x == nil || !x.Outcome.Settled() || x.Outcome == pawl.OutcomeCancelled {

@@ -2,10 +2,10 @@
 // built on it.
 //
 //	                        ┌────────────── Simulator ───────────────┐
-//	agent ─▶ adapter ─HTTP─▶│ Check ▶ its own reader ▶ a script      │  invented conversations, faults
+//	agent ─▶ adapter ─HTTP─▶│ Check ▶ its own reader ▶ a script      │  invented
 //	                        └────────────────────────────────────────┘
 //	                        ┌─────────────── Replay ─────────────────┐
-//	agent ─▶ adapter ─HTTP─▶│ Check ▶ the next recorded reply        │  recorded conversations
+//	agent ─▶ adapter ─HTTP─▶│ Check ▶ the next recorded reply        │  recorded
 //	                        └────────────────────────────────────────┘
 //
 // Simulator is a provider on loopback with four APIs, streamed and whole: OpenAI's Chat Completions

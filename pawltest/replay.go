@@ -8,13 +8,13 @@ import (
 	"sync"
 )
 
-// Replay serves recorded responses in order, whatever is asked: status, content type, Retry-After
-// and body as they were. Every request is looked through by Check; the answer does not depend on
-// what it finds. A request beyond the recording gets status 410. A Replay may be used concurrently,
-// but who gets which response is then a matter of chance.
+// Replay serves recorded responses in order, for any request: status, content type, Retry-After and
+// body are unchanged. Check examines every request; the answer does not depend on its result. A
+// request beyond the recording gets status 410. A Replay is safe for concurrent use, but the
+// assignment of responses to concurrent requests is random.
 type Replay struct {
-	URL  string // where it is, ending in /v1
-	Root string // the same without /v1
+	URL  string // its address, which ends in /v1
+	Root string // the address without /v1
 
 	host      host
 	exchanges []Exchange
@@ -22,7 +22,7 @@ type Replay struct {
 	log       []*Received
 }
 
-// NewReplay starts a Replay of exchanges on a free port of loopback. Close it.
+// NewReplay starts a Replay of exchanges on a free port of loopback. Close it after use.
 func NewReplay(exchanges []Exchange) (*Replay, error) {
 	r := &Replay{exchanges: exchanges}
 	url, err := r.host.start("127.0.0.1:0", r.serve)
@@ -30,17 +30,17 @@ func NewReplay(exchanges []Exchange) (*Replay, error) {
 	return r, err
 }
 
-// Close ends what is being answered and waits for it.
+// Close cancels active answers and waits for their end.
 func (r *Replay) Close() error { return r.host.close() }
 
-// Received returns what was received so far, in order. It must not be changed.
+// Received returns the requests so far, in order. The caller must not change it.
 func (r *Replay) Received() []*Received {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.log)
 }
 
-// Left returns how many responses were not served.
+// Left returns the number of responses that were not served.
 func (r *Replay) Left() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +50,7 @@ func (r *Replay) Left() int {
 func (r *Replay) serve(w http.ResponseWriter, req *http.Request) {
 	got, err := receive(req)
 	if err != nil {
-		return // the client left
+		return // the client has left
 	}
 	r.mu.Lock()
 	n := len(r.log)

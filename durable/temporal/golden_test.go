@@ -47,7 +47,8 @@ func replay(t *testing.T, a *pawl.Agent, tool, path string) error {
 			t.Fatal(err)
 		}
 	}
-	r, err := sdkworker.NewWorkflowReplayerWithOptions(sdkworker.WorkflowReplayerOptions{DataConverter: Converter(blobs)})
+	r, err := sdkworker.NewWorkflowReplayerWithOptions(
+		sdkworker.WorkflowReplayerOptions{DataConverter: Converter(blobs)})
 	if err != nil {
 		t.Fatal(err)
 	}

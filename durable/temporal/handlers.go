@@ -28,7 +28,9 @@ func (f *flow) handlers() error {
 	err := workflow.SetUpdateHandlerWithOptions(ctx, updateDecide, func(g workflow.Context, ds []llm.Decision) error {
 		f.decide(g, ds)
 		return nil
-	}, workflow.UpdateHandlerOptions{Validator: func(g workflow.Context, ds []llm.Decision) error { return f.decidable(workflow.Now(g).Unix(), ds) }})
+	}, workflow.UpdateHandlerOptions{Validator: func(g workflow.Context, ds []llm.Decision) error {
+		return f.decidable(workflow.Now(g).Unix(), ds)
+	}})
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@
 //	err = p.Eval(ctx, `document.title`, &title)
 //
 // Messages go over two pipes, NUL-terminated JSON each, so no port is opened. The browser resolves
-// no name and reaches this machine alone. Everything of a page is told to its Events, which tests
-// read when it is over.
+// no name and reaches only this machine. A page records all its events; tests read them with
+// Page.Events at the end.
 package browser
 
 import (
@@ -26,7 +26,7 @@ import (
 	"syscall"
 )
 
-// Find returns the path of a Chromium on this machine; "": there is none.
+// Find returns the path of a Chromium on this machine, or "" if there is none.
 func Find() string {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
 		if path, err := exec.LookPath(name); err == nil {

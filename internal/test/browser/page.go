@@ -35,7 +35,7 @@ func (p *Page) took(e Event) {
 	p.more = make(chan struct{})
 }
 
-// Events returns what happened so far in the page: those of some methods, or all.
+// Events returns the events of the page so far, for the given methods. No methods means all.
 func (p *Page) Events(methods ...string) (found []Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package clustertest starts Temporal's dev server for tests, on loopback: the one that
-// scripts/temporal builds into .bin. A test binary starts one at most that all its tests share,
-// when the first one asks, and stops it at its end:
+// Package clustertest starts Temporal's dev server for tests, on loopback, from the binary that
+// scripts/temporal builds into .bin. A test binary starts at most one shared server, when the first
+// test needs it, and stops it at its end:
 //
 //	var cluster clustertest.Shared
 //
@@ -73,8 +73,8 @@ type Server struct {
 // other end of it says so, or died.
 const guarded = `"$@" </dev/null & pid=$!; read x; kill -9 $pid; wait $pid 2>/dev/null`
 
-// Start starts a server that keeps what it has in the file db; "": in memory. It returns when the
-// server answers.
+// Start starts a server that stores its data in the file db. An empty db means in memory. It
+// returns when the server answers.
 func Start(db string) (*Server, error) {
 	binary, err := built()
 	if err != nil {

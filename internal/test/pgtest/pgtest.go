@@ -8,7 +8,7 @@
 //	func TestMain(m *testing.M) { code := m.Run(); server.Stop(); os.Exit(code) }
 //	func TestStore(t *testing.T) { db := open(t, server.URL(t)) … }
 //
-// A server that nobody stopped, because the binary died, sees that its input ended, and stops.
+// If the binary dies without stopping a server, the server's input ends and the server stops.
 package pgtest
 
 import (
@@ -138,7 +138,7 @@ func (s *Server) run(ready string, in string, command ...string) error {
 	}
 }
 
-// freePort is a port of loopback that nobody listens on.
+// freePort returns an unused port of loopback.
 func freePort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -150,7 +150,7 @@ func freePort() (string, error) {
 }
 
 // Postgres is a private cluster of the newest PostgreSQL that is installed. Its one role is test,
-// without a password. As root it runs as nobody, since it refuses root.
+// without a password. Under root it runs as the unprivileged system user, because it refuses root.
 func Postgres() *Server {
 	return &Server{start: func(s *Server) error {
 		initdb, server := program("initdb"), program("postgres")
@@ -203,9 +203,9 @@ func program(name string) string {
 	return path
 }
 
-// PGlite is PostgreSQL with pgvector inside of Node, from the packages that are installed in dir as
-// its package.json says. Behind all of its connections is one session, so that a client keeps one
-// (pool_max_conns) and prepares nothing under a name, as the address says.
+// PGlite is PostgreSQL with pgvector in Node, from the packages of dir/package.json, which must be
+// installed. All its connections share one session. A client therefore keeps one connection
+// (pool_max_conns) and prepares no named statements; the address says both.
 func PGlite(dir string) *Server {
 	return &Server{start: func(s *Server) error {
 		script := filepath.Join("node_modules", "@electric-sql", "pglite-socket", "dist", "scripts", "server.js")

@@ -1,6 +1,6 @@
-// Command testreport reads the output of `go test -json` and reports it in plain lines: one for each package when it
-// ends, with its time, its number of tests and how many packages are left; the output of failed tests in full; the skipped
-// tests with their reasons; and at the very end the line
+// Command testreport reads the output of `go test -json` and prints a report: the output
+// of failed tests in full, go test's closing line of each package, the skipped tests with their
+// reasons, and at the very end the line
 //
 //	N passed, N failed, N skipped
 //
