@@ -48,8 +48,9 @@ func byHand(ctx context.Context, job *hostile.Job) hostile.Report {
 	return r
 }
 
-// hanging lists the behaviours that the control never ends. They are given up after a second in `make test`, and after
-// twenty in `make soak`. All others may take minutes, so that no row depends on how fast the machine is.
+// hanging lists the behaviours that the control never ends. They are given up after a second in
+// `make test`, and after twenty in `make soak`. All others may take minutes, so that no row depends
+// on how fast the machine is.
 var hanging = []string{
 	"cancelled-alone", "cancelled-in-batch", "endless-arguments", "endless-calls", "endless-text", "shutdown-resumed",
 	"silence", "stream-silence", "tool-deaf", "tool-deaf-beside-ok", "tool-hangs", "tool-hangs-beside-ok",
@@ -58,7 +59,8 @@ var hanging = []string{
 // patient is how long a play may take that must end by itself: long enough for any machine.
 const patient = 12 * time.Minute
 
-// pawlRows and controlRows are the rows of pawl and of the control, for all tests that look at them.
+// pawlRows and controlRows are the rows of pawl and of the control, for all tests that look at
+// them.
 var (
 	pawlRows = sync.OnceValues(func() ([]hostile.Row, error) {
 		return hostile.Play(context.Background(), hostile.Agent(adapters), hostile.Behaviours(), &hostile.PlayOptions{Patient: patient})
