@@ -23,7 +23,7 @@ part() {
 		# Another checkout may have built the same part in the meantime.
 		if [ -d "$part_dir" ]; then rm -rf "$part"; else mv "$part" "$part_dir"; fi || return 1
 	fi
-	part=$dir
+	part=$part_dir
 }
 
 # link TARGET NAME: makes NAME a link to TARGET, and replaces what an older version of these scripts
