@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/openai"
 )
@@ -15,9 +15,9 @@ import (
 // The two wires, for the proofs of wiretest.
 var (
 	chatWire = &wiretest.Wire{API: pawltest.Chat, Provider: "openai-chat", Encode: openai.EncodeChat, Decode: openai.DecodeChat, Excluded: excluded,
-		Open: func(h http.RoundTripper) pawl.Model { return openai.NewChat("m", known(h)) }}
+		Open: func(h http.RoundTripper) llm.Model { return openai.NewChat("m", known(h)) }}
 	responsesWire = &wiretest.Wire{API: pawltest.Responses, Provider: "openai", Encode: openai.EncodeResponses, Decode: openai.DecodeResponses, Excluded: excluded,
-		Open: func(h http.RoundTripper) pawl.Model { return openai.New("m", known(h)) }}
+		Open: func(h http.RoundTripper) llm.Model { return openai.New("m", known(h)) }}
 )
 
 func known(h http.RoundTripper) *openai.Options {
