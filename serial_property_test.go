@@ -222,8 +222,9 @@ func batches(t *testing.T, seed uint64, serial bool) (diff string, sooner bool) 
 	return diff, sooner
 }
 
-// Whatever a model asks for at once, calls with one Serial key leave what they would one after another, and everybody is told the same; nested in
-// plans and begun early too. PAWL_SEEDS sets the number of batches; the default is 1,000, in make soak 10,000.
+// Whatever a model asks for at once, calls with one Serial key leave what they would one after
+// another, and everybody is told the same; nested in plans and begun early too. PAWL_SEEDS sets the
+// number of batches; the default is 1,000, in make soak 10,000.
 func TestBatchesEqualTheirSerialExecution(t *testing.T) {
 	seeds := soak.N[uint64](1000, 10_000)
 	if n, err := strconv.ParseUint(os.Getenv("PAWL_SEEDS"), 10, 64); err == nil {

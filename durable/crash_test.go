@@ -203,8 +203,8 @@ func (m made) violations(whole made, crashes int) []string {
 	return bad
 }
 
-// enumerate kills the run's process at its points 1, 1+every and so on, and at each that three divides its successor, too. It
-// returns how many points there are and what was violated.
+// enumerate kills the run's process at its points 1, 1+every and so on, and at each that three
+// divides its successor, too. It returns how many points there are and what was violated.
 func enumerate(t *testing.T, j store.Journal, tool string, run drive, f faulty, every int) (points int, bad []string) {
 	t.Helper()
 	in := func(point int) context.Context { // the same run, in a scope of its own

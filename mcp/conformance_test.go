@@ -259,7 +259,8 @@ var clientFails = map[string]string{
 	"auth/2025-03-26-oauth-metadata-backcompat": "the suite's server names another issuer than the one it was asked as, which RFC 8414 has a client refuse",
 }
 
-// some are the scenarios of the client that `make test` runs. Each starts Node, and the client as a process.
+// some are the scenarios of the client that `make test` runs. Each starts Node, and the client as a
+// process.
 var some = []string{"initialize", "tools_call", "sse-retry", "auth/basic-cimd", "auth/scope-step-up"}
 
 func TestConformanceOfClient(t *testing.T) {

@@ -85,6 +85,7 @@ func encoded(t *testing.T, w wire) []byte {
 // The same conversation gives the same bytes, a thousand times over, whatever seeds its maps have,
 // and in every process.
 func TestTheSameConversationIsTheSameBytes(t *testing.T) {
+	soak.Sequential(t)
 	const child = "PAWL_TEST_PRINT_SUMS"
 	times := 1000
 	if os.Getenv(child) != "" {
@@ -229,6 +230,7 @@ func anyTalk(t *rapid.T, api string) []llm.Message {
 // prompt caches hit: over conversations of any shape, and over every recorded loop of each API said
 // on all of them.
 func TestTurnsBeginWithTheTurnBefore(t *testing.T) {
+	soak.Sequential(t)
 	for _, w := range wires {
 		t.Run(w.name, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {

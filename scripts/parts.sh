@@ -1,11 +1,13 @@
-# Sourced by the scripts that install parts: programs and npm packages that only tests need. A part is stored in the user's
-# cache directory (XDG_CACHE_HOME, or ~/.cache) under a name that has the checksum of all that decides its content, so
-# that another checkout finds it there; a checkout has links to its parts. A part that nothing links to may be deleted at any time.
+# Sourced by the scripts that install parts: programs and npm packages that only tests need. A part
+# is stored in the user's cache directory (XDG_CACHE_HOME, or ~/.cache) under a name that has the
+# checksum of all that decides its content, so that another checkout finds it there; a checkout has
+# links to its parts. A part that nothing links to may be deleted at any time.
 
 parts=${XDG_CACHE_HOME:-$HOME/.cache}/pawl/parts
 
-# part NAME KEY COMMAND…: sets $part to the directory of the part NAME with that KEY. Where it is absent, COMMAND builds it in
-# the empty directory "$part", and the part appears only when COMMAND has succeeded.
+# part NAME KEY COMMAND…: sets $part to the directory of the part NAME with that KEY. Where it is
+# absent, COMMAND builds it in the empty directory "$part", and the part appears only when COMMAND
+# has succeeded.
 part() {
 	local part_name=$1 part_dir # a command sees these, so their names are out of its way
 	part_dir=$parts/$part_name-$(printf '%s' "$2" | cksum | tr ' ' '-')
@@ -21,10 +23,11 @@ part() {
 		# Another checkout may have built the same part in the meantime.
 		if [ -d "$part_dir" ]; then rm -rf "$part"; else mv "$part" "$part_dir"; fi || return 1
 	fi
-	part=$dir
+	part=$part_dir
 }
 
-# link TARGET NAME: makes NAME a link to TARGET, and replaces what an older version of these scripts installed there.
+# link TARGET NAME: makes NAME a link to TARGET, and replaces what an older version of these scripts
+# installed there.
 link() {
 	[ "$(readlink "$2" 2>/dev/null)" != "$1" ] || return 0
 	mkdir -p "$(dirname "$2")" && rm -rf "$2" && ln -s "$1" "$2"
@@ -36,7 +39,8 @@ go_part() {
 }
 go_install() { GOBIN=$part GOFLAGS= GOWORK=off go install -trimpath -ldflags='-s -w' "$1"; }
 
-# npm_part DIRECTORY: the npm packages that the lock file in DIRECTORY names, linked to DIRECTORY/node_modules.
+# npm_part DIRECTORY: the npm packages that the lock file in DIRECTORY names, linked to
+# DIRECTORY/node_modules.
 npm_part() {
 	local name
 	name=npm-$(basename "$1")

@@ -86,7 +86,8 @@ func TestGapsAddUp(t *testing.T) {
 	}
 }
 
-// Many runs at once and more readers, some of which are slow and some of which vanish: no lifecycle event is lost, what was dropped is told, and memory is bounded.
+// Many runs at once and more readers, some of which are slow and some of which vanish: no lifecycle
+// event is lost, what was dropped is told, and memory is bounded.
 func TestManyRunsAndReaders(t *testing.T) {
 	const words, bound = 800, 10_000
 	runs, readers := soak.N(40, 200), soak.N(100, 500)

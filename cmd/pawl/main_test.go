@@ -92,8 +92,9 @@ func (m unleaked) Run() int {
 	return status
 }
 
-// withoutDetector builds the command without the race detector and puts it first in PATH. Tests start it a thousand times, and the
-// detector makes each start several times as slow. In `make soak` the processes have the detector, too.
+// withoutDetector builds the command without the race detector and puts it first in PATH. Tests
+// start it a thousand times, and the detector makes each start several times as slow. In `make
+// soak` the processes have the detector, too.
 func withoutDetector() (remove func(), err error) {
 	dir, err := os.MkdirTemp("", "pawl-plain-")
 	if err != nil {

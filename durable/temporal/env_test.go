@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
+	sdkworker "go.temporal.io/sdk/worker"
 )
 
 // env is a cluster in memory, for one run. Its clock jumps to the next timer when nothing is under
@@ -49,7 +50,8 @@ func newEnv(ctx context.Context, id string, a *pawl.Agent) (*env, error) {
 	e := &env{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), w: w}
 	e.SetDataConverter(Converter(eng.Blobs))
 	e.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: id, TaskQueue: "pawl"})
-	e.SetTestTimeout(time.Minute)
+	e.SetTestTimeout(10 * time.Minute)
+	e.SetWorkerOptions(sdkworker.Options{DeadlockDetectionTimeout: time.Minute}) // a busy machine is no deadlock
 	w.register(e)
 	return e, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
 	"github.com/pawl-go/pawl/internal/test/clustertest"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -37,7 +38,8 @@ func TestServerKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Kill()
-	tools := append(durabletest.Tools(), planAway)
+	tools := soak.N([]string{"post", "charge", planAway}, append(durabletest.Tools(), planAway))
+	first, second := soak.N[int64](20, 40), soak.N[int64](60, 120)
 	var ticks, kills atomic.Int64
 	worlds, mux := map[string]*durabletest.Memory{}, http.NewServeMux()
 	restarted := make(chan error, 2)
@@ -45,7 +47,7 @@ func TestServerKilled(t *testing.T) {
 		w := new(durabletest.Memory)
 		worlds[tool] = w
 		mux.Handle(worldPath(tool)+"/", http.StripPrefix(worldPath(tool), durabletest.Serve(w, func() bool {
-			if n := ticks.Add(1); n == 40 || n == 120 {
+			if n := ticks.Add(1); n == first || n == second {
 				kills.Add(1)
 				server.Kill()
 				restarted <- server.Again()

@@ -49,17 +49,22 @@ func byHand(ctx context.Context, job *hostile.Job) hostile.Report {
 	return r
 }
 
-// hanging lists the behaviours that the control never ends. They are given up after a second in `make test`, and after
-// twenty in `make soak`. All others have Play's own patience, so that no row depends on how fast the machine is.
+// hanging lists the behaviours that the control never ends. They are given up after a second in
+// `make test`, and after twenty in `make soak`. All others may take minutes, so that no row depends
+// on how fast the machine is.
 var hanging = []string{
 	"cancelled-alone", "cancelled-in-batch", "endless-arguments", "endless-calls", "endless-text", "shutdown-resumed",
 	"silence", "stream-silence", "tool-deaf", "tool-deaf-beside-ok", "tool-hangs", "tool-hangs-beside-ok",
 }
 
-// pawlRows and controlRows are the rows of pawl and of the control, for all tests that look at them.
+// patient is how long a play may take that must end by itself: long enough for any machine.
+const patient = 12 * time.Minute
+
+// pawlRows and controlRows are the rows of pawl and of the control, for all tests that look at
+// them.
 var (
 	pawlRows = sync.OnceValues(func() ([]hostile.Row, error) {
-		return hostile.Play(context.Background(), hostile.Agent(adapters), hostile.Behaviours(), nil)
+		return hostile.Play(context.Background(), hostile.Agent(adapters), hostile.Behaviours(), &hostile.PlayOptions{Patient: patient})
 	})
 	controlRows = sync.OnceValues(func() ([]hostile.Row, error) {
 		defer http.DefaultClient.CloseIdleConnections()
@@ -72,7 +77,7 @@ var (
 			return nil, err
 		}
 		rest := slices.DeleteFunc(slices.Clone(all), func(b hostile.Behaviour) bool { return only.MatchString(b.ID) })
-		rows, err := hostile.Play(context.Background(), byHand, rest, &hostile.PlayOptions{APIs: []string{pawltest.Chat}})
+		rows, err := hostile.Play(context.Background(), byHand, rest, &hostile.PlayOptions{APIs: []string{pawltest.Chat}, Patient: patient})
 		return append(rows, hung...), err // Page finds them by id
 	})
 )

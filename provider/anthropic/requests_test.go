@@ -136,7 +136,10 @@ var streams = []string{
 }
 
 // However a stream arrives it is the same reply; cut, it is that or an error, and has no call of its own.
-func TestStreamsInPieces(t *testing.T) { wiretest.Streams(t, messagesWire, streams...) }
+func TestStreamsInPieces(t *testing.T) {
+	soak.Sequential(t)
+	wiretest.Streams(t, messagesWire, streams...)
+}
 
 func TestStreamsInPiecesFindsFaults(t *testing.T) {
 	wiretest.StreamsControl(t, messagesWire, streams[0])

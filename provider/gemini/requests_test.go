@@ -271,7 +271,10 @@ var streams = []string{
 }
 
 // However a stream arrives it is the same reply; cut, it is that or an error, and has no call of its own.
-func TestStreamsInPieces(t *testing.T) { wiretest.Streams(t, generateWire, streams...) }
+func TestStreamsInPieces(t *testing.T) {
+	soak.Sequential(t)
+	wiretest.Streams(t, generateWire, streams...)
+}
 
 func TestStreamsInPiecesFindsFaults(t *testing.T) {
 	wiretest.StreamsControl(t, generateWire, events(chunk("", `{"functionCall":{"name":"look","willContinue":true}}`),

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
@@ -66,6 +67,7 @@ var (
 
 // However a stream arrives it is the same reply; cut, it is that or an error, and has no call of its own.
 func TestStreamsInPieces(t *testing.T) {
+	soak.Sequential(t)
 	t.Run(chatWire.API, func(t *testing.T) { wiretest.Streams(t, chatWire, chatStreams...) })
 	t.Run(responsesWire.API, func(t *testing.T) { wiretest.Streams(t, responsesWire, responsesStreams...) })
 }

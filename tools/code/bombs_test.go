@@ -131,7 +131,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// worked is the processor time of this process, which does not depend on what else the machine does.
+// worked is the processor time of this process, which does not depend on what else the machine
+// does.
 func worked(t *testing.T) time.Duration {
 	t.Helper()
 	var u unix.Rusage

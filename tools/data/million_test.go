@@ -20,7 +20,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// childDir is set in the environment of a child that does the work of TestMillionRows in a process of its own.
+// childDir is set in the environment of a child that does the work of TestMillionRows in a process
+// of its own.
 const childDir = "PAWL_TEST_MILLION_ROWS"
 
 var (

@@ -80,8 +80,10 @@ func useLargeFiles(dir string) error {
 	return nil
 }
 
-// Files of 2 GiB are listed, looked at, read at their ends, searched, edited (which is refused), written over and deleted by a process that never takes more
-// than 64 MiB; the control, which reads a file whole, takes more. The file of text has 160 MiB, in make soak 256; PAWL_SCALE=2048 makes it 2 GiB.
+// Files of 2 GiB are listed, looked at, read at their ends, searched, edited (which is refused),
+// written over and deleted by a process that never takes more than 64 MiB; the control, which reads
+// a file whole, takes more. The file of text has 160 MiB, in make soak 256; PAWL_SCALE=2048 makes
+// it 2 GiB.
 func TestLargeFiles(t *testing.T) {
 	soak.Sequential(t)
 	if runtime.GOOS != "linux" {

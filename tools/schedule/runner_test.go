@@ -119,7 +119,8 @@ func TestAYearOfRuns(t *testing.T) {
 	t.Logf("%d times of 21 schedules, each begun once; %d restarts, %d of them after the work and before its record; %d failed", len(want), restarts, interrupted, failed)
 }
 
-// year returns a year in `make soak`, and else the two months of it in which most zones change their clocks.
+// year returns a year in `make soak`, and else the two months of it in which most zones change
+// their clocks.
 func year() (from, to time.Time) {
 	from = time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC)
 	if !soak.On() {

@@ -1,15 +1,18 @@
-// Package soak sets the size of long tests. A test that can be small always runs: at its small size in `make test`, and at
-// its full size in `make soak`, which sets PAWL_SOAK=1. A test that cannot be small runs in `make soak` only.
+// Package soak sets the size of long tests. A test that can be small always runs: at its small size
+// in `make test`, and at its full size in `make soak`, which sets PAWL_SOAK=1. A test that cannot
+// be small runs in `make soak` only.
 //
 //	n := soak.N(100, 1000) // random scripts
 //	soak.Only(t, "one script takes 40 seconds of processor time")
 //
-// A test that takes much data through the same steps, one after another, has little for the race detector, which makes it
-// ten times as slow. It says so, and runs at its full size without the detector:
+// A test that takes much data through the same steps, one after another, has little for the race
+// detector, which makes it ten times as slow. It says so, and runs at its full size without the
+// detector:
 //
 //	soak.Sequential(t)
 //
-// The command testplan finds the tests that use this package. docs/internals/tests.md lists them with both sizes.
+// The command testplan finds the tests that use this package. docs/internals/tests.md lists them
+// with both sizes.
 package soak
 
 import (
@@ -17,11 +20,12 @@ import (
 	"testing"
 )
 
-// Reason starts the message with which Only skips a test. The command testreport counts such a test as one of `make soak`.
+// Reason starts the message with which Only skips a test. The command testreport counts such a test
+// as one of `make soak`.
 const Reason = "in soak"
 
-// Plain starts the message with which Sequential skips a test under the race detector. The command testreport wants such a
-// test to run in the same report without it.
+// Plain starts the message with which Sequential skips a test under the race detector. The command
+// testreport wants such a test to run in the same report without it.
 const Plain = "runs without the race detector"
 
 // On reports whether the environment variable PAWL_SOAK asks for full sizes. Empty and 0 mean no.
@@ -41,9 +45,9 @@ func N[T any](small, full T) T {
 	return small
 }
 
-// Sequential skips a test under the race detector, because it does one thing after another. If the code under test starts
-// goroutines, then other tests of the package run them under the detector. `make test` runs the test without the detector; `make soak`
-// does not skip it.
+// Sequential skips a test under the race detector, because it does one thing after another. If the
+// code under test starts goroutines, then other tests of the package run them under the detector.
+// `make test` runs the test without the detector; `make soak` does not skip it.
 func Sequential(t testing.TB) {
 	t.Helper()
 	if raceDetector && !On() {
@@ -51,7 +55,8 @@ func Sequential(t testing.TB) {
 	}
 }
 
-// Only skips the test outside `make soak`. The reason why says what makes a smaller size impossible.
+// Only skips the test outside `make soak`. The reason why says what makes a smaller size
+// impossible.
 func Only(t testing.TB, why string) {
 	t.Helper()
 	if !On() {

@@ -1,19 +1,20 @@
-// Command testplan decides which tests run how, from the source of the module in the working directory:
+// Command testplan decides which tests run how, from the source of the module in the working
+// directory:
 //
 //	testplan race         packages that run under the race detector, one per line
 //	testplan plain        packages that run without it, because nothing in them is concurrent
-//	testplan soak race    those of race with tests whose size package soak sets
-//	testplan soak plain   those of plain with such tests
+//	testplan soak race    packages of race with tests whose size package soak sets
+//	testplan soak plain   packages of plain with such tests
 //	testplan soak tests   a pattern for -run that matches such tests
-//	testplan sequential   those of race with tests that call soak.Sequential, and so run without the race detector
+//	testplan sequential   packages of race with tests that call soak.Sequential, and so run without the race detector
 //	testplan sequential tests   a pattern for -run that matches such tests
 //
 // Packages that take long come first, so that the last ones to end are short.
 //
-// A package is concurrent when one of its files, tests included, has a go or select statement, a channel, a parallel test,
-// or an import of sync, sync/atomic, testing/synctest, os/exec, net or a package below net (net/url and net/netip have no
-// concurrency). A package is not concurrent because of its imports: the concurrency of the agent loop is tested where it is
-// written.
+// A package is concurrent when one of its files, tests included, has a go or select statement, a
+// channel, a parallel test, or an import of sync, sync/atomic, testing/synctest, os/exec, net or a
+// package below net (net/url and net/netip have no concurrency). A package is not concurrent
+// because of its imports: the concurrency of the agent loop is tested where it is written.
 package main
 
 import (

@@ -87,7 +87,8 @@ func rank(rel string) int {
 	return len(long)
 }
 
-// concurrent returns the first thing in f that only concurrent code has, with its place; empty means none.
+// concurrent returns the first thing in f that only concurrent code has, with its place; empty
+// means none.
 func concurrent(fset *token.FileSet, f *ast.File) string {
 	for _, imp := range f.Imports {
 		name, _ := strconv.Unquote(imp.Path.Value)
@@ -123,8 +124,9 @@ func concurrent(fset *token.FileSet, f *ast.File) string {
 	return found
 }
 
-// using returns the names of the tests in files that use one of the given functions of package soak, themselves or by
-// functions and variables of these files that they name. Methods do not count.
+// using returns the names of the tests in files that use one of the given functions of package
+// soak, themselves or by functions and variables of these files that they name. Methods do not
+// count.
 func using(files []*ast.File, functions ...string) []string {
 	uses := map[string]map[string]bool{} // the names that each declaration uses
 	for _, f := range files {
@@ -185,7 +187,8 @@ func using(files []*ast.File, functions ...string) []string {
 	return tests
 }
 
-// declared returns the functions and variables that a declaration at package level declares, each with its source.
+// declared returns the functions and variables that a declaration at package level declares, each
+// with its source.
 func declared(d ast.Decl) map[string]ast.Node {
 	switch d := d.(type) {
 	case *ast.FuncDecl:

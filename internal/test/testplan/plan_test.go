@@ -71,8 +71,8 @@ func TestByOtherFile(t *testing.T) { deeper() }`
 	}
 }
 
-// The plan of this module: every package runs once, the ones with goroutines under the race detector, and the order names
-// packages that exist.
+// The plan of this module: every package runs once, the ones with goroutines under the race
+// detector, and the order names packages that exist.
 func TestPlan(t *testing.T) {
 	packages, err := load(filepath.Join("..", "..", ".."))
 	if err != nil {
@@ -98,7 +98,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// row is a line of the table in docs/internals/tests.md: package, test, size in make test, size in make soak.
+// row is a line of the table in docs/internals/tests.md: package, test, size in make test, size in
+// make soak.
 var row = regexp.MustCompile(`(?m)^\| ` + "`([^`]+)` \\| `([^`]+)`" + ` \| ([^|]+) \| ([^|]+) \|$`)
 
 // docs/internals/tests.md has one row for each test whose size make soak changes, and no other.

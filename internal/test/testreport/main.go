@@ -1,16 +1,19 @@
-// Command testreport reads the output of `go test -json` and prints a report: the output
-// of failed tests in full, go test's closing line of each package, the skipped tests with their
-// reasons, and at the very end the line
+// Command testreport reads the output of `go test -json` and reports it in plain lines: one for
+// each package when it ends, with its time, its number of tests and how many packages are left; the
+// output of failed tests in full; the skipped tests with their reasons; and at the very end the
+// line
 //
 //	N passed, N failed, N skipped
 //
-// Subtests are counted like tests. A package that failed without a failed test (it did not compile, or its process died)
-// counts as one failure. With -strict, a skip for any other reason than absent corpora counts as a failure too: on
-// a machine where everything can be installed, a test that did not run is a test that is missing. A test that package soak
-// skips because it runs in `make soak` only is listed as such, and is no skip.
+// Subtests are counted like tests. A package that failed without a failed test (it did not compile,
+// or its process died) counts as one failure. With -strict, a skip for any other reason than absent
+// corpora counts as a failure too: on a machine where everything can be installed, a test that did
+// not run is a test that is missing. A test that package soak skips because it runs in `make soak`
+// only is listed as such, and is no skip.
 //
-// With -counts, the counts of an earlier report are read from that file and added to the last line, and the sums are stored
-// there. So two runs, `make test` and `make soak`, end with one line for both.
+// With -counts, the counts of an earlier report are read from that file and added to the last line,
+// and the sums are stored there. So two runs, `make test` and `make soak`, end with one line for
+// both.
 //
 // The exit status is 0 when nothing failed, 1 when something did, 2 when the input is no test
 // output.

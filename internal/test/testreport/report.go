@@ -12,7 +12,8 @@ import (
 	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
-// allowed begins the reason of a skip that is never a failure: the recorded data is not part of the project.
+// allowed begins the reason of a skip that is never a failure: the recorded data is not part of the
+// project.
 const allowed = "corpora absent"
 
 // tally counts tests.
@@ -277,7 +278,8 @@ func (r *report) close() bool {
 	return r.counts.failed+r.badSteps == 0
 }
 
-// sum returns the last line. Where file names one, the counts in it are added, and the sums are stored in it.
+// sum returns the last line. Where file names one, the counts in it are added, and the sums are
+// stored in it.
 func (r *report) sum(file string) (tally, error) {
 	if file == "" {
 		return r.counts, nil

@@ -37,8 +37,9 @@ type Loop struct {
 	Choice string // a tool that is forced, required, none, or ""
 	Tools  []Tool
 
-	// Backward executes the calls of a turn one by one, the last one first. The scheduler may choose this order for
-	// goroutines too; it makes the outcome of calls that depend on each other the same in every run.
+	// Backward executes the calls of a turn one by one, the last one first. The scheduler may
+	// choose this order for goroutines too; it makes the outcome of calls that depend on each other
+	// the same in every run.
 	Backward bool
 }
 
