@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The names (argv[0]) under which a program starts itself again. No executable file has such a name,
-// so that no program is started under them by chance.
+// The names (argv[0]) under which a program starts itself again. No executable file has such a
+// name, so that no program is started under them by chance.
 const (
 	childName  = "pawl sandbox child"
 	holderName = "pawl sandbox holder"

@@ -266,7 +266,7 @@ func TestWrongSpec(t *testing.T) {
 		want string
 	}{
 		{sandbox.Spec{}, "Args is empty"},
-		{sandbox.Spec{Args: ok, Level: 7}, "there is no level 7"},
+		{sandbox.Spec{Args: ok, Level: 7}, "unknown level 7"},
 		{sandbox.Spec{Args: ok, Write: []string{"work"}}, "not a clean absolute path"},
 		{sandbox.Spec{Args: ok, Write: []string{dir + "/../x"}}, "not a clean absolute path"},
 		{sandbox.Spec{Args: ok, Write: []string{"/"}}, "belongs to the system"},

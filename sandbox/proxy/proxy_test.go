@@ -127,7 +127,7 @@ func TestHosts(t *testing.T) {
 		{"the same, TLS", []string{"rebound.example.com"}, nil, "https://rebound.example.com:" + tlsPort + "/", 0, "Forbidden"},
 		{"one of its addresses", []string{"mixed.example.com"}, nil, "http://mixed.example.com:" + port + "/", 403, "the name stands for this machine"},
 		{"metadata", []string{"meta.example.com"}, nil, "http://meta.example.com/", 403, "the metadata service"},
-		{"denied", append(own, "*.example.com"), []string{"denied.example.com"}, "http://denied.example.com:" + port + "/", 403, "never"},
+		{"denied", append(own, "*.example.com"), []string{"denied.example.com"}, "http://denied.example.com:" + port + "/", 403, "refused addresses"},
 		{"nothing is named", nil, nil, "http://good.example.com:" + port + "/", 403, "not on the list"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

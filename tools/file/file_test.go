@@ -168,8 +168,8 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// Reading all pages of a file returns its bytes, for lines of any length. No page exceeds its limits
-// or splits a rune.
+// Reading all pages of a file returns its bytes, for lines of any length. No page exceeds its
+// limits or splits a rune.
 func TestPages(t *testing.T) {
 	// 10 bytes per repetition: a line of 400 kB, whose pages would end within a rune
 	long := strings.Repeat("é€😀x", 40_000)

@@ -91,7 +91,7 @@ func TestCommandThatCannotRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = outside.New(defs, o); err == nil || !strings.Contains(err.Error(), "command a: programs are not run here: Options.Run says how") {
+	if _, err = outside.New(defs, o); err == nil || !strings.Contains(err.Error(), "command a: programs are not run here: set Options.Run") {
 		t.Errorf("without leave: %v", err)
 	}
 	o.Run = func(context.Context, outside.Process) (outside.Exit, error) {

@@ -187,7 +187,7 @@ func TestAnswers(t *testing.T) {
 		{"no field", part, 200, "application/json", `{"items":[{"x":1,"c":2}]}`, pawl.OutcomeError, "HTTP 200 OK, but the answer has no /items/0/a~1b; /items/0 has c, x", true, ""},
 		{"no item", part, 200, "application/json", `{"items":[]}`, pawl.OutcomeError, "/items is a list of 0", false, ""},
 		{"no list", part, 200, "application/json", `{"items":7}`, pawl.OutcomeError, "/items is 7", false, ""},
-		{"no json", part, 200, "text/plain", `words`, pawl.OutcomeError, "the answer is no JSON, so that /items/0/a~1b cannot be found", false, ""},
+		{"no json", part, 200, "text/plain", `words`, pawl.OutcomeError, "the answer is not JSON, so /items/0/a~1b cannot be found", false, ""},
 		{"text", whole, 200, "text/plain", "plain words", pawl.OutcomeOK, "plain words", true, ""},
 		{"page", whole, 200, "text/html", "<script>x()</script><p>on a page</p>", pawl.OutcomeOK, "on a page", true, ""},
 		{"binary", whole, 200, "application/zip", "PK\x03\x04\x00", pawl.OutcomeOK, "[not text: 5 bytes of application/zip are not shown]", false, ""},

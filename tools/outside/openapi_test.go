@@ -195,7 +195,7 @@ func TestOpenAPIElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tools, _ := s.Tools(t.Context()); len(tools) != 1 || len(s.LeftOut()) != 1 || !strings.Contains(s.LeftOut()[0].String(), "PUT /a: its server is evil.example, and headers are for that of the document") {
+	if tools, _ := s.Tools(t.Context()); len(tools) != 1 || len(s.LeftOut()) != 1 || !strings.Contains(s.LeftOut()[0].String(), "PUT /a: its server is evil.example, and headers are for the document's server") {
 		t.Errorf("%d tools, left out %v", len(tools), s.LeftOut())
 	}
 	if s, err = openapi(t, doc, ""); err != nil || len(s.LeftOut()) != 0 {

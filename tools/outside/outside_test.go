@@ -167,7 +167,7 @@ func TestDefinitionErrors(t *testing.T) {
 		"[{http: {name: a, description: d, url: 'https://e.example/', result: items}}]":                                                "not a JSON Pointer",
 		"[{http: {name: a, description: d, url: 'https://e.example/', allow: ['*']}}]":                                                 "want a host",
 		"[{http: {name: a, description: d, url: 'https://e.example/{x}', input: {type: object, properties: {y: {}}}}}]":                "{x} is not an argument of input; {{x}} is the literal text",
-		"[{http: {name: a, description: d, url: 'https://e.example/{x}', input: {type: object, properties: {x: {}}}}}]":                "{x} stands in the path, so it must be required",
+		"[{http: {name: a, description: d, url: 'https://e.example/{x}', input: {type: object, properties: {x: {}}}}}]":                "{x} occurs in the path, so it must be required",
 		"[{http: {name: a, description: d, url: 'https://e.example/', input: {type: string}}}]":                                        `"type" must be "object"`,
 		"[{http: {name: a, description: d, url: 'https://e.example/', input: [1]}}]":                                                   "want a JSON Schema of an object",
 		"[{command: {name: a, description: d}}]":                                                                                       "run is empty",

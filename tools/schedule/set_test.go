@@ -69,7 +69,7 @@ func TestTools(t *testing.T) {
 		{alice, "schedule_create", `{"description":"Rent","recurrence":"monthly","day":"31","prompt":"p"}`, pawl.OutcomeOK, []string{"Tue 2026-03-31 08:00", "Sun 2026-05-31 08:00"}},
 		{alice, "schedule_create", `{"description":"x","when":"daily 08:00"}`, pawl.OutcomeError, []string{"Say what is to be done"}},
 		{alice, "schedule_create", `{"description":"x","prompt":"p"}`, pawl.OutcomeError, []string{"Say when"}},
-		{alice, "schedule_create", `{"description":"x","prompt":"p","when":"sometimes"}`, pawl.OutcomeError, []string{`"sometimes" is no time: want "daily 08:00"`}},
+		{alice, "schedule_create", `{"description":"x","prompt":"p","when":"sometimes"}`, pawl.OutcomeError, []string{`"sometimes" is not a time: want "daily 08:00"`}},
 		{alice, "schedule_create", `{"description":"x","prompt":"p","when":"daily 08:00","time":"08:00"}`, pawl.OutcomeError, []string{"not both"}},
 		{alice, "schedule_create", `{"description":"x","prompt":"p","when":"2020-01-01 00:00"}`, pawl.OutcomeError, []string{"has passed: it is 2026-03-27 13:00 CET now"}},
 		{alice, "schedule_create", `{"description":"x","prompt":"p","when":"daily 08:00","zone":"Oslo"}`, pawl.OutcomeError, []string{"want an IANA name"}},

@@ -204,7 +204,7 @@ func TestSetUp(t *testing.T) {
 	if x.Outcome != pawl.OutcomeError || x.Result.Text() != err.Error() {
 		t.Errorf("the model got %s: %s", x.Outcome, x.Result.Text())
 	}
-	for _, c := range []struct{ name, value, engine string }{{"SEARXNG_URL", "nonsense", "searxng: its address is not one"}, {"TAVILY_API_KEY", "two\nlines", "tavily: the key in TAVILY_API_KEY has a character"}, {"BRAVE_API_KEY", "a b", "brave: the key in BRAVE_API_KEY"}} {
+	for _, c := range []struct{ name, value, engine string }{{"SEARXNG_URL", "nonsense", "searxng: its address is not valid"}, {"TAVILY_API_KEY", "two\nlines", "tavily: the key in TAVILY_API_KEY has a character"}, {"BRAVE_API_KEY", "a b", "brave: the key in BRAVE_API_KEY"}} {
 		env[c.name] = c.value
 		e, err := open()
 		if err != nil {

@@ -97,8 +97,8 @@ function Login({ fault }) {
   const wrong = fault.code === "wrong_token";
   return html`<section class="page login" aria-labelledby="h-login"><form class="card" onSubmit=${(e) => (e.preventDefault(), token.trim() && login(token.trim()))}>
     <h1 id="h-login" tabindex="-1">A token, please</h1>
-    <p>This server lets in whoever has one: it is what <code>pawl serve</code> was given with <code>--token-env</code> or <code>--tokens</code>.</p>
-    ${wrong && html`<p class="wrong" role="alert">Nobody has this token.</p>`}
+    <p>This server requires a token: a token that <code>pawl serve</code> got with <code>--token-env</code> or <code>--tokens</code>.</p>
+    ${wrong && html`<p class="wrong" role="alert">The token is unknown.</p>`}
     <label class="field"><span class="fieldname">Token</span><input ref=${input} type="password" name="token" autocomplete="off" spellcheck="false" value=${token} onInput=${(e) => setToken(e.target.value)} aria-invalid=${wrong ? "true" : "false"} /></label>
     <p class="muted">It is kept for this tab alone, until it is closed, and never part of an address.</p>
     <button class="primary" type="submit" disabled=${!token.trim()}>Let me in</button>

@@ -94,7 +94,7 @@ function CallDetail({ n, run, t, pending, watch }) {
       ${x?.cached ? html`<${Stat} name="Cached">yes<//>` : ""}
     </dl>
     ${n.early && html`<p class="facts"><span class="chip early">early</span> It began while the model was still writing.</p>`}
-    ${x?.decision && html`<p class="facts">${x.decision.result ? "Answered" : x.decision.approve ? "Approved" : "Denied"} by <strong>${visible(x.decision.by || "somebody")}</strong>${x.decision.args !== undefined ? " with other arguments" : ""}${x.decision.reason ? html`: “${visible(x.decision.reason)}”` : ""}</p>`}
+    ${x?.decision && html`<p class="facts">${x.decision.result ? "Answered" : x.decision.approve ? "Approved" : "Denied"} by <strong>${visible(x.decision.by || "unknown")}</strong>${x.decision.args !== undefined ? " with other arguments" : ""}${x.decision.reason ? html`: “${visible(x.decision.reason)}”` : ""}</p>`}
     ${open && html`<${Question} run=${watch.id} agent=${watch.head?.agent} w=${open} />`}
     ${!open && html`<h3>Arguments</h3>
       ${before !== after ? html`<p class="facts muted">As the model wrote them (−), and as they ran (+):</p><${Diffed} lines=${near(diff(before, after))} label="arguments before and after" /><details><summary>As they ran</summary><${Long} text=${after} kind="json" label="arguments" /></details>` : html`<${Long} text=${after} kind="json" label="arguments" />`}`}

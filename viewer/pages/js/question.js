@@ -86,7 +86,7 @@ export function Question({ run, agent, w, onDone }) {
       ? html`<${Args} schema=${tool?.input} text=${text} onText=${setText} label="Arguments to run it with" />
           ${edited && good && html`<p class="muted">What changes:</p><${Diffed} lines=${near(diff(was, tidy(text)))} label="changes" />`}`
       : html`<${Long} text=${was} kind="json" label="arguments" />`}
-    ${mode === "deny" && html`<label class="field"><span>Why not? The model is told.</span><textarea rows="2" data-autofocus value=${reason} onInput=${(e) => setReason(e.target.value)} /></label>`}
+    ${mode === "deny" && html`<label class="field"><span>Why not? The model gets the reason.</span><textarea rows="2" data-autofocus value=${reason} onInput=${(e) => setReason(e.target.value)} /></label>`}
     ${(kind === "result" || mode === "happened") && html`<label class="field"><span>${kind === "result" ? "The result, for the model" : "What came of it, for the model"}</span>
       <textarea rows="3" data-autofocus=${mode === "happened"} value=${answer} onInput=${(e) => setAnswer(e.target.value)} /></label>
       <label class="field check"><input type="checkbox" checked=${failed} onChange=${(e) => setFailed(e.target.checked)} /> <span class="fieldname">It failed: it did not do what was asked</span></label>`}

@@ -114,7 +114,7 @@ export function RunPage({ id, query }) {
     <${Tabs} label="Views of the run" now=${tab} onPick=${setTab} tabs=${[{ id: "timeline", title: "Timeline" }, { id: "transcript", title: "Transcript" }, { id: "events", title: "Events", count: at === null ? marks : at }, { id: "effects", title: "Effects" }]} />
     <div role="tabpanel" aria-labelledby=${"tab-" + tab} class="panel">
       ${tab === "timeline" && html`<div class=${"timeline" + (node ? " split2" : "")}>
-        <div class="grow">${shown.nodes.size ? html`<${Waterfall} shown=${shown} times=${shownTimes} selected=${selected} onSelect=${select} ordinal=${![...times.values()].some((t) => t.from)} />` : html`<${Empty} icon="runs" title=${head.state === "open" ? "It has not begun" : shown.end ? "No reply came" : "Nothing has happened yet"}>${head.state === "open" && html`<p>It waits to be taken up.</p>`}</${Empty}>`}
+        <div class="grow">${shown.nodes.size ? html`<${Waterfall} shown=${shown} times=${shownTimes} selected=${selected} onSelect=${select} ordinal=${![...times.values()].some((t) => t.from)} />` : html`<${Empty} icon="runs" title=${head.state === "open" ? "It has not begun" : shown.end ? "No reply came" : "Nothing has happened yet"}>${head.state === "open" && html`<p>It waits for a process.</p>`}</${Empty}>`}
           ${shown.notices.length > 0 && html`<details class="card pad"><summary>${plural(shown.notices.length, "notice")}</summary><ul class="notices">${shown.notices.slice(0, 200).map((x) => html`<li><span class="chip">${visible(x.code || "notice")}</span> ${visible(x.text || "")}</li>`)}</ul></details>`}
           ${shown.end && html`<${Ending} end=${shown.end} />`}
           ${shown.end?.stop === "answer" && html`<${Answer} run=${shown} onMore=${() => setTab("transcript")} />`}</div>
@@ -231,7 +231,7 @@ function Actions({ head, onAsk, w }) {
   const goOn = async () => {
     try {
       await post("/v1/runs", { id: head.id });
-      say("It goes on");
+      say("It continues");
     } catch (e) {
       w.note = e.message;
       w.tell();
@@ -275,7 +275,7 @@ function Asking({ ask, id, w, head, onClose }) {
     }
   };
   if (what === "cancel")
-    return html`<${Dialog} title="Cancel the run?" onClose=${onClose}><p>Calls at work are ended; what they did is done. The run cannot be gone on with, but it can be forked.</p><${Trouble} fault=${fault} />
+    return html`<${Dialog} title="Cancel the run?" onClose=${onClose}><p>Calls in progress are ended; their effects remain. The run cannot be resumed, but it can be forked.</p><${Trouble} fault=${fault} />
       <div class="actions"><button class="danger" disabled=${busy} onClick=${() => act(() => post(runPath(id, "/cancel")))}>${busy ? "Cancelling…" : "Cancel the run"}</button><button onClick=${onClose}>Leave it</button></div></${Dialog}>`;
   if (what === "steer")
     return html`<${Dialog} title="Send a message" onClose=${onClose}><p>The run takes it with its next request.</p>

@@ -180,7 +180,7 @@ function TimeRow({ n, level, kids, open, t, ax, beside, selected, tab, onToggle,
       ${n.early ? html`<span class="chip early" title="It began while the model was still writing.">early</span>` : ""}
       ${beside > 1 ? html`<span class="chip" title=${beside + " calls at once"}>∥ ${beside}</span>` : ""}
       ${n.execution?.cached ? html`<span class="chip">cached</span>` : ""}
-      ${n.execution?.repairs?.length ? html`<span class="chip warn">mended</span>` : ""}
+      ${n.execution?.repairs?.length ? html`<span class="chip warn">repaired</span>` : ""}
       ${t?.copied ? html`<span class="chip">copied</span>` : ""}
       ${n.kind === "call" && outcome && outcome !== "ok" && outcome !== "running" ? html`<${Badge} state=${outcome} />` : ""}
     </div>
