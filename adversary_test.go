@@ -28,7 +28,7 @@ func TestAModelThatPanicsHoldsNoRoom(t *testing.T) {
 					panic("the model's own fault")
 				}
 				if yield(llm.Delta{Part: text("well"), Done: true}, nil) {
-					yield(llm.Delta{Finish: llm.FinishStop, Usage: &llm.Usage{Input: 1, Output: 1}}, nil)
+					yield(llm.Delta{Finish: llm.FinishReasonStop, Usage: &llm.Usage{Input: 1, Output: 1}}, nil)
 				}
 			}
 		})}
@@ -61,7 +61,7 @@ func TestARunThatPanicsLeavesNothing(t *testing.T) {
 				ended = true
 				return llm.ToolResult{}, ctx.Err()
 			})
-			look.Effect = pawl.Read
+			look.Effect = pawl.EffectRead
 			m := modelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
 				return func(yield func(llm.Delta, error) bool) {
 					yield(llm.Delta{Part: call("a", "look", "{}"), Done: true}, nil)
@@ -75,7 +75,7 @@ func TestARunThatPanicsLeavesNothing(t *testing.T) {
 			var s pawl.Steering
 			heard := func() (v any) {
 				defer func() { v = recover() }()
-				for e := range (&pawl.Agent{Model: m, Tools: []pawl.Toolset{look}}).Stream(pawl.WithInbox(t.Context(), &s), llm.User("go")) {
+				for e := range (&pawl.Agent{Model: m, Tools: []pawl.Toolset{look}}).Stream(pawl.WithMessages(t.Context(), &s), llm.User("go")) {
 					if e.Kind == pawl.EventText {
 						panic(who)
 					}
@@ -85,7 +85,7 @@ func TestARunThatPanicsLeavesNothing(t *testing.T) {
 			if heard != who || !ended {
 				t.Errorf("%s: heard %v, the call ended: %t", who, heard, ended)
 			}
-			if err := s.Steer(t.Context(), llm.User("hello?")); !errors.Is(err, pawl.ErrEnded) {
+			if err := s.Steer(t.Context(), llm.User("hello?")); !errors.Is(err, pawl.ErrRunEnded) {
 				t.Errorf("%s: a message to a run that is no more: %v", who, err)
 			}
 		})
@@ -94,7 +94,7 @@ func TestARunThatPanicsLeavesNothing(t *testing.T) {
 
 // A middleware that makes calls for one that began early waits for its reply: they may do more than look.
 func TestAnEarlyCallMakesNoOthersBeforeItsReplyIsWhole(t *testing.T) {
-	for _, finish := range []llm.FinishReason{llm.FinishToolCalls, llm.FinishLength} {
+	for _, finish := range []llm.FinishReason{llm.FinishReasonToolCalls, llm.FinishReasonLength} {
 		synctest.Test(t, func(t *testing.T) {
 			begin, wrote := time.Now(), time.Duration(0)
 			write := does("write", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
@@ -102,7 +102,7 @@ func TestAnEarlyCallMakesNoOthersBeforeItsReplyIsWhole(t *testing.T) {
 				return llm.TextResult("written"), nil
 			})
 			look := says("look", "seen")
-			look.Effect = pawl.Read
+			look.Effect = pawl.EffectRead
 			audit := pawl.Before(func(ctx context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 				if c.Name == "look" {
 					_, err := pawl.InvocationFrom(ctx).Do(ctx, call("", "write", "{}"))
@@ -114,7 +114,7 @@ func TestAnEarlyCallMakesNoOthersBeforeItsReplyIsWhole(t *testing.T) {
 				Tools: []pawl.Toolset{write, look}, Middleware: []pawl.Middleware{audit}}
 			_, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 			want := time.Second
-			if finish == llm.FinishLength {
+			if finish == llm.FinishReasonLength {
 				want = 0
 			}
 			if err != nil || wrote != want {
@@ -134,7 +134,7 @@ func TestUsageThatCannotBe(t *testing.T) {
 		turn := script.Call("f", `{}`)
 		turn.Usage = &u
 		m := script.New(script.Loop(turn))
-		res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}, Limits: pawl.Limits{Tokens: 100, Repeats: -1}}).Run(t.Context(), llm.User("go"))
+		res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}, Limits: pawl.Limits{Tokens: 100, LoopThreshold: -1}}).Run(t.Context(), llm.User("go"))
 		if err != nil || res.Stop != pawl.StopLimit || len(m.Requests()) > 3 {
 			t.Errorf("%s: got %v, %s after %d requests, spent %+v", name, err, res.Stop, len(m.Requests()), res.Spent)
 		}

@@ -35,15 +35,15 @@ type Agent struct {
 // fail in as many steps with nothing between them that worked. It is told so in the result; a call made as often again, or failures in three
 // times as many steps, end the run with StopStalled.
 type Limits struct {
-	Rounds       int           // steps whose calls are carried out; 0: 20 (Run), 1 (Generate); NoRounds: none. N rounds make at most N+1 requests
-	Calls        int           // calls begun; those past it are answered with a result that says so; 0: no limit
-	CallsPerStep int           // calls of one reply that are carried out; the rest are answered so; 0: no limit
-	Tokens       int           // input and output, over all requests; 0: no limit
-	Cost         float64       // US dollars; the Model must be a Pricer, or the run fails at once; 0: no limit
-	Time         time.Duration // from the start of Run, Stream or Resume; 0: no limit
-	Corrections  int           // answers that do not fit Agent.Output and are sent back, each a request more; 0: 2; negative: none
-	Repeats      int           // how often a model may turn in a circle before it is told so, see below; 0: 3; at most 50; negative: for ever
-	AtLimit      AtLimit       // what the last request is when a limit is reached
+	Rounds        int           // steps whose calls are carried out; 0: 20 (Run), 1 (Generate); NoRounds: none. N rounds make at most N+1 requests
+	Calls         int           // calls begun; those past it are answered with a result that says so; 0: no limit
+	CallsPerStep  int           // calls of one reply that are carried out; the rest are answered so; 0: no limit
+	Tokens        int           // input and output, over all requests; 0: no limit
+	Cost          float64       // US dollars; the Model must be a Pricer, or the run fails at once; 0: no limit
+	Time          time.Duration // from the start of Run, Stream or Resume; 0: no limit
+	Corrections   int           // answers that do not fit Agent.Output and are sent back, each a request more; 0: 2; negative: none
+	LoopThreshold int           `json:"Repeats"` // how often a model may turn in a circle before it is told so, see below; 0: 3; at most 50; negative: for ever
+	AtLimit       AtLimit       // what the last request is when a limit is reached
 }
 
 // NoRounds as Limits.Rounds: no call is ever run.
@@ -57,8 +57,8 @@ type AtLimit int
 
 const (
 	AtLimitDefault AtLimit = iota // Answer for Run and Stream, Return for Generate
-	Answer                        // ask with tool choice none, so that there is an answer
-	Return                        // ask as usual, and hand the calls back to the caller, not run
+	AtLimitAnswer                 // ask with tool choice none, so that there is an answer
+	AtLimitReturn                 // ask as usual, and hand the calls back to the caller, not run
 )
 
 // rounds returns the number of rounds; n is the default.
@@ -114,7 +114,7 @@ func Generate(ctx context.Context, a *Agent, msgs ...llm.Message) (*Result, erro
 		g.Limits.Rounds = NoRounds
 	}
 	if g.Limits.AtLimit == AtLimitDefault {
-		g.Limits.AtLimit = Return
+		g.Limits.AtLimit = AtLimitReturn
 	}
 	return g.Run(ctx, msgs...)
 }
@@ -219,7 +219,7 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []llm.Message, o
 		}
 	}
 	r := &run{agent: a, name: a.Name, key: o.key, whole: o.whole, sink: o.emit, res: &Result{}, rounds: a.Limits.rounds(defaultRounds),
-		stall: stall{limit: a.Limits.Repeats}}
+		stall: stall{limit: a.Limits.LoopThreshold}}
 	if r.name == "" {
 		r.name = "agent"
 	}
@@ -269,12 +269,12 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []llm.Message, o
 	r.scope.replays, r.scope.durable = replays(r.scope.executor), o.durable
 	r.scope.recorder, _ = r.scope.executor.(Recorder)
 	r.model, r.scope.layers, r.pricer = wrapped(a.Model, a.Middleware)
-	r.inbox = InboxOf(ctx)
+	r.inbox = MessageSourceFrom(ctx)
 	if o.inside != nil {
 		outer := o.inside.work.task.scope
 		r.scope.slots, r.scope.depth = outer.slots, outer.depth+1
 		r.scope.waits = outer.waits && outer.replays && r.scope.replays
-		r.decisions, r.waiting = o.inside.work.task.Decisions, o.inside.work.task.Inside
+		r.decisions, r.waiting = o.inside.work.task.Decisions, o.inside.work.task.PendingInside
 		r.scope.within, r.inside = o.inside, o.inside
 		r.own.open(&a.Limits, r.res.Spent, outer.budget)
 	} else {

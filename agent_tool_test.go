@@ -106,14 +106,14 @@ func TestWhatAnInnerRunTells(t *testing.T) {
 		fails bool
 	}{
 		"fails": {&pawl.Agent{Model: script.New(script.Fail(boom))}, "clerk failed: run/1/0/clerk/0/model: overloaded", true},
-		"limit": {&pawl.Agent{Model: caller(), Tools: []pawl.Toolset{says("f", "x")}, Limits: pawl.Limits{Rounds: 1, AtLimit: pawl.Return}}, "clerk stopped without an answer (limit): ", true},
+		"limit": {&pawl.Agent{Model: caller(), Tools: []pawl.Toolset{says("f", "x")}, Limits: pawl.Limits{Rounds: 1, AtLimit: pawl.AtLimitReturn}}, "clerk stopped without an answer (limit): ", true},
 		"words": {&pawl.Agent{Model: script.New(script.Cut(script.Say("it is")))}, "clerk stopped without an answer (limit): the answer was cut at the bound of the model's output\nIts last words: it is", true},
 		"waits": {&pawl.Agent{Model: script.New(script.Call("p", nil), script.Say("so be it")), Tools: []pawl.Toolset{passive("p")}}, "so be it", false},
 		"ends": {&pawl.Agent{Model: script.New(script.Call("e", nil)), Tools: []pawl.Toolset{does("e", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-			return llm.ToolResult{}, pawl.Finish(llm.TextResult("all done"))
+			return llm.ToolResult{}, pawl.FinishError(llm.TextResult("all done"))
 		})}}, "all done", false},
 		"aborts": {&pawl.Agent{Model: script.New(script.Call("e", nil)), Tools: []pawl.Toolset{does("e", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-			return llm.ToolResult{}, pawl.Abort(boom)
+			return llm.ToolResult{}, pawl.AbortError(boom)
 		})}}, "clerk failed: tool e: overloaded", true},
 	} {
 		test.clerk.Name = "clerk"
@@ -197,7 +197,7 @@ func TestAnInnerRunThatIsInterrupted(t *testing.T) {
 				<-ctx.Done()
 				return llm.ToolResult{}, ctx.Err()
 			})
-			slow.Effect = pawl.Read
+			slow.Effect = pawl.EffectRead
 			var clerks []*pawl.Agent
 			for i := range n {
 				clerks = append(clerks, &pawl.Agent{Name: fmt.Sprint("clerk", i), Model: script.New(script.Call("slow", nil), script.Say("done")), Tools: []pawl.Toolset{slow}})
@@ -237,7 +237,7 @@ func TestAnInterruptedCallThatHadWrittenIsNotRepeated(t *testing.T) {
 				<-ctx.Done()
 				return llm.ToolResult{}, ctx.Err()
 			})
-			slow.Effect = pawl.Read
+			slow.Effect = pawl.EffectRead
 			clerk := &pawl.Agent{Name: "clerk", Model: script.New(script.Call("write", nil), script.Call("slow", nil), script.Say("done")), Tools: []pawl.Toolset{writes, slow}}
 			chief := &pawl.Agent{Name: "chief", Model: script.New(script.Call("clerk", `{"task":"x"}`), script.Say("done")), Tools: []pawl.Toolset{clerk.Tool("")}}
 			other := &pawl.Agent{Name: "other", Model: script.New(script.Say("hi"))}
@@ -252,7 +252,7 @@ func TestAnInterruptedCallThatHadWrittenIsNotRepeated(t *testing.T) {
 			if err != nil || written != 1 || again.Stop != pawl.StopPending {
 				t.Errorf("written %d times; %v, %s", written, err, again.Stop)
 			}
-			again, err = a.Resume(t.Context(), again, llm.Decide(again.Pending[0].Answer("ann", llm.TextResult("it was written"))))
+			again, err = a.Resume(t.Context(), again, llm.DecisionMessage(again.Pending[0].Answer("ann", llm.TextResult("it was written"))))
 			if err != nil || written != 1 || again.Stop != pawl.StopAnswer {
 				t.Errorf("written %d times; %v, %s", written, err, again.Stop)
 			}

@@ -18,16 +18,16 @@ type Verdict int
 
 // The verdicts. Anything else counts as Deny.
 const (
-	Allow Verdict = iota + 1 // run it
-	Ask                      // a person or the caller must say: the call pends until a Decision answers it
-	Deny                     // refuse it, whatever was decided elsewhere
+	VerdictAllow Verdict = iota + 1 // run it
+	VerdictAsk                      // a person or the caller must say: the call pends until a Decision answers it
+	VerdictDeny                     // refuse it, whatever was decided elsewhere
 )
 
 // Approval is a verdict with its reason: told to the model with Deny, to the person with Ask.
 type Approval struct {
-	Verdict Verdict
-	Reason  string
-	Within  time.Duration // with Ask: how long a yes is good for; 0: 30 min; negative: for ever
+	Verdict  Verdict
+	Reason   string
+	ValidFor time.Duration // with Ask: how long a yes is good for; 0: 30 min; negative: for ever
 }
 
 const defaultWithin = 30 * time.Minute
@@ -49,10 +49,10 @@ func Approve(p Approver) Middleware {
 
 // AskBeforeWrites asks before every call whose effect is Write, and allows the rest.
 func AskBeforeWrites(_ context.Context, _ llm.ToolCall, tool *Tool) (Approval, error) {
-	if tool.Effect == Write {
-		return Approval{Verdict: Ask, Reason: "it may change the world"}, nil
+	if tool.Effect == EffectWrite {
+		return Approval{Verdict: VerdictAsk, Reason: "it may change the world"}, nil
 	}
-	return Approval{Verdict: Allow}, nil
+	return Approval{Verdict: VerdictAllow}, nil
 }
 
 var _ Approver = AskBeforeWrites
@@ -60,7 +60,7 @@ var _ Approver = AskBeforeWrites
 // approved settles the question whether the call may run. done means that it may not, or need not: res or err, or an open
 // question on the Execution, is how it ended.
 func (p *work) approved(ctx context.Context, c llm.ToolCall) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
-	w := Waiting{Key: p.task.Key, Call: c, Outcome: OutcomePending, Attempt: p.task.Attempt, Passive: p.tool.Passive}
+	w := PendingCall{Key: p.task.Key, Call: c, Outcome: OutcomePending, Attempt: p.task.Attempt, Passive: p.tool.Passive}
 	within := time.Duration(-1)
 	if p.task.interrupted() && !p.tool.Passive {
 		w.Outcome = OutcomeUnknown // first somebody says what happened
@@ -70,10 +70,10 @@ func (p *work) approved(ctx context.Context, c llm.ToolCall) (_ llm.ToolCall, re
 		case err != nil:
 			return c, res, true, err
 		case p.tool.Passive:
-		case a.Verdict == Allow:
+		case a.Verdict == VerdictAllow:
 			return c, res, false, nil
 		default:
-			w.Why, within = a.Reason, a.Within
+			w.Why, within = a.Reason, a.ValidFor
 		}
 	}
 	w.Digest = digest(w, p.tool)
@@ -93,11 +93,11 @@ func (p *work) approved(ctx context.Context, c llm.ToolCall) (_ llm.ToolCall, re
 }
 
 // asks leaves the call with the question w, where it can wait.
-func (p *work) asks(c llm.ToolCall, w Waiting) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
+func (p *work) asks(c llm.ToolCall, w PendingCall) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
 	if !p.task.scope.waits {
 		return c, res, true, fail(OutcomeDenied, "Not run: %s needs an answer from outside, and a call made inside another call cannot wait for one here. Call it directly.", p.tool.Name)
 	}
-	if p.x.Waiting = []Waiting{w}; w.Outcome == OutcomeUnknown {
+	if p.x.Pending = []PendingCall{w}; w.Outcome == OutcomeUnknown {
 		return c, res, true, fail(w.Outcome, "It waits for an answer.")
 	}
 	return c, res, true, errWaits
@@ -107,7 +107,7 @@ func (p *work) asks(c llm.ToolCall, w Waiting) (_ llm.ToolCall, res llm.ToolResu
 var errWaits = fail(OutcomePending, "It waits for an answer.")
 
 // decided carries d out if it answers the question w. A decision that does not, or comes too late, is not used: the question stays.
-func (p *work) decided(ctx context.Context, w Waiting, d llm.Decision) (c llm.ToolCall, res llm.ToolResult, done, used bool, err error) {
+func (p *work) decided(ctx context.Context, w PendingCall, d llm.Decision) (c llm.ToolCall, res llm.ToolResult, done, used bool, err error) {
 	c = w.Call
 	refuse := func(code, why string) (llm.ToolCall, llm.ToolResult, bool, bool, error) {
 		p.notice(code, "the decision by "+d.By+" "+why)
@@ -125,7 +125,7 @@ func (p *work) decided(ctx context.Context, w Waiting, d llm.Decision) (c llm.To
 	case p.tool.Passive:
 		return refuse("decision_refused", "approves a call that the caller carries out: only a result answers it")
 	case p.tooLate(w):
-		return refuse("decision_expired", "came after "+p.task.Question.Expires.Format(time.RFC3339)+"; the question is asked anew")
+		return refuse("decision_expired", "came after "+p.task.Pending.Expires.Format(time.RFC3339)+"; the question is asked anew")
 	}
 	if d.Args != nil {
 		c.Args = d.Args
@@ -144,7 +144,7 @@ func (p *work) decided(ctx context.Context, w Waiting, d llm.Decision) (c llm.To
 
 // judged asks the policies about the call; the strictest word counts. The error says that it may not run. A policy that fails, denies.
 func (p *work) judged(ctx context.Context, c llm.ToolCall) (Approval, error) {
-	all := Approval{Verdict: Allow}
+	all := Approval{Verdict: VerdictAllow}
 	if p.tool == p.task.scope.answer {
 		return all, nil // to answer is no act
 	}
@@ -159,8 +159,8 @@ func (p *work) judged(ctx context.Context, c llm.ToolCall) (Approval, error) {
 		case err != nil:
 			return all, &failure{outcome: OutcomeDenied, err: fmt.Errorf("approval policy: %w", err),
 				text: "Denied: it could not be found out whether this call may run. Do not repeat it."}
-		case a.Verdict == Allow:
-		case a.Verdict == Ask:
+		case a.Verdict == VerdictAllow:
+		case a.Verdict == VerdictAsk:
 			all = asks(all, a)
 		default:
 			return all, denied(a.Reason)
@@ -171,18 +171,18 @@ func (p *work) judged(ctx context.Context, c llm.ToolCall) (Approval, error) {
 
 // asks adds the question of one more policy; the shortest time counts.
 func asks(all, a Approval) Approval {
-	if a.Within == 0 {
-		a.Within = defaultWithin
+	if a.ValidFor == 0 {
+		a.ValidFor = defaultWithin
 	}
-	if all.Verdict != Ask {
+	if all.Verdict != VerdictAsk {
 		return a
 	}
 	if a.Reason != "" && all.Reason != "" {
 		a.Reason = "; " + a.Reason
 	}
 	all.Reason += a.Reason
-	if a.Within > 0 && (all.Within < 0 || a.Within < all.Within) {
-		all.Within = a.Within
+	if a.ValidFor > 0 && (all.ValidFor < 0 || a.ValidFor < all.ValidFor) {
+		all.ValidFor = a.ValidFor
 	}
 	return all
 }
@@ -197,8 +197,8 @@ func ask(ctx context.Context, policy Approver, c llm.ToolCall, t *Tool) (a Appro
 }
 
 // expires says until when a yes to w is good. A question that was asked before, and is not too old, keeps its time.
-func (p *work) expires(w Waiting, within time.Duration) time.Time {
-	if q := p.task.Question; q != nil && q.Digest == w.Digest && !p.tooLate(w) {
+func (p *work) expires(w PendingCall, within time.Duration) time.Time {
+	if q := p.task.Pending; q != nil && q.Digest == w.Digest && !p.tooLate(w) {
 		return q.Expires
 	}
 	if within < 0 {
@@ -208,13 +208,13 @@ func (p *work) expires(w Waiting, within time.Duration) time.Time {
 }
 
 // tooLate reports whether the time to say yes to w, as it was asked, is over.
-func (p *work) tooLate(w Waiting) bool {
-	q := p.task.Question
+func (p *work) tooLate(w PendingCall) bool {
+	q := p.task.Pending
 	return q != nil && q.Digest == w.Digest && !q.Expires.IsZero() && time.Now().After(q.Expires)
 }
 
 // interrupted reports whether the call was begun and nobody knows whether it happened.
-func (t *Task) interrupted() bool { return t.Question != nil && t.Question.Outcome == OutcomeUnknown }
+func (t *Task) interrupted() bool { return t.Pending != nil && t.Pending.Outcome == OutcomeUnknown }
 
 func denied(reason string) error {
 	if reason == "" {
@@ -224,7 +224,7 @@ func denied(reason string) error {
 }
 
 // digest binds an answer to the question, the attempt, the tool with its schema, and the canonical arguments.
-func digest(w Waiting, t *Tool) string {
+func digest(w PendingCall, t *Tool) string {
 	return sum("%s\x00%s\x00%d\x00%s", w.Key, w.Outcome, w.Attempt, t.Digest(w.Call.Args))
 }
 

@@ -29,7 +29,7 @@ func TestApproval(t *testing.T) {
 		return llm.TextResult("written"), nil
 	}}
 	read := says("read", "fine")
-	read.Effect = pawl.Read
+	read.Effect = pawl.EffectRead
 	newAgent := func() *pawl.Agent {
 		return &pawl.Agent{Tools: []pawl.Toolset{tool, read}, Middleware: policies(pawl.AskBeforeWrites),
 			Model: together(call("w", "write", `{"b": 1, "a": 2}`), call("r", "read", `{}`))}
@@ -49,7 +49,7 @@ func TestApproval(t *testing.T) {
 	settle := func(d llm.Decision) (*pawl.Result, []pawl.Event) {
 		t.Helper()
 		ran = 0
-		events, res, err := collect(a.ResumeStream(t.Context(), pending, llm.Decide(d)))
+		events, res, err := collect(a.ResumeStream(t.Context(), pending, llm.DecisionMessage(d)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestAnApproverWhoseRunEndsDecidesNothing(t *testing.T) {
 	a := &pawl.Agent{Tools: []pawl.Toolset{says("f", "")}, Middleware: policies(func(ctx context.Context, _ llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		cancel(errors.New("shut down"))
 		<-ctx.Done()
-		return pawl.Approval{Verdict: pawl.Deny, Reason: "nobody is there"}, nil
+		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "nobody is there"}, nil
 	})}
 	x, res, err := one(t, ctx, a, call("", "f", "{}"))
 	if err == nil || x.Outcome != pawl.OutcomeCancelled || len(res.Calls()) != 1 {

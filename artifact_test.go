@@ -22,7 +22,7 @@ import (
 // gives returns a tool that gives res.
 func gives(name string, res llm.ToolResult) *pawl.Tool {
 	t := does(name, func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return res, nil })
-	t.Effect = pawl.Read
+	t.Effect = pawl.EffectRead
 	return t
 }
 
@@ -35,10 +35,10 @@ func reader(next func(last string) *llm.ToolCall) llm.Model {
 				last = m.Parts[0].(llm.ToolResult).Text()
 			}
 			if c := next(last); c != nil {
-				_ = yield(llm.Delta{Part: *c}, nil) && yield(llm.Delta{Finish: llm.FinishToolCalls}, nil)
+				_ = yield(llm.Delta{Part: *c}, nil) && yield(llm.Delta{Finish: llm.FinishReasonToolCalls}, nil)
 				return
 			}
-			_ = yield(llm.Delta{Part: text("read")}, nil) && yield(llm.Delta{Finish: llm.FinishStop}, nil)
+			_ = yield(llm.Delta{Part: text("read")}, nil) && yield(llm.Delta{Finish: llm.FinishReasonStop}, nil)
 		}
 	})
 }

@@ -20,7 +20,7 @@ const (
 func (p *work) attempts(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 	retries := 0
 	switch p.tool.Effect {
-	case Pure, Read, Idempotent:
+	case EffectPure, EffectRead, EffectIdempotent:
 		retries = maxRetries
 	}
 	for try := 0; ; try++ {
@@ -28,7 +28,7 @@ func (p *work) attempts(ctx context.Context, c llm.ToolCall) (llm.ToolResult, er
 			return llm.ToolResult{}, err
 		}
 		p.x.Attempts++
-		if p.tool.Effect == Write {
+		if p.tool.Effect == EffectWrite {
 			for v := p.task.scope.within; v != nil; v = v.work.task.scope.within {
 				v.wrote.Store(true)
 			}
@@ -92,7 +92,7 @@ var (
 // timeout is how long one attempt may take; 0: as long as it likes.
 func (t *Tool) timeout() time.Duration {
 	switch {
-	case t.Timeout < 0, t.Timeout == 0 && t.Effect == Compose:
+	case t.Timeout < 0, t.Timeout == 0 && t.Effect == EffectCompose:
 		return 0
 	case t.Timeout == 0:
 		return defaultTimeout
@@ -117,7 +117,7 @@ func (p *work) interrupted(ctx context.Context, err error) error {
 	default:
 		f.text = "Interrupted" + p.mayHaveHappened()
 		// A call that composes would repeat the Writes inside it. An engine that records finds them done instead.
-		if p.tool.Effect == Write || p.inv.wrote.Load() && !p.task.scope.replays {
+		if p.tool.Effect == EffectWrite || p.inv.wrote.Load() && !p.task.scope.replays {
 			f.outcome = OutcomeUnknown
 		}
 	}
@@ -126,7 +126,7 @@ func (p *work) interrupted(ctx context.Context, err error) error {
 
 func (p *work) mayHaveHappened() string {
 	switch p.tool.Effect {
-	case Write, Idempotent, Compose:
+	case EffectWrite, EffectIdempotent, EffectCompose:
 		return ". What it does may have happened."
 	}
 	return "."

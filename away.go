@@ -47,13 +47,13 @@ func waitFor(ctx context.Context, ready <-chan struct{}) bool {
 
 // Driver returns a's model inside of the middleware around it, which is what an engine asks in its place, and who knows what a request costs: nil, nobody
 // does.
-func (a *Agent) Driver() (llm.Model, llm.Pricer) {
+func (a *Agent) InnerModel() (llm.Model, llm.Pricer) {
 	m, _, p := wrapped(a.Model, a.Middleware)
 	return m, p
 }
 
 // Offered returns the tools that a's runs have of their own: those of a.Tools, and result_read with Artifacts.
-func (a *Agent) Offered(ctx context.Context) ([]*Tool, error) {
+func (a *Agent) AllTools(ctx context.Context) ([]*Tool, error) {
 	tools, err := Toolsets(a.Tools).Tools(ctx)
 	if err != nil || a.Artifacts == nil {
 		return tools, err
@@ -64,7 +64,7 @@ func (a *Agent) Offered(ctx context.Context) ([]*Tool, error) {
 
 // Away has t carried out by do, elsewhere: there the task is made whole by Agent.Here. The limits of the run hold here, so the call counts from before do is called,
 // or is not made at all.
-func (t Task) Away(do func(Task) Execution) Execution {
+func (t Task) RunRemote(do func(Task) Execution) Execution {
 	b := t.scope.budget
 	if err := b.take(); err != nil {
 		p := &work{task: &t, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt}}
@@ -80,7 +80,7 @@ func (t Task) Away(do func(Task) Execution) Execution {
 }
 
 // Beneath returns inner, a task that a call at t has made elsewhere, as one that Away and Do can take here.
-func (t Task) Beneath(inner Task) Task {
+func (t Task) Child(inner Task) Task {
 	s := *t.scope
 	s.depth++
 	s.waits = true
@@ -92,8 +92,8 @@ func (t Task) Beneath(inner Task) Task {
 // ID under which an engine keeps the run. Calls made inside of it go to inside, which may be a Recorder; nil: they are carried out here. No limit holds but those of the tools:
 // see Away. An agent as a tool is refused here, since its calls
 // would be repeated with the call around it: it is carried out where the run is (Tool.Inline).
-func (a *Agent) Here(ctx context.Context, t Task, run string, inside Executor) (Task, error) {
-	tools, err := a.Offered(ctx)
+func (a *Agent) Attach(ctx context.Context, t Task, run string, inside Executor) (Task, error) {
+	tools, err := a.AllTools(ctx)
 	if err != nil {
 		return t, err
 	}

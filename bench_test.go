@@ -46,11 +46,11 @@ func (f *fixed) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta,
 					return
 				}
 			}
-			yield(llm.Delta{Finish: llm.FinishToolCalls}, nil)
+			yield(llm.Delta{Finish: llm.FinishReasonToolCalls}, nil)
 			return
 		}
 		if yield(llm.Delta{Part: llm.Text{Text: "DONE"}, Done: true}, nil) {
-			yield(llm.Delta{Finish: llm.FinishStop}, nil)
+			yield(llm.Delta{Finish: llm.FinishReasonStop}, nil)
 		}
 	}
 }
@@ -61,7 +61,7 @@ const lookSchema = `{"type":"object","properties":{"path":{"type":"string"},"que
 func look() *pawl.Tool {
 	result := strings.Repeat("result-line 0123456789 abcdefgh\n", 8)
 	var n atomic.Int64
-	return &pawl.Tool{Name: "look", Input: json.RawMessage(lookSchema), Effect: pawl.Read,
+	return &pawl.Tool{Name: "look", Input: json.RawMessage(lookSchema), Effect: pawl.EffectRead,
 		Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			return llm.TextResult(result[:len(result)-int(n.Add(1)%8)]), nil
 		}}
@@ -83,7 +83,7 @@ func BenchmarkResponseAdd(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				if err := r.Add(llm.Delta{Finish: llm.FinishToolCalls}); err != nil {
+				if err := r.Add(llm.Delta{Finish: llm.FinishReasonToolCalls}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -35,7 +35,7 @@ type Allowance struct {
 }
 
 // Inside carries out the run of b, which Engine.Branch was given elsewhere, or goes on with it from a Result. It notes in b.Around which limits refused calls.
-func (a *Agent) Inside(ctx context.Context, from *Result, b *Branch) (*Result, error) {
+func (a *Agent) RunBranch(ctx context.Context, from *Result, b *Branch) (*Result, error) {
 	msgs := b.Messages
 	if from != nil {
 		msgs = nil

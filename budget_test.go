@@ -70,7 +70,7 @@ func (m *meter) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 				return
 			}
 		}
-		yield(llm.Delta{Finish: llm.FinishStop, Usage: &u}, nil)
+		yield(llm.Delta{Finish: llm.FinishReasonStop, Usage: &u}, nil)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestOneBudgetForATreeOfRuns(t *testing.T) {
 			base := meter{seed: seed, mu: new(sync.Mutex), tokens: &tokens, cost: &cost, largest: &largest, dearest: &dearest, asking: &asking, most: &most}
 			model := func(calls ...string) *meter { m := base; m.calls = calls; return &m }
 			limits := func() (l pawl.Limits) {
-				l.Repeats = -1
+				l.LoopThreshold = -1
 				l.Rounds = 3
 				if rnd.IntN(2) == 0 {
 					l.Tokens = 2000 + rnd.IntN(40000)
@@ -138,7 +138,7 @@ func TestChildrenWaitForEachOtherCloseToALimit(t *testing.T) {
 	for _, test := range []struct {
 		limit, reply int
 		most         int
-		stop         pawl.Stop
+		stop         pawl.StopReason
 	}{
 		{10_000_000, 0, 4, pawl.StopAnswer},
 		{200_000, 0, 1, pawl.StopAnswer}, // a reply may have 128 Ki
@@ -159,7 +159,7 @@ func TestChildrenWaitForEachOtherCloseToALimit(t *testing.T) {
 					asking--
 					mu.Unlock()
 					if yield(llm.Delta{Part: text("done"), Done: true}, nil) {
-						yield(llm.Delta{Finish: llm.FinishStop, Usage: &llm.Usage{Input: 500, Output: 500}}, nil)
+						yield(llm.Delta{Finish: llm.FinishReasonStop, Usage: &llm.Usage{Input: 500, Output: 500}}, nil)
 					}
 				}
 			})}

@@ -40,7 +40,7 @@ func interrupted(t testing.TB, cause error, tools ...pawl.Toolset) (*pawl.Result
 			return llm.ToolResult{}, ctx.Err()
 		})
 		if name == "read" {
-			tool.Effect = pawl.Read
+			tool.Effect = pawl.EffectRead
 		}
 		a.Tools = append(a.Tools, tool)
 	}
@@ -94,7 +94,7 @@ func TestShutdownDuringCalls(t *testing.T) {
 			t.Errorf("call %s is open", c.ID)
 		}
 	}
-	waits := map[string]pawl.Waiting{}
+	waits := map[string]pawl.PendingCall{}
 	for _, w := range res.Pending {
 		waits[w.Call.ID] = w
 	}
@@ -122,12 +122,12 @@ func TestShutdownDuringCalls(t *testing.T) {
 	// A yes to running is a yes to this attempt; a result says what happened.
 	w, p := again.Pending[0], again.Pending[1]
 	ran = nil
-	done, err := a.Resume(t.Context(), roundTrip(t, again), llm.Decide(w.Approve("ann"), p.Answer("ann", llm.TextResult("me"))))
+	done, err := a.Resume(t.Context(), roundTrip(t, again), llm.DecisionMessage(w.Approve("ann"), p.Answer("ann", llm.TextResult("me"))))
 	if err != nil || done.Stop != pawl.StopAnswer || !slices.Equal(ran, []string{"write2"}) {
 		t.Errorf("run again: got %v, %s, ran %v", err, done.Stop, ran)
 	}
 	ran = nil
-	done, err = a.Resume(t.Context(), roundTrip(t, again), llm.Decide(w.Answer("ann", llm.TextResult("it was written")), p.Deny("ann", "")))
+	done, err = a.Resume(t.Context(), roundTrip(t, again), llm.DecisionMessage(w.Answer("ann", llm.TextResult("it was written")), p.Deny("ann", "")))
 	if err != nil || done.Stop != pawl.StopAnswer || ran != nil {
 		t.Errorf("it happened: got %v, %s, ran %v", err, done.Stop, ran)
 	}
@@ -137,7 +137,7 @@ func TestShutdownDuringCalls(t *testing.T) {
 	if p.Attempt != 0 || !p.Passive {
 		t.Errorf("got %+v", p)
 	}
-	early := llm.Decide(llm.Decision{Key: w.Key, Digest: "of another attempt", Approve: true})
+	early := llm.DecisionMessage(llm.Decision{Key: w.Key, Digest: "of another attempt", Approve: true})
 	ran = nil
 	if done, err = a.Resume(t.Context(), roundTrip(t, again), early); err != nil || done.Stop != pawl.StopPending || ran != nil {
 		t.Errorf("a yes to another attempt: got %v, %s, ran %v", err, done.Stop, ran)
@@ -205,7 +205,7 @@ func TestAnUnknownCallStaysUnknown(t *testing.T) {
 		a.Executor = ex
 		a.Middleware = []pawl.Middleware{pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 			if c.Name == "read" {
-				return c, pawl.Block("no")
+				return c, pawl.BlockError("no")
 			}
 			return c, nil
 		})}
@@ -315,7 +315,7 @@ func TestBreakingOutOfAStream(t *testing.T) {
 // Wherever a run is cancelled, what is saved can be gone on with: every call has its result, no request is made after it, and once the tools that heed
 // nobody have come to their own end, no goroutine is left (synctest fails where one is).
 func TestCancelAtAThousandPoints(t *testing.T) {
-	stops := map[pawl.Stop]int{}
+	stops := map[pawl.StopReason]int{}
 	late := 0
 	for seed := range uint64(1000) {
 		synctest.Test(t, func(t *testing.T) {
@@ -347,13 +347,13 @@ func TestCancelAtAThousandPoints(t *testing.T) {
 				}
 			}
 			began := map[string]time.Duration{}
-			set := lasting("set", pawl.Write, pause(), began)
+			set := lasting("set", pawl.EffectWrite, pause(), began)
 			set.Serial = func(json.RawMessage) string { return "k" }
 			deaf := does("deaf", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 				time.Sleep(7 * time.Second)
 				return llm.TextResult("at last"), nil
 			})
-			tools := []pawl.Toolset{lasting("read", pawl.Read, pause(), began), lasting("write", pawl.Write, pause(), began), set}
+			tools := []pawl.Toolset{lasting("read", pawl.EffectRead, pause(), began), lasting("write", pawl.EffectWrite, pause(), began), set}
 			child := &pawl.Agent{Name: "child", Model: model(slowly(replies(names[:3])...)), Tools: tools}
 			plan := composes("plan", func(ctx context.Context, v *pawl.Invocation) (llm.ToolResult, error) {
 				xs, err := v.Do(ctx, call("", "write", "{}"), call("", "read", "{}"))

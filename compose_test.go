@@ -126,7 +126,7 @@ func TestAChangeAfterApprovalNeedsBothDecisions(t *testing.T) {
 		}
 	}}
 	asks := pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
-		return pawl.Approval{Verdict: pawl.Ask}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAsk}, nil
 	})
 	for _, list := range [][]pawl.Middleware{{change, asks}, {asks, change}} {
 		var ran []string
@@ -140,11 +140,11 @@ func TestAChangeAfterApprovalNeedsBothDecisions(t *testing.T) {
 			t.Fatalf("%+v, %v", res, err)
 		}
 		first := res.Pending[0].Approve("tom")
-		res, err = a.Resume(t.Context(), res, llm.Decide(first))
+		res, err = a.Resume(t.Context(), res, llm.DecisionMessage(first))
 		if err != nil || len(res.Pending) != 1 || string(res.Pending[0].Call.Args) != `{"to":"Eve"}` || len(ran) > 0 {
 			t.Fatalf("after one yes: %+v, %v, ran %q", res.Pending, err, ran)
 		}
-		res, err = a.Resume(t.Context(), res, llm.Decide(first, res.Pending[0].Approve("tom")))
+		res, err = a.Resume(t.Context(), res, llm.DecisionMessage(first, res.Pending[0].Approve("tom")))
 		if err != nil || res.Stop != pawl.StopAnswer || !slices.Equal(ran, []string{`{"to":"Eve"}`}) {
 			t.Errorf("after both: %s, %v, ran %q", res.Stop, err, ran)
 		}

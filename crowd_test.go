@@ -72,7 +72,7 @@ func gatherer(c *crowd) modelFunc {
 					return
 				}
 			}
-			yield(llm.Delta{Finish: llm.FinishStop, Usage: &llm.Usage{Input: 100, Output: 20}}, nil)
+			yield(llm.Delta{Finish: llm.FinishReasonStop, Usage: &llm.Usage{Input: 100, Output: 20}}, nil)
 		}
 	}
 }
@@ -189,7 +189,7 @@ func TestAWaitingRun(t *testing.T) {
 					atModel.wait()
 				}
 				if yield(llm.Delta{Part: last, Done: true}, nil) {
-					yield(llm.Delta{Finish: llm.FinishStop}, nil)
+					yield(llm.Delta{Finish: llm.FinishReasonStop}, nil)
 				}
 			}
 		})

@@ -48,7 +48,7 @@ func (p Parallel) Begin(ctx context.Context, t Task) Task {
 }
 
 // headStart reports whether calls of t may begin early.
-func headStart(t *Tool) bool { return !t.Passive && (t.Effect == Read || t.Effect == Pure) }
+func headStart(t *Tool) bool { return !t.Passive && (t.Effect == EffectRead || t.Effect == EffectPure) }
 
 // ahead is the calls of a reply that is still being written, as far as they are sealed in call order.
 type ahead struct {
@@ -68,7 +68,7 @@ func (a *ahead) mayBegin(t *Task, limit int) bool {
 	}
 	tool := t.named(t.Call.Name)
 	switch {
-	case tool == nil || tool == t.scope.answer || !headStart(tool), tool.Effect == Read && a.writes, !t.scope.budget.leaves(t.Index + 1), a.running() >= limit:
+	case tool == nil || tool == t.scope.answer || !headStart(tool), tool.Effect == EffectRead && a.writes, !t.scope.budget.leaves(t.Index + 1), a.running() >= limit:
 		return false
 	case tool.Serial != nil:
 		return !a.serial[t.serialKey()]

@@ -31,7 +31,7 @@ func (inTurn) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Even
 func TestEarlyCallsThatWaitHoldNothingUp(t *testing.T) {
 	waits := map[string]func(v *pawl.Invocation){
 		"for the conversation": func(v *pawl.Invocation) { v.Messages() },
-		"to be certain":        func(v *pawl.Invocation) { v.Certain() },
+		"to be certain":        func(v *pawl.Invocation) { v.WaitForReply() },
 		"to tell more": func(v *pawl.Invocation) {
 			for i := range 150 {
 				v.Emit(fmt.Sprint(i), nil)
@@ -46,7 +46,7 @@ func TestEarlyCallsThatWaitHoldNothingUp(t *testing.T) {
 					wait(pawl.InvocationFrom(ctx))
 					return llm.TextResult("seen"), nil
 				})
-				pure.Effect, pure.Timeout = pawl.Pure, -1
+				pure.Effect, pure.Timeout = pawl.EffectPure, -1
 				var parts []llm.Part
 				for i := range 10 {
 					parts = append(parts, call(fmt.Sprint("w", i), "write", "{}"))

@@ -41,7 +41,7 @@ func slowly(replies ...written) modelFunc {
 		return func(yield func(llm.Delta, error) bool) {
 			if n >= len(replies) {
 				if yield(llm.Delta{Part: text("done"), Done: true}, nil) {
-					yield(llm.Delta{Finish: llm.FinishStop}, nil)
+					yield(llm.Delta{Finish: llm.FinishReasonStop}, nil)
 				}
 				return
 			}
@@ -65,7 +65,7 @@ func slowly(replies ...written) modelFunc {
 			}
 			finish := r.finish
 			if finish == "" {
-				finish = llm.FinishToolCalls
+				finish = llm.FinishReasonToolCalls
 			}
 			yield(llm.Delta{Finish: finish, Usage: &llm.Usage{Input: 10, Output: 5}}, nil)
 		}
@@ -102,7 +102,7 @@ func TestEarlyStart(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			began := map[string]time.Duration{}
 			a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}"), call("b", "look", "{}")}, after: []time.Duration{0, 300 * ms, 300 * ms}}),
-				Tools: []pawl.Toolset{lasting("look", pawl.Read, 300*ms, began)}, Executor: pawl.Parallel{NoEarly: !early}}
+				Tools: []pawl.Toolset{lasting("look", pawl.EffectRead, 300*ms, began)}, Executor: pawl.Parallel{NoEarly: !early}}
 			begin := time.Now()
 			events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 			took[early] = time.Since(begin)
@@ -173,12 +173,12 @@ func TestWhatBeginsEarly(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			began := map[string]time.Duration{}
-			one := lasting("serial", pawl.Read, 10*ms, began)
+			one := lasting("serial", pawl.EffectRead, 10*ms, began)
 			one.Serial = func(json.RawMessage) string { return "k" }
 			after := make([]time.Duration, len(test.calls)+1)
 			after[len(test.calls)] = late
-			a := &pawl.Agent{Model: slowly(written{parts: test.calls, after: after}), Tools: []pawl.Toolset{lasting("write", pawl.Write, 0, began), lasting("read", pawl.Read, 0, began),
-				lasting("pure", pawl.Pure, 0, began), one, passive("person")}}
+			a := &pawl.Agent{Model: slowly(written{parts: test.calls, after: after}), Tools: []pawl.Toolset{lasting("write", pawl.EffectWrite, 0, began), lasting("read", pawl.EffectRead, 0, began),
+				lasting("pure", pawl.EffectPure, 0, began), one, passive("person")}}
 			if test.change != nil {
 				test.change(a)
 			}
@@ -201,9 +201,9 @@ func TestWhatBeginsEarly(t *testing.T) {
 func denies(which func(llm.ToolCall) bool) pawl.Middleware {
 	return pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		if which(c) {
-			return pawl.Approval{Verdict: pawl.Deny}, nil
+			return pawl.Approval{Verdict: pawl.VerdictDeny}, nil
 		}
-		return pawl.Approval{Verdict: pawl.Allow}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	})
 }
 
@@ -221,10 +221,10 @@ func TestWhatWasBegunEarlyIsDropped(t *testing.T) {
 		reply written
 		deaf  bool
 		took  time.Duration
-		stop  pawl.Stop
+		stop  pawl.StopReason
 	}{
-		{"cut", written{finish: llm.FinishLength}, false, time.Second, pawl.StopAnswer},
-		{"cut, and deaf", written{finish: llm.FinishLength}, true, 6 * time.Second, pawl.StopAnswer},
+		{"cut", written{finish: llm.FinishReasonLength}, false, time.Second, pawl.StopAnswer},
+		{"cut, and deaf", written{finish: llm.FinishReasonLength}, true, 6 * time.Second, pawl.StopAnswer},
 		{"lost", written{err: lost}, false, time.Second, pawl.StopFailed},
 		{"lost, and deaf", written{err: lost}, true, 6 * time.Second, pawl.StopFailed},
 	} {
@@ -245,7 +245,7 @@ func TestWhatWasBegunEarlyIsDropped(t *testing.T) {
 				ended++
 				return llm.TextResult("x"), nil
 			})
-			look.Effect, look.Timeout = pawl.Read, -1
+			look.Effect, look.Timeout = pawl.EffectRead, -1
 			reply := test.reply
 			reply.parts, reply.after = []llm.Part{call("a", "look", "{}")}, []time.Duration{0, time.Second}
 			a := &pawl.Agent{Model: slowly(reply), Tools: []pawl.Toolset{look}, Limits: pawl.Limits{Calls: 1}}
@@ -281,7 +281,7 @@ func TestWhatAnEarlyCallTells(t *testing.T) {
 			}
 			return llm.TextResult(say(v.Messages())), nil
 		})
-		look.Effect = pawl.Read
+		look.Effect = pawl.EffectRead
 		a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}"), text("behind")}, after: []time.Duration{0, 0, time.Second}}), Tools: []pawl.Toolset{look}}
 		events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 		if err != nil {
@@ -312,7 +312,7 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 		transcript string
 		execs      []pawl.Execution
 		spent      pawl.Spent
-		stop       pawl.Stop
+		stop       pawl.StopReason
 		err        string
 	}
 	sooner, saved := 0, time.Duration(0)
@@ -345,12 +345,12 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 					return tl
 				}
 				tools := []pawl.Toolset{
-					tool("pure", pawl.Pure, pause(), func(c llm.ToolCall) string { return "pure " + string(c.Args) }),
-					tool("read", pawl.Read, pause(), func(c llm.ToolCall) string { return "read " + string(c.Args) }),
-					keyed(tool("get", pawl.Read, pause(), func(llm.ToolCall) string { return store["x"] })),
-					keyed(tool("set", pawl.Write, pause(), func(c llm.ToolCall) string { store["x"] += c.ID; return "set" })),
-					tool("denied", pawl.Read, pause(), func(llm.ToolCall) string { return "never" }),
-					&pawl.Tool{Name: "strict", Effect: pawl.Pure, Input: json.RawMessage(`{"type":"object","required":["n"]}`), Run: says("", "never").Run},
+					tool("pure", pawl.EffectPure, pause(), func(c llm.ToolCall) string { return "pure " + string(c.Args) }),
+					tool("read", pawl.EffectRead, pause(), func(c llm.ToolCall) string { return "read " + string(c.Args) }),
+					keyed(tool("get", pawl.EffectRead, pause(), func(llm.ToolCall) string { return store["x"] })),
+					keyed(tool("set", pawl.EffectWrite, pause(), func(c llm.ToolCall) string { store["x"] += c.ID; return "set" })),
+					tool("denied", pawl.EffectRead, pause(), func(llm.ToolCall) string { return "never" }),
+					&pawl.Tool{Name: "strict", Effect: pawl.EffectPure, Input: json.RawMessage(`{"type":"object","required":["n"]}`), Run: says("", "never").Run},
 				}
 				names := []string{"pure", "read", "get", "set", "denied", "strict", "unknown"}
 				var replies []written
@@ -367,7 +367,7 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 					w.after = append(w.after, pause())
 					switch rnd.IntN(12) {
 					case 0:
-						w.finish = llm.FinishLength
+						w.finish = llm.FinishReasonLength
 					case 1:
 						w.err = errors.New("lost")
 					}
@@ -429,7 +429,7 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 func TestWholeRepliesBeginNothingEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := map[string]time.Duration{}
-		a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}")}, after: []time.Duration{0, time.Second}}), Tools: []pawl.Toolset{lasting("look", pawl.Read, 0, began)}}
+		a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}")}, after: []time.Duration{0, time.Second}}), Tools: []pawl.Toolset{lasting("look", pawl.EffectRead, 0, began)}}
 		res, err := a.Run(t.Context(), llm.User("go"))
 		if err != nil || began["a"] != time.Second || !strings.HasPrefix(res.Text(), "done") {
 			t.Errorf("got %v, begun after %v", err, began["a"])

@@ -75,7 +75,7 @@ func parallelOf(e Executor) (Parallel, bool) {
 // intend has the attempt kept that is about to begin. An error: it does not begin.
 func (p *work) intend(ctx context.Context, c llm.ToolCall) error {
 	s := p.task.scope
-	if s.recorder == nil || p.tool.Effect == Compose || p.tool == s.answer {
+	if s.recorder == nil || p.tool.Effect == EffectCompose || p.tool == s.answer {
 		return nil
 	}
 	if err := s.recorder.Intend(ctx, *p.task, c, p.tool, p.x.Attempts+1); err != nil {

@@ -21,16 +21,16 @@ func TestErrorTexts(t *testing.T) {
 		{&pawl.ToolError{Execution: pawl.Execution{Call: call("", "f", ""), Error: "no room"}, Err: cause}, "tool f: no room"},
 		{&pawl.ToolError{Execution: pawl.Execution{Call: call("", "f", "")}, Err: cause}, "tool f: connection refused"},
 		{&pawl.TranscriptError{Index: 3, Text: "it is empty"}, "message 3: it is empty"},
-		{pawl.Abort(cause), "connection refused"},
-		{pawl.Finish(llm.TextResult("all is well")), "finished: all is well"},
-		{pawl.Block("not today"), "not today"},
-		{pawl.Retryable(cause), "connection refused"},
+		{pawl.AbortError(cause), "connection refused"},
+		{pawl.FinishError(llm.TextResult("all is well")), "finished: all is well"},
+		{pawl.BlockError("not today"), "not today"},
+		{pawl.RetryableError(cause), "connection refused"},
 	} {
 		if got := test.err.Error(); got != test.want {
 			t.Errorf("%T: got %q, want %q", test.err, got, test.want)
 		}
 	}
-	for _, err := range []error{&llm.ProviderError{Err: cause}, &pawl.ToolError{Err: cause}, pawl.Abort(cause), pawl.Retryable(cause), fmt.Errorf("step 3: %w", pawl.Abort(cause))} {
+	for _, err := range []error{&llm.ProviderError{Err: cause}, &pawl.ToolError{Err: cause}, pawl.AbortError(cause), pawl.RetryableError(cause), fmt.Errorf("step 3: %w", pawl.AbortError(cause))} {
 		if !errors.Is(err, cause) {
 			t.Errorf("%T hides its cause", err)
 		}

@@ -66,8 +66,8 @@ type Event struct {
 	Error     string             // run_ended: with StopFailed
 	Lost      map[EventKind]int  // gap: how many events were missed, by kind
 
-	Record  *Step   // step: the whole of it; not part of the JSON form
-	Offered []*Tool // run_started: what the run may call, read only; not part of the JSON form
+	Completed *Step   // step: the whole of it; not part of the JSON form
+	Offered   []*Tool // run_started: what the run may call, read only; not part of the JSON form
 }
 
 // eventFields is the closed list of what each kind carries, by JSON name. The docs and both directions of the JSON

@@ -23,7 +23,7 @@ func everyEvent() []struct {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	x := &pawl.Execution{Key: "run/1/0", Index: 2, Call: c, Outcome: pawl.OutcomePending, Error: "e", Ends: pawl.EndsFailed, Repairs: []string{"r"},
 		Result:  answer("c1", "x"),
-		Waiting: []pawl.Waiting{{Key: "run/1/0", Call: c, Outcome: pawl.OutcomePending, Digest: "d", Attempt: 1, Why: "w", Passive: true}},
+		Pending: []pawl.PendingCall{{Key: "run/1/0", Call: c, Outcome: pawl.OutcomePending, Digest: "d", Attempt: 1, Why: "w", Passive: true}},
 		Values:  pawl.Values{"v": json.RawMessage(`1`)}, Spent: pawl.Spent{Rounds: 1, Requests: 2, Calls: 3, Usage: llm.Usage{Input: 4, Cost: 0.5}},
 		Attempts: 2, Decision: &llm.Decision{Key: "run/1/0", By: "ann"}, Started: at, Ended: at.Add(time.Second)}
 	const callText = `{"type":"tool_call","id":"c1","name":"look","args":{"a":1}}`
@@ -43,7 +43,7 @@ func everyEvent() []struct {
 		{pawl.Event{Kind: pawl.EventReasoning, Text: "hm"}, `"index":0,"text":"hm"`},
 		{pawl.Event{Kind: pawl.EventCallDelta, Index: 1, Text: `{"a`, Call: &llm.ToolCall{ID: "c1", Name: "look"}}, `"index":1,"text":"{\"a","id":"c1","name":"look"`},
 		{pawl.Event{Kind: pawl.EventCallReady, Index: 1, Call: &c}, `"index":1,"call":` + callText},
-		{pawl.Event{Kind: pawl.EventResponseReceived, Path: "run/0/model", Response: &llm.Response{Message: llm.Assistant(), Finish: llm.FinishStop}},
+		{pawl.Event{Kind: pawl.EventResponseReceived, Path: "run/0/model", Response: &llm.Response{Message: llm.Assistant(), Finish: llm.FinishReasonStop}},
 			`"path":"run/0/model","response":{"message":{"role":"assistant","parts":[]},"finish":"stop","usage":` + noUsage + `,"model":"","id":""}`},
 		{pawl.Event{Kind: pawl.EventCallStarted, Path: "run/1/0", Call: &c, Attempt: 1}, `"path":"run/1/0","call":` + callText + `,"attempt":1`},
 		{pawl.Event{Kind: pawl.EventProgress, Path: "run/1/0", Text: "half", Data: json.RawMessage(`50`)}, `"path":"run/1/0","text":"half","data":50`},

@@ -25,7 +25,7 @@ func ExampleSteering() {
 		script.Func(func(req *llm.Request) script.Turn {
 			return script.Say("I was told: " + req.Messages[len(req.Messages)-1].Text())
 		}))}
-	res, err := agent.Run(pawl.WithInbox(context.Background(), &steering), llm.User("Summarise the report."))
+	res, err := agent.Run(pawl.WithMessages(context.Background(), &steering), llm.User("Summarise the report."))
 	fmt.Println(res.Text(), err)
 	// Output: I was told: The first page is enough. <nil>
 }

@@ -13,19 +13,19 @@ import (
 
 // Task is one call to be carried out. Its exported fields are plain data and may travel; Do needs the run that made it.
 type Task struct {
-	Agent     string         `json:"agent"`
-	Run       llm.Key        `json:"run"`
-	Step      int            `json:"step"`
-	Key       llm.Key        `json:"key"`
-	Index     int            `json:"index"` // the call's place among its step's open calls; Execution.Index repeats it
-	Call      llm.ToolCall   `json:"call"`
-	Decisions []llm.Decision `json:"decisions,omitzero"` // what was said of this call, and of those made inside of it
-	Values    Values         `json:"values,omitzero"`    // the run's, at the start of the step
-	Refuse    string         `json:"refuse,omitzero"`    // why the call must not run, for the model; "": it may
-	Attempt   int            `json:"attempt,omitzero"`   // how often the call was begun before
-	Question  *Waiting       `json:"question,omitzero"`  // what it waited for when the run was resumed; nil: nothing
-	Inside    []Waiting      `json:"inside,omitzero"`    // what calls made inside of it waited for when the run was resumed
-	Since     time.Time      `json:"since,omitzero"`     // since when it is open: the same when it is carried out again; zero: nobody keeps that
+	Agent         string         `json:"agent"`
+	Run           llm.Key        `json:"run"`
+	Step          int            `json:"step"`
+	Key           llm.Key        `json:"key"`
+	Index         int            `json:"index"` // the call's place among its step's open calls; Execution.Index repeats it
+	Call          llm.ToolCall   `json:"call"`
+	Decisions     []llm.Decision `json:"decisions,omitzero"` // what was said of this call, and of those made inside of it
+	Values        Values         `json:"values,omitzero"`    // the run's, at the start of the step
+	Refuse        string         `json:"refuse,omitzero"`    // why the call must not run, for the model; "": it may
+	Attempt       int            `json:"attempt,omitzero"`   // how often the call was begun before
+	Pending       *PendingCall   `json:"question,omitzero"`  // what it waited for when the run was resumed; nil: nothing
+	PendingInside []PendingCall  `json:"inside,omitzero"`    // what calls made inside of it waited for when the run was resumed
+	Since         time.Time      `json:"since,omitzero"`     // since when it is open: the same when it is carried out again; zero: nobody keeps that
 
 	scope    *scope
 	tool     *Tool         // that the call names; nil: it is looked up, or there is none
@@ -85,7 +85,7 @@ func (t *Task) apart() bool {
 		return false
 	}
 	tool := t.named(t.Call.Name)
-	return tool != nil && (tool.Effect != Pure || tool.Timeout > 0)
+	return tool != nil && (tool.Effect != EffectPure || tool.Timeout > 0)
 }
 
 // errFailFast is the cause with which FailFast cancels the other calls of a step.

@@ -149,7 +149,7 @@ func TestTenPlansOfTenShareTenSlots(t *testing.T) {
 				}
 				return llm.TextResult(strconv.Itoa(len(xs))), err
 			})
-			plan.Effect = pawl.Compose
+			plan.Effect = pawl.EffectCompose
 			plans := make([]llm.ToolCall, 10)
 			for i := range plans {
 				plans[i] = llm.ToolCall{Name: "plan", Args: json.RawMessage(fmt.Sprintf(`{"i":%d}`, i))}
@@ -192,7 +192,7 @@ func TestASingleCallRunsOnTheCallersGoroutine(t *testing.T) {
 		ran = append(ran, goroutine())
 		return llm.TextResult(""), nil
 	})
-	tool.Effect = pawl.Pure
+	tool.Effect = pawl.EffectPure
 	if _, err := (&pawl.Agent{Model: together(named("f")...), Tools: []pawl.Toolset{tool}}).Run(t.Context(), llm.User("")); err != nil {
 		t.Fatal(err)
 	}

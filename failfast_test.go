@@ -96,7 +96,7 @@ func TestStopOnBlock(t *testing.T) {
 	}
 	guard := pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 		if c.Name == "b" {
-			return c, pawl.Block("not on Sundays")
+			return c, pawl.BlockError("not on Sundays")
 		}
 		return c, nil
 	})

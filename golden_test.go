@@ -29,7 +29,7 @@ func TestConversations(t *testing.T) {
 		pawl.InvocationFrom(ctx).Emit("asking", json.RawMessage(`{"city":"`+in.City+`"}`))
 		return "rain in " + in.City, nil
 	})
-	weather.Effect = pawl.Read
+	weather.Effect = pawl.EffectRead
 	remove := says("remove", "gone")
 	for name, test := range map[string]struct {
 		what   string
@@ -147,7 +147,7 @@ func ExampleAgent_Stream() {
 func ExampleBefore() {
 	guard := pawl.Before(func(_ context.Context, call llm.ToolCall) (llm.ToolCall, error) {
 		if strings.Contains(string(call.Args), ".env") {
-			return call, pawl.Block("files with secrets are not read")
+			return call, pawl.BlockError("files with secrets are not read")
 		}
 		return call, nil
 	})

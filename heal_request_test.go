@@ -14,12 +14,12 @@ import (
 // healing is a model that heals what it is asked, as adapters do.
 type healing struct {
 	llm.Model
-	rules llm.Rules
-	seen  func(ctx context.Context, req, sent *llm.Request, mends []llm.Mend)
+	rules llm.HistoryRules
+	seen  func(ctx context.Context, req, sent *llm.Request, mends []llm.Repaired)
 }
 
 func (m healing) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-	sent, mends := m.rules.HealRequest(req)
+	sent, mends := m.rules.RepairRequest(req)
 	m.seen(ctx, req, sent, mends)
 	return m.Model.Stream(ctx, sent)
 }
@@ -49,7 +49,7 @@ func TestHealingWhatRunsSend(t *testing.T) {
 					return script.Say("done")
 				}
 				return script.Together(script.Call("active", `{}`), script.Call("active", `{}`))
-			}))), llm.RulesOf(test.api), func(ctx context.Context, req, sent *llm.Request, mends []llm.Mend) {
+			}))), llm.RulesOf(test.api), func(ctx context.Context, req, sent *llm.Request, mends []llm.Repaired) {
 				if (len(mends) == 0) != (req == sent) || llm.RulesOf(test.api).Check(sent.Messages) != nil {
 					t.Errorf("%s: what is sent has faults: %v", name, llm.RulesOf(test.api).Check(sent.Messages))
 				}
@@ -60,7 +60,7 @@ func TestHealingWhatRunsSend(t *testing.T) {
 					got += string(f.Code)
 				}
 				broken := &llm.Request{Messages: []llm.Message{llm.User("go"), llm.Assistant(call("a", "x", "{}"))}}
-				if _, mends := llm.RulesOf(test.api).HealRequest(broken); len(mends) != 1 {
+				if _, mends := llm.RulesOf(test.api).RepairRequest(broken); len(mends) != 1 {
 					t.Errorf("%s: another request in the same context is not healed: %v", name, mends)
 				}
 			}}

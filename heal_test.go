@@ -45,18 +45,18 @@ func TestHeal(t *testing.T) {
 		"empty messages":                   {[]llm.Message{part(llm.RoleUser), ask, part(llm.RoleTool), part(llm.RoleSystem), hi}, "user: go\nassistant: hi\n", "empty_message@0 empty_message@2 empty_message@3"},
 		"parts where they cannot be":       {[]llm.Message{part(llm.RoleUser, call("a", "x", ""), text("go")), part(llm.RoleSystem, llm.Reasoning{Text: "hm"}), one, part(llm.RoleTool, text("no"), answer("a", "1"))}, "user: go\nassistant: a x {}\ntool: a = 1\n", "misplaced_part@0 misplaced_part@1 misplaced_part@3"},
 		"a call within a result":           {[]llm.Message{one, llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{call("x", "y", ""), text("1")}})}, "assistant: a x {}\ntool: a = 1\n", "misplaced_part@1"},
-		"decisions":                        {[]llm.Message{ask, llm.Decide(llm.Decision{Key: "run/1/0"}), one}, "user: go\nassistant: a x {}\n", "misplaced_part@1"},
+		"decisions":                        {[]llm.Message{ask, llm.DecisionMessage(llm.Decision{Key: "run/1/0"}), one}, "user: go\nassistant: a x {}\n", "misplaced_part@1"},
 		"a result within the reply itself": {[]llm.Message{llm.Assistant(call("a", "x", "{}"), answer("a", "1"), text("so"))}, "assistant: a x {}\nassistant: so\ntool: a = 1\n", "misplaced_result@0"},
 	} {
 		before := jsonOf(t, test.msgs)
-		healed, mends := llm.Heal(test.msgs)
+		healed, mends := llm.Repair(test.msgs)
 		if diff := cmp.Diff(say(healed), test.want); diff != "" {
 			t.Errorf("%s: got\n%s%s", name, say(healed), diff)
 		}
 		var codes []string
 		for _, m := range mends {
 			codes = append(codes, fmt.Sprintf("%s@%d", m.Code, m.Message))
-			if m.Text == "" || m.Did == "" {
+			if m.Text == "" || m.Action == "" {
 				t.Errorf("%s: a mend without words: %+v", name, m)
 			}
 		}
@@ -82,7 +82,7 @@ func TestHealLeavesWhatHasNoMend(t *testing.T) {
 		"unknown_part": llm.Assistant(text("a"), nil),
 	} {
 		msgs := []llm.Message{llm.Results(answer("x", "")), bad, llm.Results(llm.ToolResult{Parts: []llm.Part{nil}})}
-		healed, mends := llm.Heal(msgs)
+		healed, mends := llm.Repair(msgs)
 		if &healed[0] != &msgs[0] || len(healed) != 3 || mends != nil {
 			t.Errorf("%s: got %v, %v", name, healed, mends)
 		}
@@ -101,12 +101,12 @@ func TestRules(t *testing.T) {
 		llm.Assistant(think("thinking"), text("hi")), llm.User("go"), llm.Assistant(think("web_search_tool_result"))}
 	for api, want := range map[string]int{"openai-chat": 0, "openai-responses": 0, "gemini": 1, "anthropic": 2, "another": 0} {
 		r := llm.RulesOf(api)
-		healed, mends := r.Heal(msgs)
+		healed, mends := r.Repair(msgs)
 		if len(mends) != want || len(r.Check(msgs)) != want || len(r.Check(healed)) != 0 {
 			t.Errorf("%s: got %+v, then %+v", api, mends, r.Check(healed))
 		}
 	}
-	healed, _ := llm.RulesOf("anthropic").Heal(msgs)
+	healed, _ := llm.RulesOf("anthropic").Repair(msgs)
 	if got := say(healed[:3]); got != "system: be brief\nuser: What was said before this is not recorded.\nassistant: hi\n" {
 		t.Errorf("got %s", got)
 	}
@@ -124,7 +124,7 @@ func soundHistory(n int) []llm.Message {
 func TestHealingWhatIsWhole(t *testing.T) {
 	msgs := soundHistory(201)
 	if n := testing.AllocsPerRun(20, func() {
-		healed, mends := llm.Heal(msgs)
+		healed, mends := llm.Repair(msgs)
 		if &healed[0] != &msgs[0] || len(healed) != len(msgs) || mends != nil {
 			t.Fatal("a valid transcript comes back changed")
 		}
@@ -169,10 +169,10 @@ func anyHistory(t *rapid.T) []llm.Message {
 }
 
 // mustHeal checks what Heal promises of any messages.
-func mustHeal(t fataler, msgs []llm.Message, r llm.Rules) {
+func mustHeal(t fataler, msgs []llm.Message, r llm.HistoryRules) {
 	t.Helper()
 	before := jsonOf(t, msgs)
-	healed, mends := r.Heal(msgs)
+	healed, mends := r.Repair(msgs)
 	if err := valid(healed); err != nil {
 		t.Fatal(err, "in\n"+say(healed)+"from\n"+say(msgs))
 	}
@@ -181,7 +181,7 @@ func mustHeal(t fataler, msgs []llm.Message, r llm.Rules) {
 			t.Fatal(err, "in\n"+say(healed)+"from\n"+say(msgs))
 		}
 	}
-	if again, more := r.Heal(healed); len(more) > 0 || len(again) != len(healed) {
+	if again, more := r.Repair(healed); len(more) > 0 || len(again) != len(healed) {
 		t.Fatal("healed again:", more, "in\n"+say(healed))
 	}
 	if faults := r.Check(msgs); len(faults) != len(mends) || (len(mends) == 0) != (say(healed) == say(msgs)) {
@@ -223,10 +223,10 @@ func TestCutAndShuffledHistoriesHeal(t *testing.T) {
 	whole := append(soundHistory(9), llm.Assistant(text("done")), llm.User("and"), llm.Assistant(call("c", "x", "{}"), call("d", "x", "{}")), llm.Results(answer("d", "4")))
 	for from := range whole {
 		for to := from; to <= len(whole); to++ {
-			mustHeal(t, whole[from:to], llm.Rules{})
+			mustHeal(t, whole[from:to], llm.HistoryRules{})
 			mustHeal(t, whole[from:to], llm.RulesOf("openai-responses"))
 			if from == 0 { // a crash: everything that was said is kept
-				if healed, mends := llm.Heal(whole[:to]); len(mends) > 0 {
+				if healed, mends := llm.Repair(whole[:to]); len(mends) > 0 {
 					t.Errorf("cut at %d: %v\n%s", to, mends, say(healed))
 				}
 			}
@@ -234,7 +234,7 @@ func TestCutAndShuffledHistoriesHeal(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		msgs := rapid.Permutation(whole).Draw(t, "messages")
-		mustHeal(t, msgs[:rapid.IntRange(0, len(msgs)).Draw(t, "to")], llm.Rules{})
+		mustHeal(t, msgs[:rapid.IntRange(0, len(msgs)).Draw(t, "to")], llm.HistoryRules{})
 	})
 }
 
@@ -248,7 +248,7 @@ func TestHealingIsLinear(t *testing.T) {
 		}
 		slices.Reverse(r.Parts)
 		msgs := []llm.Message{m, llm.User("go"), r, llm.Assistant(text("hi"))}
-		return testing.AllocsPerRun(1, func() { llm.Heal(msgs) })
+		return testing.AllocsPerRun(1, func() { llm.Repair(msgs) })
 	}
 	if small, large := cost(1000), cost(8000); large > 9*small {
 		t.Errorf("1000 calls cost %v allocations, 8000 %v", small, large)
@@ -267,7 +267,7 @@ func FuzzHeal(f *testing.F) {
 				return
 			}
 		}
-		mustHeal(t, msgs, llm.Rules{})
+		mustHeal(t, msgs, llm.HistoryRules{})
 	})
 }
 
@@ -316,13 +316,13 @@ func BenchmarkHeal(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				llm.Heal(msgs)
+				llm.Repair(msgs)
 			}
 		})
 	}
 }
 
-func ExampleHeal() {
+func Example_repair() {
 	msgs := []llm.Message{
 		llm.User("Clean up."),
 		llm.Assistant(llm.ToolCall{ID: "c1", Name: "remove", Args: json.RawMessage(`{"path":"old.txt"}`)}),
@@ -330,9 +330,9 @@ func ExampleHeal() {
 		llm.User("Are you there?"),
 		llm.Assistant(llm.Text{Text: "I am."}),
 	}
-	healed, mends := llm.Heal(msgs)
+	healed, mends := llm.Repair(msgs)
 	for _, m := range mends {
-		fmt.Printf("message %d: %s: %s\n", m.Message, m.Text, m.Did)
+		fmt.Printf("message %d: %s: %s\n", m.Message, m.Text, m.Action)
 	}
 	fmt.Println(len(healed), healed[2].Role)
 	// Output:

@@ -46,7 +46,7 @@ func (a *Agent) Tool(description string) *Tool {
 		}
 		return innerResult(name, res, err)
 	})
-	t.Effect, t.Inline, t.Timeout, t.Output, t.agent = Compose, true, -1, a.Output, a
+	t.Effect, t.Inline, t.Timeout, t.Output, t.agent = EffectCompose, true, -1, a.Output, a
 	return t
 }
 

@@ -28,10 +28,10 @@ type Invocation struct {
 	work  *work
 	mu    sync.Mutex
 	set   Values
-	spent *Spent     // inside of the call; nil: nothing
-	inner int        // calls made so far by Do
-	ends  *Execution // a call made inside that ends the run; nil: none
-	waits []Waiting  // calls made inside that wait
+	spent *Spent        // inside of the call; nil: nothing
+	inner int           // calls made so far by Do
+	ends  *Execution    // a call made inside that ends the run; nil: none
+	waits []PendingCall // calls made inside that wait
 
 	emitting            sync.Mutex
 	kept, sealed, ended bool
@@ -83,7 +83,7 @@ func (v *Invocation) Tool() *Tool { return v.work.tool }
 
 // Certain waits until the reply that made the call is whole, and reports whether it was. A call that is begun early (Beginner) may still be
 // dropped, so a policy that asks a person waits for this first. For other calls it is true at once.
-func (v *Invocation) Certain() bool {
+func (v *Invocation) WaitForReply() bool {
 	e := v.work.task.early
 	return e == nil || e.isWhole()
 }
@@ -183,7 +183,7 @@ func (v *Invocation) close() {
 // A tool that calls tools has the effect Compose, and fans out by one Do rather than by goroutines.
 func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution, error) {
 	t := v.work.task
-	if v.busy.Load() && v.work.tool.Effect != Compose {
+	if v.busy.Load() && v.work.tool.Effect != EffectCompose {
 		return nil, fmt.Errorf("%s makes calls, so its Effect must be Compose: it holds a slot that its calls need", v.work.tool.Name)
 	}
 	if t.early != nil && !t.early.isWhole() { // a middleware asks; what it calls may do more than look
@@ -220,7 +220,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 			c.ID = "s" + strconv.Itoa(first+i)
 		}
 		tasks[i] = Task{Agent: t.Agent, Run: t.Run, Step: t.Step, Key: key, Index: i, Call: c, Values: values, Since: t.Since, scope: &inner, messages: t.messages}
-		tasks[i].goOn(t.Decisions, t.Inside)
+		tasks[i].goOn(t.Decisions, t.PendingInside)
 	}
 	out := make([]Execution, len(calls))
 	for e := range t.scope.executor.Execute(ctx, tasks) {
@@ -237,7 +237,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 		}
 		x := &out[i]
 		if inner.waits {
-			v.waits = append(v.waits, x.Waiting...)
+			v.waits = append(v.waits, x.Pending...)
 		}
 		if x.waitsInside() {
 			continue
@@ -268,16 +268,16 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 // control is the error by which x ended the run.
 func (x *Execution) control() error {
 	if x.Ends == EndsFinished {
-		return Finish(x.Result)
+		return FinishError(x.Result)
 	}
 	var ctl *control
 	switch {
 	case errors.As(x.err, &ctl):
 		return x.err
 	case x.err != nil:
-		return Abort(x.err)
+		return AbortError(x.err)
 	}
-	return Abort(errors.New(x.Error))
+	return AbortError(errors.New(x.Error))
 }
 
 // spend counts what was used inside of the call.

@@ -22,7 +22,7 @@ func composes(name string, run func(context.Context, *pawl.Invocation) (llm.Tool
 	t := does(name, func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 		return run(ctx, pawl.InvocationFrom(ctx))
 	})
-	t.Effect = pawl.Compose
+	t.Effect = pawl.EffectCompose
 	return t
 }
 
@@ -181,7 +181,7 @@ func TestOnlyToolsThatComposeMakeCalls(t *testing.T) {
 			_, fault = v.Do(ctx, call("", "leaf", "{}"))
 			return llm.TextResult(""), fault
 		})
-		wrong.Effect = pawl.Write
+		wrong.Effect = pawl.EffectWrite
 		begin := time.Now()
 		x, _, _ := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{wrong, says("leaf", "")}, Executor: pawl.Parallel{Limit: 1}}, call("", "wrong", "{}"))
 		if fault == nil || !strings.Contains(fault.Error(), "Compose") || x.Outcome != pawl.OutcomeError || time.Since(begin) != 0 {
@@ -242,14 +242,14 @@ func TestACallInsideEndsTheRun(t *testing.T) {
 		name   string
 		inner  pawl.ToolFunc
 		ex     pawl.Parallel
-		stop   pawl.Stop
+		stop   pawl.StopReason
 		result string
 	}{
 		{"Abort", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-			return llm.ToolResult{}, pawl.Abort(boom)
+			return llm.ToolResult{}, pawl.AbortError(boom)
 		}, pawl.Parallel{}, pawl.StopFailed, "Stopped: boom"},
 		{"Finish", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-			return llm.ToolResult{}, pawl.Finish(llm.TextResult("enough"))
+			return llm.ToolResult{}, pawl.FinishError(llm.TextResult("enough"))
 		}, pawl.Parallel{}, pawl.StopFinished, "enough"},
 		{"FailFast", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ToolResult{}, boom }, pawl.Parallel{FailFast: true}, pawl.StopFailed, "Stopped: boom"},
 	} {

@@ -56,7 +56,7 @@ func TestJSONForms(t *testing.T) {
 		{llm.Named("a", "b"), `{"named":["a","b"]}`},
 		{llm.Usage{Input: 1, Output: 2, Reasoning: 3, CacheRead: 4, CacheWrite: 5},
 			`{"input":1,"output":2,"reasoning":3,"cache_read":4,"cache_write":5}`},
-		{llm.Response{Message: llm.Assistant(text("a")), Finish: llm.FinishStop, Model: "m", ID: "r"},
+		{llm.Response{Message: llm.Assistant(text("a")), Finish: llm.FinishReasonStop, Model: "m", ID: "r"},
 			`{"message":{"role":"assistant","parts":[{"type":"text","text":"a"}]},"finish":"stop","usage":{"input":0,"output":0,"reasoning":0,"cache_read":0,"cache_write":0},"model":"m","id":"r"}`},
 		{llm.Request{Key: "run/0/model", Model: "m", Whole: true, Messages: []llm.Message{llm.User("a")}},
 			`{"model":"m","messages":[{"role":"user","parts":[{"type":"text","text":"a"}]}],"tools":[],"choice":"auto"}`},
@@ -244,7 +244,7 @@ func TestRequestsRoundTrip(t *testing.T) {
 	half, yes := 0.5, true
 	want := llm.Request{Model: "m", Messages: []llm.Message{llm.User("a")}, Choice: llm.Named("t"), Output: json.RawMessage(`{"type":"object"}`),
 		Tools: []*llm.ToolSpec{{Name: "t", Description: "d", Input: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{}`)}},
-		Settings: llm.Settings{MaxTokens: 1, Temperature: &half, TopP: &half, Stop: []string{"x"}, Effort: "low", Parallel: &yes,
+		Settings: llm.Settings{MaxTokens: 1, Temperature: &half, TopP: &half, StopSequences: []string{"x"}, Effort: "low", Parallel: &yes,
 			Options: map[string]json.RawMessage{"openai": json.RawMessage(`{"a":1}`)}}}
 	b, err := json.Marshal(want)
 	if err != nil {

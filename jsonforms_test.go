@@ -42,38 +42,38 @@ var (
 	formUsage    = llm.Usage{Input: 1, Output: 2, Reasoning: 3, CacheRead: 4, CacheWrite: 5, Cost: 0.5, Raw: formData}
 	formSpent    = pawl.Spent{Rounds: 1, Requests: 2, Calls: 3, Usage: formUsage, Corrections: 4}
 	formChoice   = llm.ToolChoice{Mode: llm.ToolNamed, Names: []string{"pay", "look"}}
-	formSettings = llm.Settings{MaxTokens: 1, Temperature: &formFloat, TopP: &formFloat, Stop: []string{"END"}, Effort: "high", Parallel: &formBool,
+	formSettings = llm.Settings{MaxTokens: 1, Temperature: &formFloat, TopP: &formFloat, StopSequences: []string{"END"}, Effort: "high", Parallel: &formBool,
 		Options: map[string]json.RawMessage{"openai": formData}} // one: the order of several is not part of the form
 	formTool    = &pawl.Tool{Name: "pay", Description: "Pays.", Input: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{"type":"string"}`)}
 	formRequest = llm.Request{Key: "run/1/model", Model: "m", Messages: []llm.Message{formMessage}, Tools: []*llm.ToolSpec{formTool.Spec()}, Choice: formChoice,
 		Output: json.RawMessage(`{"type":"object"}`), Settings: formSettings, Whole: true, Turn: 1}
-	formResponse = llm.Response{Message: formMessage, Finish: llm.FinishToolCalls, Usage: formUsage, Model: "m-1", ID: "r1"}
+	formResponse = llm.Response{Message: formMessage, Finish: llm.FinishReasonToolCalls, Usage: formUsage, Model: "m-1", ID: "r1"}
 	formNotice   = llm.Notice{Code: "retry", Text: "again", Data: formData}
 
-	formWaiting = pawl.Waiting{Key: "run/1/0", Call: formCall, Outcome: pawl.OutcomePending, Digest: "d1", Attempt: 1, Why: "it pays", Passive: true, Expires: formTime,
+	formWaiting = pawl.PendingCall{Key: "run/1/0", Call: formCall, Outcome: pawl.OutcomePending, Digest: "d1", Attempt: 1, Why: "it pays", Passive: true, Expires: formTime,
 		Granted: []llm.Decision{formDecision}}
 	formValues    = pawl.Values{"a": formData} // one, for the same reason
 	formExecution = pawl.Execution{Key: "run/1/0", Index: 1, Call: formCall, Outcome: pawl.OutcomePending, Result: formAnswer, Error: "failed", Ends: pawl.EndsFinished,
-		Repairs: []string{"a comma"}, Waiting: []pawl.Waiting{formWaiting}, Values: formValues, Spent: formSpent, Attempts: 2, Decision: &formDecision, Cached: true, Limited: 3,
+		Repairs: []string{"a comma"}, Pending: []pawl.PendingCall{formWaiting}, Values: formValues, Spent: formSpent, Attempts: 2, Decision: &formDecision, Cached: true, Limited: 3,
 		Started: formTime, Ended: formTime.Add(time.Second)}
 	formStep   = pawl.Step{Request: &formRequest, Response: &formResponse, Executions: []pawl.Execution{formExecution}}
 	formResult = pawl.Result{Messages: []llm.Message{formMessage}, Steps: []pawl.Step{formStep}, Spent: formSpent, Stop: pawl.StopPending, Cause: "calls wait",
-		Pending: []pawl.Waiting{formWaiting}, Values: formValues, Unread: []llm.Message{formMessage}, Output: formData, Repairs: []string{"a fence"}}
+		Pending: []pawl.PendingCall{formWaiting}, Values: formValues, Unread: []llm.Message{formMessage}, Output: formData, Repairs: []string{"a fence"}}
 
 	formTask = pawl.Task{Agent: "clerk", Run: "run", Step: 1, Key: "run/1/0", Index: 1, Call: formCall, Decisions: []llm.Decision{formDecision}, Values: formValues,
-		Refuse: "no", Attempt: 1, Question: &formWaiting, Inside: []pawl.Waiting{formWaiting}, Since: formTime}
-	formLimits = pawl.Limits{Rounds: 1, Calls: 2, CallsPerStep: 3, Tokens: 4, Cost: 0.5, Time: time.Second, Corrections: 6, Repeats: 7, AtLimit: pawl.Return}
+		Refuse: "no", Attempt: 1, Pending: &formWaiting, PendingInside: []pawl.PendingCall{formWaiting}, Since: formTime}
+	formLimits = pawl.Limits{Rounds: 1, Calls: 2, CallsPerStep: 3, Tokens: 4, Cost: 0.5, Time: time.Second, Corrections: 6, LoopThreshold: 7, AtLimit: pawl.AtLimitReturn}
 	formBranch = pawl.Branch{Key: "run/1/0/clerk", Depth: 1, Plan: formData, Messages: []llm.Message{formMessage},
 		Around: []pawl.Allowance{{Limits: formLimits, Calls: 1, Tokens: 2, Cost: 0.5, Refused: true}}}
-	formFault = llm.Fault{Code: llm.FaultMoved, Message: 1, Part: 2, Text: "it stands elsewhere"}
-	formMend  = llm.Mend{Fault: formFault, Did: "moved"}
+	formFault = llm.HistoryFault{Code: llm.FaultMoved, Message: 1, Part: 2, Text: "it stands elsewhere"}
+	formMend  = llm.Repaired{HistoryFault: formFault, Action: "moved"}
 
 	// formEvent has every field of every kind. The JSON form of an event holds the fields of its
 	// kind alone.
 	formEvent = pawl.Event{Kind: pawl.EventText, Run: "run", Step: 1, Seq: 2, Path: "run/1/0", Agent: "clerk", Model: "m", Messages: 3, Tools: 4, Choice: &formChoice, Index: 5,
 		Text: "so", Code: "retry", Data: formData, Call: &formCall, Attempt: 6, Response: &formResponse, Execution: &formExecution, Message: &formMessage,
 		Outcomes: []pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeError}, Spent: &formSpent, Result: &formResult, Error: "failed", Lost: map[pawl.EventKind]int{pawl.EventText: 7},
-		Record: &formStep, Offered: []*pawl.Tool{formTool}}
+		Completed: &formStep, Offered: []*pawl.Tool{formTool}}
 )
 
 var formKinds = []pawl.EventKind{pawl.EventRunStarted, pawl.EventSteered, pawl.EventStepStarted, pawl.EventRequestStarted, pawl.EventText, pawl.EventTextRetracted,
@@ -131,7 +131,7 @@ var wireForms = []wireForm{
 	formOf("branch", formBranch),
 	formOf("fault", formFault),
 	formOf("mend", formMend),
-	formOf("effect", []pawl.Effect{pawl.Write, pawl.Idempotent, pawl.Read, pawl.Pure, pawl.Compose}),
+	formOf("effect", []pawl.Effect{pawl.EffectWrite, pawl.EffectIdempotent, pawl.EffectRead, pawl.EffectPure, pawl.EffectCompose}),
 	formOf("event", eventForms()),
 	formOf("words", wireWords),
 }
@@ -333,12 +333,12 @@ func zero(v reflect.Value, at string) (all []string) {
 var wireWords = map[string][]string{
 	"event": words(formKinds),
 	"role":  {string(llm.RoleSystem), string(llm.RoleDeveloper), string(llm.RoleUser), string(llm.RoleAssistant), string(llm.RoleTool)},
-	"finish": words([]llm.FinishReason{llm.FinishStop, llm.FinishLength, llm.FinishToolCalls, llm.FinishContentFilter, llm.FinishError,
-		llm.FinishOther}),
+	"finish": words([]llm.FinishReason{llm.FinishReasonStop, llm.FinishReasonLength, llm.FinishReasonToolCalls, llm.FinishReasonContentFilter, llm.FinishReasonError,
+		llm.FinishReasonOther}),
 	"outcome": words([]pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeError, pawl.OutcomeInvalid, pawl.OutcomeUnknownTool, pawl.OutcomeBlocked, pawl.OutcomeDenied,
 		pawl.OutcomeTimeout, pawl.OutcomeCancelled, pawl.OutcomePanicked, pawl.OutcomeSkipped, pawl.OutcomePending, pawl.OutcomeUnknown}),
 	"ends": {string(pawl.EndsFailed), string(pawl.EndsFinished)},
-	"stop": words([]pawl.Stop{pawl.StopAnswer, pawl.StopFinished, pawl.StopPending, pawl.StopLimit, pawl.StopStalled, pawl.StopCancelled, pawl.StopFailed}),
+	"stop": words([]pawl.StopReason{pawl.StopAnswer, pawl.StopFinished, pawl.StopPending, pawl.StopLimit, pawl.StopStalled, pawl.StopCancelled, pawl.StopFailed}),
 	"code": words([]llm.Code{llm.CodeAuthentication, llm.CodePermission, llm.CodeNotFound, llm.CodeInvalidRequest, llm.CodeContextLength, llm.CodeContentFilter,
 		llm.CodeRateLimit, llm.CodeQuota, llm.CodeOverloaded, llm.CodeServer, llm.CodeTimeout, llm.CodeNetwork, llm.CodeStream, llm.CodeUnsupported}),
 	"fault": words([]llm.FaultCode{llm.FaultUnknownRole, llm.FaultUnknownPart, llm.FaultPart, llm.FaultEmpty, llm.FaultCallID, llm.FaultUnanswered,

@@ -44,27 +44,27 @@ func TestRounds(t *testing.T) {
 
 		requests int
 		ran      int
-		stop     pawl.Stop
+		stop     pawl.StopReason
 		open     int
 		results  int // in the last message, of calls that were not run
 		text     string
 		last     llm.ToolMode // choice of the last request
 	}{
-		{0, pawl.Answer, caller, 1, 0, pawl.StopLimit, 0, 1, "", llm.ToolNone},
-		{1, pawl.Answer, caller, 2, 1, pawl.StopLimit, 0, 1, "", llm.ToolNone},
-		{3, pawl.Answer, caller, 4, 3, pawl.StopLimit, 0, 1, "", llm.ToolNone},
-		{0, pawl.Return, caller, 1, 0, pawl.StopLimit, 1, 0, "", llm.ToolAuto},
-		{1, pawl.Return, caller, 2, 1, pawl.StopLimit, 1, 0, "", llm.ToolAuto},
-		{3, pawl.Return, caller, 4, 3, pawl.StopLimit, 1, 0, "", llm.ToolAuto},
-		{0, pawl.Answer, obedient, 1, 0, pawl.StopLimit, 0, 0, "the answer", llm.ToolNone},
-		{1, pawl.Answer, obedient, 2, 1, pawl.StopLimit, 0, 0, "the answer", llm.ToolNone},
-		{3, pawl.Answer, obedient, 4, 3, pawl.StopLimit, 0, 0, "the answer", llm.ToolNone},
-		{0, pawl.Return, obedient, 1, 0, pawl.StopLimit, 1, 0, "", llm.ToolAuto},
-		{3, pawl.Return, obedient, 4, 3, pawl.StopLimit, 1, 0, "", llm.ToolAuto},
-		{0, pawl.Answer, func() *script.Model { return script.New(script.Say("hi")) }, 1, 0, pawl.StopLimit, 0, 0, "hi", llm.ToolNone},
-		{3, pawl.Answer, func() *script.Model { return script.New(script.Call("f", nil), script.Say("hi")) }, 2, 1, pawl.StopAnswer, 0, 0, "hi", llm.ToolAuto},
-		{3, pawl.Return, func() *script.Model { return script.New(script.Call("f", nil), script.Say("hi")) }, 2, 1, pawl.StopAnswer, 0, 0, "hi", llm.ToolAuto},
-		{1, pawl.Return, func() *script.Model { return script.New(script.Call("f", nil), script.Say("hi")) }, 2, 1, pawl.StopAnswer, 0, 0, "hi", llm.ToolAuto},
+		{0, pawl.AtLimitAnswer, caller, 1, 0, pawl.StopLimit, 0, 1, "", llm.ToolNone},
+		{1, pawl.AtLimitAnswer, caller, 2, 1, pawl.StopLimit, 0, 1, "", llm.ToolNone},
+		{3, pawl.AtLimitAnswer, caller, 4, 3, pawl.StopLimit, 0, 1, "", llm.ToolNone},
+		{0, pawl.AtLimitReturn, caller, 1, 0, pawl.StopLimit, 1, 0, "", llm.ToolAuto},
+		{1, pawl.AtLimitReturn, caller, 2, 1, pawl.StopLimit, 1, 0, "", llm.ToolAuto},
+		{3, pawl.AtLimitReturn, caller, 4, 3, pawl.StopLimit, 1, 0, "", llm.ToolAuto},
+		{0, pawl.AtLimitAnswer, obedient, 1, 0, pawl.StopLimit, 0, 0, "the answer", llm.ToolNone},
+		{1, pawl.AtLimitAnswer, obedient, 2, 1, pawl.StopLimit, 0, 0, "the answer", llm.ToolNone},
+		{3, pawl.AtLimitAnswer, obedient, 4, 3, pawl.StopLimit, 0, 0, "the answer", llm.ToolNone},
+		{0, pawl.AtLimitReturn, obedient, 1, 0, pawl.StopLimit, 1, 0, "", llm.ToolAuto},
+		{3, pawl.AtLimitReturn, obedient, 4, 3, pawl.StopLimit, 1, 0, "", llm.ToolAuto},
+		{0, pawl.AtLimitAnswer, func() *script.Model { return script.New(script.Say("hi")) }, 1, 0, pawl.StopLimit, 0, 0, "hi", llm.ToolNone},
+		{3, pawl.AtLimitAnswer, func() *script.Model { return script.New(script.Call("f", nil), script.Say("hi")) }, 2, 1, pawl.StopAnswer, 0, 0, "hi", llm.ToolAuto},
+		{3, pawl.AtLimitReturn, func() *script.Model { return script.New(script.Call("f", nil), script.Say("hi")) }, 2, 1, pawl.StopAnswer, 0, 0, "hi", llm.ToolAuto},
+		{1, pawl.AtLimitReturn, func() *script.Model { return script.New(script.Call("f", nil), script.Say("hi")) }, 2, 1, pawl.StopAnswer, 0, 0, "hi", llm.ToolAuto},
 	} {
 		for way, run := range ways {
 			name := fmt.Sprintf("%d rounds, %v, %s", test.rounds, test.atLimit, way)
@@ -157,7 +157,7 @@ func TestLimits(t *testing.T) {
 		turns    []script.Turn
 		requests int
 		ran      int64
-		stop     pawl.Stop
+		stop     pawl.StopReason
 		cause    string
 		results  string
 	}{
@@ -167,7 +167,7 @@ func TestLimits(t *testing.T) {
 		{"tokens", pawl.Limits{Tokens: 10}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Say("no")}, 1, 1, pawl.StopLimit, "10 tokens of 10 are used up", ""},
 		{"tokens, nearly", pawl.Limits{Tokens: 11}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Say("all I know")}, 2, 1, pawl.StopLimit, "10 tokens of 11 are used up; the model was asked to answer", ""},
 		{"tokens, nearly, and the model goes on", pawl.Limits{Tokens: 15}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Call("f", nil)}, 2, 1, pawl.StopLimit, "10 tokens of 15 are used up, and the model went on calling", ""},
-		{"tokens, nearly, with Return", pawl.Limits{Tokens: 11, AtLimit: pawl.Return}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1, pawl.StopAnswer, "", ""},
+		{"tokens, nearly, with Return", pawl.Limits{Tokens: 11, AtLimit: pawl.AtLimitReturn}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1, pawl.StopAnswer, "", ""},
 		{"cost, nearly", pawl.Limits{Cost: 0.9}, []script.Turn{use(script.Call("f", nil), llm.Usage{Cost: 0.5}), script.Say("all I know")}, 2, 1, pawl.StopLimit, "$0.5000 of $0.9000 are spent; the model was asked to answer", ""},
 		{"tokens, not reached", pawl.Limits{Tokens: 21}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1, pawl.StopAnswer, "", ""},
 		{"cost", pawl.Limits{Cost: 0.5}, []script.Turn{use(script.Call("f", nil), llm.Usage{Cost: 0.5}), script.Say("no")}, 1, 1, pawl.StopLimit, "$0.5000 of $0.5000 are spent", ""},
@@ -213,7 +213,7 @@ func TestTimeLimit(t *testing.T) {
 				return llm.ToolResult{}, ctx.Err()
 			}
 		})
-		tool.Effect = pawl.Read
+		tool.Effect = pawl.EffectRead
 		m := caller()
 		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{tool}, Limits: pawl.Limits{Time: 70 * time.Second}}
 		begin := time.Now()
@@ -293,7 +293,7 @@ func TestStall(t *testing.T) {
 func TestBackAndForth(t *testing.T) {
 	for _, repeats := range []int{0, 4} {
 		m := script.New(script.Loop(script.Call("open", nil), script.Call("shut", nil)))
-		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("open", "is open"), says("shut", "is shut")}, Limits: pawl.Limits{Repeats: repeats, Rounds: 40}}
+		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("open", "is open"), says("shut", "is shut")}, Limits: pawl.Limits{LoopThreshold: repeats, Rounds: 40}}
 		events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 		n := max(repeats, 3)
 		if err != nil || res.Stop != pawl.StopStalled || res.Cause != "the model goes back and forth between calls of shut and open although their results do not change" || res.Spent.Calls != 4*n-1 {
@@ -338,7 +338,7 @@ func TestFailingWithVariedArguments(t *testing.T) {
 		turns []script.Turn
 		fails int
 		limit int
-		stop  pawl.Stop
+		stop  pawl.StopReason
 		calls int
 		told  int // the first that was
 	}{
@@ -351,7 +351,7 @@ func TestFailingWithVariedArguments(t *testing.T) {
 		{"in one reply", []script.Turn{script.Together(calls(many...)[:15]...), script.Say("done")}, 99, 0, pawl.StopAnswer, 15, 0},
 	} {
 		for way, run := range ways {
-			res, err := run(t.Context(), &pawl.Agent{Model: script.New(test.turns...), Tools: []pawl.Toolset{fails(test.fails), says("ok", "fine")}, Limits: pawl.Limits{Repeats: test.limit}, Executor: pawl.Parallel{Limit: 1}}, llm.User("go"))
+			res, err := run(t.Context(), &pawl.Agent{Model: script.New(test.turns...), Tools: []pawl.Toolset{fails(test.fails), says("ok", "fine")}, Limits: pawl.Limits{LoopThreshold: test.limit}, Executor: pawl.Parallel{Limit: 1}}, llm.User("go"))
 			told := 0
 			for i, s := range res.Steps {
 				if len(s.Executions) > 0 && strings.Contains(s.Executions[0].Result.Text(), "nothing worked in between") && told == 0 {
@@ -376,7 +376,7 @@ func TestFailingWithVariedArguments(t *testing.T) {
 func TestRepeats(t *testing.T) {
 	for _, test := range []struct{ repeats, told, ran int }{{-1, 0, 20}, {0, 3, 6}, {2, 2, 4}, {5, 5, 10}} {
 		res, err := (&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil))), Tools: []pawl.Toolset{says("f", "x")},
-			Limits: pawl.Limits{Repeats: test.repeats}}).Run(t.Context(), llm.User("go"))
+			Limits: pawl.Limits{LoopThreshold: test.repeats}}).Run(t.Context(), llm.User("go"))
 		told := 0
 		for i, s := range res.Steps {
 			if strings.HasPrefix(s.Executions[0].Result.Text(), "This call was made before") && told == 0 {

@@ -18,13 +18,13 @@ import (
 //
 // It starts no goroutine, reads no clock, draws no random number, and looks at messages, replies and executions and at nothing else. So
 // the same loop runs in memory, over a journal, and as a workflow: an engine supplies the model and the executor.
-func (r *run) loop(ctx context.Context) (Stop, error) {
+func (r *run) loop(ctx context.Context) (StopReason, error) {
 	var resp *llm.Response // nil until this run has asked: calls that are open then are an earlier run's
 	for {
 		// Act: carry out the calls that have no result yet.
 		if tasks := r.open(resp); len(tasks) > 0 {
 			over := (r.exhausted() || r.lastTurn != "") && !r.onlyAnswers(tasks)
-			if over && r.agent.Limits.AtLimit == Return {
+			if over && r.agent.Limits.AtLimit == AtLimitReturn {
 				r.stillWait(tasks)
 				r.record(resp, nil)
 				return r.limit("the rounds are used up; the calls of the last reply are handed back")
@@ -154,7 +154,7 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 	for i := range execs {
 		x := &execs[i]
 		if x.waitsInside() && !givenUp {
-			r.res.Pending = append(r.res.Pending, x.Waiting...)
+			r.res.Pending = append(r.res.Pending, x.Pending...)
 			continue
 		}
 		before := r.waitsFor(x.Key)
@@ -166,7 +166,7 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 		case !x.Outcome.Settled() && givenUp:
 			x.giveUp()
 		case !x.Outcome.Settled():
-			r.res.Pending = append(r.res.Pending, x.Waiting...)
+			r.res.Pending = append(r.res.Pending, x.Pending...)
 			continue
 		case x.Outcome == OutcomeCancelled && ended && !givenUp:
 			r.stillWaits(x.Key)
@@ -266,7 +266,7 @@ const roundsUsedUp = "the rounds are used up"
 // whyLast says why the next request is the last one, which asks for an answer; "" if it need not be.
 func (r *run) whyLast() string {
 	switch {
-	case r.agent.Limits.AtLimit == Return:
+	case r.agent.Limits.AtLimit == AtLimitReturn:
 		return ""
 	case r.exhausted():
 		return roundsUsedUp

@@ -61,7 +61,7 @@ func TestAForcedChoiceHoldsForTheFirstRequest(t *testing.T) {
 
 // Calls of a reply that was cut are never run, and the model is told; it can send them again.
 func TestCallsOfCutRepliesNeverRun(t *testing.T) {
-	for _, finish := range []llm.FinishReason{llm.FinishLength, llm.FinishContentFilter, llm.FinishError} {
+	for _, finish := range []llm.FinishReason{llm.FinishReasonLength, llm.FinishReasonContentFilter, llm.FinishReasonError} {
 		for way, run := range ways {
 			ran := 0
 			cut := script.Together(script.Say("I look."), script.Call("f", nil), script.Call("f", `{"a":`))
@@ -88,11 +88,11 @@ func TestCallsOfCutRepliesNeverRun(t *testing.T) {
 
 // Whole calls beside the reason stop are run: calls decide, not the finish reason.
 func TestCallsDecideNotTheFinishReason(t *testing.T) {
-	for _, finish := range []llm.FinishReason{llm.FinishStop, llm.FinishOther} {
+	for _, finish := range []llm.FinishReason{llm.FinishReasonStop, llm.FinishReasonOther} {
 		turn := script.Call("f", nil)
 		turn.Finish = finish
 		res, err := (&pawl.Agent{Model: script.New(turn, script.Say("done")), Tools: []pawl.Toolset{says("f", "x")}}).Run(t.Context(), llm.User("go"))
-		if err != nil || res.Text() != "done" || res.Steps[0].Response.Finish != llm.FinishToolCalls {
+		if err != nil || res.Text() != "done" || res.Steps[0].Response.Finish != llm.FinishReasonToolCalls {
 			t.Errorf("%s: got %+v, %v", finish, res, err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestCallsDecideNotTheFinishReason(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	for _, test := range []struct {
 		turn  script.Turn
-		stop  pawl.Stop
+		stop  pawl.StopReason
 		cause string
 		code  llm.Code
 	}{
@@ -110,9 +110,9 @@ func TestAnswers(t *testing.T) {
 		{script.Say(" \n"), pawl.StopAnswer, "the answer is empty", ""},
 		{script.Turn{}, pawl.StopAnswer, "the answer is empty", ""},
 		{script.Cut(script.Say("it is")), pawl.StopLimit, "the answer was cut at the bound of the model's output", ""},
-		{script.Turn{Parts: []llm.Part{text("no")}, Finish: llm.FinishContentFilter}, pawl.StopFailed, "content_filter: no", llm.CodeContentFilter},
-		{script.Turn{Finish: llm.FinishError}, pawl.StopFailed, "server: the provider ended the reply with an error", llm.CodeServer},
-		{script.Turn{Finish: llm.FinishOther}, pawl.StopAnswer, "the answer is empty", ""},
+		{script.Turn{Parts: []llm.Part{text("no")}, Finish: llm.FinishReasonContentFilter}, pawl.StopFailed, "content_filter: no", llm.CodeContentFilter},
+		{script.Turn{Finish: llm.FinishReasonError}, pawl.StopFailed, "server: the provider ended the reply with an error", llm.CodeServer},
+		{script.Turn{Finish: llm.FinishReasonOther}, pawl.StopAnswer, "the answer is empty", ""},
 	} {
 		for way, run := range ways {
 			res, err := run(t.Context(), &pawl.Agent{Model: script.New(test.turn)}, llm.User("go"))
@@ -169,7 +169,7 @@ func TestModelErrors(t *testing.T) {
 		"no end":          {{Part: text("a"), Done: true}},
 		"nothing":         {},
 		"broken contract": {{Index: 4, Part: text("a")}},
-		"after the end":   {{Part: text("a"), Finish: llm.FinishStop}, {Index: 1, Part: text("b")}},
+		"after the end":   {{Part: text("a"), Finish: llm.FinishReasonStop}, {Index: 1, Part: text("b")}},
 	} {
 		turn := script.Turn{Deltas: deltas}
 		if len(deltas) == 0 {

@@ -199,7 +199,7 @@ func TestTheCheckerOfTranscriptsFindsFaults(t *testing.T) {
 		"no call":               {[]llm.Message{ask, llm.Results(answer("a", ""))}, false},
 		"split":                 {[]llm.Message{ask, calls, llm.Results(answer("a", "")), llm.Results(answer("b", ""))}, false},
 		"same id":               {[]llm.Message{ask, llm.Assistant(call("a", "x", "{}"), call("a", "x", "{}"))}, false},
-		"decision":              {[]llm.Message{llm.Decide(llm.Decision{})}, false},
+		"decision":              {[]llm.Message{llm.DecisionMessage(llm.Decision{})}, false},
 	} {
 		if err := valid(test.msgs); (err == nil) != test.ok {
 			t.Errorf("%s: got %v", name, err)

@@ -98,7 +98,7 @@ func TestMendedCallsInARun(t *testing.T) {
 	const wrote = `{"city":"Oslo","days":"3"}`
 	var ran, told []string
 	cut := script.Call("probe", wrote)
-	cut.Finish = llm.FinishLength
+	cut.Finish = llm.FinishReasonLength
 	a := &pawl.Agent{Model: script.New(script.Call("probe", wrote), cut, script.Say("ok")), Tools: []pawl.Toolset{probe(trip, &ran)}}
 	var res *pawl.Result
 	for e, err := range a.Stream(t.Context(), llm.User("go")) {

@@ -45,9 +45,9 @@ func (a *Agent) output(tools []*Tool) (*output, error) {
 	if object && len(tools) > 0 {
 		h, ok := a.Model.(llm.OutputHolder)
 		if !ok || !h.HoldsOutput(&llm.Request{Tools: specs(tools), Choice: a.Choice, Output: a.Output, Settings: a.Settings}) {
-			o.tool = &Tool{Name: answerTool, Description: answerToolText, Input: a.Output, Effect: Pure, Timeout: -1,
+			o.tool = &Tool{Name: answerTool, Description: answerToolText, Input: a.Output, Effect: EffectPure, Timeout: -1,
 				Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-					return llm.ToolResult{}, Finish(llm.TextResult("This is the answer."))
+					return llm.ToolResult{}, FinishError(llm.TextResult("This is the answer."))
 				}}
 		}
 	}
@@ -153,7 +153,7 @@ func (r *run) sentBack(text string, faults []string) bool {
 }
 
 // unfit stops a run whose answer did not come to fit.
-func (r *run) unfit() (Stop, error) {
+func (r *run) unfit() (StopReason, error) {
 	return StopFailed, &OutputError{Text: r.output.text, Faults: r.output.faults, Result: r.res}
 }
 

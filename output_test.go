@@ -24,7 +24,7 @@ type holder struct{ *script.Model }
 func (holder) HoldsOutput(*llm.Request) bool { return true }
 
 func glance() *pawl.Tool {
-	return &pawl.Tool{Name: "look", Effect: pawl.Read, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("wet"), nil }}
+	return &pawl.Tool{Name: "look", Effect: pawl.EffectRead, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("wet"), nil }}
 }
 
 func TestOutput(t *testing.T) {
@@ -35,7 +35,7 @@ func TestOutput(t *testing.T) {
 		choice  llm.ToolChoice
 		output  string
 		repairs int
-		stop    pawl.Stop
+		stop    pawl.StopReason
 		err     string // of an *OutputError
 		told    []string
 		spent   int // corrections
@@ -73,7 +73,7 @@ func TestOutput(t *testing.T) {
 		"rounds used up, by call": {tools: true, turns: []script.Turn{script.Call("look", nil), script.Call("final_answer", `{"rain":true}`)}, limits: pawl.Limits{Rounds: 1}, output: `{"rain":true}`,
 			stop: pawl.StopLimit},
 		"handed back, but for the answer": {tools: true, turns: []script.Turn{script.Call("look", nil), script.Call("final_answer", `{"rain":true}`)},
-			limits: pawl.Limits{Rounds: 1, AtLimit: pawl.Return}, output: `{"rain":true}`, stop: pawl.StopAnswer},
+			limits: pawl.Limits{Rounds: 1, AtLimit: pawl.AtLimitReturn}, output: `{"rain":true}`, stop: pawl.StopAnswer},
 		"no calls left for others": {tools: true, turns: []script.Turn{script.Call("look", nil), script.Call("final_answer", `{"rain":true}`)}, limits: pawl.Limits{Calls: 1}, output: `{"rain":true}`,
 			stop: pawl.StopAnswer},
 		"tools forbidden": {tools: true, choice: llm.ToolChoice{Mode: llm.ToolNone}, turns: []script.Turn{script.Say(`{"rain":true}`)}, output: `{"rain":true}`, stop: pawl.StopAnswer},
@@ -85,7 +85,7 @@ func TestOutput(t *testing.T) {
 					if c.Name == "final_answer" {
 						t.Error("somebody was asked whether the model may answer")
 					}
-					return pawl.Approval{Verdict: pawl.Allow}, nil
+					return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 				})}
 			if tt.tools {
 				a.Tools = []pawl.Toolset{glance()}
@@ -181,7 +181,7 @@ func TestOutputBesidePending(t *testing.T) {
 	if err != nil || res.Stop != pawl.StopPending || res.Output != nil {
 		t.Fatalf("got %s, output %s, %v", res.Stop, res.Output, err)
 	}
-	if res, err = a.Resume(t.Context(), res, llm.Decide(res.Pending[0].Answer("ann", llm.TextResult("dry")))); err != nil || string(res.Output) != `{"rain":false}` || res.Stop != pawl.StopAnswer {
+	if res, err = a.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Answer("ann", llm.TextResult("dry")))); err != nil || string(res.Output) != `{"rain":false}` || res.Stop != pawl.StopAnswer {
 		t.Errorf("got %s, output %s, %v", res.Stop, res.Output, err)
 	}
 	if faults := llm.Check(res.Messages); faults != nil {

@@ -218,7 +218,7 @@ func (p *work) carriedOut(ctx context.Context, c llm.ToolCall) (llm.ToolResult, 
 			return llm.ToolResult{}, err
 		}
 	}
-	slot := p.tool.Effect != Compose && s.take(ctx, p) // what composes acts through inner calls, and they take slots
+	slot := p.tool.Effect != EffectCompose && s.take(ctx, p) // what composes acts through inner calls, and they take slots
 	if slot {
 		defer s.release(p)
 	}

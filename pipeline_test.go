@@ -49,11 +49,11 @@ func TestOutcomes(t *testing.T) {
 	})
 	slow.Timeout = time.Second
 	slowRead := slow.Clone()
-	slowRead.Name, slowRead.Effect = "slow_read", pawl.Read
+	slowRead.Name, slowRead.Effect = "slow_read", pawl.EffectRead
 	set := []pawl.Toolset{works, fails, tells, panics, slow, slowRead, passive("person")}
 	guard := pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 		if strings.Contains(string(c.Args), "secret") {
-			return c, pawl.Block("secrets stay here")
+			return c, pawl.BlockError("secrets stay here")
 		}
 		if strings.Contains(string(c.Args), "boom") {
 			panic("guard " + string(c.Args))
@@ -63,15 +63,15 @@ func TestOutcomes(t *testing.T) {
 	approve := func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		switch s := string(c.Args); {
 		case strings.Contains(s, "denied"):
-			return pawl.Approval{Verdict: pawl.Deny, Reason: "not this file"}, nil
+			return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "not this file"}, nil
 		case strings.Contains(s, "nothing"):
 			return pawl.Approval{}, nil
 		case strings.Contains(s, "ask"):
-			return pawl.Approval{Verdict: pawl.Ask, Reason: "who knows"}, nil
+			return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "who knows"}, nil
 		case strings.Contains(s, "fault"):
 			panic("approver")
 		}
-		return pawl.Approval{Verdict: pawl.Allow}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	}
 	for _, test := range []struct {
 		name     string
@@ -201,14 +201,14 @@ func TestRetries(t *testing.T) {
 		tries  int
 		took   time.Duration
 	}{
-		{pawl.Write, pawl.Retryable, 1, pawl.OutcomeError, 1, 0},
-		{pawl.Compose, pawl.Retryable, 1, pawl.OutcomeError, 1, 0},
-		{pawl.Idempotent, pawl.Retryable, 1, pawl.OutcomeOK, 2, 100 * time.Millisecond},
-		{pawl.Read, pawl.Retryable, 2, pawl.OutcomeOK, 3, 300 * time.Millisecond},
-		{pawl.Pure, pawl.Retryable, 9, pawl.OutcomeError, 3, 300 * time.Millisecond},
-		{pawl.Read, func(err error) error { return err }, 9, pawl.OutcomeError, 1, 0},
-		{pawl.Read, func(err error) error { return fmt.Errorf("look: %w", pawl.Retryable(err)) }, 1, pawl.OutcomeOK, 2, 100 * time.Millisecond},
-		{pawl.Read, pawl.Abort, 9, pawl.OutcomeError, 1, 0},
+		{pawl.EffectWrite, pawl.RetryableError, 1, pawl.OutcomeError, 1, 0},
+		{pawl.EffectCompose, pawl.RetryableError, 1, pawl.OutcomeError, 1, 0},
+		{pawl.EffectIdempotent, pawl.RetryableError, 1, pawl.OutcomeOK, 2, 100 * time.Millisecond},
+		{pawl.EffectRead, pawl.RetryableError, 2, pawl.OutcomeOK, 3, 300 * time.Millisecond},
+		{pawl.EffectPure, pawl.RetryableError, 9, pawl.OutcomeError, 3, 300 * time.Millisecond},
+		{pawl.EffectRead, func(err error) error { return err }, 9, pawl.OutcomeError, 1, 0},
+		{pawl.EffectRead, func(err error) error { return fmt.Errorf("look: %w", pawl.RetryableError(err)) }, 1, pawl.OutcomeOK, 2, 100 * time.Millisecond},
+		{pawl.EffectRead, pawl.AbortError, 9, pawl.OutcomeError, 1, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			tries := 0
@@ -251,10 +251,10 @@ func TestAbortAndFinish(t *testing.T) {
 	other := 0
 	tools := []pawl.Toolset{
 		does("aborts", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-			return llm.ToolResult{}, fmt.Errorf("writing: %w", pawl.Abort(boom))
+			return llm.ToolResult{}, fmt.Errorf("writing: %w", pawl.AbortError(boom))
 		}),
 		does("finishes", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-			return llm.ToolResult{}, pawl.Finish(llm.TextResult("the report is written"))
+			return llm.ToolResult{}, pawl.FinishError(llm.TextResult("the report is written"))
 		}),
 		does("other", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			other++
@@ -284,7 +284,7 @@ func TestAbortAndFinish(t *testing.T) {
 	if res, err = run(nil, "finishes", "aborts"); err == nil || res.Stop != pawl.StopFailed {
 		t.Errorf("a failure wins over a finish: got %s, %v", res.Stop, err)
 	}
-	for _, control := range []error{pawl.Abort(boom), pawl.Finish(llm.TextResult("enough"))} {
+	for _, control := range []error{pawl.AbortError(boom), pawl.FinishError(llm.TextResult("enough"))} {
 		mw := pawl.Before(func(context.Context, llm.ToolCall) (llm.ToolCall, error) { return llm.ToolCall{}, control })
 		res, err = run([]pawl.Middleware{mw}, "other")
 		if other != 0 || (err != nil) != (res.Stop == pawl.StopFailed) || res.Stop == pawl.StopAnswer {
@@ -337,7 +337,7 @@ func TestTimeouts(t *testing.T) {
 			}
 		}
 		compose := tool.Clone()
-		compose.Effect = pawl.Compose
+		compose.Effect = pawl.EffectCompose
 		if execute(t, compose, `{}`); limit.Load() != -1 {
 			t.Errorf("a tool that composes had %v; its calls have limits of their own", time.Duration(limit.Load()))
 		}

@@ -26,7 +26,7 @@ func verdict(v pawl.Verdict, reason string) pawl.Approver {
 
 func failing(err error) pawl.Approver {
 	return func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
-		return pawl.Approval{Verdict: pawl.Allow}, err
+		return pawl.Approval{Verdict: pawl.VerdictAllow}, err
 	}
 }
 
@@ -41,7 +41,7 @@ func notices(events []pawl.Event) (codes []string) {
 }
 
 func TestTheStrictestPolicyCounts(t *testing.T) {
-	allow, ask, deny := verdict(pawl.Allow, ""), verdict(pawl.Ask, "who knows"), verdict(pawl.Deny, "never")
+	allow, ask, deny := verdict(pawl.VerdictAllow, ""), verdict(pawl.VerdictAsk, "who knows"), verdict(pawl.VerdictDeny, "never")
 	broken := failing(errors.New("the policy server is down"))
 	panics := func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) { panic("oops") }
 	for _, test := range []struct {
@@ -54,7 +54,7 @@ func TestTheStrictestPolicyCounts(t *testing.T) {
 		{"allow", []pawl.Approver{allow, allow}, pawl.OutcomeOK, "ran"},
 		{"allow, ask", []pawl.Approver{allow, ask}, pawl.OutcomePending, "who knows"},
 		{"ask, allow", []pawl.Approver{ask, allow}, pawl.OutcomePending, "who knows"},
-		{"ask, ask", []pawl.Approver{ask, verdict(pawl.Ask, ""), verdict(pawl.Ask, "it costs")}, pawl.OutcomePending, "who knows; it costs"},
+		{"ask, ask", []pawl.Approver{ask, verdict(pawl.VerdictAsk, ""), verdict(pawl.VerdictAsk, "it costs")}, pawl.OutcomePending, "who knows; it costs"},
 		{"ask, deny", []pawl.Approver{ask, deny}, pawl.OutcomeDenied, "Denied: never"},
 		{"deny, allow", []pawl.Approver{deny, allow}, pawl.OutcomeDenied, "Denied: never"},
 		{"no verdict", []pawl.Approver{allow, verdict(0, "")}, pawl.OutcomeDenied, "Denied: this call may not run. Do not repeat it."},
@@ -89,7 +89,7 @@ func TestTheStrictestPolicyCounts(t *testing.T) {
 	}
 	// A policy may end the run.
 	boom := errors.New("enough")
-	_, res, err := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{says("f", "")}, Middleware: policies(failing(pawl.Abort(boom)))}, call("", "f", "{}"))
+	_, res, err := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{says("f", "")}, Middleware: policies(failing(pawl.AbortError(boom)))}, call("", "f", "{}"))
 	if !errors.Is(err, boom) || res.Stop != pawl.StopFailed {
 		t.Errorf("abort: got %v, %s", err, res.Stop)
 	}
@@ -97,7 +97,7 @@ func TestTheStrictestPolicyCounts(t *testing.T) {
 
 // Deny holds for a passive tool too: its caller would carry it out. For the rest it waits as it does without a policy.
 func TestDenyHoldsForPassiveTools(t *testing.T) {
-	for v, want := range map[pawl.Verdict]pawl.Outcome{pawl.Allow: pawl.OutcomePending, pawl.Ask: pawl.OutcomePending, pawl.Deny: pawl.OutcomeDenied} {
+	for v, want := range map[pawl.Verdict]pawl.Outcome{pawl.VerdictAllow: pawl.OutcomePending, pawl.VerdictAsk: pawl.OutcomePending, pawl.VerdictDeny: pawl.OutcomeDenied} {
 		x, res, _ := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{passive("f")}, Middleware: policies(verdict(v, "why"))}, call("", "f", "{}"))
 		if x.Outcome != want || want == pawl.OutcomePending && (res.Pending[0].Why != "" || !res.Pending[0].Expires.IsZero()) {
 			t.Errorf("verdict %d: got %s, %+v", v, x.Outcome, res.Pending)
@@ -124,7 +124,7 @@ func asked(t *testing.T, ws ...pawl.Middleware) (*pawl.Agent, *pawl.Result, *[]s
 
 func within(d time.Duration) pawl.Middleware {
 	return pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
-		return pawl.Approval{Verdict: pawl.Ask, Within: d}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAsk, ValidFor: d}, nil
 	})
 }
 
@@ -157,7 +157,7 @@ func TestAYesExpires(t *testing.T) {
 			}
 			time.Sleep(test.after - time.Second)
 			from := roundTrip(t, res)
-			events, res, err := collect(a.ResumeStream(t.Context(), from, llm.Decide(w.Approve("ann"))))
+			events, res, err := collect(a.ResumeStream(t.Context(), from, llm.DecisionMessage(w.Approve("ann"))))
 			if err != nil || (len(*ran) == 0) != test.late {
 				t.Fatalf("%s: got %v, %s, ran %v", test.name, err, res.Stop, *ran)
 			}
@@ -168,11 +168,11 @@ func TestAYesExpires(t *testing.T) {
 			if res.Stop != pawl.StopPending || !res.Pending[0].Expires.After(time.Now()) || !slices.Equal(notices(events), []string{"decision_expired"}) {
 				t.Errorf("%s: late: got %s, %+v, notices %v", test.name, res.Stop, res.Pending, notices(events))
 			}
-			no, err := a.Resume(t.Context(), from, llm.Decide(w.Deny("ann", "no")))
+			no, err := a.Resume(t.Context(), from, llm.DecisionMessage(w.Deny("ann", "no")))
 			if err != nil || no.Stop != pawl.StopAnswer || !strings.Contains(say(no.Messages), "Denied: no") {
 				t.Errorf("%s: a late no: got %v, %s", test.name, err, no.Stop)
 			}
-			if res, err = a.Resume(t.Context(), res, llm.Decide(res.Pending[0].Approve("ann"))); err != nil || res.Stop != pawl.StopAnswer || len(*ran) != 1 {
+			if res, err = a.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Approve("ann"))); err != nil || res.Stop != pawl.StopAnswer || len(*ran) != 1 {
 				t.Errorf("%s: a new yes: got %v, %s, ran %v", test.name, err, res.Stop, *ran)
 			}
 		})
@@ -200,18 +200,18 @@ func TestAChangedQuestionHasItsOwnTime(t *testing.T) {
 func TestADecisionIsUsedOnce(t *testing.T) {
 	a, res, ran := asked(t, within(0))
 	yes := res.Pending[0].Approve("ann")
-	if _, err := a.Resume(t.Context(), res, llm.Decide(yes, yes)); err == nil || !strings.Contains(err.Error(), `two decisions for "run/1/0"`) || len(*ran) != 0 {
+	if _, err := a.Resume(t.Context(), res, llm.DecisionMessage(yes, yes)); err == nil || !strings.Contains(err.Error(), `two decisions for "run/1/0"`) || len(*ran) != 0 {
 		t.Errorf("given twice: got %v, ran %v", err, *ran)
 	}
 	no := res.Pending[0].Deny("bob", "")
-	if _, err := a.Resume(t.Context(), res, llm.Decide(yes), llm.Decide(no)); err == nil || len(*ran) != 0 {
+	if _, err := a.Resume(t.Context(), res, llm.DecisionMessage(yes), llm.DecisionMessage(no)); err == nil || len(*ran) != 0 {
 		t.Errorf("yes and no: got %v, ran %v", err, *ran)
 	}
-	done, err := a.Resume(t.Context(), res, llm.Decide(yes))
+	done, err := a.Resume(t.Context(), res, llm.DecisionMessage(yes))
 	if err != nil || len(*ran) != 1 {
 		t.Fatalf("got %v, ran %v", err, *ran)
 	}
-	if _, err := a.Resume(t.Context(), done, llm.Decide(yes), llm.User("more")); err == nil || len(*ran) != 1 {
+	if _, err := a.Resume(t.Context(), done, llm.DecisionMessage(yes), llm.User("more")); err == nil || len(*ran) != 1 {
 		t.Errorf("used again: got %v, ran %v", err, *ran)
 	}
 
@@ -221,12 +221,12 @@ func TestADecisionIsUsedOnce(t *testing.T) {
 	if err != nil || later.Stop != pawl.StopPending || later.Pending[0].Digest == yes.Digest {
 		t.Fatalf("got %v, %s, %+v", err, later.Stop, later.Pending)
 	}
-	if _, err := a.Resume(t.Context(), later, llm.Decide(yes)); err == nil || len(*ran) != 1 {
+	if _, err := a.Resume(t.Context(), later, llm.DecisionMessage(yes)); err == nil || len(*ran) != 1 {
 		t.Errorf("used for a later call: got %v, ran %v", err, *ran)
 	}
 	moved := yes
 	moved.Key = later.Pending[0].Key
-	events, still, err := collect(a.ResumeStream(t.Context(), later, llm.Decide(moved)))
+	events, still, err := collect(a.ResumeStream(t.Context(), later, llm.DecisionMessage(moved)))
 	if err != nil || still.Stop != pawl.StopPending || len(*ran) != 1 || !slices.Equal(notices(events), []string{"decision_refused"}) {
 		t.Errorf("moved to a later call: got %v, %s, ran %v, notices %v", err, still.Stop, *ran, notices(events))
 	}
@@ -244,17 +244,17 @@ func TestAYesIsUsedUpByAnInterruptedWrite(t *testing.T) {
 		return llm.ToolResult{}, ctx.Err()
 	}}}
 	yes := res.Pending[0].Approve("ann")
-	broken, err := a.Resume(ctx, res, llm.Decide(yes))
+	broken, err := a.Resume(ctx, res, llm.DecisionMessage(yes))
 	if err == nil || runs != 1 || len(broken.Pending) != 1 || broken.Pending[0].Outcome != pawl.OutcomeUnknown {
 		t.Fatalf("got %v, ran %d times, %+v", err, runs, broken.Pending)
 	}
-	events, still, err := collect(a.ResumeStream(t.Context(), roundTrip(t, broken), llm.Decide(yes)))
+	events, still, err := collect(a.ResumeStream(t.Context(), roundTrip(t, broken), llm.DecisionMessage(yes)))
 	if err != nil || still.Stop != pawl.StopPending || runs != 1 || !slices.Equal(notices(events), []string{"decision_refused"}) {
 		t.Errorf("the old yes: got %v, %s, ran %d times, notices %v", err, still.Stop, runs, notices(events))
 	}
 	// A policy that denies meanwhile wins over a yes to running again.
-	a.Middleware = policies(verdict(pawl.Deny, "not any more"))
-	end, err := a.Resume(t.Context(), roundTrip(t, broken), llm.Decide(broken.Pending[0].Approve("ann")))
+	a.Middleware = policies(verdict(pawl.VerdictDeny, "not any more"))
+	end, err := a.Resume(t.Context(), roundTrip(t, broken), llm.DecisionMessage(broken.Pending[0].Approve("ann")))
 	if err != nil || runs != 1 || !strings.Contains(say(end.Messages), "Denied: not any more It was begun before and interrupted") {
 		t.Errorf("denied: got %v, ran %d times\n%s", err, runs, say(end.Messages))
 	}
@@ -264,13 +264,13 @@ func TestAYesIsUsedUpByAnInterruptedWrite(t *testing.T) {
 func TestAnEditedCall(t *testing.T) {
 	small := pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		if strings.Contains(string(c.Args), "13") {
-			return pawl.Approval{Verdict: pawl.Deny, Reason: "13 is out of the question"}, nil
+			return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "13 is out of the question"}, nil
 		}
-		return pawl.Approval{Verdict: pawl.Allow}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	})
 	for _, test := range []struct {
 		args, want, ran string
-		stop            pawl.Stop
+		stop            pawl.StopReason
 	}{
 		{`{"n":2}`, "(Not run as you asked: who approved the call changed its arguments to {\"n\":2})\nwritten", `{"n":2}`, pawl.StopAnswer},
 		{`{"n":"2"}`, "", "", pawl.StopPending}, // nothing is mended: it is a person's word
@@ -281,7 +281,7 @@ func TestAnEditedCall(t *testing.T) {
 		a, res, ran := asked(t, within(0), small)
 		w := res.Pending[0]
 		d := roundTripDecision(t, w.Edit("ann", json.RawMessage(test.args)))
-		events, res, err := collect(a.ResumeStream(t.Context(), res, llm.Decide(d)))
+		events, res, err := collect(a.ResumeStream(t.Context(), res, llm.DecisionMessage(d)))
 		if err != nil || res.Stop != test.stop || strings.Join(*ran, " ") != test.ran {
 			t.Errorf("%s: got %v, %s, ran %v", test.args, err, res.Stop, *ran)
 			continue
@@ -333,7 +333,7 @@ func TestTheLayersOfMiddleware(t *testing.T) {
 	}
 	policy := pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
 		order = append(order, "policy")
-		return pawl.Approval{Verdict: pawl.Allow}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	})
 	a, b := pawl.Middleware{Tool: note("tool 1"), Approved: note("approved 1")}, pawl.Middleware{Approved: note("approved 2"), Tool: note("tool 2")}
 	for _, ws := range [][]pawl.Middleware{{policy, a, b}, {a, policy, b}, {a, b, policy}} {
@@ -359,7 +359,7 @@ func TestTheLayersOfMiddleware(t *testing.T) {
 		}}
 		a, res, ran := asked(t, change, within(0))
 		w := res.Pending[0]
-		res, err := a.Resume(t.Context(), res, llm.Decide(w.Approve("ann")))
+		res, err := a.Resume(t.Context(), res, llm.DecisionMessage(w.Approve("ann")))
 		x := res.Steps[0].Executions[0]
 		if args == `{ "n":1}` { // the same call in other words: the yes holds
 			want = pawl.OutcomeOK
@@ -414,16 +414,16 @@ func TestAPolicyCanWaitUntilTheCallIsCertain(t *testing.T) {
 			begun, seen, questions := time.Now(), 0, []time.Duration(nil)
 			policy := pawl.Approve(func(ctx context.Context, _ llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 				seen++
-				if !pawl.InvocationFrom(ctx).Certain() {
-					return pawl.Approval{Verdict: pawl.Ask}, nil
+				if !pawl.InvocationFrom(ctx).WaitForReply() {
+					return pawl.Approval{Verdict: pawl.VerdictAsk}, nil
 				}
 				questions = append(questions, time.Since(begun))
-				return pawl.Approval{Verdict: pawl.Allow}, nil
+				return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 			})
 			m := modelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 				return func(yield func(llm.Delta, error) bool) {
 					if len(req.Messages) > 1 {
-						yield(llm.Delta{Part: llm.Text{Text: "done"}, Finish: llm.FinishStop}, nil)
+						yield(llm.Delta{Part: llm.Text{Text: "done"}, Finish: llm.FinishReasonStop}, nil)
 						return
 					}
 					if !yield(llm.Delta{Part: call("c", "look", "{}"), Done: true}, nil) {
@@ -434,11 +434,11 @@ func TestAPolicyCanWaitUntilTheCallIsCertain(t *testing.T) {
 						yield(llm.Delta{}, errors.New("the connection was lost"))
 						return
 					}
-					yield(llm.Delta{Finish: llm.FinishToolCalls}, nil)
+					yield(llm.Delta{Finish: llm.FinishReasonToolCalls}, nil)
 				}
 			})
 			look := says("look", "seen")
-			look.Effect = pawl.Read
+			look.Effect = pawl.EffectRead
 			_, res, err := collect((&pawl.Agent{Model: m, Tools: []pawl.Toolset{look}, Middleware: []pawl.Middleware{policy}}).Stream(t.Context(), llm.User("go")))
 			if seen != 1 {
 				t.Fatalf("the policy saw %d calls, want one", seen)
@@ -453,7 +453,7 @@ func TestAPolicyCanWaitUntilTheCallIsCertain(t *testing.T) {
 	}
 }
 
-func ExampleWaiting_Edit() {
+func ExamplePendingCall_Edit() {
 	send := pawl.Func("send_money", "Send money.", func(_ context.Context, in struct {
 		Amount int `json:"amount"`
 	}) (string, error) {
@@ -471,7 +471,7 @@ func ExampleWaiting_Edit() {
 	w := res.Pending[0]
 	fmt.Printf("may %s run with %s? a yes is good for %v\n", w.Call.Name, w.Call.Args, time.Until(w.Expires).Round(time.Minute))
 
-	res, _ = agent.Resume(ctx, res, llm.Decide(w.Edit("ann", json.RawMessage(`{"amount":800}`))))
+	res, _ = agent.Resume(ctx, res, llm.DecisionMessage(w.Edit("ann", json.RawMessage(`{"amount":800}`))))
 	fmt.Println(res.Text())
 	// Output:
 	// may send_money run with {"amount":900}? a yes is good for 30m0s

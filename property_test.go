@@ -35,15 +35,15 @@ func hostile(t *rapid.T) script.Turn {
 	}
 	switch rapid.IntRange(0, 15).Draw(t, "end") {
 	case 0:
-		turn.Finish = llm.FinishLength
+		turn.Finish = llm.FinishReasonLength
 	case 1:
-		turn.Finish = llm.FinishContentFilter
+		turn.Finish = llm.FinishReasonContentFilter
 	case 2:
 		turn.Err = errors.New("connection lost")
 	case 3:
-		turn.Finish = llm.FinishStop
+		turn.Finish = llm.FinishReasonStop
 	case 4: // fragments that break the contract
-		turn.Deltas = []llm.Delta{{Index: rapid.IntRange(-1, 2).Draw(t, "index"), Part: text("x"), Done: rapid.Bool().Draw(t, "done")}, {Index: 0, Part: args("y")}, {Finish: llm.FinishStop}}
+		turn.Deltas = []llm.Delta{{Index: rapid.IntRange(-1, 2).Draw(t, "index"), Part: text("x"), Done: rapid.Bool().Draw(t, "done")}, {Index: 0, Part: args("y")}, {Finish: llm.FinishReasonStop}}
 	}
 	return turn
 }
@@ -51,7 +51,7 @@ func hostile(t *rapid.T) script.Turn {
 // Whatever the model does and whatever happens, the run ends with a stated cause and a valid transcript, each call is completed exactly
 // once, and from where it ended it can go on.
 func TestEveryRunEndsWell(t *testing.T) {
-	stops := map[pawl.Stop]int{}
+	stops := map[pawl.StopReason]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		var turns []script.Turn
 		for range rapid.IntRange(1, 6).Draw(t, "turns") {
@@ -70,20 +70,20 @@ func TestEveryRunEndsWell(t *testing.T) {
 				return llm.TextResult("at last"), nil
 			}
 		})
-		slow.Effect = rapid.SampledFrom([]pawl.Effect{pawl.Write, pawl.Read, pawl.Idempotent}).Draw(t, "effect")
+		slow.Effect = rapid.SampledFrom([]pawl.Effect{pawl.EffectWrite, pawl.EffectRead, pawl.EffectIdempotent}).Draw(t, "effect")
 		boom := errors.New("boom")
 		a := &pawl.Agent{Model: script.New(turns...), Limits: pawl.Limits{Rounds: rapid.IntRange(-1, 4).Draw(t, "rounds"), Calls: rapid.IntRange(0, 9).Draw(t, "calls"),
-			CallsPerStep: rapid.IntRange(0, 3).Draw(t, "calls per step"), AtLimit: rapid.SampledFrom([]pawl.AtLimit{pawl.Answer, pawl.Return}).Draw(t, "at limit")},
+			CallsPerStep: rapid.IntRange(0, 3).Draw(t, "calls per step"), AtLimit: rapid.SampledFrom([]pawl.AtLimit{pawl.AtLimitAnswer, pawl.AtLimitReturn}).Draw(t, "at limit")},
 			Executor: pawl.Parallel{Limit: rapid.IntRange(0, 3).Draw(t, "limit"), FailFast: rapid.IntRange(0, 4).Draw(t, "fail fast") == 0, StopOnBlock: rapid.IntRange(0, 4).Draw(t, "stop on block") == 0},
 			Tools: []pawl.Toolset{says("ok", "fine"), says("blocked", ""), says("denied", ""), says("ask", "yes"), passive("person"), slow,
 				&pawl.Tool{Name: "strict", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`), Run: says("", "fits").Run},
 				does("fails", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ToolResult{}, boom }),
 				does("panics", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { panic(boom) }),
 				does("finishes", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-					return llm.ToolResult{}, pawl.Finish(llm.TextResult("enough"))
+					return llm.ToolResult{}, pawl.FinishError(llm.TextResult("enough"))
 				}),
 				does("aborts", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-					return llm.ToolResult{}, pawl.Abort(boom)
+					return llm.ToolResult{}, pawl.AbortError(boom)
 				}),
 				composes("plan", func(ctx context.Context, v *pawl.Invocation) (llm.ToolResult, error) {
 					xs, err := v.Do(ctx, call("", "ok", "{}"), call("", "slow", "{}"), call("", "person", "{}"))
@@ -92,14 +92,14 @@ func TestEveryRunEndsWell(t *testing.T) {
 			Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 				switch c.Name {
 				case "denied":
-					return pawl.Approval{Verdict: pawl.Deny}, nil
+					return pawl.Approval{Verdict: pawl.VerdictDeny}, nil
 				case "ask":
-					return pawl.Approval{Verdict: pawl.Ask}, nil
+					return pawl.Approval{Verdict: pawl.VerdictAsk}, nil
 				}
-				return pawl.Approval{Verdict: pawl.Allow}, nil
+				return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 			}), pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 				if c.Name == "blocked" {
-					return c, pawl.Block("no")
+					return c, pawl.BlockError("no")
 				}
 				return c, nil
 			})}}
@@ -127,7 +127,7 @@ func TestEveryRunEndsWell(t *testing.T) {
 			t.Fatalf("no result: %v", fault)
 		}
 		stops[res.Stop]++
-		if !slices.Contains([]pawl.Stop{pawl.StopAnswer, pawl.StopFinished, pawl.StopPending, pawl.StopLimit, pawl.StopStalled, pawl.StopCancelled, pawl.StopFailed}, res.Stop) {
+		if !slices.Contains([]pawl.StopReason{pawl.StopAnswer, pawl.StopFinished, pawl.StopPending, pawl.StopLimit, pawl.StopStalled, pawl.StopCancelled, pawl.StopFailed}, res.Stop) {
 			t.Fatalf("stopped as %q", res.Stop)
 		}
 		if res.Cause == "" && res.Stop != pawl.StopAnswer && res.Stop != pawl.StopFinished {
@@ -181,14 +181,14 @@ func TestEveryRunEndsWell(t *testing.T) {
 			return // handed back: they are the caller's
 		}
 		a.Model = script.New(script.Loop(script.Say("welcome back")))
-		again, err := a.Resume(context.Background(), from, llm.Decide(words...), llm.User("go on"))
+		again, err := a.Resume(context.Background(), from, llm.DecisionMessage(words...), llm.User("go on"))
 		if err != nil && again == nil {
 			t.Fatalf("it cannot go on: %v\n%s", err, say(from.Messages))
 		}
 		if err := valid(again.Messages); err != nil {
 			t.Fatalf("gone on: %v in\n%s", err, say(again.Messages))
 		}
-		if !slices.Contains([]pawl.Stop{pawl.StopAnswer, pawl.StopLimit, pawl.StopFailed, pawl.StopFinished, pawl.StopPending}, again.Stop) {
+		if !slices.Contains([]pawl.StopReason{pawl.StopAnswer, pawl.StopLimit, pawl.StopFailed, pawl.StopFinished, pawl.StopPending}, again.Stop) {
 			t.Fatalf("gone on: stopped as %s, %q", again.Stop, again.Cause)
 		}
 	})
@@ -216,7 +216,7 @@ func TestNoWriteIsRepeatedInSilence(t *testing.T) {
 			return llm.TextResult("written"), nil
 		})
 		read := says("read", "fine")
-		read.Effect = pawl.Read
+		read.Effect = pawl.EffectRead
 		clerk := &pawl.Agent{Name: "clerk", Model: script.New(script.Together(script.Call("write", nil), script.Call("read", nil)), script.Call("write", `{"a":1}`), script.Say("done")),
 			Tools: []pawl.Toolset{write, read}}
 		plan := composes("plan", func(ctx context.Context, v *pawl.Invocation) (llm.ToolResult, error) {
@@ -251,7 +251,7 @@ func TestNoWriteIsRepeatedInSilence(t *testing.T) {
 					t.Fatalf("a call waits as %s", w.Outcome)
 				}
 				if rapid.Bool().Draw(t, "known") {
-					words = append(words, llm.Decide(w.Answer("ann", llm.TextResult("it was done"))))
+					words = append(words, llm.DecisionMessage(w.Answer("ann", llm.TextResult("it was done"))))
 				}
 			}
 			n := 0

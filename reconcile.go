@@ -8,7 +8,7 @@ import (
 )
 
 // reconciled asks the tool what became of a call that was interrupted, for which nobody has decided the question w.
-func (p *work) reconciled(ctx context.Context, c llm.ToolCall, w Waiting) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
+func (p *work) reconciled(ctx context.Context, c llm.ToolCall, w PendingCall) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
 	happened, err := p.reconcile(ctx, c)
 	switch {
 	case ctx.Err() != nil:
@@ -21,12 +21,12 @@ func (p *work) reconciled(ctx context.Context, c llm.ToolCall, w Waiting) (_ llm
 		return c, *happened, true, nil
 	}
 	a, err := p.judged(ctx, c) // it did not happen; a yes to running it then is no yes to running it now
-	if err != nil || a.Verdict == Allow {
+	if err != nil || a.Verdict == VerdictAllow {
 		return c, res, err != nil, err
 	}
 	w.Outcome, w.Why = OutcomePending, a.Reason
 	w.Digest = digest(w, p.tool)
-	w.Expires = p.expires(w, a.Within)
+	w.Expires = p.expires(w, a.ValidFor)
 	return p.asks(c, w)
 }
 

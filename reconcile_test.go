@@ -18,7 +18,7 @@ func TestReconcile(t *testing.T) {
 		name      string
 		reconcile func(ctx context.Context, c llm.ToolCall) (*llm.ToolResult, error)
 		ask       bool
-		stop      pawl.Stop
+		stop      pawl.StopReason
 		ran       int
 		told      string
 	}{
@@ -44,7 +44,7 @@ func TestReconcile(t *testing.T) {
 				}
 				return llm.TextResult("paid"), nil
 			})
-			pay.Effect = pawl.Write
+			pay.Effect = pawl.EffectWrite
 			if row.reconcile != nil {
 				pay.Reconcile = func(ctx context.Context, c llm.ToolCall) (*llm.ToolResult, error) {
 					if got := pawl.InvocationFrom(ctx).IdempotencyKey(); got != key || c.Name != "pay" {

@@ -123,7 +123,7 @@ func TestNoSecretLeaves(t *testing.T) {
 		}
 		log.Info("event", "event", e)
 		mustHide(t, string(e.Kind), jsonOf(t, e))
-		mustHide(t, string(e.Kind)+" in Go", fmt.Sprintf("%+v %+v %+v", e, e.Execution, e.Record))
+		mustHide(t, string(e.Kind)+" in Go", fmt.Sprintf("%+v %+v %+v", e, e.Execution, e.Completed))
 		switch e.Kind {
 		case pawl.EventText, pawl.EventReasoning, pawl.EventCallDelta:
 			key := fmt.Sprint(e.Kind, e.Step, e.Index)
@@ -251,7 +251,7 @@ func TestFragmentsTellNoSecrets(t *testing.T) {
 			}
 			rest[i] = rest[i][n:]
 		}
-		deltas = append(deltas, llm.Delta{Finish: llm.FinishToolCalls})
+		deltas = append(deltas, llm.Delta{Finish: llm.FinishReasonToolCalls})
 		a := &pawl.Agent{Model: script.New(script.Turn{Deltas: deltas}, script.Say("done")), Tools: []pawl.Toolset{says("f", "1")}}
 		told := map[int]string{}
 		for e, err := range redact.Runner(a, &r).Stream(context.Background(), llm.User("go")) {
@@ -305,7 +305,7 @@ func TestMarkedArgumentsAreHidden(t *testing.T) {
 		for i := range len(args) {
 			fragments = append(fragments, llm.Delta{Part: llm.ToolCall{Args: json.RawMessage(args[i : i+1])}})
 		}
-		a := &pawl.Agent{Model: script.New(script.Turn{Deltas: append(fragments, llm.Delta{Finish: llm.FinishToolCalls})}, script.Say("in")), Tools: []pawl.Toolset{tool}}
+		a := &pawl.Agent{Model: script.New(script.Turn{Deltas: append(fragments, llm.Delta{Finish: llm.FinishReasonToolCalls})}, script.Say("in")), Tools: []pawl.Toolset{tool}}
 		var r redact.Redactor
 		delta, ready := "", ""
 		for e, err := range redact.Runner(a, &r).Stream(t.Context(), llm.User("go")) {

@@ -30,20 +30,20 @@ func releaseAgent(did *[]string) *pawl.Agent {
 	}
 	ask := []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		if c.Name == "pay" {
-			return pawl.Approval{Verdict: pawl.Ask, Reason: "it is money", Within: 24 * time.Hour}, nil
+			return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "it is money", ValidFor: 24 * time.Hour}, nil
 		}
-		return pawl.Approval{Verdict: pawl.Allow}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	})}
 	form := &pawl.Tool{Name: "form", Description: "Asks the user.", Input: json.RawMessage(`{"type":"object"}`), Passive: true}
 	clerk := &pawl.Agent{Name: "clerk", Instructions: "You are a clerk.", Model: script.New(script.Call("post", map[string]any{"n": 4}), script.Say("I posted.")),
-		Tools: []pawl.Toolset{act("post", pawl.Idempotent)}, Middleware: ask}
+		Tools: []pawl.Toolset{act("post", pawl.EffectIdempotent)}, Middleware: ask}
 	inner := clerk.Tool("A clerk.").Clone()
 	inner.Input = json.RawMessage(`{"type":"object","properties":{"task":{"type":"string"}},"required":["task"]}`)
 	return &pawl.Agent{Name: "main", Instructions: "Do the task.", Middleware: ask, Executor: pawl.Parallel{Limit: 1, NoEarly: true},
 		Model: script.New(
 			script.Together(script.Call("look", map[string]any{"n": 1}), script.Call("pay", map[string]any{"n": 2}), script.Call("form", map[string]any{}), script.Call("post", map[string]any{"n": 3})),
 			script.Call("clerk", map[string]any{"task": "Post."}), script.Say("done")),
-		Tools: []pawl.Toolset{act("look", pawl.Read), act("post", pawl.Write), act("pay", pawl.Write), form, inner}}
+		Tools: []pawl.Toolset{act("look", pawl.EffectRead), act("post", pawl.EffectWrite), act("pay", pawl.EffectWrite), form, inner}}
 }
 
 // answersOf approves what waits for a person, and answers the passive call.
@@ -51,9 +51,9 @@ func answersOf(res *pawl.Result) []llm.Message {
 	var answers []llm.Message
 	for _, q := range res.Pending {
 		if q.Passive {
-			answers = append(answers, llm.Decide(q.Answer("ann", llm.TextResult("blue"))))
+			answers = append(answers, llm.DecisionMessage(q.Answer("ann", llm.TextResult("blue"))))
 		} else {
-			answers = append(answers, llm.Decide(q.Approve("ann")))
+			answers = append(answers, llm.DecisionMessage(q.Approve("ann")))
 		}
 	}
 	return answers

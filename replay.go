@@ -59,7 +59,7 @@ func diverged(xs []Execution) error {
 }
 
 // goOn gives t what was decided of it and of the calls inside of it, and what they waited for.
-func (t *Task) goOn(decisions []llm.Decision, waiting []Waiting) {
+func (t *Task) goOn(decisions []llm.Decision, waiting []PendingCall) {
 	grant := func(d llm.Decision) {
 		same := func(o llm.Decision) bool { return o.Key == d.Key && o.Digest == d.Digest }
 		if inOrUnder(d.Key, t.Key) && !slices.ContainsFunc(t.Decisions, same) {
@@ -73,9 +73,9 @@ func (t *Task) goOn(decisions []llm.Decision, waiting []Waiting) {
 		w := &waiting[i]
 		switch {
 		case w.Key == t.Key:
-			t.Attempt, t.Question = w.Attempt, w
+			t.Attempt, t.Pending = w.Attempt, w
 		case inOrUnder(w.Key, t.Key):
-			t.Inside = append(t.Inside, *w)
+			t.PendingInside = append(t.PendingInside, *w)
 		default:
 			continue
 		}
@@ -99,10 +99,10 @@ func (p *work) waitsInside() bool {
 	if len(v.waits) == 0 || v.sealed || v.ends != nil {
 		return false
 	}
-	p.x.Waiting = v.waits
+	p.x.Pending = v.waits
 	if d := p.x.Decision; d != nil && d.Approve {
-		for i := range p.x.Waiting {
-			w := &p.x.Waiting[i]
+		for i := range p.x.Pending {
+			w := &p.x.Pending[i]
 			w.Granted = append(slices.Clip(w.Granted), *d)
 		}
 	}
@@ -110,7 +110,7 @@ func (p *work) waitsInside() bool {
 }
 
 // pend notes that a run made inside of the call waits for ws.
-func (v *Invocation) pend(ws []Waiting) error {
+func (v *Invocation) pend(ws []PendingCall) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.sealed {

@@ -29,7 +29,7 @@ func both(name string, rounds func() [][]llm.ToolCall) *pawl.Tool {
 		}
 		return llm.TextResult(strings.Join(said, ",")), nil // whatever Do said: a call that waits cannot be swallowed
 	})
-	t.Effect = pawl.Compose
+	t.Effect = pawl.EffectCompose
 	return t
 }
 
@@ -41,9 +41,9 @@ func inner(name string) llm.ToolCall {
 func asksFor(names ...string) pawl.Middleware {
 	return pawl.Approve(func(_ context.Context, _ llm.ToolCall, t *pawl.Tool) (pawl.Approval, error) {
 		if slices.Contains(names, t.Name) {
-			return pawl.Approval{Verdict: pawl.Ask}, nil
+			return pawl.Approval{Verdict: pawl.VerdictAsk}, nil
 		}
-		return pawl.Approval{Verdict: pawl.Allow}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	})
 }
 
@@ -87,7 +87,7 @@ func TestACallInsideACallWaits(t *testing.T) {
 		if err != nil || again.Stop != pawl.StopPending || again.Pending[0].Digest != back.Pending[0].Digest {
 			t.Fatalf("without a decision: %+v, %v", again, err)
 		}
-		if res, err = a.Resume(t.Context(), again, llm.Decide(again.Pending[0].Approve("tom"))); err != nil {
+		if res, err = a.Resume(t.Context(), again, llm.DecisionMessage(again.Pending[0].Approve("tom"))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,7 +117,7 @@ func TestACallInsideACallIsDenied(t *testing.T) {
 	if err != nil || len(res.Pending) != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	res, err = a.Resume(t.Context(), res, llm.Decide(res.Pending[0].Deny("tom", "too dear")))
+	res, err = a.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Deny("tom", "too dear")))
 	if err != nil || res.Messages[2].Parts[0].(llm.ToolResult).Text() != "Denied: too dear" {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -134,7 +134,7 @@ func TestReplayedCallsCount(t *testing.T) {
 	if err != nil || len(res.Pending) != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	res, err = a.Resume(t.Context(), res, llm.Decide(res.Pending[0].Approve("tom")))
+	res, err = a.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Approve("tom")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestDiverged(t *testing.T) {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	calls = []llm.ToolCall{inner("other"), inner("pay")}
-	res, err = a.Resume(t.Context(), res, llm.Decide(res.Pending[0].Approve("tom")))
+	res, err = a.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Approve("tom")))
 	if err != nil || ran > 0 || res.Messages[2].Parts[0].(llm.ToolResult).Text() != "diverged: another call was made here before: a, and now other" {
 		t.Errorf("ran %d, %+v, %v", ran, res, err)
 	}
@@ -181,7 +181,7 @@ func TestACallInAnAgentWaits(t *testing.T) {
 	if err != nil || res.Stop != pawl.StopPending || len(res.Pending) != 1 || res.Pending[0].Key != "run/1/0/clerk/1/0" {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	res, err = newAgent().Resume(t.Context(), res, llm.Decide(res.Pending[0].Approve("tom")))
+	res, err = newAgent().Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Approve("tom")))
 	if err != nil || paid != 1 || res.Messages[2].Parts[0].(llm.ToolResult).Text() != "all paid" {
 		t.Errorf("paid %d, %+v, %v", paid, res, err)
 	}

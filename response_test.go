@@ -47,7 +47,7 @@ func TestAddJoinsFragments(t *testing.T) {
 		llm.Delta{Index: 2, Part: args(`{"a":`)},
 		llm.Delta{Index: 2, Part: llm.ToolCall{ID: "late", Name: "late", Args: json.RawMessage(`1}`), Opaque: sig}},
 		llm.Delta{Index: 2, Done: true},
-		llm.Delta{Usage: &llm.Usage{Input: 3, Output: 4}, Finish: llm.FinishStop},
+		llm.Delta{Usage: &llm.Usage{Input: 3, Output: 4}, Finish: llm.FinishReasonStop},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestAddJoinsFragments(t *testing.T) {
 		text("Hello"),
 		llm.ToolCall{ID: "c", Name: "look", Args: json.RawMessage(`{"a":1}`), Opaque: sig},
 		llm.Media{MIME: "image/png", URL: "https://example.org/x.png"},
-	), Finish: llm.FinishToolCalls, Usage: llm.Usage{Input: 3, Output: 4}, Model: "m-1", ID: "r-1"}
+	), Finish: llm.FinishReasonToolCalls, Usage: llm.Usage{Input: 3, Output: 4}, Model: "m-1", ID: "r-1"}
 	if diff := cmp.Diff(got, want, sameReply); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}
@@ -82,8 +82,8 @@ func TestAddRefusesWhatBreaksTheContract(t *testing.T) {
 		"text to media":       {[]llm.Delta{{Index: 0, Part: text("a")}, {Index: 0, Part: llm.Media{}}}, "cannot come in fragments"},
 		"result in a reply":   {[]llm.Delta{{Index: 0, Part: llm.ToolResult{}}}, "a reply cannot hold"},
 		"decision in a reply": {[]llm.Delta{{Index: 0, Part: llm.Decision{}, Done: true}}, "a reply cannot hold"},
-		"after the end":       {[]llm.Delta{{Finish: llm.FinishStop}, {Part: text("a")}}, "after the reply had ended"},
-		"finished twice":      {[]llm.Delta{{Finish: llm.FinishStop}, {Finish: llm.FinishStop}}, "after the reply had ended"},
+		"after the end":       {[]llm.Delta{{Finish: llm.FinishReasonStop}, {Part: text("a")}}, "after the reply had ended"},
+		"finished twice":      {[]llm.Delta{{Finish: llm.FinishReasonStop}, {Finish: llm.FinishReasonStop}}, "after the reply had ended"},
 	} {
 		_, err := joined(test.deltas...)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
@@ -99,16 +99,16 @@ func TestFinishRules(t *testing.T) {
 		want  llm.FinishReason
 		cut   bool
 	}{
-		{llm.FinishStop, true, llm.FinishToolCalls, false},
-		{llm.FinishOther, true, llm.FinishToolCalls, false},
-		{llm.FinishToolCalls, true, llm.FinishToolCalls, false},
-		{llm.FinishLength, true, llm.FinishLength, true},
-		{llm.FinishContentFilter, true, llm.FinishContentFilter, true},
-		{llm.FinishError, true, llm.FinishError, true},
-		{llm.FinishToolCalls, false, llm.FinishStop, false},
-		{llm.FinishStop, false, llm.FinishStop, false},
-		{llm.FinishOther, false, llm.FinishOther, false},
-		{llm.FinishLength, false, llm.FinishLength, true},
+		{llm.FinishReasonStop, true, llm.FinishReasonToolCalls, false},
+		{llm.FinishReasonOther, true, llm.FinishReasonToolCalls, false},
+		{llm.FinishReasonToolCalls, true, llm.FinishReasonToolCalls, false},
+		{llm.FinishReasonLength, true, llm.FinishReasonLength, true},
+		{llm.FinishReasonContentFilter, true, llm.FinishReasonContentFilter, true},
+		{llm.FinishReasonError, true, llm.FinishReasonError, true},
+		{llm.FinishReasonToolCalls, false, llm.FinishReasonStop, false},
+		{llm.FinishReasonStop, false, llm.FinishReasonStop, false},
+		{llm.FinishReasonOther, false, llm.FinishReasonOther, false},
+		{llm.FinishReasonLength, false, llm.FinishReasonLength, true},
 	} {
 		ds := []llm.Delta{{Index: 0, Part: text("x"), Done: true}}
 		if test.calls {
@@ -119,7 +119,7 @@ func TestFinishRules(t *testing.T) {
 			t.Errorf("said %s, calls %t: got %s, cut %t, error %v; want %s, cut %t", test.said, test.calls, r.Finish, r.Finish.Cut(), err, test.want, test.cut)
 		}
 	}
-	empty, err := joined(llm.Delta{Finish: llm.FinishStop})
+	empty, err := joined(llm.Delta{Finish: llm.FinishReasonStop})
 	if err != nil || empty.Message.Role != llm.RoleAssistant {
 		t.Errorf("an empty reply: got role %q, %v", empty.Message.Role, err)
 	}
@@ -144,7 +144,7 @@ func TestCallsGetIDsOfTheirOwn(t *testing.T) {
 				ds = append(ds, llm.Delta{Index: d.Index, Done: true})
 			}
 		}
-		r, err := joined(append(ds, llm.Delta{Finish: llm.FinishToolCalls})...)
+		r, err := joined(append(ds, llm.Delta{Finish: llm.FinishReasonToolCalls})...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func TestCallsGetIDsOfTheirOwn(t *testing.T) {
 		}
 	})
 	r, err := joined(llm.Delta{Index: 0, Part: call("x", "f", ""), Done: true}, llm.Delta{Index: 1, Part: call("y", "f", "")},
-		llm.Delta{Index: 2, Part: call("x", "f", ""), Done: true}, llm.Delta{Finish: llm.FinishStop})
+		llm.Delta{Index: 2, Part: call("x", "f", ""), Done: true}, llm.Delta{Finish: llm.FinishReasonStop})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func cut(t *rapid.T, parts []llm.Part) []llm.Delta {
 			}
 		}
 		if len(ready) == 0 {
-			return append(ds, llm.Delta{Finish: llm.FinishStop})
+			return append(ds, llm.Delta{Finish: llm.FinishReasonStop})
 		}
 		i := rapid.SampledFrom(ready).Draw(t, "next")
 		ds = append(ds, queues[i][0])
@@ -243,7 +243,7 @@ func TestAnyCutJoinsToTheSameReply(t *testing.T) {
 		for i, p := range parts {
 			whole = append(whole, llm.Delta{Index: i, Part: p, Done: true})
 		}
-		want, err := joined(append(whole, llm.Delta{Finish: llm.FinishStop})...)
+		want, err := joined(append(whole, llm.Delta{Finish: llm.FinishReasonStop})...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +284,7 @@ func TestJoiningIsLinear(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := r.Add(llm.Delta{Finish: llm.FinishStop}); err != nil {
+		if err := r.Add(llm.Delta{Finish: llm.FinishReasonStop}); err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)
@@ -327,7 +327,7 @@ func TestCompleteAsksOnceAndWhole(t *testing.T) {
 		})
 	}
 	req := &llm.Request{Messages: []llm.Message{llm.User("hi")}}
-	res, err := llm.Complete(t.Context(), reply(llm.Delta{Part: text("ho"), Finish: llm.FinishStop}), req)
+	res, err := llm.Complete(t.Context(), reply(llm.Delta{Part: text("ho"), Finish: llm.FinishReasonStop}), req)
 	if err != nil || res.Message.Text() != "ho" {
 		t.Errorf("got %v, %v", res, err)
 	}

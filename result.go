@@ -58,7 +58,7 @@ type Execution struct {
 	Error    string         `json:"error,omitzero"`   // what went wrong, for the record; the model reads Result
 	Ends     Ends           `json:"ends,omitzero"`    // "": the run goes on
 	Repairs  []string       `json:"repairs,omitzero"` // what was mended in the arguments
-	Waiting  []Waiting      `json:"waiting,omitzero"` // with OutcomePending and OutcomeUnknown: the questions
+	Pending  []PendingCall  `json:"waiting,omitzero"` // with OutcomePending and OutcomeUnknown: the questions
 	Values   Values         `json:"values,omitzero"`  // what the call set
 	Spent    Spent          `json:"spent,omitzero"`   // by the calls and requests made inside this call
 	Attempts int            `json:"attempts"`         // how often the tool was begun
@@ -80,7 +80,7 @@ func (x *Execution) Err() error { return x.err }
 func (x *Execution) SetErr(err error) { x.err = err }
 
 // begunBeside is 1 for a call that was begun since it waited for before; nil: since ever. Those count as carried out.
-func begunBeside(x *Execution, before *Waiting) int {
+func begunBeside(x *Execution, before *PendingCall) int {
 	if before != nil && x.Attempts <= before.Attempt || x.Attempts == 0 {
 		return 0
 	}
@@ -90,7 +90,7 @@ func begunBeside(x *Execution, before *Waiting) int {
 // waitsInside reports whether the call waits for calls that were made inside of it. What it spent and set is counted when it has ended: it is
 // carried out again for that, and finds what was done.
 func (x *Execution) waitsInside() bool {
-	return len(x.Waiting) > 0 && x.Waiting[0].Key != x.Key
+	return len(x.Pending) > 0 && x.Pending[0].Key != x.Key
 }
 
 // giveUp answers a call that waits, because nobody will.
@@ -103,12 +103,12 @@ func (x *Execution) giveUp() {
 		text = "Cancelled. It was begun and interrupted: what it does may have happened."
 	}
 	id, key := x.Call.ID, x.Key
-	x.Outcome, x.Waiting, x.Error, x.Result = OutcomeCancelled, nil, text, llm.ErrorResult(text)
+	x.Outcome, x.Pending, x.Error, x.Result = OutcomeCancelled, nil, text, llm.ErrorResult(text)
 	x.Result.CallID, x.Result.Key = id, key
 }
 
 // Waiting is an open call and the question it waits with. Answer it with a Decision that has the same Key and Digest.
-type Waiting struct {
+type PendingCall struct {
 	Key     llm.Key      `json:"key"`
 	Call    llm.ToolCall `json:"call"`
 	Outcome Outcome      `json:"outcome"`          // OutcomePending: may it run, or what is the result? OutcomeUnknown: did it happen?
@@ -124,24 +124,24 @@ type Waiting struct {
 }
 
 // Approve returns the decision that lets the call run.
-func (w Waiting) Approve(by string) llm.Decision {
+func (w PendingCall) Approve(by string) llm.Decision {
 	return llm.Decision{Key: w.Key, Digest: w.Digest, Approve: true, By: by}
 }
 
 // Edit returns the decision that lets the call run with other arguments, which must fit the tool's schema; the model is told.
-func (w Waiting) Edit(by string, args json.RawMessage) llm.Decision {
+func (w PendingCall) Edit(by string, args json.RawMessage) llm.Decision {
 	d := w.Approve(by)
 	d.Args = args
 	return d
 }
 
 // Deny returns the decision that refuses the call; the model is told the reason.
-func (w Waiting) Deny(by, reason string) llm.Decision {
+func (w PendingCall) Deny(by, reason string) llm.Decision {
 	return llm.Decision{Key: w.Key, Digest: w.Digest, By: by, Reason: reason}
 }
 
 // Answer returns the decision that gives the call's result.
-func (w Waiting) Answer(by string, r llm.ToolResult) llm.Decision {
+func (w PendingCall) Answer(by string, r llm.ToolResult) llm.Decision {
 	return llm.Decision{Key: w.Key, Digest: w.Digest, By: by, Result: &r}
 }
 
@@ -167,17 +167,17 @@ func (s *Spent) Add(v Spent) {
 }
 
 // Stop is why a run ended.
-type Stop string
+type StopReason string
 
 // The stop causes. Only StopAnswer and StopFinished are success.
 const (
-	StopAnswer    Stop = "answer"    // the model answered
-	StopFinished  Stop = "finished"  // a tool said that the task is done
-	StopPending   Stop = "pending"   // calls wait for a person or for the caller
-	StopLimit     Stop = "limit"     // a limit was reached, whether or not there is an answer
-	StopStalled   Stop = "stalled"   // the model turns in circles: the same calls to the same results, or failures of one tool
-	StopCancelled Stop = "cancelled" // the context was cancelled
-	StopFailed    Stop = "failed"    // an error ended it
+	StopAnswer    StopReason = "answer"    // the model answered
+	StopFinished  StopReason = "finished"  // a tool said that the task is done
+	StopPending   StopReason = "pending"   // calls wait for a person or for the caller
+	StopLimit     StopReason = "limit"     // a limit was reached, whether or not there is an answer
+	StopStalled   StopReason = "stalled"   // the model turns in circles: the same calls to the same results, or failures of one tool
+	StopCancelled StopReason = "cancelled" // the context was cancelled
+	StopFailed    StopReason = "failed"    // an error ended it
 )
 
 // Step is one decision and what came of it. Response is nil in the first step of a run that began with open calls.
@@ -192,9 +192,9 @@ type Result struct {
 	Messages []llm.Message `json:"messages"`         // the transcript, without instructions
 	Steps    []Step        `json:"steps,omitzero"`   // of this run
 	Spent    Spent         `json:"spent"`            // of this run and those it resumed
-	Stop     Stop          `json:"stop"`             // the cause, in a word
+	Stop     StopReason    `json:"stop"`             // the cause, in a word
 	Cause    string        `json:"cause,omitzero"`   // the cause, in a sentence; "" with StopAnswer
-	Pending  []Waiting     `json:"pending,omitzero"` // the calls that wait, in call order
+	Pending  []PendingCall `json:"pending,omitzero"` // the calls that wait, in call order
 	Values   Values        `json:"values,omitzero"`  // as the run left them
 	Unread   []llm.Message `json:"unread,omitzero"`  // messages sent to the run that no request had (see Steering); Resume does not send them by itself
 

@@ -63,8 +63,8 @@ func TestMixedActiveAndPassiveCalls(t *testing.T) {
 		"results in order":     {llm.Results(answer("p1", "one"), answer("p2", "two"))},
 		"results out of order": {llm.Results(answer("p2", "two"), answer("p1", "one"))},
 		"two messages":         {llm.Results(answer("p2", "two")), llm.Results(answer("p1", "one"))},
-		"decisions":            {llm.Decide(w2.Answer("ann", llm.TextResult("two")), w1.Answer("ann", llm.TextResult("one")))},
-		"one of each":          {llm.Results(answer("p2", "two")), llm.Decide(w1.Answer("ann", llm.TextResult("one")))},
+		"decisions":            {llm.DecisionMessage(w2.Answer("ann", llm.TextResult("two")), w1.Answer("ann", llm.TextResult("one")))},
+		"one of each":          {llm.Results(answer("p2", "two")), llm.DecisionMessage(w1.Answer("ann", llm.TextResult("one")))},
 		"in one message":       {{Role: llm.RoleTool, Parts: []llm.Part{answer("p2", "two"), w1.Answer("ann", llm.TextResult("one"))}}},
 	} {
 		for _, stored := range []bool{false, true} {
@@ -93,7 +93,7 @@ func TestMixedActiveAndPassiveCalls(t *testing.T) {
 	if err != nil || part.Stop != pawl.StopPending || len(part.Pending) != 1 || part.Pending[0].Call.ID != "p1" || part.Pending[0].Digest != w1.Digest {
 		t.Fatalf("got %v, %+v", err, part)
 	}
-	got, err := a.Resume(t.Context(), roundTrip(t, part), llm.Decide(w1.Answer("ann", llm.TextResult("one"))))
+	got, err := a.Resume(t.Context(), roundTrip(t, part), llm.DecisionMessage(w1.Answer("ann", llm.TextResult("one"))))
 	if err != nil || got.Text() != want {
 		t.Errorf("got %v, %q", err, got.Text())
 	}
@@ -119,7 +119,7 @@ func TestMessagesThatWaitAreNotLost(t *testing.T) {
 	if err := valid(res.Messages); err != nil {
 		t.Error(err)
 	}
-	res, err = a.Resume(t.Context(), roundTrip(t, res), llm.Decide(res.Pending[0].Answer("ann", llm.TextResult("one"))))
+	res, err = a.Resume(t.Context(), roundTrip(t, res), llm.DecisionMessage(res.Pending[0].Answer("ann", llm.TextResult("one"))))
 	if err != nil || res.Stop != pawl.StopAnswer {
 		t.Fatalf("got %v, %s", err, res.Stop)
 	}
@@ -134,7 +134,7 @@ func TestResumeAfterStorageGivesTheSame(t *testing.T) {
 		script.Together(script.Call("write", `{"b":3}`), script.Call("read", `{"a":`)), script.Say("done")}
 	run := func(store func(*pawl.Result) *pawl.Result) (*pawl.Result, []*llm.Request) {
 		read := says("read", "fine")
-		read.Effect = pawl.Read
+		read.Effect = pawl.EffectRead
 		counts := does("write", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			v, n := pawl.InvocationFrom(ctx), 0
 			_, err := v.Get("n", &n)
@@ -156,7 +156,7 @@ func TestResumeAfterStorageGivesTheSame(t *testing.T) {
 				}
 				ds = append(ds, d)
 			}
-			res, err = a.Resume(t.Context(), store(res), llm.Decide(ds...))
+			res, err = a.Resume(t.Context(), store(res), llm.DecisionMessage(ds...))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -225,7 +225,7 @@ func TestResumeKeepsCounting(t *testing.T) {
 	if err != nil || ran != 2 || res.Spent.Calls != 2 || res.Spent.Requests != 4 || res.Stop != pawl.StopLimit {
 		t.Errorf("got %v, %s, ran %d, %+v", err, res.Stop, ran, res.Spent)
 	}
-	a = &pawl.Agent{Model: caller(), Tools: []pawl.Toolset{tool}, Limits: pawl.Limits{Rounds: 2, AtLimit: pawl.Return}}
+	a = &pawl.Agent{Model: caller(), Tools: []pawl.Toolset{tool}, Limits: pawl.Limits{Rounds: 2, AtLimit: pawl.AtLimitReturn}}
 	res, _ = a.Run(t.Context(), llm.User("go"))
 	n := ran
 	if res, err = a.Resume(t.Context(), roundTrip(t, res)); err != nil || ran != n || res.Stop != pawl.StopLimit || len(res.Calls()) != 1 {
@@ -235,7 +235,7 @@ func TestResumeKeepsCounting(t *testing.T) {
 
 func TestEndedStepsCountAsRounds(t *testing.T) {
 	finishes := does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-		return llm.ToolResult{}, pawl.Finish(llm.TextResult("x"))
+		return llm.ToolResult{}, pawl.FinishError(llm.TextResult("x"))
 	})
 	events, res, err := collect((&pawl.Agent{Model: script.New(script.Call("f", nil)), Tools: []pawl.Toolset{finishes}}).Stream(t.Context(), llm.User("go")))
 	if err != nil || res.Spent.Rounds != 1 {
@@ -326,7 +326,7 @@ func ExampleAgent_Resume() {
 	for _, w := range later.Pending {
 		fmt.Printf("may %s run with %s? %s\n", w.Call.Name, w.Call.Args, w.Why)
 	}
-	res, err = agent.Resume(ctx, &later, llm.Decide(later.Pending[0].Approve("ann")))
+	res, err = agent.Resume(ctx, &later, llm.DecisionMessage(later.Pending[0].Approve("ann")))
 	fmt.Println(res.Stop, res.Text(), err)
 	// Output:
 	// pending <nil>

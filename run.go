@@ -32,21 +32,21 @@ type run struct {
 	replies      int    // in the transcript
 	reply        int    // where the last one with calls stands
 	decisions    []llm.Decision
-	mends        []llm.Mend    // to what was stored
-	waiting      []Waiting     // what the run that is resumed left pending
-	then         []llm.Message // messages that follow once no call is open
-	turn         int           // where the user's last message stands
-	output       *output       // what the answer must fit; nil: free text
-	sent         []llm.Message // instructions, where there are any, and transcript: one array
-	lost         error         // with which the reply being made broke off
-	asked        *llm.Request  // the request that the last reply answers
-	teller       *teller       // of the reply being made; nil: nobody watches, or nothing yet
-	inbox        Inbox         // nil: nobody sends messages
-	beginner     Beginner      // begins calls early; nil: nobody does, or nothing may
-	ahead        *ahead        // nil: no reply is being made, or nothing may begin early
-	inside       *Invocation   // the call that the run is made in; nil: none
-	branch       *Branch       // the run is made inside of a call elsewhere; nil: it is not
-	asking       bool          // need is reserved for a request
+	mends        []llm.Repaired // to what was stored
+	waiting      []PendingCall  // what the run that is resumed left pending
+	then         []llm.Message  // messages that follow once no call is open
+	turn         int            // where the user's last message stands
+	output       *output        // what the answer must fit; nil: free text
+	sent         []llm.Message  // instructions, where there are any, and transcript: one array
+	lost         error          // with which the reply being made broke off
+	asked        *llm.Request   // the request that the last reply answers
+	teller       *teller        // of the reply being made; nil: nobody watches, or nothing yet
+	inbox        MessageSource  // nil: nobody sends messages
+	beginner     Beginner       // begins calls early; nil: nobody does, or nothing may
+	ahead        *ahead         // nil: no reply is being made, or nothing may begin early
+	inside       *Invocation    // the call that the run is made in; nil: none
+	branch       *Branch        // the run is made inside of a call elsewhere; nil: it is not
+	asking       bool           // need is reserved for a request
 	need         use
 	last         use    // what the last request has used
 	lastTurn     string // why the last request asks for an answer and nothing else; "": it does not
@@ -68,7 +68,7 @@ func (r *run) take(from *Result, msgs []llm.Message) error {
 	}
 	r.sent = make([]llm.Message, 1, len(stored)+len(msgs)+7)
 	in.msgs = r.sent[1:]
-	healed, mends := llm.Heal(stored)
+	healed, mends := llm.Repair(stored)
 	if len(mends) == 0 {
 		for _, f := range llm.Check(stored) {
 			if f.Code == llm.FaultUnknownRole || f.Code == llm.FaultUnknownPart { // nothing repairs these
@@ -164,7 +164,7 @@ func isOfAny(key llm.Key, keys []llm.Key) bool {
 }
 
 // waitsFor returns what the call at key waited for when the run was resumed; nil: nothing.
-func (r *run) waitsFor(key llm.Key) *Waiting {
+func (r *run) waitsFor(key llm.Key) *PendingCall {
 	for i := range r.waiting {
 		if r.waiting[i].Key == key {
 			return &r.waiting[i]
@@ -248,7 +248,7 @@ func (r *run) record(resp *llm.Response, execs []Execution) {
 		outcomes[i] = execs[i].Outcome
 	}
 	spent := r.res.Spent
-	r.emit(Event{Kind: EventStep, Outcomes: outcomes, Spent: &spent, Record: &s})
+	r.emit(Event{Kind: EventStep, Outcomes: outcomes, Spent: &spent, Completed: &s})
 }
 
 // merged returns old with the changes of a call, and leaves old as it is.

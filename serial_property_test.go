@@ -133,7 +133,7 @@ func drawActs(rnd *rand.Rand, below string, mark *int, depth int) (acts []act) {
 
 // toyTools returns the tools of s.
 func toyTools(s *toy, serial bool) (set []pawl.Toolset) {
-	for op, effect := range map[string]pawl.Effect{"get": pawl.Read, "add": pawl.Write, "once": pawl.Idempotent, "sum": pawl.Pure, "plan": pawl.Compose} {
+	for op, effect := range map[string]pawl.Effect{"get": pawl.EffectRead, "add": pawl.EffectWrite, "once": pawl.EffectIdempotent, "sum": pawl.EffectPure, "plan": pawl.EffectCompose} {
 		t := does(op, func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			var a act
 			if err := json.Unmarshal(c.Args, &a); err != nil {
@@ -187,7 +187,7 @@ func batches(t *testing.T, seed uint64, serial bool) (diff string, sooner bool) 
 			replies = append(replies, w)
 			told = append(told, serially(want, acts)...)
 		}
-		a := &pawl.Agent{Model: slowly(replies...), Tools: toyTools(s, serial), Limits: pawl.Limits{Repeats: -1}, Executor: pawl.Parallel{Limit: 1 + rnd.IntN(5)}}
+		a := &pawl.Agent{Model: slowly(replies...), Tools: toyTools(s, serial), Limits: pawl.Limits{LoopThreshold: -1}, Executor: pawl.Parallel{Limit: 1 + rnd.IntN(5)}}
 		var res *pawl.Result
 		var err error
 		if seed%2 == 0 { // streamed, with early start

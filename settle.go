@@ -31,13 +31,13 @@ func (p *work) settle(ctx context.Context, res llm.ToolResult, err error) {
 	}
 	x.err = err
 	switch {
-	case len(x.Waiting) > 0:
-		if x.Outcome = x.Waiting[0].Outcome; x.waitsInside() {
+	case len(x.Pending) > 0:
+		if x.Outcome = x.Pending[0].Outcome; x.waitsInside() {
 			x.Outcome = OutcomePending // what happened is known: it can be carried out again
 		}
 		return
 	case err != nil:
-		if res = p.failed(err); len(x.Waiting) > 0 {
+		if res = p.failed(err); len(x.Pending) > 0 {
 			return
 		}
 	default:
@@ -92,9 +92,9 @@ func (p *work) failed(err error) llm.ToolResult {
 			return llm.ErrorResult(f.text + " It was begun before and interrupted: what it does may have happened.")
 		}
 		if f.outcome == OutcomeUnknown {
-			w := Waiting{Key: p.task.Key, Call: x.Call, Outcome: OutcomeUnknown, Attempt: x.Attempts, Why: f.text}
+			w := PendingCall{Key: p.task.Key, Call: x.Call, Outcome: OutcomeUnknown, Attempt: x.Attempts, Why: f.text}
 			w.Digest = digest(w, p.tool)
-			x.Waiting = []Waiting{w}
+			x.Pending = []PendingCall{w}
 		}
 		return llm.ErrorResult(f.text)
 	}

@@ -13,7 +13,7 @@ import (
 //
 //	var steering pawl.Steering
 //	go func() { … steering.Steer(ctx, llm.User("Only the first page, please.")) }()
-//	res, err := agent.Run(pawl.WithInbox(ctx, &steering), llm.User("Summarise the report."))
+//	res, err := agent.Run(pawl.WithMessages(ctx, &steering), llm.User("Summarise the report."))
 //
 // A message takes its place behind the next results, never between a call and its result; if the model has answered meanwhile, the run goes on with
 // it. That counts as a round, so a run of N rounds still makes at most N+1 requests. What no request had when the run ended is in Result.Unread.
@@ -24,10 +24,10 @@ type Steering struct {
 	ended bool
 }
 
-var _ Inbox = (*Steering)(nil)
+var _ MessageSource = (*Steering)(nil)
 
 // ErrEnded says that a message came too late: the run has ended.
-var ErrEnded = errors.New("the run has ended")
+var ErrRunEnded = errors.New("the run has ended")
 
 // Steer sends messages of the user, in order. The error is ErrEnded when the run has ended, that of ctx, or says which message is none that a
 // user could send; then none is sent.
@@ -50,7 +50,7 @@ func (s *Steering) Steer(ctx context.Context, msgs ...llm.Message) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case s.ended:
-		return ErrEnded
+		return ErrRunEnded
 	}
 	s.msgs = append(s.msgs, msgs...)
 	return nil
@@ -76,7 +76,7 @@ func (s *Steering) Close(context.Context) []llm.Message {
 
 // Inbox is where a run finds the messages that are sent to it while it is under way. Steering is the one in memory; an engine has one that keeps
 // what was taken for which request, so that a repeated run takes the same.
-type Inbox interface {
+type MessageSource interface {
 	// Take returns what came since it was called last, in order: messages of the user. at is the key of the request that will have them. It does
 	// not wait for any.
 	Take(ctx context.Context, at llm.Key) []llm.Message
@@ -88,16 +88,16 @@ type inboxKey struct{}
 
 // WithInbox returns the context for a run that takes messages from in while it is under way. Runs inside that one do not: a message is for the
 // whole.
-func WithInbox(ctx context.Context, in Inbox) context.Context {
+func WithMessages(ctx context.Context, in MessageSource) context.Context {
 	return context.WithValue(ctx, inboxKey{}, in)
 }
 
 // InboxOf returns where a run with ctx takes messages from; nil: nowhere. An engine puts its own around it.
-func InboxOf(ctx context.Context) Inbox {
+func MessageSourceFrom(ctx context.Context) MessageSource {
 	if InvocationFrom(ctx) != nil {
 		return nil
 	}
-	in, _ := ctx.Value(inboxKey{}).(Inbox)
+	in, _ := ctx.Value(inboxKey{}).(MessageSource)
 	return in
 }
 

@@ -38,7 +38,7 @@ func TestSteering(t *testing.T) {
 				}
 				return script.Say("Voilà.")
 			}), script.Say("There."))
-		res, err := run(pawl.WithInbox(t.Context(), &s), &pawl.Agent{Model: m, Tools: []pawl.Toolset{work}}, llm.User("go"))
+		res, err := run(pawl.WithMessages(t.Context(), &s), &pawl.Agent{Model: m, Tools: []pawl.Toolset{work}}, llm.User("go"))
 		if err != nil || res.Stop != pawl.StopAnswer || res.Spent.Rounds != 2 || len(res.Unread) > 0 {
 			t.Errorf("%s: got %v, %+v", way, err, res)
 		}
@@ -56,7 +56,7 @@ assistant: There.
 			t.Errorf("%s: %s", way, diff)
 		}
 		mustBeValid(t, res)
-		if err := s.Steer(t.Context(), llm.User("too late")); !errors.Is(err, pawl.ErrEnded) {
+		if err := s.Steer(t.Context(), llm.User("too late")); !errors.Is(err, pawl.ErrRunEnded) {
 			t.Errorf("after the end: %v", err)
 		}
 	}
@@ -67,7 +67,7 @@ func TestSteeringEvents(t *testing.T) {
 	if err := s.Steer(t.Context(), llm.User("before it begins")); err != nil {
 		t.Fatal(err)
 	}
-	events, res, err := collect((&pawl.Agent{Model: script.New(script.Say("hi"))}).Stream(pawl.WithInbox(t.Context(), &s), llm.User("go")))
+	events, res, err := collect((&pawl.Agent{Model: script.New(script.Say("hi"))}).Stream(pawl.WithMessages(t.Context(), &s), llm.User("go")))
 	if err != nil || say(res.Messages) != "user: go\nuser: before it begins\nassistant: hi\n" {
 		t.Errorf("got %v\n%s", err, say(res.Messages))
 	}
@@ -88,7 +88,7 @@ func TestUnreadMessages(t *testing.T) {
 		name   string
 		turns  []script.Turn
 		limits pawl.Limits
-		stop   pawl.Stop
+		stop   pawl.StopReason
 	}{
 		{"limit", []script.Turn{script.Call("work", nil), script.Say("done")}, pawl.Limits{Rounds: 1}, pawl.StopLimit},
 		{"failure", []script.Turn{script.Fail(errors.New("lost"))}, pawl.Limits{}, pawl.StopFailed},
@@ -112,7 +112,7 @@ func TestUnreadMessages(t *testing.T) {
 			return script.New(test.turns...).Stream(ctx, req)
 		})
 		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("work", "x"), passive("person")}, Limits: test.limits}
-		res, _ := a.Run(pawl.WithInbox(t.Context(), &s), llm.User("go"))
+		res, _ := a.Run(pawl.WithMessages(t.Context(), &s), llm.User("go"))
 		if res.Stop != test.stop || len(res.Unread) != 1 || res.Unread[0].Text() != "wait" || strings.Contains(say(res.Messages), "wait") {
 			t.Errorf("%s: got %s, unread %v\n%s", test.name, res.Stop, res.Unread, say(res.Messages))
 		}
@@ -135,7 +135,7 @@ func TestInnerRunsAreNotSteered(t *testing.T) {
 		return llm.TextResult(res.Text()), err
 	})
 	a := &pawl.Agent{Model: script.New(script.Call("by_hand", nil), script.Call("child", `{"task":"x"}`), script.Say("done")), Tools: []pawl.Toolset{byHand, child.Tool("")}}
-	res, err := a.Run(pawl.WithInbox(t.Context(), &s), llm.User("go"))
+	res, err := a.Run(pawl.WithMessages(t.Context(), &s), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopAnswer || res.Messages[3].Text() != "for the whole" {
 		t.Errorf("got %v, %s\n%s", err, res.Stop, say(res.Messages))
 	}
@@ -190,12 +190,12 @@ func TestNoMessageIsLost(t *testing.T) {
 					time.Sleep(time.Duration(rnd.IntN(40)) * ms)
 					if err := s.Steer(t.Context(), llm.User(fmt.Sprint("m", i))); err == nil {
 						want = append(want, fmt.Sprint("m", i))
-					} else if !errors.Is(err, pawl.ErrEnded) {
+					} else if !errors.Is(err, pawl.ErrRunEnded) {
 						t.Error(err)
 					}
 				}
 			})
-			_, res, err := collect(a.Stream(pawl.WithInbox(t.Context(), &s), llm.User("go")))
+			_, res, err := collect(a.Stream(pawl.WithMessages(t.Context(), &s), llm.User("go")))
 			wg.Wait()
 			if err != nil || res.Spent.Requests > rounds+1 {
 				t.Fatalf("seed %d: %v, %d requests with %d rounds", seed, err, res.Spent.Requests, rounds)

@@ -11,13 +11,13 @@ import (
 )
 
 // answered stops at a reply without calls.
-func (r *run) answered(resp *llm.Response) (Stop, error) {
+func (r *run) answered(resp *llm.Response) (StopReason, error) {
 	switch {
-	case resp.Finish == llm.FinishLength:
+	case resp.Finish == llm.FinishReasonLength:
 		return r.limit("the answer was cut at the bound of the model's output")
-	case resp.Finish == llm.FinishContentFilter:
+	case resp.Finish == llm.FinishReasonContentFilter:
 		return StopFailed, &llm.ProviderError{Code: llm.CodeContentFilter, Message: cmp.Or(resp.Message.Text(), "the reply was withheld")}
-	case resp.Finish == llm.FinishError:
+	case resp.Finish == llm.FinishReasonError:
 		return StopFailed, &llm.ProviderError{Code: llm.CodeServer, Message: cmp.Or(resp.Message.Text(), "the provider ended the reply with an error")}
 	case r.output.unfit():
 		return r.unfit()
@@ -32,7 +32,7 @@ func (r *run) answered(resp *llm.Response) (Stop, error) {
 }
 
 // finished stops at a call that ends the run.
-func (r *run) finished(x *Execution) (Stop, error) {
+func (r *run) finished(x *Execution) (StopReason, error) {
 	switch {
 	case x.Ends == EndsFailed:
 		return StopFailed, &ToolError{Execution: *x, Err: x.err}
@@ -48,12 +48,12 @@ func (r *run) finished(x *Execution) (Stop, error) {
 	return StopFinished, nil
 }
 
-func (r *run) limit(cause string) (Stop, error) {
+func (r *run) limit(cause string) (StopReason, error) {
 	r.res.Cause = cause
 	return StopLimit, nil
 }
 
-func (r *run) pending() (Stop, error) {
+func (r *run) pending() (StopReason, error) {
 	names := make([]string, len(r.res.Pending))
 	for i, w := range r.res.Pending {
 		names[i] = w.Call.Name
@@ -62,13 +62,13 @@ func (r *run) pending() (Stop, error) {
 	return StopPending, nil
 }
 
-func (r *run) stalled() (Stop, error) {
+func (r *run) stalled() (StopReason, error) {
 	r.res.Cause = r.stall.cause
 	return StopStalled, nil
 }
 
 // interrupted stops a run whose context has ended.
-func (r *run) interrupted(ctx context.Context) (Stop, error) {
+func (r *run) interrupted(ctx context.Context) (StopReason, error) {
 	switch cause := context.Cause(ctx); cause {
 	case ErrTime:
 		if r.agent.Limits.Time == 0 {
@@ -85,7 +85,7 @@ func (r *run) interrupted(ctx context.Context) (Stop, error) {
 }
 
 // broken stops a run whose model failed. What it had said is dropped; the transcript is as it was before the request.
-func (r *run) broken(ctx context.Context, req *llm.Request, err error) (Stop, error) {
+func (r *run) broken(ctx context.Context, req *llm.Request, err error) (StopReason, error) {
 	if ctx.Err() != nil {
 		return r.interrupted(ctx)
 	}

@@ -73,16 +73,16 @@ type Effect int
 
 // The effects. Unknown means Write.
 const (
-	Write      Effect = iota // may change the world; never repeated in silence
-	Idempotent               // may change the world, but twice is as good as once
-	Read                     // looks at the world
-	Pure                     // depends on its arguments alone
-	Compose                  // acts only through its Invocation: plans, code, agents
+	EffectWrite      Effect = iota // may change the world; never repeated in silence
+	EffectIdempotent               // may change the world, but twice is as good as once
+	EffectRead                     // looks at the world
+	EffectPure                     // depends on its arguments alone
+	EffectCompose                  // acts only through its Invocation: plans, code, agents
 )
 
 // String returns write, idempotent, read, pure or compose.
 func (e Effect) String() string {
-	if e < Write || e > Compose {
+	if e < EffectWrite || e > EffectCompose {
 		return fmt.Sprintf("Effect(%d)", int(e))
 	}
 	return [...]string{"write", "idempotent", "read", "pure", "compose"}[e]
@@ -93,7 +93,7 @@ func (e Effect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
 // UnmarshalText reads what MarshalText writes.
 func (e *Effect) UnmarshalText(b []byte) error {
-	for f := Write; f <= Compose; f++ {
+	for f := EffectWrite; f <= EffectCompose; f++ {
 		if f.String() == string(b) {
 			*e = f
 			return nil

@@ -30,7 +30,7 @@ type place struct {
 
 func TestFuncInfersTheSchema(t *testing.T) {
 	tool := pawl.Func("weather", "Weather in a city.", func(_ context.Context, in place) (string, error) { return "rain in " + in.City, nil })
-	if tool.Name != "weather" || tool.Description != "Weather in a city." || tool.Effect != pawl.Write || tool.Passive || tool.Output != nil {
+	if tool.Name != "weather" || tool.Description != "Weather in a city." || tool.Effect != pawl.EffectWrite || tool.Passive || tool.Output != nil {
 		t.Errorf("got %+v", tool)
 	}
 	var got, want any
@@ -157,7 +157,7 @@ func TestCheck(t *testing.T) {
 
 func TestCloneMayBeChanged(t *testing.T) {
 	a := says("a", "x")
-	a.Timeout, a.MaxResult, a.Effect, a.Serial = time.Second, 5, pawl.Read, func(json.RawMessage) string { return "k" }
+	a.Timeout, a.MaxResult, a.Effect, a.Serial = time.Second, 5, pawl.EffectRead, func(json.RawMessage) string { return "k" }
 	if err := a.Check(); err != nil { // compiles the schema
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestCloneMayBeChanged(t *testing.T) {
 }
 
 func TestEffectText(t *testing.T) {
-	for e := pawl.Write; e <= pawl.Compose; e++ {
+	for e := pawl.EffectWrite; e <= pawl.EffectCompose; e++ {
 		b, err := e.MarshalText()
 		var back pawl.Effect
 		if err != nil || back.UnmarshalText(b) != nil || back != e {
@@ -193,7 +193,7 @@ func ExampleFunc() {
 	}
 	weather := pawl.Func("weather", "Current weather in a city.",
 		func(ctx context.Context, c City) (string, error) { return "rain in " + c.Name, nil })
-	weather.Effect = pawl.Read // it may be retried, and asks nobody
+	weather.Effect = pawl.EffectRead // it may be retried, and asks nobody
 
 	fmt.Println(string(weather.Input))
 	good := pawl.Execute(context.Background(), weather, llm.ToolCall{Name: "weather", Args: json.RawMessage(`{"name":"Oslo"}`)})

@@ -130,7 +130,7 @@ func reserved(name string, e Effect) string {
 	case "decision_extraction", "decision_validation":
 		return "it stands for a decision that could not be read"
 	case "execute_plan", "execute_code":
-		if e != Compose {
+		if e != EffectCompose {
 			return "it is that of a tool that composes calls"
 		}
 	}

@@ -59,7 +59,7 @@ func TestRegistry(t *testing.T) {
 		}
 	}
 	plan := says("execute_plan", "")
-	plan.Effect = pawl.Compose
+	plan.Effect = pawl.EffectCompose
 	if err := r.Add(plan); err != nil {
 		t.Errorf("a tool that composes: %v", err)
 	}
@@ -166,11 +166,11 @@ func TestPrefix(t *testing.T) {
 		saw = c.Name
 		return llm.TextResult(""), nil
 	})
-	inner.Effect = pawl.Read
+	inner.Effect = pawl.EffectRead
 	set := pawl.Prefix("web_", pawl.Toolsets{inner, passive("ask")})
 	first, _ := set.Tools(t.Context())
 	second, _ := set.Tools(t.Context())
-	if first[0] != second[0] || first[0].Effect != pawl.Read || !first[1].Passive || first[1].Run != nil || inner.Name != "look" {
+	if first[0] != second[0] || first[0].Effect != pawl.EffectRead || !first[1].Passive || first[1].Run != nil || inner.Name != "look" {
 		t.Errorf("got %+v", first)
 	}
 	if x := pawl.Execute(t.Context(), set, call("", "web_look", "{}")); x.Outcome != pawl.OutcomeOK || saw != "look" {

@@ -33,7 +33,7 @@ func (Reader) Tools(context.Context) ([]*pawl.Tool, error) { return []*pawl.Tool
 // reader makes the tool once, because it has no state of a run.
 var reader = sync.OnceValue(func() *pawl.Tool {
 	t := pawl.Func(resultRead, strings.TrimSpace(description), readResult)
-	t.Effect, t.MaxResult = pawl.Read, -1 // a page is bounded already
+	t.Effect, t.MaxResult = pawl.EffectRead, -1 // a page is bounded already
 	return t
 })
 
@@ -70,7 +70,7 @@ func readResult(ctx context.Context, q page) (llm.ToolResult, error) {
 	case errors.Is(err, pawl.ErrNoArtifact):
 		return llm.ErrorResult(fmt.Sprintf("Nothing is kept as %q. Use the id that the cut result names, such as run/1/0; if it was that, it is kept no longer: call the tool again, and ask for less.", text.Clip(q.ID, 80))), nil
 	case err != nil:
-		return llm.ToolResult{}, pawl.Retryable(err)
+		return llm.ToolResult{}, pawl.RetryableError(err)
 	}
 	text := a.Text
 	if a.Data != nil {

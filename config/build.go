@@ -291,7 +291,7 @@ func checkSchema(b []byte) error {
 
 func (a *Agent) settings() llm.Settings {
 	s := &a.Settings
-	out := llm.Settings{MaxTokens: value(s.MaxTokens), Temperature: s.Temperature, TopP: s.TopP, Stop: s.Stop, Effort: s.Effort, Parallel: s.Parallel}
+	out := llm.Settings{MaxTokens: value(s.MaxTokens), Temperature: s.Temperature, TopP: s.TopP, StopSequences: s.Stop, Effort: s.Effort, Parallel: s.Parallel}
 	for name, o := range s.Options {
 		if out.Options == nil {
 			out.Options = map[string]json.RawMessage{}
@@ -314,7 +314,7 @@ func (a *Agent) history() []pawl.Middleware {
 	case h.Summary != nil:
 		return []pawl.Middleware{history.Summary(nil, *h.Summary, nil)}
 	case h.Word == "current_trace":
-		return []pawl.Middleware{history.CurrentTrace()}
+		return []pawl.Middleware{history.DropPastToolCalls()}
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func (b *builder) limits(model llm.Model) (l pawl.Limits, err error) {
 		path string
 		from *int
 		into *int
-	}{{"calls", from.Calls, &l.Calls}, {"calls_per_step", from.CallsPerStep, &l.CallsPerStep}, {"tokens", from.Tokens, &l.Tokens}, {"repeats", from.Repeats, &l.Repeats},
+	}{{"calls", from.Calls, &l.Calls}, {"calls_per_step", from.CallsPerStep, &l.CallsPerStep}, {"tokens", from.Tokens, &l.Tokens}, {"repeats", from.Repeats, &l.LoopThreshold},
 		{"parallel", from.Parallel, new(int)}} {
 		if n.from == nil {
 			continue
@@ -38,7 +38,7 @@ func (b *builder) limits(model llm.Model) (l pawl.Limits, err error) {
 		case *n < 0:
 			return l, finding(CodeBadValue, "limits.rounds", "0 runs no call; left out, there are 20 rounds", "%d is less than 0", *n)
 		case *n == 0:
-			l.Rounds, l.AtLimit = pawl.NoRounds, pawl.Return
+			l.Rounds, l.AtLimit = pawl.NoRounds, pawl.AtLimitReturn
 		default:
 			l.Rounds = *n
 		}
@@ -50,9 +50,9 @@ func (b *builder) limits(model llm.Model) (l pawl.Limits, err error) {
 	}
 	switch from.AtLimit {
 	case "answer":
-		l.AtLimit = pawl.Answer
+		l.AtLimit = pawl.AtLimitAnswer
 	case "return":
-		l.AtLimit = pawl.Return
+		l.AtLimit = pawl.AtLimitReturn
 	}
 	l.Cost, err = b.cost(model)
 	return l, err

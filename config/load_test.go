@@ -72,7 +72,7 @@ cache: {tools: [data_parse], bytes: 10, age: 1h}
 		Model:        config.Models{{Name: "openai:gpt-5-mini"}, {Name: "openai-chat:own", BaseURL: "http://localhost:1/v1", KeyEnv: "SECRET_TOKEN"}},
 		Instructions: "Be brief.\n",
 		Tools: []config.Tool{{Set: "data"},
-			{Command: &outside.Command{Name: "today", Description: "Returns the date.", Run: []string{"date"}, Effect: p(pawl.Read), Timeout: second(5), Env: []string{"A=5"}}},
+			{Command: &outside.Command{Name: "today", Description: "Returns the date.", Run: []string{"date"}, Effect: p(pawl.EffectRead), Timeout: second(5), Env: []string{"A=5"}}},
 			{HTTP: &outside.HTTP{Name: "look", Description: "Looks.", URL: "https://example.com/{x}", Headers: map[string]string{"Authorization": "Bearer ${SECRET_TOKEN}", "X-Kind": "plain"}}}},
 		Driver: "react", React: &config.React{Format: "text", Parallel: true, Lenient: true, Retries: p(0)}, Leaks: "off", Choice: config.Choice{"today", "look"},
 		Limits:  config.Limits{Rounds: p(0), Calls: p(9), CallsPerStep: p(8), Parallel: p(3), Tokens: p(5), Cost: p(0.5), Time: p(second(90)), Corrections: p(0), Repeats: p(4), AtLimit: "return"},

@@ -13,14 +13,14 @@ import (
 // Rules returns what a says about approval.
 func (a *Agent) Rules() policy.Rules {
 	missing := a.optional()
-	r := policy.Rules{Deny: perhaps(a.Approve.Deny, missing), Ask: perhaps(a.Approve.Ask, missing), Allow: perhaps(a.Approve.Allow, missing), Wary: []string{"execute_code"}}
+	r := policy.Rules{Deny: perhaps(a.Approve.Deny, missing), Ask: perhaps(a.Approve.Ask, missing), Allow: perhaps(a.Approve.Allow, missing), AskByDefault: []string{"execute_code"}}
 	switch a.Approve.Else {
 	case "allow":
-		r.Else = pawl.Allow
+		r.Default = pawl.VerdictAllow
 	case "ask":
-		r.Else = pawl.Ask
+		r.Default = pawl.VerdictAsk
 	case "deny":
-		r.Else = pawl.Deny
+		r.Default = pawl.VerdictDeny
 	}
 	if w := a.Approve.Within; w != nil {
 		if r.Within = time.Duration(*w); r.Within == 0 {

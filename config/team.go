@@ -229,7 +229,7 @@ func (a *Agent) workers() (out []*pawl.Tool) {
 		names = append(names, w.Name)
 	}
 	for _, name := range names {
-		out = append(out, &pawl.Tool{Name: name, Effect: pawl.Compose, Passive: true})
+		out = append(out, &pawl.Tool{Name: name, Effect: pawl.EffectCompose, Passive: true})
 	}
 	return out
 }

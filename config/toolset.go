@@ -245,7 +245,7 @@ func (e ending) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 			if err != nil || res.IsError {
 				return res, err
 			}
-			return res, pawl.Finish(res)
+			return res, pawl.FinishError(res)
 		}
 		tools[i] = last
 	}

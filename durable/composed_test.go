@@ -117,14 +117,14 @@ func (c composition) agent(w durabletest.World) *pawl.Agent {
 		for i := range in.N {
 			out.Items = append(out.Items, item{i, i%2 == 1})
 		}
-		return out, deliver(ctx, "list", pawl.Read)
+		return out, deliver(ctx, "list", pawl.EffectRead)
 	})
-	list.Effect = pawl.Read
+	list.Effect = pawl.EffectRead
 	tools := []pawl.Toolset{list, c.tool}
 	if c.beside != nil {
 		tools = append(tools, c.beside)
 	}
-	for name, e := range map[string]pawl.Effect{"post": pawl.Write, "put": pawl.Idempotent} {
+	for name, e := range map[string]pawl.Effect{"post": pawl.EffectWrite, "put": pawl.EffectIdempotent} {
 		t := pawl.Func(name, "Takes n.", func(ctx context.Context, in number) (llm.ToolResult, error) {
 			return did(in.N), deliver(ctx, name, e)
 		})

@@ -254,8 +254,8 @@ func asJSON(v any) string {
 // as without crashes.
 func TestCrashPoints(t *testing.T) {
 	file, memory := open(t), new(store.MemoryJournal)
-	effects := map[string]pawl.Effect{"look": pawl.Read, "calc": pawl.Pure, "put": pawl.Idempotent, "post": pawl.Write,
-		"pay": pawl.Write, "charge": pawl.Write}
+	effects := map[string]pawl.Effect{"look": pawl.EffectRead, "calc": pawl.EffectPure, "put": pawl.EffectIdempotent, "post": pawl.EffectWrite,
+		"pay": pawl.EffectWrite, "charge": pawl.EffectWrite}
 	total := map[pawl.Effect]int{}
 	every := soak.N(15, 1) // at which crash points a process is killed
 	for _, tool := range durabletest.Tools() {

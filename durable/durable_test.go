@@ -20,7 +20,7 @@ func TestResume(t *testing.T) {
 	eng := &durable.Engine{Journal: j}
 	looked, paid := 0, 0
 	look := pawl.Func("look", "looks", func(context.Context, none) (string, error) { looked++; return "5 euros", nil })
-	look.Effect = pawl.Read
+	look.Effect = pawl.EffectRead
 	pay := pawl.Func("pay", "pays", func(context.Context, none) (string, error) { paid++; return "paid", nil })
 	m := script.New(script.Call("look", `{}`), script.Call("pay", `{}`), script.Say("done"))
 	agent := &pawl.Agent{Model: m, Tools: []pawl.Toolset{look, pay},
@@ -57,14 +57,14 @@ func TestSince(t *testing.T) {
 		shutdown()
 		return "", ctx.Err()
 	})
-	look.Effect = pawl.Read
+	look.Effect = pawl.EffectRead
 	around := pawl.Func("around", "looks around", func(ctx context.Context, _ none) (string, error) {
 		v := pawl.InvocationFrom(ctx)
 		seen = append(seen, v.Since())
 		_, err := v.Do(ctx, llm.ToolCall{Name: "look", Args: []byte(`{}`)})
 		return "", err
 	})
-	around.Effect = pawl.Compose
+	around.Effect = pawl.EffectCompose
 	agent := &pawl.Agent{Model: script.New(script.Call("around", `{}`), script.Say("done")), Tools: []pawl.Toolset{look, around}}
 	before := time.Now()
 	if res, err := eng.Runner("r", agent).Run(ctx, llm.User("look")); err == nil {

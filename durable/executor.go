@@ -78,7 +78,7 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 	begun := s.h.intents[t.Key]
 	t.Attempt += len(begun)
 	if len(begun)+len(s.h.asked[t.Key]) > 0 {
-		t.Question, t.Decisions = nil, nil
+		t.Pending, t.Decisions = nil, nil
 	}
 	s.mu.Lock()
 	if at, ok := s.h.replied[t.Run+"/"+llm.Key(strconv.Itoa(t.Step-1))+"/model"]; ok {
@@ -92,12 +92,12 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 	}
 	if q := s.h.open(t.Key); q != nil {
 		w := q.waiting
-		t.Question = &w
+		t.Pending = &w
 		if q.answer != nil {
 			t.Decisions = []llm.Decision{*q.answer}
 		}
-	} else if len(begun) > 0 && begun[len(begun)-1].Effect == pawl.Write {
-		t.Question = &pawl.Waiting{Key: t.Key, Call: begun[len(begun)-1].Call, Outcome: pawl.OutcomeUnknown,
+	} else if len(begun) > 0 && begun[len(begun)-1].Effect == pawl.EffectWrite {
+		t.Pending = &pawl.PendingCall{Key: t.Key, Call: begun[len(begun)-1].Call, Outcome: pawl.OutcomeUnknown,
 			Attempt: t.Attempt}
 	}
 	return t
@@ -232,8 +232,8 @@ func (b *step) ended(t *pawl.Task, e pawl.Event) pawl.Event {
 		if s.add(kindOutcome, string(t.Key), outcomeBody{t.Call, x}) != nil {
 			return e
 		}
-	case len(x.Waiting) > 0 && x.Waiting[0].Key == t.Key:
-		w := x.Waiting[0]
+	case len(x.Pending) > 0 && x.Pending[0].Key == t.Key:
+		w := x.Pending[0]
 		if q := s.h.open(t.Key); q == nil || q.waiting.Digest != w.Digest || !q.waiting.Expires.Equal(w.Expires) {
 			_ = s.add(kindQuestion, numbered(t.Key, kindQuestion, len(s.h.asked[t.Key])+1), w)
 		}
@@ -255,7 +255,7 @@ func (b *step) interrupted(x *pawl.Execution) bool {
 // not ended.
 func lost(t *pawl.Task, e pawl.Event, err error) pawl.Event {
 	x := *e.Execution
-	x.Outcome, x.Error, x.Result, x.Ends, x.Waiting, x.Values = pawl.OutcomeCancelled, err.Error(),
+	x.Outcome, x.Error, x.Result, x.Ends, x.Pending, x.Values = pawl.OutcomeCancelled, err.Error(),
 		llm.ErrorResult("Not recorded."), "", nil, nil
 	x.Result.CallID, x.Result.Key = t.Call.ID, t.Key
 	e.Execution = &x
@@ -274,7 +274,7 @@ type gate struct {
 func (s *session) expect(tasks []pawl.Task) (done func()) {
 	g := &gate{coming: map[llm.Key]bool{}, here: make(chan struct{})}
 	for _, t := range tasks {
-		if tool := t.Tool(); tool != nil && tool.Effect != pawl.Compose && t.Refuse == "" {
+		if tool := t.Tool(); tool != nil && tool.Effect != pawl.EffectCompose && t.Refuse == "" {
 			g.coming[t.Key] = true
 		}
 	}

@@ -61,7 +61,7 @@ type ExportedAsk struct {
 
 // ExportedEnd is the reason why a run stopped.
 type ExportedEnd struct {
-	Stop   pawl.Stop       `json:"stop"`
+	Stop   pawl.StopReason `json:"stop"`
 	Cause  string          `json:"cause,omitzero"`
 	Error  string          `json:"error,omitzero"`
 	Spent  pawl.Spent      `json:"spent"`
@@ -119,7 +119,7 @@ func (x *Export) Sort() {
 
 // Timeless returns x without times and attempts.
 func Timeless(x pawl.Execution) pawl.Execution {
-	x.Attempts, x.Started, x.Ended, x.Index, x.Waiting = 0, time.Time{}, time.Time{}, 0, nil
+	x.Attempts, x.Started, x.Ended, x.Index, x.Pending = 0, time.Time{}, time.Time{}, 0, nil
 	if x.Decision != nil {
 		d := *x.Decision
 		d.Digest = "" // it depends on the attempt

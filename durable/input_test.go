@@ -31,7 +31,7 @@ func planned(stop *func()) (*pawl.Agent, *script.Model) {
 		(*stop)()
 		return asJSON(n + 1), v.Set("n", n+1)
 	})
-	count.Effect, count.Timeout = pawl.Read, -1
+	count.Effect, count.Timeout = pawl.EffectRead, -1
 	m := script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 		n := 0
 		for _, msg := range req.Messages {

@@ -23,7 +23,7 @@ func (s *session) Bind(a *pawl.Agent) *pawl.Agent {
 		return &b // the run returns this error
 	}
 	m := &model{s: s, accept: s.engine.AcceptChangedTools, instructions: a.Instructions}
-	m.inner, m.pricer = a.Driver()
+	m.inner, m.pricer = a.InnerModel()
 	m.holder, _ = a.Model.(llm.OutputHolder)
 	b.Middleware = slices.Clone(a.Middleware)
 	for i := range b.Middleware {

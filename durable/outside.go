@@ -93,12 +93,12 @@ func sameDecision(a, b llm.Decision) bool {
 }
 
 // Pending returns the open questions of a run that have no answer.
-func (e *Engine) Pending(ctx context.Context, id string) ([]pawl.Waiting, error) {
+func (e *Engine) Pending(ctx context.Context, id string) ([]pawl.PendingCall, error) {
 	h, err := e.history(ctx, scope(ctx), id)
 	if err != nil {
 		return nil, err
 	}
-	var out []pawl.Waiting
+	var out []pawl.PendingCall
 	for _, q := range h.waiting() {
 		if q.answer == nil {
 			out = append(out, q.waiting)
@@ -137,10 +137,10 @@ func (e *Engine) Steer(ctx context.Context, id string, msgs ...llm.Message) erro
 // inbox records which messages each request received.
 type inbox struct {
 	s     *session
-	outer pawl.Inbox // the caller's; nil means none
+	outer pawl.MessageSource // the caller's; nil means none
 }
 
-var _ pawl.Inbox = (*inbox)(nil)
+var _ pawl.MessageSource = (*inbox)(nil)
 
 // Take returns the recorded messages of the request at key, or takes the waiting ones.
 func (in *inbox) Take(ctx context.Context, at llm.Key) []llm.Message {

@@ -28,11 +28,11 @@ func paying(paid *[]string, within time.Duration) *pawl.Agent {
 	return &pawl.Agent{Model: script.New(script.Call("pay", `{"amount":5}`), script.Say("done")), Tools: []pawl.Toolset{pay},
 		Middleware: []pawl.Middleware{pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval,
 			error) {
-			return pawl.Approval{Verdict: pawl.Ask, Within: within}, nil
+			return pawl.Approval{Verdict: pawl.VerdictAsk, ValidFor: within}, nil
 		})}}
 }
 
-func pending(t *testing.T, eng *durable.Engine, a *pawl.Agent) pawl.Waiting {
+func pending(t *testing.T, eng *durable.Engine, a *pawl.Agent) pawl.PendingCall {
 	t.Helper()
 	res, err := eng.Runner("r", a).Run(t.Context(), llm.User("pay"))
 	if err != nil || len(res.Pending) != 1 {
@@ -47,34 +47,34 @@ func TestDecisions(t *testing.T) {
 	edited := json.RawMessage(`{"amount":3}`)
 	for _, row := range []struct {
 		name    string
-		answers func(w pawl.Waiting) []llm.Decision
+		answers func(w pawl.PendingCall) []llm.Decision
 		later   time.Duration
 		errs    []error // one for each answer
 		paid    string
-		stop    pawl.Stop
+		stop    pawl.StopReason
 	}{
-		{"one", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Approve("a")} }, 0, []error{nil},
+		{"one", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Approve("a")} }, 0, []error{nil},
 			"5", pawl.StopAnswer},
-		{"twice the same", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Approve("a"), w.Approve("b")} },
+		{"twice the same", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Approve("a"), w.Approve("b")} },
 			0, []error{nil, nil}, "5", pawl.StopAnswer},
-		{"yes, then no", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Approve("a"), w.Deny("b", "")} },
+		{"yes, then no", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Approve("a"), w.Deny("b", "")} },
 			0, []error{nil, store.ErrConflict}, "5", pawl.StopAnswer},
-		{"no, then yes", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Deny("b", ""), w.Approve("a")} },
+		{"no, then yes", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Deny("b", ""), w.Approve("a")} },
 			0, []error{nil, store.ErrConflict}, "", pawl.StopAnswer},
-		{"other arguments", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Edit("a", edited)} },
+		{"other arguments", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Edit("a", edited)} },
 			0, []error{nil}, "3", pawl.StopAnswer},
-		{"other arguments, then a yes", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Edit("a", edited), w.Approve("b")} },
+		{"other arguments, then a yes", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Edit("a", edited), w.Approve("b")} },
 			0, []error{nil, store.ErrConflict}, "3", pawl.StopAnswer},
-		{"to arguments that were edited since", func(w pawl.Waiting) []llm.Decision {
+		{"to arguments that were edited since", func(w pawl.PendingCall) []llm.Decision {
 			d := w.Approve("a")
 			d.Digest = strings.Repeat("0", len(d.Digest))
 			return []llm.Decision{d}
 		}, 0, []error{store.ErrConflict}, "", pawl.StopPending},
-		{"to another call", func(w pawl.Waiting) []llm.Decision { d := w.Approve("a"); d.Key += "0"; return []llm.Decision{d} },
+		{"to another call", func(w pawl.PendingCall) []llm.Decision { d := w.Approve("a"); d.Key += "0"; return []llm.Decision{d} },
 			0, []error{store.ErrConflict}, "", pawl.StopPending},
-		{"a late yes", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Approve("a")} },
+		{"a late yes", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Approve("a")} },
 			2 * time.Hour, []error{durable.ErrExpired}, "", pawl.StopPending},
-		{"a late no", func(w pawl.Waiting) []llm.Decision { return []llm.Decision{w.Deny("a", "")} },
+		{"a late no", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Deny("a", "")} },
 			2 * time.Hour, []error{nil}, "", pawl.StopAnswer},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -266,7 +266,7 @@ func TestSteer(t *testing.T) {
 	if err := mine.Steer(t.Context(), llm.User("today")); err != nil {
 		t.Fatal(err)
 	}
-	res, err := eng.Runner("r", a).Run(pawl.WithInbox(t.Context(), &mine))
+	res, err := eng.Runner("r", a).Run(pawl.WithMessages(t.Context(), &mine))
 	if err != nil || len(res.Messages) != 6 || res.Messages[3].Text() != "in euros" || res.Messages[4].Text() != "today" {
 		t.Fatalf("%+v, %v", res, err)
 	}

@@ -49,7 +49,7 @@ func TestBudgetsSurvive(t *testing.T) {
 			stop()
 			return "seen", nil
 		})
-		look.Effect, look.Timeout = pawl.Read, -1
+		look.Effect, look.Timeout = pawl.EffectRead, -1
 		var turns []script.Turn
 		for i := range 6 {
 			turns = append(turns, script.Call("look", fmt.Sprintf(`{"n":%d}`, i)))
@@ -105,7 +105,7 @@ func TestTimeSurvives(t *testing.T) {
 			stop()
 			return "waited", nil
 		})
-		wait.Effect = pawl.Read
+		wait.Effect = pawl.EffectRead
 		var turns []script.Turn
 		for i := range 9 {
 			turns = append(turns, script.Call("wait", fmt.Sprintf(`{"n":%d}`, i)))
@@ -212,11 +212,11 @@ func TestEffects(t *testing.T) {
 	}
 	a := &pawl.Agent{Model: script.New(script.Together(script.Call("good", `{}`), script.Call("bad", `{}`),
 		script.Call("pay", `{}`), script.Call("missing", `{}`)), script.Call("write", `{}`), script.Say("done")),
-		Tools: []pawl.Toolset{act("good", pawl.Idempotent, nil), act("bad", pawl.Write, errors.New("no")),
-			act("write", pawl.Write, nil), act("pay", pawl.Write, nil)},
+		Tools: []pawl.Toolset{act("good", pawl.EffectIdempotent, nil), act("bad", pawl.EffectWrite, errors.New("no")),
+			act("write", pawl.EffectWrite, nil), act("pay", pawl.EffectWrite, nil)},
 		Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall,
 			_ *pawl.Tool) (pawl.Approval, error) {
-			return pawl.Approval{Verdict: map[bool]pawl.Verdict{true: pawl.Ask, false: pawl.Allow}[c.Name == "pay"]}, nil
+			return pawl.Approval{Verdict: map[bool]pawl.Verdict{true: pawl.VerdictAsk, false: pawl.VerdictAllow}[c.Name == "pay"]}, nil
 		})}}
 	ledger := func() string {
 		effects, err := eng.Effects(t.Context(), "r")
@@ -226,7 +226,7 @@ func TestEffects(t *testing.T) {
 		var out []string
 		for _, f := range effects {
 			out = append(out, fmt.Sprintf("%s=%s", f.Tool, f.State))
-			if f.Tool == "write" && (f.IdempotencyKey != key || f.Effect != pawl.Write) {
+			if f.Tool == "write" && (f.IdempotencyKey != key || f.Effect != pawl.EffectWrite) {
 				t.Errorf("the ledger has the key %q, the tool had %q", f.IdempotencyKey, key)
 			}
 		}

@@ -118,13 +118,13 @@ type traceBody struct {
 }
 
 type endBody struct {
-	Stop    pawl.Stop       `json:"stop"`
-	Cause   string          `json:"cause,omitzero"`
-	Error   string          `json:"error,omitzero"`
-	Spent   pawl.Spent      `json:"spent"`
-	Pending []pawl.Waiting  `json:"pending,omitzero"`
-	Values  pawl.Values     `json:"values,omitzero"`
-	Output  json.RawMessage `json:"output,omitzero"`
+	Stop    pawl.StopReason    `json:"stop"`
+	Cause   string             `json:"cause,omitzero"`
+	Error   string             `json:"error,omitzero"`
+	Spent   pawl.Spent         `json:"spent"`
+	Pending []pawl.PendingCall `json:"pending,omitzero"`
+	Values  pawl.Values        `json:"values,omitzero"`
+	Output  json.RawMessage    `json:"output,omitzero"`
 }
 
 // keepReply returns the stored form of a reply.
@@ -269,7 +269,7 @@ type intent struct {
 type question struct {
 	seq     int64
 	key     string // of the record
-	waiting pawl.Waiting
+	waiting pawl.PendingCall
 	answer  *llm.Decision
 }
 

@@ -110,10 +110,10 @@ func (x *Export) Redacted(r *redact.Redactor) *Export {
 }
 
 // Redacted returns f without the secrets of r.
-func (f Effect) Redacted(r *redact.Redactor) Effect {
+func (f LedgerEntry) Redacted(r *redact.Redactor) LedgerEntry {
 	f.Call, f.Error = r.Call(f.Call), r.String(f.Error)
 	if f.Question != nil {
-		f.Question = &r.Result(&pawl.Result{Pending: []pawl.Waiting{*f.Question}}).Pending[0]
+		f.Question = &r.Result(&pawl.Result{Pending: []pawl.PendingCall{*f.Question}}).Pending[0]
 	}
 	if f.Answer != nil {
 		x := pawl.Execution{Call: f.Call, Decision: f.Answer}

@@ -18,7 +18,7 @@ import (
 
 // login takes a password, and repeats it in its result.
 func login(changed string) *pawl.Tool {
-	return &pawl.Tool{Name: "login", Description: "Logs in." + changed, Effect: pawl.Read,
+	return &pawl.Tool{Name: "login", Description: "Logs in." + changed, Effect: pawl.EffectRead,
 		Input: json.RawMessage(`{"type":"object","properties":{"user":{"type":"string"},"password":{"type":"string","writeOnly":true},"pin":{"type":"string","x-secret":true}}}`),
 		Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			return llm.TextResult("hunter2hunter2 is right"), nil
@@ -37,7 +37,7 @@ func TestRedactedRuns(t *testing.T) {
 	if res, err := eng.Runner("r", a).Run(t.Context(), llm.User("Log in.")); err != nil || res.Stop != pawl.StopPending {
 		t.Fatal(res, err)
 	}
-	other := &pawl.Tool{Name: "other", Effect: pawl.Read, Run: login("").Run}
+	other := &pawl.Tool{Name: "other", Effect: pawl.EffectRead, Run: login("").Run}
 	if err := eng.Fork(t.Context(), "r", "f", 1, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -92,13 +92,13 @@ func (r releaseRun) agent(t *testing.T, w durabletest.World, held func(context.C
 			}}
 	}
 	acts := func() []pawl.Toolset {
-		return []pawl.Toolset{act("look", pawl.Read), act("post", pawl.Write), act("pay", pawl.Write)}
+		return []pawl.Toolset{act("look", pawl.EffectRead), act("post", pawl.EffectWrite), act("pay", pawl.EffectWrite)}
 	}
 	ask := []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		if c.Name == "pay" {
-			return pawl.Approval{Verdict: pawl.Ask, Reason: "it is money", Within: -1}, nil
+			return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "it is money", ValidFor: -1}, nil
 		}
-		return pawl.Approval{Verdict: pawl.Allow}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	})}
 	clerk := &pawl.Agent{Name: "clerk", Instructions: "You are a clerk.", Model: script.New(script.Call("post", number{16}), script.Call("pay", number{17}), script.Say("I paid.")), Tools: acts(), Middleware: ask}
 	embedded, err := code.New(code.Embedded(nil), nil)
@@ -339,7 +339,7 @@ func TestRelease0IsResumed(t *testing.T) {
 				if q.Outcome == pawl.OutcomeUnknown { // it did not happen: the process died before the delivery
 					d.Reason = "it did not happen"
 				}
-				answers = append(answers, llm.Decide(d))
+				answers = append(answers, llm.DecisionMessage(d))
 			}
 			res, err = run.Run(ctx, answers...)
 		}
@@ -389,7 +389,7 @@ func deliveredBefore(t *testing.T) (before []durabletest.Delivery) {
 // writtenTwice returns the places of writes that were delivered before, and again.
 func writtenTwice(before, now []durabletest.Delivery) (places []llm.Key) {
 	for _, d := range now {
-		if d.Effect == pawl.Write && slices.ContainsFunc(before, func(b durabletest.Delivery) bool { return b.Key == d.Key }) {
+		if d.Effect == pawl.EffectWrite && slices.ContainsFunc(before, func(b durabletest.Delivery) bool { return b.Key == d.Key }) {
 			places = append(places, d.Place)
 		}
 	}

@@ -68,8 +68,8 @@ func (e *Engine) start(ctx context.Context, l store.Lease, h *history) (*session
 		}
 		s.done.Go(s.beat)
 	}
-	outer := pawl.InboxOf(ctx)
-	ctx = pawl.WithInbox(ctx, &inbox{s, outer})
+	outer := pawl.MessageSourceFrom(ctx)
+	ctx = pawl.WithMessages(ctx, &inbox{s, outer})
 	return s, pawl.WithEngine(ctx, s, l.Run)
 }
 
@@ -307,10 +307,10 @@ func (s *session) rest() {
 
 // Summary is the progress of a run: JournalRun.Summary.
 type Summary struct {
-	Stop    pawl.Stop  `json:"stop"`
-	Cause   string     `json:"cause,omitzero"`
-	Spent   pawl.Spent `json:"spent"`
-	Pending int        `json:"pending,omitzero"` // pending calls
+	Stop    pawl.StopReason `json:"stop"`
+	Cause   string          `json:"cause,omitzero"`
+	Spent   pawl.Spent      `json:"spent"`
+	Pending int             `json:"pending,omitzero"` // pending calls
 }
 
 // stateOf returns the state of a run after a stop.

@@ -22,7 +22,7 @@ import (
 //
 // The error is ErrChanged if the run was made with another r, and store.ErrNotFound if there is no
 // run.
-func (e *Engine) Story(id string, r pawl.Runner) pawl.Runner { return &story{e, id, r} }
+func (e *Engine) ReplayEvents(id string, r pawl.Runner) pawl.Runner { return &story{e, id, r} }
 
 type story struct {
 	engine *Engine
@@ -103,14 +103,14 @@ func (h *history) askedOf(tasks []pawl.Task) []pawl.Execution {
 		x := pawl.Execution{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomePending}
 		for _, w := range h.end.Pending {
 			if w.Key == t.Key || strings.HasPrefix(string(w.Key), string(t.Key)+"/") {
-				x.Waiting = append(x.Waiting, w)
+				x.Pending = append(x.Pending, w)
 			}
 		}
-		if len(x.Waiting) == 0 {
+		if len(x.Pending) == 0 {
 			return nil
 		}
-		if x.Waiting[0].Key == t.Key {
-			x.Outcome = x.Waiting[0].Outcome
+		if x.Pending[0].Key == t.Key {
+			x.Outcome = x.Pending[0].Outcome
 		}
 		out = append(out, t.Replayed(t.Call, x))
 	}

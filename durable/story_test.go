@@ -25,7 +25,7 @@ func lines(t *testing.T, e pawl.Event, all *[]string) {
 	}
 	line := string(e.Kind) + " " + string(e.Path)
 	if e.Execution != nil {
-		line += " " + string(e.Execution.Outcome) + " " + e.Execution.Result.Text() + asJSON(e.Execution.Waiting)
+		line += " " + string(e.Execution.Outcome) + " " + e.Execution.Result.Text() + asJSON(e.Execution.Pending)
 	}
 	if e.Kind == pawl.EventRunEnded {
 		res := *e.Result
@@ -44,7 +44,7 @@ func TestStory(t *testing.T) {
 	failing := &pawl.Agent{Model: script.New(script.Call("look", `{}`),
 		script.Fail(&llm.ProviderError{Provider: "p", Code: llm.CodeServer, Message: "broken"}))}
 	look := pawl.Func("look", "looks", func(context.Context, none) (string, error) { return "seen", nil })
-	look.Effect = pawl.Read
+	look.Effect = pawl.EffectRead
 	failing.Tools = []pawl.Toolset{look}
 	for name, a := range map[string]*pawl.Agent{
 		"waiting":        paying(&paid, time.Hour),
@@ -67,7 +67,7 @@ func TestStory(t *testing.T) {
 				t.Fatal(err)
 			}
 			first := true
-			for e, err := range eng.Story("r", a).Stream(t.Context()) {
+			for e, err := range eng.ReplayEvents("r", a).Stream(t.Context()) {
 				if err != nil {
 					if failed == nil || err.Error() != failed.Error() {
 						t.Errorf("got %v, want %v", err, failed)
@@ -110,7 +110,7 @@ func TestStoryOfARunAtWork(t *testing.T) {
 	}()
 	<-begun
 	var told []pawl.EventKind
-	for e, err := range eng.Story("r", a).Stream(t.Context()) {
+	for e, err := range eng.ReplayEvents("r", a).Stream(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func TestStoryOfARunAtWork(t *testing.T) {
 	other := *a
 	other.Instructions = "Do not wait."
 	var changed error
-	for _, changed = range eng.Story("r", &other).Stream(t.Context()) {
+	for _, changed = range eng.ReplayEvents("r", &other).Stream(t.Context()) {
 	}
 	if !errors.Is(changed, durable.ErrChanged) {
 		t.Errorf("got %v", changed)
@@ -132,7 +132,7 @@ func TestStoryOfARunAtWork(t *testing.T) {
 		t.Error(err)
 	}
 	var missing error
-	for _, missing = range eng.Story("nobody", a).Stream(t.Context()) {
+	for _, missing = range eng.ReplayEvents("nobody", a).Stream(t.Context()) {
 	}
 	if !errors.Is(missing, store.ErrNotFound) {
 		t.Errorf("got %v", missing)

@@ -24,7 +24,7 @@ func TestTimeline(t *testing.T) {
 		slow := func(name string, takes time.Duration) *pawl.Tool {
 			tool := pawl.Func(name, "Takes its time.",
 				func(context.Context, struct{}) (string, error) { time.Sleep(takes); return "done", nil })
-			tool.Effect = pawl.Read
+			tool.Effect = pawl.EffectRead
 			return tool
 		}
 		ask := &pawl.Tool{Name: "ask", Description: "Asks.", Input: json.RawMessage(`{"type":"object"}`), Passive: true}

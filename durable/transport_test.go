@@ -57,7 +57,7 @@ func TestReplayComparesBytes(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	live := &answering{answers: []string{callsPay, saysPaid}}
 	w := pending(t, eng, wired(live, "Be exact."))
-	res, err := eng.Runner("r", wired(live, "Be exact.")).Run(t.Context(), llm.Decide(w.Approve("alice")))
+	res, err := eng.Runner("r", wired(live, "Be exact.")).Run(t.Context(), llm.DecisionMessage(w.Approve("alice")))
 	if err != nil || res.Text() != "Paid." || len(live.bodies) != 2 {
 		t.Fatalf("%v, %v, %d requests", res, err, len(live.bodies))
 	}
@@ -91,7 +91,7 @@ func TestForkWithOtherResults(t *testing.T) {
 	live := &answering{answers: []string{callsPay, saysPaid, saysPaid}}
 	w := pending(t, eng, wired(live, ""))
 	first := eng.Runner("r", wired(live, ""))
-	if _, err := first.Run(t.Context(), llm.Decide(w.Approve("alice"))); err != nil {
+	if _, err := first.Run(t.Context(), llm.DecisionMessage(w.Approve("alice"))); err != nil {
 		t.Fatal(err)
 	}
 	o := &durable.ForkOptions{Meta: []byte(`{"of":"r"}`), Results: func(key llm.Key, x pawl.Execution) (llm.ToolResult, bool) {

@@ -30,11 +30,11 @@ func searchTool(find func(ctx context.Context, words string, limit int) ([]strin
 		hits, err := find(ctx, in.Words, in.Limit)
 		if err != nil {
 			// the connection to the index failed, not the query: a retry may work
-			return nil, pawl.Retryable(err)
+			return nil, pawl.RetryableError(err)
 		}
 		return hits, nil
 	})
-	t.Effect = pawl.Read         // it may be repeated, run in parallel, and start early
+	t.Effect = pawl.EffectRead   // it may be repeated, run in parallel, and start early
 	t.Timeout = 10 * time.Second // for one attempt; 0 means 60 s
 	t.MaxResult = 8 << 10        // bytes for the model; 0 means 32 KiB
 
@@ -99,9 +99,9 @@ func Example_approval() {
 				return pawl.Approval{}, err // an error denies
 			}
 			if in.Euros > 1000 {
-				return pawl.Approval{Verdict: pawl.Deny, Reason: "too much for a program"}, nil
+				return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "too much for a program"}, nil
 			}
-			return pawl.Approval{Verdict: pawl.Allow}, nil // the strictest of all policies counts
+			return pawl.Approval{Verdict: pawl.VerdictAllow}, nil // the strictest of all policies counts
 		}),
 	}}
 	ctx := context.Background()
@@ -119,7 +119,7 @@ func Example_approval() {
 		panic(err)
 	}
 	fmt.Println(stored.Stop, stored.Pending[0].Call.Name, string(stored.Pending[0].Call.Args))
-	res, err = agent.Resume(ctx, &stored, llm.Decide(stored.Pending[0].Edit("tom", json.RawMessage(`{"to":"Anna","euros":7}`))))
+	res, err = agent.Resume(ctx, &stored, llm.DecisionMessage(stored.Pending[0].Edit("tom", json.RawMessage(`{"to":"Anna","euros":7}`))))
 	// end approval
 	fmt.Println(res.Stop, res.Steps[0].Executions[0].Result.Text(), err)
 	// Output:

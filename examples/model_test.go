@@ -37,7 +37,7 @@ func (Keyword) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta
 				if strings.Contains(last.Text(), t.Name) {
 					call := llm.ToolCall{ID: "call_1", Name: t.Name, Args: []byte(`{}`)}
 					_ = yield(llm.Delta{Part: call, Done: true}, nil) &&
-						yield(llm.Delta{Finish: llm.FinishToolCalls}, nil)
+						yield(llm.Delta{Finish: llm.FinishReasonToolCalls}, nil)
 					return
 				}
 			}
@@ -56,7 +56,7 @@ func (Keyword) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta
 				return // the caller has heard enough
 			}
 		}
-		yield(llm.Delta{Finish: llm.FinishStop, Usage: &llm.Usage{Input: len(req.Messages), Output: len(words)}}, nil)
+		yield(llm.Delta{Finish: llm.FinishReasonStop, Usage: &llm.Usage{Input: len(req.Messages), Output: len(words)}}, nil)
 	}
 }
 

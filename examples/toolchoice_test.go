@@ -111,7 +111,7 @@ func (c choice) request(t *testing.T) []byte {
 		a.Tools = append(a.Tools, tool)
 	}
 	if c.forget {
-		a.Middleware = []pawl.Middleware{history.CurrentTrace()}
+		a.Middleware = []pawl.Middleware{history.DropPastToolCalls()}
 	}
 	from := &pawl.Result{}
 	if c.plan != "" {

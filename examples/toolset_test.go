@@ -29,10 +29,10 @@ type item struct {
 func NewList() *List {
 	l := &List{}
 	add := pawl.Func("list_add", "Puts an item on the shopping list.", l.add)
-	add.Effect = pawl.Idempotent // twice is as good as once
+	add.Effect = pawl.EffectIdempotent // twice is as good as once
 	remove := pawl.Func("list_remove", "Takes an item off the shopping list.", l.remove)
 	show := pawl.Func("list_show", "Shows the shopping list.", l.show)
-	show.Effect = pawl.Read // may run in parallel, and be repeated
+	show.Effect = pawl.EffectRead // may run in parallel, and be repeated
 	l.tools = []*pawl.Tool{add, remove, show}
 	return l
 }

@@ -107,13 +107,13 @@ func TestCompilers(t *testing.T) {
 		moves func(turns, requests int) int // how often the beginning may change
 	}{
 		"all":           {history.LastTurns(1000), func(int, int) int { return 0 }},
-		"current trace": {history.CurrentTrace(), func(turns, _ int) int { return turns }},
+		"current trace": {history.DropPastToolCalls(), func(turns, _ int) int { return turns }},
 		"last 1":        {history.LastTurns(1), func(turns, _ int) int { return turns }},
 		"last 6":        {history.LastTurns(6), func(turns, _ int) int { return turns / 3 }},
 		"budget":        {history.Budget(3000, nil), func(turns, requests int) int { return turns }},
 		"tiny budget":   {history.Budget(1, nil), func(turns, _ int) int { return turns }},
 		// each of them may move the cut
-		"both": {both(history.CurrentTrace(), history.Budget(1000, nil)), func(turns, _ int) int { return 2 * turns }},
+		"both": {both(history.DropPastToolCalls(), history.Budget(1000, nil)), func(turns, _ int) int { return 2 * turns }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
@@ -235,7 +235,7 @@ func TestCurrentTrace(t *testing.T) {
 	m.Skip = 1 // of the earlier replies one is sent
 	look := &pawl.Tool{Name: "look", Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("fresh"), nil }}
 	a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{look}, Instructions: "Be brief.", Output: json.RawMessage(`{"type":"object","required":["n"]}`),
-		Middleware: []pawl.Middleware{history.CurrentTrace()}}
+		Middleware: []pawl.Middleware{history.DropPastToolCalls()}}
 	res, err := a.Run(t.Context(), long(1)...)
 	if err != nil || len(res.Messages) != 10 {
 		t.Fatalf("got %d messages, %v: the transcript itself stays whole", len(res.Messages), err)

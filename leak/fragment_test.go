@@ -27,7 +27,7 @@ func (p pieces) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error
 			}
 			s = s[n:]
 		}
-		yield(llm.Delta{Finish: llm.FinishStop}, nil)
+		yield(llm.Delta{Finish: llm.FinishReasonStop}, nil)
 	}
 }
 

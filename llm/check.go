@@ -12,7 +12,7 @@ import (
 // HistoryFault is a fault that makes a list of messages an invalid transcript (see Message), or a
 // transcript that one API rejects. Repair has a repair for each code except unknown_role and
 // unknown_part.
-type Fault struct {
+type HistoryFault struct {
 	Code    FaultCode `json:"code"`
 	Message int       `json:"message"` // index of the message, from 0
 	Part    int       `json:"part"`    // index of the part, from 0; -1 means the whole message
@@ -41,7 +41,7 @@ const (
 // HistoryRules are the requirements of one API that go beyond a valid transcript and that its
 // adapter does not meet by translation. Adapters translate the form of ids, alternating roles and
 // empty texts. The zero value holds the rules of every transcript.
-type Rules struct {
+type HistoryRules struct {
 	Settled   bool     // no call may be open, including the calls of the last reply
 	UserFirst bool     // the first message after the instructions is a user's
 	NotLast   []string // types in Reasoning.Opaque.Data that cannot end a reply
@@ -51,31 +51,31 @@ type Rules struct {
 // anthropic-messages (or anthropic) or gemini. An unknown API has no rules. The adapters of this
 // module apply the rules of their API: they check a Request before they send it, and report each
 // repair in a Notice with the code "healed".
-func RulesOf(api string) Rules {
+func RulesOf(api string) HistoryRules {
 	switch api {
 	case "anthropic-messages", "anthropic":
-		return Rules{Settled: true, UserFirst: true, NotLast: []string{"thinking", "redacted_thinking"}}
+		return HistoryRules{Settled: true, UserFirst: true, NotLast: []string{"thinking", "redacted_thinking"}}
 	case "gemini":
-		return Rules{Settled: true, UserFirst: true}
+		return HistoryRules{Settled: true, UserFirst: true}
 	case "openai-chat", "openai-responses":
-		return Rules{Settled: true}
+		return HistoryRules{Settled: true}
 	}
-	return Rules{}
+	return HistoryRules{}
 }
 
 // Check returns the faults that make msgs an invalid transcript, in the order of the messages, or
 // nil. Open calls of the last reply are valid, and so are messages that wait behind them.
-func Check(msgs []Message) []Fault { return Rules{}.Check(msgs) }
+func Check(msgs []Message) []HistoryFault { return HistoryRules{}.Check(msgs) }
 
 // Check is the function Check with the rules of an API.
-func (r Rules) Check(msgs []Message) []Fault {
+func (r HistoryRules) Check(msgs []Message) []HistoryFault {
 	if r.sound(msgs) {
 		return nil
 	}
 	_, mends, lost := r.mend(msgs)
 	faults := lost
 	for _, m := range mends {
-		faults = append(faults, m.Fault)
+		faults = append(faults, m.HistoryFault)
 	}
 	sortFaults(faults)
 	return faults
@@ -83,7 +83,7 @@ func (r Rules) Check(msgs []Message) []Fault {
 
 // sound reports whether msgs have no fault. Every request pays for it, so it is a single pass
 // without allocations.
-func (r Rules) sound(msgs []Message) bool {
+func (r HistoryRules) sound(msgs []Message) bool {
 	begun := !r.UserFirst
 	open := false // the last reply has calls without a result
 	calls := 0    // the number of calls in the previous message
@@ -217,7 +217,7 @@ func distinctIDs(reply []Part) bool {
 
 // cutBefore returns the number of parts that remain when the parts that cannot end a reply are
 // dropped.
-func (r Rules) cutBefore(m *Message) int {
+func (r HistoryRules) cutBefore(m *Message) int {
 	n := len(m.Parts)
 	for n > 0 && len(r.NotLast) > 0 {
 		p, ok := m.Parts[n-1].(Reasoning)
@@ -244,8 +244,8 @@ func known(p Part) bool {
 	return false
 }
 
-func newFault(code FaultCode, message, part int, format string, args ...any) Fault {
-	return Fault{Code: code, Message: message, Part: part, Text: fmt.Sprintf(format, args...)}
+func newFault(code FaultCode, message, part int, format string, args ...any) HistoryFault {
+	return HistoryFault{Code: code, Message: message, Part: part, Text: fmt.Sprintf(format, args...)}
 }
 
 // CheckMessage returns an error if m has a part that it cannot hold, or a call without an id of its

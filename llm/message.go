@@ -146,7 +146,7 @@ func Results(results ...ToolResult) Message {
 }
 
 // DecisionMessage returns the message that passes decisions to Agent.Resume.
-func Decide(decisions ...Decision) Message {
+func DecisionMessage(decisions ...Decision) Message {
 	m := Message{Role: RoleUser, Parts: make([]Part, len(decisions))}
 	for i, d := range decisions {
 		m.Parts[i] = d

@@ -58,7 +58,7 @@ type Settings struct {
 	Temperature *float64 `json:"temperature,omitzero"` // nil means the provider's default
 	TopP        *float64 `json:"top_p,omitzero"`       // nil means the provider's default
 	// StopSequences end the reply when the model writes one of them.
-	Stop []string `json:"stop,omitzero"`
+	StopSequences []string `json:"stop,omitzero"`
 	// Effort is the reasoning effort, in the provider's words. Empty means the provider's default.
 	Effort string `json:"effort,omitzero"`
 	// Parallel allows several calls in one reply. Nil means the provider's default.
@@ -137,17 +137,17 @@ type FinishReason string
 // reason is FinishReasonToolCalls. FinishReasonLength and FinishReasonContentFilter take precedence
 // over it, because the last call may be cut.
 const (
-	FinishStop          FinishReason = "stop"
-	FinishLength        FinishReason = "length"
-	FinishToolCalls     FinishReason = "tool_calls"
-	FinishContentFilter FinishReason = "content_filter"
-	FinishError         FinishReason = "error"
-	FinishOther         FinishReason = "other"
+	FinishReasonStop          FinishReason = "stop"
+	FinishReasonLength        FinishReason = "length"
+	FinishReasonToolCalls     FinishReason = "tool_calls"
+	FinishReasonContentFilter FinishReason = "content_filter"
+	FinishReasonError         FinishReason = "error"
+	FinishReasonOther         FinishReason = "other"
 )
 
 // Cut reports whether the reply was cut short, so that none of its calls may be executed.
 func (f FinishReason) Cut() bool {
-	return f == FinishLength || f == FinishContentFilter || f == FinishError
+	return f == FinishReasonLength || f == FinishReasonContentFilter || f == FinishReasonError
 }
 
 // Usage counts tokens, in the same way for all providers: Input includes the tokens read from or

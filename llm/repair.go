@@ -11,15 +11,15 @@ import (
 )
 
 // Repaired is a HistoryFault that Repair has repaired.
-type Mend struct {
-	Fault
-	Did string `json:"did"` // the repair, for people
+type Repaired struct {
+	HistoryFault
+	Action string `json:"did"` // the repair, for people
 }
 
 // Notice returns the notice for observers: the code "healed", a sentence, and m itself as Data.
-func (m Mend) Notice() *Notice {
+func (m Repaired) Notice() *Notice {
 	data, _ := json.Marshal(m) // strings and numbers: no error is possible
-	return &Notice{Code: "healed", Text: fmt.Sprintf("message %d: %s; %s", m.Message, m.Fault.Text, m.Did), Data: data}
+	return &Notice{Code: "healed", Text: fmt.Sprintf("message %d: %s; %s", m.Message, m.HistoryFault.Text, m.Action), Data: data}
 }
 
 // Repair returns msgs as a valid transcript, with the smallest possible change, and the list of
@@ -38,17 +38,17 @@ func (m Mend) Notice() *Notice {
 // If there is a fault without a repair (unknown_role, unknown_part), Repair repairs nothing. It
 // returns a transcript without faults unchanged. It never changes msgs; the result shares unchanged
 // parts with them.
-func Heal(msgs []Message) (healed []Message, mends []Mend) { return Rules{}.Heal(msgs) }
+func Repair(msgs []Message) (healed []Message, mends []Repaired) { return HistoryRules{}.Repair(msgs) }
 
 // Repair is the function Repair with the rules of an API. With Settled, it answers the open calls
 // of the last reply like all others. With UserFirst, it puts a message in front that says what is
 // missing. It drops reasoning that cannot end a reply.
-func (r Rules) Heal(msgs []Message) (healed []Message, mends []Mend) {
-	healed, mends, _ = r.heal(msgs)
+func (r HistoryRules) Repair(msgs []Message) (healed []Message, mends []Repaired) {
+	healed, mends, _ = r.repair(msgs)
 	return healed, mends
 }
 
-func (r Rules) heal(msgs []Message) ([]Message, []Mend, []Fault) {
+func (r HistoryRules) repair(msgs []Message) ([]Message, []Repaired, []HistoryFault) {
 	if r.sound(msgs) {
 		return msgs, nil, nil
 	}
@@ -68,11 +68,11 @@ const (
 
 // mending is one pass over messages that have a fault.
 type mending struct {
-	rules Rules
+	rules HistoryRules
 	kept  []keptMessage
 	calls map[string]*sameID // by the original id; the calls of the latest reply with that id
-	mends []Mend
-	lost  []Fault // without a repair
+	mends []Repaired
+	lost  []HistoryFault // without a repair
 }
 
 // keptMessage is a message that is not dropped.
@@ -92,7 +92,7 @@ type sameID struct {
 	next   int   // index in places of the call that gets the next result
 }
 
-func (r Rules) mend(msgs []Message) ([]Message, []Mend, []Fault) {
+func (r HistoryRules) mend(msgs []Message) ([]Message, []Repaired, []HistoryFault) {
 	h := &mending{rules: r, kept: make([]keptMessage, 0, len(msgs)), calls: map[string]*sameID{}}
 	for i, m := range msgs {
 		h.keep(i, m)
@@ -101,15 +101,15 @@ func (r Rules) mend(msgs []Message) ([]Message, []Mend, []Fault) {
 		h.pair(k)
 	}
 	out := h.joined()
-	slices.SortStableFunc(h.mends, func(a, b Mend) int { return cmp.Compare(a.Message, b.Message) })
+	slices.SortStableFunc(h.mends, func(a, b Repaired) int { return cmp.Compare(a.Message, b.Message) })
 	return out, h.mends, h.lost
 }
 
-func sortFaults(faults []Fault) {
-	slices.SortStableFunc(faults, func(a, b Fault) int { return cmp.Compare(a.Message, b.Message) })
+func sortFaults(faults []HistoryFault) {
+	slices.SortStableFunc(faults, func(a, b HistoryFault) int { return cmp.Compare(a.Message, b.Message) })
 }
 
-func (h *mending) did(f Fault, did string) { h.mends = append(h.mends, Mend{f, did}) }
+func (h *mending) did(f HistoryFault, did string) { h.mends = append(h.mends, Repaired{f, did}) }
 
 // keep stores message i without the parts that it cannot hold. Results stay for now in a message of
 // any role: pair moves them to their calls.
@@ -307,8 +307,8 @@ func (h *mending) resultsOf(m *keptMessage, open bool) []Part {
 
 // RepairRequest returns req with repaired messages, and the list of repairs. It returns req itself
 // if there is no fault. Models call it with the request of Stream before they send it.
-func (r Rules) HealRequest(req *Request) (*Request, []Mend) {
-	healed, mends := r.Heal(req.Messages)
+func (r HistoryRules) RepairRequest(req *Request) (*Request, []Repaired) {
+	healed, mends := r.Repair(req.Messages)
 	if len(mends) == 0 {
 		return req, nil
 	}

@@ -223,11 +223,11 @@ func (r *Response) finish(f FinishReason) {
 	}
 	r.open = nil
 	r.Message.Role = RoleAssistant
-	if (f == FinishStop || f == FinishOther) && r.Message.HasCalls() {
+	if (f == FinishReasonStop || f == FinishReasonOther) && r.Message.HasCalls() {
 		// The calls count, not the finish reason: many servers send "stop" for a reply with calls.
-		f = FinishToolCalls
-	} else if f == FinishToolCalls && !r.Message.HasCalls() {
-		f = FinishStop
+		f = FinishReasonToolCalls
+	} else if f == FinishReasonToolCalls && !r.Message.HasCalls() {
+		f = FinishReasonStop
 	}
 	r.Finish = f
 }

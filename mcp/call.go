@@ -54,7 +54,7 @@ func notMade(ctx context.Context, server string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return pawl.Retryable(fmt.Errorf("the call was not made: the MCP server %s cannot be reached: %w", server, err))
+	return pawl.RetryableError(fmt.Errorf("the call was not made: the MCP server %s cannot be reached: %w", server, err))
 }
 
 // ready returns the connection for a call, which stays in use until the caller calls Done.
@@ -195,7 +195,7 @@ func (c *Client) failure(ctx context.Context, s *session, err error) (llm.ToolRe
 	}
 	// The pipeline retries the call if its effect permits, and otherwise shows this text to the
 	// model.
-	return llm.ToolResult{}, pawl.Retryable(fmt.Errorf("the connection to the MCP server %s was lost during the call. What the call does may have happened: "+
+	return llm.ToolResult{}, pawl.RetryableError(fmt.Errorf("the connection to the MCP server %s was lost during the call. What the call does may have happened: "+
 		"it was not repeated. Find out before you call it again", c.server.Name))
 }
 

@@ -123,7 +123,7 @@ func table(t *testing.T, got map[string]verdict, failing map[string]string, whol
 func conforming() *mcp.Service {
 	png := []byte("\x89PNG\r\n\x1a\n0000")
 	text := func(name, description string, parts ...llm.Part) *pawl.Tool {
-		return &pawl.Tool{Name: name, Description: description, Effect: pawl.Read, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		return &pawl.Tool{Name: name, Description: description, Effect: pawl.EffectRead, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			return llm.ToolResult{Parts: parts}, nil
 		}}
 	}
@@ -139,7 +139,7 @@ func conforming() *mcp.Service {
 		return llm.ToolResult{}, errors.New("This tool intentionally returns an error for testing")
 	}
 	asks := text("test_elicitation", "Is asked about.", llm.Text{Text: "User response: approved"})
-	asks.Effect = pawl.Write
+	asks.Effect = pawl.EffectWrite
 	asks.Input = json.RawMessage(`{"type":"object","properties":{"message":{"type":"string"}}}`)
 	schema := text("json_schema_2020_12_tool", "Has a schema of 2020-12.", llm.Text{Text: "ok"})
 	schema.Input = json.RawMessage(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","$defs":{"address":{"type":"object","properties":{"street":{"type":"string"},"city":{"type":"string"}}}},` +

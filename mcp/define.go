@@ -44,15 +44,15 @@ type hints struct {
 func (d *Definition) effect(trust bool) pawl.Effect {
 	var h hints
 	if !trust || json.Unmarshal(d.Annotations, &h) != nil {
-		return pawl.Write
+		return pawl.EffectWrite
 	}
 	switch {
 	case h.ReadOnly:
-		return pawl.Read
+		return pawl.EffectRead
 	case h.Idempotent:
-		return pawl.Idempotent
+		return pawl.EffectIdempotent
 	}
-	return pawl.Write
+	return pawl.EffectWrite
 }
 
 // canonical returns JSON with sorted names and no white space; numbers keep their spelling. Text

@@ -49,7 +49,7 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 		}
 		from := asked.res
 		run = asked.run
-		events = b.resume(life, run, from, llm.Decide(decisions(from.Pending, r.Params.InputResponses)...))
+		events = b.resume(life, run, from, llm.DecisionMessage(decisions(from.Pending, r.Params.InputResponses)...))
 	}
 	for range maxRounds {
 		res, err := h.follow(life, r, events)
@@ -79,7 +79,7 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 			}
 			answers[string(w.Key)] = a
 		}
-		events = b.resume(life, run, res, llm.Decide(decisions(res.Pending, answers)...))
+		events = b.resume(life, run, res, llm.DecisionMessage(decisions(res.Pending, answers)...))
 	}
 	return told(fmt.Sprintf("Cancelled: it asked more than %d times.", maxRounds)), nil
 }
@@ -126,7 +126,7 @@ func (h *host) follow(ctx context.Context, r *sdk.CallToolRequest, events iter.S
 
 // unaskable returns the reason why no person can be asked about the pending calls. Empty means that
 // a person can be asked.
-func unaskable(r *sdk.CallToolRequest, waiting []pawl.Waiting) string {
+func unaskable(r *sdk.CallToolRequest, waiting []pawl.PendingCall) string {
 	caps := r.ClientCapabilities()
 	var names []string
 	for _, w := range waiting {
@@ -142,7 +142,7 @@ func unaskable(r *sdk.CallToolRequest, waiting []pawl.Waiting) string {
 }
 
 // question returns the request for approval of one call.
-func question(w pawl.Waiting) *sdk.ElicitParams {
+func question(w pawl.PendingCall) *sdk.ElicitParams {
 	text := "May " + w.Call.Name + " run"
 	if w.Outcome == pawl.OutcomeUnknown {
 		text = "Nobody knows whether " + w.Call.Name + " has happened. May it run again"
@@ -159,7 +159,7 @@ func question(w pawl.Waiting) *sdk.ElicitParams {
 }
 
 // decisions converts a person's answers. Any answer but a clear yes is a rejection.
-func decisions(waiting []pawl.Waiting, answers sdk.InputResponseMap) []llm.Decision {
+func decisions(waiting []pawl.PendingCall, answers sdk.InputResponseMap) []llm.Decision {
 	var out []llm.Decision
 	for _, w := range waiting {
 		a, _ := answers[string(w.Key)].(*sdk.ElicitResult)

@@ -302,7 +302,7 @@ func TestFilesystem(t *testing.T) {
 	effect := func(name string) pawl.Effect {
 		return tools[slices.IndexFunc(tools, func(x *pawl.Tool) bool { return x.Name == name })].Effect
 	}
-	if effect("fs_read_file") != pawl.Read || effect("fs_write_file") != pawl.Idempotent || effect("fs_edit_file") != pawl.Write {
+	if effect("fs_read_file") != pawl.EffectRead || effect("fs_write_file") != pawl.EffectIdempotent || effect("fs_edit_file") != pawl.EffectWrite {
 		t.Errorf("effects: %v %v %v", effect("fs_read_file"), effect("fs_write_file"), effect("fs_edit_file"))
 	}
 }

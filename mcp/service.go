@@ -145,9 +145,9 @@ func ofObject(schema json.RawMessage) bool {
 
 func annotations(e pawl.Effect) *sdk.ToolAnnotations {
 	switch e {
-	case pawl.Read, pawl.Pure:
+	case pawl.EffectRead, pawl.EffectPure:
 		return &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true}
-	case pawl.Idempotent:
+	case pawl.EffectIdempotent:
 		return &sdk.ToolAnnotations{IdempotentHint: true}
 	}
 	return &sdk.ToolAnnotations{}
@@ -266,7 +266,7 @@ func (s set) Tools(context.Context) ([]*pawl.Tool, error) { return s, nil }
 type silent struct{}
 
 func (silent) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Finish: llm.FinishStop}, nil) }
+	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Finish: llm.FinishReasonStop}, nil) }
 }
 
 // told returns a result that describes a failure.

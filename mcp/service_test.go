@@ -29,7 +29,7 @@ func service(opened *atomic.Int32) *mcp.Service {
 	look := pawl.Func("look", "Looks at a door.", func(_ context.Context, a doorArgs) (map[string]any, error) {
 		return map[string]any{"door": a.Name, "open": opened.Load() > 0}, nil
 	})
-	look.Effect = pawl.Read
+	look.Effect = pawl.EffectRead
 	unlock := pawl.Func("unlock", "Opens a door.", func(_ context.Context, a doorArgs) (string, error) {
 		opened.Add(1)
 		return "opened " + a.Name, nil
@@ -42,9 +42,9 @@ func service(opened *atomic.Int32) *mcp.Service {
 		}
 		return "done", nil
 	})
-	work.Effect = pawl.Read
+	work.Effect = pawl.EffectRead
 	crash := pawl.Func("crash", "Panics.", func(context.Context, struct{}) (string, error) { panic("at the wall") })
-	crash.Effect = pawl.Read
+	crash.Effect = pawl.EffectRead
 	clerk := &pawl.Agent{Name: "clerk", Tools: []pawl.Toolset{unlock, look}, Model: script.New(script.Call("unlock", `{"name":"front"}`),
 		script.Func(func(r *llm.Request) script.Turn { return script.Say("I was told: " + script.Results(r)[0].Text()) }))}
 	return &mcp.Service{Name: "doors", Version: "1", Tools: []pawl.Toolset{look, unlock, work, crash}, Agents: []mcp.Offer{{Agent: clerk, Description: "Opens doors."}}}

@@ -25,7 +25,7 @@ var parity = []struct {
 }{
 	{"P1", "simple text", func(t *testing.T, w wire) {
 		resp := reply(t, w, script.Say("Grüße."), true, nil)
-		if resp.Message.Text() != "Grüße." || resp.Finish != llm.FinishStop {
+		if resp.Message.Text() != "Grüße." || resp.Finish != llm.FinishReasonStop {
 			t.Errorf("got %+v", resp)
 		}
 	}, nil},

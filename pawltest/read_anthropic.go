@@ -66,7 +66,7 @@ func readAnthropic(body []byte) (*llm.Request, error) {
 		return nil, err
 	}
 	req := &llm.Request{Model: w.Model, Output: w.OutputConfig.Format.Schema, Whole: !w.Stream,
-		Settings: llm.Settings{MaxTokens: w.MaxTokens, Temperature: w.Temperature, TopP: w.TopP, Stop: w.Stop,
+		Settings: llm.Settings{MaxTokens: w.MaxTokens, Temperature: w.Temperature, TopP: w.TopP, StopSequences: w.Stop,
 			Effort: w.OutputConfig.Effort}}
 	if req.Output == nil {
 		req.Output = w.OutputFormat.Schema

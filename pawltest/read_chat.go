@@ -97,12 +97,12 @@ func readChat(body []byte) (*llm.Request, error) {
 	for _, f := range w.Functions {
 		req.Tools = append(req.Tools, readTools([]wireTool{{Type: "function", wireFunction: f}})...)
 	}
-	if len(w.Stop) > 0 && json.Unmarshal(w.Stop, &req.Settings.Stop) != nil {
+	if len(w.Stop) > 0 && json.Unmarshal(w.Stop, &req.Settings.StopSequences) != nil {
 		var one string
 		if err := json.Unmarshal(w.Stop, &one); err != nil {
 			return nil, fmt.Errorf("stop: want a string or a list of strings")
 		}
-		req.Settings.Stop = []string{one}
+		req.Settings.StopSequences = []string{one}
 	}
 	return req, nil
 }

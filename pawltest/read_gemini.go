@@ -108,7 +108,7 @@ func readGemini(body []byte) (*llm.Request, error) {
 	}
 	config := w.object("generationConfig")
 	for name, v := range map[string]any{"maxOutputTokens": &req.Settings.MaxTokens, "temperature": &req.Settings.Temperature,
-		"topP": &req.Settings.TopP, "stopSequences": &req.Settings.Stop, "responseJsonSchema": &req.Output} {
+		"topP": &req.Settings.TopP, "stopSequences": &req.Settings.StopSequences, "responseJsonSchema": &req.Output} {
 		if err := config.into(name, v); err != nil {
 			return nil, fmt.Errorf("generationConfig: %w", err)
 		}

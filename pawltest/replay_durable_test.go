@@ -114,7 +114,7 @@ func keptLoop(t *testing.T, id string, loop []pawltest.Exchange, open opener, jo
 			Tools:  r.tools(&used),
 			Choice: first.Choice,
 			Output: first.Output,
-			Limits: pawl.Limits{AtLimit: pawl.Return, Rounds: cmp.Or(rounds, pawl.NoRounds)},
+			Limits: pawl.Limits{AtLimit: pawl.AtLimitReturn, Rounds: cmp.Or(rounds, pawl.NoRounds)},
 		}
 		if len(a.Tools) == 0 || first.Choice.Check(first.Tools) != nil {
 			a.Choice = llm.ToolChoice{}

@@ -80,7 +80,7 @@ func (r *rehearsal) tools(used *atomic.Int64) []pawl.Toolset {
 			}
 			seen[spec.Name] = true
 			t := &pawl.Tool{Name: spec.Name, Description: spec.Description, Input: spec.Input, Output: spec.Output,
-				Effect: pawl.Read}
+				Effect: pawl.EffectRead}
 			left := make(chan string, len(r.results[t.Name])+1)
 			for _, s := range r.results[t.Name] {
 				left <- s
@@ -209,7 +209,7 @@ type tally struct {
 	// Runs that end as recorded: with an error of the provider.
 	refused  int
 	recorded int // results that are those of the recording
-	stops    map[pawl.Stop]int
+	stops    map[pawl.StopReason]int
 	outcomes map[pawl.Outcome]int
 }
 
@@ -232,7 +232,7 @@ func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, s *tally) e
 		Tools:  r.tools(&used),
 		Choice: first.Choice,
 		Output: first.Output,
-		Limits: pawl.Limits{AtLimit: pawl.Return},
+		Limits: pawl.Limits{AtLimit: pawl.AtLimitReturn},
 	}
 	if len(agent.Tools) == 0 || first.Choice.Check(first.Tools) != nil {
 		agent.Choice = llm.ToolChoice{}
@@ -265,7 +265,7 @@ func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, s *tally) e
 		}
 		s.runs++
 		if s.stops == nil {
-			s.stops, s.outcomes = map[pawl.Stop]int{}, map[pawl.Outcome]int{}
+			s.stops, s.outcomes = map[pawl.StopReason]int{}, map[pawl.Outcome]int{}
 		}
 		s.stops[res.Stop]++
 		for _, step := range res.Steps {

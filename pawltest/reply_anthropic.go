@@ -104,7 +104,7 @@ func (r *reply) anthropicEvents(d llm.Delta) []event {
 	}
 	if d.Finish != "" {
 		r.anthropicClose(nil, emit)
-		if d.Finish == llm.FinishError {
+		if d.Finish == llm.FinishReasonError {
 			return append(out, r.anthropicFailed(&apiError{Status: 500, Message: "The model failed."})...)
 		}
 		emit("message_delta", object{"delta": object{"stop_reason": anthropicStop(d.Finish), "stop_sequence": nil},
@@ -146,13 +146,13 @@ func anthropicUsage(u llm.Usage) object {
 // it.
 func anthropicStop(f llm.FinishReason) string {
 	switch f {
-	case llm.FinishStop:
+	case llm.FinishReasonStop:
 		return "end_turn"
-	case llm.FinishLength:
+	case llm.FinishReasonLength:
 		return "max_tokens"
-	case llm.FinishToolCalls:
+	case llm.FinishReasonToolCalls:
 		return "tool_use"
-	case llm.FinishContentFilter:
+	case llm.FinishReasonContentFilter:
 		return "refusal"
 	}
 	return string(f)

@@ -95,7 +95,7 @@ func chatUsage(u llm.Usage) object {
 
 func chatFinish(f llm.FinishReason) string {
 	switch f {
-	case llm.FinishStop, llm.FinishLength, llm.FinishToolCalls, llm.FinishContentFilter, llm.FinishError:
+	case llm.FinishReasonStop, llm.FinishReasonLength, llm.FinishReasonToolCalls, llm.FinishReasonContentFilter, llm.FinishReasonError:
 		return string(f)
 	}
 	return "unknown"

@@ -142,15 +142,15 @@ func (r *reply) geminiResponse(parts []any, finish llm.FinishReason) object {
 // geminiFinish is the word for f; what is none of pawl's own stays as the script has it.
 func geminiFinish(f llm.FinishReason) string {
 	switch f {
-	case llm.FinishStop, llm.FinishToolCalls:
+	case llm.FinishReasonStop, llm.FinishReasonToolCalls:
 		return "STOP"
-	case llm.FinishLength:
+	case llm.FinishReasonLength:
 		return "MAX_TOKENS"
-	case llm.FinishContentFilter:
+	case llm.FinishReasonContentFilter:
 		return "SAFETY"
-	case llm.FinishError:
+	case llm.FinishReasonError:
 		return "MALFORMED_FUNCTION_CALL"
-	case llm.FinishOther:
+	case llm.FinishReasonOther:
 		return "OTHER"
 	}
 	return string(f)

@@ -27,11 +27,11 @@ func (r *reply) response(finish llm.FinishReason, output []object) object {
 	case "":
 		o["status"] = "in_progress"
 		return o
-	case llm.FinishLength:
+	case llm.FinishReasonLength:
 		o["status"], o["incomplete_details"] = "incomplete", object{"reason": "max_output_tokens"}
-	case llm.FinishContentFilter:
+	case llm.FinishReasonContentFilter:
 		o["status"], o["incomplete_details"] = "incomplete", object{"reason": "content_filter"}
-	case llm.FinishError:
+	case llm.FinishReasonError:
 		o["status"], o["error"] = "failed", object{"code": "server_error", "message": "The model failed."}
 	}
 	u := r.figure
@@ -144,9 +144,9 @@ func (r *reply) responsesEvents(d llm.Delta) []event {
 	}
 	name := "response.completed"
 	switch d.Finish {
-	case llm.FinishLength, llm.FinishContentFilter:
+	case llm.FinishReasonLength, llm.FinishReasonContentFilter:
 		name = "response.incomplete"
-	case llm.FinishError:
+	case llm.FinishReasonError:
 		name = "response.failed"
 	}
 	emit(name, object{"response": r.response(d.Finish, output)})

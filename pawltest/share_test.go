@@ -144,7 +144,7 @@ func BenchmarkCheckShare(b *testing.B) {
 				return before{m, func(ctx context.Context, req *llm.Request) {
 					began := spentCPU(b)
 					for range often {
-						if _, mends := rules.HealRequest(req); mends != nil {
+						if _, mends := rules.RepairRequest(req); mends != nil {
 							b.Fatal(mends)
 						}
 					}
@@ -159,8 +159,8 @@ func BenchmarkCheckShare(b *testing.B) {
 				job(&measured)
 				began = spentCPU(b)
 				for range often {
-					llm.Heal(from.Messages)
-					llm.Heal(res.Messages[len(from.Messages):])
+					llm.Repair(from.Messages)
+					llm.Repair(res.Messages[len(from.Messages):])
 				}
 				checks += spentCPU(b) - began
 				n++
@@ -182,7 +182,7 @@ func TestCheckingAllocatesNothing(t *testing.T) {
 	msgs := long()
 	for _, api := range append(pawltest.APIs(), "") {
 		rules := llm.RulesOf(api)
-		if n := testing.AllocsPerRun(10, func() { rules.Heal(msgs) }); n != 0 {
+		if n := testing.AllocsPerRun(10, func() { rules.Repair(msgs) }); n != 0 {
 			t.Errorf("%q: %v allocations", api, n)
 		}
 	}

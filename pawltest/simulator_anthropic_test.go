@@ -136,7 +136,7 @@ func TestAnthropicEnds(t *testing.T) {
 	}{
 		{script.Say("x"), "end_turn", "message_stop", "end_turn"},
 		{script.Cut(script.Say("x")), "max_tokens", "message_stop", "max_tokens"},
-		{script.Turn{Finish: llm.FinishContentFilter}, "refusal", "message_stop", "refusal"},
+		{script.Turn{Finish: llm.FinishReasonContentFilter}, "refusal", "message_stop", "refusal"},
 		{script.Turn{Finish: "pause_turn"}, "pause_turn", "message_stop", "pause_turn"},
 		{script.Cut(script.Call("look", `{"at":"th`)), "max_tokens", "message_stop", `{\"at\":\"t`},
 		{script.Together(script.Say("x"), script.Fail(errors.New("line down"))), "", "error", "line down"},
@@ -278,7 +278,7 @@ func TestReadAnthropic(t *testing.T) {
 			Parts: []llm.Part{llm.Text{Text: "rain"}, llm.Media{MIME: "image/png", Data: []byte{1, 2, 3}}}}),
 		{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "And this?"}, llm.Media{URL: "https://example.com/x.png"}, llm.Media{MIME: "application/pdf", URL: "https://example.com/x.pdf"}}},
 	}, Tools: tools, Choice: llm.Named("look"), Output: []byte(`{"type":"object"}`),
-		Settings: llm.Settings{MaxTokens: 9, Temperature: &temperature, Stop: []string{"END"}, Effort: "low",
+		Settings: llm.Settings{MaxTokens: 9, Temperature: &temperature, StopSequences: []string{"END"}, Effort: "low",
 			Parallel: &parallel}}
 	got, err := pawltest.ReadRequest(pawltest.Anthropic, []byte(`{"model":"m","system":"Be brief.","max_tokens":9,"temperature":1,"stream":true,
 		"stop_sequences":["END"],"output_config":{"effort":"low","format":{"type":"json_schema","schema":{"type":"object"}}},

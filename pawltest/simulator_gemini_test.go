@@ -146,7 +146,7 @@ func TestGeminiEnds(t *testing.T) {
 		{script.Call("look", `{}`), "STOP", "functionCall"},
 		{script.Cut(script.Say("x")), "MAX_TOKENS", ""},
 		{script.Cut(script.Call("look", `{"at":"th`)), "MAX_TOKENS", ""},
-		{script.Turn{Finish: llm.FinishContentFilter}, "SAFETY", ""},
+		{script.Turn{Finish: llm.FinishReasonContentFilter}, "SAFETY", ""},
 		{script.Turn{Finish: "RECITATION"}, "RECITATION", ""},
 		{script.Call("look", `{"at": [1`), "MALFORMED_FUNCTION_CALL", "Malformed function call: look("},
 	} {
@@ -223,7 +223,7 @@ func TestReadGemini(t *testing.T) {
 		llm.Results(llm.ToolResult{CallID: "f", IsError: true, Parts: []llm.Part{llm.Text{Text: "gone"}}},
 			llm.ToolResult{CallID: "call_1", Parts: []llm.Part{llm.Text{Text: `{"sky":"grey"}`}, llm.Media{MIME: "image/png", Data: []byte{1, 2, 3}}}}),
 		{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "And this?"}, llm.Media{MIME: "image/png", URL: "https://example.com/x.png"}}},
-	}, Tools: tools, Choice: llm.Named("look"), Settings: llm.Settings{MaxTokens: 9, TopP: &topP, Stop: []string{"END"},
+	}, Tools: tools, Choice: llm.Named("look"), Settings: llm.Settings{MaxTokens: 9, TopP: &topP, StopSequences: []string{"END"},
 		Effort: "low"}, Output: []byte(`{"type":"object"}`)}
 	for name, body := range map[string]string{
 		"camelCase": `{"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[{"role":"user","parts":[{"text":"hi"}]},

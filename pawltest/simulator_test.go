@@ -206,7 +206,7 @@ func TestResponsesEnds(t *testing.T) {
 	}{
 		{script.Say("x"), "response.completed", "completed", "", ""},
 		{script.Cut(script.Say("x")), "response.incomplete", "incomplete", "max_output_tokens", ""},
-		{script.Turn{Finish: llm.FinishContentFilter}, "response.incomplete", "incomplete", "content_filter", ""},
+		{script.Turn{Finish: llm.FinishReasonContentFilter}, "response.incomplete", "incomplete", "content_filter", ""},
 		{script.Together(script.Say("x"), script.Fail(errors.New("line down"))), "response.failed", "failed", "", "line down"},
 	} {
 		s := simulate(t, script.New(test.turn), nil)

@@ -65,7 +65,7 @@ func replies() map[string]script.Turn {
 		"reasoning, then calls": script.Together(script.Think("Let me see."), script.Call("look", `{"at":"a"}`), script.Call("find", `{"at":"b"}`)),
 		"cut text":              script.Cut(script.Say("And then")),
 		"cut call":              script.Cut(script.Call("look", `{"at":"th`)),
-		"filtered":              {Parts: []llm.Part{llm.Text{Text: "I "}}, Finish: llm.FinishContentFilter},
+		"filtered":              {Parts: []llm.Part{llm.Text{Text: "I "}}, Finish: llm.FinishReasonContentFilter},
 		"usage": {Parts: []llm.Part{llm.Text{Text: "x"}},
 			Usage: &llm.Usage{Input: 1000, Output: 200, Reasoning: 150, CacheRead: 900}},
 	}
@@ -161,9 +161,9 @@ func testReply[TT T[TT]](t TT, m llm.Model, turn script.Turn) {
 	}
 	finish := turn.Finish
 	if finish == "" {
-		finish = llm.FinishStop
+		finish = llm.FinishReasonStop
 		if len(ids) > 0 {
-			finish = llm.FinishToolCalls
+			finish = llm.FinishReasonToolCalls
 		}
 	}
 	if inPieces.Finish != finish {

@@ -70,7 +70,7 @@ func runs() map[string]func() *pawl.Agent {
 			return a
 		},
 		"no rounds left": limited(pawl.Limits{Rounds: 1}),
-		"handed back":    limited(pawl.Limits{Rounds: 1, AtLimit: pawl.Return}),
+		"handed back":    limited(pawl.Limits{Rounds: 1, AtLimit: pawl.AtLimitReturn}),
 	}
 }
 
@@ -80,7 +80,7 @@ func clerk(gate <-chan struct{}, turns ...script.Turn) *pawl.Agent {
 		At string `json:"at"`
 	}
 	look := pawl.Func("look", "Looks.", func(_ context.Context, in place) (string, error) { return "saw " + in.At, nil })
-	look.Effect = pawl.Read
+	look.Effect = pawl.EffectRead
 	pay := pawl.Func("pay", "Pays.", func(_ context.Context, in place) (string, error) { return "paid " + in.At, nil })
 	wait := pawl.Func("wait", "Waits.", func(ctx context.Context, _ struct{}) (string, error) {
 		select {
@@ -90,7 +90,7 @@ func clerk(gate <-chan struct{}, turns ...script.Turn) *pawl.Agent {
 			return "", ctx.Err()
 		}
 	})
-	wait.Effect = pawl.Read
+	wait.Effect = pawl.EffectRead
 	ask := &pawl.Tool{Name: "ask", Description: "Asks.", Input: json.RawMessage(`{"type":"object"}`), Passive: true}
 	return &pawl.Agent{Name: "clerk", Model: script.New(turns...), Tools: []pawl.Toolset{look, pay, wait, ask},
 		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
@@ -174,7 +174,7 @@ func finish[TT T[TT]](t TT, r pawl.Runner, msgs ...llm.Message) attempt {
 		for _, w := range out.result.Pending {
 			ds = append(ds, w.Approve("suite"))
 		}
-		msgs = []llm.Message{llm.Decide(ds...)}
+		msgs = []llm.Message{llm.DecisionMessage(ds...)}
 	}
 	t.Fatalf("it asks for ever")
 	return attempt{}
@@ -241,7 +241,7 @@ func testDenied[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 	if first.err != nil || first.result == nil || len(first.result.Pending) != 1 {
 		t.Fatalf("got %+v, %v", first.result, first.err)
 	}
-	out := follow(t, t.Context(), r, nil, llm.Decide(first.result.Pending[0].Deny("suite", "too dear")))
+	out := follow(t, t.Context(), r, nil, llm.DecisionMessage(first.result.Pending[0].Deny("suite", "too dear")))
 	if out.err != nil || out.result == nil || out.result.Text() != "So be it." ||
 		!strings.Contains(string(marshal(out.result.Messages)), "too dear") {
 		t.Errorf("got %+v, %v", out.result, out.err)
@@ -255,7 +255,7 @@ func testPassive[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 		t.Fatalf("got %+v, %v", first.result, first.err)
 	}
 	w := first.result.Pending[0]
-	out := follow(t, t.Context(), r, nil, llm.Decide(w.Answer("suite", llm.TextResult("blue"))))
+	out := follow(t, t.Context(), r, nil, llm.DecisionMessage(w.Answer("suite", llm.TextResult("blue"))))
 	if out.err != nil || out.result == nil || out.result.Text() != "Thanks." ||
 		!strings.Contains(string(marshal(out.result.Messages)), "blue") {
 		t.Errorf("got %+v, %v", out.result, out.err)

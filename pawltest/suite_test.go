@@ -105,7 +105,7 @@ func TestFaultyModelsFailTheSuite(t *testing.T) {
 		"swallows errors": {func(_ *llm.Request, yield yielder) yielder {
 			return func(d llm.Delta, err error) bool {
 				if err != nil {
-					return yield(llm.Delta{Finish: llm.FinishStop}, nil)
+					return yield(llm.Delta{Finish: llm.FinishReasonStop}, nil)
 				}
 				return yield(d, err)
 			}
@@ -124,8 +124,8 @@ func TestFaultyModelsFailTheSuite(t *testing.T) {
 		}, "request was changed"},
 		"wrong finish": {func(_ *llm.Request, yield yielder) yielder {
 			return func(d llm.Delta, err error) bool {
-				if d.Finish == llm.FinishLength {
-					d.Finish = llm.FinishStop
+				if d.Finish == llm.FinishReasonLength {
+					d.Finish = llm.FinishReasonStop
 				}
 				return yield(d, err)
 			}

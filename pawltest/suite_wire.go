@@ -51,14 +51,14 @@ func requests(api string) map[string]func(*llm.Request) {
 	switch api {
 	case Anthropic:
 		set("temperature", llm.Settings{MaxTokens: 500, Temperature: &temperature})
-		set("top_p, stop", llm.Settings{MaxTokens: 500, TopP: &topP, Stop: []string{"END"}})
+		set("top_p, stop", llm.Settings{MaxTokens: 500, TopP: &topP, StopSequences: []string{"END"}})
 		set("one call at a time", llm.Settings{MaxTokens: 500, Parallel: &parallel})
 		all["failed result, with words after it"] = func(r *llm.Request) {
 			r.Messages = append(r.Messages, llm.Assistant(llm.ToolCall{ID: "a", Name: "look", Args: []byte(`{}`)}),
 				llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Text{Text: "no such place"}}, IsError: true}), llm.User("Hm?"))
 		}
 	case Gemini:
-		set("settings", llm.Settings{MaxTokens: 500, Temperature: &temperature, TopP: &topP, Stop: []string{"END"}})
+		set("settings", llm.Settings{MaxTokens: 500, Temperature: &temperature, TopP: &topP, StopSequences: []string{"END"}})
 		all["calls of another model, to one that demands signatures"] = func(r *llm.Request) {
 			all["parallel results"](r)
 			r.Model = "gemini-3-pro-preview"

@@ -42,9 +42,9 @@ func effectOf(t *testing.T, name string) pawl.Effect {
 		t.Fatalf("does %s change anything?", name)
 	}
 	if slices.Contains(changes, verb) {
-		return pawl.Write
+		return pawl.EffectWrite
 	}
-	return pawl.Read
+	return pawl.EffectRead
 }
 
 // tally is how the attacked tasks of a policy went.
@@ -89,7 +89,7 @@ func attack(t *testing.T, on *stage, user, evil task, ws []pawl.Middleware, sum 
 	play(rest, len(rest.Steps), "user")
 
 	on.ran, on.results = map[string]bool{}, results
-	a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: on.tools, Middleware: ws, Limits: pawl.Limits{Rounds: 100, Repeats: -1}}
+	a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: on.tools, Middleware: ws, Limits: pawl.Limits{Rounds: 100, LoopThreshold: -1}}
 	res, err := a.Run(t.Context(), llm.User(user.Prompt))
 	for err == nil && res.Stop == pawl.StopPending {
 		var stored pawl.Result // the decision may be taken elsewhere
@@ -102,7 +102,7 @@ func attack(t *testing.T, on *stage, user, evil task, ws []pawl.Middleware, sum 
 		if sum.questions++; of[string(w.Key)] == "user" {
 			d = w.Approve("the user")
 		}
-		res, err = a.Resume(t.Context(), &stored, llm.Decide(d))
+		res, err = a.Resume(t.Context(), &stored, llm.DecisionMessage(d))
 	}
 	if err != nil || res.Stop != pawl.StopAnswer {
 		t.Fatalf("%s %s with %s: got %v, %v", user.Suite, user.ID, evil.ID, res, err)
@@ -132,8 +132,8 @@ func attack(t *testing.T, on *stage, user, evil task, ws []pawl.Middleware, sum 
 
 // theirWords asks before a Write with a text that the user did not say: it may come from a result.
 func theirWords(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
-	if tool.Effect != pawl.Write {
-		return pawl.Approval{Verdict: pawl.Allow}, nil
+	if tool.Effect != pawl.EffectWrite {
+		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	}
 	said := ""
 	for _, m := range pawl.InvocationFrom(ctx).Messages() {
@@ -168,9 +168,9 @@ func theirWords(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.A
 		}
 	}
 	if walk(args); strange != "" {
-		return pawl.Approval{Verdict: pawl.Ask, Reason: fmt.Sprintf("the user did not say %q", strange)}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: fmt.Sprintf("the user did not say %q", strange)}, nil
 	}
-	return pawl.Approval{Verdict: pawl.Allow}, nil
+	return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 }
 
 // contest plays every attack on every task of its suite under three policies and, as a control,
@@ -187,7 +187,7 @@ func contest(t *testing.T, tasks []task, stages map[string]*stage) {
 		for _, s := range user.Steps {
 			needs[s.Name] = true
 		}
-		granted := policy.Rules{Allow: []string{"effect:read"}, Else: pawl.Deny}
+		granted := policy.Rules{Allow: []string{"effect:read"}, Default: pawl.VerdictDeny}
 		for name := range needs {
 			granted.Allow = append(granted.Allow, name)
 		}
@@ -197,7 +197,7 @@ func contest(t *testing.T, tasks []task, stages map[string]*stage) {
 			}
 			on := stages[user.Suite]
 			attack(t, on, user, evil, policyOf(pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
-				return pawl.Approval{Verdict: pawl.Allow}, nil
+				return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 			})), &none)
 			attack(t, on, user, evil, policyOf(pawl.Approve(pawl.AskBeforeWrites)), &asks)
 			attack(t, on, user, evil, policyOf(granted.Middleware()), &grants)
@@ -205,12 +205,12 @@ func contest(t *testing.T, tasks []task, stages map[string]*stage) {
 
 			within := true // the attack needs no tool that the user's task does not need too
 			for _, s := range slices.Concat(user.Steps, evil.Steps) {
-				if effectOf(t, s.Name) == pawl.Write {
+				if effectOf(t, s.Name) == pawl.EffectWrite {
 					writes++
 				}
 			}
 			for _, s := range evil.Steps {
-				within = within && (needs[s.Name] || effectOf(t, s.Name) == pawl.Read)
+				within = within && (needs[s.Name] || effectOf(t, s.Name) == pawl.EffectRead)
 			}
 			if !within {
 				coverable++

@@ -40,7 +40,7 @@ func (b Breaker) Middleware() pawl.Middleware {
 					return next(ctx, call)
 				}
 				if wait, ok := s.begin(t.Name); !ok {
-					return llm.ToolResult{}, pawl.Block(fmt.Sprintf("%s failed %d times in a row and is not called for now. Try again in %v, or go on without it.",
+					return llm.ToolResult{}, pawl.BlockError(fmt.Sprintf("%s failed %d times in a row and is not called for now. Try again in %v, or go on without it.",
 						t.Name, b.Failures, readable(wait)))
 				}
 				res, err := next(ctx, call)

@@ -38,7 +38,7 @@ func (c Cache) Middleware() pawl.Middleware {
 				return err
 			}
 			for _, t := range tools {
-				if slices.Contains(c.Tools, t.Name) && t.Effect != pawl.Pure {
+				if slices.Contains(c.Tools, t.Name) && t.Effect != pawl.EffectPure {
 					return fmt.Errorf("cache: the effect of %s is %s, and only what a pure tool gives can be kept", t.Name, t.Effect)
 				}
 			}
@@ -48,7 +48,7 @@ func (c Cache) Middleware() pawl.Middleware {
 			return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 				v := pawl.InvocationFrom(ctx)
 				t := called(v, c.Tools)
-				if t == nil || t.Effect != pawl.Pure {
+				if t == nil || t.Effect != pawl.EffectPure {
 					return next(ctx, call)
 				}
 				res, kept, err := s.get(ctx, t.Digest(call.Args), func() (llm.ToolResult, error) { return next(ctx, call) })

@@ -19,7 +19,7 @@ import (
 func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := func(name string) *pawl.Tool {
-			return does(name, pawl.Write, func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
+			return does(name, pawl.EffectWrite, func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 				<-ctx.Done()
 				return llm.ToolResult{}, ctx.Err()
 			})
@@ -30,7 +30,7 @@ func TestTimeouts(t *testing.T) {
 			// A policy that takes its time: the clock starts after it.
 			slow := pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
 				time.Sleep(time.Hour)
-				return pawl.Approval{Verdict: pawl.Allow}, nil
+				return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 			})
 			x := runs(t, []pawl.Toolset{set}, []pawl.Middleware{slow}, script.Call(name, nil))[0]
 			if took := x.Ended.Sub(x.Started) - time.Hour; x.Outcome != pawl.OutcomeTimeout || took != want {
@@ -52,13 +52,13 @@ func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		var at []time.Duration
-		tool := does("search", pawl.Read, func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		tool := does("search", pawl.EffectRead, func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			at = append(at, time.Since(begun))
 			return llm.TextResult("found"), nil
 		})
 		w := policy.Rate{Every: time.Second, Burst: 2, Tools: []string{"search"}}.Middleware()
 		calls := []script.Turn{script.Call("search", nil), script.Call("search", nil), script.Call("search", nil), script.Call("other", nil)}
-		xs := runs(t, []pawl.Toolset{tool, says("other", pawl.Read)}, []pawl.Middleware{w}, calls...)
+		xs := runs(t, []pawl.Toolset{tool, says("other", pawl.EffectRead)}, []pawl.Middleware{w}, calls...)
 		if len(at) != 2 || xs[2].Outcome != pawl.OutcomeBlocked || xs[2].Attempts != 0 || xs[3].Outcome != pawl.OutcomeOK {
 			t.Fatalf("got %v, %+v", at, xs[2])
 		}
@@ -67,7 +67,7 @@ func TestRate(t *testing.T) {
 		}
 		// The bucket fills up again, one call each second, and holds no more than two.
 		time.Sleep(time.Minute)
-		if xs := runs(t, []pawl.Toolset{tool, says("other", pawl.Read)}, []pawl.Middleware{w}, calls...); xs[1].Outcome != pawl.OutcomeOK || xs[2].Outcome != pawl.OutcomeBlocked {
+		if xs := runs(t, []pawl.Toolset{tool, says("other", pawl.EffectRead)}, []pawl.Middleware{w}, calls...); xs[1].Outcome != pawl.OutcomeOK || xs[2].Outcome != pawl.OutcomeBlocked {
 			t.Errorf("after a minute: got %s, %s", xs[1].Outcome, xs[2].Outcome)
 		}
 
@@ -91,7 +91,7 @@ func TestRate(t *testing.T) {
 func TestRateByKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := policy.Rate{Every: time.Hour, Key: func(_ context.Context, c llm.ToolCall) string { return string(c.Args) }}.Middleware()
-		tools := []pawl.Toolset{says("a", pawl.Read), says("b", pawl.Read)}
+		tools := []pawl.Toolset{says("a", pawl.EffectRead), says("b", pawl.EffectRead)}
 		xs := runs(t, tools, []pawl.Middleware{w}, script.Call("a", `{"u":1}`), script.Call("a", `{"u":2}`), script.Call("b", `{"u":1}`))
 		if got := fmt.Sprintf("%s %s %s", xs[0].Outcome, xs[1].Outcome, xs[2].Outcome); got != "ok ok blocked" {
 			t.Errorf("got %s", got)
@@ -103,7 +103,7 @@ func TestRateByKey(t *testing.T) {
 func TestRateWaitsNoLongerThanTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ran := 0
-		tool := does("f", pawl.Write, func(context.Context, llm.ToolCall) (llm.ToolResult, error) { ran++; return llm.TextResult(""), nil })
+		tool := does("f", pawl.EffectWrite, func(context.Context, llm.ToolCall) (llm.ToolResult, error) { ran++; return llm.TextResult(""), nil })
 		w := policy.Rate{Every: time.Minute, Wait: time.Hour}.Middleware()
 		a := &pawl.Agent{Model: script.New(script.Call("f", nil), script.Call("f", nil)), Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{w}}
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -123,13 +123,13 @@ func TestBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ran := 0
 		var fault error
-		tool := does("lookup", pawl.Write, func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		tool := does("lookup", pawl.EffectWrite, func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			ran++
 			return llm.TextResult("found"), fault
 		})
 		w := policy.Breaker{Failures: 3, Pause: time.Minute}.Middleware()
 		call := func() pawl.Execution { t.Helper(); return once(t, tool, `{}`, w) }
-		down := pawl.Retryable(errors.New("connection refused"))
+		down := pawl.RetryableError(errors.New("connection refused"))
 
 		fault = errors.New("no such customer") // it is there, and says so
 		for range 5 {
@@ -174,9 +174,9 @@ func TestBreaker(t *testing.T) {
 func TestBreakerLetsOneTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := true
-		tool := does("lookup", pawl.Write, func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
+		tool := does("lookup", pawl.EffectWrite, func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			if down {
-				return llm.ToolResult{}, pawl.Retryable(errors.New("down"))
+				return llm.ToolResult{}, pawl.RetryableError(errors.New("down"))
 			}
 			time.Sleep(time.Second)
 			return llm.TextResult("found"), nil
@@ -185,7 +185,7 @@ func TestBreakerLetsOneTry(t *testing.T) {
 		inner := pawl.Middleware{Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
 			return func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 				if refuse && !down {
-					return llm.ToolResult{}, pawl.Block("not now")
+					return llm.ToolResult{}, pawl.BlockError("not now")
 				}
 				return next(ctx, c)
 			}
@@ -214,7 +214,7 @@ func TestBreakerLetsOneTry(t *testing.T) {
 // sum is a pure tool, and how often it ran.
 func sum() (*pawl.Tool, *atomic.Int64) {
 	n := new(atomic.Int64)
-	return does("sum", pawl.Pure, func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+	return does("sum", pawl.EffectPure, func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 		switch n.Add(1); {
 		case strings.Contains(string(c.Args), "fail"):
 			return llm.ToolResult{}, errors.New("overflow")
@@ -250,12 +250,12 @@ func TestCache(t *testing.T) {
 	if x := once(t, other, `{"a":1}`, w); x.Cached {
 		t.Error("a tool with another schema got the result of this one")
 	}
-	for e := pawl.Write; e <= pawl.Compose; e++ {
+	for e := pawl.EffectWrite; e <= pawl.EffectCompose; e++ {
 		tool, _ := sum()
 		tool.Effect = e
 		fresh := policy.Cache{}.Middleware()
 		once(t, tool, `{}`, fresh)
-		if x := once(t, tool, `{}`, fresh); x.Cached != (e == pawl.Pure) {
+		if x := once(t, tool, `{}`, fresh); x.Cached != (e == pawl.EffectPure) {
 			t.Errorf("%s: cached %t", e, x.Cached)
 		}
 	}
@@ -296,7 +296,7 @@ func TestCacheIsBounded(t *testing.T) {
 		if call(99) || !call(99) {
 			t.Error("what is too old is to be asked again")
 		}
-		large := does("sum", pawl.Pure, func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		large := does("sum", pawl.EffectPure, func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			return llm.TextResult(strings.Repeat("x", 2000)), nil
 		})
 		once(t, large, `{"large":1}`, w)
@@ -312,7 +312,7 @@ func TestCacheCollapsesEqualCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ran atomic.Int64
 		var fail atomic.Bool
-		tool := does("slow", pawl.Pure, func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+		tool := does("slow", pawl.EffectPure, func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			n := ran.Add(1)
 			select {
 			case <-time.After(time.Second):

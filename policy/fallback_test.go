@@ -105,7 +105,7 @@ func TestFallback(t *testing.T) {
 			for i, err := range test.errs {
 				ms = append(ms, &named{name: string(rune('a' + i)), asked: &asked, err: err, late: test.late, turns: script.New(script.Call("f", nil), script.Say("done"))})
 			}
-			agent := &pawl.Agent{Model: ms[0], Tools: []pawl.Toolset{says("f", pawl.Read)}, Middleware: []pawl.Middleware{policy.Fallback{Models: ms[1:]}.Middleware()}}
+			agent := &pawl.Agent{Model: ms[0], Tools: []pawl.Toolset{says("f", pawl.EffectRead)}, Middleware: []pawl.Middleware{policy.Fallback{Models: ms[1:]}.Middleware()}}
 			var res *pawl.Result
 			var err error
 			notices := 0
@@ -224,7 +224,7 @@ func TestFallbackUnderALimitOfCost(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		models []llm.Model
-		want   pawl.Stop
+		want   pawl.StopReason
 	}{
 		{"all have a price", []llm.Model{price.Of(script.New(script.Say("hi")))}, pawl.StopAnswer},
 		{"one has none", []llm.Model{price.Of(script.New(script.Say("hi"))), script.New(script.Say("hi"))}, pawl.StopFailed},

@@ -32,7 +32,7 @@ func says(name string, effect pawl.Effect) *pawl.Tool {
 // runs plays turns with ws and tools, and returns the executions of all steps.
 func runs(t *testing.T, tools []pawl.Toolset, ws []pawl.Middleware, turns ...script.Turn) []pawl.Execution {
 	t.Helper()
-	a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: tools, Middleware: ws, Limits: pawl.Limits{Repeats: -1, Rounds: 1000}}
+	a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: tools, Middleware: ws, Limits: pawl.Limits{LoopThreshold: -1, Rounds: 1000}}
 	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func once(t *testing.T, tool *pawl.Tool, args string, ws ...pawl.Middleware) paw
 }
 
 func TestARuleAboutNoToolEndsTheRunBeforeItBegins(t *testing.T) {
-	tools := pawl.Toolsets{says("file_read", pawl.Read), says("file_write", pawl.Write), says("sum", pawl.Pure)}
+	tools := pawl.Toolsets{says("file_read", pawl.EffectRead), says("file_write", pawl.EffectWrite), says("sum", pawl.EffectPure)}
 	for _, test := range []struct {
 		name string
 		w    pawl.Middleware
@@ -80,7 +80,7 @@ func TestARuleAboutNoToolEndsTheRunBeforeItBegins(t *testing.T) {
 }
 
 func TestRules(t *testing.T) {
-	read, write, remove := says("file_read", pawl.Read), says("file_write", pawl.Write), says("file_delete", pawl.Write)
+	read, write, remove := says("file_read", pawl.EffectRead), says("file_write", pawl.EffectWrite), says("file_delete", pawl.EffectWrite)
 	all := []*pawl.Tool{read, write, remove}
 	for _, test := range []struct {
 		name  string
@@ -92,21 +92,21 @@ func TestRules(t *testing.T) {
 		{"deny wins", policy.Rules{Deny: []string{"*_delete"}, Ask: []string{"file_delete"}, Allow: []string{"file_*"}}, "aad"},
 		{"ask wins over allow", policy.Rules{Ask: []string{"file_delete"}, Allow: []string{"*"}}, "aaq"},
 		{"effects", policy.Rules{Deny: []string{"effect:read"}, Allow: []string{"effect:write"}}, "daa"},
-		{"else deny", policy.Rules{Allow: []string{"effect:read"}, Else: pawl.Deny}, "add"},
-		{"else ask", policy.Rules{Allow: []string{"effect:write"}, Else: pawl.Ask}, "qaa"},
-		{"wary", policy.Rules{Wary: []string{"file_read", "gone"}}, "qqq"},
-		{"wary and allowed", policy.Rules{Wary: []string{"file_read"}, Allow: []string{"file_read"}}, "aqq"},
-		{"wary and denied", policy.Rules{Wary: []string{"file_read"}, Deny: []string{"file_read"}}, "dqq"},
-		{"wary and else", policy.Rules{Wary: []string{"file_read"}, Else: pawl.Allow}, "aaa"},
-		{"else allow", policy.Rules{Deny: []string{"file_delete"}, Else: pawl.Allow}, "aad"},
+		{"else deny", policy.Rules{Allow: []string{"effect:read"}, Default: pawl.VerdictDeny}, "add"},
+		{"else ask", policy.Rules{Allow: []string{"effect:write"}, Default: pawl.VerdictAsk}, "qaa"},
+		{"wary", policy.Rules{AskByDefault: []string{"file_read", "gone"}}, "qqq"},
+		{"wary and allowed", policy.Rules{AskByDefault: []string{"file_read"}, Allow: []string{"file_read"}}, "aqq"},
+		{"wary and denied", policy.Rules{AskByDefault: []string{"file_read"}, Deny: []string{"file_read"}}, "dqq"},
+		{"wary and else", policy.Rules{AskByDefault: []string{"file_read"}, Default: pawl.VerdictAllow}, "aaa"},
+		{"else allow", policy.Rules{Deny: []string{"file_delete"}, Default: pawl.VerdictAllow}, "aad"},
 	} {
 		got := ""
 		for _, tool := range all {
 			a, err := test.rules.Approve(t.Context(), llm.ToolCall{Name: tool.Name}, tool)
-			if err != nil || a.Verdict != pawl.Allow && a.Reason == "" {
+			if err != nil || a.Verdict != pawl.VerdictAllow && a.Reason == "" {
 				t.Errorf("%s: %s: got %+v, %v", test.name, tool.Name, a, err)
 			}
-			got += map[pawl.Verdict]string{pawl.Allow: "a", pawl.Ask: "q", pawl.Deny: "d"}[a.Verdict]
+			got += map[pawl.Verdict]string{pawl.VerdictAllow: "a", pawl.VerdictAsk: "q", pawl.VerdictDeny: "d"}[a.Verdict]
 		}
 		if got != test.want {
 			t.Errorf("%s: got %s, want %s", test.name, got, test.want)

@@ -46,7 +46,7 @@ func (r Rate) Middleware() pawl.Middleware {
 				}
 				wait, ok := b.take(key, r.Wait)
 				if !ok {
-					return llm.ToolResult{}, pawl.Block(fmt.Sprintf("%s was called too often (%s). Try again in %v, or go on without it.", t.Name, r, readable(wait)))
+					return llm.ToolResult{}, pawl.BlockError(fmt.Sprintf("%s was called too often (%s). Try again in %v, or go on without it.", t.Name, r, readable(wait)))
 				}
 				if !sleep(ctx, wait) {
 					b.giveBack(key)

@@ -19,10 +19,10 @@ type Rules struct {
 	// Wary are tools that do much in one call without being a Write, such as execute_code. If no
 	// other list matches such a tool and Else is 0, its calls wait for a decision, too. An entry
 	// may match no tool.
-	Wary []string
+	AskByDefault []string
 
 	// for calls that no list matches; 0 means ask before a Write and allow the rest
-	Else pawl.Verdict
+	Default pawl.Verdict
 
 	Within time.Duration // the validity of an approval; 0 means 30 min, negative means for ever
 }
@@ -56,19 +56,19 @@ func (r Rules) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) 
 	}
 	switch {
 	case in(r.Deny):
-		return pawl.Approval{Verdict: pawl.Deny, Reason: "the rules of this agent do not let " + tool.Name + " run. Do not repeat it."}, nil
+		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "the rules of this agent do not let " + tool.Name + " run. Do not repeat it."}, nil
 	case in(r.Ask):
-		return pawl.Approval{Verdict: pawl.Ask, Reason: "the rules ask before " + tool.Name, Within: r.Within}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "the rules ask before " + tool.Name, ValidFor: r.Within}, nil
 	case in(r.Allow):
-		return pawl.Approval{Verdict: pawl.Allow}, nil
-	case r.Else == pawl.Ask, r.Else == 0 && in(r.Wary):
-		return pawl.Approval{Verdict: pawl.Ask, Reason: "no rule allows " + tool.Name, Within: r.Within}, nil
-	case r.Else == pawl.Deny:
-		return pawl.Approval{Verdict: pawl.Deny, Reason: "no rule of this agent lets " + tool.Name + " run. Do not repeat it."}, nil
-	case r.Else != 0:
-		return pawl.Approval{Verdict: r.Else}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
+	case r.Default == pawl.VerdictAsk, r.Default == 0 && in(r.AskByDefault):
+		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "no rule allows " + tool.Name, ValidFor: r.Within}, nil
+	case r.Default == pawl.VerdictDeny:
+		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "no rule of this agent lets " + tool.Name + " run. Do not repeat it."}, nil
+	case r.Default != 0:
+		return pawl.Approval{Verdict: r.Default}, nil
 	}
 	a, err := pawl.AskBeforeWrites(ctx, call, tool)
-	a.Within = r.Within
+	a.ValidFor = r.Within
 	return a, err
 }

@@ -183,7 +183,7 @@ func TestBodies(t *testing.T) {
 						}
 					}}
 				}}}
-				res, err := agent.Run(pawl.WithInbox(t.Context(), &steering), history...)
+				res, err := agent.Run(pawl.WithMessages(t.Context(), &steering), history...)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -162,7 +162,7 @@ func TestRecordedErrors(t *testing.T) {
 // malformed is the finish of a reply that reports that the model wrote a call that cannot be read; "" where e is an error.
 func malformed(e *recordedError) llm.FinishReason {
 	if e.Status == 200 && strings.Contains(e.body(), "MALFORMED_FUNCTION_CALL") {
-		return llm.FinishError
+		return llm.FinishReasonError
 	}
 	return ""
 }

@@ -51,7 +51,7 @@ func TestToolsThatAreLeftOut(t *testing.T) {
 			never := &pawl.Tool{Name: "never", Input: json.RawMessage(`{"type":"object","allOf":[false]}`), Run: look.Run}
 			agent := &pawl.Agent{Model: model(server), Tools: []pawl.Toolset{never, look}}
 			var notices []string
-			var stop pawl.Stop
+			var stop pawl.StopReason
 			for e, err := range agent.Stream(t.Context(), llm.User("look")) {
 				if err != nil {
 					t.Fatal(err)

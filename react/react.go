@@ -188,7 +188,7 @@ func (m *Model) run(ctx context.Context, req *llm.Request, out *reply) error {
 			return err
 		}
 		text := resp.Message.Text()
-		if broken := resp.Finish == llm.FinishContentFilter || resp.Finish == llm.FinishError; broken && (m.opts.FinalViaInference || !m.answers(text)) {
+		if broken := resp.Finish == llm.FinishReasonContentFilter || resp.Finish == llm.FinishReasonError; broken && (m.opts.FinalViaInference || !m.answers(text)) {
 			return out.end(resp, llm.Text{Text: text})
 		}
 		stage, d, calls, faults := m.decide(req, resp)

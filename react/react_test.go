@@ -245,7 +245,7 @@ func TestChoice(t *testing.T) {
 func TestCutReply(t *testing.T) {
 	m := react.New(script.New(script.Cut(script.Say("Action: weather\nAction Input: {\"city\":\"Oslo\"}"))), &react.Options{Format: react.Text})
 	resp, err := llm.Complete(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("go")}, Tools: []*llm.ToolSpec{weather().Spec()}})
-	if err != nil || resp.Finish != llm.FinishLength || !resp.Message.HasCalls() {
+	if err != nil || resp.Finish != llm.FinishReasonLength || !resp.Message.HasCalls() {
 		t.Errorf("got %+v, %v", resp, err)
 	}
 }
@@ -277,7 +277,7 @@ func TestDriversChange(t *testing.T) {
 				}
 				msgs = nil
 				for _, w := range res.Pending {
-					msgs = append(msgs, llm.Decide(w.Answer("test", llm.TextResult(fmt.Sprint("answer ", i)))))
+					msgs = append(msgs, llm.DecisionMessage(w.Answer("test", llm.TextResult(fmt.Sprint("answer ", i)))))
 				}
 			}
 			if res.Stop != pawl.StopAnswer || res.Text() != "done" || len(res.Messages) != 6 {

@@ -89,8 +89,8 @@ func (r *reply) end(resp *llm.Response, parts ...llm.Part) error {
 	}
 	u := r.usage
 	finish := resp.Finish
-	if finish == llm.FinishToolCalls {
-		finish = llm.FinishStop // Response.Add says which it is
+	if finish == llm.FinishReasonToolCalls {
+		finish = llm.FinishReasonStop // Response.Add says which it is
 	}
 	return r.send(llm.Delta{Usage: &u, Finish: finish, Model: resp.Model, ID: resp.ID})
 }

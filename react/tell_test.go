@@ -37,7 +37,7 @@ func (p *pieces) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, erro
 		}
 		end := p.end
 		if end == "" {
-			end = llm.FinishStop
+			end = llm.FinishReasonStop
 		}
 		yield(llm.Delta{Finish: end}, nil)
 	}
@@ -154,7 +154,7 @@ func TestAnswersAreToldEarly(t *testing.T) {
 
 // A cut or filtered answer is the emitted part of the answer.
 func TestAnswerBrokenOff(t *testing.T) {
-	for _, end := range []llm.FinishReason{llm.FinishLength, llm.FinishContentFilter} {
+	for _, end := range []llm.FinishReason{llm.FinishReasonLength, llm.FinishReasonContentFilter} {
 		resp, early, err := spoken(t, `{"thought":"a","type":"final_answer","answer":"Take an umb`, react.JSON, 2, end)
 		if err != nil || early == "" || resp.Message.Text() != "Take an umb" || resp.Finish != end {
 			t.Errorf("%s: told %q, got %+v, %v", end, early, resp, err)

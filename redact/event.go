@@ -224,9 +224,9 @@ func (w *watch) event(e pawl.Event) pawl.Event {
 		w.learnMessages(e.Result.Messages)
 		e.Result = w.result(e.Result)
 	}
-	if e.Record != nil {
-		s := w.step(*e.Record)
-		e.Record = &s
+	if e.Completed != nil {
+		s := w.step(*e.Completed)
+		e.Completed = &s
 	}
 	return e
 }
@@ -330,7 +330,7 @@ func (x *redaction) execution(e *pawl.Execution) *pawl.Execution {
 			c.Repairs[i] = x.repair(s, x.markOf(e.Call.Name))
 		}
 	}
-	c.Waiting, c.Values, c.Decision = x.waiting(e.Waiting), x.values(e.Values), x.decision(e.Decision,
+	c.Pending, c.Values, c.Decision = x.waiting(e.Pending), x.values(e.Values), x.decision(e.Decision,
 		x.markOf(e.Call.Name))
 	c.SetErr(x.error(e.Err()))
 	return &c
@@ -348,7 +348,7 @@ func (x *redaction) repair(s string, m *mark) string {
 	return x.text(s)
 }
 
-func (x *redaction) waiting(ws []pawl.Waiting) []pawl.Waiting {
+func (x *redaction) waiting(ws []pawl.PendingCall) []pawl.PendingCall {
 	ws = slices.Clone(ws)
 	for i := range ws {
 		ws[i].Call, ws[i].Why = x.call(ws[i].Call), x.text(ws[i].Why)

@@ -89,9 +89,9 @@ func (t Turn) deltas(req *llm.Request, number string) iter.Seq[llm.Delta] {
 		}
 		end := llm.Delta{Finish: t.Finish, Usage: t.Usage, Model: cmp.Or(t.Model, "script"), ID: cmp.Or(t.ID, "script_"+number)}
 		if end.Finish == "" {
-			end.Finish = llm.FinishStop
+			end.Finish = llm.FinishReasonStop
 			if calls > 0 {
-				end.Finish = llm.FinishToolCalls
+				end.Finish = llm.FinishReasonToolCalls
 			}
 		}
 		if end.Usage == nil {

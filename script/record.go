@@ -23,11 +23,11 @@ import (
 //	res, err := (&pawl.Agent{Model: rec, Tools: tools}).Run(ctx, llm.User("…"))
 //	written, err := rec.Script()
 //	b, err := json.Marshal(written) // for testdata; json.Unmarshal reads it into a Model
-func Record(m llm.Model) *Recorder { return &Recorder{inner: m, turns: map[int]Turn{}} }
+func Record(m llm.Model) *Capture { return &Capture{inner: m, turns: map[int]Turn{}} }
 
 // Recorder is a Model that records the replies of another, by the number of replies before. It
 // records one conversation, in any number of runs, and may be used concurrently.
-type Recorder struct {
+type Capture struct {
 	inner llm.Model
 
 	mu    sync.Mutex
@@ -37,13 +37,13 @@ type Recorder struct {
 }
 
 var (
-	_ llm.Model        = (*Recorder)(nil)
-	_ llm.OutputHolder = (*Recorder)(nil)
-	_ llm.Pricer       = (*Recorder)(nil)
+	_ llm.Model        = (*Capture)(nil)
+	_ llm.OutputHolder = (*Capture)(nil)
+	_ llm.Pricer       = (*Capture)(nil)
 )
 
 // HoldsOutput passes the question on.
-func (r *Recorder) HoldsOutput(req *llm.Request) bool {
+func (r *Capture) HoldsOutput(req *llm.Request) bool {
 	h, ok := r.inner.(llm.OutputHolder)
 	holds := ok && h.HoldsOutput(req)
 	r.mu.Lock()
@@ -53,7 +53,7 @@ func (r *Recorder) HoldsOutput(req *llm.Request) bool {
 }
 
 // MaxCost passes the question on to the model that is recorded.
-func (r *Recorder) MaxCost(req *llm.Request) (float64, bool) {
+func (r *Capture) MaxCost(req *llm.Request) (float64, bool) {
 	p, ok := r.inner.(llm.Pricer)
 	if !ok {
 		return 0, false
@@ -63,7 +63,7 @@ func (r *Recorder) MaxCost(req *llm.Request) (float64, bool) {
 
 // Stream passes the reply on, and records it when it is whole or has failed. Of a failed reply only
 // the error is recorded, and of a reply that the consumer stopped nothing.
-func (r *Recorder) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+func (r *Capture) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		resp := new(llm.Response)
 		broken := false
@@ -86,7 +86,7 @@ func (r *Recorder) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.D
 
 // keep records a turn. A reply replaces a failure. Another reply in the same place belongs to
 // another conversation.
-func (r *Recorder) keep(req *llm.Request, t Turn) {
+func (r *Capture) keep(req *llm.Request, t Turn) {
 	n := replies(req)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,7 +101,7 @@ func (r *Recorder) keep(req *llm.Request, t Turn) {
 }
 
 // Script returns the turns so far. The error says that they are not one conversation.
-func (r *Recorder) Script() (*Model, error) {
+func (r *Capture) Script() (*Model, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	places := make([]int, 0, len(r.turns))

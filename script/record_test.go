@@ -19,7 +19,7 @@ import (
 // messages, of a second run that resumes it.
 func runs(t *testing.T, m llm.Model, output string, more ...llm.Message) string {
 	t.Helper()
-	look := &pawl.Tool{Name: "look", Effect: pawl.Read, Input: json.RawMessage(`{"type":"object","properties":{"at":{"type":"string"}}}`),
+	look := &pawl.Tool{Name: "look", Effect: pawl.EffectRead, Input: json.RawMessage(`{"type":"object","properties":{"at":{"type":"string"}}}`),
 		Run: func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			return llm.TextResult("seen " + string(c.Args)), nil
 		}}

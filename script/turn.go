@@ -114,7 +114,7 @@ func Fail(err error) Turn { return Turn{Err: err} }
 
 // Cut is t ended by the token limit: its finish reason is length, so none of its calls may run.
 func Cut(t Turn) Turn {
-	t.Finish = llm.FinishLength
+	t.Finish = llm.FinishReasonLength
 	return t
 }
 

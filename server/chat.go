@@ -79,7 +79,7 @@ func (r *chatRequest) asked() (in asked, err error) {
 	}
 	in.model, in.stream, in.dress.Forget = r.Model, r.Stream, !r.kept()
 	in.dress.Settings = llm.Settings{MaxTokens: max(r.MaxTokens, r.MaxCompletionTokens), Temperature: r.Temperature, TopP: r.TopP, Effort: r.ReasoningEffort, Parallel: r.Parallel}
-	if in.dress.Settings.Stop, err = stopsOf(r.Stop); err != nil {
+	if in.dress.Settings.StopSequences, err = stopsOf(r.Stop); err != nil {
 		return in, err
 	}
 	for _, t := range r.Tools {

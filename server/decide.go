@@ -22,7 +22,7 @@ type Verdict struct {
 }
 
 // Given is the result of an open call.
-type Given struct {
+type CallResult struct {
 	Key     llm.Key         `json:"key"`
 	Digest  string          `json:"digest"`
 	Text    string          `json:"text" doc:"The text for the model."`
@@ -47,7 +47,7 @@ func (c *call) verdict(approve bool) error {
 
 // give handles POST …/answer.
 func (c *call) give() error {
-	var in Given
+	var in CallResult
 	if err := c.read(&in); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (c *call) decide(d llm.Decision) error {
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(open, func(w pawl.Waiting) bool { return w.Key == d.Key }); i >= 0 && d.Result != nil {
+	if i := slices.IndexFunc(open, func(w pawl.PendingCall) bool { return w.Key == d.Key }); i >= 0 && d.Result != nil {
 		d.Result.CallID = open[i].Call.ID
 	} else if d.Result != nil {
 		d.Result.CallID = c.answered(id, d.Key)
@@ -112,14 +112,14 @@ func (c *call) answered(id string, key llm.Key) string {
 
 // Inbox lists the calls that wait for a decision or a result.
 type Inbox struct {
-	Waiting []Asked `json:"waiting"`
-	After   string  `json:"after,omitzero" doc:"Value of after for the next page. Absent on the last page."`
+	Waiting []PendingRun `json:"waiting"`
+	After   string       `json:"after,omitzero" doc:"Value of after for the next page. Absent on the last page."`
 }
 
 // Asked is a run with its pending calls.
-type Asked struct {
-	Run     Run            `json:"run"`
-	Pending []pawl.Waiting `json:"pending"`
+type PendingRun struct {
+	Run     Run                `json:"run"`
+	Pending []pawl.PendingCall `json:"pending"`
 }
 
 // inbox handles GET /v1/pending.
@@ -136,7 +136,7 @@ func (c *call) inbox() error {
 	if err != nil {
 		return err
 	}
-	out := Inbox{Waiting: []Asked{}}
+	out := Inbox{Waiting: []PendingRun{}}
 	for _, head := range heads {
 		open, err := c.s.engine.Pending(c.ctx(), head.ID)
 		if err != nil {
@@ -146,7 +146,7 @@ func (c *call) inbox() error {
 			if open, err = c.shown(head.ID, open); err != nil {
 				return err
 			}
-			out.Waiting = append(out.Waiting, Asked{c.s.toRun(head), open})
+			out.Waiting = append(out.Waiting, PendingRun{c.s.toRun(head), open})
 		}
 	}
 	if len(heads) == p.Size() {
@@ -183,7 +183,7 @@ func (c *call) hides(id string) (*redact.Redactor, error) {
 
 // shown returns open calls for a client: complete for a client that executes them, without secrets
 // for a client that only decides.
-func (c *call) shown(id string, open []pawl.Waiting) ([]pawl.Waiting, error) {
+func (c *call) shown(id string, open []pawl.PendingCall) ([]pawl.PendingCall, error) {
 	hide, err := c.hides(id)
 	if err != nil || len(open) == 0 {
 		return open, err
@@ -212,7 +212,7 @@ func (c *call) timeline() error {
 
 // Effects is the ledger of a run.
 type Effects struct {
-	Effects []durable.Effect `json:"effects"`
+	Effects []durable.LedgerEntry `json:"effects"`
 }
 
 // effects handles GET /v1/runs/{id}/effects.
@@ -232,7 +232,7 @@ func (c *call) effects() error {
 	for i := range list {
 		list[i] = list[i].Redacted(hide)
 	}
-	return c.write(http.StatusOK, Effects{append([]durable.Effect{}, list...)})
+	return c.write(http.StatusOK, Effects{append([]durable.LedgerEntry{}, list...)})
 }
 
 // Differences lists where two runs differ.

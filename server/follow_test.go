@@ -158,7 +158,7 @@ func TestARunnerInTheProcess(t *testing.T) {
 	if err != nil || res.Stop != pawl.StopPending || !strings.HasPrefix(kinds, "run_started") {
 		t.Fatalf("%+v, %s, %v", res, kinds, err)
 	}
-	res, _, err = stream(t.Context(), "r", llm.Decide(res.Pending[0].Approve("")))
+	res, _, err = stream(t.Context(), "r", llm.DecisionMessage(res.Pending[0].Approve("")))
 	if err != nil || res.Text() != "Done: paid 3" || v.world.paid.Load() != 1 {
 		t.Errorf("%+v, %v", res, err)
 	}

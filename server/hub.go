@@ -189,7 +189,7 @@ func (l *live) wait(ctx context.Context) error {
 func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
 	defer l.cancel(nil)
 	begun, ended := false, false
-	runner := h.s.engine.Story(l.id, j.agent)
+	runner := h.s.engine.ReplayEvents(l.id, j.agent)
 	if !j.story {
 		r := h.s.engine.Runner(l.id, j.agent)
 		r.Meta, runner = j.meta, r

@@ -130,8 +130,8 @@ func (d *dress) put(ctx context.Context, a *pawl.Agent) (*pawl.Agent, error) {
 	s.Temperature = cmp.Or(d.Settings.Temperature, s.Temperature)
 	s.TopP = cmp.Or(d.Settings.TopP, s.TopP)
 	s.Parallel = cmp.Or(d.Settings.Parallel, s.Parallel)
-	if d.Settings.Stop != nil {
-		s.Stop = d.Settings.Stop
+	if d.Settings.StopSequences != nil {
+		s.StopSequences = d.Settings.StopSequences
 	}
 	return &b, nil
 }
@@ -274,7 +274,7 @@ func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message) (
 	}
 	var ds []llm.Decision
 	for _, r := range results {
-		i := slices.IndexFunc(open, func(w pawl.Waiting) bool { return callID(id, w.Key) == r.CallID })
+		i := slices.IndexFunc(open, func(w pawl.PendingCall) bool { return callID(id, w.Key) == r.CallID })
 		if i < 0 {
 			return nil, fault("conflict", "the call "+r.CallID+" does not wait for a result", "it was answered before, or its run has ended: send the conversation as a new one, without it")
 		}
@@ -320,7 +320,7 @@ func (c *call) transcript(id string) ([]llm.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	for e, err := range c.s.engine.Story(id, j.agent).Stream(c.ctx()) {
+	for e, err := range c.s.engine.ReplayEvents(id, j.agent).Stream(c.ctx()) {
 		switch {
 		case err != nil:
 			return nil, err
@@ -419,7 +419,7 @@ func (c *call) follow(t *turn, say func(text string)) (told, error) {
 
 func finishOf(f llm.FinishReason) string {
 	switch f {
-	case llm.FinishLength, llm.FinishContentFilter:
+	case llm.FinishReasonLength, llm.FinishReasonContentFilter:
 		return string(f)
 	}
 	return "stop"

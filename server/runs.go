@@ -27,20 +27,20 @@ type Start struct {
 
 // Run is the state of a run.
 type Run struct {
-	ID      string          `json:"id"`
-	Agent   string          `json:"agent,omitzero"`
-	Task    string          `json:"task,omitzero" doc:"The beginning of the request."`
-	State   string          `json:"state" doc:"running: executing here. open: executing in another process, or waiting to be resumed. waiting: pending. failed: stopped by an error that may be temporary; it can be resumed. over: ended."`
-	Stop    pawl.Stop       `json:"stop,omitzero" doc:"Why it stopped last. answer and finished mean success."`
-	Cause   string          `json:"cause,omitzero"`
-	Answer  string          `json:"answer,omitzero" doc:"Absent in lists."`
-	Output  json.RawMessage `json:"output,omitzero" doc:"The answer as JSON if the agent has an output. Absent in lists."`
-	Spent   *pawl.Spent     `json:"spent,omitzero"`
-	Forked  *durable.Origin `json:"forked_from,omitzero" doc:"The run that it was forked from, and the number of steps. Absent in lists."`
-	Waits   int             `json:"waits,omitzero" doc:"Number of pending calls."`
-	Pending []pawl.Waiting  `json:"pending,omitzero" doc:"The pending calls. Absent in lists."`
-	Created time.Time       `json:"created,omitzero"`
-	Updated time.Time       `json:"updated,omitzero"`
+	ID      string             `json:"id"`
+	Agent   string             `json:"agent,omitzero"`
+	Task    string             `json:"task,omitzero" doc:"The beginning of the request."`
+	State   string             `json:"state" doc:"running: executing here. open: executing in another process, or waiting to be resumed. waiting: pending. failed: stopped by an error that may be temporary; it can be resumed. over: ended."`
+	Stop    pawl.StopReason    `json:"stop,omitzero" doc:"Why it stopped last. answer and finished mean success."`
+	Cause   string             `json:"cause,omitzero"`
+	Answer  string             `json:"answer,omitzero" doc:"Absent in lists."`
+	Output  json.RawMessage    `json:"output,omitzero" doc:"The answer as JSON if the agent has an output. Absent in lists."`
+	Spent   *pawl.Spent        `json:"spent,omitzero"`
+	Forked  *durable.Origin    `json:"forked_from,omitzero" doc:"The run that it was forked from, and the number of steps. Absent in lists."`
+	Waits   int                `json:"waits,omitzero" doc:"Number of pending calls."`
+	Pending []pawl.PendingCall `json:"pending,omitzero" doc:"The pending calls. Absent in lists."`
+	Created time.Time          `json:"created,omitzero"`
+	Updated time.Time          `json:"updated,omitzero"`
 }
 
 // Runs is a page of a list.
@@ -248,7 +248,7 @@ func (c *call) decisions(id string, msgs []llm.Message) ([]llm.Decision, error) 
 			case llm.Decision:
 				out = append(out, p)
 			case llm.ToolResult:
-				i := slices.IndexFunc(open, func(w pawl.Waiting) bool { return w.Call.ID == p.CallID })
+				i := slices.IndexFunc(open, func(w pawl.PendingCall) bool { return w.Call.ID == p.CallID })
 				if i < 0 {
 					return nil, fault("conflict", "no call "+p.CallID+" of the run waits for a result", "GET the run to see which do")
 				}
@@ -263,11 +263,11 @@ func (c *call) decisions(id string, msgs []llm.Message) ([]llm.Decision, error) 
 
 // may sets the client's name in decisions. A client without the permission to decide can only give
 // passive calls their results.
-func (c *call) may(open []pawl.Waiting, ds []llm.Decision) error {
+func (c *call) may(open []pawl.PendingCall, ds []llm.Decision) error {
 	for i := range ds {
 		d := &ds[i]
 		d.By = c.client.Name
-		j := slices.IndexFunc(open, func(w pawl.Waiting) bool { return w.Key == d.Key })
+		j := slices.IndexFunc(open, func(w pawl.PendingCall) bool { return w.Key == d.Key })
 		passive := j >= 0 && open[j].Passive && d.Result != nil
 		if passive && !c.client.may(ScopeRun) || !passive && !c.client.may(ScopeDecide) {
 			return fault("wrong_scope", "the token of "+c.client.Name+" may not decide about "+string(d.Key), "it needs the scope "+string(ScopeDecide))

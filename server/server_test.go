@@ -44,7 +44,7 @@ func clerk(w *world) *pawl.Agent {
 	}) (string, error) {
 		return "found " + in.At, nil
 	})
-	look.Effect = pawl.Read
+	look.Effect = pawl.EffectRead
 	wait := pawl.Func("wait", "Waits.", func(ctx context.Context, _ struct{}) (string, error) {
 		select {
 		case <-w.gate:
@@ -53,7 +53,7 @@ func clerk(w *world) *pawl.Agent {
 			return "", ctx.Err()
 		}
 	})
-	wait.Effect = pawl.Read
+	wait.Effect = pawl.EffectRead
 	ask := &pawl.Tool{Name: "ask", Description: "Asks the user.", Input: json.RawMessage(`{"type":"object"}`), Passive: true}
 	return &pawl.Agent{Name: "clerk", Model: &script.Model{Turns: []script.Turn{script.Loop(script.Func(clerkTurn))}}, Tools: []pawl.Toolset{pay, look, wait, ask},
 		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
@@ -312,7 +312,7 @@ func TestAStreamIsGoneOnWith(t *testing.T) {
 func TestACallIsApprovedDeniedAnsweredAndSteered(t *testing.T) {
 	v := serve(t, nil)
 	var run server.Run
-	begin := func(id, input string) pawl.Waiting {
+	begin := func(id, input string) pawl.PendingCall {
 		t.Helper()
 		v.do("POST", "/v1/runs", `{"id":"`+id+`","input":"`+input+`","wait":true}`, 201, &run)
 		if run.State != "waiting" || len(run.Pending) != 1 {

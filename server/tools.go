@@ -97,10 +97,10 @@ type ToolStart struct {
 
 // ToolCalled is the outcome of the call. The call is its own run, and durable like any other.
 type ToolCalled struct {
-	Run     string          `json:"run" doc:"The run of the call. If it is pending, decide there."`
-	Outcome pawl.Outcome    `json:"outcome"`
-	Result  *llm.ToolResult `json:"result,omitzero"`
-	Pending []pawl.Waiting  `json:"pending,omitzero"`
+	Run     string             `json:"run" doc:"The run of the call. If it is pending, decide there."`
+	Outcome pawl.Outcome       `json:"outcome"`
+	Result  *llm.ToolResult    `json:"result,omitzero"`
+	Pending []pawl.PendingCall `json:"pending,omitzero"`
 }
 
 // callSuffix marks the agents of runs that consist of a single call.
@@ -117,7 +117,7 @@ func toolAgent(a *pawl.Agent) *pawl.Agent {
 type silent struct{}
 
 func (silent) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Finish: llm.FinishStop}, nil) }
+	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Finish: llm.FinishReasonStop}, nil) }
 }
 
 // callTool handles POST /v1/tools/{name}/call.

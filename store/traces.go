@@ -15,10 +15,10 @@ type Run struct {
 	Task    string    `json:"task,omitzero"` // the beginning of the user's request
 	Started time.Time `json:"started,omitzero"`
 	// A zero Ended means that the run is executing, or that its end is unknown.
-	Ended time.Time  `json:"ended,omitzero"`
-	Stop  pawl.Stop  `json:"stop,omitzero"`
-	Cause string     `json:"cause,omitzero"`
-	Spent pawl.Spent `json:"spent,omitzero"`
+	Ended time.Time       `json:"ended,omitzero"`
+	Stop  pawl.StopReason `json:"stop,omitzero"`
+	Cause string          `json:"cause,omitzero"`
+	Spent pawl.Spent      `json:"spent,omitzero"`
 }
 
 // Traces stores the events of runs for later inspection. Methods must be safe for concurrent use.

@@ -56,7 +56,7 @@ func TestDurable(t *testing.T) {
 	var mu sync.Mutex
 	process := func() *pawl.Agent {
 		work := func(name string) *pawl.Tool {
-			return &pawl.Tool{Name: name, Description: "Works.", Effect: pawl.Read, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			return &pawl.Tool{Name: name, Description: "Works.", Effect: pawl.EffectRead, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				finds[name]++

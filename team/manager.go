@@ -53,7 +53,7 @@ func (m *manager) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 		if len(next.calls) > 0 && req.Choice.Mode == llm.ToolNone {
 			next = move{text: t.unfinished()}
 		}
-		i, finish := 0, llm.FinishStop
+		i, finish := 0, llm.FinishReasonStop
 		if next.text != "" {
 			if !yield(llm.Delta{Part: llm.Text{Text: next.text}, Done: true}, nil) {
 				return
@@ -61,7 +61,7 @@ func (m *manager) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 			i++
 		}
 		for k, c := range next.calls {
-			c.ID, finish = fmt.Sprintf("team_%d_%d", t.replies, k), llm.FinishToolCalls
+			c.ID, finish = fmt.Sprintf("team_%d_%d", t.replies, k), llm.FinishReasonToolCalls
 			if !yield(llm.Delta{Index: i + k, Part: c, Done: true}, nil) {
 				return
 			}
@@ -235,7 +235,7 @@ func led(lead *pawl.Agent, rounds int, decide func(*turn) move, tools []pawl.Too
 	a.Instructions, a.Choice, a.Settings = "", llm.ToolChoice{}, llm.Settings{}
 
 	a.Model, a.Tools, a.Middleware = &manager{decide}, tools, around(lead.Middleware)
-	a.Limits.CallsPerStep, a.Limits.Repeats = 0, -1
+	a.Limits.CallsPerStep, a.Limits.LoopThreshold = 0, -1
 	if a.Limits.Rounds == 0 {
 		a.Limits.Rounds = rounds
 	}

@@ -62,7 +62,7 @@ func (s *spoken) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 			if d.Part != nil {
 				next = max(next, d.Index+1)
 			}
-			if d.Finish == llm.FinishStop && !said && err == nil {
+			if d.Finish == llm.FinishReasonStop && !said && err == nil {
 				if text := s.last(req.Messages); text != "" && !yield(llm.Delta{Index: next, Part: llm.Text{Text: text}, Done: true}, nil) {
 					return
 				}

@@ -114,7 +114,7 @@ func TestIdenticalDelegations(t *testing.T) {
 // A lead that answers with nothing answers with what the last worker said.
 func TestSilentLead(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
-		boss := script.New(script.Call("clerk", `{"task":"Count."}`), script.Call("search_database", `{"query":"q"}`), script.Turn{Finish: llm.FinishStop})
+		boss := script.New(script.Call("clerk", `{"task":"Count."}`), script.Call("search_database", `{"query":"q"}`), script.Turn{Finish: llm.FinishReasonStop})
 		a := network(t, &pawl.Agent{Model: boss, Tools: []pawl.Toolset{search()}}, worker("clerk", script.New(script.Say("3"))))
 		var res *pawl.Result
 		var err error
@@ -184,9 +184,9 @@ func TestCostAcrossWorkers(t *testing.T) {
 func TestApproval(t *testing.T) {
 	ask := pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		if c.Name == "clerk" {
-			return pawl.Approval{Verdict: pawl.Ask, Reason: "work costs"}, nil
+			return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "work costs"}, nil
 		}
-		return pawl.Approval{Verdict: pawl.Allow}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	})
 	clerk := script.New(script.Say("3"))
 	a, err := team.Strategic(&pawl.Agent{Name: "desk", Model: lead("Three.", twoPhases), Middleware: []pawl.Middleware{ask}}, nil, worker("scout", script.New(script.Say("u1"))), worker("clerk", clerk))

@@ -290,7 +290,7 @@ func (w Worker) directed() *pawl.Tool {
 		a := *w.Agent
 		if len(args.Steps) > 0 {
 			a.Model, a.Output, a.Choice, a.Middleware = &steps{args.Steps}, nil, llm.ToolChoice{}, around(a.Middleware)
-			a.Limits.Rounds, a.Limits.Repeats = len(args.Steps)+1, -1 // one to answer in
+			a.Limits.Rounds, a.Limits.LoopThreshold = len(args.Steps)+1, -1 // one to answer in
 		}
 		call.Args = ask("", args.Task).Args
 		return a.Tool("").Run(ctx, call)

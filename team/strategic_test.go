@@ -335,7 +335,7 @@ func TestParsePlan(t *testing.T) {
 // Cancelling in the middle reaches the worker at work; no phase follows.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	hold := &pawl.Tool{Name: "hold", Description: "Waits.", Effect: pawl.Read, Run: func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
+	hold := &pawl.Tool{Name: "hold", Description: "Waits.", Effect: pawl.EffectRead, Run: func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 		cancel(pawl.ErrCancelled)
 		<-ctx.Done()
 		return llm.ToolResult{}, context.Cause(ctx)

@@ -25,17 +25,17 @@ func TestEarlyStartsHaveTheirTimes(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, telemetry.Options{Model: "m"})
 			start := time.Now()
-			slow := tool("slow", pawl.Read, func(context.Context) (string, error) { time.Sleep(100 * time.Millisecond); return "done", nil })
+			slow := tool("slow", pawl.EffectRead, func(context.Context) (string, error) { time.Sleep(100 * time.Millisecond); return "done", nil })
 			m := modelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 				return func(yield func(llm.Delta, error) bool) {
 					if len(req.Messages) > 1 {
-						yield(llm.Delta{Part: llm.Text{Text: "done"}, Done: true, Finish: llm.FinishStop}, nil)
+						yield(llm.Delta{Part: llm.Text{Text: "done"}, Done: true, Finish: llm.FinishReasonStop}, nil)
 						return
 					}
 					time.Sleep(50 * time.Millisecond)
 					if yield(llm.Delta{Part: llm.ToolCall{ID: "1", Name: "slow", Args: []byte(`{}`)}, Done: true}, nil) {
 						time.Sleep(time.Second)
-						yield(llm.Delta{Finish: llm.FinishToolCalls}, nil)
+						yield(llm.Delta{Finish: llm.FinishReasonToolCalls}, nil)
 					}
 				}
 			})

@@ -24,7 +24,7 @@ func TestLines(t *testing.T) {
 	for _, content := range []bool{false, true} {
 		b := newBench(t, telemetry.Options{Model: "m", Content: content})
 		var out bytes.Buffer
-		broken := tool("broken", pawl.Write, func(context.Context) (string, error) { return "", errors.New("canary") })
+		broken := tool("broken", pawl.EffectWrite, func(context.Context) (string, error) { return "", errors.New("canary") })
 		a := b.agent("a", true, script.New(script.Call("broken", `{}`), script.Call("canary", `{}`), script.Fail(errors.New("canary"))), broken)
 		ctx := telemetry.WithRunID(t.Context(), "r7")
 		if _, err := run(ctx, b.Runner(b.Log(a, slog.New(slog.NewJSONHandler(&out, nil)))), llm.User("canary")); err == nil {

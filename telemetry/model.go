@@ -128,8 +128,8 @@ func settings(req *llm.Request) []attribute.KeyValue {
 	if s.TopP != nil {
 		set = append(set, requestTopP.Float64(*s.TopP))
 	}
-	if len(s.Stop) > 0 {
-		set = append(set, requestStop.StringSlice(s.Stop))
+	if len(s.StopSequences) > 0 {
+		set = append(set, requestStop.StringSlice(s.StopSequences))
 	}
 	if req.Output != nil {
 		set = append(set, outputType.String("json"))
@@ -192,8 +192,8 @@ func (t *Telemetry) endRequest(span trace.Span, model string, r *reply, start, e
 	if r.id != "" {
 		set = append(set, responseID.String(r.id))
 	}
-	if r.finish == llm.FinishStop && r.calls {
-		r.finish = llm.FinishToolCalls // calls determine the finish reason, as in Response.Add
+	if r.finish == llm.FinishReasonStop && r.calls {
+		r.finish = llm.FinishReasonToolCalls // calls determine the finish reason, as in Response.Add
 	}
 	if r.finish != "" {
 		set = append(set, responseFinish.StringSlice([]string{string(r.finish)}))

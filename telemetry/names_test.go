@@ -53,7 +53,7 @@ func TestNamesAreThoseOfTheConventions(t *testing.T) {
 	})
 	a := b.agent("a", true, named, ok("look"))
 	a.Instructions, a.Output = "be brief", []byte(`{"type":"object"}`)
-	a.Settings = llm.Settings{MaxTokens: 9, Temperature: &warm, TopP: &warm, Stop: []string{"x"}}
+	a.Settings = llm.Settings{MaxTokens: 9, Temperature: &warm, TopP: &warm, StopSequences: []string{"x"}}
 	a.Limits.Corrections = -1
 	ctx := telemetry.WithRunID(t.Context(), "run-7")
 	if _, err := run(ctx, b.Runner(a)); err != nil {
@@ -153,8 +153,8 @@ func TestSpansAreRunsRequestsAndCalls(t *testing.T) {
 func (b *bench) random(rnd *rand.Rand, deep int) *pawl.Agent {
 	names := []string{"read", "write", "broken", "nowhere"}
 	a := b.agent(fmt.Sprintf("a%d", deep), rnd.IntN(3) > 0, nil, ok("read"),
-		tool("write", pawl.Write, func(context.Context) (string, error) { return "", nil }),
-		tool("broken", pawl.Write, func(context.Context) (string, error) { return "", errors.New("no") }))
+		tool("write", pawl.EffectWrite, func(context.Context) (string, error) { return "", nil }),
+		tool("broken", pawl.EffectWrite, func(context.Context) (string, error) { return "", errors.New("no") }))
 	if deep > 0 {
 		inner := b.random(rnd, deep-1)
 		a.Tools = append(a.Tools, inner.Tool("asks"))

@@ -128,7 +128,7 @@ func tool(name string, effect pawl.Effect, fn func(ctx context.Context) (string,
 }
 
 func ok(name string) *pawl.Tool {
-	return tool(name, pawl.Read, func(context.Context) (string, error) { return "done", nil })
+	return tool(name, pawl.EffectRead, func(context.Context) (string, error) { return "done", nil })
 }
 
 // An agent that calls another one: the tree is the same whether the inner agent, both or none have
@@ -148,7 +148,7 @@ func TestTheTreeOfARun(t *testing.T) {
 `
 	for _, seen := range [][2]bool{{true, true}, {true, false}, {false, false}} {
 		b := newBench(t, telemetry.Options{Model: "m"})
-		broken := tool("broken", pawl.Write, func(context.Context) (string, error) { return "", errors.New("no") })
+		broken := tool("broken", pawl.EffectWrite, func(context.Context) (string, error) { return "", errors.New("no") })
 		clerk := b.agent("clerk", seen[1], script.New(script.Call("broken", `{}`), script.Say("it is broken")), broken)
 		chief := b.agent("chief", seen[0], script.New(script.Together(script.Call("look", `{}`), script.Call("clerk", `{"task":"look"}`)),
 			script.Call("made_up", `{}`), script.Say("done")), ok("look"), clerk.Tool("asks a clerk"))
@@ -186,7 +186,7 @@ func TestContextsHaveTheSpans(t *testing.T) {
 		seen["model"] = at(ctx)
 		return m.Stream(ctx, req)
 	})
-	look := tool("look", pawl.Read, func(ctx context.Context) (string, error) { seen["tool"] = at(ctx); return "", nil })
+	look := tool("look", pawl.EffectRead, func(ctx context.Context) (string, error) { seen["tool"] = at(ctx); return "", nil })
 	if _, err := run(t.Context(), b.Runner(b.agent("a", true, spy, look))); err != nil {
 		t.Fatal(err)
 	}
@@ -212,10 +212,10 @@ func TestErrorsHaveATypeAndAStatus(t *testing.T) {
 		{"a provider", script.New(script.Fail(&llm.ProviderError{Provider: "p", Code: llm.CodeRateLimit, Message: "canary"})), nil,
 			"invoke_agent a !rate_limit|  chat m !rate_limit"},
 		{"what has no name", script.New(script.Fail(errors.New("canary"))), nil, "invoke_agent a !_OTHER|  chat m !_OTHER"},
-		{"a tool that aborts", script.New(script.Call("t", `{}`)), tool("t", pawl.Write, func(context.Context) (string, error) {
-			return "", pawl.Abort(errors.New("canary"))
+		{"a tool that aborts", script.New(script.Call("t", `{}`)), tool("t", pawl.EffectWrite, func(context.Context) (string, error) {
+			return "", pawl.AbortError(errors.New("canary"))
 		}), "invoke_agent a !error|  chat m|  execute_tool t !error"},
-		{"a panic", script.New(script.Call("t", `{}`), script.Say("x")), tool("t", pawl.Write, func(context.Context) (string, error) { panic("canary") }),
+		{"a panic", script.New(script.Call("t", `{}`), script.Say("x")), tool("t", pawl.EffectWrite, func(context.Context) (string, error) { panic("canary") }),
 			"invoke_agent a|  chat m|  execute_tool t !panicked|  chat m"},
 		{"arguments that do not fit", script.New(script.Call("t", `{"canary":1}`), script.Say("x")), ok("t"),
 			"invoke_agent a|  chat m|  execute_tool t !invalid|  chat m"},
@@ -258,9 +258,9 @@ func TestASpanForEachRetry(t *testing.T) {
 				}
 			})
 			n := 0
-			flaky := tool("flaky", pawl.Read, func(context.Context) (string, error) {
+			flaky := tool("flaky", pawl.EffectRead, func(context.Context) (string, error) {
 				if n++; n < 3 {
-					return "", pawl.Retryable(errors.New("busy"))
+					return "", pawl.RetryableError(errors.New("busy"))
 				}
 				return "done", nil
 			})
@@ -346,8 +346,8 @@ func TestMiddlewareAlone(t *testing.T) {
 func TestARunInsideOfATool(t *testing.T) {
 	b := newBench(t, telemetry.Options{Model: "m"})
 	inner := b.agent("inner", true, script.New(script.Call("look", `{}`), script.Say("done")), ok("look"))
-	quiet := tool("quiet", pawl.Write, func(ctx context.Context) (string, error) { _, err := inner.Run(ctx, llm.User("go")); return "", err })
-	told := tool("told", pawl.Write, func(ctx context.Context) (string, error) { _, err := run(ctx, b.Runner(inner)); return "", err })
+	quiet := tool("quiet", pawl.EffectWrite, func(ctx context.Context) (string, error) { _, err := inner.Run(ctx, llm.User("go")); return "", err })
+	told := tool("told", pawl.EffectWrite, func(ctx context.Context) (string, error) { _, err := run(ctx, b.Runner(inner)); return "", err })
 	a := b.agent("a", true, script.New(script.Together(script.Call("quiet", `{}`), script.Call("told", `{}`)), script.Say("done")), quiet, told)
 	if _, err := run(t.Context(), b.Runner(a)); err != nil {
 		t.Fatal(err)

@@ -99,13 +99,13 @@ func open(t *testing.T, change func(*server.Options)) *shop {
 		worlds = append(worlds, sim)
 		return openai.NewChat("gpt-sim", &openai.Options{BaseURL: sim.URL, Key: "none-needed"})
 	}
-	auditor := &pawl.Agent{Name: "auditor", Model: model(audit), Tools: []pawl.Toolset{w.tool("add_up", pawl.Pure, `{"type":"object","properties":{"numbers":{"type":"array","items":{"type":"number"}}},"required":["numbers"]}`)}}
+	auditor := &pawl.Agent{Name: "auditor", Model: model(audit), Tools: []pawl.Toolset{w.tool("add_up", pawl.EffectPure, `{"type":"object","properties":{"numbers":{"type":"array","items":{"type":"number"}}},"required":["numbers"]}`)}}
 	object := `{"type":"object","properties":{%s},"required":[%s],"additionalProperties":false}`
 	support := &pawl.Agent{Name: "support", Model: model(w.help), Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}, Tools: []pawl.Toolset{
-		w.tool("lookup_order", pawl.Read, fmt.Sprintf(object, `"number":{"type":"integer","description":"The number of the order."}`, `"number"`)),
-		w.tool("read_policy", pawl.Read, fmt.Sprintf(object, `"subject":{"type":"string","enum":["returns","shipping"]}`, `"subject"`)),
-		w.tool("refund", pawl.Write, fmt.Sprintf(object, `"order":{"type":"integer"},"amount":{"type":"number"},"reason":{"type":"string"},"notify":{"type":"boolean"}`, `"order","amount","reason"`)),
-		w.tool("surprise", pawl.Read, fmt.Sprintf(object, `"n":{"type":"integer"}`, `"n"`)),
+		w.tool("lookup_order", pawl.EffectRead, fmt.Sprintf(object, `"number":{"type":"integer","description":"The number of the order."}`, `"number"`)),
+		w.tool("read_policy", pawl.EffectRead, fmt.Sprintf(object, `"subject":{"type":"string","enum":["returns","shipping"]}`, `"subject"`)),
+		w.tool("refund", pawl.EffectWrite, fmt.Sprintf(object, `"order":{"type":"integer"},"amount":{"type":"number"},"reason":{"type":"string"},"notify":{"type":"boolean"}`, `"order","amount","reason"`)),
+		w.tool("surprise", pawl.EffectRead, fmt.Sprintf(object, `"n":{"type":"integer"}`, `"n"`)),
 		&pawl.Tool{Name: "ask_customer", Description: "Asks the customer.", Input: json.RawMessage(fmt.Sprintf(object, `"question":{"type":"string"}`, `"question"`)), Passive: true},
 		auditor.Tool("Checks figures."),
 	}}

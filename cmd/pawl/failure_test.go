@@ -76,10 +76,10 @@ func TestFailuresNameTheNextCommand(t *testing.T) {
 				400: "after"}[status]] = cli.Failed(&llm.ProviderError{Provider: "openai", Code: c, Status: status})
 		}
 	}
-	open := []pawl.Waiting{{Key: "run/1/0", Outcome: pawl.OutcomePending, Call: llm.ToolCall{ID: "c", Name: "x"}}}
+	open := []pawl.PendingCall{{Key: "run/1/0", Outcome: pawl.OutcomePending, Call: llm.ToolCall{ID: "c", Name: "x"}}}
 	asks := []llm.Message{llm.User("go"), llm.Assistant(llm.ToolCall{ID: "c", Name: "x"})}
 	for _, saved := range []string{"", "run.json"} {
-		for stop, res := range map[pawl.Stop]*pawl.Result{
+		for stop, res := range map[pawl.StopReason]*pawl.Result{
 			pawl.StopPending: {Stop: pawl.StopPending, Pending: open,
 				Messages: asks}, pawl.StopCancelled: {Stop: pawl.StopCancelled, Cause: "no"}, pawl.StopStalled: {Stop: pawl.StopStalled, Cause: "no"},
 			pawl.StopFailed: {Stop: pawl.StopFailed, Cause: "no"}, pawl.StopLimit: {Stop: pawl.StopLimit,

@@ -35,12 +35,12 @@ func (c *wireCheckCmd) Run(sys *cli.System) error {
 	}
 	rules := llm.RulesOf(c.API)
 	faults := rules.Check(from.Messages)
-	healed, mends := rules.Heal(from.Messages)
+	healed, mends := rules.Repair(from.Messages)
 	e := json.NewEncoder(sys.Out)
 	e.SetEscapeHTML(false)
 	return e.Encode(struct {
-		Faults   []llm.Fault   `json:"faults"`
-		Mends    []llm.Mend    `json:"mends"`
-		Messages []llm.Message `json:"messages"`
-	}{append([]llm.Fault{}, faults...), append([]llm.Mend{}, mends...), append([]llm.Message{}, healed...)})
+		Faults   []llm.HistoryFault `json:"faults"`
+		Mends    []llm.Repaired     `json:"mends"`
+		Messages []llm.Message      `json:"messages"`
+	}{append([]llm.HistoryFault{}, faults...), append([]llm.Repaired{}, mends...), append([]llm.Message{}, healed...)})
 }

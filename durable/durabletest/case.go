@@ -163,7 +163,7 @@ func (s seen) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta,
 		if err == nil {
 			sum := sha256.Sum256(form)
 			err = s.world.Deliver(ctx,
-				Delivery{Tool: "model", Effect: pawl.Read, Place: req.Key, Key: hex.EncodeToString(sum[:8])})
+				Delivery{Tool: "model", Effect: pawl.EffectRead, Place: req.Key, Key: hex.EncodeToString(sum[:8])})
 		}
 		if err != nil {
 			yield(llm.Delta{}, err)
@@ -200,7 +200,7 @@ func tools(w World) []pawl.Toolset {
 				return resultOf(c), nil
 			}}
 	}
-	charge := acting("charge", pawl.Write)
+	charge := acting("charge", pawl.EffectWrite)
 	charge.Reconcile = func(ctx context.Context, c llm.ToolCall) (*llm.ToolResult, error) {
 		happened, err := w.Happened(ctx, pawl.InvocationFrom(ctx).Key)
 		if err != nil || !happened {
@@ -209,8 +209,8 @@ func tools(w World) []pawl.Toolset {
 		res := resultOf(c)
 		return &res, nil
 	}
-	return []pawl.Toolset{acting("look", pawl.Read), acting("calc", pawl.Pure), acting("put", pawl.Idempotent),
-		acting("post", pawl.Write), acting("pay", pawl.Write), charge}
+	return []pawl.Toolset{acting("look", pawl.EffectRead), acting("calc", pawl.EffectPure), acting("put", pawl.EffectIdempotent),
+		acting("post", pawl.EffectWrite), acting("pay", pawl.EffectWrite), charge}
 }
 
 // said returns the text of a tool.
@@ -229,9 +229,9 @@ func resultOf(c llm.ToolCall) llm.ToolResult {
 func asks() []pawl.Middleware {
 	return []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		if c.Name == "pay" {
-			return pawl.Approval{Verdict: pawl.Ask, Reason: "it is money", Within: -1}, nil
+			return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "it is money", ValidFor: -1}, nil
 		}
-		return pawl.Approval{Verdict: pawl.Allow}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	})}
 }
 
@@ -263,7 +263,7 @@ func plan() *pawl.Tool {
 		}
 		return llm.TextResult(strings.Join(words, "; ")), nil
 	})
-	t.Effect, t.Inline = pawl.Compose, true
+	t.Effect, t.Inline = pawl.EffectCompose, true
 	return t
 }
 
@@ -277,7 +277,7 @@ func form() *pawl.Tool {
 func fails(w World) *pawl.Tool {
 	return pawl.Func("fail", "fails", func(ctx context.Context, in input) (string, error) {
 		v := pawl.InvocationFrom(ctx)
-		if err := w.Deliver(ctx, Delivery{"fail", pawl.Write, v.Key, v.IdempotencyKey()}); err != nil {
+		if err := w.Deliver(ctx, Delivery{"fail", pawl.EffectWrite, v.Key, v.IdempotencyKey()}); err != nil {
 			return "", err
 		}
 		return "", errors.New("it did not work")
@@ -289,14 +289,14 @@ func note() *pawl.Tool {
 	t := pawl.Func("note", "notes something", func(ctx context.Context, in input) (string, error) {
 		return "noted", pawl.InvocationFrom(ctx).Set("note", in.N)
 	})
-	t.Effect = pawl.Pure
+	t.Effect = pawl.EffectPure
 	return t
 }
 
 // Answers returns a person's answers to open questions: it denies one payment in four, fills in
 // forms, and checks whether an interrupted call happened. The answers depend only on the questions
 // and the world.
-func Answers(ctx context.Context, w World, open []pawl.Waiting) ([]llm.Message, error) {
+func Answers(ctx context.Context, w World, open []pawl.PendingCall) ([]llm.Message, error) {
 	var out []llm.Message
 	for _, q := range open {
 		d := q.Approve("somebody")

@@ -95,7 +95,7 @@ func Violations(with, without []Delivery, crashes int) []string {
 		switch {
 		case g == nil:
 			bad = append(bad, fmt.Sprintf("%s of %s never happened", place, w.Tool))
-		case g.Effect == pawl.Write && g.n != 1:
+		case g.Effect == pawl.EffectWrite && g.n != 1:
 			bad = append(bad, fmt.Sprintf("%s, a write of %s, happened %d times", place, g.Tool, g.n))
 		case len(g.keys) != 1:
 			bad = append(bad, fmt.Sprintf("%s of %s came with %d different keys", place, g.Tool, len(g.keys)))

@@ -94,7 +94,7 @@ func (a *activities) model(ctx context.Context, in modelInput) (modelOutput, err
 	for i := range defs {
 		req.Tools = append(req.Tools, defs[i].tool().Spec())
 	}
-	m, _ := n.agent.Driver()
+	m, _ := n.agent.InnerModel()
 	resp, err := llm.Complete(ctx, m, req)
 	switch {
 	case err != nil && stopping(ctx):
@@ -145,7 +145,7 @@ func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, er
 	}
 	back := &callback{client: a.w.engine.Client, workflow: info.WorkflowExecution.ID,
 		run: info.WorkflowExecution.RunID, outer: in.Task.Key, begin: alive.begin}
-	t, err := n.agent.Here(ctx, in.Task, in.Run, back)
+	t, err := n.agent.Attach(ctx, in.Task, in.Run, back)
 	if err != nil {
 		return pawl.Execution{}, sdk.NewNonRetryableApplicationError(err.Error(), notBegun, err)
 	}

@@ -34,9 +34,9 @@ type ending struct {
 
 // report is the state of a nested run, for the run around it.
 type report struct {
-	ID      string         `json:"id"`
-	Waits   bool           `json:"waits,omitzero"`
-	Pending []pawl.Waiting `json:"pending,omitzero"`
+	ID      string             `json:"id"`
+	Waits   bool               `json:"waits,omitzero"`
+	Pending []pawl.PendingCall `json:"pending,omitzero"`
 }
 
 // branch is a nested run, as the run around it sees it.
@@ -176,13 +176,13 @@ func (f *flow) waits() bool {
 }
 
 // answered reports whether the answer to a question of a nested run is on its way.
-func (f *flow) answered(w pawl.Waiting) bool {
+func (f *flow) answered(w pawl.PendingCall) bool {
 	d, ok := f.said[w.Key]
 	return ok && d.Digest == w.Digest
 }
 
 // pending returns the open questions in the order of their keys.
-func (f *flow) pending() (all []pawl.Waiting) {
+func (f *flow) pending() (all []pawl.PendingCall) {
 	for _, q := range f.open {
 		all = append(all, q.waiting)
 	}
@@ -193,7 +193,7 @@ func (f *flow) pending() (all []pawl.Waiting) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b pawl.Waiting) int { return durable.CompareKeys(a.Key, b.Key) })
+	slices.SortFunc(all, func(a, b pawl.PendingCall) int { return durable.CompareKeys(a.Key, b.Key) })
 	return all
 }
 

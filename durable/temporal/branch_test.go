@@ -41,7 +41,7 @@ func TestBranches(t *testing.T) {
 	form := &pawl.Tool{Name: "form", Passive: true}
 	turns := []script.Turn{script.Together(script.Call("step", map[string]any{"n": 1}), script.Call("form", nil)),
 		script.Call("step", map[string]any{"n": 2}), script.Say("inner is done")}
-	e := start(t, nested(pawl.Limits{}, turns, step(pawl.Write, &did), form))
+	e := start(t, nested(pawl.Limits{}, turns, step(pawl.EffectWrite, &did), form))
 	ids, asked := children(e), []llm.Key{}
 	e.tick = func() error {
 		s, err := e.state()
@@ -89,11 +89,11 @@ func TestBranchLimits(t *testing.T) {
 	}{{"none", pawl.Limits{}}, {"calls", pawl.Limits{Calls: 4}}, {"tokens", pawl.Limits{Tokens: 400}}, {"few tokens", pawl.Limits{Tokens: 40}}} {
 		t.Run(c.name, func(t *testing.T) {
 			var did, want atomic.Int64
-			memory, err := nested(c.Limits, steps(6), step(pawl.Read, &want)).Run(t.Context(), ask...)
+			memory, err := nested(c.Limits, steps(6), step(pawl.EffectRead, &want)).Run(t.Context(), ask...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := start(t, nested(c.Limits, steps(6), step(pawl.Read, &did))).run(input{Messages: ask})
+			out, err := start(t, nested(c.Limits, steps(6), step(pawl.EffectRead, &did))).run(input{Messages: ask})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +111,7 @@ func TestBranchLimits(t *testing.T) {
 // A run inside of a call ends with the one around it, for the same cause, and its calls are
 // answered so.
 func TestBranchEnds(t *testing.T) {
-	for how, stop := range map[string]pawl.Stop{"signal": pawl.StopCancelled, "cluster": pawl.StopCancelled, "time": pawl.StopLimit} {
+	for how, stop := range map[string]pawl.StopReason{"signal": pawl.StopCancelled, "cluster": pawl.StopCancelled, "time": pawl.StopLimit} {
 		t.Run(how, func(t *testing.T) {
 			var l pawl.Limits
 			if how == "time" {
@@ -161,7 +161,7 @@ func TestBranchEnds(t *testing.T) {
 // and ended.
 func TestBranchHistories(t *testing.T) {
 	var did atomic.Int64
-	e := start(t, nested(pawl.Limits{}, steps(60), step(pawl.Read, &did)))
+	e := start(t, nested(pawl.Limits{}, steps(60), step(pawl.EffectRead, &did)))
 	activities := map[string]int{}
 	e.SetOnActivityCompletedListener(func(info *activity.Info, _ converter.EncodedValue, _ error) {
 		activities[info.WorkflowExecution.ID]++

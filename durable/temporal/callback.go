@@ -33,7 +33,7 @@ var _ pawl.Recorder = (*callback)(nil)
 
 // Intend reports the start of a Write to the server before the Write starts.
 func (c *callback) Intend(_ context.Context, _ pawl.Task, _ llm.ToolCall, tool *pawl.Tool, _ int) error {
-	if tool.Effect == pawl.Write {
+	if tool.Effect == pawl.EffectWrite {
 		c.refused = c.begin()
 	}
 	return c.refused

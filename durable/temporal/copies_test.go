@@ -25,7 +25,7 @@ func fieldNames(of reflect.Type) (names []string) {
 // A recorded tool has every field of a tool, but for its functions: a field that is added to pawl.Tool must
 // be recorded, or be named here.
 func TestToolDefHasEveryField(t *testing.T) {
-	full := pawl.Tool{Name: "n", Description: "d", Input: json.RawMessage(`{}`), Output: json.RawMessage(`{}`), Deferred: true, Passive: true, Effect: pawl.Compose,
+	full := pawl.Tool{Name: "n", Description: "d", Input: json.RawMessage(`{}`), Output: json.RawMessage(`{}`), Deferred: true, Passive: true, Effect: pawl.EffectCompose,
 		Inline: true, Timeout: time.Second, NoRepair: true, MaxResult: 1, Serial: func(json.RawMessage) string { return "" },
 		Run:       func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ToolResult{}, nil },
 		Reconcile: func(context.Context, llm.ToolCall) (*llm.ToolResult, error) { return nil, nil }}

@@ -76,7 +76,7 @@ func (t *tree) add(ctx context.Context, root, path string, a *pawl.Agent) error 
 	if t.byAgent[a] != nil {
 		return nil // the tool occurs in several places
 	}
-	tools, err := a.Offered(ctx)
+	tools, err := a.AllTools(ctx)
 	if err != nil {
 		return fmt.Errorf("agent %s: tools: %w", where, err)
 	}
@@ -89,10 +89,10 @@ func (t *tree) add(ctx context.Context, root, path string, a *pawl.Agent) error 
 		}
 	}
 	n := &node{root: root, path: path, agent: a, inline: map[string]*pawl.Tool{}}
-	n.model, n.pricer = a.Driver()
+	n.model, n.pricer = a.InnerModel()
 	t.byPath[path], t.byAgent[a], t.paths = n, n, append(t.paths, path)
 	for _, tool := range tools {
-		if tool.Inline && tool.Effect == pawl.Compose {
+		if tool.Inline && tool.Effect == pawl.EffectCompose {
 			n.inline[tool.Name] = tool
 		}
 		if in := tool.Agent(); in != nil {
@@ -127,7 +127,7 @@ func (t *tree) describe(ctx context.Context) (map[string]agentDef, error) {
 	out := map[string]agentDef{}
 	for _, path := range t.paths {
 		a := t.byPath[path].agent
-		tools, err := a.Offered(ctx)
+		tools, err := a.AllTools(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("tools: %w", err)
 		}
@@ -150,7 +150,7 @@ func define(t *pawl.Tool) toolDef {
 	return toolDef{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Deferred: t.Deferred,
 		Passive: t.Passive, Effect: t.Effect,
 		Timeout: t.Timeout, NoRepair: t.NoRepair, MaxResult: t.MaxResult, Serial: t.Serial != nil,
-		Inline: t.Inline && t.Effect == pawl.Compose}
+		Inline: t.Inline && t.Effect == pawl.EffectCompose}
 }
 
 // defineSpec describes a tool as a request offers it. A spec that a middleware made is complete.

@@ -91,22 +91,22 @@ func (x *executor) one(ctx context.Context, t pawl.Task) pawl.Execution {
 	}
 	for lost := 0; ; {
 		redo := false
-		e := t.Away(func(t pawl.Task) (e pawl.Execution) {
+		e := t.RunRemote(func(t pawl.Task) (e pawl.Execution) {
 			e, redo = x.activity(ctx, def, t, &lost)
 			return e
 		})
-		if len(e.Waiting) == 0 || ctx.Err() != nil {
+		if len(e.Pending) == 0 || ctx.Err() != nil {
 			x.f.keepCall(ctx, &t, &e)
 			return e
 		}
 		if redo {
 			continue
 		}
-		w := e.Waiting[0]
-		if w.Outcome == pawl.OutcomeUnknown && w.Why == "" && t.Question != nil {
-			w.Why = t.Question.Why
+		w := e.Pending[0]
+		if w.Outcome == pawl.OutcomeUnknown && w.Why == "" && t.Pending != nil {
+			w.Why = t.Pending.Why
 		}
-		t.Attempt, t.Question, t.Decisions = w.Attempt, &w, nil
+		t.Attempt, t.Pending, t.Decisions = w.Attempt, &w, nil
 		if w.Digest == "" {
 			continue // an activity settles it: by the tool's Reconcile, or it asks the question
 		}
@@ -122,7 +122,7 @@ func (x *executor) one(ctx context.Context, t pawl.Task) pawl.Execution {
 // its worker.
 func (x *executor) activity(ctx context.Context, def *toolDef, t pawl.Task, lost *int) (e pawl.Execution, redo bool) {
 	f := x.f
-	if def.Effect == pawl.Compose { // it acts through calls that return here
+	if def.Effect == pawl.EffectCompose { // it acts through calls that return here
 		f.live[t.Key] = liveCall{t, x}
 	} else {
 		if f.slots.Acquire(within(ctx), 1) != nil {
@@ -134,7 +134,7 @@ func (x *executor) activity(ctx context.Context, def *toolDef, t pawl.Task, lost
 	err := workflow.ExecuteActivity(wctx, activityCall,
 		callInput{Agent: x.n.root, Path: x.n.path, Run: f.run, Task: t}).Get(wctx, &e)
 	f.busy--
-	if def.Effect == pawl.Compose {
+	if def.Effect == pawl.EffectCompose {
 		delete(f.live, t.Key)
 	} else {
 		f.slots.Release(1)
@@ -145,11 +145,11 @@ func (x *executor) activity(ctx context.Context, def *toolDef, t pawl.Task, lost
 		return e, false
 	case errors.As(err, &app) && app.Type() == again:
 		return notYet(t), true
-	case f.in.State > 1 && def.Effect == pawl.Write && untouched(err):
+	case f.in.State > 1 && def.Effect == pawl.EffectWrite && untouched(err):
 		if *lost++; *lost < tries {
 			return notYet(t), true
 		}
-		return gone(ctx, &toolDef{Effect: pawl.Read}, t, err), false // no side effect happened
+		return gone(ctx, &toolDef{Effect: pawl.EffectRead}, t, err), false // no side effect happened
 	}
 	return gone(ctx, def, t, err), false
 }
@@ -171,11 +171,11 @@ func gone(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execut
 		return t.Do(ctx, func(pawl.Event) {})
 	case known && app.Type() == notBegun:
 		return fail(pawl.OutcomeError, "The call cannot be carried out here.")
-	case def.Effect == pawl.Write:
+	case def.Effect == pawl.EffectWrite:
 		e.Attempts++
 		e.Outcome = pawl.OutcomeUnknown
 		// The Digest is empty: the question has not been asked.
-		e.Waiting = []pawl.Waiting{{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeUnknown, Attempt: e.Attempts,
+		e.Pending = []pawl.PendingCall{{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeUnknown, Attempt: e.Attempts,
 			Why: worded(err).Error()}}
 		return e
 	}
@@ -186,12 +186,12 @@ func gone(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execut
 // notYet returns the state of a call that another activity must execute, as if this one had not
 // existed.
 func notYet(t pawl.Task) pawl.Execution {
-	w := pawl.Waiting{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomePending, Attempt: t.Attempt}
-	if q := t.Question; q != nil {
+	w := pawl.PendingCall{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomePending, Attempt: t.Attempt}
+	if q := t.Pending; q != nil {
 		w.Outcome = q.Outcome
 	}
 	return pawl.Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt,
-		Outcome: pawl.OutcomePending, Waiting: []pawl.Waiting{w}}
+		Outcome: pawl.OutcomePending, Pending: []pawl.PendingCall{w}}
 }
 
 // untouched reports whether the worker of a Write, or its task, was lost before any side effect
@@ -209,9 +209,9 @@ func (f *flow) options(def *toolDef, t pawl.Task) workflow.ActivityOptions {
 		// Where the pipeline has no timeout, the heartbeat shows whether a worker is active.
 		StartToCloseTimeout: 7 * 24 * time.Hour}
 	switch def.Effect {
-	case pawl.Write:
+	case pawl.EffectWrite:
 		o.RetryPolicy = retries(1)
-	case pawl.Compose:
+	case pawl.EffectCompose:
 		o.RetryPolicy = retries(0)
 	}
 	return o

@@ -195,7 +195,7 @@ func TestBranchContinues(t *testing.T) {
 	}
 	eng.Events = 100
 	var did atomic.Int64
-	inProcess(t, eng, nested(pawl.Limits{}, steps(40), step(pawl.Read, &did)), nil)
+	inProcess(t, eng, nested(pawl.Limits{}, steps(40), step(pawl.EffectRead, &did)), nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	id := filepath.Base(t.TempDir())

@@ -133,7 +133,7 @@ func TestFigures(t *testing.T) {
 // writes are the deliveries of Writes.
 func writes(all []durabletest.Delivery) (out []durabletest.Delivery) {
 	for _, d := range all {
-		if d.Effect == pawl.Write {
+		if d.Effect == pawl.EffectWrite {
 			out = append(out, d)
 		}
 	}

@@ -56,7 +56,7 @@ func TestCancel(t *testing.T) {
 	for _, how := range []string{"signal", "cluster"} {
 		form := &pawl.Tool{Name: "form", Passive: true}
 		a := &pawl.Agent{Model: script.New(script.Together(script.Call("form", nil), script.Call("step", map[string]any{"n": 1})),
-			script.Say("never")), Tools: []pawl.Toolset{form, step(pawl.Write, &did)}}
+			script.Say("never")), Tools: []pawl.Toolset{form, step(pawl.EffectWrite, &did)}}
 		e := start(t, a)
 		e.tick = func() error {
 			if s, err := e.state(); err != nil || !s.Waits {
@@ -87,7 +87,7 @@ func TestAnswers(t *testing.T) {
 	form := &pawl.Tool{Name: "form", Passive: true}
 	a := &pawl.Agent{Model: script.New(script.Together(script.Call("step", map[string]any{"n": 1}), script.Call("form", nil)),
 		script.Say("done")),
-		Tools:      []pawl.Toolset{step(pawl.Write, &did), form},
+		Tools:      []pawl.Toolset{step(pawl.EffectWrite, &did), form},
 		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
 	e := start(t, a)
 	got, first := map[string]error{}, true
@@ -173,7 +173,7 @@ func TestTime(t *testing.T) {
 // Calls past Limits.Calls are answered so, those of inner agents too.
 func TestCallsLimit(t *testing.T) {
 	var did atomic.Int64
-	inner := &pawl.Agent{Name: "clerk", Model: script.New(steps(3)...), Tools: []pawl.Toolset{step(pawl.Read, &did)}}
+	inner := &pawl.Agent{Name: "clerk", Model: script.New(steps(3)...), Tools: []pawl.Toolset{step(pawl.EffectRead, &did)}}
 	a := &pawl.Agent{Model: script.New(script.Call("clerk", map[string]any{"task": "go"}), script.Say("done")),
 		Tools: []pawl.Toolset{inner.Tool("a clerk")}, Limits: pawl.Limits{Calls: 3}}
 	out, err := start(t, a).run(input{Messages: ask})
@@ -190,7 +190,7 @@ func TestContinueAsNew(t *testing.T) {
 	var did, want atomic.Int64
 	agent := func(n *atomic.Int64) *pawl.Agent {
 		return &pawl.Agent{Instructions: "Go on.", Model: script.New(steps(200)...),
-			Tools: []pawl.Toolset{step(pawl.Write, n)}, Limits: pawl.Limits{Rounds: 300}}
+			Tools: []pawl.Toolset{step(pawl.EffectWrite, n)}, Limits: pawl.Limits{Rounds: 300}}
 	}
 	whole, err := agent(&want).Run(t.Context(), ask...)
 	if err != nil {
@@ -272,7 +272,7 @@ func TestAdd(t *testing.T) {
 func TestByReference(t *testing.T) {
 	var did atomic.Int64
 	e := start(t,
-		&pawl.Agent{Model: script.New(steps(50)...), Tools: []pawl.Toolset{step(pawl.Read, &did)},
+		&pawl.Agent{Model: script.New(steps(50)...), Tools: []pawl.Toolset{step(pawl.EffectRead, &did)},
 			Limits: pawl.Limits{Rounds: 60}})
 	var most int
 	model := func(ctx context.Context, in modelInput) (modelOutput, error) {

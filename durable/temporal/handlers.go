@@ -65,7 +65,7 @@ func (f *flow) handlers() error {
 }
 
 // question returns the open question of the call at key and its answer, or nil if there is none.
-func (f *flow) question(key llm.Key) (*pawl.Waiting, *llm.Decision) {
+func (f *flow) question(key llm.Key) (*pawl.PendingCall, *llm.Decision) {
 	for _, q := range f.open {
 		if q.waiting.Key == key {
 			return &q.waiting, q.answer
@@ -144,7 +144,7 @@ func same(a, b llm.Decision) bool {
 }
 
 // ask waits for the answer to w. It returns nil if the run ends first.
-func (f *flow) ask(ctx context.Context, w pawl.Waiting) *llm.Decision {
+func (f *flow) ask(ctx context.Context, w pawl.PendingCall) *llm.Decision {
 	q := &question{waiting: w}
 	f.open = append(f.open, q)
 	f.asked++
@@ -175,7 +175,7 @@ func (f *flow) callBack(g workflow.Context, in backInput) (pawl.Execution, error
 		sel.AddReceive(g.Done(), func(workflow.ReceiveChannel, bool) {})
 		sel.Select(h)
 	})
-	x := outer.x.one(context.WithValue(f.std, contextKey{}, g), outer.task.Beneath(in.Task))
+	x := outer.x.one(context.WithValue(f.std, contextKey{}, g), outer.task.Child(in.Task))
 	stop()
 	return x, nil
 }

@@ -28,7 +28,7 @@ func continuedPath(part int) string {
 }
 
 func continuedAgent() *pawl.Agent {
-	return &pawl.Agent{Instructions: "Go on.", Model: script.New(steps(8)...), Tools: []pawl.Toolset{step(pawl.Write, new(atomic.Int64))}, Limits: pawl.Limits{Rounds: 20}}
+	return &pawl.Agent{Instructions: "Go on.", Model: script.New(steps(8)...), Tools: []pawl.Toolset{step(pawl.EffectWrite, new(atomic.Int64))}, Limits: pawl.Limits{Rounds: 20}}
 }
 
 func TestContinuedHistoriesOfRelease0(t *testing.T) {

@@ -40,9 +40,9 @@ type Outcome struct {
 
 // State is the state of a run.
 type State struct {
-	Over    bool           `json:"over,omitzero"`
-	Waits   bool           `json:"waits,omitzero"` // only for answers to Pending
-	Pending []pawl.Waiting `json:"pending,omitzero"`
+	Over    bool               `json:"over,omitzero"`
+	Waits   bool               `json:"waits,omitzero"` // only for answers to Pending
+	Pending []pawl.PendingCall `json:"pending,omitzero"`
 	// Spent is the usage of the requests that have ended, and of nested runs. Rounds is known at
 	// the end.
 	Spent  pawl.Spent   `json:"spent"`
@@ -86,7 +86,7 @@ type liveCall struct {
 
 // question is an open call with its question.
 type question struct {
-	waiting pawl.Waiting
+	waiting pawl.PendingCall
 	answer  *llm.Decision
 }
 
@@ -198,9 +198,9 @@ func (f *flow) loop() (*pawl.Result, error) {
 	ctx := pawl.WithEngine(context.WithValue(f.std, contextKey{}, f.root), engine, f.run)
 	a := f.tree.byPath[f.path].agent
 	if p := f.in.Place; p != nil {
-		return a.Inside(ctx, f.in.From, &p.Branch)
+		return a.RunBranch(ctx, f.in.From, &p.Branch)
 	}
-	ctx = pawl.WithInbox(ctx, f.inbox)
+	ctx = pawl.WithMessages(ctx, f.inbox)
 	if from := f.in.From; from != nil {
 		return a.Resume(ctx, from)
 	}

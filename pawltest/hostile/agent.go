@@ -70,10 +70,10 @@ func (a *agentPlay) tool(t *Tool) *pawl.Tool {
 	}
 	p := &pawl.Tool{Name: t.Name, Description: t.Description, Input: t.Input, Passive: t.Passive, Timeout: t.Timeout}
 	if t.Reads {
-		p.Effect = pawl.Read
+		p.Effect = pawl.EffectRead
 	}
 	if t.Plans {
-		p.Effect = pawl.Compose
+		p.Effect = pawl.EffectCompose
 	}
 	if key := t.Serial; key != "" {
 		p.Serial = func(args json.RawMessage) string {
@@ -93,7 +93,7 @@ func (a *agentPlay) tool(t *Tool) *pawl.Tool {
 		text, err := t.Call(ctx, a.job.Bench, call.Args)
 		switch {
 		case errors.Is(err, ErrPassing):
-			return llm.ToolResult{}, pawl.Retryable(err)
+			return llm.ToolResult{}, pawl.RetryableError(err)
 		case err != nil:
 			return llm.ToolResult{}, err
 		case t.Steers:
@@ -101,9 +101,9 @@ func (a *agentPlay) tool(t *Tool) *pawl.Tool {
 				return llm.ToolResult{}, err
 			}
 		case t.Ends:
-			return llm.ToolResult{}, pawl.Finish(llm.TextResult(text))
+			return llm.ToolResult{}, pawl.FinishError(llm.TextResult(text))
 		case t.Aborts:
-			return llm.ToolResult{}, pawl.Abort(errors.New("the tool gives up"))
+			return llm.ToolResult{}, pawl.AbortError(errors.New("the tool gives up"))
 		}
 		return llm.TextResult(text), nil
 	}
@@ -143,14 +143,14 @@ func (a *agentPlay) approve(_ context.Context, call llm.ToolCall, _ *pawl.Tool) 
 		switch {
 		case t.Name != call.Name:
 		case t.Deny:
-			return pawl.Approval{Verdict: pawl.Deny, Reason: "the policy forbids " + t.Name}, nil
+			return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "the policy forbids " + t.Name}, nil
 		case t.Ask:
-			return pawl.Approval{Verdict: pawl.Ask, Reason: "a person must allow this"}, nil
+			return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "a person must allow this"}, nil
 		case t.Lost:
 			return pawl.Approval{}, errors.New("the policy's server is down")
 		}
 	}
-	return pawl.Approval{Verdict: pawl.Allow}, nil
+	return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 }
 
 // play makes the run, and goes on with it where that is asked, each time from what was stored.
@@ -191,7 +191,7 @@ func (a *agentPlay) part(ctx context.Context, from *pawl.Result) (*pawl.Result, 
 	}
 	a.job.Bench.mu.Unlock()
 	if from == nil {
-		ctx = pawl.WithInbox(ctx, &a.steering)
+		ctx = pawl.WithMessages(ctx, &a.steering)
 	}
 	agent := a.agent()
 	msgs := []llm.Message{llm.User(a.job.Task)}
@@ -247,5 +247,5 @@ func (a *agentPlay) decisions(from *pawl.Result) []llm.Message {
 	if ds == nil {
 		return nil
 	}
-	return []llm.Message{llm.Decide(ds...)}
+	return []llm.Message{llm.DecisionMessage(ds...)}
 }

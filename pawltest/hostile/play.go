@@ -28,10 +28,10 @@ type Job struct {
 
 // Report is how a Runtime says a run ended. What it cannot say is zero.
 type Report struct {
-	Stop     pawl.Stop     // "": not known
-	Err      error         // nil: none
-	Messages []llm.Message // the transcript; nil: not known
-	Progress int           // events seen that came from inside calls
+	Stop     pawl.StopReason // "": not known
+	Err      error           // nil: none
+	Messages []llm.Message   // the transcript; nil: not known
+	Progress int             // events seen that came from inside calls
 }
 
 // Score is how a Runtime did with one Behaviour on one wire.

@@ -177,8 +177,8 @@ func repairs() []Behaviour {
 		{ID: "args-enum-near", Title: "writes a value of the list in another case", Meets: meets("D3"), Turns: turns(call("weather", `{"city":"Oslo","unit":"Celsius"}`)),
 			Want: shown(ran(`weather {"city":"Oslo","unit":"celsius"}`).or("unit", "celsius"))},
 		cut("args-cut", "stops in the middle of the arguments, and says that it is done", "T1.0-6 D15 IA-T32 OA-D8", `{"city":"par`, ""),
-		cut("args-cut-length", "stops in the middle of the arguments because its length is used up", "T1.0-6 D15 IA-T32", `{"city":"par`, llm.FinishLength),
+		cut("args-cut-length", "stops in the middle of the arguments because its length is used up", "T1.0-6 D15 IA-T32", `{"city":"par`, llm.FinishReasonLength),
 		cut("args-cut-after-value", "stops after a value, and says that it is done", "D15 IA-T32", `{"city":"Oslo","unit":`, ""),
-		cut("args-cut-before-brace", "stops before the last brace because its length is used up", "D15 IA-T32", `{"city":"Oslo"`, llm.FinishLength),
+		cut("args-cut-before-brace", "stops before the last brace because its length is used up", "D15 IA-T32", `{"city":"Oslo"`, llm.FinishReasonLength),
 	}
 }

@@ -39,12 +39,12 @@ func finishes() []Behaviour {
 		}
 	})
 	return []Behaviour{
-		{ID: "finish-stop-with-calls", Title: "calls a tool, and says that it is done", Meets: meets("IA-T15 IA-T16 IA-T17"), Turns: turns(calls(inOslo).ending(llm.FinishStop)), Want: shown(ran(inOslo))},
-		{ID: "finish-calls-without", Title: "says that it calls tools, and calls none", Meets: meets("IA-T16"), Turns: turns(say("It rains.").ending(llm.FinishToolCalls)), Want: shown().after(1, 1)},
-		{ID: "finish-length-valid", Title: "is cut by its length in a call whose arguments are JSON all the same", Meets: meets("T1.0-7 D15 IA-T32"), Turns: turns(calls(inOslo).ending(llm.FinishLength)), Want: cut},
-		{ID: "finish-length-two", Title: "is cut by its length after one call and in another", Meets: meets("T1.0-7 D15"), Turns: turns(calls(inOslo, `weather {"city":"Ber"}`).ending(llm.FinishLength)), Want: shown(told("cut|not run|length"), told("cut|not run|length"))},
-		{ID: "finish-filter-with-calls", Title: "is cut by a content filter after a call", Meets: meets("T1.0-7 D15 IA-T16"), Turns: turns(calls(inOslo).ending(llm.FinishContentFilter)), Want: cut},
-		{ID: "finish-refusal", Title: "refuses to answer", Meets: meets("IA-T18"), Turns: turns(say("I cannot help with that.").ending(llm.FinishContentFilter)), Want: shown().stops("failed").after(1, 1)},
+		{ID: "finish-stop-with-calls", Title: "calls a tool, and says that it is done", Meets: meets("IA-T15 IA-T16 IA-T17"), Turns: turns(calls(inOslo).ending(llm.FinishReasonStop)), Want: shown(ran(inOslo))},
+		{ID: "finish-calls-without", Title: "says that it calls tools, and calls none", Meets: meets("IA-T16"), Turns: turns(say("It rains.").ending(llm.FinishReasonToolCalls)), Want: shown().after(1, 1)},
+		{ID: "finish-length-valid", Title: "is cut by its length in a call whose arguments are JSON all the same", Meets: meets("T1.0-7 D15 IA-T32"), Turns: turns(calls(inOslo).ending(llm.FinishReasonLength)), Want: cut},
+		{ID: "finish-length-two", Title: "is cut by its length after one call and in another", Meets: meets("T1.0-7 D15"), Turns: turns(calls(inOslo, `weather {"city":"Ber"}`).ending(llm.FinishReasonLength)), Want: shown(told("cut|not run|length"), told("cut|not run|length"))},
+		{ID: "finish-filter-with-calls", Title: "is cut by a content filter after a call", Meets: meets("T1.0-7 D15 IA-T16"), Turns: turns(calls(inOslo).ending(llm.FinishReasonContentFilter)), Want: cut},
+		{ID: "finish-refusal", Title: "refuses to answer", Meets: meets("IA-T18"), Turns: turns(say("I cannot help with that.").ending(llm.FinishReasonContentFilter)), Want: shown().stops("failed").after(1, 1)},
 		{ID: "finish-unknown", Title: "ends a call with a reason that nobody knows", Meets: meets("IA-T16 IA-T18"),
 			Turns: turns(calls(inOslo).with(setFinish("the finish reason is \"banana\"", "banana"))), Only: []string{chat, anthropic, gemini}, Want: shown(ran(inOslo))},
 		{ID: "finish-null", Title: "calls a tool, and never says why it ended", Meets: meets("IA-T16 D14"),

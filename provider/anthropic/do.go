@@ -57,7 +57,7 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 	if own.empty() { // a turn is paused only for tools of the server, which come by the options
 		out := m.emitter(tools, yield)
 		if err = m.client.SendHeader(ctx, u, h, body, req.Whole, out); err == errPaused {
-			err = out.Finish(llm.FinishOther)
+			err = out.Finish(llm.FinishReasonOther)
 		}
 		return err
 	}
@@ -85,7 +85,7 @@ func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byt
 			return err
 		}
 		if n == MaxContinuations || soFar.Message.HasCalls() || len(soFar.Message.Parts) == 0 {
-			return out.Finish(llm.FinishOther)
+			return out.Finish(llm.FinishReasonOther)
 		}
 		if out.Usage != nil {
 			spent.Add(*out.Usage)

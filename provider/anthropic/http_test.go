@@ -282,7 +282,7 @@ func TestPausedTurns(t *testing.T) {
 	req := user("hi")
 	req.Settings.Options = options(`{"tools":[]}`)
 	res, _, err := drain(m, req)
-	if err != nil || res.Finish != llm.FinishOther || n != anthropic.MaxContinuations+1 {
+	if err != nil || res.Finish != llm.FinishReasonOther || n != anthropic.MaxContinuations+1 {
 		t.Errorf("%d requests, %s", n, outcome(res, err))
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // rules are what the API wants of messages.
-var rules = wire.Rules{Rules: llm.RulesOf("anthropic-messages")}
+var rules = wire.Rules{HistoryRules: llm.RulesOf("anthropic-messages")}
 
 // encoder appends a body.
 type encoder struct {
@@ -103,9 +103,9 @@ func fromRequest(e *encoder, req *llm.Request) {
 	if s.TopP != nil && e.Key("top_p") {
 		e.Float("settings.top_p", *s.TopP)
 	}
-	if len(s.Stop) > 0 && e.Key("stop_sequences") {
+	if len(s.StopSequences) > 0 && e.Key("stop_sequences") {
 		e.Raw("[")
-		for _, stop := range s.Stop {
+		for _, stop := range s.StopSequences {
 			e.Comma()
 			e.String(stop)
 		}

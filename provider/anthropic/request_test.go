@@ -134,7 +134,7 @@ func TestRequestMembers(t *testing.T) {
 			r.Tools, r.Choice, r.Settings.Options = []*llm.ToolSpec{tool("f")}, llm.Named("f"), options(`{"thinking":{"type":"disabled"}}`)
 		}), `"tool_choice":{"type":"tool","name":"f"}`},
 		{"sampling and stops", with(func(r *llm.Request) {
-			r.Settings = llm.Settings{MaxTokens: 5, Temperature: ptr(0.0), TopP: ptr(0.5), Stop: []string{"END", "0"}}
+			r.Settings = llm.Settings{MaxTokens: 5, Temperature: ptr(0.0), TopP: ptr(0.5), StopSequences: []string{"END", "0"}}
 		}), `"max_tokens":5,` + hi + `,"temperature":0,"top_p":0.5,"stop_sequences":["END","0"]}`},
 		{"effort as a budget", with(func(r *llm.Request) { r.Settings.Effort = "low" }), `"max_tokens":10240,` + hi + `,"thinking":{"type":"enabled","budget_tokens":2048}}`},
 		{"a budget below the bound", with(func(r *llm.Request) { r.Settings.Effort, r.Settings.MaxTokens = "high", 4000 }), `"max_tokens":4000,` + hi + `,"thinking":{"type":"enabled","budget_tokens":3000}}`},

@@ -267,15 +267,15 @@ func (d *decoder) finish() error {
 func toFinish(reason string) llm.FinishReason {
 	switch reason {
 	case "end_turn", "stop_sequence":
-		return llm.FinishStop
+		return llm.FinishReasonStop
 	case "max_tokens", "model_context_window_exceeded":
-		return llm.FinishLength
+		return llm.FinishReasonLength
 	case "tool_use":
-		return llm.FinishToolCalls
+		return llm.FinishReasonToolCalls
 	case "refusal":
-		return llm.FinishContentFilter
+		return llm.FinishReasonContentFilter
 	}
-	return llm.FinishOther
+	return llm.FinishReasonOther
 }
 
 // container returns the id of the container in which the server ran code for the last reply that had one; "" when there is none.

@@ -42,7 +42,7 @@ func DecodeMessages(status int, sse bool, body []byte) (*llm.Response, error) {
 	dec := &decoder{Emitter: out, dialect: &d, restart: func() { *res = llm.Response{} }}
 	err := wire.Read(provider, bytes.NewReader(body), int64(len(body)), !sse, dec)
 	if err == errPaused {
-		err = out.Finish(llm.FinishOther)
+		err = out.Finish(llm.FinishReasonOther)
 	}
 	if err != nil && err != wire.ErrStopped {
 		return nil, err

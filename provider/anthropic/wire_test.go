@@ -124,7 +124,7 @@ var requestRows = func() []wiretest.RequestRow {
 		wiretest.Sends("Settings.MaxTokens", func(r *llm.Request) { r.Settings.MaxTokens = 9 }, "max_tokens", 9.0),
 		wiretest.Sends("Settings.Temperature", func(r *llm.Request) { r.Settings.Temperature = &half }, "temperature", 0.5),
 		wiretest.Sends("Settings.TopP", func(r *llm.Request) { r.Settings.TopP = &half }, "top_p", 0.5),
-		wiretest.Sends("Settings.Stop", func(r *llm.Request) { r.Settings.Stop = []string{"x"} }, "stop_sequences[0]", "x"),
+		wiretest.Sends("Settings.Stop", func(r *llm.Request) { r.Settings.StopSequences = []string{"x"} }, "stop_sequences[0]", "x"),
 		wiretest.Sends("Settings.Effort", func(r *llm.Request) { r.Settings.Effort = "low" }, "output_config.effort", "low"),
 		wiretest.Sends("Settings.Parallel", with(func(r *llm.Request) { r.Settings.Parallel = &no }), "tool_choice.disable_parallel_tool_use", true),
 		wiretest.Sends("Settings.Options[\"anthropic\"]", func(r *llm.Request) {

@@ -156,9 +156,9 @@ func fromSettings(e *encoder, req *llm.Request) {
 	if s.TopP != nil && key("topP") {
 		e.Float("settings.top_p", *s.TopP)
 	}
-	if len(s.Stop) > 0 && key("stopSequences") {
+	if len(s.StopSequences) > 0 && key("stopSequences") {
 		e.Raw("[")
-		for _, stop := range s.Stop {
+		for _, stop := range s.StopSequences {
 			e.Comma()
 			e.String(stop)
 		}

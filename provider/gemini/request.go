@@ -15,7 +15,7 @@ import (
 const skipSignature = `"thoughtSignature":"skip_thought_signature_validator"`
 
 // rules are what the API wants of messages.
-var rules = wire.Rules{Rules: llm.RulesOf("gemini"), Heads: []string{"cachedContent", "cached_content"}}
+var rules = wire.Rules{HistoryRules: llm.RulesOf("gemini"), Heads: []string{"cachedContent", "cached_content"}}
 
 // encoder appends a body.
 type encoder struct {

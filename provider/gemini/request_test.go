@@ -115,7 +115,7 @@ func TestRequests(t *testing.T) {
 		{"a schema that is no JSON", with(asked(u), func(r *llm.Request) { r.Tools = []*llm.ToolSpec{{Name: "f", Input: []byte(`{`)}} }), `error invalid_request: tools: f: input: the schema is not a JSON object`},
 
 		{"settings", with(asked(u), func(r *llm.Request) {
-			r.Settings = llm.Settings{MaxTokens: 9, Temperature: &half, TopP: &half, Stop: []string{"x", "y"}, Effort: "low"}
+			r.Settings = llm.Settings{MaxTokens: 9, Temperature: &half, TopP: &half, StopSequences: []string{"x", "y"}, Effort: "low"}
 		}), `"generationConfig":{"maxOutputTokens":9,"temperature":0.5,"topP":0.5,"stopSequences":["x","y"],"thinkingConfig":{"thinkingBudget":1024}}}`},
 		{"effort, Gemini 3", with(with(asked(u), newer), func(r *llm.Request) { r.Settings.Effort = "minimal" }), `{"thinkingLevel":"minimal"}`},
 		{"no effort, Gemini 3", with(with(asked(u), newer), func(r *llm.Request) { r.Settings.Effort = "none" }), `error unsupported: settings.effort: gemini-3-flash-preview cannot be kept from thinking; "minimal" is the least it knows`},

@@ -277,13 +277,13 @@ func enum(c *jsonscan.Cursor, names []string) string {
 func toFinish(reason string) llm.FinishReason {
 	switch reason {
 	case "STOP":
-		return llm.FinishStop
+		return llm.FinishReasonStop
 	case "MAX_TOKENS":
-		return llm.FinishLength
+		return llm.FinishReasonLength
 	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
-		return llm.FinishContentFilter
+		return llm.FinishReasonContentFilter
 	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE", "MISSING_THOUGHT_SIGNATURE":
-		return llm.FinishError
+		return llm.FinishReasonError
 	}
-	return llm.FinishOther
+	return llm.FinishReasonOther
 }

@@ -50,7 +50,7 @@ func (d *decoder) End() error {
 	switch {
 	case d.reason == "" && d.blocked != "":
 		d.reason, d.message = "blocked", "the prompt was not answered: "+d.blocked
-		finish = llm.FinishContentFilter
+		finish = llm.FinishReasonContentFilter
 	case d.reason == "" && !d.seen:
 		return broken("the reply has no candidates")
 	case d.reason == "":
@@ -61,7 +61,7 @@ func (d *decoder) End() error {
 			return err
 		}
 	}
-	if finish.Cut() && finish != llm.FinishLength {
+	if finish.Cut() && finish != llm.FinishReasonLength {
 		text := d.message
 		if text == "" {
 			text = "the reply ended with " + d.reason

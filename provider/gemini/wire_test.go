@@ -113,7 +113,7 @@ var requestRows = func() []wiretest.RequestRow {
 		wiretest.Sends("Settings.MaxTokens", func(r *llm.Request) { r.Settings.MaxTokens = 9 }, "generationConfig.maxOutputTokens", 9.0),
 		wiretest.Sends("Settings.Temperature", func(r *llm.Request) { r.Settings.Temperature = &half }, "generationConfig.temperature", 0.5),
 		wiretest.Sends("Settings.TopP", func(r *llm.Request) { r.Settings.TopP = &half }, "generationConfig.topP", 0.5),
-		wiretest.Sends("Settings.Stop", func(r *llm.Request) { r.Settings.Stop = []string{"x"} }, "generationConfig.stopSequences[0]", "x"),
+		wiretest.Sends("Settings.Stop", func(r *llm.Request) { r.Settings.StopSequences = []string{"x"} }, "generationConfig.stopSequences[0]", "x"),
 		wiretest.Sends("Settings.Effort", func(r *llm.Request) { r.Settings.Effort = "low" }, "generationConfig.thinkingConfig.thinkingLevel", "low"),
 		wiretest.Sends(`Settings.Options["gemini"]`, func(r *llm.Request) {
 			r.Settings.Options = map[string]json.RawMessage{"gemini": []byte(`{"cachedContent":"c"}`)}

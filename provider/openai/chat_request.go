@@ -37,9 +37,9 @@ func fromChatRequest(e *encoder, req *llm.Request) {
 		}
 	}
 	e.sampling(s, !e.tools.Empty() || len(e.Tools) > 0)
-	if len(s.Stop) > 0 && e.Key("stop") {
+	if len(s.StopSequences) > 0 && e.Key("stop") {
 		e.Raw("[")
-		for _, stop := range s.Stop {
+		for _, stop := range s.StopSequences {
 			e.Comma()
 			e.String(stop)
 		}

@@ -209,15 +209,15 @@ func (d *chatDecoder) End() error {
 func toChatFinish(reason []byte) llm.FinishReason {
 	switch string(bytes.ToLower(reason)) {
 	case "stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed":
-		return llm.FinishStop
+		return llm.FinishReasonStop
 	case "length", "max_tokens", "model_length", "max_output_tokens":
-		return llm.FinishLength
+		return llm.FinishReasonLength
 	case "tool_calls", "tool_call", "function_call", "tool_use":
-		return llm.FinishToolCalls
+		return llm.FinishReasonToolCalls
 	case "content_filter", "safety", "refusal", "recitation":
-		return llm.FinishContentFilter
+		return llm.FinishReasonContentFilter
 	case "error", "malformed_function_call":
-		return llm.FinishError
+		return llm.FinishReasonError
 	}
-	return llm.FinishOther
+	return llm.FinishReasonOther
 }

@@ -148,7 +148,7 @@ func TestChatRequests(t *testing.T) {
 		}), `"parameters":{"type":"object","properties":{}}`},
 		{"settings", with(func(r *llm.Request) {
 			r.Tools = []*llm.ToolSpec{f}
-			r.Settings = llm.Settings{MaxTokens: 99, Temperature: &half, TopP: &half, Stop: []string{"a\"", "b"}, Effort: "low", Parallel: &yes}
+			r.Settings = llm.Settings{MaxTokens: 99, Temperature: &half, TopP: &half, StopSequences: []string{"a\"", "b"}, Effort: "low", Parallel: &yes}
 		}), start + tools + `,"tool_choice":"auto","max_completion_tokens":99,"temperature":0.5,"top_p":0.5,"parallel_tool_calls":true,"stop":["a\"","b"],"reasoning_effort":"low"}`},
 		{"options go in untouched and win", with(func(r *llm.Request) {
 			r.Whole = false

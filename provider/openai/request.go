@@ -54,7 +54,7 @@ func fromRequest(e *encoder, req *llm.Request) {
 		e.Int(s.MaxTokens)
 	}
 	e.sampling(s, !e.tools.Empty() || len(e.Tools) > 0)
-	if len(s.Stop) > 0 {
+	if len(s.StopSequences) > 0 {
 		e.Fail(e.unsupported("settings.stop", "the Responses API has no stop sequences; openai-chat has them"))
 	}
 	if s.Effort != "" && e.Key("reasoning") {

@@ -14,7 +14,7 @@ var responsesAPI = &api{
 	id:       "openai",
 	path:     "responses",
 	maxID:    64,
-	rules:    &wire.Rules{Rules: llm.RulesOf("openai-responses"), Heads: []string{"previous_response_id", "conversation"}},
+	rules:    &wire.Rules{HistoryRules: llm.RulesOf("openai-responses"), Heads: []string{"previous_response_id", "conversation"}},
 	encode:   fromRequest,
 	fromTool: fromTool,
 	decoder:  func(d *dialect, out *wire.Emitter) wire.Decoder { return &responseDecoder{dialect: d, Emitter: out} },
@@ -217,15 +217,15 @@ func (d *responseDecoder) response(c *jsonscan.Cursor, items bool) error {
 func (d *responseDecoder) toFinish(status, reason string) (llm.FinishReason, error) {
 	switch status {
 	case "completed", "complete", "": // compaction has no status
-		return llm.FinishStop, nil
+		return llm.FinishReasonStop, nil
 	case "incomplete":
 		switch reason {
 		case "max_output_tokens", "max_tokens", "length":
-			return llm.FinishLength, nil
+			return llm.FinishReasonLength, nil
 		case "content_filter":
-			return llm.FinishContentFilter, nil
+			return llm.FinishReasonContentFilter, nil
 		}
-		return llm.FinishOther, nil
+		return llm.FinishReasonOther, nil
 	case "queued", "in_progress":
 		// Background mode would have to be asked for by the request's options, and then polled for.
 		return "", &llm.ProviderError{Provider: d.provider, Code: llm.CodeUnsupported,

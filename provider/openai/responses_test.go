@@ -110,7 +110,7 @@ func TestResponsesRequests(t *testing.T) {
 			r.Tools = []*llm.ToolSpec{f}
 			r.Settings = llm.Settings{MaxTokens: 99, Temperature: &half, TopP: &half, Effort: "low", Parallel: &no}
 		}), start + tools + `,"tool_choice":"auto","max_output_tokens":99,"temperature":0.5,"top_p":0.5,"parallel_tool_calls":false,"reasoning":{"effort":"low"},"store":false,"include":["reasoning.encrypted_content"]}`},
-		{"stop is refused", with(func(r *llm.Request) { r.Settings.Stop = []string{"x"} }), `error unsupported: settings.stop: the Responses API has no stop sequences; openai-chat has them`},
+		{"stop is refused", with(func(r *llm.Request) { r.Settings.StopSequences = []string{"x"} }), `error unsupported: settings.stop: the Responses API has no stop sequences; openai-chat has them`},
 		{"options", with(func(r *llm.Request) {
 			r.Settings.Options = map[string]json.RawMessage{"openai": json.RawMessage(`{"store":true,"metadata":{}}`), "other": json.RawMessage(`{"x":1}`)}
 		}), start + `,"store":true,"metadata":{}}`},

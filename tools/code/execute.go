@@ -41,7 +41,7 @@ func (t *executor) tool() *pawl.Tool {
 		Output: json.RawMessage(`{"type":"object","properties":{"outcome":{"type":"string"},"result":{"description":"what set_result was given last; absent: nothing"},"error":{"type":"string"},` +
 			`"line":{"type":"integer"},"logs":{"type":"string"},"logs_bytes":{"type":"integer"},"calls":{"type":"array","items":{"type":"object","properties":{"tool":{"type":"string"},` +
 			`"outcome":{"type":"string"}},"required":["tool","outcome"]}}},"required":["outcome","calls"],"additionalProperties":false}`),
-		Effect:    pawl.Compose,
+		Effect:    pawl.EffectCompose,
 		MaxResult: -1, // Options.Output bounds the result
 		Run:       t.execute,
 	}

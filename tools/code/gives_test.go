@@ -15,7 +15,7 @@ import (
 // only if both are the same JSON and the text was shortened for the model.
 func TestWhatACallGives(t *testing.T) {
 	gives := func(name, text, data string) *pawl.Tool {
-		return &pawl.Tool{Name: name, Effect: pawl.Read, Input: json.RawMessage(`{"type":"object"}`), Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		return &pawl.Tool{Name: name, Effect: pawl.EffectRead, Input: json.RawMessage(`{"type":"object"}`), Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			res := llm.TextResult(text)
 			if data != "" {
 				res.Data = json.RawMessage(data)

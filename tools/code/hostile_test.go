@@ -148,9 +148,9 @@ set_result(json.loads(os.read(3, n)))`
 	a := &pawl.Agent{Model: script.New(script.Call("execute_code", string(args)), script.Say("done")), Tools: []pawl.Toolset{w.tools(), newTool(t, py, nil)},
 		Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 			if c.Name == "mail_send" {
-				return pawl.Approval{Verdict: pawl.Deny, Reason: "no mail"}, nil
+				return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "no mail"}, nil
 			}
-			return pawl.Approval{Verdict: pawl.Allow}, nil
+			return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 		})}}
 	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil {

@@ -244,9 +244,9 @@ func TestDiverged(t *testing.T) {
 func asksFor(names ...string) pawl.Middleware {
 	return pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		if slices.Contains(names, c.Name) {
-			return pawl.Approval{Verdict: pawl.Ask, Reason: "it goes out"}, nil
+			return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "it goes out"}, nil
 		}
-		return pawl.Approval{Verdict: pawl.Allow}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	})
 }
 
@@ -261,7 +261,7 @@ func TestCallOfAProgramWaits(t *testing.T) {
 		var asked []string
 		for err == nil && res.Stop == pawl.StopPending && len(asked) < 5 {
 			asked = append(asked, res.Pending[0].Call.Name)
-			res, err = a.Resume(t.Context(), res, llm.Decide(res.Pending[0].Approve("ann")))
+			res, err = a.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Approve("ann")))
 		}
 		if err != nil || res.Stop != pawl.StopAnswer || !slices.Equal(asked, []string{"execute_code", "mail_send"}) {
 			t.Fatalf("%s: got %v, %+v; asked for %q", in.Name(), err, res, asked)
@@ -279,7 +279,7 @@ func TestCallOfAProgramWaits(t *testing.T) {
 		if res, err = a.Run(t.Context(), llm.User("go")); err != nil || res.Stop != pawl.StopPending {
 			t.Fatalf("%s: got %v, %+v", in.Name(), err, res)
 		}
-		res, err = a.Resume(t.Context(), res, llm.Decide(res.Pending[0].Deny("ann", "not today")))
+		res, err = a.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Deny("ann", "not today")))
 		if err != nil || resultOf(t, res) != `ok "Denied: not today"` || len(w.Mails) != 0 {
 			t.Errorf("%s: got %v, %s", in.Name(), err, resultOf(t, res))
 		}

@@ -77,29 +77,29 @@ func (w *world) tools() pawl.Toolsets {
 		}
 		all = append(all, t)
 	}
-	add("web_search", pawl.Read, `"query":{"type":"string"}`, func(a object) (any, error) {
+	add("web_search", pawl.EffectRead, `"query":{"type":"string"}`, func(a object) (any, error) {
 		var list []object
 		for i, score := range []float64{0.95, 0.85, 0.4} {
 			list = append(list, object{"title": fmt.Sprint(a["query"], " ", i+1), "score": score, "url": fmt.Sprintf("https://example.com/%d", i+1)})
 		}
 		return list, nil
 	})
-	add("weather", pawl.Read, `"city":{"type":"string"}`, func(a object) (any, error) {
+	add("weather", pawl.EffectRead, `"city":{"type":"string"}`, func(a object) (any, error) {
 		c, ok := map[any]int{"Oslo": 4, "Lima": 19, "Cairo": 31}[a["city"]]
 		if !ok {
 			return nil, fmt.Errorf("there is no weather for %v", a["city"])
 		}
 		return object{"city": a["city"], "celsius": c}, nil
 	})
-	add("add", pawl.Pure, `"a":{"type":"number"},"b":{"type":"number"}`, func(a object) (any, error) { return a["a"].(float64) + a["b"].(float64), nil })
-	add("now", pawl.Read, ``, func(object) (any, error) { return "2026-01-02", nil })
-	add("flaky", pawl.Read, `"n":{"type":"integer"}`, func(a object) (any, error) {
+	add("add", pawl.EffectPure, `"a":{"type":"number"},"b":{"type":"number"}`, func(a object) (any, error) { return a["a"].(float64) + a["b"].(float64), nil })
+	add("now", pawl.EffectRead, ``, func(object) (any, error) { return "2026-01-02", nil })
+	add("flaky", pawl.EffectRead, `"n":{"type":"integer"}`, func(a object) (any, error) {
 		if int(a["n"].(float64))%2 == 1 {
 			return nil, fmt.Errorf("the line is busy")
 		}
 		return "done", nil
 	})
-	add("orders_list", pawl.Read, `"page":{"type":"integer","minimum":1}`, func(a object) (any, error) {
+	add("orders_list", pawl.EffectRead, `"page":{"type":"integer","minimum":1}`, func(a object) (any, error) {
 		page := int(a["page"].(float64))
 		items := []object{}
 		for _, id := range slices.Sorted(maps.Keys(w.Orders)) {
@@ -113,22 +113,22 @@ func (w *world) tools() pawl.Toolsets {
 		}
 		return object{"items": items, "next": next}, nil
 	})
-	add("order_update", pawl.Write, `"id":{"type":"integer"},"status":{"type":"string"}`, func(a object) (any, error) {
+	add("order_update", pawl.EffectWrite, `"id":{"type":"integer"},"status":{"type":"string"}`, func(a object) (any, error) {
 		w.Orders[int(a["id"].(float64))] = a["status"].(string)
 		return "updated", nil
 	})
-	add("file_read", pawl.Read, `"path":{"type":"string"}`, func(a object) (any, error) {
+	add("file_read", pawl.EffectRead, `"path":{"type":"string"}`, func(a object) (any, error) {
 		text, ok := w.Files[a["path"].(string)]
 		if !ok {
 			return nil, fmt.Errorf("there is no file %v", a["path"])
 		}
 		return text, nil
 	})
-	add("file_write", pawl.Write, `"path":{"type":"string"},"content":{"type":"string"}`, func(a object) (any, error) {
+	add("file_write", pawl.EffectWrite, `"path":{"type":"string"},"content":{"type":"string"}`, func(a object) (any, error) {
 		w.Files[a["path"].(string)] = a["content"].(string)
 		return "written", nil
 	})
-	add("mail_send", pawl.Write, `"to":{"type":"string"},"text":{"type":"string"}`, func(a object) (any, error) {
+	add("mail_send", pawl.EffectWrite, `"to":{"type":"string"},"text":{"type":"string"}`, func(a object) (any, error) {
 		w.Mails = append(w.Mails, fmt.Sprint(a["to"], ": ", a["text"]))
 		return "sent", nil
 	})

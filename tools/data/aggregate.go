@@ -33,7 +33,7 @@ func (s *Set) aggregateTool() *pawl.Tool {
 		Output: json.RawMessage(`{"type":"object","properties":{` + commonOutput + `,` +
 			`"skipped":{"type":"object","additionalProperties":{"type":"integer"}},"groups":` + recordsOutput +
 			`},"required":["count","groups"],"additionalProperties":false}`),
-		Effect:    pawl.Read,
+		Effect:    pawl.EffectRead,
 		MaxResult: -1, // answers have a size limit
 		Run:       run(s.aggregate),
 	}

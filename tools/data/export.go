@@ -29,7 +29,7 @@ func (s *Set) exportTool() *pawl.Tool {
 			`"format":{"type":"string","enum":["csv","json","jsonl"],"description":"Default: as the file's ending says, else csv."}` +
 			`},"required":["path"],"additionalProperties":false}`),
 		Output: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"count":{"type":"integer"},"bytes":{"type":"integer"}},"required":["path","count","bytes"],"additionalProperties":false}`),
-		Effect: pawl.Write,
+		Effect: pawl.EffectWrite,
 		// the same key as the file tools' calls that change the same path
 		Serial: func(args json.RawMessage) string {
 			var a exportArgs

@@ -39,7 +39,7 @@ func (s *Set) parseTool() *pawl.Tool {
 		Output: json.RawMessage(`{"type":"object","properties":{` + commonOutput + `,"next_offset":{"type":"integer"},` +
 			`"columns":{"type":"array","items":{"type":"string"}},"records":` + recordsOutput +
 			`},"required":["columns","count","records"],"additionalProperties":false}`),
-		Effect:    pawl.Read,
+		Effect:    pawl.EffectRead,
 		MaxResult: -1, // answers have a size limit
 		Run:       run(s.parse),
 	}

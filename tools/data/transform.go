@@ -31,7 +31,7 @@ func (s *Set) transformTool() *pawl.Tool {
 			`},"additionalProperties":false}`),
 		Output: json.RawMessage(`{"type":"object","properties":{` + commonOutput + `,"records":` + recordsOutput +
 			`},"required":["count","records"],"additionalProperties":false}`),
-		Effect:    pawl.Read,
+		Effect:    pawl.EffectRead,
 		MaxResult: -1, // answers have a size limit
 		Run:       run(s.transform),
 	}

@@ -24,7 +24,7 @@ func (s *Set) deleteTool() *pawl.Tool {
 			`"path":{"type":"string","description":"The file or the empty directory, relative to the root."}` +
 			`},"required":["path"],"additionalProperties":false}`),
 		Output: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}`),
-		Effect: pawl.Write,
+		Effect: pawl.EffectWrite,
 		Serial: serial,
 		Run:    toolrun.Func(s.delete),
 	}

@@ -42,7 +42,7 @@ func (s *Set) editTool() *pawl.Tool {
 			`"changes":{"type":"array","items":{"type":"object","properties":{"line":{"type":"integer"},"old":{"type":"string"},"new":{"type":"string"}},` +
 			`"required":["line","old","new"],"additionalProperties":false}}` +
 			`},"required":["path","replaced","bytes","sha256","changes"],"additionalProperties":false}`),
-		Effect: pawl.Write,
+		Effect: pawl.EffectWrite,
 		Serial: serial,
 		Run:    toolrun.Func(s.edit),
 	}

@@ -355,7 +355,7 @@ func TestReadOnlyAndClosed(t *testing.T) {
 	tools, err := set.Tools(t.Context())
 	tooltest.Must(t, err)
 	for _, tool := range tools {
-		if tool.Effect != pawl.Read {
+		if tool.Effect != pawl.EffectRead {
 			t.Errorf("a read-only set offers %s, effect %s", tool.Name, tool.Effect)
 		}
 	}

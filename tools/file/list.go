@@ -39,7 +39,7 @@ func (s *Set) listTool() *pawl.Tool {
 			`"required":["type","name"],"additionalProperties":false}},` +
 			`"next":{"type":"object","properties":{"path":{"type":"string"},"after":{"type":"string"}},"required":["path","after"],"additionalProperties":false}` +
 			`},"required":["path","total","entries"],"additionalProperties":false}`),
-		Effect: pawl.Read,
+		Effect: pawl.EffectRead,
 		Run:    toolrun.Func(s.list),
 	}
 }

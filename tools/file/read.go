@@ -41,7 +41,7 @@ func (s *Set) readTool() *pawl.Tool {
 			`"next":{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer"},"column":{"type":"integer"},"limit":{"type":"integer"}},` +
 			`"required":["path","offset"],"additionalProperties":false}` +
 			`},"required":["path","size","offset","lines"],"additionalProperties":false}`),
-		Effect:    pawl.Read,
+		Effect:    pawl.EffectRead,
 		MaxResult: -1, // the page limits bound the result
 		Run:       toolrun.Func(s.read),
 	}

@@ -46,7 +46,7 @@ func (s *Set) searchTool() *pawl.Tool {
 			`"required":["path"],"additionalProperties":false}},` +
 			`"files":{"type":"integer"},"binary":{"type":"integer"},"unread":{"type":"integer"},"next":{"type":"object"}` +
 			`},"required":["matches","files"],"additionalProperties":false}`),
-		Effect:    pawl.Read,
+		Effect:    pawl.EffectRead,
 		MaxResult: -1, // searchBytes bounds the result
 		Run:       toolrun.Func(s.search),
 	}

@@ -31,7 +31,7 @@ func (s *Set) statTool() *pawl.Tool {
 			`"name":{"type":"string"},"size":{"type":"integer"},"type":{"type":"string"},"modified":{"type":"string"},` +
 			`"sha256":{"type":"string"},"link":{"type":"boolean"}` +
 			`},"required":["name","size","type","modified"],"additionalProperties":false}`),
-		Effect: pawl.Read,
+		Effect: pawl.EffectRead,
 		Run:    toolrun.Func(s.stat),
 	}
 }

@@ -37,7 +37,7 @@ func (s *Set) writeTool() *pawl.Tool {
 		Output: json.RawMessage(`{"type":"object","properties":{` +
 			`"path":{"type":"string"},"bytes":{"type":"integer"},"sha256":{"type":"string"},"created":{"type":"boolean"}` +
 			`},"required":["path","bytes","sha256","created"],"additionalProperties":false}`),
-		Effect: pawl.Write,
+		Effect: pawl.EffectWrite,
 		Serial: serial,
 		Run:    toolrun.Func(s.write),
 	}

@@ -96,7 +96,7 @@ func (s *searchable) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 	search := pawl.Func(toolSearch,
 		strings.TrimSpace(description)+fmt.Sprintf("\n\nThere are %d such tools.", len(later)), newToolIndex(later,
 			s.opts.Most).find)
-	search.Effect = pawl.Pure
+	search.Effect = pawl.EffectPure
 	s.from, s.out = slices.Clone(tools), append(append(out, search), later...)
 	return s.out, nil
 }

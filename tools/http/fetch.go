@@ -72,11 +72,11 @@ func (f *fetcher) writes() bool {
 func (f *fetcher) effect() pawl.Effect {
 	switch {
 	case !f.writes():
-		return pawl.Read
+		return pawl.EffectRead
 	case f.opts.Idempotent:
-		return pawl.Idempotent
+		return pawl.EffectIdempotent
 	}
-	return pawl.Write
+	return pawl.EffectWrite
 }
 
 type fetchArgs struct {

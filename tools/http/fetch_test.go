@@ -218,11 +218,11 @@ func TestMethods(t *testing.T) {
 		seen = append(seen, fmt.Sprintf("%s %s %q key %d", r.Method, r.Header.Get("Content-Type"), b, len(r.Header.Get("Idempotency-Key"))))
 	})
 	plain, _ := http.New(nil)
-	if plain.Effect != pawl.Read || strings.Contains(string(plain.Input), "body") {
+	if plain.Effect != pawl.EffectRead || strings.Contains(string(plain.Input), "body") {
 		t.Errorf("the tool that only reads has effect %v and takes %s", plain.Effect, plain.Input)
 	}
 	o := &http.Options{Allow: []string{host}, Methods: []string{"GET", "POST", "DELETE"}}
-	if tool, _ := http.New(o); tool.Effect != pawl.Write {
+	if tool, _ := http.New(o); tool.Effect != pawl.EffectWrite {
 		t.Errorf("effect %v, want Write", tool.Effect)
 	}
 	for _, args := range []string{`"method":"POST","body":"{\"a\":1}"`, `"method":"POST","body":"words"`, `"method":"DELETE"`, `"method":"GET"`} {
@@ -235,7 +235,7 @@ func TestMethods(t *testing.T) {
 	want(t, fetch(t, o, `{"url":"http://`+host+`","method":"PUT"}`), pawl.OutcomeInvalid, "method")
 	want(t, fetch(t, o, `{"url":"http://`+host+`","body":"x"}`), pawl.OutcomeError, "a GET request has no body")
 	o.Idempotent = true
-	if tool, _ := http.New(o); tool.Effect != pawl.Idempotent {
+	if tool, _ := http.New(o); tool.Effect != pawl.EffectIdempotent {
 		t.Errorf("effect %v, want Idempotent", tool.Effect)
 	}
 	if _, err := http.New(&http.Options{Methods: []string{"TRACE"}}); err == nil || !strings.Contains(err.Error(), "GET, HEAD") {

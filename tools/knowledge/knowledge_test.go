@@ -123,7 +123,7 @@ func TestSearch(t *testing.T) {
 	if x := call(t, knowledge.New(db, nil), alice, `{"query":"Dora"}`); strings.Contains(x.Result.Text(), "Dora is") {
 		t.Errorf("without Threads a conversation was found: %s", x.Result.Text())
 	}
-	if set.Search.Effect != pawl.Read {
+	if set.Search.Effect != pawl.EffectRead {
 		t.Error("a search reads")
 	}
 }

@@ -36,7 +36,7 @@ func (s *Set) searchTool() *pawl.Tool {
 			`"documents":{"type":"array","items":{"type":"object","properties":{"document":{"type":"string"},"index":{"type":"integer"},"title":{"type":"string"},"source":{"type":"string"},"heading":{"type":"string"},"shared":{"type":"boolean"}},"required":["document","index"]}},` +
 			`"conversations":{"type":"array","items":{"type":"object","properties":{"thread":{"type":"string"},"seq":{"type":"integer"},"role":{"type":"string"},"time":{"type":"string"}},"required":["thread","seq"]}},` +
 			`"notes":{"type":"array","items":{"type":"string"}}},"required":["documents","conversations"],"additionalProperties":false}`),
-		Effect:    pawl.Read,
+		Effect:    pawl.EffectRead,
 		MaxResult: -1, // maxShown bounds the result
 		Run:       toolrun.Func(s.search),
 	}

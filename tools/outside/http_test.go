@@ -61,7 +61,7 @@ func TestTemplate(t *testing.T) {
 
 func TestEffects(t *testing.T) {
 	host, last := server(t, nil)
-	for method, effect := range map[string]pawl.Effect{"": pawl.Read, "HEAD": pawl.Read, "PUT": pawl.Idempotent, "DELETE": pawl.Idempotent, "PATCH": pawl.Write, "POST": pawl.Write} {
+	for method, effect := range map[string]pawl.Effect{"": pawl.EffectRead, "HEAD": pawl.EffectRead, "PUT": pawl.EffectIdempotent, "DELETE": pawl.EffectIdempotent, "PATCH": pawl.EffectWrite, "POST": pawl.EffectWrite} {
 		d := outside.Definition{HTTP: &outside.HTTP{Name: "a", Description: "d", Method: method, URL: "http://" + host + "/"}}
 		s, err := outside.New([]outside.Definition{d}, options())
 		if err != nil {
@@ -69,18 +69,18 @@ func TestEffects(t *testing.T) {
 		}
 		tools, _ := s.Tools(t.Context())
 		want(t, call(t, s, "a", `{}`), pawl.OutcomeOK)
-		if tools[0].Effect != effect || (last.header.Get("Idempotency-Key") != "") != (effect != pawl.Read) {
+		if tools[0].Effect != effect || (last.header.Get("Idempotency-Key") != "") != (effect != pawl.EffectRead) {
 			t.Errorf("%q: effect %s, key %q", method, tools[0].Effect, last.header.Get("Idempotency-Key"))
 		}
 	}
-	pure := pawl.Pure
+	pure := pawl.EffectPure
 	s, err := outside.New([]outside.Definition{{HTTP: &outside.HTTP{Name: "a", Description: "d", Method: "POST", URL: "http://" + host + "/", Effect: &pure, Headers: map[string]string{"Idempotency-Key": "own"}}}}, options())
 	if err != nil {
 		t.Fatal(err)
 	}
 	tools, _ := s.Tools(t.Context())
 	want(t, call(t, s, "a", ``), pawl.OutcomeOK)
-	if tools[0].Effect != pawl.Pure || last.header.Get("Idempotency-Key") != "own" {
+	if tools[0].Effect != pawl.EffectPure || last.header.Get("Idempotency-Key") != "own" {
 		t.Errorf("what the definition says is not kept: %s, %v", tools[0].Effect, last.header)
 	}
 }

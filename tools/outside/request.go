@@ -51,11 +51,11 @@ func reads(method string) bool { return method == "GET" || method == "HEAD" }
 func effectOf(method string) pawl.Effect {
 	switch method {
 	case "GET", "HEAD":
-		return pawl.Read
+		return pawl.EffectRead
 	case "PUT", "DELETE":
-		return pawl.Idempotent
+		return pawl.EffectIdempotent
 	}
-	return pawl.Write
+	return pawl.EffectWrite
 }
 
 // origin parses the beginning of an address, which cannot contain arguments.

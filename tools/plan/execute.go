@@ -25,7 +25,7 @@ func plainTool() *pawl.Tool {
 			`"args":{"type":"object","description":"Its arguments, as it takes them."}`+
 			`},"required":["tool","args"],"additionalProperties":false}}},"required":["steps"],"additionalProperties":false}`, maxCalls)),
 		Output:    outputSchema(`"ok","error"`),
-		Effect:    pawl.Compose,
+		Effect:    pawl.EffectCompose,
 		Inline:    true,
 		Timeout:   -1, // the steps have their own timeouts
 		MaxResult: -1, // report limits the result in a way that keeps it valid JSON

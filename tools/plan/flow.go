@@ -28,7 +28,7 @@ func flowTool() *pawl.Tool {
 			`"when":{"type":"object","description":"The step runs only where this is so.","properties":{"$from":{"type":"string"},"equals":{},"not":{"type":"boolean"}},"required":["$from"],"additionalProperties":false}`+
 			`},"required":["tool","args"],"additionalProperties":false}}},"required":["steps"],"additionalProperties":false}`, maxCalls)),
 		Output:    outputSchema(`"ok","error","skipped"`),
-		Effect:    pawl.Compose,
+		Effect:    pawl.EffectCompose,
 		Inline:    true,
 		Timeout:   -1,
 		MaxResult: -1,
@@ -276,7 +276,7 @@ func (p *flow) announce(v *pawl.Invocation) {
 	last := 0
 	for _, n := range p.steps {
 		last = max(last, n.wave)
-		if t := toolOf(v, n.Tool); t != nil && (t.Effect == pawl.Write || t.Effect == pawl.Idempotent) {
+		if t := toolOf(v, n.Tool); t != nil && (t.Effect == pawl.EffectWrite || t.Effect == pawl.EffectIdempotent) {
 			writes = append(writes, fmt.Sprintf("step %d (%s)", n.number, n.Tool))
 		}
 	}

@@ -65,7 +65,7 @@ func world() (tools pawl.Toolsets, done func() []string) {
 		}
 		return out, nil
 	})
-	list.Effect = pawl.Read
+	list.Effect = pawl.EffectRead
 	get := pawl.Func("get", "Gets a thing.", func(_ context.Context, in struct {
 		ID   string `json:"id"`
 		Deep []int  `json:"deep,omitempty"`
@@ -190,9 +190,9 @@ func TestWaves(t *testing.T) {
 	tools, done := world()
 	ask := pawl.Approve(func(_ context.Context, c llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 		if tool.Name == "get" && strings.Contains(string(c.Args), "t1") {
-			return pawl.Approval{Verdict: pawl.Ask}, nil
+			return pawl.Approval{Verdict: pawl.VerdictAsk}, nil
 		}
-		return pawl.Approval{Verdict: pawl.Allow}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	})
 	var said []string
 	a := &pawl.Agent{Executor: new(pawltest.Kept), Middleware: []pawl.Middleware{ask}, Tools: []pawl.Toolset{tools, plan.New(&plan.Options{DataFlow: true})}, Model: script.New(script.Call("execute_plan",
@@ -201,7 +201,7 @@ func TestWaves(t *testing.T) {
 	if err != nil || len(res.Pending) != 1 || strings.Join(done(), "|") != "get t0|list 2|raw free" {
 		t.Fatalf("%+v, %v, did %q", res.Pending, err, done())
 	}
-	for e, err := range a.ResumeStream(t.Context(), res, llm.Decide(res.Pending[0].Approve("tom"))) {
+	for e, err := range a.ResumeStream(t.Context(), res, llm.DecisionMessage(res.Pending[0].Approve("tom"))) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +232,7 @@ func TestExamplesOfThePages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer files.Close()
-	search := add("web_search", pawl.Read, func(q string) (string, error) { return q, nil })
+	search := add("web_search", pawl.EffectRead, func(q string) (string, error) { return q, nil })
 	for _, opts := range []*plan.Options{nil, {DataFlow: true}} {
 		found := examples.FindAllStringSubmatch(plan.New(opts).Description, -1)
 		if want := map[bool]int{true: 1, false: 2}[opts == nil]; len(found) != want {

@@ -37,7 +37,7 @@ func add(name string, effect pawl.Effect, fn func(in string) (string, error)) *p
 }
 
 func echo() *pawl.Tool {
-	return add("echo", pawl.Read, func(s string) (string, error) {
+	return add("echo", pawl.EffectRead, func(s string) (string, error) {
 		if s == "bad" {
 			return "", errors.New("timeout")
 		}
@@ -59,11 +59,11 @@ func carry(t testing.TB, opts *plan.Options, args string, tools ...pawl.Toolset)
 // The example of the documentation gives the documented result.
 func TestPlan(t *testing.T) {
 	for _, flow := range []bool{false, true} {
-		if p := plan.New(&plan.Options{DataFlow: flow}); p.Effect != pawl.Compose || !p.Inline {
+		if p := plan.New(&plan.Options{DataFlow: flow}); p.Effect != pawl.EffectCompose || !p.Inline {
 			t.Errorf("with data flow %v: an engine cannot carry it out within the run: %+v", flow, p)
 		}
 	}
-	search := add("web_search", pawl.Read, func(q string) (string, error) {
+	search := add("web_search", pawl.EffectRead, func(q string) (string, error) {
 		if strings.Contains(q, "testing") {
 			return "", errors.New("timeout")
 		}
@@ -87,7 +87,7 @@ func TestPlan(t *testing.T) {
 // Data is part of a step's entry for programs. The model gets the text alone. Parts that are not
 // text follow the array.
 func TestPlanKeepsDataAndMedia(t *testing.T) {
-	look := &pawl.Tool{Name: "look", Effect: pawl.Read, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+	look := &pawl.Tool{Name: "look", Effect: pawl.EffectRead, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: "a cat"}, llm.Media{MIME: "image/png", Data: []byte("x")}}, Data: json.RawMessage(`{"n":1}`)}, nil
 	}}
 	x := carry(t, nil, `{"steps":[{"tool":"look","args":{}}]}`, look)
@@ -102,7 +102,7 @@ func TestPlanKeepsDataAndMedia(t *testing.T) {
 // Fifty long results are shortened to JSON of a limited size for the model. Short results stay
 // whole.
 func TestPlanBoundsItsResult(t *testing.T) {
-	long := add("long", pawl.Read, func(s string) (string, error) {
+	long := add("long", pawl.EffectRead, func(s string) (string, error) {
 		if s == "short" {
 			return "short and whole", nil
 		}
@@ -140,7 +140,7 @@ func TestHostilePlans(t *testing.T) {
 	} {
 		for _, opts := range []*plan.Options{nil, {DataFlow: true}} {
 			ran := 0
-			count := add("echo", pawl.Read, func(string) (string, error) { ran++; return "", nil })
+			count := add("echo", pawl.EffectRead, func(string) (string, error) { ran++; return "", nil })
 			x := carry(t, opts, test.args, count)
 			if text := x.Result.Text(); !x.Result.IsError || !strings.Contains(text, test.want) || ran > 0 {
 				t.Errorf("%s: ran %d, %q, want %q in it", test.name, ran, text, test.want)
@@ -169,7 +169,7 @@ func TestPlansShareTheRunsSlots(t *testing.T) {
 		for _, opts := range []*plan.Options{nil, {DataFlow: true}} {
 			synctest.Test(t, func(t *testing.T) {
 				var now, peak, all atomic.Int64
-				work := add("work", pawl.Write, func(string) (string, error) {
+				work := add("work", pawl.EffectWrite, func(string) (string, error) {
 					n := now.Add(1)
 					for old := peak.Load(); n > old && !peak.CompareAndSwap(old, n); old = peak.Load() {
 					}
@@ -205,15 +205,15 @@ func TestPlansShareTheRunsSlots(t *testing.T) {
 func TestAStepThatWaits(t *testing.T) {
 	ask := pawl.Approve(func(_ context.Context, _ llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 		if tool.Name == "pay" {
-			return pawl.Approval{Verdict: pawl.Ask, Reason: "it costs"}, nil
+			return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "it costs"}, nil
 		}
-		return pawl.Approval{Verdict: pawl.Allow}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	})
 	for _, opts := range []*plan.Options{nil, {DataFlow: true}} {
 		var mu sync.Mutex
 		ran := map[string]int{}
 		count := func(name string) *pawl.Tool {
-			return add(name, pawl.Write, func(string) (string, error) {
+			return add(name, pawl.EffectWrite, func(string) (string, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				ran[name]++
@@ -232,7 +232,7 @@ func TestAStepThatWaits(t *testing.T) {
 		if err != nil || res.Stop != pawl.StopPending || len(res.Pending) != 1 || res.Pending[0].Key != "run/1/0/s1" || res.Pending[0].Why != "it costs" || ran["a"] != 1 || ran["b"] != 1 {
 			t.Fatalf("%+v, %v, ran %v", res, err, ran)
 		}
-		res, err = a.Resume(t.Context(), res, llm.Decide(res.Pending[0].Approve("tom")))
+		res, err = a.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Approve("tom")))
 		want := `[{"step":0,"tool":"a","status":"ok","result":"a"},{"step":1,"tool":"pay","status":"ok","result":"pay"},{"step":2,"tool":"b","status":"ok","result":"b"}]`
 		if err != nil || res.Steps[0].Executions[0].Result.Text() != want || len(ran) != 3 || ran["a"]+ran["b"]+ran["pay"] != 3 {
 			t.Errorf("%v, %v, %s", err, ran, res.Steps[0].Executions[0].Result.Text())
@@ -246,14 +246,14 @@ func TestAPlanIsItsCalls(t *testing.T) {
 		var effects []string
 		var mu sync.Mutex
 		tools := pawl.Toolsets{
-			add("put", pawl.Write, func(s string) (string, error) {
+			add("put", pawl.EffectWrite, func(s string) (string, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				effects = append(effects, s)
 				return "put " + s, nil
 			}),
 			echo(),
-			add("panics", pawl.Read, func(string) (string, error) { panic("x") }),
+			add("panics", pawl.EffectRead, func(string) (string, error) { panic("x") }),
 		}
 		type planned struct {
 			Tool string          `json:"tool"`
@@ -308,7 +308,7 @@ func count(words []string) map[string]int {
 func TestAPlanSavesRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const thinks, works = 2 * time.Second, 500 * time.Millisecond
-		search := add("web_search", pawl.Read, func(q string) (string, error) {
+		search := add("web_search", pawl.EffectRead, func(q string) (string, error) {
 			time.Sleep(works)
 			return q, nil
 		})
@@ -335,7 +335,7 @@ func TestAPlanSavesRounds(t *testing.T) {
 // The cost of three rounds and of a plan of three steps in this process. Model and tools take no
 // time.
 func BenchmarkPlanOfThree(b *testing.B) {
-	search := add("web_search", pawl.Read, func(q string) (string, error) { return q, nil })
+	search := add("web_search", pawl.EffectRead, func(q string) (string, error) { return q, nil })
 	one := func(q string) script.Turn { return script.Call("web_search", query{q}) }
 	for name, turns := range map[string][]script.Turn{
 		"rounds": {one("a"), one("b"), one("c")},
@@ -364,7 +364,7 @@ func FuzzPlan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, args string, flow bool) {
 		var ran atomic.Int64
-		tool := add("echo", pawl.Read, func(s string) (string, error) { ran.Add(1); return s, nil })
+		tool := add("echo", pawl.EffectRead, func(s string) (string, error) { ran.Add(1); return s, nil })
 		x := pawl.Execute(t.Context(), pawl.Toolsets{plan.New(&plan.Options{DataFlow: flow}), tool}, llm.ToolCall{ID: "c", Name: "execute_plan", Args: json.RawMessage(args)})
 		if x.Outcome == pawl.OutcomePanicked || x.Outcome == pawl.OutcomeOK && !json.Valid([]byte(x.Result.Text())) || ran.Load() > 50 {
 			t.Errorf("%s %s: %s", x.Outcome, x.Error, x.Result.Text())

@@ -22,7 +22,7 @@ func (s *Set) forgetTool() *pawl.Tool {
 		Name:        "memory_forget",
 		Description: strings.TrimSpace(forgetText),
 		Input:       json.RawMessage(`{"type":"object","properties":{"id":{"type":"string","minLength":1,"description":"As memory_list shows it."}},"required":["id"],"additionalProperties":false}`),
-		Effect:      pawl.Idempotent,
+		Effect:      pawl.EffectIdempotent,
 		Run:         toolrun.Func(s.forget),
 	}
 }

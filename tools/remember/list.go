@@ -26,7 +26,7 @@ func (s *Set) listTool() *pawl.Tool {
 			`"limit":{"type":"integer","minimum":1,"maximum":100,"description":"How many to show. Default 20."},` +
 			`"after":{"type":"string","description":"Without a query: the id to go on after."}` +
 			`},"additionalProperties":false}`),
-		Effect: pawl.Read,
+		Effect: pawl.EffectRead,
 		Run:    toolrun.Func(s.list),
 	}
 }

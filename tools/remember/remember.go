@@ -27,7 +27,7 @@ func (s *Set) rememberTool() *pawl.Tool {
 			`"content":{"type":"string","minLength":1,"maxLength":2000,"pattern":"\\S","description":"The fact, in one sentence."}` +
 			`},"required":["content"],"additionalProperties":false}`),
 		Output: json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"},"new":{"type":"boolean"}},"required":["id","new"],"additionalProperties":false}`),
-		Effect: pawl.Idempotent,
+		Effect: pawl.EffectIdempotent,
 		Run:    toolrun.Func(s.remember),
 	}
 }

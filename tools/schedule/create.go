@@ -36,7 +36,7 @@ func (s *Set) createTool() *pawl.Tool {
 			`"tools":{"type":"array","maxItems":20,"items":{"type":"object","properties":{"tool":{"type":"string"},"params":{"type":"object"}},"required":["tool"],"additionalProperties":false},"description":"Calls that are made then, in this order."},` +
 			`"synthesis_prompt":{"type":"string","maxLength":8000,"description":"The same as prompt."}` +
 			`},"required":["description"],"additionalProperties":false}`),
-		Effect: pawl.Write,
+		Effect: pawl.EffectWrite,
 		Serial: serial,
 		Run:    toolrun.Func(s.create),
 	}
@@ -206,7 +206,7 @@ func Idle(tools []*pawl.Tool) pawl.Toolset {
 			continue
 		}
 		c := t.Clone()
-		c.Effect, c.Run = pawl.Pure, func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult(""), nil }
+		c.Effect, c.Run = pawl.EffectPure, func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult(""), nil }
 		idle = append(idle, c)
 	}
 	return idle

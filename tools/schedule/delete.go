@@ -21,7 +21,7 @@ func (s *Set) deleteTool() *pawl.Tool {
 		Name:        "schedule_delete",
 		Description: strings.TrimSpace(deleteText),
 		Input:       json.RawMessage(`{"type":"object","properties":{` + which + `},"additionalProperties":false}`),
-		Effect:      pawl.Write,
+		Effect:      pawl.EffectWrite,
 		Serial:      serial,
 		Run:         toolrun.Func(s.delete),
 	}

@@ -20,7 +20,7 @@ func (s *Set) listTool() *pawl.Tool {
 		Name:        "schedule_list",
 		Description: strings.TrimSpace(listText),
 		Input:       json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
-		Effect:      pawl.Read,
+		Effect:      pawl.EffectRead,
 		Run:         toolrun.Func(s.list),
 	}
 }

@@ -29,7 +29,7 @@ func (s *Set) updateTool() *pawl.Tool {
 			`"enabled":{"type":"boolean","description":"false turns it off, true on again."},` +
 			`"description":{"type":"string","minLength":1,"maxLength":500,"pattern":"\\S"},` + timeFields +
 			`},"additionalProperties":false}`),
-		Effect: pawl.Write,
+		Effect: pawl.EffectWrite,
 		Serial: serial,
 		Run:    toolrun.Func(s.update),
 	}

@@ -114,9 +114,9 @@ func (c *client) ask(ctx context.Context, req *http.Request, into any) error {
 	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil && within.Err() != nil:
-		return pawl.Retryable(c.fault(err, "it did not answer within %v", engineTimeout))
+		return pawl.RetryableError(c.fault(err, "it did not answer within %v", engineTimeout))
 	case err != nil:
-		return pawl.Retryable(c.fault(err, "it cannot be reached"))
+		return pawl.RetryableError(c.fault(err, "it cannot be reached"))
 	case res.StatusCode != http.StatusOK:
 		return c.refusal(res.StatusCode, body)
 	case len(body) > engineBytes:
@@ -138,11 +138,11 @@ func (c *client) refusal(status int, body []byte) error {
 		}
 		return c.fault(nil, "it does not accept the key in %s (status %d%s)", c.variable, status, said)
 	case status == 429:
-		return pawl.Retryable(c.fault(nil, "too many searches for now (status 429); wait before the next one%s", said))
+		return pawl.RetryableError(c.fault(nil, "too many searches for now (status 429); wait before the next one%s", said))
 	case status == 402, status == 432, status == 433:
 		return c.fault(nil, "the plan's searches are used up (status %d%s)", status, said)
 	case status >= 500:
-		return pawl.Retryable(c.fault(nil, "it failed (status %d%s)", status, said))
+		return pawl.RetryableError(c.fault(nil, "it failed (status %d%s)", status, said))
 	case status >= 300 && status < 400:
 		return c.fault(nil, "it redirects to another address (status %d), which is not followed; set %s to the final address", status, c.variable)
 	}

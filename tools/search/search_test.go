@@ -364,7 +364,7 @@ func TestSecondSearch(t *testing.T) {
 		t.Errorf("of nothing: %s", x.Result.Text())
 	}
 	if x := call(t, engineFunc(func(context.Context, string, int) ([]search.Hit, error) {
-		return nil, pawl.Retryable(&search.Error{Text: "it failed (status 500)"})
+		return nil, pawl.RetryableError(&search.Error{Text: "it failed (status 500)"})
 	}), nil, `{"query":"pawl"}`); x.Outcome != pawl.OutcomeError || !strings.Contains(x.Result.Text(), "status 500") {
 		t.Errorf("of a service that fails: %s %s", x.Outcome, x.Result.Text())
 	}

@@ -46,7 +46,7 @@ func (s *searcher) tool() *pawl.Tool {
 			`"sources":{"type":"array","items":{"type":"object","properties":{"number":{"type":"integer"},"url":{"type":"string"},"title":{"type":"string"},"passages":{"type":"array","items":{"type":"string"}},` +
 			`"unread":{"type":"string"}},"required":["number","url"],"additionalProperties":false}},` +
 			`"degraded":{"type":"array","items":{"type":"string"}}},"required":["query","ranking","sources"],"additionalProperties":false}`),
-		Effect: pawl.Read,
+		Effect: pawl.EffectRead,
 		Run:    toolrun.Func(s.run),
 	}
 }

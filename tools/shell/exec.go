@@ -38,7 +38,7 @@ func (s *shell) tool() *pawl.Tool {
 		Output: json.RawMessage(`{"type":"object","properties":{"exit_code":{"type":"integer","description":"-1 when the command did not end by itself"},"end":{"type":"string"},"signal":{"type":"string"},` +
 			`"stdout":{"type":"string"},"stderr":{"type":"string"},"stdout_bytes":{"type":"integer"},"stderr_bytes":{"type":"integer"},"truncated":{"type":"boolean"},"milliseconds":{"type":"integer"}},` +
 			`"required":["exit_code","end","stdout","stderr","stdout_bytes","stderr_bytes","milliseconds"],"additionalProperties":false}`),
-		Effect:    pawl.Write,
+		Effect:    pawl.EffectWrite,
 		Timeout:   mostTime + 15*time.Second, // the sandbox ends the command earlier
 		MaxResult: -1,                        // Limits.Output bounds each stream
 		Serial:    func(json.RawMessage) string { return s.dir },

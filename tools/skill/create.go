@@ -34,7 +34,7 @@ func (s *Set) createTool() *pawl.Tool {
 		Input: json.RawMessage(`{"type":"object","properties":{` +
 			`"name":{"type":"string","pattern":"` + namePattern + `","description":"Short and telling, such as release-notes."},` + fields +
 			`},"required":["name","description","instructions"],"additionalProperties":false}`),
-		Effect: pawl.Write,
+		Effect: pawl.EffectWrite,
 		Serial: serial,
 		Run:    toolrun.Func(s.create),
 	}

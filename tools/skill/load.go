@@ -27,7 +27,7 @@ func (s *Set) loadTool() *pawl.Tool {
 			`"name":{"type":"string","minLength":1,"description":"As skill_search shows it."},` +
 			`"file":{"type":"string","description":"A file of the skill to read instead of its text."}` +
 			`},"required":["name"],"additionalProperties":false}`),
-		Effect:    pawl.Read,
+		Effect:    pawl.EffectRead,
 		MaxResult: -1, // the size of a file is bounded
 		Run:       toolrun.Func(s.load),
 	}

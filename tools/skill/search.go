@@ -25,7 +25,7 @@ func (s *Set) searchTool() *pawl.Tool {
 			`"query":{"type":"string","minLength":1,"pattern":"\\S","description":"What is to be done, in a few words."},` +
 			`"limit":{"type":"integer","minimum":1,"maximum":50,"description":"How many to show. Default 5."}` +
 			`},"required":["query"],"additionalProperties":false}`),
-		Effect: pawl.Read,
+		Effect: pawl.EffectRead,
 		Run:    toolrun.Func(s.search),
 	}
 }

@@ -26,7 +26,7 @@ func (s *Set) updateTool() *pawl.Tool {
 			`"id":{"type":"string","minLength":1,"description":"The skill's name, as skill_search shows it."},` +
 			`"name":{"type":"string","pattern":"` + namePattern + `","description":"A new name."},` + fields +
 			`},"required":["id"],"additionalProperties":false}`),
-		Effect: pawl.Write,
+		Effect: pawl.EffectWrite,
 		Serial: serial,
 		Run:    toolrun.Func(s.update),
 	}

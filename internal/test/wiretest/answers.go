@@ -201,7 +201,7 @@ func AnswersControl(t *testing.T, w *Wire, r *Reader, body string, noted pawltes
 		}
 	}
 	spoil := map[string]func(*llm.Response){
-		"finish":          func(r *llm.Response) { r.Finish = llm.FinishStop },
+		"finish":          func(r *llm.Response) { r.Finish = llm.FinishReasonStop },
 		"input":           func(r *llm.Response) { r.Usage.Input++ },
 		"output":          func(r *llm.Response) { r.Usage.Output++ },
 		"cache read":      func(r *llm.Response) { r.Usage.CacheRead = 0 },

@@ -320,7 +320,7 @@ func Meaning(r *llm.Request) string {
 	if s.Parallel != nil && !*s.Parallel {
 		add("one call at a time")
 	}
-	lines = append(lines, fmt.Sprintf("stop %q, whole %t, model %s", s.Stop, r.Whole, r.Model))
+	lines = append(lines, fmt.Sprintf("stop %q, whole %t, model %s", s.StopSequences, r.Whole, r.Model))
 	return strings.Join(lines, "\n")
 }
 

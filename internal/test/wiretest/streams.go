@@ -110,7 +110,7 @@ func (m credulous) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.D
 				if last >= 0 {
 					yield(llm.Delta{Index: last, Done: true}, nil)
 				}
-				yield(llm.Delta{Finish: llm.FinishStop}, nil)
+				yield(llm.Delta{Finish: llm.FinishReasonStop}, nil)
 				return
 			}
 			switch _, call := d.Part.(llm.ToolCall); {

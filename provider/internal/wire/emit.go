@@ -61,8 +61,8 @@ func (o *Emitter) Part(p llm.Part) error {
 
 // Finish yields the last delta.
 func (o *Emitter) Finish(f llm.FinishReason) error {
-	if o.Refused && f == llm.FinishStop {
-		f = llm.FinishContentFilter
+	if o.Refused && f == llm.FinishReasonStop {
+		f = llm.FinishReasonContentFilter
 	}
 	if err := o.Flush(); err != nil {
 		return err

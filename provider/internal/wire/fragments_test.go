@@ -48,7 +48,7 @@ func (d *lettered) Event(data []byte) (err error) {
 }
 
 func (d *lettered) Over() bool         { return d.over }
-func (d *lettered) End() error         { return d.Finish(llm.FinishStop) }
+func (d *lettered) End() error         { return d.Finish(llm.FinishReasonStop) }
 func (d *lettered) Whole([]byte) error { return nil }
 
 // told writes a delta as a word.

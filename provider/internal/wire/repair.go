@@ -10,7 +10,7 @@ import (
 
 // Rules are what an API wants of the messages of a request.
 type Rules struct {
-	llm.Rules
+	llm.HistoryRules
 	Heads []string // options that say that the beginning of the conversation lies at the provider: what came before is not known then
 }
 
@@ -18,7 +18,7 @@ type Rules struct {
 // yield, and reports whether the consumer wants more. What has no mend is left for the encoder to refuse. options are the request's for
 // this provider.
 func (r *Rules) Heal(ctx context.Context, req *llm.Request, options []byte, yield func(llm.Delta, error) bool) (*llm.Request, bool) {
-	sent, mends := r.HealRequest(req)
+	sent, mends := r.RepairRequest(req)
 	if len(mends) == 0 || r.continues(options) {
 		return req, true
 	}

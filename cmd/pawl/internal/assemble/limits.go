@@ -33,7 +33,7 @@ func (f *limitFlags) over(a *config.Agent) {
 // raise says which flag allows more, where a run came to a limit.
 func (f *limitFlags) raise(res *pawl.Result) string {
 	if n := len(res.Steps); n > 0 && res.Steps[n-1].Response != nil &&
-		res.Steps[n-1].Response.Finish == llm.FinishLength {
+		res.Steps[n-1].Response.Finish == llm.FinishReasonLength {
 		return "a shorter answer may fit; ask for one, or choose a model that writes more: pawl models list"
 	}
 	switch has := strings.Contains; {

@@ -110,7 +110,7 @@ func rehearsed(d toolDef) *pawl.Tool {
 	var mu sync.Mutex
 	given := 0
 	value := "rehearsal/" + d.Name
-	return &pawl.Tool{Name: d.Name, Description: d.Description, Input: d.Input, Effect: pawl.Idempotent,
+	return &pawl.Tool{Name: d.Name, Description: d.Description, Input: d.Input, Effect: pawl.EffectIdempotent,
 		Serial: func(json.RawMessage) string { return "rehearsal/" + d.Name },
 		Run: func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			mu.Lock()

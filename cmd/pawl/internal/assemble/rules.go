@@ -81,7 +81,7 @@ func (s *Setup) inner(own policy.Rules, f *ruleFlags) pawl.Middleware {
 	r.Deny, r.Ask, r.Allow = slices.Concat(r.Deny, f.DenyTool), slices.Concat(r.Ask,
 		f.AskTool), slices.Concat(r.Allow, f.AllowTool)
 	if f.Yes {
-		r.Else = pawl.Allow
+		r.Default = pawl.VerdictAllow
 	}
 	m := pawl.Approve(func(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 		if s.Ask == nil {
@@ -118,9 +118,9 @@ func Held(rules policy.Rules, tools []*pawl.Tool) pawl.Toolset {
 				switch {
 				case err != nil:
 					return llm.ToolResult{}, err
-				case said.Verdict == pawl.Ask:
+				case said.Verdict == pawl.VerdictAsk:
 					return llm.ErrorResult(fmt.Sprintf("not run: %s, and nobody is here to ask; --allow-tool %s or --yes lets it run", said.Reason, t.Name)), nil
-				case said.Verdict != pawl.Allow:
+				case said.Verdict != pawl.VerdictAllow:
 					return llm.ErrorResult("not run: " + said.Reason), nil
 				}
 				return t.Run(ctx, call)

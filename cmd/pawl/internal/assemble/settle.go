@@ -206,7 +206,7 @@ func settled(open []OpenCall, words []word) (msgs []llm.Message, waiting []OpenC
 		msgs = append(msgs, llm.Results(results...))
 	}
 	if len(decisions) > 0 {
-		msgs = append(msgs, llm.Decide(decisions...))
+		msgs = append(msgs, llm.DecisionMessage(decisions...))
 	}
 	return msgs, waiting
 }

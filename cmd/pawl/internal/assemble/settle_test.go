@@ -16,7 +16,7 @@ func fourOpen() *pawl.Result {
 	return &pawl.Result{Stop: pawl.StopPending,
 		Messages: []llm.Message{llm.User("go"), llm.Assistant(call("write"), call("ask"), call("cut"),
 			call("back"))},
-		Pending: []pawl.Waiting{
+		Pending: []pawl.PendingCall{
 			{Key: "run/1/0", Call: call("write"), Outcome: pawl.OutcomePending, Digest: "w"},
 			{Key: "run/1/1", Call: call("ask"), Outcome: pawl.OutcomePending, Digest: "a", Passive: true},
 			{Key: "run/1/2", Call: call("cut"), Outcome: pawl.OutcomeUnknown, Digest: "c"},

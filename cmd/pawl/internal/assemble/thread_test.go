@@ -56,11 +56,11 @@ func TestThreadGoesOn(t *testing.T) {
 	for what, res := range map[string]*pawl.Result{
 		"an answer": {Messages: said[:2], Stop: pawl.StopAnswer, Values: pawl.Values{"k": json.RawMessage(`1`)}},
 		"two calls that wait": {Messages: said, Stop: pawl.StopPending,
-			Pending: []pawl.Waiting{{Key: "run/2/0", Call: call("1")}, {Key: "run/2/1", Call: call("2")}}},
+			Pending: []pawl.PendingCall{{Key: "run/2/0", Call: call("1")}, {Key: "run/2/1", Call: call("2")}}},
 		"one of them has settled": {Messages: append(said[:4:4], first), Stop: pawl.StopPending,
-			Pending: []pawl.Waiting{{Key: "run/2/1", Call: call("2")}}},
+			Pending: []pawl.PendingCall{{Key: "run/2/1", Call: call("2")}}},
 		"a first call that waits": {Messages: []llm.Message{llm.Assistant(call("1"))}, Stop: pawl.StopPending,
-			Pending: []pawl.Waiting{{Key: "run/1/0", Call: call("1")}}},
+			Pending: []pawl.PendingCall{{Key: "run/1/0", Call: call("1")}}},
 	} {
 		db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), &sqlite.Options{NoSync: true})
 		must(t, err)

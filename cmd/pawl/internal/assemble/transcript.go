@@ -91,15 +91,15 @@ type OpenCall struct {
 	// unknown: it was interrupted and may have happened; "": it was not begun
 	Outcome pawl.Outcome `json:"outcome,omitempty"`
 
-	waiting *pawl.Waiting // the question it waits with; nil: it was handed back, not asked about
+	waiting *pawl.PendingCall // the question it waits with; nil: it was handed back, not asked about
 }
 
 // Question returns the question that the call is pending with. nil means that the call was handed
 // back, and no question is asked.
-func (o *OpenCall) Question() *pawl.Waiting { return o.waiting }
+func (o *OpenCall) Question() *pawl.PendingCall { return o.waiting }
 
 // WaitingCalls returns open calls by their questions, including nested calls.
-func WaitingCalls(ws []pawl.Waiting) []OpenCall {
+func WaitingCalls(ws []pawl.PendingCall) []OpenCall {
 	open := make([]OpenCall, len(ws))
 	for i := range ws {
 		w := &ws[i]
@@ -110,7 +110,7 @@ func WaitingCalls(ws []pawl.Waiting) []OpenCall {
 }
 
 // ask notes the question that the call waits with.
-func (o *OpenCall) ask(w *pawl.Waiting) {
+func (o *OpenCall) ask(w *pawl.PendingCall) {
 	if !json.Valid(o.Args) {
 		o.Args, _ = json.Marshal(string(o.Args))
 	}

@@ -85,7 +85,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 	// the agents have rules of their own
 	service := &mcp.Service{Name: "pawl", Approve: func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval,
 		error) {
-		return pawl.Approval{Verdict: pawl.Allow}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	}}
 	var s *server.Server // made below: it has the handler of the service
 	for _, a := range all.agents {

@@ -219,9 +219,9 @@ func (q *card) key(k term.Key, c *console) (done bool) {
 	if k.Name == "text" {
 		switch strings.ToLower(k.Text) {
 		case "y":
-			return q.say(decision{verdict: pawl.Allow})
+			return q.say(decision{verdict: pawl.VerdictAllow})
 		case "a":
-			return q.say(decision{verdict: pawl.Allow, always: true})
+			return q.say(decision{verdict: pawl.VerdictAllow, always: true})
 		case "n":
 			q.input, q.label = new(term.Editor), "why not? (Enter: no reason, Esc: back)"
 		case "e":
@@ -253,9 +253,9 @@ func (q *card) key(k term.Key, c *console) (done bool) {
 func (q *card) typed(k term.Key) (done bool) {
 	switch {
 	case k.Name == "enter":
-		verdict := pawl.Allow
+		verdict := pawl.VerdictAllow
 		if q.name != "" {
-			verdict = pawl.Deny
+			verdict = pawl.VerdictDeny
 		}
 		return q.say(decision{verdict: verdict, text: strings.TrimSpace(q.input.Text())})
 	case k.Name == "esc" && q.name != "":
@@ -292,7 +292,7 @@ func (q *card) edit(c *console) (done bool) {
 	case edited == strings.TrimSpace(text) && q.trial == "":
 		q.fault = "nothing was changed; y allows it as it is"
 	default:
-		return q.say(decision{verdict: pawl.Allow, args: json.RawMessage(edited)})
+		return q.say(decision{verdict: pawl.VerdictAllow, args: json.RawMessage(edited)})
 	}
 	return false
 }
@@ -347,7 +347,7 @@ func (c *console) record(path llm.Key, call llm.ToolCall, q *card, s decision) {
 		it.detail = term.Indent(lines, term.Text(term.Yellow, "  ┃ "), term.Text(term.Yellow, "  ┃ "))
 		word, style := "allowed", term.Green
 		switch {
-		case s.verdict == pawl.Deny:
+		case s.verdict == pawl.VerdictDeny:
 			word, style = "denied", term.Yellow
 		case s.verdict == 0:
 			word, style = "not answered", term.Yellow

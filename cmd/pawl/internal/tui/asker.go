@@ -48,7 +48,7 @@ func NewAsker(sys *cli.System, out *Screen, in *cli.Lines, secrets *redact.Redac
 
 // DecideOn asks about each of open that waits for an approval, and returns the decisions as
 // messages by the person called by.
-func (a *asker) DecideOn(ctx context.Context, open []pawl.Waiting, by string) (msgs []llm.Message) {
+func (a *asker) DecideOn(ctx context.Context, open []pawl.PendingCall, by string) (msgs []llm.Message) {
 	for _, q := range open {
 		if q.Passive || q.Outcome != pawl.OutcomePending {
 			continue
@@ -58,9 +58,9 @@ func (a *asker) DecideOn(ctx context.Context, open []pawl.Waiting, by string) (m
 			d = q.Approve(by)
 		} else {
 			switch said := a.ask(ctx, q.Call, q.Why); said.Verdict {
-			case pawl.Allow:
+			case pawl.VerdictAllow:
 				d = q.Approve(by)
-			case pawl.Deny:
+			case pawl.VerdictDeny:
 				d = q.Deny(by, said.Reason)
 			default:
 				continue
@@ -83,16 +83,16 @@ func (a *asker) approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool)
 func (a *asker) under(ctx context.Context, policy pawl.Approver, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval,
 	error) {
 	said, err := policy(ctx, call, tool)
-	if err != nil || said.Verdict != pawl.Ask || tool.Passive {
+	if err != nil || said.Verdict != pawl.VerdictAsk || tool.Passive {
 		return said, err
 	}
-	if v := pawl.InvocationFrom(ctx); v != nil && (a.decided[v.Key] || !v.Certain()) {
+	if v := pawl.InvocationFrom(ctx); v != nil && (a.decided[v.Key] || !v.WaitForReply()) {
 		return said, nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.always[tool.Name] {
-		return pawl.Approval{Verdict: pawl.Allow}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	}
 	return a.ask(ctx, call, said.Reason), nil
 }
@@ -115,21 +115,21 @@ func (a *asker) ask(ctx context.Context, call llm.ToolCall, why string) pawl.App
 		if err != nil {
 			fmt.Fprintln(a.out.w)
 			if ctx.Err() != nil {
-				return pawl.Approval{Verdict: pawl.Deny, Reason: "The run was interrupted before anybody answered."}
+				return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "The run was interrupted before anybody answered."}
 			}
-			return pawl.Approval{Verdict: pawl.Ask, Reason: "nobody answered"}
+			return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "nobody answered"}
 		}
 		switch strings.ToLower(strings.TrimSpace(answer)) {
 		case "y", "yes":
-			return pawl.Approval{Verdict: pawl.Allow}
+			return pawl.Approval{Verdict: pawl.VerdictAllow}
 		case "a", "always":
 			a.always[call.Name] = true
-			return pawl.Approval{Verdict: pawl.Allow}
+			return pawl.Approval{Verdict: pawl.VerdictAllow}
 		case "n", "no":
-			return pawl.Approval{Verdict: pawl.Deny, Reason: "The person at the terminal said no."}
+			return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "The person at the terminal said no."}
 		}
 	}
-	return pawl.Approval{Verdict: pawl.Ask, Reason: "the question was not answered"}
+	return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "the question was not answered"}
 }
 
 // askInPlace asks on a card: what the call would do, and the keys that answer.
@@ -148,23 +148,23 @@ func (a *asker) askInPlace(ctx context.Context, call llm.ToolCall, why string) p
 	a.console.record(path, shown, q, s)
 	switch {
 	case ctx.Err() != nil:
-		return pawl.Approval{Verdict: pawl.Deny, Reason: "The run was interrupted before anybody answered."}
+		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "The run was interrupted before anybody answered."}
 	// a yes to other arguments is a decision, with which the run goes on
-	case s.verdict == pawl.Allow && s.args != nil:
+	case s.verdict == pawl.VerdictAllow && s.args != nil:
 		if a.edits == nil {
 			a.edits = map[llm.Key]json.RawMessage{}
 		}
 		a.edits[path] = s.args
-		return pawl.Approval{Verdict: pawl.Ask, Reason: why}
-	case s.verdict == pawl.Allow:
+		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: why}
+	case s.verdict == pawl.VerdictAllow:
 		a.always[call.Name] = a.always[call.Name] || s.always
-		return pawl.Approval{Verdict: pawl.Allow}
-	case s.verdict == pawl.Deny && s.text != "":
-		return pawl.Approval{Verdict: pawl.Deny, Reason: "The person at the terminal said no: " + s.text}
-	case s.verdict == pawl.Deny:
-		return pawl.Approval{Verdict: pawl.Deny, Reason: "The person at the terminal said no."}
+		return pawl.Approval{Verdict: pawl.VerdictAllow}
+	case s.verdict == pawl.VerdictDeny && s.text != "":
+		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "The person at the terminal said no: " + s.text}
+	case s.verdict == pawl.VerdictDeny:
+		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "The person at the terminal said no."}
 	}
-	return pawl.Approval{Verdict: pawl.Ask, Reason: "the question was not answered"}
+	return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "the question was not answered"}
 }
 
 // Run runs the agent from the result from with msgs, as Setup.Follow does, and again for each call
@@ -180,7 +180,7 @@ func (a *asker) Run(ctx context.Context, s *assemble.Setup, from *pawl.Result, m
 		if len(edits) == 0 {
 			return told, truth, err
 		}
-		from, msgs = truth, []llm.Message{llm.Decide(edits...)}
+		from, msgs = truth, []llm.Message{llm.DecisionMessage(edits...)}
 	}
 }
 

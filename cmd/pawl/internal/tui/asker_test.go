@@ -24,14 +24,14 @@ func typing(t *testing.T, typed string) (*asker, *bytes.Buffer) {
 }
 
 func TestAsking(t *testing.T) {
-	write := &pawl.Tool{Name: "write", Effect: pawl.Write}
+	write := &pawl.Tool{Name: "write", Effect: pawl.EffectWrite}
 	for typed, want := range map[string]pawl.Verdict{
-		"y\n": pawl.Allow, "Yes\n": pawl.Allow, " y \n": pawl.Allow, "a\n": pawl.Allow,
-		"n\n": pawl.Deny, "no\n": pawl.Deny,
-		"hm\ny\n":      pawl.Allow, // asked again
-		"x\nx\nx\ny\n": pawl.Ask,   // three times, and no more
-		"":             pawl.Ask,   // nobody there
-		"y":            pawl.Allow, // the last line may lack its end
+		"y\n": pawl.VerdictAllow, "Yes\n": pawl.VerdictAllow, " y \n": pawl.VerdictAllow, "a\n": pawl.VerdictAllow,
+		"n\n": pawl.VerdictDeny, "no\n": pawl.VerdictDeny,
+		"hm\ny\n":      pawl.VerdictAllow, // asked again
+		"x\nx\nx\ny\n": pawl.VerdictAsk,   // three times, and no more
+		"":             pawl.VerdictAsk,   // nobody there
+		"y":            pawl.VerdictAllow, // the last line may lack its end
 	} {
 		a, shown := typing(t, typed)
 		if got, _ := a.approve(t.Context(), call("c", "write", `{"text":"hello"}`), write); got.Verdict != want {
@@ -50,8 +50,8 @@ func TestAskingOnce(t *testing.T) {
 		tool *pawl.Tool
 		want pawl.Verdict
 	}{
-		{&pawl.Tool{Name: "look", Effect: pawl.Read}, pawl.Allow}, // takes no answer
-		{one, pawl.Allow}, {one, pawl.Allow}, {two, pawl.Deny}, // always is of one tool
+		{&pawl.Tool{Name: "look", Effect: pawl.EffectRead}, pawl.VerdictAllow}, // takes no answer
+		{one, pawl.VerdictAllow}, {one, pawl.VerdictAllow}, {two, pawl.VerdictDeny}, // always is of one tool
 	} {
 		if got, _ := a.approve(t.Context(), call("c", test.tool.Name, `{}`), test.tool); got.Verdict != test.want {
 			t.Errorf("%s: got %v, want verdict %d", test.tool.Name, got, test.want)
@@ -87,7 +87,7 @@ func TestAskingInterrupted(t *testing.T) {
 		done <- got
 	}()
 	cancel(pawl.ErrCancelled)
-	if got := <-done; got.Verdict == pawl.Allow {
+	if got := <-done; got.Verdict == pawl.VerdictAllow {
 		t.Errorf("got %v for a question that was interrupted", got)
 	}
 	// What is typed afterwards is the next question's.

@@ -311,7 +311,7 @@ func (c *console) follow(ctx context.Context, cause error, inbox *pawl.Steering)
 		}
 	})
 	if inbox != nil {
-		ctx = pawl.WithInbox(ctx, inbox)
+		ctx = pawl.WithMessages(ctx, inbox)
 	}
 	return ctx, func() {
 		cancel(nil)

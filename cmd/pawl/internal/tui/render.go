@@ -43,7 +43,7 @@ type Renderer struct {
 	labels map[string]string // of this step's calls, by id
 	// when the tools of this step began; a call's own time counts the wait for a person too
 	begun   map[llm.Key]time.Time
-	pending []pawl.Waiting
+	pending []pawl.PendingCall
 }
 
 // NewRenderer returns a renderer that writes to w as sys wants it. live says that the text of a
@@ -273,7 +273,7 @@ func (r *Renderer) completed(e pawl.Event) {
 		}
 	case pawl.OutcomePending, pawl.OutcomeUnknown:
 		mark, note = r.style.Yellow("?"), "  "+r.style.Yellow(string(x.Outcome))
-		r.pending = append(r.pending, x.Waiting...)
+		r.pending = append(r.pending, x.Pending...)
 	case pawl.OutcomeSkipped, pawl.OutcomeCancelled, pawl.OutcomeDenied, pawl.OutcomeBlocked:
 		mark, note = r.style.Yellow("–"), "  "+r.style.Yellow(string(x.Outcome))
 	default:
