@@ -11,12 +11,12 @@ import (
 
 // recordCmd is about recordings.
 type recordCmd struct {
-	Import recordImportCmd `cmd:"" help:"${record_import}"`
+	Import recordImportCmd `cmd:"" help:"@record_import"`
 }
 
 type recordImportCmd struct {
 	File string `arg:"" name:"FILE" help:"A cassette in YAML."`
-	Out  string `arg:"" optional:"" name:"OUT" help:"${record_import_out}"`
+	Out  string `arg:"" optional:"" name:"OUT" help:"@record_import_out"`
 }
 
 // Help says what is read.
