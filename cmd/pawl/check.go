@@ -13,9 +13,9 @@ import (
 // checkCmd says what is wrong with files.
 type checkCmd struct {
 	Files   []string `arg:"" optional:"" name:"FILE" help:"Files with agents."`
-	Explain bool     `help:"${check_explain}"`
-	Task    string   `default:"Hello." placeholder:"TEXT" help:"${check_task}"`
-	Connect bool     `help:"${check_connect}"`
+	Explain bool     `help:"@check_explain"`
+	Task    string   `default:"Hello." placeholder:"TEXT" help:"@check_task"`
+	Connect bool     `help:"@check_connect"`
 	Schema  bool     `help:"Print the JSON Schema of files, for editors."`
 	assemble.FileFlags
 }

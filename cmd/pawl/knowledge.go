@@ -20,7 +20,7 @@ import (
 
 // knowledgeCmd is about the documents that knowledge_search looks through.
 type knowledgeCmd struct {
-	Add    knowledgeAddCmd    `cmd:"" help:"${knowledge_add}"`
+	Add    knowledgeAddCmd    `cmd:"" help:"@knowledge_add"`
 	Search knowledgeSearchCmd `cmd:"" help:"Search them, as the tool knowledge_search does."`
 	List   knowledgeListCmd   `cmd:"" help:"List them."`
 	Delete knowledgeDeleteCmd `cmd:"" help:"Remove documents."`
@@ -48,9 +48,9 @@ func (f *knowledgeFlags) set(sys *cli.System, create bool, o knowledge.Options) 
 }
 
 type knowledgeAddCmd struct {
-	Paths     []string `arg:"" name:"PATH" help:"${knowledge_add_paths}"`
-	Name      string   `placeholder:"NAME" help:"${knowledge_add_name}"`
-	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"${knowledge_add_httpallow}"`
+	Paths     []string `arg:"" name:"PATH" help:"@knowledge_add_paths"`
+	Name      string   `placeholder:"NAME" help:"@knowledge_add_name"`
+	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"@knowledge_add_httpallow"`
 	knowledgeFlags
 }
 
@@ -203,7 +203,7 @@ func (a *adding) fail(what string, err error) {
 
 type knowledgeSearchCmd struct {
 	Query string `arg:"" help:"What to look for."`
-	Limit int    `placeholder:"N" default:"5" help:"${knowledge_search_limit}"`
+	Limit int    `placeholder:"N" default:"5" help:"@knowledge_search_limit"`
 	JSON  bool   `name:"json" help:"Print the hits as JSON, with their whole text."`
 	assemble.SharedFlag
 	knowledgeFlags
@@ -269,7 +269,7 @@ func (c *knowledgeListCmd) Run(sys *cli.System) error {
 }
 
 type knowledgeDeleteCmd struct {
-	IDs []string `arg:"" name:"DOCUMENT" help:"${knowledge_delete_ids}"`
+	IDs []string `arg:"" name:"DOCUMENT" help:"@knowledge_delete_ids"`
 	assemble.StoreFlags
 }
 

@@ -13,11 +13,11 @@ import (
 )
 
 type toolsLintCmd struct {
-	File     string   `arg:"" optional:"" help:"${tools_lint_file}"`
-	Provider []string `default:"all" placeholder:"NAME" help:"${tools_lint_provider}"`
-	Verbose  bool     `short:"v" help:"${tools_lint_verbose}"`
-	JSON     bool     `name:"json" help:"${tools_lint_json}"`
-	MCP      string   `name:"mcp" placeholder:"SERVER" help:"${tools_lint_mcp}"`
+	File     string   `arg:"" optional:"" help:"@tools_lint_file"`
+	Provider []string `default:"all" placeholder:"NAME" help:"@tools_lint_provider"`
+	Verbose  bool     `short:"v" help:"@tools_lint_verbose"`
+	JSON     bool     `name:"json" help:"@tools_lint_json"`
+	MCP      string   `name:"mcp" placeholder:"SERVER" help:"@tools_lint_mcp"`
 }
 
 // Run reports what each provider's form of the schemas loses, and what makes the tools hard to

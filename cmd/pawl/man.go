@@ -17,7 +17,7 @@ import (
 
 // manCmd shows the manual, which is made of the grammar as the help is.
 type manCmd struct {
-	Command []string `arg:"" optional:"" name:"COMMAND" help:"${man_command}"`
+	Command []string `arg:"" optional:"" name:"COMMAND" help:"@man_command"`
 	Dir     string   `placeholder:"DIR" help:"Write a page for every command into this folder."`
 }
 

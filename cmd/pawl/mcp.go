@@ -9,6 +9,6 @@ type mcpCmd struct {
 	Serve  serve.MCPCmd `cmd:"" help:"Offer tools and agents to MCP clients."`
 	List   mcpListCmd   `cmd:"" help:"List a server's tools, with what became of each."`
 	Lock   mcpLockCmd   `cmd:"" help:"Write down what servers say of their tools."`
-	Diff   mcpDiffCmd   `cmd:"" help:"${mcp_diff}"`
+	Diff   mcpDiffCmd   `cmd:"" help:"@mcp_diff"`
 	Accept mcpAcceptCmd `cmd:"" help:"Take what a server says now into the lock."`
 }

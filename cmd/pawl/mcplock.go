@@ -15,7 +15,7 @@ import (
 // lockedFlags name MCP servers whose tools are looked at: those of a file with an agent, and
 // others.
 type lockedFlags struct {
-	File string `placeholder:"FILE.yaml" help:"${locked_file}"`
+	File string `placeholder:"FILE.yaml" help:"@locked_file"`
 	assemble.FileFlags
 	assemble.ServerFlags
 }
@@ -148,7 +148,7 @@ func (c *mcpDiffCmd) Run(sys *cli.System) error {
 }
 
 type mcpAcceptCmd struct {
-	Tools []string `arg:"" optional:"" name:"TOOL" help:"${mcp_accept_tools}"`
+	Tools []string `arg:"" optional:"" name:"TOOL" help:"@mcp_accept_tools"`
 	lockedFlags
 }
 

@@ -41,7 +41,7 @@ func found(ctx context.Context, db store.Memories, s store.Scope, words string) 
 }
 
 type memoryListCmd struct {
-	Query string `arg:"" optional:"" help:"${memory_list_query}"`
+	Query string `arg:"" optional:"" help:"@memory_list_query"`
 	JSON  bool   `name:"json" help:"Print a JSON list."`
 	assemble.StoreFlags
 }
@@ -80,8 +80,8 @@ func (c *memoryListCmd) Run(sys *cli.System) error {
 
 type memoryForgetCmd struct {
 	IDs   []string `arg:"" optional:"" name:"MEMORY" help:"As pawl memory list shows them."`
-	Query string   `placeholder:"WORDS" help:"${memory_forget_query}"`
-	All   bool     `help:"${memory_forget_all}"`
+	Query string   `placeholder:"WORDS" help:"@memory_forget_query"`
+	All   bool     `help:"@memory_forget_all"`
 	assemble.StoreFlags
 }
 

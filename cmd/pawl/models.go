@@ -15,13 +15,13 @@ import (
 
 // modelsCmd is about the models that the catalogue knows.
 type modelsCmd struct {
-	List modelsListCmd `cmd:"" help:"${models_list}"`
-	Show modelsShowCmd `cmd:"" help:"${models_show}"`
+	List modelsListCmd `cmd:"" help:"@models_list"`
+	Show modelsShowCmd `cmd:"" help:"@models_show"`
 }
 
 type modelsListCmd struct {
 	Provider string `placeholder:"NAME" help:"Only the models of this provider."`
-	File     string `placeholder:"FILE" help:"${models_list_file}"`
+	File     string `placeholder:"FILE" help:"@models_list_file"`
 	JSON     bool   `name:"json" help:"Print a JSON list with sources and dates."`
 }
 

@@ -12,8 +12,8 @@ import (
 
 // mendFlags are about how what a model wrote becomes arguments.
 type mendFlags struct {
-	Repair bool `help:"${mend_repair}"`
-	DryRun bool `name:"dry-run" help:"${mend_dryrun}"`
+	Repair bool `help:"@mend_repair"`
+	DryRun bool `name:"dry-run" help:"@mend_dryrun"`
 }
 
 // Help says what comes of a text.

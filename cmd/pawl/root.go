@@ -17,29 +17,29 @@ import (
 
 // grammar is the command line. Each field is a command, in the file of its name.
 type grammar struct {
-	Demo       demo.Cmd          `cmd:"" help:"${grammar_demo}"`
+	Demo       demo.Cmd          `cmd:"" help:"@grammar_demo"`
 	Run        runCmd            `cmd:"" help:"Carry out one task."`
 	Chat       tui.ChatCmd       `cmd:"" help:"Talk with an agent, line by line."`
 	Runs       runs.Cmd          `cmd:"" help:"Durable runs: list, show, resume, replay, fork."`
 	Inbox      runs.InboxCmd     `cmd:"" help:"What waits for a person, over all runs."`
-	Effects    runs.EffectsCmd   `cmd:"" help:"${grammar_effects}"`
-	Check      checkCmd          `cmd:"" help:"${grammar_check}"`
+	Effects    runs.EffectsCmd   `cmd:"" help:"@grammar_effects"`
+	Check      checkCmd          `cmd:"" help:"@grammar_check"`
 	Serve      serve.Cmd         `cmd:"" help:"Serve agents over HTTP."`
 	Worker     serve.WorkerCmd   `cmd:"" help:"Do the work of runs on a Temporal cluster."`
 	Init       initCmd           `cmd:"" help:"Write an agent's file to begin with."`
 	Tools      toolsCmd          `cmd:"" help:"List, show and call the built-in tools."`
 	Knowledge  knowledgeCmd      `cmd:"" help:"Take documents in, and search them."`
 	Memory     memoryCmd         `cmd:"" help:"What is remembered of users: list, forget."`
-	Skills     skillsCmd         `cmd:"" help:"${grammar_skills}"`
-	Threads    threadsCmd        `cmd:"" help:"${grammar_threads}"`
-	Schedules  runs.SchedulesCmd `cmd:"" help:"${grammar_schedules}"`
-	MCP        mcpCmd            `cmd:"" name:"mcp" help:"${grammar_mcp}"`
+	Skills     skillsCmd         `cmd:"" help:"@grammar_skills"`
+	Threads    threadsCmd        `cmd:"" help:"@grammar_threads"`
+	Schedules  runs.SchedulesCmd `cmd:"" help:"@grammar_schedules"`
+	MCP        mcpCmd            `cmd:"" name:"mcp" help:"@grammar_mcp"`
 	Models     modelsCmd         `cmd:"" help:"List what is known of models."`
-	Wire       wireCmd           `cmd:"" help:"${grammar_wire}"`
-	Hostile    serve.HostileCmd  `cmd:"" help:"${grammar_hostile}"`
-	Doctor     doctor.Cmd        `cmd:"" help:"${grammar_doctor}"`
-	Completion completionCmd     `cmd:"" help:"${grammar_completion}"`
-	Man        manCmd            `cmd:"" help:"${grammar_man}"`
+	Wire       wireCmd           `cmd:"" help:"@grammar_wire"`
+	Hostile    serve.HostileCmd  `cmd:"" help:"@grammar_hostile"`
+	Doctor     doctor.Cmd        `cmd:"" help:"@grammar_doctor"`
+	Completion completionCmd     `cmd:"" help:"@grammar_completion"`
+	Man        manCmd            `cmd:"" help:"@grammar_man"`
 	Version    versionCmd        `cmd:"" help:"Print the version."`
 }
 

@@ -20,8 +20,8 @@ import (
 
 // runCmd carries out one task.
 type runCmd struct {
-	File string `arg:"" optional:"" name:"FILE" help:"${run_file}"`
-	Task string `arg:"" optional:"" name:"TASK" help:"${run_task}"`
+	File string `arg:"" optional:"" name:"FILE" help:"@run_file"`
+	Task string `arg:"" optional:"" name:"TASK" help:"@run_task"`
 	assemble.AgentFlags
 	assemble.TranscriptFlags
 	assemble.SettleFlags
@@ -29,7 +29,7 @@ type runCmd struct {
 	assemble.RecordFlags
 	assemble.TelemetryFlags
 	assemble.EngineFlags
-	Plan string `placeholder:"FILE" help:"${run_plan}"`
+	Plan string `placeholder:"FILE" help:"@run_plan"`
 	JSON bool   `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
 }
 

@@ -16,7 +16,7 @@ import (
 // skillsCmd is about the skills that models have made. Those of folders are looked at where they
 // stand.
 type skillsCmd struct {
-	List   skillsListCmd   `cmd:"" help:"${skills_list}"`
+	List   skillsListCmd   `cmd:"" help:"@skills_list"`
 	Show   skillsShowCmd   `cmd:"" help:"Show the text of one."`
 	Delete skillsDeleteCmd `cmd:"" help:"Remove skills with all their versions."`
 }

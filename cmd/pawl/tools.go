@@ -20,9 +20,9 @@ import (
 // toolsCmd is about the built-in tools.
 type toolsCmd struct {
 	List toolsListCmd `cmd:"" help:"List them."`
-	Lint toolsLintCmd `cmd:"" help:"${tools_lint}"`
+	Lint toolsLintCmd `cmd:"" help:"@tools_lint"`
 	Show toolsShowCmd `cmd:"" help:"Show one: what the model is told of it."`
-	Call toolsCallCmd `cmd:"" help:"${tools_call}"`
+	Call toolsCallCmd `cmd:"" help:"@tools_call"`
 }
 
 // shownTool is a tool as list --json prints it.
@@ -132,7 +132,7 @@ func (c *toolsShowCmd) Run(sys *cli.System) error {
 
 type toolsCallCmd struct {
 	Name string `arg:"" name:"TOOL" help:"The tool."`
-	Args string `arg:"" optional:"" name:"JSON" help:"${tools_call_args}"`
+	Args string `arg:"" optional:"" name:"JSON" help:"@tools_call_args"`
 	JSON bool   `name:"json" help:"Print the whole execution: outcome, result, times."`
 	mendFlags
 	assemble.ToolFlags

@@ -21,9 +21,9 @@ import (
 
 // wireCmd translates, without a network and without a key.
 type wireCmd struct {
-	Encode wireEncodeCmd `cmd:"" help:"${wire_encode}"`
-	Decode wireDecodeCmd `cmd:"" help:"${wire_decode}"`
-	Check  wireCheckCmd  `cmd:"" help:"${wire_check}"`
+	Encode wireEncodeCmd `cmd:"" help:"@wire_encode"`
+	Decode wireDecodeCmd `cmd:"" help:"@wire_decode"`
+	Check  wireCheckCmd  `cmd:"" help:"@wire_check"`
 }
 
 // wire is how one API is written and read.
@@ -93,7 +93,7 @@ func wireOf(api string) (wire, error) {
 }
 
 type wireEncodeCmd struct {
-	API    string `required:"" name:"api" enum:"openai-responses,openai-chat,anthropic-messages,anthropic,gemini" placeholder:"API" help:"${wire_encode_api}"`
+	API    string `required:"" name:"api" enum:"openai-responses,openai-chat,anthropic-messages,anthropic,gemini" placeholder:"API" help:"@wire_encode_api"`
 	Stream bool   `help:"As for a streamed reply."`
 }
 
@@ -126,11 +126,11 @@ func (c *wireEncodeCmd) Run(sys *cli.System) error {
 }
 
 type wireDecodeCmd struct {
-	API    string    `name:"api" placeholder:"API" help:"${wire_decode_api}"`
+	API    string    `name:"api" placeholder:"API" help:"@wire_decode_api"`
 	SSE    bool      `name:"sse" help:"The body is a stream of events."`
-	Status cli.Whole `default:"200" placeholder:"N" help:"${wire_decode_status}"`
-	Header []string  `sep:"none" placeholder:"NAME: VALUE" help:"${wire_decode_header}"`
-	Lines  bool      `help:"${wire_decode_lines}"`
+	Status cli.Whole `default:"200" placeholder:"N" help:"@wire_decode_status"`
+	Header []string  `sep:"none" placeholder:"NAME: VALUE" help:"@wire_decode_header"`
+	Lines  bool      `help:"@wire_decode_lines"`
 }
 
 // Help says what comes out.

@@ -10,7 +10,7 @@ import (
 )
 
 type wireCheckCmd struct {
-	API string `required:"" name:"api" enum:"openai-responses,openai-chat,anthropic-messages,anthropic,gemini" placeholder:"API" help:"${wire_check_api}"`
+	API string `required:"" name:"api" enum:"openai-responses,openai-chat,anthropic-messages,anthropic,gemini" placeholder:"API" help:"@wire_check_api"`
 }
 
 // Help says what comes out.

@@ -19,21 +19,21 @@ import (
 // AgentFlags are the flags that make an agent. run, chat and schedules run share them.
 type AgentFlags struct {
 	FileFlags   `group:"agent"`
-	Model       string `group:"agent" placeholder:"PROVIDER:NAME" help:"${agent_model}"`
-	BaseURL     string `group:"agent" name:"base-url" placeholder:"URL" help:"${agent_baseurl}"`
-	KeyEnv      string `group:"agent" name:"key-env" placeholder:"NAME" help:"${agent_keyenv}"`
+	Model       string `group:"agent" placeholder:"PROVIDER:NAME" help:"@agent_model"`
+	BaseURL     string `group:"agent" name:"base-url" placeholder:"URL" help:"@agent_baseurl"`
+	KeyEnv      string `group:"agent" name:"key-env" placeholder:"NAME" help:"@agent_keyenv"`
 	driverFlags `group:"agent"`
-	System      string   `group:"agent" placeholder:"TEXT" help:"${agent_system}"`
-	Tools       []string `group:"tools" placeholder:"SET" help:"${agent_tools}"`
+	System      string   `group:"agent" placeholder:"TEXT" help:"@agent_system"`
+	Tools       []string `group:"tools" placeholder:"SET" help:"@agent_tools"`
 	ToolFlags   `group:"tools"`
 	OutsideFlags
 	mcpFlags
-	Passive    string `group:"tools" placeholder:"FILE" help:"${agent_passive}"`
-	Rehearse   string `group:"tools" placeholder:"FILE" help:"${agent_rehearse}"`
-	ToolChoice string `group:"agent" name:"tool-choice" placeholder:"CHOICE" help:"${agent_toolchoice}"`
+	Passive    string `group:"tools" placeholder:"FILE" help:"@agent_passive"`
+	Rehearse   string `group:"tools" placeholder:"FILE" help:"@agent_rehearse"`
+	ToolChoice string `group:"agent" name:"tool-choice" placeholder:"CHOICE" help:"@agent_toolchoice"`
 	limitFlags `group:"limits"`
-	Catalog    string `group:"agent" placeholder:"FILE" help:"${agent_catalog}"`
-	Output     string `group:"agent" placeholder:"SCHEMA.json" help:"${agent_output}"`
+	Catalog    string `group:"agent" placeholder:"FILE" help:"@agent_catalog"`
+	Output     string `group:"agent" placeholder:"SCHEMA.json" help:"@agent_output"`
 	ruleFlags  `group:"rules"`
 
 	carry   http.RoundTripper // carries the requests to providers; nil: the default
@@ -42,8 +42,8 @@ type AgentFlags struct {
 
 // TranscriptFlags save a transcript to a file and resume from one.
 type TranscriptFlags struct {
-	Save     string `group:"transcript" placeholder:"FILE" help:"${transcript_save}"`
-	Messages string `group:"transcript" placeholder:"FILE" help:"${transcript_messages}"`
+	Save     string `group:"transcript" placeholder:"FILE" help:"@transcript_save"`
+	Messages string `group:"transcript" placeholder:"FILE" help:"@transcript_messages"`
 }
 
 // Setup is an agent built from flags and a file, with the resources to close after its last run.

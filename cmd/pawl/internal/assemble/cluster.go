@@ -20,21 +20,21 @@ import (
 // ClusterFlags say where a Temporal cluster is. Their variables are the variables of Temporal's own
 // command.
 type ClusterFlags struct {
-	Address   string `placeholder:"HOST:PORT" help:"${cluster_address}"`
-	Namespace string `placeholder:"NAME" help:"${cluster_namespace}"`
-	Queue     string `name:"task-queue" placeholder:"NAME" help:"${cluster_queue}"`
-	Blobs     string `placeholder:"DIR" help:"${cluster_blobs}"`
-	TLS       bool   `name:"tls" help:"${cluster_tls}"`
-	TLSCA     string `name:"tls-ca" placeholder:"FILE" help:"${cluster_tlsca}"`
-	TLSCert   string `name:"tls-cert" placeholder:"FILE" help:"${cluster_tlscert}"`
-	TLSKey    string `name:"tls-key" placeholder:"FILE" help:"${cluster_tlskey}"`
-	TLSName   string `name:"tls-name" placeholder:"HOST" help:"${cluster_tlsname}"`
-	APIKeyEnv string `name:"api-key-env" placeholder:"NAME" help:"${cluster_apikeyenv}"`
+	Address   string `placeholder:"HOST:PORT" help:"@cluster_address"`
+	Namespace string `placeholder:"NAME" help:"@cluster_namespace"`
+	Queue     string `name:"task-queue" placeholder:"NAME" help:"@cluster_queue"`
+	Blobs     string `placeholder:"DIR" help:"@cluster_blobs"`
+	TLS       bool   `name:"tls" help:"@cluster_tls"`
+	TLSCA     string `name:"tls-ca" placeholder:"FILE" help:"@cluster_tlsca"`
+	TLSCert   string `name:"tls-cert" placeholder:"FILE" help:"@cluster_tlscert"`
+	TLSKey    string `name:"tls-key" placeholder:"FILE" help:"@cluster_tlskey"`
+	TLSName   string `name:"tls-name" placeholder:"HOST" help:"@cluster_tlsname"`
+	APIKeyEnv string `name:"api-key-env" placeholder:"NAME" help:"@cluster_apikeyenv"`
 }
 
 // EngineFlags are for commands about runs in this process, in a database, or on a Temporal cluster.
 type EngineFlags struct {
-	Engine string `enum:"local,temporal" default:"local" placeholder:"ENGINE" help:"${engine_engine}"`
+	Engine string `enum:"local,temporal" default:"local" placeholder:"ENGINE" help:"@engine_engine"`
 	ClusterFlags
 }
 

@@ -17,11 +17,11 @@ func Catalogue(flag, path string) (*catalog.Catalog, error) {
 
 // driverFlags say how a model calls tools.
 type driverFlags struct {
-	Driver   string `enum:"native,react,auto," default:"" placeholder:"DRIVER" help:"${driver_driver}"`
-	Format   string `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"${driver_format}"`
-	Parallel bool   `name:"react-parallel" help:"${driver_parallel}"`
-	Lenient  bool   `name:"react-lenient" help:"${driver_lenient}"`
-	Leaks    string `name:"leaked-calls" enum:"auto,on,off," default:"" placeholder:"WHEN" help:"${driver_leaks}"`
+	Driver   string `enum:"native,react,auto," default:"" placeholder:"DRIVER" help:"@driver_driver"`
+	Format   string `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"@driver_format"`
+	Parallel bool   `name:"react-parallel" help:"@driver_parallel"`
+	Lenient  bool   `name:"react-lenient" help:"@driver_lenient"`
+	Leaks    string `name:"leaked-calls" enum:"auto,on,off," default:"" placeholder:"WHEN" help:"@driver_leaks"`
 }
 
 // over writes what the flags say over the agent. A driver that the flags name takes the place of

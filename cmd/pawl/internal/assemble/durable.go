@@ -9,9 +9,9 @@ import (
 
 // DurableFlags store a run step by step, so that it survives this process.
 type DurableFlags struct {
-	Durable bool           `group:"durable" help:"${durable_durable}"`
-	Run     string         `group:"durable" name:"run" placeholder:"ID" help:"${durable_run}"`
-	Lease   *time.Duration `group:"durable" name:"lease" placeholder:"TIME" help:"${durable_lease}"`
+	Durable bool           `group:"durable" help:"@durable_durable"`
+	Run     string         `group:"durable" name:"run" placeholder:"ID" help:"@durable_run"`
+	Lease   *time.Duration `group:"durable" name:"lease" placeholder:"TIME" help:"@durable_lease"`
 }
 
 // Check reports flags that contradict each other.

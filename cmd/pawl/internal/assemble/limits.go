@@ -13,11 +13,11 @@ import (
 
 // limitFlags bound a run; in a chat each turn is a run.
 type limitFlags struct {
-	MaxRounds *cli.Whole     `name:"max-rounds" placeholder:"N" help:"${limit_maxrounds}"`
-	MaxCalls  *cli.Whole     `name:"max-calls" placeholder:"N" help:"${limit_maxcalls}"`
-	MaxTokens *cli.Whole     `name:"max-tokens" placeholder:"N" help:"${limit_maxtokens}"`
-	MaxCost   *float64       `name:"max-cost" placeholder:"USD" help:"${limit_maxcost}"`
-	MaxTime   *time.Duration `name:"max-time" placeholder:"TIME" help:"${limit_maxtime}"`
+	MaxRounds *cli.Whole     `name:"max-rounds" placeholder:"N" help:"@limit_maxrounds"`
+	MaxCalls  *cli.Whole     `name:"max-calls" placeholder:"N" help:"@limit_maxcalls"`
+	MaxTokens *cli.Whole     `name:"max-tokens" placeholder:"N" help:"@limit_maxtokens"`
+	MaxCost   *float64       `name:"max-cost" placeholder:"USD" help:"@limit_maxcost"`
+	MaxTime   *time.Duration `name:"max-time" placeholder:"TIME" help:"@limit_maxtime"`
 }
 
 // over writes the limits that the flags set over those of the agent.

@@ -12,16 +12,16 @@ import (
 
 // ServerFlags name MCP servers.
 type ServerFlags struct {
-	MCP   []string `group:"tools" name:"mcp" sep:"none" placeholder:"SERVER" help:"${server_mcp}"`
-	Env   []string `group:"tools" name:"mcp-env" placeholder:"NAME" help:"${server_env}"`
-	Trust []string `group:"tools" name:"mcp-trust" placeholder:"NAME" help:"${server_trust}"`
-	Lock  string   `group:"tools" name:"mcp-lock" placeholder:"FILE" help:"${server_lock}"`
+	MCP   []string `group:"tools" name:"mcp" sep:"none" placeholder:"SERVER" help:"@server_mcp"`
+	Env   []string `group:"tools" name:"mcp-env" placeholder:"NAME" help:"@server_env"`
+	Trust []string `group:"tools" name:"mcp-trust" placeholder:"NAME" help:"@server_trust"`
+	Lock  string   `group:"tools" name:"mcp-lock" placeholder:"FILE" help:"@server_lock"`
 }
 
 // mcpFlags let an agent use MCP servers.
 type mcpFlags struct {
 	ServerFlags
-	Search string `group:"tools" name:"tool-search" enum:"auto,on,off," default:"" placeholder:"WHEN" help:"${mcp_search}"`
+	Search string `group:"tools" name:"tool-search" enum:"auto,on,off," default:"" placeholder:"WHEN" help:"@mcp_search"`
 }
 
 // servers reads the flags.

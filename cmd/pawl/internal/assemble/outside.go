@@ -6,8 +6,8 @@ import (
 
 // OutsideFlags name files that define tools: programs, requests, OpenAPI documents.
 type OutsideFlags struct {
-	ToolFile      []string `group:"tools" name:"tool-file" sep:"none" placeholder:"FILE" help:"${outside_toolfile}"`
-	AllowCommands bool     `group:"tools" name:"allow-commands" help:"${outside_allowcommands}"`
+	ToolFile      []string `group:"tools" name:"tool-file" sep:"none" placeholder:"FILE" help:"@outside_toolfile"`
+	AllowCommands bool     `group:"tools" name:"allow-commands" help:"@outside_allowcommands"`
 }
 
 // Over writes the flags over the agent.

@@ -12,8 +12,8 @@ import (
 
 // RecordFlags record the exchanges with a provider, or replay a recording.
 type RecordFlags struct {
-	Record string `group:"record" placeholder:"FILE" help:"${record_record}"`
-	Replay string `group:"record" placeholder:"FILE" help:"${record_replay}"`
+	Record string `group:"record" placeholder:"FILE" help:"@record_record"`
+	Replay string `group:"record" placeholder:"FILE" help:"@record_replay"`
 
 	recorder *recording.Recorder
 	player   *recording.Player

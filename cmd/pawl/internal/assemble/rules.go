@@ -17,11 +17,11 @@ import (
 
 // ruleFlags say which calls run, which wait for a person, and which never run.
 type ruleFlags struct {
-	Yes       bool           `short:"y" help:"${rule_yes}"`
-	AllowTool []string       `name:"allow-tool" placeholder:"TOOL" help:"${rule_allowtool}"`
-	AskTool   []string       `name:"ask-tool" placeholder:"TOOL" help:"${rule_asktool}"`
-	DenyTool  []string       `name:"deny-tool" placeholder:"TOOL" help:"${rule_denytool}"`
-	Within    *time.Duration `name:"approve-within" placeholder:"TIME" help:"${rule_within}"`
+	Yes       bool           `short:"y" help:"@rule_yes"`
+	AllowTool []string       `name:"allow-tool" placeholder:"TOOL" help:"@rule_allowtool"`
+	AskTool   []string       `name:"ask-tool" placeholder:"TOOL" help:"@rule_asktool"`
+	DenyTool  []string       `name:"deny-tool" placeholder:"TOOL" help:"@rule_denytool"`
+	Within    *time.Duration `name:"approve-within" placeholder:"TIME" help:"@rule_within"`
 }
 
 // over writes what the flags say over the agent. Flags that name tools add to the lists of a file,

@@ -8,15 +8,15 @@ import (
 
 // EmbedFlags name the embedding model.
 type EmbedFlags struct {
-	Embed    string `group:"store" placeholder:"PROVIDER:MODEL" help:"${embed_embed}"`
-	EmbedURL string `group:"store" name:"embed-url" placeholder:"URL" help:"${embed_embedurl}"`
+	Embed    string `group:"store" placeholder:"PROVIDER:MODEL" help:"@embed_embed"`
+	EmbedURL string `group:"store" name:"embed-url" placeholder:"URL" help:"@embed_embedurl"`
 }
 
 // StoreFlags say where the database is, and for which tenant and user.
 type StoreFlags struct {
-	DB     string `group:"store" name:"db" placeholder:"FILE" help:"${store_db}"`
-	Tenant string `group:"store" placeholder:"NAME" help:"${store_tenant}"`
-	User   string `group:"store" placeholder:"NAME" help:"${store_user}"`
+	DB     string `group:"store" name:"db" placeholder:"FILE" help:"@store_db"`
+	Tenant string `group:"store" placeholder:"NAME" help:"@store_tenant"`
+	User   string `group:"store" placeholder:"NAME" help:"@store_user"`
 }
 
 func (f *StoreFlags) store() config.Store {
@@ -38,5 +38,5 @@ func (f *StoreFlags) Open(sys *cli.System, create bool) (*config.Database, store
 
 // SharedFlag widens a search of documents.
 type SharedFlag struct {
-	Shared bool `group:"store" help:"${shared_flag_shared}"`
+	Shared bool `group:"store" help:"@shared_flag_shared"`
 }

@@ -15,9 +15,9 @@ import (
 
 // TelemetryFlags send traces, metrics and a log of a run.
 type TelemetryFlags struct {
-	OTel        string `group:"telemetry" name:"otel" placeholder:"URL" help:"${telemetry_otel}"`
-	Log         string `group:"telemetry" placeholder:"FILE" help:"${telemetry_log}"`
-	TellContent bool   `group:"telemetry" name:"tell-content" help:"${telemetry_tellcontent}"`
+	OTel        string `group:"telemetry" name:"otel" placeholder:"URL" help:"@telemetry_otel"`
+	Log         string `group:"telemetry" placeholder:"FILE" help:"@telemetry_log"`
+	TellContent bool   `group:"telemetry" name:"tell-content" help:"@telemetry_tellcontent"`
 }
 
 // fromEnv as --otel takes the address from the environment.

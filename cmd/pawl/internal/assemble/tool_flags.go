@@ -6,12 +6,12 @@ import (
 
 // ToolFlags say what the built-in tools may reach.
 type ToolFlags struct {
-	Root      string   `placeholder:"DIR" help:"${tool_root}"`
-	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"${tool_httpallow}"`
-	Sandbox   string   `enum:"strict,standard,none," default:"" placeholder:"LEVEL" help:"${tool_sandbox}"`
-	Hosts     []string `name:"sandbox-host" placeholder:"HOST" help:"${tool_hosts}"`
-	Skills    []string `sep:"none" placeholder:"DIR" help:"${tool_skills}"`
-	Zone      string   `placeholder:"ZONE" help:"${tool_zone}"`
+	Root      string   `placeholder:"DIR" help:"@tool_root"`
+	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"@tool_httpallow"`
+	Sandbox   string   `enum:"strict,standard,none," default:"" placeholder:"LEVEL" help:"@tool_sandbox"`
+	Hosts     []string `name:"sandbox-host" placeholder:"HOST" help:"@tool_hosts"`
+	Skills    []string `sep:"none" placeholder:"DIR" help:"@tool_skills"`
+	Zone      string   `placeholder:"ZONE" help:"@tool_zone"`
 	CodeFlags
 	PlanFlags
 	StoreFlags
@@ -21,12 +21,12 @@ type ToolFlags struct {
 
 // CodeFlags say what runs the programs of the code set.
 type CodeFlags struct {
-	Code string `group:"tools" enum:"python,embedded," default:"" placeholder:"NAME" help:"${code_code}"`
+	Code string `group:"tools" enum:"python,embedded," default:"" placeholder:"NAME" help:"@code_code"`
 }
 
 // PlanFlags say what the plans of the plan set can do.
 type PlanFlags struct {
-	DataFlow bool `group:"tools" name:"data-flow" help:"${plan_dataflow}"`
+	DataFlow bool `group:"tools" name:"data-flow" help:"@plan_dataflow"`
 }
 
 // Over writes the flags over the agent.

@@ -13,15 +13,38 @@ import (
 //go:embed flags.txt
 var flagTexts string
 
-// HelpTexts returns the texts of flags.txt: the help of flags and arguments that is too long for a
-// struct tag. A tag names a text as ${name}.
-func HelpTexts() kong.Vars {
-	texts := kong.Vars{}
-	for _, part := range strings.Split(flagTexts, "\n\n[")[1:] {
-		name, text, _ := strings.Cut(part, "]\n")
-		texts[name] = strings.Join(strings.Fields(text), " ")
-	}
-	return texts
+// HelpTexts sets the help of flags and arguments that is too long for a struct tag: a tag names a
+// text of flags.txt as @name. They are no variables of kong, because kong copies all variables for
+// each flag, which takes longer than all other work at the start of the program.
+func HelpTexts() kong.Option {
+	return kong.PostBuild(func(k *kong.Kong) error {
+		texts := map[string]string{}
+		for _, part := range strings.Split(flagTexts, "\n\n[")[1:] {
+			name, text, _ := strings.Cut(part, "]\n")
+			texts["@"+name] = strings.Join(strings.Fields(text), " ")
+		}
+		return kong.Visit(k.Model, func(n kong.Visitable, next kong.Next) error {
+			var help *string
+			switch n := n.(type) {
+			case *kong.Application:
+				help = &n.Help
+			case *kong.Node:
+				help = &n.Help
+			case *kong.Value:
+				help = &n.Help
+			case *kong.Flag:
+				help = &n.Help
+			}
+			if help != nil && strings.HasPrefix(*help, "@") {
+				text, ok := texts[*help]
+				if !ok {
+					return fmt.Errorf("flags.txt has no text %s", *help)
+				}
+				*help = text
+			}
+			return next(nil)
+		})
+	})
 }
 
 // Whole is a whole number on the command line. Negative numbers are read as well, so that the

@@ -32,9 +32,9 @@ var samples embed.FS
 
 // Cmd shows an agent at work.
 type Cmd struct {
-	Data string `placeholder:"DIR" help:"${demo_data}"`
-	Out  string `placeholder:"DIR" help:"${demo_out}"`
-	API  string `name:"api" enum:"openai,openai-chat" default:"openai" help:"${demo_api}"`
+	Data string `placeholder:"DIR" help:"@demo_data"`
+	Out  string `placeholder:"DIR" help:"@demo_out"`
+	API  string `name:"api" enum:"openai,openai-chat" default:"openai" help:"@demo_api"`
 }
 
 // Help says what is to be seen.

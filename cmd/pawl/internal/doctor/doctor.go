@@ -12,9 +12,9 @@ import (
 
 // Cmd says what is there of what pawl could use, and what is wrong with it.
 type Cmd struct {
-	Files  []string `arg:"" optional:"" name:"FILE.yaml" help:"${doctor_files}"`
-	Online bool     `help:"${doctor_online}"`
-	DB     string   `name:"db" placeholder:"FILE" help:"${doctor_db}"`
+	Files  []string `arg:"" optional:"" name:"FILE.yaml" help:"@doctor_files"`
+	Online bool     `help:"@doctor_online"`
+	DB     string   `name:"db" placeholder:"FILE" help:"@doctor_db"`
 	JSON   bool     `name:"json" help:"Print a JSON object."`
 }
 

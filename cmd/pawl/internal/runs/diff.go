@@ -17,9 +17,9 @@ import (
 )
 
 type runsDiffCmd struct {
-	A    string `arg:"" name:"A" help:"${runs_diff_a}"`
+	A    string `arg:"" name:"A" help:"@runs_diff_a"`
 	B    string `arg:"" name:"B" help:"The other one."`
-	JSON bool   `name:"json" help:"${runs_diff_json}"`
+	JSON bool   `name:"json" help:"@runs_diff_json"`
 	assemble.StoreFlags
 }
 

@@ -17,9 +17,9 @@ import (
 
 // EffectsCmd is the ledger of what runs did.
 type EffectsCmd struct {
-	List      effectsListCmd      `cmd:"" help:"${effects_list}"`
+	List      effectsListCmd      `cmd:"" help:"@effects_list"`
 	Show      effectsShowCmd      `cmd:"" help:"Show one."`
-	Reconcile effectsReconcileCmd `cmd:"" help:"${effects_reconcile}"`
+	Reconcile effectsReconcileCmd `cmd:"" help:"@effects_reconcile"`
 }
 
 // effectOf is an entry of the ledger with its run.
@@ -29,8 +29,8 @@ type effectOf struct {
 }
 
 type effectsListCmd struct {
-	Of    string `arg:"" optional:"" name:"RUN" help:"${effects_list_of}"`
-	State string `enum:"intended,started,completed,failed,unknown," default:"" placeholder:"STATE" help:"${effects_list_state}"`
+	Of    string `arg:"" optional:"" name:"RUN" help:"@effects_list_of"`
+	State string `enum:"intended,started,completed,failed,unknown," default:"" placeholder:"STATE" help:"@effects_list_state"`
 	JSON  bool   `name:"json" help:"Print a JSON list."`
 	assemble.StoreFlags
 }
@@ -183,9 +183,9 @@ func answered(d *llm.Decision) string {
 
 type effectsReconcileCmd struct {
 	effectArg
-	Happened *string `xor:"what" placeholder:"RESULT" help:"${effects_reconcile_happened}"`
+	Happened *string `xor:"what" placeholder:"RESULT" help:"@effects_reconcile_happened"`
 	Again    bool    `xor:"what" help:"It did not happen, and is to run (again)."`
-	Never    *string `xor:"what" placeholder:"REASON" help:"${effects_reconcile_never}"`
+	Never    *string `xor:"what" placeholder:"REASON" help:"@effects_reconcile_never"`
 	byFlag
 	assemble.StoreFlags
 }

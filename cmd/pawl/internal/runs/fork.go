@@ -19,9 +19,9 @@ import (
 
 type runsForkCmd struct {
 	runArg
-	At     int               `name:"at" required:"" placeholder:"STEP" help:"${runs_fork_at}"`
-	Called string            `name:"as" placeholder:"ID" help:"${runs_fork_called}"`
-	Tool   map[string]string `name:"tool" mapsep:"none" placeholder:"NAME=RESULT" help:"${runs_fork_tool}"`
+	At     int               `name:"at" required:"" placeholder:"STEP" help:"@runs_fork_at"`
+	Called string            `name:"as" placeholder:"ID" help:"@runs_fork_called"`
+	Tool   map[string]string `name:"tool" mapsep:"none" placeholder:"NAME=RESULT" help:"@runs_fork_tool"`
 	remade
 }
 

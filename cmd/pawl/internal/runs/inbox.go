@@ -11,7 +11,7 @@ import (
 
 // InboxCmd is what waits for a person, over all runs.
 type InboxCmd struct {
-	List    inboxListCmd   `cmd:"" default:"withargs" help:"${inbox_list}"`
+	List    inboxListCmd   `cmd:"" default:"withargs" help:"@inbox_list"`
 	Approve runsApproveCmd `cmd:"" help:"Let calls run that wait for it."`
 	Deny    runsDenyCmd    `cmd:"" help:"Refuse calls that wait."`
 	Answer  runsAnswerCmd  `cmd:"" help:"Give calls that wait their results."`
@@ -66,7 +66,7 @@ func (c *inboxListCmd) Run(sys *cli.System) error {
 
 // byFlag says who decides.
 type byFlag struct {
-	By string `name:"by" placeholder:"NAME" help:"${by_flag_by}"`
+	By string `name:"by" placeholder:"NAME" help:"@by_flag_by"`
 }
 
 func (f *byFlag) who(sys *cli.System) string {
@@ -110,7 +110,7 @@ func settle(sys *cli.System, f *assemble.StoreFlags, at *assemble.EngineFlags, n
 
 type runsApproveCmd struct {
 	runArg
-	Keys []string `arg:"" name:"KEY[=ARGS]" sep:"none" help:"${runs_approve_keys}"`
+	Keys []string `arg:"" name:"KEY[=ARGS]" sep:"none" help:"@runs_approve_keys"`
 	byFlag
 	assemble.StoreFlags
 	assemble.EngineFlags
@@ -124,7 +124,7 @@ func (c *runsApproveCmd) Run(sys *cli.System) error {
 
 type runsDenyCmd struct {
 	runArg
-	Keys []string `arg:"" name:"KEY[=REASON]" sep:"none" help:"${runs_deny_keys}"`
+	Keys []string `arg:"" name:"KEY[=REASON]" sep:"none" help:"@runs_deny_keys"`
 	byFlag
 	assemble.StoreFlags
 	assemble.EngineFlags
@@ -137,7 +137,7 @@ func (c *runsDenyCmd) Run(sys *cli.System) error {
 
 type runsAnswerCmd struct {
 	runArg
-	Answers []string `arg:"" name:"KEY=TEXT" sep:"none" help:"${runs_answer_answers}"`
+	Answers []string `arg:"" name:"KEY=TEXT" sep:"none" help:"@runs_answer_answers"`
 	byFlag
 	assemble.StoreFlags
 	assemble.EngineFlags

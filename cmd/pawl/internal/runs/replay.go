@@ -13,7 +13,7 @@ import (
 type runsReplayCmd struct {
 	runArg
 	remade
-	JSON bool `name:"json" help:"${runs_replay_json}"`
+	JSON bool `name:"json" help:"@runs_replay_json"`
 }
 
 // Help says what is compared with what.

@@ -12,7 +12,7 @@ import (
 
 // remade makes the agent of a run again: of what the run keeps of it, with flags over it.
 type remade struct {
-	File string `name:"file" placeholder:"FILE.yaml" help:"${remade_file}"`
+	File string `name:"file" placeholder:"FILE.yaml" help:"@remade_file"`
 	assemble.AgentFlags
 }
 
@@ -51,9 +51,9 @@ type runsResumeCmd struct {
 	remade
 	assemble.SettleFlags
 	assemble.TelemetryFlags
-	Accept []string       `name:"accept-changed-tool" placeholder:"TOOL" help:"${runs_resume_accept}"`
-	Lease  *time.Duration `name:"lease" placeholder:"TIME" help:"${runs_resume_lease}"`
-	JSON   bool           `name:"json" help:"${runs_resume_json}"`
+	Accept []string       `name:"accept-changed-tool" placeholder:"TOOL" help:"@runs_resume_accept"`
+	Lease  *time.Duration `name:"lease" placeholder:"TIME" help:"@runs_resume_lease"`
+	JSON   bool           `name:"json" help:"@runs_resume_json"`
 	assemble.EngineFlags
 }
 

@@ -13,13 +13,13 @@ import (
 type Cmd struct {
 	List    runsListCmd    `cmd:"" help:"List runs, the last one first."`
 	Show    runsShowCmd    `cmd:"" help:"Show what happened in one."`
-	Resume  runsResumeCmd  `cmd:"" help:"${runs_resume}"`
-	Cancel  runsCancelCmd  `cmd:"" help:"${runs_cancel}"`
+	Resume  runsResumeCmd  `cmd:"" help:"@runs_resume"`
+	Cancel  runsCancelCmd  `cmd:"" help:"@runs_cancel"`
 	Approve runsApproveCmd `cmd:"" help:"Let calls run that wait for it."`
 	Deny    runsDenyCmd    `cmd:"" help:"Refuse calls that wait."`
 	Answer  runsAnswerCmd  `cmd:"" help:"Give calls that wait their results."`
 	Verify  runsVerifyCmd  `cmd:"" help:"Check that nobody changed what was kept."`
-	Replay  runsReplayCmd  `cmd:"" help:"${runs_replay}"`
+	Replay  runsReplayCmd  `cmd:"" help:"@runs_replay"`
 	Fork    runsForkCmd    `cmd:"" help:"Begin another run with the first steps of one."`
 	Diff    runsDiffCmd    `cmd:"" help:"Show where two runs differ."`
 	Delete  runsDeleteCmd  `cmd:"" help:"Remove runs with all that was kept of them."`
@@ -27,11 +27,11 @@ type Cmd struct {
 
 // runArg is a run, as a person types it.
 type runArg struct {
-	ID string `arg:"" name:"RUN" help:"${run_arg_id}"`
+	ID string `arg:"" name:"RUN" help:"@run_arg_id"`
 }
 
 type runsListCmd struct {
-	State string `enum:"open,waiting,failed,over," default:"" placeholder:"STATE" help:"${runs_list_state}"`
+	State string `enum:"open,waiting,failed,over," default:"" placeholder:"STATE" help:"@runs_list_state"`
 	JSON  bool   `name:"json" help:"Print a JSON list."`
 	assemble.StoreFlags
 	assemble.EngineFlags
@@ -111,7 +111,7 @@ func (c *runsDeleteCmd) Run(sys *cli.System) error {
 
 type runsVerifyCmd struct {
 	runArg
-	Heads []string `name:"head" sep:"none" placeholder:"HASH" help:"${runs_verify_heads}"`
+	Heads []string `name:"head" sep:"none" placeholder:"HASH" help:"@runs_verify_heads"`
 	assemble.StoreFlags
 }
 

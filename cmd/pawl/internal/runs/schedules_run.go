@@ -19,9 +19,9 @@ import (
 // schedulesRunCmd does what is due.
 type schedulesRunCmd struct {
 	Once  bool          `help:"Do what is due now, and end."`
-	Until string        `placeholder:"TIME" help:"${schedules_run_until}"`
-	Poll  time.Duration `default:"10s" placeholder:"TIME" help:"${schedules_run_poll}"`
-	File  string        `arg:"" optional:"" name:"FILE" help:"${schedules_run_file}"`
+	Until string        `placeholder:"TIME" help:"@schedules_run_until"`
+	Poll  time.Duration `default:"10s" placeholder:"TIME" help:"@schedules_run_poll"`
+	File  string        `arg:"" optional:"" name:"FILE" help:"@schedules_run_file"`
 	assemble.AgentFlags
 }
 

@@ -19,7 +19,7 @@ import (
 
 type runsShowCmd struct {
 	runArg
-	JSON bool `name:"json" help:"${runs_show_json}"`
+	JSON bool `name:"json" help:"@runs_show_json"`
 	assemble.StoreFlags
 	assemble.EngineFlags
 }

@@ -21,7 +21,7 @@ import (
 
 // HostileCmd plays models that behave badly.
 type HostileCmd struct {
-	Run   hostileRunCmd   `cmd:"" help:"${hostile_run}"`
+	Run   hostileRunCmd   `cmd:"" help:"@hostile_run"`
 	Serve hostileServeCmd `cmd:"" help:"Offer them on a port, to any runtime in any language."`
 }
 
@@ -31,7 +31,7 @@ func (*HostileCmd) Help() string {
 }
 
 type hostileRunCmd struct {
-	API     string `name:"api" default:"all" placeholder:"API" help:"${hostile_run_api}"`
+	API     string `name:"api" default:"all" placeholder:"API" help:"@hostile_run_api"`
 	Only    string `placeholder:"REGEXP" help:"Play only the behaviours whose id has a match."`
 	JSON    bool   `name:"json" help:"Print the rows as a list in JSON."`
 	Verbose bool   `help:"Print all that was wrong, and what each behaviour stands for."`
@@ -152,8 +152,8 @@ func hostileModels(api, base string, silence time.Duration) (llm.Model, error) {
 }
 
 type hostileServeCmd struct {
-	Addr string `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"${hostile_serve_addr}"`
-	API  string `name:"api" default:"all" placeholder:"API" help:"${hostile_serve_api}"`
+	Addr string `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"@hostile_serve_addr"`
+	API  string `name:"api" default:"all" placeholder:"API" help:"@hostile_serve_api"`
 }
 
 // Help has an example.

@@ -15,12 +15,12 @@ import (
 
 // MCPCmd is the command mcp serve: tools and agents for MCP clients.
 type MCPCmd struct {
-	File     string   `arg:"" optional:"" name:"FILE.yaml" help:"${mcp_file}"`
+	File     string   `arg:"" optional:"" name:"FILE.yaml" help:"@mcp_file"`
 	Stdio    bool     `help:"Serve one client on standard input and output. The default."`
-	HTTP     string   `name:"http" placeholder:"ADDR" help:"${mcp_http}"`
-	TokenEnv string   `name:"token-env" placeholder:"NAME" help:"${mcp_tokenenv}"`
-	Host     []string `placeholder:"HOST" help:"${mcp_host}"`
-	Origin   []string `placeholder:"ORIGIN" help:"${mcp_origin}"`
+	HTTP     string   `name:"http" placeholder:"ADDR" help:"@mcp_http"`
+	TokenEnv string   `name:"token-env" placeholder:"NAME" help:"@mcp_tokenenv"`
+	Host     []string `placeholder:"HOST" help:"@mcp_host"`
+	Origin   []string `placeholder:"ORIGIN" help:"@mcp_origin"`
 	assemble.AgentFlags
 }
 

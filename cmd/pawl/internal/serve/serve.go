@@ -29,17 +29,17 @@ import (
 
 // Cmd is the command serve: agents over HTTP.
 type Cmd struct {
-	Files       []string `arg:"" name:"FILE.yaml" help:"${serve_files}"`
-	HTTP        string   `name:"http" default:"127.0.0.1:8080" placeholder:"ADDR" help:"${serve_http}"`
-	TokenEnv    string   `name:"token-env" placeholder:"NAME" help:"${serve_tokenenv}"`
-	Tokens      string   `placeholder:"FILE" help:"${serve_tokens}"`
-	Host        []string `placeholder:"HOST" help:"${serve_host}"`
-	Origin      []string `placeholder:"ORIGIN" help:"${serve_origin}"`
-	MaxRuns     int      `name:"max-runs" default:"200" placeholder:"N" help:"${serve_maxruns}"`
-	OTel        string   `name:"otel" placeholder:"URL" help:"${serve_otel}"`
-	TellContent bool     `name:"tell-content" help:"${serve_tellcontent}"`
-	Schedules   bool     `default:"true" negatable:"" help:"${serve_schedules}"`
-	DB          string   `name:"db" placeholder:"FILE" help:"${serve_db}"`
+	Files       []string `arg:"" name:"FILE.yaml" help:"@serve_files"`
+	HTTP        string   `name:"http" default:"127.0.0.1:8080" placeholder:"ADDR" help:"@serve_http"`
+	TokenEnv    string   `name:"token-env" placeholder:"NAME" help:"@serve_tokenenv"`
+	Tokens      string   `placeholder:"FILE" help:"@serve_tokens"`
+	Host        []string `placeholder:"HOST" help:"@serve_host"`
+	Origin      []string `placeholder:"ORIGIN" help:"@serve_origin"`
+	MaxRuns     int      `name:"max-runs" default:"200" placeholder:"N" help:"@serve_maxruns"`
+	OTel        string   `name:"otel" placeholder:"URL" help:"@serve_otel"`
+	TellContent bool     `name:"tell-content" help:"@serve_tellcontent"`
+	Schedules   bool     `default:"true" negatable:"" help:"@serve_schedules"`
+	DB          string   `name:"db" placeholder:"FILE" help:"@serve_db"`
 }
 
 // Help says what is served.

@@ -14,12 +14,12 @@ import (
 
 // WorkerCmd is the command worker: it executes runs of a Temporal cluster.
 type WorkerCmd struct {
-	Files      []string      `arg:"" name:"FILE.yaml" help:"${worker_files}"`
-	Activities int           `default:"100" placeholder:"N" help:"${worker_activities}"`
-	Stop       time.Duration `default:"10s" placeholder:"TIME" help:"${worker_stop}"`
-	Heartbeat  time.Duration `default:"30s" placeholder:"TIME" help:"${worker_heartbeat}"`
-	BuildID    string        `name:"build-id" placeholder:"ID" help:"${worker_buildid}"`
-	DB         string        `name:"db" placeholder:"FILE" help:"${worker_db}"`
+	Files      []string      `arg:"" name:"FILE.yaml" help:"@worker_files"`
+	Activities int           `default:"100" placeholder:"N" help:"@worker_activities"`
+	Stop       time.Duration `default:"10s" placeholder:"TIME" help:"@worker_stop"`
+	Heartbeat  time.Duration `default:"30s" placeholder:"TIME" help:"@worker_heartbeat"`
+	BuildID    string        `name:"build-id" placeholder:"ID" help:"@worker_buildid"`
+	DB         string        `name:"db" placeholder:"FILE" help:"@worker_db"`
 	assemble.ClusterFlags
 }
 

@@ -19,14 +19,14 @@ import (
 
 // ChatCmd is the command chat: a conversation, line by line.
 type ChatCmd struct {
-	File string `arg:"" optional:"" name:"FILE" help:"${chat_file}"`
+	File string `arg:"" optional:"" name:"FILE" help:"@chat_file"`
 	assemble.AgentFlags
 	assemble.TranscriptFlags
 	assemble.RecordFlags
 	assemble.TelemetryFlags
-	Thread string `placeholder:"NAME" help:"${chat_thread}"`
-	Resume bool   `help:"${chat_resume}"`
-	Keep   int    `placeholder:"N" help:"${chat_keep}"`
+	Thread string `placeholder:"NAME" help:"@chat_thread"`
+	Resume bool   `help:"@chat_resume"`
+	Keep   int    `placeholder:"N" help:"@chat_keep"`
 }
 
 // Help lists what can be typed.
