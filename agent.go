@@ -257,7 +257,7 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []llm.Message, o
 	if r.output != nil && r.output.tool != nil {
 		tools = append(slices.Clip(tools), r.output.tool)
 	}
-	r.scope = scope{tools: tools, answer: r.output.answerTool(), executor: a.Executor, waits: true, whole: o.whole, shelf: place}
+	r.scope = scope{tools: tools, answer: r.output.answerTool(), executor: a.Executor, waits: true, whole: o.whole, watched: o.emit != nil, shelf: place}
 	r.specs = specs(tools)
 	r.later = newLater(tools, a.Choice)
 	if r.scope.executor == nil {

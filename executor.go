@@ -161,6 +161,12 @@ func (b *batch) run(yield func(Event) bool) {
 		}
 	}
 	left := len(b.tasks)
+	// Without an observer, the completions are yielded together, so that an executor that stores them
+	// needs one commit.
+	var completed []*Execution
+	if s := b.tasks[0].scope; s != nil && !s.watched {
+		completed = make([]*Execution, len(b.tasks))
+	}
 	b.startRest()
 	for i := range b.tasks { // calls begun early come first, in call order
 		t := &b.tasks[i]
@@ -173,7 +179,11 @@ func (b *batch) run(yield func(Event) bool) {
 		}
 		if x != nil {
 			b.settled(i, x)
-			tell(t.completed(x))
+			if completed != nil {
+				completed[i] = x
+			} else {
+				tell(t.completed(x))
+			}
 			left--
 			b.relieve()
 		}
@@ -184,12 +194,19 @@ func (b *batch) run(yield func(Event) bool) {
 			if e.ends {
 				left--
 			}
-			tell(e.Event)
+			if e.ends && completed != nil {
+				completed[e.index] = e.Execution
+			} else {
+				tell(e.Event)
+			}
 		case <-ended:
 			ended = nil
 			b.endEarly()
 			go b.hurry()
 		}
+	}
+	for i, x := range completed {
+		tell(b.tasks[i].completed(x))
 	}
 }
 
@@ -302,7 +319,8 @@ func (b *batch) execute(i int) bool {
 // completion is an event, and whether it completes one of the batch's own tasks.
 type completion struct {
 	Event
-	ends bool
+	ends  bool
+	index int // of that task in the batch
 }
 
 func (b *batch) send(e Event) { b.tell(completion{Event: e}) }
@@ -317,7 +335,7 @@ func (b *batch) tell(e completion) {
 func (b *batch) done(i int, x *Execution) {
 	b.settled(i, x)
 	if b.events != nil {
-		b.tell(completion{b.tasks[i].completed(x), true})
+		b.tell(completion{b.tasks[i].completed(x), true, i})
 	} else {
 		b.emit(b.tasks[i].completed(x)) // it began early
 	}

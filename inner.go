@@ -30,7 +30,10 @@ func (a *Agent) Tool(description string) *Tool {
 		if outer.depth >= maxDepth {
 			return llm.ErrorResult(fmt.Sprintf("Not run: agents and calls are nested more than %d deep.", maxDepth)), nil
 		}
-		o := runOptions{whole: outer.whole, inside: v, key: v.Key + "/" + llm.Key(name), emit: v.send}
+		o := runOptions{whole: outer.whole, inside: v, key: v.Key + "/" + llm.Key(name)}
+		if outer.watched {
+			o.emit = v.send
+		}
 		var res *Result
 		var err error
 		if e, ok := engineOf(ctx, v).engine.(Brancher); ok {

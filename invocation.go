@@ -155,6 +155,9 @@ func (v *Invocation) Emit(text string, data json.RawMessage) {
 }
 
 func (v *Invocation) send(e Event) {
+	if !v.work.task.scope.watched {
+		return
+	}
 	v.emitting.Lock() // held while the event is taken, so that none is on its way when the call has ended
 	defer v.emitting.Unlock()
 	if !v.ended {

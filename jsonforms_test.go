@@ -44,7 +44,7 @@ var (
 	formChoice   = llm.ToolChoice{Mode: llm.ToolNamed, Names: []string{"pay", "look"}}
 	formSettings = llm.Settings{MaxTokens: 1, Temperature: &formFloat, TopP: &formFloat, StopSequences: []string{"END"}, Effort: "high", Parallel: &formBool,
 		Options: map[string]json.RawMessage{"openai": formData}} // one: the order of several is not part of the form
-	formTool    = &pawl.Tool{Name: "pay", Description: "Pays.", Input: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{"type":"string"}`)}
+	formTool    = &pawl.Tool{Name: "pay", Deferred: true, NoRepair: true, Description: "Pays.", Input: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{"type":"string"}`)}
 	formRequest = llm.Request{Key: "run/1/model", Model: "m", Messages: []llm.Message{formMessage}, Tools: []*llm.ToolSpec{formTool.Spec()}, Choice: formChoice,
 		Output: json.RawMessage(`{"type":"object"}`), Settings: formSettings, Whole: true, Turn: 1}
 	formResponse = llm.Response{Message: formMessage, Finish: llm.FinishReasonToolCalls, Usage: formUsage, Model: "m-1", ID: "r1"}

@@ -14,6 +14,7 @@ type scope struct {
 	executor Executor
 	slots    *slots // one semaphore a run, inner calls and inner runs included
 	budget   *budget
+	watched  bool        // whether anybody observes the events of the calls
 	depth    int         // of calls inside calls
 	within   *Invocation // the call that these calls are made in; nil: none
 	recorder Recorder    // keeps what calls are about to do; nil: nobody

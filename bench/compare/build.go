@@ -30,11 +30,11 @@ func build(ctx context.Context, o options) (b *built, err error) {
 		return nil, err
 	}
 	b = &built{dir: dir, raw: filepath.Join(dir, "raw"), driver: filepath.Join(dir, "driver")}
-	defer func() {
+	defer func(made *built) { // a return of nil, err sets b to nil
 		if err != nil {
-			b.close()
+			made.close()
 		}
-	}()
+	}(b)
 	work := filepath.Join(dir, "go.work")
 	text := fmt.Sprintf("go 1.26.0\n\nuse (\n\t%s\n\t%s\n\t%s\n)\n",
 		strconv.Quote(o.root), strconv.Quote(filepath.Join(o.root, "bench")), strconv.Quote(filepath.Join(o.bench, "harness")))

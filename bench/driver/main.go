@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/anthropic"
 	"github.com/pawl-go/pawl/provider/gemini"
 	"github.com/pawl-go/pawl/provider/openai"

@@ -111,12 +111,10 @@ func TestCommandForms(t *testing.T) {
 	}
 	form := commandForms(k.Model.Node)
 	goldenForm(t, "commands.txt", form)
-	for _, flag := range k.Model.Node.Children[0].Flags { // a flag that is renamed changes the form
-		flag.Name += "-renamed"
-		if commandForms(k.Model.Node) == form {
-			t.Error("a flag was renamed, and the form is the same")
-		}
-		break
+	flag := k.Model.Node.Children[0].Flags[0] // a flag that is renamed changes the form
+	flag.Name += "-renamed"
+	if commandForms(k.Model.Node) == form {
+		t.Error("a flag was renamed, and the form is the same")
 	}
 }
 
