@@ -45,14 +45,14 @@ func waitFor(ctx context.Context, ready <-chan struct{}) bool {
 	}
 }
 
-// Driver returns a's model inside of the middleware around it, which is what an engine asks in its place, and who knows what a request costs: nil, nobody
+// InnerModel returns a's model inside of the middleware around it, which is what an engine asks in its place, and who knows what a request costs: nil, nobody
 // does.
 func (a *Agent) InnerModel() (llm.Model, llm.Pricer) {
 	m, _, p := wrapped(a.Model, a.Middleware)
 	return m, p
 }
 
-// Offered returns the tools that a's runs have of their own: those of a.Tools, and result_read with Artifacts.
+// AllTools returns the tools that a's runs have of their own: those of a.Tools, and result_read with Artifacts.
 func (a *Agent) AllTools(ctx context.Context) ([]*Tool, error) {
 	tools, err := Toolsets(a.Tools).Tools(ctx)
 	if err != nil || a.Artifacts == nil {
@@ -62,7 +62,7 @@ func (a *Agent) AllTools(ctx context.Context) ([]*Tool, error) {
 	return append(slices.Clip(tools), more...), err
 }
 
-// Away has t carried out by do, elsewhere: there the task is made whole by Agent.Here. The limits of the run hold here, so the call counts from before do is called,
+// RunRemote has t carried out by do, elsewhere: there the task is made whole by Agent.Here. The limits of the run hold here, so the call counts from before do is called,
 // or is not made at all.
 func (t Task) RunRemote(do func(Task) Execution) Execution {
 	b := t.scope.budget
@@ -79,7 +79,7 @@ func (t Task) RunRemote(do func(Task) Execution) Execution {
 	return x
 }
 
-// Beneath returns inner, a task that a call at t has made elsewhere, as one that Away and Do can take here.
+// Child returns inner, a task that a call at t has made elsewhere, as one that Away and Do can take here.
 func (t Task) Child(inner Task) Task {
 	s := *t.scope
 	s.depth++
@@ -88,7 +88,7 @@ func (t Task) Child(inner Task) Task {
 	return inner
 }
 
-// Here returns t, which came from a run of a elsewhere, as a task that can be carried out in this process: with a's tools, policies and middleware. run is the
+// Attach returns t, which came from a run of a elsewhere, as a task that can be carried out in this process: with a's tools, policies and middleware. run is the
 // ID under which an engine keeps the run. Calls made inside of it go to inside, which may be a Recorder; nil: they are carried out here. No limit holds but those of the tools:
 // see Away. An agent as a tool is refused here, since its calls
 // would be repeated with the call around it: it is carried out where the run is (Tool.Inline).

@@ -34,7 +34,7 @@ type Allowance struct {
 	Refused bool    `json:"refused,omitzero"` // whether a call was, for Limits.Calls
 }
 
-// Inside carries out the run of b, which Engine.Branch was given elsewhere, or goes on with it from a Result. It notes in b.Around which limits refused calls.
+// RunBranch carries out the run of b, which Engine.Branch was given elsewhere, or goes on with it from a Result. It notes in b.Around which limits refused calls.
 func (a *Agent) RunBranch(ctx context.Context, from *Result, b *Branch) (*Result, error) {
 	msgs := b.Messages
 	if from != nil {

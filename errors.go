@@ -67,22 +67,22 @@ func (c *control) Error() string {
 
 func (c *control) Unwrap() error { return c.err }
 
-// Abort returns the error by which a tool or a middleware ends the run as failed. The other calls of the step are
+// AbortError returns the error by which a tool or a middleware ends the run as failed. The other calls of the step are
 // finished and recorded first. The run's error unwraps to err.
 func AbortError(err error) error { return &control{ends: EndsFailed, err: err} }
 
-// Finish returns the error by which a tool or a middleware ends the run well: its call is answered with result, the other
+// FinishError returns the error by which a tool or a middleware ends the run well: its call is answered with result, the other
 // calls of the step are finished and recorded, and the run stops with StopFinished before the model is asked again.
 func FinishError(result llm.ToolResult) error { return &control{ends: EndsFinished, result: result} }
 
-// Block returns the error by which a middleware refuses a call. The model is told the reason; nothing runs.
+// BlockError returns the error by which a middleware refuses a call. The model is told the reason; nothing runs.
 func BlockError(reason string) error { return &blocked{reason} }
 
 type blocked struct{ reason string }
 
 func (b *blocked) Error() string { return b.reason }
 
-// Retryable marks err as a fault of the infrastructure that may pass (a lost connection, a busy server). The pipeline
+// RetryableError marks err as a fault of the infrastructure that may pass (a lost connection, a busy server). The pipeline
 // repeats the call where the tool's Effect allows it, and tells the model only when that did not help.
 func RetryableError(err error) error { return &retryable{err} }
 

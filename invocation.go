@@ -81,7 +81,7 @@ func (v *Invocation) Tools() []*Tool { return v.work.task.scope.tools }
 // Tool returns the tool that is called: read only.
 func (v *Invocation) Tool() *Tool { return v.work.tool }
 
-// Certain waits until the reply that made the call is whole, and reports whether it was. A call that is begun early (Beginner) may still be
+// WaitForReply waits until the reply that made the call is whole, and reports whether it was. A call that is begun early (Beginner) may still be
 // dropped, so a policy that asks a person waits for this first. For other calls it is true at once.
 func (v *Invocation) WaitForReply() bool {
 	e := v.work.task.early

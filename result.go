@@ -107,7 +107,7 @@ func (x *Execution) giveUp() {
 	x.Result.CallID, x.Result.Key = id, key
 }
 
-// Waiting is an open call and the question it waits with. Answer it with a Decision that has the same Key and Digest.
+// PendingCall is an open call and the question it waits with. Answer it with a Decision that has the same Key and Digest.
 type PendingCall struct {
 	Key     llm.Key      `json:"key"`
 	Call    llm.ToolCall `json:"call"`
@@ -166,7 +166,7 @@ func (s *Spent) Add(v Spent) {
 	s.Usage.Add(v.Usage)
 }
 
-// Stop is why a run ended.
+// StopReason is why a run ended.
 type StopReason string
 
 // The stop causes. Only StopAnswer and StopFinished are success.

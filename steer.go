@@ -26,7 +26,7 @@ type Steering struct {
 
 var _ MessageSource = (*Steering)(nil)
 
-// ErrEnded says that a message came too late: the run has ended.
+// ErrRunEnded says that a message came too late: the run has ended.
 var ErrRunEnded = errors.New("the run has ended")
 
 // Steer sends messages of the user, in order. The error is ErrEnded when the run has ended, that of ctx, or says which message is none that a
@@ -74,7 +74,7 @@ func (s *Steering) Close(context.Context) []llm.Message {
 	return msgs
 }
 
-// Inbox is where a run finds the messages that are sent to it while it is under way. Steering is the one in memory; an engine has one that keeps
+// MessageSource is where a run finds the messages that are sent to it while it is under way. Steering is the one in memory; an engine has one that keeps
 // what was taken for which request, so that a repeated run takes the same.
 type MessageSource interface {
 	// Take returns what came since it was called last, in order: messages of the user. at is the key of the request that will have them. It does
@@ -86,13 +86,13 @@ type MessageSource interface {
 
 type inboxKey struct{}
 
-// WithInbox returns the context for a run that takes messages from in while it is under way. Runs inside that one do not: a message is for the
+// WithMessages returns the context for a run that takes messages from in while it is under way. Runs inside that one do not: a message is for the
 // whole.
 func WithMessages(ctx context.Context, in MessageSource) context.Context {
 	return context.WithValue(ctx, inboxKey{}, in)
 }
 
-// InboxOf returns where a run with ctx takes messages from; nil: nowhere. An engine puts its own around it.
+// MessageSourceFrom returns where a run with ctx takes messages from; nil: nowhere. An engine puts its own around it.
 func MessageSourceFrom(ctx context.Context) MessageSource {
 	if InvocationFrom(ctx) != nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// CurrentTrace returns the middleware that sends the whole conversation without the calls, results
+// DropPastToolCalls returns the middleware that sends the whole conversation without the calls, results
 // and reasoning of earlier turns. Instructor does so by default. It saves most if results are long.
 // The price is that a follow-up question about a result calls the tool again.
 func DropPastToolCalls() pawl.Middleware {

@@ -25,7 +25,7 @@ import (
 //	b, err := json.Marshal(written) // for testdata; json.Unmarshal reads it into a Model
 func Record(m llm.Model) *Capture { return &Capture{inner: m, turns: map[int]Turn{}} }
 
-// Recorder is a Model that records the replies of another, by the number of replies before. It
+// Capture is a Model that records the replies of another, by the number of replies before. It
 // records one conversation, in any number of runs, and may be used concurrently.
 type Capture struct {
 	inner llm.Model

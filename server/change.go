@@ -65,7 +65,7 @@ func (c *call) settle(l *live) {
 	}
 }
 
-// Say is a message for a run in progress.
+// SteerRequest is a message for a run in progress.
 type SteerRequest struct {
 	Input    string        `json:"input,omitzero" doc:"One user message, as text."`
 	Messages []llm.Message `json:"messages,omitzero" doc:"User messages."`

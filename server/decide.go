@@ -21,7 +21,7 @@ type Verdict struct {
 	Reason string          `json:"reason,omitzero" doc:"deny: the reason, for the model."`
 }
 
-// Given is the result of an open call.
+// CallResult is the result of an open call.
 type CallResult struct {
 	Key     llm.Key         `json:"key"`
 	Digest  string          `json:"digest"`
@@ -116,7 +116,7 @@ type Inbox struct {
 	After   string       `json:"after,omitzero" doc:"Value of after for the next page. Absent on the last page."`
 }
 
-// Asked is a run with its pending calls.
+// PendingRun is a run with its pending calls.
 type PendingRun struct {
 	Run     Run                `json:"run"`
 	Pending []pawl.PendingCall `json:"pending"`

@@ -41,7 +41,7 @@ func driver(open func(model, url string) llm.Model) func(*harness.Env) (harness.
 		agent := &pawl.Agent{
 			Instructions: e.System,
 			Model:        open(e.Model, e.BaseURL),
-			Limits:       pawl.Limits{Rounds: e.MaxIter, Repeats: -1},
+			Limits:       pawl.Limits{Rounds: e.MaxIter, LoopThreshold: -1},
 		}
 		for _, t := range e.Tools {
 			agent.Tools = append(agent.Tools, &pawl.Tool{

@@ -470,33 +470,3 @@ func (c *Cursor) word() []byte {
 func inWord(b byte) bool {
 	return b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'z' || b == '-' || b == '+' || b == '.'
 }
-
-// balance moves past an object or array, examining brackets and strings only.
-func (c *Cursor) balance() {
-	var small [32]byte
-	stack := small[:0]
-	for c.i < len(c.b) {
-		switch b := c.b[c.i]; b {
-		case '"':
-			c.str()
-			continue
-		case '{', '[':
-			if len(stack)+c.depth >= MaxDepth {
-				c.fail("nested too deeply")
-				return
-			}
-			stack = append(stack, b+2) // '{'+2 is '}', '['+2 is ']'
-		case '}', ']':
-			if stack[len(stack)-1] != b {
-				c.fail("brackets do not match")
-				return
-			}
-			if stack = stack[:len(stack)-1]; len(stack) == 0 {
-				c.i++
-				return
-			}
-		}
-		c.i++
-	}
-	c.fail("unexpected end")
-}

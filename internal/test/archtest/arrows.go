@@ -29,9 +29,7 @@ const (
 
 // planned lists packages that arrows may name before they exist. A package that exists leaves the
 // list, so that it only gets shorter.
-var planned = []string{
-	"config/agentframework",
-}
+var planned = []string{}
 
 // arrows is the picture. Dependencies point to the core. A package with one job knows the core and
 // no other such package; a package that joins things knows them all. The first line that matches a
@@ -61,7 +59,6 @@ var arrows = []arrow{
 	{from: "internal/gate"},
 	{from: "internal/nearest"},
 	{from: "internal/diff"},
-	{from: "tools/internal/document", to: []string{"tools/internal/webpage", "internal/jsonscan"}, modules: []string{"github.com/ledongthuc/pdf"}},
 
 	// what the adapters of all providers share
 	{from: "provider/internal/wire", to: join(low, "llm")},
@@ -134,26 +131,27 @@ var arrows = []arrow{
 	{from: "pawltest", to: []string{".", "llm", "script", "internal/sse"}, modules: []string{jsonModule}},
 
 	// joins things
-	{from: "config", to: []string{".", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest"},
+	{from: "config/agentframework", to: []string{"llm", "script", "tools/outside", "internal/nearest"}, modules: []string{yamlModule}},
+	{from: "config", to: []string{".", "llm", "artifact", "config/agentframework", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest"},
 		modules: []string{"go.yaml.in/yaml/v3"}},
 	// the program: main → serve, demo, runs, doctor → tui → assemble → cli → term
 	{from: "cmd/pawl/internal/term", modules: []string{"github.com/rivo/uniseg", "golang.org/x/term", "golang.org/x/sys"}},
 	{from: "cmd/pawl/internal/tui/markdown", to: []string{"cmd/pawl/internal/term"}},
-	{from: "cmd/pawl/internal/cli", to: []string{".", "provider", "store", "internal/nearest", "cmd/pawl/internal/term"},
+	{from: "cmd/pawl/internal/cli", to: []string{".", "llm", "provider", "store", "internal/nearest", "cmd/pawl/internal/term"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
-	{from: "cmd/pawl/internal/assemble", to: []string{".", "config", "durable", "durable/temporal", "mcp", "policy", "provider", "provider/catalog", "recording",
+	{from: "cmd/pawl/internal/assemble", to: []string{".", "llm", "observe", "redact", "config", "durable", "durable/temporal", "mcp", "policy", "provider", "provider/catalog", "recording",
 		"store", "telemetry", "telemetry/export", "tools/outside", "tools/search", "cmd/pawl/internal/cli"}},
-	{from: "cmd/pawl/internal/tui", to: []string{".", "config", "durable", "history", "mcp", "store", "tools/file", "internal/diff", "internal/nearest",
+	{from: "cmd/pawl/internal/tui", to: []string{".", "llm", "redact", "config", "durable", "history", "mcp", "store", "tools/file", "internal/diff", "internal/nearest",
 		"cmd/pawl/internal/assemble", "cmd/pawl/internal/cli", "cmd/pawl/internal/term", "cmd/pawl/internal/tui/markdown"}},
-	{from: "cmd/pawl/internal/runs", to: append([]string{".", "durable", "durable/temporal", "store", "tools/schedule", "internal/nearest"}, toTUI...)},
-	{from: "cmd/pawl/internal/doctor", to: append([]string{".", "config", "provider", "sandbox"}, toAssemble...), modules: []string{"golang.org/x/sys"}},
-	{from: "cmd/pawl/internal/demo", to: append([]string{".", "pawltest", "provider/openai", "script", "tools/data", "tools/file"}, toTUI...)},
-	{from: "cmd/pawl/internal/serve", to: append([]string{".", "config", "durable/temporal", "mcp", "pawltest/...", "provider/...", "server", "store", "telemetry/...",
+	{from: "cmd/pawl/internal/runs", to: append([]string{".", "llm", "redact", "durable", "durable/temporal", "store", "tools/schedule", "internal/nearest"}, toTUI...)},
+	{from: "cmd/pawl/internal/doctor", to: append([]string{"llm", "config", "provider", "sandbox"}, toAssemble...), modules: []string{"golang.org/x/sys"}},
+	{from: "cmd/pawl/internal/demo", to: append([]string{".", "llm", "pawltest", "provider/openai", "script", "tools/data", "tools/file"}, toTUI...)},
+	{from: "cmd/pawl/internal/serve", to: append([]string{".", "llm", "observe", "redact", "config", "durable/temporal", "mcp", "pawltest/...", "provider/...", "server", "store", "telemetry/...",
 		"tools/schedule", "viewer"}, toAssemble...)},
-	{from: "cmd/pawl", to: append([]string{".", "config", "durable", "mcp", "provider/...", "recording/...", "sandbox", "store", "internal/dialect",
+	{from: "cmd/pawl", to: append([]string{".", "llm", "team", "config", "durable", "mcp", "provider/...", "recording/...", "sandbox", "store", "internal/dialect",
 		"tools/knowledge", "tools/outside", "cmd/pawl/internal/demo", "cmd/pawl/internal/doctor", "cmd/pawl/internal/runs", "cmd/pawl/internal/serve"}, toTUI...),
 		modules: []string{"github.com/alecthomas/kong"}},
-	{from: "examples/...", to: []string{".", "provider/...", "policy", "react", "history", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
+	{from: "examples/...", to: []string{".", "llm", "provider/...", "policy", "react", "history", "leak", "script", "tools/...", "mcp", "team", "pawltest"}},
 }
 
 // The lower layers of the program.
