@@ -65,8 +65,8 @@ func (c *call) settle(l *live) {
 	}
 }
 
-// SteerRequest is a message for a run in progress.
-type SteerRequest struct {
+// Say is a message for a run in progress.
+type Say struct {
 	Input    string        `json:"input,omitzero" doc:"One user message, as text."`
 	Messages []llm.Message `json:"messages,omitzero" doc:"User messages."`
 }
@@ -77,7 +77,7 @@ func (c *call) steer() error {
 	if err != nil {
 		return err
 	}
-	var in SteerRequest
+	var in Say
 	if err := c.read(&in); err != nil {
 		return err
 	}

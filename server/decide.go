@@ -21,8 +21,8 @@ type Verdict struct {
 	Reason string          `json:"reason,omitzero" doc:"deny: the reason, for the model."`
 }
 
-// CallResult is the result of an open call.
-type CallResult struct {
+// Given is the result of an open call.
+type Given struct {
 	Key     llm.Key         `json:"key"`
 	Digest  string          `json:"digest"`
 	Text    string          `json:"text" doc:"The text for the model."`
@@ -47,7 +47,7 @@ func (c *call) verdict(approve bool) error {
 
 // give handles POST …/answer.
 func (c *call) give() error {
-	var in CallResult
+	var in Given
 	if err := c.read(&in); err != nil {
 		return err
 	}
@@ -112,12 +112,12 @@ func (c *call) answered(id string, key llm.Key) string {
 
 // Inbox lists the calls that wait for a decision or a result.
 type Inbox struct {
-	Waiting []PendingRun `json:"waiting"`
+	Waiting []Asked `json:"waiting"`
 	After   string       `json:"after,omitzero" doc:"Value of after for the next page. Absent on the last page."`
 }
 
-// PendingRun is a run with its pending calls.
-type PendingRun struct {
+// Asked is a run with its pending calls.
+type Asked struct {
 	Run     Run                `json:"run"`
 	Pending []pawl.PendingCall `json:"pending"`
 }
@@ -136,7 +136,7 @@ func (c *call) inbox() error {
 	if err != nil {
 		return err
 	}
-	out := Inbox{Waiting: []PendingRun{}}
+	out := Inbox{Waiting: []Asked{}}
 	for _, head := range heads {
 		open, err := c.s.engine.Pending(c.ctx(), head.ID)
 		if err != nil {
@@ -146,7 +146,7 @@ func (c *call) inbox() error {
 			if open, err = c.shown(head.ID, open); err != nil {
 				return err
 			}
-			out.Waiting = append(out.Waiting, PendingRun{c.s.toRun(head), open})
+			out.Waiting = append(out.Waiting, Asked{c.s.toRun(head), open})
 		}
 	}
 	if len(heads) == p.Size() {
