@@ -113,7 +113,7 @@ func (c *call) answered(id string, key llm.Key) string {
 // Inbox lists the calls that wait for a decision or a result.
 type Inbox struct {
 	Waiting []Asked `json:"waiting"`
-	After   string       `json:"after,omitzero" doc:"Value of after for the next page. Absent on the last page."`
+	After   string  `json:"after,omitzero" doc:"Value of after for the next page. Absent on the last page."`
 }
 
 // Asked is a run with its pending calls.
@@ -212,7 +212,7 @@ func (c *call) timeline() error {
 
 // Effects is the ledger of a run.
 type Effects struct {
-	Effects []durable.LedgerEntry `json:"effects"`
+	Effects []durable.Effect `json:"effects"`
 }
 
 // effects handles GET /v1/runs/{id}/effects.
@@ -232,7 +232,7 @@ func (c *call) effects() error {
 	for i := range list {
 		list[i] = list[i].Redacted(hide)
 	}
-	return c.write(http.StatusOK, Effects{append([]durable.LedgerEntry{}, list...)})
+	return c.write(http.StatusOK, Effects{append([]durable.Effect{}, list...)})
 }
 
 // Differences lists where two runs differ.

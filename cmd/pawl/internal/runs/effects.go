@@ -25,7 +25,7 @@ type EffectsCmd struct {
 // effectOf is an entry of the ledger with its run.
 type effectOf struct {
 	Run string `json:"run"`
-	durable.LedgerEntry
+	durable.Effect
 }
 
 type effectsListCmd struct {
@@ -85,7 +85,7 @@ func (c *effectsListCmd) Run(sys *cli.System) error {
 	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tKEY\tSTATE\tEFFECT\tTOOL\tBEGAN\tARGUMENTS")
 	for _, f := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Visible(f.Run), f.Key, f.State, f.LedgerEntry.Effect,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Visible(f.Run), f.Key, f.State, f.Effect.Effect,
 			cli.Visible(f.Tool), cli.Moment(f.Began, ""), cli.Line(string(f.Call.Args), 60))
 	}
 	return w.Flush()
@@ -98,15 +98,15 @@ type effectArg struct {
 }
 
 // effect finds it in the run.
-func (a *effectArg) effect(ctx context.Context, j *assemble.Journal, run string) (durable.LedgerEntry, error) {
+func (a *effectArg) effect(ctx context.Context, j *assemble.Journal, run string) (durable.Effect, error) {
 	effects, err := j.Effects(j.Scoped(ctx), run)
 	if err != nil {
-		return durable.LedgerEntry{}, j.Failed(run, err)
+		return durable.Effect{}, j.Failed(run, err)
 	}
-	i := slices.IndexFunc(effects, func(f durable.LedgerEntry) bool { return string(f.Key) == a.Key })
+	i := slices.IndexFunc(effects, func(f durable.Effect) bool { return string(f.Key) == a.Key })
 	if i < 0 {
-		keys := cli.Names(effects, func(f durable.LedgerEntry) string { return string(f.Key) })
-		return durable.LedgerEntry{}, cli.Unknown("effect", a.Key, keys, j.Command("effects", "list", run))
+		keys := cli.Names(effects, func(f durable.Effect) string { return string(f.Key) })
+		return durable.Effect{}, cli.Unknown("effect", a.Key, keys, j.Command("effects", "list", run))
 	}
 	return effects[i], nil
 }

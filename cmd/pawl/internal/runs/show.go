@@ -85,7 +85,7 @@ func (c *runsShowCmd) Run(sys *cli.System) error {
 type runView struct {
 	w       io.Writer
 	export  *durable.Export
-	effects []durable.LedgerEntry
+	effects []durable.Effect
 	secrets *redact.Redactor
 	width   int
 }
