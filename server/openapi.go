@@ -129,6 +129,9 @@ func (f *forms) of(t reflect.Type) object {
 // named adds a struct to the components and returns a reference to it.
 func (f *forms) named(t reflect.Type) object {
 	name := t.Name()
+	if name == "PendingCall" {
+		name = "Waiting" // the name of the schema is part of the API
+	}
 	ref := object{"$ref": "#/components/schemas/" + name}
 	switch f.types[name] {
 	case t:
