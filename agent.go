@@ -4,10 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
-	"slices"
-	"time"
 
 	"github.com/pawl-go/pawl/llm"
 )
@@ -26,50 +23,6 @@ type Agent struct {
 	Middleware   []Middleware    // around model requests and calls; the first is outermost
 	Settings     llm.Settings    // sent with each request
 	Artifacts    Artifacts       // keeps what results are too long to tell, and offers result_read to read it; nil: it is lost, or kept by the run around
-}
-
-// Limits bound a run, the calls and runs inside it included. What was used survives Resume. Reaching a limit is never
-// reported as success: the run stops with StopLimit, and Result.Cause names the limit.
-//
-// A model turns in a circle when it makes the same call to the same result, Repeats times among twice as many calls, or when calls of one tool
-// fail in as many steps with nothing between them that worked. It is told so in the result; a call made as often again, or failures in three
-// times as many steps, end the run with StopStalled.
-type Limits struct {
-	Rounds        int           // steps whose calls are carried out; 0: 20 (Run), 1 (Generate); NoRounds: none. N rounds make at most N+1 requests
-	Calls         int           // calls begun; those past it are answered with a result that says so; 0: no limit
-	CallsPerStep  int           // calls of one reply that are carried out; the rest are answered so; 0: no limit
-	Tokens        int           // input and output, over all requests; 0: no limit
-	Cost          float64       // US dollars; the Model must be a Pricer, or the run fails at once; 0: no limit
-	Time          time.Duration // from the start of Run, Stream or Resume; 0: no limit
-	Corrections   int           // answers that do not fit Agent.Output and are sent back, each a request more; 0: 2; negative: none
-	LoopThreshold int           `json:"Repeats"` // how often a model may turn in a circle before it is told so, see below; 0: 3; at most 50; negative: for ever
-	AtLimit       AtLimit       // what the last request is when a limit is reached
-}
-
-// NoRounds as Limits.Rounds: no call is ever run.
-const NoRounds = -1
-
-const defaultRounds = 20
-
-// AtLimit is what a run does with its last request: when the rounds are used up, when a call was refused for Limits.Calls, and when one more request like
-// the last would reach Limits.Tokens or Limits.Cost.
-type AtLimit int
-
-const (
-	AtLimitDefault AtLimit = iota // Answer for Run and Stream, Return for Generate
-	AtLimitAnswer                 // ask with tool choice none, so that there is an answer
-	AtLimitReturn                 // ask as usual, and hand the calls back to the caller, not run
-)
-
-// rounds returns the number of rounds; n is the default.
-func (l Limits) rounds(n int) int {
-	switch {
-	case l.Rounds < 0:
-		return 0
-	case l.Rounds == 0:
-		return n
-	}
-	return l.Rounds
 }
 
 // Runner is whatever carries out a task and tells of it: an Agent, a team, a durable or a remote run. The sequence ends after
@@ -138,17 +91,6 @@ func (a *Agent) stream(ctx context.Context, from *Result, msgs []llm.Message) it
 	}
 }
 
-// runOptions is what differs between the ways to start a run.
-type runOptions struct {
-	whole  bool
-	emit   func(Event) // nil: nobody watches
-	inside *Invocation // the call that the run is made in; nil: none
-	key    llm.Key     // name of the run; "": "run"
-	branch *Branch     // the run is made inside of a call elsewhere; nil: it is not
-
-	durable string // the ID that an engine knows it by; "": there is none
-}
-
 // run prepares a run, goes through the loop, and closes it.
 func (a *Agent) run(ctx context.Context, from *Result, msgs []llm.Message, o runOptions) (*Result, error) {
 	e := engineOf(ctx, o.inside)
@@ -198,102 +140,4 @@ func (r *run) leave(ctx context.Context) {
 	if r.branch != nil {
 		r.branch.refused(r.own.outer)
 	}
-}
-
-func (a *Agent) prepare(ctx context.Context, from *Result, msgs []llm.Message, o runOptions) (*run, error) {
-	if a.Model == nil {
-		return nil, errors.New("agent has no model")
-	}
-	tools, err := Toolsets(a.Tools).Tools(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("tools: %w", err)
-	}
-	for _, t := range tools {
-		if err := t.Check(); err != nil {
-			return nil, err
-		}
-	}
-	if len(tools) > 0 {
-		if err := a.Choice.Check(specs(tools)); err != nil {
-			return nil, err
-		}
-	}
-	r := &run{agent: a, name: a.Name, key: o.key, whole: o.whole, sink: o.emit, res: &Result{}, rounds: a.Limits.rounds(defaultRounds),
-		stall: stall{limit: a.Limits.LoopThreshold}}
-	if r.name == "" {
-		r.name = "agent"
-	}
-	if r.key == "" {
-		r.key = "run"
-	}
-	if from != nil {
-		r.res.Spent, r.res.Values = from.Spent, from.Values
-	}
-	if err := r.take(from, msgs); err != nil {
-		return nil, err
-	}
-	place, err := r.shelf(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	if place != nil {
-		for _, t := range place.tools {
-			if find(tools, t.Name) != nil {
-				return nil, fmt.Errorf("tool %s: an agent with Artifacts needs the name; rename the tool", t.Name)
-			}
-		}
-		tools = append(slices.Clip(tools), place.tools...)
-	}
-	for _, w := range a.Middleware {
-		if w.Check != nil {
-			if err := w.Check(tools); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if r.output, err = a.output(tools); err != nil {
-		return nil, err
-	}
-	if r.output != nil && r.output.tool != nil {
-		tools = append(slices.Clip(tools), r.output.tool)
-	}
-	r.scope = scope{tools: tools, answer: r.output.answerTool(), executor: a.Executor, waits: true, whole: o.whole, watched: o.emit != nil, shelf: place}
-	r.specs = specs(tools)
-	r.later = newLater(tools, a.Choice)
-	if r.scope.executor == nil {
-		r.scope.executor = Parallel{}
-	}
-	if b, ok := r.scope.executor.(Beginner); ok && !o.whole && slices.ContainsFunc(tools, headStart) {
-		r.beginner = b
-	}
-	r.scope.replays, r.scope.durable = replays(r.scope.executor), o.durable
-	r.scope.recorder, _ = r.scope.executor.(Recorder)
-	r.model, r.scope.layers, r.pricer = wrapped(a.Model, a.Middleware)
-	r.inbox = MessageSourceFrom(ctx)
-	if o.inside != nil {
-		outer := o.inside.work.task.scope
-		r.scope.slots, r.scope.depth = outer.slots, outer.depth+1
-		r.scope.waits = outer.waits && outer.replays && r.scope.replays
-		r.decisions, r.waiting = o.inside.work.task.Decisions, o.inside.work.task.PendingInside
-		r.scope.within, r.inside = o.inside, o.inside
-		r.own.open(&a.Limits, r.res.Spent, outer.budget)
-	} else {
-		var around *budget
-		if o.branch != nil {
-			r.scope.depth, around = o.branch.Depth, o.branch.around(r.res.Spent)
-			r.branch = o.branch
-		}
-		limit := defaultParallel
-		if p, ok := parallelOf(r.scope.executor); ok {
-			limit = p.limit()
-		}
-		r.slots.free = limit
-		r.scope.slots = &r.slots
-		r.own.open(&a.Limits, r.res.Spent, around)
-	}
-	r.scope.budget = &r.own
-	if r.instructions, err = r.planned(); err != nil {
-		return nil, err
-	}
-	return r, nil
 }

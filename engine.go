@@ -1,8 +1,16 @@
 package pawl
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
 
+	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -98,4 +106,319 @@ func (t *Task) named(name string) *Tool {
 		return t.tool
 	}
 	return find(t.scope.tools, name)
+}
+
+// Replayer is what an Executor may be, too, that keeps under Task.Key how calls ended, or that can wait in Execute for whoever decides. Calls made inside
+// another (Invocation.Do, agents as tools) can wait only under one: the call that made them then waits with them, the run ends with
+// StopPending, and once it is resumed with a Decision that call is carried out again from its beginning. The calls it makes again come to Execute under the
+// same keys; for one that has ended, a Replayer yields Completed(Task.Replayed(…)) and carries nothing out.
+//
+// It sets Task.Since too, to the same time for a key whenever it comes.
+//
+// What such a call has spent is counted when it has ended, once. Parallel is no Replayer: it keeps nothing.
+type Replayer interface {
+	// Replays reports whether it does.
+	Replays() bool
+}
+
+func replays(e Executor) bool {
+	r, ok := e.(Replayer)
+	return ok && r.Replays()
+}
+
+// ErrDiverged is the error of Invocation.Do when the tool, carried out again, makes another call than it made under that key before. Nothing
+// was carried out for it.
+var ErrDiverged = errors.New("diverged: another call was made here before")
+
+// Replayed returns x, by which the task ended before, as what it comes to now. call is what was to be carried out then (Task.Call): where that was
+// another tool, or other arguments, the Execution returned is a failure with ErrDiverged.
+func (t Task) Replayed(call llm.ToolCall, x Execution) Execution {
+	if call.Name != t.Call.Name || !bytes.Equal(jsonform.Canonical(call.Args), jsonform.Canonical(t.Call.Args)) {
+		err := fmt.Errorf("%w: %s, and now %s", ErrDiverged, call.Name, t.Call.Name)
+		if call.Name == t.Call.Name {
+			err = fmt.Errorf("%w: %s with other arguments", ErrDiverged, call.Name)
+		}
+		x = Execution{Key: t.Key, Call: t.Call, Outcome: OutcomeError, Error: err.Error(), err: err, Result: llm.ErrorResult("Not run: " + err.Error() + ".")}
+	}
+	x.Index, x.Result.CallID, x.Result.Key = t.Index, t.Call.ID, t.Key
+	x.here = false
+	return x
+}
+
+// diverged returns the error of the first call that did; nil: none.
+func diverged(xs []Execution) error {
+	for i := range xs {
+		if errors.Is(xs[i].err, ErrDiverged) {
+			return xs[i].err
+		}
+	}
+	return nil
+}
+
+// goOn gives t what was decided of it and of the calls inside of it, and what they waited for.
+func (t *Task) goOn(decisions []llm.Decision, waiting []PendingCall) {
+	grant := func(d llm.Decision) {
+		same := func(o llm.Decision) bool { return o.Key == d.Key && o.Digest == d.Digest }
+		if inOrUnder(d.Key, t.Key) && !slices.ContainsFunc(t.Decisions, same) {
+			t.Decisions = append(t.Decisions, d)
+		}
+	}
+	for _, d := range decisions {
+		grant(d)
+	}
+	for i := range waiting {
+		w := &waiting[i]
+		switch {
+		case w.Key == t.Key:
+			t.Attempt, t.Pending = w.Attempt, w
+		case inOrUnder(w.Key, t.Key):
+			t.PendingInside = append(t.PendingInside, *w)
+		default:
+			continue
+		}
+		for _, d := range w.Granted {
+			grant(d)
+		}
+	}
+}
+
+// inOrUnder reports whether key is of the call at, or of one inside of it.
+func inOrUnder(key, at llm.Key) bool {
+	rest, ok := strings.CutPrefix(string(key), string(at))
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// waitsInside takes over the questions of calls made inside of this one, and reports whether there are any.
+func (p *work) waitsInside() bool {
+	v := &p.inv
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.waits) == 0 || v.sealed || v.ends != nil {
+		return false
+	}
+	p.x.Pending = v.waits
+	if d := p.x.Decision; d != nil && d.Approve {
+		for i := range p.x.Pending {
+			w := &p.x.Pending[i]
+			w.Granted = append(slices.Clip(w.Granted), *d)
+		}
+	}
+	return true
+}
+
+// pend notes that a run made inside of the call waits for ws.
+func (v *Invocation) pend(ws []PendingCall) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.sealed {
+		v.waits = append(v.waits, ws...)
+	}
+	return errWaits
+}
+
+// replayed counts what x has used, unless it was counted when it was carried out here.
+func (b *budget) replayed(x *Execution) {
+	if x.here {
+		return
+	}
+	for o := b; o != nil; o = o.outer {
+		if x.Limited > 0 && x.Limited == o.limits.Calls {
+			o.refused.Store(true)
+		}
+	}
+	b.add(int64(begunBeside(x, nil)+x.Spent.Calls), use{x.Spent.Usage.Total(), x.Spent.Usage.Cost})
+}
+
+// Brancher is what an Engine is, too, that has the runs which agents make inside of calls carried out elsewhere, each with a record of its own, as child workflows are.
+type Brancher interface {
+	Engine
+	// Branch has the run that b describes, of a, carried out by Agent.Inside, and returns what that returned when it is over. With that b.Around is what Inside left of it. The run must
+	// end when ctx does, with the same cause.
+	Branch(ctx context.Context, a *Agent, b *Branch) (*Result, error)
+}
+
+// Branch is what there is to know of a run inside of a call, apart from its agent. It is plain data.
+type Branch struct {
+	Key      llm.Key         `json:"key"`             // of the run
+	Depth    int             `json:"depth"`           // of calls inside of calls
+	Plan     json.RawMessage `json:"plan,omitzero"`   // StrategicPlan of the call
+	Around   []Allowance     `json:"around,omitzero"` // the runs around it, from the inside
+	Messages []llm.Message   `json:"messages"`
+}
+
+// Allowance is what a run may use, and had used when one inside of it began. What runs beside that one use meanwhile is not known there, so together they can pass a limit by what is under way.
+type Allowance struct {
+	Limits  Limits  `json:"limits"`
+	Calls   int     `json:"calls,omitzero"`
+	Tokens  int     `json:"tokens,omitzero"`
+	Cost    float64 `json:"cost,omitzero"`
+	Refused bool    `json:"refused,omitzero"` // whether a call was, for Limits.Calls
+}
+
+// RunBranch carries out the run of b, which Engine.Branch was given elsewhere, or goes on with it from a Result. It notes in b.Around which limits refused calls.
+func (a *Agent) RunBranch(ctx context.Context, from *Result, b *Branch) (*Result, error) {
+	msgs := b.Messages
+	if from != nil {
+		msgs = nil
+	}
+	return a.run(ctx, from, msgs, runOptions{whole: true, key: b.Key, branch: b})
+}
+
+// branch has a run inside of v's call carried out elsewhere, and counts what it used.
+func (v *Invocation) branch(ctx context.Context, e Brancher, a *Agent, key llm.Key, msgs []llm.Message) (*Result, error) {
+	outer := v.work.task.scope
+	b := &Branch{Key: key, Depth: outer.depth + 1, Around: outer.budget.allowances(), Messages: msgs}
+	if plan, ok := v.plan(); ok {
+		b.Plan = plan
+	}
+	res, err := e.Branch(ctx, a, b)
+	if res != nil {
+		v.spend(res.Spent)
+		outer.budget.add(int64(res.Spent.Calls), use{res.Spent.Usage.Total(), res.Spent.Usage.Cost})
+	}
+	i := 0
+	for o := outer.budget; o != nil && i < len(b.Around); o, i = o.outer, i+1 {
+		if b.Around[i].Refused {
+			o.refused.Store(true)
+		}
+	}
+	return res, err
+}
+
+// allowances is what b and those around it leave, as data.
+func (b *budget) allowances() (all []Allowance) {
+	if b != nil && b.ledger != nil {
+		b.ledger.mu.Lock()
+		defer b.ledger.mu.Unlock()
+	}
+	for o := b; o != nil; o = o.outer {
+		all = append(all, Allowance{*o.limits, int(o.begun.Load()), o.used.tokens, o.used.cost, o.refused.Load()})
+	}
+	return all
+}
+
+// around makes the budgets of the runs around b again. spent is what b has used already.
+func (b *Branch) around(spent Spent) (last *budget) {
+	for _, a := range slices.Backward(b.Around) {
+		o := new(budget)
+		o.open(&a.Limits, Spent{Calls: a.Calls + spent.Calls, Usage: llm.Usage{Input: a.Tokens + spent.Usage.Total(), Cost: a.Cost + spent.Usage.Cost}}, last)
+		o.refused.Store(a.Refused)
+		last = o
+	}
+	return last
+}
+
+// refused notes which of the runs around b a call was refused for.
+func (b *Branch) refused(inner *budget) {
+	i := 0
+	for o := inner; o != nil; o, i = o.outer, i+1 {
+		b.Around[i].Refused = o.refused.Load()
+	}
+}
+
+// Waiter is what an Engine is, too, where nothing may wait by itself: its runs are carried out by code that is replayed, as Temporal's workflows are.
+type Waiter interface {
+	Engine
+	// After returns a context that ends with that cause after d. cancel must be called.
+	After(ctx context.Context, d time.Duration, cause error) (_ context.Context, cancel context.CancelFunc)
+	// Wait returns when ready is closed or ctx has ended.
+	Wait(ctx context.Context, ready <-chan struct{})
+}
+
+func waiterOf(ctx context.Context) Waiter {
+	e, _ := ctx.Value(engineKey{}).(engaged)
+	w, _ := e.engine.(Waiter)
+	return w
+}
+
+// endsAfter returns the context of a run that may take d.
+func endsAfter(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if w := waiterOf(ctx); w != nil {
+		return w.After(ctx, d, ErrTime)
+	}
+	return context.WithTimeoutCause(ctx, d, ErrTime)
+}
+
+// waitFor waits until ready is closed; false: ctx has ended first.
+func waitFor(ctx context.Context, ready <-chan struct{}) bool {
+	if w := waiterOf(ctx); w != nil {
+		w.Wait(ctx, ready)
+		return ctx.Err() == nil
+	}
+	select {
+	case <-ready:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// InnerModel returns a's model inside of the middleware around it, which is what an engine asks in its place, and who knows what a request costs: nil, nobody
+// does.
+func (a *Agent) InnerModel() (llm.Model, llm.Pricer) {
+	m, _, p := wrapped(a.Model, a.Middleware)
+	return m, p
+}
+
+// AllTools returns the tools that a's runs have of their own: those of a.Tools, and result_read with Artifacts.
+func (a *Agent) AllTools(ctx context.Context) ([]*Tool, error) {
+	tools, err := Toolsets(a.Tools).Tools(ctx)
+	if err != nil || a.Artifacts == nil {
+		return tools, err
+	}
+	more, err := readers(ctx, a.Artifacts)
+	return append(slices.Clip(tools), more...), err
+}
+
+// RunRemote has t carried out by do, elsewhere: there the task is made whole by Agent.Here. The limits of the run hold here, so the call counts from before do is called,
+// or is not made at all.
+func (t Task) RunRemote(do func(Task) Execution) Execution {
+	b := t.scope.budget
+	if err := b.take(); err != nil {
+		p := &work{task: &t, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt}}
+		p.settle(context.Background(), llm.ToolResult{}, err)
+		return p.x
+	}
+	x := do(t)
+	if x.Attempts <= t.Attempt {
+		b.giveBack()
+	}
+	x.Index, x.here = t.Index, true
+	return x
+}
+
+// Child returns inner, a task that a call at t has made elsewhere, as one that Away and Do can take here.
+func (t Task) Child(inner Task) Task {
+	s := *t.scope
+	s.depth++
+	s.waits = true
+	inner.scope = &s
+	return inner
+}
+
+// Attach returns t, which came from a run of a elsewhere, as a task that can be carried out in this process: with a's tools, policies and middleware. run is the
+// ID under which an engine keeps the run. Calls made inside of it go to inside, which may be a Recorder; nil: they are carried out here. No limit holds but those of the tools:
+// see Away. An agent as a tool is refused here, since its calls
+// would be repeated with the call around it: it is carried out where the run is (Tool.Inline).
+func (a *Agent) Attach(ctx context.Context, t Task, run string, inside Executor) (Task, error) {
+	tools, err := a.AllTools(ctx)
+	if err != nil {
+		return t, err
+	}
+	s := &scope{tools: tools, executor: inside, budget: &budget{limits: new(Limits)}, waits: true, whole: true, durable: run, away: true}
+	if s.executor == nil {
+		s.executor = Parallel{}
+	}
+	s.replays = replays(s.executor)
+	s.recorder, _ = s.executor.(Recorder)
+	s.slots = &slots{free: defaultParallel}
+	_, s.layers, _ = wrapped(a.Model, a.Middleware)
+	if a.Artifacts != nil {
+		s.shelf = &shelf{store: a.Artifacts, run: run + "/" + string(t.Run)}
+		if s.shelf.tools, err = readers(ctx, a.Artifacts); err != nil {
+			return t, err
+		}
+	}
+	t.scope = s
+	return t, nil
 }

@@ -1,11 +1,14 @@
 package pawl
 
 import (
+	"bytes"
 	stdjson "encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
+
 	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -227,4 +230,203 @@ func deref[T any](p *T) (v T) {
 		v = *p
 	}
 	return v
+}
+
+// emit tells whoever watches.
+func (r *run) emit(e Event) {
+	if r.sink == nil {
+		return
+	}
+	if e.Run == "" {
+		e.Run = r.key
+		if e.Step == 0 {
+			e.Step = r.replies
+		}
+	}
+	r.seq++
+	e.Seq = r.seq
+	r.sink(e)
+}
+
+// tellMends tells what was put right in the messages that the run was given.
+func (r *run) tellMends() {
+	for i := 0; r.sink != nil && i < len(r.mends); i++ {
+		n := r.mends[i].Notice()
+		r.emit(Event{Kind: EventNotice, Code: n.Code, Text: n.Text, Data: n.Data})
+	}
+}
+
+// tell turns a fragment of the reply into events.
+func (r *run) tell(resp *llm.Response, d llm.Delta) {
+	if r.sink == nil {
+		return
+	}
+	if r.teller == nil {
+		r.teller = new(teller)
+	}
+	step := r.replies + 1
+	if d.Notice != nil {
+		r.emit(Event{Kind: EventNotice, Step: step, Code: d.Notice.Code, Text: d.Notice.Text, Data: d.Notice.Data})
+	}
+	switch p := d.Part.(type) {
+	case llm.Text:
+		if p.Text != "" {
+			r.emit(Event{Kind: EventText, Step: step, Index: d.Index, Text: p.Text})
+		}
+	case llm.Reasoning:
+		if p.Text != "" {
+			r.emit(Event{Kind: EventReasoning, Step: step, Index: d.Index, Text: p.Text})
+		}
+	case llm.ToolCall:
+		r.emit(Event{Kind: EventCallDelta, Step: step, Index: d.Index, Call: r.teller.calling(resp, d.Index), Text: r.teller.text(p.Args)})
+	}
+	if d.Done {
+		r.callReady(resp, d.Index)
+	}
+	if d.Finish != "" {
+		for i := range resp.Message.Parts {
+			r.callReady(resp, i)
+		}
+		r.teller.ready = r.teller.ready[:0]
+	}
+}
+
+// teller is what a run has told of calls that are being written.
+type teller struct {
+	call   *llm.ToolCall // of the last fragment
+	part   int           // that it is of
+	ready  []int         // parts that were announced as ready calls
+	pieces strings.Builder
+}
+
+// calling returns the id and the name of the call that is part i, as far as they are known: the same value for all its fragments, unless more
+// has become known.
+func (t *teller) calling(resp *llm.Response, i int) *llm.ToolCall {
+	c := resp.Message.Parts[i].(llm.ToolCall)
+	if t.call == nil || t.part != i || t.call.ID != c.ID || t.call.Name != c.Name {
+		t.call, t.part = &llm.ToolCall{ID: c.ID, Name: c.Name}, i
+	}
+	return t.call
+}
+
+// text returns piece as a string. Small ones share what they are allocated in.
+func (t *teller) text(piece []byte) string {
+	const room = 1 << 10
+	if len(piece) > room/4 {
+		return string(piece)
+	}
+	if t.pieces.Cap()-t.pieces.Len() < len(piece) {
+		t.pieces.Reset()
+		t.pieces.Grow(room)
+	}
+	at := t.pieces.Len()
+	t.pieces.Write(piece)
+	return t.pieces.String()[at:]
+}
+
+func (r *run) callReady(resp *llm.Response, i int) {
+	c, ok := resp.Sealed(i).(llm.ToolCall)
+	if !ok || slices.Contains(r.teller.ready, i) {
+		return
+	}
+	r.teller.ready = append(r.teller.ready, i)
+	call := c
+	r.emit(Event{Kind: EventCallReady, Step: r.replies + 1, Index: i, Call: &call})
+}
+
+// retract drops text that only echoes a call's arguments.
+func (r *run) retract(resp *llm.Response) {
+	var kept []llm.Part // nil: all
+	for i, p := range resp.Message.Parts {
+		if t, ok := p.(llm.Text); ok && echoes(t.Text, resp.Message) {
+			r.emit(Event{Kind: EventTextRetracted, Step: r.replies + 1, Index: i, Text: t.Text})
+			if kept == nil {
+				kept = append(make([]llm.Part, 0, len(resp.Message.Parts)), resp.Message.Parts[:i]...)
+			}
+			continue
+		}
+		if kept != nil {
+			kept = append(kept, p)
+		}
+	}
+	if kept != nil {
+		resp.Message.Parts = kept
+	}
+}
+
+// echoes reports whether text, fences stripped, is wholly JSON and equal to the arguments of a call of m, or to a wrapper
+// {name, arguments} around them. Prose is never an echo.
+func echoes(text string, m llm.Message) bool {
+	if !m.HasCalls() {
+		return false
+	}
+	b := []byte(unfenced(text))
+	if len(b) == 0 || b[0] != '{' {
+		return false
+	}
+	got := canonicalObject(b)
+	if got == nil {
+		return false
+	}
+	var wrap struct {
+		Name       string          `json:"name"`
+		Arguments  stdjson.RawMessage `json:"arguments"`
+		Parameters stdjson.RawMessage `json:"parameters"`
+		Args       stdjson.RawMessage `json:"args"`
+	}
+	_ = stdjson.Unmarshal(b, &wrap) // no wrapper leaves it empty
+	var inner []byte
+	for _, a := range []stdjson.RawMessage{wrap.Arguments, wrap.Parameters, wrap.Args} {
+		if a == nil {
+			continue
+		}
+		var s string
+		if stdjson.Unmarshal(a, &s) == nil {
+			a = stdjson.RawMessage(s) // arguments as a string, as some servers echo them
+		}
+		inner = canonicalObject(a)
+		break
+	}
+	for _, p := range m.Parts {
+		c, ok := p.(llm.ToolCall)
+		if !ok {
+			continue
+		}
+		args := canonicalObject(c.Args)
+		if args == nil && len(bytes.TrimSpace(c.Args)) == 0 {
+			args = []byte("{}")
+		}
+		if args != nil && (bytes.Equal(got, args) || inner != nil && wrap.Name == c.Name && bytes.Equal(inner, args)) {
+			return true
+		}
+	}
+	return false
+}
+
+// canonicalObject returns the canonical form of b when it is wholly one JSON object, else nil.
+func canonicalObject(b []byte) []byte {
+	if !stdjson.Valid(b) {
+		return nil
+	}
+	if b = bytes.TrimSpace(b); len(b) == 0 || b[0] != '{' {
+		return nil
+	}
+	return jsonform.Canonical(b)
+}
+
+// unfenced strips one ``` fence around the whole of s.
+func unfenced(s string) string {
+	s = strings.TrimSpace(s)
+	rest, ok := strings.CutPrefix(s, "```")
+	if !ok {
+		return s
+	}
+	rest, ok = strings.CutSuffix(rest, "```")
+	if !ok {
+		return s
+	}
+	if i := strings.IndexByte(rest, '\n'); i >= 0 && !strings.ContainsAny(rest[:i], "{[") {
+		rest = rest[i+1:] // the language of the fence
+	}
+	return strings.TrimSpace(rest)
 }

@@ -1,13 +1,9 @@
 package pawl
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/pawl-go/pawl/llm"
 )
@@ -53,109 +49,6 @@ type run struct {
 	stall        stall
 	later        *later // tools that are offered once they are found; nil: none
 	seq          int64
-}
-
-// take sorts what the run is given: the transcript, and what is said of its open calls. What was stored is healed: the messages of the
-// Result that is resumed, or those up to the last reply. What the caller says now must be right.
-func (r *run) take(from *Result, msgs []llm.Message) error {
-	var in intake
-	stored, n := msgs[:lastOf(msgs, llm.RoleAssistant)+1], 0
-	if from != nil {
-		stored = from.Messages
-		r.waiting = from.Pending
-	} else {
-		msgs = msgs[len(stored):]
-	}
-	r.sent = make([]llm.Message, 1, len(stored)+len(msgs)+7)
-	in.msgs = r.sent[1:]
-	healed, mends := llm.Repair(stored)
-	if len(mends) == 0 {
-		for _, f := range llm.Check(stored) {
-			if f.Code == llm.FaultUnknownRole || f.Code == llm.FaultUnknownPart { // nothing repairs these
-				return &TranscriptError{Index: f.Message, Text: f.Text}
-			}
-		}
-	}
-	r.mends = mends
-	for _, m := range healed {
-		if err := in.add(n, m); err != nil {
-			return fmt.Errorf("stored messages: %w", err)
-		}
-		n++
-	}
-	n = len(stored)
-	opened := from != nil && len(in.open) > 0
-	held := len(in.then)
-	for _, m := range msgs {
-		if err := in.add(n, m); err != nil {
-			return err
-		}
-		n++
-	}
-	for _, m := range in.msgs {
-		if m.Role == llm.RoleAssistant {
-			r.replies++
-		}
-	}
-	if len(in.then) > held {
-		keys := r.openKeys(&in)
-		for _, w := range r.waiting {
-			decided := slices.ContainsFunc(in.decisions, func(d llm.Decision) bool { return d.Key == w.Key })
-			if isOfAny(w.Key, keys) && !decided {
-				return fmt.Errorf("call %s (%s) still waits; answer or deny it before a new message", w.Call.ID, w.Call.Name)
-			}
-		}
-	}
-	if len(in.msgs)+len(in.then) == 0 {
-		return errors.New("there is no message to answer")
-	}
-	if last := len(in.msgs) - 1; len(in.then) == 0 && in.msgs[last].Role == llm.RoleAssistant && len(in.open) == 0 {
-		if i := lastOf(msgs, llm.RoleAssistant); i >= 0 {
-			last = len(stored) + i
-		} else {
-			last = lastOf(stored, llm.RoleAssistant) // where it was given, not where healing has put it
-		}
-		return &TranscriptError{Index: last, Text: "the conversation ends with an answer; add a message to go on"}
-	}
-	if err := r.answerable(&in); err != nil {
-		return err
-	}
-	if opened && len(in.open) == 0 && !r.exhausted() {
-		r.res.Spent.Rounds++ // its calls were carried out by the caller
-	}
-	r.res.Messages, r.decisions, r.then = in.msgs, in.decisions, in.then
-	r.turn = max(0, lastOf(in.msgs, llm.RoleUser))
-	return nil
-}
-
-// answerable reports a decision that answers no open call: it would be lost in silence.
-func (r *run) answerable(in *intake) error {
-	if len(in.decisions) == 0 {
-		return nil
-	}
-	keys := r.openKeys(in)
-	for i, d := range in.decisions {
-		if slices.ContainsFunc(in.decisions[:i], func(o llm.Decision) bool { return o.Key == d.Key && o.Digest == d.Digest }) {
-			return fmt.Errorf("there are two decisions for %q; a call is decided on once", d.Key)
-		}
-		if !isOfAny(d.Key, keys) {
-			return fmt.Errorf("the decision for %q answers no open call; open: %s", d.Key, cmp.Or(strings.ReplaceAll(strings.Trim(fmt.Sprint(keys), "[]"), " ", ", "), "none"))
-		}
-	}
-	return nil
-}
-
-// openKeys returns the keys of the open calls.
-func (r *run) openKeys(in *intake) (keys []llm.Key) {
-	if len(in.open) == 0 {
-		return nil
-	}
-	for place, c := range in.msgs[in.at].Calls() {
-		if hasCall(in.open, c.ID) {
-			keys = append(keys, r.replyKey()+llm.Key("/"+strconv.Itoa(place)))
-		}
-	}
-	return keys
 }
 
 // isOfAny reports whether key is of one of the calls at keys, or of one inside of it.

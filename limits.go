@@ -7,9 +7,54 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/pawl-go/pawl/llm"
 )
+
+// Limits bound a run, the calls and runs inside it included. What was used survives Resume. Reaching a limit is never
+// reported as success: the run stops with StopLimit, and Result.Cause names the limit.
+//
+// A model turns in a circle when it makes the same call to the same result, Repeats times among twice as many calls, or when calls of one tool
+// fail in as many steps with nothing between them that worked. It is told so in the result; a call made as often again, or failures in three
+// times as many steps, end the run with StopStalled.
+type Limits struct {
+	Rounds        int           // steps whose calls are carried out; 0: 20 (Run), 1 (Generate); NoRounds: none. N rounds make at most N+1 requests
+	Calls         int           // calls begun; those past it are answered with a result that says so; 0: no limit
+	CallsPerStep  int           // calls of one reply that are carried out; the rest are answered so; 0: no limit
+	Tokens        int           // input and output, over all requests; 0: no limit
+	Cost          float64       // US dollars; the Model must be a Pricer, or the run fails at once; 0: no limit
+	Time          time.Duration // from the start of Run, Stream or Resume; 0: no limit
+	Corrections   int           // answers that do not fit Agent.Output and are sent back, each a request more; 0: 2; negative: none
+	LoopThreshold int           `json:"Repeats"` // how often a model may turn in a circle before it is told so, see below; 0: 3; at most 50; negative: for ever
+	AtLimit       AtLimit       // what the last request is when a limit is reached
+}
+
+// NoRounds as Limits.Rounds: no call is ever run.
+const NoRounds = -1
+
+const defaultRounds = 20
+
+// AtLimit is what a run does with its last request: when the rounds are used up, when a call was refused for Limits.Calls, and when one more request like
+// the last would reach Limits.Tokens or Limits.Cost.
+type AtLimit int
+
+const (
+	AtLimitDefault AtLimit = iota // Answer for Run and Stream, Return for Generate
+	AtLimitAnswer                 // ask with tool choice none, so that there is an answer
+	AtLimitReturn                 // ask as usual, and hand the calls back to the caller, not run
+)
+
+// rounds returns the number of rounds; n is the default.
+func (l Limits) rounds(n int) int {
+	switch {
+	case l.Rounds < 0:
+		return 0
+	case l.Rounds == 0:
+		return n
+	}
+	return l.Rounds
+}
 
 // budget is what a run may use, the runs and calls inside of it included. The budgets of a run and of those it is inside are a chain: what is used
 // counts in each of them at once, so nothing counts twice and nothing is handed out that is used elsewhere.
