@@ -130,14 +130,14 @@ func (b *budget) leaves(n int) bool {
 	return true
 }
 
-// callsRefused returns the limit for which a call was refused; 0: none was.
-func (b *budget) callsRefused() int {
+// callsRefused returns the limit for which a call was refused.
+func (b *budget) callsRefused() reached {
 	for ; b != nil; b = b.outer {
 		if b.refused.Load() {
-			return b.limits.Calls
+			return reached{"calls", fmt.Sprintf("the limit of %d calls was reached", b.limits.Calls)}
 		}
 	}
-	return 0
+	return reached{}
 }
 
 // costs reports whether there is a limit on cost.
@@ -150,17 +150,21 @@ func (b *budget) costs() bool {
 	return false
 }
 
-// spent names the limit that n more would reach; "" if none. The ledger is locked.
-func (b *budget) spent(n use) string {
+// reached names a limit that was reached, for programs (Result.Limit) and for people. The zero value
+// means that none was.
+type reached struct{ limit, cause string }
+
+// spent returns the limit that n more would reach. The caller holds the lock of the ledger.
+func (b *budget) spent(n use) reached {
 	for ; b != nil; b = b.outer {
 		switch l := b.limits; {
 		case l.Tokens > 0 && b.used.tokens+n.tokens >= l.Tokens:
-			return fmt.Sprintf("%d tokens of %d are used up", b.used.tokens, l.Tokens)
+			return reached{"tokens", fmt.Sprintf("%d tokens of %d are used up", b.used.tokens, l.Tokens)}
 		case l.Cost > 0 && b.used.cost+n.cost >= l.Cost:
-			return fmt.Sprintf("$%.4f of $%.4f are spent", b.used.cost, l.Cost)
+			return reached{"cost", fmt.Sprintf("$%.4f of $%.4f are spent", b.used.cost, l.Cost)}
 		}
 	}
-	return ""
+	return reached{}
 }
 
 // room reports whether n fits beside what is held. The ledger is locked.
@@ -175,12 +179,12 @@ func (b *budget) room(n use) bool {
 }
 
 // reserve holds n for a request, once there is room. why names the limit that forbids it. When ctx ends it returns without.
-func (b *budget) reserve(ctx context.Context, n use) (why string, ok bool) {
+func (b *budget) reserve(ctx context.Context, n use) (why reached, ok bool) {
 	l := b.ledger
 	for {
 		l.mu.Lock()
 		why = b.spent(use{})
-		ok = why == "" && ctx.Err() == nil && b.room(n)
+		ok = why.limit == "" && ctx.Err() == nil && b.room(n)
 		for o := b; ok && o != nil; o = o.outer {
 			o.held.tokens += n.tokens
 			o.held.cost += n.cost
@@ -188,11 +192,11 @@ func (b *budget) reserve(ctx context.Context, n use) (why string, ok bool) {
 		}
 		freed := l.freed
 		l.mu.Unlock()
-		if ok || why != "" {
+		if ok || why.limit != "" {
 			return why, ok
 		}
 		if !waitFor(ctx, freed) {
-			return "", false
+			return reached{}, false
 		}
 	}
 }
@@ -232,9 +236,9 @@ func (b *budget) add(calls int64, n use) {
 }
 
 // near names the limit that another request like the last one would reach; "" if none, or none was made.
-func (b *budget) near(last use) string {
+func (b *budget) near(last use) reached {
 	if b.ledger == nil || last == (use{}) {
-		return ""
+		return reached{}
 	}
 	b.ledger.mu.Lock()
 	defer b.ledger.mu.Unlock()
@@ -243,10 +247,10 @@ func (b *budget) near(last use) string {
 
 // admit reserves what the next request may use, where something is limited, and waits for those beside it where it has to. It names the limit
 // that forbids the request; "" if none does.
-func (r *run) admit(ctx context.Context) string {
+func (r *run) admit(ctx context.Context) reached {
 	b := r.scope.budget
 	if b.ledger == nil || ctx.Err() != nil {
-		return ""
+		return reached{}
 	}
 	msgs := r.res.Messages
 	if len(r.then) > 0 {

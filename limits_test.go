@@ -95,8 +95,8 @@ func TestRounds(t *testing.T) {
 			if last.Choice.Mode != test.last || len(last.Tools) != 1 || last.Whole != (way == "whole") {
 				t.Errorf("%s: the last request has choice %v, %d tools, whole %t", name, last.Choice, len(last.Tools), last.Whole)
 			}
-			if test.stop == pawl.StopLimit && res.Cause == "" {
-				t.Errorf("%s: no cause is stated", name)
+			if test.stop == pawl.StopLimit && (res.Cause == "" || res.Limit != "rounds") || test.stop != pawl.StopLimit && res.Limit != "" {
+				t.Errorf("%s: the cause is %q, the limit is %q", name, res.Cause, res.Limit)
 			}
 			end := res.Messages[len(res.Messages)-1]
 			skipped := 0
@@ -184,6 +184,13 @@ func TestLimits(t *testing.T) {
 			if err != nil || len(m.Requests()) != test.requests || ran.Load() != test.ran || res.Stop != test.stop || res.Cause != test.cause {
 				t.Errorf("%s, %s: got %v, %d requests, %d run, %s, %q", test.name, way, err, len(m.Requests()), ran.Load(), res.Stop, res.Cause)
 			}
+			limit, _, _ := strings.Cut(test.name, ",")
+			if test.stop != pawl.StopLimit {
+				limit = ""
+			}
+			if res.Limit != limit {
+				t.Errorf("%s, %s: the limit is %q, want %q", test.name, way, res.Limit, limit)
+			}
 			mustBeValid(t, res)
 			if strings.HasSuffix(test.cause, "asked to answer") { // it was told, in the last request and nowhere else
 				req := m.Requests()[1]
@@ -218,7 +225,7 @@ func TestTimeLimit(t *testing.T) {
 		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{tool}, Limits: pawl.Limits{Time: 70 * time.Second}}
 		begin := time.Now()
 		res, err := a.Run(t.Context(), llm.User("go"))
-		if err != nil || res.Stop != pawl.StopLimit || res.Cause != "the time of 1m10s is used up" || time.Since(begin) != 70*time.Second || len(m.Requests()) != 3 {
+		if err != nil || res.Stop != pawl.StopLimit || res.Limit != "time" || res.Cause != "the time of 1m10s is used up" || time.Since(begin) != 70*time.Second || len(m.Requests()) != 3 {
 			t.Errorf("got %v, %s, %q after %v and %d requests", err, res.Stop, res.Cause, time.Since(begin), len(m.Requests()))
 		}
 		if err := valid(res.Messages); err != nil || len(res.Calls()) != 1 {
@@ -232,7 +239,7 @@ func TestTimeLimit(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(pawl.ErrTime) // by whoever has a clock
 	res, err := (&pawl.Agent{Model: script.New()}).Run(ctx, llm.User("go"))
-	if err != nil || res.Stop != pawl.StopLimit || res.Cause != "the time is used up" {
+	if err != nil || res.Stop != pawl.StopLimit || res.Limit != "time" || res.Cause != "the time is used up" {
 		t.Errorf("got %v, %s, %q", err, res.Stop, res.Cause)
 	}
 }

@@ -23,11 +23,11 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 	for {
 		// Act: carry out the calls that have no result yet.
 		if tasks := r.open(resp); len(tasks) > 0 {
-			over := (r.exhausted() || r.lastTurn != "") && !r.onlyAnswers(tasks)
+			over := (r.exhausted() || r.lastTurn.limit != "") && !r.onlyAnswers(tasks)
 			if over && r.agent.Limits.AtLimit == AtLimitReturn {
 				r.stillWait(tasks)
 				r.record(resp, nil)
-				return r.limit("the rounds are used up; the calls of the last reply are handed back")
+				return r.limit(reached{"rounds", "the rounds are used up; the calls of the last reply are handed back"})
 			}
 			execs := make([]Execution, len(tasks))
 			for ev := range r.scope.executor.Execute(ctx, tasks) {
@@ -49,7 +49,9 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 			case len(r.res.Pending) > 0:
 				return r.pending()
 			case over:
-				return r.limit(cmp.Or(r.lastTurn, roundsUsedUp) + ", and the model went on calling")
+				why := cmp.Or(r.lastTurn, roundsUsedUp)
+				why.cause += ", and the model went on calling"
+				return r.limit(why)
 			case r.stall.cause != "":
 				return r.stalled()
 			case !r.fitting(execs):
@@ -58,7 +60,7 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 		} else if resp != nil && !r.askAgain(resp) && !r.steered(ctx, resp) {
 			return r.answered(resp)
 		}
-		if why := r.admit(ctx); why != "" {
+		if why := r.admit(ctx); why.limit != "" {
 			return r.limit(why)
 		} else if ctx.Err() != nil {
 			return r.interrupted(ctx)
@@ -130,8 +132,8 @@ func (r *run) refusal(resp *llm.Response, c llm.ToolCall, place int) string {
 	switch {
 	case r.exhausted() && !r.answers(c):
 		return fmt.Sprintf("Not run: the limit of %d %s was reached.", r.rounds, text.Plural(r.rounds, "round", "rounds"))
-	case r.lastTurn != "" && !r.answers(c):
-		return "Not run: " + r.lastTurn + "."
+	case r.lastTurn.limit != "" && !r.answers(c):
+		return "Not run: " + r.lastTurn.cause + "."
 	case resp != nil && r.agent.Choice.Mode == llm.ToolNone && !r.answers(c):
 		return "Not run: no tool may be called now. Answer with what you have."
 	case resp != nil && resp.Finish.Cut():
@@ -146,7 +148,7 @@ func (r *run) refusal(resp *llm.Response, c llm.ToolCall, place int) string {
 // those are answered too. A call that ended because the context did stays open otherwise, and what it waited for before, it
 // waits for still. It reports whether the context had ended.
 func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
-	over := r.exhausted() || r.lastTurn != ""
+	over := r.exhausted() || r.lastTurn.limit != ""
 	ended = ctx.Err() != nil
 	givenUp := ended && context.Cause(ctx) == ErrCancelled
 	r.res.Pending = nil
@@ -220,10 +222,10 @@ func (r *run) request() (*llm.Request, *llm.Response) {
 		if r.res.Spent.Requests > 0 && req.Choice.Mode != llm.ToolNone {
 			req.Choice = llm.ToolChoice{}
 		}
-		if r.lastTurn = r.whyLast(); r.lastTurn != "" {
+		if r.lastTurn = r.whyLast(); r.lastTurn.limit != "" {
 			req.Choice = llm.ToolChoice{Mode: llm.ToolNone}
 			if r.res.Spent.Requests > 0 { // it may not know yet
-				req.Messages = append(req.Messages, llm.User("No more calls are carried out: "+r.lastTurn+". Answer now with what you have, and say what is missing."))
+				req.Messages = append(req.Messages, llm.User("No more calls are carried out: "+r.lastTurn.cause+". Answer now with what you have, and say what is missing."))
 			}
 		}
 	}
@@ -261,18 +263,18 @@ func (r *run) heard(reply *llm.Response) error {
 	return reply.Err()
 }
 
-const roundsUsedUp = "the rounds are used up"
+var roundsUsedUp = reached{"rounds", "the rounds are used up"}
 
-// whyLast says why the next request is the last one, which asks for an answer; "" if it need not be.
-func (r *run) whyLast() string {
+// whyLast returns the limit for which the next request must ask for an answer.
+func (r *run) whyLast() reached {
 	switch {
 	case r.agent.Limits.AtLimit == AtLimitReturn:
-		return ""
+		return reached{}
 	case r.exhausted():
 		return roundsUsedUp
 	}
-	if n := r.scope.budget.callsRefused(); n > 0 {
-		return fmt.Sprintf("the limit of %d calls was reached", n)
+	if why := r.scope.budget.callsRefused(); why.limit != "" {
+		return why
 	}
 	return r.scope.budget.near(r.last)
 }

@@ -194,14 +194,17 @@ type Step struct {
 
 // Result is how a run ended. It is plain data: store it as JSON, and go on from it with Agent.Resume.
 type Result struct {
-	Messages []llm.Message `json:"messages"`         // the transcript, without instructions
-	Steps    []Step        `json:"steps,omitzero"`   // of this run
-	Spent    Spent         `json:"spent"`            // of this run and those it resumed
-	Stop     StopReason    `json:"stop"`             // the cause, in a word
-	Cause    string        `json:"cause,omitzero"`   // the cause, in a sentence; "" with StopAnswer
-	Pending  []PendingCall `json:"pending,omitzero"` // the calls that wait, in call order
-	Values   Values        `json:"values,omitzero"`  // as the run left them
-	Unread   []llm.Message `json:"unread,omitzero"`  // messages sent to the run that no request had (see Steering); Resume does not send them by itself
+	Messages []llm.Message `json:"messages"`       // the transcript, without instructions
+	Steps    []Step        `json:"steps,omitzero"` // of this run
+	Spent    Spent         `json:"spent"`          // of this run and those it resumed
+	Stop     StopReason    `json:"stop"`           // the cause, in a word
+	// Limit names the limit that was reached, with StopLimit: rounds, calls, tokens, cost or time, as
+	// in Limits, or output for an answer that was cut at the maximum length of a reply. "" means none.
+	Limit   string        `json:"limit,omitzero"`
+	Cause   string        `json:"cause,omitzero"`   // the cause, in a sentence; "" with StopAnswer
+	Pending []PendingCall `json:"pending,omitzero"` // the calls that wait, in call order
+	Values  Values        `json:"values,omitzero"`  // as the run left them
+	Unread  []llm.Message `json:"unread,omitzero"`  // messages sent to the run that no request had (see Steering); Resume does not send them by itself
 
 	// Output is the answer as JSON that fits Agent.Output in full; nil when there is none, or no Output. Repairs says what was mended in
 	// what the model wrote to read it so: a code fence taken off, a number that was text.
@@ -238,17 +241,17 @@ func (r *Result) Calls() []llm.ToolCall {
 func (r *run) answered(resp *llm.Response) (StopReason, error) {
 	switch {
 	case resp.Finish == llm.FinishReasonLength:
-		return r.limit("the answer was cut at the bound of the model's output")
+		return r.limit(reached{"output", "the answer was cut at the bound of the model's output"})
 	case resp.Finish == llm.FinishReasonContentFilter:
 		return StopFailed, &llm.ProviderError{Code: llm.CodeContentFilter, Message: cmp.Or(resp.Message.Text(), "the reply was withheld")}
 	case resp.Finish == llm.FinishReasonError:
 		return StopFailed, &llm.ProviderError{Code: llm.CodeServer, Message: cmp.Or(resp.Message.Text(), "the provider ended the reply with an error")}
 	case r.output.unfit():
 		return r.unfit()
-	case r.lastTurn != "":
-		return r.limit(r.lastTurn + "; the model was asked to answer")
-	case r.scope.budget.callsRefused() > 0:
-		return r.limit(fmt.Sprintf("the limit of %d calls was reached", r.scope.budget.callsRefused()))
+	case r.lastTurn.limit != "":
+		return r.limit(reached{r.lastTurn.limit, r.lastTurn.cause + "; the model was asked to answer"})
+	case r.scope.budget.callsRefused().limit != "":
+		return r.limit(r.scope.budget.callsRefused())
 	case strings.TrimSpace(resp.Message.Text()) == "":
 		r.res.Cause = "the answer is empty"
 	}
@@ -264,16 +267,16 @@ func (r *run) finished(x *Execution) (StopReason, error) {
 		return r.pending() // what the other calls come to may change it: the model is asked again then
 	case r.answers(x.Call):
 		r.res.Output, r.res.Repairs = x.Call.Args, x.Repairs
-		if r.lastTurn != "" && !r.output.asked {
-			return r.limit(r.lastTurn + "; the model was asked to answer")
+		if r.lastTurn.limit != "" && !r.output.asked {
+			return r.limit(reached{r.lastTurn.limit, r.lastTurn.cause + "; the model was asked to answer"})
 		}
 		return StopAnswer, nil
 	}
 	return StopFinished, nil
 }
 
-func (r *run) limit(cause string) (StopReason, error) {
-	r.res.Cause = cause
+func (r *run) limit(at reached) (StopReason, error) {
+	r.res.Limit, r.res.Cause = at.limit, at.cause
 	return StopLimit, nil
 }
 
@@ -296,9 +299,9 @@ func (r *run) interrupted(ctx context.Context) (StopReason, error) {
 	switch cause := context.Cause(ctx); cause {
 	case ErrTime:
 		if r.agent.Limits.Time == 0 {
-			return r.limit("the time is used up") // somebody else's clock
+			return r.limit(reached{"time", "the time is used up"}) // somebody else's clock
 		}
-		return r.limit(fmt.Sprintf("the time of %v is used up", r.agent.Limits.Time))
+		return r.limit(reached{"time", fmt.Sprintf("the time of %v is used up", r.agent.Limits.Time)})
 	case ErrCancelled:
 		r.res.Cause = "the run was cancelled"
 		return StopCancelled, nil

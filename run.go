@@ -44,8 +44,8 @@ type run struct {
 	branch       *Branch        // the run is made inside of a call elsewhere; nil: it is not
 	asking       bool           // need is reserved for a request
 	need         use
-	last         use    // what the last request has used
-	lastTurn     string // why the last request asks for an answer and nothing else; "": it does not
+	last         use     // what the last request has used
+	lastTurn     reached // the limit for which the last request asks for an answer and nothing else
 	stall        stall
 	later        *later // tools that are offered once they are found; nil: none
 	seq          int64

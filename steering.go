@@ -116,7 +116,7 @@ func (r *run) takeMessages(ctx context.Context) bool {
 
 // steered reports whether the run goes on after an answer, because a message came meanwhile. The answer then is a round like any other.
 func (r *run) steered(ctx context.Context, resp *llm.Response) bool {
-	if resp.Finish.Cut() || r.lastTurn != "" || r.exhausted() || ctx.Err() != nil || r.output.unfit() || !r.takeMessages(ctx) {
+	if resp.Finish.Cut() || r.lastTurn.limit != "" || r.exhausted() || ctx.Err() != nil || r.output.unfit() || !r.takeMessages(ctx) {
 		return false
 	}
 	r.res.Spent.Rounds++

@@ -62,6 +62,7 @@ type ExportedAsk struct {
 // ExportedEnd is the reason why a run stopped.
 type ExportedEnd struct {
 	Stop   pawl.StopReason `json:"stop"`
+	Limit  string          `json:"limit,omitzero"`
 	Cause  string          `json:"cause,omitzero"`
 	Error  string          `json:"error,omitzero"`
 	Spent  pawl.Spent      `json:"spent"`
@@ -104,7 +105,7 @@ func (h *history) export() (*Export, error) {
 	}
 	x.Sort()
 	if e := h.end; e != nil {
-		x.End = &ExportedEnd{e.Stop, e.Cause, e.Error, e.Spent, e.Values, e.Output}
+		x.End = &ExportedEnd{e.Stop, e.Limit, e.Cause, e.Error, e.Spent, e.Values, e.Output}
 	}
 	return x, nil
 }

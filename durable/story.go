@@ -86,8 +86,8 @@ func (t *story) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.Eve
 // told returns run_ended e as it was when the run stopped.
 func (b *endBody) told(e pawl.Event) pawl.Event {
 	res := *e.Result
-	res.Stop, res.Cause, res.Spent, res.Pending, res.Values, res.Output = b.Stop, b.Cause, b.Spent, b.Pending,
-		b.Values, b.Output
+	res.Stop, res.Limit, res.Cause, res.Spent, res.Pending = b.Stop, b.Limit, b.Cause, b.Spent, b.Pending
+	res.Values, res.Output = b.Values, b.Output
 	e.Result, e.Error = &res, b.Error
 	return e
 }

@@ -228,7 +228,7 @@ func (f *flow) goOn(res *pawl.Result) error {
 	f.settle()
 	next := f.in
 	slim := *res
-	slim.Steps, slim.Stop, slim.Cause = nil, "", ""
+	slim.Steps, slim.Stop, slim.Limit, slim.Cause = nil, "", "", ""
 	next.From, next.Agents, next.Messages = &slim, f.defs, nil
 	kept := f.all()
 	next.Kept = &kept
@@ -244,8 +244,8 @@ func (f *flow) settle() {
 // end stores the reason of the stop.
 func (f *flow) end(out *Outcome) {
 	r := out.Result
-	f.kept.End = &durable.ExportedEnd{Stop: r.Stop, Cause: r.Cause, Error: out.Error, Spent: r.Spent,
-		Values: r.Values, Output: r.Output}
+	f.kept.End = &durable.ExportedEnd{Stop: r.Stop, Limit: r.Limit, Cause: r.Cause, Error: out.Error,
+		Spent: r.Spent, Values: r.Values, Output: r.Output}
 }
 
 // all returns the run so far, in the order of events, over all histories.
