@@ -93,9 +93,11 @@ func (a *Agent) stream(ctx context.Context, from *Result, msgs []llm.Message) it
 
 // run prepares a run, goes through the loop, and closes it.
 func (a *Agent) run(ctx context.Context, from *Result, msgs []llm.Message, o runOptions) (*Result, error) {
-	e := engineOf(ctx, o.inside)
-	if o.durable = e.run; e.engine != nil {
-		a = e.engine.Bind(a)
+	if o.inside != nil || InvocationFrom(ctx) == nil { // a run that a tool starts itself is part of its effect
+		o.engine = engineIn(ctx)
+	}
+	if o.engine.Bind != nil {
+		a = o.engine.Bind(a)
 	}
 	r, err := a.prepare(ctx, from, msgs, o)
 	if err != nil {

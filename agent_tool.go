@@ -36,8 +36,8 @@ func (a *Agent) Tool(description string) *Tool {
 		}
 		var res *Result
 		var err error
-		if e, ok := engineOf(ctx, v).engine.(Brancher); ok {
-			res, err = v.branch(ctx, e, a, o.key, []llm.Message{llm.User(in.Task)})
+		if outer.engine.Branch != nil {
+			res, err = v.branch(ctx, a, o.key, []llm.Message{llm.User(in.Task)})
 		} else {
 			res, err = a.run(ctx, nil, []llm.Message{llm.User(in.Task)}, o)
 		}

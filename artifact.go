@@ -67,8 +67,8 @@ func (r *run) shelf(ctx context.Context, o runOptions) (*shelf, error) {
 		}
 		return s, nil
 	}
-	if s.run = rand.Text(); o.durable != "" {
-		s.run = o.durable + "/" + string(r.key) // the same when it is repeated
+	if s.run = rand.Text(); o.engine.Run != "" {
+		s.run = o.engine.Run + "/" + string(r.key) // the same when it is repeated
 	}
 	r.res.Values = merged(r.res.Values, Values{artifactsValue: json.RawMessage(strconv.Quote(s.run))})
 	return s, nil

@@ -117,7 +117,7 @@ func (p *work) interrupted(ctx context.Context, err error) error {
 	default:
 		f.text = "Interrupted" + p.mayHaveHappened()
 		// A call that composes would repeat the Writes inside it. An engine that records finds them done instead.
-		if p.tool.Effect == EffectWrite || p.inv.wrote.Load() && !p.task.scope.replays {
+		if p.tool.Effect == EffectWrite || p.inv.wrote.Load() && !p.task.scope.engine.Replays {
 			f.outcome = OutcomeUnknown
 		}
 	}

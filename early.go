@@ -12,25 +12,13 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Beginner is an Executor that can begin a call while the model still writes the reply it is in. Parallel is one. An executor that records
-// is none: a call must not start before the reply that made it is kept.
-//
-// Begin is given the calls of a reply in call order, each as soon as its arguments are sealed and all calls before it are. It returns t, begun
-// or not, and does not block. If the reply turns out whole and the call is what it was, Execute is given the same Task, and takes what
-// was begun for it. Otherwise ctx ends, and what was begun is waited for and dropped.
-type Beginner interface {
-	Begin(ctx context.Context, t Task) Task
-}
-
-var _ Beginner = Parallel{}
-
-// Begin begins calls whose tool is Read or Pure, so that dropping one changes nothing. Middleware and approval see the call then; what they do
+// begin begins calls whose tool is Read or Pure, so that dropping one changes nothing. Middleware and approval see the call then; what they do
 // not let through is not begun. What the call tells, it tells once Execute takes it, so events stand in the same order as without, and a call
 // that was dropped leaves none.
 //
 // A Read is not begun behind a call of the reply that may change the world: it could miss what that one writes. Nor is a call begun whose Serial
 // key an earlier one has, one for which Limits.Calls may not suffice, or any with FailFast or StopOnBlock, which look at the calls before.
-func (p Parallel) Begin(ctx context.Context, t Task) Task {
+func (p Parallel) begin(ctx context.Context, t Task) Task {
 	if p.NoEarly || p.FailFast || p.StopOnBlock || t.Refuse != "" || t.scope == nil || t.ahead == nil || !t.ahead.mayBegin(&t, p.limit()) {
 		return t
 	}
@@ -139,7 +127,7 @@ func (r *run) begin(ctx context.Context, resp *llm.Response, d llm.Delta) {
 		t := r.task(r.replies+1, place, c)
 		t.Refuse, t.Index, t.ahead = r.refusal(resp, c, place), place, a
 		a.tasks = append(a.tasks, t)
-		a.tasks[place] = r.beginner.Begin(ctx, t)
+		a.tasks[place] = r.beginner.begin(ctx, t)
 	}
 }
 

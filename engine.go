@@ -14,33 +14,64 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Engine makes runs survive what happens to the process. It binds an agent: Bind returns a copy whose Model and Executor record, the agent's middleware
-// inside of what is recorded, since it may look at clocks. Package durable has the one over a journal.
+// Engine makes the runs of an agent durable. Package durable fills it in for a journal, package
+// durable/temporal for a workflow; programs do not normally build one.
 //
-// The engine of a run is in its context. Each run of an Agent under that context is bound, and so are those that agents make inside its calls (Agent.Tool); the run
-// that a tool makes by itself, by Agent.Run, is part of what the tool does and is not.
-type Engine interface {
-	Bind(a *Agent) *Agent
-}
+// A zero field leaves that concern to this process. An engine applies to every run that starts
+// under its context, and to the runs of nested agents (Agent.Tool). It does not apply to a run that
+// a tool starts itself with Agent.Run: that run is part of the tool's effect. An Engine must be
+// safe for concurrent use, and must not be changed while a run uses it.
+type Engine struct {
+	// Run is the ID of the run. It is part of idempotency keys and of the names of artifacts.
+	Run string
 
-// Recorder is a Replayer that keeps what a call is about to do before it does it.
-type Recorder interface {
-	Replayer
-	// Intend is called before each attempt of a tool that does not compose, when everything has let it pass: call is what it is begun with. It returns when that
-	// is kept. With an error the tool does not begin, and its call stays open; the Recorder ends the run's context with a cause that says why.
-	Intend(ctx context.Context, t Task, call llm.ToolCall, tool *Tool, attempt int) error
+	// Bind returns the agent that runs in place of a: a copy of a whose Model and Executor record.
+	// The recorded model contains the agent's middleware, which may read clocks. nil means that a
+	// runs as it is.
+	Bind func(a *Agent) *Agent
+
+	// Replays means that the bound Executor stores the outcome of a call under Task.Key, and returns
+	// the stored outcome (Task.Replayed) instead of executing the call again. It also means that
+	// nested calls (Invocation.Do, agents as tools) can wait for an answer: the call around them then
+	// becomes pending, and is executed again from its beginning when the run is resumed with a
+	// Decision. The usage of such a call is counted once, when it has ended.
+	//
+	// The executor sets Task.Since to the same time each time the call arrives.
+	Replays bool
+
+	// Intend stores the intent to execute a call. It is called before each attempt, except for tools
+	// with EffectCompose, after every check has passed. It returns when the intent is stored. If it
+	// returns an error, the attempt does not start and the call stays open; the engine then ends the
+	// run's context with a cause that states the reason. nil means that no intent is stored.
+	Intend func(ctx context.Context, t Task, call llm.ToolCall, tool *Tool, attempt int) error
+
+	// After returns a context that ends after d with the given cause. The caller must call cancel.
+	// nil means the wall clock.
+	After func(ctx context.Context, d time.Duration, cause error) (_ context.Context, cancel context.CancelFunc)
+
+	// Wait returns when ready is closed or ctx has ended. nil means a channel receive.
+	Wait func(ctx context.Context, ready <-chan struct{})
+
+	// Branch executes the run of a nested agent outside this process, with Agent.RunBranch and a
+	// record of its own, and returns its result. It stores in b.Around the state that RunBranch left
+	// there. The run must end when ctx does, with the same cause. nil means that nested agents run in
+	// this process.
+	Branch func(ctx context.Context, a *Agent, b *Branch) (*Result, error)
 }
 
 type engineKey struct{}
 
-type engaged struct {
-	engine Engine
-	run    string
+// WithEngine returns a context whose runs e makes durable.
+func WithEngine(ctx context.Context, e *Engine) context.Context {
+	return context.WithValue(ctx, engineKey{}, e)
 }
 
-// WithEngine returns the context of a run with that ID which e makes durable. The ID tells its idempotency keys and its artifacts from those of other runs.
-func WithEngine(ctx context.Context, e Engine, run string) context.Context {
-	return context.WithValue(ctx, engineKey{}, engaged{e, run})
+// engineIn returns the engine of ctx, or a zero Engine.
+func engineIn(ctx context.Context) Engine {
+	if e, _ := ctx.Value(engineKey{}).(*Engine); e != nil {
+		return *e
+	}
+	return Engine{}
 }
 
 type traceKey struct{}
@@ -55,15 +86,6 @@ func WithTrace(ctx context.Context, traceparent string) context.Context {
 func TraceOf(ctx context.Context) string {
 	at, _ := ctx.Value(traceKey{}).(string)
 	return at
-}
-
-// engineOf returns what makes a run durable that begins with ctx; nothing when it is part of what a tool does.
-func engineOf(ctx context.Context, inside *Invocation) engaged {
-	if inside == nil && InvocationFrom(ctx) != nil {
-		return engaged{}
-	}
-	e, _ := ctx.Value(engineKey{}).(engaged)
-	return e
 }
 
 // parallelOf returns the Parallel that e is, or is made around.
@@ -83,10 +105,10 @@ func parallelOf(e Executor) (Parallel, bool) {
 // intend has the attempt kept that is about to begin. An error: it does not begin.
 func (p *work) intend(ctx context.Context, c llm.ToolCall) error {
 	s := p.task.scope
-	if s.recorder == nil || p.tool.Effect == EffectCompose || p.tool == s.answer {
+	if s.engine.Intend == nil || p.tool.Effect == EffectCompose || p.tool == s.answer {
 		return nil
 	}
-	if err := s.recorder.Intend(ctx, *p.task, c, p.tool, p.x.Attempts+1); err != nil {
+	if err := s.engine.Intend(ctx, *p.task, c, p.tool, p.x.Attempts+1); err != nil {
 		return &failure{outcome: OutcomeCancelled, text: "Not run: it could not be recorded.", err: err}
 	}
 	return nil
@@ -106,24 +128,6 @@ func (t *Task) named(name string) *Tool {
 		return t.tool
 	}
 	return find(t.scope.tools, name)
-}
-
-// Replayer is what an Executor may be, too, that keeps under Task.Key how calls ended, or that can wait in Execute for whoever decides. Calls made inside
-// another (Invocation.Do, agents as tools) can wait only under one: the call that made them then waits with them, the run ends with
-// StopPending, and once it is resumed with a Decision that call is carried out again from its beginning. The calls it makes again come to Execute under the
-// same keys; for one that has ended, a Replayer yields Completed(Task.Replayed(…)) and carries nothing out.
-//
-// It sets Task.Since too, to the same time for a key whenever it comes.
-//
-// What such a call has spent is counted when it has ended, once. Parallel is no Replayer: it keeps nothing.
-type Replayer interface {
-	// Replays reports whether it does.
-	Replays() bool
-}
-
-func replays(e Executor) bool {
-	r, ok := e.(Replayer)
-	return ok && r.Replays()
 }
 
 // ErrDiverged is the error of Invocation.Do when the tool, carried out again, makes another call than it made under that key before. Nothing
@@ -229,25 +233,17 @@ func (b *budget) replayed(x *Execution) {
 	b.add(int64(begunBeside(x, nil)+x.Spent.Calls), use{x.Spent.Usage.Total(), x.Spent.Usage.Cost})
 }
 
-// Brancher is what an Engine is, too, that has the runs which agents make inside of calls carried out elsewhere, each with a record of its own, as child workflows are.
-type Brancher interface {
-	Engine
-	// Branch has the run that b describes, of a, carried out by Agent.Inside, and returns what that returned when it is over. With that b.Around is what Inside left of it. The run must
-	// end when ctx does, with the same cause.
-	Branch(ctx context.Context, a *Agent, b *Branch) (*Result, error)
-}
-
 // Branch is what there is to know of a run inside of a call, apart from its agent. It is plain data.
 type Branch struct {
 	Key      llm.Key         `json:"key"`             // of the run
 	Depth    int             `json:"depth"`           // of calls inside of calls
 	Plan     json.RawMessage `json:"plan,omitzero"`   // StrategicPlan of the call
-	Around   []Allowance     `json:"around,omitzero"` // the runs around it, from the inside
+	Around   []allowance     `json:"around,omitzero"` // the runs around it, from the inside
 	Messages []llm.Message   `json:"messages"`
 }
 
-// Allowance is what a run may use, and had used when one inside of it began. What runs beside that one use meanwhile is not known there, so together they can pass a limit by what is under way.
-type Allowance struct {
+// allowance is what a run may use, and had used when one inside of it began. What runs beside that one use meanwhile is not known there, so together they can pass a limit by what is under way.
+type allowance struct {
 	Limits  Limits  `json:"limits"`
 	Calls   int     `json:"calls,omitzero"`
 	Tokens  int     `json:"tokens,omitzero"`
@@ -265,13 +261,13 @@ func (a *Agent) RunBranch(ctx context.Context, from *Result, b *Branch) (*Result
 }
 
 // branch has a run inside of v's call carried out elsewhere, and counts what it used.
-func (v *Invocation) branch(ctx context.Context, e Brancher, a *Agent, key llm.Key, msgs []llm.Message) (*Result, error) {
+func (v *Invocation) branch(ctx context.Context, a *Agent, key llm.Key, msgs []llm.Message) (*Result, error) {
 	outer := v.work.task.scope
 	b := &Branch{Key: key, Depth: outer.depth + 1, Around: outer.budget.allowances(), Messages: msgs}
 	if plan, ok := v.plan(); ok {
 		b.Plan = plan
 	}
-	res, err := e.Branch(ctx, a, b)
+	res, err := outer.engine.Branch(ctx, a, b)
 	if res != nil {
 		v.spend(res.Spent)
 		outer.budget.add(int64(res.Spent.Calls), use{res.Spent.Usage.Total(), res.Spent.Usage.Cost})
@@ -286,13 +282,13 @@ func (v *Invocation) branch(ctx context.Context, e Brancher, a *Agent, key llm.K
 }
 
 // allowances is what b and those around it leave, as data.
-func (b *budget) allowances() (all []Allowance) {
+func (b *budget) allowances() (all []allowance) {
 	if b != nil && b.ledger != nil {
 		b.ledger.mu.Lock()
 		defer b.ledger.mu.Unlock()
 	}
 	for o := b; o != nil; o = o.outer {
-		all = append(all, Allowance{*o.limits, int(o.begun.Load()), o.used.tokens, o.used.cost, o.refused.Load()})
+		all = append(all, allowance{*o.limits, int(o.begun.Load()), o.used.tokens, o.used.cost, o.refused.Load()})
 	}
 	return all
 }
@@ -316,33 +312,18 @@ func (b *Branch) refused(inner *budget) {
 	}
 }
 
-// Waiter is what an Engine is, too, where nothing may wait by itself: its runs are carried out by code that is replayed, as Temporal's workflows are.
-type Waiter interface {
-	Engine
-	// After returns a context that ends with that cause after d. cancel must be called.
-	After(ctx context.Context, d time.Duration, cause error) (_ context.Context, cancel context.CancelFunc)
-	// Wait returns when ready is closed or ctx has ended.
-	Wait(ctx context.Context, ready <-chan struct{})
-}
-
-func waiterOf(ctx context.Context) Waiter {
-	e, _ := ctx.Value(engineKey{}).(engaged)
-	w, _ := e.engine.(Waiter)
-	return w
-}
-
 // endsAfter returns the context of a run that may take d.
 func endsAfter(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	if w := waiterOf(ctx); w != nil {
-		return w.After(ctx, d, ErrTime)
+	if after := engineIn(ctx).After; after != nil {
+		return after(ctx, d, ErrTime)
 	}
 	return context.WithTimeoutCause(ctx, d, ErrTime)
 }
 
-// waitFor waits until ready is closed; false: ctx has ended first.
+// waitFor waits until ready is closed. It returns false if ctx has ended first.
 func waitFor(ctx context.Context, ready <-chan struct{}) bool {
-	if w := waiterOf(ctx); w != nil {
-		w.Wait(ctx, ready)
+	if wait := engineIn(ctx).Wait; wait != nil {
+		wait(ctx, ready)
 		return ctx.Err() == nil
 	}
 	select {
@@ -396,25 +377,29 @@ func (t Task) Child(inner Task) Task {
 	return inner
 }
 
-// Attach returns t, which came from a run of a elsewhere, as a task that can be carried out in this process: with a's tools, policies and middleware. run is the
-// ID under which an engine keeps the run. Calls made inside of it go to inside, which may be a Recorder; nil: they are carried out here. No limit holds but those of the tools:
-// see Away. An agent as a tool is refused here, since its calls
-// would be repeated with the call around it: it is carried out where the run is (Tool.Inline).
-func (a *Agent) Attach(ctx context.Context, t Task, run string, inside Executor) (Task, error) {
+// Attach returns t, a task that another process sent, with what it needs to execute here: the tools,
+// policies and middleware of a. Nested calls go to the executor that e binds; nil means that they
+// are executed here, and that the run has no ID.
+//
+// Only the limits of tools apply: Task.RunRemote enforces the limits of the run in the process of
+// the run. An agent as a tool is refused here, because its calls would be repeated with the call
+// around it: it runs where the run is (Tool.Inline).
+func (a *Agent) Attach(ctx context.Context, t Task, e *Engine) (Task, error) {
 	tools, err := a.AllTools(ctx)
 	if err != nil {
 		return t, err
 	}
-	s := &scope{tools: tools, executor: inside, budget: &budget{limits: new(Limits)}, waits: true, whole: true, durable: run, away: true}
-	if s.executor == nil {
-		s.executor = Parallel{}
-	}
-	s.replays = replays(s.executor)
-	s.recorder, _ = s.executor.(Recorder)
-	s.slots = &slots{free: defaultParallel}
+	s := &scope{tools: tools, executor: Parallel{}, slots: &slots{free: defaultParallel}, budget: &budget{limits: new(Limits)},
+		waits: true, whole: true, away: true}
 	_, s.layers, _ = wrapped(a.Model, a.Middleware)
+	if e != nil {
+		s.engine = *e
+		if e.Bind != nil {
+			s.executor = e.Bind(a).Executor
+		}
+	}
 	if a.Artifacts != nil {
-		s.shelf = &shelf{store: a.Artifacts, run: run + "/" + string(t.Run)}
+		s.shelf = &shelf{store: a.Artifacts, run: s.engine.Run + "/" + string(t.Run)}
 		if s.shelf.tools, err = readers(ctx, a.Artifacts); err != nil {
 			return t, err
 		}

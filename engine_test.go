@@ -13,39 +13,42 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// noting is an Engine that notes which agents it bound, and what its calls intended. refuse, when not nil, is why nothing can be kept.
+// noting notes which agents its engine bound, and what their calls intended. refuse is the error of
+// intents; nil means that they are stored.
 type noting struct {
 	bound, intended []string
 	refuse          error
 	cancel          context.CancelCauseFunc
 }
 
-func (e *noting) Bind(a *pawl.Agent) *pawl.Agent {
+func (e *noting) engine(run string) *pawl.Engine {
+	return &pawl.Engine{Run: run, Bind: e.bind, Replays: true, Intend: e.intend}
+}
+
+func (e *noting) bind(a *pawl.Agent) *pawl.Agent {
 	e.bound = append(e.bound, a.Name)
 	b := *a
-	b.Executor = notingExecutor{e}
+	b.Executor = wrapping{pawl.Parallel{Limit: 3}}
 	return &b
 }
 
-type notingExecutor struct{ e *noting }
+// wrapping is an executor around another.
+type wrapping struct{ inner pawl.Executor }
 
-var _ pawl.Recorder = notingExecutor{}
-
-func (notingExecutor) Replays() bool         { return true }
-func (notingExecutor) Unwrap() pawl.Executor { return pawl.Parallel{Limit: 3} }
-func (x notingExecutor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
-	return x.Unwrap().Execute(ctx, tasks)
+func (x wrapping) Unwrap() pawl.Executor { return x.inner }
+func (x wrapping) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
+	return x.inner.Execute(ctx, tasks)
 }
 
-func (x notingExecutor) Intend(_ context.Context, t pawl.Task, c llm.ToolCall, tool *pawl.Tool, attempt int) error {
+func (e *noting) intend(_ context.Context, t pawl.Task, c llm.ToolCall, tool *pawl.Tool, attempt int) error {
 	if t.Tool() != tool || c.Name != tool.Name || attempt != 1 {
 		return errors.New("another call")
 	}
-	x.e.intended = append(x.e.intended, string(t.Key))
-	if x.e.refuse != nil {
-		x.e.cancel(x.e.refuse)
+	e.intended = append(e.intended, string(t.Key))
+	if e.refuse != nil {
+		e.cancel(e.refuse)
 	}
-	return x.e.refuse
+	return e.refuse
 }
 
 // An engine binds each run under its context, inner ones too, but not the run that a tool makes for itself; each call but those that compose is kept before it begins.
@@ -58,7 +61,7 @@ func TestEngine(t *testing.T) {
 	})
 	a := &pawl.Agent{Name: "main", Model: script.New(script.Call("clerk", `{"task":"go"}`), script.Call("alone", `{}`), script.Say("done")), Tools: []pawl.Toolset{inner.Tool("x"), alone}}
 	e := new(noting)
-	if res, err := a.Run(pawl.WithEngine(t.Context(), e, "r"), llm.User("go")); err != nil || res.Text() != "done" {
+	if res, err := a.Run(pawl.WithEngine(t.Context(), e.engine("r")), llm.User("go")); err != nil || res.Text() != "done" {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	if got := strings.Join(e.bound, " "); got != "main clerk" {
@@ -80,7 +83,7 @@ func TestEngineThatCannotKeep(t *testing.T) {
 	full := errors.New("the disk is full")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	res, err := a.Run(pawl.WithEngine(ctx, &noting{refuse: full, cancel: cancel}, "r"), llm.User("go"))
+	res, err := a.Run(pawl.WithEngine(ctx, (&noting{refuse: full, cancel: cancel}).engine("r")), llm.User("go"))
 	if !errors.Is(err, full) || ran != 0 || len(res.Calls()) != 1 || res.Spent.Calls != 0 {
 		t.Errorf("%+v, %v; ran %d times", res, err, ran)
 	}
@@ -97,7 +100,7 @@ func TestIdempotencyKeysOfRuns(t *testing.T) {
 	for _, id := range []string{"", "", "a", "a", "b"} {
 		ctx := t.Context()
 		if id != "" {
-			ctx = pawl.WithEngine(ctx, new(noting), id)
+			ctx = pawl.WithEngine(ctx, new(noting).engine(id))
 		}
 		if _, err := a.Run(ctx, llm.User("go")); err != nil {
 			t.Fatal(err)

@@ -54,7 +54,7 @@ func InvocationFrom(ctx context.Context) *Invocation {
 // keeps the run, its ID, 32 hexadecimal digits.
 func (v *Invocation) IdempotencyKey() string {
 	h := sha256.New()
-	if run := v.work.task.scope.durable; run != "" {
+	if run := v.work.task.scope.engine.Run; run != "" {
 		fmt.Fprintf(h, "%d:%s", len(run), run)
 	}
 	for _, part := range [][]byte{[]byte(v.Call.Name), jsonform.Canonical(v.Call.Args), []byte(v.Call.ID), []byte(v.Key)} {
@@ -90,7 +90,7 @@ func (v *Invocation) WaitForReply() bool {
 
 // CanWait reports whether calls made inside of this one can wait for an answer from outside; else they are refused.
 func (v *Invocation) CanWait() bool {
-	return v.work.task.scope.waits && v.work.task.scope.replays
+	return v.work.task.scope.waits && v.work.task.scope.engine.Replays
 }
 
 // Since returns when the call was begun first: the same time when a Replayer has it carried out again from its beginning, in another process too.

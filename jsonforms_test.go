@@ -63,8 +63,8 @@ var (
 	formTask = pawl.Task{Agent: "clerk", Run: "run", Step: 1, Key: "run/1/0", Index: 1, Call: formCall, Decisions: []llm.Decision{formDecision}, Values: formValues,
 		Refuse: "no", Attempt: 1, Pending: &formWaiting, PendingInside: []pawl.PendingCall{formWaiting}, Since: formTime}
 	formLimits = pawl.Limits{Rounds: 1, Calls: 2, CallsPerStep: 3, Tokens: 4, Cost: 0.5, Time: time.Second, Corrections: 6, LoopThreshold: 7, AtLimit: pawl.AtLimitReturn}
-	formBranch = pawl.Branch{Key: "run/1/0/clerk", Depth: 1, Plan: formData, Messages: []llm.Message{formMessage},
-		Around: []pawl.Allowance{{Limits: formLimits, Calls: 1, Tokens: 2, Cost: 0.5, Refused: true}}}
+	formBranch = branchAround(pawl.Branch{Key: "run/1/0/clerk", Depth: 1, Plan: formData, Messages: []llm.Message{formMessage}},
+		formLimits, 1, 2, 0.5, true)
 	formFault = llm.HistoryFault{Code: llm.FaultMoved, Message: 1, Part: 2, Text: "it stands elsewhere"}
 	formMend  = llm.Repaired{HistoryFault: formFault, Action: "moved"}
 
@@ -75,6 +75,18 @@ var (
 		Outcomes: []pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeError}, Spent: &formSpent, Result: &formResult, Error: "failed", Lost: map[pawl.EventKind]int{pawl.EventText: 7},
 		Completed: &formStep, Offered: []*pawl.Tool{formTool}}
 )
+
+// branchAround returns b with one element in Around, whose type is not exported. Its fields are set
+// in their order.
+func branchAround(b pawl.Branch, fields ...any) pawl.Branch {
+	around := reflect.ValueOf(&b).Elem().FieldByName("Around")
+	around.Grow(1)
+	around.SetLen(1)
+	for i, v := range fields {
+		around.Index(0).Field(i).Set(reflect.ValueOf(v))
+	}
+	return b
+}
 
 var formKinds = []pawl.EventKind{pawl.EventRunStarted, pawl.EventSteered, pawl.EventStepStarted, pawl.EventRequestStarted, pawl.EventText, pawl.EventTextRetracted,
 	pawl.EventReasoning, pawl.EventCallDelta, pawl.EventCallReady, pawl.EventResponseReceived, pawl.EventCallStarted, pawl.EventProgress, pawl.EventCallCompleted,

@@ -20,7 +20,7 @@ type runOptions struct {
 	key    llm.Key     // name of the run; "": "run"
 	branch *Branch     // the run is made inside of a call elsewhere; nil: it is not
 
-	durable string // the ID that an engine knows it by; "": there is none
+	engine Engine // makes the run durable; the zero value means none
 }
 
 func (a *Agent) prepare(ctx context.Context, from *Result, msgs []llm.Message, o runOptions) (*run, error) {
@@ -86,17 +86,16 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []llm.Message, o
 	if r.scope.executor == nil {
 		r.scope.executor = Parallel{}
 	}
-	if b, ok := r.scope.executor.(Beginner); ok && !o.whole && slices.ContainsFunc(tools, headStart) {
-		r.beginner = b
+	if p, ok := r.scope.executor.(Parallel); ok && !o.whole && slices.ContainsFunc(tools, headStart) {
+		r.beginner = &p
 	}
-	r.scope.replays, r.scope.durable = replays(r.scope.executor), o.durable
-	r.scope.recorder, _ = r.scope.executor.(Recorder)
+	r.scope.engine = o.engine
 	r.model, r.scope.layers, r.pricer = wrapped(a.Model, a.Middleware)
 	r.inbox = MessageSourceFrom(ctx)
 	if o.inside != nil {
 		outer := o.inside.work.task.scope
 		r.scope.slots, r.scope.depth = outer.slots, outer.depth+1
-		r.scope.waits = outer.waits && outer.replays && r.scope.replays
+		r.scope.waits = outer.waits && outer.engine.Replays && r.scope.engine.Replays
 		r.decisions, r.waiting = o.inside.work.task.Decisions, o.inside.work.task.PendingInside
 		r.scope.within, r.inside = o.inside, o.inside
 		r.own.open(&a.Limits, r.res.Spent, outer.budget)
@@ -132,10 +131,8 @@ type scope struct {
 	watched  bool        // whether anybody observes the events of the calls
 	depth    int         // of calls inside calls
 	within   *Invocation // the call that these calls are made in; nil: none
-	recorder Recorder    // keeps what calls are about to do; nil: nobody
-	durable  string      // the ID of the run that an engine keeps; "": it is not kept
+	engine   Engine      // makes the run durable; the zero value means none
 	waits    bool        // whether a call may pend here
-	replays  bool        // whether a call that is carried out again finds what those inside of it came to
 	whole    bool        // whether replies are asked for whole
 	away     bool        // whether the run is carried out in another process
 	shelf    *shelf      // where what is too large for the model is kept; nil: nowhere

@@ -37,6 +37,11 @@ func inner(name string) llm.ToolCall {
 	return llm.ToolCall{Name: name, Args: json.RawMessage("{}")}
 }
 
+// storing returns the context of runs of a whose executor, a *pawltest.Kept, stores their calls.
+func storing(ctx context.Context, a *pawl.Agent) context.Context {
+	return pawl.WithEngine(ctx, a.Executor.(*pawltest.Kept).Engine())
+}
+
 // asksFor is a policy that asks for calls of the named tools.
 func asksFor(names ...string) pawl.Middleware {
 	return pawl.Approve(func(_ context.Context, _ llm.ToolCall, t *pawl.Tool) (pawl.Approval, error) {
@@ -66,7 +71,7 @@ func TestACallInsideACallWaits(t *testing.T) {
 	kept := new(pawltest.Kept)
 	a := newAgent(kept)
 	var asked []llm.Key
-	res, err := a.Run(t.Context(), llm.User("go"))
+	res, err := a.Run(storing(t.Context(), a), llm.User("go"))
 	for range 2 {
 		if err != nil || res.Stop != pawl.StopPending || len(res.Pending) != 1 {
 			t.Fatalf("%+v, %v", res, err)
@@ -80,14 +85,14 @@ func TestACallInsideACallWaits(t *testing.T) {
 		if err := json.Unmarshal(stored, &back); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.Resume(t.Context(), &back, llm.User("well?")); err == nil || !strings.Contains(err.Error(), "still waits") {
+		if _, err := a.Resume(storing(t.Context(), a), &back, llm.User("well?")); err == nil || !strings.Contains(err.Error(), "still waits") {
 			t.Errorf("a new message passed a call that waits: %v", err)
 		}
-		again, err := a.Resume(t.Context(), &back)
+		again, err := a.Resume(storing(t.Context(), a), &back)
 		if err != nil || again.Stop != pawl.StopPending || again.Pending[0].Digest != back.Pending[0].Digest {
 			t.Fatalf("without a decision: %+v, %v", again, err)
 		}
-		if res, err = a.Resume(t.Context(), again, llm.DecisionMessage(again.Pending[0].Approve("tom"))); err != nil {
+		if res, err = a.Resume(storing(t.Context(), a), again, llm.DecisionMessage(again.Pending[0].Approve("tom"))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,11 +118,11 @@ func TestACallInsideACallIsDenied(t *testing.T) {
 	outer := both("outer", func() [][]llm.ToolCall { return [][]llm.ToolCall{{inner("pay")}} })
 	a := &pawl.Agent{Model: script.New(script.Call("outer", `{}`), script.Say("done")), Executor: new(pawltest.Kept),
 		Tools: []pawl.Toolset{outer, says("pay", "paid")}, Middleware: []pawl.Middleware{asksFor("pay")}}
-	res, err := a.Run(t.Context(), llm.User("go"))
+	res, err := a.Run(storing(t.Context(), a), llm.User("go"))
 	if err != nil || len(res.Pending) != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	res, err = a.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Deny("tom", "too dear")))
+	res, err = a.Resume(storing(t.Context(), a), res, llm.DecisionMessage(res.Pending[0].Deny("tom", "too dear")))
 	if err != nil || res.Messages[2].Parts[0].(llm.ToolResult).Text() != "Denied: too dear" {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -130,11 +135,11 @@ func TestReplayedCallsCount(t *testing.T) {
 	})
 	a := &pawl.Agent{Model: script.New(script.Call("outer", `{}`), script.Say("done")), Executor: new(pawltest.Kept), Limits: pawl.Limits{Calls: 4},
 		Tools: []pawl.Toolset{outer, says("a", "1"), says("pay", "paid")}, Middleware: []pawl.Middleware{asksFor("pay")}}
-	res, err := a.Run(t.Context(), llm.User("go"))
+	res, err := a.Run(storing(t.Context(), a), llm.User("go"))
 	if err != nil || len(res.Pending) != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	res, err = a.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Approve("tom")))
+	res, err = a.Resume(storing(t.Context(), a), res, llm.DecisionMessage(res.Pending[0].Approve("tom")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,12 +158,12 @@ func TestDiverged(t *testing.T) {
 	})
 	a := &pawl.Agent{Model: script.New(script.Call("outer", `{}`), script.Say("done")), Executor: new(pawltest.Kept),
 		Tools: []pawl.Toolset{outer, other, says("a", "1"), says("pay", "paid")}, Middleware: []pawl.Middleware{asksFor("pay")}}
-	res, err := a.Run(t.Context(), llm.User("go"))
+	res, err := a.Run(storing(t.Context(), a), llm.User("go"))
 	if err != nil || len(res.Pending) != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	calls = []llm.ToolCall{inner("other"), inner("pay")}
-	res, err = a.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Approve("tom")))
+	res, err = a.Resume(storing(t.Context(), a), res, llm.DecisionMessage(res.Pending[0].Approve("tom")))
 	if err != nil || ran > 0 || res.Messages[2].Parts[0].(llm.ToolResult).Text() != "diverged: another call was made here before: a, and now other" {
 		t.Errorf("ran %d, %+v, %v", ran, res, err)
 	}
@@ -177,11 +182,13 @@ func TestACallInAnAgentWaits(t *testing.T) {
 			Tools: []pawl.Toolset{pay}, Middleware: []pawl.Middleware{asksFor("pay")}}
 		return &pawl.Agent{Model: script.New(script.Call("clerk", `{"task":"pay"}`), script.Say("done")), Executor: kept, Tools: []pawl.Toolset{clerk.Tool("A clerk.")}}
 	}
-	res, err := newAgent().Run(t.Context(), llm.User("go"))
+	a := newAgent()
+	res, err := a.Run(storing(t.Context(), a), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopPending || len(res.Pending) != 1 || res.Pending[0].Key != "run/1/0/clerk/1/0" {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	res, err = newAgent().Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Approve("tom")))
+	a = newAgent()
+	res, err = a.Resume(storing(t.Context(), a), res, llm.DecisionMessage(res.Pending[0].Approve("tom")))
 	if err != nil || paid != 1 || res.Messages[2].Parts[0].(llm.ToolResult).Text() != "all paid" {
 		t.Errorf("paid %d, %+v, %v", paid, res, err)
 	}
@@ -200,7 +207,7 @@ func TestGivenUpWhileACallInsideWaits(t *testing.T) {
 				cancel(cause)
 				return llm.TextResult("x"), nil
 			})}, Middleware: []pawl.Middleware{asksFor("pay")}}
-		res, err := a.Run(ctx, llm.User("go"))
+		res, err := a.Run(storing(ctx, a), llm.User("go"))
 		if err != nil && cause == pawl.ErrCancelled {
 			t.Fatal(err)
 		}

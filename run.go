@@ -38,7 +38,7 @@ type run struct {
 	asked        *llm.Request   // the request that the last reply answers
 	teller       *teller        // of the reply being made; nil: nobody watches, or nothing yet
 	inbox        MessageSource  // nil: nobody sends messages
-	beginner     Beginner       // begins calls early; nil: nobody does, or nothing may
+	beginner     *Parallel      // starts calls early; nil means that no call starts early
 	ahead        *ahead         // nil: no reply is being made, or nothing may begin early
 	inside       *Invocation    // the call that the run is made in; nil: none
 	branch       *Branch        // the run is made inside of a call elsewhere; nil: it is not

@@ -20,10 +20,7 @@ type executor struct {
 	inner pawl.Executor
 }
 
-var _ pawl.Recorder = (*executor)(nil)
-
-// Replays returns true.
-func (x *executor) Replays() bool { return true }
+var _ pawl.Executor = (*executor)(nil)
 
 // Unwrap returns the agent's own executor.
 func (x *executor) Unwrap() pawl.Executor { return x.inner }
@@ -103,9 +100,8 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 	return t
 }
 
-// Intend stores the intent of a call, and returns when it is on disk.
-func (x *executor) Intend(ctx context.Context, t pawl.Task, call llm.ToolCall, tool *pawl.Tool, attempt int) error {
-	s := x.s
+// intend stores the intent of a call, and returns when it is on disk.
+func (s *session) intend(ctx context.Context, t pawl.Task, call llm.ToolCall, tool *pawl.Tool, attempt int) error {
 	body := intentBody{Asked: t.Call, Call: call, Effect: tool.Effect, Tool: s.digest(tool.Spec())}
 	if v := pawl.InvocationFrom(ctx); v != nil && v.Key == t.Key {
 		body.Key = v.IdempotencyKey()

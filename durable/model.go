@@ -16,8 +16,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Bind returns a copy of a that records: its model, wrapped in its middleware, and its executor.
-func (s *session) Bind(a *pawl.Agent) *pawl.Agent {
+// bind returns a copy of a that records: its model, wrapped in its middleware, and its executor.
+func (s *session) bind(a *pawl.Agent) *pawl.Agent {
 	b := *a
 	if a.Model == nil {
 		return &b // the run returns this error

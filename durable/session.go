@@ -70,7 +70,7 @@ func (e *Engine) start(ctx context.Context, l store.Lease, h *history) (*session
 	}
 	outer := pawl.MessageSourceFrom(ctx)
 	ctx = pawl.WithMessages(ctx, &inbox{s, outer})
-	return s, pawl.WithEngine(ctx, s, l.Run)
+	return s, pawl.WithEngine(ctx, &pawl.Engine{Run: l.Run, Bind: s.bind, Replays: true, Intend: s.intend})
 }
 
 // record returns a record. v must have a JSON form.

@@ -11,10 +11,10 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Kept is an Executor that stores the outcomes of calls in memory as JSON, and answers an executed
-// call with its stored outcome: the part of a journal that concerns calls. With it, nested calls
-// (plans, code) can wait for a decision. It serves one run and its resumptions, and is safe for
-// concurrent use. The zero value is ready to use, and executes calls as pawl.Parallel does.
+// Kept is the part of a journal that concerns calls: it stores the outcomes of calls in memory as
+// JSON, and answers an executed call with its stored outcome. With its Engine, nested calls (plans,
+// code) can wait for a decision. It serves one run and its resumptions, and is safe for concurrent
+// use. The zero value is ready to use, and executes calls as pawl.Parallel does.
 type Kept struct {
 	Parallel pawl.Parallel
 
@@ -28,13 +28,17 @@ type kept struct {
 	x    []byte
 }
 
-var (
-	_ pawl.Executor = (*Kept)(nil)
-	_ pawl.Replayer = (*Kept)(nil)
-)
+var _ pawl.Executor = (*Kept)(nil)
 
-// Replays returns true.
-func (*Kept) Replays() bool { return true }
+// Engine returns the engine whose runs have k as their executor.
+func (k *Kept) Engine() *pawl.Engine {
+	bind := func(a *pawl.Agent) *pawl.Agent {
+		b := *a
+		b.Executor = k
+		return &b
+	}
+	return &pawl.Engine{Bind: bind, Replays: true}
+}
 
 // Execute executes the tasks that have not ended yet, and yields the stored outcomes of the others.
 func (k *Kept) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {

@@ -145,7 +145,7 @@ func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, er
 	}
 	back := &callback{client: a.w.engine.Client, workflow: info.WorkflowExecution.ID,
 		run: info.WorkflowExecution.RunID, outer: in.Task.Key, begin: alive.begin}
-	t, err := n.agent.Attach(ctx, in.Task, in.Run, back)
+	t, err := n.agent.Attach(ctx, in.Task, back.engine(in.Run))
 	if err != nil {
 		return pawl.Execution{}, sdk.NewNonRetryableApplicationError(err.Error(), notBegun, err)
 	}

@@ -22,11 +22,19 @@ func within(ctx context.Context) workflow.Context {
 	return ctx.Value(contextKey{}).(workflow.Context)
 }
 
-var _ pawl.Engine = (*flow)(nil)
+// engine returns the engine of the workflow's runs. Since the second form of the state, nested
+// agents run as child workflows.
+func (f *flow) engine() *pawl.Engine {
+	e := &pawl.Engine{Run: f.run, Bind: f.bind, Replays: true, After: f.after, Wait: f.wait}
+	if f.in.State > 1 {
+		e.Branch = f.startBranch
+	}
+	return e
+}
 
-// Bind returns the agent that represents a in the workflow: the recorded definition, with a model
+// bind returns the agent that represents a in the workflow: the recorded definition, with a model
 // and an executor that use activities. The middleware runs in the activities.
-func (f *flow) Bind(a *pawl.Agent) *pawl.Agent {
+func (f *flow) bind(a *pawl.Agent) *pawl.Agent {
 	n := f.tree.byAgent[a]
 	if n == nil { // an agent passed to Run that is no tool of the agent
 		return &pawl.Agent{Name: a.Name, Model: &model{err: fmt.Errorf("agent %q is no tool of the agent that was added to the worker", a.Name)}}
@@ -54,8 +62,8 @@ func (f *flow) Bind(a *pawl.Agent) *pawl.Agent {
 	return b
 }
 
-// After ends a run's time with a timer of the workflow.
-func (f *flow) After(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+// after ends a run's time with a timer of the workflow.
+func (f *flow) after(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	outer := within(ctx)
 	wctx, stop := workflow.WithCancel(outer)
 	inner, cancel := context.WithCancelCause(context.WithValue(ctx, contextKey{}, wctx))
@@ -69,8 +77,8 @@ func (f *flow) After(ctx context.Context, d time.Duration, cause error) (context
 	return inner, func() { cancel(nil); stop() }
 }
 
-// Wait lets other coroutines work until ready is closed. One of them closes it.
-func (f *flow) Wait(ctx context.Context, ready <-chan struct{}) {
+// wait lets other coroutines work until ready is closed. One of them closes it.
+func (f *flow) wait(ctx context.Context, ready <-chan struct{}) {
 	_ = workflow.Await(within(ctx), func() bool {
 		select { // coroutines of this workflow close both, so that the outcome is deterministic
 		case <-ready:

@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,8 +29,8 @@ type place struct {
 // ending is the outcome of a nested run with its steps, for the export of the outermost run.
 type ending struct {
 	Outcome
-	Around []pawl.Allowance `json:"around,omitzero"`
-	Was    *durable.Export  `json:"was"`
+	Around json.RawMessage `json:"around,omitzero"` // Branch.Around at the end
+	Was    *durable.Export `json:"was"`
 }
 
 // report is the state of a nested run, for the run around it.
@@ -45,16 +46,8 @@ type branch struct {
 	child workflow.ChildWorkflowFuture
 }
 
-// branching is the engine of runs whose nested agents run as child workflows.
-type branching struct{ *flow }
-
-var (
-	_ pawl.Waiter   = branching{}
-	_ pawl.Brancher = branching{}
-)
-
-// Branch starts a child workflow, and waits until it has ended.
-func (f branching) Branch(ctx context.Context, a *pawl.Agent, b *pawl.Branch) (*pawl.Result, error) {
+// startBranch starts a child workflow, and waits until it has ended.
+func (f *flow) startBranch(ctx context.Context, a *pawl.Agent, b *pawl.Branch) (*pawl.Result, error) {
 	n := f.tree.byAgent[a]
 	if n == nil {
 		return nil, fmt.Errorf("agent %q is no tool of the agent that was added to the worker", a.Name)
@@ -82,7 +75,12 @@ func (f branching) Branch(ctx context.Context, a *pawl.Agent, b *pawl.Branch) (*
 	}
 	f.kept.Replies = append(f.kept.Replies, end.Was.Replies...)
 	f.kept.Calls = append(f.kept.Calls, end.Was.Calls...)
-	b.Around = end.Around
+	b.Around = nil
+	if len(end.Around) > 0 {
+		if err := json.Unmarshal(end.Around, &b.Around); err != nil {
+			return nil, fmt.Errorf("the limits around the run %s: %w", b.Key, err)
+		}
+	}
 	if end.Error != "" {
 		err = errors.New(end.Error)
 	}
@@ -112,11 +110,17 @@ func (w *Worker) branch(wctx workflow.Context, in input) (*ending, error) {
 	if err != nil {
 		return nil, err
 	}
-	was := f.export()
+	ended := &ending{Was: f.export()}
+	if around := f.in.Place.Branch.Around; len(around) > 0 {
+		if ended.Around, err = json.Marshal(around); err != nil {
+			return nil, err
+		}
+	}
 	last := *out.Result
 	// The answer; the ending has the other messages.
 	last.Messages = last.Messages[max(0, len(last.Messages)-1):]
-	return &ending{Outcome{&last, out.Error}, f.in.Place.Branch.Around, was}, nil
+	ended.Outcome = Outcome{&last, out.Error}
+	return ended, nil
 }
 
 // tell reports the questions of this run to the workflow around it, at each change.

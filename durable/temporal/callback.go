@@ -29,18 +29,26 @@ type callback struct {
 	refused  error        // the result of begin
 }
 
-var _ pawl.Recorder = (*callback)(nil)
+var _ pawl.Executor = (*callback)(nil)
 
-// Intend reports the start of a Write to the server before the Write starts.
-func (c *callback) Intend(_ context.Context, _ pawl.Task, _ llm.ToolCall, tool *pawl.Tool, _ int) error {
+// engine returns the engine of the calls that the tool makes. They can wait: they wait in the
+// workflow. run is the ID of the run.
+func (c *callback) engine(run string) *pawl.Engine {
+	bind := func(a *pawl.Agent) *pawl.Agent {
+		b := *a
+		b.Executor = c
+		return &b
+	}
+	return &pawl.Engine{Run: run, Bind: bind, Replays: true, Intend: c.intend}
+}
+
+// intend reports the start of a Write to the server before the Write starts.
+func (c *callback) intend(_ context.Context, _ pawl.Task, _ llm.ToolCall, tool *pawl.Tool, _ int) error {
 	if tool.Effect == pawl.EffectWrite {
 		c.refused = c.begin()
 	}
 	return c.refused
 }
-
-// Replays returns true.
-func (c *callback) Replays() bool { return true }
 
 // atOnce is the number of concurrent updates of a tool. The server accepts 10 for a run.
 const atOnce = 5

@@ -21,10 +21,7 @@ type executor struct {
 	inOrder bool
 }
 
-var _ pawl.Replayer = (*executor)(nil)
-
-// Replays returns true: nested calls can wait, because they wait here.
-func (x *executor) Replays() bool { return true }
+var _ pawl.Executor = (*executor)(nil)
 
 // Execute executes tasks, each on its own coroutine, and yields events on the coroutine that ranges
 // over the sequence.

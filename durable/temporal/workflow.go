@@ -191,11 +191,7 @@ func (f *flow) describe() error {
 
 // loop runs the loop.
 func (f *flow) loop() (*pawl.Result, error) {
-	var engine pawl.Engine = f
-	if f.in.State > 1 {
-		engine = branching{f}
-	}
-	ctx := pawl.WithEngine(context.WithValue(f.std, contextKey{}, f.root), engine, f.run)
+	ctx := pawl.WithEngine(context.WithValue(f.std, contextKey{}, f.root), f.engine())
 	a := f.tree.byPath[f.path].agent
 	if p := f.in.Place; p != nil {
 		return a.RunBranch(ctx, f.in.From, &p.Branch)

@@ -47,15 +47,20 @@ func agentOf(w *world, tool *pawl.Tool, program string, policy ...pawl.Middlewar
 	return &pawl.Agent{Model: script.New(script.Call("execute_code", string(args)), script.Say("done")), Tools: []pawl.Toolset{w.tools(), tool}, Executor: new(pawltest.Kept), Middleware: policy}
 }
 
+// storing returns the context of runs of a whose executor, a *pawltest.Kept, stores their calls.
+func storing(ctx context.Context, a *pawl.Agent) context.Context {
+	return pawl.WithEngine(ctx, a.Executor.(*pawltest.Kept).Engine())
+}
+
 // untilStopped runs or resumes a, and stops it as a shutdown does when n calls of the program have
 // ended. 0 means never.
 func untilStopped(t *testing.T, a *pawl.Agent, from *pawl.Result, n int) *pawl.Result {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	stream := a.Stream(ctx, llm.User("go"))
+	stream := a.Stream(storing(ctx, a), llm.User("go"))
 	if from != nil {
-		stream = a.ResumeStream(ctx, from)
+		stream = a.ResumeStream(storing(ctx, a), from)
 	}
 	var res *pawl.Result
 	for e, err := range stream {
@@ -257,11 +262,11 @@ func TestCallOfAProgramWaits(t *testing.T) {
 		tool := newTool(t, in, nil)
 		w := newWorld()
 		a := agentOf(w, tool, several(in), asksFor("execute_code", "mail_send"))
-		res, err := a.Run(t.Context(), llm.User("go"))
+		res, err := a.Run(storing(t.Context(), a), llm.User("go"))
 		var asked []string
 		for err == nil && res.Stop == pawl.StopPending && len(asked) < 5 {
 			asked = append(asked, res.Pending[0].Call.Name)
-			res, err = a.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Approve("ann")))
+			res, err = a.Resume(storing(t.Context(), a), res, llm.DecisionMessage(res.Pending[0].Approve("ann")))
 		}
 		if err != nil || res.Stop != pawl.StopAnswer || !slices.Equal(asked, []string{"execute_code", "mail_send"}) {
 			t.Fatalf("%s: got %v, %+v; asked for %q", in.Name(), err, res, asked)
@@ -276,10 +281,10 @@ func TestCallOfAProgramWaits(t *testing.T) {
 		// A rejection is an error of that call, which the program can handle.
 		w = newWorld()
 		a = agentOf(w, tool, `set_result(try_call("mail_send", {"to": "ann", "text": "x"})["error"])`, asksFor("mail_send"))
-		if res, err = a.Run(t.Context(), llm.User("go")); err != nil || res.Stop != pawl.StopPending {
+		if res, err = a.Run(storing(t.Context(), a), llm.User("go")); err != nil || res.Stop != pawl.StopPending {
 			t.Fatalf("%s: got %v, %+v", in.Name(), err, res)
 		}
-		res, err = a.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Deny("ann", "not today")))
+		res, err = a.Resume(storing(t.Context(), a), res, llm.DecisionMessage(res.Pending[0].Deny("ann", "not today")))
 		if err != nil || resultOf(t, res) != `ok "Denied: not today"` || len(w.Mails) != 0 {
 			t.Errorf("%s: got %v, %s", in.Name(), err, resultOf(t, res))
 		}
@@ -308,7 +313,7 @@ set_result(out)`)
 		a.Limits.Calls = 4
 		var keys []string
 		var res *pawl.Result
-		for e, err := range a.Stream(t.Context(), llm.User("go")) {
+		for e, err := range a.Stream(storing(t.Context(), a), llm.User("go")) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -329,7 +334,7 @@ set_result(out)`)
 		w = newWorld()
 		a = agentOf(w, newTool(t, in, nil), `set_result(call_tools_parallel([("add", {"a": i, "b": 1}) for i in range(40)]))`)
 		a.Executor = pawl.Parallel{Limit: 1} // a program that held a slot would wait for ever
-		if res, err := a.Run(t.Context(), llm.User("go")); err != nil || len(w.calls) != 40 || !strings.HasPrefix(resultOf(t, res), "ok [1,2,3") {
+		if res, err := a.Run(storing(t.Context(), a), llm.User("go")); err != nil || len(w.calls) != 40 || !strings.HasPrefix(resultOf(t, res), "ok [1,2,3") {
 			t.Errorf("%s: got %v, %d calls", in.Name(), err, len(w.calls))
 		}
 	}
@@ -345,7 +350,7 @@ func TestCancelled(t *testing.T) {
 		w := newWorld()
 		a := agentOf(w, newTool(t, in, nil), "call_tool('now')\nx = 0\nwhile True:\n  x += 1")
 		var res *pawl.Result
-		for e, err := range a.Stream(ctx, llm.User("go")) {
+		for e, err := range a.Stream(storing(ctx, a), llm.User("go")) {
 			if err != nil {
 				t.Fatal(err)
 			}

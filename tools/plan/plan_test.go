@@ -200,6 +200,11 @@ func TestPlansShareTheRunsSlots(t *testing.T) {
 	}
 }
 
+// storing returns the context of runs of a whose executor, a *pawltest.Kept, stores their calls.
+func storing(ctx context.Context, a *pawl.Agent) context.Context {
+	return pawl.WithEngine(ctx, a.Executor.(*pawltest.Kept).Engine())
+}
+
 // A pending step makes the plan pending. The other steps have run, their results are stored, and
 // after the decision each step has run once. Without an engine the step is refused.
 func TestAStepThatWaits(t *testing.T) {
@@ -228,11 +233,11 @@ func TestAStepThatWaits(t *testing.T) {
 		}
 		clear(ran)
 		a.Executor = new(pawltest.Kept)
-		res, err = a.Run(t.Context(), llm.User("go"))
+		res, err = a.Run(storing(t.Context(), a), llm.User("go"))
 		if err != nil || res.Stop != pawl.StopPending || len(res.Pending) != 1 || res.Pending[0].Key != "run/1/0/s1" || res.Pending[0].Why != "it costs" || ran["a"] != 1 || ran["b"] != 1 {
 			t.Fatalf("%+v, %v, ran %v", res, err, ran)
 		}
-		res, err = a.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Approve("tom")))
+		res, err = a.Resume(storing(t.Context(), a), res, llm.DecisionMessage(res.Pending[0].Approve("tom")))
 		want := `[{"step":0,"tool":"a","status":"ok","result":"a"},{"step":1,"tool":"pay","status":"ok","result":"pay"},{"step":2,"tool":"b","status":"ok","result":"b"}]`
 		if err != nil || res.Steps[0].Executions[0].Result.Text() != want || len(ran) != 3 || ran["a"]+ran["b"]+ran["pay"] != 3 {
 			t.Errorf("%v, %v, %s", err, ran, res.Steps[0].Executions[0].Result.Text())
