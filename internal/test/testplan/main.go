@@ -12,9 +12,10 @@
 // Packages that take long come first, so that the last ones to end are short.
 //
 // A package is concurrent when one of its files, tests included, has a go or select statement, a
-// channel, a parallel test, or an import of sync, sync/atomic, testing/synctest, os/exec, net or a
-// package below net (net/url and net/netip have no concurrency). A package is not concurrent
-// because of its imports: the concurrency of the agent loop is tested where it is written.
+// channel, a parallel test, a process that os/exec starts without waiting for its end, or an import
+// of sync, sync/atomic, testing/synctest, net or a package below net (net/url and net/netip have no
+// concurrency). A package is not concurrent because of its imports: the concurrency of the agent
+// loop is tested where it is written.
 package main
 
 import (

@@ -88,40 +88,62 @@ func rank(rel string) int {
 }
 
 // concurrent returns the first thing in f that only concurrent code has, with its place; empty
-// means none.
+// means none. A program that os/exec runs to its end is not concurrent with its caller.
 func concurrent(fset *token.FileSet, f *ast.File) string {
+	executes := false
 	for _, imp := range f.Imports {
 		name, _ := strconv.Unquote(imp.Path.Value)
-		if name == "sync" || name == "sync/atomic" || name == "testing/synctest" || name == "os/exec" || name == "net" || strings.HasPrefix(name, "net/") && name != "net/url" && name != "net/netip" {
+		executes = executes || name == "os/exec"
+		if concurrentImport(name) {
 			return fmt.Sprintf("%s imports %s", filepath.Base(fset.Position(f.Package).Filename), name)
 		}
 	}
 	found := ""
 	ast.Inspect(f, func(n ast.Node) bool {
-		what := ""
-		switch n := n.(type) {
-		case *ast.GoStmt:
-			what = "a go statement"
-		case *ast.SelectStmt:
-			what = "a select statement"
-		case *ast.ChanType, *ast.SendStmt:
-			what = "a channel"
-		case *ast.UnaryExpr:
-			if n.Op == token.ARROW {
-				what = "a channel"
-			}
-		case *ast.CallExpr:
-			if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Parallel" && len(n.Args) == 0 {
-				what = "a parallel test"
-			}
-		}
-		if what != "" && found == "" {
+		if what := concurrentNode(n, executes); what != "" && found == "" {
 			at := fset.Position(n.Pos())
 			found = fmt.Sprintf("%s:%d has %s", filepath.Base(at.Filename), at.Line, what)
 		}
 		return found == ""
 	})
 	return found
+}
+
+func concurrentImport(name string) bool {
+	switch name {
+	case "sync", "sync/atomic", "testing/synctest", "net":
+		return true
+	case "net/url", "net/netip":
+		return false
+	}
+	return strings.HasPrefix(name, "net/")
+}
+
+// concurrentNode returns what makes n concurrent; empty means nothing. executes means that the file
+// imports os/exec.
+func concurrentNode(n ast.Node, executes bool) string {
+	switch n := n.(type) {
+	case *ast.GoStmt:
+		return "a go statement"
+	case *ast.SelectStmt:
+		return "a select statement"
+	case *ast.ChanType, *ast.SendStmt:
+		return "a channel"
+	case *ast.UnaryExpr:
+		if n.Op == token.ARROW {
+			return "a channel"
+		}
+	case *ast.CallExpr:
+		s, ok := n.Fun.(*ast.SelectorExpr)
+		switch {
+		case !ok:
+		case s.Sel.Name == "Parallel" && len(n.Args) == 0:
+			return "a parallel test"
+		case executes && slices.Contains([]string{"Start", "StdinPipe", "StdoutPipe", "StderrPipe"}, s.Sel.Name):
+			return "a started process"
+		}
+	}
+	return ""
 }
 
 // using returns the names of the tests in files that use one of the given functions of package

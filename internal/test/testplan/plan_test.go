@@ -26,18 +26,21 @@ func parse(t *testing.T, src string) (*token.FileSet, *ast.File) {
 
 func TestConcurrent(t *testing.T) {
 	for src, want := range map[string]string{
-		`func f() { for i := range 3 { println(i) } }`: "",
-		"import (\n\t\"net/url\"\n\t\"strings\"\n)":    "",
-		`import "context"`:                             "",
-		`import "sync"`:                                "x.go imports sync",
-		`import "sync/atomic"`:                         "x.go imports sync/atomic",
-		`import "net/http/httptest"`:                   "x.go imports net/http/httptest",
-		`import "os/exec"`:                             "x.go imports os/exec",
-		`func f() { go f() }`:                          "x.go:2 has a go statement",
-		`func f(c chan int) {}`:                        "x.go:2 has a channel",
-		"func f() {\n\tselect {}\n}":                   "x.go:3 has a select statement",
-		`func f() { <-g() }`:                           "x.go:2 has a channel",
-		`func TestX(t *testing.T) { t.Parallel() }`:    "x.go:2 has a parallel test",
+		`func f() { for i := range 3 { println(i) } }`:               "",
+		"import (\n\t\"net/url\"\n\t\"strings\"\n)":                  "",
+		`import "context"`:                                           "",
+		`import "sync"`:                                              "x.go imports sync",
+		`import "sync/atomic"`:                                       "x.go imports sync/atomic",
+		`import "net/http/httptest"`:                                 "x.go imports net/http/httptest",
+		"import \"os/exec\"\nfunc f(c *exec.Cmd) { c.Run() }":        "",
+		"import \"os/exec\"\nfunc f(c *exec.Cmd) { c.Start() }":      "x.go:3 has a started process",
+		"import \"os/exec\"\nfunc f(c *exec.Cmd) { c.StdoutPipe() }": "x.go:3 has a started process",
+		`func f(t timer) { t.Start() }`:                              "",
+		`func f() { go f() }`:                                        "x.go:2 has a go statement",
+		`func f(c chan int) {}`:                                      "x.go:2 has a channel",
+		"func f() {\n\tselect {}\n}":                                 "x.go:3 has a select statement",
+		`func f() { <-g() }`:                                         "x.go:2 has a channel",
+		`func TestX(t *testing.T) { t.Parallel() }`:                  "x.go:2 has a parallel test",
 	} {
 		fset, f := parse(t, src)
 		if got := concurrent(fset, f); got != want {
@@ -83,7 +86,7 @@ func TestPlan(t *testing.T) {
 		modes[p.rel] = p.mode()
 		t.Logf("%-5s %s %s %s", p.mode(), p.rel, p.concurrent, p.soak)
 	}
-	for rel, want := range map[string]string{".": "race", "durable": "race", "server": "race", "cmd/pawl": "race", "internal/diff": "plain", "internal/test/testplan": "race"} {
+	for rel, want := range map[string]string{".": "race", "durable": "race", "server": "race", "cmd/pawl": "race", "internal/diff": "plain", "internal/test/testplan": "plain"} {
 		if modes[rel] != want {
 			t.Errorf("%s runs %q, want %s", rel, modes[rel], want)
 		}
