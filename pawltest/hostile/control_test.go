@@ -60,30 +60,25 @@ var hanging = []string{
 // patient is how long a play may take that must end by itself: long enough for any machine.
 const patient = 12 * time.Minute
 
-// pawlRows and controlRows are the rows of pawl and of the control, for all tests that look at
-// them.
-var (
-	pawlRows = sync.OnceValues(func() ([]hostile.Row, error) {
-		return hostile.Play(context.Background(), hostile.Agent(adapters), hostile.Behaviours(), &hostile.PlayOptions{Patient: patient})
+// controlRows are the rows of the control, played once.
+var controlRows = sync.OnceValues(func() ([]hostile.Row, error) {
+	defer http.DefaultClient.CloseIdleConnections()
+	all := slices.DeleteFunc(hostile.Behaviours(), func(b hostile.Behaviour) bool { return b.ID == "args-10mb" }) // slow enough to look like a hang
+	only := regexp.MustCompile("^(" + strings.Join(hanging, "|") + ")$")
+	hung, err := hostile.Play(context.Background(), byHand, all, &hostile.PlayOptions{
+		APIs: []string{pawltest.Chat}, Only: only, Patient: soak.N(time.Second, 20*time.Second),
 	})
-	controlRows = sync.OnceValues(func() ([]hostile.Row, error) {
-		defer http.DefaultClient.CloseIdleConnections()
-		all := slices.DeleteFunc(hostile.Behaviours(), func(b hostile.Behaviour) bool { return b.ID == "args-10mb" }) // slow enough to look like a hang
-		only := regexp.MustCompile("^(" + strings.Join(hanging, "|") + ")$")
-		hung, err := hostile.Play(context.Background(), byHand, all, &hostile.PlayOptions{
-			APIs: []string{pawltest.Chat}, Only: only, Patient: soak.N(time.Second, 20*time.Second),
-		})
-		if err != nil {
-			return nil, err
-		}
-		rest := slices.DeleteFunc(slices.Clone(all), func(b hostile.Behaviour) bool { return only.MatchString(b.ID) })
-		rows, err := hostile.Play(context.Background(), byHand, rest, &hostile.PlayOptions{APIs: []string{pawltest.Chat}, Patient: patient})
-		return append(rows, hung...), err // Page finds them by id
-	})
-)
+	if err != nil {
+		return nil, err
+	}
+	rest := slices.DeleteFunc(slices.Clone(all), func(b hostile.Behaviour) bool { return only.MatchString(b.ID) })
+	rows, err := hostile.Play(context.Background(), byHand, rest, &hostile.PlayOptions{APIs: []string{pawltest.Chat}, Patient: patient})
+	return append(rows, hung...), err // Page finds them by id
+})
 
 // The control hangs in the rows of hanging, and in no other.
 func TestControlHangs(t *testing.T) {
+	soak.Sequential(t)
 	rows, err := controlRows()
 	if err != nil {
 		t.Fatal(err)
@@ -103,6 +98,7 @@ func TestControlHangs(t *testing.T) {
 // The kit can fail: a loop that is written by hand fails the rows that loops in use were found to
 // fail, and passes those that need nothing special.
 func TestControl(t *testing.T) {
+	soak.Sequential(t)
 	rows, err := controlRows()
 	if err != nil {
 		t.Fatal(err)

@@ -11,12 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/pawltest/hostile"
 )
 
 // Where a runtime may do one or the other, the kit takes both. What pawl does is one of them, the
 // same each time.
 func TestWhatPawlDoesWhereTheKitTakesBoth(t *testing.T) {
+	soak.Sequential(t)
 	want := map[string]string{
 		"unknown-forever":              "every wire stalled",
 		"call-for-ever":                "every wire stalled",

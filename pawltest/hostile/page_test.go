@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/pawltest/hostile"
 )
 
@@ -15,6 +16,7 @@ var update = flag.Bool("update", false, "write docs/hostile.md again")
 
 // docs/hostile.md is what was played here. make docs writes it.
 func TestPage(t *testing.T) {
+	soak.Sequential(t)
 	rows, err := pawlRows()
 	if err != nil {
 		t.Fatal(err)
