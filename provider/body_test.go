@@ -75,7 +75,8 @@ func encodeGateway(req *llm.Request) (body []byte, err error) {
 	return body, err
 }
 
-// compared sends each body of a model to its server, and compares it with what the request is alone.
+// compared sends each body of a model to its server, and compares it with the body of the request
+// alone.
 type compared struct {
 	llm.Model
 	t       *testing.T
@@ -124,8 +125,8 @@ func (c *compared) RoundTrip(r *http.Request) (*http.Response, error) {
 	return wiretest.Reply(200, fmt.Sprintf(c.wire.call, c.bodies)), nil
 }
 
-// TestBodies compares the bodies of a run with the body that each request has alone, whatever changes on the
-// way. A RoundTripper may read a body again, and after the run.
+// TestBodies compares the bodies of a run with the body of each request alone, for many changes
+// between the requests. A RoundTripper may read a body again, and after the run.
 func TestBodies(t *testing.T) {
 	look := &pawl.Tool{Name: "look", Description: "Looks.", Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: "seen \"it\""}, llm.Media{MIME: "image/png", Data: []byte("png")}}}, nil
@@ -208,7 +209,8 @@ type mending struct {
 func (m mending) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	r := *req
 	m.mend(&r)
-	if m.again { // Claude from Opus 4.8 on has instructions as a turn of their own, after the user's alone
+	// Claude from Opus 4.8 on reads instructions as a turn of their own, only after a user turn.
+	if m.again {
 		r.Model = "claude-opus-4-8"
 		r.Messages = append(slices.Clip(r.Messages), llm.System("Be sure."))
 		for range m.Model.Stream(ctx, &r) {

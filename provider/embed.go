@@ -9,10 +9,12 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// OpenEmbedder returns the embedding model that name stands for, "PROVIDER:MODEL" or "PROVIDER:MODEL#DIMENSIONS" for shorter vectors than the model's own:
-// "openai:text-embedding-3-small", "gemini:gemini-embedding-001#768", "ollama:nomic-embed-text". The servers of Open that speak Chat Completions are asked
-// at /embeddings; an Ollama over its own API, or with "openai:NAME" and its /v1 address over that. Nothing is sent. The error of a name that cannot be
-// opened says what would be right.
+// OpenEmbedder returns an embedding model by name: "PROVIDER:MODEL", or
+// "PROVIDER:MODEL#DIMENSIONS" for shorter vectors than the model's own. Examples are
+// "openai:text-embedding-3-small", "gemini:gemini-embedding-001#768" and
+// "ollama:nomic-embed-text". Servers that speak Chat Completions are asked at /embeddings. An
+// Ollama server is asked over its own API; with "openai:NAME" and its /v1 address, over OpenAI's.
+// OpenEmbedder sends nothing. Its error states what a valid name is.
 func OpenEmbedder(name string, o *Options) (store.Embedder, error) {
 	if o == nil {
 		o = new(Options)
@@ -42,7 +44,7 @@ func OpenEmbedder(name string, o *Options) (store.Embedder, error) {
 	return fail("unknown provider %q; known: %s", prefix, strings.Join(embedders(), ", "))
 }
 
-// embedders are the names that OpenEmbedder lists.
+// embedders returns the names for the error of OpenEmbedder.
 func embedders() (names []string) {
 	for _, p := range table {
 		if p.Embeds() && !p.Alias {

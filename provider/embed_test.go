@@ -18,7 +18,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// vectorServer speaks all three forms. A text's vector is its length and its first byte, so that order shows.
+// vectorServer speaks all three forms. The vector of a text is its length and its first byte, so
+// that errors of order are visible.
 type vectorServer struct {
 	*httptest.Server
 	paths   []string
@@ -56,7 +57,7 @@ func serveVectors(t *testing.T) *vectorServer {
 		for i, text := range texts {
 			v := fmt.Sprintf("[%d,%d.5]", len(text), text[0])
 			switch {
-			case strings.HasSuffix(r.URL.Path, "/embeddings"): // backwards: the index says whose it is
+			case strings.HasSuffix(r.URL.Path, "/embeddings"): // backwards: the index decides
 				items = append([]string{fmt.Sprintf(`{"object":"embedding","index":%d,"embedding":%s}`, i, v)}, items...)
 			case strings.HasSuffix(r.URL.Path, ":batchEmbedContents"):
 				items = append(items, `{"values":`+v+`}`)

@@ -20,7 +20,8 @@ func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 400, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(`{"error":{"message":"seen"}}`)), Request: r}, err
 }
 
-// What the catalogue says of a model decides what it is sent; where it says nothing, its name does. The names of the first half say the opposite.
+// The catalogue decides what a model receives; if it has no entry, the name does. The names of the
+// first half contradict the catalogue.
 func TestFacts(t *testing.T) {
 	known, err := catalog.Parse([]byte(`[
 		{"provider":"anthropic","id":"claude-old-3-7","thinking":"adaptive","instructs":true},
@@ -110,13 +111,14 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// The catalogue inside says of every model what its adapter would tell from the name, but where it knows better.
+// The catalogue of the module agrees with the names of all models, except where it is more exact.
 func TestNamesAndCatalogue(t *testing.T) {
 	none, err := catalog.Parse([]byte(`[]`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	better := map[string]bool{"anthropic:claude-sonnet-5": true} // takes no instructions between, which its version does not say
+	// does not accept instructions between turns, which its version does not show
+	better := map[string]bool{"anthropic:claude-sonnet-5": true}
 	n := 0
 	for _, m := range catalog.Default().Models("") {
 		if m.Thinking == "" && m.Provider != "openai" {

@@ -34,7 +34,8 @@ func (e *recordedError) body() string {
 	return string(e.Body)
 }
 
-// models are the adapters that read an error: that of its API, or for other endpoints of a provider those that one asks it by.
+// models are the adapters that read an error: the adapter of its API, or for other endpoints of a
+// provider the adapters of that provider.
 func (e *recordedError) models(h http.RoundTripper) map[string]llm.Model {
 	all := map[string]llm.Model{}
 	is := func(names ...string) bool {
@@ -60,8 +61,8 @@ func (e *recordedError) models(h http.RoundTripper) map[string]llm.Model {
 	return all
 }
 
-// means says what an error means: by what it says, where that is more than its status says, else by its status. It reads the whole body as
-// text, and shares nothing with the adapters.
+// means returns the meaning of an error: by its text if that is specific, and otherwise by its
+// status. It reads the whole body as text, and shares no code with the adapters.
 func (e *recordedError) means() (code llm.Code, retryable bool) {
 	body := strings.ToLower(e.body())
 	for _, w := range []struct {
@@ -107,8 +108,8 @@ func (e *recordedError) means() (code llm.Code, retryable bool) {
 	return llm.CodeServer, true
 }
 
-// Every recorded error, and every shape of one that was reported, has the code that it means at every adapter that can meet it, streamed and
-// whole; none is passed over in silence.
+// Every recorded or reported error has its code at every adapter that can receive it, streamed and
+// whole. None is skipped.
 func TestRecordedErrors(t *testing.T) {
 	read, asked := 0, 0
 	for _, name := range []string{"anthropic", "azure", "bedrock", "cohere", "gemini", "groq", "huggingface", "mistral", "ollama", "openai", "openrouter", "perplexity", "vertex", ""} {
@@ -159,7 +160,7 @@ func TestRecordedErrors(t *testing.T) {
 	}
 }
 
-// malformed is the finish of a reply that reports that the model wrote a call that cannot be read; "" where e is an error.
+// malformed is the finish reason of a reply with a malformed call; "" means that e is an error.
 func malformed(e *recordedError) llm.FinishReason {
 	if e.Status == 200 && strings.Contains(e.body(), "MALFORMED_FUNCTION_CALL") {
 		return llm.FinishReasonError

@@ -2,8 +2,9 @@ package provider
 
 import "slices"
 
-// KeyVariables returns the names of the environment variables in which the adapters of the named providers look for keys, in the order in
-// which they do; without a name those of all that Open knows: what a program hides in all that it tells. A name that is none has no variables.
+// KeyVariables returns the environment variables that hold the keys of the named providers, in the
+// order in which the adapters read them. Without names it returns the variables of all providers;
+// programs redact their values. Unknown names have no variables.
 func KeyVariables(providers ...string) []string {
 	if len(providers) == 0 {
 		providers = Names()

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Whoever knows one adapter finds his way in the others: the same files, and the same names for what does the same.
+// All adapters have the same files, and the same names for functions with the same job.
 func TestLayout(t *testing.T) {
 	want := map[string]string{"fromRequest": "request.go", "fromTool": "request.go", "fromChoice": "request.go", "fromMessage": "", "fromReply": "", "fromResult": "",
 		"fromMedia": "", "toDelta": "", "toCall": "response.go", "toUsage": "response.go", "toFinish": "response.go", "toError": "errors.go", "toStreamError": "errors.go"}

@@ -8,7 +8,7 @@ import (
 	"github.com/pawl-go/pawl/internal/test/wiretest"
 )
 
-// The table of servers in docs/providers.md is made from the list that Open knows. With -update it is written.
+// The table of servers in docs/providers.md is generated from the list of Open. -update writes it.
 func TestServersPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| name | key | address |\n|---|---|---|\n")

@@ -5,7 +5,7 @@ import (
 	"github.com/pawl-go/pawl/provider/catalog"
 )
 
-// priced returns m at the price of the catalogue, or m itself where there is none.
+// priced returns m with the price from the catalogue, or m itself if the catalogue has none.
 func priced(m llm.Model, name string, c *catalog.Catalog) llm.Model {
 	known, _ := c.Lookup(name)
 	if known.Price == nil {

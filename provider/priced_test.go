@@ -33,7 +33,8 @@ const prices = `[
 	{"provider":"groq","id":"m"}
 ]`
 
-// Of 1,000 tokens in, 400 came from a cache; of 100 tokens out, 60 are reasoning. Each API counts in another way; what it costs is the same.
+// 400 of 1,000 input tokens come from a cache; 60 of 100 output tokens are reasoning. Each API
+// counts in another way, and the cost is the same.
 func TestCost(t *testing.T) {
 	const (
 		chat = `{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],
@@ -78,7 +79,8 @@ data: {"type":"message_stop"}
 		{"gemini:m", generate, 600*1 + 400*0.1 + 100*10},
 		{"openai-chat:tiered", plain, 600*2 + 400*0.5 + 100*20},
 		{"openai-chat:flat", plain, 1000*1 + 100*10},
-		{"openrouter:m", strings.Replace(chat, "COST", `,"cost":0.25`, 1), 0.25e6}, // what the provider says wins
+		// the provider's own figure has priority
+		{"openrouter:m", strings.Replace(chat, "COST", `,"cost":0.25`, 1), 0.25e6},
 		{"openrouter:m", plain, 1000*1 + 100*10},
 		{"groq:m", plain, 0},
 		{"vllm:m", plain, 0},

@@ -1,15 +1,19 @@
-// Package provider opens models by name: "openai:gpt-5-mini" is the model gpt-5-mini behind OpenAI's Responses API,
-// "anthropic:claude-sonnet-4-5" that model behind Anthropic's Messages API.
+// Package provider opens models by name: "openai:gpt-5-mini" is gpt-5-mini over OpenAI's Responses
+// API, "anthropic:claude-sonnet-4-5" is that model over Anthropic's Messages API.
 //
-//	m, err := provider.Open("openai-chat:qwen3:4b", &provider.Options{BaseURL: "http://localhost:11434/v1"})
+//	o := &provider.Options{BaseURL: "http://localhost:11434/v1"}
+//	m, err := provider.Open("openai-chat:qwen3:4b", o)
 //
-// Servers that speak Chat Completions have names of their own, with their addresses and the variables of their keys: "ollama:qwen3:4b" asks
-// the Ollama of this machine, "groq:openai/gpt-oss-120b" Groq with GROQ_API_KEY. No server is sent the key of another.
+// Servers that speak Chat Completions have names too, with their addresses and key variables:
+// "ollama:qwen3:4b" asks the Ollama server of this machine, "groq:openai/gpt-oss-120b" asks Groq
+// with GROQ_API_KEY. A server never receives the key of another.
 //
-// What stands before the first colon names the adapter, the rest is the provider's own name of the model and is not
-// looked at. Keys and addresses come from the environment where Options do not have them; each adapter's
-// package says which variables. A program that knows its provider can do without this package, and call that of the
-// adapter.
+// The part before the first colon names the adapter. The rest is the provider's name of the model
+// and is sent unchanged. The environment provides the keys and addresses that Options do not have;
+// the packages of the adapters list the variables. A program that uses one provider can import its
+// adapter directly.
+//
+// A provider is one package and one entry in table; everything else in the module reads the table.
 package provider
 
 import (
@@ -27,28 +31,30 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// Options tune the model that Open returns. Nil, and every zero field, stands for the adapter's default.
+// Options configure the model that Open returns. nil and zero fields mean the adapter's defaults.
 type Options struct {
-	BaseURL string            // the address of the API; for OpenAI's it ends in /v1
+	BaseURL string            // the address of the API; for OpenAI it ends in /v1
 	Key     string            // the API key
 	Header  http.Header       // sent with each request
 	HTTP    http.RoundTripper // carries the requests
-	Retries int               // 0: 2; negative: never
+	Retries int               // 0 means 2; negative means never
 
-	// What is waited for without a sign of life; 0: the default; negative: without end.
-	ConnectTimeout   time.Duration // for a connection; 10 s. It is not for an HTTP of your own
-	FirstByteTimeout time.Duration // for the head of the answer; 120 s
-	SilenceTimeout   time.Duration // for the next piece of the reply; 120 s
+	// The timeouts limit how long a request waits without a sign of life. 0 means the default;
+	// negative means none.
+	ConnectTimeout   time.Duration // to connect, 10 s; HTTP ignores it
+	FirstByteTimeout time.Duration // for the head of the response, 120 s
+	SilenceTimeout   time.Duration // between two reads of the reply, 120 s
 
-	// Catalog says what is known of the model: its price, and what the adapter would otherwise have to tell from its name. Nil: the one that
-	// comes with the program.
+	// Catalog has the price and the abilities of the model. Without it, adapters derive the
+	// abilities from the name. nil means the catalogue of this module.
 	Catalog *catalog.Catalog
 }
 
-// Transport returns what carries the requests of all models that are given no HTTP of their own: for a RoundTripper that is to stand in front of it.
+// Transport returns the transport of all models whose Options have no HTTP, for a RoundTripper
+// that wraps it.
 func Transport() http.RoundTripper { return wire.Transport() }
 
-// adapter is how a server of the list is opened.
+// adapter opens the models of a server.
 type adapter struct {
 	name, example string
 	open          func(model string, o *Options) llm.Model
@@ -59,11 +65,12 @@ func fromOptions(o *Options) *openai.Options {
 		ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout, Catalog: o.Catalog}
 }
 
-// Open returns the model that name stands for, "PROVIDER:MODEL". Nothing is sent: a missing key or a wrong address shows on the
-// first request. The error of a name that cannot be opened says what would be right.
+// Open returns a model by name, "PROVIDER:MODEL". It sends nothing: the first request reports a
+// missing key or a wrong address. Its error states what a valid name is.
 //
-// Where the catalogue has a price, the model is a llm.Pricer, and Usage.Cost has what each reply cost, unless the provider said that itself. It is the
-// price of the provider in the name, wherever BaseURL leads.
+// If the catalogue has a price, the model is an llm.Pricer, and Usage.Cost has the cost of each
+// reply unless the provider reports it. The price belongs to the provider in the name, even if
+// BaseURL is another's.
 func Open(name string, o *Options) (llm.Model, error) {
 	if o == nil {
 		o = new(Options)
@@ -78,7 +85,7 @@ func Open(name string, o *Options) (llm.Model, error) {
 	return nil, fmt.Errorf("model %q: unknown provider %q; known: %s%s", name, prefix, strings.Join(Names(), ", "), didYouMean(name, prefix, model))
 }
 
-// Names returns the providers that Open knows.
+// Names returns the names that Open accepts before the colon.
 func Names() []string {
 	names := make([]string, len(table))
 	for i, p := range table {
@@ -87,7 +94,7 @@ func Names() []string {
 	return names
 }
 
-// guess completes a name without a provider, or without a model.
+// guess suggests how to complete a name without a provider or without a model.
 func guess(name string) string {
 	if name = strings.Trim(name, ":"); name == "" {
 		return ""
@@ -108,13 +115,15 @@ func guess(name string) string {
 			return fmt.Sprintf("; did you mean %s:%s?", p.Name, name)
 		}
 	}
-	return fmt.Sprintf("; did you mean ollama:%s?", name) // what runs anywhere has names of many kinds
+	// Ollama's models have names of many kinds
+	return fmt.Sprintf("; did you mean ollama:%s?", name)
 }
 
-// size is how Ollama marks the variants of a model: 4b, 1.5b-instruct, latest.
+// size matches Ollama's variants of a model: 4b, 1.5b-instruct, latest.
 var size = regexp.MustCompile(`^(\d+(\.\d+)?[bm]\b|latest$|cloud$)`)
 
-// didYouMean names the provider that is most like the one asked for. Where none is, and what follows looks like a size, the name is Ollama's form of one.
+// didYouMean suggests the provider with the most similar name. If there is none and model looks
+// like a size, name is Ollama's form of a model.
 func didYouMean(name, prefix, model string) string {
 	best := nearest.Word(prefix, Names())
 	switch {

@@ -23,7 +23,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// On every wire a tool that cannot be said is left out alone: the run is told, and goes on with the others.
+// On every wire, only a tool whose schema has no form is left out. The run gets a notice, and
+// continues with the other tools.
 func TestToolsThatAreLeftOut(t *testing.T) {
 	for name, model := range map[string]func(*pawltest.Simulator) llm.Model{
 		"chat":      func(s *pawltest.Simulator) llm.Model { return openai.NewChat("m", &openai.Options{BaseURL: s.URL}) },
@@ -78,8 +79,8 @@ func TestToolsThatAreLeftOut(t *testing.T) {
 	}
 }
 
-// The tools of real servers, all of them, on every wire: each is sent or left out, and what is sent is a request that the wire's checker
-// takes.
+// Each tool of real servers is sent or left out on every wire, and the wire's checker accepts the
+// requests.
 func TestCorpusToolsOnEveryWire(t *testing.T) {
 	soak.Sequential(t)
 	tools := corpusTools(t)
@@ -111,7 +112,8 @@ func TestCorpusToolsOnEveryWire(t *testing.T) {
 	}
 }
 
-// corpusTools are tools with the schemas of the shared corpora; the test is skipped where they are not.
+// corpusTools are tools with the schemas of the shared corpora. It skips the test if they are
+// absent.
 func corpusTools(t *testing.T) (tools []*llm.ToolSpec) {
 	t.Helper()
 	dir := os.Getenv("PAWL_CORPORA")

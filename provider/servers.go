@@ -8,14 +8,15 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// server is a server other than OpenAI's that speaks Chat Completions.
+// server is a server that speaks Chat Completions, other than OpenAI's.
 type server struct {
 	openai.Server
-	example string // a model's name there
-	source  string // where the address and the variable are written down
+	example string // the name of a model there
+	source  string // where the address and the variable are documented
 }
 
-// servers are all that Open knows. A local server takes a key where it was started with one; it needs none.
+// servers are the servers that Open knows. A local server needs no key; it may have been started
+// with one.
 var servers = []server{
 	{openai.Server{Name: "ollama", BaseURL: "http://localhost:11434/v1", KeyEnv: "OLLAMA_API_KEY", Keyless: true},
 		"qwen3:4b", "https://docs.ollama.com/api/openai-compatibility"},
@@ -35,7 +36,8 @@ var servers = []server{
 		"deepseek-v4-flash", "https://api-docs.deepseek.com/"},
 	{openai.Server{Name: "xai", BaseURL: "https://api.x.ai/v1", KeyEnv: "XAI_API_KEY"},
 		"grok-4.6", "https://docs.x.ai/developers/quickstart"},
-	// The address ends in /openai/v1, or in /openai/deployments/NAME with an api-version in its query.
+	// The address ends in /openai/v1, or in /openai/deployments/NAME with an api-version in its
+	// query.
 	{openai.Server{Name: "azure", BaseEnv: "AZURE_OPENAI_BASE_URL", KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "api-key"},
 		"DEPLOYMENT", "https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle"},
 }
@@ -48,8 +50,9 @@ func (s server) adapter() adapter {
 	}}
 }
 
-// toServer are the options of a model under OpenAI's own names. A base URL at a server of the list brings that server's key variable along:
-// OpenAI's key must not go there. OPENAI_BASE_URL is not looked at, as whoever sets it sets OPENAI_API_KEY to go with it.
+// toServer returns the options of a model under one of OpenAI's names. If the base URL belongs to
+// a server of the list, the key comes from that server's variable, because it must not receive
+// OpenAI's key. OPENAI_BASE_URL is not compared: it belongs to OPENAI_API_KEY.
 func toServer(o *Options) *openai.Options {
 	opts := fromOptions(o)
 	u, err := url.Parse(strings.TrimSpace(o.BaseURL))

@@ -36,7 +36,7 @@ var serverCases = []struct{ name, env, url, header string }{
 	{"azure", "AZURE_OPENAI_API_KEY", "https://r.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21", "Api-Key"},
 }
 
-// environment gives every provider a key of its own but the one in without, and an address to OpenAI alone.
+// environment sets the key of every provider except without, and an address for OpenAI alone.
 func environment(t *testing.T, without string) {
 	t.Setenv("OPENAI_API_KEY", "key-of-openai")
 	t.Setenv("OPENAI_BASE_URL", "https://openai.example/v1")
@@ -111,7 +111,8 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// Without its own key a hosted server is not asked at all, and a local one without any: never with OpenAI's.
+// Without its own key a hosted server receives no request, and a local one a request without a
+// key. OpenAI's key is never sent.
 func TestServersWithoutKey(t *testing.T) {
 	for _, c := range serverCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -149,7 +150,8 @@ func TestAzureWithoutAddress(t *testing.T) {
 	}
 }
 
-// OpenAI's own names go on reading OpenAI's variables: what the tests above find absent would be found.
+// OpenAI's own names read OpenAI's variables: the tests above would find the keys if they were
+// sent.
 func TestOpenAIKeepsItsEnvironment(t *testing.T) {
 	environment(t, "")
 	r, err := ask(t, "openai-chat:m", provider.Options{})
@@ -161,7 +163,7 @@ func TestOpenAIKeepsItsEnvironment(t *testing.T) {
 	}
 }
 
-// Each provider of the catalogue can be opened, so that its names are worth copying. (The adapter of Anthropic's own API is not there yet.)
+// Open accepts each provider of the catalogue.
 func TestCatalogueNamesProviders(t *testing.T) {
 	known := provider.Names()
 	for _, m := range catalog.Default().Models("") {
@@ -193,7 +195,7 @@ func TestBaseURLOfAnotherProvider(t *testing.T) {
 	}
 }
 
-// A key of the environment goes to the host that the environment names beside it, and not to one that is given otherwise.
+// A key of the environment is sent to the host in the environment, and not to other given hosts.
 func TestKeysOfTheEnvironmentStayHome(t *testing.T) {
 	for _, c := range []struct{ name, key, base string }{
 		{"openai:m", "OPENAI_API_KEY", "OPENAI_BASE_URL"}, {"openai-chat:m", "OPENAI_API_KEY", "OPENAI_BASE_URL"},
@@ -217,7 +219,8 @@ func TestKeysOfTheEnvironmentStayHome(t *testing.T) {
 	}
 }
 
-// A server's own options are those under its name; one that has none there takes those of the API. Nobody takes another's.
+// A server's options are under its name. Without them it uses the API's. It never uses another
+// server's.
 func TestOptionsOfServers(t *testing.T) {
 	environment(t, "")
 	for _, c := range []struct{ name, want string }{{"groq:m", `"seed":1`}, {"mistral:m", `"seed":2`}, {"openai-chat:m", `"seed":2`}} {

@@ -12,16 +12,17 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Info is what is known of a provider: the entry of the table that everything about it derives from. A new
-// provider is a package and an entry in table; a server that speaks Chat Completions is an entry in servers.
+// Info describes a provider. It is the entry of the table that all code about providers reads. A
+// new provider is a package and an entry in table. A new server that speaks Chat Completions is an
+// entry in servers.
 type Info struct {
-	Name     string   // in front of the colon of a model's name
+	Name     string   // before the colon of a model's name
 	Title    string   // the name in messages; empty means Name
 	Example  string   // the name of a model there
-	BaseURL  string   // the default address; empty means that there is none
-	BaseEnv  string   // the environment variable with another address; empty means that there is none
+	BaseURL  string   // the default address; empty means none
+	BaseEnv  string   // the environment variable that replaces the address; empty means none
 	Keys     []string // the environment variables with the key, in the order in which they are read
-	Families []string // how names of its models begin, to guess the provider of a bare name
+	Families []string // prefixes of its models' names, to suggest a provider for a bare name
 
 	// Catalog is the provider in the catalogue of models. Empty means Name.
 	Catalog string
@@ -32,26 +33,27 @@ type Info struct {
 	// Local means that the server runs on the user's own machine and needs no key.
 	Local bool
 
-	// OwnPort means that the default address of a local server is used by no other program.
+	// OwnPort means that no other program uses the default address of this local server.
 	OwnPort bool
 
-	// Alias means that another entry is about the same service with the same key.
+	// Alias means that another entry describes the same service with the same key.
 	Alias bool
 
-	// CleanCalls means that replies never have calls in their text, where the model belongs to the provider.
+	// CleanCalls means that the provider's own models never write calls into their text.
 	CleanCalls bool
 
-	// APIs are the wire formats that the provider defines. Most servers speak that of another provider.
+	// APIs are the wire formats that the provider defines. Most servers use another provider's.
 	APIs []API
 
-	open  func(model string, o *Options) llm.Model
-	embed func(model string, dimensions int, o *Options) store.Embedder // nil means no embedding models
+	open func(model string, o *Options) llm.Model
+	// nil means no embedding models
+	embed func(model string, dimensions int, o *Options) store.Embedder
 }
 
 // API is a wire format of a provider.
 type API struct {
 	Name    string
-	Aliases []string // other names that are accepted
+	Aliases []string // other accepted names
 	Encode  func(*llm.Request) ([]byte, error)
 	Decode  func(status int, sse bool, body []byte) (*llm.Response, error)
 
@@ -102,7 +104,7 @@ var table = withServerInfo(
 	},
 )
 
-// serverInfo is what differs from Info's zero values for servers that speak Chat Completions.
+// serverInfo has the fields that differ from zero, for servers that speak Chat Completions.
 var serverInfo = map[string]Info{
 	"ollama": {OwnPort: true, embed: func(model string, n int, o *Options) store.Embedder {
 		return ollama.NewEmbedder(model, n, &ollama.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
@@ -140,7 +142,7 @@ func withServerInfo(all ...Info) []Info {
 // All returns the providers that Open knows, in the order in which they are listed.
 func All() []Info { return slices.Clone(table) }
 
-// Find returns the provider of this name.
+// Find returns the provider with this name.
 func Find(name string) (Info, bool) {
 	i := slices.IndexFunc(table, func(p Info) bool { return p.Name == name })
 	if i < 0 {
@@ -163,7 +165,7 @@ func APIs() (all []API) {
 	return all
 }
 
-// FindAPI returns the wire format of this name or alias.
+// FindAPI returns the wire format with this name or alias.
 func FindAPI(name string) (API, bool) {
 	for _, a := range APIs() {
 		if a.Name == name || slices.Contains(a.Aliases, name) {
@@ -173,8 +175,8 @@ func FindAPI(name string) (API, bool) {
 	return API{}, false
 }
 
-// Open returns a model behind the API whose requests h answers. It reads no environment variable and never
-// retries.
+// Open returns a model behind the API. h answers its requests. It reads no environment variables
+// and never retries.
 func (a API) Open(h http.RoundTripper) llm.Model {
 	return a.of.open("m", &Options{BaseURL: a.of.BaseURL, Key: "none", HTTP: h, Retries: -1})
 }

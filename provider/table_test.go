@@ -9,7 +9,7 @@ import (
 	"github.com/pawl-go/pawl/provider/catalog"
 )
 
-// Every entry of the table can be opened, and the other lists about providers say the same as the table.
+// Open accepts every entry of the table, and the other lists about providers agree with the table.
 func TestTable(t *testing.T) {
 	var names []string
 	for _, p := range provider.All() {

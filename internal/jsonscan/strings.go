@@ -183,8 +183,7 @@ func plain(b []byte) int {
 		quote := w ^ ones*'"'
 		slash := w ^ ones*'\\'
 		// The high bit of a byte is set if the byte is below 0x20, equals the searched byte, or is
-		// not ASCII. Borrows propagate upwards, so the lowest such bit is correct for any value of the
-		// others are.
+		// not ASCII. Borrows propagate upwards, so the lowest such bit is always correct.
 		if hit := (w | (w - ones*0x20) | (quote - ones) | (slash - ones)) & high; hit != 0 {
 			return i + bits.TrailingZeros64(hit)/8
 		}

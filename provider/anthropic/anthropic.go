@@ -1,42 +1,49 @@
-// Package anthropic asks Claude models behind Anthropic's Messages API, at Anthropic, on Vertex AI, and at servers that speak the
-// same API.
+// Package anthropic is an llm.Model over Anthropic's Messages API, at Anthropic, on Vertex AI, and
+// at compatible servers.
 //
 //	m := anthropic.New("claude-sonnet-4-5", nil) // ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL
 //
-// The package only translates. One direction makes a body of a llm.Request, the other makes pawl.Deltas of what comes
-// back.
+// The package only translates: an llm.Request to a body, and the response to llm.Deltas.
 //
 //	llm.Request ─▶ fromRequest, fromMessage, fromTool ─▶ bytes ─▶ net/http
 //	llm.Delta   ◀─ toDelta, toUsage, toFinish, toError ◀─ bytes ◀─ a stream of events, or one body
 //
-// request.go writes a body: system.go and cache.go the parts of it that stand outside the messages. response.go reads a whole
-// reply, stream.go the events of a streamed one. EncodeMessages and DecodeMessages do the same without a network.
+// request.go writes a body; system.go and cache.go write its parts outside the messages.
+// response.go reads a whole reply, stream.go the events of a streamed one. EncodeMessages and
+// DecodeMessages do the same without a network.
 //
-// # What goes where
+// # Messages
 //
-// Leading system and developer messages are the top-level system prompt. Later ones stay where they are: as turns of their own where the model
-// takes those (Claude from Opus 4.8 on, after a turn of the user's), else as text of the user's within <system> tags. Moving them up
-// would change the beginning of the conversation, and lose the prompt cache. Messages
-// that follow each other on one side are merged; results come before anything else of their message. Empty text is left
-// out, since the API refuses it. Arguments that are no JSON object are sent back as {"raw_arguments": "…"}.
+// Leading system and developer messages become the top-level system prompt. Later ones keep their
+// place, because moving them would change the beginning of the conversation and lose the prompt
+// cache. Models that accept them (Claude from Opus 4.8 on, after a user's turn) receive them as
+// turns of their own. Other models receive them as user text within <system> tags.
 //
-// Thinking, redacted thinking, and the blocks of tools that the server runs itself (web search, code execution, MCP) are kept in
-// Opaque and sent back byte for byte, never carried out. So is the container that code runs in. A turn that the server paused
-// (pause_turn) is continued here, up to MaxContinuations times, and arrives as one reply.
+// Adjacent messages of one side are merged, with tool results first. Empty text is left out,
+// because the API rejects it. Arguments that are not a JSON object are sent as {"raw_arguments":
+// "…"}.
 //
-// Prompt caching is on: tools, the system prompt, the first message and the end of the conversation are marked.
-// See Options.NoCache.
+// Thinking, redacted thinking and the blocks of tools that the server runs itself (web search,
+// code execution, MCP) are stored in Opaque and sent back byte for byte; they are never executed.
+// The same applies to the container in which the server runs code. If the server pauses a turn
+// (pause_turn), Stream continues it, up to MaxContinuations times, within the same reply.
 //
-// What the API has no form for is refused with CodeUnsupported before anything is sent. A tool whose schema cannot be expressed is
-// left out alone, with a notice (tool_left_out); arguments of a schema that had to be sent in another form come back in that
-// of the tool's own. A schema for the answer goes into output_config for Claude from 4.5 on, where the server holds the model to it; elsewhere, and where it
-// cannot be said there, the system prompt asks for it. pawl checks calls and answers against the originals either way.
+// Prompt caching is on: tools, the system prompt, the first message and the end of the
+// conversation are marked. See Options.NoCache.
+//
+// Requests that the API cannot express fail with CodeUnsupported before anything is sent. A tool
+// whose schema cannot be expressed is left out, with a notice (tool_left_out). If its schema is
+// sent in another form, the arguments are restored to the tool's own. A schema for the answer goes
+// into output_config for Claude from 4.5 on, and the server enforces it. For other models, and for
+// schemas that output_config cannot express, the system prompt asks for it. pawl validates calls
+// and answers against the original schemas in both cases.
 //
 // # Provider options
 //
-// Settings.Options["anthropic"] is merged into the body as it is, with two exceptions: the strings of "betas" become the
-// anthropic-beta header, and the elements of "tools" (web search, computer use) are put after the request's tools; one that has
-// the name of a tool of the request takes its place.
+// The members of Settings.Options["anthropic"] are copied into the body, with two exceptions. The
+// strings of "betas" become the anthropic-beta header. The elements of "tools" (web search,
+// computer use) follow the request's tools; an element replaces the request's tool of the same
+// name.
 package anthropic
 
 import (
@@ -52,70 +59,76 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// DefaultBaseURL is where Anthropic itself answers.
+// DefaultBaseURL is the address of Anthropic's own API.
 const DefaultBaseURL = "https://api.anthropic.com"
 
-// Version is the version of the API that is asked for.
+// Version is the version of the API.
 const Version = "2023-06-01"
 
-// MaxContinuations bounds how often a turn that the server paused is continued within one reply.
+// MaxContinuations is how often Stream continues a paused turn within one reply.
 const MaxContinuations = 8
 
-const provider = "anthropic" // in errors, in Settings.Options, and in front of Opaque tags
+const provider = "anthropic" // in errors, in Settings.Options, and the prefix of Opaque tags
 
-// Options tune a Model. Nil, and every zero field, stands for the default.
+// Options configure a Model. nil and zero fields mean the defaults.
 type Options struct {
-	// BaseURL is the address before "/v1/messages"; it may end in /v1. One that ends in "/publishers/anthropic/models" is
-	// that of Vertex AI, whose bodies and addresses differ. Empty: ANTHROPIC_BASE_URL, else DefaultBaseURL.
+	// BaseURL is the address before "/v1/messages"; it may end in /v1. An address that ends in
+	// "/publishers/anthropic/models" belongs to Vertex AI, whose bodies and addresses differ.
+	// Empty means ANTHROPIC_BASE_URL, or DefaultBaseURL if that is not set.
 	BaseURL string
 
-	// Key is sent as x-api-key, or, to Vertex AI, as a bearer token. Empty: ANTHROPIC_API_KEY; but where BaseURL is given, only to Anthropic's
-	// own hosts, to that of ANTHROPIC_BASE_URL, and to this machine: it is not meant for others. Without a key, requests to
-	// api.anthropic.com fail with CodeAuthentication before anything is sent; requests to other hosts go without one.
+	// Key is sent as x-api-key, or as a bearer token to Vertex AI. Empty means ANTHROPIC_API_KEY.
+	// If BaseURL is set, that variable is sent only to Anthropic's hosts, to the host of
+	// ANTHROPIC_BASE_URL and to this machine. Without a key, requests to api.anthropic.com fail
+	// with CodeAuthentication before anything is sent; requests to other hosts have no key.
 	Key string
 
-	// Betas are the beta features to ask for, joined in the anthropic-beta header.
+	// Betas are the beta features to request, in the anthropic-beta header.
 	Betas []string
 
-	// NoCache sends no cache_control marks. They are also left out of a request whose provider options have a
-	// cache_control of their own.
+	// NoCache sends no cache_control marks. A request whose provider options have a cache_control
+	// never gets any.
 	NoCache bool
 
 	// Header is sent with each request.
 	Header http.Header
 
-	// HTTP carries the requests. Nil: one transport that all Models share. Redirects are not followed.
+	// HTTP carries the requests. nil means a transport that all Models share. Redirects are not
+	// followed.
 	HTTP http.RoundTripper
 
-	// Retries is how often a failed request is repeated as long as no fragment of its reply was seen. 0: 2;
-	// negative: never.
+	// Retries is how often a failed request is repeated, unless a fragment of its reply was
+	// emitted. 0 means 2; negative means never.
 	Retries int
 
-	// What is waited for without a sign of life; 0: the default; negative: without end. A reply may take as long as it
-	// wants, as long as something comes. What did not come in time is CodeTimeout, and counts as a failed request.
-	ConnectTimeout   time.Duration // for a connection; 10 s. It is not for an HTTP of your own
-	FirstByteTimeout time.Duration // for the head of the answer, which comes with a whole reply only at its end; 120 s
-	SilenceTimeout   time.Duration // for the next piece of the reply; a stream's pings are pieces; 120 s
+	// The timeouts limit how long a request waits without a sign of life, not how long a reply
+	// takes. 0 means the default; negative means none. A timeout is a failed request with
+	// CodeTimeout.
+	ConnectTimeout time.Duration // to connect, 10 s; HTTP ignores it
+	// for the head of the response, 120 s; a whole reply sends it at its end
+	FirstByteTimeout time.Duration
+	SilenceTimeout   time.Duration // between two reads of the reply, 120 s; a stream's pings count
 
-	// Catalog says what is known of models, where it would otherwise be told from their names. Nil: the one that comes with the program.
+	// Catalog has the abilities of models. Without an entry, they are derived from the name. nil
+	// means the catalogue of this module.
 	Catalog *catalog.Catalog
 }
 
-// Model is a llm.Model over the Messages API. Create it with New; it may be used concurrently.
+// Model is an llm.Model over the Messages API. Create it with New. It is safe for concurrent use.
 type Model struct {
 	dialect
 	name   string
-	url    *url.URL // of the API; for Vertex AI, of its models
+	url    *url.URL // of the API; at Vertex AI, of its models
 	betas  []string
 	client wire.Client
-	err    error // a mistake in the options, told on the first request
+	err    error // an invalid option, returned by the first request
 	tools  wire.ToolCache
 	output wire.OutputCache
 }
 
 var _ llm.Model = (*Model)(nil)
 
-// New returns the named model. A mistake in the options is reported by the first request.
+// New returns the named model. The first request reports invalid options.
 func New(model string, o *Options) *Model {
 	if o == nil {
 		o = new(Options)
@@ -168,7 +181,7 @@ func New(model string, o *Options) *Model {
 	return m
 }
 
-// betaHeader joins the betas of the Model's options and header with those of a request.
+// betaHeader joins the betas of the Model's options and header with the request's.
 func (m *Model) betaHeader(more []string) string {
 	all := append([]string(nil), m.client.Header.Values("Anthropic-Beta")...)
 	if len(all) == 0 {
@@ -177,14 +190,16 @@ func (m *Model) betaHeader(more []string) string {
 	return strings.Join(append(all, more...), ",")
 }
 
-// A dialect is how one server speaks the API.
+// dialect is a server's variant of the API.
 type dialect struct {
-	tag        string // of Opaque. A signature holds wherever Claude runs, and nowhere else
-	compatible bool   // not Claude's own server
-	vertex     bool   // Vertex AI: the model stands in the address, the version in the body
+	// tag marks Opaque values. A signature is valid at all of Anthropic's servers, and nowhere
+	// else.
+	tag        string
+	compatible bool // not Anthropic's own server
+	vertex     bool // Vertex AI: the model is in the address, the version in the body
 	noCache    bool
 	catalog    *catalog.Catalog
-	own        facts // of the model that it was made for
+	own        facts // of the Model's own model
 }
 
 func newDialect(u *url.URL, noCache bool) dialect {
@@ -200,14 +215,15 @@ func newDialect(u *url.URL, noCache bool) dialect {
 	return d
 }
 
-// newest reports whether the server keeps to Anthropic's newest documents; others are sent what has been there for long.
+// newest reports whether the server follows Anthropic's latest documentation. Others receive only
+// established features.
 func (d *dialect) newest() bool { return !d.compatible && !d.vertex }
 
 func (d *dialect) emitter(tools *wire.Toolset, yield func(llm.Delta, error) bool) *wire.Emitter {
 	return &wire.Emitter{Provider: provider, Tag: d.tag, Tools: tools, Yield: yield}
 }
 
-// decode returns what makes deltas of one reply.
+// decode returns the decoder of one reply.
 func (d *dialect) decode(out *wire.Emitter) wire.Decoder { return &decoder{Emitter: out, dialect: d} }
 
 func unsupported(field, format string, args ...any) error {

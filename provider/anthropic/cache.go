@@ -2,17 +2,18 @@ package anthropic
 
 import "slices"
 
-// cacheMark is a cache breakpoint: the server keeps what is before it for some minutes.
+// cacheMark is a cache breakpoint: the server caches what precedes it for some minutes.
 const cacheMark = `{"type":"ephemeral"}`
 
-// marks says where a request has its breakpoints, four at most: at the end of the tools, of the system prompt, and at two
-// places of the conversation. At Anthropic's own server these are the end of the first message, and the end of all, where
-// one mark outside the messages lets the server put it: so no mark moves, and the messages of a turn begin with the bytes of
-// the turn before. Servers that do not know that mark get two in the messages, at the end of the last two turns of the user's.
+// marks are the places of a request's breakpoints, at most four: the end of the tools, the end of
+// the system prompt, and two in the conversation. At Anthropic these two are the end of the first
+// message and one mark outside the messages, which the server applies to the end. So no mark
+// moves, and the body of a turn begins with the bytes of the turn before. Servers that do not know
+// the outer mark get two in the messages, at the end of the last two user turns.
 type marks struct {
 	on    bool
-	fixed bool // after the first messages of the user's, and outside the messages
-	moves bool // after the last two turns of the user's
+	fixed bool // after the first user turn, and outside the messages
+	moves bool // after the last two user turns
 }
 
 func (e *encoder) toMarks() marks {
@@ -27,22 +28,23 @@ func (e *encoder) mark() {
 
 var markMember = []byte(`,"cache_control":` + cacheMark)
 
-// turns are the places of the marks that move, in the body without them: 0, or where the last block of a turn ends, the earlier turn first.
+// turns are the places of the moving marks in the body without them, the earlier turn first. A
+// place is the end of the last block of a turn; 0 means none.
 type turns [2]int
 
-// turned notes that a turn of the user's ends with the block that was written last, or without any.
+// turned records that a user turn ends here.
 func (e *encoder) turned() {
 	end := 0
 	if e.role == "user" {
 		end = len(e.B) - 1
 	}
 	if e.turns[1] == end {
-		e.turns[1] = 0 // it added nothing to the turn before
+		e.turns[1] = 0 // the turn has no block
 	}
 	e.turns = turns{e.turns[1], end}
 }
 
-// markTurns puts the marks that move into the body.
+// markTurns inserts the moving marks into the body.
 func (e *encoder) markTurns() {
 	for _, at := range [...]int{e.turns[1], e.turns[0]} {
 		if at > 0 {

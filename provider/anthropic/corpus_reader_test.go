@@ -124,7 +124,8 @@ func read(streaming bool, body string) (wiretest.Reading, error) {
 		}
 		switch e.Type {
 		case "message_start":
-			blocks, open = nil, map[int]*wireBlock{} // a second one: what came before does not count
+			// a second start: what came before does not count
+			blocks, open = nil, map[int]*wireBlock{}
 			m.Usage = &wireUsage{}
 			m.Usage.over(e.Message.Usage)
 			m.Container = e.Message.Container

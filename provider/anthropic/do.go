@@ -12,8 +12,9 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// Stream sends req and yields the reply. A request that fails before a fragment of its reply was seen is repeated where
-// that may help, after a Delta with a Notice that says so. Errors are *llm.ProviderError; a cancelled ctx gives its cause.
+// Stream sends req and yields the reply. A failed request is repeated if that may help and no
+// fragment of its reply was emitted; a Delta with a Notice announces it. Errors are
+// *llm.ProviderError, or wrap the cause of a cancelled ctx.
 func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		if err := m.stream(ctx, req, yield); err != nil && err != wire.ErrStopped {
@@ -22,7 +23,7 @@ func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	}
 }
 
-// errPaused unwinds a decoder whose reply goes on with another request.
+// errPaused ends a decoder whose reply continues with another request.
 var errPaused = errors.New("paused")
 
 func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Delta, error) bool) error {
@@ -41,7 +42,7 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 	if err != nil {
 		return err
 	}
-	var h http.Header // nil: the client's
+	var h http.Header // nil means the client's
 	if len(own.betas) > 0 {
 		h = m.client.Header.Clone()
 		h.Set("Anthropic-Beta", m.betaHeader(own.betas))
@@ -54,7 +55,7 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 		return wire.ErrStopped
 	}
 	u := m.address(req)
-	if own.empty() { // a turn is paused only for tools of the server, which come by the options
+	if own.empty() { // only the server's tools, which are in the options, pause a turn
 		out := m.emitter(tools, yield)
 		if err = m.client.SendHeader(ctx, u, h, body, req.Whole, out); err == errPaused {
 			err = out.Finish(llm.FinishReasonOther)
@@ -64,7 +65,8 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 	return m.turns(ctx, u, h, body, tools, req, own, yield)
 }
 
-// turns sends a request, and again with what came, for as long as the server pauses its turn. All of it is one reply.
+// turns sends a request, and sends it again with the reply so far as long as the server pauses its
+// turn. The deltas form one reply.
 func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byte, tools *wire.Toolset, req *llm.Request, own options, yield func(llm.Delta, error) bool) error {
 	var soFar llm.Response
 	var spent llm.Usage
@@ -76,7 +78,7 @@ func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byt
 			sum.Raw = raw // of the last request
 			d.Usage = &sum
 		}
-		soFar.Add(d) // whoever joins what is yielded sees the same errors
+		soFar.Add(d) // its errors are reported by the consumer's own Response
 		return yield(d, err)
 	})
 	for n := 0; ; n++ {
@@ -99,7 +101,7 @@ func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byt
 	}
 }
 
-// toolset returns the tools of a request, less those that its options define in their own way.
+// toolset returns the request's tools, except tools that its options define.
 func (m *Model) toolset(req *llm.Request, own options) (*wire.Toolset, error) {
 	if own.tools == nil {
 		return m.tools.Get(req.Tools)
@@ -111,7 +113,7 @@ func (m *Model) toolset(req *llm.Request, own options) (*wire.Toolset, error) {
 	return wire.NewToolset(toolForm, tools)
 }
 
-// address is where a request goes.
+// address returns the URL of a request.
 func (m *Model) address(req *llm.Request) *url.URL {
 	if !m.vertex {
 		return m.url

@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// toError makes the error of an answer with an HTTP status.
+// toError returns the error of a response whose status is not 2xx.
 func toError(status int, h http.Header, body []byte, now time.Time) *llm.ProviderError {
 	f := wire.ReadFailure(body, nil)
 	e := classify(status, f)
@@ -28,7 +28,8 @@ func toError(status int, h http.Header, body []byte, now time.Time) *llm.Provide
 	return e
 }
 
-// untilReset is how long the limits that are used up last, by the headers in which the API tells them; 0: none is.
+// untilReset returns the time until the last exhausted rate limit resets, from the API's headers.
+// 0 means that none is exhausted.
 func untilReset(h http.Header, now time.Time) (wait time.Duration) {
 	for _, of := range [...]string{"Requests", "Tokens", "Input-Tokens", "Output-Tokens"} {
 		if h.Get("Anthropic-Ratelimit-"+of+"-Remaining") != "0" {
@@ -41,16 +42,16 @@ func untilReset(h http.Header, now time.Time) (wait time.Duration) {
 	return wait
 }
 
-// toStreamError makes the error of a failure inside a reply, which came with status 200.
+// toStreamError returns the error of a failure within a reply with status 200.
 func toStreamError(raw []byte) error {
 	f := wire.ReadFailure(raw, nil)
 	return classify(f.Status, f)
 }
 
-// classify maps a status and what the body says to a code. The body is the better witness: a spent quota, a conversation that
-// is too long and a filter are all 400.
+// classify maps a status and a failure to a code. The failure is more specific: an exhausted
+// quota, a conversation that is too long and a content filter all have status 400.
 func classify(status int, f wire.Failure) *llm.ProviderError {
-	word := cmp.Or(f.Type, f.Name) // of Anthropic, or of Vertex AI
+	word := cmp.Or(f.Type, f.Name) // from Anthropic, or from Vertex AI
 	e := &llm.ProviderError{Provider: provider, Status: status, Message: f.Message}
 	if e.Message == "" {
 		e.Message = word
@@ -116,7 +117,7 @@ func classify(status int, f wire.Failure) *llm.ProviderError {
 	case status == 408 || status == 504 || status == 524:
 		return set(llm.CodeTimeout, true)
 	case status == 409 || status == 425:
-		return set(llm.CodeServer, true) // another request holds what this one needs
+		return set(llm.CodeServer, true) // another request holds a resource that this one needs
 	case status == 413:
 		return set(llm.CodeContextLength, false)
 	case status == 429:
@@ -133,5 +134,5 @@ func classify(status int, f wire.Failure) *llm.ProviderError {
 		}
 		return set(llm.CodeNotFound, false)
 	}
-	return set(llm.CodeServer, true) // said in a stream, without a word that we know: api_error and the like
+	return set(llm.CodeServer, true) // in a stream, with an unknown type: api_error and others
 }

@@ -2,16 +2,16 @@ package anthropic
 
 import "github.com/pawl-go/pawl/provider/catalog"
 
-// facts are what a request depends on of the model it is for. The catalogue's word comes first; of what it does not say, the name tells the
-// version, and with that what Anthropic's models of a version have in common.
+// facts are the properties of a model that a request depends on. They come from the catalogue.
+// Fields that the catalogue does not have are derived from the version in the model's name.
 type facts struct {
 	name      string
 	version   int  // see version
-	thinks    bool // it can be asked to think; of a model whose name says nothing it is taken
-	adaptive  bool // it decides itself how much; else it is given a budget
-	instructs bool // it takes instructions among the messages
-	holds     bool // it can be held to the schema of a reply
-	reply     int  // the bound on a reply where the request has none: what the model can write for sure
+	thinks    bool // accepts an effort; true if the name says nothing
+	adaptive  bool // decides itself how much to think; otherwise it needs a budget
+	instructs bool // accepts instructions among the messages
+	holds     bool // enforces a schema on the reply
+	reply     int  // max_tokens of a request without a limit: a size that the model supports
 }
 
 func toFacts(c *catalog.Catalog, name string) facts {
@@ -39,7 +39,8 @@ func toFacts(c *catalog.Catalog, name string) facts {
 	return f
 }
 
-// factsOf returns the facts of the model that a request is for, mostly those that are at hand.
+// factsOf returns the facts of the request's model. They are computed in advance for the Model's
+// own.
 func (d *dialect) factsOf(name string) facts {
 	if name == d.own.name {
 		return d.own

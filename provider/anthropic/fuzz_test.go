@@ -13,8 +13,8 @@ import (
 	"github.com/pawl-go/pawl/provider/anthropic"
 )
 
-// Whatever a server sends, decoding does not panic, fails with a *llm.ProviderError or ends with a finish reason, and
-// what it read can be sent back.
+// For any input from a server, decoding does not panic, and ends with a *llm.ProviderError or with
+// a finish reason. The reply can be sent back.
 func FuzzReply(f *testing.F) {
 	for _, body := range []string{
 		stream("tool_use", opens(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`), adds(0, `{"type":"input_json_delta","partial_json":"{\"x\":1}"}`), closes(0)),
@@ -48,7 +48,7 @@ func FuzzReply(f *testing.F) {
 	})
 }
 
-// Events in any order, of blocks that change their minds: a server can send nothing that breaks the contract of deltas.
+// Events in any order, of blocks that change their kind, do not break the contract of deltas.
 func TestStreamsOfAnyShape(t *testing.T) {
 	block := rapid.SampledFrom([]string{`{"type":"text","text":""}`, `{"type":"text","text":"t","citations":[{"a":1}]}`, `{"type":"thinking","thinking":"h","signature":"s"}`, `{"type":"thinking"}`,
 		`{"type":"tool_use","id":"a","name":"f","input":{}}`, `{"type":"tool_use","id":"b","name":"f","input":{"x":1},"caller":{"type":"code"}}`, `{"type":"server_tool_use","id":"c","input":{}}`, `{"type":"x","y":["z"],"text":"q"}`, `{}`})

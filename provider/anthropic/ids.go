@@ -7,11 +7,12 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// callIDs are the ids of calls as the API takes them: of letters, digits, _ and -, 64 at most, and each once in a conversation. Other
-// providers' ids are of any form, and some begin anew with each reply. Those that do not fit are replaced by a hash, the same for
-// the call and for its result, and different for different ids. Anthropic's own are left alone.
+// callIDs maps the ids of calls to ids that the API accepts: at most 64 letters, digits, _ and -,
+// each once in a conversation. Other providers use other forms, and some repeat ids in each reply.
+// Such ids are replaced by a hash, the same for the call and its result, and different for
+// different ids. Anthropic's own ids do not change.
 type callIDs struct {
-	seen map[string]int // how often an id of another provider named a call
+	seen map[string]int // how often another provider's id named a call
 }
 
 func (x *callIDs) ofCall(id string) string {
@@ -26,10 +27,10 @@ func (x *callIDs) ofCall(id string) string {
 	return fitting(id, n)
 }
 
-// ofResult returns the id of the call that was written last under that id.
+// ofResult returns the id of the last call with that id.
 func (x *callIDs) ofResult(id string) string { return fitting(id, max(0, x.seen[id]-1)) }
 
-// fitting returns the id of the call that is the n-th, from 0, to have it.
+// fitting returns the id of the n-th call with that id, counted from 0.
 func fitting(id string, n int) string {
 	if n == 0 && fits(id) {
 		return id

@@ -9,8 +9,8 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// fromMedia writes an image or a document. The URL may be an address, a data: URI, or, where the user's own words have it
-// (local), a path: one that begins with /, ./, ../ or ~/, or a file: URL.
+// fromMedia writes an image or a document. Its URL is an address or a data: URI. In a user's
+// message (local) it may also be a path that begins with /, ./, ../ or ~/, or a file: URL.
 func fromMedia(e *encoder, where string, m llm.Media, local bool) {
 	if wire.IsLocal(m.URL) {
 		if !local {

@@ -7,7 +7,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// fromMessages writes the messages after the first lead ones, merged so that the sides alternate.
+// fromMessages writes the messages after the first lead ones. It merges messages so that the sides
+// alternate.
 func fromMessages(e *encoder, messages []llm.Message, lead int) {
 	i := lead
 	for i < len(messages) {
@@ -25,7 +26,7 @@ func fromMessages(e *encoder, messages []llm.Message, lead int) {
 			told--
 		}
 		if told == i {
-			told = end // no turn of the user's that they could follow
+			told = end // no user turn that they could follow
 		}
 		fromMessage(e, messages, i, told)
 		switch {
@@ -54,7 +55,7 @@ func (e *encoder) block(role string) {
 	e.Comma()
 }
 
-// close ends the message that is being written.
+// close ends the current message.
 func (e *encoder) close() {
 	if e.role != "" {
 		e.Raw(`]}`)
@@ -62,8 +63,8 @@ func (e *encoder) close() {
 	}
 }
 
-// fromMessage writes messages[from:to], which are all from the user's side. Results must come before all else, and all those of
-// a reply in one message.
+// fromMessage writes messages[from:to], which all belong to the user's side. All results of a
+// reply come first, in one message.
 func fromMessage(e *encoder, messages []llm.Message, from, to int) {
 	for i := from; i < to; i++ {
 		for j, p := range messages[i].Parts {
@@ -111,11 +112,13 @@ func instructs(m *llm.Message) bool {
 	return m.Role == llm.RoleSystem || m.Role == llm.RoleDeveloper
 }
 
-// instructs reports whether the model takes instructions among the messages, after a turn of the user's and before one of its own: by its name, Claude
-// from Opus 4.8 on, at Anthropic (platform.claude.com, mid-conversation system messages).
+// instructs reports whether the model accepts instructions between a user turn and its reply. By
+// name, that is Claude from Opus 4.8 on, at Anthropic (platform.claude.com, mid-conversation
+// system messages).
 func (e *encoder) instructs() bool { return e.newest() && e.facts.instructs }
 
-// fromInstructions writes messages[from:to], which are instructions after a turn of the user's, as a turn of their own.
+// fromInstructions writes messages[from:to], which are instructions after a user turn, as a turn
+// of their own.
 func fromInstructions(e *encoder, messages []llm.Message, from, to int) {
 	for i := from; i < to; i++ {
 		if !onlyText(messages[i].Parts) {
@@ -134,7 +137,7 @@ func onlyText(parts []llm.Part) bool {
 	return true
 }
 
-// fromText writes a text block. The API refuses text of white space alone.
+// fromText writes a text block. The API rejects blank text.
 func fromText(e *encoder, role string, t *llm.Text) {
 	if strings.TrimSpace(t.Text) == "" {
 		return
@@ -146,7 +149,7 @@ func fromText(e *encoder, role string, t *llm.Text) {
 	e.Raw(`}`)
 }
 
-// extra appends the members of an Opaque that is an object to the one being written.
+// extra appends the members of an Opaque object to the current object.
 func (e *encoder) extra(o *llm.Opaque) {
 	if o == nil || o.Provider != e.tag {
 		return
@@ -157,13 +160,15 @@ func (e *encoder) extra(o *llm.Opaque) {
 	}
 }
 
-// fromReply writes the blocks of an assistant message in their order; last says that it ends the conversation.
+// fromReply writes the blocks of an assistant message in order. last means that the conversation
+// ends with it.
 func fromReply(e *encoder, message int, m *llm.Message, last bool) {
 	for i, p := range m.Parts {
 		switch p := p.(type) {
 		case llm.Text:
 			if last && i == len(m.Parts)-1 {
-				p.Text = strings.TrimRight(p.Text, " \t\r\n") // the API refuses to go on from white space
+				// the API rejects trailing white space in the last turn
+				p.Text = strings.TrimRight(p.Text, " \t\r\n")
 			}
 			fromText(e, "assistant", &p)
 		case llm.Reasoning:
@@ -179,7 +184,7 @@ func fromReply(e *encoder, message int, m *llm.Message, last bool) {
 	}
 }
 
-// fromCall writes a call. Its input is an object, whatever the model wrote, and is never left out.
+// fromCall writes a call. Its input is always an object, even if the arguments are not.
 func fromCall(e *encoder, c *llm.ToolCall) {
 	e.block("assistant")
 	e.Raw(`{"type":"tool_use","id":`)
@@ -201,8 +206,8 @@ func fromCall(e *encoder, c *llm.ToolCall) {
 	e.Raw(`}`)
 }
 
-// fromBeside writes the media of failed results, which the API takes beside a result that is an error, but not in it. They follow
-// all results, each after a line that says which call it belongs to.
+// fromBeside writes the media of failed results. The API does not accept media in an error, so
+// they follow all results, each after a line that names its call.
 func fromBeside(e *encoder, messages []llm.Message, from, to int) {
 	for i := from; i < to; i++ {
 		for j, p := range messages[i].Parts {
@@ -228,7 +233,7 @@ func fromBeside(e *encoder, messages []llm.Message, from, to int) {
 	}
 }
 
-// fromResult writes the result of a call. That of an error is text.
+// fromResult writes the result of a call. An error is text.
 func fromResult(e *encoder, message, part int, r *llm.ToolResult) {
 	e.block("user")
 	e.Raw(`{"type":"tool_result","tool_use_id":`)
@@ -237,7 +242,7 @@ func fromResult(e *encoder, message, part int, r *llm.ToolResult) {
 	if r.IsError || onlyText(r.Parts) {
 		text := r.Text()
 		if r.IsError && text == "" {
-			text = "Error" // the API refuses an error that says nothing
+			text = "Error" // the API rejects an empty error
 		}
 		e.String(text)
 	} else {

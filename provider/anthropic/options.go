@@ -7,19 +7,19 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// options are a request's own for this provider.
+// options are the request's options for this provider.
 type options struct {
-	body     []byte // an object: what goes into the body as it is
+	body     []byte // the members for the body, as an object
 	betas    []string
-	tools    []byte   // the inside of the array
-	names    []string // of those tools
-	thinking string   // the type of its thinking; "": it says nothing
-	cached   bool     // it marks its cache itself
+	tools    []byte   // the elements of the array
+	names    []string // of these tools
+	thinking string   // the type of its thinking; "" means none
+	cached   bool     // has a cache_control
 }
 
 func (o *options) empty() bool { return o.body == nil && o.tools == nil }
 
-// readOptions takes out of the object what does not go into the body as it is.
+// readOptions separates the members that are not copied into the body.
 func readOptions(raw []byte) (options, error) {
 	var o options
 	if len(raw) == 0 {
@@ -85,7 +85,7 @@ func (o *options) without(tools []*llm.ToolSpec) []*llm.ToolSpec {
 	return slices.DeleteFunc(slices.Clone(tools), func(t *llm.ToolSpec) bool { return slices.Contains(o.names, t.Name) })
 }
 
-// member returns a string member of an object; "" where there is none.
+// member returns a string member of an object; "" means none.
 func member(object []byte, name string) string {
 	c := jsonscan.New(object)
 	if !c.Object() {

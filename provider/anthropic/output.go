@@ -6,8 +6,9 @@ import (
 
 var _ llm.OutputHolder = (*Model)(nil)
 
-// HoldsOutput reports whether the model is one that Anthropic can hold to a schema, tools or no tools: by its name, Claude from 4.5 on, at Anthropic itself,
-// and to this one: in its strict form a map of any names cannot be said.
+// HoldsOutput reports whether Anthropic enforces the schema of req, with or without tools. By
+// name, that is Claude from 4.5 on, at Anthropic itself. Some schemas have no enforced form, for
+// example a map with arbitrary names.
 func (m *Model) HoldsOutput(req *llm.Request) bool {
 	name := m.name
 	if req.Model != "" {

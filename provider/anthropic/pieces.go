@@ -2,17 +2,18 @@ package anthropic
 
 import "github.com/pawl-go/pawl/internal/jsonscan"
 
-// pieces joins a block whose inside is the server's own business: its members as the block began with them, and what fragments add.
+// pieces joins a block that only the server understands: its initial members, and the fragments
+// that extend them.
 type pieces struct{ members []piece }
 
 type piece struct {
 	key string
-	raw []byte // its JSON, where nothing was added
-	buf []byte // what came in fragments: the inside of a string, of an array, or a value
+	raw []byte // its JSON, if nothing was added
+	buf []byte // the fragments: content of a string, of an array, or a value
 	was added
 }
 
-// added says how what came in fragments becomes a value.
+// added is how the fragments of a member become a value.
 type added int
 
 const (
@@ -43,8 +44,8 @@ func (x *pieces) member(key string) *piece {
 	return &x.members[len(x.members)-1]
 }
 
-// add takes a fragment: input_json_delta is text of the input, citations_delta one more of the citations, any other adds its
-// strings to those of the same name, and replaces what is no string.
+// add adds a fragment. input_json_delta extends the text of the input, citations_delta adds a
+// citation. Any other delta extends string members of the same name and replaces other members.
 func (x *pieces) add(delta []byte) {
 	c := jsonscan.New(delta)
 	c.Object()
@@ -83,7 +84,8 @@ func (x *pieces) add(delta []byte) {
 	}
 }
 
-// join returns the block. The input of a call that is no JSON, cut off perhaps, is sent back as a text.
+// join returns the block. If the input of a call is not valid JSON, because it was cut off for
+// example, it becomes a string.
 func (x *pieces) join() []byte {
 	out := []byte{'{'}
 	for i, p := range x.members {

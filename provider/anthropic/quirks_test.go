@@ -9,8 +9,8 @@ import (
 	"github.com/pawl-go/pawl/provider/anthropic"
 )
 
-// quirks are what servers of the API were seen to do beyond, or against, the documents, each with a stream or a body that does it. The
-// numbers go on from those of provider/openai.
+// quirks are behaviours of servers beyond or against the documentation, each with a stream or a
+// body that shows it. The numbers continue the list of provider/openai.
 var quirks = []struct {
 	servers, pawl string
 	cases         []quirk

@@ -9,7 +9,7 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// rules are what the API wants of messages.
+// rules are the API's requirements on messages.
 var rules = wire.Rules{HistoryRules: llm.RulesOf("anthropic-messages")}
 
 // encoder appends a body.
@@ -19,13 +19,13 @@ type encoder struct {
 	model  string
 	facts  facts
 	tools  *wire.Toolset
-	output []byte // the schema of the reply, where the server can hold the model to it; nil: it is asked for in words
+	output []byte // the enforced schema of the reply; nil means that the prompt asks for it
 	own    options
 	ids    callIDs
 	cache  marks
 
-	role  string // of the message that is being written; "": none
-	turns turns  // of the user's, where they are marked
+	role  string // of the current message; "" means none
+	turns turns  // user turns, for the moving marks
 }
 
 // encode appends the body of req to dst.
@@ -54,8 +54,9 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	return e.Finish()
 }
 
-// fromRequest writes the members of a body. What stays the same in a conversation comes first, then the messages, then what
-// changes, so that the body of a turn begins with that of the turn before.
+// fromRequest writes the members of a body. Members that do not change within a conversation come
+// first, then the messages, then the rest, so that the body of a turn begins with the bytes of the
+// turn before.
 func fromRequest(e *encoder, req *llm.Request) {
 	if e.vertex {
 		if e.Key("anthropic_version") {
@@ -71,14 +72,14 @@ func fromRequest(e *encoder, req *llm.Request) {
 	}
 	e.cache = e.toMarks()
 	lead := fromSystem(e, req)
-	offered := !e.tools.Empty() // else each was left out
+	offered := !e.tools.Empty() // false if each tool was left out
 	if (offered || len(e.own.tools) > 0) && e.Key("tools") {
 		e.B = append(e.B, '[')
 		if offered {
 			e.B = append(e.B, e.tools.Body[1:len(e.tools.Body)-1]...)
 		}
 		if e.cache.on && offered {
-			e.mark() // before the options' tools: they may have marks of their own
+			e.mark() // before the options' tools, which may have marks
 		}
 		if len(e.own.tools) > 0 {
 			e.Comma()
@@ -137,10 +138,11 @@ func fromRequest(e *encoder, req *llm.Request) {
 	}
 }
 
-// outputForm is what the server can hold a reply to: Claude from 4.5 on. Older ones, and what cannot be said, are asked in the system prompt.
+// outputForm is how the server enforces a schema: Claude from 4.5 on. In other cases the system
+// prompt asks for it.
 var outputForm = wire.OutputForm{Dialects: []*dialects.Dialect{dialects.AnthropicStrict}}
 
-// toolForm is how the API has tools.
+// toolForm is the API's form of tools.
 var toolForm = wire.ToolForm{Provider: provider, Dialect: dialects.Anthropic, FromTool: fromTool}
 
 // fromTool appends the definition of a tool.
@@ -156,8 +158,9 @@ func fromTool(dst []byte, name string, t *llm.ToolSpec, schema json.RawMessage, 
 	return append(dst, '}')
 }
 
-// fromChoice writes the choice. None keeps the tools: without them the cache of the conversation's beginning would be lost. A
-// forced choice and thinking with a budget exclude each other; adaptive thinking gives way, as recorded traffic shows.
+// fromChoice writes the tool choice. The choice none still sends the tools, because the prompt
+// cache begins with them. A forced call excludes thinking with a budget; adaptive thinking yields
+// to it, as recorded traffic shows.
 func fromChoice(e *encoder, c llm.ToolChoice, req *llm.Request, thinks bool) {
 	forced := c.Mode == llm.ToolRequired || c.Mode == llm.ToolNamed
 	if forced && thinks {
@@ -186,11 +189,11 @@ func fromChoice(e *encoder, c llm.ToolChoice, req *llm.Request, thinks bool) {
 	e.Raw(`}`)
 }
 
-// all reports whether names are those of all tools.
+// all reports whether names are the names of all tools.
 func all(names []string, tools []*llm.ToolSpec) bool {
 	named := map[string]bool{}
 	for _, n := range names {
 		named[n] = true
 	}
-	return len(named) == len(tools) // each name is offered, as Check has seen
+	return len(named) == len(tools) // Check has verified that each name is offered
 }

@@ -318,7 +318,8 @@ func TestMapsDoNotShow(t *testing.T) {
 	}
 }
 
-// Instructions in the middle of a conversation are a turn of their own where the model takes them, after a turn of the user's, and else text.
+// Instructions in the middle of a conversation are a turn of their own after a user turn, if the
+// model accepts that, and otherwise text.
 func TestInstructionsInTheMiddle(t *testing.T) {
 	say := []llm.Message{llm.User("a"), llm.System("s"), llm.Assistant(llm.Text{Text: "b"}), llm.System("t"), llm.User("c"), llm.System("u")}
 	for model, want := range map[string]string{

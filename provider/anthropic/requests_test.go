@@ -135,7 +135,8 @@ var streams = []string{
 	events(begin, opens(0, `{"type":"tool_use","id":"a","name":"look","input":{}}`), adds(0, `{"type":"input_json_delta","partial_json":"{}"}`), closes(0), `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`),
 }
 
-// However a stream arrives it is the same reply; cut, it is that or an error, and has no call of its own.
+// A stream is the same reply in all fragmentations. A cut stream is that reply or an error, and
+// has no additional call.
 func TestStreamsInPieces(t *testing.T) {
 	soak.Sequential(t)
 	wiretest.Streams(t, messagesWire, streams...)

@@ -8,18 +8,21 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// decoder makes deltas of a reply: of the blocks of a whole one (this file), or of the events of a stream (stream.go).
+// decoder emits the deltas of a reply: of the blocks of a whole one (this file), or of the events
+// of a stream (stream.go).
 type decoder struct {
 	*wire.Emitter
 	*dialect
-	restart func() // forgets what was yielded; nil: it cannot be taken back
+	restart func() // drops what was emitted; nil means that it cannot be taken back
 
-	slots   []slot // the blocks of a stream, in the order in which they appeared
+	slots   []slot // the blocks of a stream, in order of appearance
 	last    last
 	started bool
 	ended   bool
-	holding bool     // a call came that may have been carried out already: what follows waits for the stop reason
-	held    [][]byte // blocks that wait
+	// holding delays blocks until the stop reason, because a call may already have been executed
+	// by the server.
+	holding bool
+	held    [][]byte // the delayed blocks
 
 	stop, explanation string
 	container         string
@@ -31,12 +34,12 @@ func (d *decoder) Whole(body []byte) error {
 	d.Emitter.Whole = true
 	c := jsonscan.New(body)
 	if c.Kind() == jsonscan.Array {
-		return toStreamError(body) // Vertex AI puts an error in an array
+		return toStreamError(body) // Vertex AI wraps errors in an array
 	}
 	if !c.Object() {
 		return broken("the reply is not a JSON object: %s", wire.Excerpt(body))
 	}
-	var typ, blocks, failure []byte // what blocks are read as can depend on what follows them
+	var typ, blocks, failure []byte // the meaning of blocks depends on later members
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		switch string(k) {
 		case "type":
@@ -71,7 +74,7 @@ func (d *decoder) Whole(body []byte) error {
 	return d.finish()
 }
 
-// message reads a member of a message, of the one that opens a stream too.
+// message reads a member of a message, or of the message that opens a stream.
 func (d *decoder) message(k []byte, c *jsonscan.Cursor) {
 	switch string(k) {
 	case "id":
@@ -87,7 +90,7 @@ func (d *decoder) message(k []byte, c *jsonscan.Cursor) {
 	}
 }
 
-// ending reads a member of what is said at the end of a message.
+// ending reads a member that ends a message.
 func (d *decoder) ending(k []byte, c *jsonscan.Cursor) {
 	switch string(k) {
 	case "stop_reason":
@@ -114,7 +117,7 @@ type content struct {
 }
 
 func (d *decoder) content(c *jsonscan.Cursor) (b content) {
-	c.Kind() // stands at it
+	c.Kind() // skips white space
 	begin := c.Offset()
 	if !c.Object() {
 		b.raw = c.Since(begin)
@@ -146,11 +149,11 @@ func (d *decoder) content(c *jsonscan.Cursor) (b content) {
 	return b
 }
 
-// block yields a whole block.
+// block emits a whole block.
 func (d *decoder) block(c *jsonscan.Cursor) error {
 	b := d.content(c)
 	if c.Err() != nil {
-		return nil // whoever reads the list reports it
+		return nil // the reader of the list reports it
 	}
 	switch string(b.typ) {
 	case "":
@@ -165,7 +168,7 @@ func (d *decoder) block(c *jsonscan.Cursor) error {
 		return d.thought(wire.AsText(b.thinking), b.raw, wire.Filled(b.signature))
 	case "tool_use":
 		if foreign(b.caller) && d.stop != "tool_use" {
-			break // code in the server's container has called it, and has its result
+			break // called by code in the server's container, which has its result
 		}
 		call, err := d.toCall(&b)
 		if err != nil {
@@ -181,13 +184,14 @@ func (d *decoder) block(c *jsonscan.Cursor) error {
 	return d.Part(llm.Reasoning{Opaque: opaque})
 }
 
-// blockOf yields a block that was joined.
+// blockOf emits a block that was joined.
 func (d *decoder) blockOf(raw []byte) error {
 	c := jsonscan.New(raw)
 	return d.block(&c)
 }
 
-// thought yields whole thinking. Anthropic signs what it has finished: without a signature it would refuse to have it back.
+// thought emits whole thinking. Anthropic signs complete thinking, and rejects thinking without a
+// signature.
 func (d *decoder) thought(text string, raw []byte, signed bool) error {
 	p := llm.Reasoning{Text: text}
 	if signed || d.compatible {
@@ -201,7 +205,8 @@ func (d *decoder) thought(text string, raw []byte, signed bool) error {
 	return d.Part(p)
 }
 
-// cited keeps the citations of a text, which belong to it when it is sent back. list is the inside of their array.
+// cited stores the citations of a text, which are sent back with it. list is the content of their
+// array.
 func (d *decoder) cited(list []byte) (*llm.Opaque, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -209,7 +214,8 @@ func (d *decoder) cited(list []byte) (*llm.Opaque, error) {
 	return d.Keep(append(append([]byte(`{"citations":[`), list...), `]}`...))
 }
 
-// inside returns what stands between the brackets of an array; nil of what is none.
+// inside returns the content of an array without its brackets; nil means that list is empty or not
+// an array.
 func inside(list []byte) []byte {
 	if len(list) <= 2 || list[0] != '[' {
 		return nil
@@ -217,7 +223,7 @@ func inside(list []byte) []byte {
 	return list[1 : len(list)-1]
 }
 
-// foreign reports whether a call was made by something else than the model itself.
+// foreign reports whether the caller of a tool is not the model itself.
 func foreign(caller []byte) bool {
 	if caller == nil {
 		return false
@@ -226,7 +232,7 @@ func foreign(caller []byte) bool {
 	return t != "" && t != "direct"
 }
 
-// toCall makes a call of a block, without its arguments.
+// toCall returns the call of a block, without its arguments.
 func (d *decoder) toCall(b *content) (llm.ToolCall, error) {
 	call := llm.ToolCall{ID: b.id, Name: d.Tools.FromWire(b.name)}
 	if !foreign(b.caller) {
@@ -237,7 +243,7 @@ func (d *decoder) toCall(b *content) (llm.ToolCall, error) {
 	return call, err
 }
 
-// finish ends the reply, or the part of it that came before a pause.
+// finish ends the reply, or its part before a pause.
 func (d *decoder) finish() error {
 	for _, raw := range d.held {
 		if err := d.blockOf(raw); err != nil {
@@ -278,7 +284,7 @@ func toFinish(reason string) llm.FinishReason {
 	return llm.FinishReasonOther
 }
 
-// container returns the id of the container in which the server ran code for the last reply that had one; "" when there is none.
+// container returns the id of the container of the last reply that used one; "" means none.
 func container(tag string, messages []llm.Message) string {
 	for i := len(messages) - 1; i >= 0; i-- {
 		if messages[i].Role != llm.RoleAssistant {
@@ -297,7 +303,8 @@ func container(tag string, messages []llm.Message) string {
 	return ""
 }
 
-// figures are the counts of a reply. Those of a stream come in two parts: the later ones are totals, not more.
+// figures are the token counts of a reply. A stream reports them twice; the later figures are
+// totals.
 type figures struct {
 	input, output, thinking, read, write int
 	raw                                  json.RawMessage
@@ -341,7 +348,7 @@ func (f *figures) add(raw []byte) {
 	}
 }
 
-// toUsage normalises the figures: Anthropic counts what the cache read and wrote beside the input.
+// toUsage normalizes the figures: Anthropic's input does not include the cache.
 func (f *figures) toUsage() *llm.Usage {
 	if f.raw == nil {
 		return nil

@@ -106,7 +106,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A stream that is cut anywhere gives an error that can be retried, or what the whole gives; no call that the whole does not have.
+// A stream cut at any byte gives a retryable error or the whole reply, and no call that the whole
+// reply does not have.
 func TestCutStreams(t *testing.T) {
 	body := stream("tool_use", opens(0, `{"type":"thinking","thinking":""}`), adds(0, `{"type":"thinking_delta","thinking":"Hm."}`), adds(0, `{"type":"signature_delta","signature":"s"}`), closes(0),
 		`{"type":"ping"}`, opens(1, `{"type":"server_tool_use","id":"s","name":"n","input":{}}`), adds(1, `{"type":"input_json_delta","partial_json":"{\"a\":1}"}`), closes(1),

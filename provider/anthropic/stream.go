@@ -10,38 +10,40 @@ import (
 
 // slot is a block of a stream.
 type slot struct {
-	index  int64
-	kind   kind
-	part   int    // the open part, or closed
-	so     []byte // of thinking: the text so far; of a text: its citations, the inside of an array; of a call: what it began with
-	signed []byte // of thinking: its signature so far
-	filled bool   // some of the arguments came in fragments
+	index int64
+	kind  kind
+	part  int // the open part, or closed
+	// so depends on the kind. Thinking: the text so far. Text: the content of the array of
+	// citations. Call: the initial input.
+	so     []byte
+	signed []byte // of thinking: the signature so far
+	filled bool   // some arguments arrived in fragments
 	done   bool
 	block  *pieces
-	head   uint64 // of the event that began it
+	head   uint64 // hash of the event that opened it
 }
 
-// The kinds of blocks: how each is yielded while it comes.
+// kind is how a block is emitted while it arrives.
 type kind int
 
 const (
 	kindText     kind = iota
-	kindThinking      // text, and at its end the block
+	kindThinking      // text, followed by the complete block
 	kindCall
-	kindBlock // yielded when it is complete
+	kindBlock // emitted when complete
 )
 
-// closed stands for the index of a part that is not open.
+// closed is the index of a part that is not open.
 const closed = -1
 
-// last is how the last fragment was said. The next one mostly differs in its text alone.
+// last is the form of the last fragment. The next one usually differs only in its text.
 type last struct {
 	jsonscan.Frame
 	kind  kind // of its block
 	index int64
 }
 
-// goesOn reads an event that is as the last fragment was, and reports whether it is one.
+// goesOn reads an event of the same form as the last fragment, and reports whether it is one.
 func (d *decoder) goesOn(data []byte) (bool, error) {
 	c, ok := d.last.Find(data)
 	if !ok {
@@ -54,7 +56,7 @@ func (d *decoder) goesOn(data []byte) (bool, error) {
 	return true, d.fragment(&c, s)
 }
 
-// Event reads one event. Its name is taken from its data.
+// Event reads one event. The data has its name.
 func (d *decoder) Event(data []byte) error {
 	if is, err := d.goesOn(data); is {
 		return err
@@ -64,7 +66,7 @@ func (d *decoder) Event(data []byte) error {
 	indexed := false
 	c := jsonscan.New(data)
 	if !c.Object() {
-		if string(data) == "[DONE]" { // of servers that have learned it elsewhere
+		if string(data) == "[DONE]" { // from compatible servers
 			return nil
 		}
 		return broken("an event is not a JSON object: %s", wire.Excerpt(data))
@@ -135,10 +137,11 @@ func (d *decoder) Event(data []byte) error {
 	return nil
 }
 
-// Over reports that the message has stopped.
+// Over reports whether the message has stopped.
 func (d *decoder) Over() bool { return d.ended }
 
-// End finishes the reply. A server may leave out message_stop after a stop reason; a stream without either was cut.
+// End finishes the reply. A server may leave out message_stop after a stop reason. A stream
+// without either was cut off.
 func (d *decoder) End() error {
 	if !d.ended && d.stop == "" {
 		return broken("the stream ended before the message did")
@@ -151,8 +154,9 @@ func (d *decoder) End() error {
 	return d.finish()
 }
 
-// start reads the message that opens a stream. A second one says that a proxy has asked again, and that what came does not count.
-// What was yielded to a consumer who watches cannot be taken back: the reply has failed for him.
+// start reads the message that opens a stream. A second one means that a proxy repeated the
+// request, and the first reply does not count. If its deltas cannot be taken back, the reply
+// fails.
 func (d *decoder) start(c *jsonscan.Cursor) error {
 	if d.started {
 		if len(d.slots) > 0 {
@@ -172,10 +176,10 @@ func (d *decoder) start(c *jsonscan.Cursor) error {
 	return nil
 }
 
-// heads tells the beginnings of blocks apart: those of calls have ids.
+// heads is the seed for hashes of the beginnings of blocks. Calls differ by their ids.
 var heads = maphash.MakeSeed()
 
-// slot returns the last block under a number; nil: there is none.
+// slot returns the last block with an index; nil means none.
 func (d *decoder) slot(index int64) *slot {
 	for i := len(d.slots) - 1; i >= 0; i-- {
 		if d.slots[i].index == index {
@@ -190,9 +194,9 @@ func (d *decoder) begin(index int64, raw []byte) error {
 	c := jsonscan.New(raw)
 	b, head := d.content(&c), maphash.Bytes(heads, raw)
 	for i := range d.slots {
-		if d.slots[i].index == index { // used again: the first one is complete
+		if d.slots[i].index == index { // an index used again: the first block is complete
 			if !d.slots[i].done && d.slots[i].head == head {
-				return nil // the event came twice
+				return nil // a duplicate event
 			}
 			if err := d.end(&d.slots[i]); err != nil {
 				return err
@@ -231,7 +235,8 @@ func (d *decoder) begin(index int64, raw []byte) error {
 	return nil
 }
 
-// toDelta reads a fragment of a block. event is the data that c reads; nil: a part of it.
+// toDelta reads a fragment of a block. event is the data that c reads; nil means that c reads a
+// part of it.
 func (d *decoder) toDelta(c *jsonscan.Cursor, index int64, event []byte) error {
 	s := d.slot(index)
 	if s == nil || s.done {
@@ -267,7 +272,7 @@ func (d *decoder) toDelta(c *jsonscan.Cursor, index int64, event []byte) error {
 	return nil
 }
 
-// fragment yields more of a text, or of arguments.
+// fragment emits more of a text, or of arguments.
 func (d *decoder) fragment(c *jsonscan.Cursor, s *slot) error {
 	switch s.kind {
 	case kindText:
@@ -355,7 +360,7 @@ func (d *decoder) end(s *slot) error {
 	return d.blockOf(raw)
 }
 
-// orEmpty is args, or the empty object where there are none.
+// orEmpty returns args, or the empty object.
 func orEmpty(args []byte) []byte {
 	if len(args) == 0 {
 		return []byte(`{}`)

@@ -7,8 +7,8 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// fromSystem writes the system prompt, a block a message, and returns how many messages it is made of. A wish for
-// structured output that the API cannot be told otherwise stands at its end.
+// fromSystem writes the system prompt, one block per message, and returns the number of its
+// messages. A prompt for structured output comes last, if the API cannot enforce it.
 func fromSystem(e *encoder, req *llm.Request) int {
 	lead := 0
 	for lead < len(req.Messages) {

@@ -6,21 +6,23 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// thinking is how a request lets the model think.
+// thinking is how a request enables thinking.
 type thinking struct {
-	on        bool   // it thinks whatever comes; where it decides itself, it may also not think, and calls may be forced
-	adaptive  bool   // the model decides how much; else up to budget
-	budget    int    // tokens; 0: nothing is sent
-	effort    string // of output_config; "": not sent
+	// on means that the model always thinks. An adaptive model may skip it, so calls may be
+	// forced.
+	on        bool
+	adaptive  bool   // the model decides how much; otherwise up to budget
+	budget    int    // tokens; 0 means not sent
+	effort    string // of output_config; "" means not sent
 	maxTokens int
 }
 
-// The thinking budgets of the efforts, for models that do not know the word. With the room for the answer they stay below the
-// 32,000 tokens that the oldest of these models can write.
+// budgets are the thinking budgets of efforts, for models that do not accept an effort. With room
+// for an answer they fit the 32,000 tokens of the oldest of these models.
 var budgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 23000, "max": 23000}
 
-// toThinking reads the effort. Newer models take the word, and decide themselves how much to think; older ones are given a budget, and
-// the oldest do not think.
+// toThinking translates the effort. New models accept it and decide how much to think; older
+// models need a budget, and the oldest do not think.
 func (e *encoder) toThinking(s *llm.Settings, messages []llm.Message) thinking {
 	t := thinking{maxTokens: s.MaxTokens}
 	if t.maxTokens == 0 {
@@ -46,7 +48,7 @@ func (e *encoder) toThinking(s *llm.Settings, messages []llm.Message) thinking {
 		t.effort = s.Effort
 	}
 	if e.own.thinking != "" {
-		return t // the options' own budget
+		return t // the budget in the options
 	}
 	t.on, t.budget = true, budget
 	if s.MaxTokens == 0 {
@@ -67,9 +69,11 @@ func (e *encoder) toThinking(s *llm.Settings, messages []llm.Message) thinking {
 	return t
 }
 
-// unthought reports whether messages go on from calls that were made without a thought of this server's model, because another model made
-// them or because it was not asked to think. Such a turn must be ended as it was begun, so no budget is sent with it.
-// https://docs.claude.com/en/docs/build-with-claude/extended-thinking, "Toggling thinking modes in conversations".
+// unthought reports whether messages continue calls that this server's model made without
+// thinking, because another model made them or because thinking was off. Such a turn must end
+// without thinking, so no budget is sent.
+// https://docs.claude.com/en/docs/build-with-claude/extended-thinking, "Toggling thinking modes in
+// conversations".
 func (d *dialect) unthought(messages []llm.Message) bool {
 	found := false
 	for i := len(messages) - 1; i >= 0; i-- {
@@ -78,7 +82,7 @@ func (d *dialect) unthought(messages []llm.Message) bool {
 		case m.Role == llm.RoleTool:
 		case m.Role != llm.RoleAssistant:
 			if found {
-				return true // here the turn began
+				return true // the beginning of the turn
 			}
 		case !found && !m.HasCalls(), d.thinks(m):
 			return false
@@ -89,7 +93,7 @@ func (d *dialect) unthought(messages []llm.Message) bool {
 	return found
 }
 
-// thinks reports whether a reply begins with a thought that goes back to this server.
+// thinks reports whether a reply begins with thinking that is sent back to this server.
 func (d *dialect) thinks(m *llm.Message) bool {
 	for _, p := range m.Parts {
 		r, ok := p.(llm.Reasoning)
@@ -104,7 +108,8 @@ func (d *dialect) thinks(m *llm.Message) bool {
 	return false
 }
 
-// tellUnthought says that a reply is asked for without the thinking that the settings want.
+// tellUnthought emits a notice if a request is sent without the thinking that its settings ask
+// for.
 func (m *Model) tellUnthought(req *llm.Request, own options, yield func(llm.Delta, error) bool) bool {
 	if req.Settings.Effort == "" || req.Settings.Effort == "none" || own.thinking != "" {
 		return true
@@ -133,8 +138,8 @@ func fromThinking(e *encoder, t thinking) {
 	e.Raw(`}`)
 }
 
-// defaultMaxTokens is the bound on the reply where the request has none, since the API asks for one. It is what every model of
-// a version can write.
+// defaultMaxTokens is the max_tokens of requests that do not set it, because the API requires it.
+// All models of the version support it.
 func defaultMaxTokens(version int) int {
 	switch {
 	case version == unknown, version >= 305 && version < 307:
@@ -145,11 +150,11 @@ func defaultMaxTokens(version int) int {
 	return 16384
 }
 
-// unknown is the version of a model that is none of Claude's.
+// unknown is the version of a model that is not a Claude.
 const unknown = -1
 
-// version reads the version out of a model's name: 405 for claude-sonnet-4-5-20250929, 307 for claude-3-7-sonnet. A Claude
-// without a number is taken for a new one.
+// version returns the version in a model's name: 405 for claude-sonnet-4-5-20250929, 307 for
+// claude-3-7-sonnet. A Claude without a number counts as new.
 func version(model string) int {
 	_, name, ok := strings.Cut(model, "claude")
 	if !ok {
@@ -167,7 +172,7 @@ func version(model string) int {
 		}
 		switch {
 		case n < 0 && digits > 0:
-			return v // the number has ended
+			return v // the end of the number
 		case n < 0:
 		case digits == 0:
 			v, digits = n*100, 1

@@ -8,8 +8,8 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// EncodeMessages returns the body that New(req.Model, nil) sends for req. Errors are those of Stream, which heals
-// messages first (llm.RulesOf); here they are taken as they are.
+// EncodeMessages returns the body that New(req.Model, nil) sends for req. Errors are the same as
+// Stream's. Stream repairs messages first (llm.RulesOf); EncodeMessages does not.
 func EncodeMessages(req *llm.Request) ([]byte, error) {
 	d := newDialect(nil, false)
 	own, err := readOptions(req.Settings.Options[provider])
@@ -25,9 +25,9 @@ func EncodeMessages(req *llm.Request) ([]byte, error) {
 	return d.encode(nil, "", tools, wire.NewOutput(outputForm, req.Output), req, own)
 }
 
-// DecodeMessages returns the reply in the body of an answer, or the error in it, which is a *llm.ProviderError. With
-// sse the body is a stream of events; a body of the other kind than said is read as what it is. A turn that the server
-// paused has FinishOther: there is nobody here to go on with it.
+// DecodeMessages returns the reply in the body of a response, or its error, which is a
+// *llm.ProviderError. sse means that the body is a stream of events; the other kind of body is
+// recognized anyway. A turn that the server paused has FinishReasonOther and is not continued.
 func DecodeMessages(status int, sse bool, body []byte) (*llm.Response, error) {
 	d := newDialect(nil, false)
 	if status != 0 && (status < 200 || status > 299) {

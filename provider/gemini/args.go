@@ -10,41 +10,42 @@ import (
 	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
-// argsWriter writes arguments that come value by value, each with its path, as the JSON text that they make:
+// argsWriter joins arguments that arrive as values with paths into the JSON text that they
+// describe:
 //
 //	{"jsonPath":"$.to[0].name","stringValue":"An","willContinue":true}
 //	{"jsonPath":"$.to[0].name","stringValue":"na"}
 //	{"jsonPath":"$.to[0].age","numberValue":7}            {"to":[{"name":"Anna","age":7
 //
-// The model writes arguments from front to back, so the text can be passed on while it grows. A value for a place that is behind
-// would need what was passed on to be taken back: it ends the reply with an error.
+// The model writes arguments from front to back, so the text can be emitted while it grows. A
+// value for an earlier place ends the reply with an error, because emitted text cannot be changed.
 type argsWriter struct {
 	out   []byte
-	stack []level // the open objects and arrays, from the outermost
-	open  string  // the path of a string that goes on; "": none
+	stack []level // the open objects and arrays, outermost first
+	open  string  // the path of an unfinished string; "" means none
 }
 
 // level is an open object or array.
 type level struct {
 	array bool
-	keys  []string // of an object: those written
-	n     int      // of an array: how many values
+	keys  []string // of an object: those written so far
+	n     int      // of an array: the number of values
 }
 
-// step is one step of a path: into an object, or into an array.
+// step is one step of a path, into an object or an array.
 type step struct {
 	key   string
-	index int // -1: it is a key
+	index int // -1 means a key
 }
 
-// take returns what was written since it was called last.
+// take returns the text written since the last take.
 func (w *argsWriter) take() json.RawMessage {
 	out := w.out
 	w.out = nil
 	return out
 }
 
-// add takes an array of pieces.
+// add adds an array of pieces.
 func (w *argsWriter) add(pieces []byte) error {
 	c := jsonscan.New(pieces)
 	if len(pieces) == 0 {
@@ -93,7 +94,7 @@ func (w *argsWriter) piece(path, kind string, value []byte, goesOn bool) error {
 		}
 		return nil
 	}
-	w.closeString() // another value has begun, so it was whole
+	w.closeString() // another value begins, so the string is complete
 	if kind == "" {
 		return nil
 	}
@@ -123,7 +124,7 @@ func (w *argsWriter) piece(path, kind string, value []byte, goesOn bool) error {
 	return nil
 }
 
-// string appends the inside of a raw JSON string.
+// string appends the content of a raw JSON string.
 func (w *argsWriter) string(raw []byte) {
 	c := jsonscan.New(raw)
 	q := jsonscan.AppendString(nil, c.Bytes())
@@ -143,7 +144,7 @@ func (w *argsWriter) move(path string, steps []step) error {
 		w.stack = []level{{}}
 		w.out = append(w.out, '{')
 	}
-	depth := 0 // of the deepest open level that the path goes through
+	depth := 0 // of the deepest open level on the path
 	for depth < len(w.stack)-1 && depth < len(steps)-1 && w.stack[depth].last(steps[depth]) {
 		depth++
 	}
@@ -178,7 +179,7 @@ func (w *argsWriter) move(path string, steps []step) error {
 	}
 }
 
-// last reports whether s is where the level was written last.
+// last reports whether the level's last value is at s.
 func (l *level) last(s step) bool {
 	if l.array {
 		return s.index == l.n-1
@@ -196,12 +197,14 @@ func (l *level) bracket() byte {
 // pop closes levels until n are open.
 func (w *argsWriter) pop(n int) {
 	for len(w.stack) > n {
-		w.out = append(w.out, w.stack[len(w.stack)-1].bracket()+2) // ']' and '}' stand two after
+		// in ASCII, ']' and '}' are '[' and '{' plus 2
+		w.out = append(w.out, w.stack[len(w.stack)-1].bracket()+2)
 		w.stack = w.stack[:len(w.stack)-1]
 	}
 }
 
-// end closes what is open. A text that was announced to go on did not: what the model meant is not known.
+// end closes the open levels. A string that was to continue is an error, because its rest is
+// unknown.
 func (w *argsWriter) end() error {
 	if w.open != "" {
 		return broken("the arguments of a call broke off inside %s", w.open)
@@ -213,7 +216,8 @@ func (w *argsWriter) end() error {
 	return nil
 }
 
-// parsePath reads a JSONPath to one value: $, then .key, ['key'], ["key"] or [0]. It reports false for anything else.
+// parsePath parses a JSONPath to one value: $, followed by .key, ['key'], ["key"] or [0]. It
+// returns false for other paths.
 func parsePath(path string) ([]step, bool) {
 	rest, ok := strings.CutPrefix(path, "$")
 	if !ok || rest == "" {
@@ -258,7 +262,7 @@ func parsePath(path string) ([]step, bool) {
 	return steps, true
 }
 
-// quoted reads a key in quotes of either kind, and returns how many bytes it takes.
+// quoted parses a key in quotes of either kind, and returns its length in bytes.
 func quoted(s string) (key string, n int, ok bool) {
 	var b bytes.Buffer
 	for i := 1; i < len(s); i++ {

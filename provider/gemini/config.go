@@ -10,17 +10,18 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// options are the members of the body that the caller wrote himself. They go into the body untouched. Most stand alone; into
-// three of them the adapter's own members are joined, or asking for safety settings would cost the caller his temperature.
+// options are the members of the body in the request's options. They are copied unchanged. Three
+// of them are merged with the adapter's own members, so that an option for safety settings does
+// not replace the temperature.
 type options struct {
-	tools      []byte   // the inside of an array: built-in tools beside ours
+	tools      []byte   // elements of an array: built-in tools
 	toolConfig inside   // an object
 	generation inside   // an object: generationConfig
-	rest       []byte   // an object of the others; nil: none
+	rest       []byte   // an object with the other members; nil means none
 	keys       []string // of rest
 }
 
-// inside is the inside of an object: its members as they are, and their names.
+// inside is the content of an object: its members unchanged, and their names.
 type inside struct {
 	members []byte
 	keys    []string
@@ -82,7 +83,7 @@ func readInside(object []byte) inside {
 	return in
 }
 
-// trim returns what stands between the brackets of a value; nil has nothing there.
+// trim returns the content of a value without its brackets; nil means none.
 func trim(value []byte) []byte {
 	if value = bytes.TrimSpace(value); len(value) < 2 {
 		return nil
@@ -90,7 +91,7 @@ func trim(value []byte) []byte {
 	return bytes.TrimSpace(value[1 : len(value)-1])
 }
 
-// fromTools writes the tools and how they may be used.
+// fromTools writes the tools and the tool choice.
 func fromTools(e *encoder, req *llm.Request) {
 	offered := !e.tools.Empty()
 	if (offered || len(e.opts.tools) > 0) && e.Key("tools") {
@@ -121,7 +122,7 @@ func fromTools(e *encoder, req *llm.Request) {
 	}
 }
 
-// join appends the caller's members to the object being written.
+// join appends the members of the options to the current object.
 func (e *encoder) join(in inside) {
 	if len(in.members) > 0 {
 		e.Comma()
@@ -129,11 +130,11 @@ func (e *encoder) join(in inside) {
 	}
 }
 
-// fromSettings writes generationConfig, or nothing where it would be empty.
+// fromSettings writes generationConfig, unless it is empty.
 func fromSettings(e *encoder, req *llm.Request) {
 	s, own := &req.Settings, e.opts.generation
 	if e.Has("generationConfig") {
-		return // the caller has written something that is no object there: the API says what it thinks of it
+		return // an option that is not an object: the API reports the error
 	}
 	start := len(e.B)
 	e.Key("generationConfig")
@@ -187,14 +188,15 @@ func fromSettings(e *encoder, req *llm.Request) {
 	e.Raw("}")
 }
 
-// native reports whether the model can be held to the schema of the output. Models before Gemini 3 refuse JSON beside tools; they
-// are told in the instructions, as all are where the schema is none of an object, and the reply is checked like any other.
+// native reports whether the model enforces the schema of the output. Models before Gemini 3
+// reject a schema for requests with tools. They read it in the instructions, as do all models if
+// the schema has no form in the dialect.
 func (e *encoder) native(req *llm.Request) bool {
 	return e.output.Schema != nil && (e.tools.Empty() || e.facts.version == 0 || e.facts.version >= 3)
 }
 
-// fromEffort writes how much the model may think. Gemini 3 knows levels, its predecessors a number of tokens; a number is taken as
-// such a budget, and words become the budgets for which they stand in Google's own compatibility layer.
+// fromEffort writes how much the model may think. Gemini 3 has levels, older models a number of
+// tokens. A number is such a budget; words map to the budgets of Google's own compatibility layer.
 func fromEffort(e *encoder, effort string) {
 	budget := effort
 	if _, err := strconv.Atoi(effort); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/pawl-go/pawl/internal/test/wiretest"
 )
 
-// reading is what the independent reader finds, with the parts of a whole reply, each in canonical JSON.
+// reading is the result of the independent reader, with the parts of a whole reply in canonical
+// JSON.
 type reading struct {
 	wiretest.Reading
 	parts []string

@@ -52,13 +52,13 @@ func signature(p llm.Part) []string {
 	return nil
 }
 
-// Every recorded answer decodes to what an independent reader finds in it, and goes back as it came.
+// Every recorded reply decodes to the result of an independent reader, and is sent back unchanged.
 func TestRecordedAnswers(t *testing.T) {
 	soak.Sequential(t)
 	wiretest.Answers(t, generateWire, reader, 400, nil)
 }
 
-// recordedArgs are the arguments as the recorder has them: an object, nothing, or, where they came in parts, by path.
+// recordedArgs are the recorder's arguments: an object, nothing, or paths if they came in pieces.
 func recordedArgs(raw json.RawMessage) string {
 	if len(raw) == 0 || string(raw) == "null" {
 		return "{}"
@@ -85,8 +85,9 @@ func recordedArgs(raw json.RawMessage) string {
 	return wiretest.Canonical(b)
 }
 
-// goesBack reports how the parts of a whole reply differ when they are sent back; "" where they do not. Empty texts without
-// anything else are left out, and arguments that were left out are an empty object.
+// goesBack describes how the parts of a whole reply differ when they are sent back; "" means that
+// they do not. Texts that are empty and alone are left out, and missing arguments are an empty
+// object.
 func goesBack(body []byte, resp *llm.Response) string {
 	want, err := readAnswer(string(body))
 	if err != nil || want.parts == nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Embedder is a store.Embedder over batchEmbedContents of the Gemini API. Create it with NewEmbedder; it may be used concurrently.
+// Embedder is a store.Embedder over batchEmbedContents of the Gemini API. Create it with
+// NewEmbedder. It is safe for concurrent use.
 type Embedder struct {
 	m          *Model
 	name       string
@@ -22,8 +23,9 @@ type Embedder struct {
 
 var _ store.Embedder = (*Embedder)(nil)
 
-// NewEmbedder returns the named embedding model, such as gemini-embedding-001. dimensions asks for shorter vectors than the model's own (3,072); 0: its
-// own. Options are those of a Model. A mistake in them is reported by the first request.
+// NewEmbedder returns the named embedding model, such as gemini-embedding-001. dimensions asks for
+// shorter vectors; 0 means the model's own size (3,072). The options are a Model's. The first
+// request reports invalid options.
 func NewEmbedder(model string, dimensions int, o *Options) *Embedder {
 	e := &Embedder{m: New(model, o), name: provider + ":" + model, dimensions: dimensions}
 	if dimensions > 0 {
@@ -32,12 +34,15 @@ func NewEmbedder(model string, dimensions int, o *Options) *Embedder {
 	return e
 }
 
-// Name returns "gemini:MODEL", and "#DIMENSIONS" after it where they were asked for.
+// Name returns "gemini:MODEL", followed by "#DIMENSIONS" if they were set.
 func (e *Embedder) Name() string { return e.name }
 
-// Embed returns the vectors of texts. What they are for goes along: as the task type, or for gemini-embedding-2, which has none, as words in front of the
-// text (ai.google.dev/gemini-api/docs/embeddings). The API cuts a text that is too long and says nothing of it, so a text that is too long by our estimate
-// (four ASCII letters a token, or one of another script) is refused here, with CodeContextLength. Errors are *llm.ProviderError, or the cause of a ctx that has ended.
+// Embed returns the vectors of texts. It sends their use as the task type, or for
+// gemini-embedding-2, which has no task type, as words before the text
+// (ai.google.dev/gemini-api/docs/embeddings). The API truncates long texts without notice. Embed
+// estimates the length (four ASCII letters per token, or one letter of another script) and rejects
+// long texts with CodeContextLength. Errors are *llm.ProviderError, or wrap the cause of a ctx
+// that has ended.
 func (e *Embedder) Embed(ctx context.Context, use store.Use, texts []string) ([][]float32, error) {
 	if e.m.err != nil {
 		return nil, e.m.err
@@ -59,7 +64,7 @@ func (e *Embedder) Embed(ctx context.Context, use store.Use, texts []string) ([]
 	return wire.Embed(ctx, provider, texts, func(ctx context.Context, texts []string) ([][]float32, error) { return e.ask(ctx, u, use, texts) })
 }
 
-// tokens estimates how many a text has.
+// tokens estimates the number of tokens of a text.
 func tokens(text string) int {
 	ascii, others := 0, 0
 	for _, r := range text {
@@ -72,10 +77,10 @@ func tokens(text string) int {
 	return ascii/4 + others
 }
 
-// second reports the models that are told their task in the text.
+// second reports whether the model reads its task in the text.
 func (e *Embedder) second() bool { return strings.HasPrefix(e.model(), "gemini-embedding-2") }
 
-// model is the name without a path in front of it.
+// model is the name without a path before it.
 func (e *Embedder) model() string { return e.m.name[strings.LastIndexByte(e.m.name, '/')+1:] }
 
 func (e *Embedder) ask(ctx context.Context, u *url.URL, use store.Use, texts []string) ([][]float32, error) {

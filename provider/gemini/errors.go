@@ -12,12 +12,14 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// failure is what the provider says of an error: {"error":{"code":429,"message":"…","status":"RESOURCE_EXHAUSTED","details":[{"@type":…}]}}, in
-// an array, from a stream that was not asked for as events; or inside the message of another one, from a gateway.
+// failure is the error that the provider reports:
+// {"error":{"code":429,"message":"…","status":"RESOURCE_EXHAUSTED","details":[{"@type":…}]}}. It
+// comes in an array if a stream was not requested as events, and in the message of another error
+// if a gateway sends it.
 type failure struct {
 	wire.Failure
 	reason string        // of ErrorInfo
-	quotas []string      // of QuotaFailure: which quotas are used up
+	quotas []string      // of QuotaFailure: the exhausted quotas
 	retry  time.Duration // of RetryInfo
 }
 
@@ -91,7 +93,7 @@ func toDuration(c *jsonscan.Cursor) time.Duration {
 	return 0
 }
 
-// toError makes the error of an answer with an HTTP status.
+// toError returns the error of a response whose status is not 2xx.
 func toError(status int, h http.Header, body []byte, now time.Time) *llm.ProviderError {
 	f := readFailure(body)
 	e := classify(status, &f)
@@ -106,7 +108,7 @@ func toError(status int, h http.Header, body []byte, now time.Time) *llm.Provide
 	return e
 }
 
-// wait is how long the error asks to wait, in its details or in its words.
+// wait returns the wait that the error asks for, in its details or its text.
 func (f *failure) wait() time.Duration {
 	if f.retry > 0 {
 		return f.retry
@@ -114,7 +116,7 @@ func (f *failure) wait() time.Duration {
 	return wire.RetryIn(f.Message)
 }
 
-// toStreamError makes the error of a failure inside a reply, which came with status 200.
+// toStreamError returns the error of a failure within a reply with status 200.
 func toStreamError(raw []byte) error {
 	f := readFailure(raw)
 	e := classify(f.Status, &f)
@@ -123,8 +125,8 @@ func toStreamError(raw []byte) error {
 	return e
 }
 
-// classify maps an error to a code: by what its words say where they say more than its status, then by the status of the call
-// (the body's, and where it has none that of HTTP).
+// classify maps an error to a code: first by its text, if that is specific, then by the status in
+// the body, or by the HTTP status if the body has none.
 func classify(status int, f *failure) *llm.ProviderError {
 	e := &llm.ProviderError{Provider: provider, Status: status, Message: f.Message}
 	if e.Message == "" {
@@ -161,8 +163,8 @@ func classify(status int, f *failure) *llm.ProviderError {
 	return e
 }
 
-// spent reports whether a quota is used up for longer than a run should wait: for the day, or because it is nothing at all. What
-// is counted by the minute is a rate limit, though the words are the same.
+// spent reports whether a quota is exhausted for longer than a run should wait: a quota per day,
+// or a quota of 0. A quota per minute is a rate limit, although its text is the same.
 func (f *failure) spent() bool {
 	for _, q := range f.quotas {
 		if strings.Contains(q, "PerDay") {
@@ -172,8 +174,8 @@ func (f *failure) spent() bool {
 	return strings.Contains(f.Message, "limit: 0,") || strings.HasSuffix(strings.TrimSpace(f.Message), "limit: 0")
 }
 
-// byStatus maps the names of google.rpc.Code, and the statuses of HTTP. Where both are there HTTP's comes first: the
-// name is often made from it on the way.
+// byStatus maps the names of google.rpc.Code and HTTP statuses. The HTTP status wins, because
+// gateways often derive the name from it.
 func byStatus(status int, name string) (code llm.Code, retryable bool) {
 	switch status {
 	case 401:
@@ -198,7 +200,7 @@ func byStatus(status int, name string) (code llm.Code, retryable bool) {
 	switch name {
 	case "INVALID_ARGUMENT", "OUT_OF_RANGE", "UNIMPLEMENTED":
 		return llm.CodeInvalidRequest, false
-	case "FAILED_PRECONDITION": // a place from which the API may not be used
+	case "FAILED_PRECONDITION": // a country in which the API is not available
 		return llm.CodePermission, false
 	case "UNAUTHENTICATED":
 		return llm.CodeAuthentication, false
@@ -221,7 +223,7 @@ func byStatus(status int, name string) (code llm.Code, retryable bool) {
 	case status >= 400:
 		return llm.CodeInvalidRequest, false
 	case status >= 300:
-		return llm.CodeNotFound, false // a redirect: this is not the address of the API
+		return llm.CodeNotFound, false // a redirect: the address is not the API's
 	}
 	return llm.CodeServer, true
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pawl-go/pawl/provider/gemini"
 )
 
-// The server stands for Google's; against that, nil options and a key in the environment are enough.
+// The server replaces Google's; for that one, use nil options and a key in the environment.
 func Example() {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -2,12 +2,12 @@ package gemini
 
 import "github.com/pawl-go/pawl/provider/catalog"
 
-// facts are what a request depends on of the model it is for. The catalogue's word comes first; of what it does not say, the name tells the
-// generation, and with that what Google's models of a generation have in common.
+// facts are the properties of a model that a request depends on. They come from the catalogue.
+// Fields that the catalogue does not have are derived from the generation in the model's name.
 type facts struct {
 	name    string
-	version int  // see version; 0: not known
-	levels  bool // it is told how much to think by a word; else by a number of tokens
+	version int  // see version; 0 means unknown
+	levels  bool // effort is a level; otherwise a number of tokens
 }
 
 func toFacts(c *catalog.Catalog, name string) facts {
@@ -19,7 +19,8 @@ func toFacts(c *catalog.Catalog, name string) facts {
 	return f
 }
 
-// factsOf returns the facts of the model that a request is for, mostly those that are at hand.
+// factsOf returns the facts of the request's model. They are computed in advance for the Model's
+// own.
 func (d *dialect) factsOf(name string) facts {
 	if name == d.own.name {
 		return d.own

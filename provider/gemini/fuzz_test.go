@@ -14,8 +14,8 @@ import (
 	"github.com/pawl-go/pawl/provider/gemini"
 )
 
-// Whatever a server sends, decoding does not panic, fails with a *llm.ProviderError or ends with a finish reason, and
-// what it read can be sent back.
+// For any input from a server, decoding does not panic, and ends with a *llm.ProviderError or with
+// a finish reason. The reply can be sent back.
 func FuzzReplies(f *testing.F) {
 	for _, c := range replies {
 		f.Add(strings.HasPrefix(c.body, "data:"), []byte(c.body))

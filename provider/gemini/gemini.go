@@ -1,29 +1,32 @@
-// Package gemini asks Google's Gemini models, behind the Gemini API or behind Vertex AI.
+// Package gemini is an llm.Model over Google's Gemini API, also on Vertex AI.
 //
-//	m := gemini.New("gemini-3-flash-preview", nil) // GEMINI_API_KEY (or GOOGLE_API_KEY), GEMINI_BASE_URL
+//	m := gemini.New("gemini-3-flash-preview", nil) // GEMINI_API_KEY, GEMINI_BASE_URL
 //
-// The package only translates, between llm.Request and the body of generateContent, and between what comes back, whole or
-// as the events of streamGenerateContent, and pawl.Deltas.
+// The package only translates: an llm.Request to the body of generateContent, and the response,
+// whole or as the events of streamGenerateContent, to llm.Deltas.
 //
 //	llm.Request ─▶ fromRequest, fromMessage, fromTool ─▶ bytes ─▶ net/http
 //	llm.Delta   ◀─ toDelta, toUsage, toFinish, toError ◀─ bytes ◀─ a stream of events, or one body
 //
 // EncodeGenerate and DecodeGenerate do the same without a network.
 //
-// The wire is that of protocol buffers in JSON, and some of it shows. Turns alternate between user and model, so messages that
-// follow each other from one side are one content. Results name the function, not the call: the name is looked up in the
-// history, and results stand in the order of their calls. Arguments and results are objects: a result is sent as {"result": …}
-// or {"error": …}. A signature belongs to the part that it came with, and goes back on that part, byte for byte; a call from
-// elsewhere gets the placeholder that Google documents where the model demands a signature. Names are told from the
-// version in the model's name: what only Gemini 3 has is not sent to older models.
+// The API is protocol buffers in JSON. User and model alternate, so adjacent messages of one side
+// become one content. A result has the name of its function and not the id of its call: the name
+// comes from the history, and results are in the order of their calls. Arguments and results are
+// objects: a result is sent as {"result": …} or {"error": …}. A signature belongs to the part that
+// it arrived with, and is sent back with that part byte for byte. A call of another model gets
+// Google's documented placeholder if the model requires a signature. The version in a model's name
+// decides which features of Gemini 3 are sent.
 //
-// Schemas go as JSON Schema, or with Options.Subset in the older fields. A schema for the reply is native, but for models before Gemini 3
-// beside tools: they refuse the two together, and are asked in the instructions.
+// Schemas are sent as JSON Schema, or with Options.Subset in the older fields. The API enforces a
+// schema for the reply. Models before Gemini 3 reject it for requests with tools; the instructions
+// ask them for it instead.
 //
-// What the API has no word for is refused with CodeUnsupported before anything is sent.
+// Requests that the API cannot express fail with CodeUnsupported before anything is sent.
 //
-// Settings.Options["gemini"] is merged into the body as it is (safetySettings, cachedContent); its generationConfig, toolConfig and tools (Google
-// Search, code execution) are joined with what stands there.
+// The members of Settings.Options["gemini"] are copied into the body (safetySettings,
+// cachedContent). Its generationConfig, toolConfig and tools (Google Search, code execution) are
+// merged with the adapter's.
 package gemini
 
 import (
@@ -40,65 +43,73 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// DefaultBaseURL is where the Gemini API answers.
+// DefaultBaseURL is the address of the Gemini API.
 const DefaultBaseURL = "https://generativelanguage.googleapis.com/v1beta"
 
 // provider is the name in errors and in Settings.Options.
 const provider = "gemini"
 
-// Options tune a Model. Nil, and every zero field, stands for the default.
+// Options configure a Model. nil and zero fields mean the defaults.
 type Options struct {
-	// BaseURL is the address before "/models/NAME:generateContent"; without a path, /v1beta is added. For Vertex AI it ends in
-	// /publishers/google. A query is kept. Empty: GEMINI_BASE_URL, else DefaultBaseURL.
+	// BaseURL is the address before "/models/NAME:generateContent". If it has no path, /v1beta is
+	// added. For Vertex AI it ends in /publishers/google. It may have a query. Empty means
+	// GEMINI_BASE_URL, or DefaultBaseURL if that is not set.
 	BaseURL string
 
-	// Key is sent in the header x-goog-api-key, never in the address. Empty: GEMINI_API_KEY, else GOOGLE_API_KEY; but where
-	// BaseURL is given, only to Google's own hosts, to that of GEMINI_BASE_URL, and to this machine: it is not meant for others. Without a key, and without a header Authorization, requests to Google fail with CodeAuthentication before anything is sent;
-	// requests to other hosts go without one.
+	// Key is sent in the header x-goog-api-key, never in the address. Empty means GEMINI_API_KEY
+	// or GOOGLE_API_KEY. If BaseURL is set, these variables are sent only to Google's hosts, to
+	// the host of GEMINI_BASE_URL and to this machine. Without a key and an Authorization header,
+	// requests to Google fail with CodeAuthentication before anything is sent; requests to other
+	// hosts have no key.
 	Key string
 
-	// Header is sent with each request. Vertex AI wants an Authorization with a bearer token.
+	// Header is sent with each request. Vertex AI requires an Authorization header with a bearer
+	// token.
 	Header http.Header
 
-	// HTTP carries the requests. Nil: one transport that all Models share, with enough idle connections for a busy
-	// host. Redirects are not followed.
+	// HTTP carries the requests. nil means a transport that all Models share, with idle
+	// connections for a busy host. Redirects are not followed.
 	HTTP http.RoundTripper
 
-	// Retries is how often a failed request is repeated as long as no fragment of its reply was seen. 0: 2;
-	// negative: never.
+	// Retries is how often a failed request is repeated, unless a fragment of its reply was
+	// emitted. 0 means 2; negative means never.
 	Retries int
 
-	// Subset sends schemas in the API's older fields, parameters and responseSchema, which take a subset of OpenAPI, for a server that
-	// does not know parametersJsonSchema and responseJsonSchema. What the subset has no word for is still checked here; a tool
-	// that cannot be said in it is left out, with a notice.
+	// Subset sends schemas in the API's older fields, parameters and responseSchema, which accept
+	// a subset of OpenAPI. It is for servers without parametersJsonSchema and responseJsonSchema.
+	// Keywords outside the subset are still validated in this process. A tool that the subset
+	// cannot express is left out, with a notice.
 	Subset bool
 
-	// How long to wait for the server. 0: the default, negative: without end. A request that is answered may take as long as it
-	// wants, as long as something comes. What did not come in time is CodeTimeout, and counts as a failed request.
-	ConnectTimeout   time.Duration // for a connection; 10 s. It is not for an HTTP of your own
-	FirstByteTimeout time.Duration // for the head of the answer, which comes with a whole reply only at its end; 120 s
-	SilenceTimeout   time.Duration // for the next piece of the reply; 120 s
+	// The timeouts limit how long a request waits without a sign of life, not how long a reply
+	// takes. 0 means the default; negative means none. A timeout is a failed request with
+	// CodeTimeout.
+	ConnectTimeout time.Duration // to connect, 10 s; HTTP ignores it
+	// for the head of the response, 120 s; a whole reply sends it at its end
+	FirstByteTimeout time.Duration
+	SilenceTimeout   time.Duration // between two reads of the reply, 120 s
 
-	// Catalog says what is known of models, where it would otherwise be told from their names. Nil: the one that comes with the program.
+	// Catalog has the abilities of models. Without an entry, they are derived from the name. nil
+	// means the catalogue of this module.
 	Catalog *catalog.Catalog
 }
 
-// Model is a llm.Model over generateContent. Create it with New; it may be used concurrently.
+// Model is an llm.Model over generateContent. Create it with New. It is safe for concurrent use.
 type Model struct {
 	dialect
 	name   string
 	base   *url.URL
 	to     addresses // of the named model
 	client wire.Client
-	err    error // a mistake in the options, told on the first request
+	err    error // an invalid option, returned by the first request
 	tools  wire.ToolCache
 	output wire.OutputCache
 }
 
 var _ llm.Model = (*Model)(nil)
 
-// New returns the named model. A name with a slash (tunedModels/x, models/x) is taken as the path that it is. A mistake in the
-// options is reported by the first request.
+// New returns the named model. A name with a slash (tunedModels/x, models/x) is a path. The first
+// request reports invalid options.
 func New(model string, o *Options) *Model {
 	if o == nil {
 		o = new(Options)
@@ -138,13 +149,13 @@ func New(model string, o *Options) *Model {
 	return m
 }
 
-// A dialect is what the host makes a difference to.
+// dialect has the properties that depend on the host.
 type dialect struct {
-	tag    string // of Opaque: signatures are read only where they were written
+	tag    string // of Opaque values: a signature is valid only where it was made
 	google bool   // one of Google's own
 
 	catalog *catalog.Catalog
-	own     facts // of the model that it was made for
+	own     facts // of the Model's own model
 }
 
 func newDialect(host string) dialect {
@@ -157,8 +168,9 @@ func newDialect(host string) dialect {
 	return dialect{tag: provider + "@" + host, google: strings.HasSuffix(host, ".googleapis.com")}
 }
 
-// Stream sends req and yields the reply. A request that fails before a fragment of its reply was seen is repeated where
-// that may help, after a Delta with a Notice that says so. Errors are *llm.ProviderError; a cancelled ctx gives its cause.
+// Stream sends req and yields the reply. A failed request is repeated if that may help and no
+// fragment of its reply was emitted; a Delta with a Notice announces it. Errors are
+// *llm.ProviderError, or wrap the cause of a cancelled ctx.
 func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		if err := m.stream(ctx, req, yield); err != nil && err != wire.ErrStopped {
@@ -201,10 +213,10 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 	return m.client.Send(ctx, u, body, req.Whole, emitter(m.tag, tools, yield))
 }
 
-// addresses are where the requests for a model go.
+// addresses are the URLs of a model.
 type addresses struct {
 	whole, streamed *url.URL
-	err             error // of a name that is none
+	err             error // of an invalid name
 }
 
 func addressesOf(base *url.URL, name string) (to addresses) {
@@ -219,7 +231,7 @@ func addressesOf(base *url.URL, name string) (to addresses) {
 	return to
 }
 
-// address is where a method of the named model is asked for.
+// address returns the URL of a method of the named model.
 func address(base *url.URL, name, method string) (*url.URL, error) {
 	path := []string{"models"}
 	if strings.Contains(name, "/") {
@@ -235,12 +247,12 @@ func address(base *url.URL, name, method string) (*url.URL, error) {
 	return base.JoinPath(path...), nil
 }
 
-// emitter yields the deltas of one reply.
+// emitter returns the emitter of one reply.
 func emitter(tag string, tools *wire.Toolset, yield func(llm.Delta, error) bool) *wire.Emitter {
 	return &wire.Emitter{Provider: provider, Tag: tag, Tools: tools, Yield: yield}
 }
 
-// unsupported is the refusal of something that the API has no form for.
+// unsupported returns the error of a request that the API cannot express.
 func unsupported(field, format string, args ...any) error {
 	return wire.Unsupported(provider, field, format, args...)
 }
@@ -249,11 +261,11 @@ func invalid(field, format string, args ...any) error {
 	return wire.Invalid(provider, field, format, args...)
 }
 
-// broken is the error of a reply that cannot be read.
+// broken returns the error of a reply that cannot be read.
 func broken(format string, args ...any) error { return wire.Broken(provider, format, args...) }
 
-// version is the generation of a model, told from its name: 3 for gemini-3-pro-preview, 2 for gemini-2.5-flash, 0 where the
-// name does not say. The names that move with the newest model have been at 3 or above since there is a 3.
+// version returns the generation in a model's name: 3 for gemini-3-pro-preview, 2 for
+// gemini-2.5-flash. 0 means unknown. Names that end in -latest mean generation 3 or later.
 func version(model string) int {
 	name, ok := strings.CutPrefix(model[strings.LastIndexByte(model, '/')+1:], "gemini-")
 	if !ok {

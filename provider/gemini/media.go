@@ -8,8 +8,9 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// fromMedia begins a part of media: by value, or by an address that the API can read (of an uploaded file, a bucket, a
-// video, or of the public web). The caller closes it. local allows it to name a file of this machine.
+// fromMedia begins a part with media: by value, or by an address that the API reads (an uploaded
+// file, a bucket, a video, the public web). The caller closes the part. local allows files of this
+// machine.
 func fromMedia(e *encoder, where string, m llm.Media, local bool) {
 	if wire.IsLocal(m.URL) {
 		if !local {
@@ -57,7 +58,7 @@ func fromMedia(e *encoder, where string, m llm.Media, local bool) {
 	e.Raw(`"}`)
 }
 
-// typeOf is the type of media, as far as they say.
+// typeOf returns the type of media, as far as it is known.
 func typeOf(m llm.Media) string {
 	if m.MIME != "" {
 		return m.MIME
@@ -68,7 +69,7 @@ func typeOf(m llm.Media) string {
 	return wire.MIMEByName(m.URL)
 }
 
-// fitsResult reports whether media of a type may be part of a result for Gemini 3.
+// fitsResult reports whether Gemini 3 accepts media of this type in a result.
 func fitsResult(mime string) bool {
 	switch mime {
 	case "image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain":

@@ -8,32 +8,32 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// part is a part of a reply. It has one member that is its content, and some that go with it.
+// part is a part of a reply. One member has its content, and others accompany it.
 type part struct {
 	kind    kind
 	thought bool
-	goesOn  bool   // of a call: more pieces of it follow
-	content []byte // raw: of a text, the string; of media, their object; of what only the provider can read, the whole part
-	members []byte // the others, as an object; nil: none
+	goesOn  bool   // of a call: more pieces follow
+	content []byte // raw: the string of a text, the object of media, or the whole part of kindOther
+	members []byte // the other members, as an object; nil means none
 
-	// Of a call.
+	// These fields belong to a call.
 	id, name string
-	args     []byte // nil: none
-	partial  []byte // an array of pieces of arguments; nil: none
+	args     []byte // nil means none
+	partial  []byte // an array of pieces of arguments; nil means none
 }
 
-// The kinds of parts.
+// kind is the kind of a part.
 type kind byte
 
 const (
-	kindNone kind = iota // there is nothing in it
+	kindNone kind = iota // empty
 	kindText
 	kindCall
 	kindMedia
-	kindOther // kept as it is
+	kindOther // stored unchanged
 )
 
-// readPart reads the part at which c stands.
+// readPart reads the part at c.
 func (d *decoder) readPart(c *jsonscan.Cursor) (p part) {
 	begin, unknown := c.Offset(), false
 	if !c.Object() {
@@ -74,7 +74,7 @@ func (d *decoder) readPart(c *jsonscan.Cursor) (p part) {
 		p.members = append(p.members, '}')
 	}
 	if p.kind == kindNone && (unknown || p.members != nil) || p.thought && p.kind != kindText {
-		p.kind = kindOther // the latter are pictures that the model drew to think; they are no answer
+		p.kind = kindOther // a thought that is not text is a picture, and not an answer
 	}
 	if p.kind == kindOther {
 		p.content = c.Since(begin)
@@ -106,7 +106,7 @@ func (d *decoder) readCall(c *jsonscan.Cursor, p *part) {
 	}
 }
 
-// toDelta yields a part, or what there is of it.
+// toDelta emits a part, or a piece of it.
 func (d *decoder) toDelta(p *part) error {
 	switch p.kind {
 	case kindNone:
@@ -140,7 +140,7 @@ func (d *decoder) toDelta(p *part) error {
 	return d.Part(llm.Reasoning{Opaque: o})
 }
 
-// keep returns an Opaque of an object that the caller gives away.
+// keep returns an Opaque that owns object.
 func (d *decoder) keep(object []byte) (*llm.Opaque, error) {
 	if !jsonscan.Valid(object) {
 		return nil, broken("a part of the reply is not valid JSON")
@@ -170,7 +170,7 @@ func toMedia(raw []byte) (llm.Media, error) {
 	return m, nil
 }
 
-// toText yields text, or a thought. A signature closes what it came with: it belongs to that text and no other.
+// toText emits text, or a thought. A signature ends the text that it belongs to.
 func (d *decoder) toText(p *part) error {
 	c := jsonscan.New(p.content)
 	if p.members == nil || p.thought && len(p.members) == len(`{"thought":true}`) {

@@ -10,8 +10,8 @@ import (
 	"github.com/pawl-go/pawl/internal/test/wiretest"
 )
 
-// quirks are what the API was seen to do beyond, or against, its documents, from number 72 on: the names of the test cases use the
-// numbers.
+// quirks are behaviours of the API beyond or against its documentation, numbered from 72. The
+// names of the test cases use the numbers.
 var quirks = []struct{ api, pawl string }{
 	{"gives calls no id; newer models give one", "an id of our own, which is not sent; results are matched by name and order. An id of the API's goes back"},
 	{"says STOP beside calls", "calls decide: finish is tool_calls"},

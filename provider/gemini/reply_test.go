@@ -154,7 +154,7 @@ func TestReasonsAreTold(t *testing.T) {
 	}
 }
 
-// Arguments that come in parts are passed on as they come, and the call is sealed with its end mark and not before.
+// Arguments that arrive in pieces are emitted as they arrive, and the call ends with its end mark.
 func TestArgumentsInParts(t *testing.T) {
 	body := events(
 		chunk("", `{"functionCall":{"name":"look","willContinue":true}}`),
@@ -163,7 +163,8 @@ func TestArgumentsInParts(t *testing.T) {
 		chunk("", `{"functionCall":{}}`), chunk("STOP", hi))
 	m := local(func(r *http.Request) (*http.Response, error) {
 		res := reply(200, body)
-		res.Body = io.NopCloser(iotest.OneByteReader(res.Body)) // what comes together is passed on together
+		// bytes that arrive together are emitted together
+		res.Body = io.NopCloser(iotest.OneByteReader(res.Body))
 		return res, nil
 	})
 	var got []string
@@ -183,7 +184,8 @@ func TestArgumentsInParts(t *testing.T) {
 	}
 }
 
-// A stream cut at any byte gives the whole reply or an error, and never a call that the whole stream does not have.
+// A stream cut at any byte gives the whole reply or an error, and no call that the whole stream
+// does not have.
 func TestCutAnywhere(t *testing.T) {
 	for _, c := range replies {
 		if !strings.HasPrefix(c.body, "data:") {

@@ -11,10 +11,11 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// skipSignature is what Google documents for calls that another model made: it takes the place of the signature that Gemini 3 demands.
+// skipSignature is Google's documented placeholder for the signature that Gemini 3 requires, for
+// calls of another model.
 const skipSignature = `"thoughtSignature":"skip_thought_signature_validator"`
 
-// rules are what the API wants of messages.
+// rules are the API's requirements on messages.
 var rules = wire.Rules{HistoryRules: llm.RulesOf("gemini"), Heads: []string{"cachedContent", "cached_content"}}
 
 // encoder appends a body.
@@ -27,12 +28,14 @@ type encoder struct {
 	output wire.Output
 	opts   options
 
-	role    string  // of the content that is being written; "": none
-	calls   []place // of the last replies, which the next results answer
-	missing bool    // the last content of the model has a call, and its first one has no signature yet
+	role  string  // of the current content; "" means none
+	calls []place // the calls of the last replies, which the next results answer
+	// the current content has no signed call yet, and its first call needs a signature
+	missing bool
 }
 
-// encode appends the body of req to dst. The model stands in the address, not in the body, but says what may be in it.
+// encode appends the body of req to dst. The model is in the address, not in the body, but decides
+// what the body may have.
 func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request) ([]byte, error) {
 	if name == "" {
 		return dst, invalid("model", "no model is named")
@@ -56,7 +59,7 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	return e.Finish()
 }
 
-// Has reports whether the caller's options have a member of the body.
+// Has reports whether the options have a member of the body.
 func (e *encoder) Has(name string) bool { return slices.Contains(e.opts.keys, name) }
 
 // fromRequest writes the members of the body.
@@ -86,7 +89,7 @@ func fromMessages(e *encoder, messages []llm.Message) {
 	e.close()
 }
 
-// fromInstructions writes the system and developer messages, wherever they stand: the API has one place for them.
+// fromInstructions writes all system and developer messages: the API has one place for them.
 func fromInstructions(e *encoder, req *llm.Request) {
 	tell := len(req.Output) > 0 && !e.native(req)
 	if !tell && !slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return instructs(&m) }) || !e.Key("systemInstruction") {
@@ -124,7 +127,8 @@ func instructs(m *llm.Message) bool {
 	return m.Role == llm.RoleSystem || m.Role == llm.RoleDeveloper
 }
 
-// part begins a part of a content of role. Contents alternate: what follows from the same side goes into the same one.
+// part begins a part of a content of role. Contents alternate, so parts of the same role share
+// one.
 func (e *encoder) part(role string) {
 	if e.role == role {
 		e.Comma()
@@ -139,7 +143,7 @@ func (e *encoder) part(role string) {
 	e.missing = role == "model" && e.facts.version >= 3
 }
 
-// close ends the content that is being written.
+// close ends the current content.
 func (e *encoder) close() {
 	if e.role != "" {
 		e.Raw("]}")
@@ -147,7 +151,7 @@ func (e *encoder) close() {
 	}
 }
 
-// text begins a text part; the caller closes it.
+// text begins a text part. The caller closes it.
 func (e *encoder) text(s string) {
 	e.Raw(`{"text":`)
 	e.String(s)
@@ -165,7 +169,7 @@ func fromMessage(e *encoder, i int, m *llm.Message) {
 			switch p := p.(type) {
 			case llm.Text:
 				if p.Text == "" && len(m.Parts) > 1 {
-					continue // the API refuses parts without anything in them
+					continue // the API rejects empty parts
 				}
 				e.part("user")
 				e.text(p.Text)
@@ -183,8 +187,8 @@ func fromMessage(e *encoder, i int, m *llm.Message) {
 	}
 }
 
-// fromReply writes the parts of an assistant message, each with what came with it. What another provider's model thought
-// is left out.
+// fromReply writes the parts of an assistant message, each with the members that accompanied it.
+// The reasoning of other providers' models is left out.
 func fromReply(e *encoder, i int, m *llm.Message) {
 	if e.role != "model" {
 		e.calls = e.calls[:0]
@@ -231,14 +235,13 @@ func fromReply(e *encoder, i int, m *llm.Message) {
 	}
 }
 
-// What came with a part beside its content goes back with it. It is the Data of Opaque, an object:
+// kept returns the stored members of a part, which are sent back with it; nil means none from this
+// host. They are the Data of Opaque, an object:
 //
 //	{"thoughtSignature":…}   of a text or a call: its other members, as they were written
 //	{"thought":true,…}       of a Reasoning with text: the same
-//	{"executableCode":…,…}   of a Reasoning without: the whole part
-//	{"ofMedia":{…}}          of a Reasoning after a Media, which has no Opaque: the members of that
-//
-// kept returns the object where this host wrote it, else nil.
+//	{"executableCode":…,…}   of a Reasoning without text: the whole part
+//	{"ofMedia":{…}}          of a Reasoning after a Media without Opaque: the Media's members
 func (e *encoder) kept(o *llm.Opaque) []byte {
 	if o == nil || o.Provider != e.tag || !jsonscan.IsObject(o.Data) {
 		return nil
@@ -246,10 +249,10 @@ func (e *encoder) kept(o *llm.Opaque) []byte {
 	return o.Data
 }
 
-// ofMedia is the member under which what came with a Media is kept.
+// ofMedia is the member with the stored members of a Media.
 const ofMedia = "ofMedia"
 
-// member returns the value of a member of an object; nil where there is none.
+// member returns the value of a member of an object; nil means none.
 func member(object []byte, name string) []byte {
 	c := jsonscan.New(object)
 	c.Object()
@@ -261,12 +264,12 @@ func member(object []byte, name string) []byte {
 	return nil
 }
 
-// signed reports whether what came with a part has a signature, in either of the spellings that the API takes.
+// signed reports whether an object has a signature, in either of the API's spellings.
 func signed(object []byte) bool {
 	return member(object, "thoughtSignature") != nil || member(object, "thought_signature") != nil
 }
 
-// isThought reports whether an object is what came with a thought, and not a whole part.
+// isThought reports whether an object has the members of a thought, and is not a whole part.
 func isThought(object []byte) bool {
 	thought := false
 	c := jsonscan.New(object)
@@ -283,8 +286,8 @@ func isThought(object []byte) bool {
 	return thought
 }
 
-// end appends the members of an object to the part being written, and closes it. Members that are the content itself are left
-// out: it may have been changed since.
+// end appends the members of an object to the current part and closes it. Members with content are
+// left out, because the content may have changed.
 func (e *encoder) end(object []byte) {
 	c := jsonscan.New(object)
 	if len(object) > 0 {
@@ -303,8 +306,8 @@ func (e *encoder) end(object []byte) {
 	e.Raw("}")
 }
 
-// fromCall writes a call. Gemini 3 demands a signature on the first call of a content, so one that has none, for it
-// was made elsewhere, gets the documented placeholder.
+// fromCall writes a call. Gemini 3 requires a signature on the first call of a content. A call of
+// another model gets the documented placeholder.
 func fromCall(e *encoder, c *llm.ToolCall) {
 	e.Raw(`{"functionCall":{`)
 	e.id(c.ID)
@@ -331,8 +334,8 @@ func fromCall(e *encoder, c *llm.ToolCall) {
 	e.end(kept)
 }
 
-// id writes the id of a call, unless pawl made it because the model gave none: call_0 is in every reply, and would tell the
-// API less than the order does.
+// id writes the id of a call, unless pawl made the id because the model gave none. Such ids repeat
+// in each reply, and the order of calls is more specific.
 func (e *encoder) id(id string) {
 	if id == "" || made(id) {
 		return
@@ -342,37 +345,38 @@ func (e *encoder) id(id string) {
 	e.Raw(",")
 }
 
-// made reports whether an id is one of Response.Add's: call_N, with the place of the part in its reply. Gemini's own can look like it,
-// but are longer; one that is not goes unsent with its result, and loses nothing but the name.
+// made reports whether an id is one of Response.Add's: call_N, with the index of the part in its
+// reply. Gemini's own ids can have this form but are longer. An id that is taken for one by
+// mistake is not sent, with its result; only the id is lost.
 func made(id string) bool {
 	n, ok := strings.CutPrefix(id, "call_")
 	return ok && n != "" && len(n) <= 3 && strings.Trim(n, "0123456789") == ""
 }
 
-// form is how the API has tools: with a JSON Schema, which both of Google's hosts take beside the older field for a subset of OpenAPI;
-// little has to be taken out of it.
+// form is the API's form of tools, with a JSON Schema. Both of Google's hosts accept it, and
+// little of a schema must be removed. The older field takes a subset of OpenAPI.
 var form = wire.ToolForm{Provider: provider, Dialect: dialects.GeminiJSON,
 	FromTool: func(dst []byte, name string, t *llm.ToolSpec, schema json.RawMessage, _ bool) []byte {
 		return fromTool(dst, name, t, "parametersJsonSchema", schema)
 	}}
 
-// subsetForm is how a server has tools that knows the older field alone.
+// subsetForm is the form of tools for servers that know only the older field.
 var subsetForm = wire.ToolForm{Provider: provider, Dialect: dialects.Gemini,
 	FromTool: func(dst []byte, name string, t *llm.ToolSpec, schema json.RawMessage, _ bool) []byte {
 		return fromTool(dst, name, t, "parameters", schema)
 	}}
 
-// What a reply can be held to, in each of the two.
+// These are the forms of a schema for the reply.
 var (
 	outputForm       = wire.OutputForm{Dialects: []*dialects.Dialect{dialects.GeminiJSON}, Any: true}
 	subsetOutputForm = wire.OutputForm{Dialects: []*dialects.Dialect{dialects.Gemini}, Any: true}
 )
 
-// fromTool appends the declaration of a function, with its schema under the name of the field for it.
+// fromTool appends the declaration of a function. field is the name of the schema's member.
 func fromTool(dst []byte, name string, t *llm.ToolSpec, field string, schema json.RawMessage) []byte {
 	dst = append(dst, `{"name":`...)
 	dst = jsonscan.AppendString(dst, name)
-	dst = append(dst, `,"description":`...) // the API wants one, even if there is nothing in it
+	dst = append(dst, `,"description":`...) // the API requires one, even if it is empty
 	dst = jsonscan.AppendString(dst, t.Description)
 	dst = append(append(append(dst, `,"`...), field...), `":`...)
 	dst = append(dst, schema...)

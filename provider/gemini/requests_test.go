@@ -52,7 +52,8 @@ func one(o map[string]any, name string) {
 	}
 }
 
-// camel gives the names of an object, and of those in it, the form that the documents use, but leaves alone what is the caller's.
+// camel converts the names in an object to the form of the documentation, but not the caller's own
+// names.
 func camel(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -85,7 +86,7 @@ func said(part map[string]any) {
 	}
 }
 
-// answered reads a result: one that is JSON is sent as an object, or as its text in an object of one word.
+// answered reads a result: JSON is sent as an object, and text in an object with one member.
 func answered(v any) any {
 	o, _ := v.(map[string]any)
 	for _, word := range []string{"result", "output", "content"} {
@@ -104,7 +105,7 @@ func answered(v any) any {
 	return v
 }
 
-// asSchema turns a schema in OpenAPI's form into JSON Schema, and gives it the name that goes with it.
+// asSchema converts a schema in OpenAPI's form to JSON Schema, and names it accordingly.
 func asSchema(o map[string]any, from, to string) {
 	if s, ok := o[from]; ok {
 		delete(o, from)
@@ -177,7 +178,8 @@ var spelling = wiretest.Spelling{
 			own := map[string]any{}
 			for name, v := range c {
 				f, _ := v.(map[string]any)
-				if mode, _ := f["mode"].(string); mode == "" || strings.EqualFold(mode, "VALIDATED") { // a mode that the neutral form has not
+				// a mode that llm.ToolChoice does not have
+				if mode, _ := f["mode"].(string); mode == "" || strings.EqualFold(mode, "VALIDATED") {
 					own[name] = v
 				}
 			}
@@ -270,7 +272,8 @@ var streams = []string{
 	"[" + chunk("", `{"text":"A"}`) + ",\r\n" + chunk("STOP", `{"functionCall":{"name":"look","args":{"at":"\""}}}`) + "]",
 }
 
-// However a stream arrives it is the same reply; cut, it is that or an error, and has no call of its own.
+// A stream is the same reply in all fragmentations. A cut stream is that reply or an error, and
+// has no additional call.
 func TestStreamsInPieces(t *testing.T) {
 	soak.Sequential(t)
 	wiretest.Streams(t, generateWire, streams...)

@@ -9,21 +9,22 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// decoder makes deltas of one reply. A stream is a sequence of the objects that a whole reply is one of, so both go through
-// the same functions (this file); what goes on over several of them is in stream.go.
+// decoder emits the deltas of one reply. A stream is a sequence of objects of the same form as a
+// whole reply, so both use the functions of this file. stream.go has the state that spans several
+// objects.
 type decoder struct {
 	*wire.Emitter
 	text, thought int       // the open part of each kind, or closed
-	call          *openCall // a call whose arguments come in parts
+	call          *openCall // a call whose arguments arrive in pieces
 	thinking      *llm.Opaque
-	last          jsonscan.Frame // what stood around the part of the last event that had one
-	spot          spot           // of the event that is being read
+	last          jsonscan.Frame // the last event with one part, without that part
+	spot          spot           // of the current event
 
-	// What the end depends on.
-	seen    bool   // a candidate came
-	reason  string // why it ended; "": not said
-	message string // the same in words
-	blocked string // the prompt was refused: why
+	// The end of the reply depends on these fields.
+	seen    bool   // a candidate arrived
+	reason  string // the finish reason; "" means none so far
+	message string // the finish reason as text
+	blocked string // why the prompt was refused
 	usage   []byte // the last figures
 }
 
@@ -104,7 +105,7 @@ func (d *decoder) chunk(c *jsonscan.Cursor) error {
 	return nil
 }
 
-// feedback reads why a prompt was not answered.
+// feedback reads why the prompt was refused.
 func (d *decoder) feedback(c *jsonscan.Cursor) {
 	if !c.Object() {
 		return
@@ -123,8 +124,8 @@ func (d *decoder) feedback(c *jsonscan.Cursor) {
 	}
 }
 
-// candidate reads one of the replies; those after the first, which only provider options can ask for, are left. Which one it is stands
-// behind its parts.
+// candidate reads one of the replies. Only the first is used; only provider options can ask for
+// more. The index follows the parts.
 func (d *decoder) candidate(c *jsonscan.Cursor) error {
 	var content []byte
 	var reason, message string
@@ -151,14 +152,14 @@ func (d *decoder) candidate(c *jsonscan.Cursor) error {
 	if err := d.content(content, at); err != nil {
 		return err
 	}
-	// Older models say STOP in each event; a reason that is not that counts wherever it stands.
+	// Older models send STOP in each event, so any other reason wins.
 	if reason != "" && (d.reason == "" || d.reason == "STOP") {
 		d.reason, d.message = reason, message
 	}
 	return nil
 }
 
-// content yields the parts of a candidate. It stands at an offset of what is read.
+// content emits the parts of a candidate. at is its offset in the event.
 func (d *decoder) content(raw []byte, at int) error {
 	c := jsonscan.New(raw)
 	if !c.Object() {
@@ -186,7 +187,7 @@ func (d *decoder) content(raw []byte, at int) error {
 	return nil
 }
 
-// toCall yields a call, or a piece of one.
+// toCall emits a call, or a piece of one.
 func (d *decoder) toCall(p *part) error {
 	var o *llm.Opaque
 	if p.members != nil {
@@ -199,7 +200,7 @@ func (d *decoder) toCall(p *part) error {
 		return d.goOn(p, o)
 	}
 	if p.name == "" && p.id == "" && p.args == nil && p.partial == nil && o == nil {
-		return nil // an end mark of a call that was whole before
+		return nil // an end mark of a call that is complete
 	}
 	if p.name == "" && p.args == nil {
 		return broken("a piece of arguments came where no call was open")
@@ -214,14 +215,15 @@ func (d *decoder) toCall(p *part) error {
 	if p.args == nil && (p.goesOn || p.partial != nil) {
 		return d.beginCall(whole, p)
 	}
-	whole.Args = json.RawMessage("{}") // an empty object is what the absence of one stands for in the API
+	whole.Args = json.RawMessage("{}") // for the API, missing arguments are an empty object
 	if p.args != nil {
 		whole.Args = d.Value(p.args)
 	}
 	return d.Part(whole)
 }
 
-// toUsage reads the figures. Thoughts are counted beside the answer, and what built-in tools read beside the prompt.
+// toUsage reads the figures. The API does not count thoughts as output, nor the input of built-in
+// tools as prompt.
 func toUsage(raw []byte) *llm.Usage {
 	u := new(llm.Usage)
 	c := jsonscan.New(raw)
@@ -248,14 +250,15 @@ func toUsage(raw []byte) *llm.Usage {
 	return u
 }
 
-// The names of enums for servers that were asked to send numbers ($alt=json;enum-encoding=int): position is value, from 0.
+// These are the names of enums, by value from 0, for servers that were asked to send numbers
+// ($alt=json;enum-encoding=int).
 var (
 	finishReasons = []string{"", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
 		"MALFORMED_FUNCTION_CALL", "IMAGE_SAFETY", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"}
 	blockReasons = []string{"", "SAFETY", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "IMAGE_SAFETY"}
 )
 
-// enum reads a name, or the number that stands for one.
+// enum reads a name, or the number that represents it.
 func enum(c *jsonscan.Cursor, names []string) string {
 	if c.Kind() != jsonscan.Number {
 		if s := c.String(); s != "FINISH_REASON_UNSPECIFIED" && s != "BLOCK_REASON_UNSPECIFIED" && s != "BLOCKED_REASON_UNSPECIFIED" {
@@ -272,8 +275,9 @@ func enum(c *jsonscan.Cursor, names []string) string {
 	return "OTHER"
 }
 
-// toFinish maps why a reply ended. STOP stands beside calls as well: Response.Add sees them. A call that the API itself found
-// to be none must not be run, so those reasons are errors.
+// toFinish maps the finish reasons. STOP also ends replies with calls, which Response.Add sees.
+// The API itself found some calls malformed; they must not be executed, so these reasons are
+// errors.
 func toFinish(reason string) llm.FinishReason {
 	switch reason {
 	case "STOP":

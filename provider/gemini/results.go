@@ -4,7 +4,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// place is where a part stands: which message, and which part of it.
+// place is the position of a part: the message, and the part in it.
 type place struct{ message, part int }
 
 func (p place) call(messages []llm.Message) llm.ToolCall {
@@ -17,21 +17,22 @@ func (p place) result(messages []llm.Message) llm.ToolResult {
 
 func (p place) String() string { return field(p.message, p.part) }
 
-// answer is where a result stands.
+// answer is the position of a result.
 type answer struct {
 	place
 	used bool
 }
 
-// beside is a medium that cannot be part of its result and follows the results instead.
+// beside is media that a result cannot contain. It follows the results.
 type beside struct {
 	llm.Media
 	call place
 	of   place // the result
 }
 
-// fromResults writes the results of one round, which begin with message i, and returns the last message that has some of them.
-// The API knows them by the name of their function and by their order, and wants as many as there were calls, in one content.
+// fromResults writes the results of one round, which begin with message i, and returns the last
+// message with some of them. The API identifies results by the name of their function and by their
+// order, and requires one for each call, in one content.
 func fromResults(e *encoder, messages []llm.Message, i int) int {
 	var few [32]answer
 	answers := few[:0]
@@ -88,7 +89,7 @@ func fromResults(e *encoder, messages []llm.Message, i int) int {
 	return last
 }
 
-// find returns the result of a call, which mostly stands where the call stood.
+// find returns the result of a call. Usually it has the same position as the call.
 func find(messages []llm.Message, answers []answer, likely int, id string) *answer {
 	is := func(a *answer) bool { return !a.used && a.result(messages).CallID == id }
 	if likely < len(answers) && is(&answers[likely]) {
@@ -102,8 +103,8 @@ func find(messages []llm.Message, answers []answer, likely int, id string) *answ
 	return nil
 }
 
-// fromResult writes the result of c, which stands at a place, and returns what cannot be part of it. Gemini 3 takes some media inside a result, its
-// predecessors none.
+// fromResult writes the result of c, which is at a place. It returns the media that must follow
+// it: Gemini 3 accepts some media in a result, older models none.
 func fromResult(e *encoder, c *llm.ToolCall, r *llm.ToolResult, at place) (media []llm.Media) {
 	e.Raw(`{"functionResponse":{`)
 	e.id(c.ID)

@@ -12,8 +12,8 @@ import (
 	"github.com/pawl-go/pawl/provider/gemini"
 )
 
-// A tool whose schema cannot be said is left out alone. What can be goes as JSON Schema, or, where the server knows no more, in the subset
-// of OpenAPI.
+// Only a tool whose schema has no form is left out. Others are sent as JSON Schema, or in the
+// subset of OpenAPI for servers that know no more.
 func TestSchemas(t *testing.T) {
 	const schema = `{"type":"object","properties":{"at":{"$ref":"#/$defs/place"},"n":{"type":["integer","null"],"exclusiveMinimum":1},"m":{"type":"dict"}},"required":["at"],
 		"additionalProperties":false,"$defs":{"place":{"const":"here"}}}`

@@ -8,23 +8,24 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// closed stands for no open part.
+// closed is the index of a part that is not open.
 const closed = -1
 
-// spot is where the last part of an event stands.
+// spot is the position of the last part of an event.
 type spot struct {
-	parts    int // how many there are
-	from, to int // the last one is data[from:to]
+	parts    int // the number of parts
+	from, to int // the last part is data[from:to]
 }
 
-// Event reads one event of a stream. What stands around its part is mostly what stood around that of the event before, and says nothing more.
+// Event reads one event of a stream. Usually it differs from the event before only in its part;
+// then only the part is read.
 func (d *decoder) Event(data []byte) error {
 	if c, ok := d.last.Find(data); ok {
 		if p := d.readPart(&c); c.Err() == nil {
 			return d.toDelta(&p)
 		}
 	}
-	if string(data) == "[DONE]" { // some gateways write it
+	if string(data) == "[DONE]" { // from some gateways
 		return nil
 	}
 	d.spot = spot{}
@@ -41,7 +42,8 @@ func (d *decoder) Event(data []byte) error {
 	return nil
 }
 
-// Over is always false: the API marks no event as the last one. Older models give a finish reason in each.
+// Over returns false: the API marks no event as the last one. Older models send a finish reason in
+// each.
 func (d *decoder) Over() bool { return false }
 
 // End completes the reply.
@@ -77,7 +79,7 @@ func (d *decoder) End() error {
 	return d.Finish(finish)
 }
 
-// say yields text.
+// say emits text.
 func (d *decoder) say(text string) error {
 	if d.Emitter.Whole {
 		return d.Part(llm.Text{Text: text})
@@ -93,7 +95,7 @@ func (d *decoder) say(text string) error {
 	return err
 }
 
-// think yields a thought.
+// think emits a thought.
 func (d *decoder) think(text string) error {
 	if d.thinking == nil {
 		d.thinking = &llm.Opaque{Provider: d.Tag, Data: json.RawMessage(`{"thought":true}`)}
@@ -112,7 +114,7 @@ func (d *decoder) think(text string) error {
 	return err
 }
 
-// closeText seals the open text or thought: something else comes.
+// closeText ends the open text or thought.
 func (d *decoder) closeText() error {
 	for _, open := range [...]*int{&d.text, &d.thought} {
 		if i := *open; i != closed {
@@ -125,14 +127,14 @@ func (d *decoder) closeText() error {
 	return nil
 }
 
-// openCall is a call whose arguments come in parts.
+// openCall is a call whose arguments arrive in pieces.
 type openCall struct {
 	id   string
 	part int
 	args argsWriter
 }
 
-// beginCall yields a call whose arguments follow.
+// beginCall emits a call whose arguments follow.
 func (d *decoder) beginCall(c llm.ToolCall, p *part) error {
 	open := &openCall{id: p.id}
 	if err := open.args.add(p.partial); err != nil {
@@ -150,7 +152,7 @@ func (d *decoder) beginCall(c llm.ToolCall, p *part) error {
 	return nil
 }
 
-// goOn yields more of the open call. A piece that announces no other is the last; it may be nothing but that.
+// goOn emits more of the open call. A piece without willContinue is the last; it may be empty.
 func (d *decoder) goOn(p *part, o *llm.Opaque) error {
 	if p.args != nil {
 		return broken("the call %s got its arguments in parts and as a whole", d.call.id)
@@ -175,8 +177,8 @@ func (d *decoder) goOn(p *part, o *llm.Opaque) error {
 	return nil
 }
 
-// closeCall seals the open call. The end mark can be missing: then the next call, or the end of the whole reply, is one, but
-// only where no value is left open.
+// closeCall ends the open call. If the end mark is missing, the next call or the end of the reply
+// ends it, provided that all values are complete.
 func (d *decoder) closeCall() error {
 	if d.call == nil {
 		return nil

@@ -8,8 +8,9 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// EncodeGenerate returns the body that New(req.Model, nil) sends for req, whether the reply is to be streamed or not. Errors are those of
-// Stream, which heals messages first (llm.RulesOf); here they are taken as they are.
+// EncodeGenerate returns the body that New(req.Model, nil) sends for req; it is the same for a
+// whole reply and a stream. Errors are the same as Stream's. Stream repairs messages first
+// (llm.RulesOf); EncodeGenerate does not.
 func EncodeGenerate(req *llm.Request) ([]byte, error) {
 	d := newDialect("")
 	tools := wire.NoTools
@@ -22,9 +23,9 @@ func EncodeGenerate(req *llm.Request) ([]byte, error) {
 	return d.encode(nil, req.Model, tools, wire.NewOutput(outputForm, req.Output), req)
 }
 
-// DecodeGenerate returns the reply in the body of an answer to generateContent or streamGenerateContent, or the error in it,
-// which is a *llm.ProviderError. With sse the body is a stream of events; a body of the other kind than said, or a stream
-// that came as one JSON array, is read as what it is.
+// DecodeGenerate returns the reply in the body of a response, or its error, which is a
+// *llm.ProviderError. sse means that the body is a stream of events; the other kind of body, and a
+// stream that came as a JSON array, are recognized anyway.
 func DecodeGenerate(status int, sse bool, body []byte) (*llm.Response, error) {
 	if status != 0 && (status < 200 || status > 299) {
 		return nil, toError(status, nil, body, time.Time{})

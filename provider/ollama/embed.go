@@ -1,10 +1,10 @@
-// Package ollama asks an Ollama for vectors, over its own API. Models of an Ollama that talk are asked over Chat Completions, as those of other servers:
+// Package ollama computes vectors with an Ollama server, over its own API. For its chat models use
 // provider.Open("ollama:NAME", nil).
 //
-//	e := ollama.NewEmbedder("nomic-embed-text", 0, nil) // OLLAMA_HOST is not read; the address is localhost:11434
+//	e := ollama.NewEmbedder("nomic-embed-text", 0, nil) // asks localhost:11434, not OLLAMA_HOST
 //
-// Its own API (POST /api/embed) is used, and not the one after OpenAI's, since only there a text that is too long can be refused (truncate false) where it
-// would else be cut in silence.
+// POST /api/embed can reject a text that is too long (truncate false). The OpenAI form of the API
+// truncates it without notice.
 package ollama
 
 import (
@@ -24,39 +24,42 @@ import (
 
 const provider = "ollama"
 
-// DefaultBaseURL is where an Ollama of this machine answers.
+// DefaultBaseURL is the address of an Ollama server on this machine.
 const DefaultBaseURL = "http://localhost:11434"
 
-// Options tune an Embedder. Nil, and every zero field, stands for the default.
+// Options configure an Embedder. nil and zero fields mean the defaults.
 type Options struct {
-	// BaseURL is the address before "/api/embed"; one that ends in /v1 is taken without it. Empty: DefaultBaseURL.
+	// BaseURL is the address before "/api/embed". A "/v1" at its end is removed. Empty means
+	// DefaultBaseURL.
 	BaseURL string
 
-	// Key is sent as a bearer token, for an Ollama behind a gateway. Empty: OLLAMA_API_KEY; but where BaseURL is elsewhere than on this machine, none.
+	// Key is sent as a bearer token, for a server behind a gateway. Empty means OLLAMA_API_KEY if
+	// BaseURL is on this machine, and otherwise none.
 	Key string
 
 	Header  http.Header       // sent with each request
-	HTTP    http.RoundTripper // nil: one transport that all share
-	Retries int               // 0: 2; negative: never
+	HTTP    http.RoundTripper // nil means a shared transport
+	Retries int               // 0 means 2; negative means never
 
-	ConnectTimeout   time.Duration // 0: 10 s; negative: without end. It is not for an HTTP of your own
-	FirstByteTimeout time.Duration // 0: 120 s; a model may have to be loaded first
-	SilenceTimeout   time.Duration // 0: 120 s
+	ConnectTimeout   time.Duration // 0 means 10 s; negative means none; HTTP ignores it
+	FirstByteTimeout time.Duration // 0 means 120 s; the server may have to load the model
+	SilenceTimeout   time.Duration // 0 means 120 s
 }
 
-// Embedder is a store.Embedder over an Ollama. Create it with NewEmbedder; it may be used concurrently.
+// Embedder is a store.Embedder that asks an Ollama server. Create it with NewEmbedder. It is safe
+// for concurrent use.
 type Embedder struct {
 	model      string
 	dimensions int
 	url        *url.URL
 	client     wire.Client
-	err        error // a mistake in the options, told on the first request
+	err        error // an invalid option, returned by the first request
 }
 
 var _ store.Embedder = (*Embedder)(nil)
 
-// NewEmbedder returns the named embedding model. dimensions asks for shorter vectors than the model's own, where it knows how; 0: its own. A mistake in
-// the options is reported by the first request.
+// NewEmbedder returns the named embedding model. dimensions asks for shorter vectors, if the model
+// supports them; 0 means the model's own size. The first request reports invalid options.
 func NewEmbedder(model string, dimensions int, o *Options) *Embedder {
 	if o == nil {
 		o = new(Options)
@@ -81,7 +84,7 @@ func NewEmbedder(model string, dimensions int, o *Options) *Embedder {
 	return e
 }
 
-// Name returns "ollama:MODEL", and "#DIMENSIONS" after it where they were asked for.
+// Name returns "ollama:MODEL", followed by "#DIMENSIONS" if they were set.
 func (e *Embedder) Name() string {
 	if e.dimensions > 0 {
 		return fmt.Sprintf("%s:%s#%d", provider, e.model, e.dimensions)
@@ -89,8 +92,9 @@ func (e *Embedder) Name() string {
 	return provider + ":" + e.model
 }
 
-// Embed returns the vectors of texts. The API knows no use. A text that is longer than the model reads is an error with CodeContextLength; nothing is cut.
-// Errors are *llm.ProviderError, or the cause of a ctx that has ended.
+// Embed returns the vectors of texts. The API does not distinguish uses. A text that is too long
+// for the model is an error with CodeContextLength; nothing is truncated. Errors are
+// *llm.ProviderError, or wrap the cause of a ctx that has ended.
 func (e *Embedder) Embed(ctx context.Context, _ store.Use, texts []string) ([][]float32, error) {
 	if e.err != nil {
 		return nil, e.err
@@ -141,14 +145,14 @@ func read(answer []byte, want int) (out [][]float32, err error) {
 	return out, nil
 }
 
-// toError makes the error of an answer that is none of success: {"error":"…"}.
+// toError returns the error of a response whose status is not 2xx: {"error":"…"}.
 func toError(status int, h http.Header, body []byte, now time.Time) *llm.ProviderError {
 	f := wire.ReadFailure(body, nil)
 	e := &llm.ProviderError{Provider: provider, Status: status, Message: cmp.Or(f.Message, http.StatusText(status)), RetryAfter: wire.RetryAfter(h, now)}
 	text := strings.ToLower(f.Message)
 	switch {
 	case strings.Contains(text, "context length"), strings.Contains(text, "input length"):
-		e.Code = llm.CodeContextLength // with status 400, of older versions 500
+		e.Code = llm.CodeContextLength // status 400; 500 in older versions
 	case status == 401:
 		e.Code = llm.CodeAuthentication
 	case status == 403:

@@ -53,7 +53,8 @@ func BenchmarkRequest(b *testing.B) {
 		b.Run(fmt.Sprintf("chat/%d", n), func(b *testing.B) {
 			send(b, localChat(answer(whole("stop", `{"content":"hi"}`))), req)
 		})
-		b.Run(fmt.Sprintf("encoding-json/%d", n), func(b *testing.B) { // the same bytes written by reflection
+		// the same bytes, written by reflection
+		b.Run(fmt.Sprintf("encoding-json/%d", n), func(b *testing.B) {
 			body, _ := openai.EncodeChat(req)
 			var v struct {
 				Model    string `json:"model"`

@@ -8,24 +8,25 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// chatCall is a call under way.
+// chatCall is an open call.
 type chatCall struct {
-	index  int64 // on the wire; noIndex, legacyIndex
+	index  int64 // on the wire, or noIndex or legacyIndex
 	id     string
 	name   string
 	part   int
-	filled bool // some of its arguments came
+	filled bool // some of its arguments arrived
 	sealed bool
-	held   bool   // it may have to be unwrapped: nothing of it is yielded before it is whole
-	args   []byte // of a call that is held
+	held   bool   // it may have to be unwrapped, so nothing is emitted before it is complete
+	args   []byte // of a held call
 }
 
 const (
-	noIndex     = -1 // the server numbers no calls
-	legacyIndex = -2 // the one call of function_call
+	noIndex     = -1 // the server does not number calls
+	legacyIndex = -2 // the single call of function_call
 )
 
-// chatPiece is one element of tool_calls: a whole call, the start of one, or more of its arguments.
+// chatPiece is one element of tool_calls: a whole call, the start of a call, or more of its
+// arguments.
 type chatPiece struct {
 	index    int64
 	id, name string
@@ -65,7 +66,8 @@ func (d *chatDecoder) piece(c *jsonscan.Cursor) (p chatPiece) {
 	return p
 }
 
-// legacy reads function_call, which was there before tool_calls and has no id. Empty, it is no call.
+// legacy reads function_call, the predecessor of tool_calls, which has no id. An empty one is not
+// a call.
 func (d *chatDecoder) legacy(raw []byte) error {
 	var name string
 	var args json.RawMessage
@@ -85,8 +87,9 @@ func (d *chatDecoder) legacy(raw []byte) error {
 	return d.fragment(&chatPiece{index: legacyIndex, name: name, args: args})
 }
 
-// find returns the call that a fragment continues, or nil where it begins one. Servers number calls from 0 or from 1, all
-// with 0, or not at all; they repeat ids and names, or send them empty.
+// find returns the call that a fragment continues; nil means that the fragment begins a call.
+// Servers number calls from 0, from 1, all with 0, or not at all. They may repeat ids and names,
+// or send them empty.
 func (d *chatDecoder) find(index int64, id, name string) *chatCall {
 	if d.sealing && index != legacyIndex {
 		return nil // a whole reply has whole calls
@@ -103,7 +106,7 @@ func (d *chatDecoder) find(index int64, id, name string) *chatCall {
 			if name == "" && call.name != "" {
 				return call // a new id with every fragment: a call begins with its name
 			}
-			return nil // another call under the same number
+			return nil // another call with the same number
 		case id == "" && name != "" && call.name != "" && (name != call.name || index == noIndex):
 			return nil // without an id, a name begins a call
 		}
@@ -170,8 +173,8 @@ func (d *chatDecoder) newCall(p *chatPiece) error {
 	return err
 }
 
-// sealCalls seals the calls so far: another one begins, or the reply ends. A call without any arguments is left open: some
-// servers list the calls first.
+// sealCalls ends the calls so far, because another call begins or the reply ends. Calls without
+// arguments stay open, because some servers list all calls first.
 func (d *chatDecoder) sealCalls() error {
 	for i := range d.calls {
 		if call := &d.calls[i]; !call.sealed && call.filled {

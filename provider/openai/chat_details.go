@@ -8,8 +8,9 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// chatDetails collects OpenRouter's reasoning_details, which hold the signatures and encrypted reasoning of the model behind it
-// and must be sent back with the results. In a stream they come in pieces: those of one index are one entry.
+// chatDetails collects OpenRouter's reasoning_details, which have the signatures and the encrypted
+// reasoning of the model and must be sent back with the results. A stream sends them in pieces;
+// the pieces with one index form one entry.
 type chatDetails struct {
 	part    int // the reasoning part that carries them
 	entries []detail
@@ -22,13 +23,13 @@ type detail struct {
 
 type member struct {
 	key string
-	raw []byte // its JSON, when nothing was added to it
-	buf []byte // the text so far, when it came in pieces
+	raw []byte // its JSON, if nothing was added
+	buf []byte // the text so far, if it arrived in pieces
 }
 
-// addDetails takes the elements of one reasoning_details array.
+// addDetails adds the elements of one reasoning_details array.
 func (d *chatDecoder) addDetails(raw []byte) error {
-	if d.sealing { // whole: byte for byte
+	if d.sealing { // whole, stored byte for byte
 		if !jsonscan.Valid(raw) {
 			return d.broken("reasoning_details are not valid JSON")
 		}
@@ -47,11 +48,11 @@ func (d *chatDecoder) addDetails(raw []byte) error {
 	return nil
 }
 
-// beginDetails lets the open reasoning, or a new one, carry details.
+// beginDetails attaches details to the open reasoning, or to a new one.
 func (d *chatDecoder) beginDetails(whole []byte) error {
 	if whole != nil {
 		d.details = &chatDetails{part: closed, entries: nil}
-		// The text of the reasoning stands in a member of its own; one part carries both.
+		// The text of the reasoning is in another member. One part has both.
 		data := append(append([]byte(`{"reasoning_details":`), whole...), '}')
 		i, err := d.BeginReasoning(llm.Reasoning{Opaque: &llm.Opaque{Provider: d.tag, Data: data}})
 		d.thought, d.details.part = i, i
@@ -71,7 +72,7 @@ func (d *chatDecoder) beginDetails(whole []byte) error {
 	return nil
 }
 
-// add merges one element into the entry of its index.
+// add merges one element into the entry with its index.
 func (x *chatDetails) add(c *jsonscan.Cursor) {
 	if !c.Object() {
 		return
@@ -114,7 +115,7 @@ func typeOf(members []member) string {
 	return ""
 }
 
-// merge appends texts and takes over every other member that says something.
+// merge appends texts, and replaces other members unless the new value is null.
 func (e *detail) merge(members []member) {
 next:
 	for _, m := range members {
@@ -140,7 +141,7 @@ next:
 	}
 }
 
-// opaque returns all entries as what is sent back.
+// opaque returns all entries in the form that is sent back.
 func (x *chatDetails) opaque() json.RawMessage {
 	out := []byte(`{"reasoning_details":[`)
 	for i, e := range x.entries {
@@ -165,7 +166,7 @@ func (x *chatDetails) opaque() json.RawMessage {
 	return append(out, `]}`...)
 }
 
-// closeDetails puts what was collected into its part.
+// closeDetails emits the collected details in their part.
 func (d *chatDecoder) closeDetails() error {
 	x := d.details
 	if x == nil || x.entries == nil {

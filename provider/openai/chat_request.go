@@ -9,7 +9,7 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// fromRequest writes the members of a Chat Completions body after its model.
+// fromChatRequest writes the members of a Chat Completions body after its model.
 func fromChatRequest(e *encoder, req *llm.Request) {
 	if e.Key("messages") {
 		e.Raw("[")
@@ -26,8 +26,8 @@ func fromChatRequest(e *encoder, req *llm.Request) {
 	}
 	s := &req.Settings
 	if s.MaxTokens > 0 {
-		// OpenAI renamed the field, and refuses the old name for newer models; most other servers know only the old one, and
-		// some ignore the new one in silence.
+		// OpenAI renamed the field, and rejects the old name for newer models. Most other servers
+		// know only the old name, and some ignore the new one.
 		name := "max_completion_tokens"
 		if e.compatible {
 			name = "max_tokens"
@@ -51,7 +51,8 @@ func fromChatRequest(e *encoder, req *llm.Request) {
 	switch {
 	case len(req.Output) == 0:
 	case e.jsonObject:
-		// The schema stands in the instructions. Beside tools JSON could not be asked for: a call comes with text.
+		// The instructions have the schema. With tools JSON cannot be enforced, because calls come
+		// with text.
 		if e.tools.Empty() && e.Key("response_format") {
 			e.Raw(`{"type":"json_object"}`)
 		}
@@ -72,7 +73,7 @@ func fromChatRequest(e *encoder, req *llm.Request) {
 
 func fromChatMessages(e *encoder, req *llm.Request) {
 	if len(req.Output) > 0 && (e.jsonObject || e.output.Schema == nil) {
-		// The server cannot be told in another way than in words, which stand behind the instructions.
+		// Only a prompt can ask for the schema. It follows the instructions.
 		lead := leading(req.Messages)
 		for i := range req.Messages[:lead] {
 			fromChatMessage(e, i, &req.Messages[i])
@@ -91,7 +92,7 @@ func fromChatMessages(e *encoder, req *llm.Request) {
 	}
 }
 
-// leading returns how many messages at the beginning are instructions.
+// leading returns the number of instructions at the beginning.
 func leading(messages []llm.Message) int {
 	n := 0
 	for n < len(messages) && (messages[n].Role == llm.RoleSystem || messages[n].Role == llm.RoleDeveloper) {
@@ -100,7 +101,7 @@ func leading(messages []llm.Message) int {
 	return n
 }
 
-// fromChatTool appends the definition of a tool, nested as Chat Completions has it.
+// fromChatTool appends the definition of a tool, in the nested form of Chat Completions.
 func fromChatTool(dst []byte, name string, t *llm.ToolSpec, schema json.RawMessage, strict bool) []byte {
 	dst = append(dst, `{"type":"function","function":{"name":`...)
 	dst = jsonscan.AppendString(dst, name)
@@ -120,7 +121,8 @@ func fromChatChoice(e *encoder, c llm.ToolChoice) {
 	e.choice(c, `{"type":"function","function":{"name":`, `}}`, `{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[`, `]}}`)
 }
 
-// fromChatMessage writes message i: one object, or, for results, one for each and one more for their media.
+// fromChatMessage writes message i as one object. Results become one object each, and one more for
+// their media.
 func fromChatMessage(e *encoder, i int, m *llm.Message) {
 	switch m.Role {
 	case llm.RoleAssistant:
@@ -227,7 +229,8 @@ func fromChatMedia(e *encoder, where string, m llm.Media) {
 	}
 }
 
-// fromReply writes an assistant message: its texts as one string, its calls, and what this server wants back of its reasoning.
+// fromChatReply writes an assistant message: its texts as one string, its calls, and the reasoning
+// that this server reads.
 func fromChatReply(e *encoder, message int, m *llm.Message) {
 	e.Comma()
 	e.Raw(`{"role":"assistant","content":`)
@@ -267,7 +270,7 @@ func fromChatReply(e *encoder, message int, m *llm.Message) {
 		fromChatReasoning(e, m)
 	}
 	if e.thinks && !thought(m, e.tag) {
-		e.Raw(`,"reasoning_content":" "`) // an empty one is refused, too
+		e.Raw(`,"reasoning_content":" "`) // the server rejects an empty one too
 	}
 	if calls > 0 {
 		e.Raw(`,"tool_calls":[`)
@@ -281,7 +284,7 @@ func fromChatReply(e *encoder, message int, m *llm.Message) {
 	e.Raw(`}`)
 }
 
-// thought reports whether a reply has reasoning_content of this server's.
+// thought reports whether a reply has reasoning_content of this server.
 func thought(m *llm.Message, tag string) bool {
 	for _, p := range m.Parts {
 		if r, ok := p.(llm.Reasoning); ok {
@@ -312,8 +315,9 @@ func fromChatCall(e *encoder, c *llm.ToolCall) {
 	e.Raw(`}}`)
 }
 
-// fromChatArgs writes arguments as a string of JSON. OpenAI takes back whatever its model wrote. Other servers parse the
-// string to put it into the model's template, and fail on what is no JSON: for them it is wrapped.
+// fromChatArgs writes arguments as a string of JSON. OpenAI accepts any text of its model. Other
+// servers parse the string for the model's template and fail if it is not valid JSON, so such
+// arguments are wrapped in an object.
 func fromChatArgs(e *encoder, args []byte) {
 	n := len(args)
 	switch {
@@ -327,8 +331,8 @@ func fromChatArgs(e *encoder, args []byte) {
 	}
 }
 
-// fromResults writes the results of one round. Tool messages take text only, so the media of all of them
-// follow in one user message, each after a line that says which call it belongs to.
+// fromChatResults writes the results of one round. Tool messages contain only text. The media of
+// all results follow in one user message, each after a line that names its call.
 func fromChatResults(e *encoder, message int, m *llm.Message) {
 	media := false
 	for i, p := range m.Parts {
@@ -368,8 +372,8 @@ func fromChatResults(e *encoder, message int, m *llm.Message) {
 	e.Raw(`]}`)
 }
 
-// The forms in which servers of this API send reasoning. They are the Data of Opaque: {"field":"reasoning_content"}, or the
-// reasoning_details themselves, which hold signatures.
+// These are the forms in which servers send reasoning. The Data of Opaque is
+// {"field":"reasoning_content"} or the reasoning_details, which have signatures.
 const (
 	reasoningContent = "reasoning_content" // DeepSeek, xAI, z.ai, llama.cpp, Moonshot, Alibaba
 	reasoningPlain   = "reasoning"         // Groq, Cerebras, Ollama, OpenRouter
@@ -377,7 +381,7 @@ const (
 	reasoningDetails = "reasoning_details" // OpenRouter, Vercel
 )
 
-// readOpaque tells the form of reasoning, and its details as the inside of an array.
+// readOpaque returns the form of reasoning, and its details as the content of an array.
 func readOpaque(o *llm.Opaque, tag string) (form string, details []byte) {
 	if o == nil || o.Provider != tag {
 		return "", nil
@@ -398,8 +402,8 @@ func readOpaque(o *llm.Opaque, tag string) (form string, details []byte) {
 	return form, details
 }
 
-// fromChatThinking writes content as a list with the thinking in front, where the server sent it so. It reports false
-// and writes nothing where it did not.
+// fromChatThinking writes content as a list that begins with the thinking, if the server sent it
+// so. Otherwise it writes nothing and returns false.
 func fromChatThinking(e *encoder, m *llm.Message) bool {
 	found := false
 	for _, p := range m.Parts {
@@ -429,7 +433,7 @@ func fromChatThinking(e *encoder, m *llm.Message) bool {
 	return true
 }
 
-// fromChatReasoning writes reasoning under the name that the server gave it.
+// fromChatReasoning writes reasoning under the server's name for it.
 func fromChatReasoning(e *encoder, m *llm.Message) {
 	for _, form := range [...]string{reasoningContent, reasoningPlain} {
 		var text strings.Builder
@@ -468,12 +472,12 @@ func fromChatReasoning(e *encoder, m *llm.Message) {
 	}
 }
 
-// The types of calls that are not plain functions, which go back under their own names.
+// These are the types of calls that are not functions. They are sent back unchanged.
 const (
 	customType = "custom_tool_call"
 )
 
-// opaqueType returns the type that an Opaque of this server names; "" where there is none.
+// opaqueType returns the type in an Opaque of this server; "" means none.
 func opaqueType(o *llm.Opaque, tag string) string {
 	if o == nil || o.Provider != tag {
 		return ""

@@ -21,38 +21,41 @@ var chatAPI = &api{
 	},
 }
 
-// chunkDepth is how deep a delta stands: in a choice, in the choices, in a chunk.
+// chunkDepth is the nesting of a delta: in a choice, in the choices, in a chunk.
 const chunkDepth = 3
 
-// closed stands for the index of a part that is not open.
+// closed is the index of a part that is not open.
 const closed = -1
 
-// chatDecoder makes deltas of a Chat Completions reply. A whole message is read as the one delta of a stream.
+// chatDecoder emits the deltas of a Chat Completions reply. A whole message is read like the
+// single delta of a stream.
 type chatDecoder struct {
 	*dialect
 	*wire.Emitter
 	text    int // the open text, or closed
 	thought int // the open reasoning, or closed
 	calls   []chatCall
-	details *chatDetails // OpenRouter's reasoning_details; nil: none came
-	reason  []byte       // the finish reason, once there is one
-	done    bool         // [DONE] came
-	some    bool         // there was a chunk
-	sealing bool         // this is a whole reply: parts come sealed
-	told    bool         // it was said that media are left out
+	details *chatDetails // OpenRouter's reasoning_details; nil means none
+	reason  []byte       // the finish reason; empty means none so far
+	done    bool         // [DONE] arrived
+	some    bool         // a chunk arrived
+	sealing bool         // a whole reply: parts are emitted complete
+	told    bool         // the notice about media was emitted
 
-	// The chunks of a stream differ in little more than their delta. What stands before and after it is read once.
-	before []byte // the last chunk up to its delta; nil: not known
-	delta  int    // where the delta of this chunk stands; 0: nowhere
-	after  []byte // what followed a delta and said nothing
+	// The chunks of a stream differ in little more than their delta. The rest is read once and
+	// then compared.
+	before []byte // the last chunk up to its delta; nil means unknown
+	delta  int    // where the delta of this chunk begins; 0 means nowhere
+	after  []byte // the rest of a chunk that had no information
 	tries  int    // how often after was set
 }
 
-// toDelta reads a message, or a fragment of one. Its members are taken in the order in which a model writes, whatever theirs.
+// toDelta reads a message, or a fragment of one. It emits the members in the order in which a
+// model writes, not in their order in the JSON.
 func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 	var text, refusal, thinking, plain string
 	var list, details, function []byte
-	var calls *[]chatPiece // that come after what is said beside them, wherever they stand
+	var calls *[]chatPiece // calls that must follow the text of the same delta
 	media := ""
 	if !c.Object() {
 		return nil
@@ -145,10 +148,10 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 	return nil
 }
 
-// pieces are lists for calls that wait until what was said beside them is told.
+// pieces has lists for calls that must follow the text of their delta.
 var pieces = sync.Pool{New: func() any { return new([]chatPiece) }}
 
-// forget gives a list of pieces back, with nothing in it.
+// forget clears a list and returns it to the pool.
 func forget(p *[]chatPiece) {
 	clear(*p)
 	if *p = (*p)[:0]; cap(*p) <= 256 {
@@ -156,7 +159,7 @@ func forget(p *[]chatPiece) {
 	}
 }
 
-// content reads a list of typed parts; nil is none.
+// content reads a list of typed parts; nil means none.
 func (d *chatDecoder) content(raw []byte) error {
 	if raw == nil {
 		return nil
@@ -260,7 +263,8 @@ func (d *chatDecoder) closeText() error {
 	return d.Seal(i)
 }
 
-// closeThought seals the open reasoning, but for one that has details: they may go on until the end.
+// closeThought ends the open reasoning. Reasoning with details stays open, because they may
+// continue until the end.
 func (d *chatDecoder) closeThought() error {
 	if d.thought == closed || d.details != nil && d.details.part == d.thought {
 		return nil

@@ -32,7 +32,7 @@ func (d *chatDecoder) chunk(data []byte) error {
 	d.some = true
 	var c jsonscan.Cursor
 	choices := false
-	rest := 0 // where that begins which follows a delta and may say nothing; 0: it says something
+	rest := 0 // where the rest after the delta begins; 0 means that the rest has information
 	if d.before != nil && bytes.HasPrefix(data, d.before) {
 		c = jsonscan.Resume(data, len(d.before), chunkDepth)
 		choices = true
@@ -102,7 +102,8 @@ func (d *chatDecoder) chunk(data []byte) error {
 	if err := c.End(); err != nil {
 		return d.broken("a chunk of the reply cannot be read: %v", err)
 	}
-	if rest > 0 && len(d.reason) == 0 && d.tries < 8 { // padding that is always new is not learned for ever
+	// a rest that always changes is not stored for ever
+	if rest > 0 && len(d.reason) == 0 && d.tries < 8 {
 		d.tries++
 		d.after = append(d.after[:0], data[rest:]...)
 	}
@@ -112,7 +113,7 @@ func (d *chatDecoder) chunk(data []byte) error {
 	return nil
 }
 
-// groq reads the usage that Groq hides in a member of its own; the plain one, which comes with it or later, wins.
+// groq reads the usage in Groq's own member. The standard member has priority.
 func (d *chatDecoder) groq(c *jsonscan.Cursor) {
 	if !c.Object() {
 		return
@@ -126,7 +127,7 @@ func (d *chatDecoder) groq(c *jsonscan.Cursor) {
 	}
 }
 
-// choice reads one choice. Of several (n > 1) the first one counts; they may be interleaved.
+// choice reads one choice. Only the first of several (n > 1) is used; they may be interleaved.
 func (d *chatDecoder) choice(c *jsonscan.Cursor) error {
 	if !c.Object() {
 		return nil
@@ -134,7 +135,7 @@ func (d *chatDecoder) choice(c *jsonscan.Cursor) error {
 	return d.members(c, noIndex, false)
 }
 
-// members reads the rest of a choice; read says that its delta was read already.
+// members reads the rest of a choice. read means that its delta has been read.
 func (d *chatDecoder) members(c *jsonscan.Cursor, index int64, read bool) error {
 	var delta, message, reason []byte
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
@@ -169,7 +170,8 @@ func (d *chatDecoder) members(c *jsonscan.Cursor, index int64, read bool) error 
 	if index > 0 || c.Err() != nil {
 		return nil // the chunk reports the error
 	}
-	if delta == nil || d.sealing && message != nil { // Perplexity sends both; in a stream the message is what came so far
+	// Perplexity sends both; in a stream the message is the text so far
+	if delta == nil || d.sealing && message != nil {
 		delta = message
 	}
 	if delta != nil && !read {
@@ -185,8 +187,8 @@ func (d *chatDecoder) members(c *jsonscan.Cursor, index int64, read bool) error 
 	return nil
 }
 
-// End finishes the reply. A server may leave out [DONE] after a finish reason, or, with [DONE], the reason; a stream without
-// either was cut, and one of [DONE] alone is no reply.
+// End finishes the reply. A server may leave out [DONE] after a finish reason, or the reason
+// before [DONE]. A stream without either was cut off, and [DONE] alone is not a reply.
 func (d *chatDecoder) End() error {
 	if len(d.reason) == 0 && !(d.done && d.some) {
 		return d.broken("the stream ended without a finish reason")
@@ -205,7 +207,7 @@ func (d *chatDecoder) End() error {
 	return d.Finish(toChatFinish(d.reason))
 }
 
-// toChatFinish maps the reasons of OpenAI, and those that other servers use beside them.
+// toChatFinish maps the finish reasons of OpenAI and of other servers.
 func toChatFinish(reason []byte) llm.FinishReason {
 	switch string(bytes.ToLower(reason)) {
 	case "stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed":

@@ -12,8 +12,7 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// Each case is one thing that servers of this API do; the numbers are those of the project's list of quirks, which
-// docs/openai-wire.md explains.
+// Each case is a behaviour of servers of this API, with its number in docs/openai-quirks.md.
 func TestChatReplies(t *testing.T) {
 	for _, c := range []struct {
 		name, body, want string
@@ -190,7 +189,8 @@ func TestChatRequests(t *testing.T) {
 	}
 }
 
-// Mistral's server takes ids of nine letters and digits alone. What is said of a result's pictures names the id that was sent.
+// Mistral's server accepts only ids of nine letters and digits. The text about a result's images
+// has the sent id.
 func TestMistralIDs(t *testing.T) {
 	req := &llm.Request{Messages: []llm.Message{llm.User("u"), llm.Assistant(llm.ToolCall{ID: "call_0", Name: "f"}, llm.ToolCall{ID: "Abc123xyZ", Name: "f"}), llm.Results(
 		llm.ToolResult{CallID: "call_0", Parts: []llm.Part{llm.Media{MIME: "image/png", Data: []byte("abc")}}}, llm.ToolResult{CallID: "Abc123xyZ"})}}
@@ -215,7 +215,8 @@ func TestMistralIDs(t *testing.T) {
 	}
 }
 
-// DeepSeek and Kimi refuse a conversation in which a reply has no reasoning_content, as those of other models have none.
+// DeepSeek and Kimi reject a conversation with a reply without reasoning_content, such as another
+// model's.
 func TestRepliesWithoutReasoning(t *testing.T) {
 	for _, c := range []struct {
 		base string

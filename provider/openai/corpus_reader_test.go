@@ -46,7 +46,8 @@ func (u *wireUsage) figures() (f wiretest.Figures) {
 		f.CacheRead = u.CacheHit
 	}
 	if u.TotalTokens == f.Input+f.Output+f.Reasoning {
-		f.Output += f.Reasoning // xAI counts reasoning beside the output; the neutral form counts it in
+		// xAI does not count reasoning as output, but llm.Usage does
+		f.Output += f.Reasoning
 	}
 	return f
 }
@@ -114,7 +115,7 @@ type chatBody struct {
 	Error json.RawMessage `json:"error"`
 }
 
-// contentText is the text in content: a string, or a list of parts of which those of type text count.
+// contentText is the text in content: a string, or a list of parts, of which type text counts.
 func contentText(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -321,7 +322,8 @@ func readResponsesAnswer(streaming bool, body string) (wiretest.Reading, error) 
 		}
 		err := json.Unmarshal([]byte(doc), &e)
 		if err != nil {
-			err = json.Unmarshal([]byte(doc+"}"), &e) // one recording has lost the last brace of its events
+			// one recording lacks the last brace of its events
+			err = json.Unmarshal([]byte(doc+"}"), &e)
 		}
 		if err != nil {
 			return r, fmt.Errorf("event %d: %w", i, err)

@@ -37,8 +37,9 @@ func noted(c pawltest.RecordedCall) string {
 	return ofWire(c.ID) + " " + spaceless(c.Name, args)
 }
 
-// spaceless takes the spaces out of the arguments of tools that the API defines: their arguments are objects, not strings, and
-// the recorder has spaced them in its own way. Those of functions must be the same, byte for byte.
+// spaceless removes the spaces from the arguments of tools that the API defines. Their arguments
+// are objects, not strings, and the recorder spaced them. The arguments of functions must be the
+// same byte for byte.
 func spaceless(name, args string) string {
 	var b bytes.Buffer
 	if slices.Contains([]string{"local_shell_call", "shell_call", "apply_patch_call"}, name) && json.Compact(&b, []byte(args)) == nil {

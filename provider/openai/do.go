@@ -8,8 +8,9 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// Stream sends req and yields the reply. A request that fails before a fragment of its reply was seen is repeated where
-// that may help, after a Delta with a Notice that says so. Errors are *llm.ProviderError; a cancelled ctx gives its cause.
+// Stream sends req and yields the reply. A failed request is repeated if that may help and no
+// fragment of its reply was emitted; a Delta with a Notice announces it. Errors are
+// *llm.ProviderError, or wrap the cause of a cancelled ctx.
 func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		if err := m.stream(ctx, req, yield); err != nil && err != wire.ErrStopped {

@@ -9,8 +9,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Embedder is a store.Embedder over POST /embeddings, which OpenAI and most servers that speak Chat Completions have. Create it with NewEmbedder; it
-// may be used concurrently.
+// Embedder is a store.Embedder over POST /embeddings, at OpenAI and most servers that speak Chat
+// Completions. Create it with NewEmbedder. It is safe for concurrent use.
 type Embedder struct {
 	m          *Model
 	name       string
@@ -19,11 +19,12 @@ type Embedder struct {
 
 var _ store.Embedder = (*Embedder)(nil)
 
-// embeddingsAPI is one of which only the path and the errors are used.
+// embeddingsAPI has only a path and errors.
 var embeddingsAPI = &api{id: "openai", path: "embeddings"}
 
-// NewEmbedder returns the named embedding model, such as text-embedding-3-small. dimensions asks for shorter vectors than the model's own; 0: its own.
-// Options are those of a Model. A mistake in them is reported by the first request.
+// NewEmbedder returns the named embedding model, such as text-embedding-3-small. dimensions asks
+// for shorter vectors; 0 means the model's own size. The options are a Model's. The first request
+// reports invalid options.
 func NewEmbedder(model string, dimensions int, o *Options) *Embedder {
 	e := &Embedder{m: newModel(embeddingsAPI, model, o), name: "openai:" + model, dimensions: dimensions}
 	if o != nil && o.Server != nil {
@@ -35,11 +36,13 @@ func NewEmbedder(model string, dimensions int, o *Options) *Embedder {
 	return e
 }
 
-// Name returns "openai:MODEL", or the name of Options.Server in its place, and "#DIMENSIONS" after it where they were asked for.
+// Name returns "openai:MODEL", with Options.Server's name if there is one, followed by
+// "#DIMENSIONS" if they were set.
 func (e *Embedder) Name() string { return e.name }
 
-// Embed returns the vectors of texts. The API knows no use. A text that is longer than the model reads (8,192 tokens at OpenAI) is refused by the
-// server, with CodeContextLength; nothing is cut. Errors are *llm.ProviderError, or the cause of a ctx that has ended.
+// Embed returns the vectors of texts. The API does not distinguish uses. The server rejects a text
+// that is too long for the model (8,192 tokens at OpenAI) with CodeContextLength; nothing is
+// truncated. Errors are *llm.ProviderError, or wrap the cause of a ctx that has ended.
 func (e *Embedder) Embed(ctx context.Context, _ store.Use, texts []string) ([][]float32, error) {
 	if e.m.err != nil {
 		return nil, e.m.err
@@ -68,7 +71,7 @@ func (e *Embedder) ask(ctx context.Context, texts []string) ([][]float32, error)
 	return out, err
 }
 
-// read puts each vector where its index says; a server that gives no index gives them in order.
+// read puts each vector at its index. Vectors without an index are in order.
 func (e *Embedder) read(answer []byte, want int) ([][]float32, error) {
 	c := jsonscan.New(answer)
 	out := make([][]float32, want)
@@ -89,7 +92,7 @@ func (e *Embedder) read(answer []byte, want int) ([][]float32, error) {
 			_, err := wire.Vectors(e.m.provider, &c, want, func(c *jsonscan.Cursor) ([]float32, error) {
 				v, index, err := e.item(c, at)
 				switch {
-				case err != nil || at >= want: // too many; the count is told
+				case err != nil || at >= want: // too many; Vectors reports the count
 				case index < 0 || index >= want || out[index] != nil:
 					err = wire.Broken(e.m.provider, "it is for text %d, of %d texts from 0 on, or for one that has a vector already", index, want)
 				default:

@@ -16,9 +16,9 @@ type encoder struct {
 	wire.Writer
 	model  string
 	tools  *wire.Toolset
-	output wire.Output // without a Schema, where the model is none that can be held to one
+	output wire.Output // without a Schema if the model cannot enforce one
 	facts  facts
-	local  bool // a user's message is being written, which may name files of this machine
+	local  bool // in a user's message, which may name files of this machine
 }
 
 // encode appends the body of req to dst.
@@ -50,7 +50,7 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	return e.Finish()
 }
 
-// options are what a request says in the server's own words: under the name of the server, else under that of the API.
+// options returns the request's options under the name of the server, or else of the API.
 func (d *dialect) options(req *llm.Request) []byte {
 	if o, ok := req.Settings.Options[d.provider]; ok {
 		return o
@@ -71,7 +71,7 @@ func (e *encoder) sampling(s *llm.Settings, tools bool) {
 	}
 }
 
-// dataURI appends a string that holds data itself.
+// dataURI appends data as a data: URI.
 func (e *encoder) dataURI(mime string, data []byte) {
 	e.Raw(`"data:`)
 	q := jsonscan.AppendString(nil, mime)
@@ -81,8 +81,8 @@ func (e *encoder) dataURI(mime string, data []byte) {
 	e.Raw(`"`)
 }
 
-// fitting returns a call id as the server takes it. Longer or stranger ones are replaced by a hash, the same for the call and
-// for its result, and different for different ids.
+// fitting returns a call id that the server accepts. Other ids are replaced by a hash, the same
+// for the call and its result, and different for different ids.
 func (d *dialect) fitting(id string) string {
 	switch {
 	case d.mistral && !nineLetters(id):
@@ -107,7 +107,8 @@ func nineLetters(s string) bool {
 	return len(s) == 9
 }
 
-// resultText writes the texts of a result as one string. The APIs have no field for errors, so the text says it.
+// resultText writes the texts of a result as one string. The APIs have no field for errors, so the
+// text states it.
 func (e *encoder) resultText(r *llm.ToolResult) {
 	text := r.Text()
 	if !r.IsError {
@@ -127,8 +128,8 @@ func errorText(text string) string {
 	return "Error: " + text
 }
 
-// read returns media with the bytes that their address holds: those of a data: URI, or of a file of this machine, where a user's message may
-// name one.
+// read returns media with the bytes of a data: URI, or of a file of this machine if a user's
+// message names it.
 func (e *encoder) read(where string, m llm.Media) llm.Media {
 	if !wire.IsLocal(m.URL) {
 		m, err := wire.ReadDataURI(m)
@@ -148,7 +149,7 @@ func (e *encoder) read(where string, m llm.Media) llm.Media {
 	return m
 }
 
-// uploaded writes the id of a file that was uploaded to this provider.
+// uploaded writes the id of a file uploaded to this provider.
 func (e *encoder) uploaded(where, id string) {
 	if !e.compatible && strings.HasPrefix(id, "file_") {
 		e.Fail(e.unsupported(where, "%s is a file at Anthropic; those at OpenAI begin with file-", id))
@@ -156,7 +157,7 @@ func (e *encoder) uploaded(where, id string) {
 	e.String(id)
 }
 
-// mediaKind says how media is sent: "image", "audio", "file", or "" where its type is unknown.
+// mediaKind returns the form for a type of media: "image", "audio" or "file"; "" means unknown.
 func mediaKind(m llm.Media) string {
 	switch kind, _, _ := strings.Cut(m.MIME, "/"); kind {
 	case "image":
@@ -173,7 +174,7 @@ func mediaKind(m llm.Media) string {
 	return ""
 }
 
-// fileName is a name for a document that has none; servers look at its ending.
+// fileName returns a name for a document without one. Servers read its extension.
 func fileName(mime string) string {
 	switch mime {
 	case "application/pdf":
@@ -195,7 +196,7 @@ func field(message, part int) string {
 	return "messages[" + strconv.Itoa(message) + "].parts[" + strconv.Itoa(part) + "]"
 }
 
-// schema writes the members of a format that holds the reply to a schema.
+// schema writes the members of a format with a schema for the reply.
 func (e *encoder) schema() {
 	e.Raw(`"name":"output","strict":`)
 	e.Bool(e.output.Dialect == dialects.OpenAIStrict)
@@ -203,7 +204,7 @@ func (e *encoder) schema() {
 	e.B = append(e.B, e.output.Schema...)
 }
 
-// choice writes a tool choice: a word, one tool between its begin and end, or several of them within those of a set.
+// choice writes a tool choice: a word, one tool between begin and end, or several tools in a set.
 func (e *encoder) choice(c llm.ToolChoice, begin, end, beginSet, endSet string) {
 	switch c.Mode {
 	case llm.ToolAuto:

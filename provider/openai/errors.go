@@ -10,11 +10,12 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// failure is what a server says of an error.
+// failure is the error that a server reports.
 type failure struct {
 	wire.Failure
-	upstream   string // OpenRouter: what the provider behind it said, {"error":{…,"metadata":{"raw"}}}
-	generation string // Groq: what the model wrote instead of a call
+	// OpenRouter: the error of the provider behind it, {"error":{…,"metadata":{"raw"}}}
+	upstream   string
+	generation string // Groq: the model's text instead of a call
 }
 
 func readFailure(body []byte) (f failure) {
@@ -44,7 +45,7 @@ func readFailure(body []byte) (f failure) {
 	return f
 }
 
-// toError makes the error of an answer with an HTTP status.
+// toError returns the error of a response whose status is not 2xx.
 func (d *dialect) toError(status int, h http.Header, body []byte, now time.Time) *llm.ProviderError {
 	f := readFailure(body)
 	e := d.classify(status, f)
@@ -65,7 +66,7 @@ func (d *dialect) toError(status int, h http.Header, body []byte, now time.Time)
 	return e
 }
 
-// toStreamError makes the error of a failure inside a reply, which came with status 200.
+// toStreamError returns the error of a failure within a reply with status 200.
 func (d *dialect) toStreamError(raw []byte) error {
 	f := readFailure(raw)
 	e := d.classify(f.Status, f)
@@ -76,8 +77,8 @@ func (d *dialect) toStreamError(raw []byte) error {
 	return e
 }
 
-// classify maps a status and what the body says to a code. The body is the better witness: providers send a spent
-// quota as 400 or 429, and a conversation that is too long as 400 or 413.
+// classify maps a status and a failure to a code. The failure is more specific: an exhausted quota
+// has status 400 or 429, a conversation that is too long 400 or 413.
 func (d *dialect) classify(status int, f failure) *llm.ProviderError {
 	e := &llm.ProviderError{Provider: d.provider, Status: status, Message: f.text()}
 	word := strings.ToLower(f.Code + " " + f.Type)
@@ -110,7 +111,8 @@ func (d *dialect) classify(status int, f failure) *llm.ProviderError {
 	case status == 408 || status == 504:
 		e.Code, e.Retryable = llm.CodeTimeout, true
 	case status == 409 || status == 425:
-		e.Code, e.Retryable = llm.CodeServer, true // another request holds what this one needs
+		// another request holds a resource that this one needs
+		e.Code, e.Retryable = llm.CodeServer, true
 	case status == 413:
 		e.Code = llm.CodeContextLength
 	case status == 429:
@@ -134,17 +136,17 @@ func (d *dialect) classify(status int, f failure) *llm.ProviderError {
 	case says(word, "invalid_prompt", "invalid_request", "image_parse", "invalid_image", "invalid_base64"):
 		e.Code = llm.CodeInvalidRequest
 	case status >= 300:
-		e.Code = llm.CodeNotFound // a redirect: this is not the address of the API
+		e.Code = llm.CodeNotFound // a redirect: the address is not the API's
 		if e.Message == "" {
 			e.Message = "the server answered with a redirect; is the base URL right?"
 		}
 	default:
-		e.Code, e.Retryable = llm.CodeServer, true // said in a stream, without a word that we know
+		e.Code, e.Retryable = llm.CodeServer, true // in a stream, with an unknown type
 	}
 	return e
 }
 
-// text is the provider's message, with what makes it useful.
+// text returns the provider's message with useful details.
 func (f *failure) text() string {
 	t := f.Message
 	if f.upstream != "" {

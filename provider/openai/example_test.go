@@ -11,8 +11,8 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// The server stands for any that speaks Chat Completions; against OpenAI itself nil options and a key in the environment
-// are enough.
+// The server replaces any server that speaks Chat Completions. For OpenAI itself, use nil options
+// and a key in the environment.
 func Example() {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

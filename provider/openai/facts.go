@@ -2,11 +2,12 @@ package openai
 
 import "github.com/pawl-go/pawl/provider/catalog"
 
-// facts are what a request depends on of the model it is for: the catalogue's word, else what the name tells.
+// facts are the properties of a model that a request depends on, from the catalogue or derived
+// from the name.
 type facts struct {
 	name    string
 	reasons bool
-	holds   bool // it can be held to the schema of a reply
+	holds   bool // enforces a schema on the reply
 }
 
 func toFacts(c *catalog.Catalog, name string) facts {
@@ -22,7 +23,8 @@ func toFacts(c *catalog.Catalog, name string) facts {
 	return f
 }
 
-// factsOf returns the facts of the model that a request is for, mostly those that are at hand.
+// factsOf returns the facts of the request's model. They are computed in advance for the Model's
+// own.
 func (d *dialect) factsOf(name string) facts {
 	if name == d.own.name {
 		return d.own

@@ -13,8 +13,8 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// Whatever a server sends, decoding does not panic, fails with a *llm.ProviderError or ends with a finish reason, and
-// what it read can be sent back.
+// For any input from a server, decoding does not panic, and ends with a *llm.ProviderError or with
+// a finish reason. The reply can be sent back.
 func fuzzReplies(f *testing.F, decode func(int, bool, []byte) (*llm.Response, error), encode func(*llm.Request) ([]byte, error)) {
 	f.Fuzz(func(t *testing.T, sse bool, body []byte) {
 		res, err := decode(200, sse, body)
@@ -57,7 +57,7 @@ func FuzzResponses(f *testing.F) {
 	fuzzReplies(f, openai.DecodeResponses, openai.EncodeResponses)
 }
 
-// Events in any order, of items that change their minds: a server can send nothing that breaks the contract of deltas.
+// Events in any order, of items that change their kind, do not break the contract of deltas.
 func TestStreamsOfAnyShape(t *testing.T) {
 	types := []string{"message", "function_call", "custom_tool_call", "reasoning", "web_search_call", "local_shell_call"}
 	item := func(t *rapid.T) string {

@@ -54,7 +54,7 @@ func TestLocalFiles(t *testing.T) {
 	}
 }
 
-// Tools of the provider's own stand beside the request's, and the rest of the options goes in as before.
+// The provider's own tools follow the request's, and the other options are copied as before.
 func TestHostedToolsBesideFunctions(t *testing.T) {
 	for _, w := range []*wiretest.Wire{chatWire, responsesWire} {
 		req := user("go")

@@ -20,7 +20,8 @@ var (
 	events  = wiretest.Events
 )
 
-// deltas makes a Chat Completions stream of the deltas of its first choice, a finish reason and [DONE].
+// deltas returns a Chat Completions stream with the deltas of its first choice, a finish reason
+// and [DONE].
 func deltas(finish string, ds ...string) string {
 	var out []string
 	for _, d := range ds {

@@ -156,7 +156,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Calls are sealed as soon as their last byte is known, so that they can start while the model goes on.
+// A call ends as soon as its last byte is known, so that it can start while the model continues.
 func TestCallsAreSealedEarly(t *testing.T) {
 	for name, m := range map[string]*openai.Model{
 		"chat": localChat(func(*http.Request) (*http.Response, error) {
@@ -286,7 +286,8 @@ func TestCompatibleServers(t *testing.T) {
 	}
 }
 
-// What a reply brings goes back unchanged in the next request: reasoning, signatures, the server's own items.
+// The next request sends the parts of a reply back unchanged: reasoning, signatures, the server's
+// own items.
 func TestRoundTrip(t *testing.T) {
 	reasoning := `{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAAA="}`
 	search := `{"type":"web_search_call","id":"ws_1","status":"completed","action":{"query":"é"}}`

@@ -13,8 +13,9 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// A key that no header can hold is a mistake in the configuration, told at once and not repeated. White space around the one of the environment
-// is none of it: files of secrets end in a line break.
+// A key that no header can hold is an error of the configuration, reported at once and not
+// retried. White space around the environment's key is removed, because files with secrets end in
+// a line break.
 func TestBrokenKey(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "")
 	none := transport(func(*http.Request) (*http.Response, error) { panic("nothing may be sent") })

@@ -6,8 +6,8 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// tellMedia says what became of a picture or a sound that the server made. A reply with Media in it could not be sent back to this server in
-// that form, so they are no parts of it; but they are never lost without a word.
+// tellMedia emits a notice about an image or a sound that the server generated. Such media are not
+// parts of the reply, because the server would reject them in a later request.
 func tellMedia(out *wire.Emitter, what string) error {
 	if !out.Yield(llm.Delta{Notice: &llm.Notice{Code: "media_left_out", Text: out.Provider + ": a picture or a sound was " + what}}, nil) {
 		return wire.ErrStopped
@@ -15,7 +15,8 @@ func tellMedia(out *wire.Emitter, what string) error {
 	return nil
 }
 
-// saysMedia reports whether the audio or the images of a message hold something: some servers send all optional members empty.
+// saysMedia reports whether a message has audio or images. Some servers send all optional members
+// empty.
 func saysMedia(raw []byte) bool {
 	c := jsonscan.New(raw)
 	if c.Kind() == jsonscan.Array {
@@ -33,7 +34,7 @@ func saysMedia(raw []byte) bool {
 	return false
 }
 
-// tellImage says where the picture of an image_generation_call is.
+// tellImage emits a notice with the place of the image of an image_generation_call.
 func tellImage(out *wire.Emitter, typ []byte) error {
 	if string(typ) != "image_generation_call" {
 		return nil

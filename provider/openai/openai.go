@@ -1,41 +1,47 @@
-// Package openai asks models behind OpenAI's two APIs: Responses (New), and Chat Completions (NewChat), which almost
-// every other server speaks as well: Ollama, vLLM, llama.cpp, LM Studio, OpenRouter, Groq, Mistral, DeepSeek, xAI.
+// Package openai is an llm.Model over OpenAI's two APIs: Responses (New), and Chat Completions
+// (NewChat). Most other servers speak Chat Completions: Ollama, vLLM, llama.cpp, LM Studio,
+// OpenRouter, Groq, Mistral, DeepSeek, xAI.
 //
 //	m := openai.New("gpt-5-mini", nil) // OPENAI_API_KEY, OPENAI_BASE_URL
 //	m := openai.NewChat("qwen3:4b", &openai.Options{BaseURL: "http://localhost:11434/v1"})
 //
-// The package only translates. One direction makes a body of a llm.Request, the other makes pawl.Deltas of what comes
-// back; retries are the one thing it does beside that.
+// The package only translates and retries: an llm.Request to a body, and the response to
+// llm.Deltas.
 //
 //	llm.Request ─▶ fromRequest, fromMessage, fromTool ─▶ bytes ─▶ net/http
 //	llm.Delta   ◀─ toDelta, toUsage, toFinish, toError ◀─ bytes ◀─ a stream of events, or one body
 //
-// Each API has its request file and its reply file: request.go and response.go for Responses, chat_request.go and
-// chat_response.go for Chat Completions. A whole reply and a streamed one go through the same functions.
-// EncodeResponses, DecodeResponses, EncodeChat and DecodeChat do the same without a network.
+// Each API has a request file and a reply file: request.go and response.go for Responses,
+// chat_request.go and chat_response.go for Chat Completions. Whole and streamed replies use the
+// same functions. EncodeResponses, DecodeResponses, EncodeChat and DecodeChat do the same without
+// a network.
 //
-// What the APIs have no word for is refused with CodeUnsupported before anything is sent. What a server wrote that
-// only it can read (encrypted reasoning, blocks of its own tools) is kept in Opaque, tagged with the API and the
-// host, returned to that host byte for byte, and left out elsewhere.
+// Requests that the APIs cannot express fail with CodeUnsupported before anything is sent. Parts
+// that only the server can read (encrypted reasoning, blocks of its own tools) are stored in
+// Opaque, tagged with the API and the host. They are sent back to that host byte for byte, and
+// left out elsewhere.
 //
-// A schema for the reply goes into text.format or response_format: strict where its every field is required, else as a wish that
-// the server reads. What is no object, and a server whose Server.JSONObject says that it takes no schemas (DeepSeek), is asked in the
-// instructions.
+// A schema for the reply goes into text.format or response_format. It is strict if all its fields
+// are required; otherwise the server reads it without enforcing it. The instructions ask for a
+// schema that is not an object, and for any schema if Server.JSONObject is set (DeepSeek).
 //
-// # What goes where
+// # Messages
 //
-// Leading system messages are the instructions of a Responses request; all others, and all of Chat Completions, stay where they are. Tool
-// messages of Chat Completions hold text alone, so the pictures of results follow in a message of the user's, which says of which call they are.
-// Reasoning goes back under the name that the server gave it. DeepSeek and Kimi, which refuse a conversation with a reply that has none, get a
-// space for those of other models (github.com/charmbracelet/crush/issues/2696).
+// Leading system messages are the instructions of a Responses request. Other system messages, and
+// all messages of Chat Completions, keep their place. Tool messages of Chat Completions contain
+// only text; the images of results follow in a user message, which names their calls. Reasoning is
+// sent back under the server's name for it. DeepSeek and Kimi reject a conversation with a reply
+// without reasoning, so replies of other models get a space
+// (github.com/charmbracelet/crush/issues/2696).
 //
 // # Provider options
 //
-// Settings.Options["openai"], for Responses, and Settings.Options["openai-chat"] are merged into the body as they are and win over what stands
-// there; the elements of "tools" (web search, code interpreter) are put after the request's tools. A Server has options under its own Name; without
-// them it takes those of "openai-chat".
+// The members of Settings.Options["openai"] (Responses) and Settings.Options["openai-chat"] are
+// copied into the body and override the adapter's. The elements of "tools" (web search, code
+// interpreter) follow the request's tools. A Server has options under its own Name, and otherwise
+// those for "openai-chat".
 //
-// Nothing is decoded by reflection: an adapter is most of what a run costs.
+// The package does not use reflection, because an adapter is most of the cost of a run.
 package openai
 
 import (
@@ -52,80 +58,91 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// DefaultBaseURL is where OpenAI itself answers.
+// DefaultBaseURL is the address of OpenAI's own API.
 const DefaultBaseURL = "https://api.openai.com/v1"
 
-// Options tune a Model. Nil, and every zero field, stands for the default.
+// Options configure a Model. nil and zero fields mean the defaults.
 type Options struct {
-	// BaseURL is the address before "/responses" and "/chat/completions"; it usually ends in /v1. A query
-	// (Azure's api-version) is kept. Empty: OPENAI_BASE_URL, else DefaultBaseURL.
+	// BaseURL is the address before "/responses" and "/chat/completions"; it usually ends in /v1.
+	// It may have a query (Azure's api-version). Empty means OPENAI_BASE_URL, or DefaultBaseURL if
+	// that is not set.
 	BaseURL string
 
-	// Key is sent as a bearer token. Empty: OPENAI_API_KEY, without white space around it; but where BaseURL is given, only to OpenAI's own
-	// hosts, to that of OPENAI_BASE_URL, and to this machine: it is not meant for others. Without a key, requests to api.openai.com fail with
-	// CodeAuthentication before anything is sent; requests to other hosts go without one.
+	// Key is sent as a bearer token. Empty means OPENAI_API_KEY, without surrounding white space.
+	// If BaseURL is set, that variable is sent only to OpenAI's hosts, to the host of
+	// OPENAI_BASE_URL and to this machine. Without a key, requests to api.openai.com fail with
+	// CodeAuthentication before anything is sent; requests to other hosts have no key.
 	Key string
 
-	// Server is the server that is asked, where it is not OpenAI's own: what Key and BaseURL default to. Nothing of the
-	// environment that is meant for OpenAI is read then, so that its key cannot reach somebody else. Nil: OpenAI.
+	// Server is a server other than OpenAI's, with the defaults of Key and BaseURL. OpenAI's
+	// environment variables are then not read, so that its key cannot reach another server. nil
+	// means OpenAI.
 	Server *Server
 
-	// Header is sent with each request, for organisations, projects and gateways.
+	// Header is sent with each request, for organizations, projects and gateways.
 	Header http.Header
 
-	// HTTP carries the requests. Nil: one transport that all Models share, with enough idle connections for a busy
-	// host. Redirects are not followed.
+	// HTTP carries the requests. nil means a transport that all Models share, with idle
+	// connections for a busy host. Redirects are not followed.
 	HTTP http.RoundTripper
 
-	// Retries is how often a failed request is repeated as long as no fragment of its reply was seen. 0: 2;
-	// negative: never.
+	// Retries is how often a failed request is repeated, unless a fragment of its reply was
+	// emitted. 0 means 2; negative means never.
 	Retries int
 
-	// Strict asks the server to hold the model to the schemas of tools while it writes. It is done for each tool whose schema can be said
-	// in OpenAI's strict form (what is optional takes null there, and is turned back); the others are sent as without it. What the form has
-	// no word for is still checked here. Servers other than OpenAI's may not know the word, and ignore or refuse it.
+	// Strict asks the server to enforce the schemas of tools. It applies to tools whose schema has
+	// a strict form (optional properties accept null, which is removed from the arguments). Other
+	// tools are sent without it. Keywords without a strict form are still validated in this
+	// process. Servers other than OpenAI's may ignore or reject it.
 	Strict bool
 
-	// What is waited for without a sign of life; 0: the default; negative: without end. A reply may take as long as it
-	// wants, as long as something comes. What did not come in time is CodeTimeout, and counts as a failed request.
-	ConnectTimeout   time.Duration // for a connection; 10 s. It is not for an HTTP of your own
-	FirstByteTimeout time.Duration // for the head of the answer, which many servers send with a whole reply only; 120 s
-	SilenceTimeout   time.Duration // for the next piece of the reply; a stream's pings are pieces; 120 s
+	// The timeouts limit how long a request waits without a sign of life, not how long a reply
+	// takes. 0 means the default; negative means none. A timeout is a failed request with
+	// CodeTimeout.
+	ConnectTimeout time.Duration // to connect, 10 s; HTTP ignores it
+	// for the head of the response, 120 s; many servers send it at the end of a whole reply
+	FirstByteTimeout time.Duration
+	SilenceTimeout   time.Duration // between two reads of the reply, 120 s; a stream's pings count
 
-	// Catalog says what is known of models, where it would otherwise be told from their names. Nil: the one that comes with the program.
+	// Catalog has the abilities of models. Without an entry, they are derived from the name. nil
+	// means the catalogue of this module.
 	Catalog *catalog.Catalog
 }
 
-// Server is how another server than OpenAI's wants to be asked. Package provider has a list of them.
+// Server describes a server other than OpenAI's. Package provider has a list of them.
 type Server struct {
-	Name      string // in errors, in Settings.Options, and for what only this server does
-	BaseURL   string // "": there is no default, the person must give one
-	BaseEnv   string // the environment variable with the address; "": there is none
-	KeyEnv    string // the environment variable with the key; "": there is none
-	KeyHeader string // the header that carries the key alone; "": Authorization, as a bearer token
-	Keyless   bool   // it may be asked without a key
+	Name    string // in errors and in Settings.Options
+	BaseURL string // empty means that the program must give one
+	BaseEnv string // the environment variable with the address; empty means none
+	KeyEnv  string // the environment variable with the key; empty means none
+	// the header with the key alone; empty means Authorization with a bearer token
+	KeyHeader string
+	Keyless   bool // works without a key
 
-	// JSONObject: its response_format knows json_object and no json_schema, so that a schema for the reply is asked for in words.
+	// JSONObject means that response_format accepts json_object but not json_schema. A prompt then
+	// asks for the schema of the reply.
 	JSONObject bool
 }
 
-// Model is a llm.Model over one of OpenAI's APIs. Create it with New or NewChat; it may be used concurrently.
+// Model is an llm.Model over one of OpenAI's APIs. Create it with New or NewChat. It is safe for
+// concurrent use.
 type Model struct {
 	dialect
 	name   string
 	url    *url.URL
 	client wire.Client
-	err    error // a mistake in the options, told on the first request
+	err    error // an invalid option, returned by the first request
 	tools  wire.ToolCache
 	output wire.OutputCache
 }
 
 var _ llm.Model = (*Model)(nil)
 
-// New returns the named model behind the Responses API. A mistake in the options is reported by the first request.
+// New returns the named model behind the Responses API. The first request reports invalid options.
 func New(model string, o *Options) *Model { return newModel(responsesAPI, model, o) }
 
-// NewChat returns the named model behind the Chat Completions API. A mistake in the options is reported by the first request.
+// NewChat returns the named model behind the Chat Completions API. The first request reports
+// invalid options.
 func NewChat(model string, o *Options) *Model { return newModel(chatAPI, model, o) }
 
 func newModel(a *api, model string, o *Options) *Model {
@@ -154,7 +171,7 @@ func newModel(a *api, model string, o *Options) *Model {
 	}
 	m.dialect = newDialect(a, server.Name, u.Hostname())
 	m.catalog, m.own = o.Catalog, toFacts(o.Catalog, model)
-	m.mistral = m.mistral || server.Name == "mistral" // behind a gateway, too
+	m.mistral = m.mistral || server.Name == "mistral" // also behind a gateway
 	m.thinks = m.thinks || server.Name == "deepseek"
 	keyless := server.Keyless || o.Server == nil && m.compatible
 	if u.Path == "" {
@@ -183,28 +200,28 @@ func newModel(a *api, model string, o *Options) *Model {
 	return m
 }
 
-// api is what differs between the two APIs beside the form of their bodies.
+// api is the difference between the two APIs, except the form of their bodies.
 type api struct {
-	id       string // in Settings.Options, in front of Opaque tags, and in errors of OpenAI's own
+	id       string // in Settings.Options, in Opaque tags, and in OpenAI's own errors
 	path     string
-	maxID    int // the longest call id that is accepted
+	maxID    int // the longest accepted call id
 	rules    *wire.Rules
 	encode   func(e *encoder, req *llm.Request)
 	fromTool func(dst []byte, name string, t *llm.ToolSpec, schema json.RawMessage, strict bool) []byte
 	decoder  func(d *dialect, out *wire.Emitter) wire.Decoder
 }
 
-// A dialect is how one server speaks an API.
+// dialect is a server's variant of an API.
 type dialect struct {
 	*api
-	provider   string // in errors: the server's name, where it has one
-	tag        string // of Opaque
+	provider   string // in errors: the server's name, or the API's id
+	tag        string // of Opaque values
 	compatible bool   // not OpenAI's own server
-	mistral    bool   // call ids of nine letters and digits, nothing else
-	jsonObject bool   // no schemas for replies
-	thinks     bool   // wants reasoning_content with every reply that it is sent
+	mistral    bool   // accepts only call ids of nine letters and digits
+	jsonObject bool   // accepts no schemas for replies
+	thinks     bool   // requires reasoning_content in every reply of the history
 	catalog    *catalog.Catalog
-	own        facts // of the model that it was made for
+	own        facts // of the Model's own model
 }
 
 func newDialect(a *api, provider, host string) dialect {
@@ -220,7 +237,7 @@ func newDialect(a *api, provider, host string) dialect {
 	return d
 }
 
-// form is how the dialect has tools.
+// form returns the dialect's form of tools.
 func (d *dialect) form(strict bool) wire.ToolForm {
 	f := wire.ToolForm{Provider: d.provider, Dialect: dialects.OpenAI, FromTool: d.fromTool}
 	if strict {
@@ -229,17 +246,17 @@ func (d *dialect) form(strict bool) wire.ToolForm {
 	return f
 }
 
-// outputForm is what a reply can be held to: exactly, or as a wish that the server knows of.
+// outputForm has the forms of a schema for the reply: enforced, or only read by the server.
 var outputForm = wire.OutputForm{Dialects: []*dialects.Dialect{dialects.OpenAIStrict, dialects.OpenAI}}
 
 func (d *dialect) emitter(tools *wire.Toolset, yield func(llm.Delta, error) bool) *wire.Emitter {
 	return &wire.Emitter{Provider: d.provider, Tag: d.tag, Tools: tools, Yield: yield}
 }
 
-// decode returns what makes deltas of one reply.
+// decode returns the decoder of one reply.
 func (d *dialect) decode(out *wire.Emitter) wire.Decoder { return d.decoder(d, out) }
 
-// unsupported is the refusal of something that the API has no form for.
+// unsupported returns the error of a request that the API cannot express.
 func (d *dialect) unsupported(field, format string, args ...any) error {
 	return wire.Unsupported(d.provider, field, format, args...)
 }
@@ -248,7 +265,7 @@ func (d *dialect) invalid(field, format string, args ...any) error {
 	return wire.Invalid(d.provider, field, format, args...)
 }
 
-// broken is the error of a reply that cannot be read.
+// broken returns the error of a reply that cannot be read.
 func (d *dialect) broken(format string, args ...any) error {
 	return wire.Broken(d.provider, format, args...)
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// quirks are what servers of the two APIs were seen to do beyond, or against, the documents, under the numbers that the
-// names of the test cases use: "quirk 7: …".
+// quirks are behaviours of servers of the two APIs beyond or against the documentation, under the
+// numbers in the names of the test cases: "quirk 7: …".
 var quirks = []struct{ servers, pawl string }{
 	{"stream a call without index or type, with finish and usage in the same chunk", "one call, one finish, its usage"},
 	{"number the first call of a stream 1", "the number tells fragments apart and is no position"},
@@ -84,7 +84,8 @@ var quirks = []struct{ servers, pawl string }{
 	{"mix items of their own tools with calls", "kept in their place and sent back, never run"},
 }
 
-// cases finds the test cases that name a quirk, in the sources of this package: number to "TestX: case".
+// cases finds the test cases that name a quirk in the sources of this package: number to "TestX:
+// case".
 func cases(t *testing.T) map[int][]string {
 	t.Helper()
 	files, err := os.ReadDir(".")
@@ -165,8 +166,8 @@ and servers compatible with it, 43 to 57 about Responses.
 
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
-// What a reply brought goes back where it belongs: each reply is decoded, its calls are answered, and the next request must hold
-// what the server wants to see, and pass the checker.
+// Parts of a reply are sent back in their place: each reply is decoded, its calls are answered,
+// and the next request must have the members that the server expects, and pass the checker.
 func TestQuirksGoBack(t *testing.T) {
 	const item = `{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gA="}`
 	const call = `{"type":"function_call","id":"fc_1","call_id":"call_1","name":"f","arguments":"{}"`

@@ -10,8 +10,8 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// fromRequest writes the members of a Responses body after its model. Requests carry the whole conversation and ask the
-// server to keep nothing.
+// fromRequest writes the members of a Responses body after its model. Requests have the whole
+// conversation and ask the server to store nothing.
 func fromRequest(e *encoder, req *llm.Request) {
 	messages := req.Messages
 	lead := 0
@@ -71,7 +71,8 @@ func fromRequest(e *encoder, req *llm.Request) {
 		e.Raw("false")
 	}
 	if (s.Effort != "" && s.Effort != "none" || e.facts.reasons) && e.Key("include") {
-		// Without it, reasoning that the server does not keep could not be returned, and its calls would be refused.
+		// Without it, reasoning could not be sent back, and the server would reject the calls that
+		// follow it.
 		e.Raw(`["reasoning.encrypted_content"]`)
 	}
 	if !req.Whole && e.Key("stream") {
@@ -79,8 +80,8 @@ func fromRequest(e *encoder, req *llm.Request) {
 	}
 }
 
-// reasons reports whether a model thinks before it answers, as far as its name tells. Models that do not refuse to be
-// asked for encrypted reasoning.
+// reasons reports, by its name, whether a model reasons before it answers. Such models accept a
+// request for encrypted reasoning.
 func reasons(model string) bool {
 	if _, after, ok := strings.Cut(model, "/"); ok {
 		model = after
@@ -106,8 +107,8 @@ func onlyText(parts []llm.Part) bool {
 	return true
 }
 
-// fromTool appends the definition of a tool, flat as Responses has it. Strict must be refused in so many words: the API
-// would else rewrite the schema and make optional arguments required.
+// fromTool appends the definition of a tool, in the flat form of Responses. Without an explicit
+// "strict":false the API would rewrite the schema and require optional arguments.
 func fromTool(dst []byte, name string, t *llm.ToolSpec, schema json.RawMessage, strict bool) []byte {
 	dst = append(dst, `{"type":"function","name":`...)
 	dst = jsonscan.AppendString(dst, name)
@@ -125,8 +126,8 @@ func fromChoice(e *encoder, c llm.ToolChoice) {
 	e.choice(c, `{"type":"function","name":`, `}`, `{"type":"allowed_tools","mode":"required","tools":[`, `]}`)
 }
 
-// fromMessage writes the input items of message i. types remembers, by call id, the calls that are not plain functions,
-// for their results have types of their own.
+// fromMessage writes the input items of message i. types has the types of calls that are not
+// functions, by call id, because their results have other types.
 func fromMessage(e *encoder, i int, m *llm.Message, types *map[string]string) {
 	switch m.Role {
 	case llm.RoleAssistant:
@@ -221,8 +222,8 @@ func fromMedia(e *encoder, where string, m llm.Media) {
 	}
 }
 
-// fromReply writes the items of an assistant message in their order. Reasoning at the end of a message that has nothing after it
-// (a reply that was cut) is left out: the server refuses reasoning without the item it led to.
+// fromReply writes the items of an assistant message in order. Reasoning at the end, of a reply
+// that was cut off, is left out: the server rejects reasoning without the item that follows it.
 func fromReply(e *encoder, message int, m *llm.Message, types *map[string]string) {
 	last := len(m.Parts) - 1
 	for last >= 0 {
@@ -256,8 +257,8 @@ func fromReply(e *encoder, message int, m *llm.Message, types *map[string]string
 	}
 }
 
-// returnable reports whether an item can be sent back. Reasoning that the server neither kept nor handed out, encrypted or
-// plain, is an id that it will not find.
+// returnable reports whether an item can be sent back. Reasoning that the server neither stored
+// nor returned, encrypted or plain, is an id that it does not find.
 func returnable(e *encoder, item []byte) bool {
 	reasoning, content := false, false
 	c := jsonscan.New(item)
@@ -277,13 +278,13 @@ func returnable(e *encoder, item []byte) bool {
 	}
 	for _, k := range e.Keys {
 		if k == "store" || k == "conversation" || k == "previous_response_id" {
-			return true // the caller has the server keep things
+			return true // the server stores items
 		}
 	}
 	return false
 }
 
-// extra appends the members of an Opaque that is an object to the one being written.
+// extra appends the members of an Opaque object to the current object.
 func (e *encoder) extra(o *llm.Opaque) {
 	if o == nil || o.Provider != e.tag {
 		return
@@ -294,7 +295,7 @@ func (e *encoder) extra(o *llm.Opaque) {
 	}
 }
 
-// The calls that are not plain functions: the type of the item, and that of its result.
+// outputType maps calls that are not functions to the type of their results.
 var outputType = map[string]string{
 	customType:         "custom_tool_call_output",
 	"local_shell_call": "local_shell_call_output",
@@ -326,7 +327,8 @@ func fromCall(e *encoder, c *llm.ToolCall, types *map[string]string) {
 	e.Raw(`}`)
 }
 
-// fromResult writes the result of a call whose item had type of; "" is a function_call.
+// fromResult writes the result of a call whose item has type of. An empty type means
+// function_call.
 func fromResult(e *encoder, message, part int, r *llm.ToolResult, of string) {
 	e.Comma()
 	out := outputType[of]

@@ -20,17 +20,17 @@ var responsesAPI = &api{
 	decoder:  func(d *dialect, out *wire.Emitter) wire.Decoder { return &responseDecoder{dialect: d, Emitter: out} },
 }
 
-// responseDecoder makes deltas of a Responses reply: of the items of a whole one (this file), or of the events of a
-// stream (stream.go).
+// responseDecoder emits the deltas of a Responses reply: of the items of a whole one (this file),
+// or of the events of a stream (stream.go).
 type responseDecoder struct {
 	*dialect
 	*wire.Emitter
-	slots []slot // the items of a stream, in the order in which they appeared
-	ended bool   // a last event came
+	slots []slot // the items of a stream, in order of appearance
+	ended bool   // the last event arrived
 
 	number   int64 // of the last event
-	numbered bool  // there was one
-	counts   bool  // numbers have grown, so they mean something
+	numbered bool  // an event had a number
+	counts   bool  // numbers have grown, so they are meaningful
 }
 
 // item is one output item. Its members are raw JSON until its type is known.
@@ -40,7 +40,8 @@ type item struct {
 	callID, name, phase                         string
 	args, input, action, operation, environment []byte
 	content, summary, namespace, caller         []byte
-	index                                       int64 // output_index, where a server puts it inside; else noIndex
+	// output_index, if the item has it; otherwise noIndex
+	index int64
 }
 
 // read reads one item.
@@ -86,16 +87,16 @@ func (d *responseDecoder) read(c *jsonscan.Cursor) item {
 	return it
 }
 
-// The kinds of items: how each becomes parts of the reply.
+// kind is how an item becomes parts of the reply.
 type kind int
 
 const (
-	kindOpaque    kind = iota // something of the server's own: kept and sent back
+	kindOpaque    kind = iota // the server's own: stored and sent back
 	kindMessage               // text
 	kindReasoning             // reasoning
 	kindFunction              // a call
 	kindCustom                // a call with free text
-	kindHosted                // a call of a tool that the API defines and the caller runs
+	kindHosted                // a call of a tool that the API defines and the program executes
 )
 
 func (it *item) kind() kind {
@@ -108,7 +109,7 @@ func (it *item) kind() kind {
 		return kindFunction
 	case customType:
 		if strings.HasPrefix(it.callID, "xs_") {
-			return kindOpaque // xAI's own searches, already carried out
+			return kindOpaque // xAI's own searches, already executed
 		}
 		return kindCustom
 	case "local_shell_call", "apply_patch_call":
@@ -117,7 +118,7 @@ func (it *item) kind() kind {
 		if c := jsonscan.New(it.environment); c.Object() {
 			for k, ok := c.Key(); ok; k, ok = c.Key() {
 				if string(k) == "type" && strings.HasPrefix(c.String(), "container") {
-					return kindOpaque // run in the server's own container
+					return kindOpaque // executed in the server's own container
 				}
 			}
 		}
@@ -144,7 +145,7 @@ func (d *responseDecoder) End() error {
 	return nil
 }
 
-// response reads a response object: what it says of itself, and, where the items did not come as events, its output.
+// response reads a response object. items means that its output was not sent as events.
 func (d *responseDecoder) response(c *jsonscan.Cursor, items bool) error {
 	var status, reason, object string
 	var output, failure []byte
@@ -213,7 +214,7 @@ func (d *responseDecoder) response(c *jsonscan.Cursor, items bool) error {
 	return d.Finish(finish)
 }
 
-// toFinish maps the status of a response. The API has no word for calls: Response.Add sees them.
+// toFinish maps the status of a response. The API has no status for calls; Response.Add sees them.
 func (d *responseDecoder) toFinish(status, reason string) (llm.FinishReason, error) {
 	switch status {
 	case "completed", "complete", "": // compaction has no status
@@ -227,14 +228,14 @@ func (d *responseDecoder) toFinish(status, reason string) (llm.FinishReason, err
 		}
 		return llm.FinishReasonOther, nil
 	case "queued", "in_progress":
-		// Background mode would have to be asked for by the request's options, and then polled for.
+		// Only provider options can ask for background mode, and it would need polling.
 		return "", &llm.ProviderError{Provider: d.provider, Code: llm.CodeUnsupported,
 			Message: "the response is " + status + ": background mode is not supported"}
 	}
 	return "", &llm.ProviderError{Provider: d.provider, Code: llm.CodeServer, Message: "the response has the status " + strconv.Quote(status)}
 }
 
-// item yields a whole item: of a whole reply, or one of a stream of which no fragment came.
+// item emits a whole item: of a whole reply, or of a stream that sent no fragments of it.
 func (d *responseDecoder) item(it *item) error {
 	switch it.kind() {
 	case kindMessage:
@@ -265,8 +266,8 @@ func (d *responseDecoder) item(it *item) error {
 	return d.Part(call)
 }
 
-// toCall makes a call of an item. What the neutral form has no place for goes back in Opaque: for function calls the members
-// that say where the tool was found and who called, for others the item.
+// toCall returns the call of an item. Members without a place in llm.ToolCall go into Opaque: for
+// function calls, where the tool was found and who called it; for other calls, the item.
 func (d *responseDecoder) toCall(it *item) (llm.ToolCall, error) {
 	call := llm.ToolCall{ID: it.callID, Name: d.Tools.FromWire(it.name)}
 	var err error
@@ -338,7 +339,7 @@ func (d *responseDecoder) message(it *item) error {
 	return nil
 }
 
-// phase keeps whether a message is commentary or the final answer, which models want back.
+// phase stores whether a message is commentary or the final answer, because models expect it back.
 func (d *responseDecoder) phase(it *item) (*llm.Opaque, error) {
 	if it.phase == "" {
 		return nil, nil
@@ -346,7 +347,8 @@ func (d *responseDecoder) phase(it *item) (*llm.Opaque, error) {
 	return d.Keep(append(jsonscan.AppendString([]byte(`{"phase":`), it.phase), '}'))
 }
 
-// reasoningText is the summary of a reasoning item, or, from servers that show it, the reasoning.
+// reasoningText returns the summary of a reasoning item, or the reasoning itself if the server
+// shows it.
 func reasoningText(it *item) string {
 	for _, raw := range [...][]byte{it.summary, it.content} {
 		if len(raw) <= 2 {
@@ -371,8 +373,8 @@ func reasoningText(it *item) string {
 	return ""
 }
 
-// toUsage reads the figures of either API. Some servers (xAI, behind Chat Completions) leave reasoning out of the output;
-// their total gives it away.
+// toUsage reads the figures of both APIs. Some servers (xAI, over Chat Completions) do not count
+// reasoning as output; their total shows it.
 func toUsage(raw []byte) *llm.Usage {
 	c := jsonscan.New(raw)
 	if !c.Object() {

@@ -16,7 +16,8 @@ import (
 const nested = `{"type":"object","properties":{"at":{"$ref":"#/$defs/place"},"n":{"type":"integer","minimum":1}},"required":["at"],
 	"$defs":{"place":{"type":"object","properties":{"name":{"type":"dict","x":1}},"required":["name"]}}}`
 
-// A tool whose schema cannot be said is left out alone; what can be, is said in OpenAI's way, strictly where that was asked for.
+// Only a tool whose schema has no form is left out. Others are sent in OpenAI's form, strict if
+// that was requested.
 func TestSchemas(t *testing.T) {
 	tools := []*llm.ToolSpec{{Name: "f", Input: json.RawMessage(nested)}, {Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}, {Name: "free", Input: json.RawMessage(`{"type":"object"}`)}}
 	loose := `{"type":"object","properties":{"at":{"type":"object","properties":{"name":{"type":"object","properties":{}}},"required":["name"]},"n":{"type":"integer","minimum":1}},"required":["at"]}`
@@ -70,7 +71,8 @@ func TestNoToolIsLeft(t *testing.T) {
 	}
 }
 
-// Arguments that were written for a strict schema come back in the form of the tool's own: null is what was left out.
+// Arguments that were written for a strict schema are restored to the tool's own form: null
+// becomes a missing member.
 func TestStrictArgumentsComeBack(t *testing.T) {
 	f := &llm.ToolSpec{Name: "a.f", Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},"n":{"type":"integer"}},"required":["a"]}`)}
 	for _, tt := range []struct {
@@ -133,7 +135,7 @@ func TestStrictArgumentsThatBreakOff(t *testing.T) {
 	}
 }
 
-// The schema of a reply is enforced where OpenAI can enforce it, sent as a wish where it can be read, and told in words elsewhere.
+// OpenAI enforces the schema of a reply if it can. Other servers read it, or a prompt asks for it.
 func TestOutputs(t *testing.T) {
 	const closed = `{"type":"object","properties":{"a":{"type":"string","minLength":2}},"required":["a"],"additionalProperties":false}`
 	const optional = `{"type":"object","properties":{"a":{"$ref":"#/$defs/s"}},"$defs":{"s":{"type":"string"}}}`
@@ -156,7 +158,8 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// A server that knows JSON and no schemas is told the schema in words, and the mode is not asked for beside tools.
+// A server with JSON mode and no schemas reads the schema in the prompt. With tools, JSON mode is
+// off.
 func TestJSONObject(t *testing.T) {
 	server := &openai.Server{Name: "some", BaseURL: "http://some.test", Keyless: true, JSONObject: true}
 	req := &llm.Request{Messages: []llm.Message{llm.System("s"), llm.User("hi")}, Output: json.RawMessage(`{"type":"object"}`)}

@@ -8,27 +8,29 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// slot is an item of a stream under way. Items are told apart by output_index: some servers change their ids between events.
+// slot is an open item of a stream. output_index identifies it, because some servers change the
+// ids between events.
 type slot struct {
 	index   int64
 	kind    kind
 	call    llm.ToolCall // the call without its arguments
 	opaque  *llm.Opaque  // of the texts of a message
 	part    int          // the open part, or closed
-	content int64        // which content or summary part is open
-	any     bool         // something of the item was yielded
+	content int64        // the open content or summary part
+	any     bool         // a part of the item was emitted
 	sealed  bool         // the call or the reasoning is complete
 	hold    []byte       // the arguments of a call that may have to be unwrapped
 	raw     bool         // reasoning: the text is the reasoning itself, not its summary
 }
 
-// event reads one event of a stream. The name of the event is taken from its data: some servers send no other.
+// Event reads one event of a stream. Its name is in the data, because some servers send it only
+// there.
 func (d *responseDecoder) Event(data []byte) error {
 	if string(data) == "[DONE]" {
 		return nil
 	}
 	var typ, delta, text, args, input, item, response, failure []byte
-	// Members that repeat at length what fragments have brought are not even read, where the ones before tell.
+	// Long members that repeat earlier fragments are not read, if the members before show that.
 	output, content, number := int64(noIndex), int64(0), int64(noIndex)
 	c := jsonscan.New(data)
 	if !c.Object() {
@@ -71,7 +73,7 @@ func (d *responseDecoder) Event(data []byte) error {
 			item = c.Raw()
 		case "response":
 			if last(typ) {
-				return d.response(&c, d.Next == 0) // what follows it does not matter
+				return d.response(&c, d.Next == 0) // the rest does not matter
 			}
 			response = c.Raw()
 		case "error":
@@ -99,13 +101,13 @@ func (d *responseDecoder) Event(data []byte) error {
 	return d.toDelta(&event{typ, delta, text, args, input, item, output, content})
 }
 
-// event holds what the events of a stream have, as raw JSON.
+// event has the members of the events of a stream, as raw JSON.
 type event struct {
 	typ, delta, text, args, input, item []byte
-	output, content                     int64 // its places: of the item, and of the text in it
+	output, content                     int64 // the index of the item, and of the text in it
 }
 
-// toDelta yields what one event of a stream brings.
+// toDelta emits the fragments of one event.
 func (d *responseDecoder) toDelta(ev *event) error {
 	switch string(ev.typ) {
 	case "response.output_item.added":
@@ -136,8 +138,9 @@ func (d *responseDecoder) toDelta(ev *event) error {
 	return nil
 }
 
-// inOrder follows the numbers of events, where a server counts them. An event with the number of the one before came twice, and is passed over;
-// one with a lower number came too late: what it has to say belongs before what was said.
+// inOrder checks the numbers of events, if a server counts them. An event with the previous number
+// is a duplicate and is skipped. A lower number is an error, because its fragment belongs before
+// the emitted ones.
 func (d *responseDecoder) inOrder(number int64) (again bool, err error) {
 	switch {
 	case number == noIndex:
@@ -155,7 +158,7 @@ func (d *responseDecoder) inOrder(number int64) (again bool, err error) {
 	return false, d.broken("the events of the reply are out of order: number %d came after %d", number, d.number)
 }
 
-// last reports the events that end a stream.
+// last reports whether an event ends a stream.
 func last(typ []byte) bool {
 	switch string(typ) {
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
@@ -164,7 +167,7 @@ func last(typ []byte) bool {
 	return false
 }
 
-// ignored reports events that say nothing which others do not say: they are many, and long.
+// ignored reports whether an event only repeats others. There are many of them, and they are long.
 func ignored(typ []byte) bool {
 	t, ok := bytes.CutPrefix(typ, []byte("response."))
 	if !ok {
@@ -178,7 +181,7 @@ func ignored(typ []byte) bool {
 	return false
 }
 
-// slot returns the item of an index, and makes it where it is new. Without an index the last one is meant.
+// slot returns the item with an index, or a new one. Without an index it returns the last one.
 func (d *responseDecoder) slot(index int64) *slot {
 	for i := len(d.slots) - 1; i >= 0; i-- {
 		if d.slots[i].index == index || index == noIndex {
@@ -211,7 +214,7 @@ func (d *responseDecoder) added(index int64, raw []byte) error {
 			return err
 		}
 		if s.kind == kindCustom {
-			call.Opaque = nil // comes with the whole item
+			call.Opaque = nil // arrives with the whole item
 		}
 		s.call = call
 		s.call.Args = nil
@@ -248,7 +251,8 @@ func (d *responseDecoder) say(index, content int64, delta []byte) error {
 	return err
 }
 
-// think yields reasoning. A server that sends both the reasoning and its summary is believed in what it sends first.
+// think emits reasoning. If a server sends the reasoning and its summary, only the first of them
+// is emitted.
 func (d *responseDecoder) think(index, content int64, delta []byte, raw bool) error {
 	if !wire.Filled(delta) {
 		return nil
@@ -277,7 +281,7 @@ func (d *responseDecoder) think(index, content int64, delta []byte, raw bool) er
 func (d *responseDecoder) addArgs(index int64, delta []byte) error {
 	s := d.slot(index)
 	if s.kind != kindFunction && s.kind != kindCustom || s.sealed || !wire.Filled(delta) {
-		return nil // of something that the server runs itself
+		return nil // of a tool that the server executes
 	}
 	if s.hold != nil {
 		c := jsonscan.New(delta)
@@ -289,7 +293,8 @@ func (d *responseDecoder) addArgs(index int64, delta []byte) error {
 	return d.MoreArgs(s.part, d.Args(&c))
 }
 
-// argsDone seals a function call as soon as its arguments are complete, so that it can start. raw is them all.
+// argsDone ends a function call as soon as its arguments are complete, so that it can start. raw
+// has all arguments.
 func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 	s := d.slot(index)
 	if s.kind != kindFunction && s.kind != kindCustom || s.sealed {
@@ -310,7 +315,7 @@ func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 		}
 	}
 	if s.kind == kindCustom {
-		return nil // its item is kept, and comes next
+		return nil // its item follows and is stored
 	}
 	s.sealed = true
 	return d.Seal(s.part)
@@ -328,7 +333,7 @@ func (d *responseDecoder) sealSlot(s *slot) error {
 	return d.Seal(i)
 }
 
-// itemDone completes an item. What its fragments did not bring is taken from the whole item.
+// itemDone completes an item. Content that no fragment had comes from the whole item.
 func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 	if index != noIndex {
 		if s := d.slot(index); s.sealed {
@@ -357,7 +362,7 @@ func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 			return err
 		}
 		s.sealed = true
-		if s.part == closed { // of a slot that changed its mind
+		if s.part == closed { // of a slot whose kind changed
 			return d.Part(llm.Reasoning{Opaque: o})
 		}
 		return d.Send(llm.Delta{Index: s.part, Part: llm.Reasoning{Opaque: o}, Done: true})

@@ -8,21 +8,22 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// EncodeResponses returns the body that New(req.Model, nil) sends for req. Errors are those of Stream, which heals
-// messages first (llm.RulesOf); here they are taken as they are.
+// EncodeResponses returns the body that New(req.Model, nil) sends for req. Errors are the same as
+// Stream's. Stream repairs messages first (llm.RulesOf); EncodeResponses does not.
 func EncodeResponses(req *llm.Request) ([]byte, error) { return encodeBody(responsesAPI, req) }
 
-// EncodeChat returns the body that NewChat(req.Model, nil) sends for req. Errors are those of Stream, which heals
-// messages first (llm.RulesOf); here they are taken as they are.
+// EncodeChat returns the body that NewChat(req.Model, nil) sends for req. Errors are the same as
+// Stream's. Stream repairs messages first (llm.RulesOf); EncodeChat does not.
 func EncodeChat(req *llm.Request) ([]byte, error) { return encodeBody(chatAPI, req) }
 
-// DecodeResponses returns the reply in the body of a Responses answer, or the error in it, which is a
-// *llm.ProviderError. With sse the body is a stream of events; a body of the other kind than said is read as what it is.
+// DecodeResponses returns the reply in the body of a response, or its error, which is a
+// *llm.ProviderError. sse means that the body is a stream of events; the other kind of body is
+// recognized anyway.
 func DecodeResponses(status int, sse bool, body []byte) (*llm.Response, error) {
 	return decodeBody(responsesAPI, status, sse, body)
 }
 
-// DecodeChat does the same for a Chat Completions answer.
+// DecodeChat is DecodeResponses for the Chat Completions API.
 func DecodeChat(status int, sse bool, body []byte) (*llm.Response, error) {
 	return decodeBody(chatAPI, status, sse, body)
 }

@@ -65,7 +65,8 @@ var (
 	}
 )
 
-// However a stream arrives it is the same reply; cut, it is that or an error, and has no call of its own.
+// A stream is the same reply in all fragmentations. A cut stream is that reply or an error, and
+// has no additional call.
 func TestStreamsInPieces(t *testing.T) {
 	soak.Sequential(t)
 	t.Run(chatWire.API, func(t *testing.T) { wiretest.Streams(t, chatWire, chatStreams...) })

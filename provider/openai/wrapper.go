@@ -10,13 +10,14 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// wrapped reports whether a call is the pseudo tool by which some models wrap several calls into one. A tool of that name that is offered
-// is a tool.
+// wrapped reports whether a call is the pseudo tool with which some models wrap several calls. An
+// offered tool of that name is a normal tool.
 func wrapped(tools *wire.Toolset, name string) bool {
 	return (name == "parallel" || name == "multi_tool_use.parallel") && (!tools.Known() || !tools.Offered(tools.ToWire(name)))
 }
 
-// unwrap yields the calls inside a wrapped call, each with an id of its own, or the call itself where it has another form.
+// unwrap emits the calls in a wrapped call, each with an id of its own. It emits the call itself
+// if it has another form.
 func unwrap(out *wire.Emitter, call llm.ToolCall) error {
 	calls := unwrapped(out.Tools, call)
 	if len(calls) == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// ReadDataURI returns m with the bytes that its address itself holds, where that is a data: URI. The type is the URI's where m has none. Other
-// Media are returned as they are.
+// ReadDataURI decodes the data: URI of m. The URI's media type applies only if m has none. Other
+// Media are returned unchanged.
 func ReadDataURI(m llm.Media) (llm.Media, error) {
 	rest, ok := strings.CutPrefix(m.URL, "data:")
 	if !ok {
@@ -44,7 +44,8 @@ func ReadDataURI(m llm.Media) (llm.Media, error) {
 	return llm.Media{MIME: mime, Data: b}, nil
 }
 
-// DecodeBase64 reads any of its forms: some clients write the one that is meant for addresses, or leave the padding out.
+// DecodeBase64 decodes standard and URL-safe base64, with or without padding. Clients write all of
+// these forms.
 func DecodeBase64(data []byte) ([]byte, error) {
 	data = bytes.TrimRight(data, "=")
 	b, err := base64.RawStdEncoding.AppendDecode(nil, data)

@@ -11,14 +11,16 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// What one request for vectors holds at most. 64 texts of a chunk's size stay far below what any provider takes; long texts come fewer at a time.
+// These are the limits of one embedding request. 64 chunks of text stay far below the limits of
+// all providers. A batch of long texts holds fewer.
 const (
 	batchTexts = 64
 	batchBytes = 256 << 10
 )
 
-// Embed asks for the vectors of texts in batches, one after another. ask returns those of one batch, in its order. The error of an empty text, of too
-// few or too many vectors, or of vectors of several sizes is a *llm.ProviderError; texts are counted from 0.
+// Embed returns the vectors of texts. It calls ask for one batch after another; ask returns the
+// vectors of its batch, in order. Embed returns a *llm.ProviderError if a text is empty, if
+// vectors are missing or too many, or if their sizes differ. Errors count texts from 0.
 func Embed(ctx context.Context, provider string, texts []string, ask func(ctx context.Context, batch []string) ([][]float32, error)) ([][]float32, error) {
 	for i, t := range texts {
 		if strings.TrimSpace(t) == "" {
@@ -47,7 +49,7 @@ func Embed(ctx context.Context, provider string, texts []string, ask func(ctx co
 	return all, nil
 }
 
-// inBatch says which texts a request was about that failed, where there was more than one.
+// inBatch adds the texts of the failed request to err, if there were several.
 func inBatch(err error, from, to, all int) error {
 	var e *llm.ProviderError
 	if all == 1 || !errors.As(err, &e) {
@@ -58,7 +60,7 @@ func inBatch(err error, from, to, all int) error {
 	return &also
 }
 
-// Vectors reads a list of vectors; item reads one of its elements. There must be want of them.
+// Vectors reads a list of want vectors. item reads one element of the list.
 func Vectors(provider string, c *jsonscan.Cursor, want int, item func(*jsonscan.Cursor) ([]float32, error)) ([][]float32, error) {
 	var out [][]float32
 	for c.Array(); c.More(); {
@@ -78,7 +80,8 @@ func Vectors(provider string, c *jsonscan.Cursor, want int, item func(*jsonscan.
 	return out, nil
 }
 
-// Vector reads one vector. What is no list, has nothing in it, is all zero, or holds anything but numbers that a float32 can hold is an error.
+// Vector reads one vector. It returns an error if the value is not a list, if the list is empty or
+// all zero, or if an element does not fit a float32.
 func Vector(provider string, c *jsonscan.Cursor) ([]float32, error) {
 	if c.Kind() != jsonscan.Array {
 		return nil, Broken(provider, "a vector is no list of numbers")

@@ -8,28 +8,30 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Emitter numbers the parts of a reply in the order in which they appear, and yields their fragments.
+// Emitter numbers the parts of a reply in the order in which they appear, and emits their
+// fragments.
 type Emitter struct {
-	Provider string // in errors
-	Tag      string // of what is kept in Opaque
+	Provider string // used in errors
+	Tag      string // the provider of the Opaque values
 	Tools    *Toolset
 	Yield    func(llm.Delta, error) bool
-	Next     int  // the index of the next new part
-	Began    bool // a fragment was yielded, so that the request cannot be repeated
+	Next     int  // index of the next new part
+	Began    bool // true once a fragment was emitted: the request cannot be repeated
 
-	// What is told with the last delta.
+	// The last delta carries these fields.
 	Model, ID string
 	Usage     *llm.Usage
-	Refused   bool // some of the text is a refusal
+	Refused   bool // part of the text is a refusal
 
-	Whole bool     // the reply comes whole: its parts are kept as they are
-	late  fragment // of a stream, held back
-	block []byte   // short texts are cut from here: one allocation for many of them
-	last  int      // where the one that was read last begins
+	Whole bool     // the reply arrives in one body, and its parts are stored without joining
+	late  fragment // the pending fragment of a stream
+	block []byte   // memory for short texts: one allocation for many
+	last  int      // where the text read last begins in block
 	held  map[int]*held
 }
 
-// Send yields one delta, after what was held back. The arguments of a tool whose schema was changed for the provider are held until they can be turned back.
+// Send emits one delta, after the pending fragment. If the schema of a tool was changed for the
+// provider, Send buffers the arguments of its calls until they can be restored.
 func (o *Emitter) Send(d llm.Delta) error {
 	if err := o.Flush(); err != nil {
 		return err
@@ -52,14 +54,14 @@ func (o *Emitter) yield(d llm.Delta) error {
 	return nil
 }
 
-// Part yields a whole part.
+// Part emits a whole part.
 func (o *Emitter) Part(p llm.Part) error {
 	i := o.Next
 	o.Next++
 	return o.Send(llm.Delta{Index: i, Part: p, Done: true})
 }
 
-// Finish yields the last delta.
+// Finish emits the last delta.
 func (o *Emitter) Finish(f llm.FinishReason) error {
 	if o.Refused && f == llm.FinishReasonStop {
 		f = llm.FinishReasonContentFilter
@@ -75,7 +77,8 @@ func (o *Emitter) Finish(f llm.FinishReason) error {
 	return o.yield(llm.Delta{Usage: o.Usage, Finish: f, Model: o.Model, ID: o.ID})
 }
 
-// Keep returns an Opaque of one JSON value of this server, or an error where it is none.
+// Keep returns an Opaque with one JSON value of this server. It returns an error if raw is not
+// valid JSON.
 func (o *Emitter) Keep(raw []byte) (*llm.Opaque, error) {
 	if !jsonscan.Valid(raw) {
 		return nil, Broken(o.Provider, "an item of the reply is not valid JSON")
@@ -89,13 +92,15 @@ func Count(c *jsonscan.Cursor) int {
 	return int(max(n, 0))
 }
 
-// The sizes of blocks. One that is kept for a short text must not be large.
+// These are the sizes of a block. The first is small because a short text keeps its whole block
+// alive.
 const (
 	firstBlock = 512
 	maxBlock   = 4 << 10
 )
 
-// Bytes reads a string into memory that is written once. A nil of what is none.
+// Bytes reads a string into a block, which is written only once. It returns nil for other kinds of
+// value.
 func (o *Emitter) Bytes(c *jsonscan.Cursor) []byte {
 	if c.Kind() != jsonscan.String {
 		c.Skip()
@@ -105,11 +110,11 @@ func (o *Emitter) Bytes(c *jsonscan.Cursor) []byte {
 	b := c.AppendString(free)
 	if cap(b) == cap(free) {
 		o.block = o.block[:o.last+len(b)]
-	} // else append has moved it
+	} // otherwise append allocated
 	return b[:len(b):len(b)]
 }
 
-// copied is Bytes of what is no string.
+// copied copies raw into a block.
 func (o *Emitter) copied(raw []byte) []byte {
 	free := o.room()
 	if len(raw) > cap(free) {
@@ -120,7 +125,7 @@ func (o *Emitter) copied(raw []byte) []byte {
 	return o.block[o.last:len(o.block):len(o.block)]
 }
 
-// room returns what is free in the block, where the next text begins; it is never nothing.
+// room returns the free end of the block, where the next text begins. Its capacity is at least 64.
 func (o *Emitter) room() []byte {
 	if cap(o.block)-len(o.block) < 64 {
 		o.block = make([]byte, 0, min(max(firstBlock, 2*cap(o.block)), maxBlock))
@@ -132,7 +137,8 @@ func (o *Emitter) room() []byte {
 // String is Bytes as a string.
 func (o *Emitter) String(c *jsonscan.Cursor) string { return stringOf(o.Bytes(c)) }
 
-// Word reads a short string that is kept as long as the reply: of a stream, whose blocks are not, for itself.
+// Word reads a short string that lives as long as the reply. A stream does not keep its blocks, so
+// there the string has memory of its own.
 func (o *Emitter) Word(c *jsonscan.Cursor) string {
 	if o.Whole {
 		return o.String(c)
@@ -140,10 +146,11 @@ func (o *Emitter) Word(c *jsonscan.Cursor) string {
 	return c.String()
 }
 
-// Name reads what a tool is called on the wire.
+// Name reads the wire name of a tool.
 func (o *Emitter) Name(c *jsonscan.Cursor) string { return c.Known(o.Tools.words) }
 
-// Args reads arguments: the inside of a string, or, from servers that send the value itself, its text.
+// Args reads the arguments of a call. They are the content of a string; some servers send the JSON
+// value itself.
 func (o *Emitter) Args(c *jsonscan.Cursor) json.RawMessage {
 	switch c.Kind() {
 	case jsonscan.Object, jsonscan.Array:
@@ -152,7 +159,7 @@ func (o *Emitter) Args(c *jsonscan.Cursor) json.RawMessage {
 	return o.Bytes(c)
 }
 
-// AsArgs is Args of a value that Cursor.Raw returned.
+// AsArgs reads arguments, as Args does, from a value that Cursor.Raw returned.
 func (o *Emitter) AsArgs(raw []byte) json.RawMessage {
 	if len(raw) > 0 && (raw[0] == '{' || raw[0] == '[') {
 		return o.copied(raw)
@@ -161,7 +168,8 @@ func (o *Emitter) AsArgs(raw []byte) json.RawMessage {
 	return o.Args(&c)
 }
 
-// Value returns a copy of a raw value that is kept as long as the reply: of a stream, whose blocks are not, for itself.
+// Value copies a raw value that lives as long as the reply. A stream does not keep its blocks, so
+// there the copy has memory of its own.
 func (o *Emitter) Value(raw []byte) json.RawMessage {
 	if o.Whole {
 		return o.copied(raw)
@@ -175,5 +183,5 @@ func AsText(raw []byte) string {
 	return c.String()
 }
 
-// Filled reports whether a raw JSON string has something in it.
+// Filled reports whether raw is a JSON string that is not empty.
 func Filled(raw []byte) bool { return len(raw) > 2 && raw[0] == '"' }

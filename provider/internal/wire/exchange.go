@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// exchange sends the request one time. h stands in place of the Client's header; nil: it does not.
+// exchange sends the request once. h replaces the Client's header; nil means the Client's header.
 func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter, decoder func(*Emitter) Decoder) error {
 	if h == nil {
 		h = c.Header
@@ -39,10 +39,11 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 		transport = c.transport()
 	} else {
 		transport = c.HTTP
-		r.Header = h.Clone() // a RoundTripper of the caller may write into the headers
+		r.Header = h.Clone() // the program's RoundTripper may write into the headers
 	}
 	res, err := transport.RoundTrip(r)
-	if own := (*llm.ProviderError)(nil); errors.As(err, &own) { // a RoundTripper of the caller's says itself what it means
+	// A RoundTripper of the program may return a ProviderError of its own.
+	if own := (*llm.ProviderError)(nil); errors.As(err, &own) {
 		e := *own
 		e.Provider = c.Provider
 		return &e
@@ -63,10 +64,11 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 	return err
 }
 
-// reader returns a reader of body. net/http writes head and body at once where it knows the reader's type.
+// reader returns a reader of body. net/http recognizes its type and writes head and body together.
 func reader(body []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }
 
-// failed is the error of an exchange that err ended. cause may say that it was a timeout; nil: it says nothing.
+// failed returns the error of an exchange that ended with err. cause is the cause of its context;
+// nil means that the context did not end.
 func (c *Client) failed(cause error, code llm.Code, err error) error {
 	var late *timeoutError
 	if errors.As(cause, &late) {
@@ -79,8 +81,8 @@ func (c *Client) failed(cause error, code llm.Code, err error) error {
 	return &llm.ProviderError{Provider: c.Provider, Code: code, Message: err.Error(), Retryable: true, Err: err}
 }
 
-// checkHeader returns an error for a header that cannot be sent, as one with a line break in a key. net/http
-// refuses such a header too, with an error that looks like a fault of the network.
+// checkHeader returns an error if a header cannot be sent, for example because of a line break in
+// a key. net/http refuses such a header too, but with an error that looks like a network failure.
 func checkHeader(h http.Header) error {
 	for name, values := range h {
 		if !isToken(name) {

@@ -10,20 +10,21 @@ import (
 	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
-// Failure is what a server says of an error, in any of the forms that are seen:
+// Failure is the error that a server reports, in any of the forms in use:
 //
-//	{"error":{"message","type","code",…}}  {"error":{"message","code":429,"status":"RESOURCE_EXHAUSTED",…}}  {"error":"…"}
-//	{"message":"…"}  {"detail":"…"}  {"errors":[…]}  each of them in an array  a page of HTML  plain text
+//	{"error":{"message","type","code",…}}  {"error":"…"}  {"message":"…"}  {"detail":"…"}
+//	{"error":{"message","code":429,"status":"RESOURCE_EXHAUSTED",…}}  {"errors":[…]}
+//	an array of any of these  a page of HTML  plain text
 type Failure struct {
-	Message string // what is said, for people; for a page its title
+	Message string // for people; for a page its title
 	Type    string // "type"
-	Name    string // "status" where it is a word
-	Code    string // "code" where it is a word
-	Status  int    // "code" where it is a number: an HTTP status
+	Name    string // "status" if it is a string
+	Code    string // "code" if it is a string
+	Status  int    // "code" if it is a number: an HTTP status
 }
 
-// ReadFailure reads the body of an error. own reads the value of a member that only this provider has, and reports whether it did; it may
-// be nil.
+// ReadFailure reads the body of an error. own reads a member that only this provider has, and
+// reports whether it did; nil means that there is none.
 func ReadFailure(body []byte, own func(name string, c *jsonscan.Cursor) bool) Failure {
 	r := failureReader{own: own}
 	c := jsonscan.New(body)
@@ -37,7 +38,7 @@ func ReadFailure(body []byte, own func(name string, c *jsonscan.Cursor) bool) Fa
 type failureReader struct {
 	Failure
 	own   func(name string, c *jsonscan.Cursor) bool
-	found bool // own has read something
+	found bool // own has read a member
 }
 
 func (r *failureReader) read(c *jsonscan.Cursor) {
@@ -95,7 +96,7 @@ func (r *failureReader) read(c *jsonscan.Cursor) {
 	}
 }
 
-// page is an error that is no JSON: the title of a page, or its text.
+// page describes a body that is not JSON: the title of the page, or the beginning of the text.
 func page(body []byte) string {
 	s := string(body[:min(len(body), 4096)])
 	if lower := strings.ToLower(s); strings.Contains(lower, "<html") || strings.HasPrefix(strings.TrimSpace(lower), "<!doctype") {
@@ -123,7 +124,8 @@ func Excerpt(b []byte) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// RetryAfter reads how long the provider asks to wait: in milliseconds, in seconds, or until a date.
+// RetryAfter reads the wait that the headers ask for: in milliseconds, in seconds, or until a
+// date. 0 means that they do not ask for one.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 && ms < 1e9 {
 		return time.Duration(ms * float64(time.Millisecond))
@@ -144,8 +146,9 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// RetryIn reads how long the words of an error ask to wait, for providers that say it nowhere else: "Please try again in 1.2s", "Please retry in
-// 34.07s", "in 6m0s", "in 20 seconds". 0: they do not say.
+// RetryIn reads the wait from the text of an error, for providers that state it only there:
+// "Please try again in 1.2s", "Please retry in 34.07s", "in 6m0s", "in 20 seconds". 0 means that
+// the text does not ask for one.
 func RetryIn(message string) time.Duration {
 	lower := strings.ToLower(message)
 	for _, words := range [...]string{"try again in ", "retry in ", "retry after "} {

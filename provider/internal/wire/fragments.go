@@ -7,20 +7,24 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Fragments that came together leave together. Servers send a word or four bytes at a time, and a network brings many of them at once: one delta for all that was there
-// costs its consumers a fraction of what each would, and is not a moment later, for what is held back is told before the connection is waited for.
+// The Emitter joins fragments that arrive together. Servers send a word or four bytes at a time,
+// and one read from the network often returns many of them. One delta for all of them costs
+// consumers a fraction, and arrives no later: the pending fragment is emitted before the next
+// read.
 //
-// The text of fragments stands in a block of memory, one behind the other, so that joining two of them is to look at both.
+// The texts of a stream lie one after the other in a block of memory, so two of them are joined
+// without copying.
 
-// fragment is what is held back of a part: its beginning, more of it, its end, or all of these.
+// fragment is a pending part of a reply: its beginning, more of its text, its end, or all of
+// these.
 type fragment struct {
-	on    bool // something is held back
-	index int  // of the part
+	on    bool // a fragment is pending
+	index int  // index of the part
 	kind  fragmentKind
-	begin bool         // it begins the part
+	begin bool         // the fragment begins the part
 	call  llm.ToolCall // with begin: the call without its arguments
-	with  *llm.Opaque  // of a text or a reasoning
-	data  []byte       // its text, or arguments; in a block
+	with  *llm.Opaque  // of a text or reasoning
+	data  []byte       // text or arguments, in a block
 }
 
 type fragmentKind byte
@@ -31,33 +35,33 @@ const (
 	callKind
 )
 
-// BeginText begins a part, and returns its index.
+// BeginText begins a part and returns its index.
 func (o *Emitter) BeginText(t llm.Text) (int, error) {
 	return o.begin(fragment{kind: textKind, with: t.Opaque}, bytesOf(t.Text))
 }
 
-// BeginReasoning begins a part, and returns its index.
+// BeginReasoning begins a part and returns its index.
 func (o *Emitter) BeginReasoning(r llm.Reasoning) (int, error) {
 	return o.begin(fragment{kind: reasoningKind, with: r.Opaque}, bytesOf(r.Text))
 }
 
-// BeginCall begins a part, and returns its index.
+// BeginCall begins a part and returns its index.
 func (o *Emitter) BeginCall(c llm.ToolCall) (int, error) {
 	args := c.Args
 	c.Args = nil
 	return o.begin(fragment{kind: callKind, call: c}, args)
 }
 
-// MoreText goes on with part i.
+// MoreText continues part i.
 func (o *Emitter) MoreText(i int, s string) error { return o.more(i, textKind, bytesOf(s)) }
 
-// MoreReasoning goes on with part i.
+// MoreReasoning continues part i.
 func (o *Emitter) MoreReasoning(i int, s string) error { return o.more(i, reasoningKind, bytesOf(s)) }
 
-// MoreArgs goes on with part i.
+// MoreArgs continues part i.
 func (o *Emitter) MoreArgs(i int, args []byte) error { return o.more(i, callKind, args) }
 
-// Seal says that part i is complete.
+// Seal ends part i.
 func (o *Emitter) Seal(i int) error {
 	if o.late.on && o.late.index == i {
 		return o.tell(true)
@@ -65,7 +69,7 @@ func (o *Emitter) Seal(i int) error {
 	return o.Send(llm.Delta{Index: i, Done: true})
 }
 
-// Flush yields what is held back.
+// Flush emits the pending fragment.
 func (o *Emitter) Flush() error {
 	if !o.late.on {
 		return nil
@@ -73,7 +77,7 @@ func (o *Emitter) Flush() error {
 	return o.tell(false)
 }
 
-// Restart forgets all parts: the reply begins anew.
+// Restart drops all parts: the reply begins again.
 func (o *Emitter) Restart() {
 	o.Next, o.late.on = 0, false
 }
@@ -109,7 +113,7 @@ func (o *Emitter) more(i int, kind fragmentKind, data []byte) error {
 	return nil
 }
 
-// placed returns data with what is free behind it, where it is what was read last.
+// placed extends data to the free end of the block, if data is the text read last.
 func (o *Emitter) placed(data []byte) []byte {
 	if last := o.block[o.last:]; len(data) > 0 && len(last) == len(data) && &last[0] == &data[0] {
 		return last
@@ -117,18 +121,18 @@ func (o *Emitter) placed(data []byte) []byte {
 	return data
 }
 
-// follows reports whether b stands right behind a, in the same block.
+// follows reports whether b begins where a ends, in the same block.
 func follows(a, b []byte) bool {
 	return cap(a)-len(a) >= len(b) && &a[:len(a)+1][len(a)] == &b[0]
 }
 
-// tell yields what is held back, as a whole part where it begins one and done says that this is its end.
+// tell emits the pending fragment. It is a whole part if it begins the part and done is set.
 func (o *Emitter) tell(done bool) error {
 	f := &o.late
 	f.on = false
 	data := f.data
 	if done && f.begin && cap(data) > firstBlock && len(data) < cap(data)/4 {
-		data = bytes.Clone(data) // it is kept for long: without its block
+		data = bytes.Clone(data) // the part outlives the block
 	}
 	data = data[:len(data):len(data)]
 	d := llm.Delta{Index: f.index, Done: done}
@@ -145,7 +149,7 @@ func (o *Emitter) tell(done bool) error {
 	return o.send(d)
 }
 
-// bytesOf returns the bytes of s, which are written once.
+// bytesOf returns the bytes of s, which must not be written.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 func stringOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -13,7 +13,8 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// lettered is a Decoder of events of one letter and a string: text, reasoning, the name of a call, its arguments; of "." for the end of a part, and of "end".
+// lettered is a Decoder of events with one letter and a string: text, reasoning, the name of a
+// call, its arguments; "." for the end of a part, and "end".
 type lettered struct {
 	*wire.Emitter
 	part int
@@ -68,7 +69,7 @@ func told(d llm.Delta) string {
 	return s + string(d.Finish)
 }
 
-// Fragments that come in one piece are told as one, and those that the next piece brings are not waited for.
+// Fragments of one read are emitted as one delta, and the Emitter does not wait for the next read.
 func TestFragmentsThatCameTogether(t *testing.T) {
 	long := strings.Repeat("0123456789", 100)
 	for name, c := range map[string]struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Env is the value of an environment variable without the white space around it: files of secrets end in a line break. The variable "" is
-// empty.
+// Env returns an environment variable without surrounding white space, because files with secrets
+// often end in a line break. The variable "" is empty.
 func Env(name string) string {
 	if name == "" {
 		return ""
@@ -19,7 +19,8 @@ func Env(name string) string {
 	return strings.TrimSpace(os.Getenv(name))
 }
 
-// BaseURL reads the address of an API. The error does not repeat it, for it may hold a key; it names one that would do.
+// BaseURL parses the address of an API. Its error shows example, and not the address, which may
+// contain a key.
 func BaseURL(provider, address, example string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSpace(address))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -29,7 +30,7 @@ func BaseURL(provider, address, example string) (*url.URL, error) {
 	return u, nil
 }
 
-// CheckKey refuses a key that no header can hold. The key is not repeated.
+// CheckKey returns an error if no header can hold the key. The error does not contain the key.
 func CheckKey(provider, key string) error {
 	if !strings.ContainsFunc(key, unicode.IsControl) {
 		return nil
@@ -38,20 +39,23 @@ func CheckKey(provider, key string) error {
 		Message: "the API key has a control character in it, such as a line break"}
 }
 
-// NoKey is the error of a Model without a key, which is told before anything is sent. variable is where its key was looked for.
+// NoKey returns the error of a Model without a key, before any request. variable is the
+// environment variable that was read.
 func NoKey(provider, variable string) error {
 	return &llm.ProviderError{Provider: provider, Code: llm.CodeAuthentication, Message: "no API key: " + variable + " is not set"}
 }
 
-// KeptKey is the error of a Model without a key for the host that it is to ask, while variable holds one for another.
+// KeptKey returns the error of a Model without a key for host, if variable has a key for another
+// host.
 func KeptKey(provider, variable, host string) error {
 	return &llm.ProviderError{Provider: provider, Code: llm.CodeAuthentication,
 		Message: "no API key for " + host + ": " + variable + " is not sent to an address that is not its provider's"}
 }
 
-// MayHaveKey reports whether a key of the environment may go to an address that a program or a flag gave: to a host that is one of own (the
-// provider's, and the one that the environment names beside the key), or below it, and to this machine, whose servers are the user's. Elsewhere
-// a key goes only where it was given for that address, or a mistyped or a foreign address would learn it.
+// MayHaveKey reports whether a key from the environment may be sent to address. The host of
+// address must be on this machine, or be the host of an address in own or a subdomain of it. own
+// has the provider's addresses. Without this rule, a mistyped or malicious address would receive
+// the key.
 func MayHaveKey(address string, own ...string) bool {
 	host := hostname(address)
 	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {

@@ -10,11 +10,12 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// maxLocal bounds a local file that is sent inside a request: no provider takes more.
+// maxLocal is the largest local file that a request can contain. No provider accepts more.
 const maxLocal = 20 << 20
 
-// IsLocal reports whether the address of a Media names a file of this machine: /x, ./x, ../x, ~/x or file:///x. Adapters read it for
-// messages of the user alone: what a tool or a model writes must not be able to name files.
+// IsLocal reports whether the address of a Media is a file of this machine: /x, ./x, ../x, ~/x or
+// file:///x. Adapters read files only for messages of the user: tools and models must not be able
+// to name files.
 func IsLocal(address string) bool {
 	for _, prefix := range [...]string{"/", "./", "../", "~/", "file:///"} {
 		if strings.HasPrefix(address, prefix) {
@@ -24,8 +25,8 @@ func IsLocal(address string) bool {
 	return false
 }
 
-// FileID reports whether the address of a Media is the id of a file that was uploaded to a provider before: letters, digits, - and _ after
-// "file-", as OpenAI has them, or after "file_", as Anthropic has.
+// FileID reports whether the address of a Media is the id of a file uploaded to a provider:
+// "file-" (OpenAI) or "file_" (Anthropic), followed by letters, digits, - and _.
 func FileID(address string) bool {
 	id, ok := strings.CutPrefix(address, "file")
 	return ok && len(id) > 1 && (id[0] == '-' || id[0] == '_') && !strings.ContainsFunc(id, func(c rune) bool {
@@ -33,8 +34,8 @@ func FileID(address string) bool {
 	})
 }
 
-// ReadLocal returns m with the bytes of the file that it names, of at most 20 MiB. Its type is told from the ending of
-// the name where m does not say. Other Media are returned as they are.
+// ReadLocal returns m with the content of its local file, of at most 20 MiB. If m has no type, the
+// extension decides. Other Media are returned unchanged.
 func ReadLocal(m llm.Media) (llm.Media, error) {
 	if !IsLocal(m.URL) {
 		return m, nil
@@ -74,8 +75,8 @@ func ReadLocal(m llm.Media) (llm.Media, error) {
 	return llm.Media{MIME: m.MIME, Data: b}, nil
 }
 
-// MIMEByName tells the type of media from the ending of a path or an address; "" where it does not say. It knows the
-// same endings on every machine.
+// MIMEByName returns the type for the extension of a path or address; "" means unknown. It is the
+// same on all machines.
 func MIMEByName(name string) string {
 	if i := strings.IndexAny(name, "?#"); i >= 0 && !IsLocal(name) {
 		name = name[:i]

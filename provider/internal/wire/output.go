@@ -9,20 +9,21 @@ import (
 	"github.com/pawl-go/pawl/internal/dialect"
 )
 
-// OutputForm is what a provider can hold the text of a reply to.
+// OutputForm describes how a provider can enforce a schema on the text of a reply.
 type OutputForm struct {
-	Dialects []*dialect.Dialect // to try, the one that is enforced most before the others
-	Any      bool               // the reply may be any value, and not an object alone
+	Dialects []*dialect.Dialect // in order of preference: the strictest one first
+	Any      bool               // any JSON value is allowed, not only an object
 }
 
-// Output is the schema of a reply's text as it is sent.
+// Output is the schema of a reply's text as the provider receives it.
 type Output struct {
-	Schema  json.RawMessage  // nil: it cannot be said natively, and has to be asked for in words
-	Dialect *dialect.Dialect // that Schema is said in
+	Schema  json.RawMessage  // nil means that only a prompt can ask for it
+	Dialect *dialect.Dialect // the dialect of Schema
 }
 
-// NewOutput says the schema in the first dialect that can. Text is shown while it comes and nothing can be turned back in it, so a form
-// that changes what is written does not count; nor does one in which nothing could be written at all.
+// NewOutput compiles the schema in the first dialect that supports it. Text is shown while it
+// arrives and cannot be restored, so a dialect that changes the form of the text is skipped. A
+// dialect in which no value fits is skipped too.
 func NewOutput(form OutputForm, schema json.RawMessage) Output {
 	if len(schema) == 0 {
 		return Output{}
@@ -41,18 +42,18 @@ func NewOutput(form OutputForm, schema json.RawMessage) Output {
 	return Output{}
 }
 
-// emptied reports whether a map of any names has become an object that has none.
+// emptied reports whether an object with arbitrary names became an object without any.
 func emptied(c *dialect.Compiled) bool {
 	return slices.ContainsFunc(c.Losses, func(l dialect.Loss) bool { return l.Kind == dialect.Stricter }) && strings.Contains(string(c.Schema), `"properties":{}`)
 }
 
-// Wish asks in words for a reply that fits the schema, from models and servers that cannot be held to it. The reply is checked like any
-// other.
+// Wish returns a prompt that asks for a reply that fits the schema, for models and servers that
+// cannot enforce one. The reply is validated as usual.
 func Wish(schema json.RawMessage) string { return wish + string(schema) }
 
 const wish = "When you give your final answer, give one JSON value and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n"
 
-// OutputCache keeps the outputs that a Model met last. It may be used concurrently.
+// OutputCache stores the outputs that a Model used last. It is safe for concurrent use.
 type OutputCache struct {
 	Form OutputForm
 

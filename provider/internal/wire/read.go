@@ -11,11 +11,12 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// byteOrderMark is what some servers begin a body with. It is no part of JSON.
+// byteOrderMark begins the bodies of some servers. It is not part of JSON.
 var byteOrderMark = []byte("\ufeff")
 
-// Read gives the body of an answer to dec. What was asked for, whole or a stream, does not decide what came: servers answer a
-// request for a stream with a whole body, and the other way round. size is that of the body; -1: not known.
+// Read passes the body of a response to dec. Servers may answer a request for a stream with a
+// whole body, and the reverse, so the body decides and whole is only a hint. size is the length of
+// the body; -1 means unknown.
 func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) error {
 	if whole {
 		p := scratch.Get().(*[]byte)
@@ -52,7 +53,8 @@ func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) 
 		}
 		return dec.Whole(all)
 	}
-	var title string // of what may be no stream at all; events may follow a line that is garbage
+	// title is that of a page. Events may still follow a line of garbage.
+	var title string
 	if isPage(head) {
 		title = page(head)
 	}
@@ -72,14 +74,14 @@ func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) 
 	return err
 }
 
-// readEvents gives dec the events, until one is the last or the stream ends: eof.
+// readEvents passes the events to dec, up to the last one. eof means that the stream ended.
 func readEvents(provider string, events *sse.Reader, dec Decoder) (eof bool, err error) {
 	for {
 		ev, err := events.Next()
 		switch {
 		case err == io.EOF:
 			return true, dec.End()
-		case err == ErrStopped: // of Flush
+		case err == ErrStopped: // from Flush
 			return false, err
 		case err != nil:
 			return false, cut(provider, err)
@@ -93,7 +95,8 @@ func readEvents(provider string, events *sse.Reader, dec Decoder) (eof bool, err
 	}
 }
 
-// readAll appends a body to buf, of at most maxBody bytes. size is that of the body; -1: not known.
+// readAll appends a body to buf, at most maxBody bytes. size is the length of the body; -1 means
+// unknown.
 func readAll(buf []byte, body io.Reader, size int64) ([]byte, error) {
 	if size > 0 && size < maxBody {
 		buf = slices.Grow(buf, int(size)+bytes.MinRead)
@@ -114,8 +117,9 @@ func readAll(buf []byte, body io.Reader, size int64) ([]byte, error) {
 	return buf, nil
 }
 
-// drain reads to the end of a body whose reply is complete: only then can its connection be used again. The end
-// has usually come with the last event; for a server that keeps the connection open it is not waited long.
+// drain reads the rest of a body whose reply is complete, because only then can its connection be
+// reused. Usually the end has arrived with the last event. If the server leaves the connection
+// open, drain gives up quickly.
 func drain(body io.Reader) {
 	const wait = 100 * time.Millisecond
 	if c, ok := body.(io.Closer); ok {
@@ -125,7 +129,7 @@ func drain(body io.Reader) {
 	}
 }
 
-// cut is the error of a body that broke off.
+// cut returns the error of a body that broke off.
 func cut(provider string, err error) error {
 	return &llm.ProviderError{Provider: provider, Code: llm.CodeStream, Message: "the reply broke off: " + err.Error(), Retryable: true, Err: err}
 }
@@ -143,7 +147,8 @@ func looksLikeJSON(b []byte) bool {
 	return false
 }
 
-// isPage reports whether a body begins like a page for people, which proxies and portals answer with status 200, too.
+// isPage reports whether a body begins like HTML. Proxies and portals answer with pages and status
+// 200.
 func isPage(b []byte) bool {
 	b = bytes.TrimSpace(b[:min(len(b), 512)])
 	return len(b) > 0 && b[0] == '<'
@@ -151,11 +156,11 @@ func isPage(b []byte) bool {
 
 const (
 	maxBody    = 64 << 20  // of a reply
-	keepBuffer = 512 << 10 // what a pool keeps
+	keepBuffer = 512 << 10 // larger buffers do not return to their pool
 )
 
 var (
-	scratch = sync.Pool{New: newBuffer} // of replies
+	scratch = sync.Pool{New: newBuffer} // for replies
 	streams = sync.Pool{New: func() any { return sse.NewReader(nil) }}
 )
 
@@ -164,7 +169,7 @@ func newBuffer() any {
 	return &b
 }
 
-// giveBack puts a buffer into a pool, unless it has grown too large to be kept.
+// giveBack returns a buffer to its pool, unless it has grown too large.
 func giveBack(pool *sync.Pool, p *[]byte) {
 	if cap(*p) <= keepBuffer {
 		pool.Put(p)

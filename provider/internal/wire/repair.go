@@ -8,15 +8,18 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Rules are what an API wants of the messages of a request.
+// Rules are the requirements of an API on the messages of a request.
 type Rules struct {
 	llm.HistoryRules
-	Heads []string // options that say that the beginning of the conversation lies at the provider: what came before is not known then
+	// Heads are options that continue a conversation stored at the provider. Its earlier messages
+	// are then unknown.
+	Heads []string
 }
 
-// Heal returns req with messages that the rules allow: a copy where they had to be mended, else req itself. It tells each mend through
-// yield, and reports whether the consumer wants more. What has no mend is left for the encoder to refuse. options are the request's for
-// this provider.
+// Heal returns req with messages that the rules allow. It returns req itself if nothing needs
+// repair, and otherwise a copy. It emits each repair through yield, and reports whether the
+// consumer wants more. Faults without a repair remain, and the encoder rejects them. options are
+// the request's options for this provider.
 func (r *Rules) Heal(ctx context.Context, req *llm.Request, options []byte, yield func(llm.Delta, error) bool) (*llm.Request, bool) {
 	sent, mends := r.RepairRequest(req)
 	if len(mends) == 0 || r.continues(options) {
@@ -30,7 +33,7 @@ func (r *Rules) Heal(ctx context.Context, req *llm.Request, options []byte, yiel
 	return sent, true
 }
 
-// continues reports whether options name one of Heads.
+// continues reports whether options has one of Heads.
 func (r *Rules) continues(options []byte) bool {
 	if len(r.Heads) == 0 || !jsonscan.IsObject(options) {
 		return false

@@ -6,14 +6,14 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// held are the arguments of a call whose tool was sent with another schema than its own. They can be turned back only when all of
-// them are there.
+// held are the arguments of a call whose tool was sent with a changed schema. They can be restored
+// only when they are complete.
 type held struct {
 	restore func(json.RawMessage) json.RawMessage
 	args    []byte
 }
 
-// restored yields d with arguments as the tool's own schema has them.
+// restored emits d with arguments in the form of the tool's own schema.
 func (o *Emitter) restored(d llm.Delta) error {
 	call, ok := d.Part.(llm.ToolCall)
 	h := o.held[d.Index]
@@ -40,12 +40,13 @@ func (o *Emitter) restored(d llm.Delta) error {
 		return o.yield(d)
 	}
 	if d.Part = call; call.ID == "" && call.Name == "" && call.Opaque == nil {
-		return nil // there is nothing to tell
+		return nil // an empty delta
 	}
 	return o.yield(d)
 }
 
-// unheld yields what was held of calls that never ended, as it came: nobody carries them out.
+// unheld emits the buffered arguments of calls that never ended, unchanged: these calls are not
+// executed.
 func (o *Emitter) unheld() error {
 	for i := range o.Next {
 		if h := o.held[i]; h != nil && len(h.args) > 0 {

@@ -14,45 +14,47 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Client sends the requests of one Model. It may be used concurrently, once set up.
+// Client sends the requests of one Model. It is safe for concurrent use once it is set up.
 type Client struct {
 	Provider string
-	Header   http.Header       // of each request; nobody writes into it
-	Key      string            // only to keep it out of errors
-	HTTP     http.RoundTripper // nil: a transport that all Clients share, or one of its own where its connect timeout is
-	Retries  int               // how often a failed request is repeated; 0: never
-	Timeouts Timeouts          // zero fields for the defaults, negative ones for none
+	Header   http.Header // of each request; read-only
+	Key      string      // removed from errors
+	// nil means the shared transport, or one per Client if its connect timeout differs
+	HTTP     http.RoundTripper
+	Retries  int      // how often a failed request is repeated; 0 means never
+	Timeouts Timeouts // 0 means the default, less means none
 
-	// Decoder makes the decoder of one reply, for each attempt.
+	// Decoder returns the decoder of one reply. It is called for each attempt.
 	Decoder func(*Emitter) Decoder
 
-	// ToError makes the error of an answer whose status is none of success.
+	// ToError returns the error of a response whose status is not 2xx.
 	ToError func(status int, h http.Header, body []byte, now time.Time) *llm.ProviderError
 
 	once sync.Once
-	own  *http.Transport // with its own connect timeout
+	own  *http.Transport // if the connect timeout is not the default
 }
 
-// Send posts body to u and lets a decoder yield the reply through out. A request that failed before a
-// fragment of its reply was seen is repeated where that may help, after a Delta with a Notice that says so. Errors are
-// *llm.ProviderError, or wrap the cause of a cancelled ctx, or are ErrStopped.
+// Send posts body to u, and a decoder emits the reply through out. A failed request is repeated if
+// the error is retryable and no fragment of its reply was emitted; a Delta with a Notice announces
+// each retry. Send returns a *llm.ProviderError, an error that wraps the cause of a cancelled ctx,
+// or ErrStopped.
 func (c *Client) Send(ctx context.Context, u *url.URL, body []byte, whole bool, out *Emitter) error {
 	return c.SendHeader(ctx, u, nil, body, whole, out)
 }
 
-// SendHeader is Send with headers of this request's own, in place of the Client's; nil: with those.
+// SendHeader is Send with the headers of this request. nil means the Client's headers.
 func (c *Client) SendHeader(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter) error {
 	return c.send(ctx, u, h, body, whole, out, c.Decoder)
 }
 
-// Post posts body to u and gives the whole answer to read, which keeps nothing of it. It repeats and fails as Send does; there is nobody to
-// tell of a repetition.
+// Post posts body to u and passes the whole response to read, which must not retain it. It retries
+// and fails as Send does, without notices.
 func (c *Client) Post(ctx context.Context, u *url.URL, body []byte, read func(answer []byte) error) error {
 	out := &Emitter{Provider: c.Provider, Yield: func(llm.Delta, error) bool { return true }}
 	return c.send(ctx, u, nil, body, true, out, func(*Emitter) Decoder { return answer{c.Provider, read} })
 }
 
-// answer is a Decoder of what is no reply of a model, and never comes as a stream.
+// answer is the Decoder of a response that is not a model's reply and never a stream.
 type answer struct {
 	provider string
 	read     func([]byte) error
@@ -83,7 +85,7 @@ func (c *Client) send(ctx context.Context, u *url.URL, h http.Header, body []byt
 			wait = e.RetryAfter
 		}
 		if wait > maxWait {
-			return err // longer than a caller should be kept without a word
+			return err // do not block the caller that long
 		}
 		notice := &llm.Notice{Code: "retry", Text: fmt.Sprintf("attempt %d of %d in %v: %v", attempt+2, c.Retries+1, wait.Round(time.Millisecond), err)}
 		if !out.Yield(llm.Delta{Notice: notice}, nil) {
@@ -100,8 +102,8 @@ func (c *Client) send(ctx context.Context, u *url.URL, h http.Header, body []byt
 	}
 }
 
-// retryable reports whether the request that err ended may work when it is repeated. It takes the key out of the text, where
-// a server or a proxy has repeated it.
+// retryable reports whether a repeated request may succeed. It removes the key from the text of
+// err, because servers and proxies repeat it.
 func (c *Client) retryable(err error) (*llm.ProviderError, bool) {
 	var e *llm.ProviderError
 	if !errors.As(err, &e) {
@@ -109,21 +111,23 @@ func (c *Client) retryable(err error) (*llm.ProviderError, bool) {
 	}
 	if c.Key != "" && strings.Contains(e.Message, c.Key) {
 		e.Message = strings.ReplaceAll(e.Message, c.Key, "[key]")
-		e.Err = nil // its text may hold it as well
+		e.Err = nil // its text may contain the key too
 	}
 	return e, e.Retryable
 }
 
-// maxWait is the longest wait before a repeated request.
+// maxWait is the longest wait before a retry.
 const maxWait = time.Minute
 
-// backoff is 1 s, 2 s, 4 s …, each between half and one and a half of it, so that clients do not come back together.
+// backoff returns 1 s, 2 s, 4 s …, each times a random factor of 0.5 to 1.5, so that clients do
+// not retry together.
 func backoff(attempt int) time.Duration {
 	base := time.Second << min(attempt, 6)
 	return base/2 + rand.N(base)
 }
 
-// Header returns the headers of a Client's requests: a copy of the caller's, with what all APIs want.
+// Header returns the headers of a Client's requests: a copy of the caller's headers, and the
+// headers that all APIs require.
 func Header(of http.Header) http.Header {
 	h := of.Clone()
 	if h == nil {
@@ -136,7 +140,7 @@ func Header(of http.Header) http.Header {
 	return h
 }
 
-// Retries returns how often a Client repeats a request for the number in an adapter's Options: 0 stands for 2, less for never.
+// Retries translates the number in an adapter's Options for Client: 0 means 2, less means never.
 func Retries(n int) int {
 	if n == 0 {
 		return 2

@@ -8,21 +8,23 @@ import (
 	"time"
 )
 
-// Timeouts bound how long a Client waits without a sign of life. They do not bound how long a reply takes.
+// Timeouts limit how long a Client waits without a sign of life. They do not limit the duration of
+// a reply.
 type Timeouts struct {
-	Connect   time.Duration // until there is a connection, and until it is encrypted; of no effect with a RoundTripper of the caller's
-	FirstByte time.Duration // from sending the request to the head of the answer
-	Silence   time.Duration // between two pieces of the body; pings are pieces
+	// until connected and encrypted; a RoundTripper of the program ignores it
+	Connect   time.Duration
+	FirstByte time.Duration // from sending the request to the head of the response
+	Silence   time.Duration // between two reads of the body; pings count
 }
 
-// The timeouts that stand for zero.
+// These are the default timeouts.
 const (
 	connectTimeout   = 10 * time.Second
 	firstByteTimeout = 120 * time.Second
 	silenceTimeout   = 120 * time.Second
 )
 
-// limits returns what the fields stand for: zero for the default, less for none.
+// limits replaces zero fields by the defaults and negative fields by 0.
 func (t Timeouts) limits() Timeouts {
 	limit := func(d, otherwise time.Duration) time.Duration {
 		if d == 0 {
@@ -33,37 +35,38 @@ func (t Timeouts) limits() Timeouts {
 	return Timeouts{limit(t.Connect, connectTimeout), limit(t.FirstByte, firstByteTimeout), limit(t.Silence, silenceTimeout)}
 }
 
-// timeoutError says what did not come in time.
+// timeoutError describes an expired timeout.
 type timeoutError struct{ text string }
 
 func (e *timeoutError) Error() string { return e.text }
 func (e *timeoutError) Timeout() bool { return true }
 
-// watch ends an exchange that shows no sign of life, by cancelling its context. One timer serves it to its end: where it fires and
-// nobody has waited for long enough, it is set again. Setting it for each piece of a reply would cost more than what else
-// is done with many of them. What the consumer of a reply takes between two pieces does not count.
+// watch cancels the context of an exchange that shows no sign of life. It has one timer, which is
+// set again if it fires too early; to set a timer for each read would cost more than many of the
+// reads. The time that the consumer takes between two reads does not count.
 type watch struct {
 	cancel context.CancelCauseFunc
 	began  time.Time
-	since  atomic.Int64 // when waiting began, after began; idle: nobody waits
-	body   io.ReadCloser
+	// when the current wait began, relative to began; idle means that there is none
+	since atomic.Int64
+	body  io.ReadCloser
 
 	mu    sync.Mutex
-	timer *time.Timer // nil: none set yet
+	timer *time.Timer // nil means that it was never set
 	limit time.Duration
-	text  string // what does not come
+	text  string // what is missing
 	over  bool
 }
 
 const idle = -1
 
-// begin begins to wait for the head of an answer; w must be stopped.
+// begin starts to wait for the head of a response. The caller must call stop.
 func (w *watch) begin(cancel context.CancelCauseFunc, limit time.Duration) {
 	w.cancel, w.began = cancel, time.Now()
 	w.set(limit, "no answer within ")
 }
 
-// read begins to watch a body, in place of its head.
+// read starts to watch a body.
 func (w *watch) read(body io.ReadCloser, limit time.Duration) io.ReadCloser {
 	w.since.Store(idle)
 	w.set(limit, "the reply fell silent for ")

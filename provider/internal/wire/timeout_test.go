@@ -54,7 +54,8 @@ func ask(t *testing.T, limits Timeouts, carrier http.RoundTripper) (time.Duratio
 	return time.Since(start), err
 }
 
-// stream answers with a body that write fills. Like that of net/http, the body ends with the context of its request.
+// stream returns a response with a body that write fills. Like net/http's, the body ends with the
+// context of its request.
 func stream(status int, write func(ctx context.Context, w io.Writer)) transport {
 	return func(r *http.Request) (*http.Response, error) {
 		pr, pw := io.Pipe()

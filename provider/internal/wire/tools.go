@@ -12,29 +12,32 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Toolset is the wire form of the tools of a request: the array of their definitions, encoded once, and their names.
+// Toolset is the wire form of the tools of a request: the array of their definitions, encoded
+// once, and their names. It is read-only.
 type Toolset struct {
 	tools []*llm.ToolSpec
 	Body  []byte            // "[{…},{…}]"
-	wire  map[string]string // what a tool is called on the wire; only names that differ
-	back  map[string]string // the other way round
-	names map[string]bool   // what is offered, by wire name; nil: not known
-	words map[string]string // the wire names, each by itself
+	wire  map[string]string // wire names that differ from the tool's name
+	back  map[string]string // the reverse of wire
+	names map[string]bool   // by wire name, whether the tool is offered; nil means unknown
+	words map[string]string // the wire names, for Cursor.Known
 
-	Notices []llm.Notice // of tools that are left out
+	Notices []llm.Notice // about tools that are left out
 	restore map[string]func(json.RawMessage) json.RawMessage
 }
 
-// NoTools is the toolset of requests without tools, and of decoding without a request.
+// NoTools is the toolset of a request without tools, and of decoding without a request.
 var NoTools = new(Toolset)
 
-// Offered reports whether name may be called. Without tools everything may be: the pipeline knows what to say.
+// Offered reports whether name may be called. Without tools any name may: the call pipeline
+// rejects it.
 func (s *Toolset) Offered(name string) bool { return s.names == nil || s.names[name] }
 
-// Known reports whether it is known what is offered.
+// Known reports whether the offered tools are known.
 func (s *Toolset) Known() bool { return s.names != nil }
 
-// ToWire returns the wire form of a tool's name. A tool of an old message may be offered no more; its name is mapped too.
+// ToWire returns the wire form of a tool's name. It also maps the tools of old messages that are
+// no longer offered.
 func (s *Toolset) ToWire(name string) string {
 	if w, ok := s.wire[name]; ok {
 		return w
@@ -45,7 +48,7 @@ func (s *Toolset) ToWire(name string) string {
 	return fitted(name)
 }
 
-// FromWire returns the name that the agent knows.
+// FromWire returns the agent's name of a tool.
 func (s *Toolset) FromWire(name string) string {
 	if n, ok := s.back[name]; ok {
 		return n
@@ -53,7 +56,7 @@ func (s *Toolset) FromWire(name string) string {
 	return name
 }
 
-// Fits reports whether a name is accepted as it is by all providers: [A-Za-z][A-Za-z0-9_]{0,63}.
+// Fits reports whether all providers accept name unchanged: [A-Za-z][A-Za-z0-9_]{0,63}.
 func Fits(name string) bool {
 	if name == "" || len(name) > 64 || !letter(name[0]) {
 		return false
@@ -68,8 +71,8 @@ func Fits(name string) bool {
 
 func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// fitted makes a name that fits out of any, the same every time. Part of a hash keeps names apart that would become
-// equal, whatever other tools there are, so that a name does not change when a tool is added.
+// fitted derives a name that fits from any name. A hash keeps similar names apart. The result
+// depends on name alone, so it does not change when a tool is added.
 func fitted(name string) string {
 	b := []byte(name)
 	for i, c := range b {
@@ -84,19 +87,20 @@ func fitted(name string) string {
 	return string(b[:min(len(b), 64-1-len(sum))]) + "_" + sum
 }
 
-// ToolForm is how a provider has a tool.
+// ToolForm describes a provider's form of a tool.
 type ToolForm struct {
 	Provider string
-	Dialect  *dialect.Dialect // what the input schema is said in
-	Strict   *dialect.Dialect // what is tried before it, where the caller asked for that; nil: nothing
+	Dialect  *dialect.Dialect // of input schemas
+	Strict   *dialect.Dialect // tried first, if the caller asked for strict tools; nil means none
 
-	// FromTool appends the definition of a tool under a name that fits. schema is its input in one of the dialects, on one
-	// line; strict says that it is Strict.
+	// FromTool appends the definition of a tool. name fits; schema is the input schema in one of
+	// the dialects, on one line; strict means the dialect Strict.
 	FromTool func(dst []byte, name string, t *llm.ToolSpec, schema json.RawMessage, strict bool) []byte
 }
 
-// ToolCache keeps the toolsets that a Model met last. Runs of one agent share one; tools must not change after their
-// first use, so pointers tell sets apart.
+// ToolCache stores the toolsets that a Model used last. The runs of an agent share one. Sets are
+// compared by pointer, because tools do not change after their first use. It is safe for
+// concurrent use.
 type ToolCache struct {
 	Form ToolForm
 
@@ -129,7 +133,8 @@ func (c *ToolCache) Get(tools []*llm.ToolSpec) (*Toolset, error) {
 	return s, nil
 }
 
-// NewToolset encodes tools.
+// NewToolset encodes tools. A tool whose schema has no form in the dialect is left out, with a
+// notice.
 func NewToolset(form ToolForm, tools []*llm.ToolSpec) (*Toolset, error) {
 	s := &Toolset{tools: slices.Clone(tools), Body: []byte{'['}, names: map[string]bool{}, words: map[string]string{}}
 	for _, t := range tools {
@@ -149,7 +154,7 @@ func NewToolset(form ToolForm, tools []*llm.ToolSpec) (*Toolset, error) {
 		}
 		sent, strict, err := form.compile(t)
 		s.names[name], s.words[name] = err == nil, name
-		if err != nil { // this tool alone is left out
+		if err != nil { // only this tool is left out
 			s.Notices = append(s.Notices, llm.Notice{Code: "tool_left_out", Text: fmt.Sprintf("%s: the tool %s is not offered: %v", form.Provider, t.Name, err)})
 			continue
 		}
@@ -173,7 +178,7 @@ func (s *Toolset) seen(name string) bool {
 	return ok
 }
 
-// compile returns the schema of a tool as the provider takes it.
+// compile returns the input schema of t in the dialect of the provider.
 func (f *ToolForm) compile(t *llm.ToolSpec) (c *dialect.Compiled, strict bool, err error) {
 	if f.Strict != nil {
 		if c, err = f.Strict.Compile(t.Input); err == nil {
@@ -184,16 +189,16 @@ func (f *ToolForm) compile(t *llm.ToolSpec) (c *dialect.Compiled, strict bool, e
 	return c, false, err
 }
 
-// reshaped reports whether what fits the schema that is sent has to be turned back.
+// reshaped reports whether values that fit the sent schema must be restored to the tool's own.
 func reshaped(c *dialect.Compiled) bool {
 	return slices.ContainsFunc(c.Losses, func(l dialect.Loss) bool { return l.Kind == dialect.Reshaped })
 }
 
-// Empty reports whether there is no tool to offer: none was given, or each was left out.
+// Empty reports whether no tool is offered.
 func (s *Toolset) Empty() bool { return len(s.Body) <= len("[]") }
 
-// Refuse returns why a choice that Check accepts cannot be sent: a tool that it needs was left out. own are the names of tools that the
-// request's options bring. nil: it can be sent.
+// Refuse returns an error if choice requires a tool that was left out. own has the tools in the
+// request's options.
 func (s *Toolset) Refuse(provider string, c llm.ToolChoice, own ...string) error {
 	switch {
 	case c.Mode == llm.ToolRequired && s.Empty() && len(s.Notices) > 0 && len(own) == 0:
@@ -208,7 +213,8 @@ func (s *Toolset) Refuse(provider string, c llm.ToolChoice, own ...string) error
 	return nil
 }
 
-// Tell yields the notices about tools that are not offered, and reports whether the consumer wants more.
+// Tell emits the notices about tools that are left out, and reports whether the consumer wants
+// more.
 func (s *Toolset) Tell(yield func(llm.Delta, error) bool) bool {
 	for i := range s.Notices {
 		if !yield(llm.Delta{Notice: &s.Notices[i]}, nil) {

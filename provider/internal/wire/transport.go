@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// shared carries the requests of all Clients with the default connect timeout and no RoundTripper.
+// shared is the transport of all Clients with the default connect timeout and no RoundTripper.
 var shared = sync.OnceValue(func() *http.Transport { return newTransport(connectTimeout, dial) })
 
 // Transport returns the shared transport, for programs that wrap it.
@@ -29,8 +29,8 @@ func (c *Client) transport() *http.Transport {
 	return c.own
 }
 
-// newTransport keeps as many idle connections as runs are likely to be open. The default transport keeps two a host,
-// which costs a third more CPU under load.
+// newTransport returns a transport that keeps an idle connection for each open run. The default
+// transport keeps two per host, which costs a third more CPU under load.
 func newTransport(connect time.Duration, dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
 	return &http.Transport{
 		Proxy: http.ProxyFromEnvironment,
@@ -52,8 +52,8 @@ func newTransport(connect time.Duration, dial func(ctx context.Context, network,
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   connect,
 		ExpectContinueTimeout: time.Second,
-		WriteBufferSize:       16 << 10, // most requests leave in one write
-		ReadBufferSize:        16 << 10, // a streamed reply in few reads
+		WriteBufferSize:       16 << 10, // most requests need one write
+		ReadBufferSize:        16 << 10, // a streamed reply needs few reads
 		DisableCompression:    true,     // replies are small, and compressed streams arrive late
 	}
 }

@@ -1,15 +1,16 @@
-// Package wire is what the adapters of all providers share: everything between a body of bytes and a body of bytes that has
-// nothing to do with what a provider's API looks like.
+// Package wire is the part that all adapters share: everything between a request's body and a
+// reply's body that does not depend on the provider's API.
 //
 //	llm.Request ─▶ adapter ─ Writer, Toolset ─▶ Client.Send ─▶ net/http
 //	llm.Delta   ◀─ adapter ◀─ Emitter ◀─ Decoder ◀─ Read ◀─ a stream of events, or one body
 //
-// Client sends a request, repeats it while that is safe, and keeps its timeouts. Read tells a stream from a whole body, whatever
-// was asked for, and gives the events to the adapter's Decoder. Emitter numbers the parts of the reply. Writer appends
-// JSON, Toolset keeps the names and the encoded definitions of tools, Output the schema of the reply, both in the provider's dialect; what a
-// model wrote for a changed schema is turned back by the Emitter.
+// Client sends a request, retries it while that is safe, and enforces its timeouts. Read
+// distinguishes a stream from a whole body and passes the events to the adapter's Decoder. Emitter
+// numbers the parts of the reply, joins fragments that arrive together, and restores arguments
+// written for a changed schema. Writer appends JSON. Toolset has the names and the encoded
+// definitions of the tools, and Output the schema of the reply, both in the provider's dialect.
 //
-// Adapters translate and do nothing else; the core joins the fragments.
+// Adapters only translate. Package llm joins the fragments of a reply.
 package wire
 
 import (
@@ -19,29 +20,31 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// ErrStopped unwinds a decoder whose consumer wants no more.
+// ErrStopped ends a decoder whose consumer wants no more deltas.
 var ErrStopped = errors.New("stopped")
 
-// Decoder makes deltas of one reply. It is used for one reply and not concurrently.
+// Decoder emits the deltas of one reply. It is used for one reply and is not safe for concurrent
+// use.
 type Decoder interface {
-	Event(data []byte) error // one event of a stream
-	Over() bool              // that event was the last one, as the API says it
-	Flush() error            // yield what is held back: the next event is waited for
-	End() error              // the stream is over, or ended without saying so
-	Whole(body []byte) error // a whole reply
+	Event(data []byte) error // reads one event of a stream
+	Over() bool              // reports whether the last event ended the reply
+	Flush() error            // emits what is pending, before the next read
+	End() error              // ends the reply, even if the stream broke off
+	Whole(body []byte) error // reads a whole reply
 }
 
-// Unsupported is the refusal of something that the API has no form for.
+// Unsupported returns the error of a request that the API cannot express.
 func Unsupported(provider, field, format string, args ...any) *llm.ProviderError {
 	return &llm.ProviderError{Provider: provider, Code: llm.CodeUnsupported, Message: field + ": " + fmt.Sprintf(format, args...)}
 }
 
-// Invalid is the refusal of a request that no provider could read.
+// Invalid returns the error of a request that no provider accepts.
 func Invalid(provider, field, format string, args ...any) *llm.ProviderError {
 	return &llm.ProviderError{Provider: provider, Code: llm.CodeInvalidRequest, Message: field + ": " + fmt.Sprintf(format, args...)}
 }
 
-// Broken is the error of a reply that cannot be read. The same request may well be answered better.
+// Broken returns the error of a reply that cannot be read. It is retryable: the next reply may be
+// valid.
 func Broken(provider, format string, args ...any) *llm.ProviderError {
 	return &llm.ProviderError{Provider: provider, Code: llm.CodeStream, Message: fmt.Sprintf(format, args...), Retryable: true}
 }

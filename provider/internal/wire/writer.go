@@ -11,25 +11,26 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Writer appends a body. The same request always gives the same bytes, and a longer conversation begins with the bytes of
-// the shorter one, so that providers' prompt caches hit.
+// Writer appends a body. The same request always gives the same bytes, and the body of a longer
+// conversation begins with the bytes of the shorter one, so that prompt caches hit.
 type Writer struct {
 	Provider string
 	B        []byte
-	Keys     []string // the names in the request's provider options, which win over the adapter's
-	Err      error    // the first thing that could not be written
-	Tools    []byte   // the inside of the options' list of tools, which stand beside those of the request; nil: none
-	own      []byte   // the other members of the options
+	Keys     []string // names in the request's provider options, which override the adapter's
+	Err      error    // the first error
+	// Tools are the elements of the options' list of tools. List appends them. nil means none.
+	Tools []byte
+	own   []byte // the other members of the options
 }
 
-// Buffer returns an empty buffer for the body of req, in most cases large enough. The buffer is not used again: a
-// RoundTripper may read the body after the exchange is over.
+// Buffer returns an empty buffer, usually large enough for the body of req. Buffers are not
+// reused, because a RoundTripper may read the body after the exchange.
 func Buffer(req *llm.Request, tools *Toolset) []byte {
 	n := 1<<10 + len(tools.Body) + len(req.Output)
 	for i := range req.Messages {
 		n += sizeOf(req.Messages[i].Parts)
 	}
-	return make([]byte, 0, n+n/16) // a sixteenth for what JSON escapes
+	return make([]byte, 0, n+n/16) // a sixteenth for escapes
 }
 
 // sizeOf estimates the length of parts as JSON.
@@ -56,8 +57,8 @@ func sizeOf(parts []llm.Part) int {
 	return n
 }
 
-// Begin opens the body. options are the request's for this provider: an object whose members go into the body as they
-// are; empty: none. Its tools, where they are a list, are left for the adapter to put beside its own.
+// Begin opens the body. options is the request's object of options for this provider; empty means
+// none. Its members are copied into the body, except a list of tools, which List appends.
 func (w *Writer) Begin(options []byte) {
 	if len(options) > 0 {
 		w.options(options)
@@ -75,7 +76,7 @@ func (w *Writer) Finish() ([]byte, error) {
 	return w.B, w.Err
 }
 
-// options takes the members of a JSON object that go into the body as they are.
+// options reads the members of the object o.
 func (w *Writer) options(o []byte) {
 	if !jsonscan.IsObject(o) {
 		w.Fail(Invalid(w.Provider, "settings.options."+w.Provider, "not a JSON object"))
@@ -97,7 +98,7 @@ func (w *Writer) options(o []byte) {
 	}
 }
 
-// tools takes the list of tools out of an object.
+// tools moves the list of tools from o to w.Tools, and returns the rest of o.
 func (w *Writer) tools(o []byte) []byte {
 	rest := []byte{'{'}
 	c := jsonscan.New(o)
@@ -116,7 +117,7 @@ func (w *Writer) tools(o []byte) []byte {
 	return append(rest, '}')
 }
 
-// List appends an encoded list of tools, and those of the options after them.
+// List appends an encoded list of tools, followed by the tools of the options.
 func (w *Writer) List(body []byte) {
 	w.Raw("[")
 	if len(body) > 2 {
@@ -129,14 +130,15 @@ func (w *Writer) List(body []byte) {
 	w.Raw("]")
 }
 
-// Fail keeps the first error.
+// Fail records an error. Only the first one counts.
 func (w *Writer) Fail(err error) {
 	if w.Err == nil {
 		w.Err = err
 	}
 }
 
-// Key begins a member of the body, and reports false where the request's options have it.
+// Key begins a member of the body. It returns false, and appends nothing, if the options have the
+// member.
 func (w *Writer) Key(name string) bool {
 	for _, k := range w.Keys {
 		if k == name {
@@ -150,7 +152,7 @@ func (w *Writer) Key(name string) bool {
 	return true
 }
 
-// Comma separates members and elements: it is left out after an opening bracket.
+// Comma separates members and elements. It appends nothing after an opening bracket.
 func (w *Writer) Comma() {
 	switch w.B[len(w.B)-1] {
 	case '{', '[':
@@ -159,7 +161,7 @@ func (w *Writer) Comma() {
 	}
 }
 
-// Raw appends s as it is.
+// Raw appends s unchanged.
 func (w *Writer) Raw(s string) { w.B = append(w.B, s...) }
 
 // String appends s as a JSON string.
@@ -174,7 +176,7 @@ func (w *Writer) Int(n int) { w.B = strconv.AppendInt(w.B, int64(n), 10) }
 // Bool appends true or false.
 func (w *Writer) Bool(v bool) { w.B = strconv.AppendBool(w.B, v) }
 
-// Float appends a number; field names it in the error of one that JSON does not have.
+// Float appends a number. A value that JSON does not have is an error, which names field.
 func (w *Writer) Float(field string, f float64) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		w.Fail(Invalid(w.Provider, field, "%v is no number", f))
@@ -185,7 +187,7 @@ func (w *Writer) Float(field string, f float64) {
 // Base64 appends data in base64, without quotes.
 func (w *Writer) Base64(data []byte) { w.B = base64.StdEncoding.AppendEncode(w.B, data) }
 
-// Hash is 64 bits of s, the same every time.
+// Hash returns a 64-bit hash of s that is the same in every process.
 func Hash(s string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(s))
