@@ -49,7 +49,7 @@ var parity = []struct {
 	}, nil},
 	{"P3", "image by value", func(t *testing.T, w wire) { sees(t, w, picture) }, nil},
 	{"P4", "image by URL", func(t *testing.T, w wire) { sees(t, w, llm.Media{URL: "https://example.com/a.png"}) }, nil},
-	{"P5", "one call, carried out", func(t *testing.T, w wire) { calls(t, w, 1, 1) }, nil},
+	{"P5", "one call, executed", func(t *testing.T, w wire) { calls(t, w, 1, 1) }, nil},
 	{"P6", "parallel calls, answered together", func(t *testing.T, w wire) { calls(t, w, 1, 3) }, nil},
 	{"P7", "a loop of three rounds", func(t *testing.T, w wire) { calls(t, w, 3, 1) }, nil},
 	{"P8", "calls in a stream", func(t *testing.T, w wire) {
@@ -93,7 +93,7 @@ var parity = []struct {
 				t.Errorf("whole %t: got %+v", whole, u)
 			}
 		}
-	}, map[string]string{pawltest.Anthropic: "Where the server tells it (`output_tokens_details.thinking_tokens`); else they are in the output and not told apart."}},
+	}, map[string]string{pawltest.Anthropic: "If the server reports them (`output_tokens_details.thinking_tokens`); otherwise the output includes them."}},
 	{"P11", "a wrong key is an error of code authentication", func(t *testing.T, w wire) {
 		s := simulate(t, say("x"), &pawltest.SimulatorOptions{Key: "another"})
 		status := 401
@@ -105,7 +105,7 @@ var parity = []struct {
 			t.Errorf("%d requests, want 2: it is not repeated", n)
 		}
 	}, map[string]string{pawltest.Gemini: "The API answers 400 with `API_KEY_INVALID`, the others 401."}},
-	{"P12", "429 is an error of code rate_limit that may pass", func(t *testing.T, w wire) {
+	{"P12", "429 is a retryable error of code rate_limit", func(t *testing.T, w wire) {
 		m, _ := w.on(t, say("x"), pawltest.SimulatorOptions{Fault: func(int, *pawltest.Received) *pawltest.Fault { return &pawltest.Fault{Status: 429} }})
 		fails(t, m, llm.CodeRateLimit, 429, true)
 	}, nil},
@@ -136,7 +136,7 @@ var parity = []struct {
 			t.Errorf("%s\nand then\n%s", all[0].Body, all[1].Body)
 		}
 	}, map[string]string{pawltest.Anthropic: "The cache is asked for by marks, which are set unless `NoCache` says no."}},
-	{"P15", "the provider's own options go through as they are", func(t *testing.T, w wire) {
+	{"P15", "the provider's own options are sent unchanged", func(t *testing.T, w wire) {
 		m, s := w.on(t, say("x"), pawltest.SimulatorOptions{})
 		if _, err := llm.Complete(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("Go.")},
 			Settings: llm.Settings{Options: map[string]json.RawMessage{tagOf[w.api]: json.RawMessage(`{"metadata":{"é":[1, 2.50]}}`), "another": json.RawMessage(`{"not":"this"}`)}}}); err != nil {

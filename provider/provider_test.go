@@ -44,6 +44,10 @@ func TestOpenSaysWhatWouldBeRight(t *testing.T) {
 
 func ExampleOpen() {
 	_, err := provider.Open("opneai:gpt-5-mini", nil)
-	fmt.Println(err)
-	// Output: model "opneai:gpt-5-mini": unknown provider "opneai"; known: openai, openai-chat, anthropic, gemini, ollama, vllm, llamacpp, lmstudio, openrouter, groq, mistral, deepseek, xai, azure; did you mean openai:gpt-5-mini?
+	fmt.Println(strings.NewReplacer("; ", "\n", "ollama", "\nollama").Replace(err.Error()))
+	// Output:
+	// model "opneai:gpt-5-mini": unknown provider "opneai"
+	// known: openai, openai-chat, anthropic, gemini,
+	// ollama, vllm, llamacpp, lmstudio, openrouter, groq, mistral, deepseek, xai, azure
+	// did you mean openai:gpt-5-mini?
 }

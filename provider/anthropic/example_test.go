@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/anthropic"
@@ -40,8 +41,16 @@ func Example() {
 
 // EncodeMessages shows what would be sent.
 func ExampleEncodeMessages() {
-	body, err := anthropic.EncodeMessages(&llm.Request{Model: "claude-sonnet-4-5", Whole: true, Messages: []llm.Message{llm.User("hi")},
-		Settings: llm.Settings{MaxTokens: 100, Options: map[string]json.RawMessage{"anthropic": json.RawMessage(`{"cache_control":{"type":"ephemeral"}}`)}}})
-	fmt.Println(string(body), err)
-	// Output: {"model":"claude-sonnet-4-5","max_tokens":100,"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}],"cache_control":{"type":"ephemeral"}} <nil>
+	options := json.RawMessage(`{"cache_control":{"type":"ephemeral"}}`)
+	body, err := anthropic.EncodeMessages(&llm.Request{Model: "claude-sonnet-4-5", Whole: true,
+		Messages: []llm.Message{llm.User("hi")},
+		Settings: llm.Settings{MaxTokens: 100, Options: map[string]json.RawMessage{"anthropic": options}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(strings.Replace(string(body), `,"messages"`, ",\n\"messages\"", 1))
+	// Output:
+	// {"model":"claude-sonnet-4-5","max_tokens":100,
+	// "messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}],"cache_control":{"type":"ephemeral"}}
 }

@@ -15,49 +15,49 @@ var quirks = []struct {
 	servers, pawl string
 	cases         []quirk
 }{
-	{"begin a call with an empty fragment, or send none at all", "arguments {} where none came", []quirk{
+	{"begin a call with an empty fragment, or send none at all", "arguments {} if none arrived", []quirk{
 		{"an empty fragment first", stream("tool_use", opens(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`), adds(0, `{"type":"input_json_delta","partial_json":""}`), adds(0, `{"type":"input_json_delta","partial_json":"{\"x\":1}"}`), closes(0)), `call a f {"x":1}; tool_calls` + used},
 		{"an empty fragment alone", stream("tool_use", opens(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`), adds(0, `{"type":"input_json_delta","partial_json":""}`), closes(0)), `call a f {}; tool_calls` + used},
 		{"no fragment", stream("tool_use", opens(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`), closes(0)), `call a f {}; tool_calls` + used},
 	}},
-	{"pad events with spaces before the last brace", "spaces are white space", []quirk{
+	{"pad events with spaces before the last brace", "white space is skipped", []quirk{
 		{"padding", strings.ReplaceAll(stream("end_turn", opens(0, `{"type":"text","text":""}`), adds(0, `{"type":"text_delta","text":"A"}`), closes(0)), "}\n\n", "      }\n\n"), `text "A"; stop` + used},
 	}},
 	{"ping inside an open block", "skipped; it counts as a sign of life", []quirk{
 		{"a ping in a block", stream("end_turn", opens(0, `{"type":"text","text":""}`), adds(0, `{"type":"text_delta","text":"A"}`), `{"type": "ping"}`, adds(0, `{"type":"text_delta","text":"B"}`), closes(0)), `text "AB"; stop` + used},
 	}},
-	{"sign thinking in an event of its own, show none of it, or hand it out encrypted", "Reasoning with the block in Opaque, sent back as it was, in its place", []quirk{
+	{"sign thinking in an event of its own, show none of it, or hand it out encrypted", "Reasoning with the block in Opaque, sent back unchanged in its place", []quirk{
 		{"a signature without text", stream("end_turn", opens(0, `{"type":"thinking","thinking":"","signature":""}`), adds(0, `{"type":"signature_delta","signature":"s=="}`), closes(0)), `reasoning "" [anthropic {"type":"thinking","thinking":"","signature":"s=="}]; stop` + used},
 		{"redacted", stream("end_turn", opens(0, `{"type":"redacted_thinking","data":"x/y+z=="}`), closes(0)), `reasoning "" [anthropic {"type":"redacted_thinking","data":"x/y+z=="}]; stop` + used},
 	}},
 	{"write text before a call", "text, then the call", []quirk{
 		{"text and a call", whole("tool_use", `{"type":"text","text":"I look."}`, `{"type":"tool_use","id":"a","name":"f","input":{"x":1}}`), `text "I look."; call a f {"x":1}; tool_calls` + used},
 	}},
-	{"answer with nothing", "an empty reply, finish stop; it is left out of the next request", []quirk{
+	{"send an empty answer", "an empty reply, finish stop; it is left out of the next request", []quirk{
 		{"no content", whole("end_turn"), `stop` + used},
 		{"no block in a stream", stream("end_turn"), `stop` + used},
 	}},
-	{"pause a long turn, with more input than it began with", "the adapter goes on with it; the later figures are totals", []quirk{
+	{"pause a long turn, with more input than it began with", "the adapter continues it; the later figures are totals", []quirk{
 		{"pause_turn", events(begin, `{"type":"message_delta","delta":{"stop_reason":"pause_turn"},"usage":{"input_tokens":404500,"output_tokens":943}}`, stop), `other; in 404505 out 943 read 3 write 2`},
 	}},
 	{"refuse with part of an answer, or none", "finish content_filter, and a notice with the explanation", []quirk{
 		{"part of an answer", stream("refusal", opens(0, `{"type":"text","text":"A"}`), closes(0)), `text "A"; content_filter` + used},
 		{"nothing", whole("refusal"), `content_filter` + used},
 	}},
-	{"put blocks of their own tools between text and calls", "kept in their place and sent back, never run", []quirk{
+	{"put blocks of their own tools between text and calls", "stored in their place and sent back, never executed", []quirk{
 		{"a search before a call", whole("tool_use", `{"type":"server_tool_use","id":"s","name":"web_search","input":{}}`, `{"type":"web_search_tool_result","tool_use_id":"s","content":[]}`, `{"type":"tool_use","id":"a","name":"f","input":{}}`),
 			`reasoning "" [anthropic {"type":"server_tool_use","id":"s","name":"web_search","input":{}}]; reasoning "" [anthropic {"type":"web_search_tool_result","tool_use_id":"s","content":[]}]; call a f {}; tool_calls` + used},
 		{"no input at all", stream("end_turn", opens(0, `{"type":"server_tool_use","id":"s","name":"advisor","input":{}}`), closes(0)), `reasoning "" [anthropic {"type":"server_tool_use","id":"s","name":"advisor","input":{}}]; stop` + used},
 	}},
-	{"say who made a call, and list calls that code has made and settled", "calls, unless code made them and the turn has ended: then they are kept and sent back", []quirk{
+	{"name the caller of a call, and list calls that code made and completed", "calls, unless code made them and the turn has ended: then they are stored and sent back", []quirk{
 		{"the model", whole("tool_use", `{"type":"tool_use","id":"a","name":"f","input":{},"caller":{"type":"direct"}}`), `call a f {}; tool_calls` + used},
 		{"code that waits", stream("tool_use", opens(0, `{"type":"tool_use","id":"a","name":"f","input":{},"caller":{"type":"code","tool_id":"s"}}`), adds(0, `{"type":"input_json_delta","partial_json":"{\"x\":1}"}`), closes(0)), `call a f {"x":1} [anthropic {"caller":{"type":"code","tool_id":"s"}}]; tool_calls` + used},
 		{"code that has its result", whole("end_turn", `{"type":"tool_use","id":"a","name":"f","input":{},"caller":{"type":"code"}}`, `{"type":"text","text":"B"}`), `reasoning "" [anthropic {"type":"tool_use","id":"a","name":"f","input":{},"caller":{"type":"code"}}]; text "B"; stop` + used},
 	}},
-	{"name the container that code ran in", "sent again with the next request", []quirk{
+	{"name the container that executed code", "sent with the next request", []quirk{
 		{"a container", events(begin, `{"type":"message_delta","delta":{"stop_reason":"end_turn","container":{"id":"c_1","expires_at":"x"}},"usage":{"output_tokens":7},"context_management":{"applied_edits":[]}}`, stop), `reasoning "" [anthropic {"container":"c_1"}]; stop` + used},
 	}},
-	{"begin a message a second time in one stream", "what came before does not count; a consumer who has seen it gets an error that can be retried", []quirk{
+	{"begin a message a second time in one stream", "the first message is dropped; a consumer that has received a part of it gets a retryable error", []quirk{
 		{"begun again", events(begin, opens(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`), adds(0, `{"type":"input_json_delta","partial_json":"{"}`), begin, opens(0, `{"type":"text","text":"B"}`), closes(0), ends("end_turn"), stop), `text "B"; stop` + used},
 	}},
 	{"repeat the input's figures at the end", "the later ones are totals", []quirk{
@@ -79,9 +79,9 @@ func TestQuirks(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# What servers of the Messages API do
 
-This is what was seen in recorded traffic beyond the documents, what pawl makes of it, and the cases of TestQuirks in package
-` + "`provider/anthropic`" + ` that show it. The test writes this page (` + "`go test ./provider/anthropic -run TestQuirks -update`" + `). The
-numbers go on from those of [openai-quirks.md](openai-quirks.md).
+This page lists the behaviour of servers beyond the documentation, as seen in recorded traffic. Each row has the adapter's answer to
+it, and the cases of TestQuirks in package ` + "`provider/anthropic`" + ` that show it. The test writes this page (` + "`go test ./provider/anthropic -run TestQuirks -update`" + `). The
+numbers continue [openai-quirks.md](openai-quirks.md).
 
 | | servers | pawl | shown by |
 |---|---|---|---|

@@ -158,9 +158,9 @@ func TestWire(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Anthropic's wire, field by field
 
-What the adapter of package ` + "`provider/anthropic`" + ` makes of each field, for whoever reads a log or writes another adapter. Each row is
-run by TestWire, which also writes this page (` + "`go test ./provider/anthropic -run TestWire -update`" + `). What servers do beyond the
-documents of the API stands in [anthropic-quirks.md](anthropic-quirks.md).
+What the adapter of package ` + "`provider/anthropic`" + ` makes of each field, for readers of logs and authors of adapters. TestWire
+runs each row and writes this page (` + "`go test ./provider/anthropic -run TestWire -update`" + `). Behaviour of servers beyond the
+documentation is in [anthropic-quirks.md](anthropic-quirks.md).
 `)
 	wiretest.ReplyTable(&b, "Replies, whole", replyRows)
 	wiretest.ReplyTable(&b, "Replies, streamed", streamRows)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/gemini"
@@ -36,7 +37,14 @@ func Example() {
 
 // EncodeGenerate shows what would be sent. The name of the model goes into the address.
 func ExampleEncodeGenerate() {
-	body, err := gemini.EncodeGenerate(&llm.Request{Model: "gemini-3-flash-preview", Messages: []llm.Message{llm.System("Be brief."), llm.User("hi")}})
-	fmt.Println(string(body), err)
-	// Output: {"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[{"role":"user","parts":[{"text":"hi"}]}]} <nil>
+	body, err := gemini.EncodeGenerate(&llm.Request{Model: "gemini-3-flash-preview",
+		Messages: []llm.Message{llm.System("Be brief."), llm.User("hi")}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(strings.Replace(string(body), `,"contents"`, ",\n\"contents\"", 1))
+	// Output:
+	// {"systemInstruction":{"parts":[{"text":"Be brief."}]},
+	// "contents":[{"role":"user","parts":[{"text":"hi"}]}]}
 }

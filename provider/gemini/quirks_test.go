@@ -13,21 +13,21 @@ import (
 // quirks are behaviours of the API beyond or against its documentation, numbered from 72. The
 // names of the test cases use the numbers.
 var quirks = []struct{ api, pawl string }{
-	{"gives calls no id; newer models give one", "an id of our own, which is not sent; results are matched by name and order. An id of the API's goes back"},
-	{"says STOP beside calls", "calls decide: finish is tool_calls"},
+	{"gives calls no id; newer models give one", "an id of our own, which is not sent; results are matched by name and order. The API's ids are sent back"},
+	{"sends STOP with calls", "calls decide: finish is tool_calls"},
 	{"signs the first of several calls, texts, or an empty text at the end", "the signature stays on its part, byte for byte; signed texts are not joined with others"},
-	{"spreads parallel calls over several events", "calls in their order"},
-	{"sends arguments value by value, each with its path, and an end mark that can be missing", "fragments of JSON text as they come; sealed at the end mark, else by the next call or the end of the reply, never inside a value"},
-	{"ends lines with CRLF", "both line ends"},
-	{"streams one JSON array where it was not asked for events", "the same reply"},
-	{"writes enums as numbers where it was asked to", "the names that they stand for"},
-	{"reports calls of tools that were not declared, or that it cannot read, in the finish reason", "finish error, so none of the calls is run, and a notice that says why"},
-	{"invents arguments for a tool without parameters", "the bytes as they are: the pipeline checks them"},
+	{"spreads parallel calls over several events", "the calls in order"},
+	{"sends arguments value by value, each with its path, and an end mark that can be missing", "fragments of JSON text as they arrive; the end mark, the next call or the end of the reply ends the call, never within a value"},
+	{"ends lines with CRLF", "both line endings"},
+	{"streams one JSON array if events were not requested", "the same reply"},
+	{"writes enums as numbers if requested", "the names of the numbers"},
+	{"reports malformed calls, and calls of undeclared tools, in the finish reason", "finish error, so no call is executed, and a notice with the reason"},
+	{"invents arguments for a tool without parameters", "the bytes unchanged: the pipeline validates them"},
 	{"sends content without parts when it withholds a reply", "no parts, finish content_filter, and a notice"},
-	{"answers a blocked prompt without candidates", "no parts, finish content_filter, and a notice that says why; without a reason an error that can be retried"},
-	{"sends finishMessage with STOP, and leaves out index, ids and more", "skipped, and not missed"},
-	{"mixes code that it ran, tools that it called, pictures and parts that nobody knows with its answer", "pictures become Media, the rest is kept in its place and sent back, never run"},
-	{"marks thoughts among the texts", "Reasoning, which goes back as it came"},
+	{"answers a blocked prompt without candidates", "no parts, finish content_filter, and a notice with the reason; without a reason a retryable error"},
+	{"sends finishMessage with STOP, and leaves out index, ids and more", "ignored"},
+	{"mixes executed code, tools that it called, images and undocumented parts with its answer", "images become Media; other parts are stored in their place and sent back, never executed"},
+	{"marks thoughts among the texts", "Reasoning, which is sent back unchanged"},
 	{"sends {}, null or nothing for empty arguments", "{}"},
 }
 
@@ -44,9 +44,9 @@ func TestQuirks(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# What Gemini does
 
-The Gemini API and Vertex AI do things that the documents do not say. This is what was seen in recorded traffic, what pawl makes of it, and
-the cases of TestReplies in package ` + "`provider/gemini`" + ` that show it. TestQuirks writes this page
-(` + "`go test ./provider/gemini -run TestQuirks -update`" + `) and fails where a line has no case. The numbers go on from those of
+This page lists the behaviour of the Gemini API and Vertex AI beyond the documentation, as seen in recorded traffic. Each row has the
+adapter's answer to it, and the cases of TestReplies in package ` + "`provider/gemini`" + ` that show it. TestQuirks writes this page
+(` + "`go test ./provider/gemini -run TestQuirks -update`" + `) and fails if a row has no case. The numbers continue
 [openai-quirks.md](openai-quirks.md).
 
 | | the API | pawl | shown by |

@@ -28,7 +28,7 @@ var replies = []struct {
 
 	{"quirk 72: no id", chunk("STOP", look, look), `call call_0 look {"at":"x"}; call call_1 look {"at":"x"}; tool_calls`},
 	{"quirk 72: an id", chunk("STOP", `{"functionCall":{"id":"x8i00o1q","name":"look","args":{}}}`), `call x8i00o1q look {}; tool_calls`},
-	{"quirk 73: STOP beside calls", events(chunk("", look), chunk("STOP", `{"text":""}`)), `call call_0 look {"at":"x"}; tool_calls`},
+	{"quirk 73: STOP with calls", events(chunk("", look), chunk("STOP", `{"text":""}`)), `call call_0 look {"at":"x"}; tool_calls`},
 	{"quirk 74: a signature on the first of two calls", chunk("STOP", `{"functionCall":{"name":"look","args":{}},"thoughtSignature":"c2ln+/="}`, look), `call call_0 look {} [gemini {"thoughtSignature":"c2ln+/="}]; call call_1 look {"at":"x"}; tool_calls`},
 	{"quirk 74: a signature in front of its call", chunk("STOP", `{"thoughtSignature":"c2ln","functionCall":{"name":"look","args":{}}}`), `call call_0 look {} [gemini {"thoughtSignature":"c2ln"}]; tool_calls`},
 	{"quirk 74: a signature on a text", chunk("STOP", `{"text":"hi","thoughtSignature":"c2ln"}`), `text "hi" [gemini {"thoughtSignature":"c2ln"}]; stop`},
@@ -93,7 +93,7 @@ var replies = []struct {
 		`reasoning "" [gemini {"toolCall":{"id":"c","toolType":"GOOGLE_SEARCH_WEB","args":{}},"thoughtSignature":"a"}]; reasoning "" [gemini {"toolResponse":{"id":"c","response":{}},"thoughtSignature":"b"}]; stop`},
 	{"quirk 85: a picture with a signature", chunk("STOP", `{"inlineData":{"mimeType":"image/png","data":"UE5H"},"thoughtSignature":"c2ln"}`), `media image/png "PNG" ; reasoning "" [gemini {"ofMedia":{"thoughtSignature":"c2ln"}}]; stop`},
 	{"quirk 85: a picture that was only thought", chunk("STOP", `{"inlineData":{"mimeType":"image/png","data":"UE5H"},"thought":true}`, hi), `reasoning "" [gemini {"inlineData":{"mimeType":"image/png","data":"UE5H"},"thought":true}]; text "hi"; stop`},
-	{"quirk 85: a part that nobody knows", chunk("STOP", `{"hologram":{"x":1}}`, hi), `reasoning "" [gemini {"hologram":{"x":1}}]; text "hi"; stop`},
+	{"quirk 85: an unknown part", chunk("STOP", `{"hologram":{"x":1}}`, hi), `reasoning "" [gemini {"hologram":{"x":1}}]; text "hi"; stop`},
 	{"quirk 86: thoughts", events(chunk("", `{"text":"h","thought":true}`), chunk("", `{"text":"m","thought":true}`), chunk("STOP", hi)), `reasoning "hm" [gemini {"thought":true}]; text "hi"; stop`},
 	{"quirk 86: a signed thought", chunk("STOP", `{"text":"hm","thought":true,"thoughtSignature":"c2ln"}`, hi), `reasoning "hm" [gemini {"thought":true,"thoughtSignature":"c2ln"}]; text "hi"; stop`},
 	{"quirk 87: empty arguments", chunk("STOP", `{"functionCall":{"name":"theme","args":{}}}`, `{"functionCall":{"name":"theme","args":null}}`), `call call_0 theme {}; call call_1 theme {}; tool_calls`},

@@ -139,9 +139,9 @@ func TestWire(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Gemini's wire, field by field
 
-What the adapter of package ` + "`provider/gemini`" + ` makes of each field, for whoever reads a log or writes another adapter. Each row is
-run by TestWire, which also writes this page (` + "`go test ./provider/gemini -run TestWire -update`" + `). What the API does beyond its
-documents stands in [gemini-quirks.md](gemini-quirks.md). The model stands in the address, and so does whether to stream.
+What the adapter of package ` + "`provider/gemini`" + ` makes of each field, for readers of logs and authors of adapters. TestWire
+runs each row and writes this page (` + "`go test ./provider/gemini -run TestWire -update`" + `). Behaviour of the API beyond its
+documentation is in [gemini-quirks.md](gemini-quirks.md). The address has the model, and selects streaming.
 `)
 	wiretest.ReplyTable(&b, "Replies, whole", replyRows)
 	wiretest.ReplyTable(&b, "Replies, streamed", streamRows)

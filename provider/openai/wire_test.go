@@ -38,7 +38,7 @@ var chatReplyRows = []wiretest.ReplyRow{
 	{Path: "choices[0].finish_reason", Value: "content_filter", Field: "Finish: content_filter", Get: wiretest.Finish, Base: chatCallBase},
 	{Path: "choices[0].finish_reason", Value: "tool_calls", Field: "Finish: tool_calls", Get: wiretest.Finish, Base: chatCallBase},
 	{Path: "choices[0].finish_reason", Value: "stop", Field: "Finish: tool_calls, where there are calls", Get: wiretest.Finish, Base: chatCallBase, Want: "tool_calls"},
-	{Path: "choices[0].finish_reason", Value: "whatever", Field: "Finish: other", Get: wiretest.Finish, Want: "other"},
+	{Path: "choices[0].finish_reason", Value: "another", Field: "Finish: other", Get: wiretest.Finish, Want: "other"},
 	{Path: "usage.prompt_tokens", Value: 7, Field: "Usage.Input", Get: wiretest.Input},
 	{Path: "usage.completion_tokens", Value: 7, Field: "Usage.Output", Get: wiretest.Output},
 	{Path: "usage.completion_tokens_details.reasoning_tokens", Value: 7, Field: "Usage.Reasoning", Get: wiretest.Reasoned},
@@ -207,9 +207,9 @@ func TestWire(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# OpenAI's wire, field by field
 
-What the adapter of package ` + "`provider/openai`" + ` makes of each field, for whoever reads a log or writes another adapter. Each row is
-run by TestWire, which also writes this page (` + "`go test ./provider/openai -run TestWire -update`" + `). What servers do beyond the
-documents of the API stands in [openai-quirks.md](openai-quirks.md).
+What the adapter of package ` + "`provider/openai`" + ` makes of each field, for readers of logs and authors of adapters. TestWire
+runs each row and writes this page (` + "`go test ./provider/openai -run TestWire -update`" + `). Behaviour of servers beyond the
+documentation is in [openai-quirks.md](openai-quirks.md).
 `)
 	wiretest.ReplyTable(&b, "Replies of Chat Completions, whole", chatReplyRows)
 	wiretest.ReplyTable(&b, "Replies of Chat Completions, streamed", chatStreamRows)
