@@ -31,17 +31,20 @@ type bodyWire struct {
 
 var bodyWires = map[string]bodyWire{
 	"openai": {
-		func(h http.RoundTripper) llm.Model { return openai.New("m", &openai.Options{Key: "k", HTTP: h}) }, openai.EncodeResponses,
+		func(h http.RoundTripper) llm.Model { return openai.New("m", &openai.Options{Key: "k", HTTP: h}) },
+		openai.EncodeResponses,
 		`{"status":"completed","output":[{"type":"reasoning","id":"rs","summary":[],"encrypted_content":"x%[1]d"},{"type":"function_call","call_id":"a%[1]d","name":"look","arguments":"{\"n\":%[1]d}"},{"type":"local_shell_call","call_id":"b%[1]d","id":"l","action":{"type":"exec"},"status":"completed"},{"type":"function_call","call_id":"c%[1]d","name":"see","arguments":"{}"}]}`,
 		`{"status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"done"}]}]}`,
 	},
 	"openai-chat": {
-		func(h http.RoundTripper) llm.Model { return openai.NewChat("m", &openai.Options{Key: "k", HTTP: h}) }, openai.EncodeChat,
+		func(h http.RoundTripper) llm.Model { return openai.NewChat("m", &openai.Options{Key: "k", HTTP: h}) },
+		openai.EncodeChat,
 		`{"choices":[{"finish_reason":"tool_calls","message":{"content":"so","tool_calls":[{"id":"a%[1]d","function":{"name":"look","arguments":"{\"n\":%[1]d}"}},{"id":"b%[1]d","function":{"name":"see","arguments":"{}"}}]}}]}`,
 		`{"choices":[{"finish_reason":"stop","message":{"content":"done"}}]}`,
 	},
 	"anthropic": {
-		func(h http.RoundTripper) llm.Model { return anthropic.New("m", &anthropic.Options{Key: "k", HTTP: h}) }, anthropic.EncodeMessages,
+		func(h http.RoundTripper) llm.Model { return anthropic.New("m", &anthropic.Options{Key: "k", HTTP: h}) },
+		anthropic.EncodeMessages,
 		`{"type":"message","stop_reason":"tool_use","content":[{"type":"text","text":"so"},{"type":"tool_use","id":"same","name":"look","input":{"n":%[1]d}},{"type":"tool_use","id":"b%[1]d","name":"see","input":{}}]}`,
 		`{"type":"message","stop_reason":"end_turn","content":[{"type":"text","text":"done"}]}`,
 	},
@@ -51,7 +54,8 @@ var bodyWires = map[string]bodyWire{
 		`{"type":"message","stop_reason":"end_turn","content":[{"type":"text","text":"done"}]}`,
 	},
 	"gemini": {
-		func(h http.RoundTripper) llm.Model { return gemini.New("m", &gemini.Options{Key: "k", HTTP: h}) }, gemini.EncodeGenerate,
+		func(h http.RoundTripper) llm.Model { return gemini.New("m", &gemini.Options{Key: "k", HTTP: h}) },
+		gemini.EncodeGenerate,
 		`{"candidates":[{"finishReason":"STOP","content":{"parts":[{"text":"so"},{"functionCall":{"name":"look","args":{"n":%[1]d}}},{"functionCall":{"id":"b%[1]d","name":"see","args":{}},"thoughtSignature":"x"}]}}]}`,
 		`{"candidates":[{"finishReason":"STOP","content":{"parts":[{"text":"done"}]}}]}`,
 	},
@@ -148,14 +152,16 @@ func TestBodies(t *testing.T) {
 		steer  string
 		again  bool // each request is sent once more, with another message
 	}{
-		"nothing":     {},
-		"last round":  {limits: pawl.Limits{Rounds: 2}},
-		"a message":   {steer: "and quickly"},
-		"again":       {again: true},
-		"another":     {mend: change(3, func(r *llm.Request) { r.Model = "gemini-3-pro-preview" })},
-		"no tools":    {mend: change(3, func(r *llm.Request) { r.Tools = r.Tools[:1] })},
-		"an option":   {mend: change(2, func(r *llm.Request) { r.Settings.MaxTokens = 77 })},
-		"a forgotten": {mend: change(3, func(r *llm.Request) { r.Messages = append(slices.Clone(r.Messages[:1]), r.Messages[3:]...) })},
+		"nothing":    {},
+		"last round": {limits: pawl.Limits{Rounds: 2}},
+		"a message":  {steer: "and quickly"},
+		"again":      {again: true},
+		"another":    {mend: change(3, func(r *llm.Request) { r.Model = "gemini-3-pro-preview" })},
+		"no tools":   {mend: change(3, func(r *llm.Request) { r.Tools = r.Tools[:1] })},
+		"an option":  {mend: change(2, func(r *llm.Request) { r.Settings.MaxTokens = 77 })},
+		"a forgotten": {mend: change(3, func(r *llm.Request) {
+			r.Messages = append(slices.Clone(r.Messages[:1]), r.Messages[3:]...)
+		})},
 		"a rewritten": {mend: change(3, func(r *llm.Request) {
 			r.Messages = slices.Clone(r.Messages)
 			r.Messages[1] = llm.User("something else")

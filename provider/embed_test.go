@@ -111,10 +111,12 @@ func TestEmbedOrder(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
-			if diff := cmp.Diff([]int{64, 64, 22}, s.batches); diff != "" || s.paths[0] != form.path || e.Name() != form.name {
+			if diff := cmp.Diff([]int{64, 64, 22}, s.batches); diff != "" || s.paths[0] != form.path ||
+				e.Name() != form.name {
 				t.Errorf("asked at %s by %s in batches of %v", s.paths[0], e.Name(), s.batches)
 			}
-			if none, err := e.Embed(t.Context(), store.ForQuery, nil); len(none) != 0 || err != nil || len(s.batches) != 3 {
+			if none, err := e.Embed(t.Context(), store.ForQuery, nil); len(none) != 0 || err != nil ||
+				len(s.batches) != 3 {
 				t.Errorf("no texts: %v, %v", none, err)
 			}
 		})
@@ -125,7 +127,8 @@ func TestEmbedOrder(t *testing.T) {
 func TestEmbedBatchBytes(t *testing.T) {
 	s := serveVectors(t)
 	long := strings.Repeat("word ", 20_000)
-	if _, err := s.open(t, "openai:m").Embed(t.Context(), store.ForDocument, []string{long, long, long, strings.Repeat(long, 4), "x"}); err != nil {
+	if _, err := s.open(t, "openai:m").Embed(t.Context(), store.ForDocument,
+		[]string{long, long, long, strings.Repeat(long, 4), "x"}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]int{2, 1, 1, 1}, s.batches); diff != "" {
@@ -196,7 +199,8 @@ func TestEmbedBadAnswers(t *testing.T) {
 		refused(t, form.name, 400, `{"error":{"message":"This model's maximum context length is 8192 tokens"}}`, "context")
 		s := serveVectors(t)
 		s.answer = func(_ int, w http.ResponseWriter) bool { io.WriteString(w, form.good); return true }
-		if got, err := s.open(t, form.name).Embed(t.Context(), store.ForDocument, []string{"a", "b"}); err != nil || !cmp.Equal(got, [][]float32{{1, 2}, {3, 4}}) {
+		if got, err := s.open(t, form.name).Embed(t.Context(), store.ForDocument, []string{"a", "b"}); err != nil ||
+			!cmp.Equal(got, [][]float32{{1, 2}, {3, 4}}) {
 			t.Errorf("%s: the good answer gives %v, %v", form.name, got, err)
 		}
 	}
@@ -240,10 +244,12 @@ func TestEmbedRetriesAndRefusals(t *testing.T) {
 		t.Errorf("after a 429: %v, asked %d times", err, len(s.batches))
 	}
 	var p *llm.ProviderError
-	if _, err := e.Embed(t.Context(), store.ForDocument, []string{"a", " "}); !errors.As(err, &p) || p.Code != llm.CodeInvalidRequest {
+	if _, err := e.Embed(t.Context(), store.ForDocument, []string{"a", " "}); !errors.As(err, &p) ||
+		p.Code != llm.CodeInvalidRequest {
 		t.Errorf("an empty text: %v", err)
 	}
-	if _, err := s.open(t, "gemini:gemini-embedding-001").Embed(t.Context(), store.ForDocument, []string{strings.Repeat("字", 2049)}); !errors.As(err, &p) || p.Code != llm.CodeContextLength {
+	if _, err := s.open(t, "gemini:gemini-embedding-001").Embed(t.Context(), store.ForDocument,
+		[]string{strings.Repeat("字", 2049)}); !errors.As(err, &p) || p.Code != llm.CodeContextLength {
 		t.Errorf("a text that Gemini would cut: %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())

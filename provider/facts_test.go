@@ -17,7 +17,8 @@ type sent struct{ body string }
 func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
 	b, err := io.ReadAll(r.Body)
 	s.body = string(b)
-	return &http.Response{StatusCode: 400, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(`{"error":{"message":"seen"}}`)), Request: r}, err
+	return &http.Response{StatusCode: 400, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(`{"error":{"message":"seen"}}`)), Request: r}, err
 }
 
 // The catalogue decides what a model receives; if it has no entry, the name does. The names of the
@@ -90,7 +91,8 @@ func TestFacts(t *testing.T) {
 			if test.with != nil {
 				test.with(req)
 			}
-			held := test.with != nil && len(req.Output) > 0 && !strings.Contains(test.without, "json_schema") && !strings.Contains(test.without, "output_config")
+			held := test.with != nil && len(req.Output) > 0 && !strings.Contains(test.without, "json_schema") &&
+				!strings.Contains(test.without, "output_config")
 			seen := new(sent)
 			m, err := provider.Open(name, &provider.Options{Catalog: known, Key: "k", HTTP: seen, Retries: -1})
 			if err != nil {
@@ -137,7 +139,8 @@ func TestNamesAndCatalogue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			req := &llm.Request{Messages: []llm.Message{llm.User("hi"), {Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "Be brief."}}}}}
+			req := &llm.Request{Messages: []llm.Message{llm.User("hi"),
+				{Role: llm.RoleSystem, Parts: []llm.Part{llm.Text{Text: "Be brief."}}}}}
 			if m.Thinking != "" {
 				req.Settings.Effort = "high"
 			}

@@ -147,7 +147,8 @@ func TestRecordedErrors(t *testing.T) {
 					}
 					p := got.err
 					t.Logf("%-12s %3d %-18s %-16s retryable %-5t after %-4v %.100s", e.Provider, e.Status, api, p.Code, p.Retryable, p.RetryAfter, p.Message)
-					if p.Code != code || p.Retryable != retryable || e.Status != 200 && p.Status != e.Status || p.Message == "" || strings.HasPrefix(p.Message, "{") {
+					if p.Code != code || p.Retryable != retryable || e.Status != 200 && p.Status != e.Status ||
+						p.Message == "" || strings.HasPrefix(p.Message, "{") {
 						t.Errorf("%s %d, %s: got %s, retryable %t, status %d, %q; want %s, %t: %s", name, i, api, p.Code, p.Retryable, p.Status, p.Message, code, retryable, line)
 					}
 				}
@@ -216,15 +217,20 @@ func TestErrorsThatAreNoAnswer(t *testing.T) {
 		{"a spent minute", 429, `{"error":{"message":"slow down"}}`, []string{"Retry-After-Ms", "1500"}, llm.CodeRateLimit, true},
 		{"a time-out of a proxy", 504, page, nil, llm.CodeTimeout, true},
 	} {
-		h := wiretest.Transport(func(*http.Request) (*http.Response, error) { return wiretest.Reply(c.status, c.body, c.header...), nil })
+		h := wiretest.Transport(func(*http.Request) (*http.Response,
+			error) {
+			return wiretest.Reply(c.status, c.body, c.header...), nil
+		})
 		for _, provider := range []string{"openai", "anthropic", "gemini"} {
 			for api, m := range (&recordedError{Provider: provider}).models(h) {
 				for _, whole := range []bool{false, true} {
 					p := answered(t, m, whole).err
-					if p.Code != c.code || p.Retryable != c.retryable || p.Message == "" || c.status != 200 && p.Status != c.status {
+					if p.Code != c.code || p.Retryable != c.retryable || p.Message == "" || c.status != 200 &&
+						p.Status != c.status {
 						t.Errorf("%s, %s, whole %t: got %s, retryable %t, status %d, %q; want %s, %t", c.name, api, whole, p.Code, p.Retryable, p.Status, p.Message, c.code, c.retryable)
 					}
-					want := map[string]time.Duration{"a page that says wait": 3 * time.Second, "a spent minute": 1500 * time.Millisecond, "a spent minute, in words": 1500 * time.Millisecond}[c.name]
+					want := map[string]time.Duration{"a page that says wait": 3 * time.Second,
+						"a spent minute": 1500 * time.Millisecond, "a spent minute, in words": 1500 * time.Millisecond}[c.name]
 					if p.RetryAfter != want {
 						t.Errorf("%s, %s: retry after %v, want %v", c.name, api, p.RetryAfter, want)
 					}

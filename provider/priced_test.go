@@ -20,7 +20,8 @@ func (b replying) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasPrefix(string(b), "event:") {
 		kind = "text/event-stream"
 	}
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(string(b))), Request: r}, nil
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {kind}},
+		Body: io.NopCloser(strings.NewReader(string(b))), Request: r}, nil
 }
 
 const prices = `[
@@ -89,7 +90,8 @@ data: {"type":"message_stop"}
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := llm.Complete(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("hi")}, Whole: !strings.HasPrefix(test.body, "event:")})
+		res, err := llm.Complete(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("hi")},
+			Whole: !strings.HasPrefix(test.body, "event:")})
 		if err != nil {
 			t.Errorf("%s: %v", test.name, err)
 			continue

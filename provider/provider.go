@@ -62,7 +62,8 @@ type adapter struct {
 
 func fromOptions(o *Options) *openai.Options {
 	return &openai.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
-		ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout, Catalog: o.Catalog}
+		ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout,
+		Catalog: o.Catalog}
 }
 
 // Open returns a model by name, "PROVIDER:MODEL". It sends nothing: the first request reports a

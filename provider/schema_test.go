@@ -85,7 +85,8 @@ func TestCorpusToolsOnEveryWire(t *testing.T) {
 	soak.Sequential(t)
 	tools := corpusTools(t)
 	for api, encode := range map[string]func(*llm.Request) ([]byte, error){
-		pawltest.Chat: openai.EncodeChat, pawltest.Responses: openai.EncodeResponses, pawltest.Anthropic: anthropic.EncodeMessages, pawltest.Gemini: gemini.EncodeGenerate,
+		pawltest.Chat: openai.EncodeChat, pawltest.Responses: openai.EncodeResponses,
+		pawltest.Anthropic: anthropic.EncodeMessages, pawltest.Gemini: gemini.EncodeGenerate,
 	} {
 		t.Run(api, func(t *testing.T) {
 			sent := 0

@@ -20,7 +20,8 @@ type transport struct{ last *http.Request }
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.last = r
 	body := `{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}`
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
 var serverCases = []struct{ name, env, url, header string }{

@@ -88,8 +88,10 @@ var table = withServerInfo(
 		APIs: []API{{Name: "anthropic-messages", Aliases: []string{"anthropic"}, Encode: anthropic.EncodeMessages,
 			Decode: anthropic.DecodeMessages}},
 		open: func(model string, o *Options) llm.Model {
-			return anthropic.New(model, &anthropic.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
-				ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout, Catalog: o.Catalog})
+			return anthropic.New(model, &anthropic.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header,
+				HTTP: o.HTTP, Retries: o.Retries,
+				ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout,
+				SilenceTimeout: o.SilenceTimeout, Catalog: o.Catalog})
 		},
 	},
 	Info{
@@ -107,7 +109,8 @@ var table = withServerInfo(
 // serverInfo has the fields that differ from zero, for servers that speak Chat Completions.
 var serverInfo = map[string]Info{
 	"ollama": {OwnPort: true, embed: func(model string, n int, o *Options) store.Embedder {
-		return ollama.NewEmbedder(model, n, &ollama.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
+		return ollama.NewEmbedder(model, n, &ollama.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header,
+			HTTP: o.HTTP, Retries: o.Retries,
 			ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout})
 	}},
 	"lmstudio": {OwnPort: true},
@@ -117,7 +120,8 @@ var serverInfo = map[string]Info{
 
 func toGemini(o *Options) *gemini.Options {
 	return &gemini.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
-		ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout, Catalog: o.Catalog}
+		ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout,
+		Catalog: o.Catalog}
 }
 
 // withServerInfo appends the servers.

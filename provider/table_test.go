@@ -47,7 +47,8 @@ func TestAPIs(t *testing.T) {
 	for _, a := range provider.APIs() {
 		names = append(names, a.Name)
 		for _, name := range append([]string{a.Name}, a.Aliases...) {
-			if found, ok := provider.FindAPI(name); !ok || found.Name != a.Name || found.Encode == nil || found.Decode == nil {
+			if found, ok := provider.FindAPI(name); !ok || found.Name != a.Name || found.Encode == nil ||
+				found.Decode == nil {
 				t.Errorf("FindAPI(%q) = %+v, %v", name, found, ok)
 			}
 		}

@@ -37,7 +37,8 @@ func (d *Dialect) compile(schema json.RawMessage, value bool) (*Compiled, error)
 		}
 		n := normalizer{}
 		n.schema(root)
-		c := &compiler{d: d, refs: newRefs(root), levels: levels, depth: map[string]int{}, defs: newObject(""), defNames: map[string]string{}, backs: map[string]*back{},
+		c := &compiler{d: d, refs: newRefs(root), levels: levels, depth: map[string]int{}, defs: newObject(""),
+			defNames: map[string]string{}, backs: map[string]*back{},
 			seen: map[Loss]bool{}}
 		var out *object
 		var b *back
@@ -118,7 +119,8 @@ func (c *compiler) flat(o *object) (w *object, left []*object, entered []string,
 
 // flatten is flat within a schema that has already followed some references. Following one of them
 // again adds nothing.
-func (c *compiler) flatten(o *object, following map[string]bool) (w *object, left []*object, entered []string, st outcome) {
+func (c *compiler) flatten(o *object, following map[string]bool) (w *object, left []*object, entered []string,
+	st outcome) {
 	w = o.clone()
 	for {
 		if refOf(w) != "" {
@@ -227,7 +229,8 @@ func (c *compiler) node(v any, ptr string) (*object, *back) {
 		if !ok {
 			return newObject(ptr), nil
 		}
-		if target, ok := t.(*object); ok && (!c.d.has(RefsInlined) || c.refs.leadsBack(target, p)) && c.saysMore(target) {
+		if target, ok := t.(*object); ok && (!c.d.has(RefsInlined) || c.refs.leadsBack(target, p)) &&
+			c.saysMore(target) {
 			return c.reference(o, target, p)
 		}
 	}

@@ -13,7 +13,8 @@ import (
 // model.
 func (c *compiler) lost(o *object, keywords []string, t Trait) (hints []string) {
 	for _, k := range slices.Clone(keywords) {
-		if !o.has(k) || slices.Contains(annotations, k) || slices.Contains(scaffolding, k) || k == "then" || k == "else" || !slices.Contains(vocabulary, k) {
+		if !o.has(k) || slices.Contains(annotations, k) || slices.Contains(scaffolding, k) || k == "then" ||
+			k == "else" || !slices.Contains(vocabulary, k) {
 			continue
 		}
 		if k == "uniqueItems" && o.get(k) == false {

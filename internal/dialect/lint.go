@@ -135,13 +135,15 @@ const fewest = 4
 func short(tools []Tool) (out []Warning) {
 	for _, t := range tools {
 		words := wordsOf(t.Description)
-		news := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(wordsOf(t.Name), w) || slices.Contains(filler, w) })
+		news := slices.DeleteFunc(slices.Clone(words),
+			func(w string) bool { return slices.Contains(wordsOf(t.Name), w) || slices.Contains(filler, w) })
 		switch {
 		case t.Name == "" && t.Description == "": // a schema without a tool
 		case strings.TrimSpace(t.Description) == "":
 			out = append(out, Warning{[]string{t.Name}, "it has no description: a model chooses by it"})
 		case len(words) < fewest:
-			out = append(out, Warning{[]string{t.Name}, fmt.Sprintf("the description has %d word%s: say what the tool does, and when to use it", len(words), map[bool]string{true: "", false: "s"}[len(words) == 1])})
+			out = append(out, Warning{[]string{t.Name},
+				fmt.Sprintf("the description has %d word%s: say what the tool does, and when to use it", len(words), map[bool]string{true: "", false: "s"}[len(words) == 1])})
 		case len(news) == 0:
 			out = append(out, Warning{[]string{t.Name}, "the description says no more than the name"})
 		}

@@ -112,7 +112,8 @@ func (n *normalizer) schema(v any) any {
 	n.types(o)
 	n.required(o)
 	for _, k := range []string{"items", "type", "exclusiveMinimum", "exclusiveMaximum", "dependencies"} {
-		if v := o.get(k); o.has(k) && (k == "type" && !isText(v) && !isList(v) || k == "items" && !isSchema(v) || strings.HasPrefix(k, "ex") && !shaped(k, v) || k == "dependencies") {
+		if v := o.get(k); o.has(k) && (k == "type" && !isText(v) && !isList(v) || k == "items" && !isSchema(v) ||
+			strings.HasPrefix(k, "ex") && !shaped(k, v) || k == "dependencies") {
 			n.change(o.ptr, "%s: %s has no meaning and is left out", k, clip(show(v), 40))
 			o.remove(k)
 		}

@@ -101,7 +101,8 @@ func TestCorpusNonstandard(t *testing.T) {
 			if bad := refused(d.Name, c.Schema); bad != nil {
 				t.Errorf("%s: %s: refused for %q", doc.Name, d.Name, bad)
 			}
-			if raw, err := d.Compile(doc.Parameters); err != nil || string(raw.Schema) != string(c.Schema) && len(ch) == 0 {
+			if raw, err := d.Compile(doc.Parameters); err != nil || string(raw.Schema) != string(c.Schema) &&
+				len(ch) == 0 {
 				t.Errorf("%s: %s: the document itself: %v", doc.Name, d.Name, err)
 			}
 			compare(t, d, schema, 5, uint64(i), &sum)

@@ -149,7 +149,8 @@ func (r *restorer) score(v any, b *back, depth int) (int, bool) {
 				score -= 4
 				continue
 			}
-			if m.only != nil && x.vals[k] != nil && !slices.ContainsFunc(m.only, func(u any) bool { return equal(u, x.vals[k]) }) {
+			if m.only != nil && x.vals[k] != nil &&
+				!slices.ContainsFunc(m.only, func(u any) bool { return equal(u, x.vals[k]) }) {
 				return 0, false
 			}
 			score += 4

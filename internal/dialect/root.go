@@ -129,7 +129,8 @@ func (c *compiler) unite(w *object, keyword string, list []any, hints *[]string)
 	}
 	required := w.list("required")
 	for _, name := range need[0] {
-		if !slices.Contains(required, any(name)) && !slices.ContainsFunc(need, func(n []string) bool { return !slices.Contains(n, name) }) {
+		if !slices.Contains(required, any(name)) &&
+			!slices.ContainsFunc(need, func(n []string) bool { return !slices.Contains(n, name) }) {
 			required = append(slices.Clone(required), name)
 		}
 	}

@@ -259,7 +259,8 @@ func takes(s, root node, v any) bool {
 	if !slices.ContainsFunc(types, func(t any) bool { return hasType(v, strings.ToLower(t.(string))) }) {
 		return false
 	}
-	if values := list(s["enum"]); values != nil && !slices.ContainsFunc(values, func(x any) bool { return fmt.Sprintf("%T%v", x, x) == fmt.Sprintf("%T%v", v, v) }) {
+	if values := list(s["enum"]); values != nil &&
+		!slices.ContainsFunc(values, func(x any) bool { return fmt.Sprintf("%T%v", x, x) == fmt.Sprintf("%T%v", v, v) }) {
 		return false
 	}
 	num := func(k string) (float64, bool) { f, ok := s[k].(float64); return f, ok }

@@ -20,7 +20,8 @@ import (
 // in known, with or without its port.
 func Host(host string, known []string) bool {
 	name := nameOf(host)
-	return thisMachine(name) || slices.ContainsFunc(known, func(h string) bool { return strings.EqualFold(h, host) || strings.EqualFold(h, name) })
+	return thisMachine(name) || slices.ContainsFunc(known,
+		func(h string) bool { return strings.EqualFold(h, host) || strings.EqualFold(h, name) })
 }
 
 // Origin reports whether a request with this Origin header is permitted. An empty origin means no

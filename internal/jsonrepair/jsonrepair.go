@@ -129,7 +129,8 @@ func (p *parser) space() (some, line bool) {
 		case r == '\n' || r == '\r':
 			line = true
 		case r == ' ' || r == '\t' || r == '\v' || r == '\f':
-		case r == 0xA0 || r == 0xFEFF || r == 0x3000 || r >= 0x2000 && r <= 0x200B || r == 0x2028 || r == 0x2029 || r == 0x202F || r == 0x205F:
+		case r == 0xA0 || r == 0xFEFF || r == 0x3000 || r >= 0x2000 && r <= 0x200B || r == 0x2028 || r == 0x2029 ||
+			r == 0x202F || r == 0x205F:
 			p.note("removed an odd space")
 		case r == '#', r == '/' && p.at(p.i+1) == '/':
 			for c := p.at(p.i); c != '\n' && c != end; c = p.at(p.i) {

@@ -190,7 +190,8 @@ func (g *Guard) Named(u *url.URL) bool {
 func (g *Guard) checkAddr(asked, name string, addr netip.Addr, port string) error {
 	why := special(addr)
 	switch {
-	case g.deny.addr(addr, port), slices.ContainsFunc(carried(addr.Unmap()), func(v4 netip.Addr) bool { return g.deny.addr(v4, port) }):
+	case g.deny.addr(addr, port), slices.ContainsFunc(carried(addr.Unmap()),
+		func(v4 netip.Addr) bool { return g.deny.addr(v4, port) }):
 		return &Refused{Host: asked, Reason: "its address is on the list of refused addresses"}
 	case g.allow.addr(addr, port):
 		return nil

@@ -29,7 +29,8 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s := &site{Server: httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "inside") }))}
+	s := &site{Server: httptest.NewServer(http.HandlerFunc(
+		func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "inside") }))}
 	t.Cleanup(s.Close)
 	return s
 }
@@ -201,7 +202,8 @@ func TestPublicHostsGetThrough(t *testing.T) {
 func TestOnly(t *testing.T) {
 	for allow, want := range map[string]bool{"public.example.com": true, "*.example.com": true, "93.184.0.0/16": true, "public.example.com:443": false, "example.com": false, "10.0.0.0/8": false} {
 		s := newSite(t)
-		err := get(t, netguard.Options{Lookup: names(hosts), Dial: s.dial, Proxy: noProxy, Allow: []string{allow}, Only: true}, "http://public.example.com/")
+		err := get(t, netguard.Options{Lookup: names(hosts), Dial: s.dial, Proxy: noProxy, Allow: []string{allow},
+			Only: true}, "http://public.example.com/")
 		if (err == nil) != want {
 			t.Errorf("only %s: %v", allow, err)
 		}
@@ -233,7 +235,9 @@ func TestRebinding(t *testing.T) {
 
 func TestProxy(t *testing.T) {
 	var asked []string
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked = append(asked, r.URL.String()) }))
+	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.String())
+	}))
 	defer proxy.Close()
 	via, _ := url.Parse(proxy.URL)
 	o := netguard.Options{Lookup: names(hosts), Proxy: func(*http.Request) (*url.URL, error) { return via, nil }}
@@ -255,7 +259,8 @@ func TestProxy(t *testing.T) {
 
 func TestBadPatterns(t *testing.T) {
 	for _, p := range []string{"", "*", "http://example.com", "10.0.0.0/40", "example.com:port", "a b", "*.*.com", "host:99999"} {
-		if _, err := netguard.New(netguard.Options{Allow: []string{p}}); err == nil || !strings.Contains(err.Error(), "want a host") {
+		if _, err := netguard.New(netguard.Options{Allow: []string{p}}); err == nil ||
+			!strings.Contains(err.Error(), "want a host") {
 			t.Errorf("allow %q: %v", p, err)
 		}
 	}
@@ -305,7 +310,8 @@ func TestPublic(t *testing.T) {
 		{nil, true, true, "1.1.1.1:443", 0, 0},
 	} {
 		looked, dialled = 0, 0
-		g, err := netguard.New(netguard.Options{Allow: test.allow, Public: test.public, Only: test.only, Lookup: lookup, Dial: dial})
+		g, err := netguard.New(netguard.Options{Allow: test.allow, Public: test.public, Only: test.only,
+			Lookup: lookup, Dial: dial})
 		if err != nil {
 			t.Fatal(err)
 		}

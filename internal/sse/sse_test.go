@@ -39,7 +39,8 @@ func read(t testing.TB, r io.Reader) ([]event, error) {
 		if err != nil {
 			return out, err
 		}
-		out = append(out, event{string(e.Type), string(e.Data), string(e.ID), int64(e.Retry / time.Millisecond), e.Unended})
+		out = append(out, event{string(e.Type), string(e.Data), string(e.ID), int64(e.Retry / time.Millisecond),
+			e.Unended})
 	}
 }
 
@@ -95,7 +96,8 @@ func TestLargeEvents(t *testing.T) {
 			t.Errorf("%d bytes: %d events, error %v; want 3 equal ones", size, len(got), err)
 		}
 	}
-	for _, in := range []string{"data: " + strings.Repeat("x", 3000), strings.Repeat("data: "+strings.Repeat("x", 100)+"\n", 30), ":" + strings.Repeat("x", 3000)} {
+	for _, in := range []string{"data: " + strings.Repeat("x", 3000),
+		strings.Repeat("data: "+strings.Repeat("x", 100)+"\n", 30), ":" + strings.Repeat("x", 3000)} {
 		x := sse.NewReader(iotest.OneByteReader(strings.NewReader(in)))
 		x.Max = 2000
 		if _, err := x.Next(); !errors.Is(err, sse.ErrTooLong) {
@@ -159,7 +161,8 @@ func TestCorpus(t *testing.T) {
 			rs = append(rs, bytes.NewReader(b))
 		}
 		all := bytes.Join(c.Chunks, nil)
-		for _, r := range []io.Reader{io.MultiReader(rs...), bytes.NewReader(all), iotest.OneByteReader(bytes.NewReader(all))} {
+		for _, r := range []io.Reader{io.MultiReader(rs...), bytes.NewReader(all),
+			iotest.OneByteReader(bytes.NewReader(all))} {
 			got, err := read(t, r)
 			if err != nil {
 				t.Errorf("%s: %v", c.Name, err)
@@ -270,7 +273,8 @@ func TestPeek(t *testing.T) {
 	for in, want := range map[string]string{" \n\n  {\"a\":1}": "{\"a\":1}", "data: a\n\n": "data: a", "\r\n \t": "", "": ""} {
 		x := sse.NewReader(iotest.HalfReader(strings.NewReader(in)))
 		head, err := x.Peek()
-		if got := strings.TrimSpace(string(head)); !strings.HasPrefix(want, got) || want != "" && got == "" || err != nil && err != io.EOF {
+		if got := strings.TrimSpace(string(head)); !strings.HasPrefix(want, got) || want != "" && got == "" ||
+			err != nil && err != io.EOF {
 			t.Errorf("Peek of %q = %q, %v; want the start of %q", in, head, err, want)
 		}
 	}

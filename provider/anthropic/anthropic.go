@@ -156,7 +156,8 @@ func New(model string, o *Options) *Model {
 	default:
 		m.url = u.JoinPath("v1/messages")
 	}
-	m.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries),
+	m.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP,
+		Retries:  wire.Retries(o.Retries),
 		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout},
 		Decoder:  m.decode, ToError: toError}
 	m.tools.Form, m.output.Form = toolForm, outputForm

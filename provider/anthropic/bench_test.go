@@ -23,10 +23,11 @@ func conversation(rounds int) []llm.Message {
 
 // What a request costs up to the network.
 func BenchmarkRequest(b *testing.B) {
-	m := anthropic.New("claude-sonnet-4-5", &anthropic.Options{BaseURL: "https://api.anthropic.com", Key: "k", HTTP: transport(func(r *http.Request) (*http.Response, error) {
-		io.Copy(io.Discard, r.Body)
-		return reply(200, whole1), nil
-	})})
+	m := anthropic.New("claude-sonnet-4-5", &anthropic.Options{BaseURL: "https://api.anthropic.com", Key: "k",
+		HTTP: transport(func(r *http.Request) (*http.Response, error) {
+			io.Copy(io.Discard, r.Body)
+			return reply(200, whole1), nil
+		})})
 	for _, rounds := range []int{2, 24, 100} {
 		req := &llm.Request{Messages: conversation(rounds), Tools: []*llm.ToolSpec{tool("weather"), tool("other")}, Whole: true}
 		b.Run(fmt.Sprint(2*rounds), func(b *testing.B) {
@@ -57,7 +58,8 @@ func BenchmarkReply(b *testing.B) {
 		"whole":    whole("tool_use", `{"type":"text","text":"`+strings.Repeat(" words of", 40)+`"}`, `{"type":"tool_use","id":"toolu_1","name":"f","input":{"x":1}}`),
 		"streamed": stream("tool_use", words...),
 	} {
-		m := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test", HTTP: transport(func(*http.Request) (*http.Response, error) { return reply(200, body), nil })})
+		m := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test",
+			HTTP: transport(func(*http.Request) (*http.Response, error) { return reply(200, body), nil })})
 		req := user("hi")
 		req.Whole = name == "whole"
 		b.Run(name, func(b *testing.B) {

@@ -23,7 +23,8 @@ func (u *wireUsage) over(later *wireUsage) {
 	if later == nil {
 		return
 	}
-	for _, f := range []struct{ to, from **int }{{&u.Input, &later.Input}, {&u.Output, &later.Output}, {&u.CacheRead, &later.CacheRead}, {&u.CacheWrite, &later.CacheWrite}} {
+	for _, f := range []struct{ to, from **int }{{&u.Input, &later.Input}, {&u.Output, &later.Output},
+		{&u.CacheRead, &later.CacheRead}, {&u.CacheWrite, &later.CacheWrite}} {
 		if *f.from != nil {
 			*f.to = *f.from
 		}

@@ -67,7 +67,8 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 
 // turns sends a request, and sends it again with the reply so far as long as the server pauses its
 // turn. The deltas form one reply.
-func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byte, tools *wire.Toolset, req *llm.Request, own options, yield func(llm.Delta, error) bool) error {
+func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byte, tools *wire.Toolset,
+	req *llm.Request, own options, yield func(llm.Delta, error) bool) error {
 	var soFar llm.Response
 	var spent llm.Usage
 	out := m.emitter(tools, func(d llm.Delta, err error) bool {
@@ -94,8 +95,10 @@ func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byt
 		}
 		out.Usage, out.Began = nil, false
 		next := *req
-		next.Messages = append(slices.Clip(req.Messages), llm.Message{Role: llm.RoleAssistant, Parts: slices.Clone(soFar.Message.Parts)})
-		if body, err = m.encode(wire.Buffer(&next, tools), m.name, tools, m.output.Get(next.Output), &next, own); err != nil {
+		next.Messages = append(slices.Clip(req.Messages),
+			llm.Message{Role: llm.RoleAssistant, Parts: slices.Clone(soFar.Message.Parts)})
+		if body, err = m.encode(wire.Buffer(&next, tools), m.name, tools, m.output.Get(next.Output), &next,
+			own); err != nil {
 			return err
 		}
 	}

@@ -16,7 +16,8 @@ type facts struct {
 
 func toFacts(c *catalog.Catalog, name string) facts {
 	v := version(name)
-	f := facts{name: name, version: v, thinks: v == unknown || v >= 307, adaptive: v >= 406, instructs: v >= 408, holds: v >= 405, reply: defaultMaxTokens(v)}
+	f := facts{name: name, version: v, thinks: v == unknown || v >= 307, adaptive: v >= 406, instructs: v >= 408,
+		holds: v >= 405, reply: defaultMaxTokens(v)}
 	known, ok := c.Find(provider, name)
 	if !ok {
 		return f

@@ -71,7 +71,8 @@ func TestStreamsOfAnyShape(t *testing.T) {
 		if rapid.IntRange(0, 3).Draw(t, "orderly") > 0 {
 			evs = orderly(evs)
 		}
-		res, err := anthropic.DecodeMessages(200, true, []byte(stream(rapid.SampledFrom([]string{"end_turn", "tool_use", "pause_turn"}).Draw(t, "reason"), evs...)))
+		res, err := anthropic.DecodeMessages(200, true,
+			[]byte(stream(rapid.SampledFrom([]string{"end_turn", "tool_use", "pause_turn"}).Draw(t, "reason"), evs...)))
 		if err != nil && !strings.Contains(err.Error(), "a block of the reply has no type") && !strings.Contains(err.Error(), "before its beginning, or after its end") {
 			t.Fatalf("%v", err)
 		}
@@ -118,11 +119,13 @@ func TestConversationsOfAnyShape(t *testing.T) {
 		return rapid.SampledFrom([]llm.Part{llm.Text{Text: s}, llm.Text{Text: " "}, llm.Text{Text: "a"}}).Draw(t, "part")
 	})
 	message := rapid.Custom(func(t *rapid.T) llm.Message {
-		m := llm.Message{Role: rapid.SampledFrom([]llm.Role{llm.RoleSystem, llm.RoleDeveloper, llm.RoleUser, llm.RoleAssistant, llm.RoleTool}).Draw(t, "role")}
+		m := llm.Message{Role: rapid.SampledFrom([]llm.Role{llm.RoleSystem, llm.RoleDeveloper, llm.RoleUser,
+			llm.RoleAssistant, llm.RoleTool}).Draw(t, "role")}
 		m.Parts = rapid.SliceOfN(part, 0, 3).Draw(t, "parts")
 		switch id := fmt.Sprint(rapid.IntRange(0, 2).Draw(t, "id"), rapid.SampledFrom([]string{"", ".", "_"}).Draw(t, "form")); m.Role {
 		case llm.RoleAssistant:
-			m.Parts = append(m.Parts, llm.ToolCall{ID: id, Name: "f", Args: raw(rapid.SampledFrom([]string{"", "{}", `{"a":1}`, `{"a":`, "\xff"}).Draw(t, "args"))})
+			m.Parts = append(m.Parts, llm.ToolCall{ID: id, Name: "f",
+				Args: raw(rapid.SampledFrom([]string{"", "{}", `{"a":1}`, `{"a":`, "\xff"}).Draw(t, "args"))})
 		case llm.RoleTool:
 			m.Parts = append(m.Parts, llm.ToolResult{CallID: id, Parts: m.Parts})
 		}

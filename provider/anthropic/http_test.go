@@ -39,7 +39,8 @@ func TestOverHTTP(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
-			want, _ := anthropic.EncodeMessages(&llm.Request{Model: "claude-sonnet-4-5", Messages: []llm.Message{llm.User("hi")}, Whole: whole})
+			want, _ := anthropic.EncodeMessages(&llm.Request{Model: "claude-sonnet-4-5",
+				Messages: []llm.Message{llm.User("hi")}, Whole: whole})
 			if got := unmarked(string(body)); got != unmarked(string(want)) {
 				t.Errorf("body %s\nwant %s", got, want)
 			}
@@ -59,7 +60,8 @@ func TestOverHTTP(t *testing.T) {
 			}
 		}))
 		tr := &http.Transport{}
-		m := anthropic.New("claude-sonnet-4-5", &anthropic.Options{BaseURL: srv.URL + "/proxy/v1", Key: "secret", Betas: []string{"a", "b"}, Header: http.Header{"X-Own": {"1"}}, HTTP: tr})
+		m := anthropic.New("claude-sonnet-4-5", &anthropic.Options{BaseURL: srv.URL + "/proxy/v1", Key: "secret",
+			Betas: []string{"a", "b"}, Header: http.Header{"X-Own": {"1"}}, HTTP: tr})
 		req := user("hi")
 		req.Whole = whole
 		res, _, err := drain(m, req)
@@ -92,17 +94,18 @@ func TestAddresses(t *testing.T) {
 	} {
 		t.Setenv("ANTHROPIC_BASE_URL", "")
 		var got, body string
-		m := anthropic.New("claude-3-7-sonnet@20250219", &anthropic.Options{BaseURL: c.base, Key: "k", HTTP: transport(func(r *http.Request) (*http.Response, error) {
-			got = r.URL.String()
-			for _, h := range []string{"X-Api-Key", "Authorization"} {
-				if r.Header.Get(h) != "" {
-					got += " " + h
+		m := anthropic.New("claude-3-7-sonnet@20250219",
+			&anthropic.Options{BaseURL: c.base, Key: "k", HTTP: transport(func(r *http.Request) (*http.Response, error) {
+				got = r.URL.String()
+				for _, h := range []string{"X-Api-Key", "Authorization"} {
+					if r.Header.Get(h) != "" {
+						got += " " + h
+					}
 				}
-			}
-			b, _ := io.ReadAll(r.Body)
-			body = string(b)
-			return reply(200, whole1), nil
-		})})
+				b, _ := io.ReadAll(r.Body)
+				body = string(b)
+				return reply(200, whole1), nil
+			})})
 		req := &llm.Request{Messages: []llm.Message{llm.User("hi")}, Whole: c.whole}
 		if _, _, err := drain(m, req); err != nil {
 			t.Fatal(err)
@@ -124,13 +127,16 @@ func TestAddresses(t *testing.T) {
 func TestGatewayMarks(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		var body string
-		m := anthropic.New("m", &anthropic.Options{BaseURL: "http://gateway.test", NoCache: off, HTTP: transport(func(r *http.Request) (*http.Response, error) {
-			b, _ := io.ReadAll(r.Body)
-			body = string(b)
-			return reply(200, whole1), nil
-		})})
-		messages := []llm.Message{llm.System("S"), llm.User("one"), llm.Assistant(llm.Text{Text: "two"}), llm.User("three"), llm.Assistant(llm.Text{Text: "four"}), llm.User("five")}
-		if _, _, err := drain(m, &llm.Request{Messages: messages, Tools: []*llm.ToolSpec{tool("f")}, Whole: true}); err != nil {
+		m := anthropic.New("m", &anthropic.Options{BaseURL: "http://gateway.test", NoCache: off,
+			HTTP: transport(func(r *http.Request) (*http.Response, error) {
+				b, _ := io.ReadAll(r.Body)
+				body = string(b)
+				return reply(200, whole1), nil
+			})})
+		messages := []llm.Message{llm.System("S"), llm.User("one"), llm.Assistant(llm.Text{Text: "two"}),
+			llm.User("three"), llm.Assistant(llm.Text{Text: "four"}), llm.User("five")}
+		if _, _, err := drain(m, &llm.Request{Messages: messages, Tools: []*llm.ToolSpec{tool("f")},
+			Whole: true}); err != nil {
 			t.Fatal(err)
 		}
 		const mark = `,"cache_control":{"type":"ephemeral"}}`
@@ -169,12 +175,13 @@ func TestKeys(t *testing.T) {
 	}
 	t.Setenv("ANTHROPIC_API_KEY", "from-env")
 	t.Setenv("ANTHROPIC_BASE_URL", "http://env.test")
-	_, _, err := drain(anthropic.New("m", &anthropic.Options{Retries: -1, HTTP: transport(func(r *http.Request) (*http.Response, error) {
-		if r.URL.Host != "env.test" || r.Header.Get("X-Api-Key") != "from-env" {
-			t.Errorf("sent to %s with %v", r.URL, r.Header)
-		}
-		return reply(401, `{"type":"error","error":{"type":"authentication_error","message":"bad key from-env"}}`), nil
-	})}), user("hi"))
+	_, _, err := drain(anthropic.New("m", &anthropic.Options{Retries: -1,
+		HTTP: transport(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Host != "env.test" || r.Header.Get("X-Api-Key") != "from-env" {
+				t.Errorf("sent to %s with %v", r.URL, r.Header)
+			}
+			return reply(401, `{"type":"error","error":{"type":"authentication_error","message":"bad key from-env"}}`), nil
+		})}), user("hi"))
 	if got, want := outcome(nil, err), "error authentication 401: bad key [key]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -204,10 +211,11 @@ func TestRetries(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			n := 0
-			m := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test", HTTP: transport(func(*http.Request) (*http.Response, error) {
-				n++
-				return c.answers[n-1](), nil
-			})})
+			m := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test",
+				HTTP: transport(func(*http.Request) (*http.Response, error) {
+					n++
+					return c.answers[n-1](), nil
+				})})
 			start := time.Now()
 			res, notices, err := drain(m, user("hi"))
 			if got := outcome(res, err); got != c.want || n != len(c.answers) || len(notices) != n-1 {
@@ -222,14 +230,15 @@ func TestRetries(t *testing.T) {
 
 func TestBetasOfARequest(t *testing.T) {
 	var got []string
-	m := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test", Betas: []string{"a"}, HTTP: transport(func(r *http.Request) (*http.Response, error) {
-		got = append(got, r.Header.Get("Anthropic-Beta"))
-		b, _ := io.ReadAll(r.Body)
-		if strings.Contains(string(b), "betas") {
-			t.Errorf("the betas stand in the body: %s", b)
-		}
-		return reply(200, stream1), nil
-	})})
+	m := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test", Betas: []string{"a"},
+		HTTP: transport(func(r *http.Request) (*http.Response, error) {
+			got = append(got, r.Header.Get("Anthropic-Beta"))
+			b, _ := io.ReadAll(r.Body)
+			if strings.Contains(string(b), "betas") {
+				t.Errorf("the betas stand in the body: %s", b)
+			}
+			return reply(200, stream1), nil
+		})})
 	for _, o := range []string{`{"betas":["b","c"]}`, `{"top_k":1}`} {
 		req := user("hi")
 		req.Settings.Options = options(o)
@@ -253,14 +262,15 @@ func TestPausedTurns(t *testing.T) {
 			return reply(200, stream(reason, opens(0, block), closes(0)))
 		}
 		var bodies []string
-		m := anthropic.New("m", &anthropic.Options{BaseURL: "https://api.anthropic.com", Key: "k", HTTP: transport(func(r *http.Request) (*http.Response, error) {
-			b, _ := io.ReadAll(r.Body)
-			bodies = append(bodies, string(b))
-			if n := len(bodies); n < 3 {
-				return answer("pause_turn", search(n)), nil
-			}
-			return answer("end_turn", `{"type":"text","text":"Found."}`), nil
-		})})
+		m := anthropic.New("m", &anthropic.Options{BaseURL: "https://api.anthropic.com", Key: "k",
+			HTTP: transport(func(r *http.Request) (*http.Response, error) {
+				b, _ := io.ReadAll(r.Body)
+				bodies = append(bodies, string(b))
+				if n := len(bodies); n < 3 {
+					return answer("pause_turn", search(n)), nil
+				}
+				return answer("end_turn", `{"type":"text","text":"Found."}`), nil
+			})})
 		req := user("hi")
 		req.Whole = whole1
 		req.Settings.Options = options(`{"tools":[{"type":"web_search_20250305","name":"web_search"}]}`)
@@ -295,7 +305,8 @@ func TestSplicedStreams(t *testing.T) {
 	if got, want := outcome(anthropic.DecodeMessages(200, true, []byte(body))), `text "B"; stop`+used; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	m := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test", HTTP: transport(func(*http.Request) (*http.Response, error) { return reply(200, body), nil })})
+	m := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test",
+		HTTP: transport(func(*http.Request) (*http.Response, error) { return reply(200, body), nil })})
 	_, _, err := drain(m, user("hi"))
 	if got, want := outcome(nil, err), "error stream retryable: the reply began anew after some of it was seen"; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -308,7 +319,8 @@ func TestSplicedStreams(t *testing.T) {
 
 func TestRefusalIsExplained(t *testing.T) {
 	body := strings.Replace(whole("refusal"), `"stop_sequence"`, `"stop_details":{"type":"refusal","explanation":"Blocked."},"stop_sequence"`, 1)
-	m := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test", HTTP: transport(func(*http.Request) (*http.Response, error) { return reply(200, body), nil })})
+	m := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test",
+		HTTP: transport(func(*http.Request) (*http.Response, error) { return reply(200, body), nil })})
 	res, notices, err := drain(m, user("hi"))
 	if got := outcome(res, err); got != "content_filter"+used || strings.Join(notices, "") != "refusal: Blocked." {
 		t.Errorf("got %s, notices %q", got, notices)
@@ -317,10 +329,11 @@ func TestRefusalIsExplained(t *testing.T) {
 
 func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test", Retries: -1, FirstByteTimeout: time.Minute, HTTP: transport(func(r *http.Request) (*http.Response, error) {
-			<-r.Context().Done()
-			return nil, r.Context().Err()
-		})})
+		m := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test", Retries: -1,
+			FirstByteTimeout: time.Minute, HTTP: transport(func(r *http.Request) (*http.Response, error) {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			})})
 		start := time.Now()
 		_, _, err := drain(m, user("hi"))
 		var e *llm.ProviderError
@@ -343,7 +356,8 @@ func TestReasoningStaysWithItsServer(t *testing.T) {
 	if err != nil || !strings.Contains(string(b), "anthropic@gateway.test") {
 		t.Errorf("%s, %v", b, err)
 	}
-	if body := encode(t, &llm.Request{Model: "claude", Messages: []llm.Message{llm.User("a"), res.Message, llm.User("b")}}); strings.Contains(body, "Hm.") {
+	if body := encode(t, &llm.Request{Model: "claude",
+		Messages: []llm.Message{llm.User("a"), res.Message, llm.User("b")}}); strings.Contains(body, "Hm.") {
 		t.Errorf("sent to another server: %s", body)
 	}
 }
@@ -352,24 +366,25 @@ func TestReasoningStaysWithItsServer(t *testing.T) {
 func TestSchemasOfAnotherForm(t *testing.T) {
 	odd := &llm.ToolSpec{Name: "f", Input: raw(`{"type":"object","properties":{"b c":{"type":"string"}},"required":["b c"]}`)}
 	for _, whole1 := range []bool{true, false} {
-		m := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test", HTTP: transport(func(r *http.Request) (*http.Response, error) {
-			var body struct {
-				Tools []struct {
-					Schema struct{ Properties map[string]any } `json:"input_schema"`
+		m := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test",
+			HTTP: transport(func(r *http.Request) (*http.Response, error) {
+				var body struct {
+					Tools []struct {
+						Schema struct{ Properties map[string]any } `json:"input_schema"`
+					}
 				}
-			}
-			b, _ := io.ReadAll(r.Body)
-			if err := json.Unmarshal(b, &body); err != nil || len(body.Tools) != 1 {
-				t.Errorf("%v: %s", err, b)
-			}
-			for sent := range body.Tools[0].Schema.Properties {
-				if whole1 {
-					return reply(200, whole("tool_use", `{"type":"tool_use","id":"a","name":"f","input":{"`+sent+`":"v"}}`)), nil
+				b, _ := io.ReadAll(r.Body)
+				if err := json.Unmarshal(b, &body); err != nil || len(body.Tools) != 1 {
+					t.Errorf("%v: %s", err, b)
 				}
-				return reply(200, stream("tool_use", opens(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`), adds(0, `{"partial_json":"{\"`+sent+`\":"}`), adds(0, `{"partial_json":"\"v\"}"}`), closes(0))), nil
-			}
-			return nil, io.EOF
-		})})
+				for sent := range body.Tools[0].Schema.Properties {
+					if whole1 {
+						return reply(200, whole("tool_use", `{"type":"tool_use","id":"a","name":"f","input":{"`+sent+`":"v"}}`)), nil
+					}
+					return reply(200, stream("tool_use", opens(0, `{"type":"tool_use","id":"a","name":"f","input":{}}`), adds(0, `{"partial_json":"{\"`+sent+`\":"}`), adds(0, `{"partial_json":"\"v\"}"}`), closes(0))), nil
+				}
+				return nil, io.EOF
+			})})
 		req := user("hi")
 		req.Whole = whole1
 		req.Tools = []*llm.ToolSpec{odd, {Name: "g", Input: raw(`{"type":"string"}`)}}

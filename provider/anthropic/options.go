@@ -82,7 +82,9 @@ func (o *options) without(tools []*llm.ToolSpec) []*llm.ToolSpec {
 	if !slices.ContainsFunc(tools, func(t *llm.ToolSpec) bool { return slices.Contains(o.names, t.Name) }) {
 		return tools
 	}
-	return slices.DeleteFunc(slices.Clone(tools), func(t *llm.ToolSpec) bool { return slices.Contains(o.names, t.Name) })
+	return slices.DeleteFunc(slices.Clone(tools), func(t *llm.ToolSpec) bool {
+		return slices.Contains(o.names, t.Name)
+	})
 }
 
 // member returns a string member of an object; "" means none.

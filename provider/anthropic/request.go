@@ -29,7 +29,8 @@ type encoder struct {
 }
 
 // encode appends the body of req to dst.
-func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request, own options) ([]byte, error) {
+func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request,
+	own options) ([]byte, error) {
 	if req.Model != "" {
 		name = req.Model
 	}
@@ -45,7 +46,8 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	if len(req.Output) > 0 && !jsonscan.IsObject(req.Output) {
 		return dst, invalid("output", "the schema is not a JSON object")
 	}
-	e := encoder{dialect: d, Writer: wire.Writer{Provider: provider, B: dst}, model: name, facts: d.factsOf(name), tools: tools, own: own}
+	e := encoder{dialect: d, Writer: wire.Writer{Provider: provider, B: dst}, model: name, facts: d.factsOf(name),
+		tools: tools, own: own}
 	if e.newest() && e.facts.holds {
 		e.output = output.Schema
 	}

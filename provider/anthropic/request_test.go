@@ -43,7 +43,8 @@ func TestMessages(t *testing.T) {
 		{"a later system message stays in its place", []llm.Message{llm.User("hi"), llm.Assistant(llm.Text{Text: "yes"}), llm.System("Be brief."), llm.User("go")},
 			`"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"assistant","content":[{"type":"text","text":"yes"}]},` +
 				`{"role":"user","content":[{"type":"text","text":"<system>\nBe brief.\n</system>"},{"type":"text","text":"go"}]}]`},
-		{"one side is merged", []llm.Message{llm.User("a"), llm.User("b"), llm.Assistant(llm.Text{Text: "c"}), llm.Assistant(llm.Text{Text: "d"}), llm.User("e")},
+		{"one side is merged", []llm.Message{llm.User("a"), llm.User("b"), llm.Assistant(llm.Text{Text: "c"}),
+			llm.Assistant(llm.Text{Text: "d"}), llm.User("e")},
 			`"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},` +
 				`{"role":"assistant","content":[{"type":"text","text":"c"},{"type":"text","text":"d"}]},{"role":"user","content":[{"type":"text","text":"e"}]}]`},
 		{"results in one message, before text", []llm.Message{llm.User("a"), llm.Assistant(call("t1", "f", `{"x":1}`), call("t2", "f", `{"x": 2}`)),
@@ -58,17 +59,21 @@ func TestMessages(t *testing.T) {
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":""},{"type":"tool_result","tool_use_id":"t2","content":"0"},` +
 				`{"type":"tool_result","tool_use_id":"t3","content":"false"},{"type":"tool_result","tool_use_id":"t4","content":" "}]}]`},
 		{"an error is one", []llm.Message{llm.User("a"), llm.Assistant(call("t1", "f", "{}"), call("t2", "f", "{}")),
-			llm.Results(llm.ToolResult{CallID: "t1", IsError: true, Parts: []llm.Part{llm.Text{Text: "no"}}}, llm.ToolResult{CallID: "t2", IsError: true})},
+			llm.Results(llm.ToolResult{CallID: "t1", IsError: true, Parts: []llm.Part{llm.Text{Text: "no"}}},
+				llm.ToolResult{CallID: "t2", IsError: true})},
 			`{"type":"tool_result","tool_use_id":"t1","content":"no","is_error":true},{"type":"tool_result","tool_use_id":"t2","content":"Error","is_error":true}`},
 		{"an image in a result", []llm.Message{llm.User("a"), llm.Assistant(call("t1", "f", "{}")),
-			llm.Results(llm.ToolResult{CallID: "t1", Parts: []llm.Part{llm.Text{Text: "see"}, llm.Media{MIME: "image/png", Data: []byte("abc")}, llm.Media{MIME: "application/pdf", URL: "https://h/d"}}})},
+			llm.Results(llm.ToolResult{CallID: "t1",
+				Parts: []llm.Part{llm.Text{Text: "see"}, llm.Media{MIME: "image/png", Data: []byte("abc")}, llm.Media{MIME: "application/pdf", URL: "https://h/d"}}})},
 			`"content":[{"type":"text","text":"see"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"YWJj"}},{"type":"document","source":{"type":"url","url":"https://h/d"}}]}]}]`},
 		{"thinking goes back as it was, before the call", []llm.Message{llm.User("a"),
-			llm.Assistant(thought, llm.Reasoning{Opaque: &llm.Opaque{Provider: "anthropic", Data: raw(`{"type":"redacted_thinking","data":"x/y+"}`)}}, llm.Text{Text: "I look."}, call("t1", "f", "{}")),
+			llm.Assistant(thought, llm.Reasoning{Opaque: &llm.Opaque{Provider: "anthropic",
+				Data: raw(`{"type":"redacted_thinking","data":"x/y+"}`)}}, llm.Text{Text: "I look."}, call("t1", "f", "{}")),
 			llm.Results(result("t1", "r"))},
 			`{"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"sIg=="},{"type":"redacted_thinking","data":"x/y+"},{"type":"text","text":"I look."},{"type":"tool_use","id":"t1"`},
 		{"another's reasoning is left out", []llm.Message{llm.User("a"),
-			llm.Assistant(llm.Reasoning{Text: "Mine."}, llm.Reasoning{Opaque: &llm.Opaque{Provider: "openai", Data: raw(`{"type":"reasoning"}`)}}, llm.Text{Text: "b"}), llm.User("c")},
+			llm.Assistant(llm.Reasoning{Text: "Mine."},
+				llm.Reasoning{Opaque: &llm.Opaque{Provider: "openai", Data: raw(`{"type":"reasoning"}`)}}, llm.Text{Text: "b"}), llm.User("c")},
 			`"messages":[{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"assistant","content":[{"type":"text","text":"b"}]},{"role":"user","content":[{"type":"text","text":"c"}]}]`},
 		{"an empty reply vanishes", []llm.Message{llm.User("a"), llm.Assistant(), llm.User("b")},
 			`"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}]`},
@@ -128,7 +133,8 @@ func TestRequestMembers(t *testing.T) {
 			r.Tools, r.Choice, r.Settings.Options = []*llm.ToolSpec{tool("f")}, llm.Named("f"), options(`{"thinking":{"type":"enabled","budget_tokens":1024}}`)
 		}), "error unsupported: tool_choice: Anthropic refuses a forced call"},
 		{"forced, and the model decides whether it thinks", with(func(r *llm.Request) {
-			r.Model, r.Tools, r.Choice, r.Settings.Effort = "claude-opus-4-6", []*llm.ToolSpec{tool("f")}, llm.ToolChoice{Mode: llm.ToolRequired}, "high"
+			r.Model, r.Tools, r.Choice, r.Settings.Effort = "claude-opus-4-6", []*llm.ToolSpec{tool("f")},
+				llm.ToolChoice{Mode: llm.ToolRequired}, "high"
 		}), `"tool_choice":{"type":"any"},"thinking":{"type":"adaptive"},"output_config":{"effort":"high"}}`},
 		{"forced, thinking off", with(func(r *llm.Request) {
 			r.Tools, r.Choice, r.Settings.Options = []*llm.ToolSpec{tool("f")}, llm.Named("f"), options(`{"thinking":{"type":"disabled"}}`)
@@ -214,14 +220,16 @@ func TestMedia(t *testing.T) {
 		{llm.Media{URL: "./c.mp3"}, `error unsupported: `},
 		{llm.Media{URL: "./absent.png"}, `error invalid_request: messages[0].parts[0]: stat ./absent.png: `},
 	} {
-		got := unmarked(encode(t, &llm.Request{Model: "claude", Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{c.media}}}}))
+		got := unmarked(encode(t, &llm.Request{Model: "claude",
+			Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{c.media}}}}))
 		if !strings.Contains(got, c.want) {
 			t.Errorf("%+v:\n got %s\nwant %s", c.media, got, c.want)
 		}
 	}
 	// What a tool answers must not read files of the machine.
-	got := encode(t, &llm.Request{Model: "claude", Messages: []llm.Message{llm.User("a"), llm.Assistant(llm.ToolCall{ID: "t", Name: "f"}),
-		llm.Results(llm.ToolResult{CallID: "t", Parts: []llm.Part{llm.Media{URL: "./a.png"}}})}})
+	got := encode(t, &llm.Request{Model: "claude",
+		Messages: []llm.Message{llm.User("a"), llm.Assistant(llm.ToolCall{ID: "t", Name: "f"}),
+			llm.Results(llm.ToolResult{CallID: "t", Parts: []llm.Part{llm.Media{URL: "./a.png"}}})}})
 	if !strings.HasPrefix(got, "error unsupported: messages[2].parts[0]: a result cannot name a local file") {
 		t.Errorf("a local file in a result: %s", got)
 	}
@@ -238,7 +246,8 @@ func TestIDs(t *testing.T) {
 				continue // Anthropic's own do not repeat
 			}
 			reply.Parts = append(reply.Parts, llm.ToolCall{ID: id, Name: "f", Args: raw("{}")})
-			results.Parts = append(results.Parts, llm.ToolResult{CallID: id, Parts: []llm.Part{llm.Text{Text: fmt.Sprint(i)}}})
+			results.Parts = append(results.Parts, llm.ToolResult{CallID: id,
+				Parts: []llm.Part{llm.Text{Text: fmt.Sprint(i)}}})
 		}
 		messages = append(messages, reply, results)
 	}
@@ -297,7 +306,8 @@ func TestCacheMarks(t *testing.T) {
 		}
 		before = body[:i]
 		id := fmt.Sprint("toolu_", turn)
-		messages = append(messages, llm.Assistant(llm.ToolCall{ID: id, Name: "f", Args: raw("{}")}), llm.Results(llm.ToolResult{CallID: id, Parts: []llm.Part{llm.Text{Text: "r"}}}))
+		messages = append(messages, llm.Assistant(llm.ToolCall{ID: id, Name: "f", Args: raw("{}")}),
+			llm.Results(llm.ToolResult{CallID: id, Parts: []llm.Part{llm.Text{Text: "r"}}}))
 	}
 	req := user("hi")
 	req.Settings.Options = options(`{"cache_control":{"type":"ephemeral","ttl":"1h"}}`)
@@ -321,7 +331,8 @@ func TestMapsDoNotShow(t *testing.T) {
 // Instructions in the middle of a conversation are a turn of their own after a user turn, if the
 // model accepts that, and otherwise text.
 func TestInstructionsInTheMiddle(t *testing.T) {
-	say := []llm.Message{llm.User("a"), llm.System("s"), llm.Assistant(llm.Text{Text: "b"}), llm.System("t"), llm.User("c"), llm.System("u")}
+	say := []llm.Message{llm.User("a"), llm.System("s"), llm.Assistant(llm.Text{Text: "b"}), llm.System("t"),
+		llm.User("c"), llm.System("u")}
 	for model, want := range map[string]string{
 		"claude-opus-4-8": `"messages":[{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"system","content":[{"type":"text","text":"s"}]},` +
 			`{"role":"assistant","content":[{"type":"text","text":"b"}]},{"role":"user","content":[{"type":"text","text":"<system>\nt\n</system>"},{"type":"text","text":"c"}]},` +
@@ -342,7 +353,8 @@ func TestUploadedFiles(t *testing.T) {
 		{URL: "file_1", MIME: "image/png"}: `{"type":"image","source":{"type":"file","file_id":"file_1"}}`,
 		{URL: "file-1"}:                    "error unsupported: messages[0].parts[0]: file-1 is a file at OpenAI; those at Anthropic begin with file_",
 	} {
-		got := unmarked(encode(t, &llm.Request{Model: "claude-opus-4-8", Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{*m}}}}))
+		got := unmarked(encode(t, &llm.Request{Model: "claude-opus-4-8",
+			Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{*m}}}}))
 		if !strings.Contains(got, want) {
 			t.Errorf("%+v: got %s, want %s", *m, got, want)
 		}
@@ -352,10 +364,11 @@ func TestUploadedFiles(t *testing.T) {
 // Where no Retry-After says it, the limits that are used up do.
 func TestWaitsUntilTheLimitsReset(t *testing.T) {
 	at := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
-	m := anthropic.New("m", &anthropic.Options{BaseURL: "http://a.test", Retries: -1, HTTP: transport(func(*http.Request) (*http.Response, error) {
-		return reply(429, `{"type":"error","error":{"type":"rate_limit_error","message":"no"}}`, "anthropic-ratelimit-requests-remaining", "3", "anthropic-ratelimit-requests-reset", at(time.Hour),
-			"anthropic-ratelimit-tokens-remaining", "0", "anthropic-ratelimit-tokens-reset", at(time.Minute)), nil
-	})})
+	m := anthropic.New("m", &anthropic.Options{BaseURL: "http://a.test", Retries: -1,
+		HTTP: transport(func(*http.Request) (*http.Response, error) {
+			return reply(429, `{"type":"error","error":{"type":"rate_limit_error","message":"no"}}`, "anthropic-ratelimit-requests-remaining", "3", "anthropic-ratelimit-requests-reset", at(time.Hour),
+				"anthropic-ratelimit-tokens-remaining", "0", "anthropic-ratelimit-tokens-reset", at(time.Minute)), nil
+		})})
 	_, err := llm.Complete(t.Context(), m, user("go"))
 	var e *llm.ProviderError
 	if !errors.As(err, &e) || e.RetryAfter < 50*time.Second || e.RetryAfter > 70*time.Second {

@@ -13,7 +13,8 @@ import (
 )
 
 // The wire, for the proofs of wiretest.
-var messagesWire = &wiretest.Wire{API: pawltest.Anthropic, Provider: "anthropic", Encode: anthropic.EncodeMessages, Decode: anthropic.DecodeMessages, Excluded: excluded,
+var messagesWire = &wiretest.Wire{API: pawltest.Anthropic, Provider: "anthropic", Encode: anthropic.EncodeMessages,
+	Decode: anthropic.DecodeMessages, Excluded: excluded,
 	Open: func(h http.RoundTripper) llm.Model {
 		return anthropic.New("claude-sonnet-4-5", &anthropic.Options{BaseURL: anthropic.DefaultBaseURL, Key: "k", HTTP: h, Retries: -1})
 	}}

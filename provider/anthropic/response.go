@@ -353,5 +353,6 @@ func (f *figures) toUsage() *llm.Usage {
 	if f.raw == nil {
 		return nil
 	}
-	return &llm.Usage{Input: f.input + f.read + f.write, Output: f.output, Reasoning: f.thinking, CacheRead: f.read, CacheWrite: f.write, Raw: f.raw}
+	return &llm.Usage{Input: f.input + f.read + f.write, Output: f.output, Reasoning: f.thinking, CacheRead: f.read,
+		CacheWrite: f.write, Raw: f.raw}
 }

@@ -96,7 +96,8 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := unmarked(encode(t, &llm.Request{Model: "claude", Whole: true, Messages: []llm.Message{llm.User("a"), res.Message, llm.Results(llm.ToolResult{CallID: "toolu_1"})}}))
+	got := unmarked(encode(t, &llm.Request{Model: "claude", Whole: true,
+		Messages: []llm.Message{llm.User("a"), res.Message, llm.Results(llm.ToolResult{CallID: "toolu_1"})}}))
 	want := `{"role":"assistant","content":[` + strings.Join(blocks, ",") + `]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":""}]}]`
 	if !strings.Contains(got, want) {
 		t.Errorf("got %s\nwant %s", got, want)

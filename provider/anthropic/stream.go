@@ -251,7 +251,8 @@ func (d *decoder) toDelta(c *jsonscan.Cursor, index int64, event []byte) error {
 	}
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		switch {
-		case s.kind == kindText && string(k) == "text", s.kind == kindThinking && string(k) == "thinking", s.kind == kindCall && string(k) == "partial_json":
+		case s.kind == kindText && string(k) == "text", s.kind == kindThinking && string(k) == "thinking",
+			s.kind == kindCall && string(k) == "partial_json":
 			from := c.Offset()
 			if err := d.fragment(c, s); err != nil {
 				return err
@@ -345,7 +346,8 @@ func (d *decoder) end(s *slot) error {
 		case len(s.signed) == 0 && !d.compatible:
 			return d.Seal(s.part)
 		}
-		return d.Send(llm.Delta{Index: s.part, Part: llm.Reasoning{Opaque: &llm.Opaque{Provider: d.tag, Data: raw}}, Done: true})
+		return d.Send(llm.Delta{Index: s.part, Part: llm.Reasoning{Opaque: &llm.Opaque{Provider: d.tag, Data: raw}},
+			Done: true})
 	case kindCall:
 		if !s.filled {
 			return d.Send(llm.Delta{Index: s.part, Part: llm.ToolCall{Args: orEmpty(s.so)}, Done: true})

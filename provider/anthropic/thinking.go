@@ -161,7 +161,10 @@ func version(model string) int {
 		return unknown
 	}
 	v, digits := 0, 0
-	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '.' || r == '@' || r == ':' }) {
+	for _, word := range strings.FieldsFunc(name, func(r rune) bool {
+		return r == '-' || r == '.' || r == '@' ||
+			r == ':'
+	}) {
 		n := 0
 		for _, c := range []byte(word) {
 			if c < '0' || c > '9' || len(word) > 2 {

@@ -57,7 +57,8 @@ var streamRows = []row{
 	{Path: "content_block.id", Value: "toolu_9", Field: "ToolCall.ID", Get: wiretest.CallID, Base: "|" + strings.TrimSuffix(calls, "|")},
 	{Path: "content_block.name", Value: "look", Field: "ToolCall.Name", Get: wiretest.CallName, Base: "|" + strings.TrimSuffix(calls, "|")},
 	{Path: "delta", Value: map[string]any{"type": "text_delta", "text": "hello"}, Field: "Text.Text, appended", Get: wiretest.Text, Want: "hello", Base: opened + adding},
-	{Path: "delta", Value: map[string]any{"type": "citations_delta", "citation": map[string]any{"a": 1}}, Field: "Text.Opaque", Get: wiretest.TextKept, Want: `{"citations":[{"a":1}]}`, Base: opened + adding},
+	{Path: "delta", Value: map[string]any{"type": "citations_delta", "citation": map[string]any{"a": 1}},
+		Field: "Text.Opaque", Get: wiretest.TextKept, Want: `{"citations":[{"a":1}]}`, Base: opened + adding},
 	{Path: "delta", Value: map[string]any{"type": "thinking_delta", "thinking": "hm"}, Field: "Reasoning.Text, appended", Get: wiretest.Thought, Want: "hm", Base: thinks + adding},
 	{Path: "delta", Value: map[string]any{"type": "signature_delta", "signature": "s"}, Field: "Reasoning.Opaque: the whole block", Get: wiretest.Kept, Want: `{"type":"thinking","thinking":"","signature":"s"}`, Base: thinks + adding},
 	{Path: "delta", Value: map[string]any{"type": "input_json_delta", "partial_json": `{"x": 1}`}, Field: "ToolCall.Args, appended", Get: wiretest.CallArgs, Want: `{"x": 1}`, Base: calls + adding},
@@ -89,7 +90,8 @@ var requestRows = func() []wiretest.RequestRow {
 	with := func(f func(*llm.Request)) func(*llm.Request) {
 		return func(r *llm.Request) { wiretest.Offer(r); f(r) }
 	}
-	asked := wiretest.Say(llm.Assistant(llm.ToolCall{ID: "toolu_1", Name: "f", Args: []byte(`{"x":1}`)}), llm.Results(llm.ToolResult{CallID: "toolu_1", Parts: []llm.Part{llm.Text{Text: "42"}}, IsError: true}))
+	asked := wiretest.Say(llm.Assistant(llm.ToolCall{ID: "toolu_1", Name: "f", Args: []byte(`{"x":1}`)}),
+		llm.Results(llm.ToolResult{CallID: "toolu_1", Parts: []llm.Part{llm.Text{Text: "42"}}, IsError: true}))
 	medium := func(m llm.Media) func(*llm.Request) {
 		return wiretest.Say(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{m}})
 	}
@@ -104,7 +106,9 @@ var requestRows = func() []wiretest.RequestRow {
 		wiretest.Sends("Media by URL", medium(llm.Media{URL: "https://x"}), "messages[0].content[1].source.url", "https://x"),
 		wiretest.Sends("Media by value", medium(llm.Media{MIME: "image/png", Data: []byte("x")}), "messages[0].content[1].source.data", "eA=="),
 		wiretest.Sends("Media with the id of an uploaded file", medium(llm.Media{URL: "file_1"}), "messages[0].content[1].source.file_id", "file_1"),
-		wiretest.Sends("Reasoning.Opaque of the same host", wiretest.Say(llm.Assistant(llm.Reasoning{Opaque: &llm.Opaque{Provider: "anthropic", Data: []byte(`{"type":"thinking","signature":"s"}`)}}, llm.Text{Text: "t"}), llm.User("v")), "messages[1].content[0].signature", "s"),
+		wiretest.Sends("Reasoning.Opaque of the same host",
+			wiretest.Say(llm.Assistant(llm.Reasoning{
+				Opaque: &llm.Opaque{Provider: "anthropic", Data: []byte(`{"type":"thinking","signature":"s"}`)}}, llm.Text{Text: "t"}), llm.User("v")), "messages[1].content[0].signature", "s"),
 		wiretest.Sends("ToolCall.ID", asked, "messages[1].content[0].id", "toolu_1"),
 		wiretest.Sends("ToolCall.Name", asked, "messages[1].content[0].name", "f"),
 		wiretest.Sends("ToolCall.Args", asked, "messages[1].content[0].input", map[string]any{"x": 1.0}),

@@ -27,7 +27,8 @@ func BenchmarkDecodeStream(b *testing.B) {
 func BenchmarkEncode(b *testing.B) {
 	req := user("go")
 	for range 20 {
-		req.Messages = append(req.Messages, llm.Assistant(llm.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at":"x"}`), Opaque: own(`{"thoughtSignature":"c2ln"}`)}, llm.ToolCall{ID: "b", Name: "look", Args: []byte(`{"at":"x"}`)}),
+		req.Messages = append(req.Messages, llm.Assistant(
+			llm.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at":"x"}`), Opaque: own(`{"thoughtSignature":"c2ln"}`)}, llm.ToolCall{ID: "b", Name: "look", Args: []byte(`{"at":"x"}`)}),
 			llm.Results(result("a", "some result of the call"), result("b", "some other result")))
 	}
 	b.ReportAllocs()

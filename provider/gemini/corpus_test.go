@@ -12,7 +12,11 @@ import (
 	"github.com/pawl-go/pawl/provider/gemini"
 )
 
-var reader = &wiretest.Reader{Read: func(_ bool, body string) (wiretest.Reading, error) { r, err := readAnswer(body); return r.Reading, err }, Error: errorText, Back: goesBack,
+var reader = &wiretest.Reader{Read: func(_ bool, body string) (wiretest.Reading, error) {
+	r,
+		err := readAnswer(body)
+	return r.Reading, err
+}, Error: errorText, Back: goesBack,
 	Call: func(c llm.ToolCall) string {
 		id := c.ID
 		if strings.HasPrefix(id, "call_") && len(id) < 9 {
@@ -137,7 +141,8 @@ func TestComparisonFindsDifferences(t *testing.T) {
 				r.Message.Parts[2] = llm.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at":1}`)}
 			},
 			"a signature on another part": func(r *llm.Response) {
-				r.Message.Parts[1], r.Message.Parts[2] = llm.Text{Text: "I look.", Opaque: signed}, llm.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at":1}`)}
+				r.Message.Parts[1], r.Message.Parts[2] = llm.Text{Text: "I look.", Opaque: signed},
+					llm.ToolCall{ID: "a", Name: "look", Args: []byte(`{"at":1}`)}
 			},
 		})
 }

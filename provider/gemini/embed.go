@@ -61,7 +61,10 @@ func (e *Embedder) Embed(ctx context.Context, use store.Use, texts []string) ([]
 	if err != nil {
 		return nil, err
 	}
-	return wire.Embed(ctx, provider, texts, func(ctx context.Context, texts []string) ([][]float32, error) { return e.ask(ctx, u, use, texts) })
+	return wire.Embed(ctx, provider, texts, func(ctx context.Context, texts []string) ([][]float32,
+		error) {
+		return e.ask(ctx, u, use, texts)
+	})
 }
 
 // tokens estimates the number of tokens of a text.

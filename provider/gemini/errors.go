@@ -34,7 +34,8 @@ func readFailure(body []byte) (f failure) {
 		return true
 	})
 	f.reason = cmp.Or(f.reason, f.Code)
-	if inner := strings.TrimSpace(f.Message); len(inner) < len(body) && jsonscan.IsObject([]byte(inner)) && inner != strings.TrimSpace(string(body)) {
+	if inner := strings.TrimSpace(f.Message); len(inner) < len(body) && jsonscan.IsObject([]byte(inner)) &&
+		inner != strings.TrimSpace(string(body)) {
 		if g := readFailure([]byte(inner)); g.Name != "" {
 			return g
 		}

@@ -36,7 +36,9 @@ func FuzzReplies(f *testing.F) {
 			t.Fatalf("%q: no finish reason", body)
 		}
 		for _, p := range res.Message.Parts {
-			if m, ok := p.(llm.Media); ok && m.URL == "" && (len(m.Data) == 0 || m.MIME == "") || ok && (strings.HasPrefix(m.URL, "/") || strings.HasPrefix(m.URL, ".") || strings.HasPrefix(m.URL, "~") || strings.Contains(m.URL, ":")) {
+			if m, ok := p.(llm.Media); ok && m.URL == "" && (len(m.Data) == 0 || m.MIME == "") || ok &&
+				(strings.HasPrefix(m.URL, "/") || strings.HasPrefix(m.URL, ".") || strings.HasPrefix(m.URL, "~") ||
+					strings.Contains(m.URL, ":")) {
 				return // media that say nothing, or name what only a user may name, are not sent
 			}
 		}
@@ -71,9 +73,12 @@ func FuzzErrors(f *testing.F) {
 // Arguments of any shape, sent value by value in the order of their text, come out as that text.
 func TestArgumentsOfAnyShape(t *testing.T) {
 	key := rapid.SampledFrom([]string{"a", "b", "c d", "e'f", `g"h`, "i.j", "k[0]", "ü"})
-	leaf := rapid.OneOf(rapid.Just[any](nil), rapid.Map(rapid.Bool(), func(b bool) any { return b }), rapid.Map(rapid.Int(), func(n int) any { return json.Number(fmt.Sprint(n)) }), rapid.Map(rapid.String(), func(s string) any { return s }))
+	leaf := rapid.OneOf(rapid.Just[any](nil), rapid.Map(rapid.Bool(), func(b bool) any { return b }),
+		rapid.Map(rapid.Int(), func(n int) any { return json.Number(fmt.Sprint(n)) }),
+		rapid.Map(rapid.String(), func(s string) any { return s }))
 	nest := func(inner *rapid.Generator[any]) *rapid.Generator[any] {
-		return rapid.OneOf(leaf, rapid.Map(rapid.SliceOfN(inner, 1, 3), func(l []any) any { return l }), rapid.Map(rapid.MapOfN(key, inner, 1, 3), func(m map[string]any) any { return m }))
+		return rapid.OneOf(leaf, rapid.Map(rapid.SliceOfN(inner, 1, 3), func(l []any) any { return l }),
+			rapid.Map(rapid.MapOfN(key, inner, 1, 3), func(m map[string]any) any { return m }))
 	}
 	value := nest(nest(leaf))
 	rapid.Check(t, func(t *rapid.T) {

@@ -131,7 +131,8 @@ func New(model string, o *Options) *Model {
 	m.base, m.to = u, addressesOf(u, model)
 	m.dialect = newDialect(u.Hostname())
 	m.catalog, m.own = o.Catalog, toFacts(o.Catalog, model)
-	m.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries), Decoder: newDecoder, ToError: toError,
+	m.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP,
+		Retries: wire.Retries(o.Retries), Decoder: newDecoder, ToError: toError,
 		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout}}
 	m.tools.Form, m.output.Form = form, outputForm
 	if o.Subset {

@@ -79,7 +79,8 @@ func TestOverHTTP(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := ask(t.Context(), gemini.New("../x", &gemini.Options{BaseURL: srv.URL, HTTP: tr}), &llm.Request{Messages: []llm.Message{llm.User("go")}}, true); err == nil || !strings.Contains(err.Error(), "no name of a model") {
+	if _, _, err := ask(t.Context(), gemini.New("../x", &gemini.Options{BaseURL: srv.URL, HTTP: tr}),
+		&llm.Request{Messages: []llm.Message{llm.User("go")}}, true); err == nil || !strings.Contains(err.Error(), "no name of a model") {
 		t.Errorf("a name that climbs: %v", err)
 	}
 }
@@ -113,7 +114,8 @@ func TestKeys(t *testing.T) {
 		})
 		_, err := llm.Complete(t.Context(), gemini.New("m", &c.o), user("go"))
 		var e *llm.ProviderError
-		if c.refused != (errors.As(err, &e) && e.Code == llm.CodeAuthentication && strings.Contains(e.Message, "GEMINI_API_KEY")) || sent == c.refused {
+		if c.refused != (errors.As(err, &e) && e.Code == llm.CodeAuthentication &&
+			strings.Contains(e.Message, "GEMINI_API_KEY")) || sent == c.refused {
 			t.Errorf("%s: %v, sent %t", c.name, err, sent)
 		}
 	}
@@ -186,9 +188,10 @@ func TestErrors(t *testing.T) {
 		{"a redirect", 307, "", []string{"Location", "https://x"}, `error not_found 307: the server answered with a redirect; is the base URL right?`},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			m := gemini.New("m", &gemini.Options{BaseURL: "http://local.test", Retries: -1, HTTP: transport(func(*http.Request) (*http.Response, error) {
-				return reply(c.status, c.body, c.header...), nil
-			})})
+			m := gemini.New("m", &gemini.Options{BaseURL: "http://local.test", Retries: -1,
+				HTTP: transport(func(*http.Request) (*http.Response, error) {
+					return reply(c.status, c.body, c.header...), nil
+				})})
 			if got := outcome(llm.Complete(t.Context(), m, user("go"))); got != c.want {
 				t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 			}
@@ -309,7 +312,8 @@ func TestSignaturesStayWithTheirHost(t *testing.T) {
 		return gemini.New("gemini-3-flash-preview", &gemini.Options{BaseURL: base, Key: "k", HTTP: echo})
 	}
 	const here, east, west, other = "https://generativelanguage.googleapis.com", "https://us-east1-aiplatform.googleapis.com/v1", "https://europe-west4-aiplatform.googleapis.com/v1", "https://gateway.test"
-	for from, to := range map[string]map[string]bool{here: {here: true, east: false, other: false}, east: {west: true, here: false}, other: {other: true, here: false}} {
+	for from, to := range map[string]map[string]bool{here: {here: true, east: false, other: false},
+		east: {west: true, here: false}, other: {other: true, here: false}} {
 		res, err := llm.Complete(t.Context(), at(from), user("go"))
 		if err != nil {
 			t.Fatal(err)
@@ -323,7 +327,9 @@ func TestSignaturesStayWithTheirHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		for base, want := range to {
-			if _, err := llm.Complete(t.Context(), at(base), &llm.Request{Messages: []llm.Message{llm.User("u"), kept, llm.Results(llm.ToolResult{CallID: "call_1"})}}); err != nil {
+			if _, err := llm.Complete(t.Context(), at(base),
+				&llm.Request{Messages: []llm.Message{llm.User("u"), kept,
+					llm.Results(llm.ToolResult{CallID: "call_1"})}}); err != nil {
 				t.Fatal(err)
 			}
 			if got := strings.Contains(body, `"args":{}},"thoughtSignature":"c2ln+/=="}`) && strings.Contains(body, `{"text":"hm","thought":true}`); got != want {

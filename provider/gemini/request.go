@@ -36,7 +36,8 @@ type encoder struct {
 
 // encode appends the body of req to dst. The model is in the address, not in the body, but decides
 // what the body may have.
-func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request) ([]byte, error) {
+func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request) ([]byte,
+	error) {
 	if name == "" {
 		return dst, invalid("model", "no model is named")
 	}
@@ -53,7 +54,8 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	if err != nil {
 		return dst, err
 	}
-	e := encoder{Writer: wire.Writer{Provider: provider, B: dst}, dialect: *d, model: name, facts: d.factsOf(name), tools: tools, output: output, opts: opts}
+	e := encoder{Writer: wire.Writer{Provider: provider, B: dst}, dialect: *d, model: name, facts: d.factsOf(name),
+		tools: tools, output: output, opts: opts}
 	e.Begin(opts.rest)
 	fromRequest(&e, req)
 	return e.Finish()

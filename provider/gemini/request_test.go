@@ -56,16 +56,19 @@ func TestRequests(t *testing.T) {
 		{"a reply without anything", asked(u, llm.Assistant(llm.Reasoning{Text: "foreign"}, llm.Text{}), llm.User("v")), `{"contents":[{"role":"user","parts":[{"text":"u"},{"text":"v"}]}]}`},
 		{"a call and its result", asked(u, llm.Assistant(call("a")), llm.Results(result("a", "42"))), `{"contents":[{"role":"user","parts":[{"text":"u"}]},{"role":"model","parts":[{"functionCall":{"id":"a","name":"look","args":{"at":"x"}}}]},{"role":"user","parts":[{"functionResponse":{"id":"a","name":"look","response":{"result":"42"}}}]}]}`},
 		{"what follows a result", asked(u, llm.Assistant(call("a")), llm.Results(result("a", "42")), llm.User("and?")), `{"functionResponse":{"id":"a","name":"look","response":{"result":"42"}}},{"text":"and?"}]}]}`},
-		{"an error", asked(u, llm.Assistant(call("a")), llm.Results(llm.ToolResult{CallID: "a", IsError: true, Parts: []llm.Part{llm.Text{Text: "no"}}})), `"response":{"error":"no"}`},
+		{"an error", asked(u, llm.Assistant(call("a")),
+			llm.Results(llm.ToolResult{CallID: "a", IsError: true, Parts: []llm.Part{llm.Text{Text: "no"}}})), `"response":{"error":"no"}`},
 		{"an error without words", asked(u, llm.Assistant(call("a")), llm.Results(llm.ToolResult{CallID: "a", IsError: true})), `"response":{"error":"error"}`},
 		{"an empty result", asked(u, llm.Assistant(call("a")), llm.Results(llm.ToolResult{CallID: "a"})), `"response":{"result":""}`},
 		{"ids that pawl made", asked(u, llm.Assistant(call("call_0"), call("call_1")), llm.Results(result("call_0", "1"), result("call_1", "2"))), `[{"functionCall":{"name":"look","args":{"at":"x"}}},{"functionCall":{"name":"look","args":{"at":"x"}}}]},{"role":"user","parts":[{"functionResponse":{"name":"look","response":{"result":"1"}}},{"functionResponse":{"name":"look","response":{"result":"2"}}}]`},
-		{"results in another order", asked(u, llm.Assistant(call("call_0"), call("b"), call("call_2")), llm.Results(result("call_2", "3"), result("b", "2")), llm.System("s"), llm.Results(result("call_0", "1"))), `{"functionResponse":{"name":"look","response":{"result":"1"}}},{"functionResponse":{"id":"b","name":"look","response":{"result":"2"}}},{"functionResponse":{"name":"look","response":{"result":"3"}}}`},
+		{"results in another order", asked(u, llm.Assistant(call("call_0"), call("b"), call("call_2")),
+			llm.Results(result("call_2", "3"), result("b", "2")), llm.System("s"), llm.Results(result("call_0", "1"))), `{"functionResponse":{"name":"look","response":{"result":"1"}}},{"functionResponse":{"id":"b","name":"look","response":{"result":"2"}}},{"functionResponse":{"name":"look","response":{"result":"3"}}}`},
 		{"a missing result", asked(u, llm.Assistant(call("a"), call("b")), llm.Results(result("a", "1"))), `error invalid_request: messages: message 2 has no result of the call b of look; Gemini wants one for each call`},
 		{"a result too many", asked(u, llm.Assistant(call("a")), llm.Results(result("a", "1"), result("a", "2"))), `error invalid_request: messages[2].parts[1]: no call of the reply before has the id "a", so the name of its function is not known`},
 		{"a result without a call", asked(u, llm.Results(result("a", "1"))), `error invalid_request: messages[1].parts[0]: no call of the reply before has the id "a", so the name of its function is not known`},
 		{"a text among results", asked(u, llm.Assistant(call("a")), parts(llm.RoleTool, result("a", "1"), llm.Text{Text: "x"})), `error invalid_request: messages[2].parts[1]: llm.Text has no place among results`},
-		{"the same id in two rounds", asked(u, llm.Assistant(call("a")), llm.Results(result("a", "1")), llm.Assistant(llm.ToolCall{ID: "a", Name: "find"}), llm.Results(result("a", "2"))), `{"functionResponse":{"id":"a","name":"find","response":{"result":"2"}}}`},
+		{"the same id in two rounds", asked(u, llm.Assistant(call("a")), llm.Results(result("a", "1")),
+			llm.Assistant(llm.ToolCall{ID: "a", Name: "find"}), llm.Results(result("a", "2"))), `{"functionResponse":{"id":"a","name":"find","response":{"result":"2"}}}`},
 		{"calls of two messages", asked(u, llm.Assistant(call("a")), llm.Assistant(call("b")), llm.Results(result("a", "1"), result("b", "2"))), `{"functionResponse":{"id":"a","name":"look","response":{"result":"1"}}},{"functionResponse":{"id":"b","name":"look","response":{"result":"2"}}}`},
 		{"no arguments", asked(u, llm.Assistant(llm.ToolCall{ID: "a", Name: "look"})), `"args":{}`},
 		{"arguments that are no JSON", asked(u, llm.Assistant(llm.ToolCall{ID: "a", Name: "look", Args: []byte(`{"x": oops`)})), `"args":{"invalid_arguments":"{\"x\": oops"}`},
@@ -75,12 +78,18 @@ func TestRequests(t *testing.T) {
 		{"signatures on their own parts", asked(u, llm.Assistant(llm.Text{Text: "t", Opaque: own(`{"thoughtSignature":"a+/="}`)}, call("x8", `{"thoughtSignature":"b"}`), call("x9"), llm.Text{Opaque: own(`{"thoughtSignature":"c"}`)})),
 			`[{"text":"t","thoughtSignature":"a+/="},{"functionCall":{"id":"x8","name":"look","args":{"at":"x"}},"thoughtSignature":"b"},{"functionCall":{"id":"x9","name":"look","args":{"at":"x"}}},{"text":"","thoughtSignature":"c"}]`},
 		{"thoughts", asked(u, llm.Assistant(llm.Reasoning{Text: "hm", Opaque: own(`{"thought":true}`)}, llm.Text{Text: "t"})), `[{"text":"hm","thought":true},{"text":"t"}]`},
-		{"thoughts of another host", asked(u, llm.Assistant(llm.Reasoning{Text: "hm", Opaque: &llm.Opaque{Provider: "gemini@local.test", Data: []byte(`{"thought":true}`)}}, llm.Reasoning{Text: "x", Opaque: &llm.Opaque{Provider: "anthropic", Data: []byte(`{"signature":"s"}`)}}, llm.Text{Text: "t"})), `{"role":"model","parts":[{"text":"t"}]}`},
+		{"thoughts of another host", asked(u, llm.Assistant(
+			llm.Reasoning{Text: "hm", Opaque: &llm.Opaque{Provider: "gemini@local.test",
+				Data: []byte(`{"thought":true}`)}},
+			llm.Reasoning{Text: "x", Opaque: &llm.Opaque{Provider: "anthropic", Data: []byte(`{"signature":"s"}`)}}, llm.Text{Text: "t"})), `{"role":"model","parts":[{"text":"t"}]}`},
 		{"parts of the provider's own", asked(u, llm.Assistant(llm.Reasoning{Opaque: own(`{"executableCode":{"code":"1"},"thoughtSignature":"a"}`)}, llm.Text{Text: "t"})), `[{"executableCode":{"code":"1"},"thoughtSignature":"a"},{"text":"t"}]`},
-		{"signatures beside the whole part, as other readers of the API keep it", with(asked(u, llm.Assistant(llm.Text{Text: "new", Opaque: own(`{"text":"old","thoughtSignature":"a"}`)}, llm.Reasoning{Text: "hm", Opaque: own(`{"text":"hm","thought":true}`)}, call("a", `{"function_call":{"name":"look"},"thought_signature":"b"}`))), newer),
+		{"signatures beside the whole part, as other readers of the API keep it",
+			with(asked(u, llm.Assistant(llm.Text{Text: "new", Opaque: own(`{"text":"old","thoughtSignature":"a"}`)},
+				llm.Reasoning{Text: "hm", Opaque: own(`{"text":"hm","thought":true}`)}, call("a", `{"function_call":{"name":"look"},"thought_signature":"b"}`))), newer),
 			`[{"text":"new","thoughtSignature":"a"},{"text":"hm","thought":true},{"functionCall":{"id":"a","name":"look","args":{"at":"x"}},"thought_signature":"b"}]`},
 		{"a picture that the model drew", asked(u, llm.Assistant(png, llm.Reasoning{Opaque: own(`{"ofMedia":{"thoughtSignature":"a"}}`)}, png)), `[{"inlineData":{"mimeType":"image/png","data":"UE5H"},"thoughtSignature":"a"},{"inlineData":{"mimeType":"image/png","data":"UE5H"}}]`},
-		{"calls from elsewhere, Gemini 3", with(asked(u, llm.Assistant(call("a"), call("b")), llm.Results(result("a", "1"), result("b", "2")), llm.Assistant(call("c", `{"thoughtSignature":"s"}`))), newer),
+		{"calls from elsewhere, Gemini 3", with(asked(u, llm.Assistant(call("a"), call("b")),
+			llm.Results(result("a", "1"), result("b", "2")), llm.Assistant(call("c", `{"thoughtSignature":"s"}`))), newer),
 			`[{"functionCall":{"id":"a","name":"look","args":{"at":"x"}},"thoughtSignature":"skip_thought_signature_validator"},{"functionCall":{"id":"b","name":"look","args":{"at":"x"}}}]`},
 		{"a call of its own, Gemini 3", with(asked(u, llm.Assistant(call("c", `{"thoughtSignature":"s"}`), call("d"))), newer), `[{"functionCall":{"id":"c","name":"look","args":{"at":"x"}},"thoughtSignature":"s"},{"functionCall":{"id":"d","name":"look","args":{"at":"x"}}}]`},
 		{"the newest model", with(asked(u, llm.Assistant(call("a"))), func(r *llm.Request) { r.Model = "models/gemini-flash-latest" }), `skip_thought_signature_validator`},
@@ -94,16 +103,25 @@ func TestRequests(t *testing.T) {
 		{"a document", asked(parts(llm.RoleUser, llm.Media{MIME: "application/pdf", URL: "gs://bucket/a"})), `{"fileData":{"mimeType":"application/pdf","fileUri":"gs://bucket/a"}}`},
 		{"media of no type", asked(parts(llm.RoleUser, llm.Media{Data: []byte("x")})), `error unsupported: messages[0].parts[0]: Gemini wants to know the type of media`},
 		{"media of nothing", asked(parts(llm.RoleUser, llm.Media{MIME: "image/png"})), `error invalid_request: messages[0].parts[0]: the media have neither data nor an address`},
-		{"a picture in a result, Gemini 3", with(asked(u, llm.Assistant(call("a", `{"thoughtSignature":"s"}`)), llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Text{Text: "see"}, png, llm.Media{MIME: "audio/wav", Data: []byte("R")}}})), newer),
+		{"a picture in a result, Gemini 3", with(asked(u, llm.Assistant(call("a", `{"thoughtSignature":"s"}`)),
+			llm.Results(llm.ToolResult{CallID: "a",
+				Parts: []llm.Part{llm.Text{Text: "see"}, png, llm.Media{MIME: "audio/wav", Data: []byte("R")}}})), newer),
 			`"parts":[{"functionResponse":{"id":"a","name":"look","response":{"result":"see"},"parts":[{"inlineData":{"mimeType":"image/png","data":"UE5H"}}]}},{"text":"From the result of look (call a):"},{"inlineData":{"mimeType":"audio/wav","data":"Ug=="}}]`},
-		{"pictures by address in a result, Gemini 3", with(asked(u, llm.Assistant(call("a", `{"thoughtSignature":"s"}`)), llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Media{URL: "data:image/png;base64,UE5H"}, llm.Media{URL: "gs://b/a.pdf"}}})), newer),
+		{"pictures by address in a result, Gemini 3",
+			with(asked(u, llm.Assistant(call("a", `{"thoughtSignature":"s"}`)),
+				llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Media{URL: "data:image/png;base64,UE5H"}, llm.Media{URL: "gs://b/a.pdf"}}})), newer),
 			`"parts":[{"functionResponse":{"id":"a","name":"look","response":{"result":""},"parts":[{"inlineData":{"mimeType":"image/png","data":"UE5H"}},{"fileData":{"mimeType":"application/pdf","fileUri":"gs://b/a.pdf"}}]}}]`},
-		{"pictures in results, before Gemini 3", asked(u, llm.Assistant(call("call_0"), call("b")), llm.Results(llm.ToolResult{CallID: "call_0", Parts: []llm.Part{png, png}}, llm.ToolResult{CallID: "b", Parts: []llm.Part{png}})),
+		{"pictures in results, before Gemini 3", asked(u, llm.Assistant(call("call_0"), call("b")),
+			llm.Results(llm.ToolResult{CallID: "call_0", Parts: []llm.Part{png, png}},
+				llm.ToolResult{CallID: "b", Parts: []llm.Part{png}})),
 			`"parts":[{"functionResponse":{"name":"look","response":{"result":""}}},{"functionResponse":{"id":"b","name":"look","response":{"result":""}}},{"text":"From the result of look:"},{"inlineData":{"mimeType":"image/png","data":"UE5H"}},{"inlineData":{"mimeType":"image/png","data":"UE5H"}},{"text":"From the result of look (call b):"},{"inlineData":{"mimeType":"image/png","data":"UE5H"}}]`},
 
 		{"a tool", with(asked(u), func(r *llm.Request) { r.Tools = []*llm.ToolSpec{tool("f"), {Name: "g"}} }), `"tools":[{"functionDeclarations":[{"name":"f","description":"Does f.","parametersJsonSchema":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}},{"name":"g","description":"","parametersJsonSchema":{"type":"object","properties":{}}}]}],"toolConfig":{"functionCallingConfig":{"mode":"AUTO"}}}`},
 		{"choice none", with(asked(u), func(r *llm.Request) { r.Tools = []*llm.ToolSpec{tool("f")}; r.Choice.Mode = llm.ToolNone }), `{"mode":"NONE"}`},
-		{"choice required", with(asked(u), func(r *llm.Request) { r.Tools = []*llm.ToolSpec{tool("f")}; r.Choice.Mode = llm.ToolRequired }), `{"mode":"ANY"}`},
+		{"choice required", with(asked(u), func(r *llm.Request) {
+			r.Tools = []*llm.ToolSpec{tool("f")}
+			r.Choice.Mode = llm.ToolRequired
+		}), `{"mode":"ANY"}`},
 		{"choice named", with(asked(u), func(r *llm.Request) { r.Tools = []*llm.ToolSpec{tool("f")}; r.Choice = llm.Named("f") }), `{"mode":"ANY","allowedFunctionNames":["f"]}`},
 		{"choice of some", with(asked(u), func(r *llm.Request) {
 			r.Tools = []*llm.ToolSpec{tool("f"), tool("a.b"), tool("h")}
@@ -115,7 +133,8 @@ func TestRequests(t *testing.T) {
 		{"a schema that is no JSON", with(asked(u), func(r *llm.Request) { r.Tools = []*llm.ToolSpec{{Name: "f", Input: []byte(`{`)}} }), `error invalid_request: tools: f: input: the schema is not a JSON object`},
 
 		{"settings", with(asked(u), func(r *llm.Request) {
-			r.Settings = llm.Settings{MaxTokens: 9, Temperature: &half, TopP: &half, StopSequences: []string{"x", "y"}, Effort: "low"}
+			r.Settings = llm.Settings{MaxTokens: 9, Temperature: &half, TopP: &half,
+				StopSequences: []string{"x", "y"}, Effort: "low"}
 		}), `"generationConfig":{"maxOutputTokens":9,"temperature":0.5,"topP":0.5,"stopSequences":["x","y"],"thinkingConfig":{"thinkingBudget":1024}}}`},
 		{"effort, Gemini 3", with(with(asked(u), newer), func(r *llm.Request) { r.Settings.Effort = "minimal" }), `{"thinkingLevel":"minimal"}`},
 		{"no effort, Gemini 3", with(with(asked(u), newer), func(r *llm.Request) { r.Settings.Effort = "none" }), `error unsupported: settings.effort: gemini-3-flash-preview cannot be kept from thinking; "minimal" is the least it knows`},
@@ -123,7 +142,8 @@ func TestRequests(t *testing.T) {
 		{"no effort, before Gemini 3", with(asked(u), func(r *llm.Request) { r.Settings.Effort = "none" }), `{"thinkingBudget":0}`},
 		{"effort in unknown words", with(asked(u), func(r *llm.Request) { r.Settings.Effort = "xhigh" }), `error unsupported: settings.effort: gemini-2.5-flash thinks by a budget: a number of tokens, or none, minimal, low, medium, high or dynamic; not "xhigh"`},
 		{"output", with(asked(u), func(r *llm.Request) { r.Output = []byte(`{"type":"object"}`) }), `"generationConfig":{"responseMimeType":"application/json","responseJsonSchema":{"type":"object","properties":{}}}}`},
-		{"output beside tools, Gemini 3", with(with(asked(u), newer), func(r *llm.Request) { r.Tools = []*llm.ToolSpec{tool("f")}; r.Output = []byte(`{"type":"object"}`) }), `"responseJsonSchema":{"type":"object","properties":{}}`},
+		{"output beside tools, Gemini 3", with(with(asked(u), newer),
+			func(r *llm.Request) { r.Tools = []*llm.ToolSpec{tool("f")}; r.Output = []byte(`{"type":"object"}`) }), `"responseJsonSchema":{"type":"object","properties":{}}`},
 		{"output beside tools, before Gemini 3", with(asked(u), func(r *llm.Request) { r.Tools = []*llm.ToolSpec{tool("f")}; r.Output = []byte(`{"type":"object"}`) }), `{"systemInstruction":{"parts":[{"text":"When you give your final answer, give one JSON value and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n{\"type\":\"object\"}"}]},"contents":[{"role":"user","parts":[{"text":"u"}]}],"tools":[{"functionDeclarations":[{"name":"f","description":"Does f.","parametersJsonSchema":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}}]}],"toolConfig":{"functionCallingConfig":{"mode":"AUTO"}}}`},
 		{"output that is no schema", with(asked(u), func(r *llm.Request) { r.Output = []byte(`7`) }), `error invalid_request: output: the schema is not a JSON object`},
 		{"options", with(asked(u), func(r *llm.Request) {
@@ -159,12 +179,14 @@ func TestLocalFiles(t *testing.T) {
 	checkEncode(t, "at home", asked(parts(llm.RoleUser, llm.Media{URL: "~/a.png"})), want)
 	t.Chdir(dir)
 	checkEncode(t, "here", asked(parts(llm.RoleUser, llm.Media{URL: "./a.png"})), want)
-	checkEncode(t, "a tool's", asked(llm.User("u"), llm.Assistant(llm.ToolCall{ID: "a", Name: "f"}), llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{media}})),
+	checkEncode(t, "a tool's", asked(llm.User("u"), llm.Assistant(llm.ToolCall{ID: "a", Name: "f"}),
+		llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{media}})),
 		`error invalid_request: messages[2].parts[0]: only a user's message can name a local file`)
 	checkEncode(t, "a model's", asked(llm.User("u"), llm.Assistant(media)), `error invalid_request: messages[1].parts[0]: only a user's message can name a local file`)
 	checkEncode(t, "of no known type", asked(parts(llm.RoleUser, llm.Media{URL: "./a"})), `error invalid_request: messages[0].parts[0]: the type of a cannot be told from its name`)
 	checkEncode(t, "a folder", asked(parts(llm.RoleUser, llm.Media{URL: dir, MIME: "image/png"})), `error invalid_request: messages[0].parts[0]: `+filepath.Base(dir)+` is no file`)
-	if _, err := gemini.EncodeGenerate(asked(parts(llm.RoleUser, llm.Media{URL: "./none.png"}))); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := gemini.EncodeGenerate(asked(parts(llm.RoleUser, llm.Media{URL: "./none.png"}))); err == nil ||
+		!strings.Contains(err.Error(), "no such file") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
@@ -175,7 +197,8 @@ func TestRequestsGrowAtTheEnd(t *testing.T) {
 		msgs := []llm.Message{llm.System("s"), llm.User("u")}
 		for range 4 {
 			short := mustEncode(t, &llm.Request{Model: model, Messages: msgs, Tools: []*llm.ToolSpec{tool("f")}})
-			msgs = append(msgs, llm.Assistant(llm.ToolCall{ID: "a", Name: "f"}), llm.Results(llm.ToolResult{CallID: "a"}), llm.User("and?"))
+			msgs = append(msgs, llm.Assistant(llm.ToolCall{ID: "a", Name: "f"}),
+				llm.Results(llm.ToolResult{CallID: "a"}), llm.User("and?"))
 			long := mustEncode(t, &llm.Request{Model: model, Messages: msgs, Tools: []*llm.ToolSpec{tool("f")}})
 			cut := strings.LastIndex(short, `]}],"tools"`)
 			if cut < 0 || !strings.HasPrefix(long, short[:cut]) {
@@ -191,7 +214,8 @@ func TestRequestsGrowAtTheEnd(t *testing.T) {
 // A file at another provider is refused, since its id says nothing here.
 func TestUploadedFilesOfOthers(t *testing.T) {
 	for _, id := range []string{"file-1", "file_1"} {
-		req := &llm.Request{Model: "gemini-3-pro", Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Media{URL: id}}}}}
+		req := &llm.Request{Model: "gemini-3-pro",
+			Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Media{URL: id}}}}}
 		checkEncode(t, id, req, "error unsupported: messages[0].parts[0]: "+id+" is a file at another provider; Gemini names its own by an address, https://…/files/NAME")
 	}
 }

@@ -14,7 +14,8 @@ import (
 )
 
 // The wire, for the proofs of wiretest.
-var generateWire = &wiretest.Wire{API: pawltest.Gemini, Provider: "gemini", Encode: gemini.EncodeGenerate, Decode: gemini.DecodeGenerate,
+var generateWire = &wiretest.Wire{API: pawltest.Gemini, Provider: "gemini", Encode: gemini.EncodeGenerate,
+	Decode: gemini.DecodeGenerate,
 	Excluded: func(e *pawltest.Exchange) string {
 		if strings.HasSuffix(e.Path, ":countTokens") {
 			return "another endpoint: counts tokens"

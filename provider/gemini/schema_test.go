@@ -27,7 +27,8 @@ func TestSchemas(t *testing.T) {
 		{"subset", true, `"functionDeclarations":[{"name":"f","description":"","parameters":{"type":"OBJECT","properties":{"at":{"type":"STRING","enum":["here"]},"n":{"type":"INTEGER"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			body, notices := sent(t, &gemini.Options{Subset: tt.subset}, &llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: tools})
+			body, notices := sent(t, &gemini.Options{Subset: tt.subset},
+				&llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: tools})
 			if !strings.Contains(body, tt.want) {
 				t.Errorf("got %s\nwant %s", body, tt.want)
 			}
@@ -72,7 +73,8 @@ func TestOutputs(t *testing.T) {
 	} {
 		req := user("hi")
 		req.Output = json.RawMessage(tt.schema)
-		if body, _ := sent(t, &gemini.Options{Subset: tt.subset}, req); !strings.Contains(body, tt.want) || strings.Contains(body, "$ref") {
+		if body, _ := sent(t, &gemini.Options{Subset: tt.subset}, req); !strings.Contains(body, tt.want) ||
+			strings.Contains(body, "$ref") {
 			t.Errorf("%s: got %s\nwant %s", tt.schema, body, tt.want)
 		}
 	}

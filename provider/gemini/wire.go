@@ -36,7 +36,8 @@ func DecodeGenerate(status int, sse bool, body []byte) (*llm.Response, error) {
 		bad = res.Add(delta)
 		return bad == nil
 	})
-	if err := wire.Read(provider, bytes.NewReader(body), int64(len(body)), !sse, newDecoder(out)); err != nil && err != wire.ErrStopped {
+	if err := wire.Read(provider, bytes.NewReader(body), int64(len(body)), !sse, newDecoder(out)); err != nil &&
+		err != wire.ErrStopped {
 		return nil, err
 	}
 	if bad != nil {

@@ -53,7 +53,8 @@ var (
 var streamRows = []row{
 	{Path: part + ".text", Value: "b", Field: "Text.Text, appended", Get: wiretest.Text, Want: "ab", Base: chunkText + "|" + chunkText},
 	{Path: part + ".functionCall.args", Value: map[string]any{"x": 1}, Field: "ToolCall.Args: the call is whole", Get: wiretest.CallArgs, Want: `{"x":1}`, Base: "|" + chunk("", `{"functionCall":{"name":"f"}}`)},
-	{Path: part + ".functionCall.partialArgs[0]", Value: map[string]any{"jsonPath": "$.x", "stringValue": "y"}, Field: "ToolCall.Args, appended in the order of their text; sealed at an empty functionCall", Get: wiretest.CallArgs, Want: `{"x":"y"}`, Base: chunkCall + "|" + chunk("", `{"functionCall":{"willContinue":true}}`)},
+	{Path: part + ".functionCall.partialArgs[0]", Value: map[string]any{"jsonPath": "$.x", "stringValue": "y"},
+		Field: "ToolCall.Args, appended in the order of their text; sealed at an empty functionCall", Get: wiretest.CallArgs, Want: `{"x":"y"}`, Base: chunkCall + "|" + chunk("", `{"functionCall":{"willContinue":true}}`)},
 	{Path: "candidates[0].finishReason", Value: "MAX_TOKENS", Field: "Finish: length", Get: wiretest.Finish, Want: "length", Base: "|" + chunkText},
 	{Path: "usageMetadata.promptTokenCount", Value: 7, Field: "Usage.Input, the last one", Get: wiretest.Input, Base: "|" + chunkText},
 }
@@ -83,7 +84,8 @@ var requestRows = func() []wiretest.RequestRow {
 	}
 	call := llm.ToolCall{ID: "c1", Name: "f", Args: []byte(`{"x":1}`), Opaque: own(`{"thoughtSignature":"s=="}`)}
 	said := func(bad bool) func(*llm.Request) {
-		return wiretest.Say(llm.Assistant(call), llm.Results(llm.ToolResult{CallID: "c1", Parts: []llm.Part{llm.Text{Text: "42"}}, IsError: bad}))
+		return wiretest.Say(llm.Assistant(call), llm.Results(
+			llm.ToolResult{CallID: "c1", Parts: []llm.Part{llm.Text{Text: "42"}}, IsError: bad}))
 	}
 	asked := said(false)
 	medium := func(m llm.Media) func(*llm.Request) {

@@ -76,7 +76,8 @@ func NewEmbedder(model string, dimensions int, o *Options) *Embedder {
 	}
 	u.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/v1") + "/"
 	e.url = u.JoinPath("api", "embed")
-	e.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries), ToError: toError,
+	e.client = wire.Client{Provider: provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP,
+		Retries: wire.Retries(o.Retries), ToError: toError,
 		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout}}
 	if key != "" {
 		e.client.Header.Set("Authorization", "Bearer "+key)
@@ -134,7 +135,8 @@ func read(answer []byte, want int) (out [][]float32, err error) {
 		}
 		if string(k) == "embeddings" {
 			found = true
-			if out, err = wire.Vectors(provider, &c, want, func(c *jsonscan.Cursor) ([]float32, error) { return wire.Vector(provider, c) }); err != nil {
+			if out, err = wire.Vectors(provider, &c, want,
+				func(c *jsonscan.Cursor) ([]float32, error) { return wire.Vector(provider, c) }); err != nil {
 				return nil, err
 			}
 		}
@@ -148,7 +150,8 @@ func read(answer []byte, want int) (out [][]float32, err error) {
 // toError returns the error of a response whose status is not 2xx: {"error":"…"}.
 func toError(status int, h http.Header, body []byte, now time.Time) *llm.ProviderError {
 	f := wire.ReadFailure(body, nil)
-	e := &llm.ProviderError{Provider: provider, Status: status, Message: cmp.Or(f.Message, http.StatusText(status)), RetryAfter: wire.RetryAfter(h, now)}
+	e := &llm.ProviderError{Provider: provider, Status: status, Message: cmp.Or(f.Message, http.StatusText(status)),
+		RetryAfter: wire.RetryAfter(h, now)}
 	text := strings.ToLower(f.Message)
 	switch {
 	case strings.Contains(text, "context length"), strings.Contains(text, "input length"):

@@ -163,7 +163,8 @@ func (d *chatDecoder) newCall(p *chatPiece) error {
 	case hold && d.sealing:
 		return unwrap(d.Emitter, part)
 	case hold:
-		d.calls = append(d.calls, chatCall{index: p.index, id: p.id, name: p.name, filled: len(p.args) > 0, held: true, args: bytes.Clone(p.args)})
+		d.calls = append(d.calls, chatCall{index: p.index, id: p.id, name: p.name, filled: len(p.args) > 0,
+			held: true, args: bytes.Clone(p.args)})
 		return nil
 	case d.sealing:
 		return d.Part(part)

@@ -176,5 +176,6 @@ func (d *chatDecoder) closeDetails() error {
 	if !jsonscan.Valid(data) {
 		return d.broken("reasoning_details are not valid JSON")
 	}
-	return d.Send(llm.Delta{Index: x.part, Part: llm.Reasoning{Opaque: &llm.Opaque{Provider: d.tag, Data: data}}, Done: true})
+	return d.Send(llm.Delta{Index: x.part, Part: llm.Reasoning{Opaque: &llm.Opaque{Provider: d.tag, Data: data}},
+		Done: true})
 }

@@ -136,7 +136,8 @@ func TestChatRequests(t *testing.T) {
 		{"streamed", with(func(r *llm.Request) { r.Whole = false }), start + `,"stream":true,"stream_options":{"include_usage":true}}`},
 		{"tools, auto", with(func(r *llm.Request) { r.Tools = []*llm.ToolSpec{f} }), start + tools + `,"tool_choice":"auto"}`},
 		{"none keeps the tools", with(func(r *llm.Request) { r.Tools = []*llm.ToolSpec{f}; r.Choice.Mode = llm.ToolNone }), start + tools + `,"tool_choice":"none"}`},
-		{"required", with(func(r *llm.Request) { r.Tools = []*llm.ToolSpec{f}; r.Choice.Mode = llm.ToolRequired }), start + tools + `,"tool_choice":"required"}`},
+		{"required", with(func(r *llm.Request) { r.Tools = []*llm.ToolSpec{f}; r.Choice.Mode = llm.ToolRequired }),
+			start + tools + `,"tool_choice":"required"}`},
 		{"named", with(func(r *llm.Request) { r.Tools = []*llm.ToolSpec{f}; r.Choice = llm.Named("f") }), start + tools + `,"tool_choice":{"type":"function","function":{"name":"f"}}}`},
 		{"a named subset", with(func(r *llm.Request) { r.Tools = []*llm.ToolSpec{f, tool("g")}; r.Choice = llm.Named("f", "g") }), `"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"f"}},{"type":"function","function":{"name":"g"}}]}}}`},
 		{"named, not offered", with(func(r *llm.Request) { r.Tools = []*llm.ToolSpec{f}; r.Choice = llm.Named("h") }), `error invalid_request: tool choice: no tool "h" is offered; offered: f`},
@@ -147,7 +148,8 @@ func TestChatRequests(t *testing.T) {
 		}), `"parameters":{"type":"object","properties":{}}`},
 		{"settings", with(func(r *llm.Request) {
 			r.Tools = []*llm.ToolSpec{f}
-			r.Settings = llm.Settings{MaxTokens: 99, Temperature: &half, TopP: &half, StopSequences: []string{"a\"", "b"}, Effort: "low", Parallel: &yes}
+			r.Settings = llm.Settings{MaxTokens: 99, Temperature: &half, TopP: &half,
+				StopSequences: []string{"a\"", "b"}, Effort: "low", Parallel: &yes}
 		}), start + tools + `,"tool_choice":"auto","max_completion_tokens":99,"temperature":0.5,"top_p":0.5,"parallel_tool_calls":true,"stop":["a\"","b"],"reasoning_effort":"low"}`},
 		{"options go in untouched and win", with(func(r *llm.Request) {
 			r.Whole = false
@@ -160,27 +162,35 @@ func TestChatRequests(t *testing.T) {
 		{"output that cannot be strict", with(func(r *llm.Request) {
 			r.Output = []byte(`{"type":"object","properties":{"a":{"type":"object"}},"required":["a"],"additionalProperties":false}`)
 		}), `"strict":false`},
-		{"roles", messages(llm.System("s"), llm.Message{Role: llm.RoleDeveloper, Parts: []llm.Part{llm.Text{Text: "d"}}}, llm.User("u"), llm.Assistant(llm.Text{Text: "a"})),
+		{"roles", messages(llm.System("s"), llm.Message{Role: llm.RoleDeveloper,
+			Parts: []llm.Part{llm.Text{Text: "d"}}}, llm.User("u"), llm.Assistant(llm.Text{Text: "a"})),
 			`{"model":"m","messages":[{"role":"system","content":"s"},{"role":"developer","content":"d"},{"role":"user","content":"u"},{"role":"assistant","content":"a"}]}`},
-		{"calls and results", messages(llm.User("u"), llm.Assistant(llm.Text{Text: "wait"}, call), llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Text{Text: "42"}}})),
+		{"calls and results", messages(llm.User("u"), llm.Assistant(llm.Text{Text: "wait"}, call),
+			llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Text{Text: "42"}}})),
 			`{"role":"assistant","content":"wait","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}}]},{"role":"tool","tool_call_id":"a","content":"42"}]}`},
-		{"a call without arguments, a failed result", messages(llm.Assistant(llm.ToolCall{ID: "a", Name: "f"}), llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Text{Text: "no file"}}, IsError: true})),
+		{"a call without arguments, a failed result",
+			messages(llm.Assistant(llm.ToolCall{ID: "a", Name: "f"}),
+				llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Text{Text: "no file"}}, IsError: true})),
 			`{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"Error: no file"}]}`},
 		{"an error that says so already", messages(llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Text{Text: "Error: no"}}, IsError: true})), `"content":"Error: no"`},
-		{"images", messages(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "see"}, llm.Media{URL: "https://x/y.png"}, llm.Media{MIME: "image/png", Data: []byte("abc")}}}),
+		{"images", messages(llm.Message{Role: llm.RoleUser,
+			Parts: []llm.Part{llm.Text{Text: "see"}, llm.Media{URL: "https://x/y.png"}, llm.Media{MIME: "image/png", Data: []byte("abc")}}}),
 			`[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"https://x/y.png"}},{"type":"image_url","image_url":{"url":"data:image/png;base64,YWJj"}}]`},
-		{"sound and documents", messages(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Media{MIME: "audio/mpeg", Data: []byte("abc")}, llm.Media{MIME: "application/pdf", Data: []byte("abc")}}}),
+		{"sound and documents", messages(llm.Message{Role: llm.RoleUser,
+			Parts: []llm.Part{llm.Media{MIME: "audio/mpeg", Data: []byte("abc")}, llm.Media{MIME: "application/pdf", Data: []byte("abc")}}}),
 			`[{"type":"input_audio","input_audio":{"data":"YWJj","format":"mp3"}},{"type":"file","file":{"filename":"file.pdf","file_data":"data:application/pdf;base64,YWJj"}}]`},
 		{"data: URIs are values", messages(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Media{URL: "data:image/png;base64,YWJj"}, llm.Media{URL: "data:application/pdf;base64,YWJj"}}}),
 			`[{"type":"image_url","image_url":{"url":"data:image/png;base64,YWJj"}},{"type":"file","file":{"filename":"file.pdf","file_data":"data:application/pdf;base64,YWJj"}}]`},
-		{"video is refused", messages(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "see"}, llm.Media{MIME: "video/mp4", Data: []byte("abc")}}}),
+		{"video is refused", messages(llm.Message{Role: llm.RoleUser,
+			Parts: []llm.Part{llm.Text{Text: "see"}, llm.Media{MIME: "video/mp4", Data: []byte("abc")}}}),
 			`error unsupported: messages[0].parts[1]: Chat Completions cannot take media of type "video/mp4"`},
 		{"a document by URL is refused", messages(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Media{MIME: "application/pdf", URL: "https://x"}}}), `error unsupported: messages[0].parts[0]: Chat Completions takes application/pdf by value only, not by URL`},
 		{"an image in a result follows in a user message", messages(llm.Results(
 			llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Text{Text: "here"}, llm.Media{MIME: "image/png", Data: []byte("abc")}}},
 			llm.ToolResult{CallID: "b", Parts: []llm.Part{llm.Text{Text: "none"}}})),
 			`{"role":"tool","tool_call_id":"a","content":"here"},{"role":"tool","tool_call_id":"b","content":"none"},{"role":"user","content":[{"type":"text","text":"From the result of call a:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,YWJj"}}]}]}`},
-		{"long ids are mapped", messages(llm.Assistant(llm.ToolCall{ID: strings.Repeat("i", 41), Name: "f"}), llm.Results(llm.ToolResult{CallID: strings.Repeat("i", 41)})),
+		{"long ids are mapped", messages(llm.Assistant(llm.ToolCall{ID: strings.Repeat("i", 41), Name: "f"}),
+			llm.Results(llm.ToolResult{CallID: strings.Repeat("i", 41)})),
 			`{"role":"assistant","content":null,"tool_calls":[{"id":"call_eio3d4zuo718","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_eio3d4zuo718","content":""}]}`},
 		{"no model", &llm.Request{Messages: []llm.Message{llm.User("u")}}, `error invalid_request: model: no model is named`},
 		{"a schema that is none", with(func(r *llm.Request) { r.Output = []byte(`[]`) }), `error invalid_request: output: the schema is not a JSON object`},
@@ -192,15 +202,17 @@ func TestChatRequests(t *testing.T) {
 // Mistral's server accepts only ids of nine letters and digits. The text about a result's images
 // has the sent id.
 func TestMistralIDs(t *testing.T) {
-	req := &llm.Request{Messages: []llm.Message{llm.User("u"), llm.Assistant(llm.ToolCall{ID: "call_0", Name: "f"}, llm.ToolCall{ID: "Abc123xyZ", Name: "f"}), llm.Results(
-		llm.ToolResult{CallID: "call_0", Parts: []llm.Part{llm.Media{MIME: "image/png", Data: []byte("abc")}}}, llm.ToolResult{CallID: "Abc123xyZ"})}}
+	req := &llm.Request{Messages: []llm.Message{llm.User("u"),
+		llm.Assistant(llm.ToolCall{ID: "call_0", Name: "f"}, llm.ToolCall{ID: "Abc123xyZ", Name: "f"}), llm.Results(
+			llm.ToolResult{CallID: "call_0", Parts: []llm.Part{llm.Media{MIME: "image/png", Data: []byte("abc")}}}, llm.ToolResult{CallID: "Abc123xyZ"})}}
 	sent := ""
 	look := transport(func(r *http.Request) (*http.Response, error) {
 		b, err := io.ReadAll(r.Body)
 		sent = string(b)
 		return reply(200, whole("stop", `{"content":"hi"}`)), err
 	})
-	for _, o := range []*openai.Options{{BaseURL: "https://api.mistral.ai/v1", Key: "k", HTTP: look}, {BaseURL: "https://gateway.example/v1", Key: "k", HTTP: look, Server: &openai.Server{Name: "mistral"}}} {
+	for _, o := range []*openai.Options{{BaseURL: "https://api.mistral.ai/v1", Key: "k", HTTP: look},
+		{BaseURL: "https://gateway.example/v1", Key: "k", HTTP: look, Server: &openai.Server{Name: "mistral"}}} {
 		if _, err := llm.Complete(t.Context(), openai.NewChat("m", o), req); err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +221,8 @@ func TestMistralIDs(t *testing.T) {
 			t.Fatalf("%s: got the ids %q in %s", o.BaseURL, ids, sent)
 		}
 		first := ids[0][1]
-		if !regexp.MustCompile(`^[0-9A-Za-z]{9}$`).MatchString(first) || ids[1][1] != "Abc123xyZ" || ids[2][1] != first || ids[3][1] != "Abc123xyZ" || ids[4][2] != first {
+		if !regexp.MustCompile(`^[0-9A-Za-z]{9}$`).MatchString(first) || ids[1][1] != "Abc123xyZ" ||
+			ids[2][1] != first || ids[3][1] != "Abc123xyZ" || ids[4][2] != first {
 			t.Errorf("%s: got the ids %q", o.BaseURL, ids)
 		}
 	}
@@ -229,7 +242,8 @@ func TestRepliesWithoutReasoning(t *testing.T) {
 			return reply(200, whole("stop", `{"content":"hi","reasoning_content":"hm"}`)), err
 		})
 		m := openai.NewChat("m", &openai.Options{BaseURL: c.base, Key: "k", HTTP: look})
-		messages := []llm.Message{llm.User("u"), llm.Assistant(llm.Reasoning{Text: "elsewhere"}, llm.ToolCall{ID: "a", Name: "f"}), llm.Results(llm.ToolResult{CallID: "a"}),
+		messages := []llm.Message{llm.User("u"), llm.Assistant(llm.Reasoning{Text: "elsewhere"},
+			llm.ToolCall{ID: "a", Name: "f"}), llm.Results(llm.ToolResult{CallID: "a"}),
 			llm.Assistant(llm.Text{Text: "done"}), llm.User("and?")}
 		res, err := llm.Complete(t.Context(), m, &llm.Request{Messages: messages})
 		if err != nil {
@@ -238,7 +252,8 @@ func TestRepliesWithoutReasoning(t *testing.T) {
 		if got := strings.Count(sent, `"reasoning_content":" "`); got != c.want || strings.Contains(sent, "elsewhere") {
 			t.Errorf("%s: %d replies with a space for their reasoning, want %d: %s", c.base, got, c.want, sent)
 		}
-		if _, err := llm.Complete(t.Context(), m, &llm.Request{Messages: append(messages, res.Message, llm.User("more"))}); err != nil {
+		if _, err := llm.Complete(t.Context(), m, &llm.Request{
+			Messages: append(messages, res.Message, llm.User("more"))}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(sent, `"reasoning_content":"hm"`) || strings.Count(sent, `"reasoning_content":" "`) != c.want {

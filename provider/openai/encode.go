@@ -22,11 +22,13 @@ type encoder struct {
 }
 
 // encode appends the body of req to dst.
-func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request) ([]byte, error) {
+func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request) ([]byte,
+	error) {
 	if req.Model != "" {
 		name = req.Model
 	}
-	e := encoder{dialect: d, Writer: wire.Writer{Provider: d.provider, B: dst}, model: name, facts: d.factsOf(name), tools: tools, output: output}
+	e := encoder{dialect: d, Writer: wire.Writer{Provider: d.provider, B: dst}, model: name, facts: d.factsOf(name),
+		tools: tools, output: output}
 	if !e.facts.holds {
 		e.output = wire.Output{}
 	}
@@ -34,7 +36,8 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 		return dst, d.invalid("model", "no model is named")
 	}
 	if err := req.Choice.Check(req.Tools); err != nil {
-		return dst, &llm.ProviderError{Provider: d.provider, Code: llm.CodeInvalidRequest, Message: err.Error(), Err: err}
+		return dst, &llm.ProviderError{Provider: d.provider, Code: llm.CodeInvalidRequest, Message: err.Error(),
+			Err: err}
 	}
 	if len(req.Output) > 0 && !jsonscan.IsObject(req.Output) {
 		return dst, d.invalid("output", "the schema is not a JSON object")

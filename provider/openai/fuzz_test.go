@@ -15,7 +15,8 @@ import (
 
 // For any input from a server, decoding does not panic, and ends with a *llm.ProviderError or with
 // a finish reason. The reply can be sent back.
-func fuzzReplies(f *testing.F, decode func(int, bool, []byte) (*llm.Response, error), encode func(*llm.Request) ([]byte, error)) {
+func fuzzReplies(f *testing.F, decode func(int, bool, []byte) (*llm.Response, error),
+	encode func(*llm.Request) ([]byte, error)) {
 	f.Fuzz(func(t *testing.T, sse bool, body []byte) {
 		res, err := decode(200, sse, body)
 		if err != nil {
@@ -62,7 +63,8 @@ func TestStreamsOfAnyShape(t *testing.T) {
 	types := []string{"message", "function_call", "custom_tool_call", "reasoning", "web_search_call", "local_shell_call"}
 	item := func(t *rapid.T) string {
 		return fmt.Sprintf(`{"type":%q,"call_id":"c","name":%q,"arguments":"{}","input":"x","action":{},"content":[{"text":"t"}],"phase":%q}`,
-			rapid.SampledFrom(types).Draw(t, "type"), rapid.SampledFrom([]string{"f", "parallel"}).Draw(t, "name"), rapid.SampledFrom([]string{"", "p"}).Draw(t, "phase"))
+			rapid.SampledFrom(types).Draw(t, "type"), rapid.SampledFrom([]string{"f", "parallel"}).Draw(t, "name"),
+			rapid.SampledFrom([]string{"", "p"}).Draw(t, "phase"))
 	}
 	event := rapid.Custom(func(t *rapid.T) string {
 		index := rapid.SampledFrom([]string{"", `"output_index":0,`, `"output_index":1,`, `"output_index":2,`}).Draw(t, "index")
@@ -93,7 +95,8 @@ func TestStreamsOfAnyShape(t *testing.T) {
 		res, err := openai.DecodeChat(200, true, []byte(stream))
 		// What chunks have in common is read once; that must not show.
 		n := 0
-		padded := regexp.MustCompile(`data: \{`).ReplaceAllStringFunc(stream, func(s string) string { n++; return fmt.Sprintf(`%s"n":%d,`, s, n) })
+		padded := regexp.MustCompile(`data: \{`).ReplaceAllStringFunc(stream,
+			func(s string) string { n++; return fmt.Sprintf(`%s"n":%d,`, s, n) })
 		if got, want := outcome(res, err), outcome(openai.DecodeChat(200, true, []byte(padded))); got != want {
 			t.Fatalf("got %s\nwant %s\nof %s", got, want, stream)
 		}

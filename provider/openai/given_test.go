@@ -72,7 +72,8 @@ func TestHostedToolsBesideFunctions(t *testing.T) {
 func TestWrapperThatIsATool(t *testing.T) {
 	const body = `{"choices":[{"index":0,"message":{"tool_calls":[{"id":"p","function":{"name":"parallel","arguments":"{\"tool_uses\":[{\"recipient_name\":\"functions.f\",\"parameters\":{}}]}"}}]},"finish_reason":"tool_calls"}]}`
 	for offered, want := range map[string]string{"parallel": "parallel", "f": "f"} {
-		m := openai.NewChat("m", known(wiretest.Transport(func(*http.Request) (*http.Response, error) { return reply(200, body), nil })))
+		m := openai.NewChat("m", known(wiretest.Transport(
+			func(*http.Request) (*http.Response, error) { return reply(200, body), nil })))
 		req := user("go")
 		req.Tools = []*llm.ToolSpec{tool(offered)}
 		resp, err := llm.Complete(t.Context(), m, req)
@@ -106,7 +107,8 @@ func TestMediaOfReplies(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		if n := len(notices); c.want == "" && n > 0 || c.want != "" && (n != 1 || notices[0].Code != "media_left_out" || !strings.Contains(notices[0].Text, c.want)) {
+		if n := len(notices); c.want == "" && n > 0 || c.want != "" &&
+			(n != 1 || notices[0].Code != "media_left_out" || !strings.Contains(notices[0].Text, c.want)) {
 			t.Errorf("%s: got the notices %v, want one that says %q", c.name, notices, c.want)
 		}
 	}

@@ -146,9 +146,10 @@ func TestErrors(t *testing.T) {
 		{"a redirect", 307, ``, []string{"Location", "https://x"}, `error not_found 307: the server answered with a redirect; is the base URL right?`},
 	} {
 		synctest.Test(t, func(t *testing.T) { // its clock starts at midnight of 1 January 2000
-			m := openai.New("m", &openai.Options{BaseURL: "http://local.test/v1", Retries: -1, HTTP: transport(func(*http.Request) (*http.Response, error) {
-				return reply(c.status, c.body, c.header...), nil
-			})})
+			m := openai.New("m", &openai.Options{BaseURL: "http://local.test/v1", Retries: -1,
+				HTTP: transport(func(*http.Request) (*http.Response, error) {
+					return reply(c.status, c.body, c.header...), nil
+				})})
 			if got := outcome(llm.Complete(t.Context(), m, user("go"))); got != c.want {
 				t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 			}
@@ -229,7 +230,8 @@ func TestNamesAreMappedAndMappedBack(t *testing.T) {
 	}
 	// In old messages a name is mapped the same way, whether its tool is still offered or not.
 	for _, offered := range [][]*llm.ToolSpec{tools, tools[:1]} {
-		body := mustEncode(t, openai.EncodeChat, &llm.Request{Model: "m", Tools: offered, Messages: []llm.Message{llm.Assistant(llm.ToolCall{ID: "c", Name: "a.b"})}})
+		body := mustEncode(t, openai.EncodeChat, &llm.Request{Model: "m", Tools: offered,
+			Messages: []llm.Message{llm.Assistant(llm.ToolCall{ID: "c", Name: "a.b"})}})
 		if !strings.Contains(body, `"tool_calls":[{"id":"c","type":"function","function":{"name":"`+wire[1]+`"`) {
 			t.Errorf("a.b is not %s in %s", wire[1], body)
 		}
@@ -341,7 +343,9 @@ func TestRoundTrip(t *testing.T) {
 func TestRequestsGrowAtTheEnd(t *testing.T) {
 	msgs := []llm.Message{llm.System("s"), llm.User("u")}
 	short := mustEncode(t, openai.EncodeChat, &llm.Request{Model: "m", Messages: msgs, Tools: []*llm.ToolSpec{tool("f")}})
-	long := mustEncode(t, openai.EncodeChat, &llm.Request{Model: "m", Messages: append(msgs, llm.Assistant(llm.ToolCall{ID: "a", Name: "f"}), llm.Results(llm.ToolResult{CallID: "a"})), Tools: []*llm.ToolSpec{tool("f")}})
+	long := mustEncode(t, openai.EncodeChat, &llm.Request{Model: "m",
+		Messages: append(msgs, llm.Assistant(llm.ToolCall{ID: "a", Name: "f"}),
+			llm.Results(llm.ToolResult{CallID: "a"})), Tools: []*llm.ToolSpec{tool("f")}})
 	cut := strings.Index(short, `],"tools"`)
 	if cut < 0 || !strings.HasPrefix(long, short[:cut]) {
 		t.Errorf("%s\ndoes not begin with\n%s", long, short[:max(cut, 0)])

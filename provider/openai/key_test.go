@@ -19,7 +19,8 @@ import (
 func TestBrokenKey(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "")
 	none := transport(func(*http.Request) (*http.Response, error) { panic("nothing may be sent") })
-	_, err := llm.Complete(t.Context(), openai.New("m", &openai.Options{HTTP: none, Key: "sk-a\nsk-b"}), &llm.Request{Messages: []llm.Message{llm.User("hi")}})
+	_, err := llm.Complete(t.Context(), openai.New("m", &openai.Options{HTTP: none, Key: "sk-a\nsk-b"}),
+		&llm.Request{Messages: []llm.Message{llm.User("hi")}})
 	var e *llm.ProviderError
 	if !errors.As(err, &e) || e.Code != llm.CodeAuthentication || strings.Contains(err.Error(), "sk-") {
 		t.Errorf("with a key of two lines: %v; want an authentication error without the key", err)
@@ -30,7 +31,8 @@ func TestBrokenKey(t *testing.T) {
 		got = r.Header.Get("Authorization")
 		return nil, errors.New("seen")
 	})
-	llm.Complete(t.Context(), openai.New("m", &openai.Options{HTTP: look, Retries: -1}), &llm.Request{Messages: []llm.Message{llm.User("hi")}})
+	llm.Complete(t.Context(), openai.New("m", &openai.Options{HTTP: look, Retries: -1}),
+		&llm.Request{Messages: []llm.Message{llm.User("hi")}})
 	if got != "Bearer sk-env" {
 		t.Errorf("got %q sent, want Bearer sk-env", got)
 	}
@@ -40,7 +42,8 @@ func TestNoKey(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "")
 	t.Setenv("OPENAI_BASE_URL", "")
 	none := transport(func(*http.Request) (*http.Response, error) { panic("nothing may be sent") })
-	for _, m := range []llm.Model{openai.New("m", &openai.Options{HTTP: none}), openai.NewChat("m", &openai.Options{HTTP: none})} {
+	for _, m := range []llm.Model{openai.New("m", &openai.Options{HTTP: none}),
+		openai.NewChat("m", &openai.Options{HTTP: none})} {
 		_, err := llm.Complete(t.Context(), m, user("go"))
 		var e *llm.ProviderError
 		if !errors.As(err, &e) || e.Code != llm.CodeAuthentication || !strings.Contains(e.Message, "OPENAI_API_KEY") {

@@ -155,7 +155,8 @@ func newModel(a *api, model string, o *Options) *Model {
 		server = &Server{BaseURL: DefaultBaseURL, BaseEnv: "OPENAI_BASE_URL", KeyEnv: "OPENAI_API_KEY"}
 	}
 	base, key := cmp.Or(o.BaseURL, wire.Env(server.BaseEnv), server.BaseURL), o.Key
-	if key == "" && (o.BaseURL == "" || server.BaseURL == "" || wire.MayHaveKey(o.BaseURL, wire.Env(server.BaseEnv), server.BaseURL)) {
+	if key == "" && (o.BaseURL == "" || server.BaseURL == "" ||
+		wire.MayHaveKey(o.BaseURL, wire.Env(server.BaseEnv), server.BaseURL)) {
 		key = wire.Env(server.KeyEnv)
 	}
 	if base == "" {
@@ -178,7 +179,8 @@ func newModel(a *api, model string, o *Options) *Model {
 		u.Path = "/"
 	}
 	m.url = u.JoinPath(a.path)
-	m.client = wire.Client{Provider: m.provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP, Retries: wire.Retries(o.Retries),
+	m.client = wire.Client{Provider: m.provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP,
+		Retries:  wire.Retries(o.Retries),
 		Timeouts: wire.Timeouts{Connect: o.ConnectTimeout, FirstByte: o.FirstByteTimeout, Silence: o.SilenceTimeout},
 		Decoder:  m.decode, ToError: m.toError}
 	m.jsonObject = server.JSONObject

@@ -13,5 +13,6 @@ var _ llm.OutputHolder = (*Model)(nil)
 // grammar to the whole reply, and then no call is possible. Some models do not accept schemas, and
 // some schemas have no form in the API.
 func (m *Model) HoldsOutput(req *llm.Request) bool {
-	return !m.compatible && m.factsOf(cmp.Or(req.Model, m.name)).holds && (len(req.Output) == 0 || m.output.Get(req.Output).Schema != nil)
+	return !m.compatible && m.factsOf(cmp.Or(req.Model, m.name)).holds &&
+		(len(req.Output) == 0 || m.output.Get(req.Output).Schema != nil)
 }

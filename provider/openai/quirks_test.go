@@ -260,7 +260,8 @@ func TestQuirkIDsComeAgain(t *testing.T) {
 			}) (string, error) {
 				return fmt.Sprint("x is ", in.X), nil
 			})
-			agent := &pawl.Agent{Model: open("m", &openai.Options{BaseURL: s.URL, Key: "k", HTTP: tr}), Tools: []pawl.Toolset{f}}
+			agent := &pawl.Agent{Model: open("m", &openai.Options{BaseURL: s.URL, Key: "k", HTTP: tr}),
+				Tools: []pawl.Toolset{f}}
 			res, err := agent.Run(t.Context(), llm.User("go"))
 			if err != nil || res.Text() != "done" {
 				t.Fatalf("got %v, %v", res, err)

@@ -33,26 +33,32 @@ func TestRetries(t *testing.T) {
 		min, max time.Duration // waited in all
 		want     string
 	}{
-		{"twice, doubling", 0, []func() (*http.Response, error){status(500), status(503), ok}, 3, 1500 * time.Millisecond, 4500 * time.Millisecond, `text "hi"; stop`},
-		{"no more than twice", 0, []func() (*http.Response, error){status(500), status(500), status(500), ok}, 3, 1500 * time.Millisecond, 4500 * time.Millisecond, `error server 500 retryable: no`},
+		{"twice, doubling", 0, []func() (*http.Response, error){status(500), status(503), ok}, 3,
+			1500 * time.Millisecond, 4500 * time.Millisecond, `text "hi"; stop`},
+		{"no more than twice", 0, []func() (*http.Response, error){status(500), status(500), status(500), ok}, 3,
+			1500 * time.Millisecond, 4500 * time.Millisecond, `error server 500 retryable: no`},
 		{"never", -1, []func() (*http.Response, error){status(500), ok}, 1, 0, 0, `error server 500 retryable: no`},
 		{"as the provider says", 0, []func() (*http.Response, error){status(429, "Retry-After", "7"), ok}, 2, 7 * time.Second, 7 * time.Second, `text "hi"; stop`},
 		{"not for an hour", 0, []func() (*http.Response, error){status(429, "Retry-After", "3600"), ok}, 1, 0, 0, `error rate_limit 429 retryable after 1h0m0s: no`},
 		{"not what cannot work", 0, []func() (*http.Response, error){status(400), ok}, 1, 0, 0, `error invalid_request 400: no`},
-		{"a lost connection", 0, []func() (*http.Response, error){func() (*http.Response, error) { return nil, errors.New("connection reset") }, ok}, 2, 500 * time.Millisecond, 1500 * time.Millisecond, `text "hi"; stop`},
-		{"an error before the first fragment", 0, []func() (*http.Response, error){body(events(`{"error":{"code":503,"message":"busy"}}`)), ok}, 2, 500 * time.Millisecond, 1500 * time.Millisecond, `text "hi"; stop`},
+		{"a lost connection", 0, []func() (*http.Response,
+			error){func() (*http.Response, error) { return nil, errors.New("connection reset") }, ok}, 2,
+			500 * time.Millisecond, 1500 * time.Millisecond, `text "hi"; stop`},
+		{"an error before the first fragment", 0, []func() (*http.Response,
+			error){body(events(`{"error":{"code":503,"message":"busy"}}`)), ok}, 2, 500 * time.Millisecond, 1500 * time.Millisecond, `text "hi"; stop`},
 		{"a stream that ends before the first fragment", 0, []func() (*http.Response, error){body(": hello\n\n"), ok}, 2, 500 * time.Millisecond, 1500 * time.Millisecond, `text "hi"; stop`},
 		{"not after the first fragment", 0, []func() (*http.Response, error){body(events(`{"choices":[{"index":0,"delta":{"content":"h"}}]}`)), ok}, 1, 0, 0, `error stream retryable: the stream ended without a finish reason`},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			sent := 0
 			var bodies []string
-			m := openai.NewChat("m", &openai.Options{BaseURL: "http://local.test/v1", Retries: c.retries, HTTP: transport(func(r *http.Request) (*http.Response, error) {
-				b, _ := io.ReadAll(r.Body)
-				bodies = append(bodies, string(b))
-				sent++
-				return c.answers[sent-1]()
-			})})
+			m := openai.NewChat("m", &openai.Options{BaseURL: "http://local.test/v1", Retries: c.retries,
+				HTTP: transport(func(r *http.Request) (*http.Response, error) {
+					b, _ := io.ReadAll(r.Body)
+					bodies = append(bodies, string(b))
+					sent++
+					return c.answers[sent-1]()
+				})})
 			start := time.Now()
 			res, notices, err := ask(t.Context(), m, user("go"), true)
 			waited := time.Since(start)
@@ -80,7 +86,8 @@ func TestCancel(t *testing.T) {
 			m := local(func(*http.Request) (*http.Response, error) { return reply(500, ``), nil })
 			time.AfterFunc(100*time.Millisecond, func() { cancel(cause) })
 			start := time.Now()
-			if _, _, err := ask(ctx, m, user("go"), true); !errors.Is(err, cause) || time.Since(start) != 100*time.Millisecond {
+			if _, _, err := ask(ctx, m, user("go"), true); !errors.Is(err, cause) ||
+				time.Since(start) != 100*time.Millisecond {
 				t.Errorf("%v after %v; want the cause at once", err, time.Since(start))
 			}
 		})
@@ -138,7 +145,8 @@ func TestServerThatDoesNotHangUp(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer srv.Close()
-	for _, m := range []llm.Model{openai.New("m", &openai.Options{BaseURL: srv.URL}), openai.NewChat("m", &openai.Options{BaseURL: srv.URL})} {
+	for _, m := range []llm.Model{openai.New("m", &openai.Options{BaseURL: srv.URL}),
+		openai.NewChat("m", &openai.Options{BaseURL: srv.URL})} {
 		if res, _, err := ask(t.Context(), m, user("go"), true); err != nil || res.Message.Text() != "hi" {
 			t.Errorf("got %v, %v", res, err)
 		}

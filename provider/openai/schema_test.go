@@ -19,7 +19,8 @@ const nested = `{"type":"object","properties":{"at":{"$ref":"#/$defs/place"},"n"
 // Only a tool whose schema has no form is left out. Others are sent in OpenAI's form, strict if
 // that was requested.
 func TestSchemas(t *testing.T) {
-	tools := []*llm.ToolSpec{{Name: "f", Input: json.RawMessage(nested)}, {Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}, {Name: "free", Input: json.RawMessage(`{"type":"object"}`)}}
+	tools := []*llm.ToolSpec{{Name: "f", Input: json.RawMessage(nested)},
+		{Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}, {Name: "free", Input: json.RawMessage(`{"type":"object"}`)}}
 	loose := `{"type":"object","properties":{"at":{"type":"object","properties":{"name":{"type":"object","properties":{}}},"required":["name"]},"n":{"type":"integer","minimum":1}},"required":["at"]}`
 	free := `{"type":"object","properties":{}}`
 	for _, tt := range []struct {
@@ -32,7 +33,8 @@ func TestSchemas(t *testing.T) {
 		{"Chat", true, false, `"tools":[{"type":"function","function":{"name":"f","parameters":` + loose + `}},{"type":"function","function":{"name":"free","parameters":` + free + `}}]`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			body, notices := sent(t, tt.chat, &openai.Options{Strict: tt.strict}, &llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: tools})
+			body, notices := sent(t, tt.chat, &openai.Options{Strict: tt.strict},
+				&llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: tools})
 			if !strings.Contains(body, tt.want) {
 				t.Errorf("got %s\nwant %s", body, tt.want)
 			}
@@ -46,7 +48,8 @@ func TestSchemas(t *testing.T) {
 	}
 	strict := &llm.ToolSpec{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},"n":{"type":"integer"}},"required":["a"],"additionalProperties":false}`)}
 	for _, chat := range []bool{true, false} {
-		body, _ := sent(t, chat, &openai.Options{Strict: true}, &llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: []*llm.ToolSpec{strict, tools[2]}})
+		body, _ := sent(t, chat, &openai.Options{Strict: true},
+			&llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: []*llm.ToolSpec{strict, tools[2]}})
 		want := `"parameters":{"type":"object","properties":{"a":{"type":"string"},"n":{"type":["integer","null"]}},"required":["a","n"],"additionalProperties":false},"strict":true}`
 		if !strings.Contains(body, want) || strings.Contains(body, `"free","parameters":{"type":"object","properties":{}},"strict":true`) {
 			t.Errorf("chat %v: got %s\nwant %s", chat, body, want)
@@ -101,17 +104,20 @@ func TestStrictArgumentsComeBack(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			o := &openai.Options{Strict: true, BaseURL: "http://local.test", HTTP: transport(func(r *http.Request) (*http.Response, error) {
-				b, _ := io.ReadAll(r.Body)
-				_, name, _ := strings.Cut(string(b), `"name":"a_f`)
-				name, _, _ = strings.Cut(name, `"`)
-				return reply(200, tt.body("a_f"+name)), nil
-			})}
+			o := &openai.Options{Strict: true, BaseURL: "http://local.test",
+				HTTP: transport(func(r *http.Request) (*http.Response, error) {
+					b, _ := io.ReadAll(r.Body)
+					_, name, _ := strings.Cut(string(b), `"name":"a_f`)
+					name, _, _ = strings.Cut(name, `"`)
+					return reply(200, tt.body("a_f"+name)), nil
+				})}
 			m := openai.New("m", o)
 			if tt.chat {
 				m = openai.NewChat("m", o)
 			}
-			res, _, err := ask(context.Background(), m, &llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: []*llm.ToolSpec{f}}, strings.Contains(tt.name, "streamed"))
+			res, _, err := ask(context.Background(), m,
+				&llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: []*llm.ToolSpec{f}},
+				strings.Contains(tt.name, "streamed"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +135,8 @@ func TestStrictArgumentsThatBreakOff(t *testing.T) {
 	o := &openai.Options{Strict: true, BaseURL: "http://local.test", HTTP: transport(func(*http.Request) (*http.Response, error) {
 		return reply(200, deltas("length", `{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{\"n\":nu"}}]}`)), nil
 	})}
-	res, _, err := ask(context.Background(), openai.NewChat("m", o), &llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: []*llm.ToolSpec{f}}, true)
+	res, _, err := ask(context.Background(), openai.NewChat("m", o),
+		&llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: []*llm.ToolSpec{f}}, true)
 	if got, want := outcome(res, err), `call c f {"n":nu; length`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -146,7 +153,8 @@ func TestOutputs(t *testing.T) {
 		{"with an optional field", optional, `"strict":false,"schema":{"type":"object","properties":{"a":{"type":"string"}}}`, `"strict":false,"schema":{"type":"object","properties":{"a":{"type":"string"}}}`},
 		{"no object", list, `{"role":"system","content":"When you give your final answer`, `"instructions":"s\n\nWhen you give your final answer`},
 	} {
-		req := &llm.Request{Model: "m", Messages: []llm.Message{llm.System("s"), llm.User("hi")}, Output: json.RawMessage(tt.schema)}
+		req := &llm.Request{Model: "m", Messages: []llm.Message{llm.System("s"), llm.User("hi")},
+			Output: json.RawMessage(tt.schema)}
 		for _, encode := range []struct {
 			f    func(*llm.Request) ([]byte, error)
 			want string
@@ -169,7 +177,8 @@ func TestJSONObject(t *testing.T) {
 		t.Errorf("got %s", body)
 	}
 	req.Tools = []*llm.ToolSpec{tool("f")}
-	if body, _ = sent(t, true, &openai.Options{Server: server}, req); !strings.Contains(body, wish) || strings.Contains(body, "response_format") {
+	if body, _ = sent(t, true, &openai.Options{Server: server}, req); !strings.Contains(body, wish) ||
+		strings.Contains(body, "response_format") {
 		t.Errorf("beside tools: got %s", body)
 	}
 }

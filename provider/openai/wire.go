@@ -51,7 +51,8 @@ func decodeBody(a *api, status int, sse bool, body []byte) (*llm.Response, error
 		bad = res.Add(delta)
 		return bad == nil
 	})
-	if err := wire.Read(d.provider, bytes.NewReader(body), int64(len(body)), !sse, d.decode(out)); err != nil && err != wire.ErrStopped {
+	if err := wire.Read(d.provider, bytes.NewReader(body), int64(len(body)), !sse, d.decode(out)); err != nil &&
+		err != wire.ErrStopped {
 		return nil, err
 	}
 	if bad != nil {

@@ -25,14 +25,17 @@ var chatReplyRows = []wiretest.ReplyRow{
 	{Path: "model", Value: "gpt", Field: "Response.Model", Get: wiretest.Model},
 	{Path: "choices[0].message.content", Value: "hello", Field: "Text.Text", Get: wiretest.Text},
 	{Path: "choices[0].message.content[0]", Value: map[string]any{"type": "text", "text": "hello"}, Field: "Text.Text", Get: wiretest.Text, Want: "hello"},
-	{Path: "choices[0].message.refusal", Value: "no", Field: "Text.Text, with finish content_filter", Get: func(r *llm.Response) any { return r.Message.Text() + ", " + string(r.Finish) }, Want: "no, content_filter"},
+	{Path: "choices[0].message.refusal", Value: "no", Field: "Text.Text, with finish content_filter",
+		Get: func(r *llm.Response) any { return r.Message.Text() + ", " + string(r.Finish) }, Want: "no, content_filter"},
 	{Path: "choices[0].message.reasoning_content", Value: "hm", Field: "Reasoning.Text", Get: wiretest.Thought},
 	{Path: "choices[0].message.reasoning", Value: "hm", Field: "Reasoning.Text", Get: wiretest.Thought},
 	{Path: "choices[0].message.reasoning_details", Value: []any{map[string]any{"data": "x"}}, Field: "Reasoning.Opaque", Get: wiretest.Kept, Want: `{"reasoning_details":[{"data":"x"}]}`},
 	{Path: "choices[0].message.tool_calls[0].id", Value: "call_1", Field: "ToolCall.ID", Get: wiretest.CallID, Base: chatCallBase},
 	{Path: "choices[0].message.tool_calls[0].function.name", Value: "look", Field: "ToolCall.Name", Get: wiretest.CallName, Base: chatCallBase},
 	{Path: "choices[0].message.tool_calls[0].function.arguments", Value: `{"x": 1}`, Field: "ToolCall.Args, byte for byte", Get: wiretest.CallArgs, Base: chatCallBase},
-	{Path: "choices[0].message.function_call", Value: map[string]any{"name": "f", "arguments": "{}"}, Field: "ToolCall, with an ID of our own", Get: func(r *llm.Response) any { return r.Message.Calls() }, Want: []llm.ToolCall{{ID: "call_0", Name: "f", Args: []byte("{}")}}},
+	{Path: "choices[0].message.function_call", Value: map[string]any{"name": "f", "arguments": "{}"},
+		Field: "ToolCall, with an ID of our own", Get: func(r *llm.Response) any { return r.Message.Calls() },
+		Want: []llm.ToolCall{{ID: "call_0", Name: "f", Args: []byte("{}")}}},
 	{Path: "choices[0].finish_reason", Value: "stop", Field: "Finish: stop", Get: wiretest.Finish},
 	{Path: "choices[0].finish_reason", Value: "length", Field: "Finish: length", Get: wiretest.Finish, Base: chatCallBase},
 	{Path: "choices[0].finish_reason", Value: "content_filter", Field: "Finish: content_filter", Get: wiretest.Finish, Base: chatCallBase},
@@ -65,7 +68,9 @@ var responsesReplyRows = []wiretest.ReplyRow{
 	{Path: "id", Value: "resp_1", Field: "Response.ID", Get: wiretest.ID},
 	{Path: "model", Value: "gpt", Field: "Response.Model", Get: wiretest.Model},
 	{Path: "output[0].content[0].text", Value: "hello", Field: "Text.Text", Get: wiretest.Text, Base: respText},
-	{Path: "output[0].content[0]", Value: map[string]any{"type": "refusal", "refusal": "no"}, Field: "Text.Text, with finish content_filter", Get: func(r *llm.Response) any { return r.Message.Text() + ", " + string(r.Finish) }, Want: "no, content_filter", Base: respText},
+	{Path: "output[0].content[0]", Value: map[string]any{"type": "refusal", "refusal": "no"},
+		Field: "Text.Text, with finish content_filter",
+		Get:   func(r *llm.Response) any { return r.Message.Text() + ", " + string(r.Finish) }, Want: "no, content_filter", Base: respText},
 	{Path: "output[0].phase", Value: "commentary", Field: "Text.Opaque", Get: wiretest.TextKept, Want: `{"phase":"commentary"}`, Base: respText},
 	{Path: "output[0].summary[0]", Value: map[string]any{"type": "summary_text", "text": "hm"}, Field: "Reasoning.Text", Get: wiretest.Thought, Want: "hm", Base: respThought},
 	{Path: "output[0].content[0]", Value: map[string]any{"type": "reasoning_text", "text": "hm"}, Field: "Reasoning.Text, without a summary", Get: wiretest.Thought, Want: "hm", Base: respThought},
@@ -199,7 +204,8 @@ func TestWire(t *testing.T) {
 	var chat, responses []wiretest.RequestRow
 	for _, r := range requestRows {
 		chat = append(chat, wiretest.RequestRow{Field: r.field, Set: r.set, Path: r.chat, Want: r.chatWant})
-		responses = append(responses, wiretest.RequestRow{Field: r.field, Set: r.set, Path: r.responses, Want: r.responsesWant})
+		responses = append(responses, wiretest.RequestRow{Field: r.field, Set: r.set, Path: r.responses,
+			Want: r.responsesWant})
 	}
 	chatWire.Requested(t, "m", chat)
 	responsesWire.Requested(t, "m", responses)

@@ -14,9 +14,11 @@ import (
 
 // The two wires, for the proofs of wiretest.
 var (
-	chatWire = &wiretest.Wire{API: pawltest.Chat, Provider: "openai-chat", Encode: openai.EncodeChat, Decode: openai.DecodeChat, Excluded: excluded,
+	chatWire = &wiretest.Wire{API: pawltest.Chat, Provider: "openai-chat", Encode: openai.EncodeChat,
+		Decode: openai.DecodeChat, Excluded: excluded,
 		Open: func(h http.RoundTripper) llm.Model { return openai.NewChat("m", known(h)) }}
-	responsesWire = &wiretest.Wire{API: pawltest.Responses, Provider: "openai", Encode: openai.EncodeResponses, Decode: openai.DecodeResponses, Excluded: excluded,
+	responsesWire = &wiretest.Wire{API: pawltest.Responses, Provider: "openai", Encode: openai.EncodeResponses,
+		Decode: openai.DecodeResponses, Excluded: excluded,
 		Open: func(h http.RoundTripper) llm.Model { return openai.New("m", known(h)) }}
 )
 

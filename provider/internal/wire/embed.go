@@ -21,7 +21,8 @@ const (
 // Embed returns the vectors of texts. It calls ask for one batch after another; ask returns the
 // vectors of its batch, in order. Embed returns a *llm.ProviderError if a text is empty, if
 // vectors are missing or too many, or if their sizes differ. Errors count texts from 0.
-func Embed(ctx context.Context, provider string, texts []string, ask func(ctx context.Context, batch []string) ([][]float32, error)) ([][]float32, error) {
+func Embed(ctx context.Context, provider string, texts []string,
+	ask func(ctx context.Context, batch []string) ([][]float32, error)) ([][]float32, error) {
 	for i, t := range texts {
 		if strings.TrimSpace(t) == "" {
 			return nil, Invalid(provider, "input", "text %d is empty; an empty text has no vector", i)
@@ -61,7 +62,8 @@ func inBatch(err error, from, to, all int) error {
 }
 
 // Vectors reads a list of want vectors. item reads one element of the list.
-func Vectors(provider string, c *jsonscan.Cursor, want int, item func(*jsonscan.Cursor) ([]float32, error)) ([][]float32, error) {
+func Vectors(provider string, c *jsonscan.Cursor, want int,
+	item func(*jsonscan.Cursor) ([]float32, error)) ([][]float32, error) {
 	var out [][]float32
 	for c.Array(); c.More(); {
 		v, err := item(c)

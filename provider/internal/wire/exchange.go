@@ -15,7 +15,8 @@ import (
 )
 
 // exchange sends the request once. h replaces the Client's header; nil means the Client's header.
-func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter, decoder func(*Emitter) Decoder) error {
+func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter,
+	decoder func(*Emitter) Decoder) error {
 	if h == nil {
 		h = c.Header
 	}

@@ -137,7 +137,11 @@ func TestFragmentsBeforeTheEnd(t *testing.T) {
 		return io.MultiReader(strings.NewReader("data: T\"a\"\n\ndata: t\"b\"\n\n"), iotestErr{})
 	}
 	var got []string
-	out := &wire.Emitter{Tools: wire.NoTools, Yield: func(d llm.Delta, _ error) bool { got = append(got, told(d)); return true }}
+	out := &wire.Emitter{Tools: wire.NoTools, Yield: func(d llm.Delta,
+		_ error) bool {
+		got = append(got, told(d))
+		return true
+	}}
 	err := wire.Read("test", body(), -1, false, &lettered{Emitter: out})
 	if d := cmp.Diff([]string{"0 text ab"}, got); d != "" || err == nil || !strings.Contains(err.Error(), "broke off") {
 		t.Errorf("%v (-want +got):\n%s", err, d)

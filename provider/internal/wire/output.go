@@ -44,7 +44,8 @@ func NewOutput(form OutputForm, schema json.RawMessage) Output {
 
 // emptied reports whether an object with arbitrary names became an object without any.
 func emptied(c *dialect.Compiled) bool {
-	return slices.ContainsFunc(c.Losses, func(l dialect.Loss) bool { return l.Kind == dialect.Stricter }) && strings.Contains(string(c.Schema), `"properties":{}`)
+	return slices.ContainsFunc(c.Losses, func(l dialect.Loss) bool { return l.Kind == dialect.Stricter }) &&
+		strings.Contains(string(c.Schema), `"properties":{}`)
 }
 
 // Wish returns a prompt that asks for a reply that fits the schema, for models and servers that

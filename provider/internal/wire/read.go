@@ -66,7 +66,8 @@ func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) 
 		}
 	}
 	if eof && err != nil && title != "" {
-		return &llm.ProviderError{Provider: provider, Code: llm.CodeStream, Message: title + "; is the base URL that of the API?", Retryable: true, Err: err}
+		return &llm.ProviderError{Provider: provider, Code: llm.CodeStream, Message: title +
+			"; is the base URL that of the API?", Retryable: true, Err: err}
 	}
 	if err == nil && !eof {
 		drain(body)
@@ -131,7 +132,8 @@ func drain(body io.Reader) {
 
 // cut returns the error of a body that broke off.
 func cut(provider string, err error) error {
-	return &llm.ProviderError{Provider: provider, Code: llm.CodeStream, Message: "the reply broke off: " + err.Error(), Retryable: true, Err: err}
+	return &llm.ProviderError{Provider: provider, Code: llm.CodeStream, Message: "the reply broke off: " +
+		err.Error(), Retryable: true, Err: err}
 }
 
 func looksLikeJSON(b []byte) bool {

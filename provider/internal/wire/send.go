@@ -43,7 +43,8 @@ func (c *Client) Send(ctx context.Context, u *url.URL, body []byte, whole bool, 
 }
 
 // SendHeader is Send with the headers of this request. nil means the Client's headers.
-func (c *Client) SendHeader(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter) error {
+func (c *Client) SendHeader(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool,
+	out *Emitter) error {
 	return c.send(ctx, u, h, body, whole, out, c.Decoder)
 }
 
@@ -66,7 +67,8 @@ func (a answer) Over() bool              { return false }
 func (a answer) Flush() error            { return nil }
 func (a answer) End() error              { return Broken(a.provider, "the answer is no JSON") }
 
-func (c *Client) send(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter, decoder func(*Emitter) Decoder) error {
+func (c *Client) send(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter,
+	decoder func(*Emitter) Decoder) error {
 	first := *out
 	for attempt := 0; ; attempt++ {
 		err := c.exchange(ctx, u, h, body, whole, out, decoder)

@@ -32,7 +32,8 @@ func (t Timeouts) limits() Timeouts {
 		}
 		return max(d, 0)
 	}
-	return Timeouts{limit(t.Connect, connectTimeout), limit(t.FirstByte, firstByteTimeout), limit(t.Silence, silenceTimeout)}
+	return Timeouts{limit(t.Connect, connectTimeout), limit(t.FirstByte, firstByteTimeout),
+		limit(t.Silence, silenceTimeout)}
 }
 
 // timeoutError describes an expired timeout.

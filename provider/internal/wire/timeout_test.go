@@ -50,7 +50,8 @@ func ask(t *testing.T, limits Timeouts, carrier http.RoundTripper) (time.Duratio
 			return &llm.ProviderError{Provider: "test", Status: status, Message: string(body)}
 		}}
 	start := time.Now()
-	err := c.Send(t.Context(), u, []byte("{}"), false, &Emitter{Provider: "test", Yield: func(llm.Delta, error) bool { return true }})
+	err := c.Send(t.Context(), u, []byte("{}"), false,
+		&Emitter{Provider: "test", Yield: func(llm.Delta, error) bool { return true }})
 	return time.Since(start), err
 }
 
@@ -181,7 +182,8 @@ func TestConnectTimeout(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	if got, want := (Timeouts{}).limits(), (Timeouts{10 * time.Second, 120 * time.Second, 120 * time.Second}); got != want {
+	if got, want := (Timeouts{}).limits(), (Timeouts{10 * time.Second, 120 * time.Second,
+		120 * time.Second}); got != want {
 		t.Errorf("the defaults are %v, want %v", got, want)
 	}
 	if got, want := (Timeouts{-1, time.Hour, -1}).limits(), (Timeouts{0, time.Hour, 0}); got != want {

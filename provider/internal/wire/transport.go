@@ -31,7 +31,8 @@ func (c *Client) transport() *http.Transport {
 
 // newTransport returns a transport that keeps an idle connection for each open run. The default
 // transport keeps two per host, which costs a third more CPU under load.
-func newTransport(connect time.Duration, dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
+func newTransport(connect time.Duration, dial func(ctx context.Context, network, address string) (net.Conn,
+	error)) *http.Transport {
 	return &http.Transport{
 		Proxy: http.ProxyFromEnvironment,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -186,7 +186,8 @@ func TestNotTwice(t *testing.T) {
 	c := newClient(t, 0)
 	want(t, c, s.host)
 	var e *llm.ProviderError
-	if _, err := post(t.Context(), c, s.host, []byte("again")); !errors.As(err, &e) || e.Code != llm.CodeNetwork || !e.Retryable {
+	if _, err := post(t.Context(), c, s.host, []byte("again")); !errors.As(err, &e) || e.Code != llm.CodeNetwork ||
+		!e.Retryable {
 		t.Errorf("got %v, want a retryable error of the network", err)
 	}
 	if got := s.posts.Load(); got != 2 {
@@ -334,7 +335,8 @@ func TestBrokenAnswers(t *testing.T) {
 func TestHead(t *testing.T) {
 	s := serve(t, always("HTTP/1.1 429 Too Many\r\nretry-after: 3 \r\nContent-Length: 4\r\n\r\nslow"))
 	var e *llm.ProviderError
-	if _, err := post(t.Context(), newClient(t, 0), s.host, []byte("{}")); !errors.As(err, &e) || e.Status != 429 || e.Message != "3slow" {
+	if _, err := post(t.Context(), newClient(t, 0), s.host, []byte("{}")); !errors.As(err, &e) || e.Status != 429 ||
+		e.Message != "3slow" {
 		t.Errorf("got %v, want status 429 with Retry-After 3 and the body", err)
 	}
 }
@@ -346,7 +348,8 @@ func TestNoInjection(t *testing.T) {
 		c := newClient(t, 2)
 		c.Header = h
 		var e *llm.ProviderError
-		if _, err := post(t.Context(), c, s.host, []byte("{}")); !errors.As(err, &e) || e.Code != llm.CodeInvalidRequest || e.Retryable {
+		if _, err := post(t.Context(), c, s.host, []byte("{}")); !errors.As(err, &e) ||
+			e.Code != llm.CodeInvalidRequest || e.Retryable {
 			t.Errorf("%v: got %v, want an invalid request", h, err)
 		}
 	}

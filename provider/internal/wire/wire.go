@@ -35,16 +35,19 @@ type Decoder interface {
 
 // Unsupported returns the error of a request that the API cannot express.
 func Unsupported(provider, field, format string, args ...any) *llm.ProviderError {
-	return &llm.ProviderError{Provider: provider, Code: llm.CodeUnsupported, Message: field + ": " + fmt.Sprintf(format, args...)}
+	return &llm.ProviderError{Provider: provider, Code: llm.CodeUnsupported, Message: field + ": " +
+		fmt.Sprintf(format, args...)}
 }
 
 // Invalid returns the error of a request that no provider accepts.
 func Invalid(provider, field, format string, args ...any) *llm.ProviderError {
-	return &llm.ProviderError{Provider: provider, Code: llm.CodeInvalidRequest, Message: field + ": " + fmt.Sprintf(format, args...)}
+	return &llm.ProviderError{Provider: provider, Code: llm.CodeInvalidRequest, Message: field + ": " +
+		fmt.Sprintf(format, args...)}
 }
 
 // Broken returns the error of a reply that cannot be read. It is retryable: the next reply may be
 // valid.
 func Broken(provider, format string, args ...any) *llm.ProviderError {
-	return &llm.ProviderError{Provider: provider, Code: llm.CodeStream, Message: fmt.Sprintf(format, args...), Retryable: true}
+	return &llm.ProviderError{Provider: provider, Code: llm.CodeStream, Message: fmt.Sprintf(format, args...),
+		Retryable: true}
 }
