@@ -44,7 +44,7 @@ func TestOpenSaysWhatWouldBeRight(t *testing.T) {
 
 func ExampleOpen() {
 	_, err := provider.Open("opneai:gpt-5-mini", nil)
-	fmt.Println(strings.NewReplacer("; ", "\n", "ollama", "\nollama").Replace(err.Error()))
+	fmt.Println(strings.NewReplacer("; ", "\n", " ollama", "\nollama").Replace(err.Error()))
 	// Output:
 	// model "opneai:gpt-5-mini": unknown provider "opneai"
 	// known: openai, openai-chat, anthropic, gemini,

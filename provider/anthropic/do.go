@@ -30,7 +30,7 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 	if m.err != nil {
 		return m.err
 	}
-	req, more := rules.Heal(ctx, req, req.Settings.Options[provider], yield)
+	req, more := rules.Repair(req, req.Settings.Options[provider], yield)
 	if !more {
 		return wire.ErrStopped
 	}
@@ -51,7 +51,7 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 	if err != nil {
 		return err
 	}
-	if !tools.Tell(yield) || !m.tellUnthought(req, own, yield) {
+	if !tools.EmitNotices(yield) || !m.emitUnthought(req, own, yield) {
 		return wire.ErrStopped
 	}
 	u := m.address(req)

@@ -21,21 +21,21 @@ func fromMessages(e *encoder, messages []llm.Message, lead int) {
 		for end < len(messages) && messages[end].Role != llm.RoleAssistant {
 			end++
 		}
-		told := end
-		for e.instructs() && told > i && instructs(&messages[told-1]) {
-			told--
+		users := end
+		for e.instructs() && users > i && instructs(&messages[users-1]) {
+			users--
 		}
-		if told == i {
-			told = end // no user turn that they could follow
+		if users == i {
+			users = end // no user turn that they could follow
 		}
-		fromMessage(e, messages, i, told)
+		fromMessage(e, messages, i, users)
 		switch {
 		case e.cache.moves:
 			e.turned()
 		case e.cache.fixed && i == lead && e.role == "user":
 			e.mark()
 		}
-		fromInstructions(e, messages, told, end)
+		fromInstructions(e, messages, users, end)
 		i = end
 	}
 	e.markTurns()
@@ -73,7 +73,7 @@ func fromMessage(e *encoder, messages []llm.Message, from, to int) {
 			}
 		}
 	}
-	fromBeside(e, messages, from, to)
+	fromErrorMedia(e, messages, from, to)
 	for i := from; i < to; i++ {
 		m := &messages[i]
 		switch m.Role {
@@ -206,9 +206,9 @@ func fromCall(e *encoder, c *llm.ToolCall) {
 	e.Raw(`}`)
 }
 
-// fromBeside writes the media of failed results. The API does not accept media in an error, so
+// fromErrorMedia writes the media of failed results. The API does not accept media in an error, so
 // they follow all results, each after a line that names its call.
-func fromBeside(e *encoder, messages []llm.Message, from, to int) {
+func fromErrorMedia(e *encoder, messages []llm.Message, from, to int) {
 	for i := from; i < to; i++ {
 		for j, p := range messages[i].Parts {
 			r, ok := p.(llm.ToolResult)

@@ -43,8 +43,8 @@ type last struct {
 	index int64
 }
 
-// goesOn reads an event of the same form as the last fragment, and reports whether it is one.
-func (d *decoder) goesOn(data []byte) (bool, error) {
+// repeats reads an event of the same form as the last fragment, and reports whether it is one.
+func (d *decoder) repeats(data []byte) (bool, error) {
 	c, ok := d.last.Find(data)
 	if !ok {
 		return false, nil
@@ -58,7 +58,7 @@ func (d *decoder) goesOn(data []byte) (bool, error) {
 
 // Event reads one event. The data has its name.
 func (d *decoder) Event(data []byte) error {
-	if is, err := d.goesOn(data); is {
+	if is, err := d.repeats(data); is {
 		return err
 	}
 	var typ, delta, block, usage []byte

@@ -21,11 +21,11 @@ func fromSystem(e *encoder, req *llm.Request) int {
 		}
 		lead++
 	}
-	wish := ""
+	prompt := ""
 	if len(req.Output) > 0 && e.output == nil {
-		wish = wire.Wish(req.Output)
+		prompt = wire.SchemaPrompt(req.Output)
 	}
-	any := wish != ""
+	any := prompt != ""
 	for _, m := range req.Messages[:lead] {
 		any = any || strings.TrimSpace(m.Text()) != ""
 	}
@@ -38,8 +38,8 @@ func fromSystem(e *encoder, req *llm.Request) int {
 			fromSystemText(e, text)
 		}
 	}
-	if wish != "" {
-		fromSystemText(e, wish)
+	if prompt != "" {
+		fromSystemText(e, prompt)
 	}
 	if e.cache.on {
 		e.mark()

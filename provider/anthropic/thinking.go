@@ -108,9 +108,9 @@ func (d *dialect) thinks(m *llm.Message) bool {
 	return false
 }
 
-// tellUnthought emits a notice if a request is sent without the thinking that its settings ask
+// emitUnthought emits a notice if a request is sent without the thinking that its settings ask
 // for.
-func (m *Model) tellUnthought(req *llm.Request, own options, yield func(llm.Delta, error) bool) bool {
+func (m *Model) emitUnthought(req *llm.Request, own options, yield func(llm.Delta, error) bool) bool {
 	if req.Settings.Effort == "" || req.Settings.Effort == "none" || own.thinking != "" {
 		return true
 	}

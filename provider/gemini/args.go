@@ -55,7 +55,7 @@ func (w *argsWriter) add(pieces []byte) error {
 		var path string
 		var kind string
 		var value []byte
-		goesOn := false
+		more := false
 		if !c.Object() {
 			continue
 		}
@@ -64,7 +64,7 @@ func (w *argsWriter) add(pieces []byte) error {
 			case "jsonPath":
 				path = c.String()
 			case "willContinue":
-				goesOn = c.Bool()
+				more = c.Bool()
 			case "stringValue", "numberValue", "boolValue", "nullValue":
 				kind, value = string(k), c.Raw()
 			}
@@ -72,7 +72,7 @@ func (w *argsWriter) add(pieces []byte) error {
 		if c.Err() != nil {
 			break
 		}
-		if err := w.piece(path, kind, value, goesOn); err != nil {
+		if err := w.piece(path, kind, value, more); err != nil {
 			return err
 		}
 	}
@@ -82,14 +82,14 @@ func (w *argsWriter) add(pieces []byte) error {
 	return nil
 }
 
-func (w *argsWriter) piece(path, kind string, value []byte, goesOn bool) error {
+func (w *argsWriter) piece(path, kind string, value []byte, more bool) error {
 	if w.open != "" && path == w.open {
 		if kind == "stringValue" {
 			w.string(value)
 		} else if kind != "" {
 			return broken("arguments cannot be read: the text at %s went on as another value", path)
 		}
-		if !goesOn {
+		if !more {
 			w.closeString()
 		}
 		return nil
@@ -110,7 +110,7 @@ func (w *argsWriter) piece(path, kind string, value []byte, goesOn bool) error {
 		w.out = append(w.out, '"')
 		w.string(value)
 		w.open = path
-		if !goesOn {
+		if !more {
 			w.closeString()
 		}
 	case "nullValue":

@@ -184,7 +184,7 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 	if m.err != nil {
 		return m.err
 	}
-	req, more := rules.Heal(ctx, req, req.Settings.Options[provider], yield)
+	req, more := rules.Repair(req, req.Settings.Options[provider], yield)
 	if !more {
 		return wire.ErrStopped
 	}
@@ -197,7 +197,7 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 	if err != nil {
 		return err
 	}
-	if !tools.Tell(yield) {
+	if !tools.EmitNotices(yield) {
 		return wire.ErrStopped
 	}
 	to := m.to

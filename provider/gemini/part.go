@@ -12,7 +12,7 @@ import (
 type part struct {
 	kind    kind
 	thought bool
-	goesOn  bool   // of a call: more pieces follow
+	more    bool   // of a call: more pieces follow
 	content []byte // raw: the string of a text, the object of media, or the whole part of kindOther
 	members []byte // the other members, as an object; nil means none
 
@@ -101,7 +101,7 @@ func (d *decoder) readCall(c *jsonscan.Cursor, p *part) {
 				p.partial = c.Raw()
 			}
 		case "willContinue":
-			p.goesOn = c.Bool()
+			p.more = c.Bool()
 		}
 	}
 }

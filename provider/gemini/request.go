@@ -93,8 +93,8 @@ func fromMessages(e *encoder, messages []llm.Message) {
 
 // fromInstructions writes all system and developer messages: the API has one place for them.
 func fromInstructions(e *encoder, req *llm.Request) {
-	tell := len(req.Output) > 0 && !e.native(req)
-	if !tell && !slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return instructs(&m) }) || !e.Key("systemInstruction") {
+	ask := len(req.Output) > 0 && !e.native(req)
+	if !ask && !slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return instructs(&m) }) || !e.Key("systemInstruction") {
 		return
 	}
 	e.Raw(`{"parts":[`)
@@ -117,9 +117,9 @@ func fromInstructions(e *encoder, req *llm.Request) {
 			e.Raw(`{"text":""}`)
 		}
 	}
-	if tell {
+	if ask {
 		e.Comma()
-		e.text(wire.Wish(req.Output))
+		e.text(wire.SchemaPrompt(req.Output))
 		e.Raw("}")
 	}
 	e.Raw(`]}`)
@@ -198,35 +198,35 @@ func fromReply(e *encoder, i int, m *llm.Message) {
 	for j, p := range m.Parts {
 		switch p := p.(type) {
 		case llm.Text:
-			kept := e.kept(p.Opaque)
-			if p.Text == "" && kept == nil {
+			stored := e.stored(p.Opaque)
+			if p.Text == "" && stored == nil {
 				continue
 			}
 			e.part("model")
 			e.text(p.Text)
-			e.end(kept)
+			e.end(stored)
 		case llm.Reasoning:
-			kept := e.kept(p.Opaque)
+			stored := e.stored(p.Opaque)
 			switch {
-			case kept == nil || member(kept, ofMedia) != nil:
-			case isThought(kept):
+			case stored == nil || member(stored, ofMedia) != nil:
+			case isThought(stored):
 				e.part("model")
 				e.text(p.Text)
-				e.end(kept)
+				e.end(stored)
 			default: // only the provider can read it
 				e.part("model")
-				e.B = append(e.B, kept...)
+				e.B = append(e.B, stored...)
 			}
 		case llm.Media:
 			e.part("model")
 			fromMedia(e, field(i, j), p, false)
-			var kept []byte
+			var stored []byte
 			if j+1 < len(m.Parts) {
 				if r, ok := m.Parts[j+1].(llm.Reasoning); ok {
-					kept = member(e.kept(r.Opaque), ofMedia)
+					stored = member(e.stored(r.Opaque), ofMedia)
 				}
 			}
-			e.end(kept)
+			e.end(stored)
 		case llm.ToolCall:
 			e.calls = append(slices.Grow(e.calls, len(m.Parts)-j), place{i, j})
 			e.part("model")
@@ -237,14 +237,14 @@ func fromReply(e *encoder, i int, m *llm.Message) {
 	}
 }
 
-// kept returns the stored members of a part, which are sent back with it; nil means none from this
+// stored returns the stored members of a part, which are sent back with it; nil means none from this
 // host. They are the Data of Opaque, an object:
 //
 //	{"thoughtSignature":…}   of a text or a call: its other members, as they were written
 //	{"thought":true,…}       of a Reasoning with text: the same
 //	{"executableCode":…,…}   of a Reasoning without text: the whole part
 //	{"ofMedia":{…}}          of a Reasoning after a Media without Opaque: the Media's members
-func (e *encoder) kept(o *llm.Opaque) []byte {
+func (e *encoder) stored(o *llm.Opaque) []byte {
 	if o == nil || o.Provider != e.tag || !jsonscan.IsObject(o.Data) {
 		return nil
 	}
@@ -327,13 +327,13 @@ func fromCall(e *encoder, c *llm.ToolCall) {
 		e.Raw("}")
 	}
 	e.Raw("}")
-	kept := e.kept(c.Opaque)
-	if e.missing && !signed(kept) {
+	stored := e.stored(c.Opaque)
+	if e.missing && !signed(stored) {
 		e.Comma()
 		e.Raw(skipSignature)
 	}
 	e.missing = false
-	e.end(kept)
+	e.end(stored)
 }
 
 // id writes the id of a call, unless pawl made the id because the model gave none. Such ids repeat

@@ -197,7 +197,7 @@ func (d *decoder) toCall(p *part) error {
 		}
 	}
 	if d.call != nil && (p.name == "" || p.id != "" && p.id == d.call.id) {
-		return d.goOn(p, o)
+		return d.continueCall(p, o)
 	}
 	if p.name == "" && p.id == "" && p.args == nil && p.partial == nil && o == nil {
 		return nil // an end mark of a call that is complete
@@ -212,7 +212,7 @@ func (d *decoder) toCall(p *part) error {
 		return err
 	}
 	whole := llm.ToolCall{ID: p.id, Name: d.Tools.FromWire(p.name), Opaque: o}
-	if p.args == nil && (p.goesOn || p.partial != nil) {
+	if p.args == nil && (p.more || p.partial != nil) {
 		return d.beginCall(whole, p)
 	}
 	whole.Args = json.RawMessage("{}") // for the API, missing arguments are an empty object

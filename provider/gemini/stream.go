@@ -146,14 +146,14 @@ func (d *decoder) beginCall(c llm.ToolCall, p *part) error {
 		return err
 	}
 	d.call = open
-	if !p.goesOn {
+	if !p.more {
 		return d.closeCall()
 	}
 	return nil
 }
 
-// goOn emits more of the open call. A piece without willContinue is the last; it may be empty.
-func (d *decoder) goOn(p *part, o *llm.Opaque) error {
+// continueCall emits more of the open call. A piece without willContinue is the last; it may be empty.
+func (d *decoder) continueCall(p *part, o *llm.Opaque) error {
 	if p.args != nil {
 		return broken("the call %s got its arguments in parts and as a whole", d.call.id)
 	}
@@ -171,7 +171,7 @@ func (d *decoder) goOn(p *part, o *llm.Opaque) error {
 	} else if err := d.MoreArgs(d.call.part, args); err != nil {
 		return err
 	}
-	if !p.goesOn {
+	if !p.more {
 		return d.closeCall()
 	}
 	return nil

@@ -80,7 +80,7 @@ func fromChatMessages(e *encoder, req *llm.Request) {
 		}
 		e.Comma()
 		e.Raw(`{"role":"system","content":`)
-		e.String(wire.Wish(req.Output))
+		e.String(wire.SchemaPrompt(req.Output))
 		e.Raw(`}`)
 		for i := lead; i < len(req.Messages); i++ {
 			fromChatMessage(e, i, &req.Messages[i])

@@ -40,7 +40,7 @@ type chatDecoder struct {
 	done    bool         // [DONE] arrived
 	some    bool         // a chunk arrived
 	sealing bool         // a whole reply: parts are emitted complete
-	told    bool         // the notice about media was emitted
+	noticed bool         // the notice about media was emitted
 
 	// The chunks of a stream differ in little more than their delta. The rest is read once and
 	// then compared.
@@ -99,7 +99,7 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 			function = c.Raw()
 		case "audio", "images":
 			media = string(k)
-			if raw := c.Raw(); !saysMedia(raw) {
+			if raw := c.Raw(); !hasMedia(raw) {
 				media = ""
 			}
 		}
@@ -107,9 +107,9 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 	if c.Err() != nil {
 		return nil // the chunk reports it
 	}
-	if media != "" && !d.told {
-		d.told = true
-		if err := tellMedia(d.Emitter, "left out of the reply: the server gave it beside its text, as "+media); err != nil {
+	if media != "" && !d.noticed {
+		d.noticed = true
+		if err := emitMediaNotice(d.Emitter, "left out of the reply: the server gave it beside its text, as "+media); err != nil {
 			return err
 		}
 	}

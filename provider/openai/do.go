@@ -23,7 +23,7 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 	if m.err != nil {
 		return m.err
 	}
-	req, more := m.rules.Heal(ctx, req, m.options(req), yield)
+	req, more := m.rules.Repair(req, m.options(req), yield)
 	if !more {
 		return wire.ErrStopped
 	}
@@ -35,7 +35,7 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 	if err != nil {
 		return err
 	}
-	if !tools.Tell(yield) {
+	if !tools.EmitNotices(yield) {
 		return wire.ErrStopped
 	}
 	return m.client.Send(ctx, m.url, body, req.Whole, m.emitter(tools, yield))

@@ -196,7 +196,7 @@ func newModel(a *api, model string, o *Options) *Model {
 	case !keyless && m.client.Header.Get("Authorization") == "" && (server.KeyHeader == "" || m.client.Header.Get(server.KeyHeader) == ""):
 		m.err = wire.NoKey(m.provider, server.KeyEnv)
 		if wire.Env(server.KeyEnv) != "" {
-			m.err = wire.KeptKey(m.provider, server.KeyEnv, u.Hostname())
+			m.err = wire.WithheldKey(m.provider, server.KeyEnv, u.Hostname())
 		}
 	}
 	return m

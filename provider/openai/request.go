@@ -18,17 +18,17 @@ func fromRequest(e *encoder, req *llm.Request) {
 	for lead < len(messages) && messages[lead].Role == llm.RoleSystem && onlyText(messages[lead].Parts) {
 		lead++
 	}
-	wish := len(req.Output) > 0 && e.output.Schema == nil
-	if (lead > 0 || wish) && e.Key("instructions") {
-		if lead == 1 && !wish {
+	prompt := len(req.Output) > 0 && e.output.Schema == nil
+	if (lead > 0 || prompt) && e.Key("instructions") {
+		if lead == 1 && !prompt {
 			e.String(messages[0].Text())
 		} else {
 			texts := make([]string, lead, lead+1)
 			for i := range texts {
 				texts[i] = messages[i].Text()
 			}
-			if wish {
-				texts = append(texts, wire.Wish(req.Output))
+			if prompt {
+				texts = append(texts, wire.SchemaPrompt(req.Output))
 			}
 			e.String(strings.Join(texts, "\n\n"))
 		}

@@ -251,7 +251,7 @@ func (d *responseDecoder) item(it *item) error {
 		if err != nil {
 			return err
 		}
-		if err := tellImage(d.Emitter, it.typ); err != nil {
+		if err := emitImageNotice(d.Emitter, it.typ); err != nil {
 			return err
 		}
 		return d.Part(llm.Reasoning{Opaque: o})

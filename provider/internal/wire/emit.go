@@ -70,7 +70,7 @@ func (o *Emitter) Finish(f llm.FinishReason) error {
 		return err
 	}
 	if o.held != nil {
-		if err := o.unheld(); err != nil {
+		if err := o.emitHeld(); err != nil {
 			return err
 		}
 	}

@@ -64,7 +64,7 @@ func (o *Emitter) MoreArgs(i int, args []byte) error { return o.more(i, callKind
 // Seal ends part i.
 func (o *Emitter) Seal(i int) error {
 	if o.late.on && o.late.index == i {
-		return o.tell(true)
+		return o.emitPending(true)
 	}
 	return o.Send(llm.Delta{Index: i, Done: true})
 }
@@ -74,7 +74,7 @@ func (o *Emitter) Flush() error {
 	if !o.late.on {
 		return nil
 	}
-	return o.tell(false)
+	return o.emitPending(false)
 }
 
 // Restart drops all parts: the reply begins again.
@@ -105,7 +105,7 @@ func (o *Emitter) more(i int, kind fragmentKind, data []byte) error {
 		o.late.data = o.late.data[:len(o.late.data)+len(data)]
 		return nil
 	default:
-		if err := o.tell(false); err != nil {
+		if err := o.emitPending(false); err != nil {
 			return err
 		}
 	}
@@ -126,8 +126,8 @@ func follows(a, b []byte) bool {
 	return cap(a)-len(a) >= len(b) && &a[:len(a)+1][len(a)] == &b[0]
 }
 
-// tell emits the pending fragment. It is a whole part if it begins the part and done is set.
-func (o *Emitter) tell(done bool) error {
+// emitPending emits the pending fragment. It is a whole part if it begins the part and done is set.
+func (o *Emitter) emitPending(done bool) error {
 	f := &o.late
 	f.on = false
 	data := f.data

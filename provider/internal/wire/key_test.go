@@ -17,7 +17,7 @@ func TestKeyErrors(t *testing.T) {
 	for want, err := range map[string]error{
 		"p: authentication: the API key has a control character in it, such as a line break":                      CheckKey("p", "sk-1\nsk-2"),
 		"p: authentication: no API key: A_KEY is not set":                                                         NoKey("p", "A_KEY"),
-		"p: authentication: no API key for x.example: A_KEY is not sent to an address that is not its provider's": KeptKey("p", "A_KEY", "x.example"),
+		"p: authentication: no API key for x.example: A_KEY is not sent to an address that is not its provider's": WithheldKey("p", "A_KEY", "x.example"),
 	} {
 		if err == nil || err.Error() != want || strings.Contains(err.Error(), "sk-1") {
 			t.Errorf("got %v, want %s", err, want)

@@ -48,11 +48,11 @@ func emptied(c *dialect.Compiled) bool {
 		strings.Contains(string(c.Schema), `"properties":{}`)
 }
 
-// Wish returns a prompt that asks for a reply that fits the schema, for models and servers that
+// SchemaPrompt returns a prompt that asks for a reply that fits the schema, for models and servers that
 // cannot enforce one. The reply is validated as usual.
-func Wish(schema json.RawMessage) string { return wish + string(schema) }
+func SchemaPrompt(schema json.RawMessage) string { return schemaPrompt + string(schema) }
 
-const wish = "When you give your final answer, give one JSON value and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n"
+const schemaPrompt = "When you give your final answer, give one JSON value and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n"
 
 // OutputCache stores the outputs that a Model used last. It is safe for concurrent use.
 type OutputCache struct {

@@ -23,7 +23,7 @@ func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) 
 		all, err := readAll((*p)[:0], body, size)
 		defer func() {
 			*p = all
-			giveBack(&scratch, p)
+			release(&scratch, p)
 		}()
 		if err != nil {
 			return cut(provider, err)
@@ -171,8 +171,8 @@ func newBuffer() any {
 	return &b
 }
 
-// giveBack returns a buffer to its pool, unless it has grown too large.
-func giveBack(pool *sync.Pool, p *[]byte) {
+// release returns a buffer to its pool, unless it has grown too large.
+func release(pool *sync.Pool, p *[]byte) {
 	if cap(*p) <= keepBuffer {
 		pool.Put(p)
 	}

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"context"
 	"slices"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
@@ -16,17 +15,17 @@ type Rules struct {
 	Heads []string
 }
 
-// Heal returns req with messages that the rules allow. It returns req itself if nothing needs
+// Repair returns req with messages that the rules allow. It returns req itself if nothing needs
 // repair, and otherwise a copy. It emits each repair through yield, and reports whether the
 // consumer wants more. Faults without a repair remain, and the encoder rejects them. options are
 // the request's options for this provider.
-func (r *Rules) Heal(ctx context.Context, req *llm.Request, options []byte,
+func (r *Rules) Repair(req *llm.Request, options []byte,
 	yield func(llm.Delta, error) bool) (*llm.Request, bool) {
-	sent, mends := r.RepairRequest(req)
-	if len(mends) == 0 || r.continues(options) {
+	sent, repairs := r.RepairRequest(req)
+	if len(repairs) == 0 || r.continues(options) {
 		return req, true
 	}
-	for _, m := range mends {
+	for _, m := range repairs {
 		if !yield(llm.Delta{Notice: m.Notice()}, nil) {
 			return sent, false
 		}

@@ -45,9 +45,9 @@ func (o *Emitter) restored(d llm.Delta) error {
 	return o.yield(d)
 }
 
-// unheld emits the buffered arguments of calls that never ended, unchanged: these calls are not
+// emitHeld emits the buffered arguments of calls that never ended, unchanged: these calls are not
 // executed.
-func (o *Emitter) unheld() error {
+func (o *Emitter) emitHeld() error {
 	for i := range o.Next {
 		if h := o.held[i]; h != nil && len(h.args) > 0 {
 			if err := o.yield(llm.Delta{Index: i, Part: llm.ToolCall{Args: h.args}}); err != nil {
