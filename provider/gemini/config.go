@@ -118,7 +118,7 @@ func fromTools(e *encoder, req *llm.Request) {
 		e.Raw("}")
 	}
 	if p := req.Settings.Parallel; p != nil && !*p && offered {
-		e.Fail(unsupported("settings.parallel_calls", "Gemini cannot be told to make one call at a time"))
+		e.Fail(unsupported("settings.parallel_calls", "Gemini cannot limit the model to one call at a time"))
 	}
 }
 

@@ -128,7 +128,7 @@ func TestRequests(t *testing.T) {
 			r.Choice = llm.Named("h", "f")
 		}), `{"mode":"ANY","allowedFunctionNames":["h","f"]}`},
 		{"choice of what is not there", with(asked(u), func(r *llm.Request) { r.Tools = []*llm.ToolSpec{tool("f")}; r.Choice = llm.Named("g") }), `error invalid_request: tool choice: no tool "g" is offered; offered: f`},
-		{"one call at a time", with(asked(u), func(r *llm.Request) { r.Tools = []*llm.ToolSpec{tool("f")}; r.Settings.Parallel = &no }), `error unsupported: settings.parallel_calls: Gemini cannot be told to make one call at a time`},
+		{"one call at a time", with(asked(u), func(r *llm.Request) { r.Tools = []*llm.ToolSpec{tool("f")}; r.Settings.Parallel = &no }), `error unsupported: settings.parallel_calls: Gemini cannot limit the model to one call at a time`},
 		{"several calls at a time", with(asked(u), func(r *llm.Request) { r.Tools = []*llm.ToolSpec{tool("f")}; r.Settings.Parallel = &yes }), `"tools"`},
 		{"a schema that is no JSON", with(asked(u), func(r *llm.Request) { r.Tools = []*llm.ToolSpec{{Name: "f", Input: []byte(`{`)}} }), `error invalid_request: tools: f: input: the schema is not a JSON object`},
 
@@ -183,7 +183,7 @@ func TestLocalFiles(t *testing.T) {
 		llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{media}})),
 		`error invalid_request: messages[2].parts[0]: only a user's message can name a local file`)
 	checkEncode(t, "a model's", asked(llm.User("u"), llm.Assistant(media)), `error invalid_request: messages[1].parts[0]: only a user's message can name a local file`)
-	checkEncode(t, "of no known type", asked(parts(llm.RoleUser, llm.Media{URL: "./a"})), `error invalid_request: messages[0].parts[0]: the type of a cannot be told from its name`)
+	checkEncode(t, "of no known type", asked(parts(llm.RoleUser, llm.Media{URL: "./a"})), `error invalid_request: messages[0].parts[0]: the type of a is unknown: set MIME`)
 	checkEncode(t, "a folder", asked(parts(llm.RoleUser, llm.Media{URL: dir, MIME: "image/png"})), `error invalid_request: messages[0].parts[0]: `+filepath.Base(dir)+` is no file`)
 	if _, err := gemini.EncodeGenerate(asked(parts(llm.RoleUser, llm.Media{URL: "./none.png"}))); err == nil ||
 		!strings.Contains(err.Error(), "no such file") {

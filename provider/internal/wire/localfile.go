@@ -57,7 +57,7 @@ func ReadLocal(m llm.Media) (llm.Media, error) {
 	}
 	if m.MIME == "" {
 		if m.MIME = MIMEByName(path); m.MIME == "" {
-			return m, fmt.Errorf("the type of %s cannot be told from its name", filepath.Base(path))
+			return m, fmt.Errorf("the type of %s is unknown: set MIME", filepath.Base(path))
 		}
 	}
 	switch info, err := os.Stat(path); {
