@@ -237,8 +237,8 @@ func fromReply(e *encoder, i int, m *llm.Message) {
 	}
 }
 
-// stored returns the stored members of a part, which are sent back with it; nil means none from this
-// host. They are the Data of Opaque, an object:
+// stored returns the stored members of a part, which are sent back with it; nil means none from
+// this host. They are the Data of Opaque, an object:
 //
 //	{"thoughtSignature":…}   of a text or a call: its other members, as they were written
 //	{"thought":true,…}       of a Reasoning with text: the same

@@ -152,7 +152,8 @@ func (d *decoder) beginCall(c llm.ToolCall, p *part) error {
 	return nil
 }
 
-// continueCall emits more of the open call. A piece without willContinue is the last; it may be empty.
+// continueCall emits more of the open call. A piece without willContinue is the last; it may be
+// empty.
 func (d *decoder) continueCall(p *part, o *llm.Opaque) error {
 	if p.args != nil {
 		return broken("the call %s got its arguments in parts and as a whole", d.call.id)

@@ -6,8 +6,8 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// emitMediaNotice emits a notice about an image or a sound that the server generated. Such media are not
-// parts of the reply, because the server would reject them in a later request.
+// emitMediaNotice emits a notice about an image or a sound that the server generated. Such media
+// are not parts of the reply, because the server would reject them in a later request.
 func emitMediaNotice(out *wire.Emitter, what string) error {
 	if !out.Yield(llm.Delta{Notice: &llm.Notice{Code: "media_left_out", Text: out.Provider + ": a picture or a sound was " + what}}, nil) {
 		return wire.ErrStopped

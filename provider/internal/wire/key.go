@@ -45,8 +45,8 @@ func NoKey(provider, variable string) error {
 	return &llm.ProviderError{Provider: provider, Code: llm.CodeAuthentication, Message: "no API key: " + variable + " is not set"}
 }
 
-// WithheldKey returns the error of a Model without a key for host, if variable has a key for another
-// host.
+// WithheldKey returns the error of a Model without a key for host, if variable has a key for
+// another host.
 func WithheldKey(provider, variable, host string) error {
 	return &llm.ProviderError{Provider: provider, Code: llm.CodeAuthentication,
 		Message: "no API key for " + host + ": " + variable + " is not sent to an address that is not its provider's"}

@@ -48,8 +48,8 @@ func emptied(c *dialect.Compiled) bool {
 		strings.Contains(string(c.Schema), `"properties":{}`)
 }
 
-// SchemaPrompt returns a prompt that asks for a reply that fits the schema, for models and servers that
-// cannot enforce one. The reply is validated as usual.
+// SchemaPrompt returns a prompt that asks for a reply that fits the schema, for models and servers
+// that cannot enforce one. The reply is validated as usual.
 func SchemaPrompt(schema json.RawMessage) string { return schemaPrompt + string(schema) }
 
 const schemaPrompt = "When you give your final answer, give one JSON value and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n"

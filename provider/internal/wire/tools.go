@@ -213,8 +213,8 @@ func (s *Toolset) Refuse(provider string, c llm.ToolChoice, own ...string) error
 	return nil
 }
 
-// EmitNotices emits the notices about tools that are left out, and reports whether the consumer wants
-// more.
+// EmitNotices emits the notices about tools that are left out, and reports whether the consumer
+// wants more.
 func (s *Toolset) EmitNotices(yield func(llm.Delta, error) bool) bool {
 	for i := range s.Notices {
 		if !yield(llm.Delta{Notice: &s.Notices[i]}, nil) {
