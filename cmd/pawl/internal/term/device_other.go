@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	wakes      = false // nothing ends a read from a terminal here
+	wakes      = false // a read from a terminal cannot be interrupted on this system
 	escapeTime = 0
 )
 
 func notifyResize(chan os.Signal) {}
 
-// Suspend does nothing: there is no such thing here.
+// Suspend does nothing, because this system has no job control.
 func (d *Device) Suspend() error { return nil }
 
-// waker is never used: Open fails before.
+// waker satisfies the compiler. Open returns an error before a waker is made.
 type waker struct{}
 
 func newWaker(*os.File) waker            { return waker{} }

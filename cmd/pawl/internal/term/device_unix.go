@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const wakes = true // a read can be ended
+const wakes = true // a read from a terminal can be interrupted
 
-// escapeTime is how long the rest of a key that begins with an escape may take.
+// escapeTime is the maximum pause between an escape byte and the other bytes of the same key.
 const escapeTime = 40 * time.Millisecond
 
 func notifyResize(c chan os.Signal) { signal.Notify(c, syscall.SIGWINCH) }
 
-// Suspend stops the program as Ctrl-Z does where a terminal is not raw, and returns when it goes
-// on.
+// Suspend stops the program, as Ctrl-Z does for a program that does not use raw mode. It returns
+// when the program is resumed.
 func (d *Device) Suspend() error {
 	d.Release()
 	err := syscall.Kill(0, syscall.SIGTSTP)
@@ -29,7 +29,7 @@ func (d *Device) Suspend() error {
 	return err
 }
 
-// waker waits for input in a way that can be ended, which a read from a terminal cannot.
+// waker waits for input. Unlike a read from a terminal, the wait can be interrupted.
 type waker struct {
 	in     int
 	pr, pw *os.File
@@ -43,16 +43,17 @@ func newWaker(in *os.File) *waker {
 	return &waker{int(in.Fd()), pr, pw}
 }
 
-// wait reports whether there is input; false: it was woken.
+// wait waits for input or for wake. It reports whether there is input.
 func (w *waker) wait() bool { return w.selected(nil) == w.in }
 
-// ready reports whether more input comes within d.
+// ready reports whether there is more input within d.
 func (w *waker) ready(d time.Duration) bool {
 	t := unix.NsecToTimeval(int64(d))
 	return w.selected(&t) == w.in
 }
 
-// selected returns the descriptor that can be read; -1: none within the time.
+// selected returns the descriptor that has input, or -1 if there is none within the time. A nil
+// time means no limit.
 func (w *waker) selected(within *unix.Timeval) int {
 	pipe := -1
 	if w.pr != nil {

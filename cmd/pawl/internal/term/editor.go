@@ -9,31 +9,31 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Editor is a text that somebody types: several lines, a history, and completion. It knows keys and
-// lines and no terminal. The zero value is an empty one without completion. It may be used by one
-// goroutine at a time.
+// Editor is a text under edit, with several lines, a history and completion. It handles keys and
+// returns lines; it does not use a terminal. The zero value is an empty text without completion. An
+// Editor must not be used concurrently.
 type Editor struct {
-	// Complete returns what the text before the cursor could become, each as the whole of it; nil:
-	// nothing is completed.
+	// Complete returns the completions of the text before the cursor. Each completion replaces all
+	// of that text. A nil Complete means no completion.
 	Complete func(before string) []string
 
 	text    string
-	at      int // in bytes
+	at      int // cursor, in bytes
 	history []string
-	past    int    // where in the history; len(history): in the draft
-	draft   string // what was typed before somebody went into the history
+	past    int    // index into history; len(history) means the draft
+	draft   string // the text that was typed before the history was opened
 	choices []string
 }
 
-// Text returns what was typed.
+// Text returns the text.
 func (e *Editor) Text() string { return e.text }
 
-// Set replaces the text. The cursor goes behind it.
+// Set replaces the text and moves the cursor to its end.
 func (e *Editor) Set(text string) {
 	e.text, e.at, e.choices = text, len(text), nil
 }
 
-// Take returns the text, keeps it in the history, and is empty then.
+// Take returns the text, adds it to the history and empties the editor.
 func (e *Editor) Take() string {
 	text := e.text
 	e.Remember(text)
@@ -41,7 +41,7 @@ func (e *Editor) Take() string {
 	return text
 }
 
-// Remember puts text into the history, if it is not the last one there.
+// Remember adds text to the history, unless it is blank or equal to the newest entry.
 func (e *Editor) Remember(text string) {
 	if strings.TrimSpace(text) != "" && (len(e.history) == 0 || e.history[len(e.history)-1] != text) {
 		e.history = append(e.history, text)
@@ -49,8 +49,8 @@ func (e *Editor) Remember(text string) {
 	e.past, e.draft = len(e.history), ""
 }
 
-// Key takes a key, and reports whether it was one of an editor's. Enter is not: what it means is
-// for the caller to say.
+// Key handles a key and reports whether it is an editing key. Enter is not: the caller decides its
+// meaning.
 func (e *Editor) Key(k Key) bool {
 	if k.Name != "tab" {
 		e.choices = nil
@@ -117,9 +117,9 @@ func (e *Editor) remove(from, to int) {
 	e.at = from
 }
 
-// lastLetter returns where the last letter of s begins.
+// lastLetter returns the offset of the last grapheme cluster of s.
 func lastLetter(s string) int {
-	from := max(0, strings.LastIndexByte(s, '\n')) // a line break is a letter of its own
+	from := max(0, strings.LastIndexByte(s, '\n')) // a line break is a cluster of its own
 	last := from
 	for rest, state := s[from:], -1; rest != ""; {
 		last = len(s) - len(rest)
@@ -154,7 +154,7 @@ func wordRight(s string, at int) int {
 	return at
 }
 
-// up goes a line up, and from the first one into the past.
+// up moves the cursor one line up. From the first line it opens the previous entry of the history.
 func (e *Editor) up(start int) {
 	if start > 0 {
 		above := strings.LastIndexByte(e.text[:start-1], '\n') + 1
@@ -170,7 +170,8 @@ func (e *Editor) up(start int) {
 	}
 }
 
-// down goes a line down, and from the last one back towards the draft.
+// down moves the cursor one line down. From the last line it opens the next entry of the history,
+// or the draft.
 func (e *Editor) down(start, end int) {
 	if end < len(e.text) {
 		below := e.text[end+1:]
@@ -190,7 +191,7 @@ func (e *Editor) down(start, end int) {
 	}
 }
 
-// column returns the byte of a line at a column.
+// column returns the byte offset of a column in a line.
 func column(line string, col int) int {
 	rest := line
 	for rest != "" && col > 0 {
@@ -201,7 +202,7 @@ func column(line string, col int) int {
 	return len(line) - len(rest)
 }
 
-// complete puts in what all completions have in common, and shows them when there are several.
+// complete inserts the common prefix of all completions. If there are several, View lists them.
 func (e *Editor) complete() {
 	if e.Complete == nil {
 		return
@@ -229,8 +230,9 @@ func (e *Editor) complete() {
 	}
 }
 
-// View returns the text as lines of a screen with prompt before the first, at most rows of them
-// around the cursor, and where the cursor stands. Completions stand under it.
+// View returns the text as screen lines, with prompt before the first, and the position of the
+// cursor. It returns at most rows lines of text, around the cursor, and one more line for the
+// completions.
 func (e *Editor) View(prompt Line, width, rows int) ([]Line, Cursor) {
 	indent := prompt.Width()
 	room := max(width-indent, 4)

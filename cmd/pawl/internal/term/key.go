@@ -6,17 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// Key is something that was typed. Name is "text" (what was typed is in Text), "paste" (so), or one
-// of enter, newline, tab, backtab, backspace, delete, esc, up, down, left, right, home, end,
-// pageup, pagedown, word-left, word-right, delete-word, ctrl-a … ctrl-z, alt-a …. "" is a key that
-// nobody knows.
+// Key is a key press or a paste. Name is "text" or "paste", with the characters in Text, or one of
+// enter, newline, tab, backtab, backspace, delete, esc, up, down, left, right, home, end, pageup,
+// pagedown, word-left, word-right, delete-word, delete-word-right, ctrl-a … ctrl-z, alt-a …. Device
+// also sends hangup. An empty Name means an unknown key.
 type Key struct{ Name, Text string }
 
 const pasteEnd = "\x1b[201~"
 
-// DecodeKey reads the first key of what a terminal sent, and says how many bytes it took. 0 bytes:
-// more has to come. With last nothing more will, so that an escape is the key of that name. Pasted
-// text is one key, with line ends as newlines; what stands in it is never a key.
+// DecodeKey decodes the first key of the input of a terminal and returns the number of bytes it
+// used. 0 bytes means that the key is incomplete. last says that no more input follows, so a single
+// escape byte is the key esc. A paste is one key with newlines as line ends; its text is never
+// interpreted as keys.
 func DecodeKey(in string, last bool) (k Key, n int) {
 	if in == "" {
 		return Key{}, 0
@@ -53,7 +54,7 @@ func DecodeKey(in string, last bool) (k Key, n int) {
 	return Key{"text", Visible(in[:end])}, end
 }
 
-// sequences are the keys that terminals write as an escape, a bracket or an O, and this.
+// sequences maps the end of an escape sequence, after the escape byte and "[" or "O", to a key.
 var sequences = map[string]string{
 	"A": "up", "B": "down", "C": "right", "D": "left", "H": "home", "F": "end", "Z": "backtab",
 	"1~": "home", "3~": "delete", "4~": "end", "5~": "pageup", "6~": "pagedown", "7~": "home", "8~": "end",
@@ -84,7 +85,7 @@ func decodeEscape(in string, last bool) (Key, int) {
 				return Key{Name: sequences[in[2:i+1]]}, i + 1
 			}
 			if in[i] < 0x20 {
-				return Key{}, i // cut by another key
+				return Key{}, i // interrupted by another key
 			}
 		}
 		if last {
@@ -107,7 +108,7 @@ func decodeEscape(in string, last bool) (Key, int) {
 	return Key{Name: "esc"}, 1
 }
 
-// String writes a key for people.
+// String returns the name and the text of the key.
 func (k Key) String() string {
 	if k.Text != "" {
 		return k.Name + " " + strconv.Quote(k.Text)

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// Style is how a piece of a line looks. Attributes and one colour are put together with |. The zero
-// value is plain.
+// Style is the look of a span: attributes and one colour, combined with |. The zero value is plain
+// text.
 type Style uint16
 
 // The attributes.
@@ -18,7 +18,7 @@ const (
 	Reverse
 )
 
-// The colours: those of the person's own terminal, so that they fit its background.
+// The colours, from the palette of the terminal, so that they fit its background.
 const (
 	Red Style = (iota + 1) << 8
 	Green
@@ -30,10 +30,10 @@ const (
 
 const colours = 0xff00
 
-// codes are the attributes as a terminal takes them, in the order of their bits.
+// codes are the SGR parameters of the attributes, in the order of their bits.
 var codes = [...]string{"1", "2", "3", "4", "9", "7"}
 
-// write writes text in the style. Whatever stands in text is shown and never obeyed.
+// write writes text in the style. Control characters in text are made visible and have no effect.
 func (s Style) write(b *strings.Builder, text string, on bool) {
 	text = oneLine(Visible(text))
 	if !on || s == 0 || text == "" {
@@ -61,26 +61,27 @@ func oneLine(s string) string {
 	return s
 }
 
-// Span is a piece of a line. Its text may be anything: it is made harmless when it is written.
+// Span is a part of a line with one style. Its text may contain any characters: control characters
+// are made visible when it is written.
 type Span struct {
 	Text  string
 	Style Style
 }
 
-// Line is a line of a screen, without an end. The zero value is an empty one. Lines are values:
-// their methods return new ones.
+// Line is a line of a screen, without a line end. The zero value is an empty line. Lines are
+// immutable: their methods return new lines.
 type Line []Span
 
-// Text returns a line of one piece.
+// Text returns a line with one span.
 func Text(style Style, text string) Line { return Line{{text, style}} }
 
-// Add returns l with text behind it.
+// Add returns l followed by text.
 func (l Line) Add(style Style, text string) Line { return append(l[:len(l):len(l)], Span{text, style}) }
 
-// With returns l with more behind it.
+// With returns l followed by the spans more.
 func (l Line) With(more ...Span) Line { return append(l[:len(l):len(l)], more...) }
 
-// Styled returns l with style added to each piece.
+// Styled returns l with style added to each span. A span that has a colour keeps it.
 func (l Line) Styled(style Style) Line {
 	out := make(Line, len(l))
 	for i, s := range l {
@@ -94,7 +95,7 @@ func (l Line) Styled(style Style) Line {
 	return out
 }
 
-// Width returns how many columns l takes.
+// Width returns the number of columns that l occupies.
 func (l Line) Width() int {
 	n := 0
 	for _, s := range l {
@@ -103,10 +104,10 @@ func (l Line) Width() int {
 	return n
 }
 
-// String returns the text of l, made harmless, without its styles.
+// String returns the text of l without styles, with control characters made visible.
 func (l Line) String() string { return l.Render(false) }
 
-// Render returns l as it is written to a terminal, with colours or without.
+// Render returns the bytes that show l on a terminal, with or without colours.
 func (l Line) Render(colours bool) string {
 	var b strings.Builder
 	for _, s := range l {
@@ -115,7 +116,7 @@ func (l Line) Render(colours bool) string {
 	return b.String()
 }
 
-// Cut returns l with at most width columns: what is longer ends in "…".
+// Cut returns l cut to width columns. A line that is cut ends in "…".
 func (l Line) Cut(width int) Line {
 	if l.Width() <= width {
 		return l
@@ -133,7 +134,7 @@ func (l Line) Cut(width int) Line {
 	return out
 }
 
-// cell is a letter as people see it.
+// cell is a grapheme cluster with its style.
 type cell struct {
 	text  string
 	width int
@@ -168,8 +169,8 @@ func joined(cells []cell) Line {
 	return out
 }
 
-// Wrap breaks l between words, or between wide letters, into lines of at most width columns, at
-// least one. A word that is longer is broken.
+// Wrap breaks l into lines of at most width columns, between words or next to wide characters. A
+// word longer than width is broken. It returns at least one line.
 func (l Line) Wrap(width int) []Line {
 	width = max(width, 1)
 	if l.Width() <= width {
@@ -191,7 +192,7 @@ func (l Line) Wrap(width int) []Line {
 		switch {
 		case end == len(cells):
 			breakAt, next = end, end
-		case cells[end].text == " ": // it stood at the very end
+		case cells[end].text == " ": // the space is the first cell that does not fit
 			breakAt, next = end, end+1
 		case cells[end].width == 2 || breakAt <= start:
 			breakAt, next = end, end
@@ -209,7 +210,7 @@ func (l Line) Wrap(width int) []Line {
 	return out
 }
 
-// Indent puts first before the first of lines and rest before the others.
+// Indent puts first before the first line and rest before the other lines.
 func Indent(lines []Line, first, rest Line) []Line {
 	out := make([]Line, len(lines))
 	for i, l := range lines {
@@ -222,7 +223,7 @@ func Indent(lines []Line, first, rest Line) []Line {
 	return out
 }
 
-// Split cuts l behind at most width columns, at least one letter.
+// Split cuts l after at most width columns, but not before the first character.
 func (l Line) Split(width int) (head, rest Line) {
 	cells := l.cells()
 	used, n := 0, 0

@@ -6,46 +6,47 @@ import (
 	"strings"
 )
 
-// Screen writes to a terminal from where its cursor stands: lines that stay, and under them a few
-// live ones that are painted again in place. What has scrolled away is never touched, and one write
-// paints one frame, so nothing flickers. It may be used by one goroutine at a time.
+// Screen writes to a terminal, from the position of its cursor: permanent lines, and below them
+// live lines that are repainted in place. It never changes lines that have scrolled away, and it
+// writes each frame with one call, so that nothing flickers. A Screen must not be used
+// concurrently.
 type Screen struct {
 	w             io.Writer
 	colours       bool
 	width, height int
 
-	live   []string // as painted
-	widths []int    // of live
-	row    int      // where the cursor stands in live
+	live   []string // as last painted
+	widths []int    // widths of the lines in live
+	row    int      // row of the cursor in live
 	column int
 	err    error
 }
 
-// NewScreen returns a screen of width and height on w.
+// NewScreen returns a screen on w with the given size.
 func NewScreen(w io.Writer, width, height int, colours bool) *Screen {
 	return &Screen{w: w, colours: colours, width: max(width, 8), height: max(height, 3)}
 }
 
-// Width returns how many columns a line has room for: one less than the terminal has, so that none
-// wraps by itself.
+// Width returns the number of columns for a line. It is one less than the width of the terminal, so
+// that the terminal never wraps a line.
 func (s *Screen) Width() int { return s.width - 1 }
 
-// Height returns how many rows the terminal has.
+// Height returns the number of rows of the terminal.
 func (s *Screen) Height() int { return s.height }
 
-// unknown is a live line of which nobody knows how it looks now.
+// unknown is a live line with unknown content on the terminal.
 const unknown = "\x00"
 
-// eraseBelow clears the rows under the cursor. The cursor's own is written anew, or is cleared by
-// itself: a multiplexer takes the clearing of a whole screen from its first row for something worth
-// keeping, and scrolls it away.
+// eraseBelow clears the rows below the cursor. The row of the cursor is overwritten or cleared
+// separately, because a terminal multiplexer that sees a clear from the first row saves the screen
+// in its scrollback.
 const eraseBelow = "\x1b7\x1b[B\r\x1b[J\x1b8"
 
-// Cursor is a place within the live lines, from 0.
+// Cursor is a position within the live lines, from 0.
 type Cursor struct{ Row, Column int }
 
-// Resize says that the terminal has another size. It has broken the live lines anew by then, if
-// they became too long.
+// Resize sets the size of the terminal. The terminal has already rewrapped live lines that are
+// wider than the new size.
 func (s *Screen) Resize(width, height int) {
 	width, height = max(width, 8), max(height, 3)
 	if width == s.width && height == s.height {
@@ -63,9 +64,9 @@ func (s *Screen) Resize(width, height int) {
 	s.width, s.height = width, height
 }
 
-// Paint writes print for good, and paints live under it. Live lines are cut to the width, and to
-// the last ones that there is room for. at is where the cursor goes; nil hides it. The error is
-// that of the writer; after one nothing is written any more.
+// Paint writes the permanent lines print, and paints live below them. Live lines are cut to the
+// width, and the first ones are dropped if there are too many for the height. The cursor moves to
+// at; nil hides it. Paint returns the error of the writer, and writes nothing after an error.
 func (s *Screen) Paint(print, live []Line, at *Cursor) error {
 	if s.err != nil {
 		return s.err
@@ -97,7 +98,8 @@ func (s *Screen) Paint(print, live []Line, at *Cursor) error {
 	for _, l := range print {
 		b.WriteString(l.Render(s.colours) + "\x1b[K\r\n")
 	}
-	b.WriteString("\x1b[?7l") // a letter that the terminal takes for wider than it is breaks no line
+	// no automatic wrap, for characters that the terminal shows wider than expected
+	b.WriteString("\x1b[?7l")
 	for i, r := range rows {
 		if i > 0 {
 			b.WriteString("\r\n")
@@ -126,12 +128,12 @@ func (s *Screen) Paint(print, live []Line, at *Cursor) error {
 		s.row, s.column = min(at.Row, s.row), at.Column
 		show = "\x1b[?25h"
 	}
-	// Terminals that know 2026 show the frame at once; the others pass it over.
+	// Mode 2026 shows the frame at once. Terminals that do not support it ignore it.
 	_, s.err = io.WriteString(s.w, "\x1b[?2026h\x1b[?25l"+b.String()+show+"\x1b[?2026l")
 	return s.err
 }
 
-// Close takes the live lines away and shows the cursor. The screen can be painted again afterwards.
+// Close removes the live lines and shows the cursor. Paint may be called again afterwards.
 func (s *Screen) Close() error {
 	err := s.Paint(nil, nil, &Cursor{})
 	return err

@@ -1,14 +1,15 @@
-// Package term is what a program needs of a terminal to be pleasant in it, and no more: keys, an
-// editor of lines, widths, and a few live lines under the ones that stay.
+// Package term provides what an interactive program needs of a terminal: keys, a line editor, text
+// widths, and live lines below permanent ones.
 //
 //	             keys                              lines
 //	 Device ──────────────▶ Editor, the caller ──────────────▶ Screen ──▶ the terminal
-//	(raw mode, resizes)     (what they mean)    print + live   (one write a frame)
+//	(raw mode, resizes)     (meaning of keys)    print + live   (one write a frame)
 //
-// Only Device knows the operating system. All else is text in, text out, and is tested so.
+// Only Device depends on the operating system. The other types map text to text, and are tested
+// without a terminal.
 //
-// A Line is made of pieces with styles, and its text is made harmless at the one place where it
-// becomes bytes: there is no way to send a control sequence that somebody else wrote.
+// A Line consists of spans with styles. Line.Render makes control characters visible, so that text
+// of a model or a tool cannot send control sequences.
 package term
 
 import (
@@ -20,8 +21,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Device is the terminal that somebody sits at: its keys, one by one and without an echo, and its
-// size. Close gives it back as it was. Its methods may be used concurrently.
+// Device is an interactive terminal: it reads single keys without echo, and reports the size. Close
+// restores the terminal. A Device may be used concurrently.
 type Device struct {
 	in, out *os.File
 	keys    chan Key
@@ -29,15 +30,16 @@ type Device struct {
 	done    chan struct{}
 
 	mu    sync.Mutex
-	state *term.State // as it was; nil: it is given back
-	stop  func()      // ends reading
+	state *term.State // modes to restore; nil means that they are restored
+	stop  func()      // stops reading keys
 }
 
-// errNoKeys says that keys cannot be read one by one.
+// errNoKeys reports that this system cannot read single keys.
 var errNoKeys = errors.New("keys cannot be read one by one on this system")
 
-// Open takes the terminal of in and out. With in nil no keys are read, and the terminal's modes
-// stay as they are. It fails where keys cannot be read one by one, as on Windows.
+// Open puts the terminal of in and out into raw mode. A nil in means that no keys are read and the
+// modes stay unchanged. It returns an error on systems that cannot read single keys, such as
+// Windows.
 func Open(in, out *os.File) (*Device, error) {
 	if in != nil && !wakes {
 		return nil, errNoKeys
@@ -50,13 +52,13 @@ func Open(in, out *os.File) (*Device, error) {
 	return d, nil
 }
 
-// Keys yields what is typed.
+// Keys returns the channel of keys.
 func (d *Device) Keys() <-chan Key { return d.keys }
 
-// Resized yields something whenever the size may have changed.
+// Resized returns a channel that receives a value when the size may have changed.
 func (d *Device) Resized() <-chan os.Signal { return d.resized }
 
-// Size returns the columns and rows; 80 and 24 where they cannot be found out.
+// Size returns the number of columns and rows, or 80 and 24 if they are unknown.
 func (d *Device) Size() (width, height int) {
 	if w, h, err := term.GetSize(int(d.out.Fd())); err == nil && w > 0 && h > 0 {
 		return w, h
@@ -64,7 +66,7 @@ func (d *Device) Size() (width, height int) {
 	return 80, 24
 }
 
-// Seize takes the terminal again after Release.
+// Seize sets raw mode again after Release.
 func (d *Device) Seize() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,13 +78,12 @@ func (d *Device) Seize() error {
 		return err
 	}
 	d.state = state
-	d.out.WriteString("\x1b[?2004h") // what is pasted comes in brackets
+	d.out.WriteString("\x1b[?2004h") // bracketed paste
 	d.stop = d.read()
 	return nil
 }
 
-// Release gives the terminal back for a while, to another program for instance. No key is taken
-// until Seize.
+// Release restores the terminal, for example for another program. No keys are read until Seize.
 func (d *Device) Release() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -95,7 +96,7 @@ func (d *Device) Release() {
 	d.state = nil
 }
 
-// Close gives the terminal back. It may be called more than once.
+// Close restores the terminal. It may be called more than once.
 func (d *Device) Close() {
 	d.Release()
 	d.mu.Lock()
@@ -108,7 +109,7 @@ func (d *Device) Close() {
 	}
 }
 
-// read reads keys until the returned function is called, which waits for that.
+// read starts to read keys. The returned function stops that and waits for the end.
 func (d *Device) read() (stop func()) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	wake := newWaker(d.in)
@@ -121,7 +122,7 @@ func (d *Device) read() (stop func()) {
 				k, n := DecodeKey(have, false)
 				if n == 0 && len(have) < 1<<20 {
 					if have != "\x1b" && have != "\x1b[" || wake.ready(escapeTime) {
-						break // more is to come
+						break // the key is incomplete
 					}
 					k, n = DecodeKey(have, true)
 				}

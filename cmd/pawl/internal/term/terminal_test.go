@@ -14,7 +14,7 @@ import (
 )
 
 func ExampleLine() {
-	// what others wrote is shown, never obeyed
+	// control characters in text have no effect
 	l := term.Text(term.Bold, "file_read").Add(0, "  héllo 日本 a\x1b[2Jb")
 	for _, part := range l.Wrap(12) {
 		fmt.Println(part)
@@ -98,8 +98,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// No line that is wrapped is too wide, nothing but spaces is lost, and styles stay with their
-// letters.
+// Wrapped lines fit the width, only spaces are lost, and each character has its style.
 func TestWrapKeepsAll(t *testing.T) {
 	letters := rapid.StringOf(rapid.RuneFrom([]rune("ab  cde日本é\u0301👩")))
 	rapid.Check(t, func(t *rapid.T) {
@@ -216,7 +215,7 @@ func TestEditor(t *testing.T) {
 	}
 }
 
-// Whatever is typed, the cursor is between letters and within what is shown.
+// After any keys the cursor is between characters and within the visible lines.
 func TestEditorView(t *testing.T) {
 	keys := []string{"text a", "text 日", "text 👩‍👩‍👧", "paste x\ny z", "newline", "left", "right", "up", "down",
 		"home", "end", "backspace", "delete", "word-left", "word-right", "delete-word", "delete-word-right", "ctrl-u", "ctrl-k", "tab"}
@@ -242,10 +241,10 @@ func TestEditorView(t *testing.T) {
 	})
 }
 
-// emulator is as much of a terminal as Screen uses.
+// emulator implements the terminal functions that Screen uses.
 type emulator struct {
 	width, height int
-	rows          [][]rune // those that scrolled away, too
+	rows          [][]rune // with the rows that have scrolled away
 	top, y, x     int
 	hidden        bool
 	saved         [2]int
@@ -328,8 +327,8 @@ func (e *emulator) text() string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
-// However frames follow each other, there is everything that was printed, once, and under it the
-// last live lines, with the cursor where it belongs.
+// After any sequence of frames the terminal holds each printed line once, then the last live lines,
+// with the cursor at its place.
 func TestScreen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const width, height = 20, 6
@@ -375,7 +374,7 @@ func TestScreen(t *testing.T) {
 	})
 }
 
-// A live line that does not change is not written again.
+// A live line that did not change is not written again.
 func TestScreenWritesWhatChanged(t *testing.T) {
 	var b strings.Builder
 	s := term.NewScreen(&b, 80, 24, true)

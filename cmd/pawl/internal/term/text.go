@@ -9,9 +9,9 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Visible returns s with everything a terminal might obey written out: control characters other
-// than newline and tab, marks that turn the direction of text, and bytes that are no UTF-8. What a
-// model or a tool says is shown, never carried out.
+// Visible returns s with all characters that could control a terminal written as escapes: control
+// characters except newline and tab, characters that change the direction of text, and bytes that
+// are not UTF-8. Text of a model or a tool is shown and has no other effect.
 func Visible(s string) string {
 	clean := true
 	for i, r := range s {
@@ -26,7 +26,7 @@ func Visible(s string) string {
 	for len(s) > 0 {
 		r, n := utf8.DecodeRuneInString(s)
 		switch {
-		case r == '\r' && strings.HasPrefix(s[n:], "\n"): // the line end of other systems
+		case r == '\r' && strings.HasPrefix(s[n:], "\n"): // a Windows line end
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[0])
 		case Hidden(r) && r < 0x100:
@@ -41,7 +41,8 @@ func Visible(s string) string {
 	return b.String()
 }
 
-// Hidden reports whether a terminal would not simply show r. A newline and a tab are not hidden.
+// Hidden reports whether r is a character that a terminal interprets or does not show. Newline and
+// tab are not hidden.
 func Hidden(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -49,15 +50,15 @@ func Hidden(r rune) bool {
 	case unicode.IsControl(r):
 		return true
 	case r == 0x061C || r == 0x200E || r == 0x200F || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069:
-		return true // direction
+		return true // marks of text direction
 	case r == 0x2028 || r == 0x2029 || r == 0xFEFF || r >= 0xE0000 && r <= 0xE007F:
-		return true // other line ends, and letters nobody sees
+		return true // Unicode line ends and invisible characters
 	}
 	return false
 }
 
-// Width returns how many columns plain text takes, as terminals count them: two for a letter of
-// Chinese or an emoji, none for a mark that is put on the letter before it.
+// Width returns the number of columns of plain text: 2 for a Chinese character or an emoji, 0 for a
+// combining mark.
 func Width(s string) int {
 	for i := 0; i < len(s); i++ {
 		if s[i] >= utf8.RuneSelf {
@@ -67,7 +68,7 @@ func Width(s string) int {
 	return len(s)
 }
 
-// first cuts off the first letter as people see it, with its marks, and says how wide it is.
+// first splits off the first grapheme cluster, and returns its width.
 func first(s string) (letter, rest string, width int) {
 	if len(s) > 0 && s[0] < utf8.RuneSelf && (len(s) == 1 || s[1] < utf8.RuneSelf) {
 		return s[:1], s[1:], 1
@@ -76,7 +77,7 @@ func first(s string) (letter, rest string, width int) {
 	return letter, rest, width
 }
 
-// Cut returns plain text of at most width columns: what is longer ends in "…".
+// Cut returns plain text cut to width columns. Text that is cut ends in "…".
 func Cut(s string, width int) string {
 	if len(s) <= width || Width(s) <= width {
 		return s
