@@ -11,22 +11,22 @@ import (
 	"github.com/pawl-go/pawl/provider"
 )
 
-// The exit statuses. They are part of the command's contract.
+// The exit statuses. They are part of the contract of the command.
 const (
-	statusAnswered = 0 // there is an answer, or the command did what it was told
-	// the run failed or turned in circles; the tool that was called gave no good result
+	statusAnswered = 0 // success: the run has an answer, or the command did its work
+	// the run failed or stalled, or the called tool returned an error
 	StatusFailed      = 1
-	StatusUsage       = 2   // the command line, a file it names, or the configuration is wrong
-	StatusPending     = 3   // calls wait for a person or for the caller
-	StatusLimit       = 4   // a limit was reached, whether or not there is an answer
-	StatusInterrupted = 130 // by Ctrl-C, as shells have it
+	StatusUsage       = 2   // the command line, a file or the configuration is wrong
+	StatusPending     = 3   // calls need a decision or a result
+	StatusLimit       = 4   // a limit ended the run, with or without an answer
+	StatusInterrupted = 130 // the run was interrupted; shells use the same status for Ctrl-C
 )
 
 // Failure is an error with an exit status and a hint.
 type Failure struct {
 	Status int
-	Err    error  // nil: all was said already
-	Hint   string // what to do about it; "": nothing to say
+	Err    error  // nil means that the error is already reported
+	Hint   string // what the person can do about it; "" means no hint
 }
 
 // Error returns the text of the error, or the exit status when all has been reported.
@@ -40,14 +40,14 @@ func (f *Failure) Error() string {
 // Unwrap returns the error, for errors.Is and errors.As. It may be nil.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Usage returns a failure of the command line, a file or the configuration, with status 2. hint
-// says what would be right; "" means no hint.
+// Usage returns a failure of the command line, a file or the configuration, with status 2. hint is
+// a correct form; "" means no hint.
 func Usage(hint, format string, args ...any) error {
 	return Fail(StatusUsage, fmt.Errorf(format, args...), hint)
 }
 
-// Report writes err and its hint to w, and returns the exit status. nil means status 0. The text
-// may come from a provider or a tool, so it is written through Visible.
+// Report writes err and its hint to w, and returns the exit status. A nil err means status 0. The
+// text may come from a provider or a tool, so Report writes it through Visible.
 func Report(w io.Writer, err error) int {
 	if err == nil {
 		return statusAnswered
@@ -65,8 +65,8 @@ func Report(w io.Writer, err error) int {
 	return f.Status
 }
 
-// NotBegun returns the failure of a run that could not take its first step. Its status is 2,
-// because an input of the run is wrong.
+// NotBegun returns the failure of a run that did not reach its first step. Its status is 2, because
+// an input of the run is wrong.
 func NotBegun(err error) error {
 	err = Failed(err)
 	var f *Failure
@@ -98,16 +98,16 @@ func Failed(err error) error {
 		return Fail(StatusFailed, err, "what is set up here, and what of it works: pawl doctor")
 	}
 	status, hint := ofProvider(p)
-	return Fail(status, p, hint) // where in the run it happened can be seen above
+	return Fail(status, p, hint) // the display of the run already shows the step
 }
 
-// ofProvider says what the error of a provider means, and which command is next.
+// ofProvider returns the exit status and the hint for an error of a provider.
 func ofProvider(p *llm.ProviderError) (status int, hint string) {
 	const later = "the same command may work later; --save keeps a run that breaks off, and it goes on with: pawl run --messages FILE"
 	switch p.Code {
 	case llm.CodeAuthentication:
 		variables := strings.Join(provider.KeyVariables(p.Provider), " or ")
-		if p.Status == 0 { // nothing was sent
+		if p.Status == 0 { // no request was sent
 			return StatusUsage, "put the key into " + variables +
 				", in one line; for another --base-url say with --key-env NAME which variable has it; which keys are set: pawl doctor"
 		}
@@ -121,7 +121,7 @@ func ofProvider(p *llm.ProviderError) (status int, hint string) {
 		return StatusUsage, "what models can do: pawl models list"
 	case llm.CodeInvalidRequest:
 		status = StatusFailed
-		if p.Status == 0 { // nothing was sent
+		if p.Status == 0 { // no request was sent
 			status = StatusUsage
 		}
 		return status, "what is sent can be kept and read: pawl run --record sent.json TASK"

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// ReadFile reads the file that flag names.
+// ReadFile reads the file at path. flag is the name of the flag, for the error.
 func ReadFile(flag, path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -43,7 +43,8 @@ func WriteFile(path string, content []byte) (err error) {
 		target = resolved
 	}
 	if info, err := os.Stat(target); err == nil {
-		if !info.Mode().IsRegular() { // a pipe, /dev/stdout: nothing to replace
+		// a pipe or a device, such as /dev/stdout, is written directly
+		if !info.Mode().IsRegular() {
 			return os.WriteFile(target, content, mode)
 		}
 		mode = info.Mode().Perm()
@@ -65,8 +66,8 @@ func WriteFile(path string, content []byte) (err error) {
 	return os.Rename(f.Name(), target)
 }
 
-// Savable reports why a file could not be written at the path that flag names. It is called before
-// a run, so that no result is lost. An empty path is no error.
+// Savable returns an error if no file can be written at path. Commands call it before a run, so
+// that no result is lost. An empty path is no error. flag is the name of the flag, for the error.
 func Savable(flag, path string) error {
 	if path == "" {
 		return nil
@@ -76,7 +77,7 @@ func Savable(flag, path string) error {
 	case err == nil && info.IsDir():
 		return Usage("name a file", "%s %s: this is a directory", flag, path)
 	case err == nil && !info.Mode().IsRegular():
-		return nil // a pipe, /dev/stdout: what it takes is seen when it is written
+		return nil // errors of a pipe or a device show when it is written
 	}
 	dir := filepath.Dir(path)
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {

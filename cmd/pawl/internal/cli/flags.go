@@ -13,9 +13,9 @@ import (
 //go:embed flags.txt
 var flagTexts string
 
-// HelpTexts sets the help of flags and arguments that is too long for a struct tag: a tag names a
-// text of flags.txt as @name. They are no variables of kong, because kong copies all variables for
-// each flag, which takes longer than all other work at the start of the program.
+// HelpTexts replaces each help text of the form @name, in a struct tag, with the text of that name
+// in flags.txt. Variables of kong would do the same, but kong copies all variables for each flag,
+// which would dominate the start-up time.
 func HelpTexts() kong.Option {
 	return kong.PostBuild(func(k *kong.Kong) error {
 		texts := map[string]string{}
@@ -47,11 +47,11 @@ func HelpTexts() kong.Option {
 	})
 }
 
-// Whole is a whole number on the command line. Negative numbers are read as well, so that the
-// command can report what is wrong with them.
+// Whole is an integer on the command line. Decode accepts negative numbers, so that the command can
+// explain their error.
 type Whole int
 
-// Decode reads the number.
+// Decode parses the number.
 func (n *Whole) Decode(ctx *kong.DecodeContext) error {
 	if ctx.Scan.Peek().IsEOL() {
 		return errors.New("a whole number is missing")

@@ -18,12 +18,12 @@ var ErrStopped = errors.New("interrupted")
 
 // Interruptible returns a context that the first Ctrl-C or SIGTERM cancels with pawl.ErrCancelled,
 // so that calls end, results are written and the transcript is saved. The second signal ends the
-// program at once. The interrupt is reported on w. Call stop when the work is done.
+// program at once. A notice of the interrupt is written to w. Call stop when the work is done.
 func Interruptible(ctx context.Context, w io.Writer) (_ context.Context, stop func()) {
 	return InterruptibleBy(ctx, w, pawl.ErrCancelled)
 }
 
-// InterruptibleBy is Interruptible with another cause.
+// InterruptibleBy is Interruptible with cause in place of pawl.ErrCancelled.
 func InterruptibleBy(ctx context.Context, w io.Writer, cause error) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
@@ -46,11 +46,11 @@ func InterruptibleBy(ctx context.Context, w io.Writer, cause error) (_ context.C
 	}
 }
 
-// Attended returns a context that is cancelled with cause when the reader of the output is gone (a
-// pager was left, head has read enough), and a copy of sys with outputs that notice it. Without it
-// SIGPIPE would end the program before the transcript is saved.
+// Attended returns a context that is cancelled with cause when the reader of the output closes it,
+// as a pager or head does, and a copy of sys whose outputs detect that. Without it, SIGPIPE would
+// end the program before the transcript is saved.
 func Attended(ctx context.Context, sys *System, cause error) (context.Context, *System) {
-	signal.Ignore(syscall.SIGPIPE) // a write fails instead
+	signal.Ignore(syscall.SIGPIPE) // a write then returns an error
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := *sys
 	gone := func() { cancel(cause) }

@@ -8,7 +8,7 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// When nobody reads on, the run is given up in order, so that it can be saved.
+// A closed output cancels the run in an orderly way, so that it can be saved.
 func TestAttended(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	if err != nil {

@@ -11,20 +11,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Decode reads JSON that was written for pawl: names are exact, and unknown names are errors.
-// Repeated names are errors in the forms of pawl, but not inside arguments, results and schemas.
+// Decode decodes JSON in a form of pawl: names are exact, and unknown names are errors. Repeated
+// names are errors in the forms of pawl, but not within arguments, results and schemas.
 func Decode(b []byte, into any) error {
 	return json.Unmarshal(b, into, json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true),
 		jsontext.AllowInvalidUTF8(true))
 }
 
-// Lenient reads JSON of other programs: unknown names are ignored.
+// Lenient decodes JSON of other programs. It ignores unknown names.
 func Lenient(b []byte, into any) error {
 	return json.Unmarshal(b, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// Repeated returns a name that the object b has twice. "" means that there is none, or that b is no
-// object.
+// Repeated returns a name that occurs twice in the object b. It returns "" if there is none, or if
+// b is not an object.
 func Repeated(b []byte) string {
 	d := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
@@ -45,8 +45,8 @@ func Repeated(b []byte) string {
 	return ""
 }
 
-// JSONFault returns the text of a JSON error for the author of the JSON: the line or the field, the
-// value found, and the value expected.
+// JSONFault describes a JSON error for the author of the JSON: the line or the field, the value
+// found, and the value expected.
 func JSONFault(b []byte, err error) string {
 	var syntax *jsontext.SyntacticError
 	if errors.As(err, &syntax) {
@@ -57,15 +57,16 @@ func JSONFault(b []byte, err error) string {
 		offset := max(0, min(int(syntax.ByteOffset), len(b)))
 		return fmt.Sprintf("line %d: %s", 1+bytes.Count(b[:offset], []byte("\n")), text)
 	}
-	where, what := placed(err)
+	where, what := located(err)
 	if where == "" {
 		return what
 	}
 	return where + ": " + what
 }
 
-// placed says where a form does not fit, as in messages[2].parts, and what is wrong there.
-func placed(err error) (where, what string) {
+// located returns the field with the error, as in messages[2].parts, and the description of the
+// error.
+func located(err error) (where, what string) {
 	e, ok := err.(*json.SemanticError)
 	if !ok {
 		inner := errors.Unwrap(err)
@@ -73,7 +74,7 @@ func placed(err error) (where, what string) {
 		if inner == nil || !errors.As(inner, &deep) {
 			return "", strings.TrimPrefix(err.Error(), "json: ")
 		}
-		where, what = placed(inner)
+		where, what = located(inner)
 		return "", strings.Replace(err.Error(), inner.Error(), strings.TrimPrefix(where+": ", ": ")+what, 1)
 	}
 	pointer := e.JSONPointer
@@ -88,14 +89,14 @@ func placed(err error) (where, what string) {
 		what = "this is not base64"
 	default:
 		var inner string
-		if inner, what = placed(e.Err); inner != "" {
+		if inner, what = located(e.Err); inner != "" {
 			what = inner + ": " + what
 		}
 	}
 	return field(pointer), what
 }
 
-// field writes a JSON pointer as people write fields.
+// field returns a JSON pointer in the form messages[2].parts.
 func field(p jsontext.Pointer) string {
 	var b strings.Builder
 	for token := range p.Tokens() {
@@ -111,7 +112,7 @@ func field(p jsontext.Pointer) string {
 	return b.String()
 }
 
-// known lists the names that a form has.
+// known lists the JSON names of a struct type.
 func known(t reflect.Type) string {
 	if t == nil || t.Kind() != reflect.Struct {
 		return ""

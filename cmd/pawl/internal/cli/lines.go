@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Lines reads lines from a person. Waiting for a line ends with the context; a line that arrives
-// later is returned by the next call. It is for one reader at a time.
+// Lines reads lines that a person types. The context ends the wait for a line; the next call
+// returns a line that arrives later. A Lines must not be used concurrently.
 type Lines struct {
 	got  chan typed
 	done chan struct{}
@@ -19,8 +19,8 @@ type typed struct {
 	err  error
 }
 
-// NewLines reads from in on a goroutine. The goroutine ends with in, or at the first line after
-// Stop, since a read from a terminal cannot be interrupted.
+// NewLines starts to read from in on a goroutine. The goroutine ends with in, or at the first line
+// after Stop, because a read from a terminal cannot be interrupted.
 func NewLines(in io.Reader) *Lines {
 	l := &Lines{make(chan typed), make(chan struct{})}
 	go func() {
@@ -50,7 +50,7 @@ func NewLines(in io.Reader) *Lines {
 	return l
 }
 
-// Stop ends the reading.
+// Stop ends the goroutine. Next must not be called afterwards.
 func (l *Lines) Stop() { close(l.done) }
 
 // Next returns the next line without its end. The error is io.EOF at the end of the input, or the

@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// PrintJSON prints v, indented.
+// PrintJSON writes v to w as indented JSON.
 func PrintJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -14,7 +14,7 @@ func PrintJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// Pretty returns JSON indented for people. Text that is not JSON stays unchanged.
+// Pretty returns indented JSON. Text that is not JSON stays unchanged.
 func Pretty(b json.RawMessage) string {
 	var out bytes.Buffer
 	if json.Indent(&out, b, "", "  ") != nil {

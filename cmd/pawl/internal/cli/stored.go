@@ -11,9 +11,10 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Commands about what is kept in the database share these.
+// stored.go: lists, names and times of entries in the database.
 
-// Everything reads all pages of a list. id returns the ID of an entry.
+// Everything reads all pages of a list. id returns the ID of an entry, at which the next page
+// starts.
 func Everything[T any](part func(store.Page) ([]T, error), id func(T) string) ([]T, error) {
 	all := []T{}
 	for page := (store.Page{Limit: 1000}); ; page.After = id(all[len(all)-1]) {
@@ -27,7 +28,7 @@ func Everything[T any](part func(store.Page) ([]T, error), id func(T) string) ([
 	}
 }
 
-// Unknown returns the failure for an ID that is not stored, with the most similar known ID.
+// Unknown returns the failure for an ID that is not stored. It suggests the most similar known ID.
 func Unknown(what, id string, known []string, hint string) error {
 	text := fmt.Sprintf("there is no %s %s", what, id)
 	if near := nearest.Word(id, known); near != "" {
@@ -45,7 +46,7 @@ func Names[T any](all []T, id func(T) string) []string {
 	return out
 }
 
-// Moment writes a time in a zone, to the minute. The zero time is "".
+// Moment formats a time in a zone, to the minute. The zero time is "". An unknown zone means UTC.
 func Moment(t time.Time, zone string) string {
 	if t.IsZero() {
 		return ""
@@ -57,14 +58,14 @@ func Moment(t time.Time, zone string) string {
 	return t.In(loc).Format("2006-01-02 15:04 MST")
 }
 
-// Beginning returns the first line of text that is not empty, cut to width columns.
+// Beginning returns the first line of text that is not blank, cut to width columns.
 func Beginning(text string, width int) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return Line(first, width)
 }
 
-// Deleted removes entries one after another. The first missing entry is reported after all others
-// are removed.
+// Deleted removes entries and reports each on w. A missing entry does not stop it: the error for
+// the first missing entry is returned at the end.
 func Deleted(w io.Writer, ids []string, remove, missing func(id string) error) error {
 	var first error
 	for _, id := range ids {

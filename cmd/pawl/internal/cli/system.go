@@ -10,23 +10,23 @@ import (
 	"golang.org/x/term"
 )
 
-// System is the environment of a command: streams, variables, terminal. Tests pass another one.
+// System is the environment of a command: streams, variables, terminal. Tests use their own.
 type System struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Env      func(string) string
-	InTerm   bool                 // in is a terminal
-	OutTerm  bool                 // out is one
-	ErrTerm  bool                 // err is one
-	Width    int                  // columns
-	InFile   *os.File             // in, where it is a file
-	ErrFile  *os.File             // err, where it is one
-	Console  interface{ Close() } // the terminal that err and out are written to; nil means plain streams
-	Under    *System              // what it was without the console
-	name     string               // what the person types to start the program; "": pawl
+	InTerm   bool                 // whether In is a terminal
+	OutTerm  bool                 // whether Out is a terminal
+	ErrTerm  bool                 // whether Err is a terminal
+	Width    int                  // columns for text
+	InFile   *os.File             // In, if it is a file
+	ErrFile  *os.File             // Err, if it is a file
+	Console  interface{ Close() } // the terminal behind Err and Out; nil means plain streams
+	Under    *System              // the system without the console
+	name     string               // the command that started the program; "" means pawl
 }
 
-// Self returns how the program was started, for hints.
+// Self returns the command that started the program, for hints.
 func (s *System) Self() string {
 	if s.name == "" {
 		return "pawl"
@@ -34,7 +34,7 @@ func (s *System) Self() string {
 	return s.name
 }
 
-// Here returns the system of this process.
+// Here returns the System of this process.
 func Here() *System {
 	s := &System{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, InFile: os.Stdin, ErrFile: os.Stderr, Env: os.Getenv,
 		Width:  80,
@@ -45,19 +45,19 @@ func Here() *System {
 			break
 		}
 	}
-	if strings.Contains(filepath.ToSlash(os.Args[0]), "/go-build") { // by go run
+	if strings.Contains(filepath.ToSlash(os.Args[0]), "/go-build") { // started by go run
 		s.name = "go run ./cmd/pawl"
 	}
 	return s
 }
 
-// Colours returns the style for a stream. terminal says that the stream is a terminal. NO_COLOR and
-// a dumb terminal turn colours off.
+// Colours returns the style for a stream; terminal reports whether the stream is a terminal.
+// NO_COLOR and a dumb terminal turn colours off.
 func (s *System) Colours(terminal bool) Style {
 	return Style{terminal && s.Console == nil && s.Env("NO_COLOR") == "" && s.Env("TERM") != "dumb"}
 }
 
-// Interactive reports whether the terminal can show more than plain lines.
+// Interactive reports whether the terminal supports more than plain lines.
 func (s *System) Interactive() bool {
 	term := s.Env("TERM")
 	return s.ErrFile != nil && s.ErrTerm && term != "" && term != "dumb" && s.Env("CI") == ""
@@ -72,5 +72,5 @@ func (s *System) Plain() *System {
 	return s.Under
 }
 
-// Notice writes a line for the person to standard error.
+// Notice writes a notice to the standard error.
 func (s *System) Notice(text string) { fmt.Fprintf(s.Err, "pawl: %s\n", Visible(text)) }

@@ -15,8 +15,7 @@ import (
 // Indented indents all lines after the first.
 func Indented(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ") }
 
-// Folded breaks a line between words into lines of width runes, most of them at most. The rest is
-// cut.
+// Folded breaks a line between words into at most most lines of width runes. It cuts the rest.
 func Folded(s string, width, most int) []string {
 	var out []string
 	r := []rune(s)
@@ -34,7 +33,7 @@ func Folded(s string, width, most int) []string {
 	return append(out, Line(string(r), width))
 }
 
-// Short writes a duration for people.
+// Short formats a duration in a few characters.
 func Short(d time.Duration) string {
 	switch {
 	case d <= 0:
@@ -49,7 +48,7 @@ func Short(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// Totals writes what a run used, in one line.
+// Totals describes the usage of a run in one line.
 func Totals(s pawl.Spent, took time.Duration) string {
 	u := s.Usage
 	t := fmt.Sprintf("%s, %s, %s", Count(s.Requests, "request"), Count(s.Rounds, "round"), Count(s.Calls, "call"))
@@ -62,7 +61,7 @@ func Totals(s pawl.Spent, took time.Duration) string {
 	return t + ", " + Short(took)
 }
 
-// Dollars writes an amount in dollars with two decimals, or with two significant digits if it is
+// Dollars formats an amount in dollars with two decimals, or with two significant digits if it is
 // below 0.1.
 func Dollars(c float64) string {
 	digits := 2
@@ -82,14 +81,14 @@ func QuotedWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Visible makes the control characters of s visible, so that text of a model or a tool cannot
+// Visible returns s with control characters made visible, so that text of a model or a tool cannot
 // control the terminal.
 func Visible(s string) string { return term.Visible(s) }
 
 // Line returns s as one line of at most width columns, with control characters made visible.
 func Line(s string, width int) string {
 	s, width = strings.TrimSpace(s), max(width, 1)
-	if len(s) > 8*width { // so that a megabyte is not gone through for a line
+	if len(s) > 8*width { // a long text is cut first, which keeps the work small
 		n := 8 * width
 		for !utf8.RuneStart(s[n]) {
 			n--
@@ -99,7 +98,7 @@ func Line(s string, width int) string {
 	return term.Cut(strings.NewReplacer("\n", "↵", "\t", " ").Replace(Visible(s)), width)
 }
 
-// Style colours text. The zero Style does not.
+// Style colours text if it is on. The zero Style is off.
 type Style struct{ On bool }
 
 func (s Style) paint(code, text string) string {
@@ -124,7 +123,7 @@ func (s Style) Green(t string) string { return s.paint("32", t) }
 // Yellow returns t in yellow.
 func (s Style) Yellow(t string) string { return s.paint("33", t) }
 
-// Grouped writes n with a comma between thousands.
+// Grouped formats n with a comma between thousands.
 func Grouped(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -133,7 +132,7 @@ func Grouped(n int) string {
 	return s
 }
 
-// Count writes "1 call", "2 calls".
+// Count formats a number with its noun: "1 call", "2 calls".
 func Count(n int, what string) string {
 	if n != 1 {
 		what += "s"
@@ -141,7 +140,8 @@ func Count(n int, what string) string {
 	return Grouped(n) + " " + what
 }
 
-// FirstSentence returns the first sentence of s, cut to width columns.
+// FirstSentence returns the first sentence of s, or its text up to the first colon, cut to width
+// columns.
 func FirstSentence(s string, width int) string {
 	s, _, _ = strings.Cut(s, "\n")
 	if i := strings.IndexAny(s, ".:"); i > 0 {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// BuiltOn returns the date of the commit that the program was built from. Today if it is unknown.
+// BuiltOn returns the date of the commit that the program was built from, or today if that is
+// unknown.
 func BuiltOn() time.Time {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -19,7 +20,7 @@ func BuiltOn() time.Time {
 	return time.Now()
 }
 
-// Version describes a build in one line.
+// Version describes a build in one line. ok reports whether info is known.
 func Version(info *debug.BuildInfo, ok bool) string {
 	v, commit, changed := "(unknown)", "", false
 	if ok {
