@@ -6,7 +6,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
-// openCode begins a block of code.
+// openCode starts a block of code.
 func (s *state) openCode(fence, lang string, indent, width int) {
 	s.block, s.fence, s.lang, s.shift = code, fence, lang, indent
 	if lang != "" {
@@ -14,7 +14,7 @@ func (s *state) openCode(fence, lang string, indent, width int) {
 	}
 }
 
-// code takes a line of code in a fence.
+// code handles a line in a fenced block.
 func (s *state) code(l string, width int) {
 	for n := 0; n < s.shift && strings.HasPrefix(l, " "); n++ {
 		l = l[1:]
@@ -22,7 +22,7 @@ func (s *state) code(l string, width int) {
 	s.codeLine(l, width)
 }
 
-// codeLine shows a line of code. One that is too long is broken, so that nothing of it is lost.
+// codeLine emits a line of code. A line that is too long is broken and not cut.
 func (s *state) codeLine(l string, width int) {
 	l = strings.ReplaceAll(l, "\t", "    ")
 	for _, part := range hardWrap(Highlight(l, s.lang), s.room(width)-2) {
@@ -30,7 +30,7 @@ func (s *state) codeLine(l string, width int) {
 	}
 }
 
-// hardWrap breaks a line anywhere.
+// hardWrap breaks a line into lines of width columns, within words if necessary.
 func hardWrap(l term.Line, width int) []term.Line {
 	if l.Width() <= width {
 		return []term.Line{l}
@@ -43,8 +43,7 @@ func hardWrap(l term.Line, width int) []term.Line {
 	return out
 }
 
-// words are those that a language keeps for itself; those of languages that look alike are
-// together.
+// words are the keywords of the languages. Similar languages share an entry.
 var words = map[string]string{
 	"go":     " break case chan const continue default defer else fallthrough for func go goto if import interface map package range return select struct switch type var nil true false ",
 	"python": " and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield None True False ",
@@ -55,7 +54,7 @@ var words = map[string]string{
 	"json":   " true false null ",
 }
 
-// family names the words of a language, and what its comments begin with.
+// family returns the key of a language in words, and the start of its comments.
 func family(lang string) (words, comment string) {
 	switch strings.ToLower(lang) {
 	case "go", "golang":
@@ -78,9 +77,8 @@ func family(lang string) (words, comment string) {
 	return "", ""
 }
 
-// Highlight colours a line of code: comments, texts, numbers and the words of its language, as far
-// as one line shows them. A language it does not know stays plain; in a diff, lines that come and
-// go are green and red.
+// Highlight colours the comments, strings, numbers and keywords of a line of code. Text of an
+// unknown language stays plain. In a diff, added lines are green and removed lines are red.
 func Highlight(l, lang string) term.Line {
 	if lang == "diff" || lang == "patch" {
 		switch {
@@ -125,7 +123,7 @@ func Highlight(l, lang string) term.Line {
 				end++
 				put(i, end, term.Green)
 			} else {
-				end = i + 1 // an apostrophe
+				end = i + 1 // an apostrophe, or a string over several lines
 			}
 		case isWord(rune(c)) && c < 0x80:
 			for end < len(l) && l[end] < 0x80 && (isWord(rune(l[end])) || l[end] == '.' && c >= '0' && c <= '9') {

@@ -9,8 +9,8 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
-// inline shows the text of a block with its emphasis, code and links. With live an emphasis that is
-// not closed yet counts as if it were: its end is still to come.
+// inline formats the emphasis, code and links in the text of a block. live says that the end of the
+// text is still to come: an emphasis or a code span that is still open then ends with the text.
 func inline(text string, style term.Style, live bool) term.Line {
 	p := inliner{live: live}
 	p.text(text, style, 0)
@@ -24,7 +24,7 @@ type inliner struct {
 	buf  strings.Builder
 }
 
-// plain puts out what was gathered.
+// plain emits the buffered text.
 func (p *inliner) plain(style term.Style) {
 	if p.buf.Len() > 0 {
 		p.out = append(p.out, term.Span{Text: html.UnescapeString(p.buf.String()), Style: style})
@@ -38,7 +38,7 @@ func (p *inliner) span(text string, style term.Style) {
 
 const deepest = 6
 
-// marks are the emphases, the longer ones first.
+// marks are the marks of emphasis. A mark stands before its own prefixes.
 var marks = []struct {
 	mark  string
 	style term.Style
@@ -90,7 +90,7 @@ func (p *inliner) text(s string, style term.Style, depth int) {
 	}
 }
 
-// code reads `code`, and says how long it is; 0: it is none.
+// code handles a code span and returns its length, or 0 if there is none.
 func (p *inliner) code(s string, style term.Style) int {
 	n := len(s) - len(strings.TrimLeft(s, "`"))
 	end := strings.Index(s[n:], s[:n])
@@ -111,7 +111,7 @@ func (p *inliner) code(s string, style term.Style) int {
 	return size
 }
 
-// emphasis reads an emphasis and what is in it.
+// emphasis handles an emphasis with its content and returns its length, or 0 if there is none.
 func (p *inliner) emphasis(s, before string, style term.Style, depth int) int {
 	for _, m := range marks {
 		inner, ok := strings.CutPrefix(s, m.mark)
@@ -120,7 +120,7 @@ func (p *inliner) emphasis(s, before string, style term.Style, depth int) int {
 		}
 		if inner == "" {
 			if p.live && !strings.HasSuffix(before, " ") || p.live && len(m.mark) > 1 {
-				return len(s) // the first half of a mark: what it becomes is not known yet
+				return len(s) // an incomplete mark
 			}
 			return 0
 		}
@@ -136,7 +136,7 @@ func (p *inliner) emphasis(s, before string, style term.Style, depth int) int {
 			}
 			end, size = len(inner), len(s)
 			for end > 0 && inner[end-1] == m.mark[0] {
-				end-- // half of the closing mark
+				end-- // an incomplete closing mark
 			}
 		}
 		p.plain(style)
@@ -147,7 +147,7 @@ func (p *inliner) emphasis(s, before string, style term.Style, depth int) int {
 	return 0
 }
 
-// closing finds the mark that ends an emphasis; -1: there is none.
+// closing returns the offset of the mark that ends an emphasis, or -1.
 func closing(s, mark string) int {
 	for from := 0; ; {
 		i := strings.Index(s[from:], mark)
@@ -161,12 +161,14 @@ func closing(s, mark string) int {
 		switch {
 		case i > 0 && s[i-1] == '\\', i == 0 || unicode.IsSpace(r), mark[0] == '_' && isWord(n):
 			from = i + 1
-		case len(mark) == 1 && n == rune(mark[0]): // a longer mark: part of something inside
+		// a longer mark, which belongs to a nested emphasis
+		case len(mark) == 1 && n == rune(mark[0]):
 			from = i + 1
 			for from < len(s) && s[from] == mark[0] {
 				from++
 			}
-		case len(mark) == 2 && strings.HasPrefix(next, mark[:1]): // the last two of three
+		// the last two characters of a mark of three
+		case len(mark) == 2 && strings.HasPrefix(next, mark[:1]):
 			return i + 1
 		default:
 			return i
@@ -177,7 +179,7 @@ func closing(s, mark string) int {
 	}
 }
 
-// link reads [text](address) and ![text](address).
+// link handles [text](address) and ![text](address), and returns the length, or 0 if there is none.
 func (p *inliner) link(s string, style term.Style, depth int) int {
 	image := s[0] == '!'
 	open := btoi(image)
@@ -205,7 +207,7 @@ func (p *inliner) link(s string, style term.Style, depth int) int {
 		return 0
 	}
 	text, address := s[open+1:end], strings.TrimSpace(s[end+2:end+close])
-	address, _, _ = strings.Cut(address, " ") // a title is not shown
+	address, _, _ = strings.Cut(address, " ") // titles are not shown
 	address = strings.Trim(address, "<>")
 	p.plain(style)
 	if image {
@@ -219,7 +221,7 @@ func (p *inliner) link(s string, style term.Style, depth int) int {
 	return end + close + 1
 }
 
-// address reads <https://…>.
+// address handles <https://…> and <br>, and returns the length, or 0 if there is none.
 func (p *inliner) address(s string, style term.Style) int {
 	end := strings.IndexAny(s, "> ")
 	if end < 0 || s[end] != '>' || !strings.Contains(s[:end], "://") && !strings.Contains(s[:end], "@") {

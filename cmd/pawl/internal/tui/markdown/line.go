@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// quoted takes the marks of quotes off a line, and says how many there were.
+// quoted strips the quote marks of a line and returns their number.
 func quoted(l string) (depth int, rest string) {
 	rest = l
 	for {
@@ -17,7 +17,7 @@ func quoted(l string) (depth int, rest string) {
 	}
 }
 
-// indented takes the spaces off a line, and says how many columns they were.
+// indented strips the indentation of a line and returns its width in columns.
 func indented(l string) (columns int, rest string) {
 	for i, c := range l {
 		switch c {
@@ -32,8 +32,8 @@ func indented(l string) (columns int, rest string) {
 	return columns, ""
 }
 
-// bullet reads the mark of a list item: "-" for all bullets, or the number as it stands. at is
-// where its text begins.
+// bullet parses the marker of a list item: "-" for any bullet, or the number with its punctuation.
+// at is the column of the text of the item.
 func bullet(l string) (mark, rest string, at int, ok bool) {
 	n := 0
 	for n < len(l) && n < 9 && l[n] >= '0' && l[n] <= '9' {
@@ -61,7 +61,7 @@ func bullet(l string) (mark, rest string, at int, ok bool) {
 	return mark, rest, n + spaces, true
 }
 
-// heading returns the level of a heading; 0: it is none.
+// heading returns the level of a heading, or 0 if the line is none.
 func heading(l string) int {
 	n := len(l) - len(strings.TrimLeft(l, "#"))
 	if n == 0 || n > 6 || n < len(l) && l[n] != ' ' && l[n] != '\t' {
@@ -70,13 +70,13 @@ func heading(l string) int {
 	return n
 }
 
-// isRule reports whether a line is a rule across the page.
+// isRule reports whether a line is a horizontal rule.
 func isRule(l string) bool {
 	l = strings.ReplaceAll(strings.TrimSpace(l), " ", "")
 	return len(l) >= 3 && strings.IndexByte("-*_", l[0]) >= 0 && strings.Trim(l, l[:1]) == ""
 }
 
-// fenced reads the line that opens a block of code.
+// fenced parses the line that opens a block of code.
 func fenced(l string) (fence, lang string, ok bool) {
 	if len(l) < 3 || l[0] != '`' && l[0] != '~' {
 		return "", "", false
@@ -90,14 +90,14 @@ func fenced(l string) (fence, lang string, ok bool) {
 	return l[:n], strings.Trim(lang, "{}."), true
 }
 
-// closes reports whether a line ends the code that fence began.
+// closes reports whether a line ends the block of code that fence opened.
 func closes(l, fence string) bool {
 	_, t := indented(l)
 	t = strings.TrimRight(t, " \t")
 	return len(t) >= len(fence) && strings.Trim(t, fence[:1]) == ""
 }
 
-// isText reports whether a line begins no block of its own, so that it may go on with a quoted
+// isText reports whether a line starts no block of its own, so that it may continue a quoted
 // paragraph.
 func isText(l string) bool {
 	_, t := indented(l)

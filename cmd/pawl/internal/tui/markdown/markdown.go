@@ -1,14 +1,14 @@
-// Package markdown shows Markdown in a terminal while it is being written.
+// Package markdown formats Markdown for a terminal while it arrives.
 //
-// A Stream takes text in fragments. What is certain to stay as it is leaves as lines, for good: a
-// paragraph when it ends, a line of code when its line does, a table when its columns are known.
-// The rest, Open shows as it looks so far; it is painted again when more comes. So what has
-// scrolled away is never painted again, and the lines are the same wherever the text was cut.
+// A Stream accepts text in fragments. It returns lines as soon as later text cannot change them: a
+// paragraph at its end, a line of code at its line end, a table when the widths of its columns are
+// known. Open returns the incomplete rest, which the caller repaints as more text arrives. Lines
+// that have scrolled away are therefore never repainted, and the fragments of a text do not change
+// its lines.
 //
-// It knows what models write: headings, paragraphs, lists and lists in lists, tasks, quotes, code
-// with its language, tables, rules, emphasis, code, links. What it does not know, it shows as it
-// stands. Refused: a parser for whole documents with a renderer of its own (goldmark, glamour).
-// Both want the end of a text before they say how it begins.
+// It supports the Markdown of models: headings, paragraphs, nested lists, tasks, quotes, code with
+// its language, tables, rules, emphasis, code spans and links. Other text is shown unchanged.
+// goldmark and glamour are not used, because they parse complete documents only.
 package markdown
 
 import (
@@ -17,37 +17,36 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
-// Stream shows a text that comes in fragments. The zero value is not ready: see New. It may be used
-// by one goroutine at a time.
+// Stream formats a text that arrives in fragments. New makes one; the zero value is not usable. A
+// Stream must not be used concurrently.
 type Stream struct {
 	width int
-	tail  string // the line that has no end yet
+	tail  string // the incomplete last line
 	state
 }
 
-// longest is how many bytes of a line, and of a paragraph, are looked at together. It bounds what
-// one more fragment costs.
+// longest is the maximum number of bytes of a line, and of a paragraph, that are formatted
+// together. It bounds the work for one fragment.
 const longest = 4096
 
-// state is where in the text the stream is. It is a value: a copy can go on without changing the
-// original.
+// state is the position in the text. It is a value: Open formats incomplete text on a copy.
 type state struct {
-	out  []term.Line // done, and not yet taken
-	any  bool        // something was shown
-	gap  bool        // an empty line stands before what comes next
-	bars int         // how deep that line is quoted
-	cont bool        // the line goes on: it was too long to be looked at whole
+	out  []term.Line // permanent lines that the caller has not received yet
+	any  bool // there was a line before
+	gap  bool // an empty line precedes the next line
+	bars int // the quote depth of that empty line
+	cont bool // the next line continues a line that was too long
 
-	quote int    // how deep the block is quoted
-	items []item // the list items that the block is in
-	mark  string // before the first line of the block: the bullet of an item
-	para  string // the paragraph so far
+	quote int // the quote depth of the block
+	items []item // the list items around the block
+	mark  string // the bullet before the first line of the block
+	para  string // the text of the paragraph so far
 	block block
 
-	fence, lang string // of code: what ends it
-	shift       int    // of code: how far it is indented
+	fence, lang string // of a block of code: its fence
+	shift       int // of a block of code: its indentation
 	table       table
-	live        bool // what is shown will be painted again
+	live        bool // the lines will be repainted
 }
 
 type block int
@@ -59,22 +58,22 @@ const (
 	rows
 )
 
-// item is a list item: where what belongs to it begins, in columns.
+// item is a list item. content is the column where its text starts.
 type item struct{ content int }
 
-// New returns a stream for lines of at most width columns.
+// New returns a stream for lines of at most width columns. The minimum is 10.
 func New(width int) *Stream { return &Stream{width: max(width, 10)} }
 
-// Render shows a whole text.
+// Render formats a complete text.
 func Render(text string, width int) []term.Line {
 	s := New(width)
 	return append(s.Write(text), s.Close()...)
 }
 
-// Resize says that lines from now on have width columns.
+// Resize sets the width of later lines.
 func (s *Stream) Resize(width int) { s.width = max(width, 10) }
 
-// Write takes a fragment, and returns the lines that are done.
+// Write adds a fragment and returns the lines that have become permanent.
 func (s *Stream) Write(text string) []term.Line {
 	s.tail += text
 	for {
@@ -96,7 +95,7 @@ func (s *Stream) Write(text string) []term.Line {
 	return s.take()
 }
 
-// cutAt returns where a long line is cut: behind a space, or else between letters.
+// cutAt returns the offset at which a long line is cut: after a space, or else between characters.
 func cutAt(s string) int {
 	if i := strings.LastIndexByte(s[:longest], ' '); i > 0 {
 		return i + 1
@@ -108,7 +107,7 @@ func cutAt(s string) int {
 	return n
 }
 
-// Open returns what is not done yet, as it looks so far.
+// Open returns the incomplete end of the text, as it looks so far.
 func (s *Stream) Open() []term.Line {
 	c := s.state
 	c.out, c.live = nil, true
@@ -120,7 +119,7 @@ func (s *Stream) Open() []term.Line {
 	return c.out
 }
 
-// Close returns the rest. The stream is at the beginning of another text then.
+// Close returns the remaining lines and resets the stream for another text.
 func (s *Stream) Close() []term.Line {
 	if s.tail != "" {
 		s.line(strings.TrimSuffix(s.tail, "\r"), s.width)
@@ -137,7 +136,7 @@ func (s *state) take() []term.Line {
 	return out
 }
 
-// line takes a line of the text.
+// line handles a line of the text.
 func (s *state) line(l string, width int) {
 	if s.cont {
 		s.goOn(l, width)
@@ -153,7 +152,7 @@ func (s *state) line(l string, width int) {
 			s.block = nothing
 			return
 		}
-		s.block = nothing // the quote ended, and the code with it
+		s.block = nothing // the end of the quote also ends the code
 	}
 	if quote != s.quote && !(s.block == paragraph && quote == 0 && isText(l)) {
 		s.flush(width)
@@ -175,7 +174,7 @@ func (s *state) line(l string, width int) {
 	s.begin(l, width)
 }
 
-// goOn takes what follows of a line that was cut.
+// continued handles the rest of a line that was cut.
 func (s *state) goOn(l string, width int) {
 	switch s.block {
 	case code:
@@ -187,7 +186,7 @@ func (s *state) goOn(l string, width int) {
 	}
 }
 
-// begin takes a line that may begin a block.
+// begin handles a line that may start a block.
 func (s *state) begin(l string, width int) {
 	indent, text := indented(l)
 	if s.block == paragraph && s.setext(text, width) {
@@ -256,14 +255,14 @@ func btoi(b bool) int {
 	return 0
 }
 
-// leave leaves the list items that a line with this indent is not in.
+// leave ends the list items that do not contain a line with this indentation.
 func (s *state) leave(indent int) {
 	for len(s.items) > 0 && indent < s.items[len(s.items)-1].content {
 		s.items = s.items[: len(s.items)-1 : len(s.items)-1]
 	}
 }
 
-// setext makes the paragraph a heading, if text is the line under one.
+// setext turns the paragraph into a heading if text is its underline.
 func (s *state) setext(text string, width int) bool {
 	level := 0
 	switch t := strings.TrimRight(text, " "); {
@@ -296,7 +295,7 @@ func (s *state) heading(text string, level, width int) {
 	s.gap = true
 }
 
-// flush ends the block.
+// flush ends the block and emits it.
 func (s *state) flush(width int) {
 	switch s.block {
 	case paragraph:
@@ -307,12 +306,12 @@ func (s *state) flush(width int) {
 		}
 		s.table = table{}
 	case code:
-		return // only its fence ends it
+		return // only the closing fence ends it
 	}
 	s.block, s.para, s.mark = nothing, "", ""
 }
 
-// paragraph shows the paragraph.
+// paragraph emits the paragraph.
 func (s *state) paragraph(width int) {
 	room := s.room(width)
 	var lines []term.Line
@@ -335,7 +334,7 @@ func (s *state) paragraph(width int) {
 	}
 }
 
-// hardBreaks cuts a paragraph where its author wants a new line.
+// hardBreaks splits a paragraph at its explicit line breaks.
 func hardBreaks(text string) []string {
 	var out []string
 	for i, l := range strings.Split(text, "\n") {
@@ -351,7 +350,7 @@ func hardBreaks(text string) []string {
 	return out
 }
 
-// show puts a line out, behind the bars of quotes and the bullets of lists.
+// show emits a line after the bars of its quotes and the bullets of its lists.
 func (s *state) show(l term.Line) {
 	head := s.prefix()
 	if s.gap && s.any {
@@ -368,7 +367,7 @@ func (s *state) show(l term.Line) {
 
 var bullets = []string{"•", "◦", "▪"}
 
-// prefix is what stands before a line of the block.
+// prefix returns the bars and the bullet before a line of the block.
 func (s *state) prefix() term.Line {
 	var head term.Line
 	if s.quote > 0 {
@@ -388,7 +387,7 @@ func (s *state) prefix() term.Line {
 	return head.Add(term.Cyan, s.mark).Add(0, " ")
 }
 
-// room is how many columns a line of the block has.
+// room returns the number of columns for a line of the block.
 func (s *state) room(width int) int {
 	used := 2*s.quote + 2*min(len(s.items), 8)
 	if len(s.mark) > 1 {

@@ -37,7 +37,7 @@ func Example() {
 	// • take one
 }
 
-// marked writes lines with their styles spelt out: [b:bold], so that a golden shows them.
+// marked returns the lines with their styles as text, as in [b:bold], for golden files.
 func marked(lines []term.Line) string {
 	names := []struct {
 		style term.Style
@@ -74,7 +74,7 @@ func plain(lines []term.Line) string {
 	return b.String()
 }
 
-// Each file has a text, how it looks in 80 columns and in 40, and with its styles.
+// Each file holds a text and its rendering in 80 columns, in 40 columns, and with styles.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -105,14 +105,12 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// pieces are what the texts of the property are made of: each form, and the ways in which one is
-// broken.
+// pieces are the parts of generated texts: each form of Markdown, and incomplete forms.
 var pieces = []string{"# ", "## x", "- ", "1. ", "  - ", "> ", "```go\n", "```\n", "~~~", "| a | b |\n",
 	"|---|:-:|\n", "**", "*", "_", "`", "~~", "[x](", "http://a.b/c)", "](", "!", "\\", "<", ">", "&amp;",
 	"\n", "\n\n", "  \n", "\t", "---\n", "===\n", "word ", "word", "日本語", "é", "👩‍👩‍👧", "\r\n", "\x1b[31m", "\u202e", "\xff", "    ", "[ ] ", "x := \"a\" // b", strings.Repeat("long ", 90)}
 
-// Wherever a stream is cut, the lines are those of the whole text; what is live is what would stand
-// there if the text ended, as far as no emphasis is open.
+// The fragments of a text do not change its lines. Open has no effect on them.
 func TestCutAnywhere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 25).Draw(t, "text"), "")
@@ -141,8 +139,7 @@ func TestCutAnywhere(t *testing.T) {
 	})
 }
 
-// harmless fails when a line is wider than there is room, or would reach a terminal with something
-// in it that a terminal obeys.
+// harmless fails if a line contains a character that controls a terminal.
 func harmless(t *testing.T, in string, width int, lines []term.Line) {
 	t.Helper()
 	for _, l := range lines {
@@ -180,7 +177,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// What is open counts an emphasis as closed, so that its marks do not come and go.
+// Open treats an open emphasis as closed, so that its marks do not appear and disappear.
 func TestOpen(t *testing.T) {
 	for in, want := range map[string]string{
 		"It **rai":               "It [b:rai]\n",
@@ -200,8 +197,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// No fragment costs more than a bounded look back: a megabyte without an end of line, letter by
-// letter, is quick.
+// The work for one fragment is bounded: a megabyte without a line end, in small fragments, is fast.
 func TestLongLine(t *testing.T) {
 	s := markdown.New(80)
 	lines := 0

@@ -6,20 +6,19 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
-// table is a table under way. Its columns are as wide as its first rows want them.
+// table is a table that is being read. Its first rows determine the widths of the columns.
 type table struct {
 	head   []string
 	align  []byte // 'l', 'c' or 'r'
 	rows   [][]string
-	widths []int // once they are fixed
+	widths []int // nil means that the widths are not determined yet
 }
 
-// looked is how many rows say how wide the columns are. What comes after is broken to fit, so that
-// a long table need not be waited for.
+// sampled is the number of rows that determine the widths of the columns. Cells of later rows are
+// wrapped, so that a long table is shown before its end.
 const looked = 40
 
-// newTable makes a table of a line and the one under it, if that is the line under the head of a
-// table.
+// newTable starts a table if under is the delimiter row below the header head.
 func newTable(head, under string) (table, bool) {
 	if !strings.Contains(under, "-") || !strings.Contains(head, "|") || strings.Trim(under, "|:- \t") != "" {
 		return table{}, false
@@ -40,7 +39,7 @@ func newTable(head, under string) (table, bool) {
 	return t, len(t.align) == len(t.head)
 }
 
-// fields cuts a row into its cells.
+// fields splits a row into cells.
 func fields(l string) []string {
 	l = strings.TrimSpace(l)
 	l = strings.TrimPrefix(l, "|")
@@ -66,7 +65,7 @@ func fields(l string) []string {
 	return out
 }
 
-// tableRow takes a row.
+// tableRow handles a row.
 func (s *state) tableRow(l string, width int) {
 	t := &s.table
 	row := make([]string, len(t.head))
@@ -88,8 +87,8 @@ func (s *state) tableRow(l string, width int) {
 
 const between = " │ "
 
-// lines shows the head and the rows so far, and fixes the columns; without rows nothing is left to
-// show.
+// lines returns the header and the first rows, and fixes the widths of the columns. Once they are
+// fixed it returns nothing.
 func (t *table) lines(width int, live bool) []term.Line {
 	if t.widths != nil {
 		return nil
@@ -110,8 +109,8 @@ func (t *table) lines(width int, live bool) []term.Line {
 	return out
 }
 
-// fit says how wide the columns are: as wide as they want to be, or as much as there is. Zeros:
-// there is no room for columns, and each cell has a line.
+// fit returns the widths of the columns for a table of width columns. Zeros mean that there is no
+// room for columns, and that each cell has a line of its own.
 func (t *table) fit(width int) []int {
 	want := make([]int, len(t.head))
 	for _, r := range append([][]string{t.head}, t.rows...) {
@@ -152,7 +151,7 @@ func sum(all []int) (n int) {
 	return n
 }
 
-// row shows a row, in as many lines as its longest cell needs.
+// row returns the lines of a row, as many as its longest cell needs.
 func (t *table) row(cells []string, style term.Style, live bool) []term.Line {
 	if t.widths[0] == 0 {
 		return t.record(cells, live)
@@ -192,7 +191,7 @@ func (t *table) row(cells []string, style term.Style, live bool) []term.Line {
 	return out
 }
 
-// record shows a row where there is no room for columns: a line for each cell.
+// record returns the lines of a row without columns, one for each cell.
 func (t *table) record(cells []string, live bool) []term.Line {
 	var out []term.Line
 	for i, c := range cells {
