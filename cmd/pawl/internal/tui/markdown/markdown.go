@@ -32,19 +32,19 @@ const longest = 4096
 // state is the position in the text. It is a value: Open formats incomplete text on a copy.
 type state struct {
 	out  []term.Line // permanent lines that the caller has not received yet
-	any  bool // there was a line before
-	gap  bool // an empty line precedes the next line
-	bars int // the quote depth of that empty line
-	cont bool // the next line continues a line that was too long
+	any  bool        // there was a line before
+	gap  bool        // an empty line precedes the next line
+	bars int         // the quote depth of that empty line
+	cont bool        // the next line continues a line that was too long
 
-	quote int // the quote depth of the block
+	quote int    // the quote depth of the block
 	items []item // the list items around the block
 	mark  string // the bullet before the first line of the block
 	para  string // the text of the paragraph so far
 	block block
 
 	fence, lang string // of a block of code: its fence
-	shift       int // of a block of code: its indentation
+	shift       int    // of a block of code: its indentation
 	table       table
 	live        bool // the lines will be repainted
 }
@@ -139,7 +139,7 @@ func (s *state) take() []term.Line {
 // line handles a line of the text.
 func (s *state) line(l string, width int) {
 	if s.cont {
-		s.goOn(l, width)
+		s.continued(l, width)
 		return
 	}
 	quote, l := quoted(l)
@@ -175,7 +175,7 @@ func (s *state) line(l string, width int) {
 }
 
 // continued handles the rest of a line that was cut.
-func (s *state) goOn(l string, width int) {
+func (s *state) continued(l string, width int) {
 	switch s.block {
 	case code:
 		s.code(l, width)

@@ -16,7 +16,7 @@ type table struct {
 
 // sampled is the number of rows that determine the widths of the columns. Cells of later rows are
 // wrapped, so that a long table is shown before its end.
-const looked = 40
+const sampled = 40
 
 // newTable starts a table if under is the delimiter row below the header head.
 func newTable(head, under string) (table, bool) {
@@ -77,7 +77,7 @@ func (s *state) tableRow(l string, width int) {
 			s.show(l)
 		}
 		t.rows = nil
-	case len(t.rows) == looked:
+	case len(t.rows) == sampled:
 		for _, l := range t.lines(s.room(width), s.live) {
 			s.show(l)
 		}
