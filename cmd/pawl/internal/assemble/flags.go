@@ -1,0 +1,248 @@
+package assemble
+
+import (
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/catalog"
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/outside"
+)
+
+// FileFlags select an agent of a file.
+type FileFlags struct {
+	Agent string `placeholder:"NAME" help:"Which agent of the file, where it has several."`
+}
+
+// IsAgentFile reports whether an argument is the name of a file with agents and not a task.
+func IsAgentFile(arg string) bool {
+	return !strings.ContainsAny(arg, " \n") && (strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml"))
+}
+
+// Read returns the agent of the file called name. "" means an empty agent, for flags alone.
+func (f *FileFlags) Read(name string, sys *cli.System) (*config.Agent, error) {
+	if name == "" {
+		if f.Agent != "" {
+			return nil, cli.Usage("pawl run FILE.yaml --agent NAME", "--agent: there is no file with agents")
+		}
+		return new(config.Agent), nil
+	}
+	file, err := config.Load(name, &config.LoadOptions{Getenv: sys.Env})
+	if err != nil {
+		return nil, Misconfigured(err)
+	}
+	a, err := file.Agent(f.Agent)
+	if err != nil {
+		return nil, Misconfigured(err)
+	}
+	for _, w := range a.Warnings() {
+		sys.Notice(w.Error())
+	}
+	return a, nil
+}
+
+// Catalogue reads the catalogue at path. "" means the built-in one.
+func Catalogue(flag, path string) (*catalog.Catalog, error) {
+	c, err := config.ReadCatalog(path)
+	for _, f := range config.FindingsOf(err) {
+		return nil, cli.Usage(f.Hint, "%s: %s", flag, f.Message)
+	}
+	return c, err
+}
+
+// driverFlags say how a model calls tools.
+type driverFlags struct {
+	Driver   string `enum:"native,react,auto," default:"" placeholder:"DRIVER" help:"@driver_driver"`
+	Format   string `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"@driver_format"`
+	Parallel bool   `name:"react-parallel" help:"@driver_parallel"`
+	Lenient  bool   `name:"react-lenient" help:"@driver_lenient"`
+	Leaks    string `name:"leaked-calls" enum:"auto,on,off," default:"" placeholder:"WHEN" help:"@driver_leaks"`
+}
+
+// over writes what the flags say over the agent. A driver that the flags name takes the place of
+// the file's with all that is said of it.
+func (f *driverFlags) over(a *config.Agent) {
+	if f.Driver != "" {
+		a.Driver, a.React = f.Driver, nil
+		a.Override("driver")
+		a.Override("react")
+	}
+	if f.Format != "" || f.Parallel || f.Lenient {
+		if a.React == nil {
+			a.React = new(config.React)
+		}
+		Set(a, "react.format", &a.React.Format, f.Format)
+		Set(a, "react.parallel", &a.React.Parallel, f.Parallel)
+		Set(a, "react.lenient", &a.React.Lenient, f.Lenient)
+	}
+	Set(a, "leaked_calls", &a.Leaks, f.Leaks)
+}
+
+// DurableFlags store a run step by step, so that it survives this process.
+type DurableFlags struct {
+	Durable bool           `group:"durable" help:"@durable_durable"`
+	Run     string         `group:"durable" name:"run" placeholder:"ID" help:"@durable_run"`
+	Lease   *time.Duration `group:"durable" name:"lease" placeholder:"TIME" help:"@durable_lease"`
+}
+
+// Check reports flags that contradict each other.
+func (f *DurableFlags) Check() error {
+	switch {
+	case !f.Durable && f.Run != "":
+		return cli.Usage("pawl run --durable --run "+f.Run+" …", "--run: the run is not durable")
+	case !f.Durable && f.Lease != nil:
+		return cli.Usage("pawl run --durable --lease TIME …", "--lease: the run is not durable")
+	case f.Lease != nil && *f.Lease < time.Second:
+		return cli.Usage("a second and more, such as 30s", "--lease %v is too short", *f.Lease)
+	case f.Run == LastRun:
+		return cli.Usage("another name", "--run last: this stands for the last run")
+	case f.Run != "":
+		if err := store.CheckID(f.Run); err != nil {
+			return cli.Usage("a name such as invoice-7", "--run: %v", err)
+		}
+	}
+	return nil
+}
+
+// limitFlags bound a run; in a chat each turn is a run.
+type limitFlags struct {
+	MaxRounds *cli.Whole     `name:"max-rounds" placeholder:"N" help:"@limit_maxrounds"`
+	MaxCalls  *cli.Whole     `name:"max-calls" placeholder:"N" help:"@limit_maxcalls"`
+	MaxTokens *cli.Whole     `name:"max-tokens" placeholder:"N" help:"@limit_maxtokens"`
+	MaxCost   *float64       `name:"max-cost" placeholder:"USD" help:"@limit_maxcost"`
+	MaxTime   *time.Duration `name:"max-time" placeholder:"TIME" help:"@limit_maxtime"`
+}
+
+// over writes the limits that the flags set over those of the agent.
+func (f *limitFlags) over(a *config.Agent) {
+	l := &a.Limits
+	Set(a, "limits.rounds", &l.Rounds, (*int)(f.MaxRounds))
+	Set(a, "limits.calls", &l.Calls, (*int)(f.MaxCalls))
+	Set(a, "limits.tokens", &l.Tokens, (*int)(f.MaxTokens))
+	Set(a, "limits.cost", &l.Cost, f.MaxCost)
+	Set(a, "limits.time", &l.Time, (*outside.Duration)(f.MaxTime))
+}
+
+// raise says which flag allows more, where a run came to a limit.
+func (f *limitFlags) raise(res *pawl.Result) string {
+	if n := len(res.Steps); n > 0 && res.Steps[n-1].Response != nil &&
+		res.Steps[n-1].Response.Finish == llm.FinishReasonLength {
+		return "a shorter answer may fit; ask for one, or choose a model that writes more: pawl models list"
+	}
+	switch has := strings.Contains; {
+	case has(res.Cause, "$"):
+		return "--max-cost USD allows more, such as: pawl run --max-cost 1.00 TASK"
+	case has(res.Cause, "tokens of"):
+		return "--max-tokens N allows more, such as: pawl run --max-tokens 100000 TASK"
+	case has(res.Cause, "calls was reached"):
+		return "--max-calls N allows more, such as: pawl run --max-calls 100 TASK"
+	case has(res.Cause, "time of"):
+		return "--max-time TIME allows more, such as: pawl run --max-time 10m TASK"
+	}
+	return "--max-rounds N allows more rounds, such as: pawl run --max-rounds 40 TASK"
+}
+
+// OutsideFlags name files that define tools: programs, requests, OpenAPI documents.
+type OutsideFlags struct {
+	ToolFile      []string `group:"tools" name:"tool-file" sep:"none" placeholder:"FILE" help:"@outside_toolfile"`
+	AllowCommands bool     `group:"tools" name:"allow-commands" help:"@outside_allowcommands"`
+}
+
+// Over writes the flags over the agent.
+func (f *OutsideFlags) Over(a *config.Agent) {
+	if f.ToolFile != nil {
+		a.ToolFiles = f.ToolFile
+		a.Override("tool_files")
+	}
+}
+
+// EmbedFlags name the embedding model.
+type EmbedFlags struct {
+	Embed    string `group:"store" placeholder:"PROVIDER:MODEL" help:"@embed_embed"`
+	EmbedURL string `group:"store" name:"embed-url" placeholder:"URL" help:"@embed_embedurl"`
+}
+
+// StoreFlags say where the database is, and for which tenant and user.
+type StoreFlags struct {
+	DB     string `group:"store" name:"db" placeholder:"FILE" help:"@store_db"`
+	Tenant string `group:"store" placeholder:"NAME" help:"@store_tenant"`
+	User   string `group:"store" placeholder:"NAME" help:"@store_user"`
+}
+
+func (f *StoreFlags) store() config.Store {
+	return config.Store{DB: f.DB, Tenant: f.Tenant, User: f.User}
+}
+
+// Scope returns the tenant and the user of the flags.
+func (f *StoreFlags) Scope() store.Scope { return f.store().Scope() }
+
+// Open opens the database. The caller closes it.
+func (f *StoreFlags) Open(sys *cli.System, create bool) (*config.Database, store.Store, error) {
+	d := config.NewDatabase(f.store(), sys.Env, create)
+	db, err := d.Open()
+	if err != nil {
+		return nil, nil, Misconfigured(err)
+	}
+	return d, db, nil
+}
+
+// SharedFlag widens a search of documents.
+type SharedFlag struct {
+	Shared bool `group:"store" help:"@shared_flag_shared"`
+}
+
+// ToolFlags say what the built-in tools may reach.
+type ToolFlags struct {
+	Root      string   `placeholder:"DIR" help:"@tool_root"`
+	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"@tool_httpallow"`
+	Sandbox   string   `enum:"strict,standard,none," default:"" placeholder:"LEVEL" help:"@tool_sandbox"`
+	Hosts     []string `name:"sandbox-host" placeholder:"HOST" help:"@tool_hosts"`
+	Skills    []string `sep:"none" placeholder:"DIR" help:"@tool_skills"`
+	Zone      string   `placeholder:"ZONE" help:"@tool_zone"`
+	CodeFlags
+	PlanFlags
+	StoreFlags
+	EmbedFlags
+	SharedFlag
+}
+
+// CodeFlags say what runs the programs of the code set.
+type CodeFlags struct {
+	Code string `group:"tools" enum:"python,embedded," default:"" placeholder:"NAME" help:"@code_code"`
+}
+
+// PlanFlags say what the plans of the plan set can do.
+type PlanFlags struct {
+	DataFlow bool `group:"tools" name:"data-flow" help:"@plan_dataflow"`
+}
+
+// Over writes the flags over the agent.
+func (f *ToolFlags) Over(a *config.Agent) {
+	Set(a, "root", &a.Root, f.Root)
+	Set(a, "sandbox", &a.Sandbox, f.Sandbox)
+	Set(a, "code", &a.Code, f.Code)
+	Set(a, "data_flow", &a.DataFlow, f.DataFlow)
+	if f.Hosts != nil {
+		a.SandboxHosts = f.Hosts
+		a.Override("sandbox_hosts")
+	}
+	if f.HTTPAllow != nil {
+		a.HTTPAllow = f.HTTPAllow
+		a.Override("http_allow")
+	}
+	if f.Skills != nil {
+		a.Skills = f.Skills
+		a.Override("skills")
+	}
+	Set(a, "zone", &a.Zone, f.Zone)
+	Set(a, "store.db", &a.Store.DB, f.DB)
+	Set(a, "store.tenant", &a.Store.Tenant, f.Tenant)
+	Set(a, "store.user", &a.Store.User, f.User)
+	Set(a, "store.shared", &a.Store.Shared, f.Shared)
+	Set(a, "embed.model", &a.Embed.Model, f.Embed)
+	Set(a, "embed.base_url", &a.Embed.URL, f.EmbedURL)
+}
