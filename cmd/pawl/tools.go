@@ -43,8 +43,8 @@ func builtinTools(ctx context.Context, sys *cli.System, f assemble.ToolFlags, o 
 	for _, name := range config.SetNames() {
 		a.Tools = append(a.Tools, config.Tool{Set: name})
 	}
-	f.Over(a)
-	o.Over(a)
+	assemble.Apply(&f, a)
+	assemble.Apply(&o, a)
 	if err := m.Over(a); err != nil {
 		return nil, nil, nil, err
 	}

@@ -82,8 +82,7 @@ func (f *AgentFlags) Build(ctx context.Context, sys *cli.System, file string, ba
 	if err != nil {
 		return nil, err
 	}
-	f.over(a)
-	if err := f.mcpFlags.over(a); err != nil {
+	if err := f.over(a); err != nil {
 		return nil, err
 	}
 	o, err := f.options(sys)
@@ -142,20 +141,17 @@ func (f *AgentFlags) options(sys *cli.System) (*config.Options, error) {
 	return o, nil
 }
 
-// over writes what the flags say over the agent.
-func (f *AgentFlags) over(a *config.Agent) {
+// over writes the flags over the agent.
+func (f *AgentFlags) over(a *config.Agent) error {
 	if f.Model != "" {
-		a.Model = config.Models{{Name: f.Model}}
+		a.Model = make(config.Models, 1)
 		a.Override("model")
 	}
-	if len(a.Model) > 0 {
-		Set(a, "model[0].base_url", &a.Model[0].BaseURL, f.BaseURL)
-		Set(a, "model[0].key_env", &a.Model[0].KeyEnv, f.KeyEnv)
+	if f.Driver != "" {
+		a.React = nil
+		a.Override("react")
 	}
-	Set(a, "instructions", &a.Instructions, f.System)
-	f.driverFlags.over(a)
-	f.ToolFlags.Over(a)
-	f.OutsideFlags.Over(a)
+	Apply(f, a)
 	if f.Tools != nil {
 		a.Tools = nil
 		for _, name := range f.Tools {
@@ -167,38 +163,12 @@ func (f *AgentFlags) over(a *config.Agent) {
 		a.Choice = config.Choice{f.ToolChoice}
 		a.Override("tool_choice")
 	}
-	f.limitFlags.over(a)
-	Set(a, "catalog", &a.Catalog, f.Catalog)
 	if f.Output != "" {
 		a.Output = &config.Output{File: f.Output}
 		a.Override("output")
 	}
 	f.ruleFlags.over(a)
-}
-
-// Set sets a field of the agent to the value of a flag. The zero value means that the flag is not
-// given.
-func Set[T comparable](a *config.Agent, path string, field *T, said T) {
-	var none T
-	if said != none {
-		*field = said
-		a.Override(path)
-	}
-}
-
-// flagOf says which flag sets what is at a path of the agent. The first that fits counts.
-var flagOf = []struct{ path, flag string }{
-	{"model[0].base_url", "--base-url"}, {"model[0].key_env", "--key-env"}, {"model", ""}, {"driver",
-		"--driver"}, {"react.format", "--react-format"},
-	{"react", "--react-parallel, --react-lenient"}, {"tools", "--tools"}, {"tool_files",
-		"--tool-file"}, {"tool_choice", "--tool-choice"}, {"limits.rounds", "--max-rounds"},
-	{"limits.calls", "--max-calls"}, {"limits.tokens", "--max-tokens"}, {"limits.cost", "--max-cost"}, {"limits.time",
-		"--max-time"}, {"approve.deny", "--deny-tool"},
-	{"approve.ask", "--ask-tool"}, {"approve.allow", "--allow-tool"}, {"output", "--output"}, {"root",
-		"--root"}, {"http_allow", "--http-allow"}, {"sandbox", "--sandbox"}, {"sandbox_hosts", "--sandbox-host"},
-	{"skills", "--skills"}, {"zone", "--zone"}, {"store.db", ""}, {"store", ""}, {"embed.base_url",
-		"--embed-url"}, {"embed", "--embed"}, {"catalog", "--catalog"},
-	{"mcp_servers", "--mcp"}, {"tools_lock", "--mcp-lock"}, {"tool_search", "--tool-search"},
+	return f.ServerFlags.Over(a)
 }
 
 // Misconfigured returns the failure of an agent that could not be built: each finding with its
@@ -222,13 +192,7 @@ func Misconfigured(err error) error {
 			if f.Code == config.CodeDuplicateTool {
 				hint, f.Path = "rename the one in --passive, --tool-file or --rehearse", ""
 			}
-			for _, known := range flagOf {
-				if rest, ok := strings.CutPrefix(f.Path, known.path); ok && (rest == "" || rest[0] == '.' ||
-					rest[0] == '[') {
-					f.Path = known.flag
-					break
-				}
-			}
+			f.Path = flagAt(f.Path)
 		}
 		lines = append(lines, f.Error())
 	}

@@ -1,6 +1,9 @@
 package assemble
 
 import (
+	"cmp"
+	"reflect"
+	"regexp"
 	"strings"
 	"time"
 
@@ -10,8 +13,77 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/store"
-	"github.com/pawl-go/pawl/tools/outside"
 )
+
+// Apply writes the given flags of the struct flags over the agent: those with a line "sets" in
+// flags.txt. A flag with its zero value is not given.
+func Apply(flags any, a *config.Agent) {
+	v := reflect.ValueOf(flags).Elem()
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		path, flag := cli.FlagTexts()[f.Tag.Get("help")].Sets, v.FieldByIndex(f.Index)
+		if path == "" || flag.IsZero() {
+			continue
+		}
+		if field := fieldAt(reflect.ValueOf(a).Elem(), path); field.IsValid() {
+			field.Set(flag.Convert(field.Type()))
+			a.Override(path)
+		}
+	}
+}
+
+// fieldAt returns the field of v at a path. It makes the structs on the path that are nil. The
+// result is not valid if a list on the path is empty.
+func fieldAt(v reflect.Value, path string) reflect.Value {
+	for name := range strings.SplitSeq(path, ".") {
+		name, first := strings.CutSuffix(name, "[0]")
+		if v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			v = v.Elem()
+		}
+		v = v.FieldByNameFunc(func(field string) bool {
+			f, _ := v.Type().FieldByName(field)
+			return f.Tag.Get("yaml") == name
+		})
+		if first {
+			if v.Len() == 0 {
+				return reflect.Value{}
+			}
+			v = v.Index(0)
+		}
+	}
+	return v
+}
+
+// unnamed matches the paths whose findings describe a flag without its name.
+var unnamed = regexp.MustCompile(`^(model(\[\d+\](\.name)?)?|store(\..*)?)$`)
+
+// flagAt returns the flag that sets the value at a path of the agent, or the flags below the path.
+// It returns the path itself if there is none.
+func flagAt(path string) string {
+	if unnamed.MatchString(path) {
+		return ""
+	}
+	var below []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[AgentFlags]()) {
+		text := cli.FlagTexts()[f.Tag.Get("help")]
+		switch key := text.Sets + text.About; {
+		case key == "":
+		case within(path, key):
+			return FlagName(f)
+		case within(key, path):
+			below = append(below, FlagName(f))
+		}
+	}
+	return cmp.Or(strings.Join(below, ", "), path)
+}
+
+// within reports whether a path is equal to top or below it.
+func within(path, top string) bool {
+	rest, ok := strings.CutPrefix(path, top)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
 
 // FileFlags select an agent of a file.
 type FileFlags struct {
@@ -56,30 +128,11 @@ func Catalogue(flag, path string) (*catalog.Catalog, error) {
 
 // driverFlags say how a model calls tools.
 type driverFlags struct {
-	Driver   string `enum:"native,react,auto," default:"" placeholder:"DRIVER" help:"@driver_driver"`
-	Format   string `name:"react-format" enum:"json,text,xml,plain," default:"" placeholder:"FORMAT" help:"@driver_format"`
+	Driver   string `placeholder:"DRIVER" help:"@driver_driver"`
+	Format   string `name:"react-format" placeholder:"FORMAT" help:"@driver_format"`
 	Parallel bool   `name:"react-parallel" help:"@driver_parallel"`
 	Lenient  bool   `name:"react-lenient" help:"@driver_lenient"`
-	Leaks    string `name:"leaked-calls" enum:"auto,on,off," default:"" placeholder:"WHEN" help:"@driver_leaks"`
-}
-
-// over writes what the flags say over the agent. A driver that the flags name takes the place of
-// the file's with all that is said of it.
-func (f *driverFlags) over(a *config.Agent) {
-	if f.Driver != "" {
-		a.Driver, a.React = f.Driver, nil
-		a.Override("driver")
-		a.Override("react")
-	}
-	if f.Format != "" || f.Parallel || f.Lenient {
-		if a.React == nil {
-			a.React = new(config.React)
-		}
-		Set(a, "react.format", &a.React.Format, f.Format)
-		Set(a, "react.parallel", &a.React.Parallel, f.Parallel)
-		Set(a, "react.lenient", &a.React.Lenient, f.Lenient)
-	}
-	Set(a, "leaked_calls", &a.Leaks, f.Leaks)
+	Leaks    string `name:"leaked-calls" placeholder:"WHEN" help:"@driver_leaks"`
 }
 
 // DurableFlags store a run step by step, so that it survives this process.
@@ -117,16 +170,6 @@ type limitFlags struct {
 	MaxTime   *time.Duration `name:"max-time" placeholder:"TIME" help:"@limit_maxtime"`
 }
 
-// over writes the limits that the flags set over those of the agent.
-func (f *limitFlags) over(a *config.Agent) {
-	l := &a.Limits
-	Set(a, "limits.rounds", &l.Rounds, (*int)(f.MaxRounds))
-	Set(a, "limits.calls", &l.Calls, (*int)(f.MaxCalls))
-	Set(a, "limits.tokens", &l.Tokens, (*int)(f.MaxTokens))
-	Set(a, "limits.cost", &l.Cost, f.MaxCost)
-	Set(a, "limits.time", &l.Time, (*outside.Duration)(f.MaxTime))
-}
-
 // raise says which flag allows more, where a run came to a limit.
 func (f *limitFlags) raise(res *pawl.Result) string {
 	if n := len(res.Steps); n > 0 && res.Steps[n-1].Response != nil &&
@@ -150,14 +193,6 @@ func (f *limitFlags) raise(res *pawl.Result) string {
 type OutsideFlags struct {
 	ToolFile      []string `group:"tools" name:"tool-file" sep:"none" placeholder:"FILE" help:"@outside_toolfile"`
 	AllowCommands bool     `group:"tools" name:"allow-commands" help:"@outside_allowcommands"`
-}
-
-// Over writes the flags over the agent.
-func (f *OutsideFlags) Over(a *config.Agent) {
-	if f.ToolFile != nil {
-		a.ToolFiles = f.ToolFile
-		a.Override("tool_files")
-	}
 }
 
 // EmbedFlags name the embedding model.
@@ -199,7 +234,7 @@ type SharedFlag struct {
 type ToolFlags struct {
 	Root      string   `placeholder:"DIR" help:"@tool_root"`
 	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"@tool_httpallow"`
-	Sandbox   string   `enum:"strict,standard,none," default:"" placeholder:"LEVEL" help:"@tool_sandbox"`
+	Sandbox   string   `placeholder:"LEVEL" help:"@tool_sandbox"`
 	Hosts     []string `name:"sandbox-host" placeholder:"HOST" help:"@tool_hosts"`
 	Skills    []string `sep:"none" placeholder:"DIR" help:"@tool_skills"`
 	Zone      string   `placeholder:"ZONE" help:"@tool_zone"`
@@ -212,37 +247,10 @@ type ToolFlags struct {
 
 // CodeFlags say what runs the programs of the code set.
 type CodeFlags struct {
-	Code string `group:"tools" enum:"python,embedded," default:"" placeholder:"NAME" help:"@code_code"`
+	Code string `group:"tools" placeholder:"NAME" help:"@code_code"`
 }
 
 // PlanFlags say what the plans of the plan set can do.
 type PlanFlags struct {
 	DataFlow bool `group:"tools" name:"data-flow" help:"@plan_dataflow"`
-}
-
-// Over writes the flags over the agent.
-func (f *ToolFlags) Over(a *config.Agent) {
-	Set(a, "root", &a.Root, f.Root)
-	Set(a, "sandbox", &a.Sandbox, f.Sandbox)
-	Set(a, "code", &a.Code, f.Code)
-	Set(a, "data_flow", &a.DataFlow, f.DataFlow)
-	if f.Hosts != nil {
-		a.SandboxHosts = f.Hosts
-		a.Override("sandbox_hosts")
-	}
-	if f.HTTPAllow != nil {
-		a.HTTPAllow = f.HTTPAllow
-		a.Override("http_allow")
-	}
-	if f.Skills != nil {
-		a.Skills = f.Skills
-		a.Override("skills")
-	}
-	Set(a, "zone", &a.Zone, f.Zone)
-	Set(a, "store.db", &a.Store.DB, f.DB)
-	Set(a, "store.tenant", &a.Store.Tenant, f.Tenant)
-	Set(a, "store.user", &a.Store.User, f.User)
-	Set(a, "store.shared", &a.Store.Shared, f.Shared)
-	Set(a, "embed.model", &a.Embed.Model, f.Embed)
-	Set(a, "embed.base_url", &a.Embed.URL, f.EmbedURL)
 }

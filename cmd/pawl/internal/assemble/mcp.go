@@ -21,7 +21,7 @@ type ServerFlags struct {
 // mcpFlags let an agent use MCP servers.
 type mcpFlags struct {
 	ServerFlags
-	Search string `group:"tools" name:"tool-search" enum:"auto,on,off," default:"" placeholder:"WHEN" help:"@mcp_search"`
+	Search string `group:"tools" name:"tool-search" placeholder:"WHEN" help:"@mcp_search"`
 }
 
 // servers reads the flags.
@@ -72,14 +72,8 @@ func (f *ServerFlags) Over(a *config.Agent) error {
 		s.Trust = true
 		a.Servers[name] = s
 	}
-	Set(a, "tools_lock", &a.Lock, f.Lock)
+	Apply(f, a)
 	return nil
-}
-
-// over adds the servers to the agent, and says how the model finds their tools.
-func (f *mcpFlags) over(a *config.Agent) error {
-	Set(a, "tool_search", &a.Search, f.Search)
-	return f.ServerFlags.Over(a)
 }
 
 // box holds who is asked, which is known later than the servers are.

@@ -12,7 +12,6 @@ import (
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
-	"github.com/pawl-go/pawl/tools/outside"
 )
 
 // ruleFlags say which calls run, which wait for a person, and which never run.
@@ -30,7 +29,7 @@ type ruleFlags struct {
 func (f *ruleFlags) over(a *config.Agent) {
 	if a.Team != nil {
 		// whose tools the lists are about is known when the workers are built: see spread
-		f = &ruleFlags{Yes: f.Yes, Within: f.Within}
+		f = &ruleFlags{Yes: f.Yes}
 	}
 	for _, l := range []struct {
 		path string
@@ -43,9 +42,9 @@ func (f *ruleFlags) over(a *config.Agent) {
 			*l.list = append(slices.Clip(*l.list), name)
 		}
 	}
-	Set(a, "approve.within", &a.Approve.Within, (*outside.Duration)(f.Within))
 	if f.Yes {
-		Set(a, "approve.else", &a.Approve.Else, "allow")
+		a.Approve.Else = "allow"
+		a.Override("approve.else")
 	}
 }
 

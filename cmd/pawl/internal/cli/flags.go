@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/alecthomas/kong"
 )
@@ -13,34 +14,63 @@ import (
 //go:embed flags.txt
 var flagTexts string
 
+// FlagText is a text of flags.txt.
+type FlagText struct {
+	Help   string // one line
+	Sets   string // the key of a file for agents that the flag sets; "" means none
+	About  string // a key that the flag changes in another way; "" means none
+	Values string // the values that the flag accepts, separated by commas; "" means all
+}
+
+// FlagTexts returns the texts of flags.txt by their name in a help tag, as in @store_db.
+var FlagTexts = sync.OnceValue(func() map[string]FlagText {
+	texts := map[string]FlagText{}
+	for _, part := range strings.Split(flagTexts, "\n\n[")[1:] {
+		name, text, _ := strings.Cut(part, "]\n")
+		var t FlagText
+		for _, field := range []struct {
+			prefix string
+			value  *string
+		}{{"sets: ", &t.Sets}, {"about: ", &t.About}, {"values: ", &t.Values}} {
+			if rest, ok := strings.CutPrefix(text, field.prefix); ok {
+				*field.value, text, _ = strings.Cut(rest, "\n")
+			}
+		}
+		t.Help = strings.Join(strings.Fields(text), " ")
+		texts["@"+name] = t
+	}
+	return texts
+})
+
 // HelpTexts replaces each help text of the form @name, in a struct tag, with the text of that name
 // in flags.txt. Variables of kong would do the same, but kong copies all variables for each flag,
 // which would dominate the start-up time.
 func HelpTexts() kong.Option {
 	return kong.PostBuild(func(k *kong.Kong) error {
-		texts := map[string]string{}
-		for _, part := range strings.Split(flagTexts, "\n\n[")[1:] {
-			name, text, _ := strings.Cut(part, "]\n")
-			texts["@"+name] = strings.Join(strings.Fields(text), " ")
-		}
 		return kong.Visit(k.Model, func(n kong.Visitable, next kong.Next) error {
 			var help *string
+			var value *kong.Value
 			switch n := n.(type) {
 			case *kong.Application:
 				help = &n.Help
 			case *kong.Node:
 				help = &n.Help
 			case *kong.Value:
-				help = &n.Help
+				help, value = &n.Help, n
 			case *kong.Flag:
-				help = &n.Help
+				help, value = &n.Help, n.Value
 			}
-			if help != nil && strings.HasPrefix(*help, "@") {
-				text, ok := texts[*help]
-				if !ok {
-					return fmt.Errorf("flags.txt has no text %s", *help)
-				}
-				*help = text
+			if help == nil || !strings.HasPrefix(*help, "@") {
+				return next(nil)
+			}
+			text, ok := FlagTexts()[*help]
+			if !ok {
+				return fmt.Errorf("flags.txt has no text %s", *help)
+			}
+			*help = text.Help
+			if text.Values != "" {
+				value.Enum = text.Values + "," // the default is empty
+				value.HasDefault = true
 			}
 			return next(nil)
 		})

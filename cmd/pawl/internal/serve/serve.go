@@ -196,7 +196,7 @@ func buildAll(ctx context.Context, sys *cli.System, files []string, db string) (
 			for _, w := range a.Warnings() {
 				sys.Notice(w.Error())
 			}
-			assemble.Set(a, "store.db", &a.Store.DB, db)
+			assemble.Apply(&assemble.StoreFlags{DB: db}, a)
 			built, err := a.Build(ctx, &config.Options{Getenv: sys.Env, Tell: sys.Notice, ForAll: true})
 			if err != nil {
 				return nil, assemble.Misconfigured(err)
