@@ -57,7 +57,7 @@ type Setup struct {
 	DB      *config.Database              // what is kept between runs
 	Around  func(pawl.Runner) pawl.Runner // tells of its runs; nil: nobody is told
 	Close   func()
-	Asks    box // what MCP servers want to know
+	Asks    questionBox // what MCP servers want to know
 
 	// ask asks the person at the terminal about calls that a policy wants asked about. nil means
 	// that there is no person.
@@ -67,16 +67,11 @@ type Setup struct {
 // Setup builds the agent for the person at the command line: the agent of a file ("" means no file)
 // with the flags over it. Errors in flags and files are found here, before anything is sent.
 func (f *AgentFlags) Setup(ctx context.Context, sys *cli.System, file string) (*Setup, error) {
-	return f.Prepare(ctx, sys, file, false)
+	return f.Build(ctx, sys, file, false, false)
 }
 
-// Prepare builds the agent as Setup does. With forAll it is for all users: a model need not be
-// named, and tools act for the scope in the context of each call.
-func (f *AgentFlags) Prepare(ctx context.Context, sys *cli.System, file string, forAll bool) (*Setup, error) {
-	return f.Build(ctx, sys, file, forAll, forAll)
-}
-
-// Build builds the agent as Prepare does. With bare a model need not be named.
+// Build builds the agent as Setup does. bare says that no model needs to be named. forAll says that
+// the agent is for all users: its tools act for the scope in the context of each call.
 func (f *AgentFlags) Build(ctx context.Context, sys *cli.System, file string, bare, forAll bool) (*Setup, error) {
 	a, err := f.Read(file, sys)
 	if err != nil {
@@ -91,7 +86,7 @@ func (f *AgentFlags) Build(ctx context.Context, sys *cli.System, file string, ba
 	}
 	o.Bare, o.ForAll = bare, forAll
 	s := new(Setup)
-	o.Inner = func(r policy.Rules) pawl.Middleware { return s.inner(r, &f.ruleFlags) }
+	o.Inner = func(r policy.Rules) pawl.Middleware { return s.workerRules(r, &f.ruleFlags) }
 	if sys.InTerm && sys.ErrTerm && !bare {
 		o.Ask = s.Asks.question
 	}
@@ -105,7 +100,7 @@ func (f *AgentFlags) Build(ctx context.Context, sys *cli.System, file string, ba
 	}
 	s.Rules = a.Rules()
 	if a.Team != nil {
-		if err := f.ruleFlags.spread(&s.Rules, built); err != nil {
+		if err := f.ruleFlags.addToTeam(&s.Rules, built); err != nil {
 			built.Close()
 			return nil, err
 		}

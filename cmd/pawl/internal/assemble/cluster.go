@@ -151,19 +151,7 @@ func (f *ClusterFlags) blobs(sys *cli.System) (temporal.Dir, error) {
 
 // Command returns the command line for a run of the cluster, for hints.
 func (f *ClusterFlags) Command(words ...string) string {
-	text := "pawl " + strings.Join(words, " ") + " --engine temporal"
-	for _, flag := range []struct{ name, value string }{{"address", f.Address}, {"namespace", f.Namespace},
-		{"task-queue", f.Queue}, {"blobs", f.Blobs},
-		{"tls-ca", f.TLSCA}, {"tls-cert", f.TLSCert}, {"tls-key", f.TLSKey}, {"tls-name", f.TLSName}, {"api-key-env",
-			f.APIKeyEnv}} {
-		if flag.value != "" {
-			text += " --" + flag.name + " " + flag.value
-		}
-	}
-	if f.TLS {
-		text += " --tls"
-	}
-	return text
+	return commandLine(words, &EngineFlags{"temporal", *f})
 }
 
 // Failed returns the failure for an error of the cluster.

@@ -13,7 +13,7 @@ import (
 
 // PrintEnd prints the result of a run: the answer, or the open calls as one JSON object a line.
 // told says that the answer was shown as it arrived.
-func PrintEnd(sys *cli.System, res *pawl.Result, open []OpenCall, told bool) error {
+func PrintEnd(sys *cli.System, res *pawl.Result, open []OpenCall, shown bool) error {
 	if len(open) > 0 && (res.Stop == pawl.StopPending || res.Stop == pawl.StopLimit) {
 		e := json.NewEncoder(sys.Out)
 		e.SetEscapeHTML(false)
@@ -24,18 +24,18 @@ func PrintEnd(sys *cli.System, res *pawl.Result, open []OpenCall, told bool) err
 		}
 		return nil
 	}
-	return PrintAnswer(sys, res, told)
+	return PrintAnswer(sys, res, shown)
 }
 
 // PrintAnswer prints the answer, unless it was shown as it arrived.
-func PrintAnswer(sys *cli.System, res *pawl.Result, told bool) error {
+func PrintAnswer(sys *cli.System, res *pawl.Result, shown bool) error {
 	text := ""
 	switch res.Stop {
 	case pawl.StopAnswer, pawl.StopFinished, pawl.StopLimit:
 		text = res.Text()
 	}
 	// what was told may not be JSON yet
-	if text == "" || told && res.Stop != pawl.StopFinished && res.Output == nil {
+	if text == "" || shown && res.Stop != pawl.StopFinished && res.Output == nil {
 		return nil
 	}
 	if sys.OutTerm {

@@ -57,23 +57,23 @@ func (s *Setup) Resumed(from *pawl.Result) pawl.Runner {
 	if s.Around == nil {
 		return run
 	}
-	told := s.Around(run)
+	traced := s.Around(run)
 	return observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
-		return told.Stream(linked(ctx, from), msgs...)
+		return traced.Stream(linked(ctx, from), msgs...)
 	})
 }
 
 // Follow executes run with msgs and shows its events without secrets. told is the result without
 // secrets, truth the result that a chat resumes from. Both are nil if the run did not start.
-func (s *Setup) Follow(ctx context.Context, run pawl.Runner, msgs []llm.Message, show func(pawl.Event)) (told,
+func (s *Setup) Follow(ctx context.Context, run pawl.Runner, msgs []llm.Message, show func(pawl.Event)) (shown,
 	truth *pawl.Result, err error) {
 	seen := observe.Sync(run, func(e pawl.Event) {
 		if e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/") {
 			truth = e.Result
 		}
 	})
-	told, err = Follow(redact.Runner(seen, s.Secrets).Stream(ctx, msgs...), show)
-	return told, truth, err
+	shown, err = Follow(redact.Runner(seen, s.Secrets).Stream(ctx, msgs...), show)
+	return shown, truth, err
 }
 
 // Handed returns the open calls for printing. Calls that the caller executes are whole; calls that

@@ -48,19 +48,11 @@ func (j *Journal) Scoped(ctx context.Context) context.Context {
 
 // Command returns the command line for a run of this database, for hints.
 func (j *Journal) Command(words ...string) string {
-	text := "pawl " + strings.Join(words, " ")
-	if j.DB != "" && !strings.Contains(j.DB, "://") {
-		text += " --db " + j.DB
-	} else if j.DB != "" {
-		text += " --db …" // a password may be in it
+	f := j.StoreFlags
+	if strings.Contains(f.DB, "://") {
+		f.DB = "…" // the address may contain a password
 	}
-	if j.Tenant != "" {
-		text += " --tenant " + j.Tenant
-	}
-	if j.User != "" {
-		text += " --user " + j.User
-	}
-	return text
+	return commandLine(words, &f)
 }
 
 // Failed returns the failure for an error of a run.
@@ -122,14 +114,15 @@ func (j *Journal) Settling(id string, open []OpenCall) string {
 
 // inboxItem is a call that waits, as --json prints it.
 type inboxItem struct {
-	Run     string          `json:"run"`
-	Task    string          `json:"task"`
-	Key     llm.Key         `json:"key"`
-	Tool    string          `json:"tool"`
-	Args    json.RawMessage `json:"args"`
-	Wants   string          `json:"wants"` // approval, result, or word: whether it happened
-	Why     string          `json:"why,omitempty"`
-	Expires time.Time       `json:"expires,omitzero"`
+	Run  string          `json:"run"`
+	Task string          `json:"task"`
+	Key  llm.Key         `json:"key"`
+	Tool string          `json:"tool"`
+	Args json.RawMessage `json:"args"`
+	// approval, result, or word; word asks whether the call happened
+	Wants   string    `json:"wants"`
+	Why     string    `json:"why,omitempty"`
+	Expires time.Time `json:"expires,omitzero"`
 }
 
 // Inbox returns the pending calls of all runs, the oldest run first.
@@ -212,7 +205,8 @@ func (f *StoreFlags) OpenRun(ctx context.Context, sys *cli.System, name string) 
 }
 
 // Close closes the database that OpenRuns opened.
-func (j *Journal) Close() { _ = j.Database.Close() } // it is only read, or each write has told how it went
+// no error is lost: each write has already returned its own
+func (j *Journal) Close() { _ = j.Database.Close() }
 
 // RunID returns the ID of r.
 func RunID(r store.JournalRun) string { return r.ID }

@@ -24,43 +24,28 @@ type mcpFlags struct {
 	Search string `group:"tools" name:"tool-search" placeholder:"WHEN" help:"@mcp_search"`
 }
 
-// servers reads the flags.
-func (f *ServerFlags) servers() ([]mcp.Server, error) {
-	var out []mcp.Server
-	seen := map[string]bool{}
+// Over adds the servers and all their tools to the agent.
+func (f *ServerFlags) Over(a *config.Agent) error {
+	added := map[string]bool{}
 	for _, text := range f.MCP {
 		s, err := mcp.Parse(text)
 		if err != nil {
-			return nil, cli.Usage("--mcp https://mcp.example.com/mcp, or --mcp NAME='command with arguments'",
+			return cli.Usage("--mcp https://mcp.example.com/mcp, or --mcp NAME='command with arguments'",
 				"--mcp: %v", err)
 		}
 		if s.Command != "" {
 			s.Env = f.Env
 		}
-		if seen[s.Name] {
-			return nil, cli.Usage("--mcp NAME='…' gives each a name of its own", "--mcp: two servers are named %q",
-				s.Name)
+		if added[s.Name] {
+			return cli.Usage("--mcp NAME='…' gives each a name of its own", "--mcp: two servers are named %q", s.Name)
 		}
-		seen[s.Name] = true
-		out = append(out, s)
-	}
-	return out, nil
-}
-
-// Over adds the servers and all their tools to the agent.
-func (f *ServerFlags) Over(a *config.Agent) error {
-	servers, err := f.servers()
-	if err != nil {
-		return err
-	}
-	for _, s := range servers {
 		if _, twice := a.Servers[s.Name]; twice {
 			return cli.Usage("--mcp NAME='…' gives it another name", "--mcp: the file has a server %q already", s.Name)
 		}
 		if a.Servers == nil {
 			a.Servers = map[string]mcp.Server{}
 		}
-		a.Servers[s.Name] = s
+		a.Servers[s.Name], added[s.Name] = s, true
 		a.Tools = append(a.Tools, config.Tool{MCP: s.Name})
 		a.Override("mcp_servers." + s.Name)
 	}
@@ -77,18 +62,18 @@ func (f *ServerFlags) Over(a *config.Agent) error {
 }
 
 // box holds who is asked, which is known later than the servers are.
-type box struct {
+type questionBox struct {
 	mu  sync.Mutex
 	ask func(context.Context, mcp.Question) (mcp.Answer, error)
 }
 
-func (b *box) Set(ask func(context.Context, mcp.Question) (mcp.Answer, error)) {
+func (b *questionBox) Set(ask func(context.Context, mcp.Question) (mcp.Answer, error)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ask = ask
 }
 
-func (b *box) question(ctx context.Context, q mcp.Question) (mcp.Answer, error) {
+func (b *questionBox) question(ctx context.Context, q mcp.Question) (mcp.Answer, error) {
 	b.mu.Lock()
 	ask := b.ask
 	b.mu.Unlock()

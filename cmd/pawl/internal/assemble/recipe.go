@@ -30,7 +30,7 @@ type Recipe struct {
 }
 
 // notKept are the flags that say where the run is, and whose.
-var notKept = []string{"DB", "Tenant", "User"}
+var notRecorded = []string{"DB", "Tenant", "User"}
 
 // NewRecipe records how an agent is made of a file ("" means none) and flags. Secrets of s are not
 // in it.
@@ -54,7 +54,7 @@ func NewRecipe(file string, f *AgentFlags, s *Setup) (json.RawMessage, error) {
 		}
 		n.Digest = digestOf(b)
 	}
-	for _, name := range notKept {
+	for _, name := range notRecorded {
 		delete(n.Flags, name)
 	}
 	b, err := json.Marshal(n)
@@ -81,7 +81,8 @@ func Given(f *AgentFlags) map[string]json.RawMessage {
 		if one.IsZero() || field.Tag.Get("default") != "" && fmt.Sprint(one.Interface()) == field.Tag.Get("default") {
 			continue
 		}
-		out[field.Name], _ = json.Marshal(one.Interface()) // texts, numbers, lists of them
+		// strings, numbers and lists of them have no errors
+		out[field.Name], _ = json.Marshal(one.Interface())
 	}
 	return out
 }
@@ -116,27 +117,43 @@ func (n *Recipe) Command() string {
 		words = append(words, n.File)
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.Flags)) {
-		field, ok := reflect.TypeFor[AgentFlags]().FieldByName(name)
-		value := string(n.Flags[name])
-		var text string
-		var list []string
-		switch {
-		case !ok:
-			continue
-		case value == "true":
-			words = append(words, FlagName(field))
-			continue
-		case json.Unmarshal(n.Flags[name], &text) == nil:
-			value = text
-		case json.Unmarshal(n.Flags[name], &list) == nil:
-			value = strings.Join(list, ",")
+		if field, ok := reflect.TypeFor[AgentFlags]().FieldByName(name); ok {
+			words = append(words, flagWords(field, n.Flags[name])...)
 		}
-		if strings.ContainsAny(value, " \n\t") {
-			value = strconv.Quote(value)
-		}
-		words = append(words, FlagName(field), value)
 	}
 	return strings.Join(words, " ")
+}
+
+// commandLine returns a command line with the words and the given flags of a struct.
+func commandLine(words []string, flags any) string {
+	words = append([]string{"pawl"}, words...)
+	v := reflect.ValueOf(flags).Elem()
+	for _, field := range reflect.VisibleFields(v.Type()) {
+		if one := v.FieldByIndex(field.Index); !field.Anonymous && !one.IsZero() {
+			value, _ := json.Marshal(one.Interface())
+			words = append(words, flagWords(field, value)...)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// flagWords returns a flag with its value, as a person types it.
+func flagWords(field reflect.StructField, value json.RawMessage) []string {
+	word := string(value)
+	var text string
+	var list []string
+	switch {
+	case word == "true":
+		return []string{FlagName(field)}
+	case json.Unmarshal(value, &text) == nil:
+		word = text
+	case json.Unmarshal(value, &list) == nil:
+		word = strings.Join(list, ",")
+	}
+	if strings.ContainsAny(word, " \n\t") {
+		word = strconv.Quote(word)
+	}
+	return []string{FlagName(field), word}
 }
 
 // FlagName returns the name of a flag on the command line.

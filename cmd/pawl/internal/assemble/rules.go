@@ -32,12 +32,12 @@ func (f *ruleFlags) over(a *config.Agent) {
 		f = &ruleFlags{Yes: f.Yes}
 	}
 	for _, l := range []struct {
-		path string
-		list *[]string
-		said []string
+		path  string
+		list  *[]string
+		given []string
 	}{{"approve.deny", &a.Approve.Deny, f.DenyTool}, {"approve.ask", &a.Approve.Ask, f.AskTool}, {"approve.allow",
 		&a.Approve.Allow, f.AllowTool}} {
-		for _, name := range l.said {
+		for _, name := range l.given {
 			a.Override(fmt.Sprintf("%s[%d]", l.path, len(*l.list)))
 			*l.list = append(slices.Clip(*l.list), name)
 		}
@@ -50,15 +50,15 @@ func (f *ruleFlags) over(a *config.Agent) {
 
 // spread gives the lists of the flags to the team: what is about its own tools, workers among them,
 // to its rules. Those of its workers have them already, by inner.
-func (f *ruleFlags) spread(r *policy.Rules, built *config.Built) error {
+func (f *ruleFlags) addToTeam(r *policy.Rules, built *config.Built) error {
 	about := func(name string, tools []*pawl.Tool) error { return policy.Rules{Deny: []string{name}}.Check(tools) }
 	for _, l := range []struct {
-		flag string
-		list *[]string
-		said []string
+		flag  string
+		list  *[]string
+		given []string
 	}{{"--deny-tool", &r.Deny, f.DenyTool}, {"--ask-tool", &r.Ask, f.AskTool}, {"--allow-tool", &r.Allow,
 		f.AllowTool}} {
-		for _, name := range l.said {
+		for _, name := range l.given {
 			switch {
 			case about(name, built.Tools) == nil:
 				*l.list = append(slices.Clip(*l.list), name)
@@ -75,7 +75,7 @@ func (f *ruleFlags) spread(r *policy.Rules, built *config.Built) error {
 // inner is who decides about the calls of workers: their own rules with the flags over them, and
 // where they ask the person at the terminal. Without one such calls are refused, since they are
 // made inside others.
-func (s *Setup) inner(own policy.Rules, f *ruleFlags) pawl.Middleware {
+func (s *Setup) workerRules(own policy.Rules, f *ruleFlags) pawl.Middleware {
 	r := own
 	r.Deny, r.Ask, r.Allow = slices.Concat(r.Deny, f.DenyTool), slices.Concat(r.Ask,
 		f.AskTool), slices.Concat(r.Allow, f.AllowTool)
@@ -113,14 +113,14 @@ func Held(rules policy.Rules, tools []*pawl.Tool) pawl.Toolset {
 		h := t.Clone()
 		if !t.Passive {
 			h.Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
-				said, err := rules.Approve(ctx, call, t)
+				given, err := rules.Approve(ctx, call, t)
 				switch {
 				case err != nil:
 					return llm.ToolResult{}, err
-				case said.Verdict == pawl.VerdictAsk:
-					return llm.ErrorResult(fmt.Sprintf("not run: %s, and nobody is here to ask; --allow-tool %s or --yes lets it run", said.Reason, t.Name)), nil
-				case said.Verdict != pawl.VerdictAllow:
-					return llm.ErrorResult("not run: " + said.Reason), nil
+				case given.Verdict == pawl.VerdictAsk:
+					return llm.ErrorResult(fmt.Sprintf("not run: %s, and nobody is here to ask; --allow-tool %s or --yes lets it run", given.Reason, t.Name)), nil
+				case given.Verdict != pawl.VerdictAllow:
+					return llm.ErrorResult("not run: " + given.Reason), nil
 				}
 				return t.Run(ctx, call)
 			}

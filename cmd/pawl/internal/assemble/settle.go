@@ -74,7 +74,7 @@ const All = "all"
 func (f *SettleFlags) Settle(from *pawl.Result) (msgs []llm.Message, waiting []OpenCall, err error) {
 	open := OpenCalls(from)
 	if f.Empty() {
-		return nil, asked(open), nil
+		return nil, slices.DeleteFunc(open, func(o OpenCall) bool { return o.waiting == nil }), nil
 	}
 	if len(open) == 0 {
 		return nil, nil, cli.Usage("a message goes on with it: pawl run --messages FILE … \"what next\"",
@@ -158,21 +158,27 @@ func (f *SettleFlags) Words(open []OpenCall) ([]word, error) {
 	return words, nil
 }
 
-// Decisions turns words into decisions by the person called by.
+// Decisions returns the decisions of words by the person called by. The calls are all pending.
 func Decisions(open []OpenCall, words []word, by string) (ds []llm.Decision) {
 	for i, o := range open {
-		switch w := words[i]; {
-		case w.Flag == "--approve" && w.text != "":
-			ds = append(ds, o.waiting.Edit(by, json.RawMessage(w.text)))
-		case w.Flag == "--approve":
-			ds = append(ds, o.waiting.Approve(by))
-		case w.Flag == "--deny":
-			ds = append(ds, o.waiting.Deny(by, w.text))
-		case w.Flag == "--answer":
-			ds = append(ds, o.waiting.Answer(by, llm.TextResult(w.text)))
+		if words[i].Flag != "" {
+			ds = append(ds, o.decision(words[i], by))
 		}
 	}
 	return ds
+}
+
+// decision returns the decision of w on a pending call.
+func (o *OpenCall) decision(w word, by string) llm.Decision {
+	switch {
+	case w.Flag == "--deny":
+		return o.waiting.Deny(by, w.text)
+	case w.Flag == "--answer":
+		return o.waiting.Answer(by, llm.TextResult(w.text))
+	case w.text != "":
+		return o.waiting.Edit(by, json.RawMessage(w.text))
+	}
+	return o.waiting.Approve(by)
 }
 
 // settled turns words into messages, in call order, and returns the calls that wait on.
@@ -186,16 +192,10 @@ func settled(open []OpenCall, words []word) (msgs []llm.Message, waiting []OpenC
 	}
 	for i, o := range open {
 		switch w := words[i]; {
-		case w.Flag == "--approve":
-			d := o.waiting.Approve(by)
-			if w.text != "" {
-				d.Args = json.RawMessage(w.text)
-			}
-			decisions = append(decisions, d)
 		case w.Flag == "--answer":
 			result(o, llm.TextResult(w.text))
-		case w.Flag == "--deny" && o.waiting != nil:
-			decisions = append(decisions, o.waiting.Deny(by, w.text))
+		case w.Flag != "" && o.waiting != nil:
+			decisions = append(decisions, o.decision(w, by))
 		case w.Flag == "--deny":
 			result(o, llm.ErrorResult(strings.TrimRight("Denied: "+w.text, ": ")))
 		case o.waiting != nil:
@@ -209,11 +209,6 @@ func settled(open []OpenCall, words []word) (msgs []llm.Message, waiting []OpenC
 		msgs = append(msgs, llm.DecisionMessage(decisions...))
 	}
 	return msgs, waiting
-}
-
-// asked returns the calls that wait for somebody's word; the others were handed back.
-func asked(open []OpenCall) []OpenCall {
-	return slices.DeleteFunc(slices.Clone(open), func(o OpenCall) bool { return o.waiting == nil })
 }
 
 // Settling names the flags that settle open calls, for a hint.

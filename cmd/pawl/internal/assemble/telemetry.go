@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -94,18 +95,12 @@ func Pipeline(url string, sys *cli.System, pages ...*export.Prometheus) (*export
 // the model.
 func Named(model string) (provider, name string) {
 	provider, name, _ = strings.Cut(model, ":")
-	switch provider {
-	case "openai-chat":
-		provider = "openai"
-	case "gemini":
-		provider = "gcp.gemini"
-	case "mistral":
-		provider = "mistral_ai"
-	case "xai":
-		provider = "x_ai"
-	}
-	return provider, name
+	return cmp.Or(conventional[provider], provider), name
 }
+
+// conventional maps the providers to their names in the conventions, where these differ.
+var conventional = map[string]string{"openai-chat": "openai", "gemini": "gcp.gemini", "mistral": "mistral_ai",
+	"xai": "x_ai"}
 
 // onClose has fn done before what s holds is let go of.
 func (s *Setup) onClose(fn func()) {

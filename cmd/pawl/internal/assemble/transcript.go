@@ -85,8 +85,10 @@ type OpenCall struct {
 	Args json.RawMessage `json:"args"`
 	Why  string          `json:"why,omitempty"`
 
-	Digest  string    `json:"digest,omitempty"` // of the question: an answer is bound to it
-	Expires time.Time `json:"expires,omitzero"` // after that a yes comes too late, and the call asks anew
+	// the digest of the pending call; a decision is bound to it
+	Digest string `json:"digest,omitempty"`
+	// an approval is not accepted after this time, and the call asks again
+	Expires time.Time `json:"expires,omitzero"`
 
 	// unknown: it was interrupted and may have happened; "": it was not begun
 	Outcome pawl.Outcome `json:"outcome,omitempty"`

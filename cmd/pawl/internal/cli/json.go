@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -84,7 +85,7 @@ func located(err error) (where, what string) {
 	}
 	switch {
 	case e.Err == nil:
-		what = fmt.Sprintf("got %s where %s belongs", kindOf(e.JSONKind), belongs(e.GoType))
+		what = fmt.Sprintf("got %s where %s belongs", kindOf(e.JSONKind), wanted(e.GoType))
 	case e.GoType != nil && e.GoType.Kind() == reflect.Slice && strings.Contains(e.Err.Error(), "base64"):
 		what = "this is not base64"
 	default:
@@ -129,39 +130,28 @@ func known(t reflect.Type) string {
 	return "; known: " + strings.Join(names, ", ")
 }
 
-func kindOf(k jsontext.Kind) string {
-	switch k {
-	case '{':
-		return "an object"
-	case '[':
-		return "a list"
-	case '"':
-		return "a text"
-	case '0':
-		return "a number"
-	case 't', 'f':
-		return "true or false"
-	case 'n':
-		return "null"
-	}
-	return "something else"
-}
+// words name the kinds of JSON values.
+var words = map[jsontext.Kind]string{'{': "an object", '[': "a list", '"': "a text", '0': "a number",
+	't': "true or false", 'f': "true or false", 'n': "null"}
 
-func belongs(t reflect.Type) string {
+func kindOf(k jsontext.Kind) string { return cmp.Or(words[k], "something else") }
+
+// wanted names the kind of JSON value that a type holds.
+func wanted(t reflect.Type) string {
 	if t == nil {
-		return "something else"
+		return kindOf(0)
 	}
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array:
-		return "a list"
+		return kindOf('[')
 	case reflect.Struct, reflect.Map:
-		return "an object"
+		return kindOf('{')
 	case reflect.String:
-		return "a text"
+		return kindOf('"')
 	case reflect.Bool:
-		return "true or false"
+		return kindOf('t')
 	case reflect.Int, reflect.Int64, reflect.Float64:
-		return "a number"
+		return kindOf('0')
 	}
-	return "something else"
+	return kindOf(0)
 }

@@ -44,7 +44,7 @@ func (c *schedulesRunCmd) Run(sys *cli.System) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.Prepare(context.Background(), sys, c.File, true)
+	s, err := c.Build(context.Background(), sys, c.File, true, true)
 	if err != nil {
 		return err
 	}
