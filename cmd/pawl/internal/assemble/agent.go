@@ -16,7 +16,8 @@ import (
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
-// AgentFlags are the flags that make an agent. run, chat and schedules run share them.
+// AgentFlags are the flags that describe an agent. The commands run, chat and schedules run share
+// them.
 type AgentFlags struct {
 	FileFlags   `group:"agent"`
 	Model       string `group:"agent" placeholder:"PROVIDER:NAME" help:"@agent_model"`
@@ -36,11 +37,11 @@ type AgentFlags struct {
 	Output     string `group:"agent" placeholder:"SCHEMA.json" help:"@agent_output"`
 	ruleFlags  `group:"rules"`
 
-	carry   http.RoundTripper // carries the requests to providers; nil: the default
-	offline bool              // carry answers by itself, and no key is needed
+	carry   http.RoundTripper // sends the requests to providers; nil means the default
+	offline bool              // carry answers by itself, so no key is needed
 }
 
-// TranscriptFlags save a transcript to a file and resume from one.
+// TranscriptFlags save a transcript to a file and resume a run from a transcript.
 type TranscriptFlags struct {
 	Save     string `group:"transcript" placeholder:"FILE" help:"@transcript_save"`
 	Messages string `group:"transcript" placeholder:"FILE" help:"@transcript_messages"`
@@ -48,24 +49,25 @@ type TranscriptFlags struct {
 
 // Setup is an agent built from flags and a file, with the resources to close after its last run.
 type Setup struct {
-	Agent   *pawl.Agent   // its Model is nil where none was named and none had to be
-	File    *config.Agent // what it was made of
-	Model   string        // its name
+	Agent   *pawl.Agent   // its Model is nil if no model is named and Prepare does not require one
+	File    *config.Agent // the description of the agent
+	Model   string        // the name of the model; "" means none
 	Rules   policy.Rules
 	Tools   []*pawl.Tool
-	Secrets *redact.Redactor              // hides them in all that is printed and saved
-	DB      *config.Database              // what is kept between runs
-	Around  func(pawl.Runner) pawl.Runner // tells of its runs; nil: nobody is told
+	Secrets *redact.Redactor              // hides secrets in all output and in saved files
+	DB      *config.Database              // data that outlives a run
+	Around  func(pawl.Runner) pawl.Runner // traces and logs the runs; nil means no telemetry
 	Close   func()
-	Asks    questionBox // what MCP servers want to know
+	Asks    questionBox // answers the questions of MCP servers
 
-	// ask asks the person at the terminal about calls that a policy wants asked about. nil means
-	// that there is no person.
+	// Ask asks the person at the terminal about calls that policy wants approved. nil means that
+	// there is no person.
 	Ask func(ctx context.Context, policy pawl.Approver, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error)
 }
 
-// Setup builds the agent for the person at the command line: the agent of a file ("" means no file)
-// with the flags over it. Errors in flags and files are found here, before anything is sent.
+// Setup builds the agent for the person at the command line: the agent of a file with the flags
+// over it. An empty file name means no file. It returns errors in flags and files before anything
+// is sent.
 func (f *AgentFlags) Setup(ctx context.Context, sys *cli.System, file string) (*Setup, error) {
 	return f.Build(ctx, sys, file, false, false)
 }
@@ -111,10 +113,10 @@ func (f *AgentFlags) Build(ctx context.Context, sys *cli.System, file string, ba
 	return s, nil
 }
 
-// options are what the flags say that is no part of an agent.
+// options returns the options that the flags set in addition to the agent.
 func (f *AgentFlags) options(sys *cli.System) (*config.Options, error) {
 	o := &config.Options{Getenv: sys.Env, Tell: sys.Notice, HTTP: f.carry, Offline: f.offline}
-	// added when it is known whom to ask
+	// AskPerson adds the approvals, because it knows whom to ask
 	o.Approve = func(policy.Rules) pawl.Middleware { return pawl.Middleware{} }
 	if f.AllowCommands {
 		o.Commands = outside.Exec
@@ -166,8 +168,8 @@ func (f *AgentFlags) over(a *config.Agent) error {
 	return f.ServerFlags.Over(a)
 }
 
-// Misconfigured returns the failure of an agent that could not be built: each finding with its
-// place in a file, or with its flag.
+// Misconfigured returns the failure of an agent that could not be built. It lists each finding with
+// its place in a file, or with its flag.
 func Misconfigured(err error) error {
 	all := config.FindingsOf(err)
 	if all == nil {
@@ -194,6 +196,6 @@ func Misconfigured(err error) error {
 	return cli.Fail(cli.StatusUsage, errors.New(strings.Join(lines, "\n")), hint)
 }
 
-// CarryBy sends the requests to providers through rt. With offline rt answers them itself, and no
-// key is needed.
+// CarryBy sends the requests to providers through rt. offline says that rt answers them itself, so
+// that no key is needed.
 func (f *AgentFlags) CarryBy(rt http.RoundTripper, offline bool) { f.carry, f.offline = rt, offline }

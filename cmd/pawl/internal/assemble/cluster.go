@@ -17,8 +17,8 @@ import (
 	"github.com/pawl-go/pawl/durable/temporal"
 )
 
-// ClusterFlags say where a Temporal cluster is. Their variables are the variables of Temporal's own
-// command.
+// ClusterFlags select a Temporal cluster. They have the same environment variables as Temporal's
+// own command.
 type ClusterFlags struct {
 	Address   string `placeholder:"HOST:PORT" help:"@cluster_address"`
 	Namespace string `placeholder:"NAME" help:"@cluster_namespace"`
@@ -32,17 +32,18 @@ type ClusterFlags struct {
 	APIKeyEnv string `name:"api-key-env" placeholder:"NAME" help:"@cluster_apikeyenv"`
 }
 
-// EngineFlags are for commands about runs in this process, in a database, or on a Temporal cluster.
+// EngineFlags select where runs are executed: in this process with a database, or on a Temporal
+// cluster.
 type EngineFlags struct {
 	Engine string `enum:"local,temporal" default:"local" placeholder:"ENGINE" help:"@engine_engine"`
 	ClusterFlags
 }
 
-// Away reports whether the run is on a cluster.
+// Away reports whether runs are executed on a cluster.
 func (o *EngineFlags) Away() bool { return o.Engine == "temporal" }
 
-// Check reports flags that contradict each other. db is where a local run is stored; nil means that
-// it is not stored.
+// Check returns an error for flags that contradict each other. db is the database of a local run;
+// nil means that the run is not stored.
 func (o *EngineFlags) Check(db *StoreFlags) error {
 	if o.Away() && db != nil && *db != (StoreFlags{}) {
 		return cli.Usage("--engine local, or leave them out",
@@ -78,7 +79,7 @@ func (f *ClusterFlags) Dial(ctx context.Context, sys *cli.System) (*temporal.Eng
 	return e, nil
 }
 
-// cluster reads the flags and the variables that stand for them.
+// cluster returns the settings of the flags, or of their environment variables.
 func (f *ClusterFlags) cluster(sys *cli.System) (c temporal.Cluster, err error) {
 	c.Address = cmp.Or(f.Address, sys.Env("TEMPORAL_ADDRESS"))
 	if c.Address != "" && !strings.Contains(c.Address, ":") {
@@ -94,7 +95,7 @@ func (f *ClusterFlags) cluster(sys *cli.System) (c temporal.Cluster, err error) 
 	return c, err
 }
 
-// tls reads the certificates; nil: no TLS is asked for.
+// tls returns the TLS configuration. nil means no TLS.
 func (f *ClusterFlags) tls(sys *cli.System) (*tls.Config, error) {
 	ca := cmp.Or(f.TLSCA, sys.Env("TEMPORAL_TLS_SERVER_CA_CERT_PATH"))
 	cert, key := cmp.Or(f.TLSCert, sys.Env("TEMPORAL_TLS_CLIENT_CERT_PATH")), cmp.Or(f.TLSKey,
@@ -129,7 +130,7 @@ func (f *ClusterFlags) tls(sys *cli.System) (*tls.Config, error) {
 	return c, nil
 }
 
-// blobs is the folder for what is too large for a history.
+// blobs returns the folder for values that are too large for a history.
 func (f *ClusterFlags) blobs(sys *cli.System) (temporal.Dir, error) {
 	dir := cmp.Or(f.Blobs, sys.Env("PAWL_BLOBS"))
 	if dir == "" {
@@ -149,7 +150,7 @@ func (f *ClusterFlags) blobs(sys *cli.System) (temporal.Dir, error) {
 	return temporal.Dir(dir), nil
 }
 
-// Command returns the command line for a run of the cluster, for hints.
+// Command returns a command line for the same cluster, for hints.
 func (f *ClusterFlags) Command(words ...string) string {
 	return commandLine(words, &EngineFlags{"temporal", *f})
 }

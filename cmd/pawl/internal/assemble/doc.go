@@ -5,9 +5,10 @@
 //	StoreFlags             ──▶ Journal (durable runs), Thread (conversations)
 //	SettleFlags            ──▶ decisions on open calls
 //
-// The flag structs are embedded by the commands. Their Over methods write what the flags set over
-// an agent that a file describes. Setup hides secrets in everything that it shows or saves.
+// The commands embed the flag structs. Apply writes the given flags over an agent from a file; the
+// file flags.txt of package cli names the key of each flag. Setup hides secrets in all output and
+// in saved files.
 //
-// The package does not know a terminal. Setup.Ask and Setup.Asks are set by package tui when a
-// person is there to answer.
+// The package does not use a terminal. Package tui sets Setup.Ask and Setup.Asks if there is a
+// person to answer.
 package assemble

@@ -12,7 +12,7 @@ import (
 )
 
 // PrintEnd prints the result of a run: the answer, or the open calls as one JSON object a line.
-// told says that the answer was shown as it arrived.
+// shown says that the answer was displayed as it arrived.
 func PrintEnd(sys *cli.System, res *pawl.Result, open []OpenCall, shown bool) error {
 	if len(open) > 0 && (res.Stop == pawl.StopPending || res.Stop == pawl.StopLimit) {
 		e := json.NewEncoder(sys.Out)
@@ -27,14 +27,14 @@ func PrintEnd(sys *cli.System, res *pawl.Result, open []OpenCall, shown bool) er
 	return PrintAnswer(sys, res, shown)
 }
 
-// PrintAnswer prints the answer, unless it was shown as it arrived.
+// PrintAnswer prints the answer, unless it was displayed as it arrived.
 func PrintAnswer(sys *cli.System, res *pawl.Result, shown bool) error {
 	text := ""
 	switch res.Stop {
 	case pawl.StopAnswer, pawl.StopFinished, pawl.StopLimit:
 		text = res.Text()
 	}
-	// what was told may not be JSON yet
+	// the displayed text may not be JSON yet
 	if text == "" || shown && res.Stop != pawl.StopFinished && res.Output == nil {
 		return nil
 	}
@@ -48,8 +48,8 @@ func PrintAnswer(sys *cli.System, res *pawl.Result, shown bool) error {
 	return err
 }
 
-// Ended turns the stop reason of a run into a failure with an exit status and a hint; nil means an
-// answer. saved is the file that the result was written to; "" means none.
+// Ended returns the failure for the stop reason of a run, with its exit status and a hint. nil
+// means an answer. saved is the file that holds the result; "" means none.
 func (f *AgentFlags) Ended(res *pawl.Result, err error, saved string) error {
 	open := OpenCalls(res)
 	goOn := "go on with: pawl run --messages " + cli.QuotedWord(saved)
@@ -80,7 +80,7 @@ func (f *AgentFlags) Ended(res *pawl.Result, err error, saved string) error {
 	return cli.Failed(err)
 }
 
-// Waits writes "1 call waits", "2 calls wait".
+// Waits returns "1 call waits" or "2 calls wait".
 func Waits(n int) string {
 	if n == 1 {
 		return "1 call waits"

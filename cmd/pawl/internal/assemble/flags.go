@@ -85,17 +85,18 @@ func within(path, top string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// FileFlags select an agent of a file.
+// FileFlags select an agent in a file.
 type FileFlags struct {
 	Agent string `placeholder:"NAME" help:"Which agent of the file, where it has several."`
 }
 
-// IsAgentFile reports whether an argument is the name of a file with agents and not a task.
+// IsAgentFile reports whether an argument is the name of a file with agents, and not a task.
 func IsAgentFile(arg string) bool {
 	return !strings.ContainsAny(arg, " \n") && (strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml"))
 }
 
-// Read returns the agent of the file called name. "" means an empty agent, for flags alone.
+// Read returns the agent of the file called name. An empty name means an empty agent, for flags
+// alone.
 func (f *FileFlags) Read(name string, sys *cli.System) (*config.Agent, error) {
 	if name == "" {
 		if f.Agent != "" {
@@ -117,7 +118,8 @@ func (f *FileFlags) Read(name string, sys *cli.System) (*config.Agent, error) {
 	return a, nil
 }
 
-// Catalogue reads the catalogue at path. "" means the built-in one.
+// Catalogue reads the catalogue at path. An empty path means the built-in one. flag is the name of
+// the flag, for the error.
 func Catalogue(flag, path string) (*catalog.Catalog, error) {
 	c, err := config.ReadCatalog(path)
 	for _, f := range config.FindingsOf(err) {
@@ -126,7 +128,7 @@ func Catalogue(flag, path string) (*catalog.Catalog, error) {
 	return c, err
 }
 
-// driverFlags say how a model calls tools.
+// driverFlags select how a model calls tools.
 type driverFlags struct {
 	Driver   string `placeholder:"DRIVER" help:"@driver_driver"`
 	Format   string `name:"react-format" placeholder:"FORMAT" help:"@driver_format"`
@@ -161,7 +163,7 @@ func (f *DurableFlags) Check() error {
 	return nil
 }
 
-// limitFlags bound a run; in a chat each turn is a run.
+// limitFlags limit a run. In a chat each turn is a run.
 type limitFlags struct {
 	MaxRounds *cli.Whole     `name:"max-rounds" placeholder:"N" help:"@limit_maxrounds"`
 	MaxCalls  *cli.Whole     `name:"max-calls" placeholder:"N" help:"@limit_maxcalls"`
@@ -170,7 +172,7 @@ type limitFlags struct {
 	MaxTime   *time.Duration `name:"max-time" placeholder:"TIME" help:"@limit_maxtime"`
 }
 
-// raise says which flag allows more, where a run came to a limit.
+// raise returns a hint for a run that a limit has ended: the flag that sets a higher limit.
 func (f *limitFlags) raise(res *pawl.Result) string {
 	if n := len(res.Steps); n > 0 && res.Steps[n-1].Response != nil &&
 		res.Steps[n-1].Response.Finish == llm.FinishReasonLength {
@@ -189,7 +191,7 @@ func (f *limitFlags) raise(res *pawl.Result) string {
 	return "--max-rounds N allows more rounds, such as: pawl run --max-rounds 40 TASK"
 }
 
-// OutsideFlags name files that define tools: programs, requests, OpenAPI documents.
+// OutsideFlags name files that define tools: programs, HTTP requests and OpenAPI documents.
 type OutsideFlags struct {
 	ToolFile      []string `group:"tools" name:"tool-file" sep:"none" placeholder:"FILE" help:"@outside_toolfile"`
 	AllowCommands bool     `group:"tools" name:"allow-commands" help:"@outside_allowcommands"`
@@ -201,7 +203,7 @@ type EmbedFlags struct {
 	EmbedURL string `group:"store" name:"embed-url" placeholder:"URL" help:"@embed_embedurl"`
 }
 
-// StoreFlags say where the database is, and for which tenant and user.
+// StoreFlags name the database, the tenant and the user.
 type StoreFlags struct {
 	DB     string `group:"store" name:"db" placeholder:"FILE" help:"@store_db"`
 	Tenant string `group:"store" placeholder:"NAME" help:"@store_tenant"`
@@ -215,7 +217,7 @@ func (f *StoreFlags) store() config.Store {
 // Scope returns the tenant and the user of the flags.
 func (f *StoreFlags) Scope() store.Scope { return f.store().Scope() }
 
-// Open opens the database. The caller closes it.
+// Open opens the database. create says that a missing database is created. The caller closes it.
 func (f *StoreFlags) Open(sys *cli.System, create bool) (*config.Database, store.Store, error) {
 	d := config.NewDatabase(f.store(), sys.Env, create)
 	db, err := d.Open()
@@ -225,12 +227,12 @@ func (f *StoreFlags) Open(sys *cli.System, create bool) (*config.Database, store
 	return d, db, nil
 }
 
-// SharedFlag widens a search of documents.
+// SharedFlag includes documents of all users in a search.
 type SharedFlag struct {
 	Shared bool `group:"store" help:"@shared_flag_shared"`
 }
 
-// ToolFlags say what the built-in tools may reach.
+// ToolFlags set what the built-in tools can access.
 type ToolFlags struct {
 	Root      string   `placeholder:"DIR" help:"@tool_root"`
 	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"@tool_httpallow"`
@@ -245,12 +247,12 @@ type ToolFlags struct {
 	SharedFlag
 }
 
-// CodeFlags say what runs the programs of the code set.
+// CodeFlags select the interpreter for programs of the code tools.
 type CodeFlags struct {
 	Code string `group:"tools" placeholder:"NAME" help:"@code_code"`
 }
 
-// PlanFlags say what the plans of the plan set can do.
+// PlanFlags set the abilities of plans of the plan tools.
 type PlanFlags struct {
 	DataFlow bool `group:"tools" name:"data-flow" help:"@plan_dataflow"`
 }

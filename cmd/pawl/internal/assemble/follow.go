@@ -29,8 +29,8 @@ func Follow(events iter.Seq2[pawl.Event, error], show func(pawl.Event)) (res *pa
 	return res, err
 }
 
-// EventLines prints events as JSON, one a line. After a write error nothing more is written, and
-// failed holds the error.
+// EventLines returns a function that writes events as JSON, one a line. After a write error it
+// writes nothing more and stores the error in failed.
 func EventLines(w io.Writer, failed *error) func(pawl.Event) {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -41,7 +41,7 @@ func EventLines(w io.Writer, failed *error) func(pawl.Event) {
 	}
 }
 
-// Save writes res to the file at path. An empty path writes nothing.
+// Save writes res to the file at path. An empty path means no file.
 func Save(path string, res *pawl.Result) error {
 	if path == "" {
 		return nil
@@ -49,7 +49,7 @@ func Save(path string, res *pawl.Result) error {
 	return SaveTranscript(path, res)
 }
 
-// Resumed returns a runner that resumes from a result.
+// Resumed returns a runner that resumes the agent from a result.
 func (s *Setup) Resumed(from *pawl.Result) pawl.Runner {
 	run := observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 		return s.Agent.ResumeStream(ctx, from, msgs...)
@@ -63,8 +63,8 @@ func (s *Setup) Resumed(from *pawl.Result) pawl.Runner {
 	})
 }
 
-// Follow executes run with msgs and shows its events without secrets. told is the result without
-// secrets, truth the result that a chat resumes from. Both are nil if the run did not start.
+// Follow executes run with msgs and shows its events without secrets. shown is the result without
+// secrets, truth the result from which a chat resumes. Both are nil if the run did not start.
 func (s *Setup) Follow(ctx context.Context, run pawl.Runner, msgs []llm.Message, show func(pawl.Event)) (shown,
 	truth *pawl.Result, err error) {
 	seen := observe.Sync(run, func(e pawl.Event) {
@@ -76,13 +76,13 @@ func (s *Setup) Follow(ctx context.Context, run pawl.Runner, msgs []llm.Message,
 	return shown, truth, err
 }
 
-// Handed returns the open calls for printing. Calls that the caller executes are whole; calls that
-// only need a decision have their secrets hidden.
+// Handed returns the open calls for printing. A call that the caller executes is complete; a call
+// that only needs a decision has its secrets hidden.
 func (s *Setup) Handed(truth *pawl.Result) []OpenCall {
 	return s.Shown(OpenCalls(truth))
 }
 
-// Shown hides secrets in open calls as Handed does.
+// Shown hides secrets in open calls, as Handed does. It changes open and returns it.
 func (s *Setup) Shown(open []OpenCall) []OpenCall {
 	for i := range open {
 		if o := &open[i]; o.waiting != nil && !o.waiting.Passive {

@@ -24,12 +24,12 @@ import (
 // NewRunID returns a new random ID. Its first letters are enough to find the run.
 func NewRunID() string { return strings.ToLower(rand.Text()[:8]) }
 
-// Journal is the durable runs of a database and a scope.
+// Journal gives access to the durable runs of a scope in a database.
 type Journal struct {
 	*durable.Engine
 	StoreFlags
 	at       func() time.Time
-	Database *config.Database // that openRuns opened; nil: somebody else's
+	Database *config.Database // opened by OpenRuns; nil means that the caller owns the database
 }
 
 // NewJournal returns the runs of db. A nil lease means the default.
@@ -63,7 +63,7 @@ func (j *Journal) Failed(id string, err error) error {
 	return cli.Failed(err)
 }
 
-// Known returns the failure for an error of the engine. nil means another error.
+// Known returns the failure for an error of the engine. It returns nil for other errors.
 func (j *Journal) Known(id string, err error) error {
 	id = cli.Visible(id)
 	var m *durable.Mismatch
@@ -112,7 +112,7 @@ func (j *Journal) Settling(id string, open []OpenCall) string {
 	return strings.Join(ways, "; ") + "; then " + j.Command("runs", "resume", id)
 }
 
-// inboxItem is a call that waits, as --json prints it.
+// inboxItem is a pending call in the form that --json prints.
 type inboxItem struct {
 	Run  string          `json:"run"`
 	Task string          `json:"task"`
@@ -132,7 +132,7 @@ func (j *Journal) Inbox(ctx context.Context, sys *cli.System) ([]inboxItem, erro
 	if err != nil {
 		return nil, err
 	}
-	for i := range runs { // the oldest first
+	for i := range runs { // from the oldest run
 		r := runs[len(runs)-1-i]
 		if r.State == store.JournalOver {
 			continue
@@ -164,7 +164,7 @@ func (j *Journal) Inbox(ctx context.Context, sys *cli.System) ([]inboxItem, erro
 	return all, nil
 }
 
-// LastRun is the name that stands for the run written to last.
+// LastRun is a name for the run that was updated last.
 const LastRun = "last"
 
 // OpenRuns opens the runs of the database. The caller closes the journal. A relative file name is
@@ -301,8 +301,8 @@ func SummaryOf(r store.JournalRun) (s durable.Summary) {
 	return s
 }
 
-// Free waits until no process holds the run, because the lease of a crashed process has to expire.
-// It also returns when the process renews the lease.
+// Free waits until no process holds the run. The lease of a crashed process has to expire first. It
+// returns an error if the process renews its lease.
 func (j *Journal) Free(ctx context.Context, sys *cli.System, id string) error {
 	first, err := j.Journal.JournalRun(ctx, j.Scope(), id)
 	if err != nil || first.Owner == "" || !first.Until.After(j.at()) {

@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-go/pawl/mcp"
 )
 
-// ServerFlags name MCP servers.
+// ServerFlags name MCP servers and the environment and trust that they get.
 type ServerFlags struct {
 	MCP   []string `group:"tools" name:"mcp" sep:"none" placeholder:"SERVER" help:"@server_mcp"`
 	Env   []string `group:"tools" name:"mcp-env" placeholder:"NAME" help:"@server_env"`
@@ -18,7 +18,7 @@ type ServerFlags struct {
 	Lock  string   `group:"tools" name:"mcp-lock" placeholder:"FILE" help:"@server_lock"`
 }
 
-// mcpFlags let an agent use MCP servers.
+// mcpFlags add MCP servers to an agent and select how the model finds their tools.
 type mcpFlags struct {
 	ServerFlags
 	Search string `group:"tools" name:"tool-search" placeholder:"WHEN" help:"@mcp_search"`
@@ -61,7 +61,8 @@ func (f *ServerFlags) Over(a *config.Agent) error {
 	return nil
 }
 
-// box holds who is asked, which is known later than the servers are.
+// questionBox forwards questions of MCP servers to a person. The person is set after the servers
+// have connected.
 type questionBox struct {
 	mu  sync.Mutex
 	ask func(context.Context, mcp.Question) (mcp.Answer, error)

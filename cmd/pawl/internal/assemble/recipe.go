@@ -16,24 +16,24 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
-// Recipe says how the agent of a durable run was made, so that it can be made again: the command
-// line. It holds no keys, since the command line only names them, and neither the database nor the
-// user, which every command about the run gives.
+// Recipe is the command line of a durable run, from which resuming builds its agent again. It names
+// keys but does not contain them. It contains neither the database nor the user, because every
+// command about the run names them.
 type Recipe struct {
-	Dir    string `json:"dir"`              // where the command was given
-	File   string `json:"file,omitempty"`   // of the agent
-	Digest string `json:"digest,omitempty"` // of the file's content
-	// those that were said, by the names of agentFlags' fields
+	Dir    string `json:"dir"`              // the working directory of the command
+	File   string `json:"file,omitempty"`   // the file of the agent; "" means none
+	Digest string `json:"digest,omitempty"` // digest of the content of the file
+	// the given flags, by the name of their field in AgentFlags
 	Flags map[string]json.RawMessage `json:"flags,omitempty"`
-	// names of variables of the environment that held what was hidden
+	// names of environment variables whose values were secrets
 	Secret []string `json:"secret,omitempty"`
 }
 
-// notKept are the flags that say where the run is, and whose.
+// notRecorded are the flags that select the run and its owner.
 var notRecorded = []string{"DB", "Tenant", "User"}
 
-// NewRecipe records how an agent is made of a file ("" means none) and flags. Secrets of s are not
-// in it.
+// NewRecipe returns the recipe of an agent, as JSON without the secrets of s. An empty file name
+// means no file.
 func NewRecipe(file string, f *AgentFlags, s *Setup) (json.RawMessage, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -61,7 +61,7 @@ func NewRecipe(file string, f *AgentFlags, s *Setup) (json.RawMessage, error) {
 	return s.Secrets.JSON(b), err
 }
 
-// redacted is what stands where a secret was.
+// redacted replaces a secret.
 const redacted = "[redacted]"
 
 func digestOf(b []byte) string {
@@ -110,7 +110,7 @@ func (n *Recipe) Over(f *AgentFlags) error {
 	return nil
 }
 
-// Command returns the recorded command line, about as it was typed.
+// Command returns the recorded command line. Its flags are in alphabetical order.
 func (n *Recipe) Command() string {
 	words := []string{}
 	if n.File != "" {
@@ -156,7 +156,7 @@ func flagWords(field reflect.StructField, value json.RawMessage) []string {
 	return []string{FlagName(field), word}
 }
 
-// FlagName returns the name of a flag on the command line.
+// FlagName returns the name of the flag of a field on the command line.
 func FlagName(f reflect.StructField) string {
 	if name := f.Tag.Get("name"); name != "" {
 		return "--" + name

@@ -14,8 +14,8 @@ import (
 	"github.com/pawl-go/pawl/redact"
 )
 
-// A run keeps each flag of its agent, and gives it back; the flags that say where it is, and whose,
-// it does not keep.
+// A recipe holds each flag of the agent and restores it, except the flags that select the run and
+// its owner.
 func TestNoteKeepsEachFlag(t *testing.T) {
 	f, want := new(AgentFlags), new(AgentFlags)
 	names := map[string]bool{}
@@ -55,7 +55,7 @@ func TestNoteKeepsEachFlag(t *testing.T) {
 	}
 }
 
-// fill gives a flag a value that is not its default.
+// fill sets a flag to a value other than its default.
 func fill(v reflect.Value) bool {
 	switch v.Interface().(type) {
 	case time.Duration:
@@ -83,7 +83,7 @@ func fill(v reflect.Value) bool {
 	return true
 }
 
-// A secret that stood on the command line is not kept, and has to be said again.
+// A recipe does not hold a secret of the command line. Resuming asks for it again.
 func TestNoteKeepsNoSecrets(t *testing.T) {
 	s := &Setup{Secrets: new(redact.Redactor)}
 	must(t, s.Secrets.Add("sk-very-secret"))
@@ -99,7 +99,7 @@ func TestNoteKeepsNoSecrets(t *testing.T) {
 	must(t, n.Over(&AgentFlags{BaseURL: "https://proxy.test/v1"}))
 }
 
-// A file that changed since a run was begun is noticed.
+// A change of the agent's file is detected.
 func TestNoteKnowsTheFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, os.WriteFile("agent.yaml", []byte("model: openai:m\n"), 0o600))

@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-go/pawl/redact"
 )
 
-// RecordFlags record the exchanges with a provider, or replay a recording.
+// RecordFlags record the requests to a provider and its responses, or replay a recording.
 type RecordFlags struct {
 	Record string `group:"record" placeholder:"FILE" help:"@record_record"`
 	Replay string `group:"record" placeholder:"FILE" help:"@record_replay"`
@@ -47,7 +47,7 @@ func (f *RecordFlags) Carrier(sys *cli.System, a *AgentFlags) error {
 	return nil
 }
 
-// Hide sets the secrets that are not recorded. Call it before the first request.
+// Hide sets the secrets that a recording does not contain. Call it before the first request.
 func (f *RecordFlags) Hide(s *redact.Redactor) {
 	if f.recorder != nil {
 		f.recorder.Secrets = s
@@ -57,13 +57,13 @@ func (f *RecordFlags) Hide(s *redact.Redactor) {
 	}
 }
 
-// Keep writes the recording after a run that ended with err, and returns err, or the failure to
-// write.
+// Keep writes the recording after a run that ended with err. It returns err, or else the error of
+// the write.
 func (f *RecordFlags) Keep(sys *cli.System, err error) error {
 	if f.player != nil && f.player.Left() > 0 && err == nil {
 		sys.Notice(fmt.Sprintf("--replay %s: %s not asked", f.Replay, cli.Count(f.player.Left(), "recorded request")))
 	}
-	// a file that is there stays, when nothing was asked
+	// without any request an existing file stays unchanged
 	if f.recorder == nil || len(f.recorder.Recording().Exchanges) == 0 {
 		return err
 	}
@@ -80,7 +80,7 @@ func (f *RecordFlags) Keep(sys *cli.System, err error) error {
 	return err
 }
 
-// Durably records the requests in the journal of a durable run.
+// Durably stores the requests in the journal of a durable run.
 func (f *AgentFlags) Durably() {
 	if f.carry == nil {
 		f.carry = provider.Transport()

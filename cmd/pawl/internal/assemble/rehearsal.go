@@ -13,7 +13,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// toolDef is a tool as a file gives it. parameters and input are two words for one thing.
+// toolDef is a tool in a file. parameters and input are two names of the same field.
 type toolDef struct {
 	Name        string            `json:"name"`
 	Description string            `json:"description"`
@@ -22,7 +22,8 @@ type toolDef struct {
 	Results     []json.RawMessage `json:"results"`
 }
 
-// toolDefs reads the list of tools in a file.
+// toolDefs reads the list of tools in a file. results says that the tools may have results. flag is
+// the name of the flag, for errors.
 func toolDefs(flag, path string, results bool) ([]toolDef, error) {
 	hint := `a JSON list of {"name","description","parameters"}`
 	if results {
@@ -65,7 +66,7 @@ func toolDefs(flag, path string, results bool) ([]toolDef, error) {
 	return defs, nil
 }
 
-// passiveTools reads tools that the caller carries out.
+// passiveTools reads tools that the caller executes.
 func passiveTools(path string) (pawl.Toolset, error) {
 	defs, err := toolDefs("--passive", path, false)
 	if err != nil {
@@ -76,7 +77,7 @@ func passiveTools(path string) (pawl.Toolset, error) {
 	})
 }
 
-// rehearsal reads tools whose results are written down.
+// rehearsal reads tools with recorded results.
 func rehearsal(path string) (pawl.Toolset, error) {
 	defs, err := toolDefs("--rehearse", path, true)
 	if err != nil {
@@ -99,13 +100,10 @@ func registry(flag, path string, defs []toolDef, tool func(toolDef) *pawl.Tool) 
 	return r, nil
 }
 
-// rehearsed makes a tool that gives its written results one after another, in the order in which
-// the model made the calls: calls of one such tool wait for each other, whatever else runs beside
-// them. A call that the pipeline refuses (bad arguments, say) takes no result. How far the
-// rehearsal has come is a value of the run, so that it goes on where it was after --messages.
-//
-// Nothing happens in the world, so nobody is asked; but no call is begun early or repeated either,
-// which Read would allow.
+// rehearsed makes a tool that returns its recorded results in the order in which the model made the
+// calls. Calls of one such tool are therefore serial. A call that the pipeline refuses, for example
+// because of bad arguments, uses no result. The position is a value of the run, so that --messages
+// continues the rehearsal.
 func rehearsed(d toolDef) *pawl.Tool {
 	var mu sync.Mutex
 	given := 0

@@ -12,8 +12,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// The n-th call gets the n-th result in the order in which the model made the calls, however often
-// it is tried.
+// The n-th call gets the n-th result, in the order in which the model made the calls. Retries of a
+// call change nothing.
 func TestRehearsalOrder(t *testing.T) {
 	for range 50 {
 		checkRehearsal(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-go/pawl/policy"
 )
 
-// ruleFlags say which calls run, which wait for a person, and which never run.
+// ruleFlags select the calls that run, the calls that need approval, and the calls that never run.
 type ruleFlags struct {
 	Yes       bool           `short:"y" help:"@rule_yes"`
 	AllowTool []string       `name:"allow-tool" placeholder:"TOOL" help:"@rule_allowtool"`
@@ -23,12 +23,12 @@ type ruleFlags struct {
 	Within    *time.Duration `name:"approve-within" placeholder:"TIME" help:"@rule_within"`
 }
 
-// over writes what the flags say over the agent. Flags that name tools add to the lists of a file,
-// since a rule that somebody wrote to be safe is not taken away by another; with --yes every call
-// runs that no list asks about or denies.
+// over writes the flags over the agent. Flags that name tools extend the lists of a file, because a
+// command line must not remove a safety rule. --yes allows every call that no list denies or wants
+// approved.
 func (f *ruleFlags) over(a *config.Agent) {
 	if a.Team != nil {
-		// whose tools the lists are about is known when the workers are built: see spread
+		// addToTeam adds the lists when the workers and their tools are known
 		f = &ruleFlags{Yes: f.Yes}
 	}
 	for _, l := range []struct {
@@ -48,8 +48,8 @@ func (f *ruleFlags) over(a *config.Agent) {
 	}
 }
 
-// spread gives the lists of the flags to the team: what is about its own tools, workers among them,
-// to its rules. Those of its workers have them already, by inner.
+// addToTeam adds the lists of the flags to the rules of the team, as far as they name its own tools
+// or workers. workerRules adds the other names to the rules of the workers.
 func (f *ruleFlags) addToTeam(r *policy.Rules, built *config.Built) error {
 	about := func(name string, tools []*pawl.Tool) error { return policy.Rules{Deny: []string{name}}.Check(tools) }
 	for _, l := range []struct {
@@ -72,9 +72,9 @@ func (f *ruleFlags) addToTeam(r *policy.Rules, built *config.Built) error {
 	return nil
 }
 
-// inner is who decides about the calls of workers: their own rules with the flags over them, and
-// where they ask the person at the terminal. Without one such calls are refused, since they are
-// made inside others.
+// workerRules approves the calls of workers: by their own rules with the flags over them, and by
+// the person at the terminal where the rules ask. Without a person such calls are refused, because
+// nested calls cannot be pending.
 func (s *Setup) workerRules(own policy.Rules, f *ruleFlags) pawl.Middleware {
 	r := own
 	r.Deny, r.Ask, r.Allow = slices.Concat(r.Deny, f.DenyTool), slices.Concat(r.Ask,
@@ -88,7 +88,7 @@ func (s *Setup) workerRules(own policy.Rules, f *ruleFlags) pawl.Middleware {
 		}
 		return s.Ask(ctx, r.Approve, call, tool)
 	})
-	m.Check = own.Check // those of the flags may be about others
+	m.Check = own.Check // the names in the flags may belong to other workers
 	return m
 }
 
@@ -106,7 +106,7 @@ func Decided(msgs []llm.Message) map[llm.Key]bool {
 }
 
 // Held returns tools that execute only the calls that the rules allow. It is for calls outside a
-// run, where approvals cannot be pending: other calls fail.
+// run, where a call cannot be pending: all other calls fail.
 func Held(rules policy.Rules, tools []*pawl.Tool) pawl.Toolset {
 	var all pawl.Toolsets
 	for _, t := range tools {

@@ -9,12 +9,12 @@ import (
 	"github.com/pawl-go/pawl/tools/search"
 )
 
-// minKey is how long a key is at least that is hidden: what people set for servers that want none
-// ("none", "ollama") is an ordinary word, and no provider's keys are so short.
+// minKey is the minimum length of a key that is hidden. Shorter values, such as "none" or "ollama"
+// for a server without keys, are ordinary words.
 const minKey = 8
 
-// Secrets returns a redactor for the keys of all providers and search services, for others (the
-// value of --key-env, headers of --tool-file), and for arguments that tools mark as secret.
+// Secrets returns a redactor for the keys of all providers and search services, for others, such as
+// the value of --key-env and headers of --tool-file, and for arguments that tools mark as secret.
 func Secrets(env func(string) string, tools []*pawl.Tool, others ...string) *redact.Redactor {
 	r := new(redact.Redactor)
 	r.AddTools(tools...)
@@ -26,11 +26,11 @@ func Secrets(env func(string) string, tools []*pawl.Tool, others ...string) *red
 	return r
 }
 
-// addKeys hides those that are long enough to be keys.
+// addKeys adds the keys that are long enough.
 func addKeys(r *redact.Redactor, keys []string) {
 	for _, key := range keys {
 		if len(key) >= minKey {
-			_ = r.Add(key) // it is long enough
+			_ = r.Add(key) // the length is checked
 		}
 	}
 }

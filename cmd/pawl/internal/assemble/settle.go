@@ -16,7 +16,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// WhoSays returns the name of the person at the command line.
+// WhoSays returns the name of the person at the command line, for decisions.
 func WhoSays(sys *cli.System) string {
 	if user := sys.Env("USER"); user != "" {
 		return user
@@ -50,7 +50,7 @@ func (f *SettleFlags) Decide(ctx context.Context, j *Journal, id, by string) err
 	return nil
 }
 
-// SettleFlags decide the calls that an earlier run left open.
+// SettleFlags settle the calls that an earlier run left open.
 type SettleFlags struct {
 	Approve []string          `group:"settle" sep:"none" placeholder:"KEY[=ARGS]" help:"@settle_approve"`
 	Deny    []string          `group:"settle" sep:"none" placeholder:"KEY[=REASON]" help:"@settle_deny"`
@@ -60,17 +60,17 @@ type SettleFlags struct {
 // Empty reports whether no flag is given.
 func (f *SettleFlags) Empty() bool { return len(f.Approve)+len(f.Deny)+len(f.Answer) == 0 }
 
-// word is what was said of an open call.
+// word is the decision of a flag on an open call.
 type word struct {
-	Flag string // "": nothing yet
-	text string // the reason, the result, or other arguments
+	Flag string // the flag; "" means no decision
+	text string // the reason, the result, or changed arguments
 }
 
-// All stands for every open call that no other flag decides.
+// All names every open call that no other flag decides.
 const All = "all"
 
-// Settle makes the messages that settle the open calls of from. It also returns the calls that are
-// still pending.
+// Settle returns the messages that settle the open calls of from, and the calls that are still
+// pending.
 func (f *SettleFlags) Settle(from *pawl.Result) (msgs []llm.Message, waiting []OpenCall, err error) {
 	open := OpenCalls(from)
 	if f.Empty() {
@@ -139,7 +139,7 @@ func (f *SettleFlags) Words(open []OpenCall) ([]word, error) {
 	}
 	if slices.Contains(f.Approve, All) {
 		mayRun := func(o OpenCall) bool {
-			// a yes to all is none to running again
+			// an approval of all calls does not repeat a call that may have happened
 			return o.waiting != nil && !o.waiting.Passive && o.waiting.Outcome == pawl.OutcomePending
 		}
 		errs = append(errs, rest("--approve", "", mayRun, "open: "+Keys(open)+"; --answer KEY=TEXT gives a result"))
@@ -181,7 +181,7 @@ func (o *OpenCall) decision(w word, by string) llm.Decision {
 	return o.waiting.Approve(by)
 }
 
-// settled turns words into messages, in call order, and returns the calls that wait on.
+// settled returns the messages for words, in call order, and the calls that are still pending.
 func settled(open []OpenCall, words []word) (msgs []llm.Message, waiting []OpenCall) {
 	const by = "the command line"
 	var decisions []llm.Decision
@@ -211,7 +211,7 @@ func settled(open []OpenCall, words []word) (msgs []llm.Message, waiting []OpenC
 	return msgs, waiting
 }
 
-// Settling names the flags that settle open calls, for a hint.
+// Settling returns a hint with the flags that settle open calls.
 func Settling(open []OpenCall) string {
 	approve, answer := false, false
 	for _, o := range open {

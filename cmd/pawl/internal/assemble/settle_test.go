@@ -9,8 +9,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Four calls are open: one waits for a yes, one for the caller's result, one for somebody who knows
-// whether it happened, and one was handed back.
+// Four calls are open: one needs an approval, one a result of the caller, one may have happened,
+// and one was handed back to the caller.
 func fourOpen() *pawl.Result {
 	call := func(id string) llm.ToolCall { return llm.ToolCall{ID: id, Name: id, Args: []byte(`{}`)} }
 	return &pawl.Result{Stop: pawl.StopPending,
@@ -88,7 +88,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// must ends the test when err is not nil.
+// must fails the test if err is not nil.
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

@@ -14,18 +14,18 @@ import (
 	"github.com/pawl-go/pawl/telemetry/export"
 )
 
-// TelemetryFlags send traces, metrics and a log of a run.
+// TelemetryFlags send traces and metrics of a run to a collector, and write a log.
 type TelemetryFlags struct {
 	OTel        string `group:"telemetry" name:"otel" placeholder:"URL" help:"@telemetry_otel"`
 	Log         string `group:"telemetry" placeholder:"FILE" help:"@telemetry_log"`
 	TellContent bool   `group:"telemetry" name:"tell-content" help:"@telemetry_tellcontent"`
 }
 
-// fromEnv as --otel takes the address from the environment.
+// fromEnv is the value of --otel that takes the address from the environment.
 const fromEnv = "env"
 
-// Open traces and logs the runs of s as the flags say, until s is closed. Call it after everything
-// that changes the agent.
+// Open traces and logs the runs of s until s is closed. Call it after all other changes of the
+// agent, because its middleware must come last.
 func (f *TelemetryFlags) Open(sys *cli.System, s *Setup) error {
 	if f.OTel == "" && f.Log == "" {
 		if f.TellContent {
@@ -74,8 +74,8 @@ func (f *TelemetryFlags) Open(sys *cli.System, s *Setup) error {
 	return nil
 }
 
-// Pipeline connects to the collector at url ("env" means the address in the environment), and to
-// pages for Prometheus.
+// Pipeline connects to the collector at url and to pages for Prometheus. The url "env" means the
+// address in the environment.
 func Pipeline(url string, sys *cli.System, pages ...*export.Prometheus) (*export.Pipeline, error) {
 	o := &export.Options{Endpoint: url, Getenv: sys.Env}
 	for _, p := range pages {
@@ -91,8 +91,8 @@ func Pipeline(url string, sys *cli.System, pages ...*export.Prometheus) (*export
 	return p, nil
 }
 
-// Named splits the name of a model into the provider, as the OpenTelemetry conventions name it, and
-// the model.
+// Named splits the name of a model into the provider and the model. It names the provider as the
+// OpenTelemetry conventions do.
 func Named(model string) (provider, name string) {
 	provider, name, _ = strings.Cut(model, ":")
 	return cmp.Or(conventional[provider], provider), name
@@ -102,13 +102,13 @@ func Named(model string) (provider, name string) {
 var conventional = map[string]string{"openai-chat": "openai", "gemini": "gcp.gemini", "mistral": "mistral_ai",
 	"xai": "x_ai"}
 
-// onClose has fn done before what s holds is let go of.
+// onClose calls fn before s releases its resources.
 func (s *Setup) onClose(fn func()) {
 	next := s.Close
 	s.Close = func() { fn(); next() }
 }
 
-// linked is the context of a run that goes on from a Result.
+// linked returns the context of a run that resumes from a result.
 func linked(ctx context.Context, from *pawl.Result) context.Context {
 	return telemetry.LinkTo(ctx, telemetry.Resumed, telemetry.Traceparent(from))
 }

@@ -17,24 +17,24 @@ import (
 )
 
 // Thread is a conversation in the database. Its messages are complete: a reply with pending calls
-// stands in Meta until they are settled.
+// is stored in Meta until the calls are settled.
 type Thread struct {
 	DB    store.Threads
 	Scope store.Scope
 	store.Thread
 }
 
-// The names that stand for no conversation of that name.
+// The names with a special meaning in --thread.
 const (
-	lastThread = "last" // the one that was written to last
-	NewThread  = "new"  // one that there is not yet
-	NoThread   = "none" // none at all
+	lastThread = "last" // the conversation that was updated last
+	NewThread  = "new"  // a new conversation
+	NoThread   = "none" // no conversation
 )
 
-// unsettled is what Meta keeps of a conversation beside its messages: how the last turn ended, with
-// the messages that are not whole.
+// unsettled is the content of Meta: the end of the last turn, with the messages that are not
+// complete.
 type unsettled struct {
-	// how many messages the thread had then; with another number it says nothing
+	// the number of messages of the thread at that time; with another number Last is out of date
 	At   int          `json:"at"`
 	Last *pawl.Result `json:"last"`
 }
@@ -83,7 +83,7 @@ func LoadThread(ctx context.Context, db store.Threads, s store.Scope, name strin
 		return nil, nil, err
 	}
 	var u unsettled
-	// another program may have put something else there
+	// another program may have written Meta
 	if err := json.Unmarshal(t.Meta, &u); err == nil && u.Last != nil && u.At == len(kept) {
 		from = u.Last
 	}
@@ -96,7 +96,7 @@ func LoadThread(ctx context.Context, db store.Threads, s store.Scope, name strin
 	return &t, from, nil
 }
 
-// Save stores how a turn ended. It fails if another chat has added messages meanwhile.
+// Save stores the result of a turn. It fails if another chat has added messages in the meantime.
 func (t *Thread) Save(ctx context.Context, res *pawl.Result) error {
 	whole := len(res.Messages)
 	if len(res.Calls()) > 0 {
@@ -130,7 +130,7 @@ func (t *Thread) Save(ctx context.Context, res *pawl.Result) error {
 	return err
 }
 
-// title is what a conversation began with.
+// title returns the start of the first message of the user.
 func title(msgs []llm.Message) string {
 	for _, m := range msgs {
 		if text := cli.Beginning(m.Text(), 80); m.Role == llm.RoleUser && text != "" {

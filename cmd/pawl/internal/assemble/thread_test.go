@@ -16,8 +16,8 @@ import (
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
-// Of two chats that go on with one conversation, the second is told that its turn is not kept, and
-// takes nothing from the first.
+// If two chats continue one conversation, the second one cannot store its turn, and the messages of
+// the first one stay unchanged.
 func TestTwoChatsOfOneThread(t *testing.T) {
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), &sqlite.Options{NoSync: true})
 	must(t, err)
@@ -43,9 +43,9 @@ func TestTwoChatsOfOneThread(t *testing.T) {
 	}
 }
 
-// Whatever a turn ends with, the conversation goes on the next day as it would have gone on at
-// once, and its messages in the store are whole: each call has its result. So does one whose Meta
-// another program has changed, but without what waited.
+// After any end of a turn, a stored conversation resumes exactly as an open one does, and its
+// stored messages are complete: each call has its result. If another program has changed Meta, the
+// pending calls are lost, and all else stays.
 func TestThreadGoesOn(t *testing.T) {
 	call := func(id string) llm.ToolCall {
 		return llm.ToolCall{ID: id, Name: "t", Args: json.RawMessage(`{"x":1}`)}

@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// LoadTranscript reads a result that --save wrote, or a list of messages, and returns the result to
+// LoadTranscript reads a file that --save wrote, or a list of messages, and returns the result to
 // resume from.
 func LoadTranscript(path string) (*pawl.Result, error) {
 	b, err := cli.ReadFile("--messages", path)
@@ -43,7 +43,7 @@ func LoadTranscript(path string) (*pawl.Result, error) {
 		}
 		return nil, cli.Usage(hint, "--messages %s: %s", path, text)
 	}
-	for i := range from.Messages { // the file is indented for people; what the model is sent of it is not
+	for i := range from.Messages { // the file is indented; the model gets compact arguments
 		for j, p := range from.Messages[i].Parts {
 			if c, ok := p.(llm.ToolCall); ok {
 				c.Args = compact(c.Args)
@@ -54,7 +54,7 @@ func LoadTranscript(path string) (*pawl.Result, error) {
 	return from, nil
 }
 
-// compact returns JSON without its spacing; what is no JSON stays as it is.
+// compact returns JSON without white space. Text that is not JSON stays unchanged.
 func compact(b json.RawMessage) json.RawMessage {
 	var out bytes.Buffer
 	if json.Compact(&out, b) != nil {
@@ -90,17 +90,18 @@ type OpenCall struct {
 	// an approval is not accepted after this time, and the call asks again
 	Expires time.Time `json:"expires,omitzero"`
 
-	// unknown: it was interrupted and may have happened; "": it was not begun
+	// unknown means that the call was interrupted and may have happened; "" means that it was not
+	// started
 	Outcome pawl.Outcome `json:"outcome,omitempty"`
 
-	waiting *pawl.PendingCall // the question it waits with; nil: it was handed back, not asked about
+	waiting *pawl.PendingCall // nil means that the call was handed back to the caller
 }
 
-// Question returns the question that the call is pending with. nil means that the call was handed
-// back, and no question is asked.
+// Question returns the pending question of the call. nil means that the call was handed back to the
+// caller, and there is no question.
 func (o *OpenCall) Question() *pawl.PendingCall { return o.waiting }
 
-// WaitingCalls returns open calls by their questions, including nested calls.
+// WaitingCalls returns pending calls as open calls, including nested calls.
 func WaitingCalls(ws []pawl.PendingCall) []OpenCall {
 	open := make([]OpenCall, len(ws))
 	for i := range ws {
@@ -111,7 +112,7 @@ func WaitingCalls(ws []pawl.PendingCall) []OpenCall {
 	return open
 }
 
-// ask notes the question that the call waits with.
+// ask stores the pending question of the call.
 func (o *OpenCall) ask(w *pawl.PendingCall) {
 	if !json.Valid(o.Args) {
 		o.Args, _ = json.Marshal(string(o.Args))
