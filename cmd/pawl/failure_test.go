@@ -82,13 +82,13 @@ func TestFailuresNameTheNextCommand(t *testing.T) {
 		for stop, res := range map[pawl.StopReason]*pawl.Result{
 			pawl.StopPending: {Stop: pawl.StopPending, Pending: open,
 				Messages: asks}, pawl.StopCancelled: {Stop: pawl.StopCancelled, Cause: "no"}, pawl.StopStalled: {Stop: pawl.StopStalled, Cause: "no"},
-			pawl.StopFailed: {Stop: pawl.StopFailed, Cause: "no"}, pawl.StopLimit: {Stop: pawl.StopLimit,
-				Cause: "20 rounds"}, "limit, calls": {Stop: pawl.StopLimit, Cause: "the limit of 3 calls was reached"},
-			"limit, cost": {Stop: pawl.StopLimit, Cause: "$1 of"}, "limit, tokens": {Stop: pawl.StopLimit,
-				Cause: "3 tokens of 3"}, "limit, time": {Stop: pawl.StopLimit, Cause: "the time of 3 s"},
+			pawl.StopFailed: {Stop: pawl.StopFailed, Cause: "no"}, pawl.StopLimit: {Stop: pawl.StopLimit, Limit: "rounds",
+				Cause: "20 rounds"}, "limit, calls": {Stop: pawl.StopLimit, Limit: "calls", Cause: "the limit of 3 calls was reached"},
+			"limit, cost": {Stop: pawl.StopLimit, Limit: "cost", Cause: "$1 of"}, "limit, tokens": {Stop: pawl.StopLimit, Limit: "tokens",
+				Cause: "3 tokens of 3"}, "limit, time": {Stop: pawl.StopLimit, Limit: "time", Cause: "the time of 3 s"},
 			"limit, handed back": {Stop: pawl.StopLimit, Cause: "0 rounds", Messages: asks},
 		} {
-			kinds["stop "+string(stop)+" "+saved] = (&assemble.AgentFlags{}).Ended(res, nil, saved)
+			kinds["stop "+string(stop)+" "+saved] = assemble.Ended(res, nil, saved)
 		}
 	}
 	for what, err := range kinds {

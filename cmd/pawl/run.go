@@ -128,7 +128,7 @@ func (c *runCmd) run(sys *cli.System) error {
 	if saved != nil {
 		cli.Report(sys.Plain().Err, saved)
 	}
-	if end := c.Ended(res, err, c.Save); end != nil {
+	if end := assemble.Ended(res, err, c.Save); end != nil {
 		return end
 	}
 	if saved != nil {

@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func PrintAnswer(sys *cli.System, res *pawl.Result, shown bool) error {
 
 // Ended returns the failure for the stop reason of a run, with its exit status and a hint. nil
 // means an answer. saved is the file that holds the result; "" means none.
-func (f *AgentFlags) Ended(res *pawl.Result, err error, saved string) error {
+func Ended(res *pawl.Result, err error, saved string) error {
 	open := OpenCalls(res)
 	goOn := "go on with: pawl run --messages " + cli.QuotedWord(saved)
 	if saved == "" {
@@ -67,7 +68,8 @@ func (f *AgentFlags) Ended(res *pawl.Result, err error, saved string) error {
 			return cli.Fail(cli.StatusPending, fmt.Errorf("%s: %s", res.Cause, Keys(open)), goOn+
 				", and --answer KEY=TEXT for each call, or --max-rounds N to run them")
 		}
-		return cli.Fail(cli.StatusLimit, fmt.Errorf("limit: %s", res.Cause), f.raise(res))
+		return cli.Fail(cli.StatusLimit, fmt.Errorf("limit: %s", res.Cause), cmp.Or(raised[res.Limit],
+			"the flags that set limits are listed by: pawl run --help"))
 	case pawl.StopCancelled:
 		return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), goOn)
 	case pawl.StopStalled:

@@ -7,10 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/config"
-	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/store"
 )
@@ -172,23 +170,15 @@ type limitFlags struct {
 	MaxTime   *time.Duration `name:"max-time" placeholder:"TIME" help:"@limit_maxtime"`
 }
 
-// raise returns a hint for a run that a limit has ended: the flag that sets a higher limit.
-func (f *limitFlags) raise(res *pawl.Result) string {
-	if n := len(res.Steps); n > 0 && res.Steps[n-1].Response != nil &&
-		res.Steps[n-1].Response.Finish == llm.FinishReasonLength {
-		return "a shorter answer may fit; ask for one, or choose a model that writes more: pawl models list"
-	}
-	switch has := strings.Contains; {
-	case has(res.Cause, "$"):
-		return "--max-cost USD allows more, such as: pawl run --max-cost 1.00 TASK"
-	case has(res.Cause, "tokens of"):
-		return "--max-tokens N allows more, such as: pawl run --max-tokens 100000 TASK"
-	case has(res.Cause, "calls was reached"):
-		return "--max-calls N allows more, such as: pawl run --max-calls 100 TASK"
-	case has(res.Cause, "time of"):
-		return "--max-time TIME allows more, such as: pawl run --max-time 10m TASK"
-	}
-	return "--max-rounds N allows more rounds, such as: pawl run --max-rounds 40 TASK"
+// raised are the hints for a run that a limit has ended, by Result.Limit: the flag that sets a
+// higher limit.
+var raised = map[string]string{
+	"rounds": "--max-rounds N allows more rounds, such as: pawl run --max-rounds 40 TASK",
+	"calls":  "--max-calls N allows more, such as: pawl run --max-calls 100 TASK",
+	"tokens": "--max-tokens N allows more, such as: pawl run --max-tokens 100000 TASK",
+	"cost":   "--max-cost USD allows more, such as: pawl run --max-cost 1.00 TASK",
+	"time":   "--max-time TIME allows more, such as: pawl run --max-time 10m TASK",
+	"output": "a shorter answer may fit; ask for one, or choose a model that writes more: pawl models list",
 }
 
 // OutsideFlags name files that define tools: programs, HTTP requests and OpenAPI documents.

@@ -94,5 +94,5 @@ func (w *DurableRun) ended(res *pawl.Result, err error) error {
 			return f
 		}
 	}
-	return (&assemble.AgentFlags{}).Ended(res, err, "")
+	return assemble.Ended(res, err, "")
 }
