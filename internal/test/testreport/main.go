@@ -1,12 +1,12 @@
-// Command testreport reads the output of `go test -json` and reports it in plain lines: one for
-// each package when it ends, with its time, its number of tests and how many packages are left; the
-// output of failed tests in full; the skipped tests with their reasons; and at the very end the
-// line
+// Command testreport reads the output of `go test -json`, from the files of its arguments at once or
+// from its standard input, and reports it in plain lines: one for each package when it ends, with
+// its time, its number of tests and how many packages are left; the output of failed tests in full;
+// the skipped tests with their reasons; and at the very end the line
 //
 //	N passed, N failed, N skipped
 //
 // Subtests are counted like tests. A package that failed without a failed test (it did not compile,
-// or its process died) counts as one failure. With -strict, a skip for any other reason than absent
+// or its process died) counts as one failure, and so do packages without a result. With -strict, a skip for any other reason than absent
 // corpora counts as a failure too: on a machine where everything can be installed, a test that did
 // not run is a test that is missing. A test that package soak skips because it runs in `make soak`
 // only is listed as such, and is no skip.
@@ -34,14 +34,27 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	strict := flags.Bool("strict", false, "a skip for another reason than absent corpora is a failure")
 	packages := flags.Int("packages", 0, "number of packages that are tested; 0 means unknown")
 	counts := flags.String("counts", "", "file with the counts of earlier reports, which are added to the last line; the sums are stored in it")
-	steps := flags.String("steps", "", "file with a line a step that ran before the tests; lines that begin with FAILED are failures")
-	stderr := flags.String("stderr", "", "file with what go test wrote on its standard error; shown at the end")
+	steps := flags.String("steps", "", "file with a line for each check of the tree; lines that begin with FAILED are failures")
+	stderr := flags.String("stderr", "", "file with the standard error of go test; shown at the end")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
 	r := newReport(out, *strict)
 	r.total = *packages
-	if err := r.read(in); err != nil {
+	inputs := []io.Reader{in}
+	if flags.NArg() > 0 {
+		inputs = nil
+	}
+	for _, name := range flags.Args() {
+		f, err := os.Open(name)
+		if err != nil {
+			fmt.Fprintf(errs, "testreport: %v\n", err)
+			return 2
+		}
+		defer f.Close()
+		inputs = append(inputs, f)
+	}
+	if err := r.read(inputs...); err != nil {
 		fmt.Fprintf(errs, "testreport: %v\n", err)
 		return 2
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/pawl-go/pawl/internal/test/soak"
 )
@@ -40,19 +41,16 @@ type skip struct {
 	reason string
 }
 
-// report collects the events of one run. Output of a test is kept until it is known whether anybody
-// wants to read it.
+// report collects the events of one run. Its methods may not be called concurrently.
 type report struct {
 	out    io.Writer
 	strict bool
 
-	output   map[test][]string
 	failing  map[string]bool // packages with a failed test
 	builds   map[string]bool // packages whose compiler output was shown
 	skips    []skip
-	soaks    []skip         // tests of make soak only
-	plain    map[test]bool  // tests that wait to be run without the race detector; false when they were
-	tests    map[string]int // tests of a package that ended, subtests among them
+	soaks    []skip        // tests of make soak only
+	plain    map[test]bool // tests that wait to be run without the race detector; false when they were
 	steps    []string
 	stderr   string
 	counts   tally // when the report is closed
@@ -64,29 +62,55 @@ type report struct {
 }
 
 func newReport(out io.Writer, strict bool) *report {
-	return &report{out: out, strict: strict, output: map[test][]string{}, failing: map[string]bool{}, builds: map[string]bool{}, tests: map[string]int{}, plain: map[test]bool{}}
+	return &report{out: out, strict: strict, failing: map[string]bool{}, builds: map[string]bool{}, plain: map[test]bool{}}
 }
 
-// read takes all of the input. No event at all is an error: then nothing was tested.
-func (r *report) read(in io.Reader) error {
-	lines := bufio.NewReader(in)
-	n := 0
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(line) > 0 {
-			var e event
-			if json.Unmarshal(line, &e) == nil && e.Action != "" {
-				n++
-				r.add(e)
-			} else {
-				// Go test's own words, between the events.
-				fmt.Fprintf(r.out, "%s\n", strings.TrimRight(string(line), "\n"))
+// input is the output of one go test. Several can run at once and test the same package.
+type input struct {
+	*report
+	output map[test][]string // kept until the result of the test is known
+	tests  map[string]int    // tests of a package that ended, subtests among them
+}
+
+// read reads all inputs at once. If there is no event at all, then nothing was tested: an error.
+func (r *report) read(all ...io.Reader) error {
+	type line struct {
+		from *input
+		text []byte
+	}
+	var (
+		lines = make(chan line)
+		errs  = make([]error, len(all))
+		wait  sync.WaitGroup
+	)
+	for i, in := range all {
+		from := &input{report: r, output: map[test][]string{}, tests: map[string]int{}}
+		wait.Go(func() {
+			for b := bufio.NewReader(in); errs[i] == nil; {
+				var text []byte
+				text, errs[i] = b.ReadBytes('\n')
+				lines <- line{from, text}
 			}
+		})
+	}
+	go func() {
+		wait.Wait()
+		close(lines)
+	}()
+	n := 0
+	for l := range lines {
+		var e event
+		switch {
+		case len(l.text) == 0:
+		case json.Unmarshal(l.text, &e) == nil && e.Action != "":
+			n++
+			l.from.add(e)
+		default: // go test's own words, between the events
+			fmt.Fprintf(r.out, "%s\n", strings.TrimRight(string(l.text), "\n"))
 		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
+	}
+	for _, err := range errs {
+		if !errors.Is(err, io.EOF) {
 			return err
 		}
 	}
@@ -96,7 +120,7 @@ func (r *report) read(in io.Reader) error {
 	return nil
 }
 
-func (r *report) add(e event) {
+func (r *input) add(e event) {
 	t := test{e.Package, e.Test}
 	switch e.Action {
 	case "output":
@@ -146,22 +170,23 @@ func (r *report) add(e event) {
 }
 
 // progress writes the line of a package that has ended.
-func (r *report) progress(word string, e event) {
+func (r *input) progress(word string, e event) {
 	r.packages++
 	left := ""
 	if r.total > 0 {
 		left = fmt.Sprintf("  (%d left)", max(0, r.total-r.packages))
 	}
 	count := fmt.Sprintf("%5d tests", r.tests[e.Package])
+	delete(r.tests, e.Package)
 	if e.Action == "skip" {
 		count = "   no tests"
 	}
 	fmt.Fprintf(r.out, "%s  %-52s %7.1f s %s%s\n", word, e.Package, e.Elapsed, count, left)
 }
 
-// failPackage counts a package that failed without a failed test, and shows all that is left of its output: tests that were
-// running when the process died have no result of their own.
-func (r *report) failPackage(pkg string) {
+// failPackage counts a package that failed without a failed test, and shows the rest of its output:
+// a test that ran when the process died has no result.
+func (r *input) failPackage(pkg string) {
 	if r.failing[pkg] {
 		return
 	}
@@ -175,8 +200,8 @@ func (r *report) failPackage(pkg string) {
 	}
 }
 
-// bare reports whether a test said nothing itself: it failed because a subtest did, which was told
-// already.
+// bare reports whether a test has no output of its own: it failed because a subtest did, whose
+// output was shown.
 func bare(output []string) bool {
 	for _, line := range output {
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
@@ -196,7 +221,7 @@ func closing(line string) bool {
 	return false
 }
 
-// reason finds what t.Skip was told: the lines between the test's start and its closing line,
+// reason returns the message of t.Skip: the lines between the test's start and its closing line,
 // without file and line.
 func reason(output []string) string {
 	var words []string
@@ -257,9 +282,13 @@ func (r *report) close() bool {
 	}
 	for t, waits := range r.plain {
 		if waits {
-			fmt.Fprintf(r.out, "FAILED   %s %s: it was to run without the race detector too, and did not\n", t.pkg, t.name)
+			fmt.Fprintf(r.out, "FAILED   %s %s: it did not run without the race detector\n", t.pkg, t.name)
 			missing++
 		}
+	}
+	if r.packages < r.total {
+		fmt.Fprintf(r.out, "FAILED   %d of %d packages have no result: go test did not run them\n", r.total-r.packages, r.total)
+		missing++
 	}
 	if bad > 0 {
 		fmt.Fprintf(r.out,
