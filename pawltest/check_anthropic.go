@@ -9,7 +9,7 @@ import (
 
 var (
 	anthropicID   = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
-	anthropicName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+	anthropicName = nameForm{anthropicID, 128}
 )
 
 // messagesChecker follows the messages of an Anthropic request.
@@ -70,7 +70,7 @@ func (m *messagesChecker) checkTools(root map[string]any) {
 			continue
 		}
 		switch {
-		case !anthropicName.MatchString(name):
+		case !anthropicName.fits(name):
 			m.add(place+"/name", "want 1 to 128 of a-z, A-Z, 0-9, _ and -, got %q", name)
 		case slices.Contains(m.tools, name):
 			m.add(place, "another tool is named %q", name)
@@ -371,7 +371,7 @@ func (m *messagesChecker) toolUse(block map[string]any, at string) {
 	} else {
 		m.ids[id] = at
 	}
-	if !anthropicName.MatchString(text(block["name"])) {
+	if !anthropicName.fits(text(block["name"])) {
 		m.add(at+"/name", "want 1 to 128 of a-z, A-Z, 0-9, _ and -, got %q", text(block["name"]))
 	}
 	if _, ok := block["input"].(map[string]any); !ok {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-var geminiName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}$`)
+var geminiName = nameForm{regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]*$`), 128}
 
 // either returns v[name], or what stands under the same name in snake_case: this API takes both.
 func either(v map[string]any, name string) any {
@@ -156,7 +156,7 @@ func (g *contentsChecker) parts(parts []any, role, place string) (calls, results
 // call checks a functionCall or a functionResponse.
 func (g *contentsChecker) call(v map[string]any, kind, data, at string) geminiCall {
 	c := geminiCall{text(v["name"]), text(v["id"]), at}
-	if !geminiName.MatchString(c.name) {
+	if !geminiName.fits(c.name) {
 		g.add(at+"/"+kind+"/name", "want a letter or _, then up to 127 letters, digits and _.:-, got %q", c.name)
 	}
 	if x := v[data]; x != nil && kindOf(x) != "an object" && kind == "functionCall" {
@@ -253,7 +253,7 @@ func (g *contentsChecker) checkTools(root map[string]any) {
 			at := fmt.Sprintf("%s/functionDeclarations/%d", place, j)
 			f, _ := v.(map[string]any)
 			name := text(f["name"])
-			if !geminiName.MatchString(name) {
+			if !geminiName.fits(name) {
 				g.add(at+"/name", "want a letter or _, then up to 127 letters, digits and _.:-, got %q", name)
 			} else if slices.Contains(names, name) {
 				g.add(at, "another function is named %q", name)

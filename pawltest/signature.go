@@ -141,10 +141,19 @@ func corrupted(req *llm.Request) *apiError {
 // client must write it another way.
 func impossible(signed string) bool {
 	name, ok := strings.CutPrefix(signed, "call ")
-	return ok && !functionName.MatchString(name)
+	return ok && !functionName.fits(name)
 }
 
-var functionName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+var functionName = nameForm{regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`), 64}
+
+// nameForm is the form of a name. A pattern with a large count takes long to compile, which every
+// program that imports this package would do at its start.
+type nameForm struct {
+	pattern *regexp.Regexp
+	longest int
+}
+
+func (n nameForm) fits(s string) bool { return len(s) <= n.longest && n.pattern.MatchString(s) }
 
 func placeholder(signature string) bool {
 	if b, err := base64.StdEncoding.DecodeString(signature); err == nil {
