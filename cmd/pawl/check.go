@@ -20,13 +20,6 @@ type checkCmd struct {
 	assemble.FileFlags
 }
 
-// Help says what comes out.
-func (*checkCmd) Help() string {
-	return `Each finding is a line: FILE:LINE:COLUMN: what is wrong (what would be right). The status is 1 if there is one, 0 if not; warnings are told and change nothing. docs/yaml.md has the form.
-
-An editor knows the keys with a first line like this: # yaml-language-server: $schema=agent.schema.json, where the file is what --schema prints.`
-}
-
 // Run checks the files.
 func (c *checkCmd) Run(sys *cli.System) error {
 	if c.Schema {

@@ -18,15 +18,6 @@ type completionCmd struct {
 //go:embed completion
 var completionScripts embed.FS
 
-// Help says where the script goes.
-func (*completionCmd) Help() string {
-	return `Commands, flags and their values are completed, and what is there: files, agents of a file, built-in tools, models, runs and what else the database has. Nothing is asked over a network for it.
-
-    bash: source <(pawl completion bash)      in ~/.bashrc
-    zsh:  source <(pawl completion zsh)       in ~/.zshrc, below compinit
-    fish: pawl completion fish | source       in ~/.config/fish/config.fish`
-}
-
 // Run prints the script.
 func (c *completionCmd) Run(sys *cli.System) error {
 	b, err := completionScripts.ReadFile("completion/pawl." + c.Shell)
@@ -54,13 +45,13 @@ func complete(args []string, sys *cli.System) error {
 		broken, words = args[1], wordsOf(strings.Join(args[2:], " "))
 		words = words[1:]
 	}
-	k, err := parser(sys)
+	before, current := words[:len(words)-1], words[len(words)-1]
+	k, err := parser(sys, before...)
 	if err != nil {
 		return err
 	}
-	current := words[len(words)-1]
 	done := &completer{sys: sys, node: k.Model.Node}
-	done.complete(words[:len(words)-1], current)
+	done.complete(before, current)
 	cut := strings.LastIndexAny(current, broken) + 1
 	for _, c := range done.found {
 		if !strings.HasPrefix(c.value, current) || strings.ContainsAny(c.value, " \n\t") {

@@ -3,17 +3,19 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/alecthomas/kong"
+	diffs "github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
@@ -87,7 +89,7 @@ func TestCompletionInShells(t *testing.T) {
 			ask := map[string]func(*testing.T, string, []string) func(string) []string{"bash": inBash, "zsh": inZsh,
 				"fish": inFish}[shell](t, dir, env)
 			for _, tt := range completions {
-				if diff := cmp.Diff(ask(tt.line), tt.want); diff != "" {
+				if diff := diffs.Diff(ask(tt.line), tt.want); diff != "" {
 					t.Errorf("pawl %s: (-got +want)\n%s", tt.line, diff)
 				}
 			}
@@ -237,22 +239,35 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// Each command has an example in its help, and each example is a command line of that command.
+// TestExamples shows that the help of each command has an example, that each example is a command
+// line of that command, and that each text of help.txt is about a command.
 func TestExamples(t *testing.T) {
-	known := commands(t)
-	for path := range examples {
-		if !slices.Contains(known, path) {
-			t.Errorf("help.go has an example of %q, which is no command", path)
-		}
+	k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, path := range known {
-		if len(examples[path]) == 0 {
-			t.Errorf("pawl %s has no example in its help: add one to examples in help.go", path)
+	titles := map[string]bool{}
+	var walk func(*kong.Node)
+	walk = func(n *kong.Node) {
+		path := strings.TrimPrefix(strings.TrimPrefix(n.FullPath(), "pawl"), " ")
+		titles[cmp.Or(path, "pawl")] = true
+		_, examples, found := strings.Cut(n.Detail, examplesTitle)
+		if !found {
+			t.Errorf("pawl %s has no example in its help: add one to help.txt", path)
 		}
-		for _, line := range examples[path] {
-			if w := led(line, path); w != "" {
+		for line := range strings.Lines(examples) {
+			if w := led(strings.TrimSpace(line), path); w != "" {
 				t.Errorf("example of pawl %s: %s: %s", path, line, w)
 			}
+		}
+		for _, child := range n.Children {
+			walk(child)
+		}
+	}
+	walk(k.Model.Node)
+	for _, title := range regexp.MustCompile(`(?m)^\[(.*)\]$`).FindAllStringSubmatch(helpTexts, -1) {
+		if !titles[title[1]] {
+			t.Errorf("help.txt has a text of %q, which is no command", title[1])
 		}
 	}
 	// The negative control.
@@ -264,13 +279,13 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// led says what is wrong with an example of a command.
+// led returns what is wrong with an example of a command. Empty means nothing.
 func led(line, path string) string {
 	for _, words := range shellCommands(line) {
 		if words[0] != "pawl" {
 			continue
 		}
-		k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }})
+		k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }}, words[1:]...)
 		if err != nil {
 			return err.Error()
 		}

@@ -32,7 +32,7 @@ func nextCommands(t *testing.T, what, hint string) (lines []string) {
 
 // parsed says what is wrong with a command line.
 func parsed(args []string) (err error) {
-	k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }})
+	k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }}, args...)
 	if err != nil {
 		return err
 	}

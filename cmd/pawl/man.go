@@ -21,11 +21,6 @@ type manCmd struct {
 	Dir     string   `placeholder:"DIR" help:"Write a page for every command into this folder."`
 }
 
-// Help says where pages go.
-func (*manCmd) Help() string {
-	return `On a terminal the page is shown by man; elsewhere its source is printed, which man -l - and mandoc read. make install writes all pages where man finds them.`
-}
-
 // Run shows a page, or writes all.
 func (c *manCmd) Run(sys *cli.System) error {
 	k, err := parser(sys)
@@ -90,7 +85,7 @@ func manPage(n *kong.Node, day time.Time) []byte {
 		day.UTC().Format(time.DateOnly), roff(pageName(n)), roff(manSummary(n)))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n", roff(n.FullPath()),
 		roff(strings.TrimSpace(strings.TrimPrefix(n.Summary(), n.Path()))))
-	text, examples, _ := strings.Cut(n.Detail, "Examples:\n\n")
+	text, examples, _ := strings.Cut(n.Detail, examplesTitle)
 	if n.Parent == nil {
 		text = n.Help + "\n\n" + text
 	}

@@ -25,11 +25,6 @@ type modelsListCmd struct {
 	JSON     bool   `name:"json" help:"Print a JSON list with sources and dates."`
 }
 
-// Help explains the marks.
-func (*modelsListCmd) Help() string {
-	return `A question mark is what no page said, which is not the same as no. Prices are US dollars for a million tokens, cached those of input that a provider reads from its cache; a plus means that long requests cost more. READ is the day on which it was read; pawl models show NAME says where.`
-}
-
 // Run lists the models. What is not known is a question mark.
 func (c *modelsListCmd) Run(sys *cli.System) error {
 	all, err := assemble.Catalogue("--file", c.File)

@@ -16,13 +16,6 @@ type mendFlags struct {
 	DryRun bool `name:"dry-run" help:"@mend_dryrun"`
 }
 
-// Help says what comes of a text.
-func (*toolsCallCmd) Help() string {
-	return `With --repair the text is taken as a model's: fences and prose around it, commas and quotes out of place, numbers as text. What is mended is shown, then the call runs. What cannot be mended to one meaning is refused: the text that a model would read goes to standard error, nothing runs, and the status is 1.
-
-    pawl tools call --repair --dry-run file_read "{path: 'go.mod',}"`
-}
-
 // mend shows what a model's text becomes. over says that nothing is to be run: x is how the call
 // would end.
 func (c *toolsCallCmd) mend(ctx context.Context, sys *cli.System, registry *pawl.Registry,

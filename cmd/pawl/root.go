@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -15,26 +16,26 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/tui"
 )
 
-// grammar is the command line. Each field is a command, in the file of its name.
+// grammar is the command line. Each field is a command.
 type grammar struct {
 	Demo       demo.Cmd          `cmd:"" help:"@grammar_demo"`
-	Run        runCmd            `cmd:"" help:"Carry out one task."`
+	Run        runCmd            `cmd:"" help:"Execute one task."`
 	Chat       tui.ChatCmd       `cmd:"" help:"Talk with an agent, line by line."`
 	Runs       runs.Cmd          `cmd:"" help:"Durable runs: list, show, resume, replay, fork."`
-	Inbox      runs.InboxCmd     `cmd:"" help:"What waits for a person, over all runs."`
+	Inbox      runs.InboxCmd     `cmd:"" help:"List and settle the pending calls of all runs."`
 	Effects    runs.EffectsCmd   `cmd:"" help:"@grammar_effects"`
 	Check      checkCmd          `cmd:"" help:"@grammar_check"`
 	Serve      serve.Cmd         `cmd:"" help:"Serve agents over HTTP."`
-	Worker     serve.WorkerCmd   `cmd:"" help:"Do the work of runs on a Temporal cluster."`
-	Init       initCmd           `cmd:"" help:"Write an agent's file to begin with."`
+	Worker     serve.WorkerCmd   `cmd:"" help:"Execute the runs of a Temporal cluster."`
+	Init       initCmd           `cmd:"" help:"Write a first agent's file."`
 	Tools      toolsCmd          `cmd:"" help:"List, show and call the built-in tools."`
-	Knowledge  knowledgeCmd      `cmd:"" help:"Take documents in, and search them."`
-	Memory     memoryCmd         `cmd:"" help:"What is remembered of users: list, forget."`
+	Knowledge  knowledgeCmd      `cmd:"" help:"Add documents, and search them."`
+	Memory     memoryCmd         `cmd:"" help:"Memories of users: list, forget."`
 	Skills     skillsCmd         `cmd:"" help:"@grammar_skills"`
 	Threads    threadsCmd        `cmd:"" help:"@grammar_threads"`
 	Schedules  runs.SchedulesCmd `cmd:"" help:"@grammar_schedules"`
 	MCP        mcpCmd            `cmd:"" name:"mcp" help:"@grammar_mcp"`
-	Models     modelsCmd         `cmd:"" help:"List what is known of models."`
+	Models     modelsCmd         `cmd:"" help:"Models of the catalogue: list, show."`
 	Wire       wireCmd           `cmd:"" help:"@grammar_wire"`
 	Hostile    serve.HostileCmd  `cmd:"" help:"@grammar_hostile"`
 	Doctor     doctor.Cmd        `cmd:"" help:"@grammar_doctor"`
@@ -43,32 +44,31 @@ type grammar struct {
 	Version    versionCmd        `cmd:"" help:"Print the version."`
 }
 
-const about = `Runs agents that call tools.
-
-Begin with: pawl demo
-
-Exit status: 0 answered; 1 failed, or turned in circles; 2 the command line, a file or the configuration is wrong; ` +
-	`3 calls wait for a person or the caller; 4 a limit was reached; 130 interrupted.`
-
-// execute parses the command line, carries the command out, tells what went wrong, and returns the
-// exit status.
+// execute parses the command line, executes the command, reports its error, and returns the exit
+// status.
 func execute(args []string, sys *cli.System) (status int) {
 	defer func() {
 		v := recover()
 		if e, ok := v.(exited); ok {
 			status = int(e)
-		} else if v != nil { // a stack trace is no message for a person
+		} else if v != nil { // a person needs a message, and no stack trace
 			status = cli.Report(sys.Err, cli.Fail(cli.StatusFailed, fmt.Errorf("internal error: %v", v),
-				"this is a mistake in pawl; PAWL_TRACE=1 shows where"))
+				"this is a bug in pawl; PAWL_TRACE=1 shows the stack"))
 			if sys.Env("PAWL_TRACE") != "" {
 				panic(v)
 			}
 		}
 	}()
-	if len(args) > 0 && args[0] == completeWord {
+	switch {
+	case len(args) == 0:
+	case args[0] == completeWord:
 		return cli.Report(sys.Err, complete(args[1:], sys))
+	case args[0] == "help":
+		args = append(slices.Clone(args[1:]), "--help")
+	case args[0] == "--version":
+		args = []string{"version"}
 	}
-	k, err := parser(sys)
+	k, err := parser(sys, args...)
 	if err != nil {
 		return cli.Report(sys.Err, err)
 	}
@@ -79,22 +79,30 @@ func execute(args []string, sys *cli.System) (status int) {
 	return cli.Report(sys.Err, ctx.Run(sys))
 }
 
-// exited is how kong ends the program after it has shown help.
+// exited is the panic value by which kong ends the program after it has shown help.
 type exited int
 
-// parser makes the grammar into what parses command lines, and knows the help.
-func parser(sys *cli.System) (*kong.Kong, error) {
-	k, err := kong.New(&grammar{}, kong.Name("pawl"), kong.Description(about), kong.Writers(sys.Out, sys.Err),
-		flagGroups, cli.HelpTexts(),
+// parser returns the parser of command lines. If args start with the name of a command, the parser
+// knows that command alone: the whole grammar would take a quarter of the time of a short command.
+func parser(sys *cli.System, args ...string) (*kong.Kong, error) {
+	g := reflect.TypeFor[grammar]()
+	for _, f := range reflect.VisibleFields(g) {
+		if len(args) > 0 && args[0] == strings.ToLower(f.Name) {
+			g = reflect.StructOf([]reflect.StructField{f})
+			break
+		}
+	}
+	k, err := kong.New(reflect.New(g).Interface(), kong.Name("pawl"), kong.Description("Runs agents that call tools."),
+		kong.Writers(sys.Out, sys.Err), flagGroups, cli.HelpTexts(),
 		kong.Exit(func(status int) { panic(exited(status)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}))
 	if err == nil {
-		addExamples(k.Model.Node, "")
+		addHelp(k.Model.Node)
 	}
 	return k, err
 }
 
-// commandNames are the names of all commands.
+// commandNames returns the names of all commands.
 func commandNames() string {
 	var names []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[grammar]()) {
@@ -103,16 +111,15 @@ func commandNames() string {
 	return strings.Join(names, ", ")
 }
 
-// misused words a mistake on the command line, and points to the help of the command that was
-// meant.
+// misused returns the failure for a wrong command line. Its hint names the help of the command.
 func misused(err error) error {
 	path := "pawl"
 	var p *kong.ParseError
 	if errors.As(err, &p) && p.Context != nil {
 		if node := p.Context.Selected(); node != nil {
 			path = node.FullPath()
-		} else if path = strings.TrimSpace("pawl " + p.Context.Command()); p.Context.Command() == "" {
-			path = "pawl"
+		} else {
+			path = strings.TrimSpace("pawl " + p.Context.Command())
 		}
 	}
 	text := strings.TrimSuffix(err.Error(), ".")

@@ -33,28 +33,6 @@ type runCmd struct {
 	JSON bool   `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
 }
 
-// Help says what the flags cannot.
-func (*runCmd) Help() string {
-	return `The answer goes to standard output, what happens on the way to standard error.
-
-Before a call that may change the world (file_write, file_edit, file_delete) pawl asks, if there is a terminal to ask at. Elsewhere, and for tools of --passive, the call is pending: the open calls are printed, one JSON object a line, and the status is 3. Go on with what --save kept:
-
-    pawl run … --save run.json "task"
-    pawl run … --messages run.json --save run.json --approve run/1/0
-
---allow-tool, --ask-tool and --deny-tool say what other calls run, are asked about, or never run, by name (file_write), pattern (file_*) or effect (effect:write); a denial wins, then a question. --yes lets all calls run that neither of the last two is about. An approval is good for 30 minutes (--approve-within); what comes later is asked anew.
-
---approve and --deny take a key or the word all, which means every call of which nothing else is said. --approve 'run/1/0={"path":"b.txt"}' lets the call run with other arguments, which the model is told.
-
-With --output the answer is the JSON value that fits the schema, and nothing else goes to standard output. An answer that does not fit is sent back with what is wrong with it, twice at most; after that the status is 1.
-
-With --durable the run is kept in the database as it goes: its name is told on standard error, Ctrl-C leaves it where it is, and pawl runs resume NAME goes on with it, from this folder or another, with the same agent. docs/durable.md says what that can be relied on for.
-
-With --engine temporal the run is on a Temporal cluster, where pawl worker does its work: what is given here is the agent's file, for its name, and the task. Ctrl-C ends the watching and not the run; pawl runs resume RUN --engine temporal watches again.
-
-With --max-rounds 0 no call is run: the calls are handed back, which is status 3 too. A run that uses up its rounds is asked for an answer with what it has, and its status is 4.`
-}
-
 // Run executes the task, prints its result, and writes the recording.
 func (c *runCmd) Run(sys *cli.System) error {
 	return c.Keep(sys, c.run(sys))

@@ -284,7 +284,7 @@ var anywhere = []string{"check", "init", "tools list", "tools show", "tools call
 
 // pawl checks a command line of pawl's, and runs it where that can be done anywhere.
 func (p *page) pawl(args []string, run bool) error {
-	k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }})
+	k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }}, args...)
 	if err != nil {
 		return err
 	}

@@ -97,11 +97,6 @@ type wireEncodeCmd struct {
 	Stream bool   `help:"As for a streamed reply."`
 }
 
-// Help says what goes in.
-func (*wireEncodeCmd) Help() string {
-	return `Reads a request from standard input: {"model","messages","tools","choice","output","settings"}. What the API has no form for is an error, status 2.`
-}
-
 // Run reads a request and prints the body.
 func (c *wireEncodeCmd) Run(sys *cli.System) error {
 	w, err := wireOf(c.API)
@@ -131,15 +126,6 @@ type wireDecodeCmd struct {
 	Status cli.Whole `default:"200" placeholder:"N" help:"@wire_decode_status"`
 	Header []string  `sep:"none" placeholder:"NAME: VALUE" help:"@wire_decode_header"`
 	Lines  bool      `help:"@wire_decode_lines"`
-}
-
-// Help says what comes out.
-func (*wireDecodeCmd) Help() string {
-	return `Reads a reply's body from standard input, and prints the response as one line of JSON, or the error in it: {"error":{"code","status","retryable","retry_after","message"}}, with retry_after in seconds.
-
-With --lines it prints {"id","response"} or {"id","error"} for each line, in order. A line that is no such object gives an error too, and does not stop the rest; what else a line of a log has is passed over.
-
-An error in a reply is what was asked for, so the status is 0 either way; it is 2 when the input cannot be read.`
 }
 
 // wireError is an error as decode prints it.

@@ -13,14 +13,6 @@ type wireCheckCmd struct {
 	API string `required:"" name:"api" enum:"openai-responses,openai-chat,anthropic-messages,anthropic,gemini" placeholder:"API" help:"@wire_check_api"`
 }
 
-// Help says what comes out.
-func (*wireCheckCmd) Help() string {
-	return `Reads a list of messages, or what --save wrote, from standard input, and prints one line of JSON: {"faults":[{"code","message","part","text"}],"mends":[{"code","message","part","text","did"}],"messages":[…]}.
-
-The messages are the mended ones, as a request to the API wants them: calls of the last reply that have no result count as faults, too. Models do the
-same before each request. What cannot be read as messages (an unknown role, a part of an unknown type) is an error, status 2.`
-}
-
 // Run prints what is wrong with a history, and the history without it.
 func (c *wireCheckCmd) Run(sys *cli.System) error {
 	in, err := io.ReadAll(sys.In)

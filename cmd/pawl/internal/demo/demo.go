@@ -37,11 +37,6 @@ type Cmd struct {
 	API  string `name:"api" enum:"openai,openai-chat" default:"openai" help:"@demo_api"`
 }
 
-// Help says what is to be seen.
-func (*Cmd) Help() string {
-	return `An agent reads data files, adds them up and writes a report. The model is a script, played by a provider simulator inside this program; all else is real: HTTP requests and event streams over loopback, the tools, the checks, the files. No key is needed and nothing leaves the machine.`
-}
-
 const (
 	demoTask  = "Add up what is in the data files here, by group and in all, and write what you find to report.md."
 	demoFiles = 8         // at most

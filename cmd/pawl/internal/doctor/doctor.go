@@ -18,11 +18,6 @@ type Cmd struct {
 	JSON   bool     `name:"json" help:"Print a JSON object."`
 }
 
-// Help says what the words mean.
-func (*Cmd) Help() string {
-	return `Each line is ok, warn (something is not there that you may want) or fail (something is there and is wrong), with what to do about it below. The status is 1 if there is a fail. Keys are never shown. Servers of models on this machine are looked for where they usually are.`
-}
-
 // How a check ended.
 const (
 	checkOK   = "ok"

@@ -18,11 +18,6 @@ type runsCancelCmd struct {
 	assemble.EngineFlags
 }
 
-// Help says when.
-func (*runsCancelCmd) Help() string {
-	return `A process that is at work on the run ends it within a third of its lease. If none is, the run is ended here: calls that wait get a result that says so. It cannot be resumed then.`
-}
-
 // Run gives the run up.
 func (c *runsCancelCmd) Run(sys *cli.System) error {
 	if err := c.EngineFlags.Check(&c.StoreFlags); err != nil {

@@ -23,11 +23,6 @@ type runsDiffCmd struct {
 	assemble.StoreFlags
 }
 
-// Help says what is compared.
-func (*runsDiffCmd) Help() string {
-	return `Replies, calls, results, messages on the way and the end are compared by their place in the run (run/1/0 is the first call of the first step); then what each cost. Times and attempts are not, and secrets are not shown. The status is 1 where something differs.`
-}
-
 // Run compares the runs.
 func (c *runsDiffCmd) Run(sys *cli.System) error {
 	j, err := c.OpenRuns(sys)

@@ -35,11 +35,6 @@ type effectsListCmd struct {
 	assemble.StoreFlags
 }
 
-// Help says what the states are.
-func (*effectsListCmd) Help() string {
-	return `intended: it waits to be allowed, and has not begun; started: its process is alive; completed: it did what was asked; failed: it told of a failure; unknown: its process died, or was ended, while it ran, and nobody knows what came of it. Without a run, the intended, started and unknown ones of all runs that are not over are listed.`
-}
-
 // Run lists the ledger.
 func (c *effectsListCmd) Run(sys *cli.System) error {
 	j, err := c.OpenRuns(sys)
@@ -188,11 +183,6 @@ type effectsReconcileCmd struct {
 	Never    *string `xor:"what" placeholder:"REASON" help:"@effects_reconcile_never"`
 	byFlag
 	assemble.StoreFlags
-}
-
-// Help says when.
-func (*effectsReconcileCmd) Help() string {
-	return `A call that may change the world, and was interrupted, is not repeated: nobody knows whether it happened. A tool that can find out is asked when the run is resumed. For others somebody looks (pawl effects show has the idempotency key, which HTTP tools send) and says it here. It is kept who said so.`
 }
 
 // Run settles the effect.

@@ -25,13 +25,6 @@ type runsForkCmd struct {
 	remade
 }
 
-// Help says what can differ.
-func (*runsForkCmd) Help() string {
-	return `The new run begins with the steps that are copied and goes on from there when it is resumed: pawl runs resume $(pawl runs fork last --at 2 --model …). It is made as the one it comes from, with the flags that are given here over that: another --model, other instructions (--system), other tools (--tools, --tool-file, --rehearse). What was copied is not compared with them.
-
-A call that may change the world is not done again for having been copied. --tool changes what the model is told of it, and nothing that it did.`
-}
-
 // Run begins the other run.
 func (c *runsForkCmd) Run(sys *cli.System) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)

@@ -22,11 +22,6 @@ type inboxListCmd struct {
 	assemble.StoreFlags
 }
 
-// Help says what to do with it.
-func (*inboxListCmd) Help() string {
-	return `Each call has its run and its key: pawl inbox approve RUN KEY lets it run, KEY='{"path":"b.txt"}' with other arguments; deny RUN KEY=REASON refuses it; answer RUN KEY=TEXT gives its result. Whether an interrupted call happened is said with pawl effects reconcile. Then pawl runs resume RUN goes on.`
-}
-
 // Run lists what waits.
 func (c *inboxListCmd) Run(sys *cli.System) error {
 	j, err := c.OpenRuns(sys)

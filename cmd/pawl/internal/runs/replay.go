@@ -16,13 +16,6 @@ type runsReplayCmd struct {
 	JSON bool `name:"json" help:"@runs_replay_json"`
 }
 
-// Help says what is compared with what.
-func (*runsReplayCmd) Help() string {
-	return `The run is played back with its agent, from what was kept. Nothing is sent, run or written. Each request is made again, by this program, and compared with the one that was sent, byte for byte; the first difference is shown, and the status is 1. So a change of the agent, of a tool or of pawl itself shows before a run is resumed with it. Flags given here stand over what the run was begun with: pawl runs replay last --system "Be brief."
-
-Models that send nothing over the network (script:) are compared by the digests of their requests.`
-}
-
 // replayed is what --json prints.
 type replayed struct {
 	Run        string      `json:"run"`

@@ -57,17 +57,6 @@ type runsResumeCmd struct {
 	assemble.EngineFlags
 }
 
-// Help says how the agent is found.
-func (*runsResumeCmd) Help() string {
-	return `The agent is made again from what the run keeps of the command that began it: its file and flags, and the folder they were given in; never a key. Flags given here stand over those. What a run was begun with must not change: an agent with other instructions, settings or tools is refused, except for tools of --accept-changed-tool; pawl runs fork goes another way from here.
-
-What happened before is told again, from the database; nothing of it is asked or run again. Calls that wait are answered here with --approve, --deny and --answer, or before with pawl inbox. A call that may change the world and was interrupted is not repeated: it is unknown, and waits for pawl effects reconcile.
-
-If another process had the run and died, its lease ends first: half a minute at most, unless --lease said otherwise.
-
-On a cluster (--engine temporal) a run goes on by itself: there this watches it, from its beginning.`
-}
-
 // Run goes on with the run.
 func (c *runsResumeCmd) Run(sys *cli.System) error {
 	if err := c.EngineFlags.Check(&c.StoreFlags); err != nil {

@@ -37,11 +37,6 @@ type runsListCmd struct {
 	assemble.EngineFlags
 }
 
-// Help says what the states are.
-func (*runsListCmd) Help() string {
-	return `running: a process is at work on it; interrupted: none is, and pawl runs resume goes on with it; waiting: for an answer, see pawl inbox; failed: by a fault that may pass; else why it is over: answer, finished, limit, stalled, cancelled. With --engine temporal: open, over, or how the cluster ended it.`
-}
-
 // Run lists the runs of the user.
 func (c *runsListCmd) Run(sys *cli.System) error {
 	if err := c.EngineFlags.Check(&c.StoreFlags); err != nil {
@@ -113,11 +108,6 @@ type runsVerifyCmd struct {
 	runArg
 	Heads []string `name:"head" sep:"none" placeholder:"HASH" help:"@runs_verify_heads"`
 	assemble.StoreFlags
-}
-
-// Help says what is checked.
-func (*runsVerifyCmd) Help() string {
-	return `Each record of a run has a hash of itself and of all before it. Whoever keeps the last one elsewhere can tell later, with --head, that nothing was taken away at the end either.`
 }
 
 // Run checks the chain.

@@ -25,17 +25,6 @@ type schedulesRunCmd struct {
 	assemble.AgentFlags
 }
 
-// Help says what the flags cannot.
-func (*schedulesRunCmd) Help() string {
-	return `Each time of each schedule in the database is done once, whoever's it is, also where several of these commands work over one database, and when one of them is ended in the middle: what it had begun is kept as unknown, and not begun again. What was missed meanwhile is made up for as the schedule says. Each time that was done is a line on standard output; pawl schedules show has what came of it.
-
-With a FILE, the schedules that stand in it are kept in the database first, as AGENT/NAME; those that stand there no more are removed.
-
-Stored calls need their tools (--tools, --tool-file), prompts need a --model. Nobody is asked: what pawl run would ask about fails, with the reason, unless --yes or --allow-tool lets it run.
-
-The first Ctrl-C lets what is under way end, and begins nothing else; the second one ends the program at once.`
-}
-
 // Run works until it is stopped.
 func (c *schedulesRunCmd) Run(sys *cli.System) error {
 	interrupted, release := cli.Interruptible(context.Background(), sys.Err)

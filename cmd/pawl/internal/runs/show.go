@@ -24,11 +24,6 @@ type runsShowCmd struct {
 	assemble.EngineFlags
 }
 
-// Help says what is hidden.
-func (*runsShowCmd) Help() string {
-	return `Arguments that a tool marks as secret, and the keys of this environment, are hidden here and wherever else runs are shown, also without the agent: a run keeps which arguments those are. The database has them as they were.`
-}
-
 // Run shows a run.
 func (c *runsShowCmd) Run(sys *cli.System) error {
 	if err := c.EngineFlags.Check(&c.StoreFlags); err != nil {

@@ -25,25 +25,11 @@ type HostileCmd struct {
 	Serve hostileServeCmd `cmd:"" help:"Offer them on a port, to any runtime in any language."`
 }
 
-// Help says what it is for.
-func (*HostileCmd) Help() string {
-	return `Models that invent tools, cut their JSON, break schemas, call 300 tools at once and never stop, and servers that cut streams and answer pages: played by a simulator over four APIs. No key is needed, and nothing leaves the machine. docs/hostile.md has the table.`
-}
-
 type hostileRunCmd struct {
 	API     string `name:"api" default:"all" placeholder:"API" help:"@hostile_run_api"`
 	Only    string `placeholder:"REGEXP" help:"Play only the behaviours whose id has a match."`
 	JSON    bool   `name:"json" help:"Print the rows as a list in JSON."`
 	Verbose bool   `help:"Print all that was wrong, and what each behaviour stands for."`
-}
-
-// Help has examples.
-func (*hostileRunCmd) Help() string {
-	return `Prints a line for each behaviour: its id, how each API did (ok, fail, the one mode that failed, or - where the API cannot express it), and what the model does, or what was wrong. The status is 1 when something failed.
-
-  pawl hostile run
-  pawl hostile run --only '^args-' --api anthropic-messages
-  pawl hostile run --only unknown-tool --verbose`
 }
 
 // Run plays the behaviours and prints the table as it grows.
@@ -154,18 +140,6 @@ func hostileModels(api, base string, silence time.Duration) (llm.Model, error) {
 type hostileServeCmd struct {
 	Addr string `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"@hostile_serve_addr"`
 	API  string `name:"api" default:"all" placeholder:"API" help:"@hostile_serve_api"`
-}
-
-// Help has an example.
-func (*hostileServeCmd) Help() string {
-	return `Prints the address, and serves until Ctrl-C. The behaviour is chosen by the path or by the model's name (hostile/ID):
-
-  pawl hostile serve --addr 127.0.0.1:4010
-  curl -s http://127.0.0.1:4010/b/unknown-tool
-  OPENAI_BASE_URL=http://127.0.0.1:4010/b/unknown-tool/v1 your-agent …
-  curl -s http://127.0.0.1:4010/b/unknown-tool/verdict
-
-/ lists the behaviours, /index.json has the tools to define and what must come of each. /b/ID/verdict says what your runtime did, as far as the wire shows it.`
 }
 
 // Run serves until it is interrupted.

@@ -24,14 +24,6 @@ type MCPCmd struct {
 	assemble.AgentFlags
 }
 
-// Help says what is served.
-func (*MCPCmd) Help() string {
-	return `Each call is checked, approved and bounded like a model's. One that may change the world is asked about through the client; a client that cannot ask (it has no elicitation) is refused. --yes and --allow-tool let calls run without asking.
-
-    pawl mcp serve --tools file,data --root .
-    pawl mcp serve analyst.yaml --http 127.0.0.1:8080`
-}
-
 // Run serves until the client disconnects or a signal ends the program.
 func (c *MCPCmd) Run(sys *cli.System) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)

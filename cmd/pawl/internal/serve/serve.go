@@ -42,16 +42,6 @@ type Cmd struct {
 	DB          string   `name:"db" placeholder:"FILE" help:"@serve_db"`
 }
 
-// Help says what is served.
-func (*Cmd) Help() string {
-	return `JSON and streams of events at /v1/runs, /v1/tools and so on; for clients of OpenAI, /v1/chat/completions, /v1/responses and /v1/models, where an agent is a model; for MCP clients, /mcp. GET /openapi.json has all of it, docs/server.md the story. A browser finds pages at the address that is printed: the runs as they go, what waits for a person, a place to try agents and tools.
-
-Runs are kept in the database (--db, or what the first file says), so they outlive the process: the first Ctrl-C ends it well, and the next pawl serve goes on. A call that has to be approved waits for POST /v1/runs/ID/approve.
-
-    pawl serve analyst.yaml
-    PAWL_TOKEN=$(openssl rand -hex 32) pawl serve a.yaml b.yaml --http 0.0.0.0:8080 --token-env PAWL_TOKEN --host agents.example.com`
-}
-
 // Run serves until a signal ends the program.
 func (c *Cmd) Run(sys *cli.System) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)

@@ -23,15 +23,6 @@ type WorkerCmd struct {
 	assemble.ClusterFlags
 }
 
-// Help says how workers and runs find each other.
-func (*WorkerCmd) Help() string {
-	return `Runs live on the cluster, and any worker of their task queue goes on with them: start as many as there is work for, on as many machines as you like, and stop them as you like. Each agent has a task queue of its own, pawl.NAME, unless --task-queue gives all of these one; all workers of a queue are started with the same files.
-
-Keys of providers, tools, their sandbox and their files are the worker's; who starts runs needs none of them. A call that has to be approved waits, however long: pawl runs approve RUN KEY --engine temporal.
-
-The first Ctrl-C ends it in order: what is under way has --stop to end, other workers go on with the rest. The second one ends it at once, as a crash does: what had begun to change the world is unknown then, and waits for somebody who knows; the rest is done again.`
-}
-
 // Run executes runs until a signal ends the program.
 func (c *WorkerCmd) Run(sys *cli.System) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
