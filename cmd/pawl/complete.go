@@ -296,35 +296,28 @@ func (c *completer) kept(kind string) []candidate {
 	case "KEY", "KEY=TEXT":
 		return c.keys(ctx, j)
 	case "THREAD":
-		all, err := assemble.Threads(ctx, db, f.Scope())
-		return entries(all, err, assemble.ThreadID, func(t store.Thread) string { return t.Title })
+		return entries(ctx, db, f, threads)
 	case "SCHEDULE":
-		all, err := runs.Schedules(ctx, db, f.Scope())
-		return entries(all, err, runs.ScheduleID, func(s store.Schedule) string { return s.Name })
+		return entries(ctx, db, f, runs.Schedules)
 	case "SKILL":
-		all, err := skills(ctx, db, f.Scope())
-		return entries(all, err, skillName, func(s store.Skill) string { return s.Description })
+		return entries(ctx, db, f, skills)
 	case "MEMORY":
-		all, err := memories(ctx, db, f.Scope())
-		return entries(all, err, memoryID, func(m store.Memory) string { return m.Text })
+		return entries(ctx, db, f, memories)
 	case "DOCUMENT":
-		all, err := cli.Everything(func(p store.Page) ([]store.Document, error) {
-			return db.Documents(ctx, f.Scope(), p)
-		}, func(d store.Document) string { return d.ID })
-		return entries(all, err, func(d store.Document) string { return d.ID },
-			func(d store.Document) string { return d.Title })
+		return entries(ctx, db, f, documents)
 	}
 	return nil
 }
 
-// entries are candidates of what a store has.
-func entries[T any](all []T, err error, id, what func(T) string) []candidate {
-	var found []candidate
-	for _, x := range all {
-		found = append(found, candidate{id(x), cli.Visible(what(x))})
-	}
+// entries returns the entries of a kind that the database has.
+func entries[T any](ctx context.Context, db store.Store, f *assemble.StoreFlags, kind assemble.Stored[T]) []candidate {
+	all, err := kind.All(ctx, db, f.Scope())
 	if err != nil {
 		return nil
+	}
+	var found []candidate
+	for _, x := range all {
+		found = append(found, candidate{kind.ID(x), cli.Visible(kind.Text(x))})
 	}
 	return found
 }
@@ -336,14 +329,12 @@ func (c *completer) runs(ctx context.Context, j *assemble.Journal) []candidate {
 		return nil
 	}
 	hide := assemble.Secrets(c.sys.Env, nil)
-	found := entries(all, err, assemble.RunID, func(r store.JournalRun) string {
-		return j.StateOf(r) + ": " + hide.String(r.Task)
-	})
-	if slices.ContainsFunc([]string{"approve", "deny", "answer"},
-		func(name string) bool { return c.node.Name == name }) {
-		found = slices.DeleteFunc(found, func(x candidate) bool {
-			return !strings.HasPrefix(x.what, store.JournalWaiting+":")
-		})
+	waiting := slices.Contains([]string{"approve", "deny", "answer"}, c.node.Name)
+	var found []candidate
+	for _, r := range all {
+		if state := j.StateOf(r); !waiting || state == store.JournalWaiting {
+			found = append(found, candidate{r.ID, cli.Visible(state + ": " + hide.String(r.Task))})
+		}
 	}
 	return append(found, candidate{assemble.LastRun, "the one that was written to last"})
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
@@ -18,7 +17,7 @@ import (
 	"github.com/pawl-go/pawl/tools/knowledge"
 )
 
-// knowledgeCmd is about the documents that knowledge_search looks through.
+// knowledgeCmd adds, searches, lists and removes the documents of the tool knowledge_search.
 type knowledgeCmd struct {
 	Add    knowledgeAddCmd    `cmd:"" help:"@knowledge_add"`
 	Search knowledgeSearchCmd `cmd:"" help:"Search them, as the tool knowledge_search does."`
@@ -26,13 +25,25 @@ type knowledgeCmd struct {
 	Delete knowledgeDeleteCmd `cmd:"" help:"Remove documents."`
 }
 
-// knowledgeFlags are those of all its commands.
+var documents = assemble.Stored[store.Document]{
+	Kind: "document", Command: "pawl knowledge list", ID: documentID,
+	Text: func(d store.Document) string { return d.Title },
+	All:  assemble.Pages(store.Store.Documents, documentID),
+	Head: "DOCUMENT|TITLE|KIND|CHUNKS|UPDATED",
+	Row: func(d store.Document) []any {
+		return []any{cli.Visible(d.ID), cli.Line(d.Title, 40), cli.Visible(d.Kind), d.Chunks, d.Updated.Format(time.DateOnly)}
+	},
+}
+
+func documentID(d store.Document) string { return d.ID }
+
+// knowledgeFlags are the flags of add and search.
 type knowledgeFlags struct {
 	assemble.StoreFlags
 	assemble.EmbedFlags
 }
 
-// set opens the database, and makes the set that o says over it. Close the database.
+// set opens the database, and returns the set of tools over it. The caller closes the database.
 func (f *knowledgeFlags) set(sys *cli.System, create bool, o knowledge.Options) (*config.Database, *knowledge.Set,
 	error) {
 	e, err := config.Embed{Model: f.Embed, URL: f.EmbedURL}.Open()
@@ -69,10 +80,10 @@ func (c *knowledgeAddCmd) Run(sys *cli.System) error {
 		case ctx.Err() != nil:
 		case path == "-":
 			data, err := knowledge.ReadSource(sys.In)
-			a.add(knowledge.Source{Name: c.Name, Data: data}, "standard input", err)
+			a.add(knowledge.Source{Name: c.Name, Data: data}, "standard input", true, err)
 		case strings.HasPrefix(path, "https://") || strings.HasPrefix(path, "http://"):
 			added, err := set.AddPage(ctx, a.scope, path)
-			a.told(added, path, err)
+			a.report(added, path, err)
 		default:
 			a.below(path)
 		}
@@ -89,7 +100,7 @@ func (c *knowledgeAddCmd) Run(sys *cli.System) error {
 	return nil
 }
 
-// adding takes documents in, one after another, and counts them.
+// adding adds documents one after another, and counts them.
 type adding struct {
 	ctx   context.Context
 	sys   *cli.System
@@ -99,8 +110,7 @@ type adding struct {
 	files, added, same, skipped, failed int
 }
 
-// below takes in a file, or what is below a directory: hidden names and what is no file are passed
-// over, and what is no document is skipped.
+// below adds a file, or the files below a directory. It ignores hidden names and special files.
 func (a *adding) below(path string) {
 	err := filepath.WalkDir(path, func(p string, e fs.DirEntry, err error) error {
 		switch {
@@ -121,12 +131,10 @@ func (a *adding) below(path string) {
 		if full, abs := filepath.Abs(p); abs == nil {
 			src.ID = full
 		}
-		if p != path { // nobody named it
+		if p != path {
 			a.files++
-			a.addSkipping(src, p, err)
-		} else {
-			a.add(src, p, err)
 		}
+		a.add(src, p, p == path, err)
 		return nil
 	})
 	if err != nil {
@@ -134,31 +142,23 @@ func (a *adding) below(path string) {
 	}
 }
 
-func (a *adding) add(src knowledge.Source, what string, err error) {
-	added := knowledge.Added{}
-	if err == nil {
-		added, err = a.set.Add(a.ctx, a.scope, a.watched(src, what))
-	}
-	a.told(added, what, err)
-}
-
-// addSkipping is add for a file that nobody named: what is no document is no fault.
-func (a *adding) addSkipping(src knowledge.Source, what string, err error) {
+// add adds a document. If the person did not name it, a file that is no document is skipped.
+func (a *adding) add(src knowledge.Source, what string, named bool, err error) {
 	added := knowledge.Added{}
 	if err == nil {
 		added, err = a.set.Add(a.ctx, a.scope, a.watched(src, what))
 	}
 	var p *llm.ProviderError
-	if err == nil || errors.As(err, &p) || errors.Is(err, fs.ErrPermission) || a.ctx.Err() != nil {
-		a.told(added, what, err)
+	if named || err == nil || errors.As(err, &p) || errors.Is(err, fs.ErrPermission) || a.ctx.Err() != nil {
+		a.report(added, what, err)
 		return
 	}
 	a.skipped++
-	fmt.Fprintf(a.sys.Err, "skipped %s: %s\n", cli.Visible(what), cli.Visible(strings.TrimPrefix(cli.Plain(err), what+
-		": ")))
+	fmt.Fprintf(a.sys.Err, "skipped %s: %s\n", cli.Visible(what),
+		cli.Visible(strings.TrimPrefix(cli.Plain(err), what+": ")))
 }
 
-// watched shows on a terminal how far a long document is.
+// watched shows the progress of a long document on a terminal.
 func (a *adding) watched(src knowledge.Source, what string) knowledge.Source {
 	if a.sys.ErrTerm {
 		src.Progress = func(done, total int) {
@@ -171,7 +171,7 @@ func (a *adding) watched(src knowledge.Source, what string) knowledge.Source {
 	return src
 }
 
-func (a *adding) told(added knowledge.Added, what string, err error) {
+func (a *adding) report(added knowledge.Added, what string, err error) {
 	switch {
 	case err != nil:
 		a.fail(what, err)
@@ -202,7 +202,7 @@ func (a *adding) fail(what string, err error) {
 }
 
 type knowledgeSearchCmd struct {
-	Query string `arg:"" help:"What to look for."`
+	Query string `arg:"" help:"The words to search for."`
 	Limit int    `placeholder:"N" default:"5" help:"@knowledge_search_limit"`
 	JSON  bool   `name:"json" help:"Print the hits as JSON, with their whole text."`
 	assemble.SharedFlag
@@ -243,29 +243,7 @@ type knowledgeListCmd struct {
 
 // Run lists the documents by their IDs.
 func (c *knowledgeListCmd) Run(sys *cli.System) error {
-	d, db, err := c.Open(sys, false)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	all, err := cli.Everything(func(p store.Page) ([]store.Document,
-		error) {
-		return db.Documents(context.Background(), c.Scope(), p)
-	},
-		func(d store.Document) string { return d.ID })
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return cli.PrintJSON(sys.Out, all)
-	}
-	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "DOCUMENT\tTITLE\tKIND\tCHUNKS\tUPDATED")
-	for _, doc := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", cli.Visible(doc.ID), cli.Line(doc.Title, 40), cli.Visible(doc.Kind),
-			doc.Chunks, doc.Updated.Format(time.DateOnly))
-	}
-	return w.Flush()
+	return documents.List(sys, &c.StoreFlags, c.JSON)
 }
 
 type knowledgeDeleteCmd struct {
@@ -273,29 +251,26 @@ type knowledgeDeleteCmd struct {
 	assemble.StoreFlags
 }
 
-// Run removes documents, and reports the missing ones.
+// Run removes documents, and reports all that do not exist.
 func (c *knowledgeDeleteCmd) Run(sys *cli.System) error {
-	d, db, err := c.Open(sys, false)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	var bad []string
-	for _, id := range c.IDs {
-		err := db.DeleteDocument(context.Background(), c.Scope(), id)
-		if full, abs := filepath.Abs(id); errors.Is(err, store.ErrNotFound) && abs == nil {
-			err = db.DeleteDocument(context.Background(), c.Scope(), full)
+	return c.With(sys, false, func(ctx context.Context, db store.Store) error {
+		var missing []string
+		for _, id := range c.IDs {
+			err := db.DeleteDocument(ctx, c.Scope(), id)
+			if full, abs := filepath.Abs(id); errors.Is(err, store.ErrNotFound) && abs == nil {
+				err = db.DeleteDocument(ctx, c.Scope(), full)
+			}
+			switch {
+			case errors.Is(err, store.ErrNotFound):
+				missing = append(missing, id)
+			case err != nil:
+				return err
+			}
 		}
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-			bad = append(bad, id)
-		case err != nil:
-			return err
+		if len(missing) > 0 {
+			return cli.Fail(cli.StatusFailed, fmt.Errorf("there is no document %s", strings.Join(missing, ", ")),
+				documents.Command)
 		}
-	}
-	if len(bad) > 0 {
-		return cli.Fail(cli.StatusFailed, fmt.Errorf("there is no document %s", strings.Join(bad, ", ")),
-			"pawl knowledge list")
-	}
-	return nil
+		return nil
+	})
 }

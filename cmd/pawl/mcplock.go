@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
@@ -73,33 +73,33 @@ type mcpListCmd struct {
 
 // Run lists the tools of the servers.
 func (c *mcpListCmd) Run(sys *cli.System) error {
-	type shown struct {
+	type server struct {
 		Server string       `json:"server"`
 		Tools  []mcp.Listed `json:"tools"`
 	}
-	var all []shown
-	err := c.each(sys, func(s mcp.Server, listed []mcp.Listed, _ *mcp.Lock, _ string) error {
-		all = append(all, shown{s.Name, listed})
+	type listed struct {
+		server string
+		mcp.Listed
+	}
+	var servers []server
+	var tools []listed
+	err := c.each(sys, func(s mcp.Server, all []mcp.Listed, _ *mcp.Lock, _ string) error {
+		servers = append(servers, server{s.Name, all})
+		for _, l := range all {
+			tools = append(tools, listed{s.Name, l})
+		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return cli.PrintJSON(sys.Out, all)
+		return cli.PrintJSON(sys.Out, servers)
 	}
-	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\tTOOL\tVERDICT\tWHY, OR WHAT IT DOES")
-	for _, s := range all {
-		for _, l := range s.Tools {
-			text := l.Why
-			if text == "" {
-				text = cli.FirstSentence(l.Description, 60)
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.Server, cli.Line(l.As, 64), l.Verdict, cli.Line(text, 120))
-		}
-	}
-	return w.Flush()
+	return cli.List(sys.Out, false, tools, "SERVER|TOOL|VERDICT|WHY, OR WHAT IT DOES", func(l listed) []any {
+		return []any{l.server, cli.Line(l.As, 64), l.Verdict,
+			cli.Line(cmp.Or(l.Why, cli.FirstSentence(l.Description, 60)), 120)}
+	})
 }
 
 type mcpLockCmd struct{ lockedFlags }
@@ -183,7 +183,7 @@ func accept(sys *cli.System, lock *mcp.Lock, path string, s mcp.Server, listed [
 	if err := lock.Write(path); err != nil {
 		return cli.Fail(cli.StatusFailed, err, "")
 	}
-	fmt.Fprintf(sys.Err, "pawl: %s: %s has %s of %s\n", path, "the lock", cli.Count(len(lock.Servers[s.Name].Tools),
-		"tool"), s.Name)
+	fmt.Fprintf(sys.Err, "pawl: %s: the lock has %s of %s\n", path, cli.Count(len(lock.Servers[s.Name].Tools), "tool"),
+		s.Name)
 	return nil
 }

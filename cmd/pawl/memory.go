@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -14,23 +14,24 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// memoryCmd is about what the tool remember keeps.
+// memoryCmd shows and forgets the memories of the tool remember.
 type memoryCmd struct {
-	List   memoryListCmd   `cmd:"" help:"List what is remembered of the user."`
-	Forget memoryForgetCmd `cmd:"" help:"Remove it: by id, by words, or all."`
+	List   memoryListCmd   `cmd:"" help:"List the memories of the user."`
+	Forget memoryForgetCmd `cmd:"" help:"Forget memories: by ID, by words, or all."`
 }
 
 func memoryID(m store.Memory) string { return m.ID }
 
-// memories are those of a scope.
-func memories(ctx context.Context, db store.Memories, s store.Scope) ([]store.Memory, error) {
-	return cli.Everything(func(p store.Page) ([]store.Memory, error) { return db.Memories(ctx, s, p) }, memoryID)
+var memories = assemble.Stored[store.Memory]{
+	Kind: "memory", Command: "pawl memory list", ID: memoryID,
+	Text: func(m store.Memory) string { return m.Text },
+	All:  assemble.Pages(store.Store.Memories, memoryID),
 }
 
-// mostFound is how many memories a query finds at most.
+// mostFound is the largest number of memories that a query finds.
 const mostFound = 200
 
-// found are the memories that words find, the best first.
+// found returns the memories that match words, the best first.
 func found(ctx context.Context, db store.Memories, s store.Scope, words string) ([]store.Memory, error) {
 	hits, err := db.SearchMemories(ctx, s, store.Query{Text: words, Limit: mostFound})
 	all := make([]store.Memory, len(hits))
@@ -46,64 +47,51 @@ type memoryListCmd struct {
 	assemble.StoreFlags
 }
 
-// Run lists what is remembered.
+// Run lists the memories.
 func (c *memoryListCmd) Run(sys *cli.System) error {
-	d, db, err := c.Open(sys, false)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	ctx := context.Background()
-	var all []store.Memory
-	if c.Query == "" {
-		all, err = memories(ctx, db, c.Scope())
-	} else {
-		all, err = found(ctx, db, c.Scope(), c.Query)
-	}
-	if err != nil {
-		return err
-	}
-	if c.JSON {
+	return c.With(sys, false, func(ctx context.Context, db store.Store) (err error) {
+		var all []store.Memory
+		if c.Query == "" {
+			all, err = memories.All(ctx, db, c.Scope())
+		} else {
+			all, err = found(ctx, db, c.Scope(), c.Query)
+		}
+		if err != nil {
+			return err
+		}
 		for i := range all {
 			all[i].Vector = store.Vector{}
 		}
-		return cli.PrintJSON(sys.Out, all)
-	}
-	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "MEMORY\tSINCE\tWHAT")
-	for _, m := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", cli.Visible(m.ID), m.Created.Format(time.DateOnly),
-			cli.Line(m.Text, max(40, sys.Width-28)))
-	}
-	return w.Flush()
+		return cli.List(sys.Out, c.JSON, all, "MEMORY|SINCE|WHAT", func(m store.Memory) []any {
+			return []any{cli.Visible(m.ID), m.Created.Format(time.DateOnly), cli.Line(m.Text, max(40, sys.Width-28))}
+		})
+	})
 }
 
 type memoryForgetCmd struct {
-	IDs   []string `arg:"" optional:"" name:"MEMORY" help:"As pawl memory list shows them."`
+	IDs   []string `arg:"" optional:"" name:"MEMORY" help:"The IDs, as pawl memory list shows them."`
 	Query string   `placeholder:"WORDS" help:"@memory_forget_query"`
 	All   bool     `help:"@memory_forget_all"`
 	assemble.StoreFlags
 }
 
-// Run forgets memories. Missing ones are reported at the end.
+// Run forgets memories. IDs that are not stored are reported at the end.
 func (c *memoryForgetCmd) Run(sys *cli.System) error {
 	if len(c.IDs) > 0 && (c.Query != "" || c.All) || len(c.IDs) == 0 && c.Query == "" && !c.All {
 		return cli.Usage("pawl memory forget MEMORY, --query WORDS, or --all",
 			"want ids, a query or --all to say what is forgotten")
 	}
-	d, db, err := c.Open(sys, false)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	ctx := context.Background()
+	return c.With(sys, false, func(ctx context.Context, db store.Store) error { return c.forget(ctx, sys, db) })
+}
+
+func (c *memoryForgetCmd) forget(ctx context.Context, sys *cli.System, db store.Store) (err error) {
 	var doomed []store.Memory
 	var missing error
 	switch {
 	case c.Query != "":
 		doomed, err = found(ctx, db, c.Scope(), c.Query)
 	case c.All:
-		doomed, err = memories(ctx, db, c.Scope())
+		doomed, err = memories.All(ctx, db, c.Scope())
 	default:
 		doomed, missing, err = c.named(ctx, db)
 	}
@@ -125,18 +113,14 @@ func (c *memoryForgetCmd) Run(sys *cli.System) error {
 	return missing
 }
 
-// named are the memories with the IDs that were given; missing says which is not there.
-func (c *memoryForgetCmd) named(ctx context.Context, db store.Memories) (all []store.Memory, missing, err error) {
+// named returns the memories with the given IDs. The error missing names the first ID that is not
+// stored.
+func (c *memoryForgetCmd) named(ctx context.Context, db store.Store) (all []store.Memory, missing, err error) {
 	for _, id := range c.IDs {
 		m, err := db.Memory(ctx, c.Scope(), id)
 		switch {
-		case errors.Is(err, store.ErrNotFound) && missing == nil:
-			known, err := memories(ctx, db, c.Scope())
-			if err != nil {
-				return nil, nil, err
-			}
-			missing = cli.Unknown("memory", id, cli.Names(known, memoryID), "pawl memory list")
 		case errors.Is(err, store.ErrNotFound):
+			missing = cmp.Or(missing, memories.Unknown(ctx, db, c.Scope(), id))
 		case err != nil:
 			return nil, nil, cli.Usage("pawl memory list", "%v", err)
 		default:
@@ -146,7 +130,7 @@ func (c *memoryForgetCmd) named(ctx context.Context, db store.Memories) (all []s
 	return all, missing, nil
 }
 
-// sure asks the person at the terminal whether all of it is to be forgotten. Without one it is not.
+// sure asks the person at the terminal to confirm. Without a terminal it fails.
 func (c *memoryForgetCmd) sure(sys *cli.System, doomed []store.Memory) error {
 	for _, m := range doomed {
 		fmt.Fprintf(sys.Err, "  %s  %s\n", cli.Visible(m.ID), cli.Line(m.Text, 100))

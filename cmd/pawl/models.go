@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
@@ -35,17 +34,13 @@ func (c *modelsListCmd) Run(sys *cli.System) error {
 	if known := provider.Names(); c.Provider != "" && len(models) == 0 && !slices.Contains(known, c.Provider) {
 		return cli.Usage("there are: "+strings.Join(known, ", "), "--provider: no provider is named %q", c.Provider)
 	}
-	if c.JSON {
-		return cli.PrintJSON(sys.Out, models)
-	}
-	if len(models) == 0 {
+	if len(models) == 0 && !c.JSON {
 		fmt.Fprintln(sys.Err, "the catalogue has no model of this provider; each of its models works, as --model "+
 			c.Provider+":NAME")
 		return nil
 	}
-	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "MODEL\tCALLS\tPARALLEL\tSEES\tREASONS\tWINDOW\tOUTPUT\t$/M IN\tCACHED\t$/M OUT\tREAD")
-	for _, m := range models {
+	const head = "MODEL|CALLS|PARALLEL|SEES|REASONS|WINDOW|OUTPUT|$/M IN|CACHED|$/M OUT|READ"
+	return cli.List(sys.Out, c.JSON, models, head, func(m catalog.Model) []any {
 		in, cached, out := "?", "?", "?"
 		if p := m.Price; p != nil {
 			in, cached, out = figured(&p.Input), figured(p.Cached), figured(&p.Output)
@@ -53,11 +48,9 @@ func (c *modelsListCmd) Run(sys *cli.System) error {
 				in, out = in+"+", out+"+" // more for long requests
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Visible(m.Name()), yesNo(m.Calling),
-			yesNo(m.Parallel), yesNo(m.Vision), yesNo(m.Reasoning),
-			tokens(m.Window), tokens(m.MaxOutput), in, cached, out, m.Date)
-	}
-	return w.Flush()
+		return []any{cli.Visible(m.Name()), yesNo(m.Calling), yesNo(m.Parallel), yesNo(m.Vision), yesNo(m.Reasoning),
+			tokens(m.Window), tokens(m.MaxOutput), in, cached, out, m.Date}
+	})
 }
 
 func yesNo(v *bool) string {
@@ -99,37 +92,26 @@ func (c *modelsShowCmd) Run(sys *cli.System) error {
 		return cli.Fail(cli.StatusUsage, err, "")
 	}
 	m, assumed := all.Lookup(c.Name)
-	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
-	row := func(name, value string) {
-		if value != "" && value != "?" {
-			fmt.Fprintf(w, "%s\t%s\n", name, cli.Visible(value))
-		}
-	}
-	row("model", m.Name())
-	row("calls tools", yesNo(m.Calling))
-	row("several at once", yesNo(m.Parallel))
-	row("sees images", yesNo(m.Vision))
-	row("reasons", yesNo(m.Reasoning))
-	row("is told how by", string(m.Thinking))
-	row("efforts", strings.Join(m.Efforts, ", "))
-	row("schema of a reply", yesNo(m.Schema))
-	row("instructions between", yesNo(m.Instructs))
-	row("window", tokens(m.Window))
-	row("longest reply", tokens(m.MaxOutput))
-	if p := m.Price; p != nil {
-		row("$ per million", priceLine(p))
-		if l := p.Long; l != nil {
-			row(fmt.Sprintf("above %d in", l.Above), priceLine(&l.Price))
-		}
+	fields := [][2]string{{"model", m.Name()}, {"calls tools", yesNo(m.Calling)}, {"several at once", yesNo(m.Parallel)},
+		{"sees images", yesNo(m.Vision)}, {"reasons", yesNo(m.Reasoning)}, {"is told how by", string(m.Thinking)},
+		{"efforts", strings.Join(m.Efforts, ", ")}, {"schema of a reply", yesNo(m.Schema)},
+		{"instructions between", yesNo(m.Instructs)}, {"window", tokens(m.Window)}, {"longest reply", tokens(m.MaxOutput)}}
+	if p := m.Price; p == nil {
+		fields = append(fields, [2]string{"$ per million", "not known"})
 	} else {
-		row("$ per million", "not known")
+		fields = append(fields, [2]string{"$ per million", priceLine(p)})
+		if l := p.Long; l != nil {
+			fields = append(fields, [2]string{fmt.Sprintf("above %d in", l.Above), priceLine(&l.Price)})
+		}
 	}
-	row("note", m.Note)
-	row("read", strings.TrimSpace(m.Date+" "+m.Source))
+	fields = append(fields, [2]string{"note", m.Note}, [2]string{"read", strings.TrimSpace(m.Date + " " + m.Source)})
 	for _, a := range assumed {
-		row("assumed", a)
+		fields = append(fields, [2]string{"assumed", a})
 	}
-	return w.Flush()
+	for i, f := range fields {
+		fields[i][1] = cli.Visible(strings.TrimPrefix(f[1], "?")) // what is not known has no line
+	}
+	return cli.Fields(sys.Out, fields)
 }
 
 func priceLine(p *catalog.Price) string {

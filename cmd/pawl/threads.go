@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
@@ -13,19 +12,26 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// threadsCmd is about the conversations that chat keeps.
+// threadsCmd shows the conversations that chat stores.
 type threadsCmd struct {
 	List   threadsListCmd   `cmd:"" help:"List conversations, the last one first."`
-	Show   threadsShowCmd   `cmd:"" help:"Show what was said in one."`
+	Show   threadsShowCmd   `cmd:"" help:"Show the messages of one."`
 	Delete threadsDeleteCmd `cmd:"" help:"Remove conversations."`
 }
 
-func notThere(ctx context.Context, db store.Threads, s store.Scope, id string) error {
-	all, err := assemble.Threads(ctx, db, s)
-	if err != nil {
-		return err
-	}
-	return cli.Unknown("conversation", id, cli.Names(all, assemble.ThreadID), "pawl threads list")
+var threads = assemble.Stored[store.Thread]{
+	Kind: "conversation", Command: "pawl threads list", ID: assemble.ThreadID,
+	Text: func(t store.Thread) string { return t.Title },
+	All: func(ctx context.Context, db store.Store, s store.Scope) ([]store.Thread, error) {
+		return assemble.Threads(ctx, db, s)
+	},
+	Remove: func(ctx context.Context, db store.Store, s store.Scope, id string) error {
+		return db.DeleteThread(ctx, s, id)
+	},
+	Head: "THREAD|MESSAGES|LAST|BEGAN WITH",
+	Row: func(t store.Thread) []any {
+		return []any{cli.Visible(t.ID), t.Messages, cli.Moment(t.Updated, ""), cli.Line(t.Title, 50)}
+	},
 }
 
 type threadsListCmd struct {
@@ -34,60 +40,35 @@ type threadsListCmd struct {
 }
 
 // Run lists the conversations of the user.
-func (c *threadsListCmd) Run(sys *cli.System) error {
-	d, db, err := c.Open(sys, false)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	all, err := assemble.Threads(context.Background(), db, c.Scope())
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return cli.PrintJSON(sys.Out, all)
-	}
-	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "THREAD\tMESSAGES\tLAST\tBEGAN WITH")
-	for _, t := range all {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", cli.Visible(t.ID), t.Messages, cli.Moment(t.Updated, ""),
-			cli.Line(t.Title, 50))
-	}
-	return w.Flush()
-}
+func (c *threadsListCmd) Run(sys *cli.System) error { return threads.List(sys, &c.StoreFlags, c.JSON) }
 
 type threadsShowCmd struct {
-	ID   string `arg:"" name:"THREAD" help:"As pawl threads list shows it, or last."`
+	ID   string `arg:"" name:"THREAD" help:"The name, as pawl threads list shows it, or last."`
 	JSON bool   `name:"json" help:"Print the messages as JSON, as --messages reads them."`
 	assemble.StoreFlags
 }
 
 // Run shows a conversation.
 func (c *threadsShowCmd) Run(sys *cli.System) error {
-	d, db, err := c.Open(sys, false)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	ctx := context.Background()
-	t, from, err := assemble.LoadThread(ctx, db, c.Scope(), c.ID)
-	if err != nil {
-		return err
-	}
-	if t == nil {
-		return notThere(ctx, db, c.Scope(), c.ID)
-	}
-	if c.JSON {
-		return cli.PrintJSON(sys.Out, from.Messages)
-	}
-	for _, m := range from.Messages {
-		said(sys.Out, m)
-	}
-	return nil
+	return c.With(sys, false, func(ctx context.Context, db store.Store) error {
+		t, from, err := assemble.LoadThread(ctx, db, c.Scope(), c.ID)
+		switch {
+		case err != nil:
+			return err
+		case t == nil:
+			return threads.Unknown(ctx, db, c.Scope(), c.ID)
+		case c.JSON:
+			return cli.PrintJSON(sys.Out, from.Messages)
+		}
+		for _, m := range from.Messages {
+			printMessage(sys.Out, m)
+		}
+		return nil
+	})
 }
 
-// said shows a message: who said what, calls and results in a line each.
-func said(w io.Writer, m llm.Message) {
+// printMessage prints the parts of a message, calls and results in a line each.
+func printMessage(w io.Writer, m llm.Message) {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case llm.Text:
@@ -103,19 +84,11 @@ func said(w io.Writer, m llm.Message) {
 }
 
 type threadsDeleteCmd struct {
-	IDs []string `arg:"" name:"THREAD" help:"As pawl threads list shows them."`
+	IDs []string `arg:"" name:"THREAD" help:"The names, as pawl threads list shows them."`
 	assemble.StoreFlags
 }
 
-// Run removes conversations, and reports the first missing one.
+// Run removes conversations, and reports the first one that does not exist.
 func (c *threadsDeleteCmd) Run(sys *cli.System) error {
-	d, db, err := c.Open(sys, false)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return cli.Deleted(sys.Out, c.IDs, func(id string) error {
-		return db.DeleteThread(context.Background(), c.Scope(), id)
-	},
-		func(id string) error { return notThere(context.Background(), db, c.Scope(), id) })
+	return threads.Delete(sys, &c.StoreFlags, c.IDs)
 }

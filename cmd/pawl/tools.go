@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
@@ -87,15 +86,9 @@ func (c *toolsListCmd) Run(sys *cli.System) error {
 		return err
 	}
 	defer closeSets()
-	if c.JSON {
-		return cli.PrintJSON(sys.Out, all)
-	}
-	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SET\tNAME\tEFFECT\tWHAT IT DOES")
-	for _, t := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.Set, t.Name, t.Effect, cli.FirstSentence(t.Description, 50))
-	}
-	return w.Flush()
+	return cli.List(sys.Out, c.JSON, all, "SET|NAME|EFFECT|WHAT IT DOES", func(t shownTool) []any {
+		return []any{t.Set, t.Name, t.Effect, cli.FirstSentence(t.Description, 50)}
+	})
 }
 
 type toolsShowCmd struct {

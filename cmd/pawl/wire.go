@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -67,29 +68,32 @@ func headers(lines []string) (http.Header, error) {
 	return h, nil
 }
 
-// wireOf finds an API by its name.
+// wires are the APIs by their names.
+var wires = map[string]wire{
+	"openai-responses": {openai.EncodeResponses, openai.DecodeResponses, func(h http.RoundTripper) llm.Model {
+		return openai.New("m", &openai.Options{BaseURL: openai.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
+	}},
+	"openai-chat": {openai.EncodeChat, openai.DecodeChat, func(h http.RoundTripper) llm.Model {
+		return openai.NewChat("m", &openai.Options{BaseURL: openai.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
+	}},
+	"anthropic-messages": {anthropic.EncodeMessages, anthropic.DecodeMessages, func(h http.RoundTripper) llm.Model {
+		return anthropic.New("m", &anthropic.Options{BaseURL: anthropic.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
+	}},
+	"gemini": {gemini.EncodeGenerate, gemini.DecodeGenerate, func(h http.RoundTripper) llm.Model {
+		return gemini.New("m", &gemini.Options{BaseURL: gemini.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
+	}},
+}
+
+// wireOf returns the API with a name. "anthropic" is short for "anthropic-messages".
 func wireOf(api string) (wire, error) {
-	switch api {
-	case "openai-responses":
-		return wire{openai.EncodeResponses, openai.DecodeResponses, func(h http.RoundTripper) llm.Model {
-			return openai.New("m", &openai.Options{BaseURL: openai.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
-		}}, nil
-	case "openai-chat":
-		return wire{openai.EncodeChat, openai.DecodeChat, func(h http.RoundTripper) llm.Model {
-			return openai.NewChat("m", &openai.Options{BaseURL: openai.DefaultBaseURL, Key: "none", HTTP: h,
-				Retries: -1})
-		}}, nil
-	case "anthropic-messages", "anthropic":
-		return wire{anthropic.EncodeMessages, anthropic.DecodeMessages, func(h http.RoundTripper) llm.Model {
-			return anthropic.New("m", &anthropic.Options{BaseURL: anthropic.DefaultBaseURL, Key: "none", HTTP: h,
-				Retries: -1})
-		}}, nil
-	case "gemini":
-		return wire{gemini.EncodeGenerate, gemini.DecodeGenerate, func(h http.RoundTripper) llm.Model {
-			return gemini.New("m", &gemini.Options{BaseURL: gemini.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
-		}}, nil
+	if api == "anthropic" {
+		api = "anthropic-messages"
 	}
-	return wire{}, fmt.Errorf("unknown api %q; known: openai-responses, openai-chat, anthropic-messages, gemini", api)
+	w, ok := wires[api]
+	if !ok {
+		return w, fmt.Errorf("unknown api %q; known: openai-responses, openai-chat, anthropic-messages, gemini", api)
+	}
+	return w, nil
 }
 
 type wireEncodeCmd struct {
@@ -142,11 +146,8 @@ func toWireError(err error, status int) *wireError {
 	if !errors.As(err, &p) {
 		return &wireError{Code: string(llm.CodeStream), Status: status, Message: err.Error()}
 	}
-	e := &wireError{Code: string(p.Code), Status: p.Status, Retryable: p.Retryable,
+	e := &wireError{Code: string(p.Code), Status: cmp.Or(p.Status, status), Retryable: p.Retryable,
 		RetryAfter: p.RetryAfter.Seconds(), Message: p.Message}
-	if e.Status == 0 {
-		e.Status = status
-	}
 	if e.Message == "" && p.Err != nil {
 		e.Message = p.Err.Error()
 	}
@@ -172,13 +173,19 @@ func (c *wireDecodeCmd) Run(sys *cli.System) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
 	if c.Lines {
-		if err := c.lines(sys.In, e); err != nil {
-			out.Flush()
-			return err
-		}
-		return out.Flush()
+		err = c.lines(sys.In, e)
+	} else {
+		err = c.one(sys.In, h, e)
 	}
-	body, err := io.ReadAll(sys.In)
+	if flushed := out.Flush(); err == nil {
+		err = flushed
+	}
+	return err
+}
+
+// one decodes a single body.
+func (c *wireDecodeCmd) one(in io.Reader, h http.Header, out *json.Encoder) error {
+	body, err := io.ReadAll(in)
 	if err != nil {
 		return cli.Usage("", "the reply could not be read from standard input: %v", err)
 	}
@@ -188,11 +195,9 @@ func (c *wireDecodeCmd) Run(sys *cli.System) error {
 	}
 	resp, err := w.read(int(c.Status), h, c.SSE, body)
 	if err != nil {
-		err = e.Encode(map[string]any{"error": toWireError(err, int(c.Status))})
-	} else {
-		err = e.Encode(resp)
+		return out.Encode(map[string]any{"error": toWireError(err, int(c.Status))})
 	}
-	return errors.Join(err, out.Flush())
+	return out.Encode(resp)
 }
 
 // wireLine is a line of a log.
@@ -252,11 +257,7 @@ func (c *wireDecodeCmd) line(text []byte) (a wireAnswer) {
 	if l.ID != nil {
 		a.ID = l.ID
 	}
-	api := l.API
-	if api == "" {
-		api = c.API
-	}
-	w, err := wireOf(api)
+	w, err := wireOf(cmp.Or(l.API, c.API))
 	if err != nil {
 		return bad(l.Status, "%v", err)
 	}
@@ -273,10 +274,7 @@ func (c *wireDecodeCmd) line(text []byte) (a wireAnswer) {
 	default:
 		return bad(l.Status, "neither body nor body_b64")
 	}
-	status := l.Status
-	if status == 0 {
-		status = 200
-	}
+	status := cmp.Or(l.Status, 200)
 	sse := l.Streaming
 	if l.ContentType != "" {
 		sse = strings.HasPrefix(strings.ToLower(strings.TrimSpace(l.ContentType)), "text/event-stream")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
@@ -48,16 +47,9 @@ func (f remote) list(sys *cli.System, state string, asJSON bool) error {
 				runs = append(runs, r)
 			}
 		}
-		if asJSON {
-			return cli.PrintJSON(sys.Out, runs)
-		}
-		w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "RUN\tSTATE\tBEGAN\tENDED\tAGENT")
-		for _, r := range runs {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", cli.Visible(r.ID), r.State, cli.Moment(r.Began, ""),
-				cli.Moment(r.Ended, ""), cli.Visible(r.Agent))
-		}
-		return w.Flush()
+		return cli.List(sys.Out, asJSON, runs, "RUN|STATE|BEGAN|ENDED|AGENT", func(r temporal.Listed) []any {
+			return []any{cli.Visible(r.ID), r.State, cli.Moment(r.Began, ""), cli.Moment(r.Ended, ""), cli.Visible(r.Agent)}
+		})
 	})
 }
 
@@ -71,12 +63,7 @@ func (f remote) show(sys *cli.System, id string, asJSON bool) error {
 		hide := assemble.Secrets(sys.Env, nil)
 		x = x.Redacted(hide)
 		if asJSON {
-			b, err := x.JSON()
-			if err != nil {
-				return err
-			}
-			_, err = sys.Out.Write(b)
-			return err
+			return printExport(sys, x)
 		}
 		s, err := e.State(ctx, id)
 		if err != nil {
@@ -95,7 +82,16 @@ func (f remote) show(sys *cli.System, id string, asJSON bool) error {
 	})
 }
 
-// taskOf is what the run was asked first.
+// printExport prints a run in its canonical form.
+func printExport(sys *cli.System, x *durable.Export) error {
+	b, err := x.JSON()
+	if err == nil {
+		_, err = sys.Out.Write(b)
+	}
+	return err
+}
+
+// taskOf returns the first message of the user.
 func taskOf(x *durable.Export) string {
 	for _, m := range x.Messages {
 		if m.Role == llm.RoleUser {

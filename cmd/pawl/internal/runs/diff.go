@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
@@ -88,10 +87,8 @@ func compareRuns(sys *cli.System, sides [2]side, hide *redact.Redactor, asJSON b
 		return err
 	}
 	if asJSON {
-		if ds == nil {
-			ds = []durable.Difference{}
-		}
-		err = cli.PrintJSON(sys.Out, map[string]any{"a": sides[0], "b": sides[1], "differences": ds})
+		err = cli.PrintJSON(sys.Out, map[string]any{"a": sides[0], "b": sides[1],
+			"differences": append([]durable.Difference{}, ds...)})
 	} else {
 		err = printDiff(sys, sides, ds)
 	}
@@ -102,17 +99,15 @@ func compareRuns(sys *cli.System, sides [2]side, hide *redact.Redactor, asJSON b
 }
 
 func printDiff(sys *cli.System, sides [2]side, ds []durable.Difference) error {
-	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\tRUN\tSTATE\tSTEPS\tREQUESTS\tCALLS\tTOKENS\tCOST")
-	for i, s := range sides {
-		cost := "-"
+	err := cli.List(sys.Out, false, []int{0, 1}, "|RUN|STATE|STEPS|REQUESTS|CALLS|TOKENS|COST", func(i int) []any {
+		s, cost := sides[i], "-"
 		if s.Usage.Cost > 0 {
 			cost = cli.Dollars(s.Usage.Cost)
 		}
-		fmt.Fprintf(w, "%c\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", 'A'+i, cli.Visible(s.Run), s.State, s.Steps, s.Requests,
-			s.Calls, cli.Grouped(s.Usage.Total()), cost)
-	}
-	if err := w.Flush(); err != nil {
+		return []any{"AB"[i : i+1], cli.Visible(s.Run), s.State, s.Steps, s.Requests, s.Calls,
+			cli.Grouped(s.Usage.Total()), cost}
+	})
+	if err != nil {
 		return err
 	}
 	if len(ds) == 0 {

@@ -1,11 +1,11 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
@@ -74,16 +74,10 @@ func (c *effectsListCmd) Run(sys *cli.System) error {
 			all = append(all, effectOf{r.ID, f.Redacted(hide)})
 		}
 	}
-	if c.JSON {
-		return cli.PrintJSON(sys.Out, all)
-	}
-	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RUN\tKEY\tSTATE\tEFFECT\tTOOL\tBEGAN\tARGUMENTS")
-	for _, f := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Visible(f.Run), f.Key, f.State, f.Effect.Effect,
-			cli.Visible(f.Tool), cli.Moment(f.Began, ""), cli.Line(string(f.Call.Args), 60))
-	}
-	return w.Flush()
+	return cli.List(sys.Out, c.JSON, all, "RUN|KEY|STATE|EFFECT|TOOL|BEGAN|ARGUMENTS", func(f effectOf) []any {
+		return []any{cli.Visible(f.Run), f.Key, f.State, f.Effect.Effect, cli.Visible(f.Tool), cli.Moment(f.Began, ""),
+			cli.Line(string(f.Call.Args), 60)}
+	})
 }
 
 // effectArg is a call of a run.
@@ -132,41 +126,28 @@ func (c *effectsShowCmd) Run(sys *cli.System) error {
 	if f = f.Redacted(hide); c.JSON {
 		return cli.PrintJSON(sys.Out, effectOf{id, f})
 	}
-	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
-	row := func(what, text string) {
-		if text != "" {
-			fmt.Fprintf(w, "%s\t%s\n", what, cli.Indented(cli.Visible(hide.String(text))))
-		}
-	}
-	row("run", id)
-	row("key", string(f.Key))
-	row("tool", f.Tool)
-	row("effect", f.Effect.String())
-	row("state", string(f.State))
-	row("arguments", string(f.Call.Args))
-	row("attempts", fmt.Sprint(f.Attempts))
-	row("began", cli.Moment(f.Began, ""))
-	row("ended", cli.Moment(f.Ended, ""))
-	row("outcome", string(f.Outcome))
-	row("error", f.Error)
-	row("idempotency key", f.IdempotencyKey)
+	fields := [][2]string{{"run", id}, {"key", string(f.Key)}, {"tool", f.Tool}, {"effect", f.Effect.String()},
+		{"state", string(f.State)}, {"arguments", string(f.Call.Args)}, {"attempts", fmt.Sprint(f.Attempts)},
+		{"began", cli.Moment(f.Began, "")}, {"ended", cli.Moment(f.Ended, "")}, {"outcome", string(f.Outcome)},
+		{"error", f.Error}, {"idempotency key", f.IdempotencyKey}}
+	resume := j.Command("runs", "resume", id)
 	switch {
 	case f.Question != nil:
-		row("waits", j.Settling(id, assemble.WaitingCalls([]pawl.PendingCall{*f.Question})))
+		fields = append(fields, [2]string{"waits", j.Settling(id, assemble.WaitingCalls([]pawl.PendingCall{*f.Question}))})
 	case f.Answer != nil:
-		row("answered", answered(f.Answer)+"; go on: "+j.Command("runs", "resume", id))
+		fields = append(fields, [2]string{"answered", answered(f.Answer) + "; go on: " + resume})
 	case f.State == durable.EffectUnknown:
-		row("waits", "for "+j.Command("runs", "resume", id)+", which asks the tool, or puts the question")
+		fields = append(fields, [2]string{"waits", "for " + resume + ", which asks the tool, or puts the question"})
 	}
-	return w.Flush()
+	for i := range fields {
+		fields[i][1] = cli.Indented(cli.Visible(hide.String(fields[i][1])))
+	}
+	return cli.Fields(sys.Out, fields)
 }
 
 // answered words an answer.
 func answered(d *llm.Decision) string {
-	by := cli.Visible(d.By)
-	if by == "" {
-		by = "somebody"
-	}
+	by := cmp.Or(cli.Visible(d.By), "an unnamed person")
 	switch {
 	case d.Result != nil:
 		return by + " gave its result"

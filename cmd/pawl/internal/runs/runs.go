@@ -3,10 +3,10 @@ package runs
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/store"
 )
 
 // Cmd is about durable runs.
@@ -54,12 +54,8 @@ func (c *runsListCmd) Run(sys *cli.System) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return cli.PrintJSON(sys.Out, runs)
-	}
-	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RUN\tSTATE\tREQUESTS\tCOST\tLAST\tTASK")
-	for _, r := range runs {
+	hide := assemble.Secrets(sys.Env, nil)
+	return cli.List(sys.Out, c.JSON, runs, "RUN|STATE|REQUESTS|COST|LAST|TASK", func(r store.JournalRun) []any {
 		s, requests, cost := assemble.SummaryOf(r), "", ""
 		if s.Spent.Requests > 0 {
 			requests = cli.Grouped(s.Spent.Requests)
@@ -67,10 +63,9 @@ func (c *runsListCmd) Run(sys *cli.System) error {
 		if s.Spent.Usage.Cost > 0 {
 			cost = cli.Dollars(s.Spent.Usage.Cost)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", cli.Visible(r.ID), j.StateOf(r), requests, cost,
-			cli.Moment(r.Updated, ""), cli.Line(assemble.Secrets(sys.Env, nil).String(r.Task), 50))
-	}
-	return w.Flush()
+		return []any{cli.Visible(r.ID), j.StateOf(r), requests, cost, cli.Moment(r.Updated, ""),
+			cli.Line(hide.String(r.Task), 50)}
+	})
 }
 
 type runsDeleteCmd struct {

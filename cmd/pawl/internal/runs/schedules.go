@@ -1,12 +1,12 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
@@ -14,20 +14,32 @@ import (
 	"github.com/pawl-go/pawl/tools/schedule"
 )
 
-// SchedulesCmd is about what is to be done later.
+// SchedulesCmd shows and executes schedules.
 type SchedulesCmd struct {
 	List   schedulesListCmd   `cmd:"" help:"List them, with their next times."`
-	Show   schedulesShowCmd   `cmd:"" help:"Show one: what it does, when, and what came of it."`
-	Run    schedulesRunCmd    `cmd:"" help:"Do what is due, until Ctrl-C."`
-	Delete schedulesDeleteCmd `cmd:"" help:"Remove schedules, with what came of them."`
+	Show   schedulesShowCmd   `cmd:"" help:"Show one: its task, its times and its results."`
+	Run    schedulesRunCmd    `cmd:"" help:"Execute what is due, until Ctrl-C."`
+	Delete schedulesDeleteCmd `cmd:"" help:"Remove schedules with their results."`
 }
 
-// ScheduleID returns the ID of v.
-func ScheduleID(v store.Schedule) string { return v.ID }
+func scheduleID(v store.Schedule) string { return v.ID }
 
-// Schedules are those of a scope.
-func Schedules(ctx context.Context, db store.Schedules, s store.Scope) ([]store.Schedule, error) {
-	return cli.Everything(func(p store.Page) ([]store.Schedule, error) { return db.Schedules(ctx, s, p) }, ScheduleID)
+// Schedules are the schedules of the database.
+var Schedules = assemble.Stored[store.Schedule]{
+	Kind: "schedule", Command: "pawl schedules list", ID: scheduleID,
+	Text: func(v store.Schedule) string { return v.Name },
+	All:  assemble.Pages(store.Store.Schedules, scheduleID),
+	Remove: func(ctx context.Context, db store.Store, s store.Scope, id string) error {
+		return db.DeleteSchedule(ctx, s, id)
+	},
+	Head: "SCHEDULE|WHAT|WHEN|NEXT",
+	Row: func(v store.Schedule) []any {
+		next := cli.Moment(v.Next, v.Zone)
+		if !v.Enabled {
+			next = "off"
+		}
+		return []any{cli.Visible(v.ID), cli.Line(v.Description, 40), cli.Line(v.When, 40), next}
+	},
 }
 
 type schedulesListCmd struct {
@@ -37,32 +49,11 @@ type schedulesListCmd struct {
 
 // Run lists the schedules of the user.
 func (c *schedulesListCmd) Run(sys *cli.System) error {
-	d, db, err := c.Open(sys, false)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	all, err := Schedules(context.Background(), db, c.Scope())
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return cli.PrintJSON(sys.Out, all)
-	}
-	w := tabwriter.NewWriter(sys.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SCHEDULE\tWHAT\tWHEN\tNEXT")
-	for _, v := range all {
-		next := cli.Moment(v.Next, v.Zone)
-		if !v.Enabled {
-			next = "off"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cli.Visible(v.ID), cli.Line(v.Description, 40), cli.Line(v.When, 40), next)
-	}
-	return w.Flush()
+	return Schedules.List(sys, &c.StoreFlags, c.JSON)
 }
 
 type schedulesShowCmd struct {
-	ID   string `arg:"" name:"SCHEDULE" help:"As pawl schedules list shows it."`
+	ID   string `arg:"" name:"SCHEDULE" help:"The ID, as pawl schedules list shows it."`
 	JSON bool   `name:"json" help:"Print a JSON object, with up to 1000 of its times."`
 	assemble.StoreFlags
 }
@@ -71,44 +62,36 @@ const timesShown = 10
 
 // Run shows one schedule.
 func (c *schedulesShowCmd) Run(sys *cli.System) error {
-	d, db, err := c.Open(sys, false)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	ctx := context.Background()
-	v, err := db.Schedule(ctx, c.Scope(), c.ID)
-	if errors.Is(err, store.ErrNotFound) {
-		return noSchedule(ctx, db, c.Scope(), c.ID)
-	}
-	if err != nil {
-		return err
-	}
-	limit := timesShown
-	if c.JSON {
-		limit = 1000
-	}
-	done, err := db.Occurrences(ctx, c.Scope(), c.ID, limit)
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return cli.PrintJSON(sys.Out, map[string]any{"schedule": v, "occurrences": done})
-	}
-	return shownSchedule(sys.Out, v, done)
+	return c.With(sys, false, func(ctx context.Context, db store.Store) error {
+		v, err := db.Schedule(ctx, c.Scope(), c.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			return Schedules.Unknown(ctx, db, c.Scope(), c.ID)
+		}
+		if err != nil {
+			return err
+		}
+		limit := timesShown
+		if c.JSON {
+			limit = 1000
+		}
+		done, err := db.Occurrences(ctx, c.Scope(), c.ID, limit)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return cli.PrintJSON(sys.Out, map[string]any{"schedule": v, "occurrences": done})
+		}
+		return shownSchedule(sys.Out, v, done)
+	})
 }
 
 func shownSchedule(w io.Writer, v store.Schedule, done []store.Occurrence) error {
-	zone := v.Zone
-	if zone == "" {
-		zone = "UTC"
-	}
 	state := "on"
 	if !v.Enabled {
 		state = "off"
 	}
 	fmt.Fprintf(w, "%s: %s\n\nwhen     %s (%s), %s\n", cli.Visible(v.ID), cli.Visible(v.Description),
-		cli.Visible(v.When), cli.Visible(zone), state)
+		cli.Visible(v.When), cli.Visible(cmp.Or(v.Zone, "UTC")), state)
 	if when, err := schedule.ParseWhen(v.When, v.Zone); err == nil && v.Enabled {
 		for at, i := v.Next, 0; i < 5 && !at.IsZero(); at, i = when.Next(at), i+1 {
 			fmt.Fprintf(w, "next     %s\n", cli.Moment(at, v.Zone))
@@ -130,28 +113,12 @@ func shownSchedule(w io.Writer, v store.Schedule, done []store.Occurrence) error
 	return nil
 }
 
-func noSchedule(ctx context.Context, db store.Schedules, s store.Scope, id string) error {
-	all, err := Schedules(ctx, db, s)
-	if err != nil {
-		return err
-	}
-	return cli.Unknown("schedule", id, cli.Names(all, ScheduleID), "pawl schedules list")
-}
-
 type schedulesDeleteCmd struct {
-	IDs []string `arg:"" name:"SCHEDULE" help:"As pawl schedules list shows them."`
+	IDs []string `arg:"" name:"SCHEDULE" help:"The ID, as pawl schedules list shows them."`
 	assemble.StoreFlags
 }
 
-// Run removes schedules, and reports the first missing one.
+// Run removes schedules, and reports the first one that does not exist.
 func (c *schedulesDeleteCmd) Run(sys *cli.System) error {
-	d, db, err := c.Open(sys, false)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return cli.Deleted(sys.Out, c.IDs, func(id string) error {
-		return db.DeleteSchedule(context.Background(), c.Scope(), id)
-	},
-		func(id string) error { return noSchedule(context.Background(), db, c.Scope(), id) })
+	return Schedules.Delete(sys, &c.StoreFlags, c.IDs)
 }

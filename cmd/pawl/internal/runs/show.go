@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
@@ -48,12 +47,7 @@ func (c *runsShowCmd) Run(sys *cli.System) error {
 	}
 	x = x.Redacted(hide)
 	if c.JSON {
-		b, err := x.JSON()
-		if err != nil {
-			return err
-		}
-		_, err = sys.Out.Write(b)
-		return err
+		return printExport(sys, x)
 	}
 	effects, err := j.Effects(j.Scoped(ctx), r.ID)
 	if err != nil {
@@ -109,13 +103,12 @@ func spentLine(s pawl.Spent) string {
 // print shows the rows that have something in them, and what happened.
 func (v *runView) print(rows [][2]string) error {
 	var out bytes.Buffer
-	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	for _, r := range rows {
+	for i, r := range rows {
 		if r[1] != "" {
-			fmt.Fprintf(w, "%s\t%s\n", r[0], v.line(r[1], v.width-12))
+			rows[i][1] = v.line(r[1], v.width-12)
 		}
 	}
-	_ = w.Flush()
+	_ = cli.Fields(&out, rows) // a buffer takes everything
 	fmt.Fprintln(&out)
 	v.steps(&out)
 	for _, q := range v.export.Pending {

@@ -120,13 +120,12 @@ func hostileAPIs(list string) ([]string, error) {
 // hostileModels opens the adapters that are put to the test.
 func hostileModels(api, base string, silence time.Duration) (llm.Model, error) {
 	const name, key = "hostile", "none-needed"
+	options := openai.Options{BaseURL: base, Key: key, FirstByteTimeout: silence, SilenceTimeout: silence}
 	switch api {
 	case pawltest.Chat:
-		return openai.NewChat(name, &openai.Options{BaseURL: base, Key: key, FirstByteTimeout: silence,
-			SilenceTimeout: silence}), nil
+		return openai.NewChat(name, &options), nil
 	case pawltest.Responses:
-		return openai.New(name, &openai.Options{BaseURL: base, Key: key, FirstByteTimeout: silence,
-			SilenceTimeout: silence}), nil
+		return openai.New(name, &options), nil
 	case pawltest.Anthropic:
 		return anthropic.New(name, &anthropic.Options{BaseURL: base, Key: key, FirstByteTimeout: silence,
 			SilenceTimeout: silence}), nil
