@@ -59,12 +59,12 @@ func After(fn func(ctx context.Context, call llm.ToolCall, res llm.ToolResult, e
 // nil: nobody.
 func wrapped(m llm.Model, ws []Middleware) (llm.Model, layers, llm.Pricer) {
 	var l layers
-	pricer, _ := m.(llm.Pricer)
+	pricer, _ := llm.As[llm.Pricer](m)
 	for i := len(ws) - 1; i >= 0; i-- {
 		w := ws[i]
 		if w.Model != nil {
 			m = w.Model(m)
-			if p, ok := m.(llm.Pricer); ok {
+			if p, ok := llm.As[llm.Pricer](m); ok {
 				pricer = p
 			}
 		}

@@ -43,7 +43,7 @@ func (a *Agent) output(tools []*Tool) (*output, error) {
 		return nil, fmt.Errorf("agent's output: schema: %w", err)
 	}
 	if object && len(tools) > 0 {
-		h, ok := a.Model.(llm.OutputHolder)
+		h, ok := llm.As[llm.OutputHolder](a.Model)
 		if !ok || !h.HoldsOutput(&llm.Request{Tools: specs(tools), Choice: a.Choice, Output: a.Output, Settings: a.Settings}) {
 			o.tool = &Tool{Name: answerTool, Description: answerToolText, Input: a.Output, Effect: EffectPure, Timeout: -1,
 				Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {

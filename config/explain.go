@@ -91,6 +91,9 @@ type overheard struct {
 	first **llm.Request
 }
 
+// Unwrap returns the wrapped model.
+func (o *overheard) Unwrap() llm.Model { return o.Model }
+
 // Stream records the request.
 func (o *overheard) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	if *o.first == nil {

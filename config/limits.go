@@ -68,7 +68,7 @@ func (b *builder) cost(model llm.Model) (float64, error) {
 	if !(limit > 0) || math.IsInf(limit, 0) {
 		return 0, finding(CodeBadValue, "limits.cost", "a number of US dollars, such as 0.50; left out, there is no limit", "%v is not more than 0", limit)
 	}
-	if p, ok := model.(llm.Pricer); ok {
+	if p, ok := llm.As[llm.Pricer](model); ok {
 		if _, known := p.MaxCost(new(llm.Request)); known {
 			return limit, nil
 		}

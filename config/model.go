@@ -212,6 +212,9 @@ type telling struct {
 	notice llm.Notice
 }
 
+// Unwrap returns the wrapped model.
+func (t *telling) Unwrap() llm.Model { return t.Model }
+
 // Stream emits the notice, then the reply.
 func (t *telling) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {

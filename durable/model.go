@@ -24,7 +24,7 @@ func (s *session) bind(a *pawl.Agent) *pawl.Agent {
 	}
 	m := &model{s: s, accept: s.engine.AcceptChangedTools, instructions: a.Instructions}
 	m.inner, m.pricer = a.InnerModel()
-	m.holder, _ = a.Model.(llm.OutputHolder)
+	m.holder, _ = llm.As[llm.OutputHolder](a.Model)
 	b.Middleware = slices.Clone(a.Middleware)
 	for i := range b.Middleware {
 		b.Middleware[i].Model = nil
@@ -62,6 +62,9 @@ var (
 	_ llm.Pricer       = (*model)(nil)
 	_ llm.OutputHolder = (*model)(nil)
 )
+
+// Unwrap returns the wrapped model.
+func (m *model) Unwrap() llm.Model { return m.inner }
 
 // MaxCost returns the answer of the wrapped model.
 func (m *model) MaxCost(req *llm.Request) (float64, bool) {

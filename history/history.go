@@ -59,20 +59,9 @@ type model struct {
 	compile compiler
 }
 
-// HoldsOutput passes the question on.
-func (m *model) HoldsOutput(req *llm.Request) bool {
-	h, ok := m.inner.(llm.OutputHolder)
-	return ok && h.HoldsOutput(req)
-}
-
-// MaxCost passes the question on. The compiler's own requests, such as a summary, are extra.
-func (m *model) MaxCost(req *llm.Request) (dollars float64, known bool) {
-	p, ok := m.inner.(llm.Pricer)
-	if !ok {
-		return 0, false
-	}
-	return p.MaxCost(req)
-}
+// Unwrap returns the inner model. Its price does not include the compiler's own requests, such as
+// a summary.
+func (m *model) Unwrap() llm.Model { return m.inner }
 
 // Stream sends what the compiler makes of req.
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {

@@ -36,14 +36,8 @@ func Calls() pawl.Middleware {
 
 type model struct{ inner llm.Model }
 
-// MaxCost passes the question on.
-func (m model) MaxCost(req *llm.Request) (dollars float64, known bool) {
-	p, ok := m.inner.(llm.Pricer)
-	if !ok {
-		return 0, false
-	}
-	return p.MaxCost(req)
-}
+// Unwrap returns the inner model.
+func (m model) Unwrap() llm.Model { return m.inner }
 
 // Stream asks the inner model, and holds back what may be a call until it is known.
 func (m model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {

@@ -289,6 +289,9 @@ type watched struct {
 	ended chan struct{}
 }
 
+// Unwrap returns the wrapped model.
+func (w watched) Unwrap() llm.Model { return w.Model }
+
 func (w watched) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		defer close(w.ended)

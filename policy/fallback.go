@@ -73,14 +73,28 @@ type models struct {
 }
 
 var (
-	_ llm.Model  = (*models)(nil)
-	_ llm.Pricer = (*models)(nil)
+	_ llm.Model        = (*models)(nil)
+	_ llm.Pricer       = (*models)(nil)
+	_ llm.OutputHolder = (*models)(nil)
 )
+
+// Unwrap returns the agent's own model.
+func (m *models) Unwrap() llm.Model { return m.all[0] }
+
+// HoldsOutput reports whether every model does, because any of them may answer.
+func (m *models) HoldsOutput(req *llm.Request) bool {
+	for i, one := range m.all {
+		if h, ok := llm.As[llm.OutputHolder](one); !ok || !h.HoldsOutput(forModel(req, i)) {
+			return false
+		}
+	}
+	return true
+}
 
 // MaxCost returns the cost of req at the dearest model. A model that fails a request adds no cost.
 func (m *models) MaxCost(req *llm.Request) (dollars float64, known bool) {
 	for i, one := range m.all {
-		p, ok := one.(llm.Pricer)
+		p, ok := llm.As[llm.Pricer](one)
 		if !ok {
 			return 0, false
 		}

@@ -98,7 +98,7 @@ func TestFacts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(req.Output) > 0 && m.(llm.OutputHolder).HoldsOutput(req) != held {
+			if h, _ := llm.As[llm.OutputHolder](m); len(req.Output) > 0 && h.HoldsOutput(req) != held {
 				t.Errorf("%s %s: says that it can be held to a schema: %t", test.name, way, !held)
 			}
 			_, err = llm.Complete(t.Context(), m, req)

@@ -99,10 +99,10 @@ data: {"type":"message_stop"}
 		if got := res.Usage.Cost * 1e6; math.Abs(got-test.millionths) > 1e-6 {
 			t.Errorf("%s: costs %v millionths of a dollar, want %v (%+v)", test.name, got, test.millionths, res.Usage)
 		}
-		if _, is := m.(llm.Pricer); is != (test.millionths > 0) {
+		if _, is := llm.As[llm.Pricer](m); is != (test.millionths > 0) {
 			t.Errorf("%s: knows its price: %t", test.name, is)
 		}
-		if _, is := m.(llm.OutputHolder); !is {
+		if _, is := llm.As[llm.OutputHolder](m); !is {
 			t.Errorf("%s: does not say whether it holds an output to its schema", test.name)
 		}
 	}
@@ -135,7 +135,7 @@ func TestCostByDefault(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, is := m.(llm.Pricer); is != want {
+		if _, is := llm.As[llm.Pricer](m); is != want {
 			t.Errorf("%s knows its price: %t, want %t", name, is, want)
 		}
 	}

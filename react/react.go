@@ -111,6 +111,7 @@ type Model struct {
 var (
 	_ llm.Model        = (*Model)(nil)
 	_ llm.OutputHolder = (*Model)(nil)
+	_ llm.Pricer       = (*Model)(nil)
 )
 
 // New returns a Model over model. A fault in opts, which may be nil, is the error of its first
@@ -140,12 +141,13 @@ func New(model llm.Model, opts *Options) *Model {
 	return m
 }
 
-var _ llm.Pricer = (*Model)(nil)
+// Unwrap returns the inner model.
+func (m *Model) Unwrap() llm.Model { return m.inner }
 
 // MaxCost returns the cost of all attempts at one decision, with the final answer, if the inner
 // model knows its price.
 func (m *Model) MaxCost(req *llm.Request) (dollars float64, known bool) {
-	p, ok := m.inner.(llm.Pricer)
+	p, ok := llm.As[llm.Pricer](m.inner)
 	if !ok {
 		return 0, false
 	}

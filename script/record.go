@@ -39,26 +39,19 @@ type Capture struct {
 var (
 	_ llm.Model        = (*Capture)(nil)
 	_ llm.OutputHolder = (*Capture)(nil)
-	_ llm.Pricer       = (*Capture)(nil)
 )
 
-// HoldsOutput passes the question on.
+// Unwrap returns the recorded model.
+func (r *Capture) Unwrap() llm.Model { return r.inner }
+
+// HoldsOutput returns the answer of the recorded model, and records it.
 func (r *Capture) HoldsOutput(req *llm.Request) bool {
-	h, ok := r.inner.(llm.OutputHolder)
+	h, ok := llm.As[llm.OutputHolder](r.inner)
 	holds := ok && h.HoldsOutput(req)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.holds = holds
 	return holds
-}
-
-// MaxCost passes the question on to the model that is recorded.
-func (r *Capture) MaxCost(req *llm.Request) (float64, bool) {
-	p, ok := r.inner.(llm.Pricer)
-	if !ok {
-		return 0, false
-	}
-	return p.MaxCost(req)
 }
 
 // Stream passes the reply on, and records it when it is whole or has failed. Of a failed reply only

@@ -37,16 +37,10 @@ type spoken struct {
 	workers []string
 }
 
-var (
-	_ llm.Model        = (*spoken)(nil)
-	_ llm.OutputHolder = (*spoken)(nil)
-)
+var _ llm.Model = (*spoken)(nil)
 
-// HoldsOutput passes the question on.
-func (s *spoken) HoldsOutput(req *llm.Request) bool {
-	h, ok := s.Model.(llm.OutputHolder)
-	return ok && h.HoldsOutput(req)
-}
+// Unwrap returns the model of the lead.
+func (s *spoken) Unwrap() llm.Model { return s.Model }
 
 // Stream passes a reply on. A reply without text and without calls gets its text before its end.
 func (s *spoken) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {

@@ -20,16 +20,10 @@ type model struct {
 	inner llm.Model
 }
 
-var (
-	_ llm.Model        = (*model)(nil)
-	_ llm.OutputHolder = (*model)(nil)
-)
+var _ llm.Model = (*model)(nil)
 
-// HoldsOutput asks the wrapped model.
-func (m *model) HoldsOutput(req *llm.Request) bool {
-	h, ok := m.inner.(llm.OutputHolder)
-	return ok && h.HoldsOutput(req)
-}
+// Unwrap returns the wrapped model.
+func (m *model) Unwrap() llm.Model { return m.inner }
 
 // Stream calls the wrapped model with a context that contains the span.
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {

@@ -133,7 +133,7 @@ func (m *model) HoldsOutput(req *llm.Request) bool {
 	if m.n == nil {
 		return false
 	}
-	h, ok := m.n.agent.Model.(llm.OutputHolder)
+	h, ok := llm.As[llm.OutputHolder](m.n.agent.Model)
 	return ok && h.HoldsOutput(req)
 }
 

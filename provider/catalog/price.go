@@ -90,11 +90,8 @@ var _ llm.Pricer = (*priced)(nil)
 // MaxCost returns the highest possible cost of req.
 func (p *priced) MaxCost(req *llm.Request) (float64, bool) { return p.price.Max(req), true }
 
-// HoldsOutput returns the answer of the wrapped model.
-func (p *priced) HoldsOutput(req *llm.Request) bool {
-	h, ok := p.Model.(llm.OutputHolder)
-	return ok && h.HoldsOutput(req)
-}
+// Unwrap returns the model without a price.
+func (p *priced) Unwrap() llm.Model { return p.Model }
 
 // Stream sets the cost of a reply if the model does not.
 func (p *priced) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {

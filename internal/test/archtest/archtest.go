@@ -11,6 +11,7 @@
 //	callpath.go   the functions that one tool call runs
 //	comments.go   every exported name states its contract, every package has a comment
 //	state.go      no package has mutable state of its own
+//	wrappers.go   a Model around another Model has the method Unwrap
 //	tools.go      the description of a tool is a page of prose in the tool's folder
 //	text.go       no file names a path of the machine it was written on
 //

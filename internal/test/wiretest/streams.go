@@ -102,6 +102,9 @@ func StreamsControl(t *testing.T, w *Wire, body string) {
 // credulous seals what is open, and ends well, where the reply broke off.
 type credulous struct{ llm.Model }
 
+// Unwrap returns the wrapped model.
+func (m credulous) Unwrap() llm.Model { return m.Model }
+
 func (m credulous) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		last := -1

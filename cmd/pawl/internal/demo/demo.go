@@ -199,6 +199,9 @@ type paced struct {
 
 var _ llm.Model = paced{}
 
+// Unwrap returns the wrapped model.
+func (p paced) Unwrap() llm.Model { return p.model }
+
 // Stream waits before each fragment of text.
 func (p paced) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	if p.pause == 0 {
