@@ -49,9 +49,9 @@ func TestHealingWhatRunsSend(t *testing.T) {
 					return script.Say("done")
 				}
 				return script.Together(script.Call("active", `{}`), script.Call("active", `{}`))
-			}))), llm.RulesOf(test.api), func(ctx context.Context, req, sent *llm.Request, mends []llm.Repaired) {
-				if (len(mends) == 0) != (req == sent) || llm.RulesOf(test.api).Check(sent.Messages) != nil {
-					t.Errorf("%s: what is sent has faults: %v", name, llm.RulesOf(test.api).Check(sent.Messages))
+			}))), rulesOf(test.api), func(ctx context.Context, req, sent *llm.Request, mends []llm.Repaired) {
+				if (len(mends) == 0) != (req == sent) || rulesOf(test.api).Check(sent.Messages) != nil {
+					t.Errorf("%s: what is sent has faults: %v", name, rulesOf(test.api).Check(sent.Messages))
 				}
 				if n > 0 {
 					got += "|"
@@ -60,7 +60,7 @@ func TestHealingWhatRunsSend(t *testing.T) {
 					got += string(f.Code)
 				}
 				broken := &llm.Request{Messages: []llm.Message{llm.User("go"), llm.Assistant(call("a", "x", "{}"))}}
-				if _, mends := llm.RulesOf(test.api).RepairRequest(broken); len(mends) != 1 {
+				if _, mends := rulesOf(test.api).RepairRequest(broken); len(mends) != 1 {
 					t.Errorf("%s: another request in the same context is not healed: %v", name, mends)
 				}
 			}}

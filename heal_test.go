@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -87,7 +88,7 @@ func TestHealLeavesWhatHasNoMend(t *testing.T) {
 			t.Errorf("%s: got %v, %v", name, healed, mends)
 		}
 		faults := llm.Check(msgs)
-		if len(faults) != 4 || faults[0].Code != llm.FaultOrphan || string(faults[1].Code) != name || faults[2].Code != llm.FaultUnknownPart {
+		if len(faults) != 4 || faults[0].Code != "no_call" || faults[1].Code != name || faults[2].Code != "unknown_part" {
 			t.Errorf("%s: got %+v", name, faults)
 		}
 	}
@@ -100,13 +101,13 @@ func TestRules(t *testing.T) {
 	msgs := []llm.Message{llm.System("be brief"), llm.Assistant(text("hi"), think("thinking"), think("redacted_thinking")), llm.User("go"),
 		llm.Assistant(think("thinking"), text("hi")), llm.User("go"), llm.Assistant(think("web_search_tool_result"))}
 	for api, want := range map[string]int{"openai-chat": 0, "openai-responses": 0, "gemini": 1, "anthropic": 2, "another": 0} {
-		r := llm.RulesOf(api)
+		r := rulesOf(api)
 		healed, mends := r.Repair(msgs)
 		if len(mends) != want || len(r.Check(msgs)) != want || len(r.Check(healed)) != 0 {
 			t.Errorf("%s: got %+v, then %+v", api, mends, r.Check(healed))
 		}
 	}
-	healed, _ := llm.RulesOf("anthropic").Repair(msgs)
+	healed, _ := rulesOf("anthropic").Repair(msgs)
 	if got := say(healed[:3]); got != "system: be brief\nuser: What was said before this is not recorded.\nassistant: hi\n" {
 		t.Errorf("got %s", got)
 	}
@@ -213,7 +214,7 @@ func mustHeal(t fataler, msgs []llm.Message, r llm.HistoryRules) {
 func TestAnyHistoryHeals(t *testing.T) {
 	soak.Sequential(t)
 	rapid.Check(t, func(t *rapid.T) {
-		mustHeal(t, anyHistory(t), llm.RulesOf(rapid.SampledFrom([]string{"", "openai-chat", "anthropic", "gemini"}).Draw(t, "api")))
+		mustHeal(t, anyHistory(t), rulesOf(rapid.SampledFrom([]string{"", "openai-chat", "anthropic", "gemini"}).Draw(t, "api")))
 	})
 }
 
@@ -224,7 +225,7 @@ func TestCutAndShuffledHistoriesHeal(t *testing.T) {
 	for from := range whole {
 		for to := from; to <= len(whole); to++ {
 			mustHeal(t, whole[from:to], llm.HistoryRules{})
-			mustHeal(t, whole[from:to], llm.RulesOf("openai-responses"))
+			mustHeal(t, whole[from:to], rulesOf("openai-responses"))
 			if from == 0 { // a crash: everything that was said is kept
 				if healed, mends := llm.Repair(whole[:to]); len(mends) > 0 {
 					t.Errorf("cut at %d: %v\n%s", to, mends, say(healed))
@@ -263,7 +264,7 @@ func FuzzHeal(f *testing.F) {
 			return
 		}
 		for _, c := range llm.Check(msgs) {
-			if c.Code == llm.FaultUnknownRole || c.Code == llm.FaultUnknownPart {
+			if c.Code == "unknown_role" || c.Code == "unknown_part" {
 				return
 			}
 		}
@@ -358,13 +359,19 @@ func TestRulesOfEachAPI(t *testing.T) {
 	} {
 		for _, api := range []string{"", "openai-chat", "openai-responses", "anthropic", "gemini"} {
 			got := ""
-			for _, f := range llm.RulesOf(api).Check(test.msgs) {
+			for _, f := range rulesOf(api).Check(test.msgs) {
 				got += string(f.Code)
 			}
 			if got != test.want[api] {
 				t.Errorf("%s, %q: got %q, want %q", test.name, api, got, test.want[api])
 			}
-			mustHeal(t, test.msgs, llm.RulesOf(api))
+			mustHeal(t, test.msgs, rulesOf(api))
 		}
 	}
+}
+
+// rulesOf returns the rules of an API for histories. An empty name means the rules of every API.
+func rulesOf(api string) llm.HistoryRules {
+	a, _ := provider.FindAPI(api)
+	return a.Rules
 }

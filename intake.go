@@ -58,7 +58,7 @@ func (in *intake) add(n int, m llm.Message) error {
 	bad := func(format string, args ...any) error {
 		return &TranscriptError{Index: n, Text: fmt.Sprintf(format, args...)}
 	}
-	if err := llm.CheckMessage(m); err != nil {
+	if err := m.Validate(); err != nil {
 		return bad("%v", err)
 	}
 	decisions := 0
@@ -82,7 +82,7 @@ func (in *intake) add(n int, m llm.Message) error {
 			return bad("a reply follows calls that have no result: %s", callIDs(in.open))
 		}
 		in.msgs = append(in.msgs, m)
-		in.open, in.at = llm.OpenCalls(in.msgs)
+		in.open, in.at = openCalls(in.msgs)
 	case llm.RoleSystem, llm.RoleDeveloper, llm.RoleUser:
 		if len(in.open) == 0 {
 			in.msgs = append(in.msgs, m)
@@ -114,7 +114,7 @@ func (in *intake) results(m llm.Message, bad func(string, ...any) error) error {
 		}
 	}
 	in.msgs = answered(in.msgs, in.at, ordered)
-	in.open, in.at = llm.OpenCalls(in.msgs)
+	in.open, in.at = openCalls(in.msgs)
 	in.flush()
 	return nil
 }
@@ -125,6 +125,26 @@ func (in *intake) flush() {
 		in.msgs = append(in.msgs, in.then...)
 		in.then = nil
 	}
+}
+
+// openCalls returns the calls of the last reply that have no result, and the index of that reply.
+// The index is -1 if there is no reply or if it has no calls.
+func openCalls(msgs []llm.Message) (open []llm.ToolCall, at int) {
+	at = lastOf(msgs, llm.RoleAssistant)
+	if at < 0 || !msgs[at].HasCalls() {
+		return nil, -1
+	}
+	var results []llm.Part
+	if at+1 < len(msgs) && msgs[at+1].Role == llm.RoleTool {
+		results = msgs[at+1].Parts
+	}
+	for _, p := range msgs[at].Parts {
+		c, ok := p.(llm.ToolCall)
+		if ok && !slices.ContainsFunc(results, func(p llm.Part) bool { r, ok := p.(llm.ToolResult); return ok && r.CallID == c.ID }) {
+			open = append(open, c)
+		}
+	}
+	return open, at
 }
 
 func hasCall(calls []llm.ToolCall, id string) bool {
@@ -163,7 +183,7 @@ func (r *run) take(from *Result, msgs []llm.Message) error {
 	healed, mends := llm.Repair(stored)
 	if len(mends) == 0 {
 		for _, f := range llm.Check(stored) {
-			if f.Code == llm.FaultUnknownRole || f.Code == llm.FaultUnknownPart { // nothing repairs these
+			if f.Code == "unknown_role" || f.Code == "unknown_part" { // nothing repairs these
 				return &TranscriptError{Index: f.Message, Text: f.Text}
 			}
 		}

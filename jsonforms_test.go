@@ -65,7 +65,7 @@ var (
 	formLimits = pawl.Limits{Rounds: 1, Calls: 2, CallsPerStep: 3, Tokens: 4, Cost: 0.5, Time: time.Second, Corrections: 6, LoopThreshold: 7, AtLimit: pawl.AtLimitReturn}
 	formBranch = branchAround(pawl.Branch{Key: "run/1/0/clerk", Depth: 1, Plan: formData, Messages: []llm.Message{formMessage}},
 		formLimits, 1, 2, 0.5, true)
-	formFault = llm.HistoryFault{Code: llm.FaultMoved, Message: 1, Part: 2, Text: "it stands elsewhere"}
+	formFault = llm.HistoryFault{Code: "misplaced_result", Message: 1, Part: 2, Text: "it stands elsewhere"}
 	formMend  = llm.Repaired{HistoryFault: formFault, Action: "moved"}
 
 	// formEvent has every field of every kind. The JSON form of an event holds the fields of its
@@ -353,8 +353,8 @@ var wireWords = map[string][]string{
 	"stop": words([]pawl.StopReason{pawl.StopAnswer, pawl.StopFinished, pawl.StopPending, pawl.StopLimit, pawl.StopStalled, pawl.StopCancelled, pawl.StopFailed}),
 	"code": words([]llm.Code{llm.CodeAuthentication, llm.CodePermission, llm.CodeNotFound, llm.CodeInvalidRequest, llm.CodeContextLength, llm.CodeContentFilter,
 		llm.CodeRateLimit, llm.CodeQuota, llm.CodeOverloaded, llm.CodeServer, llm.CodeTimeout, llm.CodeNetwork, llm.CodeStream, llm.CodeUnsupported}),
-	"fault": words([]llm.FaultCode{llm.FaultUnknownRole, llm.FaultUnknownPart, llm.FaultPart, llm.FaultEmpty, llm.FaultCallID, llm.FaultUnanswered,
-		llm.FaultOrphan, llm.FaultSecond, llm.FaultMoved, llm.FaultOrder, llm.FaultStart, llm.FaultEnd}),
+	"fault": words([]string{"unknown_role", "unknown_part", "misplaced_part", "empty_message", "call_id", "no_result",
+		"no_call", "second_result", "misplaced_result", "result_order", "start", "reply_end"}),
 	"value": {team.PlanKey},
 }
 

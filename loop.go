@@ -84,7 +84,7 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 
 // open makes the tasks for the calls of the last reply that have no result. Those that must not run carry the reason.
 func (r *run) open(resp *llm.Response) []Task {
-	open, reply := llm.OpenCalls(r.res.Messages)
+	open, reply := openCalls(r.res.Messages)
 	if reply < 0 {
 		return nil
 	}

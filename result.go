@@ -233,7 +233,7 @@ func (r *Result) Text() string {
 // Calls returns the calls of the last reply that have no result yet, in call order. With AtLimit Return they are what is
 // handed back to the caller.
 func (r *Result) Calls() []llm.ToolCall {
-	open, _ := llm.OpenCalls(r.Messages)
+	open, _ := openCalls(r.Messages)
 	return open
 }
 

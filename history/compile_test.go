@@ -19,6 +19,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -125,7 +126,7 @@ func TestCompilers(t *testing.T) {
 					turns[req.Turn] = true
 					got, notices := sent(t, tt.w, req)
 					for _, api := range []string{"", "openai-chat", "openai-responses", "anthropic-messages", "gemini"} {
-						if faults := llm.RulesOf(api).Check(got.Messages); faults != nil {
+						if faults := rulesOf(api).Check(got.Messages); faults != nil {
 							t.Fatalf("%s: %v", api, faults)
 						}
 					}
@@ -202,7 +203,7 @@ func subset(part, whole []llm.Part) bool {
 // The checks above find a compiler that cuts by messages.
 func TestChecksFindBadCuts(t *testing.T) {
 	msgs := []llm.Message{llm.User("a"), llm.Assistant(llm.ToolCall{ID: "1", Name: "f"}), llm.Results(llm.ToolResult{CallID: "1"}), llm.User("b")}
-	if llm.RulesOf("gemini").Check(msgs[2:]) == nil || llm.RulesOf("anthropic").Check(msgs[1:]) == nil {
+	if rulesOf("gemini").Check(msgs[2:]) == nil || rulesOf("anthropic").Check(msgs[1:]) == nil {
 		t.Error("a result without its call, or a call without a question, is no fault")
 	}
 	if within([]llm.Message{msgs[3], msgs[0]}, msgs) == "" || begins(msgs, msgs[1:]) {
@@ -331,7 +332,7 @@ func TestSummary(t *testing.T) {
 	}
 	moved := 0
 	for i := 1; i < len(reqs); i++ {
-		if faults := llm.RulesOf("anthropic").Check(reqs[i].Messages); faults != nil {
+		if faults := rulesOf("anthropic").Check(reqs[i].Messages); faults != nil {
 			t.Fatal(faults)
 		}
 		if head := reqs[i-1].Messages; !begins(reqs[i].Messages, head[:len(head)-1]) {
@@ -428,4 +429,9 @@ func TestSummaryOnce(t *testing.T) {
 	if g.n > 2 { // the request that was given up may have started
 		t.Errorf("%d summaries were made", g.n)
 	}
+}
+
+func rulesOf(api string) llm.HistoryRules {
+	a, _ := provider.FindAPI(api)
+	return a.Rules
 }

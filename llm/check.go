@@ -10,57 +10,39 @@ import (
 )
 
 // HistoryFault is a fault that makes a list of messages an invalid transcript (see Message), or a
-// transcript that one API rejects. Repair has a repair for each code except unknown_role and
-// unknown_part.
+// transcript that one API rejects. The codes are:
+//
+//	unknown_role      the role of a message is unknown
+//	unknown_part      a part is nil or has an unknown type
+//	misplaced_part    a part of this type cannot stand here
+//	empty_message     a message other than a reply has no parts
+//	call_id           a call of a reply has no id of its own
+//	no_result         a call has no result (see HistoryRules.Settled)
+//	no_call           a result has no call before it
+//	second_result     the call already has a result
+//	misplaced_result  a result is not right after its reply
+//	result_order      results are not in the order of the calls
+//	start             the API requires the user to speak first
+//	reply_end         the API rejects this end of a reply
+//
+// Repair has a repair for each code except the first two.
 type HistoryFault struct {
-	Code    FaultCode `json:"code"`
-	Message int       `json:"message"` // index of the message, from 0
-	Part    int       `json:"part"`    // index of the part, from 0; -1 means the whole message
-	Text    string    `json:"text"`    // the fault, for people
+	Code    string `json:"code"`
+	Message int    `json:"message"` // index of the message, from 0
+	Part    int    `json:"part"`    // index of the part, from 0; -1 means the whole message
+	Text    string `json:"text"`    // the fault, for people
 }
-
-// FaultCode is the kind of a HistoryFault.
-type FaultCode string
-
-// The codes of a HistoryFault. There is a repair for each except the first two.
-const (
-	FaultUnknownRole FaultCode = "unknown_role"     // the role of a message is unknown
-	FaultUnknownPart FaultCode = "unknown_part"     // a part is nil or has an unknown type
-	FaultPart        FaultCode = "misplaced_part"   // a part of this type cannot stand here
-	FaultEmpty       FaultCode = "empty_message"    // a message other than a reply has no parts
-	FaultCallID      FaultCode = "call_id"          // a call of a reply has no id of its own
-	FaultUnanswered  FaultCode = "no_result"        // a call has no result (see Settled)
-	FaultOrphan      FaultCode = "no_call"          // a result has no call before it
-	FaultSecond      FaultCode = "second_result"    // the call already has a result
-	FaultMoved       FaultCode = "misplaced_result" // a result is not right after its reply
-	FaultOrder       FaultCode = "result_order"     // results are not in the order of the calls
-	FaultStart       FaultCode = "start"            // the API requires the user to speak first
-	FaultEnd         FaultCode = "reply_end"        // the API rejects this end of a reply
-)
 
 // HistoryRules are the requirements of one API that go beyond a valid transcript and that its
 // adapter does not meet by translation. Adapters translate the form of ids, alternating roles and
 // empty texts. The zero value holds the rules of every transcript.
+//
+// An adapter calls RepairRequest before it sends a Request, and reports each repair in a Notice with
+// the code "healed". provider.API has the rules of each API.
 type HistoryRules struct {
 	Settled   bool     // no call may be open, including the calls of the last reply
 	UserFirst bool     // the first message after the instructions is a user's
 	NotLast   []string // types in Reasoning.Opaque.Data that cannot end a reply
-}
-
-// RulesOf returns the rules of an API for the messages of a request: openai-chat, openai-responses,
-// anthropic-messages (or anthropic) or gemini. An unknown API has no rules. The adapters of this
-// module apply the rules of their API: they check a Request before they send it, and report each
-// repair in a Notice with the code "healed".
-func RulesOf(api string) HistoryRules {
-	switch api {
-	case "anthropic-messages", "anthropic":
-		return HistoryRules{Settled: true, UserFirst: true, NotLast: []string{"thinking", "redacted_thinking"}}
-	case "gemini":
-		return HistoryRules{Settled: true, UserFirst: true}
-	case "openai-chat", "openai-responses":
-		return HistoryRules{Settled: true}
-	}
-	return HistoryRules{}
 }
 
 // Check returns the faults that make msgs an invalid transcript, in the order of the messages, or
@@ -244,13 +226,13 @@ func known(p Part) bool {
 	return false
 }
 
-func newFault(code FaultCode, message, part int, format string, args ...any) HistoryFault {
+func newFault(code string, message, part int, format string, args ...any) HistoryFault {
 	return HistoryFault{Code: code, Message: message, Part: part, Text: fmt.Sprintf(format, args...)}
 }
 
-// CheckMessage returns an error if m has a part that it cannot hold, or a call without an id of its
-// own.
-func CheckMessage(m Message) error {
+// Validate returns an error if m has a part that it cannot hold, or a call without an id of its own.
+// A message with decisions is valid. Check finds the faults between messages.
+func (m Message) Validate() error {
 	for _, p := range m.Parts {
 		if err := allowed(m.Role, p); err != nil {
 			return err

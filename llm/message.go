@@ -201,13 +201,3 @@ func (m Message) Calls() []ToolCall {
 func (m Message) HasCalls() bool {
 	return slices.ContainsFunc(m.Parts, func(p Part) bool { _, ok := p.(ToolCall); return ok })
 }
-
-// answers reports whether m has the result of the call id.
-func (m Message) answers(id string) bool {
-	for _, p := range m.Parts {
-		if r, ok := p.(ToolResult); ok && r.CallID == id {
-			return true
-		}
-	}
-	return false
-}

@@ -117,7 +117,7 @@ func (h *mending) keep(i int, m Message) {
 	switch m.Role {
 	case RoleSystem, RoleDeveloper, RoleUser, RoleAssistant, RoleTool:
 	default:
-		h.lost = append(h.lost, newFault(FaultUnknownRole, i, -1, "unknown role %q; known: system, developer, user, assistant, tool", m.Role))
+		h.lost = append(h.lost, newFault("unknown_role", i, -1, "unknown role %q; known: system, developer, user, assistant, tool", m.Role))
 		return
 	}
 	parts := make([]Part, 0, len(m.Parts))
@@ -126,21 +126,21 @@ func (h *mending) keep(i int, m Message) {
 		_, isDecision := p.(Decision)
 		switch {
 		case !known(p):
-			h.lost = append(h.lost, newFault(FaultUnknownPart, i, j, "a part is nil or of an unknown type (%T)", p))
+			h.lost = append(h.lost, newFault("unknown_part", i, j, "a part is nil or of an unknown type (%T)", p))
 		case isDecision:
-			h.did(newFault(FaultPart, i, j, "a transcript cannot hold a decision"), droppedPart)
+			h.did(newFault("misplaced_part", i, j, "a transcript cannot hold a decision"), droppedPart)
 		case isResult:
 			parts = append(parts, h.plain(i, j, result))
 		default:
 			if err := allowed(m.Role, p); err != nil {
-				h.did(newFault(FaultPart, i, j, "%v", err), droppedPart)
+				h.did(newFault("misplaced_part", i, j, "%v", err), droppedPart)
 				continue
 			}
 			parts = append(parts, p)
 		}
 	}
 	if len(m.Parts) == 0 && m.Role != RoleAssistant {
-		h.did(newFault(FaultEmpty, i, -1, "the message is empty"), "the message is dropped")
+		h.did(newFault("empty_message", i, -1, "the message is empty"), "the message is dropped")
 	}
 	m.Parts = parts
 	if len(m.Parts) > 0 || m.Role == RoleAssistant {
@@ -157,10 +157,10 @@ func (h *mending) plain(i, j int, r ToolResult) ToolResult {
 			parts = append(parts, p)
 		default:
 			if !known(p) {
-				h.lost = append(h.lost, newFault(FaultUnknownPart, i, j, "part %d of a result is nil or of an unknown type (%T)", n, p))
+				h.lost = append(h.lost, newFault("unknown_part", i, j, "part %d of a result is nil or of an unknown type (%T)", n, p))
 				continue
 			}
-			h.did(newFault(FaultPart, i, j, "a result cannot hold %s", partName(p)), droppedPart)
+			h.did(newFault("misplaced_part", i, j, "a result cannot hold %s", partName(p)), droppedPart)
 		}
 	}
 	if len(parts) < len(r.Parts) {
@@ -216,7 +216,7 @@ func (h *mending) name(k int) {
 			tried[was] = n
 			taken[c.ID] = true
 			m.Parts[j] = c
-			h.did(newFault(FaultCallID, m.at, -1, "call id %q is empty or there twice; each call of a reply needs its own", was), "the call is now "+c.ID)
+			h.did(newFault("call_id", m.at, -1, "call id %q is empty or there twice; each call of a reply needs its own", was), "the call is now "+c.ID)
 		}
 		same.places = append(same.places, len(m.ids))
 		m.ids = append(m.ids, c.ID)
@@ -232,10 +232,10 @@ func (h *mending) answer(k int, r ToolResult) {
 	same := h.calls[r.CallID]
 	switch {
 	case same == nil:
-		h.did(newFault(FaultOrphan, m.at, -1, "the result for call %q answers no call before it", r.CallID), droppedResult)
+		h.did(newFault("no_call", m.at, -1, "the result for call %q answers no call before it", r.CallID), droppedResult)
 		return
 	case same.next == len(same.places):
-		h.did(newFault(FaultSecond, m.at, -1, "call %q has a result already", r.CallID), droppedResult)
+		h.did(newFault("second_result", m.at, -1, "call %q has a result already", r.CallID), droppedResult)
 		return
 	}
 	place := same.places[same.next]
@@ -245,7 +245,7 @@ func (h *mending) answer(k int, r ToolResult) {
 	reply.results[place] = r
 	switch {
 	case k != same.reply+1 || m.Role != RoleTool:
-		h.did(newFault(FaultMoved, m.at, -1, "the result for call %q does not stand right behind its reply", r.CallID), "it is moved there, behind message "+strconv.Itoa(reply.at))
+		h.did(newFault("misplaced_result", m.at, -1, "the result for call %q does not stand right behind its reply", r.CallID), "it is moved there, behind message "+strconv.Itoa(reply.at))
 	case place < reply.order:
 		reply.mixed = true
 	default:
@@ -268,13 +268,13 @@ func (h *mending) joined() []Message {
 		}
 		if !begun && begins(&m.Message) {
 			if begun = true; m.Role != RoleUser {
-				h.did(newFault(FaultStart, m.at, -1, "the API wants the user to speak first"), "a message that says what is missing is put in front")
+				h.did(newFault("start", m.at, -1, "the API wants the user to speak first"), "a message that says what is missing is put in front")
 				out = append(out, User(notFromStart))
 			}
 		}
 		if n := len(m.Parts); m.Role == RoleAssistant {
 			if m.Parts = m.Parts[:h.rules.cutBefore(&m.Message)]; len(m.Parts) < n {
-				h.did(newFault(FaultEnd, m.at, len(m.Parts), "the API takes no reply that ends with reasoning"), "the reasoning is dropped")
+				h.did(newFault("reply_end", m.at, len(m.Parts), "the API takes no reply that ends with reasoning"), "the reasoning is dropped")
 			}
 		}
 		out = append(out, m.Message)
@@ -288,7 +288,7 @@ func (h *mending) joined() []Message {
 // resultsOf returns the results of a reply in the order of its calls.
 func (h *mending) resultsOf(m *keptMessage, open bool) []Part {
 	if m.mixed {
-		h.did(newFault(FaultOrder, m.at, -1, "the results behind the reply are not in the order of its calls"), "they are put in order")
+		h.did(newFault("result_order", m.at, -1, "the results behind the reply are not in the order of its calls"), "they are put in order")
 	}
 	results := m.results[:0]
 	for place, p := range m.results {
@@ -296,7 +296,7 @@ func (h *mending) resultsOf(m *keptMessage, open bool) []Part {
 			r := ErrorResult(notRecorded)
 			r.CallID = m.ids[place]
 			p = r
-			h.did(newFault(FaultUnanswered, m.at, -1, "call %q has no result", r.CallID), "it is answered with an error that says so")
+			h.did(newFault("no_result", m.at, -1, "call %q has no result", r.CallID), "it is answered with an error that says so")
 		}
 		if p != nil {
 			results = append(results, p)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
+	"github.com/pawl-go/pawl/provider"
 )
 
 // whatever is a history as crashes, other programs and people with an editor leave it: known roles
@@ -43,7 +44,7 @@ func TestAnyHistoryArrivesInOrder(t *testing.T) {
 	for _, w := range wires {
 		t.Run(w.name, func(t *testing.T) {
 			m, s := w.on(t, say("Well."), pawltest.SimulatorOptions{})
-			rules := llm.RulesOf(w.api)
+			rules := rulesOf(w.api)
 			rapid.Check(t, func(rt *rapid.T) {
 				req := &llm.Request{Messages: append(whatever(rt), llm.User("And now?")), Whole: rapid.Bool().Draw(rt, "whole")}
 				for _, set := range passive() {
@@ -129,4 +130,9 @@ func TestWhatTheServerKeepsIsNotMended(t *testing.T) {
 			t.Errorf("%s: was sent %s", w.name, got[0].Body)
 		}
 	}
+}
+
+func rulesOf(api string) llm.HistoryRules {
+	a, _ := provider.FindAPI(api)
+	return a.Rules
 }

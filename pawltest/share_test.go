@@ -138,7 +138,7 @@ func BenchmarkCheckShare(b *testing.B) {
 			// turn with whole runs, since the machine may have other work.
 			const often = 20
 			measured := *a
-			rules := llm.RulesOf(w.api)
+			rules := rulesOf(w.api)
 			var runs, checks time.Duration
 			measured.Middleware = []pawl.Middleware{{Model: func(m llm.Model) llm.Model {
 				return before{m, func(ctx context.Context, req *llm.Request) {
@@ -181,7 +181,7 @@ func BenchmarkCheckShare(b *testing.B) {
 func TestCheckingAllocatesNothing(t *testing.T) {
 	msgs := long()
 	for _, api := range append(pawltest.APIs(), "") {
-		rules := llm.RulesOf(api)
+		rules := rulesOf(api)
 		if n := testing.AllocsPerRun(10, func() { rules.Repair(msgs) }); n != 0 {
 			t.Errorf("%q: %v allocations", api, n)
 		}

@@ -57,6 +57,9 @@ type API struct {
 	Encode  func(*llm.Request) ([]byte, error)
 	Decode  func(status int, sse bool, body []byte) (*llm.Response, error)
 
+	// Rules are the requirements on histories that the adapter enforces before it sends a request.
+	Rules llm.HistoryRules
+
 	of Info
 }
 
@@ -66,7 +69,8 @@ var table = withServerInfo(
 		Name: "openai", Title: "OpenAI", Example: "gpt-5-mini",
 		BaseURL: openai.DefaultBaseURL, BaseEnv: "OPENAI_BASE_URL", Keys: []string{"OPENAI_API_KEY"},
 		Families: []string{"gpt-", "chatgpt", "o1", "o3", "o4"}, CleanCalls: true,
-		APIs: []API{{Name: "openai-responses", Encode: openai.EncodeResponses, Decode: openai.DecodeResponses}},
+		APIs: []API{{Name: "openai-responses", Encode: openai.EncodeResponses, Decode: openai.DecodeResponses,
+			Rules: llm.HistoryRules{Settled: true}}},
 		open: func(model string, o *Options) llm.Model { return openai.New(model, toServer(o)) },
 		embed: func(model string, n int, o *Options) store.Embedder {
 			return openai.NewEmbedder(model, n, toServer(o))
@@ -75,7 +79,8 @@ var table = withServerInfo(
 	Info{
 		Name: "openai-chat", Title: "OpenAI", Example: "gpt-5-mini", Catalog: "openai", Telemetry: "openai", Alias: true,
 		BaseURL: openai.DefaultBaseURL, BaseEnv: "OPENAI_BASE_URL", Keys: []string{"OPENAI_API_KEY"},
-		APIs: []API{{Name: "openai-chat", Encode: openai.EncodeChat, Decode: openai.DecodeChat}},
+		APIs: []API{{Name: "openai-chat", Encode: openai.EncodeChat, Decode: openai.DecodeChat,
+			Rules: llm.HistoryRules{Settled: true}}},
 		open: func(model string, o *Options) llm.Model { return openai.NewChat(model, toServer(o)) },
 		embed: func(model string, n int, o *Options) store.Embedder {
 			return openai.NewEmbedder(model, n, toServer(o))
@@ -86,7 +91,9 @@ var table = withServerInfo(
 		BaseURL: anthropic.DefaultBaseURL, BaseEnv: "ANTHROPIC_BASE_URL", Keys: []string{"ANTHROPIC_API_KEY"},
 		Families: []string{"claude"}, CleanCalls: true,
 		APIs: []API{{Name: "anthropic-messages", Aliases: []string{"anthropic"}, Encode: anthropic.EncodeMessages,
-			Decode: anthropic.DecodeMessages}},
+			Decode: anthropic.DecodeMessages,
+			Rules: llm.HistoryRules{Settled: true, UserFirst: true,
+				NotLast: []string{"thinking", "redacted_thinking"}}}},
 		open: func(model string, o *Options) llm.Model {
 			return anthropic.New(model, &anthropic.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header,
 				HTTP: o.HTTP, Retries: o.Retries,
@@ -98,8 +105,9 @@ var table = withServerInfo(
 		Name: "gemini", Title: "Gemini", Example: "gemini-3-flash-preview", Telemetry: "gcp.gemini",
 		BaseURL: gemini.DefaultBaseURL, BaseEnv: "GEMINI_BASE_URL", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
 		CleanCalls: true,
-		APIs:       []API{{Name: "gemini", Encode: gemini.EncodeGenerate, Decode: gemini.DecodeGenerate}},
-		open:       func(model string, o *Options) llm.Model { return gemini.New(model, toGemini(o)) },
+		APIs: []API{{Name: "gemini", Encode: gemini.EncodeGenerate, Decode: gemini.DecodeGenerate,
+			Rules: llm.HistoryRules{Settled: true, UserFirst: true}}},
+		open: func(model string, o *Options) llm.Model { return gemini.New(model, toGemini(o)) },
 		embed: func(model string, n int, o *Options) store.Embedder {
 			return gemini.NewEmbedder(model, n, toGemini(o))
 		},

@@ -7,6 +7,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider"
 )
 
 type wireCheckCmd struct {
@@ -25,9 +26,9 @@ func (c *wireCheckCmd) Run(sys *cli.System) error {
 			return cli.Usage(`a list like [{"role":"user","parts":[{"type":"text","text":"…"}]}], or what --save wrote`, "the messages on standard input: %s", cli.JSONFault(in, err))
 		}
 	}
-	rules := llm.RulesOf(c.API)
-	faults := rules.Check(from.Messages)
-	healed, mends := rules.Repair(from.Messages)
+	api, _ := provider.FindAPI(c.API) // the enum of the flag has only known names
+	faults := api.Rules.Check(from.Messages)
+	healed, mends := api.Rules.Repair(from.Messages)
 	e := json.NewEncoder(sys.Out)
 	e.SetEscapeHTML(false)
 	return e.Encode(struct {

@@ -10,7 +10,8 @@ import (
 )
 
 // rules are the API's requirements on messages.
-var rules = wire.Rules{HistoryRules: llm.RulesOf("anthropic-messages")}
+var rules = wire.Rules{HistoryRules: llm.HistoryRules{Settled: true, UserFirst: true,
+	NotLast: []string{"thinking", "redacted_thinking"}}}
 
 // encoder appends a body.
 type encoder struct {

@@ -9,7 +9,7 @@ import (
 )
 
 // EncodeMessages returns the body that New(req.Model, nil) sends for req. Errors are the same as
-// Stream's. Stream repairs messages first (llm.RulesOf); EncodeMessages does not.
+// Stream's. Stream repairs messages first (llm.HistoryRules); EncodeMessages does not.
 func EncodeMessages(req *llm.Request) ([]byte, error) {
 	d := newDialect(nil, false)
 	own, err := readOptions(req.Settings.Options[provider])

@@ -16,7 +16,7 @@ import (
 const skipSignature = `"thoughtSignature":"skip_thought_signature_validator"`
 
 // rules are the API's requirements on messages.
-var rules = wire.Rules{HistoryRules: llm.RulesOf("gemini"), Heads: []string{"cachedContent", "cached_content"}}
+var rules = wire.Rules{HistoryRules: llm.HistoryRules{Settled: true, UserFirst: true}, Heads: []string{"cachedContent", "cached_content"}}
 
 // encoder appends a body.
 type encoder struct {

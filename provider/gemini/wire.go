@@ -10,7 +10,7 @@ import (
 
 // EncodeGenerate returns the body that New(req.Model, nil) sends for req; it is the same for a
 // whole reply and a stream. Errors are the same as Stream's. Stream repairs messages first
-// (llm.RulesOf); EncodeGenerate does not.
+// (llm.HistoryRules); EncodeGenerate does not.
 func EncodeGenerate(req *llm.Request) ([]byte, error) {
 	d := newDialect("")
 	tools := wire.NoTools

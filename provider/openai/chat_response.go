@@ -13,7 +13,7 @@ var chatAPI = &api{
 	id:       "openai-chat",
 	path:     "chat/completions",
 	maxID:    40,
-	rules:    &wire.Rules{HistoryRules: llm.RulesOf("openai-chat")},
+	rules:    &wire.Rules{HistoryRules: llm.HistoryRules{Settled: true}},
 	encode:   fromChatRequest,
 	fromTool: fromChatTool,
 	decoder: func(d *dialect, out *wire.Emitter) wire.Decoder {

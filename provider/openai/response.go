@@ -14,7 +14,7 @@ var responsesAPI = &api{
 	id:       "openai",
 	path:     "responses",
 	maxID:    64,
-	rules:    &wire.Rules{HistoryRules: llm.RulesOf("openai-responses"), Heads: []string{"previous_response_id", "conversation"}},
+	rules:    &wire.Rules{HistoryRules: llm.HistoryRules{Settled: true}, Heads: []string{"previous_response_id", "conversation"}},
 	encode:   fromRequest,
 	fromTool: fromTool,
 	decoder:  func(d *dialect, out *wire.Emitter) wire.Decoder { return &responseDecoder{dialect: d, Emitter: out} },

@@ -9,11 +9,11 @@ import (
 )
 
 // EncodeResponses returns the body that New(req.Model, nil) sends for req. Errors are the same as
-// Stream's. Stream repairs messages first (llm.RulesOf); EncodeResponses does not.
+// Stream's. Stream repairs messages first (llm.HistoryRules); EncodeResponses does not.
 func EncodeResponses(req *llm.Request) ([]byte, error) { return encodeBody(responsesAPI, req) }
 
 // EncodeChat returns the body that NewChat(req.Model, nil) sends for req. Errors are the same as
-// Stream's. Stream repairs messages first (llm.RulesOf); EncodeChat does not.
+// Stream's. Stream repairs messages first (llm.HistoryRules); EncodeChat does not.
 func EncodeChat(req *llm.Request) ([]byte, error) { return encodeBody(chatAPI, req) }
 
 // DecodeResponses returns the reply in the body of a response, or its error, which is a
