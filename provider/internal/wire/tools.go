@@ -104,32 +104,30 @@ type ToolForm struct {
 type ToolCache struct {
 	Form ToolForm
 
-	mu   sync.RWMutex
+	mu   sync.Mutex
 	sets [16]*Toolset
 	next int
 }
 
-// Get returns the toolset of tools.
+// Get returns the toolset of tools. Concurrent calls wait for a new toolset instead of encoding the
+// same tools.
 func (c *ToolCache) Get(tools []*llm.ToolSpec) (*Toolset, error) {
 	if len(tools) == 0 {
 		return NoTools, nil
 	}
-	c.mu.RLock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, s := range c.sets {
 		if s != nil && slices.Equal(s.tools, tools) {
-			c.mu.RUnlock()
 			return s, nil
 		}
 	}
-	c.mu.RUnlock()
 	s, err := NewToolset(c.Form, tools)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
 	c.sets[c.next] = s
 	c.next = (c.next + 1) % len(c.sets)
-	c.mu.Unlock()
 	return s, nil
 }
 
