@@ -48,7 +48,6 @@ package anthropic
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -236,6 +235,3 @@ func invalid(field, format string, args ...any) error {
 }
 
 func broken(format string, args ...any) error { return wire.Broken(provider, format, args...) }
-
-// field names a part of a request in an error.
-func field(message, part int) string { return fmt.Sprintf("messages[%d].parts[%d]", message, part) }

@@ -16,11 +16,7 @@ import (
 // fragment of its reply was emitted; a Delta with a Notice announces it. Errors are
 // *llm.ProviderError, or wrap the cause of a cancelled ctx.
 func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) {
-		if err := m.stream(ctx, req, yield); err != nil && err != wire.ErrStopped {
-			yield(llm.Delta{}, err)
-		}
-	}
+	return wire.Stream(func(yield func(llm.Delta, error) bool) error { return m.stream(ctx, req, yield) })
 }
 
 // errPaused ends a decoder whose reply continues with another request.
@@ -109,11 +105,7 @@ func (m *Model) toolset(req *llm.Request, own options) (*wire.Toolset, error) {
 	if own.tools == nil {
 		return m.tools.Get(req.Tools)
 	}
-	tools := own.without(req.Tools)
-	if len(tools) == 0 {
-		return wire.NoTools, nil
-	}
-	return wire.NewToolset(toolForm, tools)
+	return wire.NewToolset(toolForm, own.without(req.Tools))
 }
 
 // address returns the URL of a request.

@@ -14,17 +14,7 @@ import (
 func toError(status int, h http.Header, body []byte, now time.Time) *llm.ProviderError {
 	f := wire.ReadFailure(body, nil)
 	e := classify(status, f)
-	if status == http.StatusTooManyRequests || status >= 500 {
-		if e.RetryAfter = wire.RetryAfter(h, now); e.RetryAfter == 0 {
-			e.RetryAfter = max(untilReset(h, now), wire.RetryIn(f.Message))
-		}
-	}
-	switch h.Get("X-Should-Retry") {
-	case "true":
-		e.Retryable = true
-	case "false":
-		e.Retryable = false
-	}
+	wire.SetRetry(e, h, now, max(untilReset(h, now), wire.RetryIn(f.Message)))
 	return e
 }
 
@@ -60,14 +50,6 @@ func classify(status int, f wire.Failure) *llm.ProviderError {
 		e.Message = http.StatusText(status)
 	}
 	text := strings.ToLower(f.Message)
-	says := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(text, w) {
-				return true
-			}
-		}
-		return false
-	}
 	client := status == 0 || status >= 400 && status < 500
 	set := func(code llm.Code, again bool) *llm.ProviderError {
 		e.Code, e.Retryable = code, again
@@ -75,11 +57,11 @@ func classify(status int, f wire.Failure) *llm.ProviderError {
 	}
 	if client {
 		switch {
-		case says("credit balance", "usage limits", "spend limit"):
+		case wire.Contains(text, "credit balance", "usage limits", "spend limit"):
 			return set(llm.CodeQuota, false)
-		case says("prompt is too long", "exceed context limit", "context window", "context length", "too many tokens", "input is too long"):
+		case wire.Contains(text, "prompt is too long", "exceed context limit", "context window", "context length", "too many tokens", "input is too long"):
 			return set(llm.CodeContextLength, false)
-		case says("content filtering policy", "blocked by content filter"):
+		case wire.Contains(text, "content filtering policy", "blocked by content filter"):
 			return set(llm.CodeContentFilter, false)
 		}
 	}
@@ -105,32 +87,19 @@ func classify(status int, f wire.Failure) *llm.ProviderError {
 	case "UNAVAILABLE":
 		return set(llm.CodeOverloaded, true)
 	}
+	if code, again := wire.StatusCode(status); code != "" {
+		return set(code, again)
+	}
 	switch {
-	case status == 401:
-		return set(llm.CodeAuthentication, false)
-	case status == 402:
-		return set(llm.CodeQuota, false)
-	case status == 403:
-		return set(llm.CodePermission, false)
-	case status == 404 || status == 410:
-		return set(llm.CodeNotFound, false)
-	case status == 408 || status == 504 || status == 524:
+	case status == 524:
 		return set(llm.CodeTimeout, true)
-	case status == 409 || status == 425:
-		return set(llm.CodeServer, true) // another request holds a resource that this one needs
-	case status == 413:
-		return set(llm.CodeContextLength, false)
-	case status == 429:
-		return set(llm.CodeRateLimit, true)
-	case status == 503 || status == 529:
-		return set(llm.CodeOverloaded, true)
 	case status >= 500:
 		return set(llm.CodeServer, true)
 	case status >= 400:
 		return set(llm.CodeInvalidRequest, false)
 	case status >= 300:
 		if e.Message == "" {
-			e.Message = "the server answered with a redirect; is the base URL right?"
+			e.Message = wire.Redirected
 		}
 		return set(llm.CodeNotFound, false)
 	}

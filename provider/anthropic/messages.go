@@ -5,6 +5,7 @@ import (
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // fromMessages writes the messages after the first lead ones. It merges messages so that the sides
@@ -22,7 +23,7 @@ func fromMessages(e *encoder, messages []llm.Message, lead int) {
 			end++
 		}
 		users := end
-		for e.instructs() && users > i && instructs(&messages[users-1]) {
+		for e.instructs() && users > i && wire.Instructs(&messages[users-1]) {
 			users--
 		}
 		if users == i {
@@ -79,7 +80,7 @@ func fromMessage(e *encoder, messages []llm.Message, from, to int) {
 		switch m.Role {
 		case llm.RoleUser, llm.RoleTool:
 		case llm.RoleSystem, llm.RoleDeveloper:
-			if !onlyText(m.Parts) {
+			if !wire.OnlyText(m.Parts) {
 				e.Fail(unsupported("messages", "message %d: Anthropic takes nothing but text in a system message", i))
 			}
 			if text := m.Text(); strings.TrimSpace(text) != "" {
@@ -100,16 +101,12 @@ func fromMessage(e *encoder, messages []llm.Message, from, to int) {
 				fromText(e, "user", &p)
 			case llm.Media:
 				e.block("user")
-				fromMedia(e, field(i, j), p, true)
+				fromMedia(e, wire.Field(i, j), p, true)
 			default:
-				e.Fail(invalid(field(i, j), "%T has no place in this message", p))
+				e.Fail(invalid(wire.Field(i, j), "%T has no place in this message", p))
 			}
 		}
 	}
-}
-
-func instructs(m *llm.Message) bool {
-	return m.Role == llm.RoleSystem || m.Role == llm.RoleDeveloper
 }
 
 // instructs reports whether the model accepts instructions between a user turn and its reply. By
@@ -121,20 +118,11 @@ func (e *encoder) instructs() bool { return e.newest() && e.facts.instructs }
 // of their own.
 func fromInstructions(e *encoder, messages []llm.Message, from, to int) {
 	for i := from; i < to; i++ {
-		if !onlyText(messages[i].Parts) {
+		if !wire.OnlyText(messages[i].Parts) {
 			e.Fail(unsupported("messages", "message %d: Anthropic takes nothing but text in a system message", i))
 		}
 		fromText(e, "system", &llm.Text{Text: messages[i].Text()})
 	}
-}
-
-func onlyText(parts []llm.Part) bool {
-	for _, p := range parts {
-		if _, ok := p.(llm.Text); !ok {
-			return false
-		}
-	}
-	return true
 }
 
 // fromText writes a text block. The API rejects blank text.
@@ -145,19 +133,8 @@ func fromText(e *encoder, role string, t *llm.Text) {
 	e.block(role)
 	e.Raw(`{"type":"text","text":`)
 	e.String(t.Text)
-	e.extra(t.Opaque)
+	e.Extra(e.tag, t.Opaque)
 	e.Raw(`}`)
-}
-
-// extra appends the members of an Opaque object to the current object.
-func (e *encoder) extra(o *llm.Opaque) {
-	if o == nil || o.Provider != e.tag {
-		return
-	}
-	if n := len(o.Data); n > 2 && o.Data[0] == '{' && o.Data[n-1] == '}' {
-		e.Comma()
-		e.B = append(e.B, o.Data[1:n-1]...)
-	}
 }
 
 // fromReply writes the blocks of an assistant message in order. last means that the conversation
@@ -179,7 +156,7 @@ func fromReply(e *encoder, message int, m *llm.Message, last bool) {
 		case llm.ToolCall:
 			fromCall(e, &p)
 		default:
-			e.Fail(unsupported(field(message, i), "Anthropic cannot take %T in an assistant message", p))
+			e.Fail(unsupported(wire.Field(message, i), "Anthropic cannot take %T in an assistant message", p))
 		}
 	}
 }
@@ -202,7 +179,7 @@ func fromCall(e *encoder, c *llm.ToolCall) {
 		e.Bytes(c.Args)
 		e.Raw(`}`)
 	}
-	e.extra(c.Opaque)
+	e.Extra(e.tag, c.Opaque)
 	e.Raw(`}`)
 }
 
@@ -224,9 +201,9 @@ func fromErrorMedia(e *encoder, messages []llm.Message, from, to int) {
 					e.String("From the result of call " + e.ids.ofResult(r.CallID) + ":")
 					e.Raw(`}`)
 					e.block("user")
-					fromMedia(e, field(i, j), p, false)
+					fromMedia(e, wire.Field(i, j), p, false)
 				default:
-					e.Fail(invalid(field(i, j), "part %d: %T has no place in a result", n, p))
+					e.Fail(invalid(wire.Field(i, j), "part %d: %T has no place in a result", n, p))
 				}
 			}
 		}
@@ -239,7 +216,7 @@ func fromResult(e *encoder, message, part int, r *llm.ToolResult) {
 	e.Raw(`{"type":"tool_result","tool_use_id":`)
 	e.String(e.ids.ofResult(r.CallID))
 	e.Raw(`,"content":`)
-	if r.IsError || onlyText(r.Parts) {
+	if r.IsError || wire.OnlyText(r.Parts) {
 		text := r.Text()
 		if r.IsError && text == "" {
 			text = "Error" // the API rejects an empty error
@@ -259,9 +236,9 @@ func fromResult(e *encoder, message, part int, r *llm.ToolResult) {
 				e.Raw(`}`)
 			case llm.Media:
 				e.Comma()
-				fromMedia(e, field(message, part), p, false)
+				fromMedia(e, wire.Field(message, part), p, false)
 			default:
-				e.Fail(invalid(field(message, part), "part %d: %T has no place in a result", i, p))
+				e.Fail(invalid(wire.Field(message, part), "part %d: %T has no place in a result", i, p))
 			}
 		}
 		e.Raw("]")

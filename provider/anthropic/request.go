@@ -35,17 +35,8 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	if req.Model != "" {
 		name = req.Model
 	}
-	if name == "" {
-		return dst, invalid("model", "no model is named")
-	}
-	if err := req.Choice.Check(req.Tools); err != nil {
-		return dst, &llm.ProviderError{Provider: provider, Code: llm.CodeInvalidRequest, Message: err.Error(), Err: err}
-	}
-	if err := tools.Refuse(provider, req.Choice, own.names...); err != nil {
+	if err := wire.Check(provider, name, req, tools, own.names...); err != nil {
 		return dst, err
-	}
-	if len(req.Output) > 0 && !jsonscan.IsObject(req.Output) {
-		return dst, invalid("output", "the schema is not a JSON object")
 	}
 	e := encoder{dialect: d, Writer: wire.Writer{Provider: provider, B: dst}, model: name, facts: d.factsOf(name),
 		tools: tools, own: own}
@@ -108,12 +99,7 @@ func fromRequest(e *encoder, req *llm.Request) {
 		e.Float("settings.top_p", *s.TopP)
 	}
 	if len(s.StopSequences) > 0 && e.Key("stop_sequences") {
-		e.Raw("[")
-		for _, stop := range s.StopSequences {
-			e.Comma()
-			e.String(stop)
-		}
-		e.Raw("]")
+		e.Strings(s.StopSequences)
 	}
 	fromThinking(e, t)
 	if (t.effort != "" || e.output != nil) && e.Key("output_config") {

@@ -13,10 +13,10 @@ func fromSystem(e *encoder, req *llm.Request) int {
 	lead := 0
 	for lead < len(req.Messages) {
 		m := &req.Messages[lead]
-		if m.Role != llm.RoleSystem && m.Role != llm.RoleDeveloper {
+		if !wire.Instructs(m) {
 			break
 		}
-		if !onlyText(m.Parts) {
+		if !wire.OnlyText(m.Parts) {
 			e.Fail(unsupported("messages", "message %d: Anthropic takes nothing but text in a system message", lead))
 		}
 		lead++

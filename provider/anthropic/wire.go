@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"time"
 
 	"github.com/pawl-go/pawl/llm"
@@ -16,11 +15,9 @@ func EncodeMessages(req *llm.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	tools := wire.NoTools
-	if list := own.without(req.Tools); len(list) > 0 {
-		if tools, err = wire.NewToolset(toolForm, list); err != nil {
-			return nil, err
-		}
+	tools, err := wire.NewToolset(toolForm, own.without(req.Tools))
+	if err != nil {
+		return nil, err
 	}
 	return d.encode(nil, "", tools, wire.NewOutput(outputForm, req.Output), req, own)
 }
@@ -30,25 +27,20 @@ func EncodeMessages(req *llm.Request) ([]byte, error) {
 // recognized anyway. A turn that the server paused has FinishReasonOther and is not continued.
 func DecodeMessages(status int, sse bool, body []byte) (*llm.Response, error) {
 	d := newDialect(nil, false)
-	if status != 0 && (status < 200 || status > 299) {
+	if wire.Failed(status) {
 		return nil, toError(status, nil, body, time.Time{})
 	}
-	res := new(llm.Response)
-	var bad error
-	out := d.emitter(wire.NoTools, func(delta llm.Delta, _ error) bool {
-		bad = res.Add(delta)
-		return bad == nil
-	})
+	res, out := new(llm.Response), d.emitter(wire.NoTools, nil)
 	dec := &decoder{Emitter: out, dialect: &d, restart: func() { *res = llm.Response{} }}
-	err := wire.Read(provider, bytes.NewReader(body), int64(len(body)), !sse, dec)
-	if err == errPaused {
-		err = out.Finish(llm.FinishReasonOther)
+	read := func() error {
+		err := wire.ReadBody(provider, body, sse, dec)
+		if err == errPaused {
+			err = out.Finish(llm.FinishReasonOther)
+		}
+		return err
 	}
-	if err != nil && err != wire.ErrStopped {
+	if err := wire.Collect(res, out, read); err != nil {
 		return nil, err
-	}
-	if bad != nil {
-		return nil, broken("%v", bad)
 	}
 	return res, nil
 }

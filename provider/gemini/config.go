@@ -158,12 +158,7 @@ func fromSettings(e *encoder, req *llm.Request) {
 		e.Float("settings.top_p", *s.TopP)
 	}
 	if len(s.StopSequences) > 0 && key("stopSequences") {
-		e.Raw("[")
-		for _, stop := range s.StopSequences {
-			e.Comma()
-			e.String(stop)
-		}
-		e.Raw("]")
+		e.Strings(s.StopSequences)
 	}
 	if s.Effort != "" && key("thinkingConfig") {
 		fromEffort(e, s.Effort)

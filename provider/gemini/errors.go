@@ -135,31 +135,23 @@ func classify(status int, f *failure) *llm.ProviderError {
 	}
 	text := strings.ToLower(f.Message)
 	word := strings.ToLower(f.reason + " " + f.Name)
-	says := func(s string, words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(s, w) {
-				return true
-			}
-		}
-		return false
-	}
 	client := status == 0 || status >= 400 && status < 500
 	switch {
-	case client && (says(word, "api_key_invalid", "api_key_expired", "access_token_expired") || says(text, "api key not valid", "api key expired")):
+	case client && (wire.Contains(word, "api_key_invalid", "api_key_expired", "access_token_expired") || wire.Contains(text, "api key not valid", "api key expired")):
 		e.Code = llm.CodeAuthentication
-	case client && (says(word, "insufficient_quota", "billing_disabled") || f.spent() || says(text, "credits are depleted", "billing")) && status != 429:
+	case client && (wire.Contains(word, "insufficient_quota", "billing_disabled") || f.spent() || wire.Contains(text, "credits are depleted", "billing")) && status != 429:
 		e.Code = llm.CodeQuota
-	case status == 429 && (says(word, "insufficient_quota") || f.spent() || says(text, "credits are depleted")):
+	case status == 429 && (wire.Contains(word, "insufficient_quota") || f.spent() || wire.Contains(text, "credits are depleted")):
 		e.Code = llm.CodeQuota
-	case client && (says(word, "context_length") || says(text, "exceeds the maximum number of tokens", "input token count", "input context is too long", "context length", "context window", "too many tokens")):
+	case client && (wire.Contains(word, "context_length") || wire.Contains(text, "exceeds the maximum number of tokens", "input token count", "input context is too long", "context length", "context window", "too many tokens")):
 		e.Code = llm.CodeContextLength
-	case client && (says(word, "content_filter") || says(text, "blocked") && says(text, "safety", "prohibited")):
+	case client && (wire.Contains(word, "content_filter") || wire.Contains(text, "blocked") && wire.Contains(text, "safety", "prohibited")):
 		e.Code = llm.CodeContentFilter
 	default:
 		e.Code, e.Retryable = byStatus(status, f.Name)
 	}
 	if e.Code == llm.CodeNotFound && status >= 300 && status < 400 && e.Message == "" {
-		e.Message = "the server answered with a redirect; is the base URL right?"
+		e.Message = wire.Redirected
 	}
 	return e
 }
@@ -178,25 +170,11 @@ func (f *failure) spent() bool {
 // byStatus maps the names of google.rpc.Code and HTTP statuses. The HTTP status wins, because
 // gateways often derive the name from it.
 func byStatus(status int, name string) (code llm.Code, retryable bool) {
-	switch status {
-	case 401:
-		return llm.CodeAuthentication, false
-	case 402:
-		return llm.CodeQuota, false
-	case 403:
-		return llm.CodePermission, false
-	case 404, 410:
-		return llm.CodeNotFound, false
-	case 408, 504:
-		return llm.CodeTimeout, true
-	case 409, 425, 499:
+	if code, retryable = wire.StatusCode(status); code != "" {
+		return code, retryable
+	}
+	if status == 499 {
 		return llm.CodeServer, true
-	case 413:
-		return llm.CodeContextLength, false
-	case 429:
-		return llm.CodeRateLimit, true
-	case 503, 529:
-		return llm.CodeOverloaded, true
 	}
 	switch name {
 	case "INVALID_ARGUMENT", "OUT_OF_RANGE", "UNIMPLEMENTED":

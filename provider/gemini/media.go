@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/pawl-go/pawl/llm"
@@ -76,9 +75,4 @@ func fitsResult(mime string) bool {
 		return true
 	}
 	return false
-}
-
-// field names a part of a request in an error.
-func field(message, part int) string {
-	return "messages[" + strconv.Itoa(message) + "].parts[" + strconv.Itoa(part) + "]"
 }

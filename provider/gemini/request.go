@@ -38,16 +38,7 @@ type encoder struct {
 // what the body may have.
 func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request) ([]byte,
 	error) {
-	if name == "" {
-		return dst, invalid("model", "no model is named")
-	}
-	if err := req.Choice.Check(req.Tools); err != nil {
-		return dst, &llm.ProviderError{Provider: provider, Code: llm.CodeInvalidRequest, Message: err.Error(), Err: err}
-	}
-	if len(req.Output) > 0 && !jsonscan.IsObject(req.Output) {
-		return dst, invalid("output", "the schema is not a JSON object")
-	}
-	if err := tools.Refuse(provider, req.Choice); err != nil {
+	if err := wire.Check(provider, name, req, tools); err != nil {
 		return dst, err
 	}
 	opts, err := readOptions(req.Settings.Options[provider])
@@ -94,19 +85,19 @@ func fromMessages(e *encoder, messages []llm.Message) {
 // fromInstructions writes all system and developer messages: the API has one place for them.
 func fromInstructions(e *encoder, req *llm.Request) {
 	ask := len(req.Output) > 0 && !e.native(req)
-	if !ask && !slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return instructs(&m) }) || !e.Key("systemInstruction") {
+	if !ask && !slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return wire.Instructs(&m) }) || !e.Key("systemInstruction") {
 		return
 	}
 	e.Raw(`{"parts":[`)
 	for i := range req.Messages {
 		m := &req.Messages[i]
-		if !instructs(m) {
+		if !wire.Instructs(m) {
 			continue
 		}
 		for j, p := range m.Parts {
 			t, ok := p.(llm.Text)
 			if !ok {
-				e.Fail(unsupported(field(i, j), "instructions are text; Gemini cannot take %T there", p))
+				e.Fail(unsupported(wire.Field(i, j), "instructions are text; Gemini cannot take %T there", p))
 			}
 			e.Comma()
 			e.text(t.Text)
@@ -123,10 +114,6 @@ func fromInstructions(e *encoder, req *llm.Request) {
 		e.Raw("}")
 	}
 	e.Raw(`]}`)
-}
-
-func instructs(m *llm.Message) bool {
-	return m.Role == llm.RoleSystem || m.Role == llm.RoleDeveloper
 }
 
 // part begins a part of a content of role. Contents alternate, so parts of the same role share
@@ -178,10 +165,10 @@ func fromMessage(e *encoder, i int, m *llm.Message) {
 				e.Raw("}")
 			case llm.Media:
 				e.part("user")
-				fromMedia(e, field(i, j), p, true)
+				fromMedia(e, wire.Field(i, j), p, true)
 				e.Raw("}")
 			default:
-				e.Fail(invalid(field(i, j), "%T has no place in this message", p))
+				e.Fail(invalid(wire.Field(i, j), "%T has no place in this message", p))
 			}
 		}
 	default:
@@ -219,7 +206,7 @@ func fromReply(e *encoder, i int, m *llm.Message) {
 			}
 		case llm.Media:
 			e.part("model")
-			fromMedia(e, field(i, j), p, false)
+			fromMedia(e, wire.Field(i, j), p, false)
 			var stored []byte
 			if j+1 < len(m.Parts) {
 				if r, ok := m.Parts[j+1].(llm.Reasoning); ok {
@@ -232,7 +219,7 @@ func fromReply(e *encoder, i int, m *llm.Message) {
 			e.part("model")
 			fromCall(e, &p)
 		default:
-			e.Fail(unsupported(field(i, j), "Gemini cannot take %T in an assistant message", p))
+			e.Fail(unsupported(wire.Field(i, j), "Gemini cannot take %T in an assistant message", p))
 		}
 	}
 }

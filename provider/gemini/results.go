@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // place is the position of a part: the message, and the part in it.
@@ -15,7 +16,7 @@ func (p place) result(messages []llm.Message) llm.ToolResult {
 	return messages[p.message].Parts[p.part].(llm.ToolResult)
 }
 
-func (p place) String() string { return field(p.message, p.part) }
+func (p place) String() string { return wire.Field(p.message, p.part) }
 
 // answer is the position of a result.
 type answer struct {
@@ -37,14 +38,14 @@ func fromResults(e *encoder, messages []llm.Message, i int) int {
 	var few [32]answer
 	answers := few[:0]
 	last := i
-	for k := i; k < len(messages) && (messages[k].Role == llm.RoleTool || instructs(&messages[k])); k++ {
+	for k := i; k < len(messages) && (messages[k].Role == llm.RoleTool || wire.Instructs(&messages[k])); k++ {
 		if messages[k].Role != llm.RoleTool {
 			continue
 		}
 		last = k
 		for j, p := range messages[k].Parts {
 			if _, ok := p.(llm.ToolResult); !ok {
-				e.Fail(invalid(field(k, j), "%T has no place among results", p))
+				e.Fail(invalid(wire.Field(k, j), "%T has no place among results", p))
 				continue
 			}
 			answers = append(answers, answer{place: place{k, j}})

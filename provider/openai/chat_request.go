@@ -38,12 +38,7 @@ func fromChatRequest(e *encoder, req *llm.Request) {
 	}
 	e.sampling(s, !e.tools.Empty() || len(e.Tools) > 0)
 	if len(s.StopSequences) > 0 && e.Key("stop") {
-		e.Raw("[")
-		for _, stop := range s.StopSequences {
-			e.Comma()
-			e.String(stop)
-		}
-		e.Raw("]")
+		e.Strings(s.StopSequences)
 	}
 	if s.Effort != "" && e.Key("reasoning_effort") {
 		e.String(s.Effort)
@@ -95,7 +90,7 @@ func fromChatMessages(e *encoder, req *llm.Request) {
 // leading returns the number of instructions at the beginning.
 func leading(messages []llm.Message) int {
 	n := 0
-	for n < len(messages) && (messages[n].Role == llm.RoleSystem || messages[n].Role == llm.RoleDeveloper) {
+	for n < len(messages) && wire.Instructs(&messages[n]) {
 		n++
 	}
 	return n
@@ -178,9 +173,9 @@ func fromChatPart(e *encoder, message, i int, p llm.Part) {
 		e.Raw(`}`)
 	case llm.Media:
 		e.Comma()
-		fromChatMedia(e, field(message, i), p)
+		fromChatMedia(e, wire.Field(message, i), p)
 	default:
-		e.Fail(e.invalid(field(message, i), "%T has no place in this message", p))
+		e.Fail(e.invalid(wire.Field(message, i), "%T has no place in this message", p))
 	}
 }
 
@@ -248,7 +243,7 @@ func fromChatReply(e *encoder, message int, m *llm.Message) {
 				thoughts++
 			}
 		default:
-			e.Fail(e.unsupported(field(message, i), "Chat Completions cannot take %T in an assistant message", p))
+			e.Fail(e.unsupported(wire.Field(message, i), "Chat Completions cannot take %T in an assistant message", p))
 		}
 	}
 	switch {
@@ -338,7 +333,7 @@ func fromChatResults(e *encoder, message int, m *llm.Message) {
 	for i, p := range m.Parts {
 		r, ok := p.(llm.ToolResult)
 		if !ok {
-			e.Fail(e.invalid(field(message, i), "%T has no place among results", p))
+			e.Fail(e.invalid(wire.Field(message, i), "%T has no place among results", p))
 			return
 		}
 		e.Comma()
@@ -365,7 +360,7 @@ func fromChatResults(e *encoder, message int, m *llm.Message) {
 				e.Raw(`{"type":"text","text":`)
 				e.String("From the result of call " + e.fitting(r.CallID) + ":")
 				e.Raw(`},`)
-				fromChatMedia(e, field(message, i), md)
+				fromChatMedia(e, wire.Field(message, i), md)
 			}
 		}
 	}

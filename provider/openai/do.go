@@ -12,11 +12,7 @@ import (
 // fragment of its reply was emitted; a Delta with a Notice announces it. Errors are
 // *llm.ProviderError, or wrap the cause of a cancelled ctx.
 func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) {
-		if err := m.stream(ctx, req, yield); err != nil && err != wire.ErrStopped {
-			yield(llm.Delta{}, err)
-		}
-	}
+	return wire.Stream(func(yield func(llm.Delta, error) bool) error { return m.stream(ctx, req, yield) })
 }
 
 func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Delta, error) bool) error {

@@ -32,17 +32,7 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	if !e.facts.holds {
 		e.output = wire.Output{}
 	}
-	if name == "" {
-		return dst, d.invalid("model", "no model is named")
-	}
-	if err := req.Choice.Check(req.Tools); err != nil {
-		return dst, &llm.ProviderError{Provider: d.provider, Code: llm.CodeInvalidRequest, Message: err.Error(),
-			Err: err}
-	}
-	if len(req.Output) > 0 && !jsonscan.IsObject(req.Output) {
-		return dst, d.invalid("output", "the schema is not a JSON object")
-	}
-	if err := tools.Refuse(d.provider, req.Choice); err != nil {
+	if err := wire.Check(d.provider, name, req, tools); err != nil {
 		return dst, err
 	}
 	e.Begin(d.options(req))
@@ -192,11 +182,6 @@ func fileName(mime string) string {
 		return "file.html"
 	}
 	return "file.txt"
-}
-
-// field names a part of a request in an error.
-func field(message, part int) string {
-	return "messages[" + strconv.Itoa(message) + "].parts[" + strconv.Itoa(part) + "]"
 }
 
 // schema writes the members of a format with a schema for the reply.

@@ -52,17 +52,7 @@ func (d *dialect) toError(status int, h http.Header, body []byte, now time.Time)
 	if e.Message == "" {
 		e.Message = http.StatusText(status)
 	}
-	if status == http.StatusTooManyRequests || status >= 500 {
-		if e.RetryAfter = wire.RetryAfter(h, now); e.RetryAfter == 0 {
-			e.RetryAfter = wire.RetryIn(f.Message)
-		}
-	}
-	switch h.Get("X-Should-Retry") {
-	case "true":
-		e.Retryable = true
-	case "false":
-		e.Retryable = false
-	}
+	wire.SetRetry(e, h, now, wire.RetryIn(f.Message))
 	return e
 }
 
@@ -83,62 +73,38 @@ func (d *dialect) classify(status int, f failure) *llm.ProviderError {
 	e := &llm.ProviderError{Provider: d.provider, Status: status, Message: f.text()}
 	word := strings.ToLower(f.Code + " " + f.Type)
 	text := strings.ToLower(f.Message)
-	says := func(s string, words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(s, w) {
-				return true
-			}
-		}
-		return false
-	}
 	client := status == 0 || status >= 400 && status < 500
+	fixed, retryable := wire.StatusCode(status)
 	switch {
-	case client && (says(word, "insufficient_quota", "billing", "credit") || says(text, "exceeded your current quota", "insufficient credits", "insufficient balance")):
+	case client && (wire.Contains(word, "insufficient_quota", "billing", "credit") || wire.Contains(text, "exceeded your current quota", "insufficient credits", "insufficient balance")):
 		e.Code = llm.CodeQuota
-	case client && (says(word, "context_length", "too_many_tokens", "too_many_prompt_tokens", "string_above_max_length") ||
-		says(text, "context length", "context window", "too many tokens", "maximum number of tokens", "prompt is too long", "length of all messages is too long")):
+	case client && (wire.Contains(word, "context_length", "too_many_tokens", "too_many_prompt_tokens", "string_above_max_length") ||
+		wire.Contains(text, "context length", "context window", "too many tokens", "maximum number of tokens", "prompt is too long", "length of all messages is too long")):
 		e.Code = llm.CodeContextLength
-	case client && says(word, "content_filter", "content_policy", "moderation", "responsibleai"):
+	case client && wire.Contains(word, "content_filter", "content_policy", "moderation", "responsibleai"):
 		e.Code = llm.CodeContentFilter
-	case status == 401:
-		e.Code = llm.CodeAuthentication
-	case status == 402:
-		e.Code = llm.CodeQuota
-	case status == 403:
-		e.Code = llm.CodePermission
-	case status == 404 || status == 410:
-		e.Code = llm.CodeNotFound
-	case status == 408 || status == 504:
-		e.Code, e.Retryable = llm.CodeTimeout, true
-	case status == 409 || status == 425:
-		// another request holds a resource that this one needs
-		e.Code, e.Retryable = llm.CodeServer, true
-	case status == 413:
-		e.Code = llm.CodeContextLength
-	case status == 429:
-		e.Code, e.Retryable = llm.CodeRateLimit, true
-	case status == 503 || status == 529:
-		e.Code, e.Retryable = llm.CodeOverloaded, true
+	case fixed != "":
+		e.Code, e.Retryable = fixed, retryable
 	case status >= 500:
 		e.Code, e.Retryable = llm.CodeServer, true
-	case says(word, "invalid_api_key", "authentication"):
+	case wire.Contains(word, "invalid_api_key", "authentication"):
 		e.Code = llm.CodeAuthentication
-	case says(word, "model_not_found", "not_found"):
+	case wire.Contains(word, "model_not_found", "not_found"):
 		e.Code = llm.CodeNotFound
 	case status >= 400:
 		e.Code = llm.CodeInvalidRequest
-	case says(word, "rate_limit", "too_many_requests"):
+	case wire.Contains(word, "rate_limit", "too_many_requests"):
 		e.Code, e.Retryable = llm.CodeRateLimit, true
-	case says(word, "overloaded"):
+	case wire.Contains(word, "overloaded"):
 		e.Code, e.Retryable = llm.CodeOverloaded, true
-	case says(word, "timeout"):
+	case wire.Contains(word, "timeout"):
 		e.Code, e.Retryable = llm.CodeTimeout, true
-	case says(word, "invalid_prompt", "invalid_request", "image_parse", "invalid_image", "invalid_base64"):
+	case wire.Contains(word, "invalid_prompt", "invalid_request", "image_parse", "invalid_image", "invalid_base64"):
 		e.Code = llm.CodeInvalidRequest
 	case status >= 300:
 		e.Code = llm.CodeNotFound // a redirect: the address is not the API's
 		if e.Message == "" {
-			e.Message = "the server answered with a redirect; is the base URL right?"
+			e.Message = wire.Redirected
 		}
 	default:
 		e.Code, e.Retryable = llm.CodeServer, true // in a stream, with an unknown type

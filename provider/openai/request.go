@@ -15,7 +15,7 @@ import (
 func fromRequest(e *encoder, req *llm.Request) {
 	messages := req.Messages
 	lead := 0
-	for lead < len(messages) && messages[lead].Role == llm.RoleSystem && onlyText(messages[lead].Parts) {
+	for lead < len(messages) && messages[lead].Role == llm.RoleSystem && wire.OnlyText(messages[lead].Parts) {
 		lead++
 	}
 	prompt := len(req.Output) > 0 && e.output.Schema == nil
@@ -98,15 +98,6 @@ func reasons(model string) bool {
 	return has("codex") || has("gpt-oss") || has("grok-4") || has("grok-3-mini") || has("computer-use")
 }
 
-func onlyText(parts []llm.Part) bool {
-	for _, p := range parts {
-		if _, ok := p.(llm.Text); !ok {
-			return false
-		}
-	}
-	return true
-}
-
 // fromTool appends the definition of a tool, in the flat form of Responses. Without an explicit
 // "strict":false the API would rewrite the schema and require optional arguments.
 func fromTool(dst []byte, name string, t *llm.ToolSpec, schema json.RawMessage, strict bool) []byte {
@@ -137,7 +128,7 @@ func fromMessage(e *encoder, i int, m *llm.Message, types *map[string]string) {
 		for j, p := range m.Parts {
 			r, ok := p.(llm.ToolResult)
 			if !ok {
-				e.Fail(e.invalid(field(i, j), "%T has no place among results", p))
+				e.Fail(e.invalid(wire.Field(i, j), "%T has no place among results", p))
 				return
 			}
 			fromResult(e, i, j, &r, (*types)[r.CallID])
@@ -182,9 +173,9 @@ func fromPart(e *encoder, message, i int, p llm.Part) {
 		e.String(p.Text)
 		e.Raw(`}`)
 	case llm.Media:
-		fromMedia(e, field(message, i), p)
+		fromMedia(e, wire.Field(message, i), p)
 	default:
-		e.Fail(e.invalid(field(message, i), "%T has no place in this message", p))
+		e.Fail(e.invalid(wire.Field(message, i), "%T has no place in this message", p))
 	}
 }
 
@@ -242,7 +233,7 @@ func fromReply(e *encoder, message int, m *llm.Message, types *map[string]string
 			e.Comma()
 			e.Raw(`{"type":"message","role":"assistant","content":`)
 			e.String(p.Text)
-			e.extra(p.Opaque)
+			e.Extra(e.tag, p.Opaque)
 			e.Raw(`}`)
 		case llm.Reasoning:
 			if p.Opaque != nil && p.Opaque.Provider == e.tag && returnable(e, p.Opaque.Data) {
@@ -252,7 +243,7 @@ func fromReply(e *encoder, message int, m *llm.Message, types *map[string]string
 		case llm.ToolCall:
 			fromCall(e, &p, types)
 		default:
-			e.Fail(e.unsupported(field(message, i), "the Responses API cannot take %T in an assistant message", p))
+			e.Fail(e.unsupported(wire.Field(message, i), "the Responses API cannot take %T in an assistant message", p))
 		}
 	}
 }
@@ -284,17 +275,6 @@ func returnable(e *encoder, item []byte) bool {
 	return false
 }
 
-// extra appends the members of an Opaque object to the current object.
-func (e *encoder) extra(o *llm.Opaque) {
-	if o == nil || o.Provider != e.tag {
-		return
-	}
-	if n := len(o.Data); n > 2 && o.Data[0] == '{' && o.Data[n-1] == '}' {
-		e.Comma()
-		e.B = append(e.B, o.Data[1:n-1]...)
-	}
-}
-
 // outputType maps calls that are not functions to the type of their results.
 var outputType = map[string]string{
 	customType:         "custom_tool_call_output",
@@ -323,7 +303,7 @@ func fromCall(e *encoder, c *llm.ToolCall, types *map[string]string) {
 	} else {
 		e.Bytes(c.Args)
 	}
-	e.extra(c.Opaque)
+	e.Extra(e.tag, c.Opaque)
 	e.Raw(`}`)
 }
 

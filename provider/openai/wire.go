@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"time"
 
 	"github.com/pawl-go/pawl/llm"
@@ -30,33 +29,22 @@ func DecodeChat(status int, sse bool, body []byte) (*llm.Response, error) {
 
 func encodeBody(a *api, req *llm.Request) ([]byte, error) {
 	d := newDialect(a, "", "")
-	tools := wire.NoTools
-	if len(req.Tools) > 0 {
-		var err error
-		if tools, err = wire.NewToolset(d.form(false), req.Tools); err != nil {
-			return nil, err
-		}
+	tools, err := wire.NewToolset(d.form(false), req.Tools)
+	if err != nil {
+		return nil, err
 	}
 	return d.encode(nil, "", tools, wire.NewOutput(outputForm, req.Output), req)
 }
 
 func decodeBody(a *api, status int, sse bool, body []byte) (*llm.Response, error) {
 	d := newDialect(a, "", "")
-	if status != 0 && (status < 200 || status > 299) {
+	if wire.Failed(status) {
 		return nil, d.toError(status, nil, body, time.Time{})
 	}
-	res := new(llm.Response)
-	var bad error
-	out := d.emitter(wire.NoTools, func(delta llm.Delta, _ error) bool {
-		bad = res.Add(delta)
-		return bad == nil
-	})
-	if err := wire.Read(d.provider, bytes.NewReader(body), int64(len(body)), !sse, d.decode(out)); err != nil &&
-		err != wire.ErrStopped {
+	res, out := new(llm.Response), d.emitter(wire.NoTools, nil)
+	read := func() error { return wire.ReadBody(d.provider, body, sse, d.decode(out)) }
+	if err := wire.Collect(res, out, read); err != nil {
 		return nil, err
-	}
-	if bad != nil {
-		return nil, d.broken("%v", bad)
 	}
 	return res, nil
 }

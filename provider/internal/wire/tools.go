@@ -131,9 +131,12 @@ func (c *ToolCache) Get(tools []*llm.ToolSpec) (*Toolset, error) {
 	return s, nil
 }
 
-// NewToolset encodes tools. A tool whose schema has no form in the dialect is left out, with a
-// notice.
+// NewToolset encodes tools. No tools give NoTools. A tool whose schema has no form in the dialect
+// is left out, with a notice.
 func NewToolset(form ToolForm, tools []*llm.ToolSpec) (*Toolset, error) {
+	if len(tools) == 0 {
+		return NoTools, nil
+	}
 	s := &Toolset{tools: slices.Clone(tools), Body: []byte{'['}, names: map[string]bool{}, words: map[string]string{}}
 	for _, t := range tools {
 		name := t.Name

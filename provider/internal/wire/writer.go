@@ -161,11 +161,32 @@ func (w *Writer) Comma() {
 	}
 }
 
+// Extra appends the members of an Opaque object with this tag to the current object.
+func (w *Writer) Extra(tag string, o *llm.Opaque) {
+	if o == nil || o.Provider != tag {
+		return
+	}
+	if n := len(o.Data); n > 2 && o.Data[0] == '{' && o.Data[n-1] == '}' {
+		w.Comma()
+		w.B = append(w.B, o.Data[1:n-1]...)
+	}
+}
+
 // Raw appends s unchanged.
 func (w *Writer) Raw(s string) { w.B = append(w.B, s...) }
 
 // String appends s as a JSON string.
 func (w *Writer) String(s string) { w.B = jsonscan.AppendString(w.B, s) }
+
+// Strings appends an array of strings.
+func (w *Writer) Strings(list []string) {
+	w.Raw("[")
+	for _, s := range list {
+		w.Comma()
+		w.String(s)
+	}
+	w.Raw("]")
+}
 
 // Bytes appends s as a JSON string.
 func (w *Writer) Bytes(s []byte) { w.B = jsonscan.AppendString(w.B, s) }

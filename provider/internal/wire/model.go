@@ -1,0 +1,74 @@
+package wire
+
+import (
+	"bytes"
+	"iter"
+	"strconv"
+
+	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// Stream returns the deltas of a request. send makes it; its error, except ErrStopped, ends them.
+func Stream(send func(yield func(llm.Delta, error) bool) error) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		if err := send(yield); err != nil && err != ErrStopped {
+			yield(llm.Delta{}, err)
+		}
+	}
+}
+
+// Check returns an error for a request to a model that no body can express. own has the names of
+// the tools in the request's options.
+func Check(provider, model string, req *llm.Request, tools *Toolset, own ...string) error {
+	if model == "" {
+		return Invalid(provider, "model", "no model is named")
+	}
+	if err := req.Choice.Check(req.Tools); err != nil {
+		return &llm.ProviderError{Provider: provider, Code: llm.CodeInvalidRequest, Message: err.Error(), Err: err}
+	}
+	if len(req.Output) > 0 && !jsonscan.IsObject(req.Output) {
+		return Invalid(provider, "output", "the schema is not a JSON object")
+	}
+	return tools.Refuse(provider, req.Choice, own...)
+}
+
+// Field returns the name of a part of a request for errors.
+func Field(message, part int) string {
+	return "messages[" + strconv.Itoa(message) + "].parts[" + strconv.Itoa(part) + "]"
+}
+
+// Instructs reports whether m has the role system or developer.
+func Instructs(m *llm.Message) bool { return m.Role == llm.RoleSystem || m.Role == llm.RoleDeveloper }
+
+// OnlyText reports whether parts are texts.
+func OnlyText(parts []llm.Part) bool {
+	for _, p := range parts {
+		if _, ok := p.(llm.Text); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// Collect adds the deltas that read emits through out to res, and returns the first error of both.
+func Collect(res *llm.Response, out *Emitter, read func() error) error {
+	var bad error
+	out.Yield = func(d llm.Delta, _ error) bool {
+		bad = res.Add(d)
+		return bad == nil
+	}
+	err := read()
+	if bad != nil {
+		return Broken(out.Provider, "%v", bad)
+	}
+	return err
+}
+
+// ReadBody passes the body of a response to dec. sse means that a stream of events was requested.
+func ReadBody(provider string, body []byte, sse bool, dec Decoder) error {
+	return Read(provider, bytes.NewReader(body), int64(len(body)), !sse, dec)
+}
+
+// Failed reports whether a status is not 2xx. 0 means that the status is not known.
+func Failed(status int) bool { return status != 0 && (status < 200 || status > 299) }
