@@ -58,18 +58,17 @@ func (a *Agent) ResumeStream(ctx context.Context, from *Result, msgs ...llm.Mess
 	return a.stream(ctx, from, msgs)
 }
 
-// Generate is the client-level call: a run of a with one round at most, whose further calls are handed back, unless
-// a.Limits says otherwise. The Result has every step and the summed usage.
-func Generate(ctx context.Context, a *Agent, msgs ...llm.Message) (*Result, error) {
-	g := *a
-	g.Limits.Rounds = max(g.Limits.rounds(1), 0)
-	if g.Limits.Rounds == 0 {
-		g.Limits.Rounds = NoRounds
+// Once is Run with at most one round: the calls of the second reply are returned open (Result.Calls).
+// Limits.Rounds and Limits.AtLimit replace these defaults.
+func (a *Agent) Once(ctx context.Context, msgs ...llm.Message) (*Result, error) {
+	b := *a
+	if b.Limits.Rounds == 0 {
+		b.Limits.Rounds = 1
 	}
-	if g.Limits.AtLimit == AtLimitDefault {
-		g.Limits.AtLimit = AtLimitReturn
+	if b.Limits.AtLimit == 0 {
+		b.Limits.AtLimit = AtLimitReturn
 	}
-	return g.Run(ctx, msgs...)
+	return b.Run(ctx, msgs...)
 }
 
 var errBroken = errors.New("the caller broke off")

@@ -127,7 +127,7 @@ func TestWhatAnInnerRunTells(t *testing.T) {
 			t.Errorf("%s: got %q, error %t; want %q", name, r.Text(), r.IsError, test.want)
 		}
 	}
-	x := pawl.Execute(t.Context(), (&pawl.Agent{Model: script.New(script.Say("hi"))}).Tool("Says hi."), call("", "agent", `{"task":"say hi"}`))
+	x := pawl.Toolsets{(&pawl.Agent{Model: script.New(script.Say("hi"))}).Tool("Says hi.")}.Execute(t.Context(), call("", "agent", `{"task":"say hi"}`))
 	if x.Outcome != pawl.OutcomeOK || x.Result.Text() != "hi" {
 		t.Errorf("outside a run: got %s, %q", x.Outcome, x.Result.Text())
 	}

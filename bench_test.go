@@ -101,7 +101,7 @@ func BenchmarkPipeline(b *testing.B) {
 			call := llm.ToolCall{ID: "c", Name: "look", Args: json.RawMessage(c.args)}
 			countCPU(b)
 			for b.Loop() {
-				if x := pawl.Execute(b.Context(), tool, call); (x.Outcome == pawl.OutcomeOK) != (c.name == "valid") {
+				if x := (pawl.Toolsets{tool}).Execute(b.Context(), call); (x.Outcome == pawl.OutcomeOK) != (c.name == "valid") {
 					b.Fatalf("outcome %s: %s", x.Outcome, x.Error)
 				}
 			}

@@ -46,10 +46,10 @@ func TestTheContextOfACall(t *testing.T) {
 			return llm.ToolResult{}, child.Err()
 		})
 		tool.Timeout = time.Second
-		if x := pawl.Execute(outer, tool, call("", "f", "{}")); x.Outcome != pawl.OutcomeTimeout {
+		if x := (pawl.Toolsets{tool}).Execute(outer, call("", "f", "{}")); x.Outcome != pawl.OutcomeTimeout {
 			t.Errorf("got %s", x.Outcome)
 		}
-		if x := pawl.Execute(outer, tool, call("", "f", `{"quick":true}`)); x.Outcome != pawl.OutcomeOK {
+		if x := (pawl.Toolsets{tool}).Execute(outer, call("", "f", `{"quick":true}`)); x.Outcome != pawl.OutcomeOK {
 			t.Errorf("got %s", x.Outcome)
 		}
 		select {

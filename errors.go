@@ -53,7 +53,7 @@ type ExecutionError interface {
 
 // A control error tells the pipeline what a tool or a middleware wants done beside its result.
 type control struct {
-	ends   Ends
+	ends   StopReason // StopFailed or StopFinished
 	result llm.ToolResult
 	err    error
 }
@@ -69,11 +69,11 @@ func (c *control) Unwrap() error { return c.err }
 
 // AbortError returns the error by which a tool or a middleware ends the run as failed. The other calls of the step are
 // finished and recorded first. The run's error unwraps to err.
-func AbortError(err error) error { return &control{ends: EndsFailed, err: err} }
+func AbortError(err error) error { return &control{ends: StopFailed, err: err} }
 
 // FinishError returns the error by which a tool or a middleware ends the run well: its call is answered with result, the other
 // calls of the step are finished and recorded, and the run stops with StopFinished before the model is asked again.
-func FinishError(result llm.ToolResult) error { return &control{ends: EndsFinished, result: result} }
+func FinishError(result llm.ToolResult) error { return &control{ends: StopFinished, result: result} }
 
 // BlockError returns the error by which a middleware refuses a call. The model is told the reason; nothing runs.
 func BlockError(reason string) error { return &blocked{reason} }

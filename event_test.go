@@ -21,7 +21,7 @@ func everyEvent() []struct {
 } {
 	c := call("c1", "look", `{"a":1}`)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	x := &pawl.Execution{Key: "run/1/0", Index: 2, Call: c, Outcome: pawl.OutcomePending, Error: "e", Ends: pawl.EndsFailed, Repairs: []string{"r"},
+	x := &pawl.Execution{Key: "run/1/0", Index: 2, Call: c, Outcome: pawl.OutcomePending, Error: "e", Ends: pawl.StopFailed, Repairs: []string{"r"},
 		Result:  answer("c1", "x"),
 		Pending: []pawl.PendingCall{{Key: "run/1/0", Call: c, Outcome: pawl.OutcomePending, Digest: "d", Attempt: 1, Why: "w", Passive: true}},
 		Values:  pawl.Values{"v": json.RawMessage(`1`)}, Spent: pawl.Spent{Rounds: 1, Requests: 2, Calls: 3, Usage: llm.Usage{Input: 4, Cost: 0.5}},

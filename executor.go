@@ -121,7 +121,7 @@ func (p Parallel) inOrder(ctx context.Context, tasks []Task, yield func(Event) b
 		t := &tasks[i]
 		x := t.do(ctx, emit)
 		if p.FailFast && x.Outcome.Failed() && x.Ends == "" {
-			x.Ends = EndsFailed
+			x.Ends = StopFailed
 			cancel(errFailFast)
 		}
 		emit(t.completed(x))
@@ -346,7 +346,7 @@ func (b *batch) done(i int, x *Execution) {
 // settled lets the others know how task i ended.
 func (b *batch) settled(i int, x *Execution) {
 	if b.FailFast && x.Outcome.Failed() && x.Ends == "" {
-		x.Ends = EndsFailed
+		x.Ends = StopFailed
 		b.cancel(errFailFast)
 	}
 	if b.turns != nil {

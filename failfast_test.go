@@ -81,7 +81,7 @@ func TestFailFastOfASingleCall(t *testing.T) {
 	bad := does("bad", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ErrorResult("no"), nil })
 	res, err := step(t, t.Context(), &pawl.Agent{Model: together(named("bad")...), Tools: []pawl.Toolset{bad}, Executor: pawl.Parallel{FailFast: true}})
 	var te *pawl.ToolError
-	if !errors.As(err, &te) || res.Stop != pawl.StopFailed || res.Steps[0].Executions[0].Ends != pawl.EndsFailed {
+	if !errors.As(err, &te) || res.Stop != pawl.StopFailed || res.Steps[0].Executions[0].Ends != pawl.StopFailed {
 		t.Errorf("got %s, %v", res.Stop, err)
 	}
 }

@@ -270,7 +270,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 
 // control is the error by which x ended the run.
 func (x *Execution) control() error {
-	if x.Ends == EndsFinished {
+	if x.Ends == StopFinished {
 		return FinishError(x.Result)
 	}
 	var ctl *control

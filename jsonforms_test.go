@@ -53,7 +53,7 @@ var (
 	formWaiting = pawl.PendingCall{Key: "run/1/0", Call: formCall, Outcome: pawl.OutcomePending, Digest: "d1", Attempt: 1, Why: "it pays", Passive: true, Expires: formTime,
 		Granted: []llm.Decision{formDecision}}
 	formValues    = pawl.Values{"a": formData} // one, for the same reason
-	formExecution = pawl.Execution{Key: "run/1/0", Index: 1, Call: formCall, Outcome: pawl.OutcomePending, Result: formAnswer, Error: "failed", Ends: pawl.EndsFinished,
+	formExecution = pawl.Execution{Key: "run/1/0", Index: 1, Call: formCall, Outcome: pawl.OutcomePending, Result: formAnswer, Error: "failed", Ends: pawl.StopFinished,
 		Repairs: []string{"a comma"}, Pending: []pawl.PendingCall{formWaiting}, Values: formValues, Spent: formSpent, Attempts: 2, Decision: &formDecision, Cached: true, Limited: 3,
 		Started: formTime, Ended: formTime.Add(time.Second)}
 	formStep   = pawl.Step{Request: &formRequest, Response: &formResponse, Executions: []pawl.Execution{formExecution}}
@@ -349,7 +349,7 @@ var wireWords = map[string][]string{
 		llm.FinishReasonOther}),
 	"outcome": words([]pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeError, pawl.OutcomeInvalid, pawl.OutcomeUnknownTool, pawl.OutcomeBlocked, pawl.OutcomeDenied,
 		pawl.OutcomeTimeout, pawl.OutcomeCancelled, pawl.OutcomePanicked, pawl.OutcomeSkipped, pawl.OutcomePending, pawl.OutcomeUnknown}),
-	"ends": {string(pawl.EndsFailed), string(pawl.EndsFinished)},
+	"ends": {string(pawl.StopFailed), string(pawl.StopFinished)},
 	"stop": words([]pawl.StopReason{pawl.StopAnswer, pawl.StopFinished, pawl.StopPending, pawl.StopLimit, pawl.StopStalled, pawl.StopCancelled, pawl.StopFailed}),
 	"code": words([]llm.Code{llm.CodeAuthentication, llm.CodePermission, llm.CodeNotFound, llm.CodeInvalidRequest, llm.CodeContextLength, llm.CodeContentFilter,
 		llm.CodeRateLimit, llm.CodeQuota, llm.CodeOverloaded, llm.CodeServer, llm.CodeTimeout, llm.CodeNetwork, llm.CodeStream, llm.CodeUnsupported}),

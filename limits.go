@@ -19,7 +19,7 @@ import (
 // fail in as many steps with nothing between them that worked. It is told so in the result; a call made as often again, or failures in three
 // times as many steps, end the run with StopStalled.
 type Limits struct {
-	Rounds        int           // steps whose calls are carried out; 0: 20 (Run), 1 (Generate); NoRounds: none. N rounds make at most N+1 requests
+	Rounds        int           // steps whose calls are carried out; 0: 20 (Run), 1 (Once); NoRounds: none. N rounds make at most N+1 requests
 	Calls         int           // calls begun; those past it are answered with a result that says so; 0: no limit
 	CallsPerStep  int           // calls of one reply that are carried out; the rest are answered so; 0: no limit
 	Tokens        int           // input and output, over all requests; 0: no limit
@@ -39,10 +39,11 @@ const defaultRounds = 20
 // the last would reach Limits.Tokens or Limits.Cost.
 type AtLimit int
 
+// What to do with the last request. The zero value means AtLimitReturn for Once and AtLimitAnswer for
+// all other runs.
 const (
-	AtLimitDefault AtLimit = iota // Answer for Run and Stream, Return for Generate
-	AtLimitAnswer                 // ask with tool choice none, so that there is an answer
-	AtLimitReturn                 // ask as usual, and hand the calls back to the caller, not run
+	AtLimitAnswer AtLimit = iota + 1 // send it with tool choice none, so that the model answers
+	AtLimitReturn                    // send it as usual, and leave the calls of its reply to the caller
 )
 
 // rounds returns the number of rounds; n is the default.
@@ -150,9 +151,16 @@ func (b *budget) costs() bool {
 	return false
 }
 
-// reached names a limit that was reached, for programs (Result.Limit) and for people. The zero value
-// means that none was.
-type reached struct{ limit, cause string }
+// LimitName names a limit: rounds, calls, tokens, cost or time, as in Limits, or output for the
+// maximum length of a reply. "" means none.
+type LimitName string
+
+// reached is a limit that was reached, with the sentence for Result.Cause. The zero value means that
+// none was.
+type reached struct {
+	limit LimitName
+	cause string
+}
 
 // spent returns the limit that n more would reach. The caller holds the lock of the ledger.
 func (b *budget) spent(n use) reached {

@@ -128,20 +128,20 @@ func TestRoundsByDefault(t *testing.T) {
 		}
 	}
 	m := caller()
-	res, err := pawl.Generate(t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}}, llm.User("go"))
+	res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}}).Once(t.Context(), llm.User("go"))
 	if err != nil || len(m.Requests()) != 2 || len(res.Calls()) != 1 || len(res.Steps) != 2 || res.Stop != pawl.StopLimit {
-		t.Errorf("Generate: got %v, %d requests, calls %v, %d steps", err, len(m.Requests()), res.Calls(), len(res.Steps))
+		t.Errorf("Once: got %v, %d requests, calls %v, %d steps", err, len(m.Requests()), res.Calls(), len(res.Steps))
 	}
 	var sum llm.Usage
 	for _, s := range res.Steps {
 		sum.Add(s.Response.Usage)
 	}
 	if diff := cmp.Diff(res.Spent.Usage, sum); diff != "" || sum.Total() == 0 {
-		t.Errorf("Generate's usage is not that of its steps: %s", diff)
+		t.Errorf("Once's usage is not that of its steps: %s", diff)
 	}
 	m = caller()
-	if _, err := pawl.Generate(t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}, Limits: pawl.Limits{Rounds: pawl.NoRounds}}, llm.User("go")); err != nil || len(m.Requests()) != 1 {
-		t.Errorf("Generate without rounds: %v, %d requests", err, len(m.Requests()))
+	if _, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}, Limits: pawl.Limits{Rounds: pawl.NoRounds}}).Once(t.Context(), llm.User("go")); err != nil || len(m.Requests()) != 1 {
+		t.Errorf("Once without rounds: %v, %d requests", err, len(m.Requests()))
 	}
 }
 
@@ -188,7 +188,7 @@ func TestLimits(t *testing.T) {
 			if test.stop != pawl.StopLimit {
 				limit = ""
 			}
-			if res.Limit != limit {
+			if string(res.Limit) != limit {
 				t.Errorf("%s, %s: the limit is %q, want %q", test.name, way, res.Limit, limit)
 			}
 			mustBeValid(t, res)

@@ -190,8 +190,8 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 func ending(execs []Execution) *Execution {
 	var end *Execution
 	for i := range execs {
-		if x := &execs[i]; x.Ends == EndsFailed || x.Ends == EndsFinished && end == nil {
-			if end = x; x.Ends == EndsFailed {
+		if x := &execs[i]; x.Ends == StopFailed || x.Ends == StopFinished && end == nil {
+			if end = x; x.Ends == StopFailed {
 				break
 			}
 		}

@@ -117,7 +117,7 @@ func TestAnswers(t *testing.T) {
 		for way, run := range ways {
 			res, err := run(t.Context(), &pawl.Agent{Model: script.New(test.turn)}, llm.User("go"))
 			var pe *llm.ProviderError
-			if res.Stop != test.stop || res.Cause != test.cause || res.Limit != map[bool]string{true: "output"}[test.stop == pawl.StopLimit] || errors.As(err, &pe) != (test.code != "") || pe != nil && pe.Code != test.code {
+			if res.Stop != test.stop || res.Cause != test.cause || res.Limit != map[bool]pawl.LimitName{true: "output"}[test.stop == pawl.StopLimit] || errors.As(err, &pe) != (test.code != "") || pe != nil && pe.Code != test.code {
 				t.Errorf("%s: got %s, %q, %v; want %s, %q", way, res.Stop, res.Cause, err, test.stop, test.cause)
 			}
 			if len(res.Steps) != 1 || len(res.Messages) != 2 {

@@ -138,20 +138,6 @@ type scope struct {
 	shelf    *shelf      // where what is too large for the model is kept; nil: nowhere
 }
 
-// Execute carries out one call of a tool of set, outside a run, through the same pipeline. Whatever goes wrong is in the
-// Execution. A passive tool is refused: there is nobody to wait for.
-func Execute(ctx context.Context, set Toolset, call llm.ToolCall) Execution {
-	const key = "execute"
-	t := Task{Key: key, Call: call}
-	tools, err := set.Tools(ctx)
-	if err != nil {
-		return Execution{Key: key, Call: call, Outcome: OutcomeError, Error: err.Error(), err: err,
-			Result: llm.ToolResult{CallID: call.ID, Key: key, IsError: true, Parts: []llm.Part{llm.Text{Text: err.Error()}}}}
-	}
-	t.scope = &scope{tools: tools, executor: Parallel{}, slots: &slots{free: defaultParallel}}
-	return t.Do(ctx, func(Event) {})
-}
-
 // planKey names the value of a run that is its strategic plan: a JSON object, see team.PlanKey.
 const planKey = "strategic_plan"
 

@@ -77,7 +77,7 @@ func (p *work) failed(err error) llm.ToolResult {
 	switch {
 	case errors.As(err, &ctl):
 		x.Ends = ctl.ends
-		if ctl.ends == EndsFinished {
+		if ctl.ends == StopFinished {
 			x.Outcome = OutcomeOK
 			return ctl.result
 		}

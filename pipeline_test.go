@@ -278,7 +278,7 @@ func TestAbortAndFinish(t *testing.T) {
 	if err != nil || res.Stop != pawl.StopFinished || res.Text() != "the report is written" || other != 1 || res.Spent.Requests != 1 {
 		t.Errorf("finish: got %s, %q, %v, the other call ran %d times", res.Stop, res.Text(), err, other)
 	}
-	if x := res.Steps[0].Executions[0]; x.Outcome != pawl.OutcomeOK || x.Ends != pawl.EndsFinished || x.Result.IsError {
+	if x := res.Steps[0].Executions[0]; x.Outcome != pawl.OutcomeOK || x.Ends != pawl.StopFinished || x.Result.IsError {
 		t.Errorf("finish: got %+v", x)
 	}
 	if res, err = run(nil, "finishes", "aborts"); err == nil || res.Stop != pawl.StopFailed {
@@ -294,20 +294,20 @@ func TestAbortAndFinish(t *testing.T) {
 }
 
 func TestExecuteOutsideARun(t *testing.T) {
-	if x := pawl.Execute(t.Context(), passive("ask"), call("", "ask", "{}")); x.Outcome != pawl.OutcomeDenied || !strings.Contains(x.Result.Text(), "needs an answer from outside") {
+	if x := (pawl.Toolsets{passive("ask")}).Execute(t.Context(), call("", "ask", "{}")); x.Outcome != pawl.OutcomeDenied || !strings.Contains(x.Result.Text(), "needs an answer from outside") {
 		t.Errorf("a passive tool: got %s, %q", x.Outcome, x.Result.Text())
 	}
 	boom := errors.New("server is down")
-	if x := pawl.Execute(t.Context(), brokenSet{boom}, call("c", "f", "")); x.Outcome != pawl.OutcomeError || x.Result.CallID != "c" || !x.Result.IsError {
+	if x := (pawl.Toolsets{brokenSet{boom}}).Execute(t.Context(), call("c", "f", "")); x.Outcome != pawl.OutcomeError || x.Result.CallID != "c" || !x.Result.IsError {
 		t.Errorf("a broken toolset: got %+v", x)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if x := pawl.Execute(ctx, says("f", ""), call("", "f", "{}")); x.Outcome != pawl.OutcomeCancelled {
+	if x := (pawl.Toolsets{says("f", "")}).Execute(ctx, call("", "f", "{}")); x.Outcome != pawl.OutcomeCancelled {
 		t.Errorf("after the end: got %s", x.Outcome)
 	}
 	broken := &pawl.Tool{Name: "f", Run: says("f", "").Run, Input: json.RawMessage(`{`)}
-	if x := pawl.Execute(t.Context(), broken, call("", "f", "{}")); x.Outcome != pawl.OutcomeError || x.Result.Text() != "The tool f cannot be used." {
+	if x := (pawl.Toolsets{broken}).Execute(t.Context(), call("", "f", "{}")); x.Outcome != pawl.OutcomeError || x.Result.Text() != "The tool f cannot be used." {
 		t.Errorf("a broken schema: got %s, %q", x.Outcome, x.Result.Text())
 	}
 }

@@ -44,15 +44,6 @@ func (o Outcome) Failed() bool {
 	return false
 }
 
-// Ends says that a call ends the run.
-type Ends string
-
-// How a call can end the run once the step's calls are done.
-const (
-	EndsFailed   Ends = "failed"   // by Abort, or by FailFast
-	EndsFinished Ends = "finished" // by Finish
-)
-
 // Execution is the record of a call carried out. It is plain data: it may be stored and sent.
 type Execution struct {
 	Key      llm.Key        `json:"key"`
@@ -61,7 +52,7 @@ type Execution struct {
 	Outcome  Outcome        `json:"outcome"`
 	Result   llm.ToolResult `json:"result"`
 	Error    string         `json:"error,omitzero"`   // what went wrong, for the record; the model reads Result
-	Ends     Ends           `json:"ends,omitzero"`    // "": the run goes on
+	Ends     StopReason     `json:"ends,omitzero"`    // StopFailed or StopFinished: the call ends the run; "" means that it does not
 	Repairs  []string       `json:"repairs,omitzero"` // what was mended in the arguments
 	Pending  []PendingCall  `json:"waiting,omitzero"` // with OutcomePending and OutcomeUnknown: the questions
 	Values   Values         `json:"values,omitzero"`  // what the call set
@@ -194,17 +185,15 @@ type Step struct {
 
 // Result is how a run ended. It is plain data: store it as JSON, and go on from it with Agent.Resume.
 type Result struct {
-	Messages []llm.Message `json:"messages"`       // the transcript, without instructions
-	Steps    []Step        `json:"steps,omitzero"` // of this run
-	Spent    Spent         `json:"spent"`          // of this run and those it resumed
-	Stop     StopReason    `json:"stop"`           // the cause, in a word
-	// Limit names the limit that was reached, with StopLimit: rounds, calls, tokens, cost or time, as
-	// in Limits, or output for an answer that was cut at the maximum length of a reply. "" means none.
-	Limit   string        `json:"limit,omitzero"`
-	Cause   string        `json:"cause,omitzero"`   // the cause, in a sentence; "" with StopAnswer
-	Pending []PendingCall `json:"pending,omitzero"` // the calls that wait, in call order
-	Values  Values        `json:"values,omitzero"`  // as the run left them
-	Unread  []llm.Message `json:"unread,omitzero"`  // messages sent to the run that no request had (see Steering); Resume does not send them by itself
+	Messages []llm.Message `json:"messages"`         // the transcript, without instructions
+	Steps    []Step        `json:"steps,omitzero"`   // of this run
+	Spent    Spent         `json:"spent"`            // of this run and those it resumed
+	Stop     StopReason    `json:"stop"`             // the cause, in a word
+	Limit    LimitName     `json:"limit,omitzero"`   // the limit that was reached, with StopLimit
+	Cause    string        `json:"cause,omitzero"`   // the cause, in a sentence; "" with StopAnswer
+	Pending  []PendingCall `json:"pending,omitzero"` // the calls that wait, in call order
+	Values   Values        `json:"values,omitzero"`  // as the run left them
+	Unread   []llm.Message `json:"unread,omitzero"`  // messages sent to the run that no request had (see Steering); Resume does not send them by itself
 
 	// Output is the answer as JSON that fits Agent.Output in full; nil when there is none, or no Output. Repairs says what was mended in
 	// what the model wrote to read it so: a code fence taken off, a number that was text.
@@ -261,7 +250,7 @@ func (r *run) answered(resp *llm.Response) (StopReason, error) {
 // finished stops at a call that ends the run.
 func (r *run) finished(x *Execution) (StopReason, error) {
 	switch {
-	case x.Ends == EndsFailed:
+	case x.Ends == StopFailed:
 		return StopFailed, &ToolError{Execution: *x, Err: x.err}
 	case r.answers(x.Call) && len(r.res.Pending) > 0:
 		return r.pending() // what the other calls come to may change it: the model is asked again then

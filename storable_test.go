@@ -47,7 +47,7 @@ func TestBadDataDoesNotHideTheError(t *testing.T) {
 	odd := &pawl.Tool{Name: "odd", Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: "no such city"}}, IsError: true, Data: json.RawMessage("{bad")}, nil
 	}}
-	x := pawl.Execute(t.Context(), odd, llm.ToolCall{ID: "c", Name: "odd", Args: json.RawMessage(`{}`)})
+	x := pawl.Toolsets{odd}.Execute(t.Context(), llm.ToolCall{ID: "c", Name: "odd", Args: json.RawMessage(`{}`)})
 	if x.Outcome != pawl.OutcomeError || x.Error != "no such city" || x.Result.Data != nil {
 		t.Errorf("%s %q with data %q, want error %q without data", x.Outcome, x.Error, x.Result.Data, "no such city")
 	}
@@ -67,7 +67,7 @@ func TestAFieldWrittenTwiceIsRefused(t *testing.T) {
 		`{"type":"object","properties":{"path":{"type":"string","minLength":1}}}`,
 	} {
 		for _, args := range []string{`{"path":"a","path":"b"}`, `{"path":"a","p\u0061th":"a"}`} {
-			x := pawl.Execute(t.Context(), tool(schema), llm.ToolCall{ID: "c", Name: "f", Args: json.RawMessage(args)})
+			x := pawl.Toolsets{tool(schema)}.Execute(t.Context(), llm.ToolCall{ID: "c", Name: "f", Args: json.RawMessage(args)})
 			if x.Outcome != pawl.OutcomeInvalid || !strings.Contains(x.Result.Text(), `"path" is there twice`) {
 				t.Errorf("%s: %s %q, want invalid, and the field named", args, x.Outcome, x.Result.Text())
 			}

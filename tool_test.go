@@ -18,7 +18,7 @@ import (
 // execute carries out one call of tool, outside a run.
 func execute(t testing.TB, tool *pawl.Tool, args string) pawl.Execution {
 	t.Helper()
-	return pawl.Execute(t.Context(), tool, call("c", tool.Name, args))
+	return pawl.Toolsets{tool}.Execute(t.Context(), call("c", tool.Name, args))
 }
 
 type place struct {
@@ -196,9 +196,9 @@ func ExampleFunc() {
 	weather.Effect = pawl.EffectRead // it may be retried, and asks nobody
 
 	fmt.Println(string(weather.Input))
-	good := pawl.Execute(context.Background(), weather, llm.ToolCall{Name: "weather", Args: json.RawMessage(`{"name":"Oslo"}`)})
+	good := pawl.Toolsets{weather}.Execute(context.Background(), llm.ToolCall{Name: "weather", Args: json.RawMessage(`{"name":"Oslo"}`)})
 	fmt.Println(good.Outcome, good.Result.Text())
-	bad := pawl.Execute(context.Background(), weather, llm.ToolCall{Name: "weather", Args: json.RawMessage(`{"city":"Oslo"}`)})
+	bad := pawl.Toolsets{weather}.Execute(context.Background(), llm.ToolCall{Name: "weather", Args: json.RawMessage(`{"city":"Oslo"}`)})
 	fmt.Println(bad.Outcome, bad.Result.Text())
 	// Output:
 	// {"type":"object","properties":{"name":{"type":"string","description":"the city, in English"}},"required":["name"],"additionalProperties":false}

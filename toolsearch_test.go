@@ -86,7 +86,7 @@ func TestSearchWords(t *testing.T) {
 		{"listitems", ""},
 		{"quantum", ""},
 	} {
-		x := pawl.Execute(t.Context(), set, llm.ToolCall{ID: "1", Name: "tool_search", Args: json.RawMessage(fmt.Sprintf(`{"query":%q}`, test.query))})
+		x := pawl.Toolsets{set}.Execute(t.Context(), llm.ToolCall{ID: "1", Name: "tool_search", Args: json.RawMessage(fmt.Sprintf(`{"query":%q}`, test.query))})
 		var data struct{ Found []string }
 		_ = json.Unmarshal(x.Result.Data, &data)
 		if test.want == "" && len(data.Found) > 0 || test.want != "" && (len(data.Found) == 0 || data.Found[0] != test.want || len(data.Found) > 2) {
@@ -108,7 +108,7 @@ func TestSearchPays(t *testing.T) {
 	if again, err := set.Tools(t.Context()); err != nil || &again[0] != &tools[0] {
 		t.Errorf("the second time there are other tools, %v", err)
 	}
-	x := pawl.Execute(t.Context(), set, llm.ToolCall{ID: "1", Name: "mail_sent", Args: json.RawMessage(`{}`)})
+	x := pawl.Toolsets{set}.Execute(t.Context(), llm.ToolCall{ID: "1", Name: "mail_sent", Args: json.RawMessage(`{}`)})
 	if want := `Unknown tool "mail_sent". Available tools: mail_send, tool_search, and more that tool_search finds. Did you mean "mail_send"?`; x.Result.Text() != want {
 		t.Errorf("got %q, want %q", x.Result.Text(), want)
 	}

@@ -41,6 +41,22 @@ func (s Toolsets) Tools(ctx context.Context) ([]*Tool, error) {
 	return all, nil
 }
 
+// Execute executes one call of a tool of the sets outside a run, through the same pipeline. Every
+// failure is in the Execution: an unknown name, arguments that do not fit, an error, a panic, an
+// error of a set. A call of a passive tool is refused, because it has no caller that could answer.
+func (s Toolsets) Execute(ctx context.Context, call llm.ToolCall) Execution {
+	const key = "execute"
+	tools, err := s.Tools(ctx)
+	if err != nil {
+		x := Execution{Key: key, Call: call, Outcome: OutcomeError, Error: err.Error(), err: err, Result: llm.ErrorResult(err.Error())}
+		x.Result.CallID, x.Result.Key = call.ID, key
+		return x
+	}
+	t := Task{Key: key, Call: call}
+	t.scope = &scope{tools: tools, executor: Parallel{}, slots: &slots{free: defaultParallel}}
+	return t.Do(ctx, func(Event) {})
+}
+
 // twice returns a tool whose name another one before it has; nil: none does.
 func twice(tools []*Tool) *Tool {
 	if len(tools) <= 16 { // few are compared faster than noted
@@ -204,7 +220,7 @@ func (r *Registry) Tools(context.Context) ([]*Tool, error) {
 // Execute carries out one call outside a run, through the same pipeline: an unknown name, bad arguments, a failure and a panic
 // are in the Execution. A passive tool is refused: there is nobody to wait for.
 func (r *Registry) Execute(ctx context.Context, name string, args json.RawMessage) Execution {
-	return Execute(ctx, r, llm.ToolCall{ID: "call_0", Name: name, Args: args})
+	return Toolsets{r}.Execute(ctx, llm.ToolCall{ID: "call_0", Name: name, Args: args})
 }
 
 func find(tools []*Tool, name string) *Tool {

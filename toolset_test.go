@@ -173,10 +173,10 @@ func TestPrefix(t *testing.T) {
 	if first[0] != second[0] || first[0].Effect != pawl.EffectRead || !first[1].Passive || first[1].Run != nil || inner.Name != "look" {
 		t.Errorf("got %+v", first)
 	}
-	if x := pawl.Execute(t.Context(), set, call("", "web_look", "{}")); x.Outcome != pawl.OutcomeOK || saw != "look" {
+	if x := (pawl.Toolsets{set}).Execute(t.Context(), call("", "web_look", "{}")); x.Outcome != pawl.OutcomeOK || saw != "look" {
 		t.Errorf("got %s, the tool saw %q", x.Outcome, saw)
 	}
-	if x := pawl.Execute(t.Context(), set, call("", "look", "{}")); x.Outcome != pawl.OutcomeUnknownTool || !strings.HasSuffix(x.Result.Text(), `Did you mean "web_look"?`) && !strings.Contains(x.Result.Text(), "web_look") {
+	if x := (pawl.Toolsets{set}).Execute(t.Context(), call("", "look", "{}")); x.Outcome != pawl.OutcomeUnknownTool || !strings.HasSuffix(x.Result.Text(), `Did you mean "web_look"?`) && !strings.Contains(x.Result.Text(), "web_look") {
 		t.Errorf("got %s, %q", x.Outcome, x.Result.Text())
 	}
 }

@@ -76,7 +76,7 @@ func (b *builder) called(c ScheduledCall, at string, tools []*pawl.Tool) Finding
 	case tools[i].Passive:
 		return Findings{finding(CodeBadTool, at+".tool", "a tool that pawl runs itself", "%s is executed by the caller, and no caller is there then", c.Tool)}
 	}
-	if x := pawl.Execute(context.Background(), schedule.Idle(tools[i:i+1]), llm.ToolCall{ID: "call", Name: c.Tool, Args: c.args()}); x.Outcome != pawl.OutcomeOK {
+	if x := (pawl.Toolsets{schedule.Idle(tools[i : i+1])}).Execute(context.Background(), llm.ToolCall{ID: "call", Name: c.Tool, Args: c.args()}); x.Outcome != pawl.OutcomeOK {
 		return Findings{finding(CodeBadValue, at+".args", "pawl tools show "+c.Tool, "%s", strings.Join(strings.Fields(x.Result.Text()), " "))}
 	}
 	return nil

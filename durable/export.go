@@ -62,7 +62,7 @@ type ExportedAsk struct {
 // ExportedEnd is the reason why a run stopped.
 type ExportedEnd struct {
 	Stop   pawl.StopReason `json:"stop"`
-	Limit  string          `json:"limit,omitzero"`
+	Limit  pawl.LimitName  `json:"limit,omitzero"`
 	Cause  string          `json:"cause,omitzero"`
 	Error  string          `json:"error,omitzero"`
 	Spent  pawl.Spent      `json:"spent"`

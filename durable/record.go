@@ -119,7 +119,7 @@ type traceBody struct {
 
 type endBody struct {
 	Stop    pawl.StopReason    `json:"stop"`
-	Limit   string             `json:"limit,omitzero"`
+	Limit   pawl.LimitName     `json:"limit,omitzero"`
 	Cause   string             `json:"cause,omitzero"`
 	Error   string             `json:"error,omitzero"`
 	Spent   pawl.Spent         `json:"spent"`

@@ -51,14 +51,14 @@ func Example_mended() {
 		return []string{fmt.Sprintf("%s %d", words, limit)}, nil
 	})
 	// begin mended
-	x := pawl.Execute(context.Background(), t, llm.ToolCall{ID: "c", Name: "search",
+	x := pawl.Toolsets{t}.Execute(context.Background(), llm.ToolCall{ID: "c", Name: "search",
 		Args: json.RawMessage("```json\n{'words': 'pawl', limit: '3',}\n```")})
 	fmt.Println(x.Outcome, x.Result.Text())
 	fmt.Println(string(x.Call.Args))
 	for _, r := range x.Repairs {
 		fmt.Println("-", r)
 	}
-	x = pawl.Execute(context.Background(), t, llm.ToolCall{ID: "c", Name: "search", Args: json.RawMessage(`{"word":"pawl"}`)})
+	x = pawl.Toolsets{t}.Execute(context.Background(), llm.ToolCall{ID: "c", Name: "search", Args: json.RawMessage(`{"word":"pawl"}`)})
 	fmt.Println(x.Outcome)
 	fmt.Println(x.Result.Text())
 	// end mended

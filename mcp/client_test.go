@@ -130,7 +130,7 @@ func waiting(t *testing.T, c *mcp.Client) (file string, cancel context.CancelCau
 	t.Cleanup(func() { cancel(nil) })
 	ended := make(chan pawl.Execution, 1)
 	go func() {
-		ended <- pawl.Execute(ctx, c, llm.ToolCall{ID: "1", Name: "test_wait", Args: []byte(`{"text":` + strconv.Quote(file) + `}`)})
+		ended <- pawl.Toolsets{c}.Execute(ctx, llm.ToolCall{ID: "1", Name: "test_wait", Args: []byte(`{"text":` + strconv.Quote(file) + `}`)})
 	}()
 	waitFor(t, file+".begun")
 	return file, cancel, ended

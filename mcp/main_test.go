@@ -118,7 +118,7 @@ func open(t *testing.T, s mcp.Server, o *mcp.Options) *mcp.Client {
 
 func call(t *testing.T, set pawl.Toolset, name, args string) pawl.Execution {
 	t.Helper()
-	return pawl.Execute(t.Context(), set, llm.ToolCall{ID: "c1", Name: name, Args: json.RawMessage(args)})
+	return pawl.Toolsets{set}.Execute(t.Context(), llm.ToolCall{ID: "c1", Name: name, Args: json.RawMessage(args)})
 }
 
 type words struct {

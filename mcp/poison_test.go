@@ -106,7 +106,7 @@ func live(o mcp.Options, tool func(ctx context.Context, r *sdk.CallToolRequest) 
 			t.Fatal(err)
 		}
 		defer c.Close()
-		x := pawl.Execute(t.Context(), c, llm.ToolCall{ID: "1", Name: "evil_do", Args: []byte(`{}`)})
+		x := pawl.Toolsets{c}.Execute(t.Context(), llm.ToolCall{ID: "1", Name: "evil_do", Args: []byte(`{}`)})
 		mu.Lock()
 		defer mu.Unlock()
 		if check != nil {

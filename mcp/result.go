@@ -52,7 +52,7 @@ func unfit(ctx context.Context, d *Definition, data json.RawMessage) string {
 	if check.Check() != nil {
 		return ""
 	}
-	x := pawl.Execute(ctx, check, llm.ToolCall{ID: "result", Name: "result", Args: data})
+	x := pawl.Toolsets{check}.Execute(ctx, llm.ToolCall{ID: "result", Name: "result", Args: data})
 	if x.Outcome != pawl.OutcomeInvalid {
 		return ""
 	}

@@ -324,7 +324,7 @@ func (s *Server) toRun(head store.JournalRun) Run {
 func answerOf(x *durable.Export) string {
 	if x.End != nil && x.End.Stop == pawl.StopFinished {
 		for _, call := range slices.Backward(x.Calls) {
-			if call.Execution.Ends == pawl.EndsFinished && strings.Count(string(call.Key), "/") == 2 {
+			if call.Execution.Ends == pawl.StopFinished && strings.Count(string(call.Key), "/") == 2 {
 				return call.Execution.Result.Text()
 			}
 		}

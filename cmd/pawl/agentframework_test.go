@@ -83,7 +83,7 @@ func TestSeedTools(t *testing.T) {
 		tool = tool.Clone()
 		tool.NoRepair = true
 		args := strings.ReplaceAll(row.args, "SERVER", page.URL)
-		x := pawl.Execute(t.Context(), tool, llm.ToolCall{ID: "c1", Name: row.tool, Args: json.RawMessage(args)})
+		x := pawl.Toolsets{tool}.Execute(t.Context(), llm.ToolCall{ID: "c1", Name: row.tool, Args: json.RawMessage(args)})
 		if x.Outcome != pawl.OutcomeOK || len(x.Repairs) > 0 || !strings.Contains(x.Result.Text(), row.want) {
 			t.Errorf("%s %s: %s, repairs %q: %s; want %q in it", row.tool, args, x.Outcome, x.Repairs,
 				x.Result.Text(), row.want)
@@ -93,7 +93,7 @@ func TestSeedTools(t *testing.T) {
 	if got := strings.Join(names, " "); got != seedNames {
 		t.Errorf("the rows are about %s; want %s", got, seedNames)
 	}
-	if x := pawl.Execute(t.Context(), all["schedule_create"], llm.ToolCall{ID: "c1", Name: "schedule_create", Args: []byte(`{"description":"x","time":"25:00","recurrence":"daily","tools":[]}`)}); x.Outcome == pawl.OutcomeOK {
+	if x := (pawl.Toolsets{all["schedule_create"]}).Execute(t.Context(), llm.ToolCall{ID: "c1", Name: "schedule_create", Args: []byte(`{"description":"x","time":"25:00","recurrence":"daily","tools":[]}`)}); x.Outcome == pawl.OutcomeOK {
 		t.Error("as a control: a time that there is not is taken")
 	}
 }

@@ -274,7 +274,7 @@ func TestEveryTool(t *testing.T) {
 			continue
 		}
 		rows[r.tool]++
-		x := pawl.Execute(t.Context(), tool, llm.ToolCall{ID: "c1", Name: r.tool, Args: json.RawMessage(r.args)})
+		x := pawl.Toolsets{tool}.Execute(t.Context(), llm.ToolCall{ID: "c1", Name: r.tool, Args: json.RawMessage(r.args)})
 		text := x.Result.Text()
 		if x.Outcome != pawl.OutcomeInvalid && x.Outcome != pawl.OutcomeError || !x.Result.IsError {
 			t.Errorf("%s %s: outcome %s: %s", r.tool, r.args, x.Outcome, text)
@@ -309,7 +309,7 @@ func taken(ctx context.Context, tool *pawl.Tool, args string) string {
 	idle := tool.Clone()
 	idle.NoRepair = true
 	idle.Run = func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("taken"), nil }
-	x := pawl.Execute(ctx, idle, llm.ToolCall{ID: "c1", Name: tool.Name, Args: json.RawMessage(args)})
+	x := pawl.Toolsets{idle}.Execute(ctx, llm.ToolCall{ID: "c1", Name: tool.Name, Args: json.RawMessage(args)})
 	if x.Outcome == pawl.OutcomeOK {
 		return ""
 	}

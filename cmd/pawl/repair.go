@@ -36,7 +36,7 @@ func (c *toolsCallCmd) mend(ctx context.Context, sys *cli.System, registry *pawl
 		look.Run = func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult(""), nil }
 		dry[i] = look
 	}
-	x = pawl.Execute(ctx, dry, llm.ToolCall{Name: c.Name, Args: args})
+	x = pawl.Toolsets{dry}.Execute(ctx, llm.ToolCall{Name: c.Name, Args: args})
 	if x.Outcome != pawl.OutcomeOK {
 		return x, true, nil
 	}

@@ -30,7 +30,7 @@ for item in ["pawl", "ratchet"]:
 print("two items")
 set_result({"total": total})
 `})
-	x := pawl.Execute(context.Background(), pawl.Toolsets{price, run}, llm.ToolCall{Name: "execute_code", Args: args})
+	x := pawl.Toolsets{price, run}.Execute(context.Background(), llm.ToolCall{Name: "execute_code", Args: args})
 	fmt.Println(x.Result.Text())
 	// Output:
 	// {"total":11}

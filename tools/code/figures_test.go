@@ -43,7 +43,7 @@ func BenchmarkStart(b *testing.B) {
 			before()
 			b.StartTimer()
 			begun = time.Now()
-			if x := pawl.Execute(b.Context(), pawl.Toolsets{first, tool}, llm.ToolCall{Name: "execute_code", Args: program}); x.Outcome != pawl.OutcomeOK {
+			if x := (pawl.Toolsets{first, tool}).Execute(b.Context(), llm.ToolCall{Name: "execute_code", Args: program}); x.Outcome != pawl.OutcomeOK {
 				b.Fatal(x.Result.Text())
 			}
 		}
@@ -99,7 +99,7 @@ func BenchmarkInnerCall(b *testing.B) {
 			took := func(calls int) time.Duration {
 				args, _ := json.Marshal(object{"code": fmt.Sprintf("for i in range(%d):\n  call_tool('add', {'a': i, 'b': 1})", calls)})
 				begun := time.Now()
-				if x := pawl.Execute(b.Context(), set, llm.ToolCall{Name: "execute_code", Args: args}); x.Outcome != pawl.OutcomeOK {
+				if x := (pawl.Toolsets{set}).Execute(b.Context(), llm.ToolCall{Name: "execute_code", Args: args}); x.Outcome != pawl.OutcomeOK {
 					b.Fatal(x.Result.Text())
 				}
 				return time.Since(begun)

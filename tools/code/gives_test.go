@@ -39,7 +39,7 @@ func TestWhatACallGives(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := pawl.Execute(t.Context(), append(set, newTool(t, in, nil)), llm.ToolCall{Name: "execute_code", Args: args})
+		x := pawl.Toolsets{append(set, newTool(t, in, nil))}.Execute(t.Context(), llm.ToolCall{Name: "execute_code", Args: args})
 		if got, want := strings.ReplaceAll(x.Result.Text(), ", ", ","), `["line 1\nline 2\n",{"a":1},20000,"{\"items\": "]`; strings.ReplaceAll(got, `": `, `":`) != strings.ReplaceAll(want, `": `, `":`) {
 			t.Errorf("%s: got %s, want %s", in.Name(), got, want)
 		}

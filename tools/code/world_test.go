@@ -198,7 +198,7 @@ func run(t *testing.T, tool *pawl.Tool, w *world, args object) (pawl.Execution, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := pawl.Execute(t.Context(), append(w.tools(), tool), llm.ToolCall{Name: "execute_code", Args: b})
+	x := pawl.Toolsets{append(w.tools(), tool)}.Execute(t.Context(), llm.ToolCall{Name: "execute_code", Args: b})
 	var d data
 	if x.Result.Data != nil {
 		if err := json.Unmarshal(x.Result.Data, &d); err != nil {

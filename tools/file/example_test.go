@@ -34,7 +34,7 @@ func Example() {
 		{files.Read, `{"path":"notes/todya.txt"}`},
 		{files.Read, `{"path":"../../etc/passwd"}`},
 	} {
-		res := pawl.Execute(context.Background(), c.tool, llm.ToolCall{ID: "1", Name: c.tool.Name, Args: json.RawMessage(c.args)}).Result
+		res := pawl.Toolsets{c.tool}.Execute(context.Background(), llm.ToolCall{ID: "1", Name: c.tool.Name, Args: json.RawMessage(c.args)}).Result
 		fmt.Println(res.Text())
 	}
 	// Output:

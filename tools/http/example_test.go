@@ -18,7 +18,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	x := pawl.Execute(context.Background(), web, llm.ToolCall{Name: "http_fetch", Args: json.RawMessage(`{"url":"http://169.254.169.254/latest/meta-data/"}`)})
+	x := pawl.Toolsets{web}.Execute(context.Background(), llm.ToolCall{Name: "http_fetch", Args: json.RawMessage(`{"url":"http://169.254.169.254/latest/meta-data/"}`)})
 	fmt.Println(x.Result.Text())
 	// Output: 169.254.169.254 is refused: it is the metadata service of a cloud
 }

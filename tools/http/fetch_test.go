@@ -46,7 +46,7 @@ func fetch(t *testing.T, o *http.Options, args string) pawl.Execution {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pawl.Execute(t.Context(), tool, llm.ToolCall{ID: "c1", Name: "http_fetch", Args: json.RawMessage(args)})
+	return pawl.Toolsets{tool}.Execute(t.Context(), llm.ToolCall{ID: "c1", Name: "http_fetch", Args: json.RawMessage(args)})
 }
 
 func want(t *testing.T, x pawl.Execution, outcome pawl.Outcome, texts ...string) {
@@ -325,7 +325,7 @@ func TestBounds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(pawl.ErrCancelled)
 	tool, _ := http.New(o)
-	if x := pawl.Execute(ctx, tool, llm.ToolCall{Name: "http_fetch", Args: json.RawMessage(`{"url":"http://` + host + `/slow"}`)}); x.Outcome != pawl.OutcomeCancelled {
+	if x := (pawl.Toolsets{tool}).Execute(ctx, llm.ToolCall{Name: "http_fetch", Args: json.RawMessage(`{"url":"http://` + host + `/slow"}`)}); x.Outcome != pawl.OutcomeCancelled {
 		t.Errorf("after a cancel: %s", x.Outcome)
 	}
 }

@@ -132,7 +132,7 @@ func TestShapeIsKept(t *testing.T) {
 		if err != nil {
 			rt.Skip()
 		}
-		x := pawl.Execute(t.Context(), tools[0], llm.ToolCall{Name: "a", Args: args})
+		x := pawl.Toolsets{tools[0]}.Execute(t.Context(), llm.ToolCall{Name: "a", Args: args})
 		if x.Outcome == pawl.OutcomeError && last.uri == "" {
 			return // refused
 		}

@@ -241,7 +241,7 @@ tools:
 	}
 	tools, _ := set.Tools(context.Background())
 	fmt.Println(tools[0].Name, tools[0].Effect, string(tools[0].Input))
-	x := pawl.Execute(context.Background(), tools[0], llm.ToolCall{Name: "issue_get", Args: json.RawMessage(`{"owner":"pawl-go","repo":"../../admin"}`)})
+	x := pawl.Toolsets{tools[0]}.Execute(context.Background(), llm.ToolCall{Name: "issue_get", Args: json.RawMessage(`{"owner":"pawl-go","repo":"../../admin"}`)})
 	fmt.Println(x.Result.Text())
 	// Output:
 	// issue_get read {"additionalProperties":false,"properties":{"owner":{"type":"string"},"repo":{"type":"string"}},"required":["owner","repo"],"type":"object"}

@@ -62,7 +62,7 @@ func TestSandboxed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := pawl.Execute(context.Background(), set, llm.ToolCall{Name: "a", Args: json.RawMessage(`{"x":1}`)})
+		x := pawl.Toolsets{set}.Execute(context.Background(), llm.ToolCall{Name: "a", Args: json.RawMessage(`{"x":1}`)})
 		if got := x.Result.Text(); x.Outcome != tt.outcome || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: got %s %q, want %s %q", tt.name, x.Outcome, got, tt.outcome, tt.want)
 		}
@@ -107,7 +107,7 @@ func TestSandboxedHosts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := pawl.Execute(context.Background(), set, llm.ToolCall{Name: "a", Args: json.RawMessage(`{}`)})
+		x := pawl.Toolsets{set}.Execute(context.Background(), llm.ToolCall{Name: "a", Args: json.RawMessage(`{}`)})
 		if got := x.Result.Text(); x.Outcome != tt.outcome || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: got %s %q, want %s %q", tt.name, x.Outcome, got, tt.outcome, tt.want)
 		}

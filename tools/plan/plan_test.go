@@ -288,7 +288,7 @@ func TestAPlanIsItsCalls(t *testing.T) {
 		effects = nil
 		all := pawl.Toolsets{plan.New(nil), tools} // so that error texts name the same tools
 		for i, s := range steps {
-			one := pawl.Execute(context.Background(), all, llm.ToolCall{ID: "c", Name: s.Tool, Args: s.Args})
+			one := pawl.Toolsets{all}.Execute(context.Background(), llm.ToolCall{ID: "c", Name: s.Tool, Args: s.Args})
 			text := one.Result.Text()
 			if one.Outcome == pawl.OutcomeOK != (got[i].Status == "ok") || text != got[i].Result+got[i].Error {
 				r.Errorf("step %d: %+v, alone %s %q", i, got[i], one.Outcome, text)
@@ -370,7 +370,7 @@ func FuzzPlan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, args string, flow bool) {
 		var ran atomic.Int64
 		tool := add("echo", pawl.EffectRead, func(s string) (string, error) { ran.Add(1); return s, nil })
-		x := pawl.Execute(t.Context(), pawl.Toolsets{plan.New(&plan.Options{DataFlow: flow}), tool}, llm.ToolCall{ID: "c", Name: "execute_plan", Args: json.RawMessage(args)})
+		x := pawl.Toolsets{plan.New(&plan.Options{DataFlow: flow}), tool}.Execute(t.Context(), llm.ToolCall{ID: "c", Name: "execute_plan", Args: json.RawMessage(args)})
 		if x.Outcome == pawl.OutcomePanicked || x.Outcome == pawl.OutcomeOK && !json.Valid([]byte(x.Result.Text())) || ran.Load() > 50 {
 			t.Errorf("%s %s: %s", x.Outcome, x.Error, x.Result.Text())
 		}

@@ -18,7 +18,7 @@ import (
 )
 
 func call(ctx context.Context, set pawl.Toolset, name, args string) pawl.Execution {
-	return pawl.Execute(ctx, set, llm.ToolCall{ID: "c", Name: name, Args: json.RawMessage(args)})
+	return pawl.Toolsets{set}.Execute(ctx, llm.ToolCall{ID: "c", Name: name, Args: json.RawMessage(args)})
 }
 
 func TestRemember(t *testing.T) {

@@ -97,7 +97,7 @@ func TestTools(t *testing.T) {
 		for name, known := range ids {
 			args = strings.ReplaceAll(args, "ID:"+name, known)
 		}
-		x := pawl.Execute(step.ctx, set, llm.ToolCall{ID: "c", Name: step.name, Args: json.RawMessage(args)})
+		x := pawl.Toolsets{set}.Execute(step.ctx, llm.ToolCall{ID: "c", Name: step.name, Args: json.RawMessage(args)})
 		if x.Outcome != step.outcome {
 			t.Errorf("%s %s: %s, want %s: %s", step.name, args, x.Outcome, step.outcome, x.Result.Text())
 		}
@@ -141,7 +141,7 @@ func TestUpdateParts(t *testing.T) {
 		db := open(t, "")
 		set := schedule.New(db, &schedule.Options{Scope: &alice, Now: func() time.Time { return now }})
 		v := put(t, db, store.Schedule{When: row.when, Description: "d"}, now)
-		x := pawl.Execute(t.Context(), set, llm.ToolCall{ID: "c", Name: "schedule_update", Args: []byte(`{"id":"` + v.ID + `",` + row.args[1:])})
+		x := pawl.Toolsets{set}.Execute(t.Context(), llm.ToolCall{ID: "c", Name: "schedule_update", Args: []byte(`{"id":"` + v.ID + `",` + row.args[1:])})
 		v, err := db.Schedule(t.Context(), alice, v.ID)
 		if err != nil {
 			t.Fatal(err)

@@ -57,7 +57,7 @@ func (w *Work) Do(ctx context.Context, d store.Due, at time.Time) (Done, error) 
 		if w.Tools == nil {
 			return Done{}, errors.New("there are no tools to call here")
 		}
-		x := pawl.Execute(ctx, w.Tools, llm.ToolCall{ID: fmt.Sprintf("%s-%d", id, i), Name: c.Tool, Args: c.Args})
+		x := pawl.Toolsets{w.Tools}.Execute(ctx, llm.ToolCall{ID: fmt.Sprintf("%s-%d", id, i), Name: c.Tool, Args: c.Args})
 		text += fmt.Sprintf("%s: %s\n", c.Tool, x.Result.Text())
 		if x.Outcome != pawl.OutcomeOK {
 			return Done{}, errors.New(text)

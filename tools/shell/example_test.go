@@ -25,7 +25,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	x := pawl.Execute(context.Background(), run, llm.ToolCall{Name: "shell_exec", Args: json.RawMessage(`{"command":"echo 6 7 | tr ' ' '*'; ls nothing"}`)})
+	x := pawl.Toolsets{run}.Execute(context.Background(), llm.ToolCall{Name: "shell_exec", Args: json.RawMessage(`{"command":"echo 6 7 | tr ' ' '*'; ls nothing"}`)})
 	fmt.Println(x.Result.Text())
 	// Output:
 	// exit status 2

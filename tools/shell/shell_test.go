@@ -43,7 +43,7 @@ func call(tool *pawl.Tool, args any) pawl.Execution {
 	if err != nil {
 		panic(err)
 	}
-	return pawl.Execute(context.Background(), tool, llm.ToolCall{Name: "shell_exec", Args: b})
+	return pawl.Toolsets{tool}.Execute(context.Background(), llm.ToolCall{Name: "shell_exec", Args: b})
 }
 
 type data struct {

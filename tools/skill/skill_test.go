@@ -34,7 +34,7 @@ func folder(t *testing.T, files map[string]string) string {
 }
 
 func call(ctx context.Context, set pawl.Toolset, name, args string) pawl.Execution {
-	return pawl.Execute(ctx, set, llm.ToolCall{ID: "c", Name: name, Args: json.RawMessage(args)})
+	return pawl.Toolsets{set}.Execute(ctx, llm.ToolCall{ID: "c", Name: name, Args: json.RawMessage(args)})
 }
 
 func TestSkills(t *testing.T) {

@@ -172,7 +172,7 @@ type limitFlags struct {
 
 // raised are the hints for a run that a limit has ended, by Result.Limit: the flag that sets a
 // higher limit.
-var raised = map[string]string{
+var raised = map[pawl.LimitName]string{
 	"rounds": "--max-rounds N allows more rounds, such as: pawl run --max-rounds 40 TASK",
 	"calls":  "--max-calls N allows more, such as: pawl run --max-calls 100 TASK",
 	"tokens": "--max-tokens N allows more, such as: pawl run --max-tokens 100000 TASK",
