@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/provider/catalog"
