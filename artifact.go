@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -30,12 +29,9 @@ type Artifact struct {
 type Artifacts interface {
 	// Put keeps a for run, in place of what had its Key there.
 	Put(ctx context.Context, run string, a Artifact) error
-	// Get returns what was kept, or an error that is ErrNoArtifact. It must not be changed.
+	// Get returns what was kept, or an error that is ErrNotFound. It must not be changed.
 	Get(ctx context.Context, run string, key llm.Key) (Artifact, error)
 }
-
-// ErrNoArtifact says that nothing is kept under a key, or that it is kept no longer.
-var ErrNoArtifact = errors.New("no such artifact")
 
 // artifactsValue is the run's value that names it in the store. It is a value so that a run that is resumed finds what it kept.
 const artifactsValue = "pawl.artifacts"
@@ -83,12 +79,12 @@ func readers(ctx context.Context, store Artifacts) ([]*Tool, error) {
 	return set.Tools(ctx)
 }
 
-// Artifact returns what was too large for an earlier result of the run, by the key that the cut result names; ErrNoArtifact if there is
+// Artifact returns what was too large for an earlier result of the run, by the key that the cut result names; ErrNotFound if there is
 // none, or the run has no Artifacts. A run inside a call reads its own alone.
 func (v *Invocation) Artifact(ctx context.Context, key llm.Key) (Artifact, error) {
 	s := v.work.task.scope.shelf
 	if s == nil || !strings.HasPrefix(string(key), string(v.work.task.Run)+"/") {
-		return Artifact{}, ErrNoArtifact
+		return Artifact{}, ErrNotFound
 	}
 	return s.store.Get(ctx, s.run, key)
 }

@@ -317,7 +317,7 @@ func TestMemoryArtifactsAreBounded(t *testing.T) {
 	if err := put("a", "run/1/2", "12345678901"); err == nil {
 		t.Error("one larger than the limit was kept")
 	}
-	if _, err := m.Get(t.Context(), "b", "run/1/0"); !errors.Is(err, pawl.ErrNoArtifact) {
+	if _, err := m.Get(t.Context(), "b", "run/1/0"); !errors.Is(err, pawl.ErrNotFound) {
 		t.Errorf("the oldest is still there: %v", err)
 	}
 	if a, err := m.Get(t.Context(), "a", "run/1/0"); err != nil || a.Text != "abcde" {

@@ -16,6 +16,10 @@ var (
 	ErrTime = errors.New("the time limit was reached")
 )
 
+// ErrNotFound is the error for a tool that a Registry does not have, and for an artifact that is not
+// stored, or no longer.
+var ErrNotFound = errors.New("not found")
+
 // ToolError is the error of a run that failed because a call did: the executor has FailFast, or the tool asked for it
 // with Abort.
 type ToolError struct {

@@ -127,7 +127,6 @@ func (f toolsetFunc) Tools(ctx context.Context) ([]*Tool, error) { return f(ctx)
 var (
 	ErrDuplicate = errors.New("a tool of that name is there already")
 	ErrReserved  = errors.New("the name is reserved")
-	ErrNoTool    = errors.New("no such tool")
 )
 
 // Registry is a Toolset that can change while runs go on; a run sees the tools that were there when it began. The zero
@@ -175,7 +174,7 @@ func (r *Registry) Add(tools ...*Tool) error {
 	return nil
 }
 
-// Replace puts t in the place of the tool of its name. ErrNoTool if there is none.
+// Replace puts t in the place of the tool of its name. ErrNotFound if there is none.
 func (r *Registry) Replace(t *Tool) error {
 	if err := t.Check(); err != nil {
 		return err
@@ -184,7 +183,7 @@ func (r *Registry) Replace(t *Tool) error {
 	defer r.mu.Unlock()
 	i := slices.IndexFunc(r.tools, func(o *Tool) bool { return o.Name == t.Name })
 	if i < 0 {
-		return fmt.Errorf("replace tool %q: %w", t.Name, ErrNoTool)
+		return fmt.Errorf("replace tool %q: %w", t.Name, ErrNotFound)
 	}
 	if why := reserved(t.Name, t.Effect); why != "" {
 		return fmt.Errorf("replace tool %q: %w: %s", t.Name, ErrReserved, why)

@@ -68,7 +68,7 @@ func TestRegistry(t *testing.T) {
 	if err := r.Replace(newA); err != nil || r.Lookup("a") != newA || toolNames(t, &r) != "a b execute_plan" {
 		t.Errorf("Replace: %v, %s", err, toolNames(t, &r))
 	}
-	if err := r.Replace(says("x", "")); !errors.Is(err, pawl.ErrNoTool) {
+	if err := r.Replace(says("x", "")); !errors.Is(err, pawl.ErrNotFound) {
 		t.Errorf("Replace of nothing: %v", err)
 	}
 	if err := r.Replace(says("execute_plan", "")); !errors.Is(err, pawl.ErrReserved) {

@@ -69,13 +69,13 @@ func (m *Memory) Put(_ context.Context, run string, a pawl.Artifact) error {
 	return nil
 }
 
-// Get returns a stored artifact. The error is pawl.ErrNoArtifact if there is none.
+// Get returns a stored artifact. The error is pawl.ErrNotFound if there is none.
 func (m *Memory) Get(_ context.Context, run string, key llm.Key) (pawl.Artifact, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a, ok := m.kept[id{run, key}]
 	if !ok {
-		return pawl.Artifact{}, fmt.Errorf("%s: %w", key, pawl.ErrNoArtifact)
+		return pawl.Artifact{}, fmt.Errorf("artifact %s: %w", key, pawl.ErrNotFound)
 	}
 	return a, nil
 }

@@ -67,7 +67,7 @@ func readResult(ctx context.Context, q page) (llm.ToolResult, error) {
 	}
 	a, err := v.Artifact(ctx, llm.Key(q.ID))
 	switch {
-	case errors.Is(err, pawl.ErrNoArtifact):
+	case errors.Is(err, pawl.ErrNotFound):
 		return llm.ErrorResult(fmt.Sprintf("Nothing is kept as %q. Use the id that the cut result names, such as run/1/0; if it was that, it is kept no longer: call the tool again, and ask for less.", text.Clip(q.ID, 80))), nil
 	case err != nil:
 		return llm.ToolResult{}, pawl.RetryableError(err)

@@ -57,7 +57,7 @@ func (k kept) Get(ctx context.Context, run string, key llm.Key) (pawl.Artifact, 
 	}
 	a, err := k.store.Artifact(ctx, s, run, key)
 	if errors.Is(err, ErrNotFound) {
-		err = fmt.Errorf("%s: %w", key, pawl.ErrNoArtifact)
+		err = fmt.Errorf("artifact %s: %w", key, pawl.ErrNotFound)
 	}
 	return a, err
 }

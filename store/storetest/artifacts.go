@@ -54,8 +54,8 @@ func (s *suite) keep() {
 		s.Errorf("under her scope it is %+v", got)
 	}
 	_, err := acting.Get(store.WithScope(s.ctx, bob), "r", "k")
-	s.is(err, pawl.ErrNoArtifact, "Bob looks for it")
-	if _, err := acting.Get(s.ctx, "r", "k"); err == nil || errors.Is(err, pawl.ErrNoArtifact) {
+	s.is(err, pawl.ErrNotFound, "Bob looks for it")
+	if _, err := acting.Get(s.ctx, "r", "k"); err == nil || errors.Is(err, pawl.ErrNotFound) {
 		s.Errorf("without a scope: %v", err)
 	}
 	if err := acting.Put(context.Background(), "r", a); err == nil {
