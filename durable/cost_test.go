@@ -71,7 +71,8 @@ func TestCommitsPerStep(t *testing.T) {
 		// machine.
 		synctest.Test(t, func(t *testing.T) {
 			j := &counting{Journal: new(store.MemoryJournal)}
-			if _, err := (&durable.Engine{Journal: j}).Runner("r", stepping(steps, calls)).Run(t.Context(), llm.User("go")); err != nil {
+			if _, err := (&durable.Engine{Journal: j}).Runner("r", stepping(steps, calls)).Run(t.Context(),
+				llm.User("go")); err != nil {
 				t.Fatal(err)
 			}
 			per := float64(j.commits.Load()-1) / steps

@@ -161,7 +161,8 @@ func alone(t *testing.T, tool string) (want string, whole []durabletest.Delivery
 // deaths of TestCrashPoints equal real ones.
 func TestKill(t *testing.T) {
 	want, whole := alone(t, "charge")
-	places := [][2]int{{1, 0}, {2, 0}, {3, 0}, {4, 0}, {7, 0}, {8, 0}, {11, 0}, {14, 0}, {17, 0}, {20, 0}, {23, 0}, {0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 8}, {0, 11}, {0, 15}, {0, 20}, {0, 24}, {0, 29}}
+	places := [][2]int{{1, 0}, {2, 0}, {3, 0}, {4, 0}, {7, 0}, {8, 0}, {11, 0}, {14, 0}, {17, 0}, {20, 0},
+		{23, 0}, {0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 8}, {0, 11}, {0, 15}, {0, 20}, {0, 24}, {0, 29}}
 	if !soak.On() {
 		places = [][2]int{{1, 0}, {4, 0}, {11, 0}, {0, 2}, {0, 8}, {0, 20}}
 	}

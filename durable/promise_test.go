@@ -216,7 +216,8 @@ func TestEffects(t *testing.T) {
 			act("write", pawl.EffectWrite, nil), act("pay", pawl.EffectWrite, nil)},
 		Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall,
 			_ *pawl.Tool) (pawl.Approval, error) {
-			return pawl.Approval{Verdict: map[bool]pawl.Verdict{true: pawl.VerdictAsk, false: pawl.VerdictAllow}[c.Name == "pay"]}, nil
+			return pawl.Approval{Verdict: map[bool]pawl.Verdict{true: pawl.VerdictAsk,
+				false: pawl.VerdictAllow}[c.Name == "pay"]}, nil
 		})}}
 	ledger := func() string {
 		effects, err := eng.Effects(t.Context(), "r")

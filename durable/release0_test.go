@@ -55,12 +55,15 @@ func releaseRuns() []releaseRun {
 	n := func(n int) map[string]any { return map[string]any{"n": n} }
 	step := func(tool string, i int) map[string]any { return map[string]any{"tool": tool, "args": n(i)} }
 	return []releaseRun{
-		{id: "finished", turns: []script.Turn{script.Together(script.Say("I look."), script.Call("look", n(1)), script.Call("post", n(2))), script.Say("done")}},
+		{id: "finished", turns: []script.Turn{script.Together(script.Say("I look."), script.Call("look", n(1)),
+			script.Call("post", n(2))), script.Say("done")}},
 		{id: "waiting", turns: []script.Turn{script.Together(script.Call("look", n(3)), script.Call("pay", n(4))), script.Say("paid")}},
-		{id: "killed-read", hold: "look", turns: []script.Turn{script.Call("post", n(5)), script.Call("look", n(6)), script.Call("post", n(7)), script.Say("done")}},
+		{id: "killed-read", hold: "look", turns: []script.Turn{script.Call("post", n(5)),
+			script.Call("look", n(6)), script.Call("post", n(7)), script.Say("done")}},
 		{id: "killed-write", hold: "post", turns: []script.Turn{script.Together(script.Call("look", n(8)), script.Call("post", n(9))), script.Say("done")}},
 		{id: "agent-inside", turns: []script.Turn{script.Call("clerk", map[string]any{"task": "Pay."}), script.Say("the clerk paid")}},
-		{id: "plan", turns: []script.Turn{script.Call("execute_plan", map[string]any{"steps": []any{step("post", 10), step("pay", 11), step("post", 12)}}), script.Say("planned")}},
+		{id: "plan", turns: []script.Turn{script.Call("execute_plan",
+			map[string]any{"steps": []any{step("post", 10), step("pay", 11), step("post", 12)}}), script.Say("planned")}},
 		{id: "program", turns: []script.Turn{script.Call("execute_code", map[string]any{"code": releaseProgram}), script.Say("programmed")}},
 	}
 }
@@ -77,7 +80,8 @@ const releaseSchema = `{"type":"object","properties":{"n":{"type":"integer"}},"r
 func (r releaseRun) agent(t *testing.T, w durabletest.World, held func(context.Context)) *pawl.Agent {
 	t.Helper()
 	act := func(name string, e pawl.Effect) pawl.Toolset {
-		return &pawl.Tool{Name: name, Description: "Does " + name + ".", Input: json.RawMessage(releaseSchema), Effect: e, Timeout: -1,
+		return &pawl.Tool{Name: name, Description: "Does " + name + ".", Input: json.RawMessage(releaseSchema),
+			Effect: e, Timeout: -1,
 			Output: json.RawMessage(`{"type":"object","properties":{"twice":{"type":"integer"}},"required":["twice"]}`),
 			Run: func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 				if name == r.hold && held != nil {
@@ -88,7 +92,8 @@ func (r releaseRun) agent(t *testing.T, w durabletest.World, held func(context.C
 					return llm.ToolResult{}, err
 				}
 				v := pawl.InvocationFrom(ctx)
-				return did(in.N), w.Deliver(ctx, durabletest.Delivery{Tool: name, Effect: e, Place: v.Key, Key: v.IdempotencyKey()})
+				return did(in.N), w.Deliver(ctx, durabletest.Delivery{Tool: name, Effect: e, Place: v.Key,
+					Key: v.IdempotencyKey()})
 			}}
 	}
 	acts := func() []pawl.Toolset {
@@ -100,12 +105,15 @@ func (r releaseRun) agent(t *testing.T, w durabletest.World, held func(context.C
 		}
 		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	})}
-	clerk := &pawl.Agent{Name: "clerk", Instructions: "You are a clerk.", Model: script.New(script.Call("post", number{16}), script.Call("pay", number{17}), script.Say("I paid.")), Tools: acts(), Middleware: ask}
+	clerk := &pawl.Agent{Name: "clerk", Instructions: "You are a clerk.",
+		Model: script.New(script.Call("post", number{16}), script.Call("pay", number{17}),
+			script.Say("I paid.")), Tools: acts(), Middleware: ask}
 	embedded, err := code.New(code.Embedded(nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fixed := func(tool *pawl.Tool, input string) pawl.Toolset { // descriptions may be worded anew in later versions
+	// descriptions may be worded anew in later versions
+	fixed := func(tool *pawl.Tool, input string) pawl.Toolset {
 		tool = tool.Clone()
 		tool.Description, tool.Input, tool.Output = "Does "+tool.Name+".", json.RawMessage(input), nil
 		return tool
@@ -118,7 +126,8 @@ func (r releaseRun) agent(t *testing.T, w durabletest.World, held func(context.C
 
 // beginReleaseRuns makes the runs until each has ended, waits, or stands in a call that does not
 // end. stop ends what stands.
-func beginReleaseRuns(t *testing.T, ctx context.Context, eng *durable.Engine, w durabletest.World, runs []releaseRun, executor pawl.Executor, settle func()) (stop func()) {
+func beginReleaseRuns(t *testing.T, ctx context.Context, eng *durable.Engine, w durabletest.World,
+	runs []releaseRun, executor pawl.Executor, settle func()) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	var under sync.WaitGroup
@@ -162,7 +171,8 @@ func writeRelease0(t *testing.T, path string) {
 		second(db.PutThread(ctx, releaseScope, store.Thread{ID: "chat", Title: "A chat", Meta: json.RawMessage(`{"a":1}`)})),
 		db.AppendMessages(ctx, releaseScope, "chat", 0, llm.User("Which way to the harbour?"), llm.Assistant(llm.Text{Text: "Down the hill."})),
 		third(db.AddMemory(ctx, releaseScope, store.Memory{Text: "Ann walks to the harbour.", Source: "ann"})),
-		second(db.PutSchedule(ctx, releaseScope, store.Schedule{ID: "daily", Name: "daily", When: "0 8 * * *", Zone: "Europe/Oslo", Task: json.RawMessage(`{"task":"Say hello."}`), Misfire: "skip", Enabled: true, Next: released.Add(time.Hour)})),
+		second(db.PutSchedule(ctx, releaseScope, store.Schedule{ID: "daily", Name: "daily", When: "0 8 * * *",
+			Zone: "Europe/Oslo", Task: json.RawMessage(`{"task":"Say hello."}`), Misfire: "skip", Enabled: true, Next: released.Add(time.Hour)})),
 		db.PutArtifact(ctx, releaseScope, "finished", pawl.Artifact{Key: "run/1/0", MIME: "text/plain", Text: "the whole text"}),
 	} {
 		if err != nil {
@@ -336,7 +346,8 @@ func TestRelease0IsResumed(t *testing.T) {
 			var answers []llm.Message
 			for _, q := range res.Pending {
 				d := q.Approve("ann")
-				if q.Outcome == pawl.OutcomeUnknown { // it did not happen: the process died before the delivery
+				// it did not happen: the process died before the delivery
+				if q.Outcome == pawl.OutcomeUnknown {
 					d.Reason = "it did not happen"
 				}
 				answers = append(answers, llm.DecisionMessage(d))
@@ -353,7 +364,8 @@ func TestRelease0IsResumed(t *testing.T) {
 		if _, err := eng.Verify(ctx, r.id); err != nil {
 			t.Error(err)
 		}
-		ends = append(ends, map[string]any{"run": r.id, "stop": res.Stop, "text": res.Text(), "messages": res.Messages, "spent": res.Spent, "deliveries": world.All()})
+		ends = append(ends, map[string]any{"run": r.id, "stop": res.Stop, "text": res.Text(),
+			"messages": res.Messages, "spent": res.Spent, "deliveries": world.All()})
 	}
 	releasedGolden(t, "resumed.json", indent(t, ends))
 }
@@ -389,7 +401,8 @@ func deliveredBefore(t *testing.T) (before []durabletest.Delivery) {
 // writtenTwice returns the places of writes that were delivered before, and again.
 func writtenTwice(before, now []durabletest.Delivery) (places []llm.Key) {
 	for _, d := range now {
-		if d.Effect == pawl.EffectWrite && slices.ContainsFunc(before, func(b durabletest.Delivery) bool { return b.Key == d.Key }) {
+		if d.Effect == pawl.EffectWrite && slices.ContainsFunc(before,
+			func(b durabletest.Delivery) bool { return b.Key == d.Key }) {
 			places = append(places, d.Place)
 		}
 	}
@@ -427,7 +440,8 @@ func TestRelease0KeepsTheRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	releasedGolden(t, "rest.json", indent(t, map[string]any{"thread": thread, "messages": msgs, "hits": len(hits), "memories": memories, "schedules": schedules, "artifact": artifact.Text}))
+	releasedGolden(t, "rest.json",
+		indent(t, map[string]any{"thread": thread, "messages": msgs, "hits": len(hits), "memories": memories, "schedules": schedules, "artifact": artifact.Text}))
 }
 
 // The records of a journal keep their kinds, keys and bodies: earlier versions of the program may
@@ -439,7 +453,9 @@ func TestJournalFormStays(t *testing.T) {
 		journal := new(store.MemoryJournal)
 		eng := &durable.Engine{Journal: journal}
 		var world durabletest.Memory
-		beginReleaseRuns(t, ctx, eng, &world, releaseRuns()[:2], pawl.Parallel{Limit: 1, NoEarly: true}, synctest.Wait)() // one call after the other
+		// one call after the other
+		beginReleaseRuns(t, ctx, eng, &world, releaseRuns()[:2], pawl.Parallel{Limit: 1, NoEarly: true},
+			synctest.Wait)()
 		for _, r := range releaseRuns()[:2] {
 			records, err := journal.JournalRecords(ctx, releaseScope, r.id, 0)
 			if err != nil {

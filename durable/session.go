@@ -274,8 +274,9 @@ func (s *session) end(res *pawl.Result, text string) error {
 	if err := s.failed(); err != nil {
 		return err
 	}
-	body := endBody{Stop: res.Stop, Limit: res.Limit, Cause: res.Cause, Error: text, Spent: res.Spent, Pending: res.Pending,
-		Values: res.Values, Output: res.Output}
+	body := endBody{Stop: res.Stop, Limit: res.Limit, Cause: res.Cause, Error: text, Spent: res.Spent,
+		Pending: res.Pending,
+		Values:  res.Values, Output: res.Output}
 	if err := s.add(kindEnd, fmt.Sprintf("end/%d", s.lease.Fence), body); err != nil {
 		return err
 	}

@@ -58,7 +58,8 @@ func conversations(t *rapid.T) (reqs []*llm.Request, corrections int) {
 			for range rapid.IntRange(1, 3).Draw(t, "calls") {
 				ids++
 				parts = append(parts, llm.ToolCall{ID: fmt.Sprint("c", ids), Name: "f", Args: []byte(`{}`)})
-				results = append(results, llm.ToolResult{CallID: fmt.Sprint("c", ids), Parts: []llm.Part{llm.Text{Text: text("result")}}})
+				results = append(results, llm.ToolResult{CallID: fmt.Sprint("c", ids),
+					Parts: []llm.Part{llm.Text{Text: text("result")}}})
 			}
 			msgs = append(msgs, llm.Assistant(parts...), llm.Message{Role: llm.RoleTool, Parts: results})
 			if rapid.IntRange(0, 5).Draw(t, "correction") == 0 {
@@ -202,7 +203,8 @@ func subset(part, whole []llm.Part) bool {
 
 // The checks above find a compiler that cuts by messages.
 func TestChecksFindBadCuts(t *testing.T) {
-	msgs := []llm.Message{llm.User("a"), llm.Assistant(llm.ToolCall{ID: "1", Name: "f"}), llm.Results(llm.ToolResult{CallID: "1"}), llm.User("b")}
+	msgs := []llm.Message{llm.User("a"), llm.Assistant(llm.ToolCall{ID: "1", Name: "f"}),
+		llm.Results(llm.ToolResult{CallID: "1"}), llm.User("b")}
 	if rulesOf("gemini").Check(msgs[2:]) == nil || rulesOf("anthropic").Check(msgs[1:]) == nil {
 		t.Error("a result without its call, or a call without a question, is no fault")
 	}
@@ -217,7 +219,8 @@ func long(n int) []llm.Message {
 	for i := range n {
 		id := fmt.Sprint("c", i)
 		msgs = append(msgs, llm.User(fmt.Sprint("question ", i)), llm.Assistant(llm.ToolCall{ID: id, Name: "look", Args: []byte(`{}`)}),
-			llm.Results(llm.ToolResult{CallID: id, Parts: []llm.Part{llm.Text{Text: strings.Repeat("fact", 80)}}}), llm.Assistant(llm.Text{Text: fmt.Sprint("answer ", i)}))
+			llm.Results(llm.ToolResult{CallID: id, Parts: []llm.Part{llm.Text{Text: strings.Repeat("fact", 80)}}}),
+			llm.Assistant(llm.Text{Text: fmt.Sprint("answer ", i)}))
 	}
 	return append(msgs, llm.User("and now?"))
 }
@@ -234,7 +237,9 @@ func lines(msgs []llm.Message) string {
 func TestCurrentTrace(t *testing.T) {
 	m := script.New(script.Call("look", nil), script.Say("wrong"), script.Say(`{"n":1}`))
 	m.Skip = 1 // of the earlier replies one is sent
-	look := &pawl.Tool{Name: "look", Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("fresh"), nil }}
+	look := &pawl.Tool{Name: "look", Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		return llm.TextResult("fresh"), nil
+	}}
 	a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{look}, Instructions: "Be brief.", Output: json.RawMessage(`{"type":"object","required":["n"]}`),
 		Middleware: []pawl.Middleware{history.DropPastToolCalls()}}
 	res, err := a.Run(t.Context(), long(1)...)
@@ -249,7 +254,8 @@ func TestCurrentTrace(t *testing.T) {
 }
 
 func TestLastTurns(t *testing.T) {
-	for _, tt := range []struct{ n, turns, kept int }{{1, 5, 1}, {0, 5, 1}, {2, 5, 2}, {4, 4, 4}, {4, 5, 5}, {4, 6, 4}, {4, 7, 5}, {10, 14, 14}, {10, 15, 10}, {10, 100, 10}} {
+	for _, tt := range []struct{ n, turns, kept int }{{1, 5, 1}, {0, 5, 1}, {2, 5, 2}, {4, 4, 4}, {4, 5, 5},
+		{4, 6, 4}, {4, 7, 5}, {10, 14, 14}, {10, 15, 10}, {10, 100, 10}} {
 		got, _ := sent(t, history.LastTurns(tt.n), &llm.Request{Messages: long(tt.turns - 1)})
 		if n := strings.Count(lines(got.Messages), "user:"); n != tt.kept {
 			t.Errorf("of %d turns the last %d: got %d, want %d", tt.turns, tt.n, n, tt.kept)
@@ -284,7 +290,8 @@ func TestEstimate(t *testing.T) {
 		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{image, image}}, 3004},
 		{llm.Results(llm.ToolResult{CallID: "1234", Parts: []llm.Part{llm.Text{Text: "1234"}, image}}), 1506},
 		{llm.Message{Parts: []llm.Part{llm.Media{MIME: "application/pdf", Data: make([]byte, 320_000)}}}, 10_004},
-		{llm.Assistant(llm.Reasoning{Opaque: &llm.Opaque{Data: make([]byte, 400)}}, llm.ToolCall{ID: "1", Name: "abc", Args: []byte("{12}")}), 106},
+		{llm.Assistant(llm.Reasoning{Opaque: &llm.Opaque{Data: make([]byte, 400)}},
+			llm.ToolCall{ID: "1", Name: "abc", Args: []byte("{12}")}), 106},
 	} {
 		if got := history.Estimate(tt.m); got != tt.want {
 			t.Errorf("%.60v: got %d, want %d", tt.m, got, tt.want)
@@ -308,7 +315,8 @@ func TestSummary(t *testing.T) {
 		return script.Say(fmt.Sprintf("up to %s (before: %t)", first[:11], strings.Contains(text, "Notes of an earlier part")))
 	}))
 	w := history.Summary(notes, 1000, nil)
-	m := script.New(script.Loop(script.Turn{Parts: []llm.Part{llm.Text{Text: "x"}}, Usage: &llm.Usage{Input: 1, Output: 1}}))
+	m := script.New(script.Loop(script.Turn{Parts: []llm.Part{llm.Text{Text: "x"}},
+		Usage: &llm.Usage{Input: 1, Output: 1}}))
 	model := w.Model(m)
 	var spent []int
 	for _, req := range append(grown(30), grown(30)[29]) {
@@ -370,7 +378,8 @@ func TestSummaryFails(t *testing.T) {
 		w := history.Summary(notes, 1000, nil)
 		req := grown(12)[11]
 		got, notices := sent(t, w, req)
-		if len(notices) != 1 || notices[0].Code != history.NoticeSummaryFailed || strings.HasPrefix(got.Messages[0].Text(), "Notes") {
+		if len(notices) != 1 || notices[0].Code != history.NoticeSummaryFailed ||
+			strings.HasPrefix(got.Messages[0].Text(), "Notes") {
 			t.Errorf("%s: got %v and\n%s", name, notices, lines(got.Messages))
 		}
 		notes.Turns = []script.Turn{script.Say("later")}

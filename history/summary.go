@@ -86,7 +86,8 @@ type summary struct {
 
 // of returns the summary of the messages before the last cut. With an error it returns the latest
 // summary of a part of them, or "".
-func (s *summaries) of(ctx context.Context, inner llm.Model, req *llm.Request, c *conversation, cuts []cut) (text string, usage llm.Usage, err error) {
+func (s *summaries) of(ctx context.Context, inner llm.Model, req *llm.Request, c *conversation,
+	cuts []cut) (text string, usage llm.Usage, err error) {
 	keys := c.keys(cuts)
 	last := len(cuts) - 1
 	before, from := "", 0
@@ -172,7 +173,8 @@ func (c *conversation) keys(cuts []cut) []string {
 }
 
 // write asks for a summary of messages, which follow what before sums up.
-func (s *summaries) write(ctx context.Context, inner llm.Model, req *llm.Request, before string, messages []llm.Message) (string, llm.Usage, error) {
+func (s *summaries) write(ctx context.Context, inner llm.Model, req *llm.Request, before string,
+	messages []llm.Message) (string, llm.Usage, error) {
 	var b strings.Builder
 	if before != "" {
 		fmt.Fprintf(&b, "Notes of an earlier part:\n\n%s\n\n", before)

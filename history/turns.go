@@ -8,9 +8,9 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// DropPastToolCalls returns the middleware that sends the whole conversation without the calls, results
-// and reasoning of earlier turns. Instructor does so by default. It saves most if results are long.
-// The price is that a follow-up question about a result calls the tool again.
+// DropPastToolCalls returns the middleware that sends the whole conversation without the calls,
+// results and reasoning of earlier turns. Instructor does so by default. It saves most if results
+// are long. The price is that a follow-up question about a result calls the tool again.
 func DropPastToolCalls() pawl.Middleware {
 	return compiler(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {
 		c := parse(req)

@@ -44,11 +44,13 @@ func TestFragments(t *testing.T) {
 			}
 			for size := 1; size <= len(text); size++ {
 				n++
-				resp, err := llm.Complete(t.Context(), leak.Calls().Model(pieces{text, size}), &llm.Request{Messages: []llm.Message{llm.User("go")}, Tools: offered("other", "weather")})
+				resp, err := llm.Complete(t.Context(), leak.Calls().Model(pieces{text, size}),
+					&llm.Request{Messages: []llm.Message{llm.User("go")}, Tools: offered("other", "weather")})
 				if err != nil {
 					t.Fatalf("%s by %d: %v", f.name, size, err)
 				}
-				if diff := cmp.Diff(formOf(resp.Message.Calls()), formOf(calls)); diff != "" || strings.TrimSpace(resp.Message.Text()) != rest {
+				if diff := cmp.Diff(formOf(resp.Message.Calls()), formOf(calls)); diff != "" ||
+					strings.TrimSpace(resp.Message.Text()) != rest {
 					t.Errorf("%s by %d: told %q, want %q; calls: got -, want +\n%s", f.name, size, resp.Message.Text(), rest, diff)
 				}
 			}

@@ -35,7 +35,8 @@ type place struct {
 	} `json:"near,omitzero"`
 }
 
-// rich makes a request with whatever a body is made of, from maps made anew, each with a seed of its own.
+// rich makes a request with whatever a body is made of, from maps made anew, each with a seed of
+// its own.
 func rich(api string) *llm.Request {
 	registry := new(pawl.Registry)
 	for _, name := range []string{"weather", "a name that does not fit", "another one, too"} {
@@ -65,8 +66,10 @@ func rich(api string) *llm.Request {
 		c1, c2 := fmt.Sprint("c1_", i), fmt.Sprint("c2_", i)
 		one, two := llm.TextResult("rain"), llm.ErrorResult("no such place")
 		one.CallID, two.CallID, two.Parts = c1, c2, append(two.Parts, picture)
-		req.Messages = append(req.Messages, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "And?"}, picture}},
-			llm.Assistant(llm.Text{Text: "I look."}, llm.ToolCall{ID: c1, Name: "a name that does not fit", Args: []byte(`{"p1":"a"}`)}, llm.ToolCall{ID: c2, Name: "forecast", Args: []byte(`{"city":`)}),
+		req.Messages = append(req.Messages,
+			llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "And?"}, picture}},
+			llm.Assistant(llm.Text{Text: "I look."}, llm.ToolCall{ID: c1, Name: "a name that does not fit",
+				Args: []byte(`{"p1":"a"}`)}, llm.ToolCall{ID: c2, Name: "forecast", Args: []byte(`{"city":`)}),
 			llm.Results(one, two))
 	}
 	return req
@@ -153,8 +156,8 @@ func stable(t fataler, w wire, body []byte) int {
 
 type fataler interface{ Fatalf(string, ...any) }
 
-// prefixes encodes a conversation as it was at each of its requests, and reports where a body does not begin with the one before. It
-// returns how many pairs there were.
+// prefixes encodes a conversation as it was at each of its requests, and reports where a body does
+// not begin with the one before. It returns how many pairs there were.
 func prefixes(t fataler, w wire, encode func(*llm.Request) ([]byte, error), req llm.Request) (pairs int, err error) {
 	all := req.Messages
 	var before []byte
@@ -194,11 +197,12 @@ func anyTalk(t *rapid.T, api string) []llm.Message {
 		}
 		var parts []llm.Part
 		if rapid.Bool().Draw(t, "own thought") {
-			parts = append(parts, llm.Reasoning{Text: "hm", Opaque: &llm.Opaque{Provider: tagOf[api], Data: map[string]json.RawMessage{
-				pawltest.Responses: json.RawMessage(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"}`),
-				pawltest.Chat:      json.RawMessage(`{"field":"reasoning_content"}`),
-				pawltest.Anthropic: json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"x"}`),
-				pawltest.Gemini:    json.RawMessage(`{"thought":true}`)}[api]}})
+			parts = append(parts,
+				llm.Reasoning{Text: "hm", Opaque: &llm.Opaque{Provider: tagOf[api], Data: map[string]json.RawMessage{
+					pawltest.Responses: json.RawMessage(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"}`),
+					pawltest.Chat:      json.RawMessage(`{"field":"reasoning_content"}`),
+					pawltest.Anthropic: json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"x"}`),
+					pawltest.Gemini:    json.RawMessage(`{"thought":true}`)}[api]}})
 		}
 		if rapid.Bool().Draw(t, "another's thought") {
 			parts = append(parts, llm.Reasoning{Text: "hum", Opaque: &llm.Opaque{Provider: "elsewhere", Data: json.RawMessage(`"x"`)}})
@@ -209,8 +213,11 @@ func anyTalk(t *rapid.T, api string) []llm.Message {
 		var results []llm.ToolResult
 		for i := range rapid.IntRange(0, 3).Draw(t, "calls") {
 			id := rapid.SampledFrom([]string{"call_0", "toolu_", "a strange id, and longer than any API takes it, far longer than sixty-four letters "}).Draw(t, "id") + fmt.Sprint(i)
-			parts = append(parts, llm.ToolCall{ID: id, Name: rapid.SampledFrom([]string{"look", "gone away"}).Draw(t, "tool"), Args: json.RawMessage(rapid.SampledFrom([]string{`{"at":"x"}`, "", `{"at`}).Draw(t, "args"))})
-			r := llm.ToolResult{CallID: id, IsError: rapid.Bool().Draw(t, "error"), Parts: []llm.Part{llm.Text{Text: fmt.Sprint("result ", n)}}}
+			parts = append(parts,
+				llm.ToolCall{ID: id, Name: rapid.SampledFrom([]string{"look", "gone away"}).Draw(t, "tool"),
+					Args: json.RawMessage(rapid.SampledFrom([]string{`{"at":"x"}`, "", `{"at`}).Draw(t, "args"))})
+			r := llm.ToolResult{CallID: id, IsError: rapid.Bool().Draw(t, "error"),
+				Parts: []llm.Part{llm.Text{Text: fmt.Sprint("result ", n)}}}
 			if rapid.Bool().Draw(t, "picture") {
 				r.Parts = append(r.Parts, picture)
 			}
@@ -282,8 +289,8 @@ func TestRecordedTurnsBeginWithTheTurnBefore(t *testing.T) {
 	}
 }
 
-// later takes out instructions that come in the middle of a conversation, where Gemini is asked: it has one place for them, at the
-// beginning, so a new one changes what is before it.
+// later takes out instructions that come in the middle of a conversation, where Gemini is asked: it
+// has one place for them, at the beginning, so a new one changes what is before it.
 func later(w wire, msgs []llm.Message) []llm.Message {
 	if w.api != pawltest.Gemini {
 		return msgs

@@ -31,12 +31,13 @@ func TestCheckGemini(t *testing.T) {
 		contents []string
 		want     string // "": accepted; else part of the first violation
 	}{
-		"a question":         {[]string{asks}, ""},
-		"no role":            {[]string{`{"parts":[{"text":"hi"}]}`}, ""},
-		"calls and results":  {[]string{asks, callsBoth, answerBoth, says, asks}, ""},
-		"steps":              {[]string{asks, callsLook, answerLook, callsLook, answerLook}, ""},
-		"snake case":         {[]string{asks, content("model", `{"function_call":{"name":"look"},"thought_signature":"x"}`), content("user", `{"function_response":{"name":"look","response":{}}}`)}, ""},
-		"ids":                {[]string{asks, content("model", withID(fcLook, "1"), withID(fcLook, "2")), content("user", withID(frLook, "2"), withID(frLook, "1"))}, ""},
+		"a question":        {[]string{asks}, ""},
+		"no role":           {[]string{`{"parts":[{"text":"hi"}]}`}, ""},
+		"calls and results": {[]string{asks, callsBoth, answerBoth, says, asks}, ""},
+		"steps":             {[]string{asks, callsLook, answerLook, callsLook, answerLook}, ""},
+		"snake case":        {[]string{asks, content("model", `{"function_call":{"name":"look"},"thought_signature":"x"}`), content("user", `{"function_response":{"name":"look","response":{}}}`)}, ""},
+		"ids": {[]string{asks, content("model", withID(fcLook, "1"), withID(fcLook, "2")),
+			content("user", withID(frLook, "2"), withID(frLook, "1"))}, ""},
 		"a legacy role":      {[]string{asks, callsLook, change(answerLook, "user", "function", 1)}, ""},
 		"an image":           {[]string{content("user", `{"inlineData":{"mimeType":"image/png","data":"AQID"}}`)}, ""},
 		"an image in result": {[]string{asks, callsLook, content("user", `{"functionResponse":{"name":"look","response":{},"parts":[{"inlineData":{"mimeType":"image/png","data":"AQID"}}]}}`)}, ""},

@@ -122,7 +122,8 @@ func TestServersThatRecover(t *testing.T) {
 			s := simulate(t, say("Here I am."), &pawltest.SimulatorOptions{Key: "test-key", Fault: fault})
 			go func() { <-asked; close(gate) }()
 			resp, retries := new(llm.Response), 0
-			for d, err := range w.open(s.URL, transport(t), 2).Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("Go.")}, Whole: whole}) {
+			for d, err := range w.open(s.URL, transport(t), 2).Stream(t.Context(),
+				&llm.Request{Messages: []llm.Message{llm.User("Go.")}, Whole: whole}) {
 				if err == nil && d.Notice != nil && d.Notice.Code == "retry" {
 					retries++
 				}

@@ -17,7 +17,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// parity is what every provider must do alike. Each row is run on each wire; a note says what is to know about it there.
+// parity is what every provider must do alike. Each row is run on each wire; a note says what is to
+// know about it there.
 var parity = []struct {
 	id, what string
 	run      func(t *testing.T, w wire)
@@ -74,12 +75,17 @@ var parity = []struct {
 	{"P9", "structured output", func(t *testing.T, w wire) {
 		schema := json.RawMessage(`{"additionalProperties":false,"properties":{"n":{"type":"integer"}},"required":["n"],"type":"object"}`)
 		var asked *llm.Request
-		m, _ := w.on(t, script.New(script.Func(func(req *llm.Request) script.Turn { asked = req; return script.Say(`{"n":7}`) })), pawltest.SimulatorOptions{})
+		m, _ := w.on(t, script.New(script.Func(func(req *llm.Request) script.Turn {
+			asked = req
+			return script.Say(`{"n":7}`)
+		})), pawltest.SimulatorOptions{})
 		req := &llm.Request{Model: rich(w.api).Model, Messages: []llm.Message{llm.User("Count.")}, Output: schema}
 		resp, err := llm.Complete(t.Context(), m, req)
-		if err == nil && w.api == pawltest.Anthropic && asked.Output == nil { // another server than its own: in the instructions
+		// another server than its own: in the instructions
+		if err == nil && w.api == pawltest.Anthropic && asked.Output == nil {
 			var body []byte
-			if body, err = w.encode(req); err == nil && strings.Contains(asked.Messages[0].Text(), `"integer"`) && bytes.Contains(body, []byte(`"output_config":{"format":{"type":"json_schema"`)) {
+			if body, err = w.encode(req); err == nil && strings.Contains(asked.Messages[0].Text(),
+				`"integer"`) && bytes.Contains(body, []byte(`"output_config":{"format":{"type":"json_schema"`)) {
 				asked.Output = schema
 			}
 		}
@@ -106,7 +112,8 @@ var parity = []struct {
 		}
 	}, map[string]string{pawltest.Gemini: "The API answers 400 with `API_KEY_INVALID`, the others 401."}},
 	{"P12", "429 is a retryable error of code rate_limit", func(t *testing.T, w wire) {
-		m, _ := w.on(t, say("x"), pawltest.SimulatorOptions{Fault: func(int, *pawltest.Received) *pawltest.Fault { return &pawltest.Fault{Status: 429} }})
+		busy := func(int, *pawltest.Received) *pawltest.Fault { return &pawltest.Fault{Status: 429} }
+		m, _ := w.on(t, say("x"), pawltest.SimulatorOptions{Fault: busy})
 		fails(t, m, llm.CodeRateLimit, 429, true)
 	}, nil},
 	{"P13", "usage is counted", func(t *testing.T, w wire) {
@@ -139,7 +146,8 @@ var parity = []struct {
 	{"P15", "the provider's own options are sent unchanged", func(t *testing.T, w wire) {
 		m, s := w.on(t, say("x"), pawltest.SimulatorOptions{})
 		if _, err := llm.Complete(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("Go.")},
-			Settings: llm.Settings{Options: map[string]json.RawMessage{tagOf[w.api]: json.RawMessage(`{"metadata":{"é":[1, 2.50]}}`), "another": json.RawMessage(`{"not":"this"}`)}}}); err != nil {
+			Settings: llm.Settings{Options: map[string]json.RawMessage{
+				tagOf[w.api]: json.RawMessage(`{"metadata":{"é":[1, 2.50]}}`), "another": json.RawMessage(`{"not":"this"}`)}}}); err != nil {
 			t.Fatal(err)
 		}
 		if body := s.Received()[0].Body; !bytes.Contains(body, []byte(`"metadata":{"é":[1, 2.50]}`)) || bytes.Contains(body, []byte("this")) {
@@ -149,7 +157,8 @@ var parity = []struct {
 }
 
 // figures is a reply with all that is counted.
-var figures = script.Turn{Parts: []llm.Part{llm.Text{Text: "two"}}, Usage: &llm.Usage{Input: 1000, Output: 12, Reasoning: 5, CacheRead: 900}}
+var figures = script.Turn{Parts: []llm.Part{llm.Text{Text: "two"}},
+	Usage: &llm.Usage{Input: 1000, Output: 12, Reasoning: 5, CacheRead: 900}}
 
 // reply asks w for turn.
 func reply(t *testing.T, w wire, turn script.Turn, whole bool, change func(*llm.Request)) *llm.Response {
@@ -171,7 +180,8 @@ func reply(t *testing.T, w wire, turn script.Turn, whole bool, change func(*llm.
 	return resp
 }
 
-// paced writes a piece of text when the one before was taken: pieces that come together may be told together.
+// paced writes a piece of text when the one before was taken: pieces that come together may be told
+// together.
 type paced struct {
 	llm.Model
 	taken <-chan struct{}
@@ -217,7 +227,8 @@ func sees(t *testing.T, w wire, md llm.Media) {
 	t.Errorf("the model sees %+v", last.Parts)
 }
 
-// calls runs an agent whose model calls n tools in each of its rounds, and then says what it was told.
+// calls runs an agent whose model calls n tools in each of its rounds, and then says what it was
+// told.
 func calls(t *testing.T, w wire, rounds, n int) {
 	t.Helper()
 	told := 0
@@ -241,7 +252,8 @@ func calls(t *testing.T, w wire, rounds, n int) {
 	})
 	res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{look}}).Run(t.Context(), llm.User("Look."))
 	want := fmt.Sprintf("Told of %d %d", (rounds-1)*n, n-1)
-	if err != nil || res.Messages[len(res.Messages)-1].Text() != want || res.Spent.Calls != rounds*n || len(s.Received()) != rounds+1 {
+	if err != nil || res.Messages[len(res.Messages)-1].Text() != want || res.Spent.Calls != rounds*n ||
+		len(s.Received()) != rounds+1 {
 		t.Errorf("%v: got %+v, want %q", err, res, want)
 	}
 	for _, r := range s.Received() {
@@ -267,7 +279,8 @@ func fails(t *testing.T, m llm.Model, code llm.Code, status int, retryable bool)
 	}
 }
 
-// Every row is run on every wire, and the table in docs/providers.md is what came of it. With -update it is written.
+// Every row is run on every wire, and the table in docs/providers.md is what came of it. With
+// -update it is written.
 func TestParity(t *testing.T) {
 	var table, notes strings.Builder
 	table.WriteString("| |")

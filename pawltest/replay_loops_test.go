@@ -240,7 +240,8 @@ func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, s *tally) e
 	s.loops++
 	msgs := first.Messages
 	if msgs[len(msgs)-1].Role == llm.RoleAssistant {
-		msgs = append(msgs, llm.User("Go on.")) // the recorded request ends with items that have no neutral form
+		// the recorded request ends with items that have no neutral form
+		msgs = append(msgs, llm.User("Go on."))
 	}
 	var res *pawl.Result
 	// A loop may hold several tasks: where a reply has no calls, the person went on, and so do we,
@@ -293,7 +294,8 @@ func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, s *tally) e
 	return nil
 }
 
-// followUp is what the person said before a recorded request: its last messages that are neither replies nor results.
+// followUp is what the person said before a recorded request: its last messages that are neither
+// replies nor results.
 func followUp(req *llm.Request) []llm.Message {
 	n := len(req.Messages)
 	for n > 0 && (req.Messages[n-1].Role == llm.RoleUser || req.Messages[n-1].Role == llm.RoleSystem) {

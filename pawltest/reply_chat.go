@@ -95,7 +95,8 @@ func chatUsage(u llm.Usage) object {
 
 func chatFinish(f llm.FinishReason) string {
 	switch f {
-	case llm.FinishReasonStop, llm.FinishReasonLength, llm.FinishReasonToolCalls, llm.FinishReasonContentFilter, llm.FinishReasonError:
+	case llm.FinishReasonStop, llm.FinishReasonLength, llm.FinishReasonToolCalls,
+		llm.FinishReasonContentFilter, llm.FinishReasonError:
 		return string(f)
 	}
 	return "unknown"

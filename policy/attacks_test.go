@@ -89,7 +89,8 @@ func attack(t *testing.T, on *stage, user, evil task, ws []pawl.Middleware, sum 
 	play(rest, len(rest.Steps), "user")
 
 	on.ran, on.results = map[string]bool{}, results
-	a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: on.tools, Middleware: ws, Limits: pawl.Limits{Rounds: 100, LoopThreshold: -1}}
+	a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: on.tools, Middleware: ws,
+		Limits: pawl.Limits{Rounds: 100, LoopThreshold: -1}}
 	res, err := a.Run(t.Context(), llm.User(user.Prompt))
 	for err == nil && res.Stop == pawl.StopPending {
 		var stored pawl.Result // the decision may be taken elsewhere
@@ -196,9 +197,10 @@ func contest(t *testing.T, tasks []task, stages map[string]*stage) {
 				continue
 			}
 			on := stages[user.Suite]
-			attack(t, on, user, evil, policyOf(pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
-				return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
-			})), &none)
+			attack(t, on, user, evil,
+				policyOf(pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
+					return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
+				})), &none)
 			attack(t, on, user, evil, policyOf(pawl.Approve(pawl.AskBeforeWrites)), &asks)
 			attack(t, on, user, evil, policyOf(granted.Middleware()), &grants)
 			attack(t, on, user, evil, policyOf(pawl.Approve(theirWords)), &words)

@@ -51,7 +51,8 @@ func (c Cache) Middleware() pawl.Middleware {
 				if t == nil || t.Effect != pawl.EffectPure {
 					return next(ctx, call)
 				}
-				res, kept, err := s.get(ctx, t.Digest(call.Args), func() (llm.ToolResult, error) { return next(ctx, call) })
+				res, kept, err := s.get(ctx, t.Digest(call.Args),
+					func() (llm.ToolResult, error) { return next(ctx, call) })
 				if kept {
 					v.FromCache()
 				}
@@ -87,7 +88,8 @@ type flight struct {
 
 // get returns the stored result for key, or the result of run. Of equal calls one runs, under its
 // own context. If its result cannot be stored, the others run themselves.
-func (s *results) get(ctx context.Context, key string, run func() (llm.ToolResult, error)) (res llm.ToolResult, kept bool, err error) {
+func (s *results) get(ctx context.Context, key string, run func() (llm.ToolResult, error)) (res llm.ToolResult,
+	kept bool, err error) {
 	s.mu.Lock()
 	if e := s.kept(key); e != nil {
 		s.mu.Unlock()
@@ -114,7 +116,8 @@ func (s *results) get(ctx context.Context, key string, run func() (llm.ToolResul
 }
 
 // fly runs the call that others may wait for.
-func (s *results) fly(key string, f *flight, run func() (llm.ToolResult, error)) (res llm.ToolResult, kept bool, err error) {
+func (s *results) fly(key string, f *flight, run func() (llm.ToolResult, error)) (res llm.ToolResult, kept bool,
+	err error) {
 	defer func() { // also if run panics
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -42,7 +42,8 @@ func TestTimeouts(t *testing.T) {
 		if first[0] != again[0] {
 			t.Error("the tools are others at each run, and compile their schemas again")
 		}
-		if _, err := (policy.Timeouts{"htp_get": 1}).Over(set).Tools(t.Context()); err == nil || !strings.Contains(err.Error(), `did you mean "http_get"`) {
+		if _, err := (policy.Timeouts{"htp_get": 1}).Over(set).Tools(t.Context()); err == nil ||
+			!strings.Contains(err.Error(), `did you mean "http_get"`) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -59,7 +60,8 @@ func TestRate(t *testing.T) {
 		w := policy.Rate{Every: time.Second, Burst: 2, Tools: []string{"search"}}.Middleware()
 		calls := []script.Turn{script.Call("search", nil), script.Call("search", nil), script.Call("search", nil), script.Call("other", nil)}
 		xs := runs(t, []pawl.Toolset{tool, says("other", pawl.EffectRead)}, []pawl.Middleware{w}, calls...)
-		if len(at) != 2 || xs[2].Outcome != pawl.OutcomeBlocked || xs[2].Attempts != 0 || xs[3].Outcome != pawl.OutcomeOK {
+		if len(at) != 2 || xs[2].Outcome != pawl.OutcomeBlocked || xs[2].Attempts != 0 ||
+			xs[3].Outcome != pawl.OutcomeOK {
 			t.Fatalf("got %v, %+v", at, xs[2])
 		}
 		if got, want := xs[2].Result.Text(), "Blocked: search was called too often (2 at once, one more each 1s). Try again in 1s, or go on without it."; got != want {
@@ -67,7 +69,8 @@ func TestRate(t *testing.T) {
 		}
 		// The bucket fills up again, one call each second, and holds no more than two.
 		time.Sleep(time.Minute)
-		if xs := runs(t, []pawl.Toolset{tool, says("other", pawl.EffectRead)}, []pawl.Middleware{w}, calls...); xs[1].Outcome != pawl.OutcomeOK || xs[2].Outcome != pawl.OutcomeBlocked {
+		if xs := runs(t, []pawl.Toolset{tool, says("other", pawl.EffectRead)}, []pawl.Middleware{w},
+			calls...); xs[1].Outcome != pawl.OutcomeOK || xs[2].Outcome != pawl.OutcomeBlocked {
 			t.Errorf("after a minute: got %s, %s", xs[1].Outcome, xs[2].Outcome)
 		}
 
@@ -90,7 +93,8 @@ func TestRate(t *testing.T) {
 
 func TestRateByKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := policy.Rate{Every: time.Hour, Key: func(_ context.Context, c llm.ToolCall) string { return string(c.Args) }}.Middleware()
+		w := policy.Rate{Every: time.Hour,
+			Key: func(_ context.Context, c llm.ToolCall) string { return string(c.Args) }}.Middleware()
 		tools := []pawl.Toolset{says("a", pawl.EffectRead), says("b", pawl.EffectRead)}
 		xs := runs(t, tools, []pawl.Middleware{w}, script.Call("a", `{"u":1}`), script.Call("a", `{"u":2}`), script.Call("b", `{"u":1}`))
 		if got := fmt.Sprintf("%s %s %s", xs[0].Outcome, xs[1].Outcome, xs[2].Outcome); got != "ok ok blocked" {
@@ -103,9 +107,13 @@ func TestRateByKey(t *testing.T) {
 func TestRateWaitsNoLongerThanTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ran := 0
-		tool := does("f", pawl.EffectWrite, func(context.Context, llm.ToolCall) (llm.ToolResult, error) { ran++; return llm.TextResult(""), nil })
+		tool := does("f", pawl.EffectWrite, func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			ran++
+			return llm.TextResult(""), nil
+		})
 		w := policy.Rate{Every: time.Minute, Wait: time.Hour}.Middleware()
-		a := &pawl.Agent{Model: script.New(script.Call("f", nil), script.Call("f", nil)), Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{w}}
+		a := &pawl.Agent{Model: script.New(script.Call("f", nil), script.Call("f", nil)),
+			Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{w}}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(errors.New("shut down")) })
 		begun := time.Now()
@@ -199,7 +207,8 @@ func TestBreakerLetsOneTry(t *testing.T) {
 		}
 		refuse = false
 		outcomes := map[pawl.Outcome]int{}
-		for _, x := range runs(t, []pawl.Toolset{tool}, ws, script.Together(script.Call("lookup", nil), script.Call("lookup", nil), script.Call("lookup", nil))) {
+		for _, x := range runs(t, []pawl.Toolset{tool}, ws,
+			script.Together(script.Call("lookup", nil), script.Call("lookup", nil), script.Call("lookup", nil))) {
 			outcomes[x.Outcome]++
 		}
 		if outcomes[pawl.OutcomeOK] != 1 || outcomes[pawl.OutcomeBlocked] != 2 {
@@ -260,7 +269,8 @@ func TestCache(t *testing.T) {
 		}
 	}
 	// A cached call can still be denied.
-	if x := once(t, tool, `{"a":1}`, w, policy.Rules{Deny: []string{"sum"}}.Middleware()); x.Outcome != pawl.OutcomeDenied || x.Cached {
+	if x := once(t, tool, `{"a":1}`, w,
+		policy.Rules{Deny: []string{"sum"}}.Middleware()); x.Outcome != pawl.OutcomeDenied || x.Cached {
 		t.Errorf("denied: got %s", x.Outcome)
 	}
 	// A stored result cannot be changed by its readers.
@@ -346,7 +356,8 @@ func TestCacheCollapsesEqualCalls(t *testing.T) {
 		// The run of the first is cancelled; the second has its answer all the same.
 		ran.Store(0)
 		agent := func() *pawl.Agent {
-			return &pawl.Agent{Model: script.New(script.Call("slow", `{"x":2}`), script.Say("done")), Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{w}}
+			return &pawl.Agent{Model: script.New(script.Call("slow", `{"x":2}`), script.Say("done")),
+				Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{w}}
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		first := make(chan *pawl.Result)

@@ -145,7 +145,8 @@ func (m *models) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 // held back, except for notices, because the reply may still fail. begun reports whether a
 // fragment, or the whole reply, was passed on; otherwise err is the reason. stopped means that the
 // consumer stopped.
-func ask(ctx context.Context, m llm.Model, req *llm.Request, yield func(llm.Delta, error) bool) (begun, stopped bool, err error) {
+func ask(ctx context.Context, m llm.Model, req *llm.Request, yield func(llm.Delta, error) bool) (begun,
+	stopped bool, err error) {
 	var held []llm.Delta
 	for d, err := range m.Stream(ctx, req) {
 		switch {

@@ -93,7 +93,8 @@ func TestFallback(t *testing.T) {
 			}
 			return nil
 		}, always(busy)}, false, "a b b c a", 3, ""},
-		{"all down", []func(int) error{always(busy), always(provider(llm.CodeTimeout, true)), always(provider(llm.CodeQuota, false))}, false, "a b c", 2,
+		{"all down", []func(int) error{always(busy), always(provider(llm.CodeTimeout, true)),
+			always(provider(llm.CodeQuota, false))}, false, "a b c", 2,
 			"run/0/model: 3 models failed: sim: overloaded: no\nsim: timeout: no\nsim: quota: no"},
 		{"refused", []func(int) error{always(provider(llm.CodeInvalidRequest, false)), nil, nil}, false, "a", 0, "run/0/model: sim: invalid_request: no"},
 		{"another error", []func(int) error{always(errors.New("a bug")), nil, nil}, false, "a", 0, "run/0/model: a bug"},
@@ -103,9 +104,11 @@ func TestFallback(t *testing.T) {
 			var asked []string
 			var ms []llm.Model
 			for i, err := range test.errs {
-				ms = append(ms, &named{name: string(rune('a' + i)), asked: &asked, err: err, late: test.late, turns: script.New(script.Call("f", nil), script.Say("done"))})
+				ms = append(ms, &named{name: string(rune('a' + i)), asked: &asked, err: err, late: test.late,
+					turns: script.New(script.Call("f", nil), script.Say("done"))})
 			}
-			agent := &pawl.Agent{Model: ms[0], Tools: []pawl.Toolset{says("f", pawl.EffectRead)}, Middleware: []pawl.Middleware{policy.Fallback{Models: ms[1:]}.Middleware()}}
+			agent := &pawl.Agent{Model: ms[0], Tools: []pawl.Toolset{says("f", pawl.EffectRead)},
+				Middleware: []pawl.Middleware{policy.Fallback{Models: ms[1:]}.Middleware()}}
 			var res *pawl.Result
 			var err error
 			notices := 0
@@ -172,7 +175,8 @@ func TestFallbackBeginsEachRunWithTheFirst(t *testing.T) {
 	// An override of the model's name is the first one's.
 	asked, down = nil, true
 	m := policy.Fallback{Models: []llm.Model{b}}.Middleware().Model(a)
-	if resp, err := llm.Complete(t.Context(), m, &llm.Request{Model: "-large", Messages: []llm.Message{llm.User("go")}}); err != nil || resp.Message.Text() != "b" {
+	if resp, err := llm.Complete(t.Context(), m,
+		&llm.Request{Model: "-large", Messages: []llm.Message{llm.User("go")}}); err != nil || resp.Message.Text() != "b" {
 		t.Errorf("got %+v, %v", resp, err)
 	}
 	if want := []string{"a-large", "b"}; !slices.Equal(asked, want) {
@@ -229,7 +233,8 @@ func TestFallbackUnderALimitOfCost(t *testing.T) {
 		{"all have a price", []llm.Model{price.Of(script.New(script.Say("hi")))}, pawl.StopAnswer},
 		{"one has none", []llm.Model{price.Of(script.New(script.Say("hi"))), script.New(script.Say("hi"))}, pawl.StopFailed},
 	} {
-		a := &pawl.Agent{Model: price.Of(down()), Limits: pawl.Limits{Cost: 1}, Middleware: []pawl.Middleware{quiet, policy.Fallback{Models: test.models}.Middleware()}}
+		a := &pawl.Agent{Model: price.Of(down()), Limits: pawl.Limits{Cost: 1},
+			Middleware: []pawl.Middleware{quiet, policy.Fallback{Models: test.models}.Middleware()}}
 		res, err := a.Run(t.Context(), llm.User("go"))
 		if res == nil || res.Stop != test.want || (res.Spent.Usage.Cost > 0) != (test.want == pawl.StopAnswer) {
 			t.Errorf("%s: got %+v, %v", test.name, res, err)

@@ -32,7 +32,8 @@ func says(name string, effect pawl.Effect) *pawl.Tool {
 // runs plays turns with ws and tools, and returns the executions of all steps.
 func runs(t *testing.T, tools []pawl.Toolset, ws []pawl.Middleware, turns ...script.Turn) []pawl.Execution {
 	t.Helper()
-	a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: tools, Middleware: ws, Limits: pawl.Limits{LoopThreshold: -1, Rounds: 1000}}
+	a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: tools, Middleware: ws,
+		Limits: pawl.Limits{LoopThreshold: -1, Rounds: 1000}}
 	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +70,8 @@ func TestARuleAboutNoToolEndsTheRunBeforeItBegins(t *testing.T) {
 		{"cache of a read", policy.Cache{Tools: []string{"file_read"}}.Middleware(), `cache: the effect of file_read is read, and only what a pure tool gives can be kept`},
 	} {
 		m := script.New(script.Say("hi"))
-		_, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{tools}, Middleware: []pawl.Middleware{test.w}}).Run(t.Context(), llm.User("go"))
+		_, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{tools},
+			Middleware: []pawl.Middleware{test.w}}).Run(t.Context(), llm.User("go"))
 		if got := fmt.Sprint(err); err == nil != (test.want == "") || err != nil && got != test.want {
 			t.Errorf("%s: got %v, want %q", test.name, err, test.want)
 		}
@@ -113,7 +115,8 @@ func TestRules(t *testing.T) {
 		}
 	}
 	// In a run, a denial is sent in words, and of several policies the strictest counts.
-	ws := []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites), policy.Rules{Deny: []string{"file_delete"}, Allow: []string{"*"}}.Middleware()}
+	ws := []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites),
+		policy.Rules{Deny: []string{"file_delete"}, Allow: []string{"*"}}.Middleware()}
 	x := once(t, remove, `{}`, ws...)
 	if x.Outcome != pawl.OutcomeDenied || x.Result.Text() != "Denied: the rules of this agent do not let file_delete run. Do not repeat it." {
 		t.Errorf("got %s, %q", x.Outcome, x.Result.Text())
@@ -125,7 +128,8 @@ func ExampleRules() {
 		return pawl.Func(name, name+" a file.", func(context.Context, struct{}) (string, error) { return name + ": done", nil })
 	}
 	agent := &pawl.Agent{
-		Model:      script.New(script.Together(script.Call("file_write", nil), script.Call("file_delete", nil), script.Call("file_move", nil)), script.Say("Done.")),
+		Model: script.New(script.Together(script.Call("file_write", nil), script.Call("file_delete", nil),
+			script.Call("file_move", nil)), script.Say("Done.")),
 		Tools:      []pawl.Toolset{tool("file_write"), tool("file_delete"), tool("file_move")},
 		Middleware: []pawl.Middleware{policy.Rules{Allow: []string{"file_write"}, Deny: []string{"*_delete"}}.Middleware()},
 	}

@@ -83,7 +83,8 @@ func TestBadDecisions(t *testing.T) {
 				t.Errorf("%d requests, notices: %s", len(log), diff)
 			}
 			step := res.Steps[len(res.Steps)-1]
-			if len(step.Executions) != 1 || step.Executions[0].Call.Name != tt.stage || !step.Executions[0].Outcome.Failed() || step.Executions[0].Attempts != 3 {
+			if len(step.Executions) != 1 || step.Executions[0].Call.Name != tt.stage ||
+				!step.Executions[0].Outcome.Failed() || step.Executions[0].Attempts != 3 {
 				t.Errorf("the failed step has %+v", step.Executions)
 			}
 			if !strings.Contains(step.Executions[0].Error, tt.told) || step.Request == nil {

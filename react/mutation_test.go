@@ -164,8 +164,10 @@ func TestMutations(t *testing.T) {
 				var want react.Decision
 				if isCall {
 					args := argsOf[pick.IntN(len(argsOf))]
-					want = react.Decision{Type: react.CallTool, Tool: []string{"weather", "search_web", "Delegate work to coworker"}[pick.IntN(3)], Args: json.RawMessage(args)}
-					m = llm.Assistant(llm.Reasoning{Text: thought}, llm.ToolCall{ID: "x", Name: want.Tool, Args: want.Args})
+					want = react.Decision{Type: react.CallTool,
+						Tool: []string{"weather", "search_web", "Delegate work to coworker"}[pick.IntN(3)], Args: json.RawMessage(args)}
+					m = llm.Assistant(llm.Reasoning{Text: thought},
+						llm.ToolCall{ID: "x", Name: want.Tool, Args: want.Args})
 				} else {
 					want = react.Decision{Type: react.FinalAnswer, Answer: answers[pick.IntN(len(answers))]}
 					m = llm.Assistant(llm.Reasoning{Text: thought}, llm.Text{Text: want.Answer})
@@ -185,8 +187,10 @@ func TestMutations(t *testing.T) {
 				if mut.name == "arguments as text" && json.Unmarshal(args, &inside) == nil {
 					args = json.RawMessage(inside)
 				}
-				if err != nil || got.Type != want.Type || got.Tool != want.Tool || !sameJSON(args, want.Args) || got.Answer != wantAnswer {
-					t.Errorf("%s: %q:\ngot  %s %s %s %q, %v\nwant %s %s %s %q", name, text, got.Type, got.Tool, got.Args, got.Answer, err, want.Type, want.Tool, want.Args, wantAnswer)
+				if err != nil || got.Type != want.Type || got.Tool != want.Tool || !sameJSON(args, want.Args) ||
+					got.Answer != wantAnswer {
+					t.Errorf("%s: %q:\ngot  %s %s %s %q, %v\nwant %s %s %s %q", name, text, got.Type, got.Tool,
+						got.Args, got.Answer, err, want.Type, want.Tool, want.Args, wantAnswer)
 				}
 				read++
 				by[f]++

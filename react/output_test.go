@@ -15,7 +15,8 @@ import (
 // The page on decisions asks for an output in every format, without an additional tool. An answer
 // that does not fit is sent back as a message.
 func TestOutputOfARun(t *testing.T) {
-	look := &pawl.Tool{Name: "look", Effect: pawl.EffectRead, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("wet"), nil }}
+	look := &pawl.Tool{Name: "look", Effect: pawl.EffectRead,
+		Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("wet"), nil }}
 	for format, replies := range map[react.Format][]string{
 		react.JSON: {`{"thought":"a","type":"call_tool","tool":"look","args":{}}`, `{"thought":"b","type":"final_answer","answer":{"rain":"maybe"}}`,
 			`{"thought":"c","type":"final_answer","answer":{"rain":true}}`},

@@ -51,7 +51,8 @@ func lastRequest(t *testing.T, f react.Format) string {
 	t.Helper()
 	call := llm.Assistant(llm.Reasoning{Text: "I look."}, llm.ToolCall{Name: "weather", Args: []byte(`{"city":"Oslo"}`)})
 	inner := script.New(script.Say(say(f, call)), script.Say(say(f, llm.Assistant(llm.Text{Text: "Yes."}))))
-	a := &pawl.Agent{Instructions: "Be brief.", Model: react.New(inner, &react.Options{Format: f}), Tools: []pawl.Toolset{weather()}}
+	a := &pawl.Agent{Instructions: "Be brief.", Model: react.New(inner, &react.Options{Format: f}),
+		Tools: []pawl.Toolset{weather()}}
 	if _, err := a.Run(t.Context(), llm.User("Do I need an umbrella in Oslo?")); err != nil {
 		t.Fatal(err)
 	}

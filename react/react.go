@@ -190,7 +190,8 @@ func (m *Model) run(ctx context.Context, req *llm.Request, out *reply) error {
 			return err
 		}
 		text := resp.Message.Text()
-		if broken := resp.Finish == llm.FinishReasonContentFilter || resp.Finish == llm.FinishReasonError; broken && (m.opts.FinalViaInference || !m.answers(text)) {
+		if broken := resp.Finish == llm.FinishReasonContentFilter ||
+			resp.Finish == llm.FinishReasonError; broken && (m.opts.FinalViaInference || !m.answers(text)) {
 			return out.end(resp, llm.Text{Text: text})
 		}
 		stage, d, calls, faults := m.decide(req, resp)
@@ -210,11 +211,13 @@ func (m *Model) run(ctx context.Context, req *llm.Request, out *reply) error {
 		if stage == Validation {
 			code = NoticeValidation
 		}
-		if err := out.notice(code, faults[0], map[string]any{"attempt": attempt, "attempts": attempts, "faults": faults, "reply": clip(text, 2000)}); err != nil {
+		if err := out.notice(code, faults[0], map[string]any{"attempt": attempt, "attempts": attempts,
+			"faults": faults, "reply": clip(text, 2000)}); err != nil {
 			return err
 		}
 		if attempt >= attempts {
-			return &DecisionError{Stage: stage, Attempts: attempt, Faults: faults, Reply: text, Usage: out.usage, Key: req.Key, started: started, ended: time.Now()}
+			return &DecisionError{Stage: stage, Attempts: attempt, Faults: faults, Reply: text,
+				Usage: out.usage, Key: req.Key, started: started, ended: time.Now()}
 		}
 		if text != "" {
 			inner.Messages = append(inner.Messages, llm.Assistant(llm.Text{Text: text}))
@@ -244,7 +247,8 @@ func (m *Model) request(req *llm.Request) (*llm.Request, error) {
 
 // decide reads and checks a reply. stage is empty if its calls or its answer can be used; otherwise
 // faults has the reasons.
-func (m *Model) decide(req *llm.Request, resp *llm.Response) (stage string, d Decision, calls []llm.ToolCall, faults []string) {
+func (m *Model) decide(req *llm.Request, resp *llm.Response) (stage string, d Decision, calls []llm.ToolCall,
+	faults []string) {
 	d, err := m.read(resp.Message.Text())
 	if err != nil {
 		return Extraction, d, nil, []string{err.Error()}
@@ -274,7 +278,8 @@ func (m *Model) read(text string) (Decision, error) {
 }
 
 // finish gives the decision back as a reply.
-func (m *Model) finish(ctx context.Context, req *llm.Request, resp *llm.Response, d Decision, calls []llm.ToolCall, out *reply) error {
+func (m *Model) finish(ctx context.Context, req *llm.Request, resp *llm.Response, d Decision,
+	calls []llm.ToolCall, out *reply) error {
 	own, _ := splitThinking(resp.Message)
 	parts := thoughts(own, d.Thought)
 	if len(calls) > 0 {
@@ -289,7 +294,8 @@ func (m *Model) finish(ctx context.Context, req *llm.Request, resp *llm.Response
 	if err := out.parts(parts...); err != nil {
 		return err
 	}
-	final := &llm.Request{Model: req.Model, Messages: m.opts.Format.history(req.Messages, m.page.final()), Output: req.Output,
+	final := &llm.Request{Model: req.Model, Messages: m.opts.Format.history(req.Messages, m.page.final()),
+		Output:   req.Output,
 		Settings: req.Settings, Whole: req.Whole}
 	final.Settings.Parallel = nil
 	if req.Key != "" {

@@ -36,7 +36,8 @@ func weather() *pawl.Tool {
 const answer = `{"thought":"I know it.","type":"final_answer","answer":"Take an umbrella."}`
 
 // simulated runs an agent over a simulator that answers any requests with replies in turn.
-func simulated(t *testing.T, opts *react.Options, replies ...string) (res *pawl.Result, notices []string, log []*llm.Request, err error) {
+func simulated(t *testing.T, opts *react.Options, replies ...string) (res *pawl.Result, notices []string,
+	log []*llm.Request, err error) {
 	t.Helper()
 	n := 0
 	sim, serr := pawltest.NewSimulator(script.New(script.Loop(script.Func(func(*llm.Request) script.Turn {
@@ -171,9 +172,11 @@ func TestParallel(t *testing.T) {
 }
 
 func TestFinalViaInference(t *testing.T) {
-	final := script.New(script.Loop(script.Turn{Parts: []llm.Part{llm.Text{Text: "Yes, an umbrella."}}, Usage: &llm.Usage{Input: 1000, Output: 5}}))
+	final := script.New(script.Loop(script.Turn{Parts: []llm.Part{llm.Text{Text: "Yes, an umbrella."}},
+		Usage: &llm.Usage{Input: 1000, Output: 5}}))
 	temperature := 0.1
-	res, _, log, err := simulated(t, &react.Options{FinalViaInference: true, FinalModel: final, FinalSettings: &llm.Settings{Temperature: &temperature}},
+	res, _, log, err := simulated(t, &react.Options{FinalViaInference: true, FinalModel: final,
+		FinalSettings: &llm.Settings{Temperature: &temperature}},
 		`{"thought":"","type":"call_tool","tool":"weather","args":{"city":"Oslo"}}`, answer)
 	if err != nil || res.Text() != "Yes, an umbrella." {
 		t.Fatalf("got %q, %v", res.Text(), err)
@@ -233,7 +236,8 @@ func TestChoice(t *testing.T) {
 		{llm.Named("weather"), answer, false},
 	} {
 		m := react.New(script.New(script.Say(tt.reply)), &react.Options{MaxRetries: -1})
-		_, err := llm.Complete(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("go")}, Tools: []*llm.ToolSpec{weather().Spec()}, Choice: tt.choice})
+		_, err := llm.Complete(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("go")},
+			Tools: []*llm.ToolSpec{weather().Spec()}, Choice: tt.choice})
 		if (err == nil) != tt.ok {
 			t.Errorf("choice %v, %s: got %v, want ok %t", tt.choice, tt.reply, err, tt.ok)
 		}
@@ -244,7 +248,8 @@ func TestChoice(t *testing.T) {
 // and never runs.
 func TestCutReply(t *testing.T) {
 	m := react.New(script.New(script.Cut(script.Say("Action: weather\nAction Input: {\"city\":\"Oslo\"}"))), &react.Options{Format: react.Text})
-	resp, err := llm.Complete(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("go")}, Tools: []*llm.ToolSpec{weather().Spec()}})
+	resp, err := llm.Complete(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("go")},
+		Tools: []*llm.ToolSpec{weather().Spec()}})
 	if err != nil || resp.Finish != llm.FinishReasonLength || !resp.Message.HasCalls() {
 		t.Errorf("got %+v, %v", resp, err)
 	}
@@ -343,7 +348,8 @@ func TestLimit(t *testing.T) {
 func TestOutput(t *testing.T) {
 	for _, reply := range []string{`{"type":"final_answer","answer":{"rain": true}}`, `{"type":"final_answer","answer":"{\"rain\":true}"}`} {
 		inner := script.New(script.Say(reply))
-		resp, err := llm.Complete(t.Context(), react.New(inner, nil), &llm.Request{Messages: []llm.Message{llm.User("go")}, Output: json.RawMessage(`{"type":"object"}`)})
+		resp, err := llm.Complete(t.Context(), react.New(inner, nil),
+			&llm.Request{Messages: []llm.Message{llm.User("go")}, Output: json.RawMessage(`{"type":"object"}`)})
 		if err != nil || resp.Message.Text() != `{"rain":true}` {
 			t.Errorf("%s: got %q, %v", reply, resp.Message.Text(), err)
 		}

@@ -310,7 +310,8 @@ loop:
 
 // hasFinal reports whether there is a final answer, so that "Answer:" alone is part of a thought.
 func hasFinal(sections []section, text string) bool {
-	return slices.ContainsFunc(sections, func(s section) bool { return s.kind == answerKind && isFinal(text[s.start:s.body]) })
+	return slices.ContainsFunc(sections,
+		func(s section) bool { return s.kind == answerKind && isFinal(text[s.start:s.body]) })
 }
 
 // actsLater reports for each section whether a whole action follows it before any observation. An

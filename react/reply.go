@@ -35,7 +35,8 @@ func (r *reply) notice(code, text string, data map[string]any) error {
 
 // ask sends req and joins its deltas. Notices are passed on, and parts as they come if told is not
 // nil.
-func (r *reply) ask(ctx context.Context, m llm.Model, req *llm.Request, told func(llm.Part) error) (*llm.Response, error) {
+func (r *reply) ask(ctx context.Context, m llm.Model, req *llm.Request,
+	told func(llm.Part) error) (*llm.Response, error) {
 	resp := new(llm.Response)
 	for d, err := range m.Stream(ctx, req) {
 		if err == nil {

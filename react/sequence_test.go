@@ -215,7 +215,8 @@ func TestSequences(t *testing.T) {
 		play := func(wrap func(llm.Model) llm.Model, stream bool) (*pawl.Result, []string) {
 			t.Helper()
 			tools, effects := stage(s, declared)
-			a := &pawl.Agent{Instructions: "Do what is asked.", Model: wrap(script.New(s.turns()...)), Tools: []pawl.Toolset{tools}, Limits: pawl.Limits{Rounds: 100, LoopThreshold: -1}}
+			a := &pawl.Agent{Instructions: "Do what is asked.", Model: wrap(script.New(s.turns()...)),
+				Tools: []pawl.Toolset{tools}, Limits: pawl.Limits{Rounds: 100, LoopThreshold: -1}}
 			if !stream {
 				res, err := a.Run(t.Context(), llm.User(s.task))
 				if err != nil {

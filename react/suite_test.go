@@ -119,7 +119,8 @@ func (k talker) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			if at[1] != "" {
 				_, _ = fmt.Sscan(at[1], &place)
 			}
-			results = append(results, llm.ToolResult{CallID: open[place-1].ID, IsError: at[2] != "", Parts: []llm.Part{llm.Text{Text: at[3]}}})
+			results = append(results, llm.ToolResult{CallID: open[place-1].ID, IsError: at[2] != "",
+				Parts: []llm.Part{llm.Text{Text: at[3]}}})
 		}
 		switch {
 		case len(results) == 0:
@@ -163,14 +164,16 @@ func TestWires(t *testing.T) {
 						llm.ToolCall{Name: "weather", Args: json.RawMessage(`{"city":"Atlantis"}`)})
 					behind := newScript(say(f, two), say(f, llm.Assistant(llm.Reasoning{Text: "So."}, llm.Text{Text: "Take an umbrella."})))
 					inner, sim := over(t, wire, behind)
-					a := &pawl.Agent{Model: react.New(inner, &react.Options{Format: f, Parallel: true, Enforce: enforce}), Tools: []pawl.Toolset{weather()}}
+					a := &pawl.Agent{Model: react.New(inner,
+						&react.Options{Format: f, Parallel: true, Enforce: enforce}), Tools: []pawl.Toolset{weather()}}
 					res, err := a.Run(t.Context(), llm.User("Do I need an umbrella?"))
 					if err != nil || res.Text() != "Take an umbrella." || res.Spent.Calls != 2 {
 						t.Fatalf("got %+v, %v", res, err)
 					}
 					for i, r := range sim.Received() {
 						// a model that cannot be held to a schema is asked in words
-						if len(r.Violations) > 0 || len(r.Request.Tools) > 0 || (len(r.Request.Output) > 0) != (enforce && wire != "anthropic") {
+						if len(r.Violations) > 0 || len(r.Request.Tools) > 0 ||
+							(len(r.Request.Output) > 0) != (enforce && wire != "anthropic") {
 
 							t.Errorf("request %d: violations %v, %d tools, output %s", i+1, r.Violations, len(r.Request.Tools), r.Request.Output)
 						}

@@ -26,7 +26,8 @@ type teller struct {
 // end.
 func (m *Model) teller(req *llm.Request, out *reply) *teller {
 	forced := len(req.Tools) > 0 && (req.Choice.Mode == llm.ToolRequired || req.Choice.Mode == llm.ToolNamed)
-	if req.Whole || forced || m.opts.FinalViaInference || m.opts.Decision != nil || m.opts.Format == Text || m.opts.Format == Plain {
+	if req.Whole || forced || m.opts.FinalViaInference || m.opts.Decision != nil || m.opts.Format == Text ||
+		m.opts.Format == Plain {
 		return nil
 	}
 	return &teller{format: m.opts.Format, out: out}

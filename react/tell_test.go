@@ -47,13 +47,15 @@ var offered = []*llm.ToolSpec{weather().Spec()}
 
 // spoken asks for one reply. It returns the reply, its text that was emitted before the inner model
 // had ended, and the faults of that text.
-func spoken(t *testing.T, text string, f react.Format, size int, end llm.FinishReason) (resp *llm.Response, early string, err error) {
+func spoken(t *testing.T, text string, f react.Format, size int, end llm.FinishReason) (resp *llm.Response,
+	early string, err error) {
 	t.Helper()
 	inner := &pieces{text: text, size: size, end: end}
 	resp = new(llm.Response)
 	told := ""
 	req := &llm.Request{Messages: []llm.Message{llm.User("go")}, Tools: offered}
-	for d, err := range react.New(inner, &react.Options{Format: f, MaxRetries: -1, Lenient: true, Parallel: true}).Stream(t.Context(), req) {
+	for d, err := range react.New(inner, &react.Options{Format: f, MaxRetries: -1, Lenient: true,
+		Parallel: true}).Stream(t.Context(), req) {
 		if err != nil {
 			return resp, early, err
 		}
@@ -78,7 +80,8 @@ func agrees(t *testing.T, text string, f react.Format) (early int) {
 	for _, size := range []int{1, 7, 1 << 20} {
 		resp, told, err := spoken(t, text, f, size, "")
 		switch {
-		case readErr != nil || d.Type != react.CallTool && d.Type != react.FinalAnswer || d.Type == react.FinalAnswer && strings.TrimSpace(d.Answer) == "":
+		case readErr != nil || d.Type != react.CallTool && d.Type != react.FinalAnswer ||
+			d.Type == react.FinalAnswer && strings.TrimSpace(d.Answer) == "":
 			if err == nil || told != "" {
 				t.Errorf("%s by %d: %q: told %q, error %v; Read: %v", f, size, text, told, err, readErr)
 			}

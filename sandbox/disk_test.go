@@ -68,7 +68,8 @@ func TestDisk(t *testing.T) {
 					}()
 				}
 				began := time.Now()
-				res := run(t, sandbox.Spec{Level: level, Args: []string{"/bin/sh", "-c", test.script}, Write: []string{dir}, Limits: sandbox.Limits{Disk: 64 * mb, Time: 60 * time.Second}})
+				res := run(t, sandbox.Spec{Level: level, Args: []string{"/bin/sh", "-c", test.script},
+					Write: []string{dir}, Limits: sandbox.Limits{Disk: 64 * mb, Time: 60 * time.Second}})
 				if res.End != test.want || test.want == sandbox.Exited && res.Stdout.String() != "done\n" {
 					t.Errorf("%s after %v, want %s: %s%s", res.End, time.Since(began), test.want, res.Stdout.String(), res.Stderr.String())
 				}

@@ -60,7 +60,8 @@ func attempts(t *testing.T, g given) []attempt {
 	}
 	var list []attempt
 	for _, m := range regexp.MustCompile(`(?m)^def try_(\w+)\(\):(.*)`).FindAllStringSubmatch(escapePy, -1) {
-		list = append(list, attempt{"python/" + m[1], strings.Contains(m[2], "root"), strings.Contains(m[2], "kernel"), []string{"/usr/bin/python3", "-c", escapePy, m[1], string(told)}})
+		list = append(list, attempt{"python/" + m[1], strings.Contains(m[2], "root"),
+			strings.Contains(m[2], "kernel"), []string{"/usr/bin/python3", "-c", escapePy, m[1], string(told)}})
 	}
 	for _, m := range regexp.MustCompile(`(?m)^try_(\w+)\(\) \{(.*)`).FindAllStringSubmatch(escapeSh, -1) {
 		script := fmt.Sprintf("%s\nSECRET=%s WORK=%s VICTIM=%d PARENT=%d PORT=%d\nif try_%s; then echo OUT; else echo stopped: $?; fi", escapeSh, g.Secret, g.Work, g.Victim, g.Parent, g.Port, m[1])
@@ -78,7 +79,8 @@ func surroundings(t *testing.T) given {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := given{Work: filepath.Join(dir, "work"), Read: filepath.Join(dir, "read"), Secret: filepath.Join(dir, "private", "secret"), Parent: os.Getpid()}
+	g := given{Work: filepath.Join(dir, "work"), Read: filepath.Join(dir, "read"),
+		Secret: filepath.Join(dir, "private", "secret"), Parent: os.Getpid()}
 	for _, d := range []string{g.Work, g.Read, filepath.Dir(g.Secret)} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)
@@ -156,7 +158,8 @@ func asNobody(t *testing.T, test string, env ...string) {
 }
 
 // tight are limits that the attempts to exhaust resources reach.
-var tight = sandbox.Limits{Time: 30 * time.Second, CPU: 10 * time.Second, Memory: 300 << 20, Processes: 40, FileSize: 8 << 20, Temp: 20 << 20, OpenFiles: 100}
+var tight = sandbox.Limits{Time: 30 * time.Second, CPU: 10 * time.Second, Memory: 300 << 20, Processes: 40,
+	FileSize: 8 << 20, Temp: 20 << 20, OpenFiles: 100}
 
 // No attempt escapes from Strict, and each succeeds without a sandbox: the sandbox stopped it, and
 // not a mistake in the attempt. Attempts that need root are tested when the test runs as root.
@@ -199,7 +202,9 @@ func escapes(t *testing.T, level sandbox.Level, known map[string]bool) {
 		}
 		t.Run(a.name, func(t *testing.T) {
 			empty(t, g.Work)
-			res, err := sandbox.Run(context.Background(), sandbox.Spec{Level: level, Args: a.args, Write: []string{g.Work}, Read: []string{g.Read}, Limits: tight})
+			res, err := sandbox.Run(context.Background(),
+				sandbox.Spec{Level: level, Args: a.args, Write: []string{g.Work}, Read: []string{g.Read},
+					Limits: tight})
 			if err != nil {
 				t.Fatal(err)
 			}

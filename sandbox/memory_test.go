@@ -65,7 +65,8 @@ func TestMemoryInAll(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			began := time.Now()
-			res := run(t, sandbox.Spec{Args: []string{python, "-c", herd, fmt.Sprint(test.n), fmt.Sprint(test.mb), test.how, test.stays},
+			res := run(t, sandbox.Spec{Args: []string{python, "-c", herd, fmt.Sprint(test.n),
+				fmt.Sprint(test.mb), test.how, test.stays},
 				Limits: sandbox.Limits{MemoryInAll: test.total, Time: 60 * time.Second}})
 			if res.End != test.want || test.want == sandbox.Exited && res.Stdout.String() != "done\n" {
 				t.Errorf("%s after %v, want %s: %s%s", res.End, time.Since(began), test.want, res.Stdout.String(), res.Stderr.String())

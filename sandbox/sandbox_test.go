@@ -280,7 +280,8 @@ func TestWrongSpec(t *testing.T) {
 		{sandbox.Spec{Args: []string{"pawl-no-such-program"}}, "no such program"},
 		{sandbox.Spec{Args: ok, Dir: "/nowhere"}, "the folder to start in"},
 	} {
-		if _, err := sandbox.Run(context.Background(), tt.spec); err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, sandbox.ErrUnenforced) {
+		if _, err := sandbox.Run(context.Background(), tt.spec); err == nil || !strings.Contains(err.Error(),
+			tt.want) || errors.Is(err, sandbox.ErrUnenforced) {
 			t.Errorf("%+v: got %v, want %q", tt.spec, err, tt.want)
 		}
 	}
@@ -360,7 +361,8 @@ func TestBrokenOrder(t *testing.T) {
 		theirs.Close()
 		said, _ := io.ReadAll(ours)
 		ours.Close()
-		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 125 || !strings.Contains(string(said), tt.want) || strings.Contains(string(said), `"Ready":true`) {
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 125 ||
+			!strings.Contains(string(said), tt.want) || strings.Contains(string(said), `"Ready":true`) {
 			t.Errorf("order %q: %v, %s, want %q", tt.order, err, said, tt.want)
 		}
 	}
@@ -372,7 +374,8 @@ func TestOutput(t *testing.T) {
 	spec := sh(sandbox.None, `echo first; i=0; while [ $i -lt 5000 ]; do echo xxxxxxxxx; i=$((i+1)); done; echo last`)
 	spec.Limits.Output = 100
 	res := run(t, spec)
-	if got := res.Stdout.String(); !strings.HasPrefix(got, "first\nxxx") || !strings.HasSuffix(got, "xxx\nlast\n") || !strings.Contains(got, "[… 49911 bytes left out …]") || !res.Stdout.Truncated() {
+	if got := res.Stdout.String(); !strings.HasPrefix(got, "first\nxxx") || !strings.HasSuffix(got,
+		"xxx\nlast\n") || !strings.Contains(got, "[… 49911 bytes left out …]") || !res.Stdout.Truncated() {
 		t.Errorf("got %q", got)
 	}
 }

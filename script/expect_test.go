@@ -31,12 +31,14 @@ func TestExpect(t *testing.T) {
 		{script.Offered("look"), ""},
 		{script.Offered("look", "fly"), `the tools were to be ["look" "fly"], and are ["look"]`},
 		{script.Conversation(req.Messages...), ""},
-		{script.Conversation(llm.System("be brief"), llm.User("go\nfar"), req.Messages[2], llm.Results(llm.ToolResult{CallID: "c0", Parts: []llm.Part{llm.Text{Text: "result 1"}}})),
+		{script.Conversation(llm.System("be brief"), llm.User("go\nfar"), req.Messages[2],
+			llm.Results(llm.ToolResult{CallID: "c0", Parts: []llm.Part{llm.Text{Text: "result 1"}}})),
 			"  system: be brief\n  user: go\n-   far\n  assistant: (call c0) look {}\n- tool: (result c0) result 1\n+ tool: (result c0) result 0\n"},
 	} {
 		_, _, err := ask(t, script.New(script.Say("x"), script.Expect(script.Say("y"), tt.want)), req)
 		var unexpected *script.UnexpectedError
-		if errors.As(err, &unexpected) != (tt.err != "") || err != nil && (!strings.Contains(err.Error(), tt.err) || unexpected.Turn != 2) {
+		if errors.As(err, &unexpected) != (tt.err != "") || err != nil &&
+			(!strings.Contains(err.Error(), tt.err) || unexpected.Turn != 2) {
 			t.Errorf("got %v\nwant %s", err, tt.err)
 		}
 	}
@@ -48,7 +50,8 @@ func TestExpect(t *testing.T) {
 }
 
 func TestFirst(t *testing.T) {
-	m := script.New(script.First(script.Expect(script.Say("stays"), script.Asked("stay")), script.Expect(script.Loop(script.Say("goes")), script.Asked("go"))))
+	m := script.New(script.First(script.Expect(script.Say("stays"), script.Asked("stay")),
+		script.Expect(script.Loop(script.Say("goes")), script.Asked("go"))))
 	if resp, _, err := ask(t, m, after(0)); err != nil || resp.Message.Text() != "goes" {
 		t.Errorf("got %q, %v", resp.Message.Text(), err)
 	}

@@ -67,7 +67,8 @@ func (r *Capture) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 			case err == nil && !broken:
 				if broken = resp.Add(d) != nil; !broken && d.Finish != "" {
 					u := resp.Usage
-					r.keep(req, Turn{Parts: resp.Message.Parts, Finish: resp.Finish, Usage: &u, Model: resp.Model, ID: resp.ID})
+					r.keep(req, Turn{Parts: resp.Message.Parts, Finish: resp.Finish, Usage: &u,
+						Model: resp.Model, ID: resp.ID})
 				}
 			}
 			if !yield(d, err) || err != nil {
@@ -151,7 +152,8 @@ type (
 func (m *Model) MarshalJSON() ([]byte, error) {
 	w := modelJSON{Skip: m.Skip, Holds: m.Holds, Turns: make([]turnJSON, len(m.Turns))}
 	for i, t := range m.Turns {
-		if t.next != nil || t.loop != nil || t.want != nil || t.Deltas != nil || t.Hold != nil || t.Delay != 0 || t.Pace != 0 || t.Size != 0 {
+		if t.next != nil || t.loop != nil || t.want != nil || t.Deltas != nil || t.Hold != nil ||
+			t.Delay != 0 || t.Pace != 0 || t.Size != 0 {
 			return nil, fmt.Errorf("script: turn %d is no plain reply", i+1)
 		}
 		j := turnJSON{Finish: t.Finish, Usage: t.Usage, Model: t.Model, ID: t.ID}
@@ -224,7 +226,8 @@ func (j *turnJSON) turn() Turn {
 		}
 	}
 	if e := j.Error; e != nil && e.Code != "" {
-		t.Err = &llm.ProviderError{Provider: e.Provider, Status: e.Status, Code: e.Code, Message: e.Message, Retryable: e.Retryable, RetryAfter: e.RetryAfter}
+		t.Err = &llm.ProviderError{Provider: e.Provider, Status: e.Status, Code: e.Code, Message: e.Message,
+			Retryable: e.Retryable, RetryAfter: e.RetryAfter}
 	} else if e != nil {
 		t.Err = errors.New(e.Message)
 	}

@@ -53,8 +53,10 @@ func TestRecord(t *testing.T) {
 	}{
 		"calls": {model: script.New(script.Together(script.Think("hm"), script.Say("I look."), script.Call("look", `{"at": "home"}`), script.Call("look", nil)),
 			script.Call("look", `{"at":`), script.Call("fly", nil), script.Say("done"))},
-		"opaque, usage, names": {model: script.New(script.Turn{Parts: []llm.Part{llm.Reasoning{Opaque: opaque}, llm.ToolCall{ID: "own", Name: "look", Args: []byte(`{}`), Opaque: opaque}},
-			Usage: &llm.Usage{Input: 10, Output: 5, Reasoning: 2, CacheRead: 3, Cost: 0.5}, Model: "m-1", ID: "r-1"}, script.Say("done"))},
+		"opaque, usage, names": {model: script.New(script.Turn{Parts: []llm.Part{llm.Reasoning{Opaque: opaque},
+			llm.ToolCall{ID: "own", Name: "look", Args: []byte(`{}`), Opaque: opaque}},
+			Usage: &llm.Usage{Input: 10, Output: 5, Reasoning: 2, CacheRead: 3,
+				Cost: 0.5}, Model: "m-1", ID: "r-1"}, script.Say("done"))},
 		"empty":             {model: script.New(script.Turn{})},
 		"cut":               {model: script.New(script.Cut(script.Call("look", nil)), script.Cut(script.Say("hal")))},
 		"two turns":         {model: script.New(script.Say("one"), script.Say("two")), more: []llm.Message{llm.User("again")}},
@@ -85,7 +87,8 @@ func TestRecord(t *testing.T) {
 			// failures are not played again: the first run got as far as both did
 			if name == "fails, then works" {
 				var g, w pawl.Result
-				if json.Unmarshal([]byte(got), &g) == nil && json.Unmarshal([]byte(want), &w) == nil && g.Text() == w.Text() {
+				if json.Unmarshal([]byte(got), &g) == nil && json.Unmarshal([]byte(want), &w) == nil &&
+					g.Text() == w.Text() {
 					continue
 				}
 			}
@@ -97,7 +100,9 @@ func TestRecord(t *testing.T) {
 }
 
 func TestRecordsOneConversation(t *testing.T) {
-	rec := script.Record(script.New(script.Func(func(req *llm.Request) script.Turn { return script.Say(req.Messages[0].Text()) })))
+	rec := script.Record(script.New(script.Func(func(req *llm.Request) script.Turn {
+		return script.Say(req.Messages[0].Text())
+	})))
 	for _, text := range []string{"a", "a", "b"} {
 		if _, _, err := ask(t, rec, &llm.Request{Messages: []llm.Message{llm.User(text)}}); err != nil {
 			t.Fatal(err)
@@ -125,7 +130,8 @@ func TestRecordsOneConversation(t *testing.T) {
 }
 
 func TestScriptHasNoForm(t *testing.T) {
-	for _, turn := range []script.Turn{script.Flaky(script.Say("x")), script.Loop(script.Say("x")), script.Expect(script.Say("x"), script.Asked("x")), {Size: 1}} {
+	for _, turn := range []script.Turn{script.Flaky(script.Say("x")), script.Loop(script.Say("x")),
+		script.Expect(script.Say("x"), script.Asked("x")), {Size: 1}} {
 		if _, err := json.Marshal(script.New(turn)); err == nil {
 			t.Errorf("%+v was written", turn)
 		}

@@ -115,14 +115,19 @@ func TestReplies(t *testing.T) {
 			llm.FinishReasonToolCalls, nil},
 		"cut": {script.Cut(script.Call("a", `{"x":"`)),
 			[]llm.Part{llm.ToolCall{ID: "call_1_0", Name: "a", Args: []byte(`{"x":"`)}}, llm.FinishReasonLength, nil},
-		"fail":        {script.Fail(boom), nil, "", boom},
-		"broken off":  {script.Together(script.Say("Well"), script.Fail(boom)), []llm.Part{llm.Text{Text: "Well"}}, "", boom},
-		"own id":      {script.Turn{Parts: []llm.Part{llm.ToolCall{ID: "x", Name: "a"}}}, []llm.Part{llm.ToolCall{ID: "x", Name: "a"}}, llm.FinishReasonToolCalls, nil},
-		"own finish":  {script.Turn{Finish: llm.FinishReasonContentFilter}, nil, llm.FinishReasonContentFilter, nil},
-		"own opaque":  {script.Turn{Parts: []llm.Part{llm.Reasoning{Opaque: &llm.Opaque{Provider: "p", Data: []byte(`"s"`)}}}}, []llm.Part{llm.Reasoning{Opaque: &llm.Opaque{Provider: "p", Data: []byte(`"s"`)}}}, llm.FinishReasonStop, nil},
-		"own deltas":  {script.Turn{Deltas: []llm.Delta{{Part: llm.Text{Text: "x"}}, {Finish: llm.FinishReasonStop}}}, []llm.Part{llm.Text{Text: "x"}}, llm.FinishReasonStop, nil},
-		"a func":      {script.Func(func(*llm.Request) script.Turn { return script.Say("x") }), []llm.Part{llm.Text{Text: "x"}}, llm.FinishReasonStop, nil},
-		"func of one": {script.Func(func(*llm.Request) script.Turn { return script.Loop(script.Say("x")) }), []llm.Part{llm.Text{Text: "x"}}, llm.FinishReasonStop, nil},
+		"fail":       {script.Fail(boom), nil, "", boom},
+		"broken off": {script.Together(script.Say("Well"), script.Fail(boom)), []llm.Part{llm.Text{Text: "Well"}}, "", boom},
+		"own id": {script.Turn{Parts: []llm.Part{llm.ToolCall{ID: "x", Name: "a"}}},
+			[]llm.Part{llm.ToolCall{ID: "x", Name: "a"}}, llm.FinishReasonToolCalls, nil},
+		"own finish": {script.Turn{Finish: llm.FinishReasonContentFilter}, nil, llm.FinishReasonContentFilter, nil},
+		"own opaque": {script.Turn{Parts: []llm.Part{llm.Reasoning{Opaque: &llm.Opaque{Provider: "p",
+			Data: []byte(`"s"`)}}}}, []llm.Part{llm.Reasoning{Opaque: &llm.Opaque{Provider: "p", Data: []byte(`"s"`)}}}, llm.FinishReasonStop, nil},
+		"own deltas": {script.Turn{Deltas: []llm.Delta{{Part: llm.Text{Text: "x"}},
+			{Finish: llm.FinishReasonStop}}}, []llm.Part{llm.Text{Text: "x"}}, llm.FinishReasonStop, nil},
+		"a func": {script.Func(func(*llm.Request) script.Turn { return script.Say("x") }),
+			[]llm.Part{llm.Text{Text: "x"}}, llm.FinishReasonStop, nil},
+		"func of one": {script.Func(func(*llm.Request) script.Turn { return script.Loop(script.Say("x")) }),
+			[]llm.Part{llm.Text{Text: "x"}}, llm.FinishReasonStop, nil},
 	} {
 		for _, whole := range []bool{false, true} {
 			req := after(0)
@@ -313,7 +318,8 @@ func Example() {
 		fmt.Println(resp.Finish, resp.Message.Text())
 		messages = slices.Concat(messages, []llm.Message{resp.Message})
 		for _, call := range resp.Message.Calls() {
-			messages = append(messages, llm.Results(llm.ToolResult{CallID: call.ID, Parts: []llm.Part{llm.Text{Text: "rain"}}}))
+			messages = append(messages,
+				llm.Results(llm.ToolResult{CallID: call.ID, Parts: []llm.Part{llm.Text{Text: "rain"}}}))
 		}
 	}
 	_, err := llm.Complete(context.Background(), m, &llm.Request{Messages: append(messages, llm.User("And tomorrow?"))})
@@ -331,7 +337,8 @@ func ExampleExpect() {
 	_, err := agent.Run(context.Background(), llm.User("Oslo?"))
 	fmt.Println(err)
 	// Output:
-	// run/0/model: script: turn 1: the tools were to be ["weather"], and are []; the conversation is not as expected (- missing, + too much):
+	// run/0/model: script: turn 1: the tools were to be ["weather"], and are []; the conversation
+	// is not as expected (- missing, + too much):
 	// - system: Be brief.
 	// + system: Be brief and kind.
 	//   user: Oslo?

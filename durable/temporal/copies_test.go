@@ -22,26 +22,31 @@ func fieldNames(of reflect.Type) (names []string) {
 	return names
 }
 
-// A recorded tool has every field of a tool, but for its functions: a field that is added to pawl.Tool must
-// be recorded, or be named here.
+// A recorded tool has every field of a tool, but for its functions: a field that is added to
+// pawl.Tool must be recorded, or be named here.
 func TestToolDefHasEveryField(t *testing.T) {
-	full := pawl.Tool{Name: "n", Description: "d", Input: json.RawMessage(`{}`), Output: json.RawMessage(`{}`), Deferred: true, Passive: true, Effect: pawl.EffectCompose,
-		Inline: true, Timeout: time.Second, NoRepair: true, MaxResult: 1, Serial: func(json.RawMessage) string { return "" },
+	full := pawl.Tool{Name: "n", Description: "d", Input: json.RawMessage(`{}`), Output: json.RawMessage(`{}`),
+		Deferred: true, Passive: true, Effect: pawl.EffectCompose,
+		Inline: true, Timeout: time.Second, NoRepair: true, MaxResult: 1,
+		Serial:    func(json.RawMessage) string { return "" },
 		Run:       func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ToolResult{}, nil },
 		Reconcile: func(context.Context, llm.ToolCall) (*llm.ToolResult, error) { return nil, nil }}
 	v := reflect.ValueOf(&full).Elem()
 	def := define(&full)
 	passive := def.tool()
-	notRecorded := []string{"Run", "Reconcile"}                 // what happens is the activity's
-	notMade := []string{"Run", "Reconcile", "Inline", "Serial"} // nothing runs where a model is asked
+	notRecorded := []string{"Run", "Reconcile"} // what happens is the activity's
+	// nothing runs where a model is asked
+	notMade := []string{"Run", "Reconcile", "Inline", "Serial"}
 	for _, name := range fieldNames(v.Type()) {
 		if v.FieldByName(name).IsZero() {
 			t.Errorf("the test gives pawl.Tool.%s no value", name)
 		}
-		if f := reflect.ValueOf(def).FieldByName(name); slices.Contains(notRecorded, name) == (f.IsValid() && !f.IsZero()) {
+		if f := reflect.ValueOf(def).FieldByName(name); slices.Contains(notRecorded, name) == (f.IsValid() &&
+			!f.IsZero()) {
 			t.Errorf("pawl.Tool.%s: recorded %v; see define and notRecorded", name, f.IsValid())
 		}
-		if f := reflect.ValueOf(passive).Elem().FieldByName(name); !slices.Contains(notMade, name) && !reflect.DeepEqual(f.Interface(), v.FieldByName(name).Interface()) {
+		if f := reflect.ValueOf(passive).Elem().FieldByName(name); !slices.Contains(notMade, name) &&
+			!reflect.DeepEqual(f.Interface(), v.FieldByName(name).Interface()) {
 			t.Errorf("pawl.Tool.%s: got %v back; see toolDef.tool and notMade", name, f)
 		}
 	}
@@ -50,7 +55,8 @@ func TestToolDefHasEveryField(t *testing.T) {
 // A recorded agent has every field of an agent, but for what stays in the process.
 func TestAgentDefHasEveryField(t *testing.T) {
 	def := fieldNames(reflect.TypeFor[agentDef]())
-	inProcess := []string{"Model", "Executor", "Middleware", "Artifacts"} // Executor is Parallel and StopOnBlock
+	// Executor is Parallel and StopOnBlock
+	inProcess := []string{"Model", "Executor", "Middleware", "Artifacts"}
 	for _, name := range fieldNames(reflect.TypeFor[pawl.Agent]()) {
 		if slices.Contains(def, name) == slices.Contains(inProcess, name) {
 			t.Errorf("pawl.Agent.%s is neither recorded nor named in inProcess", name)

@@ -51,7 +51,8 @@ func newEnv(ctx context.Context, id string, a *pawl.Agent) (*env, error) {
 	e.SetDataConverter(Converter(eng.Blobs))
 	e.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: id, TaskQueue: "pawl"})
 	e.SetTestTimeout(10 * time.Minute)
-	e.SetWorkerOptions(sdkworker.Options{DeadlockDetectionTimeout: time.Minute}) // a busy machine is no deadlock
+	// a busy machine is no deadlock
+	e.SetWorkerOptions(sdkworker.Options{DeadlockDetectionTimeout: time.Minute})
 	w.register(e)
 	return e, nil
 }

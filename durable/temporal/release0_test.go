@@ -28,7 +28,8 @@ func continuedPath(part int) string {
 }
 
 func continuedAgent() *pawl.Agent {
-	return &pawl.Agent{Instructions: "Go on.", Model: script.New(steps(8)...), Tools: []pawl.Toolset{step(pawl.EffectWrite, new(atomic.Int64))}, Limits: pawl.Limits{Rounds: 20}}
+	return &pawl.Agent{Instructions: "Go on.", Model: script.New(steps(8)...),
+		Tools: []pawl.Toolset{step(pawl.EffectWrite, new(atomic.Int64))}, Limits: pawl.Limits{Rounds: 20}}
 }
 
 func TestContinuedHistoriesOfRelease0(t *testing.T) {
@@ -52,7 +53,8 @@ func TestContinuedHistoriesOfRelease0(t *testing.T) {
 		if err := os.WriteFile(other, changed, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := replay(t, continuedAgent(), "continued", other); bytes.Equal(b, changed) || err == nil || !strings.Contains(err.Error(), "TMPRL1100") {
+		if err := replay(t, continuedAgent(), "continued", other); bytes.Equal(b, changed) || err == nil ||
+			!strings.Contains(err.Error(), "TMPRL1100") {
 			t.Errorf("%s: with other activities it is replayed: %v", path, err)
 		}
 	}
@@ -68,7 +70,8 @@ func recordContinued(t *testing.T) {
 	if addr == "" {
 		t.Fatal("there is no server to record with")
 	}
-	c, err := client.Dial(client.Options{HostPort: addr, DataConverter: Converter(new(Memory)), Logger: silent{}, Identity: "golden"})
+	c, err := client.Dial(client.Options{HostPort: addr, DataConverter: Converter(new(Memory)),
+		Logger: silent{}, Identity: "golden"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +87,8 @@ func recordContinued(t *testing.T) {
 	}
 	read := func(run string) *historypb.History {
 		h := new(historypb.History)
-		for it := c.GetWorkflowHistory(t.Context(), id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
+		for it := c.GetWorkflowHistory(t.Context(), id, run, false,
+			enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
 			e, err := it.Next()
 			if err != nil {
 				t.Fatal(err)
@@ -103,7 +107,8 @@ func recordContinued(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(continuedPath(part), append(bytes.ReplaceAll(b, []byte(`},{"eventId"`), []byte("},\n{\"eventId\"")), '\n'), 0o644); err != nil {
+		if err := os.WriteFile(continuedPath(part),
+			append(bytes.ReplaceAll(b, []byte(`},{"eventId"`), []byte("},\n{\"eventId\"")), '\n'), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

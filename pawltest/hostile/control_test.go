@@ -26,17 +26,19 @@ func byHand(ctx context.Context, job *hostile.Job) hostile.Report {
 	var died any
 	loop := &plain.Loop{URL: job.Base, Stream: job.Stream, Choice: job.Behaviour.Setup.Choice}
 	for _, t := range job.Tools {
-		loop.Backward = loop.Backward || t.Serial != "" // so that the scheduler decides nothing that the page quotes
-		loop.Tools = append(loop.Tools, plain.Tool{Name: t.Name, Description: t.Description, Input: t.Input, Run: func(ctx context.Context, args []byte) (string, error) {
-			defer func() {
-				if v := recover(); v != nil {
-					mu.Lock()
-					died = v
-					mu.Unlock()
-				}
-			}()
-			return t.Call(ctx, job.Bench, args)
-		}})
+		// so that the scheduler decides nothing that the page quotes
+		loop.Backward = loop.Backward || t.Serial != ""
+		loop.Tools = append(loop.Tools, plain.Tool{Name: t.Name, Description: t.Description, Input: t.Input,
+			Run: func(ctx context.Context, args []byte) (string, error) {
+				defer func() {
+					if v := recover(); v != nil {
+						mu.Lock()
+						died = v
+						mu.Unlock()
+					}
+				}()
+				return t.Call(ctx, job.Bench, args)
+			}})
 	}
 	_, err := loop.Run(ctx, job.Task)
 	if died != nil {
@@ -63,7 +65,8 @@ const patient = 12 * time.Minute
 // controlRows are the rows of the control, played once.
 var controlRows = sync.OnceValues(func() ([]hostile.Row, error) {
 	defer http.DefaultClient.CloseIdleConnections()
-	all := slices.DeleteFunc(hostile.Behaviours(), func(b hostile.Behaviour) bool { return b.ID == "args-10mb" }) // slow enough to look like a hang
+	// slow enough to look like a hang
+	all := slices.DeleteFunc(hostile.Behaviours(), func(b hostile.Behaviour) bool { return b.ID == "args-10mb" })
 	only := regexp.MustCompile("^(" + strings.Join(hanging, "|") + ")$")
 	hung, err := hostile.Play(context.Background(), byHand, all, &hostile.PlayOptions{
 		APIs: []string{pawltest.Chat}, Only: only, Patient: soak.N(time.Second, 20*time.Second),
@@ -72,7 +75,8 @@ var controlRows = sync.OnceValues(func() ([]hostile.Row, error) {
 		return nil, err
 	}
 	rest := slices.DeleteFunc(slices.Clone(all), func(b hostile.Behaviour) bool { return only.MatchString(b.ID) })
-	rows, err := hostile.Play(context.Background(), byHand, rest, &hostile.PlayOptions{APIs: []string{pawltest.Chat}, Patient: patient})
+	rows, err := hostile.Play(context.Background(), byHand, rest,
+		&hostile.PlayOptions{APIs: []string{pawltest.Chat}, Patient: patient})
 	return append(rows, hung...), err // Page finds them by id
 })
 

@@ -49,8 +49,9 @@ func many() []Behaviour {
 			Tools: []string{"weather", "ping"}, Turns: turns(calls(inOslo).again(), calls("ping {}")), Want: endless(4, 21, "stalled|limit", inOslo, "ping {}")},
 		{ID: "call-never-stops", Title: "calls with other arguments each time, for ever", Meets: meets("T1.0-11 D8 IA-T44 IA-T45 OA-D13"), Turns: turns(counting), Want: endless(5, 26, "limit", "weather *")},
 		{ID: "call-failing-varied", Title: "calls a tool that fails, with other arguments each time, for ever", Meets: meets("D8"), Tools: []string{"broken"},
-			Turns: turns(decided("calls with another number each time",
-				func(req *llm.Request) Turn { return calls(fmt.Sprintf(`broken {"n":%d}`, replies(req))) }).again()), Want: endless(3, 26, "limit|stalled", "broken *")},
+			Turns: turns(decided("calls with another number each time", func(req *llm.Request) Turn {
+				return calls(fmt.Sprintf(`broken {"n":%d}`, replies(req)))
+			}).again()), Want: endless(3, 26, "limit|stalled", "broken *")},
 		{ID: "call-polling", Title: "asks again and again, and gets another answer each time", Meets: meets("IA-T58 OA-D17"), Tools: []string{"poll"},
 			Turns: turns(calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}"), calls("poll {}")),
 			Want:  shown(ran("poll {}").says("% done").times(8))},

@@ -39,14 +39,19 @@ func finishes() []Behaviour {
 		}
 	})
 	return []Behaviour{
-		{ID: "finish-stop-with-calls", Title: "calls a tool, and says that it is done", Meets: meets("IA-T15 IA-T16 IA-T17"), Turns: turns(calls(inOslo).ending(llm.FinishReasonStop)), Want: shown(ran(inOslo))},
-		{ID: "finish-calls-without", Title: "says that it calls tools, and calls none", Meets: meets("IA-T16"), Turns: turns(say("It rains.").ending(llm.FinishReasonToolCalls)), Want: shown().after(1, 1)},
+		{ID: "finish-stop-with-calls", Title: "calls a tool, and says that it is done",
+			Meets: meets("IA-T15 IA-T16 IA-T17"), Turns: turns(calls(inOslo).ending(llm.FinishReasonStop)), Want: shown(ran(inOslo))},
+		{ID: "finish-calls-without", Title: "says that it calls tools, and calls none", Meets: meets("IA-T16"),
+			Turns: turns(say("It rains.").ending(llm.FinishReasonToolCalls)), Want: shown().after(1, 1)},
 		{ID: "finish-length-valid", Title: "is cut by its length in a call whose arguments are JSON all the same", Meets: meets("T1.0-7 D15 IA-T32"), Turns: turns(calls(inOslo).ending(llm.FinishReasonLength)), Want: cut},
-		{ID: "finish-length-two", Title: "is cut by its length after one call and in another", Meets: meets("T1.0-7 D15"), Turns: turns(calls(inOslo, `weather {"city":"Ber"}`).ending(llm.FinishReasonLength)), Want: shown(told("cut|not run|length"), told("cut|not run|length"))},
+		{ID: "finish-length-two", Title: "is cut by its length after one call and in another",
+			Meets: meets("T1.0-7 D15"), Turns: turns(calls(inOslo, `weather {"city":"Ber"}`).ending(llm.FinishReasonLength)), Want: shown(told("cut|not run|length"), told("cut|not run|length"))},
 		{ID: "finish-filter-with-calls", Title: "is cut by a content filter after a call", Meets: meets("T1.0-7 D15 IA-T16"), Turns: turns(calls(inOslo).ending(llm.FinishReasonContentFilter)), Want: cut},
-		{ID: "finish-refusal", Title: "refuses to answer", Meets: meets("IA-T18"), Turns: turns(say("I cannot help with that.").ending(llm.FinishReasonContentFilter)), Want: shown().stops("failed").after(1, 1)},
+		{ID: "finish-refusal", Title: "refuses to answer", Meets: meets("IA-T18"),
+			Turns: turns(say("I cannot help with that.").ending(llm.FinishReasonContentFilter)), Want: shown().stops("failed").after(1, 1)},
 		{ID: "finish-unknown", Title: "ends a call with a reason that nobody knows", Meets: meets("IA-T16 IA-T18"),
-			Turns: turns(calls(inOslo).with(setFinish("the finish reason is \"banana\"", "banana"))), Only: []string{chat, anthropic, gemini}, Want: shown(ran(inOslo))},
+			Turns: turns(calls(inOslo).with(setFinish("the finish reason is \"banana\"", "banana"))),
+			Only:  []string{chat, anthropic, gemini}, Want: shown(ran(inOslo))},
 		{ID: "finish-null", Title: "calls a tool, and never says why it ended", Meets: meets("IA-T16 D14"),
 			Turns: turns(calls(inOslo).with(setFinish("there is no finish reason", nil))), Only: []string{"openai-chat/whole", "anthropic-messages/whole"}, Want: shown(ran(inOslo))},
 		{ID: "finish-window-full", Title: "is cut in a call because its context window is full", Meets: meets("IA-T18 D15"), Only: []string{anthropic},
@@ -122,7 +127,8 @@ func ids() []Behaviour {
 		}}
 	}
 	row := func(id, title, ids string, w Wire, only ...string) Behaviour {
-		return Behaviour{ID: id, Title: title, Meets: meets(ids), Turns: turns(two.with(w)), Only: only, Want: shown(both()...)}
+		return Behaviour{ID: id, Title: title, Meets: meets(ids), Turns: turns(two.with(w)), Only: only,
+			Want: shown(both()...)}
 	}
 	named := func(id string) Turn {
 		return Turn{Calls: []Call{{ID: id, Name: "weather", Args: oslo}}}
@@ -300,7 +306,8 @@ func streams() []Behaviour {
 		if only == nil {
 			only = []string{"stream"}
 		}
-		return Behaviour{ID: id, Title: title, Meets: meets(ids), Turns: turns(calls(inOslo).with(w)), Only: only, Want: want}
+		return Behaviour{ID: id, Title: title, Meets: meets(ids), Turns: turns(calls(inOslo).with(w)),
+			Only: only, Want: want}
 	}
 	noise := func(s string) string { return s }
 	return []Behaviour{
@@ -310,7 +317,8 @@ func streams() []Behaviour {
 				a := parseAnswer(at, b)
 				n := len(a.events)
 				for i, e := range a.events {
-					if strings.Contains(e.data, `"finish_reason":"tool_calls"`) || strings.Contains(e.data, "response.completed") || strings.Contains(e.data, "message_delta") || strings.Contains(e.data, "finishReason") {
+					if strings.Contains(e.data, `"finish_reason":"tool_calls"`) || strings.Contains(e.data,
+						"response.completed") || strings.Contains(e.data, "message_delta") || strings.Contains(e.data, "finishReason") {
 						n = i
 						break
 					}
@@ -320,7 +328,8 @@ func streams() []Behaviour {
 			}}
 		}}, broken),
 		row("stream-cut-at-start", "loses the connection before a word was said", "OA-D54 IA-T70", cutAt("the connection breaks at once", 0.00001).times(1), mended, "stream", "whole"),
-		row("body-cut", "loses the connection in the middle of a whole reply", "D15 IA-T70", cutAt("the connection breaks at 70 %", 0.7).times(1), Want{Loose: true, Results: []Shown{ran(inOslo)}, Stop: "failed|answer", Requests: [2]int{1, 3}}, "whole"),
+		row("body-cut", "loses the connection in the middle of a whole reply", "D15 IA-T70",
+			cutAt("the connection breaks at 70 %", 0.7).times(1), Want{Loose: true, Results: []Shown{ran(inOslo)}, Stop: "failed|answer", Requests: [2]int{1, 3}}, "whole"),
 		row("stream-error-inside", "sends an error in the middle of a stream", "D15 IA-T70", Wire{Says: "an error event ends the stream", fault: func(at place) *pawltest.Fault {
 			text := `data: {"error":{"message":"overloaded","type":"server_error","code":503,"status":"UNAVAILABLE"}}` + "\n\n"
 			switch at.api {
@@ -362,7 +371,8 @@ func streams() []Behaviour {
 			}
 			return []byte(strings.Join(out, "\n"))
 		}), ok, "openai-responses/stream", "anthropic-messages/stream"),
-		row("stream-no-done", "does not say [DONE] at the end", "D14", bytewise("there is no [DONE]", func(_ place, b []byte) []byte { return []byte(strings.ReplaceAll(string(b), "data: [DONE]\n\n", "")) }), ok, "openai-chat/stream"),
+		row("stream-no-done", "does not say [DONE] at the end", "D14",
+			bytewise("there is no [DONE]", func(_ place, b []byte) []byte { return []byte(strings.ReplaceAll(string(b), "data: [DONE]\n\n", "")) }), ok, "openai-chat/stream"),
 		row("stream-no-last-newline", "ends its stream without an empty line", "IA-T66", bytewise("the last empty line is missing", func(_ place, b []byte) []byte { return []byte(strings.TrimRight(string(b), "\r\n")) }), ok),
 		row("stream-single-bytes", "sends its answer byte by byte", "D14 IA-T66", wire("every byte comes alone", pawltest.Fault{Chunk: 1}), ok, "stream", "whole"),
 		row("stream-empty-deltas", "sends fragments with nothing in them", "D14 IA-T69", edited("empty fragments stand between the others", emptyDeltas), ok, "openai-chat/stream", "anthropic-messages/stream"),
@@ -382,11 +392,15 @@ func streams() []Behaviour {
 		row("stream-silence", "falls silent in the middle of its reply", "D19 IA-T65", silent("it is silent after the first event", 0, false), broken, "stream").silence(300 * time.Millisecond),
 		row("silence", "never answers", "D19 IA-T65", silent("it is silent from the start", 0, true).times(3), broken, "stream", "whole").silence(150 * time.Millisecond),
 		row("slow-first-byte", "takes its time before the first byte", "IA-T65", silent("it is silent for 400 ms", 400*time.Millisecond, true), ok, "stream", "whole"),
-		{ID: "endless-text", Title: "never stops talking", Meets: meets("D8 D24 IA-T51"), Setup: Setup{Time: 15 * time.Second}, Turns: turns(Turn{Does: "writes text for ever", flow: endless(llm.Text{Text: "and on "})}),
+		{ID: "endless-text", Title: "never stops talking", Meets: meets("D8 D24 IA-T51"),
+			Setup: Setup{Time: 15 * time.Second}, Turns: turns(Turn{Does: "writes text for ever", flow: endless(llm.Text{Text: "and on "})}),
 			Want: Want{Loose: true, Stop: "limit", Requests: [2]int{1, 1}}},
-		{ID: "endless-arguments", Title: "never ends the arguments of a call", Meets: meets("D8 D24 IA-T51"), Setup: Setup{Time: 15 * time.Second}, Turns: turns(Turn{Does: "writes arguments for ever", flow: endless(llm.ToolCall{ID: "c", Name: "weather", Args: json.RawMessage(`{"city":"O`)})}),
+		{ID: "endless-arguments", Title: "never ends the arguments of a call", Meets: meets("D8 D24 IA-T51"),
+			Setup: Setup{Time: 15 * time.Second}, Turns: turns(Turn{Does: "writes arguments for ever",
+				flow: endless(llm.ToolCall{ID: "c", Name: "weather", Args: json.RawMessage(`{"city":"O`)})}),
 			Want: Want{Loose: true, Stop: "limit", Requests: [2]int{1, 1}}},
-		{ID: "endless-calls", Title: "makes calls for ever in one reply", Meets: meets("D8 D24 IA-T51 T1.0-11"), Setup: Setup{Time: 15 * time.Second}, Turns: turns(Turn{Does: "makes calls for ever in one reply", flow: endless(nil)}),
+		{ID: "endless-calls", Title: "makes calls for ever in one reply", Meets: meets("D8 D24 IA-T51 T1.0-11"),
+			Setup: Setup{Time: 15 * time.Second}, Turns: turns(Turn{Does: "makes calls for ever in one reply", flow: endless(nil)}),
 			Want: Want{Loose: true, Stop: "limit", Requests: [2]int{1, 1}}},
 	}
 }
@@ -404,8 +418,11 @@ func emptyDeltas(a *answer) {
 		switch a.api {
 		case chat:
 			if _, ok := e.object["choices"]; ok && !strings.Contains(e.data, `"finish_reason":"`) {
-				out = append(out, sent{object: map[string]any{"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": []any{map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": nil}}}},
-					sent{object: map[string]any{"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": []any{map[string]any{"index": 0, "delta": map[string]any{"content": ""}, "finish_reason": nil}}}},
+				out = append(out,
+					sent{object: map[string]any{"id": "x", "object": "chat.completion.chunk", "created": 1,
+						"model": "m", "choices": []any{map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": nil}}}},
+					sent{object: map[string]any{"id": "x", "object": "chat.completion.chunk", "created": 1,
+						"model": "m", "choices": []any{map[string]any{"index": 0, "delta": map[string]any{"content": ""}, "finish_reason": nil}}}},
 					sent{object: map[string]any{"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": []any{}}})
 			}
 		case anthropic:
@@ -435,7 +452,8 @@ func (m endlessModel) Stream(ctx context.Context, req *llm.Request) iter.Seq2[ll
 		for n := 0; ; n++ {
 			d := llm.Delta{Index: 0, Part: m.part}
 			if m.part == nil {
-				d = llm.Delta{Index: n, Part: llm.ToolCall{ID: fmt.Sprint("c", n), Name: "weather", Args: json.RawMessage(oslo)}, Done: true}
+				d = llm.Delta{Index: n, Part: llm.ToolCall{ID: fmt.Sprint("c", n), Name: "weather",
+					Args: json.RawMessage(oslo)}, Done: true}
 			}
 			if n > 0 {
 				select {

@@ -320,7 +320,8 @@ func newBench(end func(error)) *Bench {
 
 // awaitSibling waits until another call has run and only the caller runs, or for two seconds.
 func (b *Bench) awaitSibling(ctx context.Context) {
-	for end := time.Now().Add(2 * time.Second); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(time.Millisecond) {
+	end := time.Now().Add(2 * time.Second)
+	for ; time.Now().Before(end) && ctx.Err() == nil; time.Sleep(time.Millisecond) {
 		b.mu.Lock()
 		alone := len(b.ran) > 1 && b.running == 1
 		b.mu.Unlock()

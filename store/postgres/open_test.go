@@ -32,7 +32,8 @@ func TestOpenAtOnce(t *testing.T) {
 				return
 			}
 			defer db.Close()
-			if _, err := db.PutDocument(t.Context(), store.Scope{}, store.Document{ID: fmt.Sprint(i)}, []store.Chunk{{Text: "kept"}}); err != nil {
+			if _, err := db.PutDocument(t.Context(), store.Scope{}, store.Document{ID: fmt.Sprint(i)},
+				[]store.Chunk{{Text: "kept"}}); err != nil {
 				t.Error(err)
 			}
 		})

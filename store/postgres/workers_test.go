@@ -142,7 +142,8 @@ func TestWorkersAreKilled(t *testing.T) {
 	}}
 	for _, tool := range durabletest.Tools() {
 		whole[tool] = new(durabletest.Memory)
-		if _, err := durabletest.Drive(t.Context(), &durable.Engine{Journal: new(store.MemoryJournal)}, tool, durabletest.ForEffect(tool), whole[tool]); err != nil {
+		if _, err := durabletest.Drive(t.Context(), &durable.Engine{Journal: new(store.MemoryJournal)}, tool,
+			durabletest.ForEffect(tool), whole[tool]); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 2 {

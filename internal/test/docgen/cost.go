@@ -12,8 +12,8 @@ const (
 	costEnd   = "<!-- end cost -->\n"
 )
 
-// Cost returns page with a table of what a run costs between its marks, made from the rows over TLS in the text
-// of bench/ratios.json. A page without the marks is an error.
+// Cost returns page with a table of what a run costs between its marks, made from the rows over TLS
+// in the text of bench/ratios.json. A page without the marks is an error.
 func Cost(page, ratios string) (string, error) {
 	var rows map[string]ratio
 	if err := json.Unmarshal([]byte(ratios), &rows); err != nil {

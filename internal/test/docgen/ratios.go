@@ -15,7 +15,8 @@ const (
 	ratiosEnd   = "<!-- end of ratios -->\n"
 )
 
-// ratio is what bench/ratios.json has of a row: parts of what the loop by hand took, and pawl's own figures.
+// ratio is what bench/ratios.json has of a row: parts of what the loop by hand took, and pawl's own
+// figures.
 type ratio struct {
 	CPU     float64 `json:"cpu"`
 	Allocs  float64 `json:"allocs"`
@@ -37,8 +38,8 @@ const (
 	overHTTP = "/http"
 )
 
-// Ratios returns page with new text between the two marks, from the measured ratios in src. A page without the
-// marks is an error.
+// Ratios returns page with new text between the two marks, from the measured ratios in src. A page
+// without the marks is an error.
 func Ratios(page, src string) (string, error) {
 	var rows map[string]ratio
 	if err := json.Unmarshal([]byte(src), &rows); err != nil {
@@ -127,7 +128,8 @@ func ratioGrowth(rows map[string]ratio) string {
 		large, last := at("args256KiB/c8")
 		if ok && also && last && middle.PawlCPU > small.PawlCPU {
 			fmt.Fprintf(&out, "- %s: a KiB of arguments costs %.1f µs from 16 to 64 KiB, and %.1f µs from 64 to 256 KiB (by hand %.1f and %.1f).\n", m,
-				(middle.PawlCPU-small.PawlCPU)/48, (large.PawlCPU-middle.PawlCPU)/192, (middle.HandCPU-small.HandCPU)/48, (large.HandCPU-middle.HandCPU)/192)
+				(middle.PawlCPU-small.PawlCPU)/48, (large.PawlCPU-middle.PawlCPU)/192,
+				(middle.HandCPU-small.HandCPU)/48, (large.HandCPU-middle.HandCPU)/192)
 		}
 		if crowd, ok := at("1x1/c10000"); ok {
 			fmt.Fprintf(&out, "- %s: 10,000 runs at once hold %.0f KiB each at the most (by hand %.0f), and the slowest hundredth takes %.1f times the median.\n", m, crowd.PawlKiB, crowd.HandKiB, crowd.Tail)

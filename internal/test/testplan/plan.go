@@ -60,7 +60,8 @@ func load(dir string) ([]*pkg, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		p := &pkg{path: u.ImportPath, rel: cmp.Or(strings.TrimPrefix(strings.TrimPrefix(u.ImportPath, u.Module.Path), "/"), ".")}
+		p := &pkg{path: u.ImportPath,
+			rel: cmp.Or(strings.TrimPrefix(strings.TrimPrefix(u.ImportPath, u.Module.Path), "/"), ".")}
 		fset := token.NewFileSet()
 		var files []*ast.File
 		for _, name := range slices.Concat(u.GoFiles, u.CgoFiles, u.TestGoFiles, u.XTestGoFiles) {

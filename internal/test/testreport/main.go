@@ -1,15 +1,15 @@
-// Command testreport reads the output of `go test -json`, from the files of its arguments at once or
-// from its standard input, and reports it in plain lines: one for each package when it ends, with
-// its time, its number of tests and how many packages are left; the output of failed tests in full;
-// the skipped tests with their reasons; and at the very end the line
+// Command testreport reads the output of `go test -json`, from the files of its arguments at once
+// or from its standard input, and reports it in plain lines: one for each package when it ends,
+// with its time, its number of tests and how many packages are left; the output of failed tests in
+// full; the skipped tests with their reasons; and at the very end the line
 //
 //	N passed, N failed, N skipped
 //
 // Subtests are counted like tests. A package that failed without a failed test (it did not compile,
-// or its process died) counts as one failure, and so do packages without a result. With -strict, a skip for any other reason than absent
-// corpora counts as a failure too: on a machine where everything can be installed, a test that did
-// not run is a test that is missing. A test that package soak skips because it runs in `make soak`
-// only is listed as such, and is no skip.
+// or its process died) counts as one failure, and so do packages without a result. With -strict, a
+// skip for any other reason than absent corpora counts as a failure too: on a machine where
+// everything can be installed, a test that did not run is a test that is missing. A test that
+// package soak skips because it runs in `make soak` only is listed as such, and is no skip.
 //
 // With -counts, the counts of an earlier report are read from that file and added to the last line,
 // and the sums are stored there. So two runs, `make test` and `make soak`, end with one line for

@@ -46,11 +46,12 @@ type report struct {
 	out    io.Writer
 	strict bool
 
-	failing  map[string]bool // packages with a failed test
-	builds   map[string]bool // packages whose compiler output was shown
-	skips    []skip
-	soaks    []skip        // tests of make soak only
-	plain    map[test]bool // tests that wait to be run without the race detector; false when they were
+	failing map[string]bool // packages with a failed test
+	builds  map[string]bool // packages whose compiler output was shown
+	skips   []skip
+	soaks   []skip // tests of make soak only
+	// tests that wait to be run without the race detector; false when they were
+	plain    map[test]bool
 	steps    []string
 	stderr   string
 	counts   tally // when the report is closed
@@ -62,7 +63,8 @@ type report struct {
 }
 
 func newReport(out io.Writer, strict bool) *report {
-	return &report{out: out, strict: strict, failing: map[string]bool{}, builds: map[string]bool{}, plain: map[test]bool{}}
+	return &report{out: out, strict: strict, failing: map[string]bool{}, builds: map[string]bool{},
+		plain: map[test]bool{}}
 }
 
 // input is the output of one go test. Several can run at once and test the same package.
