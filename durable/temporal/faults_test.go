@@ -65,8 +65,7 @@ func TestServerKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer eng.Client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
+	ctx := t.Context()
 	var wg sync.WaitGroup
 	for _, tool := range tools {
 		wg.Go(func() {
@@ -76,9 +75,8 @@ func TestServerKilled(t *testing.T) {
 				return
 			}
 			var world durabletest.Memory
-			want,
-				err := durabletest.Drive(ctx, &durable.Engine{Journal: new(store.MemoryJournal)}, "memory",
-				caseOf(tool), &world)
+			memory := &durable.Engine{Journal: new(store.MemoryJournal)}
+			want, err := durabletest.Drive(ctx, memory, "memory", caseOf(tool), &world)
 			if err != nil {
 				t.Errorf("%s: %v", tool, err)
 				return
@@ -245,7 +243,8 @@ func TestConformanceOnServer(t *testing.T) {
 	eng.Heartbeat = 30 * time.Second // other machines may be busy
 	w := inProcess(t, eng, nil, nil)
 	name := filepath.Base(t.TempDir())
-	durabletest.Conform(t, *serverScripts, func(ctx context.Context, id string, c *durabletest.Case, world durabletest.World) (*durable.Export, error) {
+	durabletest.Conform(t, *serverScripts, func(ctx context.Context, id string, c *durabletest.Case,
+		world durabletest.World) (*durable.Export, error) {
 		id = name + "-" + id
 		if err := w.Add(ctx, id, c.Agent(world)); err != nil {
 			return nil, err

@@ -279,10 +279,13 @@ func makeRun(t *testing.T, addr, id, tool string, at int, env ...string) (m made
 // there at the moment.
 func drive(ctx context.Context, eng *Engine, id, tool string, w durabletest.World) (*pawl.Result, error) {
 	run, msgs := eng.Runner(id, tool), durabletest.ForEffect(tool).Messages()
-	for range 50 {
+	for asked := 0; asked < 50; asked++ {
 		res, err := run.Run(ctx, msgs...)
 		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
 		case away(err):
+			asked-- // it takes as many tries as the server takes to start
 			continue
 		case errors.Is(err, ErrNotAsked): // the answer was taken when the server died
 			msgs = nil
