@@ -80,11 +80,8 @@ func argumentLines(f argument) []term.Line {
 	var text string
 	if json.Unmarshal(f.value, &text) != nil {
 		text = string(f.value)
-		var v any
-		if json.Unmarshal(f.value, &v) == nil {
-			if b, err := json.MarshalIndent(v, "", "  "); err == nil && len(b) > 60 {
-				text = string(b)
-			}
+		if b := cli.Pretty(f.value); len(b) > 60 {
+			text = b
 		}
 	}
 	name := term.Text(term.Cyan, f.name)
@@ -234,19 +231,26 @@ func (q *card) key(k term.Key, c *console) (done bool) {
 		}
 		return false
 	}
+	by := scrolled(k, 10)
+	q.scroll += by
+	q.more = q.more || by > 0
+	return false
+}
+
+// scrolled returns the number of lines by which a key scrolls. page is the number of lines of a
+// page.
+func scrolled(k term.Key, page int) int {
 	switch k.Name {
 	case "up":
-		q.scroll--
+		return -1
 	case "down":
-		q.scroll++
-		q.more = true
+		return 1
 	case "pageup":
-		q.scroll -= 10
+		return -page
 	case "pagedown":
-		q.scroll += 10
-		q.more = true
+		return page
 	}
-	return false
+	return 0
 }
 
 // typed takes a key for a line of text.
@@ -272,13 +276,7 @@ func (q *card) typed(k term.Key) (done bool) {
 func (q *card) edit(c *console) (done bool) {
 	text := q.trial
 	if text == "" {
-		text = string(q.args)
-		var v any
-		if json.Unmarshal(q.args, &v) == nil {
-			if b, err := json.MarshalIndent(v, "", "  "); err == nil {
-				text = string(b)
-			}
-		}
+		text = cli.Pretty(q.args)
 	}
 	c.mu.Unlock()
 	edited, err := c.edit(text, "arguments.json")
@@ -432,18 +430,12 @@ func (p *panel) show(v *view, width, rows int) []term.Line {
 }
 
 // key takes a key, and reports whether it was one of the panel's.
-func (p *panel) key(k term.Key, v *view, _ int) bool {
+func (p *panel) key(k term.Key, v *view) bool {
 	switch k.Name {
 	case "esc", "ctrl-o":
 		p.closed = true
-	case "up":
-		p.scroll--
-	case "down":
-		p.scroll++
-	case "pageup":
-		p.scroll -= p.rows
-	case "pagedown":
-		p.scroll += p.rows
+	case "up", "down", "pageup", "pagedown":
+		p.scroll += scrolled(k, p.rows)
 	case "home":
 		p.scroll = 0
 	case "end":

@@ -115,7 +115,7 @@ func (a *asker) ask(ctx context.Context, call llm.ToolCall, why string) pawl.App
 		if err != nil {
 			fmt.Fprintln(a.out.w)
 			if ctx.Err() != nil {
-				return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "The run was interrupted before anybody answered."}
+				return denied("The run was interrupted before anybody answered.")
 			}
 			return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "nobody answered"}
 		}
@@ -126,7 +126,7 @@ func (a *asker) ask(ctx context.Context, call llm.ToolCall, why string) pawl.App
 			a.always[call.Name] = true
 			return pawl.Approval{Verdict: pawl.VerdictAllow}
 		case "n", "no":
-			return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "The person at the terminal said no."}
+			return denied("The person at the terminal said no.")
 		}
 	}
 	return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "the question was not answered"}
@@ -148,7 +148,7 @@ func (a *asker) askInPlace(ctx context.Context, call llm.ToolCall, why string) p
 	a.console.record(path, shown, q, s)
 	switch {
 	case ctx.Err() != nil:
-		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "The run was interrupted before anybody answered."}
+		return denied("The run was interrupted before anybody answered.")
 	// a yes to other arguments is a decision, with which the run goes on
 	case s.verdict == pawl.VerdictAllow && s.args != nil:
 		if a.edits == nil {
@@ -160,11 +160,15 @@ func (a *asker) askInPlace(ctx context.Context, call llm.ToolCall, why string) p
 		a.always[call.Name] = a.always[call.Name] || s.always
 		return pawl.Approval{Verdict: pawl.VerdictAllow}
 	case s.verdict == pawl.VerdictDeny && s.text != "":
-		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "The person at the terminal said no: " + s.text}
+		return denied("The person at the terminal said no: " + s.text)
 	case s.verdict == pawl.VerdictDeny:
-		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "The person at the terminal said no."}
+		return denied("The person at the terminal said no.")
 	}
 	return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "the question was not answered"}
+}
+
+func denied(reason string) pawl.Approval {
+	return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: reason}
 }
 
 // Run runs the agent from the result from with msgs, as Setup.Follow does, and again for each call
@@ -239,19 +243,6 @@ func wholeArgs(args string, width int) []string {
 		out = append(out, fmt.Sprintf("… %d bytes more: say n to see the call whole with --save", len(rest)))
 	}
 	return out
-}
-
-// Write waits while the screen is held.
-func (s *Screen) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.w.Write(b)
-}
-
-// hold keeps others from writing until the returned function is called.
-func (s *Screen) hold() func() {
-	s.mu.Lock()
-	return s.mu.Unlock
 }
 
 // AskPerson adds the rules of s to its agent. Where they ask, the person at the terminal decides.

@@ -173,7 +173,7 @@ func (t *chat) talk() error {
 		case strings.TrimSpace(text) == "":
 		case strings.HasPrefix(text, "/"):
 			if t.console != nil {
-				t.console.print("said", term.Text(term.Cyan|term.Bold, "> ").Add(term.Cyan, text))
+				t.console.wrapped("said", term.Text(term.Cyan|term.Bold, "> ").Add(term.Cyan, text))
 			}
 			if done := t.command(text); done {
 				return t.last

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -120,14 +121,14 @@ func (c *console) Write(b []byte) (int, error) {
 			break
 		}
 		c.partial = rest
-		c.view.put("told", told(l).Wrap(c.view.width)...)
+		c.view.put("output", outputLine(l).Wrap(c.view.width)...)
 	}
 	c.touch()
 	return len(b), nil
 }
 
 // told gives the lines of the command itself their colours.
-func told(l string) term.Line {
+func outputLine(l string) term.Line {
 	for _, p := range []struct {
 		prefix string
 		style  term.Style
@@ -139,13 +140,8 @@ func told(l string) term.Line {
 	return term.Text(0, l)
 }
 
-// print shows lines.
-func (c *console) print(what string, lines ...term.Line) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.view.put(what, lines...)
-	c.touch()
-}
+// notice shows a line of the command itself. The lock is held.
+func (c *console) notice(text string) { c.view.put("output", outputLine("pawl: "+text)) }
 
 // wrapped shows a line that may be too long.
 func (c *console) wrapped(what string, l term.Line) {
@@ -191,11 +187,7 @@ func (c *console) loop() {
 		case <-signals:
 			c.key(term.Key{Name: "stop"})
 		case <-c.dev.Resized():
-			w, h := c.dev.Size()
-			c.update(func() {
-				c.screen.Resize(w, h)
-				c.view.width = c.screen.Width()
-			})
+			c.resize()
 		case <-c.dirty:
 			if wait := fps - time.Since(painted); wait > 0 {
 				if soon == nil {
@@ -242,11 +234,7 @@ func (c *console) below(now time.Time) (live []term.Line, at *term.Cursor) {
 	add := func(lines ...term.Line) { foot = append(foot, lines...) }
 	switch {
 	case c.ask != nil:
-		lines, cursor := c.ask.show(width, max(4, height-4))
-		if cursor != nil {
-			at = &term.Cursor{Row: cursor.Row, Column: cursor.Column}
-		}
-		add(lines...)
+		foot, at = c.ask.show(width, max(4, height-4))
 	case c.picker != nil:
 		return c.picker.show(width, height-3), nil
 	case c.panel != nil:
@@ -344,6 +332,11 @@ func (c *console) suspend(do func()) {
 	_ = c.screen.Close()
 	c.mu.Unlock()
 	do()
+	c.resize()
+}
+
+// resize adapts the screen to the size of the terminal.
+func (c *console) resize() {
 	w, h := c.dev.Size()
 	c.update(func() {
 		c.screen.Resize(w, h)
@@ -354,10 +347,7 @@ func (c *console) suspend(do func()) {
 // edit lets the person change text in the editor of EDITOR. It is called from the loop, which
 // paints nothing meanwhile.
 func (c *console) edit(text, name string) (edited string, err error) {
-	editor := os.Getenv("VISUAL")
-	if editor == "" {
-		editor = os.Getenv("EDITOR")
-	}
+	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"))
 	if editor == "" {
 		return "", errors.New("no editor: EDITOR names one")
 	}
@@ -404,7 +394,7 @@ func (c *console) Close() {
 	now := time.Now()
 	c.view.endProse()
 	if c.partial != "" {
-		c.view.put("told", told(c.partial))
+		c.view.put("output", outputLine(c.partial))
 	}
 	_ = c.screen.Paint(append(c.view.drain(now), c.view.live(now, 0)...), nil, nil)
 	_ = c.screen.Close()

@@ -46,7 +46,7 @@ func (c *console) key(k term.Key) {
 		if done := c.ask.key(k, c); done {
 			c.ask = nil
 		}
-	case c.panel != nil && c.panel.key(k, c.view, c.screen.Height()/2):
+	case c.panel != nil && c.panel.key(k, c.view):
 		if c.panel.closed {
 			c.panel = nil
 		}
@@ -89,7 +89,7 @@ func (c *console) edited(k term.Key) {
 		if err == nil {
 			c.editor.Set(strings.TrimRight(edited, "\n"))
 		} else {
-			c.view.put("told", told("pawl: "+err.Error()))
+			c.notice(err.Error())
 		}
 	case "esc":
 	default:
@@ -115,7 +115,7 @@ func (c *console) enter() {
 		known := c.command(text)
 		c.mu.Lock()
 		if !known {
-			c.view.put("told", told("pawl: "+strings.Fields(text)[0]+" has to wait until the run has ended"))
+			c.notice(strings.Fields(text)[0] + " has to wait until the run has ended")
 			c.editor.Set(text)
 		}
 		return

@@ -38,12 +38,11 @@ type Renderer struct {
 	open   bool // the last line is not ended
 	dim    bool // the open line is reasoning
 	step   int
-	told   int               // the step whose header is written
+	headed int               // the step whose header is written
 	calls  int               // announced in this step
 	labels map[string]string // of this step's calls, by id
 	// when the tools of this step began; a call's own time counts the wait for a person too
-	begun   map[llm.Key]time.Time
-	pending []pawl.PendingCall
+	started map[llm.Key]time.Time
 }
 
 // NewRenderer returns a renderer that writes to w as sys wants it. live says that the text of a
@@ -121,8 +120,8 @@ func (r *Renderer) Event(e pawl.Event) {
 		if r.labels[e.Call.ID] == "" && direct(e.Path) {
 			r.announce(e.Step, e.Call, e.Path)
 		}
-		if _, again := r.begun[e.Path]; !again && r.begun != nil {
-			r.begun[e.Path] = time.Now()
+		if _, again := r.started[e.Path]; !again && r.started != nil {
+			r.started[e.Path] = time.Now()
 		}
 		if e.Attempt > 1 {
 			r.line(fmt.Sprintf("  → %s again, attempt %d", r.label(e.Path, e.Call), e.Attempt))
@@ -147,16 +146,16 @@ func (r *Renderer) Event(e pawl.Event) {
 
 func (r *Renderer) begin(step int) {
 	if step != r.step {
-		r.step, r.calls, r.labels, r.begun = step, 0, map[string]string{}, map[llm.Key]time.Time{}
+		r.step, r.calls, r.labels, r.started = step, 0, map[string]string{}, map[llm.Key]time.Time{}
 	}
 }
 
 // header writes the head of the step, once there is something to put under it.
 func (r *Renderer) header() {
-	if r.told == r.step {
+	if r.headed == r.step {
 		return
 	}
-	r.told = r.step
+	r.headed = r.step
 	r.end()
 	title := "step " + strconv.Itoa(r.step) + " "
 	fmt.Fprintf(r.w, "\n%s%s\n", r.style.Bold(title), r.style.Dim(strings.Repeat("─", max(0, r.width-len(title)))))
@@ -265,29 +264,22 @@ func (r *Renderer) completed(e pawl.Event) {
 	if _, known := r.labels[x.Call.ID]; !known && direct(x.Key) {
 		r.announce(e.Step, &x.Call, x.Key)
 	}
-	mark, note := r.style.Green("✓"), ""
-	switch x.Outcome {
-	case pawl.OutcomeOK:
-		if x.Cached {
-			note = "  " + r.style.Dim("cached")
-		}
-	case pawl.OutcomePending, pawl.OutcomeUnknown:
-		mark, note = r.style.Yellow("?"), "  "+r.style.Yellow(string(x.Outcome))
-		r.pending = append(r.pending, x.Pending...)
-	case pawl.OutcomeSkipped, pawl.OutcomeCancelled, pawl.OutcomeDenied, pawl.OutcomeBlocked:
-		mark, note = r.style.Yellow("–"), "  "+r.style.Yellow(string(x.Outcome))
-	default:
-		mark, note = r.style.Red("✗"), "  "+r.style.Red(string(x.Outcome))
+	m, note := markOf(x.Outcome), ""
+	switch {
+	case x.Outcome != pawl.OutcomeOK:
+		note = "  " + painted(r.style, m.colour, string(x.Outcome))
+	case x.Cached:
+		note = "  " + r.style.Dim("cached")
 	}
 	label := r.label(x.Key, &x.Call)
 	took := ""
 	if !x.Started.IsZero() { // it is not told of runs on a cluster
 		took = cli.Short(x.Ended.Sub(x.Started))
 	}
-	if begun, ok := r.begun[x.Key]; ok && begun.Before(x.Ended) && begun.After(x.Started) {
-		took = cli.Short(x.Ended.Sub(begun))
+	if at, ok := r.started[x.Key]; ok && at.Before(x.Ended) && at.After(x.Started) {
+		took = cli.Short(x.Ended.Sub(at))
 	}
-	head := fmt.Sprintf("  %s %s", mark, label)
+	head := fmt.Sprintf("  %s %s", painted(r.style, m.colour, m.mark), label)
 	used := 4 + utf8.RuneCountInString(label)
 	if took != "" {
 		head += "  " + r.style.Dim(took)

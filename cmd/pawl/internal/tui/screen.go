@@ -13,3 +13,16 @@ type Screen struct {
 
 // NewScreen returns a screen that writes to w.
 func NewScreen(w io.Writer) *Screen { return &Screen{w: w} }
+
+// Write waits while the screen is held.
+func (s *Screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(b)
+}
+
+// hold blocks Write until the returned function is called.
+func (s *Screen) hold() func() {
+	s.mu.Lock()
+	return s.mu.Unlock
+}

@@ -199,16 +199,26 @@ func (t *chat) show(rest string) bool {
 			}
 		}
 	}
-	n, err := strconv.Atoi(strings.TrimPrefix(rest, "#"))
-	if rest == "" {
-		n, err = len(all), nil
-	}
-	if err != nil || n < 1 || n > len(all) {
-		t.say("there is no result %q; there are %s", rest, cli.Count(len(all), "result"))
+	n, fault := numbered(rest, len(all))
+	if fault != "" {
+		t.say("%s", fault)
 		return false
 	}
 	fmt.Fprintln(t.out, cli.Visible(t.setup.Secrets.String(all[n-1].Text())))
 	return false
+}
+
+// numbered returns the number in the argument of /show, or the last of all numbers if there is
+// none. fault is not empty if there is no result of this number.
+func numbered(arg string, all int) (n int, fault string) {
+	n, err := strconv.Atoi(strings.TrimPrefix(arg, "#"))
+	if arg == "" {
+		n, err = all, nil
+	}
+	if err != nil || n < 1 || n > all {
+		fault = fmt.Sprintf("there is no result %q; there are %s", arg, cli.Count(all, "result"))
+	}
+	return n, fault
 }
 
 // showCall prints what is known of a call, for good.
@@ -216,14 +226,9 @@ func (c *console) showCall(rest string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.touch()
-	kept := c.view.kept
-	n, err := strconv.Atoi(strings.TrimPrefix(rest, "#"))
-	if rest == "" {
-		n, err = len(kept), nil
-	}
-	if err != nil || n < 1 || n > len(kept) {
-		c.view.put("told", told(fmt.Sprintf("pawl: there is no result %q; there are %s", rest,
-			cli.Count(len(kept), "result"))))
+	n, fault := numbered(rest, len(c.view.kept))
+	if fault != "" {
+		c.notice(fault)
 		return
 	}
 	p := &panel{number: n}
@@ -390,7 +395,7 @@ func (t *chat) recall() {
 			return
 		}
 		if asked > 0 {
-			c.view.put("told", term.Text(term.Dim, fmt.Sprintf("… %s before", cli.Count(asked, "message"))))
+			c.view.put("output", term.Text(term.Dim, fmt.Sprintf("… %s before", cli.Count(asked, "message"))))
 		}
 		c.view.put("past", c.view.quoted(t.res.Messages[asked].Text())...)
 		for _, m := range t.res.Messages[asked+1:] {

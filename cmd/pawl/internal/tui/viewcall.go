@@ -326,18 +326,10 @@ func (c *callItem) mark(now time.Time) (mark, tail term.Line, took string) {
 		}
 		return mark, tail, took
 	}
-	switch c.outcome {
-	case pawl.OutcomeOK:
-		mark = term.Text(term.Green, "✓")
-	case pawl.OutcomePending, pawl.OutcomeUnknown:
-		mark = term.Text(term.Yellow, "?")
-		note(term.Yellow, string(c.outcome))
-	case pawl.OutcomeSkipped, pawl.OutcomeCancelled, pawl.OutcomeDenied, pawl.OutcomeBlocked:
-		mark = term.Text(term.Yellow, "–")
-		note(term.Yellow, string(c.outcome))
-	default:
-		mark = term.Text(term.Red, "✗")
-		note(term.Red, strings.ReplaceAll(string(c.outcome), "_", " "))
+	m := markOf(c.outcome)
+	mark = term.Text(m.colour, m.mark)
+	if c.outcome != pawl.OutcomeOK {
+		note(m.colour, strings.ReplaceAll(string(c.outcome), "_", " "))
 	}
 	if c.exec == nil {
 		return mark, tail, took

@@ -1,7 +1,9 @@
 package markdown
 
 import (
+	_ "embed"
 	"strings"
+	"sync"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
@@ -43,39 +45,34 @@ func hardWrap(l term.Line, width int) []term.Line {
 	return out
 }
 
-// words are the keywords of the languages. Similar languages share an entry.
-var words = map[string]string{
-	"go":     " break case chan const continue default defer else fallthrough for func go goto if import interface map package range return select struct switch type var nil true false ",
-	"python": " and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield None True False ",
-	"js":     " async await break case catch class const continue default delete do else export extends finally for from function if import in instanceof interface let new null of return switch this throw true false try type typeof undefined var void while yield ",
-	"c":      " auto bool break case catch char class const continue default delete do double else enum extern false final float fn for if impl implements import int interface let long match mut namespace new null nullptr override package private protected pub public return self short static struct super switch this throw throws trait true try typedef union unsafe unsigned use using var virtual void while ",
-	"sh":     " case do done elif else esac export fi for function if in local return then until while set cd echo ",
-	"sql":    " select from where and or not null insert into values update set delete create table index primary key join left right inner outer on group by order limit having as distinct union all case when then else end with ",
-	"json":   " true false null ",
+// language holds what Highlight recognizes in a line of code.
+type language struct {
+	comment  string // the start of a comment; "" means none
+	keywords map[string]bool
+	folded   bool // keywords may have capital letters
 }
 
-// family returns the key of a language in words, and the start of its comments.
-func family(lang string) (words, comment string) {
-	switch strings.ToLower(lang) {
-	case "go", "golang":
-		return "go", "//"
-	case "py", "python", "python3", "starlark":
-		return "python", "#"
-	case "js", "javascript", "ts", "typescript", "jsx", "tsx":
-		return "js", "//"
-	case "c", "cpp", "c++", "h", "java", "kotlin", "rust", "rs", "cs", "csharp", "swift", "scala", "php":
-		return "c", "//"
-	case "sh", "bash", "shell", "zsh", "console", "make", "makefile", "dockerfile":
-		return "sh", "#"
-	case "yaml", "yml", "toml", "ini":
-		return "json", "#"
-	case "sql":
-		return "sql", "--"
-	case "json", "jsonl":
-		return "json", ""
+//go:embed languages.txt
+var languageList string
+
+// languages returns the languages by each of their names.
+var languages = sync.OnceValue(func() map[string]*language {
+	all := map[string]*language{}
+	for _, part := range strings.Split(languageList, "\n\n")[1:] {
+		lines := strings.Split(part, "\n")
+		l := &language{keywords: map[string]bool{}, folded: lines[0] == "sql"}
+		if lines[1] != "-" {
+			l.comment = lines[1]
+		}
+		for _, word := range strings.Fields(strings.Join(lines[2:], " ")) {
+			l.keywords[word] = true
+		}
+		for _, name := range strings.Fields(lines[0]) {
+			all[name] = l
+		}
 	}
-	return "", ""
-}
+	return all
+})
 
 // Highlight colours the comments, strings, numbers and keywords of a line of code. Text of an
 // unknown language stays plain. In a diff, added lines are green and removed lines are red.
@@ -91,11 +88,11 @@ func Highlight(l, lang string) term.Line {
 		}
 		return term.Text(0, l)
 	}
-	name, comment := family(lang)
-	if name == "" {
+	known := languages()[strings.ToLower(lang)]
+	if known == nil {
 		return term.Text(0, l)
 	}
-	keep := words[name]
+	comment := known.comment
 	var out term.Line
 	plain := 0
 	put := func(from, to int, style term.Style) {
@@ -130,13 +127,13 @@ func Highlight(l, lang string) term.Line {
 				end++
 			}
 			word := l[i:end]
-			if name == "sql" {
+			if known.folded {
 				word = strings.ToLower(word)
 			}
 			switch {
 			case c >= '0' && c <= '9':
 				put(i, end, term.Magenta)
-			case strings.Contains(keep, " "+word+" "):
+			case known.keywords[word]:
 				put(i, end, term.Blue)
 			}
 		}
