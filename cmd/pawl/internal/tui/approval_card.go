@@ -138,7 +138,7 @@ func newPrompt(label string) *card {
 
 // early reports whether a key came while the person was still typing something else, and so is no
 // answer.
-func (q *card) early(before, now time.Time) bool {
+func (q *card) premature(before, now time.Time) bool {
 	const still = 400 * time.Millisecond
 	return q.name != "" && q.input == nil && !before.IsZero() && q.asked.Sub(before) < still &&
 		before.Before(q.asked) && now.Sub(q.asked) < still
@@ -216,9 +216,9 @@ func (q *card) key(k term.Key, c *console) (done bool) {
 	if k.Name == "text" {
 		switch strings.ToLower(k.Text) {
 		case "y":
-			return q.say(decision{verdict: pawl.VerdictAllow})
+			return q.reply(decision{verdict: pawl.VerdictAllow})
 		case "a":
-			return q.say(decision{verdict: pawl.VerdictAllow, always: true})
+			return q.reply(decision{verdict: pawl.VerdictAllow, always: true})
 		case "n":
 			q.input, q.label = new(term.Editor), "why not? (Enter: no reason, Esc: back)"
 		case "e":
@@ -261,11 +261,11 @@ func (q *card) typed(k term.Key) (done bool) {
 		if q.name != "" {
 			verdict = pawl.VerdictDeny
 		}
-		return q.say(decision{verdict: verdict, text: strings.TrimSpace(q.input.Text())})
+		return q.reply(decision{verdict: verdict, text: strings.TrimSpace(q.input.Text())})
 	case k.Name == "esc" && q.name != "":
 		q.input = nil
 	case k.Name == "ctrl-d" && q.name == "" && q.input.Text() == "":
-		return q.say(decision{})
+		return q.reply(decision{})
 	default:
 		q.input.Key(k)
 	}
@@ -290,12 +290,12 @@ func (q *card) edit(c *console) (done bool) {
 	case edited == strings.TrimSpace(text) && q.trial == "":
 		q.fault = "nothing was changed; y allows it as it is"
 	default:
-		return q.say(decision{verdict: pawl.VerdictAllow, args: json.RawMessage(edited)})
+		return q.reply(decision{verdict: pawl.VerdictAllow, args: json.RawMessage(edited)})
 	}
 	return false
 }
 
-func (q *card) say(s decision) bool {
+func (q *card) reply(s decision) bool {
 	q.answer <- s
 	return true
 }
@@ -310,7 +310,7 @@ func (c *console) put(ctx context.Context, q *card, path llm.Key) decision {
 		q.asked = time.Now()
 		c.ask = q
 		if it := c.view.calls[path]; it != nil {
-			before, it.state = it.state, callAsking
+			before, it.state = it.state, callPending
 		}
 	})
 	var s decision
@@ -322,7 +322,7 @@ func (c *console) put(ctx context.Context, q *card, path llm.Key) decision {
 		if c.ask == q {
 			c.ask = nil
 		}
-		if it := c.view.calls[path]; it != nil && it.state == callAsking {
+		if it := c.view.calls[path]; it != nil && it.state == callPending {
 			it.state = before
 		}
 	})
@@ -367,24 +367,24 @@ type panel struct {
 	closed bool
 }
 
-func newPanel(v *view) *panel { return &panel{number: len(v.kept)} }
+func newPanel(v *view) *panel { return &panel{number: len(v.all)} }
 
 // content is what the panel shows.
 func (p *panel) content(v *view, width int) (title term.Line, body []term.Line) {
 	if p.number == 0 {
 		return term.Text(term.Bold, "no call has ended yet"), nil
 	}
-	c := v.kept[p.number-1]
+	c := v.all[p.number-1]
 	title = term.Text(term.Cyan|term.Bold, fmt.Sprintf("#%d ", p.number)).Add(term.Bold, c.call.Name).Add(0, " "+
 		plainArgs(c.call.Args))
-	for _, l := range c.whole() {
+	for _, l := range c.details() {
 		body = append(body, l.Wrap(width)...)
 	}
 	return title, body
 }
 
 // whole is all that is known of a call: what it was given, and what it gave.
-func (c *callItem) whole() []term.Line {
+func (c *callItem) details() []term.Line {
 	if c.exec == nil {
 		return textLines("it has not ended")
 	}
@@ -445,7 +445,7 @@ func (p *panel) key(k term.Key, v *view) bool {
 			p.number, p.scroll = p.number-1, 0
 		}
 	case "right":
-		if p.number < len(v.kept) {
+		if p.number < len(v.all) {
 			p.number, p.scroll = p.number+1, 0
 		}
 	default:

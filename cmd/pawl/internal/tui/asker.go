@@ -174,15 +174,15 @@ func denied(reason string) pawl.Approval {
 // Run runs the agent from the result from with msgs, as Setup.Follow does, and again for each call
 // that the person approved with other arguments. a may be nil.
 func (a *asker) Run(ctx context.Context, s *assemble.Setup, from *pawl.Result, msgs []llm.Message,
-	show func(pawl.Event)) (told, truth *pawl.Result, err error) {
+	show func(pawl.Event)) (shown, truth *pawl.Result, err error) {
 	for {
-		told, truth, err = s.Follow(ctx, s.Resumed(from), msgs, show)
-		if told == nil || a == nil || ctx.Err() != nil {
-			return told, truth, err
+		shown, truth, err = s.Follow(ctx, s.Resumed(from), msgs, show)
+		if shown == nil || a == nil || ctx.Err() != nil {
+			return shown, truth, err
 		}
 		edits := a.edited(truth)
 		if len(edits) == 0 {
-			return told, truth, err
+			return shown, truth, err
 		}
 		from, msgs = truth, []llm.Message{llm.DecisionMessage(edits...)}
 	}

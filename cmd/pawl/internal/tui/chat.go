@@ -36,7 +36,7 @@ func (*ChatCmd) Help() string {
 ` + slashHelp() + `
 At a terminal the answer is shown as it comes, each call has its line, and what asks is answered with a key. What is typed while the model is at work goes to it as a message of yours. docs/chat.md has all keys.
 
-Ctrl-C ends what the model is doing; at the prompt it ends the chat. At a terminal the conversation is kept in the database (--thread none: it is not), and pawl chat --resume goes on with it. Elsewhere --thread NAME or --db FILE keep it; a model finds it again (--tools knowledge). With --save it is kept in a file after each turn, too. The status is that of the last turn.`
+Ctrl-C ends what the model is doing; at the prompt it ends the chat. At a terminal the conversation is stored in the database (--thread none: it is not), and pawl chat --resume goes on with it. Elsewhere --thread NAME or --db FILE keep it; a model finds it again (--tools knowledge). With --save it is stored in a file after each turn, too. The status is that of the last turn.`
 }
 
 // chat is a conversation under way.
@@ -48,7 +48,7 @@ type chat struct {
 	console *console   // nil: plain lines
 	setup   *assemble.Setup
 	person  *asker           // who is asked about calls; nil without a terminal
-	kept    *assemble.Thread // where it is kept in the database; nil: it is not
+	stored  *assemble.Thread // where it is kept in the database; nil: it is not
 	res     *pawl.Result     // how the last turn ended; empty at first
 	last    error            // what the last turn came to
 	decided map[llm.Key]bool // calls that were approved or denied
@@ -62,13 +62,13 @@ func (c *ChatCmd) Run(sys *cli.System) error {
 	err := c.RecordFlags.Keep(sys, c.run(sys))
 	if con != nil { // what is told from now on is told below
 		cli.Report(sys.Err, err)
-		err = quiet(err)
+		err = reported(err)
 	}
 	return err
 }
 
 // quiet is err after it was told.
-func quiet(err error) error {
+func reported(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (c *ChatCmd) run(sys *cli.System) error {
 		return err
 	}
 	defer func() { t.setup.Close() }()
-	if err := t.find(); err != nil {
+	if err := t.start(); err != nil {
 		return err
 	}
 	return t.talk()
@@ -128,20 +128,20 @@ func (t *chat) open() error {
 }
 
 // find finds where the conversation goes on, and says what there is to begin with.
-func (t *chat) find() error {
-	nobodyAsked := t.console != nil && t.DB == "" && t.Thread == "" && !t.Resume
-	if nobodyAsked {
+func (t *chat) start() error {
+	byDefault := t.console != nil && t.DB == "" && t.Thread == "" && !t.Resume
+	if byDefault {
 		t.Thread = assemble.NewThread
 	}
-	kept, from, err := t.thread(t.sys, t.setup, t.res)
+	stored, from, err := t.thread(t.sys, t.setup, t.res)
 	switch {
-	case err != nil && nobodyAsked: // a chat goes without it
-		t.say("the conversation is not kept: %v", err)
-		kept, from = nil, t.res
+	case err != nil && byDefault: // a chat goes without it
+		t.notice("the conversation is not kept: %v", err)
+		stored, from = nil, t.res
 	case err != nil:
 		return err
 	}
-	t.kept, t.res = kept, from
+	t.stored, t.res = stored, from
 	if t.console != nil {
 		t.greet()
 		return nil
@@ -150,8 +150,8 @@ func (t *chat) find() error {
 		fmt.Fprintf(t.out, "%s with %s; /quit ends, /help lists what else there is\n", cli.Visible(t.setup.Model),
 			cli.Count(len(t.setup.Tools), "tool"))
 	}
-	if kept != nil {
-		t.say("the conversation is kept: --thread %s goes on with it%s", kept.ID, since(kept))
+	if stored != nil {
+		t.notice("the conversation is kept: --thread %s goes on with it%s", stored.ID, lengthOf(stored))
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (t *chat) talk() error {
 				return t.last
 			}
 		case len(t.waiting()) > 0:
-			t.say("calls wait: %s; /approve or /deny REASON comes first", assemble.Keys(t.waiting()))
+			t.notice("calls wait: %s; /approve or /deny REASON comes first", assemble.Keys(t.waiting()))
 		default:
 			t.message(text)
 		}
@@ -235,19 +235,19 @@ func (c *ChatCmd) thread(sys *cli.System, s *assemble.Setup, from *pawl.Result) 
 			return nil, nil, err
 		}
 	}
-	kept, past, err := assemble.OpenThread(context.Background(), db, c.Scope(), c.Thread, time.Now())
+	stored, past, err := assemble.OpenThread(context.Background(), db, c.Scope(), c.Thread, time.Now())
 	if err != nil {
 		return nil, nil, err
 	}
-	s.DB.Thread = kept.ID
+	s.DB.Thread = stored.ID
 	if c.Messages != "" {
 		past = from
 	}
-	return kept, past, nil
+	return stored, past, nil
 }
 
 // since says how far a conversation has come.
-func since(t *assemble.Thread) string {
+func lengthOf(t *assemble.Thread) string {
 	if t.Thread.Messages == 0 {
 		return ""
 	}
@@ -310,14 +310,14 @@ func (t *chat) turn(from *pawl.Result, msgs ...llm.Message) {
 			f.Hint = "/approve, or /deny REASON"
 		}
 		cli.Report(t.sys.Err, t.last)
-		t.last = quiet(t.last)
+		t.last = reported(t.last)
 	}
 	if err := assemble.PrintAnswer(t.sys, res, d.Live); err != nil {
 		t.last = err
 	}
 	err = assemble.Save(t.Save, res)
-	if t.kept != nil { // what was interrupted is kept, too
-		err = errors.Join(err, t.kept.Save(context.Background(), res))
+	if t.stored != nil { // what was interrupted is kept, too
+		err = errors.Join(err, t.stored.Save(context.Background(), res))
 	}
 	if err != nil {
 		t.last = cli.Silent(cli.StatusFailed)
@@ -352,6 +352,6 @@ func (t *chat) waiting() []assemble.OpenCall {
 	return open
 }
 
-func (t *chat) say(format string, args ...any) {
+func (t *chat) notice(format string, args ...any) {
 	fmt.Fprintf(t.out, "pawl: %s\n", cli.Visible(fmt.Sprintf(format, args...)))
 }

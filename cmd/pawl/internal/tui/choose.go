@@ -58,13 +58,13 @@ func (p *picker) key(k term.Key) {
 	case "pagedown":
 		p.at = min(len(p.rows)-1, p.at+10)
 	case "enter":
-		p.say(p.at)
+		p.reply(p.at)
 	case "esc", "ctrl-d":
-		p.say(-1)
+		p.reply(-1)
 	}
 }
 
-func (p *picker) say(n int) {
+func (p *picker) reply(n int) {
 	select {
 	case p.answer <- n:
 	default: // it is answered

@@ -223,7 +223,7 @@ func (c *console) paint() {
 	live, at := c.below(now)
 	if c.screen.Paint(print, live, at) != nil {
 		c.failed = true // nobody reads any more
-		c.gone()
+		c.hangUp()
 	}
 }
 

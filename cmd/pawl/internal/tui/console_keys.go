@@ -23,7 +23,7 @@ func (c *console) key(k term.Key) {
 		c.stop(k.Name == "stop")
 		return
 	case "hangup":
-		c.gone()
+		c.hangUp()
 		return
 	case "ctrl-z":
 		c.mu.Unlock()
@@ -40,7 +40,7 @@ func (c *console) key(k term.Key) {
 	case c.picker != nil:
 		c.picker.key(k)
 	case c.ask != nil:
-		if c.ask.early(c.typed, time.Now()) {
+		if c.ask.premature(c.typed, time.Now()) {
 			return // it was meant for something else
 		}
 		if done := c.ask.key(k, c); done {
@@ -77,7 +77,7 @@ func (c *console) edited(k term.Key) {
 	case "ctrl-d":
 		if c.editor.Text() == "" && c.interrupt == nil {
 			c.eof = io.EOF
-			c.awake()
+			c.wakeReader()
 			return
 		}
 		c.editor.Key(k)
@@ -106,7 +106,7 @@ func (c *console) enter() {
 	if c.interrupt == nil {
 		c.editor.Take()
 		c.lines = append(c.lines, text)
-		c.awake()
+		c.wakeReader()
 		return
 	}
 	if c.command != nil && strings.HasPrefix(text, "/") {
@@ -126,7 +126,7 @@ func (c *console) enter() {
 	}
 }
 
-func (c *console) awake() {
+func (c *console) wakeReader() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -138,11 +138,11 @@ func (c *console) awake() {
 func (c *console) stop(signal bool) {
 	switch {
 	case c.picker != nil:
-		c.picker.say(-1)
+		c.picker.reply(-1)
 	case c.interrupt != nil:
 		c.pressed++
 		if c.pressed > 1 {
-			c.leave(cli.StatusInterrupted)
+			c.exit(cli.StatusInterrupted)
 		}
 		if c.ask != nil {
 			c.ask.cancel()
@@ -156,16 +156,16 @@ func (c *console) stop(signal bool) {
 		c.editor.Set("")
 	default:
 		c.eof = pawl.ErrCancelled
-		c.awake()
+		c.wakeReader()
 	}
 }
 
 // gone says that nobody sits at the terminal any more.
-func (c *console) gone() {
+func (c *console) hangUp() {
 	c.eof = io.EOF
-	c.awake()
+	c.wakeReader()
 	if c.picker != nil {
-		c.picker.say(-1)
+		c.picker.reply(-1)
 	}
 	if c.interrupt != nil {
 		c.interrupt()
@@ -177,7 +177,7 @@ func (c *console) gone() {
 }
 
 // leave gives the terminal back and ends the program.
-func (c *console) leave(status int) {
+func (c *console) exit(status int) {
 	_ = c.screen.Close()
 	c.dev.Close()
 	os.Exit(status)

@@ -73,13 +73,13 @@ func (t *chat) command(text string) (done bool) {
 	if n := nearest.Word(name, names); n != "" {
 		near = "; did you mean " + n + "?"
 	}
-	t.say("there is no %s%s; there are %s", name, near, strings.Join(names, ", "))
+	t.notice("there is no %s%s; there are %s", name, near, strings.Join(names, ", "))
 	return false
 }
 
 // meanwhile carries out a command while a run is under way, and reports whether it is one that can
 // be.
-func (t *chat) meanwhile(text string) bool {
+func (t *chat) duringRun(text string) bool {
 	name, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	if !slices.ContainsFunc(slashes(), func(s slash) bool { return s.name == name && s.shows }) {
 		return false
@@ -150,18 +150,18 @@ func (t *chat) tools(string) bool {
 			cli.FirstSentence(tool.Description, max(t.sys.Width-32, 48)))
 	}
 	if len(t.setup.Tools) == 0 {
-		t.say("no tools; --tools file,data offers the built-in ones")
+		t.notice("no tools; --tools file,data offers the built-in ones")
 	}
 	return false
 }
 
 func (t *chat) save(rest string) bool {
 	if rest == "" {
-		t.say("where to? /save FILE")
+		t.notice("where to? /save FILE")
 	} else if err := assemble.SaveTranscript(rest, t.setup.Secrets.Result(t.res)); err != nil {
-		t.say("%v", err)
+		t.notice("%v", err)
 	} else {
-		t.say("saved %s", rest)
+		t.notice("saved %s", rest)
 	}
 	return false
 }
@@ -178,7 +178,7 @@ func (t *chat) refuse(rest string) bool {
 func (t *chat) decide(f assemble.SettleFlags) bool {
 	msgs, _, err := f.Settle(t.res)
 	if err != nil {
-		t.say("%v", err)
+		t.notice("%v", err)
 	} else {
 		t.turn(t.res, msgs...)
 	}
@@ -201,7 +201,7 @@ func (t *chat) show(rest string) bool {
 	}
 	n, fault := numbered(rest, len(all))
 	if fault != "" {
-		t.say("%s", fault)
+		t.notice("%s", fault)
 		return false
 	}
 	fmt.Fprintln(t.out, cli.Visible(t.setup.Secrets.String(all[n-1].Text())))
@@ -226,7 +226,7 @@ func (c *console) showCall(rest string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.touch()
-	n, fault := numbered(rest, len(c.view.kept))
+	n, fault := numbered(rest, len(c.view.all))
 	if fault != "" {
 		c.notice(fault)
 		return
@@ -244,7 +244,7 @@ func (t *chat) cost(string) bool {
 // model says which model answers, or sets another one.
 func (t *chat) model(rest string) bool {
 	if rest == "" {
-		t.say("%s; /model NAME sets another", t.setup.Model)
+		t.notice("%s; /model NAME sets another", t.setup.Model)
 		return false
 	}
 	before, old, person := t.Model, t.setup, t.person
@@ -255,73 +255,73 @@ func (t *chat) model(rest string) bool {
 		return false
 	}
 	old.Close()
-	if t.kept != nil {
+	if t.stored != nil {
 		if db, err := t.setup.DB.Create(); err == nil {
-			t.kept.DB = db
-			t.setup.DB.Thread = t.kept.ID
+			t.stored.DB = db
+			t.setup.DB.Thread = t.stored.ID
 		}
 	}
-	t.say("the model is %s from now on", t.setup.Model)
+	t.notice("the model is %s from now on", t.setup.Model)
 	return false
 }
 
 // clear begins a new conversation. What was said is kept where it was.
 func (t *chat) clear(string) bool {
-	t.goOn(assemble.NewThread, new(pawl.Result))
+	t.switchTo(assemble.NewThread, new(pawl.Result))
 	if t.last = nil; t.console != nil {
-		t.console.update(func() { t.console.view.kept = nil })
+		t.console.update(func() { t.console.view.all = nil })
 	}
 	return false
 }
 
 // goOn goes on with the conversation of that name, if conversations are kept at all.
-func (t *chat) goOn(name string, from *pawl.Result) {
+func (t *chat) switchTo(name string, from *pawl.Result) {
 	t.spent = pawl.Spent{}
-	if t.kept == nil {
+	if t.stored == nil {
 		t.res = from
-		t.say("a new conversation")
+		t.notice("a new conversation")
 		return
 	}
-	kept, past, err := assemble.OpenThread(context.Background(), t.kept.DB, t.kept.Scope, name, time.Now())
+	stored, past, err := assemble.OpenThread(context.Background(), t.stored.DB, t.stored.Scope, name, time.Now())
 	if err != nil {
 		cli.Report(t.sys.Err, err)
 		return
 	}
-	t.kept, t.res, t.setup.DB.Thread = kept, past, kept.ID
-	t.say("the conversation is %s%s", kept.ID, since(kept))
+	t.stored, t.res, t.setup.DB.Thread = stored, past, stored.ID
+	t.notice("the conversation is %s%s", stored.ID, lengthOf(stored))
 	t.recall()
 }
 
 // known are the conversations that are kept.
 func (t *chat) known() []store.Thread {
-	if t.kept == nil {
+	if t.stored == nil {
 		return nil
 	}
-	all, err := assemble.Threads(context.Background(), t.kept.DB, t.kept.Scope)
+	all, err := assemble.Threads(context.Background(), t.stored.DB, t.stored.Scope)
 	if err != nil {
-		t.say("%v", err)
+		t.notice("%v", err)
 	}
 	return all
 }
 
 func (t *chat) threads(rest string) bool {
 	switch {
-	case t.kept == nil:
-		t.say("conversations are not kept; --thread NAME keeps them")
+	case t.stored == nil:
+		t.notice("conversations are not kept; --thread NAME keeps them")
 	case rest != "":
-		t.goOn(rest, nil)
+		t.switchTo(rest, nil)
 	default:
 		all := t.known()
 		for _, k := range all[:min(len(all), 15)] {
 			mark := "  "
-			if k.ID == t.kept.ID {
+			if k.ID == t.stored.ID {
 				mark = "* "
 			}
 			fmt.Fprintf(t.out, "%s%-20s %4d  %s  %s\n", mark, cli.Visible(k.ID), k.Messages,
 				ago(time.Since(k.Updated)), cli.Line(k.Title, max(t.sys.Width-40, 10)))
 		}
 		if len(all) == 0 {
-			t.say("no conversation is kept yet; this one is %s", t.kept.ID)
+			t.notice("no conversation is kept yet; this one is %s", t.stored.ID)
 		}
 	}
 	return false
@@ -349,13 +349,13 @@ func (t *chat) runs(string) bool {
 	}
 	all, err := db.JournalRuns(context.Background(), t.Scope(), "", store.Page{Limit: 15})
 	if err != nil {
-		t.say("%v", err)
+		t.notice("%v", err)
 	}
 	for _, r := range all {
 		fmt.Fprintf(t.out, "  %-24s %-10s %s\n", cli.Visible(r.ID), r.State, ago(time.Since(r.Updated)))
 	}
 	if len(all) == 0 {
-		t.say("there is no durable run; pawl run --durable begins one")
+		t.notice("there is no durable run; pawl run --durable begins one")
 	}
 	return false
 }
@@ -365,11 +365,11 @@ func (t *chat) greet() {
 	c := t.console
 	c.update(func() {
 		c.editor.Complete = t.complete
-		c.command = t.meanwhile
+		c.command = t.duringRun
 		head := term.Text(term.Bold, "pawl").Add(0, "  "+t.setup.Model).Add(term.Dim, "  "+
 			cli.Count(len(t.setup.Tools), "tool"))
-		if t.kept != nil {
-			head = head.Add(term.Dim, "  thread "+t.kept.ID)
+		if t.stored != nil {
+			head = head.Add(term.Dim, "  thread "+t.stored.ID)
 		}
 		c.view.put("head", head.Wrap(c.view.width)...)
 		c.greeting = term.Text(term.Dim, "Enter sends, Alt-Enter: new line, /help")
@@ -405,6 +405,6 @@ func (t *chat) recall() {
 		}
 	})
 	if open := t.waiting(); len(open) > 0 {
-		t.say("calls wait: %s; /approve, or /deny REASON", assemble.Keys(open))
+		t.notice("calls wait: %s; /approve, or /deny REASON", assemble.Keys(open))
 	}
 }

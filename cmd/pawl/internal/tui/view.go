@@ -32,7 +32,7 @@ type view struct {
 	prose  *prose
 	calls  map[llm.Key]*callItem // by path
 	byID   map[string]*callItem  // of the step, by run and id
-	kept   []*callItem           // all calls, by number - 1
+	all    []*callItem           // all calls, by number - 1
 	last   string                // what was printed last
 	active bool                  // a run is under way
 	phase  string                // what it does
@@ -75,10 +75,10 @@ func (p *prose) lines(v *view, _ time.Time) []term.Line {
 	if !p.closed {
 		all = append(all[:len(all):len(all)], p.stream.Open()...)
 	}
-	return p.look(all)
+	return p.decorated(all)
 }
 
-func (p *prose) look(lines []term.Line) []term.Line {
+func (p *prose) decorated(lines []term.Line) []term.Line {
 	if !p.thinking {
 		return lines
 	}
@@ -293,7 +293,7 @@ func (v *view) end(res *pawl.Result) {
 	v.active, v.ended = false, res
 	for _, it := range v.items {
 		if c, ok := it.(*callItem); ok && !c.held {
-			c.giveUp()
+			c.abandon()
 		}
 	}
 }
@@ -304,8 +304,8 @@ func (v *view) drain(now time.Time) (out []term.Line) {
 		it := v.items[0]
 		if p, ok := it.(*prose); ok {
 			if len(p.ready) > 0 {
-				out = append(out, v.apart(it)...)
-				out = append(out, p.look(p.ready)...)
+				out = append(out, v.separator(it)...)
+				out = append(out, p.decorated(p.ready)...)
 				p.ready = nil
 			}
 			if !p.closed {
@@ -315,7 +315,7 @@ func (v *view) drain(now time.Time) (out []term.Line) {
 			if !it.done() {
 				return out
 			}
-			out = append(append(out, v.apart(it)...), it.lines(v, now)...)
+			out = append(append(out, v.separator(it)...), it.lines(v, now)...)
 		}
 		v.items = v.items[1:]
 	}
@@ -323,7 +323,7 @@ func (v *view) drain(now time.Time) (out []term.Line) {
 }
 
 // apart is the empty line between things of different kinds.
-func (v *view) apart(it shownItem) []term.Line {
+func (v *view) separator(it shownItem) []term.Line {
 	differs := v.last != "" && v.last != it.kind()
 	v.last = it.kind()
 	if differs {

@@ -147,7 +147,7 @@ func TestViewHarmless(t *testing.T) {
 			check(v.drain(now))
 			check(v.live(now, 5))
 			check([]term.Line{v.status(now, "hint")})
-			if len(v.kept) > 0 {
+			if len(v.all) > 0 {
 				check((&panel{number: 1}).show(v, 40, 10))
 			}
 			lines, _ := newCard(c, evil, &change{evil, evil, evil + "\nmore", true}, true).show(40, 12)

@@ -20,7 +20,7 @@ type callState int
 const (
 	callWriting callState = iota // the model writes its arguments
 	callReady                    // it is whole and has not begun
-	callAsking                   // a person is asked about it
+	callPending                  // a person is asked about it
 	callRunning
 	callDone
 )
@@ -33,7 +33,7 @@ type callItem struct {
 	replied  bool // its reply is whole
 	early    bool // it was begun before that
 	attempt  int
-	began    time.Time
+	started  time.Time
 	took     time.Duration
 	progress string
 	notes    []string
@@ -53,8 +53,8 @@ func (c *callItem) done() bool { return c.state == callDone && !c.held }
 // add adds a call, under parent or by itself.
 func (v *view) add(parent *callItem) *callItem {
 	c := &callItem{parent: parent}
-	v.kept = append(v.kept, c)
-	c.number = len(v.kept)
+	v.all = append(v.all, c)
+	c.number = len(v.all)
 	if parent != nil {
 		parent.inner = append(parent.inner, c)
 		return c
@@ -114,7 +114,7 @@ func (c *callItem) start(attempt int, early bool, now time.Time) {
 		return
 	}
 	if c.state != callRunning {
-		c.began = now
+		c.started = now
 	}
 	c.state, c.attempt = callRunning, attempt
 	c.early = c.early || early && c.parent == nil
@@ -127,25 +127,25 @@ func (c *callItem) start(attempt int, early bool, now time.Time) {
 func (c *callItem) complete(v *view, x *pawl.Execution, now time.Time) {
 	c.state, c.outcome, c.exec, c.call = callDone, x.Outcome, x, x.Call
 	c.took = x.Ended.Sub(x.Started)
-	if !c.began.IsZero() {
-		c.took = now.Sub(c.began)
+	if !c.started.IsZero() {
+		c.took = now.Sub(c.started)
 	}
 	if c.held && x.Outcome == pawl.OutcomePending {
 		return
 	}
 	c.held = false
 	for _, in := range c.inner {
-		in.giveUp()
+		in.abandon()
 	}
 }
 
 // giveUp closes a call of which nothing more will come.
-func (c *callItem) giveUp() {
+func (c *callItem) abandon() {
 	if c.state != callDone {
 		c.state, c.outcome = callDone, pawl.OutcomeSkipped
 	}
 	for _, in := range c.inner {
-		in.giveUp()
+		in.abandon()
 	}
 }
 
@@ -227,7 +227,7 @@ func (c *callItem) args(room int) string {
 	args := plainArgs(c.call.Args)
 	// the rest was shown to the person
 	if fields, err := argFields(c.call.Args); c.detail != nil && err == nil && len(fields) > 0 {
-		slices.SortStableFunc(fields, func(a, b argument) int { return first(a.name) - first(b.name) })
+		slices.SortStableFunc(fields, func(a, b argument) int { return priority(a.name) - priority(b.name) })
 		args = plainValue(fields[0].value, 200)
 	}
 	return term.Cut(args, max(room, 0))
@@ -243,7 +243,7 @@ func plainArgs(args json.RawMessage) string {
 	if len(fields) == 1 {
 		return plainValue(fields[0].value, 200)
 	}
-	slices.SortStableFunc(fields, func(a, b argument) int { return first(a.name) - first(b.name) })
+	slices.SortStableFunc(fields, func(a, b argument) int { return priority(a.name) - priority(b.name) })
 	var all []string
 	for _, f := range fields {
 		all = append(all, cli.Line(f.name, 40)+"="+plainValue(f.value, 28))
@@ -261,14 +261,14 @@ func plainValue(v json.RawMessage, most int) string {
 }
 
 // telling are the names of arguments that say most of a call.
-var telling = []string{"path", "url", "command", "query", "name", "id"}
+var mainArgs = []string{"path", "url", "command", "query", "name", "id"}
 
 // first is where an argument stands.
-func first(name string) int {
-	if i := slices.Index(telling, name); i >= 0 {
+func priority(name string) int {
+	if i := slices.Index(mainArgs, name); i >= 0 {
 		return i
 	}
-	return len(telling)
+	return len(mainArgs)
 }
 
 // argument is an argument.
@@ -314,12 +314,12 @@ func (c *callItem) mark(now time.Time) (mark, tail term.Line, took string) {
 	case callReady:
 		note(term.Dim, "waits")
 		return mark, tail, took
-	case callAsking:
+	case callPending:
 		note(term.Yellow, "asks")
 		return term.Text(term.Yellow, "?"), tail, took
 	case callRunning:
-		mark = term.Text(term.Cyan, spinner(now.Sub(c.began)))
-		took = cli.Short(now.Sub(c.began))
+		mark = term.Text(term.Cyan, spinner(now.Sub(c.started)))
+		took = cli.Short(now.Sub(c.started))
 		note(term.Dim, took)
 		if c.early {
 			note(term.Dim, "early")
