@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -29,45 +30,43 @@ type ChatCmd struct {
 	Keep   int    `placeholder:"N" help:"@chat_keep"`
 }
 
-// Help lists what can be typed.
+//go:embed chat.txt
+var chatHelp string
+
+// Help returns the long help of the command.
 func (*ChatCmd) Help() string {
-	return `Each line is a message; a line that ends in a backslash goes on in the next one (at a terminal Alt-Enter does it, too). Lines that begin with a slash are commands:
-
-` + slashHelp() + `
-At a terminal the answer is shown as it comes, each call has its line, and what asks is answered with a key. What is typed while the model is at work goes to it as a message of yours. docs/chat.md has all keys.
-
-Ctrl-C ends what the model is doing; at the prompt it ends the chat. At a terminal the conversation is stored in the database (--thread none: it is not), and pawl chat --resume goes on with it. Elsewhere --thread NAME or --db FILE keep it; a model finds it again (--tools knowledge). With --save it is stored in a file after each turn, too. The status is that of the last turn.`
+	return strings.TrimSpace(strings.Replace(chatHelp, "{commands}\n", slashHelp(), 1))
 }
 
-// chat is a conversation under way.
+// chat is the state of a conversation.
 type chat struct {
 	*ChatCmd
 	sys     *cli.System
-	in      *cli.Lines // nil: at the console
-	out     *Screen    // for what is not the model's
-	console *console   // nil: plain lines
+	in      *cli.Lines // nil means the console
+	out     *Screen    // for output of the command itself
+	console *console   // nil means plain lines
 	setup   *assemble.Setup
-	person  *asker           // who is asked about calls; nil without a terminal
-	stored  *assemble.Thread // where it is kept in the database; nil: it is not
-	res     *pawl.Result     // how the last turn ended; empty at first
-	last    error            // what the last turn came to
-	decided map[llm.Key]bool // calls that were approved or denied
-	spent   pawl.Spent       // by all turns
+	person  *asker           // asks about calls; nil means that there is no terminal
+	stored  *assemble.Thread // the stored conversation; nil means that it is not stored
+	res     *pawl.Result     // the result of the last turn; empty before the first turn
+	last    error            // the error of the last turn
+	decided map[llm.Key]bool // calls with a decision
+	spent   pawl.Spent       // the usage of all turns
 }
 
-// Run reads lines until the input ends.
+// Run reads messages until the input ends.
 func (c *ChatCmd) Run(sys *cli.System) error {
 	con, sys := openConsole(sys, true)
 	defer con.Close()
 	err := c.RecordFlags.Keep(sys, c.run(sys))
-	if con != nil { // what is told from now on is told below
+	if con != nil { // later output belongs below the console
 		cli.Report(sys.Err, err)
 		err = reported(err)
 	}
 	return err
 }
 
-// quiet is err after it was told.
+// reported returns err as a failure that is not reported again.
 func reported(err error) error {
 	if err == nil {
 		return nil
@@ -108,7 +107,7 @@ func (c *ChatCmd) run(sys *cli.System) error {
 	return t.talk()
 }
 
-// open makes the agent, and sets who decides about its calls.
+// open builds the agent, and selects who decides about its calls.
 func (t *chat) open() error {
 	s, err := t.ChatCmd.Setup(context.Background(), t.sys, t.File)
 	if err != nil {
@@ -127,7 +126,7 @@ func (t *chat) open() error {
 	return nil
 }
 
-// find finds where the conversation goes on, and says what there is to begin with.
+// start finds the conversation to continue, and describes it.
 func (t *chat) start() error {
 	byDefault := t.console != nil && t.DB == "" && t.Thread == "" && !t.Resume
 	if byDefault {
@@ -135,7 +134,7 @@ func (t *chat) start() error {
 	}
 	stored, from, err := t.thread(t.sys, t.setup, t.res)
 	switch {
-	case err != nil && byDefault: // a chat goes without it
+	case err != nil && byDefault: // a chat does not need a database
 		t.notice("the conversation is not kept: %v", err)
 		stored, from = nil, t.res
 	case err != nil:
@@ -156,7 +155,7 @@ func (t *chat) start() error {
 	return nil
 }
 
-// talk takes messages until there are no more.
+// talk handles messages until there are no more.
 func (t *chat) talk() error {
 	for {
 		text, err := t.read()
@@ -186,14 +185,14 @@ func (t *chat) talk() error {
 	}
 }
 
-// message sends a message, and what was typed too late for its run after it.
+// message sends a message, and then the messages that were typed too late for its run.
 func (t *chat) message(text string) {
 	for {
 		if t.console != nil {
 			t.console.update(func() { t.console.view.said(text) })
 		}
 		fresh := *t.res
-		fresh.Spent = pawl.Spent{} // a message has a budget of its own
+		fresh.Spent = pawl.Spent{} // each message has its own budget
 		t.turn(&fresh, llm.User(text))
 		if t.console == nil {
 			return
@@ -204,15 +203,14 @@ func (t *chat) message(text string) {
 		}
 		text = strings.Join(late, "\n")
 		if t.res.Stop != pawl.StopAnswer && t.res.Stop != pawl.StopFinished {
-			// it was meant for a run that went otherwise
+			// the person expected another end of the run
 			t.console.update(func() { t.console.editor.Set(text) })
 			return
 		}
 	}
 }
 
-// thread finds where the conversation is kept, and where it goes on: in the database or in a file,
-// but not in both.
+// thread opens the conversation to continue: in the database or from a file, but not both.
 func (c *ChatCmd) thread(sys *cli.System, s *assemble.Setup, from *pawl.Result) (*assemble.Thread, *pawl.Result,
 	error) {
 	switch {
@@ -246,7 +244,7 @@ func (c *ChatCmd) thread(sys *cli.System, s *assemble.Setup, from *pawl.Result) 
 	return stored, past, nil
 }
 
-// since says how far a conversation has come.
+// lengthOf describes the messages of a stored conversation.
 func lengthOf(t *assemble.Thread) string {
 	if t.Thread.Messages == 0 {
 		return ""
@@ -254,7 +252,7 @@ func lengthOf(t *assemble.Thread) string {
 	return fmt.Sprintf("; it has %s: %s", cli.Count(t.Thread.Messages, "message"), cli.Line(t.Title, 60))
 }
 
-// read reads a message, which may go over several lines.
+// read reads a message, which may have several lines.
 func (t *chat) read() (string, error) {
 	if t.console != nil {
 		return t.console.next()
@@ -284,7 +282,7 @@ func (t *chat) read() (string, error) {
 	}
 }
 
-// turn lets the agent go on from from with msgs.
+// turn runs the agent from the result from with msgs.
 func (t *chat) turn(from *pawl.Result, msgs ...llm.Message) {
 	d := NewDisplay(t.sys, t.out)
 	ctx, stop := t.attended()
@@ -316,7 +314,7 @@ func (t *chat) turn(from *pawl.Result, msgs ...llm.Message) {
 		t.last = err
 	}
 	err = assemble.Save(t.Save, res)
-	if t.stored != nil { // what was interrupted is kept, too
+	if t.stored != nil { // an interrupted turn is stored, too
 		err = errors.Join(err, t.stored.Save(context.Background(), res))
 	}
 	if err != nil {
@@ -325,8 +323,8 @@ func (t *chat) turn(from *pawl.Result, msgs ...llm.Message) {
 	}
 }
 
-// attended returns the context of a turn, which ends when the person stops it. stop may be called
-// again.
+// attended returns the context of a turn, which the person can cancel. stop may be called more than
+// once.
 func (t *chat) attended() (ctx context.Context, stop func()) {
 	if t.console != nil {
 		return t.console.follow(context.Background(), pawl.ErrCancelled, new(pawl.Steering))

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,33 +21,33 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// slash is a command of a chat.
+// slash is a command of the chat. Its name begins with a slash.
 type slash struct {
 	name, args, help string
-	shows            bool // it only shows something, so it may be said while a run is under way
+	shows            bool // the command only shows information, so it may be used during a run
 	do               func(t *chat, rest string) (quit bool)
 }
 
-// slashes are the commands, in the order in which /help lists them.
+// slashes returns the commands in the order of /help.
 func slashes() []slash {
 	return []slash{
 		{"/help", "", "what can be typed", true, (*chat).help},
 		{"/tools", "", "what the model may call", true, (*chat).tools},
-		{"/show", "[N]", "a result whole: that of call #N, or the last", true, (*chat).show},
+		{"/show", "[N]", "a whole result: of call #N, or the last one", true, (*chat).show},
 		{"/cost", "", "what the conversation has used", true, (*chat).cost},
 		{"/model", "[NAME]", "which model it is; with a name, another one", false, (*chat).model},
-		{"/thread", "[NAME]", "the conversations that are kept; with a name, go on with that one", false,
+		{"/thread", "[NAME]", "the stored conversations; with a name, continue that one", false,
 			(*chat).threads},
-		{"/clear", "", "begin a new conversation", false, (*chat).clear},
-		{"/save", "FILE", "keep the conversation in a file", false, (*chat).save},
+		{"/clear", "", "start a new conversation", false, (*chat).clear},
+		{"/save", "FILE", "write the conversation to a file", false, (*chat).save},
 		{"/runs", "", "durable runs", true, (*chat).runs},
-		{"/approve", "", "let the calls that wait run", false, (*chat).settle},
-		{"/deny", "REASON", "refuse them; the model is told the reason", false, (*chat).refuse},
+		{"/approve", "", "run the pending calls", false, (*chat).settle},
+		{"/deny", "REASON", "refuse them; the model gets the reason", false, (*chat).refuse},
 		{"/quit", "", "end, as does the end of the input", false, func(*chat, string) bool { return true }},
 	}
 }
 
-// slashHelp lists the commands.
+// slashHelp returns the list of commands.
 func slashHelp() string {
 	var b strings.Builder
 	for _, s := range slashes() {
@@ -55,7 +56,7 @@ func slashHelp() string {
 	return b.String()
 }
 
-// command carries out a line that begins with a slash, and reports whether the chat is over.
+// command executes a line that begins with a slash, and reports whether the chat ends.
 func (t *chat) command(text string) (done bool) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	if name == "/exit" {
@@ -77,8 +78,7 @@ func (t *chat) command(text string) (done bool) {
 	return false
 }
 
-// meanwhile carries out a command while a run is under way, and reports whether it is one that can
-// be.
+// duringRun executes a command during a run, and reports whether that is possible.
 func (t *chat) duringRun(text string) bool {
 	name, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	if !slices.ContainsFunc(slashes(), func(s slash) bool { return s.name == name && s.shows }) {
@@ -88,7 +88,7 @@ func (t *chat) duringRun(text string) bool {
 	return true
 }
 
-// complete returns what a line that begins with a slash could become.
+// complete returns the completions of a line that begins with a slash.
 func (t *chat) complete(before string) (out []string) {
 	name, rest, args := strings.Cut(before, " ")
 	if !strings.HasPrefix(before, "/") || strings.Contains(before, "\n") {
@@ -135,14 +135,8 @@ func (t *chat) help(string) bool {
 	return false
 }
 
-const keyHelp = `    Enter              send; while the model is at work: a message to it
-    Alt-Enter, \Enter  a new line
-    up, down           what was typed before
-    Tab                complete a command
-    Ctrl-O             open a result, close it; left and right: another
-    Ctrl-G             write in $EDITOR
-    Ctrl-C             stop the model; twice: end at once; at the prompt: end
-`
+//go:embed keys.txt
+var keyHelp string
 
 func (t *chat) tools(string) bool {
 	for _, tool := range t.setup.Tools {
@@ -174,7 +168,7 @@ func (t *chat) refuse(rest string) bool {
 	return t.decide(assemble.SettleFlags{Deny: []string{assemble.All + "=" + rest}})
 }
 
-// decide answers all calls that wait.
+// decide decides all pending calls.
 func (t *chat) decide(f assemble.SettleFlags) bool {
 	msgs, _, err := f.Settle(t.res)
 	if err != nil {
@@ -185,7 +179,7 @@ func (t *chat) decide(f assemble.SettleFlags) bool {
 	return false
 }
 
-// show shows what a call gave.
+// show shows the result of a call.
 func (t *chat) show(rest string) bool {
 	if t.console != nil {
 		t.console.showCall(rest)
@@ -221,7 +215,7 @@ func numbered(arg string, all int) (n int, fault string) {
 	return n, fault
 }
 
-// showCall prints what is known of a call, for good.
+// showCall prints the details of a call permanently.
 func (c *console) showCall(rest string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -241,7 +235,7 @@ func (t *chat) cost(string) bool {
 	return false
 }
 
-// model says which model answers, or sets another one.
+// model shows the model, or sets another one.
 func (t *chat) model(rest string) bool {
 	if rest == "" {
 		t.notice("%s; /model NAME sets another", t.setup.Model)
@@ -265,7 +259,7 @@ func (t *chat) model(rest string) bool {
 	return false
 }
 
-// clear begins a new conversation. What was said is kept where it was.
+// clear starts a new conversation. The stored conversation stays.
 func (t *chat) clear(string) bool {
 	t.switchTo(assemble.NewThread, new(pawl.Result))
 	if t.last = nil; t.console != nil {
@@ -274,7 +268,8 @@ func (t *chat) clear(string) bool {
 	return false
 }
 
-// goOn goes on with the conversation of that name, if conversations are kept at all.
+// switchTo continues the conversation called name. If conversations are not stored, it starts a new
+// one from the result from.
 func (t *chat) switchTo(name string, from *pawl.Result) {
 	t.spent = pawl.Spent{}
 	if t.stored == nil {
@@ -292,7 +287,7 @@ func (t *chat) switchTo(name string, from *pawl.Result) {
 	t.recall()
 }
 
-// known are the conversations that are kept.
+// known returns the stored conversations.
 func (t *chat) known() []store.Thread {
 	if t.stored == nil {
 		return nil
@@ -327,7 +322,7 @@ func (t *chat) threads(rest string) bool {
 	return false
 }
 
-// ago writes how long ago something was, in a column.
+// ago formats an age for a column.
 func ago(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -360,7 +355,7 @@ func (t *chat) runs(string) bool {
 	return false
 }
 
-// greet says what there is to begin with, at the console.
+// greet shows the model, the tools and the conversation on the console.
 func (t *chat) greet() {
 	c := t.console
 	c.update(func() {
@@ -377,7 +372,8 @@ func (t *chat) greet() {
 	t.recall()
 }
 
-// recall shows how a conversation that goes on ended, and remembers what was typed in it.
+// recall shows the end of a resumed conversation, and puts its messages into the history of the
+// editor.
 func (t *chat) recall() {
 	if t.console == nil || len(t.res.Messages) == 0 {
 		return
