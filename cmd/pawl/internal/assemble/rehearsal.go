@@ -104,6 +104,9 @@ func registry(flag, path string, defs []toolDef, tool func(toolDef) *pawl.Tool) 
 // calls. Calls of one such tool are therefore serial. A call that the pipeline refuses, for example
 // because of bad arguments, uses no result. The position is a value of the run, so that --messages
 // continues the rehearsal.
+//
+// The tool has no effect on the world, so no approval is needed. Its effect is not EffectRead,
+// because calls of that effect may start early or be repeated.
 func rehearsed(d toolDef) *pawl.Tool {
 	var mu sync.Mutex
 	given := 0

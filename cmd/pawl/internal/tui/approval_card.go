@@ -15,8 +15,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// card is a question to the person at the terminal, in its place: what a call would do, and the
-// keys that answer.
+// card is a question on the console: the effect of a call, and the keys that answer.
 //
 //	┃ file_write asks: it may change the world
 //	┃ path  note.txt
@@ -26,36 +25,36 @@ import (
 type card struct {
 	title    term.Line
 	body     []term.Line
-	name     string // of the tool; "": what is asked is a line of text
+	name     string // name of the tool; "" means that the question asks for a line of text
 	args     json.RawMessage
 	editable bool
 
 	asked  time.Time
 	more   bool
 	scroll int
-	input  *term.Editor // a reason, or the line that is asked for
-	label  string       // before it
-	trial  string       // what was edited and could not be used
+	input  *term.Editor // the editor of a reason, or of the requested line
+	label  string       // label before the editor
+	trial  string       // edited arguments that are not valid
 	fault  string
 	answer chan decision
 }
 
-// decision is what the person answers.
+// decision is the answer of the person. A zero verdict means no answer.
 type decision struct {
-	verdict pawl.Verdict    // 0: nobody answered
-	always  bool            // for all calls of the tool
-	args    json.RawMessage // to run it with, in place of the model's
-	text    string          // the reason, or the line that was asked for
+	verdict pawl.Verdict    // 0 means no answer
+	always  bool            // the decision is for all later calls of the tool
+	args    json.RawMessage // changed arguments; nil means the arguments of the model
+	text    string          // the reason, or the requested line
 }
 
-// change is what a call would make of a file.
+// change is the effect of a call on a file.
 type change struct {
 	path          string
 	before, after string
 	exists        bool
 }
 
-// newCard makes the question about a call. of is what it would do to a file; nil: nothing that is
+// newCard makes the question about a call. of is its effect on a file; nil means that no effect is
 // known.
 func newCard(call llm.ToolCall, why string, of *change, editable bool) *card {
 	q := &card{name: call.Name, args: call.Args, editable: editable, answer: make(chan decision, 1)}
@@ -75,7 +74,7 @@ func newCard(call llm.ToolCall, why string, of *change, editable bool) *card {
 	return q
 }
 
-// argumentLines shows an argument: on the line of its name where it is short, else under it.
+// argumentLines returns the lines of an argument: one line with its name if the value is short.
 func argumentLines(f argument) []term.Line {
 	var text string
 	if json.Unmarshal(f.value, &text) != nil {
@@ -98,7 +97,7 @@ func textLines(text string) (out []term.Line) {
 	return out
 }
 
-// lines shows a change as a diff.
+// lines returns the change as a diff.
 func (d *change) lines() []term.Line {
 	head := term.Text(term.Cyan, "path").Add(0, "  "+d.path)
 	if !d.exists {
@@ -131,20 +130,20 @@ func split(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// newPrompt makes the question for a line of text.
+// newPrompt makes a question for a line of text.
 func newPrompt(label string) *card {
 	return &card{label: label, input: new(term.Editor), answer: make(chan decision, 1)}
 }
 
-// early reports whether a key came while the person was still typing something else, and so is no
-// answer.
+// premature reports whether a key press belongs to text that the person was typing when the card
+// appeared. It is then not an answer.
 func (q *card) premature(before, now time.Time) bool {
 	const still = 400 * time.Millisecond
 	return q.name != "" && q.input == nil && !before.IsZero() && q.asked.Sub(before) < still &&
 		before.Before(q.asked) && now.Sub(q.asked) < still
 }
 
-// show shows the card in so many columns and rows, and where the cursor stands in it.
+// show returns the card in a number of columns and rows, and the position of the cursor in it.
 func (q *card) show(width, rows int) (lines []term.Line, at *term.Cursor) {
 	bar := term.Text(term.Yellow, "┃ ")
 	room := width - 2
@@ -192,7 +191,7 @@ func (q *card) show(width, rows int) (lines []term.Line, at *term.Cursor) {
 	return term.Indent(append(lines, foot...), bar, bar), at
 }
 
-// keys says what can be answered.
+// keys lists the keys that answer.
 func (q *card) keys() term.Line {
 	var l term.Line
 	for _, k := range []struct{ key, what string }{{"y", "allow"}, {"a", "allow " + cli.Line(q.name, 30) +
@@ -208,7 +207,7 @@ func (q *card) keys() term.Line {
 	return l
 }
 
-// key takes a key, and reports whether the question is answered.
+// key handles a key and reports whether the question is answered.
 func (q *card) key(k term.Key, c *console) (done bool) {
 	if q.input != nil {
 		return q.typed(k)
@@ -253,7 +252,7 @@ func scrolled(k term.Key, page int) int {
 	return 0
 }
 
-// typed takes a key for a line of text.
+// typed handles a key in a line of text.
 func (q *card) typed(k term.Key) (done bool) {
 	switch {
 	case k.Name == "enter":
@@ -272,7 +271,7 @@ func (q *card) typed(k term.Key) (done bool) {
 	return false
 }
 
-// edit lets the person change the arguments, and allows the call with them.
+// edit opens the arguments in an editor, and allows the call with the result.
 func (q *card) edit(c *console) (done bool) {
 	text := q.trial
 	if text == "" {
@@ -302,8 +301,7 @@ func (q *card) reply(s decision) bool {
 
 func (q *card) cancel() { q.answer <- decision{} }
 
-// put shows a question and waits for what is said. Questions come one at a time: the asker sees to
-// it.
+// put shows a question and waits for the answer. The asker calls it for one question at a time.
 func (c *console) put(ctx context.Context, q *card, path llm.Key) decision {
 	var before callState
 	c.update(func() {
@@ -329,7 +327,7 @@ func (c *console) put(ctx context.Context, q *card, path llm.Key) decision {
 	return s
 }
 
-// record keeps in sight what a person saw and said of a call.
+// record shows the question and the answer below the call.
 func (c *console) record(path llm.Key, call llm.ToolCall, q *card, s decision) {
 	c.update(func() {
 		it := c.view.at(path, &call)
@@ -359,9 +357,9 @@ func (c *console) record(path llm.Key, call llm.ToolCall, q *card, s decision) {
 	})
 }
 
-// panel shows a result whole, until it is closed.
+// panel shows the complete result of a call until it is closed.
 type panel struct {
-	number int // of the call
+	number int // the number of the call
 	scroll int
 	rows   int
 	closed bool
@@ -369,7 +367,7 @@ type panel struct {
 
 func newPanel(v *view) *panel { return &panel{number: len(v.all)} }
 
-// content is what the panel shows.
+// content returns the title and the lines of the panel.
 func (p *panel) content(v *view, width int) (title term.Line, body []term.Line) {
 	if p.number == 0 {
 		return term.Text(term.Bold, "no call has ended yet"), nil
@@ -383,7 +381,7 @@ func (p *panel) content(v *view, width int) (title term.Line, body []term.Line) 
 	return title, body
 }
 
-// whole is all that is known of a call: what it was given, and what it gave.
+// details returns the arguments and the complete result of a call.
 func (c *callItem) details() []term.Line {
 	if c.exec == nil {
 		return textLines("it has not ended")
@@ -410,7 +408,7 @@ func (c *callItem) details() []term.Line {
 	return append(out, textLines(text)...)
 }
 
-// show shows the panel in so many columns and rows.
+// show returns the panel in a number of columns and rows.
 func (p *panel) show(v *view, width, rows int) []term.Line {
 	bar := term.Text(term.Cyan, "│ ")
 	title, body := p.content(v, width-3)
@@ -429,7 +427,7 @@ func (p *panel) show(v *view, width, rows int) []term.Line {
 	return append([]term.Line{nil}, term.Indent(lines, bar, bar)...)
 }
 
-// key takes a key, and reports whether it was one of the panel's.
+// key handles a key and reports whether it belongs to the panel.
 func (p *panel) key(k term.Key, v *view) bool {
 	switch k.Name {
 	case "esc", "ctrl-o":

@@ -19,34 +19,35 @@ import (
 	"github.com/pawl-go/pawl/tools/file"
 )
 
-// asker asks a person where a policy says Ask. Calls that run together ask one after another.
+// asker asks a person about the calls that a policy wants approved. Concurrent calls are asked
+// about one at a time.
 type asker struct {
 	policy  pawl.Approver
-	decided map[llm.Key]bool // calls that flags say something of
+	decided map[llm.Key]bool // calls that flags decide
 	in      *cli.Lines
 	out     *Screen
 	style   cli.Style
 	width   int
-	secrets *redact.Redactor // hides them in what is shown
-	console *console         // where it can be asked in place; nil: line by line
-	setup   *assemble.Setup  // whose calls are asked about; nil means that no change of a file is shown
-	resumes bool             // the run is resumed with edited calls: see run
+	secrets *redact.Redactor // hides secrets in all questions
+	console *console         // the console for cards; nil means questions line by line
+	setup   *assemble.Setup  // the agent of the calls; nil means that no effect on files is shown
+	resumes bool             // Run resumes the run with edited calls
 
 	mu     sync.Mutex
-	always map[string]bool // tools that were allowed once and for all
+	always map[string]bool // tools that are always allowed
 	edits  map[llm.Key]json.RawMessage
 }
 
 var _ pawl.Approver = (*asker)(nil).approve
 
-// NewAsker returns an asker that asks line by line: it reads from in, writes to out, and hides
+// NewAsker returns an asker that asks line by line. It reads from in, writes to out, and hides
 // secrets.
 func NewAsker(sys *cli.System, out *Screen, in *cli.Lines, secrets *redact.Redactor) *asker {
 	return &asker{in: in, out: out, style: sys.Colours(sys.ErrTerm), width: sys.Width, always: map[string]bool{},
 		secrets: secrets}
 }
 
-// DecideOn asks about each of open that waits for an approval, and returns the decisions as
+// DecideOn asks about each of the open calls that needs an approval, and returns the decisions as
 // messages by the person called by.
 func (a *asker) DecideOn(ctx context.Context, open []pawl.PendingCall, by string) (msgs []llm.Message) {
 	for _, q := range open {
@@ -73,13 +74,13 @@ func (a *asker) DecideOn(ctx context.Context, open []pawl.PendingCall, by string
 	return msgs
 }
 
-// approve asks about the calls that the policy wants asked about. A call to a passive tool takes no
-// answer, and one that was decided on by a flag needs none.
+// approve asks about the calls that the policy wants approved. It does not ask about calls of
+// passive tools, or about calls that a flag decides.
 func (a *asker) approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 	return a.under(ctx, a.policy, call, tool)
 }
 
-// under is approve for a policy of others: that of a worker.
+// under is approve with another policy, for example the policy of a worker.
 func (a *asker) under(ctx context.Context, policy pawl.Approver, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval,
 	error) {
 	said, err := policy(ctx, call, tool)
@@ -103,7 +104,7 @@ func (a *asker) ask(ctx context.Context, call llm.ToolCall, why string) pawl.App
 		return a.askInPlace(ctx, call, why)
 	}
 	call = a.secrets.Call(call)
-	done := a.out.hold() // what the run tells meanwhile waits, so that the question stays in sight
+	done := a.out.hold() // the output of the run waits, so that the question stays visible
 	defer done()
 	fmt.Fprintf(a.out.w, "\n%s\n", a.style.Yellow("  may "+cli.Line(call.Name, 60)+" run? "+cli.Line(why, 200)+":"))
 	for _, l := range wholeArgs(string(call.Args), a.width-6) {
@@ -132,7 +133,7 @@ func (a *asker) ask(ctx context.Context, call llm.ToolCall, why string) pawl.App
 	return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "the question was not answered"}
 }
 
-// askInPlace asks on a card: what the call would do, and the keys that answer.
+// askInPlace asks on a card with the effect of the call.
 func (a *asker) askInPlace(ctx context.Context, call llm.ToolCall, why string) pawl.Approval {
 	var path llm.Key
 	if v := pawl.InvocationFrom(ctx); v != nil {
@@ -149,7 +150,7 @@ func (a *asker) askInPlace(ctx context.Context, call llm.ToolCall, why string) p
 	switch {
 	case ctx.Err() != nil:
 		return denied("The run was interrupted before anybody answered.")
-	// a yes to other arguments is a decision, with which the run goes on
+	// an approval with changed arguments is a decision, with which the run resumes
 	case s.verdict == pawl.VerdictAllow && s.args != nil:
 		if a.edits == nil {
 			a.edits = map[llm.Key]json.RawMessage{}
@@ -172,7 +173,7 @@ func denied(reason string) pawl.Approval {
 }
 
 // Run runs the agent from the result from with msgs, as Setup.Follow does, and again for each call
-// that the person approved with other arguments. a may be nil.
+// that the person approved with changed arguments. A nil asker runs it once.
 func (a *asker) Run(ctx context.Context, s *assemble.Setup, from *pawl.Result, msgs []llm.Message,
 	show func(pawl.Event)) (shown, truth *pawl.Result, err error) {
 	for {
@@ -188,7 +189,7 @@ func (a *asker) Run(ctx context.Context, s *assemble.Setup, from *pawl.Result, m
 	}
 }
 
-// edited returns the decisions on calls that were allowed with other arguments; nil: there is none.
+// edited returns the decisions on calls that were approved with changed arguments. nil means none.
 func (a *asker) edited(res *pawl.Result) []llm.Decision {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -203,8 +204,8 @@ func (a *asker) edited(res *pawl.Result) []llm.Decision {
 	return out
 }
 
-// changeOf is what a call of the file tools would make of its file; nil: it is none of theirs, or
-// its file has no text.
+// changeOf returns the effect of a call of the file tools on its file. nil means that the call
+// belongs to another tool, or that the file is not text.
 func changeOf(ctx context.Context, s *assemble.Setup, call llm.ToolCall) *change {
 	ours := slices.ContainsFunc(s.File.Tools, func(t config.Tool) bool { return t.Set == "file" })
 	if !ours || !strings.HasPrefix(call.Name, "file_") {
@@ -222,8 +223,8 @@ func changeOf(ctx context.Context, s *assemble.Setup, call llm.ToolCall) *change
 	return &change{s.Secrets.String(p.Path), s.Secrets.String(p.Before), s.Secrets.String(p.After), p.Exists}
 }
 
-// wholeArgs shows arguments to the person who decides on them: all of them, made harmless, or a
-// head and how much is left out.
+// wholeArgs returns the complete arguments of a call for a decision, with control characters made
+// visible. Very long arguments are cut, and the last line has the number of missing bytes.
 func wholeArgs(args string, width int) []string {
 	const most = 40
 	var out []string
@@ -245,10 +246,10 @@ func wholeArgs(args string, width int) []string {
 	return out
 }
 
-// AskPerson adds the rules of s to its agent. Where they ask, the person at the terminal decides.
-// It returns nil without a terminal: such calls are pending. A nil in means the standard input.
-// decided are the calls that flags decide. resumes says that the caller runs the agent by Run,
-// which resumes edited calls.
+// AskPerson adds the rules of s to its agent. The person at the terminal decides the calls that the
+// rules want approved. AskPerson returns nil if there is no terminal: such calls are then pending.
+// A nil in means the standard input. decided holds the calls that flags decide. resumes says that
+// the caller runs the agent by Run, which resumes edited calls.
 func AskPerson(s *assemble.Setup, sys *cli.System, out *Screen, in *cli.Lines, decided map[llm.Key]bool,
 	resumes bool) *asker {
 	rules := s.Rules

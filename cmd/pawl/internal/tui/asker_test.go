@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// typing is what a person sees and types.
+// typing returns an asker for a person who types a text, and its output.
 func typing(t *testing.T, typed string) (*asker, *bytes.Buffer) {
 	var shown bytes.Buffer
 	in := cli.NewLines(strings.NewReader(typed))
@@ -30,7 +30,7 @@ func TestAsking(t *testing.T) {
 		"n\n": pawl.VerdictDeny, "no\n": pawl.VerdictDeny,
 		"hm\ny\n":      pawl.VerdictAllow, // asked again
 		"x\nx\nx\ny\n": pawl.VerdictAsk,   // three times, and no more
-		"":             pawl.VerdictAsk,   // nobody there
+		"":             pawl.VerdictAsk,   // no input
 		"y":            pawl.VerdictAllow, // the last line may lack its end
 	} {
 		a, shown := typing(t, typed)
@@ -51,7 +51,7 @@ func TestAskingOnce(t *testing.T) {
 		want pawl.Verdict
 	}{
 		{&pawl.Tool{Name: "look", Effect: pawl.EffectRead}, pawl.VerdictAllow}, // takes no answer
-		{one, pawl.VerdictAllow}, {one, pawl.VerdictAllow}, {two, pawl.VerdictDeny}, // always is of one tool
+		{one, pawl.VerdictAllow}, {one, pawl.VerdictAllow}, {two, pawl.VerdictDeny}, // "always" applies to one tool
 	} {
 		if got, _ := a.approve(t.Context(), call("c", test.tool.Name, `{}`), test.tool); got.Verdict != test.want {
 			t.Errorf("%s: got %v, want verdict %d", test.tool.Name, got, test.want)
@@ -62,8 +62,8 @@ func TestAskingOnce(t *testing.T) {
 	}
 }
 
-// What is shown to the person who decides cannot be used to deceive: nothing is obeyed, and long
-// arguments say how much is not shown.
+// Text of a model cannot deceive the person who decides: control characters have no effect, and
+// long arguments have the number of bytes that are not shown.
 func TestAskingHarmless(t *testing.T) {
 	a, shown := typing(t, "n\n")
 	_, _ = a.approve(t.Context(), call("c", "wri\x1b[2Jte", `{"text":"`+"\x1b[1A\u202e"+strings.Repeat("long", 5000)+`"}`), &pawl.Tool{Name: "x"})
@@ -90,15 +90,15 @@ func TestAskingInterrupted(t *testing.T) {
 	if got := <-done; got.Verdict == pawl.VerdictAllow {
 		t.Errorf("got %v for a question that was interrupted", got)
 	}
-	// What is typed afterwards is the next question's.
+	// The next question reads later input.
 	go io.WriteString(typing, "later\n")
 	if got, err := a.in.Next(t.Context()); got != "later" || err != nil {
 		t.Errorf("got %q, %v, want the line that was typed later", got, err)
 	}
 }
 
-// Two calls of one step ask one after the other, and what the run tells meanwhile does not come
-// between question and answer.
+// Two calls of one step are asked about one after the other. Output of the run does not appear
+// between a question and its answer.
 func TestAskingInARun(t *testing.T) {
 	a, shown := typing(t, "y\nn\n")
 	ran := 0

@@ -12,15 +12,15 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// picker is a list of which the person at the terminal chooses one.
+// picker is a list from which the person chooses a row.
 type picker struct {
 	title  string
 	rows   []string
 	at     int
-	answer chan int // -1: none of them
+	answer chan int // -1 means none of the rows
 }
 
-// pick has the person choose one of rows. The error is pawl.ErrCancelled.
+// pick asks the person to choose one of the rows. The error is pawl.ErrCancelled.
 func (c *console) pick(title string, rows []string) (int, error) {
 	p := &picker{title: title, rows: rows, answer: make(chan int, 1)}
 	c.update(func() { c.picker = p })
@@ -32,7 +32,7 @@ func (c *console) pick(title string, rows []string) (int, error) {
 	return n, nil
 }
 
-// show shows the rows around the chosen one.
+// show returns the rows around the selected one.
 func (p *picker) show(width, rows int) []term.Line {
 	out := []term.Line{term.Text(term.Bold, p.title).Add(term.Dim, "  up, down, Enter, Esc")}
 	rows = max(rows-1, 3)
@@ -67,12 +67,12 @@ func (p *picker) key(k term.Key) {
 func (p *picker) reply(n int) {
 	select {
 	case p.answer <- n:
-	default: // it is answered
+	default: // the first answer counts
 	}
 }
 
-// choose finds the conversation to go on with: the one that the person chooses, or the last where
-// nobody can.
+// choose returns the conversation to continue: the choice of the person, or the last conversation
+// if there is no console.
 func choose(sys *cli.System, db store.Threads, s store.Scope) (string, error) {
 	all, err := assemble.Threads(context.Background(), db, s)
 	switch {

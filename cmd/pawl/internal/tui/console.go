@@ -19,44 +19,46 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// console is the terminal that a person sits at while agents run: what happens, what is asked, and
-// what the person types, all at once.
+// console is the terminal of a person while agents run. It shows the events, the questions and the
+// input at the same time.
 //
-// One goroutine takes keys and paints; whoever else has something to show leaves it under the lock.
-// Lines that are printed stay in the terminal's own scrollback, which is never painted again.
+// One goroutine handles keys and paints. Other goroutines change the state under the lock. Printed
+// lines stay in the scrollback of the terminal and are never repainted.
 type console struct {
 	dev    *term.Device
 	colour bool
-	done   chan struct{} // closed: no more is painted
+	done   chan struct{} // closed when painting ends
 	ended  chan struct{}
 	dirty  chan struct{}
 
 	mu       sync.Mutex
 	screen   *term.Screen
 	view     *view
-	partial  string // of a line that was written
+	partial  string // an incomplete line of output
 	editor   term.Editor
-	keys     bool // somebody types
-	typing   bool // the editor is shown when nothing runs, too
+	keys     bool // keys are read
+	typing   bool // the editor is also visible when no run is active
 	greeting term.Line
-	queue    []string // messages that were sent to the run and not taken yet
-	lines    []string // that were entered, for next
+	queue    []string // messages for the run that the run has not accepted yet
+	lines    []string // entered lines, for next
 	wake     chan struct{}
-	eof      error // what next returns when the lines are used up
+	eof      error // the error of next when there are no more lines
 	ask      *card
 	panel    *panel
 	picker   *picker
-	steer    func(text string) bool // while a run is under way; nil: it cannot be steered
-	// while a run is under way: whether the line was a command that could be carried out
+	// sends a message to the active run; nil means that the run accepts none
+	steer func(text string) bool
+	// executes a line during a run, and reports whether its command is possible then
 	command   func(text string) bool
-	interrupt func()    // while a run is under way
-	pressed   int       // how often that was asked for
-	typed     time.Time // when a letter was, if nothing else came since
-	failed    bool      // the terminal is gone
+	interrupt func()    // cancels the active run; nil means that no run is active
+	pressed   int       // number of interrupts
+	typed     time.Time // time of the last key press, if it was a letter
+	failed    bool      // a write to the terminal failed
 }
 
-// openConsole takes the terminal, and returns it with a system whose output goes there. nil: there
-// is none that could, and all is as it was. typing: somebody is to type at a prompt.
+// openConsole opens the terminal, and returns the console with a system whose output goes to it. A
+// nil console means that the terminal is not suitable, and sys is returned unchanged. typing says
+// that a person types at a prompt.
 func openConsole(sys *cli.System, typing bool) (*console, *cli.System) {
 	if !sys.Interactive() || typing && !(sys.InTerm && sys.OutTerm) {
 		return nil, sys
@@ -91,8 +93,9 @@ func consoleOf(sys *cli.System) *console {
 	return c
 }
 
-// Attend opens the console for one run, if there is a terminal for it. The context ends with cause
-// when the person stops the run. Call stop at the end; it may be called again.
+// Attend opens the console for one run, if there is a terminal for it. plain means plain lines. The
+// context is cancelled with cause when the person stops the run. Call stop at the end; it may be
+// called more than once.
 func Attend(ctx context.Context, sys *cli.System, cause error, plain bool) (_ context.Context, _ *cli.System,
 	stop func()) {
 	if !plain {
@@ -110,7 +113,7 @@ func Attend(ctx context.Context, sys *cli.System, cause error, plain bool) (_ co
 	return ctx, sys, stop
 }
 
-// Write shows the output of others, line by line.
+// Write shows output of other code, line by line.
 func (c *console) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +130,7 @@ func (c *console) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// told gives the lines of the command itself their colours.
+// outputLine returns a line of output, with the colours for lines of the command itself.
 func outputLine(l string) term.Line {
 	for _, p := range []struct {
 		prefix string
@@ -143,12 +146,12 @@ func outputLine(l string) term.Line {
 // notice shows a line of the command itself. The lock is held.
 func (c *console) notice(text string) { c.view.put("output", outputLine("pawl: "+text)) }
 
-// wrapped shows a line that may be too long.
+// wrapped shows a line, wrapped to the width.
 func (c *console) wrapped(what string, l term.Line) {
 	c.update(func() { c.view.put(what, l.Wrap(c.view.width)...) })
 }
 
-// touch says that there is something to paint. The lock is held.
+// touch requests a repaint. The lock is held.
 func (c *console) touch() {
 	select {
 	case c.dirty <- struct{}{}:
@@ -156,7 +159,7 @@ func (c *console) touch() {
 	}
 }
 
-// update changes something under the lock, and has it painted.
+// update calls change under the lock and requests a repaint.
 func (c *console) update(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,7 +167,7 @@ func (c *console) update(change func()) {
 	c.touch()
 }
 
-const fps = 25 * time.Millisecond // between frames
+const fps = 25 * time.Millisecond // minimum time between frames
 
 func (c *console) loop() {
 	defer close(c.ended)
@@ -222,12 +225,12 @@ func (c *console) paint() {
 	print := c.view.drain(now)
 	live, at := c.below(now)
 	if c.screen.Paint(print, live, at) != nil {
-		c.failed = true // nobody reads any more
+		c.failed = true // the terminal is closed
 		c.hangUp()
 	}
 }
 
-// below are the live lines, and where the cursor stands in them.
+// below returns the live lines and the position of the cursor in them.
 func (c *console) below(now time.Time) (live []term.Line, at *term.Cursor) {
 	width, height := c.screen.Width(), c.screen.Height()
 	var foot []term.Line
@@ -284,12 +287,13 @@ func (c *console) hint() string {
 	return "Ctrl-C stops"
 }
 
-// follow shows a run. The context ends with cause when the person stops it; messages that are typed
-// go to inbox, nil: nowhere. Call stop when it has ended.
+// follow starts to show a run. The context is cancelled with cause when the person stops the run.
+// Messages that are typed go to inbox; nil means that none are accepted. Call stop when the run has
+// ended.
 func (c *console) follow(ctx context.Context, cause error, inbox *pawl.Steering) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if !c.keys {
-		inbox = nil // nobody types
+		inbox = nil // no keys are read
 	}
 	c.update(func() {
 		c.view.begin(time.Now())
@@ -317,7 +321,7 @@ func (c *console) show(e pawl.Event) {
 	})
 }
 
-// unqueue returns what was typed for a run that has ended without it.
+// unqueue returns the messages that the last run did not accept.
 func (c *console) unqueue() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -326,7 +330,7 @@ func (c *console) unqueue() []string {
 	return q
 }
 
-// suspend lets something else have the terminal.
+// suspend releases the screen while do runs.
 func (c *console) suspend(do func()) {
 	c.mu.Lock()
 	_ = c.screen.Close()
@@ -344,8 +348,8 @@ func (c *console) resize() {
 	})
 }
 
-// edit lets the person change text in the editor of EDITOR. It is called from the loop, which
-// paints nothing meanwhile.
+// edit opens text in the editor that EDITOR names. It is called from the loop, which does not paint
+// in the meantime.
 func (c *console) edit(text, name string) (edited string, err error) {
 	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"))
 	if editor == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
 
-// key takes a key.
+// key handles a key.
 func (c *console) key(k term.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,7 +41,7 @@ func (c *console) key(k term.Key) {
 		c.picker.key(k)
 	case c.ask != nil:
 		if c.ask.premature(c.typed, time.Now()) {
-			return // it was meant for something else
+			return // it belongs to other text
 		}
 		if done := c.ask.key(k, c); done {
 			c.ask = nil
@@ -57,7 +57,7 @@ func (c *console) key(k term.Key) {
 	}
 }
 
-// edited takes a key for the editor.
+// edited handles a key for the editor.
 func (c *console) edited(k term.Key) {
 	if !c.typing && c.steer == nil {
 		return
@@ -97,7 +97,7 @@ func (c *console) edited(k term.Key) {
 	}
 }
 
-// enter takes the line that was typed: a message for the run that is under way, or a line for next.
+// enter handles the entered line: a message for the active run, or a line for next.
 func (c *console) enter() {
 	text := c.editor.Text()
 	if strings.TrimSpace(text) == "" {
@@ -111,7 +111,7 @@ func (c *console) enter() {
 	}
 	if c.command != nil && strings.HasPrefix(text, "/") {
 		c.editor.Take()
-		c.mu.Unlock() // it prints
+		c.mu.Unlock() // the command prints
 		known := c.command(text)
 		c.mu.Lock()
 		if !known {
@@ -133,8 +133,8 @@ func (c *console) wakeReader() {
 	}
 }
 
-// stop is Ctrl-C: it ends the run well, and the second time the program. At the prompt it takes
-// away what was typed; where nothing was, it ends the chat.
+// stop handles Ctrl-C. During a run it cancels the run, and the second time it ends the program. At
+// the prompt it clears the text, or ends the chat if there is none.
 func (c *console) stop(signal bool) {
 	switch {
 	case c.picker != nil:
@@ -160,7 +160,7 @@ func (c *console) stop(signal bool) {
 	}
 }
 
-// gone says that nobody sits at the terminal any more.
+// hangUp handles the loss of the terminal.
 func (c *console) hangUp() {
 	c.eof = io.EOF
 	c.wakeReader()
@@ -176,14 +176,14 @@ func (c *console) hangUp() {
 	}
 }
 
-// leave gives the terminal back and ends the program.
+// exit restores the terminal and ends the program.
 func (c *console) exit(status int) {
 	_ = c.screen.Close()
 	c.dev.Close()
 	os.Exit(status)
 }
 
-// next returns the next line that is entered. The error is io.EOF at the end, or pawl.ErrCancelled.
+// next returns the next entered line. The error is io.EOF at the end, or pawl.ErrCancelled.
 func (c *console) next() (string, error) {
 	for {
 		c.mu.Lock()

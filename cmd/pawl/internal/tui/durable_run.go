@@ -21,8 +21,8 @@ type DurableRun struct {
 	Setup   *assemble.Setup
 	Sys     *cli.System
 	Out     *Screen
-	JSON    bool   // events are printed as JSON, and nothing else is
-	Save    string // the file that the result is written to as well; "" means none
+	JSON    bool   // events are printed as JSON, and nothing else
+	Save    string // the file for the result; "" means none
 }
 
 // Do executes the run, prints its result, and returns the failure with the exit status.
@@ -69,12 +69,12 @@ func (w *DurableRun) Do(ctx context.Context, msgs []llm.Message) error {
 	return unwritten
 }
 
-// ended turns how the run stopped into the exit status and what there is to say about it.
+// ended returns the failure for the stop reason of the run. nil means an answer.
 func (w *DurableRun) ended(res *pawl.Result, err error) error {
 	id := cli.Visible(w.Runner.ID)
 	resume := w.Journal.Command("runs", "resume", id)
 	if known := w.Journal.Known(w.Runner.ID, err); known != nil {
-		return known // this is why the run was left
+		return known // the cause of the stop
 	}
 	switch res.Stop {
 	case pawl.StopPending:

@@ -13,8 +13,8 @@ import (
 	"github.com/pawl-go/pawl/mcp"
 )
 
-// question puts what an MCP server wants to know to the person at the terminal, under the server's
-// name: an answer goes there and approves nothing here.
+// question shows a question of an MCP server, under the name of the server. The answer goes to the
+// server and approves no call.
 func (a *asker) question(ctx context.Context, q mcp.Question) (mcp.Answer, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -40,7 +40,7 @@ func (a *asker) question(ctx context.Context, q mcp.Question) (mcp.Answer, error
 	return mcp.Answer{Accept: said == "y" || said == "yes", Content: content}, nil
 }
 
-// form asks for each field. What is left empty is left out.
+// form asks for each field. Empty fields are omitted.
 func (a *asker) form(ctx context.Context, schema json.RawMessage) (map[string]any, error) {
 	var s struct {
 		Properties map[string]struct {
@@ -72,7 +72,7 @@ func (a *asker) form(ctx context.Context, schema json.RawMessage) (map[string]an
 		case p.Type == "string" || p.Type == "":
 			v = said
 		case json.Unmarshal([]byte(said), &v) != nil:
-			v = said // the SDK says what is wrong with it
+			v = said // the SDK reports the error
 		}
 		content[n] = v
 	}

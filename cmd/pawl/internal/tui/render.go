@@ -18,8 +18,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Renderer makes the events of a run readable, one after another. Nothing that a model or a tool
-// says reaches the writer but through visible, so no control character does.
+// Renderer writes the events of a run as lines for a person. Text of a model or a tool is written
+// with control characters made visible.
 //
 //	step 2 ──────────────────────────
 //	I read both files.
@@ -32,34 +32,37 @@ type Renderer struct {
 	w     io.Writer
 	style cli.Style
 	width int
-	// write the text of a reply as it comes; otherwise only the text beside calls, once it is whole
+	// writes the text of a reply as it arrives; otherwise only the text next to calls, when the
+	// reply is complete
 	live bool
 
-	open   bool // the last line is not ended
-	dim    bool // the open line is reasoning
+	open   bool // the last line is incomplete
+	dim    bool // the incomplete line is reasoning
 	step   int
-	headed int               // the step whose header is written
-	calls  int               // announced in this step
-	labels map[string]string // of this step's calls, by id
-	// when the tools of this step began; a call's own time counts the wait for a person too
+	headed int               // the last step with a header
+	calls  int               // number of calls shown in this step
+	labels map[string]string // labels of the calls of this step, by ID
+	// start times of the tools of this step; the time of a call in its record includes the wait for
+	// a person
 	started map[llm.Key]time.Time
 }
 
-// NewRenderer returns a renderer that writes to w as sys wants it. live says that the text of a
-// reply is written as it arrives.
+// NewRenderer returns a renderer that writes to w. live says that the text of a reply is written as
+// it arrives.
 func NewRenderer(sys *cli.System, w io.Writer, style cli.Style, live bool) *Renderer {
 	return &Renderer{w: w, style: style, width: sys.Width, live: live}
 }
 
-// display is where a run is shown: in place at the console, or as plain lines.
+// display shows a run: on the console, or as plain lines.
 type display struct {
-	Show    func(pawl.Event)
-	Live    bool // the answer is told as it comes: what shows it, and where it goes to, is one terminal
+	Show func(pawl.Event)
+	// the answer is shown as it arrives, because events and answers go to the same terminal
+	Live    bool
 	plain   *Renderer
-	console *console // nil: plain lines
+	console *console // nil means plain lines
 }
 
-// NewDisplay returns the console of sys as a display, or plain lines on out.
+// NewDisplay returns a display on the console of sys, or else one that writes plain lines to out.
 func NewDisplay(sys *cli.System, out *Screen) *display {
 	d := &display{Live: sys.OutTerm && sys.ErrTerm, console: consoleOf(sys)}
 	if d.console != nil {
@@ -71,7 +74,7 @@ func NewDisplay(sys *cli.System, out *Screen) *display {
 	return d
 }
 
-// Totals shows what a run used.
+// Totals shows the usage of a run.
 func (d *display) Totals(s pawl.Spent, took time.Duration) {
 	switch {
 	case s.Requests == 0:
@@ -82,7 +85,7 @@ func (d *display) Totals(s pawl.Spent, took time.Duration) {
 	}
 }
 
-// Totals writes what a run used.
+// Totals writes the usage of a run.
 func (r *Renderer) Totals(s pawl.Spent, took time.Duration) {
 	fmt.Fprintf(r.w, "\n%s\n", r.style.Dim(cli.Totals(s, took)))
 }
@@ -90,7 +93,7 @@ func (r *Renderer) Totals(s pawl.Spent, took time.Duration) {
 // Event writes the visible part of e.
 func (r *Renderer) Event(e pawl.Event) {
 	if e.Run != "" && strings.Contains(string(e.Run), "/") && e.Kind != pawl.EventCallCompleted {
-		return // of a run inside a call: only what its calls came to is shown
+		return // of nested runs only the results of calls are shown
 	}
 	switch e.Kind {
 	case pawl.EventStepStarted:
@@ -130,7 +133,7 @@ func (r *Renderer) Event(e pawl.Event) {
 		r.line("      " + r.style.Dim(cli.Line(e.Text, r.width-6)))
 	case pawl.EventNotice:
 		if e.Code == config.NoticeDriver {
-			return // it was told when the command began
+			return // the command has reported the driver already
 		}
 		mark := "  ! "
 		for _, l := range cli.Folded(cli.Visible(e.Code+": "+e.Text), r.width-len(mark), 3) {
@@ -150,7 +153,7 @@ func (r *Renderer) begin(step int) {
 	}
 }
 
-// header writes the head of the step, once there is something to put under it.
+// header writes the header of the step, before its first line.
 func (r *Renderer) header() {
 	if r.headed == r.step {
 		return
@@ -161,7 +164,7 @@ func (r *Renderer) header() {
 	fmt.Fprintf(r.w, "\n%s%s\n", r.style.Bold(title), r.style.Dim(strings.Repeat("─", max(0, r.width-len(title)))))
 }
 
-// text writes a fragment. The line stays open.
+// text writes a fragment of text. The line stays open.
 func (r *Renderer) text(s string, dim bool) {
 	if r.open && r.dim != dim {
 		r.end()
@@ -178,7 +181,7 @@ func (r *Renderer) text(s string, dim bool) {
 	io.WriteString(r.w, s)
 }
 
-// whole shows a reply that was not shown as it came. An answer is left to whoever prints it.
+// whole shows a complete reply that was not shown as it arrived. The caller prints an answer.
 func (r *Renderer) whole(e pawl.Event) {
 	calls := e.Response.Message.Calls()
 	if len(calls) == 0 {
@@ -207,8 +210,8 @@ func (r *Renderer) line(s string) {
 	io.WriteString(r.w, s+"\n")
 }
 
-// announce shows that the model wants a call. Its label counts the calls of the reply from 1; of a
-// call that an earlier run left open, path says which it was.
+// announce shows a call of a reply. Its label counts the calls of the reply from 1. path names a
+// call that an earlier run left open; "" means a new call.
 func (r *Renderer) announce(step int, c *llm.ToolCall, path llm.Key) {
 	r.begin(step)
 	r.calls++
@@ -227,11 +230,11 @@ func (r *Renderer) announce(step int, c *llm.ToolCall, path llm.Key) {
 	r.line(head + r.style.Dim(args))
 }
 
-// longText is a JSON string of more than 32 bytes, escapes included.
+// longText matches a JSON string of more than 32 bytes, including escapes.
 var longText = regexp.MustCompile(`"(?:[^"\\]|\\.){33,}"`)
 
-// shortArgs writes arguments on a line, with long texts cut so that what stands beside them can be
-// seen. Arguments that are no JSON stay as they are.
+// shortArgs returns arguments on one line with long strings cut, so that all arguments are visible.
+// Arguments that are not JSON stay unchanged.
 func shortArgs(args json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, args) != nil {
@@ -246,8 +249,7 @@ func shortArgs(args json.RawMessage) string {
 	})
 }
 
-// direct reports whether the call at path was made by the run that is shown, and not inside another
-// call.
+// direct reports whether the call at path belongs to the run that is shown, and is not nested.
 func direct(path llm.Key) bool { return strings.Count(string(path), "/") == 2 }
 
 func (r *Renderer) label(path llm.Key, c *llm.ToolCall) string {
@@ -257,10 +259,10 @@ func (r *Renderer) label(path llm.Key, c *llm.ToolCall) string {
 	return strings.TrimPrefix(string(path), "run/") + " " + cli.Line(c.Name, 40)
 }
 
-// completed shows what a call came to.
+// completed shows the result of a call.
 func (r *Renderer) completed(e pawl.Event) {
 	x := e.Execution
-	// refused before it began, and not of a reply that was shown
+	// a refused call of a reply that was not shown
 	if _, known := r.labels[x.Call.ID]; !known && direct(x.Key) {
 		r.announce(e.Step, &x.Call, x.Key)
 	}
@@ -273,7 +275,7 @@ func (r *Renderer) completed(e pawl.Event) {
 	}
 	label := r.label(x.Key, &x.Call)
 	took := ""
-	if !x.Started.IsZero() { // it is not told of runs on a cluster
+	if !x.Started.IsZero() { // runs on a cluster have no times
 		took = cli.Short(x.Ended.Sub(x.Started))
 	}
 	if at, ok := r.started[x.Key]; ok && at.Before(x.Ended) && at.After(x.Started) {
@@ -313,7 +315,7 @@ func (r *Renderer) completed(e pawl.Event) {
 	}
 }
 
-// summary shows the head of a result in width runes, and how much more there is.
+// summary returns the first line of a result in width columns, and the number of further lines.
 func summary(text string, width int) string {
 	first, rest, more := strings.Cut(text, "\n")
 	if !more {

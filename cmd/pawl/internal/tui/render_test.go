@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// rendered shows events as a terminal of 60 columns would.
+// rendered returns events as a terminal of 60 columns shows them.
 func rendered(live bool, events ...pawl.Event) string {
 	var b bytes.Buffer
 	r := &Renderer{w: &b, width: 60, live: live}
@@ -83,7 +83,8 @@ func TestRender(t *testing.T) {
 	if diff := cmp.Diff(rendered(true, events...), head("1")+"Hm.\nI look.\n"+calls+head("2")+"Done.\n"); diff != "" {
 		t.Errorf("live, got -, want +\n%s", diff)
 	}
-	// Where the answer is printed apart, only what stands beside calls is shown, once it is whole.
+	// If the answer is printed separately, only the text next to calls is shown, when it is
+	// complete.
 	if diff := cmp.Diff(rendered(false, events...), head("1")+"I look.\n"+calls); diff != "" {
 		t.Errorf("not live, got -, want +\n%s", diff)
 	}
@@ -99,7 +100,7 @@ func TestRenderOutcomes(t *testing.T) {
 		pawl.OutcomeSkipped:     "  – 1.1 go  1.5 ms  skipped\n      because\n",
 		pawl.OutcomePending:     "  ? 1.1 go  1.5 ms  pending\n      because\n",
 	} {
-		// A call of an earlier run was never announced; it is when it completes.
+		// A call of an earlier run is announced when it completes.
 		if _, got, _ := strings.Cut(rendered(true, completed("run/1/0", c, outcome, "because")),
 			"→ 1.1 go {}\n"); got != want {
 			t.Errorf("%s: got %q, want %q", outcome, got, want)
@@ -119,8 +120,8 @@ func TestRenderRetracted(t *testing.T) {
 	}
 }
 
-// Whatever a model or a tool says, a terminal is told to do nothing by it: not by text, names,
-// arguments, results, notices or errors.
+// Text of a model or a tool cannot control a terminal: answers, names, arguments, results, notices
+// and errors.
 func TestRenderHarmless(t *testing.T) {
 	const evil = "a\x1b[2Jb\x07c\rd\u009b31me\u202ef\x7f\xff\u2028g\x00"
 	c := call(evil, evil, `{"x":"`+evil+`"}`)

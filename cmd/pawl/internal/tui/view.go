@@ -13,8 +13,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// view makes the events of runs into lines of a terminal: those that are done, which are printed
-// once and stay, and live ones under them, which are painted again.
+// view turns the events of runs into lines of a terminal: permanent lines, which are printed once,
+// and live lines below them, which are repainted.
 //
 //	I look at both files.
 //
@@ -22,40 +22,40 @@ import (
 //	  ⎿ id,amount (+11 lines)
 //	⠹ file_read b.csv  1.2 s
 //
-// What comes first stays above: a call that is done waits for one before it that is not. The view
-// reads no clock and knows no terminal. It may be used by one goroutine at a time.
+// Items keep their order: a completed call waits for the calls before it. The view reads no clock
+// and does not use a terminal. It must not be used concurrently.
 type view struct {
 	width  int
-	answer bool // show the text of answers; otherwise only what stands beside calls
+	answer bool // show the text of answers; otherwise only the text next to calls
 
 	items  []shownItem
 	prose  *prose
-	calls  map[llm.Key]*callItem // by path
-	byID   map[string]*callItem  // of the step, by run and id
-	all    []*callItem           // all calls, by number - 1
-	last   string                // what was printed last
-	active bool                  // a run is under way
-	phase  string                // what it does
-	began  time.Time             // when it did that first
+	calls  map[llm.Key]*callItem // calls by path
+	byID   map[string]*callItem  // calls of the step, by run and ID
+	all    []*callItem           // all calls; call number n is at n - 1
+	last   string                // the kind of the last printed item
+	active bool                  // a run is active
+	phase  string                // the activity of the run
+	began  time.Time             // the start of the run
 	step   int
-	tokens int // written so far, in fragments
+	tokens int // number of fragments so far
 	ended  *pawl.Result
 }
 
-// shownItem is something that is shown, from top to bottom.
+// shownItem is a part of the display.
 type shownItem interface {
-	// kind tells things apart that an empty line stands between.
+	// kind returns the kind of the item. An empty line separates different kinds.
 	kind() string
-	// done reports whether it stays as it is.
+	// done reports whether the item is permanent.
 	done() bool
-	// lines shows it.
+	// lines returns the lines of the item.
 	lines(v *view, now time.Time) []term.Line
 }
 
 // prose is text of the model.
 type prose struct {
 	stream   *markdown.Stream
-	ready    []term.Line // done and not yet printed
+	ready    []term.Line // permanent lines that are not printed yet
 	thinking bool
 	closed   bool
 	raw      strings.Builder
@@ -89,7 +89,7 @@ func (p *prose) decorated(lines []term.Line) []term.Line {
 	return out
 }
 
-// fixed are lines that stay as they are.
+// fixed is a group of permanent lines.
 type fixed struct {
 	what string
 	text []term.Line
@@ -108,7 +108,7 @@ func newView(width int, answer bool) *view {
 	return v
 }
 
-// begin makes ready for a run.
+// begin prepares the view for a run.
 func (v *view) begin(now time.Time) {
 	held := v.calls
 	v.calls, v.byID = map[llm.Key]*callItem{}, map[string]*callItem{}
@@ -120,13 +120,13 @@ func (v *view) begin(now time.Time) {
 	v.active, v.phase, v.began, v.ended, v.step, v.tokens = true, "starting", now, nil, 0, 0
 }
 
-// put adds lines that stay.
+// put adds permanent lines.
 func (v *view) put(what string, lines ...term.Line) {
 	v.endProse()
 	v.items = append(v.items, fixed{what, lines})
 }
 
-// event takes what happened.
+// event handles an event.
 func (v *view) event(e pawl.Event, now time.Time) {
 	inner := strings.Contains(string(e.Run), "/")
 	switch e.Kind {
@@ -193,7 +193,7 @@ func (v *view) event(e pawl.Event, now time.Time) {
 	}
 }
 
-// text takes a fragment of an answer, or of what the model thinks.
+// text handles a fragment of an answer or of reasoning.
 func (v *view) text(s string, thinking bool) {
 	if v.prose != nil && v.prose.thinking != thinking {
 		v.endProse()
@@ -221,7 +221,7 @@ func (v *view) endProse() {
 	}
 }
 
-// retract takes text back that was no answer, as far as it can be.
+// retract removes text that was not an answer, as far as it is not printed.
 func (v *view) retract() {
 	for i, it := range v.items {
 		if p, ok := it.(*prose); ok && p == v.prose {
@@ -234,7 +234,7 @@ func (v *view) retract() {
 	}
 }
 
-// reply shows of a whole reply what was not shown as it came.
+// reply shows the parts of a complete reply that were not shown as they arrived.
 func (v *view) reply(e pawl.Event) {
 	v.endProse()
 	calls := e.Response.Message.Calls()
@@ -259,7 +259,7 @@ func (v *view) reply(e pawl.Event) {
 
 func (v *view) notice(e pawl.Event) {
 	if e.Code == config.NoticeDriver {
-		return // it was told when the command began
+		return // the command has reported the driver already
 	}
 	text := fmt.Sprintf("%s: %s", e.Code, e.Text)
 	if c := v.calls[e.Path]; c != nil && !c.done() {
@@ -273,7 +273,7 @@ func (v *view) notice(e pawl.Event) {
 // said shows a message of the person.
 func (v *view) said(text string) { v.put("said", v.quoted(text)...) }
 
-// quoted are the lines of a message of the person.
+// quoted returns the lines of a message of the person.
 func (v *view) quoted(text string) []term.Line {
 	var lines []term.Line
 	for _, l := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
@@ -287,7 +287,7 @@ func (v *view) quoted(text string) []term.Line {
 	return term.Indent(lines, term.Text(term.Cyan|term.Bold, "> "), term.Text(0, "  "))
 }
 
-// end closes what is open. A call that waits for a word stays as it is.
+// end closes the open items. Pending calls stay.
 func (v *view) end(res *pawl.Result) {
 	v.endProse()
 	v.active, v.ended = false, res
@@ -298,7 +298,7 @@ func (v *view) end(res *pawl.Result) {
 	}
 }
 
-// drain returns the lines that are done, each once.
+// drain returns the lines that have become permanent, each once.
 func (v *view) drain(now time.Time) (out []term.Line) {
 	for len(v.items) > 0 {
 		it := v.items[0]
@@ -322,7 +322,7 @@ func (v *view) drain(now time.Time) (out []term.Line) {
 	return out
 }
 
-// apart is the empty line between things of different kinds.
+// separator returns the empty line between items of different kinds.
 func (v *view) separator(it shownItem) []term.Line {
 	differs := v.last != "" && v.last != it.kind()
 	v.last = it.kind()
@@ -332,7 +332,7 @@ func (v *view) separator(it shownItem) []term.Line {
 	return nil
 }
 
-// live returns what is not done, as it looks now, the last rows of it at most. It is called after
+// live returns at most rows lines of the items that are not permanent, the last ones. Call it after
 // drain.
 func (v *view) live(now time.Time, rows int) []term.Line {
 	var out []term.Line
@@ -355,7 +355,7 @@ func (v *view) live(now time.Time, rows int) []term.Line {
 	return out
 }
 
-// status says in a line what the run does.
+// status returns the line about the activity of the run.
 func (v *view) status(now time.Time, hint string) term.Line {
 	if !v.active {
 		return nil
@@ -370,7 +370,7 @@ func (v *view) status(now time.Time, hint string) term.Line {
 
 var frames = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
 
-// frame is how long a picture of the spinner stands.
+// frame is the time between two pictures of the spinner.
 const frame = 100 * time.Millisecond
 
 func spinner(d time.Duration) string { return frames[int(max(d, 0)/frame)%len(frames)] }

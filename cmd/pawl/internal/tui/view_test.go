@@ -13,7 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// viewed shows events in a view of 60 columns, a second apart: what is printed, then what is live.
+// viewed shows events in a view of 60 columns, one a second. It returns the printed lines and the
+// live lines.
 func viewed(events ...pawl.Event) (printed, live string) {
 	v := newView(60, true)
 	now := time.Unix(0, 0)
@@ -54,8 +55,8 @@ func replied(calls ...llm.ToolCall) pawl.Event {
 	return pawl.Event{Kind: pawl.EventResponseReceived, Step: 1, Response: &llm.Response{Message: m}}
 }
 
-// Calls stand in the order of the reply: one that is done waits for the one before it. One that
-// began while the model still wrote says so, and so does one that was mended.
+// Calls appear in the order of the reply: a completed call waits for the calls before it. A call
+// that started before its reply was complete is marked, and so is a repaired call.
 func TestViewOrder(t *testing.T) {
 	a, b := call("a", "file_read", `{"path":"a.csv"}`), call("b", "fetch", `{"url":"x","depth":2}`)
 	begin := []pawl.Event{{Kind: pawl.EventStepStarted, Step: 1}, {Kind: pawl.EventText, Step: 1, Text: "I **look**"},
@@ -76,7 +77,7 @@ func TestViewOrder(t *testing.T) {
 	}
 }
 
-// Runs inside calls stand under the call that they belong to, with what they call.
+// Nested runs appear below their call, with their own calls.
 func TestViewNested(t *testing.T) {
 	clerk, inner := call("c", "clerk", `{"task":"add"}`), call("i", "sum", `{"of":"[1,2]"}`)
 	events := []pawl.Event{{Kind: pawl.EventStepStarted, Step: 1}, ready(0, clerk), replied(clerk),
@@ -99,7 +100,7 @@ func TestViewNested(t *testing.T) {
 	}
 }
 
-// Text that was no answer goes, as long as it was not printed.
+// Text that was not an answer is removed, as long as it is not printed.
 func TestViewRetracted(t *testing.T) {
 	printed, live := viewed(pawl.Event{Kind: pawl.EventText, Text: `{"x":1}`}, pawl.Event{Kind: pawl.EventTextRetracted, Text: `{"x":1}`}, pawl.Event{Kind: pawl.EventText, Text: "Yes."})
 	if printed != "" || live != "Yes.\n" {
@@ -107,11 +108,11 @@ func TestViewRetracted(t *testing.T) {
 	}
 }
 
-// ours are the sequences that a view writes itself.
+// ours are the control sequences of the view itself.
 var ours = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// Whatever is said by a model, a tool or a person, and whenever: the view neither fails nor lets
-// anything through that a terminal obeys, and at the end everything is printed.
+// For any text of a model, a tool or a person, at any time, the view does not fail, emits no
+// control sequence of that text, and prints everything at the end.
 func TestViewHarmless(t *testing.T) {
 	const evil = "a\x1b[2Jb\x07c\rd\u009b31me\u202ef\x7f\xff\u2028g\x00"
 	names := []string{"run/1/0", "run/1/1", "run/1/0/s1", "run/1/0/clerk/1/0", "run/2/0", ""}

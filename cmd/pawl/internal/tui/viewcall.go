@@ -14,30 +14,30 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// callState is how far a call is.
+// callState is the progress of a call.
 type callState int
 
 const (
-	callWriting callState = iota // the model writes its arguments
-	callReady                    // it is whole and has not begun
-	callPending                  // a person is asked about it
+	callWriting callState = iota // the model writes the arguments
+	callReady                    // the call is complete and has not started
+	callPending                  // a person is asked for a decision
 	callRunning
 	callDone
 )
 
-// callItem is a call, with those that were made inside of it.
+// callItem is a call with its nested calls.
 type callItem struct {
 	call     llm.ToolCall
 	state    callState
-	bytes    int  // of arguments, so far
-	replied  bool // its reply is whole
-	early    bool // it was begun before that
+	bytes    int  // bytes of arguments so far
+	replied  bool // its reply is complete
+	early    bool // it started before its reply was complete
 	attempt  int
 	started  time.Time
 	took     time.Duration
 	progress string
 	notes    []string
-	detail   []term.Line // what a person saw and said of it
+	detail   []term.Line // the question and the answer of the person
 	outcome  pawl.Outcome
 	exec     *pawl.Execution
 	number   int // from 1
@@ -50,7 +50,7 @@ func (c *callItem) kind() string { return "call" }
 
 func (c *callItem) done() bool { return c.state == callDone && !c.held }
 
-// add adds a call, under parent or by itself.
+// add adds a call. A nil parent means that the call is not nested.
 func (v *view) add(parent *callItem) *callItem {
 	c := &callItem{parent: parent}
 	v.all = append(v.all, c)
@@ -64,7 +64,7 @@ func (v *view) add(parent *callItem) *callItem {
 	return c
 }
 
-// announced finds the call of a reply that is being written.
+// announced returns the call of an incomplete reply.
 func (v *view) announced(e pawl.Event) *callItem {
 	place := fmt.Sprintf("%s #%d", e.Run, e.Index)
 	c := v.byID[place]
@@ -77,8 +77,8 @@ func (v *view) announced(e pawl.Event) *callItem {
 	return c
 }
 
-// at finds the call at a path, or adds it: one of an earlier run that was left open, one made
-// inside another.
+// at returns the call at a path. It adds the call if an earlier run left it open, or if it is
+// nested.
 func (v *view) at(path llm.Key, call *llm.ToolCall) *callItem {
 	if c := v.calls[path]; c != nil {
 		return c
@@ -108,7 +108,7 @@ func (v *view) at(path llm.Key, call *llm.ToolCall) *callItem {
 	return c
 }
 
-// start says that the tool begins.
+// start marks the start of the tool.
 func (c *callItem) start(attempt int, early bool, now time.Time) {
 	if c.state == callDone && !c.held {
 		return
@@ -123,7 +123,7 @@ func (c *callItem) start(attempt int, early bool, now time.Time) {
 	}
 }
 
-// complete says how it ended.
+// complete stores the result of the call.
 func (c *callItem) complete(v *view, x *pawl.Execution, now time.Time) {
 	c.state, c.outcome, c.exec, c.call = callDone, x.Outcome, x, x.Call
 	c.took = x.Ended.Sub(x.Started)
@@ -139,7 +139,7 @@ func (c *callItem) complete(v *view, x *pawl.Execution, now time.Time) {
 	}
 }
 
-// giveUp closes a call of which nothing more will come.
+// abandon closes a call that will have no more events.
 func (c *callItem) abandon() {
 	if c.state != callDone {
 		c.state, c.outcome = callDone, pawl.OutcomeSkipped
@@ -149,9 +149,9 @@ func (c *callItem) abandon() {
 	}
 }
 
-const mostInner = 8 // lines of calls inside a call, while it runs
+const mostInner = 8 // maximum lines of nested calls during the call
 
-// lines shows the call, what came of it, and the calls inside.
+// lines returns the lines of the call, of its result and of its nested calls.
 func (c *callItem) lines(v *view, now time.Time) []term.Line {
 	out := []term.Line{c.head(v.width, now)}
 	under := func(first string, style term.Style, text string, most int) {
@@ -201,14 +201,14 @@ func lastLine(s string) string {
 	return s[strings.LastIndexByte(s, '\n')+1:]
 }
 
-// head is the line with the name of the call, what it was given, and how it stands.
+// head returns the line with the name, the arguments and the state of the call.
 func (c *callItem) head(width int, now time.Time) term.Line {
 	mark, tail, took := c.mark(now)
 	name := cli.Line(c.call.Name, 40)
 	l := mark.Add(0, " ").Add(term.Bold, name)
 	room := width - l.Width() - 1 - tail.Width()
 	if took != "" {
-		room -= max(0, 6-len(took)) // so that the time does not move what stands before it
+		room -= max(0, 6-len(took)) // the time must not move the text before it
 	}
 	if args := c.args(room); args != "" {
 		l = l.Add(0, " "+args)
@@ -216,7 +216,7 @@ func (c *callItem) head(width int, now time.Time) term.Line {
 	return l.With(tail...)
 }
 
-// args are the arguments in so many columns, or how much of them there is.
+// args returns the arguments in a number of columns, or their size while they are written.
 func (c *callItem) args(room int) string {
 	if c.state == callWriting {
 		if c.bytes < 1024 {
@@ -225,7 +225,7 @@ func (c *callItem) args(room int) string {
 		return fmt.Sprintf("(%d KB)", c.bytes>>10)
 	}
 	args := plainArgs(c.call.Args)
-	// the rest was shown to the person
+	// the question showed the other arguments
 	if fields, err := argFields(c.call.Args); c.detail != nil && err == nil && len(fields) > 0 {
 		slices.SortStableFunc(fields, func(a, b argument) int { return priority(a.name) - priority(b.name) })
 		args = plainValue(fields[0].value, 200)
@@ -233,8 +233,8 @@ func (c *callItem) args(room int) string {
 	return term.Cut(args, max(room, 0))
 }
 
-// plainArgs writes arguments on a line for people: the value alone where there is one, else names
-// with values.
+// plainArgs returns arguments on one line: the value alone if there is only one, else names with
+// values.
 func plainArgs(args json.RawMessage) string {
 	fields, err := argFields(args)
 	if err != nil {
@@ -251,7 +251,7 @@ func plainArgs(args json.RawMessage) string {
 	return strings.Join(all, " ")
 }
 
-// plainValue writes a value on a line, a text without its quotes.
+// plainValue returns a value on one line, a string without its quotes.
 func plainValue(v json.RawMessage, most int) string {
 	var s string
 	if json.Unmarshal(v, &s) != nil {
@@ -260,10 +260,10 @@ func plainValue(v json.RawMessage, most int) string {
 	return cli.Line(s, most)
 }
 
-// telling are the names of arguments that say most of a call.
+// mainArgs are the names of the most informative arguments.
 var mainArgs = []string{"path", "url", "command", "query", "name", "id"}
 
-// first is where an argument stands.
+// priority returns the rank of an argument for display.
 func priority(name string) int {
 	if i := slices.Index(mainArgs, name); i >= 0 {
 		return i
@@ -271,14 +271,13 @@ func priority(name string) int {
 	return len(mainArgs)
 }
 
-// argument is an argument.
+// argument is an argument of a call.
 type argument struct {
 	name  string
 	value json.RawMessage
 }
 
-// argFields returns arguments in the order in which they stand. The error says that they are no
-// JSON object.
+// argFields returns arguments in their order. The error reports that they are not a JSON object.
 func argFields(args json.RawMessage) ([]argument, error) {
 	d := json.NewDecoder(bytes.NewReader(args))
 	if len(bytes.TrimSpace(args)) == 0 {
@@ -303,7 +302,7 @@ func argFields(args json.RawMessage) ([]argument, error) {
 	return out, err
 }
 
-// mark is what stands before the name, and what stands behind the arguments, with the time in it.
+// mark returns the mark before the name, and the text behind the arguments with the time in it.
 func (c *callItem) mark(now time.Time) (mark, tail term.Line, took string) {
 	mark = term.Text(term.Dim, "·")
 	note := func(style term.Style, text string) { tail = tail.Add(style, "  "+text) }
