@@ -59,7 +59,7 @@ func TestManText(t *testing.T) {
 	if status := execute([]string{"man", "tools", "call"}, sys); status != 0 {
 		t.Fatalf("status %d: %s", status, out.String())
 	}
-	for _, want := range []string{".TH PAWL-TOOLS-CALL 1 ", `pawl\-tools\-call \- Call one, as a model would`, `pawl tools call \-\-repair \-\-dry\-run file_read "{path: 'go.mod',}"`, ".SS Its tools", ".BR pawl\\-tools (1)"} {
+	for _, want := range []string{".TH PAWL-TOOLS-CALL 1 ", `pawl\-tools\-call \- Call a tool as a model would`, `pawl tools call \-\-repair \-\-dry\-run file_read "{path: 'go.mod',}"`, ".SS Its tools", ".BR pawl\\-tools (1)"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the page has no %q:\n%s", want, out.String())
 		}
