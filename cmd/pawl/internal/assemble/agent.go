@@ -31,7 +31,7 @@ type AgentFlags struct {
 	mcpFlags
 	Passive    string `group:"tools" placeholder:"FILE" help:"@agent_passive"`
 	Rehearse   string `group:"tools" placeholder:"FILE" help:"@agent_rehearse"`
-	ToolChoice string `group:"agent" name:"tool-choice" placeholder:"CHOICE" help:"@agent_toolchoice"`
+	ToolChoice string `group:"agent" placeholder:"CHOICE" help:"@agent_toolchoice"`
 	limitFlags `group:"limits"`
 	Catalog    string `group:"agent" placeholder:"FILE" help:"@agent_catalog"`
 	Output     string `group:"agent" placeholder:"SCHEMA.json" help:"@agent_output"`

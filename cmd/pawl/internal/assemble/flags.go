@@ -184,8 +184,8 @@ var raised = map[pawl.LimitName]string{
 
 // OutsideFlags name files that define tools: programs, HTTP requests and OpenAPI documents.
 type OutsideFlags struct {
-	ToolFile      []string `group:"tools" name:"tool-file" sep:"none" placeholder:"FILE" help:"@outside_toolfile"`
-	AllowCommands bool     `group:"tools" name:"allow-commands" help:"@outside_allowcommands"`
+	ToolFile      []string `group:"tools" sep:"none" placeholder:"FILE" help:"@outside_toolfile"`
+	AllowCommands bool     `group:"tools" help:"@outside_allowcommands"`
 }
 
 // EmbedFlags name the embedding model.

@@ -261,7 +261,8 @@ func (j *Journal) Find(ctx context.Context, name string) (store.JournalRun, erro
 // Hide returns a redactor for the secrets of a run: arguments that its tools mark, values of
 // variables that were hidden when it started, and the secrets of more. A nil more means the keys of
 // this environment.
-func (j *Journal) Hide(ctx context.Context, sys *cli.System, id string, more *redact.Redactor) (*redact.Redactor, error) {
+func (j *Journal) Hide(ctx context.Context, sys *cli.System, id string, more *redact.Redactor) (*redact.Redactor,
+	error) {
 	meta, err := j.Meta(j.Scoped(ctx), id)
 	if err != nil {
 		return nil, j.Failed(id, err)

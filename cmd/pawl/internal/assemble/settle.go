@@ -52,9 +52,11 @@ func (f *SettleFlags) Decide(ctx context.Context, j *Journal, id, by string) err
 
 // SettleFlags settle the calls that an earlier run left open.
 type SettleFlags struct {
-	Approve []string          `group:"settle" sep:"none" placeholder:"KEY[=ARGS]" help:"@settle_approve"`
-	Deny    []string          `group:"settle" sep:"none" placeholder:"KEY[=REASON]" help:"@settle_deny"`
-	Answer  map[string]string `group:"settle" mapsep:"none" placeholder:"KEY=TEXT" help:"@settle_answer"`
+	Approve []string `group:"settle" sep:"none" placeholder:"KEY[=ARGS]" help:"@settle_approve"`
+	Deny    []string `group:"settle" sep:"none" placeholder:"KEY[=REASON]" help:"@settle_deny"`
+
+	// Answer holds the result of each call, by its key.
+	Answer map[string]string `group:"settle" mapsep:"none" placeholder:"KEY=TEXT" help:"@answer"`
 }
 
 // Empty reports whether no flag is given.

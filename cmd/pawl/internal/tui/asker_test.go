@@ -51,7 +51,8 @@ func TestAskingOnce(t *testing.T) {
 		want pawl.Verdict
 	}{
 		{&pawl.Tool{Name: "look", Effect: pawl.EffectRead}, pawl.VerdictAllow}, // takes no answer
-		{one, pawl.VerdictAllow}, {one, pawl.VerdictAllow}, {two, pawl.VerdictDeny}, // "always" applies to one tool
+		{one, pawl.VerdictAllow}, {one, pawl.VerdictAllow},
+		{two, pawl.VerdictDeny}, // "always" applies to one tool
 	} {
 		if got, _ := a.approve(t.Context(), call("c", test.tool.Name, `{}`), test.tool); got.Verdict != test.want {
 			t.Errorf("%s: got %v, want verdict %d", test.tool.Name, got, test.want)

@@ -113,7 +113,8 @@ func TestRenderOutcomes(t *testing.T) {
 }
 
 func TestRenderRetracted(t *testing.T) {
-	got := rendered(true, pawl.Event{Kind: pawl.EventStepStarted, Step: 1}, pawl.Event{Kind: pawl.EventText, Step: 1, Text: `{"x":1}`},
+	got := rendered(true, pawl.Event{Kind: pawl.EventStepStarted, Step: 1},
+		pawl.Event{Kind: pawl.EventText, Step: 1, Text: `{"x":1}`},
 		pawl.Event{Kind: pawl.EventTextRetracted, Step: 1, Text: `{"x":1}`})
 	if !strings.HasSuffix(got, "{\"x\":1}\n(forget that: it was no answer but a call written as text)\n") {
 		t.Errorf("got %q", got)

@@ -102,7 +102,8 @@ func TestViewNested(t *testing.T) {
 
 // Text that was not an answer is removed, as long as it is not printed.
 func TestViewRetracted(t *testing.T) {
-	printed, live := viewed(pawl.Event{Kind: pawl.EventText, Text: `{"x":1}`}, pawl.Event{Kind: pawl.EventTextRetracted, Text: `{"x":1}`}, pawl.Event{Kind: pawl.EventText, Text: "Yes."})
+	printed, live := viewed(pawl.Event{Kind: pawl.EventText, Text: `{"x":1}`},
+		pawl.Event{Kind: pawl.EventTextRetracted, Text: `{"x":1}`}, pawl.Event{Kind: pawl.EventText, Text: "Yes."})
 	if printed != "" || live != "Yes.\n" {
 		t.Errorf("got %q and %q", printed, live)
 	}
@@ -118,7 +119,8 @@ func TestViewHarmless(t *testing.T) {
 	names := []string{"run/1/0", "run/1/1", "run/1/0/s1", "run/1/0/clerk/1/0", "run/2/0", ""}
 	kinds := []pawl.EventKind{pawl.EventStepStarted, pawl.EventRequestStarted, pawl.EventText,
 		pawl.EventTextRetracted, pawl.EventReasoning, pawl.EventCallDelta, pawl.EventCallReady,
-		pawl.EventResponseReceived, pawl.EventCallStarted, pawl.EventProgress, pawl.EventCallCompleted, pawl.EventNotice, pawl.EventSteered, pawl.EventRunEnded}
+		pawl.EventResponseReceived, pawl.EventCallStarted, pawl.EventProgress, pawl.EventCallCompleted,
+		pawl.EventNotice, pawl.EventSteered, pawl.EventRunEnded}
 	outcomes := []pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeError, pawl.OutcomeDenied, pawl.OutcomePending,
 		pawl.OutcomeUnknownTool}
 	rapid.Check(t, func(t *rapid.T) {
@@ -134,7 +136,8 @@ func TestViewHarmless(t *testing.T) {
 			}
 		}
 		for range rapid.IntRange(1, 30).Draw(t, "events") {
-			c := call(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "id"), evil, rapid.SampledFrom([]string{`{"x":"` + "a\\u001bb" + `"}`, evil, `{"a":[1,{"b":"c"}],"d":""}`, ``}).Draw(t, "args"))
+			c := call(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "id"), evil,
+				rapid.SampledFrom([]string{`{"x":"` + "a\\u001bb" + `"}`, evil, `{"a":[1,{"b":"c"}],"d":""}`, ``}).Draw(t, "args"))
 			path := llm.Key(rapid.SampledFrom(names).Draw(t, "path"))
 			e := pawl.Event{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Run: "run", Step: 1, Path: path, Call: &c,
 				Text: evil, Code: evil, Index: len(c.ID),
