@@ -2,9 +2,11 @@ package provider_test
 
 import (
 	"net/http"
+	"reflect"
 	"slices"
 	"testing"
 
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/provider/catalog"
 )
@@ -50,6 +52,11 @@ func TestAPIs(t *testing.T) {
 			if found, ok := provider.FindAPI(name); !ok || found.Name != a.Name || found.Encode == nil ||
 				found.Decode == nil {
 				t.Errorf("FindAPI(%q) = %+v, %v", name, found, ok)
+			}
+		}
+		for _, name := range append([]string{a.Name}, a.Aliases...) {
+			if reflect.DeepEqual(llm.RulesOf(name), llm.HistoryRules{}) {
+				t.Errorf("llm.RulesOf has no rules for %s", name)
 			}
 		}
 		if a.Open(http.DefaultTransport) == nil {

@@ -149,7 +149,7 @@ func fromReply(e *encoder, message int, m *llm.Message, last bool) {
 			}
 			fromText(e, "assistant", &p)
 		case llm.Reasoning:
-			if p.Opaque != nil && p.Opaque.Provider == e.tag && member(p.Opaque.Data, "type") != "" {
+			if p.Opaque != nil && p.Opaque.Provider == e.tag && wire.MemberText(p.Opaque.Data, "type") != "" {
 				e.block("assistant")
 				e.B = append(e.B, p.Opaque.Data...)
 			}

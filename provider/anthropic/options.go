@@ -5,6 +5,7 @@ import (
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // options are the request's options for this provider.
@@ -57,11 +58,11 @@ func readOptions(raw []byte) (options, error) {
 					o.tools = append(o.tools, ',')
 				}
 				o.tools = append(o.tools, tool...)
-				o.names = append(o.names, member(tool, "name"))
+				o.names = append(o.names, wire.MemberText(tool, "name"))
 			}
 			continue
 		case "thinking":
-			o.thinking = member(value, "type")
+			o.thinking = wire.MemberText(value, "type")
 		case "cache_control":
 			o.cached = true
 		}
@@ -85,18 +86,4 @@ func (o *options) without(tools []*llm.ToolSpec) []*llm.ToolSpec {
 	return slices.DeleteFunc(slices.Clone(tools), func(t *llm.ToolSpec) bool {
 		return slices.Contains(o.names, t.Name)
 	})
-}
-
-// member returns a string member of an object; "" means none.
-func member(object []byte, name string) string {
-	c := jsonscan.New(object)
-	if !c.Object() {
-		return ""
-	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		if string(k) == name {
-			return c.String()
-		}
-	}
-	return ""
 }

@@ -98,11 +98,11 @@ func (d *decoder) ending(k []byte, c *jsonscan.Cursor) {
 			d.stop = s
 		}
 	case "stop_details":
-		if s := member(c.Raw(), "explanation"); s != "" {
+		if s := wire.MemberText(c.Raw(), "explanation"); s != "" {
 			d.explanation = s
 		}
 	case "container":
-		if s := member(c.Raw(), "id"); s != "" {
+		if s := wire.MemberText(c.Raw(), "id"); s != "" {
 			d.container = s
 		}
 	}
@@ -228,7 +228,7 @@ func foreign(caller []byte) bool {
 	if caller == nil {
 		return false
 	}
-	t := member(caller, "type")
+	t := wire.MemberText(caller, "type")
 	return t != "" && t != "direct"
 }
 
@@ -295,7 +295,7 @@ func container(tag string, messages []llm.Message) string {
 			if !ok || r.Opaque == nil || r.Opaque.Provider != tag || r.Text != "" {
 				continue
 			}
-			if id := member(r.Opaque.Data, "container"); id != "" && member(r.Opaque.Data, "type") == "" {
+			if id := wire.MemberText(r.Opaque.Data, "container"); id != "" && wire.MemberText(r.Opaque.Data, "type") == "" {
 				return id
 			}
 		}

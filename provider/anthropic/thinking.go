@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // thinking is how a request enables thinking.
@@ -101,7 +102,7 @@ func (d *dialect) thinks(m *llm.Message) bool {
 			return false
 		}
 		if r.Opaque != nil && r.Opaque.Provider == d.tag {
-			kind := member(r.Opaque.Data, "type")
+			kind := wire.MemberText(r.Opaque.Data, "type")
 			return kind == "thinking" || kind == "redacted_thinking"
 		}
 	}

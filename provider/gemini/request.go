@@ -195,7 +195,7 @@ func fromReply(e *encoder, i int, m *llm.Message) {
 		case llm.Reasoning:
 			stored := e.stored(p.Opaque)
 			switch {
-			case stored == nil || member(stored, ofMedia) != nil:
+			case stored == nil || wire.Member(stored, ofMedia) != nil:
 			case isThought(stored):
 				e.part("model")
 				e.text(p.Text)
@@ -210,7 +210,7 @@ func fromReply(e *encoder, i int, m *llm.Message) {
 			var stored []byte
 			if j+1 < len(m.Parts) {
 				if r, ok := m.Parts[j+1].(llm.Reasoning); ok {
-					stored = member(e.stored(r.Opaque), ofMedia)
+					stored = wire.Member(e.stored(r.Opaque), ofMedia)
 				}
 			}
 			e.end(stored)
@@ -241,21 +241,9 @@ func (e *encoder) stored(o *llm.Opaque) []byte {
 // ofMedia is the member with the stored members of a Media.
 const ofMedia = "ofMedia"
 
-// member returns the value of a member of an object; nil means none.
-func member(object []byte, name string) []byte {
-	c := jsonscan.New(object)
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		if string(k) == name {
-			return c.Raw()
-		}
-	}
-	return nil
-}
-
 // signed reports whether an object has a signature, in either of the API's spellings.
 func signed(object []byte) bool {
-	return member(object, "thoughtSignature") != nil || member(object, "thought_signature") != nil
+	return wire.Member(object, "thoughtSignature") != nil || wire.Member(object, "thought_signature") != nil
 }
 
 // isThought reports whether an object has the members of a thought, and is not a whole part.

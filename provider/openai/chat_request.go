@@ -477,12 +477,5 @@ func opaqueType(o *llm.Opaque, tag string) string {
 	if o == nil || o.Provider != tag {
 		return ""
 	}
-	c := jsonscan.New(o.Data)
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		if string(k) == "type" {
-			return c.String()
-		}
-	}
-	return ""
+	return wire.MemberText(o.Data, "type")
 }

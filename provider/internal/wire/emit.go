@@ -185,3 +185,20 @@ func AsText(raw []byte) string {
 
 // Filled reports whether raw is a JSON string that is not empty.
 func Filled(raw []byte) bool { return len(raw) > 2 && raw[0] == '"' }
+
+// Member returns the raw value of a member of an object; nil means none.
+func Member(object []byte, name string) []byte {
+	c := jsonscan.New(object)
+	if !c.Object() {
+		return nil
+	}
+	for k, ok := c.Key(); ok; k, ok = c.Key() {
+		if string(k) == name {
+			return c.Raw()
+		}
+	}
+	return nil
+}
+
+// MemberText returns the text of a member of an object; "" means none.
+func MemberText(object []byte, name string) string { return AsText(Member(object, name)) }
