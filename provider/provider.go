@@ -54,12 +54,6 @@ type Options struct {
 // that wraps it.
 func Transport() http.RoundTripper { return wire.Transport() }
 
-// adapter opens the models of a server.
-type adapter struct {
-	name, example string
-	open          func(model string, o *Options) llm.Model
-}
-
 func fromOptions(o *Options) *openai.Options {
 	return &openai.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
 		ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout,
@@ -88,9 +82,9 @@ func Open(name string, o *Options) (llm.Model, error) {
 
 // Names returns the names that Open accepts before the colon.
 func Names() []string {
-	names := make([]string, len(table))
-	for i, p := range table {
-		names[i] = p.Name
+	var names []string
+	for _, p := range table {
+		names = append(names, p.Name)
 	}
 	return names
 }

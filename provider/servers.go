@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
@@ -42,12 +41,10 @@ var servers = []server{
 		"DEPLOYMENT", "https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle"},
 }
 
-func (s server) adapter() adapter {
-	return adapter{s.Name, s.Name + ":" + s.example, func(model string, o *Options) llm.Model {
-		opts := fromOptions(o)
-		opts.Server = &s.Server
-		return openai.NewChat(model, opts)
-	}}
+func (s server) options(o *Options) *openai.Options {
+	opts := fromOptions(o)
+	opts.Server = &s.Server
+	return opts
 }
 
 // toServer returns the options of a model under one of OpenAI's names. If the base URL belongs to

@@ -138,12 +138,10 @@ func withServerInfo(all ...Info) []Info {
 		i := serverInfo[s.Name]
 		i.Name, i.Example, i.BaseURL, i.BaseEnv, i.Local = s.Name, s.example, s.BaseURL, s.BaseEnv, s.Keyless
 		i.Keys = []string{s.KeyEnv}
-		i.open = s.adapter().open
+		i.open = func(model string, o *Options) llm.Model { return openai.NewChat(model, s.options(o)) }
 		if i.embed == nil {
 			i.embed = func(model string, n int, o *Options) store.Embedder {
-				opts := fromOptions(o)
-				opts.Server = &s.Server
-				return openai.NewEmbedder(model, n, opts)
+				return openai.NewEmbedder(model, n, s.options(o))
 			}
 		}
 		all = append(all, i)
