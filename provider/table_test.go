@@ -54,10 +54,8 @@ func TestAPIs(t *testing.T) {
 				t.Errorf("FindAPI(%q) = %+v, %v", name, found, ok)
 			}
 		}
-		for _, name := range append([]string{a.Name}, a.Aliases...) {
-			if reflect.DeepEqual(llm.RulesOf(name), llm.HistoryRules{}) {
-				t.Errorf("llm.RulesOf has no rules for %s", name)
-			}
+		if reflect.DeepEqual(a.Rules, llm.HistoryRules{}) {
+			t.Errorf("%s has no rules for histories", a.Name)
 		}
 		if a.Open(http.DefaultTransport) == nil {
 			t.Errorf("%s opens no model", a.Name)
