@@ -110,7 +110,10 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []llm.Message, o run
 	defer r.leave(ctx) // where a model or whoever watches panics
 	if r.sink != nil {
 		r.emit(Event{Kind: EventRunStarted, Agent: r.name, Offered: r.scope.tools})
-		r.tellMends()
+		for _, repaired := range r.mends {
+			n := repaired.Notice()
+			r.emit(Event{Kind: EventNotice, Code: n.Code, Text: n.Text, Data: n.Data})
+		}
 	}
 	stop, err := StopFailed, r.affordable()
 	if err == nil {

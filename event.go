@@ -1,11 +1,15 @@
 package pawl
 
+// event.go: Event, its kinds, and its JSON form from one table; how a run emits events.
+
 import (
 	"bytes"
 	stdjson "encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 
@@ -13,226 +17,241 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// EventKind names what an Event tells.
+// EventKind names what an Event reports.
 type EventKind string
 
-// The kinds of events, in the order in which a run emits them. What each carries stands in docs/events.md.
+// The kinds of events, in the order in which a run emits them. docs/events.md lists the fields of
+// each.
 const (
-	EventRunStarted       EventKind = "run_started"       // the run takes its first step; once a run
-	EventSteered          EventKind = "steered"           // a message that was sent to the run takes its place; the next request has it
-	EventStepStarted      EventKind = "step_started"      // a step begins: open calls are carried out, or the model is asked
-	EventRequestStarted   EventKind = "request_started"   // a request goes to the model
-	EventText             EventKind = "text"              // a fragment of the answer
-	EventTextRetracted    EventKind = "text_retracted"    // text that was told turns out to be no answer but a call written as text; forget it
-	EventReasoning        EventKind = "reasoning"         // a fragment of what the model thinks
-	EventCallDelta        EventKind = "call_delta"        // a fragment of a call's arguments; they may not be JSON yet
-	EventCallReady        EventKind = "call_ready"        // a call is whole; it is not checked yet
-	EventResponseReceived EventKind = "response_received" // the reply is whole
-	EventCallStarted      EventKind = "call_started"      // the tool begins; a call that is refused before has no such event
-	EventProgress         EventKind = "progress"          // word from a tool at work
-	EventCallCompleted    EventKind = "call_completed"    // a call is done with, however it ended; exactly one for each call
-	EventNotice           EventKind = "notice"            // something to know that is not part of the conversation
-	EventGap              EventKind = "gap"               // an observer missed events: how many, by kind; only observers are told (Tap, On)
-	EventStep             EventKind = "step"              // a step is complete
-	EventRunEnded         EventKind = "run_ended"         // the run is over, with its Result; the last event
+	// The run takes its first step. Once per run.
+	EventRunStarted EventKind = "run_started"
+	// A message sent to the active run was accepted. The next request contains it.
+	EventSteered EventKind = "steered"
+	// A step starts: open calls are executed, or the model is asked.
+	EventStepStarted EventKind = "step_started"
+	// A request is sent to the model.
+	EventRequestStarted EventKind = "request_started"
+	// A fragment of the answer.
+	EventText EventKind = "text"
+	// Text that was emitted is a call written as text, not part of the answer. Drop it.
+	EventTextRetracted EventKind = "text_retracted"
+	// A fragment of the model's reasoning.
+	EventReasoning EventKind = "reasoning"
+	// A fragment of the arguments of a call. They may not be valid JSON yet.
+	EventCallDelta EventKind = "call_delta"
+	// A call is complete. It is not validated yet.
+	EventCallReady EventKind = "call_ready"
+	// The reply is complete.
+	EventResponseReceived EventKind = "response_received"
+	// An attempt of the tool starts. A call that is rejected before has no such event.
+	EventCallStarted EventKind = "call_started"
+	// Progress that a running tool reports.
+	EventProgress EventKind = "progress"
+	// A call has ended, with any outcome. Exactly one per call.
+	EventCallCompleted EventKind = "call_completed"
+	// Information that is not part of the conversation.
+	EventNotice EventKind = "notice"
+	// An asynchronous observer (package observe) missed events. Runs do not emit it.
+	EventGap EventKind = "gap"
+	// A step is complete.
+	EventStep EventKind = "step"
+	// The run has ended, with its Result. The last event.
+	EventRunEnded EventKind = "run_ended"
 )
 
-// Event is one thing that happened in a run. All that happens leaves a run as events, through one sequence. Which
-// fields are set depends on Kind; the JSON form of an event holds those of its kind and no others.
+// Event reports one thing that happened in a run. All events of a run form one sequence. The fields
+// that are set depend on Kind. Values that an Event points to must not be changed.
 //
-// Events of a run that goes on inside a call carry that run's name in Run and keys under the call's in Path. What an Event
-// points to must not be changed.
+// Events of a run that is nested in a call have the key of that run in Run, and keys below the key
+// of the call in Path.
+//
+// The struct is the table of the JSON form: the tag on lists the kinds that carry a field, and "all"
+// means every kind. Marshal, unmarshal and docs/events.md follow it.
 type Event struct {
-	Kind EventKind
-	Run  llm.Key // the run: "run", or "run/3/0/clerk" for one inside a call
-	Step int     // number of the step, from 1: the replies so far, the one being made included
-	Seq  int64   // position in the outermost run's sequence, from 1
-	Path llm.Key // the call or request it belongs to; "" elsewhere
+	// What happened: one of the kinds below.
+	Kind EventKind `json:"event" on:"all"`
+	// The run: "run", or for example "run/3/0/clerk" for a run nested in a call.
+	Run llm.Key `json:"run" on:"all"`
+	// Number of the step, from 1: the replies so far, including the one in progress.
+	Step int `json:"step" on:"all"`
+	// Position in the sequence of the outermost run, from 1.
+	Seq int64 `json:"seq" on:"all"`
+	// The call or request of the event. "" means neither.
+	Path llm.Key `json:"path,omitzero" on:"all"`
 
-	Agent     string             // run_started: the agent's name
-	Model     string             // request_started: the overriding model name, if any
-	Messages  int                // request_started: how many messages are sent
-	Tools     int                // request_started: how many tools are offered
-	Choice    *llm.ToolChoice    // request_started
-	Index     int                // text, reasoning, call_delta, call_ready: the part of the reply
-	Text      string             // text, reasoning: the fragment; call_delta: of the arguments; text_retracted: what is taken back; progress, notice: words; gap: why, where it is not that they came too fast
-	Code      string             // notice: what kind, for programs: retry, healed, output_unfit, output_mended, and what models and tools have of their own
-	Data      stdjson.RawMessage // progress, notice: more, for programs
-	Call      *llm.ToolCall      // call_delta: its id and name so far; call_ready, call_started: the call
-	Attempt   int                // call_started: 1 for the first
-	Response  *llm.Response      // response_received
-	Execution *Execution         // call_completed
-	Message   *llm.Message       // steered
-	Outcomes  []Outcome          // step: of its calls, in call order
-	Spent     *Spent             // step: by the run so far
-	Result    *Result            // run_ended; in JSON without its steps, which were told
-	Error     string             // run_ended: with StopFailed
-	Lost      map[EventKind]int  // gap: how many events were missed, by kind
+	// Name of the agent.
+	Agent string `json:"agent" on:"run_started"`
+	// Name of the model if the request overrides the model's own.
+	Model string `json:"model,omitzero" on:"request_started"`
+	// Number of messages in the request.
+	Messages int `json:"messages" on:"request_started"`
+	// Number of tools in the request.
+	Tools int `json:"tools" on:"request_started"`
+	// Which tools the model may or must call.
+	Choice *llm.ToolChoice `json:"choice,omitzero" on:"request_started"`
+	// Index of the part in the reply.
+	Index int `json:"index" on:"text text_retracted reasoning call_delta call_ready"`
+	// Kind of the notice, for programs: retry, healed, output_unfit, output_mended, stalling,
+	// decision_refused, decision_expired, and codes of models and tools.
+	Code string `json:"code" on:"notice"`
+	// The fragment of text, reasoning or arguments; the retracted text; the text of the report; for
+	// gap, the cause of the loss if it is not the speed of the observer.
+	Text string `json:"text" on:"text text_retracted reasoning call_delta progress notice gap"`
+	// More about the report, for programs.
+	Data stdjson.RawMessage `json:"data,omitzero" on:"progress notice"`
+	// The call. With call_delta only its ID and Name are set, as far as they are known.
+	Call *llm.ToolCall `json:"call,omitzero" on:"call_delta call_ready call_started"`
+	// Number of the attempt, from 1.
+	Attempt int `json:"attempt" on:"call_started"`
+	// The complete reply.
+	Response *llm.Response `json:"response,omitzero" on:"response_received"`
+	// The record of the call.
+	Execution *Execution `json:"execution,omitzero" on:"call_completed"`
+	// The accepted message.
+	Message *llm.Message `json:"message,omitzero" on:"steered"`
+	// Outcomes of the calls of the step, in call order.
+	Outcomes []Outcome `json:"outcomes,omitzero" on:"step"`
+	// Usage of the run so far.
+	Spent *Spent `json:"spent,omitzero" on:"step"`
+	// The result of the run. The JSON form omits its steps, because earlier events contain them.
+	Result *Result `json:"result,omitzero" on:"run_ended"`
+	// Text of the error, with StopFailed.
+	Error string `json:"error,omitzero" on:"run_ended"`
+	// Number of missed events by kind.
+	Lost map[EventKind]int `json:"lost,omitzero" on:"gap"`
 
-	Completed *Step   // step: the whole of it; not part of the JSON form
-	Offered   []*Tool // run_started: what the run may call, read only; not part of the JSON form
+	// Completed is the step of an EventStep. The JSON form omits it.
+	Completed *Step `json:"-"`
+	// Offered are the tools of the run, with EventRunStarted. Do not change them. The JSON form
+	// omits them.
+	Offered []*Tool `json:"-"`
 }
 
-// eventFields is the closed list of what each kind carries, by JSON name. The docs and both directions of the JSON
-// form are made from it.
-var eventFields = map[EventKind][]string{
-	EventRunStarted:       {"agent"},
-	EventSteered:          {"message"},
-	EventStepStarted:      {},
-	EventRequestStarted:   {"model", "messages", "tools", "choice"},
-	EventText:             {"index", "text"},
-	EventTextRetracted:    {"index", "text"},
-	EventReasoning:        {"index", "text"},
-	EventCallDelta:        {"index", "id", "name", "text"},
-	EventCallReady:        {"index", "call"},
-	EventResponseReceived: {"response"},
-	EventCallStarted:      {"call", "attempt"},
-	EventProgress:         {"text", "data"},
-	EventCallCompleted:    {"execution"},
-	EventNotice:           {"code", "text", "data"},
-	EventGap:              {"lost", "text"},
-	EventStep:             {"outcomes", "spent"},
-	EventRunEnded:         {"result", "error"},
+// callDelta holds the fields that call_delta has in place of Event.Call: the JSON form of a
+// fragment needs no empty arguments.
+type callDelta struct {
+	// ID of the call as far as it is known.
+	ID *string `json:"id,omitzero"`
+	// Name of the tool as far as it is known.
+	Name *string `json:"name,omitzero"`
 }
 
-// everyEvent is what all kinds carry.
-var everyEvent = []string{"event", "run", "step", "seq", "path"}
-
-type eventJSON struct {
-	Event     EventKind          `json:"event"`
-	Run       llm.Key            `json:"run"`
-	Step      int                `json:"step"`
-	Seq       int64              `json:"seq"`
-	Path      llm.Key            `json:"path,omitzero"`
-	Agent     *string            `json:"agent,omitzero"`
-	Model     *string            `json:"model,omitzero"`
-	Messages  *int               `json:"messages,omitzero"`
-	Tools     *int               `json:"tools,omitzero"`
-	Choice    *llm.ToolChoice    `json:"choice,omitzero"`
-	Index     *int               `json:"index,omitzero"`
-	Code      *string            `json:"code,omitzero"`
-	Text      *string            `json:"text,omitzero"`
-	Data      stdjson.RawMessage `json:"data,omitzero"`
-	ID        *string            `json:"id,omitzero"`   // call_delta: the call's id so far
-	Name      *string            `json:"name,omitzero"` // call_delta: the tool's name so far
-	Call      *llm.ToolCall      `json:"call,omitzero"`
-	Attempt   *int               `json:"attempt,omitzero"`
-	Response  *llm.Response      `json:"response,omitzero"`
-	Execution *Execution         `json:"execution,omitzero"`
-	Message   *llm.Message       `json:"message,omitzero"`
-	Outcomes  []Outcome          `json:"outcomes,omitzero"`
-	Spent     *Spent             `json:"spent,omitzero"`
-	Result    *Result            `json:"result,omitzero"`
-	Error     *string            `json:"error,omitzero"`
-	Lost      map[EventKind]int  `json:"lost,omitzero"`
+// eventForm is the JSON form of the events of one kind: a struct type with the fields of Event that
+// the kind carries.
+type eventForm struct {
+	form  reflect.Type
+	from  []int // for each field of form, its index in Event; -1 for the fields of callDelta
+	names []string
 }
+
+// eventForms returns the forms of all kinds, made from the tags of Event.
+var eventForms = sync.OnceValue(func() map[EventKind]*eventForm {
+	event := reflect.TypeFor[Event]()
+	kinds := map[EventKind]bool{}
+	for i := range event.NumField() {
+		for _, kind := range strings.Fields(event.Field(i).Tag.Get("on")) {
+			kinds[EventKind(kind)] = true
+		}
+	}
+	kinds[EventStepStarted] = true // has no field of its own
+	delete(kinds, "all")
+	forms := map[EventKind]*eventForm{}
+	for kind := range kinds {
+		f := new(eventForm)
+		var fields []reflect.StructField
+		add := func(field reflect.StructField, at int) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			fields, f.from, f.names = append(fields, field), append(f.from, at), append(f.names, name)
+		}
+		for i := range event.NumField() {
+			field := event.Field(i)
+			on := strings.Fields(field.Tag.Get("on"))
+			switch {
+			case !slices.Contains(on, "all") && !slices.Contains(on, string(kind)):
+			case kind == EventCallDelta && field.Name == "Call":
+				for _, part := range reflect.VisibleFields(reflect.TypeFor[callDelta]()) {
+					add(part, -1)
+				}
+			default:
+				add(field, i)
+			}
+		}
+		f.form = reflect.StructOf(fields)
+		forms[kind] = f
+	}
+	return forms
+})
 
 // MarshalJSON writes {"event","run","step","seq","path"?, …} with the fields of the event's kind.
 func (e Event) MarshalJSON() ([]byte, error) {
-	fields, ok := eventFields[e.Kind]
-	if !ok {
+	form := eventForms()[e.Kind]
+	if form == nil {
 		return nil, fmt.Errorf("unknown event kind %q", e.Kind)
 	}
-	w := eventJSON{Event: e.Kind, Run: e.Run, Step: e.Step, Seq: e.Seq, Path: e.Path}
-	for _, f := range fields {
-		switch f {
-		case "agent":
-			w.Agent = &e.Agent
-		case "model":
-			if e.Model != "" {
-				w.Model = &e.Model
-			}
-		case "messages":
-			w.Messages = &e.Messages
-		case "tools":
-			w.Tools = &e.Tools
-		case "choice":
-			w.Choice = e.Choice
-		case "index":
-			w.Index = &e.Index
-		case "code":
-			w.Code = &e.Code
-		case "text":
-			w.Text = &e.Text
-		case "data":
-			w.Data = e.Data
-		case "id":
-			if e.Call != nil {
-				w.ID = &e.Call.ID
-			}
-		case "name":
-			if e.Call != nil {
-				w.Name = &e.Call.Name
-			}
-		case "call":
-			w.Call = e.Call
-		case "attempt":
-			w.Attempt = &e.Attempt
-		case "response":
-			w.Response = e.Response
-		case "execution":
-			w.Execution = e.Execution
-		case "lost":
-			w.Lost = e.Lost
-		case "message":
-			w.Message = e.Message
-		case "outcomes":
-			w.Outcomes = e.Outcomes
-		case "spent":
-			w.Spent = e.Spent
-		case "result":
-			if e.Result != nil {
-				r := *e.Result
-				r.Steps = nil
-				w.Result = &r
-			}
-		case "error":
-			if e.Error != "" {
-				w.Error = &e.Error
-			}
+	if e.Result != nil {
+		r := *e.Result
+		r.Steps = nil
+		e.Result = &r
+	}
+	from, to := reflect.ValueOf(&e).Elem(), reflect.New(form.form)
+	for i, at := range form.from {
+		if at >= 0 {
+			to.Elem().Field(i).Set(from.Field(at))
 		}
 	}
-	return json.Marshal(w, jsonform.Lenient)
+	if e.Kind == EventCallDelta && e.Call != nil {
+		to.Elem().FieldByName("ID").Set(reflect.ValueOf(&e.Call.ID))
+		to.Elem().FieldByName("Name").Set(reflect.ValueOf(&e.Call.Name))
+	}
+	return json.Marshal(to.Interface(), jsonform.Lenient)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. A kind, or a field, that is not on the list is an error.
+// UnmarshalJSON reads the form of MarshalJSON. An unknown kind, and a field that the kind does not
+// carry, are errors.
 func (e *Event) UnmarshalJSON(b []byte) error {
-	var w eventJSON
-	if err := jsonform.Read(b, &w); err != nil {
-		return err
-	}
-	fields, ok := eventFields[w.Event]
-	if !ok {
-		return fmt.Errorf("unknown event kind %q", w.Event)
-	}
 	names, err := jsonform.Members(b)
 	if err != nil {
 		return err
 	}
+	var head struct {
+		Event EventKind `json:"event"`
+	}
+	if err := json.Unmarshal(b, &head, jsonform.Lenient); err != nil {
+		return err
+	}
+	form := eventForms()[head.Event]
+	if form == nil {
+		return fmt.Errorf("unknown event kind %q", head.Event)
+	}
 	for name := range names {
-		if !slices.Contains(everyEvent, name) && !slices.Contains(fields, name) {
-			return fmt.Errorf("an event %s has no field %q", w.Event, name)
+		if !slices.Contains(form.names, name) {
+			return fmt.Errorf("an event %s has no field %q", head.Event, name)
 		}
 	}
-	*e = Event{Kind: w.Event, Run: w.Run, Step: w.Step, Seq: w.Seq, Path: w.Path, Agent: deref(w.Agent), Model: deref(w.Model),
-		Messages: deref(w.Messages), Tools: deref(w.Tools), Choice: w.Choice, Index: deref(w.Index), Text: deref(w.Text),
-		Code: deref(w.Code), Data: w.Data, Call: w.Call, Attempt: deref(w.Attempt), Response: w.Response, Execution: w.Execution, Message: w.Message,
-		Outcomes: w.Outcomes, Spent: w.Spent, Result: w.Result, Error: deref(w.Error),
-		Lost: w.Lost}
+	from := reflect.New(form.form)
+	if err := json.Unmarshal(b, from.Interface(), jsonform.Strict); err != nil {
+		return err
+	}
+	*e = Event{}
+	to := reflect.ValueOf(e).Elem()
+	for i, at := range form.from {
+		if at >= 0 {
+			to.Field(at).Set(from.Elem().Field(i))
+		}
+	}
 	if e.Kind == EventCallDelta {
-		e.Call = &llm.ToolCall{ID: deref(w.ID), Name: deref(w.Name)}
+		e.Call = new(llm.ToolCall)
+		if id := from.Elem().FieldByName("ID"); !id.IsNil() {
+			e.Call.ID = id.Elem().String()
+		}
+		if name := from.Elem().FieldByName("Name"); !name.IsNil() {
+			e.Call.Name = name.Elem().String()
+		}
 	}
 	return nil
 }
 
-func deref[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
-}
-
-// emit tells whoever watches.
+// emit sends e to the caller of Stream. Run, Step and Seq are set here.
 func (r *run) emit(e Event) {
 	if r.sink == nil {
 		return
@@ -248,21 +267,13 @@ func (r *run) emit(e Event) {
 	r.sink(e)
 }
 
-// tellMends tells what was put right in the messages that the run was given.
-func (r *run) tellMends() {
-	for i := 0; r.sink != nil && i < len(r.mends); i++ {
-		n := r.mends[i].Notice()
-		r.emit(Event{Kind: EventNotice, Code: n.Code, Text: n.Text, Data: n.Data})
-	}
-}
-
-// tell turns a fragment of the reply into events.
-func (r *run) tell(resp *llm.Response, d llm.Delta) {
+// emitDelta emits a fragment of the reply.
+func (r *run) emitDelta(resp *llm.Response, d llm.Delta) {
 	if r.sink == nil {
 		return
 	}
-	if r.teller == nil {
-		r.teller = new(teller)
+	if r.deltas == nil {
+		r.deltas = new(deltas)
 	}
 	step := r.replies + 1
 	if d.Notice != nil {
@@ -278,30 +289,42 @@ func (r *run) tell(resp *llm.Response, d llm.Delta) {
 			r.emit(Event{Kind: EventReasoning, Step: step, Index: d.Index, Text: p.Text})
 		}
 	case llm.ToolCall:
-		r.emit(Event{Kind: EventCallDelta, Step: step, Index: d.Index, Call: r.teller.calling(resp, d.Index), Text: r.teller.text(p.Args)})
+		r.emit(Event{Kind: EventCallDelta, Step: step, Index: d.Index, Call: r.deltas.head(resp, d.Index),
+			Text: r.deltas.text(p.Args)})
 	}
 	if d.Done {
-		r.callReady(resp, d.Index)
+		r.emitReady(resp, d.Index)
 	}
 	if d.Finish != "" {
 		for i := range resp.Message.Parts {
-			r.callReady(resp, i)
+			r.emitReady(resp, i)
 		}
-		r.teller.ready = r.teller.ready[:0]
+		r.deltas.ready = r.deltas.ready[:0]
 	}
 }
 
-// teller is what a run has told of calls that are being written.
-type teller struct {
-	call   *llm.ToolCall // of the last fragment
-	part   int           // that it is of
-	ready  []int         // parts that were announced as ready calls
+// emitReady emits call_ready for part i if that is a complete call, once.
+func (r *run) emitReady(resp *llm.Response, i int) {
+	c, ok := resp.Sealed(i).(llm.ToolCall)
+	if !ok || slices.Contains(r.deltas.ready, i) {
+		return
+	}
+	r.deltas.ready = append(r.deltas.ready, i)
+	call := c
+	r.emit(Event{Kind: EventCallReady, Step: r.replies + 1, Index: i, Call: &call})
+}
+
+// deltas is the state of the events of calls that a model is writing.
+type deltas struct {
+	call   *llm.ToolCall // ID and name in the last call_delta
+	part   int           // part of the reply that call belongs to
+	ready  []int         // parts with a call_ready
 	pieces strings.Builder
 }
 
-// calling returns the id and the name of the call that is part i, as far as they are known: the same value for all its fragments, unless more
-// has become known.
-func (t *teller) calling(resp *llm.Response, i int) *llm.ToolCall {
+// head returns the ID and the name of the call in part i, as far as they are known. All fragments
+// share one value until more is known.
+func (t *deltas) head(resp *llm.Response, i int) *llm.ToolCall {
 	c := resp.Message.Parts[i].(llm.ToolCall)
 	if t.call == nil || t.part != i || t.call.ID != c.ID || t.call.Name != c.Name {
 		t.call, t.part = &llm.ToolCall{ID: c.ID, Name: c.Name}, i
@@ -309,8 +332,8 @@ func (t *teller) calling(resp *llm.Response, i int) *llm.ToolCall {
 	return t.call
 }
 
-// text returns piece as a string. Small ones share what they are allocated in.
-func (t *teller) text(piece []byte) string {
+// text returns piece as a string. Small strings share an allocation.
+func (t *deltas) text(piece []byte) string {
 	const room = 1 << 10
 	if len(piece) > room/4 {
 		return string(piece)
@@ -324,19 +347,9 @@ func (t *teller) text(piece []byte) string {
 	return t.pieces.String()[at:]
 }
 
-func (r *run) callReady(resp *llm.Response, i int) {
-	c, ok := resp.Sealed(i).(llm.ToolCall)
-	if !ok || slices.Contains(r.teller.ready, i) {
-		return
-	}
-	r.teller.ready = append(r.teller.ready, i)
-	call := c
-	r.emit(Event{Kind: EventCallReady, Step: r.replies + 1, Index: i, Call: &call})
-}
-
-// retract drops text that only echoes a call's arguments.
+// retract removes text that only repeats the arguments of a call.
 func (r *run) retract(resp *llm.Response) {
-	var kept []llm.Part // nil: all
+	var kept []llm.Part // nil means all
 	for i, p := range resp.Message.Parts {
 		if t, ok := p.(llm.Text); ok && echoes(t.Text, resp.Message) {
 			r.emit(Event{Kind: EventTextRetracted, Step: r.replies + 1, Index: i, Text: t.Text})
@@ -354,8 +367,8 @@ func (r *run) retract(resp *llm.Response) {
 	}
 }
 
-// echoes reports whether text, fences stripped, is wholly JSON and equal to the arguments of a call of m, or to a wrapper
-// {name, arguments} around them. Prose is never an echo.
+// echoes reports whether text, without a code fence, is one JSON object that equals the arguments of
+// a call of m, or an object {name, arguments} around them. Prose is never an echo.
 func echoes(text string, m llm.Message) bool {
 	if !m.HasCalls() {
 		return false
@@ -369,12 +382,12 @@ func echoes(text string, m llm.Message) bool {
 		return false
 	}
 	var wrap struct {
-		Name       string          `json:"name"`
+		Name       string             `json:"name"`
 		Arguments  stdjson.RawMessage `json:"arguments"`
 		Parameters stdjson.RawMessage `json:"parameters"`
 		Args       stdjson.RawMessage `json:"args"`
 	}
-	_ = stdjson.Unmarshal(b, &wrap) // no wrapper leaves it empty
+	_ = stdjson.Unmarshal(b, &wrap) // an error leaves it empty
 	var inner []byte
 	for _, a := range []stdjson.RawMessage{wrap.Arguments, wrap.Parameters, wrap.Args} {
 		if a == nil {
@@ -382,7 +395,7 @@ func echoes(text string, m llm.Message) bool {
 		}
 		var s string
 		if stdjson.Unmarshal(a, &s) == nil {
-			a = stdjson.RawMessage(s) // arguments as a string, as some servers echo them
+			a = stdjson.RawMessage(s) // some servers repeat arguments as a string
 		}
 		inner = canonicalObject(a)
 		break
@@ -403,7 +416,7 @@ func echoes(text string, m llm.Message) bool {
 	return false
 }
 
-// canonicalObject returns the canonical form of b when it is wholly one JSON object, else nil.
+// canonicalObject returns the canonical form of b, or nil if b is not one JSON object.
 func canonicalObject(b []byte) []byte {
 	if !stdjson.Valid(b) {
 		return nil
@@ -414,7 +427,7 @@ func canonicalObject(b []byte) []byte {
 	return jsonform.Canonical(b)
 }
 
-// unfenced strips one ``` fence around the whole of s.
+// unfenced removes a ``` fence around the whole of s.
 func unfenced(s string) string {
 	s = strings.TrimSpace(s)
 	rest, ok := strings.CutPrefix(s, "```")

@@ -3,6 +3,7 @@ package pawl_test
 import (
 	"encoding/json"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -154,4 +155,37 @@ func TestRunEndedLeavesOutTheSteps(t *testing.T) {
 	if strings.Contains(b, "steps") || len(res.Steps) != 1 {
 		t.Errorf("got %s, and the Result has %d steps", b, len(res.Steps))
 	}
+}
+
+// Every exported field of Event names the kinds that carry it, or is not part of the JSON form.
+func TestFieldsOfEventsNameTheirKinds(t *testing.T) {
+	kinds := []string{"all"}
+	for _, test := range everyEvent() {
+		kinds = append(kinds, string(test.event.Kind))
+	}
+	if wrong := withoutKinds(reflect.TypeFor[pawl.Event](), kinds); len(wrong) > 0 {
+		t.Error(wrong)
+	}
+	type control struct {
+		None  int `json:"none"`
+		Wrong int `json:"wrong" on:"text began"`
+		Out   int `json:"-"`
+		Right int `json:"right" on:"text"`
+	}
+	if got := withoutKinds(reflect.TypeFor[control](), kinds); !slices.Equal(got, []string{"None", "Wrong"}) {
+		t.Errorf("the control has fields without kinds: %q", got)
+	}
+}
+
+// withoutKinds returns the fields of an event type whose tag on lists no kind, or an unknown one.
+func withoutKinds(event reflect.Type, kinds []string) (wrong []string) {
+	for i := range event.NumField() {
+		f := event.Field(i)
+		on := strings.Fields(f.Tag.Get("on"))
+		unknown := slices.ContainsFunc(on, func(k string) bool { return !slices.Contains(kinds, k) })
+		if f.Tag.Get("json") != "-" && (len(on) == 0 || unknown) {
+			wrong = append(wrong, f.Name)
+		}
+	}
+	return wrong
 }

@@ -250,7 +250,7 @@ func (r *run) hear(ctx context.Context, reply *llm.Response, d llm.Delta, err er
 		r.lost = err
 		return false
 	}
-	r.tell(reply, d)
+	r.emitDelta(reply, d)
 	r.begin(ctx, reply, d)
 	return d.Finish != "" || ctx.Err() == nil
 }

@@ -36,7 +36,7 @@ type run struct {
 	sent         []llm.Message  // instructions, where there are any, and transcript: one array
 	lost         error          // with which the reply being made broke off
 	asked        *llm.Request   // the request that the last reply answers
-	teller       *teller        // of the reply being made; nil: nobody watches, or nothing yet
+	deltas       *deltas        // nil until the reply being made has events
 	inbox        MessageSource  // nil: nobody sends messages
 	beginner     *Parallel      // starts calls early; nil means that no call starts early
 	ahead        *ahead         // nil: no reply is being made, or nothing may begin early

@@ -136,11 +136,11 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ name, old, new, err string }{
-		{"another field", `EventNotice:           {"code", `, `EventNotice:           {"index", "code", `, ""},
-		{"another comment", "// a step is complete", "// a step is through", ""},
-		{"a field without a JSON name", `EventNotice:           {"code", `, `EventNotice:           {"cod", `, `carries "cod"`},
-		{"a kind without a comment", "// a step is complete", "", "has no comment"},
-		{"a kind without fields", "\tEventStepStarted:      {},\n", "", "its shape has changed"},
+		{"another field", `on:"call_started"`, `on:"call_started notice"`, ""},
+		{"another comment", "// A step is complete.", "// A step is through.", ""},
+		{"a kind that is not there", `on:"call_started"`, `on:"call_begun"`, `is on "call_begun"`},
+		{"a kind without a comment", "// A step is complete.", "", "has no comment"},
+		{"a field without kinds", ` on:"call_started"`, "", "has no tag on"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if !strings.Contains(src, tt.old) {

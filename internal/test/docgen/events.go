@@ -1,12 +1,12 @@
 package docgen
 
 import (
-	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,29 +14,26 @@ import (
 // kind is a kind of event as event.go declares it.
 type kind struct {
 	name, comment string
-	fields        []string // JSON names, as eventFields has them
 }
 
-// field is a field of the JSON form of an event.
+// field is a field of the JSON form of events.
 type field struct {
 	json, words string
-	meaning     string // where the JSON form itself says it; "": where Event does
+	on          []string // kinds that carry it; "all" means every kind
+	meaning     string
 }
 
-// Events returns the text of docs/events.md, made from the source of event.go: the kinds, which
-// fields each carries (eventFields), the JSON names (eventJSON) and what they mean (the comments of
-// Event, and of eventJSON where that has one).
+// Events returns the text of docs/events.md, made from the source of event.go: the constants of
+// EventKind, the fields of Event with their tags json and on, and the fields of callDelta, which
+// stand for Call in call_delta.
 func Events(src string) (string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), "event.go", src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return "", err
 	}
 	var (
-		kinds    []kind
-		carried  map[string][]string // by Go name of the kind
-		form     []field
-		meanings map[string]string // by JSON name
-		goNames  = map[string]string{}
+		kinds       []kind
+		event, call []field
 	)
 	for _, d := range file.Decls {
 		g, ok := d.(*ast.GenDecl)
@@ -51,34 +48,24 @@ func Events(src string) (string, error) {
 					if err != nil {
 						return "", err
 					}
-					goNames[s.Names[0].Name] = name
-					kinds = append(kinds, kind{name: name, comment: text(s.Comment)})
-				} else if s.Names[0].Name == "eventFields" {
-					carried = table(s.Values[0].(*ast.CompositeLit))
+					kinds = append(kinds, kind{name: name, comment: text(s.Doc)})
 				}
 			case *ast.TypeSpec:
 				st, ok := s.Type.(*ast.StructType)
 				switch {
 				case ok && s.Name.Name == "Event":
-					meanings = comments(st)
-				case ok && s.Name.Name == "eventJSON":
-					form = jsonForm(st)
+					event = jsonForm(st)
+				case ok && s.Name.Name == "callDelta":
+					call = jsonForm(st)
 				}
 			}
 		}
 	}
-	if len(kinds) == 0 || len(carried) != len(kinds) || len(form) == 0 || len(meanings) == 0 {
-		return "", fmt.Errorf("event.go: found %d kinds, the fields of %d, %d JSON names and %d comments: its shape has changed, change docgen with it",
-			len(kinds), len(carried), len(form), len(meanings))
+	if len(kinds) == 0 || len(event) == 0 || len(call) == 0 {
+		return "", fmt.Errorf("event.go: found %d kinds, %d fields of Event and %d of callDelta: its shape has changed, change docgen with it",
+			len(kinds), len(event), len(call))
 	}
-	for name, fields := range carried {
-		for i := range kinds {
-			if kinds[i].name == goNames[name] {
-				kinds[i].fields = fields
-			}
-		}
-	}
-	return render(kinds, form, meanings)
+	return render(kinds, event, call)
 }
 
 func text(c *ast.CommentGroup) string {
@@ -88,35 +75,7 @@ func text(c *ast.CommentGroup) string {
 	return strings.Join(strings.Fields(c.Text()), " ")
 }
 
-// table reads a literal of map[EventKind][]string.
-func table(lit *ast.CompositeLit) map[string][]string {
-	m := map[string][]string{}
-	for _, e := range lit.Elts {
-		kv := e.(*ast.KeyValueExpr)
-		var names []string
-		for _, v := range kv.Value.(*ast.CompositeLit).Elts {
-			name, err := strconv.Unquote(v.(*ast.BasicLit).Value)
-			if err != nil {
-				panic(err) // the parser has seen a string there
-			}
-			names = append(names, name)
-		}
-		m[kv.Key.(*ast.Ident).Name] = names
-	}
-	return m
-}
-
-// comments returns what the fields of Event say of themselves, by their names in lower case.
-func comments(st *ast.StructType) map[string]string {
-	m := map[string]string{}
-	for _, f := range st.Fields.List {
-		for _, name := range f.Names {
-			m[strings.ToLower(name.Name)] = text(f.Comment)
-		}
-	}
-	return m
-}
-
+// jsonForm returns the fields of a struct that its JSON form has.
 func jsonForm(st *ast.StructType) []field {
 	var fields []field
 	for _, f := range st.Fields.List {
@@ -125,7 +84,11 @@ func jsonForm(st *ast.StructType) []field {
 			panic(err) // the parser has seen a string there
 		}
 		name, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
-		fields = append(fields, field{json: name, words: typeWords(f.Type), meaning: text(f.Comment)})
+		if name == "-" {
+			continue
+		}
+		fields = append(fields, field{name, typeWords(f.Type), strings.Fields(reflect.StructTag(tag).Get("on")),
+			text(f.Doc)})
 	}
 	return fields
 }
@@ -156,52 +119,62 @@ func typeWords(e ast.Expr) string {
 	return "?"
 }
 
-func render(kinds []kind, form []field, meanings map[string]string) (string, error) {
-	byName := map[string]field{}
-	for _, f := range form {
-		byName[f.json] = f
+func render(kinds []kind, event, call []field) (string, error) {
+	known := map[string]bool{"all": true}
+	for _, k := range kinds {
+		if k.comment == "" {
+			return "", fmt.Errorf("event.go: the kind %s has no comment above it", k.name)
+		}
+		known[k.name] = true
+	}
+	for _, f := range event {
+		switch {
+		case len(f.on) == 0:
+			return "", fmt.Errorf("event.go: the field %s has no tag on", f.json)
+		case f.meaning == "":
+			return "", fmt.Errorf("event.go: the field %s has no comment", f.json)
+		}
+		for _, on := range f.on {
+			if !known[on] {
+				return "", fmt.Errorf("event.go: the field %s is on %q, which is no kind", f.json, on)
+			}
+		}
 	}
 	var b strings.Builder
 	b.WriteString(`<!-- Made from event.go by internal/test/docgen. Change the comments there, then: make docs -->
 
 # Events
 
-All that happens in a run leaves it as events, through one sequence. ` + "`Agent.Stream`" + ` yields them as ` + "`pawl.Event`" + `; ` + "`pawl run --json`" + ` prints them, one
-JSON object a line. The list is closed: a kind or a field that is not on it is an error when an event is read. A field that
-a kind carries may be left out where it is empty.
+A run reports everything as events, in one sequence. ` + "`Agent.Stream`" + ` yields them as ` + "`pawl.Event`" + `;
+` + "`pawl run --json`" + ` prints them, one JSON object per line. The list is closed: an unknown kind and an
+unknown field are errors when an event is read. Empty fields may be omitted.
 
 ## Every event
 
 | field | JSON | meaning |
 |---|---|---|
 `)
-	carried := map[string]bool{}
-	for _, k := range kinds {
-		for _, f := range k.fields {
-			if _, ok := byName[f]; !ok {
-				return "", fmt.Errorf("event.go: %s carries %q, which the JSON form does not have", k.name, f)
-			}
-			carried[f] = true
-		}
+	row := func(f field, on string) {
+		fmt.Fprintf(&b, "| `%s` | %s | %s%s |\n", f.json, f.words, on, cell(f.meaning))
 	}
-	for _, f := range form {
-		if carried[f.json] {
-			continue
+	for _, f := range event {
+		if slices.Contains(f.on, "all") {
+			row(f, "")
 		}
-		meaning := meanings[f.json]
-		if f.json == "event" {
-			meaning = "what happened: one of the kinds below"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.json, f.words, cell(meaning))
 	}
 	b.WriteString("\n## Kinds\n\nIn the order in which a run emits them.\n\n| event | what happened | carries |\n|---|---|---|\n")
 	for _, k := range kinds {
-		if k.comment == "" {
-			return "", fmt.Errorf("event.go: the kind %s has no comment at the end of its line", k.name)
-		}
 		var names []string
-		for _, f := range k.fields {
-			names = append(names, "`"+f+"`")
+		for _, f := range event {
+			switch {
+			case !slices.Contains(f.on, k.name):
+			case k.name == "call_delta" && f.json == "call":
+				for _, c := range call {
+					names = append(names, "`"+c.json+"`")
+				}
+			default:
+				names = append(names, "`"+f.json+"`")
+			}
 		}
 		if names == nil {
 			names = []string{"nothing more"}
@@ -209,15 +182,17 @@ a kind carries may be left out where it is empty.
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.name, cell(k.comment), strings.Join(names, ", "))
 	}
 	b.WriteString("\n## What they carry\n\n| field | JSON | in which kinds, and what it means |\n|---|---|---|\n")
-	for _, f := range form {
-		if !carried[f.json] {
+	for _, f := range event {
+		if slices.Contains(f.on, "all") {
 			continue
 		}
-		meaning := cmp.Or(f.meaning, meanings[f.json])
-		if meaning == "" {
-			return "", fmt.Errorf("event.go: the field %s has no comment, in Event or in eventJSON", f.json)
+		if f.json == "call" {
+			f.on = slices.DeleteFunc(f.on, func(k string) bool { return k == "call_delta" })
+			for _, c := range call {
+				row(c, "call_delta: ")
+			}
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.json, f.words, cell(meaning))
+		row(f, strings.Join(f.on, ", ")+": ")
 	}
 	b.WriteString("\nTypes in `code` are those of the Go package, in the JSON form that `go doc pawl TYPE` and its `MarshalJSON` describe.\n")
 	return b.String(), nil
