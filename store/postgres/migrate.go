@@ -21,8 +21,8 @@ var migrations = []string{schema1}
 const migrating = 0x7061776c
 
 // migrate updates the schema to the current version and detects how vectors are stored.
-func (db *DB) migrate(ctx context.Context, schema string, noCreate bool) error {
-	return pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
+func (b *backend) migrate(ctx context.Context, schema string, noCreate bool) error {
+	return pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock($1)", migrating); err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (db *DB) migrate(ctx context.Context, schema string, noCreate bool) error {
 		if err != nil {
 			return err
 		}
-		db.vectors = kind
+		b.vectors = kind
 		for ; have < len(migrations); have++ {
 			if _, err := tx.Exec(ctx, strings.ReplaceAll(migrations[have], "VECTOR", kind.column())); err != nil {
 				return fmt.Errorf("creating version %d: %w", have+1, err)

@@ -30,19 +30,21 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/internal/relational"
 )
 
 // DB is a store in a database. It is safe for concurrent use.
 type DB struct {
-	pool    *pgxpool.Pool
-	now     func() time.Time
+	methods
+	backend *backend
 	at      string // its location, without secrets
-	vectors vectorKind
 }
+
+// methods is the implementation of store.Store and store.Journal.
+type methods = relational.DB
 
 var (
 	_ store.Store   = (*DB)(nil)
@@ -67,93 +69,26 @@ func Open(ctx context.Context, address string, opts *Options) (*DB, error) {
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	schema := searchIn(cfg)
-	db := &DB{now: opts.Now, at: place(cfg, schema)}
-	if db.now == nil {
-		db.now = time.Now
+	at, b := place(cfg, schema), &backend{now: opts.Now}
+	if b.now == nil {
+		b.now = time.Now
 	}
-	if db.pool, err = pgxpool.NewWithConfig(ctx, cfg); err == nil {
-		if err = db.migrate(ctx, schema, opts.NoCreate); err != nil {
-			db.pool.Close()
+	if b.pool, err = pgxpool.NewWithConfig(ctx, cfg); err == nil {
+		if err = b.migrate(ctx, schema, opts.NoCreate); err != nil {
+			b.pool.Close()
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store %s: %w", db.at, clean(err, address, cfg.ConnConfig.Password))
+		return nil, fmt.Errorf("store %s: %w", at, clean(err, address, cfg.ConnConfig.Password))
 	}
-	return db, nil
+	return &DB{relational.New(b), b, at}, nil
 }
 
 // Close closes the connections. Methods called after it fail.
 func (db *DB) Close() error {
-	db.pool.Close()
+	db.backend.pool.Close()
 	return nil
 }
 
 // String returns the location of the store and how it compares vectors, without secrets.
-func (db *DB) String() string { return "postgresql at " + db.at + ": " + db.vectors.String() }
-
-// change runs fn in a transaction. Transactions with the same lock run one at a time; lock names
-// the data that is read and then written.
-func (db *DB) change(ctx context.Context, lock string, fn func(tx pgx.Tx) error) error {
-	return pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended($1, 0))", lock); err != nil {
-			return err
-		}
-		return fn(tx)
-	})
-}
-
-// lock returns the name of an item in a scope.
-func lock(kind string, s store.Scope, id string) string {
-	return fmt.Sprintf("%s %q %q %q %q", kind, s.Tenant, s.User, s.Thread, id)
-}
-
-type querier interface {
-	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
-}
-
-// list reads all rows.
-func list[T any](ctx context.Context, q querier, scan func(pgx.Rows) (T, error), query string, args ...any) ([]T, error) {
-	rows, err := q.Query(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	out := []T{}
-	for rows.Next() {
-		v, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v)
-	}
-	return out, rows.Err()
-}
-
-// one reads the only row. It returns store.ErrNotFound if there is none.
-func one[T any](ctx context.Context, q querier, what string, scan func(pgx.Rows) (T, error), query string, args ...any) (T, error) {
-	all, err := list(ctx, q, scan, query, args...)
-	if err == nil && len(all) == 0 {
-		err = fmt.Errorf("%s: %w", what, store.ErrNotFound)
-	}
-	if err != nil {
-		var zero T
-		return zero, err
-	}
-	return all[0], nil
-}
-
-// value reads a column.
-func value[T any](r pgx.Rows) (v T, err error) {
-	err = r.Scan(&v)
-	return v, err
-}
-
-// remove executes a statement that deletes an item. It returns store.ErrNotFound if the item does
-// not exist.
-func (db *DB) remove(ctx context.Context, what, statement string, args ...any) error {
-	tag, err := db.pool.Exec(ctx, statement, args...)
-	if err == nil && tag.RowsAffected() == 0 {
-		err = fmt.Errorf("%s: %w", what, store.ErrNotFound)
-	}
-	return err
-}
+func (db *DB) String() string { return "postgresql at " + db.at + ": " + db.backend.vectors.String() }

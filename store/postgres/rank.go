@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/internal/relational"
 )
 
 // The constants of BM25, as in SQLite's FTS5.
@@ -32,22 +33,24 @@ func (t term) most() float64 { return t.weight * (saturation + 1) }
 
 // counted returns the terms that occur in texts of the scope, the rarest first, and the mean size
 // of the texts.
-func (db *DB) counted(ctx context.Context, k searched, s store.Scope, q store.Query, terms []string) ([]term, float64, error) {
+func (b *backend) counted(ctx context.Context, k relational.Kind, s store.Scope, q store.Query, terms []string) ([]term, float64, error) {
 	var total int
 	var mean float64
-	if err := db.pool.QueryRow(ctx, k.in("select count(*), coalesce(avg(size), 1)::float8 from WORDS t where WHOSE"), seen(s, q.Shared)...).Scan(&total, &mean); err != nil {
+	if _, err := relational.List(ctx, b.Read(), func(r relational.Row) (none any, err error) { return nil, r.Scan(&total, &mean) },
+		k.In("select count(*), coalesce(avg(size), 1)::float8 from WORDS t where WHOSE"), relational.Seen(s, q.Shared)...); err != nil {
 		return nil, 0, err
 	}
 	for i := range terms {
 		terms[i] = folded(terms[i])
 	}
-	scan := func(r pgx.Rows) (t term, err error) {
+	scan := func(r relational.Row) (t term, err error) {
 		err = r.Scan(&t.query, &t.words, &t.count)
 		return t, err
 	}
-	all, err := list(ctx, db.pool, scan, k.in(`select q::text, array(select phraseto_tsquery('words', w)::text from unnest(string_to_array(text, ' ')) as w),
-		(select count(*) from WORDS t where t.words @@ ($6::tsquery && q) and WHOSE)
-		from (select min(text) as text, phraseto_tsquery('words', text) as q from unnest($7::text[]) as text group by 2) x where numnode(q) > 0`), seen(s, q.Shared, marks(s, q.Shared), terms)...)
+	all, err := relational.List(ctx, b.Read(), scan, k.In(`select q::text, array(select phraseto_tsquery('words', w)::text from unnest(string_to_array(text, ' ')) as w),
+		(select count(*) from WORDS t where t.words @@ (?::tsquery && q) and WHOSE)
+		from (select min(text) as text, phraseto_tsquery('words', text) as q from unnest(?::text[]) as text group by 2) x where numnode(q) > 0`),
+		append(append([]any{marks(s, q.Shared)}, relational.Seen(s, q.Shared)...), terms)...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -74,12 +77,12 @@ func marks(s store.Scope, shared bool) string {
 	return "'" + mark(s) + "'"
 }
 
-// withWords returns texts that contain any of the terms, the best first, at most deep. The first of
+// WithWords returns texts that contain any of the terms, the best first, at most limit. The first of
 // them, as many as the query wants, equal the result of an exhaustive search. It examines the texts
 // with the rarest terms, and texts with more frequent terms as long as one of them could be among
 // the best, because the contribution of the remaining terms is bounded.
-func (db *DB) withWords(ctx context.Context, k searched, s store.Scope, q store.Query, words []string, deep int) ([]near, error) {
-	terms, mean, err := db.counted(ctx, k, s, q, words)
+func (b *backend) WithWords(ctx context.Context, k relational.Kind, s store.Scope, q store.Query, words []string, limit int) ([]relational.Near, error) {
+	terms, mean, err := b.counted(ctx, k, s, q, words)
 	if err != nil || len(terms) == 0 {
 		return nil, err
 	}
@@ -89,17 +92,17 @@ func (db *DB) withWords(ctx context.Context, k searched, s store.Scope, q store.
 		for ; through < len(terms) && looked < target; through++ {
 			looked += terms[through].count
 		}
-		found, err := db.scored(ctx, k, s, q, terms, through, mean)
+		found, err := b.scored(ctx, k, s, q, terms, through, mean)
 		if err != nil {
 			return nil, err
 		}
-		slices.SortFunc(found, nearer)
+		slices.SortFunc(found, relational.Nearer)
 		rest := 0.0
 		for _, t := range terms[through:] {
 			rest += t.most()
 		}
-		if through == len(terms) || len(found) >= want && -found[want-1].distance >= rest {
-			return found[:min(len(found), deep)], nil
+		if through == len(terms) || len(found) >= want && -found[want-1].Distance >= rest {
+			return found[:min(len(found), limit)], nil
 		}
 		target = 2 * looked // so that all repetitions together cost no more than one full search
 	}
@@ -107,7 +110,7 @@ func (db *DB) withWords(ctx context.Context, k searched, s store.Scope, q store.
 
 // scored returns the texts that contain any of the first terms, scored by all terms. The distance
 // is the negative score: the nearest is the best.
-func (db *DB) scored(ctx context.Context, k searched, s store.Scope, q store.Query, terms []term, through int, mean float64) ([]near, error) {
+func (b *backend) scored(ctx context.Context, k relational.Kind, s store.Scope, q store.Query, terms []term, through int, mean float64) ([]relational.Near, error) {
 	var first, ranks []string
 	for i, t := range terms {
 		if i < through {
@@ -117,23 +120,24 @@ func (db *DB) scored(ctx context.Context, k searched, s store.Scope, q store.Que
 	}
 	// It is not prepared (QueryExecModeExec), because the next statement will differ.
 	match := marks(s, q.Shared) + " & (" + strings.Join(first, " | ") + ")"
-	rows, err := db.pool.Query(ctx, k.in(`select w.n, w.size, array[`+strings.Join(ranks, ", ")+`]::real[] from
-		(select n, size, words || ''::tsvector as words from WORDS t where words @@ $6::tsquery and WHOSE offset 0) w`), append([]any{pgx.QueryExecModeExec}, seen(s, q.Shared, match)...)...)
+	rows, err := b.pool.Query(ctx, b.translate(k.In(`select w.n, w.size, array[`+strings.Join(ranks, ", ")+`]::real[] from
+		(select n, size, words || ''::tsvector as words from WORDS t where words @@ ?::tsquery and WHOSE offset 0) w`)),
+		append([]any{pgx.QueryExecModeExec, match}, relational.Seen(s, q.Shared)...)...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var out []near
+	var out []relational.Near
 	var found []float32
 	for rows.Next() {
-		var x near
+		var x relational.Near
 		var size float64
-		if err := rows.Scan(&x.n, &size, &found); err != nil {
+		if err := rows.Scan(&x.N, &size, &found); err != nil {
 			return nil, err
 		}
 		for i, rank := range found {
 			f := times(rank)
-			x.distance -= terms[i].weight * f * (saturation + 1) / (f + saturation*(1-byLength+byLength*size/mean))
+			x.Distance -= terms[i].weight * f * (saturation + 1) / (f + saturation*(1-byLength+byLength*size/mean))
 		}
 		out = append(out, x)
 	}

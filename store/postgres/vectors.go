@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/internal/relational"
 )
 
 // vectorKind is the way in which vectors are stored and compared.
@@ -46,7 +46,8 @@ func (k vectorKind) column() string {
 func vectorKindOf(ctx context.Context, tx pgx.Tx, schema string, fresh bool) (vectorKind, error) {
 	var kind string
 	if !fresh {
-		err := tx.QueryRow(ctx, "select format_type(atttypid, null) from pg_attribute where attrelid = $1::regclass and attname = 'vector'", pgx.Identifier{schema, "chunks"}.Sanitize()).Scan(&kind)
+		err := tx.QueryRow(ctx, "select format_type(atttypid, null) from pg_attribute where attrelid = $1::regclass and attname = 'vector'",
+			pgx.Identifier{schema, "chunks"}.Sanitize()).Scan(&kind)
 		if err == nil && kind != "bytea" {
 			return asVector, nil
 		}
@@ -112,45 +113,17 @@ func (k vectorKind) keep(v store.Vector) any {
 		}
 		return string(append(b, ']'))
 	}
-	b := make([]byte, 0, 4*len(v.Values))
-	for _, x := range v.Values {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
-	return b
+	return relational.Bytes(v)
 }
 
-// vectorField receives a vector.
-type vectorField struct {
-	kind  vectorKind
-	model *string
-	bytes []byte
-	text  *string
-}
-
-// fields returns the destinations of the columns model and vector.
-func (f *vectorField) fields() []any {
-	if f.kind == asVector {
-		return []any{&f.model, &f.text}
-	}
-	return []any{&f.model, &f.bytes}
-}
-
-func (f *vectorField) vector() (store.Vector, error) {
-	if f.model == nil {
-		return store.Vector{}, nil
-	}
-	v := store.Vector{Model: *f.model}
-	if f.kind == asBytes {
-		v.Values = make([]float32, len(f.bytes)/4)
-		for i := range v.Values {
-			v.Values[i] = math.Float32frombits(binary.LittleEndian.Uint32(f.bytes[4*i:]))
-		}
+// vector returns the vector that was received as b.
+func (k vectorKind) vector(model string, b []byte) (store.Vector, error) {
+	v := store.Vector{Model: model}
+	if k == asBytes {
+		v.Values = relational.Values(b)
 		return v, nil
 	}
-	if f.text == nil {
-		return v, nil
-	}
-	for s := range strings.SplitSeq(strings.Trim(*f.text, "[]"), ",") {
+	for s := range strings.SplitSeq(strings.Trim(string(b), "[]"), ",") {
 		x, err := strconv.ParseFloat(s, 32)
 		if err != nil {
 			return v, err
@@ -160,71 +133,34 @@ func (f *vectorField) vector() (store.Vector, error) {
 	return v, nil
 }
 
-// columns returns the values to store as three lists: models, sizes and vectors.
-func (k vectorKind) columns(all []store.Vector) (models []*string, sizes []*int, vectors any) {
-	var texts []*string
-	var bytes [][]byte
-	for _, v := range all {
-		var model, text *string
-		var size *int
-		var b []byte
-		switch kept := k.keep(v).(type) {
-		case string:
-			text = &kept
-		case []byte:
-			b = kept
-		}
-		if v.Model != "" {
-			n := len(v.Values)
-			model, size = &v.Model, &n
-		}
-		models, sizes, texts, bytes = append(models, model), append(sizes, size), append(texts, text), append(bytes, b)
-	}
-	if k == asVector {
-		return models, sizes, texts
-	}
-	return models, sizes, bytes
-}
-
-// near is a row with its distance.
-type near struct {
-	n        int64
-	distance float64
-}
-
-func nearer(a, b near) int { return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.n, b.n)) }
-
 // ofVectors selects the rows of a kind whose vectors are comparable with a given one.
-const ofVectors = " from TABLE t where WHOSE and t.model = $6 and t.dimensions = $7 ALSO"
+const ofVectors = " from TABLE t where WHOSE and t.model = ? and t.dimensions = ? ALSO"
 
-// nearest returns the rows whose vectors are nearest to the vector of q, the nearest first.
-func (db *DB) nearest(ctx context.Context, k searched, s store.Scope, q store.Query, limit int) ([]near, error) {
+// Nearest returns the rows whose vectors are nearest to the vector of q, the nearest first.
+func (b *backend) Nearest(ctx context.Context, k relational.Kind, s store.Scope, q store.Query, limit int) ([]relational.Near, error) {
 	v := q.Vector
-	args := seen(s, q.Shared, v.Model, len(v.Values))
-	if db.vectors == asVector {
-		scan := func(r pgx.Rows) (x near, err error) {
-			err = r.Scan(&x.n, &x.distance)
-			return x, err
-		}
-		return list(ctx, db.pool, scan, k.in("select t.n, t.vector <=> $8::text::vector"+ofVectors+" order by 2, 1 limit $9"), append(args, db.vectors.keep(v), limit)...)
+	args := append(relational.Seen(s, q.Shared), v.Model, len(v.Values))
+	if b.vectors == asVector {
+		return relational.List(ctx, b.Read(), relational.ScanNear, k.In("select t.n, t.vector <=> ?::text::vector"+ofVectors+" order by 2, 1 limit ?"),
+			append(append([]any{b.vectors.keep(v)}, args...), limit)...)
 	}
-	rows, err := db.pool.Query(ctx, k.in("select t.n, t.vector"+ofVectors), args...)
+	rows, err := b.Read().Query(ctx, k.In("select t.n, t.vector"+ofVectors), args...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var best []near // sorted and truncated when it is twice as long as needed
+	var best []relational.Near // sorted and truncated when it is twice as long as needed
 	cut := func() {
-		slices.SortFunc(best, nearer)
+		slices.SortFunc(best, relational.Nearer)
 		best = best[:min(len(best), limit)]
 	}
 	for rows.Next() {
 		var n int64
-		var kept pgtype.DriverBytes // used without a copy
-		if err := rows.Scan(&n, &kept); err != nil {
+		var bytes pgtype.DriverBytes // used without a copy
+		if err := rows.Scan(&n, &bytes); err != nil {
 			return nil, err
 		}
-		if best = append(best, near{n, distance(v.Values, kept)}); len(best) == 2*limit {
+		if best = append(best, relational.Near{N: n, Distance: distance(v.Values, bytes)}); len(best) == 2*limit {
 			cut()
 		}
 	}

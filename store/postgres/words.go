@@ -8,10 +8,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/jackc/pgx/v5"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/internal/relational"
 	"github.com/pawl-go/pawl/store/internal/words"
 )
 
@@ -63,8 +63,8 @@ func digest(text string) []byte {
 	return sum[:]
 }
 
-// putWords stores the words by which the rows n are found, in place of the existing ones.
-func putWords(ctx context.Context, tx pgx.Tx, k searched, s store.Scope, n []int64, texts []string) error {
+// PutWords stores the words by which the rows n are found, in place of the existing ones.
+func (b *backend) PutWords(ctx context.Context, tx relational.Conn, k relational.Kind, s store.Scope, n []int64, texts []string) error {
 	if len(n) == 0 {
 		return nil
 	}
@@ -73,8 +73,9 @@ func putWords(ctx context.Context, tx pgx.Tx, k searched, s store.Scope, n []int
 		texts[i] = folded(texts[i])
 		sizes[i] = strings.Count(texts[i], " ") + min(1, len(texts[i]))
 	}
-	_, err := tx.Exec(ctx, k.in(`insert into WORDS (n, tenant, userid, thread, size, words)
-		select n, $1, $2, $3, size, to_tsvector('words', text) || array_to_tsvector(array[$4::text]) from unnest($5::bigint[], $6::int[], $7::text[]) as x (n, size, text)
+	_, err := tx.Exec(ctx, k.In(`insert into WORDS (n, tenant, USER, thread, size, words)
+		select n, ?, ?, ?, size, to_tsvector('words', text) || array_to_tsvector(array[?::text])
+		from unnest(?::bigint[], ?::int[], ?::text[]) as x (n, size, text)
 		on conflict (n) do update set size = excluded.size, words = excluded.words`), s.Tenant, s.User, s.Thread, mark(s), n, sizes, texts)
 	return err
 }

@@ -3,26 +3,13 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/internal/relational"
 )
-
-// near is a row with its distance; a smaller distance is better.
-type near struct {
-	n        int64
-	distance float64
-}
-
-func scanNear(r *sql.Rows) (x near, err error) {
-	err = r.Scan(&x.n, &x.distance)
-	return x, err
-}
-
-func nearer(a, b near) int { return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.n, b.n)) }
 
 // term is a search term of a query.
 type term struct {
@@ -39,18 +26,18 @@ const weightless = 1e-6
 func (t term) most() float64 { return t.weight * (1 + 1.2) }
 
 // counted returns the terms that occur in any text, the rarest first.
-func (db *DB) counted(ctx context.Context, k searched, words []string) ([]term, error) {
+func (b *backend) counted(ctx context.Context, k relational.Kind, words []string) ([]term, error) {
 	// an upper limit for the number of texts: a limit that is too high makes the search slower,
 	// never wrong
 	var total float64
-	if err := db.read.QueryRowContext(ctx, k.in("select coalesce(max(n), 0) from TABLE")).Scan(&total); err != nil {
+	if err := b.read.QueryRowContext(ctx, k.In("select coalesce(max(n), 0) from TABLE")).Scan(&total); err != nil {
 		return nil, err
 	}
 	var out []term
 	slices.Sort(words)
 	for _, w := range slices.Compact(words) {
 		t := term{match: `"` + w + `"`} // a phrase, so that the word is not parsed as query syntax
-		if err := db.read.QueryRowContext(ctx, k.in("select count(*) from WORDS where WORDS match ?"), t.match).Scan(&t.count); err != nil {
+		if err := b.read.QueryRowContext(ctx, k.In("select count(*) from WORDS where WORDS match ?"), t.match).Scan(&t.count); err != nil {
 			return nil, err
 		}
 		if n := float64(t.count); n > 0 {
@@ -71,12 +58,12 @@ func anyOf(terms []term) string {
 	return "(" + strings.Join(all, " OR ") + ")"
 }
 
-// withWords returns texts that contain any of the words, the best first, at most deep. The first of
+// WithWords returns texts that contain any of the words, the best first, at most limit. The first of
 // them, as many as the query wants, equal the result of an exhaustive search. It examines the texts
 // with the rarest terms, and texts with more frequent terms as long as one of them could be among
 // the best, because the contribution of the remaining terms is bounded.
-func (db *DB) withWords(ctx context.Context, k searched, s store.Scope, q store.Query, words []string, deep int) ([]near, error) {
-	terms, err := db.counted(ctx, k, words)
+func (b *backend) WithWords(ctx context.Context, k relational.Kind, s store.Scope, q store.Query, words []string, limit int) ([]relational.Near, error) {
+	terms, err := b.counted(ctx, k, words)
 	if err != nil || len(terms) == 0 {
 		return nil, err
 	}
@@ -88,7 +75,7 @@ func (db *DB) withWords(ctx context.Context, k searched, s store.Scope, q store.
 			looked += terms[through].count
 		}
 		first, rest := terms[:through], terms[through:]
-		found, err := db.matching(ctx, k, scored, s, q, anyOf(first), deep)
+		found, err := b.matching(ctx, k, scored, s, q, anyOf(first), limit)
 		if err != nil {
 			return nil, err
 		}
@@ -101,37 +88,37 @@ func (db *DB) withWords(ctx context.Context, k searched, s store.Scope, q store.
 			more = slices.DeleteFunc(slices.Clone(rest), func(t term) bool { return t.weight <= weightless })
 		}
 		if len(more) > 0 {
-			with, err := db.matching(ctx, k, scored, s, q, anyOf(first)+" AND "+anyOf(more), deep)
+			with, err := b.matching(ctx, k, scored, s, q, anyOf(first)+" AND "+anyOf(more), limit)
 			if err != nil {
 				return nil, err
 			}
 			found = merged(found, with)
 		}
-		if len(rest) == 0 || len(found) >= want && -found[want-1].distance >= bound {
-			return found[:min(len(found), deep)], nil
+		if len(rest) == 0 || len(found) >= want && -found[want-1].Distance >= bound {
+			return found[:min(len(found), limit)], nil
 		}
 		// no remaining term has a weight: any text may fill the list
 		if first[0].weight > weightless && rest[0].weight <= weightless {
-			fill, err := db.matching(ctx, k, "select t.n, 0.0 from WORDS w join TABLE t on t.n = w.rowid where WORDS match ? and WHOSE ALSO order by w.rowid limit ?", s, q, anyOf(rest), deep)
+			fill, err := b.matching(ctx, k, "select t.n, 0.0 from WORDS w join TABLE t on t.n = w.rowid where WORDS match ? and WHOSE ALSO order by w.rowid limit ?", s, q, anyOf(rest), limit)
 			found = merged(found, fill)
-			return found[:min(len(found), deep)], err
+			return found[:min(len(found), limit)], err
 		}
 	}
 }
 
 // matching returns the rows that match a query of FTS5.
-func (db *DB) matching(ctx context.Context, k searched, query string, s store.Scope, q store.Query, match string, limit int) ([]near, error) {
-	return list(ctx, db.read, scanNear, k.in(query), append(append([]any{match}, seen(s, q.Shared)...), limit)...)
+func (b *backend) matching(ctx context.Context, k relational.Kind, query string, s store.Scope, q store.Query, match string, limit int) ([]relational.Near, error) {
+	return relational.List(ctx, b.Read(), relational.ScanNear, k.In(query), append(append([]any{match}, relational.Seen(s, q.Shared)...), limit)...)
 }
 
 // merged combines two lists; a row in both gets its better distance.
-func merged(a, b []near) []near {
+func merged(a, b []relational.Near) []relational.Near {
 	all := slices.Concat(a, b)
-	slices.SortFunc(all, nearer)
+	slices.SortFunc(all, relational.Nearer)
 	there := map[int64]bool{}
-	return slices.DeleteFunc(all, func(x near) bool {
-		twice := there[x.n]
-		there[x.n] = true
+	return slices.DeleteFunc(all, func(x relational.Near) bool {
+		twice := there[x.N]
+		there[x.N] = true
 		return twice
 	})
 }

@@ -18,7 +18,6 @@ import (
 	"context"
 	"database/sql"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,6 +29,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/internal/relational"
 	_ "modernc.org/sqlite" // the driver
 	_ "modernc.org/sqlite/vec"
 )
@@ -50,15 +50,17 @@ const applicationID = 0x7061776c // "pawl"
 
 // DB is a store in a file. It is safe for concurrent use.
 type DB struct {
-	write *sql.DB // one connection, because SQLite has one writer
-	read  *sql.DB
-
-	together together // changes of journals
-	prepared prepared // for write
-	now      func() time.Time
+	methods
+	backend *backend
 }
 
-var _ store.Store = (*DB)(nil)
+// methods is the implementation of store.Store and store.Journal.
+type methods = relational.DB
+
+var (
+	_ store.Store   = (*DB)(nil)
+	_ store.Journal = (*DB)(nil)
+)
 
 // Options are the options of Open. Nil and the zero value take the defaults.
 type Options struct {
@@ -107,7 +109,7 @@ func open(path string, opts *Options) (*DB, error) {
 	if err := ours(dsn("query_only(1)")); err != nil {
 		return nil, err
 	}
-	db := &DB{now: time.Now}
+	db := &backend{now: time.Now}
 	if opts != nil && opts.Now != nil {
 		db.now = opts.Now
 	}
@@ -116,23 +118,22 @@ func open(path string, opts *Options) (*DB, error) {
 	}
 	db.write.SetMaxOpenConns(1)
 	if err = db.migrate(context.Background()); err == nil {
-		err = db.prepared.prepare(db.write)
+		err = db.prepare()
+	}
+	if err == nil {
+		db.read, err = sql.Open("sqlite", dsn("query_only(1)"))
 	}
 	if err != nil {
 		db.write.Close()
 		return nil, err
 	}
-	if db.read, err = sql.Open("sqlite", dsn("query_only(1)")); err != nil {
-		db.write.Close()
-		return nil, err
-	}
 	db.read.SetMaxOpenConns(max(4, runtime.GOMAXPROCS(0)))
 	db.read.SetMaxIdleConns(max(4, runtime.GOMAXPROCS(0)))
-	return db, nil
+	return &DB{relational.New(db), db}, nil
 }
 
 // Close closes the file. Methods called after it fail.
-func (db *DB) Close() error { return errors.Join(db.read.Close(), db.write.Close()) }
+func (db *DB) Close() error { return errors.Join(db.backend.read.Close(), db.backend.write.Close()) }
 
 // ours returns an error for a file that does not belong to this program, before anything is written
 // to it.
@@ -143,7 +144,8 @@ func ours(dsn string) error {
 	}
 	defer db.Close()
 	var id, have, tables int
-	err = db.QueryRow("select (select application_id from pragma_application_id), (select user_version from pragma_user_version), (select count(*) from sqlite_schema)").Scan(&id, &have, &tables)
+	err = db.QueryRow(`select (select application_id from pragma_application_id), (select user_version from pragma_user_version),
+		(select count(*) from sqlite_schema)`).Scan(&id, &have, &tables)
 	switch {
 	case err != nil && strings.Contains(err.Error(), "not a database"):
 		return errors.New("the file is not an SQLite database")
@@ -158,8 +160,8 @@ func ours(dsn string) error {
 }
 
 // migrate updates the file to the current version.
-func (db *DB) migrate(ctx context.Context) error {
-	return db.change(ctx, func(tx *sql.Tx) error {
+func (b *backend) migrate(ctx context.Context) error {
+	return b.change(ctx, func(tx *sql.Tx) error {
 		var have int
 		if err := tx.QueryRow("pragma user_version").Scan(&have); err != nil || have == version {
 			return err
@@ -172,115 +174,4 @@ func (db *DB) migrate(ctx context.Context) error {
 		_, err := tx.Exec(fmt.Sprintf("pragma application_id = %d; pragma user_version = %d", applicationID, version))
 		return err
 	})
-}
-
-// change runs fn in a transaction that writes.
-func (db *DB) change(ctx context.Context, fn func(tx *sql.Tx) error) error {
-	tx, err := db.write.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	if err := fn(tx); err != nil {
-		return errors.Join(err, ignore(tx.Rollback(), sql.ErrTxDone))
-	}
-	return tx.Commit()
-}
-
-func ignore(err, what error) error {
-	if errors.Is(err, what) {
-		return nil
-	}
-	return err
-}
-
-// list reads all rows.
-func list[T any](ctx context.Context, q querier, scan func(*sql.Rows) (T, error), query string, args ...any) ([]T, error) {
-	rows, err := q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	out := []T{}
-	for rows.Next() {
-		v, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v)
-	}
-	return out, rows.Err()
-}
-
-// one reads the only row. It returns store.ErrNotFound if there is none.
-func one[T any](ctx context.Context, q querier, what string, scan func(*sql.Rows) (T, error), query string, args ...any) (T, error) {
-	all, err := list(ctx, q, scan, query, args...)
-	if err == nil && len(all) == 0 {
-		err = fmt.Errorf("%s: %w", what, store.ErrNotFound)
-	}
-	if err != nil {
-		var zero T
-		return zero, err
-	}
-	return all[0], nil
-}
-
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-// changed returns store.ErrNotFound for a change that affected no row.
-func changed(res sql.Result, err error, what string) error {
-	if err != nil {
-		return err
-	}
-	if n, err := res.RowsAffected(); err != nil || n > 0 {
-		return err
-	}
-	return fmt.Errorf("%s: %w", what, store.ErrNotFound)
-}
-
-// stamp and moment convert a time to nanoseconds and back; 0 is the zero time.
-func stamp(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixNano()
-}
-
-func moment(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, n).UTC()
-}
-
-// jsonText validates a JSON value for storage. Nil is stored as null.
-func jsonText(what string, b json.RawMessage) (any, error) {
-	if len(b) == 0 {
-		return nil, nil
-	}
-	if !json.Valid(b) {
-		return nil, fmt.Errorf("%s is no JSON", what)
-	}
-	return string(b), nil
-}
-
-func raw(s sql.NullString) json.RawMessage {
-	if !s.Valid {
-		return nil
-	}
-	return json.RawMessage(s.String)
-}
-
-// valid checks the scope and the IDs passed to a method.
-func valid(s store.Scope, ids ...string) error {
-	if err := s.Check(); err != nil {
-		return err
-	}
-	for _, id := range ids {
-		if err := store.CheckID(id); err != nil {
-			return err
-		}
-	}
-	return nil
 }

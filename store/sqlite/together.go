@@ -24,16 +24,16 @@ type waitingChange struct {
 }
 
 // changeTogether is change with a sync that may be shared. fn may run on another goroutine.
-func (db *DB) changeTogether(ctx context.Context, fn func(tx *sql.Tx) error) error {
+func (b *backend) changeTogether(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	c := &waitingChange{ctx: ctx, fn: fn, done: make(chan struct{})}
-	t := &db.together
+	t := &b.together
 	t.mu.Lock()
 	t.waiting = append(t.waiting, c)
 	leads := !t.busy
 	t.busy = true
 	t.mu.Unlock()
 	if leads {
-		db.lead()
+		b.lead()
 	}
 	<-c.done
 	return c.err
@@ -41,13 +41,13 @@ func (db *DB) changeTogether(ctx context.Context, fn func(tx *sql.Tx) error) err
 
 // lead executes the waiting changes in one transaction. Changes that arrive meanwhile are led by
 // another goroutine, so that no caller works for others forever.
-func (db *DB) lead() {
-	t := &db.together
+func (b *backend) lead() {
+	t := &b.together
 	t.mu.Lock()
 	batch := t.waiting
 	t.waiting = nil
 	t.mu.Unlock()
-	err := db.change(context.Background(), func(tx *sql.Tx) error {
+	err := b.change(context.Background(), func(tx *sql.Tx) error {
 		if len(batch) == 1 { // it is rolled back with the transaction
 			return batch[0].alone(tx)
 		}
@@ -60,7 +60,7 @@ func (db *DB) lead() {
 	})
 	t.mu.Lock()
 	if t.busy = len(t.waiting) > 0; t.busy {
-		go db.lead()
+		go b.lead()
 	}
 	t.mu.Unlock()
 	for _, c := range batch {

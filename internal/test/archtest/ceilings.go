@@ -52,7 +52,7 @@ var ceilings = []ceiling{
 	{dir: "tools/internal/webpage", goal: 380},
 	{dir: "sandbox", goal: 2150, now: 2200},
 	{dir: "mcp", goal: 3000, now: 3200},
-	{dir: "store", goal: 4000, now: 4400},
+	{dir: "store", goal: 3500},
 	{dir: "durable", goal: 2650, now: 2850},
 	{dir: "durable/temporal", goal: 2150, now: 2350},
 	{dir: "server", goal: 3900, now: 4100},

@@ -1,16 +1,14 @@
-package postgres
+package relational
 
 import (
 	"context"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
-const ofArtifacts = " from artifacts where tenant = $1 and userid = $2 and thread = $3 and run = $4"
+const ofArtifacts = " from artifacts where tenant = ? and USER = ? and thread = ? and run = ?"
 
 // PutArtifact stores a for a run. It deletes the oldest artifacts of the scope if there are too
 // many.
@@ -21,16 +19,16 @@ func (db *DB) PutArtifact(ctx context.Context, s store.Scope, run string, a pawl
 	if err := store.CheckArtifact(run, a); err != nil {
 		return err
 	}
-	return db.change(ctx, lock("artifacts", s, ""), func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "delete"+ofArtifacts+" and key = $5", s.Tenant, s.User, s.Thread, run, string(a.Key)); err != nil {
+	return db.b.Change(ctx, Item{Kind: "artifacts", Scope: s}, func(tx Conn) error {
+		if _, err := tx.Exec(ctx, "delete"+ofArtifacts+" and key = ?", s.Tenant, s.User, s.Thread, run, string(a.Key)); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, "insert into artifacts (tenant, userid, thread, run, key, size, mime, text, data) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-			s.Tenant, s.User, s.Thread, run, string(a.Key), len(a.Text)+len(a.Data), plain(a.MIME), []byte(a.Text), append([]byte{}, a.Data...)); err != nil {
+		if _, err := tx.Exec(ctx, "insert into artifacts (tenant, USER, thread, run, key, size, mime, text, data) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			s.Tenant, s.User, s.Thread, run, string(a.Key), len(a.Text)+len(a.Data), db.b.Plain(a.MIME), []byte(a.Text), append([]byte{}, a.Data...)); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, `delete from artifacts where n in (select n from (select n, sum(size) over (order by n desc) as total
-			from artifacts where tenant = $1 and userid = $2 and thread = $3) x where total > $4)`, s.Tenant, s.User, s.Thread, store.MaxArtifacts)
+			from artifacts where tenant = ? and USER = ? and thread = ?) x where total > ?)`, s.Tenant, s.User, s.Thread, store.MaxArtifacts)
 		return err
 	})
 }
@@ -40,14 +38,14 @@ func (db *DB) Artifact(ctx context.Context, s store.Scope, run string, key llm.K
 	if err := valid(s, run, string(key)); err != nil {
 		return pawl.Artifact{}, err
 	}
-	return one(ctx, db.pool, "artifact "+string(key), func(r pgx.Rows) (a pawl.Artifact, err error) {
+	return one(ctx, db.b.Read(), "artifact "+string(key), func(r Row) (a pawl.Artifact, err error) {
 		var text []byte
 		err = r.Scan(&a.Key, &a.MIME, &text, &a.Data)
 		if a.Text = string(text); len(a.Data) == 0 {
 			a.Data = nil
 		}
 		return a, err
-	}, "select key, mime, text, data"+ofArtifacts+" and key = $5", s.Tenant, s.User, s.Thread, run, string(key))
+	}, "select key, mime, text, data"+ofArtifacts+" and key = ?", s.Tenant, s.User, s.Thread, run, string(key))
 }
 
 // DeleteArtifacts deletes the artifacts of a run.
@@ -55,6 +53,6 @@ func (db *DB) DeleteArtifacts(ctx context.Context, s store.Scope, run string) er
 	if err := valid(s, run); err != nil {
 		return err
 	}
-	_, err := db.pool.Exec(ctx, "delete"+ofArtifacts, s.Tenant, s.User, s.Thread, run)
+	_, err := db.b.Write().Exec(ctx, "delete"+ofArtifacts, s.Tenant, s.User, s.Thread, run)
 	return err
 }

@@ -1,0 +1,130 @@
+package relational
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pawl-go/pawl/store"
+)
+
+const (
+	memoryColumns = "t.n, t.body, t.source, t.created, t.model, VECTOR"
+	ofMemory      = " where n = ? and tenant = ? and USER = ? and thread = ?"
+)
+
+func (db *DB) scanFoundMemory(r Row) (n int64, m store.Memory, err error) {
+	var model *string
+	var vector []byte
+	if err = r.Scan(&n, &m.Text, &m.Source, (*timeField)(&m.Created), &model, &vector); err != nil {
+		return n, m, err
+	}
+	m.ID = memoryID(n)
+	m.Vector, err = db.vector(model, vector)
+	return n, m, err
+}
+
+// vector returns the vector of a row. A nil model means that the row has none.
+func (db *DB) vector(model *string, b []byte) (store.Vector, error) {
+	if model == nil {
+		return store.Vector{}, nil
+	}
+	return db.b.Vector(*model, b)
+}
+
+func (db *DB) scanMemory(r Row) (store.Memory, error) {
+	_, m, err := db.scanFoundMemory(r)
+	return m, err
+}
+
+// memoryID returns the ID of a memory. IDs sort in the order of creation.
+func memoryID(n int64) string { return fmt.Sprintf("m%010d", n) }
+
+func memoryNumber(id string) int64 {
+	n, err := strconv.ParseInt(strings.TrimPrefix(id, "m"), 10, 64)
+	if err != nil || memoryID(n) != id {
+		return -1
+	}
+	return n
+}
+
+// AddMemory stores a memory unless the scope contains its text already.
+func (db *DB) AddMemory(ctx context.Context, s store.Scope, m store.Memory) (store.Memory, bool, error) {
+	if err := valid(s); err != nil {
+		return m, false, err
+	}
+	if strings.TrimSpace(m.Text) == "" {
+		return m, false, errors.New("the memory is empty")
+	}
+	if err := db.b.CheckVector(m.Vector); err != nil {
+		return m, false, err
+	}
+	if m.Created.IsZero() {
+		m.Created = db.b.Now()
+	}
+	added := false
+	db.plain(&m.Text, &m.Source)
+	folded := db.b.Fold(strings.Join(strings.Fields(strings.ToLower(m.Text)), " "))
+	err := db.b.Change(ctx, Item{Kind: "memory", Scope: s}, func(tx Conn) error {
+		old, err := one(ctx, tx, "memory", db.scanMemory, "select "+memoryColumns+" from memories t where t.tenant = ? and t.USER = ? and t.thread = ? and t.folded = ?",
+			s.Tenant, s.User, s.Thread, folded)
+		if !errors.Is(err, store.ErrNotFound) {
+			m = old
+			return err
+		}
+		columns, values := db.b.VectorColumns()
+		n, err := number(ctx, tx, "memory", "insert into memories (tenant, USER, thread, body, folded, source, created, "+columns+`)
+			values (?, ?, ?, ?, ?, ?, ?, `+values+") returning n",
+			append([]any{s.Tenant, s.User, s.Thread, m.Text, folded, m.Source, stamp(m.Created)}, db.b.VectorArgs(m.Vector)...)...)
+		if err != nil {
+			return err
+		}
+		added, m.ID, m.Created = true, memoryID(n), moment(stamp(m.Created))
+		return db.b.PutWords(ctx, tx, memories, s, []int64{n}, []string{m.Text})
+	})
+	return m, added, err
+}
+
+// Memory returns a memory.
+func (db *DB) Memory(ctx context.Context, s store.Scope, id string) (store.Memory, error) {
+	if err := valid(s, id); err != nil {
+		return store.Memory{}, err
+	}
+	return one(ctx, db.b.Read(), "memory "+id, db.scanMemory, "select "+memoryColumns+" from memories t"+ofMemory, memoryNumber(id), s.Tenant, s.User, s.Thread)
+}
+
+// Memories lists memories in the order of creation.
+func (db *DB) Memories(ctx context.Context, s store.Scope, p store.Page) ([]store.Memory, error) {
+	if err := valid(s); err != nil {
+		return nil, err
+	}
+	after := int64(0)
+	if p.After != "" {
+		if after = memoryNumber(p.After); after < 0 {
+			return nil, fmt.Errorf("page: %q is not the ID of a memory", p.After)
+		}
+	}
+	return List(ctx, db.b.Read(), db.scanMemory, "select "+memoryColumns+" from memories t where tenant = ? and USER = ? and thread = ? and n > ? order by n limit ?",
+		s.Tenant, s.User, s.Thread, after, p.Size())
+}
+
+// ForgetMemory deletes a memory.
+func (db *DB) ForgetMemory(ctx context.Context, s store.Scope, id string) error {
+	if err := valid(s, id); err != nil {
+		return err
+	}
+	return remove(ctx, db.b.Write(), "memory "+id, "delete from memories"+ofMemory, memoryNumber(id), s.Tenant, s.User, s.Thread)
+}
+
+var memories = Kind{Table: "memories", name: "''", place: "t.n"}
+
+// SearchMemories finds memories, the best first.
+func (db *DB) SearchMemories(ctx context.Context, s store.Scope, q store.Query) ([]store.MemoryHit, error) {
+	q.Shared = false
+	return search(ctx, db, memories, s, q, func(r Row) (int64, store.MemoryHit, error) {
+		n, m, err := db.scanFoundMemory(r)
+		return n, store.MemoryHit{Memory: m}, err
+	}, func(h *store.MemoryHit) *float64 { return &h.Score }, "select "+memoryColumns+" from memories t")
+}

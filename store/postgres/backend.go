@@ -1,0 +1,140 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/internal/relational"
+)
+
+// executor executes statements: a pool or a transaction.
+type executor interface {
+	Exec(ctx context.Context, query string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
+// conn is a relational.Conn.
+type conn struct {
+	executor
+	b *backend
+}
+
+func (c conn) Exec(ctx context.Context, text string, args ...any) (int64, error) {
+	tag, err := c.executor.Exec(ctx, c.b.translated(text), args...)
+	return tag.RowsAffected(), err
+}
+
+func (c conn) Query(ctx context.Context, text string, args ...any) (relational.Rows, error) {
+	return c.executor.Query(ctx, c.b.translated(text), args...)
+}
+
+// maxBatch limits the statements that are sent together.
+const maxBatch = 500
+
+// Batch sends many statements before it waits for their results.
+func (c conn) Batch(ctx context.Context, all []relational.Statement) error {
+	for part := range slices.Chunk(all, maxBatch) {
+		var batch pgx.Batch
+		for _, s := range part {
+			q := batch.Queue(c.b.translated(s.Text), s.Args...)
+			if s.Number != nil {
+				q.QueryRow(func(r pgx.Row) error {
+					if err := r.Scan(s.Number); !errors.Is(err, pgx.ErrNoRows) {
+						return err
+					}
+					return nil
+				})
+			}
+		}
+		if err := c.SendBatch(ctx, &batch).Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// backend is a relational.Backend.
+type backend struct {
+	pool    *pgxpool.Pool
+	now     func() time.Time
+	vectors vectorKind
+	texts   sync.Map // statements of package relational and their translations
+}
+
+var _ relational.Backend = (*backend)(nil)
+
+// translated returns a statement of package relational in the dialect of PostgreSQL.
+func (b *backend) translated(text string) string {
+	t, ok := b.texts.Load(text)
+	if !ok {
+		t = b.translate(text)
+		b.texts.Store(text, t)
+	}
+	return t.(string)
+}
+
+func (b *backend) translate(text string) string {
+	text = strings.NewReplacer("USER", "userid", "ENABLED", "enabled", "VECTOR", b.vectors.read(), "WORDROW", "n",
+		"AMONG", "= any(?)", "KEYSHARE", "for key share").Replace(text)
+	var out strings.Builder
+	for i, part := range strings.Split(text, "?") {
+		if i > 0 {
+			out.WriteString("$" + strconv.Itoa(i))
+		}
+		out.WriteString(part)
+	}
+	return out.String()
+}
+
+func (b *backend) Read() relational.Conn  { return conn{b.pool, b} }
+func (b *backend) Write() relational.Conn { return b.Read() }
+func (b *backend) Now() time.Time         { return b.now() }
+func (b *backend) Fold(text string) any   { return digest(text) }
+func (b *backend) Numbers(n []int64) any  { return n }
+
+// Plain returns a text that PostgreSQL accepts: invalid bytes are replaced, as in encoding/json.
+func (b *backend) Plain(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	return strings.ReplaceAll(s, "\x00", "\uFFFD")
+}
+
+// Change runs fn in a transaction. A lock on the item makes other processes wait, too.
+func (b *backend) Change(ctx context.Context, item relational.Item, fn func(tx relational.Conn) error) error {
+	return pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
+		s := item.Scope
+		lock := fmt.Sprintf("%s %q %q %q %q", item.Kind, s.Tenant, s.User, s.Thread, item.ID)
+		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended($1, 0))", lock); err != nil {
+			return err
+		}
+		return fn(conn{tx, b})
+	})
+}
+
+func (b *backend) CheckVector(v store.Vector) error { return b.vectors.check(v) }
+
+func (b *backend) VectorColumns() (columns, values string) {
+	return "model, dimensions, vector", "?, ?, ?::" + b.vectors.param() + "::" + b.vectors.column()
+}
+
+func (b *backend) VectorArgs(v store.Vector) []any {
+	if v.Model == "" {
+		return []any{nil, nil, nil}
+	}
+	return []any{v.Model, len(v.Values), b.vectors.keep(v)}
+}
+
+func (b *backend) Vector(model string, data []byte) (store.Vector, error) {
+	return b.vectors.vector(model, data)
+}
