@@ -108,7 +108,8 @@ func TestCodes(t *testing.T) {
 		}
 		return true
 	})
-	if diff := cmp.Diff(config.Codes(), declared, cmpopts.SortSlices(func(a, b config.Code) bool { return a < b })); diff != "" || len(declared) == 0 {
+	if diff := cmp.Diff(config.Codes(), declared,
+		cmpopts.SortSlices(func(a, b config.Code) bool { return a < b })); diff != "" || len(declared) == 0 {
 		t.Errorf("got -, declared +\n%s", diff)
 	}
 }

@@ -291,7 +291,8 @@ func checkSchema(b []byte) error {
 
 func (a *Agent) settings() llm.Settings {
 	s := &a.Settings
-	out := llm.Settings{MaxTokens: value(s.MaxTokens), Temperature: s.Temperature, TopP: s.TopP, StopSequences: s.Stop, Effort: s.Effort, Parallel: s.Parallel}
+	out := llm.Settings{MaxTokens: value(s.MaxTokens), Temperature: s.Temperature, TopP: s.TopP,
+		StopSequences: s.Stop, Effort: s.Effort, Parallel: s.Parallel}
 	for name, o := range s.Options {
 		if out.Options == nil {
 			out.Options = map[string]json.RawMessage{}

@@ -266,7 +266,8 @@ func (b *builtin) knowledge() (pawl.Toolset, error) {
 		if scope != nil { // the conversation that is under way is not searched
 			scope = &store.Scope{Tenant: scope.Tenant, User: scope.User, Thread: b.db.Thread}
 		}
-		return knowledge.New(db, &knowledge.Options{Scope: scope, Threads: db, Embedder: e, Shared: b.agent.Store.Shared}), nil
+		return knowledge.New(db, &knowledge.Options{Scope: scope, Threads: db, Embedder: e,
+			Shared: b.agent.Store.Shared}), nil
 	})
 }
 

@@ -49,7 +49,8 @@ func (a *Agent) Explain(ctx context.Context, o *Options, task string) (*Explanat
 			break
 		}
 	}
-	out := &Explanation{Agent: a.hide(a.YAML()), Method: w.method, URL: string(a.hide([]byte(w.url))), Body: a.hide(w.body)}
+	out := &Explanation{Agent: a.hide(a.YAML()), Method: w.method, URL: string(a.hide([]byte(w.url))),
+		Body: a.hide(w.body)}
 	if w.body == nil && first != nil {
 		b, err := json.Marshal(first)
 		if err != nil {
@@ -81,7 +82,8 @@ func (w *wiretap) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		req.Body.Close()
 	}
-	return &http.Response{StatusCode: http.StatusBadRequest, Status: "400 Bad Request", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
+	return &http.Response{StatusCode: http.StatusBadRequest, Status: "400 Bad Request", Proto: "HTTP/1.1",
+		ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
 		Body: io.NopCloser(strings.NewReader(`{"error":{"message":"nothing is sent here"}}`)), Request: req}, nil
 }
 

@@ -43,9 +43,12 @@ const (
 
 // Codes returns all codes.
 func Codes() []Code {
-	return []Code{CodeUnreadable, CodeSyntax, CodeTooLarge, CodeTooDeep, CodeEmpty, CodeUnknownKey, CodeDuplicateKey, CodeMissingKey, CodeWrongType, CodeBadValue,
-		CodeConflict, CodeMissingVariable, CodeBadVariable, CodeUnknownTool, CodeDuplicateTool, CodeBadTool, CodeUnknownServer, CodeBadServer, CodeUnknownModel,
-		CodeUnknownWorker, CodeUnknownResource, CodeUnknownType, CodeDuplicateName, CodeBadFile, CodeBadSchema, CodeRefused, CodeUnavailable, CodeReported}
+	return []Code{CodeUnreadable, CodeSyntax, CodeTooLarge, CodeTooDeep, CodeEmpty, CodeUnknownKey, CodeDuplicateKey,
+		CodeMissingKey, CodeWrongType, CodeBadValue,
+		CodeConflict, CodeMissingVariable, CodeBadVariable, CodeUnknownTool, CodeDuplicateTool, CodeBadTool,
+		CodeUnknownServer, CodeBadServer, CodeUnknownModel,
+		CodeUnknownWorker, CodeUnknownResource, CodeUnknownType, CodeDuplicateName, CodeBadFile, CodeBadSchema,
+		CodeRefused, CodeUnavailable, CodeReported}
 }
 
 // Finding is a fault of an agent or, with CodeReported, a warning. It is an error.

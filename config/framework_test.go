@@ -147,7 +147,8 @@ var frameworkRows = []frameworkRow{
 	{"`manager_worker_key`", "accepted and reported", "a manager has one name", frameworkManager, "StrategicPlanner\n    config:\n" + gate, "ManagerScriptPlanner\n    config:\n" + cfg("manager_worker_key: k"), nil, "warning: a manager has one name"},
 	{"`log_details`", "accepted and reported", "", frameworkManager, "StrategicPlanner\n    config:\n" + gate, "WorkerRouterPlanner\n    config:\n" + cfg("log_details: true"), nil, "warning: logging has no switch"},
 	{"a planner's worker that there is not", "refused", "theirs was skipped, or failed later", frameworkManager, gate, cfg("worker_keys: [won]"), nil, `error: no worker is named "won" (there are: one, two)`},
-	{"LLMRouterPlanner `tool_specs`, `system_prompt`", "supported", "the model must choose one tool, once", "", "ReActPlanner\n    config:\n" + gate, "LLMRouterPlanner\n    config:\n" + cfg("tool_specs: [{tool: search, args: [q]}]\n      system_prompt: P"), func(a *config.Agent) any { return spaced(a.Choice, *a.Limits.Rounds, len(a.Tools)) }, "[required] 1 1"},
+	{"LLMRouterPlanner `tool_specs`, `system_prompt`", "supported", "the model must choose one tool, once", "",
+		"ReActPlanner\n    config:\n" + gate, "LLMRouterPlanner\n    config:\n" + cfg("tool_specs: [{tool: search, args: [q]}]\n      system_prompt: P"), func(a *config.Agent) any { return spaced(a.Choice, *a.Limits.Rounds, len(a.Tools)) }, "[required] 1 1"},
 	{"LLMRouterPlanner `default_model_dir`", "refused", "no tool gets an argument that the model did not write", "", "ReActPlanner\n    config:\n" + gate, "LLMRouterPlanner\n    config:\n" + cfg("default_model_dir: d"), nil, "error: no tool gets an argument"},
 	{"SingleActionPlanner `tool_name`, `tool_args`, `terminal`", "supported", "no model is asked", "", "ReActPlanner\n    config:\n" + gate, "SingleActionPlanner\n    config: {tool_name: search, tool_args: {q: 1}}\n", func(a *config.Agent) any { return spaced(a.Model[0].Name, a.Terminal) }, "script:SingleActionPlanner [search]"},
 	{"StaticPlanner `keywords`", "supported", "calls the tool mock_search, which must be a resource; no model is asked", "", "ReActPlanner\n    config:\n" + gate, "StaticPlanner\n    config: {keywords: [look]}\n", nil, "error: StaticPlanner calls the tool mock_search, which is not among the tools"},
@@ -214,7 +215,8 @@ func TestFrameworkRows(t *testing.T) {
 				t.Errorf("the row is %s: got %v", row.state, err)
 			}
 			for _, one := range all {
-				if strings.Contains(one.Error(), strings.TrimPrefix(strings.TrimPrefix(want, "warning: "), "error: ")) && one.Warning() == warning && one.Line > 0 {
+				if strings.Contains(one.Error(),
+					strings.TrimPrefix(strings.TrimPrefix(want, "warning: "), "error: ")) && one.Warning() == warning && one.Line > 0 {
 					return
 				}
 			}
@@ -274,7 +276,8 @@ func TestFrameworkExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := f.Agents[0]
-	if got := append(a.Warnings(), a.Check(context.Background(), &config.Options{Getenv: environment})...); len(got) > 0 {
+	if got := append(a.Warnings(), a.Check(context.Background(),
+		&config.Options{Getenv: environment})...); len(got) > 0 {
 		t.Error(got)
 	}
 	a.Model = config.Models{{Name: "script:" + filepath.Join(dir, "script.json")}}

@@ -18,7 +18,8 @@ func (b *builder) limits(model llm.Model) (l pawl.Limits, err error) {
 		path string
 		from *int
 		into *int
-	}{{"calls", from.Calls, &l.Calls}, {"calls_per_step", from.CallsPerStep, &l.CallsPerStep}, {"tokens", from.Tokens, &l.Tokens}, {"repeats", from.Repeats, &l.LoopThreshold},
+	}{{"calls", from.Calls, &l.Calls}, {"calls_per_step", from.CallsPerStep, &l.CallsPerStep},
+		{"tokens", from.Tokens, &l.Tokens}, {"repeats", from.Repeats, &l.LoopThreshold},
 		{"parallel", from.Parallel, new(int)}} {
 		if n.from == nil {
 			continue

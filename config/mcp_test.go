@@ -20,7 +20,8 @@ func mcpServer(t *testing.T, n int, token string) (url string, asked *atomic.Int
 	t.Helper()
 	var tools []pawl.Toolset
 	for i := range n {
-		tools = append(tools, pawl.Func(fmt.Sprintf("tool_%d", i), "Does number "+fmt.Sprint(i)+".", func(context.Context, struct{}) (string, error) { return "done", nil }))
+		tools = append(tools, pawl.Func(fmt.Sprintf("tool_%d", i), "Does number "+fmt.Sprint(i)+".",
+			func(context.Context, struct{}) (string, error) { return "done", nil }))
 	}
 	h, err := (&mcp.Service{Tools: tools}).Handler(t.Context(), &mcp.HTTPOptions{Token: token})
 	if err != nil {
@@ -64,7 +65,8 @@ mcp_servers:
 approve: {ask: [far_tool_1]}
 `)
 		dry := &config.Options{Getenv: environment}
-		if x, err := a.Explain(t.Context(), dry, "Do it."); err != nil || strings.Contains(string(x.Body), "far_tool_1") || asked.Load() != 0 {
+		if x, err := a.Explain(t.Context(), dry, "Do it."); err != nil ||
+			strings.Contains(string(x.Body), "far_tool_1") || asked.Load() != 0 {
 			t.Errorf("%d tools: a dry build asked the server %d times, and gives %v\n%s", tt.n, asked.Load(), err, x.Body)
 		}
 		x, err := a.Explain(t.Context(), &config.Options{Getenv: environment, Connect: true}, "Do it.")

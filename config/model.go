@@ -73,7 +73,8 @@ func (b *builder) model(m Model, path string) (llm.Model, error) {
 	if key == "" && b.opts.Dry && b.opts.HTTP != nil {
 		key = "none" // nothing is sent
 	}
-	opened, err := provider.Open(m.Name, &provider.Options{BaseURL: m.BaseURL, Key: key, Catalog: b.known, HTTP: b.opts.HTTP})
+	opened, err := provider.Open(m.Name, &provider.Options{BaseURL: m.BaseURL, Key: key, Catalog: b.known,
+		HTTP: b.opts.HTTP})
 	if err != nil {
 		return nil, finding(CodeUnknownModel, path, modelHint, "%v", err)
 	}

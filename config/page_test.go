@@ -56,9 +56,14 @@ func TestPage(t *testing.T) {
 	for _, s := range []struct {
 		title string
 		of    reflect.Type
-	}{{"An agent", reflect.TypeFor[config.Agent]()}, {"model", reflect.TypeFor[config.Model]()}, {"An entry of tools", reflect.TypeFor[config.Tool]()}, {"A server in mcp_servers", reflect.TypeFor[mcp.Server]()}, {"oauth of a server", reflect.TypeFor[mcp.OAuth]()}, {"react", reflect.TypeFor[config.React]()},
-		{"limits", reflect.TypeFor[config.Limits]()}, {"approve", reflect.TypeFor[config.Approve]()}, {"settings", reflect.TypeFor[config.Settings]()}, {"history", reflect.TypeFor[config.History]()},
-		{"team", reflect.TypeFor[config.Team]()}, {"An entry of schedules", reflect.TypeFor[config.Schedule]()}, {"A call of a schedule", reflect.TypeFor[config.ScheduledCall]()}, {"A worker of a team", reflect.TypeFor[config.Worker]()}, {"An entry of rules", reflect.TypeFor[config.Rule]()},
+	}{{"An agent", reflect.TypeFor[config.Agent]()}, {"model", reflect.TypeFor[config.Model]()},
+		{"An entry of tools", reflect.TypeFor[config.Tool]()},
+		{"A server in mcp_servers", reflect.TypeFor[mcp.Server]()}, {"oauth of a server", reflect.TypeFor[mcp.OAuth]()}, {"react", reflect.TypeFor[config.React]()},
+		{"limits", reflect.TypeFor[config.Limits]()}, {"approve", reflect.TypeFor[config.Approve]()},
+		{"settings", reflect.TypeFor[config.Settings]()}, {"history", reflect.TypeFor[config.History]()},
+		{"team", reflect.TypeFor[config.Team]()}, {"An entry of schedules", reflect.TypeFor[config.Schedule]()},
+		{"A call of a schedule", reflect.TypeFor[config.ScheduledCall]()},
+		{"A worker of a team", reflect.TypeFor[config.Worker]()}, {"An entry of rules", reflect.TypeFor[config.Rule]()},
 		{"store", reflect.TypeFor[config.Store]()}, {"embed", reflect.TypeFor[config.Embed]()}, {"An entry of rates", reflect.TypeFor[config.Rate]()},
 		{"breaker", reflect.TypeFor[config.Breaker]()}, {"cache", reflect.TypeFor[config.Cache]()}} {
 		fmt.Fprintf(&b, "\n### %s\n\n| key | value | meaning |\n|---|---|---|\n", s.title)

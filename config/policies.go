@@ -13,7 +13,8 @@ import (
 // Rules returns what a says about approval.
 func (a *Agent) Rules() policy.Rules {
 	missing := a.optional()
-	r := policy.Rules{Deny: perhaps(a.Approve.Deny, missing), Ask: perhaps(a.Approve.Ask, missing), Allow: perhaps(a.Approve.Allow, missing), AskByDefault: []string{"execute_code"}}
+	r := policy.Rules{Deny: perhaps(a.Approve.Deny, missing), Ask: perhaps(a.Approve.Ask, missing),
+		Allow: perhaps(a.Approve.Allow, missing), AskByDefault: []string{"execute_code"}}
 	switch a.Approve.Else {
 	case "allow":
 		r.Default = pawl.VerdictAllow
@@ -86,13 +87,16 @@ func (b *builder) policies() (layers []pawl.Middleware, err error) {
 		if r.Every <= 0 {
 			return nil, finding(CodeBadValue, index("rates", i)+".every", "a time such as 1s", "it is not more than 0")
 		}
-		layers = append(layers, policy.Rate{Tools: perhaps(r.Tools, b.unseen), Every: time.Duration(r.Every), Burst: value(r.Burst), Wait: time.Duration(r.Wait)}.Middleware())
+		layers = append(layers, policy.Rate{Tools: perhaps(r.Tools, b.unseen), Every: time.Duration(r.Every),
+			Burst: value(r.Burst), Wait: time.Duration(r.Wait)}.Middleware())
 	}
 	if c := a.Breaker; c != nil {
-		layers = append(layers, policy.Breaker{Tools: perhaps(c.Tools, b.unseen), Failures: value(c.Failures), Pause: time.Duration(c.Pause)}.Middleware())
+		layers = append(layers, policy.Breaker{Tools: perhaps(c.Tools, b.unseen), Failures: value(c.Failures),
+			Pause: time.Duration(c.Pause)}.Middleware())
 	}
 	if c := a.Cache; c != nil {
-		layers = append(layers, policy.Cache{Tools: perhaps(c.Tools, b.unseen), Bytes: value(c.Bytes), Age: time.Duration(c.Age)}.Middleware())
+		layers = append(layers, policy.Cache{Tools: perhaps(c.Tools, b.unseen), Bytes: value(c.Bytes),
+			Age: time.Duration(c.Age)}.Middleware())
 	}
 	return layers, nil
 }

@@ -180,7 +180,8 @@ func (r *reading) object(n *yaml.Node, v reflect.Value, path string) {
 		}
 		before := len(r.findings)
 		r.value(value, v.FieldByIndex(f.Index), at, f.Tag)
-		if f.Tag.Get("required") != "" && f.Type.Kind() == reflect.String && v.FieldByIndex(f.Index).String() == "" && len(r.findings) == before {
+		if f.Tag.Get("required") != "" && f.Type.Kind() == reflect.String && v.FieldByIndex(f.Index).String() == "" &&
+			len(r.findings) == before {
 			r.at(CodeBadValue, value, at, key.Value+": "+example(f), "%s is empty", key.Value)
 		}
 	}

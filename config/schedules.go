@@ -76,7 +76,8 @@ func (b *builder) called(c ScheduledCall, at string, tools []*pawl.Tool) Finding
 	case tools[i].Passive:
 		return Findings{finding(CodeBadTool, at+".tool", "a tool that pawl runs itself", "%s is executed by the caller, and no caller is there then", c.Tool)}
 	}
-	if x := (pawl.Toolsets{schedule.Idle(tools[i : i+1])}).Execute(context.Background(), llm.ToolCall{ID: "call", Name: c.Tool, Args: c.args()}); x.Outcome != pawl.OutcomeOK {
+	if x := (pawl.Toolsets{schedule.Idle(tools[i : i+1])}).Execute(context.Background(),
+		llm.ToolCall{ID: "call", Name: c.Tool, Args: c.args()}); x.Outcome != pawl.OutcomeOK {
 		return Findings{finding(CodeBadValue, at+".args", "pawl tools show "+c.Tool, "%s", strings.Join(strings.Fields(x.Result.Text()), " "))}
 	}
 	return nil
@@ -97,7 +98,8 @@ func (a *Agent) HasSchedule(id string) bool { return strings.HasPrefix(id, a.sch
 
 // KeepSchedules stores the schedules of the agent in db, in the scope of its store and under the
 // IDs AGENT/NAME: see schedule.Keep. Call it before schedules run, for an agent that was built.
-func (a *Agent) KeepSchedules(ctx context.Context, db store.Schedules, getenv func(string) string, now time.Time) error {
+func (a *Agent) KeepSchedules(ctx context.Context, db store.Schedules, getenv func(string) string,
+	now time.Time) error {
 	zone, err := zoneOf(a.Zone, getenv)
 	if err != nil {
 		return err
@@ -112,7 +114,8 @@ func (a *Agent) KeepSchedules(ctx context.Context, db store.Schedules, getenv fu
 		if err != nil {
 			return err
 		}
-		v := store.Schedule{ID: a.schedules() + s.Name, Name: s.Name, Description: s.Name + ", of the file of " + a.Name, When: s.When, Zone: s.Zone, Task: task, Misfire: s.Misfire}
+		v := store.Schedule{ID: a.schedules() + s.Name, Name: s.Name, Description: s.Name + ", of the file of " +
+			a.Name, When: s.When, Zone: s.Zone, Task: task, Misfire: s.Misfire}
 		if v.Zone == "" {
 			v.Zone = zone
 		}

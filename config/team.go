@@ -96,7 +96,8 @@ func (r *reading) workerFile(file, name, path string) *Agent {
 		r.placed(CodeBadFile, path, "", "%s: %s", file, cause(err))
 		return nil
 	}
-	inner := &reading{file: full, dir: filepath.Dir(full), env: r.env, expanded: map[*yaml.Node]*expanded{}, chain: append(slices.Clip(r.chain), filepath.Clean(r.file))}
+	inner := &reading{file: full, dir: filepath.Dir(full), env: r.env, expanded: map[*yaml.Node]*expanded{},
+		chain: append(slices.Clip(r.chain), filepath.Clean(r.file))}
 	f := inner.parsed(text)
 	for _, one := range inner.findings {
 		if len(r.findings) < mostFindings {

@@ -55,7 +55,8 @@ func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 		asks = c.asked
 	}
 	c.mu.Unlock()
-	q := Question{Server: c.server.Name, Message: clip(clean(r.Params.Message), 2000), URL: r.Params.URL, Schema: cleanJSON(asJSON(r.Params.RequestedSchema))}
+	q := Question{Server: c.server.Name, Message: clip(clean(r.Params.Message), 2000), URL: r.Params.URL,
+		Schema: cleanJSON(asJSON(r.Params.RequestedSchema))}
 	switch {
 	case !busy:
 		return no("it belongs to no call in progress")
@@ -70,7 +71,8 @@ func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 		}
 	}
 	if q.URL != "" {
-		if u, err := url.Parse(q.URL); err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || strings.IndexFunc(q.URL, unseen) >= 0 {
+		if u, err := url.Parse(q.URL); err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil ||
+			strings.IndexFunc(q.URL, unseen) >= 0 {
 			return no("the page that it wants opened has no https address: " + clip(show(q.URL), 200))
 		}
 	}

@@ -118,7 +118,8 @@ func New(s Server, o *Options) (*Client, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	c := &Client{server: s, turn: make(chan struct{}, 1), tools: map[string]*pawl.Tool{}, more: map[string]*pawl.Tool{}, calls: map[string]*atWork{}, told: map[string]bool{}}
+	c := &Client{server: s, turn: make(chan struct{}, 1), tools: map[string]*pawl.Tool{},
+		more: map[string]*pawl.Tool{}, calls: map[string]*atWork{}, told: map[string]bool{}}
 	if o != nil {
 		c.opts = *o
 	}
@@ -140,7 +141,8 @@ func New(s Server, o *Options) (*Client, error) {
 	}
 	if c.opts.Ask != nil {
 		options.ElicitationHandler = c.elicit
-		options.Capabilities.Elicitation = &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}
+		options.Capabilities.Elicitation = &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{},
+			URL: &sdk.URLElicitationCapabilities{}}
 	}
 	if c.opts.Sample != nil && c.opts.Sample.Model != nil {
 		//lint:ignore SA1019 servers of older protocols ask for it

@@ -66,8 +66,10 @@ func TestCalls(t *testing.T) {
 		}
 		for _, test := range tests {
 			x := call(t, c, test.name, test.args)
-			if x.Outcome != test.outcome || test.text != "" && x.Result.Text() != test.text || string(x.Result.Data) != test.data {
-				t.Errorf("%s %s: got %s, %q, data %s; want %s, %q, data %s", test.name, test.args, x.Outcome, x.Result.Text(), x.Result.Data, test.outcome, test.text, test.data)
+			if x.Outcome != test.outcome || test.text != "" && x.Result.Text() != test.text ||
+				string(x.Result.Data) != test.data {
+				t.Errorf("%s %s: got %s, %q, data %s; want %s, %q, data %s", test.name, test.args, x.Outcome,
+					x.Result.Text(), x.Result.Data, test.outcome, test.text, test.data)
 			}
 		}
 		pictures := 0
@@ -173,7 +175,12 @@ func TestKilledBetweenCallAndReply(t *testing.T) {
 			var told []string
 			s := stdio("normal")
 			s.Trust = test.trust
-			c := open(t, s, &mcp.Options{Notice: func(n mcp.Notice) { mu.Lock(); told = append(told, n.String()); mu.Unlock() }})
+			c := open(t, s, &mcp.Options{Notice: func(n mcp.Notice) {
+				mu.Lock()
+				told = append(told,
+					n.String())
+				mu.Unlock()
+			}})
 			file := filepath.Join(t.TempDir(), "f")
 			x := call(t, c, test.tool, `{"text":`+strconv.Quote(file)+`}`)
 			b, err := os.ReadFile(file)

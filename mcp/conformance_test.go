@@ -123,9 +123,10 @@ func table(t *testing.T, got map[string]verdict, failing map[string]string, whol
 func conforming() *mcp.Service {
 	png := []byte("\x89PNG\r\n\x1a\n0000")
 	text := func(name, description string, parts ...llm.Part) *pawl.Tool {
-		return &pawl.Tool{Name: name, Description: description, Effect: pawl.EffectRead, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-			return llm.ToolResult{Parts: parts}, nil
-		}}
+		return &pawl.Tool{Name: name, Description: description, Effect: pawl.EffectRead,
+			Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+				return llm.ToolResult{Parts: parts}, nil
+			}}
 	}
 	progress := text("test_tool_with_progress", "Tells how it gets on.")
 	progress.Run = func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
@@ -222,7 +223,10 @@ func conformanceClient(url string) error {
 				if err != nil {
 					return "", err
 				}
-				c := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+				c := http.Client{CheckRedirect: func(*http.Request,
+					[]*http.Request) error {
+					return http.ErrUseLastResponse
+				}}
 				res, err := c.Do(req)
 				if err != nil {
 					return "", err
@@ -250,7 +254,8 @@ func conformanceClient(url string) error {
 		}
 		turns = append(turns, script.Call(tool.Name, args))
 	}
-	_, err = (&pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{c}}).Run(ctx, llm.User("go"))
+	_, err = (&pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{c}}).Run(ctx,
+		llm.User("go"))
 	return err
 }
 

@@ -46,8 +46,10 @@ func corpus(t *testing.T, path string) [][]byte {
 // the same message.
 func TestSpecificationExamples(t *testing.T) {
 	types := map[string]reflect.Type{}
-	for _, v := range []any{sdk.CallToolParams{}, sdk.CallToolResult{}, sdk.Tool{}, sdk.ListToolsResult{}, sdk.ListResourcesResult{}, sdk.ListPromptsResult{}, sdk.GetPromptResult{},
-		sdk.ReadResourceResult{}, sdk.Resource{}, sdk.ResourceTemplate{}, sdk.Prompt{}, sdk.InitializeResult{}, sdk.InitializeParams{}, sdk.ElicitResult{}, sdk.ElicitParams{},
+	for _, v := range []any{sdk.CallToolParams{}, sdk.CallToolResult{}, sdk.Tool{}, sdk.ListToolsResult{},
+		sdk.ListResourcesResult{}, sdk.ListPromptsResult{}, sdk.GetPromptResult{},
+		sdk.ReadResourceResult{}, sdk.Resource{}, sdk.ResourceTemplate{}, sdk.Prompt{}, sdk.InitializeResult{},
+		sdk.InitializeParams{}, sdk.ElicitResult{}, sdk.ElicitParams{},
 		sdk.ListResourceTemplatesResult{}, sdk.CompleteResult{}} {
 		types[reflect.TypeOf(v).Name()] = reflect.TypeOf(v)
 	}

@@ -27,7 +27,8 @@ type Definition struct {
 // names and the white space of their JSON have the same digest.
 func (d *Definition) Digest() string {
 	h := sha256.New()
-	for _, part := range [][]byte{[]byte(d.Name), []byte(d.Title), []byte(d.Description), canonical(d.Input), canonical(d.Output), canonical(d.Annotations)} {
+	for _, part := range [][]byte{[]byte(d.Name), []byte(d.Title), []byte(d.Description), canonical(d.Input),
+		canonical(d.Output), canonical(d.Annotations)} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))

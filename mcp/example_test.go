@@ -16,7 +16,8 @@ import (
 
 // The tools of a server are called like any others.
 func Example() {
-	web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return testServer() }, &sdk.StreamableHTTPOptions{Stateless: true}))
+	web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return testServer() },
+		&sdk.StreamableHTTPOptions{Stateless: true}))
 	defer web.Close()
 
 	server, err := mcp.New(mcp.Server{Name: "demo", URL: web.URL, Include: []string{"echo"}}, nil)

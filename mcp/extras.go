@@ -25,7 +25,8 @@ func (c *Client) extras(v *view) []*pawl.Tool {
 			tools = append(tools, t)
 			return
 		}
-		t := &pawl.Tool{Name: as, Description: description, Input: json.RawMessage(schema), Effect: pawl.EffectRead, Timeout: c.server.callTime(), Run: run}
+		t := &pawl.Tool{Name: as, Description: description, Input: json.RawMessage(schema), Effect: pawl.EffectRead,
+			Timeout: c.server.callTime(), Run: run}
 		if !c.server.Trust {
 			t.Effect = pawl.EffectWrite // the effect of reading is unknown there
 		}

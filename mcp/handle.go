@@ -69,7 +69,8 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 			for _, w := range res.Pending {
 				ask[string(w.Key)] = question(w)
 			}
-			return &sdk.CallToolResult{InputRequests: ask, RequestState: h.open.put(asked{id: id, run: run, res: res})}, nil
+			return &sdk.CallToolResult{InputRequests: ask,
+				RequestState: h.open.put(asked{id: id, run: run, res: res})}, nil
 		}
 		answers := sdk.InputResponseMap{}
 		for _, w := range res.Pending { // one after another, because a person reads one at a time
@@ -97,7 +98,8 @@ func giveUp(ctx context.Context, run pawl.Runner) string {
 }
 
 // follow iterates over the events of a run and sends progress to the client.
-func (h *host) follow(ctx context.Context, r *sdk.CallToolRequest, events iter.Seq2[pawl.Event, error]) (res *pawl.Result, err error) {
+func (h *host) follow(ctx context.Context, r *sdk.CallToolRequest,
+	events iter.Seq2[pawl.Event, error]) (res *pawl.Result, err error) {
 	token := r.Params.GetProgressToken()
 	steps := 0
 	for e, failed := range events {
@@ -118,7 +120,8 @@ func (h *host) follow(ctx context.Context, r *sdk.CallToolRequest, events iter.S
 		}
 		if text != "" && token != nil {
 			steps++
-			_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(steps), Message: text})
+			_ = r.Session.NotifyProgress(ctx,
+				&sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(steps), Message: text})
 		}
 	}
 	return res, err

@@ -57,7 +57,8 @@ func (w *web) transport(m *mender, told *cancels) sdk.Transport {
 	if w.server.Transport == "sse" {
 		return &sdk.SSEClientTransport{Endpoint: w.server.URL, HTTPClient: client, MaxEventSize: 2 * maxMessage}
 	}
-	return &sdk.StreamableClientTransport{Endpoint: w.server.URL, HTTPClient: client, OAuthHandler: w.oauth, MaxEventSize: 2 * maxMessage, MaxRetries: 2}
+	return &sdk.StreamableClientTransport{Endpoint: w.server.URL, HTTPClient: client, OAuthHandler: w.oauth,
+		MaxEventSize: 2 * maxMessage, MaxRetries: 2}
 }
 
 // stay follows redirects on the same host only, because headers and calls are meant for that host.
@@ -222,7 +223,8 @@ func (a *OAuth) handler(o *Options, client *http.Client) (auth.OAuthHandler, err
 		if known == nil || known.ClientSecretAuth == nil {
 			return nil, errors.New("no person can log in here, and there is no client_id with secret_env")
 		}
-		return extauth.NewClientCredentialsHandler(&extauth.ClientCredentialsHandlerConfig{Credentials: known, HTTPClient: client})
+		return extauth.NewClientCredentialsHandler(&extauth.ClientCredentialsHandlerConfig{Credentials: known,
+			HTTPClient: client})
 	}
 	if a.Redirect == "" {
 		return nil, errors.New("a login needs redirect, the address that it leads back to")
@@ -235,7 +237,8 @@ func (a *OAuth) handler(o *Options, client *http.Client) (auth.OAuthHandler, err
 		c.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
 			ClientName: "pawl", RedirectURIs: []string{a.Redirect}, TokenEndpointAuthMethod: "none"}}
 	}
-	c.AuthorizationCodeFetcher = func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+	c.AuthorizationCodeFetcher = func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult,
+		error) {
 		back, err := o.Login(ctx, args.URL)
 		if err != nil {
 			return nil, err

@@ -58,7 +58,8 @@ func TestInspector(t *testing.T) {
 				IsError bool                    `json:"isError"`
 			}
 			out := run(way.server, "--method", "tools/call", "--tool-name", test.tool, "--tool-arg", test.arg)
-			if err := json.Unmarshal([]byte(out), &res); err != nil || len(res.Content) != 1 || res.Content[0].Text != test.text || res.IsError != (test.tool == "unlock") {
+			if err := json.Unmarshal([]byte(out), &res); err != nil || len(res.Content) != 1 ||
+				res.Content[0].Text != test.text || res.IsError != (test.tool == "unlock") {
 				t.Errorf("%s: tools/call %s: %v: %s", way.name, test.tool, err, out)
 				continue
 			}

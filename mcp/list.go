@@ -83,7 +83,8 @@ func (s *session) definition(t *sdk.Tool) Definition {
 			return d
 		}
 	}
-	return Definition{Name: t.Name, Title: t.Title, Description: t.Description, Input: asJSON(t.InputSchema), Output: asJSON(t.OutputSchema), Annotations: asJSON(t.Annotations)}
+	return Definition{Name: t.Name, Title: t.Title, Description: t.Description, Input: asJSON(t.InputSchema),
+		Output: asJSON(t.OutputSchema), Annotations: asJSON(t.Annotations)}
 }
 
 // Names returns the names of tools, for Options.Beside.

@@ -96,7 +96,8 @@ func stdio(mode string, env ...string) mcp.Server {
 // overHTTP serves s and returns how to reach it.
 func overHTTP(t *testing.T, s *sdk.Server, stateless bool) mcp.Server {
 	t.Helper()
-	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: stateless, PropagateRequestCancellation: true})
+	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s },
+		&sdk.StreamableHTTPOptions{Stateless: stateless, PropagateRequestCancellation: true})
 	web := httptest.NewServer(h)
 	t.Cleanup(func() {
 		web.CloseClientConnections() // a blocked handler must not block the test
@@ -143,7 +144,8 @@ func testServer() *sdk.Server {
 			if err := json.Unmarshal(r.Params.Arguments, &in); err != nil {
 				return nil, err
 			}
-			return &sdk.CallToolResult{Content: []sdk.Content{}, StructuredContent: json.RawMessage(fmt.Sprintf(`{"sum":%d}`, in.A+in.B))}, nil
+			return &sdk.CallToolResult{Content: []sdk.Content{},
+				StructuredContent: json.RawMessage(fmt.Sprintf(`{"sum":%d}`, in.A+in.B))}, nil
 		})
 	sdk.AddTool(s, &sdk.Tool{Name: "fail", Description: "Fails."},
 		func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
@@ -161,7 +163,9 @@ func testServer() *sdk.Server {
 	sdk.AddTool(s, &sdk.Tool{Name: "steps", Description: "Works in steps."},
 		func(ctx context.Context, r *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
 			for i := range 3 {
-				if err := r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1), Total: 3, Message: fmt.Sprintf("step %d", i+1)}); err != nil {
+				if err := r.Session.NotifyProgress(ctx,
+					&sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(),
+						Progress: float64(i + 1), Total: 3, Message: fmt.Sprintf("step %d", i+1)}); err != nil {
 					return nil, nil, err
 				}
 			}
@@ -218,7 +222,8 @@ func testServer() *sdk.Server {
 		})
 	s.AddPrompt(&sdk.Prompt{Name: "greet", Description: "Greets.", Arguments: []*sdk.PromptArgument{{Name: "who", Required: true}}},
 		func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
-			return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: "Hello " + r.Params.Arguments["who"]}}}}, nil
+			return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user",
+				Content: &sdk.TextContent{Text: "Hello " + r.Params.Arguments["who"]}}}}, nil
 		})
 	return s
 }

@@ -122,7 +122,8 @@ func TestEverything(t *testing.T) {
 				Ask: func(_ context.Context, q mcp.Question) (mcp.Answer, error) {
 					return mcp.Answer{Accept: true, Content: map[string]any{"name": "Ada", "check": true}}, nil
 				},
-				Sample: &mcp.Sampling{Model: script.New(script.Say("lent words")), Approve: func(context.Context, mcp.SampleRequest) error { return nil }},
+				Sample: &mcp.Sampling{Model: script.New(script.Say("lent words")),
+					Approve: func(context.Context, mcp.SampleRequest) error { return nil }},
 			})
 			everyTool(t, c, "every_", []step{
 				{"echo", `{"message":"hi"}`, "Echo: hi"},

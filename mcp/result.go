@@ -46,9 +46,10 @@ func unfit(ctx context.Context, d *Definition, data json.RawMessage) string {
 	if len(d.Output) == 0 || len(data) == 0 || data[0] != '{' {
 		return ""
 	}
-	check := &pawl.Tool{Name: "result", Input: d.Output, NoRepair: true, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-		return llm.ToolResult{}, nil
-	}}
+	check := &pawl.Tool{Name: "result", Input: d.Output, NoRepair: true,
+		Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			return llm.ToolResult{}, nil
+		}}
 	if check.Check() != nil {
 		return ""
 	}

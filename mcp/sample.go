@@ -109,7 +109,8 @@ func (c *Client) lend(ctx context.Context, s *Sampling, req SampleRequest) (*sdk
 		system += "\nIt wants you to keep to this:\n" + "> " + strings.ReplaceAll(req.System, "\n", "\n> ")
 	}
 	msgs := append([]llm.Message{llm.System(system)}, req.Messages...)
-	res, err := llm.Complete(ctx, s.Model, &llm.Request{Key: "mcp/sample", Messages: msgs, Settings: llm.Settings{MaxTokens: req.Tokens}, Whole: true})
+	res, err := llm.Complete(ctx, s.Model, &llm.Request{Key: "mcp/sample", Messages: msgs,
+		Settings: llm.Settings{MaxTokens: req.Tokens}, Whole: true})
 	if err != nil {
 		c.notice(Refused, "", "a request for the model: "+err.Error())
 		// the server must not learn what went wrong
@@ -120,5 +121,6 @@ func (c *Client) lend(ctx context.Context, s *Sampling, req SampleRequest) (*sdk
 		reason = "maxTokens"
 	}
 	//lint:ignore SA1019 as above
-	return &sdk.CreateMessageResult{Model: "model", Role: "assistant", Content: &sdk.TextContent{Text: res.Message.Text()}, StopReason: reason}, nil
+	return &sdk.CreateMessageResult{Model: "model", Role: "assistant",
+		Content: &sdk.TextContent{Text: res.Message.Text()}, StopReason: reason}, nil
 }

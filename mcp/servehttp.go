@@ -41,10 +41,12 @@ func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, er
 		o = new(HTTPOptions)
 	}
 	serve := func(stateless bool) http.Handler {
-		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return h.sdk }, &sdk.StreamableHTTPOptions{
-			Stateless: stateless, SessionTimeout: 30 * time.Minute, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: stateless,
-			DisableLocalhostProtection: true, // type door has its own protection, which uses Hosts
-		})
+		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return h.sdk },
+			&sdk.StreamableHTTPOptions{
+				Stateless: stateless, SessionTimeout: 30 * time.Minute, MaxRequestBodyBytes: maxBody,
+				PropagateRequestCancellation: stateless,
+				DisableLocalhostProtection:   true, // type door has its own protection, which uses Hosts
+			})
 	}
 	context.AfterFunc(ctx, func() {
 		for c := range h.sdk.Sessions() {

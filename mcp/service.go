@@ -48,7 +48,8 @@ type Offer struct {
 type begun struct {
 	runner func() pawl.Runner
 	start  func(ctx context.Context, run pawl.Runner) iter.Seq2[pawl.Event, error]
-	resume func(ctx context.Context, run pawl.Runner, from *pawl.Result, decisions llm.Message) iter.Seq2[pawl.Event, error]
+	resume func(ctx context.Context, run pawl.Runner, from *pawl.Result, decisions llm.Message) iter.Seq2[pawl.Event,
+		error]
 	answer func(res *pawl.Result, err error) *sdk.CallToolResult
 }
 
@@ -74,8 +75,9 @@ func (s *Service) host(ctx context.Context) (*host, error) {
 	if version == "" {
 		version = "0"
 	}
-	h.sdk = sdk.NewServer(&sdk.Implementation{Name: name, Version: version}, &sdk.ServerOptions{Instructions: s.Instructions,
-		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
+	h.sdk = sdk.NewServer(&sdk.Implementation{Name: name, Version: version},
+		&sdk.ServerOptions{Instructions: s.Instructions,
+			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
 	taken := map[string]bool{}
 	for _, t := range h.tools {
 		if t.Passive {
@@ -111,7 +113,8 @@ func (h *host) add(t *pawl.Tool, call func(json.RawMessage) begun) (err error) {
 			err = fmt.Errorf("tool %s cannot be offered: %v", t.Name, v)
 		}
 	}()
-	def := &sdk.Tool{Name: t.Name, Description: t.Description, InputSchema: asObject(t.Input), Annotations: annotations(t.Effect)}
+	def := &sdk.Tool{Name: t.Name, Description: t.Description, InputSchema: asObject(t.Input),
+		Annotations: annotations(t.Effect)}
 	if ofObject(t.Output) {
 		def.OutputSchema = t.Output
 	}
@@ -183,13 +186,15 @@ func (s *Service) approver() pawl.Middleware {
 // more. It can therefore be pending, and the run resumes from there.
 func (h *host) toolCall(t *pawl.Tool) func(json.RawMessage) begun {
 	return func(args json.RawMessage) begun {
-		a := &pawl.Agent{Name: "mcp", Model: silent{}, Tools: []pawl.Toolset{pawl.Toolsets{set(h.tools)}}, Middleware: append([]pawl.Middleware{h.service.approver()}, h.service.Middleware...)}
+		a := &pawl.Agent{Name: "mcp", Model: silent{}, Tools: []pawl.Toolset{pawl.Toolsets{set(h.tools)}},
+			Middleware: append([]pawl.Middleware{h.service.approver()}, h.service.Middleware...)}
 		call := llm.ToolCall{ID: "call", Name: t.Name, Args: args}
 		return begun{
 			start: func(ctx context.Context, _ pawl.Runner) iter.Seq2[pawl.Event, error] {
 				return a.Stream(ctx, llm.User("An MCP client calls "+t.Name+"."), llm.Assistant(call))
 			},
-			resume: func(ctx context.Context, _ pawl.Runner, from *pawl.Result, d llm.Message) iter.Seq2[pawl.Event, error] {
+			resume: func(ctx context.Context, _ pawl.Runner, from *pawl.Result, d llm.Message) iter.Seq2[pawl.Event,
+				error] {
 				return a.ResumeStream(ctx, from, d)
 			},
 			answer: func(res *pawl.Result, err error) *sdk.CallToolResult {
@@ -226,7 +231,8 @@ func (h *host) agentCall(o Offer) func(json.RawMessage) begun {
 				}
 				return a.Stream(ctx, llm.User(in.Task))
 			},
-			resume: func(ctx context.Context, run pawl.Runner, from *pawl.Result, d llm.Message) iter.Seq2[pawl.Event, error] {
+			resume: func(ctx context.Context, run pawl.Runner, from *pawl.Result, d llm.Message) iter.Seq2[pawl.Event,
+				error] {
 				if run != nil {
 					return run.Stream(ctx, d)
 				}
@@ -291,7 +297,8 @@ func toResult(r llm.ToolResult) *sdk.CallToolResult {
 			case kind == "audio":
 				out.Content = append(out.Content, &sdk.AudioContent{MIMEType: p.MIME, Data: p.Data})
 			default:
-				out.Content = append(out.Content, &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "pawl:result", MIMEType: p.MIME, Blob: p.Data}})
+				out.Content = append(out.Content,
+					&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "pawl:result", MIMEType: p.MIME, Blob: p.Data}})
 			}
 		}
 	}

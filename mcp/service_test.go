@@ -47,7 +47,8 @@ func service(opened *atomic.Int32) *mcp.Service {
 	crash.Effect = pawl.EffectRead
 	clerk := &pawl.Agent{Name: "clerk", Tools: []pawl.Toolset{unlock, look}, Model: script.New(script.Call("unlock", `{"name":"front"}`),
 		script.Func(func(r *llm.Request) script.Turn { return script.Say("I was told: " + script.Results(r)[0].Text()) }))}
-	return &mcp.Service{Name: "doors", Version: "1", Tools: []pawl.Toolset{look, unlock, work, crash}, Agents: []mcp.Offer{{Agent: clerk, Description: "Opens doors."}}}
+	return &mcp.Service{Name: "doors", Version: "1", Tools: []pawl.Toolset{look, unlock, work, crash},
+		Agents: []mcp.Offer{{Agent: clerk, Description: "Opens doors."}}}
 }
 
 // clients connects to the service over each transport and in each protocol version.
@@ -79,7 +80,8 @@ func clients(t *testing.T, o *sdk.ClientOptions, test func(t *testing.T, c *sdk.
 					t.Cleanup(web.Close)
 					transport = &sdk.StreamableClientTransport{Endpoint: web.URL, HTTPClient: web.Client()}
 				}
-				c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o).Connect(t.Context(), transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
+				c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o).Connect(t.Context(),
+					transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -167,7 +169,8 @@ func TestServiceAsks(t *testing.T) {
 	} {
 		t.Run(answer.name, func(t *testing.T) {
 			var asked atomic.Value
-			o := &sdk.ClientOptions{ElicitationHandler: func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+			o := &sdk.ClientOptions{ElicitationHandler: func(_ context.Context,
+				r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 				asked.Store(r.Params.Message)
 				return answer.res, nil
 			}}
@@ -197,7 +200,10 @@ func TestServiceAsks(t *testing.T) {
 
 func TestServiceProgressAndCancel(t *testing.T) {
 	words := make(chan string, 100)
-	o := &sdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { words <- r.Params.Message }}
+	o := &sdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context,
+		r *sdk.ProgressNotificationClientRequest) {
+		words <- r.Params.Message
+	}}
 	clients(t, o, func(t *testing.T, c *sdk.ClientSession, _ *atomic.Int32) {
 		p := &sdk.CallToolParams{Meta: sdk.Meta{}, Name: "work", Arguments: map[string]any{"name": "forever"}}
 		p.SetProgressToken("t")
@@ -228,15 +234,17 @@ func TestServiceBindsAnswers(t *testing.T) {
 	}
 	web := httptest.NewServer(h)
 	t.Cleanup(web.Close)
-	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
-		ElicitationHandler: func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) { return nil, nil }}).
+	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"},
+		&sdk.ClientOptions{MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
+			ElicitationHandler: func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) { return nil, nil }}).
 		Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: web.URL, HTTPClient: web.Client()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
 	call := func(door, state string, in sdk.InputResponseMap) (*sdk.CallToolResult, string) {
-		res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "unlock", Arguments: map[string]any{"name": door}, RequestState: state, InputResponses: in})
+		res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "unlock",
+			Arguments: map[string]any{"name": door}, RequestState: state, InputResponses: in})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +279,8 @@ func TestServiceBindsAnswers(t *testing.T) {
 }
 
 func TestServiceGate(t *testing.T) {
-	h, err := service(new(atomic.Int32)).Handler(t.Context(), &mcp.HTTPOptions{Token: "s3cret", Hosts: []string{"tools.example.com"}, Origins: []string{"https://app.example.com"}})
+	h, err := service(new(atomic.Int32)).Handler(t.Context(),
+		&mcp.HTTPOptions{Token: "s3cret", Hosts: []string{"tools.example.com"}, Origins: []string{"https://app.example.com"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,9 +325,10 @@ func TestServiceThroughClient(t *testing.T) {
 	}
 	web := httptest.NewServer(h)
 	t.Cleanup(web.Close)
-	c := open(t, mcp.Server{Name: "doors", URL: web.URL}, &mcp.Options{Ask: func(_ context.Context, q mcp.Question) (mcp.Answer, error) {
-		return mcp.Answer{Accept: q.Call == "doors_unlock", Content: map[string]any{"approve": true}}, nil
-	}})
+	c := open(t, mcp.Server{Name: "doors", URL: web.URL},
+		&mcp.Options{Ask: func(_ context.Context, q mcp.Question) (mcp.Answer, error) {
+			return mcp.Answer{Accept: q.Call == "doors_unlock", Content: map[string]any{"approve": true}}, nil
+		}})
 	if x := call(t, c, "doors_unlock", `{"name":"front"}`); x.Result.Text() != "opened front" {
 		t.Errorf("%s %q", x.Outcome, x.Result.Text())
 	}

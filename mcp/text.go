@@ -15,9 +15,11 @@ func unseen(r rune) bool {
 		return false
 	case unicode.IsControl(r):
 		return true
-	case r == 0x00AD || r == 0x034F || r == 0x061C || r == 0x115F || r == 0x1160 || r == 0x17B4 || r == 0x17B5 || r == 0x3164 || r == 0xFFA0:
+	case r == 0x00AD || r == 0x034F || r == 0x061C || r == 0x115F || r == 0x1160 || r == 0x17B4 || r == 0x17B5 ||
+		r == 0x3164 || r == 0xFFA0:
 		return true
-	case r >= 0x180B && r <= 0x180F || r >= 0x200B && r <= 0x200F || r >= 0x2028 && r <= 0x202E || r >= 0x2060 && r <= 0x206F || r == 0xFEFF:
+	case r >= 0x180B && r <= 0x180F || r >= 0x200B && r <= 0x200F || r >= 0x2028 && r <= 0x202E || r >= 0x2060 &&
+		r <= 0x206F || r == 0xFEFF:
 		return r != 0x200C && r != 0x200D // joiners belong to some scripts and to emoji
 	case r >= 0xFFF0 && r <= 0xFFFB, r >= 0xE0000 && r <= 0xE0FFF:
 		return true

@@ -23,7 +23,8 @@ func (p *Player) miss(now Request, f form, same int) *Miss {
 			continue
 		}
 		d := differences(p.exchanges[i].Request.Body, now.Body)
-		if m.Nearest == 0 || len(d) < len(m.Differs) || len(d) == len(m.Differs) && p.played[m.Nearest-1] && !p.played[i] {
+		if m.Nearest == 0 || len(d) < len(m.Differs) || len(d) == len(m.Differs) && p.played[m.Nearest-1] &&
+			!p.played[i] {
 			m.Nearest, m.Differs = i+1, d
 		}
 	}

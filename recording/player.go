@@ -115,7 +115,9 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	if e.Response.Cut {
 		answer, length = io.MultiReader(answer, broken{}), -1
 	}
-	return &http.Response{StatusCode: e.Response.Status, Status: fmt.Sprintf("%d %s", e.Response.Status, http.StatusText(e.Response.Status)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	return &http.Response{StatusCode: e.Response.Status,
+		Status: fmt.Sprintf("%d %s", e.Response.Status, http.StatusText(e.Response.Status)), Proto: "HTTP/1.1",
+		ProtoMajor: 1, ProtoMinor: 1,
 		Header: h, Body: io.NopCloser(answer), ContentLength: length, Request: req}, nil
 }
 

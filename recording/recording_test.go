@@ -69,7 +69,8 @@ func TestRecordAndPlay(t *testing.T) {
 	for name, open := range wires {
 		for _, streamed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s streamed=%v", name, streamed), func(t *testing.T) {
-				sim, err := pawltest.NewSimulator(script.New(script.Together(script.Think("hm"), script.Call("weather", `{}`)), script.Say("Yes: <rain> & ☂.")), nil)
+				sim, err := pawltest.NewSimulator(script.New(script.Together(script.Think("hm"),
+					script.Call("weather", `{}`)), script.Say("Yes: <rain> & ☂.")), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -104,7 +105,8 @@ func TestRecordAndPlay(t *testing.T) {
 				if !errors.As(err, &miss) || miss.Number != 2 || miss.Nearest != 2 || len(miss.Differs) != 1 {
 					t.Fatalf("got %v", err)
 				}
-				if text := miss.Error(); !strings.Contains(text, "rain") || !strings.Contains(text, "sun") || !strings.Contains(text, miss.Differs[0].Path+": recorded ") {
+				if text := miss.Error(); !strings.Contains(text, "rain") || !strings.Contains(text, "sun") ||
+					!strings.Contains(text, miss.Differs[0].Path+": recorded ") {
 					t.Errorf("got %s", text)
 				}
 			})
@@ -132,7 +134,8 @@ func post(t *testing.T, carry http.RoundTripper, address, body string) (int, str
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := carry.RoundTrip(&http.Request{Method: http.MethodPost, URL: u, Body: io.NopCloser(strings.NewReader(body)),
+	res, err := carry.RoundTrip(&http.Request{Method: http.MethodPost, URL: u,
+		Body:   io.NopCloser(strings.NewReader(body)),
 		Header: http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer sk-very-secret"}, "Cookie": {"a=sk-very-secret"}, "X-Goog-Api-Key": {"sk-very-secret"}}})
 	if err != nil {
 		return 0, "", err
@@ -146,17 +149,19 @@ func post(t *testing.T, carry http.RoundTripper, address, body string) (int, str
 // connection and a missing response are played, too.
 func TestPlayer(t *testing.T) {
 	var n int
-	rec := &recording.Recorder{Secrets: new(redact.Redactor), Next: answers(func(r *http.Request) (*http.Response, error) {
-		n++
-		if n == 4 {
-			return nil, errors.New("no route to sk-very-secret")
-		}
-		var body io.Reader = strings.NewReader(fmt.Sprintf("answer %d of sk-very-secret", n))
-		if n == 3 {
-			body = io.MultiReader(body, cutOff{})
-		}
-		return &http.Response{StatusCode: 200 + n, Header: http.Header{"Content-Type": {"text/plain"}, "Set-Cookie": {"b=c"}, "Retry-After": {"3"}}, Body: io.NopCloser(body), Request: r}, nil
-	})}
+	rec := &recording.Recorder{Secrets: new(redact.Redactor),
+		Next: answers(func(r *http.Request) (*http.Response, error) {
+			n++
+			if n == 4 {
+				return nil, errors.New("no route to sk-very-secret")
+			}
+			var body io.Reader = strings.NewReader(fmt.Sprintf("answer %d of sk-very-secret", n))
+			if n == 3 {
+				body = io.MultiReader(body, cutOff{})
+			}
+			return &http.Response{StatusCode: 200 + n,
+				Header: http.Header{"Content-Type": {"text/plain"}, "Set-Cookie": {"b=c"}, "Retry-After": {"3"}}, Body: io.NopCloser(body), Request: r}, nil
+		})}
 	if err := rec.Secrets.Add("sk-very-secret"); err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +216,8 @@ func TestBody(t *testing.T) {
 	fragment := rapid.SampledFrom([]string{"{", "}", `"a":`, "1", "[", "]", ",", "\n", "data: {}\n\n", "<&>", "\u2028", "é", "\xff", "\r\n", " ", `"\u00e9\/"`, ""})
 	rapid.Check(t, func(t *rapid.T) {
 		body := strings.Join(rapid.SliceOf(fragment).Draw(t, "body"), "")
-		r := &recording.Recording{Exchanges: []recording.Exchange{{Request: recording.Request{Method: "POST", URL: "/x", Body: recording.Body(body)}, Response: recording.Response{Status: 200, Body: recording.Body(body)}}}}
+		r := &recording.Recording{Exchanges: []recording.Exchange{{Request: recording.Request{Method: "POST",
+			URL: "/x", Body: recording.Body(body)}, Response: recording.Response{Status: 200, Body: recording.Body(body)}}}}
 		file, err := r.JSON()
 		if err != nil {
 			t.Fatal(err)
@@ -250,7 +256,8 @@ func TestCorpusBodies(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				e := recording.Exchange{Request: recording.Request{Method: "POST", URL: x.Path + "/", Body: []byte("{}")}, Response: recording.Response{Status: 200, Body: body}}
+				e := recording.Exchange{Request: recording.Request{Method: "POST", URL: x.Path + "/",
+					Body: []byte("{}")}, Response: recording.Response{Status: 200, Body: body}}
 				r.Exchanges, want, size = append(r.Exchanges, e), append(want, string(body)), size+len(body)
 			}
 		}

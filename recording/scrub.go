@@ -38,7 +38,8 @@ func address(u *url.URL) string {
 	if v.RawQuery != "" {
 		q := v.Query()
 		for name, values := range q {
-			secret := slices.ContainsFunc(keyNames, func(part string) bool { return strings.Contains(strings.ToLower(name), part) })
+			secret := slices.ContainsFunc(keyNames,
+				func(part string) bool { return strings.Contains(strings.ToLower(name), part) })
 			for i := range values {
 				if secret {
 					values[i] = hidden

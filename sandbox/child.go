@@ -107,7 +107,8 @@ func (c *child) tell(r reply) bool {
 // check refuses an order that no parent sends.
 func (c *child) check() error {
 	o := &c.order
-	if o.Level < Strict || o.Level > None || len(o.Args) == 0 || o.Dir == "" || o.Temp == "" || o.Limits.check() != nil || o.Limits != o.Limits.complete() {
+	if o.Level < Strict || o.Level > None || len(o.Args) == 0 || o.Dir == "" || o.Temp == "" ||
+		o.Limits.check() != nil || o.Limits != o.Limits.complete() {
 		return errors.New("it is not whole")
 	}
 	return nil

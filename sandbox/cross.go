@@ -78,21 +78,25 @@ func (c *child) cross() (string, error) {
 	var bound unix.Rlimit
 	for i := range limits {
 		bound.Cur, bound.Max = limits[i].value, limits[i].value
-		if _, _, e := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, uintptr(limits[i].which), uintptr(unsafe.Pointer(&bound)), 0, 0, 0); e != 0 {
+		if _, _, e := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, uintptr(limits[i].which),
+			uintptr(unsafe.Pointer(&bound)), 0, 0, 0); e != 0 {
 			return "limits: " + limits[i].name, e
 		}
 	}
 	if c.order.Level != None {
-		if _, _, e := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(prog))); e != 0 {
+		if _, _, e := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
+			uintptr(unsafe.Pointer(prog))); e != 0 {
 			return "system call filter", e
 		}
 	}
-	if n, _, e := unix.RawSyscall(unix.SYS_WRITE, conn, uintptr(unsafe.Pointer(&ready[0])), uintptr(len(ready))); e != 0 || int(n) != len(ready) {
+	if n, _, e := unix.RawSyscall(unix.SYS_WRITE, conn, uintptr(unsafe.Pointer(&ready[0])),
+		uintptr(len(ready))); e != 0 || int(n) != len(ready) {
 		return "order", e
 	}
 	if c.order.Probe {
 		unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 	}
-	_, _, e := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&args[0])), uintptr(unsafe.Pointer(&env[0])))
+	_, _, e := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&args[0])),
+		uintptr(unsafe.Pointer(&env[0])))
 	return "program", e
 }

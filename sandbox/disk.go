@@ -84,7 +84,8 @@ func (d *disk) grown() (sum int64) {
 			if known == nil {
 				add(&st)
 			}
-			hidden := known != nil && !errors.Is(known, unix.ENOENT) || err != nil && !errors.Is(err, fs.ErrNotExist) && !time.Unix(st.Ctim.Unix()).Before(d.begun)
+			hidden := known != nil && !errors.Is(known, unix.ENOENT) || err != nil &&
+				!errors.Is(err, fs.ErrNotExist) && !time.Unix(st.Ctim.Unix()).Before(d.begun)
 			if hidden {
 				sum = d.limit + 1
 			}

@@ -96,7 +96,8 @@ func (c *child) landlock() error {
 	}
 	if c.order.Proxy && attr.Handled_access_net != 0 {
 		port := [2]uint64{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, proxyPort}
-		if _, _, e := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, landlockNetPort, uintptr(unsafe.Pointer(&port)), 0, 0, 0); e != 0 {
+		if _, _, e := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, landlockNetPort, uintptr(unsafe.Pointer(&port)),
+			0, 0, 0); e != 0 {
 			return fmt.Errorf("a rule for the proxy: %w", e)
 		}
 	}
@@ -158,7 +159,8 @@ func allow(set int, path string, rights uint64) error {
 		allowed uint64
 		parent  int32
 	}{rights, int32(fd)}
-	if _, _, e := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(set), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); e != 0 {
+	if _, _, e := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(set), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&rule)), 0, 0, 0); e != 0 {
 		return fmt.Errorf("a rule for %s: %w", path, e)
 	}
 	return nil

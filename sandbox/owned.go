@@ -23,7 +23,8 @@ func ownedTree(fd, owner, group int) (int, error) {
 		return tree, nil
 	}
 	err = mapped(owner, group, func(userns int) error {
-		return unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(userns)})
+		return unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH,
+			&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(userns)})
 	})
 	if err != nil {
 		unix.Close(tree)
@@ -45,10 +46,11 @@ func mapped(owner, group int, do func(userns int) error) error {
 	started := make(chan error)
 	go func() {
 		var err error
-		proc, err = os.StartProcess("/proc/self/exe", []string{holderName}, &os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1"}, Files: []*os.File{childConn},
-			Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: unix.CLONE_NEWUSER,
-				UidMappings: []syscall.SysProcIDMap{{ContainerID: owner, HostID: nobody, Size: 1}},
-				GidMappings: []syscall.SysProcIDMap{{ContainerID: group, HostID: nobody, Size: 1}}}})
+		proc, err = os.StartProcess("/proc/self/exe", []string{holderName},
+			&os.ProcAttr{Dir: "/", Env: []string{"GOMAXPROCS=1"}, Files: []*os.File{childConn},
+				Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: unix.CLONE_NEWUSER,
+					UidMappings: []syscall.SysProcIDMap{{ContainerID: owner, HostID: nobody, Size: 1}},
+					GidMappings: []syscall.SysProcIDMap{{ContainerID: group, HostID: nobody, Size: 1}}}})
 		started <- err
 	}()
 	if err := <-started; err != nil {

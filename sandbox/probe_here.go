@@ -47,7 +47,8 @@ func probe() *Report {
 
 // try sets up the sandbox of a level without running a program in it.
 func try(l Level) (time.Duration, error) {
-	p, err := start(context.Background(), Spec{Level: l, Args: []string{"probe"}, Limits: Limits{Time: 10 * time.Second}}, true)
+	p, err := start(context.Background(), Spec{Level: l, Args: []string{"probe"},
+		Limits: Limits{Time: 10 * time.Second}}, true)
 	if err != nil {
 		return 0, err
 	}

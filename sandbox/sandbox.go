@@ -269,7 +269,8 @@ func (l Limits) complete() Limits {
 }
 
 func (l Limits) check() error {
-	if l.Time < 0 || l.CPU < 0 || l.Memory < 0 || l.MemoryInAll < 0 || l.Processes < 0 || l.FileSize < 0 || l.Disk < 0 || l.Temp < 0 || l.OpenFiles < 0 || l.Output < 0 {
+	if l.Time < 0 || l.CPU < 0 || l.Memory < 0 || l.MemoryInAll < 0 || l.Processes < 0 || l.FileSize < 0 ||
+		l.Disk < 0 || l.Temp < 0 || l.OpenFiles < 0 || l.Output < 0 {
 		return errors.New("sandbox: a limit is less than 0; 0 means the default, and a limit cannot be turned off")
 	}
 	return nil

@@ -92,7 +92,8 @@ func (l *launch) clean() {
 // prepare creates the order.
 func (l *launch) prepare(probe bool) error {
 	s := &l.spec
-	l.order = order{Level: s.Level, Probe: probe, Args: s.Args, Dir: s.Dir, Limits: s.Limits, Temp: "/tmp", Proxy: s.Proxy != nil}
+	l.order = order{Level: s.Level, Probe: probe, Args: s.Args, Dir: s.Dir, Limits: s.Limits, Temp: "/tmp",
+		Proxy: s.Proxy != nil}
 	if s.Level != Strict {
 		temp, err := os.MkdirTemp("", "pawl-sandbox-")
 		if err != nil {
@@ -162,7 +163,9 @@ func (l *launch) paths() error {
 
 // openPath opens a path without symbolic links, for inspection and mounting only.
 func openPath(path string) (fd int, st unix.Stat_t, err error) {
-	fd, err = unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
+	fd, err = unix.Openat2(unix.AT_FDCWD, path,
+		&unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC,
+			Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
 	if errors.Is(err, unix.ELOOP) {
 		err = errors.New("the path contains a symbolic link; give the path of its target")
 	}
@@ -327,7 +330,8 @@ func (w *watcher) end(why End) {
 // watch starts to read the program's output, and ends the program when ctx ends or its time is
 // over.
 func (l *launch) watch(ctx context.Context) *watcher {
-	w := &watcher{p: &Process{done: make(chan struct{})}, pid: l.proc.Pid, ready: make(chan struct{}), heard: make(chan struct{})}
+	w := &watcher{p: &Process{done: make(chan struct{})}, pid: l.proc.Pid, ready: make(chan struct{}),
+		heard: make(chan struct{})}
 	w.p.kill = w.end
 	exited := make(chan struct{})
 	var copies sync.WaitGroup

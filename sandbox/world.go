@@ -72,7 +72,8 @@ func (c *child) collect() ([]tree, error) {
 		if err != nil {
 			return nil, err
 		}
-		t := tree{path: path, fd: -1, folder: st.IsDir(), attr: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
+		t := tree{path: path, fd: -1, folder: st.IsDir(),
+			attr: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
 		if st.Mode()&os.ModeSymlink != 0 {
 			if t.link, err = os.Readlink(path); err != nil {
 				return nil, err
@@ -112,7 +113,8 @@ func (c *child) own() ([]tree, error) {
 		} else {
 			fd, _, err := openPath(m.Path)
 			if err == nil {
-				t.fd, err = unix.OpenTree(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+				t.fd, err = unix.OpenTree(fd, "",
+					unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", m.Path, err)
@@ -125,7 +127,8 @@ func (c *child) own() ([]tree, error) {
 }
 
 func clone(path string) (int, error) {
-	return unix.OpenTree(unix.AT_FDCWD, path, unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	return unix.OpenTree(unix.AT_FDCWD, path,
+		unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 }
 
 // put mounts the tree at its path in the new root and applies its attributes to everything below.
@@ -138,7 +141,8 @@ func (t *tree) put() error {
 		return os.Symlink(t.link, at)
 	}
 	defer unix.Close(t.fd)
-	if err := unix.MountSetattr(t.fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: t.attr}); err != nil {
+	if err := unix.MountSetattr(t.fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE,
+		&unix.MountAttr{Attr_set: t.attr}); err != nil {
 		return fmt.Errorf("mount attributes: %w", err)
 	}
 	if _, err := os.Lstat(at); errors.Is(err, os.ErrNotExist) {
@@ -207,7 +211,8 @@ func (c *child) enter() error {
 	if err := os.Chdir("/"); err != nil {
 		return err
 	}
-	if err := unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}); err != nil {
+	if err := unix.MountSetattr(unix.AT_FDCWD, "/", 0,
+		&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}); err != nil {
 		return fmt.Errorf("read-only root: %w", err)
 	}
 	if err := unix.Sethostname([]byte("sandbox")); err != nil {

@@ -141,7 +141,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 func TestLimitsOfAToken(t *testing.T) {
 	now := time.Now()
 	v := serve(t, func(o *server.Options) {
-		o.Tokens = []server.Token{{Name: "few", Token: allToken, Scopes: []server.Scope{server.ScopeAll}, Runs: 1, Streams: 1},
+		o.Tokens = []server.Token{{Name: "few", Token: allToken, Scopes: []server.Scope{server.ScopeAll}, Runs: 1,
+			Streams: 1},
 			{Name: "slow", Token: readToken, Scopes: []server.Scope{server.ScopeRead}, PerMinute: 2}}
 		o.Now = func() time.Time { return now }
 	})
@@ -250,7 +251,8 @@ func TestTenThousandMalformedRequests(t *testing.T) {
 				body[rnd.IntN(len(body))] = byte(rnd.Uint32())
 			}
 		}
-		req, err := http.NewRequestWithContext(t.Context(), methods[rnd.IntN(len(methods))], v.url+paths[rnd.IntN(len(paths))], bytes.NewReader(body))
+		req, err := http.NewRequestWithContext(t.Context(), methods[rnd.IntN(len(methods))],
+			v.url+paths[rnd.IntN(len(paths))], bytes.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -84,7 +84,8 @@ func (s *Server) muxOf(routes []route) *http.ServeMux {
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		if s.o.Pages != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) && !strings.HasPrefix(r.URL.Path, "/v1/") {
+		if s.o.Pages != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
+			!strings.HasPrefix(r.URL.Path, "/v1/") {
 			w.Header().Del("Content-Security-Policy") // pages set their own
 			s.o.Pages.ServeHTTP(w, r)
 			return

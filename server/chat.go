@@ -78,7 +78,8 @@ func (r *chatRequest) asked() (in asked, err error) {
 		return in, badRequest("audio: not supported", "leave audio out")
 	}
 	in.model, in.stream, in.dress.Forget = r.Model, r.Stream, !r.kept()
-	in.dress.Settings = llm.Settings{MaxTokens: max(r.MaxTokens, r.MaxCompletionTokens), Temperature: r.Temperature, TopP: r.TopP, Effort: r.ReasoningEffort, Parallel: r.Parallel}
+	in.dress.Settings = llm.Settings{MaxTokens: max(r.MaxTokens, r.MaxCompletionTokens), Temperature: r.Temperature,
+		TopP: r.TopP, Effort: r.ReasoningEffort, Parallel: r.Parallel}
 	if in.dress.Settings.StopSequences, err = stopsOf(r.Stop); err != nil {
 		return in, err
 	}
@@ -115,7 +116,8 @@ func (m *chatMessage) add(in *asked) error {
 		in.messages = append(in.messages, llm.Message{Role: llm.RoleUser, Parts: parts})
 	case "assistant":
 		for _, c := range m.ToolCalls {
-			parts = append(parts, llm.ToolCall{ID: c.ID, Name: c.Function.Name, Args: json.RawMessage(c.Function.Arguments)})
+			parts = append(parts, llm.ToolCall{ID: c.ID, Name: c.Function.Name,
+				Args: json.RawMessage(c.Function.Arguments)})
 		}
 		in.messages = append(in.messages, llm.Message{Role: llm.RoleAssistant, Parts: parts})
 	case "tool":

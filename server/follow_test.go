@@ -82,7 +82,8 @@ func TestAStreamFollowsARunThatGoesOnElsewhere(t *testing.T) {
 	upTo(t, all, "run_ended")
 	far.do("POST", "/v1/runs/w/approve", `{"key":"run/1/0","digest":"`+run.Pending[0].Digest+`"}`, 200, nil)
 	second := upTo(t, all, "run_ended")
-	if res := second[len(second)-1].event.Result; res.Text() != "Done: paid 7" || near.world.paid.Load() != 0 || far.world.paid.Load() != 1 {
+	if res := second[len(second)-1].event.Result; res.Text() != "Done: paid 7" || near.world.paid.Load() != 0 ||
+		far.world.paid.Load() != 1 {
 		t.Errorf("the end: %+v", res)
 	}
 }
@@ -126,7 +127,8 @@ func TestReadersSetNothingToWork(t *testing.T) {
 	}
 	after := heads()
 	for i := range before {
-		if after[i].Fence != before[i].Fence || after[i].Records != before[i].Records || after[i].State != before[i].State {
+		if after[i].Fence != before[i].Fence || after[i].Records != before[i].Records ||
+			after[i].State != before[i].State {
 			t.Errorf("%s: was %+v, is %+v", before[i].ID, before[i], after[i])
 		}
 	}

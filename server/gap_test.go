@@ -160,7 +160,8 @@ func TestManyRunsAndReaders(t *testing.T) {
 	wg.Wait()
 	after := heap()
 	t.Logf("%d runs started in %v, %d readers there after %v; the runs talk, and the fast readers are done after %v more; %d read to the end, %d vanished; %d gaps report %d dropped fragments (%d in a run); heap %d MiB before, %d MiB after",
-		runs, started.Round(time.Millisecond), readers, watching.Round(time.Millisecond), (told - watching).Round(time.Millisecond), ended, vanished, gapsAll, lostAll, total, before>>20, after>>20)
+		runs, started.Round(time.Millisecond), readers, watching.Round(time.Millisecond),
+		(told - watching).Round(time.Millisecond), ended, vanished, gapsAll, lostAll, total, before>>20, after>>20)
 	if ended+vanished != readers || vanished != readers/10 {
 		t.Errorf("%d to the end, %d vanished, of %d", ended, vanished, readers)
 	}

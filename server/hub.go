@@ -95,7 +95,8 @@ type retry struct {
 }
 
 func newHub(s *Server) *hub {
-	h := &hub{s: s, runs: map[place]*live{}, closing: make(chan struct{}), kick: make(chan struct{}, 1), tries: map[place]retry{}, seats: map[place]*seat{}, lists: map[*list]bool{}}
+	h := &hub{s: s, runs: map[place]*live{}, closing: make(chan struct{}), kick: make(chan struct{}, 1),
+		tries: map[place]retry{}, seats: map[place]*seat{}, lists: map[*list]bool{}}
 	h.base, h.stop = context.WithCancelCause(context.Background())
 	return h
 }
@@ -156,7 +157,8 @@ func (h *hub) run(ctx context.Context, p place, j job, by *client, msgs ...llm.M
 	if old := h.runs[p]; old != nil {
 		h.forget(old)
 	}
-	l := &live{place: p, agent: j.agent.Name, story: j.story, feed: newFeed(h.s.o.Fragments), begun: make(chan struct{}), done: make(chan struct{})}
+	l := &live{place: p, agent: j.agent.Name, story: j.story, feed: newFeed(h.s.o.Fragments),
+		begun: make(chan struct{}), done: make(chan struct{})}
 	runCtx, cancel := context.WithCancelCause(store.WithScope(h.base, p.who))
 	l.cancel = cancel
 	h.runs[p] = l

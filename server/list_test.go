@@ -108,7 +108,8 @@ func TestWatchTheList(t *testing.T) {
 // The list of one user contains no runs of another.
 func TestWatchTheListOfOne(t *testing.T) {
 	v := serve(t, func(o *server.Options) {
-		o.Tokens = []server.Token{{Name: "a", Token: strings.Repeat("a", 16), Scopes: []server.Scope{server.ScopeAll}, User: "a"}, {Name: "b", Token: strings.Repeat("b", 16), Scopes: []server.Scope{server.ScopeAll}, User: "b"}}
+		o.Tokens = []server.Token{{Name: "a", Token: strings.Repeat("a", 16), Scopes: []server.Scope{server.ScopeAll},
+			User: "a"}, {Name: "b", Token: strings.Repeat("b", 16), Scopes: []server.Scope{server.ScopeAll}, User: "b"}}
 	})
 	v.token = strings.Repeat("a", 16)
 	next := v.watchList(t.Context())

@@ -221,7 +221,8 @@ func (c *call) open(prefix string, in asked) (*turn, error) {
 		msgs = append(before, msgs...)
 	}
 	id := prefix + "_" + strings.ToLower(rand.Text()[:20])
-	l, _, err := c.s.hub.run(c.ctx(), place{c.client.scope(), id}, job{agent: a, meta: meta, forget: in.dress.Forget}, c.client, msgs...)
+	l, _, err := c.s.hub.run(c.ctx(), place{c.client.scope(), id}, job{agent: a, meta: meta, forget: in.dress.Forget},
+		c.client, msgs...)
 	if err != nil {
 		return nil, err
 	}

@@ -21,10 +21,11 @@ func TestAnAgentOfAnAgent(t *testing.T) {
 			v := serve(t, nil)
 			options := &openai.Options{BaseURL: v.url + "/v1", Key: "none"}
 			ran := 0
-			locate := &pawl.Tool{Name: "locate", Description: "Where the user is.", Input: json.RawMessage(`{"type":"object"}`), Run: func(_ context.Context, call llm.ToolCall) (llm.ToolResult, error) {
-				ran++
-				return llm.TextResult("Rome"), nil
-			}}
+			locate := &pawl.Tool{Name: "locate", Description: "Where the user is.",
+				Input: json.RawMessage(`{"type":"object"}`), Run: func(_ context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+					ran++
+					return llm.TextResult("Rome"), nil
+				}}
 			near := &pawl.Agent{Model: open("clerk", options), Tools: []pawl.Toolset{locate}}
 			res, err := near.Run(t.Context(), llm.User("locate me"))
 			if err != nil || res.Text() != "Done: Rome" || ran != 1 {

@@ -78,7 +78,8 @@ func (s *Server) openAPI() object {
 
 func operation(rt route) string {
 	name := strings.ToLower(rt.method)
-	for part := range strings.FieldsFuncSeq(rt.path, func(r rune) bool { return r == '/' || r == '.' || r == '{' || r == '}' || r == '_' }) {
+	for part := range strings.FieldsFuncSeq(rt.path,
+		func(r rune) bool { return r == '/' || r == '.' || r == '{' || r == '}' || r == '_' }) {
 		if part != "v1" {
 			name += strings.ToUpper(part[:1]) + part[1:]
 		}
@@ -141,7 +142,8 @@ func (f *forms) named(t reflect.Type) object {
 	default:
 		panic("server: two types of the API are named " + name)
 	}
-	if t.Implements(reflect.TypeFor[json.Marshaler]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
+	if t.Implements(reflect.TypeFor[json.Marshaler]()) ||
+		reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
 		f.all[name] = object{"type": "object", "description": "pawl." + name + ", in its JSON form."}
 		return ref
 	}

@@ -157,7 +157,8 @@ func TestStreamsAndConnectionsAreBounded(t *testing.T) {
 	stream := post(one, `{"model":"clerk","stream":true,"messages":[{"role":"user","content":"wait"}]}`)
 	refused := post(two, `{"model":"clerk","stream":true,"messages":[{"role":"user","content":"hello"}]}`)
 	var said struct{ Error server.Error }
-	if err := json.NewDecoder(refused.Body).Decode(&said); err != nil || refused.StatusCode != 503 || said.Error.Code != "busy" || refused.Header.Get("Retry-After") == "" {
+	if err := json.NewDecoder(refused.Body).Decode(&said); err != nil || refused.StatusCode != 503 ||
+		said.Error.Code != "busy" || refused.Header.Get("Retry-After") == "" {
 		t.Errorf("a second stream: %d %+v, %v", refused.StatusCode, said, err)
 	}
 	refused.Body.Close()

@@ -53,7 +53,8 @@ func (r *responsesRequest) asked(item func(id string) (inputItem, error)) (in as
 	}
 	in.model, in.stream, in.dress.System, in.dress.Forget = r.Model, r.Stream, r.Instructions, !r.kept()
 	in.previous, _ = runOfResponse(r.Previous)
-	in.dress.Settings = llm.Settings{MaxTokens: r.MaxTokens, Temperature: r.Temperature, TopP: r.TopP, Effort: r.Reasoning.Effort, Parallel: r.Parallel}
+	in.dress.Settings = llm.Settings{MaxTokens: r.MaxTokens, Temperature: r.Temperature, TopP: r.TopP,
+		Effort: r.Reasoning.Effort, Parallel: r.Parallel}
 	for _, t := range r.Tools {
 		if t.Type != "function" {
 			return in, badRequest("tools of the type "+t.Type+" are not taken", "functions are")
@@ -136,7 +137,8 @@ func (c *call) responses() error {
 		return err
 	}
 	defer leave()
-	v := &response{id: responseID(t.id, t.skip), agent: t.agent, previous: r.Previous, created: time.Now(), store: r.kept()}
+	v := &response{id: responseID(t.id, t.skip), agent: t.agent, previous: r.Previous, created: time.Now(),
+		store: r.kept()}
 	if !r.Stream {
 		out, err := c.follow(t, func(string) {})
 		if err != nil {

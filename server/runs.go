@@ -306,7 +306,8 @@ func (c *call) tell(status int, id string) error {
 
 // toRun converts a journal entry to a Run.
 func (s *Server) toRun(head store.JournalRun) Run {
-	run := Run{ID: head.ID, Agent: head.Agent, Task: head.Task, State: head.State, Created: head.Created, Updated: head.Updated}
+	run := Run{ID: head.ID, Agent: head.Agent, Task: head.Task, State: head.State, Created: head.Created,
+		Updated: head.Updated}
 	var sum durable.Summary
 	if len(head.Summary) > 0 && json.Unmarshal(head.Summary, &sum) == nil {
 		run.Stop, run.Cause, run.Spent, run.Waits = sum.Stop, sum.Cause, &sum.Spent, sum.Pending
@@ -348,7 +349,8 @@ func (c *call) list() error {
 		return err
 	}
 	state := q.Get("state")
-	if state != "" && !slices.Contains([]string{store.JournalOpen, store.JournalWaiting, store.JournalFailed, store.JournalOver}, state) {
+	if state != "" && !slices.Contains([]string{store.JournalOpen, store.JournalWaiting, store.JournalFailed,
+		store.JournalOver}, state) {
 		return badRequest("there is no state "+state, "open, waiting, failed or over")
 	}
 	if c.wantsEvents() {

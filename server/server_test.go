@@ -55,7 +55,8 @@ func clerk(w *world) *pawl.Agent {
 	})
 	wait.Effect = pawl.EffectRead
 	ask := &pawl.Tool{Name: "ask", Description: "Asks the user.", Input: json.RawMessage(`{"type":"object"}`), Passive: true}
-	return &pawl.Agent{Name: "clerk", Model: &script.Model{Turns: []script.Turn{script.Loop(script.Func(clerkTurn))}}, Tools: []pawl.Toolset{pay, look, wait, ask},
+	return &pawl.Agent{Name: "clerk", Model: &script.Model{Turns: []script.Turn{script.Loop(script.Func(clerkTurn))}},
+		Tools:      []pawl.Toolset{pay, look, wait, ask},
 		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
 }
 
@@ -244,7 +245,8 @@ func TestARunIsBegunWatchedAndShown(t *testing.T) {
 	v := serve(t, nil)
 	var run server.Run
 	v.do("POST", "/v1/runs", `{"id":"one","input":"look Oslo","wait":true}`, 201, &run)
-	if run.ID != "one" || run.Agent != "clerk" || run.State != "over" || run.Stop != pawl.StopAnswer || run.Answer != "Done: found Oslo" || run.Spent.Calls != 1 {
+	if run.ID != "one" || run.Agent != "clerk" || run.State != "over" || run.Stop != pawl.StopAnswer ||
+		run.Answer != "Done: found Oslo" || run.Spent.Calls != 1 {
 		t.Errorf("got %+v", run)
 	}
 	var again server.Run

@@ -164,7 +164,8 @@ func TestManySlowConnections(t *testing.T) {
 	took := time.Since(began)
 	after := heap()
 	t.Logf("%d slow clients connected in %v; 50 requests meanwhile took at most %v each; all were let go after %v; heap %d MiB before, %d MiB with them, %d MiB after; %d goroutines before, %d after",
-		many, connected.Round(time.Millisecond), slowest.Round(time.Microsecond), took.Round(time.Millisecond), before>>20, during>>20, after>>20, routines, runtime.NumGoroutine())
+		many, connected.Round(time.Millisecond), slowest.Round(time.Microsecond), took.Round(time.Millisecond),
+		before>>20, during>>20, after>>20, routines, runtime.NumGoroutine())
 	if slowest > 10*time.Second || took > 60*time.Second || during > before+200<<20 {
 		t.Errorf("a request took %v, they stayed for %v, the heap went from %d to %d MiB", slowest, took, before>>20, during>>20)
 	}

@@ -82,7 +82,8 @@ func (c *call) tools() error {
 			return err
 		}
 		for _, t := range tools {
-			out.Tools = append(out.Tools, ToolInfo{a.Name, t.Name, t.Description, t.Input, t.Output, t.Effect, t.Passive})
+			out.Tools = append(out.Tools, ToolInfo{a.Name, t.Name, t.Description, t.Input, t.Output, t.Effect,
+				t.Passive})
 		}
 	}
 	return c.write(http.StatusOK, out)
@@ -146,7 +147,8 @@ func (c *call) callTool() error {
 	if err := store.CheckID(id); err != nil {
 		return badRequest(err.Error(), "")
 	}
-	msgs := []llm.Message{llm.User(c.client.Name + " calls " + name + "."), llm.Assistant(llm.ToolCall{ID: "call", Name: name, Args: args})}
+	msgs := []llm.Message{llm.User(c.client.Name + " calls " + name + "."),
+		llm.Assistant(llm.ToolCall{ID: "call", Name: name, Args: args})}
 	l, _, err := c.begin(Start{ID: id, Agent: a.Name + callSuffix}, msgs)
 	if err != nil {
 		return err

@@ -20,7 +20,8 @@ import (
 type Journal interface {
 	// BeginJournal creates a run with its first records and a lease for owner until the time until.
 	// It returns ErrConflict if the ID exists.
-	BeginJournal(ctx context.Context, s Scope, r JournalRun, owner string, until time.Time, first ...Record) (Lease, error)
+	BeginJournal(ctx context.Context, s Scope, r JournalRun, owner string, until time.Time, first ...Record) (Lease,
+		error)
 	// JournalRun returns the head of a run.
 	JournalRun(ctx context.Context, s Scope, id string) (JournalRun, error)
 	// JournalRuns lists heads by ID. A state restricts the list to runs in that state.

@@ -142,7 +142,10 @@ func Fuse(rankings ...[]string) []Ranked {
 	for id, score := range scores {
 		out = append(out, Ranked{id, score})
 	}
-	slices.SortFunc(out, func(a, b Ranked) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(out, func(a, b Ranked) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score),
+			cmp.Compare(a.ID, b.ID))
+	})
 	return out
 }
 

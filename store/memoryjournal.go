@@ -30,7 +30,8 @@ type memoryRun struct {
 var _ Journal = (*MemoryJournal)(nil)
 
 // BeginJournal creates a run.
-func (m *MemoryJournal) BeginJournal(ctx context.Context, s Scope, r JournalRun, owner string, until time.Time, first ...Record) (Lease, error) {
+func (m *MemoryJournal) BeginJournal(ctx context.Context, s Scope, r JournalRun, owner string, until time.Time,
+	first ...Record) (Lease, error) {
 	l := Lease{Scope: s, Run: r.ID, Owner: owner, Fence: 1, Until: until}
 	if err := checkJournal(ctx, s, r.ID, first); err != nil {
 		return l, err
@@ -41,7 +42,8 @@ func (m *MemoryJournal) BeginJournal(ctx context.Context, s Scope, r JournalRun,
 	if m.runs[id] != nil {
 		return l, fmt.Errorf("run %s exists: %w", r.ID, ErrConflict)
 	}
-	r.Scope, r.Owner, r.Fence, r.Until, r.Created, r.Updated, r.Records, r.Head = s, owner, 1, until, time.Now(), time.Now(), 0, ""
+	r.Scope, r.Owner, r.Fence, r.Until, r.Created, r.Updated, r.Records, r.Head = s, owner, 1, until, time.Now(),
+		time.Now(), 0, ""
 	run := &memoryRun{head: r, keys: map[string]bool{}}
 	if err := run.add(1, first); err != nil {
 		return l, err
@@ -121,7 +123,10 @@ func (m *MemoryJournal) AbandonedRuns(ctx context.Context, now time.Time, limit 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return m.list(Page{Limit: limit}.Size(), func(r JournalRun) bool { return r.State == JournalOpen && !r.Until.After(now) },
+	return m.list(Page{Limit: limit}.Size(), func(r JournalRun) bool {
+		return r.State == JournalOpen &&
+			!r.Until.After(now)
+	},
 		func(a, b JournalRun) int { return a.Updated.Compare(b.Updated) }), nil
 }
 
@@ -139,7 +144,8 @@ func (m *MemoryJournal) list(limit int, which func(JournalRun) bool, order func(
 }
 
 // ClaimJournal acquires the lease of a run.
-func (m *MemoryJournal) ClaimJournal(ctx context.Context, s Scope, id, owner string, now, until time.Time) (Lease, error) {
+func (m *MemoryJournal) ClaimJournal(ctx context.Context, s Scope, id, owner string, now, until time.Time) (Lease,
+	error) {
 	l := Lease{Scope: s, Run: id, Owner: owner, Until: until}
 	if err := checkJournal(ctx, s, id, nil); err != nil {
 		return l, err
@@ -186,7 +192,8 @@ func (m *MemoryJournal) RenewJournal(ctx context.Context, l Lease, until time.Ti
 }
 
 // AppendJournal appends records under a lease.
-func (m *MemoryJournal) AppendJournal(ctx context.Context, l Lease, c *JournalChange, records ...Record) (int64, error) {
+func (m *MemoryJournal) AppendJournal(ctx context.Context, l Lease, c *JournalChange, records ...Record) (int64,
+	error) {
 	if err := checkJournal(ctx, l.Scope, l.Run, records); err != nil {
 		return 0, err
 	}

@@ -85,7 +85,8 @@ type Schedules interface {
 	// ClaimOccurrence claims an occurrence for owner until the time until. now is the owner's
 	// clock. It returns ErrConflict if another owner has claimed it, and ErrOver if it has ended.
 	// An occurrence that began under an expired claim has ended as OccurrenceUnknown.
-	ClaimOccurrence(ctx context.Context, s Scope, id string, due time.Time, owner string, now, until time.Time) (Claim, error)
+	ClaimOccurrence(ctx context.Context, s Scope, id string, due time.Time, owner string, now,
+		until time.Time) (Claim, error)
 	// BeginOccurrence records that the execution starts now. ErrConflict means that the claim was
 	// lost and nothing may be executed.
 	BeginOccurrence(ctx context.Context, c Claim, now time.Time) error

@@ -12,7 +12,8 @@ func TestHolds(t *testing.T) {
 	for _, row := range []struct {
 		s, o store.Scope
 		want bool
-	}{{a, a, true}, {store.Scope{Tenant: "t", User: "u"}, a, true}, {store.Scope{Tenant: "t"}, a, false}, {store.Scope{}, a, false}, {a, store.Scope{Tenant: "t", User: "u"}, false},
+	}{{a, a, true}, {store.Scope{Tenant: "t", User: "u"}, a, true}, {store.Scope{Tenant: "t"}, a, false},
+		{store.Scope{}, a, false}, {a, store.Scope{Tenant: "t", User: "u"}, false},
 		{store.Scope{Tenant: "t", User: "u", Thread: "2"}, a, false}, {store.Scope{}, store.Scope{}, true}} {
 		if row.s.Holds(row.o) != row.want {
 			t.Errorf("%+v holds %+v: want %v", row.s, row.o, row.want)

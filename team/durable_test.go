@@ -30,7 +30,8 @@ type mortal struct {
 
 var errDead = errors.New("the process is dead")
 
-func (j *mortal) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange, records ...store.Record) (int64, error) {
+func (j *mortal) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange,
+	records ...store.Record) (int64, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.at--; j.at < 0 || j.at == 0 && !j.after {
@@ -45,7 +46,8 @@ func (j *mortal) AppendJournal(ctx context.Context, l store.Lease, c *store.Jour
 	return n, err
 }
 
-func (j *mortal) ClaimJournal(ctx context.Context, s store.Scope, id, owner string, now, until time.Time) (store.Lease, error) {
+func (j *mortal) ClaimJournal(ctx context.Context, s store.Scope, id, owner string, now,
+	until time.Time) (store.Lease, error) {
 	return j.Journal.ClaimJournal(ctx, s, id, owner, now.Add(j.ahead), until.Add(j.ahead))
 }
 
@@ -56,12 +58,13 @@ func TestDurable(t *testing.T) {
 	var mu sync.Mutex
 	process := func() *pawl.Agent {
 		work := func(name string) *pawl.Tool {
-			return &pawl.Tool{Name: name, Description: "Works.", Effect: pawl.EffectRead, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-				mu.Lock()
-				defer mu.Unlock()
-				finds[name]++
-				return llm.TextResult(name + " is done"), nil
-			}}
+			return &pawl.Tool{Name: name, Description: "Works.", Effect: pawl.EffectRead,
+				Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					finds[name]++
+					return llm.TextResult(name + " is done"), nil
+				}}
 		}
 		boss := script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 			mu.Lock()
@@ -93,7 +96,8 @@ func TestDurable(t *testing.T) {
 			kill(nil)
 			before := maps.Clone(finds)
 			ended := before["count"] > 0 // the first phase has ended and is stored
-			res, err := (&durable.Engine{Journal: &mortal{Journal: memory, at: 1 << 30, ahead: time.Hour}}).Runner("r", process()).Run(t.Context(), llm.User("Go."))
+			res, err := (&durable.Engine{Journal: &mortal{Journal: memory, at: 1 << 30,
+				ahead: time.Hour}}).Runner("r", process()).Run(t.Context(), llm.User("Go."))
 			if err != nil {
 				t.Fatalf("write %d, after %t: %v", at, after, err)
 			}

@@ -21,7 +21,8 @@ func Example() {
 	scout := &pawl.Agent{Name: "scout", Instructions: "You search.", Model: script.New(script.Say("u1, u3 and u4"))}
 	clerk := &pawl.Agent{Name: "clerk", Instructions: "You count.", Model: script.New(script.Say("3"))}
 
-	desk, err := team.Strategic(lead, nil, team.Worker{Agent: scout, Description: "Finds records."}, team.Worker{Agent: clerk, Description: "Does sums."})
+	desk, err := team.Strategic(lead, nil, team.Worker{Agent: scout, Description: "Finds records."},
+		team.Worker{Agent: clerk, Description: "Does sums."})
 	if err != nil {
 		panic(err)
 	}

@@ -144,7 +144,8 @@ func digest(msgs []llm.Message) string {
 	room := mostOfEarlier
 	for i := len(msgs) - 1; i >= 0 && room > 0; i-- {
 		m := msgs[i]
-		if text := strings.TrimSpace(m.Text()); text != "" && (m.Role == llm.RoleUser || m.Role == llm.RoleAssistant && !m.HasCalls()) {
+		if text := strings.TrimSpace(m.Text()); text != "" &&
+			(m.Role == llm.RoleUser || m.Role == llm.RoleAssistant && !m.HasCalls()) {
 			text = shortened(text, room)
 			room -= len(text)
 			parts = append([]string{string(m.Role) + ": " + text}, parts...)
@@ -244,7 +245,8 @@ func led(lead *pawl.Agent, rounds int, decide func(*turn) move, tools []pawl.Too
 
 // asked is the lead as one who is asked by a call: with its own model, held to a form.
 func asked(lead *pawl.Agent, prompt string, form json.RawMessage) *pawl.Agent {
-	a := &pawl.Agent{Name: nameOf(lead), Model: lead.Model, Settings: lead.Settings, Output: form, Middleware: models(lead.Middleware), Executor: lead.Executor}
+	a := &pawl.Agent{Name: nameOf(lead), Model: lead.Model, Settings: lead.Settings, Output: form,
+		Middleware: models(lead.Middleware), Executor: lead.Executor}
 	a.Instructions = strings.TrimLeft(strings.TrimRight(lead.Instructions, "\n")+"\n\n"+prompt, "\n")
 	a.Limits.Corrections = lead.Limits.Corrections
 	return a

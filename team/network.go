@@ -27,7 +27,8 @@ func Network(lead *pawl.Agent, workers ...Worker) (*pawl.Agent, error) {
 		a.Tools = append(a.Tools, w.tool())
 	}
 	names := namesOf(workers)
-	a.Middleware = append(slices.Clone(lead.Middleware), pawl.Middleware{Model: func(m llm.Model) llm.Model { return &spoken{m, names} }})
+	a.Middleware = append(slices.Clone(lead.Middleware),
+		pawl.Middleware{Model: func(m llm.Model) llm.Model { return &spoken{m, names} }})
 	return &a, nil
 }
 
@@ -57,7 +58,8 @@ func (s *spoken) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 				next = max(next, d.Index+1)
 			}
 			if d.Finish == llm.FinishReasonStop && !said && err == nil {
-				if text := s.last(req.Messages); text != "" && !yield(llm.Delta{Index: next, Part: llm.Text{Text: text}, Done: true}, nil) {
+				if text := s.last(req.Messages); text != "" &&
+					!yield(llm.Delta{Index: next, Part: llm.Text{Text: text}, Done: true}, nil) {
 					return
 				}
 			}

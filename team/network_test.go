@@ -38,7 +38,8 @@ func TestNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := network(t, &pawl.Agent{Name: "desk", Model: boss, Tools: []pawl.Toolset{search(), plan.New(nil), runCode}}, worker("scout", scout), worker("clerk", clerk))
+	a := network(t, &pawl.Agent{Name: "desk", Model: boss, Tools: []pawl.Toolset{search(), plan.New(nil), runCode}},
+		worker("scout", scout), worker("clerk", clerk))
 	var keys []string
 	var res *pawl.Result
 	for e, err := range a.Stream(t.Context(), llm.User("Go.")) {
@@ -137,12 +138,14 @@ func TestSilentLead(t *testing.T) {
 // agent can continue.
 func TestCircle(t *testing.T) {
 	again := new(pawl.Registry)
-	clerk := &pawl.Agent{Name: "clerk", Tools: []pawl.Toolset{again}, Model: script.New(script.Call("desk", `{"task":"You do it."}`), script.Func(func(req *llm.Request) script.Turn {
-		return script.Say("The desk says: " + script.Results(req)[0].Text())
-	}))}
-	desk := network(t, &pawl.Agent{Name: "desk", Model: script.New(script.Call("clerk", `{"task":"You do it."}`), script.Func(func(req *llm.Request) script.Turn {
-		return script.Say("The clerk says: " + script.Results(req)[0].Text())
-	}))}, team.Worker{Agent: clerk})
+	clerk := &pawl.Agent{Name: "clerk", Tools: []pawl.Toolset{again},
+		Model: script.New(script.Call("desk", `{"task":"You do it."}`), script.Func(func(req *llm.Request) script.Turn {
+			return script.Say("The desk says: " + script.Results(req)[0].Text())
+		}))}
+	desk := network(t, &pawl.Agent{Name: "desk",
+		Model: script.New(script.Call("clerk", `{"task":"You do it."}`), script.Func(func(req *llm.Request) script.Turn {
+			return script.Say("The clerk says: " + script.Results(req)[0].Text())
+		}))}, team.Worker{Agent: clerk})
 	if err := again.Add(desk.Tool("Does it.")); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +160,8 @@ func TestCircle(t *testing.T) {
 func TestCostAcrossWorkers(t *testing.T) {
 	price := catalog.Price{Output: 1e6} // a dollar a token
 	reply := script.Turn{Parts: []llm.Part{llm.Text{Text: "x"}}, Usage: &llm.Usage{Output: 2}}
-	many := script.New(script.Together(script.Call("a", `{"task":"t"}`), script.Call("b", `{"task":"t"}`), script.Call("c", `{"task":"t"}`), script.Call("d", `{"task":"t"}`)), script.Say("Done."))
+	many := script.New(script.Together(script.Call("a", `{"task":"t"}`), script.Call("b", `{"task":"t"}`),
+		script.Call("c", `{"task":"t"}`), script.Call("d", `{"task":"t"}`)), script.Say("Done."))
 	var workers []team.Worker
 	for _, name := range []string{"a", "b", "c", "d"} {
 		w := worker(name, price.Of(script.New(reply)))
@@ -165,12 +169,14 @@ func TestCostAcrossWorkers(t *testing.T) {
 		workers = append(workers, w)
 	}
 	free := catalog.Price{}
-	res, err := network(t, &pawl.Agent{Model: free.Of(many), Limits: pawl.Limits{Cost: 5}}, workers...).Run(t.Context(), llm.User("Go."))
+	res, err := network(t, &pawl.Agent{Model: free.Of(many), Limits: pawl.Limits{Cost: 5}},
+		workers...).Run(t.Context(), llm.User("Go."))
 	if err != nil || res.Stop != pawl.StopLimit || res.Spent.Usage.Cost != 6 {
 		t.Errorf("got %v, %s for %s after $%.0f of 5, in requests of $2", err, res.Stop, res.Cause, res.Spent.Usage.Cost)
 	}
 	plan := `{"phases":[{"worker":"a","goals":"1"},{"worker":"b","goals":"2"},{"worker":"c","goals":"3"}]}`
-	s, err := team.Strategic(&pawl.Agent{Model: free.Of(lead("Done.", plan).Model), Limits: pawl.Limits{Cost: 3}}, nil, workers...)
+	s, err := team.Strategic(&pawl.Agent{Model: free.Of(lead("Done.", plan).Model), Limits: pawl.Limits{Cost: 3}},
+		nil, workers...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +195,8 @@ func TestApproval(t *testing.T) {
 		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	})
 	clerk := script.New(script.Say("3"))
-	a, err := team.Strategic(&pawl.Agent{Name: "desk", Model: lead("Three.", twoPhases), Middleware: []pawl.Middleware{ask}}, nil, worker("scout", script.New(script.Say("u1"))), worker("clerk", clerk))
+	a, err := team.Strategic(&pawl.Agent{Name: "desk", Model: lead("Three.", twoPhases),
+		Middleware: []pawl.Middleware{ask}}, nil, worker("scout", script.New(script.Say("u1"))), worker("clerk", clerk))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,8 @@ func TestEveryTeamEnds(t *testing.T) {
 			}
 			var p team.Plan
 			for i := range rapid.IntRange(1, 5).Draw(t, "phases") {
-				p.Phases = append(p.Phases, team.Phase{Worker: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "worker"), Goals: fmt.Sprintf("goal %d of plan %d", i, plans), Parallel: rapid.Bool().Draw(t, "parallel")})
+				p.Phases = append(p.Phases, team.Phase{Worker: rapid.SampledFrom([]string{"a", "b"}).Draw(t,
+					"worker"), Goals: fmt.Sprintf("goal %d of plan %d", i, plans), Parallel: rapid.Bool().Draw(t, "parallel")})
 			}
 			b, err := json.Marshal(p)
 			if err != nil {
@@ -55,7 +56,8 @@ func TestEveryTeamEnds(t *testing.T) {
 				return script.Say("done by " + name)
 			}))))
 		}
-		a, err := team.Strategic(&pawl.Agent{Name: "desk", Model: boss, Executor: pawl.Parallel{Limit: 1}}, &team.Options{OnFailure: policy, Tries: tries}, work("a"), work("b"))
+		a, err := team.Strategic(&pawl.Agent{Name: "desk", Model: boss, Executor: pawl.Parallel{Limit: 1}},
+			&team.Options{OnFailure: policy, Tries: tries}, work("a"), work("b"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,8 @@ func TestRouter(t *testing.T) {
 			t.Fatal(err)
 		}
 		res, err := a.Run(t.Context(), llm.User(tt.task))
-		if got := strings.Join(called(res), "; "); got != tt.calls || err == nil && res.Text() != tt.answer || (err != nil) != (tt.answer == "") {
+		if got := strings.Join(called(res), "; "); got != tt.calls || err == nil && res.Text() != tt.answer ||
+			(err != nil) != (tt.answer == "") {
 			t.Errorf("%s: got %s, %q, %v", tt.name, got, res.Text(), err)
 		}
 		if tt.name == "misspelt" {
@@ -53,7 +54,8 @@ func TestRouter(t *testing.T) {
 // A router has a conversation: each task is routed anew, with the conversation before it.
 func TestRouterConversation(t *testing.T) {
 	bank := script.New(script.Loop(script.Say("paid")))
-	a, err := team.Router(&pawl.Agent{Name: "desk", Model: script.New()}, &team.RouterOptions{Rules: []team.Rule{{Worker: "bank"}}}, worker("bank", bank))
+	a, err := team.Router(&pawl.Agent{Name: "desk", Model: script.New()},
+		&team.RouterOptions{Rules: []team.Rule{{Worker: "bank"}}}, worker("bank", bank))
 	if err != nil {
 		t.Fatal(err)
 	}

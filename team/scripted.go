@@ -200,7 +200,8 @@ func (s *scripted) decide(t *turn) move {
 			return move{err: &PhaseError{Text: "the conversation has work without a script"}}
 		default:
 			seg := segments[next]
-			fmt.Fprintf(&gave, "## %s (%s%s)\n%s\n", seg.title(), name, map[bool]string{true: ", failed"}[r.IsError], shortened(r.Text(), mostOfResult))
+			fmt.Fprintf(&gave, "## %s (%s%s)\n%s\n", seg.title(), name, map[bool]string{true: ", failed"}[r.IsError],
+				shortened(r.Text(), mostOfResult))
 			if !r.IsError {
 				next++
 				tries = 0

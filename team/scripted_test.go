@@ -55,7 +55,8 @@ func TestScript(t *testing.T) {
 	scout, clerk := script.New(), script.New(script.Say("Report: many."))
 	var keys []string
 	var res *pawl.Result
-	for e, err := range scripts(t, boss, nil, worker("scout", scout, search()), worker("clerk", clerk)).Stream(t.Context(), llm.User("Report on users.")) {
+	for e, err := range scripts(t, boss, nil, worker("scout", scout, search()),
+		worker("clerk", clerk)).Stream(t.Context(), llm.User("Report on users.")) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -108,7 +108,8 @@ func Strategic(lead *pawl.Agent, o *Options, workers ...Worker) (*pawl.Agent, er
 		return nil, err
 	}
 	s := &strategy{opts: o.or(), names: namesOf(workers)}
-	planner := asking(asked(lead, s.opts.prompted(planPrompt, workers), planForm(s.names, s.opts.MaxPhases)), makePlan, "Makes the plan of the team.")
+	planner := asking(asked(lead, s.opts.prompted(planPrompt, workers), planForm(s.names, s.opts.MaxPhases)),
+		makePlan, "Makes the plan of the team.")
 	planner.Run = s.kept(planner.Run)
 	tools := []pawl.Toolset{planner}
 	for _, w := range workers {

@@ -23,7 +23,8 @@ const twoPhases = `{"phases":[{"name":"look","worker":"scout","goals":"Find the 
 
 // worker is an agent that answers by a model.
 func worker(name string, m llm.Model, tools ...pawl.Toolset) team.Worker {
-	return team.Worker{Agent: &pawl.Agent{Name: name, Model: m, Instructions: "You are " + name + ".", Tools: tools}, Description: "Works as " + name + "."}
+	return team.Worker{Agent: &pawl.Agent{Name: name, Model: m, Instructions: "You are " + name + ".", Tools: tools},
+		Description: "Works as " + name + "."}
 }
 
 // strategic makes a team whose lead answers with replies, in turn.
@@ -111,7 +112,8 @@ func TestStrategic(t *testing.T) {
 	}
 	block := "\n\nSTRATEGIC PLAN:\n{\n  \"phases\": [\n    {\n      \"name\": \"look\",\n      \"worker\": \"scout\",\n"
 	for _, m := range []*script.Model{scout, clerk} {
-		if got := m.Requests()[0].Messages[0]; got.Role != llm.RoleSystem || !strings.Contains(got.Text(), block) || !strings.Contains(got.Text(), `"Count <them> & report."`) {
+		if got := m.Requests()[0].Messages[0]; got.Role != llm.RoleSystem || !strings.Contains(got.Text(), block) ||
+			!strings.Contains(got.Text(), `"Count <them> & report."`) {
 			t.Errorf("the system text has no plan:\n%s", got.Text())
 		}
 	}
@@ -156,7 +158,8 @@ func TestParallelPhases(t *testing.T) {
 		t.Errorf("got -, want +\n%s", diff)
 	}
 	last := a.Requests()[1].Messages[1].Text()
-	if !strings.Contains(last, "from a") || !strings.Contains(last, "from b") || strings.Contains(b.Requests()[0].Messages[1].Text(), "gave") {
+	if !strings.Contains(last, "from a") || !strings.Contains(last, "from b") ||
+		strings.Contains(b.Requests()[0].Messages[1].Text(), "gave") {
 		t.Errorf("the third phase was told:\n%s", last)
 	}
 }
@@ -183,7 +186,8 @@ func TestPlanCorrected(t *testing.T) {
 		boss = lead("Done.", tt.bad, tt.bad, tt.bad, twoPhases)
 		a = strategic(t, boss, nil, worker("scout", script.New(script.Say("x"))), worker("clerk", script.New(script.Say("y"))))
 		res, err := a.Run(t.Context(), llm.User("Go."))
-		if failed := (*team.PhaseError)(nil); !errors.As(err, &failed) || failed.Phase != 0 || res.Stop != pawl.StopFailed || len(boss.Requests()) != 3 {
+		if failed := (*team.PhaseError)(nil); !errors.As(err, &failed) || failed.Phase != 0 ||
+			res.Stop != pawl.StopFailed || len(boss.Requests()) != 3 {
 			t.Errorf("%s, for ever: got %v, %s after %d requests", tt.bad, err, res.Stop, len(boss.Requests()))
 		}
 	}
@@ -218,12 +222,15 @@ func TestFailedPhase(t *testing.T) {
 		{"replan", &team.Options{OnFailure: team.Replan}, 9, []string{"make_plan ok", "scout error", "make_plan ok", "clerk ok", "sum_up ok"}, false},
 	} {
 		boss := lead("Done.", twoPhases, other)
-		res, err := strategic(t, boss, tt.opts, worker("scout", fails(tt.down, "found")), worker("clerk", script.New(script.Say("3")))).Run(t.Context(), llm.User("Go."))
+		res, err := strategic(t, boss, tt.opts, worker("scout", fails(tt.down, "found")),
+			worker("clerk", script.New(script.Say("3")))).Run(t.Context(), llm.User("Go."))
 		if diff := cmp.Diff(called(res), tt.calls); diff != "" {
 			t.Errorf("%s: got -, want +\n%s", tt.name, diff)
 		}
 		failed := (*team.PhaseError)(nil)
-		if errors.As(err, &failed) != tt.fails || tt.fails && (failed.Phase != 1 || failed.Worker != "scout" || !strings.Contains(failed.Text, "the line is down") || res.Stop != pawl.StopFailed) {
+		if errors.As(err, &failed) != tt.fails || tt.fails &&
+			(failed.Phase != 1 || failed.Worker != "scout" || !strings.Contains(failed.Text, "the line is down") ||
+				res.Stop != pawl.StopFailed) {
 			t.Errorf("%s: got %v", tt.name, err)
 		}
 		if tt.name == "replan" {
@@ -234,7 +241,8 @@ func TestFailedPhase(t *testing.T) {
 	}
 	// Plans that fail again and again end, too.
 	boss := lead("Done.", twoPhases, twoPhases, twoPhases, twoPhases)
-	_, err := strategic(t, boss, &team.Options{OnFailure: team.Replan}, worker("scout", fails(99, "")), worker("clerk", script.New(script.Say("3")))).Run(t.Context(), llm.User("Go."))
+	_, err := strategic(t, boss, &team.Options{OnFailure: team.Replan}, worker("scout", fails(99, "")),
+		worker("clerk", script.New(script.Say("3")))).Run(t.Context(), llm.User("Go."))
 	if err == nil || boss.asked != 3 {
 		t.Errorf("got %v after %d plans, want 3", err, boss.asked)
 	}
@@ -326,7 +334,8 @@ func TestParsePlan(t *testing.T) {
 		{`{"phases":[` + strings.Repeat(`{"worker":"a","goals":"G"},`, 12) + `{"worker":"a","goals":"G"}]}`, "plan: it has 13 phases; 12 are the most"},
 	} {
 		p, err := team.ParsePlan([]byte(tt.text), "a", "beta")
-		if tt.want == "" && (err != nil || len(p.Phases) != 1) || tt.want != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.want)) {
+		if tt.want == "" && (err != nil || len(p.Phases) != 1) || tt.want != "" &&
+			(err == nil || !strings.HasPrefix(err.Error(), tt.want)) {
 			t.Errorf("%s: got %+v, %v; want %q", tt.text, p, err, tt.want)
 		}
 	}
@@ -335,11 +344,12 @@ func TestParsePlan(t *testing.T) {
 // Cancelling in the middle reaches the worker at work; no phase follows.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	hold := &pawl.Tool{Name: "hold", Description: "Waits.", Effect: pawl.EffectRead, Run: func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
-		cancel(pawl.ErrCancelled)
-		<-ctx.Done()
-		return llm.ToolResult{}, context.Cause(ctx)
-	}}
+	hold := &pawl.Tool{Name: "hold", Description: "Waits.", Effect: pawl.EffectRead,
+		Run: func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
+			cancel(pawl.ErrCancelled)
+			<-ctx.Done()
+			return llm.ToolResult{}, context.Cause(ctx)
+		}}
 	scout, clerk := script.New(script.Call("hold", `{}`), script.Say("x")), script.New(script.Say("y"))
 	res, err := strategic(t, lead("Done.", twoPhases), nil, worker("scout", scout, hold), worker("clerk", clerk)).Run(ctx, llm.User("Go."))
 	if err != nil || res.Stop != pawl.StopCancelled || len(clerk.Requests()) != 0 || len(scout.Requests()) != 1 {

@@ -130,7 +130,8 @@ func once(work pawl.ToolFunc) pawl.ToolFunc {
 					v.FromCache()
 					return llm.ToolResult{Parts: r.Parts, Data: r.Data}, nil
 				}
-				if i == last && slices.ContainsFunc(calls[k+1:], func(d llm.ToolCall) bool { return d.ID == v.Call.ID }) {
+				if i == last && slices.ContainsFunc(calls[k+1:],
+					func(d llm.ToolCall) bool { return d.ID == v.Call.ID }) {
 					v.FromCache()
 					return llm.TextResult(fmt.Sprintf("The same task is in call %s, and is done once: its result is there.", c.ID)), nil
 				}

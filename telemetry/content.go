@@ -50,7 +50,8 @@ func (t *Telemetry) content(req *llm.Request, resp *llm.Response) (set []attribu
 	set = appendJSON(set, systemInstructions, system)
 	set = appendJSON(set, inputMessages, in)
 	if resp != nil {
-		set = appendJSON(set, outputMessages, []told{{Role: string(llm.RoleAssistant), Parts: partsOf(msgs[asked]), Finish: string(resp.Finish)}})
+		set = appendJSON(set, outputMessages,
+			[]told{{Role: string(llm.RoleAssistant), Parts: partsOf(msgs[asked]), Finish: string(resp.Finish)}})
 	}
 	return set
 }

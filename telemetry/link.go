@@ -98,7 +98,8 @@ func parsed(traceparent string) trace.SpanContext {
 	if err1 != nil || err2 != nil || err3 != nil || len(flags) != 1 {
 		return trace.SpanContext{}
 	}
-	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: span, TraceFlags: trace.TraceFlags(flags[0]), Remote: true})
+	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: span,
+		TraceFlags: trace.TraceFlags(flags[0]), Remote: true})
 }
 
 type idKey struct{}

@@ -25,7 +25,8 @@ func TestEarlyStartsHaveTheirTimes(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, telemetry.Options{Model: "m"})
 			start := time.Now()
-			slow := tool("slow", pawl.EffectRead, func(context.Context) (string, error) { time.Sleep(100 * time.Millisecond); return "done", nil })
+			slow := tool("slow", pawl.EffectRead,
+				func(context.Context) (string, error) { time.Sleep(100 * time.Millisecond); return "done", nil })
 			m := modelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 				return func(yield func(llm.Delta, error) bool) {
 					if len(req.Messages) > 1 {
@@ -44,7 +45,8 @@ func TestEarlyStartsHaveTheirTimes(t *testing.T) {
 			}
 			for _, s := range b.spans.Ended() {
 				if s.Name() == "execute_tool slow" {
-					if began, ended := s.StartTime().Sub(start), s.EndTime().Sub(start); began != 50*time.Millisecond || ended != 150*time.Millisecond {
+					if began, ended := s.StartTime().Sub(start),
+						s.EndTime().Sub(start); began != 50*time.Millisecond || ended != 150*time.Millisecond {
 						t.Errorf("middleware %v: the span is from %v to %v, want 50ms to 150ms", seen, began, ended)
 					}
 				}
@@ -68,14 +70,16 @@ func TestResumedAndForkedRunsAreLinked(t *testing.T) {
 		r := observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 			return a.ResumeStream(ctx, first, msgs...)
 		})
-		if _, err := run(ctx, b.Runner(r), llm.Message{Role: llm.RoleUser, Parts: []llm.Part{first.Pending[0].Answer("me", llm.TextResult("7"))}}); err != nil {
+		if _, err := run(ctx, b.Runner(r), llm.Message{Role: llm.RoleUser,
+			Parts: []llm.Part{first.Pending[0].Answer("me", llm.TextResult("7"))}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var links []string
 	for _, s := range b.spans.Ended() {
 		for _, l := range s.Links() {
-			links = append(links, fmt.Sprint(s.Name(), " ", l.Attributes[0].Value.AsString(), " ", "00-"+l.SpanContext.TraceID().String()+"-"+l.SpanContext.SpanID().String()+"-01" == at))
+			links = append(links, fmt.Sprint(s.Name(), " ", l.Attributes[0].Value.AsString(), " ",
+				"00-"+l.SpanContext.TraceID().String()+"-"+l.SpanContext.SpanID().String()+"-01" == at))
 		}
 	}
 	if diff := cmp.Diff(links, []string{"invoke_agent a resume true", "invoke_agent a fork true"}); diff != "" {

@@ -78,7 +78,8 @@ func (w writer) event(ctx context.Context, e pawl.Event) {
 		msg, set = "run started", append(set, slog.String("agent", e.Agent), slog.Int("tools", len(e.Offered)))
 	case pawl.EventResponseReceived:
 		u := &e.Response.Usage
-		msg, set = "reply", append(set, slog.String("model", e.Response.Model), slog.String("finish", string(e.Response.Finish)), slog.Int("calls", len(e.Response.Message.Calls())),
+		msg, set = "reply", append(set, slog.String("model", e.Response.Model),
+			slog.String("finish", string(e.Response.Finish)), slog.Int("calls", len(e.Response.Message.Calls())),
 			slog.Int("input_tokens", u.Input), slog.Int("output_tokens", u.Output))
 	case pawl.EventCallCompleted:
 		x := e.Execution

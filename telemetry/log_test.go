@@ -48,7 +48,8 @@ func TestLines(t *testing.T) {
 			if l.RunID != "r7" || l.TraceID != root.TraceID().String() || l.SpanID != root.SpanID().String() {
 				t.Errorf("%s is of another run", line)
 			}
-			got = append(got, strings.Join(strings.Fields(fmt.Sprint(l.Level, " ", l.Msg, " ", l.Run, " ", l.Key, " ", l.Outcome, l.Stop)), " "))
+			got = append(got, strings.Join(strings.Fields(fmt.Sprint(l.Level, " ", l.Msg, " ", l.Run, " ", l.Key, " ",
+				l.Outcome, l.Stop)), " "))
 		}
 		want := []string{"INFO run started run", "INFO reply run run/0/model", "WARN call run run/1/0 error", "INFO reply run run/1/model", "WARN call run run/2/0 unknown_tool",
 			"ERROR run ended run failed", "ERROR run failed"}

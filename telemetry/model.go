@@ -93,7 +93,8 @@ func (t *Telemetry) ask(ctx context.Context, req *llm.Request) (*request, contex
 }
 
 // startRequest begins the span of a request to model. An empty model means unknown.
-func (t *Telemetry) startRequest(ctx context.Context, key llm.Key, model string, start time.Time) (context.Context, trace.Span) {
+func (t *Telemetry) startRequest(ctx context.Context, key llm.Key, model string, start time.Time) (context.Context,
+	trace.Span) {
 	name := chat
 	set := []attribute.KeyValue{operationName.String(chat), providerName.String(t.o.Provider)}
 	if model != "" {
@@ -106,7 +107,8 @@ func (t *Telemetry) startRequest(ctx context.Context, key llm.Key, model string,
 	if id := RunID(ctx); id != "" {
 		set = append(set, conversationID.String(id))
 	}
-	return t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(start), trace.WithAttributes(set...))
+	return t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(start),
+		trace.WithAttributes(set...))
 }
 
 // settings returns the settings of a request.
@@ -194,7 +196,8 @@ func (t *Telemetry) endRequest(span trace.Span, model string, r *reply, start, e
 	}
 	if r.first > 0 {
 		set = append(set, firstChunk.Float64(r.first.Seconds()))
-		t.first.Record(context.Background(), r.first.Seconds(), metric.WithAttributes(t.metricSet(chat, model, r.model)...))
+		t.first.Record(context.Background(), r.first.Seconds(),
+			metric.WithAttributes(t.metricSet(chat, model, r.model)...))
 	}
 	if r.usage != nil {
 		set = append(set, usageOf(r.usage)...)

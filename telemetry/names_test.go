@@ -43,7 +43,9 @@ func (b *bench) metrics(t *testing.T) map[string]metricdata.Aggregation {
 func TestNamesAreThoseOfTheConventions(t *testing.T) {
 	b := newBench(t, telemetry.Options{Model: "m", Provider: "openai", Content: true})
 	warm := 0.5
-	m := script.New(script.Call("look", `{}`), script.Turn{Parts: []llm.Part{llm.Text{Text: `{}`}}, Usage: &llm.Usage{Input: 5, Output: 4, Reasoning: 1, CacheRead: 2, CacheWrite: 1}})
+	m := script.New(script.Call("look", `{}`),
+		script.Turn{Parts: []llm.Part{llm.Text{Text: `{}`}},
+			Usage: &llm.Usage{Input: 5, Output: 4, Reasoning: 1, CacheRead: 2, CacheWrite: 1}})
 	named := modelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 		return func(yield func(llm.Delta, error) bool) {
 			if yield(llm.Delta{Model: "m-1", ID: "id"}, nil) {
@@ -78,7 +80,8 @@ func TestNamesAreThoseOfTheConventions(t *testing.T) {
 		}
 		return m
 	}
-	usage := []attribute.Key{semconv.GenAIUsageInputTokensKey, semconv.GenAIUsageOutputTokensKey, semconv.GenAIUsageCacheReadInputTokensKey,
+	usage := []attribute.Key{semconv.GenAIUsageInputTokensKey, semconv.GenAIUsageOutputTokensKey,
+		semconv.GenAIUsageCacheReadInputTokensKey,
 		semconv.GenAIUsageCacheCreationInputTokensKey, semconv.GenAIUsageReasoningOutputTokensKey}
 	for i, s := range slices.Collect(b.only("chat m")) {
 		if got, want := attr(s, semconv.GenAIResponseFinishReasonsKey), []string{`["tool_calls"]`, `["stop"]`}[i]; got != want {
@@ -86,14 +89,19 @@ func TestNamesAreThoseOfTheConventions(t *testing.T) {
 		}
 	}
 	want := map[string]map[string]bool{
-		semconv.GenAIOperationNameInvokeAgent.Value.AsString(): set(append(usage, semconv.GenAIOperationNameKey, semconv.GenAIProviderNameKey,
+		semconv.GenAIOperationNameInvokeAgent.Value.AsString(): set(append(usage, semconv.GenAIOperationNameKey,
+			semconv.GenAIProviderNameKey,
 			semconv.GenAIAgentNameKey, semconv.GenAIConversationIDKey)...),
-		semconv.GenAIOperationNameChat.Value.AsString(): set(append(usage, semconv.GenAIOperationNameKey, semconv.GenAIProviderNameKey, semconv.GenAIRequestModelKey,
-			semconv.GenAIConversationIDKey, semconv.GenAIRequestStreamKey, semconv.GenAIRequestMaxTokensKey, semconv.GenAIRequestTemperatureKey, semconv.GenAIRequestTopPKey,
+		semconv.GenAIOperationNameChat.Value.AsString(): set(append(usage, semconv.GenAIOperationNameKey,
+			semconv.GenAIProviderNameKey, semconv.GenAIRequestModelKey,
+			semconv.GenAIConversationIDKey, semconv.GenAIRequestStreamKey, semconv.GenAIRequestMaxTokensKey,
+			semconv.GenAIRequestTemperatureKey, semconv.GenAIRequestTopPKey,
 			semconv.GenAIRequestStopSequencesKey, semconv.GenAIResponseIDKey, semconv.GenAIResponseModelKey,
-			semconv.GenAIResponseFinishReasonsKey, semconv.GenAIResponseTimeToFirstChunkKey, semconv.GenAIInputMessagesKey, semconv.GenAIOutputMessagesKey,
+			semconv.GenAIResponseFinishReasonsKey, semconv.GenAIResponseTimeToFirstChunkKey,
+			semconv.GenAIInputMessagesKey, semconv.GenAIOutputMessagesKey,
 			semconv.GenAISystemInstructionsKey)...),
-		semconv.GenAIOperationNameExecuteTool.Value.AsString(): set(semconv.GenAIOperationNameKey, semconv.GenAIToolNameKey, semconv.GenAIToolTypeKey, semconv.GenAIToolCallIDKey,
+		semconv.GenAIOperationNameExecuteTool.Value.AsString(): set(semconv.GenAIOperationNameKey,
+			semconv.GenAIToolNameKey, semconv.GenAIToolTypeKey, semconv.GenAIToolCallIDKey,
 			semconv.GenAIToolCallArgumentsKey, semconv.GenAIToolCallResultKey),
 	}
 	// depends on how the output is requested
@@ -101,13 +109,15 @@ func TestNamesAreThoseOfTheConventions(t *testing.T) {
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("attributes, got -, want +\n%s", diff)
 	}
-	tokens, duration, first := genaiconv.ClientTokenUsage{}, genaiconv.ClientOperationDuration{}, genaiconv.ClientOperationTimeToFirstChunk{}
+	tokens, duration, first := genaiconv.ClientTokenUsage{}, genaiconv.ClientOperationDuration{},
+		genaiconv.ClientOperationTimeToFirstChunk{}
 	var names []string
 	for name := range b.metrics(t) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	wanted := []string{duration.Name() + " " + duration.Unit(), first.Name() + " " + first.Unit(), tokens.Name() + " " + tokens.Unit()}
+	wanted := []string{duration.Name() + " " + duration.Unit(), first.Name() + " " + first.Unit(), tokens.Name() +
+		" " + tokens.Unit()}
 	if diff := cmp.Diff(names, wanted); diff != "" {
 		t.Errorf("metrics, got -, want +\n%s", diff)
 	}
@@ -139,7 +149,8 @@ func TestSpansAreRunsRequestsAndCalls(t *testing.T) {
 			ids[s.SpanContext().SpanID()] = true
 		}
 		for _, s := range ended {
-			if s.SpanContext().TraceID() != ended[0].SpanContext().TraceID() || s.Parent().IsValid() != ids[s.Parent().SpanID()] || s.EndTime().Before(s.StartTime()) {
+			if s.SpanContext().TraceID() != ended[0].SpanContext().TraceID() ||
+				s.Parent().IsValid() != ids[s.Parent().SpanID()] || s.EndTime().Before(s.StartTime()) {
 				t.Errorf("seed %d: the span %s is not whole", seed, s.Name())
 			}
 		}

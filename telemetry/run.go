@@ -145,7 +145,8 @@ func (tr *tree) replied(run llm.Key, resp *llm.Response) {
 // asked returns the span of a request that the middleware does not see.
 func (tr *tree) asked(a *asking) trace.Span {
 	if a.span == nil {
-		_, a.span = tr.t.startRequest(trace.ContextWithSpan(context.Background(), tr.parent(a.key).span), a.key, a.name(tr.t), a.start)
+		_, a.span = tr.t.startRequest(trace.ContextWithSpan(context.Background(), tr.parent(a.key).span), a.key,
+			a.name(tr.t), a.start)
 	}
 	return a.span
 }

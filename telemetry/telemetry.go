@@ -151,7 +151,8 @@ func (t *Telemetry) used(model, response string, u llm.Usage) {
 		count int
 	}{{"input", u.Input}, {"output", u.Output}} {
 		if n.count > 0 {
-			t.tokens.Record(context.Background(), int64(n.count), metric.WithAttributes(append(t.metricSet(chat, model, response), tokenType.String(n.kind))...))
+			t.tokens.Record(context.Background(), int64(n.count),
+				metric.WithAttributes(append(t.metricSet(chat, model, response), tokenType.String(n.kind))...))
 		}
 	}
 }

@@ -215,7 +215,8 @@ func TestErrorsHaveATypeAndAStatus(t *testing.T) {
 		{"a tool that aborts", script.New(script.Call("t", `{}`)), tool("t", pawl.EffectWrite, func(context.Context) (string, error) {
 			return "", pawl.AbortError(errors.New("canary"))
 		}), "invoke_agent a !error|  chat m|  execute_tool t !error"},
-		{"a panic", script.New(script.Call("t", `{}`), script.Say("x")), tool("t", pawl.EffectWrite, func(context.Context) (string, error) { panic("canary") }),
+		{"a panic", script.New(script.Call("t", `{}`), script.Say("x")),
+			tool("t", pawl.EffectWrite, func(context.Context) (string, error) { panic("canary") }),
 			"invoke_agent a|  chat m|  execute_tool t !panicked|  chat m"},
 		{"arguments that do not fit", script.New(script.Call("t", `{"canary":1}`), script.Say("x")), ok("t"),
 			"invoke_agent a|  chat m|  execute_tool t !invalid|  chat m"},
@@ -346,8 +347,16 @@ func TestMiddlewareAlone(t *testing.T) {
 func TestARunInsideOfATool(t *testing.T) {
 	b := newBench(t, telemetry.Options{Model: "m"})
 	inner := b.agent("inner", true, script.New(script.Call("look", `{}`), script.Say("done")), ok("look"))
-	quiet := tool("quiet", pawl.EffectWrite, func(ctx context.Context) (string, error) { _, err := inner.Run(ctx, llm.User("go")); return "", err })
-	told := tool("told", pawl.EffectWrite, func(ctx context.Context) (string, error) { _, err := run(ctx, b.Runner(inner)); return "", err })
+	quiet := tool("quiet", pawl.EffectWrite, func(ctx context.Context) (string, error) {
+		_,
+			err := inner.Run(ctx, llm.User("go"))
+		return "", err
+	})
+	told := tool("told", pawl.EffectWrite, func(ctx context.Context) (string, error) {
+		_,
+			err := run(ctx, b.Runner(inner))
+		return "", err
+	})
 	a := b.agent("a", true, script.New(script.Together(script.Call("quiet", `{}`), script.Call("told", `{}`)), script.Say("done")), quiet, told)
 	if _, err := run(t.Context(), b.Runner(a)); err != nil {
 		t.Fatal(err)
@@ -375,8 +384,10 @@ func TestNobodyIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inner := &pawl.Agent{Name: "inner", Model: script.New(script.Call("look", `{}`), script.Say("done")), Tools: []pawl.Toolset{ok("look")}, Middleware: []pawl.Middleware{tel.Middleware()}}
-	a := &pawl.Agent{Model: script.New(script.Call("inner", `{"task":"x"}`), script.Say("done")), Tools: []pawl.Toolset{inner.Tool("asks")}, Middleware: []pawl.Middleware{tel.Middleware()}}
+	inner := &pawl.Agent{Name: "inner", Model: script.New(script.Call("look", `{}`), script.Say("done")),
+		Tools: []pawl.Toolset{ok("look")}, Middleware: []pawl.Middleware{tel.Middleware()}}
+	a := &pawl.Agent{Model: script.New(script.Call("inner", `{"task":"x"}`), script.Say("done")),
+		Tools: []pawl.Toolset{inner.Tool("asks")}, Middleware: []pawl.Middleware{tel.Middleware()}}
 	res, err := run(t.Context(), tel.Runner(a))
 	if err != nil || res.Steps[0].Executions[0].Outcome != pawl.OutcomeOK || telemetry.Traceparent(res) != "" {
 		t.Errorf("got %+v, %v", res, err)

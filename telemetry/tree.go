@@ -90,7 +90,8 @@ func up(key llm.Key) llm.Key {
 func runOf(request llm.Key) llm.Key { return up(up(request)) }
 
 func newTree(t *Telemetry, root *node) *tree {
-	return &tree{t: t, root: root, nodes: map[llm.Key]*node{}, begun: map[llm.Key]*timing{}, asks: map[llm.Key]*asking{}, mine: map[llm.Key]bool{},
+	return &tree{t: t, root: root, nodes: map[llm.Key]*node{}, begun: map[llm.Key]*timing{},
+		asks: map[llm.Key]*asking{}, mine: map[llm.Key]bool{},
 		fault: map[llm.Key]string{}}
 }
 
@@ -128,8 +129,9 @@ func (tr *tree) run(key llm.Key) *node {
 // startRun begins the span of a run whose agent is not known yet.
 func (t *Telemetry) startRun(ctx context.Context, links ...trace.Link) (context.Context, *node) {
 	n := &node{start: time.Now()}
-	ctx, n.span = t.tracer.Start(ctx, invokeAgent, trace.WithTimestamp(n.start), trace.WithLinks(links...), trace.WithAttributes(
-		operationName.String(invokeAgent), providerName.String(t.o.Provider)))
+	ctx, n.span = t.tracer.Start(ctx, invokeAgent, trace.WithTimestamp(n.start), trace.WithLinks(links...),
+		trace.WithAttributes(
+			operationName.String(invokeAgent), providerName.String(t.o.Provider)))
 	if id := RunID(ctx); id != "" {
 		n.span.SetAttributes(conversationID.String(id))
 	}
@@ -139,7 +141,8 @@ func (t *Telemetry) startRun(ctx context.Context, links ...trace.Link) (context.
 // startCall begins the span of a call.
 func (t *Telemetry) startCall(ctx context.Context, key llm.Key, c llm.ToolCall, start time.Time) *node {
 	_, span := t.tracer.Start(ctx, executeTool+" "+c.Name, trace.WithTimestamp(start), trace.WithAttributes(
-		operationName.String(executeTool), toolName.String(c.Name), toolType.String("function"), toolCallID.String(c.ID), pawlKey.String(string(key))))
+		operationName.String(executeTool), toolName.String(c.Name), toolType.String("function"),
+		toolCallID.String(c.ID), pawlKey.String(string(key))))
 	return &node{span: span, name: c.Name, start: start}
 }
 
@@ -149,7 +152,8 @@ func (t *Telemetry) failedAttempt(parent trace.Span, n int, start, end time.Time
 	if end.Before(start) {
 		start = end
 	}
-	_, span := t.tracer.Start(trace.ContextWithSpan(context.Background(), parent), attempt, trace.WithTimestamp(start), trace.WithAttributes(pawlAttempt.Int(n)))
+	_, span := t.tracer.Start(trace.ContextWithSpan(context.Background(), parent), attempt,
+		trace.WithTimestamp(start), trace.WithAttributes(pawlAttempt.Int(n)))
 	t.failed(span, fault, text)
 	span.End(trace.WithTimestamp(end))
 }
@@ -175,7 +179,8 @@ func usageOf(u *llm.Usage) (set []attribute.KeyValue) {
 	for _, n := range [...]struct {
 		key   attribute.Key
 		count int
-	}{{inputTokens, u.Input}, {outputTokens, u.Output}, {cacheReadTokens, u.CacheRead}, {cacheWriteTokens, u.CacheWrite}, {reasoningTokens, u.Reasoning}} {
+	}{{inputTokens, u.Input}, {outputTokens, u.Output}, {cacheReadTokens, u.CacheRead},
+		{cacheWriteTokens, u.CacheWrite}, {reasoningTokens, u.Reasoning}} {
 		if n.count > 0 {
 			set = append(set, n.key.Int(n.count))
 		}

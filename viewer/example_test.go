@@ -15,7 +15,8 @@ import (
 
 func Example() {
 	agent := &pawl.Agent{Name: "clerk", Model: script.New(script.Say("It rains."))}
-	s, err := server.New(server.Options{Agents: []*pawl.Agent{agent}, Journal: new(store.MemoryJournal), Pages: viewer.Handler()})
+	s, err := server.New(server.Options{Agents: []*pawl.Agent{agent}, Journal: new(store.MemoryJournal),
+		Pages: viewer.Handler()})
 	if err != nil {
 		panic(err)
 	}

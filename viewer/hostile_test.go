@@ -44,7 +44,8 @@ func attacks() []hostile {
 		{"controls", "MARK nul\x00bell\x07back\x08\x7f return\rover\x0b\x0c"},
 		{"template", `MARK ${` + do + `} {{constructor.constructor("` + do + `")()}} <%= 1 %> #{7*7}`},
 		{"depth", `{"MARK":` + strings.Repeat(`[`, 20000) + strings.Repeat(`]`, 20000) + `}`},
-		{"depth of Markdown", "MARK\n" + strings.Repeat("> ", 5000) + "x\n" + strings.Repeat("* ", 3000) + "\n" + strings.Repeat("[", 4000) + strings.Repeat("`", 999) + strings.Repeat("**", 3000)},
+		{"depth of Markdown", "MARK\n" + strings.Repeat("> ", 5000) + "x\n" + strings.Repeat("* ", 3000) + "\n" +
+			strings.Repeat("[", 4000) + strings.Repeat("`", 999) + strings.Repeat("**", 3000)},
 		{"prototype", `{"MARK":1,"__proto__":{"pwned":true},"constructor":{"prototype":{"pwned":true}},"toString":"x","hasOwnProperty":1}`},
 		{"a node of the page's library", `{"MARK":1,"type":"script","props":{"dangerouslySetInnerHTML":{"__html":"<img src=x onerror=window.pwned=1>"}},"constructor":null,"key":null,"ref":null,"__v":1}`},
 		{"refresh", `MARK<meta http-equiv="refresh" content="0;url=https://evil.example"><base href="https://evil.example/">`},
@@ -218,7 +219,8 @@ func TestHostileControl(t *testing.T) {
 	if err := p.Eval(ctx, `fetch("https://evil.example/")`, nil); err == nil {
 		t.Error("a request was let out")
 	}
-	if found, err = harm(ctx, p, w.URL); err != nil || !strings.Contains(strings.Join(found, "\n"), "the policy was broken") || strings.Contains(strings.Join(found, "\n"), "a script ran") {
+	if found, err = harm(ctx, p, w.URL); err != nil ||
+		!strings.Contains(strings.Join(found, "\n"), "the policy was broken") || strings.Contains(strings.Join(found, "\n"), "a script ran") {
 		t.Errorf("%v, %q", err, found)
 	}
 }

@@ -118,7 +118,8 @@ func TestLogin(t *testing.T) {
 	ctx, p := page(t)
 	const token = "correct-horse-battery"
 	w := open(t, func(o *server.Options) {
-		o.Tokens = []server.Token{{Name: "ann", Token: token, Scopes: []server.Scope{server.ScopeAll}}, {Name: "bob", Token: "only-reading-here", Scopes: []server.Scope{server.ScopeRead}}}
+		o.Tokens = []server.Token{{Name: "ann", Token: token, Scopes: []server.Scope{server.ScopeAll}},
+			{Name: "bob", Token: "only-reading-here", Scopes: []server.Scope{server.ScopeRead}}}
 	})
 	must(t, p.Look(ctx, 1280, 860, "light"))
 	must(t, p.Open(ctx, w.URL+"/"))

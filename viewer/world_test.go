@@ -92,7 +92,8 @@ func open(t *testing.T, change func(*server.Options)) *shop {
 	w := &shop{t: t, gate: make(chan struct{})}
 	var worlds []*pawltest.Simulator
 	model := func(f func(*llm.Request) script.Turn) llm.Model {
-		sim, err := pawltest.NewSimulator(&script.Model{Turns: []script.Turn{script.Loop(script.Func(f))}, Quiet: true}, &pawltest.SimulatorOptions{Quiet: true})
+		sim, err := pawltest.NewSimulator(&script.Model{Turns: []script.Turn{script.Loop(script.Func(f))},
+			Quiet: true}, &pawltest.SimulatorOptions{Quiet: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,15 +102,17 @@ func open(t *testing.T, change func(*server.Options)) *shop {
 	}
 	auditor := &pawl.Agent{Name: "auditor", Model: model(audit), Tools: []pawl.Toolset{w.tool("add_up", pawl.EffectPure, `{"type":"object","properties":{"numbers":{"type":"array","items":{"type":"number"}}},"required":["numbers"]}`)}}
 	object := `{"type":"object","properties":{%s},"required":[%s],"additionalProperties":false}`
-	support := &pawl.Agent{Name: "support", Model: model(w.help), Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}, Tools: []pawl.Toolset{
-		w.tool("lookup_order", pawl.EffectRead, fmt.Sprintf(object, `"number":{"type":"integer","description":"The number of the order."}`, `"number"`)),
-		w.tool("read_policy", pawl.EffectRead, fmt.Sprintf(object, `"subject":{"type":"string","enum":["returns","shipping"]}`, `"subject"`)),
-		w.tool("refund", pawl.EffectWrite, fmt.Sprintf(object, `"order":{"type":"integer"},"amount":{"type":"number"},"reason":{"type":"string"},"notify":{"type":"boolean"}`, `"order","amount","reason"`)),
-		w.tool("surprise", pawl.EffectRead, fmt.Sprintf(object, `"n":{"type":"integer"}`, `"n"`)),
-		&pawl.Tool{Name: "ask_customer", Description: "Asks the customer.", Input: json.RawMessage(fmt.Sprintf(object, `"question":{"type":"string"}`, `"question"`)), Passive: true},
-		auditor.Tool("Checks figures."),
-	}}
-	o := server.Options{Agents: []*pawl.Agent{support, auditor}, Journal: new(store.MemoryJournal), Pages: viewer.Handler()}
+	support := &pawl.Agent{Name: "support", Model: model(w.help),
+		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}, Tools: []pawl.Toolset{
+			w.tool("lookup_order", pawl.EffectRead, fmt.Sprintf(object, `"number":{"type":"integer","description":"The number of the order."}`, `"number"`)),
+			w.tool("read_policy", pawl.EffectRead, fmt.Sprintf(object, `"subject":{"type":"string","enum":["returns","shipping"]}`, `"subject"`)),
+			w.tool("refund", pawl.EffectWrite, fmt.Sprintf(object, `"order":{"type":"integer"},"amount":{"type":"number"},"reason":{"type":"string"},"notify":{"type":"boolean"}`, `"order","amount","reason"`)),
+			w.tool("surprise", pawl.EffectRead, fmt.Sprintf(object, `"n":{"type":"integer"}`, `"n"`)),
+			&pawl.Tool{Name: "ask_customer", Description: "Asks the customer.", Input: json.RawMessage(fmt.Sprintf(object, `"question":{"type":"string"}`, `"question"`)), Passive: true},
+			auditor.Tool("Checks figures."),
+		}}
+	o := server.Options{Agents: []*pawl.Agent{support, auditor}, Journal: new(store.MemoryJournal),
+		Pages: viewer.Handler()}
 	if change != nil {
 		change(&o)
 	}
@@ -135,31 +138,32 @@ func open(t *testing.T, change func(*server.Options)) *shop {
 }
 
 func (w *shop) tool(name string, effect pawl.Effect, schema string) *pawl.Tool {
-	return &pawl.Tool{Name: name, Description: "Does " + name + ".", Effect: effect, Input: json.RawMessage(schema), Run: func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
-		switch name {
-		case "lookup_order":
-			return llm.TextResult(`{"order":1042,"state":"delivered","price":49.9,"account":12345678901234567890}`), nil
-		case "read_policy":
-			select {
-			case <-w.gate:
-				return llm.TextResult("Damaged goods are refunded at once."), nil
-			case <-ctx.Done():
-				return llm.ToolResult{}, ctx.Err()
+	return &pawl.Tool{Name: name, Description: "Does " + name + ".", Effect: effect, Input: json.RawMessage(schema),
+		Run: func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+			switch name {
+			case "lookup_order":
+				return llm.TextResult(`{"order":1042,"state":"delivered","price":49.9,"account":12345678901234567890}`), nil
+			case "read_policy":
+				select {
+				case <-w.gate:
+					return llm.TextResult("Damaged goods are refunded at once."), nil
+				case <-ctx.Done():
+					return llm.ToolResult{}, ctx.Err()
+				}
+			case "refund":
+				w.mu.Lock()
+				w.refunded = append(w.refunded, string(call.Args))
+				w.mu.Unlock()
+				return llm.TextResult("refunded"), nil
+			case "surprise":
+				var in struct{ N int }
+				if err := json.Unmarshal(call.Args, &in); err != nil {
+					return llm.ToolResult{}, err
+				}
+				return llm.TextResult(w.hostile[in.N].text), nil
 			}
-		case "refund":
-			w.mu.Lock()
-			w.refunded = append(w.refunded, string(call.Args))
-			w.mu.Unlock()
-			return llm.TextResult("refunded"), nil
-		case "surprise":
-			var in struct{ N int }
-			if err := json.Unmarshal(call.Args, &in); err != nil {
-				return llm.ToolResult{}, err
-			}
-			return llm.TextResult(w.hostile[in.N].text), nil
-		}
-		return llm.TextResult("49.9"), nil
-	}}
+			return llm.TextResult("49.9"), nil
+		}}
 }
 
 // refunds returns the arguments of the refunds made.

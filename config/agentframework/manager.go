@@ -170,7 +170,8 @@ func (d *document) workers(c manager) {
 		}
 		seen[w.Name] = true
 		file := WorkerFile{File: w.ConfigPath, Path: path + ".config_path", Index: -1}
-		if c.Keys == nil || slices.Contains(c.Keys, w.Name) || router && w.Name == c.Default || slices.ContainsFunc(c.Rules, func(r rule) bool { return r.Worker == w.Name }) {
+		if c.Keys == nil || slices.Contains(c.Keys, w.Name) || router && w.Name == c.Default ||
+			slices.ContainsFunc(c.Rules, func(r rule) bool { return r.Worker == w.Name }) {
 			file.Index = len(list.Content)
 			list.Content = append(list.Content, d.workerNode(w, path, c.Specs))
 		}

@@ -322,7 +322,8 @@ func (d *document) static() {
 // offers reports whether a tool of this name was made.
 func (d *document) offers(name string) bool {
 	tools := get(d.native.Agent, "tools")
-	return tools != nil && slices.ContainsFunc(tools.Content, func(t *yaml.Node) bool { return get(t.Content[1], "name").Value == name })
+	return tools != nil && slices.ContainsFunc(tools.Content,
+		func(t *yaml.Node) bool { return get(t.Content[1], "name").Value == name })
 }
 
 // fixed gives the agent a model that is no language model: it makes the call that decide returns

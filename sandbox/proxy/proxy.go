@@ -77,8 +77,9 @@ func (h *Hosts) Serve(listener *os.File) (end func() (refused []string)) {
 	if err != nil {
 		return func() []string { s.cancel(); return []string{"everything: " + err.Error()} }
 	}
-	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 64 << 10,
-		BaseContext: func(net.Listener) context.Context { return s.ctx }, ErrorLog: log.New(io.Discard, "", 0)}
+	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 30 * time.Second,
+		MaxHeaderBytes: 64 << 10,
+		BaseContext:    func(net.Listener) context.Context { return s.ctx }, ErrorLog: log.New(io.Discard, "", 0)}
 	s.all.Go(func() { s.http.Serve(l) })
 	return s.end
 }

@@ -83,7 +83,8 @@ func get(t *testing.T, addr, target string) (int, string) {
 	t.Helper()
 	p := &url.URL{Scheme: "http", Host: addr}
 	// the test's own server
-	tr := &http.Transport{Proxy: http.ProxyURL(p), TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
+	tr := &http.Transport{Proxy: http.ProxyURL(p), TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+		DisableKeepAlives: true}
 	defer tr.CloseIdleConnections()
 	res, err := (&http.Client{Transport: tr, Timeout: 10 * time.Second}).Get(target)
 	if err != nil {
@@ -138,7 +139,8 @@ func TestHosts(t *testing.T) {
 			if status != test.status || !strings.Contains(text, test.want) {
 				t.Errorf("%d %q, want %d %q", status, text, test.status, test.want)
 			}
-			if no := test.status == 403 || test.status == 0; no != (len(refused) == 1) || no && came.Load()+cameTLS.Load() != before {
+			if no := test.status == 403 || test.status == 0; no != (len(refused) == 1) || no &&
+				came.Load()+cameTLS.Load() != before {
 				t.Errorf("kept %q; %d arrived", refused, came.Load()+cameTLS.Load()-before)
 			}
 		})
@@ -300,7 +302,9 @@ func TestLevelsWithoutANetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, level := range []sandbox.Level{sandbox.Standard, sandbox.None} {
-		if _, err := sandbox.Run(t.Context(), sandbox.Spec{Level: level, Args: []string{"true"}, Proxy: hosts.Serve}); err == nil || !strings.Contains(err.Error(), sandbox.ErrUnenforced.Error()) {
+		if _, err := sandbox.Run(t.Context(),
+			sandbox.Spec{Level: level, Args: []string{"true"}, Proxy: hosts.Serve}); err == nil ||
+			!strings.Contains(err.Error(), sandbox.ErrUnenforced.Error()) {
 			t.Errorf("%s: %v", level, err)
 		}
 	}

@@ -50,7 +50,8 @@ func New(base string, o *Options) *Client {
 	if c.o.Pause == 0 {
 		c.o.Pause = 200 * time.Millisecond
 	}
-	c.http = &http.Client{Transport: c.o.HTTP, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c.http = &http.Client{Transport: c.o.HTTP,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return c
 }
 
@@ -66,7 +67,8 @@ type Error struct {
 func (e *Error) Error() string { return "pawl server: " + e.Code + ": " + e.Message }
 
 // send sends a request. An unsuccessful response is an *Error.
-func (c *Client) send(ctx context.Context, method, path string, body []byte, accept, last string) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, method, path string, body []byte, accept, last string) (*http.Response,
+	error) {
 	var in io.Reader
 	if body != nil {
 		in = bytes.NewReader(body)

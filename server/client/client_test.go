@@ -26,7 +26,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // serving starts a server and returns its URL and the functions that stop it.
-func serving(a *pawl.Agent, j store.Journal, tokens []server.Token, change func(http.Handler) http.Handler) (url string, carry http.RoundTripper, end func() error, err error) {
+func serving(a *pawl.Agent, j store.Journal, tokens []server.Token,
+	change func(http.Handler) http.Handler) (url string, carry http.RoundTripper, end func() error, err error) {
 	s, err := server.New(server.Options{Agents: []*pawl.Agent{a}, Journal: j, Tokens: tokens})
 	if err != nil {
 		return "", nil, nil, err
@@ -67,10 +68,12 @@ const token = "0123456789abcdef"
 // A run through a server has the same outcome as a run without one. The test uses the suite that
 // all engines must pass, with plans, agents as tools, questions and answers.
 func TestConformance(t *testing.T) {
-	durabletest.Conform(t, 60, func(ctx context.Context, id string, c *durabletest.Case, w durabletest.World) (*durable.Export, error) {
+	durabletest.Conform(t, 60, func(ctx context.Context, id string, c *durabletest.Case,
+		w durabletest.World) (*durable.Export, error) {
 		j := new(store.MemoryJournal)
 		// the name of the person who decides in the suite
-		url, carry, end, err := serving(c.Agent(w), j, []server.Token{{Name: "somebody", Token: token, Scopes: []server.Scope{server.ScopeAll}}}, nil)
+		url, carry, end, err := serving(c.Agent(w), j,
+			[]server.Token{{Name: "somebody", Token: token, Scopes: []server.Scope{server.ScopeAll}}}, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -216,7 +219,8 @@ func TestErrorsOfTheServer(t *testing.T) {
 	if !errors.As(err, &said) || said.Code != "model_failed" {
 		t.Errorf("got %v", err)
 	}
-	if _, err = collect(c.Runner("x", "nobody"), t.Context(), llm.User("hi")); !errors.As(err, &said) || said.Code != "not_found" || said.Status != 404 {
+	if _, err = collect(c.Runner("x", "nobody"), t.Context(), llm.User("hi")); !errors.As(err, &said) ||
+		said.Code != "not_found" || said.Status != 404 {
 		t.Errorf("got %v", err)
 	}
 	if _, err = collect(c.Runner("x", "talker"), t.Context()); !errors.As(err, &said) || said.Code != "not_found" {

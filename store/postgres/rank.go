@@ -33,10 +33,12 @@ func (t term) most() float64 { return t.weight * (saturation + 1) }
 
 // counted returns the terms that occur in texts of the scope, the rarest first, and the mean size
 // of the texts.
-func (b *backend) counted(ctx context.Context, k relational.Kind, s store.Scope, q store.Query, terms []string) ([]term, float64, error) {
+func (b *backend) counted(ctx context.Context, k relational.Kind, s store.Scope, q store.Query,
+	terms []string) ([]term, float64, error) {
 	var total int
 	var mean float64
-	if _, err := relational.List(ctx, b.Read(), func(r relational.Row) (none any, err error) { return nil, r.Scan(&total, &mean) },
+	if _, err := relational.List(ctx, b.Read(),
+		func(r relational.Row) (none any, err error) { return nil, r.Scan(&total, &mean) },
 		k.In("select count(*), coalesce(avg(size), 1)::float8 from WORDS t where WHOSE"), relational.Seen(s, q.Shared)...); err != nil {
 		return nil, 0, err
 	}
@@ -81,7 +83,8 @@ func marks(s store.Scope, shared bool) string {
 // them, as many as the query wants, equal the result of an exhaustive search. It examines the texts
 // with the rarest terms, and texts with more frequent terms as long as one of them could be among
 // the best, because the contribution of the remaining terms is bounded.
-func (b *backend) WithWords(ctx context.Context, k relational.Kind, s store.Scope, q store.Query, words []string, limit int) ([]relational.Near, error) {
+func (b *backend) WithWords(ctx context.Context, k relational.Kind, s store.Scope, q store.Query, words []string,
+	limit int) ([]relational.Near, error) {
 	terms, mean, err := b.counted(ctx, k, s, q, words)
 	if err != nil || len(terms) == 0 {
 		return nil, err
@@ -110,7 +113,8 @@ func (b *backend) WithWords(ctx context.Context, k relational.Kind, s store.Scop
 
 // scored returns the texts that contain any of the first terms, scored by all terms. The distance
 // is the negative score: the nearest is the best.
-func (b *backend) scored(ctx context.Context, k relational.Kind, s store.Scope, q store.Query, terms []term, through int, mean float64) ([]relational.Near, error) {
+func (b *backend) scored(ctx context.Context, k relational.Kind, s store.Scope, q store.Query, terms []term,
+	through int, mean float64) ([]relational.Near, error) {
 	var first, ranks []string
 	for i, t := range terms {
 		if i < through {

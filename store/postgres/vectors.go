@@ -137,7 +137,8 @@ func (k vectorKind) vector(model string, b []byte) (store.Vector, error) {
 const ofVectors = " from TABLE t where WHOSE and t.model = ? and t.dimensions = ? ALSO"
 
 // Nearest returns the rows whose vectors are nearest to the vector of q, the nearest first.
-func (b *backend) Nearest(ctx context.Context, k relational.Kind, s store.Scope, q store.Query, limit int) ([]relational.Near, error) {
+func (b *backend) Nearest(ctx context.Context, k relational.Kind, s store.Scope, q store.Query,
+	limit int) ([]relational.Near, error) {
 	v := q.Vector
 	args := append(relational.Seen(s, q.Shared), v.Model, len(v.Values))
 	if b.vectors == asVector {

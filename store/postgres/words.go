@@ -64,7 +64,8 @@ func digest(text string) []byte {
 }
 
 // PutWords stores the words by which the rows n are found, in place of the existing ones.
-func (b *backend) PutWords(ctx context.Context, tx relational.Conn, k relational.Kind, s store.Scope, n []int64, texts []string) error {
+func (b *backend) PutWords(ctx context.Context, tx relational.Conn, k relational.Kind, s store.Scope, n []int64,
+	texts []string) error {
 	if len(n) == 0 {
 		return nil
 	}

@@ -173,7 +173,8 @@ func (b *backend) Vector(model string, data []byte) (store.Vector, error) {
 	return store.Vector{Model: model, Values: relational.Values(data)}, nil
 }
 
-func (b *backend) PutWords(ctx context.Context, tx relational.Conn, k relational.Kind, _ store.Scope, n []int64, texts []string) error {
+func (b *backend) PutWords(ctx context.Context, tx relational.Conn, k relational.Kind, _ store.Scope, n []int64,
+	texts []string) error {
 	batch := make([]relational.Statement, len(n))
 	for i := range n {
 		batch[i] = relational.Statement{Text: k.In("insert or replace into WORDS (rowid, text) values (?, ?)"), Args: []any{n[i], words.Spaced(texts[i])}}
@@ -182,7 +183,8 @@ func (b *backend) PutWords(ctx context.Context, tx relational.Conn, k relational
 }
 
 // Nearest compares the vectors of the scope one by one.
-func (b *backend) Nearest(ctx context.Context, k relational.Kind, s store.Scope, q store.Query, limit int) ([]relational.Near, error) {
+func (b *backend) Nearest(ctx context.Context, k relational.Kind, s store.Scope, q store.Query,
+	limit int) ([]relational.Near, error) {
 	args := append([]any{relational.Bytes(q.Vector)}, relational.Seen(s, q.Shared)...)
 	return relational.List(ctx, b.Read(), relational.ScanNear, k.In(`select t.n, vec_distance_cosine(t.vector, ?) from TABLE t
 		where WHOSE and t.model = ? and length(t.vector) = ? ALSO order by 2, 1 limit ?`), append(args, q.Vector.Model, 4*len(q.Vector.Values), limit)...)

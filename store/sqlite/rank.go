@@ -62,7 +62,8 @@ func anyOf(terms []term) string {
 // them, as many as the query wants, equal the result of an exhaustive search. It examines the texts
 // with the rarest terms, and texts with more frequent terms as long as one of them could be among
 // the best, because the contribution of the remaining terms is bounded.
-func (b *backend) WithWords(ctx context.Context, k relational.Kind, s store.Scope, q store.Query, words []string, limit int) ([]relational.Near, error) {
+func (b *backend) WithWords(ctx context.Context, k relational.Kind, s store.Scope, q store.Query, words []string,
+	limit int) ([]relational.Near, error) {
 	terms, err := b.counted(ctx, k, words)
 	if err != nil || len(terms) == 0 {
 		return nil, err
@@ -107,8 +108,10 @@ func (b *backend) WithWords(ctx context.Context, k relational.Kind, s store.Scop
 }
 
 // matching returns the rows that match a query of FTS5.
-func (b *backend) matching(ctx context.Context, k relational.Kind, query string, s store.Scope, q store.Query, match string, limit int) ([]relational.Near, error) {
-	return relational.List(ctx, b.Read(), relational.ScanNear, k.In(query), append(append([]any{match}, relational.Seen(s, q.Shared)...), limit)...)
+func (b *backend) matching(ctx context.Context, k relational.Kind, query string, s store.Scope, q store.Query,
+	match string, limit int) ([]relational.Near, error) {
+	return relational.List(ctx, b.Read(), relational.ScanNear, k.In(query),
+		append(append([]any{match}, relational.Seen(s, q.Shared)...), limit)...)
 }
 
 // merged combines two lists; a row in both gets its better distance.

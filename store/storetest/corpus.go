@@ -61,7 +61,8 @@ func (c *corpus) make(n int) []store.Chunk {
 			fmt.Fprintf(&b, "%s ", wordOf(w))
 		}
 		c.words = append(c.words, words)
-		c.chunks = append(c.chunks, store.Chunk{Document: fmt.Sprintf("doc%06d", i/1000), Index: i % 1000, Text: b.String(), Vector: store.Vector{Model: "m", Values: c.vector()}})
+		c.chunks = append(c.chunks, store.Chunk{Document: fmt.Sprintf("doc%06d", i/1000), Index: i % 1000,
+			Text: b.String(), Vector: store.Vector{Model: "m", Values: c.vector()}})
 	}
 	return c.chunks[from:]
 }

@@ -42,7 +42,8 @@ func record(key, body string) store.Record {
 
 func (s *journalSuite) begin(id string) store.Lease {
 	s.Helper()
-	return must(s.db.BeginJournal(s.ctx, alice, store.JournalRun{ID: id, Agent: "clerk", Task: "the task", State: store.JournalOpen}, "me", noon.Add(time.Minute), record("begin", `{"n":1}`)))
+	return must(s.db.BeginJournal(s.ctx, alice,
+		store.JournalRun{ID: id, Agent: "clerk", Task: "the task", State: store.JournalOpen}, "me", noon.Add(time.Minute), record("begin", `{"n":1}`)))
 }
 
 func (s *journalSuite) life() {
@@ -52,9 +53,11 @@ func (s *journalSuite) life() {
 	if last != 4 {
 		s.Errorf("the last record is %d, want 4", last)
 	}
-	must(s.db.AppendJournal(s.ctx, l, &store.JournalChange{State: store.JournalOver, Summary: json.RawMessage(`{"stop":"answer"}`), Release: true}))
+	must(s.db.AppendJournal(s.ctx, l, &store.JournalChange{State: store.JournalOver,
+		Summary: json.RawMessage(`{"stop":"answer"}`), Release: true}))
 	head := must(s.db.JournalRun(s.ctx, alice, "r"))
-	if head.State != store.JournalOver || string(head.Summary) != `{"stop":"answer"}` || head.Owner != "" || head.Records != 4 || head.Agent != "clerk" || head.Task != "the task" || head.Scope != alice {
+	if head.State != store.JournalOver || string(head.Summary) != `{"stop":"answer"}` || head.Owner != "" ||
+		head.Records != 4 || head.Agent != "clerk" || head.Task != "the task" || head.Scope != alice {
 		s.Errorf("the head is %+v", head)
 	}
 	all := must(s.db.JournalRecords(s.ctx, alice, "r", 0))
@@ -165,7 +168,8 @@ func (s *journalSuite) atomic() {
 	if head.Records != 1 || head.State != store.JournalOpen || len(must(s.db.JournalRecords(s.ctx, alice, "r", 0))) != 1 {
 		s.Errorf("records were stored: %+v", head)
 	}
-	_, err := s.db.BeginJournal(s.ctx, alice, store.JournalRun{ID: "twice", State: store.JournalOpen}, "me", noon, record("a", `1`), record("a", `1`))
+	_, err := s.db.BeginJournal(s.ctx, alice, store.JournalRun{ID: "twice", State: store.JournalOpen}, "me", noon,
+		record("a", `1`), record("a", `1`))
 	s.is(err, store.ErrConflict, "a run that begins with a key twice")
 	_, err = s.db.JournalRun(s.ctx, alice, "twice")
 	s.is(err, store.ErrNotFound, "that run")
@@ -190,7 +194,8 @@ func (s *journalSuite) lists() {
 		state string
 		page  store.Page
 		want  string
-	}{{"", store.Page{}, "a b c"}, {"", store.Page{Limit: 2}, "a b"}, {"", store.Page{After: "b"}, "c"}, {store.JournalWaiting, store.Page{}, "b"}, {store.JournalOver, store.Page{}, ""}} {
+	}{{"", store.Page{}, "a b c"}, {"", store.Page{Limit: 2}, "a b"}, {"", store.Page{After: "b"}, "c"},
+		{store.JournalWaiting, store.Page{}, "b"}, {store.JournalOver, store.Page{}, ""}} {
 		if got := ids(must(s.db.JournalRuns(s.ctx, alice, q.state, q.page))); got != q.want {
 			s.Errorf("state %q, %+v: %q, want %q", q.state, q.page, got, q.want)
 		}
@@ -258,7 +263,8 @@ func (s *journalSuite) race() {
 
 func (s *journalSuite) bad() {
 	l := s.begin("r")
-	for _, r := range []store.Record{record("", `1`), record(strings.Repeat("k", 1025), `1`), record("k", `{`), {Key: "k", Body: json.RawMessage(`1`)}} {
+	for _, r := range []store.Record{record("", `1`), record(strings.Repeat("k", 1025), `1`), record("k", `{`),
+		{Key: "k", Body: json.RawMessage(`1`)}} {
 		if _, err := s.db.AppendJournal(s.ctx, l, nil, r); err == nil {
 			s.Errorf("%+v was taken", r)
 		}

@@ -10,7 +10,8 @@ import (
 
 func (s *suite) documents() {
 	chunks := []store.Chunk{{Heading: "Leave > Days", Text: "Everybody has twelve days."}, {Text: "Ask your manager.", Vector: store.Vector{Model: "m", Values: []float32{1, 0.5, -2}}}}
-	d := must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "handbook", Title: "Handbook", Source: "handbook.md", Kind: "text/markdown", Digest: "d1", Meta: []byte(`[1]`)}, chunks))
+	d := must(s.db.PutDocument(s.ctx, alice, store.Document{ID: "handbook", Title: "Handbook", Source: "handbook.md",
+		Kind: "text/markdown", Digest: "d1", Meta: []byte(`[1]`)}, chunks))
 	if d.Chunks != 2 || d.Created.IsZero() {
 		s.Errorf("stored as %+v", d)
 	}
@@ -65,7 +66,8 @@ func (s *suite) search() {
 		if text == `"cat" AND NOT` && strings.HasPrefix(got, "b") { // "and" is a word as well
 			continue
 		}
-		if a, b := strings.Fields(got), strings.Fields(want); len(a) != len(b) || len(a) > 0 && len(a) < 3 && got != want || len(a) > 0 && a[0] != b[0] {
+		if a, b := strings.Fields(got), strings.Fields(want); len(a) != len(b) || len(a) > 0 && len(a) < 3 &&
+			got != want || len(a) > 0 && a[0] != b[0] {
 			s.Errorf("%q finds %q, want %q", text, got, want)
 		}
 	}
@@ -119,7 +121,8 @@ func (s *suite) vectors() {
 		}
 		s.same(want[:7], got)
 	}
-	if hits := must(s.db.SearchChunks(s.ctx, bob, store.Query{Vector: store.Vector{Model: "m", Values: random(16)}})); len(hits) > 0 {
+	if hits := must(s.db.SearchChunks(s.ctx, bob,
+		store.Query{Vector: store.Vector{Model: "m", Values: random(16)}})); len(hits) > 0 {
 		s.Errorf("Bob found %d chunks of Alice's", len(hits))
 	}
 }
@@ -143,7 +146,8 @@ func (s *suite) hybrid() {
 }
 
 func (s *suite) memories() {
-	m, added, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "Likes tea.", Source: "said so", Vector: store.Vector{Model: "m", Values: []float32{1, 1}}})
+	m, added, err := s.db.AddMemory(s.ctx, alice,
+		store.Memory{Text: "Likes tea.", Source: "said so", Vector: store.Vector{Model: "m", Values: []float32{1, 1}}})
 	s.ok(err)
 	if !added || m.ID == "" || m.Created.IsZero() {
 		s.Errorf("added %v: %+v", added, m)
@@ -165,12 +169,14 @@ func (s *suite) memories() {
 	if len(list) != 3 || len(rest) != 3 || list[1].Text != "fact 0" || rest[2].Text != "fact 4" {
 		s.Errorf("%+v and %+v are not the six in their order", list, rest)
 	}
-	if hits := must(s.db.SearchMemories(s.ctx, alice, store.Query{Text: "tea"})); len(hits) != 1 || hits[0].ID != m.ID || hits[0].Score != 1 {
+	if hits := must(s.db.SearchMemories(s.ctx, alice, store.Query{Text: "tea"})); len(hits) != 1 ||
+		hits[0].ID != m.ID || hits[0].Score != 1 {
 		s.Errorf("tea finds %+v", hits)
 	}
 	s.is(s.db.ForgetMemory(s.ctx, bob, m.ID), store.ErrNotFound, "Bob forgets for Alice")
 	s.ok(s.db.ForgetMemory(s.ctx, alice, m.ID))
-	if hits := must(s.db.SearchMemories(s.ctx, alice, store.Query{Text: "tea", Vector: store.Vector{Model: "m", Values: []float32{1, 1}}})); len(hits) > 0 {
+	if hits := must(s.db.SearchMemories(s.ctx, alice,
+		store.Query{Text: "tea", Vector: store.Vector{Model: "m", Values: []float32{1, 1}}})); len(hits) > 0 {
 		s.Errorf("found what was forgotten: %+v", hits)
 	}
 	if again, _, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: "Likes tea."}); err != nil || again.ID == m.ID {
@@ -179,7 +185,8 @@ func (s *suite) memories() {
 }
 
 func (s *suite) skills() {
-	k := must(s.db.PutSkill(s.ctx, alice, store.Skill{Name: "brew", Description: "Makes coffee.", Text: "Grind, pour, wait.", Tags: []string{"kitchen"}, Tools: []string{"kettle"}, Model: "m", References: []string{"tea"}, By: "alice"}))
+	k := must(s.db.PutSkill(s.ctx, alice, store.Skill{Name: "brew", Description: "Makes coffee.",
+		Text: "Grind, pour, wait.", Tags: []string{"kitchen"}, Tools: []string{"kettle"}, Model: "m", References: []string{"tea"}, By: "alice"}))
 	if k.Version != 1 {
 		s.Errorf("a new skill has version %d", k.Version)
 	}
@@ -199,11 +206,13 @@ func (s *suite) skills() {
 	}
 	s.same(k2, must(s.db.Skill(s.ctx, alice, "brew", 0)))
 	must(s.db.PutSkill(s.ctx, bob, store.Skill{Name: "brew", Text: "Bob's way"}))
-	if list := must(s.db.Skills(s.ctx, alice, store.Page{})); len(list) != 1 || list[0].Version != 2 || list[0].Text != "" {
+	if list := must(s.db.Skills(s.ctx, alice, store.Page{})); len(list) != 1 || list[0].Version != 2 ||
+		list[0].Text != "" {
 		s.Errorf("listed as %+v", list)
 	}
 	for _, q := range []string{"finely", "kitchen", "coffee", "brew"} {
-		if hits := must(s.db.SearchSkills(s.ctx, alice, store.Query{Text: q})); len(hits) != 1 || hits[0].Version != 2 || hits[0].Text != "" {
+		if hits := must(s.db.SearchSkills(s.ctx, alice, store.Query{Text: q})); len(hits) != 1 ||
+			hits[0].Version != 2 || hits[0].Text != "" {
 			s.Errorf("%s finds %+v", q, hits)
 		}
 	}
@@ -214,7 +223,8 @@ func (s *suite) skills() {
 	if k := must(s.db.Skill(s.ctx, alice, "espresso", 1)); k.Text != "Grind, pour, wait." || k.By != "alice" {
 		s.Errorf("after the renaming version 1 is %+v", k)
 	}
-	if a, b := must(s.db.SearchSkills(s.ctx, alice, store.Query{Text: "espresso"})), must(s.db.SearchSkills(s.ctx, alice, store.Query{Text: "brew"})); len(a) != 1 || len(b) != 0 {
+	if a, b := must(s.db.SearchSkills(s.ctx, alice, store.Query{Text: "espresso"})),
+		must(s.db.SearchSkills(s.ctx, alice, store.Query{Text: "brew"})); len(a) != 1 || len(b) != 0 {
 		s.Errorf("its new name finds %v, its old one %v", a, b)
 	}
 	s.ok(s.db.RenameSkill(s.ctx, alice, "espresso", "brew"))

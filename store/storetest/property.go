@@ -31,7 +31,8 @@ func crossed(ctx context.Context, db store.Store, seed uint64, steps int) error 
 	// each run has its own tenant, in addition to the common one
 	for _, tenant := range []string{"", fmt.Sprint("t", seed)} {
 		for _, user := range []string{"", "u", "u\x01"} {
-			p.scopes = append(p.scopes, store.Scope{Tenant: fmt.Sprint(seed, tenant), User: user}, store.Scope{Tenant: fmt.Sprint(seed, tenant), User: user, Thread: "t"})
+			p.scopes = append(p.scopes, store.Scope{Tenant: fmt.Sprint(seed, tenant), User: user},
+				store.Scope{Tenant: fmt.Sprint(seed, tenant), User: user, Thread: "t"})
 		}
 	}
 	for step := range steps {
@@ -62,7 +63,8 @@ var kinds = map[string]struct {
 	remove func(ctx context.Context, db store.Store, s store.Scope, name string) error
 }{
 	"document": {func(ctx context.Context, db store.Store, s store.Scope, name, words string) error {
-		return only(db.PutDocument(ctx, s, store.Document{ID: name, Title: words}, []store.Chunk{{Text: words, Vector: store.Vector{Model: "m", Values: []float32{1, 2}}}}))
+		return only(db.PutDocument(ctx, s, store.Document{ID: name, Title: words},
+			[]store.Chunk{{Text: words, Vector: store.Vector{Model: "m", Values: []float32{1, 2}}}}))
 	}, func(ctx context.Context, db store.Store, s store.Scope, name string) error {
 		return db.DeleteDocument(ctx, s, name)
 	}},
@@ -93,7 +95,8 @@ var kinds = map[string]struct {
 		if err := db.DeleteJournal(ctx, s, name); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		return only(db.BeginJournal(ctx, s, store.JournalRun{ID: name, Task: words, State: store.JournalOpen}, "me", noon.Add(time.Hour)))
+		return only(db.BeginJournal(ctx, s, store.JournalRun{ID: name, Task: words, State: store.JournalOpen}, "me",
+			noon.Add(time.Hour)))
 	}, func(ctx context.Context, db store.Store, s store.Scope, name string) error {
 		return db.DeleteJournal(ctx, s, name)
 	}},
@@ -151,7 +154,8 @@ func (p *player) look() error {
 			return fmt.Errorf("%+v has the artifact %q, %v, want %q", s, a.Text, err, want)
 		}
 	}
-	for _, q := range []store.Query{{Text: "mark", Limit: 100}, {Vector: store.Vector{Model: "m", Values: []float32{2, 1}}, Limit: 100}} {
+	for _, q := range []store.Query{{Text: "mark", Limit: 100},
+		{Vector: store.Vector{Model: "m", Values: []float32{2, 1}}, Limit: 100}} {
 		hits, err := p.db.SearchChunks(p.ctx, s, q)
 		if err != nil {
 			return err

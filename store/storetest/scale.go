@@ -25,7 +25,8 @@ func Scale(t *testing.T, db store.Store) {
 	began := time.Now()
 	const each = 1000
 	for at := 0; at < chunks; at += each {
-		if _, err := db.PutDocument(t.Context(), alice, store.Document{ID: fmt.Sprintf("doc%06d", at/each)}, c.make(min(each, chunks-at))); err != nil {
+		if _, err := db.PutDocument(t.Context(), alice, store.Document{ID: fmt.Sprintf("doc%06d", at/each)},
+			c.make(min(each, chunks-at))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,5 +96,6 @@ func measure(t *testing.T, db store.Store, c *corpus, times int, what string, wo
 			t.Errorf("%s: %d of the %d best are found", what, found, wanted)
 		}
 	}
-	t.Logf("%-33s median %v, slowest of %d %v%s", what, took[len(took)/2].Round(10*time.Microsecond), len(took), took[len(took)-1].Round(10*time.Microsecond), recall)
+	t.Logf("%-33s median %v, slowest of %d %v%s", what, took[len(took)/2].Round(10*time.Microsecond), len(took),
+		took[len(took)-1].Round(10*time.Microsecond), recall)
 }

@@ -12,7 +12,8 @@ import (
 )
 
 func (s *suite) schedule(sc store.Scope, id string, next time.Time) store.Schedule {
-	return must(s.db.PutSchedule(s.ctx, sc, store.Schedule{ID: id, Name: "n", When: "0 12 * * *", Zone: "Europe/Oslo", Task: []byte(`{"prompt":"p"}`), Enabled: true, Next: next}))
+	return must(s.db.PutSchedule(s.ctx, sc, store.Schedule{ID: id, Name: "n", When: "0 12 * * *", Zone: "Europe/Oslo",
+		Task: []byte(`{"prompt":"p"}`), Enabled: true, Next: next}))
 }
 
 func (s *suite) schedules() {
@@ -86,7 +87,8 @@ func (s *suite) occurrences() {
 	_, err = s.db.RenewClaim(s.ctx, gone, next.Add(time.Hour))
 	s.is(err, store.ErrConflict, "renewing what is unknown")
 	list := must(s.db.Occurrences(s.ctx, alice, "v", 0))
-	if len(list) != 2 || list[0].State != store.OccurrenceUnknown || list[1].State != store.OccurrenceDone || list[1].Run != "r1" || list[1].Owner != "two" {
+	if len(list) != 2 || list[0].State != store.OccurrenceUnknown || list[1].State != store.OccurrenceDone ||
+		list[1].Run != "r1" || list[1].Owner != "two" {
 		s.Errorf("the occurrences are %+v", list)
 	}
 	// its runner still exists after all
@@ -134,7 +136,8 @@ func (s *suite) traces() {
 	for i, id := range []string{"r1", "r2", "r3"} {
 		s.ok(s.db.PutRun(s.ctx, alice, store.Run{ID: id, Agent: "a", Started: noon.Add(time.Duration(i/2) * time.Minute)}))
 	}
-	s.ok(s.db.PutRun(s.ctx, alice, store.Run{ID: "r1", Agent: "a", Started: noon, Ended: noon.Add(time.Second), Stop: pawl.StopAnswer, Spent: pawl.Spent{Calls: 2}}))
+	s.ok(s.db.PutRun(s.ctx, alice, store.Run{ID: "r1", Agent: "a", Started: noon, Ended: noon.Add(time.Second),
+		Stop: pawl.StopAnswer, Spent: pawl.Spent{Calls: 2}}))
 	if r := must(s.db.Run(s.ctx, alice, "r1")); r.Stop != pawl.StopAnswer || r.Spent.Calls != 2 {
 		s.Errorf("the run is %+v", r)
 	}
@@ -148,7 +151,8 @@ func (s *suite) traces() {
 		order = append(order, after)
 	}
 	s.same([]string{"r3", "r1", "r2"}, order)
-	events := []pawl.Event{{Kind: pawl.EventRunStarted, Seq: 1, Agent: "a"}, {Kind: pawl.EventText, Seq: 2, Text: "héllo"}, {Kind: pawl.EventText, Seq: 3, Text: "<b>"}}
+	events := []pawl.Event{{Kind: pawl.EventRunStarted, Seq: 1, Agent: "a"},
+		{Kind: pawl.EventText, Seq: 2, Text: "héllo"}, {Kind: pawl.EventText, Seq: 3, Text: "<b>"}}
 	s.ok(s.db.AppendEvents(s.ctx, alice, "r1", events[:2]...))
 	s.ok(s.db.AppendEvents(s.ctx, alice, "r1", events...))
 	got := must(s.db.Events(s.ctx, alice, "r1", 0, 0))
@@ -170,7 +174,8 @@ func (s *suite) traces() {
 func (s *suite) ended() {
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
-	if _, err := s.db.PutDocument(ctx, alice, store.Document{ID: "d"}, []store.Chunk{{Text: "x"}}); !errors.Is(err, context.Canceled) {
+	if _, err := s.db.PutDocument(ctx, alice, store.Document{ID: "d"}, []store.Chunk{{Text: "x"}}); !errors.Is(err,
+		context.Canceled) {
 		s.Errorf("put: %v", err)
 	}
 	if _, err := s.db.SearchChunks(ctx, alice, store.Query{Text: "x"}); !errors.Is(err, context.Canceled) {
@@ -184,13 +189,15 @@ func (s *suite) ended() {
 func (s *suite) bad() {
 	long := string(make([]byte, 257))
 	for what, err := range map[string]error{
-		"no id":            only(s.db.PutDocument(s.ctx, alice, store.Document{}, nil)),
-		"a NUL":            only(s.db.PutDocument(s.ctx, alice, store.Document{ID: "a\x00b"}, nil)),
-		"a long tenant":    only(s.db.Documents(s.ctx, store.Scope{Tenant: long}, store.Page{})),
-		"no UTF-8":         only(s.db.Documents(s.ctx, store.Scope{User: "\xff"}, store.Page{})),
-		"meta no JSON":     only(s.db.PutDocument(s.ctx, alice, store.Document{ID: "d", Meta: []byte("{")}, nil)),
-		"no model":         only(s.db.PutDocument(s.ctx, alice, store.Document{ID: "d"}, []store.Chunk{{Vector: store.Vector{Values: []float32{1}}}})),
-		"no direction":     only(s.db.SearchChunks(s.ctx, alice, store.Query{Vector: store.Vector{Model: "m", Values: []float32{0, 0}}})),
+		"no id":         only(s.db.PutDocument(s.ctx, alice, store.Document{}, nil)),
+		"a NUL":         only(s.db.PutDocument(s.ctx, alice, store.Document{ID: "a\x00b"}, nil)),
+		"a long tenant": only(s.db.Documents(s.ctx, store.Scope{Tenant: long}, store.Page{})),
+		"no UTF-8":      only(s.db.Documents(s.ctx, store.Scope{User: "\xff"}, store.Page{})),
+		"meta no JSON":  only(s.db.PutDocument(s.ctx, alice, store.Document{ID: "d", Meta: []byte("{")}, nil)),
+		"no model": only(s.db.PutDocument(s.ctx, alice, store.Document{ID: "d"},
+			[]store.Chunk{{Vector: store.Vector{Values: []float32{1}}}})),
+		"no direction": only(s.db.SearchChunks(s.ctx, alice,
+			store.Query{Vector: store.Vector{Model: "m", Values: []float32{0, 0}}})),
 		"no values":        only(s.db.SearchChunks(s.ctx, alice, store.Query{Vector: store.Vector{Model: "m"}})),
 		"an empty memory":  second(s.db.AddMemory(s.ctx, alice, store.Memory{Text: " "})),
 		"an empty skill":   only(s.db.PutSkill(s.ctx, alice, store.Skill{Name: "k"})),

@@ -21,7 +21,8 @@ func (s *suite) scopes() {
 		all = append(all, store.Scope{Tenant: tenant})
 	}
 	for len(all) < 28 {
-		sc := store.Scope{Tenant: names[rng.IntN(len(names))], User: names[rng.IntN(len(names))], Thread: names[rng.IntN(3)]}
+		sc := store.Scope{Tenant: names[rng.IntN(len(names))], User: names[rng.IntN(len(names))],
+			Thread: names[rng.IntN(3)]}
 		if !slices.Contains(all, sc) {
 			all = append(all, sc)
 		}
@@ -30,7 +31,8 @@ func (s *suite) scopes() {
 	v := store.Vector{Model: "m", Values: []float32{1, 2}}
 	for _, sc := range all {
 		mark := "mark " + where(sc)
-		must(s.db.PutDocument(s.ctx, sc, store.Document{ID: "d", Title: where(sc)}, []store.Chunk{{Text: mark, Vector: v}}))
+		must(s.db.PutDocument(s.ctx, sc, store.Document{ID: "d", Title: where(sc)},
+			[]store.Chunk{{Text: mark, Vector: v}}))
 		_, _, err := s.db.AddMemory(s.ctx, sc, store.Memory{Text: mark, Source: where(sc), Vector: v})
 		s.ok(err)
 		must(s.db.PutSkill(s.ctx, sc, store.Skill{Name: "k", Text: mark, Description: where(sc)}))
@@ -62,7 +64,8 @@ func (s *suite) scopes() {
 		if !sc.Holds(sc.Shared()) && slices.Contains(all, sc.Shared()) {
 			shared = append(shared, where(sc.Shared()))
 		}
-		for _, q := range []store.Query{{Text: "mark", Limit: 200}, {Vector: v, Limit: 200}, {Text: "mark", Vector: v, Limit: 200}} {
+		for _, q := range []store.Query{{Text: "mark", Limit: 200}, {Vector: v, Limit: 200},
+			{Text: "mark", Vector: v, Limit: 200}} {
 			var got []string
 			for _, h := range must(s.db.SearchChunks(s.ctx, sc, q)) {
 				got = append(got, h.Title)
@@ -103,8 +106,10 @@ func (s *suite) scopes() {
 		if a := must(s.db.Artifact(s.ctx, sc, "r", "k")); a.Text != where(sc) {
 			s.Errorf("the artifact of %s is the artifact of %s", where(sc), a.Text)
 		}
-		for what, n := range map[string]int{"documents": len(must(s.db.Documents(s.ctx, sc, store.Page{}))), "memories": len(must(s.db.Memories(s.ctx, sc, store.Page{}))),
-			"skills": len(must(s.db.Skills(s.ctx, sc, store.Page{}))), "schedules": len(must(s.db.Schedules(s.ctx, sc, store.Page{}))), "runs": len(must(s.db.Runs(s.ctx, sc, store.Page{})))} {
+		for what, n := range map[string]int{"documents": len(must(s.db.Documents(s.ctx, sc, store.Page{}))),
+			"memories":  len(must(s.db.Memories(s.ctx, sc, store.Page{}))),
+			"skills":    len(must(s.db.Skills(s.ctx, sc, store.Page{}))),
+			"schedules": len(must(s.db.Schedules(s.ctx, sc, store.Page{}))), "runs": len(must(s.db.Runs(s.ctx, sc, store.Page{})))} {
 			if n != 1 {
 				s.Errorf("%s lists %d %s", where(sc), n, what)
 			}

@@ -13,7 +13,8 @@ func (s *suite) threads() {
 		s.Errorf("a new thread is %+v", made)
 	}
 	msgs := []llm.Message{llm.User("How many days of leave do I have?"),
-		{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "I will look."}, llm.ToolCall{ID: "c1", Name: "leave", Args: json.RawMessage(`{"who":"secretword"}`)}}},
+		{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "I will look."},
+			llm.ToolCall{ID: "c1", Name: "leave", Args: json.RawMessage(`{"who":"secretword"}`)}}},
 		{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{CallID: "c1", Parts: []llm.Part{llm.Text{Text: "resultword 12"}}}}},
 		{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "You have twelve days of leave."}}}}
 	s.ok(s.db.AppendMessages(s.ctx, alice, "t1", 0, msgs[:2]...))

@@ -130,7 +130,8 @@ func carryOut(t *testing.T, o *export.Options) error {
 		t.Fatal(err)
 	}
 	look := pawl.Func("look", "looks", func(context.Context, struct{}) (string, error) { return "", fmt.Errorf("no") })
-	a := &pawl.Agent{Name: "a", Model: script.New(script.Call("look", `{}`), script.Say("done")), Tools: []pawl.Toolset{look}, Middleware: []pawl.Middleware{tel.Middleware()}}
+	a := &pawl.Agent{Name: "a", Model: script.New(script.Call("look", `{}`), script.Say("done")),
+		Tools: []pawl.Toolset{look}, Middleware: []pawl.Middleware{tel.Middleware()}}
 	ctx := telemetry.LinkTo(t.Context(), telemetry.Forked, "00-0102030405060708090a0b0c0d0e0f10-0102030405060708-01")
 	for _, err := range tel.Runner(a).Stream(ctx, llm.User("go")) {
 		if err != nil {
@@ -161,7 +162,8 @@ func TestSpansAndMetricsArrive(t *testing.T) {
 		var spans []*tracepb.Span
 		names := map[string]string{}
 		for _, rs := range r.spans {
-			if got := rs.Resource.Attributes[0]; got.Key != string(semconv.ServiceNameKey) || got.Value.GetStringValue() != "forecaster" {
+			if got := rs.Resource.Attributes[0]; got.Key != string(semconv.ServiceNameKey) ||
+				got.Value.GetStringValue() != "forecaster" {
 				t.Errorf("the resource is %v", rs.Resource)
 			}
 			for _, s := range rs.ScopeSpans {
@@ -174,7 +176,8 @@ func TestSpansAndMetricsArrive(t *testing.T) {
 		var got []string
 		for _, s := range spans {
 			line := fmt.Sprintf("%s below %q, kind %v, status %v, links %d", s.Name, names[string(s.ParentSpanId)], s.Kind, s.Status.GetCode(), len(s.Links))
-			if len(s.TraceId) != 16 || len(s.SpanId) != 8 || s.EndTimeUnixNano < s.StartTimeUnixNano || time.Since(time.Unix(0, int64(s.StartTimeUnixNano))) > time.Minute {
+			if len(s.TraceId) != 16 || len(s.SpanId) != 8 || s.EndTimeUnixNano < s.StartTimeUnixNano ||
+				time.Since(time.Unix(0, int64(s.StartTimeUnixNano))) > time.Minute {
 				t.Errorf("%s is not whole: %v", s.Name, s)
 			}
 			for _, a := range s.Attributes {
@@ -238,7 +241,8 @@ func TestCloseSaysWhatDidNotArrive(t *testing.T) {
 		r.mu.Lock()
 		r.answer = c.answer
 		r.mu.Unlock()
-		if err := carryOut(t, &export.Options{Endpoint: r.URL, Getenv: nobody}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := carryOut(t, &export.Options{Endpoint: r.URL, Getenv: nobody}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
 	}
@@ -249,7 +253,8 @@ func TestCloseSaysWhatDidNotArrive(t *testing.T) {
 		}
 		return ""
 	}
-	if err := carryOut(t, &export.Options{Endpoint: r.URL, Getenv: short}); err == nil || !strings.Contains(err.Error(), "connection refused") {
+	if err := carryOut(t, &export.Options{Endpoint: r.URL, Getenv: short}); err == nil ||
+		!strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("no collector: %v", err)
 	}
 }
@@ -285,7 +290,8 @@ func TestVariables(t *testing.T) {
 	}
 	env["OTEL_SDK_DISABLED"] = "true"
 	r.spans = nil
-	if err := carryOut(t, &export.Options{Getenv: func(name string) string { return env[name] }}); err != nil || len(r.spans) > 0 {
+	if err := carryOut(t, &export.Options{Getenv: func(name string) string { return env[name] }}); err != nil ||
+		len(r.spans) > 0 {
 		t.Errorf("disabled: %d batches, %v", len(r.spans), err)
 	}
 	for name, bad := range map[string]string{"ENDPOINT": "localhost:4318", "PROTOCOL": "grpc", "TIMEOUT": "1s", "COMPRESSION": "zstd", "HEADERS": "secretvalue", "CERTIFICATE": "ca.pem"} {
@@ -344,7 +350,10 @@ func TestPrometheus(t *testing.T) {
 }
 
 func Example() {
-	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Println(r.Method, r.URL.Path) }))
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		fmt.Println(r.Method, r.URL.Path)
+	}))
 	defer collector.Close()
 	ctx := context.Background()
 

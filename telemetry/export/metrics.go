@@ -117,7 +117,8 @@ func temporality(t metricdata.Temporality) int {
 
 func points[N int64 | float64](all []metricdata.DataPoint[N]) (out []pointJSON) {
 	for _, p := range all {
-		one := pointJSON{Attributes: attributesOf(p.Attributes.ToSlice()), Start: nanos(p.StartTime), Time: nanos(p.Time)}
+		one := pointJSON{Attributes: attributesOf(p.Attributes.ToSlice()), Start: nanos(p.StartTime),
+			Time: nanos(p.Time)}
 		switch v := any(p.Value).(type) {
 		case int64:
 			one.Int = strconv.FormatInt(v, 10)
@@ -131,7 +132,8 @@ func points[N int64 | float64](all []metricdata.DataPoint[N]) (out []pointJSON) 
 
 func histogram[N int64 | float64](all []metricdata.HistogramDataPoint[N]) (out []pointJSON) {
 	for _, p := range all {
-		one := pointJSON{Attributes: attributesOf(p.Attributes.ToSlice()), Start: nanos(p.StartTime), Time: nanos(p.Time), Count: strconv.FormatUint(p.Count, 10),
+		one := pointJSON{Attributes: attributesOf(p.Attributes.ToSlice()), Start: nanos(p.StartTime),
+			Time: nanos(p.Time), Count: strconv.FormatUint(p.Count, 10),
 			Sum: double(float64(p.Sum)), Bounds: p.Bounds}
 		for _, n := range p.BucketCounts {
 			one.Buckets = append(one.Buckets, strconv.FormatUint(n, 10))

@@ -96,8 +96,10 @@ func (e *exporter) Shutdown(context.Context) error { return nil }
 
 func spanOf(s sdktrace.ReadOnlySpan) spanJSON {
 	at := s.SpanContext()
-	out := spanJSON{TraceID: at.TraceID().String(), SpanID: at.SpanID().String(), State: at.TraceState().String(), Flags: byte(at.TraceFlags()), Name: s.Name(),
-		Kind: kindOf(s.SpanKind()), Start: nanos(s.StartTime()), End: nanos(s.EndTime()), Attributes: attributesOf(s.Attributes())}
+	out := spanJSON{TraceID: at.TraceID().String(), SpanID: at.SpanID().String(), State: at.TraceState().String(),
+		Flags: byte(at.TraceFlags()), Name: s.Name(),
+		Kind: kindOf(s.SpanKind()), Start: nanos(s.StartTime()), End: nanos(s.EndTime()),
+		Attributes: attributesOf(s.Attributes())}
 	if p := s.Parent(); p.SpanID().IsValid() {
 		out.ParentID = p.SpanID().String()
 	}
@@ -105,7 +107,8 @@ func spanOf(s sdktrace.ReadOnlySpan) spanJSON {
 		out.Events = append(out.Events, eventJSON{nanos(ev.Time), ev.Name, attributesOf(ev.Attributes)})
 	}
 	for _, l := range s.Links() {
-		out.Links = append(out.Links, linkJSON{l.SpanContext.TraceID().String(), l.SpanContext.SpanID().String(), attributesOf(l.Attributes)})
+		out.Links = append(out.Links, linkJSON{l.SpanContext.TraceID().String(), l.SpanContext.SpanID().String(),
+			attributesOf(l.Attributes)})
 	}
 	switch st := s.Status(); st.Code {
 	case codes.Ok:

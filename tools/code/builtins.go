@@ -13,10 +13,12 @@ import (
 )
 
 // builtin is a function that a program can call, or a function that the rewriting inserts.
-type builtin func(r *embeddedRun, t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error)
+type builtin func(r *embeddedRun, t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value,
+	error)
 
 func made(name string, f builtin) *starlark.Builtin {
-	return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
+		kwargs []starlark.Tuple) (starlark.Value, error) {
 		return f(runOf(t), t, args, kwargs)
 	})
 }
@@ -32,14 +34,16 @@ func known() starlark.StringDict {
 	}
 	for name, f := range map[string]builtin{"call_tool": callTool, "try_call": tryCall, "call_tools_parallel": callTools, "set_result": setResult, "ToolError": noToolError,
 		"isinstance": isInstance, "sum": sum, "round": round, "pow": pow, "divmod": divMod, "map": mapped, "filter": filtered, "len": length, "str": str, "getattr": getAttr, "range": ranged,
-		"def": enter, "for": looped, "*args": starred, "#": hashed, "[]": indexed, "[:]": cut, "-a": negated, "{}": newDict, ".": attribute, "()": method, "[]=": setIndex} {
+		"def": enter, "for": looped, "*args": starred, "#": hashed, "[]": indexed, "[:]": cut, "-a": negated,
+		"{}": newDict, ".": attribute, "()": method, "[]=": setIndex} {
 		d[name] = made(name, f)
 	}
 	for op := syntax.PLUS; op <= syntax.GTGT; op++ {
 		d[op.String()] = made(op.String(), operator(op))
 		d[op.String()+"="] = made(op.String()+"=", inPlace(op))
 	}
-	for _, op := range []syntax.Token{syntax.EQL, syntax.NEQ, syntax.LT, syntax.LE, syntax.GT, syntax.GE, syntax.IN, syntax.NOT_IN} {
+	for _, op := range []syntax.Token{syntax.EQL, syntax.NEQ, syntax.LT, syntax.LE, syntax.GT, syntax.GE, syntax.IN,
+		syntax.NOT_IN} {
 		d[op.String()] = made(op.String(), operator(op))
 	}
 	d["json"] = &starlarkstruct.Module{Name: "json", Members: starlark.StringDict{"dumps": made("json.dumps", jsonDumps), "loads": made("json.loads", jsonLoads),
@@ -52,7 +56,8 @@ func known() starlark.StringDict {
 // function iterates over them without counting steps.
 func ofLanguage(b *starlark.Builtin) *starlark.Builtin {
 	name := b.Name()
-	return made(name, func(r *embeddedRun, t *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	return made(name, func(r *embeddedRun, t *starlark.Thread, args starlark.Tuple,
+		kwargs []starlark.Tuple) (starlark.Value, error) {
 		list := args
 		for i, a := range args {
 			switch name {
@@ -410,7 +415,8 @@ func pow(r *embeddedRun, t *starlark.Thread, args starlark.Tuple, _ []starlark.T
 		mod = m.BigInt()
 		size = max(size, intBytes(m))
 	}
-	if n, ok := y.Int64(); !ok && mod == nil || mod == nil && n > 8*maxDigits/max(1, int64(x.BigInt().BitLen())) && x.BigInt().BitLen() > 1 || size > 1024 {
+	if n, ok := y.Int64(); !ok && mod == nil || mod == nil && n > 8*maxDigits/max(1, int64(x.BigInt().BitLen())) &&
+		x.BigInt().BitLen() > 1 || size > 1024 {
 		return nil, fmt.Errorf("pow: a number of more than %d bytes", maxDigits)
 	} else if err := r.takes(size * min(max(n, 1), maxDigits)); mod == nil && err != nil {
 		return nil, err
@@ -444,7 +450,8 @@ func filtered(r *embeddedRun, t *starlark.Thread, args starlark.Tuple, _ []starl
 }
 
 // each calls a function for each element and collects the results of keep.
-func (r *embeddedRun) each(t *starlark.Thread, name string, args starlark.Tuple, keep func(e, made starlark.Value) starlark.Value) (starlark.Value, error) {
+func (r *embeddedRun) each(t *starlark.Thread, name string, args starlark.Tuple,
+	keep func(e, made starlark.Value) starlark.Value) (starlark.Value, error) {
 	if len(args) != 2 {
 		return nil, fmt.Errorf("%s takes a function and a list", name)
 	}

@@ -55,7 +55,8 @@ func noToolError(*embeddedRun, *starlark.Thread, starlark.Tuple, []starlark.Tupl
 }
 
 // callTool implements call_tool(name, args). A failed call ends the program.
-func callTool(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func callTool(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value,
+	error) {
 	v, err := r.one("call_tool", args, kwargs)
 	if e, ok := v.(*toolError); ok {
 		return nil, errors.New("ToolError: " + e.Error)
@@ -211,7 +212,8 @@ func (r *embeddedRun) do(calls []request) ([]starlark.Value, error) {
 }
 
 // setResult implements set_result(x).
-func setResult(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func setResult(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value,
+	error) {
 	if len(args) != 1 || len(kwargs) > 0 {
 		return nil, errors.New("set_result takes one value")
 	}

@@ -69,7 +69,8 @@ func TestFaults(t *testing.T) {
 						t.Errorf("does not say %q: %s", s, text)
 					}
 				}
-				if strings.Contains(text, "/usr/") || strings.Contains(text, ".go:") || strings.Contains(text, "bridge") || strings.Contains(text, "starlark") {
+				if strings.Contains(text, "/usr/") || strings.Contains(text, ".go:") ||
+					strings.Contains(text, "bridge") || strings.Contains(text, "starlark") {
 					t.Errorf("reveals the host: %s", text)
 				}
 			})
@@ -119,7 +120,8 @@ func TestLongLogs(t *testing.T) {
 	for _, in := range interpreters(t) {
 		x, d := run(t, newTool(t, in, nil), newWorld(), object{"code": "print('first')\nfor i in range(20000):\n  print('line %d' % i)\nprint('last')\nset_result('r' * 60000)"})
 		text := x.Result.Text()
-		if d.Outcome != "ok" || len(text) > 66<<10 || !strings.HasPrefix(text, `"rrr`) || !strings.Contains(text, "--- logs ---\nfirst\nline 0") || !strings.HasSuffix(text, "line 19999\nlast") ||
+		if d.Outcome != "ok" || len(text) > 66<<10 || !strings.HasPrefix(text, `"rrr`) ||
+			!strings.Contains(text, "--- logs ---\nfirst\nline 0") || !strings.HasSuffix(text, "line 19999\nlast") ||
 			!strings.Contains(text, "bytes left out") || d.Bytes != 6+5+20000*6+10+90*2+900*3+9000*4+10000*5 {
 			t.Errorf("%s: %s, %d bytes, %d of logs: %.100s … %s", in.Name(), d.Outcome, len(text), d.Bytes, text, text[max(0, len(text)-100):])
 		}

@@ -43,7 +43,8 @@ func BenchmarkStart(b *testing.B) {
 			before()
 			b.StartTimer()
 			begun = time.Now()
-			if x := (pawl.Toolsets{first, tool}).Execute(b.Context(), llm.ToolCall{Name: "execute_code", Args: program}); x.Outcome != pawl.OutcomeOK {
+			if x := (pawl.Toolsets{first, tool}).Execute(b.Context(),
+				llm.ToolCall{Name: "execute_code", Args: program}); x.Outcome != pawl.OutcomeOK {
 				b.Fatal(x.Result.Text())
 			}
 		}
@@ -99,7 +100,8 @@ func BenchmarkInnerCall(b *testing.B) {
 			took := func(calls int) time.Duration {
 				args, _ := json.Marshal(object{"code": fmt.Sprintf("for i in range(%d):\n  call_tool('add', {'a': i, 'b': 1})", calls)})
 				begun := time.Now()
-				if x := (pawl.Toolsets{set}).Execute(b.Context(), llm.ToolCall{Name: "execute_code", Args: args}); x.Outcome != pawl.OutcomeOK {
+				if x := (pawl.Toolsets{set}).Execute(b.Context(),
+					llm.ToolCall{Name: "execute_code", Args: args}); x.Outcome != pawl.OutcomeOK {
 					b.Fatal(x.Result.Text())
 				}
 				return time.Since(begun)
@@ -150,7 +152,8 @@ func pythons() (list []int) {
 			continue
 		}
 		i := bytes.LastIndexByte(b, ')')
-		if fields := strings.Fields(string(b[i+1:])); len(fields) > 1 && fields[1] == fmt.Sprint(os.Getpid()) && strings.Contains(string(b[:i]), "python") {
+		if fields := strings.Fields(string(b[i+1:])); len(fields) > 1 && fields[1] == fmt.Sprint(os.Getpid()) &&
+			strings.Contains(string(b[:i]), "python") {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
 			list = append(list, pid)
 		}

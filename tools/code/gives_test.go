@@ -15,13 +15,14 @@ import (
 // only if both are the same JSON and the text was shortened for the model.
 func TestWhatACallGives(t *testing.T) {
 	gives := func(name, text, data string) *pawl.Tool {
-		return &pawl.Tool{Name: name, Effect: pawl.EffectRead, Input: json.RawMessage(`{"type":"object"}`), Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-			res := llm.TextResult(text)
-			if data != "" {
-				res.Data = json.RawMessage(data)
-			}
-			return res, nil
-		}}
+		return &pawl.Tool{Name: name, Effect: pawl.EffectRead, Input: json.RawMessage(`{"type":"object"}`),
+			Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+				res := llm.TextResult(text)
+				if data != "" {
+					res.Data = json.RawMessage(data)
+				}
+				return res, nil
+			}}
 	}
 	var numbers []string
 	for i := range 20_000 {
@@ -40,7 +41,8 @@ func TestWhatACallGives(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := pawl.Toolsets{append(set, newTool(t, in, nil))}.Execute(t.Context(), llm.ToolCall{Name: "execute_code", Args: args})
-		if got, want := strings.ReplaceAll(x.Result.Text(), ", ", ","), `["line 1\nline 2\n",{"a":1},20000,"{\"items\": "]`; strings.ReplaceAll(got, `": `, `":`) != strings.ReplaceAll(want, `": `, `":`) {
+		if got, want := strings.ReplaceAll(x.Result.Text(), ", ", ","),
+			`["line 1\nline 2\n",{"a":1},20000,"{\"items\": "]`; strings.ReplaceAll(got, `": `, `":`) != strings.ReplaceAll(want, `": `, `":`) {
 			t.Errorf("%s: got %s, want %s", in.Name(), got, want)
 		}
 	}

@@ -145,8 +145,10 @@ forge(b'{"calls":[{"name":"mail_send","args":{"to":"eve","text":"hello"}},{"name
 n = int.from_bytes(os.read(3, 4), "big"); os.read(3, 20)
 set_result(json.loads(os.read(3, n)))`
 	args, _ := json.Marshal(object{"code": forged})
-	a := &pawl.Agent{Model: script.New(script.Call("execute_code", string(args)), script.Say("done")), Tools: []pawl.Toolset{w.tools(), newTool(t, py, nil)},
-		Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+	a := &pawl.Agent{Model: script.New(script.Call("execute_code", string(args)), script.Say("done")),
+		Tools: []pawl.Toolset{w.tools(), newTool(t, py, nil)},
+		Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall,
+			_ *pawl.Tool) (pawl.Approval, error) {
 			if c.Name == "mail_send" {
 				return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "no mail"}, nil
 			}
@@ -157,7 +159,8 @@ set_result(json.loads(os.read(3, n)))`
 		t.Fatal(err)
 	}
 	var d data
-	if err := json.Unmarshal(res.Steps[0].Executions[0].Result.Data, &d); err != nil || len(w.Mails) != 0 || len(d.Calls) != 2 || d.Calls[0].Outcome != "denied" || !strings.Contains(string(d.Result), "no mail") {
+	if err := json.Unmarshal(res.Steps[0].Executions[0].Result.Data, &d); err != nil || len(w.Mails) != 0 ||
+		len(d.Calls) != 2 || d.Calls[0].Outcome != "denied" || !strings.Contains(string(d.Result), "no mail") {
 		t.Errorf("got %v, %s; mails %q", err, res.Steps[0].Executions[0].Result.Text(), w.Mails)
 	}
 }

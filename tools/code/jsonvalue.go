@@ -135,7 +135,8 @@ func (w *jsonWriter) dict(d *starlark.Dict, depth int) error {
 }
 
 // jsonDumps implements json.dumps.
-func jsonDumps(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func jsonDumps(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value,
+	error) {
 	var v, indent starlark.Value
 	w := &jsonWriter{out: new(bytes.Buffer), comma: ", ", colon: ": ", ascii: true}
 	if err := starlark.UnpackArgs("json.dumps", args, kwargs, "obj", &v, "indent?", &indent, "sort_keys?", &w.sort, "ensure_ascii?", &w.ascii); err != nil {
@@ -162,7 +163,8 @@ func jsonDumps(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs [
 }
 
 // jsonLoads implements json.loads.
-func jsonLoads(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func jsonLoads(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value,
+	error) {
 	var s string
 	if err := starlark.UnpackArgs("json.loads", args, kwargs, "s", &s); err != nil {
 		return nil, err

@@ -32,7 +32,8 @@ func getAttr(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starla
 func (r *embeddedRun) attribute(x starlark.Value, name string) (starlark.Value, error) {
 	v, err := attr(x, name)
 	if b, ok := v.(*starlark.Builtin); ok && b.Receiver() != nil {
-		return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple,
+			kwargs []starlark.Tuple) (starlark.Value, error) {
 			return runOf(t).method(t, b, args, kwargs)
 		}), nil
 	}
@@ -65,15 +66,18 @@ func attr(x starlark.Value, name string) (starlark.Value, error) {
 }
 
 // more contains methods that Python has and the language lacks.
-var more = map[string]func(*embeddedRun, *starlark.Thread, starlark.Value, starlark.Tuple, []starlark.Tuple) (starlark.Value, error){
-	"list.sort": func(r *embeddedRun, t *starlark.Thread, x starlark.Value, _ starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+var more = map[string]func(*embeddedRun, *starlark.Thread, starlark.Value, starlark.Tuple,
+	[]starlark.Tuple) (starlark.Value, error){
+	"list.sort": func(r *embeddedRun, t *starlark.Thread, x starlark.Value, _ starlark.Tuple,
+		kwargs []starlark.Tuple) (starlark.Value, error) {
 		v, err := starlark.Call(t, starlark.Universe["sorted"], starlark.Tuple{x}, kwargs)
 		if err != nil {
 			return nil, err
 		}
 		return replace(x.(*starlark.List), func(i int) starlark.Value { return v.(*starlark.List).Index(i) })
 	},
-	"list.reverse": func(_ *embeddedRun, _ *starlark.Thread, x starlark.Value, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	"list.reverse": func(_ *embeddedRun, _ *starlark.Thread, x starlark.Value, _ starlark.Tuple,
+		_ []starlark.Tuple) (starlark.Value, error) {
 		l := x.(*starlark.List)
 		old := make([]starlark.Value, l.Len())
 		for i := range old {
@@ -81,11 +85,13 @@ var more = map[string]func(*embeddedRun, *starlark.Thread, starlark.Value, starl
 		}
 		return replace(l, func(i int) starlark.Value { return old[i] })
 	},
-	"list.copy": func(_ *embeddedRun, _ *starlark.Thread, x starlark.Value, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	"list.copy": func(_ *embeddedRun, _ *starlark.Thread, x starlark.Value, _ starlark.Tuple,
+		_ []starlark.Tuple) (starlark.Value, error) {
 		l := x.(*starlark.List)
 		return l.Slice(0, l.Len(), 1), nil
 	},
-	"dict.copy": func(_ *embeddedRun, _ *starlark.Thread, x starlark.Value, _ starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	"dict.copy": func(_ *embeddedRun, _ *starlark.Thread, x starlark.Value, _ starlark.Tuple,
+		_ []starlark.Tuple) (starlark.Value, error) {
 		d := starlark.NewDict(x.(*starlark.Dict).Len())
 		for _, kv := range x.(*starlark.Dict).Items() {
 			if err := d.SetKey(kv[0], kv[1]); err != nil {
@@ -107,7 +113,8 @@ func replace(l *starlark.List, element func(int) starlark.Value) (starlark.Value
 }
 
 // method calls a method of the language's own types after counting what it allocates and traverses.
-func (r *embeddedRun) method(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (r *embeddedRun) method(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple,
+	kwargs []starlark.Tuple) (starlark.Value, error) {
 	x, name := b.Receiver(), b.Name()
 	args = append(starlark.Tuple(nil), args...)
 	for i, a := range args {
@@ -228,7 +235,8 @@ func stringCost(s, name string, args starlark.Tuple, kwargs []starlark.Tuple) in
 
 // inCharacters calls a method that returns byte positions, for text in which bytes and characters
 // differ.
-func inCharacters(t *starlark.Thread, b *starlark.Builtin, s string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func inCharacters(t *starlark.Thread, b *starlark.Builtin, s string, args starlark.Tuple,
+	kwargs []starlark.Tuple) (starlark.Value, error) {
 	switch b.Name() {
 	case "find", "rfind", "index", "rindex", "count", "startswith", "endswith":
 	default:

@@ -132,7 +132,8 @@ func TestEmbeddedTogether(t *testing.T) {
 	for i := range 16 {
 		wait.Go(func() {
 			text := "x = []\nfor i in range(1000):\n  x += [i * " + strings.Repeat("2 * ", i) + "1]\nset_result(sum(x) // 499500)"
-			if got := e.run(context.Background(), program{code: text, time: time.Minute, output: 4096}, &host{}); got.outcome != ok || len(got.result) == 0 {
+			if got := e.run(context.Background(), program{code: text, time: time.Minute, output: 4096},
+				&host{}); got.outcome != ok || len(got.result) == 0 {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -147,7 +148,8 @@ func FuzzReceive(f *testing.F) {
 		return append(binary.BigEndian.AppendUint32(append(b, key[:]...), seq), data...)
 	}
 	zero := [16]byte{}
-	for _, b := range [][]byte{nil, {0}, frame(2, zero, 1, "{}"), frame(2, zero, 2, "{}"), frame(1<<31, zero, 1, ""), frame(20, zero, 1, `{"result":1}`), frame(17, zero, 1, `{"calls":[{"name":`),
+	for _, b := range [][]byte{nil, {0}, frame(2, zero, 1, "{}"), frame(2, zero, 2, "{}"), frame(1<<31, zero, 1, ""),
+		frame(20, zero, 1, `{"result":1}`), frame(17, zero, 1, `{"calls":[{"name":`),
 		frame(4, [16]byte{1}, 1, "null"), frame(13, zero, 1, `{"end":"ok"} `), frame(33, zero, 1, `{"end":"error","lines":[[1,"f"]]}`)} {
 		f.Add(b)
 	}
@@ -165,7 +167,8 @@ func FuzzReceive(f *testing.F) {
 		for {
 			got, err := x.receive()
 			if err != nil {
-				if !errors.Is(err, errForged) && !errors.Is(err, errLarge) && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+				if !errors.Is(err, errForged) && !errors.Is(err, errLarge) && !errors.Is(err, io.EOF) &&
+					!errors.Is(err, io.ErrUnexpectedEOF) {
 					t.Errorf("got %v", err)
 				}
 				return

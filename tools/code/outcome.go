@@ -86,7 +86,8 @@ func (e ended) told(h *host, p program) llm.ToolResult {
 	if bad {
 		res = llm.ErrorResult(text)
 	}
-	d := endedData{Outcome: e.outcome, Result: e.result, Error: e.message, Line: e.line, Logs: shown, Bytes: e.logs.bytes, Calls: h.made}
+	d := endedData{Outcome: e.outcome, Result: e.result, Error: e.message, Line: e.line, Logs: shown,
+		Bytes: e.logs.bytes, Calls: h.made}
 	if d.Calls == nil {
 		d.Calls = []madeCall{}
 	}
@@ -146,5 +147,6 @@ func headTail(text string, n int) string {
 		return text
 	}
 	half := n / 2
-	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", strings.ToValidUTF8(text[:half], ""), len(text)-2*half, strings.ToValidUTF8(text[len(text)-half:], ""))
+	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", strings.ToValidUTF8(text[:half], ""), len(text)-2*half,
+		strings.ToValidUTF8(text[len(text)-half:], ""))
 }

@@ -42,7 +42,8 @@ func TestPrograms(t *testing.T) {
 		for line := range strings.Lines(part["calls"]) {
 			name, args, _ := strings.Cut(strings.TrimSpace(line), " ")
 			want = append(want, name+" "+args)
-			if x := (pawl.Toolsets{oneByOne.tools()}).Execute(t.Context(), llm.ToolCall{Name: name, Args: json.RawMessage(args)}); !x.Outcome.Settled() {
+			if x := (pawl.Toolsets{oneByOne.tools()}).Execute(t.Context(),
+				llm.ToolCall{Name: name, Args: json.RawMessage(args)}); !x.Outcome.Settled() {
 				t.Errorf("%s: %s: %s", file, line, x.Outcome)
 			}
 		}

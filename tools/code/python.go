@@ -103,9 +103,11 @@ func (p *PythonInterpreter) startChild() (*child, error) {
 		return nil, err
 	}
 	c := &child{wire: w, gone: make(chan struct{})}
-	c.proc, err = sandbox.Start(context.Background(), sandbox.Spec{Level: p.opts.Level, Args: []string{p.opts.Path, "-S", "-s", "-B", "-c", bridge},
-		Env: []string{"PYTHONHASHSEED=0", "PYTHONUTF8=1"}, Files: theirs,
-		Limits: sandbox.Limits{Time: 24 * time.Hour, CPU: mostTime + 30*time.Second, Memory: p.opts.Memory, Processes: 32, FileSize: 64 << 20, Output: defaultOutput}})
+	c.proc, err = sandbox.Start(context.Background(),
+		sandbox.Spec{Level: p.opts.Level, Args: []string{p.opts.Path, "-S", "-s", "-B", "-c", bridge},
+			Env: []string{"PYTHONHASHSEED=0", "PYTHONUTF8=1"}, Files: theirs,
+			Limits: sandbox.Limits{Time: 24 * time.Hour, CPU: mostTime + 30*time.Second, Memory: p.opts.Memory,
+				Processes: 32, FileSize: 64 << 20, Output: defaultOutput}})
 	for _, f := range theirs {
 		f.Close()
 	}
@@ -177,7 +179,8 @@ func (c *child) serve(ctx context.Context, p program, h *host) (e ended) {
 		<-c.gone
 		e.result = result
 	}()
-	if err := c.wire.send(map[string]any{"code": p.code, "seed": p.seed, "since": p.since.UnixNano(), "output": p.output, "frame": maxFrame - 64}); err != nil {
+	if err := c.wire.send(map[string]any{"code": p.code, "seed": p.seed, "since": p.since.UnixNano(),
+		"output": p.output, "frame": maxFrame - 64}); err != nil {
 		return c.vanished()
 	}
 	for {

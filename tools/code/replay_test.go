@@ -44,7 +44,8 @@ func agentOf(w *world, tool *pawl.Tool, program string, policy ...pawl.Middlewar
 	if err != nil {
 		panic(err)
 	}
-	return &pawl.Agent{Model: script.New(script.Call("execute_code", string(args)), script.Say("done")), Tools: []pawl.Toolset{w.tools(), tool}, Executor: new(pawltest.Kept), Middleware: policy}
+	return &pawl.Agent{Model: script.New(script.Call("execute_code", string(args)), script.Say("done")),
+		Tools: []pawl.Toolset{w.tools(), tool}, Executor: new(pawltest.Kept), Middleware: policy}
 }
 
 // storing returns the context of runs of a whose executor, a *pawltest.Kept, stores their calls.
@@ -236,7 +237,8 @@ func TestDiverged(t *testing.T) {
 			}
 			res = untilStopped(t, a, res, 0)
 			x := res.Steps[0].Executions[0]
-			if got := resultOf(t, res); !strings.HasPrefix(got, "diverged") || !x.Result.IsError || !strings.Contains(x.Result.Text(), "made a different call than before") {
+			if got := resultOf(t, res); !strings.HasPrefix(got, "diverged") || !x.Result.IsError ||
+				!strings.Contains(x.Result.Text(), "made a different call than before") {
 				t.Errorf("%s, %s: got %s: %s", in.Name(), name, got, x.Result.Text())
 			}
 			if w.state() != before {
@@ -294,7 +296,8 @@ func TestCallOfAProgramWaits(t *testing.T) {
 		a = agentOf(w, tool, `set_result(try_call("mail_send", {"to": "ann", "text": "x"}))`, asksFor("mail_send"))
 		a.Executor = nil
 		res, err = a.Run(t.Context(), llm.User("go"))
-		if err != nil || res.Stop != pawl.StopAnswer || !strings.Contains(resultOf(t, res), "cannot wait for one here") || !strings.Contains(resultOf(t, res), `"outcome":"denied"`) {
+		if err != nil || res.Stop != pawl.StopAnswer ||
+			!strings.Contains(resultOf(t, res), "cannot wait for one here") || !strings.Contains(resultOf(t, res), `"outcome":"denied"`) {
 			t.Errorf("%s: got %v, %s", in.Name(), err, resultOf(t, res))
 		}
 	}
@@ -334,7 +337,8 @@ set_result(out)`)
 		w = newWorld()
 		a = agentOf(w, newTool(t, in, nil), `set_result(call_tools_parallel([("add", {"a": i, "b": 1}) for i in range(40)]))`)
 		a.Executor = pawl.Parallel{Limit: 1} // a program that held a slot would wait for ever
-		if res, err := a.Run(storing(t.Context(), a), llm.User("go")); err != nil || len(w.calls) != 40 || !strings.HasPrefix(resultOf(t, res), "ok [1,2,3") {
+		if res, err := a.Run(storing(t.Context(), a), llm.User("go")); err != nil || len(w.calls) != 40 ||
+			!strings.HasPrefix(resultOf(t, res), "ok [1,2,3") {
 			t.Errorf("%s: got %v, %d calls", in.Name(), err, len(w.calls))
 		}
 	}
@@ -361,7 +365,8 @@ func TestCancelled(t *testing.T) {
 				res = e.Result
 			}
 		}
-		if res.Stop != pawl.StopCancelled || len(res.Steps) != 1 || res.Steps[0].Executions[0].Outcome != pawl.OutcomeCancelled {
+		if res.Stop != pawl.StopCancelled || len(res.Steps) != 1 ||
+			res.Steps[0].Executions[0].Outcome != pawl.OutcomeCancelled {
 			t.Errorf("%s: got %+v", in.Name(), res)
 		}
 		cancel(nil)

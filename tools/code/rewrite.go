@@ -181,7 +181,8 @@ func expr(e syntax.Expr) syntax.Expr {
 		enter := hidden("def", e)
 		both := &syntax.TupleExpr{List: []syntax.Expr{enter, expr(e.Body)}}
 		one := &syntax.Literal{Token: syntax.INT, TokenPos: enter.Lparen, Raw: "1", Value: int64(1)}
-		e.Body = &syntax.IndexExpr{X: &syntax.ParenExpr{Lparen: enter.Lparen, X: both, Rparen: enter.Rparen}, Lbrack: enter.Lparen, Y: one, Rbrack: enter.Rparen}
+		e.Body = &syntax.IndexExpr{X: &syntax.ParenExpr{Lparen: enter.Lparen, X: both, Rparen: enter.Rparen},
+			Lbrack: enter.Lparen, Y: one, Rbrack: enter.Rparen}
 	case *syntax.CondExpr:
 		e.Cond, e.True, e.False = expr(e.Cond), expr(e.True), expr(e.False)
 	case *syntax.ListExpr:

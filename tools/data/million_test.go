@@ -64,7 +64,8 @@ func useMillion(dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("transcript: %d bytes\nanswers: %s %s %s\n", len(transcript), res.Steps[2].Executions[0].Result.Text(), res.Steps[4].Executions[0].Result.Text(), res.Steps[5].Executions[0].Result.Text())
+	fmt.Printf("transcript: %d bytes\nanswers: %s %s %s\n", len(transcript), res.Steps[2].Executions[0].Result.Text(),
+		res.Steps[4].Executions[0].Result.Text(), res.Steps[5].Executions[0].Result.Text())
 	return nil
 }
 
@@ -102,7 +103,8 @@ func TestMillionRows(t *testing.T) {
 	out, peak := tooltest.Child(t, childDir, dir)
 	var sums []string
 	for _, r := range []string{"east", "north", "south", "west"} {
-		sums = append(sums, fmt.Sprintf(`{"region":"%s","sum_amount":%s,`, r, strings.TrimSuffix(strings.TrimSuffix(fmt.Sprintf("%d.%02d", cents[r]/100, cents[r]%100), "0"), ".0")))
+		sums = append(sums, fmt.Sprintf(`{"region":"%s","sum_amount":%s,`, r,
+			strings.TrimSuffix(strings.TrimSuffix(fmt.Sprintf("%d.%02d", cents[r]/100, cents[r]%100), "0"), ".0")))
 	}
 	sums = append(sums, fmt.Sprintf(`"count_id":%d,`, count["east"]), fmt.Sprintf(`"groups":[{"count_id":%d}]`, large), `"value":"0.00"`)
 	for _, want := range sums {

@@ -57,7 +57,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	var got []object
 	for offset, calls := 0, 0; ; calls++ {
 		a := read(t, call(t, set.Parse, object{"content": content.String(), "offset": offset}))
-		if a.Count != 5000 || a.Truncated && (a.Total != 5000 || a.Returned != len(a.Records) || a.NextOffset != offset+a.Returned) || a.Returned > 1000 {
+		if a.Count != 5000 || a.Truncated && (a.Total != 5000 || a.Returned != len(a.Records) ||
+			a.NextOffset != offset+a.Returned) || a.Returned > 1000 {
 			t.Fatalf("offset %d: count %d, total %d, returned %d of %d, next %d", offset, a.Count, a.Total, a.Returned, len(a.Records), a.NextOffset)
 		}
 		got = append(got, a.Records...)
@@ -78,7 +79,8 @@ func TestAnswersAreBounded(t *testing.T) {
 		call(t, set.Aggregate, object{"records": content.String(), "group_by": []string{"id"}, "metrics": []object{{"column": "id", "op": "sum"}}}),
 	} {
 		a := read(t, text)
-		if !a.Truncated || a.Count != 5000 || a.Total != 5000 || a.Returned != len(a.Records)+len(a.Groups) || a.Returned < 100 {
+		if !a.Truncated || a.Count != 5000 || a.Total != 5000 || a.Returned != len(a.Records)+len(a.Groups) ||
+			a.Returned < 100 {
 			t.Errorf("count %d, truncated %t, total %d, returned %d of %d", a.Count, a.Truncated, a.Total, a.Returned, len(a.Records)+len(a.Groups))
 		}
 	}
@@ -102,7 +104,8 @@ func TestAnswersAreBounded(t *testing.T) {
 		t.Errorf("4001 columns: %.200s", wide)
 	}
 	wide = call(t, set.Parse, object{"content": strings.Repeat("h,", 4000) + "h\n"})
-	if a := read(t, wide); len(a.Columns) == 0 || len(a.Columns) == 4001 || !strings.HasPrefix(a.Notes[len(a.Notes)-1], "there are 4001 columns; the first ") {
+	if a := read(t, wide); len(a.Columns) == 0 || len(a.Columns) == 4001 ||
+		!strings.HasPrefix(a.Notes[len(a.Notes)-1], "there are 4001 columns; the first ") {
 		t.Errorf("%d of 4001 columns: %q", len(a.Columns), a.Notes)
 	}
 }
@@ -295,7 +298,8 @@ func met(cell any, op string, value any) bool {
 	if !ordered {
 		ba, boola := cell.(bool)
 		bb, boolb := value.(bool)
-		equal = cell == value || boola && textb && strings.EqualFold(fmt.Sprint(ba), sb) || boolb && texta && strings.EqualFold(fmt.Sprint(bb), sa)
+		equal = cell == value || boola && textb && strings.EqualFold(fmt.Sprint(ba), sb) || boolb && texta &&
+			strings.EqualFold(fmt.Sprint(bb), sa)
 	}
 	switch op {
 	case "==":

@@ -208,7 +208,8 @@ func TestRace(t *testing.T) {
 			}
 			target := []string{"in", "../out"}[n%2]
 			os.Remove(filepath.Join(dir, "next"))
-			if os.Symlink(target, filepath.Join(dir, "next")) == nil && os.Rename(filepath.Join(dir, "next"), filepath.Join(dir, "d")) == nil {
+			if os.Symlink(target, filepath.Join(dir, "next")) == nil &&
+				os.Rename(filepath.Join(dir, "next"), filepath.Join(dir, "d")) == nil {
 				flips.Add(1)
 			}
 		}
@@ -225,7 +226,8 @@ func TestRace(t *testing.T) {
 	}
 	set := open(t, dir)
 	before, began, calls, inside := outside(t, around), flips.Load(), 0, 0
-	for end := time.Now().Add(soak.N(time.Second, 3*time.Second)); time.Now().Before(end) || flips.Load()-began < 1000; {
+	for end := time.Now().Add(soak.N(time.Second, 3*time.Second)); time.Now().Before(end) ||
+		flips.Load()-began < 1000; {
 		for _, tool := range []*pawl.Tool{set.Read, set.Stat, set.Search, set.Edit, set.Write} {
 			told := prompt(t, tool, `{"path":"d/f.txt","content":"inside","edits":[{"old":"inside","new":"inside."}],"pattern":"."}`)
 			if strings.Contains(told, secret) || strings.Contains(told, sum(secret)) || strings.Contains(told, `"size":18`) {
@@ -298,7 +300,8 @@ func TestEndless(t *testing.T) {
 	}
 	for _, path := range paths {
 		for _, tool := range inOrder(set) {
-			if told := prompt(t, tool, everyArgs(path)); !strings.Contains(told, "is a ") && !strings.Contains(told, "not a directory but a") && tool != set.Stat {
+			if told := prompt(t, tool, everyArgs(path)); !strings.Contains(told, "is a ") &&
+				!strings.Contains(told, "not a directory but a") && tool != set.Stat {
 				t.Errorf("%s %s: %s", tool.Name, path, told)
 			}
 		}
@@ -362,7 +365,8 @@ func TestDeep(t *testing.T) {
 				t.Errorf("%s: %.300s", tool.Name, told)
 			}
 		}
-		if told := prompt(t, tool, everyArgs(strings.Repeat("self/", 60)+"f")); !strings.Contains(told, "cycle") && !strings.Contains(told, "no such") && !strings.Contains(told, "levels") && tool != set.Write {
+		if told := prompt(t, tool, everyArgs(strings.Repeat("self/", 60)+"f")); !strings.Contains(told, "cycle") &&
+			!strings.Contains(told, "no such") && !strings.Contains(told, "levels") && tool != set.Write {
 			t.Errorf("%s: %.300s", tool.Name, told)
 		}
 	}

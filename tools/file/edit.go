@@ -165,7 +165,8 @@ func (e *editor) apply(index int, one edit) error {
 	old, fresh := []byte(one.Old), []byte(one.New)
 	if e.crlf {
 		old, fresh = toCRLF(old), toCRLF(fresh)
-	} else if with := toCRLF(old); len(with) > len(old) && !bytes.Contains(e.text, old) && bytes.Contains(e.text, with) {
+	} else if with := toCRLF(old); len(with) > len(old) && !bytes.Contains(e.text, old) &&
+		bytes.Contains(e.text, with) {
 		old, fresh = with, toCRLF(fresh) // a file with both line endings
 	}
 	where := fmt.Sprintf("edits[%d]", index)

@@ -147,7 +147,8 @@ func TestEditIsReplace(t *testing.T) {
 	path := filepath.Join(dir, "f")
 	some := rapid.StringOfN(rapid.SampledFrom([]rune("ab\né€")), 1, 4, -1)
 	rapid.Check(t, func(rt *rapid.T) {
-		before := rapid.StringOfN(rapid.SampledFrom([]rune("ab\né€")), 0, 40, -1).Draw(rt, "before") + rapid.SampledFrom([]string{"", "\xff", "a\xe9\n"}).Draw(rt, "bytes")
+		before := rapid.StringOfN(rapid.SampledFrom([]rune("ab\né€")), 0, 40, -1).Draw(rt, "before") +
+			rapid.SampledFrom([]string{"", "\xff", "a\xe9\n"}).Draw(rt, "bytes")
 		old, fresh, all := some.Draw(rt, "old"), some.Draw(rt, "new"), rapid.Bool().Draw(rt, "all")
 		tooltest.Must(t, os.WriteFile(path, []byte(before), 0o644))
 		args, _ := json.Marshal(map[string]any{"path": "f", "edits": []any{map[string]any{"old": old, "new": fresh, "all": all}}})

@@ -34,7 +34,8 @@ func Example() {
 		{files.Read, `{"path":"notes/todya.txt"}`},
 		{files.Read, `{"path":"../../etc/passwd"}`},
 	} {
-		res := pawl.Toolsets{c.tool}.Execute(context.Background(), llm.ToolCall{ID: "1", Name: c.tool.Name, Args: json.RawMessage(c.args)}).Result
+		res := pawl.Toolsets{c.tool}.Execute(context.Background(),
+			llm.ToolCall{ID: "1", Name: c.tool.Name, Args: json.RawMessage(c.args)}).Result
 		fmt.Println(res.Text())
 	}
 	// Output:

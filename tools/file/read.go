@@ -103,11 +103,13 @@ func (s *Set) read(ctx context.Context, a readArgs) (llm.ToolResult, error) {
 	data := readData{Path: name, Size: info.Size(), Offset: p.first, Lines: p.last - p.first + 1}
 	var note strings.Builder
 	if !p.end || p.start > 0 {
-		fmt.Fprintf(&note, "lines %d-%d, bytes %d-%d of %d", p.first, p.last, p.start+1, p.start+int64(len(p.text)), max(info.Size(), p.start+int64(len(p.text))))
+		fmt.Fprintf(&note, "lines %d-%d, bytes %d-%d of %d", p.first, p.last, p.start+1, p.start+int64(len(p.text)),
+			max(info.Size(), p.start+int64(len(p.text))))
 		if p.end {
 			note.WriteString("; this is the end of the file")
 		} else {
-			data.Next = &readArgs{Path: name, Offset: toolrun.Whole(p.next), Column: toolrun.Whole(p.nextColumn), Limit: a.Limit}
+			data.Next = &readArgs{Path: name, Offset: toolrun.Whole(p.next), Column: toolrun.Whole(p.nextColumn),
+				Limit: a.Limit}
 			next, _ := json.Marshal(data.Next)
 			fmt.Fprintf(&note, "; read on with %s", next)
 		}

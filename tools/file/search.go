@@ -112,7 +112,8 @@ func (s *Set) newSearch(a searchArgs) (*searching, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &searching{set: s, args: a, base: base, limit: searchMatches, context: min(max(int(a.Context), 0), mostContext)}
+	q := &searching{set: s, args: a, base: base, limit: searchMatches,
+		context: min(max(int(a.Context), 0), mostContext)}
 	if a.Limit > 0 {
 		q.limit = min(int(a.Limit), mostMatches)
 	}
@@ -368,11 +369,13 @@ const walked = 10_000
 
 // walk calls visit for each regular file below dir, starting at the path from, in name order,
 // directory by directory. It follows no links and skips directories that cannot be read.
-func (s *Set) walk(ctx context.Context, dir, from string, exclude globs, visit func(context.Context, string) error) error {
+func (s *Set) walk(ctx context.Context, dir, from string, exclude globs,
+	visit func(context.Context, string) error) error {
 	return s.walkDir(ctx, dir, dir, from, exclude, visit)
 }
 
-func (s *Set) walkDir(ctx context.Context, base, dir, from string, exclude globs, visit func(context.Context, string) error) error {
+func (s *Set) walkDir(ctx context.Context, base, dir, from string, exclude globs,
+	visit func(context.Context, string) error) error {
 	if strings.Count(dir, "/")+2 > maxDepth {
 		return nil // no tool accepts deeper paths
 	}

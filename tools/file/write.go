@@ -106,7 +106,8 @@ func (s *Set) keepsBytes(ctx context.Context, asked string) error {
 // new, and a crash leaves one of them. expect is the precondition of writeArgs. It holds against
 // the other calls of this Set, and against other programs until the moment between check and
 // rename. name is the cleaned path.
-func (s *Set) put(ctx context.Context, asked string, expect *string, content func(io.Writer) error) (name string, created bool, err error) {
+func (s *Set) put(ctx context.Context, asked string, expect *string, content func(io.Writer) error) (name string,
+	created bool, err error) {
 	if name, err = clean(asked); err != nil {
 		return "", false, err
 	}

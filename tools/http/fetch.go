@@ -134,7 +134,8 @@ func (f *fetcher) header(ctx context.Context, a *fetchArgs) (nethttp.Header, err
 	h := nethttp.Header{}
 	for name, value := range a.Headers {
 		key := nethttp.CanonicalHeaderKey(name)
-		if slices.Contains(forbidden, key) || strings.HasPrefix(key, "Proxy-") || strings.HasPrefix(key, "X-Aws-Ec2-Metadata") || strings.HasPrefix(key, "Sec-") {
+		if slices.Contains(forbidden, key) || strings.HasPrefix(key, "Proxy-") ||
+			strings.HasPrefix(key, "X-Aws-Ec2-Metadata") || strings.HasPrefix(key, "Sec-") {
 			return nil, fmt.Errorf("the header %s cannot be set; leave it out", key)
 		}
 		if !token(name) || strings.ContainsAny(value, "\r\n\x00") {
@@ -196,7 +197,8 @@ func answer(res *webpage.Response, a fetchArgs) llm.ToolResult {
 	case len(res.Body) == 0:
 		out.Parts = []llm.Part{llm.Text{Text: head.String() + "\n[the body is empty]"}}
 	default:
-		out.Parts = []llm.Part{llm.Text{Text: fmt.Sprintf("%s\n[not text: %d bytes%s of %s are not shown]", head.String(), len(res.Body), more(res.Truncated), res.Type)}}
+		out.Parts = []llm.Part{llm.Text{Text: fmt.Sprintf("%s\n[not text: %d bytes%s of %s are not shown]",
+			head.String(), len(res.Body), more(res.Truncated), res.Type)}}
 	}
 	out.Data, _ = json.Marshal(data) // strings and numbers always marshal
 	return out

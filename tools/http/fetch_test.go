@@ -325,7 +325,8 @@ func TestBounds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(pawl.ErrCancelled)
 	tool, _ := http.New(o)
-	if x := (pawl.Toolsets{tool}).Execute(ctx, llm.ToolCall{Name: "http_fetch", Args: json.RawMessage(`{"url":"http://` + host + `/slow"}`)}); x.Outcome != pawl.OutcomeCancelled {
+	if x := (pawl.Toolsets{tool}).Execute(ctx,
+		llm.ToolCall{Name: "http_fetch", Args: json.RawMessage(`{"url":"http://` + host + `/slow"}`)}); x.Outcome != pawl.OutcomeCancelled {
 		t.Errorf("after a cancel: %s", x.Outcome)
 	}
 }

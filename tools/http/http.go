@@ -73,11 +73,13 @@ func New(opts *Options) (*pawl.Tool, error) {
 			return nil, fmt.Errorf("http tools: method %q: want some of %s", m, strings.Join(methods, ", "))
 		}
 	}
-	g, err := netguard.New(netguard.Options{Allow: o.Allow, Deny: o.Deny, Only: o.Only, Proxy: o.Proxy, Lookup: o.Lookup})
+	g, err := netguard.New(netguard.Options{Allow: o.Allow, Deny: o.Deny, Only: o.Only, Proxy: o.Proxy,
+		Lookup: o.Lookup})
 	if err != nil {
 		return nil, fmt.Errorf("http tools: %w", err)
 	}
-	f := &fetcher{opts: o, guard: g, page: webpage.Fetcher{Transport: g, Timeout: o.Timeout, MaxBody: o.MaxBody, UserAgent: o.UserAgent}}
+	f := &fetcher{opts: o, guard: g, page: webpage.Fetcher{Transport: g, Timeout: o.Timeout, MaxBody: o.MaxBody,
+		UserAgent: o.UserAgent}}
 	if len(o.Header) > 0 {
 		f.page.Transport = withHeader{g, o.Header}
 	}

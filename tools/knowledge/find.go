@@ -42,7 +42,8 @@ func (s *Set) Find(ctx context.Context, sc store.Scope, query string, limit int)
 	if err != nil {
 		return nil, err
 	}
-	if v := q.Vector.Model; v != "" && len(hits) > 0 && !slices.ContainsFunc(hits, func(h store.ChunkHit) bool { return h.Vector.Model == v }) {
+	if v := q.Vector.Model; v != "" && len(hits) > 0 &&
+		!slices.ContainsFunc(hits, func(h store.ChunkHit) bool { return h.Vector.Model == v }) {
 		f.Notes = append(f.Notes, fmt.Sprintf("No document was taken in with the embedding model %s: these were found by their words only.", v))
 	}
 	seen := map[string]bool{}

@@ -116,15 +116,18 @@ func (f *Found) shown(query string) (string, searchData) {
 	title := "From documents:\n"
 	for _, h := range f.Documents {
 		if put(title, fmt.Sprintf("[%d] %s", len(data.Documents)+1, origin(h)), h.Text) {
-			data.Documents = append(data.Documents, documentData{h.Document, h.Index, h.Title, h.Source, h.Heading, h.Shared})
+			data.Documents = append(data.Documents,
+				documentData{h.Document, h.Index, h.Title, h.Source, h.Heading, h.Shared})
 			title = ""
 		}
 	}
 	title = "From past conversations:\n"
 	for _, h := range f.Messages {
 		m := h.Message
-		if put(title, fmt.Sprintf("[%s, %s, conversation %s]", m.Message.Role, m.Time.Format(time.DateOnly), line(m.Thread, 80)), cut(m.Message.Text(), maxWords)) {
-			data.Conversations = append(data.Conversations, messageData{m.Thread, m.Seq, string(m.Message.Role), m.Time})
+		if put(title, fmt.Sprintf("[%s, %s, conversation %s]", m.Message.Role, m.Time.Format(time.DateOnly),
+			line(m.Thread, 80)), cut(m.Message.Text(), maxWords)) {
+			data.Conversations = append(data.Conversations,
+				messageData{m.Thread, m.Seq, string(m.Message.Role), m.Time})
 			title = ""
 		}
 	}

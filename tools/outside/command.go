@@ -90,7 +90,8 @@ func (m *maker) command(d *Command) (*pawl.Tool, error) {
 			return nil, err
 		}
 	}
-	t := &pawl.Tool{Name: d.Name, Description: d.Description, Input: json.RawMessage(d.Input), Timeout: time.Duration(d.Timeout)}
+	t := &pawl.Tool{Name: d.Name, Description: d.Description, Input: json.RawMessage(d.Input),
+		Timeout: time.Duration(d.Timeout)}
 	if t.Timeout == 0 {
 		t.Timeout = commandTimeout
 	}

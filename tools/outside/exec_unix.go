@@ -29,7 +29,8 @@ func Exec(ctx context.Context, p Process) (Exit, error) {
 	_ = kill() // the rest of the group, usually empty
 	x := Exit{Code: cmd.ProcessState.ExitCode(), Stdout: out.b, Stderr: err.bytes(), Dropped: out.dropped}
 	var status *exec.ExitError
-	if ended != nil && !errors.As(ended, &status) && !errors.Is(ended, exec.ErrWaitDelay) && ctx.Err() == nil && !errors.Is(ended, syscall.EPIPE) {
+	if ended != nil && !errors.As(ended, &status) && !errors.Is(ended, exec.ErrWaitDelay) && ctx.Err() == nil &&
+		!errors.Is(ended, syscall.EPIPE) {
 		return x, ended
 	}
 	return x, nil

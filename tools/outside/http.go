@@ -55,7 +55,8 @@ func (m *maker) http(d *HTTP) (*pawl.Tool, error) {
 	if r.page, err = m.fetcher(r.origin, d.Allow, d.Timeout); err != nil {
 		return nil, err
 	}
-	t := &pawl.Tool{Name: d.Name, Description: d.Description, Input: input, Effect: effectOf(r.method), Timeout: r.page.Timeout + 5*time.Second, Run: r.run}
+	t := &pawl.Tool{Name: d.Name, Description: d.Description, Input: input, Effect: effectOf(r.method),
+		Timeout: r.page.Timeout + 5*time.Second, Run: r.run}
 	if d.Effect != nil {
 		t.Effect = *d.Effect
 	}

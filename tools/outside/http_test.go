@@ -61,7 +61,8 @@ func TestTemplate(t *testing.T) {
 
 func TestEffects(t *testing.T) {
 	host, last := server(t, nil)
-	for method, effect := range map[string]pawl.Effect{"": pawl.EffectRead, "HEAD": pawl.EffectRead, "PUT": pawl.EffectIdempotent, "DELETE": pawl.EffectIdempotent, "PATCH": pawl.EffectWrite, "POST": pawl.EffectWrite} {
+	for method, effect := range map[string]pawl.Effect{"": pawl.EffectRead, "HEAD": pawl.EffectRead,
+		"PUT": pawl.EffectIdempotent, "DELETE": pawl.EffectIdempotent, "PATCH": pawl.EffectWrite, "POST": pawl.EffectWrite} {
 		d := outside.Definition{HTTP: &outside.HTTP{Name: "a", Description: "d", Method: method, URL: "http://" + host + "/"}}
 		s, err := outside.New([]outside.Definition{d}, options())
 		if err != nil {
@@ -74,7 +75,8 @@ func TestEffects(t *testing.T) {
 		}
 	}
 	pure := pawl.EffectPure
-	s, err := outside.New([]outside.Definition{{HTTP: &outside.HTTP{Name: "a", Description: "d", Method: "POST", URL: "http://" + host + "/", Effect: &pure, Headers: map[string]string{"Idempotency-Key": "own"}}}}, options())
+	s, err := outside.New([]outside.Definition{{HTTP: &outside.HTTP{Name: "a", Description: "d", Method: "POST",
+		URL: "http://" + host + "/", Effect: &pure, Headers: map[string]string{"Idempotency-Key": "own"}}}}, options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +145,8 @@ func TestShapeIsKept(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		got := []any{last.method, u.Path, strings.Count(u.EscapedPath(), "/"), map[string][]string(u.Query()), last.header.Get("X-H")}
+		got := []any{last.method, u.Path, strings.Count(u.EscapedPath(), "/"), map[string][]string(u.Query()),
+			last.header.Get("X-H")}
 		exp := []any{"PUT", "/x/" + p + "/y-" + p + ".json", 3, map[string][]string{"fixed": {"1"}, "v": {q}}, "<" + h + ">"}
 		var body map[string]string
 		if err := json.Unmarshal([]byte(last.body), &body); err != nil {
@@ -199,7 +202,8 @@ func TestAnswers(t *testing.T) {
 		status, kind, body = c.status, c.kind, c.body
 		x := call(t, set(t, options(), c.def), "a", `{}`)
 		text := x.Result.Text()
-		if x.Outcome != c.outcome || c.exactly && text != c.want || !strings.Contains(text, c.want) || string(x.Result.Data) != c.data {
+		if x.Outcome != c.outcome || c.exactly && text != c.want || !strings.Contains(text, c.want) ||
+			string(x.Result.Data) != c.data {
 			t.Errorf("%s: %s %.300q, data %.100s; want %s %q", c.name, x.Outcome, text, x.Result.Data, c.outcome, c.want)
 		}
 	}

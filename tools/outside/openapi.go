@@ -210,7 +210,8 @@ func (s *spec) operations() []*operation {
 			if name == "" {
 				name = strings.ToLower(method) + " " + path
 			}
-			s.ops = append(s.ops, &operation{method: method, path: path, name: s.def.Prefix + identifier(name), item: item, op: op})
+			s.ops = append(s.ops, &operation{method: method, path: path, name: s.def.Prefix + identifier(name),
+				item: item, op: op})
 		}
 	}
 	return s.ops
@@ -286,7 +287,8 @@ func (s *spec) tool(o *operation) (*pawl.Tool, error) {
 	if r.page, err = s.shared(own); err != nil {
 		return nil, err
 	}
-	t := &pawl.Tool{Name: o.name, Description: o.description(), Input: input, Effect: effectOf(o.method), Timeout: r.page.Timeout + 5*time.Second, Run: r.run}
+	t := &pawl.Tool{Name: o.name, Description: o.description(), Input: input, Effect: effectOf(o.method),
+		Timeout: r.page.Timeout + 5*time.Second, Run: r.run}
 	return t, checked(t)
 }
 

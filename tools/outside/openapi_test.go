@@ -139,7 +139,8 @@ delete_pets_petId idempotent {"additionalProperties":false,"properties":{`+id+`}
 		t.Errorf("get (-got +want):\n%s", diff)
 	}
 	want(t, call(t, s, "put_pet", `{"petId":7,"body":{"name":null,"parent":{"name":"Max","kind":"dog"}}}`), pawl.OutcomeOK)
-	if diff := cmp.Diff([]string{last.method, last.body, last.header.Get("Content-Type")}, []string{"PUT", `{"name":null,"parent":{"kind":"dog","name":"Max"}}`, "application/json"}); diff != "" || last.header.Get("Idempotency-Key") == "" {
+	if diff := cmp.Diff([]string{last.method, last.body, last.header.Get("Content-Type")},
+		[]string{"PUT", `{"name":null,"parent":{"kind":"dog","name":"Max"}}`, "application/json"}); diff != "" || last.header.Get("Idempotency-Key") == "" {
 		t.Errorf("put (-got +want):\n%s", diff)
 	}
 	want(t, call(t, s, "put_pet", `{"petId":7,"body":{"name":"a","parent":{"kind":"dog"}}}`), pawl.OutcomeInvalid, "name")
@@ -175,7 +176,8 @@ func TestOpenAPIChoice(t *testing.T) {
 func TestOpenAPIServer(t *testing.T) {
 	host, last := server(t, nil)
 	doc := strings.ReplaceAll(pets, "HOST", host)
-	for more, outcome := range map[string]pawl.Outcome{"": pawl.OutcomeError, ", allow: ['" + host + "']": pawl.OutcomeOK, ", base_url: 'http://" + host + "/v2'": pawl.OutcomeOK} {
+	for more, outcome := range map[string]pawl.Outcome{"": pawl.OutcomeError, ", allow: ['" + host +
+		"']": pawl.OutcomeOK, ", base_url: 'http://" + host + "/v2'": pawl.OutcomeOK} {
 		s, err := openapi(t, doc, ", include: [getPet]"+more)
 		if err != nil {
 			t.Fatal(err)
@@ -195,7 +197,8 @@ func TestOpenAPIElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tools, _ := s.Tools(t.Context()); len(tools) != 1 || len(s.LeftOut()) != 1 || !strings.Contains(s.LeftOut()[0].String(), "PUT /a: its server is evil.example, and headers are for the document's server") {
+	if tools, _ := s.Tools(t.Context()); len(tools) != 1 || len(s.LeftOut()) != 1 ||
+		!strings.Contains(s.LeftOut()[0].String(), "PUT /a: its server is evil.example, and headers are for the document's server") {
 		t.Errorf("%d tools, left out %v", len(tools), s.LeftOut())
 	}
 	if s, err = openapi(t, doc, ""); err != nil || len(s.LeftOut()) != 0 {
@@ -275,7 +278,8 @@ func TestOpenAPIBounds(t *testing.T) {
 			}
 			continue
 		}
-		if tools, _ := s.Tools(t.Context()); len(tools) != 1 || len(s.LeftOut()) != 1 || !strings.Contains(s.LeftOut()[0].Reason, c.want) {
+		if tools, _ := s.Tools(t.Context()); len(tools) != 1 || len(s.LeftOut()) != 1 ||
+			!strings.Contains(s.LeftOut()[0].Reason, c.want) {
 			t.Errorf("%s: %d tools, left out %v", c.name, len(tools), s.LeftOut())
 		}
 	}

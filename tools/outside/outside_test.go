@@ -138,7 +138,8 @@ func TestParseForms(t *testing.T) {
 		t.Fatalf("%s: %v", b, err)
 	}
 	c, _ := json.Marshal(map[string]any{"tools": again})
-	if string(b) != string(c) || !strings.Contains(string(b), `"body":{"l":[true,null],"n":1.50,"s":"{x}"}`) || !strings.Contains(string(b), `"timeout":"5s","effect":`) && !strings.Contains(string(b), `"effect":"read","timeout":"5s"`) {
+	if string(b) != string(c) || !strings.Contains(string(b), `"body":{"l":[true,null],"n":1.50,"s":"{x}"}`) ||
+		!strings.Contains(string(b), `"timeout":"5s","effect":`) && !strings.Contains(string(b), `"effect":"read","timeout":"5s"`) {
 		t.Errorf("first  %s\nsecond %s", b, c)
 	}
 }
@@ -181,7 +182,8 @@ func TestDefinitionErrors(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if _, err = outside.New(defs, options()); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "two\r") {
+		if _, err = outside.New(defs, options()); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "two\r") {
 			t.Errorf("%s:\n%v, want %q", text, err, want)
 		}
 	}

@@ -97,7 +97,8 @@ func (b *builder) parameter(p map[string]any) error {
 		return nil // the definition provides credentials
 	case in == "header" && slices.Contains([]string{"accept", "content-type"}, strings.ToLower(name)):
 		return nil // OpenAPI says that such a parameter is ignored
-	case in == "header" && (!headerName.MatchString(name) || slices.Contains(connectionHeaders, http.CanonicalHeaderKey(name))), in == "cookie":
+	case in == "header" && (!headerName.MatchString(name) ||
+		slices.Contains(connectionHeaders, http.CanonicalHeaderKey(name))), in == "cookie":
 		if required {
 			return fmt.Errorf("it belongs to a %s that cannot be set", in)
 		}
@@ -146,7 +147,10 @@ func (b *builder) parameter(p map[string]any) error {
 // 4.8.12.3).
 func queryStyle(style string, explode any, asJSON bool) (func(string, any) []string, error) {
 	if asJSON {
-		return func(name string, v any) []string { return []string{percent(name) + "=" + percent(string(mustJSON(v)))} }, nil
+		return func(name string, v any) []string {
+			return []string{percent(name) + "=" +
+				percent(string(mustJSON(v)))}
+		}, nil
 	}
 	joined := func(by string) func(string, any) []string {
 		return func(name string, v any) []string {

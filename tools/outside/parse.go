@@ -118,7 +118,8 @@ func worded(err error) error {
 
 // meant lists the fields of a definition, and the field that was probably meant.
 func meant(field, of string) string {
-	types := map[string]reflect.Type{"Definition": reflect.TypeFor[Definition](), "Command": reflect.TypeFor[Command](), "HTTP": reflect.TypeFor[HTTP](), "OpenAPI": reflect.TypeFor[OpenAPI]()}
+	types := map[string]reflect.Type{"Definition": reflect.TypeFor[Definition](),
+		"Command": reflect.TypeFor[Command](), "HTTP": reflect.TypeFor[HTTP](), "OpenAPI": reflect.TypeFor[OpenAPI]()}
 	t, known := types[of]
 	var names []string
 	for name, each := range types {

@@ -130,7 +130,8 @@ func (r *request) address(args map[string]any) (string, error) {
 		b.WriteString("?" + strings.Join(query, "&"))
 	}
 	u, err := url.Parse(b.String())
-	if err != nil || u.Scheme != r.origin.Scheme || u.Host != r.origin.Host || strings.Count(u.EscapedPath(), "/") != len(r.path) {
+	if err != nil || u.Scheme != r.origin.Scheme || u.Host != r.origin.Host ||
+		strings.Count(u.EscapedPath(), "/") != len(r.path) {
 		// escaped values cannot cause this; it is a second safeguard
 		return "", errors.New("the arguments do not fit into the address")
 	}
@@ -227,7 +228,8 @@ func (r *request) answer(res *webpage.Response) llm.ToolResult {
 		case len(res.Body) == 0:
 			text = status
 		case text == "" && page.Image:
-			return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: status + " " + res.Type}, llm.Media{MIME: res.Type, Data: res.Body}}, IsError: res.Status >= 400}
+			return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: status + " " + res.Type},
+				llm.Media{MIME: res.Type, Data: res.Body}}, IsError: res.Status >= 400}
 		case text == "":
 			text = fmt.Sprintf("%s\n[not text: %d bytes of %s are not shown]", status, len(res.Body), res.Type)
 		case res.Status >= 300:

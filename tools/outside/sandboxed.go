@@ -41,7 +41,8 @@ func Sandboxed(base sandbox.Spec) Runner {
 		if p.Limit > 0 && len(out) > p.Limit {
 			out = out[:p.Limit]
 		}
-		x := Exit{Code: res.Exit, Stdout: out, Stderr: res.Stderr.Tail, Dropped: res.Stdout.Bytes - int64(len(out)), Used: res.End.Used(), Refused: res.Refused}
+		x := Exit{Code: res.Exit, Stdout: out, Stderr: res.Stderr.Tail, Dropped: res.Stdout.Bytes - int64(len(out)),
+			Used: res.End.Used(), Refused: res.Refused}
 		if !res.Stderr.Truncated() {
 			x.Stderr = res.Stderr.Head
 		}
@@ -69,7 +70,8 @@ func networked(base sandbox.Spec, network bool) error {
 // given returns the Spec with the paths of base and of the program's definition, all with links
 // resolved.
 func given(base sandbox.Spec, p Process) (sandbox.Spec, error) {
-	spec := sandbox.Spec{Level: base.Level, Args: p.Args, Env: p.Env, Stdin: p.Stdin, Write: slices.Clone(base.Write), Read: slices.Clone(base.Read), Limits: base.Limits}
+	spec := sandbox.Spec{Level: base.Level, Args: p.Args, Env: p.Env, Stdin: p.Stdin, Write: slices.Clone(base.Write),
+		Read: slices.Clone(base.Read), Limits: base.Limits}
 	if p.Network {
 		spec.Proxy = base.Proxy
 	}

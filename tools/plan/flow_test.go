@@ -195,8 +195,9 @@ func TestWaves(t *testing.T) {
 		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	})
 	var said []string
-	a := &pawl.Agent{Executor: new(pawltest.Kept), Middleware: []pawl.Middleware{ask}, Tools: []pawl.Toolset{tools, plan.New(&plan.Options{DataFlow: true})}, Model: script.New(script.Call("execute_plan",
-		json.RawMessage(`{"steps":[{"tool":"list","args":{"n":2}},{"tool":"raw","args":{"text":"free"}},{"tool":"get","each":{"$from":"0/items"},"args":{"id":{"$from":"item/id"}}},{"tool":"raw","args":{"text":{"$from":"2/1"}}}]}`)), script.Say("done"))}
+	a := &pawl.Agent{Executor: new(pawltest.Kept), Middleware: []pawl.Middleware{ask},
+		Tools: []pawl.Toolset{tools, plan.New(&plan.Options{DataFlow: true})}, Model: script.New(script.Call("execute_plan",
+			json.RawMessage(`{"steps":[{"tool":"list","args":{"n":2}},{"tool":"raw","args":{"text":"free"}},{"tool":"get","each":{"$from":"0/items"},"args":{"id":{"$from":"item/id"}}},{"tool":"raw","args":{"text":{"$from":"2/1"}}}]}`)), script.Say("done"))}
 	res, err := a.Run(storing(t.Context(), a), llm.User("go"))
 	if err != nil || len(res.Pending) != 1 || strings.Join(done(), "|") != "get t0|list 2|raw free" {
 		t.Fatalf("%+v, %v, did %q", res.Pending, err, done())

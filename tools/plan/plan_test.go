@@ -48,7 +48,8 @@ func echo() *pawl.Tool {
 // carry executes one call of execute_plan with the given tools and returns its execution.
 func carry(t testing.TB, opts *plan.Options, args string, tools ...pawl.Toolset) pawl.Execution {
 	t.Helper()
-	a := &pawl.Agent{Model: script.New(script.Call("execute_plan", json.RawMessage(args)), script.Say("done")), Tools: append([]pawl.Toolset{plan.New(opts)}, tools...)}
+	a := &pawl.Agent{Model: script.New(script.Call("execute_plan", json.RawMessage(args)), script.Say("done")),
+		Tools: append([]pawl.Toolset{plan.New(opts)}, tools...)}
 	res, err := a.Run(context.Background(), llm.User("go"))
 	if err != nil {
 		t.Fatal(err)
@@ -87,9 +88,11 @@ func TestPlan(t *testing.T) {
 // Data is part of a step's entry for programs. The model gets the text alone. Parts that are not
 // text follow the array.
 func TestPlanKeepsDataAndMedia(t *testing.T) {
-	look := &pawl.Tool{Name: "look", Effect: pawl.EffectRead, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-		return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: "a cat"}, llm.Media{MIME: "image/png", Data: []byte("x")}}, Data: json.RawMessage(`{"n":1}`)}, nil
-	}}
+	look := &pawl.Tool{Name: "look", Effect: pawl.EffectRead,
+		Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: "a cat"},
+				llm.Media{MIME: "image/png", Data: []byte("x")}}, Data: json.RawMessage(`{"n":1}`)}, nil
+		}}
 	x := carry(t, nil, `{"steps":[{"tool":"look","args":{}}]}`, look)
 	if got, want := string(x.Result.Data), `[{"step":0,"tool":"look","status":"ok","result":"a cat","data":{"n":1}}]`; got != want {
 		t.Errorf("data %s, want %s", got, want)
@@ -117,7 +120,8 @@ func TestPlanBoundsItsResult(t *testing.T) {
 	if err := json.Unmarshal([]byte(x.Result.Text()), &got); err != nil || len(got) != 50 {
 		t.Fatalf("%d entries, %v", len(got), err)
 	}
-	if n := len(x.Result.Text()); n > 40<<10 || got[0].Result != "short and whole" || !strings.Contains(got[1].Result, "bytes left out") || !strings.HasPrefix(got[1].Result, "ééé") {
+	if n := len(x.Result.Text()); n > 40<<10 || got[0].Result != "short and whole" ||
+		!strings.Contains(got[1].Result, "bytes left out") || !strings.HasPrefix(got[1].Result, "ééé") {
 		t.Errorf("%d bytes; %q, %.60q", n, got[0].Result, got[1].Result)
 	}
 }
@@ -155,7 +159,8 @@ func TestHostilePlans(t *testing.T) {
 		{"an error", `{"tool":"echo","args":{"query":"bad"}}`, `"error":"timeout"`},
 	} {
 		x := carry(t, nil, `{"steps":[`+test.step+`,{"tool":"echo","args":{"query":"x"}}]}`, echo())
-		if text := x.Result.Text(); x.Outcome != pawl.OutcomeOK || !strings.Contains(text, test.want) || !strings.Contains(text, `{"step":1,"tool":"echo","status":"ok","result":"you said x"}`) {
+		if text := x.Result.Text(); x.Outcome != pawl.OutcomeOK || !strings.Contains(text, test.want) ||
+			!strings.Contains(text, `{"step":1,"tool":"echo","status":"ok","result":"you said x"}`) {
 			t.Errorf("%s: %s, want %s in it", test.name, text, test.want)
 		}
 	}
@@ -183,7 +188,8 @@ func TestPlansShareTheRunsSlots(t *testing.T) {
 				for range 10 {
 					turns = append(turns, script.Call("execute_plan", json.RawMessage(steps)))
 				}
-				a := &pawl.Agent{Model: script.New(script.Together(turns...), script.Say("done")), Tools: []pawl.Toolset{plan.New(opts), work}, Executor: pawl.Parallel{Limit: limit}}
+				a := &pawl.Agent{Model: script.New(script.Together(turns...), script.Say("done")),
+					Tools: []pawl.Toolset{plan.New(opts), work}, Executor: pawl.Parallel{Limit: limit}}
 				began := time.Now()
 				res, err := a.Run(t.Context(), llm.User("go"))
 				if err != nil || res.Spent.Calls != 110 || all.Load() != 100 {
@@ -228,13 +234,15 @@ func TestAStepThatWaits(t *testing.T) {
 		a := &pawl.Agent{Model: script.New(script.Call("execute_plan", json.RawMessage(`{"steps":[{"tool":"a","args":{"query":"x"}},{"tool":"pay","args":{"query":"x"}},{"tool":"b","args":{"query":"x"}}]}`)), script.Say("done")),
 			Tools: []pawl.Toolset{plan.New(opts), count("a"), count("b"), count("pay")}, Middleware: []pawl.Middleware{ask}}
 		res, err := a.Run(t.Context(), llm.User("go"))
-		if err != nil || !strings.Contains(res.Steps[0].Executions[0].Result.Text(), `"status":"error","error":"Not run: pay needs an answer from outside`) || ran["pay"] != 0 || ran["a"] != 1 || ran["b"] != 1 {
+		if err != nil || !strings.Contains(res.Steps[0].Executions[0].Result.Text(),
+			`"status":"error","error":"Not run: pay needs an answer from outside`) || ran["pay"] != 0 || ran["a"] != 1 || ran["b"] != 1 {
 			t.Fatalf("in memory: %v %v", ran, err)
 		}
 		clear(ran)
 		a.Executor = new(pawltest.Kept)
 		res, err = a.Run(storing(t.Context(), a), llm.User("go"))
-		if err != nil || res.Stop != pawl.StopPending || len(res.Pending) != 1 || res.Pending[0].Key != "run/1/0/s1" || res.Pending[0].Why != "it costs" || ran["a"] != 1 || ran["b"] != 1 {
+		if err != nil || res.Stop != pawl.StopPending || len(res.Pending) != 1 ||
+			res.Pending[0].Key != "run/1/0/s1" || res.Pending[0].Why != "it costs" || ran["a"] != 1 || ran["b"] != 1 {
 			t.Fatalf("%+v, %v, ran %v", res, err, ran)
 		}
 		res, err = a.Resume(storing(t.Context(), a), res, llm.DecisionMessage(res.Pending[0].Approve("tom")))
@@ -320,7 +328,8 @@ func TestAPlanSavesRounds(t *testing.T) {
 		one := func(q string) script.Turn { return script.Call("web_search", query{q}) }
 		slow := pawl.Middleware{Model: func(m llm.Model) llm.Model { return slowModel{m, thinks} }}
 		run := func(turns ...script.Turn) (int, time.Duration) {
-			a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{plan.New(nil), search}, Middleware: []pawl.Middleware{slow}}
+			a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...),
+				Tools: []pawl.Toolset{plan.New(nil), search}, Middleware: []pawl.Middleware{slow}}
 			began := time.Now()
 			res, err := a.Run(t.Context(), llm.User("go"))
 			if err != nil {
@@ -347,7 +356,8 @@ func BenchmarkPlanOfThree(b *testing.B) {
 		"plan":   {script.Call("execute_plan", json.RawMessage(`{"steps":[{"tool":"web_search","args":{"query":"a"}},{"tool":"web_search","args":{"query":"b"}},{"tool":"web_search","args":{"query":"c"}}]}`))},
 	} {
 		b.Run(name, func(b *testing.B) {
-			a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{plan.New(nil), search}}
+			a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...),
+				Tools: []pawl.Toolset{plan.New(nil), search}}
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := a.Run(b.Context(), llm.User("go")); err != nil {
@@ -370,8 +380,10 @@ func FuzzPlan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, args string, flow bool) {
 		var ran atomic.Int64
 		tool := add("echo", pawl.EffectRead, func(s string) (string, error) { ran.Add(1); return s, nil })
-		x := pawl.Toolsets{plan.New(&plan.Options{DataFlow: flow}), tool}.Execute(t.Context(), llm.ToolCall{ID: "c", Name: "execute_plan", Args: json.RawMessage(args)})
-		if x.Outcome == pawl.OutcomePanicked || x.Outcome == pawl.OutcomeOK && !json.Valid([]byte(x.Result.Text())) || ran.Load() > 50 {
+		x := pawl.Toolsets{plan.New(&plan.Options{DataFlow: flow}), tool}.Execute(t.Context(),
+			llm.ToolCall{ID: "c", Name: "execute_plan", Args: json.RawMessage(args)})
+		if x.Outcome == pawl.OutcomePanicked || x.Outcome == pawl.OutcomeOK && !json.Valid([]byte(x.Result.Text())) ||
+			ran.Load() > 50 {
 			t.Errorf("%s %s: %s", x.Outcome, x.Error, x.Result.Text())
 		}
 	})

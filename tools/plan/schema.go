@@ -70,7 +70,8 @@ func (s schema) types() (out []string) {
 // may reports whether a value that matches s can have the type kind.
 func (s schema) may(kind string) bool {
 	types := s.types()
-	return types == nil || slices.Contains(types, kind) || kind == "number" && slices.Contains(types, "integer") || kind == "integer" && slices.Contains(types, "number")
+	return types == nil || slices.Contains(types, kind) || kind == "number" && slices.Contains(types, "integer") ||
+		kind == "integer" && slices.Contains(types, "number")
 }
 
 // takes reports whether a value that matches given can match s.

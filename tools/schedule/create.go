@@ -90,7 +90,8 @@ func (s *Set) create(ctx context.Context, a createArgs) (llm.ToolResult, error) 
 	if err := s.checkCalls(ctx, task.Calls); err != nil {
 		return llm.ToolResult{}, err
 	}
-	v := store.Schedule{Description: strings.TrimSpace(a.Description), Zone: s.opts.Zone, Misfire: str(a.Misfire), Enabled: true}
+	v := store.Schedule{Description: strings.TrimSpace(a.Description), Zone: s.opts.Zone, Misfire: str(a.Misfire),
+		Enabled: true}
 	if a.Zone != nil {
 		v.Zone = str(a.Zone)
 	}
@@ -206,7 +207,10 @@ func Idle(tools []*pawl.Tool) pawl.Toolset {
 			continue
 		}
 		c := t.Clone()
-		c.Effect, c.Run = pawl.EffectPure, func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult(""), nil }
+		c.Effect, c.Run = pawl.EffectPure, func(context.Context, llm.ToolCall) (llm.ToolResult,
+			error) {
+			return llm.TextResult(""), nil
+		}
 		idle = append(idle, c)
 	}
 	return idle

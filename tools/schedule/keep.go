@@ -17,7 +17,8 @@ import (
 // schedule that was turned off stays off. Keep is meant for schedules that are written in a file;
 // several processes may call it concurrently. now is the current time. A When that cannot be parsed
 // gives the error of ParseWhen.
-func Keep(ctx context.Context, db store.Schedules, scope store.Scope, prefix string, want []store.Schedule, now time.Time) error {
+func Keep(ctx context.Context, db store.Schedules, scope store.Scope, prefix string, want []store.Schedule,
+	now time.Time) error {
 	for tries := 3; ; tries-- {
 		err := keep(ctx, db, scope, prefix, want, now)
 		if !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) || tries == 1 {
@@ -26,7 +27,8 @@ func Keep(ctx context.Context, db store.Schedules, scope store.Scope, prefix str
 	}
 }
 
-func keep(ctx context.Context, db store.Schedules, scope store.Scope, prefix string, want []store.Schedule, now time.Time) error {
+func keep(ctx context.Context, db store.Schedules, scope store.Scope, prefix string, want []store.Schedule,
+	now time.Time) error {
 	there := map[string]store.Schedule{}
 	for after, more := "", true; more; {
 		part, err := db.Schedules(ctx, scope, store.Page{After: after, Limit: 1000})
@@ -74,7 +76,8 @@ func keep(ctx context.Context, db store.Schedules, scope store.Scope, prefix str
 
 // same reports whether two schedules have the same content.
 func same(a, b store.Schedule) bool {
-	return a.Name == b.Name && a.Description == b.Description && a.When == b.When && a.Zone == b.Zone && a.Misfire == b.Misfire && task(a) == task(b)
+	return a.Name == b.Name && a.Description == b.Description && a.When == b.When && a.Zone == b.Zone &&
+		a.Misfire == b.Misfire && task(a) == task(b)
 }
 
 // task returns the calls and the prompt of a schedule in a canonical form.

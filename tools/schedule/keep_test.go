@@ -55,7 +55,8 @@ func TestKeep(t *testing.T) {
 	put(off)
 	two.When = "daily 10:00"
 	keep(two)
-	if got := get("a/two"); got.When != two.When || got.Enabled || !got.Next.Equal(time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC)) {
+	if got := get("a/two"); got.When != two.When || got.Enabled ||
+		!got.Next.Equal(time.Date(2026, 3, 4, 10, 0, 0, 0, time.UTC)) {
 		t.Errorf("a changed schedule that was turned off: %+v", got)
 	}
 	if _, err := db.Schedule(ctx, scope, "a/one"); err == nil {

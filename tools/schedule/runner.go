@@ -173,7 +173,8 @@ func (r *Runner) occurrence(ctx context.Context, d store.Due, at, now, next time
 }
 
 // work calls Do and renews the claim meanwhile.
-func (r *Runner) work(ctx context.Context, d store.Due, at time.Time, claim store.Claim, lease time.Duration) (done Done, err error) {
+func (r *Runner) work(ctx context.Context, d store.Due, at time.Time, claim store.Claim,
+	lease time.Duration) (done Done, err error) {
 	ctx, cancel := context.WithCancelCause(store.WithScope(ctx, d.Scope))
 	defer cancel(nil)
 	over := make(chan struct{})

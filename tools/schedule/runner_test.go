@@ -66,15 +66,16 @@ func TestAYearOfRuns(t *testing.T) {
 	crash := errors.New("crash")
 	restarts, interrupted := 0, 0
 	newRunner := func() *schedule.Runner {
-		return &schedule.Runner{DB: db, Late: 400 * 24 * time.Hour, Lease: 10 * time.Minute, Do: func(ctx context.Context, d store.Due, at time.Time) (schedule.Done, error) {
-			k := key{d.Schedule.ID, at.Unix()}
-			begun[k]++
-			if rng.IntN(50) == 0 {
-				panic(crash) // for the store, the process has crashed
-			}
-			done[k]++
-			return schedule.Done{Text: "done"}, nil
-		}}
+		return &schedule.Runner{DB: db, Late: 400 * 24 * time.Hour, Lease: 10 * time.Minute,
+			Do: func(ctx context.Context, d store.Due, at time.Time) (schedule.Done, error) {
+				k := key{d.Schedule.ID, at.Unix()}
+				begun[k]++
+				if rng.IntN(50) == 0 {
+					panic(crash) // for the store, the process has crashed
+				}
+				done[k]++
+				return schedule.Done{Text: "done"}, nil
+			}}
 	}
 	lost := &losing{schedules: db}
 	runner := newRunner()
@@ -138,7 +139,8 @@ type losing struct {
 	lost int
 }
 
-func (l *losing) FinishOccurrence(ctx context.Context, c store.Claim, o store.Occurrence, next time.Time, enabled bool) error {
+func (l *losing) FinishOccurrence(ctx context.Context, c store.Claim, o store.Occurrence, next time.Time,
+	enabled bool) error {
 	if l.lose {
 		l.lost++
 		return errors.New("the process is gone")
@@ -150,7 +152,8 @@ func TestMissedTimes(t *testing.T) {
 	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	// five times were missed, each at 08:00; the last was four hours ago
 	back := from.Add(5*24*time.Hour + 12*time.Hour)
-	for misfire, want := range map[string]string{"": "06", schedule.MisfireOnce: "06", schedule.MisfireSkip: "", schedule.MisfireAll: "01 02 03 04 05 06"} {
+	for misfire, want := range map[string]string{"": "06", schedule.MisfireOnce: "06", schedule.MisfireSkip: "",
+		schedule.MisfireAll: "01 02 03 04 05 06"} {
 		db := open(t, "")
 		v := put(t, db, store.Schedule{When: "daily 08:00", Misfire: misfire}, from)
 		var done []string
@@ -193,7 +196,8 @@ func TestTasks(t *testing.T) {
 	if err := r.Tick(t.Context(), now); err != nil {
 		t.Fatal(err)
 	}
-	for id, want := range map[string][2]string{good.ID: {store.OccurrenceDone, "A mail was sent."}, bad.ID: {store.OccurrenceFailed, "do not fit its schema"}, odd.ID: {store.OccurrenceFailed, "task: "}} {
+	for id, want := range map[string][2]string{good.ID: {store.OccurrenceDone, "A mail was sent."},
+		bad.ID: {store.OccurrenceFailed, "do not fit its schema"}, odd.ID: {store.OccurrenceFailed, "task: "}} {
 		list, err := db.Occurrences(t.Context(), alice, id, 0)
 		if err != nil || len(list) != 1 || list[0].State != want[0] || !strings.Contains(list[0].Text, want[1]) {
 			t.Errorf("%v, %v; want %v", list, err, want)
@@ -231,11 +235,12 @@ func TestStop(t *testing.T) {
 		put(t, db, store.Schedule{When: "* * * * *"}, from)
 	}
 	stop, begun := make(chan struct{}), 0
-	r := &schedule.Runner{DB: db, Stop: stop, Do: func(ctx context.Context, _ store.Due, _ time.Time) (schedule.Done, error) {
-		begun++
-		close(stop)
-		return schedule.Done{Text: "whole"}, ctx.Err()
-	}}
+	r := &schedule.Runner{DB: db, Stop: stop,
+		Do: func(ctx context.Context, _ store.Due, _ time.Time) (schedule.Done, error) {
+			begun++
+			close(stop)
+			return schedule.Done{Text: "whole"}, ctx.Err()
+		}}
 	if err := r.Run(t.Context()); err != nil {
 		t.Errorf("stopped: %v", err)
 	}
@@ -275,10 +280,11 @@ func runnerProcess(path string) {
 		bufio.NewReader(os.Stdin).ReadString('\n')
 		cancel()
 	}()
-	r := &schedule.Runner{DB: db, Lease: 90 * time.Millisecond, Late: time.Hour, Poll: 5 * time.Millisecond, Do: func(_ context.Context, d store.Due, at time.Time) (schedule.Done, error) {
-		fmt.Fprintf(log, "%s %d\n", d.Schedule.ID, at.Unix())
-		return schedule.Done{}, nil
-	}}
+	r := &schedule.Runner{DB: db, Lease: 90 * time.Millisecond, Late: time.Hour, Poll: 5 * time.Millisecond,
+		Do: func(_ context.Context, d store.Due, at time.Time) (schedule.Done, error) {
+			fmt.Fprintf(log, "%s %d\n", d.Schedule.ID, at.Unix())
+			return schedule.Done{}, nil
+		}}
 	r.Run(ctx)
 }
 

@@ -94,7 +94,8 @@ func walk(r rule, c *clock, from, to time.Time) []time.Time {
 		}
 		// the clock was not changed recently
 		steady := wall(minute.Add(-26 * time.Hour)).Add(26 * time.Hour).Equal(wall(minute))
-		for earlier := minute.Add(-26 * time.Hour); !steady && earlier.Before(minute); earlier = earlier.Add(time.Minute) {
+		for earlier := minute.Add(-26 * time.Hour); !steady &&
+			earlier.Before(minute); earlier = earlier.Add(time.Minute) {
 			if !wall(earlier).Before(w) {
 				minute = earlier
 				break

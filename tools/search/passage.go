@@ -168,6 +168,9 @@ func fuse(all []passage, words, meaning []int) []int {
 // inPage orders passages by page and place.
 func inPage(ps []passage) []passage {
 	out := slices.Clone(ps)
-	slices.SortStableFunc(out, func(a, b passage) int { return cmp.Or(cmp.Compare(a.page, b.page), cmp.Compare(a.place, b.place)) })
+	slices.SortStableFunc(out, func(a, b passage) int {
+		return cmp.Or(cmp.Compare(a.page, b.page),
+			cmp.Compare(a.place, b.place))
+	})
 	return out
 }

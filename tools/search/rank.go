@@ -43,7 +43,8 @@ func byWords(query string, texts []string) []float64 {
 		for _, w := range words(query) {
 			if n := float64(counts[i][w]); n > 0 {
 				rare := math.Log(1 + (float64(len(texts))-float64(having[w])+0.5)/(float64(having[w])+0.5))
-				scores[i] += rare * n * (saturation + 1) / (n + saturation*(1-lengthPart+lengthPart*float64(lengths[i])/mean))
+				scores[i] += rare * n * (saturation + 1) / (n +
+					saturation*(1-lengthPart+lengthPart*float64(lengths[i])/mean))
 			}
 		}
 	}

@@ -88,7 +88,8 @@ func New(e Engine, opts *Options) (*pawl.Tool, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = pageTimeout
 	}
-	s := &searcher{engine: e, embedder: o.Embedder, page: webpage.Fetcher{Transport: g, Timeout: o.Timeout, MaxBody: pageBytes}}
+	s := &searcher{engine: e, embedder: o.Embedder,
+		page: webpage.Fetcher{Transport: g, Timeout: o.Timeout, MaxBody: pageBytes}}
 	return s.tool(), nil
 }
 

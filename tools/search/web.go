@@ -163,7 +163,8 @@ func cite(pages []page, chosen []passage) []source {
 		if _, ok := at[p.page]; !ok {
 			at[p.page] = len(sources)
 			from := pages[p.page]
-			sources = append(sources, source{Number: len(sources) + 1, URL: from.URL, Title: from.Title, Unread: from.problem})
+			sources = append(sources, source{Number: len(sources) + 1, URL: from.URL, Title: from.Title,
+				Unread: from.problem})
 		}
 	}
 	for _, p := range inPage(chosen) {

@@ -81,7 +81,8 @@ func (s *shell) exec(ctx context.Context, a execArgs) (llm.ToolResult, error) {
 	if a.Timeout > 0 {
 		limits.Time = min(time.Duration(a.Timeout*float64(time.Second)), mostTime)
 	}
-	res, err := sandbox.Run(ctx, sandbox.Spec{Level: s.opts.Level, Args: []string{"/bin/sh", "-c", a.Command}, Dir: s.dir, Env: s.opts.Env, Read: s.read, Write: []string{s.dir}, Proxy: s.proxy, Limits: limits})
+	res, err := sandbox.Run(ctx, sandbox.Spec{Level: s.opts.Level, Args: []string{"/bin/sh", "-c", a.Command},
+		Dir: s.dir, Env: s.opts.Env, Read: s.read, Write: []string{s.dir}, Proxy: s.proxy, Limits: limits})
 	switch {
 	case ctx.Err() != nil:
 		return llm.ToolResult{}, context.Cause(ctx)
@@ -96,8 +97,10 @@ func (s *shell) exec(ctx context.Context, a execArgs) (llm.ToolResult, error) {
 // told returns the text that a model gets for a command that ended: stdout, then stderr under its
 // own line, and the exit status if the command failed.
 func told(res *sandbox.Result, limits sandbox.Limits) (llm.ToolResult, error) {
-	d := execData{Exit: res.Exit, End: res.End, Signal: res.Signal, Stdout: res.Stdout.String(), Stderr: res.Stderr.String(),
-		StdoutBytes: res.Stdout.Bytes, StderrBytes: res.Stderr.Bytes, Truncated: res.Stdout.Truncated() || res.Stderr.Truncated(), Millis: res.Time.Milliseconds()}
+	d := execData{Exit: res.Exit, End: res.End, Signal: res.Signal, Stdout: res.Stdout.String(),
+		Stderr:      res.Stderr.String(),
+		StdoutBytes: res.Stdout.Bytes, StderrBytes: res.Stderr.Bytes, Truncated: res.Stdout.Truncated() ||
+			res.Stderr.Truncated(), Millis: res.Time.Milliseconds()}
 	data, err := json.Marshal(d)
 	if err != nil {
 		return llm.ToolResult{}, err

@@ -224,7 +224,8 @@ func TestHosts(t *testing.T) {
 		t.Errorf("another: %s", got)
 	}
 	none, _ := strict(t, nil)
-	if got := call(none, map[string]any{"command": fetch + srv.URL + " 2>/dev/null"}).Result.Text(); got != "exit status 1\n(no output)" || !strings.Contains(none.Description, "has no network") {
+	if got := call(none, map[string]any{"command": fetch + srv.URL +
+		" 2>/dev/null"}).Result.Text(); got != "exit status 1\n(no output)" || !strings.Contains(none.Description, "has no network") {
 		t.Errorf("where none is named: %s", got)
 	}
 	for _, o := range []shell.Options{{Hosts: []string{host}, Level: sandbox.None}, {Hosts: []string{"a b"}}} {

@@ -56,7 +56,8 @@ func (s *Set) create(ctx context.Context, a createArgs) (llm.ToolResult, error) 
 	if s.folders.find(a.Name) != nil {
 		return taken(a.Name), nil
 	}
-	k := store.Skill{Name: a.Name, Description: a.Description, Text: a.Instructions, Tags: a.Tags, Tools: a.Tools, Model: a.Model, References: a.References}
+	k := store.Skill{Name: a.Name, Description: a.Description, Text: a.Instructions, Tags: a.Tags, Tools: a.Tools,
+		Model: a.Model, References: a.References}
 	if v := pawl.InvocationFrom(ctx); v != nil {
 		k.By = v.Agent
 	}

@@ -90,7 +90,8 @@ func (f *folders) open(dir string) error {
 			k.Name = e.Name()
 		}
 		if f.find(k.Name) == nil {
-			f.list = append(f.list, folder{Skill: k, root: root, dir: e.Name(), files: beside(root, e.Name()), words: count(k)})
+			f.list = append(f.list, folder{Skill: k, root: root, dir: e.Name(), files: beside(root, e.Name()),
+				words: count(k)})
 		}
 	}
 	slices.SortFunc(f.list, func(a, b folder) int { return strings.Compare(a.Name, b.Name) })
@@ -116,7 +117,8 @@ func parse(text string) (store.Skill, error) {
 	if strings.TrimSpace(h.Description) == "" {
 		return store.Skill{}, errors.New("the front matter has no description, by which a model chooses the skill")
 	}
-	return store.Skill{Name: strings.TrimSpace(h.Name), Description: strings.TrimSpace(h.Description), Tags: h.Tags, Text: strings.TrimSpace(body), Version: 1}, nil
+	return store.Skill{Name: strings.TrimSpace(h.Name), Description: strings.TrimSpace(h.Description), Tags: h.Tags,
+		Text: strings.TrimSpace(body), Version: 1}, nil
 }
 
 // beside lists the other files of a skill.
@@ -159,7 +161,8 @@ func readFile(root *os.Root, name string) (string, error) {
 
 // split returns the words of text in lower case, without a final s.
 func split(text string) []string {
-	list := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	list := strings.FieldsFunc(strings.ToLower(text),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for i, w := range list {
 		if len(w) > 3 {
 			list[i] = strings.TrimSuffix(w, "s")

@@ -24,7 +24,8 @@ func (db *DB) PutArtifact(ctx context.Context, s store.Scope, run string, a pawl
 			return err
 		}
 		if _, err := tx.Exec(ctx, "insert into artifacts (tenant, USER, thread, run, key, size, mime, text, data) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			s.Tenant, s.User, s.Thread, run, string(a.Key), len(a.Text)+len(a.Data), db.b.Plain(a.MIME), []byte(a.Text), append([]byte{}, a.Data...)); err != nil {
+			s.Tenant, s.User, s.Thread, run, string(a.Key), len(a.Text)+len(a.Data), db.b.Plain(a.MIME),
+			[]byte(a.Text), append([]byte{}, a.Data...)); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, `delete from artifacts where n in (select n from (select n, sum(size) over (order by n desc) as total

@@ -29,8 +29,10 @@ const (
 var Frequent = []string{selectRow, insertRecord, updateHead}
 
 func scanJournal(r Row) (v store.JournalRun, err error) {
-	err = r.Scan(&v.Scope.Tenant, &v.Scope.User, &v.Scope.Thread, &v.ID, &v.Agent, &v.Task, &v.State, (*jsonField)(&v.Summary),
-		&v.Owner, &v.Fence, (*timeField)(&v.Until), &v.Records, &v.Head, (*timeField)(&v.Created), (*timeField)(&v.Updated))
+	err = r.Scan(&v.Scope.Tenant, &v.Scope.User, &v.Scope.Thread, &v.ID, &v.Agent, &v.Task, &v.State,
+		(*jsonField)(&v.Summary),
+		&v.Owner, &v.Fence, (*timeField)(&v.Until), &v.Records, &v.Head, (*timeField)(&v.Created),
+		(*timeField)(&v.Updated))
 	return v, err
 }
 
@@ -52,7 +54,8 @@ func (db *DB) checkRecords(records []store.Record) error {
 }
 
 // BeginJournal creates a run.
-func (db *DB) BeginJournal(ctx context.Context, s store.Scope, r store.JournalRun, owner string, until time.Time, first ...store.Record) (store.Lease, error) {
+func (db *DB) BeginJournal(ctx context.Context, s store.Scope, r store.JournalRun, owner string, until time.Time,
+	first ...store.Record) (store.Lease, error) {
 	l := store.Lease{Scope: s, Run: r.ID, Owner: owner, Fence: 1, Until: until}
 	if err := errors.Join(valid(s, r.ID), db.checkRecords(first)); err != nil {
 		return l, err
@@ -102,7 +105,8 @@ func leased(ctx context.Context, tx Conn, l store.Lease) (journalRow, error) {
 }
 
 // addRecords appends records and changes the head.
-func (db *DB) addRecords(ctx context.Context, tx Conn, r journalRow, fence int64, c *store.JournalChange, records []store.Record) (int64, error) {
+func (db *DB) addRecords(ctx context.Context, tx Conn, r journalRow, fence int64, c *store.JournalChange,
+	records []store.Record) (int64, error) {
 	var batch []Statement
 	stored := make([]int64, len(records)) // the sequence numbers of the rows; 0 if the key exists
 	for i, rec := range records {
@@ -117,8 +121,9 @@ func (db *DB) addRecords(ctx context.Context, tx Conn, r journalRow, fence int64
 				Args: []any{r.n, digest, body}})
 			body = nil
 		}
-		batch = append(batch, Statement{insertRecord, []any{r.n, rec.Seq, rec.Key, rec.Kind, fence, stamp(rec.At), int64(rec.Elapsed),
-			body, digest, rec.Hash}, &stored[i]})
+		batch = append(batch, Statement{insertRecord,
+			[]any{r.n, rec.Seq, rec.Key, rec.Kind, fence, stamp(rec.At), int64(rec.Elapsed),
+				body, digest, rec.Hash}, &stored[i]})
 	}
 	head := Statement{Text: updateHead, Args: []any{r.records, r.head, stamp(db.b.Now()), r.n}}
 	if c != nil {
@@ -168,7 +173,8 @@ func (db *DB) AbandonedRuns(ctx context.Context, now time.Time, limit int) ([]st
 }
 
 // ClaimJournal acquires the lease of a run.
-func (db *DB) ClaimJournal(ctx context.Context, s store.Scope, id, owner string, now, until time.Time) (store.Lease, error) {
+func (db *DB) ClaimJournal(ctx context.Context, s store.Scope, id, owner string, now, until time.Time) (store.Lease,
+	error) {
 	l := store.Lease{Scope: s, Run: id, Owner: owner, Until: until}
 	if err := valid(s, id, owner); err != nil {
 		return l, err
@@ -206,7 +212,8 @@ func (db *DB) RenewJournal(ctx context.Context, l store.Lease, until time.Time) 
 }
 
 // AppendJournal appends records under a lease.
-func (db *DB) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange, records ...store.Record) (last int64, err error) {
+func (db *DB) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange,
+	records ...store.Record) (last int64, err error) {
 	if err := errors.Join(valid(l.Scope, l.Run), db.checkRecords(records)); err != nil {
 		return 0, err
 	}
@@ -248,7 +255,8 @@ func (db *DB) JournalRecords(ctx context.Context, s store.Scope, id string, afte
 		return nil, err
 	}
 	scan := func(r Row) (v store.Record, err error) {
-		err = r.Scan(&v.Seq, &v.Key, &v.Kind, &v.Fence, (*timeField)(&v.At), (*int64)(&v.Elapsed), (*jsonField)(&v.Body), &v.Hash)
+		err = r.Scan(&v.Seq, &v.Key, &v.Kind, &v.Fence, (*timeField)(&v.At), (*int64)(&v.Elapsed),
+			(*jsonField)(&v.Body), &v.Hash)
 		if v.Body == nil && err == nil {
 			err = fmt.Errorf("run %s: the body of record %d is not there", id, v.Seq)
 		}

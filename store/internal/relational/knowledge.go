@@ -14,12 +14,14 @@ const (
 )
 
 func scanDocument(r Row) (d store.Document, err error) {
-	err = r.Scan(&d.ID, &d.Title, &d.Source, &d.Kind, &d.Digest, (*jsonField)(&d.Meta), &d.Chunks, (*timeField)(&d.Created), (*timeField)(&d.Updated))
+	err = r.Scan(&d.ID, &d.Title, &d.Source, &d.Kind, &d.Digest, (*jsonField)(&d.Meta), &d.Chunks,
+		(*timeField)(&d.Created), (*timeField)(&d.Updated))
 	return d, err
 }
 
 // PutDocument stores a document with its chunks, in place of an existing one with that ID.
-func (db *DB) PutDocument(ctx context.Context, s store.Scope, d store.Document, chunks []store.Chunk) (store.Document, error) {
+func (db *DB) PutDocument(ctx context.Context, s store.Scope, d store.Document, chunks []store.Chunk) (store.Document,
+	error) {
 	if err := valid(s, d.ID); err != nil {
 		return d, err
 	}
@@ -46,7 +48,8 @@ func (db *DB) PutDocument(ctx context.Context, s store.Scope, d store.Document, 
 		}
 		n, err := number(ctx, tx, "document", `insert into documents (tenant, USER, thread, id, title, source, kind, digest, meta, chunks, created, updated)
 			values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning n`,
-			s.Tenant, s.User, s.Thread, d.ID, d.Title, d.Source, d.Kind, d.Digest, meta, len(chunks), stamp(d.Created), now)
+			s.Tenant, s.User, s.Thread, d.ID, d.Title, d.Source, d.Kind, d.Digest, meta, len(chunks),
+			stamp(d.Created), now)
 		if err != nil {
 			return err
 		}
@@ -56,14 +59,16 @@ func (db *DB) PutDocument(ctx context.Context, s store.Scope, d store.Document, 
 	return d, err
 }
 
-func (db *DB) putChunks(ctx context.Context, tx Conn, s store.Scope, document int64, title string, all []store.Chunk) error {
+func (db *DB) putChunks(ctx context.Context, tx Conn, s store.Scope, document int64, title string,
+	all []store.Chunk) error {
 	columns, values := db.b.VectorColumns()
 	insert := "insert into chunks (document, tenant, USER, thread, place, heading, body, " + columns + `)
 		values (?, ?, ?, ?, ?, ?, ?, ` + values + ") returning n"
 	batch, numbers, texts := make([]Statement, len(all)), make([]int64, len(all)), make([]string, len(all))
 	for i, c := range all {
 		db.plain(&c.Heading, &c.Text)
-		batch[i] = Statement{insert, append([]any{document, s.Tenant, s.User, s.Thread, i, c.Heading, c.Text}, db.b.VectorArgs(c.Vector)...), &numbers[i]}
+		batch[i] = Statement{insert, append([]any{document, s.Tenant, s.User, s.Thread, i, c.Heading, c.Text},
+			db.b.VectorArgs(c.Vector)...), &numbers[i]}
 		texts[i] = title + "\n" + c.Heading + "\n" + c.Text
 	}
 	if err := tx.Batch(ctx, batch); err != nil {
@@ -104,7 +109,8 @@ const hitColumns = "select t.n, d.id, t.place, t.heading, t.body, t.model, VECTO
 func (db *DB) scanHit(r Row) (n int64, h store.ChunkHit, err error) {
 	var model *string
 	var vector []byte
-	if err = r.Scan(&n, &h.Document, &h.Index, &h.Heading, &h.Text, &model, &vector, &h.Title, &h.Source, &h.Shared); err != nil {
+	if err = r.Scan(&n, &h.Document, &h.Index, &h.Heading, &h.Text, &model, &vector, &h.Title, &h.Source,
+		&h.Shared); err != nil {
 		return n, h, err
 	}
 	h.Vector, err = db.vector(model, vector)

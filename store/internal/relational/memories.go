@@ -77,7 +77,8 @@ func (db *DB) AddMemory(ctx context.Context, s store.Scope, m store.Memory) (sto
 		columns, values := db.b.VectorColumns()
 		n, err := number(ctx, tx, "memory", "insert into memories (tenant, USER, thread, body, folded, source, created, "+columns+`)
 			values (?, ?, ?, ?, ?, ?, ?, `+values+") returning n",
-			append([]any{s.Tenant, s.User, s.Thread, m.Text, folded, m.Source, stamp(m.Created)}, db.b.VectorArgs(m.Vector)...)...)
+			append([]any{s.Tenant, s.User, s.Thread, m.Text, folded, m.Source, stamp(m.Created)},
+				db.b.VectorArgs(m.Vector)...)...)
 		if err != nil {
 			return err
 		}
@@ -92,7 +93,8 @@ func (db *DB) Memory(ctx context.Context, s store.Scope, id string) (store.Memor
 	if err := valid(s, id); err != nil {
 		return store.Memory{}, err
 	}
-	return one(ctx, db.b.Read(), "memory "+id, db.scanMemory, "select "+memoryColumns+" from memories t"+ofMemory, memoryNumber(id), s.Tenant, s.User, s.Thread)
+	return one(ctx, db.b.Read(), "memory "+id, db.scanMemory, "select "+memoryColumns+" from memories t"+ofMemory,
+		memoryNumber(id), s.Tenant, s.User, s.Thread)
 }
 
 // Memories lists memories in the order of creation.

@@ -10,7 +10,8 @@ import (
 )
 
 func scanOccurrence(r Row) (o store.Occurrence, err error) {
-	err = r.Scan(&o.Schedule, (*timeField)(&o.Due), &o.Owner, &o.State, &o.Run, &o.Text, (*timeField)(&o.Began), (*timeField)(&o.Ended))
+	err = r.Scan(&o.Schedule, (*timeField)(&o.Due), &o.Owner, &o.State, &o.Run, &o.Text, (*timeField)(&o.Began),
+		(*timeField)(&o.Ended))
 	return o, err
 }
 
@@ -26,7 +27,8 @@ func (db *DB) Occurrences(ctx context.Context, s store.Scope, id string, limit i
 }
 
 // ClaimOccurrence claims an occurrence.
-func (db *DB) ClaimOccurrence(ctx context.Context, s store.Scope, id string, due time.Time, owner string, now, until time.Time) (store.Claim, error) {
+func (db *DB) ClaimOccurrence(ctx context.Context, s store.Scope, id string, due time.Time, owner string, now,
+	until time.Time) (store.Claim, error) {
 	c := store.Claim{Scope: s, Schedule: id, Due: due, Owner: owner, Until: until}
 	if err := valid(s, id, owner); err != nil {
 		return c, err
@@ -81,7 +83,8 @@ const (
 // changeClaimed changes the occurrence of a claim if the claim is valid and the occurrence is in
 // one of the states. set and its arguments define the change. After it, then runs in the same
 // transaction; nil means nothing.
-func (db *DB) changeClaimed(ctx context.Context, c store.Claim, states string, then func(tx Conn) error, set string, args ...any) error {
+func (db *DB) changeClaimed(ctx context.Context, c store.Claim, states string, then func(tx Conn) error, set string,
+	args ...any) error {
 	if err := valid(c.Scope, c.Schedule, c.Owner); err != nil {
 		return err
 	}
@@ -109,7 +112,8 @@ func (db *DB) RenewClaim(ctx context.Context, c store.Claim, until time.Time) (s
 }
 
 // FinishOccurrence stores the result of an occurrence and sets the schedule's next time.
-func (db *DB) FinishOccurrence(ctx context.Context, c store.Claim, o store.Occurrence, next time.Time, enabled bool) error {
+func (db *DB) FinishOccurrence(ctx context.Context, c store.Claim, o store.Occurrence, next time.Time,
+	enabled bool) error {
 	switch o.State {
 	case store.OccurrenceDone, store.OccurrenceFailed, store.OccurrenceSkipped, store.OccurrenceUnknown:
 	default:

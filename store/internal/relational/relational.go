@@ -113,7 +113,8 @@ func List[T any](ctx context.Context, c Conn, scan func(Row) (T, error), text st
 }
 
 // one reads the only row. It returns store.ErrNotFound if there is none.
-func one[T any](ctx context.Context, c Conn, what string, scan func(Row) (T, error), text string, args ...any) (T, error) {
+func one[T any](ctx context.Context, c Conn, what string, scan func(Row) (T, error), text string, args ...any) (T,
+	error) {
 	all, err := List(ctx, c, scan, text, args...)
 	if err == nil && len(all) == 0 {
 		err = fmt.Errorf("%s: %w", what, store.ErrNotFound)

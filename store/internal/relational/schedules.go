@@ -59,7 +59,8 @@ func (db *DB) PutSchedule(ctx context.Context, s store.Scope, v store.Schedule) 
 			values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (tenant, USER, thread, id) do update set name = excluded.name,
 			description = excluded.description, spec = excluded.spec, zone = excluded.zone, task = excluded.task, misfire = excluded.misfire,
 			enabled = excluded.enabled, next = excluded.next, version = excluded.version, updated = excluded.updated`,
-			s.Tenant, s.User, s.Thread, v.ID, v.Name, v.Description, v.When, v.Zone, task, v.Misfire, v.Enabled, stamp(v.Next), v.Version, stamp(v.Created), now)
+			s.Tenant, s.User, s.Thread, v.ID, v.Name, v.Description, v.When, v.Zone, task, v.Misfire, v.Enabled,
+			stamp(v.Next), v.Version, stamp(v.Created), now)
 		return err
 	})
 	return v, err

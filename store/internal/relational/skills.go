@@ -34,7 +34,8 @@ type skillRow struct {
 func scanSkillRow(r Row) (k skillRow, err error) {
 	var text string
 	var more moreOfSkill
-	if err = r.Scan(&k.n, &k.Name, &k.Version, &k.Description, &k.Text, &text, (*timeField)(&k.Created), (*timeField)(&k.Updated)); err != nil {
+	if err = r.Scan(&k.n, &k.Name, &k.Version, &k.Description, &k.Text, &text, (*timeField)(&k.Created),
+		(*timeField)(&k.Updated)); err != nil {
 		return k, err
 	}
 	err = json.Unmarshal([]byte(text), &more)
@@ -94,7 +95,8 @@ func (db *DB) PutSkill(ctx context.Context, s store.Scope, k store.Skill) (store
 		k.Version++
 		n, err := number(ctx, tx, "skill", `insert into skills (tenant, USER, thread, name, version, newest, description, body, more, created, updated)
 			values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning n`,
-			s.Tenant, s.User, s.Thread, k.Name, k.Version, true, k.Description, k.Text, string(more), stamp(k.Created), stamp(now))
+			s.Tenant, s.User, s.Thread, k.Name, k.Version, true, k.Description, k.Text, string(more),
+			stamp(k.Created), stamp(now))
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,8 @@ const (
 )
 
 func scanThread(r Row) (t store.Thread, err error) {
-	err = r.Scan(&t.ID, &t.Title, (*jsonField)(&t.Meta), &t.Messages, (*timeField)(&t.Created), (*timeField)(&t.Updated))
+	err = r.Scan(&t.ID, &t.Title, (*jsonField)(&t.Meta), &t.Messages, (*timeField)(&t.Created),
+		(*timeField)(&t.Updated))
 	return t, err
 }
 

@@ -34,7 +34,8 @@ func TestChunksProperties(t *testing.T) {
 		var blocks []document.Block
 		all := ""
 		for range rapid.IntRange(0, 8).Draw(t, "blocks") {
-			b := document.Block{Heading: rapid.SampledFrom([]string{"", "A", "A > B"}).Draw(t, "heading"), Form: document.Form(rapid.IntRange(0, 2).Draw(t, "form"))}
+			b := document.Block{Heading: rapid.SampledFrom([]string{"", "A", "A > B"}).Draw(t, "heading"),
+				Form: document.Form(rapid.IntRange(0, 2).Draw(t, "form"))}
 			text := func() string {
 				return strings.ToValidUTF8(strings.Join(rapid.SliceOfN(piece, 1, 60).Draw(t, "text"), ""), "?")
 			}
@@ -58,7 +59,8 @@ func TestChunksProperties(t *testing.T) {
 				t.Fatalf("chunk %d has %d bytes of %d, overlap %d: %q", i, len(c.Text), size, c.Overlap, c.Text)
 			}
 			got += words(c.Text[c.Overlap:])
-			if over := words(c.Text[:c.Overlap]); over != "" && !strings.HasSuffix(last, over) && !strings.Contains(all, c.Text[:c.Overlap-1]) {
+			if over := words(c.Text[:c.Overlap]); over != "" && !strings.HasSuffix(last, over) &&
+				!strings.Contains(all, c.Text[:c.Overlap-1]) {
 				t.Fatalf("chunk %d begins with %q, which is the end of nothing", i, over)
 			}
 			last = words(c.Text)
@@ -99,7 +101,8 @@ func TestSentences(t *testing.T) {
 // A table or a listing that fits is not split. A longer table repeats its head in each part.
 func TestTables(t *testing.T) {
 	head := "| a | b |\n|---|---|"
-	blocks := []document.Block{{Text: strings.Repeat("w", 50)}, {Form: document.Rows, Head: head, Rows: []string{"| 1 | 2 |", "| 3 | 4 |"}}, {Form: document.Code, Text: "```\nx\n\ny\n```"}}
+	blocks := []document.Block{{Text: strings.Repeat("w", 50)},
+		{Form: document.Rows, Head: head, Rows: []string{"| 1 | 2 |", "| 3 | 4 |"}}, {Form: document.Code, Text: "```\nx\n\ny\n```"}}
 	var got []string
 	for _, c := range document.Chunks(blocks, 64, 0) {
 		got = append(got, c.Text)
@@ -127,7 +130,8 @@ func TestChunksLinear(t *testing.T) {
 			best := time.Hour
 			for range 3 {
 				began := time.Now()
-				document.Chunks([]document.Block{{Text: s}, {Form: document.Code, Text: s}, {Form: document.Rows, Head: "h", Rows: []string{s}}}, 0, 0)
+				document.Chunks([]document.Block{{Text: s}, {Form: document.Code, Text: s},
+					{Form: document.Rows, Head: "h", Rows: []string{s}}}, 0, 0)
 				best = min(best, time.Since(began))
 			}
 			return best

@@ -37,7 +37,8 @@ func TestSamples(t *testing.T) {
 					t.Errorf("%s %d as %q: %v", k.name, i, name, err)
 					continue
 				}
-				if named := strings.Contains(name, k.ending) || k.ending != ".md" && k.ending != ".txt" && k.ending != ".csv"; named && d.Kind != k.kind {
+				if named := strings.Contains(name, k.ending) || k.ending != ".md" && k.ending != ".txt" &&
+					k.ending != ".csv"; named && d.Kind != k.kind {
 					t.Errorf("%s %d as %q is read as %s", k.name, i, name, d.Kind)
 				}
 				if foreign := strings.HasPrefix(name, "sample.") && name != "sample"+k.ending; foreign != (len(d.Notes) > 0) {
@@ -187,7 +188,8 @@ func TestRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v, %v; want %q", row.what, d, err, row.want)
 		}
-		if took := time.Since(began); took > 5*time.Second || took > time.Second && (strings.Contains(row.what, "100") || strings.Contains(row.what, "archive")) {
+		if took := time.Since(began); took > 5*time.Second || took > time.Second &&
+			(strings.Contains(row.what, "100") || strings.Contains(row.what, "archive")) {
 			t.Errorf("%s: refused after %v", row.what, took)
 		}
 		if err != nil && strings.Contains(err.Error(), "goroutine") {

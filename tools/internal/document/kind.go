@@ -50,7 +50,8 @@ func (d *Document) kindOf(name string, data []byte) (kind, text string, err erro
 }
 
 // named maps file name extensions to formats.
-var named = map[string]string{".json": kindJSON, ".jsonl": kindJSONL, ".ndjson": kindJSONL, ".csv": kindCSV, ".tsv": kindTSV, ".html": kindHTML, ".htm": kindHTML, ".pdf": kindPDF, ".docx": kindDOCX}
+var named = map[string]string{".json": kindJSON, ".jsonl": kindJSONL, ".ndjson": kindJSONL, ".csv": kindCSV,
+	".tsv": kindTSV, ".html": kindHTML, ".htm": kindHTML, ".pdf": kindPDF, ".docx": kindDOCX}
 
 // misnamed records a note if the name indicates another format than the content.
 func (d *Document) misnamed(name string) {

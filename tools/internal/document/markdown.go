@@ -14,7 +14,8 @@ func readMarkdown(o *outline, text string) {
 		if mark := fence(line); mark != "" {
 			m.flush()
 			end := i + 1
-			for end < len(lines) && !(strings.HasPrefix(strings.TrimSpace(lines[end]), mark) && strings.Trim(strings.TrimSpace(lines[end]), mark[:1]) == "") {
+			for end < len(lines) && !(strings.HasPrefix(strings.TrimSpace(lines[end]), mark) &&
+				strings.Trim(strings.TrimSpace(lines[end]), mark[:1]) == "") {
 				end++
 			}
 			end = min(end, len(lines)-1)

@@ -193,7 +193,8 @@ type drawing struct {
 }
 
 func (w *pdfText) draw(stream, resources pdf.Value, ctm matrix, depth int) {
-	d := &drawing{w: w, fonts: resources.Key("Font"), forms: resources.Key("XObject"), cache: map[string]*font{}, ctm: ctm, tm: identity, tlm: identity, size: 1, depth: depth}
+	d := &drawing{w: w, fonts: resources.Key("Font"), forms: resources.Key("XObject"), cache: map[string]*font{},
+		ctm: ctm, tm: identity, tlm: identity, size: 1, depth: depth}
 	w.p.weigh(stream)
 	pdf.Interpret(stream, func(stk *pdf.Stack, op string) {
 		if w.p.ops++; w.p.ops > maxOps {

@@ -116,7 +116,8 @@ func read(page []byte, contentType, address string) Page {
 	return whole
 }
 
-var toMarkdown = converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
+var toMarkdown = converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(),
+	table.NewTablePlugin()))
 
 func markdown(n *html.Node, base *url.URL) string {
 	var opts []converter.ConvertOptionFunc

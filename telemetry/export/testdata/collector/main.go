@@ -40,7 +40,8 @@ func factories() (f otelcol.Factories, err error) {
 		return f, err
 	}
 	f.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](fileexporter.NewFactory())
-	f.Telemetry = telemetry.NewFactory(func() component.Config { return new(struct{}) }, telemetry.WithCreateLogger(logger))
+	f.Telemetry = telemetry.NewFactory(func() component.Config { return new(struct{}) },
+		telemetry.WithCreateLogger(logger))
 	return f, err
 }
 
