@@ -82,11 +82,13 @@ func verdicts(t *testing.T, dir string) map[string]verdict {
 	return out
 }
 
-// table writes the verdicts; failing are the scenarios that fail, each with its reason, which is a fact to be told and not to be passed over.
+// table writes the verdicts; failing are the scenarios that fail, each with its reason, which is a
+// fact to be told and not to be passed over.
 func table(t *testing.T, got map[string]verdict, failing map[string]string, whole bool) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("| scenario | passes | |\n|---|---|---|\n") // numbers of checks would depend on how fast the machine is
+	// numbers of checks would depend on how fast the machine is
+	b.WriteString("| scenario | passes | |\n|---|---|---|\n")
 	names := []string{}
 	for n := range got {
 		names = append(names, n)

@@ -10,8 +10,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// The digest of a definition covers every field: what is added to Definition must be digested, or a lock
-// would accept a changed tool.
+// The digest of a definition covers every field: what is added to Definition must be digested, or a
+// lock would accept a changed tool.
 func TestDigestHasEveryField(t *testing.T) {
 	var base Definition
 	of := reflect.TypeFor[Definition]()
@@ -31,7 +31,8 @@ func TestDigestHasEveryField(t *testing.T) {
 	}
 }
 
-// The definition of a tool of the SDK has every field that a tool has, but for those that no model sees.
+// The definition of a tool of the SDK has every field that a tool has, but for those that no model
+// sees.
 func TestDefinitionHasEveryField(t *testing.T) {
 	known := map[string]string{"InputSchema": "Input", "OutputSchema": "Output", "Name": "Name", "Title": "Title",
 		"Description": "Description", "Annotations": "Annotations", "Meta": "", "Icons": ""}

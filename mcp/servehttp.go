@@ -45,7 +45,8 @@ func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, er
 			&sdk.StreamableHTTPOptions{
 				Stateless: stateless, SessionTimeout: 30 * time.Minute, MaxRequestBodyBytes: maxBody,
 				PropagateRequestCancellation: stateless,
-				DisableLocalhostProtection:   true, // type door has its own protection, which uses Hosts
+				// type door has its own protection, which uses Hosts
+				DisableLocalhostProtection: true,
 			})
 	}
 	context.AfterFunc(ctx, func() {

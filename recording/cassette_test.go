@@ -14,8 +14,9 @@ import (
 	"github.com/pawl-go/pawl/recording"
 )
 
-// TestCassettes converts a cassette of each other recorder with the script in docs/recordings.md. The same
-// exchange, as each recorder writes it, becomes a recording that can be played, without the headers' keys.
+// TestCassettes converts a cassette of each other recorder with the script in docs/recordings.md.
+// The same exchange, as each recorder writes it, becomes a recording that can be played, without
+// the headers' keys.
 func TestCassettes(t *testing.T) {
 	page, err := os.ReadFile("../docs/recordings.md")
 	if err != nil {

@@ -189,7 +189,8 @@ func (t *Telemetry) endRequest(span trace.Span, model string, r *reply, start, e
 		set = append(set, responseID.String(r.id))
 	}
 	if r.finish == llm.FinishReasonStop && r.calls {
-		r.finish = llm.FinishReasonToolCalls // calls determine the finish reason, as in Response.Add
+		// calls determine the finish reason, as in Response.Add
+		r.finish = llm.FinishReasonToolCalls
 	}
 	if r.finish != "" {
 		set = append(set, responseFinish.StringSlice([]string{string(r.finish)}))

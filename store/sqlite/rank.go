@@ -58,10 +58,10 @@ func anyOf(terms []term) string {
 	return "(" + strings.Join(all, " OR ") + ")"
 }
 
-// WithWords returns texts that contain any of the words, the best first, at most limit. The first of
-// them, as many as the query wants, equal the result of an exhaustive search. It examines the texts
-// with the rarest terms, and texts with more frequent terms as long as one of them could be among
-// the best, because the contribution of the remaining terms is bounded.
+// WithWords returns texts that contain any of the words, the best first, at most limit. The first
+// of them, as many as the query wants, equal the result of an exhaustive search. It examines the
+// texts with the rarest terms, and texts with more frequent terms as long as one of them could be
+// among the best, because the contribution of the remaining terms is bounded.
 func (b *backend) WithWords(ctx context.Context, k relational.Kind, s store.Scope, q store.Query, words []string,
 	limit int) ([]relational.Near, error) {
 	terms, err := b.counted(ctx, k, words)

@@ -142,7 +142,8 @@ func worked(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// watchHeap looks at the heap until the returned function is called, which returns the most that it held.
+// watchHeap looks at the heap until the returned function is called, which returns the most that it
+// held.
 func watchHeap() func() uint64 {
 	stop, most := make(chan struct{}), make(chan uint64)
 	go func() {

@@ -126,7 +126,8 @@ func TestMillionRows(t *testing.T) {
 	for ; lines.Scan(); n++ {
 		last = lines.Text()
 	}
-	if n != million+1 || last != fmt.Sprintf("%d,0.00,north", million-100_000) { // of ten rows with 0.00 the last, as the order stays
+	// of ten rows with 0.00 the last, as the order stays
+	if n != million+1 || last != fmt.Sprintf("%d,0.00,north", million-100_000) {
 		t.Errorf("%d lines were written, the last one is %q", n, last)
 	}
 }

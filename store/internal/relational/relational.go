@@ -1,11 +1,12 @@
 // Package relational implements store.Store and store.Journal on a database with tables. Packages
 // store/sqlite and store/postgres embed its DB and supply a Backend.
 //
-// Statements use the common part of the two SQL dialects, with ? for arguments and words in capitals
-// for the parts that differ: USER is the column of Scope.User, ENABLED the condition for an enabled
-// schedule, VECTOR the column of a vector as it is read, WORDROW the column of tables of words that
-// has the number of the row, AMONG the condition that a number is in the list of Backend.Numbers, and
-// KEYSHARE the clause that keeps a selected row until the transaction ends. A Conn replaces them.
+// Statements use the common part of the two SQL dialects, with ? for arguments and words in
+// capitals for the parts that differ: USER is the column of Scope.User, ENABLED the condition for
+// an enabled schedule, VECTOR the column of a vector as it is read, WORDROW the column of tables of
+// words that has the number of the row, AMONG the condition that a number is in the list of
+// Backend.Numbers, and KEYSHARE the clause that keeps a selected row until the transaction ends. A
+// Conn replaces them.
 package relational
 
 import (
@@ -56,7 +57,8 @@ type Backend interface {
 	PutWords(ctx context.Context, tx Conn, k Kind, s store.Scope, n []int64, texts []string) error
 	// WithWords returns at most limit rows that contain any of the terms, the best first.
 	WithWords(ctx context.Context, k Kind, s store.Scope, q store.Query, terms []string, limit int) ([]Near, error)
-	// Nearest returns at most limit rows whose vectors are nearest to the query's, the nearest first.
+	// Nearest returns at most limit rows whose vectors are nearest to the query's, the nearest
+	// first.
 	Nearest(ctx context.Context, k Kind, s store.Scope, q store.Query, limit int) ([]Near, error)
 }
 
@@ -78,9 +80,10 @@ type Conn interface {
 
 // Statement is a part of a batch.
 type Statement struct {
-	Text   string
-	Args   []any
-	Number *int64 // receives the value that the statement returns, if any; nil means it returns none
+	Text string
+	Args []any
+	// receives the value that the statement returns, if any; nil means it returns none
+	Number *int64
 }
 
 // Row is a row of a result.

@@ -57,8 +57,8 @@ func ScanNear(r Row) (x Near, err error) {
 }
 
 // search returns the rows that a query finds in a scope, the best first. The statement text, with
-// args, selects the columns that scan reads from the table t, without a condition. score returns the
-// field for the score.
+// args, selects the columns that scan reads from the table t, without a condition. score returns
+// the field for the score.
 func search[T any](ctx context.Context, db *DB, k Kind, s store.Scope, q store.Query,
 	scan func(Row) (int64, T, error), score func(*T) *float64, text string, args ...any) ([]T, error) {
 	found, err := db.find(ctx, k, s, q)
