@@ -49,9 +49,9 @@ type Options struct {
 	// Nil means a sandbox of the level Agent.Sandbox.
 	Commands outside.Runner
 
-	// Tell receives remarks, such as the driver that was chosen or a tool that was left out. Nil
+	// Notice receives remarks, such as the driver that was chosen or a tool that was left out. Nil
 	// means that they are dropped.
-	Tell func(text string)
+	Notice func(text string)
 
 	// Ask asks a person a question of an MCP server. Nil means that every question is declined.
 	Ask func(context.Context, mcp.Question) (mcp.Answer, error)
@@ -91,8 +91,8 @@ type builder struct {
 }
 
 func (b *builder) tell(text string) {
-	if b.opts.Tell != nil {
-		b.opts.Tell(text)
+	if b.opts.Notice != nil {
+		b.opts.Notice(text)
 	}
 }
 

@@ -118,7 +118,7 @@ func (priced) MaxCost(*llm.Request) (float64, bool) { return 1, true }
 // An agent that will not run is built with some of the options. A field that is added to Options
 // must be taken over by dry, or be named here.
 func TestDryHasEveryOption(t *testing.T) {
-	taken := []string{"Getenv", "Connect", "Tell"}
+	taken := []string{"Getenv", "Connect", "Notice"}
 	own := []string{"Dry"}
 	left := []string{"Tools", "Bare", "ForAll", "HTTP", "Offline", "Commands", "Ask", "Approve", "Inner", "overhear"}
 	of := reflect.TypeFor[Options]()
@@ -127,7 +127,7 @@ func TestDryHasEveryOption(t *testing.T) {
 			t.Errorf("Options.%s is new: does dry take it over?", name)
 		}
 	}
-	o := &Options{Getenv: func(string) string { return "" }, Connect: true, Tell: func(string) {}}
+	o := &Options{Getenv: func(string) string { return "" }, Connect: true, Notice: func(string) {}}
 	for _, name := range append(taken, own...) {
 		if reflect.ValueOf(*o.dry()).FieldByName(name).IsZero() {
 			t.Errorf("dry does not take over Options.%s", name)

@@ -128,8 +128,8 @@ func (r *reading) placed(code Code, path, hint, format string, args ...any) {
 	r.found(f)
 }
 
-// Agent returns the agent of this name. An empty name means the only agent, or the only one that is
-// no worker of another in the file. The error is a *Finding.
+// Agent returns the agent of this name. An empty name means the only agent, or the only agent that
+// is no worker of another in the file. The error is a *Finding.
 func (f *File) Agent(name string) (*Agent, error) {
 	var all []string
 	if name == "" {
@@ -162,9 +162,9 @@ func (f *File) leads() (out []*Agent) {
 	return out
 }
 
-// Check returns the faults that can be found without a request: those that reading the file did not
+// Check returns the faults that can be found without a request and that reading the file did not
 // show, such as unknown tools in rules. A machine that lacks something is no fault of the agent.
-// Getenv, Connect and Tell of o are used; o may be nil. Nil means no faults.
+// Getenv, Connect and Notice of o are used; o may be nil. Nil means no faults.
 func (a *Agent) Check(ctx context.Context, o *Options) Findings {
 	built, err := a.Build(ctx, o.dry())
 	if err != nil {
@@ -182,7 +182,7 @@ func (o *Options) dry() *Options {
 	if o == nil {
 		return &Options{Dry: true}
 	}
-	return &Options{Getenv: o.Getenv, Dry: true, Connect: o.Connect, Tell: o.Tell}
+	return &Options{Getenv: o.Getenv, Dry: true, Connect: o.Connect, Notice: o.Notice}
 }
 
 // openable reports whether a model of this name could be asked.

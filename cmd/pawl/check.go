@@ -59,7 +59,7 @@ func (c *checkCmd) Run(sys *cli.System) error {
 
 // options are those of a check. What is worth knowing is told once: explaining is silent.
 func (c *checkCmd) options(sys *cli.System) *config.Options {
-	return &config.Options{Getenv: sys.Env, Connect: c.Connect, Tell: sys.Notice}
+	return &config.Options{Getenv: sys.Env, Connect: c.Connect, Notice: sys.Notice}
 }
 
 // explain shows the agents of a file.

@@ -47,7 +47,7 @@ func builtinTools(ctx context.Context, sys *cli.System, f assemble.ToolFlags, o 
 	if err := m.Over(a); err != nil {
 		return nil, nil, nil, err
 	}
-	options := &config.Options{Getenv: sys.Env, Tell: sys.Notice, Dry: true, Connect: true}
+	options := &config.Options{Getenv: sys.Env, Notice: sys.Notice, Dry: true, Connect: true}
 	if o.AllowCommands {
 		options.Commands = outside.Exec
 	}

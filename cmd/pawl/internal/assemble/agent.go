@@ -115,7 +115,7 @@ func (f *AgentFlags) Build(ctx context.Context, sys *cli.System, file string, ba
 
 // options returns the options that the flags set in addition to the agent.
 func (f *AgentFlags) options(sys *cli.System) (*config.Options, error) {
-	o := &config.Options{Getenv: sys.Env, Tell: sys.Notice, HTTP: f.carry, Offline: f.offline}
+	o := &config.Options{Getenv: sys.Env, Notice: sys.Notice, HTTP: f.carry, Offline: f.offline}
 	// AskPerson adds the approvals, because it knows whom to ask
 	o.Approve = func(policy.Rules) pawl.Middleware { return pawl.Middleware{} }
 	if f.AllowCommands {

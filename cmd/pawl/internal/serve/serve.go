@@ -187,7 +187,7 @@ func buildAll(ctx context.Context, sys *cli.System, files []string, db string) (
 				sys.Notice(w.Error())
 			}
 			assemble.Apply(&assemble.StoreFlags{DB: db}, a)
-			built, err := a.Build(ctx, &config.Options{Getenv: sys.Env, Tell: sys.Notice, ForAll: true})
+			built, err := a.Build(ctx, &config.Options{Getenv: sys.Env, Notice: sys.Notice, ForAll: true})
 			if err != nil {
 				return nil, assemble.Misconfigured(err)
 			}
