@@ -13,6 +13,7 @@
 //
 //	js/api.js    requests, streams that resume where they broke, the token
 //	js/fold.js   converts events to a tree of requests and calls: a run as of any event
+//	js/states.js the outcomes of calls and the states of runs, in one table
 //	js/watch.js  follows one run             js/store.js  follows the list of runs
 //	js/run.js, runs.js, inbox.js, try.js, compare.js   the pages
 //	js/text.js, json.js, markdown.js        make foreign text harmless

@@ -1,5 +1,6 @@
 // Small components that all pages use.
 import { html, useEffect, useRef, useState } from "../vendor/htm-preact.js";
+import { toneOf, wordOf } from "./states.js";
 import { visible, plain, ago, moment } from "./text.js";
 
 const paths = {
@@ -28,19 +29,10 @@ const paths = {
 
 export const Icon = ({ name }) => html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false"><path d=${paths[name]} /></svg>`;
 
-const tones = {
-  running: "run", open: "run", waiting: "wait", failed: "bad", over: "done",
-  answer: "good", finished: "good", pending: "wait", limit: "warn", stalled: "warn", cancelled: "off",
-  ok: "good", error: "bad", invalid: "bad", unknown_tool: "bad", blocked: "warn", denied: "warn", timeout: "bad", panicked: "bad", skipped: "off", unknown: "wait",
-};
-const words = { over: "done", answer: "answered", unknown_tool: "no such tool", open: "open", unknown: "unknown", pending: "waits" };
-
 // stateOf returns the word for the state of a run. Why it stopped says more than that it has ended.
 export const stateOf = (run) => (run.state === "over" && run.stop ? run.stop : run.state);
 
-export const toneOf = (state) => tones[state] || "off";
-
-export const Badge = ({ state }) => html`<span class=${"badge " + toneOf(state)}>${words[state] || state}</span>`;
+export const Badge = ({ state }) => html`<span class=${"badge " + toneOf(state)}>${wordOf(state)}</span>`;
 
 export const Time = ({ at }) => {
   const ms = typeof at === "string" ? Date.parse(at) : at;

@@ -1,7 +1,8 @@
 // The list of runs, live.
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../vendor/htm-preact.js";
 import { serverNow } from "./api.js";
-import { Badge, Empty, go, Icon, runLink, Skeleton, stateOf, Time, toneOf, useTick } from "./parts.js";
+import { Badge, Empty, go, Icon, runLink, Skeleton, stateOf, Time, useTick } from "./parts.js";
+import { toneOf } from "./states.js";
 import { useStore } from "./store.js";
 import { count, line, money, plain, plural, span, visible } from "./text.js";
 

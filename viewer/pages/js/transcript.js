@@ -5,6 +5,7 @@ import { argsOf, resultText } from "./json.js";
 import { Markdown } from "./markdown.js";
 import { Badge, Empty, Icon } from "./parts.js";
 import { Question } from "./question.js";
+import { isQuiet } from "./states.js";
 import { ResultView } from "./try.js";
 import { line, Long, plural, visible } from "./text.js";
 
@@ -20,7 +21,7 @@ export function Transcript({ run, given, pending, watch, onSelect }) {
 }
 
 export function Ending({ end }) {
-  if (end.stop === "answer" || end.stop === "finished" || end.stop === "pending") return null;
+  if (isQuiet(end.stop)) return null;
   return html`<div class="ending"><${Badge} state=${end.stop || "failed"} /> ${visible(end.error || end.cause || "")}</div>`;
 }
 
