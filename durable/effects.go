@@ -21,8 +21,8 @@ const (
 	EffectUnknown   EffectState = "unknown"   // it started, and its outcome is unknown
 )
 
-// Effect is a call of a tool with an effect, and its known state.
-type Effect struct {
+// LedgerEntry is a call of a tool with an effect, and its known state.
+type LedgerEntry struct {
 	Key            llm.Key      `json:"key"`
 	Tool           string       `json:"tool"`
 	Effect         pawl.Effect  `json:"effect"`
@@ -45,7 +45,7 @@ type Effect struct {
 
 // Effects returns the ledger of a run: each call of a tool that started or is pending, in the order
 // of their keys, including nested calls.
-func (e *Engine) Effects(ctx context.Context, id string) ([]Effect, error) {
+func (e *Engine) Effects(ctx context.Context, id string) ([]LedgerEntry, error) {
 	head, err := e.Journal.JournalRun(ctx, scope(ctx), id)
 	if err != nil {
 		return nil, err
@@ -57,11 +57,11 @@ func (e *Engine) Effects(ctx context.Context, id string) ([]Effect, error) {
 	return h.effects(head.Owner != "" && head.Until.After(e.clock())), nil
 }
 
-func (h *history) effects(alive bool) []Effect {
-	out := []Effect{}
+func (h *history) effects(alive bool) []LedgerEntry {
+	out := []LedgerEntry{}
 	for key, begun := range h.intents {
 		last := begun[len(begun)-1]
-		f := Effect{Key: key, Tool: last.Call.Name, Effect: last.Effect, State: EffectUnknown,
+		f := LedgerEntry{Key: key, Tool: last.Call.Name, Effect: last.Effect, State: EffectUnknown,
 			IdempotencyKey: last.Key, Call: last.Call, Attempts: len(begun), Began: h.records[last.seq-1].At}
 		if done := h.outcomes[key]; done != nil {
 			x := done.Execution
@@ -77,7 +77,7 @@ func (h *history) effects(alive bool) []Effect {
 	}
 	for key := range h.asked {
 		if q := h.open(key); q != nil && len(h.intents[key]) == 0 && !q.waiting.Passive {
-			f := Effect{Key: key, Tool: q.waiting.Call.Name, State: EffectIntended, Call: q.waiting.Call,
+			f := LedgerEntry{Key: key, Tool: q.waiting.Call.Name, State: EffectIntended, Call: q.waiting.Call,
 				Attempts: q.waiting.Attempt}
 			// From before the start of the run: Runner.From.
 			if q.waiting.Outcome == pawl.OutcomeUnknown {
@@ -87,11 +87,11 @@ func (h *history) effects(alive bool) []Effect {
 			out = append(out, f)
 		}
 	}
-	slices.SortFunc(out, func(a, b Effect) int { return CompareKeys(a.Key, b.Key) })
+	slices.SortFunc(out, func(a, b LedgerEntry) int { return CompareKeys(a.Key, b.Key) })
 	return out
 }
 
-func (f *Effect) ask(q *question) {
+func (f *LedgerEntry) ask(q *question) {
 	switch {
 	case q == nil:
 	case q.answer != nil:

@@ -110,7 +110,7 @@ func (x *Export) Redacted(r *redact.Redactor) *Export {
 }
 
 // Redacted returns f without the secrets of r.
-func (f Effect) Redacted(r *redact.Redactor) Effect {
+func (f LedgerEntry) Redacted(r *redact.Redactor) LedgerEntry {
 	f.Call, f.Error = r.Call(f.Call), r.String(f.Error)
 	if f.Question != nil {
 		f.Question = &r.Result(&pawl.Result{Pending: []pawl.PendingCall{*f.Question}}).Pending[0]

@@ -65,10 +65,10 @@ func (c *call) settle(l *live) {
 	}
 }
 
-// Say is a message for a run in progress.
-type Say struct {
-	Input    string        `json:"input,omitzero" doc:"One user message, as text."`
-	Messages []llm.Message `json:"messages,omitzero" doc:"User messages."`
+// SteerRequest is a message for a run in progress.
+type SteerRequest struct {
+	Input    string        `json:"input,omitzero"`
+	Messages []llm.Message `json:"messages,omitzero"`
 }
 
 // steer handles POST /v1/runs/{id}/steer.
@@ -77,7 +77,7 @@ func (c *call) steer() error {
 	if err != nil {
 		return err
 	}
-	var in Say
+	var in SteerRequest
 	if err := c.read(&in); err != nil {
 		return err
 	}
@@ -102,8 +102,8 @@ func (c *call) steer() error {
 
 // Fork describes a fork of a run.
 type Fork struct {
-	ID    string `json:"id,omitzero" doc:"ID of the new run. Default: a generated one."`
-	Steps int    `json:"steps" doc:"Number of replies to copy."`
+	ID    string `json:"id,omitzero"`
+	Steps int    `json:"steps"`
 }
 
 // fork handles POST /v1/runs/{id}/fork.

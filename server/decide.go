@@ -17,17 +17,17 @@ import (
 type Verdict struct {
 	Key    llm.Key         `json:"key"`
 	Digest string          `json:"digest"`
-	Args   json.RawMessage `json:"args,omitzero" doc:"approve: arguments that replace the model's."`
-	Reason string          `json:"reason,omitzero" doc:"deny: the reason, for the model."`
+	Args   json.RawMessage `json:"args,omitzero"`
+	Reason string          `json:"reason,omitzero"`
 }
 
-// Given is the result of an open call.
-type Given struct {
+// CallResult is the result of an open call.
+type CallResult struct {
 	Key     llm.Key         `json:"key"`
 	Digest  string          `json:"digest"`
-	Text    string          `json:"text" doc:"The text for the model."`
-	IsError bool            `json:"is_error,omitzero" doc:"The call failed."`
-	Data    json.RawMessage `json:"data,omitzero" doc:"The result as JSON, for programs."`
+	Text    string          `json:"text"`
+	IsError bool            `json:"is_error,omitzero"`
+	Data    json.RawMessage `json:"data,omitzero"`
 }
 
 // verdict handles POST …/approve and …/deny.
@@ -47,7 +47,7 @@ func (c *call) verdict(approve bool) error {
 
 // give handles POST …/answer.
 func (c *call) give() error {
-	var in Given
+	var in CallResult
 	if err := c.read(&in); err != nil {
 		return err
 	}
@@ -112,12 +112,12 @@ func (c *call) answered(id string, key llm.Key) string {
 
 // Inbox lists the calls that wait for a decision or a result.
 type Inbox struct {
-	Waiting []Asked `json:"waiting"`
-	After   string  `json:"after,omitzero" doc:"Value of after for the next page. Absent on the last page."`
+	Waiting []PendingRun `json:"waiting"`
+	After   string       `json:"after,omitzero"`
 }
 
-// Asked is a run with its pending calls.
-type Asked struct {
+// PendingRun is a run with its pending calls.
+type PendingRun struct {
 	Run     Run                `json:"run"`
 	Pending []pawl.PendingCall `json:"pending"`
 }
@@ -136,7 +136,7 @@ func (c *call) inbox() error {
 	if err != nil {
 		return err
 	}
-	out := Inbox{Waiting: []Asked{}}
+	out := Inbox{Waiting: []PendingRun{}}
 	for _, head := range heads {
 		open, err := c.s.engine.Pending(c.ctx(), head.ID)
 		if err != nil {
@@ -146,7 +146,7 @@ func (c *call) inbox() error {
 			if open, err = c.shown(head.ID, open); err != nil {
 				return err
 			}
-			out.Waiting = append(out.Waiting, Asked{c.s.toRun(head), open})
+			out.Waiting = append(out.Waiting, PendingRun{c.s.toRun(head), open})
 		}
 	}
 	if len(heads) == p.Size() {
@@ -212,7 +212,7 @@ func (c *call) timeline() error {
 
 // Effects is the ledger of a run.
 type Effects struct {
-	Effects []durable.Effect `json:"effects"`
+	Effects []durable.LedgerEntry `json:"effects"`
 }
 
 // effects handles GET /v1/runs/{id}/effects.
@@ -232,7 +232,7 @@ func (c *call) effects() error {
 	for i := range list {
 		list[i] = list[i].Redacted(hide)
 	}
-	return c.write(http.StatusOK, Effects{append([]durable.Effect{}, list...)})
+	return c.write(http.StatusOK, Effects{append([]durable.LedgerEntry{}, list...)})
 }
 
 // Differences lists where two runs differ.

@@ -16,9 +16,9 @@ import (
 // for programs and form a closed list, which is in docs/server.md.
 type Error struct {
 	Status  int    `json:"-"`
-	Code    string `json:"code" doc:"For programs."`
-	Message string `json:"message" doc:"What is wrong."`
-	Hint    string `json:"hint,omitzero" doc:"What would be right."`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitzero"`
 
 	after int // seconds until a retry; 0 means not stated
 }

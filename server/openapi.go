@@ -1,6 +1,8 @@
 package server
 
 import (
+	"cmp"
+	_ "embed"
 	"encoding/json"
 	"net/http"
 	"reflect"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
 )
 
 // document handles GET /openapi.json.
@@ -127,12 +130,37 @@ func (f *forms) of(t reflect.Type) object {
 	return object{}
 }
 
+// schemaNames holds the names of schemas that differ from the names of their types. The names of
+// schemas are part of the API.
+var schemaNames = map[reflect.Type]string{
+	reflect.TypeFor[pawl.PendingCall]():    "Waiting",
+	reflect.TypeFor[durable.LedgerEntry](): "Effect",
+	reflect.TypeFor[SteerRequest]():        "Say",
+	reflect.TypeFor[CallResult]():          "Given",
+	reflect.TypeFor[PendingRun]():          "Asked",
+}
+
+//go:embed fields.txt
+var fieldsText string
+
+// meaning returns the meaning of a field: its doc tag, or its line in fields.txt.
+func meaning(t reflect.Type, key string, tag reflect.StructTag) string {
+	if does := tag.Get("doc"); does != "" {
+		return does
+	}
+	if t.PkgPath() != reflect.TypeFor[Start]().PkgPath() {
+		return ""
+	}
+	_, section, _ := strings.Cut(fieldsText, "\n["+t.Name()+"]\n")
+	section, _, _ = strings.Cut(section, "\n\n")
+	_, text, _ := strings.Cut("\n"+section, "\n"+key+"\t")
+	text, _, _ = strings.Cut(text, "\n")
+	return text
+}
+
 // named adds a struct to the components and returns a reference to it.
 func (f *forms) named(t reflect.Type) object {
-	name := t.Name()
-	if name == "PendingCall" {
-		name = "Waiting" // the name of the schema is part of the API
-	}
+	name := cmp.Or(schemaNames[t], t.Name())
 	ref := object{"$ref": "#/components/schemas/" + name}
 	switch f.types[name] {
 	case t:
@@ -155,7 +183,7 @@ func (f *forms) named(t reflect.Type) object {
 			continue
 		}
 		s := f.of(field.Type)
-		if does := field.Tag.Get("doc"); does != "" {
+		if does := meaning(t, key, field.Tag); does != "" {
 			if _, is := s["$ref"]; is {
 				s = object{"allOf": []object{s}}
 			}

@@ -18,27 +18,27 @@ import (
 
 // Start is the request that starts or resumes a run.
 type Start struct {
-	ID       string        `json:"id,omitzero" doc:"ID of the run. A repeated request with the same ID is the same run, so a client can repeat it safely. Default: a generated ID."`
-	Agent    string        `json:"agent,omitzero" doc:"Name of the agent. Default: the only one."`
-	Input    string        `json:"input,omitzero" doc:"The request, as the text of one user message."`
-	Messages []llm.Message `json:"messages,omitzero" doc:"The conversation so far. For an existing run: decisions on its open calls and results of passive ones, or none to resume it."`
-	Wait     bool          `json:"wait,omitzero" doc:"Respond when the run has stopped. The run continues if the client disconnects."`
+	ID       string        `json:"id,omitzero"`
+	Agent    string        `json:"agent,omitzero"`
+	Input    string        `json:"input,omitzero"`
+	Messages []llm.Message `json:"messages,omitzero"`
+	Wait     bool          `json:"wait,omitzero"`
 }
 
 // Run is the state of a run.
 type Run struct {
 	ID      string             `json:"id"`
 	Agent   string             `json:"agent,omitzero"`
-	Task    string             `json:"task,omitzero" doc:"The beginning of the request."`
-	State   string             `json:"state" doc:"running: executing here. open: executing in another process, or waiting to be resumed. waiting: pending. failed: stopped by an error that may be temporary; it can be resumed. over: ended."`
-	Stop    pawl.StopReason    `json:"stop,omitzero" doc:"Why it stopped last. answer and finished mean success."`
+	Task    string             `json:"task,omitzero"`
+	State   string             `json:"state"`
+	Stop    pawl.StopReason    `json:"stop,omitzero"`
 	Cause   string             `json:"cause,omitzero"`
-	Answer  string             `json:"answer,omitzero" doc:"Absent in lists."`
-	Output  json.RawMessage    `json:"output,omitzero" doc:"The answer as JSON if the agent has an output. Absent in lists."`
+	Answer  string             `json:"answer,omitzero"`
+	Output  json.RawMessage    `json:"output,omitzero"`
 	Spent   *pawl.Spent        `json:"spent,omitzero"`
-	Forked  *durable.Origin    `json:"forked_from,omitzero" doc:"The run that it was forked from, and the number of steps. Absent in lists."`
-	Waits   int                `json:"waits,omitzero" doc:"Number of pending calls."`
-	Pending []pawl.PendingCall `json:"pending,omitzero" doc:"The pending calls. Absent in lists."`
+	Forked  *durable.Origin    `json:"forked_from,omitzero"`
+	Waits   int                `json:"waits,omitzero"`
+	Pending []pawl.PendingCall `json:"pending,omitzero"`
 	Created time.Time          `json:"created,omitzero"`
 	Updated time.Time          `json:"updated,omitzero"`
 }
@@ -46,7 +46,7 @@ type Run struct {
 // Runs is a page of a list.
 type Runs struct {
 	Runs  []Run  `json:"runs"`
-	After string `json:"after,omitzero" doc:"Value of after for the next page. Absent on the last page."`
+	After string `json:"after,omitzero"`
 }
 
 // start handles POST /v1/runs.

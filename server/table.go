@@ -27,13 +27,13 @@ func (s *Server) table() []route {
 		{method: "GET", path: "/v1/runs/{id}/effects", scope: ScopeRead, does: "Returns the ledger of a run: each call with effects, and its known outcome.", out: Effects{}, do: (*call).effects},
 		{method: "GET", path: "/v1/runs/{id}/diff/{other}", scope: ScopeRead, does: "Returns the differences of two runs.", out: Differences{}, do: (*call).diff},
 		{method: "POST", path: "/v1/runs/{id}/cancel", scope: ScopeRun, does: "Cancels a run. It is idempotent.", out: Run{}, do: (*call).cancel},
-		{method: "POST", path: "/v1/runs/{id}/steer", scope: ScopeRun, does: "Sends user messages to a run, which adds them to its next request.", in: Say{}, out: Run{}, do: (*call).steer},
+		{method: "POST", path: "/v1/runs/{id}/steer", scope: ScopeRun, does: "Sends user messages to a run, which adds them to its next request.", in: SteerRequest{}, out: Run{}, do: (*call).steer},
 		{method: "POST", path: "/v1/runs/{id}/fork", scope: ScopeRun, does: "Starts another run with the first steps of this one.", in: Fork{}, out: Run{}, status: 201, do: (*call).fork},
 		{method: "POST", path: "/v1/runs/{id}/approve", scope: ScopeDecide, does: "Approves an open call.",
 			in: Verdict{}, out: Run{}, do: func(c *call) error { return c.verdict(true) }},
 		{method: "POST", path: "/v1/runs/{id}/deny", scope: ScopeDecide, does: "Rejects an open call.", in: Verdict{},
 			out: Run{}, do: func(c *call) error { return c.verdict(false) }},
-		{method: "POST", path: "/v1/runs/{id}/answer", does: "Sets the result of an open call. Passive calls need the scope run, others decide.", in: Given{}, out: Run{}, scope: ScopeRun, or: ScopeDecide, do: (*call).give},
+		{method: "POST", path: "/v1/runs/{id}/answer", does: "Sets the result of an open call. Passive calls need the scope run, others decide.", in: CallResult{}, out: Run{}, scope: ScopeRun, or: ScopeDecide, do: (*call).give},
 		{method: "GET", path: "/v1/pending", scope: ScopeRead, does: "Lists the pending calls.", query: paging, out: Inbox{}, do: (*call).inbox},
 
 		{method: "GET", path: "/v1/tools", scope: ScopeRead, does: "Lists tools.", query: []param{{"agent", "only the tools of this agent"}}, out: Tools{}, do: (*call).tools},
@@ -53,7 +53,7 @@ func (s *Server) table() []route {
 
 // Health reports that the server is running.
 type Health struct {
-	Status string `json:"status" doc:"ok, or closing: the server is stopping."`
+	Status string `json:"status"`
 }
 
 func (c *call) health() error {
@@ -68,7 +68,7 @@ func (c *call) health() error {
 // Schedules lists the schedules.
 type Schedules struct {
 	Schedules []store.Schedule `json:"schedules"`
-	After     string           `json:"after,omitzero" doc:"Value of after for the next page. Absent on the last page."`
+	After     string           `json:"after,omitzero"`
 }
 
 // schedules handles GET /v1/schedules.

@@ -91,14 +91,14 @@ func (c *call) tools() error {
 
 // ToolStart is a client's request to call a tool.
 type ToolStart struct {
-	ID    string          `json:"id,omitzero" doc:"ID of the call. A repeated request with the same ID is the same call. Default: a generated ID."`
-	Agent string          `json:"agent,omitzero" doc:"Agent that has the tool. Default: the only agent."`
-	Args  json.RawMessage `json:"args,omitzero" doc:"Default: {}."`
+	ID    string          `json:"id,omitzero"`
+	Agent string          `json:"agent,omitzero"`
+	Args  json.RawMessage `json:"args,omitzero"`
 }
 
 // ToolCalled is the outcome of the call. The call is its own run, and durable like any other.
 type ToolCalled struct {
-	Run     string             `json:"run" doc:"The run of the call. If it is pending, decide there."`
+	Run     string             `json:"run"`
 	Outcome pawl.Outcome       `json:"outcome"`
 	Result  *llm.ToolResult    `json:"result,omitzero"`
 	Pending []pawl.PendingCall `json:"pending,omitzero"`

@@ -25,7 +25,7 @@ type EffectsCmd struct {
 // effectOf is an entry of the ledger with its run.
 type effectOf struct {
 	Run string `json:"run"`
-	durable.Effect
+	durable.LedgerEntry
 }
 
 type effectsListCmd struct {
@@ -75,7 +75,7 @@ func (c *effectsListCmd) Run(sys *cli.System) error {
 		}
 	}
 	return cli.List(sys.Out, c.JSON, all, "RUN|KEY|STATE|EFFECT|TOOL|BEGAN|ARGUMENTS", func(f effectOf) []any {
-		return []any{cli.Visible(f.Run), f.Key, f.State, f.Effect.Effect, cli.Visible(f.Tool), cli.Moment(f.Began, ""),
+		return []any{cli.Visible(f.Run), f.Key, f.State, f.Effect, cli.Visible(f.Tool), cli.Moment(f.Began, ""),
 			cli.Line(string(f.Call.Args), 60)}
 	})
 }
@@ -87,15 +87,15 @@ type effectArg struct {
 }
 
 // effect finds it in the run.
-func (a *effectArg) effect(ctx context.Context, j *assemble.Journal, run string) (durable.Effect, error) {
+func (a *effectArg) effect(ctx context.Context, j *assemble.Journal, run string) (durable.LedgerEntry, error) {
 	effects, err := j.Effects(j.Scoped(ctx), run)
 	if err != nil {
-		return durable.Effect{}, j.Failed(run, err)
+		return durable.LedgerEntry{}, j.Failed(run, err)
 	}
-	i := slices.IndexFunc(effects, func(f durable.Effect) bool { return string(f.Key) == a.Key })
+	i := slices.IndexFunc(effects, func(f durable.LedgerEntry) bool { return string(f.Key) == a.Key })
 	if i < 0 {
-		keys := cli.Names(effects, func(f durable.Effect) string { return string(f.Key) })
-		return durable.Effect{}, cli.Unknown("effect", a.Key, keys, j.Command("effects", "list", run))
+		keys := cli.Names(effects, func(f durable.LedgerEntry) string { return string(f.Key) })
+		return durable.LedgerEntry{}, cli.Unknown("effect", a.Key, keys, j.Command("effects", "list", run))
 	}
 	return effects[i], nil
 }

@@ -74,7 +74,7 @@ func (c *runsShowCmd) Run(sys *cli.System) error {
 type runView struct {
 	w       io.Writer
 	export  *durable.Export
-	effects []durable.Effect
+	effects []durable.LedgerEntry
 	secrets *redact.Redactor
 	width   int
 }
