@@ -11,9 +11,9 @@
 //	defer built.Close()
 //	res, err := built.Agent.Run(ctx, llm.User("…"))
 //
-//	bytes ──▶ YAML documents ──▶ ${VAR} expanded ──▶ strict reading ──▶ Agent ──Build──▶ pawl.Agent
-//	          bounded             on scalars only     Finding: place,    plain    with its
-//	                                                  message, hint      data     tools
+//	bytes ─▶ YAML documents ─▶ ${VAR} expanded ─▶ strict reading ─▶ Agent ─Build─▶ pawl.Agent
+//	         bounded           on scalars only    Finding: place,   plain   with its
+//	                                              message, hint     data    tools
 //
 // An Agent is plain data and the only input of Build. Flags fill it in as a file does, so both have
 // the same meaning; a flag wins over the file by being set in it (Override). Nothing in a file is

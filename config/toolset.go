@@ -16,8 +16,8 @@ import (
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
-// Toolsets returns the sets of tools of a, without the middleware of Build: the built-in sets, the
-// definitions of a and those of its files. No output may show the values in hidden. Call closeSets
+// Toolsets returns the sets of tools of a, without the middleware of Build: the built-in sets, and
+// the definitions of a and of its files. No output may show the values in hidden. Call closeSets
 // after the last call. Errors are *Finding or Findings.
 func (a *Agent) Toolsets(ctx context.Context, o *Options) (sets []Set, hidden []string, closeSets func(), err error) {
 	b := &builder{agent: a}

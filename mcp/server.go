@@ -16,27 +16,27 @@ type Server struct {
 	// key of the entry.
 	Name string `json:"name,omitempty" yaml:"-"`
 
-	Command string   `json:"command,omitempty" yaml:"command" doc:"A program that speaks MCP on standard input and output."`
-	Args    []string `json:"args,omitempty" yaml:"args" doc:"Its arguments."`
-	Dir     string   `json:"dir,omitempty" yaml:"dir" doc:"Working directory. Default: the current directory or, for a server in a file, the folder of the file."`
-	Env     []string `json:"env,omitempty" yaml:"env" doc:"Variables in addition to PATH, HOME and similar ones: NAME copies one, NAME=value sets one."`
+	Command string   `json:"command,omitempty" yaml:"command"`
+	Args    []string `json:"args,omitempty" yaml:"args"`
+	Dir     string   `json:"dir,omitempty" yaml:"dir"`
+	Env     []string `json:"env,omitempty" yaml:"env"`
 
-	URL       string            `json:"url,omitempty" yaml:"url" doc:"Address of the server, instead of command."`
-	Transport string            `json:"transport,omitempty" yaml:"transport" enum:"http,sse" doc:"For url: http (streamable) or sse. Default: http."`
-	Headers   map[string]string `json:"headers,omitempty" yaml:"headers" doc:"Sent with each request to url."`
-	Allow     []string          `json:"allow,omitempty" yaml:"allow" doc:"Hosts that may be reached although they are not public, in the form of http_allow. An IP address or localhost in url is allowed without an entry."`
-	OAuth     *OAuth            `json:"oauth,omitempty" yaml:"oauth" doc:"How to obtain a token. Default: a server that requires a login is an error."`
+	URL       string            `json:"url,omitempty" yaml:"url"`
+	Transport string            `json:"transport,omitempty" yaml:"transport" enum:"http,sse"`
+	Headers   map[string]string `json:"headers,omitempty" yaml:"headers"`
+	Allow     []string          `json:"allow,omitempty" yaml:"allow"`
+	OAuth     *OAuth            `json:"oauth,omitempty" yaml:"oauth"`
 
-	Trust     bool     `json:"trust,omitempty" yaml:"trust" doc:"Trust its annotations: tools that it calls read-only need no approval."`
-	Prefix    string   `json:"prefix,omitempty" yaml:"prefix" doc:"Prefix of the names of its tools; - means none. Default: its name and an underscore."`
-	Include   []string `json:"include,omitempty" yaml:"include" doc:"Names or patterns (read_*) of the tools to use, in the server's spelling. Default: all."`
-	Exclude   []string `json:"exclude,omitempty" yaml:"exclude" doc:"Tools not to use. Takes precedence over include."`
-	Resources bool     `json:"resources,omitempty" yaml:"resources" doc:"Offer its resources, as tools that list and read them."`
-	Prompts   bool     `json:"prompts,omitempty" yaml:"prompts" doc:"Offer its prompts, as tools that list and read them."`
-	Optional  bool     `json:"optional,omitempty" yaml:"optional" doc:"A run continues without it if it cannot be reached."`
+	Trust     bool     `json:"trust,omitempty" yaml:"trust"`
+	Prefix    string   `json:"prefix,omitempty" yaml:"prefix"`
+	Include   []string `json:"include,omitempty" yaml:"include"`
+	Exclude   []string `json:"exclude,omitempty" yaml:"exclude"`
+	Resources bool     `json:"resources,omitempty" yaml:"resources"`
+	Prompts   bool     `json:"prompts,omitempty" yaml:"prompts"`
+	Optional  bool     `json:"optional,omitempty" yaml:"optional"`
 
-	StartSeconds int `json:"start_seconds,omitempty" yaml:"start_seconds" min:"0" doc:"Limit for starting, and for listing. Default: 30."`
-	CallSeconds  int `json:"call_seconds,omitempty" yaml:"call_seconds" doc:"Limit for a call; -1 means no limit. Default: 60."`
+	StartSeconds int `json:"start_seconds,omitempty" yaml:"start_seconds" min:"0"`
+	CallSeconds  int `json:"call_seconds,omitempty" yaml:"call_seconds"`
 }
 
 // OAuth describes how to obtain a token for a server. With ClientID and SecretEnv the program
@@ -44,9 +44,9 @@ type Server struct {
 // ClientID, which is a name or the https address of a document that describes the client. If
 // ClientID is empty, the client registers dynamically. Tokens are held in memory only.
 type OAuth struct {
-	ClientID  string `json:"client_id,omitempty" yaml:"client_id" doc:"ID of the client, or the https address of a document that describes it."`
-	SecretEnv string `json:"secret_env,omitempty" yaml:"secret_env" doc:"The environment variable that holds the client's secret."`
-	Redirect  string `json:"redirect,omitempty" yaml:"redirect" doc:"Address to which a person's login redirects; only in Go."`
+	ClientID  string `json:"client_id,omitempty" yaml:"client_id"`
+	SecretEnv string `json:"secret_env,omitempty" yaml:"secret_env"`
+	Redirect  string `json:"redirect,omitempty" yaml:"redirect"`
 }
 
 var serverName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,31}$`)

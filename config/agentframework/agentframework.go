@@ -24,66 +24,66 @@ import (
 // is made from them.
 type Document struct {
 	APIVersion string    `yaml:"apiVersion" required:"true" enum:"agent.framework/v2"`
-	Kind       string    `yaml:"kind" required:"true" enum:"Agent,ManagerAgent" doc:"Agent, or ManagerAgent."`
-	Metadata   metadata  `yaml:"metadata" required:"true" doc:"What it is called."`
-	Resources  resources `yaml:"resources" doc:"Gateways, tools and subscribers by name."`
-	Spec       spec      `yaml:"spec" required:"true" doc:"What it does."`
+	Kind       string    `yaml:"kind" required:"true" enum:"Agent,ManagerAgent"`
+	Metadata   metadata  `yaml:"metadata" required:"true"`
+	Resources  resources `yaml:"resources"`
+	Spec       spec      `yaml:"spec" required:"true"`
 }
 
 type metadata struct {
-	Name        string `yaml:"name" required:"true" doc:"The agent's name."`
-	Description string `yaml:"description" doc:"For people."`
-	Version     string `yaml:"version" doc:"For people."`
+	Name        string `yaml:"name" required:"true"`
+	Description string `yaml:"description"`
+	Version     string `yaml:"version"`
 }
 
 type resources struct {
-	Gateways    []resource `yaml:"inference_gateways" doc:"Models."`
-	Tools       []resource `yaml:"tools" doc:"Tools."`
-	Subscribers []resource `yaml:"subscribers" doc:"Who hears events: reported, and without effect."`
+	Gateways    []resource `yaml:"inference_gateways"`
+	Tools       []resource `yaml:"tools"`
+	Subscribers []resource `yaml:"subscribers"`
 }
 
 // resource has a name, a type, and the settings of its type.
 type resource struct {
-	Name   string `yaml:"name" required:"true" doc:"Its name."`
-	Type   string `yaml:"type" required:"true" doc:"Its type."`
-	Config Node   `yaml:"config" doc:"What its type wants."`
+	Name   string `yaml:"name" required:"true"`
+	Type   string `yaml:"type" required:"true"`
+	Config Node   `yaml:"config"`
 }
 
 type spec struct {
-	Policies    policies `yaml:"policies" doc:"A preset, and what differs from it."`
-	Planner     typed    `yaml:"planner" required:"true" doc:"What decides."`
-	Memory      memory   `yaml:"memory" doc:"Reported, and without effect."`
-	Tools       []string `yaml:"tools" doc:"Names of resources."`
-	Workers     []worker `yaml:"workers" doc:"Of a ManagerAgent."`
-	Subscribers []string `yaml:"subscribers" doc:"Names of resources."`
+	Policies    policies `yaml:"policies"`
+	Planner     typed    `yaml:"planner" required:"true"`
+	Memory      memory   `yaml:"memory"`
+	Tools       []string `yaml:"tools"`
+	Workers     []worker `yaml:"workers"`
+	Subscribers []string `yaml:"subscribers"`
 }
 
 type typed struct {
-	Type   string `yaml:"type" required:"true" doc:"Its type."`
-	Config Node   `yaml:"config" doc:"What its type wants."`
+	Type   string `yaml:"type" required:"true"`
+	Config Node   `yaml:"config"`
 }
 
 type worker struct {
-	Name       string `yaml:"name" required:"true" doc:"What the manager calls it."`
-	ConfigPath string `yaml:"config_path" required:"true" doc:"Its file, relative to this one."`
+	Name       string `yaml:"name" required:"true"`
+	ConfigPath string `yaml:"config_path" required:"true"`
 }
 
 type memory struct {
-	Preset    string `yaml:"$preset" enum:"standalone,worker,manager" doc:"A preset."`
-	Namespace string `yaml:"namespace" doc:"Whom it is shared with."`
-	AgentKey  string `yaml:"agent_key" doc:"Whose it is."`
+	Preset    string `yaml:"$preset" enum:"standalone,worker,manager"`
+	Namespace string `yaml:"namespace"`
+	AgentKey  string `yaml:"agent_key"`
 	Type      string `yaml:"type" enum:"InMemory,SharedInMemory,HierarchicalShared,MessageStoreMemory"`
-	Config    Node   `yaml:"config" doc:"What its type wants."`
+	Config    Node   `yaml:"config"`
 }
 
 type policies struct {
 	Preset         string `yaml:"$preset" enum:"simple,manager_with_followups,with_hitl,with_checkpoints"`
-	Completion     *typed `yaml:"completion" doc:"Reported, and without effect."`
-	Termination    *typed `yaml:"termination" doc:"When a run ends."`
-	LoopPrevention *typed `yaml:"loop_prevention" doc:"When a model turns in a circle."`
-	HITL           *typed `yaml:"hitl" doc:"Which calls wait for a person."`
-	Checkpoint     *typed `yaml:"checkpoint" doc:"Reported, and without effect."`
-	FollowUp       *typed `yaml:"follow_up" doc:"Of a ManagerAgent."`
+	Completion     *typed `yaml:"completion"`
+	Termination    *typed `yaml:"termination"`
+	LoopPrevention *typed `yaml:"loop_prevention"`
+	HITL           *typed `yaml:"hitl"`
+	Checkpoint     *typed `yaml:"checkpoint"`
+	FollowUp       *typed `yaml:"follow_up"`
 }
 
 // Reader is the strict reader of package config. All fields are required.
