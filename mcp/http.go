@@ -234,8 +234,9 @@ func (a *OAuth) handler(o *Options, client *http.Client) (auth.OAuthHandler, err
 		c.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: a.ClientID}
 	}
 	if known == nil {
-		c.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
-			ClientName: "pawl", RedirectURIs: []string{a.Redirect}, TokenEndpointAuthMethod: "none"}}
+		c.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{
+			Metadata: &oauthex.ClientRegistrationMetadata{
+				ClientName: "pawl", RedirectURIs: []string{a.Redirect}, TokenEndpointAuthMethod: "none"}}
 	}
 	c.AuthorizationCodeFetcher = func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult,
 		error) {

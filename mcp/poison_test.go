@@ -370,7 +370,8 @@ func behaviours() []behaviour {
 	blob := func(n int, want string) func(*testing.T) string {
 		return func(t *testing.T) string {
 			data, _ := base64.StdEncoding.DecodeString(strings.Repeat("AAAA", n/3))
-			return live(mcp.Options{}, gives(&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///etc/shadow", MIMEType: "application/octet-stream", Blob: data}}),
+			contents := &sdk.ResourceContents{URI: "file:///etc/shadow", MIMEType: "application/octet-stream", Blob: data}
+			return live(mcp.Options{}, gives(&sdk.EmbeddedResource{Resource: contents}),
 				func(x pawl.Execution) string {
 					if !strings.Contains(x.Result.Text(), want) || len(x.Result.Parts) != 1 {
 						return fmt.Sprintf("told %q", x.Result.Text())

@@ -236,7 +236,9 @@ func TestServiceBindsAnswers(t *testing.T) {
 	t.Cleanup(web.Close)
 	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"},
 		&sdk.ClientOptions{MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
-			ElicitationHandler: func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) { return nil, nil }}).
+			ElicitationHandler: func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+				return nil, nil
+			}}).
 		Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: web.URL, HTTPClient: web.Client()}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@
 // No level falls back to a weaker one. If the machine cannot enforce the requested level, Run
 // returns an error that is ErrUnenforced and says what is missing, and no program has run. Probe
 // reports beforehand what can be enforced. Root is not required. If root starts it, a program of
-// Strict or Standard runs as the user nobody, and root is not mapped into its user namespace.
+// Strict or Standard runs as user 65534, and root is not mapped into its user namespace.
 //
 // Implementation: Run starts its own executable a second time. That process, the child, never
 // reaches main. During package initialization it recognizes its role by its name, receives its

@@ -22,8 +22,8 @@ import (
 // nobody is the user as whom a program runs if root started this process.
 const nobody = 65534
 
-// Start starts a program. Wait waits for its end. The errors and the use of ctx are those of Run,
-// for both together. A started program must be waited for.
+// Start starts a program. Wait waits for its end. The errors and the use of ctx of both
+// together are as in Run. A started program must be waited for.
 func Start(ctx context.Context, spec Spec) (*Process, error) { return start(ctx, spec, false) }
 
 func start(ctx context.Context, spec Spec, probe bool) (*Process, error) {
@@ -197,7 +197,8 @@ func (l *launch) attributes() *syscall.SysProcAttr {
 		a.Credential = &syscall.Credential{Uid: nobody, Gid: nobody} // and no other group
 	}
 	if l.spec.Level == Strict {
-		a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+		a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
+			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
 		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
 		a.GidMappingsEnableSetgroups = l.root // to drop root's groups; a user has none to drop

@@ -211,8 +211,8 @@ func (c *child) enter() error {
 	if err := os.Chdir("/"); err != nil {
 		return err
 	}
-	if err := unix.MountSetattr(unix.AT_FDCWD, "/", 0,
-		&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}); err != nil {
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
+	if err := unix.MountSetattr(unix.AT_FDCWD, "/", 0, &attr); err != nil {
 		return fmt.Errorf("read-only root: %w", err)
 	}
 	if err := unix.Sethostname([]byte("sandbox")); err != nil {

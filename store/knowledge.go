@@ -110,8 +110,8 @@ type Knowledge interface {
 	Documents(ctx context.Context, s Scope, p Page) ([]Document, error)
 	// DeleteDocument deletes a document.
 	DeleteDocument(ctx context.Context, s Scope, id string) error
-	// SearchChunks finds chunks, the best first: the chunks that s holds and, with q.Shared, those
-	// of s.Shared(). A query with neither words nor a vector finds nothing.
+	// SearchChunks finds chunks, the best first: the chunks in s and, with q.Shared, the chunks
+	// in s.Shared(). A query with neither words nor a vector finds nothing.
 	SearchChunks(ctx context.Context, s Scope, q Query) ([]ChunkHit, error)
 }
 

@@ -16,8 +16,8 @@ var routePrompt string
 // Rule sends a task to a worker by its words. Case does not matter.
 type Rule struct {
 	Worker  string
-	Include []string // one of these is in it; none: any task
-	Exclude []string // none of these is
+	Include []string // the task contains one of these; empty means any task
+	Exclude []string // the task contains none of these
 }
 
 func (r Rule) fits(task string) bool {

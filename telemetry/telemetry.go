@@ -25,7 +25,7 @@
 // The spans of a trace are exactly the runs, the requests, the calls and the failed attempts that
 // were retried. If an agent has no Middleware (a nested agent whose author did not use telemetry),
 // its events alone give the same spans. The spans of its HTTP client are then elsewhere in the
-// trace, and the times of requests are those of the events. With the Middleware alone (Agent.Run,
+// trace, and the times of requests are the times of the events. With the Middleware alone (Agent.Run,
 // an activity of Temporal) there are no spans of runs, and the other spans are below the span of
 // the context.
 //
@@ -111,8 +111,8 @@ func New(o *Options) (*Telemetry, error) {
 }
 
 // Middleware returns the middleware that creates the spans of requests and calls and adds them to
-// the contexts of models and tools. It should be last, so innermost: a request is then one that is
-// sent, without fallbacks and answers from a cache around it.
+// the contexts of models and tools. It should be last, so innermost: it then sees only
+// requests that are sent, without fallbacks and answers from a cache.
 func (t *Telemetry) Middleware() pawl.Middleware {
 	return pawl.Middleware{
 		Model:    func(m llm.Model) llm.Model { return &model{t, m} },

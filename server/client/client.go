@@ -1,7 +1,8 @@
 // Package client runs the agents of a pawl server. Its Runner is a pawl.Runner over the HTTP API.
 //
 //	c := client.New("http://127.0.0.1:8080", nil)
-//	for e, err := range c.Runner("invoice-7", "clerk").Stream(ctx, llm.User("Pay invoice 7.")) { … }
+//	run := c.Runner("invoice-7", "clerk")
+//	for e, err := range run.Stream(ctx, llm.User("Pay invoice 7.")) { … }
 //
 // The run executes on the server and is durable. The same line starts and resumes it. A broken
 // connection is opened again from the last event received. When the program ends, the run

@@ -131,12 +131,13 @@ func kinds(all []pawl.Event) string {
 }
 
 func talker() *pawl.Agent {
-	return &pawl.Agent{Name: "talker", Model: &script.Model{Turns: []script.Turn{script.Loop(script.Func(func(req *llm.Request) script.Turn {
+	turn := script.Func(func(req *llm.Request) script.Turn {
 		if strings.HasPrefix(req.Messages[len(req.Messages)-1].Text(), "fail") {
 			return script.Fail(&llm.ProviderError{Provider: "test", Code: llm.CodeServer, Message: "no"})
 		}
 		return script.Say(strings.Repeat("One word after the other. ", 100))
-	}))}}}
+	})
+	return &pawl.Agent{Name: "talker", Model: &script.Model{Turns: []script.Turn{script.Loop(turn)}}}
 }
 
 // An agent emits the same events through a server as in this process, with the same positions.

@@ -46,7 +46,8 @@ func (s *suite) documents() {
 // put stores texts as documents of one chunk, named by the letters from a on.
 func (s *suite) put(sc store.Scope, texts ...string) {
 	for i, text := range texts {
-		must(s.db.PutDocument(s.ctx, sc, store.Document{ID: string(rune('a' + i)), Title: "T"}, []store.Chunk{{Text: text}}))
+		d := store.Document{ID: string(rune('a' + i)), Title: "T"}
+		must(s.db.PutDocument(s.ctx, sc, d, []store.Chunk{{Text: text}}))
 	}
 }
 

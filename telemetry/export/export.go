@@ -96,9 +96,9 @@ func Open(o *Options) (*Pipeline, error) {
 	return p, nil
 }
 
-// Close sends the remaining data until ctx ends, and shuts down both providers. The error is that
-// of the first batch that did not arrive, now or earlier; the providers themselves do not report
-// it.
+// Close sends the remaining data until ctx ends, and shuts down both providers. It returns
+// the error of the first batch that did not arrive, now or earlier. The providers themselves do not
+// report it.
 func (p *Pipeline) Close(ctx context.Context) error {
 	p.spans.closing.Store(true)
 	p.metrics.closing.Store(true)

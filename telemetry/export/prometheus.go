@@ -16,7 +16,7 @@ import (
 // Prometheus is the page that a Prometheus server reads, in its text format 0.0.4. Pass its Reader
 // to Options.Readers, or to another meter provider. It is safe for concurrent use.
 //
-// Names are those of OpenTelemetry in the form that its specification defines for Prometheus:
+// Names are OpenTelemetry names in the form that its specification defines for Prometheus:
 // gen_ai.client.operation.duration in seconds is gen_ai_client_operation_duration_seconds.
 type Prometheus struct {
 	reader *metric.ManualReader

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
@@ -36,13 +37,15 @@ func Example() {
 	} {
 		res := pawl.Toolsets{c.tool}.Execute(context.Background(),
 			llm.ToolCall{ID: "1", Name: c.tool.Name, Args: json.RawMessage(c.args)}).Result
-		fmt.Println(res.Text())
+		fmt.Println(strings.ReplaceAll(res.Text(), "; ", ";\n"))
 	}
 	// Output:
 	// Written 9 bytes to notes/today.txt
 	// file	today.txt
 	// buy milk
 	//
-	// no such file: "notes/todya.txt"; the nearest there is: "notes/today.txt"
-	// path traversal not allowed: "../../etc/passwd" leads out of the root by ".."; give a path below the root
+	// no such file: "notes/todya.txt";
+	// the nearest there is: "notes/today.txt"
+	// path traversal not allowed: "../../etc/passwd" leads out of the root by "..";
+	// give a path below the root
 }

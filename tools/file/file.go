@@ -8,7 +8,7 @@
 //
 // A Set is a pawl.Toolset of seven tools. Each of them can also be offered alone:
 //
-//	file_read    EffectRead   a page of a text file (2,000 lines or 64 KiB) and how to get the next
+//	file_read    EffectRead   a page of a text file: 2,000 lines or 64 KiB
 //	file_list    EffectRead   the entries of a directory, sorted
 //	file_stat    EffectRead   size, type, time and SHA-256 of one file
 //	file_search  EffectRead   lines that match a pattern, or files by their names

@@ -2,6 +2,7 @@ package file
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -34,7 +35,7 @@ var magic = []struct{ prefix, kind string }{
 func binary(head []byte) string {
 	odd := bytes.IndexByte(head, 0) >= 0
 	if !odd && !validPrefix(head) {
-		odd = bytes.ContainsFunc(head, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' && r != '\f' && r != '\x1b' })
+		odd = bytes.ContainsFunc(head, func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\n\r\f\x1b", r) })
 	}
 	for _, m := range magic {
 		// A short prefix could also begin a text ("MZ", "BZh", "%PDF-"), so the rest must look

@@ -6,7 +6,7 @@
 //	      name: count_words
 //	      description: Counts the words of a text.
 //	      input: {type: object, properties: {text: {type: string}}, required: [text]}
-//	      run: [./count.py]          # arguments as JSON on standard input, result on standard output
+//	      run: [./count.py]      # arguments as JSON on standard input, result on standard output
 //	      effect: pure
 //	  - http:
 //	      name: issue_get
@@ -50,7 +50,7 @@ type Options struct {
 	Dir string // base of relative paths in definitions; empty means the current directory
 
 	// Allow lists hosts that may be reached although they are not public, in addition to those in
-	// definitions. The forms are those of tools/http.
+	// definitions, in the forms of tools/http.
 	Allow []string
 
 	Getenv func(string) string // nil means os.Getenv

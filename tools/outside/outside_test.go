@@ -242,10 +242,17 @@ tools:
 		return
 	}
 	tools, _ := set.Tools(context.Background())
-	fmt.Println(tools[0].Name, tools[0].Effect, string(tools[0].Input))
-	x := pawl.Toolsets{tools[0]}.Execute(context.Background(), llm.ToolCall{Name: "issue_get", Args: json.RawMessage(`{"owner":"pawl-go","repo":"../../admin"}`)})
-	fmt.Println(x.Result.Text())
+	fmt.Println(tools[0].Name, tools[0].Effect, strings.ReplaceAll(string(tools[0].Input), ",", ",\n"))
+	args := json.RawMessage(`{"owner":"pawl-go","repo":"../../admin"}`)
+	x := pawl.Toolsets{tools[0]}.Execute(context.Background(), llm.ToolCall{Name: "issue_get", Args: args})
+	fmt.Println(strings.ReplaceAll(x.Result.Text(), ": ", ":\n"))
 	// Output:
-	// issue_get read {"additionalProperties":false,"properties":{"owner":{"type":"string"},"repo":{"type":"string"}},"required":["owner","repo"],"type":"object"}
-	// repo has a segment "..", which leads to another place: give the name of one thing, not a path to it
+	// issue_get read {"additionalProperties":false,
+	// "properties":{"owner":{"type":"string"},
+	// "repo":{"type":"string"}},
+	// "required":["owner",
+	// "repo"],
+	// "type":"object"}
+	// repo has a segment "..", which leads to another place:
+	// give the name of one thing, not a path to it
 }

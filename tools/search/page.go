@@ -108,7 +108,8 @@ func harmless(s string) string {
 			return r
 		case r == '\t', r == '\u2028', r == '\u2029':
 			return ' '
-		case unicode.IsControl(r), r >= '\u202A' && r <= '\u202E', r >= '\u2066' && r <= '\u2069', r == '\u200B', r == '\uFEFF', r >= 0xE0000 && r <= 0xE007F:
+		case unicode.IsControl(r), r >= '\u202A' && r <= '\u202E', r >= '\u2066' && r <= '\u2069',
+			r == '\u200B', r == '\uFEFF', r >= 0xE0000 && r <= 0xE007F:
 			return -1
 		}
 		return r

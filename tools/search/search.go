@@ -60,7 +60,7 @@ type Options struct {
 	Embedder store.Embedder // nil means that passages are ranked by their words only
 
 	// Allow lists hosts whose pages may be read although they are not public. Deny lists hosts that
-	// are never read. The forms are those of tools/http.
+	// are never read. Both have the forms of tools/http.
 	Allow, Deny []string
 
 	Timeout time.Duration // limit for one page; 0 means 8 s

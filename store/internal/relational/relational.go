@@ -3,7 +3,7 @@
 //
 // Statements use the common part of the two SQL dialects, with ? for arguments and words in
 // capitals for the parts that differ: USER is the column of Scope.User, ENABLED the condition for
-// an enabled schedule, VECTOR the column of a vector as it is read, WORDROW the column of tables of
+// an enabled schedule, VECTOR the expression that reads a vector, WORDROW the column of tables of
 // words that has the number of the row, AMONG the condition that a number is in the list of
 // Backend.Numbers, and KEYSHARE the clause that keeps a selected row until the transaction ends. A
 // Conn replaces them.
@@ -82,7 +82,7 @@ type Conn interface {
 type Statement struct {
 	Text string
 	Args []any
-	// receives the value that the statement returns, if any; nil means it returns none
+	// Number receives the value that the statement returns, if any. Nil means that it returns none.
 	Number *int64
 }
 

@@ -1,6 +1,8 @@
 package document
 
 import (
+	"strings"
+
 	"github.com/ledongthuc/pdf"
 )
 
@@ -85,7 +87,7 @@ func (f *font) measure(raw, text string) (sum float64, letters int) {
 	for _, r := range text {
 		letters++
 		switch {
-		case r == 'i' || r == 'j' || r == 'l' || r == 'I' || r == 't' || r == 'f' || r == ' ' || r >= '!' && r <= '/' || r == ':' || r == ';':
+		case strings.ContainsRune("ijlItf :;", r) || r >= '!' && r <= '/':
 			sum += 278
 		case r == 'm' || r == 'w' || r == 'M' || r == 'W':
 			sum += 830
