@@ -29,8 +29,8 @@ type Explanation struct {
 }
 
 // Explain returns the agent and the first request of a run with task. Nothing is sent, and no tool
-// runs. Secret values of variables stand as ${NAME}. Getenv, Connect and Notice of o are used; o may
-// be nil. Errors are *Finding or Findings.
+// runs. Secret values of variables stand as ${NAME}. Getenv, Connect and Notice of o are used; o
+// may be nil. Errors are *Finding or Findings.
 func (a *Agent) Explain(ctx context.Context, o *Options, task string) (*Explanation, error) {
 	w := new(wiretap)
 	dry := o.dry()

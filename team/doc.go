@@ -5,9 +5,9 @@
 // only the model differs. The model of a team is a few lines of code that look at the transcript
 // and return the next calls. A question to the lead is a call, too:
 //
-//	orchestrator  ─ make_plan ─▶ the lead, held to the form of a Plan  run/1/0/orchestrator/0/model
-//	              ─ clerk, scout ─▶ workers, by phase, together        run/2/0/clerk/0/model
-//	              ─ sum_up ─▶ the lead, for the answer                 run/3/0/orchestrator/0/model
+//	orchestrator  ─ make_plan ─▶ the lead, held to the form of a Plan run/1/0/orchestrator/0/model
+//	              ─ clerk, scout ─▶ workers, by phase, together       run/2/0/clerk/0/model
+//	              ─ sum_up ─▶ the lead, for the answer                run/3/0/orchestrator/0/model
 //
 // So a delegation is a call like any other. It is validated, approved, counted and recorded, and it
 // has its key and its place in one budget. Several delegations in one step run together, a cancel

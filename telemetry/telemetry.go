@@ -25,9 +25,9 @@
 // The spans of a trace are exactly the runs, the requests, the calls and the failed attempts that
 // were retried. If an agent has no Middleware (a nested agent whose author did not use telemetry),
 // its events alone give the same spans. The spans of its HTTP client are then elsewhere in the
-// trace, and the times of requests are the times of the events. With the Middleware alone (Agent.Run,
-// an activity of Temporal) there are no spans of runs, and the other spans are below the span of
-// the context.
+// trace, and the times of requests are the times of the events. With the Middleware alone
+// (Agent.Run, an activity of Temporal) there are no spans of runs, and the other spans are below
+// the span of the context.
 //
 // Words of a person, a model or a tool are recorded only with Options.Content, and then secrets are
 // redacted. This applies to the text of errors as well.

@@ -72,12 +72,15 @@ type memory struct {
 	Preset    string `yaml:"$preset" enum:"standalone,worker,manager"`
 	Namespace string `yaml:"namespace"`
 	AgentKey  string `yaml:"agent_key"`
-	Type      string `yaml:"type" enum:"InMemory,SharedInMemory,HierarchicalShared,MessageStoreMemory"`
-	Config    Node   `yaml:"config"`
+
+	Type string `yaml:"type" enum:"InMemory,SharedInMemory,HierarchicalShared,MessageStoreMemory"`
+
+	Config Node `yaml:"config"`
 }
 
 type policies struct {
-	Preset         string `yaml:"$preset" enum:"simple,manager_with_followups,with_hitl,with_checkpoints"`
+	Preset string `yaml:"$preset" enum:"simple,manager_with_followups,with_hitl,with_checkpoints"`
+
 	Completion     *typed `yaml:"completion"`
 	Termination    *typed `yaml:"termination"`
 	LoopPrevention *typed `yaml:"loop_prevention"`
