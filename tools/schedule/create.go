@@ -190,7 +190,8 @@ func (s *Set) checkCalls(ctx context.Context, calls []Call) error {
 	}
 	idle := Idle(tools)
 	for i, c := range calls {
-		if x := (pawl.Toolsets{idle}).Execute(ctx, llm.ToolCall{Name: c.Tool, Args: c.Args}); x.Outcome != pawl.OutcomeOK {
+		if x := (pawl.Toolsets{idle}).Execute(ctx,
+			llm.ToolCall{Name: c.Tool, Args: c.Args}); x.Outcome != pawl.OutcomeOK {
 			return toolrun.Refuse("tools/%d: %s", i, x.Result.Text())
 		}
 	}
