@@ -1,5 +1,7 @@
 package pawl
 
+// agent.go: Agent, and the ways to run it: Run, Stream, Resume, ResumeStream and Once.
+
 import (
 	"context"
 	"encoding/json"
@@ -9,51 +11,72 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Agent is a model with tools, instructions and limits. Fill in a literal; only Model is required. An Agent may be used by many
-// runs at once and must not be changed meanwhile.
+// Agent is a model with instructions, tools and limits. Fill in a literal; only Model is required.
+//
+// An Agent may serve any number of concurrent runs. Do not change it after the first one.
 type Agent struct {
-	Name         string          // for events and records; "": "agent"
-	Instructions string          // put in front of the conversation as a system message; "": none
-	Model        llm.Model       // what decides
-	Tools        []Toolset       // what it may call, in the order it sees them
-	Choice       llm.ToolChoice  // for the first request of a run; then a forced choice is auto
-	Output       json.RawMessage // JSON Schema that the answer must fit: see Result.Output; nil: free text
-	Limits       Limits          // zero: 20 rounds
-	Executor     Executor        // nil: Parallel{}
-	Middleware   []Middleware    // around model requests and calls; the first is outermost
-	Settings     llm.Settings    // sent with each request
-	Artifacts    Artifacts       // keeps what results are too long to tell, and offers result_read to read it; nil: it is lost, or kept by the run around
+	// Name of the agent in events and records. "" means "agent".
+	Name string
+	// System message at the start of the conversation. "" means none.
+	Instructions string
+	// Model that answers and calls tools.
+	Model llm.Model
+	// Tools of the agent, in the order in which the model sees them.
+	Tools []Toolset
+	// Choice applies to the first request of a run. A forced choice is auto in later requests.
+	Choice llm.ToolChoice
+	// JSON Schema of the answer; see Result.Output. nil means free text.
+	Output json.RawMessage
+	// Limits of each run. The zero value means 20 rounds.
+	Limits Limits
+	// Executor of the calls. nil means Parallel{}.
+	Executor Executor
+	// Middleware around model requests and calls. The first is the outermost.
+	Middleware []Middleware
+	// Settings of each request.
+	Settings llm.Settings
+	// Artifacts stores the part of a result that MaxResult removes, and adds the tool result_read.
+	// nil means the Artifacts of the run around this one; if it has none, that part is dropped.
+	Artifacts Artifacts
 }
 
-// Runner is whatever carries out a task and tells of it: an Agent, a team, a durable or a remote run. The sequence ends after
-// run_ended, which carries the Result, or with an error; a run that fails yields both, the event first.
-// Breaking out of the loop ends the run; what it left open stays open.
+// Runner executes a task and emits its events. Agents, teams, durable runs and remote runs are
+// Runners.
+//
+// The sequence ends with run_ended, which carries the Result, or with an error. A failed run yields
+// both, first the event. If the caller breaks out of the range, the run ends and its open calls stay
+// open.
 type Runner interface {
 	Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event, error]
 }
 
 var _ Runner = (*Agent)(nil)
 
-// Run carries out the task in msgs, a transcript or a single message, and returns how it ended. Replies are asked for whole.
+// Run executes the task in msgs, which is a conversation or a single message. Replies are requested
+// whole.
 //
-// The error is not nil when the run failed (the model did, a tool aborted it, msgs are no conversation) or ctx ended with a
-// cause other than ErrCancelled. The Result is there all the same, unless nothing was begun: it can be resumed.
+// The error is not nil if the run failed (the model failed, a tool aborted the run, msgs is not a
+// valid conversation) or if ctx ended with a cause other than ErrCancelled. The Result is not nil
+// unless the run could not start. It can be resumed.
 func (a *Agent) Run(ctx context.Context, msgs ...llm.Message) (*Result, error) {
 	return a.run(ctx, nil, msgs, runOptions{whole: true})
 }
 
-// Stream carries out the same run as Run, and tells of it as it happens. Replies are streamed.
+// Stream is Run with events. Replies are streamed.
 func (a *Agent) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event, error] {
 	return a.stream(ctx, nil, msgs)
 }
 
-// Resume goes on from a Result: open calls are settled first, with the Decisions and results in msgs; other messages follow them.
-// What was spent counts on. Messages that are neither cannot be given while calls still pend unanswered: the error says which.
+// Resume continues from a Result. Decisions and tool results in msgs answer its open calls, which
+// are executed first; other messages follow them. The usage of the earlier run counts towards the
+// limits.
+//
+// While a pending call has no answer, other messages are an error that names the call.
 func (a *Agent) Resume(ctx context.Context, from *Result, msgs ...llm.Message) (*Result, error) {
 	return a.run(ctx, from, msgs, runOptions{whole: true})
 }
 
-// ResumeStream is Resume, told as it happens.
+// ResumeStream is Resume with events. Replies are streamed.
 func (a *Agent) ResumeStream(ctx context.Context, from *Result, msgs ...llm.Message) iter.Seq2[Event, error] {
 	return a.stream(ctx, from, msgs)
 }
@@ -71,7 +94,7 @@ func (a *Agent) Once(ctx context.Context, msgs ...llm.Message) (*Result, error) 
 	return b.Run(ctx, msgs...)
 }
 
-var errBroken = errors.New("the caller broke off")
+var errBroken = errors.New("the caller stopped reading the events")
 
 func (a *Agent) stream(ctx context.Context, from *Result, msgs []llm.Message) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
@@ -90,7 +113,7 @@ func (a *Agent) stream(ctx context.Context, from *Result, msgs []llm.Message) it
 	}
 }
 
-// run prepares a run, goes through the loop, and closes it.
+// run starts a run, executes the loop, and ends the run.
 func (a *Agent) run(ctx context.Context, from *Result, msgs []llm.Message, o runOptions) (*Result, error) {
 	if o.inside != nil || InvocationFrom(ctx) == nil { // a run that a tool starts itself is part of its effect
 		o.engine = engineIn(ctx)
@@ -98,7 +121,7 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []llm.Message, o run
 	if o.engine.Bind != nil {
 		a = o.engine.Bind(a)
 	}
-	r, err := a.prepare(ctx, from, msgs, o)
+	r, err := a.newRun(ctx, from, msgs, o)
 	if err != nil {
 		return nil, err
 	}
@@ -107,10 +130,10 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []llm.Message, o run
 		ctx, cancel = endsAfter(ctx, d)
 		defer cancel()
 	}
-	defer r.leave(ctx) // where a model or whoever watches panics
-	if r.sink != nil {
+	defer r.release(ctx) // if the model or the receiver of events panics
+	if r.out.sink != nil {
 		r.emit(Event{Kind: EventRunStarted, Agent: r.name, Offered: r.scope.tools})
-		for _, repaired := range r.mends {
+		for _, repaired := range r.resumed.repairs {
 			n := repaired.Notice()
 			r.emit(Event{Kind: EventNotice, Code: n.Code, Text: n.Text, Data: n.Data})
 		}
@@ -119,29 +142,5 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []llm.Message, o run
 	if err == nil {
 		stop, err = r.loop(ctx)
 	}
-	r.leave(ctx)
-	r.res.Stop = stop
-	r.res.Messages = append(r.res.Messages, r.then...) // what still waits for open calls is not lost
-	ended := Event{Kind: EventRunEnded, Result: r.res}
-	if err != nil {
-		ended.Error = err.Error()
-		if r.res.Cause == "" {
-			r.res.Cause = err.Error()
-		}
-	}
-	r.emit(ended)
-	return r.res, err
-}
-
-// leave ends what the run has begun and holds; once is enough.
-func (r *run) leave(ctx context.Context) {
-	r.drop()
-	r.paid(llm.Usage{})
-	if in := r.inbox; in != nil {
-		r.inbox = nil
-		r.res.Unread = in.Close(ctx)
-	}
-	if r.branch != nil {
-		r.branch.refused(r.own.outer)
-	}
+	return r.end(ctx, stop, err)
 }

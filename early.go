@@ -108,13 +108,13 @@ func (a *ahead) take(t *Task) *early {
 
 // begin hands the calls of the reply to the executor as they are sealed, in call order.
 func (r *run) begin(ctx context.Context, resp *llm.Response, d llm.Delta) {
-	if r.beginner == nil || !d.Done || d.Finish != "" {
+	if r.setup.early == nil || !d.Done || d.Finish != "" {
 		return
 	}
-	if r.ahead == nil {
-		r.ahead = new(ahead)
+	if r.reply.early == nil {
+		r.reply.early = new(ahead)
 	}
-	a := r.ahead
+	a := r.reply.early
 	for ; a.part < len(resp.Message.Parts); a.part++ {
 		if _, ok := resp.Message.Parts[a.part].(llm.ToolCall); !ok {
 			continue
@@ -124,20 +124,20 @@ func (r *run) begin(ctx context.Context, resp *llm.Response, d llm.Delta) {
 			return
 		}
 		place := len(a.tasks)
-		t := r.task(r.replies+1, place, c)
+		t := r.task(r.history.replies+1, place, c)
 		t.Refuse, t.Index, t.ahead = r.refusal(resp, c, place), place, a
 		a.tasks = append(a.tasks, t)
-		a.tasks[place] = r.beginner.begin(ctx, t)
+		a.tasks[place] = r.setup.early.begin(ctx, t)
 	}
 }
 
 // drop ends what was begun early and nobody took, and waits for it.
 func (r *run) drop() {
-	a := r.ahead
+	a := r.reply.early
 	if a == nil {
 		return
 	}
-	r.ahead = nil
+	r.reply.early = nil
 	dropped := slices.DeleteFunc(a.tasks, func(t Task) bool { return t.begun == nil })
 	for i := range dropped {
 		dropped[i].begun.cancel(errDropped)

@@ -253,29 +253,29 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 
 // emit sends e to the caller of Stream. Run, Step and Seq are set here.
 func (r *run) emit(e Event) {
-	if r.sink == nil {
+	if r.out.sink == nil {
 		return
 	}
 	if e.Run == "" {
 		e.Run = r.key
 		if e.Step == 0 {
-			e.Step = r.replies
+			e.Step = r.history.replies
 		}
 	}
-	r.seq++
-	e.Seq = r.seq
-	r.sink(e)
+	r.out.seq++
+	e.Seq = r.out.seq
+	r.out.sink(e)
 }
 
 // emitDelta emits a fragment of the reply.
 func (r *run) emitDelta(resp *llm.Response, d llm.Delta) {
-	if r.sink == nil {
+	if r.out.sink == nil {
 		return
 	}
-	if r.deltas == nil {
-		r.deltas = new(deltas)
+	if r.reply.deltas == nil {
+		r.reply.deltas = new(deltas)
 	}
-	step := r.replies + 1
+	step := r.history.replies + 1
 	if d.Notice != nil {
 		r.emit(Event{Kind: EventNotice, Step: step, Code: d.Notice.Code, Text: d.Notice.Text, Data: d.Notice.Data})
 	}
@@ -289,8 +289,8 @@ func (r *run) emitDelta(resp *llm.Response, d llm.Delta) {
 			r.emit(Event{Kind: EventReasoning, Step: step, Index: d.Index, Text: p.Text})
 		}
 	case llm.ToolCall:
-		r.emit(Event{Kind: EventCallDelta, Step: step, Index: d.Index, Call: r.deltas.head(resp, d.Index),
-			Text: r.deltas.text(p.Args)})
+		r.emit(Event{Kind: EventCallDelta, Step: step, Index: d.Index, Call: r.reply.deltas.head(resp, d.Index),
+			Text: r.reply.deltas.text(p.Args)})
 	}
 	if d.Done {
 		r.emitReady(resp, d.Index)
@@ -299,19 +299,19 @@ func (r *run) emitDelta(resp *llm.Response, d llm.Delta) {
 		for i := range resp.Message.Parts {
 			r.emitReady(resp, i)
 		}
-		r.deltas.ready = r.deltas.ready[:0]
+		r.reply.deltas.ready = r.reply.deltas.ready[:0]
 	}
 }
 
 // emitReady emits call_ready for part i if that is a complete call, once.
 func (r *run) emitReady(resp *llm.Response, i int) {
 	c, ok := resp.Sealed(i).(llm.ToolCall)
-	if !ok || slices.Contains(r.deltas.ready, i) {
+	if !ok || slices.Contains(r.reply.deltas.ready, i) {
 		return
 	}
-	r.deltas.ready = append(r.deltas.ready, i)
+	r.reply.deltas.ready = append(r.reply.deltas.ready, i)
 	call := c
-	r.emit(Event{Kind: EventCallReady, Step: r.replies + 1, Index: i, Call: &call})
+	r.emit(Event{Kind: EventCallReady, Step: r.history.replies + 1, Index: i, Call: &call})
 }
 
 // deltas is the state of the events of calls that a model is writing.
@@ -352,7 +352,7 @@ func (r *run) retract(resp *llm.Response) {
 	var kept []llm.Part // nil means all
 	for i, p := range resp.Message.Parts {
 		if t, ok := p.(llm.Text); ok && echoes(t.Text, resp.Message) {
-			r.emit(Event{Kind: EventTextRetracted, Step: r.replies + 1, Index: i, Text: t.Text})
+			r.emit(Event{Kind: EventTextRetracted, Step: r.history.replies + 1, Index: i, Text: t.Text})
 			if kept == nil {
 				kept = append(make([]llm.Part, 0, len(resp.Message.Parts)), resp.Message.Parts[:i]...)
 			}

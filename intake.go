@@ -169,17 +169,17 @@ func callIDs(calls []llm.ToolCall) string {
 
 // take sorts what the run is given: the transcript, and what is said of its open calls. What was stored is healed: the messages of the
 // Result that is resumed, or those up to the last reply. What the caller says now must be right.
-func (r *run) take(from *Result, msgs []llm.Message) error {
+func (r *run) accept(from *Result, msgs []llm.Message) error {
 	var in intake
 	stored, n := msgs[:lastOf(msgs, llm.RoleAssistant)+1], 0
 	if from != nil {
 		stored = from.Messages
-		r.waiting = from.Pending
+		r.resumed.pending = from.Pending
 	} else {
 		msgs = msgs[len(stored):]
 	}
-	r.sent = make([]llm.Message, 1, len(stored)+len(msgs)+7)
-	in.msgs = r.sent[1:]
+	r.history.sent = make([]llm.Message, 1, len(stored)+len(msgs)+7)
+	in.msgs = r.history.sent[1:]
 	healed, mends := llm.Repair(stored)
 	if len(mends) == 0 {
 		for _, f := range llm.Check(stored) {
@@ -188,7 +188,7 @@ func (r *run) take(from *Result, msgs []llm.Message) error {
 			}
 		}
 	}
-	r.mends = mends
+	r.resumed.repairs = mends
 	for _, m := range healed {
 		if err := in.add(n, m); err != nil {
 			return fmt.Errorf("stored messages: %w", err)
@@ -206,12 +206,12 @@ func (r *run) take(from *Result, msgs []llm.Message) error {
 	}
 	for _, m := range in.msgs {
 		if m.Role == llm.RoleAssistant {
-			r.replies++
+			r.history.replies++
 		}
 	}
 	if len(in.then) > held {
 		keys := r.openKeys(&in)
-		for _, w := range r.waiting {
+		for _, w := range r.resumed.pending {
 			decided := slices.ContainsFunc(in.decisions, func(d llm.Decision) bool { return d.Key == w.Key })
 			if isOfAny(w.Key, keys) && !decided {
 				return fmt.Errorf("call %s (%s) still waits; answer or deny it before a new message", w.Call.ID, w.Call.Name)
@@ -235,8 +235,8 @@ func (r *run) take(from *Result, msgs []llm.Message) error {
 	if opened && len(in.open) == 0 && !r.exhausted() {
 		r.res.Spent.Rounds++ // its calls were carried out by the caller
 	}
-	r.res.Messages, r.decisions, r.then = in.msgs, in.decisions, in.then
-	r.turn = max(0, lastOf(in.msgs, llm.RoleUser))
+	r.res.Messages, r.resumed.decisions, r.history.then = in.msgs, in.decisions, in.then
+	r.history.turn = max(0, lastOf(in.msgs, llm.RoleUser))
 	return nil
 }
 

@@ -46,17 +46,6 @@ const (
 	AtLimitReturn                    // send it as usual, and leave the calls of its reply to the caller
 )
 
-// rounds returns the number of rounds; n is the default.
-func (l Limits) rounds(n int) int {
-	switch {
-	case l.Rounds < 0:
-		return 0
-	case l.Rounds == 0:
-		return n
-	}
-	return l.Rounds
-}
-
 // budget is what a run may use, the runs and calls inside of it included. The budgets of a run and of those it is inside are a chain: what is used
 // counts in each of them at once, so nothing counts twice and nothing is handed out that is used elsewhere.
 //
@@ -256,31 +245,32 @@ func (b *budget) near(last use) reached {
 // admit reserves what the next request may use, where something is limited, and waits for those beside it where it has to. It names the limit
 // that forbids the request; "" if none does.
 func (r *run) admit(ctx context.Context) reached {
+	r.reply = reply{used: r.reply.used, deltas: r.reply.deltas}
 	b := r.scope.budget
 	if b.ledger == nil || ctx.Err() != nil {
 		return reached{}
 	}
 	msgs := r.res.Messages
-	if len(r.then) > 0 {
-		msgs = slices.Concat(msgs, r.then)
+	if len(r.history.then) > 0 {
+		msgs = slices.Concat(msgs, r.history.then)
 	}
-	req := &llm.Request{Messages: msgs, Tools: r.specs, Output: r.agent.Output, Settings: r.agent.Settings}
+	req := &llm.Request{Messages: msgs, Tools: r.setup.specs, Output: r.agent.Output, Settings: r.agent.Settings}
 	in, out := req.Bounds()
-	r.need = use{tokens: in + len(r.instructions) + out}
+	r.reply.need = use{tokens: in + len(r.setup.instructions) + out}
 	if b.costs() {
-		r.need.cost, _ = r.pricer.MaxCost(req) // there is one: see affordable
+		r.reply.need.cost, _ = r.setup.pricer.MaxCost(req) // there is one: see affordable
 	}
-	why, ok := b.reserve(ctx, r.need)
-	r.asking = ok
+	why, ok := b.reserve(ctx, r.reply.need)
+	r.reply.reserved = ok
 	return why
 }
 
 // paid counts what the request under way has used; without one it does nothing.
 func (r *run) paid(u llm.Usage) {
-	if r.asking {
-		r.asking = false
-		r.last = use{u.Total(), u.Cost}
-		r.scope.budget.settle(r.need, r.last)
+	if r.reply.reserved {
+		r.reply.reserved = false
+		r.reply.used = use{u.Total(), u.Cost}
+		r.scope.budget.settle(r.reply.need, r.reply.used)
 	}
 }
 
@@ -289,8 +279,8 @@ func (r *run) affordable() error {
 	if !r.scope.budget.costs() {
 		return nil
 	}
-	if r.pricer != nil {
-		if _, known := r.pricer.MaxCost(&llm.Request{Tools: r.specs, Settings: r.agent.Settings}); known {
+	if r.setup.pricer != nil {
+		if _, known := r.setup.pricer.MaxCost(&llm.Request{Tools: r.setup.specs, Settings: r.agent.Settings}); known {
 			return nil
 		}
 	}

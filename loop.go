@@ -23,7 +23,7 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 	for {
 		// Act: carry out the calls that have no result yet.
 		if tasks := r.open(resp); len(tasks) > 0 {
-			over := (r.exhausted() || r.lastTurn.limit != "") && !r.onlyAnswers(tasks)
+			over := (r.exhausted() || r.reply.final.limit != "") && !r.onlyAnswers(tasks)
 			if over && r.agent.Limits.AtLimit == AtLimitReturn {
 				r.stillWait(tasks)
 				r.record(resp, nil)
@@ -49,7 +49,7 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 			case len(r.res.Pending) > 0:
 				return r.pending()
 			case over:
-				why := cmp.Or(r.lastTurn, roundsUsedUp)
+				why := cmp.Or(r.reply.final, roundsUsedUp)
 				why.cause += ", and the model went on calling"
 				return r.limit(why)
 			case r.stall.cause != "":
@@ -69,7 +69,7 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 		// Decide: ask the model what comes next.
 		r.takeMessages(ctx)
 		req, reply := r.request()
-		for d, err := range r.model.Stream(ctx, req) {
+		for d, err := range r.setup.model.Stream(ctx, req) {
 			if !r.hear(ctx, reply, d, err) {
 				break
 			}
@@ -77,7 +77,7 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 		if err := r.heard(reply); err != nil {
 			return r.broken(ctx, req, err)
 		}
-		r.accept(req, reply)
+		r.addReply(req, reply)
 		resp = reply
 	}
 }
@@ -88,7 +88,7 @@ func (r *run) open(resp *llm.Response) []Task {
 	if reply < 0 {
 		return nil
 	}
-	r.reply = reply
+	r.history.at = reply
 	var tasks []Task
 	parts := r.res.Messages[reply].Parts
 	place := -1
@@ -108,10 +108,10 @@ func (r *run) open(resp *llm.Response) []Task {
 				r.emit(Event{Kind: EventStepStarted})
 			}
 		}
-		t := r.task(r.replies, place, c)
+		t := r.task(r.history.replies, place, c)
 		t.Index, t.Refuse = len(tasks), r.refusal(resp, c, place)
-		t.begun = r.ahead.take(&t)
-		t.goOn(r.decisions, r.waiting)
+		t.begun = r.reply.early.take(&t)
+		t.goOn(r.resumed.decisions, r.resumed.pending)
 		if t.Refuse == "" && resp == nil && hidden(c.Args) && !slices.ContainsFunc(t.Decisions, func(d llm.Decision) bool { return d.Key == t.Key && d.Result != nil }) {
 			t.Refuse = "Not run: its arguments hold a secret that was not stored with them. Send it again, with all of its arguments."
 		}
@@ -131,9 +131,9 @@ func (r *run) task(reply, place int, c llm.ToolCall) Task {
 func (r *run) refusal(resp *llm.Response, c llm.ToolCall, place int) string {
 	switch {
 	case r.exhausted() && !r.answers(c):
-		return fmt.Sprintf("Not run: the limit of %d %s was reached.", r.rounds, text.Plural(r.rounds, "round", "rounds"))
-	case r.lastTurn.limit != "" && !r.answers(c):
-		return "Not run: " + r.lastTurn.cause + "."
+		return fmt.Sprintf("Not run: the limit of %d %s was reached.", r.setup.rounds, text.Plural(r.setup.rounds, "round", "rounds"))
+	case r.reply.final.limit != "" && !r.answers(c):
+		return "Not run: " + r.reply.final.cause + "."
 	case resp != nil && r.agent.Choice.Mode == llm.ToolNone && !r.answers(c):
 		return "Not run: no tool may be called now. Answer with what you have."
 	case resp != nil && resp.Finish.Cut():
@@ -148,7 +148,7 @@ func (r *run) refusal(resp *llm.Response, c llm.ToolCall, place int) string {
 // those are answered too. A call that ended because the context did stays open otherwise, and what it waited for before, it
 // waits for still. It reports whether the context had ended.
 func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
-	over := r.exhausted() || r.lastTurn.limit != ""
+	over := r.exhausted() || r.reply.final.limit != ""
 	ended = ctx.Err() != nil
 	givenUp := ended && context.Cause(ctx) == ErrCancelled
 	r.res.Pending = nil
@@ -174,7 +174,7 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 			r.stillWaits(x.Key)
 			continue
 		}
-		if r.stall.see(x, r.replies) { // call_completed told what the tool gave
+		if r.stall.see(x, r.history.replies) { // call_completed told what the tool gave
 			r.emit(Event{Kind: EventNotice, Path: x.Key, Code: "stalling", Text: x.Result.Text()})
 		}
 		results = append(results, x.Result)
@@ -182,7 +182,7 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 	if !over && len(results) == len(execs) {
 		r.res.Spent.Rounds++
 	}
-	r.res.Messages = answered(r.res.Messages, r.reply, results)
+	r.res.Messages = answered(r.res.Messages, r.history.at, results)
 	return ended
 }
 
@@ -202,19 +202,19 @@ func ending(execs []Execution) *Execution {
 // request makes the next request: instructions, transcript, and the choice; and room for the reply. A forced choice holds for the first one
 // only, or the run could not end. The last one asks for an answer.
 func (r *run) request() (*llm.Request, *llm.Response) {
-	if i := lastOf(r.then, llm.RoleUser); i >= 0 {
-		r.turn = len(r.res.Messages) + i
+	if i := lastOf(r.history.then, llm.RoleUser); i >= 0 {
+		r.history.turn = len(r.res.Messages) + i
 	}
-	r.res.Messages = append(r.res.Messages, r.then...)
-	r.then = nil
+	r.res.Messages = append(r.res.Messages, r.history.then...)
+	r.history.then = nil
 	a := r.agent
 	both := &struct { // a step keeps both
 		req   llm.Request
 		reply llm.Response
 	}{req: llm.Request{Key: r.requestKey(), Messages: r.view(), Tools: r.offered(), Output: a.Output,
-		Settings: a.Settings, Whole: r.whole, Turn: r.turn}}
+		Settings: a.Settings, Whole: r.scope.whole, Turn: r.history.turn}}
 	req := &both.req
-	if r.instructions != "" {
+	if r.setup.instructions != "" {
 		req.Turn++
 	}
 	if len(req.Tools) > 0 {
@@ -222,19 +222,19 @@ func (r *run) request() (*llm.Request, *llm.Response) {
 		if r.res.Spent.Requests > 0 && req.Choice.Mode != llm.ToolNone {
 			req.Choice = llm.ToolChoice{}
 		}
-		if r.lastTurn = r.whyLast(); r.lastTurn.limit != "" {
+		if r.reply.final = r.whyLast(); r.reply.final.limit != "" {
 			req.Choice = llm.ToolChoice{Mode: llm.ToolNone}
 			if r.res.Spent.Requests > 0 { // it may not know yet
-				req.Messages = append(req.Messages, llm.User("No more calls are carried out: "+r.lastTurn.cause+". Answer now with what you have, and say what is missing."))
+				req.Messages = append(req.Messages, llm.User("No more calls are carried out: "+r.reply.final.cause+". Answer now with what you have, and say what is missing."))
 			}
 		}
 	}
 	if r.output.offered(req.Choice) {
 		req.Output = nil // the tool has it
 	}
-	if r.sink != nil {
-		r.emit(Event{Kind: EventStepStarted, Step: r.replies + 1})
-		r.emit(Event{Kind: EventRequestStarted, Step: r.replies + 1, Path: req.Key, Model: req.Model, Messages: len(req.Messages),
+	if r.out.sink != nil {
+		r.emit(Event{Kind: EventStepStarted, Step: r.history.replies + 1})
+		r.emit(Event{Kind: EventRequestStarted, Step: r.history.replies + 1, Path: req.Key, Model: req.Model, Messages: len(req.Messages),
 			Tools: len(req.Tools), Choice: &req.Choice})
 	}
 	return req, &both.reply
@@ -247,7 +247,7 @@ func (r *run) hear(ctx context.Context, reply *llm.Response, d llm.Delta, err er
 		err = reply.Add(d)
 	}
 	if err != nil {
-		r.lost = err
+		r.reply.err = err
 		return false
 	}
 	r.emitDelta(reply, d)
@@ -257,8 +257,8 @@ func (r *run) hear(ctx context.Context, reply *llm.Response, d llm.Delta, err er
 
 // heard says why the reply cannot be used; nil: it is whole.
 func (r *run) heard(reply *llm.Response) error {
-	if r.lost != nil {
-		return r.lost
+	if r.reply.err != nil {
+		return r.reply.err
 	}
 	return reply.Err()
 }
@@ -276,18 +276,18 @@ func (r *run) whyLast() reached {
 	if why := r.scope.budget.callsRefused(); why.limit != "" {
 		return why
 	}
-	return r.scope.budget.near(r.last)
+	return r.scope.budget.near(r.reply.used)
 }
 
 // accept takes a whole reply into the transcript.
-func (r *run) accept(req *llm.Request, resp *llm.Response) {
+func (r *run) addReply(req *llm.Request, resp *llm.Response) {
 	r.retract(resp)
-	r.replies++
-	r.asked = req
+	r.history.replies++
+	r.reply.request = req
 	r.res.Messages = append(r.res.Messages, resp.Message)
 	r.spend(Spent{Requests: 1, Usage: resp.Usage})
 	r.paid(resp.Usage)
-	if r.sink != nil {
+	if r.out.sink != nil {
 		r.emit(Event{Kind: EventResponseReceived, Path: req.Key, Response: resp})
 	}
 }

@@ -1,6 +1,9 @@
 package pawl
 
+// new_run.go: checks and collects what a run needs before its first step.
+
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,18 +15,54 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// runOptions is what differs between the ways to start a run.
+// runOptions are the differences between the ways to start a run.
 type runOptions struct {
 	whole  bool
-	emit   func(Event) // nil: nobody watches
-	inside *Invocation // the call that the run is made in; nil: none
-	key    llm.Key     // name of the run; "": "run"
-	branch *Branch     // the run is made inside of a call elsewhere; nil: it is not
+	emit   func(Event) // nil means no events
+	inside *Invocation // call that the run is nested in; nil means none
+	key    llm.Key     // key of the run; "" means "run"
+	branch *Branch     // the run is nested in a call of another process; nil means that it is not
 
 	engine Engine // makes the run durable; the zero value means none
 }
 
-func (a *Agent) prepare(ctx context.Context, from *Result, msgs []llm.Message, o runOptions) (*run, error) {
+// newRun returns a run that is ready for its first step.
+func (a *Agent) newRun(ctx context.Context, from *Result, msgs []llm.Message, o runOptions) (*run, error) {
+	tools, err := a.checkedTools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{agent: a, name: cmp.Or(a.Name, "agent"), key: cmp.Or(o.key, "run"), res: &Result{},
+		inbox: MessageSourceFrom(ctx), stall: stall{limit: a.Limits.LoopThreshold}, parent: parent{o.inside, o.branch}}
+	r.out.sink = o.emit
+	r.setup.rounds = defaultRounds
+	if n := a.Limits.Rounds; n != 0 {
+		r.setup.rounds = max(n, 0) // NoRounds is negative
+	}
+	if from != nil {
+		r.res.Spent, r.res.Values = from.Spent, from.Values
+	}
+	if err := r.accept(from, msgs); err != nil {
+		return nil, err
+	}
+	r.scope = scope{executor: a.Executor, engine: o.engine, waits: true, whole: o.whole, watched: o.emit != nil}
+	if r.scope.executor == nil {
+		r.scope.executor = Parallel{}
+	}
+	if err := r.addTools(ctx, tools, o); err != nil {
+		return nil, err
+	}
+	r.join()
+	r.setup.model, r.scope.layers, r.setup.pricer = wrapped(a.Model, a.Middleware)
+	if r.setup.instructions, err = r.planned(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// checkedTools returns the tools of a.Tools. The error is about the agent: no model, a tool that
+// cannot be used, a choice of a tool that it does not have.
+func (a *Agent) checkedTools(ctx context.Context) ([]*Tool, error) {
 	if a.Model == nil {
 		return nil, errors.New("agent has no model")
 	}
@@ -41,28 +80,20 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []llm.Message, o
 			return nil, err
 		}
 	}
-	r := &run{agent: a, name: a.Name, key: o.key, whole: o.whole, sink: o.emit, res: &Result{}, rounds: a.Limits.rounds(defaultRounds),
-		stall: stall{limit: a.Limits.LoopThreshold}}
-	if r.name == "" {
-		r.name = "agent"
+	return tools, nil
+}
+
+// addTools completes the tools with those of the run itself: the reader of artifacts, and the tool
+// for the answer. The middleware checks the tools of the agent and the reader.
+func (r *run) addTools(ctx context.Context, tools []*Tool, o runOptions) (err error) {
+	a := r.agent
+	if r.scope.shelf, err = r.shelf(ctx, o); err != nil {
+		return err
 	}
-	if r.key == "" {
-		r.key = "run"
-	}
-	if from != nil {
-		r.res.Spent, r.res.Values = from.Spent, from.Values
-	}
-	if err := r.take(from, msgs); err != nil {
-		return nil, err
-	}
-	place, err := r.shelf(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	if place != nil {
+	if place := r.scope.shelf; place != nil {
 		for _, t := range place.tools {
 			if find(tools, t.Name) != nil {
-				return nil, fmt.Errorf("tool %s: an agent with Artifacts needs the name; rename the tool", t.Name)
+				return fmt.Errorf("tool %s: an agent with Artifacts needs the name; rename the tool", t.Name)
 			}
 		}
 		tools = append(slices.Clip(tools), place.tools...)
@@ -70,86 +101,78 @@ func (a *Agent) prepare(ctx context.Context, from *Result, msgs []llm.Message, o
 	for _, w := range a.Middleware {
 		if w.Check != nil {
 			if err := w.Check(tools); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
 	if r.output, err = a.output(tools); err != nil {
-		return nil, err
+		return err
 	}
 	if r.output != nil && r.output.tool != nil {
+		r.scope.answer = r.output.tool
 		tools = append(slices.Clip(tools), r.output.tool)
 	}
-	r.scope = scope{tools: tools, answer: r.output.answerTool(), executor: a.Executor, waits: true, whole: o.whole, watched: o.emit != nil, shelf: place}
-	r.specs = specs(tools)
-	r.later = newLater(tools, a.Choice)
-	if r.scope.executor == nil {
-		r.scope.executor = Parallel{}
-	}
+	r.scope.tools, r.setup.specs, r.setup.deferred = tools, specs(tools), newDeferred(tools, a.Choice)
 	if p, ok := r.scope.executor.(Parallel); ok && !o.whole && slices.ContainsFunc(tools, headStart) {
-		r.beginner = &p
+		r.setup.early = &p
 	}
-	r.scope.engine = o.engine
-	r.model, r.scope.layers, r.pricer = wrapped(a.Model, a.Middleware)
-	r.inbox = MessageSourceFrom(ctx)
-	if o.inside != nil {
-		outer := o.inside.work.task.scope
-		r.scope.slots, r.scope.depth = outer.slots, outer.depth+1
-		r.scope.waits = outer.waits && outer.engine.Replays && r.scope.engine.Replays
-		r.decisions, r.waiting = o.inside.work.task.Decisions, o.inside.work.task.PendingInside
-		r.scope.within, r.inside = o.inside, o.inside
-		r.own.open(&a.Limits, r.res.Spent, outer.budget)
-	} else {
-		var around *budget
-		if o.branch != nil {
-			r.scope.depth, around = o.branch.Depth, o.branch.around(r.res.Spent)
-			r.branch = o.branch
-		}
-		limit := defaultParallel
-		if p, ok := parallelOf(r.scope.executor); ok {
-			limit = p.limit()
-		}
-		r.slots.free = limit
-		r.scope.slots = &r.slots
-		r.own.open(&a.Limits, r.res.Spent, around)
-	}
-	r.scope.budget = &r.own
-	if r.instructions, err = r.planned(); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return nil
 }
 
-// scope is what the calls of a run share.
+// join gives the run its slots and its budget: those of the run around it, or its own.
+func (r *run) join() {
+	r.scope.budget = &r.own
+	if v := r.parent.call; v != nil {
+		outer := v.work.task.scope
+		r.scope.slots, r.scope.depth, r.scope.within = outer.slots, outer.depth+1, v
+		r.scope.waits = outer.waits && outer.engine.Replays && r.scope.engine.Replays
+		r.resumed.decisions, r.resumed.pending = v.work.task.Decisions, v.work.task.PendingInside
+		r.own.open(&r.agent.Limits, r.res.Spent, outer.budget)
+		return
+	}
+	var around *budget
+	if b := r.parent.branch; b != nil {
+		r.scope.depth, around = b.Depth, b.around(r.res.Spent)
+	}
+	r.own.open(&r.agent.Limits, r.res.Spent, around)
+	r.slots.free = defaultParallel
+	if p, ok := parallelOf(r.scope.executor); ok {
+		r.slots.free = p.limit()
+	}
+	r.scope.slots = &r.slots
+}
+
+// scope is the part of a run that its calls share.
 type scope struct {
 	tools    []*Tool
-	answer   *Tool  // one of tools, by which the answer is given; nil: as text
-	layers   layers // the middleware around calls
+	answer   *Tool  // tool of tools that takes the answer; nil means an answer as text
+	layers   layers // middleware around calls
 	executor Executor
-	slots    *slots // one semaphore a run, inner calls and inner runs included
+	slots    *slots // semaphore of the outermost run, shared by nested calls and runs
 	budget   *budget
-	watched  bool        // whether anybody observes the events of the calls
-	depth    int         // of calls inside calls
-	within   *Invocation // the call that these calls are made in; nil: none
+	watched  bool        // the events of the calls have a receiver
+	depth    int         // nesting depth of calls
+	within   *Invocation // call that these calls are nested in; nil means none
 	engine   Engine      // makes the run durable; the zero value means none
-	waits    bool        // whether a call may pend here
-	whole    bool        // whether replies are asked for whole
-	away     bool        // whether the run is carried out in another process
-	shelf    *shelf      // where what is too large for the model is kept; nil: nowhere
+	waits    bool        // calls may become pending
+	whole    bool        // replies are requested whole
+	away     bool        // the run is in another process
+	shelf    *shelf      // storage for results that are too large for the model; nil means none
 }
 
-// planKey names the value of a run that is its strategic plan: a JSON object, see team.PlanKey.
+// planKey is the name of the run value that holds the strategic plan, a JSON object; see team.PlanKey.
 const planKey = "strategic_plan"
 
-// planned returns the agent's instructions with the plan that the run has been given; a run inside a call has that of the run around it.
+// planned returns the instructions of the agent with the plan of the run. A nested run has the plan
+// of the run around it.
 func (r *run) planned() (string, error) {
 	plan, ok := r.res.Values[planKey]
 	if !ok {
 		switch {
-		case r.inside != nil:
-			plan, ok = r.inside.plan()
-		case r.branch != nil:
-			plan, ok = r.branch.Plan, r.branch.Plan != nil
+		case r.parent.call != nil:
+			plan, ok = r.parent.call.plan()
+		case r.parent.branch != nil:
+			plan, ok = r.parent.branch.Plan, r.parent.branch.Plan != nil
 		}
 		if ok {
 			r.res.Values = merged(r.res.Values, Values{planKey: plan})
@@ -168,7 +191,7 @@ func (r *run) planned() (string, error) {
 	return strings.TrimRight(r.agent.Instructions, "\n") + "\n\n" + block, nil
 }
 
-// plan returns the plan that runs made inside the call are shown.
+// plan returns the plan for runs that are nested in the call.
 func (v *Invocation) plan() (json.RawMessage, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -141,7 +141,7 @@ func (r *run) sentBack(text string, faults []string) bool {
 	if again {
 		r.res.Spent.Corrections++
 	}
-	if r.sink != nil {
+	if r.out.sink != nil {
 		data, _ := json.Marshal(struct { // strings and numbers
 			Faults      []string `json:"faults"`
 			Corrections int      `json:"corrections"`

@@ -226,6 +226,33 @@ func (r *Result) Calls() []llm.ToolCall {
 	return open
 }
 
+// end completes the Result and emits run_ended. Every result of a run passes here.
+func (r *run) end(ctx context.Context, stop StopReason, err error) (*Result, error) {
+	r.release(ctx)
+	r.res.Stop = stop
+	r.res.Messages = append(r.res.Messages, r.history.then...) // they follow when the open calls have results
+	ended := Event{Kind: EventRunEnded, Result: r.res}
+	if err != nil {
+		ended.Error = err.Error()
+		r.res.Cause = cmp.Or(r.res.Cause, err.Error())
+	}
+	r.emit(ended)
+	return r.res, err
+}
+
+// release ends what the run has started or reserved. A second call has no effect.
+func (r *run) release(ctx context.Context) {
+	r.drop()
+	r.paid(llm.Usage{})
+	if in := r.inbox; in != nil {
+		r.inbox = nil
+		r.res.Unread = in.Close(ctx)
+	}
+	if r.parent.branch != nil {
+		r.parent.branch.refused(r.own.outer)
+	}
+}
+
 // answered stops at a reply without calls.
 func (r *run) answered(resp *llm.Response) (StopReason, error) {
 	switch {
@@ -237,8 +264,8 @@ func (r *run) answered(resp *llm.Response) (StopReason, error) {
 		return StopFailed, &llm.ProviderError{Code: llm.CodeServer, Message: cmp.Or(resp.Message.Text(), "the provider ended the reply with an error")}
 	case r.output.unfit():
 		return r.unfit()
-	case r.lastTurn.limit != "":
-		return r.limit(reached{r.lastTurn.limit, r.lastTurn.cause + "; the model was asked to answer"})
+	case r.reply.final.limit != "":
+		return r.limit(reached{r.reply.final.limit, r.reply.final.cause + "; the model was asked to answer"})
 	case r.scope.budget.callsRefused().limit != "":
 		return r.limit(r.scope.budget.callsRefused())
 	case strings.TrimSpace(resp.Message.Text()) == "":
@@ -256,8 +283,8 @@ func (r *run) finished(x *Execution) (StopReason, error) {
 		return r.pending() // what the other calls come to may change it: the model is asked again then
 	case r.answers(x.Call):
 		r.res.Output, r.res.Repairs = x.Call.Args, x.Repairs
-		if r.lastTurn.limit != "" && !r.output.asked {
-			return r.limit(reached{r.lastTurn.limit, r.lastTurn.cause + "; the model was asked to answer"})
+		if r.reply.final.limit != "" && !r.output.asked {
+			return r.limit(reached{r.reply.final.limit, r.reply.final.cause + "; the model was asked to answer"})
 		}
 		return StopAnswer, nil
 	}
@@ -307,8 +334,8 @@ func (r *run) broken(ctx context.Context, req *llm.Request, err error) (StopReas
 	}
 	var ee ExecutionError
 	if errors.As(err, &ee) {
-		r.replies++ // the failed step has a number of its own
-		r.asked = req
+		r.history.replies++ // the failed step has a number of its own
+		r.reply.request = req
 		x := ee.FailedExecution()
 		r.spend(x.Spent) // the attempts were paid for
 		r.paid(x.Spent.Usage)

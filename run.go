@@ -8,47 +8,76 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// run is one run of an agent: what loop works on.
+// run is one run of an agent: the state that loop works on.
 type run struct {
-	agent  *Agent
-	name   string
-	key    llm.Key // "run", or the key of the call it is made in and the agent's name
-	whole  bool
-	sink   func(Event)
-	rounds int
-	model  llm.Model       // inside its middleware
-	specs  []*llm.ToolSpec // of all tools of scope
-	pricer llm.Pricer      // knows what a request costs; nil: nobody does
-	scope  scope
-	own    budget // scope's
-	slots  slots  // scope's, unless it is inside another run
-	res    *Result
+	agent *Agent
+	name  string  // of the agent
+	key   llm.Key // "run", or the key of the call around it and the name of the agent
+	res   *Result
+	scope scope  // shared with the calls
+	own   budget // scope.budget
+	slots slots  // scope.slots, unless the run is nested
 
-	instructions string // those of the agent, with the plan that the run was given
-	replies      int    // in the transcript
-	reply        int    // where the last one with calls stands
-	decisions    []llm.Decision
-	mends        []llm.Repaired // to what was stored
-	waiting      []PendingCall  // what the run that is resumed left pending
-	then         []llm.Message  // messages that follow once no call is open
-	turn         int            // where the user's last message stands
-	output       *output        // what the answer must fit; nil: free text
-	sent         []llm.Message  // instructions, where there are any, and transcript: one array
-	lost         error          // with which the reply being made broke off
-	asked        *llm.Request   // the request that the last reply answers
-	deltas       *deltas        // nil until the reply being made has events
-	inbox        MessageSource  // nil: nobody sends messages
-	beginner     *Parallel      // starts calls early; nil means that no call starts early
-	ahead        *ahead         // nil: no reply is being made, or nothing may begin early
-	inside       *Invocation    // the call that the run is made in; nil: none
-	branch       *Branch        // the run is made inside of a call elsewhere; nil: it is not
-	asking       bool           // need is reserved for a request
-	need         use
-	last         use     // what the last request has used
-	lastTurn     reached // the limit for which the last request asks for an answer and nothing else
-	stall        stall
-	later        *later // tools that are offered once they are found; nil: none
-	seq          int64
+	parent  parent
+	resumed resumed
+	setup   setup
+	history history
+	reply   reply
+	output  *output       // format of the answer; nil means free text
+	inbox   MessageSource // nil means none
+	stall   stall
+	out     out
+}
+
+// parent is the call that a run is nested in. At most one field is set.
+type parent struct {
+	call   *Invocation // of this process
+	branch *Branch     // of another process
+}
+
+// resumed is what the input of a run says about its open calls.
+type resumed struct {
+	decisions []llm.Decision
+	pending   []PendingCall  // of the Result that is resumed
+	repairs   []llm.Repaired // of the stored messages
+}
+
+// setup is what all requests of a run have in common.
+type setup struct {
+	model        llm.Model       // in its middleware
+	pricer       llm.Pricer      // nil means that prices are unknown
+	specs        []*llm.ToolSpec // of scope.tools
+	deferred     *deferred       // tools that tool_search finds; nil means none
+	instructions string          // of the agent, with the plan of the run
+	rounds       int             // limit
+	early        *Parallel       // starts calls of unfinished replies; nil means none
+}
+
+// history is the position in the conversation, which is Result.Messages.
+type history struct {
+	sent    []llm.Message // instructions and conversation, in one array with Result.Messages
+	then    []llm.Message // messages that follow when no call is open
+	replies int           // number of replies
+	at      int           // index of the last reply with calls
+	turn    int           // index of the last message of the user
+}
+
+// reply is the state of one request and its reply.
+type reply struct {
+	request  *llm.Request // nil after the step is recorded
+	err      error        // that ended the reply
+	deltas   *deltas      // nil until the reply has events
+	early    *ahead       // calls started early; nil means none
+	need     use          // reserved in the budget
+	reserved bool         // need is reserved
+	used     use          // by the last request
+	final    reached      // limit for which the request asks for an answer
+}
+
+// out is the receiver of the events.
+type out struct {
+	sink func(Event) // nil means none
+	seq  int64       // of the last event
 }
 
 // isOfAny reports whether key is of one of the calls at keys, or of one inside of it.
@@ -58,9 +87,9 @@ func isOfAny(key llm.Key, keys []llm.Key) bool {
 
 // waitsFor returns what the call at key waited for when the run was resumed; nil: nothing.
 func (r *run) waitsFor(key llm.Key) *PendingCall {
-	for i := range r.waiting {
-		if r.waiting[i].Key == key {
-			return &r.waiting[i]
+	for i := range r.resumed.pending {
+		if r.resumed.pending[i].Key == key {
+			return &r.resumed.pending[i]
 		}
 	}
 	return nil
@@ -75,53 +104,55 @@ func (r *run) stillWait(tasks []Task) {
 
 // stillWaits notes that the call at key, and those inside of it, wait for what they waited for before.
 func (r *run) stillWaits(key llm.Key) {
-	for _, w := range r.waiting {
+	for _, w := range r.resumed.pending {
 		if inOrUnder(w.Key, key) {
 			r.res.Pending = append(r.res.Pending, w)
 		}
 	}
 }
 
-func (r *run) requestKey() llm.Key { return r.key + llm.Key("/"+strconv.Itoa(r.replies)+"/model") }
+func (r *run) requestKey() llm.Key {
+	return r.key + llm.Key("/"+strconv.Itoa(r.history.replies)+"/model")
+}
 
-func (r *run) replyKey() llm.Key { return r.key + llm.Key("/"+strconv.Itoa(r.replies)) }
+func (r *run) replyKey() llm.Key { return r.key + llm.Key("/"+strconv.Itoa(r.history.replies)) }
 
 // view returns what is sent: instructions in front of the transcript. The transcript only grows, so both are the same array, and what
 // was sent before stays as it is.
 func (r *run) view() []llm.Message {
 	msgs := r.res.Messages
-	if r.instructions == "" {
+	if r.setup.instructions == "" {
 		return slices.Clip(msgs)
 	}
-	if cap(r.sent) <= len(msgs) || &r.sent[:2][1] != &msgs[0] { // it has outgrown its array
+	if cap(r.history.sent) <= len(msgs) || &r.history.sent[:2][1] != &msgs[0] { // it has outgrown its array
 		all := make([]llm.Message, 1, len(msgs)+len(msgs)/2+8)
-		all[0] = r.sent[0]
-		r.sent = append(all, msgs...)
-		r.res.Messages = r.sent[1:]
+		all[0] = r.history.sent[0]
+		r.history.sent = append(all, msgs...)
+		r.res.Messages = r.history.sent[1:]
 	}
-	if r.sent[0].Role == "" {
-		r.sent[0] = llm.System(r.instructions)
+	if r.history.sent[0].Role == "" {
+		r.history.sent[0] = llm.System(r.setup.instructions)
 	}
-	r.sent = r.sent[:len(msgs)+1]
-	return slices.Clip(r.sent)
+	r.history.sent = r.history.sent[:len(msgs)+1]
+	return slices.Clip(r.history.sent)
 }
 
 // offered returns the tools of the next request.
 func (r *run) offered() []*llm.ToolSpec {
-	if r.later == nil {
-		return r.specs
+	if r.setup.deferred == nil {
+		return r.setup.specs
 	}
-	return specs(r.later.tools(r.res.Messages))
+	return specs(r.setup.deferred.tools(r.res.Messages))
 }
 
 // exhausted reports whether the rounds are used up.
-func (r *run) exhausted() bool { return r.res.Spent.Rounds >= r.rounds }
+func (r *run) exhausted() bool { return r.res.Spent.Rounds >= r.setup.rounds }
 
 // spend counts what was used, in the call that the run is made in too.
 func (r *run) spend(s Spent) {
 	r.res.Spent.Add(s)
-	if r.inside != nil {
-		r.inside.spend(s)
+	if r.parent.call != nil {
+		r.parent.call.spend(s)
 	}
 }
 
@@ -130,9 +161,9 @@ func (r *run) record(resp *llm.Response, execs []Execution) {
 	if r.res.Steps == nil {
 		r.res.Steps = make([]Step, 0, 2)
 	}
-	r.res.Steps = append(r.res.Steps, Step{Request: r.asked, Response: resp, Executions: execs})
-	r.asked = nil
-	if r.sink == nil {
+	r.res.Steps = append(r.res.Steps, Step{Request: r.reply.request, Response: resp, Executions: execs})
+	r.reply.request = nil
+	if r.out.sink == nil {
 		return
 	}
 	s := r.res.Steps[len(r.res.Steps)-1] // a copy: the Result is the caller's

@@ -108,15 +108,15 @@ func (r *run) takeMessages(ctx context.Context) bool {
 	}
 	msgs := r.inbox.Take(ctx, r.requestKey())
 	for i := range msgs {
-		r.emit(Event{Kind: EventSteered, Step: r.replies + 1, Path: r.requestKey(), Message: &msgs[i]})
+		r.emit(Event{Kind: EventSteered, Step: r.history.replies + 1, Path: r.requestKey(), Message: &msgs[i]})
 	}
-	r.then = append(r.then, msgs...)
+	r.history.then = append(r.history.then, msgs...)
 	return len(msgs) > 0
 }
 
 // steered reports whether the run goes on after an answer, because a message came meanwhile. The answer then is a round like any other.
 func (r *run) steered(ctx context.Context, resp *llm.Response) bool {
-	if resp.Finish.Cut() || r.lastTurn.limit != "" || r.exhausted() || ctx.Err() != nil || r.output.unfit() || !r.takeMessages(ctx) {
+	if resp.Finish.Cut() || r.reply.final.limit != "" || r.exhausted() || ctx.Err() != nil || r.output.unfit() || !r.takeMessages(ctx) {
 		return false
 	}
 	r.res.Spent.Rounds++

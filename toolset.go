@@ -256,21 +256,21 @@ type found struct {
 	Found []string `json:"found"`
 }
 
-// later is what a run knows of deferred tools: which the model has been told of, by what stands in the transcript and nothing else. So a run
+// deferred is what a run knows of deferred tools: which the model has been told of, by what stands in the transcript and nothing else. So a run
 // that goes on elsewhere offers the same.
-type later struct {
+type deferred struct {
 	waiting map[string]*Tool
 	offered []*Tool
 	seen    int             // messages
 	search  map[string]bool // calls of tool_search in the last reply
 }
 
-// newLater returns nil where nothing is deferred, or nothing could find it.
-func newLater(tools []*Tool, choice llm.ToolChoice) *later {
+// newDeferred returns nil where nothing is deferred, or nothing could find it.
+func newDeferred(tools []*Tool, choice llm.ToolChoice) *deferred {
 	if !slices.ContainsFunc(tools, func(t *Tool) bool { return t.Deferred }) || find(tools, toolSearch) == nil {
 		return nil
 	}
-	l := &later{waiting: map[string]*Tool{}, search: map[string]bool{}}
+	l := &deferred{waiting: map[string]*Tool{}, search: map[string]bool{}}
 	for _, t := range tools {
 		if t.Deferred && !slices.Contains(choice.Names, t.Name) {
 			l.waiting[t.Name] = t
@@ -282,7 +282,7 @@ func newLater(tools []*Tool, choice llm.ToolChoice) *later {
 }
 
 // tools returns what a request offers over the transcript msgs. What was offered before comes first, in the same order.
-func (l *later) tools(msgs []llm.Message) []*Tool {
+func (l *deferred) tools(msgs []llm.Message) []*Tool {
 	for ; l.seen < len(msgs); l.seen++ {
 		for _, p := range msgs[l.seen].Parts {
 			switch p := p.(type) {
@@ -307,7 +307,7 @@ func (l *later) tools(msgs []llm.Message) []*Tool {
 	return l.offered
 }
 
-func (l *later) offer(name string) {
+func (l *deferred) offer(name string) {
 	if t := l.waiting[name]; t != nil {
 		delete(l.waiting, name)
 		l.offered = append(slices.Clip(l.offered), t) // a request that was sent keeps its own
