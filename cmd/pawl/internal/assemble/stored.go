@@ -21,8 +21,8 @@ type Stored[T any] struct {
 }
 
 // Pages returns a function that reads all pages of a list.
-func Pages[T any](page func(store.Store, context.Context, store.Scope, store.Page) ([]T, error), id func(T) string) func(
-	context.Context, store.Store, store.Scope) ([]T, error) {
+func Pages[T any](page func(store.Store, context.Context, store.Scope, store.Page) ([]T, error),
+	id func(T) string) func(context.Context, store.Store, store.Scope) ([]T, error) {
 	return func(ctx context.Context, db store.Store, s store.Scope) ([]T, error) {
 		return cli.Everything(func(p store.Page) ([]T, error) { return page(db, ctx, s, p) }, id)
 	}
@@ -39,7 +39,7 @@ func (k Stored[T]) List(sys *cli.System, f *StoreFlags, asJSON bool) error {
 	})
 }
 
-// Delete removes entries, and reports the first one that does not exist.
+// Delete removes entries, and reports the first missing entry.
 func (k Stored[T]) Delete(sys *cli.System, f *StoreFlags, ids []string) error {
 	return f.With(sys, false, func(ctx context.Context, db store.Store) error {
 		return cli.Deleted(sys.Out, ids, func(id string) error { return k.Remove(ctx, db, f.Scope(), id) },

@@ -62,7 +62,8 @@ type display struct {
 	console *console // nil means plain lines
 }
 
-// NewDisplay returns a display on the console of sys, or else one that writes plain lines to out.
+// NewDisplay returns a display on the console of sys. Without a console, it returns a display that
+// writes plain lines to out.
 func NewDisplay(sys *cli.System, out *Screen) *display {
 	d := &display{Live: sys.OutTerm && sys.ErrTerm, console: consoleOf(sys)}
 	if d.console != nil {
