@@ -44,19 +44,14 @@ func Repair(msgs []Message) (healed []Message, mends []Repaired) { return Histor
 // of the last reply like all others. With UserFirst, it puts a message in front that says what is
 // missing. It drops reasoning that cannot end a reply.
 func (r HistoryRules) Repair(msgs []Message) (healed []Message, mends []Repaired) {
-	healed, mends, _ = r.repair(msgs)
-	return healed, mends
-}
-
-func (r HistoryRules) repair(msgs []Message) ([]Message, []Repaired, []HistoryFault) {
 	if r.sound(msgs) {
-		return msgs, nil, nil
+		return msgs, nil
 	}
 	healed, mends, lost := r.mend(msgs)
 	if len(lost) > 0 {
-		return msgs, nil, lost
+		return msgs, nil
 	}
-	return healed, mends, nil
+	return healed, mends
 }
 
 const (

@@ -6,7 +6,7 @@ package llm
 // abilities, such as OutputHolder and Pricer. The result is false if no Model is a T.
 //
 // A Model that wraps another has the method Unwrap() Model. It implements an ability itself only
-// if its answer differs from that of the wrapped Model. A wrapper without Unwrap hides the
+// if it answers differently from the wrapped Model. A wrapper without Unwrap hides the
 // abilities of the wrapped Model.
 func As[T any](m Model) (T, bool) {
 	for m != nil {

@@ -74,8 +74,8 @@ func Asked(text string) Matcher {
 	}
 }
 
-// Told expects text in the latest result of the tool name.
-func Told(name, text string) Matcher {
+// Returned expects text in the latest result of the tool name.
+func Returned(name, text string) Matcher {
 	return func(req *llm.Request) string {
 		r := ResultOf(req, name)
 		switch {
