@@ -102,8 +102,8 @@ func (o opaque) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	return o.inner.Stream(ctx, req)
 }
 
-// TestCostLimitWithMiddleware runs agents with a limit on cost and each pair of middlewares, in this
-// process and with a journal. No run fails because a wrapper hides the price.
+// TestCostLimitWithMiddleware runs agents with a limit on cost and each pair of middlewares, in
+// this process and with a journal. No run fails because a wrapper hides the price.
 func TestCostLimitWithMiddleware(t *testing.T) {
 	all := modelWrappers(t)
 	delete(all, "react.New") // a driver: it changes the requests that the script expects
@@ -122,7 +122,8 @@ func TestCostLimitWithMiddleware(t *testing.T) {
 			}
 			n++
 			a.Model = ableModel(script.Say("done"))
-			res, err = (&durable.Engine{Journal: new(store.MemoryJournal)}).Runner(fmt.Sprint(n), a).Run(t.Context(), llm.User("go"))
+			res, err = (&durable.Engine{Journal: new(store.MemoryJournal)}).Runner(fmt.Sprint(n),
+				a).Run(t.Context(), llm.User("go"))
 			if err != nil || res.Text() != "done" {
 				t.Errorf("durable, %s(%s): %v", outer, inner, err)
 			}

@@ -17,7 +17,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// A model that panics gives back what its run had reserved: the runs beside it that wait for room go on.
+// A model that panics gives back what its run had reserved: the runs beside it that wait for room
+// go on.
 func TestAModelThatPanicsHoldsNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
@@ -33,7 +34,8 @@ func TestAModelThatPanicsHoldsNoRoom(t *testing.T) {
 			}
 		})}
 		one := func(n int) script.Turn { return script.Call("child", fmt.Sprintf(`{"task":"%d"}`, n)) }
-		a := &pawl.Agent{Model: script.New(script.Together(one(1), one(2), one(3)), script.Say("done")), Tools: []pawl.Toolset{child.Tool("")}, Limits: pawl.Limits{Tokens: 10_000}}
+		a := &pawl.Agent{Model: script.New(script.Together(one(1), one(2), one(3)), script.Say("done")),
+			Tools: []pawl.Toolset{child.Tool("")}, Limits: pawl.Limits{Tokens: 10_000}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		begin := time.Now()
@@ -51,7 +53,8 @@ func TestAModelThatPanicsHoldsNoRoom(t *testing.T) {
 	})
 }
 
-// When a model panics, or whoever watches, the one who panicked is heard, what was begun early has ended, and nobody steers the run any more.
+// When a model panics, or whoever watches, the one who panicked is heard, what was begun early has
+// ended, and nobody steers the run any more.
 func TestARunThatPanicsLeavesNothing(t *testing.T) {
 	for _, who := range []string{"model", "watcher"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -75,7 +78,8 @@ func TestARunThatPanicsLeavesNothing(t *testing.T) {
 			var s pawl.Steering
 			heard := func() (v any) {
 				defer func() { v = recover() }()
-				for e := range (&pawl.Agent{Model: m, Tools: []pawl.Toolset{look}}).Stream(pawl.WithMessages(t.Context(), &s), llm.User("go")) {
+				for e := range (&pawl.Agent{Model: m,
+					Tools: []pawl.Toolset{look}}).Stream(pawl.WithMessages(t.Context(), &s), llm.User("go")) {
 					if e.Kind == pawl.EventText {
 						panic(who)
 					}
@@ -92,7 +96,8 @@ func TestARunThatPanicsLeavesNothing(t *testing.T) {
 	}
 }
 
-// A middleware that makes calls for one that began early waits for its reply: they may do more than look.
+// A middleware that makes calls for one that began early waits for its reply: they may do more than
+// look.
 func TestAnEarlyCallMakesNoOthersBeforeItsReplyIsWhole(t *testing.T) {
 	for _, finish := range []llm.FinishReason{llm.FinishReasonToolCalls, llm.FinishReasonLength} {
 		synctest.Test(t, func(t *testing.T) {
@@ -110,7 +115,8 @@ func TestAnEarlyCallMakesNoOthersBeforeItsReplyIsWhole(t *testing.T) {
 				}
 				return c, nil
 			})
-			a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}")}, after: []time.Duration{0, time.Second}, finish: finish}),
+			a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}")},
+				after: []time.Duration{0, time.Second}, finish: finish}),
 				Tools: []pawl.Toolset{write, look}, Middleware: []pawl.Middleware{audit}}
 			_, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 			want := time.Second
@@ -134,7 +140,8 @@ func TestUsageThatCannotBe(t *testing.T) {
 		turn := script.Call("f", `{}`)
 		turn.Usage = &u
 		m := script.New(script.Loop(turn))
-		res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}, Limits: pawl.Limits{Tokens: 100, LoopThreshold: -1}}).Run(t.Context(), llm.User("go"))
+		res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")},
+			Limits: pawl.Limits{Tokens: 100, LoopThreshold: -1}}).Run(t.Context(), llm.User("go"))
 		if err != nil || res.Stop != pawl.StopLimit || len(m.Requests()) > 3 {
 			t.Errorf("%s: got %v, %s after %d requests, spent %+v", name, err, res.Stop, len(m.Requests()), res.Spent)
 		}
@@ -144,7 +151,8 @@ func TestUsageThatCannotBe(t *testing.T) {
 	}
 }
 
-// What a call has lost the right to do, it does not do in silence or beside somebody else: run with -race.
+// What a call has lost the right to do, it does not do in silence or beside somebody else: run with
+// -race.
 func TestInvocationsUsedTooLate(t *testing.T) {
 	var late *pawl.Invocation
 	done := make(chan struct{})

@@ -31,7 +31,8 @@ func TestAnAgentIsATool(t *testing.T) {
 	inner := script.New(script.Call("f", nil), script.Func(func(req *llm.Request) script.Turn {
 		return script.Say("for " + req.Messages[0].Text() + " found " + script.Results(req)[0].Text())
 	}))
-	clerk := &pawl.Agent{Name: "clerk", Model: inner, Tools: []pawl.Toolset{does("f", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
+	clerk := &pawl.Agent{Name: "clerk", Model: inner, Tools: []pawl.Toolset{does("f", func(ctx context.Context,
+		_ llm.ToolCall) (llm.ToolResult, error) {
 		v := pawl.InvocationFrom(ctx)
 		v.Emit("looking", nil)
 		return llm.TextResult(fmt.Sprint(v.Agent, " ", v.Key)), nil
@@ -106,15 +107,18 @@ func TestWhatAnInnerRunTells(t *testing.T) {
 		fails bool
 	}{
 		"fails": {&pawl.Agent{Model: script.New(script.Fail(boom))}, "clerk failed: run/1/0/clerk/0/model: overloaded", true},
-		"limit": {&pawl.Agent{Model: caller(), Tools: []pawl.Toolset{says("f", "x")}, Limits: pawl.Limits{Rounds: 1, AtLimit: pawl.AtLimitReturn}}, "clerk stopped without an answer (limit): ", true},
+		"limit": {&pawl.Agent{Model: caller(), Tools: []pawl.Toolset{says("f", "x")},
+			Limits: pawl.Limits{Rounds: 1, AtLimit: pawl.AtLimitReturn}}, "clerk stopped without an answer (limit): ", true},
 		"words": {&pawl.Agent{Model: script.New(script.Cut(script.Say("it is")))}, "clerk stopped without an answer (limit): the answer was cut at the bound of the model's output\nIts last words: it is", true},
 		"waits": {&pawl.Agent{Model: script.New(script.Call("p", nil), script.Say("so be it")), Tools: []pawl.Toolset{passive("p")}}, "so be it", false},
-		"ends": {&pawl.Agent{Model: script.New(script.Call("e", nil)), Tools: []pawl.Toolset{does("e", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-			return llm.ToolResult{}, pawl.FinishError(llm.TextResult("all done"))
-		})}}, "all done", false},
-		"aborts": {&pawl.Agent{Model: script.New(script.Call("e", nil)), Tools: []pawl.Toolset{does("e", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-			return llm.ToolResult{}, pawl.AbortError(boom)
-		})}}, "clerk failed: tool e: overloaded", true},
+		"ends": {&pawl.Agent{Model: script.New(script.Call("e", nil)),
+			Tools: []pawl.Toolset{does("e", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+				return llm.ToolResult{}, pawl.FinishError(llm.TextResult("all done"))
+			})}}, "all done", false},
+		"aborts": {&pawl.Agent{Model: script.New(script.Call("e", nil)),
+			Tools: []pawl.Toolset{does("e", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+				return llm.ToolResult{}, pawl.AbortError(boom)
+			})}}, "clerk failed: tool e: overloaded", true},
 	} {
 		test.clerk.Name = "clerk"
 		res, err := hire(test.clerk).Run(t.Context(), llm.User("go"))
@@ -133,7 +137,8 @@ func TestWhatAnInnerRunTells(t *testing.T) {
 	}
 }
 
-// One budget covers inner runs: children get what is left at the start of the step, and what they spent is counted.
+// One budget covers inner runs: children get what is left at the start of the step, and what they
+// spent is counted.
 func TestInnerRunsShareTheBudget(t *testing.T) {
 	use := func(turn script.Turn, n int) script.Turn {
 		turn.Usage = &llm.Usage{Input: n}
@@ -177,9 +182,10 @@ func TestAgentsNestThreeDeep(t *testing.T) {
 	a := &pawl.Agent{Name: "bottom", Model: script.New(script.Say("so deep"))}
 	for i := range 5 {
 		turn := script.Call(a.Name, `{"task":"go down"}`)
-		a = &pawl.Agent{Name: fmt.Sprint("level", i), Tools: []pawl.Toolset{a.Tool("")}, Model: script.New(turn, script.Func(func(req *llm.Request) script.Turn {
-			return script.Say(script.Results(req)[0].Text())
-		}))}
+		a = &pawl.Agent{Name: fmt.Sprint("level", i), Tools: []pawl.Toolset{a.Tool("")},
+			Model: script.New(turn, script.Func(func(req *llm.Request) script.Turn {
+				return script.Say(script.Results(req)[0].Text())
+			}))}
 	}
 	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil || res.Text() != "Not run: agents and calls are nested more than 3 deep." {
@@ -187,7 +193,8 @@ func TestAgentsNestThreeDeep(t *testing.T) {
 	}
 }
 
-// An inner run that is interrupted is no answer: its call is left open, or answered as cancelled, like any other.
+// An inner run that is interrupted is no answer: its call is left open, or answered as cancelled,
+// like any other.
 func TestAnInnerRunThatIsInterrupted(t *testing.T) {
 	for _, cause := range []error{errShutdown, pawl.ErrCancelled} {
 		for _, n := range []int{1, 2} {
@@ -200,7 +207,9 @@ func TestAnInnerRunThatIsInterrupted(t *testing.T) {
 			slow.Effect = pawl.EffectRead
 			var clerks []*pawl.Agent
 			for i := range n {
-				clerks = append(clerks, &pawl.Agent{Name: fmt.Sprint("clerk", i), Model: script.New(script.Call("slow", nil), script.Say("done")), Tools: []pawl.Toolset{slow}})
+				clerks = append(clerks,
+					&pawl.Agent{Name: fmt.Sprint("clerk", i),
+						Model: script.New(script.Call("slow", nil), script.Say("done")), Tools: []pawl.Toolset{slow}})
 			}
 			res, err := hire(clerks...).Run(ctx, llm.User("go"))
 			if res.Stop != pawl.StopCancelled || (err == nil) != (cause == pawl.ErrCancelled) {
@@ -218,7 +227,8 @@ func TestAnInnerRunThatIsInterrupted(t *testing.T) {
 	}
 }
 
-// An interrupted call that composes would repeat what was written inside it, so it waits for somebody who knows, as a Write does.
+// An interrupted call that composes would repeat what was written inside it, so it waits for
+// somebody who knows, as a Write does.
 func TestAnInterruptedCallThatHadWrittenIsNotRepeated(t *testing.T) {
 	for _, deaf := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -238,12 +248,16 @@ func TestAnInterruptedCallThatHadWrittenIsNotRepeated(t *testing.T) {
 				return llm.ToolResult{}, ctx.Err()
 			})
 			slow.Effect = pawl.EffectRead
-			clerk := &pawl.Agent{Name: "clerk", Model: script.New(script.Call("write", nil), script.Call("slow", nil), script.Say("done")), Tools: []pawl.Toolset{writes, slow}}
-			chief := &pawl.Agent{Name: "chief", Model: script.New(script.Call("clerk", `{"task":"x"}`), script.Say("done")), Tools: []pawl.Toolset{clerk.Tool("")}}
+			clerk := &pawl.Agent{Name: "clerk", Model: script.New(script.Call("write", nil), script.Call("slow",
+				nil), script.Say("done")), Tools: []pawl.Toolset{writes, slow}}
+			chief := &pawl.Agent{Name: "chief", Model: script.New(script.Call("clerk", `{"task":"x"}`),
+				script.Say("done")), Tools: []pawl.Toolset{clerk.Tool("")}}
 			other := &pawl.Agent{Name: "other", Model: script.New(script.Say("hi"))}
-			a := hire(chief, other) // two calls, so that the one that does not end can be left behind
+			// two calls, so that the one that does not end can be left behind
+			a := hire(chief, other)
 			res, err := a.Run(ctx, llm.User("go"))
-			if err != errShutdown || written != 1 || len(res.Pending) != 1 || res.Pending[0].Outcome != pawl.OutcomeUnknown || res.Pending[0].Call.Name != "chief" {
+			if err != errShutdown || written != 1 || len(res.Pending) != 1 ||
+				res.Pending[0].Outcome != pawl.OutcomeUnknown || res.Pending[0].Call.Name != "chief" {
 				t.Fatalf("got %v, written %d times, pending %+v", err, written, res.Pending)
 			}
 			close(release)

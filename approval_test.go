@@ -24,10 +24,11 @@ func policies(all ...pawl.Approver) []pawl.Middleware {
 
 func TestApproval(t *testing.T) {
 	ran := 0
-	tool := &pawl.Tool{Name: "write", Input: json.RawMessage(`{"type":"object"}`), Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-		ran++
-		return llm.TextResult("written"), nil
-	}}
+	tool := &pawl.Tool{Name: "write", Input: json.RawMessage(`{"type":"object"}`),
+		Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			ran++
+			return llm.TextResult("written"), nil
+		}}
 	read := says("read", "fine")
 	read.Effect = pawl.EffectRead
 	newAgent := func() *pawl.Agent {
@@ -40,7 +41,8 @@ func TestApproval(t *testing.T) {
 		t.Fatalf("got %+v, %v", pending, err)
 	}
 	w := pending.Pending[0]
-	if w.Key != "run/1/0" || w.Call.ID != "w" || w.Outcome != pawl.OutcomePending || w.Why != "it may change the world" || w.Digest == "" || w.Passive || w.Attempt != 0 {
+	if w.Key != "run/1/0" || w.Call.ID != "w" || w.Outcome != pawl.OutcomePending ||
+		w.Why != "it may change the world" || w.Digest == "" || w.Passive || w.Attempt != 0 {
 		t.Errorf("got %+v", w)
 	}
 	if got := say(pending.Messages[2:]); got != "tool: r = fine\n" {
@@ -56,17 +58,20 @@ func TestApproval(t *testing.T) {
 		mustBeValid(t, res)
 		return res, events
 	}
-	if res, _ := settle(w.Approve("ann")); res.Stop != pawl.StopAnswer || ran != 1 || res.Steps[0].Executions[0].Decision.By != "ann" {
+	if res, _ := settle(w.Approve("ann")); res.Stop != pawl.StopAnswer || ran != 1 ||
+		res.Steps[0].Executions[0].Decision.By != "ann" {
 		t.Errorf("approved: got %s, ran %d times", res.Stop, ran)
 	} else if got := say(res.Messages[2:3]); got != "tool: w = written\ntool: r = fine\n" {
 		t.Errorf("approved: got %s", got)
 	}
-	if res, _ := settle(w.Deny("ann", "not today")); res.Stop != pawl.StopAnswer || ran != 0 || res.Steps[0].Executions[0].Outcome != pawl.OutcomeDenied {
+	if res, _ := settle(w.Deny("ann", "not today")); res.Stop != pawl.StopAnswer || ran != 0 ||
+		res.Steps[0].Executions[0].Outcome != pawl.OutcomeDenied {
 		t.Errorf("denied: got %s, ran %d times", res.Stop, ran)
 	} else if got := say(res.Messages[2:3]); got != "tool: w = error: Denied: not today\ntool: r = fine\n" {
 		t.Errorf("denied: got %s", got)
 	}
-	if res, _ := settle(w.Answer("ann", llm.TextResult("by hand"))); ran != 0 || res.Steps[0].Executions[0].Outcome != pawl.OutcomeOK {
+	if res, _ := settle(w.Answer("ann", llm.TextResult("by hand"))); ran != 0 ||
+		res.Steps[0].Executions[0].Outcome != pawl.OutcomeOK {
 		t.Errorf("answered: ran %d times, %+v", ran, res.Steps[0].Executions[0])
 	} else if got := say(res.Messages[2:3]); got != "tool: w = by hand\ntool: r = fine\n" {
 		t.Errorf("answered: got %s", got)
@@ -102,10 +107,11 @@ func TestApproval(t *testing.T) {
 	}
 	// A call that a middleware changes after it was approved needs a new word.
 	a = newAgent()
-	a.Middleware = []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites), pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
-		c.Args = json.RawMessage(`{"changed":true}`)
-		return c, nil
-	})}
+	a.Middleware = []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites),
+		pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
+			c.Args = json.RawMessage(`{"changed":true}`)
+			return c, nil
+		})}
 	res, _ = settle(w.Approve("ann"))
 	if res.Stop != pawl.StopPending || ran != 0 || string(res.Pending[0].Call.Args) != `{"changed":true}` {
 		t.Errorf("changed: got %s, ran %d times, %+v", res.Stop, ran, res.Pending)
@@ -115,7 +121,8 @@ func TestApproval(t *testing.T) {
 // An approver that answers because the run ends has denied nothing.
 func TestAnApproverWhoseRunEndsDecidesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	a := &pawl.Agent{Tools: []pawl.Toolset{says("f", "")}, Middleware: policies(func(ctx context.Context, _ llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+	a := &pawl.Agent{Tools: []pawl.Toolset{says("f", "")}, Middleware: policies(func(ctx context.Context,
+		_ llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		cancel(errors.New("shut down"))
 		<-ctx.Done()
 		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "nobody is there"}, nil
@@ -126,7 +133,8 @@ func TestAnApproverWhoseRunEndsDecidesNothing(t *testing.T) {
 	}
 }
 
-// A middleware that gives up because the run ends leaves its call open, as if it had not been taken.
+// A middleware that gives up because the run ends leaves its call open, as if it had not been
+// taken.
 func TestAMiddlewareWhoseRunEndsLeavesItsCallOpen(t *testing.T) {
 	for _, cause := range []error{errors.New("shut down"), pawl.ErrCancelled} {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -135,7 +143,8 @@ func TestAMiddlewareWhoseRunEndsLeavesItsCallOpen(t *testing.T) {
 			<-ctx.Done()
 			return c, fmt.Errorf("wait for a turn: %w", ctx.Err())
 		})
-		x, res, _ := one(t, ctx, &pawl.Agent{Tools: []pawl.Toolset{says("f", "")}, Middleware: []pawl.Middleware{limiter}}, call("", "f", "{}"))
+		x, res, _ := one(t, ctx, &pawl.Agent{Tools: []pawl.Toolset{says("f", "")},
+			Middleware: []pawl.Middleware{limiter}}, call("", "f", "{}"))
 		if open := len(res.Calls()); x.Outcome != pawl.OutcomeCancelled || (open == 1) != (cause != pawl.ErrCancelled) {
 			t.Errorf("%v: got %s, open %d, transcript\n%s", cause, x.Outcome, open, say(res.Messages))
 		}

@@ -57,12 +57,14 @@ func read(t fataler, id string, args map[string]any) *llm.ToolCall {
 	return &c
 }
 
-// A result that is cut says how to read on; a model that does gets every byte of the whole, page by page, also when the run is stored and resumed.
+// A result that is cut says how to read on; a model that does gets every byte of the whole, page by
+// page, also when the run is stored and resumed.
 func TestAModelReadsOn(t *testing.T) {
 	whole := strings.Repeat("æ世🦊 a line of a long result\n", 4000)
 	store := new(artifact.Memory)
 	a := &pawl.Agent{Model: script.New(script.Turn{Parts: []llm.Part{call("c", "big", `{}`)}}, script.Say("long")),
-		Tools: []pawl.Toolset{gives("big", llm.ToolResult{Parts: []llm.Part{text(whole[:1000]), text(whole[1000:])}})}, Artifacts: store, Limits: pawl.Limits{Rounds: 100}}
+		Tools: []pawl.Toolset{gives("big", llm.ToolResult{Parts: []llm.Part{text(whole[:1000]),
+			text(whole[1000:])}})}, Artifacts: store, Limits: pawl.Limits{Rounds: 100}}
 	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil {
 		t.Fatal(err)
@@ -106,14 +108,16 @@ func TestAModelReadsOn(t *testing.T) {
 	}
 	for _, s := range res.Steps {
 		for _, x := range s.Executions {
-			if n := len(x.Result.Text()); x.Outcome != pawl.OutcomeOK || n > 17<<10 || !utf8.ValidString(x.Result.Text()) {
+			if n := len(x.Result.Text()); x.Outcome != pawl.OutcomeOK || n > 17<<10 ||
+				!utf8.ValidString(x.Result.Text()) {
 				t.Errorf("%s: %d bytes, %.100q", x.Outcome, n, x.Result.Text())
 			}
 		}
 	}
 }
 
-// What one run keeps another does not find, whatever it asks for: neither a later run of the same agent, nor one inside a call.
+// What one run keeps another does not find, whatever it asks for: neither a later run of the same
+// agent, nor one inside a call.
 func TestArtifactsOfOtherRuns(t *testing.T) {
 	store := new(artifact.Memory)
 	big := gives("big", llm.TextResult(strings.Repeat("x", 100000)))
@@ -140,7 +144,8 @@ func TestArtifactsOfOtherRuns(t *testing.T) {
 	inner := agent(keep, lookAt("run/1/0"), lookAt("run/2/0/agent/1/0"), script.Say(""))
 	inner.Artifacts = nil // it keeps with the outer run
 	seen := map[string]string{}
-	outer := &pawl.Agent{Name: "outer", Model: script.New(keep, script.Turn{Parts: []llm.Part{call("i", "agent", `{"task":"go"}`)}}, lookAt("run/2/0/agent/1/0"), script.Say("")),
+	outer := &pawl.Agent{Name: "outer", Model: script.New(keep, script.Turn{Parts: []llm.Part{call("i", "agent",
+		`{"task":"go"}`)}}, lookAt("run/2/0/agent/1/0"), script.Say("")),
 		Tools: []pawl.Toolset{big, inner.Tool("asks")}, Artifacts: store}
 	for e, err := range outer.Stream(t.Context(), llm.User("go")) {
 		if err != nil {
@@ -157,7 +162,8 @@ func TestArtifactsOfOtherRuns(t *testing.T) {
 	}
 }
 
-// Pages by bytes and by lines are bounded, begin and end between runes, and joined are the whole; what a search finds is what stands there.
+// Pages by bytes and by lines are bounded, begin and end between runes, and joined are the whole;
+// what a search finds is what stands there.
 func TestPages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		line := rapid.StringOfN(rapid.RuneFrom([]rune("aæ世🦊 x")), 0, 60, -1)
@@ -176,7 +182,8 @@ func TestPages(t *testing.T) {
 			return map[string]any{"offset": at, "limit": limit}
 		}
 		begun := false
-		a := &pawl.Agent{Tools: []pawl.Toolset{gives("big", llm.TextResult(whole))}, Artifacts: new(artifact.Memory), Limits: pawl.Limits{Rounds: 60},
+		a := &pawl.Agent{Tools: []pawl.Toolset{gives("big", llm.TextResult(whole))},
+			Artifacts: new(artifact.Memory), Limits: pawl.Limits{Rounds: 60},
 			Model: reader(func(last string) *llm.ToolCall {
 				if !begun {
 					begun = true
@@ -236,7 +243,8 @@ func TestReadingResults(t *testing.T) {
 		`{"id":"run/9/9"}`:                                         `Nothing is kept as "run/9/9". Use the id that the cut result names, such as run/1/0; if it was that, it is kept no longer: call the tool again, and ask for less.`,
 	} {
 		a := &pawl.Agent{Tools: []pawl.Toolset{gives("big", llm.TextResult(b.String()))}, Artifacts: new(artifact.Memory),
-			Model: script.New(script.Turn{Parts: []llm.Part{call("c", "big", `{}`)}}, script.Turn{Parts: []llm.Part{call("r", "result_read", args)}}, script.Say("ok"))}
+			Model: script.New(script.Turn{Parts: []llm.Part{call("c", "big", `{}`)}},
+				script.Turn{Parts: []llm.Part{call("r", "result_read", args)}}, script.Say("ok"))}
 		res, err := a.Run(t.Context(), llm.User("go"))
 		if err != nil {
 			t.Fatal(err)
@@ -247,13 +255,15 @@ func TestReadingResults(t *testing.T) {
 	}
 }
 
-// Images and files pass; those that no provider would take are kept, and words stand in their place.
+// Images and files pass; those that no provider would take are kept, and words stand in their
+// place.
 func TestLargeMediaIsKept(t *testing.T) {
 	image := llm.Media{MIME: "image/png", Data: make([]byte, 5<<20+1)}
 	csv := llm.Media{MIME: "text/csv", Data: []byte(strings.Repeat("a,b\n", 21<<18))}
 	small := llm.Media{MIME: "image/png", Data: []byte("x")}
 	for _, store := range []pawl.Artifacts{new(artifact.Memory), nil} {
-		a := &pawl.Agent{Tools: []pawl.Toolset{gives("look", llm.ToolResult{Parts: []llm.Part{small, image, text("seen"), csv}})}, Artifacts: store,
+		a := &pawl.Agent{Tools: []pawl.Toolset{gives("look", llm.ToolResult{Parts: []llm.Part{small, image,
+			text("seen"), csv}})}, Artifacts: store,
 			Model: script.New(script.Turn{Parts: []llm.Part{call("c", "look", `{}`)}},
 				script.Turn{Parts: []llm.Part{call("r", "result_read", `{"id":"run/1/0/m3","lines":2}`), call("s", "result_read", `{"id":"run/1/0/m1"}`)}}, script.Say("ok"))}
 		res, err := a.Run(t.Context(), llm.User("go"))
@@ -289,16 +299,19 @@ func (brokenStore) Get(context.Context, string, llm.Key) (pawl.Artifact, error) 
 	return pawl.Artifact{}, errors.New("disk gone")
 }
 
-// A store that fails costs what it would have kept, and nothing else: the record says so, and the model is not sent to look for it.
+// A store that fails costs what it would have kept, and nothing else: the record says so, and the
+// model is not sent to look for it.
 func TestAStoreThatFails(t *testing.T) {
 	a := &pawl.Agent{Tools: []pawl.Toolset{gives("big", llm.TextResult(strings.Repeat("x", 40000)))}, Artifacts: brokenStore{},
-		Model: script.New(script.Turn{Parts: []llm.Part{call("c", "big", `{}`)}}, script.Turn{Parts: []llm.Part{*read(t, "run/1/0", nil)}}, script.Say("ok"))}
+		Model: script.New(script.Turn{Parts: []llm.Part{call("c", "big", `{}`)}},
+			script.Turn{Parts: []llm.Part{*read(t, "run/1/0", nil)}}, script.Say("ok"))}
 	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	x := res.Steps[0].Executions[0]
-	if x.Outcome != pawl.OutcomeOK || !strings.Contains(x.Error, "disk full") || strings.Contains(x.Result.Text(), "result_read") || !strings.Contains(x.Result.Text(), "ask for less at a time") {
+	if x.Outcome != pawl.OutcomeOK || !strings.Contains(x.Error, "disk full") ||
+		strings.Contains(x.Result.Text(), "result_read") || !strings.Contains(x.Result.Text(), "ask for less at a time") {
 		t.Errorf("%s, %q", x.Outcome, x.Error)
 	}
 	if x := res.Steps[1].Executions[0]; x.Outcome != pawl.OutcomeError || x.Result.Text() != "disk gone" {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// countCPU counts allocations only: there is no way to ask for CPU time that the standard library knows here.
+// countCPU counts allocations only: there is no way to ask for CPU time that the standard library
+// knows here.
 func countCPU(b *testing.B) { b.ReportAllocs() }
 
 // cpuTime is the time by the clock in place of it.

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// countCPU has b report the CPU time of the process for each operation, beside allocations: elapsed time says more of what else the machine does.
+// countCPU has b report the CPU time of the process for each operation, beside allocations: elapsed
+// time says more of what else the machine does.
 func countCPU(b *testing.B) {
 	b.ReportAllocs()
 	begin := cpuTime(b)

@@ -23,7 +23,8 @@ import (
 	"github.com/pawl-go/pawl/telemetry"
 )
 
-// BenchmarkFeature is what a run of three rounds of five calls costs with one thing more than the plain run, which is the first.
+// BenchmarkFeature is what a run of three rounds of five calls costs with one thing more than the
+// plain run, which is the first.
 func BenchmarkFeature(b *testing.B) {
 	drain := func(b *testing.B, r pawl.Runner) {
 		b.Helper()
@@ -86,15 +87,18 @@ func BenchmarkFeature(b *testing.B) {
 	for name, j := range map[string]store.Journal{"durable-memory": new(store.MemoryJournal), "durable-sqlite": db} {
 		run(name, func(b *testing.B) {
 			n++
-			if res, err := (&durable.Engine{Journal: j}).Runner(fmt.Sprint("r", n), plain).Run(b.Context(), llm.User("look")); err != nil || res.Text() != "DONE" {
+			if res, err := (&durable.Engine{Journal: j}).Runner(fmt.Sprint("r", n), plain).Run(b.Context(),
+				llm.User("look")); err != nil || res.Text() != "DONE" {
 				b.Fatalf("%+v %v", res, err)
 			}
 		})
 	}
 }
 
-// BenchmarkTools is what a request after the first costs a run, with its one call, where ten tools are offered and where 400 are. "10-long" offers ten that take as many
-// bytes as the 400 do: what it costs beyond "10" are the bytes of the request, and what "400" costs beyond it is the number of tools.
+// BenchmarkTools is what a request after the first costs a run, with its one call, where ten tools
+// are offered and where 400 are. "10-long" offers ten that take as many bytes as the 400 do: what
+// it costs beyond "10" are the bytes of the request, and what "400" costs beyond it is the number
+// of tools.
 func BenchmarkTools(b *testing.B) {
 	const rounds = 10
 	asked, length, last := 0, 0, 0
@@ -108,7 +112,8 @@ func BenchmarkTools(b *testing.B) {
 		if asked++; asked <= last {
 			body = `{"choices":[{"message":{"role":"assistant","tool_calls":[{"id":"c` + fmt.Sprint(asked) + `","type":"function","function":{"name":"look","arguments":"{\"path\":\"/a/b\",\"limit\":10,\"query\":\"words\"}"}}]},"finish_reason":"tool_calls"}]}`
 		}
-		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 	})
 	agent := func(n, more int) *pawl.Agent {
 		a := &pawl.Agent{Model: openai.NewChat("m", &openai.Options{BaseURL: "http://localhost/v1", HTTP: post})}
@@ -155,8 +160,9 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// BenchmarkValidate is the check of a call's arguments: of a plain schema, which is checked as the bytes are read; of one that only the full validator understands; and
-// with something to mend. Beside it stands what decoding them takes, which a tool does anyway.
+// BenchmarkValidate is the check of a call's arguments: of a plain schema, which is checked as the
+// bytes are read; of one that only the full validator understands; and with something to mend.
+// Beside it stands what decoding them takes, which a tool does anyway.
 func BenchmarkValidate(b *testing.B) {
 	const args = `{"path":"/a/b","limit":10,"query":"abcdefghij klmnopqrst"}`
 	b.Run("decode", func(b *testing.B) {
@@ -180,7 +186,8 @@ func BenchmarkValidate(b *testing.B) {
 		{"plain-64KiB", lookSchema, `{"path":"/a/b","limit":10,"query":"` + strings.Repeat("abcdefg ", 8<<10) + `"}`},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			t := &pawl.Tool{Name: "look", Input: json.RawMessage(c.schema), Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ToolResult{}, nil }}
+			t := &pawl.Tool{Name: "look", Input: json.RawMessage(c.schema),
+				Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ToolResult{}, nil }}
 			b.SetBytes(int64(len(c.args)))
 			countCPU(b)
 			for b.Loop() {

@@ -13,11 +13,12 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// What the core costs by itself, without a provider: joining fragments, one call through the pipeline, and whole runs.
-// The cost beside loops written by hand, over HTTP, is measured by make bench.
+// What the core costs by itself, without a provider: joining fragments, one call through the
+// pipeline, and whole runs. The cost beside loops written by hand, over HTTP, is measured by make
+// bench.
 
-// fixed is a model that makes calls calls a reply until it has seen rounds replies, then answers. Its replies come whole, so that
-// nothing but the core is measured.
+// fixed is a model that makes calls calls a reply until it has seen rounds replies, then answers.
+// Its replies come whole, so that nothing but the core is measured.
 type fixed struct {
 	rounds, calls int
 	args          json.RawMessage
@@ -42,7 +43,8 @@ func (f *fixed) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta,
 		}
 		if replies < f.rounds {
 			for i := range f.calls {
-				if !yield(llm.Delta{Index: i, Part: llm.ToolCall{ID: f.ids[i], Name: "look", Args: f.args}, Done: true}, nil) {
+				if !yield(llm.Delta{Index: i, Part: llm.ToolCall{ID: f.ids[i], Name: "look", Args: f.args},
+					Done: true}, nil) {
 					return
 				}
 			}
@@ -57,7 +59,8 @@ func (f *fixed) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta,
 
 const lookSchema = `{"type":"object","properties":{"path":{"type":"string"},"query":{"type":"string"},"limit":{"type":"integer"}},"required":["path","query","limit"],"additionalProperties":false}`
 
-// look returns a tool whose result differs each time, so that a run of many rounds is not taken for a stalled one.
+// look returns a tool whose result differs each time, so that a run of many rounds is not taken for
+// a stalled one.
 func look() *pawl.Tool {
 	result := strings.Repeat("result-line 0123456789 abcdefgh\n", 8)
 	var n atomic.Int64
@@ -101,7 +104,8 @@ func BenchmarkPipeline(b *testing.B) {
 			call := llm.ToolCall{ID: "c", Name: "look", Args: json.RawMessage(c.args)}
 			countCPU(b)
 			for b.Loop() {
-				if x := (pawl.Toolsets{tool}).Execute(b.Context(), call); (x.Outcome == pawl.OutcomeOK) != (c.name == "valid") {
+				if x := (pawl.Toolsets{tool}).Execute(b.Context(),
+					call); (x.Outcome == pawl.OutcomeOK) != (c.name == "valid") {
 					b.Fatalf("outcome %s: %s", x.Outcome, x.Error)
 				}
 			}
@@ -109,8 +113,9 @@ func BenchmarkPipeline(b *testing.B) {
 	}
 }
 
-// BenchmarkByHand is what BenchmarkRun stands beside: the loop that anyone would write over a model in the same process, without a check of the
-// arguments, a limit, an event, or a record of what it did.
+// BenchmarkByHand is what BenchmarkRun stands beside: the loop that anyone would write over a model
+// in the same process, without a check of the arguments, a limit, an event, or a record of what it
+// did.
 func BenchmarkByHand(b *testing.B) {
 	type message struct {
 		role, text, id string

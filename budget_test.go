@@ -20,7 +20,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// meter is a model that counts what all requests to it and its copies have used, as a provider's bill would.
+// meter is a model that counts what all requests to it and its copies have used, as a provider's
+// bill would.
 type meter struct {
 	seed  uint64
 	calls []string // names it may call
@@ -60,7 +61,8 @@ func (m *meter) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		var parts []llm.Part
 		if len(m.calls) > 0 && req.Choice.Mode != llm.ToolNone && rnd.IntN(4) > 0 {
 			for i := range 1 + rnd.IntN(4) {
-				parts = append(parts, call(fmt.Sprint("c", i), m.calls[rnd.IntN(len(m.calls))], fmt.Sprintf(`{"task":"%d"}`, rnd.IntN(1000))))
+				parts = append(parts, call(fmt.Sprint("c", i), m.calls[rnd.IntN(len(m.calls))],
+					fmt.Sprintf(`{"task":"%d"}`, rnd.IntN(1000))))
 			}
 		} else {
 			parts = append(parts, text("done"))
@@ -74,8 +76,8 @@ func (m *meter) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	}
 }
 
-// What a tree of runs spends is the sum of what its requests used, each counted once, and it passes no limit by more than one request, however
-// many children run side by side.
+// What a tree of runs spends is the sum of what its requests used, each counted once, and it passes
+// no limit by more than one request, however many children run side by side.
 func TestOneBudgetForATreeOfRuns(t *testing.T) {
 	stopped, together := 0, 0
 	for seed := range uint64(300) {
@@ -83,7 +85,8 @@ func TestOneBudgetForATreeOfRuns(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 2))
 			var tokens, largest, asking, most int
 			var cost, dearest float64
-			base := meter{seed: seed, mu: new(sync.Mutex), tokens: &tokens, cost: &cost, largest: &largest, dearest: &dearest, asking: &asking, most: &most}
+			base := meter{seed: seed, mu: new(sync.Mutex), tokens: &tokens, cost: &cost, largest: &largest,
+				dearest: &dearest, asking: &asking, most: &most}
 			model := func(calls ...string) *meter { m := base; m.calls = calls; return &m }
 			limits := func() (l pawl.Limits) {
 				l.LoopThreshold = -1
@@ -103,8 +106,10 @@ func TestOneBudgetForATreeOfRuns(t *testing.T) {
 				return s
 			}
 			leaf := &pawl.Agent{Name: "leaf", Model: model(), Settings: settings(), Limits: limits()}
-			clerk := &pawl.Agent{Name: "clerk", Model: model("leaf", "leaf", "leaf"), Tools: []pawl.Toolset{leaf.Tool("")}, Settings: settings(), Limits: limits()}
-			boss := &pawl.Agent{Model: model("clerk", "leaf", "clerk"), Tools: []pawl.Toolset{clerk.Tool(""), leaf.Tool("")}, Settings: settings(), Limits: limits()}
+			clerk := &pawl.Agent{Name: "clerk", Model: model("leaf", "leaf", "leaf"),
+				Tools: []pawl.Toolset{leaf.Tool("")}, Settings: settings(), Limits: limits()}
+			boss := &pawl.Agent{Model: model("clerk", "leaf", "clerk"),
+				Tools: []pawl.Toolset{clerk.Tool(""), leaf.Tool("")}, Settings: settings(), Limits: limits()}
 			boss.Limits.Tokens = 3000 + rnd.IntN(60000)
 			res, err := boss.Run(t.Context(), llm.User("go"))
 			if err != nil {
@@ -148,23 +153,26 @@ func TestChildrenWaitForEachOtherCloseToALimit(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			asking, most := 0, 0
 			var mu sync.Mutex
-			child := &pawl.Agent{Name: "child", Settings: llm.Settings{MaxTokens: test.reply}, Model: modelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
-				return func(yield func(llm.Delta, error) bool) {
-					mu.Lock()
-					asking++
-					most = max(most, asking)
-					mu.Unlock()
-					time.Sleep(time.Second)
-					mu.Lock()
-					asking--
-					mu.Unlock()
-					if yield(llm.Delta{Part: text("done"), Done: true}, nil) {
-						yield(llm.Delta{Finish: llm.FinishReasonStop, Usage: &llm.Usage{Input: 500, Output: 500}}, nil)
+			child := &pawl.Agent{Name: "child", Settings: llm.Settings{MaxTokens: test.reply},
+				Model: modelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+					return func(yield func(llm.Delta, error) bool) {
+						mu.Lock()
+						asking++
+						most = max(most, asking)
+						mu.Unlock()
+						time.Sleep(time.Second)
+						mu.Lock()
+						asking--
+						mu.Unlock()
+						if yield(llm.Delta{Part: text("done"), Done: true}, nil) {
+							yield(llm.Delta{Finish: llm.FinishReasonStop,
+								Usage: &llm.Usage{Input: 500, Output: 500}}, nil)
+						}
 					}
-				}
-			})}
+				})}
 			one := func(n int) script.Turn { return script.Call("child", fmt.Sprintf(`{"task":"%d"}`, n)) }
-			a := &pawl.Agent{Model: script.New(script.Together(one(1), one(2), one(3), one(4)), script.Say("done")), Tools: []pawl.Toolset{child.Tool("")}, Limits: pawl.Limits{Tokens: test.limit}}
+			a := &pawl.Agent{Model: script.New(script.Together(one(1), one(2), one(3), one(4)), script.Say("done")),
+				Tools: []pawl.Toolset{child.Tool("")}, Limits: pawl.Limits{Tokens: test.limit}}
 			res, err := a.Run(t.Context(), llm.User("go"))
 			if err != nil || most != test.most || res.Stop != test.stop {
 				t.Errorf("limit %d, replies of %d: got %v, %s, %d at once, want %s and %d", test.limit, test.reply, err, res.Stop, most, test.stop, test.most)
@@ -173,7 +181,8 @@ func TestChildrenWaitForEachOtherCloseToALimit(t *testing.T) {
 	}
 }
 
-// A limit on cost is kept or refused: without a price the run ends before its first request and says what to do.
+// A limit on cost is kept or refused: without a price the run ends before its first request and
+// says what to do.
 func TestCostWithoutAPrice(t *testing.T) {
 	limits := pawl.Limits{Cost: 1}
 	m := script.New(script.Say("hi"))
@@ -184,17 +193,20 @@ func TestCostWithoutAPrice(t *testing.T) {
 	price := catalog.Price{Input: 2e6, Output: 10e6}
 	use := script.Turn{Parts: []llm.Part{text("hi")}, Usage: &llm.Usage{Input: 3, Output: 2, CacheRead: 1}}
 	for way, run := range ways {
-		res, err = run(t.Context(), &pawl.Agent{Model: price.Of(script.New(use)), Limits: pawl.Limits{Cost: 100}}, llm.User("go"))
+		res, err = run(t.Context(), &pawl.Agent{Model: price.Of(script.New(use)), Limits: pawl.Limits{Cost: 100}},
+			llm.User("go"))
 		if err != nil || res.Spent.Usage.Cost != 3*2+2*10 {
 			t.Errorf("%s: got %v, cost %f", way, err, res.Spent.Usage.Cost)
 		}
 	}
-	if got := (catalog.Price{Input: 2e6, Output: 10e6, Cached: new(1e6), Write: new(4e6)}).Cost(llm.Usage{Input: 6, Output: 2, CacheRead: 1, CacheWrite: 2}); got != 3*2+2*10+1+2*4 {
+	if got := (catalog.Price{Input: 2e6, Output: 10e6, Cached: new(1e6), Write: new(4e6)}).Cost(llm.Usage{Input: 6,
+		Output: 2, CacheRead: 1, CacheWrite: 2}); got != 3*2+2*10+1+2*4 {
 		t.Errorf("got %f", got)
 	}
 	// The same inside a run whose cost is limited.
 	child := &pawl.Agent{Name: "child", Model: m}
-	a := &pawl.Agent{Model: price.Of(script.New(script.Call("child", `{"task":"x"}`), script.Say("done"))), Limits: pawl.Limits{Cost: 1e6}, Tools: []pawl.Toolset{child.Tool("")}}
+	a := &pawl.Agent{Model: price.Of(script.New(script.Call("child", `{"task":"x"}`), script.Say("done"))),
+		Limits: pawl.Limits{Cost: 1e6}, Tools: []pawl.Toolset{child.Tool("")}}
 	res, err = a.Run(t.Context(), llm.User("go"))
 	if err != nil || len(m.Requests()) != 0 || !strings.Contains(res.Messages[2].Parts[0].(llm.ToolResult).Text(), "price") {
 		t.Errorf("got %v, %d requests\n%s", err, len(m.Requests()), say(res.Messages))
@@ -216,24 +228,26 @@ func TestWaitingForRoom(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		n := 0
 		var mu sync.Mutex
-		child := &pawl.Agent{Name: "child", Model: modelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Delta, error] {
-			return func(yield func(llm.Delta, error) bool) {
-				mu.Lock()
-				n++
-				first := n == 1
-				mu.Unlock()
-				if first {
-					time.Sleep(time.Second)
-					yield(llm.Delta{}, errors.New("lost"))
-					return
+		child := &pawl.Agent{Name: "child",
+			Model: modelFunc(func(ctx context.Context, _ *llm.Request) iter.Seq2[llm.Delta, error] {
+				return func(yield func(llm.Delta, error) bool) {
+					mu.Lock()
+					n++
+					first := n == 1
+					mu.Unlock()
+					if first {
+						time.Sleep(time.Second)
+						yield(llm.Delta{}, errors.New("lost"))
+						return
+					}
+					cancel(pawl.ErrCancelled)
+					<-ctx.Done()
+					yield(llm.Delta{}, ctx.Err())
 				}
-				cancel(pawl.ErrCancelled)
-				<-ctx.Done()
-				yield(llm.Delta{}, ctx.Err())
-			}
-		})}
+			})}
 		one := func(n int) script.Turn { return script.Call("child", fmt.Sprintf(`{"task":"%d"}`, n)) }
-		a := &pawl.Agent{Model: script.New(script.Together(one(1), one(2), one(3))), Tools: []pawl.Toolset{child.Tool("")}, Limits: pawl.Limits{Tokens: 1000}}
+		a := &pawl.Agent{Model: script.New(script.Together(one(1), one(2), one(3))),
+			Tools: []pawl.Toolset{child.Tool("")}, Limits: pawl.Limits{Tokens: 1000}}
 		res, err := a.Run(ctx, llm.User("go"))
 		if err != nil || res.Stop != pawl.StopCancelled || n != 2 {
 			t.Errorf("got %v, %+v after %d requests", err, res, n)

@@ -11,7 +11,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// The context of a call behaves like any other: what is derived from it ends with it, for its reason, and it is over when the call is.
+// The context of a call behaves like any other: what is derived from it ends with it, for its
+// reason, and it is over when the call is.
 func TestTheContextOfACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type key struct{}
@@ -37,7 +38,8 @@ func TestTheContextOfACall(t *testing.T) {
 				return llm.TextResult(""), nil
 			}
 			<-child.Done()
-			if !errors.Is(child.Err(), context.DeadlineExceeded) || context.Cause(child) == nil || context.Cause(child) != context.Cause(ctx) {
+			if !errors.Is(child.Err(), context.DeadlineExceeded) || context.Cause(child) == nil ||
+				context.Cause(child) != context.Cause(ctx) {
 				t.Errorf("got %v because of %v", child.Err(), context.Cause(child))
 			}
 			if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {

@@ -23,7 +23,8 @@ import (
 
 var errShutdown = errors.New("the machine goes down")
 
-// interrupted runs an agent whose calls are cut short by cause while they run, and returns how it ended.
+// interrupted runs an agent whose calls are cut short by cause while they run, and returns how it
+// ended.
 func interrupted(t testing.TB, cause error, tools ...pawl.Toolset) (*pawl.Result, *script.Model, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -44,7 +45,10 @@ func interrupted(t testing.TB, cause error, tools ...pawl.Toolset) (*pawl.Result
 		}
 		a.Tools = append(a.Tools, tool)
 	}
-	a.Tools = append(a.Tools, does("quick", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("fine"), nil }))
+	a.Tools = append(a.Tools, does("quick", func(context.Context, llm.ToolCall) (llm.ToolResult,
+		error) {
+		return llm.TextResult("fine"), nil
+	}))
 	res, err := a.Run(ctx, llm.User("go"))
 	if res == nil {
 		t.Fatal(err)
@@ -58,7 +62,8 @@ func interrupted(t testing.TB, cause error, tools ...pawl.Toolset) (*pawl.Result
 	return res, m, err
 }
 
-// Giving a task up answers every open call, the ones that wait for a person included, so that the conversation can always go on.
+// Giving a task up answers every open call, the ones that wait for a person included, so that the
+// conversation can always go on.
 func TestCancelDuringCalls(t *testing.T) {
 	res, _, err := interrupted(t, pawl.ErrCancelled)
 	if err != nil || res.Stop != pawl.StopCancelled || len(res.Calls()) != 0 || len(res.Pending) != 0 {
@@ -80,7 +85,8 @@ func TestCancelDuringCalls(t *testing.T) {
 	}
 }
 
-// Any other cause leaves open calls open; Resume carries them out, except a Write that had begun, which waits for somebody who knows.
+// Any other cause leaves open calls open; Resume carries them out, except a Write that had begun,
+// which waits for somebody who knows.
 func TestShutdownDuringCalls(t *testing.T) {
 	res, m, err := interrupted(t, errShutdown)
 	if err != errShutdown || res.Stop != pawl.StopCancelled || res.Cause != "interrupted: "+errShutdown.Error() {
@@ -113,21 +119,25 @@ func TestShutdownDuringCalls(t *testing.T) {
 	a.Executor = pawl.Parallel{Limit: 1}
 	ran = nil
 	again, err := a.Resume(t.Context(), roundTrip(t, res))
-	if err != nil || again.Stop != pawl.StopPending || slices.Contains(ran, "write1") || slices.Contains(ran, "write2") || !slices.Contains(ran, "read1") {
+	if err != nil || again.Stop != pawl.StopPending || slices.Contains(ran, "write1") ||
+		slices.Contains(ran, "write2") || !slices.Contains(ran, "read1") {
 		t.Fatalf("got %v, %s, ran %v", err, again.Stop, ran)
 	}
-	if len(again.Pending) != 2 || again.Pending[0].Outcome != pawl.OutcomeUnknown || again.Pending[0].Digest != waits["w"].Digest {
+	if len(again.Pending) != 2 || again.Pending[0].Outcome != pawl.OutcomeUnknown ||
+		again.Pending[0].Digest != waits["w"].Digest {
 		t.Fatalf("got %+v", again.Pending)
 	}
 	// A yes to running is a yes to this attempt; a result says what happened.
 	w, p := again.Pending[0], again.Pending[1]
 	ran = nil
-	done, err := a.Resume(t.Context(), roundTrip(t, again), llm.DecisionMessage(w.Approve("ann"), p.Answer("ann", llm.TextResult("me"))))
+	done, err := a.Resume(t.Context(), roundTrip(t, again), llm.DecisionMessage(w.Approve("ann"), p.Answer("ann",
+		llm.TextResult("me"))))
 	if err != nil || done.Stop != pawl.StopAnswer || !slices.Equal(ran, []string{"write2"}) {
 		t.Errorf("run again: got %v, %s, ran %v", err, done.Stop, ran)
 	}
 	ran = nil
-	done, err = a.Resume(t.Context(), roundTrip(t, again), llm.DecisionMessage(w.Answer("ann", llm.TextResult("it was written")), p.Deny("ann", "")))
+	done, err = a.Resume(t.Context(), roundTrip(t, again),
+		llm.DecisionMessage(w.Answer("ann", llm.TextResult("it was written")), p.Deny("ann", "")))
 	if err != nil || done.Stop != pawl.StopAnswer || ran != nil {
 		t.Errorf("it happened: got %v, %s, ran %v", err, done.Stop, ran)
 	}
@@ -139,7 +149,8 @@ func TestShutdownDuringCalls(t *testing.T) {
 	}
 	early := llm.DecisionMessage(llm.Decision{Key: w.Key, Digest: "of another attempt", Approve: true})
 	ran = nil
-	if done, err = a.Resume(t.Context(), roundTrip(t, again), early); err != nil || done.Stop != pawl.StopPending || ran != nil {
+	if done, err = a.Resume(t.Context(), roundTrip(t, again), early); err != nil || done.Stop != pawl.StopPending ||
+		ran != nil {
 		t.Errorf("a yes to another attempt: got %v, %s, ran %v", err, done.Stop, ran)
 	}
 }
@@ -152,7 +163,8 @@ func TestCancelAnswersTheCallsThatWait(t *testing.T) {
 		cancel(pawl.ErrCancelled)
 		return llm.TextResult("fine"), nil
 	})
-	res, err := step(t, ctx, &pawl.Agent{Model: m, Tools: []pawl.Toolset{passive("person"), last}, Executor: pawl.Parallel{Limit: 1}})
+	res, err := step(t, ctx, &pawl.Agent{Model: m, Tools: []pawl.Toolset{passive("person"), last},
+		Executor: pawl.Parallel{Limit: 1}})
 	if err != nil || res.Stop != pawl.StopCancelled || len(res.Pending) != 0 {
 		t.Errorf("got %v, %s, pending %v", err, res.Stop, res.Pending)
 	}
@@ -163,7 +175,8 @@ func TestCancelAnswersTheCallsThatWait(t *testing.T) {
 	ctx, cancel = context.WithCancelCause(t.Context())
 	read := last.Clone()
 	read.Name = "read"
-	res, err = (&pawl.Agent{Model: script.New(), Tools: []pawl.Toolset{says("write", ""), read, says("quick", ""), passive("person")}, Executor: pawl.Parallel{Limit: 1}}).Resume(ctx, first)
+	res, err = (&pawl.Agent{Model: script.New(), Tools: []pawl.Toolset{says("write", ""), read, says("quick", ""),
+		passive("person")}, Executor: pawl.Parallel{Limit: 1}}).Resume(ctx, first)
 	if err != nil || len(res.Calls()) != 0 || len(res.Pending) != 0 {
 		t.Errorf("got %v, open %v, pending %v", err, res.Calls(), res.Pending)
 	}
@@ -173,12 +186,18 @@ func TestCancelAnswersTheCallsThatWait(t *testing.T) {
 	cancel(nil)
 }
 
-// An interrupted Write waits until somebody says what happened: a second interruption before that does not make it run.
+// An interrupted Write waits until somebody says what happened: a second interruption before that
+// does not make it run.
 func TestAnUnknownCallStaysUnknown(t *testing.T) {
 	first, _, _ := interrupted(t, errShutdown)
 	ran := 0
-	a := &pawl.Agent{Model: script.New(script.Turn{}, script.Say("done")), Tools: []pawl.Toolset{says("read", ""), says("quick", ""), passive("person"),
-		does("write", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { ran++; return llm.TextResult(""), nil })}}
+	a := &pawl.Agent{Model: script.New(script.Turn{}, script.Say("done")),
+		Tools: []pawl.Toolset{says("read", ""), says("quick", ""), passive("person"),
+			does("write", func(context.Context, llm.ToolCall) (llm.ToolResult,
+				error) {
+				ran++
+				return llm.TextResult(""), nil
+			})}}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errShutdown)
 	second, err := a.Resume(ctx, roundTrip(t, first))
@@ -186,7 +205,8 @@ func TestAnUnknownCallStaysUnknown(t *testing.T) {
 		t.Fatalf("got %v, ran %d times", err, ran)
 	}
 	third, err := a.Resume(t.Context(), roundTrip(t, second))
-	if err != nil || ran != 0 || third.Stop != pawl.StopPending || len(third.Pending) == 0 || third.Pending[0].Outcome != pawl.OutcomeUnknown {
+	if err != nil || ran != 0 || third.Stop != pawl.StopPending || len(third.Pending) == 0 ||
+		third.Pending[0].Outcome != pawl.OutcomeUnknown {
 		t.Errorf("the interrupted write ran %d times in silence; %v, %s, pending %+v", ran, err, third.Stop, third.Pending)
 	}
 	// Given up, it is said that it may have happened.
@@ -225,7 +245,8 @@ func TestCancelBeforeARequest(t *testing.T) {
 		cancel(cause)
 		m := script.New(script.Say("hi"))
 		res, err := (&pawl.Agent{Model: m}).Run(ctx, llm.User("go"))
-		if res.Stop != pawl.StopCancelled || len(m.Requests()) != 0 || (err == nil) != (cause == pawl.ErrCancelled) || err != nil && err != cause {
+		if res.Stop != pawl.StopCancelled || len(m.Requests()) != 0 ||
+			(err == nil) != (cause == pawl.ErrCancelled) || err != nil && err != cause {
 			t.Errorf("%v: got %v, %s, %d requests", cause, err, res.Stop, len(m.Requests()))
 		}
 		if len(res.Messages) != 1 {
@@ -249,7 +270,8 @@ func TestCancelDuringARequest(t *testing.T) {
 					return yield(e, err)
 				})
 			})
-			if res == nil || res.Stop != pawl.StopCancelled || len(res.Messages) != 1 || (err == nil) != (cause == pawl.ErrCancelled) {
+			if res == nil || res.Stop != pawl.StopCancelled || len(res.Messages) != 1 ||
+				(err == nil) != (cause == pawl.ErrCancelled) {
 				t.Errorf("%s, %v: got %v, %+v", name, cause, err, res)
 			}
 			if last := events[len(events)-1]; last.Kind != pawl.EventRunEnded {
@@ -260,7 +282,8 @@ func TestCancelDuringARequest(t *testing.T) {
 	}
 }
 
-// Breaking out of a stream ends the run: no request follows, nothing is left running, and what was open stays open.
+// Breaking out of a stream ends the run: no request follows, nothing is left running, and what was
+// open stays open.
 func TestBreakingOutOfAStream(t *testing.T) {
 	m := script.New(script.Together(script.Say("I look at two things."), script.Call("f", nil), script.Call("f", `{"a":1}`)), script.Say("done"))
 	kinds := map[pawl.EventKind]bool{}
@@ -312,8 +335,9 @@ func TestBreakingOutOfAStream(t *testing.T) {
 	}
 }
 
-// Wherever a run is cancelled, what is saved can be gone on with: every call has its result, no request is made after it, and once the tools that heed
-// nobody have come to their own end, no goroutine is left (synctest fails where one is).
+// Wherever a run is cancelled, what is saved can be gone on with: every call has its result, no
+// request is made after it, and once the tools that heed nobody have come to their own end, no
+// goroutine is left (synctest fails where one is).
 func TestCancelAtAThousandPoints(t *testing.T) {
 	stops := map[pawl.StopReason]int{}
 	late := 0
@@ -326,7 +350,8 @@ func TestCancelAtAThousandPoints(t *testing.T) {
 				for range 1 + rnd.IntN(3) {
 					w := written{after: []time.Duration{pause()}}
 					for range rnd.IntN(4) {
-						w.parts = append(w.parts, call(fmt.Sprint("c", len(out), "_", len(w.parts)), calls[rnd.IntN(len(calls))], fmt.Sprintf(`{"task":"%d"}`, rnd.IntN(100))))
+						w.parts = append(w.parts, call(fmt.Sprint("c", len(out), "_", len(w.parts)),
+							calls[rnd.IntN(len(calls))], fmt.Sprintf(`{"task":"%d"}`, rnd.IntN(100))))
 						w.after = append(w.after, pause())
 					}
 					if len(w.parts) == 0 {
@@ -353,15 +378,18 @@ func TestCancelAtAThousandPoints(t *testing.T) {
 				time.Sleep(7 * time.Second)
 				return llm.TextResult("at last"), nil
 			})
-			tools := []pawl.Toolset{lasting("read", pawl.EffectRead, pause(), began), lasting("write", pawl.EffectWrite, pause(), began), set}
+			tools := []pawl.Toolset{lasting("read", pawl.EffectRead, pause(), began),
+				lasting("write", pawl.EffectWrite, pause(), began), set}
 			child := &pawl.Agent{Name: "child", Model: model(slowly(replies(names[:3])...)), Tools: tools}
 			plan := composes("plan", func(ctx context.Context, v *pawl.Invocation) (llm.ToolResult, error) {
 				xs, err := v.Do(ctx, call("", "write", "{}"), call("", "read", "{}"))
 				return llm.TextResult(fmt.Sprint(len(xs))), err
 			})
-			a := &pawl.Agent{Model: model(slowly(replies(names)...)), Tools: append(tools[:3:3], deaf, plan, child.Tool("")), Executor: pawl.Parallel{Limit: 1 + rnd.IntN(4)}}
+			a := &pawl.Agent{Model: model(slowly(replies(names)...)),
+				Tools: append(tools[:3:3], deaf, plan, child.Tool("")), Executor: pawl.Parallel{Limit: 1 + rnd.IntN(4)}}
 			ctx, cancel := context.WithCancelCause(t.Context())
-			time.AfterFunc(time.Duration(rnd.IntN(200_000))*time.Microsecond, func() { cancelled.Store(true); cancel(pawl.ErrCancelled) })
+			time.AfterFunc(time.Duration(rnd.IntN(200_000))*time.Microsecond,
+				func() { cancelled.Store(true); cancel(pawl.ErrCancelled) })
 			begin := time.Now()
 			var res *pawl.Result
 			var err error

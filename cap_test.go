@@ -11,13 +11,15 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// A result is cut to its head and tail, at runes, to no more than MaxResult bytes, and says what is missing.
+// A result is cut to its head and tail, at runes, to no more than MaxResult bytes, and says what is
+// missing.
 func TestResultsAreCapped(t *testing.T) {
 	for _, limit := range []int{0, -1, 100, 1000, 1001, 1002, 1003, 10} {
 		for _, unit := range []string{"x", "ø", "世", "🦊", "\x80"} {
 			full := strings.Repeat(unit, 50000/len(unit))
 			tool := does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-				return llm.ToolResult{Parts: []llm.Part{text(full), llm.Media{URL: "u"}, text("short")}, Data: json.RawMessage(`{}`)}, nil
+				return llm.ToolResult{Parts: []llm.Part{text(full), llm.Media{URL: "u"}, text("short")},
+					Data: json.RawMessage(`{}`)}, nil
 			})
 			tool.MaxResult = limit
 			got := execute(t, tool, `{}`).Result
@@ -44,7 +46,8 @@ func TestResultsAreCapped(t *testing.T) {
 				t.Fatalf("limit %d: no mark in %.200q", limit, body)
 			}
 			_, tail, _ := strings.Cut(rest, "…]\n")
-			if limit > 10 && len(head)+len(tail)+left != len(full) || !strings.HasPrefix(full, head) || !strings.HasSuffix(full, tail) {
+			if limit > 10 && len(head)+len(tail)+left != len(full) || !strings.HasPrefix(full, head) ||
+				!strings.HasSuffix(full, tail) {
 				t.Errorf("limit %d of %q: %d + %d bytes are kept, %d said to be left out, of %d", limit, unit, len(head), len(tail), left, len(full))
 			}
 			if limit > 150 && (len(head) < bound/3 || len(tail) < bound/6) {
@@ -57,7 +60,8 @@ func TestResultsAreCapped(t *testing.T) {
 // A tool cannot put into the transcript what no provider could send.
 func TestResultsHoldTextAndMediaOnly(t *testing.T) {
 	tool := does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-		return llm.ToolResult{Parts: []llm.Part{text("a"), nil, llm.ToolCall{ID: "x"}, llm.Reasoning{Text: "hm"}, llm.Media{URL: "u"}}}, nil
+		return llm.ToolResult{Parts: []llm.Part{text("a"), nil, llm.ToolCall{ID: "x"}, llm.Reasoning{Text: "hm"},
+			llm.Media{URL: "u"}}}, nil
 	})
 	x := execute(t, tool, `{}`)
 	for _, p := range x.Result.Parts {

@@ -27,7 +27,8 @@ func wrappers(secrets *redact.Redactor, seen func(name string, e pawl.Event)) ma
 	}
 }
 
-// Whatever stands around an agent, in whatever order, Into holds it to a type, and what stands outside of Redact sees no secret.
+// Whatever stands around an agent, in whatever order, Into holds it to a type, and what stands
+// outside of Redact sees no secret.
 func TestWrappersCompose(t *testing.T) {
 	type fact struct {
 		Word string `json:"word"`
@@ -49,7 +50,8 @@ func TestWrappersCompose(t *testing.T) {
 					ends[name]++
 				}
 			})
-			var r pawl.Runner = &pawl.Agent{Model: script.New(script.Say(jsonOf(t, fact{plain}))), Output: json.RawMessage(`{"type":"string"}`)}
+			var r pawl.Runner = &pawl.Agent{Model: script.New(script.Say(jsonOf(t, fact{plain}))),
+				Output: json.RawMessage(`{"type":"string"}`)}
 			for _, name := range slices.Backward(order) {
 				r = wrap[name](r)
 			}
@@ -69,7 +71,8 @@ func TestWrappersCompose(t *testing.T) {
 	}
 }
 
-// An answer that does not fit is an error that can be told apart behind Redact too, and tells no secret.
+// An answer that does not fit is an error that can be told apart behind Redact too, and tells no
+// secret.
 func TestRedactKeepsOutputErrors(t *testing.T) {
 	var secrets redact.Redactor
 	if err := secrets.Add(canary); err != nil {
@@ -96,12 +99,14 @@ func TestWrappersPromiseNothing(t *testing.T) {
 func TestApproveWithoutAPolicyBeginsNothing(t *testing.T) {
 	model := script.New(script.Say("x"))
 	a := &pawl.Agent{Model: model, Middleware: []pawl.Middleware{pawl.Approve(nil)}}
-	if res, err := a.Run(t.Context(), llm.User("go")); res != nil || err == nil || !strings.Contains(err.Error(), "no policy") || len(model.Requests()) > 0 {
+	if res, err := a.Run(t.Context(), llm.User("go")); res != nil || err == nil ||
+		!strings.Contains(err.Error(), "no policy") || len(model.Requests()) > 0 {
 		t.Errorf("got %+v, %v", res, err)
 	}
 }
 
-// The checks of middleware see all tools that can be called, result_read included: a rule can be about it.
+// The checks of middleware see all tools that can be called, result_read included: a rule can be
+// about it.
 func TestChecksSeeResultRead(t *testing.T) {
 	var names []string
 	a := &pawl.Agent{Model: script.New(script.Say("x")), Tools: []pawl.Toolset{says("f", "1")}, Artifacts: &artifact.Memory{},
@@ -116,8 +121,8 @@ func TestChecksSeeResultRead(t *testing.T) {
 	}
 }
 
-// A call that is changed after its approval is asked about anew, wherever the change stands in the list. It runs once both decisions are there, and never
-// with one of them.
+// A call that is changed after its approval is asked about anew, wherever the change stands in the
+// list. It runs once both decisions are there, and never with one of them.
 func TestAChangeAfterApprovalNeedsBothDecisions(t *testing.T) {
 	change := pawl.Middleware{Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
 		return func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {

@@ -12,7 +12,8 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// Each file of the archive is a schema, arguments that do not fit it, and what the model is told; -update rewrites that.
+// Each file of the archive is a schema, arguments that do not fit it, and what the model is told;
+// -update rewrites that.
 func TestCorrectionTexts(t *testing.T) {
 	const path = "testdata/corrections.txtar"
 	archive, err := txtar.ParseFile(path)
@@ -42,8 +43,10 @@ func TestCorrectionTexts(t *testing.T) {
 		if diff := cmp.Diff(got, parts[2]); diff != "" {
 			t.Errorf("%s: got -, want +\n%s", f.Name, diff)
 		}
-		if _, example, ok := strings.Cut(got, "with your own values: "); ok { // what is shown as right must be
-			if x := execute(t, probe(parts[0], &ran), strings.TrimSpace(example)); x.Outcome != pawl.OutcomeOK || len(x.Repairs) > 0 {
+		// what is shown as right must be
+		if _, example, ok := strings.Cut(got, "with your own values: "); ok {
+			if x := execute(t, probe(parts[0], &ran), strings.TrimSpace(example)); x.Outcome != pawl.OutcomeOK ||
+				len(x.Repairs) > 0 {
 				t.Errorf("%s: the example does not fit: %s", f.Name, x.Result.Text())
 			}
 		}

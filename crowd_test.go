@@ -77,8 +77,8 @@ func gatherer(c *crowd) modelFunc {
 	}
 }
 
-// Many runs at once: each is small, none leaves a goroutine, and no observer of any sees a secret. PAWL_CROWD is how many; with 10000 it is the
-// proof of what is promised.
+// Many runs at once: each is small, none leaves a goroutine, and no observer of any sees a secret.
+// PAWL_CROWD is how many; with 10000 it is the proof of what is promised.
 func TestACrowdOfRuns(t *testing.T) {
 	size := soak.N(500, 2000)
 	if raceDetector {
@@ -155,14 +155,16 @@ func TestACrowdOfRuns(t *testing.T) {
 		h, s := held()
 		h, s = (h-heap)/int64(size), (s-stacks)/int64(size)
 		each := h + s
-		t.Logf("%d runs wait for %s: %.1f KiB each, %.1f of them stacks of %.1f goroutines", size, at.where, float64(each)/1024, float64(s)/1024, float64(runtime.NumGoroutine()-goroutines)/float64(size))
+		t.Logf("%d runs wait for %s: %.1f KiB each, %.1f of them stacks of %.1f goroutines", size, at.where,
+			float64(each)/1024, float64(s)/1024, float64(runtime.NumGoroutine()-goroutines)/float64(size))
 		if each > 64<<10 && !raceDetector {
 			t.Errorf("a run that waits for %s holds %d bytes, want at most 64 KiB", at.where, each)
 		}
 		close(at.crowd.on)
 	}
 	wg.Wait()
-	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > goroutines && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > goroutines &&
+		time.Now().Before(deadline); {
 		runtime.Gosched()
 	}
 	t.Logf("%d events and results seen, %d with a secret; %d goroutines before, %d after", seen.Load(), leaks.Load(), goroutines, runtime.NumGoroutine())
@@ -171,8 +173,9 @@ func TestACrowdOfRuns(t *testing.T) {
 	}
 }
 
-// A run that waits, and that nobody watches but who ranges over it, holds at most 40 KiB, stacks included: for its tool, with a goroutine more than its own, and for its
-// model, with the calls behind it. What a connection to a provider needs is not in it; make bench has that.
+// A run that waits, and that nobody watches but who ranges over it, holds at most 40 KiB, stacks
+// included: for its tool, with a goroutine more than its own, and for its model, with the calls
+// behind it. What a connection to a provider needs is not in it; make bench has that.
 func TestAWaitingRun(t *testing.T) {
 	size := 1000
 	if n, err := strconv.Atoi(os.Getenv("PAWL_CROWD")); err == nil {
@@ -193,10 +196,11 @@ func TestAWaitingRun(t *testing.T) {
 				}
 			}
 		})
-		tool := &pawl.Tool{Name: "look", Input: json.RawMessage(lookSchema), Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-			atTools.wait()
-			return llm.TextResult("found"), nil
-		}}
+		tool := &pawl.Tool{Name: "look", Input: json.RawMessage(lookSchema),
+			Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+				atTools.wait()
+				return llm.TextResult("found"), nil
+			}}
 		a := &pawl.Agent{Model: model, Instructions: "Be brief.", Tools: []pawl.Toolset{tool}}
 		heap, stacks := held()
 		var wg sync.WaitGroup

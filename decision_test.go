@@ -20,14 +20,16 @@ func TestADecisionThatAnswersNoOpenCallIsAnError(t *testing.T) {
 	good := w.Answer("a person", llm.TextResult("yes"))
 	bad := good
 	bad.Key = "run/7/3"
-	if _, err := a.Resume(t.Context(), res, llm.DecisionMessage(bad)); err == nil || !strings.Contains(err.Error(), string(w.Key)) {
+	if _, err := a.Resume(t.Context(), res, llm.DecisionMessage(bad)); err == nil ||
+		!strings.Contains(err.Error(), string(w.Key)) {
 		t.Errorf("resume with a decision for run/7/3: error %v, want one that names the open call %s", err, w.Key)
 	}
 	end, err := a.Resume(t.Context(), res, llm.DecisionMessage(good))
 	if err != nil || end.Stop != pawl.StopAnswer {
 		t.Fatalf("stop %s, error %v, want an answer", end.Stop, err)
 	}
-	if _, err := a.Resume(t.Context(), end, llm.DecisionMessage(good), llm.User("and now?")); err == nil || !strings.Contains(err.Error(), "open: none") {
+	if _, err := a.Resume(t.Context(), end, llm.DecisionMessage(good), llm.User("and now?")); err == nil ||
+		!strings.Contains(err.Error(), "open: none") {
 		t.Errorf("a decision used twice: error %v, want one that says that nothing is open", err)
 	}
 }

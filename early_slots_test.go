@@ -13,7 +13,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// inTurn is an executor of somebody's own that begins calls as Parallel does, and carries them out one after another.
+// inTurn is an executor of somebody's own that begins calls as Parallel does, and carries them out
+// one after another.
 type inTurn struct{ pawl.Parallel }
 
 func (inTurn) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
@@ -26,8 +27,8 @@ func (inTurn) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Even
 	}
 }
 
-// A call that began early and waits for its reply has a slot, which the calls before it may need: once the reply is whole it must go on, before
-// any of those has ended.
+// A call that began early and waits for its reply has a slot, which the calls before it may need:
+// once the reply is whole it must go on, before any of those has ended.
 func TestEarlyCallsThatWaitHoldNothingUp(t *testing.T) {
 	waits := map[string]func(v *pawl.Invocation){
 		"for the conversation": func(v *pawl.Invocation) { v.Messages() },
@@ -38,7 +39,8 @@ func TestEarlyCallsThatWaitHoldNothingUp(t *testing.T) {
 			}
 		},
 	}
-	executors := map[string]pawl.Executor{"one": pawl.Parallel{Limit: 1}, "two": pawl.Parallel{Limit: 2}, "in turn": inTurn{pawl.Parallel{Limit: 10}}}
+	executors := map[string]pawl.Executor{"one": pawl.Parallel{Limit: 1}, "two": pawl.Parallel{Limit: 2},
+		"in turn": inTurn{pawl.Parallel{Limit: 10}}}
 	for how, wait := range waits {
 		for with, executor := range executors {
 			synctest.Test(t, func(t *testing.T) {
@@ -55,7 +57,8 @@ func TestEarlyCallsThatWaitHoldNothingUp(t *testing.T) {
 					parts = append(parts, call(fmt.Sprint("p", i), "pure", fmt.Sprintf(`{"n":%d}`, i)))
 				}
 				after := append(slices.Repeat([]time.Duration{ms}, len(parts)), time.Second)
-				a := &pawl.Agent{Model: slowly(written{parts: parts, after: after}), Tools: []pawl.Toolset{says("write", "done"), pure}, Executor: executor}
+				a := &pawl.Agent{Model: slowly(written{parts: parts, after: after}),
+					Tools: []pawl.Toolset{says("write", "done"), pure}, Executor: executor}
 				begin := time.Now()
 				events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 				if took := time.Since(begin); err != nil || took != time.Second+20*ms {

@@ -94,15 +94,17 @@ var beganMu sync.Mutex // several tools note in one map
 
 const ms = time.Millisecond
 
-// Two calls are sealed 300 ms apart in a reply that takes 600 ms, and each takes 300 ms: with early start all is over when the reply is, without
-// it the calls come on top.
+// Two calls are sealed 300 ms apart in a reply that takes 600 ms, and each takes 300 ms: with early
+// start all is over when the reply is, without it the calls come on top.
 func TestEarlyStart(t *testing.T) {
 	took := map[bool]time.Duration{}
 	for _, early := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			began := map[string]time.Duration{}
-			a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}"), call("b", "look", "{}")}, after: []time.Duration{0, 300 * ms, 300 * ms}}),
-				Tools: []pawl.Toolset{lasting("look", pawl.EffectRead, 300*ms, began)}, Executor: pawl.Parallel{NoEarly: !early}}
+			a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}"),
+				call("b", "look", "{}")}, after: []time.Duration{0, 300 * ms, 300 * ms}}),
+				Tools:    []pawl.Toolset{lasting("look", pawl.EffectRead, 300*ms, began)},
+				Executor: pawl.Parallel{NoEarly: !early}}
 			begin := time.Now()
 			events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 			took[early] = time.Since(begin)
@@ -123,7 +125,8 @@ func TestEarlyStart(t *testing.T) {
 				}
 			}
 			want := []string{"request_started run/0/model", "response_received run/0/model", "call_started run/1/0"}
-			if diff := cmp.Diff(kinds[:3], want); diff != "" && early { // what was begun early is told in call order
+			// what was begun early is told in call order
+			if diff := cmp.Diff(kinds[:3], want); diff != "" && early {
 				t.Error(diff)
 			}
 		})
@@ -153,12 +156,23 @@ func TestWhatBeginsEarly(t *testing.T) {
 		{"a call that waits outside is no barrier", []llm.Part{call("q", "person", "{}"), read}, nil, map[string]time.Duration{"r": 0}},
 		{"no round is left", []llm.Part{read}, func(a *pawl.Agent) { a.Limits.Rounds = pawl.NoRounds }, map[string]time.Duration{}},
 		{"calls of one reply", []llm.Part{read, pure}, func(a *pawl.Agent) { a.Limits.CallsPerStep = 1 }, map[string]time.Duration{"r": 0}},
-		{"calls that may not suffice", []llm.Part{write, pure}, func(a *pawl.Agent) { a.Limits.Calls = 1; a.Executor = pawl.Parallel{Limit: 1} }, map[string]time.Duration{"w": late}},
-		{"no more than run at once", []llm.Part{serial("s"), pure}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{Limit: 1} }, map[string]time.Duration{"s": 0, "p": late}},
-		{"off", []llm.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{NoEarly: true} }, map[string]time.Duration{"r": late}},
-		{"FailFast", []llm.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{FailFast: true} }, map[string]time.Duration{"r": late}},
-		{"StopOnBlock", []llm.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{StopOnBlock: true} }, map[string]time.Duration{"r": late}},
-		{"an executor that has no Begin", []llm.Part{read}, func(a *pawl.Agent) { a.Executor = executorFunc(pawl.Parallel{}.Execute) }, map[string]time.Duration{"r": late}},
+		{"calls that may not suffice", []llm.Part{write, pure},
+			func(a *pawl.Agent) {
+				a.Limits.Calls = 1
+				a.Executor = pawl.Parallel{Limit: 1}
+			}, map[string]time.Duration{"w": late}},
+		{"no more than run at once", []llm.Part{serial("s"), pure},
+			func(a *pawl.Agent) { a.Executor = pawl.Parallel{Limit: 1} }, map[string]time.Duration{"s": 0, "p": late}},
+		{"off", []llm.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{NoEarly: true} },
+			map[string]time.Duration{"r": late}},
+		{"FailFast", []llm.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{FailFast: true} },
+			map[string]time.Duration{"r": late}},
+		{"StopOnBlock", []llm.Part{read}, func(a *pawl.Agent) { a.Executor = pawl.Parallel{StopOnBlock: true} },
+			map[string]time.Duration{"r": late}},
+		{"an executor that has no Begin", []llm.Part{read},
+			func(a *pawl.Agent) {
+				a.Executor = executorFunc(pawl.Parallel{}.Execute)
+			}, map[string]time.Duration{"r": late}},
 		{"what is not approved", []llm.Part{read, pure}, func(a *pawl.Agent) {
 			a.Middleware = []pawl.Middleware{denies(func(c llm.ToolCall) bool { return c.ID == "r" })}
 		}, map[string]time.Duration{"p": 0}},
@@ -177,8 +191,9 @@ func TestWhatBeginsEarly(t *testing.T) {
 			one.Serial = func(json.RawMessage) string { return "k" }
 			after := make([]time.Duration, len(test.calls)+1)
 			after[len(test.calls)] = late
-			a := &pawl.Agent{Model: slowly(written{parts: test.calls, after: after}), Tools: []pawl.Toolset{lasting("write", pawl.EffectWrite, 0, began), lasting("read", pawl.EffectRead, 0, began),
-				lasting("pure", pawl.EffectPure, 0, began), one, passive("person")}}
+			a := &pawl.Agent{Model: slowly(written{parts: test.calls, after: after}),
+				Tools: []pawl.Toolset{lasting("write", pawl.EffectWrite, 0, began), lasting("read", pawl.EffectRead, 0, began),
+					lasting("pure", pawl.EffectPure, 0, began), one, passive("person")}}
 			if test.change != nil {
 				test.change(a)
 			}
@@ -251,7 +266,8 @@ func TestWhatWasBegunEarlyIsDropped(t *testing.T) {
 			a := &pawl.Agent{Model: slowly(reply), Tools: []pawl.Toolset{look}, Limits: pawl.Limits{Calls: 1}}
 			begin := time.Now()
 			events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
-			if took := time.Since(begin); took != test.took || res.Stop != test.stop || (err != nil) != (test.stop == pawl.StopFailed) || began != 1 {
+			if took := time.Since(begin); took != test.took || res.Stop != test.stop ||
+				(err != nil) != (test.stop == pawl.StopFailed) || began != 1 {
 				t.Errorf("%s: %v, %s, %v, begun %d times", test.name, took, res.Stop, err, began)
 			}
 			if !test.deaf && ended != 1 {
@@ -271,7 +287,8 @@ func TestWhatWasBegunEarlyIsDropped(t *testing.T) {
 	}
 }
 
-// Events of a call that began early are told once its reply is whole, and a tool may look at the conversation with that reply.
+// Events of a call that began early are told once its reply is whole, and a tool may look at the
+// conversation with that reply.
 func TestWhatAnEarlyCallTells(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		look := does("look", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
@@ -282,7 +299,8 @@ func TestWhatAnEarlyCallTells(t *testing.T) {
 			return llm.TextResult(say(v.Messages())), nil
 		})
 		look.Effect = pawl.EffectRead
-		a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}"), text("behind")}, after: []time.Duration{0, 0, time.Second}}), Tools: []pawl.Toolset{look}}
+		a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}"), text("behind")},
+			after: []time.Duration{0, 0, time.Second}}), Tools: []pawl.Toolset{look}}
 		events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 		if err != nil {
 			t.Fatal(err)
@@ -306,7 +324,8 @@ func TestWhatAnEarlyCallTells(t *testing.T) {
 	})
 }
 
-// Whatever the schedule, a run with early start leaves the same transcript and the same executions as one without it.
+// Whatever the schedule, a run with early start leaves the same transcript and the same executions
+// as one without it.
 func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 	type outcome struct {
 		transcript string
@@ -325,7 +344,8 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 				pause := func() time.Duration { return time.Duration(rnd.IntN(40)) * ms }
 				var mu sync.Mutex
 				store := map[string]string{}
-				tool := func(name string, effect pawl.Effect, d time.Duration, run func(c llm.ToolCall) string) *pawl.Tool {
+				tool := func(name string, effect pawl.Effect, d time.Duration,
+					run func(c llm.ToolCall) string) *pawl.Tool {
 					tl := does(name, func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 						pawl.InvocationFrom(ctx).Emit("at it", nil)
 						select {
@@ -360,7 +380,8 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 						if rnd.IntN(4) == 0 {
 							w.parts = append(w.parts, text("well"))
 						} else {
-							w.parts = append(w.parts, call(fmt.Sprint("c", len(replies), "_", len(w.parts)), names[rnd.IntN(len(names))], fmt.Sprintf(`{"k":%d}`, rnd.IntN(5))))
+							w.parts = append(w.parts, call(fmt.Sprint("c", len(replies), "_", len(w.parts)),
+								names[rnd.IntN(len(names))], fmt.Sprintf(`{"k":%d}`, rnd.IntN(5))))
 						}
 						w.after = append(w.after, pause())
 					}
@@ -409,7 +430,8 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 				}
 			})
 		}
-		if diff := cmp.Diff(got[0], got[1], cmp.AllowUnexported(outcome{}), cmpopts.IgnoreUnexported(pawl.Execution{}), cmpopts.IgnoreFields(pawl.Execution{}, "Started", "Ended")); diff != "" {
+		if diff := cmp.Diff(got[0], got[1], cmp.AllowUnexported(outcome{}),
+			cmpopts.IgnoreUnexported(pawl.Execution{}), cmpopts.IgnoreFields(pawl.Execution{}, "Started", "Ended")); diff != "" {
 			t.Errorf("seed %d: with early start (-) and without (+):\n%s", seed, diff)
 		}
 		if took[0] > took[1] {
@@ -429,7 +451,8 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 func TestWholeRepliesBeginNothingEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := map[string]time.Duration{}
-		a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}")}, after: []time.Duration{0, time.Second}}), Tools: []pawl.Toolset{lasting("look", pawl.EffectRead, 0, began)}}
+		a := &pawl.Agent{Model: slowly(written{parts: []llm.Part{call("a", "look", "{}")},
+			after: []time.Duration{0, time.Second}}), Tools: []pawl.Toolset{lasting("look", pawl.EffectRead, 0, began)}}
 		res, err := a.Run(t.Context(), llm.User("go"))
 		if err != nil || began["a"] != time.Second || !strings.HasPrefix(res.Text(), "done") {
 			t.Errorf("got %v, begun after %v", err, began["a"])

@@ -51,7 +51,8 @@ func (e *noting) intend(_ context.Context, t pawl.Task, c llm.ToolCall, tool *pa
 	return e.refuse
 }
 
-// An engine binds each run under its context, inner ones too, but not the run that a tool makes for itself; each call but those that compose is kept before it begins.
+// An engine binds each run under its context, inner ones too, but not the run that a tool makes for
+// itself; each call but those that compose is kept before it begins.
 func TestEngine(t *testing.T) {
 	act := does("act", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("done"), nil })
 	inner := &pawl.Agent{Name: "clerk", Model: script.New(script.Call("act", `{}`), script.Say("ok")), Tools: []pawl.Toolset{act}}
@@ -59,7 +60,8 @@ func TestEngine(t *testing.T) {
 		_, err := (&pawl.Agent{Name: "alone", Model: script.New(script.Say("ok"))}).Run(ctx, llm.User("go"))
 		return llm.TextResult("done"), err
 	})
-	a := &pawl.Agent{Name: "main", Model: script.New(script.Call("clerk", `{"task":"go"}`), script.Call("alone", `{}`), script.Say("done")), Tools: []pawl.Toolset{inner.Tool("x"), alone}}
+	a := &pawl.Agent{Name: "main", Model: script.New(script.Call("clerk", `{"task":"go"}`),
+		script.Call("alone", `{}`), script.Say("done")), Tools: []pawl.Toolset{inner.Tool("x"), alone}}
 	e := new(noting)
 	if res, err := a.Run(pawl.WithEngine(t.Context(), e.engine("r")), llm.User("go")); err != nil || res.Text() != "done" {
 		t.Fatalf("%+v, %v", res, err)
@@ -89,7 +91,8 @@ func TestEngineThatCannotKeep(t *testing.T) {
 	}
 }
 
-// Runs that an engine knows by different IDs have different keys for the same call; without an engine they are as they were.
+// Runs that an engine knows by different IDs have different keys for the same call; without an
+// engine they are as they were.
 func TestIdempotencyKeysOfRuns(t *testing.T) {
 	keys := map[string]bool{}
 	act := does("act", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {

@@ -30,7 +30,8 @@ func TestErrorTexts(t *testing.T) {
 			t.Errorf("%T: got %q, want %q", test.err, got, test.want)
 		}
 	}
-	for _, err := range []error{&llm.ProviderError{Err: cause}, &pawl.ToolError{Err: cause}, pawl.AbortError(cause), pawl.RetryableError(cause), fmt.Errorf("step 3: %w", pawl.AbortError(cause))} {
+	for _, err := range []error{&llm.ProviderError{Err: cause}, &pawl.ToolError{Err: cause}, pawl.AbortError(cause),
+		pawl.RetryableError(cause), fmt.Errorf("step 3: %w", pawl.AbortError(cause))} {
 		if !errors.Is(err, cause) {
 			t.Errorf("%T hides its cause", err)
 		}

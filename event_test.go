@@ -22,10 +22,13 @@ func everyEvent() []struct {
 } {
 	c := call("c1", "look", `{"a":1}`)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	x := &pawl.Execution{Key: "run/1/0", Index: 2, Call: c, Outcome: pawl.OutcomePending, Error: "e", Ends: pawl.StopFailed, Repairs: []string{"r"},
-		Result:  answer("c1", "x"),
-		Pending: []pawl.PendingCall{{Key: "run/1/0", Call: c, Outcome: pawl.OutcomePending, Digest: "d", Attempt: 1, Why: "w", Passive: true}},
-		Values:  pawl.Values{"v": json.RawMessage(`1`)}, Spent: pawl.Spent{Rounds: 1, Requests: 2, Calls: 3, Usage: llm.Usage{Input: 4, Cost: 0.5}},
+	x := &pawl.Execution{Key: "run/1/0", Index: 2, Call: c, Outcome: pawl.OutcomePending, Error: "e",
+		Ends: pawl.StopFailed, Repairs: []string{"r"},
+		Result: answer("c1", "x"),
+		Pending: []pawl.PendingCall{{Key: "run/1/0", Call: c, Outcome: pawl.OutcomePending, Digest: "d", Attempt: 1,
+			Why: "w", Passive: true}},
+		Values: pawl.Values{"v": json.RawMessage(`1`)}, Spent: pawl.Spent{Rounds: 1, Requests: 2, Calls: 3,
+			Usage: llm.Usage{Input: 4, Cost: 0.5}},
 		Attempts: 2, Decision: &llm.Decision{Key: "run/1/0", By: "ann"}, Started: at, Ended: at.Add(time.Second)}
 	const callText = `{"type":"tool_call","id":"c1","name":"look","args":{"a":1}}`
 	const noUsage = `{"input":0,"output":0,"reasoning":0,"cache_read":0,"cache_write":0}`
@@ -34,7 +37,8 @@ func everyEvent() []struct {
 		text  string
 	}{
 		{pawl.Event{Kind: pawl.EventRunStarted, Agent: "a"}, `"agent":"a"`},
-		{pawl.Event{Kind: pawl.EventSteered, Path: "run/1/model", Message: &llm.Message{Role: llm.RoleUser, Parts: []llm.Part{text("a")}}},
+		{pawl.Event{Kind: pawl.EventSteered, Path: "run/1/model",
+			Message: &llm.Message{Role: llm.RoleUser, Parts: []llm.Part{text("a")}}},
 			`"path":"run/1/model","message":{"role":"user","parts":[{"type":"text","text":"a"}]}`},
 		{pawl.Event{Kind: pawl.EventStepStarted}, ``},
 		{pawl.Event{Kind: pawl.EventRequestStarted, Path: "run/0/model", Model: "m", Messages: 2, Tools: 1, Choice: &llm.ToolChoice{}},
@@ -44,7 +48,8 @@ func everyEvent() []struct {
 		{pawl.Event{Kind: pawl.EventReasoning, Text: "hm"}, `"index":0,"text":"hm"`},
 		{pawl.Event{Kind: pawl.EventCallDelta, Index: 1, Text: `{"a`, Call: &llm.ToolCall{ID: "c1", Name: "look"}}, `"index":1,"text":"{\"a","id":"c1","name":"look"`},
 		{pawl.Event{Kind: pawl.EventCallReady, Index: 1, Call: &c}, `"index":1,"call":` + callText},
-		{pawl.Event{Kind: pawl.EventResponseReceived, Path: "run/0/model", Response: &llm.Response{Message: llm.Assistant(), Finish: llm.FinishReasonStop}},
+		{pawl.Event{Kind: pawl.EventResponseReceived, Path: "run/0/model",
+			Response: &llm.Response{Message: llm.Assistant(), Finish: llm.FinishReasonStop}},
 			`"path":"run/0/model","response":{"message":{"role":"assistant","parts":[]},"finish":"stop","usage":` + noUsage + `,"model":"","id":""}`},
 		{pawl.Event{Kind: pawl.EventCallStarted, Path: "run/1/0", Call: &c, Attempt: 1}, `"path":"run/1/0","call":` + callText + `,"attempt":1`},
 		{pawl.Event{Kind: pawl.EventProgress, Path: "run/1/0", Text: "half", Data: json.RawMessage(`50`)}, `"path":"run/1/0","text":"half","data":50`},
@@ -56,9 +61,11 @@ func everyEvent() []struct {
 				`"decision":{"type":"decision","key":"run/1/0","digest":"","approve":false,"by":"ann","reason":""},"started":"2026-01-02T03:04:05Z","ended":"2026-01-02T03:04:06Z"}`},
 		{pawl.Event{Kind: pawl.EventNotice, Code: "retry", Text: "again", Data: json.RawMessage(`{}`)}, `"code":"retry","text":"again","data":{}`},
 		{pawl.Event{Kind: pawl.EventGap, Text: "t", Lost: map[pawl.EventKind]int{pawl.EventText: 2}}, `"lost":{"text":2},"text":"t"`},
-		{pawl.Event{Kind: pawl.EventStep, Outcomes: []pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeSkipped}, Spent: &pawl.Spent{Rounds: 1}},
+		{pawl.Event{Kind: pawl.EventStep, Outcomes: []pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeSkipped},
+			Spent: &pawl.Spent{Rounds: 1}},
 			`"outcomes":["ok","skipped"],"spent":{"rounds":1,"requests":0,"calls":0,"usage":` + noUsage + `}`},
-		{pawl.Event{Kind: pawl.EventRunEnded, Error: "e", Result: &pawl.Result{Messages: []llm.Message{llm.User("a")}, Stop: pawl.StopFailed, Cause: "c"}},
+		{pawl.Event{Kind: pawl.EventRunEnded, Error: "e",
+			Result: &pawl.Result{Messages: []llm.Message{llm.User("a")}, Stop: pawl.StopFailed, Cause: "c"}},
 			`"result":{"messages":[{"role":"user","parts":[{"type":"text","text":"a"}]}],"spent":{"rounds":0,"requests":0,"calls":0,"usage":` + noUsage + `},` +
 				`"stop":"failed","cause":"c"},"error":"e"`},
 	}
@@ -136,7 +143,8 @@ func TestEventKindsAreAClosedList(t *testing.T) {
 	if b, err := json.Marshal(pawl.Event{Kind: "began"}); err == nil {
 		t.Errorf("an unknown kind was written as %s", b)
 	}
-	for _, k := range kinds { // with nothing in it, an event is written without a panic, and read again
+	// with nothing in it, an event is written without a panic, and read again
+	for _, k := range kinds {
 		b, err := json.Marshal(pawl.Event{Kind: pawl.EventKind(k)})
 		if err != nil {
 			t.Errorf("%s: %v", k, err)

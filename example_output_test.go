@@ -15,7 +15,8 @@ type Verdict struct {
 	Score     int    `json:"score" jsonschema:"from 1 to 5"`
 }
 
-// An answer as a Go value. The model's first answer does not fit; it is told why, and answers again.
+// An answer as a Go value. The model's first answer does not fit; it is told why, and answers
+// again.
 func ExampleInto() {
 	agent := &pawl.Agent{Model: script.New( // in place of openai.New("gpt-5-mini", nil)
 		script.Say(`{"sentiment":"mixed","score":"three or so"}`),

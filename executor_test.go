@@ -45,7 +45,8 @@ func named(names ...string) []llm.ToolCall {
 	return calls
 }
 
-// step runs one step of calls and checks what holds for all of them: one call_completed a call, and a valid transcript.
+// step runs one step of calls and checks what holds for all of them: one call_completed a call, and
+// a valid transcript.
 func step(t testing.TB, ctx context.Context, a *pawl.Agent) (*pawl.Result, error) {
 	t.Helper()
 	events, res, err := collect(a.Stream(ctx, llm.User("go")))
@@ -100,12 +101,14 @@ func TestResultsStandInCallOrder(t *testing.T) {
 	for i := range n {
 		calls = append(calls, llm.ToolCall{Name: "f", Args: json.RawMessage(fmt.Sprintf(`{"i":%d}`, i))})
 	}
-	res, err := step(t, t.Context(), &pawl.Agent{Model: together(calls...), Tools: []pawl.Toolset{tool}, Executor: pawl.Parallel{Limit: n}})
+	res, err := step(t, t.Context(), &pawl.Agent{Model: together(calls...), Tools: []pawl.Toolset{tool},
+		Executor: pawl.Parallel{Limit: n}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, p := range res.Messages[2].Parts {
-		if r := p.(llm.ToolResult); r.CallID != fmt.Sprint("c", i) || r.Text() != fmt.Sprint("r", i) || r.Key != llm.Key(fmt.Sprint("run/1/", i)) {
+		if r := p.(llm.ToolResult); r.CallID != fmt.Sprint("c", i) || r.Text() != fmt.Sprint("r", i) ||
+			r.Key != llm.Key(fmt.Sprint("run/1/", i)) {
 			t.Errorf("result %d: got %+v", i, r)
 		}
 	}
@@ -125,8 +128,8 @@ func (g *gauge) enter() func() {
 	return func() { g.now.Add(-1) }
 }
 
-// At most Limit tools run at once in a run: ten plans of ten calls, each call a millisecond long, are a hundred calls that share
-// ten slots.
+// At most Limit tools run at once in a run: ten plans of ten calls, each call a millisecond long,
+// are a hundred calls that share ten slots.
 func TestTenPlansOfTenShareTenSlots(t *testing.T) {
 	for _, limit := range []int{0, 1, 3} {
 		synctest.Test(t, func(t *testing.T) {
@@ -182,7 +185,8 @@ func goroutine() string {
 	return strings.Fields(string(b[:runtime.Stack(b, false)]))[1]
 }
 
-// A call that only computes runs on the caller's goroutine when it is made by itself; another one could not be left behind there.
+// A call that only computes runs on the caller's goroutine when it is made by itself; another one
+// could not be left behind there.
 func TestASingleCallRunsOnTheCallersGoroutine(t *testing.T) {
 	var ran []string
 	var mu sync.Mutex
@@ -193,13 +197,15 @@ func TestASingleCallRunsOnTheCallersGoroutine(t *testing.T) {
 		return llm.TextResult(""), nil
 	})
 	tool.Effect = pawl.EffectPure
-	if _, err := (&pawl.Agent{Model: together(named("f")...), Tools: []pawl.Toolset{tool}}).Run(t.Context(), llm.User("")); err != nil {
+	if _, err := (&pawl.Agent{Model: together(named("f")...), Tools: []pawl.Toolset{tool}}).Run(t.Context(),
+		llm.User("")); err != nil {
 		t.Fatal(err)
 	}
 	if ran[0] != goroutine() {
 		t.Error("a single call ran on another goroutine")
 	}
-	if _, err := (&pawl.Agent{Model: together(named("f", "f")...), Tools: []pawl.Toolset{tool}}).Run(t.Context(), llm.User("")); err != nil {
+	if _, err := (&pawl.Agent{Model: together(named("f", "f")...), Tools: []pawl.Toolset{tool}}).Run(t.Context(),
+		llm.User("")); err != nil {
 		t.Fatal(err)
 	}
 	if slices.Contains(ran[1:], goroutine()) {
@@ -256,7 +262,8 @@ func TestSerialKeysRunOneAfterAnotherInCallOrder(t *testing.T) {
 	})
 }
 
-// Breaking out of the events cancels what runs and waits for it. A consumer that panics does too, and leaves no goroutine.
+// Breaking out of the events cancels what runs and waits for it. A consumer that panics does too,
+// and leaves no goroutine.
 func TestConsumersThatBreakOff(t *testing.T) {
 	for _, how := range []string{"break", "panic"} {
 		for _, n := range []int{1, 5} {
@@ -310,7 +317,8 @@ func TestEventsOfACallStandInOrder(t *testing.T) {
 	for _, n := range []int{1, 20} {
 		got := map[llm.Key]string{}
 		seq := int64(0)
-		for e, err := range (&pawl.Agent{Model: together(named(slices.Repeat([]string{"talks"}, n)...)...), Tools: []pawl.Toolset{talks}}).Stream(t.Context(), llm.User("")) {
+		for e, err := range (&pawl.Agent{Model: together(named(slices.Repeat([]string{"talks"}, n)...)...),
+			Tools: []pawl.Toolset{talks}}).Stream(t.Context(), llm.User("")) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -336,16 +344,18 @@ func TestEventsOfACallStandInOrder(t *testing.T) {
 // An executor of one's own gets tasks that are plain data, and may carry them out how it likes.
 func TestAnExecutorOfOnesOwn(t *testing.T) {
 	var seen []string
-	a := &pawl.Agent{Name: "ann", Model: together(named("a", "b")...), Tools: []pawl.Toolset{says("a", "1"), says("b", "2")}, Executor: backwards(func(task pawl.Task) {
-		var back pawl.Task
-		if err := json.Unmarshal([]byte(jsonOf(t, task)), &back); err != nil {
-			t.Error(err)
-		}
-		seen = append(seen, fmt.Sprint(back.Agent, " ", back.Run, " ", back.Step, " ", back.Key, " ", back.Index, " ", back.Call.Name))
-		if x := back.Do(t.Context(), func(pawl.Event) {}); x.Outcome != pawl.OutcomeError || x.Result.Text() == "" {
-			t.Errorf("a task away from its run: got %+v", x)
-		}
-	})}
+	a := &pawl.Agent{Name: "ann", Model: together(named("a", "b")...),
+		Tools: []pawl.Toolset{says("a", "1"), says("b", "2")}, Executor: backwards(func(task pawl.Task) {
+			var back pawl.Task
+			if err := json.Unmarshal([]byte(jsonOf(t, task)), &back); err != nil {
+				t.Error(err)
+			}
+			seen = append(seen, fmt.Sprint(back.Agent, " ", back.Run, " ", back.Step, " ", back.Key, " ",
+				back.Index, " ", back.Call.Name))
+			if x := back.Do(t.Context(), func(pawl.Event) {}); x.Outcome != pawl.OutcomeError || x.Result.Text() == "" {
+				t.Errorf("a task away from its run: got %+v", x)
+			}
+		})}
 	res, err := step(t, t.Context(), a)
 	if err != nil || res.Stop != pawl.StopAnswer {
 		t.Errorf("got %s, %v", res.Stop, err)

@@ -42,7 +42,8 @@ func TestFailFast(t *testing.T) {
 		if res.Stop != pawl.StopFailed || res.Spent.Requests != 1 {
 			t.Errorf("got %s after %d requests", res.Stop, res.Spent.Requests)
 		}
-		if diff := cmp.Diff(outcomes(res), []pawl.Outcome{pawl.OutcomeCancelled, pawl.OutcomeError, pawl.OutcomeCancelled, pawl.OutcomeSkipped, pawl.OutcomeSkipped}); diff != "" {
+		if diff := cmp.Diff(outcomes(res), []pawl.Outcome{pawl.OutcomeCancelled, pawl.OutcomeError,
+			pawl.OutcomeCancelled, pawl.OutcomeSkipped, pawl.OutcomeSkipped}); diff != "" {
 			t.Error(diff)
 		}
 		if n := len(res.Messages[2].Parts); n != 5 {
@@ -54,7 +55,8 @@ func TestFailFast(t *testing.T) {
 	})
 }
 
-// Once a call has failed, no other begins: not even one that the middleware had in its hands, or that waited for a slot.
+// Once a call has failed, no other begins: not even one that the middleware had in its hands, or
+// that waited for a slot.
 func TestFailFastBeginsNothingThatWasOnItsWay(t *testing.T) {
 	for range 50 { // a choice between a free slot and an ended context is made at random
 		began := false
@@ -79,7 +81,8 @@ func TestFailFastBeginsNothingThatWasOnItsWay(t *testing.T) {
 
 func TestFailFastOfASingleCall(t *testing.T) {
 	bad := does("bad", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ErrorResult("no"), nil })
-	res, err := step(t, t.Context(), &pawl.Agent{Model: together(named("bad")...), Tools: []pawl.Toolset{bad}, Executor: pawl.Parallel{FailFast: true}})
+	res, err := step(t, t.Context(), &pawl.Agent{Model: together(named("bad")...), Tools: []pawl.Toolset{bad},
+		Executor: pawl.Parallel{FailFast: true}})
 	var te *pawl.ToolError
 	if !errors.As(err, &te) || res.Stop != pawl.StopFailed || res.Steps[0].Executions[0].Ends != pawl.StopFailed {
 		t.Errorf("got %s, %v", res.Stop, err)
@@ -106,7 +109,8 @@ func TestStopOnBlock(t *testing.T) {
 	if err != nil || res.Stop != pawl.StopAnswer {
 		t.Errorf("the run is to go on: got %s, %v", res.Stop, err)
 	}
-	if diff := cmp.Diff(outcomes(res), []pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeBlocked, pawl.OutcomeSkipped, pawl.OutcomeSkipped}); diff != "" || !slices.Equal(ran, []string{"a"}) {
+	if diff := cmp.Diff(outcomes(res), []pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeBlocked, pawl.OutcomeSkipped,
+		pawl.OutcomeSkipped}); diff != "" || !slices.Equal(ran, []string{"a"}) {
 		t.Errorf("ran %v, outcomes %s", ran, diff)
 	}
 	want := "tool: c0 = \ntool: c1 = error: Blocked: not on Sundays\ntool: c2 = error: Not run: the call before it, b, was blocked.\ntool: c3 = error: Not run: the call before it, b, was blocked.\n"

@@ -21,7 +21,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// The conversations in testdata show whole runs: every event, in order, and the transcript. -update rewrites them; read the diff.
+// The conversations in testdata show whole runs: every event, in order, and the transcript. -update
+// rewrites them; read the diff.
 func TestConversations(t *testing.T) {
 	weather := pawl.Func("weather", "Weather in a city.", func(ctx context.Context, in struct {
 		City string `json:"city"`
@@ -53,8 +54,10 @@ func TestConversations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // its clock starts at the same time each time
-				a := &pawl.Agent{Name: "ann", Model: script.New(test.turns...), Tools: []pawl.Toolset{weather, remove}, Limits: test.limits,
-					Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}, Executor: pawl.Parallel{Limit: 1}}
+				a := &pawl.Agent{Name: "ann", Model: script.New(test.turns...),
+					Tools: []pawl.Toolset{weather, remove}, Limits: test.limits,
+					Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)},
+					Executor:   pawl.Parallel{Limit: 1}}
 				var events bytes.Buffer
 				var res *pawl.Result
 				seen := func(e pawl.Event) {
@@ -75,7 +78,8 @@ func TestConversations(t *testing.T) {
 						seen(e)
 					}
 				}
-				got := txtar.Archive{Comment: []byte(test.what + "\n"), Files: []txtar.File{{Name: "events", Data: events.Bytes()}, {Name: "transcript", Data: []byte(say(res.Messages))}}}
+				got := txtar.Archive{Comment: []byte(test.what + "\n"),
+					Files: []txtar.File{{Name: "events", Data: events.Bytes()}, {Name: "transcript", Data: []byte(say(res.Messages))}}}
 				if fault != nil {
 					got.Files = append(got.Files, txtar.File{Name: "error", Data: []byte(fault.Error() + "\n")})
 				}
@@ -89,7 +93,8 @@ func TestConversations(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(strings.Split(string(txtar.Format(&got)), "\n"), strings.Split(string(want), "\n")); diff != "" {
+				if diff := cmp.Diff(strings.Split(string(txtar.Format(&got)), "\n"),
+					strings.Split(string(want), "\n")); diff != "" {
 					t.Errorf("%s: got -, want +\n%s", path, diff)
 				}
 				mustBeValid(t, res)

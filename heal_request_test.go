@@ -24,10 +24,12 @@ func (m healing) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 	return m.Model.Stream(ctx, sent)
 }
 
-// Every request is checked before it is sent: what the run wrote, the changes of a middleware and the additional rules of the API.
+// Every request is checked before it is sent: what the run wrote, the changes of a middleware and
+// the additional rules of the API.
 func TestHealingWhatRunsSend(t *testing.T) {
 	thought := llm.Reasoning{Text: "hm", Opaque: &llm.Opaque{Provider: "anthropic", Data: []byte(`{"type":"thinking"}`)}}
-	one := []llm.Message{llm.User("go"), llm.Assistant(call("a", "active", "{}")), llm.Results(answer("a", "1")), llm.Assistant(text("hi")), llm.User("on")}
+	one := []llm.Message{llm.User("go"), llm.Assistant(call("a", "active", "{}")), llm.Results(answer("a", "1")),
+		llm.Assistant(text("hi")), llm.User("on")}
 	for name, test := range map[string]struct {
 		msgs   []llm.Message
 		api    string
@@ -64,9 +66,10 @@ func TestHealingWhatRunsSend(t *testing.T) {
 					t.Errorf("%s: another request in the same context is not healed: %v", name, mends)
 				}
 			}}
-			a := &pawl.Agent{Instructions: instructions, Tools: []pawl.Toolset{says("active", "did")}, Middleware: []pawl.Middleware{{Model: func(inner llm.Model) llm.Model {
-				return changed{inner, test.change, instructions != ""}
-			}}}, Model: m}
+			a := &pawl.Agent{Instructions: instructions, Tools: []pawl.Toolset{says("active", "did")},
+				Middleware: []pawl.Middleware{{Model: func(inner llm.Model) llm.Model {
+					return changed{inner, test.change, instructions != ""}
+				}}}, Model: m}
 			if res, err := a.Run(t.Context(), test.msgs...); err != nil || res.Stop != pawl.StopAnswer {
 				t.Fatalf("%s: %v, %+v", name, err, res)
 			}

@@ -28,24 +28,27 @@ func TestHeal(t *testing.T) {
 		want  string
 		codes string
 	}{
-		"a call that was never answered":   {[]llm.Message{ask, one, ask, hi}, "user: go\nassistant: a x {}\ntool: a = " + lost + "\nuser: go\nassistant: hi\n", "no_result@1"},
-		"one of two":                       {[]llm.Message{two, rb, hi}, "assistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = " + lost + "\ntool: b = 2\nassistant: hi\n", "no_result@0"},
-		"the calls of the last reply":      {[]llm.Message{one, hi, two, ra, ask}, "assistant: a x {}\ntool: a = " + lost + "\nassistant: hi\nassistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = 1\nuser: go\n", "no_result@0"},
-		"a word before the results":        {[]llm.Message{ask, one, ask, ra}, "user: go\nassistant: a x {}\ntool: a = 1\nuser: go\n", "misplaced_result@3"},
-		"results behind the next reply":    {[]llm.Message{one, hi, ra}, "assistant: a x {}\ntool: a = 1\nassistant: hi\n", "misplaced_result@2"},
-		"results by the user":              {[]llm.Message{two, part(llm.RoleUser, answer("b", "2"), text("and?"), answer("a", "1"))}, "assistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = 1\ntool: b = 2\nuser: and?\n", "misplaced_result@1 misplaced_result@1"},
-		"results in two messages":          {[]llm.Message{two, ra, rb}, "assistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = 1\ntool: b = 2\n", "misplaced_result@2"},
-		"results out of order":             {[]llm.Message{two, llm.Results(answer("b", "2"), answer("a", "1"))}, "assistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = 1\ntool: b = 2\n", "result_order@0"},
-		"a result without its call":        {[]llm.Message{ra, ask}, "user: go\n", "no_call@0"},
-		"a result before its call":         {[]llm.Message{ask, ra, one}, "user: go\nassistant: a x {}\n", "no_call@1"},
-		"a second result":                  {[]llm.Message{one, ra, ra}, "assistant: a x {}\ntool: a = 1\n", "second_result@2"},
-		"a second result, next to it":      {[]llm.Message{one, llm.Results(answer("a", "1"), answer("a", "2")), hi}, "assistant: a x {}\ntool: a = 1\nassistant: hi\n", "second_result@1"},
-		"an id that begins anew":           {[]llm.Message{one, hi, one, ra}, "assistant: a x {}\ntool: a = " + lost + "\nassistant: hi\nassistant: a x {}\ntool: a = 1\n", "no_result@0"},
-		"calls with the same id":           {[]llm.Message{llm.Assistant(call("a", "x", "1"), call("a", "y", "2"), call("a_1", "z", "3")), llm.Results(answer("a", "1"), answer("a", "2"))}, "assistant: a x 1\nassistant: a_2 y 2\nassistant: a_1 z 3\ntool: a = 1\ntool: a_2 = 2\n", "call_id@0"},
-		"calls without an id":              {[]llm.Message{llm.Assistant(call("", "x", ""), call("", "y", "")), llm.Results(answer("", "1"), answer("", "2"))}, "assistant: call_1 x \nassistant: call_2 y \ntool: call_1 = 1\ntool: call_2 = 2\n", "call_id@0 call_id@0"},
-		"empty messages":                   {[]llm.Message{part(llm.RoleUser), ask, part(llm.RoleTool), part(llm.RoleSystem), hi}, "user: go\nassistant: hi\n", "empty_message@0 empty_message@2 empty_message@3"},
-		"parts where they cannot be":       {[]llm.Message{part(llm.RoleUser, call("a", "x", ""), text("go")), part(llm.RoleSystem, llm.Reasoning{Text: "hm"}), one, part(llm.RoleTool, text("no"), answer("a", "1"))}, "user: go\nassistant: a x {}\ntool: a = 1\n", "misplaced_part@0 misplaced_part@1 misplaced_part@3"},
-		"a call within a result":           {[]llm.Message{one, llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{call("x", "y", ""), text("1")}})}, "assistant: a x {}\ntool: a = 1\n", "misplaced_part@1"},
+		"a call that was never answered": {[]llm.Message{ask, one, ask, hi}, "user: go\nassistant: a x {}\ntool: a = " + lost + "\nuser: go\nassistant: hi\n", "no_result@1"},
+		"one of two":                     {[]llm.Message{two, rb, hi}, "assistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = " + lost + "\ntool: b = 2\nassistant: hi\n", "no_result@0"},
+		"the calls of the last reply":    {[]llm.Message{one, hi, two, ra, ask}, "assistant: a x {}\ntool: a = " + lost + "\nassistant: hi\nassistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = 1\nuser: go\n", "no_result@0"},
+		"a word before the results":      {[]llm.Message{ask, one, ask, ra}, "user: go\nassistant: a x {}\ntool: a = 1\nuser: go\n", "misplaced_result@3"},
+		"results behind the next reply":  {[]llm.Message{one, hi, ra}, "assistant: a x {}\ntool: a = 1\nassistant: hi\n", "misplaced_result@2"},
+		"results by the user":            {[]llm.Message{two, part(llm.RoleUser, answer("b", "2"), text("and?"), answer("a", "1"))}, "assistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = 1\ntool: b = 2\nuser: and?\n", "misplaced_result@1 misplaced_result@1"},
+		"results in two messages":        {[]llm.Message{two, ra, rb}, "assistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = 1\ntool: b = 2\n", "misplaced_result@2"},
+		"results out of order":           {[]llm.Message{two, llm.Results(answer("b", "2"), answer("a", "1"))}, "assistant: so\nassistant: a x {}\nassistant: b x {}\ntool: a = 1\ntool: b = 2\n", "result_order@0"},
+		"a result without its call":      {[]llm.Message{ra, ask}, "user: go\n", "no_call@0"},
+		"a result before its call":       {[]llm.Message{ask, ra, one}, "user: go\nassistant: a x {}\n", "no_call@1"},
+		"a second result":                {[]llm.Message{one, ra, ra}, "assistant: a x {}\ntool: a = 1\n", "second_result@2"},
+		"a second result, next to it":    {[]llm.Message{one, llm.Results(answer("a", "1"), answer("a", "2")), hi}, "assistant: a x {}\ntool: a = 1\nassistant: hi\n", "second_result@1"},
+		"an id that begins anew":         {[]llm.Message{one, hi, one, ra}, "assistant: a x {}\ntool: a = " + lost + "\nassistant: hi\nassistant: a x {}\ntool: a = 1\n", "no_result@0"},
+		"calls with the same id": {[]llm.Message{llm.Assistant(call("a", "x", "1"), call("a", "y", "2"),
+			call("a_1", "z", "3")), llm.Results(answer("a", "1"), answer("a", "2"))}, "assistant: a x 1\nassistant: a_2 y 2\nassistant: a_1 z 3\ntool: a = 1\ntool: a_2 = 2\n", "call_id@0"},
+		"calls without an id": {[]llm.Message{llm.Assistant(call("", "x", ""), call("", "y", "")), llm.Results(answer("", "1"), answer("", "2"))}, "assistant: call_1 x \nassistant: call_2 y \ntool: call_1 = 1\ntool: call_2 = 2\n", "call_id@0 call_id@0"},
+		"empty messages":      {[]llm.Message{part(llm.RoleUser), ask, part(llm.RoleTool), part(llm.RoleSystem), hi}, "user: go\nassistant: hi\n", "empty_message@0 empty_message@2 empty_message@3"},
+		"parts where they cannot be": {[]llm.Message{part(llm.RoleUser, call("a", "x", ""), text("go")),
+			part(llm.RoleSystem, llm.Reasoning{Text: "hm"}), one, part(llm.RoleTool, text("no"), answer("a", "1"))}, "user: go\nassistant: a x {}\ntool: a = 1\n", "misplaced_part@0 misplaced_part@1 misplaced_part@3"},
+		"a call within a result": {[]llm.Message{one,
+			llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{call("x", "y", ""), text("1")}})}, "assistant: a x {}\ntool: a = 1\n", "misplaced_part@1"},
 		"decisions":                        {[]llm.Message{ask, llm.DecisionMessage(llm.Decision{Key: "run/1/0"}), one}, "user: go\nassistant: a x {}\n", "misplaced_part@1"},
 		"a result within the reply itself": {[]llm.Message{llm.Assistant(call("a", "x", "{}"), answer("a", "1"), text("so"))}, "assistant: a x {}\nassistant: so\ntool: a = 1\n", "misplaced_result@0"},
 	} {
@@ -113,11 +116,13 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// A transcript of n messages without a fault: a question, then replies with two calls, and their results.
+// A transcript of n messages without a fault: a question, then replies with two calls, and their
+// results.
 func soundHistory(n int) []llm.Message {
 	msgs := []llm.Message{llm.User("go")}
 	for len(msgs) < n {
-		msgs = append(msgs, llm.Assistant(llm.Reasoning{Text: "hm"}, call("a", "x", "{}"), call("b", "x", "{}")), llm.Results(answer("a", "1"), answer("b", "2")))
+		msgs = append(msgs, llm.Assistant(llm.Reasoning{Text: "hm"}, call("a", "x", "{}"), call("b", "x", "{}")),
+			llm.Results(answer("a", "1"), answer("b", "2")))
 	}
 	return msgs
 }
@@ -191,7 +196,8 @@ func mustHeal(t fataler, msgs []llm.Message, r llm.HistoryRules) {
 	if jsonOf(t, msgs) != before {
 		t.Fatal("the input has changed:\n" + say(msgs) + before)
 	}
-	// No word and no result is made up but the one that says that there is none, and no reply gets lost.
+	// No word and no result is made up but the one that says that there is none, and no reply gets
+	// lost.
 	said := say(msgs)
 	replies := func(msgs []llm.Message) (n int) {
 		for _, m := range msgs {
@@ -199,7 +205,8 @@ func mustHeal(t fataler, msgs []llm.Message, r llm.HistoryRules) {
 				n++
 			}
 			for _, p := range m.Parts {
-				if x, ok := p.(llm.ToolResult); ok && !strings.Contains(said, x.Text()) && !strings.HasPrefix(x.Text(), "No result was recorded") {
+				if x, ok := p.(llm.ToolResult); ok && !strings.Contains(said, x.Text()) &&
+					!strings.HasPrefix(x.Text(), "No result was recorded") {
 					t.Fatal("a result is made up: " + x.Text())
 				}
 			}
@@ -221,7 +228,8 @@ func TestAnyHistoryHeals(t *testing.T) {
 // A valid transcript, cut anywhere, shuffled, or with messages taken out.
 func TestCutAndShuffledHistoriesHeal(t *testing.T) {
 	soak.Sequential(t)
-	whole := append(soundHistory(9), llm.Assistant(text("done")), llm.User("and"), llm.Assistant(call("c", "x", "{}"), call("d", "x", "{}")), llm.Results(answer("d", "4")))
+	whole := append(soundHistory(9), llm.Assistant(text("done")), llm.User("and"),
+		llm.Assistant(call("c", "x", "{}"), call("d", "x", "{}")), llm.Results(answer("d", "4")))
 	for from := range whole {
 		for to := from; to <= len(whole); to++ {
 			mustHeal(t, whole[from:to], llm.HistoryRules{})
@@ -297,7 +305,8 @@ func TestRunsHealWhatWasStored(t *testing.T) {
 			}
 			mustBeValid(t, res)
 			e := events[1]
-			if events[0].Kind != pawl.EventRunStarted || e.Kind != pawl.EventNotice || e.Code != "healed" || !strings.Contains(e.Text, test.want) || !strings.Contains(string(e.Data), `"did":`) {
+			if events[0].Kind != pawl.EventRunStarted || e.Kind != pawl.EventNotice || e.Code != "healed" ||
+				!strings.Contains(e.Text, test.want) || !strings.Contains(string(e.Data), `"did":`) {
 				t.Errorf("%s, stored %t: got %+v", name, stored, e)
 			}
 		}

@@ -32,9 +32,11 @@ func TestInvocationKnowsItsCall(t *testing.T) {
 	}
 	tool := does("look", func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 		v := pawl.InvocationFrom(ctx)
-		return llm.TextResult(fmt.Sprint(v.Key, " ", v.Agent, " ", v.Call.Name, " ", v.Attempt, " ", len(v.Messages()), " ", v.Messages()[0].Text(), " ", len(v.Tools()))), nil
+		return llm.TextResult(fmt.Sprint(v.Key, " ", v.Agent, " ", v.Call.Name, " ", v.Attempt, " ",
+			len(v.Messages()), " ", v.Messages()[0].Text(), " ", len(v.Tools()))), nil
 	})
-	res, err := (&pawl.Agent{Name: "ann", Instructions: "Be brief.", Model: script.New(script.Call("look", nil), script.Call("look", `{"a":1}`), script.Say("done")),
+	res, err := (&pawl.Agent{Name: "ann", Instructions: "Be brief.",
+		Model: script.New(script.Call("look", nil), script.Call("look", `{"a":1}`), script.Say("done")),
 		Tools: []pawl.Toolset{tool}}).Run(t.Context(), llm.User("go"))
 	if err != nil {
 		t.Fatal(err)
@@ -45,8 +47,8 @@ func TestInvocationKnowsItsCall(t *testing.T) {
 	}
 }
 
-// A call sees the run's values as they were when its step began, and its own changes; these merge in call order, whatever order the
-// calls end in.
+// A call sees the run's values as they were when its step began, and its own changes; these merge
+// in call order, whatever order the calls end in.
 func TestValuesMergeInCallOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tool := pawl.Func("set", "", func(ctx context.Context, in struct {
@@ -58,7 +60,8 @@ func TestValuesMergeInCallOrder(t *testing.T) {
 			if err != nil {
 				return "", err
 			}
-			time.Sleep(time.Duration(10-in.I) * time.Millisecond) // the last in order is the first to end
+			// the last in order is the first to end
+			time.Sleep(time.Duration(10-in.I) * time.Millisecond)
 			if err := v.Set("n", in.I); err != nil {
 				return "", err
 			}
@@ -119,7 +122,8 @@ func TestCallsInsideACall(t *testing.T) {
 		}
 		return llm.TextResult("planned"), err
 	})
-	a := &pawl.Agent{Model: script.New(script.Call("plan", nil), script.Say("done")), Tools: []pawl.Toolset{adds, bad, plan, passive("person")}}
+	a := &pawl.Agent{Model: script.New(script.Call("plan", nil), script.Say("done")),
+		Tools: []pawl.Toolset{adds, bad, plan, passive("person")}}
 	events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +151,8 @@ func TestCallsInsideACall(t *testing.T) {
 			inner[e.Path] = append(inner[e.Path], e.Kind)
 		}
 	}
-	if diff := cmp.Diff(inner["run/1/0/s0"], []pawl.EventKind{pawl.EventCallStarted, pawl.EventCallCompleted}); diff != "" || len(inner) != 6 {
+	if diff := cmp.Diff(inner["run/1/0/s0"],
+		[]pawl.EventKind{pawl.EventCallStarted, pawl.EventCallCompleted}); diff != "" || len(inner) != 6 {
 		t.Errorf("events of %d inner calls; %s", len(inner), diff)
 	}
 	if len(res.Steps[0].Executions) != 1 || len(res.Messages) != 4 {
@@ -172,8 +177,8 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// A tool that calls tools composes. One that does not say so would hold a slot while its calls wait for one, and
-// in the end hold all of them: it is told.
+// A tool that calls tools composes. One that does not say so would hold a slot while its calls wait
+// for one, and in the end hold all of them: it is told.
 func TestOnlyToolsThatComposeMakeCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fault error
@@ -183,8 +188,10 @@ func TestOnlyToolsThatComposeMakeCalls(t *testing.T) {
 		})
 		wrong.Effect = pawl.EffectWrite
 		begin := time.Now()
-		x, _, _ := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{wrong, says("leaf", "")}, Executor: pawl.Parallel{Limit: 1}}, call("", "wrong", "{}"))
-		if fault == nil || !strings.Contains(fault.Error(), "Compose") || x.Outcome != pawl.OutcomeError || time.Since(begin) != 0 {
+		x, _, _ := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{wrong, says("leaf", "")},
+			Executor: pawl.Parallel{Limit: 1}}, call("", "wrong", "{}"))
+		if fault == nil || !strings.Contains(fault.Error(), "Compose") || x.Outcome != pawl.OutcomeError ||
+			time.Since(begin) != 0 {
 			t.Errorf("got %v, %s after %v", fault, x.Outcome, time.Since(begin))
 		}
 		// A middleware stands outside the slot, and may.
@@ -196,7 +203,8 @@ func TestOnlyToolsThatComposeMakeCalls(t *testing.T) {
 			}
 			return c, err
 		})
-		one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{wrong, says("leaf", "")}, Executor: pawl.Parallel{Limit: 1}, Middleware: []pawl.Middleware{asks}}, call("", "wrong", "{}"))
+		one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{wrong, says("leaf", "")},
+			Executor: pawl.Parallel{Limit: 1}, Middleware: []pawl.Middleware{asks}}, call("", "wrong", "{}"))
 		if len(xs) != 1 || xs[0].Outcome != pawl.OutcomeOK {
 			t.Errorf("a middleware's call: got %+v", xs)
 		}
@@ -212,16 +220,17 @@ func TestAfterTheCallHasEnded(t *testing.T) {
 		kept, keptCtx = v, ctx
 		return llm.TextResult(""), nil
 	})
-	events, res, err := collect((&pawl.Agent{Model: script.New(script.Call("f", nil), script.Func(func(*llm.Request) script.Turn {
-		kept.Emit("late", json.RawMessage(`1`))
-		if err := kept.Set("n", 1); err == nil {
-			t.Error("a value was set")
-		}
-		if xs, err := kept.Do(context.WithoutCancel(keptCtx), call("", "leaf", "{}")); err == nil {
-			t.Errorf("a call was made: %+v", xs)
-		}
-		return script.Say("done")
-	})), Tools: []pawl.Toolset{tool, does("leaf", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+	events, res, err := collect((&pawl.Agent{Model: script.New(script.Call("f", nil),
+		script.Func(func(*llm.Request) script.Turn {
+			kept.Emit("late", json.RawMessage(`1`))
+			if err := kept.Set("n", 1); err == nil {
+				t.Error("a value was set")
+			}
+			if xs, err := kept.Do(context.WithoutCancel(keptCtx), call("", "leaf", "{}")); err == nil {
+				t.Errorf("a call was made: %+v", xs)
+			}
+			return script.Say("done")
+		})), Tools: []pawl.Toolset{tool, does("leaf", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		leaf++
 		return llm.TextResult(""), nil
 	})}}).Stream(t.Context(), llm.User("go")))
@@ -251,7 +260,8 @@ func TestACallInsideEndsTheRun(t *testing.T) {
 		{"Finish", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			return llm.ToolResult{}, pawl.FinishError(llm.TextResult("enough"))
 		}, pawl.Parallel{}, pawl.StopFinished, "enough"},
-		{"FailFast", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ToolResult{}, boom }, pawl.Parallel{FailFast: true}, pawl.StopFailed, "Stopped: boom"},
+		{"FailFast", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ToolResult{}, boom },
+			pawl.Parallel{FailFast: true}, pawl.StopFailed, "Stopped: boom"},
 	} {
 		for _, heeds := range []bool{true, false} {
 			more := 0
@@ -270,12 +280,18 @@ func TestACallInsideEndsTheRun(t *testing.T) {
 			})
 			m := script.New(script.Call("plan", nil), script.Say("done"))
 			a := &pawl.Agent{Model: m, Executor: test.ex, Tools: []pawl.Toolset{plan, says("ok", "fine"), does("inner", test.inner),
-				does("count", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { more++; return llm.TextResult(""), nil })}}
+				does("count", func(context.Context, llm.ToolCall) (llm.ToolResult,
+					error) {
+					more++
+					return llm.TextResult(""), nil
+				})}}
 			res, err := a.Run(t.Context(), llm.User("go"))
-			if (err != nil) != (test.stop == pawl.StopFailed) || err != nil && !errors.Is(err, boom) || res.Stop != test.stop || len(m.Requests()) != 1 || more != 0 {
+			if (err != nil) != (test.stop == pawl.StopFailed) || err != nil && !errors.Is(err, boom) ||
+				res.Stop != test.stop || len(m.Requests()) != 1 || more != 0 {
 				t.Errorf("%s, heeded %t: got %v, %s after %d requests, %d more calls", test.name, heeds, err, res.Stop, len(m.Requests()), more)
 			}
-			if got := res.Messages[2].Parts[0].(llm.ToolResult); got.Text() != test.result || got.IsError != (test.stop == pawl.StopFailed) {
+			if got := res.Messages[2].Parts[0].(llm.ToolResult); got.Text() != test.result ||
+				got.IsError != (test.stop == pawl.StopFailed) {
 				t.Errorf("%s, heeded %t: the call is answered with %q", test.name, heeds, got.Text())
 			}
 			if test.stop == pawl.StopFinished && res.Text() != "enough" {
@@ -289,11 +305,12 @@ func TestACallInsideEndsTheRun(t *testing.T) {
 func TestWhatACallThatWasLeftBehindHasSpent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		child := (&pawl.Agent{Name: "child", Model: script.New(script.Call("ok", nil), script.Call("deaf", nil)), Tools: []pawl.Toolset{says("ok", "fine"),
-			does("deaf", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-				<-release
-				return llm.TextResult(""), nil
-			})}}).Tool("")
+		child := (&pawl.Agent{Name: "child", Model: script.New(script.Call("ok", nil), script.Call("deaf", nil)),
+			Tools: []pawl.Toolset{says("ok", "fine"),
+				does("deaf", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+					<-release
+					return llm.TextResult(""), nil
+				})}}).Tool("")
 		plan := composes("plan", func(ctx context.Context, v *pawl.Invocation) (llm.ToolResult, error) {
 			if _, err := v.Do(ctx, call("", "ok", "{}")); err != nil {
 				return llm.ToolResult{}, err
@@ -306,12 +323,14 @@ func TestWhatACallThatWasLeftBehindHasSpent(t *testing.T) {
 		})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(pawl.ErrCancelled) })
-		a := &pawl.Agent{Model: script.New(script.Together(script.Call("plan", nil), script.Call("child", `{"task":"x"}`))), Tools: []pawl.Toolset{plan, child, says("ok", "fine")}}
+		a := &pawl.Agent{Model: script.New(script.Together(script.Call("plan", nil),
+			script.Call("child", `{"task":"x"}`))), Tools: []pawl.Toolset{plan, child, says("ok", "fine")}}
 		res, err := a.Run(ctx, llm.User("go"))
 		if err != nil || res.Stop != pawl.StopCancelled || string(res.Values["x"]) != "1" {
 			t.Errorf("got %v, %s, values %v", err, res.Stop, res.Values)
 		}
-		// The two that were left, the one inside the plan, and in the child at least the one that ended.
+		// The two that were left, the one inside the plan, and in the child at least the one that
+		// ended.
 		if s := res.Spent; s.Requests != 3 || s.Calls < 4 || s.Usage.Total() == 0 {
 			t.Errorf("spent %+v", s)
 		}

@@ -19,7 +19,8 @@ import (
 )
 
 // sameData compares what has a JSON form: unexported fields and what cannot travel are left out.
-var sameData = cmp.Options{sameReply, cmpopts.IgnoreUnexported(pawl.Execution{}, pawl.Tool{}, llm.ToolSpec{}), cmpopts.IgnoreFields(pawl.Step{}, "Request"),
+var sameData = cmp.Options{sameReply, cmpopts.IgnoreUnexported(pawl.Execution{}, pawl.Tool{}, llm.ToolSpec{}),
+	cmpopts.IgnoreFields(pawl.Step{}, "Request"),
 	cmpopts.IgnoreFields(llm.Usage{}, "Raw"), cmpopts.EquateEmpty()}
 
 // The texts are the contract: the command, journals, the server and other programs read them.
@@ -60,7 +61,8 @@ func TestJSONForms(t *testing.T) {
 			`{"message":{"role":"assistant","parts":[{"type":"text","text":"a"}]},"finish":"stop","usage":{"input":0,"output":0,"reasoning":0,"cache_read":0,"cache_write":0},"model":"m","id":"r"}`},
 		{llm.Request{Key: "run/0/model", Model: "m", Whole: true, Messages: []llm.Message{llm.User("a")}},
 			`{"model":"m","messages":[{"role":"user","parts":[{"type":"text","text":"a"}]}],"tools":[],"choice":"auto"}`},
-		{llm.Request{Tools: []*llm.ToolSpec{{Name: "t", Description: "d", Input: json.RawMessage(`{"type":"object"}`)}, {Name: "u"}}, Choice: llm.Named("t"),
+		{llm.Request{Tools: []*llm.ToolSpec{{Name: "t", Description: "d",
+			Input: json.RawMessage(`{"type":"object"}`)}, {Name: "u"}}, Choice: llm.Named("t"),
 			Output: json.RawMessage(`{}`), Settings: llm.Settings{MaxTokens: 5}},
 			`{"model":"","messages":[],"tools":[{"name":"t","description":"d","input":{"type":"object"}},` +
 				`{"name":"u","description":"","input":{"type":"object","properties":{}}}],"choice":{"named":["t"]},"output":{},"settings":{"max_tokens":5}}`},
@@ -132,7 +134,8 @@ func TestJSONRefusesWhatIsNotOnTheList(t *testing.T) {
 	}
 }
 
-// What a model wrote, good or bad, survives the JSON form: as JSON where it is JSON, byte for byte where not.
+// What a model wrote, good or bad, survives the JSON form: as JSON where it is JSON, byte for byte
+// where not.
 func TestArgumentsSurviveTheJSONForm(t *testing.T) {
 	for _, in := range []string{`{}`, `{"a":1}`, ` { "a" : [ 1 , 2 ] } `, ``, ` `, `null`, `"text"`, `12`, `1e400`, `{"a":`, `{"a":1}}`, `{'a':1}`,
 		"\xef\xbb\xbf{}", `{"a":1,"a":2}`, `{"n":123456789012345678901234567890}`, `{"s":"\ud800"}`, "{\"s\":\"\x01\"}", `{"s":"<&>"}`, "{\"s\":\"\u2028\"}"} {
@@ -203,7 +206,8 @@ func genPart(t *rapid.T, kinds string, depth int) llm.Part {
 		}
 		return llm.ToolCall{ID: word("id"), Name: word("name"), Args: args, Opaque: opaque}
 	case 'd':
-		d := llm.Decision{Key: llm.Key(word("key")), Digest: word("digest"), Approve: rapid.Bool().Draw(t, "yes"), By: word("by"), Reason: word("why")}
+		d := llm.Decision{Key: llm.Key(word("key")), Digest: word("digest"), Approve: rapid.Bool().Draw(t, "yes"),
+			By: word("by"), Reason: word("why")}
 		if rapid.Bool().Draw(t, "with result") {
 			r := genPart(t, "R", 0).(llm.ToolResult)
 			d.Result = &r
@@ -222,7 +226,8 @@ func genPart(t *rapid.T, kinds string, depth int) llm.Part {
 
 func TestMessagesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := llm.Message{Role: rapid.SampledFrom([]llm.Role{llm.RoleSystem, llm.RoleDeveloper, llm.RoleUser, llm.RoleAssistant, llm.RoleTool}).Draw(t, "role")}
+		m := llm.Message{Role: rapid.SampledFrom([]llm.Role{llm.RoleSystem, llm.RoleDeveloper, llm.RoleUser,
+			llm.RoleAssistant, llm.RoleTool}).Draw(t, "role")}
 		for range rapid.IntRange(0, 4).Draw(t, "parts") {
 			m.Parts = append(m.Parts, genPart(t, "trmcdR", 1))
 		}
@@ -244,7 +249,8 @@ func TestRequestsRoundTrip(t *testing.T) {
 	half, yes := 0.5, true
 	want := llm.Request{Model: "m", Messages: []llm.Message{llm.User("a")}, Choice: llm.Named("t"), Output: json.RawMessage(`{"type":"object"}`),
 		Tools: []*llm.ToolSpec{{Name: "t", Description: "d", Input: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{}`)}},
-		Settings: llm.Settings{MaxTokens: 1, Temperature: &half, TopP: &half, StopSequences: []string{"x"}, Effort: "low", Parallel: &yes,
+		Settings: llm.Settings{MaxTokens: 1, Temperature: &half, TopP: &half, StopSequences: []string{"x"},
+			Effort: "low", Parallel: &yes,
 			Options: map[string]json.RawMessage{"openai": json.RawMessage(`{"a":1}`)}}}
 	b, err := json.Marshal(want)
 	if err != nil {
@@ -279,7 +285,8 @@ func TestNumbersWithoutJSONFormAreErrors(t *testing.T) {
 	}
 }
 
-// Whatever bytes a message is read from, reading fails or gives a message whose own form reads as the same message.
+// Whatever bytes a message is read from, reading fails or gives a message whose own form reads as
+// the same message.
 func FuzzMessageJSON(f *testing.F) {
 	for _, s := range []string{`{"role":"user","parts":[{"type":"text","text":"hi"}]}`, `{"role":"assistant","parts":[{"type":"tool_call","id":"a","name":"b","args":{"a":1,"a":2}}]}`,
 		`{"role":"tool","parts":[{"type":"tool_result","call_id":"a","parts":[{"type":"media","mime":"","data":"AQ=="}],"data":null}]}`,
@@ -323,7 +330,8 @@ func FuzzCallJSON(f *testing.F) {
 		if !utf8.Valid(args) {
 			return // written with replacement characters
 		}
-		if json.Valid(args) != json.Valid(c.Args) || !json.Valid(args) && !bytes.Equal(c.Args, args) || json.Valid(args) && !sameJSON(c.Args, args) {
+		if json.Valid(args) != json.Valid(c.Args) || !json.Valid(args) && !bytes.Equal(c.Args, args) ||
+			json.Valid(args) && !sameJSON(c.Args, args) {
 			t.Fatalf("%q came back as %q", args, c.Args)
 		}
 	})

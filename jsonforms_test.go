@@ -35,34 +35,48 @@ var (
 	formMediaData = llm.Media{MIME: "image/png", Data: []byte{1, 2, 3}}
 	formCall      = llm.ToolCall{ID: "c1", Name: "pay", Args: formData, Opaque: formOpaque}
 	formBroken    = llm.ToolCall{ID: "c2", Name: "pay", Args: json.RawMessage(`{"to":`), Opaque: formOpaque}
-	formAnswer    = llm.ToolResult{CallID: "c1", Parts: []llm.Part{formText, formMediaURL, formMediaData}, IsError: true, Data: formData, Key: "run/1/0"}
-	formDecision  = llm.Decision{Key: "run/1/0", Digest: "d1", Approve: true, Args: formData, By: "ann", Reason: "fits", Result: &formAnswer}
-	formMessage   = llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{formText, formReasoning, formMediaURL, formMediaData, formCall, formBroken, formAnswer, formDecision}}
+	formAnswer    = llm.ToolResult{CallID: "c1", Parts: []llm.Part{formText, formMediaURL, formMediaData},
+		IsError: true, Data: formData, Key: "run/1/0"}
+	formDecision = llm.Decision{Key: "run/1/0", Digest: "d1", Approve: true, Args: formData, By: "ann", Reason: "fits", Result: &formAnswer}
+	formMessage  = llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{formText, formReasoning, formMediaURL,
+		formMediaData, formCall, formBroken, formAnswer, formDecision}}
 
 	formUsage    = llm.Usage{Input: 1, Output: 2, Reasoning: 3, CacheRead: 4, CacheWrite: 5, Cost: 0.5, Raw: formData}
 	formSpent    = pawl.Spent{Rounds: 1, Requests: 2, Calls: 3, Usage: formUsage, Corrections: 4}
 	formChoice   = llm.ToolChoice{Mode: llm.ToolNamed, Names: []string{"pay", "look"}}
-	formSettings = llm.Settings{MaxTokens: 1, Temperature: &formFloat, TopP: &formFloat, StopSequences: []string{"END"}, Effort: "high", Parallel: &formBool,
-		Options: map[string]json.RawMessage{"openai": formData}} // one: the order of several is not part of the form
-	formTool    = &pawl.Tool{Name: "pay", Deferred: true, NoRepair: true, Description: "Pays.", Input: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{"type":"string"}`)}
-	formRequest = llm.Request{Key: "run/1/model", Model: "m", Messages: []llm.Message{formMessage}, Tools: []*llm.ToolSpec{formTool.Spec()}, Choice: formChoice,
+	formSettings = llm.Settings{MaxTokens: 1, Temperature: &formFloat, TopP: &formFloat,
+		StopSequences: []string{"END"}, Effort: "high", Parallel: &formBool,
+		// one: the order of several is not part of the form
+		Options: map[string]json.RawMessage{"openai": formData}}
+	formTool = &pawl.Tool{Name: "pay", Deferred: true, NoRepair: true, Description: "Pays.",
+		Input: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{"type":"string"}`)}
+	formRequest = llm.Request{Key: "run/1/model", Model: "m", Messages: []llm.Message{formMessage},
+		Tools: []*llm.ToolSpec{formTool.Spec()}, Choice: formChoice,
 		Output: json.RawMessage(`{"type":"object"}`), Settings: formSettings, Whole: true, Turn: 1}
-	formResponse = llm.Response{Message: formMessage, Finish: llm.FinishReasonToolCalls, Usage: formUsage, Model: "m-1", ID: "r1"}
-	formNotice   = llm.Notice{Code: "retry", Text: "again", Data: formData}
+	formResponse = llm.Response{Message: formMessage, Finish: llm.FinishReasonToolCalls, Usage: formUsage,
+		Model: "m-1", ID: "r1"}
+	formNotice = llm.Notice{Code: "retry", Text: "again", Data: formData}
 
-	formWaiting = pawl.PendingCall{Key: "run/1/0", Call: formCall, Outcome: pawl.OutcomePending, Digest: "d1", Attempt: 1, Why: "it pays", Passive: true, Expires: formTime,
+	formWaiting = pawl.PendingCall{Key: "run/1/0", Call: formCall, Outcome: pawl.OutcomePending, Digest: "d1",
+		Attempt: 1, Why: "it pays", Passive: true, Expires: formTime,
 		Granted: []llm.Decision{formDecision}}
 	formValues    = pawl.Values{"a": formData} // one, for the same reason
-	formExecution = pawl.Execution{Key: "run/1/0", Index: 1, Call: formCall, Outcome: pawl.OutcomePending, Result: formAnswer, Error: "failed", Ends: pawl.StopFinished,
-		Repairs: []string{"a comma"}, Pending: []pawl.PendingCall{formWaiting}, Values: formValues, Spent: formSpent, Attempts: 2, Decision: &formDecision, Cached: true, Limited: 3,
+	formExecution = pawl.Execution{Key: "run/1/0", Index: 1, Call: formCall, Outcome: pawl.OutcomePending,
+		Result: formAnswer, Error: "failed", Ends: pawl.StopFinished,
+		Repairs: []string{"a comma"}, Pending: []pawl.PendingCall{formWaiting}, Values: formValues,
+		Spent: formSpent, Attempts: 2, Decision: &formDecision, Cached: true, Limited: 3,
 		Started: formTime, Ended: formTime.Add(time.Second)}
 	formStep   = pawl.Step{Request: &formRequest, Response: &formResponse, Executions: []pawl.Execution{formExecution}}
-	formResult = pawl.Result{Messages: []llm.Message{formMessage}, Steps: []pawl.Step{formStep}, Spent: formSpent, Stop: pawl.StopPending, Limit: "calls", Cause: "calls wait",
-		Pending: []pawl.PendingCall{formWaiting}, Values: formValues, Unread: []llm.Message{formMessage}, Output: formData, Repairs: []string{"a fence"}}
+	formResult = pawl.Result{Messages: []llm.Message{formMessage}, Steps: []pawl.Step{formStep}, Spent: formSpent,
+		Stop: pawl.StopPending, Limit: "calls", Cause: "calls wait",
+		Pending: []pawl.PendingCall{formWaiting}, Values: formValues, Unread: []llm.Message{formMessage},
+		Output: formData, Repairs: []string{"a fence"}}
 
-	formTask = pawl.Task{Agent: "clerk", Run: "run", Step: 1, Key: "run/1/0", Index: 1, Call: formCall, Decisions: []llm.Decision{formDecision}, Values: formValues,
+	formTask = pawl.Task{Agent: "clerk", Run: "run", Step: 1, Key: "run/1/0", Index: 1, Call: formCall,
+		Decisions: []llm.Decision{formDecision}, Values: formValues,
 		Refuse: "no", Attempt: 1, Pending: &formWaiting, PendingInside: []pawl.PendingCall{formWaiting}, Since: formTime}
-	formLimits = pawl.Limits{Rounds: 1, Calls: 2, CallsPerStep: 3, Tokens: 4, Cost: 0.5, Time: time.Second, Corrections: 6, LoopThreshold: 7, AtLimit: pawl.AtLimitReturn}
+	formLimits = pawl.Limits{Rounds: 1, Calls: 2, CallsPerStep: 3, Tokens: 4, Cost: 0.5, Time: time.Second,
+		Corrections: 6, LoopThreshold: 7, AtLimit: pawl.AtLimitReturn}
 	formBranch = branchAround(pawl.Branch{Key: "run/1/0/clerk", Depth: 1, Plan: formData, Messages: []llm.Message{formMessage}},
 		formLimits, 1, 2, 0.5, true)
 	formFault = llm.HistoryFault{Code: "misplaced_result", Message: 1, Part: 2, Text: "it stands elsewhere"}
@@ -70,9 +84,12 @@ var (
 
 	// formEvent has every field of every kind. The JSON form of an event holds the fields of its
 	// kind alone.
-	formEvent = pawl.Event{Kind: pawl.EventText, Run: "run", Step: 1, Seq: 2, Path: "run/1/0", Agent: "clerk", Model: "m", Messages: 3, Tools: 4, Choice: &formChoice, Index: 5,
-		Text: "so", Code: "retry", Data: formData, Call: &formCall, Attempt: 6, Response: &formResponse, Execution: &formExecution, Message: &formMessage,
-		Outcomes: []pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeError}, Spent: &formSpent, Result: &formResult, Error: "failed", Lost: map[pawl.EventKind]int{pawl.EventText: 7},
+	formEvent = pawl.Event{Kind: pawl.EventText, Run: "run", Step: 1, Seq: 2, Path: "run/1/0", Agent: "clerk",
+		Model: "m", Messages: 3, Tools: 4, Choice: &formChoice, Index: 5,
+		Text: "so", Code: "retry", Data: formData, Call: &formCall, Attempt: 6, Response: &formResponse,
+		Execution: &formExecution, Message: &formMessage,
+		Outcomes: []pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeError}, Spent: &formSpent, Result: &formResult,
+		Error: "failed", Lost: map[pawl.EventKind]int{pawl.EventText: 7},
 		Completed: &formStep, Offered: []*pawl.Tool{formTool}}
 )
 
@@ -88,8 +105,10 @@ func branchAround(b pawl.Branch, fields ...any) pawl.Branch {
 	return b
 }
 
-var formKinds = []pawl.EventKind{pawl.EventRunStarted, pawl.EventSteered, pawl.EventStepStarted, pawl.EventRequestStarted, pawl.EventText, pawl.EventTextRetracted,
-	pawl.EventReasoning, pawl.EventCallDelta, pawl.EventCallReady, pawl.EventResponseReceived, pawl.EventCallStarted, pawl.EventProgress, pawl.EventCallCompleted,
+var formKinds = []pawl.EventKind{pawl.EventRunStarted, pawl.EventSteered, pawl.EventStepStarted,
+	pawl.EventRequestStarted, pawl.EventText, pawl.EventTextRetracted,
+	pawl.EventReasoning, pawl.EventCallDelta, pawl.EventCallReady, pawl.EventResponseReceived,
+	pawl.EventCallStarted, pawl.EventProgress, pawl.EventCallCompleted,
 	pawl.EventNotice, pawl.EventGap, pawl.EventStep, pawl.EventRunEnded}
 
 func eventForms() []pawl.Event {
@@ -121,7 +140,8 @@ func formOf[T any](file string, value T) wireForm {
 
 var wireForms = []wireForm{
 	formOf("message", formMessage),
-	formOf("roles", []llm.Message{{Role: llm.RoleSystem}, {Role: llm.RoleDeveloper}, {Role: llm.RoleUser}, {Role: llm.RoleAssistant}, {Role: llm.RoleTool}}),
+	formOf("roles", []llm.Message{{Role: llm.RoleSystem}, {Role: llm.RoleDeveloper}, {Role: llm.RoleUser},
+		{Role: llm.RoleAssistant}, {Role: llm.RoleTool}}),
 	formOf("tool_call", formCall),
 	formOf("tool_call_text", formBroken),
 	formOf("tool_result", formAnswer),
@@ -143,7 +163,8 @@ var wireForms = []wireForm{
 	formOf("branch", formBranch),
 	formOf("fault", formFault),
 	formOf("mend", formMend),
-	formOf("effect", []pawl.Effect{pawl.EffectWrite, pawl.EffectIdempotent, pawl.EffectRead, pawl.EffectPure, pawl.EffectCompose}),
+	formOf("effect", []pawl.Effect{pawl.EffectWrite, pawl.EffectIdempotent, pawl.EffectRead, pawl.EffectPure,
+		pawl.EffectCompose}),
 	formOf("event", eventForms()),
 	formOf("words", wireWords),
 }
@@ -344,15 +365,22 @@ func zero(v reflect.Value, at string) (all []string) {
 // wireWords are the words of the closed lists that leave the program.
 var wireWords = map[string][]string{
 	"event": words(formKinds),
-	"role":  {string(llm.RoleSystem), string(llm.RoleDeveloper), string(llm.RoleUser), string(llm.RoleAssistant), string(llm.RoleTool)},
-	"finish": words([]llm.FinishReason{llm.FinishReasonStop, llm.FinishReasonLength, llm.FinishReasonToolCalls, llm.FinishReasonContentFilter, llm.FinishReasonError,
+	"role": {string(llm.RoleSystem), string(llm.RoleDeveloper), string(llm.RoleUser), string(llm.RoleAssistant),
+		string(llm.RoleTool)},
+	"finish": words([]llm.FinishReason{llm.FinishReasonStop, llm.FinishReasonLength, llm.FinishReasonToolCalls,
+		llm.FinishReasonContentFilter, llm.FinishReasonError,
 		llm.FinishReasonOther}),
-	"outcome": words([]pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeError, pawl.OutcomeInvalid, pawl.OutcomeUnknownTool, pawl.OutcomeBlocked, pawl.OutcomeDenied,
-		pawl.OutcomeTimeout, pawl.OutcomeCancelled, pawl.OutcomePanicked, pawl.OutcomeSkipped, pawl.OutcomePending, pawl.OutcomeUnknown}),
+	"outcome": words([]pawl.Outcome{pawl.OutcomeOK, pawl.OutcomeError, pawl.OutcomeInvalid, pawl.OutcomeUnknownTool,
+		pawl.OutcomeBlocked, pawl.OutcomeDenied,
+		pawl.OutcomeTimeout, pawl.OutcomeCancelled, pawl.OutcomePanicked, pawl.OutcomeSkipped, pawl.OutcomePending,
+		pawl.OutcomeUnknown}),
 	"ends": {string(pawl.StopFailed), string(pawl.StopFinished)},
-	"stop": words([]pawl.StopReason{pawl.StopAnswer, pawl.StopFinished, pawl.StopPending, pawl.StopLimit, pawl.StopStalled, pawl.StopCancelled, pawl.StopFailed}),
-	"code": words([]llm.Code{llm.CodeAuthentication, llm.CodePermission, llm.CodeNotFound, llm.CodeInvalidRequest, llm.CodeContextLength, llm.CodeContentFilter,
-		llm.CodeRateLimit, llm.CodeQuota, llm.CodeOverloaded, llm.CodeServer, llm.CodeTimeout, llm.CodeNetwork, llm.CodeStream, llm.CodeUnsupported}),
+	"stop": words([]pawl.StopReason{pawl.StopAnswer, pawl.StopFinished, pawl.StopPending, pawl.StopLimit,
+		pawl.StopStalled, pawl.StopCancelled, pawl.StopFailed}),
+	"code": words([]llm.Code{llm.CodeAuthentication, llm.CodePermission, llm.CodeNotFound, llm.CodeInvalidRequest,
+		llm.CodeContextLength, llm.CodeContentFilter,
+		llm.CodeRateLimit, llm.CodeQuota, llm.CodeOverloaded, llm.CodeServer, llm.CodeTimeout, llm.CodeNetwork,
+		llm.CodeStream, llm.CodeUnsupported}),
 	"fault": words([]string{"unknown_role", "unknown_part", "misplaced_part", "empty_message", "call_id", "no_result",
 		"no_call", "second_result", "misplaced_result", "result_order", "start", "reply_end"}),
 	"value": {team.PlanKey},

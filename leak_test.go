@@ -69,7 +69,8 @@ func TestLeaks(t *testing.T) {
 	}
 	// Several leaks are taken back under the numbers they were told by.
 	turn := script.Together(script.Say(args), script.Say("Fine."), script.Say(args), script.Call("weather", args))
-	events, res, _ := collect((&pawl.Agent{Model: script.New(turn, script.Say("done")), Tools: []pawl.Toolset{says("weather", "rain")}}).Stream(t.Context(), llm.User("go")))
+	events, res, _ := collect((&pawl.Agent{Model: script.New(turn, script.Say("done")),
+		Tools: []pawl.Toolset{says("weather", "rain")}}).Stream(t.Context(), llm.User("go")))
 	var taken []int
 	for _, e := range events {
 		if e.Kind == pawl.EventTextRetracted {

@@ -14,10 +14,11 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// A tool that ignores its context does not hold a step of several calls for ever: after a grace period the run goes on, and
-// what the tool does later has no effect on it.
+// A tool that ignores its context does not hold a step of several calls for ever: after a grace
+// period the run goes on, and what the tool does later has no effect on it.
 func TestAToolThatIgnoresItsContextIsLeftBehind(t *testing.T) {
-	for _, limit := range []int{1, 2, 10} { // 1 and 2: calls that nobody has taken yet when the others are left
+	// 1 and 2: calls that nobody has taken yet when the others are left
+	for _, limit := range []int{1, 2, 10} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
@@ -35,7 +36,8 @@ func TestAToolThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 				return llm.TextResult("too late"), nil
 			})
 			other := says("other", "fine")
-			a := &pawl.Agent{Model: together(named("deaf", "other", "other", "other")...), Tools: []pawl.Toolset{deaf, other}, Executor: pawl.Parallel{Limit: limit}}
+			a := &pawl.Agent{Model: together(named("deaf", "other", "other", "other")...),
+				Tools: []pawl.Toolset{deaf, other}, Executor: pawl.Parallel{Limit: limit}}
 			time.AfterFunc(time.Second, func() { cancel(pawl.ErrCancelled) })
 			begin := time.Now()
 			res, err := step(t, ctx, a)
@@ -45,7 +47,8 @@ func TestAToolThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 			if err != nil || res.Stop != pawl.StopCancelled || len(res.Calls()) > 0 {
 				t.Errorf("limit %d: got %s, %v, open calls %v", limit, res.Stop, err, res.Calls())
 			}
-			if x := res.Steps[0].Executions[0]; x.Outcome != pawl.OutcomeCancelled || x.Result.Text() != "Cancelled while it ran. What it does may have happened." || x.Attempts != 1 {
+			if x := res.Steps[0].Executions[0]; x.Outcome != pawl.OutcomeCancelled ||
+				x.Result.Text() != "Cancelled while it ran. What it does may have happened." || x.Attempts != 1 {
 				t.Errorf("limit %d: got %+v", limit, x)
 			}
 			close(release)
@@ -102,11 +105,13 @@ func TestAToolThatOutlivesItsTimeoutIsLeftBehind(t *testing.T) {
 		m := script.New(script.Turn{Parts: []llm.Part{call("c0", "deaf", "{}"), call("c1", "deaf", "{}"), call("c2", "free", "{}")}},
 			script.Func(func(*llm.Request) script.Turn { close(release); return script.Call("free", nil) }), script.Say("done"))
 		begin := time.Now()
-		res, err := step(t, t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{deaf, free}, Executor: pawl.Parallel{Limit: 2}})
+		res, err := step(t, t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{deaf, free},
+			Executor: pawl.Parallel{Limit: 2}})
 		if took := time.Since(begin); err != nil || took != 6*time.Second+2*time.Minute {
 			t.Errorf("took %v, %v", took, err)
 		}
-		if diff := cmp.Diff(outcomes(res), []pawl.Outcome{pawl.OutcomeTimeout, pawl.OutcomeTimeout, pawl.OutcomeOK, pawl.OutcomeOK}); diff != "" {
+		if diff := cmp.Diff(outcomes(res), []pawl.Outcome{pawl.OutcomeTimeout, pawl.OutcomeTimeout, pawl.OutcomeOK,
+			pawl.OutcomeOK}); diff != "" {
 			t.Error(diff)
 		}
 		if got := res.Steps[0].Executions[0].Result.Text(); got != "deaf did not end within 1s. What it does may have happened." {
@@ -124,12 +129,14 @@ func TestAToolThatEndsItsGoroutine(t *testing.T) {
 			return llm.ToolResult{}, nil
 		})
 		quits.Timeout = -1
-		res, err := step(t, t.Context(), &pawl.Agent{Model: together(named("quits", "ok", "quits", "ok")...), Tools: []pawl.Toolset{quits, says("ok", "")},
+		res, err := step(t, t.Context(), &pawl.Agent{Model: together(named("quits", "ok", "quits", "ok")...),
+			Tools:    []pawl.Toolset{quits, says("ok", "")},
 			Executor: pawl.Parallel{Limit: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(outcomes(res), []pawl.Outcome{pawl.OutcomePanicked, pawl.OutcomeOK, pawl.OutcomePanicked, pawl.OutcomeOK}); diff != "" {
+		if diff := cmp.Diff(outcomes(res), []pawl.Outcome{pawl.OutcomePanicked, pawl.OutcomeOK,
+			pawl.OutcomePanicked, pawl.OutcomeOK}); diff != "" {
 			t.Error(diff)
 		}
 	})

@@ -35,7 +35,8 @@ func obedient() *script.Model {
 	})))
 }
 
-// N rounds make at most N+1 requests; with Answer the last one has the tool choice none, with Return its calls are handed back.
+// N rounds make at most N+1 requests; with Answer the last one has the tool choice none, with
+// Return its calls are handed back.
 func TestRounds(t *testing.T) {
 	for _, test := range []struct {
 		rounds  int // as outside: 0 is never
@@ -61,10 +62,17 @@ func TestRounds(t *testing.T) {
 		{3, pawl.AtLimitAnswer, obedient, 4, 3, pawl.StopLimit, 0, 0, "the answer", llm.ToolNone},
 		{0, pawl.AtLimitReturn, obedient, 1, 0, pawl.StopLimit, 1, 0, "", llm.ToolAuto},
 		{3, pawl.AtLimitReturn, obedient, 4, 3, pawl.StopLimit, 1, 0, "", llm.ToolAuto},
-		{0, pawl.AtLimitAnswer, func() *script.Model { return script.New(script.Say("hi")) }, 1, 0, pawl.StopLimit, 0, 0, "hi", llm.ToolNone},
-		{3, pawl.AtLimitAnswer, func() *script.Model { return script.New(script.Call("f", nil), script.Say("hi")) }, 2, 1, pawl.StopAnswer, 0, 0, "hi", llm.ToolAuto},
-		{3, pawl.AtLimitReturn, func() *script.Model { return script.New(script.Call("f", nil), script.Say("hi")) }, 2, 1, pawl.StopAnswer, 0, 0, "hi", llm.ToolAuto},
-		{1, pawl.AtLimitReturn, func() *script.Model { return script.New(script.Call("f", nil), script.Say("hi")) }, 2, 1, pawl.StopAnswer, 0, 0, "hi", llm.ToolAuto},
+		{0, pawl.AtLimitAnswer, func() *script.Model { return script.New(script.Say("hi")) }, 1, 0, pawl.StopLimit,
+			0, 0, "hi", llm.ToolNone},
+		{3, pawl.AtLimitAnswer, func() *script.Model {
+			return script.New(script.Call("f", nil), script.Say("hi"))
+		}, 2, 1, pawl.StopAnswer, 0, 0, "hi", llm.ToolAuto},
+		{3, pawl.AtLimitReturn, func() *script.Model {
+			return script.New(script.Call("f", nil), script.Say("hi"))
+		}, 2, 1, pawl.StopAnswer, 0, 0, "hi", llm.ToolAuto},
+		{1, pawl.AtLimitReturn, func() *script.Model {
+			return script.New(script.Call("f", nil), script.Say("hi"))
+		}, 2, 1, pawl.StopAnswer, 0, 0, "hi", llm.ToolAuto},
 	} {
 		for way, run := range ways {
 			name := fmt.Sprintf("%d rounds, %v, %s", test.rounds, test.atLimit, way)
@@ -85,7 +93,8 @@ func TestRounds(t *testing.T) {
 				continue
 			}
 			reqs := m.Requests()
-			if len(reqs) != test.requests || ran != test.ran || res.Stop != test.stop || len(res.Calls()) != test.open || res.Text() != test.text {
+			if len(reqs) != test.requests || ran != test.ran || res.Stop != test.stop ||
+				len(res.Calls()) != test.open || res.Text() != test.text {
 				t.Errorf("%s: got %d requests, %d calls run, %s, %d open, %q\nwant %+v", name, len(reqs), ran, res.Stop, len(res.Calls()), res.Text(), test)
 			}
 			if res.Spent.Requests != len(reqs) || res.Spent.Rounds != ran || res.Spent.Calls != ran {
@@ -95,7 +104,8 @@ func TestRounds(t *testing.T) {
 			if last.Choice.Mode != test.last || len(last.Tools) != 1 || last.Whole != (way == "whole") {
 				t.Errorf("%s: the last request has choice %v, %d tools, whole %t", name, last.Choice, len(last.Tools), last.Whole)
 			}
-			if test.stop == pawl.StopLimit && (res.Cause == "" || res.Limit != "rounds") || test.stop != pawl.StopLimit && res.Limit != "" {
+			if test.stop == pawl.StopLimit && (res.Cause == "" || res.Limit != "rounds") ||
+				test.stop != pawl.StopLimit && res.Limit != "" {
 				t.Errorf("%s: the cause is %q, the limit is %q", name, res.Cause, res.Limit)
 			}
 			end := res.Messages[len(res.Messages)-1]
@@ -119,17 +129,20 @@ func TestRoundsByDefault(t *testing.T) {
 	for way, run := range ways {
 		m := caller()
 		n := 0
-		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{does("f", func(context.Context,
+			llm.ToolCall) (llm.ToolResult, error) {
 			n++
 			return llm.TextResult(fmt.Sprint(n)), nil
 		})}}
-		if res, err := run(t.Context(), a, llm.User("go")); err != nil || res.Stop != pawl.StopLimit || n != 20 || len(m.Requests()) != 21 {
+		if res, err := run(t.Context(), a, llm.User("go")); err != nil || res.Stop != pawl.StopLimit || n != 20 ||
+			len(m.Requests()) != 21 {
 			t.Errorf("%s: got %v, %d rounds, %d requests", way, err, n, len(m.Requests()))
 		}
 	}
 	m := caller()
 	res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}}).Once(t.Context(), llm.User("go"))
-	if err != nil || len(m.Requests()) != 2 || len(res.Calls()) != 1 || len(res.Steps) != 2 || res.Stop != pawl.StopLimit {
+	if err != nil || len(m.Requests()) != 2 || len(res.Calls()) != 1 || len(res.Steps) != 2 ||
+		res.Stop != pawl.StopLimit {
 		t.Errorf("Once: got %v, %d requests, calls %v, %d steps", err, len(m.Requests()), res.Calls(), len(res.Steps))
 	}
 	var sum llm.Usage
@@ -140,7 +153,9 @@ func TestRoundsByDefault(t *testing.T) {
 		t.Errorf("Once's usage is not that of its steps: %s", diff)
 	}
 	m = caller()
-	if _, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}, Limits: pawl.Limits{Rounds: pawl.NoRounds}}).Once(t.Context(), llm.User("go")); err != nil || len(m.Requests()) != 1 {
+	if _, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")},
+		Limits: pawl.Limits{Rounds: pawl.NoRounds}}).Once(t.Context(), llm.User("go")); err != nil ||
+		len(m.Requests()) != 1 {
 		t.Errorf("Once without rounds: %v, %d requests", err, len(m.Requests()))
 	}
 }
@@ -164,24 +179,36 @@ func TestLimits(t *testing.T) {
 		{"calls", pawl.Limits{Calls: 2}, []script.Turn{three, script.Say("enough")}, 2, 2, pawl.StopLimit, "the limit of 2 calls was reached; the model was asked to answer", "Not run: the limit of 2 calls was reached. Answer with what you have."},
 		{"calls, not reached", pawl.Limits{Calls: 3}, []script.Turn{three, script.Say("enough")}, 2, 3, pawl.StopAnswer, "", ""},
 		{"calls per step", pawl.Limits{CallsPerStep: 2}, []script.Turn{three, script.Say("enough")}, 2, 2, pawl.StopAnswer, "", "Not run: at most 2 calls of one reply are carried out. Send it again if it is still needed."},
-		{"tokens", pawl.Limits{Tokens: 10}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Say("no")}, 1, 1, pawl.StopLimit, "10 tokens of 10 are used up", ""},
-		{"tokens, nearly", pawl.Limits{Tokens: 11}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Say("all I know")}, 2, 1, pawl.StopLimit, "10 tokens of 11 are used up; the model was asked to answer", ""},
-		{"tokens, nearly, and the model goes on", pawl.Limits{Tokens: 15}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Call("f", nil)}, 2, 1, pawl.StopLimit, "10 tokens of 15 are used up, and the model went on calling", ""},
-		{"tokens, nearly, with Return", pawl.Limits{Tokens: 11, AtLimit: pawl.AtLimitReturn}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1, pawl.StopAnswer, "", ""},
-		{"cost, nearly", pawl.Limits{Cost: 0.9}, []script.Turn{use(script.Call("f", nil), llm.Usage{Cost: 0.5}), script.Say("all I know")}, 2, 1, pawl.StopLimit, "$0.5000 of $0.9000 are spent; the model was asked to answer", ""},
-		{"tokens, not reached", pawl.Limits{Tokens: 21}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1, pawl.StopAnswer, "", ""},
-		{"cost", pawl.Limits{Cost: 0.5}, []script.Turn{use(script.Call("f", nil), llm.Usage{Cost: 0.5}), script.Say("no")}, 1, 1, pawl.StopLimit, "$0.5000 of $0.5000 are spent", ""},
+		{"tokens", pawl.Limits{Tokens: 10}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8,
+			Output: 2}), script.Say("no")}, 1, 1, pawl.StopLimit, "10 tokens of 10 are used up", ""},
+		{"tokens, nearly", pawl.Limits{Tokens: 11}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8,
+			Output: 2}), script.Say("all I know")}, 2, 1, pawl.StopLimit, "10 tokens of 11 are used up; the model was asked to answer", ""},
+		{"tokens, nearly, and the model goes on", pawl.Limits{Tokens: 15},
+			[]script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Call("f", nil)}, 2, 1,
+			pawl.StopLimit, "10 tokens of 15 are used up, and the model went on calling", ""},
+		{"tokens, nearly, with Return", pawl.Limits{Tokens: 11, AtLimit: pawl.AtLimitReturn},
+			[]script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1,
+			pawl.StopAnswer, "", ""},
+		{"cost, nearly", pawl.Limits{Cost: 0.9}, []script.Turn{use(script.Call("f", nil), llm.Usage{Cost: 0.5}),
+			script.Say("all I know")}, 2, 1, pawl.StopLimit, "$0.5000 of $0.9000 are spent; the model was asked to answer", ""},
+		{"tokens, not reached", pawl.Limits{Tokens: 21},
+			[]script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1,
+			pawl.StopAnswer, "", ""},
+		{"cost", pawl.Limits{Cost: 0.5}, []script.Turn{use(script.Call("f", nil), llm.Usage{Cost: 0.5}),
+			script.Say("no")}, 1, 1, pawl.StopLimit, "$0.5000 of $0.5000 are spent", ""},
 	} {
 		for way, run := range ways {
 			var ran atomic.Int64
 			m := script.New(test.turns...)
-			a := &pawl.Agent{Model: catalog.Price{Input: 1, Output: 1}.Of(m), Limits: test.limits, Executor: pawl.Parallel{Limit: 1}, Tools: []pawl.Toolset{
-				does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-					ran.Add(1)
-					return llm.TextResult("x"), nil
-				})}}
+			a := &pawl.Agent{Model: catalog.Price{Input: 1, Output: 1}.Of(m), Limits: test.limits,
+				Executor: pawl.Parallel{Limit: 1}, Tools: []pawl.Toolset{
+					does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+						ran.Add(1)
+						return llm.TextResult("x"), nil
+					})}}
 			res, err := run(t.Context(), a, llm.User("go"))
-			if err != nil || len(m.Requests()) != test.requests || ran.Load() != test.ran || res.Stop != test.stop || res.Cause != test.cause {
+			if err != nil || len(m.Requests()) != test.requests || ran.Load() != test.ran ||
+				res.Stop != test.stop || res.Cause != test.cause {
 				t.Errorf("%s, %s: got %v, %d requests, %d run, %s, %q", test.name, way, err, len(m.Requests()), ran.Load(), res.Stop, res.Cause)
 			}
 			limit, _, _ := strings.Cut(test.name, ",")
@@ -192,11 +219,13 @@ func TestLimits(t *testing.T) {
 				t.Errorf("%s, %s: the limit is %q, want %q", test.name, way, res.Limit, limit)
 			}
 			mustBeValid(t, res)
-			if strings.HasSuffix(test.cause, "asked to answer") { // it was told, in the last request and nowhere else
+			// it was told, in the last request and nowhere else
+			if strings.HasSuffix(test.cause, "asked to answer") {
 				req := m.Requests()[1]
 				note := req.Messages[len(req.Messages)-1]
 				why, _, _ := strings.Cut(test.cause, ";")
-				if req.Choice.Mode != llm.ToolNone || note.Role != llm.RoleUser || !strings.Contains(note.Text(), why) || strings.Contains(say(res.Messages), note.Text()) {
+				if req.Choice.Mode != llm.ToolNone || note.Role != llm.RoleUser ||
+					!strings.Contains(note.Text(), why) || strings.Contains(say(res.Messages), note.Text()) {
 					t.Errorf("%s, %s: the last request has choice %v and ends with %q", test.name, way, req.Choice, note.Text())
 				}
 			}
@@ -225,7 +254,8 @@ func TestTimeLimit(t *testing.T) {
 		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{tool}, Limits: pawl.Limits{Time: 70 * time.Second}}
 		begin := time.Now()
 		res, err := a.Run(t.Context(), llm.User("go"))
-		if err != nil || res.Stop != pawl.StopLimit || res.Limit != "time" || res.Cause != "the time of 1m10s is used up" || time.Since(begin) != 70*time.Second || len(m.Requests()) != 3 {
+		if err != nil || res.Stop != pawl.StopLimit || res.Limit != "time" ||
+			res.Cause != "the time of 1m10s is used up" || time.Since(begin) != 70*time.Second || len(m.Requests()) != 3 {
 			t.Errorf("got %v, %s, %q after %v and %d requests", err, res.Stop, res.Cause, time.Since(begin), len(m.Requests()))
 		}
 		if err := valid(res.Messages); err != nil || len(res.Calls()) != 1 {
@@ -245,7 +275,8 @@ func TestTimeLimit(t *testing.T) {
 }
 
 func TestStall(t *testing.T) {
-	// The same call, args spelled in two ways, to the same result: the third is told, three more end the run.
+	// The same call, args spelled in two ways, to the same result: the third is told, three more
+	// end the run.
 	turns := []script.Turn{}
 	for i := range 10 {
 		turns = append(turns, script.Call("f", []string{`{"a":1,"b":2}`, `{"b":2, "a":1}`}[i%2]))
@@ -257,7 +288,8 @@ func TestStall(t *testing.T) {
 		return llm.TextResult("nothing new"), nil
 	})
 	res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{same}}).Run(t.Context(), llm.User("go"))
-	if err != nil || res.Stop != pawl.StopStalled || ran != 6 || len(m.Requests()) != 6 || !strings.Contains(res.Cause, "f") {
+	if err != nil || res.Stop != pawl.StopStalled || ran != 6 || len(m.Requests()) != 6 ||
+		!strings.Contains(res.Cause, "f") {
 		t.Errorf("got %v, %s, %q after %d calls", err, res.Stop, res.Cause, ran)
 	}
 	mustBeValid(t, res)
@@ -274,7 +306,8 @@ func TestStall(t *testing.T) {
 			return llm.TextResult(fmt.Sprint(ran)), nil
 		},
 	} {
-		res, err = (&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil))), Tools: []pawl.Toolset{does("f", tool)}}).Run(t.Context(), llm.User("go"))
+		res, err = (&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil))),
+			Tools: []pawl.Toolset{does("f", tool)}}).Run(t.Context(), llm.User("go"))
 		if err != nil || res.Stop != pawl.StopLimit || res.Spent.Rounds != 20 {
 			t.Errorf("%s: got %v, %s, %q after %d rounds", name, err, res.Stop, res.Cause, res.Spent.Rounds)
 		}
@@ -284,13 +317,16 @@ func TestStall(t *testing.T) {
 		t.Errorf("other arguments: got %v, %s", err, res.Stop)
 	}
 	// Two calls in turn are a repetition as well; a run that recovers is not ended.
-	res, err = (&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil), script.Call("g", nil))), Tools: []pawl.Toolset{same, says("g", "no")}}).Run(t.Context(), llm.User("go"))
+	res, err = (&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil), script.Call("g", nil))),
+		Tools: []pawl.Toolset{same, says("g", "no")}}).Run(t.Context(), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopStalled || res.Spent.Requests > 12 {
 		t.Errorf("two in turn: got %v, %s after %d requests", err, res.Stop, res.Spent.Requests)
 	}
-	// Equal calls side by side in one reply cannot know of each other: they do not end the run before the model has been told.
+	// Equal calls side by side in one reply cannot know of each other: they do not end the run
+	// before the model has been told.
 	many := slices.Repeat([]llm.Part{call("", "f", "{}")}, 12)
-	res, err = (&pawl.Agent{Model: script.New(script.Turn{Parts: many}, script.Say("I see")), Tools: []pawl.Toolset{says("f", "nothing new")}}).Run(t.Context(), llm.User("go"))
+	res, err = (&pawl.Agent{Model: script.New(script.Turn{Parts: many}, script.Say("I see")),
+		Tools: []pawl.Toolset{says("f", "nothing new")}}).Run(t.Context(), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopAnswer {
 		t.Errorf("side by side: got %v, %s, %q", err, res.Stop, res.Cause)
 	}
@@ -300,7 +336,8 @@ func TestStall(t *testing.T) {
 func TestBackAndForth(t *testing.T) {
 	for _, repeats := range []int{0, 4} {
 		m := script.New(script.Loop(script.Call("open", nil), script.Call("shut", nil)))
-		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("open", "is open"), says("shut", "is shut")}, Limits: pawl.Limits{LoopThreshold: repeats, Rounds: 40}}
+		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("open", "is open"), says("shut", "is shut")},
+			Limits: pawl.Limits{LoopThreshold: repeats, Rounds: 40}}
 		events, res, err := collect(a.Stream(t.Context(), llm.User("go")))
 		n := max(repeats, 3)
 		if err != nil || res.Stop != pawl.StopStalled || res.Cause != "the model goes back and forth between calls of shut and open although their results do not change" || res.Spent.Calls != 4*n-1 {
@@ -322,8 +359,8 @@ func TestBackAndForth(t *testing.T) {
 	}
 }
 
-// A tool that fails whatever it is given: told after three steps, ended after nine; something that works between them begins the count anew, and calls
-// of one reply are one step.
+// A tool that fails whatever it is given: told after three steps, ended after nine; something that
+// works between them begins the count anew, and calls of one reply are one step.
 func TestFailingWithVariedArguments(t *testing.T) {
 	fails := func(n int) *pawl.Tool {
 		return does("find", func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
@@ -358,7 +395,9 @@ func TestFailingWithVariedArguments(t *testing.T) {
 		{"in one reply", []script.Turn{script.Together(calls(many...)[:15]...), script.Say("done")}, 99, 0, pawl.StopAnswer, 15, 0},
 	} {
 		for way, run := range ways {
-			res, err := run(t.Context(), &pawl.Agent{Model: script.New(test.turns...), Tools: []pawl.Toolset{fails(test.fails), says("ok", "fine")}, Limits: pawl.Limits{LoopThreshold: test.limit}, Executor: pawl.Parallel{Limit: 1}}, llm.User("go"))
+			res, err := run(t.Context(), &pawl.Agent{Model: script.New(test.turns...),
+				Tools:  []pawl.Toolset{fails(test.fails), says("ok", "fine")},
+				Limits: pawl.Limits{LoopThreshold: test.limit}, Executor: pawl.Parallel{Limit: 1}}, llm.User("go"))
 			told := 0
 			for i, s := range res.Steps {
 				if len(s.Executions) > 0 && strings.Contains(s.Executions[0].Result.Text(), "nothing worked in between") && told == 0 {
@@ -366,7 +405,8 @@ func TestFailingWithVariedArguments(t *testing.T) {
 				}
 			}
 			if err != nil || res.Stop != test.stop || res.Spent.Calls != test.calls || told != test.told {
-				t.Errorf("%s, %s: got %v, %s, %q after %d calls, first told at %d; want %s after %d, told at %d", test.name, way, err, res.Stop, res.Cause, res.Spent.Calls, told, test.stop, test.calls, test.told)
+				t.Errorf("%s, %s: got %v, %s, %q after %d calls, first told at %d; want %s after %d, told at %d",
+					test.name, way, err, res.Stop, res.Cause, res.Spent.Calls, told, test.stop, test.calls, test.told)
 			}
 			if test.stop == pawl.StopStalled && !strings.HasPrefix(res.Cause, "calls of find failed in ") {
 				t.Errorf("%s: %q", test.name, res.Cause)
@@ -390,7 +430,8 @@ func TestRepeats(t *testing.T) {
 				told = i + 1
 			}
 		}
-		if err != nil || told != test.told || res.Spent.Calls != test.ran || (res.Stop == pawl.StopStalled) != (test.repeats >= 0) {
+		if err != nil || told != test.told || res.Spent.Calls != test.ran ||
+			(res.Stop == pawl.StopStalled) != (test.repeats >= 0) {
 			t.Errorf("Repeats %d: got %v, %s, first told at call %d, ended after %d", test.repeats, err, res.Stop, told, res.Spent.Calls)
 		}
 	}

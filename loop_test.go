@@ -61,16 +61,18 @@ func TestAForcedChoiceHoldsForTheFirstRequest(t *testing.T) {
 
 // Calls of a reply that was cut are never run, and the model is told; it can send them again.
 func TestCallsOfCutRepliesNeverRun(t *testing.T) {
-	for _, finish := range []llm.FinishReason{llm.FinishReasonLength, llm.FinishReasonContentFilter, llm.FinishReasonError} {
+	for _, finish := range []llm.FinishReason{llm.FinishReasonLength, llm.FinishReasonContentFilter,
+		llm.FinishReasonError} {
 		for way, run := range ways {
 			ran := 0
 			cut := script.Together(script.Say("I look."), script.Call("f", nil), script.Call("f", `{"a":`))
 			cut.Finish = finish
 			m := script.New(cut, script.Call("f", nil), script.Say("done"))
-			res, err := run(t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-				ran++
-				return llm.TextResult("x"), nil
-			})}}, llm.User("go"))
+			res, err := run(t.Context(), &pawl.Agent{Model: m, Tools: []pawl.Toolset{does("f",
+				func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+					ran++
+					return llm.TextResult("x"), nil
+				})}}, llm.User("go"))
 			if err != nil || res.Stop != pawl.StopAnswer || ran != 1 {
 				t.Errorf("%s, %s: got %v, ran %d times", finish, way, err, ran)
 				continue
@@ -91,7 +93,8 @@ func TestCallsDecideNotTheFinishReason(t *testing.T) {
 	for _, finish := range []llm.FinishReason{llm.FinishReasonStop, llm.FinishReasonOther} {
 		turn := script.Call("f", nil)
 		turn.Finish = finish
-		res, err := (&pawl.Agent{Model: script.New(turn, script.Say("done")), Tools: []pawl.Toolset{says("f", "x")}}).Run(t.Context(), llm.User("go"))
+		res, err := (&pawl.Agent{Model: script.New(turn, script.Say("done")),
+			Tools: []pawl.Toolset{says("f", "x")}}).Run(t.Context(), llm.User("go"))
 		if err != nil || res.Text() != "done" || res.Steps[0].Response.Finish != llm.FinishReasonToolCalls {
 			t.Errorf("%s: got %+v, %v", finish, res, err)
 		}
@@ -110,14 +113,17 @@ func TestAnswers(t *testing.T) {
 		{script.Say(" \n"), pawl.StopAnswer, "the answer is empty", ""},
 		{script.Turn{}, pawl.StopAnswer, "the answer is empty", ""},
 		{script.Cut(script.Say("it is")), pawl.StopLimit, "the answer was cut at the bound of the model's output", ""},
-		{script.Turn{Parts: []llm.Part{text("no")}, Finish: llm.FinishReasonContentFilter}, pawl.StopFailed, "content_filter: no", llm.CodeContentFilter},
+		{script.Turn{Parts: []llm.Part{text("no")}, Finish: llm.FinishReasonContentFilter}, pawl.StopFailed,
+			"content_filter: no", llm.CodeContentFilter},
 		{script.Turn{Finish: llm.FinishReasonError}, pawl.StopFailed, "server: the provider ended the reply with an error", llm.CodeServer},
 		{script.Turn{Finish: llm.FinishReasonOther}, pawl.StopAnswer, "the answer is empty", ""},
 	} {
 		for way, run := range ways {
 			res, err := run(t.Context(), &pawl.Agent{Model: script.New(test.turn)}, llm.User("go"))
 			var pe *llm.ProviderError
-			if res.Stop != test.stop || res.Cause != test.cause || res.Limit != map[bool]pawl.LimitName{true: "output"}[test.stop == pawl.StopLimit] || errors.As(err, &pe) != (test.code != "") || pe != nil && pe.Code != test.code {
+			if res.Stop != test.stop || res.Cause != test.cause ||
+				res.Limit != map[bool]pawl.LimitName{true: "output"}[test.stop == pawl.StopLimit] ||
+				errors.As(err, &pe) != (test.code != "") || pe != nil && pe.Code != test.code {
 				t.Errorf("%s: got %s, %q, %v; want %s, %q", way, res.Stop, res.Cause, err, test.stop, test.cause)
 			}
 			if len(res.Steps) != 1 || len(res.Messages) != 2 {
@@ -129,7 +135,8 @@ func TestAnswers(t *testing.T) {
 
 func TestInstructionsStandInFrontAndNotInTheTranscript(t *testing.T) {
 	m := script.New(script.Call("f", nil), script.Say("1"))
-	res, err := (&pawl.Agent{Model: holder{m}, Instructions: "Be brief.", Tools: []pawl.Toolset{says("f", "x")}, Output: json.RawMessage(`{}`),
+	res, err := (&pawl.Agent{Model: holder{m}, Instructions: "Be brief.", Tools: []pawl.Toolset{says("f", "x")},
+		Output:   json.RawMessage(`{}`),
 		Settings: llm.Settings{MaxTokens: 9}}).Run(t.Context(), llm.User("go"))
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +161,8 @@ func TestModelErrors(t *testing.T) {
 		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}}
 		res, err := run(t.Context(), a, llm.User("go"))
 		var pe *llm.ProviderError
-		if !errors.As(err, &pe) || pe != boom || err.Error() != "run/1/model: openai: overloaded (529): busy" || res.Stop != pawl.StopFailed || res.Cause != err.Error() {
+		if !errors.As(err, &pe) || pe != boom || err.Error() != "run/1/model: openai: overloaded (529): busy" ||
+			res.Stop != pawl.StopFailed || res.Cause != err.Error() {
 			t.Errorf("%s: got %v, %+v", way, err, res)
 		}
 		if len(res.Messages) != 3 || len(res.Steps) != 1 || res.Spent.Requests != 1 {
@@ -214,7 +222,8 @@ func TestRunAndStreamGiveTheSame(t *testing.T) {
 	}
 	var got []*pawl.Result
 	for _, run := range ways {
-		res, err := run(t.Context(), &pawl.Agent{Model: m(), Instructions: "Be brief.", Tools: []pawl.Toolset{says("f", "x")}}, llm.User("go"))
+		res, err := run(t.Context(), &pawl.Agent{Model: m(), Instructions: "Be brief.",
+			Tools: []pawl.Toolset{says("f", "x")}}, llm.User("go"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -282,7 +291,8 @@ func TestMiddlewareAroundTheModel(t *testing.T) {
 			})
 		}}
 	}
-	if _, err := (&pawl.Agent{Model: script.New(script.Say("hi")), Middleware: []pawl.Middleware{note("a"), {}, note("b")}}).Run(t.Context(), llm.User("go")); err != nil {
+	if _, err := (&pawl.Agent{Model: script.New(script.Say("hi")),
+		Middleware: []pawl.Middleware{note("a"), {}, note("b")}}).Run(t.Context(), llm.User("go")); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(order, []string{"a", "b"}); diff != "" {

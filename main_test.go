@@ -102,8 +102,9 @@ func say(msgs []llm.Message) string {
 	return b.String()
 }
 
-// valid says what is wrong with a transcript: each call of each reply before the last has exactly one result, in call order,
-// in the one message right after the reply; only the last reply may have calls without one. It shares no code with the core.
+// valid says what is wrong with a transcript: each call of each reply before the last has exactly
+// one result, in call order, in the one message right after the reply; only the last reply may have
+// calls without one. It shares no code with the core.
 func valid(msgs []llm.Message) error {
 	last := -1
 	for i, m := range msgs {
@@ -165,7 +166,8 @@ func valid(msgs []llm.Message) error {
 	return nil
 }
 
-// mustBeValid checks the transcript of res, and that nothing of it is open where a run may not leave anything open.
+// mustBeValid checks the transcript of res, and that nothing of it is open where a run may not
+// leave anything open.
 func mustBeValid(t testing.TB, res *pawl.Result) {
 	t.Helper()
 	if err := valid(res.Messages); err != nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
-// Real calls that broke their tool's schema: each is mended into what fits, or answered with the field that is wrong.
+// Real calls that broke their tool's schema: each is mended into what fits, or answered with the
+// field that is wrong.
 func TestCallsThatBreakTheSchema(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(corpora(t, "malformed-json"), "schema-violating-calls.dev.jsonl"))
 	if err != nil {
@@ -46,7 +47,8 @@ func TestCallsThatBreakTheSchema(t *testing.T) {
 		default:
 			answered++
 			if !slices.ContainsFunc(slices.Collect(maps.Keys(c.Arguments)), func(name string) bool {
-				return strings.Contains(x.Result.Text(), strconv.Quote(name)) || strings.Contains(x.Result.Text(), "\n- field "+name)
+				return strings.Contains(x.Result.Text(), strconv.Quote(name)) ||
+					strings.Contains(x.Result.Text(), "\n- field "+name)
 			}) {
 				t.Errorf("%s: %q names no field of it", args, x.Result.Text())
 			}
@@ -106,7 +108,8 @@ func knownCalls(t *testing.T) (out []knownCall) {
 								args[name] = first(allowed[0])
 							}
 						}
-						f.Parameters["additionalProperties"] = false // so that a field too many is one
+						// so that a field too many is one
+						f.Parameters["additionalProperties"] = false
 						out = append(out, knownCall{f.Parameters, args})
 					}
 				}
@@ -135,8 +138,8 @@ func first(v any) any {
 	return out
 }
 
-// faultKind breaks the text of right arguments in one way. break returns the broken text and the field it is about; ok is false where
-// this way is not open.
+// faultKind breaks the text of right arguments in one way. break returns the broken text and the
+// field it is about; ok is false where this way is not open.
 type faultKind struct {
 	name  string
 	must  string // mended: by syntax or schema decided; refused: never mended; either
@@ -157,7 +160,8 @@ func swap(old, new string, last bool) func(string, knownCall) (string, string, b
 }
 
 // field breaks the first argument that change changes.
-func field(change func(name string, v any, schema map[string]any, args map[string]any) bool) func(string, knownCall) (string, string, bool) {
+func field(change func(name string, v any, schema map[string]any, args map[string]any) bool) func(string,
+	knownCall) (string, string, bool) {
 	return func(_ string, c knownCall) (string, string, bool) {
 		args := maps.Clone(c.args)
 		props, _ := c.schema["properties"].(map[string]any)
@@ -332,7 +336,8 @@ var faultKinds = []faultKind{
 	})},
 }
 
-// Right calls are broken in twenty ways. Each ends with the right arguments, or refused with the field named; never with others.
+// Right calls are broken in twenty ways. Each ends with the right arguments, or refused with the
+// field named; never with others.
 func TestBrokenCalls(t *testing.T) {
 	soak.Sequential(t)
 	type count struct{ tried, mended, refused int }

@@ -17,10 +17,11 @@ import (
 
 // probe is a tool with the schema input that notes the arguments it was run with.
 func probe(input string, ran *[]string) *pawl.Tool {
-	return &pawl.Tool{Name: "probe", Input: json.RawMessage(input), Run: func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
-		*ran = append(*ran, string(c.Args))
-		return llm.TextResult("done"), nil
-	}}
+	return &pawl.Tool{Name: "probe", Input: json.RawMessage(input),
+		Run: func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+			*ran = append(*ran, string(c.Args))
+			return llm.TextResult("done"), nil
+		}}
 }
 
 const trip = `{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":1},"units":{"enum":["metric","imperial"]},
@@ -63,14 +64,16 @@ func TestArgumentsOfNoRepairAreNotMended(t *testing.T) {
 		tool := probe(trip, &ran)
 		tool.NoRepair = true
 		for _, tool := range []*pawl.Tool{tool, tool.Clone()} {
-			if x := execute(t, tool, args); x.Outcome != pawl.OutcomeInvalid || len(ran) > 0 || len(x.Repairs) > 0 || string(x.Call.Args) != args {
+			if x := execute(t, tool, args); x.Outcome != pawl.OutcomeInvalid || len(ran) > 0 ||
+				len(x.Repairs) > 0 || string(x.Call.Args) != args {
 				t.Errorf("%s: %s, ran with %q, repairs %q", args, x.Outcome, ran, x.Repairs)
 			}
 		}
 	}
 }
 
-// What the model is told names the field, what was expected and what came, the nearest allowed value, and shows arguments that fit.
+// What the model is told names the field, what was expected and what came, the nearest allowed
+// value, and shows arguments that fit.
 func TestCorrection(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"city":"Oslo","days":0,"units":"metrics","town":1}`: `The arguments of probe do not fit its schema:
@@ -86,20 +89,22 @@ Arguments of the right form, with your own values: {"city":"text","days":1}`,
 	} {
 		var ran []string
 		x := execute(t, probe(trip, &ran), args)
-		if diff := cmp.Diff(x.Result.Text(), want); diff != "" || x.Outcome != pawl.OutcomeInvalid || len(ran) > 0 || len(x.Repairs) > 0 {
+		if diff := cmp.Diff(x.Result.Text(), want); diff != "" || x.Outcome != pawl.OutcomeInvalid ||
+			len(ran) > 0 || len(x.Repairs) > 0 {
 			t.Errorf("%s: %s, got -, want +\n%s", args, x.Outcome, diff)
 		}
 	}
 }
 
-// The record and the event say what was mended, and the transcript keeps what the model wrote. Calls of a reply that was cut are not
-// mended.
+// The record and the event say what was mended, and the transcript keeps what the model wrote.
+// Calls of a reply that was cut are not mended.
 func TestMendedCallsInARun(t *testing.T) {
 	const wrote = `{"city":"Oslo","days":"3"}`
 	var ran, told []string
 	cut := script.Call("probe", wrote)
 	cut.Finish = llm.FinishReasonLength
-	a := &pawl.Agent{Model: script.New(script.Call("probe", wrote), cut, script.Say("ok")), Tools: []pawl.Toolset{probe(trip, &ran)}}
+	a := &pawl.Agent{Model: script.New(script.Call("probe", wrote), cut, script.Say("ok")),
+		Tools: []pawl.Toolset{probe(trip, &ran)}}
 	var res *pawl.Result
 	for e, err := range a.Stream(t.Context(), llm.User("go")) {
 		if err != nil {
@@ -123,7 +128,8 @@ func TestMendedCallsInARun(t *testing.T) {
 	}
 }
 
-// What a middleware makes of a call is checked and not mended: a hook decides on what would really run.
+// What a middleware makes of a call is checked and not mended: a hook decides on what would really
+// run.
 func TestArgumentsOfAMiddlewareAreNotMended(t *testing.T) {
 	var ran []string
 	change := pawl.Middleware{Tool: func(next pawl.ToolFunc) pawl.ToolFunc {
@@ -152,7 +158,8 @@ func TestSerialSeesMendedArguments(t *testing.T) {
 		return ""
 	}
 	together := script.Together(script.Call("probe", `{"city":"Oslo","days":"3"}`), script.Call("probe", `{"city":"Oslo","days":4}`))
-	a := &pawl.Agent{Model: script.New(together, script.Say("ok")), Tools: []pawl.Toolset{tool}, Executor: pawl.Parallel{Limit: 1}}
+	a := &pawl.Agent{Model: script.New(together, script.Say("ok")), Tools: []pawl.Toolset{tool},
+		Executor: pawl.Parallel{Limit: 1}}
 	if _, err := a.Run(t.Context(), llm.User("go")); err != nil {
 		t.Fatal(err)
 	}

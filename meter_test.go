@@ -17,8 +17,9 @@ func chain(member string, n int, end string) string {
 	return `{"v":` + strings.Repeat(`{"`+member+`":`, n) + end + strings.Repeat(`}`, n) + `}`
 }
 
-// Schemas that lead back to themselves in several ways, with deep values that fit none. Without a bound each takes longer than anybody
-// waits: the work doubles with each level. They are refused, and soon; what is soon is said with room for a busy machine.
+// Schemas that lead back to themselves in several ways, with deep values that fit none. Without a
+// bound each takes longer than anybody waits: the work doubles with each level. They are refused,
+// and soon; what is soon is said with room for a busy machine.
 func TestChecksAreBounded(t *testing.T) {
 	soak.Sequential(t)
 	two := `{"type":"object","properties":{"c":{"$ref":"#/$defs/n"},"k":{"const":1}},"required":["c"]},{"type":"object","properties":{"c":{"$ref":"#/$defs/n"}},"required":["c"]}`
@@ -50,7 +51,8 @@ func TestChecksAreBounded(t *testing.T) {
 	}
 }
 
-// What fits is not bounded: neither large values nor deep ones come near, and several at once do not share a bound.
+// What fits is not bounded: neither large values nor deep ones come near, and several at once do
+// not share a bound.
 func TestTheBoundIsFarFromWhatFits(t *testing.T) {
 	soak.Sequential(t)
 	tool := takes(`{"properties":{"v":{"$ref":"#/$defs/node"}},"required":["v"],"additionalProperties":false,"$defs":{"node":{"anyOf":[

@@ -48,10 +48,16 @@ func TestMiddlewareChangesCallsAndResults(t *testing.T) {
 	if x.Outcome != pawl.OutcomeInvalid || got != nil {
 		t.Errorf("changed to what does not fit: got %s, ran %v", x.Outcome, got)
 	}
-	if x = run(before(func(c llm.ToolCall) llm.ToolCall { c.Name = "g"; return c })); x.Outcome != pawl.OutcomeInvalid && x.Result.Text() != "from g" {
+	if x = run(before(func(c llm.ToolCall) llm.ToolCall {
+		c.Name = "g"
+		return c
+	})); x.Outcome != pawl.OutcomeInvalid && x.Result.Text() != "from g" {
 		t.Errorf("changed to another tool: got %+v", x)
 	}
-	if x = run(before(func(c llm.ToolCall) llm.ToolCall { c.Name = "none"; return c })); x.Outcome != pawl.OutcomeUnknownTool {
+	if x = run(before(func(c llm.ToolCall) llm.ToolCall {
+		c.Name = "none"
+		return c
+	})); x.Outcome != pawl.OutcomeUnknownTool {
 		t.Errorf("changed to no tool: got %+v", x)
 	}
 	// A call keeps its id, whatever a middleware makes of it.
@@ -104,7 +110,8 @@ func TestMiddlewareThatRepeatsACall(t *testing.T) {
 			return res, err
 		}
 	}}
-	x, _, _ := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{flaky}, Middleware: []pawl.Middleware{again}}, call("", "f", "{}"))
+	x, _, _ := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{flaky}, Middleware: []pawl.Middleware{again}},
+		call("", "f", "{}"))
 	if x.Outcome != pawl.OutcomeOK || x.Attempts != 3 {
 		t.Errorf("got %s after %d attempts, want ok after 3", x.Outcome, x.Attempts)
 	}
@@ -117,7 +124,8 @@ func TestMiddlewareSeesThatACallWaits(t *testing.T) {
 		told = append(told, fmt.Sprint(c.Name, " ", err != nil))
 		return llm.TextResult("all is well"), nil
 	})
-	x, res, _ := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{passive("ask")}, Middleware: []pawl.Middleware{after}}, call("", "ask", "{}"))
+	x, res, _ := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{passive("ask")},
+		Middleware: []pawl.Middleware{after}}, call("", "ask", "{}"))
 	if x.Outcome != pawl.OutcomePending || res.Stop != pawl.StopPending || !slices.Equal(told, []string{"ask true"}) {
 		t.Errorf("got %s, %s, told %q", x.Outcome, res.Stop, told)
 	}

@@ -36,9 +36,11 @@ func told(gap time.Duration, events ...pawl.Event) pawl.Runner {
 func ended() pawl.Event { return pawl.Event{Kind: pawl.EventRunEnded, Run: "run"} }
 
 func TestTapSeesEverythingFirst(t *testing.T) {
-	a := &pawl.Agent{Model: script.New(script.Turn{Parts: []llm.Part{call("c", "f", `{}`)}}, script.Say("done")), Tools: []pawl.Toolset{says("f", "1")}}
+	a := &pawl.Agent{Model: script.New(script.Turn{Parts: []llm.Part{call("c", "f", `{}`)}}, script.Say("done")),
+		Tools: []pawl.Toolset{says("f", "1")}}
 	var seen, got []pawl.EventKind
-	for e, err := range observe.Sync(a, func(e pawl.Event) { seen = append(seen, e.Kind) }).Stream(t.Context(), llm.User("go")) {
+	for e, err := range observe.Sync(a, func(e pawl.Event) { seen = append(seen, e.Kind) }).Stream(t.Context(),
+		llm.User("go")) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,8 +84,8 @@ func TestObserversThatPanic(t *testing.T) {
 	}
 }
 
-// However slow an observer is, the run takes as long as without it, fragments are what is missed first, the end is seen, and what was seen
-// and what was missed add up.
+// However slow an observer is, the run takes as long as without it, fragments are what is missed
+// first, the end is seen, and what was seen and what was missed add up.
 func TestASlowObserverHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var events []pawl.Event
@@ -146,10 +148,11 @@ func TestAnObserverThatHangsIsLeft(t *testing.T) {
 	})
 }
 
-// Whatever is told, at whatever pace, and whatever the observer does: what it saw and what it was told it missed add up, kind by kind, in
-// order; and the run's own events are untouched.
+// Whatever is told, at whatever pace, and whatever the observer does: what it saw and what it was
+// told it missed add up, kind by kind, in order; and the run's own events are untouched.
 func TestObserversCountUp(tt *testing.T) {
-	kinds := []pawl.EventKind{pawl.EventText, pawl.EventCallDelta, pawl.EventNotice, pawl.EventCallCompleted, pawl.EventStep}
+	kinds := []pawl.EventKind{pawl.EventText, pawl.EventCallDelta, pawl.EventNotice, pawl.EventCallCompleted,
+		pawl.EventStep}
 	rapid.Check(tt, func(t *rapid.T) {
 		var events []pawl.Event
 		for range rapid.IntRange(0, 60).Draw(t, "bursts") {

@@ -24,7 +24,8 @@ type holder struct{ *script.Model }
 func (holder) HoldsOutput(*llm.Request) bool { return true }
 
 func glance() *pawl.Tool {
-	return &pawl.Tool{Name: "look", Effect: pawl.EffectRead, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("wet"), nil }}
+	return &pawl.Tool{Name: "look", Effect: pawl.EffectRead,
+		Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("wet"), nil }}
 }
 
 func TestOutput(t *testing.T) {
@@ -55,28 +56,36 @@ func TestOutput(t *testing.T) {
 			limits: pawl.Limits{}},
 		"more corrections": {turns: []script.Turn{script.Say("a"), script.Say("b"), script.Say("c"), script.Say(`{"rain":true}`)},
 			limits: pawl.Limits{Corrections: 3}, output: `{"rain":true}`, stop: pawl.StopAnswer, spent: 3},
-		"none":                {turns: []script.Turn{script.Say("a")}, limits: pawl.Limits{Corrections: -1}, stop: pawl.StopFailed, err: "no JSON"},
-		"cut is no output":    {turns: []script.Turn{script.Cut(script.Say(`{"rain":true}`))}, stop: pawl.StopLimit},
-		"by call":             {tools: true, turns: []script.Turn{script.Call("look", nil), script.Call("final_answer", `{"rain":true}`)}, output: `{"rain":true}`, stop: pawl.StopAnswer},
-		"by call, mended":     {tools: true, turns: []script.Turn{script.Call("final_answer", `{'rain':true,}`)}, output: `{"rain":true}`, repairs: 2, stop: pawl.StopAnswer},
-		"by call, beside one": {tools: true, turns: []script.Turn{script.Together(script.Call("final_answer", `{"rain":true}`), script.Call("look", nil))}, output: `{"rain":true}`, stop: pawl.StopAnswer},
+		"none": {turns: []script.Turn{script.Say("a")}, limits: pawl.Limits{Corrections: -1},
+			stop: pawl.StopFailed, err: "no JSON"},
+		"cut is no output": {turns: []script.Turn{script.Cut(script.Say(`{"rain":true}`))}, stop: pawl.StopLimit},
+		"by call": {tools: true, turns: []script.Turn{script.Call("look", nil),
+			script.Call("final_answer", `{"rain":true}`)}, output: `{"rain":true}`, stop: pawl.StopAnswer},
+		"by call, mended": {tools: true, turns: []script.Turn{script.Call("final_answer", `{'rain':true,}`)}, output: `{"rain":true}`, repairs: 2, stop: pawl.StopAnswer},
+		"by call, beside one": {tools: true, turns: []script.Turn{script.Together(script.Call("final_answer",
+			`{"rain":true}`), script.Call("look", nil))}, output: `{"rain":true}`, stop: pawl.StopAnswer},
 		"as text all the same": {tools: true, turns: []script.Turn{script.Say(`{"rain":true}`)}, output: `{"rain":true}`,
 			stop: pawl.StopAnswer},
 		"prose where a call is wanted": {tools: true, turns: []script.Turn{script.Say("It rains."), script.Call("final_answer", `{"rain":true}`)}, output: `{"rain":true}`,
 			stop: pawl.StopAnswer, told: []string{"call final_answer", `{"rain":`}, spent: 1},
 		"by call, corrected": {tools: true, turns: []script.Turn{script.Call("final_answer", `{"rain":7}`), script.Call("final_answer", `{"rain":true}`)}, output: `{"rain":true}`,
 			stop: pawl.StopAnswer, told: []string{"field rain: expected boolean"}, spent: 1},
-		"by call, never": {tools: true, turns: []script.Turn{script.Loop(script.Call("final_answer", `{"rain":7}`), script.Call("final_answer", `{"rain":8}`))}, stop: pawl.StopFailed, err: "field rain", spent: 2},
+		"by call, never": {tools: true, turns: []script.Turn{script.Loop(script.Call("final_answer", `{"rain":7}`),
+			script.Call("final_answer", `{"rain":8}`))}, stop: pawl.StopFailed, err: "field rain", spent: 2},
 		"cut call is not run": {tools: true, turns: []script.Turn{script.Cut(script.Call("final_answer", `{"rain":true}`)), script.Call("final_answer", `{"rain":false}`)}, output: `{"rain":false}`,
 			stop: pawl.StopAnswer, told: []string{"your reply was cut"}},
-		"rounds used up": {tools: true, turns: []script.Turn{script.Call("look", nil), script.Say(`{"rain":true}`)}, limits: pawl.Limits{Rounds: 1}, output: `{"rain":true}`, stop: pawl.StopLimit},
-		"rounds used up, by call": {tools: true, turns: []script.Turn{script.Call("look", nil), script.Call("final_answer", `{"rain":true}`)}, limits: pawl.Limits{Rounds: 1}, output: `{"rain":true}`,
+		"rounds used up": {tools: true, turns: []script.Turn{script.Call("look", nil), script.Say(`{"rain":true}`)},
+			limits: pawl.Limits{Rounds: 1}, output: `{"rain":true}`, stop: pawl.StopLimit},
+		"rounds used up, by call": {tools: true, turns: []script.Turn{script.Call("look", nil),
+			script.Call("final_answer", `{"rain":true}`)}, limits: pawl.Limits{Rounds: 1}, output: `{"rain":true}`,
 			stop: pawl.StopLimit},
 		"handed back, but for the answer": {tools: true, turns: []script.Turn{script.Call("look", nil), script.Call("final_answer", `{"rain":true}`)},
 			limits: pawl.Limits{Rounds: 1, AtLimit: pawl.AtLimitReturn}, output: `{"rain":true}`, stop: pawl.StopAnswer},
-		"no calls left for others": {tools: true, turns: []script.Turn{script.Call("look", nil), script.Call("final_answer", `{"rain":true}`)}, limits: pawl.Limits{Calls: 1}, output: `{"rain":true}`,
+		"no calls left for others": {tools: true, turns: []script.Turn{script.Call("look", nil),
+			script.Call("final_answer", `{"rain":true}`)}, limits: pawl.Limits{Calls: 1}, output: `{"rain":true}`,
 			stop: pawl.StopAnswer},
-		"tools forbidden": {tools: true, choice: llm.ToolChoice{Mode: llm.ToolNone}, turns: []script.Turn{script.Say(`{"rain":true}`)}, output: `{"rain":true}`, stop: pawl.StopAnswer},
+		"tools forbidden": {tools: true, choice: llm.ToolChoice{Mode: llm.ToolNone},
+			turns: []script.Turn{script.Say(`{"rain":true}`)}, output: `{"rain":true}`, stop: pawl.StopAnswer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := script.New(tt.turns...)
@@ -103,10 +112,12 @@ func TestOutput(t *testing.T) {
 					res, err = a.Run(t.Context(), llm.User("Does it rain?"))
 				}
 				var oe *pawl.OutputError
-				if errors.As(err, &oe) != (tt.err != "") || err != nil && (!strings.Contains(err.Error(), tt.err) || oe.Result != res || oe.Text == "" || len(oe.Faults) == 0) {
+				if errors.As(err, &oe) != (tt.err != "") || err != nil && (!strings.Contains(err.Error(), tt.err) ||
+					oe.Result != res || oe.Text == "" || len(oe.Faults) == 0) {
 					t.Fatalf("streamed %t: got the error %v, want %q", streamed, err, tt.err)
 				}
-				if string(res.Output) != tt.output || res.Stop != tt.stop || len(res.Repairs) != tt.repairs || res.Spent.Corrections != tt.spent {
+				if string(res.Output) != tt.output || res.Stop != tt.stop || len(res.Repairs) != tt.repairs ||
+					res.Spent.Corrections != tt.spent {
 					t.Errorf("streamed %t: got output %s, stop %s (%s), repairs %q, %d corrections; want %s, %s, %d, %d", streamed, res.Output, res.Stop, res.Cause, res.Repairs,
 						res.Spent.Corrections, tt.output, tt.stop, tt.repairs, tt.spent)
 				}
@@ -118,7 +129,8 @@ func TestOutput(t *testing.T) {
 				}
 				requests := m.Requests()
 				for i, req := range requests { // each is told the schema, one way and no other
-					byTool := slices.ContainsFunc(req.Tools, func(t *llm.ToolSpec) bool { return t.Name == "final_answer" }) && req.Choice.Mode != llm.ToolNone
+					byTool := slices.ContainsFunc(req.Tools,
+						func(t *llm.ToolSpec) bool { return t.Name == "final_answer" }) && req.Choice.Mode != llm.ToolNone
 					if (req.Output != nil) == byTool {
 						t.Errorf("request %d: output %s, final_answer offered: %t", i, req.Output, byTool)
 					}
@@ -157,7 +169,8 @@ func said(msgs []llm.Message) string {
 	return b.String()
 }
 
-// A run that failed for its answer goes on with the next message, and with what is left of its corrections.
+// A run that failed for its answer goes on with the next message, and with what is left of its
+// corrections.
 func TestOutputGoesOn(t *testing.T) {
 	m := script.New(script.Say("no"), script.Say("no"), script.Say("no"), script.Say(`{"rain":true}`))
 	a := &pawl.Agent{Model: m, Output: json.RawMessage(weatherOutput)}
@@ -173,7 +186,8 @@ func TestOutputGoesOn(t *testing.T) {
 	}
 }
 
-// An answer beside a call that waits is none yet: the model is asked again once the call has its result.
+// An answer beside a call that waits is none yet: the model is asked again once the call has its
+// result.
 func TestOutputBesidePending(t *testing.T) {
 	m := script.New(script.Together(script.Call("ask", nil), script.Call("final_answer", `{"rain":true}`)), script.Call("final_answer", `{"rain":false}`))
 	a := &pawl.Agent{Model: m, Output: json.RawMessage(weatherOutput), Tools: []pawl.Toolset{passive("ask")}}
@@ -181,7 +195,8 @@ func TestOutputBesidePending(t *testing.T) {
 	if err != nil || res.Stop != pawl.StopPending || res.Output != nil {
 		t.Fatalf("got %s, output %s, %v", res.Stop, res.Output, err)
 	}
-	if res, err = a.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Answer("ann", llm.TextResult("dry")))); err != nil || string(res.Output) != `{"rain":false}` || res.Stop != pawl.StopAnswer {
+	if res, err = a.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Answer("ann",
+		llm.TextResult("dry")))); err != nil || string(res.Output) != `{"rain":false}` || res.Stop != pawl.StopAnswer {
 		t.Errorf("got %s, output %s, %v", res.Stop, res.Output, err)
 	}
 	if faults := llm.Check(res.Messages); faults != nil {
@@ -213,7 +228,8 @@ func TestOutputSchema(t *testing.T) {
 		{`[]`, ``, ``, "want a JSON object"},
 		{`{"$ref":"http://example.com/x"}`, ``, ``, "is not loaded"},
 	} {
-		a := &pawl.Agent{Model: script.New(script.Say(tt.answer)), Output: json.RawMessage(tt.schema), Tools: []pawl.Toolset{glance()}}
+		a := &pawl.Agent{Model: script.New(script.Say(tt.answer)), Output: json.RawMessage(tt.schema),
+			Tools: []pawl.Toolset{glance()}}
 		res, err := a.Run(t.Context(), llm.User("?"))
 		if tt.err != "" {
 			if res != nil || err == nil || !strings.Contains(err.Error(), tt.err) {
@@ -265,11 +281,13 @@ func TestInto(t *testing.T) {
 	if err != nil || !cmp.Equal(list, []string{"a"}) {
 		t.Errorf("a list: got %v, %v", list, err)
 	}
-	if _, res, err := pawl.Into[forecast](t.Context(), mute{}); err == nil || res != nil || !strings.Contains(err.Error(), "WithOutput") {
+	if _, res, err := pawl.Into[forecast](t.Context(), mute{}); err == nil || res != nil ||
+		!strings.Contains(err.Error(), "WithOutput") {
 		t.Errorf("a Runner without an output: got %v", err)
 	}
 	var oe *pawl.OutputError
-	_, res, err := pawl.Into[forecast](t.Context(), &pawl.Agent{Model: script.New(script.Call("ask", nil)), Tools: []pawl.Toolset{&pawl.Tool{Name: "ask", Passive: true}}}, llm.User("?"))
+	_, res, err := pawl.Into[forecast](t.Context(), &pawl.Agent{Model: script.New(script.Call("ask", nil)),
+		Tools: []pawl.Toolset{&pawl.Tool{Name: "ask", Passive: true}}}, llm.User("?"))
 	if !errors.As(err, &oe) || oe.Result != res || res.Stop != pawl.StopPending {
 		t.Errorf("a run that pends: got %v", err)
 	}
@@ -279,7 +297,8 @@ func TestInto(t *testing.T) {
 	if !errors.As(err, &oe) {
 		t.Errorf("a number that is too large: got %v", err)
 	}
-	got, res, err := pawl.Into[forecast](t.Context(), &pawl.Agent{Model: script.New(script.Call("look", nil), script.Say(`{"city":"Oslo","days":[]}`)), Tools: []pawl.Toolset{glance()},
+	got, res, err := pawl.Into[forecast](t.Context(), &pawl.Agent{Model: script.New(script.Call("look", nil),
+		script.Say(`{"city":"Oslo","days":[]}`)), Tools: []pawl.Toolset{glance()},
 		Limits: pawl.Limits{Rounds: 1}}, llm.User("?"))
 	if !errors.As(err, &oe) || got.City != "Oslo" || res.Stop != pawl.StopLimit {
 		t.Errorf("at the limit: got %v, %v", got, err)
@@ -304,7 +323,8 @@ func TestOutputOfInnerAgent(t *testing.T) {
 func TestRequestTurn(t *testing.T) {
 	for _, instructions := range []string{"", "Be brief."} {
 		m := script.New(script.Say("earlier"), script.Call("look", nil), script.Say("no"), script.Say(`{"rain":true}`))
-		a := &pawl.Agent{Model: m, Instructions: instructions, Output: json.RawMessage(weatherOutput), Tools: []pawl.Toolset{glance()}}
+		a := &pawl.Agent{Model: m, Instructions: instructions, Output: json.RawMessage(weatherOutput),
+			Tools: []pawl.Toolset{glance()}}
 		if _, err := a.Run(t.Context(), llm.User("first"), llm.Assistant(llm.Text{Text: "earlier"}), llm.User("now")); err != nil {
 			t.Fatal(err)
 		}

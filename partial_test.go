@@ -49,7 +49,8 @@ func TestPartial(t *testing.T) {
 		}
 		want := []string{"{ []}", "{no []}", "{ []}", `{Über "alles" é []}`, `{Über "alles" é [{ 0}]}`, `{Über "alles" é [{a 0}]}`, `{Über "alles" é [{a 12} { 0}]}`,
 			`{Über "alles" é [{a 12} {b 0}]}`, `{Über "alles" é [{a 12} {b 3}]}`}
-		if got := strings.Join(seen, "\n"); !strings.HasSuffix(got, want[len(want)-1]) || !strings.Contains(got, want[1]) || !strings.Contains(got, want[3]) || !strings.Contains(got, want[7]) {
+		if got := strings.Join(seen, "\n"); !strings.HasSuffix(got, want[len(want)-1]) ||
+			!strings.Contains(got, want[1]) || !strings.Contains(got, want[3]) || !strings.Contains(got, want[7]) {
 			t.Errorf("tools %t: got\n%s", tools, got)
 		}
 	}
@@ -60,7 +61,8 @@ func answered(text string, sizes []int) []pawl.Event {
 	events := []pawl.Event{{Kind: pawl.EventRunStarted, Run: "run"}, {Kind: pawl.EventStepStarted, Run: "run"}}
 	for i := 0; len(text) > 0; i++ {
 		n := min(len(text), sizes[i%len(sizes)])
-		events = append(events, pawl.Event{Kind: pawl.EventText, Run: "run", Text: text[:n]}, pawl.Event{Kind: pawl.EventText, Run: "run/1/0/clerk", Text: "{]"})
+		events = append(events, pawl.Event{Kind: pawl.EventText, Run: "run", Text: text[:n]},
+			pawl.Event{Kind: pawl.EventText, Run: "run/1/0/clerk", Text: "{]"})
 		text = text[n:]
 	}
 	return events
@@ -193,7 +195,8 @@ func FuzzPartial(f *testing.F) {
 			}
 		}
 		var whole any
-		if last != nil && json.Unmarshal([]byte(s), &whole) == nil && !strings.Contains(s, `"`) && !grown(last, whole, strs) {
+		if last != nil && json.Unmarshal([]byte(s), &whole) == nil && !strings.Contains(s, `"`) && !grown(last,
+			whole, strs) {
 			t.Errorf("%s: got %v", s, cmp.Diff(last, whole))
 		}
 	})

@@ -16,7 +16,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// one runs a single call through the pipeline of a and returns its execution, the run's Result and error.
+// one runs a single call through the pipeline of a and returns its execution, the run's Result and
+// error.
 func one(t testing.TB, ctx context.Context, a *pawl.Agent, c llm.ToolCall) (pawl.Execution, *pawl.Result, error) {
 	t.Helper()
 	a.Model = together(c)
@@ -27,7 +28,8 @@ func one(t testing.TB, ctx context.Context, a *pawl.Agent, c llm.ToolCall) (pawl
 	return res.Steps[0].Executions[0], res, err
 }
 
-// Every outcome is reached, and what the model is told of it helps it on: it holds no stack, no Go names and no path of the host.
+// Every outcome is reached, and what the model is told of it helps it on: it holds no stack, no Go
+// names and no path of the host.
 func TestOutcomes(t *testing.T) {
 	type in struct {
 		Path string `json:"path"`
@@ -106,12 +108,14 @@ func TestOutcomes(t *testing.T) {
 		{"person", `{}`, pawl.OutcomePending, "", "", 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			x, res, err := one(t, t.Context(), &pawl.Agent{Tools: set, Middleware: []pawl.Middleware{guard, pawl.Approve(approve)}}, call("", test.name, test.args))
+			x, res, err := one(t, t.Context(), &pawl.Agent{Tools: set, Middleware: []pawl.Middleware{guard,
+				pawl.Approve(approve)}}, call("", test.name, test.args))
 			if err != nil {
 				t.Errorf("%s %s: the run failed: %v", test.name, test.args, err)
 			}
 			got := x.Result.Text()
-			if x.Outcome != test.want || test.text != "" && got != test.text || !strings.Contains(x.Error, test.record) || x.Attempts != test.attempts {
+			if x.Outcome != test.want || test.text != "" && got != test.text ||
+				!strings.Contains(x.Error, test.record) || x.Attempts != test.attempts {
 				t.Errorf("%s %s:\n got %s after %d attempts, %q, error %q\nwant %s after %d, %q, %q", test.name, test.args,
 					x.Outcome, x.Attempts, got, x.Error, test.want, test.attempts, test.text, test.record)
 			}
@@ -142,9 +146,12 @@ func noInternals(t testing.TB, text string) {
 // The list of outcomes is closed; those that are not in the table above are reached elsewhere.
 func TestSettledAndFailed(t *testing.T) {
 	for o, want := range map[pawl.Outcome][2]bool{
-		pawl.OutcomeOK: {true, false}, pawl.OutcomeError: {true, true}, pawl.OutcomeInvalid: {true, true}, pawl.OutcomeUnknownTool: {true, true},
-		pawl.OutcomeBlocked: {true, false}, pawl.OutcomeDenied: {true, false}, pawl.OutcomeTimeout: {true, true}, pawl.OutcomeCancelled: {true, false},
-		pawl.OutcomePanicked: {true, true}, pawl.OutcomeSkipped: {true, false}, pawl.OutcomePending: {false, false}, pawl.OutcomeUnknown: {false, false},
+		pawl.OutcomeOK: {true, false}, pawl.OutcomeError: {true, true}, pawl.OutcomeInvalid: {true, true},
+		pawl.OutcomeUnknownTool: {true, true},
+		pawl.OutcomeBlocked:     {true, false}, pawl.OutcomeDenied: {true, false},
+		pawl.OutcomeTimeout: {true, true}, pawl.OutcomeCancelled: {true, false},
+		pawl.OutcomePanicked: {true, true}, pawl.OutcomeSkipped: {true, false}, pawl.OutcomePending: {false, false},
+		pawl.OutcomeUnknown: {false, false},
 	} {
 		if got := [2]bool{o.Settled(), o.Failed()}; got != want {
 			t.Errorf("%s: got settled, failed %v; want %v", o, got, want)
@@ -207,7 +214,9 @@ func TestRetries(t *testing.T) {
 		{pawl.EffectRead, pawl.RetryableError, 2, pawl.OutcomeOK, 3, 300 * time.Millisecond},
 		{pawl.EffectPure, pawl.RetryableError, 9, pawl.OutcomeError, 3, 300 * time.Millisecond},
 		{pawl.EffectRead, func(err error) error { return err }, 9, pawl.OutcomeError, 1, 0},
-		{pawl.EffectRead, func(err error) error { return fmt.Errorf("look: %w", pawl.RetryableError(err)) }, 1, pawl.OutcomeOK, 2, 100 * time.Millisecond},
+		{pawl.EffectRead, func(err error) error {
+			return fmt.Errorf("look: %w", pawl.RetryableError(err))
+		}, 1, pawl.OutcomeOK, 2, 100 * time.Millisecond},
 		{pawl.EffectRead, pawl.AbortError, 9, pawl.OutcomeError, 1, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -264,11 +273,13 @@ func TestAbortAndFinish(t *testing.T) {
 	run := func(mw []pawl.Middleware, names ...string) (*pawl.Result, error) {
 		t.Helper()
 		other = 0
-		return step(t, t.Context(), &pawl.Agent{Model: together(named(names...)...), Tools: tools, Middleware: mw, Executor: pawl.Parallel{Limit: 1}})
+		return step(t, t.Context(), &pawl.Agent{Model: together(named(names...)...), Tools: tools, Middleware: mw,
+			Executor: pawl.Parallel{Limit: 1}})
 	}
 	res, err := run(nil, "aborts", "other")
 	var te *pawl.ToolError
-	if !errors.Is(err, boom) || !errors.As(err, &te) || te.Execution.Call.Name != "aborts" || res.Stop != pawl.StopFailed || other != 1 {
+	if !errors.Is(err, boom) || !errors.As(err, &te) || te.Execution.Call.Name != "aborts" ||
+		res.Stop != pawl.StopFailed || other != 1 {
 		t.Errorf("abort: got %s, %v, the other call ran %d times", res.Stop, err, other)
 	}
 	if got := say(res.Messages[2:]); got != "tool: c0 = error: Stopped: the disk is full\ntool: c1 = fine\n" {
@@ -294,11 +305,13 @@ func TestAbortAndFinish(t *testing.T) {
 }
 
 func TestExecuteOutsideARun(t *testing.T) {
-	if x := (pawl.Toolsets{passive("ask")}).Execute(t.Context(), call("", "ask", "{}")); x.Outcome != pawl.OutcomeDenied || !strings.Contains(x.Result.Text(), "needs an answer from outside") {
+	if x := (pawl.Toolsets{passive("ask")}).Execute(t.Context(),
+		call("", "ask", "{}")); x.Outcome != pawl.OutcomeDenied || !strings.Contains(x.Result.Text(), "needs an answer from outside") {
 		t.Errorf("a passive tool: got %s, %q", x.Outcome, x.Result.Text())
 	}
 	boom := errors.New("server is down")
-	if x := (pawl.Toolsets{brokenSet{boom}}).Execute(t.Context(), call("c", "f", "")); x.Outcome != pawl.OutcomeError || x.Result.CallID != "c" || !x.Result.IsError {
+	if x := (pawl.Toolsets{brokenSet{boom}}).Execute(t.Context(),
+		call("c", "f", "")); x.Outcome != pawl.OutcomeError || x.Result.CallID != "c" || !x.Result.IsError {
 		t.Errorf("a broken toolset: got %+v", x)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -307,7 +320,8 @@ func TestExecuteOutsideARun(t *testing.T) {
 		t.Errorf("after the end: got %s", x.Outcome)
 	}
 	broken := &pawl.Tool{Name: "f", Run: says("f", "").Run, Input: json.RawMessage(`{`)}
-	if x := (pawl.Toolsets{broken}).Execute(t.Context(), call("", "f", "{}")); x.Outcome != pawl.OutcomeError || x.Result.Text() != "The tool f cannot be used." {
+	if x := (pawl.Toolsets{broken}).Execute(t.Context(), call("", "f", "{}")); x.Outcome != pawl.OutcomeError ||
+		x.Result.Text() != "The tool f cannot be used." {
 		t.Errorf("a broken schema: got %s, %q", x.Outcome, x.Result.Text())
 	}
 }
@@ -328,7 +342,8 @@ func TestTimeouts(t *testing.T) {
 			}
 			return llm.TextResult(""), nil
 		})
-		for _, test := range []struct{ set, want time.Duration }{{0, time.Minute}, {time.Second, time.Second}, {-1, -1}} {
+		for _, test := range []struct{ set, want time.Duration }{{0, time.Minute}, {time.Second, time.Second},
+			{-1, -1}} {
 			c := tool.Clone()
 			c.Timeout = test.set
 			execute(t, c, `{}`)

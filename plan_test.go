@@ -21,7 +21,8 @@ import (
 func systemOf(t interface{ Fatal(...any) }, instructions string, plan json.RawMessage) string {
 	m := script.New(script.Say("Done."))
 	a := &pawl.Agent{Model: m, Instructions: instructions}
-	if _, err := a.Resume(context.Background(), &pawl.Result{Values: pawl.Values{team.PlanKey: plan}}, llm.User("Go.")); err != nil {
+	if _, err := a.Resume(context.Background(), &pawl.Result{Values: pawl.Values{team.PlanKey: plan}},
+		llm.User("Go.")); err != nil {
 		t.Fatal(err)
 	}
 	req := m.Requests()[0]
@@ -31,7 +32,8 @@ func systemOf(t interface{ Fatal(...any) }, instructions string, plan json.RawMe
 	return req.Messages[0].Text()
 }
 
-// Any agent takes a plan: it stands in the system text, as JSON with two spaces, in the order in which it was written.
+// Any agent takes a plan: it stands in the system text, as JSON with two spaces, in the order in
+// which it was written.
 func TestStrategicPlan(t *testing.T) {
 	got := systemOf(t, "Be brief.\n", json.RawMessage(`{"phases":[{"worker":"data-analysis","goals":"Analyze."}],"a":1}`))
 	want := "Be brief.\n\nSTRATEGIC PLAN:\n{\n  \"phases\": [\n    {\n      \"worker\": \"data-analysis\",\n      \"goals\": \"Analyze.\"\n    }\n  ],\n  \"a\": 1\n}"
@@ -47,7 +49,8 @@ func TestStrategicPlan(t *testing.T) {
 func TestStrategicPlanNoObject(t *testing.T) {
 	for _, plan := range []string{`[]`, `"do it"`, `null`, `{"phases"`} {
 		m := script.New(script.Say("Done."))
-		_, err := (&pawl.Agent{Model: m}).Resume(t.Context(), &pawl.Result{Values: pawl.Values{team.PlanKey: json.RawMessage(plan)}}, llm.User("Go."))
+		_, err := (&pawl.Agent{Model: m}).Resume(t.Context(),
+			&pawl.Result{Values: pawl.Values{team.PlanKey: json.RawMessage(plan)}}, llm.User("Go."))
 		if err == nil || !strings.Contains(err.Error(), `value "strategic_plan": want a JSON object`) || len(m.Requests()) != 0 {
 			t.Errorf("%s: got %v and %d requests", plan, err, len(m.Requests()))
 		}
@@ -69,7 +72,8 @@ func TestStrategicPlanTooLong(t *testing.T) {
 	if err := json.Unmarshal([]byte(block), &plan); err != nil {
 		t.Fatalf("what is left is no JSON: %v\n%s", err, got)
 	}
-	if n := len(plan.Phases); n < 4 || n > 6 || plan.Title != "T" || plan.Rationale != "R" || !strings.HasPrefix(plan.Phases[n-1].Goals, fmt.Sprint(n-1)) {
+	if n := len(plan.Phases); n < 4 || n > 6 || plan.Title != "T" || plan.Rationale != "R" ||
+		!strings.HasPrefix(plan.Phases[n-1].Goals, fmt.Sprint(n-1)) {
 		t.Errorf("%d phases are left of 12, in %d characters:\n%s", n, utf8.RuneCountInString(got), got)
 	}
 	if want := fmt.Sprintf("The first %d of 12 phases; the others are left out, for the length.)", len(plan.Phases)); note != want {
@@ -81,7 +85,8 @@ func TestStrategicPlanTooLong(t *testing.T) {
 	}
 }
 
-// However a plan is made, the block has at most 1,500 characters, is JSON but for the lines after it, and says whenever something is missing.
+// However a plan is made, the block has at most 1,500 characters, is JSON but for the lines after
+// it, and says whenever something is missing.
 func TestStrategicPlanBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringN(0, 400, -1)
@@ -118,7 +123,8 @@ func TestStrategicPlanBounds(t *testing.T) {
 	})
 }
 
-// The runs that agents make inside calls have the plan of the run around them, or that which a call has set before.
+// The runs that agents make inside calls have the plan of the run around them, or that which a call
+// has set before.
 func TestStrategicPlanInside(t *testing.T) {
 	inner := script.New(script.Say("Found."))
 	clerk := &pawl.Agent{Name: "clerk", Model: inner, Instructions: "Find."}
@@ -127,7 +133,8 @@ func TestStrategicPlanInside(t *testing.T) {
 	}}
 	lead := &pawl.Agent{Model: script.New(script.Call("clerk", `{"task":"t"}`), script.Call("set", `{}`), script.Call("clerk", `{"task":"u"}`), script.Say("Done.")),
 		Tools: []pawl.Toolset{clerk.Tool("Finds."), set}}
-	if _, err := lead.Resume(t.Context(), &pawl.Result{Values: pawl.Values{team.PlanKey: json.RawMessage(`{"a":"R\u0026D"}`)}}, llm.User("Go.")); err != nil {
+	if _, err := lead.Resume(t.Context(),
+		&pawl.Result{Values: pawl.Values{team.PlanKey: json.RawMessage(`{"a":"R\u0026D"}`)}}, llm.User("Go.")); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []string{"Find.\n\nSTRATEGIC PLAN:\n{\n  \"a\": \"R&D\"\n}", "Find.\n\nSTRATEGIC PLAN:\n{\n  \"b\": 2\n}"} {

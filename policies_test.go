@@ -62,12 +62,14 @@ func TestTheStrictestPolicyCounts(t *testing.T) {
 		{"error", []pawl.Approver{allow, broken}, pawl.OutcomeDenied, "Denied: it could not be found out whether this call may run. Do not repeat it."},
 		{"panic", []pawl.Approver{panics, allow}, pawl.OutcomeDenied, "Denied: it could not be found out whether this call may run. Do not repeat it."},
 	} {
-		for _, around := range []bool{false, true} { // with another middleware before, between and after them
+		// with another middleware before, between and after them
+		for _, around := range []bool{false, true} {
 			ran := 0
 			var ws []pawl.Middleware
 			for _, w := range policies(test.all...) {
 				if around {
-					ws = append(ws, pawl.After(func(_ context.Context, _ llm.ToolCall, res llm.ToolResult, err error) (llm.ToolResult, error) {
+					ws = append(ws, pawl.After(func(_ context.Context, _ llm.ToolCall, res llm.ToolResult,
+						err error) (llm.ToolResult, error) {
 						return res, err
 					}))
 				}
@@ -82,30 +84,37 @@ func TestTheStrictestPolicyCounts(t *testing.T) {
 			if x.Outcome == pawl.OutcomePending {
 				text = res.Pending[0].Why
 			}
-			if err != nil || x.Outcome != test.want || text != test.text || (ran == 1) != (test.want == pawl.OutcomeOK) {
+			if err != nil || x.Outcome != test.want || text != test.text ||
+				(ran == 1) != (test.want == pawl.OutcomeOK) {
 				t.Errorf("%s (around %t): got %v, %s, %q, ran %d; want %s, %q", test.name, around, err, x.Outcome, text, ran, test.want, test.text)
 			}
 		}
 	}
 	// A policy may end the run.
 	boom := errors.New("enough")
-	_, res, err := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{says("f", "")}, Middleware: policies(failing(pawl.AbortError(boom)))}, call("", "f", "{}"))
+	_, res, err := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{says("f", "")},
+		Middleware: policies(failing(pawl.AbortError(boom)))}, call("", "f", "{}"))
 	if !errors.Is(err, boom) || res.Stop != pawl.StopFailed {
 		t.Errorf("abort: got %v, %s", err, res.Stop)
 	}
 }
 
-// Deny holds for a passive tool too: its caller would carry it out. For the rest it waits as it does without a policy.
+// Deny holds for a passive tool too: its caller would carry it out. For the rest it waits as it
+// does without a policy.
 func TestDenyHoldsForPassiveTools(t *testing.T) {
-	for v, want := range map[pawl.Verdict]pawl.Outcome{pawl.VerdictAllow: pawl.OutcomePending, pawl.VerdictAsk: pawl.OutcomePending, pawl.VerdictDeny: pawl.OutcomeDenied} {
-		x, res, _ := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{passive("f")}, Middleware: policies(verdict(v, "why"))}, call("", "f", "{}"))
-		if x.Outcome != want || want == pawl.OutcomePending && (res.Pending[0].Why != "" || !res.Pending[0].Expires.IsZero()) {
+	for v, want := range map[pawl.Verdict]pawl.Outcome{pawl.VerdictAllow: pawl.OutcomePending,
+		pawl.VerdictAsk: pawl.OutcomePending, pawl.VerdictDeny: pawl.OutcomeDenied} {
+		x, res, _ := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{passive("f")},
+			Middleware: policies(verdict(v, "why"))}, call("", "f", "{}"))
+		if x.Outcome != want || want == pawl.OutcomePending && (res.Pending[0].Why != "" ||
+			!res.Pending[0].Expires.IsZero()) {
 			t.Errorf("verdict %d: got %s, %+v", v, x.Outcome, res.Pending)
 		}
 	}
 }
 
-// asked is an agent whose one call waits for a yes, and how often its tool ran, with which arguments.
+// asked is an agent whose one call waits for a yes, and how often its tool ran, with which
+// arguments.
 func asked(t *testing.T, ws ...pawl.Middleware) (*pawl.Agent, *pawl.Result, *[]string) {
 	t.Helper()
 	var ran []string
@@ -146,7 +155,8 @@ func TestAYesExpires(t *testing.T) {
 			a, res, ran := asked(t, test.ws...)
 			begun := time.Now()
 			w := roundTrip(t, res).Pending[0]
-			if want := begun.Add(test.expires); test.expires > 0 && !w.Expires.Equal(want) || test.expires == 0 && !w.Expires.IsZero() {
+			if want := begun.Add(test.expires); test.expires > 0 && !w.Expires.Equal(want) ||
+				test.expires == 0 && !w.Expires.IsZero() {
 				t.Fatalf("%s: expires %v, want %v later than %v", test.name, w.Expires, test.expires, begun)
 			}
 			// A question that is not answered keeps its time.
@@ -164,15 +174,19 @@ func TestAYesExpires(t *testing.T) {
 			if !test.late {
 				return
 			}
-			// It is asked anew, and somebody was told. A new yes counts; so does a late no to the old question.
-			if res.Stop != pawl.StopPending || !res.Pending[0].Expires.After(time.Now()) || !slices.Equal(notices(events), []string{"decision_expired"}) {
+			// It is asked anew, and somebody was told. A new yes counts; so does a late no to the
+			// old question.
+			if res.Stop != pawl.StopPending || !res.Pending[0].Expires.After(time.Now()) ||
+				!slices.Equal(notices(events), []string{"decision_expired"}) {
 				t.Errorf("%s: late: got %s, %+v, notices %v", test.name, res.Stop, res.Pending, notices(events))
 			}
 			no, err := a.Resume(t.Context(), from, llm.DecisionMessage(w.Deny("ann", "no")))
 			if err != nil || no.Stop != pawl.StopAnswer || !strings.Contains(say(no.Messages), "Denied: no") {
 				t.Errorf("%s: a late no: got %v, %s", test.name, err, no.Stop)
 			}
-			if res, err = a.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Approve("ann"))); err != nil || res.Stop != pawl.StopAnswer || len(*ran) != 1 {
+			if res, err = a.Resume(t.Context(), res,
+				llm.DecisionMessage(res.Pending[0].Approve("ann"))); err != nil || res.Stop != pawl.StopAnswer ||
+				len(*ran) != 1 {
 				t.Errorf("%s: a new yes: got %v, %s, ran %v", test.name, err, res.Stop, *ran)
 			}
 		})
@@ -196,15 +210,18 @@ func TestAChangedQuestionHasItsOwnTime(t *testing.T) {
 	})
 }
 
-// A decision is used once: what it let run has its result, and what was begun and interrupted asks under another digest.
+// A decision is used once: what it let run has its result, and what was begun and interrupted asks
+// under another digest.
 func TestADecisionIsUsedOnce(t *testing.T) {
 	a, res, ran := asked(t, within(0))
 	yes := res.Pending[0].Approve("ann")
-	if _, err := a.Resume(t.Context(), res, llm.DecisionMessage(yes, yes)); err == nil || !strings.Contains(err.Error(), `two decisions for "run/1/0"`) || len(*ran) != 0 {
+	if _, err := a.Resume(t.Context(), res, llm.DecisionMessage(yes, yes)); err == nil ||
+		!strings.Contains(err.Error(), `two decisions for "run/1/0"`) || len(*ran) != 0 {
 		t.Errorf("given twice: got %v, ran %v", err, *ran)
 	}
 	no := res.Pending[0].Deny("bob", "")
-	if _, err := a.Resume(t.Context(), res, llm.DecisionMessage(yes), llm.DecisionMessage(no)); err == nil || len(*ran) != 0 {
+	if _, err := a.Resume(t.Context(), res, llm.DecisionMessage(yes), llm.DecisionMessage(no)); err == nil ||
+		len(*ran) != 0 {
 		t.Errorf("yes and no: got %v, ran %v", err, *ran)
 	}
 	done, err := a.Resume(t.Context(), res, llm.DecisionMessage(yes))
@@ -237,12 +254,13 @@ func TestAYesIsUsedUpByAnInterruptedWrite(t *testing.T) {
 	a, res, _ := asked(t, within(0))
 	ctx, shutDown := context.WithCancelCause(t.Context())
 	runs := 0
-	a.Tools = []pawl.Toolset{&pawl.Tool{Name: "write", Input: a.Tools[0].(*pawl.Tool).Input, Run: func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
-		runs++
-		shutDown(errors.New("shut down"))
-		<-ctx.Done()
-		return llm.ToolResult{}, ctx.Err()
-	}}}
+	a.Tools = []pawl.Toolset{&pawl.Tool{Name: "write", Input: a.Tools[0].(*pawl.Tool).Input,
+		Run: func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
+			runs++
+			shutDown(errors.New("shut down"))
+			<-ctx.Done()
+			return llm.ToolResult{}, ctx.Err()
+		}}}
 	yes := res.Pending[0].Approve("ann")
 	broken, err := a.Resume(ctx, res, llm.DecisionMessage(yes))
 	if err == nil || runs != 1 || len(broken.Pending) != 1 || broken.Pending[0].Outcome != pawl.OutcomeUnknown {
@@ -260,7 +278,8 @@ func TestAYesIsUsedUpByAnInterruptedWrite(t *testing.T) {
 	}
 }
 
-// Who approves may change the arguments: they are checked, recorded, told to the model, and seen by the policies.
+// Who approves may change the arguments: they are checked, recorded, told to the model, and seen by
+// the policies.
 func TestAnEditedCall(t *testing.T) {
 	small := pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		if strings.Contains(string(c.Args), "13") {
@@ -297,7 +316,8 @@ func TestAnEditedCall(t *testing.T) {
 			t.Errorf("%s: the model is told %s", test.args, got)
 		}
 		x := res.Steps[0].Executions[0]
-		if test.ran != "" && (string(x.Call.Args) != test.ran || x.Decision == nil || string(x.Decision.Args) != test.args) {
+		if test.ran != "" && (string(x.Call.Args) != test.ran || x.Decision == nil ||
+			string(x.Decision.Args) != test.args) {
 			t.Errorf("%s: the record says %s, %+v", test.args, x.Call.Args, x.Decision)
 		}
 		if got := string(res.Messages[1].Calls()[0].Args); got != `{"n":1}` {
@@ -319,8 +339,8 @@ func roundTripDecision(t *testing.T, d llm.Decision) llm.Decision {
 	return out
 }
 
-// Approval has its place whatever its order: it sees what Tool made of the call, and Approved comes after it. What Approved changes is a
-// new call, which is checked and decided on.
+// Approval has its place whatever its order: it sees what Tool made of the call, and Approved comes
+// after it. What Approved changes is a new call, which is checked and decided on.
 func TestTheLayersOfMiddleware(t *testing.T) {
 	var order []string
 	note := func(name string) func(pawl.ToolFunc) pawl.ToolFunc {
@@ -342,7 +362,8 @@ func TestTheLayersOfMiddleware(t *testing.T) {
 			order = append(order, "run")
 			return llm.TextResult(""), nil
 		})
-		if x, _, err := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{tool}, Middleware: ws}, call("", "f", "{}")); err != nil || x.Outcome != pawl.OutcomeOK {
+		if x, _, err := one(t, t.Context(), &pawl.Agent{Tools: []pawl.Toolset{tool}, Middleware: ws},
+			call("", "f", "{}")); err != nil || x.Outcome != pawl.OutcomeOK {
 			t.Fatalf("got %v, %s", err, x.Outcome)
 		}
 		if want := []string{"tool 1", "tool 2", "policy", "approved 1", "approved 2", "run"}; !slices.Equal(order, want) {
@@ -350,7 +371,8 @@ func TestTheLayersOfMiddleware(t *testing.T) {
 		}
 	}
 
-	for args, want := range map[string]pawl.Outcome{`{"n":2}`: pawl.OutcomePending, `{"n":"x"}`: pawl.OutcomeInvalid, `{ "n":1}`: pawl.OutcomePending, `{"n":1}`: pawl.OutcomeOK} {
+	for args, want := range map[string]pawl.Outcome{`{"n":2}`: pawl.OutcomePending,
+		`{"n":"x"}`: pawl.OutcomeInvalid, `{ "n":1}`: pawl.OutcomePending, `{"n":1}`: pawl.OutcomeOK} {
 		change := pawl.Middleware{Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
 			return func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 				c.Args = json.RawMessage(args)
@@ -367,7 +389,8 @@ func TestTheLayersOfMiddleware(t *testing.T) {
 		if err != nil || x.Outcome != want || (len(*ran) == 1) != (want == pawl.OutcomeOK) {
 			t.Errorf("changed to %s after it was approved: got %v, %s, ran %v; want %s", args, err, x.Outcome, *ran, want)
 		}
-		if want == pawl.OutcomePending && (res.Pending[0].Digest == w.Digest || string(res.Pending[0].Call.Args) != args) {
+		if want == pawl.OutcomePending &&
+			(res.Pending[0].Digest == w.Digest || string(res.Pending[0].Call.Args) != args) {
 			t.Errorf("changed to %s: got %+v, want a new question", args, res.Pending)
 		}
 	}
@@ -407,7 +430,8 @@ func TestDigestNamesACallByWhatItIs(t *testing.T) {
 	}
 }
 
-// A call that is begun while its reply is written may be dropped: who asks a person waits until it is certain.
+// A call that is begun while its reply is written may be dropped: who asks a person waits until it
+// is certain.
 func TestAPolicyCanWaitUntilTheCallIsCertain(t *testing.T) {
 	for _, breaks := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -439,14 +463,16 @@ func TestAPolicyCanWaitUntilTheCallIsCertain(t *testing.T) {
 			})
 			look := says("look", "seen")
 			look.Effect = pawl.EffectRead
-			_, res, err := collect((&pawl.Agent{Model: m, Tools: []pawl.Toolset{look}, Middleware: []pawl.Middleware{policy}}).Stream(t.Context(), llm.User("go")))
+			_, res, err := collect((&pawl.Agent{Model: m, Tools: []pawl.Toolset{look},
+				Middleware: []pawl.Middleware{policy}}).Stream(t.Context(), llm.User("go")))
 			if seen != 1 {
 				t.Fatalf("the policy saw %d calls, want one", seen)
 			}
 			switch {
 			case breaks && (err == nil || len(questions) > 0):
 				t.Errorf("dropped: got %v, and a person was asked after %v", err, questions)
-			case !breaks && (err != nil || res.Stop != pawl.StopAnswer || !slices.Equal(questions, []time.Duration{time.Second})):
+			case !breaks && (err != nil || res.Stop != pawl.StopAnswer ||
+				!slices.Equal(questions, []time.Duration{time.Second})):
 				t.Errorf("got %v, %v, and a person was asked after %v, want a second", res, err, questions)
 			}
 		})

@@ -30,7 +30,8 @@ func hostile(t *rapid.T) script.Turn {
 		case 1:
 			turn.Parts = append(turn.Parts, llm.Reasoning{Text: "hm"})
 		default:
-			turn.Parts = append(turn.Parts, call(rapid.SampledFrom([]string{"", "", "", "x", "call_0"}).Draw(t, "id"), rapid.SampledFrom(names).Draw(t, "name"), rapid.SampledFrom(bytes).Draw(t, "args")))
+			turn.Parts = append(turn.Parts, call(rapid.SampledFrom([]string{"", "", "", "x", "call_0"}).Draw(t,
+				"id"), rapid.SampledFrom(names).Draw(t, "name"), rapid.SampledFrom(bytes).Draw(t, "args")))
 		}
 	}
 	switch rapid.IntRange(0, 15).Draw(t, "end") {
@@ -43,13 +44,14 @@ func hostile(t *rapid.T) script.Turn {
 	case 3:
 		turn.Finish = llm.FinishReasonStop
 	case 4: // fragments that break the contract
-		turn.Deltas = []llm.Delta{{Index: rapid.IntRange(-1, 2).Draw(t, "index"), Part: text("x"), Done: rapid.Bool().Draw(t, "done")}, {Index: 0, Part: args("y")}, {Finish: llm.FinishReasonStop}}
+		turn.Deltas = []llm.Delta{{Index: rapid.IntRange(-1, 2).Draw(t, "index"), Part: text("x"),
+			Done: rapid.Bool().Draw(t, "done")}, {Index: 0, Part: args("y")}, {Finish: llm.FinishReasonStop}}
 	}
 	return turn
 }
 
-// Whatever the model does and whatever happens, the run ends with a stated cause and a valid transcript, each call is completed exactly
-// once, and from where it ended it can go on.
+// Whatever the model does and whatever happens, the run ends with a stated cause and a valid
+// transcript, each call is completed exactly once, and from where it ended it can go on.
 func TestEveryRunEndsWell(t *testing.T) {
 	stops := map[pawl.StopReason]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -70,11 +72,15 @@ func TestEveryRunEndsWell(t *testing.T) {
 				return llm.TextResult("at last"), nil
 			}
 		})
-		slow.Effect = rapid.SampledFrom([]pawl.Effect{pawl.EffectWrite, pawl.EffectRead, pawl.EffectIdempotent}).Draw(t, "effect")
+		slow.Effect = rapid.SampledFrom([]pawl.Effect{pawl.EffectWrite, pawl.EffectRead,
+			pawl.EffectIdempotent}).Draw(t, "effect")
 		boom := errors.New("boom")
-		a := &pawl.Agent{Model: script.New(turns...), Limits: pawl.Limits{Rounds: rapid.IntRange(-1, 4).Draw(t, "rounds"), Calls: rapid.IntRange(0, 9).Draw(t, "calls"),
-			CallsPerStep: rapid.IntRange(0, 3).Draw(t, "calls per step"), AtLimit: rapid.SampledFrom([]pawl.AtLimit{pawl.AtLimitAnswer, pawl.AtLimitReturn}).Draw(t, "at limit")},
-			Executor: pawl.Parallel{Limit: rapid.IntRange(0, 3).Draw(t, "limit"), FailFast: rapid.IntRange(0, 4).Draw(t, "fail fast") == 0, StopOnBlock: rapid.IntRange(0, 4).Draw(t, "stop on block") == 0},
+		a := &pawl.Agent{Model: script.New(turns...), Limits: pawl.Limits{Rounds: rapid.IntRange(-1, 4).Draw(t,
+			"rounds"), Calls: rapid.IntRange(0, 9).Draw(t, "calls"),
+			CallsPerStep: rapid.IntRange(0, 3).Draw(t, "calls per step"),
+			AtLimit:      rapid.SampledFrom([]pawl.AtLimit{pawl.AtLimitAnswer, pawl.AtLimitReturn}).Draw(t, "at limit")},
+			Executor: pawl.Parallel{Limit: rapid.IntRange(0, 3).Draw(t, "limit"),
+				FailFast: rapid.IntRange(0, 4).Draw(t, "fail fast") == 0, StopOnBlock: rapid.IntRange(0, 4).Draw(t, "stop on block") == 0},
 			Tools: []pawl.Toolset{says("ok", "fine"), says("blocked", ""), says("denied", ""), says("ask", "yes"), passive("person"), slow,
 				&pawl.Tool{Name: "strict", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`), Run: says("", "fits").Run},
 				does("fails", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ToolResult{}, boom }),
@@ -89,7 +95,8 @@ func TestEveryRunEndsWell(t *testing.T) {
 					xs, err := v.Do(ctx, call("", "ok", "{}"), call("", "slow", "{}"), call("", "person", "{}"))
 					return llm.TextResult(fmt.Sprint(len(xs))), err
 				})},
-			Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+			Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall,
+				_ *pawl.Tool) (pawl.Approval, error) {
 				switch c.Name {
 				case "denied":
 					return pawl.Approval{Verdict: pawl.VerdictDeny}, nil
@@ -127,7 +134,8 @@ func TestEveryRunEndsWell(t *testing.T) {
 			t.Fatalf("no result: %v", fault)
 		}
 		stops[res.Stop]++
-		if !slices.Contains([]pawl.StopReason{pawl.StopAnswer, pawl.StopFinished, pawl.StopPending, pawl.StopLimit, pawl.StopStalled, pawl.StopCancelled, pawl.StopFailed}, res.Stop) {
+		if !slices.Contains([]pawl.StopReason{pawl.StopAnswer, pawl.StopFinished, pawl.StopPending, pawl.StopLimit,
+			pawl.StopStalled, pawl.StopCancelled, pawl.StopFailed}, res.Stop) {
 			t.Fatalf("stopped as %q", res.Stop)
 		}
 		if res.Cause == "" && res.Stop != pawl.StopAnswer && res.Stop != pawl.StopFinished {
@@ -139,7 +147,8 @@ func TestEveryRunEndsWell(t *testing.T) {
 		if err := valid(res.Messages); err != nil {
 			t.Fatalf("%v in\n%s", err, say(res.Messages))
 		}
-		if open := len(res.Calls()); open > 0 && (res.Stop == pawl.StopAnswer || res.Stop == pawl.StopStalled || res.Stop == pawl.StopCancelled && cause == pawl.ErrCancelled) {
+		if open := len(res.Calls()); open > 0 && (res.Stop == pawl.StopAnswer || res.Stop == pawl.StopStalled ||
+			res.Stop == pawl.StopCancelled && cause == pawl.ErrCancelled) {
 			t.Fatalf("stopped as %s with open calls:\n%s", res.Stop, say(res.Messages))
 		}
 		if a.Limits.Rounds > 0 && res.Spent.Requests > a.Limits.Rounds+1 {
@@ -188,7 +197,8 @@ func TestEveryRunEndsWell(t *testing.T) {
 		if err := valid(again.Messages); err != nil {
 			t.Fatalf("gone on: %v in\n%s", err, say(again.Messages))
 		}
-		if !slices.Contains([]pawl.StopReason{pawl.StopAnswer, pawl.StopLimit, pawl.StopFailed, pawl.StopFinished, pawl.StopPending}, again.Stop) {
+		if !slices.Contains([]pawl.StopReason{pawl.StopAnswer, pawl.StopLimit, pawl.StopFailed, pawl.StopFinished,
+			pawl.StopPending}, again.Stop) {
 			t.Fatalf("gone on: stopped as %s, %q", again.Stop, again.Cause)
 		}
 	})
@@ -198,8 +208,9 @@ func TestEveryRunEndsWell(t *testing.T) {
 	}
 }
 
-// However often a run is interrupted, stored and resumed, no Write is done twice, nor one that was begun and interrupted done again without
-// a word, inside other calls too; and in the end every call has its result.
+// However often a run is interrupted, stored and resumed, no Write is done twice, nor one that was
+// begun and interrupted done again without a word, inside other calls too; and in the end every
+// call has its result.
 func TestNoWriteIsRepeatedInSilence(t *testing.T) {
 	interruptions := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -217,7 +228,8 @@ func TestNoWriteIsRepeatedInSilence(t *testing.T) {
 		})
 		read := says("read", "fine")
 		read.Effect = pawl.EffectRead
-		clerk := &pawl.Agent{Name: "clerk", Model: script.New(script.Together(script.Call("write", nil), script.Call("read", nil)), script.Call("write", `{"a":1}`), script.Say("done")),
+		clerk := &pawl.Agent{Name: "clerk", Model: script.New(script.Together(script.Call("write", nil),
+			script.Call("read", nil)), script.Call("write", `{"a":1}`), script.Say("done")),
 			Tools: []pawl.Toolset{write, read}}
 		plan := composes("plan", func(ctx context.Context, v *pawl.Invocation) (llm.ToolResult, error) {
 			for range 2 {
@@ -236,7 +248,8 @@ func TestNoWriteIsRepeatedInSilence(t *testing.T) {
 			}
 			turns = append(turns, script.Together(parts...))
 		}
-		a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: []pawl.Toolset{write, read, plan, clerk.Tool("")},
+		a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...),
+			Tools:    []pawl.Toolset{write, read, plan, clerk.Tool("")},
 			Executor: pawl.Parallel{Limit: rapid.IntRange(1, 3).Draw(t, "limit")}}
 		from := &pawl.Result{Messages: []llm.Message{llm.User("go")}}
 		for runs := 0; ; runs++ {

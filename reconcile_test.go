@@ -11,8 +11,9 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// What became of a Write that was interrupted is said by its tool, where it can: it happened, and is not run again; it did not, and is run once more approved; or nobody knows,
-// and somebody is asked.
+// What became of a Write that was interrupted is said by its tool, where it can: it happened, and
+// is not run again; it did not, and is run once more approved; or nobody knows, and somebody is
+// asked.
 func TestReconcile(t *testing.T) {
 	for _, row := range []struct {
 		name      string
@@ -26,9 +27,16 @@ func TestReconcile(t *testing.T) {
 			r := llm.TextResult("it was paid")
 			return &r, nil
 		}, false, pawl.StopAnswer, 1, "it was paid"},
-		{"it did not", func(context.Context, llm.ToolCall) (*llm.ToolResult, error) { return nil, nil }, false, pawl.StopAnswer, 2, "paid"},
-		{"it did not, and wants approval", func(context.Context, llm.ToolCall) (*llm.ToolResult, error) { return nil, nil }, true, pawl.StopPending, 1, "pending"},
-		{"it cannot say", func(context.Context, llm.ToolCall) (*llm.ToolResult, error) { return nil, errors.New("no line") }, false, pawl.StopPending, 1, "no line"},
+		{"it did not", func(context.Context, llm.ToolCall) (*llm.ToolResult, error) { return nil, nil }, false,
+			pawl.StopAnswer, 2, "paid"},
+		{"it did not, and wants approval", func(context.Context, llm.ToolCall) (*llm.ToolResult,
+			error) {
+			return nil, nil
+		}, true, pawl.StopPending, 1, "pending"},
+		{"it cannot say", func(context.Context, llm.ToolCall) (*llm.ToolResult, error) {
+			return nil,
+				errors.New("no line")
+		}, false, pawl.StopPending, 1, "no line"},
 		{"it panics", func(context.Context, llm.ToolCall) (*llm.ToolResult, error) { panic("oh") }, false, pawl.StopPending, 1, "oh"},
 		{"it has none", nil, false, pawl.StopPending, 1, "unknown"},
 	} {
@@ -55,7 +63,8 @@ func TestReconcile(t *testing.T) {
 			}
 			a := &pawl.Agent{Model: script.New(script.Call("pay", `{}`), script.Say("done")), Tools: []pawl.Toolset{pay}}
 			res, err := a.Run(ctx, llm.User("pay"))
-			if !errors.Is(err, context.Canceled) || len(res.Pending) != 1 || res.Pending[0].Outcome != pawl.OutcomeUnknown {
+			if !errors.Is(err, context.Canceled) || len(res.Pending) != 1 ||
+				res.Pending[0].Outcome != pawl.OutcomeUnknown {
 				t.Fatalf("%+v, %v", res, err)
 			}
 			if row.ask {

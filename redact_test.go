@@ -64,14 +64,16 @@ func planted() (*pawl.Agent, *[]string) {
 	quoted, _ := json.Marshal(canary)
 	a := &pawl.Agent{Model: script.New(
 		script.Turn{Parts: []llm.Part{
-			llm.Reasoning{Text: "the key is " + canary, Opaque: &llm.Opaque{Provider: "p", Data: json.RawMessage(`{"k":` + string(quoted) + `}`)}},
+			llm.Reasoning{Text: "the key is " + canary,
+				Opaque: &llm.Opaque{Provider: "p", Data: json.RawMessage(`{"k":` + string(quoted) + `}`)}},
 			text("I use " + canary), call("a", "result", `{"key":`+string(quoted)+`}`), call("b", "error", `{"key":"`+url.QueryEscape(canary)+`"}`),
 			call("c", "panic", `{"auth":"`+basic+`"}`), call("d", "data", `{}`), call("e", canary, `{}`), call("f", "strict", `{"n":`+string(quoted)+`}`),
 			call("g", "strict", `{"n": `+canary)}},
 		script.Say("it was "+canary+".")),
 		Tools: []pawl.Toolset{
 			look("result", func() (llm.ToolResult, error) {
-				return llm.ToolResult{Parts: []llm.Part{text("got " + canary), llm.Media{MIME: "text/plain", Data: []byte(canary)}, llm.Media{URL: "https://x/?k=" + url.QueryEscape(canary)}}}, nil
+				return llm.ToolResult{Parts: []llm.Part{text("got " + canary),
+					llm.Media{MIME: "text/plain", Data: []byte(canary)}, llm.Media{URL: "https://x/?k=" + url.QueryEscape(canary)}}}, nil
 			}),
 			look("error", func() (llm.ToolResult, error) {
 				return llm.ToolResult{}, fmt.Errorf("refused: Authorization: Bearer %s", canary)
@@ -90,8 +92,8 @@ type noFatal struct{}
 func (noFatal) Helper()           {}
 func (noFatal) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 
-// A secret that is planted in arguments, results, errors, panics, headers, text and reasoning is in nothing that leaves, and the model and the tools
-// get it as it is.
+// A secret that is planted in arguments, results, errors, panics, headers, text and reasoning is in
+// nothing that leaves, and the model and the tools get it as it is.
 func TestNoSecretLeaves(t *testing.T) {
 	var r redact.Redactor
 	if err := r.Add(canary); err != nil {
@@ -173,7 +175,8 @@ func TestErrorsTellNoSecrets(t *testing.T) {
 	r.Add(canary)
 	inner := errors.New("dial with " + canary)
 	pe := &llm.ProviderError{Provider: "p", Status: 401, Code: llm.CodeAuthentication, Message: "bad key " + canary, Err: inner}
-	te := &pawl.ToolError{Execution: pawl.Execution{Error: canary, Call: call("a", "f", `{"k":"`+url.QueryEscape(canary)+`"}`)}, Err: inner}
+	te := &pawl.ToolError{Execution: pawl.Execution{Error: canary,
+		Call: call("a", "f", `{"k":"`+url.QueryEscape(canary)+`"}`)}, Err: inner}
 	for _, err := range []error{pe, te, fmt.Errorf("step 1: %w", pe), fmt.Errorf("step 1: %w", te), inner, errors.Join(inner, context.Canceled),
 		&pawl.TranscriptError{Text: canary}, &llm.ProviderError{Message: "said little", Err: inner}} {
 		safe := r.Error(err)
@@ -181,7 +184,9 @@ func TestErrorsTellNoSecrets(t *testing.T) {
 		var o *pawl.ToolError
 		var tr *pawl.TranscriptError
 		told := fmt.Sprintf("%v %+v %v", safe, safe, errors.Unwrap(safe))
-		if errors.As(safe, &p) != errors.As(err, new(*llm.ProviderError)) || errors.As(safe, &o) != errors.As(err, new(*pawl.ToolError)) || errors.As(safe, &tr) != errors.As(err, new(*pawl.TranscriptError)) {
+		if errors.As(safe, &p) != errors.As(err, new(*llm.ProviderError)) ||
+			errors.As(safe, &o) != errors.As(err, new(*pawl.ToolError)) ||
+			errors.As(safe, &tr) != errors.As(err, new(*pawl.TranscriptError)) {
 			t.Errorf("%v: errors.As finds something else in %v", err, safe)
 		}
 		if p != nil {
@@ -214,7 +219,8 @@ func jsonOrNone(e pawl.Event) string {
 	return string(b)
 }
 
-// However a reply is cut into fragments, no run of them tells a secret, what is told is what is told of the whole, and nothing is held back at the end.
+// However a reply is cut into fragments, no run of them tells a secret, what is told is what is
+// told of the whole, and nothing is held back at the end.
 func TestFragmentsTellNoSecrets(t *testing.T) {
 	var r redact.Redactor
 	r.Add(canary, "cAnary/7f3-other", "second-secret")
@@ -277,7 +283,8 @@ func TestFragmentsTellNoSecrets(t *testing.T) {
 const login = `{"type":"object","properties":{"user":{"type":"string"},"password":{"type":"string","writeOnly":true},"pin":{"type":"integer","x-secret":true},
 	"keys":{"type":"array","items":{"$ref":"#/$defs/key"}}},"$defs":{"key":{"type":"object","properties":{"value":{"type":"string","x-secret":true},"name":{"type":"string"}}}},"required":["user"]}`
 
-// Arguments that the schema marks are hidden wherever the call stands, in fragments too, and what they hold wherever else it turns up.
+// Arguments that the schema marks are hidden wherever the call stands, in fragments too, and what
+// they hold wherever else it turns up.
 func TestMarkedArgumentsAreHidden(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"user":"ann","password":"hunter2!","pin":1234}`:                   `{"user":"ann","password":"[redacted]","pin":"[redacted]"}`,
@@ -293,19 +300,21 @@ func TestMarkedArgumentsAreHidden(t *testing.T) {
 		`{"user":"ann","password":"hunter2!","note":"hunter2! is my word"}`: `{"user":"ann","password":"[redacted]","note":"[redacted] is my word"}`,
 	} {
 		got := ""
-		tool := &pawl.Tool{Name: "login", Input: json.RawMessage(login), Run: func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
-			got = string(c.Args)
-			if strings.Contains(got, "hunter2!") {
-				return llm.TextResult("welcome; your password is hunter2!"), nil
-			}
-			return llm.TextResult("welcome"), nil
-		}}
+		tool := &pawl.Tool{Name: "login", Input: json.RawMessage(login),
+			Run: func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+				got = string(c.Args)
+				if strings.Contains(got, "hunter2!") {
+					return llm.TextResult("welcome; your password is hunter2!"), nil
+				}
+				return llm.TextResult("welcome"), nil
+			}}
 		var fragments []llm.Delta
 		fragments = append(fragments, llm.Delta{Part: llm.ToolCall{ID: "c", Name: "login"}})
 		for i := range len(args) {
 			fragments = append(fragments, llm.Delta{Part: llm.ToolCall{Args: json.RawMessage(args[i : i+1])}})
 		}
-		a := &pawl.Agent{Model: script.New(script.Turn{Deltas: append(fragments, llm.Delta{Finish: llm.FinishReasonToolCalls})}, script.Say("in")), Tools: []pawl.Toolset{tool}}
+		a := &pawl.Agent{Model: script.New(script.Turn{Deltas: append(fragments,
+			llm.Delta{Finish: llm.FinishReasonToolCalls})}, script.Say("in")), Tools: []pawl.Toolset{tool}}
 		var r redact.Redactor
 		delta, ready := "", ""
 		for e, err := range redact.Runner(a, &r).Stream(t.Context(), llm.User("go")) {
@@ -328,7 +337,8 @@ func TestMarkedArgumentsAreHidden(t *testing.T) {
 		if strings.Contains(args, `hunter2!"`) && !strings.Contains(got, "hunter2!") {
 			t.Errorf("%s: the tool got %s", args, got)
 		}
-		res, err := (&pawl.Agent{Model: script.New(script.Turn{Parts: []llm.Part{call("c", "login", args)}}, script.Say("in")), Tools: []pawl.Toolset{tool}}).Run(t.Context(), llm.User("go"))
+		res, err := (&pawl.Agent{Model: script.New(script.Turn{Parts: []llm.Part{call("c", "login", args)}},
+			script.Say("in")), Tools: []pawl.Toolset{tool}}).Run(t.Context(), llm.User("go"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -339,7 +349,8 @@ func TestMarkedArgumentsAreHidden(t *testing.T) {
 	}
 }
 
-// What the marked arguments of kept calls are is hidden wherever it stands, by a copy and not by what it was copied from.
+// What the marked arguments of kept calls are is hidden wherever it stands, by a copy and not by
+// what it was copied from.
 func TestLearnFromKeptCalls(t *testing.T) {
 	r := new(redact.Redactor)
 	r.AddTools(&pawl.Tool{Name: "login", Input: json.RawMessage(login)})

@@ -15,9 +15,11 @@ import (
 	"github.com/pawl-go/pawl/redact"
 )
 
-// fill puts the canary into every text below v, but into those that are made by pawl alone, and returns where.
+// fill puts the canary into every text below v, but into those that are made by pawl alone, and
+// returns where.
 func fill(v reflect.Value, at string, depth int, filled *[]string) {
-	own := []string{"Code", "Digest", "Provider", "MIME", "Name", "ID", "CallID"} // names; ids and names of calls have a test of their own
+	// names; ids and names of calls have a test of their own
+	own := []string{"Code", "Digest", "Provider", "MIME", "Name", "ID", "CallID"}
 	switch {
 	case depth > 9:
 	case v.Type() == reflect.TypeFor[json.RawMessage]():
@@ -25,13 +27,17 @@ func fill(v reflect.Value, at string, depth int, filled *[]string) {
 		v.SetBytes(b)
 		*filled = append(*filled, at)
 	case v.Type() == reflect.TypeFor[string]():
-		if i := len(at) - 1; i >= 0 && !slices.ContainsFunc(own, func(n string) bool { return len(at) > len(n) && at[len(at)-len(n)-1:] == "."+n }) {
+		if i := len(at) - 1; i >= 0 && !slices.ContainsFunc(own, func(n string) bool {
+			return len(at) > len(n) && at[len(at)-len(n)-1:] == "."+n
+		}) {
 			v.SetString(canary)
 			*filled = append(*filled, at)
 		}
 	case v.Type() == reflect.TypeFor[[]llm.Part]():
-		res := llm.ToolResult{Parts: []llm.Part{text(canary), llm.Media{MIME: "text/plain", Data: []byte(canary)}}, Data: json.RawMessage(jsonOf(noFatal{}, canary))}
-		v.Set(reflect.ValueOf([]llm.Part{text(canary), llm.Reasoning{Text: canary}, llm.Media{URL: canary}, call("c", "f", jsonOf(noFatal{}, canary)), res, llm.Decision{Reason: canary, By: canary, Result: &res}}))
+		res := llm.ToolResult{Parts: []llm.Part{text(canary), llm.Media{MIME: "text/plain", Data: []byte(canary)}},
+			Data: json.RawMessage(jsonOf(noFatal{}, canary))}
+		v.Set(reflect.ValueOf([]llm.Part{text(canary), llm.Reasoning{Text: canary}, llm.Media{URL: canary},
+			call("c", "f", jsonOf(noFatal{}, canary)), res, llm.Decision{Reason: canary, By: canary, Result: &res}}))
 	case v.Kind() == reflect.Pointer:
 		if v.Type() == reflect.TypeFor[*llm.Request]() || v.Type() == reflect.TypeFor[*llm.ToolChoice]() {
 			return
@@ -86,7 +92,8 @@ func left(v reflect.Value, at string, found *[]string) {
 	}
 }
 
-// Every field of an event that can hold a text, those of later versions included, goes through the Redactor.
+// Every field of an event that can hold a text, those of later versions included, goes through the
+// Redactor.
 func TestEveryFieldIsRedacted(t *testing.T) {
 	var e pawl.Event
 	var filled, before, after []string

@@ -41,7 +41,8 @@ func releaseAgent(did *[]string) *pawl.Agent {
 	inner.Input = json.RawMessage(`{"type":"object","properties":{"task":{"type":"string"}},"required":["task"]}`)
 	return &pawl.Agent{Name: "main", Instructions: "Do the task.", Middleware: ask, Executor: pawl.Parallel{Limit: 1, NoEarly: true},
 		Model: script.New(
-			script.Together(script.Call("look", map[string]any{"n": 1}), script.Call("pay", map[string]any{"n": 2}), script.Call("form", map[string]any{}), script.Call("post", map[string]any{"n": 3})),
+			script.Together(script.Call("look", map[string]any{"n": 1}), script.Call("pay", map[string]any{"n": 2}),
+				script.Call("form", map[string]any{}), script.Call("post", map[string]any{"n": 3})),
 			script.Call("clerk", map[string]any{"task": "Post."}), script.Say("done")),
 		Tools: []pawl.Toolset{act("look", pawl.EffectRead), act("post", pawl.EffectWrite), act("pay", pawl.EffectWrite), form, inner}}
 }
@@ -62,7 +63,8 @@ func answersOf(res *pawl.Result) []llm.Message {
 // A stored result is read, written again as it was, and resumed: its calls are made once, and the
 // end equals the end under release 0.
 func TestResultsOfRelease0AreResumed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // its clock starts at the same time each time, so that no question has expired
+	// its clock starts at the same time each time, so that no question has expired
+	synctest.Test(t, func(t *testing.T) {
 		var did []string
 		stored := releasedForm(t, "pending.json", func() any {
 			res, err := releaseAgent(&did).Run(t.Context(), llm.User("Do it."))
@@ -96,7 +98,8 @@ func TestResultsOfRelease0AreResumed(t *testing.T) {
 		other := releaseAgent(&did) // an answer to another question is not used
 		other.Tools[2] = says("pay", "paid")
 		did = nil
-		if strange, err := other.Resume(t.Context(), &res, answersOf(&res)...); err != nil || strange.Stop != pawl.StopPending || len(did) > 0 {
+		if strange, err := other.Resume(t.Context(), &res, answersOf(&res)...); err != nil ||
+			strange.Stop != pawl.StopPending || len(did) > 0 {
 			t.Errorf("another tool takes the answer: %v was done, error %v", did, err)
 		}
 	})

@@ -27,7 +27,8 @@ func both(name string, rounds func() [][]llm.ToolCall) *pawl.Tool {
 				return llm.ToolResult{}, err
 			}
 		}
-		return llm.TextResult(strings.Join(said, ",")), nil // whatever Do said: a call that waits cannot be swallowed
+		// whatever Do said: a call that waits cannot be swallowed
+		return llm.TextResult(strings.Join(said, ",")), nil
 	})
 	t.Effect = pawl.EffectCompose
 	return t
@@ -52,8 +53,9 @@ func asksFor(names ...string) pawl.Middleware {
 	})
 }
 
-// Where what ended is kept, a call inside a call waits, the calls beside it are carried out once, and a yes goes on with what there is. Calls two deep and
-// those around them that were approved themselves ask once each.
+// Where what ended is kept, a call inside a call waits, the calls beside it are carried out once,
+// and a yes goes on with what there is. Calls two deep and those around them that were approved
+// themselves ask once each.
 func TestACallInsideACallWaits(t *testing.T) {
 	ran := map[string]int{}
 	count := func(name string) *pawl.Tool {
@@ -66,7 +68,8 @@ func TestACallInsideACallWaits(t *testing.T) {
 	middle := both("middle", func() [][]llm.ToolCall { return [][]llm.ToolCall{{inner("pay"), inner("c")}, {inner("d")}} })
 	newAgent := func(k *pawltest.Kept) *pawl.Agent {
 		return &pawl.Agent{Model: script.New(script.Call("outer", `{}`), script.Say("done")), Executor: k, Limits: pawl.Limits{Calls: 7},
-			Tools: []pawl.Toolset{outer, middle, count("a"), count("b"), count("c"), count("d"), count("pay")}, Middleware: []pawl.Middleware{asksFor("pay", "outer")}}
+			Tools:      []pawl.Toolset{outer, middle, count("a"), count("b"), count("c"), count("d"), count("pay")},
+			Middleware: []pawl.Middleware{asksFor("pay", "outer")}}
 	}
 	kept := new(pawltest.Kept)
 	a := newAgent(kept)
@@ -85,14 +88,16 @@ func TestACallInsideACallWaits(t *testing.T) {
 		if err := json.Unmarshal(stored, &back); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.Resume(storing(t.Context(), a), &back, llm.User("well?")); err == nil || !strings.Contains(err.Error(), "still waits") {
+		if _, err := a.Resume(storing(t.Context(), a), &back, llm.User("well?")); err == nil ||
+			!strings.Contains(err.Error(), "still waits") {
 			t.Errorf("a new message passed a call that waits: %v", err)
 		}
 		again, err := a.Resume(storing(t.Context(), a), &back)
 		if err != nil || again.Stop != pawl.StopPending || again.Pending[0].Digest != back.Pending[0].Digest {
 			t.Fatalf("without a decision: %+v, %v", again, err)
 		}
-		if res, err = a.Resume(storing(t.Context(), a), again, llm.DecisionMessage(again.Pending[0].Approve("tom"))); err != nil {
+		if res, err = a.Resume(storing(t.Context(), a), again,
+			llm.DecisionMessage(again.Pending[0].Approve("tom"))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -133,7 +138,8 @@ func TestReplayedCallsCount(t *testing.T) {
 	outer := both("outer", func() [][]llm.ToolCall {
 		return [][]llm.ToolCall{{inner("a"), inner("a"), inner("pay")}, {inner("a")}}
 	})
-	a := &pawl.Agent{Model: script.New(script.Call("outer", `{}`), script.Say("done")), Executor: new(pawltest.Kept), Limits: pawl.Limits{Calls: 4},
+	a := &pawl.Agent{Model: script.New(script.Call("outer", `{}`), script.Say("done")),
+		Executor: new(pawltest.Kept), Limits: pawl.Limits{Calls: 4},
 		Tools: []pawl.Toolset{outer, says("a", "1"), says("pay", "paid")}, Middleware: []pawl.Middleware{asksFor("pay")}}
 	res, err := a.Run(storing(t.Context(), a), llm.User("go"))
 	if err != nil || len(res.Pending) != 1 {
@@ -169,7 +175,8 @@ func TestDiverged(t *testing.T) {
 	}
 }
 
-// The call of an agent that is a tool waits with the call inside of its run. The agent is run again and finds what its calls did; its model answers as it did.
+// The call of an agent that is a tool waits with the call inside of its run. The agent is run again
+// and finds what its calls did; its model answers as it did.
 func TestACallInAnAgentWaits(t *testing.T) {
 	paid := 0
 	pay := does("pay", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
@@ -180,7 +187,8 @@ func TestACallInAnAgentWaits(t *testing.T) {
 	newAgent := func() *pawl.Agent {
 		clerk := &pawl.Agent{Name: "clerk", Model: script.New(script.Call("pay", `{}`), script.Say("all paid")), Executor: kept,
 			Tools: []pawl.Toolset{pay}, Middleware: []pawl.Middleware{asksFor("pay")}}
-		return &pawl.Agent{Model: script.New(script.Call("clerk", `{"task":"pay"}`), script.Say("done")), Executor: kept, Tools: []pawl.Toolset{clerk.Tool("A clerk.")}}
+		return &pawl.Agent{Model: script.New(script.Call("clerk", `{"task":"pay"}`), script.Say("done")),
+			Executor: kept, Tools: []pawl.Toolset{clerk.Tool("A clerk.")}}
 	}
 	a := newAgent()
 	res, err := a.Run(storing(t.Context(), a), llm.User("go"))
@@ -194,7 +202,8 @@ func TestACallInAnAgentWaits(t *testing.T) {
 	}
 }
 
-// A run that is given up while a call inside a call waits has its conversation whole, and a shutdown leaves the question.
+// A run that is given up while a call inside a call waits has its conversation whole, and a
+// shutdown leaves the question.
 func TestGivenUpWhileACallInsideWaits(t *testing.T) {
 	for _, cause := range []error{pawl.ErrCancelled, errors.New("shutdown")} {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -202,16 +211,19 @@ func TestGivenUpWhileACallInsideWaits(t *testing.T) {
 		stop := does("a", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			return llm.TextResult("1"), nil
 		})
-		a := &pawl.Agent{Model: script.New(script.Together(script.Call("outer", `{}`), script.Call("last", `{}`)), script.Say("done")), Executor: &pawltest.Kept{Parallel: pawl.Parallel{StopOnBlock: true}},
-			Tools: []pawl.Toolset{outer, stop, says("pay", "paid"), does("last", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-				cancel(cause)
-				return llm.TextResult("x"), nil
-			})}, Middleware: []pawl.Middleware{asksFor("pay")}}
+		a := &pawl.Agent{Model: script.New(script.Together(script.Call("outer", `{}`), script.Call("last", `{}`)),
+			script.Say("done")), Executor: &pawltest.Kept{Parallel: pawl.Parallel{StopOnBlock: true}},
+			Tools: []pawl.Toolset{outer, stop, says("pay", "paid"),
+				does("last", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+					cancel(cause)
+					return llm.TextResult("x"), nil
+				})}, Middleware: []pawl.Middleware{asksFor("pay")}}
 		res, err := a.Run(storing(ctx, a), llm.User("go"))
 		if err != nil && cause == pawl.ErrCancelled {
 			t.Fatal(err)
 		}
-		if open := len(res.Calls()); cause == pawl.ErrCancelled && (open != 0 || len(res.Pending) != 0) || cause != pawl.ErrCancelled && (open != 1 || len(res.Pending) != 1) {
+		if open := len(res.Calls()); cause == pawl.ErrCancelled && (open != 0 || len(res.Pending) != 0) ||
+			cause != pawl.ErrCancelled && (open != 1 || len(res.Pending) != 1) {
 			t.Errorf("%v: %d open, pending %+v", cause, open, res.Pending)
 		}
 	}

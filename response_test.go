@@ -125,8 +125,8 @@ func TestFinishRules(t *testing.T) {
 	}
 }
 
-// Whatever ids a model gives its calls, and in whatever order the calls are sealed, each call of a reply ends with an id of its
-// own, and a good id is kept.
+// Whatever ids a model gives its calls, and in whatever order the calls are sealed, each call of a
+// reply ends with an id of its own, and a good id is kept.
 func TestCallsGetIDsOfTheirOwn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "calls")
@@ -223,7 +223,8 @@ func cut(t *rapid.T, parts []llm.Part) []llm.Delta {
 	}
 }
 
-// However a reply is cut into fragments, and however these are interleaved, it joins to the same reply.
+// However a reply is cut into fragments, and however these are interleaved, it joins to the same
+// reply.
 func TestAnyCutJoinsToTheSameReply(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 5).Draw(t, "parts")
@@ -270,8 +271,8 @@ func TestAnyCutJoinsToTheSameReply(t *testing.T) {
 	})
 }
 
-// Joining is linear in the size of the arguments: what it allocates grows as they do, in any number of fragments.
-// Bytes are counted rather than time, which depends on the machine.
+// Joining is linear in the size of the arguments: what it allocates grows as they do, in any number
+// of fragments. Bytes are counted rather than time, which depends on the machine.
 func TestJoiningIsLinear(t *testing.T) {
 	soak.Sequential(t)
 	spent := func(size, fragment int) uint64 {
@@ -341,7 +342,8 @@ func TestCompleteAsksOnceAndWhole(t *testing.T) {
 		t.Error("a broken contract gave no error")
 	}
 	var pe *llm.ProviderError
-	if _, err := llm.Complete(t.Context(), reply(llm.Delta{Part: text("ho")}), req); !errors.As(err, &pe) || pe.Code != llm.CodeStream || !pe.Retryable {
+	if _, err := llm.Complete(t.Context(), reply(llm.Delta{Part: text("ho")}), req); !errors.As(err, &pe) ||
+		pe.Code != llm.CodeStream || !pe.Retryable {
 		t.Errorf("a reply that broke off: got %v", err)
 	}
 }

@@ -43,7 +43,8 @@ func mixed(ran *[]string) *pawl.Agent {
 			}))}
 }
 
-// The active calls run, the passive ones pend; Resume takes results in any order, all at once or by and by.
+// The active calls run, the passive ones pend; Resume takes results in any order, all at once or by
+// and by.
 func TestMixedActiveAndPassiveCalls(t *testing.T) {
 	var ran []string
 	a := mixed(&ran)
@@ -54,7 +55,8 @@ func TestMixedActiveAndPassiveCalls(t *testing.T) {
 	if got := say(res.Messages[2:]); got != "tool: a1 = did a1\ntool: a2 = did a2\n" {
 		t.Errorf("got %s", got)
 	}
-	if len(res.Pending) != 2 || res.Pending[0].Call.ID != "p1" || res.Pending[1].Key != "run/1/2" || !res.Pending[0].Passive || res.Cause != "calls wait for an answer: ask, ask" {
+	if len(res.Pending) != 2 || res.Pending[0].Call.ID != "p1" || res.Pending[1].Key != "run/1/2" ||
+		!res.Pending[0].Passive || res.Cause != "calls wait for an answer: ask, ask" {
 		t.Fatalf("got %+v, %q", res.Pending, res.Cause)
 	}
 	const want = "p1=one a1=did a1 p2=two a2=did a2"
@@ -90,7 +92,8 @@ func TestMixedActiveAndPassiveCalls(t *testing.T) {
 	}
 	// One by one: what is still open pends again.
 	part, err := a.Resume(t.Context(), roundTrip(t, res), llm.Results(answer("p2", "two")))
-	if err != nil || part.Stop != pawl.StopPending || len(part.Pending) != 1 || part.Pending[0].Call.ID != "p1" || part.Pending[0].Digest != w1.Digest {
+	if err != nil || part.Stop != pawl.StopPending || len(part.Pending) != 1 || part.Pending[0].Call.ID != "p1" ||
+		part.Pending[0].Digest != w1.Digest {
 		t.Fatalf("got %v, %+v", err, part)
 	}
 	got, err := a.Resume(t.Context(), roundTrip(t, part), llm.DecisionMessage(w1.Answer("ann", llm.TextResult("one"))))
@@ -107,7 +110,8 @@ func TestMixedActiveAndPassiveCalls(t *testing.T) {
 	}
 }
 
-// What a person says while calls are open follows once they are settled, however often the run stops before that.
+// What a person says while calls are open follows once they are settled, however often the run
+// stops before that.
 func TestMessagesThatWaitAreNotLost(t *testing.T) {
 	var ran []string
 	a := mixed(&ran)
@@ -142,7 +146,8 @@ func TestResumeAfterStorageGivesTheSame(t *testing.T) {
 			return llm.TextResult(fmt.Sprint("written ", n+1)), err
 		})
 		m := script.New(turns...)
-		a := &pawl.Agent{Model: m, Instructions: "Be brief.", Tools: []pawl.Toolset{read, counts, passive("ask")}, Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
+		a := &pawl.Agent{Model: m, Instructions: "Be brief.", Tools: []pawl.Toolset{read, counts, passive("ask")},
+			Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
 		res, err := a.Run(t.Context(), llm.User("go"))
 		for stops := 0; err == nil && res.Stop == pawl.StopPending; stops++ {
 			if stops > 5 {
@@ -176,13 +181,15 @@ func TestResumeAfterStorageGivesTheSame(t *testing.T) {
 		t.Error(diff)
 	}
 	for i := range asked {
-		if diff := cmp.Diff(jsonOf(t, askedStored[i]), jsonOf(t, asked[i])); diff != "" || asked[i].Key != askedStored[i].Key {
+		if diff := cmp.Diff(jsonOf(t, askedStored[i]), jsonOf(t, asked[i])); diff != "" ||
+			asked[i].Key != askedStored[i].Key {
 			t.Errorf("request %d: %s", i, diff)
 		}
 	}
 }
 
-// A caller may hand a run open calls of a transcript it has from elsewhere: they are carried out first.
+// A caller may hand a run open calls of a transcript it has from elsewhere: they are carried out
+// first.
 func TestARunBeginsWithOpenCalls(t *testing.T) {
 	var ran []string
 	a := mixed(&ran)
@@ -195,7 +202,8 @@ func TestARunBeginsWithOpenCalls(t *testing.T) {
 		t.Errorf("the first step: %+v", s)
 	}
 	events, _, _ := collect(a.Stream(t.Context(), llm.User("go"), llm.Assistant(call("x", "active", "{}"))))
-	if len(events) < 3 || events[1].Kind != pawl.EventStepStarted || events[1].Step != 1 || events[2].Kind != pawl.EventCallStarted {
+	if len(events) < 3 || events[1].Kind != pawl.EventStepStarted || events[1].Step != 1 ||
+		events[2].Kind != pawl.EventCallStarted {
 		t.Errorf("a step that begins with open calls is not told: %v", kinds(events))
 	}
 }
@@ -215,8 +223,10 @@ func TestResumeKeepsCounting(t *testing.T) {
 		return llm.TextResult(fmt.Sprint(ran)), nil
 	})
 	invalid := &pawl.Tool{Name: "strict", Input: json.RawMessage(`{"type":"object","required":["a"]}`), Run: tool.Run}
-	a := &pawl.Agent{Model: script.New(script.Together(script.Call("f", nil), script.Call("strict", nil), script.Call("none", nil)), script.Say("one"),
-		script.Together(script.Call("f", nil), script.Call("f", `{"a":1}`)), script.Say("two")), Tools: []pawl.Toolset{tool, invalid}, Limits: pawl.Limits{Calls: 2}}
+	a := &pawl.Agent{Model: script.New(script.Together(script.Call("f", nil), script.Call("strict", nil),
+		script.Call("none", nil)), script.Say("one"),
+		script.Together(script.Call("f", nil), script.Call("f", `{"a":1}`)), script.Say("two")),
+		Tools: []pawl.Toolset{tool, invalid}, Limits: pawl.Limits{Calls: 2}}
 	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopAnswer || res.Spent.Calls != 1 || res.Spent.Rounds != 1 {
 		t.Fatalf("got %v, %s, %+v; a call that was not begun does not count", err, res.Stop, res.Spent)
@@ -225,10 +235,12 @@ func TestResumeKeepsCounting(t *testing.T) {
 	if err != nil || ran != 2 || res.Spent.Calls != 2 || res.Spent.Requests != 4 || res.Stop != pawl.StopLimit {
 		t.Errorf("got %v, %s, ran %d, %+v", err, res.Stop, ran, res.Spent)
 	}
-	a = &pawl.Agent{Model: caller(), Tools: []pawl.Toolset{tool}, Limits: pawl.Limits{Rounds: 2, AtLimit: pawl.AtLimitReturn}}
+	a = &pawl.Agent{Model: caller(), Tools: []pawl.Toolset{tool},
+		Limits: pawl.Limits{Rounds: 2, AtLimit: pawl.AtLimitReturn}}
 	res, _ = a.Run(t.Context(), llm.User("go"))
 	n := ran
-	if res, err = a.Resume(t.Context(), roundTrip(t, res)); err != nil || ran != n || res.Stop != pawl.StopLimit || len(res.Calls()) != 1 {
+	if res, err = a.Resume(t.Context(), roundTrip(t, res)); err != nil || ran != n || res.Stop != pawl.StopLimit ||
+		len(res.Calls()) != 1 {
 		t.Errorf("rounds that are used up: got %v, %s, %d calls more, open %v", err, res.Stop, ran-n, res.Calls())
 	}
 }
@@ -237,7 +249,8 @@ func TestEndedStepsCountAsRounds(t *testing.T) {
 	finishes := does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		return llm.ToolResult{}, pawl.FinishError(llm.TextResult("x"))
 	})
-	events, res, err := collect((&pawl.Agent{Model: script.New(script.Call("f", nil)), Tools: []pawl.Toolset{finishes}}).Stream(t.Context(), llm.User("go")))
+	events, res, err := collect((&pawl.Agent{Model: script.New(script.Call("f", nil)),
+		Tools: []pawl.Toolset{finishes}}).Stream(t.Context(), llm.User("go")))
 	if err != nil || res.Spent.Rounds != 1 {
 		t.Errorf("got %v, %+v", err, res.Spent)
 	}
@@ -290,10 +303,12 @@ func TestTranscriptErrors(t *testing.T) {
 		"ids come again in another reply": {ask, one, done, one, done, llm.User("and?")},
 		"results in two messages":         {ask, llm.Assistant(call("a", "active", ""), call("b", "active", "")), llm.Results(answer("b", "")), done},
 		"a word before the results":       {ask, one, ask, done},
-		"reasoning and media":             {part(llm.RoleUser, text("see"), llm.Media{URL: "u"}), llm.Assistant(llm.Reasoning{}, text("I see")), part(llm.RoleDeveloper, text("go on"))},
-		"two questions":                   {ask, ask},
+		"reasoning and media": {part(llm.RoleUser, text("see"), llm.Media{URL: "u"}),
+			llm.Assistant(llm.Reasoning{}, text("I see")), part(llm.RoleDeveloper, text("go on"))},
+		"two questions": {ask, ask},
 	} {
-		res, err := (&pawl.Agent{Model: &script.Model{Turns: []script.Turn{script.Loop(script.Say("hi"))}}, Tools: []pawl.Toolset{says("active", "")}}).Run(t.Context(), msgs...)
+		res, err := (&pawl.Agent{Model: &script.Model{Turns: []script.Turn{script.Loop(script.Say("hi"))}},
+			Tools: []pawl.Toolset{says("active", "")}}).Run(t.Context(), msgs...)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

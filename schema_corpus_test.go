@@ -18,8 +18,9 @@ import (
 	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
-// Whatever pawl lets through to a tool satisfies the tool's own schema, as another validator reads it: for the schemas of real tools, and
-// arguments made for them, made nearly for them, and written as models write them. What a tool runs with is what is judged.
+// Whatever pawl lets through to a tool satisfies the tool's own schema, as another validator reads
+// it: for the schemas of real tools, and arguments made for them, made nearly for them, and written
+// as models write them. What a tool runs with is what is judged.
 func TestWhatRunsFitsTheOriginal(t *testing.T) {
 	soak.Sequential(t)
 	f, err := os.Open(corpora(t, "tool-schemas/dev.jsonl.gz"))
@@ -112,7 +113,8 @@ func judge(schema json.RawMessage) (*jsonschema.Resolved, error) {
 	return s.Resolve(nil)
 }
 
-// guesser makes arguments for a schema, the wilder the less they fit: 0 as it says, 1 as models write it, 2 and 3 with something wrong.
+// guesser makes arguments for a schema, the wilder the less they fit: 0 as it says, 1 as models
+// write it, 2 and 3 with something wrong.
 type guesser struct {
 	*rand.Rand
 	root map[string]any

@@ -27,8 +27,9 @@ type suiteGroup struct {
 	}
 }
 
-// suiteMisses are the required cases that do not agree: their file and how their group or they begin, how many they are, and why. A
-// miss that is not here fails the test, and so does a line here that is not one any more.
+// suiteMisses are the required cases that do not agree: their file and how their group or they
+// begin, how many they are, and why. A miss that is not here fails the test, and so does a line
+// here that is not one any more.
 var suiteMisses = map[string][]suiteMiss{
 	"draft7": nil,
 	"draft2020-12": {
@@ -45,8 +46,8 @@ type suiteMiss struct {
 	why          string
 }
 
-// The required cases of the official suite, all of them, through the check of a tool's arguments: each schema is that of the field v of a
-// tool, each value is the argument v.
+// The required cases of the official suite, all of them, through the check of a tool's arguments:
+// each schema is that of the field v of a tool, each value is the argument v.
 func TestJSONSchemaSuite(t *testing.T) {
 	soak.Sequential(t)
 	for _, d := range []struct {
@@ -73,7 +74,8 @@ func TestJSONSchemaSuite(t *testing.T) {
 						continue
 					}
 					i := slices.IndexFunc(left, func(m suiteMiss) bool {
-						return m.file == g.File && (strings.HasPrefix(g.Description, m.begins) || strings.HasPrefix(test.Description, m.begins))
+						return m.file == g.File && (strings.HasPrefix(g.Description, m.begins) ||
+							strings.HasPrefix(test.Description, m.begins))
 					})
 					if i < 0 || left[i].cases == 0 {
 						t.Errorf("%s: %s: %s: got %v, want valid %t", g.File, g.Description, test.Description, got, test.Valid)
@@ -145,8 +147,9 @@ func suiteRemotes(t *testing.T) (out map[string]json.RawMessage) {
 	return out
 }
 
-// suiteTool makes a schema that of a field of a tool. It keeps a name of its own, so that its references mean what they meant. Nothing is
-// loaded for a tool: documents that it refers to are bundled with it, as the standard has it.
+// suiteTool makes a schema that of a field of a tool. It keeps a name of its own, so that its
+// references mean what they meant. Nothing is loaded for a tool: documents that it refers to are
+// bundled with it, as the standard has it.
 func suiteTool(schema json.RawMessage, draft string, remotes map[string]json.RawMessage) (*pawl.Tool, error) {
 	root := map[string]any{"type": "object", "required": []string{"v"}, "$schema": draft}
 	bundle := map[string]any{}

@@ -19,7 +19,8 @@ func takes(schema string) *pawl.Tool {
 	return &pawl.Tool{Name: "f", Input: json.RawMessage(schema), Run: says("f", "ok").Run, NoRepair: true}
 }
 
-// What is wrong with arguments is told by field, with what was expected and what came, so that the model can mend it.
+// What is wrong with arguments is told by field, with what was expected and what came, so that the
+// model can mend it.
 func TestSchemaErrors(t *testing.T) {
 	obj := func(props string) string { return `{"type":"object","properties":` + props + `}` }
 	for _, test := range []struct{ schema, args, want string }{
@@ -82,7 +83,8 @@ func TestSchemaErrors(t *testing.T) {
 		x := execute(t, tool, test.args)
 		_, got, _ := strings.Cut(x.Result.Text(), "do not fit its schema:\n- ")
 		got, _, _ = strings.Cut(got, "\nArguments of the right form") // TestCorrection sees to that
-		if x.Outcome != pawl.OutcomeInvalid || got != test.want && !(strings.HasSuffix(test.want, ":") && strings.HasPrefix(got, test.want) && len(got) > len(test.want)) {
+		if x.Outcome != pawl.OutcomeInvalid || got != test.want && !(strings.HasSuffix(test.want, ":") &&
+			strings.HasPrefix(got, test.want) && len(got) > len(test.want)) {
 			t.Errorf("%s takes %s\n got %s: %s\nwant %s", test.schema, test.args, x.Outcome, x.Result.Text(), test.want)
 		}
 		noInternals(t, x.Result.Text())
@@ -121,7 +123,8 @@ func corpora(t testing.TB, path string) string {
 	return path
 }
 
-// FuzzArguments shows that no arguments get through that do not fit, and none bring the pipeline down.
+// FuzzArguments shows that no arguments get through that do not fit, and none bring the pipeline
+// down.
 func FuzzArguments(f *testing.F) {
 	for _, s := range []string{`{"path":"a","n":1}`, `{"path":"a","n":1.0,"tags":["x"]}`, `{"path":"a","path":1}`, `{`, `[]`, `{"path":"\ud800"}`, `{"path":"a","n":1e400}`} {
 		f.Add([]byte(s))

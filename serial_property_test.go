@@ -19,8 +19,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// toy is a store of logs by key. Nothing in it is guarded, so that the race detector sees two calls that touch one key at once; where order is
-// taken away on purpose, guard is set.
+// toy is a store of logs by key. Nothing in it is guarded, so that the race detector sees two calls
+// that touch one key at once; where order is taken away on purpose, guard is set.
 type toy struct {
 	guard *sync.Mutex
 	cells map[string]*[]string
@@ -82,7 +82,8 @@ func (a act) call(id string) llm.ToolCall {
 	return llm.ToolCall{ID: id, Name: a.Op, Args: b}
 }
 
-// do carries a out on s. pause is called between what it reads and what it writes; inner carries out the acts of a plan.
+// do carries a out on s. pause is called between what it reads and what it writes; inner carries
+// out the acts of a plan.
 func (a act) do(s *toy, pause func(int), inner func([]act) []string) string {
 	switch a.Op {
 	case "get":
@@ -108,7 +109,8 @@ func serially(s *toy, acts []act) (told []string) {
 	return told
 }
 
-// drawActs draws what a model asks for at once. A plan works below a key of its own, which is its Serial key.
+// drawActs draws what a model asks for at once. A plan works below a key of its own, which is its
+// Serial key.
 func drawActs(rnd *rand.Rand, below string, mark *int, depth int) (acts []act) {
 	for range 1 + rnd.IntN(7) {
 		*mark++
@@ -133,7 +135,8 @@ func drawActs(rnd *rand.Rand, below string, mark *int, depth int) (acts []act) {
 
 // toyTools returns the tools of s.
 func toyTools(s *toy, serial bool) (set []pawl.Toolset) {
-	for op, effect := range map[string]pawl.Effect{"get": pawl.EffectRead, "add": pawl.EffectWrite, "once": pawl.EffectIdempotent, "sum": pawl.EffectPure, "plan": pawl.EffectCompose} {
+	for op, effect := range map[string]pawl.Effect{"get": pawl.EffectRead, "add": pawl.EffectWrite,
+		"once": pawl.EffectIdempotent, "sum": pawl.EffectPure, "plan": pawl.EffectCompose} {
 		t := does(op, func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			var a act
 			if err := json.Unmarshal(c.Args, &a); err != nil {
@@ -169,7 +172,8 @@ func toyTools(s *toy, serial bool) (set []pawl.Toolset) {
 	return set
 }
 
-// batches runs what the seed draws, and returns how it differs from the same done serially; "": it does not.
+// batches runs what the seed draws, and returns how it differs from the same done serially; "": it
+// does not.
 func batches(t *testing.T, seed uint64, serial bool) (diff string, sooner bool) {
 	synctest.Test(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
@@ -187,7 +191,8 @@ func batches(t *testing.T, seed uint64, serial bool) (diff string, sooner bool) 
 			replies = append(replies, w)
 			told = append(told, serially(want, acts)...)
 		}
-		a := &pawl.Agent{Model: slowly(replies...), Tools: toyTools(s, serial), Limits: pawl.Limits{LoopThreshold: -1}, Executor: pawl.Parallel{Limit: 1 + rnd.IntN(5)}}
+		a := &pawl.Agent{Model: slowly(replies...), Tools: toyTools(s, serial),
+			Limits: pawl.Limits{LoopThreshold: -1}, Executor: pawl.Parallel{Limit: 1 + rnd.IntN(5)}}
 		var res *pawl.Result
 		var err error
 		if seed%2 == 0 { // streamed, with early start

@@ -19,7 +19,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// A message sent to a run takes its place behind the next results; when the model has answered meanwhile, the run goes on with it.
+// A message sent to a run takes its place behind the next results; when the model has answered
+// meanwhile, the run goes on with it.
 func TestSteering(t *testing.T) {
 	for way, run := range ways {
 		var s pawl.Steering
@@ -38,7 +39,8 @@ func TestSteering(t *testing.T) {
 				}
 				return script.Say("Voilà.")
 			}), script.Say("There."))
-		res, err := run(pawl.WithMessages(t.Context(), &s), &pawl.Agent{Model: m, Tools: []pawl.Toolset{work}}, llm.User("go"))
+		res, err := run(pawl.WithMessages(t.Context(), &s), &pawl.Agent{Model: m, Tools: []pawl.Toolset{work}},
+			llm.User("go"))
 		if err != nil || res.Stop != pawl.StopAnswer || res.Spent.Rounds != 2 || len(res.Unread) > 0 {
 			t.Errorf("%s: got %v, %+v", way, err, res)
 		}
@@ -67,7 +69,8 @@ func TestSteeringEvents(t *testing.T) {
 	if err := s.Steer(t.Context(), llm.User("before it begins")); err != nil {
 		t.Fatal(err)
 	}
-	events, res, err := collect((&pawl.Agent{Model: script.New(script.Say("hi"))}).Stream(pawl.WithMessages(t.Context(), &s), llm.User("go")))
+	a := &pawl.Agent{Model: script.New(script.Say("hi"))}
+	events, res, err := collect(a.Stream(pawl.WithMessages(t.Context(), &s), llm.User("go")))
 	if err != nil || say(res.Messages) != "user: go\nuser: before it begins\nassistant: hi\n" {
 		t.Errorf("got %v\n%s", err, say(res.Messages))
 	}
@@ -113,7 +116,8 @@ func TestUnreadMessages(t *testing.T) {
 		})
 		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("work", "x"), passive("person")}, Limits: test.limits}
 		res, _ := a.Run(pawl.WithMessages(t.Context(), &s), llm.User("go"))
-		if res.Stop != test.stop || len(res.Unread) != 1 || res.Unread[0].Text() != "wait" || strings.Contains(say(res.Messages), "wait") {
+		if res.Stop != test.stop || len(res.Unread) != 1 || res.Unread[0].Text() != "wait" ||
+			strings.Contains(say(res.Messages), "wait") {
 			t.Errorf("%s: got %s, unread %v\n%s", test.name, res.Stop, res.Unread, say(res.Messages))
 		}
 		if diff := cmp.Diff(roundTrip(t, res).Unread, res.Unread); diff != "" {
@@ -134,7 +138,8 @@ func TestInnerRunsAreNotSteered(t *testing.T) {
 		res, err := child.Run(ctx, llm.User("go"))
 		return llm.TextResult(res.Text()), err
 	})
-	a := &pawl.Agent{Model: script.New(script.Call("by_hand", nil), script.Call("child", `{"task":"x"}`), script.Say("done")), Tools: []pawl.Toolset{byHand, child.Tool("")}}
+	a := &pawl.Agent{Model: script.New(script.Call("by_hand", nil), script.Call("child", `{"task":"x"}`),
+		script.Say("done")), Tools: []pawl.Toolset{byHand, child.Tool("")}}
 	res, err := a.Run(pawl.WithMessages(t.Context(), &s), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopAnswer || res.Messages[3].Text() != "for the whole" {
 		t.Errorf("got %v, %s\n%s", err, res.Stop, say(res.Messages))
@@ -165,7 +170,8 @@ func TestWhatCannotSteer(t *testing.T) {
 	}
 }
 
-// Whenever messages come, each is in the transcript or unread, once and in order, and no run makes more requests than its rounds allow.
+// Whenever messages come, each is in the transcript or unread, once and in order, and no run makes
+// more requests than its rounds allow.
 func TestNoMessageIsLost(t *testing.T) {
 	taken, unread := 0, 0
 	for seed := range uint64(200) {
@@ -182,7 +188,9 @@ func TestNoMessageIsLost(t *testing.T) {
 			}
 			began := map[string]time.Duration{}
 			rounds := 1 + rnd.IntN(3)
-			a := &pawl.Agent{Model: slowly(replies...), Tools: []pawl.Toolset{lasting("work", pawl.Effect(rnd.IntN(3)), 10*ms, began)}, Limits: pawl.Limits{Rounds: rounds}}
+			a := &pawl.Agent{Model: slowly(replies...),
+				Tools:  []pawl.Toolset{lasting("work", pawl.Effect(rnd.IntN(3)), 10*ms, began)},
+				Limits: pawl.Limits{Rounds: rounds}}
 			var want []string
 			var wg sync.WaitGroup
 			wg.Go(func() {

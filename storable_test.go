@@ -53,21 +53,24 @@ func TestBadDataDoesNotHideTheError(t *testing.T) {
 	}
 }
 
-// A field that is written twice is one thing to the person who approves and may be another to the tool.
+// A field that is written twice is one thing to the person who approves and may be another to the
+// tool.
 func TestAFieldWrittenTwiceIsRefused(t *testing.T) {
 	ran := 0
 	tool := func(schema string) *pawl.Tool {
-		return &pawl.Tool{Name: "f", Input: json.RawMessage(schema), Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-			ran++
-			return llm.TextResult("ran"), nil
-		}}
+		return &pawl.Tool{Name: "f", Input: json.RawMessage(schema),
+			Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+				ran++
+				return llm.TextResult("ran"), nil
+			}}
 	}
 	for _, schema := range []string{
 		`{"type":"object","properties":{"path":{"type":"string"}},"additionalProperties":false}`,
 		`{"type":"object","properties":{"path":{"type":"string","minLength":1}}}`,
 	} {
 		for _, args := range []string{`{"path":"a","path":"b"}`, `{"path":"a","p\u0061th":"a"}`} {
-			x := pawl.Toolsets{tool(schema)}.Execute(t.Context(), llm.ToolCall{ID: "c", Name: "f", Args: json.RawMessage(args)})
+			x := pawl.Toolsets{tool(schema)}.Execute(t.Context(),
+				llm.ToolCall{ID: "c", Name: "f", Args: json.RawMessage(args)})
 			if x.Outcome != pawl.OutcomeInvalid || !strings.Contains(x.Result.Text(), `"path" is there twice`) {
 				t.Errorf("%s: %s %q, want invalid, and the field named", args, x.Outcome, x.Result.Text())
 			}

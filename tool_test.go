@@ -63,24 +63,32 @@ func TestFuncOutputs(t *testing.T) {
 		"struct": {pawl.Func("f", "", func(context.Context, in) (out, error) { return out{7}, nil }), `{"n":7}`, `{"n":7}`, true, false},
 		"number": {pawl.Func("f", "", func(context.Context, in) (float64, error) { return 0.5, nil }), `0.5`, `0.5`, true, false},
 		"list":   {pawl.Func("f", "", func(context.Context, in) ([]out, error) { return []out{{1}}, nil }), `[{"n":1}]`, `[{"n":1}]`, true, false},
-		"any":    {pawl.Func("f", "", func(context.Context, in) (any, error) { return map[string]int{"a": 1}, nil }), `{"a":1}`, `{"a":1}`, false, false},
-		"result": {pawl.Func("f", "", func(context.Context, in) (llm.ToolResult, error) { return llm.ErrorResult("no"), nil }), "no", "", false, true},
-		"error":  {pawl.Func("f", "", func(context.Context, in) (out, error) { return out{}, errors.New("no such city") }), "no such city", "", true, true},
+		"any": {pawl.Func("f", "", func(context.Context, in) (any, error) {
+			return map[string]int{"a": 1},
+				nil
+		}), `{"a":1}`, `{"a":1}`, false, false},
+		"result": {pawl.Func("f", "",
+			func(context.Context, in) (llm.ToolResult, error) { return llm.ErrorResult("no"), nil }), "no", "", false, true},
+		"error": {pawl.Func("f", "", func(context.Context, in) (out, error) { return out{}, errors.New("no such city") }), "no such city", "", true, true},
 		"data": {pawl.Func("f", "", func(context.Context, in) (llm.ToolResult, error) {
 			return llm.ToolResult{Data: json.RawMessage(`[1]`)}, nil
 		}), "[1]", "[1]", false, false},
 		"no form": {pawl.Func("f", "", func(context.Context, in) (any, error) { return func() {}, nil }), "", "", false, true},
-		"map in":  {pawl.Func("f", "", func(_ context.Context, in map[string]int) (string, error) { return fmt.Sprint(len(in)), nil }), "0", "", false, false},
+		"map in": {pawl.Func("f", "", func(_ context.Context, in map[string]int) (string,
+			error) {
+			return fmt.Sprint(len(in)), nil
+		}), "0", "", false, false},
 	} {
 		x := execute(t, test.tool, `{}`)
-		if test.text != "" && x.Result.Text() != test.text || string(x.Result.Data) != test.data || x.Result.IsError != test.err || (test.tool.Output != nil) != test.schema {
+		if test.text != "" && x.Result.Text() != test.text || string(x.Result.Data) != test.data ||
+			x.Result.IsError != test.err || (test.tool.Output != nil) != test.schema {
 			t.Errorf("%s: got %q, data %s, error %t, output schema %s", name, x.Result.Text(), x.Result.Data, x.Result.IsError, test.tool.Output)
 		}
 	}
 }
 
-// Arguments that fit the schema but not the Go type (JSON Schema takes 3.0 for an integer, and has no bounds) are mended
-// or refused in words for the model: it knows nothing of Go.
+// Arguments that fit the schema but not the Go type (JSON Schema takes 3.0 for an integer, and has
+// no bounds) are mended or refused in words for the model: it knows nothing of Go.
 func TestFuncArgumentsThatDoNotFitTheGoType(t *testing.T) {
 	type in struct {
 		N     int8            `json:"n,omitempty"`
@@ -157,7 +165,8 @@ func TestCheck(t *testing.T) {
 
 func TestCloneMayBeChanged(t *testing.T) {
 	a := says("a", "x")
-	a.Timeout, a.MaxResult, a.Effect, a.Serial = time.Second, 5, pawl.EffectRead, func(json.RawMessage) string { return "k" }
+	a.Timeout, a.MaxResult, a.Effect, a.Serial = time.Second, 5, pawl.EffectRead,
+		func(json.RawMessage) string { return "k" }
 	if err := a.Check(); err != nil { // compiles the schema
 		t.Fatal(err)
 	}
@@ -201,9 +210,9 @@ func ExampleFunc() {
 	bad := pawl.Toolsets{weather}.Execute(context.Background(), llm.ToolCall{Name: "weather", Args: json.RawMessage(`{"city":"Oslo"}`)})
 	fmt.Println(bad.Outcome, bad.Result.Text())
 	// Output:
-	// {"type":"object","properties":{"name":{"type":"string","description":"the city, in English"}},"required":["name"],"additionalProperties":false}
-	// ok rain in Oslo
-	// invalid The arguments of weather do not fit its schema:
+	// {"type":"object","properties":{"name":{"type":"string","description":"the city, in
+	// English"}},"required":["name"],"additionalProperties":false} ok rain in Oslo invalid The
+	// arguments of weather do not fit its schema:
 	// - missing required field "name"
 	// - unknown field "city"; the only field here is "name"
 	// Arguments of the right form, with your own values: {"name":"text"}

@@ -54,7 +54,8 @@ func TestSearch(t *testing.T) {
 		{"weather", "tool_search"},
 		{"weather", "tool_search", "mail_send"},
 		{"weather", "tool_search", "mail_send"},
-		{"weather", "tool_search", "mail_send", "service7_listItems", "service3_listItems"}, // called without having been found, and found
+		// called without having been found, and found
+		{"weather", "tool_search", "mail_send", "service7_listItems", "service3_listItems"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -86,10 +87,12 @@ func TestSearchWords(t *testing.T) {
 		{"listitems", ""},
 		{"quantum", ""},
 	} {
-		x := pawl.Toolsets{set}.Execute(t.Context(), llm.ToolCall{ID: "1", Name: "tool_search", Args: json.RawMessage(fmt.Sprintf(`{"query":%q}`, test.query))})
+		x := pawl.Toolsets{set}.Execute(t.Context(),
+			llm.ToolCall{ID: "1", Name: "tool_search", Args: json.RawMessage(fmt.Sprintf(`{"query":%q}`, test.query))})
 		var data struct{ Found []string }
 		_ = json.Unmarshal(x.Result.Data, &data)
-		if test.want == "" && len(data.Found) > 0 || test.want != "" && (len(data.Found) == 0 || data.Found[0] != test.want || len(data.Found) > 2) {
+		if test.want == "" && len(data.Found) > 0 ||
+			test.want != "" && (len(data.Found) == 0 || data.Found[0] != test.want || len(data.Found) > 2) {
 			t.Errorf("%q finds %v, want %q first: %s", test.query, data.Found, test.want, x.Result.Text())
 		}
 	}
@@ -100,9 +103,13 @@ func TestSearchPays(t *testing.T) {
 	if err != nil || len(few) != 19 || slices.Contains(namesOf(few), "tool_search") {
 		t.Errorf("19 tools: %v, %v", namesOf(few), err)
 	}
-	set := find.OnDemand(many(20), &find.Options{Always: func(t *pawl.Tool) bool { return strings.HasPrefix(t.Name, "mail") }})
+	set := find.OnDemand(many(20), &find.Options{Always: func(t *pawl.Tool) bool {
+		return strings.HasPrefix(t.Name,
+			"mail")
+	}})
 	tools, err := set.Tools(t.Context())
-	if err != nil || len(tools) != 21 || tools[0].Name != "mail_send" || tools[0].Deferred || tools[1].Name != "tool_search" || !tools[2].Deferred {
+	if err != nil || len(tools) != 21 || tools[0].Name != "mail_send" || tools[0].Deferred ||
+		tools[1].Name != "tool_search" || !tools[2].Deferred {
 		t.Errorf("20 tools: %v, %v", namesOf(tools), err)
 	}
 	if again, err := set.Tools(t.Context()); err != nil || &again[0] != &tools[0] {
@@ -114,7 +121,8 @@ func TestSearchPays(t *testing.T) {
 	}
 	alone := pawl.Filter(set, func(t *pawl.Tool) bool { return t.Name != "tool_search" })
 	m := script.New(script.Say("ok"))
-	if _, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{alone}}).Run(t.Context(), llm.User("x")); err != nil || len(m.Requests()[0].Tools) != 20 {
+	if _, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{alone}}).Run(t.Context(),
+		llm.User("x")); err != nil || len(m.Requests()[0].Tools) != 20 {
 		t.Errorf("without the search %d tools are offered, want all 20; %v", len(m.Requests()[0].Tools), err)
 	}
 }

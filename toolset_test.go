@@ -144,15 +144,18 @@ func TestARegistryMayChangeWhileARunGoesOn(t *testing.T) {
 
 func TestToolsets(t *testing.T) {
 	boom := errors.New("boom")
-	all := pawl.Toolsets{says("a", ""), pawl.Toolsets{says("b", ""), says("c", "")}, pawl.Filter(pawl.Toolsets{says("d", ""), says("e", "")}, func(t *pawl.Tool) bool { return t.Name == "e" }),
+	all := pawl.Toolsets{says("a", ""), pawl.Toolsets{says("b", ""), says("c", "")},
+		pawl.Filter(pawl.Toolsets{says("d", ""), says("e", "")}, func(t *pawl.Tool) bool { return t.Name == "e" }),
 		pawl.Prefix("x_", pawl.Toolsets{says("a", ""), says("b", "")})}
 	if got := toolNames(t, all); got != "a b c e x_a x_b" {
 		t.Errorf("got %s", got)
 	}
-	if _, err := (pawl.Toolsets{says("a", ""), says("a", "")}).Tools(t.Context()); err == nil || !strings.Contains(err.Error(), `two tools are named "a"; rename one, or put a Prefix around its toolset`) {
+	if _, err := (pawl.Toolsets{says("a", ""), says("a", "")}).Tools(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), `two tools are named "a"; rename one, or put a Prefix around its toolset`) {
 		t.Errorf("got %v", err)
 	}
-	for name, set := range map[string]pawl.Toolset{"plain": pawl.Toolsets{brokenSet{boom}}, "filter": pawl.Filter(brokenSet{boom}, func(*pawl.Tool) bool { return true }), "prefix": pawl.Prefix("p", brokenSet{boom})} {
+	for name, set := range map[string]pawl.Toolset{"plain": pawl.Toolsets{brokenSet{boom}},
+		"filter": pawl.Filter(brokenSet{boom}, func(*pawl.Tool) bool { return true }), "prefix": pawl.Prefix("p", brokenSet{boom})} {
 		if _, err := set.Tools(t.Context()); !errors.Is(err, boom) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -170,13 +173,16 @@ func TestPrefix(t *testing.T) {
 	set := pawl.Prefix("web_", pawl.Toolsets{inner, passive("ask")})
 	first, _ := set.Tools(t.Context())
 	second, _ := set.Tools(t.Context())
-	if first[0] != second[0] || first[0].Effect != pawl.EffectRead || !first[1].Passive || first[1].Run != nil || inner.Name != "look" {
+	if first[0] != second[0] || first[0].Effect != pawl.EffectRead || !first[1].Passive || first[1].Run != nil ||
+		inner.Name != "look" {
 		t.Errorf("got %+v", first)
 	}
 	if x := (pawl.Toolsets{set}).Execute(t.Context(), call("", "web_look", "{}")); x.Outcome != pawl.OutcomeOK || saw != "look" {
 		t.Errorf("got %s, the tool saw %q", x.Outcome, saw)
 	}
-	if x := (pawl.Toolsets{set}).Execute(t.Context(), call("", "look", "{}")); x.Outcome != pawl.OutcomeUnknownTool || !strings.HasSuffix(x.Result.Text(), `Did you mean "web_look"?`) && !strings.Contains(x.Result.Text(), "web_look") {
+	if x := (pawl.Toolsets{set}).Execute(t.Context(),
+		call("", "look", "{}")); x.Outcome != pawl.OutcomeUnknownTool ||
+		!strings.HasSuffix(x.Result.Text(), `Did you mean "web_look"?`) && !strings.Contains(x.Result.Text(), "web_look") {
 		t.Errorf("got %s, %q", x.Outcome, x.Result.Text())
 	}
 }
@@ -202,7 +208,8 @@ func TestToolChoiceCheck(t *testing.T) {
 			t.Errorf("%v: got %v, want %q", test.choice, err, test.want)
 		}
 	}
-	for mode, want := range map[llm.ToolMode]string{llm.ToolAuto: "auto", llm.ToolNone: "none", llm.ToolRequired: "required", llm.ToolNamed: "named", 7: "ToolMode(7)"} {
+	for mode, want := range map[llm.ToolMode]string{llm.ToolAuto: "auto", llm.ToolNone: "none",
+		llm.ToolRequired: "required", llm.ToolNamed: "named", 7: "ToolMode(7)"} {
 		if mode.String() != want {
 			t.Errorf("got %s, want %s", mode, want)
 		}

@@ -60,8 +60,9 @@ func lines[T any](t *testing.T, path string) (out []T) {
 // traced is what came of the recorded calls.
 type traced struct{ conversations, turns, calls, asRecorded, refused int }
 
-// play carries the turns of one conversation out, a reply a call, the runs of later turns going on from the stored ones, with the recorded results
-// for tools. Calls must reach the tools in their order with the recorded arguments, and the transcript must hold the recorded results.
+// play carries the turns of one conversation out, a reply a call, the runs of later turns going on
+// from the stored ones, with the recorded results for tools. Calls must reach the tools in their
+// order with the recorded arguments, and the transcript must hold the recorded results.
 func (n *traced) play(t *testing.T, id string, tools map[string]json.RawMessage, turns [][]recorded) {
 	t.Helper()
 	n.conversations++
@@ -69,10 +70,11 @@ func (n *traced) play(t *testing.T, id string, tools map[string]json.RawMessage,
 	var next *recorded // the call that is being made
 	var set []pawl.Toolset
 	for name, schema := range tools {
-		set = append(set, &pawl.Tool{Name: name, Input: schema, Run: func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
-			reached = append(reached, recorded{Name: c.Name, Args: c.Args})
-			return llm.TextResult(next.text()), nil
-		}})
+		set = append(set, &pawl.Tool{Name: name, Input: schema,
+			Run: func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+				reached = append(reached, recorded{Name: c.Name, Args: c.Args})
+				return llm.TextResult(next.text()), nil
+			}})
 	}
 	res := new(pawl.Result)
 	for i, calls := range turns {
@@ -109,7 +111,9 @@ func (n *traced) play(t *testing.T, id string, tools map[string]json.RawMessage,
 				t.Logf("%s: %s %s: %s", id, want.Name, want.Args, x.Result.Text())
 				continue
 			}
-			if x.Outcome != pawl.OutcomeOK || len(x.Repairs) > 0 || ran >= len(reached) || reached[ran].Name != want.Name || !sameJSON(reached[ran].Args, want.Args) || x.Result.Text() != want.text() {
+			if x.Outcome != pawl.OutcomeOK || len(x.Repairs) > 0 || ran >= len(reached) ||
+				reached[ran].Name != want.Name || !sameJSON(reached[ran].Args, want.Args) ||
+				x.Result.Text() != want.text() {
 				t.Errorf("%s: %s %s: %s, repairs %q, %.200s", id, want.Name, want.Args, x.Outcome, x.Repairs, x.Result.Text())
 				ran++
 				continue
@@ -123,8 +127,8 @@ func (n *traced) play(t *testing.T, id string, tools map[string]json.RawMessage,
 	}
 }
 
-// The conversations of two benchmarks that are held to be right: every call that fits its tool's own schema is carried out as it was recorded, and a
-// call that does not is refused.
+// The conversations of two benchmarks that are held to be right: every call that fits its tool's
+// own schema is carried out as it was recorded, and a call that does not is refused.
 func TestRecordedConversations(t *testing.T) {
 	soak.Sequential(t)
 	type function struct {

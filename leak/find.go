@@ -184,7 +184,8 @@ func inside(s string, tools []*llm.ToolSpec, loose bool) []llm.ToolCall {
 	if !loose {
 		return pythonCalls(s, tools)
 	}
-	for _, read := range []func(string, []*llm.ToolSpec) []llm.ToolCall{blockCalls, pairCalls, namedCalls, pythonCalls} {
+	for _, read := range []func(string, []*llm.ToolSpec) []llm.ToolCall{blockCalls, pairCalls, namedCalls,
+		pythonCalls} {
 		if calls := read(s, tools); calls != nil {
 			return calls
 		}

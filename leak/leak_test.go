@@ -341,16 +341,19 @@ func TestPassesOn(t *testing.T) {
 		turn script.Turn
 		want []llm.Part
 	}{
-		"prose":              {script.Say("Ten < twelve [sic] `x`"), []llm.Part{llm.Text{Text: "Ten < twelve [sic] `x`"}}},
-		"beside real calls":  {script.Together(script.Say("<tool_call>"), script.Call("weather", "{}")), []llm.Part{llm.Text{Text: "<tool_call>"}, llm.ToolCall{ID: "call_1_0", Name: "weather", Args: json.RawMessage("{}")}}},
-		"cut":                {script.Cut(script.Say(call)), []llm.Part{llm.Text{Text: call}}},
-		"reasoning, a call":  {script.Together(script.Think("hm"), script.Say(call)), []llm.Part{llm.Reasoning{Text: "hm"}, llm.ToolCall{ID: "call_1", Name: "weather", Args: json.RawMessage(`{"city": "Oslo", "days": 3}`)}}},
+		"prose": {script.Say("Ten < twelve [sic] `x`"), []llm.Part{llm.Text{Text: "Ten < twelve [sic] `x`"}}},
+		"beside real calls": {script.Together(script.Say("<tool_call>"), script.Call("weather", "{}")),
+			[]llm.Part{llm.Text{Text: "<tool_call>"}, llm.ToolCall{ID: "call_1_0", Name: "weather", Args: json.RawMessage("{}")}}},
+		"cut": {script.Cut(script.Say(call)), []llm.Part{llm.Text{Text: call}}},
+		"reasoning, a call": {script.Together(script.Think("hm"), script.Say(call)),
+			[]llm.Part{llm.Reasoning{Text: "hm"}, llm.ToolCall{ID: "call_1", Name: "weather", Args: json.RawMessage(`{"city": "Oslo", "days": 3}`)}}},
 		"words, then a call": {script.Say("I look. " + call), []llm.Part{llm.Text{Text: "I look. "}, llm.ToolCall{ID: "call_1", Name: "weather", Args: json.RawMessage(`{"city": "Oslo", "days": 3}`)}}},
 	} {
 		for _, whole := range []bool{false, true} {
 			m := leak.Calls().Model(script.New(tt.turn))
 			resp := new(llm.Response)
-			for d, err := range m.Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("go")}, Tools: tools, Whole: whole}) {
+			for d, err := range m.Stream(t.Context(), &llm.Request{Messages: []llm.Message{llm.User("go")},
+				Tools: tools, Whole: whole}) {
 				if err == nil {
 					err = resp.Add(d)
 				}

@@ -37,8 +37,8 @@ type HistoryFault struct {
 // adapter does not meet by translation. Adapters translate the form of ids, alternating roles and
 // empty texts. The zero value holds the rules of every transcript.
 //
-// An adapter calls RepairRequest before it sends a Request, and reports each repair in a Notice with
-// the code "healed". provider.API has the rules of each API.
+// An adapter calls RepairRequest before it sends a Request, and reports each repair in a Notice
+// with the code "healed". provider.API has the rules of each API.
 type HistoryRules struct {
 	Settled   bool     // no call may be open, including the calls of the last reply
 	UserFirst bool     // the first message after the instructions is a user's
@@ -230,8 +230,8 @@ func newFault(code string, message, part int, format string, args ...any) Histor
 	return HistoryFault{Code: code, Message: message, Part: part, Text: fmt.Sprintf(format, args...)}
 }
 
-// Validate returns an error if m has a part that it cannot hold, or a call without an id of its own.
-// A message with decisions is valid. Check finds the faults between messages.
+// Validate returns an error if m has a part that it cannot hold, or a call without an id of its
+// own. A message with decisions is valid. Check finds the faults between messages.
 func (m Message) Validate() error {
 	for _, p := range m.Parts {
 		if err := allowed(m.Role, p); err != nil {

@@ -75,7 +75,8 @@ func (r *Response) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	switch w.Finish {
-	case FinishReasonStop, FinishReasonLength, FinishReasonToolCalls, FinishReasonContentFilter, FinishReasonError, FinishReasonOther:
+	case FinishReasonStop, FinishReasonLength, FinishReasonToolCalls, FinishReasonContentFilter, FinishReasonError,
+		FinishReasonOther:
 	default:
 		return fmt.Errorf("unknown finish %q; known: stop, length, tool_calls, content_filter, error, other", w.Finish)
 	}

@@ -6,11 +6,11 @@
 //		Model: openai.New("gpt-5-mini", nil),
 //		Tools: []pawl.Toolset{policy.Timeouts{"http_*": 15 * time.Second}.Over(tools)},
 //		Middleware: []pawl.Middleware{
-//			policy.Rules{Deny: []string{"file_delete"}, Allow: []string{"file_write"}}.Middleware(),
-//			policy.Rate{Tools: []string{"search"}, Every: time.Second, Wait: 10 * time.Second}.Middleware(),
+//			policy.Rules{Deny: []string{"file_delete"}}.Middleware(),
+//			policy.Rate{Tools: []string{"search"}, Every: time.Second}.Middleware(),
 //			policy.Breaker{}.Middleware(),
 //			policy.Cache{}.Middleware(),
-//			policy.Fallback{Models: []llm.Model{anthropic.New("claude-sonnet-4-5", nil)}}.Middleware(),
+//			policy.Fallback{Models: []llm.Model{other}}.Middleware(),
 //		},
 //	}
 //

@@ -144,8 +144,8 @@ func openXML(text string) (o opening, ok bool) {
 	}
 }
 
-// take reads the answer's text up to its uncertain part. n is the number of bytes read from raw, and
-// ended means that no more will be certain. With last, raw is the end of the reply.
+// take reads the answer's text up to its uncertain part. n is the number of bytes read from raw,
+// and ended means that no more will be certain. With last, raw is the end of the reply.
 func (o opening) take(raw string, last bool) (text string, n int, ended bool) {
 	if o.end == "" {
 		return takeJSON(raw, last)
@@ -310,7 +310,8 @@ func readOpened(text string, f Format) (d Decision, ok bool) {
 	if strings.TrimSpace(answer) == "" {
 		return d, false
 	}
-	if whole, err := readAny(text, f); err == nil && whole.Type == FinalAnswer && strings.HasPrefix(whole.Answer, answer) {
+	if whole, err := readAny(text, f); err == nil && whole.Type == FinalAnswer && strings.HasPrefix(whole.Answer,
+		answer) {
 		whole.Thought = o.thought
 		return whole, true
 	}

@@ -125,7 +125,8 @@ func TestRealModelOutput(t *testing.T) {
 		case l.FinalAnswer != nil:
 			answers++
 			want := strings.TrimSpace(*l.FinalAnswer)
-			if strings.HasPrefix(strings.TrimSpace(l.Input), "```") { // the label has the end of the fence around everything
+			// the label has the end of the fence around everything
+			if strings.HasPrefix(strings.TrimSpace(l.Input), "```") {
 				want = strings.TrimSpace(strings.TrimSuffix(want, "```"))
 			}
 			if err != nil || d.Type != react.FinalAnswer || d.Answer != want {

@@ -143,7 +143,8 @@ func mutations() []mutation {
 			}
 			return strings.NewReplacer("<tool>", "<action>", "</tool>", "</action>", "<args>", "<action_input>", "</args>", "</action_input>", "<answer>", "<final_answer>", "</answer>", "</final_answer>").Replace(s)
 		}},
-		{"windows lines", []react.Format{react.Text, react.XML, react.JSON}, func(s string, _ *rand.Rand) string { return strings.ReplaceAll(s, "\n", "\r\n") }},
+		{"windows lines", []react.Format{react.Text, react.XML, react.JSON},
+			func(s string, _ *rand.Rand) string { return strings.ReplaceAll(s, "\n", "\r\n") }},
 	}
 }
 

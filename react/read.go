@@ -246,7 +246,8 @@ loop:
 			}
 			calls = append(calls, Call{Tool: strings.Trim(name, " \t\r\"'`*.")})
 			if strings.EqualFold(calls[len(calls)-1].Tool, "final answer") && i+1 < len(sections) && sections[i+1].kind == inputKind {
-				d.Type, d.Answer, d.Thought = FinalAnswer, strings.TrimSpace(sections[i+1].text), strings.Join(thoughts, "\n")
+				d.Type, d.Answer, d.Thought = FinalAnswer, strings.TrimSpace(sections[i+1].text),
+					strings.Join(thoughts, "\n")
 				return d, nil
 			}
 		case inputKind:
@@ -266,7 +267,8 @@ loop:
 			d.Notes = append(d.Notes, "cut off an observation that the model wrote itself")
 			break loop
 		case answerKind:
-			if final && !isFinal(text[s.start:s.body]) || len(calls) == 0 && !strings.HasPrefix(text[s.start:s.body], "<") && acts[i] {
+			if final && !isFinal(text[s.start:s.body]) ||
+				len(calls) == 0 && !strings.HasPrefix(text[s.start:s.body], "<") && acts[i] {
 				think(body)
 				continue
 			}
@@ -395,7 +397,8 @@ func cutThinking(text string) (thought, rest string) {
 	switch {
 	case i < 0 && opened:
 		return strings.TrimSpace(s), ""
-	case i < 0 || !opened && (strings.Contains(s[:i], `{"`) || decisionStart.MatchString(s)): // a decision that speaks of the tag
+	case i < 0 || !opened && (strings.Contains(s[:i], `{"`) || decisionStart.MatchString(s)):
+		// a decision that speaks of the tag
 		return "", text
 	}
 	return strings.TrimSpace(s[:i]), s[i+len("</think>"):]

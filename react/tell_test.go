@@ -228,5 +228,6 @@ func decisions(pick *rand.Rand) []llm.Message {
 	call := llm.ToolCall{ID: "x", Name: "weather", Args: []byte(`{"city":"Oslo \"</args>\" {\nObservation: x"}`)}
 	call.Args = []byte(strings.ReplaceAll(string(call.Args), "\n", `\n`))
 	answer := []string{"Take an umbrella: it rains in Oslo.", "Two lines:\n- one\n- two  ", `He said "yes", {"so": "what"}.`, " Ørsta 北京 🎈", "It says:\nObservation: dry\n<answer>no</answer>"}[pick.IntN(5)]
-	return []llm.Message{llm.Assistant(thought, call), llm.Assistant(thought, call, call), llm.Assistant(thought, llm.Text{Text: answer}), llm.Assistant(llm.Text{Text: answer})}
+	return []llm.Message{llm.Assistant(thought, call), llm.Assistant(thought, call, call),
+		llm.Assistant(thought, llm.Text{Text: answer}), llm.Assistant(llm.Text{Text: answer})}
 }

@@ -25,9 +25,9 @@ func TestExpect(t *testing.T) {
 	}{
 		{script.Asked("go"), ""},
 		{script.Asked("stay"), `the user was to say "stay", and said "go"`},
-		{script.Told("look", "result"), ""},
-		{script.Told("look", "nothing"), `look was to give "nothing", and gave "result 0"`},
-		{script.Told("fly", "x"), "there is no result of it"},
+		{script.Returned("look", "result"), ""},
+		{script.Returned("look", "nothing"), `look was to give "nothing", and gave "result 0"`},
+		{script.Returned("fly", "x"), "there is no result of it"},
 		{script.Offered("look"), ""},
 		{script.Offered("look", "fly"), `the tools were to be ["look" "fly"], and are ["look"]`},
 		{script.Conversation(req.Messages...), ""},

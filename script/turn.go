@@ -13,7 +13,7 @@ import (
 // Turn is one written reply. The functions of this package make the usual ones; fill in, or change,
 // the fields for the rest. The zero Turn is an empty answer.
 type Turn struct {
-	// Parts are the parts of the reply, in order. A ToolCall without ID gets one that is unique in
+	// Parts are the parts of the reply, in order. A ToolCall without ID gets an ID, unique in
 	// the conversation.
 	Parts []llm.Part
 
