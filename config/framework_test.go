@@ -157,11 +157,11 @@ var frameworkRows = []frameworkRow{
 	{"`spec.memory.$preset`, `namespace`, `agent_key`", "accepted and reported", "--save and the set remember keep what there is to keep", "", "spec:\n", "spec:\n  memory: {$preset: worker, namespace: n, agent_key: k}\n", nil, "warning: memory has no effect"},
 	{"`spec.memory.type`, `config`", "accepted and reported", "", "", "spec:\n", "spec:\n  memory: {type: InMemory, config: {agent_key: k}}\n", nil, "warning: memory has no effect"},
 	{"`spec.tools[]`", "supported", "the tools without tool_descriptions", "", "tools: [search]", "tools: [search, bare]", func(a *config.Agent) any { return len(a.Tools) }, 2},
-	{"`spec.workers[]` `name`, `config_path`", "supported", "relative to this file, beside or below it", frameworkManager, "", "", func(a *config.Agent) any {
+	{"`spec.workers[]` `name`, `config_path`", "supported", "relative to this file, in its folder or below", frameworkManager, "", "", func(a *config.Agent) any {
 		return spaced(len(a.Team.Workers), a.Team.Workers[1].Name, a.Team.Workers[1].Agent().Name)
 	}, "2 two second"},
 	{"`spec.workers[].config_path` that leads out", "refused", "", frameworkManager, "one.yaml", "../one.yaml", nil, "error: ../one.yaml leads out of the folder of this file"},
-	{"`${NAME}`, `${NAME:-default}`", "supported", "in values, after reading; theirs in the text, before. One that is not set is an error; theirs stayed as it was", "", "model: gpt-5-mini", "model: \"${NO_SUCH:-gpt-5}\"", func(a *config.Agent) any { return a.Model[0].Name }, "openai-chat:gpt-5"},
+	{"`${NAME}`, `${NAME:-default}`", "supported", "in values, after parsing; agent.framework replaced them in the text, before. An unset variable is an error; agent.framework left it in place", "", "model: gpt-5-mini", "model: \"${NO_SUCH:-gpt-5}\"", func(a *config.Agent) any { return a.Model[0].Name }, "openai-chat:gpt-5"},
 }
 
 // write puts a row's document and the workers into a folder.

@@ -81,7 +81,7 @@ func TestPage(t *testing.T) {
 			}
 		}
 	}
-	b.WriteString("\nThe keys of `command`, `http` and `openapi` are those of [outside.md](outside.md).\n<!-- keys end -->\n" + tail)
+	b.WriteString("\n[outside.md](outside.md) describes the keys of `command`, `http` and `openapi`.\n<!-- keys end -->\n" + tail)
 	current(t, "../docs/yaml.md", []byte(b.String()))
 }
 

@@ -157,7 +157,7 @@ func TestCorpusOfServers(t *testing.T) {
 		}
 	}
 	var table strings.Builder
-	fmt.Fprintf(&table, "%d lists, %d tools: %d offered (of %d the schema was mended), %d left out.\n\n| verdict | tools |\n|---|---|\n", len(lines), total, offered, mended, total-offered)
+	fmt.Fprintf(&table, "%d lists, %d tools: %d offered (%d with a repaired schema), %d left out.\n\n| verdict | tools |\n|---|---|\n", len(lines), total, offered, mended, total-offered)
 	for _, v := range []mcp.Verdict{mcp.Accepted, mcp.Cleaned, mcp.Cut, mcp.Suspect, mcp.Quarantined} {
 		fmt.Fprintf(&table, "| %s | %d |\n", v, count[v])
 	}

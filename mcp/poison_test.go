@@ -294,7 +294,7 @@ func TestPoisonedServers(t *testing.T) {
 			fmt.Fprintf(&table, "| %s | %s | %s |\n", p.name, p.verdict, p.without)
 		})
 	}
-	section(t, "poison", fmt.Sprintf("%d servers, each beside one that does the same without the attack.\n\n%s", n, table.String()))
+	section(t, "poison", fmt.Sprintf("%d servers, each compared with the same server without the attack.\n\n%s", n, table.String()))
 }
 
 // behaviour is an attack that is visible elsewhere than in a notice. The returned text says what

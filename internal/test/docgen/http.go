@@ -48,7 +48,7 @@ func HTTP(document []byte) (string, error) {
 
 # The HTTP API
 
-[The server](server.md) tells the story; ` + "`GET /openapi.json`" + ` of a running one has this page as an OpenAPI document. Bodies are JSON. What fails is ` + "`{\"error\":{\"code\",\"message\",\"hint\"}}`" + ` with
+[The server](server.md) describes its use; ` + "`GET /openapi.json`" + ` of a running one has this page as an OpenAPI document. Bodies are JSON. A failure is ` + "`{\"error\":{\"code\",\"message\",\"hint\"}}`" + ` with
 [a code](server.md#errors).
 
 | | | needs |
