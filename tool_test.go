@@ -202,17 +202,21 @@ func ExampleFunc() {
 	}
 	weather := pawl.Func("weather", "Current weather in a city.",
 		func(ctx context.Context, c City) (string, error) { return "rain in " + c.Name, nil })
-	weather.Effect = pawl.EffectRead // it may be retried, and asks nobody
+	weather.Effect = pawl.EffectRead // it may be retried, and needs no approval
 
-	fmt.Println(string(weather.Input))
+	var input struct{ Properties json.RawMessage }
+	if err := json.Unmarshal(weather.Input, &input); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(string(input.Properties))
 	good := pawl.Toolsets{weather}.Execute(context.Background(), llm.ToolCall{Name: "weather", Args: json.RawMessage(`{"name":"Oslo"}`)})
 	fmt.Println(good.Outcome, good.Result.Text())
 	bad := pawl.Toolsets{weather}.Execute(context.Background(), llm.ToolCall{Name: "weather", Args: json.RawMessage(`{"city":"Oslo"}`)})
 	fmt.Println(bad.Outcome, bad.Result.Text())
 	// Output:
-	// {"type":"object","properties":{"name":{"type":"string","description":"the city, in
-	// English"}},"required":["name"],"additionalProperties":false} ok rain in Oslo invalid The
-	// arguments of weather do not fit its schema:
+	// {"name":{"type":"string","description":"the city, in English"}}
+	// ok rain in Oslo
+	// invalid The arguments of weather do not fit its schema:
 	// - missing required field "name"
 	// - unknown field "city"; the only field here is "name"
 	// Arguments of the right form, with your own values: {"name":"text"}
