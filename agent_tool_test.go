@@ -99,7 +99,7 @@ func TestAnAgentIsATool(t *testing.T) {
 	}
 }
 
-func TestWhatAnInnerRunTells(t *testing.T) {
+func TestEventsOfAnInnerRun(t *testing.T) {
 	boom := errors.New("overloaded")
 	for name, test := range map[string]struct {
 		clerk *pawl.Agent

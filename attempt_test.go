@@ -16,7 +16,7 @@ import (
 
 // A tool that ignores its context does not hold a step of several calls for ever: after a grace
 // period the run goes on, and what the tool does later has no effect on it.
-func TestAToolThatIgnoresItsContextIsLeftBehind(t *testing.T) {
+func TestAToolThatIgnoresItsContextIsAbandoned(t *testing.T) {
 	// 1 and 2: calls that nobody has taken yet when the others are left
 	for _, limit := range []int{1, 2, 10} {
 		synctest.Test(t, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestAToolThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 }
 
 // Nor does it hold a run by itself.
-func TestASingleToolThatIgnoresItsContextIsLeftBehind(t *testing.T) {
+func TestASingleToolThatIgnoresItsContextIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, cancelled := range []bool{true, false} {
 			release := make(chan struct{})
@@ -87,7 +87,7 @@ func TestASingleToolThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 	})
 }
 
-func TestAToolThatOutlivesItsTimeoutIsLeftBehind(t *testing.T) {
+func TestAToolThatOutlivesItsTimeoutIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		deaf := does("deaf", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {

@@ -79,7 +79,7 @@ func gatherer(c *crowd) modelFunc {
 
 // Many runs at once: each is small, none leaves a goroutine, and no observer of any sees a secret.
 // PAWL_CROWD is how many; with 10000 it is the proof of what is promised.
-func TestACrowdOfRuns(t *testing.T) {
+func TestManyConcurrentRuns(t *testing.T) {
 	size := soak.N(500, 2000)
 	if raceDetector {
 		size = soak.N(200, 500) // it is slow, and its memory says nothing of the runs

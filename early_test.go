@@ -289,7 +289,7 @@ func TestWhatWasBegunEarlyIsDropped(t *testing.T) {
 
 // Events of a call that began early are told once its reply is whole, and a tool may look at the
 // conversation with that reply.
-func TestWhatAnEarlyCallTells(t *testing.T) {
+func TestEventsOfAnEarlyCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		look := does("look", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			v := pawl.InvocationFrom(ctx)

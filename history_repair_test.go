@@ -19,7 +19,7 @@ import (
 
 const lost = "error: No result was recorded: the run was interrupted. The call may or may not have been carried out; look before you send it again."
 
-func TestHeal(t *testing.T) {
+func TestRepair(t *testing.T) {
 	ask, one, two := llm.User("go"), llm.Assistant(call("a", "x", "{}")), llm.Assistant(text("so"), call("a", "x", "{}"), call("b", "x", "{}"))
 	ra, rb, hi := llm.Results(answer("a", "1")), llm.Results(answer("b", "2")), llm.Assistant(text("hi"))
 	part := func(role llm.Role, parts ...llm.Part) llm.Message { return llm.Message{Role: role, Parts: parts} }
@@ -80,7 +80,7 @@ func TestHeal(t *testing.T) {
 }
 
 // What has no mend is told, with everything else, and nothing is mended.
-func TestHealLeavesWhatHasNoMend(t *testing.T) {
+func TestRepairLeavesFaultsWithoutARepair(t *testing.T) {
 	for name, bad := range map[string]llm.Message{
 		"unknown_role": {Role: "human", Parts: []llm.Part{text("a")}},
 		"unknown_part": llm.Assistant(text("a"), nil),
@@ -127,7 +127,7 @@ func soundHistory(n int) []llm.Message {
 	return msgs
 }
 
-func TestHealingWhatIsWhole(t *testing.T) {
+func TestValidHistoriesAreUnchanged(t *testing.T) {
 	msgs := soundHistory(201)
 	if n := testing.AllocsPerRun(20, func() {
 		healed, mends := llm.Repair(msgs)
@@ -174,8 +174,8 @@ func anyHistory(t *rapid.T) []llm.Message {
 	return msgs
 }
 
-// mustHeal checks what Heal promises of any messages.
-func mustHeal(t fataler, msgs []llm.Message, r llm.HistoryRules) {
+// mustRepair checks what Heal promises of any messages.
+func mustRepair(t fataler, msgs []llm.Message, r llm.HistoryRules) {
 	t.Helper()
 	before := jsonOf(t, msgs)
 	healed, mends := r.Repair(msgs)
@@ -218,22 +218,22 @@ func mustHeal(t fataler, msgs []llm.Message, r llm.HistoryRules) {
 	}
 }
 
-func TestAnyHistoryHeals(t *testing.T) {
+func TestAnyHistoryIsRepaired(t *testing.T) {
 	soak.Sequential(t)
 	rapid.Check(t, func(t *rapid.T) {
-		mustHeal(t, anyHistory(t), rulesOf(rapid.SampledFrom([]string{"", "openai-chat", "anthropic", "gemini"}).Draw(t, "api")))
+		mustRepair(t, anyHistory(t), rulesOf(rapid.SampledFrom([]string{"", "openai-chat", "anthropic", "gemini"}).Draw(t, "api")))
 	})
 }
 
 // A valid transcript, cut anywhere, shuffled, or with messages taken out.
-func TestCutAndShuffledHistoriesHeal(t *testing.T) {
+func TestCutAndShuffledHistoriesAreRepaired(t *testing.T) {
 	soak.Sequential(t)
 	whole := append(soundHistory(9), llm.Assistant(text("done")), llm.User("and"),
 		llm.Assistant(call("c", "x", "{}"), call("d", "x", "{}")), llm.Results(answer("d", "4")))
 	for from := range whole {
 		for to := from; to <= len(whole); to++ {
-			mustHeal(t, whole[from:to], llm.HistoryRules{})
-			mustHeal(t, whole[from:to], rulesOf("openai-responses"))
+			mustRepair(t, whole[from:to], llm.HistoryRules{})
+			mustRepair(t, whole[from:to], rulesOf("openai-responses"))
 			if from == 0 { // a crash: everything that was said is kept
 				if healed, mends := llm.Repair(whole[:to]); len(mends) > 0 {
 					t.Errorf("cut at %d: %v\n%s", to, mends, say(healed))
@@ -243,12 +243,12 @@ func TestCutAndShuffledHistoriesHeal(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		msgs := rapid.Permutation(whole).Draw(t, "messages")
-		mustHeal(t, msgs[:rapid.IntRange(0, len(msgs)).Draw(t, "to")], llm.HistoryRules{})
+		mustRepair(t, msgs[:rapid.IntRange(0, len(msgs)).Draw(t, "to")], llm.HistoryRules{})
 	})
 }
 
 // A fault costs no more than its message: a hostile history heals in linear time.
-func TestHealingIsLinear(t *testing.T) {
+func TestRepairIsLinear(t *testing.T) {
 	soak.Sequential(t)
 	cost := func(n int) float64 {
 		m, r := llm.Assistant(), llm.Results()
@@ -264,7 +264,7 @@ func TestHealingIsLinear(t *testing.T) {
 	}
 }
 
-func FuzzHeal(f *testing.F) {
+func FuzzRepair(f *testing.F) {
 	f.Add([]byte(`[{"role":"assistant","parts":[{"type":"tool_call","id":"a","name":"x","args":{}}]},{"role":"user","parts":[{"type":"text","text":"go"}]},{"role":"tool","parts":[{"type":"tool_result","call_id":"a","parts":[]}]}]`))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var msgs []llm.Message
@@ -276,12 +276,12 @@ func FuzzHeal(f *testing.F) {
 				return
 			}
 		}
-		mustHeal(t, msgs, llm.HistoryRules{})
+		mustRepair(t, msgs, llm.HistoryRules{})
 	})
 }
 
 // A run heals what was stored, tells of it, and goes on.
-func TestRunsHealWhatWasStored(t *testing.T) {
+func TestRunsRepairStoredHistories(t *testing.T) {
 	ask, one := llm.User("go"), llm.Assistant(call("a", "active", "{}"))
 	m := script.New(script.Loop(script.Say("hi")))
 	a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("active", "did")}}
@@ -319,7 +319,7 @@ func TestRunsHealWhatWasStored(t *testing.T) {
 	}
 }
 
-func BenchmarkHeal(b *testing.B) {
+func BenchmarkRepair(b *testing.B) {
 	whole := soundHistory(200)
 	broken := slices.Concat(whole[:100], whole[102:150], whole[151:])
 	for name, msgs := range map[string][]llm.Message{"whole": whole, "broken": broken} {
@@ -374,7 +374,7 @@ func TestRulesOfEachAPI(t *testing.T) {
 			if got != test.want[api] {
 				t.Errorf("%s, %q: got %q, want %q", test.name, api, got, test.want[api])
 			}
-			mustHeal(t, test.msgs, rulesOf(api))
+			mustRepair(t, test.msgs, rulesOf(api))
 		}
 	}
 }

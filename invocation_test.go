@@ -302,7 +302,7 @@ func TestACallInsideEndsTheRun(t *testing.T) {
 }
 
 // What a composing call has set and spent counts, also when it is left behind.
-func TestWhatACallThatWasLeftBehindHasSpent(t *testing.T) {
+func TestUsageOfAnAbandonedCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		child := (&pawl.Agent{Name: "child", Model: script.New(script.Call("ok", nil), script.Call("deaf", nil)),

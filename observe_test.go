@@ -128,7 +128,7 @@ func TestASlowObserverHoldsNothing(t *testing.T) {
 }
 
 // The run ends although an observer never does: after 5 seconds, or shortly after its context.
-func TestAnObserverThatHangsIsLeft(t *testing.T) {
+func TestAnObserverThatHangsIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)

@@ -27,7 +27,7 @@ func probe(input string, ran *[]string) *pawl.Tool {
 const trip = `{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":1},"units":{"enum":["metric","imperial"]},
 	"tags":{"type":"array","items":{"type":"string"}}},"required":["city","days"],"additionalProperties":false}`
 
-func TestArgumentsAreMended(t *testing.T) {
+func TestArgumentsAreRepaired(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"city":"Oslo","days":3}`:                 `{"city":"Oslo","days":3}`,
 		"```json\n{city: 'Oslo', \"days\": 3,}```": `{"city":"Oslo","days":3} | removed a code fence | quoted the name city | replaced single quotes | removed a trailing comma`,
@@ -47,7 +47,7 @@ func TestArgumentsAreMended(t *testing.T) {
 }
 
 // A schema that is not closed takes any field: what fits is carried out as it was written.
-func TestArgumentsThatFitAreNotMended(t *testing.T) {
+func TestArgumentsThatFitAreNotRepaired(t *testing.T) {
 	const open = `{"type":"object","properties":{"city":{"type":"string"},"max_days":{"type":"integer"}},"required":["city"]}`
 	for _, args := range []string{`{"city":"Oslo","maxDays":3}`, `{"city":"Oslo","other":3}`} {
 		var ran []string
@@ -58,7 +58,7 @@ func TestArgumentsThatFitAreNotMended(t *testing.T) {
 	}
 }
 
-func TestArgumentsOfNoRepairAreNotMended(t *testing.T) {
+func TestNoRepair(t *testing.T) {
 	for _, args := range []string{`{"city":"Oslo","days":3,}`, `{"city":"Oslo","days":"3"}`} {
 		var ran []string
 		tool := probe(trip, &ran)
@@ -98,7 +98,7 @@ Arguments of the right form, with your own values: {"city":"text","days":1}`,
 
 // The record and the event say what was mended, and the transcript keeps what the model wrote.
 // Calls of a reply that was cut are not mended.
-func TestMendedCallsInARun(t *testing.T) {
+func TestRepairedCallsInARun(t *testing.T) {
 	const wrote = `{"city":"Oslo","days":"3"}`
 	var ran, told []string
 	cut := script.Call("probe", wrote)
@@ -130,7 +130,7 @@ func TestMendedCallsInARun(t *testing.T) {
 
 // What a middleware makes of a call is checked and not mended: a hook decides on what would really
 // run.
-func TestArgumentsOfAMiddlewareAreNotMended(t *testing.T) {
+func TestArgumentsOfAMiddlewareAreNotRepaired(t *testing.T) {
 	var ran []string
 	change := pawl.Middleware{Tool: func(next pawl.ToolFunc) pawl.ToolFunc {
 		return func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
@@ -150,7 +150,7 @@ func TestArgumentsOfAMiddlewareAreNotMended(t *testing.T) {
 }
 
 // The Serial key of a call is made from what it runs with, not from what was written.
-func TestSerialSeesMendedArguments(t *testing.T) {
+func TestSerialSeesRepairedArguments(t *testing.T) {
 	var ran, keys []string
 	tool := probe(trip, &ran)
 	tool.Serial = func(args json.RawMessage) string {

@@ -26,7 +26,7 @@ func (m healing) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 
 // Every request is checked before it is sent: what the run wrote, the changes of a middleware and
 // the additional rules of the API.
-func TestHealingWhatRunsSend(t *testing.T) {
+func TestRequestsAreRepaired(t *testing.T) {
 	thought := llm.Reasoning{Text: "hm", Opaque: &llm.Opaque{Provider: "anthropic", Data: []byte(`{"type":"thinking"}`)}}
 	one := []llm.Message{llm.User("go"), llm.Assistant(call("a", "active", "{}")), llm.Results(answer("a", "1")),
 		llm.Assistant(text("hi")), llm.User("on")}

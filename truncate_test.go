@@ -13,7 +13,7 @@ import (
 
 // A result is cut to its head and tail, at runes, to no more than MaxResult bytes, and says what is
 // missing.
-func TestResultsAreCapped(t *testing.T) {
+func TestResultsAreTruncated(t *testing.T) {
 	for _, limit := range []int{0, -1, 100, 1000, 1001, 1002, 1003, 10} {
 		for _, unit := range []string{"x", "ø", "世", "🦊", "\x80"} {
 			full := strings.Repeat(unit, 50000/len(unit))
