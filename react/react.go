@@ -10,7 +10,9 @@
 //
 //	request ─▶ prompt, history as text ─▶ text ─▶ read ─▶ check ─▶ Reasoning, ToolCall | Text
 //	                     ▲                          │       │
-//	                     └──────── the faults ──────┴───────┘        MaxRetries times, then *DecisionError
+//	                     └──────── the faults ──────┴───────┘
+//
+// After MaxRetries faults, the request fails with *DecisionError.
 //
 // So the transcript is neutral: calls and results as everywhere, thoughts as Reasoning. A run may
 // begin with one driver and continue with another. Only the request is text: the call of a reply as

@@ -336,10 +336,10 @@ func ExampleExpect() {
 	m := script.New(script.Expect(script.Say("It rains."), script.Offered("weather"), script.Conversation(llm.System("Be brief."), llm.User("Oslo?"))))
 	agent := &pawl.Agent{Model: m, Instructions: "Be brief and kind."}
 	_, err := agent.Run(context.Background(), llm.User("Oslo?"))
-	fmt.Println(err)
+	fmt.Println(strings.ReplaceAll(err.Error(), "; ", "\n"))
 	// Output:
-	// run/0/model: script: turn 1: the tools were to be ["weather"], and are []; the conversation
-	// is not as expected (- missing, + too much):
+	// run/0/model: script: turn 1: the tools were to be ["weather"], and are []
+	// the conversation is not as expected (- missing, + too much):
 	// - system: Be brief.
 	// + system: Be brief and kind.
 	//   user: Oslo?
