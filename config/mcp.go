@@ -110,7 +110,7 @@ func (b *builder) servers(ctx context.Context, ready *builtin) (sets []Set, err 
 	for _, s := range list {
 		path := "mcp_servers." + s.Name
 		b.private(s)
-		c, err := mcp.New(s, &mcp.Options{Lock: lock, Beside: beside, Getenv: b.env, Ask: b.opts.Ask,
+		c, err := mcp.New(s, &mcp.Options{Lock: lock, OtherTools: beside, Getenv: b.env, Ask: b.opts.Ask,
 			Notice: func(n mcp.Notice) { b.tell(n.String()) }})
 		if err != nil {
 			return nil, finding(CodeBadServer, path, "docs/yaml.md has the keys", "%v", err)

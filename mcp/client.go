@@ -22,9 +22,9 @@ type Options struct {
 	Ask    func(ctx context.Context, q Question) (Answer, error)
 	Sample *Sampling // gives the server access to a model; nil means no access
 	Lock   *Lock     // the accepted definitions; nil means that nothing is pinned
-	// Beside lists the names of the other tools of the agent. A tool of this server that has one of
-	// these names, or mentions one, is not offered.
-	Beside []string
+	// OtherTools lists the names of the other tools of the agent. A tool of this server that has
+	// one of these names, or mentions one, is not offered.
+	OtherTools []string
 	// Notice receives the verdict on anything of the server that was not simply accepted. It may be
 	// called concurrently. Nil means that notices are dropped.
 	Notice func(Notice)

@@ -65,7 +65,7 @@ func (s *Server) inspect(defs []Definition, o *Options, run func(Definition) paw
 	for i, d := range defs {
 		names[i] = d.Name
 	}
-	foreign := slices.DeleteFunc(slices.Clone(o.Beside), func(n string) bool { return slices.Contains(names, n) })
+	foreign := slices.DeleteFunc(slices.Clone(o.OtherTools), func(n string) bool { return slices.Contains(names, n) })
 	out := make([]Listed, 0, len(defs))
 	seen := map[string]bool{}
 	for i, as := range distinct(s.NamePrefix(), names) {
@@ -133,7 +133,7 @@ func (s *Server) form(l *Listed, t *pawl.Tool, o *Options) (Verdict, string) {
 		return Quarantined, "its name has letters that look like others: " + asASCII(l.Name)
 	case slices.Contains(own, l.As):
 		return Quarantined, "it shadows a name that pawl uses itself"
-	case slices.Contains(o.Beside, l.As):
+	case slices.Contains(o.OtherTools, l.As):
 		return Quarantined, "it shadows a tool that is there already"
 	case len(l.Input)+len(l.Output) > maxSchema:
 		return Quarantined, fmt.Sprintf("its schema has %d bytes", len(l.Input)+len(l.Output))

@@ -87,7 +87,7 @@ func (s *session) definition(t *sdk.Tool) Definition {
 		Output: asJSON(t.OutputSchema), Annotations: asJSON(t.Annotations)}
 }
 
-// Names returns the names of tools, for Options.Beside.
+// Names returns the names of tools, for Options.OtherTools.
 func Names(tools []*pawl.Tool) []string {
 	names := map[string]bool{}
 	for _, t := range tools {

@@ -50,7 +50,7 @@ func (f *lockedFlags) each(sys *cli.System, do func(s mcp.Server, listed []mcp.L
 		return assemble.Misconfigured(err)
 	}
 	for _, s := range a.MCP() {
-		c, err := mcp.New(s, &mcp.Options{Lock: lock, Beside: beside, Getenv: sys.Env})
+		c, err := mcp.New(s, &mcp.Options{Lock: lock, OtherTools: beside, Getenv: sys.Env})
 		if err != nil {
 			return cli.Usage("", "--mcp: %v", err)
 		}
