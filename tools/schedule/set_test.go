@@ -141,7 +141,8 @@ func TestUpdateParts(t *testing.T) {
 		db := open(t, "")
 		set := schedule.New(db, &schedule.Options{Scope: &alice, Now: func() time.Time { return now }})
 		v := put(t, db, store.Schedule{When: row.when, Description: "d"}, now)
-		x := pawl.Toolsets{set}.Execute(t.Context(), llm.ToolCall{ID: "c", Name: "schedule_update", Args: []byte(`{"id":"` + v.ID + `",` + row.args[1:])})
+		args := []byte(`{"id":"` + v.ID + `",` + row.args[1:])
+		x := pawl.Toolsets{set}.Execute(t.Context(), llm.ToolCall{ID: "c", Name: "schedule_update", Args: args})
 		v, err := db.Schedule(t.Context(), alice, v.ID)
 		if err != nil {
 			t.Fatal(err)
