@@ -93,7 +93,9 @@ func TestSeedTools(t *testing.T) {
 	if got := strings.Join(names, " "); got != seedNames {
 		t.Errorf("the rows are about %s; want %s", got, seedNames)
 	}
-	if x := (pawl.Toolsets{all["schedule_create"]}).Execute(t.Context(), llm.ToolCall{ID: "c1", Name: "schedule_create", Args: []byte(`{"description":"x","time":"25:00","recurrence":"daily","tools":[]}`)}); x.Outcome == pawl.OutcomeOK {
+	wrong := llm.ToolCall{ID: "c1", Name: "schedule_create",
+		Args: []byte(`{"description":"x","time":"25:00","recurrence":"daily","tools":[]}`)}
+	if x := (pawl.Toolsets{all["schedule_create"]}).Execute(t.Context(), wrong); x.Outcome == pawl.OutcomeOK {
 		t.Error("as a control: a time that there is not is taken")
 	}
 }

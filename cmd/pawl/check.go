@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-go/pawl/config"
 )
 
-// checkCmd says what is wrong with files.
+// checkCmd checks files with agents.
 type checkCmd struct {
 	Files   []string `arg:"" optional:"" name:"FILE" help:"Files with agents."`
 	Explain bool     `help:"@check_explain"`
@@ -57,12 +57,13 @@ func (c *checkCmd) Run(sys *cli.System) error {
 	return nil
 }
 
-// options are those of a check. What is worth knowing is told once: explaining is silent.
+// options returns the options of a check. Only the check prints notices; the explanation does not
+// repeat them.
 func (c *checkCmd) options(sys *cli.System) *config.Options {
 	return &config.Options{Getenv: sys.Env, Connect: c.Connect, Notice: sys.Notice}
 }
 
-// explain shows the agents of a file.
+// explain prints the agents of a file with all settings, and their first requests.
 func (c *checkCmd) explain(file *config.File, sys *cli.System) error {
 	for i, a := range file.Agents {
 		if c.Agent != "" && a.Name != c.Agent {

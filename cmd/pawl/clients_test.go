@@ -31,7 +31,7 @@ type serving struct {
 	url   string
 	token string // that curl shows
 	bank  *bank
-	stop  func() // ends it with Ctrl-C, and returns when it has ended; it is done after the test otherwise
+	stop  func() // ends it with Ctrl-C and waits for it; the end of the test does the same
 }
 
 const servedToken = "all-all-all-all-all"
@@ -223,7 +223,7 @@ func TestVercelsSDK(t *testing.T) {
 			want[at+"object"] = `{"city":"Oslo"}`
 			want[at+"no model"] = `{"name":"AI_APICallError","status":404,"says":"no agent"}`
 			want[at+"needs a yes"] = `{"name":"AI_APICallError","status":409,"says":"waits for a decision"}`
-			if mode == "streamed " { // the status has left by then, and each provider makes up its own
+			if mode == "streamed " { // the status was sent before; each provider invents its own
 				want[at+"pieces"] = "true"
 				want[at+"needs a yes"] = `{"name":"AI_APICallError","status":500,"says":"waits for a decision"}`
 			}

@@ -17,31 +17,31 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// candidate is a word that may stand at the cursor, and what it is.
+// candidate is a word that may complete the line, with its description.
 type candidate struct{ value, what string }
 
-// What a shell should do besides offering the candidates.
+// The instructions to the shell, in addition to the candidates.
 const (
 	besidesFiles = ":files" // offer files
 	besidesDirs  = ":dirs"  // offer folders
 	besidesOpen  = ":open"  // put no space behind a candidate: more comes
 )
 
-// completer finds what may stand at the cursor, by the grammar that also parses the line. It asks
-// nothing over a network: a database that is not a file is left alone.
+// completer finds the candidates for the word at the cursor, by the grammar that also parses the
+// line. It uses no network, so it reads a database only if that is a file.
 type completer struct {
 	sys     *cli.System
 	node    *kong.Node          // the command so far
-	said    map[string][]string // flags on the line, with their values
-	args    []string            // the arguments on the line
+	said    map[string][]string // the flags of the line and their values
+	args    []string            // the arguments of the line
 	found   []candidate
-	besides string
+	besides string // an instruction to the shell; empty means none
 }
 
-// mostTime is how long a database may be looked at: somebody waits with a finger on the key.
+// mostTime limits the time for reading the database, because a person waits.
 const mostTime = time.Second
 
-// complete reads the words before the cursor, and finds what may stand in the place of current.
+// complete reads the words before the cursor, and finds the candidates for current.
 func (c *completer) complete(before []string, current string) {
 	c.said = map[string][]string{}
 	var open *kong.Flag // a flag whose value is the next word
@@ -80,7 +80,7 @@ func (c *completer) complete(before []string, current string) {
 	}
 }
 
-// argument takes a word that is no flag: the name of a command, or an argument.
+// argument reads a word that is no flag: the name of a command, or an argument.
 func (c *completer) argument(w string) {
 	for _, child := range c.node.Children {
 		if len(c.args) == 0 && child.Type == kong.CommandNode && child.Name == w {
@@ -94,7 +94,7 @@ func (c *completer) argument(w string) {
 	c.args = append(c.args, w)
 }
 
-// flag finds a flag of the command by the word that was typed.
+// flag returns the flag of the command with the typed name. nil means that there is none.
 func (c *completer) flag(word string) *kong.Flag {
 	for f := range c.all() {
 		if "--"+f.Name == word || f.Short != 0 && "-"+string(f.Short) == word {
@@ -104,7 +104,7 @@ func (c *completer) flag(word string) *kong.Flag {
 	return nil
 }
 
-// all yields the flags of the command, those it has of the commands above it included.
+// all yields the flags of the command and of the commands above it.
 func (c *completer) all() iter.Seq[*kong.Flag] {
 	return func(yield func(*kong.Flag) bool) {
 		nodes := []*kong.Node{c.node}
@@ -135,7 +135,7 @@ func (c *completer) flags() {
 	}
 }
 
-// place offers what may stand where no flag does: a command, or the next argument.
+// place offers commands, or values of the next argument.
 func (c *completer) place(current string) {
 	if len(c.args) == 0 {
 		for _, child := range c.node.Children {
@@ -155,8 +155,8 @@ func (c *completer) place(current string) {
 	c.value(places[n], places[n].Name, current, "")
 }
 
-// value offers what a flag or an argument takes; kind is what stands for it in the help, before
-// what the shell wants in front of each.
+// value offers the values of a flag or an argument. kind is its placeholder in the help, and before
+// the text that each candidate starts with.
 func (c *completer) value(v *kong.Value, kind, current, before string) {
 	if v.Enum != "" {
 		for _, e := range v.EnumSlice() {
@@ -166,7 +166,7 @@ func (c *completer) value(v *kong.Value, kind, current, before string) {
 		}
 		return
 	}
-	if v.IsSlice() && v.Tag.Sep == ',' && v.Flag != nil { // a list in one word: its last one is completed
+	if v.IsSlice() && v.Tag.Sep == ',' && v.Flag != nil { // in a list, the last word is completed
 		before += current[:strings.LastIndexByte(current, ',')+1]
 	}
 	if v.Name == "agent" {
@@ -178,7 +178,7 @@ func (c *completer) value(v *kong.Value, kind, current, before string) {
 	}
 }
 
-// known are the values of a kind, as the help calls it. A kind that is not known has none.
+// known returns the values of a kind of argument. Other kinds have none.
 func (c *completer) known(kind string) []candidate {
 	switch kind {
 	case "FILE", "FILE.yaml", "SCHEMA.json", "PATH", "OUT":
@@ -194,12 +194,12 @@ func (c *completer) known(kind string) []candidate {
 	case "AGENT":
 		return c.agents()
 	case "RUN", "A", "B", "THREAD", "SCHEDULE", "SKILL", "KEY", "KEY=TEXT", "MEMORY", "DOCUMENT":
-		return c.kept(kind)
+		return c.stored(kind)
 	}
 	return nil
 }
 
-// bare are candidates of which nothing is to be said.
+// bare returns candidates without descriptions.
 func bare(values []string) []candidate {
 	var all []candidate
 	for _, v := range values {
@@ -208,7 +208,7 @@ func bare(values []string) []candidate {
 	return all
 }
 
-// tools are the built-in tools, and the other words that the flag takes.
+// tools returns the built-in tools, and the other words that the flag accepts.
 func (c *completer) tools(kind string) []candidate {
 	var all []candidate
 	switch {
@@ -231,7 +231,7 @@ func (c *completer) tools(kind string) []candidate {
 	return all
 }
 
-// models are the models of the catalogue, and the providers, behind which any name may stand.
+// models returns the models of the catalogue, and the providers, which any name may follow.
 func (c *completer) models() []candidate {
 	var all []candidate
 	file := ""
@@ -251,7 +251,7 @@ func (c *completer) models() []candidate {
 	return all
 }
 
-// agents are those of the file on the line.
+// agents returns the agents of the file on the line.
 func (c *completer) agents() []candidate {
 	for _, name := range append(slices.Clone(c.args), c.said["file"]...) {
 		if !assemble.IsAgentFile(name) {
@@ -267,8 +267,8 @@ func (c *completer) agents() []candidate {
 	return nil
 }
 
-// kept are the IDs of what the database has. One on a server is not asked.
-func (c *completer) kept(kind string) []candidate {
+// stored returns the IDs of entries of the database, unless it is on a server.
+func (c *completer) stored(kind string) []candidate {
 	last := func(name string) string {
 		if v := c.said[name]; v != nil {
 			return v[len(v)-1]
@@ -322,7 +322,7 @@ func entries[T any](ctx context.Context, db store.Store, f *assemble.StoreFlags,
 	return found
 }
 
-// runs are the runs that the command can be about.
+// runs returns the runs that the command accepts.
 func (c *completer) runs(ctx context.Context, j *assemble.Journal) []candidate {
 	all, err := j.All(ctx, "")
 	if err != nil || len(all) == 0 {
@@ -336,10 +336,10 @@ func (c *completer) runs(ctx context.Context, j *assemble.Journal) []candidate {
 			found = append(found, candidate{r.ID, cli.Visible(state + ": " + hide.String(r.Task))})
 		}
 	}
-	return append(found, candidate{assemble.LastRun, "the one that was written to last"})
+	return append(found, candidate{assemble.LastRun, "the run written to last"})
 }
 
-// keys are the calls of the run on the line that wait.
+// keys returns the pending calls of the run on the line.
 func (c *completer) keys(ctx context.Context, j *assemble.Journal) []candidate {
 	if len(c.args) == 0 {
 		return nil
@@ -358,5 +358,5 @@ func (c *completer) keys(ctx context.Context, j *assemble.Journal) []candidate {
 			all = append(all, candidate{string(i.Key), cli.Visible(i.Tool)})
 		}
 	}
-	return append(all, candidate{"all", "all that wait"})
+	return append(all, candidate{"all", "all pending calls"})
 }

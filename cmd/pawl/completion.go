@@ -8,9 +8,8 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
-// completionCmd prints what makes a shell complete command lines of pawl. The scripts know nothing
-// of the commands: they ask the program, at each press of the key (complete.go), so they are never
-// out of date.
+// completionCmd prints the script by which a shell completes command lines of pawl. The scripts ask
+// the program at each press of the key (complete.go), so they are never out of date.
 type completionCmd struct {
 	Shell string `arg:"" name:"SHELL" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
@@ -28,14 +27,12 @@ func (c *completionCmd) Run(sys *cli.System) error {
 	return err
 }
 
-// completeWord is the word that the scripts call: pawl __complete SHELL and what was typed. It is
-// no command, and in no help.
+// completeWord is the hidden command of the scripts: pawl __complete SHELL, and the typed words.
 const completeWord = "__complete"
 
-// complete prints what may stand where the cursor is: a value a line, with a tab and what it is
-// behind it (not for bash), and at last, behind a colon, what the shell should do besides. What was
-// typed comes as words from zsh and fish, the last one up to the cursor; from bash as what it
-// breaks words at, and the line up to the cursor.
+// complete prints the candidates for the word at the cursor: a value a line, for zsh and fish with
+// a tab and its description. A last line that starts with a colon is an instruction to the shell.
+// zsh and fish pass the words up to the cursor, bash its word breaks and the line up to the cursor.
 func complete(args []string, sys *cli.System) error {
 	if len(args) < 2 {
 		return nil
@@ -69,8 +66,8 @@ func complete(args []string, sys *cli.System) error {
 	return nil
 }
 
-// wordsOf splits a line as a shell does, as far as that can be said of one that is not finished.
-// The last word is the one at the cursor, which may be empty.
+// wordsOf splits an unfinished line as a shell does. The last word is the word at the cursor, which
+// may be empty.
 func wordsOf(text string) []string {
 	words := []string{""}
 	quote := rune(0)

@@ -285,7 +285,8 @@ func led(line, path string) string {
 		if words[0] != "pawl" {
 			continue
 		}
-		k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }}, words[1:]...)
+		sys := &cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }}
+		k, err := parser(sys, words[1:]...)
 		if err != nil {
 			return err.Error()
 		}

@@ -81,8 +81,9 @@ func TestFailuresNameTheNextCommand(t *testing.T) {
 	for _, saved := range []string{"", "run.json"} {
 		for stop, res := range map[pawl.StopReason]*pawl.Result{
 			pawl.StopPending: {Stop: pawl.StopPending, Pending: open,
-				Messages: asks}, pawl.StopCancelled: {Stop: pawl.StopCancelled, Cause: "no"}, pawl.StopStalled: {Stop: pawl.StopStalled, Cause: "no"},
-			pawl.StopFailed: {Stop: pawl.StopFailed, Cause: "no"}, pawl.StopLimit: {Stop: pawl.StopLimit, Limit: "rounds",
+				Messages: asks}, pawl.StopCancelled: {Stop: pawl.StopCancelled, Cause: "no"},
+			pawl.StopStalled: {Stop: pawl.StopStalled, Cause: "no"},
+			pawl.StopFailed:  {Stop: pawl.StopFailed, Cause: "no"}, pawl.StopLimit: {Stop: pawl.StopLimit, Limit: "rounds",
 				Cause: "20 rounds"}, "limit, calls": {Stop: pawl.StopLimit, Limit: "calls", Cause: "the limit of 3 calls was reached"},
 			"limit, cost": {Stop: pawl.StopLimit, Limit: "cost", Cause: "$1 of"}, "limit, tokens": {Stop: pawl.StopLimit, Limit: "tokens",
 				Cause: "3 tokens of 3"}, "limit, time": {Stop: pawl.StopLimit, Limit: "time", Cause: "the time of 3 s"},

@@ -22,6 +22,13 @@ var flagGroups = kong.ExplicitGroups([]kong.Group{
 	{Key: "telemetry", Title: "Telemetry:"},
 })
 
+// enums are lists of values that are too long for a struct tag.
+var enums = kong.Vars{
+	"apis":    "openai-responses,openai-chat,anthropic-messages,anthropic,gemini",
+	"effects": "intended,started,completed,failed,unknown,",
+	"states":  "open,waiting,failed,over,",
+}
+
 // helpTexts has the help of each command with its examples, under a heading of the command's words.
 //
 //go:embed help.txt

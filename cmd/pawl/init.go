@@ -10,12 +10,12 @@ import (
 	"github.com/pawl-go/pawl/config"
 )
 
-// initCmd writes a file to begin with.
+// initCmd writes a first agent's file.
 type initCmd struct {
 	File string `arg:"" optional:"" default:"agent.yaml" help:"The file. Default: agent.yaml."`
 }
 
-// Run writes the file, if it is not there.
+// Run writes the file. It fails if the file exists.
 func (c *initCmd) Run(sys *cli.System) error {
 	f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {

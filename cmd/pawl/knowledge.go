@@ -31,7 +31,8 @@ var documents = assemble.Stored[store.Document]{
 	All:  assemble.Pages(store.Store.Documents, documentID),
 	Head: "DOCUMENT|TITLE|KIND|CHUNKS|UPDATED",
 	Row: func(d store.Document) []any {
-		return []any{cli.Visible(d.ID), cli.Line(d.Title, 40), cli.Visible(d.Kind), d.Chunks, d.Updated.Format(time.DateOnly)}
+		return []any{cli.Visible(d.ID), cli.Line(d.Title, 40), cli.Visible(d.Kind), d.Chunks,
+			d.Updated.Format(time.DateOnly)}
 	},
 }
 

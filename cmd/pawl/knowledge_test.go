@@ -24,7 +24,7 @@ func TestKnowledgeByMeaning(t *testing.T) {
 			return
 		}
 		var all []string
-		for _, text := range body.Input { // what is about time off is in one direction, the rest in another
+		for _, text := range body.Input { // texts about time off have one direction, others another
 			v := "[0,1]"
 			if strings.Contains(text, "holiday") || strings.Contains(text, "leave") {
 				v = "[1,0.1]"

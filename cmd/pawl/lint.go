@@ -20,8 +20,8 @@ type toolsLintCmd struct {
 	MCP      string   `name:"mcp" placeholder:"SERVER" help:"@tools_lint_mcp"`
 }
 
-// Run reports what each provider's form of the schemas loses, and what makes the tools hard to
-// choose. A tool that cannot be said is status 1.
+// Run reports the parts of the schemas that each provider loses, and the faults that make tools
+// hard to choose. If a provider cannot express a tool, the status is 1.
 func (c *toolsLintCmd) Run(sys *cli.System) error {
 	var dialects []*dialect.Dialect
 	for _, name := range c.Provider {
@@ -79,7 +79,7 @@ func (c *toolsLintCmd) Run(sys *cli.System) error {
 	return err
 }
 
-// listed is what the server of --mcp lists, as it sent it.
+// listed returns the tools of the server of --mcp, as the server sent them.
 func (c *toolsLintCmd) listed(sys *cli.System) ([]byte, error) {
 	var tools []mcp.Definition
 	f := lockedFlags{ServerFlags: assemble.ServerFlags{MCP: []string{c.MCP}}}

@@ -1,28 +1,32 @@
 // Command pawl runs agents that call tools, from the shell.
 //
-//	pawl demo                                   an agent at work, without a key and without a network
+//	pawl demo                                   an agent at work, without a key or a network
 //	pawl run --model openai:gpt-5-mini "task"   one task, from first message to stop
 //	pawl chat --model openai:gpt-5-mini         a conversation, line by line
-//	pawl check agent.yaml                       what is wrong with an agent's file; pawl init writes one
-//	pawl tools list|show|call                   the built-in tools
-//	pawl knowledge add|search|list|delete       documents that a tool looks through
-//	pawl memory list|forget                     what is remembered of a user
-//	pawl skills list|show|delete                skills that models have made
-//	pawl threads list|show|delete               conversations that chat keeps
-//	pawl schedules list|show|run|delete         what is to be done later, and the runner that does it
-//	pawl wire encode|decode                     requests and replies as providers write them
-//	pawl hostile run|serve                      models that behave badly, played to pawl or to any runtime
-//	pawl doctor                                 what is there and what is wrong: sandbox, keys, models, database, agents
-//	pawl completion, man                        what shells and man know of it
-//	pawl version
+//	pawl runs list|show|resume|…                durable runs
+//	pawl inbox, effects                         pending calls, and calls of unknown outcome
+//	pawl check agent.yaml                       faults of an agent's file; pawl init writes one
+//	pawl serve, worker                          agents over HTTP and on a Temporal cluster
+//	pawl tools list|show|call|lint              the built-in tools
+//	pawl mcp serve|list|lock|diff|accept        servers of the Model Context Protocol
+//	pawl knowledge add|search|list|delete       documents for the tool knowledge_search
+//	pawl memory list|forget                     memories of a user
+//	pawl skills list|show|delete                skills that models have created
+//	pawl threads list|show|delete               conversations that chat has stored
+//	pawl schedules list|show|run|delete         schedules, and their runner
+//	pawl models list|show                       the catalogue of models
+//	pawl wire encode|decode|check               requests and replies in a provider's form
+//	pawl hostile run|serve                      models that behave badly, as a test of a runtime
+//	pawl doctor                                 faults of this machine: sandbox, keys, database
+//	pawl completion, man, version
 //
-// root.go is the grammar. A command has a file of its name here or stands in a package below
-// internal:
+// root.go is the grammar, help.txt the help. A command has a file of its name here or belongs to a
+// package below internal:
 //
 //	main ──▶ serve, demo, runs, doctor ──▶ tui ──▶ assemble ──▶ cli ──▶ term
 //
-// Package cli is what all commands share, assemble makes an agent of flags and files, tui is the
-// terminal with chat, runs holds what is durable.
+// Package cli has the parts that all commands share, assemble builds an agent from flags and files,
+// tui is the terminal with chat, runs has the commands of durable runs.
 package main
 
 import (

@@ -32,9 +32,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(unleaked{m}, map[string]func(){"pawl": hasty})
 }
 
-// hasty is main. Where a race-detecting build would wait for a second at its end, as one does that
-// a client of MCP started without the variables of its own environment, it begins again and does
-// not.
+// hasty is main. A process with the race detector waits for a second at its end, unless GORACE says
+// otherwise. MCP clients start programs without that variable, so hasty executes itself with it.
 func hasty() {
 	const name, value = "GORACE", "atexit_sleep_ms=0"
 	if raced() && os.Getenv(name) == "" {
@@ -45,7 +44,7 @@ func hasty() {
 	main()
 }
 
-// writer returns what writes a file into a folder, and returns its path.
+// writer returns a function that writes a file into dir and returns its path.
 func writer(t *testing.T, dir string) func(name, text string) string {
 	return func(name, text string) string {
 		t.Helper()
@@ -108,22 +107,26 @@ func withoutDetector() (remove func(), err error) {
 	return remove, errors.Join(os.Chmod(dir, 0o755), os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH")))
 }
 
-// The files in testdata read as the manual of the command. They know three commands of their own:
+// TestManual runs the scripts of testdata, which read as the manual of the command. They have these
+// commands of their own:
 //
-//	simulate FILE [KEY] starts a provider on loopback that answers with the turns in FILE, and points OPENAI_BASE_URL and SIMULATOR to it;
-//	                   with KEY it wants that key
-//	received FILE      writes the bodies that the provider was sent, one a line
-//	status N pawl …    runs pawl and expects the exit status N
-//	serve FOLDER       serves its files on loopback, at $SERVER, which also stands for its address in their text; /echo answers with the request
-//	due DB ID TASK [N] keeps a schedule that is due, or N of them
-//	collect [FILE]     starts a collector of OpenTelemetry on loopback, at $COLLECTOR; with FILE, writes what it was sent, one a line
-//	database           starts PostgreSQL, at $PG
-//	cluster            starts a Temporal server, and says so by its variable
-//	killed pawl …      runs pawl, and kills it in the middle of its first call of $SERVER/pay, which is then made and not answered; $SERVER/payments counts them
-//	interrupt pawl …   runs pawl, presses Ctrl-C once the provider was asked, and expects status 130
+//	simulate FILE [KEY] starts a provider on loopback that replies with the turns of FILE, sets
+//	                    OPENAI_BASE_URL and SIMULATOR; with KEY it requires that key
+//	received FILE       writes the bodies that the provider received, one a line
+//	status N pawl …     runs pawl and expects the exit status N
+//	serve FOLDER        serves the files of FOLDER at $SERVER, and replaces SERVER in their text;
+//	                    /echo replies with the request
+//	due DB ID TASK [N]  stores a schedule that is due, or N schedules
+//	collect [FILE]      starts an OpenTelemetry collector at $COLLECTOR; with FILE it writes the
+//	                    received requests, one a line
+//	database            starts PostgreSQL, at $PG
+//	cluster             starts a Temporal server, and sets TEMPORAL_ADDRESS
+//	killed pawl …       runs pawl, and kills it during its first call of $SERVER/pay, which has
+//	                    then happened and has no answer; $SERVER/payments counts the calls
+//	interrupt pawl …    runs pawl, presses Ctrl-C after the first request, and expects status 130
 //
-// $EXAMPLES is the folder of the examples. The conditions [postgres] and [temporal] hold where
-// those can be had.
+// $EXAMPLES is the folder of the examples. The conditions [postgres] and [temporal] mean that these
+// servers are installed.
 func TestManual(t *testing.T) {
 	t.Logf("commands run under the race detector: %t", raced() && soak.On())
 	testscript.Run(t, testscript.Params{
@@ -145,7 +148,7 @@ func TestManual(t *testing.T) {
 				return err
 			}
 			e.Setenv("EXAMPLES", examples)
-			// or each command of a race-detecting build waits a second when it ends
+			// without it, each process with the race detector waits for a second at its end
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			e.Values[simulatorKey{}] = new(*pawltest.Simulator)
 			e.Values[paymentsKey{}] = new(*payments)
@@ -174,8 +177,8 @@ type turn struct {
 	Cut    bool                         `json:"cut"`
 	Hang   bool                         `json:"hang"`  // say, and never end
 	Loop   bool                         `json:"loop"`  // again and again
-	Asked  string                       `json:"asked"` // what the user's last message has in it
-	First  []turn                       `json:"first"` // the first of these that fits, and nothing else
+	Asked  string                       `json:"asked"` // part of the user's last message
+	First  []turn                       `json:"first"` // the first of these that fits
 }
 
 func (w turn) script() script.Turn {
@@ -298,7 +301,7 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// begin starts pawl in the folder of the script. out is what it prints, done how it ends.
+// begin starts pawl in the folder of the script. out has its output, done receives its end.
 func begin(ts *testscript.TestScript, args []string) (cmd *exec.Cmd, out *strings.Builder, done chan error) {
 	cmd = exec.Command(args[0], args[1:]...)
 	cmd.Dir = ts.MkAbs(".")
@@ -314,7 +317,7 @@ func begin(ts *testscript.TestScript, args []string) (cmd *exec.Cmd, out *string
 	return cmd, out, done
 }
 
-// wait returns when it is so, and fails when pawl ends before.
+// wait returns when the condition so holds, and fails if pawl ends before.
 func wait(ts *testscript.TestScript, done chan error, out *strings.Builder, so func() bool) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

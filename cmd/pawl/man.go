@@ -15,13 +15,13 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
-// manCmd shows the manual, which is made of the grammar as the help is.
+// manCmd shows the manual. Its pages are generated from the grammar, like the help.
 type manCmd struct {
 	Command []string `arg:"" optional:"" name:"COMMAND" help:"@man_command"`
 	Dir     string   `placeholder:"DIR" help:"Write a page for every command into this folder."`
 }
 
-// Run shows a page, or writes all.
+// Run shows a page, or writes all pages.
 func (c *manCmd) Run(sys *cli.System) error {
 	k, err := parser(sys)
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *manCmd) Run(sys *cli.System) error {
 	return show.Run()
 }
 
-// below is the command with a name among those below n; nil: there is none.
+// below returns the subcommand of n with a name. nil means that there is none.
 func below(n *kong.Node, name string) *kong.Node {
 	for _, child := range n.Children {
 		if child.Type == kong.CommandNode && child.Name == name {
@@ -58,7 +58,7 @@ func below(n *kong.Node, name string) *kong.Node {
 	return nil
 }
 
-// write writes the page of n and of all commands below it.
+// write writes the pages of n and of all commands below it.
 func (c *manCmd) write(n *kong.Node) error {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return cli.Usage("", "--dir: %v", err)
@@ -75,10 +75,10 @@ func (c *manCmd) write(n *kong.Node) error {
 	return errors.Join(all...)
 }
 
-// pageName is what the page of a command is called: pawl-runs-show.
+// pageName returns the name of the page of a command, such as pawl-runs-show.
 func pageName(n *kong.Node) string { return strings.ReplaceAll(n.FullPath(), " ", "-") }
 
-// manPage is the page of a command in the form that man reads, man(7).
+// manPage returns the page of a command in the form of man(7).
 func manPage(n *kong.Node, day time.Time) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, ".TH %s 1 %s pawl \"pawl's manual\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(pageName(n)),
@@ -122,7 +122,7 @@ func manPage(n *kong.Node, day time.Time) []byte {
 	return b.Bytes()
 }
 
-// manSummary is what stands behind the name: one line, without the full stop.
+// manSummary returns the summary of a command without its full stop.
 func manSummary(n *kong.Node) string {
 	if n.Parent == nil {
 		return "runs agents that call tools"
@@ -130,7 +130,7 @@ func manSummary(n *kong.Node) string {
 	return strings.TrimSuffix(n.Help, ".")
 }
 
-// manFlags writes the flags, those that commands share under their titles.
+// manFlags writes the flags. Flags that commands share follow under their titles.
 func manFlags(b *bytes.Buffer, n *kong.Node) {
 	b.WriteString(".SH OPTIONS\n")
 	for _, titled := range []bool{false, true} {
@@ -163,8 +163,8 @@ type flagGroup struct {
 	flags []*kong.Flag
 }
 
-// groupsOf are the flags of a command by group, in the order in which they come; those of no group
-// have the zero Group.
+// groupsOf returns the flags of a command by group, in order. Flags without a group have the zero
+// Group.
 func groupsOf(n *kong.Node) []flagGroup {
 	var all []flagGroup
 	for _, level := range n.AllFlags(true) {
@@ -186,13 +186,12 @@ func groupsOf(n *kong.Node) []flagGroup {
 	return all
 }
 
-// item writes a name and what it is.
+// item writes a name and its description.
 func item(b *bytes.Buffer, name, text string) {
 	fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(name), roff(text))
 }
 
-// section writes prose under a title; where there is none, nothing. Lines that are indented stay as
-// they are.
+// section writes prose under a title. Empty prose has no section. Indented lines are not wrapped.
 func section(b *bytes.Buffer, title, text string) {
 	if strings.TrimSpace(text) == "" {
 		return
@@ -216,7 +215,7 @@ func section(b *bytes.Buffer, title, text string) {
 
 var atStart = regexp.MustCompile(`(?m)^[.']`)
 
-// roff writes text so that the formatter takes nothing in it for its own.
+// roff quotes text for the formatter.
 func roff(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", "...", "–", `\-`, "“", `"`, "”", `"`).Replace(s)
 	return atStart.ReplaceAllStringFunc(s, func(c string) string { return `\&` + c })

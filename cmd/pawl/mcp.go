@@ -4,11 +4,11 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/serve"
 )
 
-// mcpCmd is about MCP servers, and about being one.
+// mcpCmd serves tools over MCP, and inspects MCP servers.
 type mcpCmd struct {
 	Serve  serve.MCPCmd `cmd:"" help:"Offer tools and agents to MCP clients."`
-	List   mcpListCmd   `cmd:"" help:"List a server's tools, with what became of each."`
-	Lock   mcpLockCmd   `cmd:"" help:"Write down what servers say of their tools."`
+	List   mcpListCmd   `cmd:"" help:"List the tools of servers with a verdict on each."`
+	Lock   mcpLockCmd   `cmd:"" help:"Store the tools of servers in the lock."`
 	Diff   mcpDiffCmd   `cmd:"" help:"@mcp_diff"`
-	Accept mcpAcceptCmd `cmd:"" help:"Take what a server says now into the lock."`
+	Accept mcpAcceptCmd `cmd:"" help:"Update the lock with the present tools."`
 }

@@ -12,15 +12,14 @@ import (
 	"github.com/pawl-go/pawl/mcp"
 )
 
-// lockedFlags name MCP servers whose tools are looked at: those of a file with an agent, and
-// others.
+// lockedFlags name MCP servers: the servers of an agent's file, and others.
 type lockedFlags struct {
 	File string `placeholder:"FILE.yaml" help:"@locked_file"`
 	assemble.FileFlags
 	assemble.ServerFlags
 }
 
-// agent is an agent with the servers, of which there is one at least.
+// agent returns an agent with the servers. It fails if there is no server.
 func (f *lockedFlags) agent(sys *cli.System) (*config.Agent, error) {
 	a, err := f.Read(f.File, sys)
 	if err == nil {
@@ -32,7 +31,7 @@ func (f *lockedFlags) agent(sys *cli.System) (*config.Agent, error) {
 	return a, err
 }
 
-// each lists the tools of each server. path is where the lock is.
+// each calls do with the tools that each server lists, and with the lock file at path.
 func (f *lockedFlags) each(sys *cli.System, do func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock,
 	path string) error) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
@@ -104,7 +103,7 @@ func (c *mcpListCmd) Run(sys *cli.System) error {
 
 type mcpLockCmd struct{ lockedFlags }
 
-// Run writes servers that are not in the lock into it.
+// Run adds the servers that the lock does not have.
 func (c *mcpLockCmd) Run(sys *cli.System) error {
 	return c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock, path string) error {
 		if lock.Has(s) && len(lock.Diff(s, listed)) > 0 {
@@ -120,7 +119,7 @@ type mcpDiffCmd struct {
 	lockedFlags
 }
 
-// Run shows what differs.
+// Run shows the differences between the servers and the lock.
 func (c *mcpDiffCmd) Run(sys *cli.System) error {
 	differ := false
 	all := map[string][]mcp.Drift{}
@@ -152,7 +151,7 @@ type mcpAcceptCmd struct {
 	lockedFlags
 }
 
-// Run takes what a server says now.
+// Run updates the lock with the present tools of the servers.
 func (c *mcpAcceptCmd) Run(sys *cli.System) error {
 	a, err := c.agent(sys)
 	if err != nil {

@@ -69,7 +69,7 @@ func (c *memoryListCmd) Run(sys *cli.System) error {
 }
 
 type memoryForgetCmd struct {
-	IDs   []string `arg:"" optional:"" name:"MEMORY" help:"The IDs, as pawl memory list shows them."`
+	IDs   []string `arg:"" optional:"" name:"MEMORY" help:"IDs, as pawl memory list shows them."`
 	Query string   `placeholder:"WORDS" help:"@memory_forget_query"`
 	All   bool     `help:"@memory_forget_all"`
 	assemble.StoreFlags

@@ -12,7 +12,7 @@ import (
 	"github.com/pawl-go/pawl/provider/catalog"
 )
 
-// modelsCmd is about the models that the catalogue knows.
+// modelsCmd shows the models of the catalogue.
 type modelsCmd struct {
 	List modelsListCmd `cmd:"" help:"@models_list"`
 	Show modelsShowCmd `cmd:"" help:"@models_show"`
@@ -24,7 +24,7 @@ type modelsListCmd struct {
 	JSON     bool   `name:"json" help:"Print a JSON list with sources and dates."`
 }
 
-// Run lists the models. What is not known is a question mark.
+// Run lists the models. An unknown value is a question mark.
 func (c *modelsListCmd) Run(sys *cli.System) error {
 	all, err := assemble.Catalogue("--file", c.File)
 	if err != nil {
@@ -82,7 +82,7 @@ type modelsShowCmd struct {
 	File string `placeholder:"FILE" help:"A catalogue of your own in place of the one inside."`
 }
 
-// Run prints a line for each thing that is known, and one for each that is assumed.
+// Run prints a line for each known value, and one for each assumption.
 func (c *modelsShowCmd) Run(sys *cli.System) error {
 	all, err := assemble.Catalogue("--file", c.File)
 	if err != nil {

@@ -43,7 +43,9 @@ func TestRecordingOfRelease0IsPlayed(t *testing.T) {
 	command := []string{"run", "--model", "openai:sim", "--rehearse", tools}
 	const task = "Do I need an umbrella?"
 	if _, err := os.Stat(release0Recording); *update && os.IsNotExist(err) {
-		sim, err := pawltest.NewSimulator(script.New(script.Together(script.Call("weather", map[string]any{"city": "Oslo"}), script.Call("weather", map[string]any{"city": "Bergen"})), script.Say("Only in Oslo: <rain> & ☂.")), nil)
+		both := script.Together(script.Call("weather", map[string]any{"city": "Oslo"}),
+			script.Call("weather", map[string]any{"city": "Bergen"}))
+		sim, err := pawltest.NewSimulator(script.New(both, script.Say("Only in Oslo: <rain> & ☂.")), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

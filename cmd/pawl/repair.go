@@ -10,19 +10,19 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// mendFlags are about how what a model wrote becomes arguments.
-type mendFlags struct {
+// repairFlags repair the arguments of a call as the arguments of a model are repaired.
+type repairFlags struct {
 	Repair bool `help:"@mend_repair"`
 	DryRun bool `name:"dry-run" help:"@mend_dryrun"`
 }
 
-// mend shows what a model's text becomes. over says that nothing is to be run: x is how the call
-// would end.
-func (c *toolsCallCmd) mend(ctx context.Context, sys *cli.System, registry *pawl.Registry,
+// repair prints the repairs of the arguments. over means that the call must not run: x is then its
+// execution without the tool.
+func (c *toolsCallCmd) repair(ctx context.Context, sys *cli.System, registry *pawl.Registry,
 	args []byte) (x pawl.Execution, over bool, err error) {
 	if !c.Repair {
 		if c.DryRun {
-			return x, false, cli.Usage("--repair --dry-run", "--dry-run is about --repair")
+			return x, false, cli.Usage("--repair --dry-run", "--dry-run needs --repair")
 		}
 		return x, false, nil
 	}

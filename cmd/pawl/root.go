@@ -93,7 +93,7 @@ func parser(sys *cli.System, args ...string) (*kong.Kong, error) {
 		}
 	}
 	k, err := kong.New(reflect.New(g).Interface(), kong.Name("pawl"), kong.Description("Runs agents that call tools."),
-		kong.Writers(sys.Out, sys.Err), flagGroups, cli.HelpTexts(),
+		kong.Writers(sys.Out, sys.Err), flagGroups, cli.HelpTexts(), enums,
 		kong.Exit(func(status int) { panic(exited(status)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}))
 	if err == nil {

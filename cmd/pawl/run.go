@@ -18,7 +18,7 @@ import (
 	"github.com/pawl-go/pawl/team"
 )
 
-// runCmd carries out one task.
+// runCmd executes one task.
 type runCmd struct {
 	File string `arg:"" optional:"" name:"FILE" help:"@run_file"`
 	Task string `arg:"" optional:"" name:"TASK" help:"@run_task"`
@@ -115,8 +115,8 @@ func (c *runCmd) run(sys *cli.System) error {
 	return unwritten
 }
 
-// durable begins a durable run, or goes on with the one that was begun with the same transcript and
-// messages.
+// durable starts a durable run. If the run exists, with the same transcript and messages, it is
+// resumed.
 func (c *runCmd) durable(ctx context.Context, sys *cli.System, s *assemble.Setup, out *tui.Screen, from *pawl.Result,
 	msgs []llm.Message) error {
 	db, err := s.DB.Create()
@@ -136,7 +136,7 @@ func (c *runCmd) durable(ctx context.Context, sys *cli.System, s *assemble.Setup
 		Save: c.Save}).Do(ctx, msgs)
 }
 
-// words tells the file from the task.
+// words finds out whether the first argument is the file or the task.
 func (c *runCmd) words() error {
 	switch {
 	case assemble.IsAgentFile(c.File):
@@ -148,7 +148,7 @@ func (c *runCmd) words() error {
 	return nil
 }
 
-// start finds what the run begins with: a transcript to go on from, and what is said now.
+// start returns the input of the run: the transcript to continue, and the new messages.
 func (c *runCmd) start(sys *cli.System) (*pawl.Result, []llm.Message, error) {
 	from := new(pawl.Result)
 	if c.Messages != "" {
@@ -198,7 +198,7 @@ func (c *runCmd) start(sys *cli.System) (*pawl.Result, []llm.Message, error) {
 	return from, msgs, nil
 }
 
-// planned gives the run the plan of --plan.
+// planned adds the plan of --plan to the values of the run.
 func (c *runCmd) planned(from *pawl.Result) error {
 	if c.Plan == "" {
 		return nil

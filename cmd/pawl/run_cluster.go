@@ -13,7 +13,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// onCluster carries the task out on a Temporal cluster.
+// onCluster executes the task on a Temporal cluster.
 func (c *runCmd) onCluster(ctx context.Context, sys *cli.System) error {
 	name, err := c.agentThere(sys)
 	if err != nil {
@@ -38,7 +38,8 @@ func (c *runCmd) onCluster(ctx context.Context, sys *cli.System) error {
 	return w.Do(ctx, sys, &c.ClusterFlags, append(from.Messages, msgs...))
 }
 
-// agentThere returns the name of the agent. What else makes an agent is said to the worker.
+// agentThere returns the name of the agent. Flags of an agent are refused, because the worker
+// builds the agent.
 func (c *runCmd) agentThere(sys *cli.System) (string, error) {
 	flags := assemble.Given(&c.AgentFlags)
 	delete(flags, "Agent")

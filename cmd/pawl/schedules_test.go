@@ -52,7 +52,8 @@ func TestKeptCommandsRefuse(t *testing.T) {
 	db, err := sqlite.Open(path, &sqlite.Options{NoSync: true})
 	ok(t, err)
 	mine := store.Scope{User: "alice"}
-	_, err = db.PutSchedule(t.Context(), mine, store.Schedule{ID: "backup", When: "daily 08:00", Task: []byte(`{}`), Enabled: true, Next: time.Now().Add(time.Hour)})
+	_, err = db.PutSchedule(t.Context(), mine, store.Schedule{ID: "backup", When: "daily 08:00", Task: []byte(`{}`),
+		Enabled: true, Next: time.Now().Add(time.Hour)})
 	ok(t, err)
 	ok(t, db.Close())
 	refused(t, path, []badLine{

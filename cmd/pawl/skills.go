@@ -89,7 +89,7 @@ type skillsDeleteCmd struct {
 	assemble.StoreFlags
 }
 
-// Run removes skills, and reports the first one that does not exist.
+// Run removes skills, and reports the first missing entry.
 func (c *skillsDeleteCmd) Run(sys *cli.System) error {
 	return skills.Delete(sys, &c.StoreFlags, c.Names)
 }

@@ -23,22 +23,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Every block of code in README.md and docs/*.md is of a class, the first word behind its fence,
-// and is checked as that:
+// TestSnippets checks every block of code in README.md and docs/*.md by its class, the first word
+// after its fence:
 //
-//	go       stands below a line <!-- code: FILE --> and is a copy of compiled code, see internal/test/docgen
-//	yaml     is the file of an agent, and pawl check finds nothing; with the word tools (or tools.yaml) it defines tools, with part it is a part of
-//	         an agent's file, with other it is YAML of somebody else
-//	json     is JSON; jsonl a JSON value a line
-//	sh       is for a shell: each pawl command in it is one, what else is named is there; commands that need no key and no network are run, unless
-//	         the word shown stands behind sh
-//	console  is a session: what stands behind "$ " is run, and says what stands below it. … is any text, and any lines where it has a line of its own; times
-//	         may differ
+//	go       follows a line <!-- code: FILE --> and is a copy of compiled code, see
+//	         internal/test/docgen
+//	yaml     is an agent's file without findings of pawl check; with the word tools (or
+//	         tools.yaml) it defines tools, with part it is a part of an agent's file, with other
+//	         it is any YAML
+//	json     is JSON; jsonl has a JSON value a line
+//	sh       is for a shell: its pawl commands parse, and the programs and files it names exist;
+//	         commands that need no key and no network are run, unless the word shown follows sh
+//	console  is a session: the commands after "$ " are run, and print the lines below them. "…"
+//	         matches any text, and any lines if it has a line of its own; times may differ
 //	python   is a program, and so is js
-//	text     is none of these: pictures, and what other tests compare
+//	text     is none of these, such as pictures and output that other tests compare
 //
-// A word with a point behind the class is a name: the block is kept as that file in the folder of
-// the page, where its commands run. That folder has README.md and the examples, too.
+// A word with a dot after the class is a file name: the block is stored as that file in the folder
+// of the page, in which its commands run. The folder has README.md and the examples, too.
 func TestSnippets(t *testing.T) {
 	found, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
 	if err != nil || len(found) == 0 {

@@ -88,7 +88,7 @@ type threadsDeleteCmd struct {
 	assemble.StoreFlags
 }
 
-// Run removes conversations, and reports the first one that does not exist.
+// Run removes conversations, and reports the first missing entry.
 func (c *threadsDeleteCmd) Run(sys *cli.System) error {
 	return threads.Delete(sys, &c.StoreFlags, c.IDs)
 }

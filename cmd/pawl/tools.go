@@ -16,11 +16,11 @@ import (
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
-// toolsCmd is about the built-in tools.
+// toolsCmd lists, checks, shows and calls tools.
 type toolsCmd struct {
 	List toolsListCmd `cmd:"" help:"List them."`
 	Lint toolsLintCmd `cmd:"" help:"@tools_lint"`
-	Show toolsShowCmd `cmd:"" help:"Show one: what the model is told of it."`
+	Show toolsShowCmd `cmd:"" help:"Show one, as the model sees it."`
 	Call toolsCallCmd `cmd:"" help:"@tools_call"`
 }
 
@@ -34,8 +34,8 @@ type shownTool struct {
 	Output      json.RawMessage `json:"output,omitempty"`
 }
 
-// builtinTools returns every built-in tool and those of the files, and what must be closed when no
-// call runs any more. With show, none of them will be called.
+// builtinTools returns the built-in tools and the tools of the flags. The caller calls the returned
+// function when no call runs any more. show means that no tool will be called.
 func builtinTools(ctx context.Context, sys *cli.System, f assemble.ToolFlags, o assemble.OutsideFlags,
 	m assemble.ServerFlags, show bool) ([]shownTool, *pawl.Registry, func(), error) {
 	a := new(config.Agent)
@@ -127,14 +127,14 @@ type toolsCallCmd struct {
 	Name string `arg:"" name:"TOOL" help:"The tool."`
 	Args string `arg:"" optional:"" name:"JSON" help:"@tools_call_args"`
 	JSON bool   `name:"json" help:"Print the whole execution: outcome, result, times."`
-	mendFlags
+	repairFlags
 	assemble.ToolFlags
 	assemble.OutsideFlags
 	assemble.ServerFlags
 }
 
-// Run calls the tool. A call that does not end well is status 1; its result says why, in the words
-// that a model would read.
+// Run calls the tool. If the call fails, the status is 1 and the error is the result that a model
+// would read.
 func (c *toolsCallCmd) Run(sys *cli.System) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()
@@ -150,7 +150,7 @@ func (c *toolsCallCmd) Run(sys *cli.System) error {
 		return err
 	}
 	defer closeSets()
-	x, over, err := c.mend(ctx, sys, registry, args)
+	x, over, err := c.repair(ctx, sys, registry, args)
 	if err != nil || over && x.Outcome == pawl.OutcomeOK {
 		return err
 	}
@@ -167,21 +167,21 @@ func (c *toolsCallCmd) Run(sys *cli.System) error {
 		}
 		fmt.Fprintln(sys.Out, strings.TrimSuffix(text, "\n"))
 	}
-	told := errors.New(x.Result.Text())
+	result := errors.New(x.Result.Text())
 	switch {
 	case x.Outcome == pawl.OutcomeOK:
 		return nil
 	case x.Outcome == pawl.OutcomeCancelled && ctx.Err() != nil:
-		return cli.Fail(cli.StatusInterrupted, told, "")
+		return cli.Fail(cli.StatusInterrupted, result, "")
 	case c.JSON:
 		return cli.Silent(cli.StatusFailed)
-	case strings.Contains(told.Error(), sandbox.ErrUnenforced.Error()):
-		return cli.Fail(cli.StatusFailed, told,
+	case strings.Contains(result.Error(), sandbox.ErrUnenforced.Error()):
+		return cli.Fail(cli.StatusFailed, result,
 			"pawl doctor says what can be enforced; --sandbox LEVEL takes it, --sandbox-host names what a program may reach, and --allow-commands runs command tools outside of it")
 	case x.Outcome == pawl.OutcomeUnknownTool:
-		return cli.Fail(cli.StatusFailed, told, "pawl tools list")
+		return cli.Fail(cli.StatusFailed, result, "pawl tools list")
 	case x.Outcome == pawl.OutcomeInvalid:
-		return cli.Fail(cli.StatusFailed, told, "pawl tools show "+c.Name)
+		return cli.Fail(cli.StatusFailed, result, "pawl tools show "+c.Name)
 	}
-	return cli.Fail(cli.StatusFailed, told, "")
+	return cli.Fail(cli.StatusFailed, result, "")
 }

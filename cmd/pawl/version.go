@@ -9,7 +9,7 @@ import (
 
 type versionCmd struct{}
 
-// Run prints the version, the commit where it is known, and what built it.
+// Run prints the version, the commit if it is known, and the Go version.
 func (versionCmd) Run(sys *cli.System) error {
 	_, err := fmt.Fprintln(sys.Out, cli.Version(debug.ReadBuildInfo()))
 	return err

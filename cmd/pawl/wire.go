@@ -20,22 +20,22 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// wireCmd translates, without a network and without a key.
+// wireCmd translates requests and replies without a network and without a key.
 type wireCmd struct {
 	Encode wireEncodeCmd `cmd:"" help:"@wire_encode"`
 	Decode wireDecodeCmd `cmd:"" help:"@wire_decode"`
 	Check  wireCheckCmd  `cmd:"" help:"@wire_check"`
 }
 
-// wire is how one API is written and read.
+// wire encodes requests and decodes replies of one API.
 type wire struct {
 	encode func(*llm.Request) ([]byte, error)
 	decode func(status int, sse bool, body []byte) (*llm.Response, error)
 	open   func(http.RoundTripper) llm.Model
 }
 
-// read returns the reply in an answer, or the error in it. A status of failure is read as a request
-// would meet it, so that the headers count.
+// read returns the reply or the error of an HTTP answer. The adapter itself reads an error status,
+// so that the headers count.
 func (w *wire) read(status int, h http.Header, sse bool, body []byte) (*llm.Response, error) {
 	if status >= 200 && status <= 299 {
 		return w.decode(status, sse, body)
@@ -47,7 +47,7 @@ func (w *wire) read(status int, h http.Header, sse bool, body []byte) (*llm.Resp
 	return llm.Complete(context.Background(), m, &llm.Request{Messages: []llm.Message{llm.User("?")}})
 }
 
-// answers is a transport that gives one answer.
+// answers is a transport with one answer.
 type answers func() *http.Response
 
 func (f answers) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -97,7 +97,7 @@ func wireOf(api string) (wire, error) {
 }
 
 type wireEncodeCmd struct {
-	API    string `required:"" name:"api" enum:"openai-responses,openai-chat,anthropic-messages,anthropic,gemini" placeholder:"API" help:"@wire_encode_api"`
+	API    string `required:"" name:"api" enum:"${apis}" placeholder:"API" help:"@wire_encode_api"`
 	Stream bool   `help:"As for a streamed reply."`
 }
 
@@ -218,7 +218,7 @@ type wireAnswer struct {
 	Error    *wireError      `json:"error,omitempty"`
 }
 
-// lines answers each line of in, whatever is in it.
+// lines prints an answer for each line of in, also for a malformed one.
 func (c *wireDecodeCmd) lines(in io.Reader, out *json.Encoder) error {
 	r := bufio.NewReaderSize(in, 1<<16)
 	for {

@@ -11,10 +11,10 @@ import (
 )
 
 type wireCheckCmd struct {
-	API string `required:"" name:"api" enum:"openai-responses,openai-chat,anthropic-messages,anthropic,gemini" placeholder:"API" help:"@wire_check_api"`
+	API string `required:"" name:"api" enum:"${apis}" placeholder:"API" help:"@wire_check_api"`
 }
 
-// Run prints what is wrong with a history, and the history without it.
+// Run prints the faults of a history, and the repaired history.
 func (c *wireCheckCmd) Run(sys *cli.System) error {
 	in, err := io.ReadAll(sys.In)
 	if err != nil {
@@ -28,12 +28,13 @@ func (c *wireCheckCmd) Run(sys *cli.System) error {
 	}
 	api, _ := provider.FindAPI(c.API) // the enum of the flag has only known names
 	faults := api.Rules.Check(from.Messages)
-	healed, mends := api.Rules.Repair(from.Messages)
+	repaired, repairs := api.Rules.Repair(from.Messages)
 	e := json.NewEncoder(sys.Out)
 	e.SetEscapeHTML(false)
 	return e.Encode(struct {
 		Faults   []llm.HistoryFault `json:"faults"`
 		Mends    []llm.Repaired     `json:"mends"`
 		Messages []llm.Message      `json:"messages"`
-	}{append([]llm.HistoryFault{}, faults...), append([]llm.Repaired{}, mends...), append([]llm.Message{}, healed...)})
+	}{append([]llm.HistoryFault{}, faults...), append([]llm.Repaired{}, repairs...),
+		append([]llm.Message{}, repaired...)})
 }

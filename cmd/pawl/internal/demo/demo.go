@@ -24,8 +24,8 @@ import (
 	"github.com/pawl-go/pawl/tools/file"
 )
 
-// samples are the orders, returns and shipments of a month in a small shop, with the dirt that such
-// files have.
+// samples are the orders, returns and shipments of a small shop in a month, with the usual
+// faults of such files.
 //
 //go:embed samples
 var samples embed.FS
@@ -116,8 +116,8 @@ Next:
 	return err
 }
 
-// prepare copies the data files into the directory that the agent will see. skipped says which ones
-// were left out, and why.
+// prepare copies the data files into the directory of the agent. skipped has a note for each file
+// that is not copied.
 func (c *Cmd) prepare() (dir string, names, skipped []string, err error) {
 	var from fs.FS
 	if c.Data == "" {
@@ -194,7 +194,7 @@ func (c *Cmd) prepare() (dir string, names, skipped []string, err error) {
 // paced writes text as slowly as a model does.
 type paced struct {
 	model llm.Model
-	pause time.Duration // before each fragment of text; 0: none
+	pause time.Duration // before each fragment of text; 0 means no pause
 }
 
 var _ llm.Model = paced{}

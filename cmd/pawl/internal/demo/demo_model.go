@@ -14,11 +14,11 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// analyst plays the model of the demo: it decides, from the conversation in the request and from
-// nothing else, what a model might do next. It knows no file and no figure but those that tools
-// told it.
+// analyst is the model of the demo. It decides from the conversation in the request alone, so every
+// file and figure comes from a tool.
 //
-//	list ▶ read (on, where a file is long) ▶ parse, for the columns ▶ aggregate, one call with a mistake ▶ mend it ▶ write ▶ answer
+//	list ▶ read (in parts, if a file is long) ▶ parse, for the columns ▶ aggregate, with a mistake
+//	▶ correct it ▶ write ▶ answer
 func analyst(req *llm.Request) script.Turn {
 	past := exchanges(req)
 	listing := past.last("file_list")
@@ -43,7 +43,7 @@ func analyst(req *llm.Request) script.Turn {
 
 const reportName = "report.md"
 
-// isData reports whether a file is one for the demo.
+// isData reports whether the demo can read a file.
 func isData(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".csv", ".json", ".jsonl":
@@ -52,7 +52,7 @@ func isData(name string) bool {
 	return false
 }
 
-// exchange is a call with what came of it, as the request tells it.
+// exchange is a call with its result.
 type exchange struct {
 	name   string
 	args   map[string]json.RawMessage
@@ -100,19 +100,19 @@ func (h exchangeList) last(name string) *exchange {
 	return nil
 }
 
-// table is what the model knows of one file.
+// table is the knowledge of the model about one file.
 type table struct {
 	file    string
 	content string
-	next    json.RawMessage // how to read on; nil: all is read, or nothing
-	trouble string          // why the file is left out
+	next    json.RawMessage // the arguments that read more; nil means that all is read, or nothing
+	trouble string          // why the file is skipped
 
 	parsed  bool
 	rows    int
 	columns []string
 	sample  []map[string]any
 
-	group   string // the column to group by; "": none fits
+	group   string // the column to group by; empty means that none fits
 	numbers []string
 	grouped *figures // by group
 	all     *figures // over all rows
@@ -140,10 +140,10 @@ func tablesIn(listing string) []*table {
 	return all
 }
 
-// pageNote is what file_read says after a page that is not the whole file.
+// pageNote matches the note of file_read below a part of a file.
 var pageNote = regexp.MustCompile(`\n?\[lines \d+-\d+, bytes [^\n]*\]$`)
 
-// take learns from what was done with the file so far.
+// take reads the results of the calls about the file.
 func (t *table) take(past exchangeList) {
 	for _, e := range past {
 		switch e.name {
@@ -177,7 +177,7 @@ func (t *table) read(e *exchange) {
 		}
 		if _, args, more := strings.Cut(note, "read on with "); more {
 			d := json.NewDecoder(strings.NewReader(args))
-			_ = d.Decode(&t.next) // it is what file_read wants to be called with
+			_ = d.Decode(&t.next) // file_read wrote them
 		}
 	}
 	t.content += page
@@ -269,11 +269,11 @@ func (t *table) aggregate(e *exchange) {
 		t.all = f
 	}
 	if t.wrong != nil && bytes.Equal(t.wrong.args["group_by"], e.args["group_by"]) {
-		t.wrong = nil // this call mended it
+		t.wrong = nil // this call corrected it
 	}
 }
 
-// reads reads what is not read yet, all files in one reply.
+// reads reads the files that are not read yet, all in one reply.
 func reads(tables []*table) (string, []script.Turn) {
 	var calls []script.Turn
 	on := false
@@ -311,8 +311,8 @@ func parses(tables []*table) (string, []script.Turn) {
 	return "Which columns are there, and what is in them?\n", calls
 }
 
-// aggregates asks for the figures: of each table by group, and over all its rows. Its first call
-// asks for an op that there is not, as models do.
+// aggregates asks for the figures of each table, by group and over all rows. Its first call has an
+// unknown op, as calls of models often have.
 func aggregates(tables []*table) (string, []script.Turn) {
 	var calls []script.Turn
 	var what []string
@@ -359,7 +359,7 @@ func (t *table) call(metrics any, groupBy []string) script.Turn {
 	return script.Call("data_aggregate", args)
 }
 
-// corrections repeats a call that was refused, with what the refusal says there is instead.
+// corrections repeats a refused call with an op that the error offers.
 func corrections(tables []*table) (string, []script.Turn) {
 	for _, t := range tables {
 		if t.wrong == nil || t.trouble != "" {
@@ -370,28 +370,28 @@ func corrections(tables []*table) (string, []script.Turn) {
 			continue
 		}
 		offered := quoted.FindAllString(t.wrong.result, -1)
-		mended := ""
+		repaired := ""
 		for i := range metrics {
 			if metrics[i]["op"] != "total" {
 				continue
 			}
 			for _, op := range []string{`"sum"`, `"count"`} {
-				if slices.Contains(offered, op) && mended == "" {
-					mended = strings.Trim(op, `"`)
+				if slices.Contains(offered, op) && repaired == "" {
+					repaired = strings.Trim(op, `"`)
 				}
 			}
-			if mended == "sum" && len(t.numbers) == 0 {
-				mended = "count"
+			if repaired == "sum" && len(t.numbers) == 0 {
+				repaired = "count"
 			}
-			metrics[i]["op"] = mended
+			metrics[i]["op"] = repaired
 		}
-		if mended == "" {
+		if repaired == "" {
 			t.trouble = t.wrong.result // nothing offered that would do
 			continue
 		}
 		var groupBy []string
 		_ = json.Unmarshal(t.wrong.args["group_by"], &groupBy) // left out is nil
-		return fmt.Sprintf("One call was wrong: there is no op \"total\". It is called %q here.\n", mended),
+		return fmt.Sprintf("One call was wrong: there is no op \"total\". It is called %q here.\n", repaired),
 			[]script.Turn{t.call(metrics, groupBy)}
 	}
 	return "", nil

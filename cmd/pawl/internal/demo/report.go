@@ -11,7 +11,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
-// report writes what the demo's model found, as Markdown. Every figure is one that a tool gave.
+// report returns the findings of the demo's model as Markdown. Every figure comes from a tool.
 func report(tables []*table) string {
 	var b strings.Builder
 	b.WriteString("# Report\n\nEvery figure comes from a result of `data_aggregate`. The model that wrote this is a script.\n")
@@ -64,7 +64,7 @@ func (t *table) rowsOf(b *strings.Builder) {
 	write("**all**", t.all.Groups[0])
 }
 
-// notesOf writes what was mended in the data and what could not be added up.
+// notesOf writes which values were repaired and which are not in the sums.
 func (t *table) notesOf(b *strings.Builder) {
 	var notes []string
 	for _, name := range slices.Sorted(maps.Keys(t.all.Skipped)) {
@@ -99,7 +99,7 @@ func row(b *strings.Builder, cells []string) {
 	b.WriteString("\n")
 }
 
-// figure writes a value as the tool gave it.
+// figure writes a value in the form of the tool.
 func figure(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -139,7 +139,7 @@ func conclusion(tables []*table, written *exchange) string {
 
 var money = regexp.MustCompile(`(?i)amount|total|price|cost|refund|revenue|sales|value`)
 
-// main returns the column of numbers that matters most, as far as names tell; "" when there is
+// main returns the most important column of numbers, judged by its name. Empty means that there is
 // none.
 func (t *table) main() string {
 	for _, c := range t.numbers {
@@ -153,7 +153,7 @@ func (t *table) main() string {
 	return ""
 }
 
-// most returns the group with the greatest sum of column c; nil without groups.
+// most returns the group with the greatest sum of column c. nil means that there are no groups.
 func (t *table) most(c string) (best map[string]any) {
 	top := 0.0
 	if t.grouped == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-go/pawl/sandbox"
 )
 
-// Cmd says what is there of what pawl could use, and what is wrong with it.
+// Cmd examines what pawl can use on this machine, and reports faults.
 type Cmd struct {
 	Files  []string `arg:"" optional:"" name:"FILE.yaml" help:"@doctor_files"`
 	Online bool     `help:"@doctor_online"`
@@ -21,7 +21,7 @@ type Cmd struct {
 // How a check ended.
 const (
 	checkOK   = "ok"
-	checkWarn = "warn" // something may be missed
+	checkWarn = "warn" // something useful is missing
 	checkFail = "fail" // something is wrong, and will not work
 )
 
@@ -42,7 +42,7 @@ type diagnosis struct {
 	Env     []setting       `json:"environment"`
 }
 
-// examination is a look at this machine. Its findings stand in the order in which they were made.
+// examination collects findings about this machine, in order.
 type examination struct {
 	sys    *cli.System
 	python string // where the code tool looks for it
@@ -51,7 +51,7 @@ type examination struct {
 	found  []finding
 }
 
-// in begins an area.
+// in starts an area.
 func (x *examination) in(area string) { x.area = area }
 
 func (x *examination) say(status, next, format string, args ...any) {
@@ -60,7 +60,7 @@ func (x *examination) say(status, next, format string, args ...any) {
 
 func (x *examination) ok(format string, args ...any) { x.say(checkOK, "", format, args...) }
 
-// Run looks, and changes nothing.
+// Run examines the machine and changes nothing.
 func (c *Cmd) Run(sys *cli.System) error {
 	d := diagnosis{Version: cli.Version(debug.ReadBuildInfo()), Sandbox: sandbox.Probe(), OK: true}
 	x := &examination{sys: sys, python: "/usr/bin/python3", online: c.Online}
@@ -110,7 +110,7 @@ func (d *diagnosis) print(sys *cli.System) {
 		counts[checkFail])
 }
 
-// indentedBy puts the lines after the first under it.
+// indentedBy indents all lines after the first.
 func indentedBy(s, margin string) string {
 	return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n"+margin)
 }

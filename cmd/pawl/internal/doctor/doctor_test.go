@@ -109,7 +109,7 @@ func TestDoctorKeys(t *testing.T) {
 		{map[string]string{"GOOGLE_API_KEY": "AIzasecretsecret"}, checkOK, []string{"GOOGLE_API_KEY: models gemini:"}},
 		{map[string]string{"MISTRAL_API_KEY": "your-secret-api-key"}, checkFail,
 			[]string{"MISTRAL_API_KEY stands for a key"}},
-		{map[string]string{"CLAUDE_API_KEY": "sk-ant-secretsecret"}, checkWarn, []string{"CLAUDE_API_KEY is set, which nobody reads", `export ANTHROPIC_API_KEY="$CLAUDE_API_KEY"`}},
+		{map[string]string{"CLAUDE_API_KEY": "sk-ant-secretsecret"}, checkWarn, []string{"CLAUDE_API_KEY is set, but no program reads it", `export ANTHROPIC_API_KEY="$CLAUDE_API_KEY"`}},
 		{map[string]string{"SEARXNG_URL": "localhost"}, checkFail, []string{"SEARXNG_URL is no address"}},
 		{map[string]string{"HTTPS_PROXY": "http://proxy.test:3128"}, checkOK, []string{"HTTPS_PROXY"}},
 	} {
@@ -272,7 +272,7 @@ func TestDoctorMachine(t *testing.T) {
 	has(t, d, checkOK, "a server is at "+addr)
 	l.Close()
 	d, _ = examined(t, dir, map[string]string{"TEMPORAL_ADDRESS": addr})
-	has(t, d, checkFail, "nobody answers at TEMPORAL_ADDRESS")
+	has(t, d, checkFail, "no server answers at TEMPORAL_ADDRESS")
 	d, _ = examined(t, dir, map[string]string{"TEMPORAL_ADDRESS": "temporal.invalid:7233"})
 	has(t, d, checkOK, "--online looks")
 	d, _ = examined(t, dir, map[string]string{"TEMPORAL_ADDRESS": "temporal"})

@@ -18,14 +18,15 @@ import (
 	"github.com/pawl-go/pawl/provider"
 )
 
-// setting is a variable that providers and tools look at. Its value is not shown: it may be a key.
+// setting is a variable that providers and tools read. Its value is not shown, because it may be a
+// key.
 type setting struct {
 	Name string `json:"name"`
 	For  string `json:"for"`
 	Set  bool   `json:"set"`
 }
 
-// otherSettings are the variables that are no key of a provider of models.
+// otherSettings are the variables other than the keys of providers.
 var otherSettings = []setting{
 	{Name: "BRAVE_API_KEY", For: "--tools search"},
 	{Name: "TAVILY_API_KEY", For: "--tools search"},
@@ -36,24 +37,24 @@ var otherSettings = []setting{
 	{Name: "HTTPS_PROXY", For: "requests to providers and pages"},
 }
 
-// keyless are the servers of models that run on one's own machine, and need no key.
+// keyless are the providers on this machine. They need no key.
 var keyless = map[string]bool{"ollama": true, "vllm": true, "llamacpp": true, "lmstudio": true}
 
-// misnamed are variables that people set for the ones behind them.
+// misnamed maps names that people set by mistake to the right names.
 var misnamed = map[string]string{
 	"OPENAI_KEY": "OPENAI_API_KEY", "OPEN_AI_KEY": "OPENAI_API_KEY", "OPENAI_APIKEY": "OPENAI_API_KEY", "OPENAI_TOKEN": "OPENAI_API_KEY", "OPENAI_API_TOKEN": "OPENAI_API_KEY",
 	"ANTHROPIC_KEY": "ANTHROPIC_API_KEY", "ANTHROPIC_APIKEY": "ANTHROPIC_API_KEY", "CLAUDE_API_KEY": "ANTHROPIC_API_KEY", "CLAUDE_KEY": "ANTHROPIC_API_KEY",
 	"GEMINI_KEY": "GEMINI_API_KEY", "GOOGLE_KEY": "GEMINI_API_KEY", "GOOGLE_GEMINI_API_KEY": "GEMINI_API_KEY", "MISTRAL_KEY": "MISTRAL_API_KEY", "GROQ_KEY": "GROQ_API_KEY",
 }
 
-// marks are how keys begin that tell whose they are, the longer ones first.
+// marks are the beginnings of keys that identify their provider, the longer ones first.
 var marks = []struct{ begins, variable string }{
 	{"sk-ant-", "ANTHROPIC_API_KEY"}, {"sk-or-", "OPENROUTER_API_KEY"}, {"sk-proj-", "OPENAI_API_KEY"}, {"gsk_",
 		"GROQ_API_KEY"}, {"xai-", "XAI_API_KEY"},
 	{"AIza", "GEMINI_API_KEY"}, {"tvly-", "TAVILY_API_KEY"},
 }
 
-// keys says which variables are set, and what is wrong with their values.
+// keys reports which variables are set, and faults of their values.
 func (x *examination) keys() []setting {
 	x.in("keys")
 	var all []setting
@@ -87,7 +88,7 @@ func (x *examination) keys() []setting {
 	}
 	for _, name := range slices.Sorted(maps.Keys(misnamed)) {
 		if right := misnamed[name]; x.sys.Env(name) != "" && x.sys.Env(right) == "" {
-			x.say(checkWarn, "export "+right+`="$`+name+`"`, "%s is set, which nobody reads; the key belongs in %s", name, right)
+			x.say(checkWarn, "export "+right+`="$`+name+`"`, "%s is set, but no program reads it; the key belongs in %s", name, right)
 		}
 	}
 	if !some {
@@ -96,7 +97,7 @@ func (x *examination) keys() []setting {
 	return all
 }
 
-// misshapen says what is wrong with a value, without showing it.
+// misshapen returns the fault of a value, without the value. Empty means no fault.
 func (x *examination) misshapen(name, value string) (wrong, next string) {
 	if strings.HasSuffix(name, "_URL") || strings.HasSuffix(name, "_PROXY") {
 		if u, err := url.Parse(value); err != nil || u.Host == "" || u.Scheme == "" {
@@ -115,7 +116,7 @@ func (x *examination) misshapen(name, value string) (wrong, next string) {
 		return "stands for a key, and is none", "put the key itself there"
 	}
 	if name == "OPENAI_API_KEY" && x.sys.Env("OPENAI_BASE_URL") != "" {
-		return "", "" // it is of whoever is there
+		return "", "" // another server may use any key
 	}
 	for _, m := range marks {
 		if strings.HasPrefix(value, m.begins) && name != m.variable && !(name == "GOOGLE_API_KEY" &&
@@ -126,8 +127,8 @@ func (x *examination) misshapen(name, value string) (wrong, next string) {
 	return "", ""
 }
 
-// endpoints asks the servers of models on this machine, and with --online the providers whose keys
-// are set.
+// endpoints asks the model servers on this machine, and with --online the providers whose keys are
+// set.
 func (x *examination) endpoints(ctx context.Context) {
 	x.in("models")
 	for _, p := range provider.Names() {
@@ -148,7 +149,7 @@ func (x *examination) endpoints(ctx context.Context) {
 	}
 }
 
-// answered says what came of asking a provider.
+// answered reports the answer of a provider.
 func (x *examination) answered(p string, l *lister, err error) {
 	switch {
 	case err == nil:
@@ -167,8 +168,8 @@ func (x *examination) answered(p string, l *lister, err error) {
 	}
 }
 
-// reach asks a provider for its list of models. The adapter itself says where that is and sends its
-// key: what it would send to a model becomes a question for the list.
+// reach asks a provider for its list of models. The adapter provides the address and the key: its
+// request to a model becomes a request for the list.
 func reach(ctx context.Context, name string, wait time.Duration) (*lister, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -189,10 +190,10 @@ func reach(ctx context.Context, name string, wait time.Duration) (*lister, error
 	return l, nil
 }
 
-// lister is a RoundTripper that asks for the list of models whatever it is given.
+// lister is a RoundTripper that requests the list of models in place of each request.
 type lister struct {
 	next   http.RoundTripper
-	status int // 0: there was no answer
+	status int // 0 means no answer
 	date   time.Time
 	body   []byte
 	failed error
@@ -200,10 +201,10 @@ type lister struct {
 
 var errListed = errors.New("only the list of models was wanted")
 
-// mostList bounds how much of a list is read.
+// mostList limits the size of a list.
 const mostList = 4 << 20
 
-// RoundTrip always fails, so that nobody reads the list as an answer.
+// RoundTrip always fails, so that the adapter does not read the list as a reply.
 func (l *lister) RoundTrip(req *http.Request) (*http.Response, error) {
 	u := *req.URL
 	for _, last := range []string{"/chat/completions", "/responses", "/messages"} {
@@ -236,7 +237,7 @@ func (l *lister) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, errListed
 }
 
-// models says which there are, as far as that fits a line.
+// models returns the number and the first names of the models, in a line.
 func (l *lister) models() string {
 	var list struct {
 		Data   []struct{ ID string }   `json:"data"`

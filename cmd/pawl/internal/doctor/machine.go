@@ -20,10 +20,10 @@ import (
 	"github.com/pawl-go/pawl/sandbox"
 )
 
-// patience is how long anything is waited for that is not on this machine.
+// patience is the timeout for programs and servers.
 const patience = 5 * time.Second
 
-// machine looks at the program, the clock and Python.
+// machine examines the program, the clock and Python.
 func (x *examination) machine(version string) {
 	x.in("program")
 	x.ok("%s", version)
@@ -31,7 +31,7 @@ func (x *examination) machine(version string) {
 	x.interpreter()
 }
 
-// clock says whether a time can be: keys, leases and schedules go by it.
+// clock reports a clock that is before the build. Approvals, leases and schedules depend on it.
 func (x *examination) clock(now, built time.Time) {
 	zone, _ := now.Zone()
 	if now.Before(built.Add(-24 * time.Hour)) {
@@ -42,7 +42,7 @@ func (x *examination) clock(now, built time.Time) {
 	x.ok("the clock says %s %s", now.Format(time.DateTime), zone)
 }
 
-// interpreter looks for the Python that runs the programs of the code tool.
+// interpreter examines the Python of the code tool.
 func (x *examination) interpreter() {
 	const next = "install python3; or take the interpreter inside, which needs nothing: --code embedded"
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -64,7 +64,7 @@ func (x *examination) interpreter() {
 	}
 }
 
-// sandbox says which levels can be had, and why no others.
+// sandbox reports the levels that can be enforced, and why others cannot.
 func (x *examination) sandbox(r *sandbox.Report) {
 	x.in("sandbox")
 	x.ok("%s", r.System)
@@ -81,7 +81,7 @@ func (x *examination) sandbox(r *sandbox.Report) {
 	}
 }
 
-// database looks at what is kept between runs.
+// database examines the database.
 func (x *examination) database(db string) {
 	x.in("database")
 	d := config.NewDatabase(config.Store{DB: db}, x.sys.Env, false)
@@ -131,7 +131,7 @@ func (x *examination) database(db string) {
 	x.room(filepath.Dir(path))
 }
 
-// newDatabase says whether one that is not there yet could be made.
+// newDatabase reports whether a database that does not exist can be created.
 func (x *examination) newDatabase(path string) {
 	dir := filepath.Dir(path)
 	for dir != filepath.Dir(dir) {
@@ -152,7 +152,7 @@ func (x *examination) newDatabase(path string) {
 	x.room(dir)
 }
 
-// room says how much can still be written.
+// room reports the free space of a folder.
 func (x *examination) room(dir string) {
 	free, known := freeSpace(dir)
 	switch {
@@ -177,7 +177,7 @@ func amount(n uint64) string {
 	return cli.Grouped(int(n>>30)) + " GiB"
 }
 
-// server asks a database at an address, if anything may be asked.
+// server connects to a database server, with --online only.
 func (x *examination) server(d *config.Database) {
 	if !x.online {
 		x.ok("it is at an address; --online asks it")
@@ -191,7 +191,7 @@ func (x *examination) server(d *config.Database) {
 	x.ok("the server answers, and the database opens")
 }
 
-// temporal says whether there is a server where the variable of Temporal's own programs says.
+// temporal reports whether a server answers at TEMPORAL_ADDRESS.
 func (x *examination) temporal(ctx context.Context) {
 	addr := x.sys.Env("TEMPORAL_ADDRESS")
 	if addr == "" {
@@ -209,7 +209,7 @@ func (x *examination) temporal(ctx context.Context) {
 	}
 	conn, err := (&net.Dialer{Timeout: patience}).DialContext(ctx, "tcp", addr)
 	if err != nil {
-		x.say(checkFail, "docs/temporal.md says how one is started", "nobody answers at TEMPORAL_ADDRESS: %s",
+		x.say(checkFail, "docs/temporal.md says how one is started", "no server answers at TEMPORAL_ADDRESS: %s",
 			cli.Cause(err))
 		return
 	}
@@ -217,7 +217,7 @@ func (x *examination) temporal(ctx context.Context) {
 	x.ok("a server is at %s", addr)
 }
 
-// files checks files with agents, and whether the keys of their models are there.
+// files checks files with agents, and whether the keys of their models are set.
 func (x *examination) files(ctx context.Context, names []string) {
 	x.in("agents")
 	if len(names) == 0 {
@@ -249,7 +249,7 @@ func (x *examination) files(ctx context.Context, names []string) {
 	}
 }
 
-// keyOf says whether the key of a model is there.
+// keyOf reports a missing key of a model.
 func (x *examination) keyOf(agent string, m config.Model) {
 	name, _, _ := strings.Cut(m.Name, ":")
 	variables := provider.KeyVariables(name)

@@ -18,7 +18,7 @@ type runsCancelCmd struct {
 	assemble.EngineFlags
 }
 
-// Run gives the run up.
+// Run cancels the run.
 func (c *runsCancelCmd) Run(sys *cli.System) error {
 	if err := c.EngineFlags.Check(&c.StoreFlags); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (c *runsCancelCmd) Run(sys *cli.System) error {
 	return err
 }
 
-// end has the run write its end, which asks and runs nothing.
+// end resumes the cancelled run so that it stores its end. No request is sent and no call runs.
 func (c *runsCancelCmd) end(ctx context.Context, sys *cli.System, j *assemble.Journal, id string) error {
 	again := remade{AgentFlags: assemble.AgentFlags{ToolFlags: assemble.ToolFlags{StoreFlags: c.StoreFlags}}}
 	again.CarryBy(offline{}, true)
@@ -77,10 +77,10 @@ func (c *runsCancelCmd) end(ctx context.Context, sys *cli.System, j *assemble.Jo
 	return nil
 }
 
-// offline is for models that are not asked.
+// offline is the transport of models that must not be asked.
 type offline struct{}
 
-// RoundTrip sends nothing.
+// RoundTrip fails.
 func (offline) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		r.Body.Close()

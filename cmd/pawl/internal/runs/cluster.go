@@ -15,12 +15,10 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Commands about durable runs, for those on a Temporal cluster.
-
-// saysWithin is how long a worker may take to say how a run stands.
+// saysWithin is the time in which a worker must report the state of a run.
 const saysWithin = 15 * time.Second
 
-// there calls do with what speaks to the runs of the cluster.
+// there calls do with an engine that is connected to the cluster.
 func (f remote) there(sys *cli.System, do func(context.Context, *temporal.Engine) error) error {
 	ctx, stop := cli.InterruptibleBy(context.Background(), sys.Err, cli.ErrStopped)
 	defer stop()
@@ -101,7 +99,7 @@ func taskOf(x *durable.Export) string {
 	return ""
 }
 
-// endOf is why the run stopped.
+// endOf returns the reason why the run stopped. Empty means that it has not.
 func endOf(x *durable.Export) string {
 	if x.End == nil {
 		return ""
@@ -109,7 +107,7 @@ func endOf(x *durable.Export) string {
 	return cmp.Or(x.End.Error, x.End.Cause)
 }
 
-// settle gives answers to calls that wait. done is what happened, for the person: approved.
+// settle decides pending calls. done is the word for the person, such as "approved".
 func (f remote) settle(sys *cli.System, id, by, done string, flags assemble.SettleFlags) error {
 	return f.there(sys, func(ctx context.Context, e *temporal.Engine) error {
 		left, err := f.decide(ctx, e, id, by, flags)
@@ -125,8 +123,7 @@ func (f remote) settle(sys *cli.System, id, by, done string, flags assemble.Sett
 	})
 }
 
-// decide says what the flags say of the calls that wait, and returns those of which nothing was
-// said.
+// decide sends the decisions of the flags, and returns the calls that are still pending.
 func (f remote) decide(ctx context.Context, e *temporal.Engine, id, by string,
 	flags assemble.SettleFlags) (left []assemble.OpenCall, err error) {
 	s, err := e.State(ctx, id)
@@ -153,7 +150,7 @@ func (f remote) decide(ctx context.Context, e *temporal.Engine, id, by string,
 	return left, nil
 }
 
-// resume watches a run until it is over, or waits for an answer.
+// resume watches a run until it is over or waits for an answer.
 func (f remote) resume(sys *cli.System, id string, flags assemble.SettleFlags, asJSON bool) error {
 	ctx, stop := cli.InterruptibleBy(context.Background(), sys.Err, cli.ErrStopped)
 	defer stop()
@@ -171,7 +168,7 @@ func (f remote) resume(sys *cli.System, id string, flags assemble.SettleFlags, a
 	return w.do(ctx, nil)
 }
 
-// cancel has a run given up.
+// cancel cancels a run.
 func (f remote) cancel(sys *cli.System, id string) error {
 	return f.there(sys, func(ctx context.Context, e *temporal.Engine) error {
 		if err := e.Cancel(ctx, id); errors.Is(err, temporal.ErrUnknownRun) {
@@ -185,7 +182,7 @@ func (f remote) cancel(sys *cli.System, id string) error {
 	})
 }
 
-// withoutFlags words an error about keys that are arguments, and no flags.
+// withoutFlags removes the names of flags from an error about keys that are arguments.
 func withoutFlags(err error) error {
 	var e *cli.Failure
 	if errors.As(err, &e) && e.Err != nil {

@@ -21,7 +21,7 @@ import (
 // remote is the runs of a Temporal cluster.
 type remote struct{ *assemble.ClusterFlags }
 
-// far is a run on a cluster, seen from here.
+// far is a run on a cluster that this process watches.
 type far struct {
 	flags  remote
 	engine *temporal.Engine
@@ -51,7 +51,7 @@ func (r RemoteRun) Do(ctx context.Context, sys *cli.System, f *assemble.ClusterF
 	return w.do(ctx, msgs)
 }
 
-// open connects with a run; agent may be "" for one that is there.
+// open connects to a run. The agent may be empty if the run exists.
 func (f remote) open(ctx context.Context, sys *cli.System, id, agent string, json bool, saved string) (*far, error) {
 	e, err := f.Dial(ctx, sys)
 	if err != nil {
@@ -61,7 +61,7 @@ func (f remote) open(ctx context.Context, sys *cli.System, id, agent string, jso
 	return &far{f, e, e.Runner(id, agent), sys, tui.NewScreen(sys.Err), json, saved}, nil
 }
 
-// attended says so when nobody is there to do the work.
+// attended prints a notice if no worker polls the task queue.
 func (w *far) attended(ctx context.Context) {
 	if there, err := w.engine.Attended(ctx); err == nil && !there {
 		w.sys.Notice("no worker is at work on task queue " + w.engine.TaskQueue +
@@ -69,8 +69,8 @@ func (w *far) attended(ctx context.Context) {
 	}
 }
 
-// do begins the run, or goes on waiting for it, asks the person at the terminal what it asks, and
-// turns what came of it into the exit status.
+// do starts or watches the run, asks the person at the terminal for decisions, and returns the exit
+// status as an error.
 func (w *far) do(ctx context.Context, msgs []llm.Message) error {
 	sys := w.sys
 	r := tui.NewRenderer(sys, w.out, sys.Colours(sys.ErrTerm), false)
@@ -79,14 +79,14 @@ func (w *far) do(ctx context.Context, msgs []llm.Message) error {
 	if w.json {
 		show = assemble.EventLines(sys.Out, &unwritten)
 	}
-	hide, started, told := assemble.Secrets(sys.Env, nil), time.Now(), map[string]bool{}
+	hide, started, shown := assemble.Secrets(sys.Env, nil), time.Now(), map[string]bool{}
 	a := tui.NewAsker(sys, w.out, cli.NewLines(sys.In), hide)
 	for {
 		res, err := assemble.Follow(redact.Runner(w.runner, hide).Stream(ctx, msgs...), func(e pawl.Event) {
-			// each wait is told from the beginning
+			// each Stream starts with the first event
 			if name := string(e.Kind) + string(e.Path); e.Kind == pawl.EventRunEnded &&
-				e.Result.Stop != pawl.StopPending || !told[name] {
-				told[name] = true
+				e.Result.Stop != pawl.StopPending || !shown[name] {
+				shown[name] = true
 				show(e)
 			}
 		})
@@ -107,7 +107,7 @@ func (w *far) do(ctx context.Context, msgs []llm.Message) error {
 	}
 }
 
-// end prints what came of the run.
+// end prints the result of the run, and returns the exit status as an error.
 func (w *far) end(res *pawl.Result, err error, r *tui.Renderer, started time.Time, unwritten error) error {
 	sys, open := w.sys, assemble.WaitingCalls(res.Pending)
 	saved := assemble.Save(w.saved, res)
@@ -132,7 +132,7 @@ func (w *far) end(res *pawl.Result, err error, r *tui.Renderer, started time.Tim
 	return unwritten
 }
 
-// settling says how open calls of a run are settled.
+// settling returns the commands that settle the open calls of a run.
 func (f remote) settling(id string, open []assemble.OpenCall) string {
 	ways := map[string]bool{}
 	for _, o := range open {

@@ -49,12 +49,12 @@ func (c *runsDiffCmd) Run(sys *cli.System) error {
 	return compareRuns(sys, sides, hide, c.JSON)
 }
 
-// side is one of two runs that are compared, with what it came to.
+// side is one of the two compared runs with its totals.
 type side struct {
 	Run      string    `json:"run"`
 	State    string    `json:"state"`
 	Steps    int       `json:"steps"`
-	Requests int       `json:"requests"` // those inside calls too
+	Requests int       `json:"requests"` // with the requests of nested agents
 	Calls    int       `json:"calls"`
 	Usage    llm.Usage `json:"usage"`
 
@@ -70,7 +70,7 @@ func newSide(id, state string, x *durable.Export) side {
 	return s
 }
 
-// stepsOf is how many replies a run has, those inside calls left out.
+// stepsOf returns the number of replies of a run, without those of nested agents.
 func stepsOf(x *durable.Export) (n int) {
 	for _, r := range x.Replies {
 		if strings.Count(string(r.Key), "/") == 2 {
@@ -80,7 +80,7 @@ func stepsOf(x *durable.Export) (n int) {
 	return n
 }
 
-// compareRuns shows where two runs differ.
+// compareRuns prints the differences of two runs.
 func compareRuns(sys *cli.System, sides [2]side, hide *redact.Redactor, asJSON bool) error {
 	ds, err := durable.Diff(sides[0].export, sides[1].export, hide)
 	if err != nil {
@@ -130,7 +130,7 @@ func printDiff(sys *cli.System, sides [2]side, ds []durable.Difference) error {
 	return nil
 }
 
-// words tells one side of a difference as a person would.
+// words writes one side of a difference for a person.
 func words(what string, form json.RawMessage) string {
 	if form == nil {
 		return "-"
@@ -163,7 +163,7 @@ func words(what string, form json.RawMessage) string {
 	return string(form)
 }
 
-// parting cuts two texts to a line each, so that where they part can be seen.
+// parting cuts two texts to a line each that shows where they differ.
 func parting(a, b string, width int) (string, string) {
 	if utf8.RuneCountInString(a) <= width && utf8.RuneCountInString(b) <= width {
 		return cli.Line(a, width), cli.Line(b, width)

@@ -15,14 +15,14 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// EffectsCmd is the ledger of what runs did.
+// EffectsCmd shows and settles the effects of runs.
 type EffectsCmd struct {
 	List      effectsListCmd      `cmd:"" help:"@effects_list"`
 	Show      effectsShowCmd      `cmd:"" help:"Show one."`
 	Reconcile effectsReconcileCmd `cmd:"" help:"@effects_reconcile"`
 }
 
-// effectOf is an entry of the ledger with its run.
+// effectOf is an effect with its run.
 type effectOf struct {
 	Run string `json:"run"`
 	durable.LedgerEntry
@@ -30,12 +30,12 @@ type effectOf struct {
 
 type effectsListCmd struct {
 	Of    string `arg:"" optional:"" name:"RUN" help:"@effects_list_of"`
-	State string `enum:"intended,started,completed,failed,unknown," default:"" placeholder:"STATE" help:"@effects_list_state"`
+	State string `enum:"${effects}" default:"" placeholder:"STATE" help:"@effects_list_state"`
 	JSON  bool   `name:"json" help:"Print a JSON list."`
 	assemble.StoreFlags
 }
 
-// Run lists the ledger.
+// Run lists the effects.
 func (c *effectsListCmd) Run(sys *cli.System) error {
 	j, err := c.OpenRuns(sys)
 	if err != nil {
@@ -80,13 +80,13 @@ func (c *effectsListCmd) Run(sys *cli.System) error {
 	})
 }
 
-// effectArg is a call of a run.
+// effectArg names a call of a run.
 type effectArg struct {
 	runArg
 	Key string `arg:"" name:"KEY" help:"The call's key, as pawl effects list shows it."`
 }
 
-// effect finds it in the run.
+// effect returns the effect of the call.
 func (a *effectArg) effect(ctx context.Context, j *assemble.Journal, run string) (durable.LedgerEntry, error) {
 	effects, err := j.Effects(j.Scoped(ctx), run)
 	if err != nil {
@@ -106,7 +106,7 @@ type effectsShowCmd struct {
 	assemble.StoreFlags
 }
 
-// Run shows an entry.
+// Run shows an effect.
 func (c *effectsShowCmd) Run(sys *cli.System) error {
 	ctx := context.Background()
 	j, r, err := c.OpenRun(ctx, sys, c.ID)
@@ -145,7 +145,7 @@ func (c *effectsShowCmd) Run(sys *cli.System) error {
 	return cli.Fields(sys.Out, fields)
 }
 
-// answered words an answer.
+// answered describes a decision.
 func answered(d *llm.Decision) string {
 	by := cmp.Or(cli.Visible(d.By), "an unnamed person")
 	switch {
@@ -160,7 +160,7 @@ func answered(d *llm.Decision) string {
 type effectsReconcileCmd struct {
 	effectArg
 	Happened *string `xor:"what" placeholder:"RESULT" help:"@effects_reconcile_happened"`
-	Again    bool    `xor:"what" help:"It did not happen, and is to run (again)."`
+	Again    bool    `xor:"what" help:"It did not happen, and must run again."`
 	Never    *string `xor:"what" placeholder:"REASON" help:"@effects_reconcile_never"`
 	byFlag
 	assemble.StoreFlags

@@ -21,11 +21,11 @@ type runsForkCmd struct {
 	runArg
 	At     int               `name:"at" required:"" placeholder:"STEP" help:"@runs_fork_at"`
 	Called string            `name:"as" placeholder:"ID" help:"@runs_fork_called"`
-	Tool   map[string]string `name:"tool" mapsep:"none" placeholder:"NAME=RESULT" help:"@runs_fork_tool"`
+	Tool   map[string]string `name:"tool" mapsep:"none" placeholder:"NAME=RESULT" help:"@fork_tool"`
 	remade
 }
 
-// Run begins the other run.
+// Run creates the new run.
 func (c *runsForkCmd) Run(sys *cli.System) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()
@@ -69,7 +69,7 @@ func (c *runsForkCmd) Run(sys *cli.System) error {
 	return err
 }
 
-// result gives the copied calls that --tool names their other results.
+// result returns the result of --tool for a copied call.
 func (c *runsForkCmd) result(key llm.Key, x pawl.Execution) (llm.ToolResult, bool) {
 	for _, name := range []string{string(key), x.Call.Name} {
 		if text, ok := c.Tool[name]; ok {
@@ -79,7 +79,7 @@ func (c *runsForkCmd) result(key llm.Key, x pawl.Execution) (llm.ToolResult, boo
 	return llm.ToolResult{}, false
 }
 
-// copiable reports what is wrong with --at and --tool.
+// copiable checks --at and --tool.
 func (c *runsForkCmd) copiable(ctx context.Context, j *assemble.Journal, id string) error {
 	x, err := j.Export(j.Scoped(ctx), id)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *runsForkCmd) copiable(ctx context.Context, j *assemble.Journal, id stri
 	return nil
 }
 
-// depth is the step that a call is of: 1 for those of the first reply, and for what is inside of
+// depth returns the step of a call: 1 for the calls of the first reply and the calls nested in
 // them.
 func depth(key llm.Key) int {
 	n, _ := strconv.Atoi(strings.Split(string(key)+"//", "/")[1])

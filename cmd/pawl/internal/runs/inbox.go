@@ -9,12 +9,12 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
-// InboxCmd is what waits for a person, over all runs.
+// InboxCmd lists and settles the pending calls of all runs.
 type InboxCmd struct {
 	List    inboxListCmd   `cmd:"" default:"withargs" help:"@inbox_list"`
-	Approve runsApproveCmd `cmd:"" help:"Let calls run that wait for it."`
-	Deny    runsDenyCmd    `cmd:"" help:"Refuse calls that wait."`
-	Answer  runsAnswerCmd  `cmd:"" help:"Give calls that wait their results."`
+	Approve runsApproveCmd `cmd:"" help:"Approve pending calls."`
+	Deny    runsDenyCmd    `cmd:"" help:"Refuse pending calls."`
+	Answer  runsAnswerCmd  `cmd:"" help:"Give pending calls their results."`
 }
 
 type inboxListCmd struct {
@@ -22,7 +22,7 @@ type inboxListCmd struct {
 	assemble.StoreFlags
 }
 
-// Run lists what waits.
+// Run lists the pending calls.
 func (c *inboxListCmd) Run(sys *cli.System) error {
 	j, err := c.OpenRuns(sys)
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *inboxListCmd) Run(sys *cli.System) error {
 	return nil
 }
 
-// byFlag says who decides.
+// byFlag names the person who decides.
 type byFlag struct {
 	By string `name:"by" placeholder:"NAME" help:"@by_flag_by"`
 }
@@ -71,8 +71,8 @@ func (f *byFlag) who(sys *cli.System) string {
 	return assemble.WhoSays(sys)
 }
 
-// settle keeps answers, and says what is left to do. done is what happened, for the person:
-// approved.
+// settle stores decisions, and prints the next command. done is the word for the person, such as
+// "approved".
 func settle(sys *cli.System, f *assemble.StoreFlags, at *assemble.EngineFlags, name, by, done string,
 	flags assemble.SettleFlags) error {
 	if err := at.Check(f); err != nil {
@@ -111,7 +111,7 @@ type runsApproveCmd struct {
 	assemble.EngineFlags
 }
 
-// Run lets calls run.
+// Run approves calls.
 func (c *runsApproveCmd) Run(sys *cli.System) error {
 	return settle(sys, &c.StoreFlags, &c.EngineFlags, c.ID, c.who(sys), "approved",
 		assemble.SettleFlags{Approve: c.Keys})

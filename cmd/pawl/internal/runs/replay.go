@@ -34,7 +34,7 @@ type difference struct {
 	Is  string  `json:"is"`
 }
 
-// Run plays the run back.
+// Run replays the run.
 func (c *runsReplayCmd) Run(sys *cli.System) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()

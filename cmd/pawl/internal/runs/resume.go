@@ -10,14 +10,13 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// remade makes the agent of a run again: of what the run keeps of it, with flags over it.
+// remade builds the agent of a run again, from the recipe of the run and from flags.
 type remade struct {
 	File string `name:"file" placeholder:"FILE.yaml" help:"@remade_file"`
 	assemble.AgentFlags
 }
 
-// remember puts what the run was begun with under the flags, and goes to where that was. own is
-// whether what changed since is told.
+// remember completes the flags with the recipe of the run, and changes to its working directory.
 func (c *remade) remember(ctx context.Context, sys *cli.System, j *assemble.Journal, id string) error {
 	meta, err := j.Meta(j.Scoped(ctx), id)
 	if err != nil {
@@ -57,7 +56,7 @@ type runsResumeCmd struct {
 	assemble.EngineFlags
 }
 
-// Run goes on with the run.
+// Run resumes the run.
 func (c *runsResumeCmd) Run(sys *cli.System) error {
 	if err := c.EngineFlags.Check(&c.StoreFlags); err != nil {
 		return err

@@ -9,29 +9,29 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Cmd is about durable runs.
+// Cmd has the commands of durable runs.
 type Cmd struct {
 	List    runsListCmd    `cmd:"" help:"List runs, the last one first."`
 	Show    runsShowCmd    `cmd:"" help:"Show what happened in one."`
 	Resume  runsResumeCmd  `cmd:"" help:"@runs_resume"`
 	Cancel  runsCancelCmd  `cmd:"" help:"@runs_cancel"`
-	Approve runsApproveCmd `cmd:"" help:"Let calls run that wait for it."`
-	Deny    runsDenyCmd    `cmd:"" help:"Refuse calls that wait."`
-	Answer  runsAnswerCmd  `cmd:"" help:"Give calls that wait their results."`
-	Verify  runsVerifyCmd  `cmd:"" help:"Check that nobody changed what was kept."`
+	Approve runsApproveCmd `cmd:"" help:"Approve pending calls."`
+	Deny    runsDenyCmd    `cmd:"" help:"Refuse pending calls."`
+	Answer  runsAnswerCmd  `cmd:"" help:"Give pending calls their results."`
+	Verify  runsVerifyCmd  `cmd:"" help:"Check that the records of a run are unchanged."`
 	Replay  runsReplayCmd  `cmd:"" help:"@runs_replay"`
-	Fork    runsForkCmd    `cmd:"" help:"Begin another run with the first steps of one."`
+	Fork    runsForkCmd    `cmd:"" help:"Start another run with the first steps of one."`
 	Diff    runsDiffCmd    `cmd:"" help:"Show where two runs differ."`
-	Delete  runsDeleteCmd  `cmd:"" help:"Remove runs with all that was kept of them."`
+	Delete  runsDeleteCmd  `cmd:"" help:"Remove runs with all their records."`
 }
 
-// runArg is a run, as a person types it.
+// runArg is the argument that names a run.
 type runArg struct {
 	ID string `arg:"" name:"RUN" help:"@run_arg_id"`
 }
 
 type runsListCmd struct {
-	State string `enum:"open,waiting,failed,over," default:"" placeholder:"STATE" help:"@runs_list_state"`
+	State string `enum:"${states}" default:"" placeholder:"STATE" help:"@runs_list_state"`
 	JSON  bool   `name:"json" help:"Print a JSON list."`
 	assemble.StoreFlags
 	assemble.EngineFlags
@@ -115,7 +115,7 @@ func (c *runsVerifyCmd) Run(sys *cli.System) error {
 	defer j.Close()
 	v, err := j.Verify(j.Scoped(ctx), r.ID, c.Heads...)
 	if err != nil {
-		return cli.Fail(cli.StatusFailed, err, "what is kept of the run is not what was written; do not resume it")
+		return cli.Fail(cli.StatusFailed, err, "the records of the run were changed; do not resume it")
 	}
 	_, err = fmt.Fprintf(sys.Out, "%s: %s in order, head %s\n", cli.Visible(r.ID), cli.Count(int(v.Records),
 		"record"), v.Head)

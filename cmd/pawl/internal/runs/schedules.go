@@ -118,7 +118,7 @@ type schedulesDeleteCmd struct {
 	assemble.StoreFlags
 }
 
-// Run removes schedules, and reports the first one that does not exist.
+// Run removes schedules, and reports the first missing entry.
 func (c *schedulesDeleteCmd) Run(sys *cli.System) error {
 	return Schedules.Delete(sys, &c.StoreFlags, c.IDs)
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/pawl-go/pawl/tools/schedule"
 )
 
-// schedulesRunCmd does what is due.
+// schedulesRunCmd executes what is due.
 type schedulesRunCmd struct {
-	Once  bool          `help:"Do what is due now, and end."`
+	Once  bool          `help:"Execute what is due now, and end."`
 	Until string        `placeholder:"TIME" help:"@schedules_run_until"`
 	Poll  time.Duration `default:"10s" placeholder:"TIME" help:"@schedules_run_poll"`
 	File  string        `arg:"" optional:"" name:"FILE" help:"@schedules_run_file"`
@@ -68,7 +68,7 @@ func (c *schedulesRunCmd) Run(sys *cli.System) error {
 	return err
 }
 
-// until checks the flags, and returns what ends the command: ctx, or the time.
+// until checks the flags. The returned channel is closed when the command must end.
 func (c *schedulesRunCmd) until(ctx context.Context, now time.Time) (<-chan struct{}, error) {
 	switch {
 	case c.Tenant != "" || c.User != "":
@@ -95,7 +95,7 @@ func (c *schedulesRunCmd) until(ctx context.Context, now time.Time) (<-chan stru
 	return ctx.Done(), nil
 }
 
-// once does what is due until nothing is left that is ours.
+// once executes what is due until this process finds nothing more.
 func (c *schedulesRunCmd) once(r *schedule.Runner, done *atomic.Int64) error {
 	for before := int64(-1); done.Load() != before; {
 		before = done.Load()
@@ -106,7 +106,7 @@ func (c *schedulesRunCmd) once(r *schedule.Runner, done *atomic.Int64) error {
 	return nil
 }
 
-// work is what the flags let schedules do.
+// work returns the tools and the agent that the flags give to schedules.
 func (c *schedulesRunCmd) work(s *assemble.Setup, db store.Traces) *schedule.Work {
 	w := &schedule.Work{Tools: assemble.Held(s.Rules, s.Tools), Traces: db}
 	if s.Agent.Model != nil {
@@ -116,9 +116,11 @@ func (c *schedulesRunCmd) work(s *assemble.Setup, db store.Traces) *schedule.Wor
 	return w
 }
 
-// telling is do with a line for each occurrence.
-func (c *schedulesRunCmd) telling(sys *cli.System, do func(context.Context, store.Due, time.Time) (schedule.Done,
-	error), secrets *redact.Redactor, count *atomic.Int64) func(context.Context, store.Due, time.Time) (schedule.Done, error) {
+// execute executes an occurrence.
+type execute = func(context.Context, store.Due, time.Time) (schedule.Done, error)
+
+// telling prints a line for each occurrence that do has executed.
+func (c *schedulesRunCmd) telling(sys *cli.System, do execute, secrets *redact.Redactor, count *atomic.Int64) execute {
 	return func(ctx context.Context, d store.Due, at time.Time) (schedule.Done, error) {
 		began := time.Now()
 		done, err := do(ctx, d, at)

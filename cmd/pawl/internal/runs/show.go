@@ -70,7 +70,7 @@ func (c *runsShowCmd) Run(sys *cli.System) error {
 			fmt.Sprintf("%s, %s", cli.Count(int(r.Records), "record"), cli.Count(int(r.Fence), "attempt"))}})
 }
 
-// runView is a run as it is shown to a person.
+// runView prints a run for a person.
 type runView struct {
 	w       io.Writer
 	export  *durable.Export
@@ -79,7 +79,7 @@ type runView struct {
 	width   int
 }
 
-// forkedFrom is where the run was forked; "": nowhere.
+// forkedFrom returns the origin of a forked run. Empty means that the run was not forked.
 func forkedFrom(x *durable.Export) string {
 	if x.Forked == nil {
 		return ""
@@ -87,7 +87,7 @@ func forkedFrom(x *durable.Export) string {
 	return fmt.Sprintf("from %s after %s", x.Forked.Run, cli.Count(x.Forked.Steps, "step"))
 }
 
-// spentLine is what a run has used; "": nothing yet.
+// spentLine returns the usage of a run. Empty means no usage.
 func spentLine(s pawl.Spent) string {
 	if s.Requests == 0 {
 		return ""
@@ -100,7 +100,7 @@ func spentLine(s pawl.Spent) string {
 		cli.Count(s.Usage.Total(), "token"), cost)
 }
 
-// print shows the rows that have something in them, and what happened.
+// print prints the rows that are not empty, and the steps.
 func (v *runView) print(rows [][2]string) error {
 	var out bytes.Buffer
 	for i, r := range rows {
@@ -129,7 +129,7 @@ func (v *runView) print(rows [][2]string) error {
 	return err
 }
 
-// steps shows replies and calls in the order of their keys.
+// steps prints replies and calls in the order of their keys.
 func (v *runView) steps(w io.Writer) {
 	type entry struct {
 		key  llm.Key
@@ -165,7 +165,7 @@ func (v *runView) steps(w io.Writer) {
 	}
 }
 
-// line is a text of the run in a line, without secrets.
+// line returns a text of the run as one line, without secrets.
 func (v *runView) line(text string, width int) string {
 	return cli.Line(v.secrets.String(text), max(width, 40))
 }

@@ -76,7 +76,7 @@ func (c *hostileRunCmd) Run(sys *cli.System) error {
 	return nil
 }
 
-// printer prints rows in order, each as soon as those before it are there.
+// printer returns a function that prints rows in order, each as soon as possible.
 func (c *hostileRunCmd) printer(w io.Writer, apis []string, all []hostile.Behaviour) func(hostile.Row) {
 	if c.JSON {
 		return nil
@@ -103,7 +103,7 @@ func (c *hostileRunCmd) printer(w io.Writer, apis []string, all []hostile.Behavi
 	}
 }
 
-// hostileAPIs reads a list of APIs.
+// hostileAPIs parses a list of APIs.
 func hostileAPIs(list string) ([]string, error) {
 	if list == "all" || list == "" {
 		return pawltest.APIs(), nil
@@ -117,7 +117,7 @@ func hostileAPIs(list string) ([]string, error) {
 	return apis, nil
 }
 
-// hostileModels opens the adapters that are put to the test.
+// hostileModels opens the adapter of an API.
 func hostileModels(api, base string, silence time.Duration) (llm.Model, error) {
 	const name, key = "hostile", "none-needed"
 	options := openai.Options{BaseURL: base, Key: key, FirstByteTimeout: silence, SilenceTimeout: silence}

@@ -30,14 +30,14 @@ import (
 // Cmd is the command serve: agents over HTTP.
 type Cmd struct {
 	Files       []string `arg:"" name:"FILE.yaml" help:"@serve_files"`
-	HTTP        string   `name:"http" default:"127.0.0.1:8080" placeholder:"ADDR" help:"@serve_http"`
+	HTTP        string   `default:"127.0.0.1:8080" placeholder:"ADDR" help:"@serve_http"`
 	TokenEnv    string   `name:"token-env" placeholder:"NAME" help:"@serve_tokenenv"`
 	Tokens      string   `placeholder:"FILE" help:"@serve_tokens"`
 	Host        []string `placeholder:"HOST" help:"@serve_host"`
 	Origin      []string `placeholder:"ORIGIN" help:"@serve_origin"`
 	MaxRuns     int      `name:"max-runs" default:"200" placeholder:"N" help:"@serve_maxruns"`
 	OTel        string   `name:"otel" placeholder:"URL" help:"@serve_otel"`
-	TellContent bool     `name:"tell-content" help:"@serve_tellcontent"`
+	TellContent bool     `name:"tell-content" help:"@serve_content"`
 	Schedules   bool     `default:"true" negatable:"" help:"@serve_schedules"`
 	DB          string   `name:"db" placeholder:"FILE" help:"@serve_db"`
 }
@@ -117,7 +117,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 	return nil
 }
 
-// tokens are those of the flags.
+// tokens returns the tokens of the flags.
 func (c *Cmd) tokens(sys *cli.System) ([]server.Token, error) {
 	var all []server.Token
 	if c.TokenEnv != "" {
@@ -143,11 +143,11 @@ func (c *Cmd) tokens(sys *cli.System) ([]server.Token, error) {
 	return all, nil
 }
 
-// served is what is served, or worked for.
+// served has the agents of all files.
 type served struct {
-	agents  []*pawl.Agent // what has to be approved waits
+	agents  []*pawl.Agent // calls that need approval are pending
 	files   []*config.Agent
-	works   []*schedule.Work // what each does of schedules
+	works   []*schedule.Work // by agent
 	secrets *redact.Redactor
 	db      *config.Database
 	closers []func()
@@ -166,8 +166,8 @@ func (s *served) names() (names []string) {
 	return names
 }
 
-// buildAll makes the agents of all files, for all users; what has to be approved waits. db stands
-// over the database that the files name.
+// buildAll builds the agents of all files, for all users. Calls that need approval are pending. db
+// overrides the database of the files; empty means no override.
 func buildAll(ctx context.Context, sys *cli.System, files []string, db string) (_ *served, err error) {
 	s := new(served)
 	defer func() {
@@ -205,7 +205,7 @@ func buildAll(ctx context.Context, sys *cli.System, files []string, db string) (
 	return s, nil
 }
 
-// keep has db keep the schedules of the files.
+// keep stores the schedules of the files in db.
 func (c *Cmd) keep(ctx context.Context, sys *cli.System, all *served, db store.Store) error {
 	for i, a := range all.files {
 		if !c.Schedules {
@@ -218,7 +218,7 @@ func (c *Cmd) keep(ctx context.Context, sys *cli.System, all *served, db store.S
 	return nil
 }
 
-// due does what is due until ctx ends.
+// due executes due schedules until ctx ends.
 func (c *Cmd) due(ctx context.Context, sys *cli.System, all *served, s *server.Server, db store.Store) error {
 	if !c.Schedules {
 		return nil
@@ -227,7 +227,7 @@ func (c *Cmd) due(ctx context.Context, sys *cli.System, all *served, s *server.S
 		w.Run = func(id string) pawl.Runner { return s.Runner(id, all.agents[i].Name, "") }
 	}
 	do := func(ctx context.Context, d store.Due, at time.Time) (schedule.Done, error) {
-		for i, a := range all.files { // what stands in a file is for its agent, the rest for the first
+		for i, a := range all.files { // a schedule of no file is for the first agent
 			if a.HasSchedule(d.Schedule.ID) {
 				return all.works[i].Do(ctx, d, at)
 			}
@@ -239,7 +239,7 @@ func (c *Cmd) due(ctx context.Context, sys *cli.System, all *served, s *server.S
 	return r.Run(context.Background())
 }
 
-// listenOn reads an address to listen on, and whether only this machine reaches it.
+// listenOn parses an address to listen on. local means that only this machine reaches it.
 func listenOn(flag, addr string) (_ string, local bool, err error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

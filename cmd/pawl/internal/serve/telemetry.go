@@ -14,8 +14,8 @@ import (
 	"github.com/pawl-go/pawl/telemetry/export"
 )
 
-// tell has the runs of all agents measured, at /metrics of the server, and told to a collector
-// where --otel says so, until closed. It stands after all that changes the agents.
+// tell measures the runs of all agents for /metrics of the server, and sends them to the collector
+// of --otel until the agents are closed. Call it after every other change of the agents.
 func (c *Cmd) tell(sys *cli.System, all *served, o *server.Options) error {
 	page := export.NewPrometheus()
 	told := &telemetry.Options{Content: c.TellContent, Redactor: all.secrets}
@@ -32,7 +32,7 @@ func (c *Cmd) tell(sys *cli.System, all *served, o *server.Options) error {
 			}
 		})
 	case c.TellContent:
-		return cli.Usage("--otel URL", "--tell-content says what is told, and nobody is told")
+		return cli.Usage("--otel URL", "--tell-content: there is no collector to send it to")
 	default:
 		told.Meter = page.Meter()
 	}

@@ -33,7 +33,7 @@ func (c *WorkerCmd) Run(sys *cli.System) error {
 	case c.Heartbeat < time.Second:
 		return cli.Usage("a second and more, such as 30s", "--heartbeat %v is too short", c.Heartbeat)
 	case c.Stop < 0:
-		return cli.Usage("", "--stop %v: want no time, or some", c.Stop)
+		return cli.Usage("", "--stop %v is less than 0", c.Stop)
 	}
 	all, err := buildAll(ctx, sys, c.Files, c.DB)
 	if err != nil {
@@ -68,13 +68,13 @@ func (c *WorkerCmd) Run(sys *cli.System) error {
 	return nil
 }
 
-// queueWorker is what works on one task queue.
+// queueWorker executes the runs of one task queue.
 type queueWorker struct {
 	*temporal.Worker
 	names []string
 }
 
-// workers are those of the task queues of all agents.
+// workers returns a worker for each task queue of the agents.
 func (c *WorkerCmd) workers(ctx context.Context, at *temporal.Engine, all *served) (map[string]*queueWorker, error) {
 	workers := map[string]*queueWorker{}
 	stop := c.Stop
