@@ -10,10 +10,10 @@ import (
 // Block is a block of code in a page.
 type Block struct {
 	Line int // of its fence, from 1
-	// The first word behind the fence, which is what editors and browsers colour it by; "": there
-	// is none.
+	// Class is the first word behind the fence, by which editors and browsers colour the block.
+	// Empty means none.
 	Class  string
-	Name   string // the second word; "": there is none
+	Name   string // the second word; empty means none
 	Marked bool   // a line <!-- code: … --> stands above it, so that Fill writes it
 	Text   string // what stands between the fences
 }
@@ -72,8 +72,8 @@ func Blocks(page string) ([]Block, error) {
 // Link is a link of a page to something else of the project.
 type Link struct {
 	Line   int
-	Path   string // "": the page itself
-	Anchor string // "": none
+	Path   string // empty means the page itself
+	Anchor string // empty means none
 }
 
 var (
@@ -84,7 +84,7 @@ var (
 	notKept  = regexp.MustCompile(`[^\p{L}\p{N}\p{M}_\- ]`)
 )
 
-// Links returns the links of a page that do not lead out of the project. What stands in code is no link.
+// Links returns the links of a page that do not lead out of the project. Code has no links.
 func Links(page string) []Link {
 	var all []Link
 	for i, l := range prose(page) {
@@ -102,7 +102,8 @@ func Links(page string) []Link {
 // blank is as long as s, without what could be a link.
 func blank(s string) string { return strings.Repeat("x", len(s)) }
 
-// Anchors returns what links may name after the #: the headings of a page, as GitHub writes them, and the ids it gives itself.
+// Anchors returns the names that links may have after the #: the headings of a page, as GitHub
+// writes them, and the ids in the page.
 func Anchors(page string) []string {
 	var all []string
 	for _, l := range prose(page) {

@@ -65,7 +65,8 @@ func pages(t *testing.T) []string {
 	return names
 }
 
-// dead says what is wrong with the links of a page; read returns a file by its path in the module, and is is whether there is one, or a folder.
+// dead returns the faults of the links of a page. read returns a file by its path in the module. is
+// reports whether a file or folder exists.
 func dead(name, page string, read func(string) (string, error), is func(string) bool) []string {
 	var wrong []string
 	for _, l := range Links(page) {

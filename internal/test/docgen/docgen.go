@@ -15,7 +15,7 @@
 //	<!-- output: examples/calls_test.go#Example_mended -->
 //
 // and is a copy of the example's own "// Output:", which go test compares. Blocks and Links read
-// pages for whoever checks what else is in them.
+// pages for other tests.
 package docgen
 
 import (
@@ -33,9 +33,10 @@ var (
 	fence      = "```"
 )
 
-// Fill returns page with each Go block below a marker replaced by what the marker names, and each text block below one of an output; read returns the content of a
-// file by its path within the module. A Go block without a marker, and a marker without a block, are errors that
-// name the line.
+// Fill returns page with new content for the blocks below a marker: Go blocks get the code that the
+// marker names, and text blocks the output of an example. read returns the content of a file by its
+// path within the module. A Go block without a marker, and a marker without a block, are errors
+// that name the line.
 func Fill(page string, read func(path string) (string, error)) (string, error) {
 	var out strings.Builder
 	lines := strings.SplitAfter(page, "\n")

@@ -125,7 +125,8 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestEvents shows that the page follows the source: each of these changes to event.go is seen or refused.
+// TestEvents shows that the page follows the source: each of these changes to event.go changes the
+// page or is refused.
 func TestEvents(t *testing.T) {
 	src, err := read("event.go")
 	if err != nil {

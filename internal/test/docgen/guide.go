@@ -12,8 +12,7 @@ var (
 	nextLine    = regexp.MustCompile(`\n*(?:\nNext: \[[^\]]*\]\([\w-]+\.md\))?\n*$`)
 )
 
-// Chapters returns the pages of the guide in the order in which they are read: those of the
-// numbered list of its index.
+// Chapters returns the pages of the guide in the order of the numbered list of its index.
 func Chapters(index string) []string {
 	var all []string
 	for _, m := range chapterLine.FindAllStringSubmatch(index, -1) {

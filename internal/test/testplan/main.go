@@ -6,7 +6,7 @@
 //	testplan soak race    packages of race with tests whose size package soak sets
 //	testplan soak plain   packages of plain with such tests
 //	testplan soak tests   a pattern for -run that matches such tests
-//	testplan sequential   packages of race with tests that call soak.Sequential, and so run without the race detector
+//	testplan sequential   packages of race with tests that call soak.Sequential
 //	testplan sequential tests   a pattern for -run that matches such tests
 //
 // Packages that take long come first, so that the last ones to end are short.

@@ -15,13 +15,14 @@ import (
 // nothing with the adapter: where the two differ, one of them is wrong.
 type Reading struct {
 	Text      string
-	Reasoning *string // nil: the reader does not look for it
+	Reasoning *string // nil means that the reader does not look for it
 	Finish    string  // in the neutral words
 	Usage     Figures
 	Calls     []string // as Reader.Call writes them
-	// What is to be sent back as it is, as Reader.Kept writes it; compared where that is not nil.
+	// Kept is content that is sent back unchanged, as Reader.Kept writes it. It is compared if that
+	// is not nil.
 	Kept   []string
-	Err    string // the answer is an error: what it says; "": it is a reply
+	Err    string // the message of an error; empty means that the answer is a reply
 	Broken bool   // the answer has no end that can be trusted
 }
 
@@ -35,15 +36,17 @@ type Reader struct {
 	Error func(body []byte) string           // what an answer with a status of failure says
 	Call  func(llm.ToolCall) string          // a call of the adapter's
 	Noted func(pawltest.RecordedCall) string // a call as the recorder noted it
-	// What a part keeps to be sent back; nil: not compared.
+	// Kept returns the content of a part that is sent back. nil means that it is not compared.
 	Kept func(llm.Part) []string
-	// How the reply differs when it is sent back; "": not at all. Nil: not compared.
+	// Back returns the difference of the reply when it is sent back; empty means none. nil means
+	// that it is not compared.
 	Back func(body []byte, r *llm.Response) string
 }
 
 // Answers proves that every recorded answer decodes to what the reader finds in it, and to the
-// calls that the recorder noted. known are the misses that are known, by the exchange's name, each
-// with its reason: one that is no miss any more fails, as does one that is not listed.
+// calls that the recorder noted. known has the known misses by the name of the exchange, each with
+// its reason. A known miss that no longer occurs fails the test, and so does a miss that is not
+// listed.
 func Answers(t *testing.T, w *Wire, r *Reader, atLeast int, known map[string]string) {
 	all, out := w.exchanges(t)
 	misses, errs, streams, calls, vertex := 0, 0, 0, 0, 0

@@ -31,8 +31,8 @@ type Spelling struct {
 	// arguments.
 	Verbatim []string
 
-	// Dropped gives the reason why the adapter does not write a field again, by its path, or by the
-	// beginning of one that ends in "*".
+	// Dropped gives the reason why the adapter does not write a field again, by its path. A path
+	// that ends in "*" stands for all paths with this beginning.
 	Dropped map[string]string
 
 	// Refused gives the reason why the adapter refuses some requests, by a piece of the error's

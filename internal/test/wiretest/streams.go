@@ -73,8 +73,9 @@ func Streams(t *testing.T, w *Wire, own ...string) {
 
 const every = 1 << 30
 
-// StreamsControl is the negative control of Streams: a model that takes what came of a cut stream
-// for a reply, and one that loses a byte between pieces, are found. body is a stream with a call.
+// StreamsControl is the negative control of Streams. It finds a model that returns the content of a
+// cut stream as a reply, and a model that loses a byte between pieces. body is a stream with a
+// call.
 func StreamsControl(t *testing.T, w *Wire, body string) {
 	t.Helper()
 	if f := faults(w, []byte(body), every); len(f) > 0 {

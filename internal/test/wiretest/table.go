@@ -19,9 +19,9 @@ type ReplyRow struct {
 	Value any
 	Field string
 	Get   func(*llm.Response) any // reads the field
-	Want  any                     // nil: the value
-	// The body; "": the table's. Of a stream: the event, with what comes before it in front of a
-	// bar.
+	Want  any                     // nil means the value
+	// Base is the body; empty means the table's. In a stream it is the event. The events before it
+	// stand in front of a bar.
 	Base string
 }
 
@@ -32,7 +32,7 @@ type ErrorRow struct {
 	Value  any
 	Field  string // names the code, and says Retryable where it is
 	Get    func(*llm.ProviderError) any
-	Want   any // nil: the value
+	Want   any // nil means the value
 }
 
 // RequestRow is one line of a table from the neutral form to the wire: what Set does must be found

@@ -1,13 +1,14 @@
 // Package wiretest is how the adapters prove their wires: the same proofs for each, so that an
 // adapter's tests say only what is particular to its wire.
 //
-//	                    ┌─ Answers    each recorded answer is what an independent reader finds in it
-//	recorded traffic ───┼─ Requests   each recorded request is encoded again, and says the same
-//	                    └─ Streams    each stream, cut anywhere and in any pieces, is the same reply or an error
+//	                    ┌─ Answers    each recorded answer is what an independent reader finds
+//	recorded traffic ───┼─ Requests   each recorded request is encoded again, to the same
+//	                    └─ Streams    each stream, cut anywhere and in any pieces, is the
+//	                                  same reply or an error
 //	rows of a table ────── Replies, Requested, Failures: docs/…-wire.md, field by field
 //
-// The recordings are read where they stand, beside the project; without them the proofs over
-// recordings are skipped, and those over the streams that a test has itself remain. For words that
+// The recordings are in a folder next to the project. Without them the proofs over recordings are
+// skipped, and the proofs over the streams of a test remain. For words that
 // all adapters' tests share there are Render, Outcome, Events, Transport and Reply.
 package wiretest
 
@@ -36,13 +37,14 @@ type Wire struct {
 	// does.
 	Open func(http http.RoundTripper) llm.Model
 
-	// Excluded says why a recorded exchange is no matter of the adapter; "" if it is. Nil: all are.
+	// Excluded returns the reason why a recorded exchange does not concern the adapter; empty means
+	// that it does. nil means that all do.
 	Excluded func(*pawltest.Exchange) string
 }
 
 var update = flag.Bool("update", false, "write the pages of docs that tests make")
 
-// Corpora is where the recordings are: $PAWL_CORPORA, or beside the project.
+// Corpora returns the folder of the recordings: $PAWL_CORPORA, or a folder next to the project.
 func Corpora() string {
 	if root := os.Getenv("PAWL_CORPORA"); root != "" {
 		return root

@@ -109,8 +109,8 @@ func Tool(name string) *llm.ToolSpec {
 	return &llm.ToolSpec{Name: name, Description: "Does " + name + ".", Input: []byte(`{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}`)}
 }
 
-// CheckEncode encodes req and compares it with want: a whole body (one that begins as bodies of the
-// wire do), a piece of it, or "error …".
+// CheckEncode encodes req and compares it with want: a whole body, which starts with begins, a
+// piece of it, or "error …".
 func (w *Wire) CheckEncode(t *testing.T, name string, req *llm.Request, begins, want string) {
 	t.Helper()
 	b, err := w.Encode(req)
