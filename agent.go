@@ -44,8 +44,8 @@ type Agent struct {
 // Runners.
 //
 // The sequence ends with run_ended, which carries the Result, or with an error. A failed run yields
-// both, first the event. If the caller breaks out of the range, the run ends and its open calls stay
-// open.
+// both, first the event. If the caller breaks out of the range, the run ends and its open calls
+// stay open.
 type Runner interface {
 	Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event, error]
 }
@@ -81,8 +81,8 @@ func (a *Agent) ResumeStream(ctx context.Context, from *Result, msgs ...llm.Mess
 	return a.stream(ctx, from, msgs)
 }
 
-// Once is Run with at most one round: the calls of the second reply are returned open (Result.Calls).
-// Limits.Rounds and Limits.AtLimit replace these defaults.
+// Once is Run with at most one round: the calls of the second reply are returned open
+// (Result.Calls). Limits.Rounds and Limits.AtLimit replace these defaults.
 func (a *Agent) Once(ctx context.Context, msgs ...llm.Message) (*Result, error) {
 	b := *a
 	if b.Limits.Rounds == 0 {
@@ -115,7 +115,8 @@ func (a *Agent) stream(ctx context.Context, from *Result, msgs []llm.Message) it
 
 // run starts a run, executes the loop, and ends the run.
 func (a *Agent) run(ctx context.Context, from *Result, msgs []llm.Message, o runOptions) (*Result, error) {
-	if o.inside != nil || InvocationFrom(ctx) == nil { // a run that a tool starts itself is part of its effect
+	// A run that a tool starts itself is part of the effect of the tool: it has no engine.
+	if o.inside != nil || InvocationFrom(ctx) == nil {
 		o.engine = engineIn(ctx)
 	}
 	if o.engine.Bind != nil {

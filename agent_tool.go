@@ -1,5 +1,7 @@
 package pawl
 
+// agent_tool.go: an agent as a tool of another agent.
+
 import (
 	"context"
 	"fmt"
@@ -7,8 +9,9 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Tool returns a as a tool for another agent: it takes a task in words, runs a inside the call, and gives its answer. The tool's name is
-// the agent's. The inner run shares the outer one's slots and what is left of its budget; its events carry keys under the call's.
+// Tool returns a tool that runs a as a subagent: it takes a task in words and returns the answer.
+// Its name is the name of the agent. The nested run shares the slots and the remaining budget of
+// the run around it. The keys of its events start with the key of the call.
 func (a *Agent) Tool(description string) *Tool {
 	name := a.Name
 	if name == "" {
@@ -25,7 +28,7 @@ func (a *Agent) Tool(description string) *Tool {
 		}
 		outer := v.work.task.scope
 		if outer.away {
-			return llm.ErrorResult("Not run: an agent cannot run inside of a call that is carried out by another process than the run."), nil
+			return llm.ErrorResult("Not run: an agent cannot run in a call that another process than that of the run executes."), nil
 		}
 		if outer.depth >= maxDepth {
 			return llm.ErrorResult(fmt.Sprintf("Not run: agents and calls are nested more than %d deep.", maxDepth)), nil
@@ -45,7 +48,7 @@ func (a *Agent) Tool(description string) *Tool {
 			return llm.ToolResult{}, v.pend(res.Pending)
 		}
 		if ctx.Err() != nil && (res == nil || res.Stop != StopAnswer && res.Stop != StopFinished) {
-			return llm.ToolResult{}, context.Cause(ctx) // it is no answer: the call was interrupted
+			return llm.ToolResult{}, context.Cause(ctx) // not an answer: the call was interrupted
 		}
 		return innerResult(name, res, err)
 	})

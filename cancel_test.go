@@ -180,7 +180,7 @@ func TestCancelAnswersTheCallsThatWait(t *testing.T) {
 	if err != nil || len(res.Calls()) != 0 || len(res.Pending) != 0 {
 		t.Errorf("got %v, open %v, pending %v", err, res.Calls(), res.Pending)
 	}
-	if got := res.Messages[2].Parts[0].(llm.ToolResult); got.CallID != "w" || got.Text() != "Cancelled. It was begun and interrupted: what it does may have happened." {
+	if got := res.Messages[2].Parts[0].(llm.ToolResult); got.CallID != "w" || got.Text() != "Cancelled. It was started and interrupted: it may have taken effect." {
 		t.Errorf("got %q", got.Text())
 	}
 	cancel(nil)

@@ -1,34 +1,37 @@
-// Package pawl runs language models that call tools. A model decides which tools to call; pawl checks the calls, carries them out,
-// gives the results back, and goes on until there is an answer or another stated cause to stop.
+// Package pawl runs language models that call tools. The model decides which tools to call. pawl
+// validates the calls, executes them and returns the results to the model, until the model answers
+// or the run stops for another stated reason.
 //
 //	weather := pawl.Func("weather", "Current weather in a city.",
 //		func(ctx context.Context, c City) (string, error) { return "rain in " + c.Name, nil })
 //	agent := &pawl.Agent{Model: openai.New("gpt-5-mini", nil), Tools: []pawl.Toolset{weather}}
 //	res, err := agent.Run(ctx, llm.User("Do I need an umbrella in Oslo?"))
 //
-// # The parts
+// # Parts
 //
-// A [Model] continues a conversation: an adapter of a provider, a script, or yours. A [Tool] is something the model may call; [Func] makes
-// one from a typed function, and a [Toolset] supplies tools ([Registry] is one that changes while runs go on). An [Agent] is a model with
-// tools, instructions and [Limits]. An [Executor] carries out the calls of one step ([Parallel] does unless you say
-// otherwise), and a [Middleware] wraps model requests or calls.
+// A [Tool] is a function that the model may call; [Func] makes one from a typed function. A
+// [Toolset] supplies tools; a [Registry] is one that can change. An [Agent] is a model (package
+// llm) with tools, instructions and [Limits]. An [Executor] executes the calls of one step;
+// [Parallel] is the default. A [Middleware] wraps model requests or calls.
 //
-//	Agent.Run ──▶ loop ──▶ 1 act      Executor ──▶ each open call: the pipeline ──▶ Tool.Run
-//	                       2 observe  results go into the transcript, in call order
-//	                       3 decide   Model.Stream ──Delta──▶ Response.Add; no calls: done, else back to 1
+//	Agent.Run ──▶ loop ──▶ 1 act      Executor ──▶ Task.Do (each call) ──▶ Tool.Run
+//	                       2 observe  append the results to the conversation, in call order
+//	                       3 decide   Model.Stream ──Delta──▶ Response.Add; no calls: done, else 1
 //
-// [Agent.Run] returns a [Result]. [Agent.Stream] tells of the same run as [Event]s while it happens. A Result is plain data: store it
-// as JSON, and go on from it with [Agent.Resume], which settles the calls that waited ([Waiting], [Decision]) first.
+// [Agent.Run] returns a [Result]. [Agent.Stream] emits the same run as [Event]s. A Result is plain
+// data: store it as JSON and continue it with [Agent.Resume], which first answers the pending calls
+// ([PendingCall]).
 //
-// # What holds, whatever the model does
+// # Guarantees
 //
-// Every call has exactly one result before the model is asked again. No call runs with arguments that do not fit its tool's
-// schema, nor out of a reply that was cut. What the model can mend (an unknown tool, bad arguments, a tool's error, a panic, a timeout) is a
-// result, worded for it; what the program must know is an error ([Abort], [ToolError], [ProviderError]). No run is endless, and
-// reaching a limit is never reported as success: see [Stop].
+// Every call has exactly one result before the next request. A call does not run if its arguments
+// do not fit the schema of its tool, or if its reply was cut. Faults that the model can correct (an
+// unknown tool, invalid arguments, an error of a tool, a panic, a timeout) are results. Faults that
+// the program must handle are errors ([ToolError], [TranscriptError], llm.ProviderError). Every run
+// ends, and reaching a limit is never reported as success: see [StopReason] and [Result].Limit.
 //
 // # What to skip
 //
-// Most programs need Agent, Func, User and Result. [Task], [Execution] and [Executor] are for those who carry out calls elsewhere;
-// [Delta] and [Response] for those who write a Model; [Key] and [Opaque] for those who store runs.
+// Most programs need Agent, Func, llm.User and Result. [Task], [Execution] and [Executor] are for
+// programs that execute calls on other machines, [Engine] for durable runs.
 package pawl

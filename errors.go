@@ -1,5 +1,7 @@
 package pawl
 
+// errors.go: the control errors of tools and middleware, and the error types of a run.
+
 import (
 	"errors"
 	"fmt"
@@ -7,27 +9,29 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Causes of a cancelled context, by context.WithCancelCause, that a run tells apart.
+// Causes of a cancelled context (context.WithCancelCause) that a run distinguishes.
 var (
-	// ErrCancelled says that the task was given up: running calls are ended, every open call gets a result that says
-	// so, and the run ends with StopCancelled. Any other cause leaves open calls open, for Resume.
+	// ErrCancelled gives up the task: active calls are cancelled, every open call gets a result
+	// that says so, and the run ends with StopCancelled. With every other cause open calls stay
+	// open, so that the run can be resumed.
 	ErrCancelled = errors.New("cancelled")
-	// ErrTime says that Limits.Time has passed. The run ends with StopLimit.
+	// ErrTime means that Limits.Time is used up. The run ends with StopLimit.
 	ErrTime = errors.New("the time limit was reached")
 )
 
-// ErrNotFound is the error for a tool that a Registry does not have, and for an artifact that is not
-// stored, or no longer.
+// ErrNotFound is the error for a tool that a Registry does not have, and for an artifact that is
+// not stored, or no longer.
 var ErrNotFound = errors.New("not found")
 
-// ToolError is the error of a run that failed because a call did: the executor has FailFast, or the tool asked for it
-// with Abort.
+// ToolError is the error of a run that a call ended: the executor has FailFast, or the tool
+// returned AbortError.
 type ToolError struct {
 	Execution Execution
-	Err       error // what the tool returned; nil when it came from elsewhere as plain data
+	// Err is the error of the tool. nil means that the execution was read from JSON.
+	Err error
 }
 
-// Error names the tool and says what it did.
+// Error returns the name of the tool and its error.
 func (e *ToolError) Error() string {
 	text := e.Execution.Error
 	if text == "" && e.Err != nil {
@@ -36,26 +40,27 @@ func (e *ToolError) Error() string {
 	return fmt.Sprintf("tool %s: %s", e.Execution.Call.Name, text)
 }
 
-// Unwrap returns what the tool returned.
+// Unwrap returns Err.
 func (e *ToolError) Unwrap() error { return e.Err }
 
-// TranscriptError says that the messages given to a run are no conversation that a model can continue.
+// TranscriptError means that the messages of a run are not a conversation that a model can
+// continue.
 type TranscriptError struct {
-	Index int    // the message, from 0
-	Text  string // what is wrong with it, and what would be right
+	Index int    // of the message, from 0
+	Text  string // the fault, and what would be right
 }
 
-// Error names the message and what is wrong with it.
+// Error returns the index of the message and the fault.
 func (e *TranscriptError) Error() string { return fmt.Sprintf("message %d: %s", e.Index, e.Text) }
 
-// ExecutionError is an error that carries an execution for the failed step: a driver that could not read a decision leaves
-// the failed attempt on record so. The loop records it.
+// ExecutionError is an error of a Model that contains an Execution for the failed step. The loop
+// records it. Drivers use it for a reply whose decision they could not read.
 type ExecutionError interface {
 	error
 	FailedExecution() Execution
 }
 
-// A control error tells the pipeline what a tool or a middleware wants done beside its result.
+// control is an error by which a tool or a middleware ends the run.
 type control struct {
 	ends   StopReason // StopFailed or StopFinished
 	result llm.ToolResult
@@ -71,27 +76,30 @@ func (c *control) Error() string {
 
 func (c *control) Unwrap() error { return c.err }
 
-// AbortError returns the error by which a tool or a middleware ends the run as failed. The other calls of the step are
-// finished and recorded first. The run's error unwraps to err.
+// AbortError returns an error that ends the run as failed, for tools and middleware. The other
+// calls of the step end and are recorded first. The error of the run unwraps to err.
 func AbortError(err error) error { return &control{ends: StopFailed, err: err} }
 
-// FinishError returns the error by which a tool or a middleware ends the run well: its call is answered with result, the other
-// calls of the step are finished and recorded, and the run stops with StopFinished before the model is asked again.
+// FinishError returns an error that ends the run as successful, for tools and middleware. The call
+// gets result, the other calls of the step end and are recorded, and the run stops with
+// StopFinished without a further request.
 func FinishError(result llm.ToolResult) error { return &control{ends: StopFinished, result: result} }
 
-// BlockError returns the error by which a middleware refuses a call. The model is told the reason; nothing runs.
+// BlockError returns an error by which a middleware rejects a call. The model gets the reason as
+// the result of the call. The tool does not run.
 func BlockError(reason string) error { return &blocked{reason} }
 
 type blocked struct{ reason string }
 
 func (b *blocked) Error() string { return b.reason }
 
-// RetryableError marks err as a fault of the infrastructure that may pass (a lost connection, a busy server). The pipeline
-// repeats the call where the tool's Effect allows it, and tells the model only when that did not help.
+// RetryableError marks err as a temporary fault of the infrastructure, such as a lost connection or
+// a busy server. The pipeline retries the call if the tool's Effect allows it. The model gets the
+// error only if the retries fail too.
 func RetryableError(err error) error { return &retryable{err} }
 
-// IsRetryable reports whether err says that a call failed for a fault that may pass: Retryable was said of it, or its time was over. It is for
-// middleware that sees what a call gave.
+// IsRetryable reports whether err is a temporary fault: a RetryableError, or a timeout. It is for
+// middleware that sees the error of a call.
 func IsRetryable(err error) bool {
 	var r *retryable
 	var f *failure

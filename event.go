@@ -65,8 +65,8 @@ const (
 // Events of a run that is nested in a call have the key of that run in Run, and keys below the key
 // of the call in Path.
 //
-// The struct is the table of the JSON form: the tag on lists the kinds that carry a field, and "all"
-// means every kind. Marshal, unmarshal and docs/events.md follow it.
+// The struct is the table of the JSON form: the tag on lists the kinds that carry a field, and
+// "all" means every kind. Marshal, unmarshal and docs/events.md follow it.
 type Event struct {
 	// What happened: one of the kinds below.
 	Kind EventKind `json:"event" on:"all"`
@@ -367,8 +367,8 @@ func (r *run) retract(resp *llm.Response) {
 	}
 }
 
-// echoes reports whether text, without a code fence, is one JSON object that equals the arguments of
-// a call of m, or an object {name, arguments} around them. Prose is never an echo.
+// echoes reports whether text, without a code fence, is one JSON object that equals the arguments
+// of a call of m, or an object {name, arguments} around them. Prose is never an echo.
 func echoes(text string, m llm.Message) bool {
 	if !m.HasCalls() {
 		return false

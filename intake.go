@@ -1,5 +1,7 @@
 package pawl
 
+// intake.go: sorts the messages that a run starts with: history, decisions and new messages.
+
 import (
 	"cmp"
 	"errors"
@@ -20,8 +22,8 @@ func lastOf(msgs []llm.Message, role llm.Role) int {
 	return i
 }
 
-// answered puts results, which stand in call order, into the one results message after the reply at index i, and returns the
-// transcript. No message of the old one is changed.
+// answered adds results, in call order, to the message of results after the reply at index i. It
+// returns the new conversation and changes no message of msgs.
 func answered(msgs []llm.Message, i int, results []llm.Part) []llm.Message {
 	if len(results) == 0 {
 		return msgs
@@ -42,18 +44,18 @@ func answered(msgs []llm.Message, i int, results []llm.Part) []llm.Message {
 	return append(msgs[:i+1:i+1], m)
 }
 
-// intake sorts what a run is given: the transcript so far, decisions on its open calls, and the messages that follow once those are
-// settled.
+// intake sorts messages into the conversation so far, the decisions about its open calls, and the
+// messages that follow when those calls have results.
 type intake struct {
 	msgs      []llm.Message
 	decisions []llm.Decision
 	then      []llm.Message
 
 	open []llm.ToolCall // of the last reply in msgs
-	at   int            // where it is
+	at   int            // index of that reply
 }
 
-// add takes one message more; n is its number, for errors.
+// add adds a message. n is its index for errors.
 func (in *intake) add(n int, m llm.Message) error {
 	bad := func(format string, args ...any) error {
 		return &TranscriptError{Index: n, Text: fmt.Sprintf(format, args...)}
@@ -119,7 +121,7 @@ func (in *intake) results(m llm.Message, bad func(string, ...any) error) error {
 	return nil
 }
 
-// flush lets the messages that were held back follow, once no call is open.
+// flush appends the messages that follow if no call is open.
 func (in *intake) flush() {
 	if len(in.open) == 0 {
 		in.msgs = append(in.msgs, in.then...)
@@ -167,8 +169,9 @@ func callIDs(calls []llm.ToolCall) string {
 	return strings.Join(ids, ", ")
 }
 
-// take sorts what the run is given: the transcript, and what is said of its open calls. What was stored is healed: the messages of the
-// Result that is resumed, or those up to the last reply. What the caller says now must be right.
+// accept sorts the input of a run into history, decisions and new messages. It repairs stored
+// history, which is the messages of a resumed Result or the messages up to the last reply, and
+// rejects invalid new messages.
 func (r *run) accept(from *Result, msgs []llm.Message) error {
 	var in intake
 	stored, n := msgs[:lastOf(msgs, llm.RoleAssistant)+1], 0
@@ -225,7 +228,7 @@ func (r *run) accept(from *Result, msgs []llm.Message) error {
 		if i := lastOf(msgs, llm.RoleAssistant); i >= 0 {
 			last = len(stored) + i
 		} else {
-			last = lastOf(stored, llm.RoleAssistant) // where it was given, not where healing has put it
+			last = lastOf(stored, llm.RoleAssistant) // its index before the repair
 		}
 		return &TranscriptError{Index: last, Text: "the conversation ends with an answer; add a message to go on"}
 	}
@@ -233,14 +236,14 @@ func (r *run) accept(from *Result, msgs []llm.Message) error {
 		return err
 	}
 	if opened && len(in.open) == 0 && !r.exhausted() {
-		r.res.Spent.Rounds++ // its calls were carried out by the caller
+		r.res.Spent.Rounds++ // the caller executed its calls
 	}
 	r.res.Messages, r.resumed.decisions, r.history.then = in.msgs, in.decisions, in.then
 	r.history.turn = max(0, lastOf(in.msgs, llm.RoleUser))
 	return nil
 }
 
-// answerable reports a decision that answers no open call: it would be lost in silence.
+// answerable returns an error for a decision that answers no open call.
 func (r *run) answerable(in *intake) error {
 	if len(in.decisions) == 0 {
 		return nil

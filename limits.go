@@ -1,5 +1,7 @@
 package pawl
 
+// limits.go: Limits, and the budget that nested runs share.
+
 import (
 	"context"
 	"errors"
@@ -12,71 +14,90 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Limits bound a run, the calls and runs inside it included. What was used survives Resume. Reaching a limit is never
-// reported as success: the run stops with StopLimit, and Result.Cause names the limit.
+// Limits bound a run with its nested calls and runs. Resume continues with the usage of the earlier
+// run. Reaching a limit is never reported as success: the run stops with StopLimit, and
+// Result.Limit names the limit.
 //
-// A model turns in a circle when it makes the same call to the same result, Repeats times among twice as many calls, or when calls of one tool
-// fail in as many steps with nothing between them that worked. It is told so in the result; a call made as often again, or failures in three
-// times as many steps, end the run with StopStalled.
+// A model repeats itself if it makes the same call with the same result LoopThreshold times among
+// twice as many calls, or if calls of one tool fail in LoopThreshold steps without a successful
+// call between them. The result then contains a warning. As many equal calls again, or failures in
+// three times as many steps, end the run with StopStalled.
 type Limits struct {
-	Rounds        int           // steps whose calls are carried out; 0: 20 (Run), 1 (Once); NoRounds: none. N rounds make at most N+1 requests
-	Calls         int           // calls begun; those past it are answered with a result that says so; 0: no limit
-	CallsPerStep  int           // calls of one reply that are carried out; the rest are answered so; 0: no limit
-	Tokens        int           // input and output, over all requests; 0: no limit
-	Cost          float64       // US dollars; the Model must be a Pricer, or the run fails at once; 0: no limit
-	Time          time.Duration // from the start of Run, Stream or Resume; 0: no limit
-	Corrections   int           // answers that do not fit Agent.Output and are sent back, each a request more; 0: 2; negative: none
-	LoopThreshold int           `json:"Repeats"` // how often a model may turn in a circle before it is told so, see below; 0: 3; at most 50; negative: for ever
-	AtLimit       AtLimit       // what the last request is when a limit is reached
+	// Steps whose calls are executed. 0 means 20, and 1 for Agent.Once. NoRounds means none. A run
+	// of N rounds makes at most N+1 requests.
+	Rounds int
+	// Calls that are started. Further calls get a result that says so. 0 means no limit.
+	Calls int
+	// Calls of one reply that are executed. Further calls get a result that says so. 0 means no
+	// limit.
+	CallsPerStep int
+	// Input and output tokens of all requests. 0 means no limit.
+	Tokens int
+	// US dollars. The run fails at once if the price of the model is unknown. 0 means no limit.
+	Cost float64
+	// Time from the start of Run, Stream or Resume. 0 means no limit.
+	Time time.Duration
+	// Answers that do not fit Agent.Output and are sent back, each with one more request. 0 means
+	// 2, a negative number means none.
+	Corrections int
+	// Repetitions until the model gets a warning. 0 means 3, the maximum is 50, a negative number
+	// means no limit.
+	LoopThreshold int `json:"Repeats"`
+	// Content of the last request when a limit is reached.
+	AtLimit AtLimit
 }
 
-// NoRounds as Limits.Rounds: no call is ever run.
+// NoRounds as Limits.Rounds means that no call is executed.
 const NoRounds = -1
 
 const defaultRounds = 20
 
-// AtLimit is what a run does with its last request: when the rounds are used up, when a call was refused for Limits.Calls, and when one more request like
-// the last would reach Limits.Tokens or Limits.Cost.
+// AtLimit selects the form of the last request: when the rounds are used up, when a call was
+// rejected for Limits.Calls, and when another request like the last would reach Limits.Tokens or
+// Limits.Cost.
 type AtLimit int
 
-// What to do with the last request. The zero value means AtLimitReturn for Once and AtLimitAnswer for
-// all other runs.
+// Forms of the last request. The zero value means AtLimitReturn for Agent.Once, and AtLimitAnswer
+// for all other runs.
 const (
-	AtLimitAnswer AtLimit = iota + 1 // send it with tool choice none, so that the model answers
-	AtLimitReturn                    // send it as usual, and leave the calls of its reply to the caller
+	// Tool choice none, so that the model answers.
+	AtLimitAnswer AtLimit = iota + 1
+	// As usual. The calls of the reply are left to the caller.
+	AtLimitReturn
 )
 
-// budget is what a run may use, the runs and calls inside of it included. The budgets of a run and of those it is inside are a chain: what is used
-// counts in each of them at once, so nothing counts twice and nothing is handed out that is used elsewhere.
+// budget counts the usage of a run with its nested calls and runs. The budgets of a run and of the
+// runs around it are a chain: usage counts in each of them once.
 //
-// Requests are let in against a reservation: the most they can use, held until it is known what they did. Where that does not fit beside
-// what others hold, a request waits for them. So runs side by side pass a limit by no more than one request, as a run by itself
-// does; and whoever wants them to ask side by side close to a limit says how long a reply may be (Settings.MaxTokens).
+// A request reserves the most that it can use, until its usage is known. If that does not fit with
+// the reservations of concurrent requests, it waits for them. So concurrent runs exceed a limit by
+// no more than one request, as a single run does. Settings.MaxTokens makes reservations smaller.
 type budget struct {
 	limits  *Limits
-	begun   atomic.Int64 // calls
-	refused atomic.Bool  // whether a call was, for this limit
-	outer   *budget      // of the run that this one is inside; nil: none
+	begun   atomic.Int64 // number of started calls
+	refused atomic.Bool  // a call was rejected for Limits.Calls
+	outer   *budget      // of the run around this one; nil means none
 
-	ledger *ledger // nil: neither here nor outside is there a limit of tokens or cost
+	ledger *ledger // nil means no limit of tokens or cost in the chain
 	used   use
-	held   use // by requests under way
-	asking int // how many those are
+	held   use // reserved by active requests
+	asking int // number of active requests
 }
 
 // ledger is shared by the budgets of a chain.
 type ledger struct {
 	mu    sync.Mutex
-	freed chan struct{} // closed, and made anew, when a request is over
+	freed chan struct{} // closed and replaced when a request ends
 }
 
-// use is an amount of what is limited by requests.
+// use is an amount of tokens and cost.
 type use struct {
 	tokens int
 	cost   float64
 }
 
-// open makes b the budget of a run inside outer, if that is not nil, which has spent from before.
+// open initializes the budget of a run that has used spent before. A nil outer means no run around
+// it.
 func (b *budget) open(l *Limits, spent Spent, outer *budget) {
 	b.limits, b.outer, b.used = l, outer, use{spent.Usage.Total(), spent.Usage.Cost}
 	b.begun.Store(int64(spent.Calls))
@@ -88,12 +109,12 @@ func (b *budget) open(l *Limits, spent Spent, outer *budget) {
 	}
 }
 
-// take counts a call that begins.
+// take counts a call that starts, or returns the limit that prevents it.
 func (b *budget) take() error {
 	for o := b; o != nil; o = o.outer {
 		if n := o.begun.Add(1); o.limits.Calls > 0 && n > int64(o.limits.Calls) {
 			o.refused.Store(true)
-			for u := b; ; u = u.outer { // nothing was begun
+			for u := b; ; u = u.outer { // undo the count
 				if u.begun.Add(-1); u == o {
 					return &failure{outcome: OutcomeSkipped, limit: o.limits.Calls, text: fmt.Sprintf("Not run: the limit of %d calls was reached. Answer with what you have.", o.limits.Calls)}
 				}
@@ -103,14 +124,14 @@ func (b *budget) take() error {
 	return nil
 }
 
-// giveBack undoes take: the call counts as never begun.
+// giveBack undoes take.
 func (b *budget) giveBack() {
 	for ; b != nil; b = b.outer {
 		b.begun.Add(-1)
 	}
 }
 
-// leaves reports whether n further calls may begin, whatever else goes on.
+// leaves reports whether n more calls may start.
 func (b *budget) leaves(n int) bool {
 	for ; b != nil; b = b.outer {
 		if b.limits.Calls > 0 && b.begun.Load()+int64(n) > int64(b.limits.Calls) {
@@ -120,7 +141,7 @@ func (b *budget) leaves(n int) bool {
 	return true
 }
 
-// callsRefused returns the limit for which a call was refused.
+// callsRefused returns the limit for which a call was rejected.
 func (b *budget) callsRefused() reached {
 	for ; b != nil; b = b.outer {
 		if b.refused.Load() {
@@ -130,7 +151,7 @@ func (b *budget) callsRefused() reached {
 	return reached{}
 }
 
-// costs reports whether there is a limit on cost.
+// costs reports whether the cost is limited.
 func (b *budget) costs() bool {
 	for ; b != nil; b = b.outer {
 		if b.limits.Cost > 0 {
@@ -144,8 +165,8 @@ func (b *budget) costs() bool {
 // maximum length of a reply. "" means none.
 type LimitName string
 
-// reached is a limit that was reached, with the sentence for Result.Cause. The zero value means that
-// none was.
+// reached is a limit that was reached, with the sentence for Result.Cause. The zero value means
+// that none was.
 type reached struct {
 	limit LimitName
 	cause string
@@ -164,7 +185,7 @@ func (b *budget) spent(n use) reached {
 	return reached{}
 }
 
-// room reports whether n fits beside what is held. The ledger is locked.
+// room reports whether n fits with the reservations. The caller holds the lock of the ledger.
 func (b *budget) room(n use) bool {
 	for ; b != nil; b = b.outer {
 		l, u, h := b.limits, b.used, b.held
@@ -175,7 +196,8 @@ func (b *budget) room(n use) bool {
 	return true
 }
 
-// reserve holds n for a request, once there is room. why names the limit that forbids it. When ctx ends it returns without.
+// reserve reserves n for a request and waits for room. why is the limit that was reached. When ctx
+// ends, reserve returns without a reservation.
 func (b *budget) reserve(ctx context.Context, n use) (why reached, ok bool) {
 	l := b.ledger
 	for {
@@ -198,7 +220,7 @@ func (b *budget) reserve(ctx context.Context, n use) (why reached, ok bool) {
 	}
 }
 
-// settle counts what the request has used for which n was held.
+// settle replaces the reservation n of a request by its usage.
 func (b *budget) settle(n, used use) {
 	l := b.ledger
 	l.mu.Lock()
@@ -209,14 +231,14 @@ func (b *budget) settle(n, used use) {
 		o.used.tokens += used.tokens
 		o.used.cost += used.cost
 		if o.asking--; o.asking == 0 {
-			o.held = use{} // no rounding error stays
+			o.held = use{} // removes rounding errors
 		}
 	}
 	close(l.freed)
 	l.freed = make(chan struct{})
 }
 
-// add counts what was used elsewhere.
+// add counts usage of another process.
 func (b *budget) add(calls int64, n use) {
 	for o := b; o != nil; o = o.outer {
 		o.begun.Add(calls)
@@ -232,7 +254,7 @@ func (b *budget) add(calls int64, n use) {
 	}
 }
 
-// near names the limit that another request like the last one would reach; "" if none, or none was made.
+// near returns the limit that another request like the last one would reach.
 func (b *budget) near(last use) reached {
 	if b.ledger == nil || last == (use{}) {
 		return reached{}
@@ -242,8 +264,8 @@ func (b *budget) near(last use) reached {
 	return b.spent(last)
 }
 
-// admit reserves what the next request may use, where something is limited, and waits for those beside it where it has to. It names the limit
-// that forbids the request; "" if none does.
+// admit starts the next request: it reserves the most that the request can use, and waits for
+// concurrent requests if needed. It returns the limit that prevents the request.
 func (r *run) admit(ctx context.Context) reached {
 	r.reply = reply{used: r.reply.used, deltas: r.reply.deltas}
 	b := r.scope.budget
@@ -258,14 +280,14 @@ func (r *run) admit(ctx context.Context) reached {
 	in, out := req.Bounds()
 	r.reply.need = use{tokens: in + len(r.setup.instructions) + out}
 	if b.costs() {
-		r.reply.need.cost, _ = r.setup.pricer.MaxCost(req) // there is one: see affordable
+		r.reply.need.cost, _ = r.setup.pricer.MaxCost(req) // known: see affordable
 	}
 	why, ok := b.reserve(ctx, r.reply.need)
 	r.reply.reserved = ok
 	return why
 }
 
-// paid counts what the request under way has used; without one it does nothing.
+// paid counts the usage of the active request. Without one it has no effect.
 func (r *run) paid(u llm.Usage) {
 	if r.reply.reserved {
 		r.reply.reserved = false
@@ -274,7 +296,7 @@ func (r *run) paid(u llm.Usage) {
 	}
 }
 
-// affordable reports a limit on cost that nobody could keep.
+// affordable returns an error if the cost is limited and the price of the model is unknown.
 func (r *run) affordable() error {
 	if !r.scope.budget.costs() {
 		return nil

@@ -1,5 +1,7 @@
 package pawl
 
+// loop.go: the loop, and its steps: open calls, results, requests, replies.
+
 import (
 	"bytes"
 	"cmp"
@@ -13,15 +15,16 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// loop is THE LOOP: act, observe, decide, until there is an answer or another cause to stop. It acts first, so that
-// starting, resuming after a crash, going on with a pending run and going on with a new message are one path.
+// loop is THE LOOP: act, observe, decide, until the run ends. It acts first, so that a new run, a
+// run resumed after a crash, a pending run and a new message take one path.
 //
-// It starts no goroutine, reads no clock, draws no random number, and looks at messages, replies and executions and at nothing else. So
-// the same loop runs in memory, over a journal, and as a workflow: an engine supplies the model and the executor.
+// It starts no goroutine, reads no clock and no random number, and depends only on messages,
+// replies and executions. So the same loop runs in memory, with a journal, and as a workflow: an
+// engine replaces the model and the executor.
 func (r *run) loop(ctx context.Context) (StopReason, error) {
-	var resp *llm.Response // nil until this run has asked: calls that are open then are an earlier run's
+	var resp *llm.Response // nil before the first request: open calls are of an earlier run
 	for {
-		// Act: carry out the calls that have no result yet.
+		// Act: execute the calls without a result.
 		if tasks := r.open(resp); len(tasks) > 0 {
 			over := (r.exhausted() || r.reply.final.limit != "") && !r.onlyAnswers(tasks)
 			if over && r.agent.Limits.AtLimit == AtLimitReturn {
@@ -32,12 +35,12 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 			execs := make([]Execution, len(tasks))
 			for ev := range r.scope.executor.Execute(ctx, tasks) {
 				if x := ev.Execution; x != nil && ownTask(tasks, x) {
-					execs[x.Index] = *x // the model's order, not the clock's
+					execs[x.Index] = *x // in call order
 				}
 				r.emit(ev)
 			}
 
-			// Observe: put the results into the transcript.
+			// Observe: append the results to the conversation.
 			ended := r.observe(ctx, execs)
 			r.record(resp, execs)
 			if x := ending(execs); x != nil {
@@ -66,15 +69,15 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 			return r.interrupted(ctx)
 		}
 
-		// Decide: ask the model what comes next.
+		// Decide: ask the model for the next step.
 		r.takeMessages(ctx)
 		req, reply := r.request()
 		for d, err := range r.setup.model.Stream(ctx, req) {
-			if !r.hear(ctx, reply, d, err) {
+			if !r.read(ctx, reply, d, err) {
 				break
 			}
 		}
-		if err := r.heard(reply); err != nil {
+		if err := r.failed(reply); err != nil {
 			return r.broken(ctx, req, err)
 		}
 		r.addReply(req, reply)
@@ -82,7 +85,8 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 	}
 }
 
-// open makes the tasks for the calls of the last reply that have no result. Those that must not run carry the reason.
+// open returns the tasks for the calls of the last reply without a result. Task.Refuse is the
+// reason why a call must not run.
 func (r *run) open(resp *llm.Response) []Task {
 	open, reply := openCalls(r.res.Messages)
 	if reply < 0 {
@@ -121,13 +125,14 @@ func (r *run) open(resp *llm.Response) []Task {
 	return tasks
 }
 
-// task is the call at place among those of a reply.
+// task returns the task of call c, at place among the calls of a reply.
 func (r *run) task(reply, place int, c llm.ToolCall) Task {
 	return Task{Agent: r.name, Run: r.key, Step: reply, Key: r.key + "/" + llm.Key(strconv.Itoa(reply)) + "/" + llm.Key(strconv.Itoa(place)), Call: c,
 		Values: r.res.Values, scope: &r.scope, tool: find(r.scope.tools, c.Name), messages: r.res.Messages}
 }
 
-// refusal says why the call c at place must not run, for the model; "" if it may.
+// refusal returns the reason for the model why the call c at place must not run. "" means that it
+// may.
 func (r *run) refusal(resp *llm.Response, c llm.ToolCall, place int) string {
 	switch {
 	case r.exhausted() && !r.answers(c):
@@ -144,9 +149,10 @@ func (r *run) refusal(resp *llm.Response, c llm.ToolCall, place int) string {
 	return ""
 }
 
-// observe puts the results of settled calls into the transcript, in call order, and notes the ones that wait. When the task was given up,
-// those are answered too. A call that ended because the context did stays open otherwise, and what it waited for before, it
-// waits for still. It reports whether the context had ended.
+// observe appends the results of completed calls to the conversation, in call order, and records
+// the pending calls. If the run was given up (ErrCancelled), they get results too. Otherwise a call
+// that ended with the context stays open, and pending if it was. observe reports whether ctx has
+// ended.
 func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 	over := r.exhausted() || r.reply.final.limit != ""
 	ended = ctx.Err() != nil
@@ -174,7 +180,7 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 			r.stillWaits(x.Key)
 			continue
 		}
-		if r.stall.see(x, r.history.replies) { // call_completed told what the tool gave
+		if r.stall.see(x, r.history.replies) { // call_completed has the result of the tool
 			r.emit(Event{Kind: EventNotice, Path: x.Key, Code: "stalling", Text: x.Result.Text()})
 		}
 		results = append(results, x.Result)
@@ -186,7 +192,7 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 	return ended
 }
 
-// ending returns the execution that ends the run, a failure before a finish; nil when none does.
+// ending returns the execution that ends the run, failures first. nil means none.
 func ending(execs []Execution) *Execution {
 	var end *Execution
 	for i := range execs {
@@ -199,8 +205,8 @@ func ending(execs []Execution) *Execution {
 	return end
 }
 
-// request makes the next request: instructions, transcript, and the choice; and room for the reply. A forced choice holds for the first one
-// only, or the run could not end. The last one asks for an answer.
+// request returns the next request and an empty reply. A forced choice applies only to the first
+// request, so that the run can end. The last request asks for an answer.
 func (r *run) request() (*llm.Request, *llm.Response) {
 	if i := lastOf(r.history.then, llm.RoleUser); i >= 0 {
 		r.history.turn = len(r.res.Messages) + i
@@ -208,7 +214,7 @@ func (r *run) request() (*llm.Request, *llm.Response) {
 	r.res.Messages = append(r.res.Messages, r.history.then...)
 	r.history.then = nil
 	a := r.agent
-	both := &struct { // a step keeps both
+	both := &struct { // one allocation
 		req   llm.Request
 		reply llm.Response
 	}{req: llm.Request{Key: r.requestKey(), Messages: r.view(), Tools: r.offered(), Output: a.Output,
@@ -224,13 +230,13 @@ func (r *run) request() (*llm.Request, *llm.Response) {
 		}
 		if r.reply.final = r.whyLast(); r.reply.final.limit != "" {
 			req.Choice = llm.ToolChoice{Mode: llm.ToolNone}
-			if r.res.Spent.Requests > 0 { // it may not know yet
+			if r.res.Spent.Requests > 0 { // the model may not know it
 				req.Messages = append(req.Messages, llm.User("No more calls are carried out: "+r.reply.final.cause+". Answer now with what you have, and say what is missing."))
 			}
 		}
 	}
 	if r.output.offered(req.Choice) {
-		req.Output = nil // the tool has it
+		req.Output = nil // the tool has the schema
 	}
 	if r.out.sink != nil {
 		r.emit(Event{Kind: EventStepStarted, Step: r.history.replies + 1})
@@ -240,9 +246,9 @@ func (r *run) request() (*llm.Request, *llm.Response) {
 	return req, &both.reply
 }
 
-// hear takes a fragment of the reply, or the error that it broke off with, and tells of it. It reports whether to listen on: not when ctx has
-// ended, whether or not the model has noticed.
-func (r *run) hear(ctx context.Context, reply *llm.Response, d llm.Delta, err error) bool {
+// read adds a fragment to the reply, or the error that ended it, and emits the fragment. It reports
+// whether to read on. When ctx has ended it returns false, even if the model continues.
+func (r *run) read(ctx context.Context, reply *llm.Response, d llm.Delta, err error) bool {
 	if err == nil {
 		err = reply.Add(d)
 	}
@@ -255,8 +261,8 @@ func (r *run) hear(ctx context.Context, reply *llm.Response, d llm.Delta, err er
 	return d.Finish != "" || ctx.Err() == nil
 }
 
-// heard says why the reply cannot be used; nil: it is whole.
-func (r *run) heard(reply *llm.Response) error {
+// failed returns the error of the reply. nil means that it is complete.
+func (r *run) failed(reply *llm.Response) error {
 	if r.reply.err != nil {
 		return r.reply.err
 	}
@@ -279,7 +285,7 @@ func (r *run) whyLast() reached {
 	return r.scope.budget.near(r.reply.used)
 }
 
-// accept takes a whole reply into the transcript.
+// addReply appends a complete reply to the conversation.
 func (r *run) addReply(req *llm.Request, resp *llm.Response) {
 	r.retract(resp)
 	r.history.replies++
@@ -292,8 +298,8 @@ func (r *run) addReply(req *llm.Request, resp *llm.Response) {
 	}
 }
 
-// secretMask stands in stored arguments where package redact has hidden a secret.
+// secretMask replaces a secret in stored arguments; see package redact.
 const secretMask = "[redacted]"
 
-// hidden reports whether args contain the mask that stands for a secret which was not stored.
+// hidden reports whether args contain secretMask.
 func hidden(args json.RawMessage) bool { return bytes.Contains(args, []byte(secretMask)) }

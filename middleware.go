@@ -1,38 +1,43 @@
 package pawl
 
+// middleware.go: Middleware around model requests and calls, Before and After.
+
 import (
 	"context"
 
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Middleware wraps model requests, tool calls, or both; nil wraps nothing. Before and after are the two halves of a wrapper. It
-// runs where the work is done, and must be safe for concurrent use.
+// Middleware wraps model requests, tool calls, or both. A nil field wraps nothing.
 //
-// A tool wrapper sees validated calls. It may change the call it passes on (which is then validated again, and needs its own
-// approval), refuse it with Block, answer it without passing it on, and change the result. What it panics with fails
-// the call, which then does not run.
+// Tool sees calls whose arguments are valid. It may change the call, which is then validated again
+// and needs a new approval; reject it with BlockError; answer it without calling next; or change
+// the result. A panic in Tool fails the call, and the tool does not run.
 //
-// Approve makes the middleware that decides which calls may run. It has its place in the pipeline, wherever it stands in the list: after
-// Tool, whose changes it sees, and before Approved, whose timers so never count a person's time.
+// Approvals have a fixed place: after Tool, so that they see its changes, and before Approved, so
+// that its timers do not count the time a person takes. Middleware must be safe for concurrent use.
 type Middleware struct {
-	Model    func(llm.Model) llm.Model
-	Tool     func(ToolFunc) ToolFunc
-	Approved func(ToolFunc) ToolFunc   // wraps calls that may run, before they count and take a slot, their repeats included; a change needs a new approval
-	Check    func(tools []*Tool) error // sees the tools of a run before it begins; an error ends it there
+	Model func(llm.Model) llm.Model
+	Tool  func(ToolFunc) ToolFunc
+	// Approved wraps the calls that may run, before they count and take a slot, including retries.
+	// A call that it changes needs a new approval.
+	Approved func(ToolFunc) ToolFunc
+	// Check validates the tools of a run before the run starts. An error ends the run.
+	Check func(tools []*Tool) error
 
 	approve Approver
 }
 
-// layers are the parts of an agent's middleware that go around a call, outermost first; nil: nothing.
+// layers are the parts of the middleware of an agent that wrap calls. nil means none.
 type layers struct {
-	tool     func(ToolFunc) ToolFunc // around the check and the approval of what it made of the call
+	tool     func(ToolFunc) ToolFunc // around validation and approval of changed calls
 	policies []Approver
-	approved func(ToolFunc) ToolFunc // around what was approved
+	approved func(ToolFunc) ToolFunc // around approved calls
 }
 
-// Before returns the middleware that sees each validated call before approval. It returns the call to carry out in its place, or
-// an error: Block, Abort, Finish, or any other, which the model is told.
+// Before returns a middleware that calls fn with each valid call before its approval. fn returns
+// the call to execute, or an error: BlockError, AbortError, FinishError, or another, which the
+// model gets as the result.
 func Before(fn func(ctx context.Context, call llm.ToolCall) (llm.ToolCall, error)) Middleware {
 	return Middleware{Tool: func(next ToolFunc) ToolFunc {
 		return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
@@ -45,7 +50,8 @@ func Before(fn func(ctx context.Context, call llm.ToolCall) (llm.ToolCall, error
 	}}
 }
 
-// After returns the middleware that sees what each call gave, and returns what it gives in its place.
+// After returns a middleware that calls fn with the result and the error of each call, and replaces
+// them with those that fn returns.
 func After(fn func(ctx context.Context, call llm.ToolCall, res llm.ToolResult, err error) (llm.ToolResult, error)) Middleware {
 	return Middleware{Tool: func(next ToolFunc) ToolFunc {
 		return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
@@ -55,8 +61,8 @@ func After(fn func(ctx context.Context, call llm.ToolCall, res llm.ToolResult, e
 	}}
 }
 
-// wrapped puts the middleware around m, and returns what goes around calls, and who knows what a request costs: the outermost model that does;
-// nil: nobody.
+// wrapped puts the middleware around m, and returns what goes around calls, and who knows what a
+// request costs: the outermost model that does; nil: nobody.
 func wrapped(m llm.Model, ws []Middleware) (llm.Model, layers, llm.Pricer) {
 	var l layers
 	pricer, _ := llm.As[llm.Pricer](m)
@@ -78,7 +84,7 @@ func wrapped(m llm.Model, ws []Middleware) (llm.Model, layers, llm.Pricer) {
 	return m, l, pricer
 }
 
-// around puts outer around inner; nil wraps nothing.
+// around returns outer around inner. nil wraps nothing.
 func around(outer, inner func(ToolFunc) ToolFunc) func(ToolFunc) ToolFunc {
 	if outer == nil || inner == nil {
 		if outer == nil {

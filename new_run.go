@@ -160,7 +160,8 @@ type scope struct {
 	shelf    *shelf      // storage for results that are too large for the model; nil means none
 }
 
-// planKey is the name of the run value that holds the strategic plan, a JSON object; see team.PlanKey.
+// planKey is the name of the run value that holds the strategic plan, a JSON object; see
+// team.PlanKey.
 const planKey = "strategic_plan"
 
 // planned returns the instructions of the agent with the plan of the run. A nested run has the plan

@@ -1,5 +1,7 @@
 package pawl
 
+// output.go: answers that must fit a JSON Schema: Agent.Output, OutputError, Into, SchemaFor.
+
 import (
 	"bytes"
 	"context"
@@ -12,23 +14,25 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// answerTool is what the model gives its answer by where its provider cannot hold text to a schema while tools are offered.
+// answerTool is the name of the tool that takes the answer if the provider does not support a
+// schema for text together with tools.
 const answerTool = "final_answer"
 
 const answerToolText = "Gives the final answer: the arguments are the answer. Call it once, when nothing is left to do, and in place of an answer as text."
 
 const defaultCorrections = 2
 
-// output is what the answer of a run must fit. Its methods may be called on nil, which is free text.
+// output is the format of the answer of a run. nil means free text; its methods accept nil.
 type output struct {
 	schema *schema.Schema
-	tool   *Tool  // offered beside the others, for the answer; nil: the answer is text
-	asked  bool   // the last request offered it, and did not forbid calls
+	tool   *Tool  // takes the answer; nil means an answer as text
+	asked  bool   // the last request offered the tool and allowed calls
 	text   string // the last answer that did not fit
 	faults []string
 }
 
-// output compiles what the answer must fit, and finds out how the model is told. tools are those of the agent.
+// output compiles the schema of the answer and selects its way: text, or a call of answerTool.
+// tools are the tools of the agent.
 func (a *Agent) output(tools []*Tool) (*output, error) {
 	if len(a.Output) == 0 {
 		return nil, nil
@@ -61,7 +65,7 @@ func (o *output) answerTool() *Tool {
 	return o.tool
 }
 
-// offered notes whether a request with choice c can be answered by a call, and reports it.
+// offered reports whether a request with choice c can be answered by a call, and records it.
 func (o *output) offered(c llm.ToolChoice) bool {
 	if o == nil || o.tool == nil {
 		return false
@@ -73,10 +77,10 @@ func (o *output) offered(c llm.ToolChoice) bool {
 // unfit reports whether the last answer does not fit.
 func (o *output) unfit() bool { return o != nil && len(o.faults) > 0 }
 
-// answers reports whether c gives the answer.
+// answers reports whether c contains the answer.
 func (r *run) answers(c llm.ToolCall) bool { return r.scope.answer != nil && c.Name == answerTool }
 
-// onlyAnswers reports whether tasks are nothing but the answer, for which a run that has used up its rounds still has room.
+// onlyAnswers reports whether all tasks contain the answer. They need no round.
 func (r *run) onlyAnswers(tasks []Task) bool {
 	for i := range tasks {
 		if !r.answers(tasks[i].Call) {
@@ -86,8 +90,8 @@ func (r *run) onlyAnswers(tasks []Task) bool {
 	return true
 }
 
-// fitting reports whether the run goes on after execs. It does not when the answer was given by a call once too often in a form that
-// does not fit; the model was told what is wrong by the call's result.
+// fitting reports whether the run continues after execs. It does not if a call contained an answer
+// that does not fit, and no correction is left.
 func (r *run) fitting(execs []Execution) bool {
 	for i := range execs {
 		if x := &execs[i]; r.answers(x.Call) && x.Outcome == OutcomeInvalid {
@@ -97,11 +101,12 @@ func (r *run) fitting(execs []Execution) bool {
 	return true
 }
 
-// askAgain takes a reply without calls, and reports whether it is no answer yet: it does not fit, the model was told, and is asked again.
+// askAgain reads the answer of a reply without calls. It reports whether the answer does not fit
+// and the model is asked for a correction.
 func (r *run) askAgain(resp *llm.Response) (again bool) {
 	defer r.record(resp, nil)
 	o := r.output
-	if o == nil || resp.Finish.Cut() { // what was cut is no answer, even if it fits
+	if o == nil || resp.Finish.Cut() { // a cut reply is not an answer, even if it fits
 		return false
 	}
 	text := resp.Message.Text()
@@ -129,7 +134,7 @@ func (r *run) askAgain(resp *llm.Response) (again bool) {
 	return again
 }
 
-// sentBack notes an answer that does not fit, and reports whether there is a correction left for it.
+// sentBack records an answer that does not fit. It reports whether a correction is left.
 func (r *run) sentBack(text string, faults []string) bool {
 	o := r.output
 	o.text, o.faults = text, faults
@@ -152,12 +157,12 @@ func (r *run) sentBack(text string, faults []string) bool {
 	return again
 }
 
-// unfit stops a run whose answer did not come to fit.
+// unfit stops a run whose answer does not fit after all corrections.
 func (r *run) unfit() (StopReason, error) {
 	return StopFailed, &OutputError{Text: r.output.text, Faults: r.output.faults, Result: r.res}
 }
 
-// wording tells the model what is wrong with its answer, and what would be right.
+// wording returns the text for the model: the faults of its answer, and an example.
 func (o *output) wording(answer string, faults []schema.Fault, err error) string {
 	again := "\nGive the whole answer again, corrected: one JSON value, and nothing before or after it."
 	if o.asked {
@@ -175,7 +180,7 @@ func (o *output) wording(answer string, faults []schema.Fault, err error) string
 	return "The answer does not fit its schema:" + schema.Message(faults) + o.schema.Example("\nAn answer of the right form, with your own values: %s", "") + again
 }
 
-// faultLines takes the listed faults out of what the model was told.
+// faultLines returns the faults that are listed in a text for the model.
 func faultLines(words string) []string {
 	var lines []string
 	for l := range strings.Lines(words) {
@@ -190,15 +195,15 @@ func faultLines(words string) []string {
 	return lines
 }
 
-// OutputError is the error of a run whose answer does not fit Agent.Output although the model was told what is wrong, or of Into when the run
-// ended without an answer. The transcript in Result ends with what the model said last, and can be gone on with.
+// OutputError is the error of a run whose answer does not fit Agent.Output after all corrections,
+// and of Into if the run ended without an answer. The Result can be resumed.
 type OutputError struct {
-	Text   string   // the answer, as the model gave it
-	Faults []string // what is wrong with it; none when there was no answer
-	Result *Result  // of the run; its Stop says how it ended
+	Text   string   // of the answer
+	Faults []string // of the answer; empty if there is none
+	Result *Result  // of the run
 }
 
-// Error says what is wrong with the answer, or why there is none.
+// Error returns the faults of the answer, or the reason why there is none.
 func (e *OutputError) Error() string {
 	if len(e.Faults) > 0 {
 		return "the answer does not fit: " + strings.Join(e.Faults, "; ")
@@ -215,8 +220,8 @@ func (e *OutputError) Error() string {
 
 var _ error = (*OutputError)(nil)
 
-// OutputRunner is a Runner whose answer can be held to a JSON Schema, as an Agent's can. WithOutput returns a Runner that does the same work and
-// ends with a Result whose Output fits schema; the receiver stays as it is, and what it had for an output before gives way.
+// OutputRunner is a Runner with a schema for its answer, such as an Agent. WithOutput returns a
+// copy whose Result.Output fits schema, in place of an earlier schema.
 type OutputRunner interface {
 	Runner
 	WithOutput(schema json.RawMessage) Runner
@@ -231,13 +236,14 @@ func (a *Agent) WithOutput(schema json.RawMessage) Runner {
 	return &b
 }
 
-// Into carries out the task in msgs and returns the answer as a T: the model is held to the schema of T, which is inferred as Func
-// infers that of arguments, what it answers is checked in full, and what does not fit is sent back to it (Limits.Corrections). Replies are asked for
-// whole where r is an *Agent.
+// Into executes the task in msgs and returns the answer as a T. The schema of the answer is
+// inferred from T, as Func does for arguments. Answers are validated in full and sent back to the
+// model if they do not fit (Limits.Corrections). Replies are requested whole if r is an *Agent.
 //
-// r must be an OutputRunner. The error is that of the run; *OutputError says that the answer does not fit, or that the run stopped without one (calls
-// pend, a limit was reached): the Result says which, and can be resumed. When a limit was reached and there is an answer all the same, both are returned.
-// Into panics if no schema can be inferred from T.
+// r must be an OutputRunner. The error is the error of the run, or an *OutputError: the answer does
+// not fit, or the run stopped without an answer. Its Result gives the reason and can be resumed. If
+// a limit was reached and there is an answer, both are returned. Into panics if no schema can be
+// inferred.
 func Into[T any](ctx context.Context, r Runner, msgs ...llm.Message) (T, *Result, error) {
 	var in struct {
 		Value T `json:"value"`
@@ -248,7 +254,7 @@ func Into[T any](ctx context.Context, r Runner, msgs ...llm.Message) (T, *Result
 	}
 	schema := SchemaFor[T]()
 	wrapped := !describesObject(schema)
-	if wrapped { // providers want an object
+	if wrapped { // providers need an object
 		schema = json.RawMessage(`{"type":"object","properties":{"value":` + string(schema) + `},"required":["value"],"additionalProperties":false}`)
 	}
 	res, err := drained(ctx, o.WithOutput(schema), msgs)
@@ -274,8 +280,8 @@ func Into[T any](ctx context.Context, r Runner, msgs ...llm.Message) (T, *Result
 	return in.Value, res, err
 }
 
-// SchemaFor returns the JSON Schema of T, for Agent.Output: the same as Func makes for arguments, with the jsonschema tags of its fields as descriptions. It
-// panics if none can be inferred, since that is a mistake in the program's text.
+// SchemaFor returns the JSON Schema of T for Agent.Output, as Func infers it for arguments. It
+// panics if none can be inferred, because that is a mistake in the program.
 func SchemaFor[T any]() json.RawMessage {
 	s, err := inferSchema[T]()
 	if err != nil {
@@ -291,7 +297,7 @@ func describesObject(schema json.RawMessage) bool {
 	return json.Unmarshal(schema, &head) == nil && head.Type == "object"
 }
 
-// drained runs r to its end.
+// drained executes r to its end.
 func drained(ctx context.Context, r Runner, msgs []llm.Message) (res *Result, err error) {
 	if a, ok := r.(*Agent); ok {
 		return a.Run(ctx, msgs...)

@@ -1,5 +1,7 @@
 package pawl
 
+// result.go: Result and its parts: Step, Execution, Outcome, StopReason, Spent.
+
 import (
 	"cmp"
 	"context"
@@ -12,30 +14,42 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Outcome says how a call ended, from a closed list.
+// Outcome is the result of a call in one word, from a closed list.
 type Outcome string
 
-// The outcomes. Every one but OutcomePending and OutcomeUnknown settles the call: it has its result.
+// The outcomes. All but OutcomePending and OutcomeUnknown are final: the call has its result.
 const (
-	OutcomeOK          Outcome = "ok"           // it ran, and did what was asked
-	OutcomeError       Outcome = "error"        // it ran, and told of a failure
-	OutcomeInvalid     Outcome = "invalid"      // the arguments do not fit; it did not run
-	OutcomeUnknownTool Outcome = "unknown_tool" // there is no such tool
-	OutcomeBlocked     Outcome = "blocked"      // a middleware refused it
-	OutcomeDenied      Outcome = "denied"       // a person or a policy refused it
-	OutcomeTimeout     Outcome = "timeout"      // it did not end in time
-	OutcomeCancelled   Outcome = "cancelled"    // it was ended, or not begun, because the run was
-	OutcomePanicked    Outcome = "panicked"     // the tool's code failed
-	OutcomeSkipped     Outcome = "skipped"      // not begun: its reply was cut, a limit was reached, or another call stopped the step
-	OutcomePending     Outcome = "pending"      // it waits for a person or for the caller
-	OutcomeUnknown     Outcome = "unknown"      // it was interrupted and may have happened; it waits for somebody who knows
+	// The tool ran and succeeded.
+	OutcomeOK Outcome = "ok"
+	// The tool ran and reported a failure.
+	OutcomeError Outcome = "error"
+	// The arguments do not fit the schema. The tool did not run.
+	OutcomeInvalid Outcome = "invalid"
+	// No tool has the name.
+	OutcomeUnknownTool Outcome = "unknown_tool"
+	// A middleware rejected the call.
+	OutcomeBlocked Outcome = "blocked"
+	// A person or a policy rejected the call.
+	OutcomeDenied Outcome = "denied"
+	// The tool did not end within its timeout.
+	OutcomeTimeout Outcome = "timeout"
+	// The run was cancelled before or during the call.
+	OutcomeCancelled Outcome = "cancelled"
+	// The tool panicked.
+	OutcomePanicked Outcome = "panicked"
+	// Not started: the reply was cut, a limit was reached, or another call stopped the step.
+	OutcomeSkipped Outcome = "skipped"
+	// The call waits for an approval or for a result from outside.
+	OutcomePending Outcome = "pending"
+	// The call was interrupted and may have taken effect. It waits for a decision.
+	OutcomeUnknown Outcome = "unknown"
 )
 
-// Settled reports whether a call with this outcome has its result.
+// Settled reports whether the outcome is final: the call has its result.
 func (o Outcome) Settled() bool { return o != OutcomePending && o != OutcomeUnknown }
 
-// Failed reports whether o is a failure of the call itself, which FailFast stops for. Blocks and denials are decisions, not
-// failures.
+// Failed reports whether the call itself failed, which FailFast stops for. Rejections are
+// decisions, not failures.
 func (o Outcome) Failed() bool {
 	switch o {
 	case OutcomeError, OutcomeInvalid, OutcomeUnknownTool, OutcomeTimeout, OutcomePanicked:
@@ -44,38 +58,51 @@ func (o Outcome) Failed() bool {
 	return false
 }
 
-// Execution is the record of a call carried out. It is plain data: it may be stored and sent.
+// Execution is the record of a call. It is plain data and may be stored and sent.
 type Execution struct {
-	Key      llm.Key        `json:"key"`
-	Index    int            `json:"index"` // the call's place among the calls of its step, or of its Invocation.Do
-	Call     llm.ToolCall   `json:"call"`  // as it ran: a middleware may have changed it
-	Outcome  Outcome        `json:"outcome"`
-	Result   llm.ToolResult `json:"result"`
-	Error    string         `json:"error,omitzero"`   // what went wrong, for the record; the model reads Result
-	Ends     StopReason     `json:"ends,omitzero"`    // StopFailed or StopFinished: the call ends the run; "" means that it does not
-	Repairs  []string       `json:"repairs,omitzero"` // what was mended in the arguments
-	Pending  []PendingCall  `json:"waiting,omitzero"` // with OutcomePending and OutcomeUnknown: the questions
-	Values   Values         `json:"values,omitzero"`  // what the call set
-	Spent    Spent          `json:"spent,omitzero"`   // by the calls and requests made inside this call
-	Attempts int            `json:"attempts"`         // how often the tool was begun
-	Decision *llm.Decision  `json:"decision,omitzero"`
-	Cached   bool           `json:"cached,omitzero"` // answered with what an earlier call gave; nothing ran
-	here     bool           // it went through this process' pipeline, which has counted it in the budget
-	Limited  int            `json:"limited,omitzero"` // the Limits.Calls for which it was not begun; 0: it was not for that
-	Started  time.Time      `json:"started,omitzero"` // when the pipeline took the call
-	Ended    time.Time      `json:"ended,omitzero"`
+	Key llm.Key `json:"key"`
+	// Position among the calls of the step, or of Invocation.Do.
+	Index int `json:"index"`
+	// The call as executed. A middleware may have changed it.
+	Call    llm.ToolCall   `json:"call"`
+	Outcome Outcome        `json:"outcome"`
+	Result  llm.ToolResult `json:"result"`
+	// Error text for people. The model reads Result.
+	Error string `json:"error,omitzero"`
+	// StopFailed or StopFinished: the call ends the run. "" means that it does not.
+	Ends StopReason `json:"ends,omitzero"`
+	// Repairs of the arguments.
+	Repairs []string `json:"repairs,omitzero"`
+	// Pending calls, with OutcomePending and OutcomeUnknown: this one, or calls nested in it.
+	Pending []PendingCall `json:"waiting,omitzero"`
+	// Run values that the call set.
+	Values Values `json:"values,omitzero"`
+	// Usage of nested calls and runs.
+	Spent Spent `json:"spent,omitzero"`
+	// Number of times that the tool was started.
+	Attempts int           `json:"attempts"`
+	Decision *llm.Decision `json:"decision,omitzero"`
+	// The result is that of an earlier call. The tool did not run.
+	Cached bool `json:"cached,omitzero"`
+	here   bool // executed by this process, which has counted it in the budget
+	// The value of Limits.Calls that prevented the call. 0 means none.
+	Limited int       `json:"limited,omitzero"`
+	Started time.Time `json:"started,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
 
-	err error // what the tool returned, for errors.Is within the process
+	err error // of the tool, for errors.Is in this process
 }
 
-// Err returns the error of the tool or of the pipeline, for errors.Is. It is nil if there is none, or if
-// the Execution was read from JSON.
+// Err returns the error of the tool or of the pipeline, for errors.Is. It is nil if there is none,
+// or if the Execution was read from JSON.
 func (x *Execution) Err() error { return x.err }
 
-// SetErr replaces what Err returns. Package redact uses it to hide secrets.
+// SetErr replaces the error that Err returns. Package redact uses it to hide secrets.
 func (x *Execution) SetErr(err error) { x.err = err }
 
-// begunBeside is 1 for a call that was begun since it waited for before; nil: since ever. Those count as carried out.
+// begunBeside returns the number of calls that x adds to Spent.Calls: 1 if the tool was started
+// since the call became pending as before, else 0. A nil before means that the call was never
+// pending.
 func begunBeside(x *Execution, before *PendingCall) int {
 	if before != nil && x.Attempts <= before.Attempt || x.Attempts == 0 {
 		return 0
@@ -83,125 +110,155 @@ func begunBeside(x *Execution, before *PendingCall) int {
 	return 1
 }
 
-// waitsInside reports whether the call waits for calls that were made inside of it. What it spent and set is counted when it has ended: it is
-// carried out again for that, and finds what was done.
+// waitsInside reports whether the call waits for calls nested in it. Its usage and values count
+// when it has ended: until then it is executed again, and finds the results of the nested calls.
 func (x *Execution) waitsInside() bool {
 	return len(x.Pending) > 0 && x.Pending[0].Key != x.Key
 }
 
-// giveUp answers a call that waits, because nobody will.
+// giveUp gives a pending call the result that the run was cancelled.
 func (x *Execution) giveUp() {
 	text := "Not run: the run was cancelled."
 	switch {
 	case x.waitsInside():
-		text = "Cancelled while calls made inside of it waited. What it does may have happened in part."
+		text = "Cancelled while calls nested in it were pending. It may have taken effect in part."
 	case x.Outcome == OutcomeUnknown:
-		text = "Cancelled. It was begun and interrupted: what it does may have happened."
+		text = "Cancelled. It was started and interrupted: it may have taken effect."
 	}
 	id, key := x.Call.ID, x.Key
 	x.Outcome, x.Pending, x.Error, x.Result = OutcomeCancelled, nil, text, llm.ErrorResult(text)
 	x.Result.CallID, x.Result.Key = id, key
 }
 
-// PendingCall is an open call and the question it waits with. Answer it with a Decision that has the same Key and Digest.
+// PendingCall is an open call that waits for a decision. Answer it with an llm.Decision that has
+// the same Key and Digest, or use its methods.
 type PendingCall struct {
-	Key     llm.Key      `json:"key"`
-	Call    llm.ToolCall `json:"call"`
-	Outcome Outcome      `json:"outcome"`          // OutcomePending: may it run, or what is the result? OutcomeUnknown: did it happen?
-	Digest  string       `json:"digest"`           // binds the answer to question, attempt, tool, schema and arguments
-	Attempt int          `json:"attempt"`          // how often the call was begun before
-	Why     string       `json:"why,omitzero"`     // for the person who decides
-	Passive bool         `json:"passive,omitzero"` // only a result answers it: there is nothing to run
-	Expires time.Time    `json:"expires,omitzero"` // after that a yes comes too late, and the question is asked anew; zero: never
+	Key  llm.Key      `json:"key"`
+	Call llm.ToolCall `json:"call"`
+	// OutcomePending asks for an approval or a result. OutcomeUnknown asks whether the call took
+	// effect.
+	Outcome Outcome `json:"outcome"`
+	// Binds the decision to the question, the attempt, the tool, its schema and the arguments.
+	Digest string `json:"digest"`
+	// Number of times that the tool was started before.
+	Attempt int `json:"attempt"`
+	// Reason, for the person who decides.
+	Why string `json:"why,omitzero"`
+	// Only a result answers the call, because pawl does not execute it.
+	Passive bool `json:"passive,omitzero"`
+	// End of the time for an approval. After it the question is asked again. Zero means never.
+	Expires time.Time `json:"expires,omitzero"`
 
-	// Granted has the decisions by which the calls around this one were let run, the innermost first, where it was made inside others. They hold
-	// when the run is resumed, so nobody is asked for those again.
+	// Granted are the decisions that approved the calls around this one, innermost first. They stay
+	// valid when the run is resumed.
 	Granted []llm.Decision `json:"granted,omitzero"`
 }
 
-// Approve returns the decision that lets the call run.
+// Approve returns the decision that approves the call.
 func (w PendingCall) Approve(by string) llm.Decision {
 	return llm.Decision{Key: w.Key, Digest: w.Digest, Approve: true, By: by}
 }
 
-// Edit returns the decision that lets the call run with other arguments, which must fit the tool's schema; the model is told.
+// Edit returns the decision that approves the call with other arguments, which must fit the schema
+// of the tool. The result informs the model of the change.
 func (w PendingCall) Edit(by string, args json.RawMessage) llm.Decision {
 	d := w.Approve(by)
 	d.Args = args
 	return d
 }
 
-// Deny returns the decision that refuses the call; the model is told the reason.
+// Deny returns the decision that rejects the call. The model gets the reason.
 func (w PendingCall) Deny(by, reason string) llm.Decision {
 	return llm.Decision{Key: w.Key, Digest: w.Digest, By: by, Reason: reason}
 }
 
-// Answer returns the decision that gives the call's result.
+// Answer returns the decision that contains the result of the call.
 func (w PendingCall) Answer(by string, r llm.ToolResult) llm.Decision {
 	return llm.Decision{Key: w.Key, Digest: w.Digest, By: by, Result: &r}
 }
 
-// Values is data of a run that tools and middleware share, by name. A call sees the run's values as they were when its
-// step began, with its own changes; changes are merged in call order.
+// Values are data that the tools and the middleware of a run share, by name. A call sees the values
+// from the start of its step and its own changes. Changes are merged in call order.
 type Values map[string]json.RawMessage
 
-// Spent is what a run has used, inner runs included. It survives Resume.
+// Spent is the usage of a run, with nested runs. Resume continues from it.
 type Spent struct {
-	Rounds   int       `json:"rounds"`   // steps whose calls were carried out
-	Requests int       `json:"requests"` // model requests answered
-	Calls    int       `json:"calls"`    // calls begun, those made inside calls included
+	Rounds   int       `json:"rounds"`   // steps whose calls were executed
+	Requests int       `json:"requests"` // answered model requests
+	Calls    int       `json:"calls"`    // started calls, with nested calls
 	Usage    llm.Usage `json:"usage"`
 
-	Corrections int `json:"corrections,omitzero"` // answers that did not fit Agent.Output and were sent back
+	// Answers that did not fit Agent.Output and were sent back.
+	Corrections int `json:"corrections,omitzero"`
 }
 
-// Add adds what v says, except Rounds and Corrections: an inner run's are its own.
+// Add adds v, except Rounds and Corrections, which nested runs have of their own.
 func (s *Spent) Add(v Spent) {
 	s.Requests += v.Requests
 	s.Calls += v.Calls
 	s.Usage.Add(v.Usage)
 }
 
-// StopReason is why a run ended.
+// StopReason is the reason why a run ended, from a closed list.
 type StopReason string
 
-// The stop causes. Only StopAnswer and StopFinished are success.
+// The stop reasons. Only StopAnswer and StopFinished are success.
 const (
-	StopAnswer    StopReason = "answer"    // the model answered
-	StopFinished  StopReason = "finished"  // a tool said that the task is done
-	StopPending   StopReason = "pending"   // calls wait for a person or for the caller
-	StopLimit     StopReason = "limit"     // a limit was reached, whether or not there is an answer
-	StopStalled   StopReason = "stalled"   // the model turns in circles: the same calls to the same results, or failures of one tool
-	StopCancelled StopReason = "cancelled" // the context was cancelled
-	StopFailed    StopReason = "failed"    // an error ended it
+	// The model answered.
+	StopAnswer StopReason = "answer"
+	// A tool ended the run as successful (FinishError).
+	StopFinished StopReason = "finished"
+	// Calls wait for a person or for the caller.
+	StopPending StopReason = "pending"
+	// A limit was reached, with or without an answer. Result.Limit names it.
+	StopLimit StopReason = "limit"
+	// The model repeats itself: equal calls with equal results, or failures of one tool.
+	StopStalled StopReason = "stalled"
+	// The context was cancelled.
+	StopCancelled StopReason = "cancelled"
+	// The run failed with an error.
+	StopFailed StopReason = "failed"
 )
 
-// Step is one decision and what came of it. Response is nil in the first step of a run that began with open calls.
+// Step is one request with its reply, and the calls of the reply. Response is nil in the first step
+// of a run that started with open calls.
 type Step struct {
-	Request    *llm.Request  `json:"-"` // shares the transcript's memory; nil after a Result was stored
-	Response   *llm.Response `json:"response,omitzero"`
-	Executions []Execution   `json:"executions,omitzero"` // in call order
+	// Request shares the memory of the conversation. It is nil in a stored Result.
+	Request  *llm.Request  `json:"-"`
+	Response *llm.Response `json:"response,omitzero"`
+	// Executions of the calls, in call order.
+	Executions []Execution `json:"executions,omitzero"`
 }
 
-// Result is how a run ended. It is plain data: store it as JSON, and go on from it with Agent.Resume.
+// Result is the end of a run. It is plain data: store it as JSON, and continue it with
+// Agent.Resume.
 type Result struct {
-	Messages []llm.Message `json:"messages"`         // the transcript, without instructions
-	Steps    []Step        `json:"steps,omitzero"`   // of this run
-	Spent    Spent         `json:"spent"`            // of this run and those it resumed
-	Stop     StopReason    `json:"stop"`             // the cause, in a word
-	Limit    LimitName     `json:"limit,omitzero"`   // the limit that was reached, with StopLimit
-	Cause    string        `json:"cause,omitzero"`   // the cause, in a sentence; "" with StopAnswer
-	Pending  []PendingCall `json:"pending,omitzero"` // the calls that wait, in call order
-	Values   Values        `json:"values,omitzero"`  // as the run left them
-	Unread   []llm.Message `json:"unread,omitzero"`  // messages sent to the run that no request had (see Steering); Resume does not send them by itself
+	// The conversation, without instructions.
+	Messages []llm.Message `json:"messages"`
+	// Steps of this run.
+	Steps []Step `json:"steps,omitzero"`
+	// Usage of this run and of the runs that it resumed.
+	Spent Spent      `json:"spent"`
+	Stop  StopReason `json:"stop"`
+	// The limit that was reached, with StopLimit. "" means none.
+	Limit LimitName `json:"limit,omitzero"`
+	// The reason as a sentence. "" with StopAnswer.
+	Cause string `json:"cause,omitzero"`
+	// The pending calls, in call order.
+	Pending []PendingCall `json:"pending,omitzero"`
+	Values  Values        `json:"values,omitzero"`
+	// Messages that were sent to the run and that no request contains (see Steering). Resume does
+	// not send them.
+	Unread []llm.Message `json:"unread,omitzero"`
 
-	// Output is the answer as JSON that fits Agent.Output in full; nil when there is none, or no Output. Repairs says what was mended in
-	// what the model wrote to read it so: a code fence taken off, a number that was text.
-	Output  json.RawMessage `json:"output,omitzero"`
-	Repairs []string        `json:"repairs,omitzero"`
+	// Output is the answer as JSON that fits Agent.Output. nil means no answer, or no Agent.Output.
+	Output json.RawMessage `json:"output,omitzero"`
+	// Repairs of the answer that Output needed, such as a removed code fence.
+	Repairs []string `json:"repairs,omitzero"`
 }
 
-// Text returns the answer: Output where there is one, else the text of the last reply, or with StopFinished the result that ended the run.
+// Text returns the answer: Output if there is one, the result that ended the run with StopFinished,
+// else the text of the last reply.
 func (r *Result) Text() string {
 	if r.Output != nil {
 		return string(r.Output)
@@ -219,8 +276,8 @@ func (r *Result) Text() string {
 	return ""
 }
 
-// Calls returns the calls of the last reply that have no result yet, in call order. With AtLimit Return they are what is
-// handed back to the caller.
+// Calls returns the calls of the last reply that have no result, in call order. With AtLimitReturn
+// the caller executes them.
 func (r *Result) Calls() []llm.ToolCall {
 	open, _ := openCalls(r.Messages)
 	return open
@@ -230,7 +287,7 @@ func (r *Result) Calls() []llm.ToolCall {
 func (r *run) end(ctx context.Context, stop StopReason, err error) (*Result, error) {
 	r.release(ctx)
 	r.res.Stop = stop
-	r.res.Messages = append(r.res.Messages, r.history.then...) // they follow when the open calls have results
+	r.res.Messages = append(r.res.Messages, r.history.then...)
 	ended := Event{Kind: EventRunEnded, Result: r.res}
 	if err != nil {
 		ended.Error = err.Error()
@@ -280,7 +337,7 @@ func (r *run) finished(x *Execution) (StopReason, error) {
 	case x.Ends == StopFailed:
 		return StopFailed, &ToolError{Execution: *x, Err: x.err}
 	case r.answers(x.Call) && len(r.res.Pending) > 0:
-		return r.pending() // what the other calls come to may change it: the model is asked again then
+		return r.pending() // their results may change the answer
 	case r.answers(x.Call):
 		r.res.Output, r.res.Repairs = x.Call.Args, x.Repairs
 		if r.reply.final.limit != "" && !r.output.asked {
@@ -315,7 +372,7 @@ func (r *run) interrupted(ctx context.Context) (StopReason, error) {
 	switch cause := context.Cause(ctx); cause {
 	case ErrTime:
 		if r.agent.Limits.Time == 0 {
-			return r.limit(reached{"time", "the time is used up"}) // somebody else's clock
+			return r.limit(reached{"time", "the time is used up"}) // the caller set ErrTime
 		}
 		return r.limit(reached{"time", fmt.Sprintf("the time of %v is used up", r.agent.Limits.Time)})
 	case ErrCancelled:
@@ -327,17 +384,17 @@ func (r *run) interrupted(ctx context.Context) (StopReason, error) {
 	}
 }
 
-// broken stops a run whose model failed. What it had said is dropped; the transcript is as it was before the request.
+// broken stops a run whose model failed. The unfinished reply is dropped.
 func (r *run) broken(ctx context.Context, req *llm.Request, err error) (StopReason, error) {
 	if ctx.Err() != nil {
 		return r.interrupted(ctx)
 	}
 	var ee ExecutionError
 	if errors.As(err, &ee) {
-		r.history.replies++ // the failed step has a number of its own
+		r.history.replies++ // the failed step has its own number
 		r.reply.request = req
 		x := ee.FailedExecution()
-		r.spend(x.Spent) // the attempts were paid for
+		r.spend(x.Spent)
 		r.paid(x.Spent.Usage)
 		r.record(nil, []Execution{x})
 	}

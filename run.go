@@ -1,5 +1,7 @@
 package pawl
 
+// run.go: run, the state that the loop works on.
+
 import (
 	"maps"
 	"slices"
@@ -80,12 +82,12 @@ type out struct {
 	seq  int64       // of the last event
 }
 
-// isOfAny reports whether key is of one of the calls at keys, or of one inside of it.
+// isOfAny reports whether key is the key of one of the calls at keys, or of a call nested in one.
 func isOfAny(key llm.Key, keys []llm.Key) bool {
 	return slices.ContainsFunc(keys, func(k llm.Key) bool { return inOrUnder(key, k) })
 }
 
-// waitsFor returns what the call at key waited for when the run was resumed; nil: nothing.
+// waitsFor returns the pending call at key of the resumed Result. nil means none.
 func (r *run) waitsFor(key llm.Key) *PendingCall {
 	for i := range r.resumed.pending {
 		if r.resumed.pending[i].Key == key {
@@ -95,14 +97,14 @@ func (r *run) waitsFor(key llm.Key) *PendingCall {
 	return nil
 }
 
-// stillWait notes that none of tasks was carried out.
+// stillWait keeps the pending calls of tasks that were not executed.
 func (r *run) stillWait(tasks []Task) {
 	for i := range tasks {
 		r.stillWaits(tasks[i].Key)
 	}
 }
 
-// stillWaits notes that the call at key, and those inside of it, wait for what they waited for before.
+// stillWaits keeps the pending calls at key and nested in it.
 func (r *run) stillWaits(key llm.Key) {
 	for _, w := range r.resumed.pending {
 		if inOrUnder(w.Key, key) {
@@ -117,14 +119,14 @@ func (r *run) requestKey() llm.Key {
 
 func (r *run) replyKey() llm.Key { return r.key + llm.Key("/"+strconv.Itoa(r.history.replies)) }
 
-// view returns what is sent: instructions in front of the transcript. The transcript only grows, so both are the same array, and what
-// was sent before stays as it is.
+// view returns the messages of a request: instructions and conversation. Both are one array,
+// because the conversation only grows.
 func (r *run) view() []llm.Message {
 	msgs := r.res.Messages
 	if r.setup.instructions == "" {
 		return slices.Clip(msgs)
 	}
-	if cap(r.history.sent) <= len(msgs) || &r.history.sent[:2][1] != &msgs[0] { // it has outgrown its array
+	if cap(r.history.sent) <= len(msgs) || &r.history.sent[:2][1] != &msgs[0] { // the array is full
 		all := make([]llm.Message, 1, len(msgs)+len(msgs)/2+8)
 		all[0] = r.history.sent[0]
 		r.history.sent = append(all, msgs...)
@@ -148,7 +150,7 @@ func (r *run) offered() []*llm.ToolSpec {
 // exhausted reports whether the rounds are used up.
 func (r *run) exhausted() bool { return r.res.Spent.Rounds >= r.setup.rounds }
 
-// spend counts what was used, in the call that the run is made in too.
+// spend counts usage, also in the call around the run.
 func (r *run) spend(s Spent) {
 	r.res.Spent.Add(s)
 	if r.parent.call != nil {
@@ -156,7 +158,7 @@ func (r *run) spend(s Spent) {
 	}
 }
 
-// record keeps the step and tells of it.
+// record adds the step to the Result and emits it.
 func (r *run) record(resp *llm.Response, execs []Execution) {
 	if r.res.Steps == nil {
 		r.res.Steps = make([]Step, 0, 2)
@@ -175,7 +177,7 @@ func (r *run) record(resp *llm.Response, execs []Execution) {
 	r.emit(Event{Kind: EventStep, Outcomes: outcomes, Spent: &spent, Completed: &s})
 }
 
-// merged returns old with the changes of a call, and leaves old as it is.
+// merged returns a copy of old with the changes of a call.
 func merged(old, changes Values) Values {
 	if len(changes) == 0 {
 		return old

@@ -1,5 +1,7 @@
 package pawl
 
+// stall.go: detects a model that repeats itself.
+
 import (
 	"bytes"
 	"fmt"
@@ -10,38 +12,39 @@ import (
 )
 
 const (
-	stallCount = 3  // equal calls that are a repetition, unless Limits.Repeats says otherwise
-	stallMost  = 50 // and what it may say at most
+	stallCount = 3  // default of Limits.LoopThreshold
+	stallMost  = 50 // maximum of Limits.LoopThreshold
 )
 
-// stall finds a model that turns in circles. What it is told each time stands in the result of the call.
+// stall detects a model that repeats itself. The warning is part of the result of the call.
 //
-//   - The same call with the same canonical arguments and the same result, three times in six, or two such calls in turn: the third is told, three
-//     more end the run. Polling whose result changes is not that, and equal calls of one reply count as one.
-//   - Calls of one tool that fail in three steps, whatever their arguments, with nothing between them that worked: told, and after nine
-//     the run ends. A model that tries mends its call in one or two.
+//   - The same call with the same canonical arguments and the same result, three times in six
+//     calls, or two such calls in turn: the third gets a warning, three more end the run. Polling with
+//     changing results is no repetition, and equal calls of one reply count as one.
+//   - Calls of one tool that fail in three steps, with any arguments and no successful call between
+//     them, get a warning; after nine steps the run ends. Most models correct a call in one or two.
 //
-// Limits.Repeats is the three.
+// Limits.LoopThreshold replaces the three.
 type stall struct {
-	limit   int    // Limits.Repeats
-	recent  []seen // a ring of twice as many calls as are a repetition
+	limit   int    // Limits.LoopThreshold
+	recent  []seen // ring buffer of twice the threshold
 	n       int
-	strikes []seen // repetitions that were told, with how often
+	strikes []seen // calls that got a warning
 	failing map[string]failing
-	cause   string // why the run ends; "": it goes on
+	cause   string // for the end of the run; "" means that it continues
 }
 
 type seen struct {
 	name   string
 	args   []byte
-	canon  []byte // canonical args; nil until somebody asked
+	canon  []byte // canonical args; nil until first needed
 	result string
 	failed bool
-	step   int // in which it was made
-	told   int // how often it was made again since
+	step   int // of the call
+	again  int // number of repetitions since the warning
 }
 
-// failing counts the steps in which a tool failed since a call of any worked.
+// failing counts the steps in which a tool failed since the last successful call of any tool.
 type failing struct{ steps, last int }
 
 func (a *seen) equal(b *seen) bool {
@@ -56,8 +59,9 @@ func (a *seen) canonical() []byte {
 	return a.canon
 }
 
-// see notes a settled call, and words its result anew when the model turns in a circle, which it reports.
-func (s *stall) see(x *Execution, step int) (told bool) {
+// see records a completed call. If the model repeats itself, see adds a warning to the result and
+// returns true.
+func (s *stall) see(x *Execution, step int) (warned bool) {
 	if s.limit < 0 || x.Outcome == OutcomeSkipped || x.Outcome == OutcomeCancelled {
 		return false
 	}
@@ -81,7 +85,8 @@ func (s *stall) see(x *Execution, step int) (told bool) {
 	return true
 }
 
-// fails returns in how many steps the tool of x has failed without anything that worked between them, this one included; 0: it did not fail.
+// fails returns the number of steps in which the tool of x has failed since the last successful
+// call, including this one. 0 means that x did not fail.
 func (s *stall) fails(x *Execution, step int) int {
 	switch {
 	case x.Outcome == OutcomeOK:
@@ -93,19 +98,20 @@ func (s *stall) fails(x *Execution, step int) int {
 		s.failing = map[string]failing{}
 	}
 	f := s.failing[x.Call.Name]
-	if f.steps == 0 || f.last < step { // calls of one reply cannot know of each other
+	if f.steps == 0 || f.last < step { // calls of one reply count once
 		f = failing{f.steps + 1, step}
 		s.failing[x.Call.Name] = f
 	}
 	return f.steps
 }
 
-// repeated notes the call, and tells the model when it was made before to the same result, which it reports.
+// repeated records the call. If it is a repetition, repeated replaces its result by a warning and
+// returns true.
 func (s *stall) repeated(x *Execution, step, limit int) bool {
 	c := seen{name: x.Call.Name, args: x.Call.Args, result: x.Result.Text(), failed: x.Result.IsError, step: step}
 	for i := range s.recent {
 		if s.recent[i].step == step && s.recent[i].equal(&c) {
-			return false // calls of one reply cannot know of each other: together they are one
+			return false // calls of one reply count once
 		}
 	}
 	if len(s.recent) < 2*limit {
@@ -131,10 +137,10 @@ func (s *stall) repeated(x *Execution, step, limit int) bool {
 			continue
 		}
 		known = true
-		if k.step < step { // calls of one reply cannot know of each other
-			k.told++
+		if k.step < step { // calls of one reply count once
+			k.again++
 		}
-		if k.told < limit || s.cause != "" {
+		if k.again < limit || s.cause != "" {
 			continue
 		}
 		if s.cause = "the model repeats the call of " + c.name + " although its result does not change"; other != nil {
@@ -154,7 +160,7 @@ func (s *stall) repeated(x *Execution, step, limit int) bool {
 	return true
 }
 
-// turnsWith returns the other call when c, the last one, and it were made in turn; nil: they were not.
+// turnsWith returns the call that alternates with c, the last call. nil means none.
 func (s *stall) turnsWith(c *seen) *seen {
 	size := len(s.recent)
 	if s.n < 4 || size < 4 {

@@ -1,5 +1,7 @@
 package pawl
 
+// steering.go: messages that are sent to an active run.
+
 import (
 	"context"
 	"errors"
@@ -9,15 +11,18 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Steering sends messages to a run that is under way, from another goroutine:
+// Steering sends messages to an active run, from another goroutine:
 //
 //	var steering pawl.Steering
 //	go func() { … steering.Steer(ctx, llm.User("Only the first page, please.")) }()
 //	res, err := agent.Run(pawl.WithMessages(ctx, &steering), llm.User("Summarise the report."))
 //
-// A message takes its place behind the next results, never between a call and its result; if the model has answered meanwhile, the run goes on with
-// it. That counts as a round, so a run of N rounds still makes at most N+1 requests. What no request had when the run ended is in Result.Unread.
-// The zero value is ready; it serves one run, and may be used concurrently.
+// A message is placed after the next results, never between a call and its result. If the model has
+// answered in the meantime, the run continues with the message; this counts as a round, so that a
+// run of N rounds still makes at most N+1 requests. Messages that no request contains when the run
+// ends are in Result.Unread.
+//
+// The zero value is ready. It serves one run and is safe for concurrent use.
 type Steering struct {
 	mu    sync.Mutex
 	msgs  []llm.Message
@@ -26,11 +31,11 @@ type Steering struct {
 
 var _ MessageSource = (*Steering)(nil)
 
-// ErrRunEnded says that a message came too late: the run has ended.
+// ErrRunEnded is the error of a message that is sent after the end of the run.
 var ErrRunEnded = errors.New("the run has ended")
 
-// Steer sends messages of the user, in order. The error is ErrEnded when the run has ended, that of ctx, or says which message is none that a
-// user could send; then none is sent.
+// Steer sends messages of the user, in order. The error is ErrRunEnded, the error of ctx, or names
+// a message that is not a message of a user. After an error no message is sent.
 func (s *Steering) Steer(ctx context.Context, msgs ...llm.Message) error {
 	for i, m := range msgs {
 		if m.Role != llm.RoleUser || len(m.Parts) == 0 {
@@ -56,7 +61,7 @@ func (s *Steering) Steer(ctx context.Context, msgs ...llm.Message) error {
 	return nil
 }
 
-// Take returns what was sent since it was called last.
+// Take returns the messages sent since the last Take.
 func (s *Steering) Take(context.Context, llm.Key) []llm.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +70,7 @@ func (s *Steering) Take(context.Context, llm.Key) []llm.Message {
 	return msgs
 }
 
-// Close returns what nobody took. From then on Steer returns ErrEnded.
+// Close returns the remaining messages. From then on Steer returns ErrRunEnded.
 func (s *Steering) Close(context.Context) []llm.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,25 +79,26 @@ func (s *Steering) Close(context.Context) []llm.Message {
 	return msgs
 }
 
-// MessageSource is where a run finds the messages that are sent to it while it is under way. Steering is the one in memory; an engine has one that keeps
-// what was taken for which request, so that a repeated run takes the same.
+// MessageSource supplies the messages that are sent to an active run. Steering is the
+// implementation in memory. An engine wraps it and stores which request took which messages, so
+// that a replayed run takes the same.
 type MessageSource interface {
-	// Take returns what came since it was called last, in order: messages of the user. at is the key of the request that will have them. It does
-	// not wait for any.
+	// Take returns the messages since the last Take, in order: messages of the user. at is the key
+	// of the request that will contain them. Take does not wait.
 	Take(ctx context.Context, at llm.Key) []llm.Message
-	// Close is called once, when the run ends, and returns what was not taken.
+	// Close is called once, when the run ends. It returns the remaining messages.
 	Close(ctx context.Context) []llm.Message
 }
 
 type inboxKey struct{}
 
-// WithMessages returns the context for a run that takes messages from in while it is under way. Runs inside that one do not: a message is for the
-// whole.
+// WithMessages returns a context for a run that takes messages from in. Nested runs do not: a
+// message is for the outermost run.
 func WithMessages(ctx context.Context, in MessageSource) context.Context {
 	return context.WithValue(ctx, inboxKey{}, in)
 }
 
-// MessageSourceFrom returns where a run with ctx takes messages from; nil: nowhere. An engine puts its own around it.
+// MessageSourceFrom returns the MessageSource of a run with ctx. nil means none. Engines wrap it.
 func MessageSourceFrom(ctx context.Context) MessageSource {
 	if InvocationFrom(ctx) != nil {
 		return nil
@@ -101,7 +107,8 @@ func MessageSourceFrom(ctx context.Context) MessageSource {
 	return in
 }
 
-// takeMessages takes what was sent to the run for its next request, and reports whether there is any.
+// takeMessages adds the messages that were sent to the run to its next request. It reports whether
+// there are any.
 func (r *run) takeMessages(ctx context.Context) bool {
 	if r.inbox == nil {
 		return false
@@ -114,12 +121,13 @@ func (r *run) takeMessages(ctx context.Context) bool {
 	return len(msgs) > 0
 }
 
-// steered reports whether the run goes on after an answer, because a message came meanwhile. The answer then is a round like any other.
+// steered reports whether the run continues after an answer because a message has arrived. The
+// answer then counts as a round.
 func (r *run) steered(ctx context.Context, resp *llm.Response) bool {
 	if resp.Finish.Cut() || r.reply.final.limit != "" || r.exhausted() || ctx.Err() != nil || r.output.unfit() || !r.takeMessages(ctx) {
 		return false
 	}
 	r.res.Spent.Rounds++
-	r.res.Output, r.res.Repairs = nil, nil // it was not the last word
+	r.res.Output, r.res.Repairs = nil, nil // of an answer that is not the last
 	return true
 }

@@ -1,5 +1,7 @@
 package pawl
 
+// tool.go: Tool, ToolFunc, Effect, and Func, which makes tools from Go functions.
+
 import (
 	"context"
 	"encoding/json"
@@ -15,38 +17,58 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Tool is something the model may call. Fill in a literal, or let Func make one from a typed function.
+// Tool is a function that the model may call. Fill in a literal, or use Func.
 //
-// A Tool is a Toolset of one. It may be used by many runs at once and must not be changed or copied after its
-// first use; Clone makes a copy that may be changed.
+// A Tool is a Toolset of one. It may serve any number of concurrent runs. Do not change or copy it
+// after its first use; Clone returns a copy that may be changed.
 type Tool struct {
-	Name        string          // what the model calls it; letters, digits and underscores travel to every provider unchanged
-	Description string          // what it does and when to use it, written for the model
-	Input       json.RawMessage // JSON Schema of the arguments (2020-12, or the draft its $schema names); nil: an object without properties
-	Output      json.RawMessage // JSON Schema of ToolResult.Data; nil: not stated
+	// Letters, digits and underscores reach every provider unchanged.
+	Name string
+	// What the tool does and when to use it, for the model.
+	Description string
+	// JSON Schema of the arguments (2020-12, or the draft in its $schema). nil means an object
+	// without properties.
+	Input json.RawMessage
+	// JSON Schema of ToolResult.Data. nil means unknown.
+	Output json.RawMessage
 
-	// Run carries out a call whose arguments fit Input. What the model should read, business errors included, is a result; an
-	// error is told to the model too, unless it is Abort, Finish or Retryable. Run must end when ctx does.
+	// Run executes a call whose arguments fit Input. Content for the model, including failures that
+	// the model can handle, is a result. The model also gets the text of an error, unless the error
+	// is AbortError, FinishError or RetryableError. Run must return when ctx ends.
 	Run ToolFunc
 
-	Deferred  bool          // with tool_search among the tools (Search): not offered before a search has found it, or the conversation has a call of it; it can be called at any time
-	Passive   bool          // the caller of the run carries out the call: it pends, validated, and Run is not used
-	Effect    Effect        // what a call may do to the world
-	Inline    bool          // with Compose: Run goes by its arguments and by what its calls came to, and by no clock, file or goroutine: so it may run inside a workflow that is replayed
-	Timeout   time.Duration // for one attempt; 0: 60 s; negative: none
-	NoRepair  bool          // arguments that nearly fit are refused, where else they are mended when they can mean one thing only
-	MaxResult int           // bytes of text told to the model, head and tail of longer ones; 0: 32 KiB; negative: no bound
+	// Deferred hides the tool from the model until tool_search (package tools/find) finds it or the
+	// conversation contains a call to it. Calls always work.
+	Deferred bool
+	// Passive means that the caller of the run executes the call: a valid call becomes pending, and
+	// Run is not used.
+	Passive bool
+	// Effect of a call on the world.
+	Effect Effect
+	// Inline means that Run depends only on its arguments and on the results of its nested calls,
+	// not on clocks, files or goroutines. An inline tool with EffectCompose may run in a replayed
+	// workflow.
+	Inline bool
+	// Timeout of one attempt. 0 means 60 s, a negative number means none.
+	Timeout time.Duration
+	// NoRepair rejects arguments that need a repair. Otherwise they are repaired if they have one
+	// reading.
+	NoRepair bool
+	// MaxResult limits the bytes of text in a result. Longer text keeps its head and its tail. 0
+	// means 32 KiB, a negative number means no limit.
+	MaxResult int
 
-	// Serial, when not nil, gives calls a key from their arguments: calls of one step with the same key run one after
-	// another, in call order. "" means no key.
+	// Serial returns a key for arguments. Calls of one step with the same key are executed one
+	// after the other, in call order. nil and "" mean no key.
 	Serial func(args json.RawMessage) string
 
-	// Reconcile, when not nil, says what became of a call that was begun and interrupted, so that nobody need be asked: it looks in the world, by the
-	// key that Invocation.IdempotencyKey gives for one. It returns the call's result if it happened, nil if it did not (then it may run, once more approved),
-	// and an error while that cannot be found out: then somebody is asked. It is used for Write alone.
+	// Reconcile finds out whether an interrupted call of a tool with EffectWrite took effect, for
+	// example by its Invocation.IdempotencyKey. It returns the result of the call if it did, nil if
+	// it did not (the call may then run, with a new approval), and an error if that is unknown.
+	// nil, and an error, mean that the call waits for a decision.
 	Reconcile func(ctx context.Context, call llm.ToolCall) (*llm.ToolResult, error)
 
-	agent *Agent // what Agent.Tool made it of
+	agent *Agent // of a tool that Agent.Tool returned
 
 	spec struct {
 		once sync.Once
@@ -64,20 +86,20 @@ type Tool struct {
 	}
 }
 
-// ToolFunc carries out a call. It is also what tool middleware wraps.
+// ToolFunc executes a call. Middleware.Tool wraps it.
 type ToolFunc func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error)
 
-// Effect says what a call may do to the world. It decides what may be retried, cached, started early, or repeated
-// after a crash.
+// Effect is the effect of a call on the world. It decides whether a call may be retried, cached,
+// started early, or repeated after a crash.
 type Effect int
 
-// The effects. Unknown means Write.
+// The effects. Every other value means EffectWrite.
 const (
-	EffectWrite      Effect = iota // may change the world; never repeated in silence
-	EffectIdempotent               // may change the world, but twice is as good as once
-	EffectRead                     // looks at the world
-	EffectPure                     // depends on its arguments alone
-	EffectCompose                  // acts only through its Invocation: plans, code, agents
+	EffectWrite      Effect = iota // may change the world; not repeated without a decision
+	EffectIdempotent               // may change the world, but a repetition changes nothing more
+	EffectRead                     // reads the world
+	EffectPure                     // depends only on its arguments
+	EffectCompose                  // acts only through nested calls: plans, code, agents
 )
 
 // String returns write, idempotent, read, pure or compose.
@@ -102,13 +124,13 @@ func (e *Effect) UnmarshalText(b []byte) error {
 	return fmt.Errorf("unknown effect %q; known: write, idempotent, read, pure, compose", b)
 }
 
-// Func makes a tool from a typed function. The input schema is inferred from In, which must be a struct or a map with
-// string keys: json tags name the fields, omitempty makes them optional, jsonschema tags describe them. Out may be a
-// string (told as it is), a ToolResult (taken as it is), or any value that has a JSON form (told as JSON, and kept as Data with
-// its schema as Output). An error is told to the model.
+// Func returns a tool that calls a typed function. In must be a struct or a map with string keys.
+// The input schema is inferred from it: json tags name the fields, omitempty makes them optional,
+// jsonschema tags describe them. Out may be a string, an llm.ToolResult, or any value with a JSON
+// form, which becomes the text and the Data of the result; its schema becomes Output.
 //
-// The tool's Effect is Write; set the fields of the returned tool before its first use. Func panics when no schema can
-// be inferred from In: that is a mistake in the program.
+// The tool has EffectWrite. Set the other fields of the tool before its first use. Func panics if
+// no schema can be inferred, because that is a mistake in the program.
 func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error)) *Tool {
 	in, err := inferSchema[In]()
 	if err != nil {
@@ -156,7 +178,8 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 	return t
 }
 
-// decodeArgs decodes arguments that fit the schema into a Go value; the failure is worded for the model.
+// decodeArgs decodes arguments that fit the schema into a Go value. The text of the failure is for
+// the model.
 func decodeArgs(tool string, args json.RawMessage, into any) *failure {
 	err := jsonform.Decode(args, into)
 	if err == nil {
@@ -183,11 +206,13 @@ func (t *Tool) Clone() *Tool {
 		Inline: t.Inline, agent: t.agent}
 }
 
-// Agent returns the agent that t was made of by Agent.Tool: read only. It is nil for other tools.
+// Agent returns the agent of a tool that Agent.Tool returned, and nil for other tools. Do not
+// change it.
 func (t *Tool) Agent() *Agent { return t.agent }
 
-// Check reports whether t can be offered to a model: it has a name, its input is a JSON Schema that describes an object,
-// and it has a function to run or is passive. The schema is compiled once, here or at the first use.
+// Check returns an error if t cannot be offered to a model: it must have a name, an input schema
+// that describes an object, and Run or Passive. The schema is compiled once, here or at the first
+// use.
 func (t *Tool) Check() error {
 	switch {
 	case t.Name == "":
@@ -209,7 +234,7 @@ func (t *Tool) schema() (*schema.Schema, error) {
 	return t.compiled.schema, t.compiled.err
 }
 
-// meant returns args as a call of t would be run with them.
+// meant returns the arguments that a call of t with args has after repair.
 func (t *Tool) meant(args json.RawMessage) json.RawMessage {
 	if s, err := t.schema(); err == nil && !t.NoRepair && len(args) > 0 {
 		args, _, _, _ = s.Read(args, true)
@@ -217,8 +242,8 @@ func (t *Tool) meant(args json.RawMessage) json.RawMessage {
 	return args
 }
 
-// Spec returns what a model is told about t, with t as its Source. It is the same pointer at each call,
-// so adapters can cache what they make of it. t must not be changed afterwards.
+// Spec returns the description of t for a model, with t as its Source. Every call returns the same
+// pointer, so that adapters can cache its encoding. Do not change t afterwards.
 func (t *Tool) Spec() *llm.ToolSpec {
 	t.spec.once.Do(func() {
 		t.spec.is = &llm.ToolSpec{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output,
@@ -227,7 +252,7 @@ func (t *Tool) Spec() *llm.ToolSpec {
 	return t.spec.is
 }
 
-// specs returns what a model is told about tools.
+// specs returns the descriptions of tools.
 func specs(tools []*Tool) []*llm.ToolSpec {
 	if len(tools) == 0 {
 		return nil

@@ -1,5 +1,7 @@
 package pawl
 
+// toolset.go: Toolset, Toolsets, Registry, Filter, Prefix, and tools that a run offers on demand.
+
 import (
 	"context"
 	"encoding/json"
@@ -12,16 +14,16 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Toolset supplies tools: a *Tool, a Registry, an MCP server, or yours. Tools is called when a run begins; the order it
-// gives is the order the model sees. It may be called concurrently.
+// Toolset supplies tools: a *Tool, a Registry, an MCP server. Tools is called at the start of each
+// run; the model sees the tools in its order. It must be safe for concurrent use.
 type Toolset interface {
 	Tools(ctx context.Context) ([]*Tool, error)
 }
 
-// Toolsets is several toolsets as one.
+// Toolsets joins several toolsets.
 type Toolsets []Toolset
 
-// Tools returns the tools of all sets in order. Two tools of one name are an error that names it.
+// Tools returns the tools of all sets in order. Two tools with the same name are an error.
 func (s Toolsets) Tools(ctx context.Context) ([]*Tool, error) {
 	all := make([]*Tool, 0, len(s))
 	for _, set := range s {
@@ -57,9 +59,9 @@ func (s Toolsets) Execute(ctx context.Context, call llm.ToolCall) Execution {
 	return t.Do(ctx, func(Event) {})
 }
 
-// twice returns a tool whose name another one before it has; nil: none does.
+// twice returns the first tool with a name that an earlier tool has. nil means none.
 func twice(tools []*Tool) *Tool {
-	if len(tools) <= 16 { // few are compared faster than noted
+	if len(tools) <= 16 { // faster than a map
 		for i, t := range tools {
 			if find(tools[:i], t.Name) != nil {
 				return t
@@ -77,7 +79,7 @@ func twice(tools []*Tool) *Tool {
 	return nil
 }
 
-// Filter returns the tools of set that keep says yes to.
+// Filter returns the tools of set for which keep returns true.
 func Filter(set Toolset, keep func(*Tool) bool) Toolset {
 	return toolsetFunc(func(ctx context.Context) ([]*Tool, error) {
 		tools, err := set.Tools(ctx)
@@ -85,10 +87,10 @@ func Filter(set Toolset, keep func(*Tool) bool) Toolset {
 	})
 }
 
-// Prefix returns the tools of set with prefix before their names, so that two sets can stand side by side.
+// Prefix returns the tools of set with prefix before their names.
 func Prefix(prefix string, set Toolset) Toolset {
 	var mu sync.Mutex
-	made := map[*Tool]*Tool{} // so that a tool keeps its compiled schema from run to run
+	made := map[*Tool]*Tool{} // a tool keeps its compiled schema
 	return toolsetFunc(func(ctx context.Context) ([]*Tool, error) {
 		tools, err := set.Tools(ctx)
 		if err != nil {
@@ -129,8 +131,8 @@ var (
 	ErrReserved  = errors.New("the name is reserved")
 )
 
-// Registry is a Toolset that can change while runs go on; a run sees the tools that were there when it began. The zero
-// value is empty and ready. It may be used concurrently.
+// Registry is a Toolset that can change while runs are active. A run has the tools from the time of
+// its start. The zero value is empty and ready. A Registry is safe for concurrent use.
 type Registry struct {
 	mu    sync.RWMutex
 	tools []*Tool
@@ -138,8 +140,8 @@ type Registry struct {
 
 var _ Toolset = (*Registry)(nil)
 
-// Reserved reports why name cannot be used by a tool of effect e; "" means it can. The names of pawl's own records can
-// be used by none, those of its composing tools by composing tools only.
+// reserved returns the reason why a tool with effect e cannot have the name. "" means that it can.
+// The names of pawl's own records are reserved, and those of composing tools for composing tools.
 func reserved(name string, e Effect) string {
 	switch name {
 	case "decision_extraction", "decision_validation":
@@ -152,8 +154,8 @@ func reserved(name string, e Effect) string {
 	return ""
 }
 
-// Add adds tools in order, or none of them: a name that is taken is ErrDuplicate, a name that pawl uses itself is
-// ErrReserved, a tool that fails Check is its error.
+// Add adds tools in order. After an error it has added none: ErrDuplicate for a name that is in
+// use, ErrReserved for a name that pawl uses, or the error of Tool.Check.
 func (r *Registry) Add(tools ...*Tool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -174,7 +176,7 @@ func (r *Registry) Add(tools ...*Tool) error {
 	return nil
 }
 
-// Replace puts t in the place of the tool of its name. ErrNotFound if there is none.
+// Replace replaces the tool with the name of t. The error is ErrNotFound if there is none.
 func (r *Registry) Replace(t *Tool) error {
 	if err := t.Check(); err != nil {
 		return err
@@ -193,7 +195,7 @@ func (r *Registry) Replace(t *Tool) error {
 	return nil
 }
 
-// Remove takes the tool of that name away and reports whether it was there.
+// Remove removes the tool with that name. It reports whether there was one.
 func (r *Registry) Remove(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,22 +204,21 @@ func (r *Registry) Remove(name string) bool {
 	return len(r.tools) < n
 }
 
-// Lookup returns the tool of that name, or nil.
+// Lookup returns the tool with that name. nil means none.
 func (r *Registry) Lookup(name string) *Tool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return find(r.tools, name)
 }
 
-// Tools returns the tools in the order they were added.
+// Tools returns the tools in the order in which they were added.
 func (r *Registry) Tools(context.Context) ([]*Tool, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return slices.Clone(r.tools), nil
 }
 
-// Execute carries out one call outside a run, through the same pipeline: an unknown name, bad arguments, a failure and a panic
-// are in the Execution. A passive tool is refused: there is nobody to wait for.
+// Execute executes one call outside a run; see Toolsets.Execute.
 func (r *Registry) Execute(ctx context.Context, name string, args json.RawMessage) Execution {
 	return Toolsets{r}.Execute(ctx, llm.ToolCall{ID: "call_0", Name: name, Args: args})
 }
@@ -248,16 +249,16 @@ func names(tools []*Tool) string {
 	return b.String()
 }
 
-// toolSearch is the name of the tool that finds deferred tools: package tools/find makes it.
+// toolSearch is the name of the tool that finds deferred tools; see package tools/find.
 const toolSearch = "tool_search"
 
-// found is what tool_search leaves for the run.
+// found is the Data in a result of tool_search.
 type found struct {
 	Found []string `json:"found"`
 }
 
-// deferred is what a run knows of deferred tools: which the model has been told of, by what stands in the transcript and nothing else. So a run
-// that goes on elsewhere offers the same.
+// deferred tracks which deferred tools the model has seen. It depends only on the conversation, so
+// that a resumed run offers the same tools.
 type deferred struct {
 	waiting map[string]*Tool
 	offered []*Tool
@@ -265,7 +266,7 @@ type deferred struct {
 	search  map[string]bool // calls of tool_search in the last reply
 }
 
-// newDeferred returns nil where nothing is deferred, or nothing could find it.
+// newDeferred returns nil if no tool is deferred, or if tool_search is missing.
 func newDeferred(tools []*Tool, choice llm.ToolChoice) *deferred {
 	if !slices.ContainsFunc(tools, func(t *Tool) bool { return t.Deferred }) || find(tools, toolSearch) == nil {
 		return nil
@@ -281,7 +282,8 @@ func newDeferred(tools []*Tool, choice llm.ToolChoice) *deferred {
 	return l
 }
 
-// tools returns what a request offers over the transcript msgs. What was offered before comes first, in the same order.
+// tools returns the tools for a request with the conversation msgs. Tools of earlier requests come
+// first, in the same order.
 func (l *deferred) tools(msgs []llm.Message) []*Tool {
 	for ; l.seen < len(msgs); l.seen++ {
 		for _, p := range msgs[l.seen].Parts {
@@ -310,6 +312,6 @@ func (l *deferred) tools(msgs []llm.Message) []*Tool {
 func (l *deferred) offer(name string) {
 	if t := l.waiting[name]; t != nil {
 		delete(l.waiting, name)
-		l.offered = append(slices.Clip(l.offered), t) // a request that was sent keeps its own
+		l.offered = append(slices.Clip(l.offered), t) // earlier requests keep their slice
 	}
 }
