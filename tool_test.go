@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/script"
 )
 
 // execute carries out one call of tool, outside a run.
@@ -220,4 +222,38 @@ func ExampleFunc() {
 	// - missing required field "name"
 	// - unknown field "city"; the only field here is "name"
 	// Arguments of the right form, with your own values: {"name":"text"}
+}
+
+// Clone copies every exported field, and the agent of Agent.Tool.
+func TestCloneCopiesEveryField(t *testing.T) {
+	tool := (&pawl.Agent{Model: script.New()}).Tool("Asks.")
+	v := reflect.ValueOf(tool).Elem()
+	for i := range v.NumField() {
+		f := v.Field(i)
+		switch {
+		case !v.Type().Field(i).IsExported() || !f.IsZero():
+		case f.Kind() == reflect.Bool:
+			f.SetBool(true)
+		case f.CanInt():
+			f.SetInt(1)
+		case f.Kind() == reflect.String:
+			f.SetString("x")
+		case f.Type() == reflect.TypeFor[json.RawMessage]():
+			f.SetBytes([]byte(`{}`))
+		case f.Kind() == reflect.Func:
+			f.Set(reflect.MakeFunc(f.Type(), func([]reflect.Value) []reflect.Value { panic("not called") }))
+		default:
+			t.Fatalf("%s: a kind of field that is new to this test", v.Type().Field(i).Name)
+		}
+	}
+	clone := tool.Clone()
+	c := reflect.ValueOf(clone).Elem()
+	for i := range c.NumField() {
+		if f := c.Type().Field(i); f.IsExported() && c.Field(i).IsZero() {
+			t.Errorf("Clone does not copy %s", f.Name)
+		}
+	}
+	if clone.Agent() != tool.Agent() {
+		t.Error("Clone does not copy the agent")
+	}
 }
