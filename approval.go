@@ -59,7 +59,8 @@ var _ Approver = AskBeforeWrites
 
 // approved settles the question whether the call may run. done means that it may not, or need not: res or err, or an open
 // question on the Execution, is how it ended.
-func (p *work) approved(ctx context.Context, c llm.ToolCall) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
+func (p *work) approved(ctx context.Context) (res llm.ToolResult, done bool, err error) {
+	c := p.x.Call
 	w := PendingCall{Key: p.task.Key, Call: c, Outcome: OutcomePending, Attempt: p.task.Attempt, Passive: p.tool.Passive}
 	within := time.Duration(-1)
 	if p.task.interrupted() && !p.tool.Passive {
@@ -68,10 +69,10 @@ func (p *work) approved(ctx context.Context, c llm.ToolCall) (_ llm.ToolCall, re
 		a, err := p.judged(ctx, c)
 		switch {
 		case err != nil:
-			return c, res, true, err
+			return res, true, err
 		case p.tool.Passive:
 		case a.Verdict == VerdictAllow:
-			return c, res, false, nil
+			return res, false, nil
 		default:
 			w.Why, within = a.Reason, a.ValidFor
 		}
@@ -82,46 +83,46 @@ func (p *work) approved(ctx context.Context, c llm.ToolCall) (_ llm.ToolCall, re
 		if d.Key != p.task.Key {
 			continue // it is for a call inside of this one
 		}
-		if c, res, done, used, err := p.decided(ctx, w, d); used {
-			return c, res, done, err
+		if res, done, used, err := p.decided(ctx, w, d); used {
+			return res, done, err
 		}
 	}
 	if w.Outcome == OutcomeUnknown && p.tool.Reconcile != nil {
-		return p.reconciled(ctx, c, w)
+		return p.reconciled(ctx, w)
 	}
-	return p.asks(c, w)
+	return p.asks(w)
 }
 
 // asks leaves the call with the question w, where it can wait.
-func (p *work) asks(c llm.ToolCall, w PendingCall) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
+func (p *work) asks(w PendingCall) (res llm.ToolResult, done bool, err error) {
 	if !p.task.scope.waits {
-		return c, res, true, fail(OutcomeDenied, "Not run: %s needs an answer from outside, and a call made inside another call cannot wait for one here. Call it directly.", p.tool.Name)
+		return res, true, fail(OutcomeDenied, "Not run: %s needs an answer from outside, and a call made inside another call cannot wait for one here. Call it directly.", p.tool.Name)
 	}
 	if p.x.Pending = []PendingCall{w}; w.Outcome == OutcomeUnknown {
-		return c, res, true, fail(w.Outcome, "It waits for an answer.")
+		return res, true, fail(w.Outcome, "It waits for an answer.")
 	}
-	return c, res, true, errWaits
+	return res, true, errWaits
 }
 
 // errWaits ends a call that waits: an error, so that no middleware takes it for done.
-var errWaits = fail(OutcomePending, "It waits for an answer.")
+var errWaits error = &failure{outcome: OutcomePending, text: "It waits for an answer."}
 
 // decided carries d out if it answers the question w. A decision that does not, or comes too late, is not used: the question stays.
-func (p *work) decided(ctx context.Context, w PendingCall, d llm.Decision) (c llm.ToolCall, res llm.ToolResult, done, used bool, err error) {
-	c = w.Call
-	refuse := func(code, why string) (llm.ToolCall, llm.ToolResult, bool, bool, error) {
+func (p *work) decided(ctx context.Context, w PendingCall, d llm.Decision) (res llm.ToolResult, done, used bool, err error) {
+	c := w.Call
+	refuse := func(code, why string) (llm.ToolResult, bool, bool, error) {
 		p.notice(code, "the decision by "+d.By+" "+why)
-		return w.Call, res, false, false, nil
+		return res, false, false, nil
 	}
 	switch {
 	case d.Digest != w.Digest:
 		return refuse("decision_refused", "answers another question: tool, arguments, attempt or question differ")
 	case d.Result != nil:
 		p.x.Decision = &d
-		return c, *d.Result, true, true, nil
+		return *d.Result, true, true, nil
 	case !d.Approve:
 		p.x.Decision = &d
-		return c, res, true, true, denied(d.Reason)
+		return res, true, true, denied(d.Reason)
 	case p.tool.Passive:
 		return refuse("decision_refused", "approves a call that the caller carries out: only a result answers it")
 	case p.tooLate(w):
@@ -132,14 +133,15 @@ func (p *work) decided(ctx context.Context, w PendingCall, d llm.Decision) (c ll
 		if c, err = p.validate(c, false); err != nil {
 			return refuse("decision_refused", "changes the arguments to some that cannot be used: "+err.Error())
 		}
+		p.accept(c)
 	}
 	if d.Args != nil || w.Outcome == OutcomeUnknown { // the policies have not seen it
 		if _, err := p.judged(ctx, c); err != nil {
-			return c, res, true, true, err
+			return res, true, true, err
 		}
 	}
 	p.x.Decision = &d
-	return c, res, false, true, nil
+	return res, false, true, nil
 }
 
 // judged asks the policies about the call; the strictest word counts. The error says that it may not run. A policy that fails, denies.
@@ -153,7 +155,7 @@ func (p *work) judged(ctx context.Context, c llm.ToolCall) (Approval, error) {
 		var ctl *control
 		switch {
 		case ctx.Err() != nil:
-			return all, notBegun(ctx) // it may have answered for that reason alone
+			return all, notStarted(ctx) // it may have answered for that reason alone
 		case errors.As(err, &ctl):
 			return all, err
 		case err != nil:
@@ -242,26 +244,26 @@ func sum(format string, args ...any) string {
 }
 
 // reconciled asks the tool what became of a call that was interrupted, for which nobody has decided the question w.
-func (p *work) reconciled(ctx context.Context, c llm.ToolCall, w PendingCall) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
-	happened, err := p.reconcile(ctx, c)
+func (p *work) reconciled(ctx context.Context, w PendingCall) (res llm.ToolResult, done bool, err error) {
+	happened, err := p.reconcile(ctx, w.Call)
 	switch {
 	case ctx.Err() != nil:
-		return c, res, true, notBegun(ctx)
+		return res, true, notStarted(ctx)
 	case err != nil:
 		w.Why = "its tool cannot say: " + err.Error()
-		return p.asks(c, w)
+		return p.asks(w)
 	case happened != nil:
 		p.x.Decision = &llm.Decision{Key: w.Key, Digest: w.Digest, By: "reconcile", Result: happened}
-		return c, *happened, true, nil
+		return *happened, true, nil
 	}
-	a, err := p.judged(ctx, c) // it did not happen; a yes to running it then is no yes to running it now
+	a, err := p.judged(ctx, w.Call) // it did not happen; a yes to running it then is no yes to running it now
 	if err != nil || a.Verdict == VerdictAllow {
-		return c, res, err != nil, err
+		return res, err != nil, err
 	}
 	w.Outcome, w.Why = OutcomePending, a.Reason
 	w.Digest = digest(w, p.tool)
 	w.Expires = p.expires(w, a.ValidFor)
-	return p.asks(c, w)
+	return p.asks(w)
 }
 
 func (p *work) reconcile(ctx context.Context, c llm.ToolCall) (res *llm.ToolResult, err error) {

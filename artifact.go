@@ -6,9 +6,9 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
@@ -91,68 +91,79 @@ func (v *Invocation) Artifact(ctx context.Context, key llm.Key) (Artifact, error
 
 // put keeps an artifact, also when the run was cancelled.
 func (s *shelf) put(ctx context.Context, a Artifact) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	return s.store.Put(ctx, s.run, a)
 }
+
+// storeTimeout is the time that a store has to accept an artifact.
+const storeTimeout = 5 * time.Second
 
 const (
 	maxImage = 5 << 20  // bytes; what Anthropic's API takes of one image
 	maxFile  = 20 << 20 // of anything else; what the Gemini API takes of one request
 )
 
-// told makes of a result what the model is told: its text bounded to limit bytes (negative: none), its images and files to what providers take. The
-// whole of what is cut is kept where the run has a place for it.
-func (p *work) told(ctx context.Context, parts []llm.Part, limit int) []llm.Part {
-	if slices.ContainsFunc(parts, tooLarge) {
-		parts = p.withoutLargeMedia(ctx, parts)
+// sendable returns parts without those that no provider accepts: a part of another kind than Text and
+// Media, and Media without content. Media that is too large is replaced by a text, and stored if the
+// run has Artifacts.
+func (w *work) sendable(ctx context.Context, parts []llm.Part) []llm.Part {
+	out := make([]llm.Part, 0, len(parts))
+	for _, part := range parts {
+		switch m := part.(type) {
+		case llm.Text:
+			out = append(out, m)
+		case llm.Media:
+			if (m.URL == "") == (len(m.Data) == 0) {
+				continue
+			}
+			isImage := strings.HasPrefix(m.MIME, "image/") && m.MIME != "image/"
+			if len(m.Data) <= maxImage || !isImage && len(m.Data) <= maxFile {
+				out = append(out, m)
+				continue
+			}
+			key := w.task.Key + llm.Key("/m"+strconv.Itoa(len(out)))
+			text := fmt.Sprintf("[%s of %d bytes is left out: it is too large to be shown", cmp.Or(m.MIME, "a file"), len(m.Data))
+			if w.store(ctx, Artifact{Key: key, MIME: m.MIME, Data: m.Data}) {
+				text += "; it is kept as " + string(key)
+			}
+			out = append(out, llm.Text{Text: text + "]"})
+		}
 	}
-	if limit < 0 || textLen(parts) <= limit {
+	return out
+}
+
+// truncated bounds the text of a result to limit bytes. A negative limit means no bound. The whole
+// text is stored if the run has Artifacts.
+func (w *work) truncated(ctx context.Context, parts []llm.Part, limit int) []llm.Part {
+	total := 0
+	for _, p := range parts {
+		if t, ok := p.(llm.Text); ok {
+			total += len(t.Text)
+		}
+	}
+	if limit < 0 || total <= limit {
 		return parts
 	}
-	kept := p.keep(ctx, Artifact{Key: p.task.Key, MIME: "text/plain", Text: llm.Message{Parts: parts}.Text()})
-	return capped(parts, limit, func(lost, at int) string {
-		if !kept || len(p.task.scope.shelf.tools) == 0 {
-			return fmt.Sprintf("\n[… %d bytes left out; ask for less at a time …]\n", lost)
+	stored := w.store(ctx, Artifact{Key: w.task.Key, MIME: "text/plain", Text: llm.Message{Parts: parts}.Text()})
+	return capped(parts, total, limit, func(dropped, at int) string {
+		if !stored || len(w.task.scope.shelf.tools) == 0 {
+			return fmt.Sprintf("\n[… %d bytes left out; ask for less at a time …]\n", dropped)
 		}
-		return fmt.Sprintf("\n[… %d bytes left out; read the rest with %s {\"id\":%q,\"offset\":%d} …]\n", lost, p.task.scope.shelf.tools[0].Name, p.task.Key, at)
+		return fmt.Sprintf("\n[… %d bytes left out; read the rest with %s {\"id\":%q,\"offset\":%d} …]\n", dropped,
+			w.task.scope.shelf.tools[0].Name, w.task.Key, at)
 	})
 }
 
-// keep reports whether a is kept. That it could not be is on the record.
-func (p *work) keep(ctx context.Context, a Artifact) bool {
-	s := p.task.scope
+// store stores a, and reports whether it did. A failure is recorded in the Execution.
+func (w *work) store(ctx context.Context, a Artifact) bool {
+	s := w.task.scope
 	if s == nil || s.shelf == nil {
 		return false
 	}
 	err := s.shelf.put(ctx, a)
-	if err != nil && p.x.Error == "" {
-		p.x.Error = "what was left out of the result could not be kept: " + err.Error()
+	if err != nil && w.x.Error == "" {
+		w.x.Error = "what was left out of the result could not be kept: " + err.Error()
 	}
 	return err == nil
 }
-
-// tooLarge reports whether part is an image or a file that no provider would take.
-func tooLarge(part llm.Part) bool {
-	m, ok := part.(llm.Media)
-	return ok && (len(m.Data) > maxFile || len(m.Data) > maxImage && isImage(m.MIME))
-}
-
-func (p *work) withoutLargeMedia(ctx context.Context, parts []llm.Part) []llm.Part {
-	parts = slices.Clone(parts)
-	for i, part := range parts {
-		if !tooLarge(part) {
-			continue
-		}
-		m := part.(llm.Media)
-		key := p.task.Key + llm.Key("/m"+strconv.Itoa(i))
-		text := fmt.Sprintf("[%s of %d bytes is left out: it is too large to be shown", cmp.Or(m.MIME, "a file"), len(m.Data))
-		if p.keep(ctx, Artifact{Key: key, MIME: m.MIME, Data: m.Data}) {
-			text += "; it is kept as " + string(key)
-		}
-		parts[i] = llm.Text{Text: text + "]"}
-	}
-	return parts
-}
-
-func isImage(mime string) bool { return len(mime) > 6 && mime[:6] == "image/" }

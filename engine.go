@@ -102,34 +102,6 @@ func parallelOf(e Executor) (Parallel, bool) {
 	}
 }
 
-// intend has the attempt kept that is about to begin. An error: it does not begin.
-func (p *work) intend(ctx context.Context, c llm.ToolCall) error {
-	s := p.task.scope
-	if s.engine.Intend == nil || p.tool.Effect == EffectCompose || p.tool == s.answer {
-		return nil
-	}
-	if err := s.engine.Intend(ctx, *p.task, c, p.tool, p.x.Attempts+1); err != nil {
-		return &failure{outcome: OutcomeCancelled, text: "Not run: it could not be recorded.", err: err}
-	}
-	return nil
-}
-
-// Tool returns the tool that t's call names: read only. It is nil when the run has none of that name, or t was sent here from elsewhere.
-func (t Task) Tool() *Tool {
-	if t.scope == nil {
-		return nil
-	}
-	return t.named(t.Call.Name)
-}
-
-// named returns the tool of that name; nil: the run has none.
-func (t *Task) named(name string) *Tool {
-	if t.tool != nil && t.tool.Name == name {
-		return t.tool
-	}
-	return find(t.scope.tools, name)
-}
-
 // ErrDiverged is the error of Invocation.Do when the tool, carried out again, makes another call than it made under that key before. Nothing
 // was carried out for it.
 var ErrDiverged = errors.New("diverged: another call was made here before")
@@ -145,7 +117,7 @@ func (t Task) Replayed(call llm.ToolCall, x Execution) Execution {
 		x = Execution{Key: t.Key, Call: t.Call, Outcome: OutcomeError, Error: err.Error(), err: err, Result: llm.ErrorResult("Not run: " + err.Error() + ".")}
 	}
 	x.Index, x.Result.CallID, x.Result.Key = t.Index, t.Call.ID, t.Key
-	x.here = false
+	x.local = false
 	return x
 }
 
@@ -159,8 +131,8 @@ func diverged(xs []Execution) error {
 	return nil
 }
 
-// goOn gives t what was decided of it and of the calls inside of it, and what they waited for.
-func (t *Task) goOn(decisions []llm.Decision, waiting []PendingCall) {
+// adopt gives t what was decided of it and of the calls inside of it, and what they waited for.
+func (t *Task) adopt(decisions []llm.Decision, pending []PendingCall) {
 	grant := func(d llm.Decision) {
 		same := func(o llm.Decision) bool { return o.Key == d.Key && o.Digest == d.Digest }
 		if inOrUnder(d.Key, t.Key) && !slices.ContainsFunc(t.Decisions, same) {
@@ -170,8 +142,8 @@ func (t *Task) goOn(decisions []llm.Decision, waiting []PendingCall) {
 	for _, d := range decisions {
 		grant(d)
 	}
-	for i := range waiting {
-		w := &waiting[i]
+	for i := range pending {
+		w := &pending[i]
 		switch {
 		case w.Key == t.Key:
 			t.Attempt, t.Pending = w.Attempt, w
@@ -197,10 +169,10 @@ func (p *work) waitsInside() bool {
 	v := &p.inv
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(v.waits) == 0 || v.sealed || v.ends != nil {
+	if len(v.pending) == 0 || v.sealed || v.ends != nil {
 		return false
 	}
-	p.x.Pending = v.waits
+	p.x.Pending = v.pending
 	if d := p.x.Decision; d != nil && d.Approve {
 		for i := range p.x.Pending {
 			w := &p.x.Pending[i]
@@ -215,16 +187,13 @@ func (v *Invocation) pend(ws []PendingCall) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.sealed {
-		v.waits = append(v.waits, ws...)
+		v.pending = append(v.pending, ws...)
 	}
 	return errWaits
 }
 
-// replayed counts what x has used, unless it was counted when it was carried out here.
+// replayed counts what x used when it was executed elsewhere.
 func (b *budget) replayed(x *Execution) {
-	if x.here {
-		return
-	}
 	for o := b; o != nil; o = o.outer {
 		if x.Limited > 0 && x.Limited == o.limits.Calls {
 			o.refused.Store(true)
@@ -356,15 +325,15 @@ func (a *Agent) AllTools(ctx context.Context) ([]*Tool, error) {
 func (t Task) RunRemote(do func(Task) Execution) Execution {
 	b := t.scope.budget
 	if err := b.take(); err != nil {
-		p := &work{task: &t, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt}}
-		p.settle(context.Background(), llm.ToolResult{}, err)
-		return p.x
+		w := &work{task: &t, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt}}
+		w.complete(context.Background(), llm.ToolResult{}, err)
+		return w.x
 	}
 	x := do(t)
 	if x.Attempts <= t.Attempt {
 		b.giveBack()
 	}
-	x.Index, x.here = t.Index, true
+	x.Index, x.local = t.Index, true
 	return x
 }
 

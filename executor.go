@@ -1,5 +1,7 @@
 package pawl
 
+// executor.go: Task, Executor and Parallel: the calls of one step, in order or together.
+
 import (
 	"context"
 	"errors"
@@ -12,59 +14,87 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Task is one call to be carried out. Its exported fields are plain data and may travel; Do needs the run that made it.
+// Task is one tool call to execute. Its exported fields are plain data and may be sent to another
+// process; Agent.Attach makes a received Task executable there.
 type Task struct {
-	Agent         string         `json:"agent"`
-	Run           llm.Key        `json:"run"`
-	Step          int            `json:"step"`
-	Key           llm.Key        `json:"key"`
-	Index         int            `json:"index"` // the call's place among its step's open calls; Execution.Index repeats it
-	Call          llm.ToolCall   `json:"call"`
-	Decisions     []llm.Decision `json:"decisions,omitzero"` // what was said of this call, and of those made inside of it
-	Values        Values         `json:"values,omitzero"`    // the run's, at the start of the step
-	Refuse        string         `json:"refuse,omitzero"`    // why the call must not run, for the model; "": it may
-	Attempt       int            `json:"attempt,omitzero"`   // how often the call was begun before
-	Pending       *PendingCall   `json:"question,omitzero"`  // what it waited for when the run was resumed; nil: nothing
-	PendingInside []PendingCall  `json:"inside,omitzero"`    // what calls made inside of it waited for when the run was resumed
-	Since         time.Time      `json:"since,omitzero"`     // since when it is open: the same when it is carried out again; zero: nobody keeps that
+	Agent string       `json:"agent"`
+	Run   llm.Key      `json:"run"`
+	Step  int          `json:"step"`
+	Key   llm.Key      `json:"key"`
+	Index int          `json:"index"` // the place among the open calls of the step; Execution.Index repeats it
+	Call  llm.ToolCall `json:"call"`
+
+	Decisions     []llm.Decision `json:"decisions,omitzero"` // for this call and for its nested calls
+	Values        Values         `json:"values,omitzero"`    // of the run, at the start of the step
+	Refuse        string         `json:"refuse,omitzero"`    // why the call must not run, for the model; empty means it may run
+	Attempt       int            `json:"attempt,omitzero"`   // the number of earlier attempts
+	Pending       *PendingCall   `json:"question,omitzero"`  // its question when the run was resumed; nil means none
+	PendingInside []PendingCall  `json:"inside,omitzero"`    // the questions of its nested calls when the run was resumed
+
+	// Since is the time when the call first became open. It stays the same when the call is executed
+	// again. The zero time means that it is not recorded.
+	Since time.Time `json:"since,omitzero"`
 
 	scope    *scope
-	tool     *Tool         // that the call names; nil: it is looked up, or there is none
-	messages []llm.Message // the transcript at the start of the step
-
-	work  *work  // its place in a batch; nil means that Do makes one
-	ahead *ahead // with Begin: the reply as far as it is known
-	begun *early // what Begin began of it; nil: nothing
-	early *early // the call is begun while its reply is being written; nil: it is not
+	tool     *Tool         // the tool of Call; nil means that it is looked up, or that there is none
+	messages []llm.Message // the conversation at the start of the step
+	early    *early        // nil means that the call did not start early
 }
 
-// Executor carries out the calls of one step. Execute yields what happens, and for each task one call_completed event with its
-// Execution; it yields on the goroutine that ranges over it, and all calls have ended before it returns. When the
-// caller breaks off, running calls are cancelled and waited for. An Executor may be used concurrently.
-//
-// Parallel is the one to use. Others wrap tasks: they run Task.Do where and when they like, and yield Completed.
-type Executor interface {
-	Execute(ctx context.Context, tasks []Task) iter.Seq[Event]
+// Tool returns the tool that the call names. It must not be changed. nil means that the run has no
+// such tool, or that the task came from another process.
+func (t Task) Tool() *Tool {
+	if t.scope == nil {
+		return nil
+	}
+	return t.named(t.Call.Name)
 }
 
-// Completed returns the call_completed event for what Do returned.
+// named returns the tool with the given name, or nil.
+func (t *Task) named(name string) *Tool {
+	if t.tool != nil && t.tool.Name == name {
+		return t.tool
+	}
+	return find(t.scope.tools, name)
+}
+
+// Completed returns the call_completed event for a result of Do.
 func (t Task) Completed(x Execution) Event { return t.completed(&x) }
 
 func (t *Task) completed(x *Execution) Event {
 	return Event{Kind: EventCallCompleted, Run: t.Run, Step: t.Step, Path: t.Key, Execution: x}
 }
 
-// Parallel carries out the calls of a step together. A single call of a Pure tool runs on the caller's goroutine. Calls with the same Serial
-// key run one after another, in call order.
-type Parallel struct {
-	Limit    int  // how many tools run at once in a run, inner calls included; 0: 10
-	FailFast bool // at the first failed call begin no other, cancel those that run, and fail the run with *ToolError
+// Executor executes the tool calls of one step.
+//
+// Execute yields the events of those calls as they happen, among them exactly one call_completed
+// per task, on the goroutine that ranges over the sequence. When the sequence ends, every call has
+// ended. If the caller breaks out of the range, Execute cancels the remaining calls and waits for
+// them. An Executor must be safe for concurrent use.
+//
+// Most programs use Parallel. Implement Executor to run calls on another machine: call Task.Do
+// there, and yield Task.Completed here.
+type Executor interface {
+	Execute(ctx context.Context, tasks []Task) iter.Seq[Event]
+}
 
-	// StopOnBlock: a blocked call ends the step. The calls after it are skipped, and the run goes on. So that this means the
-	// same each time, calls are then carried out one after another.
+// Parallel executes the calls of a step in parallel. A single call of a tool with EffectPure runs on
+// the caller's goroutine. Calls with the same Serial key run one after another, in call order.
+type Parallel struct {
+	// Limit is the number of tools that a run executes at the same time, nested calls included.
+	// 0 means 10.
+	Limit int
+
+	// FailFast means that the first failed call cancels the others, that no further call starts, and
+	// that the run fails with a *ToolError.
+	FailFast bool
+
+	// StopOnBlock means that a blocked call ends the step: the calls after it are skipped, and the run
+	// continues. Calls then run one after another, so that the outcome is the same each time.
 	StopOnBlock bool
 
-	// NoEarly: no call begins before its reply is whole. Else those that only look do, while the model still writes (see Begin).
+	// NoEarly means that no call starts before its reply is complete. Otherwise calls with EffectRead
+	// or EffectPure start while the model is still writing the reply.
 	NoEarly bool
 }
 
@@ -79,31 +109,29 @@ func (p Parallel) limit() int {
 	return defaultParallel
 }
 
-// apart reports whether the call must be able to be left behind, when it is made by itself: all but those that only compute, which a goroutine would
-// cost more than most of them do.
-func (t *Task) apart() bool {
-	if t.scope == nil {
-		return false
-	}
-	tool := t.named(t.Call.Name)
-	return tool != nil && (tool.Effect != EffectPure || tool.Timeout > 0)
-}
-
 // errFailFast is the cause with which FailFast cancels the other calls of a step.
 var errFailFast = errors.New("another call of this step failed")
 
-// Execute carries out tasks.
+// Execute executes tasks.
 func (p Parallel) Execute(ctx context.Context, tasks []Task) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		if len(tasks) == 1 && tasks[0].begun == nil && !tasks[0].apart() || p.StopOnBlock {
+		ordered := p.StopOnBlock
+		if len(tasks) == 1 && tasks[0].early == nil {
+			// A single call that only computes cannot be abandoned: a goroutine would cost more than
+			// most such calls.
+			tool := tasks[0].Tool()
+			ordered = ordered || tool == nil || tool.Effect == EffectPure && tool.Timeout <= 0
+		}
+		switch {
+		case ordered:
 			p.inOrder(ctx, tasks, yield)
-		} else if len(tasks) > 0 {
+		case len(tasks) > 0:
 			p.together(ctx, tasks, yield)
 		}
 	}
 }
 
-// inOrder carries out tasks one after another on this goroutine.
+// inOrder executes tasks one after another on this goroutine.
 func (p Parallel) inOrder(ctx context.Context, tasks []Task, yield func(Event) bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -133,217 +161,200 @@ func (p Parallel) inOrder(ctx context.Context, tasks []Task, yield func(Event) b
 	}
 }
 
-// together carries out tasks on up to Limit goroutines. They have all ended when it returns, but for a tool that did not end when its
-// context did: after a grace period the step goes on without it.
+// together executes tasks on up to Limit goroutines. All calls have ended when it returns, except
+// for tools that ignored the end of their context: these are abandoned after a grace period.
 func (p Parallel) together(ctx context.Context, tasks []Task, yield func(Event) bool) {
-	b := batch{Parallel: p, tasks: tasks, works: make([]work, len(tasks)), events: make(chan completion, len(tasks)), over: make(chan struct{})}
+	b := &batch{Parallel: p, tasks: tasks, works: make([]work, len(tasks)), rest: len(tasks),
+		events: make(chan completion, len(tasks)), over: make(chan struct{})}
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
-	b.emit = b.send
+	b.emit = func(e Event) { b.send(completion{Event: e}) }
 	defer b.cancel(nil)
 	if len(tasks) > 1 {
 		b.turns = serialTurns(tasks)
 	}
-	for i := range b.works {
-		b.works[i].batch, b.works[i].index = &b, i
-		tasks[i].work = &b.works[i]
+	for i := range tasks {
+		if tasks[i].early != nil {
+			b.rest--
+			continue
+		}
+		w := &b.works[i]
+		w.task, w.ctx = &tasks[i], b.ctx
+		w.end = func(x *Execution) {
+			if w.state.Load() == workAbandoned {
+				b.startWorker() // in place of the goroutine that the tool still holds
+			}
+			b.done(i, x)
+		}
 	}
-	b.left.Store(int64(len(tasks)))
 	b.run(yield)
+}
+
+// batch is the tasks of one step during their execution.
+type batch struct {
+	Parallel
+	ctx    context.Context // ends when together returns
+	cancel context.CancelCauseFunc
+	tasks  []Task
+	works  []work // one per task; unused for a task that started early
+	turns  []turn // nil means that no task has a Serial key
+	emit   func(Event)
+	events chan completion
+	over   chan struct{} // closed when no event is received any more
+
+	rest    int          // tasks that did not start early
+	next    atomic.Int64 // the next task to execute
+	started atomic.Int64 // workers, and calls that started early
+	fresh   atomic.Int64 // workers that have not looked for a task yet
+}
+
+// completion is an event that may complete a task of the batch.
+type completion struct {
+	Event
+	ends  bool
+	index int // of that task
 }
 
 // run executes the tasks and yields their events.
 func (b *batch) run(yield func(Event) bool) {
-	defer b.end()
+	defer func() { // the tasks have ended, or yield has panicked
+		b.cancelEarly()
+		close(b.over)
+	}()
 	more := true
-	tell := func(e Event) {
+	emit := func(e Event) {
 		if more && !yield(e) {
 			more = false
 			b.cancel(nil)
 		}
 	}
-	left := len(b.tasks)
 	// Without an observer, the completions are yielded together, so that an executor that stores them
 	// needs one commit.
 	var completed []*Execution
 	if s := b.tasks[0].scope; s != nil && !s.watched {
 		completed = make([]*Execution, len(b.tasks))
 	}
-	b.startRest()
-	for i := range b.tasks { // calls begun early come first, in call order
-		t := &b.tasks[i]
-		if t.begun == nil {
-			continue
+	left := len(b.tasks)
+	complete := func(i int, x *Execution) {
+		if left--; completed != nil {
+			completed[i] = x
+		} else {
+			emit(b.tasks[i].completed(x))
 		}
-		held, x := t.begun.join(b, i)
-		for _, e := range held {
-			tell(e)
-		}
-		if x != nil {
-			b.settled(i, x)
-			if completed != nil {
-				completed[i] = x
-			} else {
-				tell(t.completed(x))
-			}
-			left--
-			b.relieve()
-		}
+	}
+	b.started.Store(int64(left - b.rest)) // early calls count towards the limit until they have ended
+	if b.rest > 0 {
+		b.startNext()
+	}
+	if b.rest < left {
+		b.joinEarly(emit, complete)
 	}
 	for ended := b.ctx.Done(); left > 0; {
 		select {
 		case e := <-b.events:
 			if e.ends {
-				left--
-			}
-			if e.ends && completed != nil {
-				completed[e.index] = e.Execution
+				complete(e.index, e.Execution)
 			} else {
-				tell(e.Event)
+				emit(e.Event)
 			}
 		case <-ended:
 			ended = nil
-			b.endEarly()
-			go b.hurry()
+			b.cancelEarly()
+			go b.abandonLate()
 		}
 	}
 	for i, x := range completed {
-		tell(b.tasks[i].completed(x))
+		emit(b.tasks[i].completed(x))
 	}
 }
 
-// end is called when the tasks have ended, or whoever ranges over the events has panicked.
-func (b *batch) end() {
-	b.endEarly()
-	close(b.over)
+// joinEarly adds the calls that started early to the batch, in call order. Their events so far are
+// emitted, and calls that have ended are completed.
+func (b *batch) joinEarly(emit func(Event), complete func(int, *Execution)) {
+	for i := range b.tasks {
+		e := b.tasks[i].early
+		if e == nil {
+			continue
+		}
+		held, x := e.join(b, i)
+		for _, ev := range held {
+			emit(ev)
+		}
+		if x != nil {
+			b.settled(i, x)
+			complete(i, x)
+			b.replaceEarly()
+		}
+	}
 }
 
-// endEarly ends the calls that were begun early, whose context is not that of the batch.
-func (b *batch) endEarly() {
+// cancelEarly cancels the calls that started early. Their context is not the context of the batch.
+func (b *batch) cancelEarly() {
+	if b.rest == len(b.tasks) {
+		return
+	}
 	for i := range b.tasks {
-		if e := b.tasks[i].begun; e != nil {
+		if e := b.tasks[i].early; e != nil {
 			e.cancel(context.Cause(b.ctx))
 		}
 	}
 }
 
-// batch is one step's tasks on their way.
-type batch struct {
-	Parallel
-	ctx    context.Context // it ends with together, where a call could run on
-	cancel context.CancelCauseFunc
-	tasks  []Task
-	works  []work // one per task
-	turns  []turn // nil means that no task has a Serial key
-	next   atomic.Int64
-	rest   int          // tasks that were not begun early
-	begun  atomic.Int64 // workers started, and calls begun early
-	fresh  atomic.Int64 // workers started that have not looked for a task yet
-	left   atomic.Int64 // tasks without their completion
-	emit   func(Event)
-	over   chan struct{} // closed when nobody waits for more
-
-	events chan completion // nil in a batch of one call that began early
-}
-
-// start starts a worker more, up to the limit, unless one is on its way.
-func (b *batch) start() {
-	if b.fresh.Load() == 0 && b.begun.Add(1) <= int64(b.limit()) {
-		b.worker()
+// replaceEarly starts a worker in place of a call that started early and has ended.
+func (b *batch) replaceEarly() {
+	if b.rest > 0 && b.next.Load() < int64(len(b.tasks)) {
+		b.startWorker()
 	}
 }
 
-func (b *batch) worker() {
+// startNext starts one more worker, up to the limit, unless a worker is still looking for its first
+// task.
+func (b *batch) startNext() {
+	if b.fresh.Load() == 0 && b.started.Add(1) <= int64(b.limit()) {
+		b.startWorker()
+	}
+}
+
+func (b *batch) startWorker() {
 	b.fresh.Add(1)
 	go b.work()
 }
 
-// startRest starts the first worker for what was not begun early. What was runs beside, and counts towards the limit until it has ended.
-func (b *batch) startRest() {
-	early := 0
-	for i := range b.tasks {
-		if b.tasks[i].begun != nil {
-			early++
-		}
-	}
-	b.begun.Store(int64(early))
-	if b.rest = len(b.tasks) - early; b.rest > 0 {
-		b.start()
-	}
-}
-
-// relieve starts a worker in place of a call that was begun early and has ended.
-func (b *batch) relieve() {
-	if b.rest > 0 && b.next.Load() < int64(len(b.tasks)) {
-		b.worker()
-	}
-}
-
-// work carries out the tasks that nobody has taken, in order. With each it takes, it sees to it that another worker looks for the next: short calls
-// are over before many were started.
+// work executes the remaining tasks in order. With each task it starts another worker for the next
+// one: short calls are over before many workers have started.
 func (b *batch) work() {
 	i := int(b.next.Add(1)) - 1
 	b.fresh.Add(-1)
 	for ; i < len(b.tasks); i = int(b.next.Add(1)) - 1 {
 		if i+1 < len(b.tasks) {
-			b.start()
+			b.startNext()
 		}
-		if b.tasks[i].begun != nil {
-			continue // it has joined the batch as it is
+		if b.tasks[i].early != nil {
+			continue
 		}
 		if b.turns != nil {
 			b.turns[i].wait()
 		}
-		if !b.execute(i) {
-			return // left behind, and this goroutine was replaced
+		if !b.works[i].execute(b.emit) {
+			return // abandoned; another worker has replaced this goroutine
 		}
 	}
 }
 
-// execute executes task i, and reports false if it was abandoned meanwhile.
-func (b *batch) execute(i int) bool {
-	w := &b.works[i]
-	returned := false
-	defer func() {
-		if !returned { // the tool ended the goroutine, as t.FailNow does
-			w.abandon(errGone)
-		}
-	}()
-	x := b.tasks[i].do(b.ctx, b.emit)
-	returned = true
-	if !w.state.CompareAndSwap(workRuns, workEnded) {
-		return false
-	}
-	b.done(i, x)
-	return true
-}
-
-// completion is an event, and whether it completes one of the batch's own tasks.
-type completion struct {
-	Event
-	ends  bool
-	index int // of that task in the batch
-}
-
-func (b *batch) send(e Event) { b.tell(completion{Event: e}) }
-
-func (b *batch) tell(e completion) {
+// send sends an event to run, unless run has ended early because yield panicked.
+func (b *batch) send(e completion) {
 	select {
 	case b.events <- e:
-	case <-b.over: // whoever ranged over the events has panicked
+	case <-b.over:
 	}
 }
 
+// done completes task i.
 func (b *batch) done(i int, x *Execution) {
 	b.settled(i, x)
-	if b.events != nil {
-		b.tell(completion{b.tasks[i].completed(x), true, i})
-	} else {
-		b.emit(b.tasks[i].completed(x)) // it began early
-	}
-	b.left.Add(-1)
+	b.send(completion{b.tasks[i].completed(x), true, i})
 }
 
-// settled lets the others know how task i ended.
+// settled applies the outcome of task i to the other tasks.
 func (b *batch) settled(i int, x *Execution) {
 	if b.FailFast && x.Outcome.Failed() && x.Ends == "" {
 		x.Ends = StopFailed
@@ -354,9 +365,10 @@ func (b *batch) settled(i int, x *Execution) {
 	}
 }
 
-// hurry is called when the context ends: what has not ended a grace period later is left behind.
-func (b *batch) hurry() {
-	t := time.NewTimer(grace)
+// abandonLate is called when the context ends. It abandons the calls that have not ended after the
+// grace period.
+func (b *batch) abandonLate() {
+	t := time.NewTimer(abandonGrace)
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -364,19 +376,19 @@ func (b *batch) hurry() {
 	}
 	for i := range b.works {
 		w := &b.works[i]
-		if e := b.tasks[i].begun; e != nil {
-			w = &e.works[0]
+		if e := b.tasks[i].early; e != nil {
+			w = &e.work
 		}
 		w.abandon(nil)
 	}
 }
 
-// ownTask reports whether x is of one of tasks, and not of a call made inside one.
+// ownTask reports whether x belongs to one of tasks, and not to a nested call.
 func ownTask(tasks []Task, x *Execution) bool {
 	return x.Index < len(tasks) && tasks[x.Index].Key == x.Key
 }
 
-// turn orders a task after the one before it with the same Serial key.
+// turn orders a task after the previous task with the same Serial key.
 type turn struct{ before, done chan struct{} }
 
 func (t turn) wait() {
@@ -391,8 +403,8 @@ func (t turn) pass() {
 	}
 }
 
-// serialTurns returns nil when no task has a Serial key. Workers take tasks in order, so the task waited for was taken
-// before the one that waits: there is no deadlock.
+// serialTurns returns nil if no task has a Serial key. Workers take tasks in order, so that a task
+// never waits for a later one: there is no deadlock.
 func serialTurns(tasks []Task) []turn {
 	var turns []turn
 	var last map[string]chan struct{}
@@ -411,36 +423,35 @@ func serialTurns(tasks []Task) []turn {
 	return turns
 }
 
+// serialKey returns the Serial key of the call. Empty means none.
 func (t Task) serialKey() (key string) {
-	if t.scope == nil {
-		return ""
-	}
-	tool := t.named(t.Call.Name)
+	tool := t.Tool()
 	if tool == nil || tool.Serial == nil {
 		return ""
 	}
 	defer func() {
 		if recover() != nil {
-			key = "" // the arguments are not checked yet; the pipeline will say what is wrong with them
+			key = "" // the arguments are not validated yet; the pipeline will report the fault
 		}
 	}()
 	return tool.Serial(tool.meant(t.Call.Args))
 }
 
-// slots is how many tools may be at work in a run at once, inner calls and inner runs included: a semaphore, first come first served, that
-// allocates nothing while there is room.
+// slots limits the number of tools that execute at the same time in a run, nested calls and nested
+// runs included. It is a semaphore in order of arrival that allocates nothing while a slot is free.
 type slots struct {
 	mu      sync.Mutex
 	free    int
 	waiting []chan struct{}
 }
 
-// take takes a slot, which give gives back; false when ctx ended first.
-func (s *slots) take(ctx context.Context) bool {
+// acquire takes a slot for w. It returns false if ctx has ended first.
+func (s *slots) acquire(ctx context.Context, w *work) bool {
 	s.mu.Lock()
 	if s.free > 0 {
 		s.free--
 		s.mu.Unlock()
+		w.slot.Store(true)
 		return true
 	}
 	mine := make(chan struct{})
@@ -448,21 +459,24 @@ func (s *slots) take(ctx context.Context) bool {
 	s.mu.Unlock()
 	select {
 	case <-mine:
-		return true
 	case <-ctx.Done():
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if i := slices.Index(s.waiting, mine); i >= 0 {
+			s.waiting = slices.Delete(s.waiting, i, i+1)
+			return false
+		} // otherwise the slot arrived in the meantime
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.Index(s.waiting, mine)
-	if i < 0 {
-		return true // it was handed over meanwhile
-	}
-	s.waiting = slices.Delete(s.waiting, i, i+1)
-	return false
+	w.slot.Store(true)
+	return true
 }
 
-// give hands a slot to who has waited longest.
-func (s *slots) give() {
+// release passes the slot of w to the call that has waited longest. It does nothing if w holds no
+// slot: the call may have been abandoned in the meantime, or may end after that.
+func (s *slots) release(w *work) {
+	if !w.slot.CompareAndSwap(true, false) {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.waiting) == 0 {

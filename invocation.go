@@ -25,17 +25,17 @@ type Invocation struct {
 	Call    llm.ToolCall // the call, validated
 	Attempt int          // 1 when the tool is begun for the first time
 
-	work  *work
-	mu    sync.Mutex
-	set   Values
-	spent *Spent        // inside of the call; nil: nothing
-	inner int           // calls made so far by Do
-	ends  *Execution    // a call made inside that ends the run; nil: none
-	waits []PendingCall // calls made inside that wait
+	work    *work
+	mu      sync.Mutex
+	set     Values
+	spent   Spent         // inside of the call
+	inner   int           // calls made so far by Do
+	ends    *Execution    // a call made inside that ends the run; nil: none
+	pending []PendingCall // calls made inside that wait
 
-	emitting            sync.Mutex
-	kept, sealed, ended bool
-	taken               bool // the pipe's Call is what was to be carried out; else the call ended before that
+	emitting              sync.Mutex
+	cached, sealed, ended bool
+	accepted              bool // the pipe's Call is what was to be carried out; else the call ended before that
 
 	busy  atomic.Bool // the tool is at work
 	wrote atomic.Bool // a Write was begun inside this call
@@ -66,7 +66,7 @@ func (v *Invocation) IdempotencyKey() string {
 // Messages returns the conversation as it was when the step began, the reply with the call included: read only. In a call that began early it
 // waits until that reply is whole; nil: there will be none, and the call is being dropped.
 func (v *Invocation) Messages() []llm.Message {
-	if e := v.work.task.early; e != nil {
+	if e := v.work.early; e != nil {
 		if !e.isWhole() {
 			return nil
 		}
@@ -84,7 +84,7 @@ func (v *Invocation) Tool() *Tool { return v.work.tool }
 // WaitForReply waits until the reply that made the call is whole, and reports whether it was. A call that is begun early (Beginner) may still be
 // dropped, so a policy that asks a person waits for this first. For other calls it is true at once.
 func (v *Invocation) WaitForReply() bool {
-	e := v.work.task.early
+	e := v.work.early
 	return e == nil || e.isWhole()
 }
 
@@ -106,7 +106,7 @@ func (v *Invocation) FromCache() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.sealed {
-		v.kept = true
+		v.cached = true
 	}
 }
 
@@ -189,7 +189,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 	if v.busy.Load() && v.work.tool.Effect != EffectCompose {
 		return nil, fmt.Errorf("%s makes calls, so its Effect must be Compose: it holds a slot that its calls need", v.work.tool.Name)
 	}
-	if t.early != nil && !t.early.isWhole() { // a middleware asks; what it calls may do more than look
+	if e := v.work.early; e != nil && !e.isWhole() { // a middleware asks; what it calls may do more than look
 		return nil, errDropped
 	}
 	if t.scope.depth >= maxDepth {
@@ -208,7 +208,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 		defer v.mu.Unlock()
 		return nil, v.ends.control()
 	}
-	if v.waits != nil {
+	if v.pending != nil {
 		v.mu.Unlock()
 		return nil, errWaits
 	}
@@ -223,7 +223,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 			c.ID = "s" + strconv.Itoa(first+i)
 		}
 		tasks[i] = Task{Agent: t.Agent, Run: t.Run, Step: t.Step, Key: key, Index: i, Call: c, Values: values, Since: t.Since, scope: &inner, messages: t.messages}
-		tasks[i].goOn(t.Decisions, t.PendingInside)
+		tasks[i].adopt(t.Decisions, t.PendingInside)
 	}
 	out := make([]Execution, len(calls))
 	for e := range t.scope.executor.Execute(ctx, tasks) {
@@ -240,14 +240,16 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 		}
 		x := &out[i]
 		if inner.waits {
-			v.waits = append(v.waits, x.Pending...)
+			v.pending = append(v.pending, x.Pending...)
 		}
 		if x.waitsInside() {
 			continue
 		}
-		v.add(Spent{Calls: begunBeside(x, nil)})
-		v.add(x.Spent)
-		t.scope.budget.replayed(x)
+		v.spent.Add(Spent{Calls: begunBeside(x, nil)})
+		v.spent.Add(x.Spent)
+		if !x.local {
+			t.scope.budget.replayed(x)
+		}
 		if len(out[i].Values) > 0 {
 			if v.set == nil {
 				v.set = Values{}
@@ -259,7 +261,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 		v.ends = x
 		return out, x.control()
 	}
-	if ctx.Err() == nil && v.waits != nil && !v.sealed {
+	if ctx.Err() == nil && v.pending != nil && !v.sealed {
 		return out, errWaits
 	}
 	if err := diverged(out); err != nil {
@@ -288,24 +290,8 @@ func (v *Invocation) spend(s Spent) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.sealed {
-		v.add(s)
+		v.spent.Add(s)
 	}
-}
-
-// add is spend for who holds the lock.
-func (v *Invocation) add(s Spent) {
-	if v.spent == nil {
-		v.spent = new(Spent)
-	}
-	v.spent.Add(s)
-}
-
-// used returns what spend has counted. The lock is held, or the call has ended.
-func (v *Invocation) used() (s Spent) {
-	if v.spent != nil {
-		s = *v.spent
-	}
-	return s
 }
 
 const maxDepth = 3

@@ -114,14 +114,19 @@ func (r *run) open(resp *llm.Response) []Task {
 		}
 		t := r.task(r.history.replies, place, c)
 		t.Index, t.Refuse = len(tasks), r.refusal(resp, c, place)
-		t.begun = r.reply.early.take(&t)
-		t.goOn(r.resumed.decisions, r.resumed.pending)
+		if r.reply.early != nil {
+			t.early = r.reply.early.take(&t)
+		}
+		t.adopt(r.resumed.decisions, r.resumed.pending)
 		if t.Refuse == "" && resp == nil && hidden(c.Args) && !slices.ContainsFunc(t.Decisions, func(d llm.Decision) bool { return d.Key == t.Key && d.Result != nil }) {
 			t.Refuse = "Not run: its arguments hold a secret that was not stored with them. Send it again, with all of its arguments."
 		}
 		tasks = append(tasks, t)
 	}
-	r.drop()
+	if r.reply.early != nil {
+		r.reply.early.drop()
+		r.reply.early = nil
+	}
 	return tasks
 }
 
@@ -169,7 +174,9 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 		r.res.Values = merged(r.res.Values, x.Values)
 		r.spend(Spent{Calls: begunBeside(x, before)})
 		r.spend(x.Spent)
-		r.scope.budget.replayed(x)
+		if !x.local {
+			r.scope.budget.replayed(x)
+		}
 		switch {
 		case !x.Outcome.Settled() && givenUp:
 			x.giveUp()
@@ -257,7 +264,9 @@ func (r *run) read(ctx context.Context, reply *llm.Response, d llm.Delta, err er
 		return false
 	}
 	r.emitDelta(reply, d)
-	r.begin(ctx, reply, d)
+	if r.setup.early != nil && d.Done && d.Finish == "" {
+		r.startSealed(ctx, r.setup.early, reply)
+	}
 	return d.Finish != "" || ctx.Err() == nil
 }
 

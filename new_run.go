@@ -113,7 +113,7 @@ func (r *run) addTools(ctx context.Context, tools []*Tool, o runOptions) (err er
 		tools = append(slices.Clip(tools), r.output.tool)
 	}
 	r.scope.tools, r.setup.specs, r.setup.deferred = tools, specs(tools), newDeferred(tools, a.Choice)
-	if p, ok := r.scope.executor.(Parallel); ok && !o.whole && slices.ContainsFunc(tools, headStart) {
+	if p, ok := r.scope.executor.(Parallel); ok && !o.whole && slices.ContainsFunc(tools, startsEarly) {
 		r.setup.early = &p
 	}
 	return nil

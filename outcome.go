@@ -13,16 +13,16 @@ import (
 
 const defaultMaxResult = 32 << 10
 
-// settle turns what came back through the middleware into the outcome and the result.
-func (p *work) settle(ctx context.Context, res llm.ToolResult, err error) {
-	x := &p.x
-	if !p.inv.taken {
-		x.Call = p.task.Call // as the model made it
+// complete turns what came back through the middleware into the outcome and the result.
+func (w *work) complete(ctx context.Context, res llm.ToolResult, err error) {
+	x := &w.x
+	if !w.inv.accepted {
+		x.Call = w.task.Call // as the model made it
 	}
-	if p.inv.work != nil {
-		p.inv.close()
-		x.Values, x.Spent, x.Cached = p.inv.set, p.inv.used(), p.inv.kept
-		if in := p.inv.ends; in != nil { // a call inside ended the run, whatever the tool makes of it
+	if w.inv.work != nil {
+		w.inv.close()
+		x.Values, x.Spent, x.Cached = w.inv.set, w.inv.spent, w.inv.cached
+		if in := w.inv.ends; in != nil { // a call inside ended the run, whatever the tool makes of it
 			var ctl *control
 			if !errors.As(err, &ctl) {
 				err = in.control()
@@ -37,7 +37,7 @@ func (p *work) settle(ctx context.Context, res llm.ToolResult, err error) {
 		}
 		return
 	case err != nil:
-		if res = p.failed(err); len(x.Pending) > 0 {
+		if res = w.failed(err); len(x.Pending) > 0 {
 			return
 		}
 	default:
@@ -53,22 +53,22 @@ func (p *work) settle(ctx context.Context, res llm.ToolResult, err error) {
 		res.Data = nil // the transcript could not be stored with it
 		x.Error = cmp.Or(x.Error, "the tool's data was no JSON and was left out")
 	}
-	res.Parts = tellable(res.Parts)
+	res.Parts = w.sendable(ctx, res.Parts)
 	if d := x.Decision; d != nil && d.Approve && d.Args != nil {
 		res.Parts = slices.Insert(slices.Clone(res.Parts), 0, llm.Part(llm.Text{Text: "(Not run as you asked: who approved the call changed its arguments to " + text.Clip(string(d.Args), 1000) + ")\n"}))
 	}
 	limit := defaultMaxResult
-	if p.tool != nil && p.tool.MaxResult != 0 {
-		limit = p.tool.MaxResult
+	if w.tool != nil && w.tool.MaxResult != 0 {
+		limit = w.tool.MaxResult
 	}
-	res.Parts = p.told(ctx, res.Parts, limit)
-	res.CallID, res.Key = p.task.Call.ID, p.task.Key
+	res.Parts = w.truncated(ctx, res.Parts, limit)
+	res.CallID, res.Key = w.task.Call.ID, w.task.Key
 	x.Result = res
 }
 
 // failed notes how the call failed, and words it for the model.
-func (p *work) failed(err error) llm.ToolResult {
-	x := &p.x
+func (w *work) failed(err error) llm.ToolResult {
+	x := &w.x
 	var (
 		f   *failure
 		ctl *control
@@ -88,13 +88,13 @@ func (p *work) failed(err error) llm.ToolResult {
 		return llm.ErrorResult("Blocked: " + b.reason)
 	case errors.As(err, &f):
 		x.Outcome, x.Error, x.Limited = f.outcome, f.Error(), f.limit
-		if p.task.interrupted() && x.Attempts == p.task.Attempt && f.outcome != OutcomeUnknown {
+		if w.task.interrupted() && x.Attempts == w.task.Attempt && f.outcome != OutcomeUnknown {
 			return llm.ErrorResult(f.text + " It was begun before and interrupted: what it does may have happened.")
 		}
 		if f.outcome == OutcomeUnknown {
-			w := PendingCall{Key: p.task.Key, Call: x.Call, Outcome: OutcomeUnknown, Attempt: x.Attempts, Why: f.text}
-			w.Digest = digest(w, p.tool)
-			x.Pending = []PendingCall{w}
+			q := PendingCall{Key: w.task.Key, Call: x.Call, Outcome: OutcomeUnknown, Attempt: x.Attempts, Why: f.text}
+			q.Digest = digest(q, w.tool)
+			x.Pending = []PendingCall{q}
 		}
 		return llm.ErrorResult(f.text)
 	}
@@ -102,45 +102,16 @@ func (p *work) failed(err error) llm.ToolResult {
 	return llm.ErrorResult(err.Error())
 }
 
-func (p *work) event(e Event) {
-	e.Run, e.Step, e.Path = p.task.Run, p.task.Step, p.task.Key
-	p.inv.send(e)
+func (w *work) event(e Event) {
+	e.Run, e.Step, e.Path = w.task.Run, w.task.Step, w.task.Key
+	w.inv.send(e)
 }
 
-func (p *work) notice(code, text string) { p.event(Event{Kind: EventNotice, Code: code, Text: text}) }
-
-// tellable leaves out of a result what is neither Text nor Media with something in it: no provider could send it, and a stored
-// transcript could not be read.
-func tellable(parts []llm.Part) []llm.Part {
-	odd := func(p llm.Part) bool {
-		switch p := p.(type) {
-		case llm.Text:
-			return false
-		case llm.Media:
-			return (p.URL == "") == (len(p.Data) == 0)
-		}
-		return true
-	}
-	if slices.ContainsFunc(parts, odd) {
-		parts = slices.DeleteFunc(slices.Clone(parts), odd)
-	}
-	return parts
-}
-
-// textLen is how many bytes of text parts have.
-func textLen(parts []llm.Part) (n int) {
-	for _, p := range parts {
-		if t, ok := p.(llm.Text); ok {
-			n += len(t.Text)
-		}
-	}
-	return n
-}
+func (w *work) notice(code, text string) { w.event(Event{Kind: EventNotice, Code: code, Text: text}) }
 
 // capped bounds the text of a result, which is longer, to limit bytes: its head and its tail, and between them the mark for what is lost and for
 // the place where that begins.
-func capped(parts []llm.Part, limit int, mark func(lost, at int) string) []llm.Part {
-	total := textLen(parts)
+func capped(parts []llm.Part, total, limit int, mark func(lost, at int) string) []llm.Part {
 	keep := max(0, limit-len(mark(total, total)))
 	head := keep * 2 / 3
 	tail := total - (keep - head) // where it begins

@@ -23,28 +23,16 @@ import (
 // emit is called with what happens on the way, from goroutines of the call too, but never after Do returned.
 func (t Task) Do(ctx context.Context, emit func(Event)) Execution { return *t.do(ctx, emit) }
 
-// do is Do without a copy of the Execution, which nobody changes any more.
+// do is Do without a copy of the Execution, which does not change any more.
 func (t *Task) do(ctx context.Context, emit func(Event)) *Execution {
-	if t.begun != nil {
-		return t.begun.follow(ctx, t, emit)
+	if t.early != nil {
+		return t.early.follow(ctx, t, emit)
 	}
-	p := t.work
-	if p == nil || p.task != nil { // the task is in no batch, or is done once more
-		p = new(work)
-	}
-	p.task, p.emit, p.x = t, emit, newExecution(t)
-	res, err := p.checked(ctx)
-	p.settle(ctx, res, err)
-	p.x.Ended = time.Now()
-	return &p.x
+	return (&work{task: t}).run(ctx, emit)
 }
 
-func newExecution(t *Task) Execution {
-	return Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: time.Now(), here: true}
-}
-
-// work is a call on its way through the pipeline. Its fields belong to the goroutine that executes the call, except for the atomic ones
-// and the Invocation: a work in a batch may be abandoned by another goroutine.
+// work is a call during its execution. Its fields belong to the goroutine that executes the call,
+// except for the atomic ones and the Invocation: another goroutine may abandon the call.
 type work struct {
 	task *Task
 	emit func(Event)
@@ -52,12 +40,53 @@ type work struct {
 	tool *Tool
 	inv  Invocation
 
-	batch   *batch // nil means that the call is waited for, however long it takes
-	index   int    // in batch
+	// ctx and end serve abandonment: ctx is the context of the batch, and end is called once, with the
+	// outcome. A nil end means that the call cannot be abandoned.
+	ctx     context.Context
+	end     func(*Execution)
 	state   atomic.Int32
 	started atomic.Pointer[Execution] // x when the last attempt started; nil before the first
 	watched atomic.Pointer[Execution] // the attempt whose timer runs
 	slot    atomic.Bool               // whether it holds a slot
+	early   *early                    // nil means that the call did not start early
+}
+
+// The states of a work. The goroutine that changes workRuns completes the call.
+const (
+	workRuns int32 = iota
+	workEnded
+	workAbandoned
+)
+
+// execute executes the call and completes it. It reports false if another goroutine has abandoned
+// the call in the meantime.
+func (w *work) execute(emit func(Event)) bool {
+	returned := false
+	defer func() {
+		if !returned { // the tool ended the goroutine, as t.FailNow does
+			w.abandon(errGone)
+		}
+	}()
+	x := w.run(w.ctx, emit)
+	returned = true
+	if !w.state.CompareAndSwap(workRuns, workEnded) {
+		return false
+	}
+	w.end(x)
+	return true
+}
+
+// run executes the call.
+func (w *work) run(ctx context.Context, emit func(Event)) *Execution {
+	w.emit, w.x = emit, newExecution(w.task)
+	res, err := w.checked(ctx)
+	w.complete(ctx, res, err)
+	w.x.Ended = time.Now()
+	return &w.x
+}
+
+func newExecution(t *Task) Execution {
+	return Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: time.Now(), local: true}
 }
 
 // failure is an error of the pipeline itself, with its outcome and its words for the model.
@@ -83,38 +112,38 @@ func fail(o Outcome, format string, args ...any) error {
 }
 
 // checked looks the tool up, validates the call, and sends it through the middleware.
-func (p *work) checked(ctx context.Context) (res llm.ToolResult, err error) {
-	s := p.task.scope
+func (w *work) checked(ctx context.Context) (res llm.ToolResult, err error) {
+	s := w.task.scope
 	switch {
 	case s == nil:
 		return res, fail(OutcomeError, "The call cannot be carried out here.")
-	case p.task.Refuse != "":
-		return res, fail(OutcomeSkipped, "%s", p.task.Refuse)
+	case w.task.Refuse != "":
+		return res, fail(OutcomeSkipped, "%s", w.task.Refuse)
 	case ctx.Err() != nil:
-		return res, notBegun(ctx)
+		return res, notStarted(ctx)
 	}
 	defer func() {
 		if v := recover(); v != nil {
 			err = panicked(v)
 		}
 	}()
-	if p.x.Call, err = p.validate(p.task.Call, true); err != nil {
+	if w.x.Call, err = w.validate(w.task.Call, true); err != nil {
 		return res, err
 	}
-	p.inv.Key, p.inv.Agent, p.inv.Call, p.inv.work = p.task.Key, p.task.Agent, p.x.Call, p
+	w.inv.Key, w.inv.Agent, w.inv.Call, w.inv.work = w.task.Key, w.task.Agent, w.x.Call, w
 	l := &s.layers
-	ctx = context.WithValue(ctx, invocationKey{}, &p.inv)
+	ctx = context.WithValue(ctx, invocationKey{}, &w.inv)
 	switch {
 	case l.tool != nil:
-		res, err = l.tool(p.admitted)(ctx, p.x.Call)
+		res, err = l.tool(w.admitted)(ctx, w.x.Call)
 	case l.approved != nil:
-		res, err = p.admitted(ctx, p.x.Call)
+		res, err = w.admitted(ctx, w.x.Call)
 	default:
-		return p.admitted(ctx, p.x.Call)
+		return w.admitted(ctx, w.x.Call)
 	}
 	if err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) && !ours(err) {
-		if err = notBegun(ctx); p.x.Attempts > p.task.Attempt { // a middleware gave up because the run ends
-			err = p.interrupted(ctx, err)
+		if err = notStarted(ctx); w.x.Attempts > w.task.Attempt { // a middleware gave up because the run ends
+			err = w.interrupted(ctx, err)
 		}
 	}
 	return res, err
@@ -132,13 +161,13 @@ func ours(err error) bool {
 
 // validate finds the call's tool and checks the arguments in full against its own schema. With mending, what nearly fits is mended if
 // it can mean one thing only and the tool allows it; what was mended is on the Execution.
-func (p *work) validate(c llm.ToolCall, mending bool) (llm.ToolCall, error) {
-	s := p.task.scope
-	tool := p.task.named(c.Name)
+func (w *work) validate(c llm.ToolCall, mending bool) (llm.ToolCall, error) {
+	s := w.task.scope
+	tool := w.task.named(c.Name)
 	if tool == nil {
 		return c, &failure{outcome: OutcomeUnknownTool, text: unknownTool(c.Name, s.tools)}
 	}
-	p.tool = tool
+	w.tool = tool
 	sch, err := tool.schema()
 	if err != nil {
 		return c, &failure{outcome: OutcomeError, text: "The tool " + tool.Name + " cannot be used.", err: err}
@@ -149,7 +178,7 @@ func (p *work) validate(c llm.ToolCall, mending bool) (llm.ToolCall, error) {
 		return c, fail(OutcomeInvalid, "%s", refusal)
 	}
 	c.Args = args
-	p.x.Repairs = append(p.x.Repairs, repairs...)
+	w.x.Repairs = append(w.x.Repairs, repairs...)
 	return c, nil
 }
 
@@ -168,65 +197,64 @@ func unknownTool(name string, tools []*Tool) string {
 	return text
 }
 
-// admitted is what the middleware wraps: it asks whether the call may run, and runs it.
-func (p *work) admitted(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
-	c, res, done, err := p.cleared(ctx, c)
-	switch around := p.task.scope.layers.approved; {
+// admitted is the function that the middleware wraps: it asks whether the call may run, and runs it.
+func (w *work) admitted(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+	res, done, err := w.cleared(ctx, c)
+	switch around := w.task.scope.layers.approved; {
 	case done:
 		return res, err
 	case around != nil:
-		return around(p.carriedOut)(ctx, c)
+		return around(w.approvedCall)(ctx, w.x.Call)
 	}
-	return p.carriedOut(ctx, c)
+	return w.approvedCall(ctx, w.x.Call)
 }
 
-// cleared checks a changed call again, and asks whether it may run. done means that it may not, or need not: res or err, or an open
-// question on the Execution, is how it ended.
-func (p *work) cleared(ctx context.Context, c llm.ToolCall) (_ llm.ToolCall, res llm.ToolResult, done bool, err error) {
-	if p.changed(c) {
-		if c, err = p.validate(c, false); err != nil {
-			return c, res, true, err
+// cleared validates c again if a middleware changed it, makes it the call to execute, and asks
+// whether it may run. done means that it must not or need not run: the outcome is res, err, or an
+// open question in the Execution.
+func (w *work) cleared(ctx context.Context, c llm.ToolCall) (res llm.ToolResult, done bool, err error) {
+	if w.changed(c) {
+		if c, err = w.validate(c, false); err != nil {
+			return res, true, err
 		}
 	}
-	if e := p.task.early; e != nil && !headStart(p.tool) && !e.isWhole() { // a middleware made another call of it
-		return c, res, true, notBegun(ctx)
+	if w.early != nil && !startsEarly(w.tool) && !w.early.isWhole() { // a middleware made another call of it
+		return res, true, notStarted(ctx)
 	}
-	c.ID = p.task.Call.ID // whatever a middleware made of it
-	p.take(c)
-	c, res, done, err = p.approved(ctx, c)
-	p.take(c)
-	return c, res, done, err
+	c.ID = w.task.Call.ID // a middleware cannot change it
+	w.accept(c)
+	return w.approved(ctx)
 }
 
-func (p *work) changed(c llm.ToolCall) bool {
-	return c.Name != p.x.Call.Name || !bytes.Equal(c.Args, p.x.Call.Args)
+func (w *work) changed(c llm.ToolCall) bool {
+	return c.Name != w.x.Call.Name || !bytes.Equal(c.Args, w.x.Call.Args)
 }
 
-// take makes c the call that is carried out.
-func (p *work) take(c llm.ToolCall) { p.inv.taken, p.x.Call, p.inv.Call = true, c, c }
+// accept makes c the call to execute.
+func (w *work) accept(c llm.ToolCall) { w.inv.accepted, w.x.Call, w.inv.Call = true, c, c }
 
-// carriedOut runs a call that was approved. What a middleware has changed since is a new call to decide on.
-func (p *work) carriedOut(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
-	if p.changed(c) {
-		if _, res, done, err := p.cleared(ctx, c); done {
+// approvedCall runs an approved call. If a middleware has changed it since, it needs a new approval.
+func (w *work) approvedCall(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+	if w.changed(c) {
+		if res, done, err := w.cleared(ctx, c); done {
 			return res, err
 		}
 	}
-	s := p.task.scope
-	if p.tool != s.answer {
+	s := w.task.scope
+	if w.tool != s.answer {
 		if err := s.budget.take(); err != nil {
 			return llm.ToolResult{}, err
 		}
 	}
-	slot := p.tool.Effect != EffectCompose && s.take(ctx, p) // what composes acts through inner calls, and they take slots
-	if slot {
-		defer s.release(p)
+	// A composing tool acts through nested calls, which take slots themselves.
+	if w.tool.Effect != EffectCompose && s.slots.acquire(ctx, w) {
+		defer s.slots.release(w)
 	}
 	if ctx.Err() != nil {
-		if p.tool != s.answer {
+		if w.tool != s.answer {
 			s.budget.giveBack()
 		}
-		return llm.ToolResult{}, notBegun(ctx)
+		return llm.ToolResult{}, notStarted(ctx)
 	}
-	return p.attempts(ctx, p.x.Call)
+	return w.attempts(ctx)
 }

@@ -84,7 +84,7 @@ type Execution struct {
 	Decision *llm.Decision `json:"decision,omitzero"`
 	// The result is that of an earlier call. The tool did not run.
 	Cached bool `json:"cached,omitzero"`
-	here   bool // executed by this process, which has counted it in the budget
+	local  bool // executed by this process, which has counted it in the budget
 	// The value of Limits.Calls that prevented the call. 0 means none.
 	Limited int       `json:"limited,omitzero"`
 	Started time.Time `json:"started,omitzero"`
@@ -299,7 +299,10 @@ func (r *run) end(ctx context.Context, stop StopReason, err error) (*Result, err
 
 // release ends what the run has started or reserved. A second call has no effect.
 func (r *run) release(ctx context.Context) {
-	r.drop()
+	if r.reply.early != nil {
+		r.reply.early.drop()
+		r.reply.early = nil
+	}
 	r.paid(llm.Usage{})
 	if in := r.inbox; in != nil {
 		r.inbox = nil
