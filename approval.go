@@ -47,16 +47,6 @@ func Approve(p Approver) Middleware {
 	return Middleware{approve: p}
 }
 
-// AskBeforeWrites asks before every call whose effect is Write, and allows the rest.
-func AskBeforeWrites(_ context.Context, _ llm.ToolCall, tool *Tool) (Approval, error) {
-	if tool.Effect == EffectWrite {
-		return Approval{Verdict: VerdictAsk, Reason: "it may change the world"}, nil
-	}
-	return Approval{Verdict: VerdictAllow}, nil
-}
-
-var _ Approver = AskBeforeWrites
-
 // approved settles the question whether the call may run. done means that it may not, or need not: res or err, or an open
 // question on the Execution, is how it ended.
 func (p *work) approved(ctx context.Context) (res llm.ToolResult, done bool, err error) {

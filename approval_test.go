@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/policy"
 )
 
 // policies is the middleware of several policies.
@@ -32,7 +33,7 @@ func TestApproval(t *testing.T) {
 	read := says("read", "fine")
 	read.Effect = pawl.EffectRead
 	newAgent := func() *pawl.Agent {
-		return &pawl.Agent{Tools: []pawl.Toolset{tool, read}, Middleware: policies(pawl.AskBeforeWrites),
+		return &pawl.Agent{Tools: []pawl.Toolset{tool, read}, Middleware: policies(policy.AskBeforeWrites),
 			Model: together(call("w", "write", `{"b": 1, "a": 2}`), call("r", "read", `{}`))}
 	}
 	a := newAgent()
@@ -107,7 +108,7 @@ func TestApproval(t *testing.T) {
 	}
 	// A call that a middleware changes after it was approved needs a new word.
 	a = newAgent()
-	a.Middleware = []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites),
+	a.Middleware = []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites),
 		pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 			c.Args = json.RawMessage(`{"changed":true}`)
 			return c, nil

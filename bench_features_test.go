@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
@@ -63,7 +64,7 @@ func BenchmarkFeature(b *testing.B) {
 	unchecked := agent(anything)
 	run("any-arguments", func(b *testing.B) { whole(b, unchecked) })
 	run("events", func(b *testing.B) { drain(b, plain) })
-	approved := agent(look(), pawl.Approve(pawl.AskBeforeWrites))
+	approved := agent(look(), pawl.Approve(policy.AskBeforeWrites))
 	run("approval", func(b *testing.B) { whole(b, approved) })
 	var secrets redact.Redactor
 	if err := secrets.Add("canary-4b1f9c07e2d85a36"); err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -56,7 +57,7 @@ func TestConversations(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // its clock starts at the same time each time
 				a := &pawl.Agent{Name: "ann", Model: script.New(test.turns...),
 					Tools: []pawl.Toolset{weather, remove}, Limits: test.limits,
-					Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)},
+					Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)},
 					Executor:   pawl.Parallel{Limit: 1}}
 				var events bytes.Buffer
 				var res *pawl.Result

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -490,7 +491,7 @@ func ExamplePendingCall_Edit() {
 			return script.Say(script.Results(req)[0].Text())
 		})),
 		Tools:      []pawl.Toolset{send},
-		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)},
+		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)},
 	}
 	ctx := context.Background()
 	res, _ := agent.Run(ctx, llm.User("Pay the rent."))

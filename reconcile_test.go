@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -68,7 +69,7 @@ func TestReconcile(t *testing.T) {
 				t.Fatalf("%+v, %v", res, err)
 			}
 			if row.ask {
-				a.Middleware = []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}
+				a.Middleware = []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}
 			}
 			res, err = a.Resume(t.Context(), res)
 			if err != nil || res.Stop != row.stop || ran != row.ran {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/script"
 )
@@ -375,7 +376,7 @@ func TestHiddenArgumentsAreNotRun(t *testing.T) {
 	var r redact.Redactor
 	r.AddTools(tool)
 	a := &pawl.Agent{Model: script.New(script.Turn{Parts: []llm.Part{call("c", "probe", `{"user":"ann","password":"hunter2!"}`), call("d", "probe", `{"user":"bob"}`)}}, script.Say("done")),
-		Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
+		Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}}
 	res, err := a.Run(t.Context(), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopPending {
 		t.Fatal(res, err)

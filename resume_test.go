@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -147,7 +148,7 @@ func TestResumeAfterStorageGivesTheSame(t *testing.T) {
 		})
 		m := script.New(turns...)
 		a := &pawl.Agent{Model: m, Instructions: "Be brief.", Tools: []pawl.Toolset{read, counts, passive("ask")},
-			Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
+			Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}}
 		res, err := a.Run(t.Context(), llm.User("go"))
 		for stops := 0; err == nil && res.Stop == pawl.StopPending; stops++ {
 			if stops > 5 {
@@ -328,7 +329,7 @@ func ExampleAgent_Resume() {
 			return script.Say("Done: " + script.Results(req)[0].Text())
 		})),
 		Tools:      []pawl.Toolset{remove},
-		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)},
+		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)},
 	}
 	ctx := context.Background()
 	res, err := agent.Run(ctx, llm.User("Clean up."))

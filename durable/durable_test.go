@@ -8,6 +8,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 )
@@ -24,7 +25,7 @@ func TestResume(t *testing.T) {
 	pay := pawl.Func("pay", "pays", func(context.Context, none) (string, error) { paid++; return "paid", nil })
 	m := script.New(script.Call("look", `{}`), script.Call("pay", `{}`), script.Say("done"))
 	agent := &pawl.Agent{Model: m, Tools: []pawl.Toolset{look, pay},
-		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
+		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}}
 	res, err := eng.Runner("r", agent).Run(t.Context(), llm.User("pay"))
 	if err != nil || res.Stop != pawl.StopPending {
 		t.Fatalf("%+v, %v", res, err)

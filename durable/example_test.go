@@ -8,6 +8,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 )
@@ -25,7 +26,7 @@ func Example() {
 	agent := &pawl.Agent{
 		Model:      script.New(script.Call("pay", `{"invoice":7}`), script.Say("Invoice 7 is paid.")),
 		Tools:      []pawl.Toolset{pay},
-		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)},
+		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)},
 	}
 	// begin begin
 	// Or sqlite.Open("pawl.db", nil), or postgres.Open(…).

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/policy"
 )
 
 // Service offers toolsets and agents to MCP clients. Each call goes through pawl's pipeline like a
@@ -177,7 +178,7 @@ func (nopCloser) Close() error { return nil }
 // approver decides which calls need the approval of a person.
 func (s *Service) approver() pawl.Middleware {
 	if s.Approve == nil {
-		return pawl.Approve(pawl.AskBeforeWrites)
+		return pawl.Approve(policy.AskBeforeWrites)
 	}
 	return pawl.Approve(s.Approve)
 }

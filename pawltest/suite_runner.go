@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -93,7 +94,7 @@ func clerk(gate <-chan struct{}, turns ...script.Turn) *pawl.Agent {
 	wait.Effect = pawl.EffectRead
 	ask := &pawl.Tool{Name: "ask", Description: "Asks.", Input: json.RawMessage(`{"type":"object"}`), Passive: true}
 	return &pawl.Agent{Name: "clerk", Model: script.New(turns...), Tools: []pawl.Toolset{look, pay, wait, ask},
-		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
+		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}}
 }
 
 // attempt is the events of one Stream.

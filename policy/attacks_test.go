@@ -201,7 +201,7 @@ func contest(t *testing.T, tasks []task, stages map[string]*stage) {
 				policyOf(pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
 					return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 				})), &none)
-			attack(t, on, user, evil, policyOf(pawl.Approve(pawl.AskBeforeWrites)), &asks)
+			attack(t, on, user, evil, policyOf(pawl.Approve(policy.AskBeforeWrites)), &asks)
 			attack(t, on, user, evil, policyOf(granted.Middleware()), &grants)
 			attack(t, on, user, evil, policyOf(pawl.Approve(theirWords)), &words)
 

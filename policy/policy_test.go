@@ -115,7 +115,7 @@ func TestRules(t *testing.T) {
 		}
 	}
 	// In a run, a denial is sent in words, and of several policies the strictest counts.
-	ws := []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites),
+	ws := []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites),
 		policy.Rules{Deny: []string{"file_delete"}, Allow: []string{"*"}}.Middleware()}
 	x := once(t, remove, `{}`, ws...)
 	if x.Outcome != pawl.OutcomeDenied || x.Result.Text() != "Denied: the rules of this agent do not let file_delete run. Do not repeat it." {

@@ -10,7 +10,7 @@ import (
 )
 
 // Rules decide which calls may run, by lists of tools. Deny wins over Ask, and Ask over Allow. The
-// zero value is pawl.AskBeforeWrites.
+// zero value is AskBeforeWrites.
 type Rules struct {
 	Deny  []string // these never run
 	Ask   []string // these wait for a decision
@@ -28,6 +28,17 @@ type Rules struct {
 }
 
 var _ pawl.Approver = Rules{}.Approve
+
+// AskBeforeWrites is a pawl.Approver. It asks before every call with EffectWrite, and allows the
+// other calls.
+func AskBeforeWrites(_ context.Context, _ llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+	if tool.Effect == pawl.EffectWrite {
+		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "it may change the world"}, nil
+	}
+	return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
+}
+
+var _ pawl.Approver = AskBeforeWrites
 
 // Middleware returns the middleware that holds an agent to r.
 func (r Rules) Middleware() pawl.Middleware {
@@ -68,7 +79,7 @@ func (r Rules) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) 
 	case r.Default != 0:
 		return pawl.Approval{Verdict: r.Default}, nil
 	}
-	a, err := pawl.AskBeforeWrites(ctx, call, tool)
+	a, err := AskBeforeWrites(ctx, call, tool)
 	a.ValidFor = r.Within
 	return a, err
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
@@ -57,7 +58,7 @@ func clerk(w *world) *pawl.Agent {
 	ask := &pawl.Tool{Name: "ask", Description: "Asks the user.", Input: json.RawMessage(`{"type":"object"}`), Passive: true}
 	return &pawl.Agent{Name: "clerk", Model: &script.Model{Turns: []script.Turn{script.Loop(script.Func(clerkTurn))}},
 		Tools:      []pawl.Toolset{pay, look, wait, ask},
-		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
+		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}}
 }
 
 var usage = &llm.Usage{Input: 30, Output: 12}

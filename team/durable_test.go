@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 )
@@ -135,7 +136,7 @@ func TestWorkerWaits(t *testing.T) {
 	}}
 	scout, boss := script.New(script.Say("u1")), lead("Done.", twoPhases)
 	clerk := worker("clerk", script.New(script.Call("write", `{}`), script.Say("It is written.")), write)
-	clerk.Agent.Middleware = []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}
+	clerk.Agent.Middleware = []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}
 	a := strategic(t, boss, nil, worker("scout", scout), clerk)
 	res, err := (&durable.Engine{Journal: memory}).Runner("r", a).Run(t.Context(), llm.User("Go."))
 	if err != nil || res.Stop != pawl.StopPending || len(res.Pending) != 1 || res.Pending[0].Key != "run/3/0/clerk/1/0" || written != 0 {

@@ -22,6 +22,7 @@ import (
 	"github.com/pawl-go/pawl/internal/test/browser"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
+	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server"
@@ -103,7 +104,7 @@ func open(t *testing.T, change func(*server.Options)) *shop {
 	auditor := &pawl.Agent{Name: "auditor", Model: model(audit), Tools: []pawl.Toolset{w.tool("add_up", pawl.EffectPure, `{"type":"object","properties":{"numbers":{"type":"array","items":{"type":"number"}}},"required":["numbers"]}`)}}
 	object := `{"type":"object","properties":{%s},"required":[%s],"additionalProperties":false}`
 	support := &pawl.Agent{Name: "support", Model: model(w.help),
-		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}, Tools: []pawl.Toolset{
+		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}, Tools: []pawl.Toolset{
 			w.tool("lookup_order", pawl.EffectRead, fmt.Sprintf(object, `"number":{"type":"integer","description":"The number of the order."}`, `"number"`)),
 			w.tool("read_policy", pawl.EffectRead, fmt.Sprintf(object, `"subject":{"type":"string","enum":["returns","shipping"]}`, `"subject"`)),
 			w.tool("refund", pawl.EffectWrite, fmt.Sprintf(object, `"order":{"type":"integer"},"amount":{"type":"number"},"reason":{"type":"string"},"notify":{"type":"boolean"}`, `"order","amount","reason"`)),

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -18,7 +19,7 @@ import (
 // nested is an agent with an agent with an agent, of which the innermost has tools.
 func nested(l pawl.Limits, turns []script.Turn, tools ...pawl.Toolset) *pawl.Agent {
 	in := &pawl.Agent{Name: "inner", Model: script.New(turns...), Tools: tools, Limits: pawl.Limits{Rounds: 300},
-		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
+		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}}
 	mid := &pawl.Agent{Name: "middle", Model: script.New(script.Call("inner", map[string]any{"task": "go"}), script.Say("middle is done")),
 		Tools: []pawl.Toolset{in.Tool("the innermost")}}
 	return &pawl.Agent{Name: "outer", Model: script.New(script.Call("middle", map[string]any{"task": "go"}), script.Say("done")),

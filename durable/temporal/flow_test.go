@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
 	"github.com/stretchr/testify/mock"
 	"go.temporal.io/sdk/activity"
@@ -88,7 +89,7 @@ func TestAnswers(t *testing.T) {
 	a := &pawl.Agent{Model: script.New(script.Together(script.Call("step", map[string]any{"n": 1}), script.Call("form", nil)),
 		script.Say("done")),
 		Tools:      []pawl.Toolset{step(pawl.EffectWrite, &did), form},
-		Middleware: []pawl.Middleware{pawl.Approve(pawl.AskBeforeWrites)}}
+		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}}
 	e := start(t, a)
 	got, first := map[string]error{}, true
 	e.tick = func() error {

@@ -108,7 +108,7 @@ var arrows = []arrow{
 	{from: "tools/...", to: join(shared, ".", "llm", "sandbox", "sandbox/proxy", "store")},
 	{from: "sandbox/proxy", to: []string{"internal/netguard"}},
 	{from: "sandbox", modules: []string{"golang.org/x/sys"}},
-	{from: "mcp", to: join(low, ".", "llm", "internal/netguard", "internal/gate"),
+	{from: "mcp", to: join(low, ".", "llm", "policy", "internal/netguard", "internal/gate"),
 		modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "team", to: []string{".", "llm", "internal/nearest"}},
 	{from: "store", to: []string{".", "llm", "artifact"}},
@@ -131,7 +131,7 @@ var arrows = []arrow{
 	{from: "server/client", to: []string{".", "llm", "internal/sse"}},
 	{from: "pawltest/hostile", to: []string{".", "llm", "script", "leak", "pawltest"}},
 	{from: "pawltest/hostile/internal/plain"}, // a loop written by hand, for comparison
-	{from: "pawltest", to: []string{".", "llm", "script", "internal/sse"}, modules: []string{jsonModule}},
+	{from: "pawltest", to: []string{".", "llm", "policy", "script", "internal/sse"}, modules: []string{jsonModule}},
 
 	// joins things
 	{from: "config/agentframework", to: []string{"llm", "script", "tools/outside", "internal/nearest"}, modules: []string{yamlModule}},
