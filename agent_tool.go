@@ -45,7 +45,7 @@ func (a *Agent) Tool(description string) *Tool {
 			res, err = a.run(ctx, nil, []llm.Message{llm.User(in.Task)}, o)
 		}
 		if res != nil && res.Stop == StopPending && v.CanWait() {
-			return llm.ToolResult{}, v.pend(res.Pending)
+			return llm.ToolResult{}, v.addPending(res.Pending)
 		}
 		if ctx.Err() != nil && (res == nil || res.Stop != StopAnswer && res.Stop != StopFinished) {
 			return llm.ToolResult{}, context.Cause(ctx) // not an answer: the call was interrupted

@@ -1,5 +1,8 @@
 package pawl
 
+// approval.go: approval policies, pending questions, decisions, and the reconciliation of calls
+// whose outcome is unknown.
+
 import (
 	"context"
 	"crypto/sha256"
@@ -13,33 +16,40 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Verdict is a policy's word on a call.
+// Verdict is the answer of a policy about a call.
 type Verdict int
 
-// The verdicts. Anything else counts as Deny.
+// The verdicts. Any other value counts as VerdictDeny.
 const (
-	VerdictAllow Verdict = iota + 1 // run it
-	VerdictAsk                      // a person or the caller must say: the call pends until a Decision answers it
-	VerdictDeny                     // refuse it, whatever was decided elsewhere
+	VerdictAllow Verdict = iota + 1 // run the call
+	VerdictAsk                      // the call is pending until a Decision answers it
+	VerdictDeny                     // reject the call, also if a Decision approves it
 )
 
-// Approval is a verdict with its reason: told to the model with Deny, to the person with Ask.
+// Approval is a verdict with its reason. The model receives the reason of VerdictDeny, and the person
+// who decides receives the reason of VerdictAsk.
 type Approval struct {
-	Verdict  Verdict
-	Reason   string
-	ValidFor time.Duration // with Ask: how long a yes is good for; 0: 30 min; negative: for ever
+	Verdict Verdict
+	Reason  string
+	// ValidFor is the time for which an approval is valid, with VerdictAsk. 0 means 30 min. A negative
+	// value means no limit.
+	ValidFor time.Duration
 }
 
-const defaultWithin = 30 * time.Minute
+const defaultValidFor = 30 * time.Minute
 
-// Approver is a policy: it says whether a validated call may run. It is asked for every call, just before the call would run; of one
-// to a passive tool, which its caller carries out, only Deny counts. tool is read only. It may be called concurrently, and may
-// take its time: one that asks at a terminal answers Allow or Deny itself, and waits for Invocation.Certain first. One that returns an error or panics denies the call, but an
-// Abort ends the run.
+// Approver is a policy: it decides whether a validated call may run. It is asked for every call, just
+// before the call would run. For passive tools, which the caller executes, only VerdictDeny counts.
+//
+// tool must not be changed. An error or a panic denies the call, and an AbortError ends the run. An
+// Approver must be safe for concurrent use. It may take its time: an Approver that asks at a terminal
+// returns VerdictAllow or VerdictDeny itself, and calls Invocation.WaitForReply first.
 type Approver func(ctx context.Context, call llm.ToolCall, tool *Tool) (Approval, error)
 
-// Approve returns the middleware by which p decides which calls may run. Of several the strictest word counts: Deny, then Ask, then
-// Allow; after a Deny the policies behind it are not asked. With a p that is nil no run begins: what was forgotten must not allow everything.
+// Approve returns the middleware by which p decides which calls may run. The strictest verdict of
+// several policies counts: VerdictDeny, then VerdictAsk, then VerdictAllow. After VerdictDeny the
+// later policies are not asked. If p is nil, no run starts: a missing policy must not allow every
+// call.
 func Approve(p Approver) Middleware {
 	if p == nil {
 		return Middleware{Check: func([]*Tool) error { return errors.New("pawl.Approve was given no policy") }}
@@ -47,105 +57,110 @@ func Approve(p Approver) Middleware {
 	return Middleware{approve: p}
 }
 
-// approved settles the question whether the call may run. done means that it may not, or need not: res or err, or an open
-// question on the Execution, is how it ended.
-func (p *work) approved(ctx context.Context) (res llm.ToolResult, done bool, err error) {
-	c := p.x.Call
-	w := PendingCall{Key: p.task.Key, Call: c, Outcome: OutcomePending, Attempt: p.task.Attempt, Passive: p.tool.Passive}
-	within := time.Duration(-1)
-	if p.task.interrupted() && !p.tool.Passive {
-		w.Outcome = OutcomeUnknown // first somebody says what happened
+// approved decides whether the call w.x.Call may run, and applies the changes of a decision to it.
+// done means that it must not or need not run: the outcome is res, err, or an open question in the
+// Execution.
+func (w *work) approved(ctx context.Context) (res llm.ToolResult, done bool, err error) {
+	q := PendingCall{Key: w.task.Key, Call: w.x.Call, Outcome: OutcomePending, Attempt: w.task.Attempt,
+		Passive: w.tool.Passive}
+	validFor := time.Duration(-1)
+	if w.task.interrupted() && !w.tool.Passive {
+		q.Outcome = OutcomeUnknown // the first question is what happened
 	} else {
-		a, err := p.judged(ctx, c)
+		a, err := w.judged(ctx, w.x.Call)
 		switch {
 		case err != nil:
 			return res, true, err
-		case p.tool.Passive:
+		case w.tool.Passive:
 		case a.Verdict == VerdictAllow:
 			return res, false, nil
 		default:
-			w.Why, within = a.Reason, a.ValidFor
+			q.Why, validFor = a.Reason, a.ValidFor
 		}
 	}
-	w.Digest = digest(w, p.tool)
-	w.Expires = p.expires(w, within)
-	for _, d := range p.task.Decisions {
-		if d.Key != p.task.Key {
-			continue // it is for a call inside of this one
+	q.Digest = digest(q, w.tool)
+	q.Expires = w.expires(q, validFor)
+	for _, d := range w.task.Decisions {
+		if d.Key != w.task.Key {
+			continue // it belongs to a nested call
 		}
-		if res, done, used, err := p.decided(ctx, w, d); used {
+		if res, done, used, err := w.decided(ctx, q, d); used {
 			return res, done, err
 		}
 	}
-	if w.Outcome == OutcomeUnknown && p.tool.Reconcile != nil {
-		return p.reconciled(ctx, w)
+	if q.Outcome == OutcomeUnknown && w.tool.Reconcile != nil {
+		return w.reconciled(ctx, q)
 	}
-	return p.asks(w)
+	return w.pend(q)
 }
 
-// asks leaves the call with the question w, where it can wait.
-func (p *work) asks(w PendingCall) (res llm.ToolResult, done bool, err error) {
-	if !p.task.scope.waits {
-		return res, true, fail(OutcomeDenied, "Not run: %s needs an answer from outside, and a call made inside another call cannot wait for one here. Call it directly.", p.tool.Name)
+// pend leaves the call pending with the question q, if calls can be pending here.
+func (w *work) pend(q PendingCall) (res llm.ToolResult, done bool, err error) {
+	if !w.task.scope.waits {
+		return res, true, fail(OutcomeDenied, "Not run: %s needs an answer from outside, and a call made inside "+
+			"another call cannot wait for one here. Call it directly.", w.tool.Name)
 	}
-	if p.x.Pending = []PendingCall{w}; w.Outcome == OutcomeUnknown {
-		return res, true, fail(w.Outcome, "It waits for an answer.")
+	if w.x.Pending = []PendingCall{q}; q.Outcome == OutcomeUnknown {
+		return res, true, fail(q.Outcome, "It waits for an answer.")
 	}
-	return res, true, errWaits
+	return res, true, errPending
 }
 
-// errWaits ends a call that waits: an error, so that no middleware takes it for done.
-var errWaits error = &failure{outcome: OutcomePending, text: "It waits for an answer."}
+// errPending ends a pending call. It is an error, so that middleware does not take the call for
+// executed.
+var errPending error = &failure{outcome: OutcomePending, text: "It waits for an answer."}
 
-// decided carries d out if it answers the question w. A decision that does not, or comes too late, is not used: the question stays.
-func (p *work) decided(ctx context.Context, w PendingCall, d llm.Decision) (res llm.ToolResult, done, used bool, err error) {
-	c := w.Call
+// decided applies the decision d to the question q. A decision about another question, or one that
+// arrives too late, is not used: the question stays open.
+func (w *work) decided(ctx context.Context, q PendingCall, d llm.Decision) (res llm.ToolResult, done, used bool, err error) {
 	refuse := func(code, why string) (llm.ToolResult, bool, bool, error) {
-		p.notice(code, "the decision by "+d.By+" "+why)
+		w.notice(code, "the decision by "+d.By+" "+why)
 		return res, false, false, nil
 	}
 	switch {
-	case d.Digest != w.Digest:
+	case d.Digest != q.Digest:
 		return refuse("decision_refused", "answers another question: tool, arguments, attempt or question differ")
 	case d.Result != nil:
-		p.x.Decision = &d
+		w.x.Decision = &d
 		return *d.Result, true, true, nil
 	case !d.Approve:
-		p.x.Decision = &d
+		w.x.Decision = &d
 		return res, true, true, denied(d.Reason)
-	case p.tool.Passive:
+	case w.tool.Passive:
 		return refuse("decision_refused", "approves a call that the caller carries out: only a result answers it")
-	case p.tooLate(w):
-		return refuse("decision_expired", "came after "+p.task.Pending.Expires.Format(time.RFC3339)+"; the question is asked anew")
+	case w.tooLate(q):
+		return refuse("decision_expired", "came after "+w.task.Pending.Expires.Format(time.RFC3339)+"; the question is asked anew")
 	}
 	if d.Args != nil {
+		c := q.Call
 		c.Args = d.Args
-		if c, err = p.validate(c, false); err != nil {
+		if c, err = w.validate(c, false); err != nil {
 			return refuse("decision_refused", "changes the arguments to some that cannot be used: "+err.Error())
 		}
-		p.accept(c)
+		w.accept(c)
 	}
-	if d.Args != nil || w.Outcome == OutcomeUnknown { // the policies have not seen it
-		if _, err := p.judged(ctx, c); err != nil {
+	if d.Args != nil || q.Outcome == OutcomeUnknown { // the policies have not seen this call
+		if _, err := w.judged(ctx, w.x.Call); err != nil {
 			return res, true, true, err
 		}
 	}
-	p.x.Decision = &d
+	w.x.Decision = &d
 	return res, false, true, nil
 }
 
-// judged asks the policies about the call; the strictest word counts. The error says that it may not run. A policy that fails, denies.
-func (p *work) judged(ctx context.Context, c llm.ToolCall) (Approval, error) {
+// judged asks the policies about c and returns the strictest verdict, which is VerdictAllow or
+// VerdictAsk. An error means that c must not run. A policy that fails denies the call.
+func (w *work) judged(ctx context.Context, c llm.ToolCall) (Approval, error) {
 	all := Approval{Verdict: VerdictAllow}
-	if p.tool == p.task.scope.answer {
-		return all, nil // to answer is no act
+	if w.tool == w.task.scope.answer {
+		return all, nil // an answer has no side effect
 	}
-	for _, policy := range p.task.scope.layers.policies {
-		a, err := ask(ctx, policy, c, p.tool)
+	for _, policy := range w.task.scope.layers.policies {
+		a, err := ask(ctx, policy, c, w.tool)
 		var ctl *control
 		switch {
 		case ctx.Err() != nil:
-			return all, notStarted(ctx) // it may have answered for that reason alone
+			return all, notStarted(ctx) // the end of ctx may be the only reason of the answer
 		case errors.As(err, &ctl):
 			return all, err
 		case err != nil:
@@ -153,7 +168,7 @@ func (p *work) judged(ctx context.Context, c llm.ToolCall) (Approval, error) {
 				text: "Denied: it could not be found out whether this call may run. Do not repeat it."}
 		case a.Verdict == VerdictAllow:
 		case a.Verdict == VerdictAsk:
-			all = asks(all, a)
+			all = both(all, a)
 		default:
 			return all, denied(a.Reason)
 		}
@@ -161,10 +176,10 @@ func (p *work) judged(ctx context.Context, c llm.ToolCall) (Approval, error) {
 	return all, nil
 }
 
-// asks adds the question of one more policy; the shortest time counts.
-func asks(all, a Approval) Approval {
+// both adds the question a of one more policy to all. The shorter time counts.
+func both(all, a Approval) Approval {
 	if a.ValidFor == 0 {
-		a.ValidFor = defaultWithin
+		a.ValidFor = defaultValidFor
 	}
 	if all.Verdict != VerdictAsk {
 		return a
@@ -188,24 +203,25 @@ func ask(ctx context.Context, policy Approver, c llm.ToolCall, t *Tool) (a Appro
 	return policy(ctx, c, t)
 }
 
-// expires says until when a yes to w is good. A question that was asked before, and is not too old, keeps its time.
-func (p *work) expires(w PendingCall, within time.Duration) time.Time {
-	if q := p.task.Pending; q != nil && q.Digest == w.Digest && !p.tooLate(w) {
-		return q.Expires
+// expires returns the time at which an approval of q expires. The zero time means never. A question
+// that was asked before and has not expired keeps its time.
+func (w *work) expires(q PendingCall, validFor time.Duration) time.Time {
+	if before := w.task.Pending; before != nil && before.Digest == q.Digest && !w.tooLate(q) {
+		return before.Expires
 	}
-	if within < 0 {
+	if validFor < 0 {
 		return time.Time{}
 	}
-	return time.Now().Add(within).UTC().Truncate(time.Second)
+	return time.Now().Add(validFor).UTC().Truncate(time.Second)
 }
 
-// tooLate reports whether the time to say yes to w, as it was asked, is over.
-func (p *work) tooLate(w PendingCall) bool {
-	q := p.task.Pending
-	return q != nil && q.Digest == w.Digest && !q.Expires.IsZero() && time.Now().After(q.Expires)
+// tooLate reports whether q, as it was asked before, has expired.
+func (w *work) tooLate(q PendingCall) bool {
+	before := w.task.Pending
+	return before != nil && before.Digest == q.Digest && !before.Expires.IsZero() && time.Now().After(before.Expires)
 }
 
-// interrupted reports whether the call was begun and nobody knows whether it happened.
+// interrupted reports whether an earlier attempt of the call has an unknown outcome.
 func (t *Task) interrupted() bool { return t.Pending != nil && t.Pending.Outcome == OutcomeUnknown }
 
 func denied(reason string) error {
@@ -215,13 +231,15 @@ func denied(reason string) error {
 	return fail(OutcomeDenied, "Denied: %s", reason)
 }
 
-// digest binds an answer to the question, the attempt, the tool with its schema, and the canonical arguments.
-func digest(w PendingCall, t *Tool) string {
-	return sum("%s\x00%s\x00%d\x00%s", w.Key, w.Outcome, w.Attempt, t.Digest(w.Call.Args))
+// digest binds a decision to the question, the attempt, the tool with its schema, and the canonical
+// arguments.
+func digest(q PendingCall, t *Tool) string {
+	return sum("%s\x00%s\x00%d\x00%s", q.Key, q.Outcome, q.Attempt, t.Digest(q.Call.Args))
 }
 
-// Digest names a call by what it is: the tool's name, its schema and args in their canonical form (names sorted, no spaces, numbers as
-// they were written). Calls with the same digest ask for the same. It does not look at whether args fit.
+// Digest identifies a call by its content: the name of the tool, its schema, and args in canonical
+// form (sorted names, no spaces, numbers as written). Calls with the same digest request the same
+// work. Digest does not validate args.
 func (t *Tool) Digest(args json.RawMessage) string {
 	t.canonical.once.Do(func() { t.canonical.text = jsonform.Canonical(t.Input) })
 	return sum("%s\x00%s\x00%s", t.Name, t.canonical.text, jsonform.Canonical(args))
@@ -233,40 +251,41 @@ func sum(format string, args ...any) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// reconciled asks the tool what became of a call that was interrupted, for which nobody has decided the question w.
-func (p *work) reconciled(ctx context.Context, w PendingCall) (res llm.ToolResult, done bool, err error) {
-	happened, err := p.reconcile(ctx, w.Call)
+// reconciled asks the tool for the outcome of an interrupted call. No decision has answered q.
+func (w *work) reconciled(ctx context.Context, q PendingCall) (res llm.ToolResult, done bool, err error) {
+	happened, err := w.reconcile(ctx, q.Call)
 	switch {
 	case ctx.Err() != nil:
 		return res, true, notStarted(ctx)
 	case err != nil:
-		w.Why = "its tool cannot say: " + err.Error()
-		return p.asks(w)
+		q.Why = "its tool cannot say: " + err.Error()
+		return w.pend(q)
 	case happened != nil:
-		p.x.Decision = &llm.Decision{Key: w.Key, Digest: w.Digest, By: "reconcile", Result: happened}
+		w.x.Decision = &llm.Decision{Key: q.Key, Digest: q.Digest, By: "reconcile", Result: happened}
 		return *happened, true, nil
 	}
-	a, err := p.judged(ctx, w.Call) // it did not happen; a yes to running it then is no yes to running it now
+	a, err := w.judged(ctx, q.Call) // it did not happen: an approval covers one attempt
 	if err != nil || a.Verdict == VerdictAllow {
 		return res, err != nil, err
 	}
-	w.Outcome, w.Why = OutcomePending, a.Reason
-	w.Digest = digest(w, p.tool)
-	w.Expires = p.expires(w, a.ValidFor)
-	return p.asks(w)
+	q.Outcome, q.Why = OutcomePending, a.Reason
+	q.Digest = digest(q, w.tool)
+	q.Expires = w.expires(q, a.ValidFor)
+	return w.pend(q)
 }
 
-func (p *work) reconcile(ctx context.Context, c llm.ToolCall) (res *llm.ToolResult, err error) {
+// reconcile calls Tool.Reconcile, for no longer than the timeout of the tool.
+func (w *work) reconcile(ctx context.Context, c llm.ToolCall) (res *llm.ToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			res, err = nil, fmt.Errorf("panic: %v", v)
 		}
 	}()
-	ctx = context.WithValue(ctx, invocationKey{}, &p.inv)
-	if limit := p.tool.timeout(); limit > 0 {
+	ctx = context.WithValue(ctx, invocationKey{}, &w.inv)
+	if limit := w.tool.timeout(); limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, errTimeout)
 		defer cancel()
 	}
-	return p.tool.Reconcile(ctx, c)
+	return w.tool.Reconcile(ctx, c)
 }

@@ -1,5 +1,7 @@
 package pawl
 
+// attempt.go: runs the tool: timeout, retry, panic, abandonment.
+
 import (
 	"context"
 	"errors"
@@ -18,7 +20,8 @@ const (
 	abandonGrace = 5 * time.Second
 )
 
-// attempts runs the tool, and repeats it after a timeout or a fault that may pass where its effect allows that.
+// attempts runs the tool. It retries after a timeout or a temporary fault if the tool's effect allows
+// it.
 func (w *work) attempts(ctx context.Context) (llm.ToolResult, error) {
 	retries := 0
 	switch w.tool.Effect {
@@ -94,7 +97,7 @@ var (
 	errAbandoned = errors.New("it did not end when its context did, and was abandoned")
 )
 
-// timeout is how long one attempt may take; 0: as long as it likes.
+// timeout returns the time limit of one attempt. 0 means no limit.
 func (t *Tool) timeout() time.Duration {
 	switch {
 	case t.Timeout < 0, t.Timeout == 0 && t.Effect == EffectCompose:
@@ -105,13 +108,13 @@ func (t *Tool) timeout() time.Duration {
 	return t.Timeout
 }
 
-// timedOut is the error of a call that took too long.
+// timedOut returns the error of a call that took too long.
 func (w *work) timedOut(err error) error {
 	return &failure{outcome: OutcomeTimeout, err: err, repeat: true,
 		text: fmt.Sprintf("%s did not end within %v%s", w.tool.Name, w.tool.timeout(), w.mayHaveHappened())}
 }
 
-// interrupted is the error of a call that was begun and then cancelled.
+// interrupted returns the error of a call that was cancelled after it had started.
 func (w *work) interrupted(ctx context.Context, err error) error {
 	f := &failure{outcome: OutcomeCancelled, err: err}
 	switch cause := context.Cause(ctx); cause {
@@ -121,7 +124,7 @@ func (w *work) interrupted(ctx context.Context, err error) error {
 		f.text = "Ended because another call of this step failed" + w.mayHaveHappened()
 	default:
 		f.text = "Interrupted" + w.mayHaveHappened()
-		// A call that composes would repeat the Writes inside it. An engine that records finds them done instead.
+		// A composing call would repeat its nested Writes, unless an engine replays their outcomes.
 		if w.tool.Effect == EffectWrite || w.inv.wrote.Load() && !w.task.scope.engine.Replays {
 			f.outcome = OutcomeUnknown
 		}
@@ -137,7 +140,7 @@ func (w *work) mayHaveHappened() string {
 	return "."
 }
 
-// notStarted is the error of a call that was cancelled before it began.
+// notStarted returns the error of a call that was cancelled before it started.
 func notStarted(ctx context.Context) error {
 	if context.Cause(ctx) == errFailFast {
 		return fail(OutcomeSkipped, "Not run: another call of this step failed.")
@@ -145,7 +148,7 @@ func notStarted(ctx context.Context) error {
 	return fail(OutcomeCancelled, "Not run: the run was cancelled.")
 }
 
-// call calls the tool and turns a panic into an error.
+// call calls the tool, and turns a panic into an error.
 func (w *work) call(ctx context.Context, c llm.ToolCall) (res llm.ToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -155,19 +158,20 @@ func (w *work) call(ctx context.Context, c llm.ToolCall) (res llm.ToolResult, er
 	w.inv.busy.Store(true)
 	defer w.inv.busy.Store(false)
 	res, err = w.tool.Run(ctx, c)
-	if w.waitsInside() {
-		return llm.ToolResult{}, errWaits
+	if w.pendingInside() {
+		return llm.ToolResult{}, errPending
 	}
 	return res, err
 }
 
-// panicked keeps the panic for the record and its text, stack and paths from the model.
+// panicked returns the error for the panic value v. The record has v; the model receives no text, stack
+// or path of it.
 func panicked(v any) error {
 	return &failure{outcome: OutcomePanicked, text: "The tool failed unexpectedly and gave no result.", err: fmt.Errorf("panic: %v", v)}
 }
 
-// watch starts the timer of an attempt: the tool is abandoned if it has not returned within its timeout and the grace period. stop ends
-// the watch.
+// watch starts the timer of an attempt. The timer abandons a tool that has not returned within its
+// timeout and the grace period. stop stops the timer.
 func (w *work) watch(started *Execution, limit time.Duration) (stop func()) {
 	if w.end == nil || limit <= 0 {
 		return func() {}

@@ -1,5 +1,7 @@
 package pawl
 
+// engine.go: Engine, and what it needs of the core: remote tasks, child runs and replayed calls.
+
 import (
 	"bytes"
 	"context"
@@ -76,19 +78,20 @@ func engineIn(ctx context.Context) Engine {
 
 type traceKey struct{}
 
-// WithTrace returns the context of runs that stand at traceparent in a trace, in the form of the W3C. An engine keeps it, and tells who goes on with a run where the attempt before stood, so that
-// the two can be linked. Package telemetry does both.
+// WithTrace returns the context of runs that belong to the given trace, a W3C traceparent. Engines
+// store it with the run, so that a resumed run can link to the trace of the previous attempt. Package
+// telemetry does both.
 func WithTrace(ctx context.Context, traceparent string) context.Context {
 	return context.WithValue(ctx, traceKey{}, traceparent)
 }
 
-// TraceOf returns what WithTrace has said; "": nothing.
+// TraceOf returns the traceparent of WithTrace. Empty means none.
 func TraceOf(ctx context.Context) string {
 	at, _ := ctx.Value(traceKey{}).(string)
 	return at
 }
 
-// parallelOf returns the Parallel that e is, or is made around.
+// parallelOf returns the Parallel that e is or wraps.
 func parallelOf(e Executor) (Parallel, bool) {
 	for {
 		switch x := e.(type) {
@@ -102,26 +105,28 @@ func parallelOf(e Executor) (Parallel, bool) {
 	}
 }
 
-// ErrDiverged is the error of Invocation.Do when the tool, carried out again, makes another call than it made under that key before. Nothing
-// was carried out for it.
+// ErrDiverged is the error of Invocation.Do if a tool that is executed again makes another call than
+// it made under that key before. The new call is not executed.
 var ErrDiverged = errors.New("diverged: another call was made here before")
 
-// Replayed returns x, by which the task ended before, as what it comes to now. call is what was to be carried out then (Task.Call): where that was
-// another tool, or other arguments, the Execution returned is a failure with ErrDiverged.
+// Replayed returns x, the stored outcome of the task, with the ID and the place that the call has now.
+// call is the call that was executed (Task.Call). If it differs from the call of t in tool or
+// arguments, Replayed returns a failure with ErrDiverged.
 func (t Task) Replayed(call llm.ToolCall, x Execution) Execution {
 	if call.Name != t.Call.Name || !bytes.Equal(jsonform.Canonical(call.Args), jsonform.Canonical(t.Call.Args)) {
 		err := fmt.Errorf("%w: %s, and now %s", ErrDiverged, call.Name, t.Call.Name)
 		if call.Name == t.Call.Name {
 			err = fmt.Errorf("%w: %s with other arguments", ErrDiverged, call.Name)
 		}
-		x = Execution{Key: t.Key, Call: t.Call, Outcome: OutcomeError, Error: err.Error(), err: err, Result: llm.ErrorResult("Not run: " + err.Error() + ".")}
+		x = Execution{Key: t.Key, Call: t.Call, Outcome: OutcomeError, Error: err.Error(), err: err,
+			Result: llm.ErrorResult("Not run: " + err.Error() + ".")}
 	}
 	x.Index, x.Result.CallID, x.Result.Key = t.Index, t.Call.ID, t.Key
 	x.local = false
 	return x
 }
 
-// diverged returns the error of the first call that did; nil: none.
+// diverged returns the first error with ErrDiverged, or nil.
 func diverged(xs []Execution) error {
 	for i := range xs {
 		if errors.Is(xs[i].err, ErrDiverged) {
@@ -131,7 +136,7 @@ func diverged(xs []Execution) error {
 	return nil
 }
 
-// adopt gives t what was decided of it and of the calls inside of it, and what they waited for.
+// adopt adds to t the decisions about it and its nested calls, and their open questions.
 func (t *Task) adopt(decisions []llm.Decision, pending []PendingCall) {
 	grant := func(d llm.Decision) {
 		same := func(o llm.Decision) bool { return o.Key == d.Key && o.Digest == d.Digest }
@@ -158,41 +163,42 @@ func (t *Task) adopt(decisions []llm.Decision, pending []PendingCall) {
 	}
 }
 
-// inOrUnder reports whether key is of the call at, or of one inside of it.
+// inOrUnder reports whether key is the key of the call at, or of a call nested in it.
 func inOrUnder(key, at llm.Key) bool {
 	rest, ok := strings.CutPrefix(string(key), string(at))
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// waitsInside takes over the questions of calls made inside of this one, and reports whether there are any.
-func (p *work) waitsInside() bool {
-	v := &p.inv
+// pendingInside makes the open questions of the nested calls those of the call, and reports whether
+// there are any.
+func (w *work) pendingInside() bool {
+	v := &w.inv
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(v.pending) == 0 || v.sealed || v.ends != nil {
 		return false
 	}
-	p.x.Pending = v.pending
-	if d := p.x.Decision; d != nil && d.Approve {
-		for i := range p.x.Pending {
-			w := &p.x.Pending[i]
-			w.Granted = append(slices.Clip(w.Granted), *d)
+	w.x.Pending = v.pending
+	if d := w.x.Decision; d != nil && d.Approve {
+		for i := range w.x.Pending {
+			q := &w.x.Pending[i]
+			q.Granted = append(slices.Clip(q.Granted), *d)
 		}
 	}
 	return true
 }
 
-// pend notes that a run made inside of the call waits for ws.
-func (v *Invocation) pend(ws []PendingCall) error {
+// addPending records that a nested run has the open questions qs.
+func (v *Invocation) addPending(qs []PendingCall) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.sealed {
-		v.pending = append(v.pending, ws...)
+		v.pending = append(v.pending, qs...)
 	}
-	return errWaits
+	return errPending
 }
 
-// replayed counts what x used when it was executed elsewhere.
+// replayed counts the usage of x, which this process has not counted during execution.
 func (b *budget) replayed(x *Execution) {
 	for o := b; o != nil; o = o.outer {
 		if x.Limited > 0 && x.Limited == o.limits.Calls {
@@ -202,25 +208,28 @@ func (b *budget) replayed(x *Execution) {
 	b.add(int64(begunBeside(x, nil)+x.Spent.Calls), use{x.Spent.Usage.Total(), x.Spent.Usage.Cost})
 }
 
-// Branch is what there is to know of a run inside of a call, apart from its agent. It is plain data.
+// Branch describes the run of a nested agent, apart from the agent. It is plain data.
 type Branch struct {
 	Key      llm.Key         `json:"key"`             // of the run
-	Depth    int             `json:"depth"`           // of calls inside of calls
-	Plan     json.RawMessage `json:"plan,omitzero"`   // StrategicPlan of the call
+	Depth    int             `json:"depth"`           // the level of nesting
+	Plan     json.RawMessage `json:"plan,omitzero"`   // the strategic plan of the call
 	Around   []allowance     `json:"around,omitzero"` // the runs around it, from the inside
 	Messages []llm.Message   `json:"messages"`
 }
 
-// allowance is what a run may use, and had used when one inside of it began. What runs beside that one use meanwhile is not known there, so together they can pass a limit by what is under way.
+// allowance is the limits of a run, and its usage when a nested run started. Concurrent runs do not
+// see each other's usage until they end, so together they can exceed a limit by the requests in
+// flight.
 type allowance struct {
 	Limits  Limits  `json:"limits"`
 	Calls   int     `json:"calls,omitzero"`
 	Tokens  int     `json:"tokens,omitzero"`
 	Cost    float64 `json:"cost,omitzero"`
-	Refused bool    `json:"refused,omitzero"` // whether a call was, for Limits.Calls
+	Refused bool    `json:"refused,omitzero"` // whether a call was refused because of Limits.Calls
 }
 
-// RunBranch carries out the run of b, which Engine.Branch was given elsewhere, or goes on with it from a Result. It notes in b.Around which limits refused calls.
+// RunBranch executes the run of b, which Engine.Branch received in another process. If from is not
+// nil, it resumes the run from that result. It records in b.Around which limits refused calls.
 func (a *Agent) RunBranch(ctx context.Context, from *Result, b *Branch) (*Result, error) {
 	msgs := b.Messages
 	if from != nil {
@@ -229,7 +238,7 @@ func (a *Agent) RunBranch(ctx context.Context, from *Result, b *Branch) (*Result
 	return a.run(ctx, from, msgs, runOptions{whole: true, key: b.Key, branch: b})
 }
 
-// branch has a run inside of v's call carried out elsewhere, and counts what it used.
+// branch executes the run of a nested agent by Engine.Branch, and counts its usage.
 func (v *Invocation) branch(ctx context.Context, a *Agent, key llm.Key, msgs []llm.Message) (*Result, error) {
 	outer := v.work.task.scope
 	b := &Branch{Key: key, Depth: outer.depth + 1, Around: outer.budget.allowances(), Messages: msgs}
@@ -250,7 +259,7 @@ func (v *Invocation) branch(ctx context.Context, a *Agent, key llm.Key, msgs []l
 	return res, err
 }
 
-// allowances is what b and those around it leave, as data.
+// allowances returns the limits and the usage of b and of the budgets around it.
 func (b *budget) allowances() (all []allowance) {
 	if b != nil && b.ledger != nil {
 		b.ledger.mu.Lock()
@@ -262,18 +271,19 @@ func (b *budget) allowances() (all []allowance) {
 	return all
 }
 
-// around makes the budgets of the runs around b again. spent is what b has used already.
+// around restores the budgets of the runs around b. spent is the usage of b so far.
 func (b *Branch) around(spent Spent) (last *budget) {
 	for _, a := range slices.Backward(b.Around) {
 		o := new(budget)
-		o.open(&a.Limits, Spent{Calls: a.Calls + spent.Calls, Usage: llm.Usage{Input: a.Tokens + spent.Usage.Total(), Cost: a.Cost + spent.Usage.Cost}}, last)
+		used := llm.Usage{Input: a.Tokens + spent.Usage.Total(), Cost: a.Cost + spent.Usage.Cost}
+		o.open(&a.Limits, Spent{Calls: a.Calls + spent.Calls, Usage: used}, last)
 		o.refused.Store(a.Refused)
 		last = o
 	}
 	return last
 }
 
-// refused notes which of the runs around b a call was refused for.
+// refused records which of the runs around b refused a call.
 func (b *Branch) refused(inner *budget) {
 	i := 0
 	for o := inner; o != nil; o, i = o.outer, i+1 {
@@ -281,7 +291,7 @@ func (b *Branch) refused(inner *budget) {
 	}
 }
 
-// endsAfter returns the context of a run that may take d.
+// endsAfter returns a context that ends after d, the time limit of a run.
 func endsAfter(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if after := engineIn(ctx).After; after != nil {
 		return after(ctx, d, ErrTime)
@@ -303,14 +313,14 @@ func waitFor(ctx context.Context, ready <-chan struct{}) bool {
 	}
 }
 
-// InnerModel returns a's model inside of the middleware around it, which is what an engine asks in its place, and who knows what a request costs: nil, nobody
-// does.
+// InnerModel returns the agent's model wrapped in its middleware, and the Pricer that knows its price.
+// Engines call it in place of Agent.Model. The Pricer is nil if the price is unknown.
 func (a *Agent) InnerModel() (llm.Model, llm.Pricer) {
 	m, _, p := wrapped(a.Model, a.Middleware)
 	return m, p
 }
 
-// AllTools returns the tools that a's runs have of their own: those of a.Tools, and result_read with Artifacts.
+// AllTools returns the tools of the agent's runs: Agent.Tools, and with Artifacts their tools.
 func (a *Agent) AllTools(ctx context.Context) ([]*Tool, error) {
 	tools, err := Toolsets(a.Tools).Tools(ctx)
 	if err != nil || a.Artifacts == nil {
@@ -320,8 +330,9 @@ func (a *Agent) AllTools(ctx context.Context) ([]*Tool, error) {
 	return append(slices.Clip(tools), more...), err
 }
 
-// RunRemote has t carried out by do, elsewhere: there the task is made whole by Agent.Here. The limits of the run hold here, so the call counts from before do is called,
-// or is not made at all.
+// RunRemote executes t by do, which sends the task to another process and makes it executable there
+// with Agent.Attach. The limits of the run are enforced here: the call counts before do is called. If
+// a limit refuses the call, do is not called.
 func (t Task) RunRemote(do func(Task) Execution) Execution {
 	b := t.scope.budget
 	if err := b.take(); err != nil {
@@ -337,7 +348,7 @@ func (t Task) RunRemote(do func(Task) Execution) Execution {
 	return x
 }
 
-// Child returns inner, a task that a call at t has made elsewhere, as one that Away and Do can take here.
+// Child returns inner, which a call of t made in another process, as a task that can be executed here.
 func (t Task) Child(inner Task) Task {
 	s := *t.scope
 	s.depth++

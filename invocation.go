@@ -210,7 +210,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 	}
 	if v.pending != nil {
 		v.mu.Unlock()
-		return nil, errWaits
+		return nil, errPending
 	}
 	first := v.inner
 	v.inner += len(calls)
@@ -262,7 +262,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 		return out, x.control()
 	}
 	if ctx.Err() == nil && v.pending != nil && !v.sealed {
-		return out, errWaits
+		return out, errPending
 	}
 	if err := diverged(out); err != nil {
 		return out, err

@@ -1,5 +1,7 @@
 package pawl
 
+// outcome.go: turns what came back into the outcome and the result; truncates long results.
+
 import (
 	"cmp"
 	"context"
@@ -17,12 +19,12 @@ const defaultMaxResult = 32 << 10
 func (w *work) complete(ctx context.Context, res llm.ToolResult, err error) {
 	x := &w.x
 	if !w.inv.accepted {
-		x.Call = w.task.Call // as the model made it
+		x.Call = w.task.Call // unchanged
 	}
 	if w.inv.work != nil {
 		w.inv.close()
 		x.Values, x.Spent, x.Cached = w.inv.set, w.inv.spent, w.inv.cached
-		if in := w.inv.ends; in != nil { // a call inside ended the run, whatever the tool makes of it
+		if in := w.inv.ends; in != nil { // a nested call ended the run; the tool cannot change that
 			var ctl *control
 			if !errors.As(err, &ctl) {
 				err = in.control()
@@ -33,7 +35,7 @@ func (w *work) complete(ctx context.Context, res llm.ToolResult, err error) {
 	switch {
 	case len(x.Pending) > 0:
 		if x.Outcome = x.Pending[0].Outcome; x.waitsInside() {
-			x.Outcome = OutcomePending // what happened is known: it can be carried out again
+			x.Outcome = OutcomePending // what happened is known: it can be executed again
 		}
 		return
 	case err != nil:
@@ -50,12 +52,13 @@ func (w *work) complete(ctx context.Context, res llm.ToolResult, err error) {
 		res.Parts = []llm.Part{llm.Text{Text: string(res.Data)}}
 	}
 	if res.Data != nil && !jsonscan.Valid(res.Data) {
-		res.Data = nil // the transcript could not be stored with it
+		res.Data = nil // the conversation could not be stored with it
 		x.Error = cmp.Or(x.Error, "the tool's data was no JSON and was left out")
 	}
 	res.Parts = w.sendable(ctx, res.Parts)
 	if d := x.Decision; d != nil && d.Approve && d.Args != nil {
-		res.Parts = slices.Insert(slices.Clone(res.Parts), 0, llm.Part(llm.Text{Text: "(Not run as you asked: who approved the call changed its arguments to " + text.Clip(string(d.Args), 1000) + ")\n"}))
+		changed := "(Not run as you asked: who approved the call changed its arguments to " + text.Clip(string(d.Args), 1000) + ")\n"
+		res.Parts = slices.Insert(res.Parts, 0, llm.Part(llm.Text{Text: changed}))
 	}
 	limit := defaultMaxResult
 	if w.tool != nil && w.tool.MaxResult != 0 {
@@ -66,7 +69,7 @@ func (w *work) complete(ctx context.Context, res llm.ToolResult, err error) {
 	x.Result = res
 }
 
-// failed notes how the call failed, and words it for the model.
+// failed records the failure, and returns its result for the model.
 func (w *work) failed(err error) llm.ToolResult {
 	x := &w.x
 	var (
@@ -109,14 +112,14 @@ func (w *work) event(e Event) {
 
 func (w *work) notice(code, text string) { w.event(Event{Kind: EventNotice, Code: code, Text: text}) }
 
-// capped bounds the text of a result, which is longer, to limit bytes: its head and its tail, and between them the mark for what is lost and for
-// the place where that begins.
-func capped(parts []llm.Part, total, limit int, mark func(lost, at int) string) []llm.Part {
+// capped cuts the text of parts from total to limit bytes. It keeps the head and the tail, and puts
+// mark between them. mark receives the number of dropped bytes and the place where they begin.
+func capped(parts []llm.Part, total, limit int, mark func(dropped, at int) string) []llm.Part {
 	keep := max(0, limit-len(mark(total, total)))
 	head := keep * 2 / 3
-	tail := total - (keep - head) // where it begins
+	tail := total - (keep - head) // the place where the tail begins
 	out := make([]llm.Part, 0, len(parts))
-	at, lost, cut, marked := 0, 0, 0, -1
+	at, dropped, cut, marked := 0, 0, 0, -1
 	for _, p := range parts {
 		t, ok := p.(llm.Text)
 		if !ok {
@@ -127,11 +130,11 @@ func capped(parts []llm.Part, total, limit int, mark func(lost, at int) string) 
 		a := text.RuneBefore(t.Text, min(max(head-at, 0), n))
 		b := max(a, text.RuneAfter(t.Text, min(max(tail-at, 0), n)))
 		at += n
-		lost += b - a
+		dropped += b - a
 		switch {
 		case b == a:
 			out = append(out, t)
-		case marked < 0: // the first that is cut
+		case marked < 0: // the first part that is cut
 			marked, cut = len(out), at-n+a
 			out = append(out, llm.Text{Text: t.Text[:a]}, llm.Text{Text: t.Text[b:]})
 		case a > 0 || b < n:
@@ -139,6 +142,6 @@ func capped(parts []llm.Part, total, limit int, mark func(lost, at int) string) 
 		}
 	}
 	first, second := out[marked].(llm.Text), out[marked+1].(llm.Text)
-	out[marked] = llm.Text{Text: first.Text + mark(lost, cut) + second.Text}
+	out[marked] = llm.Text{Text: first.Text + mark(dropped, cut) + second.Text}
 	return slices.Delete(out, marked+1, marked+2)
 }

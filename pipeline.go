@@ -1,5 +1,7 @@
 package pawl
 
+// pipeline.go: the checks of a call: known, valid, changed, approved, within the budget.
+
 import (
 	"bytes"
 	"context"
@@ -14,13 +16,14 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Do carries out the call: THE PIPELINE, the same for every call, whoever made it. It never fails; what went wrong is in the
-// Execution, and in its Result, worded for the model.
+// Do executes the call. It is THE PIPELINE, the same for every call:
 //
-//	known? ▶ arguments parse, repair ▶ coerce, validate ▶ before-middleware (change, block) ▶ validate again ▶ approval
-//	▶ middleware around approved calls ▶ budget ▶ slot ▶ timeout, retry ▶ run, recover ▶ after-middleware ▶ cap ▶ result
+//	known? ▶ parse and repair the arguments ▶ validate ▶ middleware (change, block) ▶ validate again
+//	▶ approval ▶ middleware around approved calls ▶ budget ▶ slot ▶ timeout, retry ▶ run, recover
+//	▶ the way back through the middleware ▶ truncate ▶ result
 //
-// emit is called with what happens on the way, from goroutines of the call too, but never after Do returned.
+// Do never fails: failures are recorded in the Execution, and its Result is worded for the model. It
+// passes events to emit, also from goroutines of the tool, but never after it has returned.
 func (t Task) Do(ctx context.Context, emit func(Event)) Execution { return *t.do(ctx, emit) }
 
 // do is Do without a copy of the Execution, which does not change any more.
@@ -89,13 +92,13 @@ func newExecution(t *Task) Execution {
 	return Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt, Started: time.Now(), local: true}
 }
 
-// failure is an error of the pipeline itself, with its outcome and its words for the model.
+// failure is an error of the pipeline, with its outcome and its text for the model.
 type failure struct {
 	outcome Outcome
 	text    string // for the model
 	err     error  // for the record; may be nil
-	repeat  bool   // the same call may work when it is repeated
-	limit   int    // Limits.Calls, which refused it
+	repeat  bool   // whether the same call may succeed later
+	limit   int    // the Limits.Calls that refused the call
 }
 
 func (f *failure) Error() string {
@@ -111,7 +114,7 @@ func fail(o Outcome, format string, args ...any) error {
 	return &failure{outcome: o, text: fmt.Sprintf(format, args...)}
 }
 
-// checked looks the tool up, validates the call, and sends it through the middleware.
+// checked looks up the tool, validates the call, and sends it through the middleware.
 func (w *work) checked(ctx context.Context) (res llm.ToolResult, err error) {
 	s := w.task.scope
 	switch {
@@ -142,14 +145,14 @@ func (w *work) checked(ctx context.Context) (res llm.ToolResult, err error) {
 		return w.admitted(ctx, w.x.Call)
 	}
 	if err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) && !ours(err) {
-		if err = notStarted(ctx); w.x.Attempts > w.task.Attempt { // a middleware gave up because the run ends
+		if err = notStarted(ctx); w.x.Attempts > w.task.Attempt { // a middleware returned because the run ends
 			err = w.interrupted(ctx, err)
 		}
 	}
 	return res, err
 }
 
-// ours reports whether err says how the call ended.
+// ours reports whether err itself states how the call ended.
 func ours(err error) bool {
 	var (
 		f   *failure
@@ -159,9 +162,10 @@ func ours(err error) bool {
 	return errors.As(err, &f) || errors.As(err, &ctl) || errors.As(err, &b)
 }
 
-// validate finds the call's tool and checks the arguments in full against its own schema. With mending, what nearly fits is mended if
-// it can mean one thing only and the tool allows it; what was mended is on the Execution.
-func (w *work) validate(c llm.ToolCall, mending bool) (llm.ToolCall, error) {
+// validate finds the tool of c and validates the arguments against its schema. With repair, arguments
+// that nearly fit are repaired if there is only one way and the tool allows it. The repairs are
+// recorded in the Execution.
+func (w *work) validate(c llm.ToolCall, repair bool) (llm.ToolCall, error) {
 	s := w.task.scope
 	tool := w.task.named(c.Name)
 	if tool == nil {
@@ -172,7 +176,7 @@ func (w *work) validate(c llm.ToolCall, mending bool) (llm.ToolCall, error) {
 	if err != nil {
 		return c, &failure{outcome: OutcomeError, text: "The tool " + tool.Name + " cannot be used.", err: err}
 	}
-	args, repairs, refusal := sch.Arguments(tool.Name, c.Args, mending && !tool.NoRepair)
+	args, repairs, refusal := sch.Arguments(tool.Name, c.Args, repair && !tool.NoRepair)
 	if refusal != "" {
 		c.Args = args
 		return c, fail(OutcomeInvalid, "%s", refusal)
