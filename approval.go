@@ -26,24 +26,25 @@ const (
 	VerdictDeny                     // reject the call, also if a Decision approves it
 )
 
-// Approval is a verdict with its reason. The model receives the reason of VerdictDeny, and the person
-// who decides receives the reason of VerdictAsk.
+// Approval is a verdict with its reason. The model receives the reason of VerdictDeny, and the
+// person who decides receives the reason of VerdictAsk.
 type Approval struct {
 	Verdict Verdict
 	Reason  string
-	// ValidFor is the time for which an approval is valid, with VerdictAsk. 0 means 30 min. A negative
-	// value means no limit.
+	// ValidFor is the time for which an approval is valid, with VerdictAsk. 0 means 30 min. A
+	// negative value means no limit.
 	ValidFor time.Duration
 }
 
 const defaultValidFor = 30 * time.Minute
 
-// Approver is a policy: it decides whether a validated call may run. It is asked for every call, just
-// before the call would run. For passive tools, which the caller executes, only VerdictDeny counts.
+// Approver is a policy: it decides whether a validated call may run. It is asked for every call,
+// just before the call would run. For passive tools, which the caller executes, only VerdictDeny
+// counts.
 //
 // tool must not be changed. An error or a panic denies the call, and an AbortError ends the run. An
-// Approver must be safe for concurrent use. It may take its time: an Approver that asks at a terminal
-// returns VerdictAllow or VerdictDeny itself, and calls Invocation.WaitForReply first.
+// Approver must be safe for concurrent use. It may take its time: an Approver that asks at a
+// terminal returns VerdictAllow or VerdictDeny itself, and calls Invocation.WaitForReply first.
 type Approver func(ctx context.Context, call llm.ToolCall, tool *Tool) (Approval, error)
 
 // Approve returns the middleware by which p decides which calls may run. The strictest verdict of
@@ -112,7 +113,9 @@ var errPending error = &failure{outcome: OutcomePending, text: "It waits for an 
 
 // decided applies the decision d to the question q. A decision about another question, or one that
 // arrives too late, is not used: the question stays open.
-func (w *work) decided(ctx context.Context, q PendingCall, d llm.Decision) (res llm.ToolResult, done, used bool, err error) {
+func (w *work) decided(
+	ctx context.Context, q PendingCall, d llm.Decision,
+) (res llm.ToolResult, done, used bool, err error) {
 	refuse := func(code, why string) (llm.ToolResult, bool, bool, error) {
 		w.notice(code, "the decision by "+d.By+" "+why)
 		return res, false, false, nil
@@ -129,7 +132,8 @@ func (w *work) decided(ctx context.Context, q PendingCall, d llm.Decision) (res 
 	case w.tool.Passive:
 		return refuse("decision_refused", "approves a call that the caller carries out: only a result answers it")
 	case w.tooLate(q):
-		return refuse("decision_expired", "came after "+w.task.Pending.Expires.Format(time.RFC3339)+"; the question is asked anew")
+		return refuse("decision_expired",
+			"came after "+w.task.Pending.Expires.Format(time.RFC3339)+"; the question is asked anew")
 	}
 	if d.Args != nil {
 		c := q.Call

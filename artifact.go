@@ -1,5 +1,7 @@
 package pawl
 
+// artifact.go: Artifacts: the store of results that are too large for the model.
+
 import (
 	"cmp"
 	"context"
@@ -14,36 +16,41 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Artifact is what a result was too large to tell: the whole of its text, or an image or a file of it.
+// Artifact is a part of a result that is too large for the model: the whole text, an image or a
+// file.
 type Artifact struct {
-	Key  llm.Key // of the call; with "/m" and a number behind it for the result's n-th image or file
-	MIME string  // text/plain, or what the image or file is; may be empty
+	Key  llm.Key // of the call, with "/m" and a number for an image or a file
+	MIME string  // text/plain, or the type of the image or file; may be empty
 	Text string  // of text
-	Data []byte  // of all else
+	Data []byte  // of an image or a file
 }
 
-// Artifacts keeps what was too large for the model, so that it can be read page by page with the tool result_read, which an Agent
-// with Artifacts offers. What belongs to a run stands under a name of its own; another run does not find it. An implementation may be used
-// concurrently, and keeps what tools gave as it is, secrets included. One that is a Toolset, too, offers its tools to the runs that use it:
-// the Artifacts of this module offer result_read so.
+// Artifacts stores the parts of results that are too large for the model. The model reads them page
+// by page with the tools of the store: if an implementation is a Toolset, its tools are offered to
+// the runs that use it. Package artifact and the stores of this module offer result_read.
+//
+// An implementation must be safe for concurrent use. It separates runs: a run does not find the
+// artifacts of another. It stores the output of tools unchanged, secrets included.
 type Artifacts interface {
-	// Put keeps a for run, in place of what had its Key there.
+	// Put stores a for run. It replaces the artifact with the same Key.
 	Put(ctx context.Context, run string, a Artifact) error
-	// Get returns what was kept, or an error that is ErrNotFound. It must not be changed.
+	// Get returns the stored artifact, which must not be changed. The error is ErrNotFound if
+	// there is none.
 	Get(ctx context.Context, run string, key llm.Key) (Artifact, error)
 }
 
-// artifactsValue is the run's value that names it in the store. It is a value so that a run that is resumed finds what it kept.
+// artifactsValue is the value of the run with its name in the store. A resumed run finds its
+// artifacts by it.
 const artifactsValue = "pawl.artifacts"
 
-// shelf is a run's place in a store; nil: it has none.
+// shelf is the place of a run in a store. nil means that the run has none.
 type shelf struct {
 	store Artifacts
 	run   string
-	tools []*Tool // those by which a model reads it
+	tools []*Tool // for the model, to read the artifacts
 }
 
-// shelf returns the run's place in the agent's store, or that of the run around it.
+// shelf returns the run's place in the agent's store, or the place of the run around it.
 func (r *run) shelf(ctx context.Context, o runOptions) (*shelf, error) {
 	store := r.agent.Artifacts
 	if store == nil {
@@ -64,13 +71,13 @@ func (r *run) shelf(ctx context.Context, o runOptions) (*shelf, error) {
 		return s, nil
 	}
 	if s.run = rand.Text(); o.engine.Run != "" {
-		s.run = o.engine.Run + "/" + string(r.key) // the same when it is repeated
+		s.run = o.engine.Run + "/" + string(r.key) // the same when the run is resumed
 	}
 	r.res.Values = merged(r.res.Values, Values{artifactsValue: json.RawMessage(strconv.Quote(s.run))})
 	return s, nil
 }
 
-// readers returns the tools by which a model reads what store has.
+// readers returns the tools of store, by which a model reads artifacts.
 func readers(ctx context.Context, store Artifacts) ([]*Tool, error) {
 	set, ok := store.(Toolset)
 	if !ok {
@@ -79,8 +86,9 @@ func readers(ctx context.Context, store Artifacts) ([]*Tool, error) {
 	return set.Tools(ctx)
 }
 
-// Artifact returns what was too large for an earlier result of the run, by the key that the cut result names; ErrNotFound if there is
-// none, or the run has no Artifacts. A run inside a call reads its own alone.
+// Artifact returns the artifact of an earlier result of the run, by the key in the truncated
+// result. The error is ErrNotFound if there is none, or if the run has no Artifacts. A nested run
+// finds only its own artifacts.
 func (v *Invocation) Artifact(ctx context.Context, key llm.Key) (Artifact, error) {
 	s := v.work.task.scope.shelf
 	if s == nil || !strings.HasPrefix(string(key), string(v.work.task.Run)+"/") {
@@ -89,7 +97,7 @@ func (v *Invocation) Artifact(ctx context.Context, key llm.Key) (Artifact, error
 	return s.store.Get(ctx, s.run, key)
 }
 
-// put keeps an artifact, also when the run was cancelled.
+// put stores an artifact, also if the run has been cancelled.
 func (s *shelf) put(ctx context.Context, a Artifact) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
@@ -100,13 +108,13 @@ func (s *shelf) put(ctx context.Context, a Artifact) error {
 const storeTimeout = 5 * time.Second
 
 const (
-	maxImage = 5 << 20  // bytes; what Anthropic's API takes of one image
-	maxFile  = 20 << 20 // of anything else; what the Gemini API takes of one request
+	maxImage = 5 << 20  // bytes of an image: the limit of the Anthropic API
+	maxFile  = 20 << 20 // bytes of another file: the limit of the Gemini API for a request
 )
 
-// sendable returns parts without those that no provider accepts: a part of another kind than Text and
-// Media, and Media without content. Media that is too large is replaced by a text, and stored if the
-// run has Artifacts.
+// sendable returns parts without those that no provider accepts: a part of another kind than Text
+// and Media, and Media without content. Media that is too large is replaced by a text, and stored
+// if the run has Artifacts.
 func (w *work) sendable(ctx context.Context, parts []llm.Part) []llm.Part {
 	out := make([]llm.Part, 0, len(parts))
 	for _, part := range parts {
@@ -123,7 +131,8 @@ func (w *work) sendable(ctx context.Context, parts []llm.Part) []llm.Part {
 				continue
 			}
 			key := w.task.Key + llm.Key("/m"+strconv.Itoa(len(out)))
-			text := fmt.Sprintf("[%s of %d bytes is left out: it is too large to be shown", cmp.Or(m.MIME, "a file"), len(m.Data))
+			text := fmt.Sprintf("[%s of %d bytes is left out: it is too large to be shown",
+				cmp.Or(m.MIME, "a file"), len(m.Data))
 			if w.store(ctx, Artifact{Key: key, MIME: m.MIME, Data: m.Data}) {
 				text += "; it is kept as " + string(key)
 			}

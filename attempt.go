@@ -16,12 +16,13 @@ const (
 	maxRetries     = 2
 	retryDelay     = 100 * time.Millisecond
 
-	// abandonGrace is the time that a cancelled tool has to return before the run continues without it.
+	// abandonGrace is the time that a cancelled tool has to return before the run continues without
+	// it.
 	abandonGrace = 5 * time.Second
 )
 
-// attempts runs the tool. It retries after a timeout or a temporary fault if the tool's effect allows
-// it.
+// attempts runs the tool. It retries after a timeout or a temporary fault if the tool's effect
+// allows it.
 func (w *work) attempts(ctx context.Context) (llm.ToolResult, error) {
 	retries := 0
 	switch w.tool.Effect {
@@ -32,7 +33,8 @@ func (w *work) attempts(ctx context.Context) (llm.ToolResult, error) {
 	for try := 0; ; try++ {
 		if s.engine.Intend != nil && w.tool.Effect != EffectCompose && w.tool != s.answer {
 			if err := s.engine.Intend(ctx, *w.task, w.x.Call, w.tool, w.x.Attempts+1); err != nil {
-				return llm.ToolResult{}, &failure{outcome: OutcomeCancelled, text: "Not run: it could not be recorded.", err: err}
+				return llm.ToolResult{}, &failure{outcome: OutcomeCancelled, err: err,
+					text: "Not run: it could not be recorded."}
 			}
 		}
 		w.x.Attempts++
@@ -164,10 +166,11 @@ func (w *work) call(ctx context.Context, c llm.ToolCall) (res llm.ToolResult, er
 	return res, err
 }
 
-// panicked returns the error for the panic value v. The record has v; the model receives no text, stack
-// or path of it.
+// panicked returns the error for the panic value v. The record has v; the model receives no text,
+// stack or path of it.
 func panicked(v any) error {
-	return &failure{outcome: OutcomePanicked, text: "The tool failed unexpectedly and gave no result.", err: fmt.Errorf("panic: %v", v)}
+	return &failure{outcome: OutcomePanicked,
+		text: "The tool failed unexpectedly and gave no result.", err: fmt.Errorf("panic: %v", v)}
 }
 
 // watch starts the timer of an attempt. The timer abandons a tool that has not returned within its
@@ -189,8 +192,8 @@ func (w *work) watch(started *Execution, limit time.Duration) (stop func()) {
 }
 
 // abandon completes the call without waiting for its tool; what the tool returns later is dropped.
-// cause is errTimeout, errGone, or nil if w.ctx has ended. The goroutine of the tool may still use w,
-// so the result is made in another work, from the state at the start of the attempt.
+// cause is errTimeout, errGone, or nil if w.ctx has ended. The goroutine of the tool may still use
+// w, so the result is made in another work, from the state at the start of the attempt.
 func (w *work) abandon(cause error) {
 	if w.end == nil || !w.state.CompareAndSwap(workRuns, workAbandoned) {
 		return

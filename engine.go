@@ -32,19 +32,20 @@ type Engine struct {
 	// runs as it is.
 	Bind func(a *Agent) *Agent
 
-	// Replays means that the bound Executor stores the outcome of a call under Task.Key, and returns
-	// the stored outcome (Task.Replayed) instead of executing the call again. It also means that
-	// nested calls (Invocation.Do, agents as tools) can wait for an answer: the call around them then
-	// becomes pending, and is executed again from its beginning when the run is resumed with a
-	// Decision. The usage of such a call is counted once, when it has ended.
+	// Replays means that the bound Executor stores the outcome of a call under Task.Key, and
+	// returns the stored outcome (Task.Replayed) instead of executing the call again. It also means
+	// that nested calls (Invocation.Do, agents as tools) can wait for an answer: the call around
+	// them then becomes pending, and is executed again from its beginning when the run is resumed
+	// with a Decision. The usage of such a call is counted once, when it has ended.
 	//
 	// The executor sets Task.Since to the same time each time the call arrives.
 	Replays bool
 
-	// Intend stores the intent to execute a call. It is called before each attempt, except for tools
-	// with EffectCompose, after every check has passed. It returns when the intent is stored. If it
-	// returns an error, the attempt does not start and the call stays open; the engine then ends the
-	// run's context with a cause that states the reason. nil means that no intent is stored.
+	// Intend stores the intent to execute a call. It is called before each attempt, except for
+	// tools with EffectCompose, after every check has passed. It returns when the intent is stored.
+	// If it returns an error, the attempt does not start and the call stays open; the engine then
+	// ends the run's context with a cause that states the reason. nil means that no intent is
+	// stored.
 	Intend func(ctx context.Context, t Task, call llm.ToolCall, tool *Tool, attempt int) error
 
 	// After returns a context that ends after d with the given cause. The caller must call cancel.
@@ -55,9 +56,9 @@ type Engine struct {
 	Wait func(ctx context.Context, ready <-chan struct{})
 
 	// Branch executes the run of a nested agent outside this process, with Agent.RunBranch and a
-	// record of its own, and returns its result. It stores in b.Around the state that RunBranch left
-	// there. The run must end when ctx does, with the same cause. nil means that nested agents run in
-	// this process.
+	// record of its own, and returns its result. It stores in b.Around the state that RunBranch
+	// left there. The run must end when ctx does, with the same cause. nil means that nested agents
+	// run in this process.
 	Branch func(ctx context.Context, a *Agent, b *Branch) (*Result, error)
 }
 
@@ -79,8 +80,8 @@ func engineIn(ctx context.Context) Engine {
 type traceKey struct{}
 
 // WithTrace returns the context of runs that belong to the given trace, a W3C traceparent. Engines
-// store it with the run, so that a resumed run can link to the trace of the previous attempt. Package
-// telemetry does both.
+// store it with the run, so that a resumed run can link to the trace of the previous attempt.
+// Package telemetry does both.
 func WithTrace(ctx context.Context, traceparent string) context.Context {
 	return context.WithValue(ctx, traceKey{}, traceparent)
 }
@@ -105,12 +106,12 @@ func parallelOf(e Executor) (Parallel, bool) {
 	}
 }
 
-// ErrDiverged is the error of Invocation.Do if a tool that is executed again makes another call than
-// it made under that key before. The new call is not executed.
+// ErrDiverged is the error of Invocation.Do if a tool that is executed again makes another call
+// than it made under that key before. The new call is not executed.
 var ErrDiverged = errors.New("diverged: another call was made here before")
 
-// Replayed returns x, the stored outcome of the task, with the ID and the place that the call has now.
-// call is the call that was executed (Task.Call). If it differs from the call of t in tool or
+// Replayed returns x, the stored outcome of the task, with the ID and the place that the call has
+// now. call is the call that was executed (Task.Call). If it differs from the call of t in tool or
 // arguments, Replayed returns a failure with ErrDiverged.
 func (t Task) Replayed(call llm.ToolCall, x Execution) Execution {
 	if call.Name != t.Call.Name || !bytes.Equal(jsonform.Canonical(call.Args), jsonform.Canonical(t.Call.Args)) {
@@ -313,8 +314,8 @@ func waitFor(ctx context.Context, ready <-chan struct{}) bool {
 	}
 }
 
-// InnerModel returns the agent's model wrapped in its middleware, and the Pricer that knows its price.
-// Engines call it in place of Agent.Model. The Pricer is nil if the price is unknown.
+// InnerModel returns the agent's model wrapped in its middleware, and the Pricer that knows its
+// price. Engines call it in place of Agent.Model. The Pricer is nil if the price is unknown.
 func (a *Agent) InnerModel() (llm.Model, llm.Pricer) {
 	m, _, p := wrapped(a.Model, a.Middleware)
 	return m, p
@@ -331,8 +332,8 @@ func (a *Agent) AllTools(ctx context.Context) ([]*Tool, error) {
 }
 
 // RunRemote executes t by do, which sends the task to another process and makes it executable there
-// with Agent.Attach. The limits of the run are enforced here: the call counts before do is called. If
-// a limit refuses the call, do is not called.
+// with Agent.Attach. The limits of the run are enforced here: the call counts before do is called.
+// If a limit refuses the call, do is not called.
 func (t Task) RunRemote(do func(Task) Execution) Execution {
 	b := t.scope.budget
 	if err := b.take(); err != nil {
@@ -348,7 +349,8 @@ func (t Task) RunRemote(do func(Task) Execution) Execution {
 	return x
 }
 
-// Child returns inner, which a call of t made in another process, as a task that can be executed here.
+// Child returns inner, which a call of t made in another process, as a task that can be executed
+// here.
 func (t Task) Child(inner Task) Task {
 	s := *t.scope
 	s.depth++
@@ -357,9 +359,9 @@ func (t Task) Child(inner Task) Task {
 	return inner
 }
 
-// Attach returns t, a task that another process sent, with what it needs to execute here: the tools,
-// policies and middleware of a. Nested calls go to the executor that e binds; nil means that they
-// are executed here, and that the run has no ID.
+// Attach returns t, a task that another process sent, with what it needs to execute here: the
+// tools, policies and middleware of a. Nested calls go to the executor that e binds; nil means that
+// they are executed here, and that the run has no ID.
 //
 // Only the limits of tools apply: Task.RunRemote enforces the limits of the run in the process of
 // the run. An agent as a tool is refused here, because its calls would be repeated with the call
@@ -369,8 +371,8 @@ func (a *Agent) Attach(ctx context.Context, t Task, e *Engine) (Task, error) {
 	if err != nil {
 		return t, err
 	}
-	s := &scope{tools: tools, executor: Parallel{}, slots: &slots{free: defaultParallel}, budget: &budget{limits: new(Limits)},
-		waits: true, whole: true, away: true}
+	s := &scope{tools: tools, executor: Parallel{}, slots: &slots{free: defaultParallel},
+		budget: &budget{limits: new(Limits)}, waits: true, whole: true, away: true}
 	_, s.layers, _ = wrapped(a.Model, a.Middleware)
 	if e != nil {
 		s.engine = *e

@@ -24,15 +24,20 @@ type Task struct {
 	Index int          `json:"index"` // the place among the open calls of the step; Execution.Index repeats it
 	Call  llm.ToolCall `json:"call"`
 
-	Decisions     []llm.Decision `json:"decisions,omitzero"` // for this call and for its nested calls
-	Values        Values         `json:"values,omitzero"`    // of the run, at the start of the step
-	Refuse        string         `json:"refuse,omitzero"`    // why the call must not run, for the model; empty means it may run
-	Attempt       int            `json:"attempt,omitzero"`   // the number of earlier attempts
-	Pending       *PendingCall   `json:"question,omitzero"`  // its question when the run was resumed; nil means none
-	PendingInside []PendingCall  `json:"inside,omitzero"`    // the questions of its nested calls when the run was resumed
+	Decisions []llm.Decision `json:"decisions,omitzero"` // for this call and for its nested calls
+	Values    Values         `json:"values,omitzero"`    // of the run, at the start of the step
 
-	// Since is the time when the call first became open. It stays the same when the call is executed
-	// again. The zero time means that it is not recorded.
+	// Refuse is the reason, for the model, why the call must not run. Empty means that it may run.
+	Refuse  string `json:"refuse,omitzero"`
+	Attempt int    `json:"attempt,omitzero"` // the number of earlier attempts
+
+	// Pending is the question of the call when the run was resumed. nil means none. PendingInside has
+	// the questions of its nested calls.
+	Pending       *PendingCall  `json:"question,omitzero"`
+	PendingInside []PendingCall `json:"inside,omitzero"`
+
+	// Since is the time when the call first became open. It stays the same when the call is
+	// executed again. The zero time means that it is not recorded.
 	Since time.Time `json:"since,omitzero"`
 
 	scope    *scope
@@ -78,23 +83,23 @@ type Executor interface {
 	Execute(ctx context.Context, tasks []Task) iter.Seq[Event]
 }
 
-// Parallel executes the calls of a step in parallel. A single call of a tool with EffectPure runs on
-// the caller's goroutine. Calls with the same Serial key run one after another, in call order.
+// Parallel executes the calls of a step in parallel. A single call of a tool with EffectPure runs
+// on the caller's goroutine. Calls with the same Serial key run one after another, in call order.
 type Parallel struct {
 	// Limit is the number of tools that a run executes at the same time, nested calls included.
 	// 0 means 10.
 	Limit int
 
-	// FailFast means that the first failed call cancels the others, that no further call starts, and
-	// that the run fails with a *ToolError.
+	// FailFast means that the first failed call cancels the others, that no further call starts,
+	// and that the run fails with a *ToolError.
 	FailFast bool
 
-	// StopOnBlock means that a blocked call ends the step: the calls after it are skipped, and the run
-	// continues. Calls then run one after another, so that the outcome is the same each time.
+	// StopOnBlock means that a blocked call ends the step: the calls after it are skipped, and the
+	// run continues. Calls then run one after another, so that the outcome is the same each time.
 	StopOnBlock bool
 
-	// NoEarly means that no call starts before its reply is complete. Otherwise calls with EffectRead
-	// or EffectPure start while the model is still writing the reply.
+	// NoEarly means that no call starts before its reply is complete. Otherwise calls with
+	// EffectRead or EffectPure start while the model is still writing the reply.
 	NoEarly bool
 }
 
@@ -117,8 +122,8 @@ func (p Parallel) Execute(ctx context.Context, tasks []Task) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		ordered := p.StopOnBlock
 		if len(tasks) == 1 && tasks[0].early == nil {
-			// A single call that only computes cannot be abandoned: a goroutine would cost more than
-			// most such calls.
+			// A single call that only computes cannot be abandoned: a goroutine would cost more
+			// than most such calls.
 			tool := tasks[0].Tool()
 			ordered = ordered || tool == nil || tool.Effect == EffectPure && tool.Timeout <= 0
 		}
@@ -227,8 +232,8 @@ func (b *batch) run(yield func(Event) bool) {
 			b.cancel(nil)
 		}
 	}
-	// Without an observer, the completions are yielded together, so that an executor that stores them
-	// needs one commit.
+	// Without an observer, the completions are yielded together, so that an executor that stores
+	// them needs one commit.
 	var completed []*Execution
 	if s := b.tasks[0].scope; s != nil && !s.watched {
 		completed = make([]*Execution, len(b.tasks))

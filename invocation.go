@@ -1,5 +1,7 @@
 package pawl
 
+// invocation.go: Invocation: what a tool can know and do during its call.
+
 import (
 	"context"
 	"crypto/sha256"
@@ -17,54 +19,58 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Invocation is what a tool, or the middleware around it, can know and do beside its arguments. InvocationFrom finds it. It
-// may be used concurrently, until the call has ended.
+// Invocation is what a tool, or the middleware around it, can know and do during a call, in
+// addition to its arguments. InvocationFrom finds it in the context. It is safe for concurrent use
+// until the call has ended.
 type Invocation struct {
-	Key     llm.Key      // where in the run; a stable key for the call's effect
-	Agent   string       // whose run it is
-	Call    llm.ToolCall // the call, validated
-	Attempt int          // 1 when the tool is begun for the first time
+	Key     llm.Key      // the place of the call in the run
+	Agent   string       // the name of the agent
+	Call    llm.ToolCall // the validated call
+	Attempt int          // 1 for the first attempt
 
 	work    *work
 	mu      sync.Mutex
 	set     Values
-	spent   Spent         // inside of the call
-	inner   int           // calls made so far by Do
-	ends    *Execution    // a call made inside that ends the run; nil: none
-	pending []PendingCall // calls made inside that wait
+	spent   Spent         // by nested calls and runs
+	inner   int           // the number of calls by Do so far
+	ends    *Execution    // a nested call that ends the run; nil means none
+	pending []PendingCall // nested calls with open questions
 
 	emitting              sync.Mutex
 	cached, sealed, ended bool
-	accepted              bool // the pipe's Call is what was to be carried out; else the call ended before that
+	accepted              bool // whether Call of the work is the call to execute; false means that it ended before
 
-	busy  atomic.Bool // the tool is at work
-	wrote atomic.Bool // a Write was begun inside this call
+	busy  atomic.Bool // whether the tool runs
+	wrote atomic.Bool // whether a nested Write has started
 }
 
 type invocationKey struct{}
 
-// InvocationFrom returns the call that ctx belongs to; nil outside one.
+// InvocationFrom returns the call that ctx belongs to. nil means none.
 func InvocationFrom(ctx context.Context) *Invocation {
 	v, _ := ctx.Value(invocationKey{}).(*Invocation)
 	return v
 }
 
-// IdempotencyKey returns a key for what the call does: the same for each attempt of this call, in another process too, and another for any other
-// call, or for other arguments. It is made of the tool's name, the canonical arguments, the call's ID, its place in the run and, where an engine
-// keeps the run, its ID, 32 hexadecimal digits.
+// IdempotencyKey returns a key for the effect of the call: 32 hexadecimal digits. The key is the
+// same for each attempt of this call, also in another process, and differs for any other call and
+// for other arguments. It depends on the name of the tool, the canonical arguments, the call's ID,
+// its place in the run, and the ID of the run if an engine stores it.
 func (v *Invocation) IdempotencyKey() string {
 	h := sha256.New()
 	if run := v.work.task.scope.engine.Run; run != "" {
 		fmt.Fprintf(h, "%d:%s", len(run), run)
 	}
-	for _, part := range [][]byte{[]byte(v.Call.Name), jsonform.Canonical(v.Call.Args), []byte(v.Call.ID), []byte(v.Key)} {
+	c := &v.Call
+	for _, part := range [][]byte{[]byte(c.Name), jsonform.Canonical(c.Args), []byte(c.ID), []byte(v.Key)} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// Messages returns the conversation as it was when the step began, the reply with the call included: read only. In a call that began early it
-// waits until that reply is whole; nil: there will be none, and the call is being dropped.
+// Messages returns the conversation at the start of the step, with the reply that made the call. It
+// must not be changed. In a call that started early it waits until the reply is complete. nil means
+// that the reply will not be complete, and that the call is cancelled.
 func (v *Invocation) Messages() []llm.Message {
 	if e := v.work.early; e != nil {
 		if !e.isWhole() {
@@ -75,25 +81,28 @@ func (v *Invocation) Messages() []llm.Message {
 	return v.work.task.messages
 }
 
-// Tools returns the tools of the run: read only.
+// Tools returns the tools of the run. They must not be changed.
 func (v *Invocation) Tools() []*Tool { return v.work.task.scope.tools }
 
-// Tool returns the tool that is called: read only.
+// Tool returns the called tool. It must not be changed.
 func (v *Invocation) Tool() *Tool { return v.work.tool }
 
-// WaitForReply waits until the reply that made the call is whole, and reports whether it was. A call that is begun early (Beginner) may still be
-// dropped, so a policy that asks a person waits for this first. For other calls it is true at once.
+// WaitForReply waits until the reply that made the call is complete, and reports whether it was. A
+// call that starts early may still be dropped, so a policy that asks a person waits first. For
+// other calls it returns true at once.
 func (v *Invocation) WaitForReply() bool {
 	e := v.work.early
 	return e == nil || e.isWhole()
 }
 
-// CanWait reports whether calls made inside of this one can wait for an answer from outside; else they are refused.
+// CanWait reports whether nested calls can wait for an answer from outside. If not, such calls are
+// refused.
 func (v *Invocation) CanWait() bool {
 	return v.work.task.scope.waits && v.work.task.scope.engine.Replays
 }
 
-// Since returns when the call was begun first: the same time when a Replayer has it carried out again from its beginning, in another process too.
+// Since returns the time when the call first started. It stays the same when an engine executes the
+// call again from its beginning, also in another process.
 func (v *Invocation) Since() time.Time {
 	if t := v.work.task.Since; !t.IsZero() {
 		return t
@@ -101,7 +110,7 @@ func (v *Invocation) Since() time.Time {
 	return v.work.x.Started
 }
 
-// FromCache notes on the record that the call was answered with what an earlier one gave: Execution.Cached.
+// FromCache records that the result is the result of an earlier call: Execution.Cached.
 func (v *Invocation) FromCache() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -110,8 +119,8 @@ func (v *Invocation) FromCache() {
 	}
 }
 
-// Get reads the run's value of that name into the variable that into points to, and reports whether there is one. A call sees the values
-// as they were when its step began, and what it set itself.
+// Get reads the run's value with the given name into the variable that into points to, and reports
+// whether it exists. A call sees the values from the start of its step, and the values that it set.
 func (v *Invocation) Get(name string, into any) (bool, error) {
 	v.mu.Lock()
 	b, ok := v.set[name]
@@ -127,7 +136,8 @@ func (v *Invocation) Get(name string, into any) (bool, error) {
 	return true, nil
 }
 
-// Set sets a value of the run. Later steps see it; of several calls in one step the last in call order wins.
+// Set sets a value of the run. Later steps see it. If several calls of one step set a value, the
+// last call in call order wins.
 func (v *Invocation) Set(name string, value any) error {
 	b, err := json.Marshal(value)
 	if err != nil {
@@ -145,27 +155,28 @@ func (v *Invocation) Set(name string, value any) error {
 	return nil
 }
 
-// Emit tells whoever watches the run how the call is getting on. data may be nil; what is no JSON is dropped, and so are words
-// emitted after the call has ended.
+// Emit emits a progress event. data may be nil; data that is not JSON is dropped. After the call
+// has ended, Emit does nothing.
 func (v *Invocation) Emit(text string, data json.RawMessage) {
 	if !json.Valid(data) {
 		data = nil
 	}
-	v.send(Event{Kind: EventProgress, Run: v.work.task.Run, Step: v.work.task.Step, Path: v.Key, Text: text, Data: data})
+	t := v.work.task
+	v.send(Event{Kind: EventProgress, Run: t.Run, Step: t.Step, Path: v.Key, Text: text, Data: data})
 }
 
 func (v *Invocation) send(e Event) {
 	if !v.work.task.scope.watched {
 		return
 	}
-	v.emitting.Lock() // held while the event is taken, so that none is on its way when the call has ended
+	v.emitting.Lock() // held during emit, so that no event is in flight when the call has ended
 	defer v.emitting.Unlock()
 	if !v.ended {
 		v.work.emit(e)
 	}
 }
 
-// close ends what the call can do beside returning; a tool that did not end with its context may still try.
+// close ends the abilities of the call. A tool that ignores its context may still try to use them.
 func (v *Invocation) close() {
 	v.emitting.Lock()
 	v.ended = true
@@ -175,21 +186,26 @@ func (v *Invocation) close() {
 	v.mu.Unlock()
 }
 
-// Do carries out calls of the run's tools inside this one, together, each through the whole pipeline, and returns their
-// executions in order. What fails is in them; the error is that of ctx, or says that calls are nested too deep.
+// Do executes calls of the run's tools within this one, in parallel, each through the whole
+// pipeline, and returns their executions in order. Failures are recorded in the executions. The
+// error is the error of ctx, or states that calls are nested too deep.
 //
-// A call that would have to wait for a person is refused, unless the run's executor is a Replayer: then it waits, with it this one whatever the tool
-// makes of it, and once there is an answer the tool is run again from its beginning. It must make the same calls then, and finds what those that have ended
-// came to. Do returns an error that says so, and carries out no other. A call that ends the run (Abort, Finish, FailFast) ends this one too,
-// and with it the run, whatever the tool makes of it: Do returns an error that says so, and carries out no other.
+// A call that needs an answer from outside is refused, unless CanWait. Otherwise it becomes
+// pending, and this call with it: Do then returns an error, and executes no further call. Once
+// there is an answer, the tool runs again from its beginning. It must make the same calls, and
+// receives the stored outcomes of the calls that have ended. A nested call that ends the run
+// (AbortError, FinishError, FailFast) ends this call and the run: Do then returns an error, and
+// executes no further call.
 //
-// A tool that calls tools has the effect Compose, and fans out by one Do rather than by goroutines.
+// A tool that makes calls must have EffectCompose. To make several calls in parallel, it passes
+// them to one Do; goroutines of its own are not needed.
 func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution, error) {
 	t := v.work.task
 	if v.busy.Load() && v.work.tool.Effect != EffectCompose {
-		return nil, fmt.Errorf("%s makes calls, so its Effect must be Compose: it holds a slot that its calls need", v.work.tool.Name)
+		return nil, fmt.Errorf("%s makes calls, so its Effect must be Compose: it holds a slot that its calls need",
+			v.work.tool.Name)
 	}
-	if e := v.work.early; e != nil && !e.isWhole() { // a middleware asks; what it calls may do more than look
+	if e := v.work.early; e != nil && !e.isWhole() { // a middleware calls; a nested call may have side effects
 		return nil, errDropped
 	}
 	if t.scope.depth >= maxDepth {
@@ -222,7 +238,8 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 		if c.ID == "" {
 			c.ID = "s" + strconv.Itoa(first+i)
 		}
-		tasks[i] = Task{Agent: t.Agent, Run: t.Run, Step: t.Step, Key: key, Index: i, Call: c, Values: values, Since: t.Since, scope: &inner, messages: t.messages}
+		tasks[i] = Task{Agent: t.Agent, Run: t.Run, Step: t.Step, Key: key, Index: i, Call: c, Values: values,
+			Since: t.Since, scope: &inner, messages: t.messages}
 		tasks[i].adopt(t.Decisions, t.PendingInside)
 	}
 	out := make([]Execution, len(calls))
@@ -270,7 +287,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 	return out, ctx.Err()
 }
 
-// control is the error by which x ended the run.
+// control returns the error with which x ended the run.
 func (x *Execution) control() error {
 	if x.Ends == StopFinished {
 		return FinishError(x.Result)
@@ -285,7 +302,7 @@ func (x *Execution) control() error {
 	return AbortError(errors.New(x.Error))
 }
 
-// spend counts what was used inside of the call.
+// spend counts the usage of a nested run.
 func (v *Invocation) spend(s Spent) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -18,12 +18,12 @@ import (
 
 // Do executes the call. It is THE PIPELINE, the same for every call:
 //
-//	known? ▶ parse and repair the arguments ▶ validate ▶ middleware (change, block) ▶ validate again
-//	▶ approval ▶ middleware around approved calls ▶ budget ▶ slot ▶ timeout, retry ▶ run, recover
-//	▶ the way back through the middleware ▶ truncate ▶ result
+//	known? ▶ parse, repair ▶ validate ▶ middleware (change, block) ▶ validate again
+//	▶ approval ▶ middleware around approved calls ▶ budget ▶ slot ▶ timeout, retry
+//	▶ run, recover ▶ the way back through the middleware ▶ truncate ▶ result
 //
-// Do never fails: failures are recorded in the Execution, and its Result is worded for the model. It
-// passes events to emit, also from goroutines of the tool, but never after it has returned.
+// Do never fails: failures are recorded in the Execution, and its Result is worded for the model.
+// It passes events to emit, also from goroutines of the tool, but never after it has returned.
 func (t Task) Do(ctx context.Context, emit func(Event)) Execution { return *t.do(ctx, emit) }
 
 // do is Do without a copy of the Execution, which does not change any more.
@@ -43,8 +43,8 @@ type work struct {
 	tool *Tool
 	inv  Invocation
 
-	// ctx and end serve abandonment: ctx is the context of the batch, and end is called once, with the
-	// outcome. A nil end means that the call cannot be abandoned.
+	// ctx and end serve abandonment: ctx is the context of the batch, and end is called once, with
+	// the outcome. A nil end means that the call cannot be abandoned.
 	ctx     context.Context
 	end     func(*Execution)
 	state   atomic.Int32
@@ -144,7 +144,8 @@ func (w *work) checked(ctx context.Context) (res llm.ToolResult, err error) {
 	default:
 		return w.admitted(ctx, w.x.Call)
 	}
-	if err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) && !ours(err) {
+	ended := err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
+	if ended && !ours(err) {
 		if err = notStarted(ctx); w.x.Attempts > w.task.Attempt { // a middleware returned because the run ends
 			err = w.interrupted(ctx, err)
 		}
@@ -162,9 +163,9 @@ func ours(err error) bool {
 	return errors.As(err, &f) || errors.As(err, &ctl) || errors.As(err, &b)
 }
 
-// validate finds the tool of c and validates the arguments against its schema. With repair, arguments
-// that nearly fit are repaired if there is only one way and the tool allows it. The repairs are
-// recorded in the Execution.
+// validate finds the tool of c and validates the arguments against its schema. With repair,
+// arguments that nearly fit are repaired if there is only one way and the tool allows it. The
+// repairs are recorded in the Execution.
 func (w *work) validate(c llm.ToolCall, repair bool) (llm.ToolCall, error) {
 	s := w.task.scope
 	tool := w.task.named(c.Name)
@@ -201,7 +202,8 @@ func unknownTool(name string, tools []*Tool) string {
 	return text
 }
 
-// admitted is the function that the middleware wraps: it asks whether the call may run, and runs it.
+// admitted is the function that the middleware wraps: it asks whether the call may run, and runs
+// it.
 func (w *work) admitted(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 	res, done, err := w.cleared(ctx, c)
 	switch around := w.task.scope.layers.approved; {
@@ -237,7 +239,8 @@ func (w *work) changed(c llm.ToolCall) bool {
 // accept makes c the call to execute.
 func (w *work) accept(c llm.ToolCall) { w.inv.accepted, w.x.Call, w.inv.Call = true, c, c }
 
-// approvedCall runs an approved call. If a middleware has changed it since, it needs a new approval.
+// approvedCall runs an approved call. If a middleware has changed it since, it needs a new
+// approval.
 func (w *work) approvedCall(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 	if w.changed(c) {
 		if res, done, err := w.cleared(ctx, c); done {

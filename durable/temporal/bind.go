@@ -22,6 +22,11 @@ func within(ctx context.Context) workflow.Context {
 	return ctx.Value(contextKey{}).(workflow.Context)
 }
 
+// noNode returns the error for an agent that the worker does not know.
+func noNode(a *pawl.Agent) error {
+	return fmt.Errorf("agent %q is no tool of the agent that was added to the worker", a.Name)
+}
+
 // engine returns the engine of the workflow's runs. Since the second form of the state, nested
 // agents run as child workflows.
 func (f *flow) engine() *pawl.Engine {
@@ -37,7 +42,7 @@ func (f *flow) engine() *pawl.Engine {
 func (f *flow) bind(a *pawl.Agent) *pawl.Agent {
 	n := f.tree.byAgent[a]
 	if n == nil { // an agent passed to Run that is no tool of the agent
-		return &pawl.Agent{Name: a.Name, Model: &model{err: fmt.Errorf("agent %q is no tool of the agent that was added to the worker", a.Name)}}
+		return &pawl.Agent{Name: a.Name, Model: &model{err: noNode(a)}}
 	}
 	d := f.defs[n.path]
 	b := &pawl.Agent{Name: d.Name, Instructions: d.Instructions, Choice: d.Choice, Output: d.Output,

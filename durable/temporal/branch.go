@@ -50,7 +50,7 @@ type branch struct {
 func (f *flow) startBranch(ctx context.Context, a *pawl.Agent, b *pawl.Branch) (*pawl.Result, error) {
 	n := f.tree.byAgent[a]
 	if n == nil {
-		return nil, fmt.Errorf("agent %q is no tool of the agent that was added to the worker", a.Name)
+		return nil, noNode(a)
 	}
 	// The child gets a signal to end, and ends itself.
 	wctx, _ := workflow.NewDisconnectedContext(within(ctx))
