@@ -111,8 +111,8 @@ func (w *work) pend(q PendingCall) (res llm.ToolResult, done bool, err error) {
 // executed.
 var errPending error = &failure{outcome: OutcomePending, text: "It waits for an answer."}
 
-// decided applies the decision d to the question q. A decision about another question, or one that
-// arrives too late, is not used: the question stays open.
+// decided applies the decision d to the question q. A decision about another question, or a
+// decision that arrives too late, is not used: the question stays open.
 func (w *work) decided(
 	ctx context.Context, q PendingCall, d llm.Decision,
 ) (res llm.ToolResult, done, used bool, err error) {

@@ -112,7 +112,7 @@ const (
 	maxFile  = 20 << 20 // bytes of another file: the limit of the Gemini API for a request
 )
 
-// sendable returns parts without those that no provider accepts: a part of another kind than Text
+// sendable removes the parts that no provider accepts: parts of another kind than Text
 // and Media, and Media without content. Media that is too large is replaced by a text, and stored
 // if the run has Artifacts.
 func (w *work) sendable(ctx context.Context, parts []llm.Part) []llm.Part {

@@ -29,7 +29,7 @@ type Engine struct {
 
 	// Bind returns the agent that runs in place of a: a copy of a whose Model and Executor record.
 	// The recorded model contains the agent's middleware, which may read clocks. nil means that a
-	// runs as it is.
+	// runs unchanged.
 	Bind func(a *Agent) *Agent
 
 	// Replays means that the bound Executor stores the outcome of a call under Task.Key, and
@@ -170,7 +170,7 @@ func inOrUnder(key, at llm.Key) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// pendingInside makes the open questions of the nested calls those of the call, and reports whether
+// pendingInside copies the open questions of the nested calls to the call, and reports whether
 // there are any.
 func (w *work) pendingInside() bool {
 	v := &w.inv

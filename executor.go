@@ -21,7 +21,7 @@ type Task struct {
 	Run   llm.Key      `json:"run"`
 	Step  int          `json:"step"`
 	Key   llm.Key      `json:"key"`
-	Index int          `json:"index"` // the place among the open calls of the step; Execution.Index repeats it
+	Index int          `json:"index"` // the place among the open calls of the step
 	Call  llm.ToolCall `json:"call"`
 
 	Decisions []llm.Decision `json:"decisions,omitzero"` // for this call and for its nested calls
@@ -31,8 +31,8 @@ type Task struct {
 	Refuse  string `json:"refuse,omitzero"`
 	Attempt int    `json:"attempt,omitzero"` // the number of earlier attempts
 
-	// Pending is the question of the call when the run was resumed. nil means none. PendingInside has
-	// the questions of its nested calls.
+	// Pending is the question of the call when the run was resumed. nil means none. PendingInside
+	// has the questions of its nested calls.
 	Pending       *PendingCall  `json:"question,omitzero"`
 	PendingInside []PendingCall `json:"inside,omitzero"`
 
@@ -41,7 +41,7 @@ type Task struct {
 	Since time.Time `json:"since,omitzero"`
 
 	scope    *scope
-	tool     *Tool         // the tool of Call; nil means that it is looked up, or that there is none
+	tool     *Tool         // the tool of Call; nil means that it is looked up
 	messages []llm.Message // the conversation at the start of the step
 	early    *early        // nil means that the call did not start early
 }
@@ -246,7 +246,8 @@ func (b *batch) run(yield func(Event) bool) {
 			emit(b.tasks[i].completed(x))
 		}
 	}
-	b.started.Store(int64(left - b.rest)) // early calls count towards the limit until they have ended
+	// Early calls count towards the limit until they have ended.
+	b.started.Store(int64(left - b.rest))
 	if b.rest > 0 {
 		b.startNext()
 	}

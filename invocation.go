@@ -38,7 +38,7 @@ type Invocation struct {
 
 	emitting              sync.Mutex
 	cached, sealed, ended bool
-	accepted              bool // whether Call of the work is the call to execute; false means that it ended before
+	accepted              bool // whether the pipeline has accepted Call
 
 	busy  atomic.Bool // whether the tool runs
 	wrote atomic.Bool // whether a nested Write has started
@@ -205,7 +205,8 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 		return nil, fmt.Errorf("%s makes calls, so its Effect must be Compose: it holds a slot that its calls need",
 			v.work.tool.Name)
 	}
-	if e := v.work.early; e != nil && !e.isWhole() { // a middleware calls; a nested call may have side effects
+	// Middleware may make calls, too, and they may have side effects.
+	if e := v.work.early; e != nil && !e.isWhole() {
 		return nil, errDropped
 	}
 	if t.scope.depth >= maxDepth {

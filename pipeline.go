@@ -39,7 +39,7 @@ func (t *Task) do(ctx context.Context, emit func(Event)) *Execution {
 type work struct {
 	task *Task
 	emit func(Event)
-	x    Execution // its Call is the one that was last validated
+	x    Execution // its Call is the last validated call
 	tool *Tool
 	inv  Invocation
 
@@ -146,7 +146,8 @@ func (w *work) checked(ctx context.Context) (res llm.ToolResult, err error) {
 	}
 	ended := err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 	if ended && !ours(err) {
-		if err = notStarted(ctx); w.x.Attempts > w.task.Attempt { // a middleware returned because the run ends
+		// A middleware returned because the run ends.
+		if err = notStarted(ctx); w.x.Attempts > w.task.Attempt {
 			err = w.interrupted(ctx, err)
 		}
 	}
@@ -224,7 +225,8 @@ func (w *work) cleared(ctx context.Context, c llm.ToolCall) (res llm.ToolResult,
 			return res, true, err
 		}
 	}
-	if w.early != nil && !startsEarly(w.tool) && !w.early.isWhole() { // a middleware made another call of it
+	// A middleware may have made a call of it that must not start early.
+	if w.early != nil && !startsEarly(w.tool) && !w.early.isWhole() {
 		return res, true, notStarted(ctx)
 	}
 	c.ID = w.task.Call.ID // a middleware cannot change it

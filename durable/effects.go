@@ -59,10 +59,10 @@ func (e *Engine) Effects(ctx context.Context, id string) ([]LedgerEntry, error) 
 
 func (h *history) effects(alive bool) []LedgerEntry {
 	out := []LedgerEntry{}
-	for key, begun := range h.intents {
-		last := begun[len(begun)-1]
+	for key, started := range h.intents {
+		last := started[len(started)-1]
 		f := LedgerEntry{Key: key, Tool: last.Call.Name, Effect: last.Effect, State: EffectUnknown,
-			IdempotencyKey: last.Key, Call: last.Call, Attempts: len(begun), Began: h.records[last.seq-1].At}
+			IdempotencyKey: last.Key, Call: last.Call, Attempts: len(started), Began: h.records[last.seq-1].At}
 		if done := h.outcomes[key]; done != nil {
 			x := done.Execution
 			if f.Outcome, f.Error, f.Ended, f.State = x.Outcome, x.Error, x.Ended,

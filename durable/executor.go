@@ -31,12 +31,12 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 		s := x.s
 		var open []pawl.Task
 		for _, t := range tasks {
-			kept := s.h.outcomes[t.Key]
-			if kept == nil {
+			stored := s.h.outcomes[t.Key]
+			if stored == nil {
 				open = append(open, s.ready(t))
 				continue
 			}
-			was := t.Replayed(kept.Call, kept.Execution)
+			was := t.Replayed(stored.Call, stored.Execution)
 			if strings.HasPrefix(was.Error, pawl.ErrDiverged.Error()) {
 				_ = s.fail(fmt.Errorf("%w: %s: %s", ErrChanged, t.Key, was.Error))
 			}
@@ -72,9 +72,9 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 // not its outcome. Without a stored state, t has the state from the Result that the run started
 // from.
 func (s *session) ready(t pawl.Task) pawl.Task {
-	begun := s.h.intents[t.Key]
-	t.Attempt += len(begun)
-	if len(begun)+len(s.h.asked[t.Key]) > 0 {
+	started := s.h.intents[t.Key]
+	t.Attempt += len(started)
+	if len(started)+len(s.h.asked[t.Key]) > 0 {
 		t.Pending, t.Decisions = nil, nil
 	}
 	s.mu.Lock()
@@ -82,8 +82,8 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 		t.Since = at
 	}
 	s.mu.Unlock()
-	if len(begun) > 0 {
-		if was := t.Replayed(begun[len(begun)-1].Asked, pawl.Execution{}); was.Error != "" {
+	if len(started) > 0 {
+		if was := t.Replayed(started[len(started)-1].Asked, pawl.Execution{}); was.Error != "" {
 			_ = s.fail(fmt.Errorf("%w: %s: %s", ErrChanged, t.Key, was.Error))
 		}
 	}
@@ -93,8 +93,8 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 		if q.answer != nil {
 			t.Decisions = []llm.Decision{*q.answer}
 		}
-	} else if len(begun) > 0 && begun[len(begun)-1].Effect == pawl.EffectWrite {
-		t.Pending = &pawl.PendingCall{Key: t.Key, Call: begun[len(begun)-1].Call, Outcome: pawl.OutcomeUnknown,
+	} else if len(started) > 0 && started[len(started)-1].Effect == pawl.EffectWrite {
+		t.Pending = &pawl.PendingCall{Key: t.Key, Call: started[len(started)-1].Call, Outcome: pawl.OutcomeUnknown,
 			Attempt: t.Attempt}
 	}
 	return t
@@ -146,7 +146,7 @@ func (b *step) alone(inner pawl.Executor, yield func(pawl.Event) bool) {
 		if t := b.task(e); t != nil {
 			e = b.ended(t, e)
 			if err := b.s.flush(nil); err != nil {
-				e = lost(t, e, err)
+				e = notStored(t, e, err)
 			}
 		}
 		if !yield(e) {
@@ -203,7 +203,7 @@ func (b *step) together(inner pawl.Executor, yield func(pawl.Event) bool) {
 		err := b.s.flush(nil)
 		for _, e := range held {
 			if t := b.task(e); t != nil && err != nil {
-				e = lost(t, e, err)
+				e = notStored(t, e, err)
 			}
 			if !yield(e) {
 				return
@@ -247,9 +247,9 @@ func (b *step) interrupted(x *pawl.Execution) bool {
 	return b.ctx.Err() != nil && context.Cause(b.ctx) != pawl.ErrCancelled
 }
 
-// lost returns the event for a call whose records could not be stored. For the run, the call has
-// not ended.
-func lost(t *pawl.Task, e pawl.Event, err error) pawl.Event {
+// notStored returns the event for a call whose records could not be stored. For the run, the call
+// has not ended.
+func notStored(t *pawl.Task, e pawl.Event, err error) pawl.Event {
 	x := *e.Execution
 	x.Outcome, x.Error, x.Result, x.Ends, x.Pending, x.Values = pawl.OutcomeCancelled, err.Error(),
 		llm.ErrorResult("Not recorded."), "", nil, nil
@@ -261,14 +261,14 @@ func lost(t *pawl.Task, e pawl.Event, err error) pawl.Event {
 // gate combines the intents of concurrent calls into one commit: it holds them until all have
 // arrived, but no longer than gather.
 type gate struct {
-	mu     sync.Mutex
-	coming map[llm.Key]bool
-	here   chan struct{} // closed when no further call can arrive
+	mu       sync.Mutex
+	coming   map[llm.Key]bool
+	complete chan struct{} // closed when no further call can arrive
 }
 
 // expect opens the gate for tasks, and returns the function that removes it.
 func (s *session) expect(tasks []pawl.Task) (done func()) {
-	g := &gate{coming: map[llm.Key]bool{}, here: make(chan struct{})}
+	g := &gate{coming: map[llm.Key]bool{}, complete: make(chan struct{})}
 	for _, t := range tasks {
 		if tool := t.Tool(); tool != nil && tool.Effect != pawl.EffectCompose && t.Refuse == "" {
 			g.coming[t.Key] = true
@@ -297,7 +297,7 @@ func (g *gate) arrive(key llm.Key) {
 	t := time.NewTimer(gather)
 	defer t.Stop()
 	select {
-	case <-g.here:
+	case <-g.complete:
 	case <-t.C:
 	}
 }
@@ -313,6 +313,6 @@ func (g *gate) leave(key llm.Key) {
 		return
 	}
 	if delete(g.coming, key); len(g.coming) == 0 {
-		close(g.here)
+		close(g.complete)
 	}
 }

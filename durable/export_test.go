@@ -7,7 +7,7 @@ func (e *Engine) SetClock(now func() time.Time) { e.now = now }
 
 // Told stores body as its difference from prev, and restores it after was, or after prev.
 func Told(prev, body []byte, was ...[]byte) ([]byte, error) {
-	b := tell("", prev, body, false)
+	b := sentForm("", prev, body, false)
 	for _, prev = range was {
 	}
 	return b.after(prev)

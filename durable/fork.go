@@ -22,7 +22,7 @@ func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOp
 	if err != nil {
 		return err
 	}
-	begun, n := h.steps()
+	started, n := h.steps()
 	if steps < 0 || steps > n {
 		return fmt.Errorf("run %s has %d steps, not %d", id, n, steps)
 	}
@@ -30,7 +30,7 @@ func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOp
 	first := []store.Record{}
 	for _, r := range h.records {
 		if r.Kind != kindBegin &&
-			!(within(r.Key, begun+steps) &&
+			!(within(r.Key, started+steps) &&
 				(r.Kind == kindReply || r.Kind == kindOutcome || r.Kind == kindIntent || r.Kind == kindSteer)) {
 			continue
 		}

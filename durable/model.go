@@ -84,20 +84,20 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	return func(yield func(llm.Delta, error) bool) {
 		s := m.s
 		conversation, rest := m.digest(req)
-		kept := s.h.replies[req.Key]
-		err := m.again(ctx, req, kept)
+		stored := s.h.replies[req.Key]
+		err := m.again(ctx, req, stored)
 		if err == nil {
 			err = m.check(req)
 		}
-		if err == nil && kept != nil {
-			err = kept.matches(req.Key, conversation, rest)
+		if err == nil && stored != nil {
+			err = stored.matches(req.Key, conversation, rest)
 		}
 		if err != nil {
 			yield(llm.Delta{}, s.fail(err))
 			return
 		}
-		if kept != nil {
-			for d, err := range kept.reply().Deltas() {
+		if stored != nil {
+			for d, err := range stored.reply().Deltas() {
 				if !yield(d, err) {
 					return
 				}
@@ -115,7 +115,7 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 				err = resp.Add(d)
 			}
 			if err == nil && d.Finish != "" {
-				err = m.keep(req, conversation, rest, resp, w)
+				err = m.store(req, conversation, rest, resp, w)
 			}
 			if !yield(d, err) || err != nil {
 				return
@@ -124,17 +124,17 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	}
 }
 
-// keep stores a whole reply before its calls start.
-func (m *model) keep(req *llm.Request, conversation, rest string, resp *llm.Response, w *wire) error {
+// store stores a whole reply before its calls start.
+func (m *model) store(req *llm.Request, conversation, rest string, resp *llm.Response, w *wire) error {
 	body, err := keepReply(resp)
 	if err != nil {
 		return m.s.fail(err)
 	}
 	body.Messages, body.Request = conversation, rest
 	if to, sent, ok := w.first(); ok {
-		body.Sent, m.wire = tell(to, m.wire, sent, req.Whole), sent
+		body.Sent, m.wire = sentForm(to, m.wire, sent, req.Whole), sent
 	}
-	if err := m.tellTools(req); err != nil {
+	if err := m.storeTools(req); err != nil {
 		return err
 	}
 	if err := m.s.add(kindReply, string(req.Key), body); err != nil {
@@ -148,11 +148,11 @@ func (m *model) keep(req *llm.Request, conversation, rest string, resp *llm.Resp
 
 // again reads the sent bytes of a stored reply. If the replay compares bytes, it also builds the
 // request again without sending it.
-func (m *model) again(ctx context.Context, req *llm.Request, kept *replyBody) error {
-	if kept == nil || kept.Sent == nil {
+func (m *model) again(ctx context.Context, req *llm.Request, stored *replyBody) error {
+	if stored == nil || stored.Sent == nil {
 		return nil
 	}
-	was, err := kept.Sent.after(m.wire)
+	was, err := stored.Sent.after(m.wire)
 	if err != nil {
 		return fmt.Errorf("%w: %s: %v", ErrCorrupt, req.Key, err)
 	}
@@ -161,7 +161,7 @@ func (m *model) again(ctx context.Context, req *llm.Request, kept *replyBody) er
 		return nil
 	}
 	same := *req
-	same.Whole = kept.Sent.Whole
+	same.Whole = stored.Sent.Whole
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ctx, w := watch(ctx, true)
@@ -174,8 +174,8 @@ func (m *model) again(ctx context.Context, req *llm.Request, kept *replyBody) er
 	if !ok {
 		return nil // this model sends nothing, or not through Transport
 	}
-	if m.s.played.Bytes++; to != kept.Sent.To || !bytes.Equal(was, is) {
-		return &Mismatch{req.Key, kept.Sent.To, to, was, is}
+	if m.s.played.Bytes++; to != stored.Sent.To || !bytes.Equal(was, is) {
+		return &Mismatch{req.Key, stored.Sent.To, to, was, is}
 	}
 	return nil
 }

@@ -408,12 +408,12 @@ func (h *history) decided(key string, body []byte) error {
 // open returns the pending question of the call at key. Nil means that its last attempt has asked
 // none.
 func (h *history) open(key llm.Key) *question {
-	asked, begun := h.asked[key], h.intents[key]
+	asked, started := h.asked[key], h.intents[key]
 	if len(asked) == 0 || h.outcomes[key] != nil {
 		return nil
 	}
 	q := &asked[len(asked)-1]
-	if len(begun) > 0 && begun[len(begun)-1].seq > q.seq {
+	if len(started) > 0 && started[len(started)-1].seq > q.seq {
 		return nil // it was answered, and the call started
 	}
 	return q

@@ -34,8 +34,8 @@ func (h *history) redactor(r *redact.Redactor) *redact.Redactor {
 	for _, b := range h.replies {
 		r.Learn(b.Response.Message.Calls()...)
 	}
-	for _, begun := range h.intents {
-		r.Learn(begun[len(begun)-1].Call) // the arguments may differ from the model's
+	for _, started := range h.intents {
+		r.Learn(started[len(started)-1].Call) // the arguments may differ from the model's
 	}
 	for _, b := range h.outcomes {
 		r.Learn(b.Call) // a nested call

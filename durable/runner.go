@@ -59,8 +59,8 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 			if err != nil {
 				err = s.cause(err)
 			} else if e.Kind == pawl.EventRunEnded && e.Run == "run" && e.Result != nil {
-				if kept := s.end(e.Result, e.Error); kept != nil {
-					yield(pawl.Event{}, kept) // an end that is not stored is no end
+				if endErr := s.end(e.Result, e.Error); endErr != nil {
+					yield(pawl.Event{}, endErr) // an end that is not stored is no end
 					return
 				}
 			}
@@ -100,8 +100,8 @@ func (r *Runner) Run(ctx context.Context, msgs ...llm.Message) (*pawl.Result, er
 	if err != nil {
 		text = err.Error()
 	}
-	if kept := s.end(res, text); kept != nil {
-		return res, kept
+	if endErr := s.end(res, text); endErr != nil {
+		return res, endErr
 	}
 	return res, s.cause(err)
 }

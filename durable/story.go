@@ -68,7 +68,7 @@ func (t *story) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.Eve
 			case h.end == nil || ev.Kind != pawl.EventRunEnded || ev.Run != "run":
 				continue // it did not happen: the records have ended
 			default:
-				ev, err = h.end.told(ev), nil
+				ev, err = h.end.atEnd(ev), nil
 			}
 			if !yield(ev, err) || err != nil {
 				return
@@ -83,8 +83,8 @@ func (t *story) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.Eve
 	}
 }
 
-// told returns run_ended e as it was when the run stopped.
-func (b *endBody) told(e pawl.Event) pawl.Event {
+// atEnd returns run_ended e as it was when the run stopped.
+func (b *endBody) atEnd(e pawl.Event) pawl.Event {
 	res := *e.Result
 	res.Stop, res.Limit, res.Cause, res.Spent, res.Pending = b.Stop, b.Limit, b.Cause, b.Spent, b.Pending
 	res.Values, res.Output = b.Values, b.Output

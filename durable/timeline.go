@@ -107,8 +107,8 @@ func (c *chronicle) began(key llm.Key) (at time.Time) {
 	if done := c.outcomes[key]; done != nil {
 		at = done.Execution.Started
 	}
-	if begun := c.intents[key]; len(begun) > 0 {
-		at = earlier(at, c.records[begun[0].seq-1].At)
+	if started := c.intents[key]; len(started) > 0 {
+		at = earlier(at, c.records[started[0].seq-1].At)
 	}
 	if asked := c.asked[key]; len(asked) > 0 {
 		at = earlier(at, c.written[asked[0].key].At)

@@ -15,18 +15,18 @@ import (
 type offered struct {
 	checked int  // the number of compared tools
 	first   bool // the first request was compared
-	told    int  // the number of stored tools
-	begun   bool // the tools of the first request are stored; there may be none
+	stored  int  // the number of stored tools
+	started bool // the tools of the first request are stored; there may be none
 }
 
-// tellTools stores the tools that are offered for the first time.
-func (m *model) tellTools(req *llm.Request) error {
+// storeTools stores the tools that are offered for the first time.
+func (m *model) storeTools(req *llm.Request) error {
 	run := runOf(req.Key)
 	was, known := m.s.h.tools[run]
-	from := m.tools.told
-	m.tools.told = len(req.Tools)
-	if !known && !m.tools.begun {
-		m.tools.begun = true
+	from := m.tools.stored
+	m.tools.stored = len(req.Tools)
+	if !known && !m.tools.started {
+		m.tools.started = true
 		return m.s.add(kindTools, run+"/tools",
 			toolsBody{Tools: m.s.digests(req.Tools), Marked: markedOf(req.Tools),
 				Instructions: sum([]byte(m.instructions))})

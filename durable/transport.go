@@ -106,8 +106,8 @@ type sentBody struct {
 	Digest string `json:"digest"`         // of the whole request
 }
 
-// tell returns the stored form of body, which was sent after prev.
-func tell(to string, prev, body []byte, whole bool) *sentBody {
+// sentForm returns the stored form of body, which was sent after prev.
+func sentForm(to string, prev, body []byte, whole bool) *sentBody {
 	most := min(len(prev), len(body))
 	p := 0
 	for p < most && prev[p] == body[p] {

@@ -141,13 +141,13 @@ func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, er
 	defer done()
 	n, err := a.node(in.Agent, in.Path)
 	if err != nil {
-		return pawl.Execution{}, sdk.NewNonRetryableApplicationError(err.Error(), notBegun, err)
+		return pawl.Execution{}, sdk.NewNonRetryableApplicationError(err.Error(), notStarted, err)
 	}
 	back := &callback{client: a.w.engine.Client, workflow: info.WorkflowExecution.ID,
 		run: info.WorkflowExecution.RunID, outer: in.Task.Key, begin: alive.begin}
 	t, err := n.agent.Attach(ctx, in.Task, back.engine(in.Run))
 	if err != nil {
-		return pawl.Execution{}, sdk.NewNonRetryableApplicationError(err.Error(), notBegun, err)
+		return pawl.Execution{}, sdk.NewNonRetryableApplicationError(err.Error(), notStarted, err)
 	}
 	for e := range (pawl.Parallel{}).Execute(ctx, []pawl.Task{t}) {
 		if x := e.Execution; x != nil && x.Key == t.Key {
@@ -169,8 +169,8 @@ func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, er
 // The error types of calls that did not start: no worker can execute them, or the worker was
 // stopped or could not reach the server.
 const (
-	notBegun = "pawl.not_begun"
-	again    = "pawl.again"
+	notStarted = "pawl.not_begun"
+	again      = "pawl.again"
 )
 
 // stopping reports whether the worker stops.

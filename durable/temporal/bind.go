@@ -47,14 +47,14 @@ func (f *flow) bind(a *pawl.Agent) *pawl.Agent {
 	d := f.defs[n.path]
 	b := &pawl.Agent{Name: d.Name, Instructions: d.Instructions, Choice: d.Choice, Output: d.Output,
 		Limits: d.Limits, Settings: d.Settings}
-	x := &executor{f: f, n: n, away: map[*pawl.Tool]*toolDef{}, inOrder: d.StopOnBlock}
+	x := &executor{f: f, n: n, remote: map[*pawl.Tool]*toolDef{}, inOrder: d.StopOnBlock}
 	for i := range d.Tools {
 		def := &d.Tools[i]
 		tool := def.tool()
 		if in := n.inline[def.Name]; def.Inline && in != nil {
 			tool.Run, tool.Timeout = in.Run, -1
 		} else {
-			x.away[tool] = def
+			x.remote[tool] = def
 		}
 		b.Tools = append(b.Tools, tool)
 	}
@@ -187,7 +187,7 @@ func (m *model) ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	case out.Error != "":
 		return nil, errors.New(out.Error)
 	}
-	f.kept.Replies = append(f.kept.Replies, durable.ExportedReply{Key: req.Key, Response: *out.Response})
+	f.record.Replies = append(f.record.Replies, durable.ExportedReply{Key: req.Key, Response: *out.Response})
 	return out.Response, nil
 }
 

@@ -73,8 +73,8 @@ func (f *flow) startBranch(ctx context.Context, a *pawl.Agent, b *pawl.Branch) (
 	if err != nil {
 		return nil, worded(err)
 	}
-	f.kept.Replies = append(f.kept.Replies, end.Was.Replies...)
-	f.kept.Calls = append(f.kept.Calls, end.Was.Calls...)
+	f.record.Replies = append(f.record.Replies, end.Was.Replies...)
+	f.record.Calls = append(f.record.Calls, end.Was.Calls...)
 	b.Around = nil
 	if len(end.Around) > 0 {
 		if err := json.Unmarshal(end.Around, &b.Around); err != nil {
@@ -106,7 +106,7 @@ func causeOf(name string) error {
 
 // branch is the workflow of a nested run.
 func (w *Worker) branch(wctx workflow.Context, in input) (*ending, error) {
-	f, out, err := w.carryOut(wctx, in)
+	f, out, err := w.execute(wctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -123,14 +123,14 @@ func (w *Worker) branch(wctx workflow.Context, in input) (*ending, error) {
 	return ended, nil
 }
 
-// tell reports the questions of this run to the workflow around it, at each change.
-func (f *flow) tell(g workflow.Context) {
-	told, waits := 0, false
+// reportQuestions sends the questions of this run to the workflow around it, at each change.
+func (f *flow) reportQuestions(g workflow.Context) {
+	sent, waits := 0, false
 	for {
-		if workflow.Await(g, func() bool { return f.asked != told || f.waits() != waits }) != nil {
+		if workflow.Await(g, func() bool { return f.asked != sent || f.waits() != waits }) != nil {
 			return
 		}
-		told, waits = f.asked, f.waits()
+		sent, waits = f.asked, f.waits()
 		r := report{f.id, waits, f.pending()}
 		// One after another: they must keep their order.
 		_ = workflow.SignalExternalWorkflow(g, f.in.Place.Parent, "", signalReport, r).Get(g, nil)
@@ -154,8 +154,8 @@ func (f *flow) listen(g workflow.Context) {
 	}
 }
 
-// heed receives answers that the run around this one has checked.
-func (f *flow) heed(g workflow.Context) {
+// receiveAnswers receives answers that the run around this one has checked.
+func (f *flow) receiveAnswers(g workflow.Context) {
 	ch := workflow.GetSignalChannel(g, signalDecide)
 	for {
 		var ds []llm.Decision

@@ -129,9 +129,9 @@ func stateName(s enumspb.WorkflowExecutionStatus) string {
 	return s.String()
 }
 
-// away reports whether err only says that the server does not answer at the moment, for example
+// unreachable reports whether err only states that the server does not answer now, for example
 // during a restart.
-func away(err error) bool {
+func unreachable(err error) bool {
 	var unavailable *serviceerror.Unavailable
 	var late *serviceerror.DeadlineExceeded
 	return errors.As(err, &unavailable) || errors.As(err, &late)

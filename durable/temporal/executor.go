@@ -17,7 +17,7 @@ import (
 type executor struct {
 	f       *flow
 	n       *node
-	away    map[*pawl.Tool]*toolDef // for lookups, never for iteration
+	remote  map[*pawl.Tool]*toolDef // for lookups, never for iteration
 	inOrder bool
 }
 
@@ -37,7 +37,7 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 		for i := range tasks {
 			first := before
 			var done workflow.Settable
-			if def := x.away[tasks[i].Tool()]; def != nil && def.Serial {
+			if def := x.remote[tasks[i].Tool()]; def != nil && def.Serial {
 				before, done = workflow.NewFuture(wctx)
 			}
 			workflow.Go(wctx, func(g workflow.Context) {
@@ -48,19 +48,19 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 				if done != nil {
 					done.SetValue(nil)
 				}
-				ended.SendAsync(&told{tasks[i].Completed(e)})
+				ended.SendAsync(&completion{tasks[i].Completed(e)})
 			})
 		}
 		more := true
 		for range tasks {
-			var e *told
+			var e *completion
 			ended.Receive(wctx, &e)
 			more = more && yield(e.Event)
 		}
 	}
 }
 
-type told struct{ pawl.Event }
+type completion struct{ pawl.Event }
 
 // oneByOne implements Parallel.StopOnBlock.
 func (x *executor) oneByOne(ctx context.Context, tasks []pawl.Task, yield func(pawl.Event) bool) {
@@ -79,11 +79,11 @@ func (x *executor) oneByOne(ctx context.Context, tasks []pawl.Task, yield func(p
 
 // one executes a call until its end, including the wait for answers.
 func (x *executor) one(ctx context.Context, t pawl.Task) pawl.Execution {
-	def := x.away[t.Tool()]
+	def := x.remote[t.Tool()]
 	// It acts through other calls, or there is no work.
 	if def == nil || t.Refuse != "" || ctx.Err() != nil {
 		e := t.Do(ctx, func(pawl.Event) {})
-		x.f.keepCall(ctx, &t, &e)
+		x.f.addCall(ctx, &t, &e)
 		return e
 	}
 	for lost := 0; ; {
@@ -93,7 +93,7 @@ func (x *executor) one(ctx context.Context, t pawl.Task) pawl.Execution {
 			return e
 		})
 		if len(e.Pending) == 0 || ctx.Err() != nil {
-			x.f.keepCall(ctx, &t, &e)
+			x.f.addCall(ctx, &t, &e)
 			return e
 		}
 		if redo {
@@ -146,7 +146,8 @@ func (x *executor) activity(ctx context.Context, def *toolDef, t pawl.Task, lost
 		if *lost++; *lost < tries {
 			return notYet(t), true
 		}
-		return gone(ctx, &toolDef{Effect: pawl.EffectRead}, t, err), false // no side effect happened
+		// No side effect happened.
+		return gone(ctx, &toolDef{Effect: pawl.EffectRead}, t, err), false
 	}
 	return gone(ctx, def, t, err), false
 }
@@ -166,7 +167,7 @@ func gone(ctx context.Context, def *toolDef, t pawl.Task, err error) pawl.Execut
 	case sdk.IsCanceledError(err) && ctx.Err() != nil:
 		// It did not start: it reports the cancellation of the run.
 		return t.Do(ctx, func(pawl.Event) {})
-	case known && app.Type() == notBegun:
+	case known && app.Type() == notStarted:
 		return fail(pawl.OutcomeError, "The call cannot be carried out here.")
 	case def.Effect == pawl.EffectWrite:
 		e.Attempts++

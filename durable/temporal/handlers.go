@@ -58,8 +58,8 @@ func (f *flow) handlers() error {
 	})
 	workflow.Go(ctx, f.listen)
 	if f.in.Place != nil {
-		workflow.Go(ctx, f.tell)
-		workflow.Go(ctx, f.heed)
+		workflow.Go(ctx, f.reportQuestions)
+		workflow.Go(ctx, f.receiveAnswers)
 	}
 	return nil
 }

@@ -36,9 +36,9 @@ func (f *flow) news(s since) *news {
 
 // watch is the events that an observer of a run has received.
 type watch struct {
-	engine *Engine
-	known  map[string]since // by workflow
-	told   map[llm.Key]bool
+	engine  *Engine
+	known   map[string]since // by workflow
+	emitted map[llm.Key]bool
 }
 
 // look returns the events since the last look, in a possible order: replies, and ends of calls.
@@ -75,21 +75,21 @@ func (w *watch) collect(ctx context.Context, id string, all *[]pawl.Event) error
 	w.known[id] = since{s.Replies + len(n.Replies), s.Calls + len(n.Calls)}
 	for i := range n.Replies {
 		r := &n.Replies[i]
-		w.tell(all, pawl.Event{Kind: pawl.EventResponseReceived, Path: r.Key, Response: &r.Response})
+		w.emit(all, pawl.Event{Kind: pawl.EventResponseReceived, Path: r.Key, Response: &r.Response})
 	}
 	for i := range n.Calls {
 		c := &n.Calls[i]
-		w.tell(all, pawl.Event{Kind: pawl.EventCallCompleted, Path: c.Key, Execution: &c.Execution})
+		w.emit(all, pawl.Event{Kind: pawl.EventCallCompleted, Path: c.Key, Execution: &c.Execution})
 	}
 	return nil
 }
 
-// tell appends an event, unless a nested run has reported it before it ended.
-func (w *watch) tell(all *[]pawl.Event, e pawl.Event) {
-	if w.told[e.Path] {
+// emit appends an event, unless a nested run has reported it before it ended.
+func (w *watch) emit(all *[]pawl.Event, e pawl.Event) {
+	if w.emitted[e.Path] {
 		return
 	}
-	w.told[e.Path] = true
+	w.emitted[e.Path] = true
 	e.Run, e.Step = placeOf(e.Path)
 	*all = append(*all, e)
 }

@@ -25,8 +25,8 @@ type pulse struct {
 	every  time.Duration
 	cancel context.CancelCauseFunc
 
-	mu    sync.Mutex
-	begun bool
+	mu      sync.Mutex
+	started bool
 	// err is the error of earlier heartbeats, which may still arrive and revoke the statement, or
 	// of that one.
 	err error
@@ -55,7 +55,7 @@ func (p *pulse) beat() {
 			return
 		case <-t.C:
 			p.mu.Lock()
-			if err := p.say(p.every); !p.begun {
+			if err := p.say(p.every); !p.started {
 				p.err = errors.Join(p.err, err)
 			}
 			p.mu.Unlock()
@@ -74,8 +74,8 @@ func (p *pulse) end() {
 func (p *pulse) begin() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.begun && p.err == nil {
-		p.begun = true
+	if !p.started && p.err == nil {
+		p.started = true
 		p.err = p.say(2 * p.every)
 	}
 	return p.err
@@ -84,7 +84,7 @@ func (p *pulse) begin() error {
 // say sends one heartbeat, within a time limit.
 func (p *pulse) say(within time.Duration) error {
 	var details []any
-	if p.begun {
+	if p.started {
 		details = []any{"begun"}
 	}
 	if p.client == nil {

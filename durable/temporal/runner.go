@@ -39,16 +39,16 @@ func (e *Engine) Runner(id, agent string) *Runner { return &Runner{ID: id, Agent
 func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		seq, more := int64(0), true
-		tell := func(e pawl.Event) bool {
+		emit := func(e pawl.Event) bool {
 			seq++
 			e.Seq = seq
 			more = more && yield(e, nil)
 			return more
 		}
-		if !tell(pawl.Event{Kind: pawl.EventRunStarted, Run: "run", Agent: r.Agent}) {
+		if !emit(pawl.Event{Kind: pawl.EventRunStarted, Run: "run", Agent: r.Agent}) {
 			return
 		}
-		res, err := r.follow(ctx, msgs, tell)
+		res, err := r.follow(ctx, msgs, emit)
 		if !more {
 			return
 		}
@@ -57,7 +57,7 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 			if err != nil {
 				ended.Error = err.Error()
 			}
-			if !tell(ended) {
+			if !emit(ended) {
 				return
 			}
 		}
@@ -77,9 +77,9 @@ func (r *Runner) Run(ctx context.Context, msgs ...llm.Message) (*pawl.Result, er
 	return r.follow(ctx, msgs, nil)
 }
 
-// follow is Run with events. tell may be nil. It returns false when the caller has stopped
+// follow is Run with events. emit may be nil. It returns false when the caller has stopped
 // listening.
-func (r *Runner) follow(ctx context.Context, msgs []llm.Message, tell func(pawl.Event) bool) (*pawl.Result, error) {
+func (r *Runner) follow(ctx context.Context, msgs []llm.Message, emit func(pawl.Event) bool) (*pawl.Result, error) {
 	ds, begin, err := r.sort(ctx, msgs)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (r *Runner) follow(ctx context.Context, msgs []llm.Message, tell func(pawl.
 			return nil, err
 		}
 	}
-	return r.engine.wait(ctx, r.ID, tell)
+	return r.engine.wait(ctx, r.ID, emit)
 }
 
 // sort separates answers from messages.
@@ -149,31 +149,31 @@ func (e *Engine) start(ctx context.Context, id, agent string, msgs []llm.Message
 
 // wait returns when the run has ended or is pending. It tolerates a server that does not answer for
 // some time.
-func (e *Engine) wait(ctx context.Context, id string, tell func(pawl.Event) bool) (*pawl.Result, error) {
+func (e *Engine) wait(ctx context.Context, id string, emit func(pawl.Event) bool) (*pawl.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan ended, 1)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
 	wg.Go(func() { over <- e.end(ctx, id) })
-	w := &watch{engine: e, known: map[string]since{}, told: map[llm.Key]bool{}}
+	w := &watch{engine: e, known: map[string]since{}, emitted: map[llm.Key]bool{}}
 	for {
 		select {
 		case x := <-over:
-			if tell != nil && ctx.Err() == nil {
-				w.pass(ctx, id, tell) // the events since the last call
+			if emit != nil && ctx.Err() == nil {
+				w.pass(ctx, id, emit) // the events since the last call
 			}
 			return x.result(e, id)
 		case <-time.After(e.poll()):
 		}
-		if tell != nil && !w.pass(ctx, id, tell) {
+		if emit != nil && !w.pass(ctx, id, emit) {
 			return nil, ctx.Err()
 		}
 		s, err := e.State(ctx, id)
 		if err != nil || !s.Waits {
 			continue // there may be no worker to answer; the caller waits for one
 		}
-		if tell != nil && !w.pass(ctx, id, tell) {
+		if emit != nil && !w.pass(ctx, id, emit) {
 			return nil, ctx.Err()
 		}
 		return &pawl.Result{Stop: pawl.StopPending, Cause: "calls wait for an answer", Pending: s.Pending, Spent: s.Spent}, nil
@@ -181,13 +181,13 @@ func (e *Engine) wait(ctx context.Context, id string, tell func(pawl.Event) bool
 }
 
 // pass emits new events, and reports whether the caller still listens.
-func (w *watch) pass(ctx context.Context, id string, tell func(pawl.Event) bool) bool {
+func (w *watch) pass(ctx context.Context, id string, emit func(pawl.Event) bool) bool {
 	all, err := w.look(ctx, id)
 	if err != nil {
 		return true // there may be no worker to answer
 	}
 	for _, e := range all {
-		if !tell(e) {
+		if !emit(e) {
 			return false
 		}
 	}
@@ -204,7 +204,7 @@ type ended struct {
 func (e *Engine) end(ctx context.Context, id string) (x ended) {
 	for {
 		x.err = e.Client.GetWorkflow(ctx, id, "").Get(ctx, &x.out)
-		if !away(x.err) || ctx.Err() != nil {
+		if !unreachable(x.err) || ctx.Err() != nil {
 			return x
 		}
 		select {

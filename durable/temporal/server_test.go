@@ -284,7 +284,7 @@ func drive(ctx context.Context, eng *Engine, id, tool string, w durabletest.Worl
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case away(err):
+		case unreachable(err):
 			asked-- // it takes as many tries as the server takes to start
 			continue
 		case errors.Is(err, ErrNotAsked): // the answer was taken when the server died

@@ -71,7 +71,7 @@ type flow struct {
 	asked  int                      // the number of changes of the questions
 	live   map[llm.Key]liveCall     // composing calls that activities execute
 	busy   int                      // active activities
-	kept   durable.Export
+	record durable.Export
 	roots  int
 	over   *Outcome
 
@@ -92,12 +92,12 @@ type question struct {
 
 // run is the workflow of a run.
 func (w *Worker) run(wctx workflow.Context, in input) (*Outcome, error) {
-	_, out, err := w.carryOut(wctx, in)
+	_, out, err := w.execute(wctx, in)
 	return out, err
 }
 
-// carryOut is the part that both workflows share.
-func (w *Worker) carryOut(wctx workflow.Context, in input) (*flow, *Outcome, error) {
+// execute is the part that both workflows share.
+func (w *Worker) execute(wctx workflow.Context, in input) (*flow, *Outcome, error) {
 	if in.State < 1 || in.State > stateVersion {
 		return nil, nil, sdk.NewNonRetryableApplicationError(fmt.Sprintf("the run has the form %d, this worker knows %d", in.State, stateVersion), "pawl.state", nil)
 	}
@@ -128,7 +128,7 @@ func (w *Worker) carryOut(wctx workflow.Context, in input) (*flow, *Outcome, err
 	f.slots = workflow.NewSemaphore(f.root, int64(f.atOnce()))
 	res, err := f.loop()
 	if errors.Is(err, errContinue) {
-		return nil, nil, f.goOn(res)
+		return nil, nil, f.continueAsNew(res)
 	}
 	out := &Outcome{Result: res}
 	if err != nil {
@@ -208,7 +208,7 @@ var errContinue = errors.New("the run goes on in a new history")
 
 // full reports whether the history is long enough.
 func (f *flow) full() bool {
-	if len(f.kept.Replies) == 0 {
+	if len(f.record.Replies) == 0 {
 		return false // otherwise it would restart without end
 	}
 	info := workflow.GetInfo(f.root)
@@ -219,8 +219,8 @@ func (f *flow) full() bool {
 	return info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() >= limit
 }
 
-// goOn continues as new from res. No call is open: the next step is a model request.
-func (f *flow) goOn(res *pawl.Result) error {
+// continueAsNew continues as new from res. No call is open: the next step is a model request.
+func (f *flow) continueAsNew(res *pawl.Result) error {
 	f.settle()
 	next := f.in
 	slim := *res
@@ -240,13 +240,13 @@ func (f *flow) settle() {
 // end stores the reason of the stop.
 func (f *flow) end(out *Outcome) {
 	r := out.Result
-	f.kept.End = &durable.ExportedEnd{Stop: r.Stop, Limit: r.Limit, Cause: r.Cause, Error: out.Error,
+	f.record.End = &durable.ExportedEnd{Stop: r.Stop, Limit: r.Limit, Cause: r.Cause, Error: out.Error,
 		Spent: r.Spent, Values: r.Values, Output: r.Output}
 }
 
 // all returns the run so far, in the order of events, over all histories.
 func (f *flow) all() durable.Export {
-	x := f.kept
+	x := f.record
 	x.Messages = f.in.Messages
 	if k := f.in.Kept; k != nil {
 		x.Messages = k.Messages
@@ -283,20 +283,20 @@ func (f *flow) state() State {
 	if f.in.From != nil {
 		s.Spent = f.in.From.Spent
 	}
-	for i := range f.kept.Replies {
-		s.Spent.Add(pawl.Spent{Requests: 1, Usage: f.kept.Replies[i].Response.Usage})
+	for i := range f.record.Replies {
+		s.Spent.Add(pawl.Spent{Requests: 1, Usage: f.record.Replies[i].Response.Usage})
 	}
 	return s
 }
 
-// keepCall stores the outcome of a call, unless it ended only because the process or the time of
+// addCall stores the outcome of a call, unless it ended only because the process or the time of
 // the run ended.
-func (f *flow) keepCall(ctx context.Context, t *pawl.Task, x *pawl.Execution) {
+func (f *flow) addCall(ctx context.Context, t *pawl.Task, x *pawl.Execution) {
 	if !x.Outcome.Settled() || x.Outcome == pawl.OutcomeCancelled && ctx.Err() != nil &&
 		context.Cause(ctx) != pawl.ErrCancelled {
 		return
 	}
-	f.kept.Calls = append(f.kept.Calls, durable.ExportedCall{Key: t.Key, Call: t.Call, Execution: durable.Timeless(*x)})
+	f.record.Calls = append(f.record.Calls, durable.ExportedCall{Key: t.Key, Call: t.Call, Execution: durable.Timeless(*x)})
 }
 
 // inbox holds the messages that were sent to the run.
@@ -309,7 +309,7 @@ type inbox struct {
 func (in *inbox) Take(ctx context.Context, at llm.Key) []llm.Message {
 	msgs := in.Steering.Take(ctx, at)
 	if len(msgs) > 0 {
-		in.f.kept.Steered = append(in.f.kept.Steered, durable.ExportedWord{Key: at, Messages: msgs})
+		in.f.record.Steered = append(in.f.record.Steered, durable.ExportedWord{Key: at, Messages: msgs})
 	}
 	return msgs
 }
