@@ -3,19 +3,23 @@ package code
 import (
 	"context"
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed execute.md
-var executeText string
+// definitions are the descriptions and schemas of the tools.
+//
+//go:embed *.md *.json
+var definitions embed.FS
 
 const (
 	toolName      = "execute_code"
@@ -31,26 +35,22 @@ type executor struct {
 type insideKey struct{}
 
 func (t *executor) tool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        toolName,
-		Description: described(t.in.Name()),
-		Input: json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{`+
-			`"code":{"type":"string","minLength":1,"maxLength":%d,"description":"The program."},`+
-			`"timeout":{"type":"integer","minimum":1,"maximum":%d,"description":"Seconds until the program is ended, without the time of its calls. Default %d, at most %d."}`+
-			`},"required":["code"],"additionalProperties":false}`, maxCode, int(mostTime.Seconds()), int(t.opts.Time.Seconds()), int(mostTime.Seconds()))),
-		Output: json.RawMessage(`{"type":"object","properties":{"outcome":{"type":"string"},"result":{"description":"what set_result was given last; absent: nothing"},"error":{"type":"string"},` +
-			`"line":{"type":"integer"},"logs":{"type":"string"},"logs_bytes":{"type":"integer"},"calls":{"type":"array","items":{"type":"object","properties":{"tool":{"type":"string"},` +
-			`"outcome":{"type":"string"}},"required":["tool","outcome"]}}},"required":["outcome","calls"],"additionalProperties":false}`),
+	tool := toolrun.Define(definitions, "execute", &pawl.Tool{
+		Name:      toolName,
 		Effect:    pawl.EffectCompose,
 		MaxResult: -1, // Options.Output bounds the result
 		Run:       t.execute,
-	}
+	}, "maxCode", strconv.Itoa(maxCode), "most", seconds(mostTime), "time", seconds(t.opts.Time))
+	tool.Description = described(tool.Description, t.in.Name())
+	return tool
 }
 
-// described returns the description of the tool for the interpreter with that name.
-func described(name string) string {
-	parts := strings.Split(executeText, "\n[")
-	text := parts[0]
+func seconds(d time.Duration) string { return strconv.Itoa(int(d.Seconds())) }
+
+// described returns the part of text that applies to the interpreter with that name.
+func described(text, name string) string {
+	parts := strings.Split(text, "\n[")
+	text = parts[0]
 	for _, p := range parts[1:] {
 		if rest, ok := strings.CutPrefix(p, name+"]\n"); ok {
 			text += "\n" + rest

@@ -2,7 +2,6 @@ package data
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -13,30 +12,15 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed aggregate.md
-var aggregateText string
-
 var metricOps = []string{"sum", "count", "avg", "min", "max"}
 
 func (s *Set) aggregateTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "data_aggregate",
-		Description: strings.TrimSpace(aggregateText),
-		Input: json.RawMessage(`{"type":"object","properties":{"records":` + recordsSchema + `,` + fromSchema + `,` +
-			`"group_by":{"type":"array","items":{"type":"string"},"description":"The columns to group by. Default: all records are one group."},` +
-			`"metrics":{"type":"array","minItems":1,"description":"What to compute; each result is named op_column, such as sum_amount.","items":{"type":"object","properties":{` +
-			`"column":{"type":"string"},` +
-			`"op":{"type":"string","enum":["sum","count","avg","min","max"]}` +
-			`},"required":["column","op"],"additionalProperties":false}},` +
-			saveSchema +
-			`},"required":["metrics"],"additionalProperties":false}`),
-		Output: json.RawMessage(`{"type":"object","properties":{` + commonOutput + `,` +
-			`"skipped":{"type":"object","additionalProperties":{"type":"integer"}},"groups":` + recordsOutput +
-			`},"required":["count","groups"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "aggregate", &pawl.Tool{
+		Name:      "data_aggregate",
 		Effect:    pawl.EffectRead,
 		MaxResult: -1, // answers have a size limit
 		Run:       run(s.aggregate),
-	}
+	})
 }
 
 type aggregateArgs struct {

@@ -68,6 +68,7 @@ package data
 import (
 	"bytes"
 	"context"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -77,6 +78,11 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
+
+// definitions are the descriptions and schemas of the tools.
+//
+//go:embed *.md *.json
+var definitions embed.FS
 
 // Set holds the data tools. It is safe for concurrent use. Its fields must not be changed after the
 // first use.
@@ -134,17 +140,6 @@ func (s *Set) Tools(context.Context) ([]*pawl.Tool, error) {
 	}
 	return tools, nil
 }
-
-// recordsSchema is the schema of the records argument.
-const recordsSchema = `{"type":["array","string"],"items":{"type":"object"},` +
-	`"description":"The records: an array of objects, or the text of a CSV, JSON or JSONL file, unchanged."}`
-
-// recordsOutput and the constants below are parts of the output schemas.
-const (
-	recordsOutput = `{"type":"array","items":{"type":"object"}}`
-	commonOutput  = `"count":{"type":"integer"},"truncated":{"type":"boolean"},"total":{"type":"integer"},"returned":{"type":"integer"},"table":{"type":"string"},` +
-		`"notes":{"type":"array","items":{"type":"string"}}`
-)
 
 // run converts fn, which returns JSON, to a ToolFunc.
 func run[Args any](fn func(context.Context, Args) ([]byte, error)) pawl.ToolFunc {

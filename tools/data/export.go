@@ -3,7 +3,6 @@ package data
 import (
 	"bufio"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,19 +15,9 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed export.md
-var exportText string
-
 func (s *Set) exportTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "data_export",
-		Description: strings.TrimSpace(exportText),
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"path":{"type":"string","description":"The file, relative to the root."},` +
-			`"records":` + recordsSchema + `,` + fromSchema + `,` +
-			`"format":{"type":"string","enum":["csv","json","jsonl"],"description":"Default: as the file's ending says, else csv."}` +
-			`},"required":["path"],"additionalProperties":false}`),
-		Output: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"count":{"type":"integer"},"bytes":{"type":"integer"}},"required":["path","count","bytes"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "export", &pawl.Tool{
+		Name:   "data_export",
 		Effect: pawl.EffectWrite,
 		// the same key as the file tools' calls that change the same path
 		Serial: func(args json.RawMessage) string {
@@ -39,7 +28,7 @@ func (s *Set) exportTool() *pawl.Tool {
 			return "file:" + path.Clean(a.Path)
 		},
 		Run: toolrun.Func(s.export),
-	}
+	})
 }
 
 type exportArgs struct {

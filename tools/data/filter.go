@@ -2,7 +2,6 @@ package data
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,30 +11,15 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed filter.md
-var filterText string
-
 var filterOps = []string{"==", "!=", ">", "<", ">=", "<=", "contains", "in"}
 
 func (s *Set) filterTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "data_filter",
-		Description: strings.TrimSpace(filterText),
-		Input: json.RawMessage(`{"type":"object","properties":{"records":` + recordsSchema + `,` + fromSchema + `,` +
-			`"where":{"type":"array","minItems":1,"description":"The conditions; a record must meet all of them.","items":{"type":"object","properties":{` +
-			`"column":{"type":"string"},` +
-			`"op":{"type":"string","enum":["==","!=",">","<",">=","<=","contains","in"]},` +
-			`"value":{"type":["string","number","boolean","null","array"],"items":{"type":["string","number","boolean","null"]},` +
-			`"description":"What to compare with: a string, a number, true, false or null; for op in, an array of them."}` +
-			`},"required":["column","op","value"],"additionalProperties":false}},` +
-			saveSchema +
-			`},"required":["where"],"additionalProperties":false}`),
-		Output: json.RawMessage(`{"type":"object","properties":{` + commonOutput + `,"records":` + recordsOutput +
-			`},"required":["count","records"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "filter", &pawl.Tool{
+		Name:      "data_filter",
 		Effect:    pawl.EffectRead,
 		MaxResult: -1, // answers have a size limit
 		Run:       run(s.filter),
-	}
+	})
 }
 
 type filterArgs struct {

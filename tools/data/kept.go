@@ -12,12 +12,6 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-// saveSchema and fromSchema describe the arguments that store a table and use it again.
-const (
-	saveSchema = `"save_as":{"type":"string","pattern":"^([A-Za-z][A-Za-z0-9_-]{0,39})?$","description":"Keep all of the result under this name, as a table that later calls take; the answer then shows its first 5 records."}`
-	fromSchema = `"table":{"type":"string","description":"Instead of records: the name of a kept table."}`
-)
-
 // preview is the number of records shown of a stored table.
 const preview = 5
 

@@ -3,7 +3,6 @@ package data
 import (
 	"bufio"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"io"
@@ -16,9 +15,6 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed parse.md
-var parseText string
-
 const (
 	parseLimit = 1000
 	jsonBytes  = 64 << 20 // limit for a file that is one JSON text, which is read whole
@@ -26,23 +22,12 @@ const (
 )
 
 func (s *Set) parseTool() *pawl.Tool {
-	tool := &pawl.Tool{
-		Name:        "data_parse",
-		Description: strings.TrimSpace(parseText),
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"content":{"type":"string","description":"The text of the file, unchanged."},` +
-			`"format":{"type":"string","enum":["csv","json","jsonl"],"description":"Default: found out. Text that begins with [ or { is json or jsonl, any other csv."},` +
-			`"limit":{"type":"integer","minimum":0,"description":"The most records to return. Default 1000; with save_as, 5."},` +
-			`"offset":{"type":"integer","minimum":0,"description":"How many records to skip: to go on after a truncated answer. Default 0."},` +
-			saveSchema +
-			`},"required":["content"],"additionalProperties":false}`),
-		Output: json.RawMessage(`{"type":"object","properties":{` + commonOutput + `,"next_offset":{"type":"integer"},` +
-			`"columns":{"type":"array","items":{"type":"string"}},"records":` + recordsOutput +
-			`},"required":["columns","count","records"],"additionalProperties":false}`),
+	tool := toolrun.Define(definitions, "parse", &pawl.Tool{
+		Name:      "data_parse",
 		Effect:    pawl.EffectRead,
 		MaxResult: -1, // answers have a size limit
 		Run:       run(s.parse),
-	}
+	})
 	if s.open != nil {
 		tool.Description += "\n\n" + pathText
 		in := strings.Replace(string(tool.Input), `"format":`, `"path":{"type":"string","description":"Instead of content: a file, relative to the root. Its ending may say the format."},"format":`, 1)

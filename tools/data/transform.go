@@ -3,38 +3,21 @@ package data
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed transform.md
-var transformText string
-
 func (s *Set) transformTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "data_transform",
-		Description: strings.TrimSpace(transformText),
-		Input: json.RawMessage(`{"type":"object","properties":{"records":` + recordsSchema + `,` + fromSchema + `,` +
-			`"select":{"type":"array","items":{"type":"string"},"description":"The columns to keep, in this order. Default: all."},` +
-			`"rename":{"type":"object","additionalProperties":{"type":"string"},"description":"New names of columns: {\"old\":\"new\"}."},` +
-			`"sort_by":{"type":"string","description":"The column to sort by, by its new name."},` +
-			`"sort_desc":{"type":"boolean","description":"Sort the greatest first. Default false."},` +
-			`"limit":{"type":"integer","minimum":0,"description":"The most records to keep, after sorting. Default: all."},` +
-			`"offset":{"type":"integer","minimum":0,"description":"How many records to skip, after sorting: to go on in a table. Default 0."},` +
-			saveSchema +
-			`},"additionalProperties":false}`),
-		Output: json.RawMessage(`{"type":"object","properties":{` + commonOutput + `,"records":` + recordsOutput +
-			`},"required":["count","records"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "transform", &pawl.Tool{
+		Name:      "data_transform",
 		Effect:    pawl.EffectRead,
 		MaxResult: -1, // answers have a size limit
 		Run:       run(s.transform),
-	}
+	})
 }
 
 type transformArgs struct {

@@ -2,8 +2,6 @@ package file
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -13,21 +11,13 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed delete.md
-var deleteText string
-
 func (s *Set) deleteTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "file_delete",
-		Description: strings.TrimSpace(deleteText),
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"path":{"type":"string","description":"The file or the empty directory, relative to the root."}` +
-			`},"required":["path"],"additionalProperties":false}`),
-		Output: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "delete", &pawl.Tool{
+		Name:   "file_delete",
 		Effect: pawl.EffectWrite,
 		Serial: serial,
 		Run:    toolrun.Func(s.delete),
-	}
+	})
 }
 
 type deleteArgs struct {

@@ -3,8 +3,6 @@ package file
 import (
 	"bytes"
 	"context"
-	_ "embed"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -14,9 +12,6 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed edit.md
-var editText string
-
 const (
 	// The largest file that can be edited, and the largest that an edit can produce. An edit holds
 	// the file in memory several times.
@@ -25,27 +20,12 @@ const (
 )
 
 func (s *Set) editTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "file_edit",
-		Description: strings.TrimSpace(editText),
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"path":{"type":"string","description":"The file, relative to the root."},` +
-			`"edits":{"type":"array","minItems":1,"maxItems":100,"description":"Each is made on what the one before it left.","items":{"type":"object","properties":{` +
-			`"old":{"type":"string","minLength":1,"description":"The text to replace, exactly as it stands in the file."},` +
-			`"new":{"type":"string","description":"What takes its place."},` +
-			`"all":{"type":"boolean","description":"Replace it wherever it stands. Default false: it must stand there once."}` +
-			`},"required":["old","new"],"additionalProperties":false}},` +
-			`"expect":{"type":"string","pattern":"^[0-9a-fA-F]{64}$","description":"Edit only if the file's present content has this SHA-256, in hexadecimal."}` +
-			`},"required":["path","edits"],"additionalProperties":false}`),
-		Output: json.RawMessage(`{"type":"object","properties":{` +
-			`"path":{"type":"string"},"replaced":{"type":"integer"},"bytes":{"type":"integer"},"sha256":{"type":"string"},` +
-			`"changes":{"type":"array","items":{"type":"object","properties":{"line":{"type":"integer"},"old":{"type":"string"},"new":{"type":"string"}},` +
-			`"required":["line","old","new"],"additionalProperties":false}}` +
-			`},"required":["path","replaced","bytes","sha256","changes"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "edit", &pawl.Tool{
+		Name:   "file_edit",
 		Effect: pawl.EffectWrite,
 		Serial: serial,
 		Run:    toolrun.Func(s.edit),
-	}
+	})
 }
 
 type editArgs struct {

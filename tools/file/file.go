@@ -34,6 +34,7 @@ package file
 
 import (
 	"context"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -41,6 +42,11 @@ import (
 
 	"github.com/pawl-go/pawl"
 )
+
+// definitions are the descriptions and schemas of the tools.
+//
+//go:embed *.md *.json
+var definitions embed.FS
 
 // Set holds the file tools over one directory. It is safe for concurrent use. Its fields must not
 // be changed after the first use.

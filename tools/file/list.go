@@ -3,8 +3,6 @@ package file
 import (
 	"cmp"
 	"context"
-	_ "embed"
-	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -17,31 +15,17 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed list.md
-var listText string
-
 const (
 	listEntries = 1000
 	listBytes   = 30 << 10 // leaves room for the marker within the limit of a result
 )
 
 func (s *Set) listTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "file_list",
-		Description: strings.TrimSpace(listText),
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"path":{"type":"string","description":"The directory, relative to the root. Default: the root itself."},` +
-			`"after":{"type":"string","description":"List only names that sort after this one: to go on in a long directory."}` +
-			`},"additionalProperties":false}`),
-		Output: json.RawMessage(`{"type":"object","properties":{` +
-			`"path":{"type":"string"},"total":{"type":"integer"},` +
-			`"entries":{"type":"array","items":{"type":"object","properties":{"type":{"type":"string"},"name":{"type":"string"},"note":{"type":"string"}},` +
-			`"required":["type","name"],"additionalProperties":false}},` +
-			`"next":{"type":"object","properties":{"path":{"type":"string"},"after":{"type":"string"}},"required":["path","after"],"additionalProperties":false}` +
-			`},"required":["path","total","entries"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "list", &pawl.Tool{
+		Name:   "file_list",
 		Effect: pawl.EffectRead,
 		Run:    toolrun.Func(s.list),
-	}
+	})
 }
 
 type listArgs struct {

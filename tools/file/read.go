@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,9 +16,6 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed read.md
-var readText string
-
 const (
 	pageLines = 2000
 	pageBytes = 64 << 10
@@ -27,24 +23,12 @@ const (
 )
 
 func (s *Set) readTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "file_read",
-		Description: strings.TrimSpace(readText),
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"path":{"type":"string","description":"The file, relative to the root."},` +
-			`"offset":{"type":"integer","minimum":0,"description":"The line to start at; the first line is 1. Default 1."},` +
-			`"limit":{"type":"integer","minimum":0,"description":"How many lines to read. Default and at most 2000."},` +
-			`"column":{"type":"integer","minimum":0,"description":"The byte of the first line to start at, from 1. Only needed to go on within a line that is longer than a page."}` +
-			`},"required":["path"],"additionalProperties":false}`),
-		Output: json.RawMessage(`{"type":"object","properties":{` +
-			`"path":{"type":"string"},"size":{"type":"integer"},"offset":{"type":"integer"},"lines":{"type":"integer"},` +
-			`"next":{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer"},"column":{"type":"integer"},"limit":{"type":"integer"}},` +
-			`"required":["path","offset"],"additionalProperties":false}` +
-			`},"required":["path","size","offset","lines"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "read", &pawl.Tool{
+		Name:      "file_read",
 		Effect:    pawl.EffectRead,
 		MaxResult: -1, // the page limits bound the result
 		Run:       toolrun.Func(s.read),
-	}
+	})
 }
 
 type readArgs struct {

@@ -2,8 +2,6 @@ package file
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -15,9 +13,6 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed search.md
-var searchText string
-
 const (
 	searchMatches = 100      // default of limit
 	mostMatches   = 1000     // maximum of limit
@@ -26,30 +21,12 @@ const (
 )
 
 func (s *Set) searchTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "file_search",
-		Description: strings.TrimSpace(searchText),
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"pattern":{"type":"string","maxLength":1000,"description":"What to look for in each line: an RE2 regular expression. Leave it out to find files by include."},` +
-			`"path":{"type":"string","description":"The directory or the file to look in, relative to the root. Default: the root itself."},` +
-			`"literal":{"type":"boolean","description":"Take pattern as plain text. Default false."},` +
-			`"ignore_case":{"type":"boolean","description":"Default false."},` +
-			`"include":{"type":"array","maxItems":50,"items":{"type":"string","minLength":1},"description":"Globs; only files that one of them fits. Default: all."},` +
-			`"exclude":{"type":"array","maxItems":50,"items":{"type":"string","minLength":1},"description":"Globs; neither files nor directories that one of them fits."},` +
-			`"context":{"type":"integer","minimum":0,"maximum":20,"description":"How many lines to show before and after each match. Default 0."},` +
-			`"limit":{"type":"integer","minimum":0,"maximum":1000,"description":"The most matches, or files, to return. Default 100."},` +
-			`"after":{"type":"string","description":"To go on: the path of the file where the last answer ended."},` +
-			`"line":{"type":"integer","minimum":0,"description":"To go on: the line of that file after which to go on."}` +
-			`},"additionalProperties":false}`),
-		Output: json.RawMessage(`{"type":"object","properties":{` +
-			`"matches":{"type":"array","items":{"type":"object","properties":{"path":{"type":"string"},"line":{"type":"integer"},"text":{"type":"string"}},` +
-			`"required":["path"],"additionalProperties":false}},` +
-			`"files":{"type":"integer"},"binary":{"type":"integer"},"unread":{"type":"integer"},"next":{"type":"object"}` +
-			`},"required":["matches","files"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "search", &pawl.Tool{
+		Name:      "file_search",
 		Effect:    pawl.EffectRead,
 		MaxResult: -1, // searchBytes bounds the result
 		Run:       toolrun.Func(s.search),
-	}
+	})
 }
 
 type searchArgs struct {

@@ -2,11 +2,8 @@ package file
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"io/fs"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -14,26 +11,15 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed stat.md
-var statText string
-
 // No SHA-256 is reported for larger files, because reading them takes longer than everything else.
 const hashedBytes = 8 << 20
 
 func (s *Set) statTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "file_stat",
-		Description: strings.TrimSpace(statText),
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"path":{"type":"string","description":"The file or directory, relative to the root."}` +
-			`},"required":["path"],"additionalProperties":false}`),
-		Output: json.RawMessage(`{"type":"object","properties":{` +
-			`"name":{"type":"string"},"size":{"type":"integer"},"type":{"type":"string"},"modified":{"type":"string"},` +
-			`"sha256":{"type":"string"},"link":{"type":"boolean"}` +
-			`},"required":["name","size","type","modified"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "stat", &pawl.Tool{
+		Name:   "file_stat",
 		Effect: pawl.EffectRead,
 		Run:    toolrun.Func(s.stat),
-	}
+	})
 }
 
 type statArgs struct {

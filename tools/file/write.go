@@ -5,9 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	_ "embed"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,25 +20,13 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed write.md
-var writeText string
-
 func (s *Set) writeTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "file_write",
-		Description: strings.TrimSpace(writeText),
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"path":{"type":"string","description":"The file, relative to the root."},` +
-			`"content":{"type":"string","description":"All of the file's new content."},` +
-			`"expect":{"type":"string","pattern":"^([0-9a-fA-F]{64})?$","description":"Write only if the file's present content has this SHA-256 (in hexadecimal, as file_stat reports it). The empty string: only if there is no such file. Leave it out to write in any case."}` +
-			`},"required":["path","content"],"additionalProperties":false}`),
-		Output: json.RawMessage(`{"type":"object","properties":{` +
-			`"path":{"type":"string"},"bytes":{"type":"integer"},"sha256":{"type":"string"},"created":{"type":"boolean"}` +
-			`},"required":["path","bytes","sha256","created"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "write", &pawl.Tool{
+		Name:   "file_write",
 		Effect: pawl.EffectWrite,
 		Serial: serial,
 		Run:    toolrun.Func(s.write),
-	}
+	})
 }
 
 type writeArgs struct {

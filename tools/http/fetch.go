@@ -2,7 +2,7 @@ package http
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,8 +18,10 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
-//go:embed fetch.md
-var fetchText string
+// definitions are the descriptions and schemas of the tools.
+//
+//go:embed *.md *.json
+var definitions embed.FS
 
 const (
 	pageChars = 8000
@@ -33,16 +35,13 @@ type fetcher struct {
 }
 
 func (f *fetcher) tool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "http_fetch",
-		Description: strings.TrimSpace(fetchText),
-		Input:       f.input(),
-		Output: json.RawMessage(`{"type":"object","properties":{"url":{"type":"string"},"status":{"type":"integer"},"type":{"type":"string"},"title":{"type":"string"},` +
-			`"bytes":{"type":"integer"},"chars":{"type":"integer"},"truncated":{"type":"boolean"},"next_offset":{"type":"integer"}},"required":["url","status","type","bytes"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "fetch", &pawl.Tool{
+		Name:      "http_fetch",
+		Input:     f.input(),
 		Effect:    f.effect(),
 		MaxResult: -1, // max_chars bounds the result
 		Run:       toolrun.Func(f.run),
-	}
+	})
 }
 
 // input describes the arguments. Arguments that only writing requests need are present only if

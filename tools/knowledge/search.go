@@ -2,7 +2,7 @@ package knowledge
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -14,8 +14,10 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed search.md
-var searchText string
+// definitions are the descriptions and schemas of the tools.
+//
+//go:embed *.md *.json
+var definitions embed.FS
 
 const (
 	fewHits  = 5
@@ -25,21 +27,12 @@ const (
 )
 
 func (s *Set) searchTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "knowledge_search",
-		Description: strings.TrimSpace(searchText),
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"query":{"type":"string","minLength":1,"maxLength":2000,"description":"What to look for: a question, or words."},` +
-			`"limit":{"type":"integer","minimum":1,"maximum":20,"description":"How many hits to show, of documents and of conversations each. Default 5."}` +
-			`},"required":["query"],"additionalProperties":false}`),
-		Output: json.RawMessage(`{"type":"object","properties":{` +
-			`"documents":{"type":"array","items":{"type":"object","properties":{"document":{"type":"string"},"index":{"type":"integer"},"title":{"type":"string"},"source":{"type":"string"},"heading":{"type":"string"},"shared":{"type":"boolean"}},"required":["document","index"]}},` +
-			`"conversations":{"type":"array","items":{"type":"object","properties":{"thread":{"type":"string"},"seq":{"type":"integer"},"role":{"type":"string"},"time":{"type":"string"}},"required":["thread","seq"]}},` +
-			`"notes":{"type":"array","items":{"type":"string"}}},"required":["documents","conversations"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "search", &pawl.Tool{
+		Name:      "knowledge_search",
 		Effect:    pawl.EffectRead,
 		MaxResult: -1, // maxShown bounds the result
 		Run:       toolrun.Func(s.search),
-	}
+	})
 }
 
 // searchData is the Data of a result: the positions of the hits.

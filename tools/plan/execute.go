@@ -2,28 +2,18 @@ package plan
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"fmt"
-	"strings"
+	"strconv"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed execute.md
-var executeText string
-
 // plainTool returns the plan tool whose steps are independent of each other.
 func plainTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "execute_plan",
-		Description: strings.TrimSpace(executeText),
-		Input: json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{"steps":{"type":"array","description":"1 to %d steps.","items":{"type":"object","properties":{`+
-			`"tool":{"type":"string","description":"The name of a tool, not execute_plan."},`+
-			`"args":{"type":"object","description":"Its arguments, as it takes them."}`+
-			`},"required":["tool","args"],"additionalProperties":false}}},"required":["steps"],"additionalProperties":false}`, maxCalls)),
+	return toolrun.Define(definitions, "execute", &pawl.Tool{
+		Name:      "execute_plan",
 		Output:    outputSchema(`"ok","error"`),
 		Effect:    pawl.EffectCompose,
 		Inline:    true,
@@ -39,7 +29,7 @@ func plainTool() *pawl.Tool {
 			}
 			return run(ctx, v, newFlow(a.Steps))
 		}),
-	}
+	}, "most", strconv.Itoa(maxCalls))
 }
 
 // inRun returns the invocation of the plan. It returns an error if the tool is called outside a

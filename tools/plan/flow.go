@@ -2,10 +2,9 @@ package plan
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pawl-go/pawl"
@@ -13,20 +12,10 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed flow.md
-var flowText string
-
 // flowTool returns the plan tool whose steps can use values of other steps.
 func flowTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "execute_plan",
-		Description: strings.TrimSpace(flowText),
-		Input: json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{"steps":{"type":"array","description":"1 to %d steps.","items":{"type":"object","properties":{`+
-			`"tool":{"type":"string","description":"The name of a tool, not execute_plan."},`+
-			`"args":{"type":"object","description":"Its arguments, as it takes them; a value can be {\"$from\":\"STEP/FIELD\"}."},`+
-			`"each":{"type":"object","description":"A list: the step runs once for each of its items.","properties":{"$from":{"type":"string"}},"required":["$from"],"additionalProperties":false},`+
-			`"when":{"type":"object","description":"The step runs only where this is so.","properties":{"$from":{"type":"string"},"equals":{},"not":{"type":"boolean"}},"required":["$from"],"additionalProperties":false}`+
-			`},"required":["tool","args"],"additionalProperties":false}}},"required":["steps"],"additionalProperties":false}`, maxCalls)),
+	return toolrun.Define(definitions, "flow", &pawl.Tool{
+		Name:      "execute_plan",
 		Output:    outputSchema(`"ok","error","skipped"`),
 		Effect:    pawl.EffectCompose,
 		Inline:    true,
@@ -50,7 +39,7 @@ func flowTool() *pawl.Tool {
 			p.announce(v)
 			return run(ctx, v, p)
 		}),
-	}
+	}, "most", strconv.Itoa(maxCalls))
 }
 
 // flow is the state of a plan in execution.

@@ -27,6 +27,7 @@ package plan
 
 import (
 	"context"
+	"embed"
 	"encoding/json"
 	"fmt"
 
@@ -34,6 +35,11 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
+
+// definitions are the descriptions and schemas of the tools.
+//
+//go:embed *.md *.json
+var definitions embed.FS
 
 // Options are the options of New. Nil and the zero value give the plan without data flow.
 type Options struct {

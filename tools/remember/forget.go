@@ -2,11 +2,8 @@ package remember
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
@@ -14,17 +11,12 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed forget.md
-var forgetText string
-
 func (s *Set) forgetTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "memory_forget",
-		Description: strings.TrimSpace(forgetText),
-		Input:       json.RawMessage(`{"type":"object","properties":{"id":{"type":"string","minLength":1,"description":"As memory_list shows it."}},"required":["id"],"additionalProperties":false}`),
-		Effect:      pawl.EffectIdempotent,
-		Run:         toolrun.Func(s.forget),
-	}
+	return toolrun.Define(definitions, "forget", &pawl.Tool{
+		Name:   "memory_forget",
+		Effect: pawl.EffectIdempotent,
+		Run:    toolrun.Func(s.forget),
+	})
 }
 
 type forgetArgs struct{ ID string }

@@ -2,8 +2,6 @@ package remember
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -14,21 +12,12 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed list.md
-var listText string
-
 func (s *Set) listTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "memory_list",
-		Description: strings.TrimSpace(listText),
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"query":{"type":"string","description":"Words to look for. Leave it out to see everything."},` +
-			`"limit":{"type":"integer","minimum":1,"maximum":100,"description":"How many to show. Default 20."},` +
-			`"after":{"type":"string","description":"Without a query: the id to go on after."}` +
-			`},"additionalProperties":false}`),
+	return toolrun.Define(definitions, "list", &pawl.Tool{
+		Name:   "memory_list",
 		Effect: pawl.EffectRead,
 		Run:    toolrun.Func(s.list),
-	}
+	})
 }
 
 type listArgs struct {

@@ -2,7 +2,6 @@ package remember
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -13,23 +12,15 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed remember.md
-var rememberText string
-
 // maxContent is the maximum length of a memory. A longer text belongs into a document.
 const maxContent = 2000
 
 func (s *Set) rememberTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "remember",
-		Description: strings.TrimSpace(rememberText),
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"content":{"type":"string","minLength":1,"maxLength":2000,"pattern":"\\S","description":"The fact, in one sentence."}` +
-			`},"required":["content"],"additionalProperties":false}`),
-		Output: json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"},"new":{"type":"boolean"}},"required":["id","new"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "remember", &pawl.Tool{
+		Name:   "remember",
 		Effect: pawl.EffectIdempotent,
 		Run:    toolrun.Func(s.remember),
-	}
+	})
 }
 
 type rememberArgs struct{ Content string }

@@ -20,11 +20,17 @@ package remember
 
 import (
 	"context"
+	"embed"
 	"errors"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/store"
 )
+
+// definitions are the descriptions and schemas of the tools.
+//
+//go:embed *.md *.json
+var definitions embed.FS
 
 // Set holds the memory tools over a store. It is safe for concurrent use.
 type Set struct {

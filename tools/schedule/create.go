@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -14,32 +13,13 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed create.md
-var createText string
-
-// timeFields describes the arguments for the time of a schedule. schedule_create and
-// schedule_update share them.
-const timeFields = `"when":{"type":"string","description":"When, in one of the forms above."},` +
-	`"zone":{"type":"string","description":"An IANA zone, such as Europe/Oslo. Leave it out for the user's own."},` +
-	`"time":{"type":"string","pattern":"^[0-9]{1,2}:[0-9]{1,2}$","description":"Instead of when: hours and minutes, 24 hours, such as 08:00."},` +
-	`"recurrence":{"type":"string","enum":["once","daily","custom","weekly","monthly"],"description":"With time: how it comes again. custom is several days of the week."},` +
-	`"day":{"type":"string","description":"With weekly and custom: days of the week, such as monday,friday. With monthly: the day, 1 to 31 or last."},` +
-	`"misfire":{"type":"string","enum":["once","skip","all"],"description":"What to do about times that were missed: the last of them (once, the default), none, or all."}`
-
 func (s *Set) createTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "schedule_create",
-		Description: strings.TrimSpace(createText),
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"description":{"type":"string","minLength":1,"maxLength":500,"pattern":"\\S","description":"What it is, in a sentence: it is shown and found by it."},` + timeFields + `,` +
-			`"prompt":{"type":"string","maxLength":8000,"description":"What the agent is asked then."},` +
-			`"tools":{"type":"array","maxItems":20,"items":{"type":"object","properties":{"tool":{"type":"string"},"params":{"type":"object"}},"required":["tool"],"additionalProperties":false},"description":"Calls that are made then, in this order."},` +
-			`"synthesis_prompt":{"type":"string","maxLength":8000,"description":"The same as prompt."}` +
-			`},"required":["description"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "create", &pawl.Tool{
+		Name:   "schedule_create",
 		Effect: pawl.EffectWrite,
 		Serial: serial,
 		Run:    toolrun.Func(s.create),
-	}
+	})
 }
 
 // times holds the arguments for the time of a schedule. Nil means not given.

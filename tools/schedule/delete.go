@@ -2,8 +2,6 @@ package schedule
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -13,18 +11,13 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed delete.md
-var deleteText string
-
 func (s *Set) deleteTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "schedule_delete",
-		Description: strings.TrimSpace(deleteText),
-		Input:       json.RawMessage(`{"type":"object","properties":{` + which + `},"additionalProperties":false}`),
-		Effect:      pawl.EffectWrite,
-		Serial:      serial,
-		Run:         toolrun.Func(s.delete),
-	}
+	return toolrun.Define(definitions, "delete", &pawl.Tool{
+		Name:   "schedule_delete",
+		Effect: pawl.EffectWrite,
+		Serial: serial,
+		Run:    toolrun.Func(s.delete),
+	})
 }
 
 type deleteArgs struct {

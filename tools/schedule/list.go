@@ -2,8 +2,6 @@ package schedule
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -12,17 +10,12 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed list.md
-var listText string
-
 func (s *Set) listTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "schedule_list",
-		Description: strings.TrimSpace(listText),
-		Input:       json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
-		Effect:      pawl.EffectRead,
-		Run:         toolrun.Func(s.list),
-	}
+	return toolrun.Define(definitions, "list", &pawl.Tool{
+		Name:   "schedule_list",
+		Effect: pawl.EffectRead,
+		Run:    toolrun.Func(s.list),
+	})
 }
 
 func (s *Set) list(ctx context.Context, _ struct{}) (llm.ToolResult, error) {

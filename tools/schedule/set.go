@@ -27,6 +27,7 @@ package schedule
 
 import (
 	"context"
+	"embed"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -36,6 +37,11 @@ import (
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
+
+// definitions are the descriptions and schemas of the tools.
+//
+//go:embed *.md *.json
+var definitions embed.FS
 
 // Set holds the schedule tools over a store. It is safe for concurrent use.
 type Set struct {

@@ -2,8 +2,6 @@ package schedule
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -14,25 +12,13 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed update.md
-var updateText string
-
-// which describes the arguments that identify a schedule.
-const which = `"id":{"type":"string","description":"As schedule_list shows it."},` +
-	`"description_query":{"type":"string","description":"Instead of id: words of its description."}`
-
 func (s *Set) updateTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "schedule_update",
-		Description: strings.TrimSpace(updateText),
-		Input: json.RawMessage(`{"type":"object","properties":{` + which + `,` +
-			`"enabled":{"type":"boolean","description":"false turns it off, true on again."},` +
-			`"description":{"type":"string","minLength":1,"maxLength":500,"pattern":"\\S"},` + timeFields +
-			`},"additionalProperties":false}`),
+	return toolrun.Define(definitions, "update", &pawl.Tool{
+		Name:   "schedule_update",
 		Effect: pawl.EffectWrite,
 		Serial: serial,
 		Run:    toolrun.Func(s.update),
-	}
+	})
 }
 
 type updateArgs struct {

@@ -2,7 +2,7 @@ package search
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,8 +16,10 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
-//go:embed web.md
-var webText string
+// definitions are the descriptions and schemas of the tools.
+//
+//go:embed *.md *.json
+var definitions embed.FS
 
 const (
 	defaultLimit = 8
@@ -35,20 +37,11 @@ type searcher struct {
 }
 
 func (s *searcher) tool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "web_search",
-		Description: strings.TrimSpace(webText),
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"query":{"type":"string","minLength":1,"maxLength":400,"description":"What to look for, in a few words."},` +
-			`"limit":{"type":"integer","minimum":1,"maximum":20,"description":"How many pages to look at. Default 8."}` +
-			`},"required":["query"],"additionalProperties":false}`),
-		Output: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"},"engine":{"type":"string"},"ranking":{"type":"string","enum":["words","words+meaning"]},` +
-			`"sources":{"type":"array","items":{"type":"object","properties":{"number":{"type":"integer"},"url":{"type":"string"},"title":{"type":"string"},"passages":{"type":"array","items":{"type":"string"}},` +
-			`"unread":{"type":"string"}},"required":["number","url"],"additionalProperties":false}},` +
-			`"degraded":{"type":"array","items":{"type":"string"}}},"required":["query","ranking","sources"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "web", &pawl.Tool{
+		Name:   "web_search",
 		Effect: pawl.EffectRead,
 		Run:    toolrun.Func(s.run),
-	}
+	})
 }
 
 // answer is the Data of a result.

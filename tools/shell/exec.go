@@ -2,11 +2,12 @@ package shell
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,8 +17,10 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed exec.md
-var execText string
+// definitions are the descriptions and schemas of the tools.
+//
+//go:embed *.md *.json
+var definitions embed.FS
 
 type shell struct {
 	dir  string
@@ -28,32 +31,25 @@ type shell struct {
 }
 
 func (s *shell) tool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "shell_exec",
-		Description: s.description(),
-		Input: json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{`+
-			`"command":{"type":"string","minLength":1,"description":"What the shell is to run."},`+
-			`"timeout":{"type":"integer","minimum":1,"maximum":%d,"description":"Seconds until the command is ended. Default %d, at most %d."}`+
-			`},"required":["command"],"additionalProperties":false}`, int(mostTime.Seconds()), int(s.opts.Limits.Time.Seconds()), int(mostTime.Seconds()))),
-		Output: json.RawMessage(`{"type":"object","properties":{"exit_code":{"type":"integer","description":"-1 when the command did not end by itself"},"end":{"type":"string"},"signal":{"type":"string"},` +
-			`"stdout":{"type":"string"},"stderr":{"type":"string"},"stdout_bytes":{"type":"integer"},"stderr_bytes":{"type":"integer"},"truncated":{"type":"boolean"},"milliseconds":{"type":"integer"}},` +
-			`"required":["exit_code","end","stdout","stderr","stdout_bytes","stderr_bytes","milliseconds"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "exec", &pawl.Tool{
+		Name:      "shell_exec",
 		Effect:    pawl.EffectWrite,
 		Timeout:   mostTime + 15*time.Second, // the sandbox ends the command earlier
 		MaxResult: -1,                        // Limits.Output bounds each stream
 		Serial:    func(json.RawMessage) string { return s.dir },
 		Run:       toolrun.Func(s.exec),
-	}
+	}, "network", s.network(), "most", seconds(mostTime), "time", seconds(s.opts.Limits.Time))
 }
 
-// description returns the tool's description, including the allowed hosts.
-func (s *shell) description() string {
-	network := "has no network"
+// network describes the network access of commands.
+func (s *shell) network() string {
 	if len(s.opts.Hosts) > 0 {
-		network = "reaches over HTTP and HTTPS, by the proxy that HTTP_PROXY and HTTPS_PROXY name, nothing but " + strings.Join(s.opts.Hosts, ", ")
+		return "reaches over HTTP and HTTPS, by the proxy that HTTP_PROXY and HTTPS_PROXY name, nothing but " + strings.Join(s.opts.Hosts, ", ")
 	}
-	return strings.Replace(strings.TrimSpace(execText), "{network}", network, 1)
+	return "has no network"
 }
+
+func seconds(d time.Duration) string { return strconv.Itoa(int(d.Seconds())) }
 
 // execData is the Data of a result.
 type execData struct {

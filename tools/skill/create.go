@@ -2,11 +2,9 @@ package skill
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
@@ -14,30 +12,15 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed create.md
-var createText string
-
-// fields describes the arguments that skill_create and skill_update share.
-const fields = `"description":{"type":"string","minLength":1,"maxLength":1000,"description":"What it is for, in a sentence: it is found and chosen by it."},` +
-	`"instructions":{"type":"string","minLength":1,"maxLength":32000,"description":"How it is done."},` +
-	`"tags":{"type":"array","items":{"type":"string"},"maxItems":20,"description":"Words to find it by."},` +
-	`"tools":{"type":"array","items":{"type":"string"},"maxItems":50,"description":"Tools that it needs."},` +
-	`"model":{"type":"string","description":"The model that does it best."},` +
-	`"references":{"type":"array","items":{"type":"string"},"maxItems":20,"description":"Other skills that go with it."}`
-
 const namePattern = `^[A-Za-z0-9][A-Za-z0-9 _.-]{0,63}$`
 
 func (s *Set) createTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "skill_create",
-		Description: strings.TrimSpace(createText),
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"name":{"type":"string","pattern":"` + namePattern + `","description":"Short and telling, such as release-notes."},` + fields +
-			`},"required":["name","description","instructions"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "create", &pawl.Tool{
+		Name:   "skill_create",
 		Effect: pawl.EffectWrite,
 		Serial: serial,
 		Run:    toolrun.Func(s.create),
-	}
+	}, "namePattern", `"`+namePattern+`"`)
 }
 
 // serial makes calls that change skills run in call order.

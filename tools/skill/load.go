@@ -2,8 +2,6 @@ package skill
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -16,21 +14,13 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed load.md
-var loadText string
-
 func (s *Set) loadTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "skill_load",
-		Description: strings.TrimSpace(loadText),
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"name":{"type":"string","minLength":1,"description":"As skill_search shows it."},` +
-			`"file":{"type":"string","description":"A file of the skill to read instead of its text."}` +
-			`},"required":["name"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "load", &pawl.Tool{
+		Name:      "skill_load",
 		Effect:    pawl.EffectRead,
 		MaxResult: -1, // the size of a file is bounded
 		Run:       toolrun.Func(s.load),
-	}
+	})
 }
 
 type loadArgs struct{ Name, File string }

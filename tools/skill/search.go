@@ -2,8 +2,6 @@ package skill
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,20 +12,12 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed search.md
-var searchText string
-
 func (s *Set) searchTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "skill_search",
-		Description: strings.TrimSpace(searchText),
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"query":{"type":"string","minLength":1,"pattern":"\\S","description":"What is to be done, in a few words."},` +
-			`"limit":{"type":"integer","minimum":1,"maximum":50,"description":"How many to show. Default 5."}` +
-			`},"required":["query"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "search", &pawl.Tool{
+		Name:   "skill_search",
 		Effect: pawl.EffectRead,
 		Run:    toolrun.Func(s.search),
-	}
+	})
 }
 
 type searchArgs struct {

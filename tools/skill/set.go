@@ -20,12 +20,18 @@ package skill
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/store"
 )
+
+// definitions are the descriptions and schemas of the tools.
+//
+//go:embed *.md *.json
+var definitions embed.FS
 
 // Set holds the skill tools. It is safe for concurrent use. Close it when no call is running any
 // more.

@@ -2,8 +2,6 @@ package skill
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -15,21 +13,13 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-//go:embed update.md
-var updateText string
-
 func (s *Set) updateTool() *pawl.Tool {
-	return &pawl.Tool{
-		Name:        "skill_update",
-		Description: strings.TrimSpace(updateText),
-		Input: json.RawMessage(`{"type":"object","properties":{` +
-			`"id":{"type":"string","minLength":1,"description":"The skill's name, as skill_search shows it."},` +
-			`"name":{"type":"string","pattern":"` + namePattern + `","description":"A new name."},` + fields +
-			`},"required":["id"],"additionalProperties":false}`),
+	return toolrun.Define(definitions, "update", &pawl.Tool{
+		Name:   "skill_update",
 		Effect: pawl.EffectWrite,
 		Serial: serial,
 		Run:    toolrun.Func(s.update),
-	}
+	}, "namePattern", `"`+namePattern+`"`)
 }
 
 // updateArgs holds the new values. Nil means unchanged.

@@ -104,7 +104,7 @@ var arrows = []arrow{
 	{from: "tools/schedule", to: []string{".", "llm", "store", "tools/internal/toolrun"},
 		modules: []string{"github.com/netresearch/go-cron"}},
 	{from: "tools/outside", to: join(shared, ".", "llm", "sandbox", "store"), modules: []string{yamlModule}},
-	{from: "tools/code", to: []string{".", "llm", "sandbox", "internal/nearest"}, modules: []string{"go.starlark.net"}},
+	{from: "tools/code", to: []string{".", "llm", "sandbox", "internal/nearest", "tools/internal/toolrun"}, modules: []string{"go.starlark.net"}},
 	{from: "tools/...", to: join(shared, ".", "llm", "sandbox", "sandbox/proxy", "store")},
 	{from: "sandbox/proxy", to: []string{"internal/netguard"}},
 	{from: "sandbox", modules: []string{"golang.org/x/sys"}},
