@@ -8,8 +8,8 @@
 //
 // The original is never changed, and calls are still validated against it: a limit lost in the
 // output is enforced locally, and a description states it for the model. A dialect is data in
-// rules.go, each rule with the page or the error message that is its source. compile.go applies the
-// rules, with light.go for dialects that accept almost all of JSON Schema, and typed.go for
+// rules.json, each rule with the page or the error message that is its source. compile.go applies
+// the rules, with light.go for dialects that accept almost all of JSON Schema, and typed.go for
 // dialects that accept little. If a schema cannot be expressed at all (a free-form object in
 // OpenAI's strict form), Compile returns an *Error, so that only this tool is left out or sent in
 // another form.
@@ -86,13 +86,11 @@ const (
 )
 
 // All returns the dialects, in a fixed order.
-func All() []*Dialect {
-	return []*Dialect{OpenAI, OpenAIStrict, Anthropic, AnthropicStrict, Gemini, GeminiJSON}
-}
+func All() []*Dialect { return slices.Clone(all) }
 
 // ByName returns the dialect with that name. Nil means that there is none.
 func ByName(name string) *Dialect {
-	for _, d := range All() {
+	for _, d := range all {
 		if d.Name == name {
 			return d
 		}
