@@ -296,7 +296,8 @@ func (f *flow) addCall(ctx context.Context, t *pawl.Task, x *pawl.Execution) {
 		context.Cause(ctx) != pawl.ErrCancelled {
 		return
 	}
-	f.record.Calls = append(f.record.Calls, durable.ExportedCall{Key: t.Key, Call: t.Call, Execution: durable.Timeless(*x)})
+	f.record.Calls = append(f.record.Calls,
+		durable.ExportedCall{Key: t.Key, Call: t.Call, Execution: durable.Timeless(*x)})
 }
 
 // inbox holds the messages that were sent to the run.
