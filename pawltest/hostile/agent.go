@@ -12,8 +12,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Models opens an adapter for an API at a base URL. silence is how long the server may be silent;
-// 0: the adapter's default.
+// Models opens an adapter for an API at a base URL. silence is how long the server may be silent; 0
+// means the adapter's default.
 type Models func(api, base string, silence time.Duration) (llm.Model, error)
 
 // Agent is pawl as a Runtime, over adapters from open.
@@ -110,7 +110,7 @@ func (a *agentPlay) tool(t *Tool) *pawl.Tool {
 	return p
 }
 
-// plan carries out the steps in a call's arguments.
+// plan executes the steps in a call's arguments.
 func (a *agentPlay) plan(ctx context.Context, inv *pawl.Invocation, call llm.ToolCall) (llm.ToolResult, error) {
 	var in struct {
 		Steps []struct {

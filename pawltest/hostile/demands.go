@@ -24,12 +24,12 @@ func Demands() []Demand {
 
 const demands = `
 T1.0-1 An unknown tool is answered, and the run goes on.
-T1.0-2 A tool's error is told to the model.
-T1.0-3 A good result is kept although the call beside it failed.
+T1.0-2 The model receives a tool's error.
+T1.0-3 A good result stays although another call of the reply failed.
 T1.0-4 A value outside of its list of choices stops the call.
 T1.0-5 A missing field stops the call.
 T1.0-6 Arguments that end too early are not completed by guessing.
-T1.0-7 A call of a reply that ran out of length is not carried out, even if it can be parsed.
+T1.0-7 A call of a reply that reached its length limit does not run, even if it can be parsed.
 T1.0-8 A panic in a tool costs one call, and its trace stays inside.
 T1.0-9 Three hundred calls in one reply run a few at a time.
 T1.0-10 Results stand in the order of the calls.
@@ -37,19 +37,19 @@ T1.0-11 A model that never stops is stopped, without any setting.
 
 D1 What fails in a tool goes back to the model and does not end the run.
 D2 A made-up or misspelt tool name can be recovered from.
-D3 Bad arguments are mended where that is safe, else refused with the field's name.
+D3 Bad arguments are repaired where that is safe, else rejected with the field's name.
 D4 A schema that a provider cannot express still holds.
 D5 One unusable schema does not take the other tools with it.
 D6 A call that was broken off leaves no conversation that every provider refuses.
 D7 Reasoning and its signatures go back with the calls they led to.
 D8 Loops are bounded and noticed.
 D9 A forced tool choice does not force for ever.
-D10 A person can be asked, and the run goes on with the answer.
-D11 A yes holds for one call with exactly its arguments, once.
+D10 A person can be asked, and the run continues with the answer.
+D11 An approval covers one call with exactly its arguments, once.
 D12 Trying again or resuming repeats no side effect.
 D13 A run outlives its process.
 D14 Streams of servers that are only nearly compatible are put together right, or not at all.
-D15 A call that was cut is never carried out.
+D15 A truncated call never runs.
 D16 Ids of calls are made to fit, and stay distinct.
 D17 Reads run together, writes in order.
 D18 Starting a call early changes nothing else.
@@ -62,14 +62,14 @@ D24 One budget covers the whole tree of calls.
 D25 Calls that the caller answers mix with calls that run.
 D26 Calls made by code inside a tool go the same way as the model's own.
 D27 What goes on inside a tool can be seen from outside.
-D28 Each call is told of with its input and what came of it.
+D28 Each call is reported with its input and its outcome.
 D29 A run can be played again without a key, to the same end.
 D30 Calls that arrive as text are found.
 
 IA-T1 Tools have the shape that the API at hand wants: nested or flat.
-IA-T2 Results name the call's own id, not that of the item around it.
+IA-T2 Results name the call's own id, not the id of the item around it.
 IA-T3 Reasoning items stay with the items that follow them.
-IA-T4 A signature beside a call goes back beside that call.
+IA-T4 A signature of a call goes back with that call.
 IA-T5 There are as many answers as there were calls.
 IA-T6 All results of a reply travel together, and come first.
 IA-T7 Empty inputs and empty results stay objects and strings, and failures are flagged.
@@ -95,7 +95,7 @@ IA-T31 Arguments that cannot be read do not become an empty object.
 IA-T32 No braces or quotes are added to what was cut.
 IA-T33 All of the schema is checked, and the complaint stays short.
 IA-T34 A refusal says what is wrong.
-IA-T35 The answer to an unknown tool lists those that there are.
+IA-T35 The answer to an unknown tool lists the tools that exist.
 IA-T36 A call without its arguments is an error, not the end.
 IA-T37 A list in place of an object is not taken for one.
 IA-T38 Arguments that are repeated as text are dropped, sentences around them are kept.
@@ -106,7 +106,7 @@ IA-T42 None means none, not unlimited.
 IA-T43 So many rounds are so many rounds: neither one more nor one less.
 IA-T44 Running out of budget is not success.
 IA-T45 There are limits without asking for them.
-IA-T46 A mistake that was mended does not fail the run.
+IA-T46 A corrected mistake does not fail the run.
 IA-T48 A tool that ends the run lets its siblings finish, and leaves a record.
 IA-T49 After a failed step the run does not go on.
 IA-T50 What a failing step cost is counted.
@@ -132,7 +132,7 @@ IA-T74 Figures that make no sense do no harm.
 IA-T75 Figures that come in several events are not added up.
 IA-T78 Tools keep their order.
 
-OA-D1 Calls and results stay typed, whatever is written in them.
+OA-D1 Calls and results stay typed, with any text in them.
 OA-D2 The task is part of every request.
 OA-D3 Every call has one result, right after it, in order.
 OA-D4 A huge result stays one result.
@@ -144,8 +144,8 @@ OA-D9 Required fields, choices and unknown keys are checked.
 OA-D10 The answer to an unknown name offers the nearest.
 OA-D11 One bad call does not cost the others their results.
 OA-D12 No word in a text ends a run.
-OA-D13 A limit of rounds is exact, and told.
-OA-D14 The tool that ends a run is carried out first.
+OA-D13 A limit of rounds is exact, and the model reads it.
+OA-D14 The tool that ends a run is executed first.
 OA-D15 Tool choice is a value, not a string passed on.
 OA-D16 A run with a forced choice ends.
 OA-D17 Equal calls are equal however they are written.

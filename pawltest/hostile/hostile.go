@@ -1,22 +1,22 @@
-// Package hostile is a kit of models that behave badly, played over four wires, and of what a
-// runtime for tool calling should do about it.
+// Package hostile is a kit of models that behave badly, played over four wires. It states what a
+// runtime for tool calling should do about each of them, and judges runtimes.
 //
 //	Behaviours ──▶ Server ──HTTP──▶ a runtime, in any language ──▶ the kit's Tools
 //	    │            │                                               │
 //	    └── Want ──▶ Judge ◀── what came over the wire ◀─────────────┘  what ran
 //
-// A Behaviour is data: what the model says turn by turn, what goes wrong with it on the wire, which
-// tools are to be offered, and what must come of it: which calls ran with exactly which arguments,
-// what the model was shown of each, and how the run stopped. Each names the demands it stands for
-// (Demands lists them), and every demand has a Behaviour.
+// A Behaviour is data: the model's reply of each turn, the faults on the wire, the tools to
+// offer, and the expected outcome: which calls ran with which arguments, which results the model
+// received, and how the run stopped. Each Behaviour names the demands it covers (Demands lists
+// them), and every demand has a Behaviour.
 //
 // Server offers the Behaviours on a port: /b/ID/v1/chat/completions plays one, / lists them all
-// with the tools to define, and /b/ID/verdict says what the runtime did, from the wire alone. Play
-// does the same for a runtime that can be called from Go, and sees more: what ran, and how the run
-// stopped. Agent is pawl as such a runtime.
+// with the tools to define, and /b/ID/verdict reports what the runtime did, from the wire alone. Play
+// does the same for a runtime that can be called from Go, and sees more: which calls ran, and how the
+// run stopped. Agent is pawl as such a runtime.
 //
 // Every tool of the kit begins what it returns with a receipt, "ran NAME ARGUMENTS", so that a
-// result on the wire shows whether the call was carried out, and with what.
+// result on the wire shows whether the call was executed, and with which arguments.
 package hostile
 
 import (
@@ -37,34 +37,35 @@ type Behaviour struct {
 	ID string `json:"id"`
 	// What the model does, without the word "model" before it.
 	Title string   `json:"title"`
-	Meets []string `json:"meets"`          // ids of Demands
-	Tools []string `json:"tools"`          // names of the kit's tools to offer, in this order
-	Setup Setup    `json:"setup,omitzero"` // how the runtime is to be set up; zero: as it comes
+	Meets []string `json:"meets"` // ids of Demands
+	Tools []string `json:"tools"` // names of the kit's tools to offer, in this order
+	// How the runtime is to be set up. The zero value means its defaults.
+	Setup Setup `json:"setup,omitzero"`
 	// The model's replies, by number of replies in the request; after them it says "Done.".
 	Turns []Turn `json:"turns"`
 	Want  Want   `json:"want"` // what must come of it
-	// APIs that can express it, or API/stream and API/whole; empty: all.
+	// APIs that can express it, or API/stream and API/whole. Empty means all.
 	Only []string `json:"only,omitempty"`
 	// The run is made twice, and its requests must be the same bytes.
 	Twice bool `json:"twice,omitempty"`
 }
 
-// Setup is how the runtime is set up for a Behaviour, beside its tools.
+// Setup is how the runtime is set up for a Behaviour, in addition to its tools. The zero value of a
+// field means the runtime's default.
 type Setup struct {
 	// None, required, or the name of the tool that is forced.
 	Choice string `json:"choice,omitempty"`
-	// At most so many steps whose calls are carried out; -1: none; 0: the runtime's default.
-	Rounds int `json:"rounds,omitempty"`
-	// At most so many calls; 0: the default.
-	Calls        int `json:"calls,omitempty"`
-	CallsPerStep int `json:"calls_per_step,omitempty"` // of one reply; 0: the default
-	Tokens       int `json:"tokens,omitempty"`         // in all; 0: the default
-	// For the run, in nanoseconds; 0: the default.
+	// Most steps whose calls are executed; -1 means none.
+	Rounds       int `json:"rounds,omitempty"`
+	Calls        int `json:"calls,omitempty"`          // most calls
+	CallsPerStep int `json:"calls_per_step,omitempty"` // most calls of one reply
+	Tokens       int `json:"tokens,omitempty"`         // most tokens in all
+	// Time limit of the run, in nanoseconds.
 	Time time.Duration `json:"time,omitempty"`
-	// How long the server may be silent, in nanoseconds; 0: the default.
+	// How long the server may be silent, in nanoseconds.
 	Silence time.Duration `json:"silence,omitempty"`
-	Effort  string        `json:"effort,omitempty"` // of reasoning; "": the default
-	// Calls that are written as text are to be carried out.
+	Effort  string        `json:"effort,omitempty"` // of reasoning
+	// Calls that are written as text are to be executed.
 	FromText bool `json:"from_text,omitempty"`
 	// The user says this when the run is taken up again, or while a tool runs.
 	Word string `json:"word,omitempty"`
@@ -77,7 +78,7 @@ type Turn struct {
 	Think string `json:"think,omitempty"` // reasoning
 	Text  string `json:"text,omitempty"`  // what it says, before its calls
 	Calls []Call `json:"calls,omitempty"` // what it calls
-	// In pawl's words; "": tool_calls with calls, else stop.
+	// In pawl's words. Empty means tool_calls with calls, else stop.
 	Finish llm.FinishReason `json:"finish,omitempty"`
 	Usage  *llm.Usage       `json:"usage,omitempty"`
 	Wire   Wire             `json:"wire,omitzero"` // what goes wrong on the wire
@@ -86,8 +87,8 @@ type Turn struct {
 	// What the turn does, where it depends on the request.
 	Does string `json:"does,omitempty"`
 
-	make func(req *llm.Request) Turn // the turn, decided when it comes; nil: this one
-	flow func() llm.Model            // plays the turn itself; nil: a script does
+	make func(req *llm.Request) Turn // decides the turn when it comes; nil means this turn
+	flow func() llm.Model            // plays the turn itself; nil means that a script does
 }
 
 // Call is a call as the model writes it.
@@ -117,26 +118,28 @@ func (c Call) MarshalJSON() ([]byte, error) {
 // no stack traces; errors that are shown must be short.
 type Want struct {
 	Results []Shown `json:"results"` // of every call, in call order
-	// How the run stops, as pawl says it; several with | between: any of them; "": answer.
-	Stop     string `json:"stop"`
-	Requests [2]int `json:"requests,omitzero"` // fewest and most; zero: one a turn, and one more
-	// How often tools ran in all, where Results cannot say it; 0: as Results say.
+	// How the run stops, in pawl's words; alternatives with | between. Empty means answer.
+	Stop string `json:"stop"`
+	// Fewest and most requests. The zero value means one for each turn, and one more.
+	Requests [2]int `json:"requests,omitzero"`
+	// How often tools ran in all, where Results cannot say it. 0 means as Results say.
 	Ran  int `json:"ran,omitempty"`
-	Peak int `json:"peak,omitempty"` // most tools that may run at once; 0: any number
+	Peak int `json:"peak,omitempty"` // most tools that may run at once; 0 means any number
 	// Words that the transcript must hold outside of results.
 	Keeps []string `json:"keeps,omitempty"`
 	Lacks []string `json:"lacks,omitempty"` // words that the transcript must not hold
 	// Any results will do, as long as nothing ran, or ran again, that is not in Results.
 	Loose bool `json:"loose,omitempty"`
-	// Tool choice of the last request: auto or none; "": any.
+	// Tool choice of the last request: auto or none. Empty means any.
 	Last string `json:"last,omitempty"`
-	// Progress from inside the calls reaches who watches.
+	// Progress from within the calls reaches the observer.
 	Events bool `json:"events,omitempty"`
 }
 
 // Shown is what must have come of one call, or of several in a row.
 type Shown struct {
-	// NAME ARGUMENTS: it ran, once, with these, or with any where they are *; "": it did not run.
+	// NAME ARGUMENTS: it ran, once, with these, or with any where they are *. Empty means that it
+	// did not run.
 	Ran string `json:"ran,omitempty"`
 	// Words that the result holds, in any case; alternatives with | between.
 	Says  []string `json:"says,omitempty"`
@@ -146,9 +149,10 @@ type Shown struct {
 	Fails bool     `json:"fails,omitempty"` // it ran, and its result is an error
 	Mute  bool     `json:"mute,omitempty"`  // it ran, but its result was lost: there is no receipt
 	Open  bool     `json:"open,omitempty"`  // it has no result: it waits
-	// Bytes of the result; 0: 64 KiB for one that ran, 8 KiB for one that did not.
-	Most  int `json:"most,omitempty"`
-	Times int `json:"times,omitempty"` // so many calls in a row; 0: one; -1: any number
+	// Most bytes of the result. 0 means 64 KiB if the call ran, else 8 KiB.
+	Most int `json:"most,omitempty"`
+	// Number of such calls in a row. 0 means one, -1 means any number.
+	Times int `json:"times,omitempty"`
 }
 
 // On reports whether api can express the Behaviour, streamed or whole.
@@ -244,7 +248,7 @@ func replies(req *llm.Request) int {
 	return n
 }
 
-// turn returns the turn that a request asks for; nil: the last word.
+// turn returns the turn that a request asks for. nil means the last word.
 func (b *Behaviour) turn(n int) *Turn {
 	if n < len(b.Turns) {
 		return &b.Turns[n]

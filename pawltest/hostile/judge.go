@@ -13,25 +13,27 @@ import (
 	"github.com/pawl-go/pawl/pawltest"
 )
 
-// Seen is what is known of a play. What is not known is nil, 0 or "", and is not judged.
+// Seen is what is known of a play. The zero value of a field means that it is not known; it is then
+// not judged.
 type Seen struct {
 	API   string
 	Log   []*pawltest.Received // the requests, in order
-	Again []*pawltest.Received // those of the second play, where a Behaviour is played twice
-	Bench *Bench               // what ran; nil: not known
-	// The transcript as the runtime has it at the end; nil: that of the last request.
+	Again []*pawltest.Received // the requests of the second play, where a Behaviour is played twice
+	Bench *Bench               // what ran
+	// The transcript as the runtime has it at the end. nil means the transcript of the last
+	// request.
 	Messages []llm.Message
-	Stop     string // how the run stopped, in pawl's words; "": not known
+	Stop     string // how the run stopped, in pawl's words
 	Error    string // what the runtime said of it
 	Progress int    // events from inside calls that were seen
-	Hung     bool   // it did not come back
-	Died     string // a panic reached whoever started the run
+	Hung     bool   // it did not return
+	Died     string // a panic reached the caller
 }
 
 // pair is a call and what came of it.
 type pair struct {
 	call   llm.ToolCall
-	result *llm.ToolResult // nil: none
+	result *llm.ToolResult // nil means none
 }
 
 // answered pairs the calls of a transcript with their results, in call order.
@@ -252,7 +254,7 @@ func (j *judge) stop() {
 		j.wrong("it stops with %s, want %s%s", s, strings.ReplaceAll(j.b.Want.Stop, "|", " or "), text)
 	}
 	if j.b.Want.Events && j.s.Bench != nil && j.s.Progress == 0 {
-		j.wrong("nothing from inside the call was told")
+		j.wrong("no event came from within the call")
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Runtime carries out a Job and tells what it made of it. It may be used concurrently.
+// Runtime executes a Job and reports the outcome. It must be safe for concurrent use.
 type Runtime func(ctx context.Context, job *Job) Report
 
 // Job is a Behaviour for a Runtime to meet.
@@ -26,19 +26,19 @@ type Job struct {
 	Bench     *Bench  // for Tool.Call
 }
 
-// Report is how a Runtime says a run ended. What it cannot say is zero.
+// Report is how a Runtime says a run ended. The zero value of a field means not known.
 type Report struct {
-	Stop     pawl.StopReason // "": not known
-	Err      error           // nil: none
-	Messages []llm.Message   // the transcript; nil: not known
-	Progress int             // events seen that came from inside calls
+	Stop     pawl.StopReason
+	Err      error
+	Messages []llm.Message // the transcript
+	Progress int           // events seen that came from within calls
 }
 
 // Score is how a Runtime did with one Behaviour on one wire.
 type Score struct {
 	API    string   `json:"api"`
 	Mode   string   `json:"mode"`             // stream or whole
-	Wrong  []string `json:"wrong,omitempty"`  // empty: passed
+	Wrong  []string `json:"wrong,omitempty"`  // empty means passed
 	Absent bool     `json:"absent,omitempty"` // this API cannot express it
 	Millis int64    `json:"millis"`
 }
@@ -54,7 +54,7 @@ type Row struct {
 // Passed reports whether nothing was wrong.
 func (r *Row) Passed() bool { return r.Why() == "" }
 
-// Why is the first thing that was wrong, with where; "": nothing.
+// Why is the first thing that was wrong, with its place. Empty means that nothing was.
 func (r *Row) Why() string {
 	for _, s := range r.Scores {
 		if len(s.Wrong) > 0 {
@@ -66,11 +66,11 @@ func (r *Row) Why() string {
 
 // PlayOptions are the optional settings of Play.
 type PlayOptions struct {
-	APIs    []string       // nil: all
-	Only    *regexp.Regexp // ids of the Behaviours to play; nil: all
-	Patient time.Duration  // how long one play may take; 0: three minutes
-	AtOnce  int            // plays at once; 0: 64, since most of them wait
-	Done    func(Row)      // called with each row when it is played; nil: nobody wants to know
+	APIs    []string       // nil means all
+	Only    *regexp.Regexp // ids of the Behaviours to play; nil means all
+	Patient time.Duration  // how long one play may take; 0 means three minutes
+	AtOnce  int            // plays at once; 0 means 64, since most of them wait
+	Done    func(Row)      // called with each row when it is played; nil means no call
 }
 
 // Play plays Behaviours to a Runtime on each API, streamed and whole, and returns a Row for each,

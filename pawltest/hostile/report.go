@@ -20,8 +20,8 @@ func Short(api string) string {
 	return api
 }
 
-// Cell is how a Runtime did with one Behaviour on one API, in a word: "ok", "fail", "-" where the API cannot express it, or the mode that
-// failed where the other passed ("stream").
+// Cell is how a Runtime did with one Behaviour on one API, in a word: "ok", "fail", "-" where the
+// API cannot express it, or the only mode that failed ("stream").
 func (r *Row) Cell(api string) string {
 	played, failed := 0, ""
 	for _, s := range r.Scores {
@@ -85,7 +85,7 @@ func WriteHead(w io.Writer, apis []string) {
 	fmt.Fprintln(w, " THE MODEL …")
 }
 
-// WriteRow prints one row: what the model does where all passed, else the first thing that was wrong.
+// WriteRow prints one row: what the model does if all passed, else the first thing that was wrong.
 func WriteRow(w io.Writer, r *Row, apis []string) {
 	fmt.Fprintf(w, "%-29s", r.ID)
 	for _, api := range apis {
@@ -98,8 +98,8 @@ func WriteRow(w io.Writer, r *Row, apis []string) {
 	fmt.Fprintf(w, " %s\n", r.Title)
 }
 
-// Page writes docs/hostile.md: how Runtimes did. The first is pawl, the second the control: a loop as it is written by hand. Its column says
-// where it fails first.
+// Page returns docs/hostile.md: how Runtimes did. The first is pawl, the second the control, a loop
+// written by hand. The control's column shows its first failure.
 func Page(all []Behaviour, pawl, control []Row) string {
 	var b strings.Builder
 	plays, failed := Count(pawl)
@@ -114,31 +114,35 @@ func Page(all []Behaviour, pawl, control []Row) string {
 
 # Models that behave badly
 
-%d behaviours of models, and of the servers before them, played to pawl over four wires, streamed and whole: %d plays, %d of them failed. Each stands for
-something that users of such runtimes asked for, or a trap that runtimes fell into; the list of those is at the end. `+"`pawl hostile run`"+` plays them on
-your machine, in less than a minute, without a key and without a network.
+%d behaviours of models, and of the servers before them, played to pawl over four wires, streamed and whole: %d plays, %d of
+them failed. Each stands for a demand of users of such runtimes, or for a known trap. The list at the end names them.
+`+"`pawl hostile run`"+` plays them on your machine, in less than a minute, without a key and without a network.
 
-A behaviour passes when exactly the calls ran that were to run, with exactly the arguments; when the model was shown of each call what it needs to go
-on (a field's name, the names of the tools) and nothing of the inside of the program; when the run stopped as it must; and when every
-request held a conversation that the API takes, the task in it, and the same tools in the same bytes.
+A behaviour passes if all of this holds:
 
-The control is a loop as it is written by hand over one of the four APIs: it asks, carries out what it is told, and asks again. It is there to show
-that the kit can fail: of %d behaviours it fails %d.
+- Exactly the expected calls ran, with exactly the expected arguments.
+- The model received what it needs to continue (a field's name, the names of the tools) and no internals of the program.
+- The run stopped for the expected reason.
+- Every request held a conversation that the API accepts, with the task in it and the same tools in the same bytes.
+
+The control is a loop written by hand over one of the four APIs: it asks, executes the calls, and asks again. It shows that
+the kit can fail: of %d behaviours it fails %d.
 
 ## Another runtime
 
-`+"`pawl hostile serve`"+` offers the behaviours on a port. Point a client of any of the four APIs at one of them, offer the tools that it names, and ask what
-the wire shows of what your runtime did:
+`+"`pawl hostile serve`"+` offers the behaviours on a port. Point a client of any of the four APIs at one of them, offer the
+tools that it names, and ask for the verdict:
 
 `+"```sh"+`
 pawl hostile serve --addr 127.0.0.1:4010
-curl -s http://127.0.0.1:4010/b/unknown-tool            # what it does, the tools to define, what must come of it
+curl -s http://127.0.0.1:4010/b/unknown-tool            # what it does, the tools to define, the expected outcome
 OPENAI_BASE_URL=http://127.0.0.1:4010/b/unknown-tool/v1 your-agent "Task unknown-tool: use the tools, then answer."
 curl -s http://127.0.0.1:4010/b/unknown-tool/verdict    # {"requests":2,"valid":true,"results":[…],"wrong":[],"passed":true}
 `+"```"+`
 
-A tool of the kit returns a text that begins with its receipt, `+"`ran NAME ARGUMENTS`"+`, so that a result on the wire shows whether the call was carried out
-and with what. `+"`/index.json`"+` has all of it as data. In Go, `+"`hostile.Play`"+` takes any function as a runtime, and sees more than the wire shows.
+A tool of the kit returns a text that begins with its receipt, `+"`ran NAME ARGUMENTS`"+`, so that a result on
+the wire shows whether the call was executed, and with which arguments. `+"`/index.json`"+` has all of it as data. In Go,
+`+"`hostile.Play`"+` takes any function as a runtime, and sees more than the wire shows.
 
 ## The table
 
@@ -167,7 +171,7 @@ A cell is ok, fail, the one mode that failed (stream, whole), or - where the API
 		}
 		b.WriteString(" " + why + " |\n")
 	}
-	b.WriteString("\n## What they stand for\n\nT1.0 are the rows of a table in which nine runtimes were tried, D what users of such runtimes ask for most, IA and OA traps found in older ones.\n\n| id | |\n|---|---|\n")
+	b.WriteString("\n## What they stand for\n\nT1.0 are the rows of a table of nine tested runtimes, D are frequent demands of users, IA and OA are traps found in older runtimes.\n\n| id | |\n|---|---|\n")
 	for _, d := range Demands() {
 		fmt.Fprintf(&b, "| %s | %s |\n", d.ID, cellText(d.Says))
 	}

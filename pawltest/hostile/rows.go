@@ -59,9 +59,9 @@ func names() []Behaviour {
 	named := func(name string) []Turn { return turns(call(name, oslo)) }
 	return []Behaviour{
 		{ID: "unknown-tool", Title: "calls a tool that does not exist", Meets: meets("T1.0-1 D2 IA-T35 OA-D10"), Turns: named("forecast"), Want: unknown},
-		{ID: "unknown-then-right", Title: "calls a tool that does not exist, then mends it", Meets: meets("D2 IA-T46"),
+		{ID: "unknown-then-right", Title: "calls a tool that does not exist, then corrects it", Meets: meets("D2 IA-T46"),
 			Turns: turns(calls("forecast {}"), calls(inOslo)), Want: shown(told("weather"), ran(inOslo))},
-		{ID: "unknown-beside-right", Title: "calls a tool that does not exist beside one that does", Meets: meets("T1.0-1 OA-D11 D20"),
+		{ID: "unknown-beside-right", Title: "calls a tool that does not exist and a tool that does", Meets: meets("T1.0-1 OA-D11 D20"),
 			Turns: turns(calls("forecast {}", inOslo)), Want: shown(told("weather"), ran(inOslo))},
 		{ID: "unknown-forever", Title: "calls the same tool that does not exist again and again", Meets: meets("D2 D8 OA-D10"),
 			Turns: turns(calls("forecast {}").again()), Want: Want{Loose: true, Stop: "stalled|limit", Requests: [2]int{2, 21}}},
@@ -114,7 +114,7 @@ func arguments() []Behaviour {
 		row("args-fraction", "sends a fraction where a whole number is wanted", "D3", `weather {"city":"Oslo","days":2.5}`, told("days", "integer")),
 		row("args-whole-float", "writes a whole number as 3.0", "D3", `weather {"city":"Oslo","days":3.0}`, ran(`weather {"city":"Oslo","days":3}`)),
 		row("args-many-faults", "sends 10,000 wrong values at once", "D3 IA-T33", "order "+manyFaults, told("tags")),
-		row("args-secret", "sends a secret beside a value that does not fit", "IA-T40 D3", `order {"id":"seven","note":"hunter2"}`, Shown{Says: []string{"id"}, Hides: []string{"hunter2"}}),
+		row("args-secret", "sends a secret together with a value that does not fit", "IA-T40 D3", `order {"id":"seven","note":"hunter2"}`, Shown{Says: []string{"id"}, Hides: []string{"hunter2"}}),
 		row("args-echo-schema", "sends the schema in place of values", "D3", `weather {"type":"object","properties":{"city":"Oslo"},"required":["city"]}`, told("city")),
 		row("args-wrapped", "wraps the arguments in a call", "D3 IA-T38", `weather {"name":"weather","arguments":{"city":"Oslo"}}`, ran(inOslo).or("city")),
 		row("args-big-integer", "sends a whole number that no float64 holds", "IA-T39", `order {"id":9007199254740993}`, ran(`order {"id":9007199254740993}`)),
@@ -132,7 +132,7 @@ func arguments() []Behaviour {
 }
 
 // repairs: calls whose arguments are no JSON, or in a form that can mean one thing only. Each ends
-// mended to what was meant, or refused; nothing else may run.
+// repaired to what was meant, or rejected; nothing else may run.
 func repairs() []Behaviour {
 	row := func(id, title, args string) Behaviour {
 		return Behaviour{ID: id, Title: title, Meets: meets("D3 OA-D8 IA-T31"), Turns: turns(call("weather", args)),

@@ -49,7 +49,7 @@ func finishes() []Behaviour {
 		{ID: "finish-filter-with-calls", Title: "is cut by a content filter after a call", Meets: meets("T1.0-7 D15 IA-T16"), Turns: turns(calls(inOslo).ending(llm.FinishReasonContentFilter)), Want: cut},
 		{ID: "finish-refusal", Title: "refuses to answer", Meets: meets("IA-T18"),
 			Turns: turns(say("I cannot help with that.").ending(llm.FinishReasonContentFilter)), Want: shown().stops("failed").after(1, 1)},
-		{ID: "finish-unknown", Title: "ends a call with a reason that nobody knows", Meets: meets("IA-T16 IA-T18"),
+		{ID: "finish-unknown", Title: "ends a call with an unknown reason", Meets: meets("IA-T16 IA-T18"),
 			Turns: turns(calls(inOslo).with(setFinish("the finish reason is \"banana\"", "banana"))),
 			Only:  []string{chat, anthropic, gemini}, Want: shown(ran(inOslo))},
 		{ID: "finish-null", Title: "calls a tool, and never says why it ended", Meets: meets("IA-T16 D14"),
@@ -301,7 +301,7 @@ func interleave(a *answer) {
 func streams() []Behaviour {
 	ok := shown(ran(inOslo))
 	broken := Want{Loose: true, Stop: "failed", Requests: [2]int{1, 4}} // nothing runs
-	mended := Want{Results: []Shown{ran(inOslo)}, Requests: [2]int{2, 3}}
+	repaired := Want{Results: []Shown{ran(inOslo)}, Requests: [2]int{2, 3}}
 	row := func(id, title, ids string, w Wire, want Want, only ...string) Behaviour {
 		if only == nil {
 			only = []string{"stream"}
@@ -327,7 +327,7 @@ func streams() []Behaviour {
 				return a.bytes()
 			}}
 		}}, broken),
-		row("stream-cut-at-start", "loses the connection before a word was said", "OA-D54 IA-T70", cutAt("the connection breaks at once", 0.00001).times(1), mended, "stream", "whole"),
+		row("stream-cut-at-start", "loses the connection before a word was said", "OA-D54 IA-T70", cutAt("the connection breaks at once", 0.00001).times(1), repaired, "stream", "whole"),
 		row("body-cut", "loses the connection in the middle of a whole reply", "D15 IA-T70",
 			cutAt("the connection breaks at 70 %", 0.7).times(1), Want{Loose: true, Results: []Shown{ran(inOslo)}, Stop: "failed|answer", Requests: [2]int{1, 3}}, "whole"),
 		row("stream-error-inside", "sends an error in the middle of a stream", "D15 IA-T70", Wire{Says: "an error event ends the stream", fault: func(at place) *pawltest.Fault {
@@ -388,7 +388,7 @@ func streams() []Behaviour {
 				}
 			}
 		}), ok, "openai-chat/stream"),
-		row("stream-unknown-events", "sends events that nobody knows", "D14", between("events of unknown kinds stand between the others", "event: vendor.sparkle\ndata: {\"type\":\"vendor.sparkle\",\"choices\":[],\"glitter\":1}\n\n"), ok),
+		row("stream-unknown-events", "sends events of unknown types", "D14", between("events of unknown kinds stand between the others", "event: vendor.sparkle\ndata: {\"type\":\"vendor.sparkle\",\"choices\":[],\"glitter\":1}\n\n"), ok),
 		row("stream-silence", "falls silent in the middle of its reply", "D19 IA-T65", silent("it is silent after the first event", 0, false), broken, "stream").silence(300 * time.Millisecond),
 		row("silence", "never answers", "D19 IA-T65", silent("it is silent from the start", 0, true).times(3), broken, "stream", "whole").silence(150 * time.Millisecond),
 		row("slow-first-byte", "takes its time before the first byte", "IA-T65", silent("it is silent for 400 ms", 400*time.Millisecond, true), ok, "stream", "whole"),

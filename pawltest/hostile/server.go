@@ -21,7 +21,7 @@ import (
 // tag, a conversation that begins anew takes the place of the one before.
 //
 //	/                      the behaviours, for people
-//	/index.json            the same as data: tools to define, set-up, turns, what must come of them
+//	/index.json            the same as data: tools to define, set-up, turns, expected outcome
 //	/b/ID                  one of them
 //	/b/ID/verdict          what the runtime did, from the wire alone; DELETE forgets it
 type Server struct {
@@ -41,8 +41,8 @@ type Server struct {
 
 // ServerOptions are the optional settings of a Server.
 type ServerOptions struct {
-	Addr string   // where to listen; "": a free port of loopback
-	APIs []string // the APIs to offer; nil: all
+	Addr string   // where to listen; empty means a free port of loopback
+	APIs []string // the APIs to offer; nil means all
 }
 
 // session is one conversation.
@@ -227,12 +227,12 @@ type Verdict struct {
 	Behaviour string `json:"behaviour"`
 	Requests  int    `json:"requests"`
 	API       string `json:"api,omitempty"`
-	// Every conversation that was sent is one that the API takes.
+	// The API accepts every conversation that was sent.
 	Valid   bool     `json:"valid"`
 	Results []string `json:"results"` // the head of each, in call order
-	// What is not as it must be; empty: nothing that the wire shows.
+	// Faults. Empty means that the wire shows none.
 	Wrong  []string `json:"wrong"`
-	Unseen []string `json:"unseen,omitempty"` // what the wire cannot show, and you must look at
+	Unseen []string `json:"unseen,omitempty"` // what the wire cannot show; look at it yourself
 	Passed bool     `json:"passed"`           // requests came, and nothing is wrong
 }
 

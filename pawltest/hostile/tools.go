@@ -38,7 +38,7 @@ type Tool struct {
 	Plans bool `json:"plans,omitempty"`
 	// It is an agent of its own, with the same model and the tool ping.
 	Agent bool `json:"agent,omitempty"`
-	// For a call, in nanoseconds; 0: the runtime's default.
+	// Of a call, in nanoseconds. 0 means the runtime's default.
 	Timeout time.Duration `json:"timeout,omitempty"`
 
 	run func(ctx context.Context, b *Bench, args map[string]any) (string, error)
@@ -66,7 +66,7 @@ var (
 	errDisk    = errors.New("disk full: 0 bytes left") // a fault of the tool
 )
 
-// Call carries out a call with args, as a runtime's tool function does, and returns the text of the
+// Call executes a call with args, as a runtime's tool function does, and returns the text of the
 // result. It panics where the tool does. An error wraps ErrPassing where a runtime that knows such
 // a thing may try again.
 func (t *Tool) Call(ctx context.Context, b *Bench, args []byte) (string, error) {

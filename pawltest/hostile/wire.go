@@ -13,7 +13,7 @@ import (
 // Wire is what goes wrong with a reply on its way, in words and as a fault of the simulator.
 type Wire struct {
 	Says  string `json:"says"`            // what goes wrong
-	Times int    `json:"times,omitempty"` // with so many requests for the turn; 0: with each
+	Times int    `json:"times,omitempty"` // with so many requests for the turn; 0 means with each
 
 	fault func(at place) *pawltest.Fault
 }

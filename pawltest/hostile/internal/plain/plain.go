@@ -1,9 +1,9 @@
-// Package plain is a tool loop as it is written by hand over Chat Completions: ask, carry out what
-// was called, ask again. It is the control of the hostile kit. Nothing in it is silly; it is what
-// most loops are, and each of its gaps is one that runtimes in use have:
+// Package plain is a tool loop written by hand over Chat Completions: ask, execute the calls, ask
+// again. It is the control of the hostile kit. Most loops look like it, and runtimes in use have
+// each of its gaps:
 //
 //   - an unknown tool, or a tool's error, ends the run
-//   - arguments are passed on as they came, unread; what is no JSON becomes {}
+//   - arguments are passed on unread; text that is no JSON becomes {}
 //   - the finish reason is not looked at
 //   - every call gets a goroutine, without a bound and without recover
 //   - there is no timeout, no retry and no policy, and a forced choice is sent each time
@@ -43,7 +43,7 @@ type Loop struct {
 	Backward bool
 }
 
-// maxTurns is the one bound that it has.
+// maxTurns is the only bound of the loop.
 const maxTurns = 30
 
 type message struct {
@@ -63,7 +63,7 @@ type toolCall struct {
 	} `json:"function"`
 }
 
-// Run carries out task and returns the answer.
+// Run executes task and returns the answer.
 func (l *Loop) Run(ctx context.Context, task string) (string, error) {
 	messages := []message{{Role: "user", Content: task}}
 	for range maxTurns {
@@ -75,7 +75,7 @@ func (l *Loop) Run(ctx context.Context, task string) (string, error) {
 		if len(reply.ToolCalls) == 0 {
 			return reply.Content, nil
 		}
-		results, err := l.carryOut(ctx, reply.ToolCalls)
+		results, err := l.execute(ctx, reply.ToolCalls)
 		if err != nil {
 			return "", err
 		}
@@ -84,8 +84,8 @@ func (l *Loop) Run(ctx context.Context, task string) (string, error) {
 	return "", errors.New("too many turns")
 }
 
-// carryOut runs calls, all at once.
-func (l *Loop) carryOut(ctx context.Context, calls []toolCall) ([]message, error) {
+// execute runs calls, all at once.
+func (l *Loop) execute(ctx context.Context, calls []toolCall) ([]message, error) {
 	results := make([]message, len(calls))
 	errs := make([]error, len(calls))
 	var wait sync.WaitGroup
