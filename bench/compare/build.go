@@ -98,7 +98,8 @@ func (b *built) close() {
 	os.RemoveAll(b.dir)
 }
 
-// report is what the harness prints of one measurement: figures of one run, except for the memory, which is of the process.
+// report is what the harness prints of one measurement: figures of one run, except for the memory,
+// which is of the process.
 type report struct {
 	Runs   int64   `json:"runs"`
 	CPU    float64 `json:"cpu_us"`
@@ -122,7 +123,8 @@ func (b *built) one(ctx context.Context, o options, program, peer string, r row)
 	if r.Plain {
 		url = b.http
 	}
-	c := exec.CommandContext(ctx, program, "-peer", peer, "-url", url, "-model", r.Model, "-c", strconv.Itoa(r.Conc), "-idle", strconv.Itoa(max(4096, r.Conc)),
+	c := exec.CommandContext(ctx, program, "-peer", peer, "-url", url, "-model", r.Model,
+		"-c", strconv.Itoa(r.Conc), "-idle", strconv.Itoa(max(4096, r.Conc)),
 		"-stream="+strconv.FormatBool(r.Stream), "-hist", strconv.Itoa(r.Hist), "-dur", dur.String(), "-warm", warm.String())
 	c.Env = append(os.Environ(), "SSL_CERT_FILE="+filepath.Join(b.dir, "cert.pem"), "SSL_CERT_DIR="+b.dir)
 	var words strings.Builder
@@ -138,7 +140,8 @@ func (b *built) one(ctx context.Context, o options, program, peer string, r row)
 	return rep, nil
 }
 
-// measure makes o.pairs pairs of measurements of r, each side going first in turn, and adds them to those of before, if any.
+// measure makes o.pairs pairs of measurements of r and adds them to the pairs of before. Each side
+// goes first in turn. nil means no earlier pairs.
 func (b *built) measure(ctx context.Context, o options, r row, before *comparison) (comparison, error) {
 	c := comparison{Row: r.Name}
 	if before != nil {

@@ -35,7 +35,8 @@ func TestRowsCoverTheTable(t *testing.T) {
 	}
 }
 
-// TestRatios takes the median over pairs, not the ratio of medians: the third pair was measured while the machine was busy.
+// TestRatios takes the median over pairs, not the ratio of medians: the third pair was measured
+// while the machine was busy.
 func TestRatios(t *testing.T) {
 	side := func(cpu ...float64) (rs []report) {
 		for _, c := range cpu {
@@ -80,7 +81,8 @@ func TestFallen(t *testing.T) {
 	}
 }
 
-// TestGrowth tells linear cost from one that grows with the square: of the second, a KiB of large arguments costs four times one of small ones.
+// TestGrowth distinguishes linear cost from quadratic cost: with the second, a KiB of large
+// arguments costs four times a KiB of small arguments.
 func TestGrowth(t *testing.T) {
 	var all []comparison
 	for _, kib := range []float64{16, 64, 256} {

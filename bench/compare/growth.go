@@ -5,8 +5,10 @@ import (
 	"io"
 )
 
-// growth says how cost grows, as far as the rows that tell were measured: with the history over ten rounds, with the size of arguments, and what a crowd
-// of runs holds. Whatever the machine does meanwhile falls on rows that are measured one after the other, so these figures are rougher than the ratios.
+// growth prints how cost grows with the history over ten rounds and with the size of arguments,
+// and how much memory a crowd of runs holds. It leaves out figures whose rows were not measured.
+// The rows are measured one after the other, so other work of the machine makes these figures
+// rougher than the ratios.
 func growth(out io.Writer, all []comparison) {
 	for _, wire := range wires {
 		for _, mode := range []string{"whole", "streamed"} {
@@ -22,7 +24,8 @@ func growth(out io.Writer, all []comparison) {
 					return (l - m) / (256 - 64) / ((m - s) / (64 - 16))
 				}
 				fmt.Fprintf(out, "%s, %s: a KiB of arguments costs from 64 to 256 KiB %.2f times what it costs from 16 to 64 KiB (by hand %.2f)\n", wire.name, mode,
-					slope(func(r ratios) float64 { return r.PawlCPU }), slope(func(r ratios) float64 { return r.HandCPU }))
+					slope(func(r ratios) float64 { return r.PawlCPU }),
+					slope(func(r ratios) float64 { return r.HandCPU }))
 			}
 			if crowd := at("1x1/c10000"); crowd != nil {
 				q := crowd.Ratios

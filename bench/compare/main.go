@@ -1,21 +1,26 @@
-// Command compare measures pawl beside loops written by hand: the same job, the same server, in one sitting.
+// Command compare measures pawl and loops written by hand: the same job, the same server, in one
+// sitting.
 //
-// It builds the benchmark's server and its loops unchanged from the folder that PAWL_BENCH names (default ../shared/bench beside the
-// module), and a driver for pawl in a workspace made for the occasion; starts the server as a process of its own on a free
-// loopback port, and before it the program front, which answers over TLS with HTTP/2; and runs each row of the table in turns, one side and then the other, so that whatever else the machine
-// does falls on both. A figure is the median over the pairs of pawl's value divided by that of the loop by hand; beside it
-// stand the least and the greatest of the pairs. Where those are more than 10 % of the median apart, the row is measured once more, and the median of
-// all pairs counts. Below 1.00, pawl costs less.
+// It builds the benchmark's server and its loops unchanged from the folder that PAWL_BENCH names
+// (default: ../shared/bench next to the module), and a driver for pawl in a temporary workspace. It
+// starts the server as a process of its own on a free loopback port, and in front of it the program
+// front, which answers over TLS with HTTP/2. It then runs each row of the table in turns, one side
+// and then the other, so that other work of the machine affects both.
+//
+// A figure is the median over the pairs of pawl's value divided by the value of the loop by hand.
+// The least and the greatest of the pairs follow it. If they are more than 10 % of the median
+// apart, the row is measured once more, and the median of all pairs counts. Below 1.00, pawl
+// costs less.
 //
 //	compare                   measure, print the table, write bench/out/latest.json
 //	compare -rows 'chat/.*3x5.*tls'  only these rows
 //	compare -quick            only the rows that stand for others
-//	compare -check            compare with bench/ratios.json; fail where a ratio rose by more than 15 %
+//	compare -check            compare with bench/ratios.json; fail if a ratio rose over 15 %
 //	compare -update           measure, and write bench/ratios.json
 //	compare -build            build everything, measure nothing
-//	compare -self             the loop by hand on both sides: what the measurement itself is worth
+//	compare -self             the loop by hand on both sides: the error of the measurement itself
 //
-// Where the folder is absent it says so and exits 0; with -check too, since nothing was compared.
+// If the folder is absent, it says so and exits 0; with -check too, since nothing was compared.
 package main
 
 import (
@@ -134,7 +139,8 @@ func measureAll(ctx context.Context, o options, picked []row, out, errs io.Write
 			return fmt.Errorf("%s: %w", r.Name, err)
 		}
 		want, known := committed[r.Name]
-		for again := 0; again < o.again && c.Ratios.spread() > noisy || again < 2 && o.check && known && len(fallen(c.Ratios, want)) > 0; again++ {
+		for again := 0; again < o.again && c.Ratios.spread() > noisy ||
+			again < 2 && o.check && known && len(fallen(c.Ratios, want)) > 0; again++ {
 			if c, err = b.measure(ctx, o, r, &c); err != nil {
 				return fmt.Errorf("%s: %w", r.Name, err)
 			}

@@ -21,8 +21,8 @@ type comparison struct {
 	Hand   []report `json:"by_hand"`
 }
 
-// ratios are medians over pairs of pawl's figure divided by that of the loop by hand; and, since some things are promised as they are, medians of
-// pawl's own figures.
+// ratios are medians over pairs: pawl's figure divided by the figure of the loop by hand, and both
+// sides' own figures, since some of them are promised.
 type ratios struct {
 	CPU    float64 `json:"cpu"`
 	Least  float64 `json:"cpu_least"`
@@ -36,12 +36,14 @@ type ratios struct {
 	PawlCPU    float64 `json:"pawl_cpu_us"` // of one run
 	HandCPU    float64 `json:"hand_cpu_us"` // the same by hand
 	PawlAllocs float64 `json:"pawl_allocs"` // of one run
-	PawlKiB    float64 `json:"pawl_kib"`    // the most that the process held, without what it held before its first run, for each run at once
-	HandKiB    float64 `json:"hand_kib"`    // the same by hand
-	Tail       float64 `json:"tail"`        // pawl's 99th percentile of a run's time divided by its median
+	// Peak memory of the process less its memory before the first run, for each run at once.
+	PawlKiB float64 `json:"pawl_kib"`
+	HandKiB float64 `json:"hand_kib"` // the same by hand
+	// pawl's 99th percentile of a run's time divided by its median.
+	Tail float64 `json:"tail"`
 }
 
-// spread is how far apart the pairs are, beside their median.
+// spread is how far apart the pairs are, divided by their median.
 func (r ratios) spread() float64 { return (r.Most - r.Least) / r.CPU }
 
 // ratiosOf makes the ratios of pairs that were measured with conc runs at once.
@@ -64,7 +66,8 @@ func ratiosOf(pawl, hand []report, conc int) ratios {
 		P99:    round(middle(of(func(r report) float64 { return r.P99 }))),
 		RSS:    round(middle(of(func(r report) float64 { return r.RSS }))),
 
-		PawlCPU: round(median(pawl, func(r report) float64 { return r.CPU })), HandCPU: round(median(hand, func(r report) float64 { return r.CPU })),
+		PawlCPU:    round(median(pawl, func(r report) float64 { return r.CPU })),
+		HandCPU:    round(median(hand, func(r report) float64 { return r.CPU })),
 		PawlAllocs: round(median(pawl, func(r report) float64 { return r.Allocs })),
 		PawlKiB:    round(median(pawl, held)), HandKiB: round(median(hand, held)),
 		Tail: round(median(pawl, func(r report) float64 { return r.P99 / r.P50 })),
@@ -91,8 +94,8 @@ func median(rs []report, f func(report) float64) float64 {
 
 func round(f float64) float64 { return float64(int(f*1000+0.5)) / 1000 }
 
-// fallen says which of got is more than slack above want. Wall time and peak memory are printed, not compared: they depend more on
-// what else the machine does than on the code.
+// fallen returns which figures of got are more than slack above want. Wall time and peak memory are
+// printed, not compared: they depend more on other work of the machine than on the code.
 func fallen(got, want ratios) []string {
 	var bad []string
 	for _, f := range []struct {
@@ -113,7 +116,8 @@ func (c comparison) line() string {
 	rss := func(r report) float64 { return r.RSS / 1024 }
 	q := c.Ratios
 	return fmt.Sprintf("%-34s %11.0f %9.0f  %.2f (%.2f to %.2f)   %6.0f (%.2f)  %6.2f  %5.2f  %5.2f  %6.0f (%.2f)",
-		c.Row, median(c.Pawl, cpu), median(c.Hand, cpu), q.CPU, q.Least, q.Most, q.PawlAllocs, q.Allocs, q.Bytes, q.P50, q.P99, median(c.Pawl, rss), q.RSS)
+		c.Row, median(c.Pawl, cpu), median(c.Hand, cpu), q.CPU, q.Least, q.Most, q.PawlAllocs, q.Allocs,
+		q.Bytes, q.P50, q.P99, median(c.Pawl, rss), q.RSS)
 }
 
 // summary says how the table looks as a whole, and names the rows above 1.00.

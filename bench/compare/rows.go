@@ -10,7 +10,7 @@ type row struct {
 	Model  string // the server's script
 	Conc   int    // runs at once
 	Hist   int    // messages before the task
-	Once   bool   // each of the runs at once is made once: what counts is how much they hold together
+	Once   bool   // each run at once is made once: their memory together counts
 	Quick  bool   // it stands for others, and is measured with -quick too
 	Plain  bool   // over plain HTTP/1.1, as local servers speak, and not over TLS with HTTP/2
 }
@@ -20,10 +20,10 @@ var wires = []struct{ name, raw string }{
 	{"chat", "raw"}, {"responses", "raw-responses"}, {"anthropic", "raw-anthropic"}, {"gemini", "raw-gemini"},
 }
 
-// rows returns the whole table: rounds × calls at 1, 64 and 512 at once, histories, and large arguments,
-// over four APIs, whole and streamed; how cost grows with history over ten rounds; and a crowd. Arguments
-// are streamed in deltas of 64 bytes. Names end in the transport: tls is TLS with HTTP/2, http is plain
-// HTTP/1.1.
+// rows returns the whole table: rounds × calls at 1, 64 and 512 at once, histories, and large
+// arguments, over four APIs, whole and streamed; how cost grows with history over ten rounds; and a
+// crowd. Arguments are streamed in deltas of 64 bytes. Names end in the transport: tls is TLS with
+// HTTP/2, http is plain HTTP/1.1.
 func rows() []row {
 	var all []row
 	for _, wire := range wires {
@@ -45,7 +45,8 @@ func rows() []row {
 			for _, shape := range []struct{ rounds, calls int }{{1, 1}, {3, 5}, {10, 1}, {1, 20}} {
 				for _, conc := range []int{1, 64, 512} {
 					quick := conc == 64 && (chat || shape.rounds == 3)
-					add(row{Conc: conc, Quick: quick}, fmt.Sprintf("%dx%d", shape.rounds, shape.calls), fmt.Sprintf("mock-r%d-n%d-a64-t8", shape.rounds, shape.calls))
+					add(row{Conc: conc, Quick: quick}, fmt.Sprintf("%dx%d", shape.rounds, shape.calls),
+						fmt.Sprintf("mock-r%d-n%d-a64-t8", shape.rounds, shape.calls))
 				}
 			}
 			for _, hist := range []int{10, 50, 200} {

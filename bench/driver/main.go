@@ -1,5 +1,5 @@
-// Command driver does the benchmark's job with pawl: an agent with ten tools over one of four APIs, measured by the same harness as the loops
-// written by hand. It is built by compare.
+// Command driver does the benchmark's job with pawl: an agent with ten tools over one of four APIs,
+// measured by the same harness as the loops written by hand. Command compare builds it.
 package main
 
 import (
@@ -34,8 +34,9 @@ func main() {
 
 const key = "sk-mock"
 
-// driver returns what makes one run: Agent.Run where replies are asked for whole, Agent.Stream, drained, where they
-// are streamed. Everything is pawl's default but the tools, the limit on rounds, and the watch for repeated calls: this job is made of them.
+// driver returns a function that makes one run: Agent.Run for whole replies, Agent.Stream,
+// drained, for streamed replies. The agent has pawl's defaults, except for the tools, the limit
+// on rounds, and the watch for repeated calls, because this job consists of them.
 func driver(open func(model, url string) llm.Model) func(*harness.Env) (harness.Run, error) {
 	return func(e *harness.Env) (harness.Run, error) {
 		agent := &pawl.Agent{

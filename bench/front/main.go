@@ -1,6 +1,6 @@
-// Command front serves the benchmark's answers over TLS with HTTP/2, as hosted providers do. The load
-// server speaks plain HTTP/1.1; front asks it once for each distinct answer and then answers from memory,
-// so that neither is the bottleneck.
+// Command front serves the benchmark's answers over TLS with HTTP/2, as hosted providers do. The
+// load server speaks plain HTTP/1.1; front asks it once for each distinct answer and then answers
+// from memory, so that neither is the bottleneck.
 //
 //	front -load 127.0.0.1:8080 -dir scratch
 //
@@ -58,7 +58,7 @@ func run(load, dir string) error {
 	return s.ServeTLS(ln, "", "")
 }
 
-// newServer returns a server that offers HTTP/2 and HTTP/1.1, with the limits that net/http has by default.
+// newServer returns a server that offers HTTP/2 and HTTP/1.1, with the default limits of net/http.
 func newServer(h http.Handler, cert tls.Certificate) *http.Server {
 	return &http.Server{
 		Handler:           h,
@@ -166,8 +166,8 @@ func (f *front) answer(r *http.Request, body []byte) (*answer, error) {
 	return a, nil
 }
 
-// key is what decides a load server's answer: the API and the script, how the reply is asked for, and how
-// many tool results follow the task.
+// key is what decides a load server's answer: the API and the script, the form of the reply, and
+// the number of tool results after the task.
 type key struct {
 	path          string
 	script        string // empty where the path has it
