@@ -101,7 +101,8 @@ func Example_approval() {
 			if in.Euros > 1000 {
 				return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "too much for a program"}, nil
 			}
-			return pawl.Approval{Verdict: pawl.VerdictAllow}, nil // the strictest of all policies counts
+			// The strictest of all policies counts.
+			return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 		}),
 	}}
 	ctx := context.Background()
@@ -132,7 +133,10 @@ func Example_limits() {
 	price := catalog.Price{Input: 1.25, Output: 10}
 	model := script.New(script.Loop(script.Call("search", `{"words":"a"}`)))
 	n := 0
-	search := searchTool(func(context.Context, string, int) ([]string, error) { n++; return []string{fmt.Sprint(n)}, nil })
+	search := searchTool(func(context.Context, string, int) ([]string, error) {
+		n++
+		return []string{fmt.Sprint(n)}, nil
+	})
 	// begin limits
 	agent := &pawl.Agent{
 		Model: price.Of(model), // models of provider.Open bring their price with them
@@ -162,8 +166,10 @@ func Example_observers() {
 		panic(err)
 	}
 	var runner pawl.Runner = agent
-	runner = redact.Runner(runner, &secrets)           // innermost: all others see the redacted events
-	runner = observe.Sync(runner, func(e pawl.Event) { // in step with the run
+	// The innermost runner: all others see the redacted events.
+	runner = redact.Runner(runner, &secrets)
+	// Sync calls the function in step with the run.
+	runner = observe.Sync(runner, func(e pawl.Event) {
 		if e.Kind == pawl.EventCallCompleted {
 			fmt.Println(e.Execution.Call.Name, e.Execution.Outcome)
 		}

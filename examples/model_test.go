@@ -56,7 +56,8 @@ func (Keyword) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta
 				return // the caller has heard enough
 			}
 		}
-		yield(llm.Delta{Finish: llm.FinishReasonStop, Usage: &llm.Usage{Input: len(req.Messages), Output: len(words)}}, nil)
+		usage := &llm.Usage{Input: len(req.Messages), Output: len(words)}
+		yield(llm.Delta{Finish: llm.FinishReasonStop, Usage: usage}, nil)
 	}
 }
 

@@ -76,7 +76,8 @@ var moves = []struct {
 	{"history", choice{asked: "Which users are active?", task: "Which of them logs in more often?", tools: []*pawl.Tool{searchRecords, recordDetails}},
 		choice{asked: "Which users are active?", task: "Which of them logs in more often?", tools: []*pawl.Tool{searchRecords, recordDetails}, forget: true}},
 	{"plan", choice{task: "Do your part.", plan: `{"phases":[{"worker":"data-analysis","goals":"Find the active users and the mean of their logins."},{"worker":"writer","goals":"Write it up for the board."}]}`,
-		tools: []*pawl.Tool{searchRecords, analyzeData}}, choice{task: "Do your part.", tools: []*pawl.Tool{searchRecords, analyzeData}}},
+		tools: []*pawl.Tool{searchRecords, analyzeData}},
+		choice{task: "Do your part.", tools: []*pawl.Tool{searchRecords, analyzeData}}},
 	{"availability", choice{task: "Add a user named Erin.", tools: []*pawl.Tool{searchRecords, answering[struct {
 		Name string `json:"name"`
 	}]("create_record", "Create a record. Search first: a name stands once.", "")}}, choice{task: "Add a user named Erin.", tools: []*pawl.Tool{searchRecords}}},
@@ -162,8 +163,8 @@ func written(t *testing.T, body []byte) string {
 
 var shown = regexp.MustCompile("(?s)<!-- request: ([a-z ]+), (good|bad) -->\n```json\n(.*?)\n```\n")
 
-// The requests of docs/tools.md are the requests that a model receives from the agents above: the bytes of
-// the adapter, in lines.
+// The requests of docs/tools.md are the requests that a model receives from the agents above: the
+// bytes of the adapter, in lines.
 func TestToolChoicePage(t *testing.T) {
 	page, err := os.ReadFile("../docs/tools.md")
 	if err != nil {
@@ -199,7 +200,8 @@ func TestToolChoicePage(t *testing.T) {
 	}
 	for _, parts := range shown.FindAllStringSubmatch(made, -1) {
 		var compact bytes.Buffer
-		if err := json.Compact(&compact, []byte(parts[3])); err != nil || compact.String() != string(bodies[parts[1]+", "+parts[2]]) {
+		err := json.Compact(&compact, []byte(parts[3]))
+		if err != nil || compact.String() != string(bodies[parts[1]+", "+parts[2]]) {
 			t.Errorf("%s, %s: the lines are not the bytes that were sent: %v", parts[1], parts[2], err)
 		}
 	}
@@ -218,7 +220,8 @@ func TestToolChoiceMoves(t *testing.T) {
 	} {
 		for _, m := range moves {
 			if m.name == name {
-				if good, bad := m.good.request(t), m.bad.request(t); !bytes.Contains(good, []byte(want)) || bytes.Contains(bad, []byte(want)) {
+				good, bad := m.good.request(t), m.bad.request(t)
+				if !bytes.Contains(good, []byte(want)) || bytes.Contains(bad, []byte(want)) {
 					t.Errorf("%s: %q is to be in the good request alone:\n%s\n%s", name, want, good, bad)
 				}
 			}
