@@ -130,9 +130,9 @@ type Event struct {
 // callDelta holds the fields that call_delta has in place of Event.Call: the JSON form of a
 // fragment needs no empty arguments.
 type callDelta struct {
-	// ID of the call as far as it is known.
+	// ID of the call, once known.
 	ID *string `json:"id,omitzero"`
-	// Name of the tool as far as it is known.
+	// Name of the tool, once known.
 	Name *string `json:"name,omitzero"`
 }
 

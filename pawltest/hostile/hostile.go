@@ -11,9 +11,9 @@
 // them), and every demand has a Behaviour.
 //
 // Server offers the Behaviours on a port: /b/ID/v1/chat/completions plays one, / lists them all
-// with the tools to define, and /b/ID/verdict reports what the runtime did, from the wire alone. Play
-// does the same for a runtime that can be called from Go, and sees more: which calls ran, and how the
-// run stopped. Agent is pawl as such a runtime.
+// with the tools to define, and /b/ID/verdict reports what the runtime did, from the wire alone.
+// Play does the same for a runtime that can be called from Go, and sees more: which calls ran,
+// and how the run stopped. Agent is pawl as such a runtime.
 //
 // Every tool of the kit begins what it returns with a receipt, "ran NAME ARGUMENTS", so that a
 // result on the wire shows whether the call was executed, and with which arguments.

@@ -194,7 +194,7 @@ unknown field are errors when an event is read. Empty fields may be omitted.
 		}
 		row(f, strings.Join(f.on, ", ")+": ")
 	}
-	b.WriteString("\nTypes in `code` are those of the Go package, in the JSON form that `go doc pawl TYPE` and its `MarshalJSON` describe.\n")
+	b.WriteString("\nTypes in `code` are types of the Go package, in the JSON form that `go doc pawl TYPE` and its `MarshalJSON` describe.\n")
 	return b.String(), nil
 }
 
