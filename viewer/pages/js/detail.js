@@ -98,7 +98,7 @@ function CallDetail({ n, run, t, pending, watch }) {
     ${open && html`<${Question} run=${watch.id} agent=${watch.head?.agent} w=${open} />`}
     ${!open && html`<h3>Arguments</h3>
       ${before !== after ? html`<p class="facts muted">As the model wrote them (−), and as they ran (+):</p><${Diffed} lines=${near(diff(before, after))} label="arguments before and after" /><details><summary>As they ran</summary><${Long} text=${after} kind="json" label="arguments" /></details>` : html`<${Long} text=${after} kind="json" label="arguments" />`}`}
-    ${x?.repairs?.length > 0 && html`<h3>Mended</h3><ul>${x.repairs.map((r) => html`<li>${visible(r)}</li>`)}</ul>`}
+    ${x?.repairs?.length > 0 && html`<h3>Repairs</h3><ul>${x.repairs.map((r) => html`<li>${visible(r)}</li>`)}</ul>`}
     ${n.progress.length > 0 && html`<details open=${n.running}><summary>Progress (${n.progress.length})</summary><ol class="progress">${n.progress.slice(-50).map((p) => html`<li>${visible((p.text || "").slice(0, 500))}</li>`)}</ol></details>`}
     ${n.running && !x && html`<p class="muted" role="status">At work…</p>`}
     ${x && !open && x.outcome !== "pending" && html`<h3>Result</h3><${ResultView} result=${x.result} />`}
