@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"maps"
 	"strings"
-	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
@@ -85,34 +83,12 @@ func (c *runCmd) run(sys *cli.System) error {
 	if c.Durable {
 		return c.durable(ctx, sys, s, out, from, msgs)
 	}
-	d := tui.NewDisplay(sys, out)
-	var unwritten error
-	if c.JSON {
-		d.Show = assemble.EventLines(sys.Out, &unwritten)
-	}
-	started := time.Now()
+	d := tui.NewDisplay(sys, out, c.JSON)
 	res, truth, err := person.Run(ctx, s, from, msgs, d.Show)
 	if res == nil {
 		return cli.NotBegun(err)
 	}
-	saved := assemble.Save(c.Save, res)
-	if !c.JSON {
-		d.Totals(res.Spent, time.Since(started))
-		sys = sys.Plain()
-		if err := assemble.PrintEnd(sys, res, s.Handed(truth), d.Live); err != nil {
-			return errors.Join(err, saved)
-		}
-	}
-	if saved != nil {
-		cli.Report(sys.Plain().Err, saved)
-	}
-	if end := assemble.Ended(res, err, c.Save); end != nil {
-		return end
-	}
-	if saved != nil {
-		return cli.Silent(cli.StatusFailed)
-	}
-	return unwritten
+	return d.End(res, s.Handed(truth), c.Save, assemble.Ended(res, err, c.Save))
 }
 
 // durable starts a durable run. If the run exists, with the same transcript and messages, it is

@@ -100,10 +100,39 @@ func (a *asker) under(ctx context.Context, policy pawl.Approver, call llm.ToolCa
 
 // ask asks the person at the terminal.
 func (a *asker) ask(ctx context.Context, call llm.ToolCall, why string) pawl.Approval {
-	if a.console != nil {
-		return a.askInPlace(ctx, call, why)
+	var path llm.Key
+	if v := pawl.InvocationFrom(ctx); v != nil {
+		path = v.Key
 	}
-	call = a.secrets.Call(call)
+	var said decision
+	if a.console != nil {
+		said = a.askInPlace(ctx, call, why, path)
+	} else {
+		said = a.askInLine(ctx, a.secrets.Call(call), why)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return denied("The run was interrupted before anybody answered.")
+	// an approval with changed arguments is a decision, with which the run resumes
+	case said.verdict == pawl.VerdictAllow && said.args != nil:
+		if a.edits == nil {
+			a.edits = map[llm.Key]json.RawMessage{}
+		}
+		a.edits[path] = said.args
+		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: why}
+	case said.verdict == pawl.VerdictAllow:
+		a.always[call.Name] = a.always[call.Name] || said.always
+		return pawl.Approval{Verdict: pawl.VerdictAllow}
+	case said.verdict == pawl.VerdictDeny && said.text != "":
+		return denied("The person at the terminal said no: " + said.text)
+	case said.verdict == pawl.VerdictDeny:
+		return denied("The person at the terminal said no.")
+	}
+	return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "the question was not answered"}
+}
+
+// askInLine asks in plain lines, at most three times.
+func (a *asker) askInLine(ctx context.Context, call llm.ToolCall, why string) decision {
 	done := a.out.hold() // the output of the run waits, so that the question stays visible
 	defer done()
 	fmt.Fprintf(a.out.w, "\n%s\n", a.style.Yellow("  may "+cli.Line(call.Name, 60)+" run? "+cli.Line(why, 200)+":"))
@@ -115,30 +144,22 @@ func (a *asker) ask(ctx context.Context, call llm.ToolCall, why string) pawl.App
 		answer, err := a.in.Next(ctx)
 		if err != nil {
 			fmt.Fprintln(a.out.w)
-			if ctx.Err() != nil {
-				return denied("The run was interrupted before anybody answered.")
-			}
-			return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "nobody answered"}
+			break
 		}
 		switch strings.ToLower(strings.TrimSpace(answer)) {
 		case "y", "yes":
-			return pawl.Approval{Verdict: pawl.VerdictAllow}
+			return decision{verdict: pawl.VerdictAllow}
 		case "a", "always":
-			a.always[call.Name] = true
-			return pawl.Approval{Verdict: pawl.VerdictAllow}
+			return decision{verdict: pawl.VerdictAllow, always: true}
 		case "n", "no":
-			return denied("The person at the terminal said no.")
+			return decision{verdict: pawl.VerdictDeny}
 		}
 	}
-	return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "the question was not answered"}
+	return decision{}
 }
 
 // askInPlace asks on a card with the effect of the call.
-func (a *asker) askInPlace(ctx context.Context, call llm.ToolCall, why string) pawl.Approval {
-	var path llm.Key
-	if v := pawl.InvocationFrom(ctx); v != nil {
-		path = v.Key
-	}
+func (a *asker) askInPlace(ctx context.Context, call llm.ToolCall, why string, path llm.Key) decision {
 	var of *change
 	if a.setup != nil {
 		of = changeOf(ctx, a.setup, call)
@@ -147,25 +168,7 @@ func (a *asker) askInPlace(ctx context.Context, call llm.ToolCall, why string) p
 	q := newCard(shown, why, of, a.resumes && direct(path) && bytes.Equal(shown.Args, call.Args))
 	s := a.console.put(ctx, q, path)
 	a.console.record(path, shown, q, s)
-	switch {
-	case ctx.Err() != nil:
-		return denied("The run was interrupted before anybody answered.")
-	// an approval with changed arguments is a decision, with which the run resumes
-	case s.verdict == pawl.VerdictAllow && s.args != nil:
-		if a.edits == nil {
-			a.edits = map[llm.Key]json.RawMessage{}
-		}
-		a.edits[path] = s.args
-		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: why}
-	case s.verdict == pawl.VerdictAllow:
-		a.always[call.Name] = a.always[call.Name] || s.always
-		return pawl.Approval{Verdict: pawl.VerdictAllow}
-	case s.verdict == pawl.VerdictDeny && s.text != "":
-		return denied("The person at the terminal said no: " + s.text)
-	case s.verdict == pawl.VerdictDeny:
-		return denied("The person at the terminal said no.")
-	}
-	return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "the question was not answered"}
+	return s
 }
 
 func denied(reason string) pawl.Approval {

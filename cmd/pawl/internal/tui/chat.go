@@ -284,11 +284,10 @@ func (t *chat) read() (string, error) {
 
 // turn runs the agent from the result from with msgs.
 func (t *chat) turn(from *pawl.Result, msgs ...llm.Message) {
-	d := NewDisplay(t.sys, t.out)
+	d := NewDisplay(t.sys, t.out, false)
 	ctx, stop := t.attended()
 	defer stop()
 	maps.Copy(t.decided, assemble.Decided(msgs))
-	started := time.Now()
 	res, truth, err := t.person.Run(ctx, t.setup, from, msgs, d.Show)
 	stop()
 	if res == nil {
@@ -300,7 +299,7 @@ func (t *chat) turn(from *pawl.Result, msgs ...llm.Message) {
 	t.spent.Rounds += res.Spent.Rounds
 	t.spent.Add(res.Spent)
 	if t.console != nil {
-		d.Totals(res.Spent, time.Since(started))
+		d.totals(res.Spent)
 	}
 	if t.last = assemble.Ended(res, err, t.Save); t.last != nil {
 		var f *cli.Failure
@@ -310,7 +309,7 @@ func (t *chat) turn(from *pawl.Result, msgs ...llm.Message) {
 		cli.Report(t.sys.Err, t.last)
 		t.last = reported(t.last)
 	}
-	if err := assemble.PrintAnswer(t.sys, res, d.Live); err != nil {
+	if err := assemble.PrintAnswer(t.sys, res, d.live); err != nil {
 		t.last = err
 	}
 	err = assemble.Save(t.Save, res)

@@ -152,9 +152,12 @@ func (c *console) wrapped(what string, l term.Line) {
 }
 
 // touch requests a repaint. The lock is held.
-func (c *console) touch() {
+func (c *console) touch() { signalOnce(c.dirty) }
+
+// signalOnce sends on a channel with a buffer of 1, unless a signal is pending.
+func signalOnce(c chan struct{}) {
 	select {
-	case c.dirty <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }

@@ -126,12 +126,7 @@ func (c *console) enter() {
 	}
 }
 
-func (c *console) wakeReader() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
+func (c *console) wakeReader() { signalOnce(c.wake) }
 
 // stop handles Ctrl-C. During a run it cancels the run, and the second time it ends the program. At
 // the prompt it clears the text, or ends the chat if there is none.
@@ -144,14 +139,10 @@ func (c *console) stop(signal bool) {
 		if c.pressed > 1 {
 			c.exit(cli.StatusInterrupted)
 		}
-		if c.ask != nil {
-			c.ask.cancel()
-			c.ask = nil
-		}
+		c.dropQuestion()
 		c.interrupt()
 	case c.ask != nil:
-		c.ask.cancel()
-		c.ask = nil
+		c.dropQuestion()
 	case !signal && c.editor.Text() != "":
 		c.editor.Set("")
 	default:
@@ -170,6 +161,11 @@ func (c *console) hangUp() {
 	if c.interrupt != nil {
 		c.interrupt()
 	}
+	c.dropQuestion()
+}
+
+// dropQuestion removes the open question without an answer. The lock is held.
+func (c *console) dropQuestion() {
 	if c.ask != nil {
 		c.ask.cancel()
 		c.ask = nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
@@ -27,13 +26,7 @@ type DurableRun struct {
 
 // Do executes the run, prints its result, and returns the failure with the exit status.
 func (w *DurableRun) Do(ctx context.Context, msgs []llm.Message) error {
-	sys := w.Sys
-	d := NewDisplay(sys, w.Out)
-	var unwritten error
-	if w.JSON {
-		d.Show = assemble.EventLines(sys.Out, &unwritten)
-	}
-	started := time.Now()
+	d := NewDisplay(w.Sys, w.Out, w.JSON)
 	run := pawl.Runner(w.Runner)
 	if w.Setup.Around != nil {
 		run = w.Setup.Around(run)
@@ -45,28 +38,11 @@ func (w *DurableRun) Do(ctx context.Context, msgs []llm.Message) error {
 		}
 		return cli.NotBegun(err)
 	}
-	saved := assemble.Save(w.Save, res)
-	if !w.JSON {
-		d.Totals(res.Spent, time.Since(started))
-		sys = sys.Plain()
-		open := w.Setup.Shown(assemble.WaitingCalls(truth.Pending))
-		if len(open) == 0 {
-			open = w.Setup.Handed(truth)
-		}
-		if err := assemble.PrintEnd(sys, res, open, d.Live); err != nil {
-			return errors.Join(err, saved)
-		}
+	open := w.Setup.Shown(assemble.WaitingCalls(truth.Pending))
+	if len(open) == 0 {
+		open = w.Setup.Handed(truth)
 	}
-	if saved != nil {
-		cli.Report(sys.Err, saved)
-	}
-	if end := w.ended(res, err); end != nil {
-		return end
-	}
-	if saved != nil {
-		return cli.Silent(cli.StatusFailed)
-	}
-	return unwritten
+	return d.End(res, open, w.Save, w.ended(res, err))
 }
 
 // ended returns the failure for the stop reason of the run. nil means an answer.

@@ -2,7 +2,9 @@ package tui
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -12,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/config"
@@ -56,28 +59,56 @@ func NewRenderer(sys *cli.System, w io.Writer, style cli.Style, live bool) *Rend
 // display shows a run: on the console, or as plain lines.
 type display struct {
 	Show func(pawl.Event)
+
+	sys *cli.System
 	// the answer is shown as it arrives, because events and answers go to the same terminal
-	Live    bool
-	plain   *Renderer
-	console *console // nil means plain lines
+	live      bool
+	plain     *Renderer
+	console   *console // nil means plain lines
+	json      bool     // events are printed as JSON, and nothing else
+	unwritten error    // the error of writing an event as JSON
+	started   time.Time
 }
 
 // NewDisplay returns a display on the console of sys. Without a console, it returns a display that
-// writes plain lines to out.
-func NewDisplay(sys *cli.System, out *Screen) *display {
-	d := &display{Live: sys.OutTerm && sys.ErrTerm, console: consoleOf(sys)}
-	if d.console != nil {
+// writes plain lines to out. asJSON says that it writes the events as JSON, and nothing else.
+func NewDisplay(sys *cli.System, out *Screen, asJSON bool) *display {
+	d := &display{sys: sys, live: sys.OutTerm && sys.ErrTerm, console: consoleOf(sys), json: asJSON,
+		started: time.Now()}
+	switch {
+	case asJSON:
+		d.Show = assemble.EventLines(sys.Out, &d.unwritten)
+	case d.console != nil:
 		d.Show = d.console.show
-		return d
+	default:
+		d.plain = NewRenderer(sys, out, sys.Colours(sys.ErrTerm), d.live)
+		d.Show = d.plain.Event
 	}
-	d.plain = NewRenderer(sys, out, sys.Colours(sys.ErrTerm), d.Live)
-	d.Show = d.plain.Event
 	return d
 }
 
-// Totals shows the usage of a run.
-func (d *display) Totals(s pawl.Spent, took time.Duration) {
-	switch {
+// End saves the result of a run to the file save and prints it: the usage, and the answer or the
+// open calls. An empty save means no file. End returns ended, the failure of the run, or else an
+// error of its own.
+func (d *display) End(res *pawl.Result, open []assemble.OpenCall, save string, ended error) error {
+	sys, saved := d.sys, assemble.Save(save, res)
+	if !d.json {
+		d.totals(res.Spent)
+		sys = sys.Plain()
+		if err := assemble.PrintEnd(sys, res, open, d.live); err != nil {
+			return errors.Join(err, saved)
+		}
+	}
+	if saved != nil {
+		cli.Report(sys.Err, saved)
+		saved = cli.Silent(cli.StatusFailed)
+	}
+	return cmp.Or(ended, saved, d.unwritten)
+}
+
+// totals shows the usage of a run.
+func (d *display) totals(s pawl.Spent) {
+	switch took := time.Since(d.started); {
 	case s.Requests == 0:
 	case d.console != nil:
 		d.console.wrapped("totals", term.Text(term.Dim, cli.Totals(s, took)))
@@ -99,13 +130,9 @@ func (r *Renderer) Event(e pawl.Event) {
 	switch e.Kind {
 	case pawl.EventStepStarted:
 		r.begin(e.Step)
-	case pawl.EventText:
+	case pawl.EventText, pawl.EventReasoning:
 		if r.live {
-			r.text(e.Text, false)
-		}
-	case pawl.EventReasoning:
-		if r.live {
-			r.text(e.Text, true)
+			r.text(e.Text, e.Kind == pawl.EventReasoning)
 		}
 	case pawl.EventTextRetracted:
 		if r.live {

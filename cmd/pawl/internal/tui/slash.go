@@ -24,8 +24,8 @@ import (
 // slash is a command of the chat. Its name begins with a slash.
 type slash struct {
 	name, args, help string
-	shows            bool // the command only shows information, so it may be used during a run
-	do               func(t *chat, rest string) (quit bool)
+	shows            bool                       // the command only shows information, so it may be used during a run
+	do               func(t *chat, rest string) // nil ends the chat
 }
 
 // slashes returns the commands in the order of /help.
@@ -43,7 +43,7 @@ func slashes() []slash {
 		{"/runs", "", "durable runs", true, (*chat).runs},
 		{"/approve", "", "run the pending calls", false, (*chat).settle},
 		{"/deny", "REASON", "refuse them; the model gets the reason", false, (*chat).refuse},
-		{"/quit", "", "end, as does the end of the input", false, func(*chat, string) bool { return true }},
+		{"/quit", "", "end, as does the end of the input", false, nil},
 	}
 }
 
@@ -66,7 +66,10 @@ func (t *chat) command(text string) (done bool) {
 	var names []string
 	for _, s := range all {
 		if s.name == name {
-			return s.do(t, strings.TrimSpace(rest))
+			if s.do != nil {
+				s.do(t, strings.TrimSpace(rest))
+			}
+			return s.do == nil
 		}
 		names = append(names, s.name)
 	}
@@ -127,18 +130,17 @@ func (t *chat) complete(before string) (out []string) {
 	return out
 }
 
-func (t *chat) help(string) bool {
+func (t *chat) help(string) {
 	fmt.Fprint(t.out, slashHelp())
 	if t.console != nil {
 		fmt.Fprint(t.out, "\n"+keyHelp)
 	}
-	return false
 }
 
 //go:embed keys.txt
 var keyHelp string
 
-func (t *chat) tools(string) bool {
+func (t *chat) tools(string) {
 	for _, tool := range t.setup.Tools {
 		fmt.Fprintf(t.out, "  %-18s %-10s %s\n", cli.Line(tool.Name, 40), tool.Effect,
 			cli.FirstSentence(tool.Description, max(t.sys.Width-32, 48)))
@@ -146,10 +148,9 @@ func (t *chat) tools(string) bool {
 	if len(t.setup.Tools) == 0 {
 		t.notice("no tools; --tools file,data offers the built-in ones")
 	}
-	return false
 }
 
-func (t *chat) save(rest string) bool {
+func (t *chat) save(rest string) {
 	if rest == "" {
 		t.notice("where to? /save FILE")
 	} else if err := assemble.SaveTranscript(rest, t.setup.Secrets.Result(t.res)); err != nil {
@@ -157,33 +158,31 @@ func (t *chat) save(rest string) bool {
 	} else {
 		t.notice("saved %s", rest)
 	}
-	return false
 }
 
-func (t *chat) settle(string) bool {
-	return t.decide(assemble.SettleFlags{Approve: []string{assemble.All}})
+func (t *chat) settle(string) {
+	t.decide(assemble.SettleFlags{Approve: []string{assemble.All}})
 }
 
-func (t *chat) refuse(rest string) bool {
-	return t.decide(assemble.SettleFlags{Deny: []string{assemble.All + "=" + rest}})
+func (t *chat) refuse(rest string) {
+	t.decide(assemble.SettleFlags{Deny: []string{assemble.All + "=" + rest}})
 }
 
 // decide decides all pending calls.
-func (t *chat) decide(f assemble.SettleFlags) bool {
+func (t *chat) decide(f assemble.SettleFlags) {
 	msgs, _, err := f.Settle(t.res)
 	if err != nil {
 		t.notice("%v", err)
 	} else {
 		t.turn(t.res, msgs...)
 	}
-	return false
 }
 
 // show shows the result of a call.
-func (t *chat) show(rest string) bool {
+func (t *chat) show(rest string) {
 	if t.console != nil {
 		t.console.showCall(rest)
-		return false
+		return
 	}
 	var all []llm.ToolResult
 	for _, m := range t.res.Messages {
@@ -196,10 +195,9 @@ func (t *chat) show(rest string) bool {
 	n, fault := numbered(rest, len(all))
 	if fault != "" {
 		t.notice("%s", fault)
-		return false
+		return
 	}
 	fmt.Fprintln(t.out, cli.Visible(t.setup.Secrets.String(all[n-1].Text())))
-	return false
 }
 
 // numbered returns the number in the argument of /show, or the last of all numbers if there is
@@ -230,23 +228,22 @@ func (c *console) showCall(rest string) {
 	c.view.put("shown", append([]term.Line{title}, term.Indent(body, term.Text(0, "  "), term.Text(0, "  "))...)...)
 }
 
-func (t *chat) cost(string) bool {
+func (t *chat) cost(string) {
 	fmt.Fprintf(t.out, "  %s\n", cli.Totals(t.spent, 0))
-	return false
 }
 
 // model shows the model, or sets another one.
-func (t *chat) model(rest string) bool {
+func (t *chat) model(rest string) {
 	if rest == "" {
 		t.notice("%s; /model NAME sets another", t.setup.Model)
-		return false
+		return
 	}
 	before, old, person := t.Model, t.setup, t.person
 	t.Model = rest
 	if err := t.open(); err != nil {
 		t.Model, t.setup, t.person = before, old, person
 		cli.Report(t.sys.Err, err)
-		return false
+		return
 	}
 	old.Close()
 	if t.stored != nil {
@@ -256,16 +253,14 @@ func (t *chat) model(rest string) bool {
 		}
 	}
 	t.notice("the model is %s from now on", t.setup.Model)
-	return false
 }
 
 // clear starts a new conversation. The stored conversation stays.
-func (t *chat) clear(string) bool {
+func (t *chat) clear(string) {
 	t.switchTo(assemble.NewThread, new(pawl.Result))
 	if t.last = nil; t.console != nil {
 		t.console.update(func() { t.console.view.all = nil })
 	}
-	return false
 }
 
 // switchTo continues the conversation called name. If conversations are not stored, it starts a new
@@ -299,7 +294,7 @@ func (t *chat) known() []store.Thread {
 	return all
 }
 
-func (t *chat) threads(rest string) bool {
+func (t *chat) threads(rest string) {
 	switch {
 	case t.stored == nil:
 		t.notice("conversations are not kept; --thread NAME keeps them")
@@ -319,7 +314,6 @@ func (t *chat) threads(rest string) bool {
 			t.notice("no conversation is kept yet; this one is %s", t.stored.ID)
 		}
 	}
-	return false
 }
 
 // ago formats an age for a column.
@@ -336,11 +330,11 @@ func ago(d time.Duration) string {
 }
 
 // runs lists durable runs.
-func (t *chat) runs(string) bool {
+func (t *chat) runs(string) {
 	db, err := t.setup.DB.Create()
 	if err != nil {
 		cli.Report(t.sys.Err, assemble.Misconfigured(err))
-		return false
+		return
 	}
 	all, err := db.JournalRuns(context.Background(), t.Scope(), "", store.Page{Limit: 15})
 	if err != nil {
@@ -352,7 +346,6 @@ func (t *chat) runs(string) bool {
 	if len(all) == 0 {
 		t.notice("there is no durable run; pawl run --durable begins one")
 	}
-	return false
 }
 
 // greet shows the model, the tools and the conversation on the console.

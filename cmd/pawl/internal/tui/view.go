@@ -38,8 +38,6 @@ type view struct {
 	phase  string                // the activity of the run
 	began  time.Time             // the start of the run
 	step   int
-	tokens int // number of fragments so far
-	ended  *pawl.Result
 }
 
 // shownItem is a part of the display.
@@ -117,7 +115,7 @@ func (v *view) begin(now time.Time) {
 			v.calls[path] = c
 		}
 	}
-	v.active, v.phase, v.began, v.ended, v.step, v.tokens = true, "starting", now, nil, 0, 0
+	v.active, v.phase, v.began, v.step = true, "starting", now, 0
 }
 
 // put adds permanent lines.
@@ -128,47 +126,7 @@ func (v *view) put(what string, lines ...term.Line) {
 
 // event handles an event.
 func (v *view) event(e pawl.Event, now time.Time) {
-	inner := strings.Contains(string(e.Run), "/")
 	switch e.Kind {
-	case pawl.EventStepStarted:
-		if !inner {
-			v.step = e.Step
-			v.byID = map[string]*callItem{}
-		}
-	case pawl.EventRequestStarted:
-		if !inner {
-			v.phase = "waiting for the model"
-		}
-	case pawl.EventText, pawl.EventReasoning:
-		if !inner {
-			v.phase = "writing"
-			if e.Kind == pawl.EventReasoning {
-				v.phase = "thinking"
-			}
-			v.tokens++
-			if v.answer {
-				v.text(e.Text, e.Kind == pawl.EventReasoning)
-			}
-		}
-	case pawl.EventTextRetracted:
-		if !inner && v.answer {
-			v.retract()
-		}
-	case pawl.EventCallDelta:
-		if !inner {
-			v.phase = "writing a call"
-			c := v.announced(e)
-			c.bytes += len(e.Text)
-		}
-	case pawl.EventCallReady:
-		if !inner {
-			c := v.announced(e)
-			c.call, c.state = *e.Call, callReady
-		}
-	case pawl.EventResponseReceived:
-		if !inner {
-			v.reply(e)
-		}
 	case pawl.EventCallStarted:
 		v.phase = "running calls"
 		c := v.at(e.Path, e.Call)
@@ -182,14 +140,47 @@ func (v *view) event(e pawl.Event, now time.Time) {
 		v.notice(e)
 	case pawl.EventCallCompleted:
 		v.at(e.Path, &e.Execution.Call).complete(v, e.Execution, now)
+	default:
+		if !strings.Contains(string(e.Run), "/") {
+			v.outer(e)
+		}
+	}
+}
+
+// outer handles an event that is shown only for the run itself, and not for nested runs.
+func (v *view) outer(e pawl.Event) {
+	switch e.Kind {
+	case pawl.EventStepStarted:
+		v.step = e.Step
+		v.byID = map[string]*callItem{}
+	case pawl.EventRequestStarted:
+		v.phase = "waiting for the model"
+	case pawl.EventText, pawl.EventReasoning:
+		v.phase = "writing"
+		if e.Kind == pawl.EventReasoning {
+			v.phase = "thinking"
+		}
+		if v.answer {
+			v.text(e.Text, e.Kind == pawl.EventReasoning)
+		}
+	case pawl.EventTextRetracted:
+		if v.answer {
+			v.retract()
+		}
+	case pawl.EventCallDelta:
+		v.phase = "writing a call"
+		v.announced(e).bytes += len(e.Text)
+	case pawl.EventCallReady:
+		c := v.announced(e)
+		c.call, c.state = *e.Call, callReady
+	case pawl.EventResponseReceived:
+		v.reply(e)
 	case pawl.EventSteered:
-		if !inner && e.Message != nil {
+		if e.Message != nil {
 			v.said(e.Message.Text())
 		}
 	case pawl.EventRunEnded:
-		if !inner {
-			v.end(e.Result)
-		}
+		v.end()
 	}
 }
 
@@ -288,9 +279,9 @@ func (v *view) quoted(text string) []term.Line {
 }
 
 // end closes the open items. Pending calls stay.
-func (v *view) end(res *pawl.Result) {
+func (v *view) end() {
 	v.endProse()
-	v.active, v.ended = false, res
+	v.active = false
 	for _, it := range v.items {
 		if c, ok := it.(*callItem); ok && !c.held {
 			c.abandon()

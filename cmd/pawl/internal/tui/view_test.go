@@ -157,7 +157,7 @@ func TestViewHarmless(t *testing.T) {
 			lines, _ := newCard(c, evil, &change{evil, evil, evil + "\nmore", true}, true).show(40, 12)
 			check(lines)
 		}
-		v.end(nil)
+		v.end()
 		check(v.drain(now))
 		if len(v.items) > 0 {
 			t.Fatalf("%d things are left when the run is over", len(v.items))
