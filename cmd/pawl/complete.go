@@ -34,6 +34,7 @@ type completer struct {
 	node    *kong.Node          // the command so far
 	said    map[string][]string // the flags of the line and their values
 	args    []string            // the arguments of the line
+	prefix  string              // what the shell wants before each value
 	found   []candidate
 	besides string // an instruction to the shell; empty means none
 }
@@ -131,7 +132,7 @@ func (c *completer) flags() {
 			continue
 		}
 		seen[f.Name] = true
-		c.found = append(c.found, candidate{"--" + f.Name, cli.FirstSentence(f.Help, 60)})
+		c.offer("--"+f.Name, cli.FirstSentence(f.Help, 60))
 	}
 }
 
@@ -140,7 +141,7 @@ func (c *completer) place(current string) {
 	if len(c.args) == 0 {
 		for _, child := range c.node.Children {
 			if child.Type == kong.CommandNode && !child.Hidden {
-				c.found = append(c.found, candidate{child.Name, cli.FirstSentence(child.Help, 60)})
+				c.offer(child.Name, cli.FirstSentence(child.Help, 60))
 			}
 		}
 	}
@@ -158,205 +159,185 @@ func (c *completer) place(current string) {
 // value offers the values of a flag or an argument. kind is its placeholder in the help, and before
 // the text that each candidate starts with.
 func (c *completer) value(v *kong.Value, kind, current, before string) {
+	c.prefix = before
 	if v.Enum != "" {
 		for _, e := range v.EnumSlice() {
 			if e != "" {
-				c.found = append(c.found, candidate{before + e, ""})
+				c.offer(e, "")
 			}
 		}
 		return
 	}
 	if v.IsSlice() && v.Tag.Sep == ',' && v.Flag != nil { // in a list, the last word is completed
-		before += current[:strings.LastIndexByte(current, ',')+1]
+		c.prefix += current[:strings.LastIndexByte(current, ',')+1]
 	}
 	if v.Name == "agent" {
 		kind = "AGENT"
 	}
 	kind, _, _ = strings.Cut(kind, "[")
-	for _, x := range c.known(kind) {
-		c.found = append(c.found, candidate{before + x.value, x.what})
-	}
-}
-
-// known returns the values of a kind of argument. Other kinds have none.
-func (c *completer) known(kind string) []candidate {
 	switch kind {
 	case "FILE", "FILE.yaml", "SCHEMA.json", "PATH", "OUT":
 		c.besides = besidesFiles
 	case "DIR":
 		c.besides = besidesDirs
 	case "SET":
-		return bare(config.SetNames())
+		c.offerAll(config.SetNames()...)
 	case "TOOL", "CHOICE":
-		return c.tools(kind)
+		c.tools(kind)
 	case "PROVIDER:NAME":
-		return c.models()
+		c.models()
 	case "AGENT":
-		return c.agents()
+		c.agents()
 	case "RUN", "A", "B", "THREAD", "SCHEDULE", "SKILL", "KEY", "KEY=TEXT", "MEMORY", "DOCUMENT":
-		return c.stored(kind)
+		c.stored(kind)
 	}
-	return nil
 }
 
-// bare returns candidates without descriptions.
-func bare(values []string) []candidate {
-	var all []candidate
+// offer adds a value with its description.
+func (c *completer) offer(value, what string) {
+	c.found = append(c.found, candidate{c.prefix + value, what})
+}
+
+// offerAll adds values without descriptions.
+func (c *completer) offerAll(values ...string) {
 	for _, v := range values {
-		all = append(all, candidate{v, ""})
+		c.offer(v, "")
 	}
-	return all
 }
 
-// tools returns the built-in tools, and the other words that the flag accepts.
-func (c *completer) tools(kind string) []candidate {
-	var all []candidate
+// tools offers the built-in tools, and the other words that the flag accepts.
+func (c *completer) tools(kind string) {
 	switch {
 	case kind == "CHOICE":
-		all = bare([]string{"auto", "none", "required"})
+		c.offerAll("auto", "none", "required")
 	case c.node.Parent == nil || c.node.Parent.Name != "tools":
-		all = bare([]string{"effect:write", "effect:idempotent", "effect:read", "effect:pure", "effect:compose"})
+		c.offerAll("effect:write", "effect:idempotent", "effect:read", "effect:pure", "effect:compose")
 	}
 	quiet := *c.sys
 	quiet.Err = io.Discard
 	tools, _, closeSets, err := builtinTools(context.Background(), &quiet, assemble.ToolFlags{},
 		assemble.OutsideFlags{}, assemble.ServerFlags{}, true)
 	if err != nil {
-		return all
+		return
 	}
 	defer closeSets()
 	for _, t := range tools {
-		all = append(all, candidate{t.Name, cli.FirstSentence(t.Description, 60)})
+		c.offer(t.Name, cli.FirstSentence(t.Description, 60))
 	}
-	return all
 }
 
-// models returns the models of the catalogue, and the providers, which any name may follow.
-func (c *completer) models() []candidate {
-	var all []candidate
-	file := ""
-	if said := c.said["catalog"]; said != nil {
-		file = said[0]
-	}
-	known, err := assemble.Catalogue("--catalog", file)
-	if err == nil {
+// models offers the models of the catalogue, and the providers, which any name may follow.
+func (c *completer) models() {
+	if known, err := assemble.Catalogue("--catalog", c.last("catalog")); err == nil {
 		for _, m := range known.Models("") {
-			all = append(all, candidate{m.Name(), ""})
+			c.offer(m.Name(), "")
 		}
 	}
 	for _, p := range provider.Names() {
-		all = append(all, candidate{p + ":", ""})
+		c.offer(p+":", "")
 	}
 	c.besides = besidesOpen
-	return all
 }
 
-// agents returns the agents of the file on the line.
-func (c *completer) agents() []candidate {
+// last returns the last value of a flag on the line. Empty means that it is not given.
+func (c *completer) last(flag string) string {
+	if v := c.said[flag]; v != nil {
+		return v[len(v)-1]
+	}
+	return ""
+}
+
+// agents offers the agents of the file on the line.
+func (c *completer) agents() {
 	for _, name := range append(slices.Clone(c.args), c.said["file"]...) {
 		if !assemble.IsAgentFile(name) {
 			continue
 		}
 		file, _ := config.Load(name, &config.LoadOptions{Getenv: c.sys.Env})
-		var all []candidate
 		for _, a := range file.Agents {
-			all = append(all, candidate{a.Name, ""})
+			c.offer(a.Name, "")
 		}
-		return all
+		return
 	}
-	return nil
 }
 
-// stored returns the IDs of entries of the database, unless it is on a server.
-func (c *completer) stored(kind string) []candidate {
-	last := func(name string) string {
-		if v := c.said[name]; v != nil {
-			return v[len(v)-1]
-		}
-		return ""
-	}
-	f := &assemble.StoreFlags{DB: last("db"), Tenant: last("tenant"), User: last("user")}
+// stored offers the IDs of entries of the database, unless it is on a server.
+func (c *completer) stored(kind string) {
+	f := &assemble.StoreFlags{DB: c.last("db"), Tenant: c.last("tenant"), User: c.last("user")}
 	if strings.Contains(f.DB, "://") {
-		return nil
+		return
 	}
 	j, err := f.OpenRuns(c.sys)
 	if err != nil {
-		return nil
+		return
 	}
 	defer j.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), mostTime)
 	defer cancel()
 	db, err := j.Database.Open()
 	if err != nil {
-		return nil
+		return
 	}
 	switch kind {
 	case "RUN", "A", "B":
-		return c.runs(ctx, j)
+		c.runs(ctx, j)
 	case "KEY", "KEY=TEXT":
-		return c.keys(ctx, j)
+		c.keys(ctx, j)
 	case "THREAD":
-		return entries(ctx, db, f, threads)
+		entries(ctx, c, db, f, threads)
 	case "SCHEDULE":
-		return entries(ctx, db, f, runs.Schedules)
+		entries(ctx, c, db, f, runs.Schedules)
 	case "SKILL":
-		return entries(ctx, db, f, skills)
+		entries(ctx, c, db, f, skills)
 	case "MEMORY":
-		return entries(ctx, db, f, memories)
+		entries(ctx, c, db, f, memories)
 	case "DOCUMENT":
-		return entries(ctx, db, f, documents)
+		entries(ctx, c, db, f, documents)
 	}
-	return nil
 }
 
-// entries returns the entries of a kind that the database has.
-func entries[T any](ctx context.Context, db store.Store, f *assemble.StoreFlags, kind assemble.Stored[T]) []candidate {
-	all, err := kind.All(ctx, db, f.Scope())
-	if err != nil {
-		return nil
-	}
-	var found []candidate
+// entries offers the entries of a kind that the database has.
+func entries[T any](ctx context.Context, c *completer, db store.Store, f *assemble.StoreFlags,
+	kind assemble.Stored[T]) {
+	all, _ := kind.All(ctx, db, f.Scope())
 	for _, x := range all {
-		found = append(found, candidate{kind.ID(x), cli.Visible(kind.Text(x))})
+		c.offer(kind.ID(x), cli.Visible(kind.Text(x)))
 	}
-	return found
 }
 
-// runs returns the runs that the command accepts.
-func (c *completer) runs(ctx context.Context, j *assemble.Journal) []candidate {
+// runs offers the runs that the command accepts.
+func (c *completer) runs(ctx context.Context, j *assemble.Journal) {
 	all, err := j.All(ctx, "")
 	if err != nil || len(all) == 0 {
-		return nil
+		return
 	}
 	hide := assemble.Secrets(c.sys.Env, nil)
 	waiting := slices.Contains([]string{"approve", "deny", "answer"}, c.node.Name)
-	var found []candidate
 	for _, r := range all {
 		if state := j.StateOf(r); !waiting || state == store.JournalWaiting {
-			found = append(found, candidate{r.ID, cli.Visible(state + ": " + hide.String(r.Task))})
+			c.offer(r.ID, cli.Visible(state+": "+hide.String(r.Task)))
 		}
 	}
-	return append(found, candidate{assemble.LastRun, "the run written to last"})
+	c.offer(assemble.LastRun, "the run written to last")
 }
 
-// keys returns the pending calls of the run on the line.
-func (c *completer) keys(ctx context.Context, j *assemble.Journal) []candidate {
+// keys offers the pending calls of the run on the line.
+func (c *completer) keys(ctx context.Context, j *assemble.Journal) {
 	if len(c.args) == 0 {
-		return nil
+		return
 	}
 	r, err := j.Find(ctx, c.args[0])
 	if err != nil {
-		return nil
+		return
 	}
 	items, err := j.Inbox(ctx, c.sys)
 	if err != nil {
-		return nil
+		return
 	}
-	var all []candidate
 	for _, i := range items {
 		if i.Run == r.ID {
-			all = append(all, candidate{string(i.Key), cli.Visible(i.Tool)})
+			c.offer(string(i.Key), cli.Visible(i.Tool))
 		}
 	}
-	return append(all, candidate{"all", "all pending calls"})
+	c.offer("all", "all pending calls")
 }

@@ -13,11 +13,10 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/provider/anthropic"
-	"github.com/pawl-go/pawl/provider/gemini"
-	"github.com/pawl-go/pawl/provider/openai"
+	"github.com/pawl-go/pawl/provider"
 )
 
 // wireCmd translates requests and replies without a network and without a key.
@@ -27,20 +26,13 @@ type wireCmd struct {
 	Check  wireCheckCmd  `cmd:"" help:"@wire_check"`
 }
 
-// wire encodes requests and decodes replies of one API.
-type wire struct {
-	encode func(*llm.Request) ([]byte, error)
-	decode func(status int, sse bool, body []byte) (*llm.Response, error)
-	open   func(http.RoundTripper) llm.Model
-}
-
 // read returns the reply or the error of an HTTP answer. The adapter itself reads an error status,
 // so that the headers count.
-func (w *wire) read(status int, h http.Header, sse bool, body []byte) (*llm.Response, error) {
+func read(api provider.API, status int, h http.Header, sse bool, body []byte) (*llm.Response, error) {
 	if status >= 200 && status <= 299 {
-		return w.decode(status, sse, body)
+		return api.Decode(status, sse, body)
 	}
-	m := w.open(answers(func() *http.Response {
+	m := api.Open(answers(func() *http.Response {
 		return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(bytes.NewReader(body)),
 			ContentLength: int64(len(body))}
 	}))
@@ -68,32 +60,17 @@ func headers(lines []string) (http.Header, error) {
 	return h, nil
 }
 
-// wires are the APIs by their names.
-var wires = map[string]wire{
-	"openai-responses": {openai.EncodeResponses, openai.DecodeResponses, func(h http.RoundTripper) llm.Model {
-		return openai.New("m", &openai.Options{BaseURL: openai.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
-	}},
-	"openai-chat": {openai.EncodeChat, openai.DecodeChat, func(h http.RoundTripper) llm.Model {
-		return openai.NewChat("m", &openai.Options{BaseURL: openai.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
-	}},
-	"anthropic-messages": {anthropic.EncodeMessages, anthropic.DecodeMessages, func(h http.RoundTripper) llm.Model {
-		return anthropic.New("m", &anthropic.Options{BaseURL: anthropic.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
-	}},
-	"gemini": {gemini.EncodeGenerate, gemini.DecodeGenerate, func(h http.RoundTripper) llm.Model {
-		return gemini.New("m", &gemini.Options{BaseURL: gemini.DefaultBaseURL, Key: "none", HTTP: h, Retries: -1})
-	}},
-}
-
-// wireOf returns the API with a name. "anthropic" is short for "anthropic-messages".
-func wireOf(api string) (wire, error) {
-	if api == "anthropic" {
-		api = "anthropic-messages"
-	}
-	w, ok := wires[api]
+// wireOf returns the API with a name or an alias.
+func wireOf(api string) (provider.API, error) {
+	a, ok := provider.FindAPI(api)
 	if !ok {
-		return w, fmt.Errorf("unknown api %q; known: openai-responses, openai-chat, anthropic-messages, gemini", api)
+		var known []string
+		for _, a := range provider.APIs() {
+			known = append(known, a.Name)
+		}
+		return a, fmt.Errorf("unknown api %q; known: %s", api, strings.Join(known, ", "))
 	}
-	return w, nil
+	return a, nil
 }
 
 type wireEncodeCmd struct {
@@ -103,7 +80,7 @@ type wireEncodeCmd struct {
 
 // Run reads a request and prints the body.
 func (c *wireEncodeCmd) Run(sys *cli.System) error {
-	w, err := wireOf(c.API)
+	api, err := wireOf(c.API)
 	if err != nil {
 		return cli.Fail(cli.StatusUsage, err, "")
 	}
@@ -116,7 +93,7 @@ func (c *wireEncodeCmd) Run(sys *cli.System) error {
 		return cli.Usage(`{"model":"…","messages":[{"role":"user","parts":[{"type":"text","text":"…"}]}]}`, "the request on standard input: %s", cli.JSONFault(in, err))
 	}
 	req.Whole = !c.Stream
-	body, err := w.encode(req)
+	body, err := api.Encode(req)
 	if err != nil {
 		return cli.Fail(cli.StatusUsage, err, "")
 	}
@@ -189,11 +166,11 @@ func (c *wireDecodeCmd) one(in io.Reader, h http.Header, out *json.Encoder) erro
 	if err != nil {
 		return cli.Usage("", "the reply could not be read from standard input: %v", err)
 	}
-	w, err := wireOf(c.API)
+	api, err := wireOf(c.API)
 	if err != nil {
 		return err
 	}
-	resp, err := w.read(int(c.Status), h, c.SSE, body)
+	resp, err := read(api, int(c.Status), h, c.SSE, body)
 	if err != nil {
 		return out.Encode(map[string]any{"error": toWireError(err, int(c.Status))})
 	}
@@ -257,7 +234,7 @@ func (c *wireDecodeCmd) line(text []byte) (a wireAnswer) {
 	if l.ID != nil {
 		a.ID = l.ID
 	}
-	w, err := wireOf(cmp.Or(l.API, c.API))
+	api, err := wireOf(cmp.Or(l.API, c.API))
 	if err != nil {
 		return bad(l.Status, "%v", err)
 	}
@@ -283,11 +260,40 @@ func (c *wireDecodeCmd) line(text []byte) (a wireAnswer) {
 	for name, value := range l.Headers {
 		h.Set(name, value)
 	}
-	resp, err := w.read(status, h, sse, body)
+	resp, err := read(api, status, h, sse, body)
 	if err != nil {
 		a.Error = toWireError(err, status)
 	} else {
 		a.Response = resp
 	}
 	return a
+}
+
+type wireCheckCmd struct {
+	API string `required:"" name:"api" enum:"${apis}" placeholder:"API" help:"@wire_check_api"`
+}
+
+// Run prints the faults of a history, and the repaired history.
+func (c *wireCheckCmd) Run(sys *cli.System) error {
+	in, err := io.ReadAll(sys.In)
+	if err != nil {
+		return cli.Usage("", "the messages could not be read from standard input: %v", err)
+	}
+	var from pawl.Result
+	if err := cli.Decode(in, &from.Messages); err != nil {
+		if cli.Decode(in, &from) != nil || from.Messages == nil {
+			return cli.Usage(`a list like [{"role":"user","parts":[{"type":"text","text":"…"}]}], or what --save wrote`, "the messages on standard input: %s", cli.JSONFault(in, err))
+		}
+	}
+	api, _ := provider.FindAPI(c.API) // the enum of the flag has only known names
+	faults := api.Rules.Check(from.Messages)
+	repaired, repairs := api.Rules.Repair(from.Messages)
+	e := json.NewEncoder(sys.Out)
+	e.SetEscapeHTML(false)
+	return e.Encode(struct {
+		Faults   []llm.HistoryFault `json:"faults"`
+		Mends    []llm.Repaired     `json:"mends"`
+		Messages []llm.Message      `json:"messages"`
+	}{append([]llm.HistoryFault{}, faults...), append([]llm.Repaired{}, repairs...),
+		append([]llm.Message{}, repaired...)})
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/tui"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
-	"github.com/pawl-go/pawl/provider/openai"
+	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/tools/data"
 	"github.com/pawl-go/pawl/tools/file"
@@ -65,10 +65,9 @@ func (c *Cmd) Run(sys *cli.System) error {
 		return err
 	}
 	defer files.Close()
-	options := &openai.Options{BaseURL: sim.URL, Key: "none-needed"}
-	model := openai.New("script", options)
-	if c.API == "openai-chat" {
-		model = openai.NewChat("script", options)
+	model, err := provider.Open(c.API+":script", &provider.Options{BaseURL: sim.URL, Key: "none-needed"})
+	if err != nil {
+		return err
 	}
 	agent := &pawl.Agent{Name: "analyst", Instructions: "Work only with what the tools tell you.", Model: model,
 		Tools: []pawl.Toolset{files, data.New(nil)}}

@@ -14,9 +14,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/pawltest/hostile"
-	"github.com/pawl-go/pawl/provider/anthropic"
-	"github.com/pawl-go/pawl/provider/gemini"
-	"github.com/pawl-go/pawl/provider/openai"
+	"github.com/pawl-go/pawl/provider"
 )
 
 // HostileCmd plays models that behave badly.
@@ -119,21 +117,10 @@ func hostileAPIs(list string) ([]string, error) {
 
 // hostileModels opens the adapter of an API.
 func hostileModels(api, base string, silence time.Duration) (llm.Model, error) {
-	const name, key = "hostile", "none-needed"
-	options := openai.Options{BaseURL: base, Key: key, FirstByteTimeout: silence, SilenceTimeout: silence}
-	switch api {
-	case pawltest.Chat:
-		return openai.NewChat(name, &options), nil
-	case pawltest.Responses:
-		return openai.New(name, &options), nil
-	case pawltest.Anthropic:
-		return anthropic.New(name, &anthropic.Options{BaseURL: base, Key: key, FirstByteTimeout: silence,
-			SilenceTimeout: silence}), nil
-	case pawltest.Gemini:
-		return gemini.New(name, &gemini.Options{BaseURL: base, Key: key, FirstByteTimeout: silence,
-			SilenceTimeout: silence}), nil
-	}
-	return nil, fmt.Errorf("unknown API %q", api)
+	name := map[string]string{pawltest.Chat: "openai-chat", pawltest.Responses: "openai",
+		pawltest.Anthropic: "anthropic", pawltest.Gemini: "gemini"}[api]
+	return provider.Open(name+":hostile", &provider.Options{BaseURL: base, Key: "none-needed",
+		FirstByteTimeout: silence, SilenceTimeout: silence})
 }
 
 type hostileServeCmd struct {
