@@ -237,15 +237,10 @@ func (c *knowledgeSearchCmd) Run(sys *cli.System) error {
 		"notes": found.Notes})
 }
 
-type knowledgeListCmd struct {
-	JSON bool `name:"json" help:"Print a JSON list."`
-	assemble.StoreFlags
-}
+type knowledgeListCmd struct{ assemble.ListFlags }
 
 // Run lists the documents by their IDs.
-func (c *knowledgeListCmd) Run(sys *cli.System) error {
-	return documents.List(sys, &c.StoreFlags, c.JSON)
-}
+func (c *knowledgeListCmd) Run(sys *cli.System) error { return documents.List(sys, &c.ListFlags) }
 
 type knowledgeDeleteCmd struct {
 	IDs []string `arg:"" name:"DOCUMENT" help:"@knowledge_delete_ids"`

@@ -23,24 +23,19 @@ func skillName(k store.Skill) string { return k.Name }
 
 var skills = assemble.Stored[store.Skill]{
 	Kind: "skill", Command: "pawl skills list", ID: skillName,
-	Text: func(k store.Skill) string { return k.Description },
-	All:  assemble.Pages(store.Store.Skills, skillName),
-	Remove: func(ctx context.Context, db store.Store, s store.Scope, name string) error {
-		return db.DeleteSkill(ctx, s, name)
-	},
-	Head: "SKILL|VERSION|UPDATED|WHAT IT IS FOR",
+	Text:   func(k store.Skill) string { return k.Description },
+	All:    assemble.Pages(store.Store.Skills, skillName),
+	Remove: store.Store.DeleteSkill,
+	Head:   "SKILL|VERSION|UPDATED|WHAT IT IS FOR",
 	Row: func(k store.Skill) []any {
 		return []any{cli.Visible(k.Name), k.Version, k.Updated.Format(time.DateOnly), cli.Line(k.Description, 50)}
 	},
 }
 
-type skillsListCmd struct {
-	JSON bool `name:"json" help:"Print a JSON list."`
-	assemble.StoreFlags
-}
+type skillsListCmd struct{ assemble.ListFlags }
 
 // Run lists the skills of the user.
-func (c *skillsListCmd) Run(sys *cli.System) error { return skills.List(sys, &c.StoreFlags, c.JSON) }
+func (c *skillsListCmd) Run(sys *cli.System) error { return skills.List(sys, &c.ListFlags) }
 
 type skillsShowCmd struct {
 	Name    string `arg:"" name:"SKILL" help:"The name, as pawl skills list shows it."`

@@ -25,22 +25,17 @@ var threads = assemble.Stored[store.Thread]{
 	All: func(ctx context.Context, db store.Store, s store.Scope) ([]store.Thread, error) {
 		return assemble.Threads(ctx, db, s)
 	},
-	Remove: func(ctx context.Context, db store.Store, s store.Scope, id string) error {
-		return db.DeleteThread(ctx, s, id)
-	},
-	Head: "THREAD|MESSAGES|LAST|BEGAN WITH",
+	Remove: store.Store.DeleteThread,
+	Head:   "THREAD|MESSAGES|LAST|BEGAN WITH",
 	Row: func(t store.Thread) []any {
 		return []any{cli.Visible(t.ID), t.Messages, cli.Moment(t.Updated, ""), cli.Line(t.Title, 50)}
 	},
 }
 
-type threadsListCmd struct {
-	JSON bool `name:"json" help:"Print a JSON list."`
-	assemble.StoreFlags
-}
+type threadsListCmd struct{ assemble.ListFlags }
 
 // Run lists the conversations of the user.
-func (c *threadsListCmd) Run(sys *cli.System) error { return threads.List(sys, &c.StoreFlags, c.JSON) }
+func (c *threadsListCmd) Run(sys *cli.System) error { return threads.List(sys, &c.ListFlags) }
 
 type threadsShowCmd struct {
 	ID   string `arg:"" name:"THREAD" help:"The name, as pawl threads list shows it, or last."`

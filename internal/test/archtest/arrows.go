@@ -148,7 +148,7 @@ var arrows = []arrow{
 		"cmd/pawl/internal/assemble", "cmd/pawl/internal/cli", "cmd/pawl/internal/term", "cmd/pawl/internal/tui/markdown"}},
 	{from: "cmd/pawl/internal/runs", to: append([]string{".", "llm", "redact", "durable", "durable/temporal", "store", "tools/schedule", "internal/nearest"}, toTUI...)},
 	{from: "cmd/pawl/internal/doctor", to: append([]string{"llm", "config", "provider", "sandbox"}, toAssemble...), modules: []string{"golang.org/x/sys"}},
-	{from: "cmd/pawl/internal/demo", to: append([]string{".", "llm", "pawltest", "provider", "script", "tools/data", "tools/file"}, toTUI...)},
+	{from: "cmd/pawl/internal/demo", to: append([]string{".", "llm", "pawltest", "provider", "script", "tools/data", "tools/file", "internal/text"}, toTUI...)},
 	{from: "cmd/pawl/internal/serve", to: append([]string{".", "llm", "observe", "redact", "config", "durable/temporal", "mcp", "pawltest/...", "provider/...", "server", "store", "telemetry/...",
 		"tools/schedule", "viewer"}, toAssemble...)},
 	{from: "cmd/pawl", to: append([]string{".", "llm", "team", "config", "durable", "mcp", "provider/...", "recording/...", "sandbox", "store", "internal/dialect",

@@ -87,17 +87,7 @@ func (j *Journal) Known(id string, err error) error {
 
 // Settling returns the commands that settle the open calls of a run.
 func (j *Journal) Settling(id string, open []OpenCall) string {
-	approve, answer, unknown := false, false, false
-	for _, o := range open {
-		switch {
-		case o.waiting.Outcome == pawl.OutcomeUnknown:
-			unknown = true
-		case o.waiting.Passive:
-			answer = true
-		default:
-			approve = true
-		}
-	}
+	approve, answer, unknown := Wanted(open)
 	var ways []string
 	if approve {
 		ways = append(ways, j.Command("runs", "approve|deny", id, "KEY"))

@@ -213,20 +213,27 @@ func settled(open []OpenCall, words []word) (msgs []llm.Message, waiting []OpenC
 	return msgs, waiting
 }
 
-// Settling returns a hint with the flags that settle open calls.
-func Settling(open []OpenCall) string {
-	approve, answer := false, false
+// Wanted reports whether some of the open calls need an approval, a result, or an answer to whether
+// they happened.
+func Wanted(open []OpenCall) (approval, result, unknown bool) {
 	for _, o := range open {
-		if o.waiting != nil && o.waiting.Outcome == pawl.OutcomeUnknown {
-			return ", and --answer KEY=TEXT for a call that happened, --approve KEY to run it again, or --deny KEY"
-		}
-		if o.waiting != nil && o.waiting.Passive {
-			answer = true
-		} else {
-			approve = true
+		switch w := o.waiting; {
+		case w != nil && w.Outcome == pawl.OutcomeUnknown:
+			unknown = true
+		case w != nil && w.Passive:
+			result = true
+		default:
+			approval = true
 		}
 	}
-	switch {
+	return approval, result, unknown
+}
+
+// Settling returns a hint with the flags that settle open calls.
+func Settling(open []OpenCall) string {
+	switch approve, answer, unknown := Wanted(open); {
+	case unknown:
+		return ", and --answer KEY=TEXT for a call that happened, --approve KEY to run it again, or --deny KEY"
 	case approve && answer:
 		return ", and --approve KEY, --deny KEY or --answer KEY=TEXT for each call"
 	case answer:

@@ -15,7 +15,7 @@ type Stored[T any] struct {
 	ID      func(T) string
 	Text    func(T) string // what completion shows next to the ID
 	All     func(context.Context, store.Store, store.Scope) ([]T, error)
-	Remove  func(context.Context, store.Store, store.Scope, string) error
+	Remove  func(store.Store, context.Context, store.Scope, string) error
 	Head    string // the columns of a list, separated by "|"
 	Row     func(T) []any
 }
@@ -28,21 +28,27 @@ func Pages[T any](page func(store.Store, context.Context, store.Scope, store.Pag
 	}
 }
 
+// ListFlags are the flags of a command that lists entries.
+type ListFlags struct {
+	JSON bool `name:"json" help:"Print a JSON list."`
+	StoreFlags
+}
+
 // List prints the entries of the user.
-func (k Stored[T]) List(sys *cli.System, f *StoreFlags, asJSON bool) error {
+func (k Stored[T]) List(sys *cli.System, f *ListFlags) error {
 	return f.With(sys, false, func(ctx context.Context, db store.Store) error {
 		all, err := k.All(ctx, db, f.Scope())
 		if err != nil {
 			return err
 		}
-		return cli.List(sys.Out, asJSON, all, k.Head, k.Row)
+		return cli.List(sys.Out, f.JSON, all, k.Head, k.Row)
 	})
 }
 
 // Delete removes entries, and reports the first missing entry.
 func (k Stored[T]) Delete(sys *cli.System, f *StoreFlags, ids []string) error {
 	return f.With(sys, false, func(ctx context.Context, db store.Store) error {
-		return cli.Deleted(sys.Out, ids, func(id string) error { return k.Remove(ctx, db, f.Scope(), id) },
+		return cli.Deleted(sys.Out, ids, func(id string) error { return k.Remove(db, ctx, f.Scope(), id) },
 			func(id string) error { return k.Unknown(ctx, db, f.Scope(), id) })
 	})
 }

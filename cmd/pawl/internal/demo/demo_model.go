@@ -2,6 +2,7 @@ package demo
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
@@ -45,11 +47,7 @@ const reportName = "report.md"
 
 // isData reports whether the demo can read a file.
 func isData(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".csv", ".json", ".jsonl":
-		return true
-	}
-	return false
+	return slices.Contains([]string{".csv", ".json", ".jsonl"}, strings.ToLower(path.Ext(name)))
 }
 
 // exchange is a call with its result.
@@ -194,10 +192,7 @@ func (t *table) parse(e *exchange) {
 		Columns []string         `json:"columns"`
 		Records []map[string]any `json:"records"`
 	}
-	d := json.NewDecoder(strings.NewReader(e.result))
-	d.UseNumber()
-	if err := d.Decode(&a); err != nil {
-		t.trouble = "the answer of data_parse could not be read: " + err.Error()
+	if !t.decode(e, &a) {
 		return
 	}
 	t.rows, t.columns, t.sample = a.Count, a.Columns, a.Records
@@ -251,16 +246,25 @@ func (t *table) choose() {
 	}
 }
 
+// decode decodes the result of a call into v. It reports whether that is possible; otherwise the
+// file is left out.
+func (t *table) decode(e *exchange, v any) bool {
+	d := json.NewDecoder(strings.NewReader(e.result))
+	d.UseNumber()
+	err := d.Decode(v)
+	if err != nil {
+		t.trouble = "the answer of " + e.name + " could not be read: " + err.Error()
+	}
+	return err == nil
+}
+
 func (t *table) aggregate(e *exchange) {
 	if e.failed {
 		t.wrong = e
 		return
 	}
 	f := new(figures)
-	d := json.NewDecoder(strings.NewReader(e.result))
-	d.UseNumber()
-	if err := d.Decode(f); err != nil {
-		t.trouble = "the answer of data_aggregate could not be read: " + err.Error()
+	if !t.decode(e, f) {
 		return
 	}
 	if _, by := e.args["group_by"]; by {
@@ -290,14 +294,7 @@ func reads(tables []*table) (string, []script.Turn) {
 	if on {
 		return "There is more of it.\n", calls
 	}
-	return fmt.Sprintf("%s with data. I read %s.\n", cli.Count(len(calls), "file"), itOrAll(len(calls))), calls
-}
-
-func itOrAll(n int) string {
-	if n == 1 {
-		return "it"
-	}
-	return "them all at once"
+	return fmt.Sprintf("%s with data. I read %s.\n", cli.Count(len(calls), "file"), text.Plural(len(calls), "it", "them all at once")), calls
 }
 
 // parses learns the columns.
@@ -320,33 +317,31 @@ func aggregates(tables []*table) (string, []script.Turn) {
 		if t.trouble != "" || t.grouped != nil || t.all != nil || t.wrong != nil {
 			continue
 		}
-		if t.group != "" {
-			metrics := t.metrics("sum")
+		ask := func(groupBy []string) {
+			metrics := t.metrics()
 			if len(calls) == 0 {
 				metrics[len(metrics)-1]["op"] = "total"
 			}
-			calls = append(calls, t.call(metrics, []string{t.group}))
+			calls = append(calls, t.call(metrics, groupBy))
+		}
+		if t.group != "" {
+			ask([]string{t.group})
 			what = append(what, fmt.Sprintf("%s by %s", t.file, t.group))
 		} else {
 			what = append(what, t.file+" as a whole")
 		}
-		metrics := t.metrics("sum")
-		if len(calls) == 0 {
-			metrics[len(metrics)-1]["op"] = "total"
-		}
-		calls = append(calls, t.call(metrics, nil))
+		ask(nil)
 	}
 	return "I add up " + strings.Join(what, ",\n") + ".\n", calls
 }
 
-func (t *table) metrics(op string) []map[string]string {
-	counted := t.group
-	if counted == "" {
-		counted = t.columns[0]
-	}
-	all := []map[string]string{{"column": counted, "op": "count"}}
+// counted returns the column that is counted.
+func (t *table) counted() string { return cmp.Or(t.group, t.columns[0]) }
+
+func (t *table) metrics() []map[string]string {
+	all := []map[string]string{{"column": t.counted(), "op": "count"}}
 	for _, c := range t.numbers {
-		all = append(all, map[string]string{"column": c, "op": op})
+		all = append(all, map[string]string{"column": c, "op": "sum"})
 	}
 	return all
 }

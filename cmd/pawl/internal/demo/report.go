@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // report returns the findings of the demo's model as Markdown. Every figure comes from a tool.
@@ -31,22 +33,14 @@ func report(tables []*table) string {
 
 // rowsOf writes a row for each group, and one for all.
 func (t *table) rowsOf(b *strings.Builder) {
-	head := t.group
-	if head == "" {
-		head = "records"
-	}
-	heads := []string{head, "count"}
+	heads := []string{cmp.Or(t.group, "records"), "count"}
 	for _, c := range t.numbers {
 		heads = append(heads, "sum of "+c)
 	}
 	row(b, heads)
 	b.WriteString("|---|" + strings.Repeat("---:|", len(heads)-1) + "\n")
 	write := func(name string, g map[string]any) {
-		counted := t.group
-		if counted == "" {
-			counted = t.columns[0]
-		}
-		cells := []string{name, figure(g["count_"+counted])}
+		cells := []string{name, figure(g["count_"+t.counted()])}
 		for _, c := range t.numbers {
 			cells = append(cells, figure(g["sum_"+c]))
 		}
@@ -70,7 +64,7 @@ func (t *table) notesOf(b *strings.Builder) {
 	for _, name := range slices.Sorted(maps.Keys(t.all.Skipped)) {
 		notes = append(notes, fmt.Sprintf("%s of %s %s no number and not in the sum.", cli.Count(t.all.Skipped[name],
 			"value"),
-			strings.TrimPrefix(name, "sum_"), isAre(t.all.Skipped[name])))
+			strings.TrimPrefix(name, "sum_"), text.Plural(t.all.Skipped[name], "is", "are")))
 	}
 	notes = append(notes, t.all.Notes...)
 	if t.grouped != nil && t.grouped.Cut {
@@ -84,13 +78,6 @@ func (t *table) notesOf(b *strings.Builder) {
 	}
 }
 
-func isAre(n int) string {
-	if n == 1 {
-		return "is"
-	}
-	return "are"
-}
-
 func row(b *strings.Builder, cells []string) {
 	b.WriteString("|")
 	for _, c := range cells {
@@ -101,13 +88,8 @@ func row(b *strings.Builder, cells []string) {
 
 // figure writes a value in the form of the tool.
 func figure(v any) string {
-	switch v := v.(type) {
-	case nil:
+	if v == nil {
 		return ""
-	case string:
-		return v
-	case json.Number:
-		return v.String()
 	}
 	return fmt.Sprint(v)
 }
@@ -142,10 +124,8 @@ var money = regexp.MustCompile(`(?i)amount|total|price|cost|refund|revenue|sales
 // main returns the most important column of numbers, judged by its name. Empty means that there is
 // none.
 func (t *table) main() string {
-	for _, c := range t.numbers {
-		if money.MatchString(c) {
-			return c
-		}
+	if i := slices.IndexFunc(t.numbers, money.MatchString); i >= 0 {
+		return t.numbers[i]
 	}
 	if len(t.numbers) > 0 {
 		return t.numbers[0]

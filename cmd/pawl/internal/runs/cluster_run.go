@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -134,17 +132,17 @@ func (w *far) end(res *pawl.Result, err error, r *tui.Renderer, started time.Tim
 
 // settling returns the commands that settle the open calls of a run.
 func (f remote) settling(id string, open []assemble.OpenCall) string {
-	ways := map[string]bool{}
-	for _, o := range open {
-		switch {
-		case o.Question().Outcome == pawl.OutcomeUnknown:
-			ways["nobody knows whether it happened: "+f.Command("runs", "answer", id, "KEY=RESULT")+" if it did, "+
-				f.Command("runs", "approve", id, "KEY")+" to run it again, or deny"] = true
-		case o.Question().Passive:
-			ways[f.Command("runs", "answer", id, "KEY=TEXT")] = true
-		default:
-			ways[f.Command("runs", "approve|deny", id, "KEY")] = true
-		}
+	approve, answer, unknown := assemble.Wanted(open)
+	var ways []string
+	if unknown {
+		ways = append(ways, "nobody knows whether it happened: "+f.Command("runs", "answer", id, "KEY=RESULT")+
+			" if it did, "+f.Command("runs", "approve", id, "KEY")+" to run it again, or deny")
 	}
-	return strings.Join(slices.Sorted(maps.Keys(ways)), "; ")
+	if answer {
+		ways = append(ways, f.Command("runs", "answer", id, "KEY=TEXT"))
+	}
+	if approve {
+		ways = append(ways, f.Command("runs", "approve|deny", id, "KEY"))
+	}
+	return strings.Join(ways, "; ")
 }

@@ -27,12 +27,10 @@ func scheduleID(v store.Schedule) string { return v.ID }
 // Schedules are the schedules of the database.
 var Schedules = assemble.Stored[store.Schedule]{
 	Kind: "schedule", Command: "pawl schedules list", ID: scheduleID,
-	Text: func(v store.Schedule) string { return v.Name },
-	All:  assemble.Pages(store.Store.Schedules, scheduleID),
-	Remove: func(ctx context.Context, db store.Store, s store.Scope, id string) error {
-		return db.DeleteSchedule(ctx, s, id)
-	},
-	Head: "SCHEDULE|WHAT|WHEN|NEXT",
+	Text:   func(v store.Schedule) string { return v.Name },
+	All:    assemble.Pages(store.Store.Schedules, scheduleID),
+	Remove: store.Store.DeleteSchedule,
+	Head:   "SCHEDULE|WHAT|WHEN|NEXT",
 	Row: func(v store.Schedule) []any {
 		next := cli.Moment(v.Next, v.Zone)
 		if !v.Enabled {
@@ -42,15 +40,10 @@ var Schedules = assemble.Stored[store.Schedule]{
 	},
 }
 
-type schedulesListCmd struct {
-	JSON bool `name:"json" help:"Print a JSON list."`
-	assemble.StoreFlags
-}
+type schedulesListCmd struct{ assemble.ListFlags }
 
 // Run lists the schedules of the user.
-func (c *schedulesListCmd) Run(sys *cli.System) error {
-	return Schedules.List(sys, &c.StoreFlags, c.JSON)
-}
+func (c *schedulesListCmd) Run(sys *cli.System) error { return Schedules.List(sys, &c.ListFlags) }
 
 type schedulesShowCmd struct {
 	ID   string `arg:"" name:"SCHEDULE" help:"The ID, as pawl schedules list shows it."`
