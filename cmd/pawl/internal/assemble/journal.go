@@ -96,7 +96,7 @@ func (j *Journal) Settling(id string, open []OpenCall) string {
 		ways = append(ways, j.Command("runs", "answer", id, "KEY=TEXT"))
 	}
 	if unknown {
-		ways = append(ways, "nobody knows whether it happened: "+j.Command("effects", "reconcile", id, "KEY")+
+		ways = append(ways, "it is unknown whether the call happened: "+j.Command("effects", "reconcile", id, "KEY")+
 			" --happened RESULT, --again or --never")
 	}
 	return strings.Join(ways, "; ") + "; then " + j.Command("runs", "resume", id)

@@ -91,50 +91,53 @@ func Failed(err error) error {
 		return Fail(StatusFailed, err, "the answer was: "+Line(o.Text, 200)+
 			"; another model may fit it: pawl models list")
 	case errors.As(err, &t):
-		return Fail(StatusUsage, err, "the messages are no conversation that can go on; mend the file, or begin without --messages: pawl chat")
+		return Fail(StatusUsage, err, "the messages do not form a valid conversation; correct the file, or start without --messages: pawl chat")
 	case errors.As(err, &tool):
-		return Fail(StatusFailed, err, "the tool ended the run; what led to it can be kept and read: pawl run --save run.json TASK")
+		return Fail(StatusFailed, err, "the tool ended the run; to save the messages before it: pawl run --save run.json TASK")
 	case !errors.As(err, &p):
-		return Fail(StatusFailed, err, "what is set up here, and what of it works: pawl doctor")
+		return Fail(StatusFailed, err, "to check the setup of this machine: pawl doctor")
 	}
-	status, hint := ofProvider(p)
-	return Fail(status, p, hint) // the display of the run already shows the step
+	return ofProvider(p) // without the step, which the display of the run already shows
 }
 
-// ofProvider returns the exit status and the hint for an error of a provider.
-func ofProvider(p *llm.ProviderError) (status int, hint string) {
-	const later = "the same command may work later; --save keeps a run that breaks off, and it goes on with: pawl run --messages FILE"
-	switch p.Code {
-	case llm.CodeAuthentication:
-		variables := strings.Join(provider.KeyVariables(p.Provider), " or ")
-		if p.Status == 0 { // no request was sent
-			return StatusUsage, "put the key into " + variables +
-				", in one line; for another --base-url say with --key-env NAME which variable has it; which keys are set: pawl doctor"
-		}
-		return StatusUsage, "the key is wrong, or none was sent: " + variables +
-			" goes to its provider alone; --key-env NAME says which variable has the key for another --base-url; which keys are set: pawl doctor"
-	case llm.CodePermission:
-		return StatusUsage, "this key may not use the model; others: pawl models list"
-	case llm.CodeNotFound:
-		return StatusUsage, "the server knows no such model, or answers at another --base-url, which usually ends in /v1; names: pawl models list"
-	case llm.CodeUnsupported:
-		return StatusUsage, "what models can do: pawl models list"
-	case llm.CodeInvalidRequest:
-		status = StatusFailed
-		if p.Status == 0 { // no request was sent
-			status = StatusUsage
-		}
-		return status, "what is sent can be kept and read: pawl run --record sent.json TASK"
-	case llm.CodeContextLength:
-		return StatusFailed, "the conversation is too long for the model; begin a new one, choose a model with more room, or send less of it: pawl chat --keep 10"
-	case llm.CodeContentFilter:
-		return StatusFailed, "the provider refuses what was said; other words may do, or another model: pawl models list"
-	case llm.CodeQuota:
-		return StatusFailed, "nothing is left to spend with this key; another provider: pawl models list"
-	case llm.CodeNetwork:
-		return StatusFailed, "is the server running, and the address right? --base-url gives another; what can be reached from here: pawl doctor"
+// providerHints holds the exit status and the hint for the errors of a provider. Other errors may
+// be temporary.
+var providerHints = map[llm.Code]Failure{
+	llm.CodePermission: {Status: StatusUsage, Hint: "this key has no access to the model; to list others: pawl models list"},
+	llm.CodeNotFound: {Status: StatusUsage, Hint: "the server knows no such model, or answers at another --base-url, " +
+		"which usually ends in /v1; names: pawl models list"},
+	llm.CodeUnsupported:    {Status: StatusUsage, Hint: "to see what models support: pawl models list"},
+	llm.CodeInvalidRequest: {Status: StatusFailed, Hint: "to record the request: pawl run --record sent.json TASK"},
+	llm.CodeContextLength: {Status: StatusFailed, Hint: "the conversation is too long for the model; start a new one, " +
+		"choose a model with a larger context window, or send fewer turns: pawl chat --keep 10"},
+	llm.CodeContentFilter: {Status: StatusFailed, Hint: "the provider refused the content; rephrase it, " +
+		"or use another model: pawl models list"},
+	llm.CodeQuota: {Status: StatusFailed, Hint: "the quota of this key is used up; other providers: pawl models list"},
+	llm.CodeNetwork: {Status: StatusFailed, Hint: "is the server running, and the address right? " +
+		"--base-url gives another; what can be reached from here: pawl doctor"},
+}
+
+// ofProvider returns the failure for an error of a provider.
+func ofProvider(p *llm.ProviderError) error {
+	f, known := providerHints[p.Code]
+	sent := p.Status != 0
+	variables := strings.Join(provider.KeyVariables(p.Provider), " or ")
+	switch {
+	case p.Code == llm.CodeAuthentication && sent:
+		f = Failure{Status: StatusUsage, Hint: "the key is wrong, or none was sent: " + variables +
+			" goes to its provider alone; --key-env NAME says which variable has the key for another --base-url; " +
+			"which keys are set: pawl doctor"}
+	case p.Code == llm.CodeAuthentication:
+		f = Failure{Status: StatusUsage, Hint: "put the key into " + variables + ", in one line; for another " +
+			"--base-url say with --key-env NAME which variable has it; which keys are set: pawl doctor"}
+	case p.Code == llm.CodeInvalidRequest && !sent:
+		f.Status = StatusUsage
+	case !known:
+		f = Failure{Status: StatusFailed, Hint: "the same command may succeed later; --save stores an interrupted run, " +
+			"and this resumes it: pawl run --messages FILE"}
 	}
-	return StatusFailed, later
+	f.Err = p
+	return &f
 }
 
 // Fail returns a failure. hint says what the person can do; "" means no hint.

@@ -317,7 +317,7 @@ func (f remote) settling(id string, open []assemble.OpenCall) string {
 	approve, answer, unknown := assemble.Wanted(open)
 	var ways []string
 	if unknown {
-		ways = append(ways, "nobody knows whether it happened: "+f.Command("runs", "answer", id, "KEY=RESULT")+
+		ways = append(ways, "it is unknown whether the call happened: "+f.Command("runs", "answer", id, "KEY=RESULT")+
 			" if it did, "+f.Command("runs", "approve", id, "KEY")+" to run it again, or deny")
 	}
 	if answer {
