@@ -1,7 +1,16 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/serve"
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/mcp"
 )
 
 // mcpCmd serves tools over MCP, and inspects MCP servers.
@@ -11,4 +20,179 @@ type mcpCmd struct {
 	Lock   mcpLockCmd   `cmd:"" help:"Store the tools of servers in the lock."`
 	Diff   mcpDiffCmd   `cmd:"" help:"@mcp_diff"`
 	Accept mcpAcceptCmd `cmd:"" help:"Update the lock with the present tools."`
+}
+
+// lockedFlags name MCP servers: the servers of an agent's file, and others.
+type lockedFlags struct {
+	File string `placeholder:"FILE.yaml" help:"@locked_file"`
+	assemble.FileFlags
+	assemble.ServerFlags
+}
+
+// agent returns an agent with the servers. It fails if there is no server.
+func (f *lockedFlags) agent(sys *cli.System) (*config.Agent, error) {
+	a, err := f.Read(f.File, sys)
+	if err == nil {
+		err = f.ServerFlags.Over(a)
+	}
+	if err == nil && len(a.MCP()) == 0 {
+		err = cli.Usage("--mcp https://mcp.example.com/mcp, --mcp NAME='command with arguments', or --file agent.yaml", "no server is named")
+	}
+	return a, err
+}
+
+// each calls do with the tools that each server lists, and with the lock file at path.
+func (f *lockedFlags) each(sys *cli.System, do func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock,
+	path string) error) error {
+	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
+	defer stop()
+	a, err := f.agent(sys)
+	if err != nil {
+		return err
+	}
+	lock, err := mcp.ReadLock(a.LockFile())
+	if err != nil {
+		return cli.Usage("", "%s", cli.Plain(err))
+	}
+	beside, err := config.ToolNames(sys.Env)
+	if err != nil {
+		return assemble.Misconfigured(err)
+	}
+	for _, s := range a.MCP() {
+		c, err := mcp.New(s, &mcp.Options{Lock: lock, OtherTools: beside, Getenv: sys.Env})
+		if err != nil {
+			return cli.Usage("", "--mcp: %v", err)
+		}
+		listed, err := c.List(ctx)
+		c.Close()
+		if err != nil {
+			return cli.Fail(cli.StatusUsage, err, "")
+		}
+		if err := do(s, listed, lock, a.LockFile()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type mcpListCmd struct {
+	JSON bool `name:"json" help:"Print JSON, with the definitions as the servers sent them."`
+	lockedFlags
+}
+
+// Run lists the tools of the servers.
+func (c *mcpListCmd) Run(sys *cli.System) error {
+	type server struct {
+		Server string       `json:"server"`
+		Tools  []mcp.Listed `json:"tools"`
+	}
+	type listed struct {
+		server string
+		mcp.Listed
+	}
+	var servers []server
+	var tools []listed
+	err := c.each(sys, func(s mcp.Server, all []mcp.Listed, _ *mcp.Lock, _ string) error {
+		servers = append(servers, server{s.Name, all})
+		for _, l := range all {
+			tools = append(tools, listed{s.Name, l})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return cli.PrintJSON(sys.Out, servers)
+	}
+	return cli.List(sys.Out, false, tools, "SERVER|TOOL|VERDICT|WHY, OR WHAT IT DOES", func(l listed) []any {
+		return []any{l.server, cli.Line(l.As, 64), l.Verdict,
+			cli.Line(cmp.Or(l.Why, cli.FirstSentence(l.Description, 60)), 120)}
+	})
+}
+
+type mcpLockCmd struct{ lockedFlags }
+
+// Run adds the servers that the lock does not have.
+func (c *mcpLockCmd) Run(sys *cli.System) error {
+	return c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock, path string) error {
+		if lock.Has(s) && len(lock.Diff(s, listed)) > 0 {
+			return cli.Fail(cli.StatusFailed, fmt.Errorf("the server %s is locked, and says something else now",
+				s.Name), "pawl mcp diff shows it, pawl mcp accept takes it")
+		}
+		return accept(sys, lock, path, s, listed, nil)
+	})
+}
+
+type mcpDiffCmd struct {
+	JSON bool `name:"json" help:"Print JSON."`
+	lockedFlags
+}
+
+// Run shows the differences between the servers and the lock.
+func (c *mcpDiffCmd) Run(sys *cli.System) error {
+	differ := false
+	all := map[string][]mcp.Drift{}
+	err := c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock, _ string) error {
+		all[s.Name] = lock.Diff(s, listed)
+		differ = differ || len(all[s.Name]) > 0
+		if !c.JSON {
+			for _, d := range all[s.Name] {
+				name := s.Name
+				if d.Tool != "" {
+					name += ": " + d.Tool
+				}
+				fmt.Fprintf(sys.Out, "%s: %s: %s\n", cli.Visible(name), d.What, cli.Visible(d.Text))
+			}
+		}
+		return nil
+	})
+	if err == nil && c.JSON {
+		err = cli.PrintJSON(sys.Out, all)
+	}
+	if err == nil && differ {
+		return cli.Silent(cli.StatusFailed)
+	}
+	return err
+}
+
+type mcpAcceptCmd struct {
+	Tools []string `arg:"" optional:"" name:"TOOL" help:"@mcp_accept_tools"`
+	lockedFlags
+}
+
+// Run updates the lock with the present tools of the servers.
+func (c *mcpAcceptCmd) Run(sys *cli.System) error {
+	a, err := c.agent(sys)
+	if err != nil {
+		return err
+	}
+	if len(c.Tools) > 0 && len(a.MCP()) != 1 {
+		return cli.Usage("name one server with --mcp", "tools are named, and it cannot be told of which server")
+	}
+	return c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock, path string) error {
+		return accept(sys, lock, path, s, listed, c.Tools)
+	})
+}
+
+func accept(sys *cli.System, lock *mcp.Lock, path string, s mcp.Server, listed []mcp.Listed, names []string) error {
+	for _, l := range listed {
+		if (l.Verdict == mcp.Suspect || l.Verdict == mcp.Quarantined) &&
+			(len(names) == 0 || slices.Contains(names, l.Name)) {
+			what := "accepted although it is"
+			if l.Verdict == mcp.Quarantined {
+				what = "not accepted:"
+			}
+			sys.Notice(fmt.Sprintf("%s: %s: %s %s: %s", s.Name, l.Name, what, l.Verdict, l.Why))
+		}
+	}
+	if err := lock.Accept(s, listed, names...); err != nil {
+		return cli.Usage("pawl mcp list shows what there is", "%v", err)
+	}
+	if err := lock.Write(path); err != nil {
+		return cli.Fail(cli.StatusFailed, err, "")
+	}
+	fmt.Fprintf(sys.Err, "pawl: %s: the lock has %s of %s\n", path, cli.Count(len(lock.Servers[s.Name].Tools), "tool"),
+		s.Name)
+	return nil
 }

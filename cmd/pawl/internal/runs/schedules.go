@@ -7,9 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"sync/atomic"
+	"time"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/schedule"
 )
@@ -114,4 +119,133 @@ type schedulesDeleteCmd struct {
 // Run removes schedules, and reports the first missing entry.
 func (c *schedulesDeleteCmd) Run(sys *cli.System) error {
 	return Schedules.Delete(sys, &c.StoreFlags, c.IDs)
+}
+
+// schedulesRunCmd executes what is due.
+type schedulesRunCmd struct {
+	Once  bool          `help:"Execute what is due now, and end."`
+	Until string        `placeholder:"TIME" help:"@schedules_run_until"`
+	Poll  time.Duration `default:"10s" placeholder:"TIME" help:"@schedules_run_poll"`
+	File  string        `arg:"" optional:"" name:"FILE" help:"@schedules_run_file"`
+	assemble.AgentFlags
+}
+
+// Run works until it is stopped.
+func (c *schedulesRunCmd) Run(sys *cli.System) error {
+	interrupted, release := cli.Interruptible(context.Background(), sys.Err)
+	defer release()
+	stop, err := c.until(interrupted, time.Now())
+	if err != nil {
+		return err
+	}
+	s, err := c.Build(context.Background(), sys, c.File, true, true)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	open := s.DB.Open
+	if len(s.File.Schedules) > 0 {
+		open = s.DB.Create
+	}
+	db, err := open()
+	if err != nil {
+		return assemble.Misconfigured(err)
+	}
+	if c.File != "" {
+		if err := s.File.KeepSchedules(context.Background(), db, sys.Env, time.Now()); err != nil {
+			return cli.Fail(cli.StatusFailed, err, "")
+		}
+	}
+	r := &schedule.Runner{DB: db, Poll: c.Poll, Stop: stop, Report: func(err error) { cli.Report(sys.Err, err) }}
+	var done atomic.Int64
+	r.Do = c.telling(sys, c.work(s, db).Do, s.Secrets, &done)
+	if sys.ErrTerm && !c.Once {
+		fmt.Fprintf(sys.Err, "pawl: looking every %v; Ctrl-C ends\n", c.Poll)
+	}
+	if c.Once {
+		err = c.once(r, &done)
+	} else {
+		err = r.Run(context.Background())
+	}
+	if err == nil && errors.Is(context.Cause(interrupted), pawl.ErrCancelled) {
+		return cli.Silent(cli.StatusInterrupted)
+	}
+	return err
+}
+
+// until checks the flags. The returned channel is closed when the command must end.
+func (c *schedulesRunCmd) until(ctx context.Context, now time.Time) (<-chan struct{}, error) {
+	switch {
+	case c.Tenant != "" || c.User != "":
+		return nil, cli.Usage("leave --tenant and --user out",
+			"schedules run does what is due of all users of the database, each in his own name")
+	case c.Poll <= 0:
+		return nil, cli.Usage("--poll 10s", "--poll %v is not more than 0", c.Poll)
+	case c.Once && c.Until != "":
+		return nil, cli.Usage("--once does what is due now, --until goes on to a time",
+			"--once and --until say two things about the end")
+	case c.Until == "":
+		return ctx.Done(), nil
+	}
+	end, err := time.Parse(time.RFC3339, c.Until)
+	if d, short := time.ParseDuration(c.Until); short == nil {
+		end, err = now.Add(d), nil
+	}
+	if err != nil || !end.After(now) {
+		return nil, cli.Usage("a time to come, such as "+now.Add(time.Hour).UTC().Format(time.RFC3339)+
+			", or so long from now, such as 90s or 12h", "--until %q is neither a time to come nor so long from now", c.Until)
+	}
+	ctx, cancel := context.WithDeadline(ctx, end)
+	context.AfterFunc(ctx, cancel)
+	return ctx.Done(), nil
+}
+
+// once executes what is due until this process finds nothing more.
+func (c *schedulesRunCmd) once(r *schedule.Runner, done *atomic.Int64) error {
+	for before := int64(-1); done.Load() != before; {
+		before = done.Load()
+		if err := r.Tick(context.Background(), time.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// work returns the tools and the agent that the flags give to schedules.
+func (c *schedulesRunCmd) work(s *assemble.Setup, db store.Traces) *schedule.Work {
+	w := &schedule.Work{Tools: assemble.Held(s.Rules, s.Tools), Traces: db}
+	if s.Agent.Model != nil {
+		s.Agent.Middleware = append(s.Agent.Middleware, s.Rules.Middleware())
+		w.Agent = redact.Runner(s.Agent, s.Secrets)
+	}
+	return w
+}
+
+// execute executes an occurrence.
+type execute = func(context.Context, store.Due, time.Time) (schedule.Done, error)
+
+// telling prints a line for each occurrence that do has executed.
+func (c *schedulesRunCmd) telling(sys *cli.System, do execute, secrets *redact.Redactor, count *atomic.Int64) execute {
+	return func(ctx context.Context, d store.Due, at time.Time) (schedule.Done, error) {
+		began := time.Now()
+		done, err := do(ctx, d, at)
+		if errors.Is(err, schedule.ErrNoAgent) {
+			err = errors.New("it is a prompt, and no model is named; --model PROVIDER:MODEL names one")
+		}
+		done.Text = secrets.String(done.Text)
+		state, text := store.OccurrenceDone, done.Text
+		if err != nil {
+			err = secrets.Error(err)
+			state, text = store.OccurrenceFailed, err.Error()
+		}
+		count.Add(1)
+		whose := strings.Trim(d.Scope.Tenant+"/"+d.Scope.User, "/")
+		if whose != "" {
+			whose = " of " + whose
+		}
+		fmt.Fprintf(sys.Out, "%s  %s%s  %s  %s after %v: %s\n", cli.Moment(at, d.Schedule.Zone),
+			cli.Visible(d.Schedule.ID), cli.Visible(whose), cli.Line(d.Schedule.Description, 40),
+			state, time.Since(began).Round(time.Millisecond), cli.Beginning(text, 120))
+		return done, err
+	}
 }

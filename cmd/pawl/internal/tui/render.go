@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -351,4 +352,26 @@ func summary(text string, width int) string {
 	}
 	tail := fmt.Sprintf(" (+%s)", cli.Count(strings.Count(rest, "\n")+1, "line"))
 	return cli.Line(first, width-utf8.RuneCountInString(tail)) + tail
+}
+
+// Screen is a writer that can be held, so that no output comes between a question and its answer.
+type Screen struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// NewScreen returns a screen that writes to w.
+func NewScreen(w io.Writer) *Screen { return &Screen{w: w} }
+
+// Write waits while the screen is held.
+func (s *Screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(b)
+}
+
+// hold blocks Write until the returned function is called.
+func (s *Screen) hold() func() {
+	s.mu.Lock()
+	return s.mu.Unlock
 }
