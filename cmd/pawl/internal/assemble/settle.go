@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,12 +18,7 @@ import (
 )
 
 // WhoSays returns the name of the person at the command line, for decisions.
-func WhoSays(sys *cli.System) string {
-	if user := sys.Env("USER"); user != "" {
-		return user
-	}
-	return "the command line"
-}
+func WhoSays(sys *cli.System) string { return cmp.Or(sys.Env("USER"), "the command line") }
 
 // Decide stores the decisions of the flags on the pending calls of a run.
 func (f *SettleFlags) Decide(ctx context.Context, j *Journal, id, by string) error {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -27,12 +28,7 @@ type System struct {
 }
 
 // Self returns the command that started the program, for hints.
-func (s *System) Self() string {
-	if s.name == "" {
-		return "pawl"
-	}
-	return s.name
-}
+func (s *System) Self() string { return cmp.Or(s.name, "pawl") }
 
 // Here returns the System of this process.
 func Here() *System {

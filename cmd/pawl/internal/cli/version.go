@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -24,9 +25,7 @@ func BuiltOn() time.Time {
 func Version(info *debug.BuildInfo, ok bool) string {
 	v, commit, changed := "(unknown)", "", false
 	if ok {
-		if v = info.Main.Version; v == "" {
-			v = "(devel)"
-		}
+		v = cmp.Or(info.Main.Version, "(devel)")
 		for _, s := range info.Settings {
 			switch s.Key {
 			case "vcs.revision":

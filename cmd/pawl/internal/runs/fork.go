@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,10 +55,7 @@ func (c *runsForkCmd) Run(sys *cli.System) error {
 	if o.Meta, err = assemble.NewRecipe(c.File, &c.AgentFlags, s); err != nil {
 		return err
 	}
-	id := c.Called
-	if id == "" {
-		id = assemble.NewRunID()
-	}
+	id := cmp.Or(c.Called, assemble.NewRunID())
 	switch err := j.Fork(j.Scoped(ctx), r.ID, id, c.At, o); {
 	case errors.Is(err, store.ErrConflict):
 		return cli.Usage("--as ANOTHER", "--as: there is a run %s", id)

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -64,30 +65,32 @@ type byFlag struct {
 	By string `name:"by" placeholder:"NAME" help:"@by_flag_by"`
 }
 
-func (f *byFlag) who(sys *cli.System) string {
-	if f.By != "" {
-		return f.By
-	}
-	return assemble.WhoSays(sys)
+func (f *byFlag) who(sys *cli.System) string { return cmp.Or(f.By, assemble.WhoSays(sys)) }
+
+// settleArgs are the run and the flags of a command that settles calls.
+type settleArgs struct {
+	runArg
+	byFlag
+	assemble.StoreFlags
+	assemble.EngineFlags
 }
 
 // settle stores decisions, and prints the next command. done is the word for the person, such as
 // "approved".
-func settle(sys *cli.System, f *assemble.StoreFlags, at *assemble.EngineFlags, name, by, done string,
-	flags assemble.SettleFlags) error {
-	if err := at.Check(f); err != nil {
+func (a *settleArgs) settle(sys *cli.System, done string, flags assemble.SettleFlags) error {
+	if err := a.EngineFlags.Check(&a.StoreFlags); err != nil {
 		return err
 	}
-	if at.Away() {
-		return remote{&at.ClusterFlags}.settle(sys, name, by, done, flags)
+	if a.Away() {
+		return remote{&a.ClusterFlags}.settle(sys, a.ID, a.who(sys), done, flags)
 	}
 	ctx := context.Background()
-	j, r, err := f.OpenRun(ctx, sys, name)
+	j, r, err := a.OpenRun(ctx, sys, a.ID)
 	if err != nil {
 		return err
 	}
 	defer j.Close()
-	if err := flags.Decide(ctx, j, r.ID, by); err != nil {
+	if err := flags.Decide(ctx, j, r.ID, a.who(sys)); err != nil {
 		return withoutFlags(err)
 	}
 	left, err := j.Pending(j.Scoped(ctx), r.ID)
@@ -104,38 +107,28 @@ func settle(sys *cli.System, f *assemble.StoreFlags, at *assemble.EngineFlags, n
 }
 
 type runsApproveCmd struct {
-	runArg
+	settleArgs
 	Keys []string `arg:"" name:"KEY[=ARGS]" sep:"none" help:"@runs_approve_keys"`
-	byFlag
-	assemble.StoreFlags
-	assemble.EngineFlags
 }
 
 // Run approves calls.
 func (c *runsApproveCmd) Run(sys *cli.System) error {
-	return settle(sys, &c.StoreFlags, &c.EngineFlags, c.ID, c.who(sys), "approved",
-		assemble.SettleFlags{Approve: c.Keys})
+	return c.settle(sys, "approved", assemble.SettleFlags{Approve: c.Keys})
 }
 
 type runsDenyCmd struct {
-	runArg
+	settleArgs
 	Keys []string `arg:"" name:"KEY[=REASON]" sep:"none" help:"@runs_deny_keys"`
-	byFlag
-	assemble.StoreFlags
-	assemble.EngineFlags
 }
 
 // Run refuses calls.
 func (c *runsDenyCmd) Run(sys *cli.System) error {
-	return settle(sys, &c.StoreFlags, &c.EngineFlags, c.ID, c.who(sys), "denied", assemble.SettleFlags{Deny: c.Keys})
+	return c.settle(sys, "denied", assemble.SettleFlags{Deny: c.Keys})
 }
 
 type runsAnswerCmd struct {
-	runArg
+	settleArgs
 	Answers []string `arg:"" name:"KEY=TEXT" sep:"none" help:"@runs_answer_answers"`
-	byFlag
-	assemble.StoreFlags
-	assemble.EngineFlags
 }
 
 // Run gives calls their results.
@@ -148,6 +141,5 @@ func (c *runsAnswerCmd) Run(sys *cli.System) error {
 		}
 		answers[key] = text
 	}
-	return settle(sys, &c.StoreFlags, &c.EngineFlags, c.ID, c.who(sys), "answered",
-		assemble.SettleFlags{Answer: answers})
+	return c.settle(sys, "answered", assemble.SettleFlags{Answer: answers})
 }

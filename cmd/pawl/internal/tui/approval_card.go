@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -273,10 +274,7 @@ func (q *card) typed(k term.Key) (done bool) {
 
 // edit opens the arguments in an editor, and allows the call with the result.
 func (q *card) edit(c *console) (done bool) {
-	text := q.trial
-	if text == "" {
-		text = cli.Pretty(q.args)
-	}
+	text := cmp.Or(q.trial, cli.Pretty(q.args))
 	c.mu.Unlock()
 	edited, err := c.edit(text, "arguments.json")
 	c.mu.Lock()

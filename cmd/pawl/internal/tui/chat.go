@@ -60,18 +60,17 @@ func (c *ChatCmd) Run(sys *cli.System) error {
 	defer con.Close()
 	err := c.RecordFlags.Keep(sys, c.run(sys))
 	if con != nil { // later output belongs below the console
-		cli.Report(sys.Err, err)
-		err = reported(err)
+		err = reported(sys, err)
 	}
 	return err
 }
 
-// reported returns err as a failure that is not reported again.
-func reported(err error) error {
+// reported reports err, and returns it as a failure that is not reported again.
+func reported(sys *cli.System, err error) error {
 	if err == nil {
 		return nil
 	}
-	return cli.Silent(statusOf(err))
+	return cli.Silent(cli.Report(sys.Err, err))
 }
 
 func (c *ChatCmd) run(sys *cli.System) error {
@@ -306,8 +305,7 @@ func (t *chat) turn(from *pawl.Result, msgs ...llm.Message) {
 		if errors.As(t.last, &f) && f.Status == cli.StatusPending {
 			f.Hint = "/approve, or /deny REASON"
 		}
-		cli.Report(t.sys.Err, t.last)
-		t.last = reported(t.last)
+		t.last = reported(t.sys, t.last)
 	}
 	if err := assemble.PrintAnswer(t.sys, res, d.live); err != nil {
 		t.last = err
@@ -329,14 +327,6 @@ func (t *chat) attended() (ctx context.Context, stop func()) {
 		return t.console.follow(context.Background(), pawl.ErrCancelled, new(pawl.Steering))
 	}
 	return cli.Interruptible(context.Background(), t.sys.Err)
-}
-
-func statusOf(err error) int {
-	var f *cli.Failure
-	if errors.As(err, &f) {
-		return f.Status
-	}
-	return cli.StatusFailed
 }
 
 func (t *chat) waiting() []assemble.OpenCall {

@@ -289,9 +289,7 @@ func (s *state) heading(text string, level, width int) {
 		style |= term.Underline
 	}
 	s.gap, s.bars = s.any, s.quote
-	for _, l := range inline(text, style, s.live).Wrap(s.room(width)) {
-		s.show(l)
-	}
+	s.show(inline(text, style, s.live).Wrap(s.room(width))...)
 	s.gap = true
 }
 
@@ -301,9 +299,7 @@ func (s *state) flush(width int) {
 	case paragraph:
 		s.paragraph(width)
 	case rows:
-		for _, l := range s.table.lines(s.room(width), s.live) {
-			s.show(l)
-		}
+		s.show(s.table.lines(s.room(width), s.live)...)
 		s.table = table{}
 	case code:
 		return // only the closing fence ends it
@@ -329,9 +325,7 @@ func (s *state) paragraph(width int) {
 	if len(lines) == 0 {
 		lines = []term.Line{{}}
 	}
-	for _, l := range lines {
-		s.show(l)
-	}
+	s.show(lines...)
 }
 
 // hardBreaks splits a paragraph at its explicit line breaks.
@@ -350,19 +344,20 @@ func hardBreaks(text string) []string {
 	return out
 }
 
-// show emits a line after the bars of its quotes and the bullets of its lists.
-func (s *state) show(l term.Line) {
-	head := s.prefix()
-	if s.gap && s.any {
-		gap := term.Line{}
-		if bars := min(s.bars, s.quote); bars > 0 {
-			gap = term.Text(term.Dim, strings.TrimRight(strings.Repeat("▎ ", bars), " "))
+// show emits lines after the bars of its quotes and the bullets of its lists.
+func (s *state) show(lines ...term.Line) {
+	for _, l := range lines {
+		head := s.prefix()
+		if s.gap && s.any {
+			gap := term.Line{}
+			if bars := min(s.bars, s.quote); bars > 0 {
+				gap = term.Text(term.Dim, strings.TrimRight(strings.Repeat("▎ ", bars), " "))
+			}
+			s.out = append(s.out, gap)
 		}
-		s.out = append(s.out, gap)
+		s.gap, s.any, s.mark = false, true, ""
+		s.out = append(s.out, head.With(l...))
 	}
-	s.gap, s.any = false, true
-	s.out = append(s.out, head.With(l...))
-	s.mark = ""
 }
 
 var bullets = []string{"•", "◦", "▪"}

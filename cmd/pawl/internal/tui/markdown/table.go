@@ -73,14 +73,10 @@ func (s *state) tableRow(l string, width int) {
 	t.rows = append(t.rows[:len(t.rows):len(t.rows)], row)
 	switch {
 	case t.widths != nil:
-		for _, l := range t.row(row, 0, s.live) {
-			s.show(l)
-		}
+		s.show(t.row(row, 0, s.live)...)
 		t.rows = nil
 	case len(t.rows) == sampled:
-		for _, l := range t.lines(s.room(width), s.live) {
-			s.show(l)
-		}
+		s.show(t.lines(s.room(width), s.live)...)
 		t.rows = nil
 	}
 }
