@@ -43,8 +43,7 @@ func found(ctx context.Context, db store.Memories, s store.Scope, words string) 
 
 type memoryListCmd struct {
 	Query string `arg:"" optional:"" help:"@memory_list_query"`
-	JSON  bool   `name:"json" help:"Print a JSON list."`
-	assemble.StoreFlags
+	assemble.ListFlags
 }
 
 // Run lists the memories.

@@ -41,11 +41,7 @@ func (f *TelemetryFlags) Open(sys *cli.System, s *Setup) error {
 			return err
 		}
 		o.Tracer, o.Meter = p.Tracer, p.Meter
-		s.onClose(func() {
-			if err := p.Close(context.Background()); err != nil {
-				fmt.Fprintf(sys.Err, "pawl: error: %s\n", cli.Visible(err.Error()))
-			}
-		})
+		s.onClose(func() { cli.Report(sys.Err, p.Close(context.Background())) })
 	}
 	tel, err := telemetry.New(o)
 	if err != nil {

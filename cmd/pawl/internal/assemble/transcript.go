@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -106,17 +105,22 @@ func WaitingCalls(ws []pawl.PendingCall) []OpenCall {
 	open := make([]OpenCall, len(ws))
 	for i := range ws {
 		w := &ws[i]
-		open[i] = OpenCall{Key: w.Key, ID: w.Call.ID, Name: w.Call.Name, Args: w.Call.Args}
+		open[i] = newOpenCall(w.Key, w.Call)
 		open[i].ask(w)
 	}
 	return open
 }
 
+// newOpenCall returns a call. Arguments that are not JSON become a JSON string.
+func newOpenCall(key llm.Key, c llm.ToolCall) OpenCall {
+	if !json.Valid(c.Args) {
+		c.Args, _ = json.Marshal(string(c.Args))
+	}
+	return OpenCall{Key: key, ID: c.ID, Name: c.Name, Args: c.Args}
+}
+
 // ask stores the pending question of the call.
 func (o *OpenCall) ask(w *pawl.PendingCall) {
-	if !json.Valid(o.Args) {
-		o.Args, _ = json.Marshal(string(o.Args))
-	}
 	o.Key, o.Why, o.Digest, o.Expires, o.waiting = w.Key, w.Why, w.Digest, w.Expires, w
 	if w.Outcome == pawl.OutcomeUnknown {
 		o.Outcome = w.Outcome
@@ -138,11 +142,7 @@ func OpenCalls(res *pawl.Result) []OpenCall {
 			if c.ID != d.ID {
 				continue
 			}
-			o := OpenCall{Key: llm.Key("run/" + strconv.Itoa(replies) + "/" + strconv.Itoa(place)), ID: c.ID,
-				Name: c.Name, Args: c.Args}
-			if !json.Valid(o.Args) {
-				o.Args, _ = json.Marshal(string(c.Args))
-			}
+			o := newOpenCall(llm.Key(fmt.Sprintf("run/%d/%d", replies, place)), c)
 			for i, w := range res.Pending {
 				if w.Call.ID == c.ID {
 					o.ask(&res.Pending[i])

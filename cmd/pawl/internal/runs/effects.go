@@ -31,8 +31,7 @@ type effectOf struct {
 type effectsListCmd struct {
 	Of    string `arg:"" optional:"" name:"RUN" help:"@effects_list_of"`
 	State string `enum:"${effects}" default:"" placeholder:"STATE" help:"@effects_list_state"`
-	JSON  bool   `name:"json" help:"Print a JSON list."`
-	assemble.StoreFlags
+	assemble.ListFlags
 }
 
 // Run lists the effects.

@@ -18,10 +18,7 @@ type InboxCmd struct {
 	Answer  runsAnswerCmd  `cmd:"" help:"Give pending calls their results."`
 }
 
-type inboxListCmd struct {
-	JSON bool `name:"json" help:"Print a JSON list."`
-	assemble.StoreFlags
-}
+type inboxListCmd struct{ assemble.ListFlags }
 
 // Run lists the pending calls.
 func (c *inboxListCmd) Run(sys *cli.System) error {

@@ -32,8 +32,7 @@ type runArg struct {
 
 type runsListCmd struct {
 	State string `enum:"${states}" default:"" placeholder:"STATE" help:"@runs_list_state"`
-	JSON  bool   `name:"json" help:"Print a JSON list."`
-	assemble.StoreFlags
+	assemble.ListFlags
 	assemble.EngineFlags
 }
 

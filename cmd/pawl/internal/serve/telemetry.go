@@ -26,11 +26,7 @@ func (c *Cmd) tell(sys *cli.System, all *served, o *server.Options) error {
 			return err
 		}
 		told.Tracer, told.Meter = p.Tracer, p.Meter
-		all.closers = append(all.closers, func() {
-			if err := p.Close(context.Background()); err != nil {
-				cli.Report(sys.Err, err)
-			}
-		})
+		all.closers = append(all.closers, func() { cli.Report(sys.Err, p.Close(context.Background())) })
 	case c.TellContent:
 		return cli.Usage("--otel URL", "--tell-content: there is no collector to send it to")
 	default:

@@ -329,16 +329,11 @@ func (c *console) put(ctx context.Context, q *card, path llm.Key) decision {
 func (c *console) record(path llm.Key, call llm.ToolCall, q *card, s decision) {
 	c.update(func() {
 		it := c.view.at(path, &call)
-		const most = 12
 		var lines []term.Line
 		for _, l := range q.body {
 			lines = append(lines, l.Wrap(c.view.width-4)...)
 		}
-		if len(lines) > most {
-			lines = append(lines[:most:most],
-				term.Text(term.Dim, fmt.Sprintf("… %s more", cli.Count(len(lines)-most, "line"))))
-		}
-		it.detail = term.Indent(lines, term.Text(term.Yellow, "  ┃ "), term.Text(term.Yellow, "  ┃ "))
+		it.detail = term.Indent(clipped(lines, 12, ""), term.Text(term.Yellow, "  ┃ "), term.Text(term.Yellow, "  ┃ "))
 		word, style := "allowed", term.Green
 		switch {
 		case s.verdict == pawl.VerdictDeny:

@@ -270,12 +270,16 @@ func (v *view) quoted(text string) []term.Line {
 	for _, l := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		lines = append(lines, term.Text(term.Bold, l).Wrap(v.width-2)...)
 	}
-	const most = 40
-	if len(lines) > most {
-		more := len(lines) - most
-		lines = append(lines[:most], term.Text(term.Dim, "… "+cli.Count(more, "line")+" more"))
+	return term.Indent(clipped(lines, 40, ""), term.Text(term.Cyan|term.Bold, "> "), term.Text(0, "  "))
+}
+
+// clipped returns at most most lines, and a line with the number of the others. hint stands behind
+// that number.
+func clipped(lines []term.Line, most int, hint string) []term.Line {
+	if more := len(lines) - most; more > 0 {
+		return append(lines[:most:most], term.Text(term.Dim, "… "+cli.Count(more, "line")+" more"+hint))
 	}
-	return term.Indent(lines, term.Text(term.Cyan|term.Bold, "> "), term.Text(0, "  "))
+	return lines
 }
 
 // end closes the open items. Pending calls stay.

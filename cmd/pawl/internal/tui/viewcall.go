@@ -159,11 +159,7 @@ func (c *callItem) lines(v *view, now time.Time) []term.Line {
 		for _, l := range strings.Split(text, "\n") {
 			lines = append(lines, term.Text(style, l).Wrap(v.width-4)...)
 		}
-		if len(lines) > most {
-			more := len(lines) - most
-			lines = append(lines[:most:most], term.Text(term.Dim, fmt.Sprintf("… %s more: /show %d",
-				cli.Count(more, "line"), c.number)))
-		}
+		lines = clipped(lines, most, fmt.Sprintf(": /show %d", c.number))
 		out = append(out, term.Indent(lines, term.Text(term.Dim, first), term.Text(0, "    "))...)
 	}
 	out = append(out, c.detail...)
