@@ -61,7 +61,7 @@ var ceilings = []ceiling{
 	{dir: "telemetry/export", goal: 600, now: 670},
 	{dir: "config", goal: 3400, now: 3720},
 	{dir: "config/agentframework", goal: 800, now: 1040},
-	{dir: "cmd/pawl", goal: 12600, now: 14600},
+	{dir: "cmd/pawl", goal: 12600, now: 13750},
 	{dir: "examples", goal: 50},
 	{dir: "internal/schema", goal: 1500, now: 1750},
 	{dir: "internal/jsonform", goal: 120},
