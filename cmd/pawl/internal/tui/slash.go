@@ -24,8 +24,9 @@ import (
 // slash is a command of the chat. Its name begins with a slash.
 type slash struct {
 	name, args, help string
-	shows            bool                       // the command only shows information, so it may be used during a run
-	do               func(t *chat, rest string) // nil ends the chat
+	// the command only shows information, so it may be used during a run
+	shows bool
+	do    func(t *chat, rest string) // nil ends the chat
 }
 
 // slashes returns the commands in the order of /help.
