@@ -41,6 +41,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -321,12 +322,4 @@ func (m *Model) finish(ctx context.Context, req *llm.Request, resp *llm.Response
 // back.
 var ownReasoning = &llm.Opaque{Provider: "react", Data: json.RawMessage(`"own"`)}
 
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
-}
+func clip(s string, n int) string { return text.Clip(s, n) }

@@ -31,42 +31,31 @@ func (c *compiler) lost(o *object, keywords []string, t Trait) (hints []string) 
 	return hints
 }
 
+// limitWords are the words before and after the value of a keyword.
+var limitWords = map[string][2]string{
+	"minLength": {"at least ", "character"}, "maxLength": {"at most ", "character"},
+	"minItems": {"at least ", "item"}, "maxItems": {"at most ", "item"},
+	"minProperties": {"at least ", "field"},
+	"minimum":       {"at least "}, "maximum": {"at most "},
+	"exclusiveMinimum": {"more than "}, "exclusiveMaximum": {"less than "},
+	"multipleOf": {"a multiple of "}, "const": {"always "},
+}
+
 // hint describes a keyword for the model. It returns "" if no short sentence can.
 func hint(keyword string, v any) string {
 	text := clip(show(v), 120)
+	if words, ok := limitWords[keyword]; ok {
+		return words[0] + count(text, words[1])
+	}
 	switch keyword {
-	case "minLength":
-		return "at least " + count(text, "character")
-	case "maxLength":
-		return "at most " + count(text, "character")
 	case "pattern":
 		s, _ := v.(string)
 		return "matches " + clip(s, 120)
 	case "format":
 		s, _ := v.(string)
 		return "format: " + s
-	case "minimum":
-		return "at least " + text
-	case "maximum":
-		return "at most " + text
-	case "exclusiveMinimum":
-		return "more than " + text
-	case "exclusiveMaximum":
-		return "less than " + text
-	case "multipleOf":
-		return "a multiple of " + text
-	case "minItems":
-		return "at least " + count(text, "item")
-	case "maxItems":
-		return "at most " + count(text, "item")
 	case "uniqueItems":
 		return "no item twice"
-	case "minProperties":
-		return "at least " + count(text, "field")
-	case "maxProperties":
-		return "at most " + count(text, "field")
-	case "const":
-		return "always " + text
 	case "enum":
 		list, _ := v.([]any)
 		words := make([]string, 0, len(list))
@@ -124,7 +113,10 @@ func hint(keyword string, v any) string {
 }
 
 func count(n, what string) string {
-	if n == "1" {
+	switch {
+	case what == "":
+		return n
+	case n == "1":
 		return n + " " + what
 	}
 	return n + " " + what + "s"

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // Tool is the input of Lint: a tool's definition as a model gets it.
@@ -143,7 +145,7 @@ func short(tools []Tool) (out []Warning) {
 			out = append(out, Warning{[]string{t.Name}, "it has no description: a model chooses by it"})
 		case len(words) < fewest:
 			out = append(out, Warning{[]string{t.Name},
-				fmt.Sprintf("the description has %d word%s: say what the tool does, and when to use it", len(words), map[bool]string{true: "", false: "s"}[len(words) == 1])})
+				fmt.Sprintf("the description has %d word%s: say what the tool does, and when to use it", len(words), text.Plural(len(words), "", "s"))})
 		case len(news) == 0:
 			out = append(out, Warning{[]string{t.Name}, "the description says no more than the name"})
 		}
@@ -281,7 +283,7 @@ func (r *Report) Text(w io.Writer, verbose bool) error {
 			case len(shown) == 0 && notes == 0:
 				fmt.Fprintf(&b, "  %-16s ok\n", v.Dialect)
 			case len(shown) == 0:
-				fmt.Fprintf(&b, "  %-16s ok; %d explanation%s expressed in another way\n", v.Dialect, notes, plural(notes))
+				fmt.Fprintf(&b, "  %-16s ok; %d explanation%s expressed in another way\n", v.Dialect, notes, text.Plural(notes, "", "s"))
 			default:
 				fmt.Fprintf(&b, "  %-16s with losses\n", v.Dialect)
 			}
@@ -334,11 +336,4 @@ func place(ptr string) string {
 		out = append(out, parts[i])
 	}
 	return "/" + strings.Join(out, "/")
-}
-
-func plural(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // Change is a part that Normalize has changed.
@@ -417,12 +419,4 @@ func (n *normalizer) setType(o *object, was string, sub *object) {
 }
 
 // clip shortens s to n bytes at the start of a rune.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
-}
+func clip(s string, n int) string { return text.Clip(s, n) }

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
 // maxDepth is the maximum nesting of an input schema. Real schemas have fewer than twenty levels.
@@ -55,11 +57,7 @@ func (o *object) remove(keys ...string) {
 
 // clone copies the members, not their values.
 func (o *object) clone() *object {
-	c := &object{ptr: o.ptr, keys: slices.Clone(o.keys), vals: make(map[string]any, len(o.vals))}
-	for k, v := range o.vals {
-		c.vals[k] = v
-	}
-	return c
+	return &object{ptr: o.ptr, keys: slices.Clone(o.keys), vals: maps.Clone(o.vals)}
 }
 
 func (o *object) object(key string) *object { v, _ := o.vals[key].(*object); return v }
@@ -155,7 +153,7 @@ func appendJSON(b []byte, v any) []byte {
 	case int:
 		return fmt.Append(b, v)
 	case string:
-		return appendString(b, v)
+		return jsonscan.AppendString(b, v)
 	case []any:
 		b = append(b, '[')
 		for i, x := range v {
@@ -171,42 +169,12 @@ func appendJSON(b []byte, v any) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = append(appendString(b, k), ':')
+			b = append(jsonscan.AppendString(b, k), ':')
 			b = appendJSON(b, v.vals[k])
 		}
 		return append(b, '}')
 	}
 	panic(fmt.Sprintf("dialect: a %T is no JSON", v))
-}
-
-// appendString quotes s without HTML escapes.
-func appendString(b []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	for i := 0; i < len(s); {
-		c := s[i]
-		switch {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c == '\n':
-			b = append(b, `\n`...)
-		case c == '\t':
-			b = append(b, `\t`...)
-		case c == '\r':
-			b = append(b, `\r`...)
-		case c < 0x20:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		case c < utf8.RuneSelf:
-			b = append(b, c)
-		default:
-			r, n := utf8.DecodeRuneInString(s[i:])
-			b = utf8.AppendRune(b, r)
-			i += n
-			continue
-		}
-		i++
-	}
-	return append(b, '"')
 }
 
 func show(v any) string { return string(appendJSON(nil, v)) }

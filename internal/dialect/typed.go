@@ -200,15 +200,12 @@ func typeOf(v any) string {
 
 // ofType compiles the schema of values of one type.
 func (c *compiler) ofType(w *object, t string, values []any, hints []string) (*object, *back) {
-	switch t {
-	case "object":
+	if t == "object" || t == "array" {
 		if values != nil {
 			hints = append(hints, c.lost(w, []string{"enum", "const"}, Keywords)...)
 		}
-		return c.object(w, hints)
-	case "array":
-		if values != nil {
-			hints = append(hints, c.lost(w, []string{"enum", "const"}, Keywords)...)
+		if t == "object" {
+			return c.object(w, hints)
 		}
 		return c.array(w, hints)
 	}
