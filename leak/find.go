@@ -201,7 +201,7 @@ func jsonCalls(s string, tools []*llm.ToolSpec) []llm.ToolCall {
 		if s[0] != '{' && s[0] != '[' {
 			return nil
 		}
-		n := balanced(s)
+		n := jsonrepair.Balanced(s, "{[(", "}])")
 		if n == 0 {
 			return nil
 		}
@@ -359,7 +359,7 @@ func namedCalls(s string, tools []*llm.ToolSpec) []llm.ToolCall {
 		if m == nil {
 			return calls
 		}
-		n := balanced(s[m[1]-1:])
+		n := jsonrepair.Balanced(s[m[1]-1:], "{[(", "}])")
 		if n == 0 {
 			return nil
 		}
@@ -387,7 +387,7 @@ func pythonCalls(s string, tools []*llm.ToolSpec) []llm.ToolCall {
 		if m == nil {
 			return nil
 		}
-		n := balanced(s[m[1]-1:])
+		n := jsonrepair.Balanced(s[m[1]-1:], "{[(", "}])")
 		if n == 0 {
 			return nil
 		}
@@ -452,27 +452,4 @@ func valueEnd(s string) int {
 		}
 	}
 	return len(s)
-}
-
-// balanced returns where the brackets at the start of s close, strings skipped; 0 means that they
-// do not.
-func balanced(s string) int {
-	depth := 0
-	inString := false
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[' || c == '(':
-			depth++
-		case c == '}' || c == ']' || c == ')':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return 0
 }

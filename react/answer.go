@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/pawl-go/pawl/internal/jsonrepair"
 )
 
 // opening is the beginning of a reply that can only be the answer: in format JSON thought and type,
@@ -108,7 +110,7 @@ func scanValue(s string, i int) (end int) {
 		_, end = scanText(s, i)
 		return end
 	case s[i] == '{' || s[i] == '[':
-		if end = i + balanced(s[i:]); end == i || !json.Valid([]byte(s[i:end])) {
+		if end = i + jsonrepair.Balanced(s[i:], "{[", "}]"); end == i || !json.Valid([]byte(s[i:end])) {
 			return 0
 		}
 		return end

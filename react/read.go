@@ -167,7 +167,7 @@ func leadingJSON(s string) (value string, end int) {
 	if start == len(s) || s[start] != '{' && s[start] != '[' {
 		return "", 0
 	}
-	n := balanced(s[start:])
+	n := jsonrepair.Balanced(s[start:], "{[", "}]")
 	if n == 0 {
 		return "", 0
 	}
@@ -178,29 +178,6 @@ func leadingJSON(s string) (value string, end int) {
 		}
 	}
 	return value, start + n
-}
-
-// balanced returns the end of the object or list at the start of s, strings skipped; 0 means that
-// it has no end.
-func balanced(s string) int {
-	depth := 0
-	inString := false
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return 0
 }
 
 var errBoth = errors.New("the reply holds both an action and a final answer; give one of them: the action, if its result is needed first")

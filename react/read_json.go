@@ -26,7 +26,7 @@ func candidates(text string) []candidate {
 		if text[i] != '{' && text[i] != '[' {
 			continue
 		}
-		n := balanced(text[i:])
+		n := jsonrepair.Balanced(text[i:], "{[", "}]")
 		if n == 0 {
 			failed++
 			continue

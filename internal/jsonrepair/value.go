@@ -291,3 +291,26 @@ func clip(b []byte) string {
 	}
 	return strings.ToValidUTF8(string(b[:most]), "") + "…"
 }
+
+// Balanced returns the length of the part of s in which every bracket is closed, up to the bracket
+// that closes the first one. Brackets within quotation marks do not count. open and end are the
+// characters that open and close. 0 means that the part has no end.
+func Balanced(s, open, end string) int {
+	depth, inString := 0, false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case strings.IndexByte(open, c) >= 0:
+			depth++
+		case strings.IndexByte(end, c) >= 0:
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
