@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -92,7 +93,7 @@ func (r *request) parse(m *maker, d *HTTP, use func(string) error, needed func(s
 			}
 		}
 	}
-	for _, name := range sortedKeys(d.Query) {
+	for _, name := range slices.Sorted(maps.Keys(d.Query)) {
 		if err := r.addQuery(name, d.Query[name], use); err != nil {
 			return err
 		}

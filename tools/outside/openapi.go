@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
 	"regexp"
@@ -199,7 +200,7 @@ func (s *spec) operations() []*operation {
 		return s.ops
 	}
 	paths := object(s.doc["paths"])
-	for _, path := range sortedKeys(paths) {
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		item := object(s.resolve(paths[path]))
 		for _, method := range httpMethods {
 			op := object(item[strings.ToLower(method)])
@@ -349,7 +350,7 @@ func (s *spec) home() string {
 func server(o map[string]any) string {
 	address := text(o["url"])
 	variables := object(o["variables"])
-	for _, name := range sortedKeys(variables) {
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		address = strings.ReplaceAll(address, "{"+name+"}", text(object(variables[name])["default"]))
 	}
 	return address
@@ -393,12 +394,3 @@ func (s *spec) at(ref string) any {
 func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
 
 func text(v any) string { s, _ := v.(string); return s }
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}

@@ -3,6 +3,7 @@ package outside
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -108,7 +109,7 @@ func (b *builder) parameter(p map[string]any) error {
 	}
 	raw, asJSON := p["schema"], false
 	if content := object(p["content"]); len(content) > 0 {
-		for _, kind := range sortedKeys(content) {
+		for _, kind := range slices.Sorted(maps.Keys(content)) {
 			raw, asJSON = object(content[kind])["schema"], isJSON(kind)
 		}
 		if !asJSON {
@@ -202,7 +203,7 @@ func flat(name string, v any) [][2]string {
 	var out [][2]string
 	switch v := v.(type) {
 	case map[string]any:
-		for _, k := range sortedKeys(v) {
+		for _, k := range slices.Sorted(maps.Keys(v)) {
 			out = append(out, [2]string{k, plainText(v[k])})
 		}
 	case []any:
@@ -264,7 +265,7 @@ func (b *builder) path(base *url.URL, path string) error {
 func (b *builder) body(o map[string]any) error {
 	content := object(o["content"])
 	kind, form := "", ""
-	for _, k := range sortedKeys(content) {
+	for _, k := range slices.Sorted(maps.Keys(content)) {
 		media, _, _ := mime.ParseMediaType(k)
 		switch {
 		case isJSON(k) && (form != "json" || media == "application/json"):
@@ -279,7 +280,7 @@ func (b *builder) body(o map[string]any) error {
 		if o["required"] != true && o != nil {
 			return nil // the body is optional
 		}
-		return fmt.Errorf("its content is neither JSON nor a simple form nor text: %s", brief(sortedKeys(content)))
+		return fmt.Errorf("its content is neither JSON nor a simple form nor text: %s", brief(slices.Sorted(maps.Keys(content))))
 	}
 	schema, err := b.schema.of(object(content[kind])["schema"])
 	if err != nil {

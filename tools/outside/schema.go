@@ -2,6 +2,7 @@ package outside
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -147,7 +148,7 @@ func (c *schemas) inner(m, out map[string]any, depth int) (err error) {
 	for _, k := range holdMap {
 		if o, ok := m[k].(map[string]any); ok {
 			all := map[string]any{}
-			for _, name := range sortedKeys(o) {
+			for _, name := range slices.Sorted(maps.Keys(o)) {
 				if all[name], err = c.convert(o[name], depth+1); err != nil {
 					return err
 				}
@@ -188,7 +189,7 @@ func withoutReadOnly(m, out map[string]any, s *spec) {
 	}
 	from := object(m["properties"])
 	required, _ := out["required"].([]any)
-	for _, name := range sortedKeys(props) {
+	for _, name := range slices.Sorted(maps.Keys(props)) {
 		if object(s.resolve(from[name]))["readOnly"] == true {
 			delete(props, name)
 			required = slices.DeleteFunc(slices.Clone(required), func(v any) bool { return v == name })

@@ -2,7 +2,7 @@ package plan
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"strconv"
 
 	"github.com/pawl-go/pawl"
@@ -20,11 +20,8 @@ func plainTool() *pawl.Tool {
 		Timeout:   -1, // the steps have their own timeouts
 		MaxResult: -1, // report limits the result in a way that keeps it valid JSON
 		Run: toolrun.Func(func(ctx context.Context, a args) (llm.ToolResult, error) {
-			v, err := inRun(ctx)
+			v, err := inRun(ctx, a.Steps)
 			if err != nil {
-				return llm.ToolResult{}, err
-			}
-			if err := counted(v, a.Steps); err != nil {
 				return llm.ToolResult{}, err
 			}
 			return run(ctx, v, newFlow(a.Steps))
@@ -33,10 +30,11 @@ func plainTool() *pawl.Tool {
 }
 
 // inRun returns the invocation of the plan. It returns an error if the tool is called outside a
-// run.
-func inRun(ctx context.Context) (*pawl.Invocation, error) {
-	if v := pawl.InvocationFrom(ctx); v != nil {
-		return v, nil
+// run, and refuses steps that counted refuses.
+func inRun(ctx context.Context, steps []step) (*pawl.Invocation, error) {
+	v := pawl.InvocationFrom(ctx)
+	if v == nil {
+		return nil, errors.New("execute_plan calls the tools of a run, and there is none")
 	}
-	return nil, fmt.Errorf("execute_plan calls the tools of a run, and there is none")
+	return v, counted(v, steps)
 }

@@ -22,11 +22,8 @@ func flowTool() *pawl.Tool {
 		Timeout:   -1,
 		MaxResult: -1,
 		Run: toolrun.Func(func(ctx context.Context, a args) (llm.ToolResult, error) {
-			v, err := inRun(ctx)
+			v, err := inRun(ctx, a.Steps)
 			if err != nil {
-				return llm.ToolResult{}, err
-			}
-			if err := counted(v, a.Steps); err != nil {
 				return llm.ToolResult{}, err
 			}
 			p, faults := readFlow(a.Steps)

@@ -200,3 +200,15 @@ var tag = regexp.MustCompile(`</?[a-zA-Z][^<>]*>`)
 
 // plainText converts a summary to text. Services mark the matching words with tags.
 func plainText(s string) string { return html.UnescapeString(tag.ReplaceAllString(s, "")) }
+
+// results is the response of SearXNG and Tavily.
+type results struct {
+	Results []struct{ URL, Title, Content string }
+}
+
+func (r results) hits() (hits []Hit) {
+	for _, h := range r.Results {
+		hits = append(hits, Hit{URL: h.URL, Title: plainText(h.Title), Snippet: plainText(h.Content)})
+	}
+	return hits
+}

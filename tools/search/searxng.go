@@ -26,21 +26,10 @@ func (s *searxng) Search(ctx context.Context, query string, n int) ([]Hit, error
 	if err != nil {
 		return nil, s.fault(err, "the request cannot be made")
 	}
-	var answer struct {
-		Results []struct {
-			URL     string `json:"url"`
-			Title   string `json:"title"`
-			Content string `json:"content"`
-		} `json:"results"`
-	}
+	var answer results
 	if err := s.ask(ctx, req, &answer); err != nil {
 		return nil, err
 	}
-	var hits []Hit
-	for _, r := range answer.Results {
-		if len(hits) < n {
-			hits = append(hits, Hit{URL: r.URL, Title: plainText(r.Title), Snippet: plainText(r.Content)})
-		}
-	}
-	return hits, nil
+	hits := answer.hits()
+	return hits[:max(0, min(n, len(hits)))], nil
 }

@@ -30,19 +30,9 @@ func (t *tavily) Search(ctx context.Context, query string, n int) ([]Hit, error)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+t.Key)
-	var answer struct {
-		Results []struct {
-			URL     string `json:"url"`
-			Title   string `json:"title"`
-			Content string `json:"content"`
-		} `json:"results"`
-	}
+	var answer results
 	if err := t.ask(ctx, req, &answer); err != nil {
 		return nil, err
 	}
-	var hits []Hit
-	for _, r := range answer.Results {
-		hits = append(hits, Hit{URL: r.URL, Title: plainText(r.Title), Snippet: plainText(r.Content)})
-	}
-	return hits, nil
+	return answer.hits(), nil
 }
