@@ -61,18 +61,6 @@ func weigh(v starlark.Value, depth int, left *int64) error {
 		return errDeep
 	}
 	switch v := v.(type) {
-	case *starlark.List:
-		for i := range v.Len() {
-			if err := weigh(v.Index(i), depth+1, left); err != nil {
-				return err
-			}
-		}
-	case starlark.Tuple:
-		for _, e := range v {
-			if err := weigh(e, depth+1, left); err != nil {
-				return err
-			}
-		}
 	case *starlark.Dict:
 		for k, e := range v.Entries() {
 			if err := weigh(k, depth+1, left); err != nil {
@@ -82,8 +70,8 @@ func weigh(v starlark.Value, depth int, left *int64) error {
 				return err
 			}
 		}
-	case *starlark.Set:
-		for e := range v.Elements() {
+	case *starlark.List, starlark.Tuple, *starlark.Set:
+		for e := range starlark.Elements(v.(starlark.Iterable)) {
 			if err := weigh(e, depth+1, left); err != nil {
 				return err
 			}
