@@ -10,15 +10,16 @@ import (
 )
 
 // Tool returns a tool that runs a as a subagent: it takes a task in words and returns the answer.
-// Its name is the name of the agent. The nested run shares the slots and the remaining budget of
-// the run around it. The keys of its events start with the key of the call.
+// Its name is the name of the agent. The limits of a apply to the nested run, Time included. The
+// nested run also counts against the remaining budget of the run around it, and shares its slots.
+// The keys of its events start with the key of the call.
 func (a *Agent) Tool(description string) *Tool {
 	name := a.Name
 	if name == "" {
 		name = "agent"
 	}
 	type input struct {
-		Task string `json:"task" jsonschema:"What to do, with all that is needed to do it: nothing else of this conversation is known there"`
+		Task string `json:"task" jsonschema:"The whole task: the agent sees nothing else"`
 	}
 	t := Func(name, description, func(ctx context.Context, in input) (llm.ToolResult, error) {
 		v := InvocationFrom(ctx)

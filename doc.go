@@ -10,7 +10,7 @@
 // # Parts
 //
 // A [Tool] is a function that the model may call; [Func] makes one from a typed function. A
-// [Toolset] supplies tools; a [Registry] is one that can change. An [Agent] is a model (package
+// [Toolset] supplies tools; a [Registry] may change during runs. An [Agent] is a model (package
 // llm) with tools, instructions and [Limits]. An [Executor] executes the calls of one step;
 // [Parallel] is the default. A [Middleware] wraps model requests or calls.
 //
@@ -25,10 +25,12 @@
 // # Guarantees
 //
 // Every call has exactly one result before the next request. A call does not run if its arguments
-// do not fit the schema of its tool, or if its reply was cut. Faults that the model can correct (an
-// unknown tool, invalid arguments, an error of a tool, a panic, a timeout) are results. Faults that
-// the program must handle are errors ([ToolError], [TranscriptError], llm.ProviderError). Every run
-// ends, and reaching a limit is never reported as success: see [StopReason] and [Result].Limit.
+// do not fit the schema of its tool. A call of a reply that was cut has no effect: in a streamed
+// run a call that only reads may have started early; it is cancelled and its result dropped. Faults
+// that the model can correct (an unknown tool, invalid arguments, an error of a tool, a panic, a
+// timeout) are results. Faults that the program must handle are errors ([ToolError],
+// [TranscriptError], llm.ProviderError). Every run ends, and reaching a limit is never reported as
+// success: see [StopReason] and [Result].Limit.
 //
 // # What to skip
 //

@@ -98,8 +98,8 @@ type Parallel struct {
 	// run continues. Calls then run one after another, so that the outcome is the same each time.
 	StopOnBlock bool
 
-	// NoEarly means that no call starts before its reply is complete. Otherwise calls with
-	// EffectRead or EffectPure start while the model is still writing the reply.
+	// NoEarly means that no call starts before its reply is complete. Otherwise, in a streamed run,
+	// calls with EffectRead or EffectPure start while the model is still writing the reply.
 	NoEarly bool
 }
 

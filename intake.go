@@ -74,7 +74,10 @@ func (in *intake) add(n int, m llm.Message) error {
 		if decisions == len(m.Parts) {
 			return nil
 		}
-		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool { _, ok := p.(llm.Decision); return ok })
+		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool {
+			_, ok := p.(llm.Decision)
+			return ok
+		})
 	}
 	switch m.Role {
 	case llm.RoleTool:
@@ -142,7 +145,10 @@ func openCalls(msgs []llm.Message) (open []llm.ToolCall, at int) {
 	}
 	for _, p := range msgs[at].Parts {
 		c, ok := p.(llm.ToolCall)
-		if ok && !slices.ContainsFunc(results, func(p llm.Part) bool { r, ok := p.(llm.ToolResult); return ok && r.CallID == c.ID }) {
+		if ok && !slices.ContainsFunc(results, func(p llm.Part) bool {
+			r, ok := p.(llm.ToolResult)
+			return ok && r.CallID == c.ID
+		}) {
 			open = append(open, c)
 		}
 	}
@@ -250,7 +256,8 @@ func (r *run) answerable(in *intake) error {
 	}
 	keys := r.openKeys(in)
 	for i, d := range in.decisions {
-		if slices.ContainsFunc(in.decisions[:i], func(o llm.Decision) bool { return o.Key == d.Key && o.Digest == d.Digest }) {
+		same := func(o llm.Decision) bool { return o.Key == d.Key && o.Digest == d.Digest }
+		if slices.ContainsFunc(in.decisions[:i], same) {
 			return fmt.Errorf("there are two decisions for %q; a call is decided on once", d.Key)
 		}
 		if !isOfAny(d.Key, keys) {

@@ -189,7 +189,9 @@ func (b *budget) spent(n use) reached {
 func (b *budget) room(n use) bool {
 	for ; b != nil; b = b.outer {
 		l, u, h := b.limits, b.used, b.held
-		if b.asking > 0 && (l.Tokens > 0 && u.tokens+h.tokens+n.tokens > l.Tokens || l.Cost > 0 && u.cost+h.cost+n.cost > l.Cost) {
+		tokens := l.Tokens > 0 && u.tokens+h.tokens+n.tokens > l.Tokens
+		cost := l.Cost > 0 && u.cost+h.cost+n.cost > l.Cost
+		if b.asking > 0 && (tokens || cost) {
 			return false
 		}
 	}

@@ -20,7 +20,8 @@ import (
 //
 // It starts no goroutine, reads no clock and no random number, and depends only on messages,
 // replies and executions. So the same loop runs in memory, with a journal, and as a workflow: an
-// engine replaces the model and the executor.
+// engine replaces the model and the executor. Early start (early.go) is the exception: it starts
+// calls from here, and only if the executor is a Parallel.
 func (r *run) loop(ctx context.Context) (StopReason, error) {
 	var resp *llm.Response // nil before the first request: open calls are of an earlier run
 	for {
@@ -118,7 +119,8 @@ func (r *run) open(resp *llm.Response) []Task {
 			t.early = r.reply.early.take(&t)
 		}
 		t.adopt(r.resumed.decisions, r.resumed.pending)
-		if t.Refuse == "" && resp == nil && hidden(c.Args) && !slices.ContainsFunc(t.Decisions, func(d llm.Decision) bool { return d.Key == t.Key && d.Result != nil }) {
+		supplied := func(d llm.Decision) bool { return d.Key == t.Key && d.Result != nil }
+		if t.Refuse == "" && resp == nil && hidden(c.Args) && !slices.ContainsFunc(t.Decisions, supplied) {
 			t.Refuse = "Not run: its arguments hold a secret that was not stored with them. Send it again, with all of its arguments."
 		}
 		tasks = append(tasks, t)
@@ -132,8 +134,9 @@ func (r *run) open(resp *llm.Response) []Task {
 
 // task returns the task of call c, at place among the calls of a reply.
 func (r *run) task(reply, place int, c llm.ToolCall) Task {
-	return Task{Agent: r.name, Run: r.key, Step: reply, Key: r.key + "/" + llm.Key(strconv.Itoa(reply)) + "/" + llm.Key(strconv.Itoa(place)), Call: c,
-		Values: r.res.Values, scope: &r.scope, tool: find(r.scope.tools, c.Name), messages: r.res.Messages}
+	key := r.key + llm.Key("/"+strconv.Itoa(reply)+"/"+strconv.Itoa(place))
+	return Task{Agent: r.name, Run: r.key, Step: reply, Key: key, Call: c, Values: r.res.Values,
+		scope: &r.scope, tool: find(r.scope.tools, c.Name), messages: r.res.Messages}
 }
 
 // refusal returns the reason for the model why the call c at place must not run. "" means that it
@@ -247,8 +250,8 @@ func (r *run) request() (*llm.Request, *llm.Response) {
 	}
 	if r.out.sink != nil {
 		r.emit(Event{Kind: EventStepStarted, Step: r.history.replies + 1})
-		r.emit(Event{Kind: EventRequestStarted, Step: r.history.replies + 1, Path: req.Key, Model: req.Model, Messages: len(req.Messages),
-			Tools: len(req.Tools), Choice: &req.Choice})
+		r.emit(Event{Kind: EventRequestStarted, Step: r.history.replies + 1, Path: req.Key, Model: req.Model,
+			Messages: len(req.Messages), Tools: len(req.Tools), Choice: &req.Choice})
 	}
 	return req, &both.reply
 }

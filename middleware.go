@@ -50,9 +50,11 @@ func Before(fn func(ctx context.Context, call llm.ToolCall) (llm.ToolCall, error
 	}}
 }
 
-// After returns a middleware that calls fn with the result and the error of each call, and replaces
-// them with those that fn returns.
-func After(fn func(ctx context.Context, call llm.ToolCall, res llm.ToolResult, err error) (llm.ToolResult, error)) Middleware {
+// After returns a middleware that calls fn with the result and the error of each call. The values
+// that fn returns replace them.
+func After(
+	fn func(ctx context.Context, call llm.ToolCall, res llm.ToolResult, err error) (llm.ToolResult, error),
+) Middleware {
 	return Middleware{Tool: func(next ToolFunc) ToolFunc {
 		return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 			res, err := next(ctx, call)

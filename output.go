@@ -48,8 +48,10 @@ func (a *Agent) output(tools []*Tool) (*output, error) {
 	}
 	if object && len(tools) > 0 {
 		h, ok := llm.As[llm.OutputHolder](a.Model)
-		if !ok || !h.HoldsOutput(&llm.Request{Tools: specs(tools), Choice: a.Choice, Output: a.Output, Settings: a.Settings}) {
-			o.tool = &Tool{Name: answerTool, Description: answerToolText, Input: a.Output, Effect: EffectPure, Timeout: -1,
+		req := &llm.Request{Tools: specs(tools), Choice: a.Choice, Output: a.Output, Settings: a.Settings}
+		if !ok || !h.HoldsOutput(req) {
+			o.tool = &Tool{Name: answerTool, Description: answerToolText, Input: a.Output,
+				Effect: EffectPure, Timeout: -1,
 				Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 					return llm.ToolResult{}, FinishError(llm.TextResult("This is the answer."))
 				}}
@@ -272,7 +274,8 @@ func Into[T any](ctx context.Context, r Runner, msgs ...llm.Message) (T, *Result
 		into = &in
 	}
 	if wrong := decodeArgs(answerTool, res.Output, into); wrong != nil && err == nil {
-		err = &OutputError{Text: string(res.Output), Faults: []string{strings.TrimPrefix(wrong.text, "The arguments of "+answerTool+" cannot be used: ")}, Result: res}
+		fault := strings.TrimPrefix(wrong.text, "The arguments of "+answerTool+" cannot be used: ")
+		err = &OutputError{Text: string(res.Output), Faults: []string{fault}, Result: res}
 	}
 	if err == nil && res.Stop != StopAnswer && res.Stop != StopFinished {
 		err = &OutputError{Text: string(res.Output), Result: res}

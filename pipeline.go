@@ -18,7 +18,8 @@ import (
 
 // Do executes the call. It is THE PIPELINE, the same for every call:
 //
-//	known? ▶ parse, repair ▶ validate ▶ middleware (change, block) ▶ validate again
+//	refused by the loop? ▶ known? ▶ parse, repair ▶ validate
+//	▶ middleware (change, block) ▶ validate again
 //	▶ approval ▶ middleware around approved calls ▶ budget ▶ slot ▶ timeout, retry
 //	▶ run, recover ▶ the way back through the middleware ▶ truncate ▶ result
 //

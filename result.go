@@ -82,7 +82,7 @@ type Execution struct {
 	// Number of times that the tool was started.
 	Attempts int           `json:"attempts"`
 	Decision *llm.Decision `json:"decision,omitzero"`
-	// The result is that of an earlier call. The tool did not run.
+	// The tool did not run: an earlier call supplied the result.
 	Cached bool `json:"cached,omitzero"`
 	local  bool // executed by this process, which has counted it in the budget
 	// The value of Limits.Calls that prevented the call. 0 means none.

@@ -19,8 +19,8 @@ const (
 // stall detects a model that repeats itself. The warning is part of the result of the call.
 //
 //   - The same call with the same canonical arguments and the same result, three times in six
-//     calls, or two such calls in turn: the third gets a warning, three more end the run. Polling with
-//     changing results is no repetition, and equal calls of one reply count as one.
+//     calls, or two such calls in turn: the third gets a warning, three more end the run. Polling
+//     with changing results is no repetition, and equal calls of one reply count as one.
 //   - Calls of one tool that fail in three steps, with any arguments and no successful call between
 //     them, get a warning; after nine steps the run ends. Most models correct a call in one or two.
 //

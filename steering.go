@@ -124,7 +124,8 @@ func (r *run) takeMessages(ctx context.Context) bool {
 // steered reports whether the run continues after an answer because a message has arrived. The
 // answer then counts as a round.
 func (r *run) steered(ctx context.Context, resp *llm.Response) bool {
-	if resp.Finish.Cut() || r.reply.final.limit != "" || r.exhausted() || ctx.Err() != nil || r.output.unfit() || !r.takeMessages(ctx) {
+	last := r.reply.final.limit != "" || r.exhausted()
+	if resp.Finish.Cut() || last || ctx.Err() != nil || r.output.unfit() || !r.takeMessages(ctx) {
 		return false
 	}
 	r.res.Spent.Rounds++

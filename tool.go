@@ -201,9 +201,9 @@ func (t *Tool) Tools(context.Context) ([]*Tool, error) { return []*Tool{t}, nil 
 
 // Clone returns a copy that may be changed until its first use.
 func (t *Tool) Clone() *Tool {
-	return &Tool{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Run: t.Run, Passive: t.Passive,
-		Effect: t.Effect, Deferred: t.Deferred, Timeout: t.Timeout, NoRepair: t.NoRepair, MaxResult: t.MaxResult, Serial: t.Serial, Reconcile: t.Reconcile,
-		Inline: t.Inline, agent: t.agent}
+	return &Tool{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Run: t.Run,
+		Passive: t.Passive, Effect: t.Effect, Deferred: t.Deferred, Timeout: t.Timeout, NoRepair: t.NoRepair,
+		MaxResult: t.MaxResult, Serial: t.Serial, Reconcile: t.Reconcile, Inline: t.Inline, agent: t.agent}
 }
 
 // Agent returns the agent of a tool that Agent.Tool returned, and nil for other tools. Do not

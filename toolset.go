@@ -50,7 +50,8 @@ func (s Toolsets) Execute(ctx context.Context, call llm.ToolCall) Execution {
 	const key = "execute"
 	tools, err := s.Tools(ctx)
 	if err != nil {
-		x := Execution{Key: key, Call: call, Outcome: OutcomeError, Error: err.Error(), err: err, Result: llm.ErrorResult(err.Error())}
+		x := Execution{Key: key, Call: call, Outcome: OutcomeError, Error: err.Error(), err: err,
+			Result: llm.ErrorResult(err.Error())}
 		x.Result.CallID, x.Result.Key = call.ID, key
 		return x
 	}

@@ -16,9 +16,9 @@ type Rules struct {
 	Ask   []string // these wait for a decision
 	Allow []string // these run
 
-	// Wary are tools that do much in one call without being a Write, such as execute_code. If no
-	// other list matches such a tool and Else is 0, its calls wait for a decision, too. An entry
-	// may match no tool.
+	// AskByDefault lists tools that do much in one call without being a Write, such as
+	// execute_code. If no other list matches such a tool and Default is 0, its calls wait for a
+	// decision, too. An entry may match no tool.
 	AskByDefault []string
 
 	// for calls that no list matches; 0 means ask before a Write and allow the rest

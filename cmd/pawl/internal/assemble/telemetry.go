@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/telemetry"
 	"github.com/pawl-go/pawl/telemetry/export"
 )
@@ -89,14 +90,11 @@ func Pipeline(url string, sys *cli.System, pages ...*export.Prometheus) (*export
 
 // Named splits the name of a model into the provider and the model. It names the provider as the
 // OpenTelemetry conventions do.
-func Named(model string) (provider, name string) {
-	provider, name, _ = strings.Cut(model, ":")
-	return cmp.Or(conventional[provider], provider), name
+func Named(model string) (api, name string) {
+	api, name, _ = strings.Cut(model, ":")
+	info, _ := provider.Find(api)
+	return cmp.Or(info.Telemetry, api), name
 }
-
-// conventional maps the providers to their names in the conventions, where these differ.
-var conventional = map[string]string{"openai-chat": "openai", "gemini": "gcp.gemini", "mistral": "mistral_ai",
-	"xai": "x_ai"}
 
 // onClose calls fn before s releases its resources.
 func (s *Setup) onClose(fn func()) {
