@@ -87,7 +87,7 @@ func TestGapsAddUp(t *testing.T) {
 }
 
 // Many runs at once and more readers, some of which are slow and some of which vanish: no lifecycle
-// event is lost, what was dropped is told, and memory is bounded.
+// event is lost, the drop is reported, and memory is bounded.
 func TestManyRunsAndReaders(t *testing.T) {
 	const words, bound = 800, 10_000
 	runs, readers := soak.N(40, 200), soak.N(100, 500)
@@ -155,13 +155,13 @@ func TestManyRunsAndReaders(t *testing.T) {
 	watching := time.Since(began)
 	close(gate)
 	fast.Wait()
-	told := time.Since(began)
+	noticed := time.Since(began)
 	close(late)
 	wg.Wait()
 	after := heap()
 	t.Logf("%d runs started in %v, %d readers there after %v; the runs talk, and the fast readers are done after %v more; %d read to the end, %d vanished; %d gaps report %d dropped fragments (%d in a run); heap %d MiB before, %d MiB after",
 		runs, started.Round(time.Millisecond), readers, watching.Round(time.Millisecond),
-		(told - watching).Round(time.Millisecond), ended, vanished, gapsAll, lostAll, total, before>>20, after>>20)
+		(noticed - watching).Round(time.Millisecond), ended, vanished, gapsAll, lostAll, total, before>>20, after>>20)
 	if ended+vanished != readers || vanished != readers/10 {
 		t.Errorf("%d to the end, %d vanished, of %d", ended, vanished, readers)
 	}

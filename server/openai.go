@@ -297,16 +297,6 @@ func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message) (
 	return t, err
 }
 
-// replies counts the replies of the run itself, without nested agents.
-func replies(x *durable.Export) (n int) {
-	for _, r := range x.Replies {
-		if strings.Count(string(r.Key), "/") == 2 {
-			n++
-		}
-	}
-	return n
-}
-
 // transcript returns the conversation of a run that has ended.
 func (c *call) transcript(id string) ([]llm.Message, error) {
 	p := place{c.client.scope(), id}
@@ -332,8 +322,8 @@ func (c *call) transcript(id string) ([]llm.Message, error) {
 	return nil, fault("conflict", "the response "+id+" has no end", "")
 }
 
-// told is the outcome of a turn.
-type told struct {
+// reply is the outcome of a turn.
+type reply struct {
 	text   string
 	calls  []llm.ToolCall // calls for the client to execute, with IDs made by callID
 	finish string         // stop, length, content_filter or tool_calls
@@ -341,8 +331,8 @@ type told struct {
 }
 
 // follow sends text as it arrives and returns the outcome. An error is meant for the client.
-func (c *call) follow(t *turn, say func(text string)) (told, error) {
-	var out told
+func (c *call) follow(t *turn, say func(text string)) (reply, error) {
+	var out reply
 	var all bytes.Buffer
 	sent, step, held := 0, 0, false // sent is an offset in the text of a reply
 	tell := func(text string) {
@@ -427,7 +417,7 @@ func finishOf(f llm.FinishReason) string {
 }
 
 // stopped converts the end of a run for the client. An unsuccessful end is an error.
-func (c *call) stopped(t *turn, e pawl.Event, out *told) error {
+func (c *call) stopped(t *turn, e pawl.Event, out *reply) error {
 	res := e.Result
 	switch res.Stop {
 	case pawl.StopAnswer, pawl.StopFinished:

@@ -135,7 +135,7 @@ func endOf(x *durable.Export) durable.ExportedEnd {
 
 // turnOf returns the part of a run that one response contains: the replies after the first skip
 // ones, up to the first reply with calls for the client. ok means that a response begins there.
-func turnOf(x *durable.Export, d *dress, run string, skip int) (out told, ok bool) {
+func turnOf(x *durable.Export, d *dress, run string, skip int) (out reply, ok bool) {
 	ok = skip == 0
 	out.finish = "stop"
 	var texts []string
@@ -190,4 +190,14 @@ func (c *call) deleteResponse() error {
 	}
 	c.s.hub.drop(p)
 	return c.write(http.StatusOK, object{"id": id, "object": "response", "deleted": true})
+}
+
+// replies counts the replies of the run itself, without nested agents.
+func replies(x *durable.Export) (n int) {
+	for _, r := range x.Replies {
+		if strings.Count(string(r.Key), "/") == 2 {
+			n++
+		}
+	}
+	return n
 }

@@ -185,7 +185,7 @@ func (v *response) form(status string, output []any) object {
 }
 
 // whole returns the complete response.
-func (v *response) whole(out told) object {
+func (v *response) whole(out reply) object {
 	items := []any{}
 	if out.text != "" {
 		items = append(items, v.message(out.text, "completed"))
@@ -256,7 +256,7 @@ func (v *response) word(text string) {
 }
 
 // end sends the final events.
-func (v *response) end(out told) {
+func (v *response) end(out reply) {
 	index := 0
 	if v.text {
 		at := func(name string, value any) object {

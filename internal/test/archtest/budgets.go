@@ -22,23 +22,23 @@ type budget struct {
 }
 
 var budgets = []budget{
-	{"product", "lines of code without tests and equipment", 88850, 85000, productLines},
+	{"product", "lines of code without tests and equipment", 86095, 85000, productLines},
 	{"root files", "Go files of the root without tests", 26, 26, fileCount(".")},
 	{"root lines", "all lines of these files", 7000, 7000, allLines(".")},
 	{"largest root file", "all lines of one of these files", 500, 500, largestFile(".")},
 	{"llm files", "Go files of llm without tests", 12, 12, fileCount("llm")},
 	{"llm lines", "all lines of these files", 2200, 2200, allLines("llm")},
 	{"largest file", "all lines of a product file", 496, 496, largestFile("")},
-	{"long functions", "product functions over 80 lines", 11, 0, longFunctions},
+	{"long functions", "product functions over 80 lines", 8, 0, longFunctions},
 	{"names of pawl", "exported package-level names", 114, 113, exportedNames(module)},
 	{"names of llm", "exported package-level names", 70, 70, exportedNames(module + "/llm")},
-	{"interfaces of pawl", "exported interface types", 13, 7, interfaces(module)},
+	{"interfaces of pawl", "exported interface types", 7, 7, interfaces(module)},
 	{"interfaces of llm", "exported interface types", 4, 4, interfaces(module + "/llm")},
-	{"methods of pawl", "methods of the largest interface", 3, 2, methods(module)},
+	{"methods of pawl", "methods of the largest interface", 2, 2, methods(module)},
 	{"methods of llm", "methods of the largest interface", 2, 2, methods(module + "/llm")},
-	{"root cycle", "files of the root that all reach each other", 33, 24, rootCycle},
+	{"root cycle", "files of the root that all reach each other", 24, 24, rootCycle},
 	{"fields of run", "fields of the struct run", 16, 16, runFields},
-	{"one call", "functions of root and llm that one tool call runs", 163, 130, callFunctions},
+	{"one call", "functions of root and llm that one tool call runs", 149, 130, callFunctions},
 	{"cmd/pawl files", "Go files of cmd/pawl without tests", 25, 25, fileCount("cmd/pawl")},
 }
 
