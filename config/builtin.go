@@ -225,7 +225,7 @@ func (b *builtin) shell() (pawl.Toolset, error) {
 	}
 	if b.now { // a run whose every command would be refused is refused beforehand
 		if err := sandbox.Check(level); err != nil {
-			return nil, finding(CodeUnavailable, "", "pawl doctor says what can be enforced; another sandbox level takes it, and docs/security.md says what is lost", "shell: %v", err)
+			return nil, finding(CodeUnavailable, "", "pawl doctor lists the levels that can be enforced; docs/security.md compares them", "shell: %v", err)
 		}
 	}
 	return run, nil

@@ -77,5 +77,5 @@ func (b *builder) cost(model llm.Model) (float64, error) {
 	named := b.agent.Model[0].Name
 	name, id, _ := strings.Cut(named, ":")
 	return 0, finding(CodeUnavailable, "limits.cost", fmt.Sprintf(`give it one in a catalogue of your own: [{"provider":%q,"id":%q,"price":{"input":1.5,"output":6}}], dollars for a million tokens`,
-		name, id), "it cannot be kept: the price of %s is not known", named)
+		name, id), "it cannot be enforced: the price of %s is not known", named)
 }

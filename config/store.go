@@ -113,7 +113,7 @@ func (d *Database) openFile(path string, create bool) (store.Store, error) {
 	}
 	db, err := sqlite.Open(path, nil)
 	if err != nil {
-		return nil, finding(CodeBadFile, "store.db", "want a file of pawl's own, one that is not there yet, or postgres://USER@HOST/DATABASE", "%v", err)
+		return nil, finding(CodeBadFile, "store.db", "want a database file of pawl, a new file, or postgres://USER@HOST/DATABASE", "%v", err)
 	}
 	return db, nil
 }

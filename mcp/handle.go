@@ -148,7 +148,7 @@ func unaskable(r *sdk.CallToolRequest, waiting []pawl.PendingCall) string {
 func question(w pawl.PendingCall) *sdk.ElicitParams {
 	text := "May " + w.Call.Name + " run"
 	if w.Outcome == pawl.OutcomeUnknown {
-		text = "Nobody knows whether " + w.Call.Name + " has happened. May it run again"
+		text = "It is not known whether " + w.Call.Name + " has happened. May it run again"
 	}
 	text += " with " + clip(show(string(w.Call.Args)), 2000) + "?"
 	if w.Why != "" {
@@ -172,7 +172,7 @@ func decisions(waiting []pawl.PendingCall, answers sdk.InputResponseMap) []llm.D
 		}
 		d := llm.Decision{Key: w.Key, Digest: w.Digest, By: "the MCP client's person", Reason: "The person said no."}
 		if a == nil || a.Action == "cancel" {
-			d.Reason = "Nobody said yes."
+			d.Reason = "No approval was given."
 		}
 		out = append(out, d)
 	}

@@ -168,7 +168,7 @@ func (c *mcpAcceptCmd) Run(sys *cli.System) error {
 		return err
 	}
 	if len(c.Tools) > 0 && len(a.MCP()) != 1 {
-		return cli.Usage("name one server with --mcp", "tools are named, and it cannot be told of which server")
+		return cli.Usage("name one server with --mcp", "tools are named, and their server is not clear")
 	}
 	return c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock, path string) error {
 		return accept(sys, lock, path, s, listed, c.Tools)

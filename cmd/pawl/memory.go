@@ -78,7 +78,7 @@ type memoryForgetCmd struct {
 func (c *memoryForgetCmd) Run(sys *cli.System) error {
 	if len(c.IDs) > 0 && (c.Query != "" || c.All) || len(c.IDs) == 0 && c.Query == "" && !c.All {
 		return cli.Usage("pawl memory forget MEMORY, --query WORDS, or --all",
-			"want ids, a query or --all to say what is forgotten")
+			"want ids, a query or --all to choose the memories to forget")
 	}
 	return c.With(sys, false, func(ctx context.Context, db store.Store) error { return c.forget(ctx, sys, db) })
 }
@@ -136,7 +136,7 @@ func (c *memoryForgetCmd) sure(sys *cli.System, doomed []store.Memory) error {
 	}
 	if !sys.InTerm || !sys.ErrTerm {
 		return cli.Usage("--all forgets them without a question",
-			"%d of what is remembered would be forgotten, and nobody is here to ask", len(doomed))
+			"%d memories would be forgotten, and no person is here to ask", len(doomed))
 	}
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()

@@ -93,7 +93,7 @@ func (c *modelsShowCmd) Run(sys *cli.System) error {
 	}
 	m, assumed := all.Lookup(c.Name)
 	fields := [][2]string{{"model", m.Name()}, {"calls tools", yesNo(m.Calling)}, {"several at once", yesNo(m.Parallel)},
-		{"sees images", yesNo(m.Vision)}, {"reasons", yesNo(m.Reasoning)}, {"is told how by", string(m.Thinking)},
+		{"sees images", yesNo(m.Vision)}, {"reasons", yesNo(m.Reasoning)}, {"reasoning is set by", string(m.Thinking)},
 		{"efforts", strings.Join(m.Efforts, ", ")}, {"schema of a reply", yesNo(m.Schema)},
 		{"instructions between", yesNo(m.Instructs)}, {"window", tokens(m.Window)}, {"longest reply", tokens(m.MaxOutput)}}
 	if p := m.Price; p == nil {

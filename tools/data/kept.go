@@ -70,10 +70,10 @@ func (s *Set) save(ctx context.Context, name string, t *table) error {
 	}
 	v := pawl.InvocationFrom(ctx)
 	if v == nil {
-		return toolrun.Refuse("save_as: nothing can be kept here, outside a run; leave it out")
+		return toolrun.Refuse("save_as: no table can be stored outside a run; leave it out")
 	}
 	if t.size > s.kept.limit {
-		return toolrun.Refuse("save_as: the table takes %d MiB, and %d MiB are the most that can be kept; keep less of it", t.size>>20, s.kept.limit>>20)
+		return toolrun.Refuse("save_as: the table takes %d MiB, and %d MiB are the most that can be stored; store less of it", t.size>>20, s.kept.limit>>20)
 	}
 	return v.Set(valueName(name), s.kept.put(t))
 }
@@ -84,7 +84,7 @@ func (s *Set) input(ctx context.Context, records json.RawMessage, name string) (
 	case name != "" && len(records) > 0:
 		return nil, toolrun.Refuse("give records or table, not both")
 	case name == "" && len(records) == 0:
-		return nil, toolrun.Refuse("give records (an array of objects, or the text of a CSV, JSON or JSONL file), or table, the name of a table that an earlier call kept with save_as")
+		return nil, toolrun.Refuse("give records (an array of objects, or the text of a CSV, JSON or JSONL file), or table, the name of a table that an earlier call stored with save_as")
 	case name == "":
 		return s.given(ctx, records)
 	}
@@ -101,8 +101,8 @@ func (s *Set) input(ctx context.Context, records json.RawMessage, name string) (
 			if t := s.kept.get(key); t != nil {
 				return t, nil
 			}
-			return nil, toolrun.Refuse("table: %s is kept no longer; make it again, by the call that did with save_as", clip(name))
+			return nil, toolrun.Refuse("table: %s is no longer stored; store it again with the same call", clip(name))
 		}
 	}
-	return nil, toolrun.Refuse("table: nothing is kept as %s in this run; a call with save_as keeps a table, for the calls of later steps", clip(name))
+	return nil, toolrun.Refuse("table: no table %s is stored in this run; a call with save_as stores a table, for the calls of later steps", clip(name))
 }

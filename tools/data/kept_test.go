@@ -96,7 +96,7 @@ func TestTablesAreKept(t *testing.T) {
 		`Written 50 records (414 bytes) to top.csv`,
 		`Written 2 records (83 bytes) to sums.json`,
 		`Written 1 records (19 bytes) to b.jsonl`,
-		`table: nothing is kept as "none" in this run; a call with save_as keeps a table, for the calls of later steps`,
+		`table: no table "none" is stored in this run; a call with save_as stores a table, for the calls of later steps`,
 	}
 	if diff := cmp.Diff(want, asked(t, set, calls...)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -111,7 +111,7 @@ func TestTablesAreKept(t *testing.T) {
 		}
 	}
 	// Another run with the same tools finds no table.
-	if got := asked(t, set, [2]string{"data_transform", `{"table":"sales"}`}); !strings.HasPrefix(got[0], "table: nothing is kept as") {
+	if got := asked(t, set, [2]string{"data_transform", `{"table":"sales"}`}); !strings.HasPrefix(got[0], "table: no table \"sales\" is stored") {
 		t.Errorf("another run received %s", got[0])
 	}
 	// The calls of a step run concurrently: each sees only tables stored before the step.
@@ -141,7 +141,7 @@ func TestTablesGo(t *testing.T) {
 		[2]string{"data_parse", `{"content":` + quoted("a\n"+strings.Repeat("1\n", 1000)) + `}`},
 		[2]string{"data_parse", `{"content":"a\n1","save_as":"2t"}`})
 	got := asked(t, set, calls...)
-	for i, want := range map[int]string{9: `{"count":1,`, 10: `table: "t1" is kept no longer; make it again, by the call that did with save_as`, 11: "this is too large: 0 MiB are the most", 12: "save_as"} {
+	for i, want := range map[int]string{9: `{"count":1,`, 10: `table: "t1" is no longer stored; store it again with the same call`, 11: "this is too large: 0 MiB are the most", 12: "save_as"} {
 		if !strings.HasPrefix(got[i], want) && !strings.Contains(got[i], want) {
 			t.Errorf("call %d returned %s; want %s", i, got[i], want)
 		}

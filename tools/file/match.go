@@ -45,7 +45,7 @@ func newMatcher(pattern string, literal, ignoreCase bool) (*matcher, error) {
 	}
 	re, err := regexp.Compile(expr)
 	if bad := (*syntax.Error)(nil); errors.As(err, &bad) {
-		return nil, toolrun.Refuse("pattern: %s in %q; it is a regular expression of RE2, without look-around and back-references. Write \\ before what is meant literally, as in \\( or \\., or set literal",
+		return nil, toolrun.Refuse("pattern: %s in %q; it is a regular expression of RE2, without look-around and back-references. Write \\ before a literal character, as in \\( or \\., or set literal",
 			bad.Code, bad.Expr)
 	}
 	return &matcher{re: re}, err

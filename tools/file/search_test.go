@@ -60,8 +60,8 @@ func TestSearch(t *testing.T) {
 		{`{"include":["*.java"]}`, "[no file has such a name]"},
 
 		{`{}`, `error: give pattern, what to look for in the files, or include, the names of files to find, such as ["*.go"]`},
-		{`{"pattern":"a(b"}`, "error: pattern: missing closing ) in \"a(b\"; it is a regular expression of RE2, without look-around and back-references. Write \\ before what is meant literally, as in \\( or \\., or set literal"},
-		{`{"pattern":"(?=x)"}`, "error: pattern: invalid or unsupported Perl syntax in \"(?=\"; it is a regular expression of RE2, without look-around and back-references. Write \\ before what is meant literally, as in \\( or \\., or set literal"},
+		{`{"pattern":"a(b"}`, "error: pattern: missing closing ) in \"a(b\"; it is a regular expression of RE2, without look-around and back-references. Write \\ before a literal character, as in \\( or \\., or set literal"},
+		{`{"pattern":"(?=x)"}`, "error: pattern: invalid or unsupported Perl syntax in \"(?=\"; it is a regular expression of RE2, without look-around and back-references. Write \\ before a literal character, as in \\( or \\., or set literal"},
 		{`{"pattern":"a\nb","literal":true}`, `error: pattern: it has more than one line, and is looked for within one line; look for its most telling line, with context`},
 		{`{"pattern":"x","include":["a[b"]}`, `error: include[0]: "a[b" is no glob: a [ is never closed; such are "*.go", "src/**/*_test.go", "*.{yml,yaml}"`},
 		{`{"pattern":"x","exclude":["*.go","{a"]}`, `error: exclude[1]: "{a" is no glob: a { is never closed; such are "*.go", "src/**/*_test.go", "*.{yml,yaml}"`},

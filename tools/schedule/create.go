@@ -65,7 +65,7 @@ func (s *Set) create(ctx context.Context, a createArgs) (llm.ToolResult, error) 
 		task.Calls = append(task.Calls, Call{Tool: c.Tool, Args: c.Params})
 	}
 	if task.Prompt == "" && len(task.Calls) == 0 {
-		return llm.ToolResult{}, toolrun.Refuse("Say what is to be done: give a prompt, or tools to call.")
+		return llm.ToolResult{}, toolrun.Refuse("Give a prompt, or tools to call.")
 	}
 	if err := s.checkCalls(ctx, task.Calls); err != nil {
 		return llm.ToolResult{}, err

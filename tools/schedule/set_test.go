@@ -67,7 +67,7 @@ func TestTools(t *testing.T) {
 			[]string{"weekly monday,friday 8:5", "Mon 2026-03-30 08:05 CEST"}},
 		{alice, "schedule_create", `{"description":"Once","time":"14:00","recurrence":"once","prompt":"p"}`, pawl.OutcomeOK, []string{"2026-03-27T13:00:00Z\nNext:\n  Fri 2026-03-27 14:00 CET"}},
 		{alice, "schedule_create", `{"description":"Rent","recurrence":"monthly","day":"31","prompt":"p"}`, pawl.OutcomeOK, []string{"Tue 2026-03-31 08:00", "Sun 2026-05-31 08:00"}},
-		{alice, "schedule_create", `{"description":"x","when":"daily 08:00"}`, pawl.OutcomeError, []string{"Say what is to be done"}},
+		{alice, "schedule_create", `{"description":"x","when":"daily 08:00"}`, pawl.OutcomeError, []string{"Give a prompt, or tools to call"}},
 		{alice, "schedule_create", `{"description":"x","prompt":"p"}`, pawl.OutcomeError, []string{"Say when"}},
 		{alice, "schedule_create", `{"description":"x","prompt":"p","when":"sometimes"}`, pawl.OutcomeError, []string{`"sometimes" is not a time: want "daily 08:00"`}},
 		{alice, "schedule_create", `{"description":"x","prompt":"p","when":"daily 08:00","time":"08:00"}`, pawl.OutcomeError, []string{"not both"}},

@@ -51,7 +51,7 @@ func (s *Set) create(ctx context.Context, a createArgs) (llm.ToolResult, error) 
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
-	return kept(k, "Kept as the skill %s, version %d.")
+	return kept(k, "Stored as the skill %s, version %d.")
 }
 
 func taken(name string) llm.ToolResult {

@@ -62,7 +62,7 @@ func TestSkills(t *testing.T) {
 		text       string
 	}{
 		{alice, "skill_search", `{"query":"brewing coffee"}`, pawl.OutcomeOK, `No skill has words of "brewing coffee".`},
-		{alice, "skill_create", `{"name":"brew","description":"Makes coffee.","instructions":"Grind, pour, wait.","tags":["kitchen"],"tools":["kettle"],"references":["tea"]}`, pawl.OutcomeOK, "Kept as the skill brew, version 1."},
+		{alice, "skill_create", `{"name":"brew","description":"Makes coffee.","instructions":"Grind, pour, wait.","tags":["kitchen"],"tools":["kettle"],"references":["tea"]}`, pawl.OutcomeOK, "Stored as the skill brew, version 1."},
 		{alice, "skill_create", `{"name":"brew","description":"x","instructions":"x"}`, pawl.OutcomeError, "improve it with skill_update"},
 		{alice, "skill_create", `{"name":"release","description":"x","instructions":"x"}`, pawl.OutcomeError, "There is a skill release already"},
 		{alice, "skill_create", `{"name":"a/b","description":"x","instructions":"x"}`, pawl.OutcomeInvalid, "name"},

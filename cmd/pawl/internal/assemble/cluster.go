@@ -161,10 +161,10 @@ func (f *ClusterFlags) Failed(err error) error {
 	case errors.Is(err, temporal.ErrUnknownRun):
 		return cli.Fail(cli.StatusFailed, err, f.Command("runs", "list"))
 	case errors.Is(err, temporal.ErrNotAsked):
-		return cli.Fail(cli.StatusFailed, err, "somebody was faster, or it is asked anew; pawl runs show tells")
+		return cli.Fail(cli.StatusFailed, err, "another client was faster, or the run asks anew; see pawl runs show")
 	case errors.Is(err, context.DeadlineExceeded):
-		return cli.Fail(cli.StatusFailed, fmt.Errorf("nobody says how the run stands: %w", err),
-			"a worker must be there to say: pawl worker FILE.yaml")
+		return cli.Fail(cli.StatusFailed, fmt.Errorf("no worker reports the state of the run: %w", err),
+			"start a worker: pawl worker FILE.yaml")
 	}
 	return cli.Failed(err)
 }

@@ -79,7 +79,7 @@ func (b *questionBox) question(ctx context.Context, q mcp.Question) (mcp.Answer,
 	ask := b.ask
 	b.mu.Unlock()
 	if ask == nil {
-		return mcp.Answer{}, errors.New("nobody sits at the terminal")
+		return mcp.Answer{}, errors.New("no person is at the terminal")
 	}
 	return ask(ctx, q)
 }

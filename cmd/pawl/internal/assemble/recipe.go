@@ -100,11 +100,11 @@ func (n *Recipe) Over(f *AgentFlags) error {
 			return cli.Usage("", "the run was begun with a flag that this pawl does not know: %s", name)
 		}
 		if strings.Contains(string(value), redacted) {
-			return cli.Usage("say it again", "%s held a secret when the run was begun, and was not kept",
+			return cli.Usage("say it again", "%s held a secret when the run was started, and was not stored",
 				FlagName(field))
 		}
 		if err := json.Unmarshal(value, v.FieldByIndex(field.Index).Addr().Interface()); err != nil {
-			return cli.Usage("", "%s was kept as %s, which this pawl does not understand", FlagName(field), value)
+			return cli.Usage("", "%s was stored as %s, which this pawl does not understand", FlagName(field), value)
 		}
 	}
 	return nil

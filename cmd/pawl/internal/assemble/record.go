@@ -24,7 +24,7 @@ type RecordFlags struct {
 func (f *RecordFlags) Carrier(sys *cli.System, a *AgentFlags) error {
 	switch {
 	case f.Record != "" && f.Replay != "":
-		return cli.Usage("one of them", "--record and --replay: what is played is recorded already")
+		return cli.Usage("one of them", "--record and --replay: a replayed run is recorded already")
 	case f.Record != "":
 		if err := cli.Savable("--record", f.Record); err != nil {
 			return err

@@ -118,7 +118,7 @@ func Held(rules policy.Rules, tools []*pawl.Tool) pawl.Toolset {
 				case err != nil:
 					return llm.ToolResult{}, err
 				case given.Verdict == pawl.VerdictAsk:
-					return llm.ErrorResult(fmt.Sprintf("not run: %s, and nobody is here to ask; --allow-tool %s or --yes lets it run", given.Reason, t.Name)), nil
+					return llm.ErrorResult(fmt.Sprintf("not run: %s, and no person is here to ask; --allow-tool %s or --yes lets it run", given.Reason, t.Name)), nil
 				case given.Verdict != pawl.VerdictAllow:
 					return llm.ErrorResult("not run: " + given.Reason), nil
 				}

@@ -39,7 +39,7 @@ func (f *SettleFlags) Decide(ctx context.Context, j *Journal, id, by string) err
 	case errors.Is(err, durable.ErrExpired):
 		return cli.Fail(cli.StatusFailed, err, j.Command("runs", "resume", id)+" asks anew")
 	case errors.Is(err, store.ErrConflict):
-		return cli.Fail(cli.StatusFailed, err, "somebody was faster; "+j.Command("runs", "show", id))
+		return cli.Fail(cli.StatusFailed, err, "another client was faster; "+j.Command("runs", "show", id))
 	case err != nil:
 		return err
 	}
@@ -99,7 +99,7 @@ func (f *SettleFlags) Words(open []OpenCall) ([]word, error) {
 				words[i].Flag)
 		case flag == "--approve" && open[i].waiting == nil:
 			return cli.Usage("a run without --approve goes on with it",
-				"--approve %s: the call was handed back, and waits for nobody's word", key)
+				"--approve %s: the call was handed back, and waits for no approval", key)
 		case flag == "--approve" && text != "" && !json.Valid([]byte(text)):
 			return cli.Usage("--approve "+key+`='{"name": "value"}'`, "--approve %s: the arguments are no JSON: %s", key, text)
 		case flag == "--approve" && open[i].waiting.Passive:

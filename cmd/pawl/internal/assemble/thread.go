@@ -114,7 +114,7 @@ func (t *Thread) Save(ctx context.Context, res *pawl.Result) error {
 	if err := t.DB.AppendMessages(ctx, t.Scope, t.ID, t.Messages, res.Messages[t.Messages:whole]...); errors.Is(err,
 		store.ErrConflict) {
 		return cli.Fail(cli.StatusFailed,
-			fmt.Errorf("the conversation %s went on elsewhere meanwhile, so this turn is not kept",
+			fmt.Errorf("the conversation %s went on elsewhere meanwhile, so this turn is not stored",
 				t.ID), "/save FILE keeps it; pawl threads show "+t.ID+" shows the other")
 	} else if err != nil {
 		return err

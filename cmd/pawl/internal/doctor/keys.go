@@ -110,7 +110,7 @@ func (x *examination) misshapen(name, value string) (wrong, next string) {
 	case strings.TrimSpace(value) != value || strings.ContainsAny(value, " \t\r\n"):
 		return "has white space in it", "set it again, in one line, without spaces around it"
 	case strings.ContainsAny(value, "\"'“”‘’"):
-		return "has quotes in it", "set it again: the quotes of a shell are not part of it, those of an .env file may have become so"
+		return "has quotes in it", "set it again: the quotes of a shell are not part of it, but quotes of an .env file may be"
 	case strings.HasPrefix(low, "your") || strings.HasPrefix(low, "<") || strings.Contains(low, "changeme") ||
 		strings.HasSuffix(value, "...") || strings.HasSuffix(value, "…"):
 		return "stands for a key, and is none", "put the key itself there"

@@ -158,9 +158,9 @@ func (x *examination) room(dir string) {
 	switch {
 	case !known:
 	case free < 64<<20:
-		x.say(checkFail, "make room: a run that cannot be kept stops", "%s has %s left", dir, amount(free))
+		x.say(checkFail, "free some space: a run that cannot be stored stops", "%s has %s left", dir, amount(free))
 	case free < 1<<30:
-		x.say(checkWarn, "make room: a run that cannot be kept stops", "%s has %s left", dir, amount(free))
+		x.say(checkWarn, "free some space: a run that cannot be stored stops", "%s has %s left", dir, amount(free))
 	default:
 		x.ok("%s has %s left", dir, amount(free))
 	}

@@ -42,7 +42,7 @@ func (c *runsCancelCmd) Run(sys *cli.System) error {
 		return err
 	}
 	if j.StateOf(r) == "running" {
-		_, err := fmt.Fprintf(sys.Out, "%s is told to stop\n", id)
+		_, err := fmt.Fprintf(sys.Out, "%s is asked to stop\n", id)
 		return err
 	}
 	if err := c.end(ctx, sys, j, r.ID); err != nil {

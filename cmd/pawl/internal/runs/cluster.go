@@ -194,7 +194,7 @@ func (f remote) cancel(sys *cli.System, id string) error {
 		} else if err != nil {
 			return f.Failed(err)
 		}
-		_, err := fmt.Fprintf(sys.Out, "%s is told to stop\n", cli.Visible(id))
+		_, err := fmt.Fprintf(sys.Out, "%s is asked to stop\n", cli.Visible(id))
 		return err
 	})
 }

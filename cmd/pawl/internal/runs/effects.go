@@ -203,7 +203,7 @@ func (c *effectsReconcileCmd) Run(sys *cli.System) error {
 		said = f.Question.Deny(by, *c.Never)
 	}
 	if err := j.Decide(j.Scoped(ctx), id, said); errors.Is(err, store.ErrConflict) {
-		return cli.Fail(cli.StatusFailed, err, "somebody was faster; "+j.Command("effects", "show", id, string(f.Key)))
+		return cli.Fail(cli.StatusFailed, err, "another client was faster; "+j.Command("effects", "show", id, string(f.Key)))
 	} else if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func (c *remade) remember(ctx context.Context, sys *cli.System, j *assemble.Jour
 	if n == nil {
 		if c.File == "" && c.Model == "" {
 			return cli.Usage("--file FILE.yaml, or --model and the other flags of pawl run",
-				"the run %s was not begun by pawl run, so it is not known what its agent is", id)
+				"the run %s was not started by pawl run, so its agent is not known", id)
 		}
 		return nil
 	}

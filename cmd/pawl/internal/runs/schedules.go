@@ -23,7 +23,7 @@ import (
 type SchedulesCmd struct {
 	List   schedulesListCmd   `cmd:"" help:"List them, with their next times."`
 	Show   schedulesShowCmd   `cmd:"" help:"Show one: its task, its times and its results."`
-	Run    schedulesRunCmd    `cmd:"" help:"Execute what is due, until Ctrl-C."`
+	Run    schedulesRunCmd    `cmd:"" help:"Execute due schedules, until Ctrl-C."`
 	Delete schedulesDeleteCmd `cmd:"" help:"Remove schedules with their results."`
 }
 
@@ -123,7 +123,7 @@ func (c *schedulesDeleteCmd) Run(sys *cli.System) error {
 
 // schedulesRunCmd executes what is due.
 type schedulesRunCmd struct {
-	Once  bool          `help:"Execute what is due now, and end."`
+	Once  bool          `help:"Execute due schedules, and end."`
 	Until string        `placeholder:"TIME" help:"@schedules_run_until"`
 	Poll  time.Duration `default:"10s" placeholder:"TIME" help:"@schedules_run_poll"`
 	File  string        `arg:"" optional:"" name:"FILE" help:"@schedules_run_file"`
@@ -178,11 +178,11 @@ func (c *schedulesRunCmd) until(ctx context.Context, now time.Time) (<-chan stru
 	switch {
 	case c.Tenant != "" || c.User != "":
 		return nil, cli.Usage("leave --tenant and --user out",
-			"schedules run does what is due of all users of the database, each in his own name")
+			"schedules run executes the due schedules of all users of the database, each in the user's name")
 	case c.Poll <= 0:
 		return nil, cli.Usage("--poll 10s", "--poll %v is not more than 0", c.Poll)
 	case c.Once && c.Until != "":
-		return nil, cli.Usage("--once does what is due now, --until goes on to a time",
+		return nil, cli.Usage("--once executes due schedules and ends, --until ends at a time",
 			"--once and --until say two things about the end")
 	case c.Until == "":
 		return ctx.Done(), nil

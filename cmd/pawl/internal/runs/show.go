@@ -152,7 +152,7 @@ func (v *runView) steps(w io.Writer) {
 		for _, one := range m.Messages {
 			text += one.Text() + " "
 		}
-		all = append(all, entry{m.Key, "told on the way: " + text})
+		all = append(all, entry{m.Key, "steered: " + text})
 	}
 	for _, f := range v.effects {
 		if f.State == durable.EffectUnknown || f.State == durable.EffectStarted {

@@ -48,7 +48,7 @@ func (c *MCPCmd) Run(sys *cli.System) error {
 	service := &mcp.Service{Name: "pawl", Approve: s.Rules.Approve}
 	if s.Agent.Model != nil {
 		service.Agents = []mcp.Offer{{Agent: s.Agent,
-			Description: "Carries out a task, with tools of its own, and gives the answer."}}
+			Description: "Executes a task, with tools of its own, and returns the answer."}}
 	} else {
 		service.Tools, service.Middleware = s.Agent.Tools, s.Agent.Middleware
 	}

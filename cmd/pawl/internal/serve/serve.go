@@ -80,7 +80,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 	var s *server.Server // made below: it has the handler of the service
 	for _, a := range all.agents {
 		service.Agents = append(service.Agents,
-			mcp.Offer{Agent: a, Description: "Carries out a task, with tools of its own, and gives the answer.",
+			mcp.Offer{Agent: a, Description: "Executes a task, with tools of its own, and returns the answer.",
 				Runner: func() pawl.Runner {
 					return s.Runner("mcp_"+strings.ToLower(rand.Text()[:20]), a.Name, "the MCP client's person")
 				}})

@@ -134,7 +134,7 @@ func (t *chat) start() error {
 	stored, from, err := t.thread(t.sys, t.setup, t.res)
 	switch {
 	case err != nil && byDefault: // a chat does not need a database
-		t.notice("the conversation is not kept: %v", err)
+		t.notice("the conversation is not stored: %v", err)
 		stored, from = nil, t.res
 	case err != nil:
 		return err
@@ -149,7 +149,7 @@ func (t *chat) start() error {
 			cli.Count(len(t.setup.Tools), "tool"))
 	}
 	if stored != nil {
-		t.notice("the conversation is kept: --thread %s goes on with it%s", stored.ID, lengthOf(stored))
+		t.notice("the conversation is stored: --thread %s resumes it%s", stored.ID, lengthOf(stored))
 	}
 	return nil
 }

@@ -298,7 +298,7 @@ func (t *chat) known() []store.Thread {
 func (t *chat) threads(rest string) {
 	switch {
 	case t.stored == nil:
-		t.notice("conversations are not kept; --thread NAME keeps them")
+		t.notice("conversations are not stored; --thread NAME stores them")
 	case rest != "":
 		t.switchTo(rest, nil)
 	default:
@@ -312,7 +312,7 @@ func (t *chat) threads(rest string) {
 				ago(time.Since(k.Updated)), cli.Line(k.Title, max(t.sys.Width-40, 10)))
 		}
 		if len(all) == 0 {
-			t.notice("no conversation is kept yet; this one is %s", t.stored.ID)
+			t.notice("no conversation is stored yet; this one is %s", t.stored.ID)
 		}
 	}
 }
