@@ -136,7 +136,7 @@ func (c *memoryForgetCmd) sure(sys *cli.System, doomed []store.Memory) error {
 	}
 	if !sys.InTerm || !sys.ErrTerm {
 		return cli.Usage("--all forgets them without a question",
-			"%d memories would be forgotten, and no person is here to ask", len(doomed))
+			"%d of the memories would be forgotten, and no person is here to ask", len(doomed))
 	}
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()
