@@ -57,7 +57,7 @@ func (w *work) complete(ctx context.Context, res llm.ToolResult, err error) {
 	}
 	res.Parts = w.sendable(ctx, res.Parts)
 	if d := x.Decision; d != nil && d.Approve && d.Args != nil {
-		changed := "(Not run as you asked: who approved the call changed its arguments to " +
+		changed := "(Not run as you asked: the approver changed the arguments to " +
 			text.Clip(string(d.Args), 1000) + ")\n"
 		res.Parts = slices.Insert(res.Parts, 0, llm.Part(llm.Text{Text: changed}))
 	}

@@ -292,7 +292,7 @@ func TestAnEditedCall(t *testing.T) {
 		args, want, ran string
 		stop            pawl.StopReason
 	}{
-		{`{"n":2}`, "(Not run as you asked: who approved the call changed its arguments to {\"n\":2})\nwritten", `{"n":2}`, pawl.StopAnswer},
+		{`{"n":2}`, "(Not run as you asked: the approver changed the arguments to {\"n\":2})\nwritten", `{"n":2}`, pawl.StopAnswer},
 		{`{"n":"2"}`, "", "", pawl.StopPending}, // nothing is mended: it is a person's word
 		{`{"m":2}`, "", "", pawl.StopPending},
 		{`{"n":`, "", "", pawl.StopPending},
@@ -502,6 +502,6 @@ func ExamplePendingCall_Edit() {
 	fmt.Println(res.Text())
 	// Output:
 	// may send_money run with {"amount":900}? a yes is good for 30m0s
-	// (Not run as you asked: who approved the call changed its arguments to {"amount":800})
+	// (Not run as you asked: the approver changed the arguments to {"amount":800})
 	// sent 800
 }

@@ -125,7 +125,7 @@ func Example_approval() {
 	fmt.Println(res.Stop, res.Steps[0].Executions[0].Result.Text(), err)
 	// Output:
 	// pending pay {"to":"Anna","euros":70}
-	// answer (Not run as you asked: who approved the call changed its arguments to {"to":"Anna","euros":7})
+	// answer (Not run as you asked: the approver changed the arguments to {"to":"Anna","euros":7})
 	// paid 7 to Anna <nil>
 }
 
