@@ -28,7 +28,7 @@ func (a *Agent) Tool(description string) *Tool {
 			return innerResult(name, res, err)
 		}
 		outer := v.work.task.scope
-		if outer.away {
+		if outer.remote {
 			return llm.ErrorResult("Not run: an agent cannot run in a call that another process than that of the run executes."), nil
 		}
 		if outer.depth >= maxDepth {

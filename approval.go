@@ -97,7 +97,7 @@ func (w *work) approved(ctx context.Context) (res llm.ToolResult, done bool, err
 
 // pend leaves the call pending with the question q, if calls can be pending here.
 func (w *work) pend(q PendingCall) (res llm.ToolResult, done bool, err error) {
-	if !w.task.scope.waits {
+	if !w.task.scope.canPend {
 		return res, true, fail(OutcomeDenied, "Not run: %s needs an answer from outside, and a call made inside "+
 			"another call cannot wait for one here. Call it directly.", w.tool.Name)
 	}

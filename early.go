@@ -137,7 +137,7 @@ func (a *ahead) drop() {
 	defer stop()
 	for i := range dropped {
 		if x := dropped[i].early.wait(late); x.Attempts > 0 {
-			dropped[i].scope.budget.giveBack()
+			dropped[i].scope.budget.refund()
 		}
 	}
 }

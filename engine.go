@@ -267,7 +267,7 @@ func (b *budget) allowances() (all []allowance) {
 		defer b.ledger.mu.Unlock()
 	}
 	for o := b; o != nil; o = o.outer {
-		all = append(all, allowance{*o.limits, int(o.begun.Load()), o.used.tokens, o.used.cost, o.refused.Load()})
+		all = append(all, allowance{*o.limits, int(o.started.Load()), o.used.tokens, o.used.cost, o.refused.Load()})
 	}
 	return all
 }
@@ -336,14 +336,14 @@ func (a *Agent) AllTools(ctx context.Context) ([]*Tool, error) {
 // If a limit refuses the call, do is not called.
 func (t Task) RunRemote(do func(Task) Execution) Execution {
 	b := t.scope.budget
-	if err := b.take(); err != nil {
+	if err := b.charge(); err != nil {
 		w := &work{task: &t, x: Execution{Key: t.Key, Index: t.Index, Call: t.Call, Attempts: t.Attempt}}
 		w.complete(context.Background(), llm.ToolResult{}, err)
 		return w.x
 	}
 	x := do(t)
 	if x.Attempts <= t.Attempt {
-		b.giveBack()
+		b.refund()
 	}
 	x.Index, x.local = t.Index, true
 	return x
@@ -354,7 +354,7 @@ func (t Task) RunRemote(do func(Task) Execution) Execution {
 func (t Task) Child(inner Task) Task {
 	s := *t.scope
 	s.depth++
-	s.waits = true
+	s.canPend = true
 	inner.scope = &s
 	return inner
 }
@@ -372,7 +372,7 @@ func (a *Agent) Attach(ctx context.Context, t Task, e *Engine) (Task, error) {
 		return t, err
 	}
 	s := &scope{tools: tools, executor: Parallel{}, slots: &slots{free: defaultParallel},
-		budget: &budget{limits: new(Limits)}, waits: true, whole: true, away: true}
+		budget: &budget{limits: new(Limits)}, canPend: true, whole: true, remote: true}
 	_, s.layers, _ = wrapped(a.Model, a.Middleware)
 	if e != nil {
 		s.engine = *e

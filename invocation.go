@@ -98,7 +98,7 @@ func (v *Invocation) WaitForReply() bool {
 // CanWait reports whether nested calls can wait for an answer from outside. If not, such calls are
 // refused.
 func (v *Invocation) CanWait() bool {
-	return v.work.task.scope.waits && v.work.task.scope.engine.Replays
+	return v.work.task.scope.canPend && v.work.task.scope.engine.Replays
 }
 
 // Since returns the time when the call first started. It stays the same when an engine executes the
@@ -215,7 +215,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 	inner := *t.scope
 	inner.depth++
 	inner.within = v
-	inner.waits = v.CanWait()
+	inner.canPend = v.CanWait()
 	v.mu.Lock()
 	if v.sealed {
 		v.mu.Unlock()
@@ -257,7 +257,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 			break
 		}
 		x := &out[i]
-		if inner.waits {
+		if inner.canPend {
 			v.pending = append(v.pending, x.Pending...)
 		}
 		if x.waitsInside() {

@@ -74,7 +74,7 @@ const (
 // no more than one request, as a single run does. Settings.MaxTokens makes reservations smaller.
 type budget struct {
 	limits  *Limits
-	begun   atomic.Int64 // number of started calls
+	started atomic.Int64 // number of started calls
 	refused atomic.Bool  // a call was rejected for Limits.Calls
 	outer   *budget      // of the run around this one; nil means none
 
@@ -100,7 +100,7 @@ type use struct {
 // it.
 func (b *budget) open(l *Limits, spent Spent, outer *budget) {
 	b.limits, b.outer, b.used = l, outer, use{spent.Usage.Total(), spent.Usage.Cost}
-	b.begun.Store(int64(spent.Calls))
+	b.started.Store(int64(spent.Calls))
 	if outer != nil {
 		b.ledger = outer.ledger
 	}
@@ -109,13 +109,13 @@ func (b *budget) open(l *Limits, spent Spent, outer *budget) {
 	}
 }
 
-// take counts a call that starts, or returns the limit that prevents it.
-func (b *budget) take() error {
+// charge counts a call that starts, or returns the limit that prevents it.
+func (b *budget) charge() error {
 	for o := b; o != nil; o = o.outer {
-		if n := o.begun.Add(1); o.limits.Calls > 0 && n > int64(o.limits.Calls) {
+		if n := o.started.Add(1); o.limits.Calls > 0 && n > int64(o.limits.Calls) {
 			o.refused.Store(true)
 			for u := b; ; u = u.outer { // undo the count
-				if u.begun.Add(-1); u == o {
+				if u.started.Add(-1); u == o {
 					return &failure{outcome: OutcomeSkipped, limit: o.limits.Calls, text: fmt.Sprintf("Not run: the limit of %d calls was reached. Answer with what you have.", o.limits.Calls)}
 				}
 			}
@@ -124,17 +124,17 @@ func (b *budget) take() error {
 	return nil
 }
 
-// giveBack undoes take.
-func (b *budget) giveBack() {
+// refund undoes charge.
+func (b *budget) refund() {
 	for ; b != nil; b = b.outer {
-		b.begun.Add(-1)
+		b.started.Add(-1)
 	}
 }
 
 // leaves reports whether n more calls may start.
 func (b *budget) leaves(n int) bool {
 	for ; b != nil; b = b.outer {
-		if b.limits.Calls > 0 && b.begun.Load()+int64(n) > int64(b.limits.Calls) {
+		if b.limits.Calls > 0 && b.started.Load()+int64(n) > int64(b.limits.Calls) {
 			return false
 		}
 	}
@@ -243,7 +243,7 @@ func (b *budget) settle(n, used use) {
 // add counts usage of another process.
 func (b *budget) add(calls int64, n use) {
 	for o := b; o != nil; o = o.outer {
-		o.begun.Add(calls)
+		o.started.Add(calls)
 	}
 	if b == nil || b.ledger == nil {
 		return

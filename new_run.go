@@ -45,7 +45,7 @@ func (a *Agent) newRun(ctx context.Context, from *Result, msgs []llm.Message, o 
 	if err := r.accept(from, msgs); err != nil {
 		return nil, err
 	}
-	r.scope = scope{executor: a.Executor, engine: o.engine, waits: true, whole: o.whole, watched: o.emit != nil}
+	r.scope = scope{executor: a.Executor, engine: o.engine, canPend: true, whole: o.whole, watched: o.emit != nil}
 	if r.scope.executor == nil {
 		r.scope.executor = Parallel{}
 	}
@@ -125,7 +125,7 @@ func (r *run) join() {
 	if v := r.parent.call; v != nil {
 		outer := v.work.task.scope
 		r.scope.slots, r.scope.depth, r.scope.within = outer.slots, outer.depth+1, v
-		r.scope.waits = outer.waits && outer.engine.Replays && r.scope.engine.Replays
+		r.scope.canPend = outer.canPend && outer.engine.Replays && r.scope.engine.Replays
 		r.resumed.decisions, r.resumed.pending = v.work.task.Decisions, v.work.task.PendingInside
 		r.own.open(&r.agent.Limits, r.res.Spent, outer.budget)
 		return
@@ -154,9 +154,9 @@ type scope struct {
 	depth    int         // nesting depth of calls
 	within   *Invocation // call that these calls are nested in; nil means none
 	engine   Engine      // makes the run durable; the zero value means none
-	waits    bool        // calls may become pending
+	canPend  bool        // calls may become pending
 	whole    bool        // replies are requested whole
-	away     bool        // the run is in another process
+	remote   bool        // the run is in another process
 	shelf    *shelf      // storage for results that are too large for the model; nil means none
 }
 

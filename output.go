@@ -60,13 +60,6 @@ func (a *Agent) output(tools []*Tool) (*output, error) {
 	return o, nil
 }
 
-func (o *output) answerTool() *Tool {
-	if o == nil {
-		return nil
-	}
-	return o.tool
-}
-
 // offered reports whether a request with choice c can be answered by a call, and records it.
 func (o *output) offered(c llm.ToolChoice) bool {
 	if o == nil || o.tool == nil {

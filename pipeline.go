@@ -252,7 +252,7 @@ func (w *work) approvedCall(ctx context.Context, c llm.ToolCall) (llm.ToolResult
 	}
 	s := w.task.scope
 	if w.tool != s.answer {
-		if err := s.budget.take(); err != nil {
+		if err := s.budget.charge(); err != nil {
 			return llm.ToolResult{}, err
 		}
 	}
@@ -262,7 +262,7 @@ func (w *work) approvedCall(ctx context.Context, c llm.ToolCall) (llm.ToolResult
 	}
 	if ctx.Err() != nil {
 		if w.tool != s.answer {
-			s.budget.giveBack()
+			s.budget.refund()
 		}
 		return llm.ToolResult{}, notStarted(ctx)
 	}
