@@ -397,3 +397,16 @@ func BenchmarkPython(b *testing.B) {
 		})
 	}
 }
+
+// A limit of time that passes before the program runs is reported as one, and not as a sandbox that
+// cannot be enforced.
+func TestTimeOverDuringSetUp(t *testing.T) {
+	each(t, func(t *testing.T, level sandbox.Level) {
+		spec := sh(level, "sleep 600")
+		spec.Limits.Time = time.Microsecond
+		res, err := sandbox.Run(t.Context(), spec)
+		if err != nil || res.End != sandbox.TimedOut || len(res.Stdout.Head) > 0 {
+			t.Errorf("got %+v, %v, want the end %q", res, err, sandbox.TimedOut)
+		}
+	})
+}

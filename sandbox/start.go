@@ -245,6 +245,9 @@ func (l *launch) start(ctx context.Context) (*Process, error) {
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
+		if w.p.res.End == TimedOut { // during the set-up: Wait reports it as at any other time
+			return w.p, nil
+		}
 		return nil, err
 	}
 	w.p.res.Setup = time.Since(l.begun)
