@@ -30,7 +30,7 @@ var budgets = []budget{
 	{"llm lines", "all lines of these files", 2200, 2200, allLines("llm")},
 	{"largest file", "all lines of a product file", 496, 496, largestFile("")},
 	{"long functions", "product functions over 80 lines", 8, 0, longFunctions},
-	{"names of pawl", "exported package-level names", 114, 113, exportedNames(module)},
+	{"names of pawl", "exported package-level names", 113, 113, exportedNames(module)},
 	{"names of llm", "exported package-level names", 70, 70, exportedNames(module + "/llm")},
 	{"interfaces of pawl", "exported interface types", 7, 7, interfaces(module)},
 	{"interfaces of llm", "exported interface types", 4, 4, interfaces(module + "/llm")},
