@@ -17,8 +17,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// A model that panics gives back what its run had reserved: the runs beside it that wait for room
-// go on.
+// When a model panics, its run releases its reservation, and concurrent runs that wait for room
+// continue.
 func TestAModelThatPanicsHoldsNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
@@ -53,8 +53,8 @@ func TestAModelThatPanicsHoldsNoRoom(t *testing.T) {
 	})
 }
 
-// When a model panics, or whoever watches, the one who panicked is heard, what was begun early has
-// ended, and nobody steers the run any more.
+// When a model or an observer panics, the panic reaches the caller, calls that started early have
+// ended, and the run accepts no more messages.
 func TestARunThatPanicsLeavesNothing(t *testing.T) {
 	for _, who := range []string{"model", "watcher"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestUsageThatCannotBe(t *testing.T) {
 	}
 }
 
-// What a call has lost the right to do, it does not do in silence or beside somebody else: run with
+// An Invocation that is used after its call has ended has no effect and no data race: run with
 // -race.
 func TestInvocationsUsedTooLate(t *testing.T) {
 	var late *pawl.Invocation

@@ -253,7 +253,7 @@ func TestAnInterruptedCallThatHadWrittenIsNotRepeated(t *testing.T) {
 			chief := &pawl.Agent{Name: "chief", Model: script.New(script.Call("clerk", `{"task":"x"}`),
 				script.Say("done")), Tools: []pawl.Toolset{clerk.Tool("")}}
 			other := &pawl.Agent{Name: "other", Model: script.New(script.Say("hi"))}
-			// two calls, so that the one that does not end can be left behind
+			// two calls, so that the call that does not end can be abandoned
 			a := hire(chief, other)
 			res, err := a.Run(ctx, llm.User("go"))
 			if err != errShutdown || written != 1 || len(res.Pending) != 1 ||

@@ -17,7 +17,7 @@ import (
 // A tool that ignores its context does not hold a step of several calls for ever: after a grace
 // period the run goes on, and what the tool does later has no effect on it.
 func TestAToolThatIgnoresItsContextIsAbandoned(t *testing.T) {
-	// 1 and 2: calls that nobody has taken yet when the others are left
+	// with 1 and 2, some calls have not started when the others are abandoned
 	for _, limit := range []int{1, 2, 10} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())

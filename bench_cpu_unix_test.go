@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// countCPU has b report the CPU time of the process for each operation, beside allocations: elapsed
-// time says more of what else the machine does.
+// countCPU makes b report allocations and the CPU time of the process for each operation. Elapsed
+// time depends on the load of the machine.
 func countCPU(b *testing.B) {
 	b.ReportAllocs()
 	begin := cpuTime(b)
