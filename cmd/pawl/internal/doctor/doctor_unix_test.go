@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	os.Exit(cli.Report(os.Stderr, err))
 }
 
-// A database, a folder and a file with an agent that this user may not write or read are told. Root
-// may everything, so for root somebody else looks.
+// Doctor reports a database, a folder and an agent file without the rights to write or read them.
+// Root has every right, so a test that runs as root starts doctor as another user.
 func TestDoctorRights(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "held.db")
@@ -61,6 +61,10 @@ func TestDoctorRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if os.Getuid() == 0 {
+		// The program may stand in a folder that only root can enter, such as root's cache.
+		program = copied(t, program)
+	}
 	look := func(db string) (out diagnosis) {
 		t.Helper()
 		c := exec.Command(program, "--json", "--db", db, agent)
@@ -84,6 +88,20 @@ func TestDoctorRights(t *testing.T) {
 	has(t, found, checkFail, "held.db cannot be written: permission denied", "chmod u+w")
 	has(t, found, checkFail, "agents: ", "agent.yaml", "permission denied", "pawl check")
 	has(t, look(filepath.Join(dir, "new.db")), checkFail, "new.db is not there, and cannot be made")
+}
+
+// copied copies the program to a temporary folder of the test.
+func copied(t *testing.T, program string) string {
+	t.Helper()
+	b, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), "doctor")
+	if err := os.WriteFile(to, b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return to
 }
 
 // opened lets everybody into a folder of the tests and those above it, as far as they are the
