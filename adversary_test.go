@@ -96,8 +96,8 @@ func TestARunThatPanicsLeavesNothing(t *testing.T) {
 	}
 }
 
-// A middleware that makes calls for one that began early waits for its reply: they may do more than
-// look.
+// A middleware may make calls only after the reply of its own call is complete, also when that call
+// started early. Such calls may have effects beyond reading.
 func TestAnEarlyCallMakesNoOthersBeforeItsReplyIsWhole(t *testing.T) {
 	for _, finish := range []llm.FinishReason{llm.FinishReasonToolCalls, llm.FinishReasonLength} {
 		synctest.Test(t, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestAnEarlyCallMakesNoOthersBeforeItsReplyIsWhole(t *testing.T) {
 	}
 }
 
-// A reply that claims to have cost less than nothing does not give a run more to spend.
+// A reply with a negative cost does not increase the run's budget.
 func TestUsageThatCannotBe(t *testing.T) {
 	for name, u := range map[string]llm.Usage{
 		"less than nothing": {Input: -1_000_000, Output: 60, Cost: -5},
@@ -151,8 +151,8 @@ func TestUsageThatCannotBe(t *testing.T) {
 	}
 }
 
-// An Invocation that is used after its call has ended has no effect and no data race: run with
-// -race.
+// An Invocation that is used after its call has ended has no effect and causes no data race. Run
+// with -race.
 func TestInvocationsUsedTooLate(t *testing.T) {
 	var late *pawl.Invocation
 	done := make(chan struct{})

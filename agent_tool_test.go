@@ -15,7 +15,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// hire returns an agent that gives one task to each clerk, in one step.
+// hire returns an agent that gives one task to each clerk in one step.
 func hire(clerks ...*pawl.Agent) *pawl.Agent {
 	var turns []script.Turn
 	a := &pawl.Agent{Name: "boss"}
@@ -137,8 +137,8 @@ func TestEventsOfAnInnerRun(t *testing.T) {
 	}
 }
 
-// One budget covers inner runs: children get what is left at the start of the step, and what they
-// spent is counted.
+// Inner runs share the budget of the outermost run. A child gets what remains at the start of the
+// step, and its usage counts for the parent.
 func TestInnerRunsShareTheBudget(t *testing.T) {
 	use := func(turn script.Turn, n int) script.Turn {
 		turn.Usage = &llm.Usage{Input: n}
@@ -161,12 +161,12 @@ func TestInnerRunsShareTheBudget(t *testing.T) {
 	}
 	c = clerk()
 	a = hire(c)
-	a.Limits.Calls = 4 // the clerk itself, and three of its calls
+	a.Limits.Calls = 4 // the clerk itself and its three calls
 	res, err = a.Run(t.Context(), llm.User("go"))
 	if err != nil || res.Spent.Calls != 4 || res.Stop != pawl.StopLimit {
 		t.Errorf("calls: got %v, %s, spent %+v", err, res.Stop, res.Spent)
 	}
-	// What an inner limit refuses does not count against the outer one.
+	// A call that an inner limit refuses does not count against the outer limit.
 	c = clerk()
 	c.Limits.Calls = 1
 	a = hire(c)
@@ -193,8 +193,8 @@ func TestAgentsNestThreeDeep(t *testing.T) {
 	}
 }
 
-// An inner run that is interrupted is no answer: its call is left open, or answered as cancelled,
-// like any other.
+// An interrupted inner run is not an answer. Its call stays open or is answered as cancelled, as
+// any other call.
 func TestAnInnerRunThatIsInterrupted(t *testing.T) {
 	for _, cause := range []error{errShutdown, pawl.ErrCancelled} {
 		for _, n := range []int{1, 2} {
@@ -227,8 +227,8 @@ func TestAnInnerRunThatIsInterrupted(t *testing.T) {
 	}
 }
 
-// An interrupted call that composes would repeat what was written inside it, so it waits for
-// somebody who knows, as a Write does.
+// Repeating an interrupted composing call would repeat the writes of its inner calls. It therefore
+// waits for a decision, as a call with effect Write does.
 func TestAnInterruptedCallThatHadWrittenIsNotRepeated(t *testing.T) {
 	for _, deaf := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-go/pawl/policy"
 )
 
-// policies is the middleware of several policies.
+// policies returns the middleware of several policies.
 func policies(all ...pawl.Approver) []pawl.Middleware {
 	out := make([]pawl.Middleware, len(all))
 	for i, p := range all {
@@ -86,7 +86,8 @@ func TestApproval(t *testing.T) {
 	if !slices.ContainsFunc(events, func(e pawl.Event) bool { return e.Kind == pawl.EventNotice && e.Code == "decision_refused" }) {
 		t.Error("wrong digest: nobody was told")
 	}
-	// The digest binds the arguments in their canonical form, the tool's schema, and the place.
+	// The digest covers the arguments in canonical form, the tool's schema and the place of the
+	// call.
 	a.Model = together(call("w", "write", `{"a":2,"b":1}`), call("r", "read", `{}`))
 	if same, _ := step(t, t.Context(), a); same.Pending[0].Digest != w.Digest {
 		t.Error("the same arguments in another order have another digest")
@@ -106,7 +107,7 @@ func TestApproval(t *testing.T) {
 	if res, _ := settle(w.Approve("ann")); res.Stop != pawl.StopPending || ran != 0 {
 		t.Errorf("another schema: got %s, ran %d times", res.Stop, ran)
 	}
-	// A call that a middleware changes after it was approved needs a new word.
+	// A call that a middleware changes after its approval needs a new approval.
 	a = newAgent()
 	a.Middleware = []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites),
 		pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
@@ -119,7 +120,7 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// An approver that answers because the run ends has denied nothing.
+// An approver that returns because the run ends has denied nothing.
 func TestAnApproverWhoseRunEndsDecidesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	a := &pawl.Agent{Tools: []pawl.Toolset{says("f", "")}, Middleware: policies(func(ctx context.Context,
@@ -134,8 +135,7 @@ func TestAnApproverWhoseRunEndsDecidesNothing(t *testing.T) {
 	}
 }
 
-// A middleware that gives up because the run ends leaves its call open, as if it had not been
-// taken.
+// If a middleware gives up because the run ends, its call stays open as if it had not started.
 func TestAMiddlewareWhoseRunEndsLeavesItsCallOpen(t *testing.T) {
 	for _, cause := range []error{errors.New("shut down"), pawl.ErrCancelled} {
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -19,14 +19,15 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// gives returns a tool that gives res.
+// gives returns a tool that returns res.
 func gives(name string, res llm.ToolResult) *pawl.Tool {
 	t := does(name, func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return res, nil })
 	t.Effect = pawl.EffectRead
 	return t
 }
 
-// reader is a model that calls what next says after each result, until it says nothing.
+// reader is a model that makes the calls that next returns for each result, until next returns
+// none.
 func reader(next func(last string) *llm.ToolCall) llm.Model {
 	return modelFunc(func(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 		return func(yield func(llm.Delta, error) bool) {
@@ -57,8 +58,8 @@ func read(t fataler, id string, args map[string]any) *llm.ToolCall {
 	return &c
 }
 
-// A result that is cut says how to read on; a model that does gets every byte of the whole, page by
-// page, also when the run is stored and resumed.
+// A truncated result states how to read the rest. A model that follows it gets every byte, page by
+// page, also after the run is stored and resumed.
 func TestAModelReadsOn(t *testing.T) {
 	whole := strings.Repeat("æ世🦊 a line of a long result\n", 4000)
 	store := new(artifact.Memory)
@@ -116,8 +117,8 @@ func TestAModelReadsOn(t *testing.T) {
 	}
 }
 
-// What one run keeps another does not find, whatever it asks for: neither a later run of the same
-// agent, nor one inside a call.
+// A run finds no artifact of another run: neither a later run of the same agent nor a run within a
+// call finds it.
 func TestArtifactsOfOtherRuns(t *testing.T) {
 	store := new(artifact.Memory)
 	big := gives("big", llm.TextResult(strings.Repeat("x", 100000)))
@@ -142,7 +143,7 @@ func TestArtifactsOfOtherRuns(t *testing.T) {
 		}
 	}
 	inner := agent(keep, lookAt("run/1/0"), lookAt("run/2/0/agent/1/0"), script.Say(""))
-	inner.Artifacts = nil // it keeps with the outer run
+	inner.Artifacts = nil // the outer run stores its artifacts
 	seen := map[string]string{}
 	outer := &pawl.Agent{Name: "outer", Model: script.New(keep, script.Turn{Parts: []llm.Part{call("i", "agent",
 		`{"task":"go"}`)}}, lookAt("run/2/0/agent/1/0"), script.Say("")),
@@ -162,8 +163,8 @@ func TestArtifactsOfOtherRuns(t *testing.T) {
 	}
 }
 
-// Pages by bytes and by lines are bounded, begin and end between runes, and joined are the whole;
-// what a search finds is what stands there.
+// Pages by bytes and by lines are bounded, begin and end at rune boundaries, and join to the whole
+// result. A search finds exactly the text of the result.
 func TestPages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		line := rapid.StringOfN(rapid.RuneFrom([]rune("aæ世🦊 x")), 0, 60, -1)
@@ -172,7 +173,7 @@ func TestPages(t *testing.T) {
 		if rapid.Bool().Draw(t, "long") {
 			whole += strings.Repeat("long世", 6000) + "\nend"
 		}
-		whole = strings.Repeat(whole+"\n", 1+40000/(len(whole)+1)) // enough to be cut
+		whole = strings.Repeat(whole+"\n", 1+40000/(len(whole)+1)) // long enough to be truncated
 		limit, by := rapid.IntRange(1, 20000).Draw(t, "limit"), rapid.SampledFrom([]string{"offset", "line"}).Draw(t, "by")
 		at, joined, n := 0, "", 0
 		args := func() map[string]any {
@@ -220,7 +221,7 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// What result_read is asked, a result of 1000 numbered lines, and what it says.
+// Each row has the arguments of result_read for a result of 1,000 numbered lines, and its answer.
 func TestReadingResults(t *testing.T) {
 	var b strings.Builder
 	for i := range 4000 {
@@ -255,8 +256,8 @@ func TestReadingResults(t *testing.T) {
 	}
 }
 
-// Images and files pass; those that no provider would take are kept, and words stand in their
-// place.
+// Images and files pass. Media that no provider accepts is stored as an artifact, and a text
+// replaces it in the result.
 func TestLargeMediaIsKept(t *testing.T) {
 	image := llm.Media{MIME: "image/png", Data: make([]byte, 5<<20+1)}
 	csv := llm.Media{MIME: "text/csv", Data: []byte(strings.Repeat("a,b\n", 21<<18))}
@@ -299,8 +300,8 @@ func (brokenStore) Get(context.Context, string, llm.Key) (pawl.Artifact, error) 
 	return pawl.Artifact{}, errors.New("disk gone")
 }
 
-// A store that fails costs what it would have kept, and nothing else: the record says so, and the
-// model is not sent to look for it.
+// If the store fails, only the artifact is lost. The record states the failure, and the model gets
+// no reference to the artifact.
 func TestAStoreThatFails(t *testing.T) {
 	a := &pawl.Agent{Tools: []pawl.Toolset{gives("big", llm.TextResult(strings.Repeat("x", 40000)))}, Artifacts: brokenStore{},
 		Model: script.New(script.Turn{Parts: []llm.Part{call("c", "big", `{}`)}},

@@ -14,8 +14,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// A tool that ignores its context does not hold a step of several calls for ever: after a grace
-// period the run goes on, and what the tool does later has no effect on it.
+// A tool that ignores its context delays a step of several calls at most for the grace period. Then
+// the run continues, and the abandoned tool no longer affects it.
 func TestAToolThatIgnoresItsContextIsAbandoned(t *testing.T) {
 	// with 1 and 2, some calls have not started when the others are abandoned
 	for _, limit := range []int{1, 2, 10} {
@@ -60,7 +60,7 @@ func TestAToolThatIgnoresItsContextIsAbandoned(t *testing.T) {
 	}
 }
 
-// Nor does it hold a run by itself.
+// A single call that ignores its context does not hold the run either.
 func TestASingleToolThatIgnoresItsContextIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, cancelled := range []bool{true, false} {
@@ -101,7 +101,7 @@ func TestAToolThatOutlivesItsTimeoutIsAbandoned(t *testing.T) {
 			time.Sleep(time.Minute)
 			return llm.TextResult("fine"), nil
 		})
-		// The next step runs while the tool that was left behind looks at the run.
+		// The next step runs while the abandoned tool reads the state of the run.
 		m := script.New(script.Turn{Parts: []llm.Part{call("c0", "deaf", "{}"), call("c1", "deaf", "{}"), call("c2", "free", "{}")}},
 			script.Func(func(*llm.Request) script.Turn { close(release); return script.Call("free", nil) }), script.Say("done"))
 		begin := time.Now()
@@ -121,7 +121,7 @@ func TestAToolThatOutlivesItsTimeoutIsAbandoned(t *testing.T) {
 	})
 }
 
-// A tool that ends its goroutine, as t.FailNow does, ends its call and nothing else.
+// A tool that ends its goroutine, as t.FailNow does, ends only its call.
 func TestAToolThatEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		quits := does("quits", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {

@@ -15,7 +15,7 @@ func countCPU(b *testing.B) {
 	b.Cleanup(func() { b.ReportMetric(float64(cpuTime(b)-begin)/float64(b.N), "cpu-ns/op") })
 }
 
-// cpuTime is what the process has used, in nanoseconds.
+// cpuTime returns the CPU time of the process in nanoseconds.
 func cpuTime(b *testing.B) int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -24,8 +24,8 @@ import (
 	"github.com/pawl-go/pawl/telemetry"
 )
 
-// BenchmarkFeature is what a run of three rounds of five calls costs with one thing more than the
-// plain run, which is the first.
+// BenchmarkFeature measures runs of three rounds of five calls. The first row is the plain run.
+// Each other row adds one feature to it.
 func BenchmarkFeature(b *testing.B) {
 	drain := func(b *testing.B, r pawl.Runner) {
 		b.Helper()
@@ -96,10 +96,9 @@ func BenchmarkFeature(b *testing.B) {
 	}
 }
 
-// BenchmarkTools is what a request after the first costs a run, with its one call, where ten tools
-// are offered and where 400 are. "10-long" offers ten that take as many bytes as the 400 do: what
-// it costs beyond "10" are the bytes of the request, and what "400" costs beyond it is the number
-// of tools.
+// BenchmarkTools measures each request after the first, with one call, for 10 and for 400 offered
+// tools. "10-long" offers 10 tools with as many bytes as the 400. Its difference from "10" is the
+// cost of the bytes, and the difference of "400" from it is the cost of the number of tools.
 func BenchmarkTools(b *testing.B) {
 	const rounds = 10
 	asked, length, last := 0, 0, 0
@@ -118,7 +117,7 @@ func BenchmarkTools(b *testing.B) {
 	})
 	agent := func(n, more int) *pawl.Agent {
 		a := &pawl.Agent{Model: openai.NewChat("m", &openai.Options{BaseURL: "http://localhost/v1", HTTP: post})}
-		for i := range n - 1 { // the one that is called stands last
+		for i := range n - 1 { // the called tool is the last of the list
 			t := look()
 			t.Name, t.Description = fmt.Sprintf("look_%d", i), strings.Repeat("d", more/(n-1))
 			a.Tools = append(a.Tools, t)
@@ -143,7 +142,7 @@ func BenchmarkTools(b *testing.B) {
 	}{{"10", ten}, {"10-long", long}, {"400", many}} {
 		b.Run(c.name, func(b *testing.B) {
 			run(c.agent, rounds)
-			var spent int64 // by the requests after the first
+			var spent int64 // per request after the first
 			for b.Loop() {
 				begin := cpuTime(b)
 				run(c.agent, 0)
@@ -161,9 +160,9 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// BenchmarkValidate is the check of a call's arguments: of a plain schema, which is checked as the
-// bytes are read; of one that only the full validator understands; and with something to mend.
-// Beside it stands what decoding them takes, which a tool does anyway.
+// BenchmarkValidate measures the check of a call's arguments: with a plain schema, which is checked
+// while the bytes are read, with a schema that needs the full validator, and with arguments that
+// need repair. The decode rows are for comparison: a tool decodes its arguments anyway.
 func BenchmarkValidate(b *testing.B) {
 	const args = `{"path":"/a/b","limit":10,"query":"abcdefghij klmnopqrst"}`
 	b.Run("decode", func(b *testing.B) {

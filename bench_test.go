@@ -13,12 +13,11 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// What the core costs by itself, without a provider: joining fragments, one call through the
-// pipeline, and whole runs. The cost beside loops written by hand, over HTTP, is measured by make
-// bench.
+// These benchmarks measure the core without a provider: joining fragments, one call through the
+// pipeline, and whole runs. make bench compares pawl with hand-written loops over HTTP.
 
-// fixed is a model that makes calls calls a reply until it has seen rounds replies, then answers.
-// Its replies come whole, so that nothing but the core is measured.
+// fixed is a model that makes the given number of calls in each of the given number of replies and
+// then answers. Its replies are not streamed, so that only the core is measured.
 type fixed struct {
 	rounds, calls int
 	args          json.RawMessage
@@ -59,8 +58,8 @@ func (f *fixed) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta,
 
 const lookSchema = `{"type":"object","properties":{"path":{"type":"string"},"query":{"type":"string"},"limit":{"type":"integer"}},"required":["path","query","limit"],"additionalProperties":false}`
 
-// look returns a tool whose result differs each time, so that a run of many rounds is not taken for
-// a stalled one.
+// look returns a tool whose result differs each time, so that a run of many rounds does not count
+// as stalled.
 func look() *pawl.Tool {
 	result := strings.Repeat("result-line 0123456789 abcdefgh\n", 8)
 	var n atomic.Int64
@@ -113,9 +112,8 @@ func BenchmarkPipeline(b *testing.B) {
 	}
 }
 
-// BenchmarkByHand is what BenchmarkRun stands beside: the loop that anyone would write over a model
-// in the same process, without a check of the arguments, a limit, an event, or a record of what it
-// did.
+// BenchmarkByHand is the comparison for BenchmarkRun: a hand-written loop over a model in the same
+// process. The loop has no argument check, no limit, no event and no record.
 func BenchmarkByHand(b *testing.B) {
 	type message struct {
 		role, text, id string

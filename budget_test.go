@@ -20,11 +20,11 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// meter is a model that counts what all requests to it and its copies have used, as a provider's
-// bill would.
+// meter is a model that counts the usage of all requests to it and its copies, as a provider's bill
+// does.
 type meter struct {
 	seed  uint64
-	calls []string // names it may call
+	calls []string // names of the tools to call
 
 	mu      *sync.Mutex
 	tokens  *int
@@ -32,7 +32,7 @@ type meter struct {
 	largest *int
 	dearest *float64
 	asking  *int
-	most    *int // at once
+	most    *int // concurrent requests
 }
 
 func (m *meter) MaxCost(req *llm.Request) (float64, bool) {
@@ -76,8 +76,8 @@ func (m *meter) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	}
 }
 
-// What a tree of runs spends is the sum of what its requests used, each counted once, and it passes
-// no limit by more than one request, however many children run side by side.
+// The usage of a tree of runs is the sum over its requests, each counted once. It exceeds a limit
+// by at most one request, for any number of concurrent children.
 func TestOneBudgetForATreeOfRuns(t *testing.T) {
 	stopped, together := 0, 0
 	for seed := range uint64(300) {
@@ -138,7 +138,7 @@ func TestOneBudgetForATreeOfRuns(t *testing.T) {
 	}
 }
 
-// Far from a limit children ask side by side; close to it one after another.
+// Children make concurrent requests far from a limit, and sequential requests close to it.
 func TestChildrenWaitForEachOtherCloseToALimit(t *testing.T) {
 	for _, test := range []struct {
 		limit, reply int
@@ -146,7 +146,7 @@ func TestChildrenWaitForEachOtherCloseToALimit(t *testing.T) {
 		stop         pawl.StopReason
 	}{
 		{10_000_000, 0, 4, pawl.StopAnswer},
-		{200_000, 0, 1, pawl.StopAnswer}, // a reply may have 128 Ki
+		{200_000, 0, 1, pawl.StopAnswer}, // a reply may have 128 Ki tokens
 		{200_000, 1000, 4, pawl.StopAnswer},
 		{3000, 1000, 1, pawl.StopLimit},
 	} {
@@ -181,8 +181,8 @@ func TestChildrenWaitForEachOtherCloseToALimit(t *testing.T) {
 	}
 }
 
-// A limit on cost is kept or refused: without a price the run ends before its first request and
-// says what to do.
+// A limit on cost is enforced or refused. Without a known price the run ends before its first
+// request, and the error states the remedy.
 func TestCostWithoutAPrice(t *testing.T) {
 	limits := pawl.Limits{Cost: 1}
 	m := script.New(script.Say("hi"))
@@ -203,7 +203,7 @@ func TestCostWithoutAPrice(t *testing.T) {
 		Output: 2, CacheRead: 1, CacheWrite: 2}); got != 3*2+2*10+1+2*4 {
 		t.Errorf("got %f", got)
 	}
-	// The same inside a run whose cost is limited.
+	// The same holds for a run within a run whose cost is limited.
 	child := &pawl.Agent{Name: "child", Model: m}
 	a := &pawl.Agent{Model: price.Of(script.New(script.Call("child", `{"task":"x"}`), script.Say("done"))),
 		Limits: pawl.Limits{Cost: 1e6}, Tools: []pawl.Toolset{child.Tool("")}}
@@ -211,7 +211,7 @@ func TestCostWithoutAPrice(t *testing.T) {
 	if err != nil || len(m.Requests()) != 0 || !strings.Contains(res.Messages[2].Parts[0].(llm.ToolResult).Text(), "price") {
 		t.Errorf("got %v, %d requests\n%s", err, len(m.Requests()), say(res.Messages))
 	}
-	// A model that has no price to its name.
+	// unpriced is a model without a known price.
 	res, err = (&pawl.Agent{Model: noPrice{m}, Limits: limits}).Run(t.Context(), llm.User("go"))
 	if err == nil || res.Stop != pawl.StopFailed {
 		t.Errorf("got %v, %+v", err, res)
@@ -222,7 +222,7 @@ type noPrice struct{ llm.Model }
 
 func (noPrice) MaxCost(*llm.Request) (float64, bool) { return 0, false }
 
-// A run that waits for room ends with its context, and what a failed request held is free again.
+// A run that waits for room ends with its context. A failed request releases its reservation.
 func TestWaitingForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())

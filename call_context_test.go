@@ -11,8 +11,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// The context of a call behaves like any other: what is derived from it ends with it, for its
-// reason, and it is over when the call is.
+// The context of a call behaves as any other context: derived contexts end with it and with its
+// cause, and it is cancelled when the call has ended.
 func TestTheContextOfACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type key struct{}

@@ -23,8 +23,8 @@ import (
 
 var errShutdown = errors.New("the machine goes down")
 
-// interrupted runs an agent whose calls are cut short by cause while they run, and returns how it
-// ended.
+// interrupted runs an agent whose calls are interrupted by cause, and returns the result of the
+// run.
 func interrupted(t testing.TB, cause error, tools ...pawl.Toolset) (*pawl.Result, *script.Model, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -62,8 +62,8 @@ func interrupted(t testing.TB, cause error, tools ...pawl.Toolset) (*pawl.Result
 	return res, m, err
 }
 
-// Giving a task up answers every open call, the ones that wait for a person included, so that the
-// conversation can always go on.
+// Cancelling a task answers every open call, pending calls included, so that the conversation can
+// be resumed.
 func TestCancelDuringCalls(t *testing.T) {
 	res, _, err := interrupted(t, pawl.ErrCancelled)
 	if err != nil || res.Stop != pawl.StopCancelled || len(res.Calls()) != 0 || len(res.Pending) != 0 {
@@ -85,8 +85,8 @@ func TestCancelDuringCalls(t *testing.T) {
 	}
 }
 
-// Any other cause leaves open calls open; Resume carries them out, except a Write that had begun,
-// which waits for somebody who knows.
+// Any other cause leaves open calls open. Resume executes them, except a call with effect Write
+// that had started: it waits for a decision.
 func TestShutdownDuringCalls(t *testing.T) {
 	res, m, err := interrupted(t, errShutdown)
 	if err != errShutdown || res.Stop != pawl.StopCancelled || res.Cause != "interrupted: "+errShutdown.Error() {
@@ -94,7 +94,7 @@ func TestShutdownDuringCalls(t *testing.T) {
 	}
 	for _, c := range res.Calls() {
 		if c.ID == "q" {
-			continue // it may have been too late
+			continue // the write may have happened
 		}
 		if !strings.Contains("wrp", c.ID) {
 			t.Errorf("call %s is open", c.ID)
@@ -127,7 +127,7 @@ func TestShutdownDuringCalls(t *testing.T) {
 		again.Pending[0].Digest != waits["w"].Digest {
 		t.Fatalf("got %+v", again.Pending)
 	}
-	// A yes to running is a yes to this attempt; a result says what happened.
+	// An approval covers one attempt. A result states what happened.
 	w, p := again.Pending[0], again.Pending[1]
 	ran = nil
 	done, err := a.Resume(t.Context(), roundTrip(t, again), llm.DecisionMessage(w.Approve("ann"), p.Answer("ann",
@@ -155,7 +155,7 @@ func TestShutdownDuringCalls(t *testing.T) {
 	}
 }
 
-// A call that waits when the task is given up is answered too, whichever question it waits with.
+// Cancelling a task answers a pending call too, for each kind of question.
 func TestCancelAnswersTheCallsThatWait(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	m := script.New(script.Together(script.Call("person", nil), script.Call("last", nil)), script.Say("done"))
@@ -171,7 +171,7 @@ func TestCancelAnswersTheCallsThatWait(t *testing.T) {
 	if got := say(res.Messages[2:]); got != "tool: call_1_0 = error: Not run: the run was cancelled.\ntool: call_1_1 = fine\n" {
 		t.Errorf("got %s", got)
 	}
-	first, _, _ := interrupted(t, errShutdown) // its write is unknown
+	first, _, _ := interrupted(t, errShutdown) // it is unknown whether its write happened
 	ctx, cancel = context.WithCancelCause(t.Context())
 	read := last.Clone()
 	read.Name = "read"
@@ -186,8 +186,8 @@ func TestCancelAnswersTheCallsThatWait(t *testing.T) {
 	cancel(nil)
 }
 
-// An interrupted Write waits until somebody says what happened: a second interruption before that
-// does not make it run.
+// An interrupted Write waits for a decision. A second interruption before the decision does not
+// execute it.
 func TestAnUnknownCallStaysUnknown(t *testing.T) {
 	first, _, _ := interrupted(t, errShutdown)
 	ran := 0
@@ -209,7 +209,7 @@ func TestAnUnknownCallStaysUnknown(t *testing.T) {
 		third.Pending[0].Outcome != pawl.OutcomeUnknown {
 		t.Errorf("the interrupted write ran %d times in silence; %v, %s, pending %+v", ran, err, third.Stop, third.Pending)
 	}
-	// Given up, it is said that it may have happened.
+	// If the task is cancelled, the result says that the write may have happened.
 	ctx, cancel = context.WithCancelCause(t.Context())
 	cancel(pawl.ErrCancelled)
 	given, err := a.Resume(ctx, roundTrip(t, first))
@@ -219,8 +219,8 @@ func TestAnUnknownCallStaysUnknown(t *testing.T) {
 	if got := given.Messages[2].Parts[0].(llm.ToolResult); got.CallID != "w" || !strings.Contains(got.Text(), "may have happened") {
 		t.Errorf("the model is told %q of a call that had begun", got.Text())
 	}
-	// The same where another call of the step fails, or is blocked.
-	a.Tools = append(a.Tools[:1:1], a.Tools[2:]...) // quick is gone: unknown tool
+	// The same holds if another call of the step fails or is blocked.
+	a.Tools = append(a.Tools[:1:1], a.Tools[2:]...) // quick no longer exists: unknown tool
 	for _, ex := range []pawl.Parallel{{FailFast: true, StopOnBlock: true}, {StopOnBlock: true}} {
 		a.Executor = ex
 		a.Middleware = []pawl.Middleware{pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
@@ -282,8 +282,8 @@ func TestCancelDuringARequest(t *testing.T) {
 	}
 }
 
-// Breaking out of a stream ends the run: no request follows, nothing is left running, and what was
-// open stays open.
+// Breaking out of a stream ends the run. No request follows, no goroutine remains, and open calls
+// stay open.
 func TestBreakingOutOfAStream(t *testing.T) {
 	m := script.New(script.Together(script.Say("I look at two things."), script.Call("f", nil), script.Call("f", `{"a":1}`)), script.Say("done"))
 	kinds := map[pawl.EventKind]bool{}
@@ -326,7 +326,7 @@ func TestBreakingOutOfAStream(t *testing.T) {
 		}
 	}
 	for range (&pawl.Agent{Model: tail()}).Stream(t.Context(), llm.User("go")) {
-		break // a model that never ends does not hold the reader who leaves
+		break // a model that never ends does not block a reader that breaks off
 	}
 	for e := range (&pawl.Agent{Model: tail()}).Stream(t.Context(), llm.User("go")) {
 		if e.Kind == pawl.EventText {
@@ -335,9 +335,9 @@ func TestBreakingOutOfAStream(t *testing.T) {
 	}
 }
 
-// Wherever a run is cancelled, what is saved can be gone on with: every call has its result, no
-// request is made after it, and once the tools that heed nobody have come to their own end, no
-// goroutine is left (synctest fails where one is).
+// A run that is cancelled at any point can be resumed from its stored state. Every call has its
+// result, and no request follows the cancellation. When the tools that ignore their context have
+// returned, no goroutine remains (synctest reports one).
 func TestCancelAtAThousandPoints(t *testing.T) {
 	stops := map[pawl.StopReason]int{}
 	late := 0
@@ -401,7 +401,7 @@ func TestCancelAtAThousandPoints(t *testing.T) {
 			if took := time.Since(begin); took > 8*time.Second {
 				t.Errorf("seed %d: ended after %v", seed, took)
 			}
-			time.Sleep(time.Minute) // for the deaf ones
+			time.Sleep(time.Minute) // until the tools that ignore their context return
 			if err != nil || after > 0 {
 				t.Errorf("seed %d: %v, %d requests after the cancel", seed, err, after)
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// wrappers are the Runners around a Runner.
+// wrappers are functions that wrap a Runner.
 func wrappers(secrets *redact.Redactor, seen func(name string, e pawl.Event)) map[string]func(pawl.Runner) pawl.Runner {
 	return map[string]func(pawl.Runner) pawl.Runner{
 		"Tap":    func(r pawl.Runner) pawl.Runner { return observe.Sync(r, func(e pawl.Event) { seen("Tap", e) }) },
@@ -27,8 +27,7 @@ func wrappers(secrets *redact.Redactor, seen func(name string, e pawl.Event)) ma
 	}
 }
 
-// Whatever stands around an agent, in whatever order, Into holds it to a type, and what stands
-// outside of Redact sees no secret.
+// Into enforces its type through any wrappers in any order, and no secret passes Redact.
 func TestWrappersCompose(t *testing.T) {
 	type fact struct {
 		Word string `json:"word"`
@@ -71,8 +70,8 @@ func TestWrappersCompose(t *testing.T) {
 	}
 }
 
-// An answer that does not fit is an error that can be told apart behind Redact too, and tells no
-// secret.
+// An answer that does not fit its schema is an *OutputError behind Redact too, and the error
+// contains no secret.
 func TestRedactKeepsOutputErrors(t *testing.T) {
 	var secrets redact.Redactor
 	if err := secrets.Add(canary); err != nil {
@@ -87,7 +86,7 @@ func TestRedactKeepsOutputErrors(t *testing.T) {
 	mustHide(t, "the error", fmt.Sprintf("%v %s", err, jsonOf(t, unfit)))
 }
 
-// A Runner that cannot be held to an output is none that can because something stands around it.
+// A wrapped Runner supports an output schema only if the Runner itself does.
 func TestWrappersPromiseNothing(t *testing.T) {
 	for name, wrap := range wrappers(nil, func(string, pawl.Event) {}) {
 		if _, ok := wrap(mute{}).(pawl.OutputRunner); ok {
@@ -105,8 +104,8 @@ func TestApproveWithoutAPolicyBeginsNothing(t *testing.T) {
 	}
 }
 
-// The checks of middleware see all tools that can be called, result_read included: a rule can be
-// about it.
+// The checks of middleware receive all callable tools, result_read included, so that a rule can
+// name it.
 func TestChecksSeeResultRead(t *testing.T) {
 	var names []string
 	a := &pawl.Agent{Model: script.New(script.Say("x")), Tools: []pawl.Toolset{says("f", "1")}, Artifacts: &artifact.Memory{},
@@ -121,8 +120,8 @@ func TestChecksSeeResultRead(t *testing.T) {
 	}
 }
 
-// A call that is changed after its approval is asked about anew, wherever the change stands in the
-// list. It runs once both decisions are there, and never with one of them.
+// A call that is changed after its approval needs a new approval, at any place of the change in the
+// list. It runs only after both decisions.
 func TestAChangeAfterApprovalNeedsBothDecisions(t *testing.T) {
 	change := pawl.Middleware{Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
 		return func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {

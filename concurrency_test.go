@@ -20,7 +20,7 @@ import (
 	"github.com/pawl-go/pawl/redact"
 )
 
-// crowd is where all runs of a test meet: whoever comes waits until all have come and were let go.
+// crowd is a barrier: each run waits until all runs of the test have arrived.
 type crowd struct {
 	size    int64
 	here    atomic.Int64
@@ -38,7 +38,7 @@ func (c *crowd) wait() {
 	<-c.on
 }
 
-// held is what the program holds, in bytes.
+// held returns the memory of the program in bytes.
 func held() (heap, stacks int64) {
 	runtime.GC()
 	runtime.GC()
@@ -52,7 +52,7 @@ const (
 	crowdPass = "pass phrase of run "     // in an argument that is marked
 )
 
-// gatherer is a model that logs in, repeats what it should not, meets the others, and answers.
+// gatherer is a model that logs in, repeats a secret, waits at the barrier, and answers.
 func gatherer(c *crowd) modelFunc {
 	return func(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 		return func(yield func(llm.Delta, error) bool) {
@@ -77,12 +77,12 @@ func gatherer(c *crowd) modelFunc {
 	}
 }
 
-// Many runs at once: each is small, none leaves a goroutine, and no observer of any sees a secret.
-// PAWL_CROWD is how many; with 10000 it is the proof of what is promised.
+// Many concurrent runs: each is small, none leaks a goroutine, and no observer receives a secret.
+// PAWL_CROWD is the number of runs; 10000 proves the documented figure.
 func TestManyConcurrentRuns(t *testing.T) {
 	size := soak.N(500, 2000)
 	if raceDetector {
-		size = soak.N(200, 500) // it is slow, and its memory says nothing of the runs
+		size = soak.N(200, 500) // slow, and its memory figures say nothing about runs
 	}
 	if n, err := strconv.Atoi(os.Getenv("PAWL_CROWD")); err == nil {
 		size = n
@@ -101,7 +101,7 @@ func TestManyConcurrentRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	forResults.AddTools(login) // the other one learns of it by the runs
+	forResults.AddTools(login) // the runs add the tool to secrets
 	var seen, leaks atomic.Int64
 	sink := func(v any) {
 		b, err := json.Marshal(v)
@@ -122,7 +122,7 @@ func TestManyConcurrentRuns(t *testing.T) {
 	for i := range size {
 		task := llm.User(strconv.Itoa(i))
 		wg.Go(func() {
-			if i%4 == 0 { // whole, and told afterwards
+			if i%4 == 0 { // complete, and emitted after the reply
 				res, err := a.Run(t.Context(), task)
 				if err != nil || !strings.HasSuffix(res.Text(), "Done.") {
 					t.Errorf("run %d: %v, %+v", i, err, res)
@@ -173,9 +173,9 @@ func TestManyConcurrentRuns(t *testing.T) {
 	}
 }
 
-// A run that waits, and that nobody watches but who ranges over it, holds at most 40 KiB, stacks
-// included: for its tool, with a goroutine more than its own, and for its model, with the calls
-// behind it. What a connection to a provider needs is not in it; make bench has that.
+// An idle run with one consumer and no observer holds at most 40 KiB, stacks included. A run that
+// waits for a tool has one more goroutine, and a run that waits for its model has the earlier
+// calls. The connection to a provider is not included; make bench measures it.
 func TestAWaitingRun(t *testing.T) {
 	size := 1000
 	if n, err := strconv.Atoi(os.Getenv("PAWL_CROWD")); err == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// Each file of the archive is a schema, arguments that do not fit it, and what the model is told;
-// -update rewrites that.
+// Each file of the archive has a schema, arguments that do not fit it, and the text for the model.
+// -update rewrites the text.
 func TestCorrectionTexts(t *testing.T) {
 	const path = "testdata/corrections.txtar"
 	archive, err := txtar.ParseFile(path)
@@ -43,7 +43,7 @@ func TestCorrectionTexts(t *testing.T) {
 		if diff := cmp.Diff(got, parts[2]); diff != "" {
 			t.Errorf("%s: got -, want +\n%s", f.Name, diff)
 		}
-		// what is shown as right must be
+		// the example in the text must fit the schema
 		if _, example, ok := strings.Cut(got, "with your own values: "); ok {
 			if x := execute(t, probe(parts[0], &ran), strings.TrimSpace(example)); x.Outcome != pawl.OutcomeOK ||
 				len(x.Repairs) > 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// inTurn is an executor of somebody's own that begins calls as Parallel does, and carries them out
-// one after another.
+// inTurn is a custom executor that starts calls as Parallel does and executes them one after
+// another.
 type inTurn struct{ pawl.Parallel }
 
 func (inTurn) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
@@ -27,8 +27,8 @@ func (inTurn) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Even
 	}
 }
 
-// A call that began early and waits for its reply has a slot, which the calls before it may need:
-// once the reply is whole it must go on, before any of those has ended.
+// A call that started early and waits for its reply holds a slot that earlier calls may need. It
+// must continue as soon as the reply is complete, before any earlier call has ended.
 func TestEarlyCallsThatWaitHoldNothingUp(t *testing.T) {
 	waits := map[string]func(v *pawl.Invocation){
 		"for the conversation": func(v *pawl.Invocation) { v.Messages() },

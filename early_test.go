@@ -21,15 +21,15 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// written is a reply as it comes: its parts, each sealed after a time.
+// written is a reply with its timing: the parts are sealed one after another, each after a pause.
 type written struct {
 	parts  []llm.Part
 	after  []time.Duration // before each part, and before the end
 	finish llm.FinishReason
-	err    error // in place of the end
+	err    error // returned in place of the end
 }
 
-// slowly is a model that writes replies, one for each request, in real time.
+// slowly is a model that streams replies, one for each request, in real time.
 func slowly(replies ...written) modelFunc {
 	return func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 		n := 0
@@ -72,7 +72,8 @@ func slowly(replies ...written) modelFunc {
 	}
 }
 
-// lasting returns a tool that takes a time and notes when it began, from the start of the test.
+// lasting returns a tool that takes a given time and records its start, measured from the start of
+// the test.
 func lasting(name string, effect pawl.Effect, d time.Duration, began map[string]time.Duration) *pawl.Tool {
 	begin := time.Now()
 	t := does(name, func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
@@ -90,12 +91,12 @@ func lasting(name string, effect pawl.Effect, d time.Duration, began map[string]
 	return t
 }
 
-var beganMu sync.Mutex // several tools note in one map
+var beganMu sync.Mutex // several tools write to one map
 
 const ms = time.Millisecond
 
-// Two calls are sealed 300 ms apart in a reply that takes 600 ms, and each takes 300 ms: with early
-// start all is over when the reply is, without it the calls come on top.
+// Two calls are sealed 300 ms apart in a reply that takes 600 ms, and each takes 300 ms. With early
+// start the step ends with the reply; without it the calls add their time.
 func TestEarlyStart(t *testing.T) {
 	took := map[bool]time.Duration{}
 	for _, early := range []bool{true, false} {
@@ -125,7 +126,7 @@ func TestEarlyStart(t *testing.T) {
 				}
 			}
 			want := []string{"request_started run/0/model", "response_received run/0/model", "call_started run/1/0"}
-			// what was begun early is told in call order
+			// calls that started early are emitted in call order
 			if diff := cmp.Diff(kinds[:3], want); diff != "" && early {
 				t.Error(diff)
 			}
@@ -137,11 +138,11 @@ func TestEarlyStart(t *testing.T) {
 	}
 }
 
-// What may begin early, and what may not.
+// The rows state which calls may start early.
 func TestWhatBeginsEarly(t *testing.T) {
 	write, read, pure := call("w", "write", "{}"), call("r", "read", "{}"), call("p", "pure", "{}")
 	serial := func(id string) llm.ToolCall { return call(id, "serial", `{}`) }
-	const late = time.Second // the reply is whole
+	const late = time.Second // the reply is complete
 	for _, test := range []struct {
 		name   string
 		calls  []llm.Part
@@ -200,7 +201,7 @@ func TestWhatBeginsEarly(t *testing.T) {
 			if _, _, err := collect(a.Stream(t.Context(), llm.User("go"))); err != nil {
 				t.Errorf("%s: %v", test.name, err)
 			}
-			for id, at := range began { // a call that follows another one in the same step
+			for id, at := range began { // a call after another call in the same step
 				if at > late {
 					began[id] = late
 				}
@@ -212,7 +213,7 @@ func TestWhatBeginsEarly(t *testing.T) {
 	}
 }
 
-// denies returns the policy that denies the calls that which picks, and allows the rest.
+// denies returns a policy that denies the calls that which selects and allows the rest.
 func denies(which func(llm.ToolCall) bool) pawl.Middleware {
 	return pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		if which(c) {
@@ -228,7 +229,7 @@ func (f executorFunc) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[p
 	return f(ctx, tasks)
 }
 
-// What was begun of a reply that comes to nothing is ended and waited for, and leaves no trace.
+// If a reply fails, the calls that it had started are cancelled and awaited, and leave no trace.
 func TestWhatWasBegunEarlyIsDropped(t *testing.T) {
 	lost := errors.New("connection lost")
 	for _, test := range []struct {
@@ -287,13 +288,13 @@ func TestWhatWasBegunEarlyIsDropped(t *testing.T) {
 	}
 }
 
-// Events of a call that began early are told once its reply is whole, and a tool may look at the
-// conversation with that reply.
+// Events of a call that started early are emitted after its reply is complete. A tool may then read
+// the conversation with that reply.
 func TestEventsOfAnEarlyCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		look := does("look", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			v := pawl.InvocationFrom(ctx)
-			for i := range 150 { // more than are held back
+			for i := range 150 { // more than the buffer holds
 				v.Emit(fmt.Sprint(i), nil)
 			}
 			return llm.TextResult(say(v.Messages())), nil
@@ -324,8 +325,8 @@ func TestEventsOfAnEarlyCall(t *testing.T) {
 	})
 }
 
-// Whatever the schedule, a run with early start leaves the same transcript and the same executions
-// as one without it.
+// For every schedule, a run with early start has the same transcript and the same executions as a
+// run without it.
 func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 	type outcome struct {
 		transcript string
@@ -447,7 +448,7 @@ func TestEarlyStartChangesNothingButTheTime(t *testing.T) {
 	}
 }
 
-// A run that streams nothing begins nothing early.
+// A run without streaming starts no call early.
 func TestWholeRepliesBeginNothingEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := map[string]time.Duration{}

@@ -13,8 +13,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// noting notes which agents its engine bound, and what their calls intended. refuse is the error of
-// intents; nil means that they are stored.
+// noting records the agents that its engine bound and the intents of their calls. refuse is the
+// error of intents; nil means that intents are stored.
 type noting struct {
 	bound, intended []string
 	refuse          error
@@ -32,7 +32,7 @@ func (e *noting) bind(a *pawl.Agent) *pawl.Agent {
 	return &b
 }
 
-// wrapping is an executor around another.
+// wrapping is an executor that wraps another executor.
 type wrapping struct{ inner pawl.Executor }
 
 func (x wrapping) Unwrap() pawl.Executor { return x.inner }
@@ -51,8 +51,8 @@ func (e *noting) intend(_ context.Context, t pawl.Task, c llm.ToolCall, tool *pa
 	return e.refuse
 }
 
-// An engine binds each run under its context, inner ones too, but not the run that a tool makes for
-// itself; each call but those that compose is kept before it begins.
+// An engine binds each run to its context, inner runs included, but not a run that a tool starts on
+// its own. It stores each call before the call starts, except composing calls.
 func TestEngine(t *testing.T) {
 	act := does("act", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("done"), nil })
 	inner := &pawl.Agent{Name: "clerk", Model: script.New(script.Call("act", `{}`), script.Say("ok")), Tools: []pawl.Toolset{act}}
@@ -74,7 +74,7 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-// A call whose intent cannot be kept does not begin, and stays open.
+// A call whose intent cannot be stored does not start and stays open.
 func TestEngineThatCannotKeep(t *testing.T) {
 	ran := 0
 	act := does("act", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
@@ -91,8 +91,8 @@ func TestEngineThatCannotKeep(t *testing.T) {
 	}
 }
 
-// Runs that an engine knows by different IDs have different keys for the same call; without an
-// engine they are as they were.
+// Runs with different IDs in an engine have different keys for the same call. Without an engine the
+// keys do not depend on an ID.
 func TestIdempotencyKeysOfRuns(t *testing.T) {
 	keys := map[string]bool{}
 	act := does("act", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {

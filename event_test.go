@@ -118,7 +118,7 @@ func jsonOf(t fataler, v any) string {
 	return string(b)
 }
 
-// The list of kinds is closed: here, in the docs and in both directions of the JSON form.
+// The list of kinds is closed in the code, in the docs and in both directions of the JSON form.
 func TestEventKindsAreAClosedList(t *testing.T) {
 	var kinds []string
 	for _, test := range everyEvent() {
@@ -143,7 +143,7 @@ func TestEventKindsAreAClosedList(t *testing.T) {
 	if b, err := json.Marshal(pawl.Event{Kind: "began"}); err == nil {
 		t.Errorf("an unknown kind was written as %s", b)
 	}
-	// with nothing in it, an event is written without a panic, and read again
+	// an empty event of each kind is written without a panic and read again
 	for _, k := range kinds {
 		b, err := json.Marshal(pawl.Event{Kind: pawl.EventKind(k)})
 		if err != nil {
@@ -156,7 +156,7 @@ func TestEventKindsAreAClosedList(t *testing.T) {
 	}
 }
 
-// A run's Result in an event leaves out the steps, which were told one by one.
+// A run's Result in an event leaves out the steps, because each was emitted on its own.
 func TestRunEndedLeavesOutTheSteps(t *testing.T) {
 	res := &pawl.Result{Stop: pawl.StopAnswer, Steps: []pawl.Step{{}}}
 	b := jsonOf(t, pawl.Event{Kind: pawl.EventRunEnded, Result: res})
@@ -185,7 +185,7 @@ func TestFieldsOfEventsNameTheirKinds(t *testing.T) {
 	}
 }
 
-// withoutKinds returns the fields of an event type whose tag on lists no kind, or an unknown one.
+// withoutKinds returns the fields of an event type whose tag "on" names no kind or an unknown kind.
 func withoutKinds(event reflect.Type, kinds []string) (wrong []string) {
 	for i := range event.NumField() {
 		f := event.Field(i)

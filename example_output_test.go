@@ -15,8 +15,8 @@ type Verdict struct {
 	Score     int    `json:"score" jsonschema:"from 1 to 5"`
 }
 
-// An answer as a Go value. The model's first answer does not fit; it is told why, and answers
-// again.
+// An answer as a Go value. The model's first answer does not fit the schema. The model gets the
+// reason and answers again.
 func ExampleInto() {
 	agent := &pawl.Agent{Model: script.New( // in place of openai.New("gpt-5-mini", nil)
 		script.Say(`{"sentiment":"mixed","score":"three or so"}`),
@@ -40,7 +40,7 @@ func ExampleInto() {
 	// Give the whole answer again, corrected: one JSON value, and nothing before or after it.
 }
 
-// The answer while it is being written.
+// A partial answer while the model writes it.
 func ExamplePartial() {
 	agent := &pawl.Agent{Output: pawl.SchemaFor[Verdict](), Model: script.New(script.Say(`{"sentiment":"positive","score":5}`))}
 	var form observe.Partial[Verdict]

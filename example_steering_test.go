@@ -9,11 +9,11 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// A message is sent to a run while it works.
+// A message is sent to a run in progress.
 func ExampleSteering() {
 	var steering pawl.Steering
 	read := pawl.Func("read_page", "Reads a page of the report.", func(ctx context.Context, in struct{ Page int }) (string, error) {
-		if in.Page == 1 { // somebody at the keyboard, in another goroutine
+		if in.Page == 1 { // the user types in another goroutine
 			if err := steering.Steer(ctx, llm.User("The first page is enough.")); err != nil {
 				return "", err
 			}

@@ -22,7 +22,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// together is a model that makes calls in its first reply and then answers.
+// together is a model that makes all calls in its first reply and then answers.
 func together(calls ...llm.ToolCall) *script.Model {
 	parts := make([]llm.Part, len(calls))
 	for i, c := range calls {
@@ -45,8 +45,8 @@ func named(names ...string) []llm.ToolCall {
 	return calls
 }
 
-// step runs one step of calls and checks what holds for all of them: one call_completed a call, and
-// a valid transcript.
+// step runs one step of calls and checks the invariants of every executor: one call_completed for
+// each call, and a valid transcript.
 func step(t testing.TB, ctx context.Context, a *pawl.Agent) (*pawl.Result, error) {
 	t.Helper()
 	events, res, err := collect(a.Stream(ctx, llm.User("go")))
@@ -85,7 +85,7 @@ func outcomes(res *pawl.Result) []pawl.Outcome {
 
 func TestResultsStandInCallOrder(t *testing.T) {
 	const n = 30
-	turn := make([]chan struct{}, n+1) // the calls end in the reverse of their order
+	turn := make([]chan struct{}, n+1) // the calls end in reverse order
 	for i := range turn {
 		turn[i] = make(chan struct{})
 	}
@@ -114,7 +114,7 @@ func TestResultsStandInCallOrder(t *testing.T) {
 	}
 }
 
-// gauge counts how many are inside at once.
+// gauge counts concurrent calls.
 type gauge struct{ now, most atomic.Int64 }
 
 func (g *gauge) enter() func() {
@@ -128,8 +128,8 @@ func (g *gauge) enter() func() {
 	return func() { g.now.Add(-1) }
 }
 
-// At most Limit tools run at once in a run: ten plans of ten calls, each call a millisecond long,
-// are a hundred calls that share ten slots.
+// A run executes at most Limit tools at a time. Ten plans of ten calls of one millisecond are a
+// hundred calls that share ten slots.
 func TestTenPlansOfTenShareTenSlots(t *testing.T) {
 	for _, limit := range []int{0, 1, 3} {
 		synctest.Test(t, func(t *testing.T) {
@@ -185,8 +185,8 @@ func goroutine() string {
 	return strings.Fields(string(b[:runtime.Stack(b, false)]))[1]
 }
 
-// A call that only computes runs on the caller's goroutine when it is made by itself; another one
-// could not be left behind there.
+// A call that only computes and is alone in its step runs on the caller's goroutine. Any other call
+// has a goroutine of its own, so that it can be abandoned.
 func TestASingleCallRunsOnTheCallersGoroutine(t *testing.T) {
 	var ran []string
 	var mu sync.Mutex
@@ -225,7 +225,7 @@ func TestSerialKeysRunOneAfterAnotherInCallOrder(t *testing.T) {
 			if g := inside[in.Key]; g != nil {
 				defer g.enter()()
 			}
-			time.Sleep(time.Duration(20-in.I) * time.Millisecond) // the later, the faster
+			time.Sleep(time.Duration(20-in.I) * time.Millisecond) // later calls end first
 			mu.Lock()
 			defer mu.Unlock()
 			order = append(order, in.Key+strconv.Itoa(in.I))
@@ -234,7 +234,7 @@ func TestSerialKeysRunOneAfterAnotherInCallOrder(t *testing.T) {
 		tool.Serial = func(args json.RawMessage) string {
 			var in struct{ Key string }
 			if err := json.Unmarshal(args, &in); err != nil {
-				panic(err) // a call whose arguments are not checked yet may be anything
+				panic(err) // a call with unchecked arguments may have any effect
 			}
 			return in.Key
 		}
@@ -253,7 +253,7 @@ func TestSerialKeysRunOneAfterAnotherInCallOrder(t *testing.T) {
 				t.Errorf("key %s, %d at once: %s", k, inside[k].most.Load(), diff)
 			}
 		}
-		if order[0] != "6" { // it slept least, and has no key to wait for
+		if order[0] != "6" { // it sleeps least and waits for no key
 			t.Errorf("the call without a key waited: %v", order)
 		}
 		if got := outcomes(res); got[8] != pawl.OutcomeInvalid {
@@ -262,8 +262,8 @@ func TestSerialKeysRunOneAfterAnotherInCallOrder(t *testing.T) {
 	})
 }
 
-// Breaking out of the events cancels what runs and waits for it. A consumer that panics does too,
-// and leaves no goroutine.
+// Breaking out of the events cancels the running calls and waits for them, also if the consumer
+// panics. No goroutine remains.
 func TestConsumersThatBreakOff(t *testing.T) {
 	for _, how := range []string{"break", "panic"} {
 		for _, n := range []int{1, 5} {
@@ -303,7 +303,7 @@ func TestConsumersThatBreakOff(t *testing.T) {
 	}
 }
 
-// The events of an executor are yielded in an order that makes sense, whatever runs beside.
+// An executor yields its events in a consistent order for any concurrency.
 func TestEventsOfACallStandInOrder(t *testing.T) {
 	talks := does("talks", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 		v := pawl.InvocationFrom(ctx)
@@ -341,7 +341,7 @@ func TestEventsOfACallStandInOrder(t *testing.T) {
 	}
 }
 
-// An executor of one's own gets tasks that are plain data, and may carry them out how it likes.
+// A custom executor gets tasks that are plain data, and may execute them in any way.
 func TestAnExecutorOfOnesOwn(t *testing.T) {
 	var seen []string
 	a := &pawl.Agent{Name: "ann", Model: together(named("a", "b")...),
@@ -368,7 +368,7 @@ func TestAnExecutorOfOnesOwn(t *testing.T) {
 	}
 }
 
-// backwards carries out tasks from the last to the first.
+// backwards executes tasks from the last to the first.
 type backwards func(pawl.Task)
 
 func (b backwards) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
@@ -382,7 +382,7 @@ func (b backwards) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 	}
 }
 
-// Nothing that several calls share is touched without care: run with -race.
+// Concurrent calls share no unguarded state. Run with -race.
 func TestManyRunsOfOneAgentAtOnce(t *testing.T) {
 	tool := does("f", func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 		v := pawl.InvocationFrom(ctx)

@@ -55,10 +55,10 @@ func TestFailFast(t *testing.T) {
 	})
 }
 
-// Once a call has failed, no other begins: not even one that the middleware had in its hands, or
-// that waited for a slot.
+// After a call has failed, no other call starts, also not a call that a middleware holds or that
+// waits for a slot.
 func TestFailFastBeginsNothingThatWasOnItsWay(t *testing.T) {
-	for range 50 { // a choice between a free slot and an ended context is made at random
+	for range 50 { // select chooses at random between a free slot and a cancelled context
 		began := false
 		bad := does("bad", func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.ErrorResult("no"), nil })
 		late := does("late", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
@@ -117,7 +117,7 @@ func TestStopOnBlock(t *testing.T) {
 	if got := say(res.Messages[2:3]); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	a.Executor = pawl.Parallel{} // a block does not stop the others otherwise
+	a.Executor = pawl.Parallel{} // otherwise a block does not stop the other calls
 	ran = nil
 	a.Executor = pawl.Parallel{Limit: 1}
 	if res, _ = step(t, t.Context(), a); !slices.Equal(ran, []string{"a", "c", "a"}) {

@@ -22,8 +22,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// The conversations in testdata show whole runs: every event, in order, and the transcript. -update
-// rewrites them; read the diff.
+// The conversations in testdata show whole runs: every event in order, and the transcript. -update
+// rewrites them; review the diff.
 func TestConversations(t *testing.T) {
 	weather := pawl.Func("weather", "Weather in a city.", func(ctx context.Context, in struct {
 		City string `json:"city"`
@@ -54,7 +54,7 @@ func TestConversations(t *testing.T) {
 			turns: []script.Turn{script.Call("weather", `{"city":"Oslo"}`), script.Together(script.Say("Take"), script.Fail(errors.New("the connection was lost")))}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // its clock starts at the same time each time
+			synctest.Test(t, func(t *testing.T) { // its clock starts at the same time in each run
 				a := &pawl.Agent{Name: "ann", Model: script.New(test.turns...),
 					Tools: []pawl.Toolset{weather, remove}, Limits: test.limits,
 					Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)},
@@ -111,7 +111,7 @@ func ExampleAgent_Run() {
 	weather := pawl.Func("weather", "Current weather in a city.",
 		func(ctx context.Context, c City) (string, error) { return "rain in " + c.Name, nil })
 	agent := &pawl.Agent{
-		Model: script.New( // in place of a provider, so that this runs without a key
+		Model: script.New( // replaces a provider, so that the example runs without a key
 			script.Call("weather", City{"Oslo"}),
 			script.Func(func(req *llm.Request) script.Turn { return script.Say("Yes: " + script.Results(req)[0].Text() + ".") }),
 		),

@@ -79,7 +79,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// What has no mend is told, with everything else, and nothing is mended.
+// If one fault has no repair, all faults are reported and nothing is repaired.
 func TestRepairLeavesFaultsWithoutARepair(t *testing.T) {
 	for name, bad := range map[string]llm.Message{
 		"unknown_role": {Role: "human", Parts: []llm.Part{text("a")}},
@@ -116,7 +116,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// A transcript of n messages without a fault: a question, then replies with two calls, and their
+// The transcript of n messages has no fault: a question, then replies with two calls, and their
 // results.
 func soundHistory(n int) []llm.Message {
 	msgs := []llm.Message{llm.User("go")}
@@ -144,7 +144,7 @@ func TestValidHistoriesAreUnchanged(t *testing.T) {
 	}
 }
 
-// anyHistory draws messages that keep no rule but that of the closed set of parts.
+// anyHistory draws messages that follow no rule except the closed set of parts.
 func anyHistory(t *rapid.T) []llm.Message {
 	id := func() string {
 		return rapid.SampledFrom([]string{"a", "a", "b", "c", "", "a_1", "call_1"}).Draw(t, "id")
@@ -174,7 +174,7 @@ func anyHistory(t *rapid.T) []llm.Message {
 	return msgs
 }
 
-// mustRepair checks what Heal promises of any messages.
+// mustRepair checks the guarantees of Heal for the given messages.
 func mustRepair(t fataler, msgs []llm.Message, r llm.HistoryRules) {
 	t.Helper()
 	before := jsonOf(t, msgs)
@@ -182,7 +182,7 @@ func mustRepair(t fataler, msgs []llm.Message, r llm.HistoryRules) {
 	if err := valid(healed); err != nil {
 		t.Fatal(err, "in\n"+say(healed)+"from\n"+say(msgs))
 	}
-	if r.Settled { // as what follows another reply
+	if r.Settled { // as text after another reply
 		if err := valid(append(slices.Clip(healed), llm.Assistant(text("end")))); err != nil {
 			t.Fatal(err, "in\n"+say(healed)+"from\n"+say(msgs))
 		}
@@ -196,8 +196,8 @@ func mustRepair(t fataler, msgs []llm.Message, r llm.HistoryRules) {
 	if jsonOf(t, msgs) != before {
 		t.Fatal("the input has changed:\n" + say(msgs) + before)
 	}
-	// No word and no result is made up but the one that says that there is none, and no reply gets
-	// lost.
+	// A repair invents no text and no result, except the result that reports a missing result. It
+	// drops no reply.
 	said := say(msgs)
 	replies := func(msgs []llm.Message) (n int) {
 		for _, m := range msgs {
@@ -225,7 +225,7 @@ func TestAnyHistoryIsRepaired(t *testing.T) {
 	})
 }
 
-// A valid transcript, cut anywhere, shuffled, or with messages taken out.
+// The history is a valid transcript that is cut at any message, shuffled, or without some messages.
 func TestCutAndShuffledHistoriesAreRepaired(t *testing.T) {
 	soak.Sequential(t)
 	whole := append(soundHistory(9), llm.Assistant(text("done")), llm.User("and"),
@@ -234,7 +234,7 @@ func TestCutAndShuffledHistoriesAreRepaired(t *testing.T) {
 		for to := from; to <= len(whole); to++ {
 			mustRepair(t, whole[from:to], llm.HistoryRules{})
 			mustRepair(t, whole[from:to], rulesOf("openai-responses"))
-			if from == 0 { // a crash: everything that was said is kept
+			if from == 0 { // after a crash all text is kept
 				if healed, mends := llm.Repair(whole[:to]); len(mends) > 0 {
 					t.Errorf("cut at %d: %v\n%s", to, mends, say(healed))
 				}
@@ -247,7 +247,8 @@ func TestCutAndShuffledHistoriesAreRepaired(t *testing.T) {
 	})
 }
 
-// A fault costs no more than its message: a hostile history heals in linear time.
+// The cost of a fault is proportional to its message, so that a hostile history is repaired in
+// linear time.
 func TestRepairIsLinear(t *testing.T) {
 	soak.Sequential(t)
 	cost := func(n int) float64 {
@@ -280,7 +281,7 @@ func FuzzRepair(f *testing.F) {
 	})
 }
 
-// A run heals what was stored, tells of it, and goes on.
+// A run repairs a stored history, emits a notice and continues.
 func TestRunsRepairStoredHistories(t *testing.T) {
 	ask, one := llm.User("go"), llm.Assistant(call("a", "active", "{}"))
 	m := script.New(script.Loop(script.Say("hi")))
@@ -311,7 +312,7 @@ func TestRunsRepairStoredHistories(t *testing.T) {
 			}
 		}
 	}
-	// What the caller says in this very call is not healed: it is a mistake.
+	// New messages of the caller are not repaired: a fault in them is an error.
 	for name, msg := range map[string]llm.Message{"no call": llm.Results(answer("b", "")), "twice": llm.Results(answer("a", ""), answer("a", ""))} {
 		if _, err := a.Resume(t.Context(), &pawl.Result{Messages: []llm.Message{ask, one}}, msg); err == nil {
 			t.Errorf("%s: a result that answers nothing is taken", name)
@@ -350,14 +351,14 @@ func Example_repair() {
 	// 5 tool
 }
 
-// What an API wants beyond a valid transcript, and the smallest mend of each.
+// The rows are requirements of an API beyond a valid transcript, each with its smallest repair.
 func TestRulesOfEachAPI(t *testing.T) {
 	ask, hi, open := llm.User("go"), llm.Assistant(text("hi")), llm.Assistant(call("a", "x", "{}"))
 	thought := llm.Reasoning{Text: "hm", Opaque: &llm.Opaque{Provider: "anthropic", Data: json.RawMessage(`{"type":"thinking"}`)}}
 	for _, test := range []struct {
 		name string
 		msgs []llm.Message
-		want map[string]string // codes, by API
+		want map[string]string // notice codes by API
 	}{
 		{"sound", []llm.Message{llm.System("s"), ask, hi}, nil},
 		{"an open call", []llm.Message{ask, open}, map[string]string{"openai-chat": "no_result", "openai-responses": "no_result", "anthropic": "no_result", "gemini": "no_result"}},

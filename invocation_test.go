@@ -47,8 +47,8 @@ func TestInvocationKnowsItsCall(t *testing.T) {
 	}
 }
 
-// A call sees the run's values as they were when its step began, and its own changes; these merge
-// in call order, whatever order the calls end in.
+// A call reads the run's values as of the start of its step, and its own changes. The changes merge
+// in call order, independent of the order in which calls end.
 func TestValuesMergeInCallOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tool := pawl.Func("set", "", func(ctx context.Context, in struct {
@@ -142,7 +142,7 @@ func TestCallsInsideACall(t *testing.T) {
 	if !strings.Contains(xs[3].Result.Text(), "a call made inside another call cannot wait") {
 		t.Errorf("a call that would have to wait: got %q", xs[3].Result.Text())
 	}
-	if res.Spent.Calls != 4 { // plan, adds, bad, adds: what was begun
+	if res.Spent.Calls != 4 { // started calls: plan, adds, bad, adds
 		t.Errorf("spent %+v", res.Spent)
 	}
 	inner := map[llm.Key][]pawl.EventKind{}
@@ -177,8 +177,8 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// A tool that calls tools composes. One that does not say so would hold a slot while its calls wait
-// for one, and in the end hold all of them: it is told.
+// A tool that calls tools must be marked as composing. An unmarked tool would hold a slot while its
+// calls wait for one, and all slots could be held this way. Such a tool gets an error.
 func TestOnlyToolsThatComposeMakeCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fault error
@@ -194,7 +194,7 @@ func TestOnlyToolsThatComposeMakeCalls(t *testing.T) {
 			time.Since(begin) != 0 {
 			t.Errorf("got %v, %s after %v", fault, x.Outcome, time.Since(begin))
 		}
-		// A middleware stands outside the slot, and may.
+		// A middleware holds no slot, so it may make calls.
 		var xs []pawl.Execution
 		asks := pawl.Before(func(ctx context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 			var err error
@@ -211,7 +211,7 @@ func TestOnlyToolsThatComposeMakeCalls(t *testing.T) {
 	})
 }
 
-// Once a call has ended it can do nothing more.
+// An Invocation has no effect after its call has ended.
 func TestAfterTheCallHasEnded(t *testing.T) {
 	var kept *pawl.Invocation
 	var keptCtx context.Context
@@ -244,7 +244,7 @@ func TestAfterTheCallHasEnded(t *testing.T) {
 	}
 }
 
-// A call inside another one ends the run as told, whatever the tool that made it does about it.
+// A nested call ends the run as requested, for any later action of the tool that made it.
 func TestACallInsideEndsTheRun(t *testing.T) {
 	boom := errors.New("boom")
 	for _, test := range []struct {
@@ -301,7 +301,7 @@ func TestACallInsideEndsTheRun(t *testing.T) {
 	}
 }
 
-// What a composing call has set and spent counts, also when it is left behind.
+// The values and the usage of a composing call count also if the call is abandoned.
 func TestUsageOfAnAbandonedCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -329,8 +329,7 @@ func TestUsageOfAnAbandonedCall(t *testing.T) {
 		if err != nil || res.Stop != pawl.StopCancelled || string(res.Values["x"]) != "1" {
 			t.Errorf("got %v, %s, values %v", err, res.Stop, res.Values)
 		}
-		// The two that were left, the one inside the plan, and in the child at least the one that
-		// ended.
+		// Two abandoned calls, the call within the plan, and in the child at least the ended call.
 		if s := res.Spent; s.Requests != 3 || s.Calls < 4 || s.Usage.Total() == 0 {
 			t.Errorf("spent %+v", s)
 		}

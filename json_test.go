@@ -18,12 +18,13 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// sameData compares what has a JSON form: unexported fields and what cannot travel are left out.
+// sameData compares the values that have a JSON form. It ignores unexported fields and values
+// without a JSON form.
 var sameData = cmp.Options{sameReply, cmpopts.IgnoreUnexported(pawl.Execution{}, pawl.Tool{}, llm.ToolSpec{}),
 	cmpopts.IgnoreFields(pawl.Step{}, "Request"),
 	cmpopts.IgnoreFields(llm.Usage{}, "Raw"), cmpopts.EquateEmpty()}
 
-// The texts are the contract: the command, journals, the server and other programs read them.
+// The texts are a contract: the command, journals, the server and other programs read them.
 func TestJSONForms(t *testing.T) {
 	sig := &llm.Opaque{Provider: "openai", Data: json.RawMessage(`{"id":"rs_1"}`)}
 	for _, test := range []struct {
@@ -134,8 +135,7 @@ func TestJSONRefusesWhatIsNotOnTheList(t *testing.T) {
 	}
 }
 
-// What a model wrote, good or bad, survives the JSON form: as JSON where it is JSON, byte for byte
-// where not.
+// Arguments of a model survive the JSON form: valid JSON as JSON, invalid text byte for byte.
 func TestArgumentsSurviveTheJSONForm(t *testing.T) {
 	for _, in := range []string{`{}`, `{"a":1}`, ` { "a" : [ 1 , 2 ] } `, ``, ` `, `null`, `"text"`, `12`, `1e400`, `{"a":`, `{"a":1}}`, `{'a':1}`,
 		"\xef\xbb\xbf{}", `{"a":1,"a":2}`, `{"n":123456789012345678901234567890}`, `{"s":"\ud800"}`, "{\"s\":\"\x01\"}", `{"s":"<&>"}`, "{\"s\":\"\u2028\"}"} {
@@ -285,8 +285,8 @@ func TestNumbersWithoutJSONFormAreErrors(t *testing.T) {
 	}
 }
 
-// Whatever bytes a message is read from, reading fails or gives a message whose own form reads as
-// the same message.
+// Reading a message from any bytes fails or returns a message whose JSON form reads as the same
+// message.
 func FuzzMessageJSON(f *testing.F) {
 	for _, s := range []string{`{"role":"user","parts":[{"type":"text","text":"hi"}]}`, `{"role":"assistant","parts":[{"type":"tool_call","id":"a","name":"b","args":{"a":1,"a":2}}]}`,
 		`{"role":"tool","parts":[{"type":"tool_result","call_id":"a","parts":[{"type":"media","mime":"","data":"AQ=="}],"data":null}]}`,
@@ -313,7 +313,7 @@ func FuzzMessageJSON(f *testing.F) {
 	})
 }
 
-// Whatever bytes a model writes as arguments, the form that holds them reads as the same call.
+// The JSON form of a call with any bytes as arguments reads as the same call.
 func FuzzCallJSON(f *testing.F) {
 	f.Add("a", "b", []byte(`{"a":1}`))
 	f.Add("", "", []byte(`{"a":1,"a":`))

@@ -20,8 +20,8 @@ import (
 	"github.com/pawl-go/pawl/team"
 )
 
-// The complete values: every exported field is set. A new field makes TestJSONFormsAreComplete fail
-// until it is set here.
+// The complete values have every exported field set. A new field makes TestJSONFormsAreComplete
+// fail until it is set here.
 var (
 	formTime   = time.Date(2026, 1, 2, 3, 4, 5, 678900000, time.UTC)
 	formData   = json.RawMessage(`{"n":1,"text":"<&>"}`)
@@ -46,7 +46,7 @@ var (
 	formChoice   = llm.ToolChoice{Mode: llm.ToolNamed, Names: []string{"pay", "look"}}
 	formSettings = llm.Settings{MaxTokens: 1, Temperature: &formFloat, TopP: &formFloat,
 		StopSequences: []string{"END"}, Effort: "high", Parallel: &formBool,
-		// one: the order of several is not part of the form
+		// one element: the order of several is not part of the form
 		Options: map[string]json.RawMessage{"openai": formData}}
 	formTool = &pawl.Tool{Name: "pay", Deferred: true, NoRepair: true, Description: "Pays.",
 		Input: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{"type":"string"}`)}
@@ -60,7 +60,7 @@ var (
 	formWaiting = pawl.PendingCall{Key: "run/1/0", Call: formCall, Outcome: pawl.OutcomePending, Digest: "d1",
 		Attempt: 1, Why: "it pays", Passive: true, Expires: formTime,
 		Granted: []llm.Decision{formDecision}}
-	formValues    = pawl.Values{"a": formData} // one, for the same reason
+	formValues    = pawl.Values{"a": formData} // one element, for the same reason
 	formExecution = pawl.Execution{Key: "run/1/0", Index: 1, Call: formCall, Outcome: pawl.OutcomePending,
 		Result: formAnswer, Error: "failed", Ends: pawl.StopFinished,
 		Repairs: []string{"a comma"}, Pending: []pawl.PendingCall{formWaiting}, Values: formValues,
@@ -82,8 +82,8 @@ var (
 	formFault = llm.HistoryFault{Code: "misplaced_result", Message: 1, Part: 2, Text: "it stands elsewhere"}
 	formMend  = llm.Repaired{HistoryFault: formFault, Action: "moved"}
 
-	// formEvent has every field of every kind. The JSON form of an event holds the fields of its
-	// kind alone.
+	// formEvent has every field of every kind. The JSON form of an event holds only the fields of
+	// its kind.
 	formEvent = pawl.Event{Kind: pawl.EventText, Run: "run", Step: 1, Seq: 2, Path: "run/1/0", Agent: "clerk",
 		Model: "m", Messages: 3, Tools: 4, Choice: &formChoice, Index: 5,
 		Text: "so", Code: "retry", Data: formData, Call: &formCall, Attempt: 6, Response: &formResponse,
@@ -121,11 +121,11 @@ func eventForms() []pawl.Event {
 	return all
 }
 
-// wireForm is a value with its golden file.
+// wireForm is a value and its golden file.
 type wireForm struct {
 	file  string
 	value any
-	again func([]byte) ([]byte, error) // reads the form, and writes it
+	again func([]byte) ([]byte, error) // reads the form and writes it
 }
 
 func formOf[T any](file string, value T) wireForm {
@@ -169,9 +169,8 @@ var wireForms = []wireForm{
 	formOf("words", wireWords),
 }
 
-// Golden files hold the JSON form of every exported type that has one. A form may gain fields and
-// never changes otherwise: with -update a golden file is written only when it keeps all that it
-// had.
+// Golden files hold the JSON form of every exported type that has one. A form may gain fields but
+// never changes otherwise: -update writes a golden file only if the new form contains the old form.
 func TestJSONFormsStay(t *testing.T) {
 	for _, form := range wireForms {
 		t.Run(form.file, func(t *testing.T) {
@@ -191,7 +190,7 @@ func TestJSONFormsStay(t *testing.T) {
 	}
 }
 
-// A part alone has the form that it has within a message.
+// A part by itself has the same form as within a message.
 func TestPartsAloneHaveTheFormOfMessages(t *testing.T) {
 	for _, part := range formMessage.Parts {
 		alone, err := json.Marshal(part)
@@ -249,7 +248,7 @@ func decoded(t *testing.T, form []byte) (v any) {
 	return v
 }
 
-// kept returns what a form had and has no longer. A member that is new is no loss, and neither is a
+// kept returns the members that a form had and no longer has. A new member is allowed, and so is a
 // new element at the end of a list.
 func kept(before, now any, at string) (lost []string) {
 	switch before := before.(type) {
@@ -281,8 +280,8 @@ func kept(before, now any, at string) (lost []string) {
 	return lost
 }
 
-// The comparison of forms reports a name that changes, a value that changes, and a field that goes;
-// a new field it lets pass.
+// The comparison of forms reports a changed name, a changed value and a removed field. It allows a
+// new field.
 func TestTheComparisonOfFormsReportsAChange(t *testing.T) {
 	const before = `{"message":{"role":"user","parts":[{"type":"text","text":"a"}]},"stop":"answer"}`
 	for now, want := range map[string]string{
@@ -300,15 +299,15 @@ func TestTheComparisonOfFormsReportsAChange(t *testing.T) {
 	}
 }
 
-// zeroFields are the fields that a complete value may leave zero: of a media part one of two is
-// set, and of a tool the form of a request holds four.
+// zeroFields are the fields of a complete value that may be zero: a media part has one of two
+// fields set, and a tool in a request has four fields.
 var zeroFields = map[reflect.Type][]string{
 	reflect.TypeFor[llm.Media](): {"URL", "Data"},
 	reflect.TypeFor[pawl.Tool](): {"Run", "Deferred", "Passive", "Effect", "Inline", "Timeout", "NoRepair", "MaxResult", "Serial", "Reconcile"},
 }
 
-// Every exported field of the values above is set, so that a field that is new must get a value,
-// and a place in the golden files.
+// Every exported field of the values above is set, so that a new field must get a value and a place
+// in the golden files.
 func TestJSONFormsAreComplete(t *testing.T) {
 	for _, form := range wireForms {
 		if slices.Contains([]string{"roles", "tool_choice", "effect", "words"}, form.file) {
@@ -328,7 +327,7 @@ func TestJSONFormsAreComplete(t *testing.T) {
 	}
 }
 
-// zero returns the exported fields in v that are zero, through pointers, lists, maps and parts.
+// zero returns the exported zero fields in v, through pointers, lists, maps and parts.
 func zero(v reflect.Value, at string) (all []string) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -362,7 +361,7 @@ func zero(v reflect.Value, at string) (all []string) {
 	return all
 }
 
-// wireWords are the words of the closed lists that leave the program.
+// wireWords are the constants of the closed lists that leave the program.
 var wireWords = map[string][]string{
 	"event": words(formKinds),
 	"role": {string(llm.RoleSystem), string(llm.RoleDeveloper), string(llm.RoleUser), string(llm.RoleAssistant),
@@ -395,7 +394,7 @@ func words[T ~string](all []T) (out []string) {
 
 var wordConstant = regexp.MustCompile(`(?m)^\s*(?:const )?[A-Z]\w*\s+[A-Z]\w*\s*=\s*"([^"]*)"`)
 
-// Every exported constant of a type of words is on the lists above.
+// Every exported constant of a string type is on the lists above.
 func TestWireWordsAreComplete(t *testing.T) {
 	all := map[string]bool{}
 	for _, list := range wireWords {
@@ -431,8 +430,7 @@ func TestWireWordsAreComplete(t *testing.T) {
 
 var noticeCode = regexp.MustCompile(`Notice\{Code: *"(\w+)"|Kind: (?:pawl\.)?EventNotice,[^}\n]*Code: *"(\w+)"|\bnotice\("(\w+)"|refuse\("(decision_\w+)"|(?m:^)\s*(?:const )?Notice[A-Z]\w*\s+=\s+"(\w+)"`)
 
-// The codes of notices are written where they are made, in several packages. The golden file holds
-// all of them.
+// Several packages define notice codes. The golden file holds all of them.
 func TestNoticeCodesStay(t *testing.T) {
 	codes := map[string]bool{} // an object, so that a new code is a new member
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {

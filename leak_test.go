@@ -10,7 +10,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// Text that only echoes a call is dropped, and taken back from whoever saw it; prose is kept.
+// Text that only repeats a call is dropped and retracted from the consumers that received it. Prose
+// is kept.
 func TestLeaks(t *testing.T) {
 	args := `{"city":"Oslo","days":[1,2.50]}`
 	for _, test := range []struct {
@@ -67,7 +68,7 @@ func TestLeaks(t *testing.T) {
 			}
 		}
 	}
-	// Several leaks are taken back under the numbers they were told by.
+	// Several leaked texts are retracted by the part numbers of their deltas.
 	turn := script.Together(script.Say(args), script.Say("Fine."), script.Say(args), script.Call("weather", args))
 	events, res, _ := collect((&pawl.Agent{Model: script.New(turn, script.Say("done")),
 		Tools: []pawl.Toolset{says("weather", "rain")}}).Stream(t.Context(), llm.User("go")))
@@ -80,7 +81,7 @@ func TestLeaks(t *testing.T) {
 	if diff := cmp.Diff(taken, []int{0, 2}); diff != "" || res.Messages[1].Text() != "Fine." {
 		t.Errorf("taken back %s", diff)
 	}
-	// An answer that is JSON is an answer.
+	// A JSON answer is an answer and not a leaked call.
 	res, err := (&pawl.Agent{Model: script.New(script.Say(args))}).Run(t.Context(), llm.User("go"))
 	if err != nil || res.Text() != args {
 		t.Errorf("got %q, %v", res.Text(), err)

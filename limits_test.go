@@ -18,14 +18,14 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// caller always calls, whatever it is asked; with each reply the arguments change.
+// caller makes a call in every reply, with new arguments each time.
 func caller() *script.Model {
 	return script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 		return script.Call("f", fmt.Sprintf(`{"n":%d}`, len(req.Messages)))
 	})))
 }
 
-// obedient calls until it is told to answer.
+// obedient makes calls until a message asks it to answer.
 func obedient() *script.Model {
 	return script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 		if req.Choice.Mode == llm.ToolNone {
@@ -35,11 +35,11 @@ func obedient() *script.Model {
 	})))
 }
 
-// N rounds make at most N+1 requests; with Answer the last one has the tool choice none, with
-// Return its calls are handed back.
+// N rounds make at most N+1 requests. With Answer, the last request has the tool choice none. With
+// Return, the calls of the last reply are returned open.
 func TestRounds(t *testing.T) {
 	for _, test := range []struct {
-		rounds  int // as outside: 0 is never
+		rounds  int // as for a user: 0 is never
 		atLimit pawl.AtLimit
 		model   func() *script.Model
 
@@ -47,7 +47,7 @@ func TestRounds(t *testing.T) {
 		ran      int
 		stop     pawl.StopReason
 		open     int
-		results  int // in the last message, of calls that were not run
+		results  int // of the last message, whose calls were not executed
 		text     string
 		last     llm.ToolMode // choice of the last request
 	}{
@@ -219,7 +219,7 @@ func TestLimits(t *testing.T) {
 				t.Errorf("%s, %s: the limit is %q, want %q", test.name, way, res.Limit, limit)
 			}
 			mustBeValid(t, res)
-			// it was told, in the last request and nowhere else
+			// only the last request has the text that asks for an answer
 			if strings.HasSuffix(test.cause, "asked to answer") {
 				req := m.Requests()[1]
 				note := req.Messages[len(req.Messages)-1]
@@ -261,13 +261,13 @@ func TestTimeLimit(t *testing.T) {
 		if err := valid(res.Messages); err != nil || len(res.Calls()) != 1 {
 			t.Errorf("%v, open %v", err, res.Calls())
 		}
-		// The call that was interrupted is open, and is made when the run goes on.
+		// The interrupted call is open, and is executed when the run is resumed.
 		if res, err = a.Resume(t.Context(), res); res.Spent.Rounds < 3 {
 			t.Errorf("got %+v, %v", res.Spent, err)
 		}
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(pawl.ErrTime) // by whoever has a clock
+	cancel(pawl.ErrTime) // from the context
 	res, err := (&pawl.Agent{Model: script.New()}).Run(ctx, llm.User("go"))
 	if err != nil || res.Stop != pawl.StopLimit || res.Limit != "time" || res.Cause != "the time is used up" {
 		t.Errorf("got %v, %s, %q", err, res.Stop, res.Cause)
@@ -275,8 +275,8 @@ func TestTimeLimit(t *testing.T) {
 }
 
 func TestStall(t *testing.T) {
-	// The same call, args spelled in two ways, to the same result: the third is told, three more
-	// end the run.
+	// The same call with arguments in two spellings and the same result: the third is warned, and
+	// three more end the run.
 	turns := []script.Turn{}
 	for i := range 10 {
 		turns = append(turns, script.Call("f", []string{`{"a":1,"b":2}`, `{"b":2, "a":1}`}[i%2]))
@@ -299,7 +299,7 @@ func TestStall(t *testing.T) {
 			t.Errorf("call %d: told %q", i+1, r.Text())
 		}
 	}
-	// Polling whose result changes is not stalled, nor is a call whose arguments change.
+	// Neither polling with changing results nor a call with changing arguments is stalled.
 	for name, tool := range map[string]pawl.ToolFunc{
 		"polling": func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			ran++
@@ -316,14 +316,14 @@ func TestStall(t *testing.T) {
 	if err != nil || res.Stop != pawl.StopLimit {
 		t.Errorf("other arguments: got %v, %s", err, res.Stop)
 	}
-	// Two calls in turn are a repetition as well; a run that recovers is not ended.
+	// Two alternating calls are a repetition too. A run that recovers does not end.
 	res, err = (&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil), script.Call("g", nil))),
 		Tools: []pawl.Toolset{same, says("g", "no")}}).Run(t.Context(), llm.User("go"))
 	if err != nil || res.Stop != pawl.StopStalled || res.Spent.Requests > 12 {
 		t.Errorf("two in turn: got %v, %s after %d requests", err, res.Stop, res.Spent.Requests)
 	}
-	// Equal calls side by side in one reply cannot know of each other: they do not end the run
-	// before the model has been told.
+	// Equal parallel calls of one reply cannot know of each other. They do not end the run before
+	// the model was warned.
 	many := slices.Repeat([]llm.Part{call("", "f", "{}")}, 12)
 	res, err = (&pawl.Agent{Model: script.New(script.Turn{Parts: many}, script.Say("I see")),
 		Tools: []pawl.Toolset{says("f", "nothing new")}}).Run(t.Context(), llm.User("go"))
@@ -332,7 +332,7 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// Two calls in turn: the model is told which.
+// Two alternating calls: the warning names both.
 func TestBackAndForth(t *testing.T) {
 	for _, repeats := range []int{0, 4} {
 		m := script.New(script.Loop(script.Call("open", nil), script.Call("shut", nil)))
@@ -347,7 +347,7 @@ func TestBackAndForth(t *testing.T) {
 		if told != "You go back and forth between this call and one of shut, with the same arguments, and neither result changes. This one is: is open\nDo something else, or answer with what you have." {
 			t.Errorf("Repeats %d: told %q", repeats, told)
 		}
-		var noticed []string // what call_completed could not say yet
+		var noticed []string // not known yet when call_completed was emitted
 		for _, e := range events {
 			if e.Kind == pawl.EventNotice && e.Code == "stalling" {
 				noticed = append(noticed, string(e.Path)+" "+e.Text)
@@ -359,8 +359,8 @@ func TestBackAndForth(t *testing.T) {
 	}
 }
 
-// A tool that fails whatever it is given: told after three steps, ended after nine; something that
-// works between them begins the count anew, and calls of one reply are one step.
+// A tool that always fails: the model is warned after three steps, and the run ends after nine. A
+// successful call between them resets the count, and the calls of one reply count as one step.
 func TestFailingWithVariedArguments(t *testing.T) {
 	fails := func(n int) *pawl.Tool {
 		return does("find", func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
@@ -384,7 +384,7 @@ func TestFailingWithVariedArguments(t *testing.T) {
 		limit int
 		stop  pawl.StopReason
 		calls int
-		told  int // the first that was
+		told  int // the step of the first warning; 0 means none
 	}{
 		{"always", calls(many...), 99, 0, pawl.StopStalled, 9, 3},
 		{"always, Repeats 2", calls(many...), 99, 2, pawl.StopStalled, 6, 2},

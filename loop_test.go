@@ -18,7 +18,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// ways are the two ways to carry out a run; they are one loop and give the same.
+// ways are the two ways to execute a run. Both use one loop and have the same result.
 var ways = map[string]func(context.Context, *pawl.Agent, ...llm.Message) (*pawl.Result, error){
 	"whole": func(ctx context.Context, a *pawl.Agent, msgs ...llm.Message) (*pawl.Result, error) {
 		return a.Run(ctx, msgs...)
@@ -59,7 +59,8 @@ func TestAForcedChoiceHoldsForTheFirstRequest(t *testing.T) {
 	}
 }
 
-// Calls of a reply that was cut are never run, and the model is told; it can send them again.
+// Calls of a truncated reply never run. The model gets a result that says so and can send them
+// again.
 func TestCallsOfCutRepliesNeverRun(t *testing.T) {
 	for _, finish := range []llm.FinishReason{llm.FinishReasonLength, llm.FinishReasonContentFilter,
 		llm.FinishReasonError} {
@@ -88,7 +89,8 @@ func TestCallsOfCutRepliesNeverRun(t *testing.T) {
 	}
 }
 
-// Whole calls beside the reason stop are run: calls decide, not the finish reason.
+// Complete calls in a reply with the finish reason stop are executed: the calls decide, not the
+// finish reason.
 func TestCallsDecideNotTheFinishReason(t *testing.T) {
 	for _, finish := range []llm.FinishReason{llm.FinishReasonStop, llm.FinishReasonOther} {
 		turn := script.Call("f", nil)
@@ -101,7 +103,7 @@ func TestCallsDecideNotTheFinishReason(t *testing.T) {
 	}
 }
 
-// How a reply without calls ends the run.
+// The rows state how a reply without calls ends the run.
 func TestAnswers(t *testing.T) {
 	for _, test := range []struct {
 		turn  script.Turn
@@ -190,7 +192,7 @@ func TestModelErrors(t *testing.T) {
 	}
 }
 
-// decisionError is what a driver returns that could not read a decision.
+// decisionError is the error of a driver that could not read a decision.
 type decisionError struct{ x pawl.Execution }
 
 func (e *decisionError) Error() string                   { return "no decision" }
@@ -271,7 +273,7 @@ func TestWhatCannotBegin(t *testing.T) {
 	}
 }
 
-// tail is a model that says more and more, and does not look at its context.
+// tail is a model that streams text without end and ignores its context.
 func tail() llm.Model {
 	return modelFunc(func(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
 		return func(yield func(llm.Delta, error) bool) {

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
-// TestMain fails when a goroutine is left over: whoever starts one waits for it.
+// TestMain fails if a goroutine remains: the code that starts a goroutine waits for it.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // modelFunc is a model that is a function.
@@ -33,17 +33,17 @@ func says(name, text string) *pawl.Tool {
 	return does(name, func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult(text), nil })
 }
 
-// does returns a tool that takes any arguments.
+// does returns a tool that accepts any arguments.
 func does(name string, run pawl.ToolFunc) *pawl.Tool {
 	return &pawl.Tool{Name: name, Input: json.RawMessage(`{"type":"object"}`), Run: run}
 }
 
-// passive returns a tool that the caller of the run carries out.
+// passive returns a tool that the caller of the run executes.
 func passive(name string) *pawl.Tool {
 	return &pawl.Tool{Name: name, Input: json.RawMessage(`{"type":"object"}`), Passive: true}
 }
 
-// call returns a call with the id that stands in for its name in results.
+// call returns a call whose ID also serves as its name in results.
 func call(id, name, args string) llm.ToolCall {
 	return llm.ToolCall{ID: id, Name: name, Args: json.RawMessage(args)}
 }
@@ -52,13 +52,13 @@ func answer(id, text string) llm.ToolResult {
 	return llm.ToolResult{CallID: id, Parts: []llm.Part{llm.Text{Text: text}}}
 }
 
-// fataler is what helpers need of a test, and of a property.
+// fataler is the part of *testing.T that helpers use. A property test implements it too.
 type fataler interface {
 	Helper()
 	Fatal(...any)
 }
 
-// collect drains a run: its events, its Result and its error.
+// collect consumes a run and returns its events, its Result and its error.
 func collect(seq iter.Seq2[pawl.Event, error]) (events []pawl.Event, res *pawl.Result, err error) {
 	for e, fault := range seq {
 		if fault != nil {
@@ -73,7 +73,7 @@ func collect(seq iter.Seq2[pawl.Event, error]) (events []pawl.Event, res *pawl.R
 	return events, res, err
 }
 
-// say renders a transcript, a line a part.
+// say formats a transcript with one line for each part.
 func say(msgs []llm.Message) string {
 	var b strings.Builder
 	for _, m := range msgs {
@@ -102,9 +102,9 @@ func say(msgs []llm.Message) string {
 	return b.String()
 }
 
-// valid says what is wrong with a transcript: each call of each reply before the last has exactly
-// one result, in call order, in the one message right after the reply; only the last reply may have
-// calls without one. It shares no code with the core.
+// valid describes the first fault of a transcript. Each call of each reply before the last has
+// exactly one result, in call order, in the one message directly after the reply. Only the last
+// reply may have calls without a result. The function shares no code with the core.
 func valid(msgs []llm.Message) error {
 	last := -1
 	for i, m := range msgs {
@@ -152,7 +152,7 @@ func valid(msgs []llm.Message) error {
 		if i != last && !slices.Equal(got, calls) {
 			return fmt.Errorf("message %d: calls %v are answered by %v", i, calls, got)
 		}
-		if i == last { // some may be open; the others stand in call order, once
+		if i == last { // some may be open; the others have one result each, in call order
 			at := 0
 			for _, id := range got {
 				n := slices.Index(calls[at:], id)
@@ -166,8 +166,8 @@ func valid(msgs []llm.Message) error {
 	return nil
 }
 
-// mustBeValid checks the transcript of res, and that nothing of it is open where a run may not
-// leave anything open.
+// mustBeValid checks the transcript of res, and that no call is open unless the run's cause allows
+// it.
 func mustBeValid(t testing.TB, res *pawl.Result) {
 	t.Helper()
 	if err := valid(res.Messages); err != nil {

@@ -60,12 +60,12 @@ func TestMiddlewareChangesCallsAndResults(t *testing.T) {
 	})); x.Outcome != pawl.OutcomeUnknownTool {
 		t.Errorf("changed to no tool: got %+v", x)
 	}
-	// A call keeps its id, whatever a middleware makes of it.
+	// A call keeps its ID in spite of any change by a middleware.
 	x = run(before(func(c llm.ToolCall) llm.ToolCall { return llm.ToolCall{Name: "f", Args: json.RawMessage(`{"a":3}`)} }))
 	if x.Outcome != pawl.OutcomeOK || x.Call.ID != "c0" || got[0] != `c0 f {"a":3}, invocation c0 f {"a":3}` {
 		t.Errorf("replaced: got %+v, %q", x.Call, got)
 	}
-	// The first is outermost, and one may answer without passing the call on.
+	// The first middleware is the outermost. A middleware may answer a call without passing it on.
 	var order []string
 	note := func(name string) pawl.Middleware {
 		return pawl.Middleware{Tool: func(next pawl.ToolFunc) pawl.ToolFunc {
@@ -91,7 +91,7 @@ func TestMiddlewareChangesCallsAndResults(t *testing.T) {
 	}
 }
 
-// A middleware that passes a call on twice, to repeat it, is counted so.
+// A call that a middleware passes on twice counts as two attempts.
 func TestMiddlewareThatRepeatsACall(t *testing.T) {
 	tries := 0
 	flaky := does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
@@ -117,7 +117,7 @@ func TestMiddlewareThatRepeatsACall(t *testing.T) {
 	}
 }
 
-// A middleware never takes a call that waits for one that was done.
+// A middleware cannot turn an executed call into a pending call.
 func TestMiddlewareSeesThatACallWaits(t *testing.T) {
 	var told []string
 	after := pawl.After(func(_ context.Context, c llm.ToolCall, r llm.ToolResult, err error) (llm.ToolResult, error) {

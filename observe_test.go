@@ -19,7 +19,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// told returns a Runner that tells of events, and gap between them.
+// told returns a Runner that emits events with a pause of gap between them.
 func told(gap time.Duration, events ...pawl.Event) pawl.Runner {
 	return observe.RunnerFunc(func(context.Context, ...llm.Message) iter.Seq2[pawl.Event, error] {
 		return func(yield func(pawl.Event, error) bool) {
@@ -53,7 +53,7 @@ func TestTapSeesEverythingFirst(t *testing.T) {
 	}
 }
 
-// An observer that panics is told how many events it missed, and the run ends well.
+// An observer that panics gets the number of missed events, and the run ends normally.
 func TestObserversThatPanic(t *testing.T) {
 	for name, watch := range map[string]func(pawl.Runner, func(pawl.Event)) pawl.Runner{
 		"Tap": observe.Sync,
@@ -84,8 +84,8 @@ func TestObserversThatPanic(t *testing.T) {
 	}
 }
 
-// However slow an observer is, the run takes as long as without it, fragments are what is missed
-// first, the end is seen, and what was seen and what was missed add up.
+// A slow observer does not delay the run. It misses fragments first and receives the end, and the
+// received and the missed events add up.
 func TestASlowObserverHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var events []pawl.Event
@@ -127,7 +127,8 @@ func TestASlowObserverHoldsNothing(t *testing.T) {
 	})
 }
 
-// The run ends although an observer never does: after 5 seconds, or shortly after its context.
+// The run ends although an observer never returns: after 5 seconds, or shortly after the end of its
+// context.
 func TestAnObserverThatHangsIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -148,8 +149,8 @@ func TestAnObserverThatHangsIsAbandoned(t *testing.T) {
 	})
 }
 
-// Whatever is told, at whatever pace, and whatever the observer does: what it saw and what it was
-// told it missed add up, kind by kind, in order; and the run's own events are untouched.
+// For any events, any pace and any observer, the received and the reported missed events add up, by
+// kind and in order. The run's own events are unchanged.
 func TestObserversCountUp(tt *testing.T) {
 	kinds := []pawl.EventKind{pawl.EventText, pawl.EventCallDelta, pawl.EventNotice, pawl.EventCallCompleted,
 		pawl.EventStep}
@@ -208,7 +209,7 @@ func TestObserversCountUp(tt *testing.T) {
 		if failure != nil {
 			t.Fatal(failure)
 		}
-		if panics > 0 { // the last may be lost with nobody left to tell
+		if panics > 0 { // the last events may be lost after the final report
 			for k := range want {
 				if d := want[k] - got[k]; d < 0 {
 					t.Fatalf("%s: got %d of %d", k, got[k], want[k])

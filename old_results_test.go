@@ -16,10 +16,9 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// testdata/release0 holds results that release 0 stored, and what they come to when they are
-// resumed. The files were written by release 0 and must not be written again: -update writes a file
-// only where there is none. The agent belongs to them, because a question holds a digest of its
-// tool.
+// testdata/release0 holds results that release 0 stored, and the results after they were resumed.
+// Release 0 wrote the files; they must not be written again, so -update writes a file only if none
+// exists. The agent is part of the fixture, because a question holds a digest of its tool.
 func releaseAgent(did *[]string) *pawl.Agent {
 	act := func(name string, e pawl.Effect) *pawl.Tool {
 		return &pawl.Tool{Name: name, Description: "Does " + name + ".", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`), Effect: e,
@@ -47,7 +46,7 @@ func releaseAgent(did *[]string) *pawl.Agent {
 		Tools: []pawl.Toolset{act("look", pawl.EffectRead), act("post", pawl.EffectWrite), act("pay", pawl.EffectWrite), form, inner}}
 }
 
-// answersOf approves what waits for a person, and answers the passive call.
+// answersOf approves the pending approvals and answers the passive call.
 func answersOf(res *pawl.Result) []llm.Message {
 	var answers []llm.Message
 	for _, q := range res.Pending {
@@ -60,10 +59,10 @@ func answersOf(res *pawl.Result) []llm.Message {
 	return answers
 }
 
-// A stored result is read, written again as it was, and resumed: its calls are made once, and the
-// end equals the end under release 0.
+// A stored result is read, written unchanged, and resumed. Its calls are executed once, and the
+// final result equals the result of release 0.
 func TestResultsOfRelease0AreResumed(t *testing.T) {
-	// its clock starts at the same time each time, so that no question has expired
+	// its clock starts at the same time in each run, so that no question has expired
 	synctest.Test(t, func(t *testing.T) {
 		var did []string
 		stored := releasedForm(t, "pending.json", func() any {
@@ -105,8 +104,8 @@ func TestResultsOfRelease0AreResumed(t *testing.T) {
 	})
 }
 
-// releasedForm returns a file of release 0. With -update it is made where there is none. Without a
-// name it is the form of the value alone.
+// releasedForm returns a file of release 0. With -update it creates a missing file. With an empty
+// name it returns the form of the value.
 func releasedForm(t *testing.T, name string, value func() any) []byte {
 	t.Helper()
 	path := filepath.Join("testdata", "release0", name)

@@ -18,7 +18,7 @@ import (
 
 const weatherOutput = `{"type":"object","properties":{"rain":{"type":"boolean"},"mm":{"type":"integer"}},"required":["rain"],"additionalProperties":false}`
 
-// holder is a model whose provider holds replies to a schema beside tools, as far as it is asked.
+// holder is a model whose provider enforces an output schema together with tools, as configured.
 type holder struct{ *script.Model }
 
 func (holder) HoldsOutput(*llm.Request) bool { return true }
@@ -31,7 +31,7 @@ func glance() *pawl.Tool {
 func TestOutput(t *testing.T) {
 	for name, tt := range map[string]struct {
 		turns   []script.Turn
-		tools   bool // offered, to a model that cannot hold its answers to a schema
+		tools   bool // offered to a model that cannot enforce a schema
 		limits  pawl.Limits
 		choice  llm.ToolChoice
 		output  string
@@ -128,7 +128,7 @@ func TestOutput(t *testing.T) {
 					t.Errorf("streamed %t: the transcript is not whole: %v, open %v", streamed, faults, res.Calls())
 				}
 				requests := m.Requests()
-				for i, req := range requests { // each is told the schema, one way and no other
+				for i, req := range requests { // each gets the schema in exactly one way
 					byTool := slices.ContainsFunc(req.Tools,
 						func(t *llm.ToolSpec) bool { return t.Name == "final_answer" }) && req.Choice.Mode != llm.ToolNone
 					if (req.Output != nil) == byTool {
@@ -154,7 +154,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// said is all that was said in msgs, results included.
+// said returns all text in msgs, results included.
 func said(msgs []llm.Message) string {
 	var b strings.Builder
 	for _, m := range msgs {
@@ -169,8 +169,7 @@ func said(msgs []llm.Message) string {
 	return b.String()
 }
 
-// A run that failed for its answer goes on with the next message, and with what is left of its
-// corrections.
+// A run that failed for its answer resumes with the next message and the remaining corrections.
 func TestOutputGoesOn(t *testing.T) {
 	m := script.New(script.Say("no"), script.Say("no"), script.Say("no"), script.Say(`{"rain":true}`))
 	a := &pawl.Agent{Model: m, Output: json.RawMessage(weatherOutput)}
@@ -186,7 +185,7 @@ func TestOutputGoesOn(t *testing.T) {
 	}
 }
 
-// An answer beside a call that waits is none yet: the model is asked again once the call has its
+// An answer next to a pending call is not final: the model is asked again after the call has its
 // result.
 func TestOutputBesidePending(t *testing.T) {
 	m := script.New(script.Together(script.Call("ask", nil), script.Call("final_answer", `{"rain":true}`)), script.Call("final_answer", `{"rain":false}`))
@@ -204,7 +203,7 @@ func TestOutputBesidePending(t *testing.T) {
 	}
 }
 
-// A provider that holds its model to a schema beside tools gets the schema, and no tool more.
+// A provider that enforces a schema together with tools gets the schema, and no additional tool.
 func TestOutputHeld(t *testing.T) {
 	m := script.New(script.Call("look", nil), script.Say(`{"rain":true}`))
 	a := &pawl.Agent{Model: holder{m}, Output: json.RawMessage(weatherOutput), Tools: []pawl.Toolset{glance()}}
@@ -254,12 +253,12 @@ type forecast struct {
 	Days []int  `json:"days"`
 }
 
-// mute is a Runner that cannot be held to anything.
+// mute is a Runner that supports no output schema.
 type mute struct{}
 
 func (mute) Stream(context.Context, ...llm.Message) iter.Seq2[pawl.Event, error] { return nil }
 
-// relay is a Runner that is no Agent.
+// relay is a Runner that is not an Agent.
 type relay struct{ a *pawl.Agent }
 
 func (r relay) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
@@ -319,7 +318,7 @@ func TestOutputOfInnerAgent(t *testing.T) {
 	}
 }
 
-// Turn says where the user's last message is, and a correction is none of the user's.
+// Turn returns the place of the last user message. A correction is not a user message.
 func TestRequestTurn(t *testing.T) {
 	for _, instructions := range []string{"", "Be brief."} {
 		m := script.New(script.Say("earlier"), script.Call("look", nil), script.Say("no"), script.Say(`{"rain":true}`))

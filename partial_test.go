@@ -56,7 +56,7 @@ func TestPartial(t *testing.T) {
 	}
 }
 
-// answered is what a stream of one answer tells, cut at the given sizes.
+// answered returns the events of a streamed answer, cut at the given sizes.
 func answered(text string, sizes []int) []pawl.Event {
 	events := []pawl.Event{{Kind: pawl.EventRunStarted, Run: "run"}, {Kind: pawl.EventStepStarted, Run: "run"}}
 	for i := 0; len(text) > 0; i++ {

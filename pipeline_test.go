@@ -28,8 +28,8 @@ func one(t testing.TB, ctx context.Context, a *pawl.Agent, c llm.ToolCall) (pawl
 	return res.Steps[0].Executions[0], res, err
 }
 
-// Every outcome is reached, and what the model is told of it helps it on: it holds no stack, no Go
-// names and no path of the host.
+// Each row reaches one outcome. The result helps the model to continue and contains no stack trace,
+// no Go name and no path of the host.
 func TestOutcomes(t *testing.T) {
 	type in struct {
 		Path string `json:"path"`
@@ -133,7 +133,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// noInternals fails when a text for the model holds what it cannot use and should not see.
+// noInternals fails if a text for the model contains internals of the host.
 func noInternals(t testing.TB, text string) {
 	t.Helper()
 	for _, word := range []string{"goroutine", ".go:", "pawl.", "runtime", "/work", "/home", "/usr", "0x", "main.", "struct", "out of range"} {
@@ -143,7 +143,7 @@ func noInternals(t testing.TB, text string) {
 	}
 }
 
-// The list of outcomes is closed; those that are not in the table above are reached elsewhere.
+// The list of outcomes is closed. Other tests reach the outcomes that the table above leaves out.
 func TestSettledAndFailed(t *testing.T) {
 	for o, want := range map[pawl.Outcome][2]bool{
 		pawl.OutcomeOK: {true, false}, pawl.OutcomeError: {true, true}, pawl.OutcomeInvalid: {true, true},
@@ -159,7 +159,7 @@ func TestSettledAndFailed(t *testing.T) {
 	}
 }
 
-// Arguments are written by a model, so they can be anything; the pipeline lives.
+// A model can write any text as arguments. No text makes the pipeline panic.
 func TestArgumentsFromHell(t *testing.T) {
 	tool := &pawl.Tool{Name: "f", Run: says("f", "ok").Run, Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":0,"multipleOf":3},
 		"f":{"type":"number","maximum":10},"u":{"type":"array","uniqueItems":true},"e":{"enum":[1,2]},"c":{"const":1.5}}}`)}
@@ -180,7 +180,7 @@ func TestArgumentsFromHell(t *testing.T) {
 	}
 }
 
-// Arguments are an object, whether or not the schema says so.
+// Arguments are an object, with or without "type": "object" in the schema.
 func TestArgumentsAreAnObject(t *testing.T) {
 	for _, schema := range []string{`{"properties":{"a":{"type":"string"}}}`, `{}`, `{"anyOf":[{"required":["a"]},{"required":["b"]}]}`} {
 		tool := &pawl.Tool{Name: "f", Run: says("f", "ok").Run, Input: json.RawMessage(schema)}
@@ -198,7 +198,8 @@ func TestArgumentsAreAnObject(t *testing.T) {
 	}
 }
 
-// Faults that may pass are repeated where the effect allows it, with a pause; the rest are not.
+// Transient errors are retried after a pause if the effect of the tool allows it. Other errors are
+// not retried.
 func TestRetries(t *testing.T) {
 	for _, test := range []struct {
 		effect pawl.Effect
@@ -330,7 +331,7 @@ type brokenSet struct{ err error }
 
 func (b brokenSet) Tools(context.Context) ([]*pawl.Tool, error) { return nil, b.err }
 
-// A single call is not held longer than its own tool takes, nor does its timeout outlive it.
+// A single call takes no longer than its own tool, and its timeout timer ends with it.
 func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var limit atomic.Int64

@@ -17,7 +17,7 @@ import (
 	"github.com/pawl-go/pawl/team"
 )
 
-// systemOf runs an agent once that was given plan, and returns its system text.
+// systemOf runs an agent once with plan and returns its system prompt.
 func systemOf(t interface{ Fatal(...any) }, instructions string, plan json.RawMessage) string {
 	m := script.New(script.Say("Done."))
 	a := &pawl.Agent{Model: m, Instructions: instructions}
@@ -32,8 +32,8 @@ func systemOf(t interface{ Fatal(...any) }, instructions string, plan json.RawMe
 	return req.Messages[0].Text()
 }
 
-// Any agent takes a plan: it stands in the system text, as JSON with two spaces, in the order in
-// which it was written.
+// Any agent accepts a plan. The system prompt contains it as JSON with an indentation of two
+// spaces, in its written order.
 func TestStrategicPlan(t *testing.T) {
 	got := systemOf(t, "Be brief.\n", json.RawMessage(`{"phases":[{"worker":"data-analysis","goals":"Analyze."}],"a":1}`))
 	want := "Be brief.\n\nSTRATEGIC PLAN:\n{\n  \"phases\": [\n    {\n      \"worker\": \"data-analysis\",\n      \"goals\": \"Analyze.\"\n    }\n  ],\n  \"a\": 1\n}"
@@ -45,7 +45,7 @@ func TestStrategicPlan(t *testing.T) {
 	}
 }
 
-// What is no object is an error before anything is sent.
+// A plan that is not a JSON object is an error before the first request.
 func TestStrategicPlanNoObject(t *testing.T) {
 	for _, plan := range []string{`[]`, `"do it"`, `null`, `{"phases"`} {
 		m := script.New(script.Say("Done."))
@@ -57,7 +57,7 @@ func TestStrategicPlanNoObject(t *testing.T) {
 	}
 }
 
-// A plan that is too long loses whole phases from the end, and a line says so.
+// A plan that is too long loses whole phases from the end, and a line reports it.
 func TestStrategicPlanTooLong(t *testing.T) {
 	var phases []string
 	for i := range 12 {
@@ -85,8 +85,8 @@ func TestStrategicPlanTooLong(t *testing.T) {
 	}
 }
 
-// However a plan is made, the block has at most 1,500 characters, is JSON but for the lines after
-// it, and says whenever something is missing.
+// For any plan the block has at most 1,500 characters, is JSON except for the lines after it, and
+// reports missing phases.
 func TestStrategicPlanBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringN(0, 400, -1)
@@ -123,8 +123,8 @@ func TestStrategicPlanBounds(t *testing.T) {
 	})
 }
 
-// The runs that agents make inside calls have the plan of the run around them, or that which a call
-// has set before.
+// The runs of agents within calls have the plan of the enclosing run, or the plan that an earlier
+// call has set.
 func TestStrategicPlanInside(t *testing.T) {
 	inner := script.New(script.Say("Found."))
 	clerk := &pawl.Agent{Name: "clerk", Model: inner, Instructions: "Find."}

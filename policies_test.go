@@ -18,7 +18,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// verdict is a policy that always says the same.
+// verdict is a policy that always returns the same decision.
 func verdict(v pawl.Verdict, reason string) pawl.Approver {
 	return func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
 		return pawl.Approval{Verdict: v, Reason: reason}, nil
@@ -49,7 +49,7 @@ func TestTheStrictestPolicyCounts(t *testing.T) {
 		name string
 		all  []pawl.Approver
 		want pawl.Outcome
-		text string // of the result, or why it waits
+		text string // of the result, or the reason why the call is pending
 	}{
 		{"none", nil, pawl.OutcomeOK, "ran"},
 		{"allow", []pawl.Approver{allow, allow}, pawl.OutcomeOK, "ran"},
@@ -100,8 +100,8 @@ func TestTheStrictestPolicyCounts(t *testing.T) {
 	}
 }
 
-// Deny holds for a passive tool too: its caller would carry it out. For the rest it waits as it
-// does without a policy.
+// Deny holds for a passive tool too, whose caller would execute it. Otherwise a passive call is
+// pending as without a policy.
 func TestDenyHoldsForPassiveTools(t *testing.T) {
 	for v, want := range map[pawl.Verdict]pawl.Outcome{pawl.VerdictAllow: pawl.OutcomePending,
 		pawl.VerdictAsk: pawl.OutcomePending, pawl.VerdictDeny: pawl.OutcomeDenied} {
@@ -114,8 +114,8 @@ func TestDenyHoldsForPassiveTools(t *testing.T) {
 	}
 }
 
-// asked is an agent whose one call waits for a yes, and how often its tool ran, with which
-// arguments.
+// asked is an agent with one call that needs an approval. It records the arguments of each
+// execution.
 func asked(t *testing.T, ws ...pawl.Middleware) (*pawl.Agent, *pawl.Result, *[]string) {
 	t.Helper()
 	var ran []string
@@ -143,7 +143,7 @@ func TestAYesExpires(t *testing.T) {
 		name    string
 		ws      []pawl.Middleware
 		after   time.Duration
-		expires time.Duration // after the question; 0: never
+		expires time.Duration // after the question; 0 means never
 		late    bool
 	}{
 		{"default, in time", []pawl.Middleware{within(0)}, 29 * time.Minute, 30 * time.Minute, false},
@@ -160,7 +160,7 @@ func TestAYesExpires(t *testing.T) {
 				test.expires == 0 && !w.Expires.IsZero() {
 				t.Fatalf("%s: expires %v, want %v later than %v", test.name, w.Expires, test.expires, begun)
 			}
-			// A question that is not answered keeps its time.
+			// A question without an answer keeps its deadline.
 			time.Sleep(time.Second)
 			res, err := a.Resume(t.Context(), roundTrip(t, res))
 			if err != nil || !res.Pending[0].Expires.Equal(w.Expires) || res.Pending[0].Digest != w.Digest {
@@ -175,8 +175,8 @@ func TestAYesExpires(t *testing.T) {
 			if !test.late {
 				return
 			}
-			// It is asked anew, and somebody was told. A new yes counts; so does a late no to the
-			// old question.
+			// The question is asked again, and a notice reports it. A new approval counts, and so
+			// does a late denial of the old question.
 			if res.Stop != pawl.StopPending || !res.Pending[0].Expires.After(time.Now()) ||
 				!slices.Equal(notices(events), []string{"decision_expired"}) {
 				t.Errorf("%s: late: got %s, %+v, notices %v", test.name, res.Stop, res.Pending, notices(events))
@@ -194,7 +194,7 @@ func TestAYesExpires(t *testing.T) {
 	}
 }
 
-// A question about other arguments is a new one, and has its own time.
+// A question about other arguments is a new question with its own deadline.
 func TestAChangedQuestionHasItsOwnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		args := `{"n":1}`
@@ -211,7 +211,7 @@ func TestAChangedQuestionHasItsOwnTime(t *testing.T) {
 	})
 }
 
-// A decision is used once: what it let run has its result, and what was begun and interrupted asks
+// A decision is used once. An executed call has its result, and an interrupted call asks again
 // under another digest.
 func TestADecisionIsUsedOnce(t *testing.T) {
 	a, res, ran := asked(t, within(0))
@@ -233,7 +233,7 @@ func TestADecisionIsUsedOnce(t *testing.T) {
 		t.Errorf("used again: got %v, ran %v", err, *ran)
 	}
 
-	// The same words in a later reply are another question.
+	// The same call in a later reply is a new question.
 	a.Model = script.New(script.Say("played"), script.Say("played"), script.Call("write", `{"n":1}`), script.Say("done"))
 	later, err := a.Resume(t.Context(), done, llm.User("again"))
 	if err != nil || later.Stop != pawl.StopPending || later.Pending[0].Digest == yes.Digest {
@@ -250,7 +250,7 @@ func TestADecisionIsUsedOnce(t *testing.T) {
 	}
 }
 
-// A yes to running is used up when the call was begun, even if nobody knows what became of it.
+// The start of a call uses up its approval, also if the outcome is unknown.
 func TestAYesIsUsedUpByAnInterruptedWrite(t *testing.T) {
 	a, res, _ := asked(t, within(0))
 	ctx, shutDown := context.WithCancelCause(t.Context())
@@ -271,7 +271,7 @@ func TestAYesIsUsedUpByAnInterruptedWrite(t *testing.T) {
 	if err != nil || still.Stop != pawl.StopPending || runs != 1 || !slices.Equal(notices(events), []string{"decision_refused"}) {
 		t.Errorf("the old yes: got %v, %s, ran %d times, notices %v", err, still.Stop, runs, notices(events))
 	}
-	// A policy that denies meanwhile wins over a yes to running again.
+	// A policy that now denies the call overrides an approval of its retry.
 	a.Middleware = policies(verdict(pawl.VerdictDeny, "not any more"))
 	end, err := a.Resume(t.Context(), roundTrip(t, broken), llm.DecisionMessage(broken.Pending[0].Approve("ann")))
 	if err != nil || runs != 1 || !strings.Contains(say(end.Messages), "Denied: not any more It was begun before and interrupted") {
@@ -279,8 +279,8 @@ func TestAYesIsUsedUpByAnInterruptedWrite(t *testing.T) {
 	}
 }
 
-// Who approves may change the arguments: they are checked, recorded, told to the model, and seen by
-// the policies.
+// An approver may change the arguments. The new arguments are validated, recorded, reported to the
+// model, and passed to the policies.
 func TestAnEditedCall(t *testing.T) {
 	small := pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		if strings.Contains(string(c.Args), "13") {
@@ -293,7 +293,7 @@ func TestAnEditedCall(t *testing.T) {
 		stop            pawl.StopReason
 	}{
 		{`{"n":2}`, "(Not run as you asked: the approver changed the arguments to {\"n\":2})\nwritten", `{"n":2}`, pawl.StopAnswer},
-		{`{"n":"2"}`, "", "", pawl.StopPending}, // nothing is mended: it is a person's word
+		{`{"n":"2"}`, "", "", pawl.StopPending}, // arguments of a person are not repaired
 		{`{"m":2}`, "", "", pawl.StopPending},
 		{`{"n":`, "", "", pawl.StopPending},
 		{`{"n":13}`, "error: Denied: 13 is out of the question", "", pawl.StopAnswer},
@@ -331,7 +331,7 @@ func roundTripDecision(t *testing.T, d llm.Decision) llm.Decision {
 	t.Helper()
 	b, err := json.Marshal(d)
 	if err != nil && !json.Valid(d.Args) {
-		return d // it cannot be stored, but it can be given
+		return d // it cannot be stored, but a program can return it
 	}
 	var out llm.Decision
 	if err := errors.Join(err, json.Unmarshal(b, &out)); err != nil {
@@ -340,8 +340,9 @@ func roundTripDecision(t *testing.T, d llm.Decision) llm.Decision {
 	return out
 }
 
-// Approval has its place whatever its order: it sees what Tool made of the call, and Approved comes
-// after it. What Approved changes is a new call, which is checked and decided on.
+// Approval has a fixed place in any order of the list: it receives the call after Tool has changed
+// it, and Approved comes after the approval. A call that Approved changes is a new call, which is
+// validated and decided again.
 func TestTheLayersOfMiddleware(t *testing.T) {
 	var order []string
 	note := func(name string) func(pawl.ToolFunc) pawl.ToolFunc {
@@ -384,7 +385,7 @@ func TestTheLayersOfMiddleware(t *testing.T) {
 		w := res.Pending[0]
 		res, err := a.Resume(t.Context(), res, llm.DecisionMessage(w.Approve("ann")))
 		x := res.Steps[0].Executions[0]
-		if args == `{ "n":1}` { // the same call in other words: the yes holds
+		if args == `{ "n":1}` { // the same call in another spelling: the approval holds
 			want = pawl.OutcomeOK
 		}
 		if err != nil || x.Outcome != want || (len(*ran) == 1) != (want == pawl.OutcomeOK) {
@@ -431,8 +432,8 @@ func TestDigestNamesACallByWhatItIs(t *testing.T) {
 	}
 }
 
-// A call that is begun while its reply is written may be dropped: who asks a person waits until it
-// is certain.
+// A call that started while its reply was streamed may be dropped. A policy that asks a person
+// waits until the reply is complete.
 func TestAPolicyCanWaitUntilTheCallIsCertain(t *testing.T) {
 	for _, breaks := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

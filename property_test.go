@@ -18,7 +18,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// hostile draws a turn of a model that knows no rules.
+// hostile draws a turn of a model that follows no rules.
 func hostile(t *rapid.T) script.Turn {
 	names := []string{"ok", "ok", "fails", "panics", "slow", "blocked", "denied", "ask", "person", "strict", "plan", "finishes", "aborts", "nope", ""}
 	bytes := []string{`{}`, `{}`, ``, `null`, `[]`, `{"a":`, `{"a":1}`, `{"n":"x"}`, `{"n":1}`, `{"a":1,"a":2}`, `"{}"`, `{} {}`}
@@ -50,8 +50,8 @@ func hostile(t *rapid.T) script.Turn {
 	return turn
 }
 
-// Whatever the model does and whatever happens, the run ends with a stated cause and a valid
-// transcript, each call is completed exactly once, and from where it ended it can go on.
+// For any model and any fault, the run ends with a stated cause and a valid transcript, each call
+// is completed exactly once, and the run can be resumed.
 func TestEveryRunEndsWell(t *testing.T) {
 	stops := map[pawl.StopReason]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -180,14 +180,14 @@ func TestEveryRunEndsWell(t *testing.T) {
 			t.Fatalf("the last event is %s", last.Kind)
 		}
 
-		// From its stored Result the run can go on, once everything that waits has its word.
+		// A run can be resumed from its stored Result after every pending call has a decision.
 		from := roundTrip(t, res)
 		var words []llm.Decision
 		for _, w := range from.Pending {
 			words = append(words, w.Answer("ann", llm.TextResult("so be it")))
 		}
 		if len(from.Calls()) > 0 && len(words) == 0 && res.Stop == pawl.StopLimit {
-			return // handed back: they are the caller's
+			return // returned open: the caller executes them
 		}
 		a.Model = script.New(script.Loop(script.Say("welcome back")))
 		again, err := a.Resume(context.Background(), from, llm.DecisionMessage(words...), llm.User("go on"))
@@ -208,9 +208,9 @@ func TestEveryRunEndsWell(t *testing.T) {
 	}
 }
 
-// However often a run is interrupted, stored and resumed, no Write is done twice, nor one that was
-// begun and interrupted done again without a word, inside other calls too; and in the end every
-// call has its result.
+// For any number of interruptions, stores and resumes, no Write is executed twice, and no
+// interrupted Write is repeated without a decision. This also holds within other calls. In the end
+// every call has its result.
 func TestNoWriteIsRepeatedInSilence(t *testing.T) {
 	interruptions := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -12,9 +12,9 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// What became of a Write that was interrupted is said by its tool, where it can: it happened, and
-// is not run again; it did not, and is run once more approved; or nobody knows, and somebody is
-// asked.
+// The tool decides about an interrupted Write if it can. If the write happened, it is not repeated.
+// If it did not happen, it is executed once more after an approval. If the outcome is unknown, a
+// person is asked.
 func TestReconcile(t *testing.T) {
 	for _, row := range []struct {
 		name      string

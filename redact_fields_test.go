@@ -15,10 +15,10 @@ import (
 	"github.com/pawl-go/pawl/redact"
 )
 
-// fill puts the canary into every text below v, but into those that are made by pawl alone, and
-// returns where.
+// fill puts the canary into every text below v, except the texts that only pawl writes, and returns
+// their places.
 func fill(v reflect.Value, at string, depth int, filled *[]string) {
-	// names; ids and names of calls have a test of their own
+	// names; IDs and names of calls have a test of their own
 	own := []string{"Code", "Digest", "Provider", "MIME", "Name", "ID", "CallID"}
 	switch {
 	case depth > 9:
@@ -58,7 +58,7 @@ func fill(v reflect.Value, at string, depth int, filled *[]string) {
 	}
 }
 
-// left returns where the canary still stands below v.
+// left returns the places below v that still contain the canary.
 func left(v reflect.Value, at string, found *[]string) {
 	switch v.Kind() {
 	case reflect.String:
@@ -92,8 +92,7 @@ func left(v reflect.Value, at string, found *[]string) {
 	}
 }
 
-// Every field of an event that can hold a text, those of later versions included, goes through the
-// Redactor.
+// Every text field of an event goes through the Redactor, also a field of a later version.
 func TestEveryFieldIsRedacted(t *testing.T) {
 	var e pawl.Event
 	var filled, before, after []string

@@ -26,7 +26,7 @@ import (
 
 const canary = `cAnary/7f3+"k\9?`
 
-// canaries are the ways in which the canary travels.
+// canaries are the forms in which the canary appears.
 func canaries() []string {
 	quoted, _ := json.Marshal(canary)
 	out := []string{canary, url.QueryEscape(canary), url.PathEscape(canary), string(quoted[1 : len(quoted)-1])}
@@ -46,10 +46,10 @@ func mustHide(t testing.TB, where, text string) {
 	}
 }
 
-// planted is a run with the canary in every place that a model or a tool can put it.
+// planted is a run with the canary in every place that a model or a tool can write.
 func planted() (*pawl.Agent, *[]string) {
 	var ran []string
-	var mu sync.Mutex // calls of one reply run together
+	var mu sync.Mutex // calls of one reply run in parallel
 	look := func(name string, run func() (llm.ToolResult, error)) *pawl.Tool {
 		return does(name, func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 			mu.Lock()
@@ -93,15 +93,15 @@ type noFatal struct{}
 func (noFatal) Helper()           {}
 func (noFatal) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 
-// A secret that is planted in arguments, results, errors, panics, headers, text and reasoning is in
-// nothing that leaves, and the model and the tools get it as it is.
+// A secret in arguments, results, errors, panics, headers, text and reasoning is in no output. The
+// model and the tools get it unchanged.
 func TestNoSecretLeaves(t *testing.T) {
 	var r redact.Redactor
 	if err := r.Add(canary); err != nil {
 		t.Fatal(err)
 	}
 	bare, _ := planted()
-	var open bytes.Buffer // the control: without redaction each kind of sink tells it
+	var open bytes.Buffer // the control: without redaction each kind of sink receives it
 	for e := range bare.Stream(t.Context(), llm.User("with "+canary)) {
 		open.WriteString(jsonOf(t, e))
 	}
@@ -220,8 +220,8 @@ func jsonOrNone(e pawl.Event) string {
 	return string(b)
 }
 
-// However a reply is cut into fragments, no run of them tells a secret, what is told is what is
-// told of the whole, and nothing is held back at the end.
+// For any cut of a reply into fragments, no sequence of fragments shows a secret, the fragments
+// join to the redacted reply, and no text is held back at the end.
 func TestFragmentsTellNoSecrets(t *testing.T) {
 	var r redact.Redactor
 	r.Add(canary, "cAnary/7f3-other", "second-secret")
@@ -284,8 +284,8 @@ func TestFragmentsTellNoSecrets(t *testing.T) {
 const login = `{"type":"object","properties":{"user":{"type":"string"},"password":{"type":"string","writeOnly":true},"pin":{"type":"integer","x-secret":true},
 	"keys":{"type":"array","items":{"$ref":"#/$defs/key"}}},"$defs":{"key":{"type":"object","properties":{"value":{"type":"string","x-secret":true},"name":{"type":"string"}}}},"required":["user"]}`
 
-// Arguments that the schema marks are hidden wherever the call stands, in fragments too, and what
-// they hold wherever else it turns up.
+// Arguments that the schema marks as secret are redacted wherever the call appears, in fragments
+// too, and so are their values elsewhere.
 func TestMarkedArgumentsAreHidden(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"user":"ann","password":"hunter2!","pin":1234}`:                   `{"user":"ann","password":"[redacted]","pin":"[redacted]"}`,
@@ -350,8 +350,8 @@ func TestMarkedArgumentsAreHidden(t *testing.T) {
 	}
 }
 
-// What the marked arguments of kept calls are is hidden wherever it stands, by a copy and not by
-// what it was copied from.
+// The secret arguments of stored calls are redacted in every place. The redaction changes a copy
+// and not the original.
 func TestLearnFromKeptCalls(t *testing.T) {
 	r := new(redact.Redactor)
 	r.AddTools(&pawl.Tool{Name: "login", Input: json.RawMessage(login)})
@@ -369,7 +369,7 @@ func TestLearnFromKeptCalls(t *testing.T) {
 	}
 }
 
-// A call whose arguments were hidden when it was stored is not run with what stands in their place.
+// A call whose arguments were redacted when it was stored does not run with the placeholder.
 func TestHiddenArgumentsAreNotRun(t *testing.T) {
 	var ran []string
 	tool := probe(login, &ran)

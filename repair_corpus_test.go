@@ -19,8 +19,8 @@ import (
 	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
-// Real calls that broke their tool's schema: each is mended into what fits, or answered with the
-// field that is wrong.
+// The calls are real and broke their tool's schema. Each is repaired to fit, or answered with the
+// name of the wrong field.
 func TestCallsThatBreakTheSchema(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(corpora(t, "malformed-json"), "schema-violating-calls.dev.jsonl"))
 	if err != nil {
@@ -57,7 +57,7 @@ func TestCallsThatBreakTheSchema(t *testing.T) {
 	t.Logf("%d calls mended, %d answered with the field", mended, answered)
 }
 
-// knownCall is a call that is right, and its tool's schema.
+// knownCall is a correct call with its tool's schema.
 type knownCall struct {
 	schema map[string]any
 	args   map[string]any
@@ -108,7 +108,7 @@ func knownCalls(t *testing.T) (out []knownCall) {
 								args[name] = first(allowed[0])
 							}
 						}
-						// so that a field too many is one
+						// so that an additional field is a fault
 						f.Parameters["additionalProperties"] = false
 						out = append(out, knownCall{f.Parameters, args})
 					}
@@ -119,7 +119,7 @@ func knownCalls(t *testing.T) (out []knownCall) {
 	return out
 }
 
-// first picks the first allowed value in objects too, whose fields are lists of allowed values.
+// first selects the first allowed value, also in objects whose fields are lists of allowed values.
 func first(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -138,11 +138,11 @@ func first(v any) any {
 	return out
 }
 
-// faultKind breaks the text of right arguments in one way. break returns the broken text and the
-// field it is about; ok is false where this way is not open.
+// faultKind breaks the text of correct arguments in one way. break returns the broken text and its
+// field; ok is false if the fault does not apply.
 type faultKind struct {
 	name  string
-	must  string // mended: by syntax or schema decided; refused: never mended; either
+	must  string // the verdict: repaired, rejected, or either
 	broke func(text string, c knownCall) (broken, field string, ok bool)
 }
 
@@ -198,7 +198,7 @@ func python(v any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// repr writes v as Python's repr does, as far as strings and literals go.
+// repr writes v in the form of Python's repr, for strings and literals.
 func repr(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
@@ -336,8 +336,8 @@ var faultKinds = []faultKind{
 	})},
 }
 
-// Right calls are broken in twenty ways. Each ends with the right arguments, or refused with the
-// field named; never with others.
+// Correct calls are broken in twenty ways. Each ends with the correct arguments or is rejected with
+// the name of the field, and never runs with other arguments.
 func TestBrokenCalls(t *testing.T) {
 	soak.Sequential(t)
 	type count struct{ tried, mended, refused int }
@@ -350,7 +350,7 @@ func TestBrokenCalls(t *testing.T) {
 		tool := probe(string(schema), &ran)
 		whole := python(c.args)
 		if x := execute(t, tool, whole); x.Outcome != pawl.OutcomeOK || len(x.Repairs) > 0 {
-			skipped++ // the corpus' own schema refuses what it says is right
+			skipped++ // the corpus' own schema rejects its correct call
 			continue
 		}
 		for i, kind := range faultKinds {

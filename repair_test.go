@@ -15,7 +15,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// probe is a tool with the schema input that notes the arguments it was run with.
+// probe is a tool with the schema input that records the arguments of its calls.
 func probe(input string, ran *[]string) *pawl.Tool {
 	return &pawl.Tool{Name: "probe", Input: json.RawMessage(input),
 		Run: func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {
@@ -46,7 +46,7 @@ func TestArgumentsAreRepaired(t *testing.T) {
 	}
 }
 
-// A schema that is not closed takes any field: what fits is carried out as it was written.
+// A schema that is not closed accepts any field: arguments that fit are passed unchanged.
 func TestArgumentsThatFitAreNotRepaired(t *testing.T) {
 	const open = `{"type":"object","properties":{"city":{"type":"string"},"max_days":{"type":"integer"}},"required":["city"]}`
 	for _, args := range []string{`{"city":"Oslo","maxDays":3}`, `{"city":"Oslo","other":3}`} {
@@ -72,8 +72,8 @@ func TestNoRepair(t *testing.T) {
 	}
 }
 
-// What the model is told names the field, what was expected and what came, the nearest allowed
-// value, and shows arguments that fit.
+// The result for the model names the field, the expected type, the actual value and the nearest
+// allowed value, and shows arguments that fit.
 func TestCorrection(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"city":"Oslo","days":0,"units":"metrics","town":1}`: `The arguments of probe do not fit its schema:
@@ -96,8 +96,8 @@ Arguments of the right form, with your own values: {"city":"text","days":1}`,
 	}
 }
 
-// The record and the event say what was mended, and the transcript keeps what the model wrote.
-// Calls of a reply that was cut are not mended.
+// The record and the event list the repairs, and the transcript keeps the model's text. Calls of a
+// truncated reply are not repaired.
 func TestRepairedCallsInARun(t *testing.T) {
 	const wrote = `{"city":"Oslo","days":"3"}`
 	var ran, told []string
@@ -128,8 +128,8 @@ func TestRepairedCallsInARun(t *testing.T) {
 	}
 }
 
-// What a middleware makes of a call is checked and not mended: a hook decides on what would really
-// run.
+// Arguments from a middleware are validated and not repaired, because a hook decides on the
+// arguments that run.
 func TestArgumentsOfAMiddlewareAreNotRepaired(t *testing.T) {
 	var ran []string
 	change := pawl.Middleware{Tool: func(next pawl.ToolFunc) pawl.ToolFunc {
@@ -149,7 +149,7 @@ func TestArgumentsOfAMiddlewareAreNotRepaired(t *testing.T) {
 	}
 }
 
-// The Serial key of a call is made from what it runs with, not from what was written.
+// The Serial key of a call is made from the arguments that run, and not from the written text.
 func TestSerialSeesRepairedArguments(t *testing.T) {
 	var ran, keys []string
 	tool := probe(trip, &ran)

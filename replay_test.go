@@ -14,7 +14,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// both is a composing tool that makes the calls of rounds, a Do for each, and tells what they gave.
+// both is a composing tool that makes the calls of rounds, one Do for each round, and returns their
+// results.
 func both(name string, rounds func() [][]llm.ToolCall) *pawl.Tool {
 	t := does(name, func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 		var said []string
@@ -27,7 +28,7 @@ func both(name string, rounds func() [][]llm.ToolCall) *pawl.Tool {
 				return llm.ToolResult{}, err
 			}
 		}
-		// whatever Do said: a call that waits cannot be swallowed
+		// the error of Do is ignored on purpose: a pending call cannot be swallowed
 		return llm.TextResult(strings.Join(said, ",")), nil
 	})
 	t.Effect = pawl.EffectCompose
@@ -43,7 +44,7 @@ func storing(ctx context.Context, a *pawl.Agent) context.Context {
 	return pawl.WithEngine(ctx, a.Executor.(*pawltest.Kept).Engine())
 }
 
-// asksFor is a policy that asks for calls of the named tools.
+// asksFor is a policy that asks for approval of calls of the named tools.
 func asksFor(names ...string) pawl.Middleware {
 	return pawl.Approve(func(_ context.Context, _ llm.ToolCall, t *pawl.Tool) (pawl.Approval, error) {
 		if slices.Contains(names, t.Name) {
@@ -53,9 +54,9 @@ func asksFor(names ...string) pawl.Middleware {
 	})
 }
 
-// Where what ended is kept, a call inside a call waits, the calls beside it are carried out once,
-// and a yes goes on with what there is. Calls two deep and those around them that were approved
-// themselves ask once each.
+// With stored executions, a nested call can be pending. The calls in parallel to it are executed
+// once, and an approval resumes the composing call with the stored results. Calls at depth two, and
+// approved calls that contain others, ask once each.
 func TestACallInsideACallWaits(t *testing.T) {
 	ran := map[string]int{}
 	count := func(name string) *pawl.Tool {
@@ -118,7 +119,7 @@ func TestACallInsideACallWaits(t *testing.T) {
 	}
 }
 
-// A no is told to the tool, which goes on with it.
+// The composing tool gets the denial and continues.
 func TestACallInsideACallIsDenied(t *testing.T) {
 	outer := both("outer", func() [][]llm.ToolCall { return [][]llm.ToolCall{{inner("pay")}} })
 	a := &pawl.Agent{Model: script.New(script.Call("outer", `{}`), script.Say("done")), Executor: new(pawltest.Kept),
@@ -133,7 +134,7 @@ func TestACallInsideACallIsDenied(t *testing.T) {
 	}
 }
 
-// Budgets hold for what is carried out again: what was replayed counts as it did.
+// Budgets hold for a repeated composing call: its replayed calls count as they did before.
 func TestReplayedCallsCount(t *testing.T) {
 	outer := both("outer", func() [][]llm.ToolCall {
 		return [][]llm.ToolCall{{inner("a"), inner("a"), inner("pay")}, {inner("a")}}
@@ -154,7 +155,8 @@ func TestReplayedCallsCount(t *testing.T) {
 	}
 }
 
-// A tool that makes another call when it is carried out again is stopped before anything happens.
+// A composing tool that makes another call when it is repeated is stopped before the call has any
+// effect.
 func TestDiverged(t *testing.T) {
 	ran, calls := 0, []llm.ToolCall{inner("a"), inner("pay")}
 	outer := both("outer", func() [][]llm.ToolCall { return [][]llm.ToolCall{calls} })
@@ -175,8 +177,8 @@ func TestDiverged(t *testing.T) {
 	}
 }
 
-// The call of an agent that is a tool waits with the call inside of its run. The agent is run again
-// and finds what its calls did; its model answers as it did.
+// A call of an agent tool is pending together with the call within its run. The agent runs again
+// with the stored results of its calls, and its model answers as before.
 func TestACallInAnAgentWaits(t *testing.T) {
 	paid := 0
 	pay := does("pay", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
@@ -202,8 +204,8 @@ func TestACallInAnAgentWaits(t *testing.T) {
 	}
 }
 
-// A run that is given up while a call inside a call waits has its conversation whole, and a
-// shutdown leaves the question.
+// If a run is cancelled while a nested call is pending, its conversation is complete. A shutdown
+// keeps the question.
 func TestGivenUpWhileACallInsideWaits(t *testing.T) {
 	for _, cause := range []error{pawl.ErrCancelled, errors.New("shutdown")} {
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -11,7 +11,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// healing is a model that heals what it is asked, as adapters do.
+// healing is a model that repairs its requests, as adapters do.
 type healing struct {
 	llm.Model
 	rules llm.HistoryRules
@@ -24,8 +24,8 @@ func (m healing) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 	return m.Model.Stream(ctx, sent)
 }
 
-// Every request is checked before it is sent: what the run wrote, the changes of a middleware and
-// the additional rules of the API.
+// Every request is checked before it is sent: the transcript of the run, the changes of a
+// middleware and the additional rules of the API.
 func TestRequestsAreRepaired(t *testing.T) {
 	thought := llm.Reasoning{Text: "hm", Opaque: &llm.Opaque{Provider: "anthropic", Data: []byte(`{"type":"thinking"}`)}}
 	one := []llm.Message{llm.User("go"), llm.Assistant(call("a", "active", "{}")), llm.Results(answer("a", "1")),
@@ -34,7 +34,7 @@ func TestRequestsAreRepaired(t *testing.T) {
 		msgs   []llm.Message
 		api    string
 		change func(*llm.Request)
-		want   string // the code of each mend, of the three requests
+		want   string // the code of each repair, in the three requests
 	}{
 		"nothing":             {one, "anthropic", nil, "||"},
 		"a result is lost":    {one, "openai-chat", func(r *llm.Request) { r.Messages = slices.Delete(slices.Clone(r.Messages), 3, 4) }, "no_result|no_result|no_result"},
@@ -80,11 +80,11 @@ func TestRequestsAreRepaired(t *testing.T) {
 	}
 }
 
-// changed is a middleware that sends another request than it was given.
+// changed is a middleware that sends another request than it received.
 type changed struct {
 	llm.Model
 	change func(*llm.Request)
-	leads  bool // with instructions, which stay in front
+	leads  bool // with instructions, which stay first
 }
 
 func (m changed) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {

@@ -125,8 +125,8 @@ func TestFinishRules(t *testing.T) {
 	}
 }
 
-// Whatever ids a model gives its calls, and in whatever order the calls are sealed, each call of a
-// reply ends with an id of its own, and a good id is kept.
+// For any IDs of calls and any order of sealing, each call of a reply ends with a unique ID, and a
+// usable ID is kept.
 func TestCallsGetIDsOfTheirOwn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "calls")
@@ -166,7 +166,7 @@ func TestCallsGetIDsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// cut draws a way to tell parts in fragments, interleaved as a provider may.
+// cut draws a sequence of fragments for parts, interleaved as a provider may send them.
 func cut(t *rapid.T, parts []llm.Part) []llm.Delta {
 	var queues [][]llm.Delta
 	for i, p := range parts {
@@ -223,8 +223,7 @@ func cut(t *rapid.T, parts []llm.Part) []llm.Delta {
 	}
 }
 
-// However a reply is cut into fragments, and however these are interleaved, it joins to the same
-// reply.
+// A reply joins to the same value for any cut into fragments and any interleaving.
 func TestAnyCutJoinsToTheSameReply(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 5).Draw(t, "parts")
@@ -271,8 +270,8 @@ func TestAnyCutJoinsToTheSameReply(t *testing.T) {
 	})
 }
 
-// Joining is linear in the size of the arguments: what it allocates grows as they do, in any number
-// of fragments. Bytes are counted rather than time, which depends on the machine.
+// Joining is linear in the size of the arguments: allocations grow linearly for any number of
+// fragments. The test counts bytes, because time depends on the machine.
 func TestJoiningIsLinear(t *testing.T) {
 	soak.Sequential(t)
 	spent := func(size, fragment int) uint64 {
@@ -297,7 +296,7 @@ func TestJoiningIsLinear(t *testing.T) {
 	const mib = 1 << 20
 	for _, fragment := range []int{1, 16, 4096} {
 		if got := spent(mib, fragment); got > 10*mib {
-			// Each Delta boxes its part: 80 bytes a fragment, which is not the joiner's doing.
+			// Each Delta boxes its part in 80 bytes. The joiner does not cause this allocation.
 			if boxed := uint64(mib / fragment * 96); got > 10*mib+boxed {
 				t.Errorf("1 MiB in fragments of %d: %d bytes allocated", fragment, got)
 			}

@@ -44,8 +44,8 @@ func mixed(ran *[]string) *pawl.Agent {
 			}))}
 }
 
-// The active calls run, the passive ones pend; Resume takes results in any order, all at once or by
-// and by.
+// The active calls run and the passive calls are pending. Resume accepts results in any order, all
+// at once or one after another.
 func TestMixedActiveAndPassiveCalls(t *testing.T) {
 	var ran []string
 	a := mixed(&ran)
@@ -91,7 +91,7 @@ func TestMixedActiveAndPassiveCalls(t *testing.T) {
 			}
 		}
 	}
-	// One by one: what is still open pends again.
+	// One by one: the remaining open calls are pending again.
 	part, err := a.Resume(t.Context(), roundTrip(t, res), llm.Results(answer("p2", "two")))
 	if err != nil || part.Stop != pawl.StopPending || len(part.Pending) != 1 || part.Pending[0].Call.ID != "p1" ||
 		part.Pending[0].Digest != w1.Digest {
@@ -101,7 +101,7 @@ func TestMixedActiveAndPassiveCalls(t *testing.T) {
 	if err != nil || got.Text() != want {
 		t.Errorf("got %v, %q", err, got.Text())
 	}
-	// A message that is no answer must wait for the answers.
+	// A message that is not an answer must wait for the answers.
 	if _, err = a.Resume(t.Context(), roundTrip(t, res), llm.User("hello?")); err == nil || !strings.Contains(err.Error(), "call p1 (ask) still waits; answer or deny it before a new message") {
 		t.Errorf("got %v", err)
 	}
@@ -111,8 +111,8 @@ func TestMixedActiveAndPassiveCalls(t *testing.T) {
 	}
 }
 
-// What a person says while calls are open follows once they are settled, however often the run
-// stops before that.
+// A message that a person sends while calls are open follows their results, for any number of stops
+// in between.
 func TestMessagesThatWaitAreNotLost(t *testing.T) {
 	var ran []string
 	a := mixed(&ran)
@@ -133,7 +133,7 @@ func TestMessagesThatWaitAreNotLost(t *testing.T) {
 	}
 }
 
-// A run that is stored at every stop ends as one that is not.
+// A run that is stored at every stop has the same result as an uninterrupted run.
 func TestResumeAfterStorageGivesTheSame(t *testing.T) {
 	turns := []script.Turn{script.Call("read", `{"a":1}`), script.Together(script.Call("write", `{"b":2}`), script.Call("ask", "{}")),
 		script.Together(script.Call("write", `{"b":3}`), script.Call("read", `{"a":`)), script.Say("done")}
@@ -189,8 +189,7 @@ func TestResumeAfterStorageGivesTheSame(t *testing.T) {
 	}
 }
 
-// A caller may hand a run open calls of a transcript it has from elsewhere: they are carried out
-// first.
+// A caller may start a run with open calls from another transcript. They are executed first.
 func TestARunBeginsWithOpenCalls(t *testing.T) {
 	var ran []string
 	a := mixed(&ran)
@@ -216,7 +215,7 @@ func kinds(events []pawl.Event) (out []pawl.EventKind) {
 	return out
 }
 
-// Counters go on, and limits with them.
+// A resumed run continues its counters and so its limits.
 func TestResumeKeepsCounting(t *testing.T) {
 	ran := 0
 	tool := does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {

@@ -17,13 +17,13 @@ func chain(member string, n int, end string) string {
 	return `{"v":` + strings.Repeat(`{"`+member+`":`, n) + end + strings.Repeat(`}`, n) + `}`
 }
 
-// Schemas that lead back to themselves in several ways, with deep values that fit none. Without a
-// bound each takes longer than anybody waits: the work doubles with each level. They are refused,
-// and soon; what is soon is said with room for a busy machine.
+// The schemas are recursive in several ways, and the deep values fit none of them. Without a bound
+// the work would double with each level. The values are rejected soon; the time limit has room for
+// a busy machine.
 func TestChecksAreBounded(t *testing.T) {
 	soak.Sequential(t)
 	two := `{"type":"object","properties":{"c":{"$ref":"#/$defs/n"},"k":{"const":1}},"required":["c"]},{"type":"object","properties":{"c":{"$ref":"#/$defs/n"}},"required":["c"]}`
-	var steps strings.Builder // each definition is two times the next one
+	var steps strings.Builder // each definition uses the next definition twice
 	for i := range 40 {
 		fmt.Fprintf(&steps, `"d%d":{"anyOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
 	}
@@ -38,7 +38,7 @@ func TestChecksAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tool := takes(tt.schema)
-			tool.NoRepair = strings.HasPrefix(name, "a") // mending is bounded, too
+			tool.NoRepair = strings.HasPrefix(name, "a") // repair is bounded too
 			start := time.Now()
 			x := execute(t, tool, tt.args)
 			if took := time.Since(start); took > 30*time.Second {
@@ -51,8 +51,8 @@ func TestChecksAreBounded(t *testing.T) {
 	}
 }
 
-// What fits is not bounded: neither large values nor deep ones come near, and several at once do
-// not share a bound.
+// Values that fit are not affected: neither large nor deep values come near the bound, and
+// concurrent checks do not share it.
 func TestTheBoundIsFarFromWhatFits(t *testing.T) {
 	soak.Sequential(t)
 	tool := takes(`{"properties":{"v":{"$ref":"#/$defs/node"}},"required":["v"],"additionalProperties":false,"$defs":{"node":{"anyOf":[

@@ -18,9 +18,10 @@ import (
 	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
-// Whatever pawl lets through to a tool satisfies the tool's own schema, as another validator reads
-// it: for the schemas of real tools, and arguments made for them, made nearly for them, and written
-// as models write them. What a tool runs with is what is judged.
+// All arguments that pawl passes to a tool fit the tool's own schema by the verdict of another
+// validator. The schemas are from real tools. The arguments are made to fit, made almost to fit,
+// and written in the style of models. The other validator judges the arguments that the tool runs
+// with.
 func TestWhatRunsFitsTheOriginal(t *testing.T) {
 	soak.Sequential(t)
 	f, err := os.Open(corpora(t, "tool-schemas/dev.jsonl.gz"))
@@ -88,7 +89,7 @@ func TestWhatRunsFitsTheOriginal(t *testing.T) {
 	}
 }
 
-// A judge that lets everything pass would show nothing.
+// A judge that accepts everything would prove nothing.
 func TestTheJudgeRefuses(t *testing.T) {
 	j, err := judge(json.RawMessage(`{"type":"object","properties":{"n":{"$ref":"#/$defs/n"}},"required":["n"],"$defs":{"n":{"type":"integer","minimum":1}}}`))
 	if err != nil {
@@ -104,7 +105,7 @@ func TestTheJudgeRefuses(t *testing.T) {
 	}
 }
 
-// judge is a schema as another validator reads it, one that core does not check calls with.
+// judge is a schema for an independent validator, which core does not use.
 func judge(schema json.RawMessage) (*jsonschema.Resolved, error) {
 	var s jsonschema.Schema
 	if err := json.Unmarshal(schema, &s); err != nil {
@@ -113,8 +114,8 @@ func judge(schema json.RawMessage) (*jsonschema.Resolved, error) {
 	return s.Resolve(nil)
 }
 
-// guesser makes arguments for a schema, the wilder the less they fit: 0 as it says, 1 as models
-// write it, 2 and 3 with something wrong.
+// guesser makes arguments for a schema. The level is their distance from it: 0 fits, 1 is the style
+// of models, 2 and 3 have faults.
 type guesser struct {
 	*rand.Rand
 	root map[string]any

@@ -27,9 +27,9 @@ type suiteGroup struct {
 	}
 }
 
-// suiteMisses are the required cases that do not agree: their file and how their group or they
-// begin, how many they are, and why. A miss that is not here fails the test, and so does a line
-// here that is not one any more.
+// suiteMisses are the required cases with another verdict than the suite: file, prefix of the group
+// or case, count and reason. A miss that is not listed fails the test, and so does a listed miss
+// that now agrees.
 var suiteMisses = map[string][]suiteMiss{
 	"draft7": nil,
 	"draft2020-12": {
@@ -46,8 +46,8 @@ type suiteMiss struct {
 	why          string
 }
 
-// The required cases of the official suite, all of them, through the check of a tool's arguments:
-// each schema is that of the field v of a tool, each value is the argument v.
+// All required cases of the official suite go through the check of a tool's arguments: the schema
+// applies to the field v of a tool, and the value is the argument v.
 func TestJSONSchemaSuite(t *testing.T) {
 	soak.Sequential(t)
 	for _, d := range []struct {
@@ -147,9 +147,9 @@ func suiteRemotes(t *testing.T) (out map[string]json.RawMessage) {
 	return out
 }
 
-// suiteTool makes a schema that of a field of a tool. It keeps a name of its own, so that its
-// references mean what they meant. Nothing is loaded for a tool: documents that it refers to are
-// bundled with it, as the standard has it.
+// suiteTool returns a tool with the schema for its field v. The schema keeps its own name, so that
+// its references keep their meaning. A tool loads no documents: referenced documents are bundled
+// with the schema, as the standard describes.
 func suiteTool(schema json.RawMessage, draft string, remotes map[string]json.RawMessage) (*pawl.Tool, error) {
 	root := map[string]any{"type": "object", "required": []string{"v"}, "$schema": draft}
 	bundle := map[string]any{}
@@ -191,7 +191,7 @@ func suiteTool(schema json.RawMessage, draft string, remotes map[string]json.Raw
 	}
 }
 
-// identified gives a schema a name where it has none. Nothing stands beside a $ref in draft 7.
+// identified gives a schema a name if it has none. In draft 7 a $ref has no siblings.
 func identified(s map[string]any, id, draft string) map[string]any {
 	if s["$id"] != nil {
 		return s

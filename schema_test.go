@@ -14,13 +14,13 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// takes returns a tool with a schema of its own.
+// takes returns a tool with the given schema.
 func takes(schema string) *pawl.Tool {
 	return &pawl.Tool{Name: "f", Input: json.RawMessage(schema), Run: says("f", "ok").Run, NoRepair: true}
 }
 
-// What is wrong with arguments is told by field, with what was expected and what came, so that the
-// model can mend it.
+// The result lists the faults of arguments by field, with the expected and the actual value, so
+// that the model can correct them.
 func TestSchemaErrors(t *testing.T) {
 	obj := func(props string) string { return `{"type":"object","properties":` + props + `}` }
 	for _, test := range []struct{ schema, args, want string }{
@@ -82,7 +82,7 @@ func TestSchemaErrors(t *testing.T) {
 		}
 		x := execute(t, tool, test.args)
 		_, got, _ := strings.Cut(x.Result.Text(), "do not fit its schema:\n- ")
-		got, _, _ = strings.Cut(got, "\nArguments of the right form") // TestCorrection sees to that
+		got, _, _ = strings.Cut(got, "\nArguments of the right form") // TestCorrection covers this
 		if x.Outcome != pawl.OutcomeInvalid || got != test.want && !(strings.HasSuffix(test.want, ":") &&
 			strings.HasPrefix(got, test.want) && len(got) > len(test.want)) {
 			t.Errorf("%s takes %s\n got %s: %s\nwant %s", test.schema, test.args, x.Outcome, x.Result.Text(), test.want)
@@ -91,7 +91,7 @@ func TestSchemaErrors(t *testing.T) {
 	}
 }
 
-// However much is wrong, the model is told in a few lines.
+// For any number of faults the model gets a few lines.
 func TestManyFaultsAreToldInShort(t *testing.T) {
 	args := `{"a":[` + strings.TrimSuffix(strings.Repeat(`"`+strings.Repeat("x", 1000)+`",`, 1000), ",") + `]}`
 	x := execute(t, takes(`{"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"}}}}`), args)
@@ -109,7 +109,7 @@ func TestManyFaultsAreToldInShort(t *testing.T) {
 	}
 }
 
-// corpora is where the test data lies that is no part of the project.
+// corpora returns the folder of test data outside the project.
 func corpora(t testing.TB, path string) string {
 	t.Helper()
 	root := os.Getenv("PAWL_CORPORA")
@@ -123,8 +123,8 @@ func corpora(t testing.TB, path string) string {
 	return path
 }
 
-// FuzzArguments shows that no arguments get through that do not fit, and none bring the pipeline
-// down.
+// FuzzArguments shows that arguments that do not fit never pass, and that no arguments make the
+// pipeline panic.
 func FuzzArguments(f *testing.F) {
 	for _, s := range []string{`{"path":"a","n":1}`, `{"path":"a","n":1.0,"tags":["x"]}`, `{"path":"a","path":1}`, `{`, `[]`, `{"path":"\ud800"}`, `{"path":"a","n":1e400}`} {
 		f.Add([]byte(s))

@@ -19,8 +19,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// toy is a store of logs by key. Nothing in it is guarded, so that the race detector sees two calls
-// that touch one key at once; where order is taken away on purpose, guard is set.
+// toy is a store of logs by key. It has no lock, so that the race detector reports two calls that
+// use one key at the same time. Where the test removes the order on purpose, guard is set.
 type toy struct {
 	guard *sync.Mutex
 	cells map[string]*[]string
@@ -65,9 +65,9 @@ func (s *toy) logs() map[string][]string {
 	return out
 }
 
-// act is one call of the store: what the model asks for, and what it means.
+// act is one call of the store: the text of the model and its meaning.
 type act struct {
-	Op    string `json:"op"` // of the tool of that name: get, add, once, sum, plan
+	Op    string `json:"op"` // the name of the tool: get, add, once, sum, plan
 	Key   string `json:"key,omitempty"`
 	Mark  string `json:"mark,omitempty"`
 	Pause int    `json:"pause,omitempty"`
@@ -82,8 +82,8 @@ func (a act) call(id string) llm.ToolCall {
 	return llm.ToolCall{ID: id, Name: a.Op, Args: b}
 }
 
-// do carries a out on s. pause is called between what it reads and what it writes; inner carries
-// out the acts of a plan.
+// do executes a on s. pause is called between reading and writing; inner executes the acts of a
+// plan.
 func (a act) do(s *toy, pause func(int), inner func([]act) []string) string {
 	switch a.Op {
 	case "get":
@@ -101,7 +101,7 @@ func (a act) do(s *toy, pause func(int), inner func([]act) []string) string {
 	return a.Mark + "!"
 }
 
-// serially carries out acts one after another, without any runtime: what must come of them.
+// serially executes acts one after another without a runtime. Its result is the expected result.
 func serially(s *toy, acts []act) (told []string) {
 	for _, a := range acts {
 		told = append(told, a.do(s, func(int) {}, func(plan []act) []string { return serially(s, plan) }))
@@ -109,8 +109,8 @@ func serially(s *toy, acts []act) (told []string) {
 	return told
 }
 
-// drawActs draws what a model asks for at once. A plan works below a key of its own, which is its
-// Serial key.
+// drawActs draws the calls of one reply. A plan works below a key of its own, which is its Serial
+// key.
 func drawActs(rnd *rand.Rand, below string, mark *int, depth int) (acts []act) {
 	for range 1 + rnd.IntN(7) {
 		*mark++
@@ -172,8 +172,8 @@ func toyTools(s *toy, serial bool) (set []pawl.Toolset) {
 	return set
 }
 
-// batches runs what the seed draws, and returns how it differs from the same done serially; "": it
-// does not.
+// batches runs the calls that the seed draws, and returns the difference from serial execution. ""
+// means no difference.
 func batches(t *testing.T, seed uint64, serial bool) (diff string, sooner bool) {
 	synctest.Test(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
@@ -227,9 +227,9 @@ func batches(t *testing.T, seed uint64, serial bool) (diff string, sooner bool) 
 	return diff, sooner
 }
 
-// Whatever a model asks for at once, calls with one Serial key leave what they would one after
-// another, and everybody is told the same; nested in plans and begun early too. PAWL_SEEDS sets the
-// number of batches; the default is 1,000, in make soak 10,000.
+// For any calls in one reply, the calls with one Serial key have the effects and the results of
+// serial execution, also in plans and with early start. PAWL_SEEDS is the number of batches; the
+// default is 1,000, in make soak 10,000.
 func TestBatchesEqualTheirSerialExecution(t *testing.T) {
 	seeds := soak.N[uint64](1000, 10_000)
 	if n, err := strconv.ParseUint(os.Getenv("PAWL_SEEDS"), 10, 64); err == nil {
@@ -246,7 +246,7 @@ func TestBatchesEqualTheirSerialExecution(t *testing.T) {
 		}
 	}
 	differ := 0
-	for seed := range uint64(200) { // the control: without Serial keys the order is the clock's
+	for seed := range uint64(200) { // the control: without Serial keys the clock decides the order
 		if diff, _ := batches(t, seed, false); diff != "" {
 			differ++
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// A message sent to a run takes its place behind the next results; when the model has answered
-// meanwhile, the run goes on with it.
+// A message sent to a run follows the next results. If the model has answered meanwhile, the run
+// continues with the message.
 func TestSteering(t *testing.T) {
 	for way, run := range ways {
 		var s pawl.Steering
@@ -85,7 +85,7 @@ func TestSteeringEvents(t *testing.T) {
 	t.Error("no event tells of the message")
 }
 
-// What no request had is handed back, whatever ends the run.
+// A message that was in no request is returned as unread, for every cause that ends the run.
 func TestUnreadMessages(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -126,7 +126,7 @@ func TestUnreadMessages(t *testing.T) {
 	}
 }
 
-// A message is for the whole: runs inside take none.
+// A message is for the outermost run: inner runs receive none.
 func TestInnerRunsAreNotSteered(t *testing.T) {
 	var s pawl.Steering
 	inner := script.New(script.Say("fine"))
@@ -170,7 +170,7 @@ func TestWhatCannotSteer(t *testing.T) {
 	}
 }
 
-// Whenever messages come, each is in the transcript or unread, once and in order, and no run makes
+// A message sent at any time is either in the transcript or unread, once and in order. No run makes
 // more requests than its rounds allow.
 func TestNoMessageIsLost(t *testing.T) {
 	taken, unread := 0, 0

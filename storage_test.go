@@ -11,7 +11,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// Whatever a tool gives back, the transcript can be stored and read.
+// A transcript with any result of a tool can be stored and read.
 func TestAnyResultCanBeStored(t *testing.T) {
 	for name, res := range map[string]llm.ToolResult{
 		"data that is no JSON":       {Data: json.RawMessage("{bad")},
@@ -42,7 +42,7 @@ func TestAnyResultCanBeStored(t *testing.T) {
 	}
 }
 
-// Data that cannot be kept does not hide why the call failed.
+// Data that cannot be stored does not hide the reason why the call failed.
 func TestBadDataDoesNotHideTheError(t *testing.T) {
 	odd := &pawl.Tool{Name: "odd", Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: "no such city"}}, IsError: true, Data: json.RawMessage("{bad")}, nil
@@ -53,8 +53,7 @@ func TestBadDataDoesNotHideTheError(t *testing.T) {
 	}
 }
 
-// A field that is written twice is one thing to the person who approves and may be another to the
-// tool.
+// A duplicate field could have one value for the approver and another for the tool.
 func TestAFieldWrittenTwiceIsRefused(t *testing.T) {
 	ran := 0
 	tool := func(schema string) *pawl.Tool {

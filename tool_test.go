@@ -17,7 +17,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// execute carries out one call of tool, outside a run.
+// execute runs one call of tool outside a run.
 func execute(t testing.TB, tool *pawl.Tool, args string) pawl.Execution {
 	t.Helper()
 	return pawl.Toolsets{tool}.Execute(t.Context(), call("c", tool.Name, args))
@@ -89,8 +89,8 @@ func TestFuncOutputs(t *testing.T) {
 	}
 }
 
-// Arguments that fit the schema but not the Go type (JSON Schema takes 3.0 for an integer, and has
-// no bounds) are mended or refused in words for the model: it knows nothing of Go.
+// Arguments that fit the schema but not the Go type are repaired, or rejected in words without Go
+// terms. For example, JSON Schema accepts 3.0 for an integer and has no bounds for it.
 func TestFuncArgumentsThatDoNotFitTheGoType(t *testing.T) {
 	type in struct {
 		N     int8            `json:"n,omitempty"`
@@ -204,7 +204,7 @@ func ExampleFunc() {
 	}
 	weather := pawl.Func("weather", "Current weather in a city.",
 		func(ctx context.Context, c City) (string, error) { return "rain in " + c.Name, nil })
-	weather.Effect = pawl.EffectRead // it may be retried, and needs no approval
+	weather.Effect = pawl.EffectRead // it may be retried and needs no approval
 
 	var input struct{ Properties json.RawMessage }
 	if err := json.Unmarshal(weather.Input, &input); err != nil {

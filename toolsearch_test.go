@@ -16,7 +16,7 @@ import (
 	"github.com/pawl-go/pawl/tools/find"
 )
 
-// many are n tools of as many services, and one that sends mail.
+// many returns n tools of n services, and a tool that sends mail.
 func many(n int) pawl.Toolsets {
 	run := func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("done"), nil }
 	var all pawl.Toolsets
@@ -54,7 +54,7 @@ func TestSearch(t *testing.T) {
 		{"weather", "tool_search"},
 		{"weather", "tool_search", "mail_send"},
 		{"weather", "tool_search", "mail_send"},
-		// called without having been found, and found
+		// called before it was found, and after
 		{"weather", "tool_search", "mail_send", "service7_listItems", "service3_listItems"},
 	}
 	if d := cmp.Diff(want, got); d != "" {

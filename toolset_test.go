@@ -15,7 +15,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// toolNames lists what set supplies.
+// toolNames lists the names of the tools in set.
 func toolNames(t testing.TB, set pawl.Toolset) string {
 	t.Helper()
 	tools, err := set.Tools(t.Context())
@@ -117,7 +117,7 @@ func TestRegistryExecute(t *testing.T) {
 	}
 }
 
-// A run sees the tools that were there when it began.
+// A run uses the tools that existed when it started.
 func TestARegistryMayChangeWhileARunGoesOn(t *testing.T) {
 	var r pawl.Registry
 	changes := does("changes", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
@@ -162,7 +162,8 @@ func TestToolsets(t *testing.T) {
 	}
 }
 
-// A tool behind a prefix sees its own name, is the same tool from run to run, and keeps what it is.
+// A tool behind a prefix receives its own name, is the same tool in each run, and keeps its other
+// fields.
 func TestPrefix(t *testing.T) {
 	var saw string
 	inner := does("look", func(_ context.Context, c llm.ToolCall) (llm.ToolResult, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// recorded is a call that a benchmark holds to be right, and what its own tool gave.
+// recorded is a call that a benchmark holds to be correct, with the result of its own tool.
 type recorded struct {
 	Name   string
 	Args   json.RawMessage
@@ -57,17 +57,17 @@ func lines[T any](t *testing.T, path string) (out []T) {
 	return out
 }
 
-// traced is what came of the recorded calls.
+// traced counts the outcomes of the recorded calls.
 type traced struct{ conversations, turns, calls, asRecorded, refused int }
 
-// play carries the turns of one conversation out, a reply a call, the runs of later turns going on
-// from the stored ones, with the recorded results for tools. Calls must reach the tools in their
-// order with the recorded arguments, and the transcript must hold the recorded results.
+// play runs the turns of one conversation, one reply for each call, with the recorded results for
+// tools. The runs of later turns resume the stored runs. Calls must reach the tools in order with
+// the recorded arguments, and the transcript must hold the recorded results.
 func (n *traced) play(t *testing.T, id string, tools map[string]json.RawMessage, turns [][]recorded) {
 	t.Helper()
 	n.conversations++
 	var reached []recorded
-	var next *recorded // the call that is being made
+	var next *recorded // the call in progress
 	var set []pawl.Toolset
 	for name, schema := range tools {
 		set = append(set, &pawl.Tool{Name: name, Input: schema,
@@ -127,8 +127,8 @@ func (n *traced) play(t *testing.T, id string, tools map[string]json.RawMessage,
 	}
 }
 
-// The conversations of two benchmarks that are held to be right: every call that fits its tool's
-// own schema is carried out as it was recorded, and a call that does not is refused.
+// The conversations of two benchmarks count as correct. Every call that fits its tool's own schema
+// is executed as recorded, and every other call is rejected.
 func TestRecordedConversations(t *testing.T) {
 	soak.Sequential(t)
 	type function struct {

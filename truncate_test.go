@@ -11,8 +11,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// A result is cut to its head and tail, at runes, to no more than MaxResult bytes, and says what is
-// missing.
+// A result is cut to its head and tail at rune boundaries, has at most MaxResult bytes, and reports
+// the missing part.
 func TestResultsAreTruncated(t *testing.T) {
 	for _, limit := range []int{0, -1, 100, 1000, 1001, 1002, 1003, 10} {
 		for _, unit := range []string{"x", "ø", "世", "🦊", "\x80"} {
@@ -57,7 +57,7 @@ func TestResultsAreTruncated(t *testing.T) {
 	}
 }
 
-// A tool cannot put into the transcript what no provider could send.
+// A tool cannot put content into the transcript that no provider could send.
 func TestResultsHoldTextAndMediaOnly(t *testing.T) {
 	tool := does("f", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		return llm.ToolResult{Parts: []llm.Part{text("a"), nil, llm.ToolCall{ID: "x"}, llm.Reasoning{Text: "hm"},

@@ -12,7 +12,7 @@ func TestValidate(t *testing.T) {
 	tool := &pawl.Tool{Name: "weather", Passive: true, Input: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}},"required":["city"]}`)}
 	for _, tt := range []struct{ args, want string }{
 		{`{"city":"Oslo"}`, ""},
-		{`{"city":"Oslo","days":"3"}`, ""}, // would be mended
+		{`{"city":"Oslo","days":"3"}`, ""}, // would be repaired
 		{``, "needs them"},
 		{`{"city":{}}`, "field city: expected string"},
 		{`{"city":`, "not valid JSON"},
