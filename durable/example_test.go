@@ -61,7 +61,7 @@ var errNoPayment = errors.New("no such payment")
 // bank knows the payments.
 func bank(_ context.Context, reference string) (string, error) { return "", errNoPayment }
 
-// A tool finds out itself what happened to an interrupted call.
+// A tool itself determines the outcome of an interrupted call.
 func ExampleEngine_reconcile() {
 	pay := pawl.Func("pay", "Pays an invoice.", func(context.Context, struct{}) (string, error) { return "paid", nil })
 	// begin reconcile

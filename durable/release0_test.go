@@ -30,16 +30,16 @@ import (
 	"github.com/pawl-go/pawl/tools/plan"
 )
 
-// testdata/release0 holds what release 0 wrote: a database with runs, and what they come to when
-// they are resumed. The files must not be written again: users have such databases, and every later
-// version reads them. -update writes a file only where there is none. The agents and tools below
-// belong to the files too: a journal holds digests of names, descriptions, schemas and
+// testdata/release0 holds a database with runs that release 0 wrote, and the results of these runs
+// after they were resumed. The files must not be written again: users have such databases, and
+// every later version reads them. -update writes a file only if none exists. The agents and tools
+// below are part of the fixture: a journal holds digests of names, descriptions, schemas and
 // instructions.
 const release0 = "testdata/release0"
 
 var update = flag.Bool("update", false, "write files of testdata/release0 that are not there")
 
-// released is when release 0 wrote the database.
+// released is the time at which release 0 wrote the database.
 var released = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 var releaseScope = store.Scope{Tenant: "acme", User: "ann"}
@@ -48,7 +48,7 @@ var releaseScope = store.Scope{Tenant: "acme", User: "ann"}
 type releaseRun struct {
 	id    string
 	turns []script.Turn
-	hold  string // the call of this tool ends in no record: the process dies while it is made
+	hold  string // the call of this tool is not recorded: the process dies during the call
 }
 
 func releaseRuns() []releaseRun {
@@ -112,7 +112,7 @@ func (r releaseRun) agent(t *testing.T, w durabletest.World, held func(context.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	// descriptions may be worded anew in later versions
+	// later versions may change the wording of descriptions
 	fixed := func(tool *pawl.Tool, input string) pawl.Toolset {
 		tool = tool.Clone()
 		tool.Description, tool.Input, tool.Output = "Does "+tool.Name+".", json.RawMessage(input), nil
@@ -124,8 +124,8 @@ func (r releaseRun) agent(t *testing.T, w durabletest.World, held func(context.C
 		fixed(embedded, `{"type":"object","properties":{"code":{"type":"string"}},"required":["code"]}`))}
 }
 
-// beginReleaseRuns makes the runs until each has ended, waits, or stands in a call that does not
-// end. stop ends what stands.
+// beginReleaseRuns starts the runs and waits until each has ended, is pending, or hangs in a call.
+// stop ends the hanging runs.
 func beginReleaseRuns(t *testing.T, ctx context.Context, eng *durable.Engine, w durabletest.World,
 	runs []releaseRun, executor pawl.Executor, settle func()) (stop func()) {
 	t.Helper()
@@ -207,7 +207,7 @@ func writeRelease0(t *testing.T, path string) {
 func second[T any](_ T, err error) error        { return err }
 func third[T, U any](_ T, _ U, err error) error { return err }
 
-// once writes a file that is not there.
+// once writes a file if it does not exist.
 func once(t *testing.T, path string, b []byte) {
 	t.Helper()
 	if _, err := os.Stat(path); err == nil {
@@ -246,7 +246,8 @@ func indent(t *testing.T, v any) []byte {
 	return append(b, '\n')
 }
 
-// openRelease0 unpacks the database, and returns an engine an hour after it was written.
+// openRelease0 unpacks the database and returns an engine with the clock one hour after its
+// release.
 func openRelease0(t *testing.T) (context.Context, *sqlite.DB, *durable.Engine) {
 	t.Helper()
 	path := filepath.Join(release0, "pawl.db.gz")
@@ -284,8 +285,8 @@ func openRelease0(t *testing.T) (context.Context, *sqlite.DB, *durable.Engine) {
 	return store.WithScope(t.Context(), releaseScope), db, eng
 }
 
-// The journals of release 0 are intact, are exported as they were, ask what they asked, and are
-// replayed with every request the same.
+// The journals of release 0 are intact. Their exports are unchanged, their questions are still
+// pending, and their replays send the same requests.
 func TestRelease0IsReadAndReplayed(t *testing.T) {
 	ctx, db, eng := openRelease0(t)
 	var seen []any
@@ -333,8 +334,8 @@ func TestRelease0IsReadAndReplayed(t *testing.T) {
 	releasedGolden(t, "read.json", indent(t, seen))
 }
 
-// A run of release 0 is resumed: what was done is not done again, what is missing is done once, and
-// the end equals the end under release 0.
+// A run of release 0 is resumed. Stored calls are not repeated, missing calls are executed once,
+// and the result equals the result of release 0.
 func TestRelease0IsResumed(t *testing.T) {
 	ctx, _, eng := openRelease0(t)
 	var ends []any
@@ -370,8 +371,7 @@ func TestRelease0IsResumed(t *testing.T) {
 	releasedGolden(t, "resumed.json", indent(t, ends))
 }
 
-// A run that is made from its beginning, without its journal, makes its write again, and the
-// comparison finds that.
+// A run that starts anew without its journal repeats its write, and the comparison detects it.
 func TestRelease0FindsASecondWrite(t *testing.T) {
 	ctx := store.WithScope(t.Context(), releaseScope)
 	var world durabletest.Memory
@@ -385,7 +385,7 @@ func TestRelease0FindsASecondWrite(t *testing.T) {
 	}
 }
 
-// deliveredBefore returns what the runs delivered under release 0.
+// deliveredBefore returns the deliveries of the runs under release 0.
 func deliveredBefore(t *testing.T) (before []durabletest.Delivery) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(release0, "before.json"))
@@ -409,7 +409,7 @@ func writtenTwice(before, now []durabletest.Delivery) (places []llm.Key) {
 	return places
 }
 
-// What else the database holds: a thread, a memory, a schedule and an artifact.
+// The database also holds a thread, a memory, a schedule and an artifact.
 func TestRelease0KeepsTheRest(t *testing.T) {
 	ctx, db, _ := openRelease0(t)
 	thread, err := db.Thread(ctx, releaseScope, "chat")
@@ -444,8 +444,8 @@ func TestRelease0KeepsTheRest(t *testing.T) {
 		indent(t, map[string]any{"thread": thread, "messages": msgs, "hits": len(hits), "memories": memories, "schedules": schedules, "artifact": artifact.Text}))
 }
 
-// The records of a journal keep their kinds, keys and bodies: earlier versions of the program may
-// read them. The clock stands still.
+// The records of a journal keep their kinds, keys and bodies, because earlier versions of the
+// program may read them. The clock stands still.
 func TestJournalFormStays(t *testing.T) {
 	got := map[string][]byte{}
 	synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// built is what a measurement needs: the programs of both sides, and two servers that run.
+// built is the set-up of a measurement: the programs of both sides, and two running servers.
 type built struct {
 	dir     string // scratch folder, removed by close
 	raw     string
@@ -98,8 +98,8 @@ func (b *built) close() {
 	os.RemoveAll(b.dir)
 }
 
-// report is what the harness prints of one measurement: figures of one run, except for the memory,
-// which is of the process.
+// report is the harness's report of one measurement: figures of one run, except for the memory,
+// which is for the process.
 type report struct {
 	Runs   int64   `json:"runs"`
 	CPU    float64 `json:"cpu_us"`
@@ -108,7 +108,7 @@ type report struct {
 	Wall   float64 `json:"wall_us"` // elapsed time divided by runs
 	P50    float64 `json:"p50_us"`
 	P99    float64 `json:"p99_us"`
-	RSS    float64 `json:"rss_kb"`  // the most that the process held
+	RSS    float64 `json:"rss_kb"`  // the peak of the process
 	Base   float64 `json:"base_kb"` // before its first run
 	Err    string  `json:"err,omitempty"`
 }

@@ -56,7 +56,7 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// TestFallen shows where the line is: 15 % above what is committed, in CPU, allocations or bytes.
+// TestFallen shows the limit: 15 % above the committed CPU, allocations or bytes.
 func TestFallen(t *testing.T) {
 	want := ratios{CPU: 0.5, Allocs: 0.4, Bytes: 0.3, P50: 0.5}
 	for _, tt := range []struct {

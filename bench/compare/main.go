@@ -182,10 +182,11 @@ func measureAll(ctx context.Context, o options, picked []row, out, errs io.Write
 	return nil
 }
 
-// noisy is how far apart pairs may be, beside their median, before the row is measured again.
+// noisy is the spread of the pairs, relative to their median, above which the row is measured
+// again.
 const noisy = 0.1
 
-// left says how long all rows may take, as far as those that are done tell.
+// left estimates the time for all rows from the rows that are done.
 func left(begin time.Time, done, rows int) string {
 	if done == 0 {
 		return "?"

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// slack is how much greater than the committed one a ratio may be.
+// slack is the allowed increase over the committed ratio.
 const slack = 1.15
 
-// comparison is what was measured of a row.
+// comparison is the measurement of a row.
 type comparison struct {
 	Row    string   `json:"row"`
 	Ratios ratios   `json:"ratios"`
@@ -21,8 +21,8 @@ type comparison struct {
 	Hand   []report `json:"by_hand"`
 }
 
-// ratios are medians over pairs: pawl's figure divided by the figure of the loop by hand, and both
-// sides' own figures, since some of them are promised.
+// ratios are medians over pairs: pawl's figure divided by the figure of the hand-written loop. The
+// figures of both sides are included, because the documentation promises some of them.
 type ratios struct {
 	CPU    float64 `json:"cpu"`
 	Least  float64 `json:"cpu_least"`
@@ -34,16 +34,16 @@ type ratios struct {
 	RSS    float64 `json:"rss"`
 
 	PawlCPU    float64 `json:"pawl_cpu_us"` // of one run
-	HandCPU    float64 `json:"hand_cpu_us"` // the same by hand
+	HandCPU    float64 `json:"hand_cpu_us"` // the same for the hand-written loop
 	PawlAllocs float64 `json:"pawl_allocs"` // of one run
 	// Peak memory of the process less its memory before the first run, for each run at once.
 	PawlKiB float64 `json:"pawl_kib"`
-	HandKiB float64 `json:"hand_kib"` // the same by hand
+	HandKiB float64 `json:"hand_kib"` // the same for the hand-written loop
 	// pawl's 99th percentile of a run's time divided by its median.
 	Tail float64 `json:"tail"`
 }
 
-// spread is how far apart the pairs are, divided by their median.
+// spread is the distance between the extreme pairs divided by their median.
 func (r ratios) spread() float64 { return (r.Most - r.Least) / r.CPU }
 
 // ratiosOf makes the ratios of pairs that were measured with conc runs at once.
@@ -120,7 +120,7 @@ func (c comparison) line() string {
 		q.Bytes, q.P50, q.P99, median(c.Pawl, rss), q.RSS)
 }
 
-// summary says how the table looks as a whole, and names the rows above 1.00.
+// summary describes the table as a whole and names the rows above 1.00.
 func summary(out io.Writer, all []comparison, took time.Duration) {
 	var cpu []float64
 	over := 0

@@ -11,7 +11,7 @@ type row struct {
 	Conc   int    // runs at once
 	Hist   int    // messages before the task
 	Once   bool   // each run at once is made once: their memory together counts
-	Quick  bool   // it stands for others, and is measured with -quick too
+	Quick  bool   // stands for others, and is measured with -quick too
 	Plain  bool   // over plain HTTP/1.1, as local servers speak, and not over TLS with HTTP/2
 }
 

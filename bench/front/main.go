@@ -91,7 +91,7 @@ func certificate() (tls.Certificate, []byte, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, public, nil
 }
 
-// front answers requests with the load server's answers, which it keeps.
+// front answers requests with the load server's answers, which it caches.
 type front struct {
 	load     string
 	requests atomic.Int64
@@ -124,7 +124,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.buffers.Put(b)
 	if _, err := b.ReadFrom(r.Body); err != nil {
 		f.bad.Add(1)
-		return // the client is gone
+		return // the client has disconnected
 	}
 	a, err := f.answer(r, b.Bytes())
 	if err != nil {
@@ -136,11 +136,11 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Request-Id", "req_mock")
 	w.Write(a.body)
 	if strings.HasPrefix(a.contentType, "text/event-stream") {
-		w.(http.Flusher).Flush() // no Content-Length, as streams have none
+		w.(http.Flusher).Flush() // no Content-Length, as in a stream
 	}
 }
 
-// answer returns the kept answer to a request; the first time, it asks the load server.
+// answer returns the cached answer to a request. It asks the load server for the first one.
 func (f *front) answer(r *http.Request, body []byte) (*answer, error) {
 	key, ok := keyOf(r.URL.Path, body)
 	if !ok {
@@ -166,16 +166,16 @@ func (f *front) answer(r *http.Request, body []byte) (*answer, error) {
 	return a, nil
 }
 
-// key is what decides a load server's answer: the API and the script, the form of the reply, and
-// the number of tool results after the task.
+// key determines a load server's answer: the API, the script, the form of the reply, and the number
+// of tool results after the task.
 type key struct {
 	path          string
-	script        string // empty where the path has it
+	script        string // empty if the path has it
 	stream, usage bool
 	results       int
 }
 
-// results are how the four APIs begin a tool result.
+// results are the prefixes of a tool result in the four APIs.
 var results = [][]byte{[]byte(`"tool_call_id":`), []byte(`"function_call_output"`), []byte(`"tool_result"`), []byte(`"functionResponse"`)}
 
 // keyOf returns the key of a request. A request without a task or a script has none.
@@ -201,7 +201,8 @@ func keyOf(path string, body []byte) (k key, ok bool) {
 	return k, true
 }
 
-// stats writes what the harness asks for: requests, bad requests, and the CPU time of this process.
+// stats writes the figures that the harness reads: requests, bad requests, and the CPU time of this
+// process.
 func (f *front) stats(w io.Writer) {
 	var u syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &u)

@@ -13,10 +13,10 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// seedTools are the built-in tools that these follow, with calls in their words: one with the
-// arguments that were required there, and one with all that there were. They are carried out in
-// this order, one after another, so that later ones find what earlier ones made. want is in the
-// result.
+// seedTools are the built-in tools that replace tools of agent.framework, with calls in its form:
+// one with the arguments that were required there, and one with all arguments. The calls are
+// executed in this order, one after another, because later calls use the effects of earlier calls.
+// want is a part of the result.
 var seedTools = []struct{ tool, args, want string }{
 	{"remember", `{"content":"The office is in Oslo."}`, "Remembered as"},
 	{"knowledge_search", `{"query":"leave"}`, "twelve days"},
@@ -57,12 +57,12 @@ var seedTools = []struct{ tool, args, want string }{
 	{"skill_update", `{"id":"tea","name":"green tea","description":"Makes green tea.","instructions":"Steep at 80.","tags":[],"tools":[],"model":"n","references":[]}`, "green tea"},
 }
 
-// seedNames are the names that prompts and stored runs have of them.
+// seedNames are the names of the tools in existing prompts and stored runs.
 const seedNames = "data_aggregate data_filter data_parse data_transform file_delete file_list file_read file_stat file_write http_fetch knowledge_search remember " +
 	"schedule_create schedule_delete schedule_list schedule_update shell_exec skill_create skill_search skill_update web_search"
 
-// Every tool of the seed is there under its name, and takes the seed's arguments as they are,
-// unmended.
+// Every tool of agent.framework exists under its name and accepts the old arguments without a
+// repair.
 func TestSeedTools(t *testing.T) {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")

@@ -33,8 +33,8 @@ import (
 	"github.com/pawl-go/pawl/tools/skill"
 )
 
-// testdata/tools.golden is what pawl tools list --json prints: names, arguments and effects are a
-// contract with prompts and stored runs. Written again with: go test ./cmd/pawl -run CLI -update
+// testdata/tools.golden is the output of pawl tools list --json: names, arguments and effects are a
+// contract with prompts and stored runs. To update it: go test ./cmd/pawl -run CLI -update
 func TestCLITools(t *testing.T) {
 	var out bytes.Buffer
 	sys := &cli.System{Out: &out, Err: &out, Env: func(string) string { return "" }}
@@ -56,8 +56,9 @@ func TestCLITools(t *testing.T) {
 	}
 }
 
-// everyTool returns all tools of the packages below tools, those that the command has no set for
-// too. The store has a page about leave; allow is what http_fetch reaches beside public addresses.
+// everyTool returns all tools of the packages below tools, also the tools that are in no set of the
+// command. The store has a page about leave. allow lists the addresses that http_fetch reaches in
+// addition to public addresses.
 func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 	t.Helper()
 	root := t.TempDir()
@@ -128,8 +129,8 @@ func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 	return all
 }
 
-// good are calls that each schema takes: those of the project that the tools' names and arguments
-// come from, and what pages say.
+// good are calls that the schemas accept: calls of the project from which names and arguments come,
+// and calls from the documentation.
 var good = map[string][]string{
 	"file_read":        {`{"path":"a.txt"}`, `{"path":"a.txt","offset":2,"limit":10}`},
 	"file_write":       {`{"path":"b.txt","content":""}`, `{"path":"d/b.txt","content":"x","expect":""}`},
@@ -162,8 +163,8 @@ var good = map[string][]string{
 	"schedule_delete":  {`{"id":"s1"}`, `{"description_query":"news"}`},
 }
 
-// bad are calls that cannot be carried out, and what the model is told of them: which field, what
-// is wrong, what would be right.
+// bad are calls that cannot be executed, with a part of the result for the model: the field, the
+// fault, and the remedy.
 var bad = []struct{ tool, args, want string }{
 	{"file_read", `{}`, `missing required field "path"`},
 	{"file_read", `{"path":"/etc/passwd"}`, "relative to the root"},
@@ -261,7 +262,7 @@ var bad = []struct{ tool, args, want string }{
 	{"knowledge_search", `{"question":"x"}`, `unknown field "question"`},
 }
 
-// inside is what no model can act on: words of Go, and places of this machine.
+// inside are words of Go and paths of this machine, which no model can use.
 var inside = regexp.MustCompile(`(?i)unmarshal|go value|json: |goroutine|\bpanic|nil pointer|struct field|sql:|sqlite|/home/|` + regexp.QuoteMeta(os.TempDir()))
 
 func TestEveryTool(t *testing.T) {
@@ -295,7 +296,7 @@ func TestEveryTool(t *testing.T) {
 				t.Errorf("%s %s: %s", name, args, err)
 			}
 		}
-		// As a control: what is no object, or has a field that there is not, is taken by none.
+		// The control: no schema accepts arguments that are not an object or have an unknown field.
 		for _, args := range []string{`[]`, `{"no such field":1}`} {
 			if taken(t.Context(), tool, args) == "" {
 				t.Errorf("%s takes %s", name, args)
@@ -304,7 +305,8 @@ func TestEveryTool(t *testing.T) {
 	}
 }
 
-// taken says what the pipeline has against arguments, before a tool is run; "" for nothing.
+// taken returns the fault that the pipeline finds in arguments before a tool runs. "" means no
+// fault.
 func taken(ctx context.Context, tool *pawl.Tool, args string) string {
 	idle := tool.Clone()
 	idle.NoRepair = true
@@ -316,7 +318,7 @@ func taken(ctx context.Context, tool *pawl.Tool, args string) string {
 	return x.Result.Text()
 }
 
-// docs/tools.md has every tool in a row, below its family, with its effect.
+// docs/tools.md has a row for every tool, below its family, with its effect.
 func TestToolsPage(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "tools.md"))
 	if err != nil {

@@ -24,22 +24,22 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// serving is pawl serve as a process of its own, with an agent clerk on the simulator, which looks
-// things up, and pays when a person lets it.
+// serving is pawl serve in a process of its own, with an agent clerk on the simulator. The clerk
+// looks things up, and pays after an approval.
 type serving struct {
 	t     *testing.T
 	url   string
-	token string // that curl shows
+	token string // the token that curl sends
 	bank  *bank
-	stop  func() // ends it with Ctrl-C and waits for it; the end of the test does the same
+	stop  func() // ends the process with Ctrl-C and waits for it; the end of the test does the same
 }
 
 const servedToken = "all-all-all-all-all"
 
-// bank is what the tools of clerk act on.
+// bank is the state that the tools of clerk use.
 type bank struct {
 	paid atomic.Int64
-	gate chan struct{} // /wait is answered when it is closed
+	gate chan struct{} // closing it answers /wait
 }
 
 func (b *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -66,7 +66,7 @@ tools:
   - http: {name: pay, description: Pays an invoice., method: POST, url: "BANK/pay", input: {type: object, properties: {invoice: {type: integer}}, required: [invoice]}}
 `
 
-// clerkTurn is what the model of clerk says.
+// clerkTurn returns the model's reply for clerk.
 func clerkTurn(req *llm.Request) script.Turn {
 	say := func(text string) script.Turn {
 		turn := script.Say(text)
@@ -94,8 +94,8 @@ func clerkTurn(req *llm.Request) script.Turn {
 	return say("You said: " + word + " " + rest)
 }
 
-// serveClerk begins pawl serve, and ends it with Ctrl-C when the test has ended: its status must be
-// 0, which it is not when the race detector found something.
+// serveClerk starts pawl serve and ends it with Ctrl-C at the end of the test. Its status must be
+// 0; it is not 0 if the race detector reports a race.
 func serveClerk(t *testing.T, flags ...string) *serving {
 	t.Helper()
 	dir := t.TempDir()
@@ -115,7 +115,7 @@ func serveClerk(t *testing.T, flags ...string) *serving {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pawl := filepath.Join(dir, "pawl") // by that name the program of the tests is the command
+	pawl := filepath.Join(dir, "pawl") // under this name the test program is the command
 	if err := os.Symlink(self, pawl); err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +155,8 @@ func serveClerk(t *testing.T, flags ...string) *serving {
 	return v
 }
 
-// node runs a script of the official clients, and returns what it found out; false: they are not
-// installed.
+// node runs a script of the official clients and returns its findings. false means that the clients
+// are not installed.
 func (v *serving) node(file string, needs ...string) (map[string]json.RawMessage, bool) {
 	v.t.Helper()
 	dir := filepath.Join("..", "..", "pawltest", "testdata", "sdk")
@@ -187,7 +187,7 @@ func (v *serving) node(file string, needs ...string) (map[string]json.RawMessage
 	return got, true
 }
 
-// same compares what was found out with what should have been; both have the same names.
+// same compares the findings of a script with the expected findings. Both have the same names.
 func same(t *testing.T, got map[string]json.RawMessage, want map[string]string) {
 	t.Helper()
 	for name, w := range want {
@@ -202,9 +202,9 @@ func same(t *testing.T, got map[string]json.RawMessage, want map[string]string) 
 	}
 }
 
-// Vercel's AI SDK takes an agent for a model, with its providers for Chat Completions, Responses
-// and servers that speak the former: text, the agent's own tools, its own tools over several steps,
-// conversations that go on, objects, and errors, streamed and whole.
+// Vercel's AI SDK uses an agent as a model through its providers for Chat Completions, Responses
+// and OpenAI-compatible servers. The script covers text, tools of the agent, tools of the client
+// over several steps, continued conversations, objects and errors, streamed and whole.
 func TestVercelsSDK(t *testing.T) {
 	v := serveClerk(t)
 	got, ok := v.node("vercel.mjs", "ai", "@ai-sdk/openai", "@ai-sdk/openai-compatible", "zod")
@@ -236,8 +236,8 @@ func TestVercelsSDK(t *testing.T) {
 	}
 }
 
-// The official client of OpenAI takes an agent for a model: text, the agent's own tools, the
-// client's tools, conversations that go on, and errors, streamed and whole.
+// The official client of OpenAI uses an agent as a model: text, tools of the agent, tools of the
+// client, continued conversations and errors, streamed and whole.
 func TestOpenAIsClient(t *testing.T) {
 	v := serveClerk(t)
 	got, ok := v.node("agents.mjs", "openai")
@@ -269,8 +269,8 @@ func TestOpenAIsClient(t *testing.T) {
 	}
 }
 
-// The official MCP client calls the agent at /mcp; what it asks a person goes through the client,
-// and each call is a run that is kept.
+// The official MCP client calls the agent at /mcp. The client asks the person the agent's
+// questions, and each call is a stored run.
 func TestTheMCPClient(t *testing.T) {
 	v := serveClerk(t)
 	got, ok := v.node("mcp.mjs", "@modelcontextprotocol/sdk")
@@ -303,7 +303,7 @@ func TestTheMCPClient(t *testing.T) {
 	}
 }
 
-// get asks pawl serve.
+// get sends a GET request to pawl serve.
 func (v *serving) get(path string, out any) {
 	v.t.Helper()
 	if err := json.Unmarshal([]byte(v.curl(path)), out); err != nil {
@@ -311,7 +311,7 @@ func (v *serving) get(path string, out any) {
 	}
 }
 
-// curl asks pawl serve with the program of that name.
+// curl sends a request to pawl serve with the program curl.
 func (v *serving) curl(path string, args ...string) string {
 	v.t.Helper()
 	cmd := exec.CommandContext(v.t.Context(), "curl",
@@ -323,8 +323,8 @@ func (v *serving) curl(path string, args ...string) string {
 	return string(out)
 }
 
-// curl begins a run and watches it; it is killed in the middle, and goes on from the last event
-// that it has whole: nothing is lost, and nothing told twice.
+// curl starts a run and reads its events. It is killed and then resumes from the last complete
+// event: no event is lost or duplicated.
 func TestCurlGoesOn(t *testing.T) {
 	v := serveClerk(t)
 	v.curl("/v1/runs", "-H", "Content-Type: application/json", "-d", `{"id":"r","input":"wait"}`)
@@ -346,7 +346,7 @@ func TestCurlGoesOn(t *testing.T) {
 	if err := cut.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cut.Wait() // it was killed
+	_ = cut.Wait() // curl was killed
 	first := events(string(seen))
 	if n := strings.Count(string(seen), "event: "); len(first) != n-1 {
 		t.Fatalf("%d events are whole of %d: it was not cut in the middle of one", len(first), n)
@@ -368,7 +368,7 @@ func TestCurlGoesOn(t *testing.T) {
 	}
 }
 
-// events are those of a stream that came whole.
+// events returns the events of a complete stream.
 func events(stream string) (all []string) {
 	for {
 		e, rest, ok := strings.Cut(stream, "\n\n")
@@ -382,8 +382,8 @@ func events(stream string) (all []string) {
 	}
 }
 
-// A session of MCP belongs to the token that began it: nobody else acts in it, whoever learns its
-// id.
+// An MCP session belongs to the token that created it. Another token cannot act in it, even with
+// the session's ID.
 func TestSessionsOfMCPAreNotShared(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens.json")
 	list := `[{"name":"a","token":"aaaaaaaaaaaaaaaa","scopes":["all"],"tenant":"a"},{"name":"b","token":"bbbbbbbbbbbbbbbb","scopes":["all"],"tenant":"b"}]`

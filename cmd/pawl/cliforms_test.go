@@ -16,7 +16,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
-// goldenForm compares what the code says with a golden file, or writes it with -update.
+// goldenForm compares a form from the code with a golden file, or updates the file with -update.
 func goldenForm(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", "forms", name)
@@ -37,8 +37,7 @@ func goldenForm(t *testing.T, name, got string) {
 	}
 }
 
-// commandForms returns each command with its aliases, arguments and flags, without the words of the
-// help.
+// commandForms returns each command with its aliases, arguments and flags, without its help text.
 func commandForms(root *kong.Node) string {
 	var b strings.Builder
 	var walk func(n *kong.Node, path string)
@@ -103,7 +102,7 @@ func valueForm(v *kong.Value) (s string) {
 }
 
 // Commands, arguments and flags keep their names, defaults and variables. docs/cli.md holds the
-// text of every help, which may be worded anew.
+// help texts, whose wording may change.
 func TestCommandForms(t *testing.T) {
 	k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }})
 	if err != nil {
@@ -118,7 +117,7 @@ func TestCommandForms(t *testing.T) {
 	}
 }
 
-// Exit statuses are part of every script that calls pawl.
+// Scripts that call pawl depend on its exit statuses.
 func TestExitStatuses(t *testing.T) {
 	got := []int{0, cli.StatusFailed, cli.StatusUsage, cli.StatusPending, cli.StatusLimit, cli.StatusInterrupted}
 	if want := []int{0, 1, 2, 3, 4, 130}; !slices.Equal(got, want) {
@@ -126,8 +125,8 @@ func TestExitStatuses(t *testing.T) {
 	}
 }
 
-// The keys of an agent's file keep their names, kinds and values. What is said of them may be
-// worded anew.
+// The keys of an agent's file keep their names, kinds and values. The wording of their descriptions
+// may change.
 func TestAgentFileForms(t *testing.T) {
 	var out, failed bytes.Buffer
 	sys := &cli.System{Out: &out, Err: &failed, Env: func(string) string { return "" }}
@@ -141,7 +140,7 @@ func TestAgentFileForms(t *testing.T) {
 	}
 }
 
-// withoutWords returns a schema without what it says to people.
+// withoutWords returns a schema without its descriptions.
 func withoutWords(t *testing.T, schema []byte) string {
 	t.Helper()
 	var v any

@@ -29,8 +29,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// A cluster behind mutual TLS and an API key is reached by flags, or by the variables of Temporal's
-// own command; without them it is not.
+// A cluster with mutual TLS and an API key is reachable with the flags or with the variables of
+// Temporal's own command, and not without them.
 func TestClusterTLS(t *testing.T) {
 	addr := cluster.Address(t)
 	if addr == "" {
@@ -95,7 +95,8 @@ func TestClusterTLS(t *testing.T) {
 	}
 }
 
-// certificate makes a certificate of our own, and returns the files with it and its key.
+// certificate creates a self-signed certificate and returns the files of the certificate and its
+// key.
 func certificate(t *testing.T) (certFile, keyFile string, cert *x509.Certificate) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -127,7 +128,7 @@ func certificate(t *testing.T) (certFile, keyFile string, cert *x509.Certificate
 	return certFile, keyFile, cert
 }
 
-// Who sits at a terminal is asked what the run on the cluster asks.
+// The questions of a run on the cluster are asked at the terminal.
 func TestClusterAsks(t *testing.T) {
 	addr := cluster.Address(t)
 	if addr == "" {

@@ -21,14 +21,13 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// conventions is what the semantic conventions for generative AI, version 1.41.0, say of the spans
-// that pawl makes: docs/gen-ai/gen-ai-agent-spans.md, gen-ai-spans.md and gen-ai-metrics.md there.
-// It is written down here once more, so that a name that is wrong in the program cannot be wrong
-// here in the same way.
+// conventions is the part of the semantic conventions for generative AI, version 1.41.0, about the
+// spans of pawl: docs/gen-ai/gen-ai-agent-spans.md, gen-ai-spans.md and gen-ai-metrics.md. The
+// names are repeated here, so that a wrong name in the program is not also wrong in the test.
 const conventionsVersion = "1.41.0"
 
-// conventional is what is known of one operation: its kind in OTLP, which attribute the name of the
-// span ends with, those that are required, and those that may be there.
+// conventional describes one operation: its kind in OTLP, the attribute at the end of the span's
+// name, the required attributes and the optional attributes.
 var conventional = map[string]struct {
 	kind               int
 	named              string
@@ -49,7 +48,7 @@ var conventional = map[string]struct {
 			"gen_ai.tool.call.result", "error.type"}},
 }
 
-// metered is what the conventions say of metrics: the unit, and the attributes of their points.
+// metered is the convention for a metric: the unit, and the attributes of its points.
 var metered = map[string]struct {
 	unit       string
 	attributes []string
@@ -62,7 +61,7 @@ var metered = map[string]struct {
 		"gen_ai.request.model", "gen_ai.response.model"}},
 }
 
-// otlp is what a collector writes to a file: a line for each batch.
+// otlp is the content of a collector's file: a line for each batch.
 type otlp struct {
 	ResourceSpans []struct {
 		Resource   struct{ Attributes []otlpAttribute }
@@ -95,8 +94,8 @@ type otlpAttribute struct {
 	Value struct{ StringValue string }
 }
 
-// deviations is where the batches differ from the conventions, and what they have: spans and points
-// by name.
+// deviations returns the differences between the batches and the conventions, and the contents of
+// the batches: spans and points by name.
 func deviations(t *testing.T, service string, lines []byte) (wrong []string, seen map[string]int) {
 	t.Helper()
 	seen = map[string]int{}
@@ -166,8 +165,8 @@ func deviations(t *testing.T, service string, lines []byte) (wrong []string, see
 	return wrong, seen
 }
 
-// collectorAt starts OpenTelemetry's own collector; stop returns what it received. "": it is not
-// there.
+// collectorAt starts OpenTelemetry's own collector. stop returns the received data. "" means that
+// the collector is not installed.
 func collectorAt(t *testing.T) (url string, stop func() []byte) {
 	t.Helper()
 	program, err := filepath.Abs("../../.bin/collector")
@@ -205,7 +204,7 @@ func collectorAt(t *testing.T) (url string, stop func() []byte) {
 			return
 		}
 		over = true
-		_ = cmd.Process.Signal(os.Interrupt) // it may have ended by itself
+		_ = cmd.Process.Signal(os.Interrupt) // it may have ended already
 		if err := <-ended; err != nil {
 			t.Errorf("the collector: %v\n%s", err, said.String())
 		}
@@ -213,7 +212,7 @@ func collectorAt(t *testing.T) (url string, stop func() []byte) {
 	t.Cleanup(end)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for range tick.C { // it says nowhere that it listens
+	for range tick.C { // it does not report that it listens
 		if c, err := net.Dial("tcp", addr); err == nil {
 			c.Close()
 			break
@@ -235,8 +234,8 @@ func collectorAt(t *testing.T) (url string, stop func() []byte) {
 	}
 }
 
-// A real collector takes what pawl serve sends, and what it then has follows the conventions. A
-// batch with misspelt names is found out.
+// A real collector accepts the data of pawl serve, and the received data follows the conventions.
+// The test detects a batch with misspelt names.
 func TestTheCollector(t *testing.T) {
 	if telemetry.Conventions != conventionsVersion {
 		t.Errorf("telemetry follows %s, and this table is that of %s", telemetry.Conventions, conventionsVersion)
@@ -286,7 +285,7 @@ func TestTheCollector(t *testing.T) {
 	}
 }
 
-// GET /metrics is what the parser of the Prometheus project reads, for those who may.
+// The parser of the Prometheus project reads GET /metrics, for clients with access.
 func TestMetricsPage(t *testing.T) {
 	v := serveClerk(t)
 	v.curl("/v1/runs", "-H", "Content-Type: application/json", "-d", `{"input":"look Oslo","wait":true}`)

@@ -19,8 +19,8 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
-// What is completed, in each shell. The words of a line up to the last are as a person types them;
-// what may stand for the last one is wanted whole.
+// Each row is a command line, typed up to its last word, and the expected words. The expected words
+// are whole.
 var completions = []struct {
 	line string
 	want []string
@@ -43,8 +43,7 @@ var completions = []struct {
 	{"run --root su", []string{"sub/"}},
 }
 
-// keptFolder is a folder with what the completions are about, and the environment in which it is
-// so.
+// keptFolder creates a folder with the data for the completions, and returns its environment.
 func keptFolder(t *testing.T) (dir string, env []string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -73,14 +72,14 @@ func keptFolder(t *testing.T) (dir string, env []string) {
 	return dir, env
 }
 
-// Each shell offers the same, asked as it is by the key. Fish tells what it would offer; bash and
-// zsh are told at a terminal to type all that they would.
+// Each shell offers the same words for the same line. Fish prints its candidates. Bash and zsh run
+// at a terminal and insert all candidates.
 func TestCompletionInShells(t *testing.T) {
 	dir, env := keptFolder(t)
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		t.Run(shell, func(t *testing.T) {
 			for _, needed := range []string{shell, "script"} {
-				// script takes other words elsewhere
+				// script has other arguments on other systems
 				if _, err := exec.LookPath(needed); err != nil || runtime.GOOS != "linux" {
 					t.Logf("there is no %s here", needed)
 					return
@@ -115,8 +114,8 @@ func inFish(t *testing.T, dir string, env []string) func(string) []string {
 	}
 }
 
-// inBash types all that bash would offer, by readline's insert-completions. Bash offers only what
-// comes behind = and :.
+// inBash inserts all candidates of bash with readline's insert-completions. Bash offers only the
+// part after = and :.
 func inBash(t *testing.T, dir string, env []string) func(string) []string {
 	press := atTerminal(t, dir, env, "bash --norc --noprofile -i", "\x1b*",
 		"PS1=; source <(pawl completion bash); complete -o nosort -F _pawl show")
@@ -130,7 +129,7 @@ func inBash(t *testing.T, dir string, env []string) func(string) []string {
 				all[i] = before + all[i]
 			}
 			if s, err := os.Stat(filepath.Join(dir, all[i])); err == nil && s.IsDir() {
-				all[i] += "/" // bash types it only when it is alone
+				all[i] += "/" // bash adds the slash only to a single candidate
 			}
 		}
 		return all
@@ -144,8 +143,8 @@ func inZsh(t *testing.T, dir string, env []string) func(string) []string {
 	return press
 }
 
-// atTerminal starts a shell at a terminal, and returns what types a line, presses the key that puts
-// all that fits in its place, and reads the words that came of it.
+// atTerminal starts a shell at a terminal. The returned function types a line, presses the key that
+// inserts all candidates, and reads the resulting words.
 func atTerminal(t *testing.T, dir string, env []string, shell, key, setUp string) func(string) []string {
 	t.Helper()
 	c := exec.Command("script", "-qec", shell, os.DevNull)
@@ -183,7 +182,7 @@ func atTerminal(t *testing.T, dir string, env []string, shell, key, setUp string
 		t.Fatalf("%s said no %s:\n%q", shell, first, said)
 		return nil
 	}
-	// The words are shown behind a mark that nobody types.
+	// The candidates are printed after a mark that does not occur in a command line.
 	if _, err := io.WriteString(in, setUp+
 		"; show() { printf '%s' '=''='; printf '<%s>' \"$@\"; echo; }; show ready\n"); err != nil {
 		t.Fatal(err)
@@ -197,7 +196,7 @@ func atTerminal(t *testing.T, dir string, env []string, shell, key, setUp string
 	}
 }
 
-// What the program is asked by the scripts, without a shell.
+// The rows are the queries of the scripts to the program, without a shell.
 func TestComplete(t *testing.T) {
 	for _, tt := range []struct{ line, want string }{
 		{"pawl ", "demo …"},
@@ -279,7 +278,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// led returns what is wrong with an example of a command. Empty means nothing.
+// led returns the fault of an example of a command. Empty means no fault.
 func led(line, path string) string {
 	for _, words := range shellCommands(line) {
 		if words[0] != "pawl" {

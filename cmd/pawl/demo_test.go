@@ -36,7 +36,8 @@ func (s sums) add(group, column, value string) {
 	}
 }
 
-// strings makes figures that can be compared: exact, whatever the number of zeros behind the point.
+// strings formats figures for comparison. The text is exact and does not depend on trailing zeros
+// after the point.
 func (s sums) strings() map[string]string {
 	out := map[string]string{}
 	for g, columns := range s {
@@ -47,7 +48,7 @@ func (s sums) strings() map[string]string {
 	return out
 }
 
-// sumCSV adds up text by itself, with the standard library and exact numbers.
+// sumCSV computes the sums of text on its own, with the standard library and exact numbers.
 func sumCSV(t *testing.T, text, group string, columns ...string) sums {
 	r := csv.NewReader(strings.NewReader(text))
 	r.FieldsPerRecord = -1
@@ -70,7 +71,7 @@ func sumCSV(t *testing.T, text, group string, columns ...string) sums {
 	return s
 }
 
-// sumJSON does the same for JSON, an object a line or in an array.
+// sumJSON does the same for JSON, with an object on each line or in an array.
 func sumJSON(t *testing.T, text, group string, columns ...string) sums {
 	s := sums{}
 	for text = strings.Trim(strings.TrimSpace(text), "[]"); ; {
@@ -139,7 +140,7 @@ func readReport(t *testing.T, report string) map[string]sums {
 	return out
 }
 
-// runDemo runs the demo as the command line does, and returns the report and what was shown.
+// runDemo runs the demo as the command does, and returns the report and the output.
 func runDemo(t *testing.T, args ...string) (report, shown string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
@@ -165,8 +166,8 @@ func sample(t *testing.T, name string) string {
 	return string(b)
 }
 
-// The demo's figures are those of the files, whatever is in them: the samples, a set of another
-// shape, and one made at random.
+// The demo's figures equal the figures of the files: for the samples, for a set of another shape,
+// and for a random set.
 func TestDemo(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("PAWL_SEED"); s != "" {
@@ -186,7 +187,7 @@ func TestDemo(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name  string
-		files map[string]string // nil: the samples
+		files map[string]string // nil means the samples
 		want  map[string]sums
 	}{
 		{"samples", nil, map[string]sums{
@@ -243,7 +244,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// The comparison of TestDemo can fail: a report with one digit changed is told from the right one.
+// The negative control: the comparison of TestDemo detects a report with one changed digit.
 func TestDemoComparison(t *testing.T) {
 	report, _ := runDemo(t)
 	want := sumCSV(t, sample(t, "orders.csv"), "region", "quantity", "amount")
@@ -257,8 +258,8 @@ func TestDemoComparison(t *testing.T) {
 	}
 }
 
-// randomSet makes a CSV file of several pages and a JSONL file, with dirt in both, and adds them up
-// as it goes.
+// randomSet writes a CSV file of several pages and a JSONL file, with invalid rows in both, and
+// adds them up at the same time.
 func randomSet(t *testing.T, seed uint64) (map[string]string, map[string]sums) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The example with an MCP server runs to its end; the server is this test binary under the
+// The example with an MCP server runs to its end. This test program is the server, under the
 // command's name.
 func TestExampleMCP(t *testing.T) {
 	pawl, err := exec.LookPath("pawl")

@@ -14,11 +14,10 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// commandLine is a command as a hint writes it: to its end, or to a comma or a semicolon.
+// commandLine matches a command in a hint, up to the end, a comma or a semicolon.
 var commandLine = regexp.MustCompile(`\bpawl( [^ ;,]+)+`)
 
-// nextCommands are the command lines of a hint. One that the command line does not know fails the
-// test.
+// nextCommands returns the command lines of a hint. An unknown command line fails the test.
 func nextCommands(t *testing.T, what, hint string) (lines []string) {
 	t.Helper()
 	for _, l := range commandLine.FindAllString(hint, -1) {
@@ -30,14 +29,14 @@ func nextCommands(t *testing.T, what, hint string) (lines []string) {
 	return lines
 }
 
-// parsed says what is wrong with a command line.
+// parsed returns the fault of a command line.
 func parsed(args []string) (err error) {
 	k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }}, args...)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if v := recover(); v != nil && v != exited(0) { // --help has shown help
+		if v := recover(); v != nil && v != exited(0) { // --help has printed the help
 			panic(v)
 		}
 	}()
@@ -45,7 +44,7 @@ func parsed(args []string) (err error) {
 	return err
 }
 
-// What is no command is noticed.
+// An unknown command is detected.
 func TestNextCommandsMustBeThere(t *testing.T) {
 	for _, args := range []string{"fly", "run --no-such-flag x", "models lst"} {
 		if parsed(strings.Fields(args)) == nil {
@@ -54,7 +53,7 @@ func TestNextCommandsMustBeThere(t *testing.T) {
 	}
 }
 
-// Every kind of failure names the command that comes next, and it is one that there is.
+// The hint of every kind of failure names the next command, and that command exists.
 func TestFailuresNameTheNextCommand(t *testing.T) {
 	kinds := map[string]error{
 		"transcript": cli.Failed(&pawl.TranscriptError{Text: "no"}),

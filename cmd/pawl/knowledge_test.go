@@ -14,7 +14,8 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
-// With --embed meaning is searched too; where that fails the words are, and it is told.
+// With --embed the search also uses meaning. If embedding fails, the search uses words and reports
+// the failure.
 func TestKnowledgeByMeaning(t *testing.T) {
 	away := false
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -167,18 +167,18 @@ func TestManual(t *testing.T) {
 
 type simulatorKey struct{}
 
-// turn is a reply as a test writes it.
+// turn is a reply in the words of a test.
 type turn struct {
 	Say    string                       `json:"say"`
 	Think  string                       `json:"think"`
 	Call   []map[string]json.RawMessage `json:"call"`   // each {"name": args}
 	Echo   bool                         `json:"echo"`   // say what the results were
-	Status int                          `json:"status"` // fail with it
+	Status int                          `json:"status"` // fail with this error
 	Cut    bool                         `json:"cut"`
-	Hang   bool                         `json:"hang"`  // say, and never end
-	Loop   bool                         `json:"loop"`  // again and again
+	Hang   bool                         `json:"hang"`  // stream this text without end
+	Loop   bool                         `json:"loop"`  // repeat this turn
 	Asked  string                       `json:"asked"` // part of the user's last message
-	First  []turn                       `json:"first"` // the first of these that fits
+	First  []turn                       `json:"first"` // the first matching turn
 }
 
 func (w turn) script() script.Turn {
@@ -301,7 +301,7 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// begin starts pawl in the folder of the script. out has its output, done receives its end.
+// begin starts pawl in the folder of the script. out has its output; done is closed after its end.
 func begin(ts *testscript.TestScript, args []string) (cmd *exec.Cmd, out *strings.Builder, done chan error) {
 	cmd = exec.Command(args[0], args[1:]...)
 	cmd.Dir = ts.MkAbs(".")

@@ -11,7 +11,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
-// There is a page for each command, and those who read pages find nothing to say about them.
+// Each command has a manual page, and programs that check such pages find no fault.
 func TestManPages(t *testing.T) {
 	dir := t.TempDir()
 	var out bytes.Buffer
@@ -43,7 +43,7 @@ func TestManPages(t *testing.T) {
 			len(said) > 0 {
 			t.Errorf("%s: %v\n%s", reader[0], err, said)
 		}
-		// The negative control: a page that is wrong is told.
+		// The negative control: a wrong page is reported.
 		c := exec.Command(reader[0], reader[1:]...)
 		c.Stdin = strings.NewReader(".TH X 1 2026-01-01 x x\n.SH NAME\n.nosuchmacro\nx \\- x\n")
 		if said, err := c.CombinedOutput(); err == nil && len(said) == 0 {
@@ -52,7 +52,7 @@ func TestManPages(t *testing.T) {
 	}
 }
 
-// What stands in a page comes out of it as it is in the help.
+// The text of a page equals the text of the help.
 func TestManText(t *testing.T) {
 	var out bytes.Buffer
 	sys := &cli.System{Out: &out, Err: &out, Env: func(string) string { return "" }}

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/cli.md again")
 
-// commands are all commands, each before those below it; the first is the program itself.
+// commands are all commands, each before its subcommands. The first is the program itself.
 func commands(t *testing.T) []string {
 	t.Helper()
 	k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }})
@@ -41,8 +41,8 @@ func commands(t *testing.T) []string {
 	return all
 }
 
-// docs/cli.md is what --help says, command after command, where flags that several commands take
-// stand once, at the end. make docs writes it.
+// docs/cli.md is the output of --help, command by command. Flags of several commands appear once,
+// at the end. make docs writes it.
 func TestCLIPage(t *testing.T) {
 	t.Setenv("COLUMNS", "")
 	var page strings.Builder
@@ -77,7 +77,7 @@ func TestCLIPage(t *testing.T) {
 	}
 }
 
-// helpOf is what a command says of itself.
+// helpOf returns the help of a command.
 func helpOf(t *testing.T, command string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -88,7 +88,7 @@ func helpOf(t *testing.T, command string) string {
 	return strings.TrimSpace(out.String()) + "\n"
 }
 
-// sharedGroup is a group of flags as the page shows it.
+// sharedGroup is a group of flags in the form of the page.
 type sharedGroup struct {
 	title, text string
 	flags       []string
@@ -96,8 +96,7 @@ type sharedGroup struct {
 
 var flagLine = regexp.MustCompile(`(?m)^  (?:    |-\w, )?(--[\w-]+)`)
 
-// titled returns the part of a help that stands below the title of a group, and where it begins and
-// ends.
+// titled returns the part of a help below the title of a group, with its start and its end.
 func titled(help, title string) (text string, from, to int) {
 	from = strings.Index(help, "\n"+title+":\n")
 	if from < 0 {
@@ -111,7 +110,7 @@ func titled(help, title string) (text string, from, to int) {
 	return rest[:to], from, from + len(title) + 3 + to + 1
 }
 
-// sharedFlags are the groups of flags, each with all flags it has in any command.
+// sharedFlags are the groups of flags, each with all its flags of any command.
 func sharedFlags(t *testing.T) []sharedGroup {
 	t.Helper()
 	var groups []sharedGroup
@@ -164,7 +163,7 @@ func flagsIn(text string) []string {
 	return all
 }
 
-// withoutGroups takes the shared flags out of a help, and says which those were.
+// withoutGroups removes the shared flags from a help and returns them.
 func withoutGroups(help string, groups []sharedGroup) (string, []string) {
 	var also []string
 	for _, g := range groups {
@@ -182,7 +181,7 @@ func withoutGroups(help string, groups []sharedGroup) (string, []string) {
 	return strings.TrimSpace(help), also
 }
 
-// A mistake in the program is a line and a status, not a stack trace.
+// A failure prints a line and returns a status, without a stack trace.
 func TestInternalError(t *testing.T) {
 	var out bytes.Buffer
 	// no standard input: reading it panics

@@ -11,8 +11,8 @@ import (
 	"github.com/pawl-go/pawl/sandbox"
 )
 
-// Without a flag a command tool is held by the sandbox: it reads its folder and not what lies
-// beside it. As a control, --allow-commands lets it.
+// Without a flag the sandbox confines a command tool: it reads its own folder and not the files
+// next to the folder. As a control, --allow-commands removes the sandbox.
 func TestCommandToolsAreHeld(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")

@@ -12,9 +12,9 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// The recording was written by pawl run --record of release 0 and must not be written again: users
-// keep such files. -update writes it only where there is none. The tools are those of a rehearsal,
-// since the words of built-in tools, which are part of each request, may change.
+// pawl run --record of release 0 wrote the recording. It must not be written again, because users
+// keep such files: -update writes it only if none exists. The tools are the tools of a rehearsal,
+// because the descriptions of built-in tools are part of each request and may change.
 const release0Recording = "../../recording/testdata/release0.json"
 
 const release0Tools = `[
@@ -33,7 +33,7 @@ func ran(t *testing.T, args []string, env map[string]string) (status int, out, f
 	return status, stdout.String(), stderr.String()
 }
 
-// A recording of release 0 answers the run that it was made of, and no other.
+// A recording of release 0 answers its own run and no other run.
 func TestRecordingOfRelease0IsPlayed(t *testing.T) {
 	dir := t.TempDir()
 	tools := filepath.Join(dir, "tools.json")

@@ -15,8 +15,8 @@ import (
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
-// What is wrong with a run's name, a key or a flag is told in a line, with what would be right, and
-// changes nothing.
+// A fault in a run's name, a key or a flag is reported in one line with its remedy, and changes
+// nothing.
 func TestRunCommandsRefuse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.db")
 	db, err := sqlite.Open(path, &sqlite.Options{NoSync: true})
@@ -90,7 +90,7 @@ func TestRunCommandsRefuse(t *testing.T) {
 	}
 }
 
-// exported is all runs of a database.
+// exported returns all runs of a database.
 func exported(t *testing.T, path string) (all []string) {
 	t.Helper()
 	for _, id := range []string{"invoice-7", "invoice-8", "quick"} {

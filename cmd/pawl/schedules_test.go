@@ -16,8 +16,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// due is a command of the scripts: it keeps a schedule that is due now, as alice's, in the database
-// DB; with N so many of them, ID1, ID2 and so on.
+// due is a command of the scripts. It stores a schedule that is due now and belongs to alice in the
+// database DB. With N it stores N schedules, ID1, ID2 and so on.
 func due(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 || len(args) > 4 {
 		ts.Fatalf("usage: due DB ID TASK [N]")
@@ -44,8 +44,8 @@ func due(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// What is wrong with the flags of the commands about what is kept is told before anything is done:
-// in a line, with what would be right.
+// Faults in the flags of the commands about stored data are reported before any action, in one line
+// with the remedy.
 func TestKeptCommandsRefuse(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "pawl.db")
@@ -96,15 +96,15 @@ func TestKeptCommandsRefuse(t *testing.T) {
 	})
 }
 
-// badLine is a command line that is refused: with which status, and what is told.
+// badLine is a rejected command line with its status and its message.
 type badLine struct {
 	args   string
 	status int
 	want   string
 }
 
-// refused has each row refused, in at most two lines, the second of which is a hint. Those that
-// name no database are about the one at path.
+// refused checks that each row is rejected in at most two lines, the second of which is a hint. A
+// row without a database uses the database at path.
 func refused(t *testing.T, path string, rows []badLine) {
 	t.Helper()
 	for _, row := range rows {
@@ -128,7 +128,7 @@ func refused(t *testing.T, path string, rows []badLine) {
 	}
 }
 
-// ok ends the test when err is not nil.
+// ok fails the test if err is not nil.
 func ok(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

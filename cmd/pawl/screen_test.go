@@ -23,8 +23,8 @@ import (
 
 var updateScreens = flag.Bool("update-screens", false, "write the screens that are seen into testdata/screens")
 
-// session is pawl under tmux, with a person who types and looks at the screen, and a provider on
-// loopback that plays a script.
+// session is pawl in tmux, with simulated keys, a screen, and a provider on loopback that plays a
+// script.
 type session struct {
 	t       *testing.T
 	dir     string
@@ -34,7 +34,7 @@ type session struct {
 	env     []string
 }
 
-// sit makes ready for a session in so many columns.
+// sit prepares a session with the given number of columns.
 func sit(t *testing.T, columns int, turns ...script.Turn) *session {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
@@ -63,7 +63,7 @@ func sit(t *testing.T, columns int, turns ...script.Turn) *session {
 	return s
 }
 
-// tmux runs a command of it.
+// tmux runs a tmux command for the session.
 func (s *session) tmux(args ...string) string {
 	cmd := exec.Command("tmux", append([]string{"-S", s.socket, "-f", "/dev/null"}, args...)...)
 	cmd.Env = append(os.Environ(), "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "TMUX=")
@@ -75,7 +75,7 @@ func (s *session) tmux(args ...string) string {
 	return string(out)
 }
 
-// start starts pawl. The screen stays when it ends, with its exit status.
+// start starts pawl. After its end the screen stays and shows its exit status.
 func (s *session) start(args ...string) {
 	s.t.Helper()
 	var words []string
@@ -86,7 +86,8 @@ func (s *session) start(args ...string) {
 	s.tmux("set-option", "-g", "history-limit", "5000")
 }
 
-// screen is what is seen, what has scrolled away included, without what differs from run to run.
+// screen returns the visible text and the text that has scrolled away, without parts that differ
+// from run to run.
 func (s *session) screen() string {
 	return masked(s.tmux("capture-pane", "-p", "-S", "-"))
 }
@@ -112,7 +113,7 @@ func masked(text string) string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
 }
 
-// see waits until each of texts is on the screen, however its lines are broken.
+// see waits until the screen shows each of texts, for any line breaks.
 func (s *session) see(texts ...string) {
 	s.t.Helper()
 	s.until(fmt.Sprintf("%q", texts), func(screen string) bool {
@@ -144,7 +145,7 @@ func (s *session) until(what string, so func(screen string) bool) {
 	}
 }
 
-// press presses keys, as tmux names them; text types.
+// press presses keys, named as in tmux. Other text is typed.
 func (s *session) press(keys ...string) { s.tmux(append([]string{"send-keys"}, keys...)...) }
 
 func (s *session) text(text string) { s.tmux("send-keys", "-l", text) }
@@ -155,7 +156,8 @@ func (s *session) enter(text string) {
 	s.press("Enter")
 }
 
-// golden compares the screen, once it stays as it is, with the one that was looked at by a person.
+// golden waits until the screen no longer changes, and compares it with the golden screen, which a
+// person has reviewed.
 func (s *session) golden(name string) {
 	s.t.Helper()
 	path := filepath.Join("testdata", "screens", fmt.Sprintf("%s.%d.txt", name, s.columns))
@@ -194,7 +196,7 @@ func (s *session) golden(name string) {
 	}
 }
 
-// file puts a file into the folder of the session.
+// file writes a file into the folder of the session.
 func (s *session) file(name, text string) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o755); err != nil {
@@ -202,7 +204,7 @@ func (s *session) file(name, text string) {
 	}
 }
 
-// widths are those of the golden screens.
+// widths are the widths of the golden screens.
 var widths = []int{80, 40}
 
 func screens(t *testing.T, play func(t *testing.T, columns int)) {
@@ -213,8 +215,8 @@ func screens(t *testing.T, play func(t *testing.T, columns int)) {
 
 const threeLines = "one\ntwo\nthree\n"
 
-// What is in a folder is asked, a call asks before it writes, a message goes to the run under way,
-// and the answer is shown while it is written.
+// The agent reads a folder, a call asks before it writes, a message goes to the run in progress,
+// and the answer is streamed.
 func TestScreenChat(t *testing.T) {
 	screens(t, func(t *testing.T, columns int) {
 		answer := script.Say("# Two files\n\nI **read** them both:\n\n| file | lines |\n|---|--:|\n| `a.csv` | 12 |\n| `数据.csv` | 3 |\n\n- `b.csv` is rather long, so that this item wraps in a narrow terminal 👩‍👩‍👧\n\n```go\nx := 1 // one\n```\n")
@@ -247,7 +249,8 @@ func TestScreenChat(t *testing.T) {
 	})
 }
 
-// No, with a reason; other arguments, from an editor; yes from now on.
+// The person denies with a reason, changes the arguments in an editor, and approves all later
+// calls.
 func TestScreenAnswers(t *testing.T) {
 	screens(t, func(t *testing.T, columns int) {
 		write := func(path string) script.Turn {
@@ -282,8 +285,7 @@ func TestScreenAnswers(t *testing.T) {
 	})
 }
 
-// Ctrl-C ends what the model does and leaves a conversation that is whole; it is gone on with the
-// next day.
+// Ctrl-C ends the turn and leaves a complete conversation, which a later session resumes.
 func TestScreenInterrupt(t *testing.T) {
 	screens(t, func(t *testing.T, columns int) {
 		answer := script.Say("I begin, and never end.")
@@ -320,7 +322,7 @@ func TestScreenInterrupt(t *testing.T) {
 	})
 }
 
-// Calls that run together have a line each; what a tool gave is opened and closed.
+// Parallel calls have a line each. The result of a tool can be expanded and collapsed.
 func TestScreenParallel(t *testing.T) {
 	screens(t, func(t *testing.T, columns int) {
 		var arrived atomic.Int32
@@ -369,7 +371,7 @@ func TestScreenParallel(t *testing.T) {
 	})
 }
 
-// What goes wrong is told with what to do next, and the chat goes on.
+// Errors are shown with their remedy, and the chat continues.
 func TestScreenErrors(t *testing.T) {
 	screens(t, func(t *testing.T, columns int) {
 		s := sit(t, columns, script.Loop(script.First(script.Expect(script.Fail(&llm.ProviderError{Status: 401,
@@ -387,7 +389,7 @@ func TestScreenErrors(t *testing.T) {
 	})
 }
 
-// What is typed: completion, several lines, pasted text, history, a window that becomes narrower.
+// Input: completion, several lines, pasted text, history, a narrower window.
 func TestScreenTyping(t *testing.T) {
 	screens(t, func(t *testing.T, columns int) {
 		s := sit(t, columns, script.Say("Yes."), script.Say("No."))
@@ -416,7 +418,7 @@ func TestScreenTyping(t *testing.T) {
 		s.press("Enter")
 		s.see("No.")
 		s.until("both totals", func(screen string) bool { return strings.Count(screen, "1 request") == 2 })
-		// how a terminal breaks what it has is its own affair, down to where an empty line goes
+		// each terminal wraps its lines in its own way, also at empty lines
 		s.see("> After the window became narrower", "Enter sends")
 		for _, once := range []string{"> first", "Yes.", "No.", "Enter sends"} {
 			if screen := s.screen(); strings.Count(screen, once) != 1 {
@@ -426,7 +428,7 @@ func TestScreenTyping(t *testing.T) {
 	})
 }
 
-// One task: shown in place at a terminal, and in plain lines at one that can do nothing.
+// One task: updated in place at a terminal, and in plain lines at a terminal without capabilities.
 func TestScreenRun(t *testing.T) {
 	screens(t, func(t *testing.T, columns int) {
 		turns := func() []script.Turn {
@@ -447,7 +449,7 @@ func TestScreenRun(t *testing.T) {
 	})
 }
 
-// The second Ctrl-C ends the program at once, and the terminal is as it was.
+// The second Ctrl-C ends the program at once, and the terminal is restored.
 func TestScreenTwice(t *testing.T) {
 	answer := script.Call("http_fetch", map[string]any{"url": "http://127.0.0.1:1/"})
 	answer.Hold = make(chan struct{})

@@ -16,7 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// startServing is a web server for scripts.
+// startServing starts a web server for scripts.
 func startServing(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: serve FOLDER")
@@ -48,8 +48,8 @@ func startServing(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("SERVER", strings.TrimPrefix(server.URL, "http://"))
 }
 
-// echo answers with what was asked, line by line: the method and the address as they came, the
-// headers that tests look at, and the body.
+// echo answers with the request, line by line: the received method and address, the headers that
+// tests use, and the body.
 func echo(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s %s\n", r.Method, r.RequestURI)
 	var names []string
@@ -66,8 +66,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	w.Write(body)
 }
 
-// payments is a bank at /pay that is slow with the first payment: it is made, and never answered.
-// /payments says how many were made, /payments/keys with which idempotency keys.
+// payments is a bank at /pay whose first payment hangs: the payment happens, but gets no answer.
+// /payments returns the number of payments, /payments/keys their idempotency keys.
 type payments struct {
 	n    atomic.Int64
 	mu   sync.Mutex
@@ -89,7 +89,7 @@ func (p *payments) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	p.keys = append(p.keys, r.Header.Get("Idempotency-Key"))
 	p.mu.Unlock()
-	io.Copy(io.Discard, r.Body) // else it is not noticed that the client is gone
+	io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the client disconnected
 	if p.n.Add(1) == 1 {
 		<-r.Context().Done()
 		return
@@ -97,7 +97,7 @@ func (p *payments) serve(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "paid")
 }
 
-// killed runs pawl, and kills it with SIGKILL in the middle of its first payment.
+// killed runs pawl and kills it with SIGKILL during its first payment.
 func killed(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: killed pawl …")

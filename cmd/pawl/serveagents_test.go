@@ -14,8 +14,8 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
-// A file is served; a run waits for a yes, Ctrl-C ends the server, and the next one, over the same
-// database, has the run.
+// A file is served, and a run waits for an approval. Ctrl-C ends the server, and the next server on
+// the same database has the run.
 func TestServe(t *testing.T) {
 	dir := t.TempDir()
 	write := writer(t, dir)
@@ -79,7 +79,7 @@ func TestServe(t *testing.T) {
 	if status != 201 || run.State != "waiting" || len(run.Pending) != 1 {
 		t.Fatalf("got %d, %+v", status, run)
 	}
-	res, err := http.Get(url + "/") // the pages ask for a token by themselves
+	res, err := http.Get(url + "/") // the pages ask for a token themselves
 	if err != nil {
 		t.Fatal(err)
 	}

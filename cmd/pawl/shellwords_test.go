@@ -7,16 +7,16 @@ import (
 	"testing"
 )
 
-// shellCommands are the commands of a text for a shell, as words: those of pipes, lists and
-// substitutions each by itself, without assignments in front, redirections and comments. It knows
-// what the pages use; bash has checked the text before.
+// shellCommands splits a shell text into its commands and their words. Each command of a pipe, a
+// list or a substitution is separate. Leading assignments, redirections and comments are removed.
+// The parser covers the syntax in the documentation; bash has checked the text before.
 func shellCommands(text string) [][]string {
 	var (
 		all   [][]string
 		words []string
 		word  strings.Builder
 		begun bool // a word, which may be empty
-		skip  bool // the next word is a file that is redirected to
+		skip  bool // the next word is the file of a redirection
 	)
 	endWord := func() {
 		if begun && !skip && !(len(words) == 0 && assignment.MatchString(word.String())) {

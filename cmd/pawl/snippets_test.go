@@ -59,7 +59,7 @@ func TestSnippets(t *testing.T) {
 	}
 }
 
-// page is a page under check, with the folder its commands run in.
+// page is a page under check, with the folder in which its commands run.
 type page struct {
 	name string
 	dir  string
@@ -89,14 +89,14 @@ func newPage(t *testing.T, name string) *page {
 	return p
 }
 
-// check says what is wrong with the blocks of the page, each with its line.
+// check returns the faults of the page's blocks, each with its line.
 func (p *page) check(text string) []string {
 	blocks, err := docgen.Blocks(text)
 	if err != nil {
 		return []string{p.name + ": " + err.Error()}
 	}
 	var wrong []string
-	// what a page shows first is there first; later versions take its place as they come
+	// the first version of a file exists first; later versions replace it in their order
 	for _, b := range slices.Backward(blocks) {
 		if err := p.keep(b); err != nil {
 			return []string{p.name + ": " + err.Error()}
@@ -126,7 +126,7 @@ func (p *page) keep(b docgen.Block) error {
 	return os.WriteFile(name, []byte(b.Text), 0o644)
 }
 
-// block says what is wrong with one block.
+// block returns the faults of one block.
 func (p *page) block(b docgen.Block) error {
 	switch b.Class {
 	case "text", "csv":

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pty opens a terminal: what is written to one end is read at the other.
+// pty opens a terminal and returns its two ends.
 func pty(t *testing.T) (keeper, terminal *os.File) {
 	t.Helper()
 	keeper, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -36,9 +36,9 @@ func pty(t *testing.T) (keeper, terminal *os.File) {
 	return keeper, terminal
 }
 
-// The first output is there after 50 ms on an idle machine, whatever else is to be made ready. What
-// is measured is the work, and not the clock, which tells how busy the machine is; on a busy one
-// the same work costs up to twice as much.
+// The first output appears within 50 ms on an idle machine. The test measures CPU time and not
+// elapsed time, which depends on the load of the machine. On a busy machine the same work costs up
+// to twice as much.
 func TestFirstOutput(t *testing.T) {
 	limit := 100 * time.Millisecond
 	if raced() && soak.On() {

@@ -14,7 +14,7 @@ import (
 
 type collectorKey struct{}
 
-// collector keeps what it is sent.
+// collector records the received requests.
 type collector struct {
 	mu  sync.Mutex
 	got bytes.Buffer
@@ -27,7 +27,7 @@ func (c *collector) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(&c.got, "%s %s %v\n", r.URL.Path, b, err)
 }
 
-// collect starts a collector at $COLLECTOR; with FILE it writes what that was sent, one a line.
+// collect starts a collector at $COLLECTOR. With FILE it writes the received requests, one a line.
 func collect(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) == 1 {
 		c := ts.Value(collectorKey{}).(*collector)

@@ -16,7 +16,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// nested is an agent with an agent with an agent, of which the innermost has tools.
+// nested is an agent that contains an agent that contains an agent. The innermost has tools.
 func nested(l pawl.Limits, turns []script.Turn, tools ...pawl.Toolset) *pawl.Agent {
 	in := &pawl.Agent{Name: "inner", Model: script.New(turns...), Tools: tools, Limits: pawl.Limits{Rounds: 300},
 		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}}
@@ -26,7 +26,7 @@ func nested(l pawl.Limits, turns []script.Turn, tools ...pawl.Toolset) *pawl.Age
 		Tools: []pawl.Toolset{mid.Tool("the one between")}, Limits: l}
 }
 
-// children returns the IDs of the child workflows of e, as they begin.
+// children returns the IDs of the child workflows of e in the order of their start.
 func children(e *env) *[]string {
 	var ids []string
 	e.SetOnChildWorkflowStartedListener(func(info *workflow.Info, _ workflow.Context, _ converter.EncodedValues) {
@@ -35,8 +35,8 @@ func children(e *env) *[]string {
 	return &ids
 }
 
-// Runs inside of calls are child workflows, however deep; what they ask reaches the outermost, and
-// the answer goes down to them. It comes to what it comes to in memory.
+// Runs within calls are child workflows at any depth. Their questions reach the outermost run, and
+// the answers are passed down. The result equals the result in memory.
 func TestBranches(t *testing.T) {
 	var did atomic.Int64
 	form := &pawl.Tool{Name: "form", Passive: true}
@@ -81,8 +81,8 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-// The limits of a run hold for those inside of its calls, as in memory; who asks on after one of
-// them was told, is told again at the outermost.
+// The limits of a run include the runs within its calls, as in memory. After a limit is reached
+// within a call, further requests reach it again in the outermost run.
 func TestBranchLimits(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -109,8 +109,8 @@ func TestBranchLimits(t *testing.T) {
 	}
 }
 
-// A run inside of a call ends with the one around it, for the same cause, and its calls are
-// answered so.
+// A run within a call ends with the enclosing run, for the same cause, and its calls are answered
+// accordingly.
 func TestBranchEnds(t *testing.T) {
 	for how, stop := range map[string]pawl.StopReason{"signal": pawl.StopCancelled, "cluster": pawl.StopCancelled, "time": pawl.StopLimit} {
 		t.Run(how, func(t *testing.T) {
@@ -158,8 +158,7 @@ func TestBranchEnds(t *testing.T) {
 	}
 }
 
-// The history of a run has nothing of what happens in runs inside of its calls but that they began
-// and ended.
+// The history of a run has only the start and the end of the runs within its calls.
 func TestBranchHistories(t *testing.T) {
 	var did atomic.Int64
 	e := start(t, nested(pawl.Limits{}, steps(60), step(pawl.EffectRead, &did)))
@@ -170,7 +169,7 @@ func TestBranchHistories(t *testing.T) {
 	if _, err := e.run(input{Messages: ask}); err != nil {
 		t.Fatal(err)
 	}
-	// The outermost says what the agents are.
+	// The activities of the outermost workflow include the description of the agents.
 	want := map[string]int{"run-1": 3, "run-1/run/1/0/middle": 2, "run-1/run/1/0/middle/1/0/inner": 121}
 	if diff := cmp.Diff(want, activities); diff != "" {
 		t.Errorf("activities by workflow (-want +got):\n%s", diff)

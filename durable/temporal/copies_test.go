@@ -12,7 +12,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// fieldNames are the exported fields of a struct.
+// fieldNames returns the exported fields of a struct.
 func fieldNames(of reflect.Type) (names []string) {
 	for _, f := range reflect.VisibleFields(of) {
 		if f.IsExported() {
@@ -22,8 +22,8 @@ func fieldNames(of reflect.Type) (names []string) {
 	return names
 }
 
-// A recorded tool has every field of a tool, but for its functions: a field that is added to
-// pawl.Tool must be recorded, or be named here.
+// A recorded tool has every field of a tool except its functions. A new field of pawl.Tool must be
+// recorded or be listed here.
 func TestToolDefHasEveryField(t *testing.T) {
 	full := pawl.Tool{Name: "n", Description: "d", Input: json.RawMessage(`{}`), Output: json.RawMessage(`{}`),
 		Deferred: true, Passive: true, Effect: pawl.EffectCompose,
@@ -34,8 +34,8 @@ func TestToolDefHasEveryField(t *testing.T) {
 	v := reflect.ValueOf(&full).Elem()
 	def := define(&full)
 	passive := def.tool()
-	notRecorded := []string{"Run", "Reconcile"} // what happens is the activity's
-	// nothing runs where a model is asked
+	notRecorded := []string{"Run", "Reconcile"} // the activity executes it
+	// no function runs where a model is requested
 	notMade := []string{"Run", "Reconcile", "Inline", "Serial"}
 	for _, name := range fieldNames(v.Type()) {
 		if v.FieldByName(name).IsZero() {
@@ -52,7 +52,7 @@ func TestToolDefHasEveryField(t *testing.T) {
 	}
 }
 
-// A recorded agent has every field of an agent, but for what stays in the process.
+// A recorded agent has every field of an agent except the fields that stay in the process.
 func TestAgentDefHasEveryField(t *testing.T) {
 	def := fieldNames(reflect.TypeFor[agentDef]())
 	// Executor is Parallel and StopOnBlock
@@ -64,7 +64,7 @@ func TestAgentDefHasEveryField(t *testing.T) {
 	}
 }
 
-// An activity asks the model with every field of a request, but for the overriding name.
+// An activity sends the model every field of a request, except the overriding name.
 func TestModelInputHasEveryField(t *testing.T) {
 	in := fieldNames(reflect.TypeFor[modelInput]())
 	for _, name := range fieldNames(reflect.TypeFor[llm.Request]()) {

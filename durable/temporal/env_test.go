@@ -18,8 +18,8 @@ import (
 	sdkworker "go.temporal.io/sdk/worker"
 )
 
-// env is a cluster in memory, for one run. Its clock jumps to the next timer when nothing is under
-// way.
+// env is an in-memory cluster for one run. Its clock jumps to the next timer when no activity is in
+// progress.
 type env struct {
 	*testsuite.TestWorkflowEnvironment
 	w     *Worker
@@ -28,7 +28,7 @@ type env struct {
 	ticks int
 }
 
-// silent drops what the SDK says.
+// silent discards the log of the SDK.
 type silent struct{}
 
 func (silent) Debug(string, ...any) {}
@@ -51,13 +51,13 @@ func newEnv(ctx context.Context, id string, a *pawl.Agent) (*env, error) {
 	e.SetDataConverter(Converter(eng.Blobs))
 	e.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: id, TaskQueue: "pawl"})
 	e.SetTestTimeout(10 * time.Minute)
-	// a busy machine is no deadlock
+	// a busy machine must not look like a deadlock
 	e.SetWorkerOptions(sdkworker.Options{DeadlockDetectionTimeout: time.Minute})
 	w.register(e)
 	return e, nil
 }
 
-// run carries the workflow out. While it waits, e.tick is called once a second of its clock.
+// run executes the workflow. While it waits, it calls e.tick once for each second of its clock.
 func (e *env) run(in input) (*Outcome, error) {
 	var again func()
 	again = func() {
@@ -98,7 +98,7 @@ func (e *env) state() (s State, err error) {
 	return s, v.Get(&s)
 }
 
-// update sends an update. One that is refused ends the test's run.
+// update sends an update. A rejected update ends the test's run.
 func (e *env) update(name, id string, v any) error {
 	e.told(name, id, v, func(err error) {
 		if err != nil {
@@ -108,7 +108,7 @@ func (e *env) update(name, id string, v any) error {
 	return nil
 }
 
-// told sends an update; then is called with how it was taken, before the clock goes on.
+// told sends an update and calls then with its outcome before the clock advances.
 func (e *env) told(name, id string, v any, then func(error)) {
 	e.UpdateWorkflow(name, id, &testsuite.TestUpdateCallback{
 		OnAccept:   func() {},
@@ -147,8 +147,7 @@ func inEnv(ctx context.Context, id string, c *durabletest.Case, world durabletes
 	return x, v.Get(x)
 }
 
-// Random runs come to the same on Temporal as over a journal in memory: the same export, the same
-// deliveries.
+// Random runs have the same export and the same deliveries on Temporal as with a journal in memory.
 func TestConformance(t *testing.T) {
 	n := soak.N(40, 1000)
 	if soak.On() && raceDetector {

@@ -9,8 +9,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// A worker says beforehand what it cannot run. One that is set up needs a cluster to work for:
-// docs/temporal.md has the whole.
+// A worker reports an agent that it cannot run when the agent is added. docs/temporal.md shows a
+// whole worker, which needs a cluster.
 func Example() {
 	// And Client: client.Dial(client.Options{DataConverter: temporal.Converter(blobs)}).
 	eng := &temporal.Engine{Blobs: temporal.Dir("blobs")}

@@ -26,9 +26,8 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// The server is killed with SIGKILL in the middle of runs, twice, and started again over its file:
-// all runs end, no write happens twice or not at all, and the conversations are those that they
-// would have been.
+// The server is killed twice with SIGKILL during runs and restarted with its file. All runs end,
+// each write happens exactly once, and the conversations are the same as without the faults.
 func TestServerKilled(t *testing.T) {
 	server, err := clustertest.Start(filepath.Join(t.TempDir(), "temporal.db"))
 	if errors.Is(err, clustertest.ErrAbsent) {
@@ -84,7 +83,7 @@ func TestServerKilled(t *testing.T) {
 			if bad := durabletest.Violations(worlds[tool].All(), world.All(), 2); len(bad) > 0 {
 				t.Errorf("%s: %v", tool, bad)
 			}
-			// The first names the case.
+			// the first message names the case
 			if diff := cmp.Diff(text(t, want.Messages[1:]), text(t, res.Messages[1:])); diff != "" {
 				t.Errorf("%s: the conversation differs (-memory +killed):\n%s", tool, diff)
 			}
@@ -102,8 +101,8 @@ func TestServerKilled(t *testing.T) {
 	t.Logf("%d runs, %d deliveries, the server killed %d times", len(tools), ticks.Load()/2, kills.Load())
 }
 
-// A task that the server gave away and that no worker ever had did nothing: its Write is carried
-// out, once, and nobody is asked. Runs of the form before that do not know, and ask.
+// A task that was lost between the server and a worker had no effect: its Write is executed once,
+// and no person is asked. Runs of the previous version cannot know this, and ask.
 func TestTaskLost(t *testing.T) {
 	addr := cluster(t)
 	if addr == "" {
@@ -164,8 +163,7 @@ func TestTaskLost(t *testing.T) {
 	}
 }
 
-// The tests can tell when a Write is repeated: where the SDK is let to do so, the receiver counts
-// it twice.
+// The negative control: where the SDK may repeat a Write, the receiver counts it twice.
 func TestRepeatedControl(t *testing.T) {
 	addr := cluster(t)
 	if addr == "" {
@@ -180,8 +178,8 @@ func TestRepeatedControl(t *testing.T) {
 	}
 }
 
-// A run inside of a call goes on in histories of its own when it is long, whatever the one around
-// it does, and comes to what it comes to in memory.
+// A long run within a call continues in new histories of its own, independent of the enclosing run.
+// Its result equals the result in memory.
 func TestBranchContinues(t *testing.T) {
 	addr := cluster(t)
 	if addr == "" {
@@ -221,7 +219,7 @@ func TestBranchContinues(t *testing.T) {
 		t.Errorf("the export has %d replies and %d calls: %v", len(x.Replies), len(x.Calls), err)
 	}
 	runs, err := eng.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: "WorkflowId = '" + id + "/run/1/0/middle/1/0/inner'"})
-	// What is listed follows what happened.
+	// The list of runs follows the state of the runs.
 	for try := 0; err == nil && len(runs.Executions) < 3 && try < 100; try++ {
 		runs, err = eng.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: "WorkflowId = '" + id + "/run/1/0/middle/1/0/inner'"})
 	}
@@ -230,7 +228,7 @@ func TestBranchContinues(t *testing.T) {
 	}
 }
 
-// Random runs come to the same on a real server as over a journal in memory.
+// Random runs have the same result on a real server as with a journal in memory.
 func TestConformanceOnServer(t *testing.T) {
 	addr := cluster(t)
 	if addr == "" {
@@ -240,7 +238,7 @@ func TestConformanceOnServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eng.Heartbeat = 30 * time.Second // other machines may be busy
+	eng.Heartbeat = 30 * time.Second // the machine may be busy
 	w := inProcess(t, eng, nil, nil)
 	name := filepath.Base(t.TempDir())
 	durabletest.Conform(t, *serverScripts, func(ctx context.Context, id string, c *durabletest.Case,

@@ -16,16 +16,16 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// figures is what the runs of TestFigures took.
+// figures are the measurements of the runs of TestFigures.
 type figures struct {
 	mu                  sync.Mutex
 	runs, events, steps int
 	bytes               int64
 	most, mostBytes     int64 // of one history
-	lost                int   // activities whose task or worker was lost, as far as was looked
+	lost                int   // activities with a lost task or worker, in the examined histories
 }
 
-// add notes what a history has.
+// add adds the figures of a history.
 func (f *figures) add(ctx context.Context, c client.Client, id string, slow bool) error {
 	d, err := c.DescribeWorkflowExecution(ctx, id, "")
 	if err != nil {
@@ -49,7 +49,7 @@ func (f *figures) add(ctx context.Context, c client.Client, id string, slow bool
 	return nil
 }
 
-// table is the figures beside the limits of the server.
+// table returns the figures next to the limits of the server.
 func (f *figures) table(took time.Duration, delivered, want int) string {
 	var b strings.Builder
 	row := func(what string, here any, limit string) { fmt.Fprintf(&b, "\n%-28s %12v   %s", what, here, limit) }
@@ -68,8 +68,8 @@ func (f *figures) table(took time.Duration, delivered, want int) string {
 	return b.String()
 }
 
-// Many runs at once, by a worker in a process of its own, all end; each write reaches the receiver
-// once, and nobody is asked about any. What they take is in the test's output, beside the limits.
+// Many concurrent runs on a worker in a process of its own all end. Each write reaches the receiver
+// once, and no person is asked. The test prints the figures next to the limits.
 func TestFigures(t *testing.T) {
 	addr := cluster(t)
 	if addr == "" {
@@ -88,7 +88,7 @@ func TestFigures(t *testing.T) {
 	defer web.Close()
 	queue, blobs := "figures-"+filepath.Base(t.TempDir()), t.TempDir()
 	stop := new(receiver).work(t, "PAWL_TEMPORAL_WORKER="+addr, "PAWL_TEMPORAL_QUEUE="+queue, "PAWL_TEMPORAL_BLOBS="+blobs, "PAWL_TEMPORAL_TOOL="+tool, "PAWL_TEMPORAL_WORLD="+web.URL,
-		"PAWL_TEMPORAL_HEARTBEAT=30s") // other machines may be busy
+		"PAWL_TEMPORAL_HEARTBEAT=30s") // the machine may be busy
 	defer stop()
 	eng, err := dial(addr, queue, Dir(blobs))
 	if err != nil {
@@ -130,7 +130,7 @@ func TestFigures(t *testing.T) {
 	t.Log(f.table(took, len(writes(world.All())), perRun**figuresRuns))
 }
 
-// writes are the deliveries of Writes.
+// writes returns the deliveries of Writes.
 func writes(all []durabletest.Delivery) (out []durabletest.Delivery) {
 	for _, d := range all {
 		if d.Effect == pawl.EffectWrite {

@@ -51,7 +51,7 @@ func start(t *testing.T, a *pawl.Agent) *env {
 
 var ask = []llm.Message{llm.User("Go.")}
 
-// A run that is cancelled answers its open calls, and is no error of the workflow.
+// A cancelled run answers its open calls and is not an error of the workflow.
 func TestCancel(t *testing.T) {
 	var did atomic.Int64
 	for _, how := range []string{"signal", "cluster"} {
@@ -81,8 +81,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Answers that answer nothing are refused; the right one counts once, however often it is given; a
-// passive call is answered by signal.
+// Answers to another question are rejected. The right answer counts once, for any number of
+// repetitions. A signal answers a passive call.
 func TestAnswers(t *testing.T) {
 	var did atomic.Int64
 	form := &pawl.Tool{Name: "form", Passive: true}
@@ -131,7 +131,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A message that comes on the way is in the next request.
+// A message that arrives during the run is in the next request.
 func TestSteer(t *testing.T) {
 	form := &pawl.Tool{Name: "form", Passive: true}
 	m := script.New(script.Call("form", nil), script.Say("done"))
@@ -157,7 +157,7 @@ func TestSteer(t *testing.T) {
 	}
 }
 
-// The time of a run is that of the workflow.
+// The time of a run is the time of its workflow.
 func TestTime(t *testing.T) {
 	form := &pawl.Tool{Name: "form", Passive: true}
 	a := &pawl.Agent{Model: script.New(script.Call("form", nil)), Tools: []pawl.Toolset{form},
@@ -171,7 +171,7 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// Calls past Limits.Calls are answered so, those of inner agents too.
+// Calls beyond Limits.Calls get a result that says so, including the calls of inner agents.
 func TestCallsLimit(t *testing.T) {
 	var did atomic.Int64
 	inner := &pawl.Agent{Name: "clerk", Model: script.New(steps(3)...), Tools: []pawl.Toolset{step(pawl.EffectRead, &did)}}
@@ -181,12 +181,12 @@ func TestCallsLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if did.Load() != 2 || out.Result.Spent.Calls != 3 { // the clerk is one
+	if did.Load() != 2 || out.Result.Spent.Calls != 3 { // the call of clerk counts as one
 		t.Errorf("the tool ran %d times, %d calls were spent", did.Load(), out.Result.Spent.Calls)
 	}
 }
 
-// A run of 200 steps goes on in new histories, and comes to the same.
+// A run of 200 steps continues in new histories and has the same result.
 func TestContinueAsNew(t *testing.T) {
 	var did, want atomic.Int64
 	agent := func(n *atomic.Int64) *pawl.Agent {
@@ -242,7 +242,7 @@ func TestContinueAsNew(t *testing.T) {
 	}
 }
 
-// What cannot be had on Temporal is refused when the agent is added.
+// An agent with features that Temporal does not support is rejected when it is added.
 func TestAdd(t *testing.T) {
 	m := script.New()
 	for _, c := range []struct {
@@ -269,7 +269,8 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// A conversation travels once: what a request adds does not grow with what went before.
+// Each message travels once: the data that a request adds does not grow with the length of the
+// conversation.
 func TestByReference(t *testing.T) {
 	var did atomic.Int64
 	e := start(t,

@@ -31,18 +31,18 @@ var (
 	serverScripts = flag.Int("scripts", soak.N(15, 1000), "how many random scripts TestConformanceOnServer plays")
 )
 
-// golden are the histories that are kept: what runs made, and what later versions must go on with.
-// The number is that of stateVersion. New ones are added; old ones are never recorded again, or
-// whoever has such runs under way loses them.
+// golden are the stored histories of earlier runs, which later versions must resume. The number is
+// the value of stateVersion. New histories are added. Old ones are never recorded again, because
+// active runs of users have their form.
 var golden = map[string]string{"pay-1": "pay", "plan-away-1": "plan away", "pay-2": "pay", "plan-away-2": "plan away"}
 
-// replay has the workflow of now, with that agent, replay a golden history.
+// replay replays a golden history with the current workflow and the given agent.
 func replay(t *testing.T, a *pawl.Agent, tool, path string) error {
 	t.Helper()
 	h := history(t, path)
 	blobs := new(Memory)
 	w := (&Engine{Blobs: blobs}).Worker(nil)
-	for _, name := range []string{"agent", tool} { // as it was called, and is now
+	for _, name := range []string{"agent", tool} { // its earlier and its current name
 		if err := w.Add(t.Context(), name, a); err != nil {
 			t.Fatal(err)
 		}
@@ -72,8 +72,7 @@ func history(t *testing.T, path string) *historypb.History {
 	return h
 }
 
-// Runs that began with an earlier version go on: their histories are replayed by the workflow of
-// now.
+// Runs that started with an earlier version continue: the current workflow replays their histories.
 func TestGolden(t *testing.T) {
 	for name, tool := range golden {
 		path := filepath.Join("testdata", "histories", name+".json")
@@ -85,7 +84,7 @@ func TestGolden(t *testing.T) {
 		}
 		other := agentFor(tool, new(durabletest.Memory))
 		for i, set := range other.Tools {
-			// What runs in the workflow comes to something else.
+			// Another program in the workflow differs from the history.
 			if in, ok := set.(*pawl.Tool); ok && in.Agent() != nil {
 				in = in.Clone()
 				in.Run = func(context.Context, llm.ToolCall) (llm.ToolResult, error) { return llm.TextResult("done"), nil }
@@ -95,7 +94,7 @@ func TestGolden(t *testing.T) {
 		if err := replay(t, other, tool, path); err == nil || !strings.Contains(err.Error(), "TMPRL1100") {
 			t.Errorf("%s: another workflow replayed it: %v", name, err)
 		}
-		// Tools, instructions and limits are those that were recorded.
+		// Tools, instructions and limits equal the recorded ones.
 		fewer := agentFor(tool, new(durabletest.Memory))
 		fewer.Instructions, fewer.Limits, fewer.Tools = "", pawl.Limits{},
 			append([]pawl.Toolset{pawl.Func("more", "", func(context.Context, struct{}) (string, error) { return "", nil })},
@@ -106,7 +105,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// record makes a run for a tool, and keeps its history.
+// record makes a run for a tool and stores its history.
 func record(t *testing.T, path, tool string) {
 	t.Helper()
 	addr := cluster(t)
@@ -149,7 +148,7 @@ func record(t *testing.T, path, tool string) {
 	}
 }
 
-// overMemory is the export and the deliveries of the same run over a journal in memory.
+// overMemory returns the export and the deliveries of the same run with a journal in memory.
 func overMemory(t *testing.T, tool string) (*durable.Export, []durabletest.Delivery) {
 	t.Helper()
 	var world durabletest.Memory
@@ -160,8 +159,8 @@ func overMemory(t *testing.T, tool string) (*durable.Export, []durabletest.Deliv
 	return x, world.All()
 }
 
-// A worker that forgets each workflow between its tasks, so that all is replayed again and again,
-// carries nothing out twice, and comes to what a journal in memory does.
+// The worker forgets each workflow between its tasks, so that every task replays the whole history.
+// It executes no call twice, and its result equals the result with a journal in memory.
 func TestCold(t *testing.T) {
 	addr := cluster(t)
 	if addr == "" {

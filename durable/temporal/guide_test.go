@@ -8,7 +8,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// What docs/temporal.md shows. There is no cluster to run it on here.
+// The code blocks of docs/temporal.md. This test compiles them; it has no cluster to run them on.
 var _ = []any{connect, work, begin}
 
 func connect(ctx context.Context) (*temporal.Engine, error) {

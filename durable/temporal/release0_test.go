@@ -18,9 +18,9 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// The histories of golden hold approvals, children and plans. These hold one plain run that release
-// 0 continued in new histories. They were written by release 0 and must not be written again:
-// -update writes them only where there are none.
+// The histories of golden hold approvals, children and plans. These histories hold one plain run
+// that release 0 continued in new histories. Release 0 wrote them, and they must not be written
+// again: -update writes them only if none exist.
 const continuedParts = 3
 
 func continuedPath(part int) string {
@@ -48,7 +48,7 @@ func TestContinuedHistoriesOfRelease0(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		other := filepath.Join(t.TempDir(), "other.json") // a history that another workflow made
+		other := filepath.Join(t.TempDir(), "other.json") // a history of another workflow
 		changed := bytes.ReplaceAll(b, []byte(`"activityType":{"name":"pawl.`), []byte(`"activityType":{"name":"pawl.other-`))
 		if err := os.WriteFile(other, changed, 0o600); err != nil {
 			t.Fatal(err)
@@ -63,7 +63,7 @@ func TestContinuedHistoriesOfRelease0(t *testing.T) {
 	}
 }
 
-// recordContinued makes the run, and writes the histories of its chain.
+// recordContinued makes the run and writes the histories of its chain.
 func recordContinued(t *testing.T) {
 	t.Helper()
 	addr := cluster(t)

@@ -30,11 +30,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-// server is Temporal's own dev server, which all tests of this package share.
+// server is Temporal's own dev server, shared by all tests of this package.
 var server clustertest.Shared
 
-// cluster returns its address. Where it was not built the test's output says so, and it returns "":
-// the test leaves out what needs it.
+// cluster returns the server's address. If the server was not built, cluster logs so and returns
+// "", and the test skips the parts that need it.
 func cluster(t *testing.T) string {
 	t.Helper()
 	return server.Address(t)
@@ -72,11 +72,11 @@ func dial(addr, queue string, blobs Blobs) (*Engine, error) {
 		Poll: 50 * time.Millisecond}, nil
 }
 
-// repeating has the SDK repeat every activity, those of Writes, too. It is a control: what we do
-// not do.
+// repeating makes the SDK retry every activity, Writes included. It is a negative control, because
+// the engine never does this.
 type repeating struct{ interceptor.InterceptorBase }
 
-// InterceptWorkflow is called with each workflow.
+// InterceptWorkflow is called for each workflow.
 func (r *repeating) InterceptWorkflow(ctx workflow.Context,
 	next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
 	in := &repeatingIn{}
@@ -88,7 +88,7 @@ type repeatingIn struct {
 	interceptor.WorkflowInboundInterceptorBase
 }
 
-// Init is called with what a workflow has its activities by.
+// Init receives the interceptor through which a workflow starts its activities.
 func (r *repeatingIn) Init(out interceptor.WorkflowOutboundInterceptor) error {
 	o := &repeatingOut{}
 	o.Next = out
@@ -99,15 +99,15 @@ type repeatingOut struct {
 	interceptor.WorkflowOutboundInterceptorBase
 }
 
-// ExecuteActivity lets the activity be tried again.
+// ExecuteActivity allows retries of the activity.
 func (r *repeatingOut) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
 	o := workflow.GetActivityOptions(ctx)
 	o.RetryPolicy = retries(tries)
 	return r.Next.ExecuteActivity(workflow.WithActivityOptions(ctx, o), name, args...)
 }
 
-// worker is a process of its own that works until it is killed. It has agents for several tools,
-// each with a world of its own.
+// worker is a process that works until it is killed. It has agents for several tools, each with a
+// world of its own.
 func worker(addr string) error {
 	if os.Getenv("PAWL_TEMPORAL_COLD") != "" {
 		sdkworker.SetStickyWorkflowCacheSize(0)
@@ -135,14 +135,14 @@ func worker(addr string) error {
 	return w.Run(context.Background())
 }
 
-// worldPath is where the world of a tool is, among several.
+// worldPath returns the path of a tool's world, among several.
 func worldPath(tool string) string { return "/" + strings.ReplaceAll(tool, " ", "-") }
 
-// planAway is a plan that is carried out by an activity, as tools are that compose and do not say
-// Inline; its calls come back.
+// planAway is a plan that an activity executes, as for all composing tools without Inline. Its
+// calls return to the workflow.
 const planAway = "plan away"
 
-// caseOf is durabletest's case for a tool.
+// caseOf returns durabletest's case for a tool.
 func caseOf(tool string) *durabletest.Case {
 	if tool == planAway {
 		tool = "post"
@@ -150,7 +150,7 @@ func caseOf(tool string) *durabletest.Case {
 	return durabletest.ForEffect(tool)
 }
 
-// agentFor is the agent of the case for a tool.
+// agentFor returns the agent of the case for a tool.
 func agentFor(tool string, w durabletest.World) *pawl.Agent {
 	a := caseOf(tool).Agent(w)
 	if tool != planAway {
@@ -166,8 +166,8 @@ func agentFor(tool string, w durabletest.World) *pawl.Agent {
 	return a
 }
 
-// receiver is the world that counts, and kills the worker at its at-th sign of life: each delivery
-// is two, one before and one after it is counted.
+// receiver is the counting world. It kills the worker at its at-th event. Each delivery has two
+// events, one before and one after it is counted.
 type receiver struct {
 	durabletest.Memory
 	mu    sync.Mutex
@@ -188,7 +188,7 @@ func (r *receiver) tick() bool {
 	return true
 }
 
-// work has a worker at work until stop is called, and another one whenever it is killed.
+// work keeps a worker running until stop is called, and starts another one after each kill.
 func (r *receiver) work(t *testing.T, env ...string) (stop func()) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -212,7 +212,7 @@ func (r *receiver) work(t *testing.T, env ...string) (stop func()) {
 	go func() {
 		defer close(ended)
 		for cmd := start(); cmd != nil; cmd = start() {
-			_ = cmd.Wait() // it was killed
+			_ = cmd.Wait() // the worker was killed
 			select {
 			case <-over:
 				return
@@ -231,7 +231,7 @@ func (r *receiver) work(t *testing.T, env ...string) (stop func()) {
 	}
 }
 
-// made is what a run came to.
+// made is the outcome of a run.
 type made struct {
 	result *pawl.Result
 	export *durable.Export
@@ -241,7 +241,8 @@ type made struct {
 	bytes  int64
 }
 
-// make makes the run for a tool, with a worker that is killed at the at-th sign of life; 0: never.
+// make makes the run for a tool, with a worker that is killed at the at-th event. 0 means that no
+// worker is killed.
 func makeRun(t *testing.T, addr, id, tool string, at int, env ...string) (m made) {
 	t.Helper()
 	r := &receiver{at: at}
@@ -275,8 +276,8 @@ func makeRun(t *testing.T, addr, id, tool string, at int, env ...string) (m made
 	return m
 }
 
-// drive makes a run of the agent for a tool and answers what it asks, whether or not the server is
-// there at the moment.
+// drive makes a run of the agent for a tool and answers its questions, also if the server is
+// temporarily down.
 func drive(ctx context.Context, eng *Engine, id, tool string, w durabletest.World) (*pawl.Result, error) {
 	run, msgs := eng.Runner(id, tool), durabletest.ForEffect(tool).Messages()
 	for asked := 0; asked < 50; asked++ {
@@ -285,9 +286,9 @@ func drive(ctx context.Context, eng *Engine, id, tool string, w durabletest.Worl
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case unreachable(err):
-			asked-- // it takes as many tries as the server takes to start
+			asked-- // as many attempts as the server needs to start
 			continue
-		case errors.Is(err, ErrNotAsked): // the answer was taken when the server died
+		case errors.Is(err, ErrNotAsked): // the server received the answer and died
 			msgs = nil
 			continue
 		case err != nil || res.Stop != pawl.StopPending:
@@ -300,8 +301,8 @@ func drive(ctx context.Context, eng *Engine, id, tool string, w durabletest.Worl
 	return nil, errors.New("it asks for ever")
 }
 
-// Workers are killed with SIGKILL in the middle of runs: no write happens twice or not at all, and
-// the conversation is the one that it would have been.
+// Workers are killed with SIGKILL during runs. Each write happens exactly once, and the
+// conversation is the same as without the kills.
 func TestKill(t *testing.T) {
 	addr := cluster(t)
 	if addr == "" {
@@ -322,7 +323,7 @@ func TestKill(t *testing.T) {
 			if len(whole.all) == 0 || whole.result.Stop != pawl.StopAnswer {
 				t.Fatalf("nothing happened: %+v", whole.result)
 			}
-			// A tool alone, after it acted; one among several, before.
+			// a tool alone is killed after its effect; one among several, before
 			for _, at := range []int{4, 2*len(whole.all) - 9} {
 				got := makeRun(t, addr, fmt.Sprintf("%s-%d", id, at), tool, at)
 				if got.kills != 1 {
@@ -349,8 +350,8 @@ func text(t *testing.T, v any) string {
 	return string(b)
 }
 
-// inProcess has a worker at work in this process, until the test ends; with an agent a, if that is
-// not nil. opts may be nil.
+// inProcess runs a worker in this process until the test ends. nil for a means no agent. nil for
+// opts means the defaults.
 func inProcess(t *testing.T, eng *Engine, a *pawl.Agent, opts *WorkerOptions) *Worker {
 	t.Helper()
 	if opts == nil {
@@ -375,8 +376,8 @@ func inProcess(t *testing.T, eng *Engine, a *pawl.Agent, opts *WorkerOptions) *W
 	return w
 }
 
-// A call that runs is told that its run was cancelled, and says what it may have done. Who asks for
-// a run that is there, or is not, is told so.
+// A running call receives the cancellation of its run and reports its possible effects. Starting an
+// existing run, or querying an unknown run, returns an error that says so.
 func TestServer(t *testing.T) {
 	addr := cluster(t)
 	if addr == "" {

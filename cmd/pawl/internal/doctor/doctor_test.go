@@ -19,7 +19,7 @@ import (
 	"github.com/pawl-go/pawl/provider"
 )
 
-// examined runs doctor --json in dir, with nothing in the environment but env.
+// examined runs doctor --json in dir with the environment env alone.
 func examined(t *testing.T, dir string, env map[string]string, args ...string) (diagnosis, int) {
 	t.Helper()
 	for _, v := range provider.KeyVariables() {
@@ -63,8 +63,7 @@ func examined(t *testing.T, dir string, env map[string]string, args ...string) (
 	return d, status
 }
 
-// has fails the test unless something was found with this status whose text and advice have these
-// words.
+// has fails the test unless a finding has this status, and its text and advice contain these words.
 func has(t *testing.T, d diagnosis, status string, words ...string) {
 	t.Helper()
 	for _, f := range d.Checks {
@@ -87,7 +86,7 @@ func has(t *testing.T, d diagnosis, status string, words ...string) {
 	t.Errorf("nothing was found with %q; there is%s", words, all.String())
 }
 
-// What is wrong with keys is told, and the keys are not.
+// Findings about keys do not contain the keys.
 func TestDoctorKeys(t *testing.T) {
 	for _, tt := range []struct {
 		env    map[string]string
@@ -121,7 +120,7 @@ func TestDoctorKeys(t *testing.T) {
 	}
 }
 
-// Without --online nobody is asked; with it each answer is told with what to do about it.
+// Without --online no provider is asked. With --online each answer is reported with its remedy.
 func TestDoctorOnline(t *testing.T) {
 	asked := 0
 	answer := http.StatusOK
@@ -167,7 +166,7 @@ func TestDoctorOnline(t *testing.T) {
 	has(t, d, checkFail, "openai cannot be reached")
 }
 
-// The database is looked at as a run would need it.
+// The database is examined for the needs of a run.
 func TestDoctorDatabase(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -211,7 +210,7 @@ func TestDoctorDatabase(t *testing.T) {
 	}
 }
 
-// Files with agents are checked, and the keys of their models looked for.
+// Agent files are checked, and the keys of their models are looked up.
 func TestDoctorFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -239,7 +238,7 @@ func TestDoctorFiles(t *testing.T) {
 	has(t, d, checkFail, "gone.yaml: no such file")
 }
 
-// Python, the clock, Temporal.
+// Python, the clock and Temporal.
 func TestDoctorMachine(t *testing.T) {
 	dir := t.TempDir()
 	script := func(name, text string) string {

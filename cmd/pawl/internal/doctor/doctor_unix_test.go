@@ -104,8 +104,8 @@ func copied(t *testing.T, program string) string {
 	return to
 }
 
-// opened lets everybody into a folder of the tests and those above it, as far as they are the
-// tests' own.
+// opened makes a folder of the tests and its parents accessible to all users, as far as the tests
+// own them.
 func opened(t *testing.T, dir string) {
 	t.Helper()
 	for ; strings.HasPrefix(dir, os.TempDir()+string(filepath.Separator)); dir = filepath.Dir(dir) {

@@ -15,7 +15,7 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// A server of bad models tells what it offers, judges who comes, and ends with its context.
+// A server of bad models lists its behaviours, judges its clients, and ends with its context.
 func TestHostileServe(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
