@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "write what is expected again; read the difference before it is committed")
 
-// environment is what the files of testdata find set.
+// environment is the environment for the files of testdata.
 func environment(name string) string {
 	return map[string]string{"SECRET_TOKEN": "tok-0123456789", "FIVE": "5", "STRUCTURE": "auto\nfoo: bar", "OPENAI_API_KEY": "sk-test-0123456789"}[name]
 }

@@ -129,7 +129,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// What a file says is what Build makes, and relative names begin where the file is.
+// Build uses every value of a file. Relative names start at the file's folder.
 func TestBuild(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -162,7 +162,8 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// What a flag sets has no place in the file, and a relative name in it begins where the person is.
+// A value from a flag has no place in the file. A relative name in it starts at the working
+// directory.
 func TestOverride(t *testing.T) {
 	a := parse(t, "agent: a\nmodel: openai:gpt-5-mini\ntools: [file]\nroot: here\napprove: {deny: [x]}\n").Agents[0]
 	a.Root = "nowhere"
@@ -173,7 +174,7 @@ func TestOverride(t *testing.T) {
 	}
 }
 
-// The explanation has the bytes that a provider is sent, and no secret.
+// The explanation has the bytes of a request to the provider, and no secret.
 func TestExplain(t *testing.T) {
 	a := parse(t, "agent: a\nmodel: openai-chat:gpt-5-mini\ninstructions: Use ${SECRET_TOKEN}.\ntools: [data]\n").Agents[0]
 	x, err := a.Explain(t.Context(), &config.Options{Getenv: environment}, "Add up.")
@@ -210,7 +211,7 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
-// The starter is right, and so is every file of the examples.
+// The starter file and every file of the examples have no finding.
 func TestStarter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent.yaml")
 	if err := os.WriteFile(path, []byte(config.Starter), 0o644); err != nil {
@@ -221,7 +222,7 @@ func TestStarter(t *testing.T) {
 	}
 }
 
-// No bytes make the reader panic, or read for long.
+// No bytes make the reader panic or take long.
 func FuzzParse(f *testing.F) {
 	paths, err := filepath.Glob("testdata/broken/*.txtar")
 	if err != nil {
@@ -251,7 +252,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, a := range file.Agents {
-			if a.Team != nil { // its workers stand elsewhere
+			if a.Team != nil { // its workers are in another file
 				continue
 			}
 			if _, err := config.Parse("again.yaml", a.YAML(), &config.LoadOptions{Getenv: environment}); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
-// current compares a file of the project with what the code says, or writes it.
+// current compares a file of the project with text made from the code, or updates the file.
 func current(t *testing.T, path string, want []byte) {
 	t.Helper()
 	if *update {
@@ -85,7 +85,7 @@ func TestPage(t *testing.T) {
 	current(t, "../docs/yaml.md", []byte(b.String()))
 }
 
-// kind is what a value is written as, for the page.
+// kind returns the JSON type of a value, for the page.
 func kind(of reflect.Type, tag reflect.StructTag) string {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()

@@ -139,7 +139,7 @@ func Example_limits() {
 	})
 	// begin limits
 	agent := &pawl.Agent{
-		Model: price.Of(model), // models of provider.Open bring their price with them
+		Model: price.Of(model), // models of provider.Open know their price
 		Tools: []pawl.Toolset{search},
 		Limits: pawl.Limits{
 			Rounds: 3,               // steps whose calls are executed; 0 means 20

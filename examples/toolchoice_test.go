@@ -40,7 +40,7 @@ type figures struct {
 
 type none struct{}
 
-// answering is a tool of that name and description which gives back text.
+// answering returns a tool with that name and description whose result is text.
 func answering[In any](name, description, text string) *pawl.Tool {
 	return pawl.Func(name, description, func(context.Context, In) (string, error) { return text, nil })
 }
@@ -83,7 +83,7 @@ var moves = []struct {
 	}]("create_record", "Create a record. Search first: a name stands once.", "")}}, choice{task: "Add a user named Erin.", tools: []*pawl.Tool{searchRecords}}},
 }
 
-// choice is an agent and what it is asked.
+// choice is an agent and its question.
 type choice struct {
 	system, asked, task, plan string
 	tools                     []*pawl.Tool
@@ -130,7 +130,7 @@ func (c choice) request(t *testing.T) []byte {
 	return all[len(all)-1].Body
 }
 
-// written is a body as the page shows it: each message and each tool on a line.
+// written formats a body as the page shows it: each message and each tool on a line.
 func written(t *testing.T, body []byte) string {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -163,8 +163,8 @@ func written(t *testing.T, body []byte) string {
 
 var shown = regexp.MustCompile("(?s)<!-- request: ([a-z ]+), (good|bad) -->\n```json\n(.*?)\n```\n")
 
-// The requests of docs/tools.md are the requests that a model receives from the agents above: the
-// bytes of the adapter, in lines.
+// The requests of docs/tools.md equal the adapter's requests for the agents above, split into
+// lines.
 func TestToolChoicePage(t *testing.T) {
 	page, err := os.ReadFile("../docs/tools.md")
 	if err != nil {
@@ -207,8 +207,8 @@ func TestToolChoicePage(t *testing.T) {
 	}
 }
 
-// The page is right about each pair: the good request has the part that steers the choice, the bad
-// one lacks it.
+// The page is correct about each pair: the good request has the part that steers the choice, and
+// the bad request lacks it.
 func TestToolChoiceMoves(t *testing.T) {
 	for name, want := range map[string]string{
 		"description":  "get_record_details has the rest",

@@ -71,7 +71,7 @@ func (l *List) show(context.Context, struct{}) ([]string, error) {
 
 // end toolset
 
-// A Toolset of your own is any object with a method Tools.
+// A custom Toolset is any type with a method Tools.
 func Example_toolset() {
 	model := script.New(
 		script.Call("list_add", `{"name":"milk"}`),

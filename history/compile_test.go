@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// conversations draws the requests of a conversation as it grows, each of the whole of it so far.
+// conversations draws the requests of a growing conversation. Each request has all messages so far.
 func conversations(t *rapid.T) (reqs []*llm.Request, corrections int) {
 	var msgs []llm.Message
 	ids := 0
@@ -75,7 +75,7 @@ func conversations(t *rapid.T) (reqs []*llm.Request, corrections int) {
 	return reqs, corrections
 }
 
-// sent returns what reaches the model of req, and the notices on the way.
+// sent returns the messages that reach the model for req, and the notices.
 func sent(t interface {
 	Helper()
 	Fatal(...any)
@@ -94,15 +94,15 @@ func sent(t interface {
 	return m.Requests()[0], notices
 }
 
-// answered reports whether the request before was answered: if it was not, a notice of a cut is
+// answered reports whether the previous request was answered. If it was not, a notice of a cut is
 // emitted again.
 func answered(since []llm.Message) bool {
 	return slices.ContainsFunc(since, func(m llm.Message) bool { return m.Role == llm.RoleAssistant })
 }
 
-// For any conversation, the messages sent are a valid transcript for every API, contain nothing
-// new, and contain the instructions and the current turn. They begin as those before did unless the
-// cut moved, which is rare.
+// For any conversation, the sent messages are a valid transcript for every API, contain nothing
+// new, and contain the instructions and the current turn. They begin like the previous request
+// unless the cut moved, which is rare.
 func TestCompilers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		w     pawl.Middleware
@@ -162,7 +162,7 @@ func TestCompilers(t *testing.T) {
 	}
 }
 
-// both is two middlewares as one.
+// both combines two middlewares.
 func both(outer, inner pawl.Middleware) pawl.Middleware {
 	return pawl.Middleware{Model: func(m llm.Model) llm.Model { return outer.Model(inner.Model(m)) }}
 }
@@ -172,7 +172,8 @@ func begins(msgs, head []llm.Message) bool {
 	return len(msgs) >= len(head) && reflect.DeepEqual(msgs[:len(head)], head)
 }
 
-// within returns the part that is missing in whole, in this order; empty means that nothing is.
+// within returns the first message of part that is missing in whole, in this order. Empty means
+// that none is missing.
 func within(part, whole []llm.Message) string {
 	at := 0
 next:
@@ -201,7 +202,7 @@ func subset(part, whole []llm.Part) bool {
 	return true
 }
 
-// The checks above find a compiler that cuts by messages.
+// The checks above detect a compiler that cuts between a call and its result.
 func TestChecksFindBadCuts(t *testing.T) {
 	msgs := []llm.Message{llm.User("a"), llm.Assistant(llm.ToolCall{ID: "1", Name: "f"}),
 		llm.Results(llm.ToolResult{CallID: "1"}), llm.User("b")}
@@ -213,7 +214,7 @@ func TestChecksFindBadCuts(t *testing.T) {
 	}
 }
 
-// long is a conversation of n turns of about 100 tokens each, and then a question.
+// long is a conversation of n turns of about 100 tokens each, followed by a question.
 func long(n int) []llm.Message {
 	var msgs []llm.Message
 	for i := range n {
@@ -225,7 +226,7 @@ func long(n int) []llm.Message {
 	return append(msgs, llm.User("and now?"))
 }
 
-// lines is a conversation as text, one message a line.
+// lines formats a conversation with one message a line.
 func lines(msgs []llm.Message) string {
 	var b strings.Builder
 	for _, m := range msgs {
@@ -236,7 +237,7 @@ func lines(msgs []llm.Message) string {
 
 func TestCurrentTrace(t *testing.T) {
 	m := script.New(script.Call("look", nil), script.Say("wrong"), script.Say(`{"n":1}`))
-	m.Skip = 1 // of the earlier replies one is sent
+	m.Skip = 1 // one of the earlier replies is sent
 	look := &pawl.Tool{Name: "look", Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		return llm.TextResult("fresh"), nil
 	}}
@@ -299,7 +300,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// grown is the requests of a conversation that grows by turns.
+// grown returns the requests of a conversation that grows by turns.
 func grown(turns int) []*llm.Request {
 	var reqs []*llm.Request
 	for i := range turns {
@@ -355,8 +356,8 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// Without a model of its own, the summary comes from the model that answers. A conversation without
-// any summary is summarized at once.
+// Without a model of its own, the middleware uses the answering model for the summary. A
+// conversation without any summary is summarized at once.
 func TestSummaryAtOnce(t *testing.T) {
 	m := script.New(script.Func(func(req *llm.Request) script.Turn {
 		return script.Say("notes")
@@ -435,7 +436,7 @@ func TestSummaryOnce(t *testing.T) {
 	}
 	close(g.open)
 	wg.Wait()
-	if g.n > 2 { // the request that was given up may have started
+	if g.n > 2 { // the abandoned request may have started
 		t.Errorf("%d summaries were made", g.n)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// The last two turns are sent. The transcript has all of them.
+// The last two turns are sent. The transcript keeps all turns.
 func Example() {
 	model := script.New(script.Loop(script.Say("Noted.")))
 	agent := &pawl.Agent{Model: model, Instructions: "Be brief.", Middleware: []pawl.Middleware{history.LastTurns(2)}}

@@ -82,8 +82,8 @@ func verdicts(t *testing.T, dir string) map[string]verdict {
 	return out
 }
 
-// table writes the verdicts; failing are the scenarios that fail, each with its reason, which is a
-// fact to be told and not to be passed over.
+// table writes the verdicts. failing are the scenarios that fail, each with its reason; the page
+// must list them.
 func table(t *testing.T, got map[string]verdict, failing map[string]string, whole bool) string {
 	t.Helper()
 	var b strings.Builder

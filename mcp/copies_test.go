@@ -10,8 +10,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// The digest of a definition covers every field: what is added to Definition must be digested, or a
-// lock would accept a changed tool.
+// The digest of a definition covers every field. A new field of Definition must be part of the
+// digest, or a lock would accept a changed tool.
 func TestDigestHasEveryField(t *testing.T) {
 	var base Definition
 	of := reflect.TypeFor[Definition]()
@@ -31,8 +31,7 @@ func TestDigestHasEveryField(t *testing.T) {
 	}
 }
 
-// The definition of a tool of the SDK has every field that a tool has, but for those that no model
-// sees.
+// An SDK tool definition has every field of a tool, except the fields that no model receives.
 func TestDefinitionHasEveryField(t *testing.T) {
 	known := map[string]string{"InputSchema": "Input", "OutputSchema": "Output", "Name": "Name", "Title": "Title",
 		"Description": "Description", "Annotations": "Annotations", "Meta": "", "Icons": ""}
@@ -49,7 +48,7 @@ func TestDefinitionHasEveryField(t *testing.T) {
 	}
 }
 
-// A result that clients read has every field of a result, but for those that are about the run.
+// A result for clients has every field of a result, except the fields about the run.
 func TestResultHasEveryField(t *testing.T) {
 	known := map[string]bool{"Parts": true, "IsError": true, "Data": true, "CallID": false, "Key": false}
 	of := reflect.TypeFor[llm.ToolResult]()

@@ -21,7 +21,7 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// bodyWire is an adapter whose bodies are compared with what it makes of each request alone.
+// bodyWire is an adapter whose bodies in a run are compared with its body for each request alone.
 type bodyWire struct {
 	open   func(h http.RoundTripper) llm.Model
 	encode func(*llm.Request) ([]byte, error)
@@ -48,7 +48,7 @@ var bodyWires = map[string]bodyWire{
 		`{"type":"message","stop_reason":"tool_use","content":[{"type":"text","text":"so"},{"type":"tool_use","id":"same","name":"look","input":{"n":%[1]d}},{"type":"tool_use","id":"b%[1]d","name":"see","input":{}}]}`,
 		`{"type":"message","stop_reason":"end_turn","content":[{"type":"text","text":"done"}]}`,
 	},
-	"anthropic-gateway": { // whose cache marks move
+	"anthropic-gateway": { // its cache marks move
 		gateway, encodeGateway,
 		`{"type":"message","stop_reason":"tool_use","content":[{"type":"text","text":"so"},{"type":"tool_use","id":"same","name":"look","input":{"n":%[1]d}},{"type":"tool_use","id":"b%[1]d","name":"see","input":{}}]}`,
 		`{"type":"message","stop_reason":"end_turn","content":[{"type":"text","text":"done"}]}`,
@@ -65,7 +65,7 @@ func gateway(h http.RoundTripper) llm.Model {
 	return anthropic.New("m", &anthropic.Options{BaseURL: "http://gateway.test", HTTP: h})
 }
 
-// encodeGateway returns the body that a Model of its own sends for req outside of a run.
+// encodeGateway returns the body that a new Model sends for req outside of a run.
 func encodeGateway(req *llm.Request) (body []byte, err error) {
 	send := func(r *http.Request) (*http.Response, error) {
 		body, err = io.ReadAll(r.Body)
@@ -88,7 +88,7 @@ type compared struct {
 	rounds  int
 	request *llm.Request
 	bodies  int
-	later   []func() // check what the RoundTripper reads after the run
+	later   []func() // check the bodies that the RoundTripper reads after the run
 }
 
 func (c *compared) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
@@ -205,7 +205,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// mending is a Model whose requests are changed: a copy of them.
+// mending is a Model whose requests are changed in a copy.
 type mending struct {
 	llm.Model
 	again bool
@@ -215,7 +215,8 @@ type mending struct {
 func (m mending) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	r := *req
 	m.mend(&r)
-	// Claude from Opus 4.8 on reads instructions as a turn of their own, only after a user turn.
+	// Claude from Opus 4.8 on accepts instructions as a turn of their own, but only after a user
+	// turn.
 	if m.again {
 		r.Model = "claude-opus-4-8"
 		r.Messages = append(slices.Clip(r.Messages), llm.System("Be sure."))

@@ -18,15 +18,15 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// vectorServer speaks all three forms. The vector of a text is its length and its first byte, so
-// that errors of order are visible.
+// vectorServer answers in all three forms. The vector of a text is its length and its first byte,
+// so that a wrong order is visible.
 type vectorServer struct {
 	*httptest.Server
 	paths   []string
 	batches []int
 	bodies  []map[string]any
 	header  http.Header
-	answer  func(n int, w http.ResponseWriter) bool // nil, or false: the good answer
+	answer  func(n int, w http.ResponseWriter) bool // nil or false means the good answer
 }
 
 func serveVectors(t *testing.T) *vectorServer {
@@ -57,7 +57,7 @@ func serveVectors(t *testing.T) *vectorServer {
 		for i, text := range texts {
 			v := fmt.Sprintf("[%d,%d.5]", len(text), text[0])
 			switch {
-			case strings.HasSuffix(r.URL.Path, "/embeddings"): // backwards: the index decides
+			case strings.HasSuffix(r.URL.Path, "/embeddings"): // in reverse order: the index decides
 				items = append([]string{fmt.Sprintf(`{"object":"embedding","index":%d,"embedding":%s}`, i, v)}, items...)
 			case strings.HasSuffix(r.URL.Path, ":batchEmbedContents"):
 				items = append(items, `{"values":`+v+`}`)
@@ -84,7 +84,7 @@ func (s *vectorServer) open(t *testing.T, name string) store.Embedder {
 	return e
 }
 
-// One row a form of the API.
+// Each row is a form of the API.
 var embedForms = []struct{ name, path, good string }{
 	{"openai:m", "/v1/embeddings", `{"data":[{"index":0,"embedding":[1,2]},{"index":1,"embedding":[3,4]}]}`},
 	{"gemini:m", "/v1/models/m:batchEmbedContents", `{"embeddings":[{"values":[1,2]},{"values":[3,4]}]}`},
@@ -92,7 +92,7 @@ var embedForms = []struct{ name, path, good string }{
 	{"mistral:m", "/v1/embeddings", `{"data":[{"embedding":[1,2]},{"embedding":[3,4]}]}`},
 }
 
-// 150 texts go in three requests, and come back in their order.
+// 150 texts are sent in three requests, and the vectors are returned in order.
 func TestEmbedOrder(t *testing.T) {
 	for _, form := range embedForms {
 		t.Run(form.name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestEmbedOrder(t *testing.T) {
 	}
 }
 
-// Long texts go fewer at a time.
+// Requests with long texts have fewer texts.
 func TestEmbedBatchBytes(t *testing.T) {
 	s := serveVectors(t)
 	long := strings.Repeat("word ", 20_000)
@@ -167,7 +167,7 @@ func TestEmbedRequests(t *testing.T) {
 	}
 }
 
-// What is no list of good vectors is refused, and is told by what is wrong with it.
+// An answer that is not a list of valid vectors is rejected, and the error states its fault.
 func TestEmbedBadAnswers(t *testing.T) {
 	one := []struct{ list, want string }{
 		{`[1,2]`, "1 vectors came for 2 texts"}, {`[1,2]|[3,4]|[5,6]`, "3 vectors came for 2 texts"}, {``, "0 vectors came for 2 texts"},

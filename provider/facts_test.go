@@ -11,7 +11,7 @@ import (
 	"github.com/pawl-go/pawl/provider/catalog"
 )
 
-// sent keeps the body of a request and refuses it.
+// sent records the body of a request and refuses the request.
 type sent struct{ body string }
 
 func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -50,7 +50,7 @@ func TestFacts(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		with    func(*llm.Request)
-		want    string // in the body, or in the error where nothing is sent
+		want    string // in the body, or in the error if no request is sent
 		without string
 	}{
 		{"anthropic:claude-old-3-7", high, `"thinking":{"type":"adaptive"}`, "budget"},
@@ -58,7 +58,7 @@ func TestFacts(t *testing.T) {
 		{"anthropic:claude-old-3-7", between, `"role":"system"`, ""},
 		{"anthropic:claude-new-9", between, `Be brief.`, `"role":"system"`},
 		{"anthropic:claude-short-9", nil, `"max_tokens":4096`, ""},
-		{"anthropic:claude-new-9", nil, `"max_tokens":16384`, ""}, // no more than without
+		{"anthropic:claude-new-9", nil, `"max_tokens":16384`, ""}, // no more than without an entry
 		{"anthropic:claude-dull-9", high, `claude-dull-9 does not think`, ""},
 		{"anthropic:claude-held-3-7", held, `"output_config"`, ""},
 		{"anthropic:claude-free-9", held, `additionalProperties`, `"output_config"`},
@@ -85,7 +85,7 @@ func TestFacts(t *testing.T) {
 			_, id, _ := strings.Cut(test.name, ":")
 			req := &llm.Request{Messages: []llm.Message{llm.User("hi")}}
 			name := test.name
-			if way == "asked for by" { // a model of another name, and this one named in the request
+			if way == "asked for by" { // a model of another name, and this name in the request
 				req.Model, name = id, strings.TrimSuffix(test.name, id)+"some-model"
 			}
 			if test.with != nil {

@@ -80,7 +80,7 @@ func (e *recordedError) means() (code llm.Code, retryable bool) {
 		}
 	}
 	status := e.Status
-	if status == 200 { // an error in a stream: the status stands inside
+	if status == 200 { // an error in a stream: the status is in the body
 		var in struct {
 			Error struct{ Code int } `json:"error"`
 		}
@@ -192,7 +192,7 @@ func answered(t *testing.T, m llm.Model, whole bool) answer {
 	return answer{res, &llm.ProviderError{}}
 }
 
-// What servers, proxies and gateways answer beside the documents, at each wire, whole and streamed.
+// Undocumented answers of servers, proxies and gateways, for each wire, whole and streamed.
 func TestErrorsThatAreNoAnswer(t *testing.T) {
 	const page = "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
 	for _, c := range []struct {
@@ -240,7 +240,7 @@ func TestErrorsThatAreNoAnswer(t *testing.T) {
 	}
 }
 
-// The shapes of streamed calls that were reported are read as calls that are whole and apart.
+// Reported shapes of streamed calls are read as whole, separate calls.
 func TestReportedDeltas(t *testing.T) {
 	for _, line := range wiretest.Lines(t, "errors", "reported-delta-shapes.jsonl") {
 		var e recordedError

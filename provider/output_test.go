@@ -9,7 +9,7 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// Whether an answer by tool is needed beside others is the adapters' to say.
+// Each adapter reports whether its provider enforces an output schema together with tools.
 func TestHoldsOutput(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

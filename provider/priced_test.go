@@ -34,8 +34,8 @@ const prices = `[
 	{"provider":"groq","id":"m"}
 ]`
 
-// 400 of 1,000 input tokens come from a cache; 60 of 100 output tokens are reasoning. Each API
-// counts in another way, and the cost is the same.
+// 400 of 1,000 input tokens come from a cache, and 60 of 100 output tokens are reasoning. Each API
+// counts in another way; the cost is the same.
 func TestCost(t *testing.T) {
 	const (
 		chat = `{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],
@@ -108,7 +108,7 @@ data: {"type":"message_stop"}
 	}
 }
 
-// What a request can cost is bounded by the dearer price, where it may be long enough for that.
+// The cost bound of a request uses the higher price if the request may be long enough for it.
 func TestCostIsBounded(t *testing.T) {
 	known, err := catalog.Parse([]byte(prices))
 	if err != nil {

@@ -113,8 +113,8 @@ func TestCorpusToolsOnEveryWire(t *testing.T) {
 	}
 }
 
-// corpusTools are tools with the schemas of the shared corpora. It skips the test if they are
-// absent.
+// corpusTools returns tools with the schemas of the shared corpora, or skips the test if the
+// corpora do not exist.
 func corpusTools(t *testing.T) (tools []*llm.ToolSpec) {
 	t.Helper()
 	dir := os.Getenv("PAWL_CORPORA")

@@ -14,7 +14,7 @@ import (
 	"github.com/pawl-go/pawl/provider/catalog"
 )
 
-// transport answers every request and keeps the last.
+// transport answers every request and stores the last one.
 type transport struct{ last *http.Request }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -61,7 +61,7 @@ func ask(t *testing.T, name string, o provider.Options) (*http.Request, error) {
 	return seen.last, err
 }
 
-// keys are all the keys in the headers and the address of a request.
+// keys returns all keys in the headers and the address of a request.
 func keys(r *http.Request) string {
 	var found []string
 	for name, values := range r.Header {

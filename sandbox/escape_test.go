@@ -127,13 +127,13 @@ func TestEscapesAsUser(t *testing.T) {
 	asNobody(t, "TestEscapes", soak.Env())
 }
 
-// nobody is in the environment of a test that asNobody runs.
+// nobody is an environment variable of a test that asNobody runs.
 const nobody = "PAWL_TEST_AS_NOBODY"
 
-// asNobody runs a test of this binary as nobody, who owns nothing but a temporary folder.
+// asNobody runs a test of this binary as the user nobody, who owns only a temporary folder.
 func asNobody(t *testing.T, test string, env ...string) {
 	t.Helper()
-	// t.TempDir is in a folder that the user nobody cannot enter
+	// the user nobody cannot enter the parent folder of t.TempDir
 	dir, err := os.MkdirTemp("/tmp", "pawl-nobody-")
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ func TestExpect(t *testing.T) {
 	req.Tools = []*llm.ToolSpec{look.Spec()}
 	for _, tt := range []struct {
 		want script.Matcher
-		err  string // empty means that it is met
+		err  string // empty means that the expectation is met
 	}{
 		{script.Asked("go"), ""},
 		{script.Asked("stay"), `the user was to say "stay", and said "go"`},

@@ -84,7 +84,7 @@ func TestRecord(t *testing.T) {
 		}
 		for kept, m := range map[string]*script.Model{"in memory": written, "as JSON": again} {
 			got := runs(t, m, tt.output, tt.more...)
-			// failures are not played again: the first run got as far as both did
+			// failures are not played again: both runs stop at the same place
 			if name == "fails, then works" {
 				var g, w pawl.Result
 				if json.Unmarshal([]byte(got), &g) == nil && json.Unmarshal([]byte(want), &w) == nil &&

@@ -231,8 +231,8 @@ func TestSlowClientsAreLetGo(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// Thousands of requests that are wrong in many ways, a few of which happen to be right, are no
-// fault of the server's: no status from 500 on, no crash, and nothing is left over.
+// Thousands of malformed requests, a few of which are valid by chance, cause no fault of the
+// server: no status from 500 on, no crash, and no remaining state.
 func TestTenThousandMalformedRequests(t *testing.T) {
 	v := serve(t, func(o *server.Options) { o.Tokens = tokens(); o.MaxBody = 64 << 10 })
 	rnd := rand.New(rand.NewPCG(1, 2))

@@ -17,7 +17,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// goldenForm compares what the code says with a golden file, or writes it with -update.
+// goldenForm compares a form from the code with a golden file, or updates the file with -update.
 func goldenForm(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", "forms", name)
@@ -38,8 +38,8 @@ func goldenForm(t *testing.T, name, got string) {
 	}
 }
 
-// The endpoints, their parameters and the fields of what they take and answer keep their names.
-// What the document says to people may be worded anew.
+// The endpoints, their parameters and the fields of their requests and responses keep their names.
+// The wording of the document may change.
 func TestFormsOfTheAPI(t *testing.T) {
 	s, err := New(Options{Journal: new(store.MemoryJournal), Agents: []*pawl.Agent{{Name: "clerk", Model: script.New()}}})
 	if err != nil {
@@ -77,7 +77,7 @@ func TestErrorCodesStay(t *testing.T) {
 	}
 }
 
-// withoutWords returns a document without what it says to people.
+// withoutWords returns a document without its descriptions.
 func withoutWords(t *testing.T, doc []byte) string {
 	t.Helper()
 	var v any

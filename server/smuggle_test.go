@@ -107,8 +107,8 @@ func TestTricksOfTheWire(t *testing.T) {
 	}
 }
 
-// Many clients that send a byte now and then are in nobody's way: who asks is answered, memory
-// stays bounded, and they are let go of.
+// Many clients that send a byte now and then do not disturb other clients: their requests are
+// answered, memory stays bounded, and the slow clients are disconnected.
 func TestManySlowConnections(t *testing.T) {
 	many := soak.N(200, 1000)
 	s := listen(t, func(o *server.Options) { o.Wait = 2 * time.Second })

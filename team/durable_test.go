@@ -26,7 +26,7 @@ type mortal struct {
 	at    int
 	after bool
 	kill  context.CancelCauseFunc
-	ahead time.Duration // clocks of those who come later are ahead: leases of the dead are over
+	ahead time.Duration // of the clock of later processes, so that old leases have expired
 }
 
 var errDead = errors.New("the process is dead")

@@ -112,7 +112,7 @@ func TestIdenticalDelegations(t *testing.T) {
 	}
 }
 
-// A lead that answers with nothing answers with what the last worker said.
+// If the lead's answer is empty, the answer is the last text of the worker.
 func TestSilentLead(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		boss := script.New(script.Call("clerk", `{"task":"Count."}`), script.Call("search_database", `{"query":"q"}`), script.Turn{Finish: llm.FinishReasonStop})
@@ -186,7 +186,7 @@ func TestCostAcrossWorkers(t *testing.T) {
 	}
 }
 
-// A rule of the lead's about a worker is about giving it work; a denial is a failed phase.
+// A rule of the lead about a worker covers giving it work. A denial is a failed phase.
 func TestApproval(t *testing.T) {
 	ask := pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 		if c.Name == "clerk" {

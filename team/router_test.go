@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-go/pawl/team"
 )
 
-// A task goes to the worker of the first rule that matches, else to the lead's choice, else to the
+// A task goes to the worker of the first matching rule, else to the lead's choice, else to the
 // default. Without a default no worker gets it.
 func TestRouter(t *testing.T) {
 	rules := []team.Rule{{Worker: "bank", Include: []string{"invoice", "Pay"}, Exclude: []string{"draft"}}}

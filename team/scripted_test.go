@@ -19,7 +19,7 @@ type query struct {
 	Query string `json:"query"`
 }
 
-// search answers, but for the query "down".
+// search answers every query except "down".
 func search() *pawl.Tool {
 	return pawl.Func("search_database", "Searches.", func(_ context.Context, in query) (string, error) {
 		if in.Query == "down" {

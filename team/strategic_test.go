@@ -21,7 +21,7 @@ import (
 // twoPhases is a plan for scout and clerk.
 const twoPhases = `{"phases":[{"name":"look","worker":"scout","goals":"Find the active users."},{"name":"count","worker":"clerk","goals":"Count <them> & report."}],"rationale":"Data first."}`
 
-// worker is an agent that answers by a model.
+// worker is an agent with a model.
 func worker(name string, m llm.Model, tools ...pawl.Toolset) team.Worker {
 	return team.Worker{Agent: &pawl.Agent{Name: name, Model: m, Instructions: "You are " + name + ".", Tools: tools},
 		Description: "Works as " + name + "."}
@@ -193,7 +193,7 @@ func TestPlanCorrected(t *testing.T) {
 	}
 }
 
-// fails is a model that fails n times, then reports what it did.
+// fails is a model that fails n times, then reports its work.
 func fails(n int, text string) *script.Model {
 	var mu sync.Mutex
 	return script.New(script.Loop(script.Func(func(*llm.Request) script.Turn {
@@ -289,7 +289,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// What makes no team is said when it is made.
+// A faulty team is an error when it is made.
 func TestMistakes(t *testing.T) {
 	m := script.New()
 	boss := &pawl.Agent{Name: "desk", Model: m}
@@ -341,7 +341,7 @@ func TestParsePlan(t *testing.T) {
 	}
 }
 
-// Cancelling in the middle reaches the worker at work; no phase follows.
+// Cancellation during a phase reaches the active worker, and no phase follows.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	hold := &pawl.Tool{Name: "hold", Description: "Waits.", Effect: pawl.EffectRead,

@@ -342,7 +342,7 @@ func TestMiddlewareAlone(t *testing.T) {
 	}
 }
 
-// A tool may run an agent itself, whose keys equal those of the enclosing run. They are not
+// A tool may run an agent itself, whose keys equal the keys of the enclosing run. They are not
 // confused.
 func TestARunInsideOfATool(t *testing.T) {
 	b := newBench(t, telemetry.Options{Model: "m"})

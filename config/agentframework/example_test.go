@@ -6,7 +6,7 @@ import (
 	"github.com/pawl-go/pawl/config"
 )
 
-// A file of agent.framework/v2 is read as any other file. What it says is said in the native keys.
+// A file of agent.framework/v2 is read like any other file. The summary uses the native keys.
 func Example() {
 	file, err := config.Parse("agent.yaml", []byte(`
 apiVersion: agent.framework/v2

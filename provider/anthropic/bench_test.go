@@ -21,7 +21,7 @@ func conversation(rounds int) []llm.Message {
 	return messages
 }
 
-// What a request costs up to the network.
+// The cost of a request up to the network.
 func BenchmarkRequest(b *testing.B) {
 	m := anthropic.New("claude-sonnet-4-5", &anthropic.Options{BaseURL: "https://api.anthropic.com", Key: "k",
 		HTTP: transport(func(r *http.Request) (*http.Response, error) {
@@ -43,7 +43,7 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-// What a reply costs from the network on, with its share of a small request.
+// The cost of a reply from the network on, with the cost of a small request.
 func BenchmarkReply(b *testing.B) {
 	words := []string{opens(0, `{"type":"text","text":""}`)}
 	for range 40 {

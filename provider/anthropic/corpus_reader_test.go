@@ -125,7 +125,7 @@ func read(streaming bool, body string) (wiretest.Reading, error) {
 		}
 		switch e.Type {
 		case "message_start":
-			// a second start: what came before does not count
+			// a second start: earlier events do not count
 			blocks, open = nil, map[int]*wireBlock{}
 			m.Usage = &wireUsage{}
 			m.Usage.over(e.Message.Usage)

@@ -36,7 +36,7 @@ func TestRecordedAnswers(t *testing.T) {
 	})
 }
 
-// The comparison finds what is wrong.
+// The negative control: the comparison detects wrong readings.
 func TestComparisonFindsDifferences(t *testing.T) {
 	wiretest.AnswersControl(t, messagesWire, reader, `{"type":"message","id":"m","model":"c","stop_reason":"tool_use","content":[
 		{"type":"thinking","thinking":"Hm.","signature":"s"},{"type":"text","text":"I look."},{"type":"tool_use","id":"a","name":"look","input":{"at": 1}}],

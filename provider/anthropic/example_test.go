@@ -13,7 +13,8 @@ import (
 	"github.com/pawl-go/pawl/provider/anthropic"
 )
 
-// The server stands for Anthropic's; there, nil options and a key in the environment are enough.
+// The server replaces Anthropic's. For Anthropic itself, use nil options and a key in the
+// environment.
 func Example() {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -39,7 +40,7 @@ func Example() {
 	// Output: Take an umbrella.
 }
 
-// EncodeMessages shows what would be sent.
+// EncodeMessages shows the body that would be sent.
 func ExampleEncodeMessages() {
 	options := json.RawMessage(`{"cache_control":{"type":"ephemeral"}}`)
 	body, err := anthropic.EncodeMessages(&llm.Request{Model: "claude-sonnet-4-5", Whole: true,

@@ -13,7 +13,7 @@ import (
 	"github.com/pawl-go/pawl/provider/anthropic"
 )
 
-// The words that the tests of all adapters share.
+// The helpers with the same names in the tests of all adapters.
 type transport = wiretest.Transport
 
 var (
@@ -87,7 +87,7 @@ func encode(t *testing.T, req *llm.Request) string {
 	return string(b)
 }
 
-// unmarked is the body without cache marks.
+// unmarked returns the body without cache marks.
 func unmarked(body string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(body, `,"cache_control":{"type":"ephemeral"}`, ""), `"cache_control":{"type":"ephemeral"},`, "")
 }

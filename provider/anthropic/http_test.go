@@ -17,7 +17,7 @@ import (
 	"github.com/pawl-go/pawl/provider/anthropic"
 )
 
-// drain joins what m answers, and the notices beside it.
+// drain joins the answer of m and returns the notices next to it.
 func drain(m llm.Model, req *llm.Request) (*llm.Response, []string, error) {
 	res := new(llm.Response)
 	var notices []string
@@ -117,7 +117,7 @@ func TestAddresses(t *testing.T) {
 		if has := strings.HasPrefix(body, `{"anthropic_version":"vertex-2023-10-16","max_tokens":`) && !strings.Contains(body, `"model"`); has != onVertex {
 			t.Errorf("%s: body %s", c.base, body)
 		}
-		// Servers that do not know the mark outside the messages get one within.
+		// Servers that do not know the mark outside the messages get one within the messages.
 		if outside := strings.Contains(body, `],"cache_control"`); outside == (onVertex || strings.Contains(c.base, "gateway")) {
 			t.Errorf("%s: body %s", c.base, body)
 		}
@@ -249,7 +249,8 @@ func TestBetasOfARequest(t *testing.T) {
 	}
 }
 
-// A paused turn is continued with what came, and is one reply with the figures of all its requests.
+// A paused turn is continued with its content so far. It is one reply with the usage of all its
+// requests.
 func TestPausedTurns(t *testing.T) {
 	search := func(i int) string {
 		return fmt.Sprintf(`{"type":"server_tool_use","id":"s%d","name":"web_search","input":{}}`, i)
@@ -283,7 +284,7 @@ func TestPausedTurns(t *testing.T) {
 			t.Errorf("sent %q", bodies)
 		}
 	}
-	// One that pauses for ever ends, and says that it is no answer.
+	// A turn that pauses again and again ends with the finish reason "other".
 	n := 0
 	m := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test", HTTP: transport(func(*http.Request) (*http.Response, error) {
 		n++
@@ -297,7 +298,7 @@ func TestPausedTurns(t *testing.T) {
 	}
 }
 
-// A stream that begins anew cannot be taken back from a consumer who has seen its beginning.
+// A stream that starts anew cannot be retracted from a consumer that has seen its beginning.
 func TestSplicedStreams(t *testing.T) {
 	first := []string{begin, opens(0, `{"type":"text","text":"A"}`), closes(0)}
 	second := []string{begin, opens(0, `{"type":"text","text":"B"}`), closes(0), ends("end_turn"), stop}
@@ -343,7 +344,7 @@ func TestTimeouts(t *testing.T) {
 	})
 }
 
-// Another server's reasoning is not Claude's, and goes back to that server only.
+// Reasoning of another server is not Claude's, and is sent back to that server only.
 func TestReasoningStaysWithItsServer(t *testing.T) {
 	m := anthropic.New("kimi", &anthropic.Options{BaseURL: "http://gateway.test", HTTP: transport(func(*http.Request) (*http.Response, error) {
 		return reply(200, whole("end_turn", `{"type":"thinking","thinking":"Hm."}`)), nil
@@ -362,7 +363,8 @@ func TestReasoningStaysWithItsServer(t *testing.T) {
 	}
 }
 
-// Arguments come back in the form of the tool's own schema, and what cannot be offered is told.
+// Arguments are returned in the form of the tool's own schema. A notice lists the tools that cannot
+// be offered.
 func TestSchemasOfAnotherForm(t *testing.T) {
 	odd := &llm.ToolSpec{Name: "f", Input: raw(`{"type":"object","properties":{"b c":{"type":"string"}},"required":["b c"]}`)}
 	for _, whole1 := range []bool{true, false} {

@@ -74,7 +74,7 @@ type quirk struct{ name, body, want string }
 // firstQuirk is the number of the first line.
 const firstQuirk = 58
 
-// Every quirk is read as said, and docs/anthropic-quirks.md lists them.
+// Every quirk is read as described, and docs/anthropic-quirks.md lists them.
 func TestQuirks(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# What servers of the Messages API do

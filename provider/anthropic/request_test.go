@@ -226,7 +226,7 @@ func TestMedia(t *testing.T) {
 			t.Errorf("%+v:\n got %s\nwant %s", c.media, got, c.want)
 		}
 	}
-	// What a tool answers must not read files of the machine.
+	// A result of a tool must not make the adapter read files of the machine.
 	got := encode(t, &llm.Request{Model: "claude",
 		Messages: []llm.Message{llm.User("a"), llm.Assistant(llm.ToolCall{ID: "t", Name: "f"}),
 			llm.Results(llm.ToolResult{CallID: "t", Parts: []llm.Part{llm.Media{URL: "./a.png"}}})}})
@@ -235,15 +235,16 @@ func TestMedia(t *testing.T) {
 	}
 }
 
-// Ids of any form and any repetition come out as the API takes them, and pairs stay pairs.
+// IDs of any form and any repetition are converted to a form that the API accepts, and calls keep
+// their results.
 func TestIDs(t *testing.T) {
 	ids := []string{"toolu_1", "call_1", "a.b", "a_b", "a:b", "functions.f:0", "", "é", strings.Repeat("x", 65), strings.Repeat("x", 200)}
 	messages := []llm.Message{llm.User("a")}
-	for range 3 { // ids that begin anew in each reply
+	for range 3 { // IDs that start anew in each reply
 		reply, results := llm.Message{Role: llm.RoleAssistant}, llm.Message{Role: llm.RoleTool}
 		for i, id := range ids {
 			if id == "toolu_1" && len(messages) > 1 {
-				continue // Anthropic's own do not repeat
+				continue // Anthropic's own IDs do not repeat
 			}
 			reply.Parts = append(reply.Parts, llm.ToolCall{ID: id, Name: "f", Args: raw("{}")})
 			results.Parts = append(results.Parts, llm.ToolResult{CallID: id,
@@ -328,8 +329,8 @@ func TestMapsDoNotShow(t *testing.T) {
 	}
 }
 
-// Instructions in the middle of a conversation are a turn of their own after a user turn, if the
-// model accepts that, and otherwise text.
+// Instructions within a conversation follow a user turn as a turn of their own if the model accepts
+// that, and otherwise are text.
 func TestInstructionsInTheMiddle(t *testing.T) {
 	say := []llm.Message{llm.User("a"), llm.System("s"), llm.Assistant(llm.Text{Text: "b"}), llm.System("t"),
 		llm.User("c"), llm.System("u")}
@@ -346,7 +347,7 @@ func TestInstructionsInTheMiddle(t *testing.T) {
 	}
 }
 
-// A file that was uploaded before goes by its id; OpenAI's are refused.
+// An uploaded file is sent by its ID. Files of OpenAI are refused.
 func TestUploadedFiles(t *testing.T) {
 	for m, want := range map[*llm.Media]string{
 		{URL: "file_1"}:                    `{"type":"document","source":{"type":"file","file_id":"file_1"}}`,
@@ -361,7 +362,7 @@ func TestUploadedFiles(t *testing.T) {
 	}
 }
 
-// Where no Retry-After says it, the limits that are used up do.
+// Without Retry-After, the exhausted limits give the waiting time.
 func TestWaitsUntilTheLimitsReset(t *testing.T) {
 	at := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
 	m := anthropic.New("m", &anthropic.Options{BaseURL: "http://a.test", Retries: -1,

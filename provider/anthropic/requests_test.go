@@ -12,14 +12,15 @@ import (
 	"github.com/pawl-go/pawl/provider/anthropic"
 )
 
-// The wire, for the proofs of wiretest.
+// The wire for the proofs of wiretest.
 var messagesWire = &wiretest.Wire{API: pawltest.Anthropic, Provider: "anthropic", Encode: anthropic.EncodeMessages,
 	Decode: anthropic.DecodeMessages, Excluded: excluded,
 	Open: func(h http.RoundTripper) llm.Model {
 		return anthropic.New("claude-sonnet-4-5", &anthropic.Options{BaseURL: anthropic.DefaultBaseURL, Key: "k", HTTP: h, Retries: -1})
 	}}
 
-// excluded says why a recorded exchange is no matter of the adapter; "" if it is.
+// excluded returns the reason why a recorded exchange does not concern the adapter. "" means that
+// it does.
 func excluded(e *pawltest.Exchange) string {
 	switch {
 	case strings.HasSuffix(e.Path, "/count_tokens"):
@@ -30,7 +31,7 @@ func excluded(e *pawltest.Exchange) string {
 	return ""
 }
 
-// Every recorded request, read and encoded again, says the same.
+// Every recorded request keeps its meaning when it is read and encoded again.
 func TestRecordedRequests(t *testing.T) {
 	soak.Sequential(t)
 	wiretest.Requests(t, messagesWire, &spelling)
@@ -47,7 +48,7 @@ func list(v any) (all []map[string]any) {
 	return all
 }
 
-// blocks makes a list of blocks of content that is a string.
+// blocks returns content that is a string as a list of blocks.
 func blocks(v any) any {
 	if s, ok := v.(string); ok {
 		if strings.TrimSpace(s) == "" {

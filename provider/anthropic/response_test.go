@@ -17,7 +17,7 @@ func TestReplies(t *testing.T) {
 		name   string
 		reason string
 		blocks []string // whole
-		events []string // the same as events; nil: each block whole in its start
+		events []string // the same as events; nil means that each block is whole in its start
 		want   string
 	}{
 		{"text", "end_turn", []string{`{"type":"text","text":"Hello\n"}`},
@@ -72,7 +72,8 @@ func TestReplies(t *testing.T) {
 		if got := outcome(anthropic.DecodeMessages(200, true, []byte(body))); got != want {
 			t.Errorf("%s, streamed:\n got %s\nwant %s", c.name, got, want)
 		}
-		// A whole body is read as one though a stream was asked for, and the other way round.
+		// A whole body is read as such also if a stream was requested, and a stream also if a whole
+		// body was requested.
 		if got := outcome(anthropic.DecodeMessages(200, false, []byte(body))); got != want {
 			t.Errorf("%s, streamed unasked:\n got %s\nwant %s", c.name, got, want)
 		}
@@ -83,7 +84,7 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// What came goes back as it came: a reply is sent again within the next request.
+// A reply is sent back unchanged within the next request.
 func TestRoundTrip(t *testing.T) {
 	blocks := []string{
 		`{"type":"thinking","thinking":"Hm.","signature":"sIg=="}`, `{"type":"redacted_thinking","data":"x"}`,

@@ -11,7 +11,7 @@ import (
 
 type row = wiretest.ReplyRow
 
-// The bodies into which a value is put.
+// The bodies into which the rows insert a value.
 const (
 	textBody = `{"type":"message","stop_reason":"end_turn","content":[{"type":"text","text":"hi"}],"usage":{"input_tokens":1,"output_tokens":1}}`
 	callBody = `{"type":"message","stop_reason":"tool_use","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{}}],"usage":{"input_tokens":1,"output_tokens":1}}`

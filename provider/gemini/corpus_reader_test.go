@@ -52,7 +52,7 @@ type generatePart struct {
 
 var pathStep = regexp.MustCompile(`\.(\w+)|\[(\d+)\]`)
 
-// set puts a value at a path such as $.to[0].name; a text that is there already is continued.
+// set sets the value at a path such as $.to[0].name. It appends to an existing text.
 func set(root map[string]any, path string, value any) {
 	var at any = root
 	steps := pathStep.FindAllStringSubmatch(path, -1)
@@ -113,7 +113,7 @@ func readAnswer(body string) (reading, error) {
 	}
 	reason := ""
 	blocked := false
-	var open map[string]any // the arguments of a call under way
+	var open map[string]any // the arguments of an open call
 	var openName string
 	finishOpen := func() {
 		if open != nil {
@@ -210,7 +210,7 @@ func readAnswer(body string) (reading, error) {
 	return r, nil
 }
 
-// errorText is what an error body says.
+// errorText returns the text of an error body.
 func errorText(body []byte) string {
 	var e struct{ Error struct{ Message string } }
 	if json.Unmarshal(body, &e) != nil || e.Error.Message == "" {

@@ -129,7 +129,7 @@ func goesBack(body []byte, resp *llm.Response) string {
 	return ""
 }
 
-// The comparison finds what is wrong.
+// The negative control: the comparison detects wrong readings.
 func TestComparisonFindsDifferences(t *testing.T) {
 	signed := &llm.Opaque{Provider: "gemini", Data: []byte(`{"thoughtSignature":"c2ln"}`)}
 	wiretest.AnswersControl(t, generateWire, reader, `{"candidates":[{"content":{"role":"model","parts":[{"text":"hm","thought":true},{"text":"I look."},

@@ -12,7 +12,7 @@ import (
 	"github.com/pawl-go/pawl/provider/gemini"
 )
 
-// The server replaces Google's; for that one, use nil options and a key in the environment.
+// The server replaces Google's. For Gemini itself, use nil options and a key in the environment.
 func Example() {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -35,7 +35,7 @@ func Example() {
 	// Output: Take an umbrella.
 }
 
-// EncodeGenerate shows what would be sent. The name of the model goes into the address.
+// EncodeGenerate shows the body that would be sent. The name of the model is part of the address.
 func ExampleEncodeGenerate() {
 	body, err := gemini.EncodeGenerate(&llm.Request{Model: "gemini-3-flash-preview",
 		Messages: []llm.Message{llm.System("Be brief."), llm.User("hi")}})

@@ -39,7 +39,7 @@ func FuzzReplies(f *testing.F) {
 			if m, ok := p.(llm.Media); ok && m.URL == "" && (len(m.Data) == 0 || m.MIME == "") || ok &&
 				(strings.HasPrefix(m.URL, "/") || strings.HasPrefix(m.URL, ".") || strings.HasPrefix(m.URL, "~") ||
 					strings.Contains(m.URL, ":")) {
-				return // media that say nothing, or name what only a user may name, are not sent
+				return // media without content, or with a name that only a user may use, is not sent
 			}
 		}
 		b, err := gemini.EncodeGenerate(&llm.Request{Model: "gemini-3-pro", Messages: []llm.Message{res.Message, llm.User("u")}})
@@ -70,7 +70,7 @@ func FuzzErrors(f *testing.F) {
 	})
 }
 
-// Arguments of any shape, sent value by value in the order of their text, come out as that text.
+// Arguments of any shape, sent value by value in the order of their text, are joined to that text.
 func TestArgumentsOfAnyShape(t *testing.T) {
 	key := rapid.SampledFrom([]string{"a", "b", "c d", "e'f", `g"h`, "i.j", "k[0]", "ü"})
 	leaf := rapid.OneOf(rapid.Just[any](nil), rapid.Map(rapid.Bool(), func(b bool) any { return b }),
@@ -137,7 +137,7 @@ func TestArgumentsOfAnyShape(t *testing.T) {
 	})
 }
 
-// Parts in any order: a server can send nothing that breaks the contract of deltas.
+// Parts in any order: no response of a server breaks the contract of deltas.
 func TestStreamsOfAnyShape(t *testing.T) {
 	part := rapid.SampledFrom([]string{hi, look, `{"text":""}`, `{"text":"hm","thought":true}`, `{"text":"x","thoughtSignature":"s"}`, `{"text":"","thoughtSignature":"s","thought":true}`,
 		`{"functionCall":{"name":"f","willContinue":true}}`, `{"functionCall":{"id":"a","name":"f","willContinue":true},"thoughtSignature":"s"}`, `{"functionCall":{}}`, `{"functionCall":{"willContinue":true}}`,

@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-go/pawl/provider/gemini"
 )
 
-// The words that the tests of all adapters share.
+// The helpers with the same names in the tests of all adapters.
 type transport = wiretest.Transport
 
 var (
@@ -28,7 +28,7 @@ func events(data ...string) string {
 	return b.String()
 }
 
-// chunk is a response object with the parts; finish "" leaves the reason out.
+// chunk returns a response object with the parts. An empty finish leaves the reason out.
 func chunk(finish string, parts ...string) string {
 	s := `{"candidates":[{"content":{"role":"model","parts":[` + strings.Join(parts, ",") + `]}`
 	if finish != "" {
@@ -46,7 +46,7 @@ func local(f transport) *gemini.Model {
 	return gemini.New("gemini-3-flash-preview", &gemini.Options{BaseURL: "http://local.test", HTTP: f})
 }
 
-// own is an Opaque of the Gemini API.
+// own returns an Opaque of the Gemini API.
 func own(data string) *llm.Opaque { return &llm.Opaque{Provider: "gemini", Data: []byte(data)} }
 
 func mustEncode(t *testing.T, req *llm.Request) string {
@@ -58,7 +58,7 @@ func mustEncode(t *testing.T, req *llm.Request) string {
 	return string(b)
 }
 
-// checkEncode encodes req and compares it with want: a whole body, a piece of it, or "error …".
+// checkEncode encodes req and compares it with want: a whole body, a part of it, or "error …".
 func checkEncode(t *testing.T, name string, req *llm.Request, want string) {
 	t.Helper()
 	b, err := gemini.EncodeGenerate(req)

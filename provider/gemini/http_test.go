@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ask sends a request and joins the reply; streamed says how.
+// ask sends a request, streamed or whole, and joins the reply.
 func ask(ctx context.Context, m llm.Model, req *llm.Request, streamed bool) (*llm.Response, []llm.Notice, error) {
 	r := *req
 	r.Whole = !streamed
@@ -89,7 +89,7 @@ func TestKeys(t *testing.T) {
 	for _, c := range []struct {
 		name, gemini, google string
 		o                    gemini.Options
-		key                  string // "": none is sent
+		key                  string // "" means that no request is sent
 		refused              bool
 	}{
 		{name: "none", refused: true},
@@ -144,7 +144,7 @@ func failed(code int, status, message string, details ...string) string {
 	return fmt.Sprintf(`{"error":{"code":%d,"message":%q,"status":%q,"details":[%s]}}`, code, message, status, strings.Join(details, ","))
 }
 
-// The table of failures: what an answer becomes. Waiting times are those of a fake clock.
+// The table of failures: each row has an answer and its error. Waiting times are on a fake clock.
 func TestErrors(t *testing.T) {
 	const delay = `{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}`
 	quota := func(id string) string {
@@ -220,7 +220,7 @@ func TestRetries(t *testing.T) {
 		name    string
 		answers []string // a body; a number and a body
 		sent    int
-		wait    time.Duration // as the API says; 0: as we do
+		wait    time.Duration // from the API; 0 means our default
 		want    string
 	}{
 		{"until it works", []string{"503" + failed(503, "UNAVAILABLE", "no"), "500" + failed(500, "INTERNAL", "no"), events(chunk("STOP", hi))}, 3, 0, `text "hi"; stop`},
@@ -300,7 +300,8 @@ func TestNamesAreMappedAndMappedBack(t *testing.T) {
 	}
 }
 
-// What a host signed goes back to it, as a journal has kept it, and to no other.
+// Signed parts are sent back to the host that signed them, also after a journal stored them, and to
+// no other host.
 func TestSignaturesStayWithTheirHost(t *testing.T) {
 	var body string
 	echo := transport(func(r *http.Request) (*http.Response, error) {

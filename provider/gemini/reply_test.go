@@ -16,7 +16,7 @@ const (
 	look = `{"functionCall":{"name":"look","args":{"at":"x"}}}`
 )
 
-// Each case is one thing that the API does; the numbers are those of docs/gemini-quirks.md.
+// Each case is one behaviour of the API. The numbers are from docs/gemini-quirks.md.
 var replies = []struct {
 	name, body, want string
 }{
@@ -134,7 +134,7 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// A reply that ended for a reason that is no end says why, for whoever watches.
+// A reply with an irregular finish reason emits a notice with the reason.
 func TestReasonsAreTold(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"candidates":[{"content":{},"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"Malformed function call: look("}]}`: "Malformed function call: look(",

@@ -11,7 +11,7 @@ import (
 	"github.com/pawl-go/pawl/provider/gemini"
 )
 
-// asked is a conversation of messages with gemini-2.5-flash.
+// asked returns a request with messages to gemini-2.5-flash.
 func asked(messages ...llm.Message) *llm.Request {
 	return &llm.Request{Model: "gemini-2.5-flash", Messages: messages}
 }
@@ -191,7 +191,7 @@ func TestLocalFiles(t *testing.T) {
 	}
 }
 
-// A longer conversation begins with the bytes of the shorter one, up to where it was continued.
+// A longer conversation begins with the bytes of the shorter one, up to the continuation.
 func TestRequestsGrowAtTheEnd(t *testing.T) {
 	for _, model := range []string{"gemini-2.5-flash", "gemini-3-pro-preview"} {
 		msgs := []llm.Message{llm.System("s"), llm.User("u")}
@@ -211,7 +211,7 @@ func TestRequestsGrowAtTheEnd(t *testing.T) {
 	}
 }
 
-// A file at another provider is refused, since its id says nothing here.
+// A file at another provider is refused, because its ID is unknown here.
 func TestUploadedFilesOfOthers(t *testing.T) {
 	for _, id := range []string{"file-1", "file_1"} {
 		req := &llm.Request{Model: "gemini-3-pro",

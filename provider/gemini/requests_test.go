@@ -13,7 +13,7 @@ import (
 	"github.com/pawl-go/pawl/provider/gemini"
 )
 
-// The wire, for the proofs of wiretest.
+// The wire for the proofs of wiretest.
 var generateWire = &wiretest.Wire{API: pawltest.Gemini, Provider: "gemini", Encode: gemini.EncodeGenerate,
 	Decode: gemini.DecodeGenerate,
 	Excluded: func(e *pawltest.Exchange) string {
@@ -26,13 +26,13 @@ var generateWire = &wiretest.Wire{API: pawltest.Gemini, Provider: "gemini", Enco
 		return gemini.New("m", &gemini.Options{BaseURL: gemini.DefaultBaseURL, Key: "k", HTTP: h, Retries: -1})
 	}}
 
-// Every recorded request, read and encoded again, says the same.
+// Every recorded request keeps its meaning when it is read and encoded again.
 func TestRecordedRequests(t *testing.T) {
 	soak.Sequential(t)
 	wiretest.Requests(t, generateWire, &spelling)
 }
 
-// list returns v as a list of objects; one object is a list of one.
+// list returns v as a list of objects. A single object becomes a list with one element.
 func list(v any) (all []map[string]any) {
 	l, ok := v.([]any)
 	if !ok && v != nil {
@@ -46,7 +46,7 @@ func list(v any) (all []map[string]any) {
 	return all
 }
 
-// one makes a list of one of a member that is an object.
+// one converts a member that is an object to a list with one element.
 func one(o map[string]any, name string) {
 	if v, ok := o[name].(map[string]any); ok {
 		o[name] = []any{v}
@@ -79,7 +79,7 @@ func camel(v any) any {
 	return v
 }
 
-// said writes data in the usual form of base64.
+// said returns data in the usual form of base64.
 func said(part map[string]any) {
 	if d, ok := part["inlineData"].(map[string]any); ok {
 		s, _ := d["data"].(string)

@@ -45,7 +45,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// With no tool left there is no list of tools, and what was forced cannot be.
+// Without an offered tool there is no list of tools, and no choice can be forced.
 func TestNoToolIsLeft(t *testing.T) {
 	req := user("hi")
 	req.Tools = []*llm.ToolSpec{{Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}}
@@ -60,7 +60,7 @@ func TestNoToolIsLeft(t *testing.T) {
 	}
 }
 
-// The schema of a reply may be that of any value; the subset has a field of its own.
+// The schema of a reply may describe any value. The subset has a field of its own.
 func TestOutputs(t *testing.T) {
 	for _, tt := range []struct {
 		subset       bool
@@ -80,7 +80,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// sent returns the body of a request and the notices that came of it.
+// sent returns the body of a request and its notices.
 func sent(t *testing.T, o *gemini.Options, req *llm.Request) (string, []llm.Notice) {
 	t.Helper()
 	var body string

@@ -11,7 +11,7 @@ import (
 
 type row = wiretest.ReplyRow
 
-// The bodies into which a value is put.
+// The bodies into which the rows insert a value.
 const (
 	textBody = `{"candidates":[{"content":{"role":"model","parts":[{"text":"hi"}]},"finishReason":"STOP"}]}`
 	callBody = `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},"finishReason":"STOP"}]}`

@@ -27,7 +27,7 @@ func longRequest(messages int) *llm.Request {
 	return req
 }
 
-// send is what a Model does with a request and a stored answer, without a network.
+// send does the work of a Model with a request and a stored answer, without a network.
 func send(b *testing.B, m *openai.Model, req *llm.Request) {
 	b.ReportAllocs()
 	for b.Loop() {

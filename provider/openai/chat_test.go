@@ -106,7 +106,7 @@ func TestChatReplies(t *testing.T) {
 		{"a chunk that is cut", events(`{"choices":[{"index":0,"delta":{"content":"h`), `error stream retryable: a chunk of the reply cannot be read: not valid JSON: string without an end at offset 42`},
 		{"no blank line at the end", strings.TrimSuffix(deltas("stop", `{"content":"hi"}`), "\n"), `text "hi"; stop`},
 	} {
-		for _, sse := range []bool{false, true} { // what was asked for does not decide what came
+		for _, sse := range []bool{false, true} { // the answer's form decides, not the request's
 			if got := outcome(openai.DecodeChat(200, sse, []byte(c.body))); got != c.want {
 				t.Errorf("%s (sse %v):\n got %s\nwant %s\nbody %s", c.name, sse, got, c.want, c.body)
 			}

@@ -37,7 +37,7 @@ func (u *wireUsage) figures() (f wiretest.Figures) {
 	if u == nil {
 		return
 	}
-	f.Input = u.PromptTokens + u.InputTokens // one of the two is there
+	f.Input = u.PromptTokens + u.InputTokens // one of the two is present
 	f.Output = u.CompletionTokens + u.OutputTokens
 	f.Reasoning = u.CompletionDetails.Reasoning + u.OutputDetails.Reasoning
 	f.CacheRead = u.PromptDetails.Cached + u.InputDetails.Cached
@@ -89,7 +89,7 @@ type called struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// args is the text of arguments: inside a string, or the value itself.
+// args returns the text of arguments: the content of a string, or the value itself.
 func (c *called) args() string {
 	var s string
 	if len(c.Arguments) == 0 || string(c.Arguments) == "null" {
@@ -115,7 +115,8 @@ type chatBody struct {
 	Error json.RawMessage `json:"error"`
 }
 
-// contentText is the text in content: a string, or a list of parts, of which type text counts.
+// contentText returns the text in content: a string, or a list of parts, of which only parts of
+// type text count.
 func contentText(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -131,7 +132,7 @@ func contentText(raw json.RawMessage) string {
 	return s
 }
 
-// errorText is what an error body says, in any of the shapes that are seen.
+// errorText returns the text of an error body, in any of the known shapes.
 func errorText(body []byte) string {
 	var e struct {
 		Error     json.RawMessage
@@ -383,7 +384,7 @@ func readResponsesAnswer(streaming bool, body string) (wiretest.Reading, error) 
 	return r, nil
 }
 
-// readResponse reads what a response says of itself.
+// readResponse reads the status and the usage of a response.
 func readResponse(r *wiretest.Reading, b responseBody) {
 	r.Usage = b.Usage.figures()
 	if len(b.Error) > 0 && string(b.Error) != "null" {
@@ -416,7 +417,7 @@ func readItem(r *wiretest.Reading, item outputItem) {
 	}
 }
 
-// decide gives the finish in the neutral words.
+// decide returns the finish in neutral words.
 func decide(r *wiretest.Reading, b responseBody) {
 	switch {
 	case b.Incomplete != nil && b.Incomplete.Reason == "max_output_tokens":

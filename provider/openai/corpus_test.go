@@ -18,10 +18,10 @@ var (
 	responsesReader = &wiretest.Reader{Read: readResponsesAnswer, Error: errorText, Call: call, Noted: noted}
 )
 
-// call is a call as the readers write it.
+// call is a call in the form of the readers.
 func call(c llm.ToolCall) string { return ofWire(c.ID) + " " + spaceless(c.Name, string(c.Args)) }
 
-// ofWire is an id, without those that look as Response.Add makes them for calls that have none.
+// ofWire returns an ID, or "" if it has the form that Response.Add gives to calls without one.
 func ofWire(id string) string {
 	if n, ok := strings.CutPrefix(id, "call_"); ok && len(n) < 4 && strings.Trim(n, "0123456789") == "" {
 		return ""
@@ -62,7 +62,7 @@ func TestRecordedAnswers(t *testing.T) {
 	})
 }
 
-// The comparison finds what is wrong.
+// The negative control: the comparison detects wrong readings.
 func TestComparisonFindsDifferences(t *testing.T) {
 	wiretest.AnswersControl(t, chatWire, chatReader, `{"id":"c","model":"m","choices":[{"index":0,"finish_reason":"tool_calls","message":{"content":"I look.","tool_calls":[
 		{"id":"a","type":"function","function":{"name":"look","arguments":"{\"at\": 1}"}}]}}],

@@ -35,7 +35,7 @@ func Example() {
 	// Output: Take an umbrella.
 }
 
-// EncodeChat shows what would be sent.
+// EncodeChat shows the body that would be sent.
 func ExampleEncodeChat() {
 	body, err := openai.EncodeChat(&llm.Request{Model: "gpt-5-mini", Whole: true, Messages: []llm.Message{llm.User("hi")}})
 	fmt.Println(string(body), err)

@@ -93,7 +93,7 @@ func TestStreamsOfAnyShape(t *testing.T) {
 		ds := rapid.SliceOfN(delta, 0, 12).Draw(t, "deltas")
 		stream := deltas("stop", ds...)
 		res, err := openai.DecodeChat(200, true, []byte(stream))
-		// What chunks have in common is read once; that must not show.
+		// The common members of chunks are read once. The result must not depend on it.
 		n := 0
 		padded := regexp.MustCompile(`data: \{`).ReplaceAllStringFunc(stream,
 			func(s string) string { n++; return fmt.Sprintf(`%s"n":%d,`, s, n) })

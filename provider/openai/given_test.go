@@ -17,7 +17,7 @@ func asks(m llm.Media) *llm.Request {
 	return &llm.Request{Model: "m", Whole: true, Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{m}}}}
 }
 
-// Files that were uploaded before go by their id; another provider's are refused.
+// Uploaded files are sent by their ID. Files of another provider are refused.
 func TestUploadedFiles(t *testing.T) {
 	for _, c := range []struct {
 		wire *wiretest.Wire
@@ -35,7 +35,7 @@ func TestUploadedFiles(t *testing.T) {
 	}
 }
 
-// A user's message can name a file of this machine; nothing else can.
+// A user's message can name a file of this machine. No other message can.
 func TestLocalFiles(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.png")
 	if err := os.WriteFile(name, []byte("x"), 0o600); err != nil {
@@ -86,7 +86,7 @@ func TestWrapperThatIsATool(t *testing.T) {
 	}
 }
 
-// Pictures and sounds that a server makes are never lost without a word.
+// Pictures and sounds of a server are either in the reply or reported.
 func TestMediaOfReplies(t *testing.T) {
 	const image = `{"type":"image_generation_call","id":"ig","status":"completed","result":"eA=="}`
 	for _, c := range []struct {

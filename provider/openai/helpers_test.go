@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// The words that the tests of all adapters share.
+// The helpers with the same names in the tests of all adapters.
 type transport = wiretest.Transport
 
 var (
@@ -30,12 +30,12 @@ func deltas(finish string, ds ...string) string {
 	return events(append(out, `{"choices":[{"index":0,"delta":{},"finish_reason":"`+finish+`"}]}`, "[DONE]")...)
 }
 
-// whole makes a whole Chat Completions body of a message.
+// whole returns a whole Chat Completions body with a message.
 func whole(finish, message string) string {
 	return `{"id":"c1","model":"m","choices":[{"index":0,"message":` + message + `,"finish_reason":"` + finish + `"}]}`
 }
 
-// response makes a whole Responses body of output items.
+// response returns a whole Responses body with output items.
 func response(items ...string) string {
 	return `{"id":"resp_1","object":"response","status":"completed","model":"m","error":null,"incomplete_details":null,"output":[` + strings.Join(items, ",") + `]}`
 }
@@ -62,7 +62,7 @@ func mustEncode(t *testing.T, encode func(*llm.Request) ([]byte, error), req *ll
 	return string(b)
 }
 
-// checkEncode encodes req and compares it with want: a whole body, a piece of it, or "error …".
+// checkEncode encodes req and compares it with want: a whole body, a part of it, or "error …".
 func checkEncode(t *testing.T, name string, encode func(*llm.Request) ([]byte, error), req *llm.Request, want string) {
 	t.Helper()
 	b, err := encode(req)

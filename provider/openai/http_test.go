@@ -18,7 +18,7 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// ask sends a request and joins the reply; streamed says how.
+// ask sends a request, streamed or whole, and joins the reply.
 func ask(ctx context.Context, m llm.Model, req *llm.Request, streamed bool) (*llm.Response, []llm.Notice, error) {
 	r := *req
 	r.Whole = !streamed
@@ -105,7 +105,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	}
 }
 
-// The table of failures: what an answer becomes. Waiting times are those of a fake clock.
+// The table of failures: each row has an answer and its error. Waiting times are on a fake clock.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -228,7 +228,8 @@ func TestNamesAreMappedAndMappedBack(t *testing.T) {
 	if wire[0] != "plain" || wire[2] != "a_b" {
 		t.Errorf("names that fit were changed: %v", wire)
 	}
-	// In old messages a name is mapped the same way, whether its tool is still offered or not.
+	// In old messages a name is mapped in the same way, with or without an offered tool of that
+	// name.
 	for _, offered := range [][]*llm.ToolSpec{tools, tools[:1]} {
 		body := mustEncode(t, openai.EncodeChat, &llm.Request{Model: "m", Tools: offered,
 			Messages: []llm.Message{llm.Assistant(llm.ToolCall{ID: "c", Name: "a.b"})}})
@@ -238,7 +239,7 @@ func TestNamesAreMappedAndMappedBack(t *testing.T) {
 	}
 }
 
-// Another server of the same API gets other words, and nothing that was meant for OpenAI's own.
+// Another server of the same API receives no field that is specific to OpenAI.
 func TestCompatibleServers(t *testing.T) {
 	var body string
 	echo := transport(func(r *http.Request) (*http.Response, error) {
@@ -276,7 +277,7 @@ func TestCompatibleServers(t *testing.T) {
 	if id := sent.Messages[1].Tool_calls[0].ID; len(id) != 9 || sent.Messages[2].Tool_call_id != id {
 		t.Errorf("Mistral: id %q and result of %q, want nine letters twice", id, sent.Messages[2].Tool_call_id)
 	}
-	// Reasoning goes back to the host that wrote it, and to no other.
+	// Reasoning is sent back to the host that wrote it, and to no other.
 	next := &llm.Request{Messages: []llm.Message{llm.User("u"), res.Message, llm.User("v")}}
 	for host, want := range map[string]bool{"api.deepseek.com": true, "api.groq.com": false, "api.openai.com": false} {
 		if _, err := llm.Complete(t.Context(), at(host), next); err != nil {
@@ -298,7 +299,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := json.Marshal(res.Message) // as a journal keeps it
+	b, err := json.Marshal(res.Message) // as a journal stores it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +340,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A longer conversation begins with the bytes of the shorter one, up to where it was continued.
+// A longer conversation begins with the bytes of the shorter one, up to the continuation.
 func TestRequestsGrowAtTheEnd(t *testing.T) {
 	msgs := []llm.Message{llm.System("s"), llm.User("u")}
 	short := mustEncode(t, openai.EncodeChat, &llm.Request{Model: "m", Messages: msgs, Tools: []*llm.ToolSpec{tool("f")}})

@@ -145,7 +145,7 @@ and compatible servers, rows 43 to 57 about Responses.
 		}
 		delete(found, i+1)
 		slices.Sort(list)
-		// One line a test, with its cases.
+		// One line for each test, with its cases.
 		var shown []string
 		for len(list) > 0 {
 			test, _, _ := strings.Cut(list[0], ": ")
@@ -238,7 +238,7 @@ func TestQuirksGoBack(t *testing.T) {
 	}
 }
 
-// An id that comes again in a later reply belongs to that reply.
+// An ID that is repeated in a later reply belongs to that reply.
 func TestQuirkIDsComeAgain(t *testing.T) {
 	turn := func(args string) script.Turn {
 		return script.Turn{Parts: []llm.Part{llm.ToolCall{ID: "call_0", Name: "f", Args: []byte(args)}}}

@@ -9,7 +9,7 @@ import (
 	"github.com/pawl-go/pawl/internal/test/wiretest"
 )
 
-// Every recorded request, read and encoded again, says the same.
+// Every recorded request keeps its meaning when it is read and encoded again.
 func TestRecordedRequests(t *testing.T) {
 	soak.Sequential(t)
 	t.Run(chatWire.API, func(t *testing.T) { wiretest.Requests(t, chatWire, &chatSpelling) })
@@ -27,7 +27,7 @@ func list(v any) (all []map[string]any) {
 	return all
 }
 
-// parts makes a list of parts of content that is a string.
+// parts converts content that is a string to a list of parts.
 func parts(v any, kind string) any {
 	if s, ok := v.(string); ok {
 		if s == "" {
@@ -38,7 +38,7 @@ func parts(v any, kind string) any {
 	return v
 }
 
-// joined makes one string of content that is text alone.
+// joined converts content that is text alone to one string.
 func joined(v any) any {
 	l, ok := v.([]any)
 	if !ok {
@@ -67,7 +67,7 @@ func rename(o map[string]any, from, to string) {
 	}
 }
 
-// plain leaves out what says no more than that it is not there.
+// plain removes members whose value is the same as their absence.
 func plain(body map[string]any) {
 	if body["stream"] == false {
 		delete(body, "stream")
@@ -81,7 +81,7 @@ func plain(body map[string]any) {
 
 var verbatim = []string{"parameters", "schema", "arguments"}
 
-// hosted are the tools that are no functions: the options have them.
+// hosted are the tools that are not functions. The options have them.
 func hosted(body, options map[string]any) {
 	var all []any
 	for _, tool := range list(body["tools"]) {

@@ -30,7 +30,7 @@ func TestRetries(t *testing.T) {
 		retries  int
 		answers  []func() (*http.Response, error)
 		sent     int
-		min, max time.Duration // waited in all
+		min, max time.Duration // waiting time in all
 		want     string
 	}{
 		{"twice, doubling", 0, []func() (*http.Response, error){status(500), status(503), ok}, 3,
@@ -133,7 +133,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// A server that keeps the connection open after the end of the reply must not keep the run.
+// A server that keeps the connection open after the end of the reply does not block the run.
 func TestServerThatDoesNotHangUp(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/responses") {

@@ -57,7 +57,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// With no tool left there is no list of tools, and what was forced cannot be.
+// Without an offered tool there is no list of tools, and no choice can be forced.
 func TestNoToolIsLeft(t *testing.T) {
 	bad := &llm.ToolSpec{Name: "bad", Input: json.RawMessage(`{"type":"string"}`)}
 	for _, encode := range []func(*llm.Request) ([]byte, error){openai.EncodeChat, openai.EncodeResponses} {
@@ -129,7 +129,7 @@ func TestStrictArgumentsComeBack(t *testing.T) {
 	}
 }
 
-// A call that breaks off keeps the bytes that came: nothing is made up to close it.
+// A call that is cut off keeps the received bytes, and nothing is invented to close it.
 func TestStrictArgumentsThatBreakOff(t *testing.T) {
 	f := &llm.ToolSpec{Name: "f", Input: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}
 	o := &openai.Options{Strict: true, BaseURL: "http://local.test", HTTP: transport(func(*http.Request) (*http.Response, error) {
@@ -183,7 +183,7 @@ func TestJSONObject(t *testing.T) {
 	}
 }
 
-// sent returns the body of a request and the notices that came of it.
+// sent returns the body of a request and its notices.
 func sent(t *testing.T, chat bool, o *openai.Options, req *llm.Request) (string, []llm.Notice) {
 	t.Helper()
 	var body string

@@ -8,7 +8,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// The bodies into which a value is put.
+// The bodies into which the rows insert a value.
 const (
 	chatBase     = `{"choices":[{"index":0,"message":{"role":"assistant"},"finish_reason":"stop"}]}`
 	chatCallBase = `{"choices":[{"index":0,"message":{"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`
@@ -91,7 +91,7 @@ var responsesReplyRows = []wiretest.ReplyRow{
 	{Path: "usage.input_tokens_details.cached_tokens", Value: 7, Field: "Usage.CacheRead", Get: wiretest.CacheRead},
 }
 
-// In these, base is what comes before, and after a bar the event itself.
+// In these rows, base has the earlier events and, after a bar, the event itself.
 const (
 	textAdded = `{"type":"response.output_item.added","output_index":0,"item":{"type":"message"}}`
 	callAdded = `{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"a","name":"f","arguments":""}}`
@@ -133,7 +133,7 @@ var errorRows = []wiretest.ErrorRow{
 type requestRow struct {
 	field           string
 	set             func(*llm.Request)
-	chat, responses string // paths; "": the API has no such thing
+	chat, responses string // paths; "" means that the API has no such field
 	chatWant        any
 	responsesWant   any
 }

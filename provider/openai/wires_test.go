@@ -12,7 +12,7 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// The two wires, for the proofs of wiretest.
+// The two wires for the proofs of wiretest.
 var (
 	chatWire = &wiretest.Wire{API: pawltest.Chat, Provider: "openai-chat", Encode: openai.EncodeChat,
 		Decode: openai.DecodeChat, Excluded: excluded,
@@ -26,7 +26,8 @@ func known(h http.RoundTripper) *openai.Options {
 	return &openai.Options{BaseURL: openai.DefaultBaseURL, Key: "k", HTTP: h, Retries: -1}
 }
 
-// excluded says why a recorded exchange is no matter of the adapter; "" if it is.
+// excluded returns the reason why a recorded exchange does not concern the adapter. "" means that
+// it does.
 func excluded(e *pawltest.Exchange) string {
 	switch {
 	case strings.HasSuffix(e.Path, "/input_tokens"):

@@ -25,8 +25,8 @@ func statements(migrations []string) string {
 	return b.String()
 }
 
-// The statements that make the tables stay, since databases exist that were made by them. No server
-// is needed for this.
+// The statements that create the tables never change, because existing databases were created by
+// them. The test needs no server.
 func TestStatementsStay(t *testing.T) {
 	got, name := statements(migrations), filepath.Join("testdata", "statements.sql")
 	if *update {

@@ -64,7 +64,7 @@ func columns(t *testing.T, path string) string {
 	return b.String()
 }
 
-// Tables, columns, indexes and triggers keep their names: files that exist have them.
+// Tables, columns, indexes and triggers keep their names, because existing files have them.
 func TestColumnsStay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pawl.db")
 	db := open(t, path)

@@ -90,7 +90,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = io.WriteString(w, `{"partialSuccess":{}}`)
 }
 
-// hexToBase64 converts the IDs of OTLP's JSON form to those of protobuf's.
+// hexToBase64 converts the IDs of OTLP's JSON form to the form of protobuf.
 func hexToBase64(b []byte) []byte {
 	var v any
 	if json.Unmarshal(b, &v) != nil {
@@ -371,7 +371,7 @@ func Example() {
 	if _, err := agent.Run(ctx, llm.User("Hi.")); err != nil {
 		panic(err)
 	}
-	if err := out.Close(ctx); err != nil { // sends what is left, and says what did not arrive
+	if err := out.Close(ctx); err != nil { // sends the rest, and reports data that did not arrive
 		panic(err)
 	}
 	// Output:

@@ -131,8 +131,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// worked is the processor time of this process, which does not depend on what else the machine
-// does.
+// worked returns the processor time of this process, which does not depend on other work of the
+// machine.
 func worked(t *testing.T) time.Duration {
 	t.Helper()
 	var u unix.Rusage
@@ -142,8 +142,7 @@ func worked(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// watchHeap looks at the heap until the returned function is called, which returns the most that it
-// held.
+// watchHeap measures the heap until the returned function is called, which returns the peak.
 func watchHeap() func() uint64 {
 	stop, most := make(chan struct{}), make(chan uint64)
 	go func() {

@@ -32,7 +32,7 @@ def forge(data, length=None):
     os.write(4, (len(data) if length is None else length).to_bytes(4, "big") + key + seq[1].to_bytes(4, "big") + data)
 `
 
-// Whatever a program does to the tool that runs it, the call ends with a result that reports it.
+// For any action of a program against its tool, the call ends with a result that reports it.
 func TestHostile(t *testing.T) {
 	soak.Sequential(t)
 	py := python(t, nil)

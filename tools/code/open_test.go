@@ -141,7 +141,7 @@ func TestEmbeddedTogether(t *testing.T) {
 	wait.Wait()
 }
 
-// Whatever a child sends is read as a frame or ends the child.
+// Any output of a child is read as a frame or ends the child.
 func FuzzReceive(f *testing.F) {
 	frame := func(n uint32, key [16]byte, seq uint32, data string) []byte {
 		b := binary.BigEndian.AppendUint32(nil, n)

@@ -70,8 +70,8 @@ func useMillion(dir string) error {
 }
 
 // A million rows are read from a file, filtered, aggregated, sorted and written by calls that name
-// tables. The transcript and the memory of the process stay small. The results equal those of a
-// loop over the same rows.
+// tables. The transcript and the memory of the process stay small. The results equal the results of
+// a loop over the same rows.
 func TestMillionRows(t *testing.T) {
 	soak.Sequential(t)
 	dir := t.TempDir()

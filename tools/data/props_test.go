@@ -236,7 +236,7 @@ func ratOf(v any) *big.Rat {
 	return r
 }
 
-// Sums equal those of math/big, to the last digit.
+// Sums equal the sums of math/big, to the last digit.
 func TestSumsAreExact(t *testing.T) {
 	soak.Sequential(t)
 	set := data.New(nil)

@@ -47,7 +47,7 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// shorten returns a list of pending places without those that do not exist or have no fault.
+// shorten returns a list of pending places without places that do not exist or have no fault.
 func shorten(list string, faults map[string][]string) string {
 	var b strings.Builder
 	for line := range strings.Lines(list) {

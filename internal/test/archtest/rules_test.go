@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// The tests of this file give each rule a small source that breaks it, and one that does not.
+// The tests of this file give each rule a small source that breaks it, and a source that follows
+// it.
 
 type sample struct {
 	name string

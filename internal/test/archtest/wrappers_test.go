@@ -2,7 +2,7 @@ package archtest
 
 import "testing"
 
-// TestWrappers checks all wrappers of the module, those of tests excepted.
+// TestWrappers checks all wrappers of the module except the wrappers of tests.
 func TestWrappers(t *testing.T) {
 	packages, found := map[string][]*goFile{}, 0
 	for _, f := range theFiles(t) {

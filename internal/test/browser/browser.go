@@ -102,7 +102,7 @@ func Start(ctx context.Context, path string) (*Browser, error) {
 	return b, nil
 }
 
-// Close ends the browser and all that it started.
+// Close ends the browser and all its processes.
 func (b *Browser) Close() error {
 	b.to.Close()
 	_ = syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL)

@@ -24,7 +24,7 @@ type Page struct {
 
 	mu     sync.Mutex
 	events []Event
-	more   chan struct{} // closed when there are more
+	more   chan struct{} // closed after each event
 }
 
 func (p *Page) took(e Event) {
@@ -94,7 +94,7 @@ func (p *Page) Open(ctx context.Context, url string) error {
 	}
 }
 
-// Eval evaluates an expression in the page, waits for it where it is a promise, and reads its value
+// Eval evaluates an expression in the page, waits for it if it is a promise, and reads its value
 // into out, which may be nil.
 func (p *Page) Eval(ctx context.Context, expression string, out any) error {
 	var res struct {
@@ -117,7 +117,7 @@ func (p *Page) Eval(ctx context.Context, expression string, out any) error {
 	return json.Unmarshal(res.Result.Value, out)
 }
 
-// Until waits until an expression is true in the page. It looks at each frame that the page draws.
+// Until waits until an expression is true in the page. It checks at each frame that the page draws.
 func (p *Page) Until(ctx context.Context, expression string) error {
 	err := p.Eval(ctx, `new Promise((ok) => { const look = () => { let v; try { v = (`+expression+`) } catch {} v ? ok(true) : setTimeout(look, 15) }; look() })`, nil)
 	if err != nil {
@@ -137,8 +137,8 @@ var named = map[string]key{
 	"ArrowLeft": {"ArrowLeft", "", 37}, "ArrowUp": {"ArrowUp", "", 38}, "ArrowRight": {"ArrowRight", "", 39}, "ArrowDown": {"ArrowDown", "", 40}, "End": {"End", "", 35}, "Home": {"Home", "", 36},
 }
 
-// Press presses keys, one after another: names such as Tab and ArrowDown, or single characters.
-// Shift+ and Ctrl+ before a name hold those.
+// Press presses keys, one after another: names such as Tab and ArrowDown, or single characters. The
+// prefixes Shift+ and Ctrl+ hold these keys down.
 func (p *Page) Press(ctx context.Context, keys ...string) error {
 	for _, name := range keys {
 		modifiers := 0
@@ -179,7 +179,7 @@ func (p *Page) Press(ctx context.Context, keys ...string) error {
 	return nil
 }
 
-// Type types text into what has the focus.
+// Type types text into the focused element.
 func (p *Page) Type(ctx context.Context, text string) error {
 	return p.Call(ctx, "Input.insertText", map[string]any{"text": text}, nil)
 }
@@ -192,7 +192,7 @@ func (p *Page) Look(ctx context.Context, width, height int, scheme string) error
 	return p.Call(ctx, "Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
-// Screenshot returns what the page looks like, as PNG.
+// Screenshot returns the image of the page as PNG.
 func (p *Page) Screenshot(ctx context.Context) ([]byte, error) {
 	var res struct{ Data string }
 	if err := p.Call(ctx, "Page.captureScreenshot", map[string]any{"format": "png"}, &res); err != nil {

@@ -25,20 +25,20 @@ import (
 	"time"
 )
 
-// ErrAbsent is in the tree of the error of a server that was not built.
+// ErrAbsent is in the error tree if the server was not built.
 var ErrAbsent = errors.New("no Temporal server: run scripts/temporal, which builds .bin/temporal")
 
-// Shared is a server that is started when it is first needed. The zero value is ready; it may be
-// used concurrently.
+// Shared is a server that starts when it is first needed. The zero value is ready; it may be used
+// concurrently.
 type Shared struct {
 	once   sync.Once
 	server *Server
 	err    error
 }
 
-// Address is HOST:PORT of the server. Where there is none to be had it says so in the test's
-// output, and returns "": the test leaves out what needs it. A server that is there and does not
-// start fails the test.
+// Address returns HOST:PORT of the server. If the server was not built, Address logs so and returns
+// "", and the test skips the parts that need it. A server that exists and does not start fails the
+// test.
 func (s *Shared) Address(t testing.TB) string {
 	t.Helper()
 	s.once.Do(func() { s.server, s.err = Start("") })
@@ -69,8 +69,8 @@ type Server struct {
 	said       *bytes.Buffer
 }
 
-// guarded runs a server, and kills it with SIGKILL when the input ends: the binary that has the
-// other end of it says so, or died.
+// guarded runs a server and kills it with SIGKILL when the input ends: the test program closes the
+// other end, or dies.
 const guarded = `"$@" </dev/null & pid=$!; read x; kill -9 $pid; wait $pid 2>/dev/null`
 
 // Start starts a server that stores its data in the file db. An empty db means in memory. It
@@ -91,7 +91,7 @@ func Start(db string) (*Server, error) {
 	return s, s.Again()
 }
 
-// built is the path of the server's program.
+// built returns the path of the server's program.
 func built() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -114,7 +114,7 @@ func built() (string, error) {
 	return path, nil
 }
 
-// Again starts a server that was killed, at the same address and over the same file.
+// Again restarts a killed server at the same address with the same file.
 func (s *Server) Again() error {
 	_, port, err := net.SplitHostPort(s.Addr)
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *Server) Again() error {
 	}
 }
 
-// Kill ends the server with SIGKILL, and waits until it is gone.
+// Kill ends the server with SIGKILL and waits for its end.
 func (s *Server) Kill() {
 	if s.in != nil {
 		_ = s.in.Close()

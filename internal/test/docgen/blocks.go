@@ -10,12 +10,11 @@ import (
 // Block is a block of code in a page.
 type Block struct {
 	Line int // of its fence, from 1
-	// Class is the first word behind the fence, by which editors and browsers colour the block.
-	// Empty means none.
+	// Class is the first word after the fence, which selects the syntax colours. Empty means none.
 	Class  string
 	Name   string // the second word; empty means none
-	Marked bool   // a line <!-- code: … --> stands above it, so that Fill writes it
-	Text   string // what stands between the fences
+	Marked bool   // a line <!-- code: … --> is above it, so that Fill writes it
+	Text   string // the text between the fences
 }
 
 var (
@@ -28,13 +27,13 @@ var (
 func Blocks(page string) ([]Block, error) {
 	var (
 		all    []Block
-		open   string // the fence that is open; "": none
+		open   string // the open fence; "" means none
 		begun  int
 		margin string
-		list   bool // the paragraph is one of a list, where more indentation is no code
-		before = "" // the line before
+		list   bool // the paragraph belongs to a list, where more indentation is no code
+		before = "" // the previous line
 		lines  = strings.Split(page, "\n")
-		last   *Block // the indented block that the line before belongs to
+		last   *Block // the indented block of the previous line
 	)
 	for i, l := range lines {
 		if m := fenceLine.FindStringSubmatch(l); open == "" && m != nil {
@@ -69,7 +68,7 @@ func Blocks(page string) ([]Block, error) {
 	return all, nil
 }
 
-// Link is a link of a page to something else of the project.
+// Link is a link from a page to another place in the project.
 type Link struct {
 	Line   int
 	Path   string // empty means the page itself
@@ -126,7 +125,7 @@ func Anchors(page string) []string {
 
 var linkOf = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 
-// prose returns the lines of a page, those of fenced code empty.
+// prose returns the lines of a page. The lines of fenced code are empty.
 func prose(page string) []string {
 	lines := strings.Split(page, "\n")
 	open := ""

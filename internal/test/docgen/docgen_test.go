@@ -20,7 +20,7 @@ func read(name string) (string, error) {
 	return string(b), err
 }
 
-// current compares the file name with want, or writes it.
+// current compares the file name with want, or updates it.
 func current(t *testing.T, name, want string) {
 	t.Helper()
 	got, err := read(name)
@@ -54,7 +54,7 @@ func TestEventsPage(t *testing.T) {
 	current(t, "docs/events.md", want)
 }
 
-// TestPages keeps the Go blocks of README.md and docs/*.md equal to the files they are copied from.
+// TestPages keeps the Go blocks of README.md and docs/*.md equal to their source files.
 func TestPages(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// kind is a kind of event as event.go declares it.
+// kind is a kind of event in event.go.
 type kind struct {
 	name, comment string
 }
@@ -81,7 +81,7 @@ func jsonForm(st *ast.StructType) []field {
 	for _, f := range st.Fields.List {
 		tag, err := strconv.Unquote(f.Tag.Value)
 		if err != nil {
-			panic(err) // the parser has seen a string there
+			panic(err) // the parser has checked that it is a string
 		}
 		name, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
 		if name == "-" {
@@ -93,7 +93,7 @@ func jsonForm(st *ast.StructType) []field {
 	return fields
 }
 
-// typeWords says what JSON a Go type becomes.
+// typeWords returns the JSON type of a Go type.
 func typeWords(e ast.Expr) string {
 	switch x := e.(type) {
 	case *ast.StarExpr:
@@ -198,5 +198,5 @@ unknown field are errors when an event is read. Empty fields may be omitted.
 	return b.String(), nil
 }
 
-// cell makes s fit a cell of a table.
+// cell escapes s for a cell of a table.
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

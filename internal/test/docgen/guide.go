@@ -21,8 +21,8 @@ func Chapters(index string) []string {
 	return all
 }
 
-// Lead returns page with a last line that leads to the next page, called name, whose text is next;
-// with name "" there is no such line.
+// Lead returns page with a last line that links to the next page, called name, whose text is next.
+// An empty name means no such line.
 func Lead(page, name, next string) (string, error) {
 	page = nextLine.ReplaceAllString(page, "\n")
 	if name == "" {

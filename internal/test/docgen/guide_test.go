@@ -8,10 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// elsewhere are the pages that need not stand in the index: the index itself.
+// elsewhere are the pages that need no entry in the index: the index itself.
 var elsewhere = []string{"docs/README.md"}
 
-// TestGuide keeps each chapter ending with the next, and every page in the index.
+// TestGuide requires that each chapter ends with a link to the next chapter, and that every page is
+// in the index.
 func TestGuide(t *testing.T) {
 	index, err := read("docs/README.md")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// openAPI is what HTTP reads of an OpenAPI document.
+// openAPI has the parts of an OpenAPI document that HTTP reads.
 type openAPI struct {
 	Paths      map[string]map[string]operation
 	Components struct{ Schemas map[string]form }
@@ -23,7 +23,7 @@ type operation struct {
 
 type content struct{ Schema form }
 
-// form is a JSON Schema as the server writes them.
+// form is a JSON Schema in the server's form.
 type form struct {
 	Ref                  string `json:"$ref"`
 	Type                 string
@@ -130,7 +130,7 @@ func HTTP(document []byte) (string, error) {
 	return b.String(), nil
 }
 
-// words says what JSON a form is.
+// words returns the JSON type of a form.
 func (f form) words() string {
 	switch {
 	case f.Ref != "":

@@ -15,8 +15,8 @@ const (
 	ratiosEnd   = "<!-- end of ratios -->\n"
 )
 
-// ratio is what bench/ratios.json has of a row: parts of what the loop by hand took, and pawl's own
-// figures.
+// ratio has the columns of a row of bench/ratios.json: ratios to the hand-written loop, and pawl's
+// own figures.
 type ratio struct {
 	CPU     float64 `json:"cpu"`
 	Allocs  float64 `json:"allocs"`
@@ -84,7 +84,7 @@ func Ratios(page, src string) (string, error) {
 	return out.String(), nil
 }
 
-// ratioJobs are the jobs that were measured, those of one shape together and by runs at once.
+// ratioJobs are the measured jobs, ordered by shape and by concurrent runs.
 func ratioJobs(rows map[string]ratio) []string {
 	seen := map[string]bool{}
 	for name := range rows {
@@ -93,7 +93,7 @@ func ratioJobs(rows map[string]ratio) []string {
 			seen[parts[2]] = true
 		}
 	}
-	order := func(job string) (string, int) { // "3x5/c64" stands by its shape, then by 64
+	order := func(job string) (string, int) { // "3x5/c64" is ordered by its shape, then by 64
 		shape, atOnce, _ := strings.Cut(job, "/c")
 		var n, size int
 		fmt.Sscan(atOnce, &n)
@@ -113,7 +113,7 @@ func ratioJobs(rows map[string]ratio) []string {
 	})
 }
 
-// ratioGrowth says how cost grows, as far as the rows that tell were measured.
+// ratioGrowth describes how cost grows. Rows that were not measured are left out.
 func ratioGrowth(rows map[string]ratio) string {
 	var out strings.Builder
 	for _, m := range ratioModes {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPerformancePage keeps the tables of docs/performance.md equal to what was measured.
+// TestPerformancePage keeps the tables of docs/performance.md equal to the measured figures.
 func TestPerformancePage(t *testing.T) {
 	const name = "docs/performance.md"
 	page, err := read(name)

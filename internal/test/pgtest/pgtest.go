@@ -27,8 +27,7 @@ import (
 	"time"
 )
 
-// Server is a server that is started when it is first needed. Its methods may be called
-// concurrently.
+// Server is a server that starts when it is first needed. Its methods may be called concurrently.
 type Server struct {
 	start func(s *Server) error
 
@@ -37,15 +36,15 @@ type Server struct {
 	err  error
 	dir  string // removed at the end; may be ""
 	in   io.Closer
-	done chan struct{} // closed when the process is gone
+	done chan struct{} // closed when the process has ended
 }
 
-// ErrAbsent is in the tree of the error of a server that cannot be had on this machine.
+// ErrAbsent is in the error tree if the server is not installed on this machine.
 var ErrAbsent = errors.New("absent")
 
-// URL is the address of the server, as postgres://…. Where there is none to be had it says so in
-// the test's output, and returns "": the test leaves out what needs it. A server that is there and
-// does not start fails the test.
+// URL returns the address of the server, as postgres://…. If the server is not installed, URL logs
+// so and returns "", and the test skips the parts that need it. A server that exists and does not
+// start fails the test.
 func (s *Server) URL(t testing.TB) string {
 	t.Helper()
 	url, err := s.Start()
@@ -59,7 +58,7 @@ func (s *Server) URL(t testing.TB) string {
 	return url
 }
 
-// Start is URL outside of a test. The error is ErrAbsent where there is no server to be had.
+// Start is URL outside of a test. The error is ErrAbsent if no server is installed.
 func (s *Server) Start() (string, error) {
 	s.once.Do(func() { s.err = s.start(s) })
 	return s.url, s.err
@@ -77,10 +76,10 @@ func (s *Server) Stop() {
 	}
 }
 
-// guarded runs a server, and asks it to end (the signal INT) when the input ends.
+// guarded runs a server and sends it the signal INT when the input ends.
 const guarded = `"$@" </dev/null & pid=$!; (read x; kill -INT $pid) <&3 3<&- & wait $pid; kill $! 2>/dev/null`
 
-// run starts a program and waits until it has written the words ready.
+// run starts a program and waits until it has printed the words ready.
 func (s *Server) run(ready string, in string, command ...string) error {
 	cmd := exec.Command("sh", append([]string{"-c", guarded, "sh"}, command...)...)
 	cmd.Dir = in

@@ -11,7 +11,7 @@ func TestN(t *testing.T) {
 	}
 }
 
-// recorder is a testing.TB that records a skip and goes on.
+// recorder is a testing.TB that records a skip and continues.
 type recorder struct {
 	testing.TB
 	skipped string

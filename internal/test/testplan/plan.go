@@ -28,7 +28,7 @@ var long = []string{"cmd/pawl", "durable/temporal", "durable", "tools/code", "."
 // pkg is a package with its tests.
 type pkg struct {
 	path, rel  string
-	concurrent string   // the first thing in it that is concurrent; empty means none
+	concurrent string   // the first concurrent construct in it; empty means none
 	soak       []string // its tests whose size package soak sets, sorted
 	sequential []string // its tests that call soak.Sequential, sorted
 }
@@ -88,7 +88,7 @@ func rank(rel string) int {
 	return len(long)
 }
 
-// concurrent returns the first thing in f that only concurrent code has, with its place; empty
+// concurrent returns the first construct in f that only concurrent code has, with its place. Empty
 // means none. A program that os/exec runs to its end is not concurrent with its caller.
 func concurrent(fset *token.FileSet, f *ast.File) string {
 	executes := false
@@ -120,8 +120,8 @@ func concurrentImport(name string) bool {
 	return strings.HasPrefix(name, "net/")
 }
 
-// concurrentNode returns what makes n concurrent; empty means nothing. executes means that the file
-// imports os/exec.
+// concurrentNode returns the reason why n is concurrent. Empty means that it is not. executes means
+// that the file imports os/exec.
 func concurrentNode(n ast.Node, executes bool) string {
 	switch n := n.(type) {
 	case *ast.GoStmt:
@@ -148,8 +148,7 @@ func concurrentNode(n ast.Node, executes bool) string {
 }
 
 // using returns the names of the tests in files that use one of the given functions of package
-// soak, themselves or by functions and variables of these files that they name. Methods do not
-// count.
+// soak, directly or through functions and variables of these files. Methods do not count.
 func using(files []*ast.File, functions ...string) []string {
 	uses := map[string]map[string]bool{} // the names that each declaration uses
 	for _, f := range files {
@@ -210,8 +209,8 @@ func using(files []*ast.File, functions ...string) []string {
 	return tests
 }
 
-// declared returns the functions and variables that a declaration at package level declares, each
-// with its source.
+// declared returns the functions and variables of a declaration at package level, each with its
+// source.
 func declared(d ast.Decl) map[string]ast.Node {
 	switch d := d.(type) {
 	case *ast.FuncDecl:

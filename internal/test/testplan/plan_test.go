@@ -74,8 +74,8 @@ func TestByOtherFile(t *testing.T) { deeper() }`
 	}
 }
 
-// The plan of this module: every package runs once, the ones with goroutines under the race
-// detector, and the order names packages that exist.
+// The plan of this module runs every package once, the packages with goroutines under the race
+// detector. The order names only packages that exist.
 func TestPlan(t *testing.T) {
 	packages, err := load(filepath.Join("..", "..", ".."))
 	if err != nil {

@@ -50,7 +50,7 @@ type report struct {
 	builds  map[string]bool // packages whose compiler output was shown
 	skips   []skip
 	soaks   []skip // tests of make soak only
-	// tests that wait to be run without the race detector; false when they were
+	// tests that must also run without the race detector; false when they have run
 	plain    map[test]bool
 	steps    []string
 	stderr   string
@@ -171,7 +171,7 @@ func (r *input) add(e event) {
 	}
 }
 
-// progress writes the line of a package that has ended.
+// progress writes the line of an ended package.
 func (r *input) progress(word string, e event) {
 	r.packages++
 	left := ""
@@ -186,8 +186,8 @@ func (r *input) progress(word string, e event) {
 	fmt.Fprintf(r.out, "%s  %-52s %7.1f s %s%s\n", word, e.Package, e.Elapsed, count, left)
 }
 
-// failPackage counts a package that failed without a failed test, and shows the rest of its output:
-// a test that ran when the process died has no result.
+// failPackage counts a package that failed without a failed test, and prints the rest of its
+// output: a test in progress when the process died has no result.
 func (r *input) failPackage(pkg string) {
 	if r.failing[pkg] {
 		return
@@ -309,8 +309,8 @@ func (r *report) close() bool {
 	return r.counts.failed+r.badSteps == 0
 }
 
-// sum returns the last line. Where file names one, the counts in it are added, and the sums are
-// stored in it.
+// sum returns the last line. If file is not empty, it adds the counts in it and stores the sums
+// there.
 func (r *report) sum(file string) (tally, error) {
 	if file == "" {
 		return r.counts, nil

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// Children runs the tests of a package whose memory is measured in processes of their own. In such
-// a process, which Child starts, work is all that is done: in the folder that the variable names.
-// It is what TestMain calls.
+// Children runs tests of a package in processes of their own, to measure their memory. Child starts
+// such a process, which executes only work, in the folder that the variable names. TestMain calls
+// Children.
 func Children(m *testing.M, variable string, work func(dir string) error) {
 	dir := os.Getenv(variable)
 	if dir == "" {
@@ -30,9 +30,9 @@ func Children(m *testing.M, variable string, work func(dir string) error) {
 
 var peak = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
-// Child does the work that Children was given in a process of its own, and returns what it printed
-// and the most memory that it had, in kB; 0 where the system has no /proc. Under the race detector,
-// which takes more memory than most work, the process is built without it.
+// Child executes the work of Children in a process of its own. It returns the output and the peak
+// memory in kB; 0 means that the system has no /proc. With the race detector, which takes more
+// memory than most work, Child builds the process without it.
 func Child(t *testing.T, variable, dir string, env ...string) (out []byte, most int) {
 	t.Helper()
 	program := os.Args[0]

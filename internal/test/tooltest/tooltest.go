@@ -25,7 +25,7 @@ import (
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
-// Must ends the test when err is not nil.
+// Must fails the test if err is not nil.
 func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -33,8 +33,8 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// Run calls the function of tool as the pipeline does after its checks. An error ends the test, and
-// so do data that are no JSON, or that are not as the tool's Output says.
+// Run calls the function of tool as the pipeline does after its checks. An error fails the test,
+// and so does data that is not JSON or does not fit the tool's Output.
 func Run(t testing.TB, tool *pawl.Tool, args string) llm.ToolResult {
 	t.Helper()
 	res, err := tool.Run(context.Background(), llm.ToolCall{ID: "c", Name: tool.Name, Args: json.RawMessage(args)})
@@ -56,7 +56,7 @@ func Run(t testing.TB, tool *pawl.Tool, args string) llm.ToolResult {
 	return res
 }
 
-// Call is the text of Run, which begins with "error: " where the result is one.
+// Call returns the text of Run, with the prefix "error: " if the result is an error.
 func Call(t testing.TB, tool *pawl.Tool, args string) string {
 	t.Helper()
 	res := Run(t, tool, args)
@@ -74,8 +74,8 @@ func Tools(t testing.TB, set pawl.Toolset) []*pawl.Tool {
 	return tools
 }
 
-// Definitions compares what a model is shown of set with the file golden, where it can be reviewed
-// as prose. update writes it again.
+// Definitions compares the definitions of set for a model with the file golden, which is reviewed
+// as prose. update rewrites the file.
 func Definitions(t *testing.T, set pawl.Toolset, golden string, update bool) {
 	t.Helper()
 	type definition struct {

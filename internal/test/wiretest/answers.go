@@ -10,9 +10,9 @@ import (
 	"github.com/pawl-go/pawl/pawltest"
 )
 
-// Reading is what an independent reader finds in a recorded answer. Such a reader follows the paths
-// of the API's documents with encoding/json and its own structs, joins streams itself, and shares
-// nothing with the adapter: where the two differ, one of them is wrong.
+// Reading is the content of a recorded answer as an independent reader finds it. Such a reader
+// follows the paths of the API's documentation with encoding/json and its own structs, joins
+// streams itself, and shares no code with the adapter. If the two differ, one of them is wrong.
 type Reading struct {
 	Text      string
 	Reasoning *string // nil means that the reader does not look for it
@@ -23,19 +23,19 @@ type Reading struct {
 	// is not nil.
 	Kept   []string
 	Err    string // the message of an error; empty means that the answer is a reply
-	Broken bool   // the answer has no end that can be trusted
+	Broken bool   // the answer has no reliable end
 }
 
-// Figures are what a reader can check of a llm.Usage.
+// Figures are the figures of an llm.Usage that a reader can check.
 type Figures struct{ Input, Output, Reasoning, CacheRead, CacheWrite int }
 
-// Reader reads recorded answers independently of the adapter, and says how what the adapter made of
-// them is written to be compared.
+// Reader reads recorded answers independently of the adapter, and formats the adapter's reading for
+// the comparison.
 type Reader struct {
 	Read  func(streaming bool, body string) (Reading, error)
-	Error func(body []byte) string           // what an answer with a status of failure says
-	Call  func(llm.ToolCall) string          // a call of the adapter's
-	Noted func(pawltest.RecordedCall) string // a call as the recorder noted it
+	Error func(body []byte) string           // the code and text of an answer with an error status
+	Call  func(llm.ToolCall) string          // a call of the adapter
+	Noted func(pawltest.RecordedCall) string // a call in the recorder's notes
 	// Kept returns the content of a part that is sent back. nil means that it is not compared.
 	Kept func(llm.Part) []string
 	// Back returns the difference of the reply when it is sent back; empty means none. nil means
@@ -96,8 +96,8 @@ func Answers(t *testing.T, w *Wire, r *Reader, atLeast int, known map[string]str
 	}
 }
 
-// Compare returns how what the adapter made of an answer differs from what the reader and the
-// recorder found; "" if it does not.
+// Compare returns the differences between the adapter's reading of an answer and the findings of
+// the reader and the recorder. "" means that there are none.
 func Compare(r *Reader, e *pawltest.Exchange, body []byte, resp *llm.Response, err error) string {
 	if e.Response.Status >= 300 {
 		return compareError(e.Response.Status, r.Error(body), err)
@@ -175,7 +175,7 @@ func compareError(status int, text string, err error) string {
 }
 
 // AnswersControl is the negative control of Answers: a reply that is spoilt in any of the usual
-// ways, or in one of more, must differ. body is a whole answer with text and a call, with all
+// ways, or in a way of more, must differ. body is a whole answer with text and a call, with all
 // figures of usage that the wire has.
 func AnswersControl(t *testing.T, w *Wire, r *Reader, body string, noted pawltest.RecordedCall,
 	more map[string]func(*llm.Response)) {
@@ -240,8 +240,8 @@ func AnswersControl(t *testing.T, w *Wire, r *Reader, body string, noted pawltes
 	}
 }
 
-// Canonical writes a JSON value with its names sorted and without spaces; nothing, and null, are
-// {}.
+// Canonical writes a JSON value with its names sorted and without spaces. An empty value and null
+// become {}.
 func Canonical(raw []byte) string {
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = []byte("{}")

@@ -4,7 +4,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Fields of a reply, for the Get of a ReplyRow.
+// The fields of a reply, for the Get of a ReplyRow.
 var (
 	Text       = func(r *llm.Response) any { return r.Message.Text() }
 	Finish     = func(r *llm.Response) any { return string(r.Finish) }
@@ -36,14 +36,14 @@ var (
 	}
 )
 
-// Fields of an error, for the Get of an ErrorRow.
+// The fields of an error, for the Get of an ErrorRow.
 var (
 	Code    = func(e *llm.ProviderError) any { return string(e.Code) }
 	Message = func(e *llm.ProviderError) any { return e.Message }
 	After   = func(e *llm.ProviderError) any { return e.RetryAfter.String() }
 )
 
-// Say returns what adds messages to a request.
+// Say returns a function that adds messages to a request.
 func Say(ms ...llm.Message) func(*llm.Request) {
 	return func(r *llm.Request) { r.Messages = append(r.Messages, ms...) }
 }
@@ -77,12 +77,12 @@ func data(o *llm.Opaque) any {
 	return string(o.Data)
 }
 
-// Fails is the row of an error whose field holds the value, or want.
+// Fails returns the row of an error whose field holds the value, or want.
 func Fails(status int, path string, value any, field string, get func(*llm.ProviderError) any, want any) ErrorRow {
 	return ErrorRow{Status: status, Path: path, Value: value, Field: field, Get: get, Want: want}
 }
 
-// Sends is the row of a request that has want at the path.
+// Sends returns the row of a request that has want at the path.
 func Sends(field string, set func(*llm.Request), path string, want any) RequestRow {
 	return RequestRow{Field: field, Set: set, Path: path, Want: want}
 }

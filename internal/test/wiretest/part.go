@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Part compares the part of a page of docs between two lines that name it with what it should be,
-// or writes it where the test is run with -update and has not failed.
+// Part compares the part of a page of docs between two lines with its name with the expected text.
+// With -update it writes the part, unless the test has failed.
 func Part(t *testing.T, page, name, want string) {
 	t.Helper()
 	path := filepath.Join(module(), "docs", page)

@@ -14,43 +14,43 @@ import (
 	"github.com/pawl-go/pawl/pawltest"
 )
 
-// Spelling says how the bodies of a wire are read so that two that mean the same are the same.
+// Spelling normalizes the bodies of a wire, so that two bodies with the same meaning are equal.
 type Spelling struct {
-	// Known are the members of a body that the neutral form carries. All others reach it as
-	// provider options, as a user would give them.
+	// Known are the members of a body that the neutral form has. All others are passed as provider
+	// options, as a user would set them.
 	Known []string
 
-	// Options adds what only part of a known member can say (hosted tools, the summary of
-	// reasoning) to the options. Nil: nothing.
+	// Options adds the parts of a known member that only provider options can express (hosted
+	// tools, the summary of reasoning). nil means none.
 	Options func(body map[string]any, options map[string]any)
 
-	// Spell writes a body in one of the ways that the wire allows. It may change what it is given.
+	// Spell rewrites a body to one of its equivalent spellings. It may change its argument.
 	Spell func(body map[string]any)
 
-	// Verbatim are the names of members in which nothing is a default, and nulls count: schemas,
+	// Verbatim are the names of members in which no value is a default and nulls count: schemas and
 	// arguments.
 	Verbatim []string
 
 	// Dropped gives the reason why the adapter does not write a field again, by its path. A path
-	// that ends in "*" stands for all paths with this beginning.
+	// that ends in "*" matches all paths with this beginning.
 	Dropped map[string]string
 
-	// Refused gives the reason why the adapter refuses some requests, by a piece of the error's
+	// Refused gives the reason why the adapter rejects some requests, by a part of the error
 	// message.
 	Refused map[string]string
 
-	// Otherwise gives the reason why some requests mean something else when they are read again, by
-	// a piece of the difference.
+	// Otherwise gives the reason why some requests have another meaning when they are read again,
+	// by a part of the difference.
 	Otherwise map[string]string
 }
 
-// tolerated is how many requests may lose a field without a reason.
+// tolerated is the number of requests that may lose a field without a reason.
 const tolerated = 5
 
-// Requests proves that every recorded request, read by pawltest's reader and encoded by the
-// adapter, says the same: read again, it is the same conversation; and its body has every field of
-// the recorded one. Each field that is dropped or changed is listed by its path with the number of
-// requests; one of more than five requests needs a reason.
+// Requests proves that every recorded request keeps its meaning when pawltest's reader reads it and
+// the adapter encodes it: read again, it is the same conversation, and its body has every field of
+// the recorded body. Each dropped or changed field is listed by its path with the number of
+// requests. More than five requests need a reason.
 func Requests(t *testing.T, w *Wire, s *Spelling) {
 	all, out := w.exchanges(t)
 	lost, example, refused, again, total := map[string]int{}, map[string]string{}, map[string]int{}, 0, 0
@@ -100,7 +100,7 @@ func Requests(t *testing.T, w *Wire, s *Spelling) {
 	}
 }
 
-// pieceOf returns the reason whose key is a piece of s.
+// pieceOf returns the reason whose key is a part of s.
 func pieceOf(reasons map[string]string, s string) string {
 	for piece, r := range reasons {
 		if strings.Contains(s, piece) {
@@ -122,8 +122,8 @@ func reasonOf(reasons map[string]string, path string) string {
 	return ""
 }
 
-// reencode reads a recorded request, lets the adapter encode it, and returns the paths of the
-// fields that are lost, and how the meaning differs.
+// reencode reads a recorded request and lets the adapter encode it. It returns the paths of the
+// lost fields and the difference of the meaning.
 func (w *Wire) reencode(s *Spelling, e *pawltest.Exchange) (lost []string, why string, err error) {
 	recorded := e.Request.Body
 	req, err := pawltest.ReadRequest(w.API, recorded)
@@ -159,7 +159,7 @@ func (w *Wire) reencode(s *Spelling, e *pawltest.Exchange) (lost []string, why s
 		return nil, "", fmt.Errorf("the independent reader cannot read what was encoded: %w: %s", err, encoded)
 	}
 	if back.Model == "" {
-		back.Model = req.Model // it stands in the address
+		back.Model = req.Model // it is in the address
 	}
 	if got, want := Meaning(back), Meaning(req); got != want {
 		why = difference(got, want)
@@ -167,7 +167,7 @@ func (w *Wire) reencode(s *Spelling, e *pawltest.Exchange) (lost []string, why s
 	return s.lost(recorded, encoded), why, nil
 }
 
-// modelOf is the model of a request that names it in its address.
+// modelOf returns the model of a request that names it in its address.
 func modelOf(e *pawltest.Exchange) string {
 	if _, rest, ok := strings.Cut(e.Path, "models/"); ok {
 		if i := strings.LastIndexAny(rest, ":/"); i > 0 {
@@ -188,8 +188,8 @@ func unmarshal(b []byte, v any) error {
 	return d.Decode(v)
 }
 
-// lost returns the paths of the recorded body's fields that the encoded one has not, or with
-// another value, or less often; each once.
+// lost returns the paths of the recorded body's fields that the encoded body lacks, has with
+// another value, or has less often. Each path appears once.
 func (s *Spelling) lost(recorded, encoded []byte) []string {
 	have := map[string]int{}
 	for _, f := range s.fields(encoded) {
@@ -206,7 +206,7 @@ func (s *Spelling) lost(recorded, encoded []byte) []string {
 	return slices.Sorted(maps.Keys(missing))
 }
 
-// fields are the leaves of a body, spelt in one way: path and value. Elements of lists have one
+// fields returns the leaves of a normalized body as path and value. Elements of lists have one
 // path.
 func (s *Spelling) fields(raw []byte) (all [][2]string) {
 	var body map[string]any
@@ -249,9 +249,9 @@ func (s *Spelling) fields(raw []byte) (all [][2]string) {
 	return all
 }
 
-// Meaning is what a request says, a line for each thing, without what a wire may write otherwise:
-// ids are numbers within their reply, messages of one speaker are one, the texts of a message are
-// joined.
+// Meaning returns the content of a request, one line for each item, without details that a wire may
+// change: ids are numbers within their reply, consecutive messages of one role are joined, and so
+// are the texts of a message.
 func Meaning(r *llm.Request) string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -277,7 +277,7 @@ func Meaning(r *llm.Request) string {
 			continue
 		}
 		if !slices.ContainsFunc(m.Parts, speaks) {
-			continue // a message that says nothing
+			continue // a message without content
 		}
 		if role != speaker {
 			flush()
@@ -324,13 +324,13 @@ func Meaning(r *llm.Request) string {
 	return strings.Join(lines, "\n")
 }
 
-// speaks reports whether a part says anything.
+// speaks reports whether a part has content.
 func speaks(p llm.Part) bool {
 	t, ok := p.(llm.Text)
 	return !ok || t.Text != ""
 }
 
-// results are the lines of a results message in the order of the calls that they answer.
+// results returns the lines of a results message in the order of the calls that they answer.
 func results(m llm.Message, calls []string) []string {
 	type line struct {
 		of   int
@@ -366,7 +366,7 @@ func mediaLine(m llm.Media) string {
 	return fmt.Sprintf("media %s of %d bytes, %x", m.MIME, len(m.Data), m.Data[:min(8, len(m.Data))])
 }
 
-// difference is the first line in which two meanings differ.
+// difference returns the first line in which two meanings differ.
 func difference(got, want string) string {
 	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for i := range max(len(g), len(w)) {
@@ -384,9 +384,9 @@ func difference(got, want string) string {
 	return ""
 }
 
-// RequestsControl is the negative control of Requests, and its fixture where there are no
-// recordings: a request is encoded again without a loss, and an encoder that drops what the
-// expression matches is found.
+// RequestsControl is the negative control of Requests, and its fixture if there are no recordings.
+// A request is encoded again without a loss, and an encoder that drops the matches of the
+// expression is detected.
 func RequestsControl(t *testing.T, w *Wire, s *Spelling, request, drop string) {
 	t.Helper()
 	e := new(pawltest.Exchange)

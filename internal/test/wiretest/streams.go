@@ -17,16 +17,16 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// sampled is how many bytes of cut streams a wire's test reads where PAWL_FULL is not set. At the
-// speed of the race detector that is some seconds.
+// sampled is the number of bytes of cut streams that a wire's test reads if PAWL_FULL is not set.
+// With the race detector this takes some seconds.
 const sampled = 64 << 20
 
-// Streams proves that a stream is read the same however it arrives: with CRLF or LF, in pieces of
-// any size, and with spaces that make no event begin as the one before; and that one which is cut,
-// at any byte, is the same reply or a *llm.ProviderError, and has no call that the whole one has
-// not, neither in its reply nor sealed on the way to it, where an executor might begin it. own are
-// cut at every byte. The recorded ones are cut at places drawn from a fixed seed, or, with
-// PAWL_FULL=1, at every byte.
+// Streams proves two properties. A stream has the same reply however it arrives: with CRLF or LF,
+// in pieces of any size, and with spaces that give each event another beginning. A stream that is
+// cut at any byte has the same reply or ends with a *llm.ProviderError, and has no call that the
+// whole stream lacks, neither in its reply nor sealed before its end, when an executor might start
+// it. own are cut at every byte. The recorded streams are cut at places drawn from a fixed seed,
+// or, with PAWL_FULL=1, at every byte.
 func Streams(t *testing.T, w *Wire, own ...string) {
 	t.Run("own", func(t *testing.T) {
 		for i, body := range own {
@@ -53,7 +53,7 @@ func Streams(t *testing.T, w *Wire, own ...string) {
 			}
 			bodies, names, size = append(bodies, body), append(names, e.Name()), size+len(body)
 		}
-		// Half of a stream is read at a mean cut: each gets as many cuts as bring all of them to
+		// On average a cut stream has half its length, so the number of cuts keeps the sum within
 		// the bound.
 		n := max(4, 2*sampled/max(1, size))
 		if os.Getenv("PAWL_FULL") != "" {
@@ -100,7 +100,7 @@ func StreamsControl(t *testing.T, w *Wire, body string) {
 	}
 }
 
-// credulous seals what is open, and ends well, where the reply broke off.
+// credulous seals open parts and ends normally where the reply was cut.
 type credulous struct{ llm.Model }
 
 // Unwrap returns the wrapped model.
@@ -130,7 +130,7 @@ func (m credulous) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.D
 	}
 }
 
-// faults returns what is wrong with how w reads a stream, cut at n places.
+// faults returns the faults of w's reading of a stream that is cut at n places.
 func faults(w *Wire, body []byte, n int) (bad []string) {
 	fault := func(format string, args ...any) {
 		if len(bad) < 5 {
@@ -183,14 +183,14 @@ func faults(w *Wire, body []byte, n int) (bad []string) {
 	return bad
 }
 
-// typed reports whether err is a *llm.ProviderError that says what it should.
+// typed reports whether err is a *llm.ProviderError with the required content.
 func typed(err error) bool {
 	var e *llm.ProviderError
 	return errors.As(err, &e) && e.Code != "" && e.Provider != "" && !strings.HasPrefix(e.Message, "part ")
 }
 
-// receive lets the adapter read a stream, and returns the reply, and the calls that were sealed, so
-// that they may be begun, before it ended.
+// receive lets the adapter read a stream. It returns the reply and the calls that were sealed
+// before the end, which an executor may start.
 func receive(w *Wire, body io.Reader) (*llm.Response, []llm.ToolCall, error) {
 	m := w.Open(Transport(func(*http.Request) (*http.Response, error) {
 		r, ok := body.(io.ReadCloser)
@@ -236,8 +236,8 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// spaced returns a stream whose events have spaces after their first bracket, each another number
-// than the one before.
+// spaced returns a stream whose events have spaces after their first bracket. Each event has a
+// different number of spaces than the previous one.
 func spaced(body []byte) []byte {
 	n := 0
 	var out []byte

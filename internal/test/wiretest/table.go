@@ -12,31 +12,31 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// ReplyRow is one line of a table from the wire to the neutral form: the value is put at the path
-// into a body, and must be found in the field.
+// ReplyRow is one line of a table from the wire to the neutral form: the value is inserted into a
+// body at the path, and the field must have it.
 type ReplyRow struct {
 	Path  string
 	Value any
 	Field string
 	Get   func(*llm.Response) any // reads the field
 	Want  any                     // nil means the value
-	// Base is the body; empty means the table's. In a stream it is the event. The events before it
-	// stand in front of a bar.
+	// Base is the body. Empty means the table's body. In a stream it is the event; earlier events
+	// precede a bar.
 	Base string
 }
 
-// ErrorRow is one line of a table of errors: the value is put at the path into an empty body.
+// ErrorRow is one line of a table of errors: the value is inserted into an empty body at the path.
 type ErrorRow struct {
 	Status int
 	Path   string
 	Value  any
-	Field  string // names the code, and says Retryable where it is
+	Field  string // names the code, and Retryable if it is set
 	Get    func(*llm.ProviderError) any
 	Want   any // nil means the value
 }
 
-// RequestRow is one line of a table from the neutral form to the wire: what Set does must be found
-// at the path. No path: the wire has no such thing.
+// RequestRow is one line of a table from the neutral form to the wire: the effect of Set must be at
+// the path. An empty path means that the wire has no such field.
 type RequestRow struct {
 	Field string
 	Set   func(*llm.Request)
@@ -44,8 +44,8 @@ type RequestRow struct {
 	Want  any
 }
 
-// Replies runs a table. Without frame the bodies are whole replies; with it they are events, of
-// which it makes a stream.
+// Replies runs a table. If frame is nil, the bodies are whole replies. Otherwise they are events,
+// which frame joins to a stream.
 func (w *Wire) Replies(t *testing.T, rows []ReplyRow, base string, frame func(before, event string) string) {
 	t.Helper()
 	for _, row := range rows {
@@ -95,7 +95,7 @@ func (w *Wire) Failures(t *testing.T, rows []ErrorRow) {
 	}
 }
 
-// Requested runs a table of requests, each over a question of the user's to the model.
+// Requested runs a table of requests. Each adds to a question of the user.
 func (w *Wire) Requested(t *testing.T, model string, rows []RequestRow) {
 	t.Helper()
 	for _, row := range rows {
@@ -115,7 +115,7 @@ func (w *Wire) Requested(t *testing.T, model string, rows []RequestRow) {
 	}
 }
 
-// ReplyTable writes rows for a page.
+// ReplyTable returns rows for a page.
 func ReplyTable(b *strings.Builder, title string, rows []ReplyRow) {
 	fmt.Fprintf(b, "\n## %s\n\n| raw | neutral |\n|---|---|\n", title)
 	for _, r := range rows {
@@ -135,7 +135,7 @@ func ReplyTable(b *strings.Builder, title string, rows []ReplyRow) {
 	}
 }
 
-// ErrorTable writes rows for a page.
+// ErrorTable returns rows for a page.
 func ErrorTable(b *strings.Builder, title string, rows []ErrorRow) {
 	fmt.Fprintf(b, "\n## %s\n\n| status | raw | in `llm.ProviderError` |\n|---|---|---|\n", title)
 	for _, r := range rows {
@@ -147,7 +147,7 @@ func ErrorTable(b *strings.Builder, title string, rows []ErrorRow) {
 	}
 }
 
-// RequestTable writes rows for a page; each wire is a column.
+// RequestTable returns rows for a page. Each wire is a column.
 func RequestTable(b *strings.Builder, names []string, tables ...[]RequestRow) {
 	fmt.Fprintf(b, "\n## Requests\n\n| neutral | %s |\n|---%s|\n", strings.Join(names, " | "), strings.Repeat("|---", len(names)))
 	for i, r := range tables[0] {
@@ -163,8 +163,8 @@ func RequestTable(b *strings.Builder, names []string, tables ...[]RequestRow) {
 	}
 }
 
-// Put sets the value at a path such as choices[0].message.content, and makes what is missing on the
-// way.
+// Put sets the value at a path such as choices[0].message.content, and creates missing objects and
+// lists on the way.
 func Put(v any, path string, value any) any {
 	if path == "" {
 		return value
@@ -187,7 +187,7 @@ func Put(v any, path string, value any) any {
 	return o
 }
 
-// Take is the value at a path; nil where there is none.
+// Take returns the value at a path. nil means that there is none.
 func Take(v any, path string) any {
 	for path != "" && v != nil {
 		if m := element.FindStringSubmatch(path); m != nil {
@@ -211,7 +211,7 @@ var (
 	named   = regexp.MustCompile(`^([^.\[]+)\.?(.*)$`)
 )
 
-// Parse reads JSON.
+// Parse decodes JSON.
 func Parse(t *testing.T, s string) (v any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(s), &v); err != nil {
@@ -220,7 +220,7 @@ func Parse(t *testing.T, s string) (v any) {
 	return v
 }
 
-// Printed writes JSON.
+// Printed encodes JSON.
 func Printed(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {

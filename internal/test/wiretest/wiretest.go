@@ -29,12 +29,12 @@ import (
 // Wire is an adapter's side of one API.
 type Wire struct {
 	API      string // as pawltest names it
-	Provider string // what the adapter is called in Settings.Options and in front of Opaque tags
+	Provider string // the adapter's name in Settings.Options and in Opaque tags
 	Encode   func(*llm.Request) ([]byte, error)
 	Decode   func(status int, sse bool, body []byte) (*llm.Response, error)
 
-	// Open returns a Model over http that asks without retries. It must tag what it keeps as Decode
-	// does.
+	// Open returns a Model over http that requests without retries. Its tags must equal the tags of
+	// Decode.
 	Open func(http http.RoundTripper) llm.Model
 
 	// Excluded returns the reason why a recorded exchange does not concern the adapter; empty means
@@ -52,7 +52,8 @@ func Corpora() string {
 	return filepath.Join(filepath.Dir(module()), "shared", "data")
 }
 
-// Lines returns the lines of a file of the recordings, or skips the test where there is none.
+// Lines returns the lines of a file of the recordings, or skips the test if the file does not
+// exist.
 func Lines(t *testing.T, name ...string) []string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(append([]string{Corpora()}, name...)...))
@@ -78,8 +79,8 @@ func (w *Wire) cassettes(t *testing.T) []pawltest.Cassette {
 	return all
 }
 
-// exchanges loads the recorded exchanges that are the adapter's matter, or skips the test; out
-// counts the others by their reason.
+// exchanges loads the recorded exchanges that concern the adapter, or skips the test. out counts
+// the other exchanges by reason.
 func (w *Wire) exchanges(t *testing.T) (all []*pawltest.Exchange, out map[string]int) {
 	t.Helper()
 	out = map[string]int{}
@@ -98,8 +99,7 @@ func (w *Wire) exchanges(t *testing.T) (all []*pawltest.Exchange, out map[string
 	return all, out
 }
 
-// Page compares a page of docs with what it should be, or writes it where the test is run with
-// -update.
+// Page compares a page of docs with the expected text. With -update it writes the page.
 func Page(t *testing.T, name, want string) {
 	t.Helper()
 	path := filepath.Join("..", "..", "docs", name)

@@ -12,7 +12,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Render writes a reply on one line: its parts, its finish and its usage.
+// Render formats a reply on one line: its parts, its finish and its usage.
 func Render(r *llm.Response) string {
 	var b strings.Builder
 	for _, p := range r.Message.Parts {
@@ -51,7 +51,7 @@ func opaque(o *llm.Opaque) string {
 	return fmt.Sprintf(" [%s %s]", o.Provider, o.Data)
 }
 
-// Outcome is Render, or the code and text of the error.
+// Outcome returns Render, or the code and text of the error.
 func Outcome(r *llm.Response, err error) string {
 	if err == nil {
 		return Render(r)
@@ -82,7 +82,7 @@ func Events(data ...string) string {
 	return b.String()
 }
 
-// Transport answers requests from a function, without a network.
+// Transport answers requests with a function, without a network.
 type Transport func(*http.Request) (*http.Response, error)
 
 // RoundTrip calls the function, and closes the request's body as a transport must.
@@ -94,7 +94,7 @@ func (f Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// Reply is an answer with a body, and headers by name and value.
+// Reply returns an answer with a body, and headers by name and value.
 func Reply(status int, body string, header ...string) *http.Response {
 	h := http.Header{}
 	for i := 0; i < len(header); i += 2 {
@@ -109,8 +109,8 @@ func Tool(name string) *llm.ToolSpec {
 	return &llm.ToolSpec{Name: name, Description: "Does " + name + ".", Input: []byte(`{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}`)}
 }
 
-// CheckEncode encodes req and compares it with want: a whole body, which starts with begins, a
-// piece of it, or "error …".
+// CheckEncode encodes req and compares it with want: a whole body if want starts with begins,
+// otherwise a part of it, or "error …".
 func (w *Wire) CheckEncode(t *testing.T, name string, req *llm.Request, begins, want string) {
 	t.Helper()
 	b, err := w.Encode(req)

@@ -52,7 +52,7 @@ func (d *lettered) Over() bool         { return d.over }
 func (d *lettered) End() error         { return d.Finish(llm.FinishReasonStop) }
 func (d *lettered) Whole([]byte) error { return nil }
 
-// told writes a delta as a word.
+// told formats a delta as a word.
 func told(d llm.Delta) string {
 	s := fmt.Sprint(d.Index)
 	switch p := d.Part.(type) {
@@ -73,8 +73,8 @@ func told(d llm.Delta) string {
 func TestFragmentsThatCameTogether(t *testing.T) {
 	long := strings.Repeat("0123456789", 100)
 	for name, c := range map[string]struct {
-		pieces []string // of events, divided by spaces
-		want   []string // after each piece, divided by |
+		pieces []string // events, divided by spaces
+		want   []string // deltas after each piece, divided by |
 	}{
 		"one piece":        {[]string{`T"a" t"b" t"c" . C"f" a"{" a"}" . end`}, []string{"0 text abc.|1 call f{}.|0stop"}},
 		"each by itself":   {[]string{`T"a"`, `t"b"`, `.`, `C"f"`, `a"{"`, `a"}"`, `.`, `end`}, []string{"0 text a", "0 text b", "0.", "1 call f", "1 call {", "1 call }", "1.", "0stop"}},
@@ -104,7 +104,7 @@ func TestFragmentsThatCameTogether(t *testing.T) {
 					io.WriteString(pw, b.String())
 				}
 			}()
-			// What a piece has brought is told when the next one is asked for.
+			// The content of a piece is emitted when the next piece is requested.
 			var after []string
 			waits := readerFunc(func(p []byte) (int, error) {
 				if got != nil {
@@ -131,7 +131,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// What came before a fault is told before it, and a consumer who wants no more is told nothing.
+// Content before a fault is emitted before the fault, and a consumer that has stopped receives
+// nothing more.
 func TestFragmentsBeforeTheEnd(t *testing.T) {
 	body := func() io.Reader {
 		return io.MultiReader(strings.NewReader("data: T\"a\"\n\ndata: t\"b\"\n\n"), iotestErr{})

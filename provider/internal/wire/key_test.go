@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Whatever is wrong with a key, the error names where it is looked for, and not the key.
+// For any fault of a key, the error names the places where the key is looked up, and does not
+// contain the key.
 func TestKeyErrors(t *testing.T) {
 	t.Setenv("A_KEY", " sk-1\n")
 	if got := Env("A_KEY") + Env(""); got != "sk-1" {

@@ -10,7 +10,8 @@ import (
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
-// Servers say the same in many forms; a provider's own members are read beside them.
+// Servers report the same error in many forms. Members that only one provider has are read in
+// addition.
 func TestReadFailure(t *testing.T) {
 	for body, want := range map[string]wire.Failure{
 		`{"error":{"message":"m","type":"invalid_request_error","param":null,"code":"c"}}`: {Message: "m", Type: "invalid_request_error", Code: "c"},

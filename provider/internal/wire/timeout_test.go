@@ -23,7 +23,7 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f(r)
 }
 
-// events counts the events of a stream, and ends with the one that says so.
+// events counts the events of a stream and stops at the event that ends it.
 type events struct {
 	out  *Emitter
 	seen int
@@ -40,7 +40,7 @@ func (d *events) End() error              { return nil }
 func (d *events) Flush() error            { return nil }
 func (d *events) Whole(body []byte) error { return nil }
 
-// ask sends a request through carrier and returns its error and how long it took.
+// ask sends a request through carrier and returns its error and its duration.
 func ask(t *testing.T, limits Timeouts, carrier http.RoundTripper) (time.Duration, error) {
 	t.Helper()
 	u, _ := url.Parse("http://local.test/v1")
@@ -63,7 +63,7 @@ func stream(status int, write func(ctx context.Context, w io.Writer)) transport 
 		context.AfterFunc(r.Context(), func() { pw.CloseWithError(r.Context().Err()) })
 		go func() {
 			write(r.Context(), pw)
-			pw.CloseWithError(r.Context().Err()) // nil: the end
+			pw.CloseWithError(r.Context().Err()) // nil means the end
 		}()
 		return &http.Response{StatusCode: status, Body: pr, ContentLength: -1}, nil
 	}
@@ -74,7 +74,7 @@ func never(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// pings writes a comment each interval.
+// pings writes a comment at each interval.
 func pings(w io.Writer, n int, interval time.Duration) {
 	for range n {
 		time.Sleep(interval) // a fake clock
@@ -88,7 +88,7 @@ func TestTimeouts(t *testing.T) {
 		name    string
 		limits  Timeouts
 		carrier transport
-		want    string // of the error; "": none
+		want    string // part of the error; "" means no error
 		after   time.Duration
 	}{
 		{"no answer", Timeouts{}, never, "no answer within 2m0s", 120 * time.Second},
@@ -137,7 +137,7 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// What the consumer of a reply takes is no silence of the provider's.
+// The time that the consumer takes does not count as silence of the provider.
 func TestAConsumerMayTakeItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pr, pw := io.Pipe()

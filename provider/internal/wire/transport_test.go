@@ -23,11 +23,11 @@ import (
 // server answers connections on loopback by hand.
 type server struct {
 	host  string
-	conns atomic.Int64 // how many were opened
-	posts atomic.Int64 // how many requests were read to their end
+	conns atomic.Int64 // opened connections
+	posts atomic.Int64 // requests that were read to their end
 }
 
-// serve starts a server that gives each connection to handle, and closes it after that.
+// serve starts a server that passes each connection to handle and closes it afterwards.
 func serve(t testing.TB, handle func(s *server, c net.Conn, r *bufio.Reader)) *server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -140,7 +140,7 @@ func TestAtOnce(t *testing.T) {
 		for i := 0; s.request(r); i++ {
 			if i == 0 {
 				all.Done()
-				all.Wait() // until all are there
+				all.Wait() // until all connections are open
 			}
 			io.WriteString(c, fine)
 		}
@@ -158,7 +158,7 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// A server that closes each connection after its answer costs no request.
+// A server that closes each connection after its answer costs no failed request.
 func TestStale(t *testing.T) {
 	closed := make(chan struct{}, 10)
 	s := serve(t, func(s *server, c net.Conn, r *bufio.Reader) {
@@ -214,7 +214,7 @@ func TestCancel(t *testing.T) {
 			s := serve(t, func(s *server, c net.Conn, r *bufio.Reader) {
 				defer close(closed)
 				r.Peek(1)
-				if tt.body > 1<<20 { // it does not read on before the other side has ended
+				if tt.body > 1<<20 { // it does not read on before the client has closed the connection
 					close(ready)
 					<-over
 				} else {
@@ -234,7 +234,7 @@ func TestCancel(t *testing.T) {
 				t.Errorf("got %v, want the cause", err)
 			}
 			close(over)
-			<-closed // the server has seen the end
+			<-closed // the server has noticed the end
 		})
 	}
 }
@@ -257,7 +257,7 @@ func TestCancelDial(t *testing.T) {
 	}
 }
 
-// A cancellation after the answer does nothing to the next request on the same connection.
+// A cancellation after the answer has no effect on the next request on the same connection.
 func TestLateCancel(t *testing.T) {
 	s := serve(t, always(fine))
 	c := newClient(t, 0)
@@ -275,7 +275,8 @@ func TestLateCancel(t *testing.T) {
 	}
 }
 
-// A stream that goes on after its last event costs its connection, unless the rest comes at once.
+// A connection whose stream continues after its last event is closed, unless the rest arrives at
+// once.
 func TestDrain(t *testing.T) {
 	rest := make(chan string, 1)
 	s := serve(t, func(s *server, c net.Conn, r *bufio.Reader) {
@@ -307,7 +308,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// An answer that breaks off, or is no HTTP, is an error that may be repeated.
+// An answer that is cut off or is not HTTP is a retryable error.
 func TestBrokenAnswers(t *testing.T) {
 	for name, answer := range map[string]string{
 		"nothing":                 "",
@@ -331,7 +332,7 @@ func TestBrokenAnswers(t *testing.T) {
 	}
 }
 
-// The head of an error reaches ToError.
+// ToError receives the header of an error response.
 func TestHead(t *testing.T) {
 	s := serve(t, always("HTTP/1.1 429 Too Many\r\nretry-after: 3 \r\nContent-Length: 4\r\n\r\nslow"))
 	var e *llm.ProviderError
