@@ -36,7 +36,7 @@ func Example() {
 		if err != nil {
 			panic(err)
 		}
-		res = e.Result // that of run_ended
+		res = e.Result // the result in run_ended
 	}
 	// end tell
 
