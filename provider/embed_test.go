@@ -57,7 +57,7 @@ func serveVectors(t *testing.T) *vectorServer {
 		for i, text := range texts {
 			v := fmt.Sprintf("[%d,%d.5]", len(text), text[0])
 			switch {
-			case strings.HasSuffix(r.URL.Path, "/embeddings"): // in reverse order: the index decides
+			case strings.HasSuffix(r.URL.Path, "/embeddings"): // reversed: the index decides
 				items = append([]string{fmt.Sprintf(`{"object":"embedding","index":%d,"embedding":%s}`, i, v)}, items...)
 			case strings.HasSuffix(r.URL.Path, ":batchEmbedContents"):
 				items = append(items, `{"values":`+v+`}`)

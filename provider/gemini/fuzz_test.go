@@ -39,7 +39,7 @@ func FuzzReplies(f *testing.F) {
 			if m, ok := p.(llm.Media); ok && m.URL == "" && (len(m.Data) == 0 || m.MIME == "") || ok &&
 				(strings.HasPrefix(m.URL, "/") || strings.HasPrefix(m.URL, ".") || strings.HasPrefix(m.URL, "~") ||
 					strings.Contains(m.URL, ":")) {
-				return // media without content, or with a name that only a user may use, is not sent
+				return // media without content, or with a name only for users
 			}
 		}
 		b, err := gemini.EncodeGenerate(&llm.Request{Model: "gemini-3-pro", Messages: []llm.Message{res.Message, llm.User("u")}})

@@ -214,7 +214,7 @@ func TestCancel(t *testing.T) {
 			s := serve(t, func(s *server, c net.Conn, r *bufio.Reader) {
 				defer close(closed)
 				r.Peek(1)
-				if tt.body > 1<<20 { // it does not read on before the client has closed the connection
+				if tt.body > 1<<20 { // it does not read on before the client closes
 					close(ready)
 					<-over
 				} else {
