@@ -8,13 +8,13 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// apiError is an error of an API. Each writes it in its own shape.
+// apiError is an error of an API. Each API writes it in its own shape.
 type apiError struct {
 	Status  int
 	Message string
-	Reason  string // OpenAI: code where Code is ""; Gemini: reason of an ErrorInfo; "": none
-	Param   string // OpenAI: what was wrong
-	// OpenAI: code; Anthropic: error.type; Gemini: error.status; "": one that fits Status.
+	Reason  string // OpenAI: code if Code is ""; Gemini: reason of an ErrorInfo; "" means none
+	Param   string // OpenAI: the wrong parameter
+	// OpenAI: code; Anthropic: error.type; Gemini: error.status. "" means the usual one for Status.
 	Code       string
 	RetryAfter string // Gemini writes it into the body
 }
@@ -35,7 +35,7 @@ func toAPIError(err error) *apiError {
 	return e
 }
 
-// body is the error as api writes it; for a path that is none of ours, as OpenAI does.
+// body returns the error in the shape of api. For an unknown path it has the shape of OpenAI.
 func (e *apiError) body(api string) []byte {
 	switch api {
 	case Anthropic:
@@ -84,7 +84,7 @@ var geminiErrors = map[int]string{400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED
 // keyInvalid is Gemini's word for a wrong key.
 const keyInvalid = "API_KEY_INVALID"
 
-// write answers with the error. What fault says of body and content type holds for it.
+// write answers with the error. fault may replace body and content type.
 func (e *apiError) write(w http.ResponseWriter, api string, fault *Fault) {
 	if fault.RetryAfter != "" {
 		if _, err := strconv.Atoi(fault.RetryAfter); api == Gemini && err == nil {

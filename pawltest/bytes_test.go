@@ -23,7 +23,7 @@ import (
 	"github.com/pawl-go/pawl/provider/anthropic"
 )
 
-// place is what a tool of Func is asked with: its schema is inferred each time.
+// place is the parameter of a tool of Func, whose schema is inferred each time.
 type place struct {
 	City    string            `json:"city"`
 	Country string            `json:"country,omitzero"`
@@ -35,8 +35,8 @@ type place struct {
 	} `json:"near,omitzero"`
 }
 
-// rich makes a request with whatever a body is made of, from maps made anew, each with a seed of
-// its own.
+// rich returns a request with every element of a body, made from new maps, each with a seed of its
+// own.
 func rich(api string) *llm.Request {
 	registry := new(pawl.Registry)
 	for _, name := range []string{"weather", "a name that does not fit", "another one, too"} {
@@ -75,7 +75,7 @@ func rich(api string) *llm.Request {
 	return req
 }
 
-// encoded is the request of rich on w.
+// encoded returns the request of rich on w.
 func encoded(t *testing.T, w wire) []byte {
 	t.Helper()
 	b, err := w.encode(rich(w.api))
@@ -85,8 +85,8 @@ func encoded(t *testing.T, w wire) []byte {
 	return b
 }
 
-// The same conversation gives the same bytes, a thousand times over, whatever seeds its maps have,
-// and in every process.
+// The same conversation gives the same bytes in a thousand encodings, for any seed of its maps and
+// in every process.
 func TestTheSameConversationIsTheSameBytes(t *testing.T) {
 	soak.Sequential(t)
 	const child = "PAWL_TEST_PRINT_SUMS"
@@ -118,12 +118,12 @@ func TestTheSameConversationIsTheSameBytes(t *testing.T) {
 	}
 }
 
-// listOf is the member of a body that holds the conversation.
+// listOf returns the member of a body that holds the conversation.
 var listOf = map[string]string{pawltest.Responses: "input", pawltest.Chat: "messages", pawltest.Anthropic: "messages", pawltest.Gemini: "contents"}
 
-// stable returns how much of a body the body of a longer conversation must begin with: all up to
-// the end of the last message, and where what follows from the same side is joined to that, up to
-// the end of its last part. What comes after it (the choice of tools, the settings) may change.
+// stable returns the length of the prefix of a body that the body of a longer conversation must
+// repeat: up to the end of the last message, or, if the next message is joined to it, up to the end
+// of its last part. The rest (the choice of tools, the settings) may change.
 func stable(t fataler, w wire, body []byte) int {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.Token()
@@ -156,8 +156,8 @@ func stable(t fataler, w wire, body []byte) int {
 
 type fataler interface{ Fatalf(string, ...any) }
 
-// prefixes encodes a conversation as it was at each of its requests, and reports where a body does
-// not begin with the one before. It returns how many pairs there were.
+// prefixes encodes a conversation at each of its requests, and reports each body that does not
+// begin with the previous one. It returns the number of pairs.
 func prefixes(t fataler, w wire, encode func(*llm.Request) ([]byte, error), req llm.Request) (pairs int, err error) {
 	all := req.Messages
 	var before []byte
@@ -188,7 +188,7 @@ func prefixes(t fataler, w wire, encode func(*llm.Request) ([]byte, error), req 
 	return pairs, nil
 }
 
-// anyTalk is a conversation as runs make it, of any shape.
+// anyTalk is a conversation of any shape that runs can produce.
 func anyTalk(t *rapid.T, api string) []llm.Message {
 	msgs := []llm.Message{llm.System("Be brief."), llm.User("Go.")}
 	for n := range rapid.IntRange(1, 6).Draw(t, "replies") {
@@ -233,9 +233,9 @@ func anyTalk(t *rapid.T, api string) []llm.Message {
 	return msgs
 }
 
-// A request begins with the bytes of the one before, up to the end of its last message, so that
-// prompt caches hit: over conversations of any shape, and over every recorded loop of each API said
-// on all of them.
+// A request begins with the bytes of the previous one, up to the end of its last message, so that
+// prompt caches hit. The test uses conversations of any shape, and every recorded loop of each API
+// on all APIs.
 func TestTurnsBeginWithTheTurnBefore(t *testing.T) {
 	soak.Sequential(t)
 	for _, w := range wires {
@@ -271,7 +271,7 @@ func TestRecordedTurnsBeginWithTheTurnBefore(t *testing.T) {
 						n, err := prefixes(t, w, w.encode, req)
 						pairs[w.name] += n
 						var refused *llm.ProviderError
-						if errors.As(err, &refused) { // media of a kind that it has not
+						if errors.As(err, &refused) { // media of an unsupported kind
 							unsaid[w.name]++
 						} else if err != nil {
 							t.Error(err)
@@ -289,8 +289,8 @@ func TestRecordedTurnsBeginWithTheTurnBefore(t *testing.T) {
 	}
 }
 
-// later takes out instructions that come in the middle of a conversation, where Gemini is asked: it
-// has one place for them, at the beginning, so a new one changes what is before it.
+// later removes instructions within a conversation for Gemini. Gemini has one place for them, at
+// the beginning, so a new instruction changes the bytes before it.
 func later(w wire, msgs []llm.Message) []llm.Message {
 	if w.api != pawltest.Gemini {
 		return msgs
@@ -303,9 +303,9 @@ func later(w wire, msgs []llm.Message) []llm.Message {
 	})
 }
 
-// Where a server that speaks Anthropic's API does not know the mark outside of the messages, marks
-// move with the conversation: the bytes are those of the turn before up to the first mark that
-// moved. Without marks they are the same to the end.
+// If a server with Anthropic's API does not know the mark outside the messages, the marks move with
+// the conversation: the bytes equal the bytes of the previous turn up to the first moved mark.
+// Without marks they are equal to the end.
 func TestMarksOfOtherServersMove(t *testing.T) {
 	w := wires[2]
 	for _, noCache := range []bool{false, true} {
@@ -336,7 +336,7 @@ func TestMarksOfOtherServersMove(t *testing.T) {
 	}
 }
 
-// recorded takes failures down.
+// recorded records failures.
 type recorded struct {
 	t    *testing.T
 	said []string

@@ -100,7 +100,7 @@ func (c *checker) result(id, place string) {
 	}
 }
 
-// settle ends the current reply: every call must have its result now.
+// settle ends the current reply: every call must have its result at this point.
 func (c *checker) settle(next string) {
 	for _, o := range c.open {
 		if o.results == 0 {

@@ -17,7 +17,7 @@ type messagesChecker struct {
 	*checker
 	tools       []string
 	ids         map[string]string // tool_use id to its place, over the whole history
-	calls       []openCall        // of the reply before
+	calls       []openCall        // of the previous reply
 	breakpoints int               // blocks with cache_control
 }
 
@@ -123,7 +123,7 @@ func (m *messagesChecker) checkSystem(v any) {
 	}
 }
 
-// checkThinking checks what thinking excludes.
+// checkThinking checks the settings that thinking excludes.
 func (m *messagesChecker) checkThinking(root map[string]any) {
 	thinking, _ := root["thinking"].(map[string]any)
 	if kind := text(thinking["type"]); kind != "enabled" {
@@ -169,7 +169,7 @@ func (m *messagesChecker) checkMessages(root map[string]any) {
 			if i == 0 && role == "assistant" {
 				m.add(place, "the first message must be the user's")
 			}
-		case "system": // instructions in the middle, of newer models
+		case "system": // instructions within the conversation, on newer models
 			if len(m.calls) > 0 {
 				m.unanswered(nil, "a system message")
 			}
@@ -192,7 +192,7 @@ func (m *messagesChecker) checkMessages(root map[string]any) {
 	}
 }
 
-// blocks returns the content as blocks. Only a reply at the very end may be empty.
+// blocks returns the content as blocks. Only the last reply may be empty.
 func (m *messagesChecker) blocks(content any, place string, last bool) []map[string]any {
 	switch content := content.(type) {
 	case string:
@@ -230,7 +230,7 @@ func (m *messagesChecker) blocks(content any, place string, last bool) []map[str
 	return nil
 }
 
-// source checks where an image or a document is.
+// source checks the location of an image or a document.
 func (m *messagesChecker) source(block map[string]any, place string) {
 	source, _ := block["source"].(map[string]any)
 	kind := text(source["type"])
@@ -314,7 +314,7 @@ func (m *messagesChecker) toolResult(block map[string]any, at string, answered m
 	}
 }
 
-// unanswered reports the calls of the reply before that have no result, and forgets them.
+// unanswered reports the calls of the previous reply without a result, and clears them.
 func (m *messagesChecker) unanswered(answered map[string]bool, next string) {
 	for _, call := range m.calls {
 		if !answered[call.id] {
@@ -324,7 +324,7 @@ func (m *messagesChecker) unanswered(answered map[string]bool, next string) {
 	m.calls = nil
 }
 
-// assistant checks a reply and notes its calls.
+// assistant checks a reply and records its calls.
 func (m *messagesChecker) assistant(blocks []map[string]any, place string, last bool) {
 	m.unanswered(nil, "the next reply")
 	for i, block := range blocks {
@@ -381,7 +381,7 @@ func (m *messagesChecker) toolUse(block map[string]any, at string) {
 }
 
 // thinkingKept checks that the reply whose results end the request still begins with the thinking
-// that led to its calls.
+// before its calls.
 func (m *messagesChecker) thinkingKept(messages []any) {
 	n := len(messages)
 	if n < 2 {
@@ -394,7 +394,7 @@ func (m *messagesChecker) thinkingKept(messages []any) {
 	}
 	first, _ := blocks[0].(map[string]any)
 	if kind := text(first["type"]); kind != "thinking" && kind != "redacted_thinking" {
-		// Within one turn only the first of several replies must think.
+		// Within one turn only the first of several replies needs thinking.
 		if n >= 4 {
 			before, _ := messages[n-3].(map[string]any)
 			content, _ := before["content"].([]any)

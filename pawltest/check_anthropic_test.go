@@ -29,7 +29,7 @@ func TestCheckAnthropic(t *testing.T) {
 	again := strings.Replace
 	for name, test := range map[string]struct {
 		messages []string
-		want     string // "": accepted; else part of the first violation
+		want     string // part of the first violation; "" means accepted
 	}{
 		"a question":              {[]string{user}, ""},
 		"calls and results":       {[]string{user, useAB, gotBoth, claudeSays, user}, ""},

@@ -9,7 +9,7 @@ import (
 
 var geminiName = nameForm{regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]*$`), 128}
 
-// either returns v[name], or what stands under the same name in snake_case: this API takes both.
+// either returns v[name], or the member with the same name in snake_case. This API accepts both.
 func either(v map[string]any, name string) any {
 	if x, ok := v[name]; ok {
 		return x
@@ -35,7 +35,7 @@ func child(v map[string]any, name string) map[string]any {
 	return o
 }
 
-// list returns v[name] as a list; one object stands for a list of one, as the API has it.
+// list returns v[name] as a list. A single object counts as a list of one, as in the API.
 func list(v map[string]any, name string) []any {
 	switch x := either(v, name).(type) {
 	case []any:
@@ -49,7 +49,7 @@ func list(v map[string]any, name string) []any {
 // contentsChecker follows the contents of a Gemini request.
 type contentsChecker struct {
 	*checker
-	calls []geminiCall // of the content before
+	calls []geminiCall // of the previous content
 }
 
 type geminiCall struct{ name, id, place string }
@@ -172,8 +172,8 @@ func (g *contentsChecker) call(v map[string]any, kind, data, at string) geminiCa
 	return c
 }
 
-// pair matches results with the calls of the content before: as many, for the same names, and the
-// same ids where both have them.
+// pair matches results with the calls of the previous content: the same number, the same names, and
+// the same ids if both have ids.
 func (g *contentsChecker) pair(results []geminiCall, place string) {
 	switch {
 	case len(g.calls) == 0 && len(results) > 0:
@@ -197,14 +197,14 @@ func (g *contentsChecker) pair(results []geminiCall, place string) {
 	g.calls = nil
 }
 
-// step is a content with calls in the turn at hand.
+// step is a content with calls in the current turn.
 type step struct {
 	place  string
-	signed bool // there is a signature beside its first call
+	signed bool // the part of its first call has a signature
 }
 
-// signed reports whether the first call among parts has a signature beside it. A signature beside a
-// later call alone is reported.
+// signed reports whether the part of the first call has a signature. A signature at a later call
+// alone is a violation.
 func (g *contentsChecker) signed(parts []any, calls []geminiCall) bool {
 	n, first := 0, false
 	for _, v := range parts {
@@ -223,7 +223,7 @@ func (g *contentsChecker) signed(parts []any, calls []geminiCall) bool {
 	return first
 }
 
-// signatures checks that a model that signs its steps got each signature back.
+// signatures checks that every signed step comes back with its signature.
 func (g *contentsChecker) signatures(turn []step) {
 	for _, s := range turn {
 		if g.checker.signed && !s.signed {
@@ -294,7 +294,8 @@ func (g *contentsChecker) checkTools(root map[string]any) {
 	}
 }
 
-// geminiKeywords are what a schema in OpenAPI's form may say; parametersJsonSchema takes the rest.
+// geminiKeywords are the keywords of a schema in OpenAPI's form. parametersJsonSchema accepts all
+// others.
 var geminiKeywords = strings.Fields(`type format title description nullable enum items properties required anyOf default example
 	minItems maxItems minProperties maxProperties minLength maxLength minimum maximum pattern propertyOrdering
 	additionalProperties ref defs`)

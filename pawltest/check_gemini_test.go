@@ -29,7 +29,7 @@ func TestCheckGemini(t *testing.T) {
 	withID := func(s, id string) string { return change(s, `"name"`, `"id":"`+id+`","name"`, 1) }
 	for name, test := range map[string]struct {
 		contents []string
-		want     string // "": accepted; else part of the first violation
+		want     string // part of the first violation; "" means accepted
 	}{
 		"a question":        {[]string{asks}, ""},
 		"no role":           {[]string{`{"parts":[{"text":"hi"}]}`}, ""},
@@ -69,7 +69,7 @@ func TestCheckGemini(t *testing.T) {
 	}
 }
 
-// Models from 3 on want the signature of every step of the turn at hand, and of that turn alone.
+// Models from 3 on require the signature of every step of the current turn, and of no other turn.
 func TestCheckGeminiSignatures(t *testing.T) {
 	unsigned := `{"role":"model","parts":[{"functionCall":{"name":"look"}}]}`
 	for name, test := range map[string]struct {

@@ -25,9 +25,9 @@ func (c *checker) responses(root map[string]any) {
 	c.choice(root, c.tools(root, false), false)
 }
 
-// items follows the input. A reply is a run of items that a model wrote: reasoning, text, calls.
+// items follows the input. A reply is a sequence of items from a model: reasoning, text, calls.
 func (c *checker) items(input []any) {
-	reasoning := "" // place of a reasoning item that waits for the item it belongs to
+	reasoning := "" // place of a reasoning item whose item has not followed yet
 	for i, v := range input {
 		place := fmt.Sprintf("/input/%d", i)
 		item, ok := v.(map[string]any)
@@ -92,7 +92,7 @@ func (c *checker) items(input []any) {
 	c.settle("the end")
 }
 
-// writer says who wrote an item: "model" or "caller"; "" where it does not matter.
+// writer returns the writer of an item: "model" or "caller". "" means that it does not matter.
 func writer(kind, role, execution string) string {
 	switch kind {
 	case "tool_search_output":
@@ -152,7 +152,7 @@ func (c *checker) itemCall(item map[string]any, kind, place string) {
 	}
 	id := text(item["call_id"])
 	if kind == "custom_tool_call" && strings.HasPrefix(id, "xs_") {
-		return // xAI's own searches come as custom calls, already carried out
+		return // xAI's own searches are custom calls that are already executed
 	}
 	if id == "" {
 		c.add(place+"/call_id", "a call needs a call_id")

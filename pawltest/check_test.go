@@ -15,7 +15,7 @@ import (
 	"github.com/pawl-go/pawl/pawltest"
 )
 
-// The pieces of histories, so that a case shows only what matters.
+// The parts of histories, so that a case shows only its own change.
 const (
 	chatTools = `"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object"}}}]`
 	user      = `{"role":"user","content":"hi"}`
@@ -38,7 +38,7 @@ const (
 func TestCheckChat(t *testing.T) {
 	for name, test := range map[string]struct {
 		messages []string
-		want     string // "": accepted; else part of the first violation
+		want     string // part of the first violation; "" means accepted
 	}{
 		"a question":              {[]string{user}, ""},
 		"calls and results":       {[]string{user, callAB, resultA, resultB, user}, ""},
@@ -157,10 +157,10 @@ func checkFirst(t *testing.T, name, api, body, want string) {
 	}
 }
 
-// corpora keeps what corpus has loaded.
+// corpora caches the corpora.
 var corpora sync.Map
 
-// corpus loads the recordings of api, or skips.
+// corpus loads the recordings of api, or skips the test.
 func corpus(t *testing.T, api string) []pawltest.Cassette {
 	t.Helper()
 	root := os.Getenv("PAWL_CORPORA")
@@ -180,7 +180,7 @@ func corpus(t *testing.T, api string) []pawltest.Cassette {
 	return all
 }
 
-// What real clients sent is accepted, but for dialects that the API's owner would refuse.
+// Requests of real clients are accepted, except dialects that the API's owner would refuse.
 func TestRecordedRequestsAreAccepted(t *testing.T) {
 	soak.Sequential(t)
 	dialects := map[string]string{
@@ -224,7 +224,7 @@ func TestRecordedRequestsAreAccepted(t *testing.T) {
 	}
 }
 
-// answersOn reports whether a path is one that a model answers on.
+// answersOn reports whether a model answers on a path.
 func answersOn(path string) bool {
 	for _, end := range []string{"/completions", "/responses", "/messages", "awPredict", "/invoke", "enerateContent"} {
 		if strings.HasSuffix(path, end) {

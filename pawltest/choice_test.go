@@ -14,7 +14,8 @@ import (
 	"github.com/pawl-go/pawl/pawltest"
 )
 
-// choices are the ways to say which tool, and on which wires a way is refused: with which words.
+// choices are the ways to choose a tool, with the wires that refuse a way and the text of the
+// refusal.
 var choices = []struct {
 	name    string
 	choice  llm.ToolChoice
@@ -30,8 +31,8 @@ var choices = []struct {
 	{"one name, while it thinks", llm.Named("find"), "low", map[string]string{pawltest.Anthropic: "refuses a forced call (required or named) while the model thinks"}},
 }
 
-// Each choice arrives as what it is, or is refused before anything is sent with a sentence that
-// says why. With -update the table in docs/providers.md is written.
+// Each choice reaches the provider unchanged or is refused before the request, with a sentence that
+// gives the reason. With -update the table in docs/providers.md is written.
 func TestToolChoices(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| choice |")
@@ -51,7 +52,7 @@ func TestToolChoices(t *testing.T) {
 	wiretest.Part(t, "providers.md", "choice", table.String())
 }
 
-// sentChoice asks w with a choice, and returns what was sent for it.
+// sentChoice sends a choice over w and returns its form in the request.
 func sentChoice(t *testing.T, w wire, choice llm.ToolChoice, effort, refused string) string {
 	m, s := w.on(t, say("Well."), pawltest.SimulatorOptions{})
 	req := &llm.Request{Messages: []llm.Message{llm.User("Go.")}, Choice: choice, Settings: llm.Settings{Effort: effort}}

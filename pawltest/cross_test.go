@@ -16,13 +16,13 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// talk is a conversation: three replies, with what is said before and after each of the first two.
+// talk is a conversation of three replies, with the text before and after each of the first two.
 type talk struct {
 	name   string
 	effort string
-	words  []llm.Part                            // the user's first ones
+	words  []llm.Part                            // the first messages of the user
 	reply  func(nth string) script.Turn          // "first" or "second"
-	result func(nth, tool string) llm.ToolResult // nil: the user goes on in words
+	result func(nth, tool string) llm.ToolResult // nil means that the user continues with a text
 }
 
 var picture = llm.Media{MIME: "image/png", Data: []byte("\x89PNG of the sky")}
@@ -56,7 +56,7 @@ var talks = []talk{
 	}},
 }
 
-// answers are what follows the nth reply of the conversation.
+// answers returns the messages after the nth reply of the conversation.
 func (c talk) answers(res *pawl.Result, nth string) llm.Message {
 	calls := res.Messages[len(res.Messages)-1].Calls()
 	if c.result == nil {
@@ -70,7 +70,7 @@ func (c talk) answers(res *pawl.Result, nth string) llm.Message {
 	return llm.Results(results...)
 }
 
-// model says its part, whoever asks: how many replies there are tells which comes next.
+// model returns the reply for the current position: the number of replies selects the next one.
 func (c talk) model() llm.Model {
 	return script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 		replies := 0
@@ -89,9 +89,9 @@ func (c talk) model() llm.Model {
 	})))
 }
 
-// A conversation that was begun on one wire and stored goes on at each other, and comes back:
-// twelve pairs, five conversations, streamed and whole. Each request keeps the rules of its API, as
-// an independent checker has them, and means what was said.
+// A conversation that started on one wire and was stored continues on each other wire and returns:
+// twelve pairs, five conversations, streamed and whole. Each request follows the rules of its API
+// by an independent checker, and keeps the meaning of the conversation.
 func TestConversationsChangeTheirProvider(t *testing.T) {
 	cases := 0
 	for _, a := range wires {
@@ -125,7 +125,7 @@ func cross(t *testing.T, a, b wire, c talk, stream bool) {
 	if faults := llm.Check(third.Messages); faults != nil {
 		t.Errorf("the transcript has faults: %v", faults)
 	}
-	// Claude thinks with a budget only where the turn began so.
+	// Claude thinks with a budget only if the turn began with thinking.
 	if off := slices.Contains(notices, "thinking_off"); stream && off != (b.api == pawltest.Anthropic && c.effort != "") {
 		t.Errorf("notices %v", notices)
 	}
@@ -142,7 +142,7 @@ func cross(t *testing.T, a, b wire, c talk, stream bool) {
 	}
 }
 
-// The negative control of the comparison above: what an adapter could lose, or say wrong, is found.
+// The negative control: the comparison above detects each kind of loss or change by an adapter.
 func TestChangedRequestsAreFound(t *testing.T) {
 	byName := func(name string) wire {
 		return wires[slices.IndexFunc(wires, func(w wire) bool { return w.name == name })]
@@ -181,7 +181,8 @@ func TestChangedRequestsAreFound(t *testing.T) {
 	}
 }
 
-// misread returns how a request differs from what was said, and which rules of the API it breaks.
+// misread returns the differences between a request and the conversation, and the violated rules of
+// the API.
 func misread(w wire, body []byte, said []llm.Message) (wrong []string) {
 	add := func(format string, args ...any) {
 		wrong = append(wrong, fmt.Sprintf(format, args...)+fmt.Sprintf("\n%s: %s", w.name, body))
@@ -226,7 +227,7 @@ func misread(w wire, body []byte, said []llm.Message) (wrong []string) {
 	return wrong
 }
 
-// tagOf is what the adapters put in front of the host in their tags.
+// tagOf returns the adapters' name before the host in their tags.
 var tagOf = map[string]string{pawltest.Responses: "openai", pawltest.Chat: "openai-chat", pawltest.Anthropic: "anthropic", pawltest.Gemini: "gemini"}
 
 func opaqueOf(p llm.Part) *llm.Opaque {
@@ -241,7 +242,7 @@ func opaqueOf(p llm.Part) *llm.Opaque {
 	return nil
 }
 
-// secrets are what only the provider that wrote data can read.
+// secrets are data that only the provider that wrote them can read.
 func secrets(data json.RawMessage) (all []string) {
 	var o map[string]any
 	if json.Unmarshal(data, &o) != nil {
@@ -255,8 +256,8 @@ func secrets(data json.RawMessage) (all []string) {
 	return all
 }
 
-// meaning is a history a line a part: who says what, and which call of the reply before a result
-// answers.
+// meaning formats a history with one line a part: the speaker, the text, and for a result the call
+// of the previous reply that it answers.
 func meaning(msgs []llm.Message) (lines []string) {
 	ids := map[string]int{}
 	for _, m := range msgs {
@@ -297,9 +298,9 @@ func meaning(msgs []llm.Message) (lines []string) {
 	return lines
 }
 
-// expected is the meaning that msgs must have on w: thoughts of others are left out, an error is
-// worded where there is no form for it, and so is which result an image belongs to where it cannot
-// be in it: in none of Chat Completions, and in no error of Anthropic's.
+// expected returns the meaning that msgs must have on w. Thoughts of other providers are left out.
+// An error is put into words if the wire has no form for it, and so is the call of an image that
+// cannot be part of its result: in Chat Completions always, at Anthropic for errors.
 func expected(w wire, tag string, msgs []llm.Message) []string {
 	var view []llm.Message
 	for _, m := range msgs {
@@ -317,7 +318,7 @@ func expected(w wire, tag string, msgs []llm.Message) []string {
 				if p.IsError && !w.native {
 					word = "Error: "
 				}
-				// A list, with the word in front.
+				// A list, with the word first.
 				if word != "" && len(p.Parts) > 1 && w.api == pawltest.Responses {
 					word, r.Parts = "", saying("Error")
 				}
@@ -346,7 +347,7 @@ func expected(w wire, tag string, msgs []llm.Message) []string {
 	return meaning(view)
 }
 
-// canonical is JSON with its keys in order.
+// canonical returns JSON with sorted keys.
 func canonical(raw json.RawMessage) string {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {

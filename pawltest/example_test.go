@@ -11,7 +11,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// A provider on loopback that answers what a script says, and refuses what a provider would refuse.
+// A provider on loopback that answers from a script and refuses invalid requests as a provider
+// does.
 func Example() {
 	provider, err := pawltest.NewSimulator(script.New(script.Say("Rain, all day.")), nil)
 	if err != nil {

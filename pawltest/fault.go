@@ -171,9 +171,9 @@ func (s *stream) end() {
 	}
 }
 
-// put writes the bytes that the fault lets through.
+// put writes the bytes that the fault does not drop.
 func (s *stream) put(b []byte) {
-	// Half of an answer is unknown before it is changed.
+	// The length of an answer is unknown before its change.
 	if s.fault.Rewrite != nil || s.fault.Cut > 0 {
 		s.later = append(s.later, b...)
 		s.bytes += len(b)
@@ -213,7 +213,7 @@ func (e event) write(w io.Writer) {
 	io.WriteString(w, "data: "+e.data+end+end)
 }
 
-// raw writes a whole body, or the start of it if the fault says so.
+// raw writes a whole body, or its start if the fault says so.
 func raw(w http.ResponseWriter, status int, contentType string, fault *Fault, body []byte) {
 	if fault.Rewrite != nil {
 		body = fault.Rewrite(body)

@@ -7,8 +7,8 @@ import (
 	"github.com/pawl-go/pawl/pawltest"
 )
 
-// Whatever a client sends, the checker and the reader answer, and a body that is no object is never
-// right.
+// For any request of a client, the checker and the reader return, and a body that is not an object
+// is never accepted.
 func FuzzCheckAndRead(f *testing.F) {
 	for i, body := range []string{
 		`{"model":"m","messages":[` + user + `,` + callAB + `,` + resultA + `,` + resultB + `],` + chatTools + `}`,

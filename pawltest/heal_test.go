@@ -12,8 +12,8 @@ import (
 	"github.com/pawl-go/pawl/provider"
 )
 
-// whatever is a history as crashes, other programs and people with an editor leave it: known roles
-// and parts, and no other order.
+// whatever returns a history as left by crashes, other programs and people with an editor: known
+// roles and parts, in any order.
 func whatever(t *rapid.T) []llm.Message {
 	id := rapid.SampledFrom([]string{"a", "b", "c", ""})
 	name := rapid.SampledFrom([]string{"look", "find", "gone"})
@@ -38,8 +38,7 @@ func whatever(t *rapid.T) []llm.Message {
 	}), 0, 8).Draw(t, "history")
 }
 
-// Whatever history a model is asked with, what arrives keeps the rules of its API, and what was
-// mended is told.
+// For any history, the request follows the rules of its API, and notices report the repairs.
 func TestAnyHistoryArrivesInOrder(t *testing.T) {
 	for _, w := range wires {
 		t.Run(w.name, func(t *testing.T) {
@@ -74,7 +73,7 @@ func TestAnyHistoryArrivesInOrder(t *testing.T) {
 	}
 }
 
-// A conversation of one wire, cut behind any of its messages by a crash, is taken by each.
+// A conversation of one wire, cut after any message by a crash, is accepted by each wire.
 func TestCutConversationsGoOn(t *testing.T) {
 	for _, from := range wires {
 		for _, c := range talks {
@@ -103,8 +102,8 @@ func TestCutConversationsGoOn(t *testing.T) {
 	}
 }
 
-// A caller that has the server keep the conversation sends results whose calls are not in its
-// messages: they are not taken for strays.
+// A caller whose server stores the conversation sends results without their calls. They do not
+// count as stray results.
 func TestWhatTheServerKeepsIsNotMended(t *testing.T) {
 	for _, w := range wires {
 		heads := map[string]string{pawltest.Responses: `{"previous_response_id":"resp_1"}`, pawltest.Gemini: `{"cachedContent":"cachedContents/1"}`}
@@ -117,7 +116,7 @@ func TestWhatTheServerKeepsIsNotMended(t *testing.T) {
 		call := llm.Assistant(llm.ToolCall{ID: "c1", Name: "look", Args: []byte(`{}`)})
 		req := &llm.Request{Messages: []llm.Message{llm.Results(result)},
 			Settings: llm.Settings{Options: map[string]json.RawMessage{tagOf[w.api]: json.RawMessage(heads[w.api])}}}
-		if w.api == pawltest.Gemini { // which wants to see the call, but not the user before it
+		if w.api == pawltest.Gemini { // this API wants the call, but not the user message before it
 			req.Messages = append([]llm.Message{call}, req.Messages...)
 		}
 		for d, err := range m.Stream(t.Context(), req) {

@@ -11,15 +11,15 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// everyFault is what a Simulator does to a reply at each of its events, and whether a wire can
-// tell: the same reply came of it, or an error that may pass. Where a wire has no numbers, a piece
-// of text that came twice is a text; then there must be no call that the reply does not have and
-// whose arguments are JSON.
+// everyFault lists the faults that a Simulator applies to a reply at each of its events, and the
+// wires that can detect them. The outcome must be the same reply or a retryable error. On a wire
+// without numbers, a repeated piece of text is part of the text. Then the reply must have no
+// invented call with valid JSON as arguments.
 var everyFault = []struct {
 	name  string
 	at    func(k int) *pawltest.Fault
 	first int
-	blind []string // the wires that cannot tell
+	blind []string // the wires that cannot detect the fault
 }{
 	{"cut", func(k int) *pawltest.Fault { return &pawltest.Fault{Break: true, After: k} }, 0, nil},
 	{"cut between bytes", func(k int) *pawltest.Fault { return &pawltest.Fault{Break: true, Bytes: 1 + 37*k} }, 0, nil},
@@ -32,8 +32,8 @@ var everyFault = []struct {
 		[]string{pawltest.Chat, pawltest.Anthropic, pawltest.Gemini}},
 }
 
-// Whatever goes wrong with a stream, and wherever: what comes of it is the reply, or an error that
-// says that it broke.
+// For any fault at any event of a stream, the outcome is the reply, or an error that reports the
+// broken stream.
 func TestEveryFaultAtEveryEvent(t *testing.T) {
 	turn := script.Together(script.Think("Let me see both."), script.Say("I look at it."), script.Call("look", `{"at":"the sky"}`), script.Call("find", `{"at":"a cloud"}`))
 	for _, w := range wires {
@@ -87,12 +87,12 @@ func TestEveryFaultAtEveryEvent(t *testing.T) {
 	}
 }
 
-// inventsNone checks that each call of got whose arguments are JSON is one of right. Gemini's calls
-// come whole, and without numbers: one that came twice is there twice.
+// inventsNone checks that each call of got with valid JSON as arguments is a call of right.
+// Gemini's calls are whole and have no numbers, so a repeated event repeats the call.
 func inventsNone(t *testing.T, w wire, fault string, k int, got, right *llm.Response) {
 	t.Helper()
 	for _, c := range got.Message.Calls() {
-		known := !json.Valid(c.Args) // it is told what is wrong with it, and not run
+		known := !json.Valid(c.Args) // such a call does not run; its result reports the fault
 		for _, r := range right.Message.Calls() {
 			known = known || c.Name == r.Name && canonical(c.Args) == canonical(r.Args)
 		}
@@ -102,8 +102,8 @@ func inventsNone(t *testing.T, w wire, fault string, k int, got, right *llm.Resp
 	}
 }
 
-// A server that is slow is waited for, and one that fails and then does not is asked again:
-// streamed and whole, on each wire.
+// The client waits for a slow server, and retries after a transient failure: streamed and whole, on
+// each wire.
 func TestServersThatRecover(t *testing.T) {
 	for _, w := range wires {
 		for _, whole := range []bool{false, true} {

@@ -17,8 +17,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// parity is what every provider must do alike. Each row is run on each wire; a note says what is to
-// know about it there.
+// parity is the behaviour that all providers share. Each row runs on each wire; a note describes
+// the differences of a wire.
 var parity = []struct {
 	id, what string
 	run      func(t *testing.T, w wire)
@@ -81,7 +81,7 @@ var parity = []struct {
 		})), pawltest.SimulatorOptions{})
 		req := &llm.Request{Model: rich(w.api).Model, Messages: []llm.Message{llm.User("Count.")}, Output: schema}
 		resp, err := llm.Complete(t.Context(), m, req)
-		// another server than its own: in the instructions
+		// on a server other than its own: in the instructions
 		if err == nil && w.api == pawltest.Anthropic && asked.Output == nil {
 			var body []byte
 			if body, err = w.encode(req); err == nil && strings.Contains(asked.Messages[0].Text(),
@@ -136,7 +136,7 @@ var parity = []struct {
 		}
 		all := s.Received()
 		end := stable(t, w, all[0].Body)
-		if w.api == pawltest.Anthropic { // whose marks move, on servers that are not its own
+		if w.api == pawltest.Anthropic { // with moving marks, on servers that are not its own
 			end = bytes.Index(all[0].Body, []byte(`"cache_control"`))
 		}
 		if end <= 0 || !bytes.HasPrefix(all[1].Body, all[0].Body[:end]) {
@@ -156,11 +156,11 @@ var parity = []struct {
 	}, nil},
 }
 
-// figures is a reply with all that is counted.
+// figures is a reply with all figures of usage.
 var figures = script.Turn{Parts: []llm.Part{llm.Text{Text: "two"}},
 	Usage: &llm.Usage{Input: 1000, Output: 12, Reasoning: 5, CacheRead: 900}}
 
-// reply asks w for turn.
+// reply sends a request over w and returns the model's reply, which is turn.
 func reply(t *testing.T, w wire, turn script.Turn, whole bool, change func(*llm.Request)) *llm.Response {
 	t.Helper()
 	m, _ := w.on(t, script.New(turn), pawltest.SimulatorOptions{})
@@ -180,8 +180,8 @@ func reply(t *testing.T, w wire, turn script.Turn, whole bool, change func(*llm.
 	return resp
 }
 
-// paced writes a piece of text when the one before was taken: pieces that come together may be told
-// together.
+// paced writes a piece of text after the previous one was received: pieces that arrive together may
+// be emitted together.
 type paced struct {
 	llm.Model
 	taken <-chan struct{}
@@ -208,7 +208,7 @@ func (p paced) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta
 	}
 }
 
-// sees shows media to a model.
+// sees sends media to a model.
 func sees(t *testing.T, w wire, md llm.Media) {
 	t.Helper()
 	var last llm.Message
@@ -227,8 +227,8 @@ func sees(t *testing.T, w wire, md llm.Media) {
 	t.Errorf("the model sees %+v", last.Parts)
 }
 
-// calls runs an agent whose model calls n tools in each of its rounds, and then says what it was
-// told.
+// calls runs an agent whose model calls n tools in each of its rounds, and then answers with its
+// last results.
 func calls(t *testing.T, w wire, rounds, n int) {
 	t.Helper()
 	told := 0
@@ -263,7 +263,7 @@ func calls(t *testing.T, w wire, rounds, n int) {
 	}
 }
 
-// fails asks m, which must fail so, streamed and whole.
+// fails sends a request to m, which must fail in the expected way, streamed and whole.
 func fails(t *testing.T, m llm.Model, code llm.Code, status int, retryable bool) {
 	t.Helper()
 	for _, whole := range []bool{false, true} {
@@ -279,8 +279,8 @@ func fails(t *testing.T, m llm.Model, code llm.Code, status int, retryable bool)
 	}
 }
 
-// Every row is run on every wire, and the table in docs/providers.md is what came of it. With
-// -update it is written.
+// Every row runs on every wire, and the table in docs/providers.md has the outcome. With -update
+// the table is written.
 func TestParity(t *testing.T) {
 	var table, notes strings.Builder
 	table.WriteString("| |")

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// partialArgs cuts the arguments of a call into the pieces in which Gemini streams them where it is
-// asked to (streamFunctionCallArguments): a value a piece, with its path; strings in two, the
-// second empty. ok is false for arguments that have no such form: empty lists and objects, and
-// names that a path would have to quote. Those come whole.
+// partialArgs cuts the arguments of a call into the pieces that Gemini streams on request
+// (streamFunctionCallArguments): one value a piece, with its path; strings in two pieces, the
+// second of which is empty. ok is false for arguments without such a form: empty lists and objects,
+// and names that a path would have to quote. Such arguments are sent whole.
 func partialArgs(args string) (pieces []object, ok bool) {
 	dec := json.NewDecoder(strings.NewReader(args))
 	dec.UseNumber()
@@ -22,7 +22,7 @@ func partialArgs(args string) (pieces []object, ok bool) {
 
 var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// cutValues cuts what stands in the list or object that dec has opened at path.
+// cutValues cuts the content of the list or object that dec has opened at path.
 func cutValues(dec *json.Decoder, path string, inList bool, pieces []object) ([]object, bool) {
 	n := 0
 	for ; dec.More(); n++ {
@@ -65,6 +65,6 @@ func cutValues(dec *json.Decoder, path string, inList bool, pieces []object) ([]
 // streamsArgs reports whether a Gemini request asks for arguments in pieces.
 func streamsArgs(body []byte) bool {
 	var w fields
-	json.Unmarshal(body, &w) // what cannot be read was refused before
+	json.Unmarshal(body, &w) // unreadable arguments were refused before
 	return string(w.object("toolConfig").object("functionCallingConfig").get("streamFunctionCallArguments")) == "true"
 }

@@ -11,11 +11,11 @@ import (
 )
 
 // ReadRequest reads the body of a request to api into the neutral form, as the provider would
-// understand it. Gemini says in the address, not in the body, which model is asked and whether to
-// stream: there Model is "" and Whole true. It shares no code with the adapters. It checks no
-// pairing: that is Check's work. The tools are passive. What has no neutral form (hosted tools,
-// uploaded files, items of hosted tools) is left out, or kept as Reasoning with the item as Opaque
-// where it holds a place in a reply.
+// understand it. Gemini has the model and the choice of streaming in the address and not in the
+// body: for Gemini, Model is "" and Whole is true. ReadRequest shares no code with the adapters. It
+// checks no pairing: Check does. The tools are passive. Parts without a neutral form (hosted tools,
+// uploaded files, items of hosted tools) are left out, or, if they have a place in a reply, kept as
+// Reasoning with the item as Opaque.
 func ReadRequest(api string, body []byte) (*llm.Request, error) {
 	switch api {
 	case Chat:
@@ -43,7 +43,7 @@ type wireFunction struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// readTools reads the functions among tools; others run at the provider.
+// readTools reads the functions among tools. Other tools run at the provider.
 func readTools(list []wireTool) []*llm.ToolSpec {
 	var tools []*llm.ToolSpec
 	for _, t := range list {
@@ -109,14 +109,14 @@ func readChoice(raw json.RawMessage) (llm.ToolChoice, error) {
 	return llm.Named(c.Name), nil
 }
 
-// wirePart is a piece of content, of either API.
+// wirePart is a piece of content of either API.
 type wirePart struct {
 	Type     string          `json:"type"`
 	Text     string          `json:"text"`
 	Thinking []wirePart      `json:"thinking"` // of Mistral's models
 	Refusal  string          `json:"refusal"`
 	ImageURL json.RawMessage `json:"image_url"` // {"url"} or a string
-	FileID   string          `json:"file_id"`   // uploaded before: the provider alone has it
+	FileID   string          `json:"file_id"`   // uploaded before; only the provider has it
 	FileURL  string          `json:"file_url"`
 	FileData string          `json:"file_data"`
 	Audio    struct {
@@ -191,10 +191,10 @@ func readContent(raw json.RawMessage) ([]llm.Part, error) {
 	return parts, nil
 }
 
-// media reads a URL, with the data in it where it is a data URL.
+// media reads a URL, including the data of a data URL.
 func media(url, mime string) llm.Media {
 	if head, data, ok := strings.Cut(url, ";base64,"); ok && strings.HasPrefix(head, "data:") {
-		// Some write the form for addresses.
+		// Some clients write the form for addresses.
 		plain := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(data, "="))
 		if b, err := base64.RawStdEncoding.DecodeString(plain); err == nil {
 			return llm.Media{MIME: strings.TrimPrefix(head, "data:"), Data: b}
@@ -203,7 +203,7 @@ func media(url, mime string) llm.Media {
 	return llm.Media{MIME: mime, URL: url}
 }
 
-// joiner puts a flat history together: replies in one message, results in one message.
+// joiner joins a flat history: replies in one message, results in one message.
 type joiner struct{ messages []llm.Message }
 
 func (j *joiner) add(role llm.Role, parts ...llm.Part) {

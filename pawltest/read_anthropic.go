@@ -112,7 +112,7 @@ func readAnthropic(body []byte) (*llm.Request, error) {
 	return req, nil
 }
 
-// ofAnthropic is what the API wants back with a block: a member of it; nil where there is none.
+// ofAnthropic returns the member of a block that the API requires back. nil means none.
 func ofAnthropic(name string, value json.RawMessage) *llm.Opaque {
 	if s := string(value); s == "" || s == "null" || s == "[]" {
 		return nil
@@ -120,8 +120,8 @@ func ofAnthropic(name string, value json.RawMessage) *llm.Opaque {
 	return &llm.Opaque{Provider: "anthropic", Data: marshal(map[string]any{name: value})}
 }
 
-// splitResults makes one or two messages of a user message: its results, and what the user said
-// with them.
+// splitResults splits a user message into one or two messages: its results, and the user's text
+// after them.
 func splitResults(parts []llm.Part) []llm.Message {
 	var results, rest []llm.Part
 	for _, p := range parts {
@@ -195,7 +195,7 @@ func readBlock(raw json.RawMessage) (llm.Part, error) {
 	return llm.Reasoning{Opaque: own}, nil
 }
 
-// readSource reads where an image or a document is; nil where the provider alone has it.
+// readSource reads the location of an image or a document. nil means that only the provider has it.
 func readSource(raw json.RawMessage, kind string) (llm.Part, error) {
 	var source struct {
 		Type      string `json:"type"`

@@ -67,7 +67,7 @@ func readChat(body []byte) (*llm.Request, error) {
 			j.add(llm.RoleTool, llm.ToolResult{CallID: "function " + m.Name, Parts: parts})
 		case "assistant":
 			var thought string
-			json.Unmarshal(m.Reasoning, &thought) // not a string: nothing we know
+			json.Unmarshal(m.Reasoning, &thought) // not a string: an unknown form
 			all := readThoughts(m.ReasoningContent, thought, m.ReasoningDetails)
 			all = append(all, parts...)
 			for _, c := range m.ToolCalls {
@@ -107,8 +107,8 @@ func readChat(body []byte) (*llm.Request, error) {
 	return req, nil
 }
 
-// readThoughts reads reasoning under the names that servers have for it, each kept so that it can
-// go back under its name.
+// readThoughts reads reasoning under the names of several servers. Each is kept with its name, so
+// that it can be sent back.
 func readThoughts(content, plain string, details json.RawMessage) (all []llm.Part) {
 	kept := func(data string) *llm.Opaque { return &llm.Opaque{Provider: Chat, Data: json.RawMessage(data)} }
 	if content != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// fields is an object of which each name may stand in camelCase or snake_case.
+// fields is an object whose names may be in camelCase or snake_case.
 type fields map[string]json.RawMessage
 
 func (f fields) get(name string) json.RawMessage {
@@ -18,7 +18,7 @@ func (f fields) get(name string) json.RawMessage {
 	return f[snake(name)]
 }
 
-// into decodes the field into v, and leaves v as it is where there is none.
+// into decodes the field into v, and leaves v unchanged if the field does not exist.
 func (f fields) into(name string, v any) error {
 	raw := f.get(name)
 	if raw == nil {
@@ -32,13 +32,13 @@ func (f fields) into(name string, v any) error {
 
 func (f fields) text(name string) string {
 	var s string
-	json.Unmarshal(f.get(name), &s) // no string: none
+	json.Unmarshal(f.get(name), &s) // "" if it is not a string
 	return s
 }
 
 func (f fields) object(name string) fields {
 	var o fields
-	json.Unmarshal(f.get(name), &o) // no object: none
+	json.Unmarshal(f.get(name), &o) // nil if it is not an object
 	return o
 }
 
@@ -58,10 +58,10 @@ func (f fields) list(name string) ([]fields, error) {
 	return list, nil
 }
 
-// geminiReader reads contents, and gives an id to each call that has none.
+// geminiReader reads contents, and gives an id to each call without one.
 type geminiReader struct {
 	messages []llm.Message
-	open     []llm.ToolCall // of the content before, not answered
+	open     []llm.ToolCall // of the previous content, without a result
 	calls    int
 }
 
@@ -142,7 +142,7 @@ func geminiTools(w fields) ([]*llm.ToolSpec, error) {
 	return all, nil
 }
 
-// content reads one turn. Results that have no id belong to the first open call of their name.
+// content reads one turn. A result without an id belongs to the first open call of its name.
 func (r *geminiReader) content(c fields) error {
 	parts, err := r.parts(c)
 	if err != nil {
@@ -243,8 +243,8 @@ func geminiPart(f fields) (llm.Part, error) {
 	return llm.Reasoning{Opaque: &llm.Opaque{Provider: "gemini", Data: marshal(f)}}, nil
 }
 
-// geminiAnswer reads a functionResponse. An object of one word (result, output, content or error)
-// with a string stands for the string; any other object for its JSON.
+// geminiAnswer reads a functionResponse. An object with one member (result, output, content or
+// error) that is a string stands for the string. Any other object stands for its JSON.
 func geminiAnswer(f fields) (llm.Part, error) {
 	res := geminiResult{name: f.text("name")}
 	res.CallID = f.text("id")
@@ -266,9 +266,8 @@ func geminiAnswer(f fields) (llm.Part, error) {
 	return res, err
 }
 
-// jsonSchema turns a schema in OpenAPI's form, as this API has it, into JSON Schema: types in small
-// letters, a list with null for nullable, numbers for numbers in quotes. What cannot be read stays
-// as it is.
+// jsonSchema converts a schema in this API's OpenAPI form to JSON Schema: types in small letters, a
+// list with null for nullable, numbers for numbers in quotes. Unreadable parts are unchanged.
 func jsonSchema(open json.RawMessage) json.RawMessage {
 	var v any
 	if json.Unmarshal(open, &v) != nil {

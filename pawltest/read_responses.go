@@ -129,13 +129,13 @@ func readItem(j *joiner, raw json.RawMessage) error {
 			}
 		}
 		j.add(llm.RoleAssistant, llm.Reasoning{Text: text, Opaque: &llm.Opaque{Provider: "openai", Data: raw}})
-	default: // of a hosted tool, a compaction, or what else only the API knows
+	default: // of a hosted tool, a compaction, or another item that only the API knows
 		j.add(llm.RoleAssistant, llm.Reasoning{Opaque: &llm.Opaque{Provider: "openai", Data: raw}})
 	}
 	return nil
 }
 
-// ofResponses is what the API wants back with a part.
+// ofResponses returns the item that the API requires back with a part.
 func ofResponses(members map[string]any) *llm.Opaque {
 	return &llm.Opaque{Provider: "openai", Data: marshal(members)}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
-// tapped keeps the body of each request that an adapter makes, before anything else sees it.
+// tapped records the body of each request of an adapter before any other layer.
 type tapped struct {
 	next http.RoundTripper
 
@@ -44,16 +44,15 @@ func (c *tapped) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(r)
 }
 
-// kept counts what was kept and played back.
+// kept counts the recorded and the played-back runs.
 type kept struct {
 	loops, runs, requests, bytes, refused int
 	size                                  int // bytes of requests
-	instructions, outcomes                int // negative controls that found what was changed
+	instructions, outcomes                int // negative controls that detected the change
 }
 
-// Every recorded tool loop runs over a journal. Played back from there, offline, it makes the
-// requests that were sent, byte for byte; and a changed instruction, or a byte of a result that is
-// another one, is found.
+// Every recorded tool loop runs with a journal. A replay from the journal, offline, makes the same
+// requests, byte for byte. It detects a changed instruction, and a changed byte of a result.
 func TestRecordedLoopsReplayFromTheJournal(t *testing.T) {
 	var s kept
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "runs.db"), nil)
@@ -156,9 +155,9 @@ func keptLoop(t *testing.T, id string, loop []pawltest.Exchange, open opener, jo
 	return nil
 }
 
-// playedBack plays a run back from the journal, with nobody to answer, and compares what its
-// adapter makes with what it made. The last request of a run that the provider refused has no
-// reply, and so is none that could be played back.
+// playedBack replays a run from the journal without a provider, and compares the requests of its
+// adapter with the original requests. A last request that the provider refused has no reply and is
+// not replayed.
 func playedBack(ctx context.Context, eng *durable.Engine, run string, live *tapped, failed bool,
 	agent func(*tapped) *pawl.Agent, s *kept) error {
 	again := &tapped{next: durable.Transport(nobody{})}
@@ -209,8 +208,8 @@ func (nobody) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("%s %s was sent", r.Method, r.URL)
 }
 
-// oneByte is a journal in which a letter of a result that a later request had is another one, and
-// every hash is right.
+// oneByte is a journal in which one letter of a result that a later request contains is changed,
+// with all hashes correct.
 type oneByte struct {
 	store.Journal
 	changed bool
@@ -243,7 +242,7 @@ func (j *oneByte) JournalRecords(ctx context.Context, s store.Scope, id string, 
 	return records, err
 }
 
-// step is the number in the key of a call: how many replies came before its result was told.
+// step returns the number in the key of a call: the number of replies before its result.
 func step(key string) int {
 	n, _ := strconv.Atoi(strings.Split(key, "/")[1])
 	return n

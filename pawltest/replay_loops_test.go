@@ -24,12 +24,12 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// rehearsal is a recorded loop made ready to be played again: the conversation and the tools of its
-// first request, and the results that its later requests held.
+// rehearsal is a recorded loop that is prepared for a replay: the conversation and the tools of its
+// first request, and the results of its later requests.
 type rehearsal struct {
 	exchanges []pawltest.Exchange
 	requests  []*llm.Request      // as recorded
-	results   map[string][]string // by tool, in the order in which they were given
+	results   map[string][]string // by tool, in recorded order
 }
 
 func rehearse(loop []pawltest.Exchange) (*rehearsal, error) {
@@ -46,12 +46,12 @@ func rehearse(loop []pawltest.Exchange) (*rehearsal, error) {
 		if i == 0 {
 			continue
 		}
-		// The calls are in the reply before, their results in this request.
+		// The calls are in the previous reply, their results in this request.
 		names := map[string]string{}
 		for _, c := range loop[i-1].Info.ToolCalls {
 			names[c.ID] = c.Name
 		}
-		for _, m := range req.Messages { // where the wire has no ids, those of the reader
+		for _, m := range req.Messages { // on a wire without ids, the ids of the reader
 			for _, c := range m.Calls() {
 				names[c.ID] = c.Name
 			}
@@ -68,8 +68,8 @@ func rehearse(loop []pawltest.Exchange) (*rehearsal, error) {
 	return r, nil
 }
 
-// tools are those of the first request, answering what was answered when it was recorded. What was
-// not offered stays unknown, and what was not recorded is answered with a word.
+// tools returns the tools of the first request, which return the recorded results. A tool that was
+// not offered is unknown, and a call that was not recorded gets a short answer.
 func (r *rehearsal) tools(used *atomic.Int64) []pawl.Toolset {
 	var set []pawl.Toolset
 	seen := map[string]bool{}
@@ -95,7 +95,7 @@ func (r *rehearsal) tools(used *atomic.Int64) []pawl.Toolset {
 				}
 			}
 			if t.Check() != nil {
-				t.Input = nil // a schema that describes no object: the call is what matters here
+				t.Input = nil // a schema that describes no object: the call matters here
 			}
 			set = append(set, t)
 		}
@@ -122,9 +122,9 @@ func openGemini(model, url string, carry http.RoundTripper) llm.Model {
 	return gemini.New(model, &gemini.Options{BaseURL: url, Key: "none", Retries: -1, HTTP: carry})
 }
 
-// Each recorded tool loop plays again through an agent: it ends, every call is answered once, and
-// the checker accepts every request. The line at the end of -v says how many recordings that were:
-// some speak two APIs, and play at each.
+// An agent replays each recorded tool loop: it ends, every call is answered once, and the checker
+// accepts every request. The last line of -v has the number of recordings; a recording with two
+// APIs is played on each.
 func TestRecordedLoops(t *testing.T) {
 	soak.Sequential(t)
 	recorded, played, excluded := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -185,7 +185,7 @@ func TestRecordedLoops(t *testing.T) {
 	}
 }
 
-// loopsOf are the loops of a recording; one without a mark of where they begin is one.
+// loopsOf returns the loops of a recording. A recording without marks of beginnings is one loop.
 func loopsOf(c pawltest.Cassette) [][]pawltest.Exchange {
 	if loops := c.Loops(); len(loops) > 0 {
 		return loops
@@ -193,22 +193,22 @@ func loopsOf(c pawltest.Cassette) [][]pawltest.Exchange {
 	return [][]pawltest.Exchange{c.Exchanges}
 }
 
-// foreign reports whether a loop came in Bedrock's framing, which no adapter speaks.
+// foreign reports whether a loop has Bedrock's framing, which no adapter supports.
 func foreign(loop []pawltest.Exchange) bool {
 	return slices.ContainsFunc(loop, func(x pawltest.Exchange) bool {
 		return strings.Contains(x.Response.Headers["content-type"], "vnd.amazon.eventstream")
 	})
 }
 
-// tally counts what was played.
+// tally counts the replays.
 type tally struct {
 	cassettes, loops, runs, requests, streamed int
 	calls, results, handedBack                 int
 	failed                                     int
-	excluded                                   int // loops in a framing that no adapter speaks
+	excluded                                   int // loops in an unsupported framing
 	// Runs that end as recorded: with an error of the provider.
 	refused  int
-	recorded int // results that are those of the recording
+	recorded int // results that equal the recorded results
 	stops    map[pawl.StopReason]int
 	outcomes map[pawl.Outcome]int
 }
@@ -244,8 +244,8 @@ func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, s *tally) e
 		msgs = append(msgs, llm.User("Go on."))
 	}
 	var res *pawl.Result
-	// A loop may hold several tasks: where a reply has no calls, the person went on, and so do we,
-	// with a new run.
+	// A loop may hold several tasks. After a reply without calls the recorded person continued, and
+	// so does the test, with a new run.
 	for server.Left() > 0 {
 		done := len(loop) - server.Left()
 		if done > 0 {
@@ -294,8 +294,8 @@ func replayLoop(t *testing.T, loop []pawltest.Exchange, open opener, s *tally) e
 	return nil
 }
 
-// followUp is what the person said before a recorded request: its last messages that are neither
-// replies nor results.
+// followUp returns the person's messages before a recorded request: its last messages that are
+// neither replies nor results.
 func followUp(req *llm.Request) []llm.Message {
 	n := len(req.Messages)
 	for n > 0 && (req.Messages[n-1].Role == llm.RoleUser || req.Messages[n-1].Role == llm.RoleSystem) {
@@ -331,8 +331,8 @@ func drain(events iter.Seq2[pawl.Event, error]) (*pawl.Result, error) {
 	return res, nil
 }
 
-// answeredOnce checks the transcript with eyes of its own: every call but those handed back has one
-// result, in the message after it.
+// answeredOnce checks the transcript on its own: every call except the calls that were handed back
+// has one result, in the next message.
 func answeredOnce(res *pawl.Result, s *tally) error {
 	open := map[string]bool{}
 	for _, c := range res.Calls() {
@@ -363,13 +363,13 @@ func answeredOnce(res *pawl.Result, s *tally) error {
 		}
 	}
 	switch res.Stop {
-	case pawl.StopAnswer, pawl.StopLimit, pawl.StopFailed: // a failure was looked at by the caller
+	case pawl.StopAnswer, pawl.StopLimit, pawl.StopFailed: // the caller has examined the failure
 		return nil
 	}
 	return fmt.Errorf("it ended with %s: %s", res.Stop, strings.TrimSpace(res.Cause))
 }
 
-// spoiled takes something out of each request.
+// spoiled removes a part of each request.
 type spoiled struct {
 	http.RoundTripper
 	what *regexp.Regexp
@@ -387,7 +387,7 @@ func (s spoiled) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.RoundTripper.RoundTrip(r)
 }
 
-// The negative control: an adapter that loses a result, or a call, does not get through.
+// The negative control: the suite detects an adapter that loses a result or a call.
 func TestLoopsFindBrokenRequests(t *testing.T) {
 	loop := exchanges(t, `[
 		{"cassette":"c","seq":0,"api":"openai-chat","loop":true,"request":{"body":{"model":"m","messages":[{"role":"user","content":"Oslo?"}],

@@ -10,25 +10,25 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// object is a JSON object as we write it; keys come out sorted.
+// object is a JSON object that we write. Its keys are sorted in the output.
 type object = map[string]any
 
 // event is one server-sent event.
 type event struct {
-	name string // "": no event line
+	name string // "" means no event line
 	data string
 	crlf bool // lines end in CRLF
 }
 
-// reply writes one reply in the words of its API.
+// reply writes one reply in the form of its API.
 type reply struct {
 	api   string
 	req   *llm.Request
-	usage bool   // Chat: a chunk with the usage was asked for
+	usage bool   // Chat: the request asks for a chunk with the usage
 	id    string // the reply's number in the conversation, for ids
 
 	noIDs  bool // Gemini: calls have no ids
-	loose  bool // arguments that are no object go out all the same
+	loose  bool // arguments that are not an object are sent too
 	array  bool // Gemini: a stream is one JSON array
 	pieces bool // Gemini: a stream has arguments in pieces
 
@@ -37,12 +37,12 @@ type reply struct {
 	parts []*partOut // by Delta.Index
 	// Chat: index of the next call; Anthropic: of the next block; Gemini: calls so far.
 	calls     int
-	thought   bool   // Gemini: a thought came
-	malformed string // Gemini: the complaint about a call that is none
+	thought   bool   // Gemini: a thought was sent
+	malformed string // Gemini: the complaint about a malformed call
 	figure    llm.Usage
 }
 
-// partOut is what was written of a part.
+// partOut is the written state of a part.
 type partOut struct {
 	part llm.Part        // kind, id and name; the text is in buf
 	buf  strings.Builder // text or arguments
@@ -73,7 +73,7 @@ func (r *reply) contentType() string {
 	return "text/event-stream"
 }
 
-// body is the reply in one piece.
+// body returns the reply in one piece.
 func (r *reply) body(resp *llm.Response) []byte {
 	switch r.api {
 	case Chat:
@@ -86,7 +86,7 @@ func (r *reply) body(resp *llm.Response) []byte {
 	return r.responsesBody(resp)
 }
 
-// events is a fragment of the reply.
+// events returns the events of a fragment of the reply.
 func (r *reply) events(d llm.Delta) []event {
 	if d.Usage != nil {
 		r.figure = *d.Usage
@@ -102,7 +102,7 @@ func (r *reply) events(d llm.Delta) []event {
 	return r.responsesEvents(d)
 }
 
-// failed is the end of a stream that broke in the middle.
+// failed returns the end of a broken stream.
 func (r *reply) failed(e *apiError) []event {
 	switch r.api {
 	case Chat:
@@ -115,7 +115,7 @@ func (r *reply) failed(e *apiError) []event {
 	return r.responsesFailed(e)
 }
 
-// part notes the fragment and returns the part it belongs to, and whether it begins here.
+// part records the fragment. It returns the fragment's part and whether the part begins here.
 func (r *reply) part(d llm.Delta) (p *partOut, fragment string, begins bool) {
 	for d.Index >= len(r.parts) {
 		r.parts = append(r.parts, nil)
@@ -137,8 +137,8 @@ func (r *reply) part(d llm.Delta) (p *partOut, fragment string, begins bool) {
 	return p, fragment, begins
 }
 
-// looseArgs writes arguments that are no object where an API wants one, as servers do that
-// translate for others: as the JSON they are, or as a string.
+// looseArgs writes arguments that are not an object where an API requires one, as translating
+// servers do: as their JSON value, or as a string.
 func looseArgs(text string) json.RawMessage {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)

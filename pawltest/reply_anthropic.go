@@ -6,8 +6,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// anthropicBody writes a message. A call whose arguments are no object has the input {}: this API
-// has no other word for it, while a stream shows what the model wrote.
+// anthropicBody writes a message. A call whose arguments are not an object has the input {},
+// because this API has no other form. A stream shows the text of the model.
 func (r *reply) anthropicBody(resp *llm.Response) []byte {
 	content := []any{}
 	for _, p := range resp.Message.Parts {
@@ -114,7 +114,7 @@ func (r *reply) anthropicEvents(d llm.Delta) []event {
 	return out
 }
 
-// anthropicClose ends the blocks that are still open, but for that of next.
+// anthropicClose ends the open blocks, except the block of next.
 func (r *reply) anthropicClose(next *partOut, emit func(string, object)) {
 	for _, p := range r.parts {
 		if p == nil || p.done || p == next {
@@ -135,15 +135,16 @@ func (r *reply) anthropicFailed(e *apiError) []event {
 	return []event{{name: "error", data: string(e.body(Anthropic))}}
 }
 
-// anthropicUsage writes figures of which input excludes what came from a cache or went into it.
+// anthropicUsage writes the usage. The input excludes tokens that were read from or written to a
+// cache.
 func anthropicUsage(u llm.Usage) object {
 	return object{"input_tokens": u.Input - u.CacheRead - u.CacheWrite, "cache_read_input_tokens": u.CacheRead,
 		"cache_creation_input_tokens": u.CacheWrite, "output_tokens": u.Output,
 		"output_tokens_details": object{"thinking_tokens": u.Reasoning}}
 }
 
-// anthropicStop is the word for f; what is none of pawl's own (pause_turn) stays as the script has
-// it.
+// anthropicStop returns the stop reason for f. A reason that pawl does not have (pause_turn) is
+// unchanged.
 func anthropicStop(f llm.FinishReason) string {
 	switch f {
 	case llm.FinishReasonStop:

@@ -19,8 +19,8 @@ func (r *reply) geminiBody(resp *llm.Response) []byte {
 	return marshal(r.geminiResponse(parts, resp.Finish))
 }
 
-// geminiPart writes a part of the reply, or a fragment of one; nil where there is nothing to write.
-// The first call of a reply bears a signature, and so does the end of a text that follows thoughts.
+// geminiPart writes a part of the reply, or a fragment of one. nil means that nothing is written.
+// The first call of a reply has a signature, and so does the end of a text after thoughts.
 func (r *reply) geminiPart(p *partOut, text string, last bool) any {
 	switch part := p.part.(type) {
 	case llm.ToolCall:
@@ -54,7 +54,7 @@ func (r *reply) geminiPart(p *partOut, text string, last bool) any {
 		}
 		r.thought = true
 		if text == "" {
-			return nil // this API shows thoughts or does not, and signs what follows
+			return nil // this API may hide thoughts, and signs the part after them
 		}
 		return object{"text": text, "thought": true}
 	}
@@ -96,7 +96,7 @@ func (r *reply) geminiEvents(d llm.Delta) []event {
 	return out
 }
 
-// geminiCall writes a call: whole, or, where the request asks for that, its head, the pieces of its
+// geminiCall writes a call: whole, or, if the request asks for pieces, its head, the pieces of its
 // arguments, and an empty call as the end mark.
 func (r *reply) geminiCall(p *partOut, write func([]any, llm.FinishReason)) {
 	p.done = true
@@ -119,7 +119,7 @@ func (r *reply) geminiCall(p *partOut, write func([]any, llm.FinishReason)) {
 	write([]any{object{"functionCall": object{}}}, "")
 }
 
-// geminiResponse is a response, or a chunk of one; finish "" goes on.
+// geminiResponse returns a response, or a chunk of one. An empty finish means that it continues.
 func (r *reply) geminiResponse(parts []any, finish llm.FinishReason) object {
 	candidate := object{"content": object{"role": "model", "parts": parts}, "index": 0}
 	o := object{"candidates": []any{candidate}, "modelVersion": r.req.Model, "responseId": r.id}
@@ -139,7 +139,7 @@ func (r *reply) geminiResponse(parts []any, finish llm.FinishReason) object {
 	return o
 }
 
-// geminiFinish is the word for f; what is none of pawl's own stays as the script has it.
+// geminiFinish returns the finish reason for f. A reason that pawl does not have is unchanged.
 func geminiFinish(f llm.FinishReason) string {
 	switch f {
 	case llm.FinishReasonStop, llm.FinishReasonToolCalls:

@@ -16,7 +16,8 @@ func (r *reply) responsesBody(resp *llm.Response) []byte {
 	return marshal(r.response(resp.Finish, output))
 }
 
-// response is the response object with output; status follows finish, "" is in progress.
+// response returns the response object with output. status follows from finish; "" means in
+// progress.
 func (r *reply) response(finish llm.FinishReason, output []object) object {
 	if output == nil {
 		output = []object{}
@@ -137,7 +138,7 @@ func (r *reply) responsesEvents(d llm.Delta) []event {
 	output := []object{}
 	for i, p := range r.parts {
 		if p == nil {
-			continue // a model that skips parts: its mistake, and its reader's to find
+			continue // a model that skips parts: the reader must detect its mistake
 		}
 		r.close(i, emit)
 		output = append(output, r.outputItem(i, p.part, p.buf.String(), "completed"))
@@ -179,7 +180,7 @@ func (r *reply) close(i int, emit func(string, object)) {
 	emit("response.output_item.done", object{"output_index": i, "item": r.outputItem(i, p.part, text, "completed")})
 }
 
-// responsesFailed writes the end of a stream that broke.
+// responsesFailed writes the end of a broken stream.
 func (r *reply) responsesFailed(e *apiError) []event {
 	o := r.response("", nil)
 	o["status"], o["error"] = "failed", object{"code": or(e.Code, e.Reason, "server_error"), "message": e.Message}

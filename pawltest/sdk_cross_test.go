@@ -17,8 +17,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// The official clients take the requests of the 60 conversations that changed their provider, send
-// them, and read the reply: whole and streamed. What they send means what pawl sent.
+// The official clients send the requests of the 60 conversations that changed their provider, and
+// read the reply, whole and streamed. Their requests mean the same as pawl's requests.
 func TestOfficialClientsContinueConversations(t *testing.T) {
 	node := sdkNode(t)
 	answer := script.Loop(script.Together(script.Say("I go on."), script.Call("look", `{"at":"the \"sea\""}`), script.Call("find", `{"at":"世界"}`)))

@@ -18,7 +18,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// sdkTurns answers what the scripts in testdata/sdk ask.
+// sdkTurns answers the scripts in testdata/sdk.
 func sdkTurns() llm.Model {
 	usage := &llm.Usage{Input: 30, Output: 12, Reasoning: 5}
 	return &script.Model{Turns: []script.Turn{script.Loop(script.Func(func(req *llm.Request) script.Turn {
@@ -45,7 +45,7 @@ func sdkTurns() llm.Model {
 	}))}}
 }
 
-// images says what is among parts.
+// images describes the images among parts.
 func images(parts []llm.Part) (said string) {
 	for _, p := range parts {
 		if m, ok := p.(llm.Media); ok {
@@ -68,11 +68,11 @@ type sdkReply struct {
 type sdkError struct {
 	Status  int
 	Name    string
-	Nothing json.RawMessage // what came where an error should have
+	Nothing json.RawMessage // the answer that came in place of an error
 }
 
-// The official clients read what the simulator writes, streamed and whole: texts, parallel calls, a
-// loop with results, finish reasons, usage, and errors.
+// The official clients read the output of the simulator, streamed and whole: texts, parallel calls,
+// a loop with results, finish reasons, usage, and errors.
 func TestOfficialClients(t *testing.T) {
 	node := sdkNode(t)
 	for _, test := range []struct {
@@ -164,7 +164,7 @@ func decode[V any](t *testing.T, raw json.RawMessage) (v V) {
 	return v
 }
 
-// sdkNode returns the path of node, or skips where it or the packages are absent.
+// sdkNode returns the path of node. It skips the test if node or the packages are not installed.
 func sdkNode(t *testing.T) string {
 	t.Helper()
 	node, err := exec.LookPath("node")

@@ -17,10 +17,10 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// canned answers requests with bodies that a provider sent before, again and again, without a
-// network: what is left is what a run costs.
+// canned answers requests with stored bodies of a provider, repeatedly and without a network, so
+// that the rest is the cost of the run.
 type canned struct {
-	live   http.RoundTripper // not nil: bodies are taken from here
+	live   http.RoundTripper // bodies are recorded from it; nil means that they are replayed
 	bodies [][]byte
 	head   http.Header
 	next   int
@@ -58,7 +58,7 @@ func long() (msgs []llm.Message) {
 	return msgs
 }
 
-// loops asks three times for five calls, then answers.
+// loops requests five calls three times, then answers.
 func loops() llm.Model {
 	return script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
 		rounds := -100 // the replies of the history
@@ -78,7 +78,7 @@ func loops() llm.Model {
 	})))
 }
 
-// before does something with each request before it is sent.
+// before calls a function with each request before it is sent.
 type before struct {
 	llm.Model
 	do func(context.Context, *llm.Request)
@@ -89,7 +89,7 @@ func (m before) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	return m.Model.Stream(ctx, req)
 }
 
-// spentCPU is what the process has used of the processors.
+// spentCPU returns the processor time of the process.
 func spentCPU(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -98,9 +98,9 @@ func spentCPU(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkCheckShare is what checking the messages of each request costs, as a share of what the
-// run costs: a stored history of 200 messages, then three rounds of five calls, streamed. More than
-// 2 % fails.
+// BenchmarkCheckShare measures the check of the messages of each request as a share of the cost of
+// the run: a stored history of 200 messages, then three rounds of five calls, streamed. More than 2
+// % fails.
 func BenchmarkCheckShare(b *testing.B) {
 	for _, w := range wires {
 		b.Run(w.name, func(b *testing.B) {
@@ -133,9 +133,9 @@ func BenchmarkCheckShare(b *testing.B) {
 			if len(res.Steps) != 4 || len(carry.bodies) != 4 {
 				b.Fatalf("%d steps, %d replies, want 4", len(res.Steps), len(carry.bodies))
 			}
-			// A stored history is looked at when the run begins, what came of the run and what the
-			// API wants beyond before each request. It is measured in time of the processor, in
-			// turn with whole runs, since the machine may have other work.
+			// A stored history is checked at the start of the run. Before each request the new
+			// messages and the additional rules of the API are checked. The test measures processor
+			// time, in turn with whole runs, because the machine may have other work.
 			const often = 20
 			measured := *a
 			rules := rulesOf(w.api)
@@ -177,7 +177,7 @@ func BenchmarkCheckShare(b *testing.B) {
 	}
 }
 
-// A history without a fault costs no memory, whatever the rules.
+// A history without a fault costs no memory, for any rules.
 func TestCheckingAllocatesNothing(t *testing.T) {
 	msgs := long()
 	for _, api := range append(pawltest.APIs(), "") {

@@ -11,13 +11,13 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// seal makes the encrypted content of a reasoning item: text that comes back unchanged or not at
-// all.
+// seal makes the encrypted content of a reasoning item: text that must come back unchanged or not
+// at all.
 func seal(text string) string {
 	return fmt.Sprintf("sim_%s.%08x", base64.RawURLEncoding.EncodeToString([]byte(text)), crc32.ChecksumIEEE([]byte(text)))
 }
 
-// unseal reads what seal made.
+// unseal decodes the text of seal.
 func unseal(s string) (text string, ok bool) {
 	b64, _, _ := strings.Cut(strings.TrimPrefix(s, "sim_"), ".")
 	b, err := base64.RawURLEncoding.DecodeString(b64)
@@ -27,11 +27,11 @@ func unseal(s string) (text string, ok bool) {
 	return string(b), true
 }
 
-// sign makes the signature of a thinking block or of a Gemini part, in base64 as those are: it
-// holds what it signs.
+// sign makes the signature of a thinking block or of a Gemini part, in base64 as in the APIs. It
+// contains the signed content.
 func sign(text string) string { return base64.StdEncoding.EncodeToString([]byte(seal(text))) }
 
-// signs reads what sign made.
+// signs decodes the signature of sign.
 func signs(signature string) (text string, ok bool) {
 	b, err := base64.StdEncoding.DecodeString(signature)
 	if err != nil {
@@ -45,8 +45,8 @@ func isObject(s string) bool {
 	return strings.HasPrefix(strings.TrimSpace(s), "{") && json.Valid([]byte(s))
 }
 
-// verbatim returns the block or part that a script wrote in the words of provider; nil where it did
-// not.
+// verbatim returns the block or part that a script wrote in the form of provider. nil means that
+// the script did not.
 func verbatim(p llm.Reasoning, provider string) any {
 	if p.Opaque == nil || p.Opaque.Provider != provider || !isObject(string(p.Opaque.Data)) {
 		return nil
@@ -54,13 +54,12 @@ func verbatim(p llm.Reasoning, provider string) any {
 	return p.Opaque.Data
 }
 
-// demandsSignatures reports whether a Gemini model refuses calls of the turn at hand that come back
-// unsigned.
+// demandsSignatures reports whether a Gemini model refuses unsigned calls of the current turn.
 func demandsSignatures(model string) bool { return signing.MatchString(model) }
 
 var signing = regexp.MustCompile(`gemini-([3-9]|[1-9][0-9])`)
 
-// unsealed refuses encrypted reasoning that was not written here.
+// unsealed refuses encrypted reasoning that this server did not write.
 func unsealed(req *llm.Request) *apiError {
 	for _, m := range req.Messages {
 		for _, p := range m.Parts {
@@ -80,7 +79,7 @@ func unsealed(req *llm.Request) *apiError {
 	return nil
 }
 
-// unsigned refuses thinking that came back changed.
+// unsigned refuses changed thinking.
 func unsigned(req *llm.Request) *apiError {
 	for i, m := range req.Messages {
 		for _, p := range m.Parts {
@@ -105,8 +104,8 @@ func unsigned(req *llm.Request) *apiError {
 	return nil
 }
 
-// corrupted refuses signatures that were not given for the part they stand beside. A documented
-// placeholder stands for the signature of a call that another model made.
+// corrupted refuses signatures that do not belong to their part. A documented placeholder replaces
+// the signature of a call that another model made.
 func corrupted(req *llm.Request) *apiError {
 	for i, m := range req.Messages {
 		for _, p := range m.Parts {
@@ -137,7 +136,7 @@ func corrupted(req *llm.Request) *apiError {
 	return nil
 }
 
-// impossible reports whether a signature stands for a call of a name that no function can have. A
+// impossible reports whether a signature belongs to a call with a name that no function can have. A
 // client must write it another way.
 func impossible(signed string) bool {
 	name, ok := strings.CutPrefix(signed, "call ")

@@ -199,11 +199,11 @@ func (s *Simulator) refuse(got *Received, r *http.Request, fault *Fault) *apiErr
 	return nil
 }
 
-// keyOf returns the key of a request, from where its API has it.
+// keyOf returns the key of a request, from the place that its API defines.
 func keyOf(api string, r *http.Request) string {
 	key := ""
 	switch api {
-	case Anthropic: // newer clients bear it
+	case Anthropic: // newer clients send it as a bearer token
 		key = r.Header.Get("X-Api-Key")
 	case Gemini:
 		return or(r.Header.Get("X-Goog-Api-Key"), r.URL.Query().Get("key"))
@@ -216,7 +216,7 @@ func wrongKey(api string) *apiError {
 	switch api {
 	case Anthropic:
 		return &apiError{Status: 401, Message: "invalid x-api-key"}
-	case Gemini: // 400, as it is
+	case Gemini: // the status is already 400
 		return &apiError{Status: 400, Reason: keyInvalid, Message: "API key not valid. Please pass a valid API key."}
 	}
 	return &apiError{Status: 401, Code: "invalid_api_key", Message: "Incorrect API key provided."}
@@ -235,7 +235,7 @@ func oneBody(w http.ResponseWriter, ctx context.Context, model llm.Model, reply 
 		}
 	}
 	if resp.Finish == "" {
-		panic(http.ErrAbortHandler) // a model that ends without an end: so does the answer
+		panic(http.ErrAbortHandler) // a model that ends without a finish: so does the answer
 	}
 	raw(w, http.StatusOK, reply.contentType(), fault, reply.body(resp))
 }
@@ -269,7 +269,7 @@ func eventStream(w http.ResponseWriter, ctx context.Context, model llm.Model, re
 	out.end()
 }
 
-// receive reads a request and looks it through.
+// receive reads and checks a request.
 func receive(r *http.Request) (*Received, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -293,7 +293,7 @@ func receive(r *http.Request) (*Received, error) {
 	return got, nil
 }
 
-// wait waits for hold, and reports whether the client is still there.
+// wait waits for hold, and reports whether the client is still connected.
 func wait(ctx context.Context, hold <-chan struct{}) bool {
 	if hold == nil {
 		return true
@@ -306,7 +306,7 @@ func wait(ctx context.Context, hold <-chan struct{}) bool {
 	}
 }
 
-// or returns the first that is not empty.
+// or returns the first argument that is not empty.
 func or(all ...string) string { return cmp.Or(all...) }
 
 // host is an HTTP server on loopback.

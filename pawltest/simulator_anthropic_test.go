@@ -17,7 +17,7 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// askClaude asks as a client of Anthropic's does.
+// askClaude sends a request as a client of Anthropic's does.
 func askClaude(t *testing.T, root, rest string) (*http.Response, string, error) {
 	t.Helper()
 	return send(t, root+"/v1/messages", `{"model":"claude","max_tokens":100,`+claudeTools+`,`+rest+`}`,
@@ -131,7 +131,7 @@ func TestAnthropicWholeAndStreamed(t *testing.T) {
 func TestAnthropicEnds(t *testing.T) {
 	for _, test := range []struct {
 		turn         script.Turn
-		whole        string // stop_reason; "": an error
+		whole        string // stop_reason; "" means an error
 		event, wants string // of the stream
 	}{
 		{script.Say("x"), "end_turn", "message_stop", "end_turn"},
@@ -160,7 +160,7 @@ func TestAnthropicEnds(t *testing.T) {
 	}
 }
 
-// What only this API has is written as the script says, whole and streamed, and may come back.
+// Content of this API alone is written as the script has it, whole and streamed, and may come back.
 func TestAnthropicServerTools(t *testing.T) {
 	block := `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"rain"}}`
 	s := simulate(t, script.New(script.Turn{Parts: []llm.Part{
@@ -298,7 +298,7 @@ func TestReadAnthropic(t *testing.T) {
 	}
 }
 
-// What can go wrong with a stream goes wrong as told, over every API.
+// Each fault of a stream has its documented effect, over every API.
 func TestFaultsOfEvents(t *testing.T) {
 	data := func(body string) []string {
 		var all []string
@@ -364,7 +364,7 @@ func TestFaultsOfEvents(t *testing.T) {
 	}
 }
 
-// A stalled stream waits where it was told to, and goes on.
+// A stalled stream waits at the given event, and then continues.
 func TestStall(t *testing.T) {
 	gate := make(chan struct{})
 	s := simulate(t, script.New(script.Say("A somewhat longer answer.")),

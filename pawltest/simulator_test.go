@@ -27,7 +27,7 @@ func simulate(t *testing.T, m llm.Model, opts *pawltest.SimulatorOptions) *pawlt
 	return s
 }
 
-// post sends body and returns status and body of the answer; err is what broke while it was read.
+// post sends body and returns status and body of the answer. err is the error while it was read.
 func post(t *testing.T, url, body string) (*http.Response, string, error) {
 	t.Helper()
 	tr := &http.Transport{}
@@ -41,7 +41,7 @@ func post(t *testing.T, url, body string) (*http.Response, string, error) {
 	return res, string(b), err
 }
 
-// events returns the data of each event; a name that differs from the type inside is reported.
+// events returns the data of each event. It reports a name that differs from the type in the data.
 func events(t *testing.T, body string) []map[string]any {
 	t.Helper()
 	var all []map[string]any
@@ -180,7 +180,7 @@ func TestResponsesStream(t *testing.T) {
 	if diff := cmp.Diff(kinds, want); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}
-	// The same reply, whole, is what the last event holds.
+	// The last event contains the same reply, whole.
 	_, whole, err := post(t, s.URL+"/responses", `{"model":"m","input":"hi"}`)
 	if err != nil {
 		t.Fatal(err)

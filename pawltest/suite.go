@@ -192,7 +192,7 @@ func testUnspeakable[TT T[TT]](t TT, api string, m llm.Model, turn script.Turn) 
 			said := turn.Parts[i].(llm.ToolCall).Args
 			switch {
 			case resp.Finish.Cut(), string(c.Args) == string(said):
-			case api == Anthropic && whole && string(c.Args) == "{}": // this is what arrived
+			case api == Anthropic && whole && string(c.Args) == "{}": // the received reply
 			default:
 				t.Errorf("whole %t: a call of %s with %s (%s), but the model wrote %s", whole, c.Name, c.Args, resp.Finish, said)
 			}
@@ -368,7 +368,7 @@ func expectEnded[TT T[TT]](t TT, w watched) {
 
 func testConcurrent[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
 	m := open(t, &script.Model{Quiet: true, Turns: []script.Turn{script.Func(func(req *llm.Request) script.Turn {
-		said := req.Messages[len(req.Messages)-1].Parts // an adapter may put messages together
+		said := req.Messages[len(req.Messages)-1].Parts // an adapter may join messages
 		return script.Call("look", `{"at":"`+said[len(said)-1].(llm.Text).Text+`"}`)
 	})}})
 	var wg sync.WaitGroup

@@ -58,7 +58,7 @@ func TestAdapter[TT T[TT]](t TT, open func(t TT, url string) llm.Model) {
 					asked.Settings.MaxTokens = 0 // the API has no default, so the adapter has one
 				}
 				if req.Output != nil && asked.Output == nil && api == Anthropic && told(asked.Messages, `"n"`) {
-					continue // not every model has it, so the schema stands in the instructions
+					continue // not every model has it, so the schema is in the instructions
 				}
 				if got, want := requestForm(api, &asked), requestForm(api, req); got != want {
 					t.Errorf("%s, whole %t: arrived:\n%s\nwas asked:\n%s", name, whole, got, want)

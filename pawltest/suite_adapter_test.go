@@ -13,8 +13,8 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// The negative control of TestAdapter: an adapter that loses something of its requests, or of the
-// replies, does not pass, and the suite says what.
+// The negative control of TestAdapter: an adapter that loses a part of its requests or replies does
+// not pass, and the suite names the loss.
 func TestFaultyAdaptersFailTheSuite(t *testing.T) {
 	type loss struct{ what, lost, want string }
 	for _, api := range []struct {

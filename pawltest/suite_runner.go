@@ -191,7 +191,7 @@ func testRun[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner, make func()
 	if is, was := sketch(got.result), sketch(want.result); is != was {
 		t.Errorf("the result is\n%s\nwant\n%s", is, was)
 	}
-	// Durable runs tell the whole again, others the rest.
+	// Durable runs repeat all events, other runners yield the remaining ones.
 	if is, was := retold(got.events), retold(want.events); is != was && got.before == 0 {
 		t.Errorf("it tells\n%s\nwant\n%s", is, was)
 	}
@@ -204,7 +204,7 @@ func sketch(res *pawl.Result) string {
 		res.Spent.Calls, res.Spent.Rounds, msgs)
 }
 
-// retold is the texts and steps of events, without details that depend on timing.
+// retold formats the texts and steps of events, without details that depend on timing.
 func retold(events []pawl.Event) string {
 	var b strings.Builder
 	gaps := false
@@ -218,7 +218,7 @@ func retold(events []pawl.Event) string {
 			}
 		}
 	}
-	if gaps { // fragments may be missing, where that is said
+	if gaps { // fragments may be missing if that is reported
 		b.Reset()
 	}
 	for _, e := range events {
@@ -311,7 +311,7 @@ func testLeft[TT T[TT]](t TT, open func(TT, *pawl.Agent) pawl.Runner) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
 	gate := make(chan struct{})
-	defer close(gate) // a run that is left at work ends
+	defer close(gate) // a run in progress ends
 	var last error
 	for e, err := range open(t, clerk(gate, script.Call("wait", `{}`), script.Say("done"))).Stream(ctx, llm.User("Wait.")) {
 		if last = err; e.Kind == pawl.EventCallStarted {

@@ -83,7 +83,7 @@ type changed struct {
 	change func(func(pawl.Event, error) bool) func(pawl.Event, error) bool
 }
 
-// Stream tells what is left.
+// Stream yields the events that change lets through.
 func (c changed) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) { c.Runner.Stream(ctx, msgs...)(c.change(yield)) }
 }

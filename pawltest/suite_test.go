@@ -23,7 +23,7 @@ func TestScriptPassesTheSuite(t *testing.T) {
 	pawltest.TestModel(t, func(_ *testing.T, behind llm.Model) llm.Model { return behind })
 }
 
-// recorder stands in for *testing.T where a suite is expected to fail.
+// recorder replaces *testing.T where a suite is expected to fail.
 type recorder struct {
 	t   *testing.T
 	mu  *sync.Mutex
@@ -144,7 +144,7 @@ func TestFaultyModelsFailTheSuite(t *testing.T) {
 	}
 }
 
-// A program with a Simulator inside has no test framework inside.
+// A program with a Simulator contains no test framework.
 func TestTestingIsNotImported(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	if err != nil {

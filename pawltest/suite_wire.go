@@ -69,8 +69,9 @@ func requests(api string) map[string]func(*llm.Request) {
 	return all
 }
 
-// requestForm is what must arrive of a request to api. Reasoning by others stays at home; names of
-// media are the API's; messages of one speaker may come as one.
+// requestForm returns the content of a request that must arrive at api. Reasoning of other
+// providers is left out, names of media have the API's form, and messages of one role may be
+// joined.
 func requestForm(api string, r *llm.Request) string {
 	c := *r
 	c.Messages = nil
@@ -108,7 +109,7 @@ func requestForm(api string, r *llm.Request) string {
 				Output: t.Output, Deferred: t.Deferred, NoRepair: t.NoRepair})
 	}
 	c.Output = schemaForm(api, r.Output)
-	// Ids are the API's, or ours; what matters is who answers whom.
+	// IDs come from the API or from pawl; only the pairing matters.
 	if api == Anthropic || api == Gemini {
 		ordinals(c.Messages)
 		if p := c.Settings.Parallel; p != nil && *p {
@@ -146,8 +147,8 @@ func ordinals(messages []llm.Message) {
 	}
 }
 
-// schemaForm is a schema with its keys in order; of Gemini's without what its dialect writes
-// otherwise.
+// schemaForm returns a schema with sorted keys. For Gemini it leaves out the parts that its dialect
+// writes in another way.
 func schemaForm(api string, schema json.RawMessage) json.RawMessage {
 	var v any
 	if json.Unmarshal(schema, &v) != nil {
@@ -178,12 +179,12 @@ func plainSchema(v any) {
 
 type faultCase struct {
 	fault     Fault
-	code      llm.Code // "": any
+	code      llm.Code // "" means any
 	retryable bool
 	after     time.Duration
 }
 
-// faults are what can go wrong at api, in its own words.
+// faults are the possible faults at api, in its own words.
 func faults(api string) map[string]faultCase {
 	all := map[string]faultCase{
 		"rate limit":      {Fault{Status: 429, RetryAfter: "7"}, llm.CodeRateLimit, true, 7 * time.Second},
@@ -217,8 +218,8 @@ func faults(api string) map[string]faultCase {
 	return all
 }
 
-// unspeakable says whether api cannot carry the calls of turn: those whose arguments are no object,
-// where arguments are objects. A stream of Anthropic's can, and a whole reply cannot.
+// unspeakable reports whether api cannot transport the calls of turn, because their arguments are
+// not an object. A stream of Anthropic's can, and a whole reply cannot.
 func unspeakable(api string, turn script.Turn, whole bool) bool {
 	if api != Gemini && (api != Anthropic || !whole) {
 		return false
@@ -231,7 +232,7 @@ func unspeakable(api string, turn script.Turn, whole bool) bool {
 	return false
 }
 
-// testSignatures carries signed replies back into requests of a model that demands the signatures.
+// testSignatures sends signed replies back in requests to a model that demands the signatures.
 func testSignatures[TT T[TT]](t TT, api string, m llm.Model, s *Simulator) {
 	mark := map[string]string{Anthropic: `"signature":`, Gemini: `"thoughtSignature":`, Responses: `"encrypted_content":"`}[api]
 	for _, whole := range []bool{false, true} {
@@ -262,7 +263,7 @@ func testSignatures[TT T[TT]](t TT, api string, m llm.Model, s *Simulator) {
 	}
 }
 
-// testPieces asks for arguments in pieces, which mean the same.
+// testPieces requests arguments in pieces, which have the same meaning.
 func testPieces[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
 	written := []string{`{"at":"the \"sky\"","n":[1,2.5,{"deep":null}],"ok":true,"empty":""}`, `{}`, `{"none":[]}`}
 	var turns []script.Turn
@@ -287,7 +288,7 @@ func testPieces[TT T[TT]](t TT, open func(TT, llm.Model) llm.Model) {
 	}
 }
 
-// answer is a result for each call of m; nil when it has none.
+// answer returns a result for each call of m. nil means that m has no call.
 func answer(m llm.Message) *llm.Message {
 	calls := m.Calls()
 	if len(calls) == 0 {

@@ -17,7 +17,7 @@ import (
 
 // wire is an API with the adapter that speaks it.
 type wire struct {
-	name   string // as docs/providers.md has it
+	name   string // its name in docs/providers.md
 	api    string
 	native bool // is_error has a form of its own
 	open   func(url string, tr http.RoundTripper, retries int) llm.Model
@@ -39,7 +39,7 @@ var wires = []wire{
 	}, gemini.EncodeGenerate},
 }
 
-// on is a model of w over a Simulator of behind, which does not repeat requests.
+// on returns a model of w over a Simulator of behind, without retries.
 func (w wire) on(t *testing.T, behind llm.Model, opts pawltest.SimulatorOptions) (llm.Model, *pawltest.Simulator) {
 	t.Helper()
 	opts.Key = "test-key"
@@ -47,24 +47,24 @@ func (w wire) on(t *testing.T, behind llm.Model, opts pawltest.SimulatorOptions)
 	return w.open(s.URL, transport(t), -1), s
 }
 
-// transport keeps no connection beyond the test.
+// transport keeps no connection after the test.
 func transport(t *testing.T) http.RoundTripper {
 	tr := &http.Transport{}
 	t.Cleanup(tr.CloseIdleConnections)
 	return tr
 }
 
-// lookAt is a schema that every dialect has.
+// lookAt is a schema that every dialect can express.
 var lookAt = json.RawMessage(`{"type":"object","properties":{"at":{"type":"string"}},"required":["at"]}`)
 
-// passive are two tools that the caller carries out.
+// passive returns two tools that the caller executes.
 func passive() []pawl.Toolset {
 	return []pawl.Toolset{&pawl.Tool{Name: "look", Description: "Looks.", Input: lookAt, Passive: true},
 		&pawl.Tool{Name: "find", Description: "Finds.", Input: lookAt, Passive: true}}
 }
 
-// run goes on from a stored Result (nil: begins) with msgs, streamed or whole, and returns the
-// Result as it is after having been stored, and the codes of its notices.
+// run resumes a stored Result with msgs, streamed or whole, and returns the new Result after a
+// round trip through JSON, and the codes of its notices. nil means a new run.
 func run(t *testing.T, m llm.Model, effort string, stream bool, from *pawl.Result,
 	msgs ...llm.Message) (*pawl.Result, []string) {
 	t.Helper()
@@ -101,5 +101,5 @@ func run(t *testing.T, m llm.Model, effort string, stream bool, from *pawl.Resul
 	return stored, notices
 }
 
-// say is a model that says the same to everything.
+// say returns a model that gives the same answer to everything.
 func say(text string) llm.Model { return script.New(script.Loop(script.Say(text))) }

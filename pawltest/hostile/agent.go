@@ -32,7 +32,7 @@ func Agent(open Models) Runtime {
 type agentPlay struct {
 	job      *Job
 	model    llm.Model
-	asked    int // by the approver
+	asked    int // from the approver
 	progress int
 	steering pawl.Steering
 }
@@ -61,7 +61,7 @@ func (a *agentPlay) agent() *pawl.Agent {
 	return agent
 }
 
-// tool is a tool of the kit as one of pawl's.
+// tool returns a tool of the kit as a pawl.Tool.
 func (a *agentPlay) tool(t *Tool) *pawl.Tool {
 	if t.Agent {
 		ping := a.tool(Tools()["ping"])
@@ -137,7 +137,7 @@ func (a *agentPlay) plan(ctx context.Context, inv *pawl.Invocation, call llm.Too
 	return llm.TextResult(text), nil
 }
 
-// approve is the policy of the kit.
+// approve returns the policy of the kit.
 func (a *agentPlay) approve(_ context.Context, call llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 	for _, t := range a.job.Tools {
 		switch {
@@ -153,7 +153,7 @@ func (a *agentPlay) approve(_ context.Context, call llm.ToolCall, _ *pawl.Tool) 
 	return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 }
 
-// play makes the run, and goes on with it where that is asked, each time from what was stored.
+// play makes the run and resumes it if the behaviour asks for it, each time from its stored form.
 func (a *agentPlay) play(ctx context.Context) Report {
 	res, err := a.part(ctx, nil)
 	for n := 0; n < 3 && a.job.Behaviour.Setup.GoOn && res != nil &&
@@ -178,7 +178,7 @@ func (a *agentPlay) play(ctx context.Context) Report {
 	return r
 }
 
-// part is the run until it stops.
+// part executes the run until it stops.
 func (a *agentPlay) part(ctx context.Context, from *pawl.Result) (*pawl.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -229,8 +229,8 @@ func (a *agentPlay) part(ctx context.Context, from *pawl.Result) (*pawl.Result, 
 	return res, err
 }
 
-// decisions answers what waits: the first question with yes, the others with no, and passive calls
-// with their receipt.
+// decisions answers the pending calls: the first question with an approval, the others with a
+// denial, and passive calls with their receipt.
 func (a *agentPlay) decisions(from *pawl.Result) []llm.Message {
 	var ds []llm.Decision
 	for _, w := range from.Pending {

@@ -19,14 +19,14 @@ import (
 	"github.com/pawl-go/pawl/pawltest/hostile/internal/plain"
 )
 
-// byHand is the control as a Runtime. A panic in one of its goroutines would end the process; here
-// it ends the play.
+// byHand is the control as a Runtime. A panic in one of its goroutines would end the process, so it
+// ends the play instead.
 func byHand(ctx context.Context, job *hostile.Job) hostile.Report {
 	var mu sync.Mutex
 	var died any
 	loop := &plain.Loop{URL: job.Base, Stream: job.Stream, Choice: job.Behaviour.Setup.Choice}
 	for _, t := range job.Tools {
-		// so that the scheduler decides nothing that the page quotes
+		// so that the page does not depend on the scheduler
 		loop.Backward = loop.Backward || t.Serial != ""
 		loop.Tools = append(loop.Tools, plain.Tool{Name: t.Name, Description: t.Description, Input: t.Input,
 			Run: func(ctx context.Context, args []byte) (string, error) {
@@ -51,15 +51,15 @@ func byHand(ctx context.Context, job *hostile.Job) hostile.Report {
 	return r
 }
 
-// hanging lists the behaviours that the control never ends. They are given up after a second in
-// `make test`, and after twenty in `make soak`. All others may take minutes, so that no row depends
-// on how fast the machine is.
+// hanging lists the behaviours that the control never ends. They are abandoned after one second in
+// `make test` and after twenty in `make soak`. All others may take minutes, so that no row depends
+// on the speed of the machine.
 var hanging = []string{
 	"cancelled-alone", "cancelled-in-batch", "endless-arguments", "endless-calls", "endless-text", "shutdown-resumed",
 	"silence", "stream-silence", "tool-deaf", "tool-deaf-beside-ok", "tool-hangs", "tool-hangs-beside-ok",
 }
 
-// patient is how long a play may take that must end by itself: long enough for any machine.
+// patient is the time for a play that must end by itself: enough for any machine.
 const patient = 12 * time.Minute
 
 // controlRows are the rows of the control, played once.
@@ -99,8 +99,8 @@ func TestControlHangs(t *testing.T) {
 	}
 }
 
-// The kit can fail: a loop that is written by hand fails the rows that loops in use were found to
-// fail, and passes those that need nothing special.
+// The negative control of the kit: a hand-written loop fails the rows that loops in use fail, and
+// passes rows without special demands.
 func TestControl(t *testing.T) {
 	soak.Sequential(t)
 	rows, err := controlRows()

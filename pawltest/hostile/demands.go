@@ -2,16 +2,16 @@ package hostile
 
 import "strings"
 
-// Demand is something that users of runtimes asked for, or a trap that runtimes fell into, which
-// Behaviours stand for.
+// Demand is a request of users of runtimes, or a trap that runtimes have fallen into. Behaviours
+// refer to it.
 type Demand struct {
 	ID   string `json:"id"`
 	Says string `json:"says"`
 }
 
-// Demands lists what the Behaviours stand for. T1.0 are the rows of a table in which nine runtimes
-// were tried, D what users of them ask for most, IA and OA traps that were found in older runtimes
-// and specifications.
+// Demands lists the demands of the Behaviours. T1.0 are the rows of a comparison of nine runtimes,
+// D the most frequent requests of their users, IA and OA traps found in older runtimes and
+// specifications.
 func Demands() []Demand {
 	var all []Demand
 	for line := range strings.Lines(demands) {

@@ -9,8 +9,8 @@ import (
 	"github.com/pawl-go/pawl/pawltest/hostile"
 )
 
-// Play a few behaviours to pawl over one API. Another runtime is put in the place of hostile.Agent,
-// or pointed at a Server.
+// Play a few behaviours to pawl over one API. To test another runtime, replace hostile.Agent with
+// it, or point it at a Server.
 func Example() {
 	rows, err := hostile.Play(context.Background(), hostile.Agent(adapters), hostile.Behaviours(), &hostile.PlayOptions{
 		APIs: []string{pawltest.Chat}, Only: regexp.MustCompile("^(unknown-tool|args-cut|tool-panics)$")})

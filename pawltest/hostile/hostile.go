@@ -35,63 +35,63 @@ import (
 // it as read only.
 type Behaviour struct {
 	ID string `json:"id"`
-	// What the model does, without the word "model" before it.
+	// The action of the model, without the word "model" before it.
 	Title string   `json:"title"`
 	Meets []string `json:"meets"` // ids of Demands
 	Tools []string `json:"tools"` // names of the kit's tools to offer, in this order
-	// How the runtime is to be set up. The zero value means its defaults.
+	// Set-up of the runtime. The zero value means its defaults.
 	Setup Setup `json:"setup,omitzero"`
-	// The model's replies, by number of replies in the request; after them it says "Done.".
+	// The model's replies, by number of replies in the request. After them the model says "Done.".
 	Turns []Turn `json:"turns"`
-	Want  Want   `json:"want"` // what must come of it
+	Want  Want   `json:"want"` // the expected outcome
 	// APIs that can express it, or API/stream and API/whole. Empty means all.
 	Only []string `json:"only,omitempty"`
-	// The run is made twice, and its requests must be the same bytes.
+	// The run is made twice, and both must send the same bytes.
 	Twice bool `json:"twice,omitempty"`
 }
 
-// Setup is how the runtime is set up for a Behaviour, in addition to its tools. The zero value of a
+// Setup is the set-up of the runtime for a Behaviour, in addition to its tools. The zero value of a
 // field means the runtime's default.
 type Setup struct {
 	// None, required, or the name of the tool that is forced.
 	Choice string `json:"choice,omitempty"`
-	// Most steps whose calls are executed; -1 means none.
+	// Maximum number of steps whose calls are executed; -1 means none.
 	Rounds       int `json:"rounds,omitempty"`
-	Calls        int `json:"calls,omitempty"`          // most calls
-	CallsPerStep int `json:"calls_per_step,omitempty"` // most calls of one reply
-	Tokens       int `json:"tokens,omitempty"`         // most tokens in all
+	Calls        int `json:"calls,omitempty"`          // maximum number of calls
+	CallsPerStep int `json:"calls_per_step,omitempty"` // maximum number of calls in one reply
+	Tokens       int `json:"tokens,omitempty"`         // maximum number of tokens in all
 	// Time limit of the run, in nanoseconds.
 	Time time.Duration `json:"time,omitempty"`
-	// How long the server may be silent, in nanoseconds.
+	// Time for which the server may be silent, in nanoseconds.
 	Silence time.Duration `json:"silence,omitempty"`
 	Effort  string        `json:"effort,omitempty"` // of reasoning
-	// Calls that are written as text are to be executed.
+	// Calls that are written as text are executed.
 	FromText bool `json:"from_text,omitempty"`
-	// The user says this when the run is taken up again, or while a tool runs.
+	// The user sends this message when the run is resumed, or while a tool runs.
 	Word string `json:"word,omitempty"`
-	// What was stored of a run that stopped is taken up again: approved, answered, resumed.
+	// The stored form of a stopped run is resumed: approved, answered, continued.
 	GoOn bool `json:"go_on,omitempty"`
 }
 
-// Turn is one reply, and what goes wrong with it.
+// Turn is one reply and its fault.
 type Turn struct {
 	Think string `json:"think,omitempty"` // reasoning
-	Text  string `json:"text,omitempty"`  // what it says, before its calls
-	Calls []Call `json:"calls,omitempty"` // what it calls
+	Text  string `json:"text,omitempty"`  // text before its calls
+	Calls []Call `json:"calls,omitempty"` // its calls
 	// In pawl's words. Empty means tool_calls with calls, else stop.
 	Finish llm.FinishReason `json:"finish,omitempty"`
 	Usage  *llm.Usage       `json:"usage,omitempty"`
-	Wire   Wire             `json:"wire,omitzero"` // what goes wrong on the wire
-	// This turn and those after it are played again and again.
+	Wire   Wire             `json:"wire,omitzero"` // the fault on the wire
+	// This turn and the turns after it are repeated.
 	Often bool `json:"often,omitempty"`
-	// What the turn does, where it depends on the request.
+	// The action of a turn that depends on the request.
 	Does string `json:"does,omitempty"`
 
-	make func(req *llm.Request) Turn // decides the turn when it comes; nil means this turn
+	make func(req *llm.Request) Turn // selects the turn for the request; nil means this turn
 	flow func() llm.Model            // plays the turn itself; nil means that a script does
 }
 
-// Call is a call as the model writes it.
+// Call is a call in the spelling of the model.
 type Call struct {
 	ID   string
 	Name string
@@ -113,22 +113,22 @@ func (c Call) MarshalJSON() ([]byte, error) {
 	}{cut(c.ID), cut(c.Name), cut(c.Args)})
 }
 
-// Want is what must come of a Behaviour. Every conversation must also be valid in every request,
-// hold the task, offer the same tools in the same bytes, keep the key out of the address, and show
-// no stack traces; errors that are shown must be short.
+// Want is the expected outcome of a Behaviour. In addition, every request must have a valid
+// conversation with the task, the same tools in the same bytes, no key in the address, and no stack
+// trace. Error texts must be short.
 type Want struct {
 	Results []Shown `json:"results"` // of every call, in call order
 	// How the run stops, in pawl's words; alternatives with | between. Empty means answer.
 	Stop string `json:"stop"`
-	// Fewest and most requests. The zero value means one for each turn, and one more.
+	// Minimum and maximum number of requests. The zero value means one for each turn, and one more.
 	Requests [2]int `json:"requests,omitzero"`
-	// How often tools ran in all, where Results cannot say it. 0 means as Results say.
+	// Number of tool executions in all, if Results cannot express it. 0 means as in Results.
 	Ran  int `json:"ran,omitempty"`
-	Peak int `json:"peak,omitempty"` // most tools that may run at once; 0 means any number
-	// Words that the transcript must hold outside of results.
+	Peak int `json:"peak,omitempty"` // maximum number of concurrent tools; 0 means any number
+	// Words that the transcript must contain outside of results.
 	Keeps []string `json:"keeps,omitempty"`
-	Lacks []string `json:"lacks,omitempty"` // words that the transcript must not hold
-	// Any results will do, as long as nothing ran, or ran again, that is not in Results.
+	Lacks []string `json:"lacks,omitempty"` // words that the transcript must not contain
+	// Any results are accepted if no call runs that is not in Results, and none runs again.
 	Loose bool `json:"loose,omitempty"`
 	// Tool choice of the last request: auto or none. Empty means any.
 	Last string `json:"last,omitempty"`
@@ -136,20 +136,20 @@ type Want struct {
 	Events bool `json:"events,omitempty"`
 }
 
-// Shown is what must have come of one call, or of several in a row.
+// Shown is the expected outcome of one call, or of several in a row.
 type Shown struct {
-	// NAME ARGUMENTS: it ran, once, with these, or with any where they are *. Empty means that it
-	// did not run.
+	// NAME ARGUMENTS: the call ran once with these arguments; * means any. Empty means that it did
+	// not run.
 	Ran string `json:"ran,omitempty"`
-	// Words that the result holds, in any case; alternatives with | between.
+	// Words that the result contains, in any case; alternatives with | between.
 	Says  []string `json:"says,omitempty"`
-	Hides []string `json:"hides,omitempty"` // words that the result must not hold
-	Or    []string `json:"or,omitempty"`    // instead of having run, it may say these words
+	Hides []string `json:"hides,omitempty"` // words that the result must not contain
+	Or    []string `json:"or,omitempty"`    // instead of a run, the result may contain these words
 	Alter string   `json:"alter,omitempty"` // or it may have run with these arguments
 	Fails bool     `json:"fails,omitempty"` // it ran, and its result is an error
 	Mute  bool     `json:"mute,omitempty"`  // it ran, but its result was lost: there is no receipt
 	Open  bool     `json:"open,omitempty"`  // it has no result: it waits
-	// Most bytes of the result. 0 means 64 KiB if the call ran, else 8 KiB.
+	// Maximum size of the result in bytes. 0 means 64 KiB if the call ran, else 8 KiB.
 	Most int `json:"most,omitempty"`
 	// Number of such calls in a row. 0 means one, -1 means any number.
 	Times int `json:"times,omitempty"`
@@ -179,7 +179,8 @@ func Find(all []Behaviour, id string) *Behaviour {
 	return &all[i]
 }
 
-// Behaviours returns all of them, in the order of the table. They are made anew: some are big.
+// Behaviours returns all of them, in the order of the table. Each call makes them anew, because
+// some are large.
 func Behaviours() []Behaviour {
 	all := slices.Concat(names(), arguments(), repairs(), finishes(), ids(), streams(), providers(),
 		many(), choices(), people(), toolFaults(), reasonings(), setups())
@@ -198,7 +199,7 @@ func Behaviours() []Behaviour {
 	return all
 }
 
-// model returns what plays the Behaviour.
+// model returns the model that plays the Behaviour.
 func (b *Behaviour) model() llm.Model {
 	var turns, loop []script.Turn
 	for _, t := range b.Turns {
@@ -235,7 +236,7 @@ func (t Turn) script() script.Turn {
 	return s
 }
 
-// replies counts the replies in a request: the number of the turn that it asks for.
+// replies counts the replies in a request, which is the number of the requested turn.
 func replies(req *llm.Request) int {
 	n := 0
 	if req != nil {
@@ -248,7 +249,7 @@ func replies(req *llm.Request) int {
 	return n
 }
 
-// turn returns the turn that a request asks for. nil means the last word.
+// turn returns the turn for a request. nil means the last word.
 func (b *Behaviour) turn(n int) *Turn {
 	if n < len(b.Turns) {
 		return &b.Turns[n]
@@ -261,10 +262,10 @@ func (b *Behaviour) turn(n int) *Turn {
 	return nil
 }
 
-// task is what the user asks in every Behaviour.
+// task is the user's message in every Behaviour.
 func (b *Behaviour) task() string { return "Task " + b.ID + ": use the tools, then answer." }
 
-// said is what was said in a message, without results.
+// said returns the text of a message, without results.
 func said(m llm.Message) string {
 	var s strings.Builder
 	for _, p := range m.Parts {

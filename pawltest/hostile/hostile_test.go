@@ -10,7 +10,7 @@ import (
 	"github.com/pawl-go/pawl/pawltest/hostile"
 )
 
-// Every demand has a behaviour, every behaviour has a demand, and the words are all filled in.
+// Every demand has a behaviour, every behaviour has a demand, and all texts are filled in.
 func TestCoverage(t *testing.T) {
 	all, tools := hostile.Behaviours(), hostile.Tools()
 	if len(all) < 110 {

@@ -13,24 +13,23 @@ import (
 	"github.com/pawl-go/pawl/pawltest"
 )
 
-// Seen is what is known of a play. The zero value of a field means that it is not known; it is then
+// Seen has the known facts about a play. The zero value of a field means unknown; such a field is
 // not judged.
 type Seen struct {
 	API   string
 	Log   []*pawltest.Received // the requests, in order
-	Again []*pawltest.Received // the requests of the second play, where a Behaviour is played twice
-	Bench *Bench               // what ran
-	// The transcript as the runtime has it at the end. nil means the transcript of the last
-	// request.
+	Again []*pawltest.Received // the requests of the second play, if a Behaviour is played twice
+	Bench *Bench               // the executed calls
+	// The transcript of the runtime at the end. nil means the transcript of the last request.
 	Messages []llm.Message
 	Stop     string // how the run stopped, in pawl's words
-	Error    string // what the runtime said of it
-	Progress int    // events from inside calls that were seen
+	Error    string // the runtime's description of the stop
+	Progress int    // observed events from within calls
 	Hung     bool   // it did not return
 	Died     string // a panic reached the caller
 }
 
-// pair is a call and what came of it.
+// pair is a call and its result.
 type pair struct {
 	call   llm.ToolCall
 	result *llm.ToolResult // nil means none
@@ -82,7 +81,8 @@ func lastMessages(log []*pawltest.Received) []llm.Message {
 	return nil
 }
 
-// Judge returns what is not as the Behaviour wants it; nil when all of what is known is right.
+// Judge returns the differences from the Behaviour's Want. nil means that all known facts are
+// right.
 func (b *Behaviour) Judge(s *Seen) []string {
 	j := &judge{b: b, s: s}
 	switch {
@@ -109,7 +109,7 @@ func (j *judge) wrong(format string, args ...any) {
 	j.found = append(j.found, fmt.Sprintf(format, args...))
 }
 
-// shown returns what is wanted, one for each call.
+// shown returns the expectations, one for each call.
 func (b *Behaviour) shown() []Shown {
 	var all []Shown
 	for _, w := range b.Want.Results {
@@ -120,7 +120,7 @@ func (b *Behaviour) shown() []Shown {
 	return all
 }
 
-// ran judges what ran: nothing that was not wanted, and all that was.
+// ran judges the executed calls: all expected calls, and no other.
 func (j *judge) ran() {
 	if j.s.Bench == nil {
 		return
@@ -160,7 +160,7 @@ func (j *judge) ran() {
 	}
 }
 
-// is reports whether what ran is call, which may end in * for any arguments.
+// is reports whether an executed call is call, which may end in * for any arguments.
 func is(call, ran string) bool {
 	if head, any := strings.CutSuffix(call, " *"); any {
 		return strings.HasPrefix(ran, head+" ")
@@ -168,20 +168,20 @@ func is(call, ran string) bool {
 	return expand(call) == ran
 }
 
-// reads reports whether a call is of a tool that changes nothing, so that it may run once more or
-// in vain.
+// reads reports whether a call is of a tool without effects, so that it may run once more or in
+// vain.
 func (j *judge) reads(call string) bool {
 	name, _, _ := strings.Cut(call, " ")
 	return name == "look"
 }
 
-// expand is what a receipt has for the call: long arguments are their size.
+// expand returns the arguments as a receipt has them: long arguments are replaced by their size.
 func expand(call string) string {
 	name, args, _ := strings.Cut(call, " ")
 	return strings.TrimPrefix(receiptOf(name, args), "ran ")
 }
 
-// requests judges what was sent.
+// requests judges the requests.
 func (j *judge) requests() {
 	low, high := j.b.Want.Requests[0], j.b.Want.Requests[1]
 	if n := len(j.s.Log); n < low || n > high {
@@ -236,7 +236,7 @@ func (j *judge) requests() {
 	}
 }
 
-// toolBytes returns the tools of a body as they stand in it.
+// toolBytes returns the bytes of the tools in a body.
 func toolBytes(body []byte) []byte {
 	var o struct {
 		Tools json.RawMessage `json:"tools"`
@@ -258,7 +258,7 @@ func (j *judge) stop() {
 	}
 }
 
-// results judges what the model was shown.
+// results judges the results that the model received.
 func (j *judge) results() {
 	msgs := j.s.Messages
 	whole := msgs != nil
@@ -284,7 +284,7 @@ func (j *judge) results() {
 	}
 	want := j.b.shown()
 	if !whole && len(got) < len(want) && !strings.Contains(j.b.Want.Stop, string(pawl.StopAnswer)) {
-		want = want[:len(got)] // what the run ended with was never sent
+		want = want[:len(got)] // the last results were never sent
 	}
 	if len(got) != len(want) {
 		j.wrong("the transcript has %d calls, want %d", len(got), len(want))
@@ -298,7 +298,7 @@ func (j *judge) results() {
 	}
 }
 
-// judge says what is wrong with what came of a call. flags: errors are marked as such here.
+// judge returns the fault in the outcome of a call. flags means that the API marks errors.
 func (w Shown) judge(p pair, flags bool) string {
 	if p.result == nil {
 		if w.Open {
@@ -311,7 +311,7 @@ func (w Shown) judge(p pair, flags bool) string {
 	}
 	text := p.result.Text()
 	ran := strings.HasPrefix(text, "ran ")
-	// Behind a word such as "error: ".
+	// after a word such as "error: "
 	if i := strings.Index(text, "ran "); !ran && i >= 0 && i < 40 {
 		ran, text = true, text[i:]
 	}
@@ -363,7 +363,7 @@ func (w Shown) judge(p pair, flags bool) string {
 	return has(w.Says)
 }
 
-// words judges what must, and must not, stand in the transcript beside results.
+// words judges the required and the forbidden words in the transcript outside of results.
 func (j *judge) words() {
 	msgs := j.s.Messages
 	if msgs == nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/pawl-go/pawl/pawltest/hostile"
 )
 
-// Where a runtime may do one or the other, the kit takes both. What pawl does is one of them, the
-// same each time.
+// Where a runtime may choose, the kit accepts both ways. pawl takes one of them, always the same.
 func TestWhatPawlDoesWhereTheKitTakesBoth(t *testing.T) {
 	soak.Sequential(t)
 	want := map[string]string{

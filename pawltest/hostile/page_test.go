@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/hostile.md again")
 
-// docs/hostile.md is what was played here. make docs writes it.
+// docs/hostile.md lists the plays of these tests. make docs writes it.
 func TestPage(t *testing.T) {
 	soak.Sequential(t)
 	rows, err := pawlRows()

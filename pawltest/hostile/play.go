@@ -21,20 +21,20 @@ type Job struct {
 	API       string
 	Stream    bool
 	Base      string  // base URL for a client of the API
-	Task      string  // what the user says
+	Task      string  // the user's message
 	Tools     []*Tool // to offer, in this order
 	Bench     *Bench  // for Tool.Call
 }
 
-// Report is how a Runtime says a run ended. The zero value of a field means not known.
+// Report is a Runtime's report on the end of a run. The zero value of a field means unknown.
 type Report struct {
 	Stop     pawl.StopReason
 	Err      error
 	Messages []llm.Message // the transcript
-	Progress int           // events seen that came from within calls
+	Progress int           // observed events from within calls
 }
 
-// Score is how a Runtime did with one Behaviour on one wire.
+// Score is the result of a Runtime for one Behaviour on one wire.
 type Score struct {
 	API    string   `json:"api"`
 	Mode   string   `json:"mode"`             // stream or whole
@@ -43,7 +43,7 @@ type Score struct {
 	Millis int64    `json:"millis"`
 }
 
-// Row is how a Runtime did with one Behaviour.
+// Row is the result of a Runtime for one Behaviour.
 type Row struct {
 	ID     string   `json:"id"`
 	Title  string   `json:"title"`
@@ -51,10 +51,10 @@ type Row struct {
 	Scores []Score  `json:"scores"`
 }
 
-// Passed reports whether nothing was wrong.
+// Passed reports whether no fault was found.
 func (r *Row) Passed() bool { return r.Why() == "" }
 
-// Why is the first thing that was wrong, with its place. Empty means that nothing was.
+// Why is the first fault, with its place. Empty means none.
 func (r *Row) Why() string {
 	for _, s := range r.Scores {
 		if len(s.Wrong) > 0 {
@@ -68,9 +68,9 @@ func (r *Row) Why() string {
 type PlayOptions struct {
 	APIs    []string       // nil means all
 	Only    *regexp.Regexp // ids of the Behaviours to play; nil means all
-	Patient time.Duration  // how long one play may take; 0 means three minutes
-	AtOnce  int            // plays at once; 0 means 64, since most of them wait
-	Done    func(Row)      // called with each row when it is played; nil means no call
+	Patient time.Duration  // the time limit of one play; 0 means three minutes
+	AtOnce  int            // concurrent plays; 0 means 64, because most of them wait
+	Done    func(Row)      // called with each row after its plays; nil means no call
 }
 
 // Play plays Behaviours to a Runtime on each API, streamed and whole, and returns a Row for each,
@@ -135,7 +135,7 @@ func Play(ctx context.Context, rt Runtime, all []Behaviour, opts *PlayOptions) (
 	return rows, context.Cause(ctx)
 }
 
-// play plays one Behaviour once, or twice where it says so, and judges what it saw.
+// play plays one Behaviour once, or twice if it demands so, and judges the outcome.
 func play(ctx context.Context, server *Server, rt Runtime, b *Behaviour, api string, stream bool,
 	patient time.Duration) []string {
 	seen := once(ctx, server, rt, b, api, stream, patient)

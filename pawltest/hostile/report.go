@@ -20,7 +20,7 @@ func Short(api string) string {
 	return api
 }
 
-// Cell is how a Runtime did with one Behaviour on one API, in a word: "ok", "fail", "-" where the
+// Cell is the result of a Runtime for one Behaviour on one API in a word: "ok", "fail", "-" if the
 // API cannot express it, or the only mode that failed ("stream").
 func (r *Row) Cell(api string) string {
 	played, failed := 0, ""
@@ -61,7 +61,7 @@ func apisOf(rows []Row) []string {
 	return all
 }
 
-// Count returns how many plays there were, and how many of them failed.
+// Count returns the number of plays and the number of failed plays.
 func Count(rows []Row) (plays, failed int) {
 	for _, r := range rows {
 		for _, s := range r.Scores {
@@ -76,7 +76,7 @@ func Count(rows []Row) (plays, failed int) {
 	return plays, failed
 }
 
-// WriteHead and WriteRow print a table for a terminal, a line at a time.
+// WriteHead and WriteRow print a table for a terminal, line by line.
 func WriteHead(w io.Writer, apis []string) {
 	fmt.Fprintf(w, "%-29s", "BEHAVIOUR")
 	for _, api := range apis {
@@ -85,7 +85,7 @@ func WriteHead(w io.Writer, apis []string) {
 	fmt.Fprintln(w, " THE MODEL …")
 }
 
-// WriteRow prints one row: what the model does if all passed, else the first thing that was wrong.
+// WriteRow prints one row: the model's action if all passed, else the first fault.
 func WriteRow(w io.Writer, r *Row, apis []string) {
 	fmt.Fprintf(w, "%-29s", r.ID)
 	for _, api := range apis {
@@ -98,8 +98,8 @@ func WriteRow(w io.Writer, r *Row, apis []string) {
 	fmt.Fprintf(w, " %s\n", r.Title)
 }
 
-// Page returns docs/hostile.md: how Runtimes did. The first is pawl, the second the control, a loop
-// written by hand. The control's column shows its first failure.
+// Page returns docs/hostile.md, the results of Runtimes. The first is pawl, and the second is the
+// control, a hand-written loop. The control's column shows its first failure.
 func Page(all []Behaviour, pawl, control []Row) string {
 	var b strings.Builder
 	plays, failed := Count(pawl)
@@ -178,7 +178,7 @@ A cell is ok, fail, the one mode that failed (stream, whole), or - where the API
 	return b.String()
 }
 
-// reason is why a row failed, in words that are the same each time it fails.
+// reason returns the reason why a row failed, in words that are the same each time.
 func reason(r *Row) string {
 	for _, s := range r.Scores {
 		if len(s.Wrong) == 0 {

@@ -6,12 +6,12 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// The words in which rows are written.
+// The functions that build rows.
 
 // meets splits the ids of demands.
 func meets(s string) []string { return strings.Fields(s) }
 
-// calls is a reply that makes calls: "NAME ARGUMENTS" each.
+// calls returns a reply that makes calls, each written as "NAME ARGUMENTS".
 func calls(texts ...string) Turn {
 	var t Turn
 	for _, s := range texts {
@@ -21,7 +21,7 @@ func calls(texts ...string) Turn {
 	return t
 }
 
-// call is a reply with one call, whose name may hold spaces.
+// call returns a reply with one call, whose name may contain spaces.
 func call(name, args string) Turn { return Turn{Calls: []Call{{Name: name, Args: args}}} }
 
 func (t Turn) with(w Wire) Turn                 { t.Wire = w; return t }
@@ -42,7 +42,7 @@ func (s Shown) says(words ...string) Shown      { s.Says = words; return s }
 func failed(call string, words ...string) Shown { return Shown{Ran: call, Fails: true, Says: words} }
 func lost(call string, words ...string) Shown   { return Shown{Ran: call, Mute: true, Says: words} }
 
-// decided is a turn that depends on the request.
+// decided returns a turn that depends on the request.
 func decided(does string, make func(req *llm.Request) Turn) Turn {
 	return Turn{Does: does, make: make}
 }
@@ -52,7 +52,7 @@ const (
 	inOslo = "weather " + oslo
 )
 
-// names: calls of tools that there are not, or nearly.
+// names: calls of tools that do not exist, or of misspelt tools.
 func names() []Behaviour {
 	unknown := shown(told("weather"))
 	either := shown(ran(inOslo).or("weather"))
@@ -126,13 +126,13 @@ func arguments() []Behaviour {
 		row("args-1mb", "sends 1 MB of arguments", "D3 IA-T64", "order "+oneMB, ran("order "+oneMB)),
 		row("args-10mb", "sends 10 MB of arguments", "D3 IA-T64", "order "+tenMB, ran("order "+tenMB)),
 	}
-	// Two say what eight would.
+	// Two rows stand for eight.
 	all[len(all)-1].Only = []string{chat + "/stream", anthropic + "/whole"}
 	return all
 }
 
-// repairs: calls whose arguments are no JSON, or in a form that can mean one thing only. Each ends
-// repaired to what was meant, or rejected; nothing else may run.
+// repairs: calls whose arguments are not JSON, or have a form with only one meaning. Each is
+// repaired to that meaning or rejected; no other call may run.
 func repairs() []Behaviour {
 	row := func(id, title, args string) Behaviour {
 		return Behaviour{ID: id, Title: title, Meets: meets("D3 OA-D8 IA-T31"), Turns: turns(call("weather", args)),

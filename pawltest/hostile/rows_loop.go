@@ -73,7 +73,7 @@ func many() []Behaviour {
 	}
 }
 
-// choices: calls against what was said of calls, and calls that are none.
+// choices: calls that contradict the tool choice, and texts that look like calls.
 func choices() []Behaviour {
 	forced := decided("obeys a forced choice, else it answers", func(req *llm.Request) Turn {
 		if req.Choice.Mode == llm.ToolNamed || req.Choice.Mode == llm.ToolRequired {

@@ -6,7 +6,7 @@ import (
 	"github.com/pawl-go/pawl/pawltest"
 )
 
-// providers: servers that answer with something else than a reply.
+// providers: servers that answer with something other than a reply.
 func providers() []Behaviour {
 	ok := func(requests int) Want { return Want{Results: []Shown{ran(inOslo)}, Requests: [2]int{2, requests}} }
 	no := func(most int) Want { return Want{Loose: true, Stop: "failed", Requests: [2]int{1, most}} }

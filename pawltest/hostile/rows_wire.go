@@ -24,10 +24,10 @@ const inBergen = `weather {"city":"Bergen"}`
 
 func both() []Shown { return []Shown{ran(inOslo), ran(inBergen)} }
 
-// finishes: replies whose end says something else than what they hold.
+// finishes: replies whose finish reason contradicts their content.
 func finishes() []Behaviour {
 	cut := shown(told("cut|not run|length|filter|again"))
-	// setFinish writes another reason in the words of each API; nil takes it out.
+	// setFinish writes another reason in the words of each API. nil removes it.
 	setFinish := func(says string, word any) Wire {
 		return objects(says, func(a *answer, o map[string]any, _ bool) { finishAs(a.api, o, word) })
 	}
@@ -90,7 +90,7 @@ func finishAs(api string, o map[string]any, word any) {
 	}
 }
 
-// ids: calls whose ids or places are not what they should be.
+// ids: calls with wrong ids or wrong places.
 func ids() []Behaviour {
 	two := calls(inOslo, inBergen)
 	setID := func(says string, id func(n int, old string) any) Wire {
@@ -232,7 +232,7 @@ func chatLate() Wire {
 	})
 }
 
-// chatAgain sends the whole of a call once more after its fragments, as servers do that sum up.
+// chatAgain sends the whole of a call again after its fragments, as some servers do at the end.
 func chatAgain() Wire {
 	return edited("the last fragment of a call repeats all of it", func(a *answer) {
 		args := map[string]string{}
@@ -266,7 +266,7 @@ func chatAgain() Wire {
 	})
 }
 
-// interleave sorts the fragments of two calls so that they take turns.
+// interleave sorts the fragments of two calls so that they alternate.
 func interleave(a *answer) {
 	var head, tail []sent
 	lanes := map[string][]sent{}
@@ -297,7 +297,7 @@ func interleave(a *answer) {
 	a.events = append(head, tail...)
 }
 
-// streams: streams that are not as they should be.
+// streams: malformed streams.
 func streams() []Behaviour {
 	ok := shown(ran(inOslo))
 	broken := Want{Loose: true, Stop: "failed", Requests: [2]int{1, 4}} // nothing runs

@@ -52,7 +52,7 @@ type session struct {
 	n   []int // for each request, its turn
 }
 
-// keptSessions and keptRequests bound what a Server remembers.
+// keptSessions and keptRequests limit the memory of a Server.
 const (
 	keptSessions = 256
 	keptRequests = 400
@@ -79,10 +79,10 @@ func NewServer(all []Behaviour, opts *ServerOptions) (*Server, error) {
 	return s, nil
 }
 
-// Close ends what is being answered and waits for it.
+// Close ends the active answers and waits for their end.
 func (s *Server) Close() error { return s.sim.Close() }
 
-// nobody answers requests that name no behaviour.
+// nobody is the model for requests that name no behaviour.
 type nobody struct{}
 
 func (nobody) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
@@ -91,8 +91,8 @@ func (nobody) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] 
 	}
 }
 
-// chosen returns the name of the session that a request belongs to, and its behaviour; "" and nil
-// when it names none.
+// chosen returns the session's name of a request, and its behaviour. "" and nil mean that the
+// request names none.
 func (s *Server) chosen(r *pawltest.Received) (string, *Behaviour) {
 	name := ""
 	if rest, ok := strings.CutPrefix(r.Path, "/b/"); ok {
@@ -108,7 +108,7 @@ func (s *Server) chosen(r *pawltest.Received) (string, *Behaviour) {
 	return name, b
 }
 
-// model returns what answers a request.
+// model returns the model that answers a request.
 func (s *Server) model(r *pawltest.Received) llm.Model {
 	_, b := s.chosen(r)
 	if b == nil {
@@ -124,7 +124,7 @@ func (s *Server) model(r *pawltest.Received) llm.Model {
 	return m
 }
 
-// fault notes a request in its session, and says what goes wrong with it.
+// fault records a request in its session and returns its fault.
 func (s *Server) fault(_ int, r *pawltest.Received) *pawltest.Fault {
 	name, b := s.chosen(r)
 	switch {
@@ -142,7 +142,7 @@ func (s *Server) fault(_ int, r *pawltest.Received) *pawltest.Fault {
 	return t.Wire.fault(place{r.API, r.Request != nil && !r.Request.Whole})
 }
 
-// note logs a request, and returns how often its turn was asked for before.
+// note logs a request, and returns how often its turn was requested before.
 func (s *Server) note(name string, n int, r *pawltest.Received) (attempt int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +180,7 @@ func (s *Server) Log(name string) []*pawltest.Received {
 	return nil
 }
 
-// Forget drops what is known of a session.
+// Forget drops the data of a session.
 func (s *Server) Forget(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,13 +188,13 @@ func (s *Server) Forget(name string) {
 	s.order = slices.DeleteFunc(s.order, func(o string) bool { return o == name })
 }
 
-// Entry is a Behaviour as the index has it: with the tools to define, in full.
+// Entry is a Behaviour in the index, with the full definitions of its tools.
 type Entry struct {
 	*Behaviour
-	Task      string            `json:"task"`      // what the user says
+	Task      string            `json:"task"`      // the user's message
 	Define    []*Tool           `json:"define"`    // the tools to offer
 	Addresses map[string]string `json:"addresses"` // base URL by API
-	Verdict   string            `json:"verdict"`   // where the verdict is
+	Verdict   string            `json:"verdict"`   // the path of the verdict
 }
 
 func (s *Server) entry(b *Behaviour) Entry {
@@ -222,18 +222,18 @@ func Base(root, name, api string) string {
 	return base + "/v1"
 }
 
-// Verdict is what a runtime did, as far as the wire shows it.
+// Verdict is the behaviour of a runtime, as far as the wire shows it.
 type Verdict struct {
 	Behaviour string `json:"behaviour"`
 	Requests  int    `json:"requests"`
 	API       string `json:"api,omitempty"`
-	// The API accepts every conversation that was sent.
+	// The API accepts every conversation of the requests.
 	Valid   bool     `json:"valid"`
 	Results []string `json:"results"` // the head of each, in call order
 	// Faults. Empty means that the wire shows none.
 	Wrong  []string `json:"wrong"`
-	Unseen []string `json:"unseen,omitempty"` // what the wire cannot show; look at it yourself
-	Passed bool     `json:"passed"`           // requests came, and nothing is wrong
+	Unseen []string `json:"unseen,omitempty"` // facts that the wire cannot show; check them by hand
+	Passed bool     `json:"passed"`           // there were requests, and no fault was found
 }
 
 // Verdict judges the session named ID or ID@TAG from the wire alone.
@@ -268,7 +268,7 @@ func (s *Server) Verdict(name string) (*Verdict, error) {
 	return v, nil
 }
 
-// pages answers what is on no API's path.
+// pages answers the paths that belong to no API.
 func (s *Server) pages() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.home)
@@ -311,7 +311,7 @@ func (s *Server) home(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// How says how to point a runtime at a Server.
+// How describes how to point a runtime at a Server.
 func How(root string) string {
 	return fmt.Sprintf(`Models that behave badly. Point a runtime at one of them, with any key and any model name:
 
@@ -338,5 +338,5 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
-	e.Encode(v) // the client is gone, or it has it
+	e.Encode(v) // the client has disconnected, or has the answer
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/pawl-go/pawl/provider/openai"
 )
 
-// A behaviour is chosen by path or by the model's name; the verdict tells from the wire what a
-// runtime did, and a bad one is told apart.
+// The path or the model's name selects a behaviour. The verdict describes the runtime from the wire
+// alone, and reports a bad runtime.
 func TestServer(t *testing.T) {
 	s, err := hostile.NewServer(hostile.Behaviours(), nil)
 	if err != nil {

@@ -14,29 +14,29 @@ import (
 	"time"
 )
 
-// Tool is a tool of the kit, as a runtime is to offer it.
+// Tool is a tool of the kit, as a runtime offers it.
 type Tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Input       json.RawMessage `json:"input"` // JSON Schema
-	Does        string          `json:"does"`  // what its function does
+	Does        string          `json:"does"`  // the effect of its function
 
 	Passive bool `json:"passive,omitempty"` // nothing runs: the caller of the run answers
 	Deny    bool `json:"deny,omitempty"`    // a policy refuses every call
-	// The policy that decides on its calls fails, with an error.
+	// The policy that decides on its calls returns an error.
 	Lost bool `json:"lost,omitempty"`
-	// Every call waits for a person, who allows the first that is asked, and denies the others.
+	// Every call waits for a person, who approves the first question and denies the others.
 	Ask bool `json:"ask,omitempty"`
 	// Calls with the same value of this argument run one after another, in call order.
 	Serial string `json:"serial,omitempty"`
 	Reads  bool   `json:"reads,omitempty"`  // it changes nothing
 	Ends   bool   `json:"ends,omitempty"`   // a call ends the run well
 	Aborts bool   `json:"aborts,omitempty"` // a call ends the run as failed
-	// While it runs, the user says the word of the set-up.
+	// While the tool runs, the user sends the message of the set-up.
 	Steers bool `json:"steers,omitempty"`
-	// It makes the calls in its argument itself, through the runtime.
+	// The tool makes the calls in its argument itself, through the runtime.
 	Plans bool `json:"plans,omitempty"`
-	// It is an agent of its own, with the same model and the tool ping.
+	// The tool is an agent of its own, with the same model and the tool ping.
 	Agent bool `json:"agent,omitempty"`
 	// Of a call, in nanoseconds. 0 means the runtime's default.
 	Timeout time.Duration `json:"timeout,omitempty"`
@@ -44,8 +44,8 @@ type Tool struct {
 	run func(ctx context.Context, b *Bench, args map[string]any) (string, error)
 }
 
-// Bench is one play: the state that its tools share, and the record of what ran. It may be used
-// concurrently.
+// Bench is the set-up of one play: the shared state of its tools, and the record of executed calls.
+// It may be used concurrently.
 type Bench struct {
 	mu      sync.Mutex
 	ran     []string
@@ -53,22 +53,21 @@ type Bench struct {
 	peak    int
 	store   map[string]string
 	polls   int
-	over    chan struct{} // closed when the play is over, for tools that wait for nothing else
+	over    chan struct{} // closed at the end of the play, for tools that wait for nothing else
 	end     func(why error)
 }
 
-// How a tool of the kit fails, and how it ends the run from outside.
+// The errors of the kit's tools, and the causes that end the run from outside.
 var (
-	ErrCancel   = errors.New("the user cancelled")     // the task is given up
-	ErrShutdown = errors.New("the process shuts down") // the task goes on elsewhere
-	// A fault of the infrastructure that may pass.
+	ErrCancel   = errors.New("the user cancelled")     // the task is abandoned
+	ErrShutdown = errors.New("the process shuts down") // the task continues elsewhere
+	// A transient fault of the infrastructure.
 	ErrPassing = errors.New("the line is busy")
 	errDisk    = errors.New("disk full: 0 bytes left") // a fault of the tool
 )
 
 // Call executes a call with args, as a runtime's tool function does, and returns the text of the
-// result. It panics where the tool does. An error wraps ErrPassing where a runtime that knows such
-// a thing may try again.
+// result. It panics if the tool does. An error wraps ErrPassing if a runtime may retry the call.
 func (t *Tool) Call(ctx context.Context, b *Bench, args []byte) (string, error) {
 	text := canonical(args)
 	receipt := receiptOf(t.Name, text)
@@ -97,7 +96,7 @@ func (t *Tool) Call(ctx context.Context, b *Bench, args []byte) (string, error) 
 	return receipt + ": " + out, nil
 }
 
-// receiptOf is how a result begins.
+// receiptOf returns the beginning of a result.
 func receiptOf(name, args string) string {
 	if len(args) > 300 {
 		args = fmt.Sprintf("(%d bytes)", len(args))
@@ -105,8 +104,8 @@ func receiptOf(name, args string) string {
 	return "ran " + name + " " + args
 }
 
-// canonical writes arguments with sorted keys, without spaces, and with whole numbers as such. What
-// is no JSON stays as it is.
+// canonical writes arguments with sorted keys, without spaces, and with whole numbers as such. Text
+// that is not JSON is unchanged.
 func canonical(args []byte) string {
 	d := json.NewDecoder(bytes.NewReader(args))
 	d.UseNumber()
@@ -274,7 +273,7 @@ func tools() []*Tool {
 		{Name: "abort", Input: json.RawMessage(anyInput), Aborts: true, Description: "Gives up.", Does: "ends the run as failed"},
 		{Name: "cancels", Input: json.RawMessage(anyInput), Description: "The user presses Ctrl-C.", Does: "the task is given up while it runs; it returns when its context ends",
 			run: func(ctx context.Context, b *Bench, _ map[string]any) (string, error) {
-				time.Sleep(20 * time.Millisecond) // its siblings begin
+				time.Sleep(20 * time.Millisecond) // its siblings have started
 				b.stop(ErrCancel)
 				return wait(ctx)
 			}},
@@ -289,7 +288,7 @@ func tools() []*Tool {
 					return "", nil
 				}
 				b.awaitSibling(ctx)
-				time.Sleep(20 * time.Millisecond) // the runtime records how it ended
+				time.Sleep(20 * time.Millisecond) // the runtime records the stop
 				b.stop(ErrShutdown)
 				return wait(ctx)
 			}},
@@ -339,7 +338,7 @@ func (b *Bench) stop(why error) {
 	end(why)
 }
 
-// Ran returns what ran so far, in the order in which it began: NAME ARGUMENTS.
+// Ran returns the calls so far, in the order of their start: NAME ARGUMENTS.
 func (b *Bench) Ran() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,15 +10,15 @@ import (
 	"github.com/pawl-go/pawl/pawltest"
 )
 
-// Wire is what goes wrong with a reply on its way, in words and as a fault of the simulator.
+// Wire is a fault of a reply on its way, in words and as a fault of the simulator.
 type Wire struct {
 	Says  string `json:"says"`            // what goes wrong
-	Times int    `json:"times,omitempty"` // with so many requests for the turn; 0 means with each
+	Times int    `json:"times,omitempty"` // for that many requests of the turn; 0 means for each
 
 	fault func(at place) *pawltest.Fault
 }
 
-// place is where a fault happens.
+// place is the position of a fault.
 type place struct {
 	api    string
 	stream bool
@@ -29,10 +29,10 @@ func (w Wire) times(n int) Wire {
 	return w
 }
 
-// IsZero reports whether nothing goes wrong.
+// IsZero reports whether there is no fault.
 func (w Wire) IsZero() bool { return w.fault == nil }
 
-// wire is a fault that is the same everywhere.
+// wire is a fault that is the same for all APIs.
 func wire(says string, f pawltest.Fault) Wire {
 	return Wire{Says: says, fault: func(place) *pawltest.Fault { return &f }}
 }
@@ -40,7 +40,7 @@ func wire(says string, f pawltest.Fault) Wire {
 // status answers with an error.
 func status(code int, says string) Wire { return wire(says, pawltest.Fault{Status: code}) }
 
-// silent says nothing for a while: hold before the answer, else in the middle of a stream.
+// silent pauses for hold, before a whole answer or in the middle of a stream.
 func silent(says string, d time.Duration, hold bool) Wire {
 	return Wire{Says: says, fault: func(at place) *pawltest.Fault {
 		c := make(chan struct{})
@@ -54,21 +54,21 @@ func silent(says string, d time.Duration, hold bool) Wire {
 	}}
 }
 
-// answer is an answer on its way, as what it consists of.
+// answer is the content of an answer on its way.
 type answer struct {
 	place
 	events []sent // of a stream
 	body   any    // of a whole reply
 }
 
-// sent is one event of a stream. Data that is no JSON has a nil object.
+// sent is one event of a stream. Data that is not JSON has a nil object.
 type sent struct {
 	name   string
 	data   string
 	object map[string]any
 }
 
-// edited changes the JSON of an answer: f sees the whole of it.
+// edited changes the JSON of an answer: f receives the whole of it.
 func edited(says string, f func(a *answer)) Wire {
 	return Wire{Says: says, fault: func(at place) *pawltest.Fault {
 		return &pawltest.Fault{Rewrite: func(b []byte) []byte {
@@ -79,8 +79,8 @@ func edited(says string, f func(a *answer)) Wire {
 	}}
 }
 
-// objects changes every JSON object of an answer: each event, or the body. last says that there is
-// no other after it.
+// objects changes every JSON object of an answer: each event, or the body. last means that it is
+// the last object.
 func objects(says string, f func(a *answer, o map[string]any, last bool)) Wire {
 	return edited(says, func(a *answer) {
 		if o, ok := a.body.(map[string]any); ok {
@@ -98,15 +98,15 @@ func objects(says string, f func(a *answer, o map[string]any, last bool)) Wire {
 	})
 }
 
-// callObjects changes every object of an answer that says something of a call: the call itself, or
-// a fragment. first is the object that begins it.
+// callObjects changes every object of an answer that belongs to a call: the call itself, or a
+// fragment. first is the object that begins it.
 func callObjects(says string, f func(a *answer, call map[string]any, first bool)) Wire {
 	return objects(says, func(a *answer, o map[string]any, _ bool) {
 		eachCall(a.api, o, func(c map[string]any, first bool) { f(a, c, first) })
 	})
 }
 
-// eachCall visits what an event or body says of calls.
+// eachCall visits the objects of calls in an event or a body.
 func eachCall(api string, o map[string]any, f func(call map[string]any, first bool)) {
 	list := func(v any) []any {
 		l, _ := v.([]any)
@@ -239,14 +239,14 @@ func between(says, text string) Wire {
 	})
 }
 
-// cutAt breaks the connection after a part of the answer, from 0 to 1.
+// cutAt breaks the connection after a fraction of the answer, from 0 to 1.
 func cutAt(says string, part float64) Wire {
 	return Wire{Says: says, fault: func(at place) *pawltest.Fault {
 		return &pawltest.Fault{Break: true, Header: map[string]string{"Connection": "close"}, Cut: part}
 	}}
 }
 
-// page is the answer of something that is no API.
+// page answers like a web server that is not an API.
 func page(code int, says string) Wire {
 	return wire(says, pawltest.Fault{Status: code, Body: []byte("<!DOCTYPE html><html><head><title>" + http.StatusText(code) + "</title></head><body><h1>nginx</h1></body></html>"), ContentType: "text/html"})
 }

@@ -166,7 +166,7 @@ func (l *Loop) ask(ctx context.Context, messages []message) (*message, error) {
 	return &whole.Choices[0].Message, nil
 }
 
-// join puts a stream together.
+// join joins a stream.
 func join(body io.Reader) (*message, error) {
 	reply := &message{Role: "assistant"}
 	lines := bufio.NewScanner(body)
