@@ -174,7 +174,7 @@ func anyHistory(t *rapid.T) []llm.Message {
 	return msgs
 }
 
-// mustRepair checks the guarantees of Heal for the given messages.
+// mustRepair checks the guarantees of a repair for the given messages.
 func mustRepair(t fataler, msgs []llm.Message, r llm.HistoryRules) {
 	t.Helper()
 	before := jsonOf(t, msgs)

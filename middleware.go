@@ -63,8 +63,8 @@ func After(
 	}}
 }
 
-// wrapped puts the middleware around m, and returns what goes around calls, and who knows what a
-// request costs: the outermost model that does; nil: nobody.
+// wrapped puts the middleware around m. It returns the layers around calls, and the pricer: the
+// outermost model that knows what a request costs. A nil Pricer means that no model knows.
 func wrapped(m llm.Model, ws []Middleware) (llm.Model, layers, llm.Pricer) {
 	var l layers
 	pricer, _ := llm.As[llm.Pricer](m)

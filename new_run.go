@@ -83,8 +83,8 @@ func (a *Agent) checkedTools(ctx context.Context) ([]*Tool, error) {
 	return tools, nil
 }
 
-// addTools completes the tools with those of the run itself: the reader of artifacts, and the tool
-// for the answer. The middleware checks the tools of the agent and the reader.
+// addTools adds the tools of the run itself: the reader of artifacts, and the tool for the answer.
+// The middleware checks the tools of the agent and the reader.
 func (r *run) addTools(ctx context.Context, tools []*Tool, o runOptions) (err error) {
 	a := r.agent
 	if r.scope.shelf, err = r.shelf(ctx, o); err != nil {
@@ -119,7 +119,7 @@ func (r *run) addTools(ctx context.Context, tools []*Tool, o runOptions) (err er
 	return nil
 }
 
-// join gives the run its slots and its budget: those of the run around it, or its own.
+// join gives the run its slots and its budget: from the enclosing run, or its own.
 func (r *run) join() {
 	r.scope.budget = &r.own
 	if v := r.parent.call; v != nil {

@@ -142,7 +142,7 @@ type Registry struct {
 var _ Toolset = (*Registry)(nil)
 
 // reserved returns the reason why a tool with effect e cannot have the name. "" means that it can.
-// The names of pawl's own records are reserved, and those of composing tools for composing tools.
+// The names of pawl's own records are reserved. The names of composing tools are reserved for them.
 func reserved(name string, e Effect) string {
 	switch name {
 	case "decision_extraction", "decision_validation":

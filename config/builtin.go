@@ -125,8 +125,8 @@ func unknownSet(name, path string) *Finding {
 	return finding(CodeUnknownTool, path, nearest.Hint(name, SetNames()), "no set of tools is named %q", name)
 }
 
-// mayCall adds the tools that a schedule may call: all but those that make schedules and passive
-// ones.
+// mayCall adds the tools that a schedule may call: all except passive tools and tools that make
+// schedules.
 func (b *builtin) mayCall(ctx context.Context, sets []Set) error {
 	for _, set := range sets {
 		if set.Name == "schedule" {

@@ -131,8 +131,8 @@ func (r *reading) plain(n *yaml.Node, v reflect.Value, path string, tag reflect.
 	}
 }
 
-// pairs returns the keys of an object with their values. A duplicate key, or one that is no text,
-// is reported and left out.
+// pairs returns the keys of an object with their values. A key that is a duplicate or not a text is
+// reported and left out.
 func (r *reading) pairs(n *yaml.Node, path string) func(func(*yaml.Node, *yaml.Node) bool) {
 	return func(yield func(*yaml.Node, *yaml.Node) bool) {
 		seen := map[string]int{}

@@ -219,8 +219,8 @@ func (a *Agent) leads(to *Agent, deep int) bool {
 // asks are the tools by which each manager asks its lead.
 var asks = map[string][]string{"": {"make_plan", "sum_up"}, "strategic": {"make_plan", "sum_up"}, "router": {"choose_worker", "sum_up"}, "script": {"write_script", "sum_up"}}
 
-// workers returns stand-ins for the tools of a team, which rules may name: those that give work to
-// workers, and those that ask the lead.
+// workers returns stand-ins for the tools of a team, which rules may name: tools that give work to
+// workers, and tools that ask the lead.
 func (a *Agent) workers() (out []*pawl.Tool) {
 	if a.Team == nil {
 		return nil

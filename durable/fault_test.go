@@ -237,7 +237,7 @@ func posted(t *testing.T) *file {
 	return f
 }
 
-// image copies a database as it is on disk during use.
+// image copies the files of a database during use.
 func image(t *testing.T, from string, cut func(wal []byte) []byte) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "image.db")

@@ -59,7 +59,7 @@ func notMade(ctx context.Context, server string, err error) error {
 
 // ready returns the connection for a call, which stays in use until the caller calls Done.
 // Otherwise it returns the reason why the tool must not be called: its current definition differs
-// from the one that the model got.
+// from the definition that the model got.
 func (c *Client) ready(ctx context.Context, name, digest string) (*session, string, error) {
 	if err := c.take(ctx); err != nil {
 		return nil, "", err

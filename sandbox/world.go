@@ -97,7 +97,8 @@ func (c *child) collect() ([]tree, error) {
 	return append(list, own...), nil
 }
 
-// own opens the paths of the Spec: those that the parent sent as descriptors, and the rest by path.
+// own opens the paths of the Spec: it uses the descriptors from the parent, and opens the rest by
+// path.
 func (c *child) own() ([]tree, error) {
 	var list []tree
 	for _, m := range c.order.Mounts {

@@ -56,7 +56,7 @@ const (
 	pawlLink    = attribute.Key("pawl.link") // of a link: the relation to the other run
 )
 
-// Operations of the conventions, and one that is not part of them.
+// Operations of the conventions, and attempt, which is not part of them.
 const (
 	invokeAgent = "invoke_agent"
 	chat        = "chat"

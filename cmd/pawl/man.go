@@ -157,7 +157,7 @@ func manFlags(b *bytes.Buffer, n *kong.Node) {
 	}
 }
 
-// flagGroup is a group with those of its flags that a command has.
+// flagGroup is a group with the flags in it that a command has.
 type flagGroup struct {
 	kong.Group
 	flags []*kong.Flag

@@ -114,7 +114,7 @@ type wireError struct {
 	Code       string  `json:"code"`
 	Status     int     `json:"status"`
 	Retryable  bool    `json:"retryable"`
-	RetryAfter float64 `json:"retry_after"` // seconds; 0: not said
+	RetryAfter float64 `json:"retry_after"` // seconds; 0 means unknown
 	Message    string  `json:"message"`
 }
 

@@ -134,7 +134,7 @@ func (d *document) react() {
 	d.tools(c.Descriptions)
 }
 
-// tools makes the tools that are described or, without descriptions, those that the agent lists.
+// tools makes the described tools or, without descriptions, the tools that the agent lists.
 func (d *document) tools(described []description) {
 	if described == nil {
 		for i, name := range d.Spec.Tools {

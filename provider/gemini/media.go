@@ -57,7 +57,7 @@ func fromMedia(e *encoder, where string, m llm.Media, local bool) {
 	e.Raw(`"}`)
 }
 
-// typeOf returns the type of media, as far as it is known.
+// typeOf returns the type of media. "" means that it is unknown.
 func typeOf(m llm.Media) string {
 	if m.MIME != "" {
 		return m.MIME

@@ -126,7 +126,7 @@ func (p *pool) expire(w *waitingChild) {
 	w.end()
 }
 
-// close ends all children. It waits for the end of those that no program is using.
+// close ends all children. It waits for the end of the children that no program is using.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true

@@ -53,7 +53,7 @@ func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) 
 		}
 		return dec.Whole(all)
 	}
-	// title is that of a page. Events may still follow a line of garbage.
+	// title is the title of a page. Events may still follow a line of garbage.
 	var title string
 	if isPage(head) {
 		title = page(head)

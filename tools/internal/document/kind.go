@@ -135,8 +135,8 @@ func jsonLines(text string) bool {
 	return n >= 2
 }
 
-// delimiter finds the separator of a table's cells: the one that gives the first records the same
-// number of cells, and the most cells. A file with the name of a table may have one column.
+// delimiter finds the separator of a table's cells: it gives the first records the same number of
+// cells, and the most cells. A file with the name of a table may have one column.
 func delimiter(text, ending string) (rune, bool) {
 	best, most := ',', 1
 	for _, comma := range []rune{'\t', ',', ';', '|'} {

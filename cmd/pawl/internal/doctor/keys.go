@@ -134,7 +134,7 @@ func (x *examination) endpoints(ctx context.Context) {
 	for _, p := range provider.Names() {
 		set := slices.ContainsFunc(provider.KeyVariables(p), func(v string) bool { return x.sys.Env(v) != "" })
 		switch {
-		// those that have a port of their own; on the others anything may listen
+		// these have a port of their own; on the ports of others any program may listen
 		case p == "ollama" || p == "lmstudio":
 			if l, err := reach(ctx, p, time.Second/2); err == nil {
 				x.ok("%s is on this machine: %s", p, l.models())

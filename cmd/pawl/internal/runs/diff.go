@@ -70,7 +70,7 @@ func newSide(id, state string, x *durable.Export) side {
 	return s
 }
 
-// stepsOf returns the number of replies of a run, without those of nested agents.
+// stepsOf returns the number of replies of a run, without the replies of nested agents.
 func stepsOf(x *durable.Export) (n int) {
 	for _, r := range x.Replies {
 		if strings.Count(string(r.Key), "/") == 2 {

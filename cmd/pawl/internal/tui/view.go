@@ -212,7 +212,7 @@ func (v *view) endProse() {
 	}
 }
 
-// retract removes text that was not an answer, as far as it is not printed.
+// retract removes the unprinted part of a text that was not an answer.
 func (v *view) retract() {
 	for i, it := range v.items {
 		if p, ok := it.(*prose); ok && p == v.prose {

@@ -100,7 +100,7 @@ func TestViewNested(t *testing.T) {
 	}
 }
 
-// Text that was not an answer is removed, as long as it is not printed.
+// The unprinted part of a text that was not an answer is removed.
 func TestViewRetracted(t *testing.T) {
 	printed, live := viewed(pawl.Event{Kind: pawl.EventText, Text: `{"x":1}`},
 		pawl.Event{Kind: pawl.EventTextRetracted, Text: `{"x":1}`}, pawl.Event{Kind: pawl.EventText, Text: "Yes."})
