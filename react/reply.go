@@ -33,8 +33,8 @@ func (r *reply) notice(code, text string, data map[string]any) error {
 	return r.send(llm.Delta{Notice: &llm.Notice{Code: code, Text: text, Data: b}})
 }
 
-// ask sends req and joins its deltas. Notices are passed on, and parts as they come if told is not
-// nil.
+// ask sends req and joins its deltas. It emits the notices. It passes parts to the function as they
+// arrive; nil means that no part is passed on.
 func (r *reply) ask(ctx context.Context, m llm.Model, req *llm.Request,
 	told func(llm.Part) error) (*llm.Response, error) {
 	resp := new(llm.Response)

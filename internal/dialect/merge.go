@@ -21,8 +21,7 @@ var vocabulary = []string{"type", "enum", "const", "multipleOf", "maximum", "exc
 	"dependentSchemas", "propertyNames", "if", "then", "else", "allOf", "anyOf", "oneOf", "not", "unevaluatedItems", "unevaluatedProperties",
 	"$ref", "$dynamicRef", "$recursiveRef"}
 
-// onlyAnnotated reports whether o contains only the keywords in beside, annotations and
-// definitions.
+// onlyAnnotated reports whether o contains only the given keywords, annotations and definitions.
 func onlyAnnotated(o *object, beside ...string) bool {
 	return !slices.ContainsFunc(o.keys, func(k string) bool {
 		return slices.Contains(vocabulary, k) && !slices.Contains(beside, k)
