@@ -46,11 +46,11 @@ func searchTool(find func(ctx context.Context, words string, limit int) ([]strin
 
 // end effect
 
-func Example_mended() {
+func Example_repaired() {
 	t := searchTool(func(_ context.Context, words string, limit int) ([]string, error) {
 		return []string{fmt.Sprintf("%s %d", words, limit)}, nil
 	})
-	// begin mended
+	// begin repaired
 	x := pawl.Toolsets{t}.Execute(context.Background(), llm.ToolCall{ID: "c", Name: "search",
 		Args: json.RawMessage("```json\n{'words': 'pawl', limit: '3',}\n```")})
 	fmt.Println(x.Outcome, x.Result.Text())
@@ -61,7 +61,7 @@ func Example_mended() {
 	x = pawl.Toolsets{t}.Execute(context.Background(), llm.ToolCall{ID: "c", Name: "search", Args: json.RawMessage(`{"word":"pawl"}`)})
 	fmt.Println(x.Outcome)
 	fmt.Println(x.Result.Text())
-	// end mended
+	// end repaired
 
 	// Output:
 	// ok ["pawl 3"]

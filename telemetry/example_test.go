@@ -25,7 +25,7 @@ func Example() {
 		Model: script.New(script.Call("weather", `{"city":"Oslo"}`), script.Say("Take an umbrella."), script.Say("You are welcome."))}
 	ctx := context.Background()
 
-	// begin tell
+	// begin trace
 	tel, err := telemetry.New(&telemetry.Options{Tracer: tracer, Provider: "openai", Model: "gpt-5-mini"})
 	if err != nil {
 		panic(err)
@@ -38,7 +38,7 @@ func Example() {
 		}
 		res = e.Result // the result in run_ended
 	}
-	// end tell
+	// end trace
 
 	// begin link
 	// res may have been stored

@@ -12,7 +12,7 @@
 // which are copies of that file, or of the lines in it between "// begin agent" and "// end agent".
 // So what a reader copies from a page compiles. What an example prints stands below
 //
-//	<!-- output: examples/calls_test.go#Example_mended -->
+//	<!-- output: examples/calls_test.go#Example_repaired -->
 //
 // and is a copy of the example's own "// Output:", which go test compares. Blocks and Links read
 // pages for other tests.
