@@ -13,8 +13,8 @@ import (
 // maxExceptions is the number of lines that words_exceptions.txt may have.
 const maxExceptions = 30
 
-// refusedWords are the expressions that documents and the comments of exported names do not use,
-// each with the words to use. A space matches any white space, so that a wrapped line counts too.
+// refusedWords are the expressions that documents and comments do not use, each with the words to
+// use. A space matches any white space, so that a wrapped line counts too.
 var refusedWords = compileWords([]struct{ pattern, instead string }{
 	{`(?i)\b(tell|tells|told)\b`, "emit, report, return or state"},
 	{`(?i)\b(heal|heals|healed|mend|mends|mended)\b`, "repair"},
@@ -131,85 +131,46 @@ func unusedExceptions(exceptions []*exception) []string {
 	return bad
 }
 
-// passages returns the prose of a Go file that users read: the package comment, the sentence about
-// the file, the comments of exported names with their fields, and in commands the help texts.
+// exampleOutput begins the comment with the output of an example, which is not prose.
+var exampleOutput = regexp.MustCompile(`(?i)^(unordered )?output:`)
+
+// passages returns the prose of a Go file: its comments and, in commands, the help texts. Generated
+// files have none.
 func (f *goFile) passages() []passage {
-	if f.test() || ast.IsGenerated(f.ast) {
+	if ast.IsGenerated(f.ast) {
 		return nil
 	}
-	public := []ast.Node{}
-	for _, d := range f.ast.Decls {
-		public = append(public, exported(d)...)
-	}
+	names := map[string]bool{}
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			names[id.Name] = true
+		}
+		return true
+	})
 	var all []passage
 	for _, g := range f.ast.Comments {
-		if g == f.ast.Doc || f.heads(g) || f.within(g, public) {
-			all = append(all, f.passage(g))
+		if text := f.comment(g, names); !exampleOutput.MatchString(text) {
+			all = append(all, passage{f.path, f.line(g.Pos()), text})
 		}
 	}
-	if strings.HasPrefix(f.path, "cmd/") {
+	if strings.HasPrefix(f.path, "cmd/") && !f.test() {
 		all = append(all, f.helpTexts()...)
 	}
 	return all
 }
 
-// heads reports whether g stands between the package clause and the first declaration, apart from
-// both.
-func (f *goFile) heads(g *ast.CommentGroup) bool {
-	if g.Pos() < f.ast.Name.End() {
-		return false
-	}
-	return len(f.ast.Decls) == 0 || f.line(g.End())+1 < f.line(f.ast.Decls[0].Pos())
-}
-
-// exported returns the parts of a declaration whose comments are documentation.
-func exported(d ast.Decl) []ast.Node {
-	switch d := d.(type) {
-	case *ast.FuncDecl:
-		if d.Doc != nil && d.Name.IsExported() && (d.Recv == nil || ast.IsExported(receiver(d))) {
-			return []ast.Node{d.Doc}
-		}
-	case *ast.GenDecl:
-		var all []ast.Node
-		for _, s := range d.Specs {
-			switch s := s.(type) {
-			case *ast.TypeSpec:
-				if s.Name.IsExported() {
-					all = append(all, d)
-				}
-			case *ast.ValueSpec:
-				if s.Names[0].IsExported() {
-					all = append(all, d)
-				}
-			}
-		}
-		return all
-	}
-	return nil
-}
-
-// within reports whether g documents one of the nodes or a part of it. It may stand at the end of
-// the node's last line.
-func (f *goFile) within(g *ast.CommentGroup, nodes []ast.Node) bool {
-	for _, n := range nodes {
-		first := n.Pos()
-		if d, ok := n.(*ast.GenDecl); ok && d.Doc != nil {
-			first = d.Doc.Pos()
-		}
-		if g.Pos() >= first && f.line(g.Pos()) <= f.line(n.End()) {
-			return true
-		}
-	}
-	return false
-}
-
-// passage returns the text of g, in the lines of the file.
-func (f *goFile) passage(g *ast.CommentGroup) passage {
+// comment returns the text of g, in the lines of the file. It leaves out a first word that is one
+// of names, because a comment begins with the name that it documents.
+func (f *goFile) comment(g *ast.CommentGroup, names map[string]bool) string {
 	var lines []string
 	for _, c := range g.List {
 		lines = append(lines, strings.TrimPrefix(strings.TrimPrefix(c.Text, "//"), " "))
 	}
-	return passage{f.path, f.line(g.Pos()), strings.Join(lines, "\n")}
+	text := strings.Join(lines, "\n")
+	if word, rest, _ := strings.Cut(text, " "); names[word] {
+		return rest
+	}
+	return text
 }
 
 // helpTexts returns the help tags of flags and the string literals of methods named Help.
