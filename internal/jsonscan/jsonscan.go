@@ -31,8 +31,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // MaxDepth is the maximum nesting of objects and arrays, the same as in encoding/json.
@@ -211,7 +215,7 @@ func (c *Cursor) Key() (key []byte, ok bool) {
 		c.fail("no member name")
 		return nil, false
 	}
-	raw, escaped := c.str()
+	raw := c.str()
 	if c.fault != "" {
 		return nil, false
 	}
@@ -223,11 +227,23 @@ func (c *Cursor) Key() (key []byte, ok bool) {
 	c.i++
 	c.space()
 	c.value = c.i + 1
-	if escaped {
+	if bytes.IndexByte(raw, '\\') >= 0 {
 		c.scratch = appendUnquoted(c.scratch[:0], raw)
 		raw = c.scratch
 	}
 	return raw, true
+}
+
+// Members yields the names of the members of the next value if it is an object, each with the
+// Cursor at its value. Any other value is skipped. A name is valid until the next iteration.
+func (c *Cursor) Members() iter.Seq[[]byte] {
+	return func(yield func(key []byte) bool) {
+		if !c.Object() {
+			return
+		}
+		for key, ok := c.Key(); ok && yield(key); key, ok = c.Key() {
+		}
+	}
 }
 
 // More moves to the next element of the array entered last. It returns false at the end of the
@@ -245,104 +261,69 @@ func (c *Cursor) More() bool {
 }
 
 // str reads the string at the cursor and returns the text between the quotes.
-func (c *Cursor) str() (raw []byte, escaped bool) {
+func (c *Cursor) str() []byte {
 	start := c.i + 1
-	quote := -1 // position of the next quote at or after i, once it was searched
-	for i := start; i <= len(c.b); {
-		// Most strings are short. Examine eight bytes at a time first, and then use the searches
-		// that are fastest in long strings.
-		const few = 48
-		end := i + stop(c.b[i:min(i+few, len(c.b))])
-		if end == i+few {
-			if quote < i {
-				k := bytes.IndexByte(c.b[i:], '"')
-				if k < 0 {
-					break
-				}
-				quote = i + k
-			}
-			end = quote
-			if k := bytes.IndexByte(c.b[i:quote], '\\'); k >= 0 {
-				end = i + k
-			}
+	for end := start; ; end++ {
+		k := bytes.IndexByte(c.b[end:], '"')
+		if k < 0 {
+			c.fail("string without an end")
+			return nil
 		}
-		if end >= len(c.b) {
-			break
-		}
-		if c.b[end] == '"' {
+		end += k
+		raw := c.b[start:end]
+		// An odd number of backslashes before a quote escapes it.
+		if (len(raw)-len(bytes.TrimRight(raw, `\`)))%2 == 0 {
 			c.i = end + 1
-			return c.b[start:end], escaped
+			return raw
 		}
-		escaped = true
-		i = end + 2
 	}
-	c.fail("string without an end")
-	return nil, false
+}
+
+// text is str for a value of any kind. It skips a value that is not a string and returns nil.
+func (c *Cursor) text() []byte {
+	if c.Kind() != String {
+		c.Skip()
+		return nil
+	}
+	return c.str()
 }
 
 // AppendString appends the next value to dst, unquoted, if it is a string. Escapes are resolved.
 // Invalid UTF-8 or UTF-16 becomes U+FFFD, as in encoding/json. Any other value is skipped.
 func (c *Cursor) AppendString(dst []byte) []byte {
-	if c.Kind() != String {
-		c.Skip()
-		return dst
-	}
-	raw, escaped := c.str()
-	if !escaped {
-		return appendValid(dst, raw)
-	}
+	raw := c.text()
 	return appendUnquoted(slices.Grow(dst, len(raw)), raw)
 }
 
 // String returns the next value, unquoted, if it is a string, and "" otherwise.
-func (c *Cursor) String() string {
-	if c.Kind() != String {
-		c.Skip()
-		return ""
-	}
-	raw, escaped := c.str()
-	return unquoted(raw, escaped)
-}
+func (c *Cursor) String() string { return unquoted(c.text()) }
 
 // Known is String without an allocation if the value is one of words, which maps each word to
 // itself.
 func (c *Cursor) Known(words map[string]string) string {
-	if c.Kind() != String {
-		c.Skip()
-		return ""
-	}
-	raw, escaped := c.str()
-	if w, ok := words[string(raw)]; ok && !escaped {
+	raw := c.text()
+	if w, ok := words[string(raw)]; ok {
 		return w
 	}
-	return unquoted(raw, escaped)
+	return unquoted(raw)
 }
 
 // Bytes is AppendString into a new slice. A string gives at least an empty slice, any other value
 // nil.
 func (c *Cursor) Bytes() []byte {
-	if c.Kind() != String {
-		c.Skip()
+	raw := c.text()
+	if raw == nil {
 		return nil
 	}
-	raw, escaped := c.str()
-	dst := make([]byte, 0, len(raw))
-	if !escaped {
-		return appendValid(dst, raw)
-	}
-	return appendUnquoted(dst, raw)
+	return appendUnquoted(make([]byte, 0, len(raw)), raw)
 }
 
 // Text returns the bytes between the quotes of the next value if it is a string. Without escapes
 // the slice refers to the data; with escapes it is an unescaped copy. It returns nil for any other
 // value. It serves short words that are compared: types, reasons, states.
 func (c *Cursor) Text() []byte {
-	if c.Kind() != String {
-		c.Skip()
-		return nil
-	}
-	raw, escaped := c.str()
-	if escaped {
+	raw := c.text()
+	if bytes.IndexByte(raw, '\\') >= 0 {
 		return appendUnquoted(nil, raw)
 	}
 	return raw
@@ -355,28 +336,22 @@ func (c *Cursor) Int() (int64, bool) {
 		c.Skip()
 		return 0, false
 	}
-	t := c.word()
-	var n int64
-	for i, b := range t {
-		if b < '0' || b > '9' || i > 17 {
-			if n, err := strconv.ParseInt(string(t), 10, 64); err == nil {
-				return n, true
-			}
-			f, err := strconv.ParseFloat(string(t), 64)
-			switch {
-			case err != nil && f == 0:
-				c.fail("number")
-				return 0, false
-			case f >= 1<<63:
-				return 1<<63 - 1, true
-			case f < -1<<63:
-				return -1 << 63, true
-			}
-			return int64(f), true
-		}
-		n = n*10 + int64(b-'0')
+	t := string(c.word())
+	n, err := strconv.ParseInt(t, 10, 64)
+	if err == nil {
+		return n, true
 	}
-	return n, true
+	f, err := strconv.ParseFloat(t, 64)
+	switch {
+	case err != nil && f == 0:
+		c.fail("number")
+		return 0, false
+	case f >= 1<<63:
+		return 1<<63 - 1, true
+	case f < -1<<63:
+		return -1 << 63, true
+	}
+	return int64(f), true
 }
 
 // Float returns the next value if it is a number. Any other value is skipped, and Float returns 0
@@ -450,23 +425,23 @@ func (c *Cursor) word() []byte {
 		c.i++
 	}
 	w := c.b[start:c.i]
-	switch w[0] {
-	case 't':
-		if string(w) != "true" {
-			c.fail("literal")
-		}
-	case 'f':
-		if string(w) != "false" {
-			c.fail("literal")
-		}
-	case 'n':
-		if string(w) != "null" {
-			c.fail("literal")
-		}
+	if w[0] >= 'a' && string(w) != "true" && string(w) != "false" && string(w) != "null" {
+		c.fail("literal")
 	}
 	return w
 }
 
 func inWord(b byte) bool {
 	return b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'z' || b == '-' || b == '+' || b == '.'
+}
+
+// Valid reports whether data is one JSON value. It agrees with json.Valid on every input.
+func Valid(data []byte) bool { return jsontext.Value(data).IsValid(lenient) }
+
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// IsObject reports whether data is one valid JSON object.
+func IsObject(data []byte) bool {
+	c := New(data)
+	return c.Kind() == Object && Valid(data)
 }

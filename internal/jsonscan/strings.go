@@ -2,23 +2,19 @@ package jsonscan
 
 import (
 	"bytes"
-	"encoding/binary"
-	"math/bits"
-	"slices"
+	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
-	"unsafe"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-func unquoted(raw []byte, escaped bool) string {
-	if !escaped {
-		if utf8.Valid(raw) {
-			return string(raw)
-		}
-		return string(appendValid(nil, raw))
+// unquoted returns the text of a string whose content between the quotes is raw.
+func unquoted(raw []byte) string {
+	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		return string(raw)
 	}
-	b := appendUnquoted(make([]byte, 0, len(raw)), raw)
-	return unsafe.String(unsafe.SliceData(b), len(b)) // b is never changed afterwards
+	return string(appendUnquoted(nil, raw))
 }
 
 // appendValid appends raw, with each invalid byte of UTF-8 as U+FFFD.
@@ -85,115 +81,15 @@ func hex4(b []byte) (rune, bool) {
 	if len(b) < 4 {
 		return 0, false
 	}
-	var r rune
-	for _, d := range b[:4] {
-		switch {
-		case d >= '0' && d <= '9':
-			d -= '0'
-		case d|0x20 >= 'a' && d|0x20 <= 'f':
-			d = d | 0x20 - 'a' + 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(d)
-	}
-	return r, true
+	r, err := strconv.ParseUint(string(b[:4]), 16, 16)
+	return rune(r), err == nil
 }
 
 // AppendString appends s to dst as a JSON string. It escapes only what JSON requires. Invalid UTF-8
 // becomes U+FFFD.
 func AppendString[T string | []byte](dst []byte, s T) []byte {
-	var b []byte
-	switch s := any(s).(type) {
-	case string:
-		b = unsafe.Slice(unsafe.StringData(s), len(s)) // only read
-	case []byte:
-		b = s
-	}
-	if need := len(b) + 2; cap(dst)-len(dst) < need {
-		// grow once, because a long text would otherwise grow the slice many times
-		dst = slices.Grow(dst, need+need/8)
-	}
-	return append(appendInside(append(dst, '"'), b), '"')
-}
-
-const hexDigits = "0123456789abcdef"
-
-// appendInside appends b as the content of a JSON string.
-func appendInside(dst, b []byte) []byte {
-	for len(b) > 0 {
-		n := plain(b)
-		dst = append(dst, b[:n]...)
-		if b = b[n:]; len(b) == 0 {
-			break
-		}
-		switch c := b[0]; {
-		case c == '"' || c == '\\':
-			dst = append(dst, '\\', c)
-		case c == '\n':
-			dst = append(dst, '\\', 'n')
-		case c == '\t':
-			dst = append(dst, '\\', 't')
-		case c == '\r':
-			dst = append(dst, '\\', 'r')
-		case c < 0x20:
-			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		case c < utf8.RuneSelf:
-			dst = append(dst, c)
-		default:
-			r, n := utf8.DecodeRune(b)
-			dst = utf8.AppendRune(dst, r)
-			b = b[n:]
-			continue
-		}
-		b = b[1:]
-	}
+	dst, _ = jsontext.AppendQuote(dst, s) // the error reports invalid UTF-8
 	return dst
-}
-
-// stop returns the number of bytes before the first quote or backslash of b.
-func stop(b []byte) int {
-	const ones, high = 0x0101010101010101, 0x8080808080808080
-	i := 0
-	for ; i+8 <= len(b); i += 8 {
-		w := binary.LittleEndian.Uint64(b[i:])
-		quote := w ^ ones*'"'
-		slash := w ^ ones*'\\'
-		// The lowest high bit belongs to the first zero byte.
-		if hit := ((quote-ones)&^quote | (slash-ones)&^slash) & high; hit != 0 {
-			return i + bits.TrailingZeros64(hit)/8
-		}
-	}
-	for ; i < len(b); i++ {
-		if b[i] == '"' || b[i] == '\\' {
-			break
-		}
-	}
-	return i
-}
-
-// plain returns the number of bytes at the start of b that need no escaping: ASCII without control
-// characters, quotes and backslashes. It examines eight bytes at a time, because quoting is most of
-// the cost of encoding a long history.
-func plain(b []byte) int {
-	const ones, high = 0x0101010101010101, 0x8080808080808080
-	i := 0
-	for ; i+8 <= len(b); i += 8 {
-		w := binary.LittleEndian.Uint64(b[i:])
-		quote := w ^ ones*'"'
-		slash := w ^ ones*'\\'
-		// The high bit of a byte is set if the byte is below 0x20, equals the searched byte, or is
-		// not ASCII. Borrows propagate upwards, so the lowest such bit is always correct.
-		if hit := (w | (w - ones*0x20) | (quote - ones) | (slash - ones)) & high; hit != 0 {
-			return i + bits.TrailingZeros64(hit)/8
-		}
-	}
-	for ; i < len(b); i++ {
-		if c := b[i]; c < 0x20 || c >= utf8.RuneSelf || c == '"' || c == '\\' {
-			break
-		}
-	}
-	return i
 }
 
 // balance moves past an object or array, examining brackets and strings only.
