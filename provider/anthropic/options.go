@@ -32,8 +32,7 @@ func readOptions(raw []byte) (options, error) {
 	}
 	body, members := []byte{'{'}, 0
 	c := jsonscan.New(raw)
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		name := string(k)
 		members++
 		value := c.Raw()

@@ -26,8 +26,7 @@ const (
 func newPieces(raw []byte) *pieces {
 	x := new(pieces)
 	c := jsonscan.New(raw)
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		key := string(k)
 		x.members = append(x.members, piece{key: key, raw: append([]byte(nil), c.Raw()...)})
 	}
@@ -48,8 +47,7 @@ func (x *pieces) member(key string) *piece {
 // citation. Any other delta extends string members of the same name and replaces other members.
 func (x *pieces) add(delta []byte) {
 	c := jsonscan.New(delta)
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		switch key := string(k); {
 		case key == "type":
 		case key == "partial_json":

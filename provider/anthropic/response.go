@@ -16,7 +16,6 @@ type decoder struct {
 	restart func() // drops what was emitted; nil means that it cannot be taken back
 
 	slots   []slot // the blocks of a stream, in order of appearance
-	last    last
 	started bool
 	ended   bool
 	// holding delays blocks until the stop reason, because a call may already have been executed
@@ -78,9 +77,9 @@ func (d *decoder) Whole(body []byte) error {
 func (d *decoder) message(k []byte, c *jsonscan.Cursor) {
 	switch string(k) {
 	case "id":
-		d.ID = d.Word(c)
+		d.ID = c.String()
 	case "model":
-		d.Model = d.Word(c)
+		d.Model = c.String()
 	case "usage":
 		if c.Kind() == jsonscan.Object {
 			d.figures.add(c.Raw())
@@ -119,16 +118,12 @@ type content struct {
 func (d *decoder) content(c *jsonscan.Cursor) (b content) {
 	c.Kind() // skips white space
 	begin := c.Offset()
-	if !c.Object() {
-		b.raw = c.Since(begin)
-		return b
-	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		switch string(k) {
 		case "type":
 			b.typ = c.Text()
 		case "id":
-			b.id = d.Word(c)
+			b.id = c.String()
 		case "name":
 			b.name = d.Name(c)
 		case "text":
@@ -174,7 +169,7 @@ func (d *decoder) block(c *jsonscan.Cursor) error {
 		if err != nil {
 			return err
 		}
-		call.Args = orEmpty(d.AsArgs(b.input))
+		call.Args = orEmpty(wire.AsArgs(b.input))
 		return d.Part(call)
 	}
 	opaque, err := d.Keep(b.raw)
@@ -333,10 +328,7 @@ func (f *figures) add(raw []byte) {
 		case "cache_creation_input_tokens":
 			set(&f.write, &c)
 		case "output_tokens_details":
-			if !c.Object() {
-				continue
-			}
-			for k, ok := c.Key(); ok; k, ok = c.Key() {
+			for k := range c.Members() {
 				if string(k) == "thinking_tokens" {
 					set(&f.thinking, &c)
 				}

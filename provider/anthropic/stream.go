@@ -36,31 +36,8 @@ const (
 // closed is the index of a part that is not open.
 const closed = -1
 
-// last is the form of the last fragment. The next one usually differs only in its text.
-type last struct {
-	jsonscan.Frame
-	kind  kind // of its block
-	index int64
-}
-
-// repeats reads an event of the same form as the last fragment, and reports whether it is one.
-func (d *decoder) repeats(data []byte) (bool, error) {
-	c, ok := d.last.Find(data)
-	if !ok {
-		return false, nil
-	}
-	s := d.slot(d.last.index)
-	if s == nil || s.done || s.kind != d.last.kind {
-		return false, nil
-	}
-	return true, d.fragment(&c, s)
-}
-
 // Event reads one event. The data has its name.
 func (d *decoder) Event(data []byte) error {
-	if is, err := d.repeats(data); is {
-		return err
-	}
 	var typ, delta, block, usage []byte
 	index := int64(0)
 	indexed := false
@@ -82,7 +59,7 @@ func (d *decoder) Event(data []byte) error {
 			indexed = true
 		case "delta":
 			if indexed && string(typ) == "content_block_delta" {
-				if err := d.toDelta(&c, index, data); err != nil {
+				if err := d.toDelta(&c, index); err != nil {
 					return err
 				}
 				continue
@@ -116,7 +93,7 @@ func (d *decoder) Event(data []byte) error {
 	case "content_block_delta":
 		if delta != nil {
 			inner := jsonscan.New(delta)
-			return d.toDelta(&inner, index, nil)
+			return d.toDelta(&inner, index)
 		}
 	case "content_block_stop":
 		if s := d.slot(index); s != nil {
@@ -124,8 +101,7 @@ func (d *decoder) Event(data []byte) error {
 		}
 	case "message_delta":
 		inner := jsonscan.New(delta)
-		inner.Object()
-		for k, ok := inner.Key(); ok; k, ok = inner.Key() {
+		for k := range inner.Members() {
 			d.ending(k, &inner)
 		}
 		if len(usage) > 0 && usage[0] == '{' {
@@ -221,7 +197,7 @@ func (d *decoder) begin(index int64, raw []byte) error {
 		return d.think(s, wire.AsText(b.thinking))
 	case string(b.typ) == "tool_use":
 		s.kind = kindCall
-		s.so = d.AsArgs(b.input)
+		s.so = wire.AsArgs(b.input)
 		call, err := d.toCall(&b)
 		if err != nil {
 			return err
@@ -235,9 +211,8 @@ func (d *decoder) begin(index int64, raw []byte) error {
 	return nil
 }
 
-// toDelta reads a fragment of a block. event is the data that c reads; nil means that c reads a
-// part of it.
-func (d *decoder) toDelta(c *jsonscan.Cursor, index int64, event []byte) error {
+// toDelta reads a fragment of a block.
+func (d *decoder) toDelta(c *jsonscan.Cursor, index int64) error {
 	s := d.slot(index)
 	if s == nil || s.done {
 		return broken("a piece of block %d came before its beginning, or after its end", index)
@@ -246,20 +221,12 @@ func (d *decoder) toDelta(c *jsonscan.Cursor, index int64, event []byte) error {
 		s.block.add(c.Raw())
 		return nil
 	}
-	if !c.Object() {
-		return nil
-	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		switch {
 		case s.kind == kindText && string(k) == "text", s.kind == kindThinking && string(k) == "thinking",
 			s.kind == kindCall && string(k) == "partial_json":
-			from := c.Offset()
 			if err := d.fragment(c, s); err != nil {
 				return err
-			}
-			if to := c.Offset(); event != nil && string(event[to:]) == "}}" {
-				d.last.Set(event, from, to)
-				d.last.kind, d.last.index = s.kind, index
 			}
 		case s.kind == kindText && string(k) == "citation":
 			if len(s.so) > 0 {
@@ -277,11 +244,11 @@ func (d *decoder) toDelta(c *jsonscan.Cursor, index int64, event []byte) error {
 func (d *decoder) fragment(c *jsonscan.Cursor, s *slot) error {
 	switch s.kind {
 	case kindText:
-		return d.say(s, d.String(c))
+		return d.say(s, c.String())
 	case kindThinking:
-		return d.think(s, d.String(c))
+		return d.think(s, c.String())
 	}
-	args := d.Args(c)
+	args := wire.Args(c)
 	if len(args) == 0 {
 		return nil
 	}

@@ -46,8 +46,7 @@ func readOptions(raw []byte) (options, error) {
 	}
 	rest := []byte{'{'}
 	c := jsonscan.New(raw)
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		key := string(k)
 		value := c.Raw()
 		kind := jsonscan.Kind(value[0])
@@ -76,8 +75,7 @@ func readOptions(raw []byte) (options, error) {
 func readInside(object []byte) inside {
 	in := inside{members: trim(object)}
 	c := jsonscan.New(object)
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		in.keys = append(in.keys, string(k))
 	}
 	return in

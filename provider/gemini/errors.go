@@ -45,10 +45,7 @@ func readFailure(body []byte) (f failure) {
 
 // detail reads one of the typed details of an error.
 func (f *failure) detail(c *jsonscan.Cursor) {
-	if !c.Object() {
-		return
-	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		switch string(k) {
 		case "reason":
 			f.reason = c.String()
@@ -56,10 +53,7 @@ func (f *failure) detail(c *jsonscan.Cursor) {
 			f.retry = toDuration(c)
 		case "violations":
 			for c.Array(); c.More(); {
-				if !c.Object() {
-					continue
-				}
-				for k, ok := c.Key(); ok; k, ok = c.Key() {
+				for k := range c.Members() {
 					if string(k) == "quotaId" {
 						f.quotas = append(f.quotas, c.String())
 					}
@@ -72,8 +66,7 @@ func (f *failure) detail(c *jsonscan.Cursor) {
 func toDuration(c *jsonscan.Cursor) time.Duration {
 	var seconds, nanos float64
 	if c.Kind() == jsonscan.Object {
-		c.Object()
-		for k, ok := c.Key(); ok; k, ok = c.Key() {
+		for k := range c.Members() {
 			switch string(k) {
 			case "seconds":
 				if c.Kind() == jsonscan.String {

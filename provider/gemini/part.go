@@ -36,10 +36,7 @@ const (
 // readPart reads the part at c.
 func (d *decoder) readPart(c *jsonscan.Cursor) (p part) {
 	begin, unknown := c.Offset(), false
-	if !c.Object() {
-		return p
-	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		switch string(k) {
 		case "text":
 			p.kind = kindText
@@ -83,13 +80,10 @@ func (d *decoder) readPart(c *jsonscan.Cursor) (p part) {
 }
 
 func (d *decoder) readCall(c *jsonscan.Cursor, p *part) {
-	if !c.Object() {
-		return
-	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		switch string(k) {
 		case "id":
-			p.id = d.Word(c)
+			p.id = c.String()
 		case "name":
 			p.name = d.Name(c)
 		case "args":
@@ -152,8 +146,7 @@ func (d *decoder) keep(object []byte) (*llm.Opaque, error) {
 func toMedia(raw []byte) (llm.Media, error) {
 	var m llm.Media
 	c := jsonscan.New(raw)
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		switch string(k) {
 		case "mimeType":
 			m.MIME = c.String()
@@ -178,9 +171,9 @@ func (d *decoder) toText(p *part) error {
 			return nil
 		}
 		if p.thought {
-			return d.think(d.String(&c))
+			return d.think(c.String())
 		}
-		return d.say(d.String(&c))
+		return d.say(c.String())
 	}
 	if err := d.closeText(); err != nil {
 		return err
@@ -190,7 +183,7 @@ func (d *decoder) toText(p *part) error {
 		return err
 	}
 	if p.thought {
-		return d.Part(llm.Reasoning{Text: d.String(&c), Opaque: o})
+		return d.Part(llm.Reasoning{Text: c.String(), Opaque: o})
 	}
-	return d.Part(llm.Text{Text: d.String(&c), Opaque: o})
+	return d.Part(llm.Text{Text: c.String(), Opaque: o})
 }

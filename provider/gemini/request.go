@@ -250,8 +250,7 @@ func signed(object []byte) bool {
 func isThought(object []byte) bool {
 	thought := false
 	c := jsonscan.New(object)
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		switch string(k) {
 		case "thought":
 			thought = true
@@ -268,8 +267,7 @@ func isThought(object []byte) bool {
 func (e *encoder) end(object []byte) {
 	c := jsonscan.New(object)
 	if len(object) > 0 {
-		c.Object()
-		for k, ok := c.Key(); ok; k, ok = c.Key() {
+		for k := range c.Members() {
 			switch string(k) {
 			case "text", "functionCall", "function_call", "inlineData", "inline_data", "fileData", "file_data":
 				continue

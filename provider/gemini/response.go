@@ -17,8 +17,6 @@ type decoder struct {
 	text, thought int       // the open part of each kind, or closed
 	call          *openCall // a call whose arguments arrive in pieces
 	thinking      *llm.Opaque
-	last          jsonscan.Frame // the last event with one part, without that part
-	spot          spot           // of the current event
 
 	// The end of the reply depends on these fields.
 	seen    bool   // a candidate arrived
@@ -84,13 +82,13 @@ func (d *decoder) chunk(c *jsonscan.Cursor) error {
 				c.Skip()
 				continue
 			}
-			d.Model = d.Word(c)
+			d.Model = c.String()
 		case "responseId":
 			if c.Kind() != jsonscan.String || d.ID != "" {
 				c.Skip()
 				continue
 			}
-			d.ID = d.Word(c)
+			d.ID = c.String()
 		case "promptFeedback":
 			d.feedback(c)
 		case "error":
@@ -107,11 +105,8 @@ func (d *decoder) chunk(c *jsonscan.Cursor) error {
 
 // feedback reads why the prompt was refused.
 func (d *decoder) feedback(c *jsonscan.Cursor) {
-	if !c.Object() {
-		return
-	}
 	var words string
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		switch string(k) {
 		case "blockReason":
 			d.blocked = enum(c, blockReasons)
@@ -129,27 +124,25 @@ func (d *decoder) feedback(c *jsonscan.Cursor) {
 func (d *decoder) candidate(c *jsonscan.Cursor) error {
 	var content []byte
 	var reason, message string
-	at, other := 0, false
-	if c.Object() {
-		for k, ok := c.Key(); ok; k, ok = c.Key() {
-			switch string(k) {
-			case "content":
-				at, content = c.Offset(), c.Raw()
-			case "finishReason":
-				reason = enum(c, finishReasons)
-			case "finishMessage":
-				message = c.String()
-			case "index":
-				n, _ := c.Int()
-				other = n > 0
-			}
+	other := false
+	for k := range c.Members() {
+		switch string(k) {
+		case "content":
+			content = c.Raw()
+		case "finishReason":
+			reason = enum(c, finishReasons)
+		case "finishMessage":
+			message = c.String()
+		case "index":
+			n, _ := c.Int()
+			other = n > 0
 		}
 	}
 	if other || c.Err() != nil {
 		return nil // the chunk reports the error
 	}
 	d.seen = true
-	if err := d.content(content, at); err != nil {
+	if err := d.content(content); err != nil {
 		return err
 	}
 	// Older models send STOP in each event, so any other reason wins.
@@ -159,8 +152,8 @@ func (d *decoder) candidate(c *jsonscan.Cursor) error {
 	return nil
 }
 
-// content emits the parts of a candidate. at is its offset in the event.
-func (d *decoder) content(raw []byte, at int) error {
+// content emits the parts of a candidate.
+func (d *decoder) content(raw []byte) error {
 	c := jsonscan.New(raw)
 	if !c.Object() {
 		return nil
@@ -170,12 +163,10 @@ func (d *decoder) content(raw []byte, at int) error {
 			continue
 		}
 		for c.Array(); c.More(); {
-			from := c.Offset()
 			p := d.readPart(&c)
 			if c.Err() != nil {
 				break
 			}
-			d.spot = spot{d.spot.parts + 1, at + from, at + c.Offset()}
 			if err := d.toDelta(&p); err != nil {
 				return err
 			}
@@ -217,7 +208,7 @@ func (d *decoder) toCall(p *part) error {
 	}
 	whole.Args = json.RawMessage("{}") // for the API, missing arguments are an empty object
 	if p.args != nil {
-		whole.Args = d.Value(p.args)
+		whole.Args = bytes.Clone(p.args)
 	}
 	return d.Part(whole)
 }

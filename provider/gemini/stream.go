@@ -11,33 +11,17 @@ import (
 // closed is the index of a part that is not open.
 const closed = -1
 
-// spot is the position of the last part of an event.
-type spot struct {
-	parts    int // the number of parts
-	from, to int // the last part is data[from:to]
-}
-
-// Event reads one event of a stream. Usually it differs from the event before only in its part;
-// then only the part is read.
+// Event reads one event of a stream.
 func (d *decoder) Event(data []byte) error {
-	if c, ok := d.last.Find(data); ok {
-		if p := d.readPart(&c); c.Err() == nil {
-			return d.toDelta(&p)
-		}
-	}
 	if string(data) == "[DONE]" { // from some gateways
 		return nil
 	}
-	d.spot = spot{}
 	c := jsonscan.New(data)
 	if err := d.chunk(&c); err != nil {
 		return err
 	}
 	if err := c.End(); err != nil {
 		return broken("an event cannot be read: %v", err)
-	}
-	if d.spot.parts == 1 {
-		d.last.Set(data, d.spot.from, d.spot.to)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // chatCall is an open call.
@@ -37,28 +38,22 @@ type chatPiece struct {
 // piece reads one element of tool_calls.
 func (d *chatDecoder) piece(c *jsonscan.Cursor) (p chatPiece) {
 	p.index = noIndex
-	if !c.Object() {
-		return p
-	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		switch string(k) {
 		case "index":
 			if n, ok := c.Int(); ok {
 				p.index = n
 			}
 		case "id":
-			p.id = d.Word(c)
+			p.id = c.String()
 		case "function", "custom":
 			p.custom = string(k) == "custom"
-			if !c.Object() {
-				continue
-			}
-			for k, ok := c.Key(); ok; k, ok = c.Key() {
+			for k := range c.Members() {
 				switch string(k) {
 				case "name":
 					p.name = d.Name(c)
 				case "arguments", "input":
-					p.args = d.Args(c)
+					p.args = wire.Args(c)
 				}
 			}
 		}
@@ -72,13 +67,12 @@ func (d *chatDecoder) legacy(raw []byte) error {
 	var name string
 	var args json.RawMessage
 	c := jsonscan.New(raw)
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		switch string(k) {
 		case "name":
 			name = c.String()
 		case "arguments":
-			args = d.Args(&c)
+			args = wire.Args(&c)
 		}
 	}
 	if name == "" && len(args) == 0 {

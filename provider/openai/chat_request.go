@@ -382,8 +382,7 @@ func readOpaque(o *llm.Opaque, tag string) (form string, details []byte) {
 		return "", nil
 	}
 	c := jsonscan.New(o.Data)
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		switch string(k) {
 		case "field":
 			form = c.String()

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"sync"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
@@ -55,7 +54,7 @@ type chatDecoder struct {
 func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 	var text, refusal, thinking, plain string
 	var list, details, function []byte
-	var calls *[]chatPiece // calls that must follow the text of the same delta
+	var calls []chatPiece
 	media := ""
 	if !c.Object() {
 		return nil
@@ -66,34 +65,20 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 			if c.Kind() == jsonscan.Array {
 				list = c.Raw()
 			} else {
-				text = d.String(c)
+				text = c.String()
 			}
 		case "refusal":
-			refusal = d.String(c)
+			refusal = c.String()
 		case reasoningContent:
-			thinking = d.String(c)
+			thinking = c.String()
 		case reasoningPlain:
-			plain = d.String(c)
+			plain = c.String()
 		case reasoningDetails:
 			details = c.Raw()
 		case "tool_calls":
-			if !d.sealing && text == "" && refusal == "" && thinking == "" && plain == "" && list == nil && details == nil {
-				for c.Array(); c.More(); {
-					if p := d.piece(c); c.Err() == nil {
-						if err := d.fragment(&p); err != nil {
-							return err
-						}
-					}
-				}
-				continue
-			}
-			if calls == nil {
-				calls = pieces.Get().(*[]chatPiece)
-				defer forget(calls)
-			}
-			*calls = (*calls)[:0]
+			calls = calls[:0]
 			for c.Array(); c.More(); {
-				*calls = append(*calls, d.piece(c))
+				calls = append(calls, d.piece(c))
 			}
 		case "function_call":
 			function = c.Raw()
@@ -137,8 +122,8 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 			return err
 		}
 	}
-	for i := 0; calls != nil && i < len(*calls); i++ {
-		if err := d.fragment(&(*calls)[i]); err != nil {
+	for i := range calls {
+		if err := d.fragment(&calls[i]); err != nil {
 			return err
 		}
 	}
@@ -146,17 +131,6 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 		return d.legacy(function)
 	}
 	return nil
-}
-
-// pieces has lists for calls that must follow the text of their delta.
-var pieces = sync.Pool{New: func() any { return new([]chatPiece) }}
-
-// forget clears a list and returns it to the pool.
-func forget(p *[]chatPiece) {
-	clear(*p)
-	if *p = (*p)[:0]; cap(*p) <= 256 {
-		pieces.Put(p)
-	}
 }
 
 // content reads a list of typed parts; nil means none.
@@ -167,10 +141,7 @@ func (d *chatDecoder) content(raw []byte) error {
 	c := jsonscan.New(raw)
 	for c.Array(); c.More(); {
 		var typ, text, thinking []byte
-		if !c.Object() {
-			continue
-		}
-		for k, ok := c.Key(); ok; k, ok = c.Key() {
+		for k := range c.Members() {
 			switch string(k) {
 			case "type":
 				typ = c.Text()
@@ -201,10 +172,7 @@ func (d *chatDecoder) thinking(raw []byte) error {
 	}
 	c := jsonscan.New(raw)
 	for c.Array(); c.More(); {
-		if !c.Object() {
-			continue
-		}
-		for k, ok := c.Key(); ok; k, ok = c.Key() {
+		for k := range c.Members() {
 			if string(k) == "text" {
 				if s := c.String(); s != "" {
 					if err := d.reasoning(s, reasoningList); err != nil {

@@ -115,10 +115,7 @@ func (d *chatDecoder) chunk(data []byte) error {
 
 // groq reads the usage in Groq's own member. The standard member has priority.
 func (d *chatDecoder) groq(c *jsonscan.Cursor) {
-	if !c.Object() {
-		return
-	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		if string(k) == "usage" && c.Kind() == jsonscan.Object {
 			if u := toUsage(c.Raw()); u != nil && d.Usage == nil {
 				d.Usage = u

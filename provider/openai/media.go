@@ -23,10 +23,7 @@ func hasMedia(raw []byte) bool {
 		c.Array()
 		return c.More()
 	}
-	if !c.Object() {
-		return false
-	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		if string(k) == "data" && c.String() != "" {
 			return true
 		}

@@ -253,8 +253,7 @@ func fromReply(e *encoder, message int, m *llm.Message, types *map[string]string
 func returnable(e *encoder, item []byte) bool {
 	reasoning, content := false, false
 	c := jsonscan.New(item)
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		switch string(k) {
 		case "type":
 			reasoning = string(c.Text()) == "reasoning"

@@ -54,7 +54,7 @@ func (d *responseDecoder) read(c *jsonscan.Cursor) item {
 		case "type":
 			it.typ = c.Text()
 		case "call_id":
-			it.callID = d.Word(c)
+			it.callID = c.String()
 		case "name":
 			it.name = d.Name(c)
 		case "phase":
@@ -115,11 +115,10 @@ func (it *item) kind() kind {
 	case "local_shell_call", "apply_patch_call":
 		return kindHosted
 	case "shell_call":
-		if c := jsonscan.New(it.environment); c.Object() {
-			for k, ok := c.Key(); ok; k, ok = c.Key() {
-				if string(k) == "type" && strings.HasPrefix(c.String(), "container") {
-					return kindOpaque // executed in the server's own container
-				}
+		c := jsonscan.New(it.environment)
+		for k := range c.Members() {
+			if string(k) == "type" && strings.HasPrefix(c.String(), "container") {
+				return kindOpaque // executed in the server's own container
 			}
 		}
 		return kindHosted
@@ -149,15 +148,14 @@ func (d *responseDecoder) End() error {
 func (d *responseDecoder) response(c *jsonscan.Cursor, items bool) error {
 	var status, reason, object string
 	var output, failure []byte
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		switch string(k) {
 		case "status":
-			status = d.String(c)
+			status = c.String()
 		case "output":
 			output = c.Raw()
 		case "object":
-			object = d.String(c)
+			object = c.String()
 		case "id":
 			d.ID = c.String()
 		case "model":
@@ -171,12 +169,9 @@ func (d *responseDecoder) response(c *jsonscan.Cursor, items bool) error {
 				failure = c.Raw()
 			}
 		case "incomplete_details":
-			if !c.Object() {
-				continue
-			}
-			for k, ok := c.Key(); ok; k, ok = c.Key() {
+			for k := range c.Members() {
 				if string(k) == "reason" {
-					reason = d.String(c)
+					reason = c.String()
 				}
 			}
 		}
@@ -273,7 +268,7 @@ func (d *responseDecoder) toCall(it *item) (llm.ToolCall, error) {
 	var err error
 	switch it.kind() {
 	case kindFunction:
-		call.Args = d.AsArgs(it.args)
+		call.Args = wire.AsArgs(it.args)
 		if it.namespace != nil || it.caller != nil {
 			b := []byte{'{'}
 			for _, m := range [...]struct {
@@ -293,7 +288,7 @@ func (d *responseDecoder) toCall(it *item) (llm.ToolCall, error) {
 		}
 		return call, err
 	case kindCustom:
-		call.Args = d.AsArgs(it.input)
+		call.Args = wire.AsArgs(it.input)
 	default:
 		call.Name = string(it.typ)
 		args := it.action
@@ -315,10 +310,7 @@ func (d *responseDecoder) message(it *item) error {
 	for c.Array(); c.More(); {
 		var text []byte
 		refusal := false
-		if !c.Object() {
-			continue
-		}
-		for k, ok := c.Key(); ok; k, ok = c.Key() {
+		for k := range c.Members() {
 			switch string(k) {
 			case "text":
 				text = c.Raw()
@@ -357,10 +349,7 @@ func reasoningText(it *item) string {
 		var texts []string
 		c := jsonscan.New(raw)
 		for c.Array(); c.More(); {
-			if !c.Object() {
-				continue
-			}
-			for k, ok := c.Key(); ok; k, ok = c.Key() {
+			for k := range c.Members() {
 				if string(k) == "text" {
 					texts = append(texts, c.String())
 				}
@@ -383,10 +372,7 @@ func toUsage(raw []byte) *llm.Usage {
 	u := new(llm.Usage)
 	var total int
 	details := func(cached bool) {
-		if !c.Object() {
-			return
-		}
-		for k, ok := c.Key(); ok; k, ok = c.Key() {
+		for k := range c.Members() {
 			switch string(k) {
 			case "cached_tokens":
 				if cached {

@@ -240,7 +240,7 @@ func (d *responseDecoder) say(index, content int64, delta []byte) error {
 	s.any = true
 	if s.part != closed && s.content == content {
 		c := jsonscan.New(delta)
-		return d.MoreText(s.part, d.String(&c))
+		return d.MoreText(s.part, c.String())
 	}
 	if err := d.sealSlot(s); err != nil {
 		return err
@@ -290,7 +290,7 @@ func (d *responseDecoder) addArgs(index int64, delta []byte) error {
 	}
 	s.any = true
 	c := jsonscan.New(delta)
-	return d.MoreArgs(s.part, d.Args(&c))
+	return d.MoreArgs(s.part, wire.Args(&c))
 }
 
 // argsDone ends a function call as soon as its arguments are complete, so that it can start. raw
@@ -302,7 +302,7 @@ func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 	}
 	if s.hold != nil {
 		if len(s.hold) == 0 {
-			s.hold = d.AsArgs(raw)
+			s.hold = wire.AsArgs(raw)
 		}
 		s.sealed = true
 		s.call.Args = s.hold
@@ -310,7 +310,7 @@ func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 	}
 	if !s.any && wire.Filled(raw) {
 		s.any = true
-		if err := d.MoreArgs(s.part, d.AsArgs(raw)); err != nil {
+		if err := d.MoreArgs(s.part, wire.AsArgs(raw)); err != nil {
 			return err
 		}
 	}

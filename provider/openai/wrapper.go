@@ -45,10 +45,7 @@ func unwrapped(tools *wire.Toolset, call llm.ToolCall) (calls []llm.ToolCall) {
 			if call.ID != "" {
 				inner.ID = call.ID + "_" + strconv.Itoa(len(calls))
 			}
-			if !c.Object() {
-				continue
-			}
-			for k, ok := c.Key(); ok; k, ok = c.Key() {
+			for k := range c.Members() {
 				switch string(k) {
 				case "recipient_name":
 					inner.Name = tools.FromWire(strings.TrimPrefix(c.String(), "functions."))

@@ -25,8 +25,6 @@ type Emitter struct {
 
 	Whole bool     // the reply arrives in one body, and its parts are stored without joining
 	late  fragment // the pending fragment of a stream
-	block []byte   // memory for short texts: one allocation for many
-	last  int      // where the text read last begins in block
 	held  map[int]*held
 }
 
@@ -92,89 +90,23 @@ func Count(c *jsonscan.Cursor) int {
 	return int(max(n, 0))
 }
 
-// These are the sizes of a block. The first is small because a short text keeps its whole block
-// alive.
-const (
-	firstBlock = 512
-	maxBlock   = 4 << 10
-)
-
-// Bytes reads a string into a block, which is written only once. It returns nil for other kinds of
-// value.
-func (o *Emitter) Bytes(c *jsonscan.Cursor) []byte {
-	if c.Kind() != jsonscan.String {
-		c.Skip()
-		return nil
-	}
-	free := o.room()
-	b := c.AppendString(free)
-	if cap(b) == cap(free) {
-		o.block = o.block[:o.last+len(b)]
-	} // otherwise append allocated
-	return b[:len(b):len(b)]
-}
-
-// copied copies raw into a block.
-func (o *Emitter) copied(raw []byte) []byte {
-	free := o.room()
-	if len(raw) > cap(free) {
-		return bytes.Clone(raw)
-	}
-	o.block = o.block[:o.last+len(raw)]
-	copy(o.block[o.last:], raw)
-	return o.block[o.last:len(o.block):len(o.block)]
-}
-
-// room returns the free end of the block, where the next text begins. Its capacity is at least 64.
-func (o *Emitter) room() []byte {
-	if cap(o.block)-len(o.block) < 64 {
-		o.block = make([]byte, 0, min(max(firstBlock, 2*cap(o.block)), maxBlock))
-	}
-	o.last = len(o.block)
-	return o.block[o.last:]
-}
-
-// String is Bytes as a string.
-func (o *Emitter) String(c *jsonscan.Cursor) string { return stringOf(o.Bytes(c)) }
-
-// Word reads a short string that lives as long as the reply. A stream does not keep its blocks, so
-// there the string has memory of its own.
-func (o *Emitter) Word(c *jsonscan.Cursor) string {
-	if o.Whole {
-		return o.String(c)
-	}
-	return c.String()
-}
-
 // Name reads the wire name of a tool.
 func (o *Emitter) Name(c *jsonscan.Cursor) string { return c.Known(o.Tools.words) }
 
 // Args reads the arguments of a call. They are the content of a string; some servers send the JSON
 // value itself.
-func (o *Emitter) Args(c *jsonscan.Cursor) json.RawMessage {
+func Args(c *jsonscan.Cursor) json.RawMessage {
 	switch c.Kind() {
 	case jsonscan.Object, jsonscan.Array:
-		return o.copied(c.Raw())
+		return bytes.Clone(c.Raw())
 	}
-	return o.Bytes(c)
+	return c.Bytes()
 }
 
 // AsArgs reads arguments, as Args does, from a value that Cursor.Raw returned.
-func (o *Emitter) AsArgs(raw []byte) json.RawMessage {
-	if len(raw) > 0 && (raw[0] == '{' || raw[0] == '[') {
-		return o.copied(raw)
-	}
+func AsArgs(raw []byte) json.RawMessage {
 	c := jsonscan.New(raw)
-	return o.Args(&c)
-}
-
-// Value copies a raw value that lives as long as the reply. A stream does not keep its blocks, so
-// there the copy has memory of its own.
-func (o *Emitter) Value(raw []byte) json.RawMessage {
-	if o.Whole {
-		return o.copied(raw)
-	}
-	return bytes.Clone(raw)
+	return Args(&c)
 }
 
 // AsText returns the text of a raw JSON string.
@@ -189,10 +121,7 @@ func Filled(raw []byte) bool { return len(raw) > 2 && raw[0] == '"' }
 // Member returns the raw value of a member of an object; nil means none.
 func Member(object []byte, name string) []byte {
 	c := jsonscan.New(object)
-	if !c.Object() {
-		return nil
-	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		if string(k) == name {
 			return c.Raw()
 		}

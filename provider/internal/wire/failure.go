@@ -52,10 +52,7 @@ func (r *failureReader) read(c *jsonscan.Cursor) {
 		}
 		return
 	}
-	if !c.Object() {
-		return
-	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		switch name := string(k); name {
 		case "error":
 			if c.Kind() != jsonscan.Null {

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"unsafe"
 
 	"github.com/pawl-go/pawl/llm"
@@ -11,9 +10,6 @@ import (
 // and one read from the network often returns many of them. One delta for all of them costs
 // consumers a fraction, and arrives no later: the pending fragment is emitted before the next
 // read.
-//
-// The texts of a stream lie one after the other in a block of memory, so two of them are joined
-// without copying.
 
 // fragment is a pending part of a reply: its beginning, more of its text, its end, or all of
 // these.
@@ -24,7 +20,7 @@ type fragment struct {
 	begin bool         // the fragment begins the part
 	call  llm.ToolCall // with begin: the call without its arguments
 	with  *llm.Opaque  // of a text or reasoning
-	data  []byte       // text or arguments, in a block
+	data  []byte       // text or arguments
 }
 
 type fragmentKind byte
@@ -86,64 +82,40 @@ func (o *Emitter) begin(f fragment, data []byte) (int, error) {
 	if err := o.Flush(); err != nil {
 		return 0, err
 	}
-	f.index, f.begin, f.on, f.data = o.Next, true, true, o.placed(data)
+	f.index, f.begin, f.on, f.data = o.Next, true, true, data
 	o.late = f
 	o.Next++
 	return f.index, nil
 }
 
 func (o *Emitter) more(i int, kind fragmentKind, data []byte) error {
-	data = o.placed(data)
-	switch {
-	case len(data) == 0:
+	if len(data) == 0 {
 		return nil
-	case !o.late.on:
-	case o.late.index == i && len(o.late.data) == 0:
-		o.late.data = data
+	}
+	if o.late.on && o.late.index == i {
+		o.late.data = append(o.late.data, data...)
 		return nil
-	case o.late.index == i && follows(o.late.data, data):
-		o.late.data = o.late.data[:len(o.late.data)+len(data)]
-		return nil
-	default:
-		if err := o.emitPending(false); err != nil {
-			return err
-		}
+	}
+	if err := o.Flush(); err != nil {
+		return err
 	}
 	o.late = fragment{on: true, index: i, kind: kind, data: data}
 	return nil
-}
-
-// placed extends data to the free end of the block, if data is the text read last.
-func (o *Emitter) placed(data []byte) []byte {
-	if last := o.block[o.last:]; len(data) > 0 && len(last) == len(data) && &last[0] == &data[0] {
-		return last
-	}
-	return data
-}
-
-// follows reports whether b begins where a ends, in the same block.
-func follows(a, b []byte) bool {
-	return cap(a)-len(a) >= len(b) && &a[:len(a)+1][len(a)] == &b[0]
 }
 
 // emitPending emits the pending fragment. It is a whole part if it begins the part and done is set.
 func (o *Emitter) emitPending(done bool) error {
 	f := &o.late
 	f.on = false
-	data := f.data
-	if done && f.begin && cap(data) > firstBlock && len(data) < cap(data)/4 {
-		data = bytes.Clone(data) // the part outlives the block
-	}
-	data = data[:len(data):len(data)]
 	d := llm.Delta{Index: f.index, Done: done}
 	switch f.kind {
 	case textKind:
-		d.Part = llm.Text{Text: stringOf(data), Opaque: f.with}
+		d.Part = llm.Text{Text: stringOf(f.data), Opaque: f.with}
 	case reasoningKind:
-		d.Part = llm.Reasoning{Text: stringOf(data), Opaque: f.with}
+		d.Part = llm.Reasoning{Text: stringOf(f.data), Opaque: f.with}
 	case callKind:
 		c := f.call
-		c.Args = data
+		c.Args = f.data
 		d.Part = c
 	}
 	return o.send(d)

@@ -39,8 +39,7 @@ func (r *Rules) continues(options []byte) bool {
 		return false
 	}
 	c := jsonscan.New(options)
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		if slices.Contains(r.Heads, string(k)) {
 			return true
 		}

@@ -84,8 +84,7 @@ func (w *Writer) options(o []byte) {
 	}
 	listed := false
 	c := jsonscan.New(o)
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		if listed = listed || string(k) == "tools" && c.Kind() == jsonscan.Array; !listed || string(k) != "tools" {
 			w.Keys = append(w.Keys, string(k))
 		}
@@ -102,8 +101,7 @@ func (w *Writer) options(o []byte) {
 func (w *Writer) tools(o []byte) []byte {
 	rest := []byte{'{'}
 	c := jsonscan.New(o)
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		name, value := string(k), c.Raw()
 		if name == "tools" && value[0] == '[' {
 			w.Tools = bytes.TrimSpace(bytes.Clone(value[1 : len(value)-1]))
