@@ -22,6 +22,7 @@ func (d *Dialect) CompileValue(schema json.RawMessage) (*Compiled, error) {
 }
 
 func (d *Dialect) compile(schema json.RawMessage, value bool) (*Compiled, error) {
+	load()
 	if len(schema) == 0 {
 		schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}

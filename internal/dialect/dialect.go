@@ -86,16 +86,19 @@ const (
 )
 
 // All returns the dialects, in a fixed order.
-func All() []*Dialect { return slices.Clone(all) }
+func All() []*Dialect {
+	load()
+	return slices.Clone(all)
+}
 
 // ByName returns the dialect with that name. Nil means that there is none.
 func ByName(name string) *Dialect {
-	for _, d := range all {
-		if d.Name == name {
-			return d
-		}
+	load()
+	i := slices.IndexFunc(all, func(d *Dialect) bool { return d.Name == name })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return all[i]
 }
 
 func (d *Dialect) rule(t Trait) *Rule {
