@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/dialect"
@@ -165,26 +166,30 @@ func (s *Server) form(l *Listed, t *pawl.Tool, o *Options) (Verdict, string) {
 // speaks matches phrases that a tool's description does not need: instructions to the model beyond
 // calling the tool, requests to hide something from the person, and places of secrets. They detect
 // observed attacks and nothing more subtle.
-var speaks = []struct {
+var speaks = sync.OnceValue(func() []phrase {
+	return []phrase{
+		{regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override)\s+(all\s+|any\s+|the\s+|your\s+)*(previous|prior|earlier|above|other|system)\s+(instructions?|prompts?|rules|messages?|context)`), "it asks to set instructions aside"},
+		{regexp.MustCompile(`(?i)\b(do\s+not|don'?t|never|without)\s+(ever\s+)?(tell(ing)?|mention(ing)?|inform(ing)?|reveal(ing)?|notify(ing)?|disclose|ask(ing)?|show(ing)?)\s+(it\s+|this\s+|that\s+|anything\s+)*(to\s+)?(the\s+)?(user|person|human|anyone|anybody)\b`), "it asks to keep something from the person"},
+		{regexp.MustCompile(`(?i)<\s*/?\s*(important|system|instructions?|assistant|admin|secret)\s*>|\[\s*(system|inst)\s*\]|<\|im_(start|end)\|>`), "it has marks that stand for another voice"},
+		{regexp.MustCompile(`(?is)<!--.*?-->`), "it has a comment that is not shown"},
+		{regexp.MustCompile(`(?i)\b(before|after|whenever|each\s+time)\s+(you\s+)?(us(e|ing)|call(ing)?|invok(e|ing))\s+(any|every|all|other)\s+(other\s+)?tools?`), "it speaks of other tools"},
+		{regexp.MustCompile(`(?i)(~|\$HOME|/home/\w+|/root)?/?\.(ssh|aws|gnupg|kube)/|\bid_(rsa|ed25519)\b|\bmcp\.json\b|/etc/(passwd|shadow)\b`), "it names where secrets lie"},
+		{regexp.MustCompile(`(?i)\b(system\s+prompt|developer\s+message|chat\s+history|conversation\s+history|previous\s+messages)\b.{0,80}\b(pass|send|include|copy|put|provide|as)\b|\b(pass|send|include|copy|put)\b.{0,60}\b(system\s+prompt|(entire|whole|full)\s+conversation|chat\s+history)`), "it wants the conversation passed on"},
+		{regexp.MustCompile(`(?i)\b(user|person|human)\s+(has\s+)?(already\s+|pre-?)(approved|confirmed|authori[sz]ed|consented)|\bno\s+(approval|confirmation)\s+(is\s+)?(needed|required|necessary)`), "it says that it was approved"},
+		{regexp.MustCompile(`(?i)\b(this|it)\s+(tool\s+)?(replaces|supersedes|must\s+be\s+used\s+instead\s+of)\b|\binstead\s+of\s+(the\s+)?[a-z]+_[a-z_]+\s*(tool)?\b|\b(is|are)\s+(deprecated|broken|disabled|unsafe)\b.{0,40}\buse\s+this\b`), "it draws calls from other tools"},
+	}
+})
+
+type phrase struct {
 	pattern *regexp.Regexp
 	what    string
-}{
-	{regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override)\s+(all\s+|any\s+|the\s+|your\s+)*(previous|prior|earlier|above|other|system)\s+(instructions?|prompts?|rules|messages?|context)`), "it asks to set instructions aside"},
-	{regexp.MustCompile(`(?i)\b(do\s+not|don'?t|never|without)\s+(ever\s+)?(tell(ing)?|mention(ing)?|inform(ing)?|reveal(ing)?|notify(ing)?|disclose|ask(ing)?|show(ing)?)\s+(it\s+|this\s+|that\s+|anything\s+)*(to\s+)?(the\s+)?(user|person|human|anyone|anybody)\b`), "it asks to keep something from the person"},
-	{regexp.MustCompile(`(?i)<\s*/?\s*(important|system|instructions?|assistant|admin|secret)\s*>|\[\s*(system|inst)\s*\]|<\|im_(start|end)\|>`), "it has marks that stand for another voice"},
-	{regexp.MustCompile(`(?is)<!--.*?-->`), "it has a comment that is not shown"},
-	{regexp.MustCompile(`(?i)\b(before|after|whenever|each\s+time)\s+(you\s+)?(us(e|ing)|call(ing)?|invok(e|ing))\s+(any|every|all|other)\s+(other\s+)?tools?`), "it speaks of other tools"},
-	{regexp.MustCompile(`(?i)(~|\$HOME|/home/\w+|/root)?/?\.(ssh|aws|gnupg|kube)/|\bid_(rsa|ed25519)\b|\bmcp\.json\b|/etc/(passwd|shadow)\b`), "it names where secrets lie"},
-	{regexp.MustCompile(`(?i)\b(system\s+prompt|developer\s+message|chat\s+history|conversation\s+history|previous\s+messages)\b.{0,80}\b(pass|send|include|copy|put|provide|as)\b|\b(pass|send|include|copy|put)\b.{0,60}\b(system\s+prompt|(entire|whole|full)\s+conversation|chat\s+history)`), "it wants the conversation passed on"},
-	{regexp.MustCompile(`(?i)\b(user|person|human)\s+(has\s+)?(already\s+|pre-?)(approved|confirmed|authori[sz]ed|consented)|\bno\s+(approval|confirmation)\s+(is\s+)?(needed|required|necessary)`), "it says that it was approved"},
-	{regexp.MustCompile(`(?i)\b(this|it)\s+(tool\s+)?(replaces|supersedes|must\s+be\s+used\s+instead\s+of)\b|\binstead\s+of\s+(the\s+)?[a-z]+_[a-z_]+\s*(tool)?\b|\b(is|are)\s+(deprecated|broken|disabled|unsafe)\b.{0,40}\buse\s+this\b`), "it draws calls from other tools"},
 }
 
 // suspicious returns why the text of a tool must be reviewed first. Empty means no reason.
 func suspicious(d *Definition, beside []string) string {
 	all := append(texts(d.Input), clean(d.Description), clean(d.Title))
 	for _, text := range all {
-		for _, s := range speaks {
+		for _, s := range speaks() {
 			if m := s.pattern.FindString(text); m != "" {
 				return s.what + ": " + clip(show(strings.Join(strings.Fields(m), " ")), 160)
 			}
