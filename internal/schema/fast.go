@@ -223,8 +223,7 @@ func (f *fastSchema) allows(kind uint8) bool { return f.kinds == 0 || f.kinds&ki
 
 func (f *fastSchema) object(c *jsonscan.Cursor) bool {
 	var seen uint64
-	c.Object()
-	for name, ok := c.Key(); ok; name, ok = c.Key() {
+	for name := range c.Members() {
 		i := slices.IndexFunc(f.props, func(p fastProp) bool { return p.name == string(name) })
 		if i < 0 {
 			if f.closed || !f.others.value(c) {
