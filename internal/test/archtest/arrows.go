@@ -46,7 +46,7 @@ var arrows = []arrow{
 
 	// helpers: they know nothing of the project
 	{from: "redact/internal/secret"},
-	{from: "internal/jsonscan"},
+	{from: "internal/jsonscan", modules: []string{jsonModule}},
 	{from: "internal/sse"},
 	{from: "internal/jsonrepair", to: []string{"internal/jsonscan"}},
 	{from: "internal/text"},
