@@ -95,7 +95,7 @@ func Lint(tools []Tool, dialects ...*Dialect) *Report {
 	return r
 }
 
-var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
+var plainName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 
 // names warns about names that are sent in another form, and about names that are too similar.
 func names(tools []Tool) (out []Warning) {
@@ -121,7 +121,7 @@ func names(tools []Tool) (out []Warning) {
 			folded[fold] = t.Name
 		}
 		seen[t.Name] = true
-		if !plainName.MatchString(t.Name) {
+		if len(t.Name) > 64 || !plainName.MatchString(t.Name) {
 			mapped = append(mapped, t.Name)
 		}
 	}
