@@ -1,6 +1,6 @@
 package pawl
 
-// approval.go: approval policies, pending questions, decisions, and the reconciliation of calls
+// approval.go: approval policies, pending calls, decisions, and the reconciliation of calls
 // whose outcome is unknown.
 
 import (
@@ -56,6 +56,53 @@ func Approve(p Approver) Middleware {
 		return Middleware{Check: func([]*Tool) error { return errors.New("pawl.Approve was given no policy") }}
 	}
 	return Middleware{approve: p}
+}
+
+// PendingCall is an open call that waits for a decision. Answer it with an llm.Decision that has
+// the same Key and Digest, or use its methods.
+type PendingCall struct {
+	Key  llm.Key      `json:"key"`
+	Call llm.ToolCall `json:"call"`
+	// OutcomePending asks for an approval or a result. OutcomeUnknown asks whether the call took
+	// effect.
+	Outcome Outcome `json:"outcome"`
+	// Binds the decision to the question, the attempt, the tool, its schema and the arguments.
+	Digest string `json:"digest"`
+	// Number of times that the tool was started before.
+	Attempt int `json:"attempt"`
+	// Reason, for the person who decides.
+	Why string `json:"why,omitzero"`
+	// Only a result answers the call, because pawl does not execute it.
+	Passive bool `json:"passive,omitzero"`
+	// End of the time for an approval. After it the question is asked again. Zero means never.
+	Expires time.Time `json:"expires,omitzero"`
+
+	// Granted are the decisions that approved the calls around this one, innermost first. They stay
+	// valid when the run is resumed.
+	Granted []llm.Decision `json:"granted,omitzero"`
+}
+
+// Approve returns the decision that approves the call.
+func (w PendingCall) Approve(by string) llm.Decision {
+	return llm.Decision{Key: w.Key, Digest: w.Digest, Approve: true, By: by}
+}
+
+// Edit returns the decision that approves the call with other arguments, which must fit the schema
+// of the tool. The result informs the model of the change.
+func (w PendingCall) Edit(by string, args json.RawMessage) llm.Decision {
+	d := w.Approve(by)
+	d.Args = args
+	return d
+}
+
+// Deny returns the decision that rejects the call. The model gets the reason.
+func (w PendingCall) Deny(by, reason string) llm.Decision {
+	return llm.Decision{Key: w.Key, Digest: w.Digest, By: by, Reason: reason}
+}
+
+// Answer returns the decision that contains the result of the call.
+func (w PendingCall) Answer(by string, r llm.ToolResult) llm.Decision {
+	return llm.Decision{Key: w.Key, Digest: w.Digest, By: by, Result: &r}
 }
 
 // approved decides whether the call w.x.Call may run, and applies the changes of a decision to it.

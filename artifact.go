@@ -1,6 +1,7 @@
 package pawl
 
-// artifact.go: Artifacts: the store of results that are too large for the model.
+// artifact.go: Artifacts: the store of results that are too large for the model; how results are
+// truncated.
 
 import (
 	"cmp"
@@ -8,6 +9,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -175,4 +177,38 @@ func (w *work) store(ctx context.Context, a Artifact) bool {
 		w.x.Error = "what was left out of the result could not be kept: " + err.Error()
 	}
 	return err == nil
+}
+
+// capped cuts the text of parts from total to limit bytes. It keeps the head and the tail, and puts
+// mark between them. mark receives the number of dropped bytes and the place where they begin.
+func capped(parts []llm.Part, total, limit int, mark func(dropped, at int) string) []llm.Part {
+	keep := max(0, limit-len(mark(total, total)))
+	head := keep * 2 / 3
+	tail := total - (keep - head) // the place where the tail begins
+	out := make([]llm.Part, 0, len(parts))
+	at, dropped, cut, marked := 0, 0, 0, -1
+	for _, p := range parts {
+		t, ok := p.(llm.Text)
+		if !ok {
+			out = append(out, p)
+			continue
+		}
+		n := len(t.Text)
+		a := text.RuneBefore(t.Text, min(max(head-at, 0), n))
+		b := max(a, text.RuneAfter(t.Text, min(max(tail-at, 0), n)))
+		at += n
+		dropped += b - a
+		switch {
+		case b == a:
+			out = append(out, t)
+		case marked < 0: // the first part that is cut
+			marked, cut = len(out), at-n+a
+			out = append(out, llm.Text{Text: t.Text[:a]}, llm.Text{Text: t.Text[b:]})
+		case a > 0 || b < n:
+			out = append(out, llm.Text{Text: t.Text[:a] + t.Text[b:]})
+		}
+	}
+	first, second := out[marked].(llm.Text), out[marked+1].(llm.Text)
+	out[marked] = llm.Text{Text: first.Text + mark(dropped, cut) + second.Text}
+	return slices.Delete(out, marked+1, marked+2)
 }

@@ -1,17 +1,134 @@
 package pawl
 
-// outcome.go: turns what came back into the outcome and the result; truncates long results.
+// outcome.go: Outcome, Execution, and how a call gets its outcome and its result for the model.
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
+
+// Outcome is the result of a call in one word, from a closed list.
+type Outcome string
+
+// The outcomes. All but OutcomePending and OutcomeUnknown are final: the call has its result.
+const (
+	// The tool ran and succeeded.
+	OutcomeOK Outcome = "ok"
+	// The tool ran and reported a failure.
+	OutcomeError Outcome = "error"
+	// The arguments do not fit the schema. The tool did not run.
+	OutcomeInvalid Outcome = "invalid"
+	// No tool has the name.
+	OutcomeUnknownTool Outcome = "unknown_tool"
+	// A middleware rejected the call.
+	OutcomeBlocked Outcome = "blocked"
+	// A person or a policy rejected the call.
+	OutcomeDenied Outcome = "denied"
+	// The tool did not end within its timeout.
+	OutcomeTimeout Outcome = "timeout"
+	// The run was cancelled before or during the call.
+	OutcomeCancelled Outcome = "cancelled"
+	// The tool panicked.
+	OutcomePanicked Outcome = "panicked"
+	// Not started: the reply was cut, a limit was reached, or another call stopped the step.
+	OutcomeSkipped Outcome = "skipped"
+	// The call waits for an approval or for a result from outside.
+	OutcomePending Outcome = "pending"
+	// The call was interrupted and may have taken effect. It waits for a decision.
+	OutcomeUnknown Outcome = "unknown"
+)
+
+// Settled reports whether the outcome is final: the call has its result.
+func (o Outcome) Settled() bool { return o != OutcomePending && o != OutcomeUnknown }
+
+// Failed reports whether the call itself failed, which FailFast stops for. Rejections are
+// decisions, not failures.
+func (o Outcome) Failed() bool {
+	switch o {
+	case OutcomeError, OutcomeInvalid, OutcomeUnknownTool, OutcomeTimeout, OutcomePanicked:
+		return true
+	}
+	return false
+}
+
+// Execution is the record of a call. It is plain data and may be stored and sent.
+type Execution struct {
+	Key llm.Key `json:"key"`
+	// Position among the calls of the step, or of Invocation.Do.
+	Index int `json:"index"`
+	// The call as executed. A middleware may have changed it.
+	Call    llm.ToolCall   `json:"call"`
+	Outcome Outcome        `json:"outcome"`
+	Result  llm.ToolResult `json:"result"`
+	// Error text for people. The model reads Result.
+	Error string `json:"error,omitzero"`
+	// StopFailed or StopFinished: the call ends the run. "" means that it does not.
+	Ends StopReason `json:"ends,omitzero"`
+	// Repairs of the arguments.
+	Repairs []string `json:"repairs,omitzero"`
+	// Pending calls, with OutcomePending and OutcomeUnknown: this one, or calls nested in it.
+	Pending []PendingCall `json:"waiting,omitzero"`
+	// Run values that the call set.
+	Values Values `json:"values,omitzero"`
+	// Usage of nested calls and runs.
+	Spent Spent `json:"spent,omitzero"`
+	// Number of times that the tool was started.
+	Attempts int           `json:"attempts"`
+	Decision *llm.Decision `json:"decision,omitzero"`
+	// The tool did not run: an earlier call supplied the result.
+	Cached bool `json:"cached,omitzero"`
+	local  bool // executed by this process, which has counted it in the budget
+	// The value of Limits.Calls that prevented the call. 0 means none.
+	Limited int       `json:"limited,omitzero"`
+	Started time.Time `json:"started,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
+
+	err error // of the tool, for errors.Is in this process
+}
+
+// Err returns the error of the tool or of the pipeline, for errors.Is. It is nil if there is none,
+// or if the Execution was read from JSON.
+func (x *Execution) Err() error { return x.err }
+
+// SetErr replaces the error that Err returns. Package redact uses it to hide secrets.
+func (x *Execution) SetErr(err error) { x.err = err }
+
+// begunBeside returns the number of calls that x adds to Spent.Calls: 1 if the tool was started
+// since the call became pending as before, else 0. A nil before means that the call was never
+// pending.
+func begunBeside(x *Execution, before *PendingCall) int {
+	if before != nil && x.Attempts <= before.Attempt || x.Attempts == 0 {
+		return 0
+	}
+	return 1
+}
+
+// waitsInside reports whether the call waits for calls nested in it. Its usage and values count
+// when it has ended: until then it is executed again, and finds the results of the nested calls.
+func (x *Execution) waitsInside() bool {
+	return len(x.Pending) > 0 && x.Pending[0].Key != x.Key
+}
+
+// giveUp gives a pending call the result that the run was cancelled.
+func (x *Execution) giveUp() {
+	text := "Not run: the run was cancelled."
+	switch {
+	case x.waitsInside():
+		text = "Cancelled while calls nested in it were pending. It may have taken effect in part."
+	case x.Outcome == OutcomeUnknown:
+		text = "Cancelled. It was started and interrupted: it may have taken effect."
+	}
+	id, key := x.Call.ID, x.Key
+	x.Outcome, x.Pending, x.Error, x.Result = OutcomeCancelled, nil, text, llm.ErrorResult(text)
+	x.Result.CallID, x.Result.Key = id, key
+}
 
 const defaultMaxResult = 32 << 10
 
@@ -112,37 +229,3 @@ func (w *work) event(e Event) {
 }
 
 func (w *work) notice(code, text string) { w.event(Event{Kind: EventNotice, Code: code, Text: text}) }
-
-// capped cuts the text of parts from total to limit bytes. It keeps the head and the tail, and puts
-// mark between them. mark receives the number of dropped bytes and the place where they begin.
-func capped(parts []llm.Part, total, limit int, mark func(dropped, at int) string) []llm.Part {
-	keep := max(0, limit-len(mark(total, total)))
-	head := keep * 2 / 3
-	tail := total - (keep - head) // the place where the tail begins
-	out := make([]llm.Part, 0, len(parts))
-	at, dropped, cut, marked := 0, 0, 0, -1
-	for _, p := range parts {
-		t, ok := p.(llm.Text)
-		if !ok {
-			out = append(out, p)
-			continue
-		}
-		n := len(t.Text)
-		a := text.RuneBefore(t.Text, min(max(head-at, 0), n))
-		b := max(a, text.RuneAfter(t.Text, min(max(tail-at, 0), n)))
-		at += n
-		dropped += b - a
-		switch {
-		case b == a:
-			out = append(out, t)
-		case marked < 0: // the first part that is cut
-			marked, cut = len(out), at-n+a
-			out = append(out, llm.Text{Text: t.Text[:a]}, llm.Text{Text: t.Text[b:]})
-		case a > 0 || b < n:
-			out = append(out, llm.Text{Text: t.Text[:a] + t.Text[b:]})
-		}
-	}
-	first, second := out[marked].(llm.Text), out[marked+1].(llm.Text)
-	out[marked] = llm.Text{Text: first.Text + mark(dropped, cut) + second.Text}
-	return slices.Delete(out, marked+1, marked+2)
-}
