@@ -35,10 +35,10 @@ type ahead struct {
 
 // startSealed starts the calls of the reply that are sealed, in call order, as far as p allows.
 func (r *run) startSealed(ctx context.Context, p *Parallel, resp *llm.Response) {
-	if r.reply.early == nil {
-		r.reply.early = new(ahead)
+	if r.reply.ahead == nil {
+		r.reply.ahead = new(ahead)
 	}
-	a := r.reply.early
+	a := r.reply.ahead
 	for ; a.part < len(resp.Message.Parts); a.part++ {
 		if _, ok := resp.Message.Parts[a.part].(llm.ToolCall); !ok {
 			continue
@@ -51,7 +51,7 @@ func (r *run) startSealed(ctx context.Context, p *Parallel, resp *llm.Response) 
 		t := r.task(r.history.replies+1, place, c)
 		t.Refuse, t.Index = r.refusal(resp, c, place), place
 		if a.mayStart(&t, p) {
-			t.early = newEarly(ctx, t)
+			t.earlyCall = startEarlyCall(ctx, t)
 		}
 		a.tasks = append(a.tasks, t)
 	}
@@ -100,7 +100,7 @@ func (a *ahead) note(t *Task) {
 // running returns the number of calls that started and have not ended.
 func (a *ahead) running() (n int) {
 	for i := range a.tasks {
-		if e := a.tasks[i].early; e != nil && !e.hasEnded() {
+		if e := a.tasks[i].earlyCall; e != nil && !e.hasEnded() {
 			n++
 		}
 	}
@@ -108,44 +108,44 @@ func (a *ahead) running() (n int) {
 }
 
 // take returns the early start of t, whose reply is now complete. nil means that t did not start.
-func (a *ahead) take(t *Task) *early {
+func (a *ahead) take(t *Task) *earlyCall {
 	if t.Refuse != "" || t.Index >= len(a.tasks) {
 		return nil
 	}
 	was := &a.tasks[t.Index]
-	if was.early == nil || was.Key != t.Key || was.Call.ID != t.Call.ID || was.Call.Name != t.Call.Name ||
+	if was.earlyCall == nil || was.Key != t.Key || was.Call.ID != t.Call.ID || was.Call.Name != t.Call.Name ||
 		!bytes.Equal(was.Call.Args, t.Call.Args) &&
 			!bytes.Equal(jsonform.Canonical(was.Call.Args), jsonform.Canonical(t.Call.Args)) {
 		return nil
 	}
-	e := was.early
-	was.early = nil
+	e := was.earlyCall
+	was.earlyCall = nil
 	e.confirm(t.messages)
 	return e
 }
 
 // drop cancels the early calls that no task has taken, and waits for them.
 func (a *ahead) drop() {
-	dropped := slices.DeleteFunc(a.tasks, func(t Task) bool { return t.early == nil })
+	dropped := slices.DeleteFunc(a.tasks, func(t Task) bool { return t.earlyCall == nil })
 	if len(dropped) == 0 {
 		return
 	}
 	for i := range dropped {
-		dropped[i].early.cancel(errDropped)
+		dropped[i].earlyCall.cancel(errDropped)
 	}
 	late, stop := context.WithTimeout(context.Background(), abandonGrace)
 	defer stop()
 	for i := range dropped {
-		if x := dropped[i].early.wait(late); x.Attempts > 0 {
+		if x := dropped[i].earlyCall.wait(late); x.Attempts > 0 {
 			dropped[i].scope.budget.refund()
 		}
 	}
 }
 
-// early is a call that starts while the model is writing its reply. Its events are held until the
-// reply is complete, so that they have the same order as without early start, and so that a dropped
-// call leaves no event.
-type early struct {
+// earlyCall is a call that starts while the model is writing its reply. Its events are held until
+// the reply is complete, so that they have the same order as without early start, and so that a
+// dropped call leaves no event.
+type earlyCall struct {
 	work   work
 	task   Task
 	cancel context.CancelCauseFunc // of work.ctx
@@ -160,12 +160,12 @@ type early struct {
 	x        *Execution       // nil means that the call has not ended
 }
 
-// newEarly starts the call of t.
-func newEarly(ctx context.Context, t Task) *early {
-	e := &early{task: t, whole: make(chan struct{}), ended: make(chan struct{})}
+// startEarlyCall starts the call of t.
+func startEarlyCall(ctx context.Context, t Task) *earlyCall {
+	e := &earlyCall{task: t, whole: make(chan struct{}), ended: make(chan struct{})}
 	w := &e.work
 	w.ctx, e.cancel = context.WithCancelCause(ctx)
-	w.task, w.early, w.end = &e.task, e, e.end
+	w.task, w.holder, w.end = &e.task, e, e.end
 	go w.execute(e.emit)
 	return e
 }
@@ -174,7 +174,7 @@ func newEarly(ctx context.Context, t Task) *early {
 const maxHeld = 100
 
 // emit holds an event, or passes it on. It is called for one event at a time.
-func (e *early) emit(ev Event) {
+func (e *earlyCall) emit(ev Event) {
 	for {
 		e.mu.Lock()
 		out := e.out
@@ -194,7 +194,7 @@ func (e *early) emit(ev Event) {
 }
 
 // confirm records that the reply is complete. msgs is the conversation with the reply.
-func (e *early) confirm(msgs []llm.Message) {
+func (e *earlyCall) confirm(msgs []llm.Message) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.messages = msgs
@@ -202,7 +202,7 @@ func (e *early) confirm(msgs []llm.Message) {
 }
 
 // isWhole waits until the reply is complete. It returns false if the call has been cancelled first.
-func (e *early) isWhole() bool {
+func (e *earlyCall) isWhole() bool {
 	select {
 	case <-e.whole:
 	case <-e.work.ctx.Done():
@@ -216,7 +216,7 @@ func (e *early) isWhole() bool {
 }
 
 // end is called once, when the call has ended.
-func (e *early) end(x *Execution) {
+func (e *earlyCall) end(x *Execution) {
 	e.cancel(nil)
 	e.mu.Lock()
 	e.x = x
@@ -228,7 +228,7 @@ func (e *early) end(x *Execution) {
 	}
 }
 
-func (e *early) hasEnded() bool {
+func (e *earlyCall) hasEnded() bool {
 	select {
 	case <-e.ended:
 		return true
@@ -238,7 +238,7 @@ func (e *early) hasEnded() bool {
 }
 
 // wait returns the outcome of the call. It abandons the call when late ends.
-func (e *early) wait(late context.Context) *Execution {
+func (e *earlyCall) wait(late context.Context) *Execution {
 	select {
 	case <-e.ended:
 	case <-late.Done():
@@ -250,7 +250,7 @@ func (e *early) wait(late context.Context) *Execution {
 
 // join makes the call task i of b, which receives its further events and its end. It returns the
 // held events, and the outcome if the call has ended.
-func (e *early) join(b *batch, i int) ([]Event, *Execution) {
+func (e *earlyCall) join(b *batch, i int) ([]Event, *Execution) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	held := e.held
@@ -269,7 +269,7 @@ func (e *early) join(b *batch, i int) ([]Event, *Execution) {
 
 // follow emits the held events and the further ones until the call ends. An executor that calls
 // Task.Do uses it in place of join.
-func (e *early) follow(ctx context.Context, t *Task, emit func(Event)) *Execution {
+func (e *earlyCall) follow(ctx context.Context, t *Task, emit func(Event)) *Execution {
 	e.mu.Lock()
 	for _, ev := range e.held {
 		emit(ev)

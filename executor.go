@@ -40,10 +40,10 @@ type Task struct {
 	// executed again. The zero time means that it is not recorded.
 	Since time.Time `json:"since,omitzero"`
 
-	scope    *scope
-	tool     *Tool         // the tool of Call; nil means that it is looked up
-	messages []llm.Message // the conversation at the start of the step
-	early    *early        // nil means that the call did not start early
+	scope     *scope
+	tool      *Tool         // the tool of Call; nil means that it is looked up
+	messages  []llm.Message // the conversation at the start of the step
+	earlyCall *earlyCall    // executes the call already; nil means that it did not start early
 }
 
 // Tool returns the tool that the call names. It must not be changed. nil means that the run has no
@@ -121,7 +121,7 @@ var errFailFast = errors.New("another call of this step failed")
 func (p Parallel) Execute(ctx context.Context, tasks []Task) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		ordered := p.StopOnBlock
-		if len(tasks) == 1 && tasks[0].early == nil {
+		if len(tasks) == 1 && tasks[0].earlyCall == nil {
 			// A single call that only computes cannot be abandoned: a goroutine would cost more
 			// than most such calls.
 			tool := tasks[0].Tool()
@@ -178,7 +178,7 @@ func (p Parallel) together(ctx context.Context, tasks []Task, yield func(Event) 
 		b.turns = serialTurns(tasks)
 	}
 	for i := range tasks {
-		if tasks[i].early != nil {
+		if tasks[i].earlyCall != nil {
 			b.rest--
 			continue
 		}
@@ -277,7 +277,7 @@ func (b *batch) run(yield func(Event) bool) {
 // emitted, and calls that have ended are completed.
 func (b *batch) joinEarly(emit func(Event), complete func(int, *Execution)) {
 	for i := range b.tasks {
-		e := b.tasks[i].early
+		e := b.tasks[i].earlyCall
 		if e == nil {
 			continue
 		}
@@ -299,7 +299,7 @@ func (b *batch) cancelEarly() {
 		return
 	}
 	for i := range b.tasks {
-		if e := b.tasks[i].early; e != nil {
+		if e := b.tasks[i].earlyCall; e != nil {
 			e.cancel(context.Cause(b.ctx))
 		}
 	}
@@ -334,7 +334,7 @@ func (b *batch) work() {
 		if i+1 < len(b.tasks) {
 			b.startNext()
 		}
-		if b.tasks[i].early != nil {
+		if b.tasks[i].earlyCall != nil {
 			continue
 		}
 		if b.turns != nil {
@@ -382,7 +382,7 @@ func (b *batch) abandonLate() {
 	}
 	for i := range b.works {
 		w := &b.works[i]
-		if e := b.tasks[i].early; e != nil {
+		if e := b.tasks[i].earlyCall; e != nil {
 			w = &e.work
 		}
 		w.abandon(nil)

@@ -72,7 +72,7 @@ func (v *Invocation) IdempotencyKey() string {
 // must not be changed. In a call that started early it waits until the reply is complete. nil means
 // that the reply will not be complete, and that the call is cancelled.
 func (v *Invocation) Messages() []llm.Message {
-	if e := v.work.early; e != nil {
+	if e := v.work.holder; e != nil {
 		if !e.isWhole() {
 			return nil
 		}
@@ -91,7 +91,7 @@ func (v *Invocation) Tool() *Tool { return v.work.tool }
 // call that starts early may still be dropped, so a policy that asks a person waits first. For
 // other calls it returns true at once.
 func (v *Invocation) WaitForReply() bool {
-	e := v.work.early
+	e := v.work.holder
 	return e == nil || e.isWhole()
 }
 
@@ -206,7 +206,7 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 			v.work.tool.Name)
 	}
 	// Middleware may make calls, too, and they may have side effects.
-	if e := v.work.early; e != nil && !e.isWhole() {
+	if e := v.work.holder; e != nil && !e.isWhole() {
 		return nil, errDropped
 	}
 	if t.scope.depth >= maxDepth {

@@ -115,8 +115,8 @@ func (r *run) open(resp *llm.Response) []Task {
 		}
 		t := r.task(r.history.replies, place, c)
 		t.Index, t.Refuse = len(tasks), r.refusal(resp, c, place)
-		if r.reply.early != nil {
-			t.early = r.reply.early.take(&t)
+		if r.reply.ahead != nil {
+			t.earlyCall = r.reply.ahead.take(&t)
 		}
 		t.adopt(r.resumed.decisions, r.resumed.pending)
 		supplied := func(d llm.Decision) bool { return d.Key == t.Key && d.Result != nil }
@@ -125,9 +125,9 @@ func (r *run) open(resp *llm.Response) []Task {
 		}
 		tasks = append(tasks, t)
 	}
-	if r.reply.early != nil {
-		r.reply.early.drop()
-		r.reply.early = nil
+	if r.reply.ahead != nil {
+		r.reply.ahead.drop()
+		r.reply.ahead = nil
 	}
 	return tasks
 }
@@ -267,8 +267,8 @@ func (r *run) read(ctx context.Context, reply *llm.Response, d llm.Delta, err er
 		return false
 	}
 	r.emitDelta(reply, d)
-	if r.setup.early != nil && d.Done && d.Finish == "" {
-		r.startSealed(ctx, r.setup.early, reply)
+	if r.setup.starter != nil && d.Done && d.Finish == "" {
+		r.startSealed(ctx, r.setup.starter, reply)
 	}
 	return d.Finish != "" || ctx.Err() == nil
 }

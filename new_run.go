@@ -114,7 +114,7 @@ func (r *run) addTools(ctx context.Context, tools []*Tool, o runOptions) (err er
 	}
 	r.scope.tools, r.setup.specs, r.setup.deferred = tools, specs(tools), newDeferred(tools, a.Choice)
 	if p, ok := r.scope.executor.(Parallel); ok && !o.whole && slices.ContainsFunc(tools, startsEarly) {
-		r.setup.early = &p
+		r.setup.starter = &p
 	}
 	return nil
 }

@@ -29,8 +29,8 @@ func (t Task) Do(ctx context.Context, emit func(Event)) Execution { return *t.do
 
 // do is Do without a copy of the Execution, which does not change any more.
 func (t *Task) do(ctx context.Context, emit func(Event)) *Execution {
-	if t.early != nil {
-		return t.early.follow(ctx, t, emit)
+	if t.earlyCall != nil {
+		return t.earlyCall.follow(ctx, t, emit)
 	}
 	return (&work{task: t}).run(ctx, emit)
 }
@@ -52,7 +52,10 @@ type work struct {
 	started atomic.Pointer[Execution] // x when the last attempt started; nil before the first
 	watched atomic.Pointer[Execution] // the attempt whose timer runs
 	slot    atomic.Bool               // whether it holds a slot
-	early   *early                    // nil means that the call did not start early
+
+	// holder holds the events of the call until its reply is complete. nil means that the call did
+	// not start early.
+	holder *earlyCall
 }
 
 // The states of a work. The goroutine that changes workRuns completes the call.
@@ -227,7 +230,7 @@ func (w *work) cleared(ctx context.Context, c llm.ToolCall) (res llm.ToolResult,
 		}
 	}
 	// A middleware may have made a call of it that must not start early.
-	if w.early != nil && !startsEarly(w.tool) && !w.early.isWhole() {
+	if w.holder != nil && !startsEarly(w.tool) && !w.holder.isWhole() {
 		return res, true, notStarted(ctx)
 	}
 	c.ID = w.task.Call.ID // a middleware cannot change it

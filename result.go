@@ -135,9 +135,9 @@ func (r *run) end(ctx context.Context, stop StopReason, err error) (*Result, err
 
 // release ends what the run has started or reserved. A second call has no effect.
 func (r *run) release(ctx context.Context) {
-	if r.reply.early != nil {
-		r.reply.early.drop()
-		r.reply.early = nil
+	if r.reply.ahead != nil {
+		r.reply.ahead.drop()
+		r.reply.ahead = nil
 	}
 	r.paid(llm.Usage{})
 	if in := r.inbox; in != nil {

@@ -52,7 +52,7 @@ type setup struct {
 	deferred     *deferred       // tools that tool_search finds; nil means none
 	instructions string          // of the agent, with the plan of the run
 	rounds       int             // limit
-	early        *Parallel       // starts calls of unfinished replies; nil means none
+	starter      *Parallel       // starts calls of unfinished replies; nil means none
 }
 
 // history is the position in the conversation, which is Result.Messages.
@@ -69,7 +69,7 @@ type reply struct {
 	request  *llm.Request // nil after the step is recorded
 	err      error        // that ended the reply
 	deltas   *deltas      // nil until the reply has events
-	early    *ahead       // calls started early; nil means none
+	ahead    *ahead       // calls started early; nil means none
 	need     use          // reserved in the budget
 	reserved bool         // need is reserved
 	used     use          // by the last request
