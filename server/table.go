@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/pawl-go/pawl/durable"
-	"github.com/pawl-go/pawl/store"
 )
 
 // table returns all endpoints of the API.
@@ -63,33 +62,4 @@ func (c *call) health() error {
 	default:
 		return c.write(http.StatusOK, Health{"ok"})
 	}
-}
-
-// Schedules lists the schedules.
-type Schedules struct {
-	Schedules []store.Schedule `json:"schedules"`
-	After     string           `json:"after,omitzero"`
-}
-
-// schedules handles GET /v1/schedules.
-func (c *call) schedules() error {
-	q, err := c.params("after", "limit")
-	if err != nil {
-		return err
-	}
-	p, err := pageOf(q)
-	if err != nil {
-		return err
-	}
-	out := Schedules{Schedules: []store.Schedule{}}
-	if c.s.o.Schedules != nil {
-		list, err := c.s.o.Schedules.Schedules(c.ctx(), c.client.scope(), p)
-		if err != nil {
-			return err
-		}
-		if out.Schedules = append(out.Schedules, list...); len(list) == p.Size() {
-			out.After = list[len(list)-1].ID
-		}
-	}
-	return c.write(http.StatusOK, out)
 }

@@ -1,0 +1,198 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/redact"
+	"github.com/pawl-go/pawl/store"
+)
+
+// Inbox lists the calls that wait for a decision or a result.
+type Inbox struct {
+	Waiting []PendingRun `json:"waiting"`
+	After   string       `json:"after,omitzero"`
+}
+
+// PendingRun is a run with its pending calls.
+type PendingRun struct {
+	Run     Run                `json:"run"`
+	Pending []pawl.PendingCall `json:"pending"`
+}
+
+// inbox handles GET /v1/pending.
+func (c *call) inbox() error {
+	q, err := c.params("after", "limit")
+	if err != nil {
+		return err
+	}
+	p, err := pageOf(q)
+	if err != nil {
+		return err
+	}
+	heads, err := c.s.o.Journal.JournalRuns(c.ctx(), c.client.scope(), store.JournalWaiting, p)
+	if err != nil {
+		return err
+	}
+	out := Inbox{Waiting: []PendingRun{}}
+	for _, head := range heads {
+		open, err := c.s.engine.Pending(c.ctx(), head.ID)
+		if err != nil {
+			return err
+		}
+		if len(open) > 0 {
+			if open, err = c.shown(head.ID, open); err != nil {
+				return err
+			}
+			out.Waiting = append(out.Waiting, PendingRun{c.s.toRun(head), open})
+		}
+	}
+	if len(heads) == p.Size() {
+		out.After = heads[len(heads)-1].ID
+	}
+	return c.write(http.StatusOK, out)
+}
+
+// export handles GET /v1/runs/{id}/export.
+func (c *call) export() error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	x, err := c.s.engine.Export(c.ctx(), id)
+	if err != nil {
+		return err
+	}
+	hide, err := c.hides(id)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, x.Redacted(hide))
+}
+
+// hides returns the Redactor for the secrets of the server and of a run, whose tools may no longer
+// be configured. Nil redacts nothing.
+func (c *call) hides(id string) (*redact.Redactor, error) {
+	if c.s.o.Secrets == nil {
+		return nil, nil
+	}
+	return c.s.engine.Redactor(c.ctx(), id, c.s.o.Secrets)
+}
+
+// shown returns open calls for a client: complete for a client that executes them, without secrets
+// for a client that only decides.
+func (c *call) shown(id string, open []pawl.PendingCall) ([]pawl.PendingCall, error) {
+	hide, err := c.hides(id)
+	if err != nil || len(open) == 0 {
+		return open, err
+	}
+	hidden := hide.Result(&pawl.Result{Pending: open}).Pending
+	for i := range open {
+		if !open[i].Passive {
+			open[i] = hidden[i]
+		}
+	}
+	return open, nil
+}
+
+// timeline handles GET /v1/runs/{id}/timeline.
+func (c *call) timeline() error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	tl, err := c.s.engine.Timeline(c.ctx(), id)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, tl)
+}
+
+// Effects is the ledger of a run.
+type Effects struct {
+	Effects []durable.LedgerEntry `json:"effects"`
+}
+
+// effects handles GET /v1/runs/{id}/effects.
+func (c *call) effects() error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	list, err := c.s.engine.Effects(c.ctx(), id)
+	if err != nil {
+		return err
+	}
+	hide, err := c.hides(id)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		list[i] = list[i].Redacted(hide)
+	}
+	return c.write(http.StatusOK, Effects{append([]durable.LedgerEntry{}, list...)})
+}
+
+// Differences lists where two runs differ.
+type Differences struct {
+	Differences []durable.Difference `json:"differences"`
+}
+
+// diff handles GET /v1/runs/{id}/diff/{other}.
+func (c *call) diff() error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	a, err := c.s.engine.Export(c.ctx(), id)
+	if err != nil {
+		return err
+	}
+	other := c.r.PathValue("other")
+	b, err := c.s.engine.Export(c.ctx(), other)
+	if err != nil {
+		return err
+	}
+	hide, err := c.hides(id)
+	if err == nil && hide != nil {
+		hide, err = c.s.engine.Redactor(c.ctx(), other, hide)
+	}
+	if err != nil {
+		return err
+	}
+	list, err := durable.Diff(a, b, hide)
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, Differences{append([]durable.Difference{}, list...)})
+}
+
+// Schedules lists the schedules.
+type Schedules struct {
+	Schedules []store.Schedule `json:"schedules"`
+	After     string           `json:"after,omitzero"`
+}
+
+// schedules handles GET /v1/schedules.
+func (c *call) schedules() error {
+	q, err := c.params("after", "limit")
+	if err != nil {
+		return err
+	}
+	p, err := pageOf(q)
+	if err != nil {
+		return err
+	}
+	out := Schedules{Schedules: []store.Schedule{}}
+	if c.s.o.Schedules != nil {
+		list, err := c.s.o.Schedules.Schedules(c.ctx(), c.client.scope(), p)
+		if err != nil {
+			return err
+		}
+		if out.Schedules = append(out.Schedules, list...); len(list) == p.Size() {
+			out.After = list[len(list)-1].ID
+		}
+	}
+	return c.write(http.StatusOK, out)
+}
