@@ -1,5 +1,8 @@
 package server
 
+// call.go: the endpoints' common part: routing, the body, parameters and the JSON response of a
+// request.
+
 import (
 	"bytes"
 	"context"

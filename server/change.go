@@ -1,5 +1,7 @@
 package server
 
+// change.go: the endpoints that change a run: cancel, steer and fork.
+
 import (
 	"cmp"
 	"context"

@@ -1,5 +1,7 @@
 package server
 
+// chat.go: OpenAI's Chat Completions; what it shares with Responses is in openai.go.
+
 import (
 	"encoding/base64"
 	"encoding/json"

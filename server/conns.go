@@ -1,5 +1,7 @@
 package server
 
+// conns.go: limits the open connections of a listener.
+
 import (
 	"net"
 	"sync"

@@ -1,5 +1,7 @@
 package server
 
+// decide.go: the endpoints that answer a pending call: approve, deny and answer.
+
 import (
 	"encoding/json"
 	"net/http"

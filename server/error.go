@@ -1,5 +1,7 @@
 package server
 
+// error.go: Error, and the table of error codes with their HTTP status.
+
 import (
 	"context"
 	"encoding/json"

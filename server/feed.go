@@ -1,5 +1,7 @@
 package server
 
+// feed.go: the events of a run in memory, for any number of readers.
+
 import (
 	"crypto/rand"
 	"encoding/json"

@@ -1,5 +1,7 @@
 package server
 
+// hub.go: executes runs, resumes interrupted ones, and stops them when the server stops.
+
 import (
 	"cmp"
 	"context"

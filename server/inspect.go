@@ -1,5 +1,7 @@
 package server
 
+// inspect.go: the endpoints that read a run without changing it, the inbox and the schedules.
+
 import (
 	"net/http"
 

@@ -1,5 +1,8 @@
 package server
 
+// openai.go: what OpenAI's two APIs share: the agent of a request, its run, its reply and its
+// errors.
+
 import (
 	"bytes"
 	"cmp"

@@ -1,5 +1,7 @@
 package server
 
+// openapi.go: makes the OpenAPI document from the table of endpoints.
+
 import (
 	"cmp"
 	_ "embed"

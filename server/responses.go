@@ -1,5 +1,8 @@
 package server
 
+// responses.go: POST /v1/responses: OpenAI's Responses; what it shares with Chat Completions is in
+// openai.go.
+
 import (
 	"encoding/json"
 	"net/http"

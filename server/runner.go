@@ -1,5 +1,7 @@
 package server
 
+// runner.go: Runner, a run of the server for code in the same process.
+
 import (
 	"cmp"
 	"context"

@@ -1,5 +1,7 @@
 package server
 
+// runs.go: the endpoints that start, list, show and follow runs.
+
 import (
 	"bytes"
 	"crypto/rand"

@@ -1,5 +1,7 @@
 package server
 
+// server.go: Server and Options; the checks before an endpoint: origin, token, rate and size.
+
 import (
 	"context"
 	"errors"

@@ -1,5 +1,7 @@
 package server
 
+// stored_response.go: GET and DELETE /v1/responses/{id}: a response that is read from the journal.
+
 import (
 	"cmp"
 	"encoding/json"

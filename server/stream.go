@@ -1,5 +1,7 @@
 package server
 
+// stream.go: sends the events of a run to a client (server-sent events).
+
 import (
 	"bytes"
 	"errors"

@@ -1,5 +1,7 @@
 package server
 
+// table.go: the table of endpoints; a new endpoint is a row here and a method of call.
+
 import (
 	"encoding/json"
 	"net/http"

@@ -1,5 +1,7 @@
 package server
 
+// token.go: Token, the file of tokens, and what a client may do.
+
 import (
 	"bytes"
 	"crypto/sha256"

@@ -1,5 +1,7 @@
 package server
 
+// tools.go: the endpoints for agents and tools, and a tool call without a model.
+
 import (
 	"cmp"
 	"context"

@@ -1,5 +1,7 @@
 package server
 
+// watch_list.go: streams the list of runs and its changes.
+
 import (
 	"crypto/sha256"
 	"encoding/json"
