@@ -24,8 +24,8 @@ func (a *Agent) Rules() policy.Rules {
 		r.Default = pawl.VerdictDeny
 	}
 	if w := a.Approve.Within; w != nil {
-		if r.Within = time.Duration(*w); r.Within == 0 {
-			r.Within = -1
+		if r.ValidFor = time.Duration(*w); r.ValidFor == 0 {
+			r.ValidFor = -1
 		}
 	}
 	return r

@@ -24,7 +24,7 @@ type Rules struct {
 	// for calls that no list matches; 0 means ask before a Write and allow the rest
 	Default pawl.Verdict
 
-	Within time.Duration // the validity of an approval; 0 means 30 min, negative means for ever
+	ValidFor time.Duration // the validity of an approval; 0 means 30 min, negative means for ever
 }
 
 var _ pawl.Approver = Rules{}.Approve
@@ -69,17 +69,17 @@ func (r Rules) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) 
 	case in(r.Deny):
 		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "the rules of this agent do not let " + tool.Name + " run. Do not repeat it."}, nil
 	case in(r.Ask):
-		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "the rules ask before " + tool.Name, ValidFor: r.Within}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "the rules ask before " + tool.Name, ValidFor: r.ValidFor}, nil
 	case in(r.Allow):
 		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	case r.Default == pawl.VerdictAsk, r.Default == 0 && in(r.AskByDefault):
-		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "no rule allows " + tool.Name, ValidFor: r.Within}, nil
+		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "no rule allows " + tool.Name, ValidFor: r.ValidFor}, nil
 	case r.Default == pawl.VerdictDeny:
 		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "no rule of this agent lets " + tool.Name + " run. Do not repeat it."}, nil
 	case r.Default != 0:
 		return pawl.Approval{Verdict: r.Default}, nil
 	}
 	a, err := AskBeforeWrites(ctx, call, tool)
-	a.ValidFor = r.Within
+	a.ValidFor = r.ValidFor
 	return a, err
 }
