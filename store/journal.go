@@ -1,5 +1,8 @@
 package store
 
+// journal.go: Journal, the store of durable runs, in the SQL table journals. The table runs holds
+// traces; see traces.go.
+
 import (
 	"context"
 	"crypto/sha256"

@@ -1,5 +1,8 @@
 package store
 
+// traces.go: Traces, the events of runs for later inspection, in the SQL table runs. Durable runs
+// are in a Journal.
+
 import (
 	"context"
 	"time"
@@ -7,7 +10,7 @@ import (
 	"github.com/pawl-go/pawl"
 )
 
-// Run is the head of a run's trace.
+// Run is the head of a run's trace. A durable run is a JournalRun.
 type Run struct {
 	ID      string    `json:"id"`
 	Agent   string    `json:"agent,omitzero"`

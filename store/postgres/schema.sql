@@ -70,6 +70,7 @@ create table occurrences (
 	primary key (schedule, due)
 );
 
+-- Traces: runs holds the heads of observed runs (store.Traces), events their events. Durable runs are journals.
 create table runs (
 	n bigint generated always as identity primary key,
 	tenant text collate "C" not null, userid text collate "C" not null, thread text collate "C" not null, id text collate "C" not null,
@@ -94,6 +95,7 @@ create table artifacts (
 
 create index artifacts_by_age on artifacts (tenant, userid, thread, n, size);
 
+-- Durable runs are journals (store.Journal); the table runs holds traces.
 create table journals (
 	n bigint generated always as identity primary key,
 	tenant text collate "C" not null, userid text collate "C" not null, thread text collate "C" not null, id text collate "C" not null,

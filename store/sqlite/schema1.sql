@@ -63,6 +63,7 @@ create table occurrences (
 	primary key (schedule, due)
 ) strict, without rowid;
 
+-- Traces: runs holds the heads of observed runs (store.Traces), events their events. Durable runs are journals, version 2.
 create table runs (
 	n integer primary key,
 	tenant text not null, user text not null, thread text not null, id text not null,

@@ -1,4 +1,4 @@
--- Version 2: journals of durable runs.
+-- Version 2: durable runs are journals (store.Journal); the table runs of version 1 holds traces.
 
 create table journals (
 	n integer primary key,

@@ -1,5 +1,8 @@
 package relational
 
+// journal.go: durable runs, in the tables journals, records and bodies. The table runs holds traces;
+// see traces.go.
+
 import (
 	"context"
 	"crypto/sha256"

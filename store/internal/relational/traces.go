@@ -1,5 +1,8 @@
 package relational
 
+// traces.go: traces of runs, in the tables runs and events. Durable runs are in the table journals;
+// see journal.go.
+
 import (
 	"context"
 	"encoding/json"
