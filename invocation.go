@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -216,32 +215,9 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 	inner.depth++
 	inner.within = v
 	inner.canPend = v.CanWait()
-	v.mu.Lock()
-	if v.sealed {
-		v.mu.Unlock()
-		return nil, errors.New("the call has ended, and can make no others")
-	}
-	if v.ends != nil {
-		defer v.mu.Unlock()
-		return nil, v.ends.control()
-	}
-	if v.pending != nil {
-		v.mu.Unlock()
-		return nil, errPending
-	}
-	first := v.inner
-	v.inner += len(calls)
-	values := merged(t.Values, v.set)
-	v.mu.Unlock()
-	tasks := make([]Task, len(calls))
-	for i, c := range calls {
-		key := v.Key + llm.Key("/s"+strconv.Itoa(first+i))
-		if c.ID == "" {
-			c.ID = "s" + strconv.Itoa(first+i)
-		}
-		tasks[i] = Task{Agent: t.Agent, Run: t.Run, Step: t.Step, Key: key, Index: i, Call: c, Values: values,
-			Since: t.Since, scope: &inner, messages: t.messages}
-		tasks[i].adopt(t.Decisions, t.PendingInside)
+	tasks, err := v.nested(&inner, calls)
+	if err != nil {
+		return nil, err
 	}
 	out := make([]Execution, len(calls))
 	for e := range t.scope.executor.Execute(ctx, tasks) {
@@ -250,42 +226,71 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 		}
 		v.send(e)
 	}
+	return out, v.collect(ctx, out)
+}
+
+// nested returns the tasks of nested calls, with the keys that follow those of earlier ones. The
+// error means that the call can make no further calls.
+func (v *Invocation) nested(inner *scope, calls []llm.ToolCall) ([]Task, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for i := range out {
-		if v.sealed {
-			break
+	switch {
+	case v.sealed:
+		return nil, errors.New("the call has ended, and can make no others")
+	case v.ends != nil:
+		return nil, v.ends.control()
+	case v.pending != nil:
+		return nil, errPending
+	}
+	t := v.work.task
+	values := merged(t.Values, v.set)
+	tasks := make([]Task, len(calls))
+	for i, c := range calls {
+		id := "s" + strconv.Itoa(v.inner)
+		v.inner++
+		if c.ID == "" {
+			c.ID = id
 		}
-		x := &out[i]
-		if inner.canPend {
-			v.pending = append(v.pending, x.Pending...)
-		}
-		if x.waitsInside() {
-			continue
-		}
-		v.spent.Add(Spent{Calls: begunBeside(x, nil)})
-		v.spent.Add(x.Spent)
-		if !x.local {
-			t.scope.budget.replayed(x)
-		}
-		if len(out[i].Values) > 0 {
-			if v.set == nil {
-				v.set = Values{}
+		tasks[i] = Task{Agent: t.Agent, Run: t.Run, Step: t.Step, Key: v.Key + llm.Key("/"+id), Index: i, Call: c,
+			Values: values, Since: t.Since, scope: inner, messages: t.messages}
+		tasks[i].adopt(t.Decisions, t.PendingInside)
+	}
+	return tasks, nil
+}
+
+// collect adds the usage, the values and the open questions of nested calls to the call. The error
+// is the error of Do.
+func (v *Invocation) collect(ctx context.Context, nested []Execution) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.sealed {
+		for i := range nested {
+			x := &nested[i]
+			if v.CanWait() {
+				v.pending = append(v.pending, x.Pending...)
 			}
-			maps.Copy(v.set, out[i].Values)
+			if x.waitsInside() {
+				continue
+			}
+			v.spent.Add(Spent{Calls: begunBeside(x, nil)})
+			v.spent.Add(x.Spent)
+			if !x.local {
+				v.work.task.scope.budget.replayed(x)
+			}
+			v.set = merged(v.set, x.Values)
+		}
+		if x := ending(nested); x != nil {
+			v.ends = x
+			return x.control()
+		}
+		if ctx.Err() == nil && v.pending != nil {
+			return errPending
 		}
 	}
-	if x := ending(out); x != nil && !v.sealed {
-		v.ends = x
-		return out, x.control()
+	if err := diverged(nested); err != nil {
+		return err
 	}
-	if ctx.Err() == nil && v.pending != nil && !v.sealed {
-		return out, errPending
-	}
-	if err := diverged(out); err != nil {
-		return out, err
-	}
-	return out, ctx.Err()
+	return ctx.Err()
 }
 
 // control returns the error with which x ended the run.
