@@ -119,6 +119,14 @@ func (tr *tree) complete(x *pawl.Execution) {
 	t.endCall(n, end, fault, x.Error, x.Attempts > 0)
 }
 
+// startCall begins the span of a call.
+func (t *Telemetry) startCall(ctx context.Context, key llm.Key, c llm.ToolCall, start time.Time) *node {
+	_, span := t.tracer.Start(ctx, executeTool+" "+c.Name, trace.WithTimestamp(start), trace.WithAttributes(
+		operationName.String(executeTool), toolName.String(c.Name), toolType.String("function"),
+		toolCallID.String(c.ID), pawlKey.String(string(key))))
+	return &node{span: span, name: c.Name, start: start}
+}
+
 // endCall ends the span. If ran is true, the tool was started, and the call counts in the
 // durations.
 func (t *Telemetry) endCall(n *node, end time.Time, fault, text string, ran bool) {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-go/pawl"
@@ -231,4 +232,46 @@ func (tr *tree) close(res *pawl.Result, err error, broken bool) {
 		fault = faultCancelled
 	}
 	tr.t.endRun(tr.root, res, fault, textOf(err))
+}
+
+// startRun begins the span of a run whose agent is not known yet.
+func (t *Telemetry) startRun(ctx context.Context, links ...trace.Link) (context.Context, *node) {
+	n := &node{start: time.Now()}
+	ctx, n.span = t.tracer.Start(ctx, invokeAgent, trace.WithTimestamp(n.start), trace.WithLinks(links...),
+		trace.WithAttributes(
+			operationName.String(invokeAgent), providerName.String(t.o.Provider)))
+	if id := RunID(ctx); id != "" {
+		n.span.SetAttributes(conversationID.String(id))
+	}
+	return ctx, n
+}
+
+// endRun ends the span of a run.
+func (t *Telemetry) endRun(n *node, res *pawl.Result, fault, text string) {
+	end := time.Now()
+	if res != nil {
+		u := res.Spent.Usage
+		n.span.SetAttributes(pawlStop.String(string(res.Stop)))
+		n.span.SetAttributes(usageOf(&u)...)
+	}
+	t.failed(n.span, fault, text)
+	n.span.End(trace.WithTimestamp(end))
+	set := t.metricSet(invokeAgent, "", "")
+	if n.name != "" {
+		set = append(set, agentName.String(n.name))
+	}
+	t.measured(set, fault, end.Sub(n.start))
+}
+
+func usageOf(u *llm.Usage) (set []attribute.KeyValue) {
+	for _, n := range [...]struct {
+		key   attribute.Key
+		count int
+	}{{inputTokens, u.Input}, {outputTokens, u.Output}, {cacheReadTokens, u.CacheRead},
+		{cacheWriteTokens, u.CacheWrite}, {reasoningTokens, u.Reasoning}} {
+		if n.count > 0 {
+			set = append(set, n.key.Int(n.count))
+		}
+	}
+	return set
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-go/pawl"
@@ -126,26 +125,6 @@ func (tr *tree) run(key llm.Key) *node {
 	return n
 }
 
-// startRun begins the span of a run whose agent is not known yet.
-func (t *Telemetry) startRun(ctx context.Context, links ...trace.Link) (context.Context, *node) {
-	n := &node{start: time.Now()}
-	ctx, n.span = t.tracer.Start(ctx, invokeAgent, trace.WithTimestamp(n.start), trace.WithLinks(links...),
-		trace.WithAttributes(
-			operationName.String(invokeAgent), providerName.String(t.o.Provider)))
-	if id := RunID(ctx); id != "" {
-		n.span.SetAttributes(conversationID.String(id))
-	}
-	return ctx, n
-}
-
-// startCall begins the span of a call.
-func (t *Telemetry) startCall(ctx context.Context, key llm.Key, c llm.ToolCall, start time.Time) *node {
-	_, span := t.tracer.Start(ctx, executeTool+" "+c.Name, trace.WithTimestamp(start), trace.WithAttributes(
-		operationName.String(executeTool), toolName.String(c.Name), toolType.String("function"),
-		toolCallID.String(c.ID), pawlKey.String(string(key))))
-	return &node{span: span, name: c.Name, start: start}
-}
-
 // failedAttempt creates the span of an attempt that is retried, below the span of its request or
 // call.
 func (t *Telemetry) failedAttempt(parent trace.Span, n int, start, end time.Time, fault, text string) {
@@ -156,34 +135,4 @@ func (t *Telemetry) failedAttempt(parent trace.Span, n int, start, end time.Time
 		trace.WithTimestamp(start), trace.WithAttributes(pawlAttempt.Int(n)))
 	t.failed(span, fault, text)
 	span.End(trace.WithTimestamp(end))
-}
-
-// endRun ends the span of a run.
-func (t *Telemetry) endRun(n *node, res *pawl.Result, fault, text string) {
-	end := time.Now()
-	if res != nil {
-		u := res.Spent.Usage
-		n.span.SetAttributes(pawlStop.String(string(res.Stop)))
-		n.span.SetAttributes(usageOf(&u)...)
-	}
-	t.failed(n.span, fault, text)
-	n.span.End(trace.WithTimestamp(end))
-	set := t.metricSet(invokeAgent, "", "")
-	if n.name != "" {
-		set = append(set, agentName.String(n.name))
-	}
-	t.measured(set, fault, end.Sub(n.start))
-}
-
-func usageOf(u *llm.Usage) (set []attribute.KeyValue) {
-	for _, n := range [...]struct {
-		key   attribute.Key
-		count int
-	}{{inputTokens, u.Input}, {outputTokens, u.Output}, {cacheReadTokens, u.CacheRead},
-		{cacheWriteTokens, u.CacheWrite}, {reasoningTokens, u.Reasoning}} {
-		if n.count > 0 {
-			set = append(set, n.key.Int(n.count))
-		}
-	}
-	return set
 }
