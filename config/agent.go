@@ -1,5 +1,8 @@
 package config
 
+// agent.go: the keys of an agent's file, each as a field of a struct. A new key is a field here and
+// a line in keys.txt; build.go and its neighbours use it.
+
 import (
 	"encoding/json"
 	"slices"

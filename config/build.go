@@ -1,5 +1,7 @@
 package config
 
+// build.go: Build makes a pawl.Agent of an Agent.
+
 import (
 	"context"
 	"encoding/json"

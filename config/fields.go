@@ -1,5 +1,7 @@
 package config
 
+// fields.go: reflection over the structs of agent.go: fields by key, examples and kinds of values.
+
 import (
 	"fmt"
 	"reflect"

@@ -1,5 +1,7 @@
 package config
 
+// forms.go: the keys that can be written in several ways, such as model, tools and history.
+
 import (
 	"encoding/json"
 	"reflect"

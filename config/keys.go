@@ -1,5 +1,7 @@
 package config
 
+// keys.go: reads keys.txt, the meaning of each key.
+
 import (
 	_ "embed"
 	"reflect"

@@ -1,5 +1,7 @@
 package config
 
+// limits.go: Limits of an agent, as pawl.Limits.
+
 import (
 	"fmt"
 	"math"

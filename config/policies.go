@@ -1,5 +1,8 @@
 package config
 
+// policies.go: makes the policies of the keys approve, rates, breaker and cache, and checks their
+// lists of tools. toolset.go makes the timeouts.
+
 import (
 	"maps"
 	"slices"

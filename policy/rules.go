@@ -1,5 +1,7 @@
 package policy
 
+// rules.go: Rules and AskBeforeWrites: which calls run, wait or are denied.
+
 import (
 	"context"
 	"slices"

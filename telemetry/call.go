@@ -1,5 +1,7 @@
 package telemetry
 
+// call.go: the span of a call.
+
 import (
 	"context"
 	"time"

@@ -1,5 +1,7 @@
 package telemetry
 
+// content.go: messages, arguments and results as attributes, with Options.Content.
+
 import (
 	"encoding/json"
 

@@ -1,5 +1,7 @@
 package telemetry
 
+// fault.go: error.type and the status of a failed span.
+
 import (
 	"context"
 	"errors"

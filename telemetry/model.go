@@ -1,5 +1,7 @@
 package telemetry
 
+// model.go: the span of a request to a model.
+
 import (
 	"cmp"
 	"context"

@@ -1,5 +1,8 @@
 package telemetry
 
+// names.go: the names of all attributes, operations and metrics. run.go sets the attributes of
+// runs, model.go those of requests, call.go those of calls.
+
 import "go.opentelemetry.io/otel/attribute"
 
 // Conventions is the version of the semantic conventions whose names are used: the last version in

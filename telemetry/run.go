@@ -1,5 +1,7 @@
 package telemetry
 
+// run.go: the span of a run, made from its events.
+
 import (
 	"context"
 	"iter"

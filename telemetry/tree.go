@@ -1,5 +1,7 @@
 package telemetry
 
+// tree.go: the open spans of a run, by key, and their places in the trace.
+
 import (
 	"context"
 	"strings"

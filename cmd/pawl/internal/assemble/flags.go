@@ -1,5 +1,8 @@
 package assemble
 
+// flags.go: the flags that several commands share: agent, limits, store, durable runs. Their texts
+// are in cli/flags.txt.
+
 import (
 	"cmp"
 	"reflect"

@@ -1,5 +1,8 @@
 package cli
 
+// flags.go: reads flags.txt, the texts of all flags. The flags themselves are fields of the
+// commands' structs; those of an agent are in assemble/flags.go.
+
 import (
 	_ "embed"
 	"errors"
