@@ -1,7 +1,7 @@
 package relational
 
-// journal.go: durable runs, in the tables journals, records and bodies. The table runs holds traces;
-// see traces.go.
+// journal.go: durable runs, in the tables journals, records and bodies. The table runs holds
+// traces; see traces.go.
 
 import (
 	"context"

@@ -1,7 +1,7 @@
 package cli
 
 // flags.go: reads flags.txt, the texts of all flags. The flags themselves are fields of the
-// commands' structs; those of an agent are in assemble/flags.go.
+// commands' structs; assemble/flags.go has the flags of an agent.
 
 import (
 	_ "embed"
