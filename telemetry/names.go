@@ -1,7 +1,7 @@
 package telemetry
 
-// names.go: the names of all attributes, operations and metrics. run.go sets the attributes of runs,
-// model.go sets them for requests, call.go for calls.
+// names.go: the names of all attributes, operations and metrics. run.go sets the attributes of
+// runs, model.go sets them for requests, call.go for calls.
 
 import "go.opentelemetry.io/otel/attribute"
 
