@@ -187,17 +187,19 @@ func (c *call) params(names ...string) (url.Values, error) {
 	return q, nil
 }
 
-// pageOf reads the parameters after and limit.
-func pageOf(q url.Values) (store.Page, error) {
-	p := store.Page{After: q.Get("after")}
-	if v := q.Get("limit"); v != "" {
-		n, err := strconv.Atoi(v)
-		if err != nil || n < 1 || n > 1000 {
-			return p, badRequest("limit must be a number from 1 to 1000", "")
-		}
-		p.Limit = n
+// page returns the query, which may have the parameters others, after and limit, and the page that
+// the last two select.
+func (c *call) page(others ...string) (q url.Values, p store.Page, err error) {
+	if q, err = c.params(append(others, "after", "limit")...); err != nil {
+		return nil, p, err
 	}
-	return p, nil
+	p.After = q.Get("after")
+	if v := q.Get("limit"); v != "" {
+		if p.Limit, err = strconv.Atoi(v); err != nil || p.Limit < 1 || p.Limit > 1000 {
+			return nil, p, badRequest("limit must be a number from 1 to 1000", "")
+		}
+	}
+	return q, p, nil
 }
 
 // id returns the run ID in the path.

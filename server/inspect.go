@@ -25,11 +25,7 @@ type PendingRun struct {
 
 // inbox handles GET /v1/pending.
 func (c *call) inbox() error {
-	q, err := c.params("after", "limit")
-	if err != nil {
-		return err
-	}
-	p, err := pageOf(q)
+	_, p, err := c.page()
 	if err != nil {
 		return err
 	}
@@ -178,11 +174,7 @@ type Schedules struct {
 
 // schedules handles GET /v1/schedules.
 func (c *call) schedules() error {
-	q, err := c.params("after", "limit")
-	if err != nil {
-		return err
-	}
-	p, err := pageOf(q)
+	_, p, err := c.page()
 	if err != nil {
 		return err
 	}

@@ -342,11 +342,7 @@ func answerOf(x *durable.Export) string {
 
 // list handles GET /v1/runs.
 func (c *call) list() error {
-	q, err := c.params("state", "after", "limit")
-	if err != nil {
-		return err
-	}
-	p, err := pageOf(q)
+	q, p, err := c.page("state")
 	if err != nil {
 		return err
 	}
