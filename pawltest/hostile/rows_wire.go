@@ -389,8 +389,8 @@ func streams() []Behaviour {
 			}
 		}), ok, "openai-chat/stream"),
 		row("stream-unknown-events", "sends events of unknown types", "D14", between("events of unknown kinds stand between the others", "event: vendor.sparkle\ndata: {\"type\":\"vendor.sparkle\",\"choices\":[],\"glitter\":1}\n\n"), ok),
-		row("stream-silence", "falls silent in the middle of its reply", "D19 IA-T65", silent("it is silent after the first event", 0, false), broken, "stream").silence(300 * time.Millisecond),
-		row("silence", "never answers", "D19 IA-T65", silent("it is silent from the start", 0, true).times(3), broken, "stream", "whole").silence(150 * time.Millisecond),
+		row("stream-silence", "falls silent in the middle of its reply", "D19 IA-T65", silent("it is silent after the first event", 0, false), broken, "stream").silence(500 * time.Millisecond),
+		row("silence", "never answers", "D19 IA-T65", silent("it is silent from the start", 0, true).times(3), broken, "stream", "whole").silence(500 * time.Millisecond),
 		row("slow-first-byte", "takes its time before the first byte", "IA-T65", silent("it is silent for 400 ms", 400*time.Millisecond, true), ok, "stream", "whole"),
 		{ID: "endless-text", Title: "never stops talking", Meets: meets("D8 D24 IA-T51"),
 			Setup: Setup{Time: 15 * time.Second}, Turns: turns(Turn{Does: "writes text for ever", flow: endless(llm.Text{Text: "and on "})}),
