@@ -7,41 +7,42 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 )
 
 var update = flag.Bool("update", false, "lower the limits of budgets.go, and remove what is out of date from "+pendingFile)
 
+// The module and its Go files are loaded once, because that takes seconds. The tests share them and
+// run one after another, without locks: a lock would put the package under the race detector.
 var (
-	loaded = sync.OnceValues(load)
-	parsed = sync.OnceValues(func() ([]*goFile, error) {
-		t, err := loaded()
-		if err != nil {
-			return nil, err
-		}
-		return goFiles(t.root)
-	})
+	loaded *tree
+	parsed []*goFile
 )
 
-// theTree returns the module. The tests share it, because listing it takes seconds.
+// theTree returns the module.
 func theTree(t *testing.T) *tree {
 	t.Helper()
-	tr, err := loaded()
-	if err != nil {
-		t.Fatal(err)
+	if loaded == nil {
+		tr, err := load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded = tr
 	}
-	return tr
+	return loaded
 }
 
-// theFiles returns the Go files of the project, which the tests share.
+// theFiles returns the Go files of the project.
 func theFiles(t *testing.T) []*goFile {
 	t.Helper()
-	files, err := parsed()
-	if err != nil {
-		t.Fatal(err)
+	if parsed == nil {
+		files, err := goFiles(theTree(t).root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed = files
 	}
-	return files
+	return parsed
 }
 
 func report(t *testing.T, bad []string) {
