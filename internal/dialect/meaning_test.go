@@ -27,22 +27,36 @@ func validator(schema []byte) (*jsonschema.Schema, error) {
 	return c.Compile("mem:tool")
 }
 
+// compiled has the results of compiledOnce, by schema. No test of the package is parallel.
+var compiled = map[string]struct {
+	schema *jsonschema.Schema
+	err    error
+}{}
+
+// compiledOnce is validator for schemas that are needed often: those of the originals, by every
+// dialect, and those of formats, by every text.
+func compiledOnce(schema []byte) (*jsonschema.Schema, error) {
+	c, ok := compiled[string(schema)]
+	if !ok {
+		c.schema, c.err = validator(schema)
+		compiled[string(schema)] = c
+	}
+	return c.schema, c.err
+}
+
 // tally counts the comparisons.
 type tally struct{ schemas, values, fit, looser, stricter int }
 
-// compare creates n values for a schema, n values for its output, and similar values, adds the
+// compare creates n values for a schema, n values for its output c, and similar values, adds the
 // values in given, and checks both directions: a value that the output accepts and the original
 // refuses needs a Looser loss, and a value that the original accepts and that cannot be sent needs
 // a Stricter loss.
-func compare(t *testing.T, d *dialect.Dialect, schema []byte, n int, seed uint64, sum *tally, given ...any) {
+func compare(t *testing.T, d *dialect.Dialect, schema []byte, c *dialect.Compiled, n int, seed uint64, sum *tally,
+	given ...any) {
 	t.Helper()
-	original, err := validator(schema)
+	original, err := compiledOnce(schema)
 	if err != nil {
 		return // the core refuses the tool
-	}
-	c, err := d.Compile(schema)
-	if err != nil {
-		return
 	}
 	root, sentRoot := decode(schema).(node), decode(c.Schema).(node)
 	sentTakes := func(v any) bool { return takes(sentRoot, sentRoot, v) }

@@ -105,7 +105,7 @@ func TestCorpusNonstandard(t *testing.T) {
 				len(ch) == 0 {
 				t.Errorf("%s: %s: the document itself: %v", doc.Name, d.Name, err)
 			}
-			compare(t, d, schema, 5, uint64(i), &sum)
+			compare(t, d, schema, c, 5, uint64(i), &sum)
 		}
 	}
 	t.Logf("%d documents, %d of them JSON Schema as they are; %d changes; said: %v", len(docs), before, changes, said)

@@ -187,7 +187,7 @@ func TestRandomSchemas(t *testing.T) {
 				if bad := refused(d.Name, c.Schema); bad != nil {
 					t.Errorf("%s\nis refused for %q\n%s", schema, bad, c.Schema)
 				}
-				compare(t, d, schema, 3, uint64(i), &sum)
+				compare(t, d, schema, c, 3, uint64(i), &sum)
 				if t.Failed() {
 					t.Fatalf("seed %d", i)
 				}

@@ -279,7 +279,7 @@ func takes(s, root node, v any) bool {
 			}
 		}
 		if f, ok := s["format"].(string); ok {
-			if one, err := validator([]byte(`{"format":"` + f + `"}`)); err == nil && one.Validate(v) != nil {
+			if one, err := compiledOnce([]byte(`{"format":"` + f + `"}`)); err == nil && one.Validate(v) != nil {
 				return false
 			}
 		}
