@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 // goldenForm compares a form from the code with a golden file, or updates the file with -update.
@@ -104,6 +105,7 @@ func valueForm(v *kong.Value) (s string) {
 // Commands, arguments and flags keep their names, defaults and variables. docs/cli.md holds the
 // help texts, whose wording may change.
 func TestCommandForms(t *testing.T) {
+	soak.Sequential(t)
 	k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
@@ -128,6 +130,7 @@ func TestExitStatuses(t *testing.T) {
 // The keys of an agent's file keep their names, kinds and values. The wording of their descriptions
 // may change.
 func TestAgentFileForms(t *testing.T) {
+	soak.Sequential(t)
 	var out, failed bytes.Buffer
 	sys := &cli.System{Out: &out, Err: &failed, Env: func(string) string { return "" }}
 	if status := execute([]string{"check", "--schema"}, sys); status != 0 {

@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 	diffs "github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 // Each row is a command line, typed up to its last word, and the expected words. The expected words
@@ -75,6 +76,7 @@ func keptFolder(t *testing.T) (dir string, env []string) {
 // Each shell offers the same words for the same line. Fish prints its candidates. Bash and zsh run
 // at a terminal and insert all candidates.
 func TestCompletionInShells(t *testing.T) {
+	soak.Sequential(t)
 	dir, env := keptFolder(t)
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		t.Run(shell, func(t *testing.T) {
@@ -198,6 +200,7 @@ func atTerminal(t *testing.T, dir string, env []string, shell, key, setUp string
 
 // The rows are the queries of the scripts to the program, without a shell.
 func TestComplete(t *testing.T) {
+	soak.Sequential(t)
 	for _, tt := range []struct{ line, want string }{
 		{"pawl ", "demo …"},
 		{"", "demo …"},
@@ -241,6 +244,7 @@ func TestComplete(t *testing.T) {
 // TestExamples shows that the help of each command has an example, that each example is a command
 // line of that command, and that each text of help.txt is about a command.
 func TestExamples(t *testing.T) {
+	soak.Sequential(t)
 	k, err := parser(&cli.System{Out: io.Discard, Err: io.Discard, Env: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)

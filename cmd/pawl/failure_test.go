@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -46,6 +47,7 @@ func parsed(args []string) (err error) {
 
 // An unknown command is detected.
 func TestNextCommandsMustBeThere(t *testing.T) {
+	soak.Sequential(t)
 	for _, args := range []string{"fly", "run --no-such-flag x", "models lst"} {
 		if parsed(strings.Fields(args)) == nil {
 			t.Errorf("pawl %s is taken for a command", args)
@@ -55,6 +57,7 @@ func TestNextCommandsMustBeThere(t *testing.T) {
 
 // The hint of every kind of failure names the next command, and that command exists.
 func TestFailuresNameTheNextCommand(t *testing.T) {
+	soak.Sequential(t)
 	kinds := map[string]error{
 		"transcript": cli.Failed(&pawl.TranscriptError{Text: "no"}),
 		"output":     cli.Failed(&pawl.OutputError{Text: "no"}),

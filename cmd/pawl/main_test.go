@@ -100,7 +100,8 @@ func withoutDetector() (remove func(), err error) {
 		return nil, err
 	}
 	remove = func() { _ = os.RemoveAll(dir) }
-	if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "pawl"), ".").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, "pawl"), ".")
+	if out, err := build.CombinedOutput(); err != nil {
 		remove()
 		return nil, fmt.Errorf("go build: %w\n%s", err, out)
 	}
@@ -128,6 +129,7 @@ func withoutDetector() (remove func(), err error) {
 // $EXAMPLES is the folder of the examples. The conditions [postgres] and [temporal] mean that these
 // servers are installed.
 func TestManual(t *testing.T) {
+	soak.Sequential(t)
 	t.Logf("commands run under the race detector: %t", raced() && soak.On())
 	testscript.Run(t, testscript.Params{
 		Condition: func(name string) (bool, error) {

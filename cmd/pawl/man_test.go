@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 // Each command has a manual page, and programs that check such pages find no fault.
 func TestManPages(t *testing.T) {
+	soak.Sequential(t)
 	dir := t.TempDir()
 	var out bytes.Buffer
 	sys := &cli.System{Out: &out, Err: &out, Env: func(string) string { return "" }}
@@ -54,6 +56,7 @@ func TestManPages(t *testing.T) {
 
 // The text of a page equals the text of the help.
 func TestManText(t *testing.T) {
+	soak.Sequential(t)
 	var out bytes.Buffer
 	sys := &cli.System{Out: &out, Err: &out, Env: func(string) string { return "" }}
 	if status := execute([]string{"man", "tools", "call"}, sys); status != 0 {

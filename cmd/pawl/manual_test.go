@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/internal/test/docgen"
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 var update = flag.Bool("update", false, "write docs/cli.md again")
@@ -44,6 +45,7 @@ func commands(t *testing.T) []string {
 // docs/cli.md is the output of --help, command by command. Flags of several commands appear once,
 // at the end. make docs writes it.
 func TestCLIPage(t *testing.T) {
+	soak.Sequential(t)
 	t.Setenv("COLUMNS", "")
 	var page strings.Builder
 	page.WriteString("<!-- Made from the help of cmd/pawl. Change it there, then: make docs -->\n\n# The command\n\n" +

@@ -10,6 +10,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store/sqlite"
@@ -18,6 +19,7 @@ import (
 // A fault in a run's name, a key or a flag is reported in one line with its remedy, and changes
 // nothing.
 func TestRunCommandsRefuse(t *testing.T) {
+	soak.Sequential(t)
 	path := filepath.Join(t.TempDir(), "runs.db")
 	db, err := sqlite.Open(path, &sqlite.Options{NoSync: true})
 	ok(t, err)

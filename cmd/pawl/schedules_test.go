@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -47,6 +48,7 @@ func due(ts *testscript.TestScript, neg bool, args []string) {
 // Faults in the flags of the commands about stored data are reported before any action, in one line
 // with the remedy.
 func TestKeptCommandsRefuse(t *testing.T) {
+	soak.Sequential(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "pawl.db")
 	db, err := sqlite.Open(path, &sqlite.Options{NoSync: true})

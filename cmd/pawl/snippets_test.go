@@ -19,6 +19,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/internal/test/docgen"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/tools/outside"
 	"go.yaml.in/yaml/v3"
 )
@@ -42,6 +43,7 @@ import (
 // A word with a dot after the class is a file name: the block is stored as that file in the folder
 // of the page, in which its commands run. The folder has README.md and the examples, too.
 func TestSnippets(t *testing.T) {
+	soak.Sequential(t)
 	found, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
 	if err != nil || len(found) == 0 {
 		t.Fatalf("found no pages: %v", err)
@@ -376,6 +378,7 @@ func says(got, want string) bool {
 
 // The negative control: each of these blocks is wrong, and is said to be.
 func TestWrongSnippets(t *testing.T) {
+	soak.Sequential(t)
 	for text, want := range map[string]string{
 		"```\nx\n```\n":                                                       "without a class",
 		"text\n\n    pawl demo\n":                                             "without a class",
