@@ -164,24 +164,22 @@ func ErrorResult(text string) ToolResult {
 }
 
 // Text returns the texts of m joined, without reasoning.
-func (m Message) Text() string { return textOf(m.Parts) }
-
-// Text returns the texts of r joined.
-func (r ToolResult) Text() string { return textOf(r.Parts) }
-
-func textOf(parts []Part) string {
-	if len(parts) == 1 {
-		t, _ := parts[0].(Text)
+func (m Message) Text() string {
+	if len(m.Parts) == 1 {
+		t, _ := m.Parts[0].(Text)
 		return t.Text
 	}
 	var b strings.Builder
-	for _, p := range parts {
+	for _, p := range m.Parts {
 		if t, ok := p.(Text); ok {
 			b.WriteString(t.Text)
 		}
 	}
 	return b.String()
 }
+
+// Text returns the texts of r joined.
+func (r ToolResult) Text() string { return Message{Parts: r.Parts}.Text() }
 
 // Calls returns the calls of m in the model's order, or nil if it has none.
 func (m Message) Calls() []ToolCall {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 )
 
@@ -64,8 +65,21 @@ func (r *Response) Add(d Delta) error {
 		}
 		r.seal(d.Index)
 	}
-	if d.Finish != "" {
-		r.finish(d.Finish)
+	if d.Finish == "" {
+		return nil
+	}
+	for i := range r.open {
+		r.seal(i)
+	}
+	r.open = nil
+	r.Message.Role = RoleAssistant
+	r.Finish = d.Finish
+	switch calls := r.Message.HasCalls(); {
+	case calls && (d.Finish == FinishReasonStop || d.Finish == FinishReasonOther):
+		// The calls count, not the finish reason: many servers send "stop" for a reply with calls.
+		r.Finish = FinishReasonToolCalls
+	case !calls && d.Finish == FinishReasonToolCalls:
+		r.Finish = FinishReasonStop
 	}
 	return nil
 }
@@ -192,7 +206,11 @@ func (r *Response) seal(i int) {
 // identify gives call i an id of its own if it has none or the id of an earlier call in the reply.
 func (r *Response) identify(i int) {
 	c, ok := r.Message.Parts[i].(ToolCall)
-	if !ok || c.ID != "" && !used(r.Message.Parts[:i], c.ID) {
+	if !ok {
+		return
+	}
+	used := func(p Part) bool { other, ok := p.(ToolCall); return ok && other.ID == c.ID }
+	if c.ID != "" && !slices.ContainsFunc(r.Message.Parts[:i], used) {
 		return
 	}
 	base := c.ID
@@ -201,35 +219,11 @@ func (r *Response) identify(i int) {
 	}
 	for n := i; ; n++ {
 		// A later call may be sealed already.
-		if c.ID = base + "_" + strconv.Itoa(n); !used(r.Message.Parts, c.ID) {
+		if c.ID = base + "_" + strconv.Itoa(n); !slices.ContainsFunc(r.Message.Parts, used) {
 			break
 		}
 	}
 	r.Message.Parts[i] = c
-}
-
-func used(parts []Part, id string) bool {
-	for _, p := range parts {
-		if c, ok := p.(ToolCall); ok && c.ID == id {
-			return true
-		}
-	}
-	return false
-}
-
-func (r *Response) finish(f FinishReason) {
-	for i := range r.open {
-		r.seal(i)
-	}
-	r.open = nil
-	r.Message.Role = RoleAssistant
-	if (f == FinishReasonStop || f == FinishReasonOther) && r.Message.HasCalls() {
-		// The calls count, not the finish reason: many servers send "stop" for a reply with calls.
-		f = FinishReasonToolCalls
-	} else if f == FinishReasonToolCalls && !r.Message.HasCalls() {
-		f = FinishReasonStop
-	}
-	r.Finish = f
 }
 
 // Sealed returns part i if it is complete, and nil while it is open.
