@@ -76,10 +76,20 @@ func (w *work) attempt(outer context.Context, started *Execution) (res llm.ToolR
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(outer, limit, errTimeout)
 		defer cancel()
+		if w.end != nil { // a tool that ignores the end of its context is abandoned
+			w.watched.Store(started)
+			timer := time.AfterFunc(limit+abandonGrace, func() {
+				if w.watched.CompareAndSwap(started, nil) {
+					w.abandon(errTimeout)
+				}
+			})
+			defer func() {
+				w.watched.Store(nil)
+				timer.Stop()
+			}()
+		}
 	}
-	stop := w.watch(started, limit)
 	res, err = w.call(ctx, started.Call)
-	stop()
 	if err == nil || ctx.Err() == nil {
 		return res, err
 	}
@@ -171,24 +181,6 @@ func (w *work) call(ctx context.Context, c llm.ToolCall) (res llm.ToolResult, er
 func panicked(v any) error {
 	return &failure{outcome: OutcomePanicked,
 		text: "The tool failed unexpectedly and gave no result.", err: fmt.Errorf("panic: %v", v)}
-}
-
-// watch starts the timer of an attempt. The timer abandons a tool that has not returned within its
-// timeout and the grace period. stop stops the timer.
-func (w *work) watch(started *Execution, limit time.Duration) (stop func()) {
-	if w.end == nil || limit <= 0 {
-		return func() {}
-	}
-	w.watched.Store(started)
-	timer := time.AfterFunc(limit+abandonGrace, func() {
-		if w.watched.CompareAndSwap(started, nil) {
-			w.abandon(errTimeout)
-		}
-	})
-	return func() {
-		w.watched.Store(nil)
-		timer.Stop()
-	}
 }
 
 // abandon completes the call without waiting for its tool; what the tool returns later is dropped.
