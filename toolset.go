@@ -37,8 +37,12 @@ func (s Toolsets) Tools(ctx context.Context) ([]*Tool, error) {
 		}
 		all = append(all, tools...)
 	}
-	if t := twice(all); t != nil {
-		return nil, fmt.Errorf("two tools are named %q; rename one, or put a Prefix around its toolset", t.Name)
+	seen := make(map[string]bool, len(all))
+	for _, t := range all {
+		if seen[t.Name] {
+			return nil, fmt.Errorf("two tools are named %q; rename one, or put a Prefix around its toolset", t.Name)
+		}
+		seen[t.Name] = true
 	}
 	return all, nil
 }
@@ -58,26 +62,6 @@ func (s Toolsets) Execute(ctx context.Context, call llm.ToolCall) Execution {
 	t := Task{Key: key, Call: call}
 	t.scope = &scope{tools: tools, executor: Parallel{}, slots: &slots{free: defaultParallel}}
 	return t.Do(ctx, func(Event) {})
-}
-
-// twice returns the first tool with a name that an earlier tool has. nil means none.
-func twice(tools []*Tool) *Tool {
-	if len(tools) <= 16 { // faster than a map
-		for i, t := range tools {
-			if find(tools[:i], t.Name) != nil {
-				return t
-			}
-		}
-		return nil
-	}
-	seen := make(map[string]bool, len(tools))
-	for _, t := range tools {
-		if seen[t.Name] {
-			return t
-		}
-		seen[t.Name] = true
-	}
-	return nil
 }
 
 // Filter returns the tools of set for which keep returns true.
