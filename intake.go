@@ -180,7 +180,7 @@ func callIDs(calls []llm.ToolCall) string {
 // rejects invalid new messages.
 func (r *run) accept(from *Result, msgs []llm.Message) error {
 	var in intake
-	stored, n := msgs[:lastOf(msgs, llm.RoleAssistant)+1], 0
+	stored := msgs[:lastOf(msgs, llm.RoleAssistant)+1]
 	if from != nil {
 		stored = from.Messages
 		r.resumed.pending = from.Pending
@@ -189,29 +189,28 @@ func (r *run) accept(from *Result, msgs []llm.Message) error {
 	}
 	r.history.sent = make([]llm.Message, 1, len(stored)+len(msgs)+7)
 	in.msgs = r.history.sent[1:]
-	healed, mends := llm.Repair(stored)
-	if len(mends) == 0 {
-		for _, f := range llm.Check(stored) {
-			if f.Code == "unknown_role" || f.Code == "unknown_part" { // nothing repairs these
-				return &TranscriptError{Index: f.Message, Text: f.Text}
+	if len(stored) > 0 {
+		healed, mends := llm.Repair(stored)
+		if len(mends) == 0 {
+			for _, f := range llm.Check(stored) {
+				if f.Code == "unknown_role" || f.Code == "unknown_part" { // nothing repairs these
+					return &TranscriptError{Index: f.Message, Text: f.Text}
+				}
+			}
+		}
+		r.resumed.repairs = mends
+		for i, m := range healed {
+			if err := in.add(i, m); err != nil {
+				return fmt.Errorf("stored messages: %w", err)
 			}
 		}
 	}
-	r.resumed.repairs = mends
-	for _, m := range healed {
-		if err := in.add(n, m); err != nil {
-			return fmt.Errorf("stored messages: %w", err)
-		}
-		n++
-	}
-	n = len(stored)
 	opened := from != nil && len(in.open) > 0
 	held := len(in.then)
-	for _, m := range msgs {
-		if err := in.add(n, m); err != nil {
+	for i, m := range msgs {
+		if err := in.add(len(stored)+i, m); err != nil {
 			return err
 		}
-		n++
 	}
 	for _, m := range in.msgs {
 		if m.Role == llm.RoleAssistant {
@@ -238,8 +237,10 @@ func (r *run) accept(from *Result, msgs []llm.Message) error {
 		}
 		return &TranscriptError{Index: last, Text: "the conversation ends with an answer; add a message to go on"}
 	}
-	if err := r.answerable(&in); err != nil {
-		return err
+	if len(in.decisions) > 0 {
+		if err := r.answerable(&in); err != nil {
+			return err
+		}
 	}
 	if opened && len(in.open) == 0 && !r.exhausted() {
 		r.res.Spent.Rounds++ // the caller executed its calls
@@ -251,9 +252,6 @@ func (r *run) accept(from *Result, msgs []llm.Message) error {
 
 // answerable returns an error for a decision that answers no open call.
 func (r *run) answerable(in *intake) error {
-	if len(in.decisions) == 0 {
-		return nil
-	}
 	keys := r.openKeys(in)
 	for i, d := range in.decisions {
 		same := func(o llm.Decision) bool { return o.Key == d.Key && o.Digest == d.Digest }
