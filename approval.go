@@ -188,7 +188,7 @@ func (w *work) decided(
 		if c, err = w.validate(c, false); err != nil {
 			return refuse("decision_refused", "changes the arguments to some that cannot be used: "+err.Error())
 		}
-		w.accept(c)
+		w.inv.Call, w.x.Call = c, c
 	}
 	if d.Args != nil || q.Outcome == OutcomeUnknown { // the policies have not seen this call
 		if _, err := w.judged(ctx, w.x.Call); err != nil {

@@ -52,18 +52,11 @@ type shelf struct {
 	tools []*Tool // for the model, to read the artifacts
 }
 
-// shelf returns the run's place in the agent's store, or the place of the run around it.
-func (r *run) shelf(ctx context.Context, o runOptions) (*shelf, error) {
-	store := r.agent.Artifacts
-	if store == nil {
-		if o.inside != nil {
-			return o.inside.work.task.scope.shelf, nil
-		}
-		return nil, nil
-	}
-	s := &shelf{store: store}
+// shelf returns the run's place in the agent's store.
+func (r *run) shelf(ctx context.Context) (*shelf, error) {
+	s := &shelf{store: r.agent.Artifacts}
 	var err error
-	if s.tools, err = readers(ctx, store); err != nil {
+	if s.tools, err = readers(ctx, s.store); err != nil {
 		return nil, err
 	}
 	if b, ok := r.res.Values[artifactsValue]; ok {
@@ -72,8 +65,8 @@ func (r *run) shelf(ctx context.Context, o runOptions) (*shelf, error) {
 		}
 		return s, nil
 	}
-	if s.run = rand.Text(); o.engine.Run != "" {
-		s.run = o.engine.Run + "/" + string(r.key) // the same when the run is resumed
+	if s.run = rand.Text(); r.scope.engine.Run != "" {
+		s.run = r.scope.engine.Run + "/" + string(r.key) // the same when the run is resumed
 	}
 	r.res.Values = merged(r.res.Values, Values{artifactsValue: json.RawMessage(strconv.Quote(s.run))})
 	return s, nil

@@ -206,7 +206,7 @@ func (b *budget) replayed(x *Execution) {
 			o.refused.Store(true)
 		}
 	}
-	b.add(int64(begunBeside(x, nil)+x.Spent.Calls), use{x.Spent.Usage.Total(), x.Spent.Usage.Cost})
+	b.add(int64(newCalls(x, nil)+x.Spent.Calls), use{x.Spent.Usage.Total(), x.Spent.Usage.Cost})
 }
 
 // Branch describes the run of a nested agent, apart from the agent. It is plain data.

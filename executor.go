@@ -41,7 +41,6 @@ type Task struct {
 	Since time.Time `json:"since,omitzero"`
 
 	scope     *scope
-	tool      *Tool         // the tool of Call; nil means that it is looked up
 	messages  []llm.Message // the conversation at the start of the step
 	earlyCall *earlyCall    // executes the call already; nil means that it did not start early
 }
@@ -52,15 +51,7 @@ func (t Task) Tool() *Tool {
 	if t.scope == nil {
 		return nil
 	}
-	return t.named(t.Call.Name)
-}
-
-// named returns the tool with the given name, or nil.
-func (t *Task) named(name string) *Tool {
-	if t.tool != nil && t.tool.Name == name {
-		return t.tool
-	}
-	return find(t.scope.tools, name)
+	return find(t.scope.tools, t.Call.Name)
 }
 
 // Completed returns the call_completed event for a result of Do.

@@ -272,7 +272,7 @@ func (v *Invocation) collect(ctx context.Context, nested []Execution) error {
 			if x.waitsInside() {
 				continue
 			}
-			v.spent.Add(Spent{Calls: begunBeside(x, nil)})
+			v.spent.Add(Spent{Calls: newCalls(x, nil)})
 			v.spent.Add(x.Spent)
 			if !x.local {
 				v.work.task.scope.budget.replayed(x)

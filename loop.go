@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -78,7 +77,7 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 				break
 			}
 		}
-		if err := r.failed(reply); err != nil {
+		if err := cmp.Or(r.reply.err, reply.Err()); err != nil {
 			return r.broken(ctx, req, err)
 		}
 		r.addReply(req, reply)
@@ -120,7 +119,7 @@ func (r *run) open(resp *llm.Response) []Task {
 		}
 		t.adopt(r.resumed.decisions, r.resumed.pending)
 		supplied := func(d llm.Decision) bool { return d.Key == t.Key && d.Result != nil }
-		if t.Refuse == "" && resp == nil && hidden(c.Args) && !slices.ContainsFunc(t.Decisions, supplied) {
+		if t.Refuse == "" && resp == nil && bytes.Contains(c.Args, []byte(secretMask)) && !slices.ContainsFunc(t.Decisions, supplied) {
 			t.Refuse = "Not run: its arguments hold a secret that was not stored with them. Send it again, with all of its arguments."
 		}
 		tasks = append(tasks, t)
@@ -136,7 +135,7 @@ func (r *run) open(resp *llm.Response) []Task {
 func (r *run) task(reply, place int, c llm.ToolCall) Task {
 	key := r.key + llm.Key("/"+strconv.Itoa(reply)+"/"+strconv.Itoa(place))
 	return Task{Agent: r.name, Run: r.key, Step: reply, Key: key, Call: c, Values: r.res.Values,
-		scope: &r.scope, tool: find(r.scope.tools, c.Name), messages: r.res.Messages}
+		scope: &r.scope, messages: r.res.Messages}
 }
 
 // refusal returns the reason for the model why the call c at place must not run. "" means that it
@@ -173,9 +172,8 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 			r.res.Pending = append(r.res.Pending, x.Pending...)
 			continue
 		}
-		before := r.waitsFor(x.Key)
 		r.res.Values = merged(r.res.Values, x.Values)
-		r.spend(Spent{Calls: begunBeside(x, before)})
+		r.spend(Spent{Calls: newCalls(x, r.resumed.pending)})
 		r.spend(x.Spent)
 		if !x.local {
 			r.scope.budget.replayed(x)
@@ -227,9 +225,12 @@ func (r *run) request() (*llm.Request, *llm.Response) {
 	both := &struct { // one allocation
 		req   llm.Request
 		reply llm.Response
-	}{req: llm.Request{Key: r.requestKey(), Messages: r.view(), Tools: r.offered(), Output: a.Output,
+	}{req: llm.Request{Key: r.requestKey(), Messages: r.view(), Tools: r.setup.specs, Output: a.Output,
 		Settings: a.Settings, Whole: r.scope.whole, Turn: r.history.turn}}
 	req := &both.req
+	if r.setup.deferred != nil {
+		req.Tools = specs(r.setup.deferred.tools(r.res.Messages))
+	}
 	if r.setup.instructions != "" {
 		req.Turn++
 	}
@@ -245,8 +246,10 @@ func (r *run) request() (*llm.Request, *llm.Response) {
 			}
 		}
 	}
-	if r.output.offered(req.Choice) {
-		req.Output = nil // the tool has the schema
+	if o := r.output; o != nil && o.tool != nil {
+		if o.asked = req.Choice.Mode != llm.ToolNone; o.asked {
+			req.Output = nil // the tool has the schema
+		}
 	}
 	if r.out.sink != nil {
 		r.emit(Event{Kind: EventStepStarted, Step: r.history.replies + 1})
@@ -271,14 +274,6 @@ func (r *run) read(ctx context.Context, reply *llm.Response, d llm.Delta, err er
 		r.startSealed(ctx, r.setup.starter, reply)
 	}
 	return d.Finish != "" || ctx.Err() == nil
-}
-
-// failed returns the error of the reply. nil means that it is complete.
-func (r *run) failed(reply *llm.Response) error {
-	if r.reply.err != nil {
-		return r.reply.err
-	}
-	return reply.Err()
 }
 
 var roundsUsedUp = reached{"rounds", "the rounds are used up"}
@@ -312,6 +307,3 @@ func (r *run) addReply(req *llm.Request, resp *llm.Response) {
 
 // secretMask replaces a secret in stored arguments; see package redact.
 const secretMask = "[redacted]"
-
-// hidden reports whether args contain secretMask.
-func hidden(args json.RawMessage) bool { return bytes.Contains(args, []byte(secretMask)) }

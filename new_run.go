@@ -87,8 +87,13 @@ func (a *Agent) checkedTools(ctx context.Context) ([]*Tool, error) {
 // The middleware checks the tools of the agent and the reader.
 func (r *run) addTools(ctx context.Context, tools []*Tool, o runOptions) (err error) {
 	a := r.agent
-	if r.scope.shelf, err = r.shelf(ctx, o); err != nil {
-		return err
+	switch {
+	case a.Artifacts != nil:
+		if r.scope.shelf, err = r.shelf(ctx); err != nil {
+			return err
+		}
+	case o.inside != nil:
+		r.scope.shelf = o.inside.work.task.scope.shelf
 	}
 	if place := r.scope.shelf; place != nil {
 		for _, t := range place.tools {
@@ -105,12 +110,14 @@ func (r *run) addTools(ctx context.Context, tools []*Tool, o runOptions) (err er
 			}
 		}
 	}
-	if r.output, err = a.output(tools); err != nil {
-		return err
-	}
-	if r.output != nil && r.output.tool != nil {
-		r.scope.answer = r.output.tool
-		tools = append(slices.Clip(tools), r.output.tool)
+	if len(a.Output) > 0 {
+		if r.output, err = a.output(tools); err != nil {
+			return err
+		}
+		if t := r.output.tool; t != nil {
+			r.scope.answer = t
+			tools = append(slices.Clip(tools), t)
+		}
 	}
 	r.scope.tools, r.setup.specs, r.setup.deferred = tools, specs(tools), newDeferred(tools, a.Choice)
 	if p, ok := r.scope.executor.(Parallel); ok && !o.whole && slices.ContainsFunc(tools, startsEarly) {

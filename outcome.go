@@ -100,11 +100,11 @@ func (x *Execution) Err() error { return x.err }
 // SetErr replaces the error that Err returns. Package redact uses it to hide secrets.
 func (x *Execution) SetErr(err error) { x.err = err }
 
-// begunBeside returns the number of calls that x adds to Spent.Calls: 1 if the tool was started
-// since the call became pending as before, else 0. A nil before means that the call was never
-// pending.
-func begunBeside(x *Execution, before *PendingCall) int {
-	if before != nil && x.Attempts <= before.Attempt || x.Attempts == 0 {
+// newCalls returns the number of calls that x adds to Spent.Calls: 1 if the tool was started since
+// the call became pending, as one of before, else 0.
+func newCalls(x *Execution, before []PendingCall) int {
+	again := func(w PendingCall) bool { return w.Key == x.Key && x.Attempts <= w.Attempt }
+	if x.Attempts == 0 || slices.ContainsFunc(before, again) {
 		return 0
 	}
 	return 1

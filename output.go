@@ -34,9 +34,6 @@ type output struct {
 // output compiles the schema of the answer and selects its way: text, or a call of answerTool.
 // tools are the tools of the agent.
 func (a *Agent) output(tools []*Tool) (*output, error) {
-	if len(a.Output) == 0 {
-		return nil, nil
-	}
 	if find(tools, answerTool) != nil {
 		return nil, fmt.Errorf("tool %s: an agent with an Output needs the name for its answer; rename the tool", answerTool)
 	}
@@ -58,15 +55,6 @@ func (a *Agent) output(tools []*Tool) (*output, error) {
 		}
 	}
 	return o, nil
-}
-
-// offered reports whether a request with choice c can be answered by a call, and records it.
-func (o *output) offered(c llm.ToolChoice) bool {
-	if o == nil || o.tool == nil {
-		return false
-	}
-	o.asked = c.Mode != llm.ToolNone
-	return o.asked
 }
 
 // unfit reports whether the last answer does not fit.

@@ -173,7 +173,7 @@ func ours(err error) bool {
 // repairs are recorded in the Execution.
 func (w *work) validate(c llm.ToolCall, repair bool) (llm.ToolCall, error) {
 	s := w.task.scope
-	tool := w.task.named(c.Name)
+	tool := find(s.tools, c.Name)
 	if tool == nil {
 		return c, &failure{outcome: OutcomeUnknownTool, text: unknownTool(c.Name, s.tools)}
 	}
@@ -234,16 +234,13 @@ func (w *work) cleared(ctx context.Context, c llm.ToolCall) (res llm.ToolResult,
 		return res, true, notStarted(ctx)
 	}
 	c.ID = w.task.Call.ID // a middleware cannot change it
-	w.accept(c)
+	w.inv.accepted, w.inv.Call, w.x.Call = true, c, c
 	return w.approved(ctx)
 }
 
 func (w *work) changed(c llm.ToolCall) bool {
 	return c.Name != w.x.Call.Name || !bytes.Equal(c.Args, w.x.Call.Args)
 }
-
-// accept makes c the call to execute.
-func (w *work) accept(c llm.ToolCall) { w.inv.accepted, w.x.Call, w.inv.Call = true, c, c }
 
 // approvedCall runs an approved call. If a middleware has changed it since, it needs a new
 // approval.

@@ -87,16 +87,6 @@ func isOfAny(key llm.Key, keys []llm.Key) bool {
 	return slices.ContainsFunc(keys, func(k llm.Key) bool { return inOrUnder(key, k) })
 }
 
-// waitsFor returns the pending call at key of the resumed Result. nil means none.
-func (r *run) waitsFor(key llm.Key) *PendingCall {
-	for i := range r.resumed.pending {
-		if r.resumed.pending[i].Key == key {
-			return &r.resumed.pending[i]
-		}
-	}
-	return nil
-}
-
 // stillWait keeps the pending calls of tasks that were not executed.
 func (r *run) stillWait(tasks []Task) {
 	for i := range tasks {
@@ -137,14 +127,6 @@ func (r *run) view() []llm.Message {
 	}
 	r.history.sent = r.history.sent[:len(msgs)+1]
 	return slices.Clip(r.history.sent)
-}
-
-// offered returns the tools of the next request.
-func (r *run) offered() []*llm.ToolSpec {
-	if r.setup.deferred == nil {
-		return r.setup.specs
-	}
-	return specs(r.setup.deferred.tools(r.res.Messages))
 }
 
 // exhausted reports whether the rounds are used up.
