@@ -229,8 +229,8 @@ func (v *Invocation) Do(ctx context.Context, calls ...llm.ToolCall) ([]Execution
 	return out, v.collect(ctx, out)
 }
 
-// nested returns the tasks of nested calls, with the keys that follow those of earlier ones. The
-// error means that the call can make no further calls.
+// nested returns the tasks of nested calls. Their keys continue the numbers of earlier nested
+// calls. The error means that the call can make no further calls.
 func (v *Invocation) nested(inner *scope, calls []llm.ToolCall) ([]Task, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -119,7 +119,8 @@ func (r *run) open(resp *llm.Response) []Task {
 		}
 		t.adopt(r.resumed.decisions, r.resumed.pending)
 		supplied := func(d llm.Decision) bool { return d.Key == t.Key && d.Result != nil }
-		if t.Refuse == "" && resp == nil && bytes.Contains(c.Args, []byte(secretMask)) && !slices.ContainsFunc(t.Decisions, supplied) {
+		hidden := resp == nil && bytes.Contains(c.Args, []byte(secretMask))
+		if t.Refuse == "" && hidden && !slices.ContainsFunc(t.Decisions, supplied) {
 			t.Refuse = "Not run: its arguments hold a secret that was not stored with them. Send it again, with all of its arguments."
 		}
 		tasks = append(tasks, t)
