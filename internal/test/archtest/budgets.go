@@ -29,7 +29,7 @@ var budgets = []budget{
 	{"llm files", "Go files of llm without tests", 12, 12, fileCount("llm")},
 	{"llm lines", "all lines of these files", 2200, 2200, allLines("llm")},
 	{"largest file", "all lines of a product file", 496, 496, largestFile("")},
-	{"long functions", "product functions over 80 lines", 8, 0, longFunctions},
+	{"long functions", "product functions over 80 lines", 7, 0, longFunctions},
 	{"names of pawl", "exported package-level names", 113, 113, exportedNames(module)},
 	{"names of llm", "exported package-level names", 70, 70, exportedNames(module + "/llm")},
 	{"interfaces of pawl", "exported interface types", 7, 7, interfaces(module)},
@@ -38,7 +38,7 @@ var budgets = []budget{
 	{"methods of llm", "methods of the largest interface", 2, 2, methods(module + "/llm")},
 	{"root cycle", "files of the root that all reach each other", 24, 24, rootCycle},
 	{"fields of run", "fields of the struct run", 16, 16, runFields},
-	{"one call", "functions of root and llm that one tool call runs", 149, 130, callFunctions},
+	{"one call", "functions of root and llm that one tool call runs", 130, 130, callFunctions},
 	{"cmd/pawl files", "Go files of cmd/pawl without tests", 25, 25, fileCount("cmd/pawl")},
 }
 
