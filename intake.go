@@ -235,7 +235,7 @@ func (r *run) accept(from *Result, msgs []llm.Message) error {
 		} else {
 			last = lastOf(stored, llm.RoleAssistant) // its index before the repair
 		}
-		return &TranscriptError{Index: last, Text: "the conversation ends with an answer; add a message to go on"}
+		return &TranscriptError{Index: last, Text: "the conversation ends with an answer; add a message to continue"}
 	}
 	if len(in.decisions) > 0 {
 		if err := r.answerable(&in); err != nil {

@@ -27,13 +27,13 @@ func (b *builder) limits(model llm.Model) (l pawl.Limits, err error) {
 			continue
 		}
 		if *n.from <= 0 {
-			return l, finding(CodeBadValue, "limits."+n.path, "left out, there is no such limit; 0 rounds run no call", "%d is not more than 0", *n.from)
+			return l, finding(CodeBadValue, "limits."+n.path, "without it there is no such limit; 0 rounds execute no call", "%d is not more than 0", *n.from)
 		}
 		*n.into = *n.from
 	}
 	if from.Time != nil {
 		if l.Time = time.Duration(*from.Time); l.Time <= 0 {
-			return l, finding(CodeBadValue, "limits.time", "a time such as 90s or 10m; left out, there is no limit", "%v is not more than 0", l.Time)
+			return l, finding(CodeBadValue, "limits.time", "a time such as 90s or 10m; without it there is no limit", "%v is not more than 0", l.Time)
 		}
 	}
 	if n := from.Rounds; n != nil {
@@ -69,7 +69,7 @@ func (b *builder) cost(model llm.Model) (float64, error) {
 	}
 	limit := *b.agent.Limits.Cost
 	if !(limit > 0) || math.IsInf(limit, 0) {
-		return 0, finding(CodeBadValue, "limits.cost", "a number of US dollars, such as 0.50; left out, there is no limit", "%v is not more than 0", limit)
+		return 0, finding(CodeBadValue, "limits.cost", "a number of US dollars, such as 0.50; without it there is no limit", "%v is not more than 0", limit)
 	}
 	if p, ok := llm.As[llm.Pricer](model); ok {
 		if _, known := p.MaxCost(new(llm.Request)); known {

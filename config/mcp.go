@@ -126,7 +126,7 @@ func (b *builder) servers(ctx context.Context, ready *builtin) (sets []Set, err 
 			}
 			set = toolList(tools)
 		} else if tools, err = c.Tools(ctx); err != nil {
-			return nil, finding(CodeUnavailable, path, "pawl mcp list asks it alone; with optional: true in its file a run goes on without it", "%s", a.hide([]byte(err.Error())))
+			return nil, finding(CodeUnavailable, path, "pawl mcp list connects to this server alone; with optional: true the run continues without it", "%s", a.hide([]byte(err.Error())))
 		}
 		if s.Optional && len(tools) == 0 {
 			b.unseen = append(b.unseen, s.NamePrefix())

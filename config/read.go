@@ -142,7 +142,7 @@ func (r *reading) pairs(n *yaml.Node, path string) func(func(*yaml.Node, *yaml.N
 			case key.Kind != yaml.ScalarNode || key.Tag == "!!merge":
 				r.at(CodeWrongType, n.Content[i], path, "keys are plain texts; << is not read: repeat what belongs here", "this is no key")
 			case twice:
-				r.at(CodeDuplicateKey, n.Content[i], join(path, key.Value), "take one of them out", "%s stands twice; first in line %d", key.Value, first)
+				r.at(CodeDuplicateKey, n.Content[i], join(path, key.Value), "remove one of them", "%s is a duplicate; first in line %d", key.Value, first)
 			default:
 				seen[key.Value] = n.Content[i].Line
 				if !yield(key, n.Content[i+1]) {

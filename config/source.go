@@ -45,7 +45,7 @@ func (r *reading) documents(text []byte) (docs []*yaml.Node) {
 		switch {
 		case errors.Is(err, io.EOF):
 			if len(docs) == 0 {
-				r.found(&Finding{Code: CodeEmpty, Line: 1, Column: 1, Message: "there is no agent in it", Hint: "pawl init writes one to begin with"})
+				r.found(&Finding{Code: CodeEmpty, Line: 1, Column: 1, Message: "the file has no agent", Hint: "to write a first agent: pawl init"})
 			}
 			return docs
 		case err != nil:

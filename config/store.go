@@ -124,7 +124,7 @@ func openServer(address string, create bool) (store.Store, error) {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, finding(CodeUnavailable, "store.db", makesIt, "%v", err)
 	case err != nil:
-		return nil, finding(CodeUnavailable, "store.db", "want postgres://USER@HOST/DATABASE; the password is taken from PGPASSWORD or ~/.pgpass, too", "%v", err)
+		return nil, finding(CodeUnavailable, "store.db", "want postgres://USER@HOST/DATABASE; the password may also be in PGPASSWORD or ~/.pgpass", "%v", err)
 	}
 	return db, nil
 }
@@ -206,7 +206,7 @@ func (d *Database) closes(set pawl.Toolset) {
 func (e Embed) Open() (store.Embedder, error) {
 	if e.Model == "" {
 		if e.URL != "" {
-			return nil, finding(CodeConflict, "embed.base_url", "name an embedding model", "an address stands here for an embedding model that is not given")
+			return nil, finding(CodeConflict, "embed.base_url", "name an embedding model", "an address is given without an embedding model")
 		}
 		return nil, nil
 	}

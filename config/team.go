@@ -88,7 +88,7 @@ func (r *reading) workerFile(file, name, path string) *Agent {
 	}
 	full := filepath.Join(r.dir, filepath.FromSlash(file))
 	if slices.Contains(r.chain, full) || full == filepath.Clean(r.file) || len(r.chain) > mostNested {
-		r.placed(CodeBadFile, path, "an agent cannot be its own worker", "%s is read already, or managers stand too deep", cut(file))
+		r.placed(CodeBadFile, path, "an agent cannot be its own worker", "%s is read already, or managers are nested too deep", cut(file))
 		return nil
 	}
 	text, err := readBounded(full)
@@ -135,7 +135,7 @@ func (r *reading) teams(f *File) {
 				continue
 			}
 			if w.Name = w.of.Name; seen[w.Name] {
-				r.placed(CodeDuplicateName, path, "take one of them out", "two workers are named %s", w.Name)
+				r.placed(CodeDuplicateName, path, "remove one of them", "two workers are named %s", w.Name)
 			}
 			seen[w.Name] = true
 		}
@@ -144,7 +144,7 @@ func (r *reading) teams(f *File) {
 	for _, a := range f.Agents {
 		if a.Team != nil && a.leads(a, 0) {
 			r.places = a.at
-			r.placed(CodeConflict, "team.workers", "an agent cannot be its own worker, or the worker of its workers", "%s leads in a circle, or managers stand too deep", a.Name)
+			r.placed(CodeConflict, "team.workers", "an agent cannot be its own worker, or the worker of its workers", "%s is its own worker, or managers are nested too deep", a.Name)
 			for i := range a.Team.Workers {
 				a.Team.Workers[i].of = nil
 			}

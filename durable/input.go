@@ -26,7 +26,7 @@ func (r *Runner) given(msgs []llm.Message) (body beginBody, err error) {
 	if a, ok := r.runner.(*pawl.Agent); ok {
 		body.Agent = a.Name
 	} else if r.From != nil {
-		return body, errors.New("durable: only an Agent goes on from a Result (Runner.From)")
+		return body, errors.New("durable: only an Agent can continue a Result (Runner.From)")
 	}
 	if body.Messages, err = json.Marshal(append([]llm.Message{}, msgs...)); err != nil {
 		return body, err

@@ -133,7 +133,7 @@ func (s *session) attempt() pawl.Event {
 	}
 	// Numbers and names: no error is possible.
 	data, _ := json.Marshal(Attempt{n, len(s.h.records), s.h.trace, s.h.begin.ForkedFrom})
-	return pawl.Event{Kind: pawl.EventNotice, Run: "run", Code: "attempt", Data: data, Text: fmt.Sprintf("attempt %d: what was kept is told again", n)}
+	return pawl.Event{Kind: pawl.EventNotice, Run: "run", Code: "attempt", Data: data, Text: fmt.Sprintf("attempt %d: replays the stored events", n)}
 }
 
 // open starts or resumes the run, and returns its input.
@@ -246,7 +246,7 @@ func (r *Runner) answer(ctx context.Context, who store.Scope, h *history, msgs [
 				}
 				ds = append(ds, d)
 			default:
-				return fmt.Errorf("run %s was begun with other messages; go on with none, with decisions or with results of its open calls: %w", r.ID, store.ErrConflict)
+				return fmt.Errorf("run %s was started with other messages; resume it without messages, with decisions or with results of its open calls: %w", r.ID, store.ErrConflict)
 			}
 		}
 	}

@@ -135,7 +135,7 @@ func (b *sentBody) after(prev []byte) ([]byte, error) {
 	}
 	body.Write(prev[len(prev)-b.Suffix:])
 	if sum(body.Bytes()) != b.Digest {
-		return nil, errors.New("the request does not have the digest that was kept of it")
+		return nil, errors.New("the digest of the request differs from the stored digest")
 	}
 	return body.Bytes(), nil
 }

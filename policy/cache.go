@@ -39,7 +39,7 @@ func (c Cache) Middleware() pawl.Middleware {
 			}
 			for _, t := range tools {
 				if slices.Contains(c.Tools, t.Name) && t.Effect != pawl.EffectPure {
-					return fmt.Errorf("cache: the effect of %s is %s, and only what a pure tool gives can be kept", t.Name, t.Effect)
+					return fmt.Errorf("cache: the effect of %s is %s, and only results of pure tools can be cached", t.Name, t.Effect)
 				}
 			}
 			return nil

@@ -129,7 +129,7 @@ func (m *models) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 				break
 			}
 			next := (i + 1) % len(m.all)
-			if !yield(llm.Delta{Notice: &llm.Notice{Code: "fallback", Text: fmt.Sprintf("%v; going on with %s", err, name(m.all, next))}}, nil) {
+			if !yield(llm.Delta{Notice: &llm.Notice{Code: "fallback", Text: fmt.Sprintf("%v; continuing with %s", err, name(m.all, next))}}, nil) {
 				return
 			}
 		}

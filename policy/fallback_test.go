@@ -215,7 +215,7 @@ func ExampleFallback() {
 		}
 	}
 	// Output:
-	// fallback: first: overloaded; going on with model 2 of 2
+	// fallback: first: overloaded; continuing with model 2 of 2
 	// It is noon.
 }
 

@@ -67,7 +67,7 @@ func TestARuleAboutNoToolEndsTheRunBeforeItBegins(t *testing.T) {
 		{"rate without time", policy.Rate{}.Middleware(), `rate limit: Every is 0s, and must be longer than nothing`},
 		{"breaker", policy.Breaker{Tools: []string{"sun"}}.Middleware(), `circuit breaker: no tool is named "sun"; did you mean "sum"?`},
 		{"cache", policy.Cache{Tools: []string{"sum"}}.Middleware(), ""},
-		{"cache of a read", policy.Cache{Tools: []string{"file_read"}}.Middleware(), `cache: the effect of file_read is read, and only what a pure tool gives can be kept`},
+		{"cache of a read", policy.Cache{Tools: []string{"file_read"}}.Middleware(), `cache: the effect of file_read is read, and only results of pure tools can be cached`},
 	} {
 		m := script.New(script.Say("hi"))
 		_, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{tools},

@@ -27,7 +27,7 @@ func OpenEmbedder(name string, o *Options) (store.Embedder, error) {
 	if m, d, ok := strings.Cut(model, "#"); ok {
 		n, err := strconv.Atoi(d)
 		if err != nil || n < 1 || n > 65536 {
-			return fail("after # stands how many values a vector has, such as #768")
+			return fail("want the number of values of a vector after #, such as #768")
 		}
 		model, dimensions = m, n
 	}

@@ -52,7 +52,7 @@ func (r *Redactor) Add(secrets ...string) (err error) {
 		switch {
 		case s == "":
 		case len(s) < secret.MinForm:
-			err = fmt.Errorf("a secret of %d bytes is too short to be told from other text", len(s))
+			err = fmt.Errorf("a secret of %d bytes is too short to be distinguished from other text", len(s))
 		default:
 			forms = append(forms, secret.Forms(s)...)
 		}

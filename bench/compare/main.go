@@ -128,7 +128,7 @@ func measureAll(ctx context.Context, o options, picked []row, out, errs io.Write
 	}
 
 	begin := time.Now()
-	fmt.Fprintf(out, "pawl beside loops by hand: median of %d pairs (least to greatest), pawl / by hand; below 1.00 pawl costs less\n\n", o.pairs)
+	fmt.Fprintf(out, "pawl and the hand-written loops: median of %d pairs (least to greatest), pawl / by hand; below 1.00 pawl costs less\n\n", o.pairs)
 	fmt.Fprintln(out, head)
 	var all []comparison
 	var worse []string

@@ -19,7 +19,7 @@ type initCmd struct {
 func (c *initCmd) Run(sys *cli.System) error {
 	f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return cli.Usage("pawl init OTHER.yaml", "%s is there already, and stays as it is", c.File)
+		return cli.Usage("pawl init OTHER.yaml", "%s already exists, and is not changed", c.File)
 	}
 	if err != nil {
 		return cli.Usage("", "%s", cli.Plain(err))

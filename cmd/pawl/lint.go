@@ -39,7 +39,7 @@ func (c *toolsLintCmd) Run(sys *cli.System) error {
 	var err error
 	switch {
 	case c.MCP != "" && c.File != "", c.MCP == "" && c.File == "":
-		return cli.Usage("pawl tools lint FILE, or pawl tools lint --mcp SERVER", "one of a file and --mcp is wanted")
+		return cli.Usage("pawl tools lint FILE, or pawl tools lint --mcp SERVER", "either a file or --mcp is needed, and not both")
 	case c.MCP != "":
 		c.File = "--mcp " + c.MCP
 		if b, err = c.listed(sys); err != nil {

@@ -117,8 +117,8 @@ type mcpLockCmd struct{ lockedFlags }
 func (c *mcpLockCmd) Run(sys *cli.System) error {
 	return c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock, path string) error {
 		if lock.Has(s) && len(lock.Diff(s, listed)) > 0 {
-			return cli.Fail(cli.StatusFailed, fmt.Errorf("the server %s is locked, and says something else now",
-				s.Name), "pawl mcp diff shows it, pawl mcp accept takes it")
+			return cli.Fail(cli.StatusFailed, fmt.Errorf("the tools of the server %s differ from the lock",
+				s.Name), "pawl mcp diff shows the changes, pawl mcp accept accepts them")
 		}
 		return accept(sys, lock, path, s, listed, nil)
 	})
@@ -168,7 +168,7 @@ func (c *mcpAcceptCmd) Run(sys *cli.System) error {
 		return err
 	}
 	if len(c.Tools) > 0 && len(a.MCP()) != 1 {
-		return cli.Usage("name one server with --mcp", "tools are named, and their server is not clear")
+		return cli.Usage("name one server with --mcp", "tools are given without their server")
 	}
 	return c.each(sys, func(s mcp.Server, listed []mcp.Listed, lock *mcp.Lock, path string) error {
 		return accept(sys, lock, path, s, listed, c.Tools)
@@ -187,7 +187,7 @@ func accept(sys *cli.System, lock *mcp.Lock, path string, s mcp.Server, listed [
 		}
 	}
 	if err := lock.Accept(s, listed, names...); err != nil {
-		return cli.Usage("pawl mcp list shows what there is", "%v", err)
+		return cli.Usage("pawl mcp list shows the tools", "%v", err)
 	}
 	if err := lock.Write(path); err != nil {
 		return cli.Fail(cli.StatusFailed, err, "")

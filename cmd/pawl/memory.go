@@ -107,7 +107,7 @@ func (c *memoryForgetCmd) forget(ctx context.Context, sys *cli.System, db store.
 		fmt.Fprintf(sys.Out, "forgotten %s: %s\n", cli.Visible(m.ID), cli.Line(m.Text, 100))
 	}
 	if missing == nil && len(doomed) == 0 {
-		fmt.Fprintln(sys.Err, "pawl: nothing was found, and nothing is forgotten")
+		fmt.Fprintln(sys.Err, "pawl: no memory was found, and none is forgotten")
 	}
 	return missing
 }
@@ -136,7 +136,7 @@ func (c *memoryForgetCmd) sure(sys *cli.System, doomed []store.Memory) error {
 	}
 	if !sys.InTerm || !sys.ErrTerm {
 		return cli.Usage("--all forgets them without a question",
-			"%d of the memories would be forgotten, and no person is here to ask", len(doomed))
+			"%d of the memories would be forgotten, and there is no terminal to confirm it", len(doomed))
 	}
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()

@@ -35,7 +35,7 @@ func (c *modelsListCmd) Run(sys *cli.System) error {
 		return cli.Usage("there are: "+strings.Join(known, ", "), "--provider: no provider is named %q", c.Provider)
 	}
 	if len(models) == 0 && !c.JSON {
-		fmt.Fprintln(sys.Err, "the catalogue has no model of this provider; each of its models works, as --model "+
+		fmt.Fprintln(sys.Err, "the catalogue has no model of this provider; each of its models works with --model "+
 			c.Provider+":NAME")
 		return nil
 	}
@@ -79,7 +79,7 @@ func figured(v *float64) string {
 
 type modelsShowCmd struct {
 	Name string `arg:"" name:"PROVIDER:NAME" help:"The model, as --model takes it."`
-	File string `placeholder:"FILE" help:"A catalogue of your own in place of the one inside."`
+	File string `placeholder:"FILE" help:"A catalogue in place of the built-in one."`
 }
 
 // Run prints a line for each known value, and one for each assumption.

@@ -121,7 +121,7 @@ func (c *runCmd) words() error {
 	switch {
 	case assemble.IsAgentFile(c.File):
 	case c.Task != "":
-		return cli.Usage(`pawl run FILE.yaml "what to do"; a task of several words stands in quotes`, "%s is no agent's file: its name does not end in .yaml", c.File)
+		return cli.Usage(`pawl run FILE.yaml "what to do"; put quotes around a task of several words`, "%s is no agent's file: its name does not end in .yaml", c.File)
 	default:
 		c.Task, c.File = c.File, ""
 	}
@@ -142,7 +142,7 @@ func (c *runCmd) start(sys *cli.System) (*pawl.Result, []llm.Message, error) {
 			hint = "pawl runs approve, deny and answer are for the calls of durable runs"
 		}
 		return nil, nil, cli.Usage(hint,
-			"--approve, --deny and --answer are about the open calls of an earlier run, and none is given")
+			"--approve, --deny and --answer need an earlier run with open calls, and none is given")
 	}
 	if err := c.planned(from); err != nil {
 		return nil, nil, err
@@ -206,7 +206,7 @@ func (c *runCmd) onCluster(ctx context.Context, sys *cli.System) error {
 	}
 	switch {
 	case c.DurableFlags.Run == assemble.LastRun:
-		return cli.Usage("another name", "--run last: this stands for the last run")
+		return cli.Usage("choose another name", "--run last: the word last means the last run")
 	case c.DurableFlags.Run != "":
 		if err := store.CheckID(c.DurableFlags.Run); err != nil {
 			return cli.Usage("a name such as invoice-7", "--run: %v", err)
@@ -230,22 +230,22 @@ func (c *runCmd) agentThere(sys *cli.System) (string, error) {
 	delete(flags, "Agent")
 	if len(flags) > 0 {
 		field, _ := reflect.TypeFor[assemble.AgentFlags]().FieldByName(slices.Min(slices.Collect(maps.Keys(flags))))
-		return "", cli.Usage("say it in the agent's file, which pawl worker is given",
-			"%s: on Temporal the agent is the worker's", assemble.FlagName(field))
+		return "", cli.Usage("set it in the agent's file, which pawl worker reads",
+			"%s: on Temporal the worker has the agent", assemble.FlagName(field))
 	}
 	for flag, said := range map[string]bool{"--durable": c.Durable, "--lease": c.Lease != nil, "--plan": c.Plan != "",
 		"--record, --replay": c.RecordFlags != (assemble.RecordFlags{}), "--approve, --deny, --answer": !c.SettleFlags.Empty()} {
 		if said {
-			return "", cli.Usage("see docs/temporal.md", "%s: this is not there with --engine temporal", flag)
+			return "", cli.Usage("see docs/temporal.md", "%s: not supported with --engine temporal", flag)
 		}
 	}
 	if !reflect.ValueOf(c.TelemetryFlags).IsZero() {
-		return "", cli.Usage("telemetry is the worker's",
-			"--engine temporal: this process has nothing to tell a collector")
+		return "", cli.Usage("set telemetry for pawl worker",
+			"--engine temporal: this process has no data for a collector")
 	}
 	if c.File == "" {
 		if c.Agent == "" {
-			return "", cli.Usage(`pawl run FILE.yaml --engine temporal "…", or --agent NAME`, "it is not known which agent of the workers to run")
+			return "", cli.Usage(`pawl run FILE.yaml --engine temporal "…", or --agent NAME`, "the agent of the workers to run is missing")
 		}
 		return c.Agent, nil
 	}

@@ -89,7 +89,7 @@ func TestKeptCommandsRefuse(t *testing.T) {
 		{"schedules run --poll soon", 2, "--poll"},
 		{"schedules run --once --until 10m", 2, "--once and --until"},
 		{"schedules run --until yesterday", 2, "such as 90s or 12h"},
-		{"schedules run --until 2020-01-01T00:00:00Z", 2, "neither a time to come"},
+		{"schedules run --until 2020-01-01T00:00:00Z", 2, "neither a future time"},
 		{"schedules run --until -5m", 2, "--until"},
 		{"schedules run --once --tools knife", 2, "no set of tools is named"},
 		{"schedules run --once --model nonsense", 2, "nonsense"},

@@ -300,7 +300,7 @@ func TestScreenInterrupt(t *testing.T) {
 		s.enter("Tell me all.")
 		s.see("writing")
 		s.press("C-c")
-		s.see("the run was cancelled", "go on with")
+		s.see("the run was cancelled", "to resume")
 		s.golden("interrupt")
 		s.press("C-c")
 		s.see("[status 130]")

@@ -178,7 +178,7 @@ func (c *toolsCallCmd) Run(sys *cli.System) error {
 		return cli.Silent(cli.StatusFailed)
 	case strings.Contains(result.Error(), sandbox.ErrUnenforced.Error()):
 		return cli.Fail(cli.StatusFailed, result,
-			"pawl doctor says what can be enforced; --sandbox LEVEL takes it, --sandbox-host names what a program may reach, and --allow-commands runs command tools outside of it")
+			"pawl doctor lists the levels that can be enforced; --sandbox LEVEL selects one, --sandbox-host names the hosts that a program may reach, and --allow-commands runs command tools without a sandbox")
 	case x.Outcome == pawl.OutcomeUnknownTool:
 		return cli.Fail(cli.StatusFailed, result, "pawl tools list")
 	case x.Outcome == pawl.OutcomeInvalid:

@@ -282,7 +282,7 @@ func (c *wireCheckCmd) Run(sys *cli.System) error {
 	var from pawl.Result
 	if err := cli.Decode(in, &from.Messages); err != nil {
 		if cli.Decode(in, &from) != nil || from.Messages == nil {
-			return cli.Usage(`a list like [{"role":"user","parts":[{"type":"text","text":"…"}]}], or what --save wrote`, "the messages on standard input: %s", cli.JSONFault(in, err))
+			return cli.Usage(`a list like [{"role":"user","parts":[{"type":"text","text":"…"}]}], or a file of --save`, "the messages on standard input: %s", cli.JSONFault(in, err))
 		}
 	}
 	api, _ := provider.FindAPI(c.API) // the enum of the flag has only known names

@@ -213,7 +213,7 @@ func (d *document) subscribers() {
 func (d *document) memory() {
 	m := d.Spec.Memory
 	if m.Preset != "" && m.Type != "" {
-		d.placed(codeConflict, "spec.memory", "take one of them out", "a preset and a type")
+		d.placed(codeConflict, "spec.memory", "remove one of them", "a preset and a type")
 	}
 	if m != (memory{}) {
 		d.reported("spec.memory", "memory has no effect: a run has its conversation, --save keeps it, and the set remember keeps what was said")

@@ -268,7 +268,7 @@ func worded(err error) error {
 	case errors.As(err, &late):
 		return fmt.Errorf("its worker was lost (%s)", late.TimeoutType())
 	case errors.As(err, &stopped):
-		return errors.New("somebody ended its workflow on the cluster")
+		return errors.New("its workflow was ended on the cluster")
 	}
 	return err
 }

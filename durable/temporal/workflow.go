@@ -204,7 +204,7 @@ func (f *flow) loop() (*pawl.Result, error) {
 }
 
 // errContinue ends the loop when the run continues in a new history.
-var errContinue = errors.New("the run goes on in a new history")
+var errContinue = errors.New("the run continues in a new history")
 
 // full reports whether the history is long enough.
 func (f *flow) full() bool {

@@ -296,7 +296,7 @@ func TestEveryRuleHasASource(t *testing.T) {
 				t.Errorf("%s: %s has no source or says nothing", d.Name, r.Trait)
 			}
 			if slices.Contains(seen, r.Trait) {
-				t.Errorf("%s: %s stands there twice; only the first counts", d.Name, r.Trait)
+				t.Errorf("%s: %s is a duplicate; only the first counts", d.Name, r.Trait)
 			}
 			seen = append(seen, r.Trait)
 		}

@@ -123,7 +123,7 @@ func (m *Model) emitUnthought(req *llm.Request, own options, yield func(llm.Delt
 		return true
 	}
 	return yield(llm.Delta{Notice: &llm.Notice{Code: "thinking_off",
-		Text: "anthropic: the model does not think in this reply: it goes on from calls that were made without its thinking. It thinks again from the next message on"}}, nil)
+		Text: "anthropic: the model does not think in this reply, because it continues calls that were made without its thinking. It thinks again from the next message on"}}, nil)
 }
 
 func fromThinking(e *encoder, t thinking) {

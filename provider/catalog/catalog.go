@@ -105,7 +105,7 @@ func Parse(data []byte) (*Catalog, error) {
 		for _, id := range append([]string{m.ID}, m.Aliases...) {
 			name := m.Provider + ":" + id
 			if _, twice := c.names[name]; twice {
-				return nil, fmt.Errorf("model %d: %s stands there twice", i+1, name)
+				return nil, fmt.Errorf("model %d: %s is a duplicate", i+1, name)
 			}
 			c.names[name] = i
 		}

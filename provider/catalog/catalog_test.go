@@ -53,16 +53,16 @@ func TestLookup(t *testing.T) {
 		{"openai-chat:a", 10, true, true, nil},
 		{"openai:a-latest", 10, true, true, nil},
 		{"openai:b", 0, false, false, nil},
-		{"openai:a-2026-01-02", 10, true, true, []string{"it is taken to be like openai:a, whose snapshot its name says it is"}},
-		{"openai:a-20260102", 10, true, true, []string{"it is taken to be like openai:a, whose snapshot its name says it is"}},
-		{"openai:a-mini", 0, true, false, []string{"the catalogue does not know it", "it is taken to call tools"}},
-		{"gemini:a", 20, true, false, []string{"it is taken to call tools"}},
-		{"openrouter:openai/a", 10, true, false, []string{"it is taken to be like openai:a; its price here is not known"}},
-		{"groq:openai/a", 0, true, false, []string{"the catalogue does not know it", "it is taken to call tools"}},
-		{"openrouter:google/a", 20, true, false, []string{"it is taken to be like gemini:a; its price here is not known", "it is taken to call tools"}},
-		{"openrouter:anthropic/c-4.5", 30, true, false, []string{"it is taken to be like anthropic:c-4-5; its price here is not known"}},
-		{"ollama:small:1b", 0, false, false, []string{"it is taken to be like the others of ollama:small"}},
-		{"ollama:large:4b", 0, true, false, []string{"the catalogue does not know it", "it is taken to call tools"}},
+		{"openai:a-2026-01-02", 10, true, true, []string{"it is assumed to be like openai:a, because its name is a snapshot of it"}},
+		{"openai:a-20260102", 10, true, true, []string{"it is assumed to be like openai:a, because its name is a snapshot of it"}},
+		{"openai:a-mini", 0, true, false, []string{"the catalogue does not know it", "it is assumed to call tools"}},
+		{"gemini:a", 20, true, false, []string{"it is assumed to call tools"}},
+		{"openrouter:openai/a", 10, true, false, []string{"it is assumed to be like openai:a; its price here is not known"}},
+		{"groq:openai/a", 0, true, false, []string{"the catalogue does not know it", "it is assumed to call tools"}},
+		{"openrouter:google/a", 20, true, false, []string{"it is assumed to be like gemini:a; its price here is not known", "it is assumed to call tools"}},
+		{"openrouter:anthropic/c-4.5", 30, true, false, []string{"it is assumed to be like anthropic:c-4-5; its price here is not known"}},
+		{"ollama:small:1b", 0, false, false, []string{"it is assumed to be like the others of ollama:small"}},
+		{"ollama:large:4b", 0, true, false, []string{"the catalogue does not know it", "it is assumed to call tools"}},
 	} {
 		m, assumed := c.Lookup(test.name)
 		if m.Name() != test.name || m.Window != test.window || *m.Calling != test.calling ||
@@ -88,7 +88,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		`[{"provider":"p"}]`:                "an id",
 		`[{"provider":"p:q","id":"a"}]`:     "without a colon",
 		`[{"provider":"p","id":"a","x":1}]`: `unknown field "x"`,
-		`[{"provider":"p","id":"a"},{"provider":"p","id":"b","aliases":["a"]}]`:                                                  "p:a stands there twice",
+		`[{"provider":"p","id":"a"},{"provider":"p","id":"b","aliases":["a"]}]`:                                                  "p:a is a duplicate",
 		`[{"provider":"p","id":"a","window":1,"max_output":2}]`:                                                                  "max_output is more than window",
 		`[{"provider":"p","id":"a","window":-1}]`:                                                                                "not less than 0",
 		`[{"provider":"p","id":"a","thinking":"hard"}]`:                                                                          "want adaptive, level or budget",
@@ -138,5 +138,5 @@ func Example() {
 	fmt.Println(strings.Join(assumed, "; "))
 	// Output:
 	// 400000 true []
-	// the catalogue does not know it; it is taken to call tools
+	// the catalogue does not know it; it is assumed to call tools
 }

@@ -32,7 +32,7 @@ func (c *Catalog) Lookup(name string) (Model, []string) {
 	if m.Calling == nil {
 		yes := true
 		m.Calling = &yes
-		assumed = append(assumed, "it is taken to call tools")
+		assumed = append(assumed, "it is assumed to call tools")
 	}
 	m.Provider, m.ID = provider, id
 	return m, assumed
@@ -45,14 +45,14 @@ func (c *Catalog) like(provider, id string) (m Model, like string, ok bool) {
 	}
 	if base := dated.ReplaceAllString(id, ""); base != id {
 		if m, ok = c.Find(provider, base); ok {
-			return m, "it is taken to be like " + m.Name() + ", whose snapshot its name says it is", true
+			return m, "it is assumed to be like " + m.Name() + ", because its name is a snapshot of it", true
 		}
 	}
 	switch provider {
 	case "ollama":
 		if base, _, tag := strings.Cut(id, ":"); tag {
 			if m, ok = c.Find(provider, base); ok {
-				return m, "it is taken to be like the others of " + m.Name(), true
+				return m, "it is assumed to be like the others of " + m.Name(), true
 			}
 		}
 	case "openrouter":
@@ -66,7 +66,7 @@ func (c *Catalog) like(provider, id string) (m Model, like string, ok bool) {
 		}
 		if ok {
 			m.Price = nil
-			return m, "it is taken to be like " + m.Name() + "; its price here is not known", true
+			return m, "it is assumed to be like " + m.Name() + "; its price here is not known", true
 		}
 	}
 	return Model{}, "", false

@@ -195,7 +195,7 @@ func fromEffort(e *encoder, effort string) {
 	if _, err := strconv.Atoi(effort); err != nil {
 		if e.facts.levels {
 			if effort == "none" {
-				e.Fail(unsupported("settings.effort", `%s cannot be kept from thinking; "minimal" is the least it knows`, e.model))
+				e.Fail(unsupported("settings.effort", `%s always thinks; its lowest effort is "minimal"`, e.model))
 			}
 			e.Raw(`{"thinkingLevel":`)
 			e.String(effort)

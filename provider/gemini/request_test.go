@@ -137,7 +137,7 @@ func TestRequests(t *testing.T) {
 				StopSequences: []string{"x", "y"}, Effort: "low"}
 		}), `"generationConfig":{"maxOutputTokens":9,"temperature":0.5,"topP":0.5,"stopSequences":["x","y"],"thinkingConfig":{"thinkingBudget":1024}}}`},
 		{"effort, Gemini 3", with(with(asked(u), newer), func(r *llm.Request) { r.Settings.Effort = "minimal" }), `{"thinkingLevel":"minimal"}`},
-		{"no effort, Gemini 3", with(with(asked(u), newer), func(r *llm.Request) { r.Settings.Effort = "none" }), `error unsupported: settings.effort: gemini-3-flash-preview cannot be kept from thinking; "minimal" is the least it knows`},
+		{"no effort, Gemini 3", with(with(asked(u), newer), func(r *llm.Request) { r.Settings.Effort = "none" }), `error unsupported: settings.effort: gemini-3-flash-preview always thinks; its lowest effort is "minimal"`},
 		{"effort as a number", with(with(asked(u), newer), func(r *llm.Request) { r.Settings.Effort = "0512" }), `{"thinkingBudget":512}`},
 		{"no effort, before Gemini 3", with(asked(u), func(r *llm.Request) { r.Settings.Effort = "none" }), `{"thinkingBudget":0}`},
 		{"effort in unknown words", with(asked(u), func(r *llm.Request) { r.Settings.Effort = "xhigh" }), `error unsupported: settings.effort: gemini-2.5-flash thinks by a budget: a number of tokens, or none, minimal, low, medium, high or dynamic; not "xhigh"`},
@@ -184,7 +184,7 @@ func TestLocalFiles(t *testing.T) {
 		`error invalid_request: messages[2].parts[0]: only a user's message can name a local file`)
 	checkEncode(t, "a model's", asked(llm.User("u"), llm.Assistant(media)), `error invalid_request: messages[1].parts[0]: only a user's message can name a local file`)
 	checkEncode(t, "of no known type", asked(parts(llm.RoleUser, llm.Media{URL: "./a"})), `error invalid_request: messages[0].parts[0]: the type of a is unknown: set MIME`)
-	checkEncode(t, "a folder", asked(parts(llm.RoleUser, llm.Media{URL: dir, MIME: "image/png"})), `error invalid_request: messages[0].parts[0]: `+filepath.Base(dir)+` is no file`)
+	checkEncode(t, "a folder", asked(parts(llm.RoleUser, llm.Media{URL: dir, MIME: "image/png"})), `error invalid_request: messages[0].parts[0]: `+filepath.Base(dir)+` is not a file`)
 	if _, err := gemini.EncodeGenerate(asked(parts(llm.RoleUser, llm.Media{URL: "./none.png"}))); err == nil ||
 		!strings.Contains(err.Error(), "no such file") {
 		t.Errorf("a file that is not there: %v", err)

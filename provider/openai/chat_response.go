@@ -94,7 +94,7 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 	}
 	if media != "" && !d.noticed {
 		d.noticed = true
-		if err := emitMediaNotice(d.Emitter, "left out of the reply: the server gave it beside its text, as "+media); err != nil {
+		if err := emitMediaNotice(d.Emitter, "left out of the reply: the server sent it next to its text, as "+media); err != nil {
 			return err
 		}
 	}

@@ -94,7 +94,7 @@ func TestMediaOfReplies(t *testing.T) {
 		sse              bool
 		wire             *wiretest.Wire
 	}{
-		{"sound", whole("stop", `{"content":null,"audio":{"id":"a","data":"eA==","transcript":"hi"}}`), "left out of the reply: the server gave it beside its text, as audio", false, chatWire},
+		{"sound", whole("stop", `{"content":null,"audio":{"id":"a","data":"eA==","transcript":"hi"}}`), "left out of the reply: the server sent it next to its text, as audio", false, chatWire},
 		{"pictures", whole("stop", `{"content":"here","images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,eA=="}}]}`), "as images", false, chatWire},
 		{"pictures, streamed", deltas("stop", `{"content":"here"}`, `{"images":[{"type":"image_url"}]}`, `{"images":[{"type":"image_url"}]}`), "as images", true, chatWire},
 		{"empty members", whole("stop", `{"content":"here","audio":{"data":"","id":""},"images":[]}`), "", false, chatWire},

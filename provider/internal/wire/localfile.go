@@ -64,7 +64,7 @@ func ReadLocal(m llm.Media) (llm.Media, error) {
 	case err != nil:
 		return m, err
 	case !info.Mode().IsRegular():
-		return m, fmt.Errorf("%s is no file", filepath.Base(path))
+		return m, fmt.Errorf("%s is not a file", filepath.Base(path))
 	case info.Size() > maxLocal:
 		return m, fmt.Errorf("%s has %d bytes, more than the %d that can be sent", filepath.Base(path), info.Size(), maxLocal)
 	}

@@ -187,7 +187,7 @@ func Misconfigured(err error) error {
 				hint = "--model openai:gpt-5-mini, --model anthropic:claude-sonnet-4-5, --model ollama:qwen3:4b, or --model openai-chat:NAME --base-url URL for a server of your own"
 			}
 			if f.Code == config.CodeDuplicateTool {
-				hint, f.Path = "rename the one in --passive, --tool-file or --rehearse", ""
+				hint, f.Path = "rename the tool of --passive, --tool-file or --rehearse", ""
 			}
 			f.Path = flagAt(f.Path)
 		}

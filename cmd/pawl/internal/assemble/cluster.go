@@ -46,12 +46,12 @@ func (o *EngineFlags) Away() bool { return o.Engine == "temporal" }
 // nil means that the run is not stored.
 func (o *EngineFlags) Check(db *StoreFlags) error {
 	if o.Away() && db != nil && *db != (StoreFlags{}) {
-		return cli.Usage("--engine local, or leave them out",
-			"--db, --tenant and --user are about the database, and the run is on a cluster")
+		return cli.Usage("use --engine local, or leave these flags out",
+			"--db, --tenant and --user belong to the database, and the run is on a cluster")
 	}
 	if !o.Away() && o.ClusterFlags != (ClusterFlags{}) {
 		return cli.Usage("--engine temporal",
-			"--address, --namespace, --task-queue, --blobs, --tls… and --api-key-env are about a Temporal cluster")
+			"--address, --namespace, --task-queue, --blobs, --tls… and --api-key-env belong to a Temporal cluster")
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (f *ClusterFlags) Dial(ctx context.Context, sys *cli.System) (*temporal.Eng
 	e, err := c.Dial(ctx, blobs)
 	if err != nil {
 		return nil, cli.Fail(cli.StatusFailed, Secrets(sys.Env, nil).Error(err),
-			"--address HOST:PORT says where the cluster is; docs/temporal.md tells how to start a server to try it with")
+			"set the address of the cluster with --address HOST:PORT; docs/temporal.md shows how to start a server for a first try")
 	}
 	return e, nil
 }
@@ -120,7 +120,7 @@ func (f *ClusterFlags) tls(sys *cli.System) (*tls.Config, error) {
 	}
 	if cert == "" || key == "" {
 		return nil, cli.Usage("--tls-cert FILE --tls-key FILE",
-			"mutual TLS takes a certificate and its key; only one of them is given")
+			"mutual TLS needs a certificate and its key; only one of them is given")
 	}
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
@@ -145,7 +145,7 @@ func (f *ClusterFlags) blobs(sys *cli.System) (temporal.Dir, error) {
 		dir = filepath.Join(data, "pawl", "blobs")
 	}
 	if s, err := os.Stat(dir); err == nil && !s.IsDir() {
-		return "", cli.Usage("--blobs DIR", "--blobs: %s is no folder", dir)
+		return "", cli.Usage("--blobs DIR", "--blobs: %s is not a folder", dir)
 	}
 	return temporal.Dir(dir), nil
 }
@@ -161,7 +161,7 @@ func (f *ClusterFlags) Failed(err error) error {
 	case errors.Is(err, temporal.ErrUnknownRun):
 		return cli.Fail(cli.StatusFailed, err, f.Command("runs", "list"))
 	case errors.Is(err, temporal.ErrNotAsked):
-		return cli.Fail(cli.StatusFailed, err, "another client was faster, or the run asks anew; see pawl runs show")
+		return cli.Fail(cli.StatusFailed, err, "another client was faster, or the run asks again; see pawl runs show")
 	case errors.Is(err, context.DeadlineExceeded):
 		return cli.Fail(cli.StatusFailed, fmt.Errorf("no worker reports the state of the run: %w", err),
 			"start a worker: pawl worker FILE.yaml")

@@ -53,9 +53,9 @@ func PrintAnswer(sys *cli.System, res *pawl.Result, shown bool) error {
 // means an answer. saved is the file that holds the result; "" means none.
 func Ended(res *pawl.Result, err error, saved string) error {
 	open := OpenCalls(res)
-	goOn := "go on with: pawl run --messages " + cli.QuotedWord(saved)
+	goOn := "to resume: pawl run --messages " + cli.QuotedWord(saved)
 	if saved == "" {
-		goOn = "with --save FILE the run can be gone on with: pawl run --messages FILE"
+		goOn = "with --save FILE the run can be resumed: pawl run --messages FILE"
 	}
 	switch res.Stop {
 	case pawl.StopAnswer, pawl.StopFinished:

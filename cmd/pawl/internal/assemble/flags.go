@@ -156,7 +156,7 @@ func (f *DurableFlags) Check() error {
 	case f.Lease != nil && *f.Lease < time.Second:
 		return cli.Usage("a second and more, such as 30s", "--lease %v is too short", *f.Lease)
 	case f.Run == LastRun:
-		return cli.Usage("another name", "--run last: this stands for the last run")
+		return cli.Usage("choose another name", "--run last: the word last means the last run")
 	case f.Run != "":
 		if err := store.CheckID(f.Run); err != nil {
 			return cli.Usage("a name such as invoice-7", "--run: %v", err)

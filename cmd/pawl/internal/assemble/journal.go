@@ -69,18 +69,18 @@ func (j *Journal) Known(id string, err error) error {
 	var m *durable.Mismatch
 	switch {
 	case errors.Is(err, durable.ErrLost):
-		return cli.Fail(cli.StatusFailed, err, j.Command("runs", "show", id)+" shows how far it is")
+		return cli.Fail(cli.StatusFailed, err, j.Command("runs", "show", id)+" shows its progress")
 	case errors.As(err, &m):
 		return cli.Fail(cli.StatusFailed, err, "")
 	case errors.Is(err, durable.ErrChanged):
 		return cli.Fail(cli.StatusFailed, err,
-			"resume it with what it was begun with, or with --accept-changed-tool NAME; "+
-				j.Command("runs", "fork", id, "--at", "STEP")+" begins another run from here")
+			"resume it with its original agent, or with --accept-changed-tool NAME; "+
+				j.Command("runs", "fork", id, "--at", "STEP")+" starts another run from here")
 	case errors.Is(err, durable.ErrCorrupt):
 		return cli.Fail(cli.StatusFailed, err, j.Command("runs", "verify", id))
 	case errors.Is(err, store.ErrConflict):
-		return cli.Fail(cli.StatusUsage, err, "--run ANOTHER begins another run; "+j.Command("runs", "resume", id)+
-			" goes on with this one")
+		return cli.Fail(cli.StatusUsage, err, "--run ANOTHER starts another run; "+j.Command("runs", "resume", id)+
+			" resumes this one")
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (f *StoreFlags) OpenRuns(sys *cli.System) (*Journal, error) {
 	if err != nil {
 		var f *cli.Failure
 		if errors.As(err, &f) && strings.HasPrefix(f.Hint, "pawl knowledge add") {
-			f.Hint = "pawl run --durable makes it"
+			f.Hint = "pawl run --durable creates it"
 		}
 		return nil, err
 	}
@@ -226,7 +226,7 @@ func (j *Journal) Find(ctx context.Context, name string) (store.JournalRun, erro
 	if name == LastRun {
 		if len(runs) == 0 {
 			return store.JournalRun{}, cli.Fail(cli.StatusFailed, errors.New("there is no run yet"), j.Command("run")+
-				" --durable … begins one")
+				" --durable … starts one")
 		}
 		return runs[0], nil
 	}
@@ -245,7 +245,7 @@ func (j *Journal) Find(ctx context.Context, name string) (store.JournalRun, erro
 	ids := cli.Names(found[:min(len(found), 5)], RunID)
 	slices.Sort(ids)
 	return store.JournalRun{}, cli.Fail(cli.StatusFailed, fmt.Errorf("%s begin with %s: %s",
-		cli.Count(len(found), "run"), name, strings.Join(ids, ", ")), "a letter more tells them apart")
+		cli.Count(len(found), "run"), name, strings.Join(ids, ", ")), "give more of the ID")
 }
 
 // Hide returns a redactor for the secrets of a run: arguments that its tools mark, values of
@@ -299,7 +299,7 @@ func (j *Journal) Free(ctx context.Context, sys *cli.System, id string) error {
 	if err != nil || first.Owner == "" || !first.Until.After(j.at()) {
 		return err
 	}
-	sys.Notice(fmt.Sprintf("another process has the run; if it is dead, it is free at %s: waiting",
+	sys.Notice(fmt.Sprintf("another process has the run; if it has died, the run is free at %s: waiting",
 		first.Until.Local().Format(time.TimeOnly)))
 	t := time.NewTicker(200 * time.Millisecond)
 	defer t.Stop()
@@ -316,8 +316,8 @@ func (j *Journal) Free(ctx context.Context, sys *cli.System, id string) error {
 		case now.Owner == "" || !now.Until.After(j.at()):
 			return nil
 		case now.Owner != first.Owner || !now.Until.Equal(first.Until):
-			return cli.Fail(cli.StatusFailed, fmt.Errorf("run %s: %w, and it lives", id, durable.ErrLost),
-				j.Command("runs", "cancel", id)+" has it stop")
+			return cli.Fail(cli.StatusFailed, fmt.Errorf("run %s: %w, and that process is alive", id, durable.ErrLost),
+				j.Command("runs", "cancel", id)+" stops it")
 		}
 	}
 }

@@ -37,10 +37,10 @@ func (f *ServerFlags) Over(a *config.Agent) error {
 			s.Env = f.Env
 		}
 		if added[s.Name] {
-			return cli.Usage("--mcp NAME='…' gives each a name of its own", "--mcp: two servers are named %q", s.Name)
+			return cli.Usage("set a name for each with --mcp NAME='…'", "--mcp: two servers are named %q", s.Name)
 		}
 		if _, twice := a.Servers[s.Name]; twice {
-			return cli.Usage("--mcp NAME='…' gives it another name", "--mcp: the file has a server %q already", s.Name)
+			return cli.Usage("set another name with --mcp NAME='…'", "--mcp: the file has a server %q already", s.Name)
 		}
 		if a.Servers == nil {
 			a.Servers = map[string]mcp.Server{}

@@ -97,14 +97,14 @@ func (n *Recipe) Over(f *AgentFlags) error {
 			continue
 		}
 		if !ok {
-			return cli.Usage("", "the run was begun with a flag that this pawl does not know: %s", name)
+			return cli.Usage("", "the run was started with a flag that this version of pawl does not know: %s", name)
 		}
 		if strings.Contains(string(value), redacted) {
-			return cli.Usage("say it again", "%s held a secret when the run was started, and was not stored",
+			return cli.Usage("set it again", "%s held a secret when the run was started, and was not stored",
 				FlagName(field))
 		}
 		if err := json.Unmarshal(value, v.FieldByIndex(field.Index).Addr().Interface()); err != nil {
-			return cli.Usage("", "%s was stored as %s, which this pawl does not understand", FlagName(field), value)
+			return cli.Usage("", "%s was stored as %s, which this version of pawl does not understand", FlagName(field), value)
 		}
 	}
 	return nil
@@ -191,7 +191,7 @@ func (n *Recipe) Enter(f *AgentFlags, file *string) error {
 		}
 	}
 	if err := os.Chdir(n.Dir); err != nil {
-		return cli.Usage("", "the run was begun in a folder that cannot be entered: %s", cli.Plain(err))
+		return cli.Usage("", "the run was started in a folder that cannot be entered: %s", cli.Plain(err))
 	}
 	return nil
 }

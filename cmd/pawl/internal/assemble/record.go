@@ -38,7 +38,7 @@ func (f *RecordFlags) Carrier(sys *cli.System, a *AgentFlags) error {
 		}
 		r, err := recording.Parse(b)
 		if err != nil {
-			return cli.Usage("what --record wrote; docs/recordings.md has a script for cassettes of go-vcr and VCR",
+			return cli.Usage("a file of --record; docs/recordings.md has a script for cassettes of go-vcr and VCR",
 				"--replay %s: %v", f.Replay, err)
 		}
 		f.player = recording.Play(r)
@@ -61,7 +61,7 @@ func (f *RecordFlags) Hide(s *redact.Redactor) {
 // the write.
 func (f *RecordFlags) Keep(sys *cli.System, err error) error {
 	if f.player != nil && f.player.Left() > 0 && err == nil {
-		sys.Notice(fmt.Sprintf("--replay %s: %s not asked", f.Replay, cli.Count(f.player.Left(), "recorded request")))
+		sys.Notice(fmt.Sprintf("--replay %s: %s not requested", f.Replay, cli.Count(f.player.Left(), "recorded request")))
 	}
 	// without any request an existing file stays unchanged
 	if f.recorder == nil || len(f.recorder.Recording().Exchanges) == 0 {

@@ -40,7 +40,7 @@ func toolDefs(flag, path string, results bool) ([]toolDef, error) {
 	if err := cli.Decode(b, &forms); err != nil {
 		return nil, cli.Usage(hint, "%s %s: %s", flag, path, cli.JSONFault(b, err))
 	} else if forms == nil {
-		return nil, cli.Usage(hint, "%s %s: got null where a list belongs", flag, path)
+		return nil, cli.Usage(hint, "%s %s: got null, want a list", flag, path)
 	}
 	defs := make([]toolDef, len(forms))
 	for i, form := range forms {
@@ -50,15 +50,15 @@ func toolDefs(flag, path string, results bool) ([]toolDef, error) {
 		}
 		switch twice := cli.Repeated(form); {
 		case twice != "":
-			return nil, cli.Usage(hint, "%s %s: tool %d: %q is there twice", flag, path, i+1, twice)
+			return nil, cli.Usage(hint, "%s %s: tool %d: %q is a duplicate", flag, path, i+1, twice)
 		case t.Name == "":
 			return nil, cli.Usage(hint, "%s %s: tool %d has no name", flag, path, i+1)
 		case t.Parameters != nil && t.Input != nil:
-			return nil, cli.Usage("parameters and input are two words for one thing", "%s %s: tool %s has both", flag,
+			return nil, cli.Usage("parameters and input have the same meaning; set one of them", "%s %s: tool %s has both", flag,
 				path, t.Name)
 		case t.Results != nil && !results:
-			return nil, cli.Usage("tools with results belong into --rehearse",
-				"%s %s: tool %s has results, but it is the caller who gives them", flag, path, t.Name)
+			return nil, cli.Usage("give tools with results to --rehearse",
+				"%s %s: tool %s has results, but the caller sets the results of such tools", flag, path, t.Name)
 		case t.Input == nil:
 			t.Input = t.Parameters
 		}
@@ -91,7 +91,7 @@ func registry(flag, path string, defs []toolDef, tool func(toolDef) *pawl.Tool) 
 	for _, d := range defs {
 		switch err := r.Add(tool(d)); {
 		case errors.Is(err, pawl.ErrDuplicate):
-			return nil, cli.Usage("a tool's name stands for it alone; rename one", "%s %s: two tools are named %q",
+			return nil, cli.Usage("the names of tools must differ; rename one", "%s %s: two tools are named %q",
 				flag, path, d.Name)
 		case err != nil:
 			return nil, cli.Usage("", "%s %s: %v", flag, path, err)

@@ -28,7 +28,7 @@ func (f *SettleFlags) Decide(ctx context.Context, j *Journal, id, by string) err
 	}
 	open := WaitingCalls(ws)
 	if len(open) == 0 {
-		return cli.Fail(cli.StatusFailed, fmt.Errorf("no call of run %s waits for an answer", id),
+		return cli.Fail(cli.StatusFailed, fmt.Errorf("no call of run %s is pending", id),
 			j.Command("runs", "show", id))
 	}
 	words, err := f.Words(open)
@@ -75,7 +75,7 @@ func (f *SettleFlags) Settle(from *pawl.Result) (msgs []llm.Message, waiting []O
 		return nil, slices.DeleteFunc(open, func(o OpenCall) bool { return o.waiting == nil }), nil
 	}
 	if len(open) == 0 {
-		return nil, nil, cli.Usage("a message goes on with it: pawl run --messages FILE … \"what next\"",
+		return nil, nil, cli.Usage("to resume it, send a message: pawl run --messages FILE … \"what next\"",
 			"no call of this transcript is open, so there is nothing to approve, deny or answer")
 	}
 	words, err := f.Words(open)
@@ -95,15 +95,15 @@ func (f *SettleFlags) Words(open []OpenCall) ([]word, error) {
 		case i < 0:
 			return cli.Usage("open: "+Keys(open), "%s %s: no open call has this key", flag, key)
 		case words[i].Flag != "":
-			return cli.Usage("say one thing of a call", "%s %s: %s says something of it already", flag, key,
+			return cli.Usage("give one flag for each call", "%s %s: %s already settles this call", flag, key,
 				words[i].Flag)
 		case flag == "--approve" && open[i].waiting == nil:
-			return cli.Usage("a run without --approve goes on with it",
-				"--approve %s: the call was handed back, and waits for no approval", key)
+			return cli.Usage("resume the run without --approve",
+				"--approve %s: the call was returned to the caller and needs no approval", key)
 		case flag == "--approve" && text != "" && !json.Valid([]byte(text)):
-			return cli.Usage("--approve "+key+`='{"name": "value"}'`, "--approve %s: the arguments are no JSON: %s", key, text)
+			return cli.Usage("--approve "+key+`='{"name": "value"}'`, "--approve %s: the arguments are not JSON: %s", key, text)
 		case flag == "--approve" && open[i].waiting.Passive:
-			return cli.Usage("--answer "+key+"=TEXT gives its result", "--approve %s: %s has nothing to run", key,
+			return cli.Usage("--answer "+key+"=TEXT sets its result", "--approve %s: %s is a passive tool, which pawl does not execute", key,
 				open[i].Name)
 		}
 		words[i] = word{flag, text}
@@ -117,7 +117,7 @@ func (f *SettleFlags) Words(open []OpenCall) ([]word, error) {
 			}
 		}
 		if !found {
-			return cli.Usage(hint, "%s all: no open call is left that this could be about", flag)
+			return cli.Usage(hint, "%s all: no open call is left for this flag", flag)
 		}
 		return nil
 	}
@@ -140,12 +140,12 @@ func (f *SettleFlags) Words(open []OpenCall) ([]word, error) {
 			// an approval of all calls does not repeat a call that may have happened
 			return o.waiting != nil && !o.waiting.Passive && o.waiting.Outcome == pawl.OutcomePending
 		}
-		errs = append(errs, rest("--approve", "", mayRun, "open: "+Keys(open)+"; --answer KEY=TEXT gives a result"))
+		errs = append(errs, rest("--approve", "", mayRun, "open: "+Keys(open)+"; --answer KEY=TEXT sets a result"))
 	}
 	for _, text := range f.Deny {
 		if key, reason, _ := strings.Cut(text, "="); key == All {
 			errs = append(errs, rest("--deny", reason, func(OpenCall) bool { return true },
-				"say one thing of a call; open: "+Keys(open)))
+				"give one flag for each call; open: "+Keys(open)))
 		}
 	}
 	for _, err := range errs {

@@ -30,7 +30,7 @@ const fromEnv = "env"
 func (f *TelemetryFlags) Open(sys *cli.System, s *Setup) error {
 	if f.OTel == "" && f.Log == "" {
 		if f.TellContent {
-			return cli.Usage("--otel URL or --log FILE", "--tell-content adds content to traces and logs, and neither is on")
+			return cli.Usage("--otel URL or --log FILE", "--tell-content adds content to traces and logs, and neither is enabled")
 		}
 		return nil
 	}

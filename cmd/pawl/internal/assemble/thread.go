@@ -45,14 +45,14 @@ func OpenThread(ctx context.Context, db store.Threads, s store.Scope, name strin
 	if name == "" || name == NewThread {
 		name = now.Format("2006-01-02-") + strings.ToLower(rand.Text()[:6])
 	} else if err := store.CheckID(name); err != nil {
-		return nil, nil, cli.Usage("a name such as taxes; last for the last one", "--thread: %v", err)
+		return nil, nil, cli.Usage("a name such as taxes, or last for the last conversation", "--thread: %v", err)
 	}
 	t, from, err := LoadThread(ctx, db, s, name)
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case t == nil && name == lastThread:
-		return nil, nil, cli.Usage("--thread NAME begins one", "--thread last: there is no conversation yet")
+		return nil, nil, cli.Usage("--thread NAME starts one", "--thread last: there is no conversation yet")
 	case t == nil:
 		t = &store.Thread{ID: name}
 	}
@@ -114,8 +114,8 @@ func (t *Thread) Save(ctx context.Context, res *pawl.Result) error {
 	if err := t.DB.AppendMessages(ctx, t.Scope, t.ID, t.Messages, res.Messages[t.Messages:whole]...); errors.Is(err,
 		store.ErrConflict) {
 		return cli.Fail(cli.StatusFailed,
-			fmt.Errorf("the conversation %s went on elsewhere meanwhile, so this turn is not stored",
-				t.ID), "/save FILE keeps it; pawl threads show "+t.ID+" shows the other")
+			fmt.Errorf("another program has continued the conversation %s, so this turn is not stored",
+				t.ID), "/save FILE stores this turn in a file; pawl threads show "+t.ID+" shows the other turns")
 	} else if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func TestTwoChatsOfOneThread(t *testing.T) {
 	other.Messages = append(other.Messages, llm.User("three"), llm.Assistant(llm.Text{Text: "3"}))
 	err = b.Save(t.Context(), other)
 	var f *cli.Failure
-	if !errors.As(err, &f) || !strings.Contains(f.Error(), "went on elsewhere") || f.Hint == "" {
+	if !errors.As(err, &f) || !strings.Contains(f.Error(), "another program has continued") || f.Hint == "" {
 		t.Errorf("the second chat is told %v", err)
 	}
 	_, kept, err := OpenThread(t.Context(), db, store.Scope{}, "x", time.Now())

@@ -20,7 +20,7 @@ func LoadTranscript(path string) (*pawl.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	const hint = `what --save wrote, or a list like [{"role":"user","parts":[{"type":"text","text":"…"}]}]`
+	const hint = `a file of --save, or a list like [{"role":"user","parts":[{"type":"text","text":"…"}]}]`
 	from := new(pawl.Result)
 	trimmed := bytes.TrimSpace(b)
 	switch {
@@ -29,9 +29,9 @@ func LoadTranscript(path string) (*pawl.Result, error) {
 	case trimmed[0] == '[':
 		err = cli.Decode(b, &from.Messages)
 	case trimmed[0] == '{' && cli.Repeated(b) != "":
-		err = fmt.Errorf("%q is there twice", cli.Repeated(b))
+		err = fmt.Errorf("%q is a duplicate", cli.Repeated(b))
 	case string(trimmed) == "null":
-		err = errors.New("got null where an object or a list belongs")
+		err = errors.New("got null, want an object or a list")
 	default:
 		err = cli.Decode(b, from)
 	}

@@ -104,8 +104,8 @@ func Failed(err error) error {
 // be temporary.
 var providerHints = map[llm.Code]Failure{
 	llm.CodePermission: {Status: StatusUsage, Hint: "this key has no access to the model; to list others: pawl models list"},
-	llm.CodeNotFound: {Status: StatusUsage, Hint: "the server knows no such model, or answers at another --base-url, " +
-		"which usually ends in /v1; names: pawl models list"},
+	llm.CodeNotFound: {Status: StatusUsage, Hint: "the server has no such model, or has another --base-url, " +
+		"which usually ends in /v1; to list names: pawl models list"},
 	llm.CodeUnsupported:    {Status: StatusUsage, Hint: "to see what models support: pawl models list"},
 	llm.CodeInvalidRequest: {Status: StatusFailed, Hint: "to record the request: pawl run --record sent.json TASK"},
 	llm.CodeContextLength: {Status: StatusFailed, Hint: "the conversation is too long for the model; start a new one, " +
@@ -113,8 +113,8 @@ var providerHints = map[llm.Code]Failure{
 	llm.CodeContentFilter: {Status: StatusFailed, Hint: "the provider refused the content; rephrase it, " +
 		"or use another model: pawl models list"},
 	llm.CodeQuota: {Status: StatusFailed, Hint: "the quota of this key is used up; other providers: pawl models list"},
-	llm.CodeNetwork: {Status: StatusFailed, Hint: "is the server running, and the address right? " +
-		"--base-url gives another; what can be reached from here: pawl doctor"},
+	llm.CodeNetwork: {Status: StatusFailed, Hint: "check that the server runs, and set its address with --base-url; " +
+		"to see what can be reached from here: pawl doctor"},
 }
 
 // ofProvider returns the failure for an error of a provider.
@@ -124,12 +124,12 @@ func ofProvider(p *llm.ProviderError) error {
 	variables := strings.Join(provider.KeyVariables(p.Provider), " or ")
 	switch {
 	case p.Code == llm.CodeAuthentication && sent:
-		f = Failure{Status: StatusUsage, Hint: "the key is wrong, or none was sent: " + variables +
-			" goes to its provider alone; --key-env NAME says which variable has the key for another --base-url; " +
-			"which keys are set: pawl doctor"}
+		f = Failure{Status: StatusUsage, Hint: "the key is wrong or missing: " + variables +
+			" is sent only to its provider; for another --base-url name its variable with --key-env NAME; " +
+			"to see which keys are set: pawl doctor"}
 	case p.Code == llm.CodeAuthentication:
-		f = Failure{Status: StatusUsage, Hint: "put the key into " + variables + ", in one line; for another " +
-			"--base-url say with --key-env NAME which variable has it; which keys are set: pawl doctor"}
+		f = Failure{Status: StatusUsage, Hint: "set the key in " + variables + ", in one line; for another " +
+			"--base-url name its variable with --key-env NAME; to see which keys are set: pawl doctor"}
 	case p.Code == llm.CodeInvalidRequest && !sent:
 		f.Status = StatusUsage
 	case !known:

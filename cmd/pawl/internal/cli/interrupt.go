@@ -34,7 +34,7 @@ func InterruptibleBy(ctx context.Context, w io.Writer, cause error) (_ context.C
 		select {
 		case <-signals:
 			signal.Stop(signals)
-			fmt.Fprintln(w, "\npawl: interrupted; once more ends the program at once")
+			fmt.Fprintln(w, "\npawl: interrupted; a second interrupt ends the program at once")
 			cancel(cause)
 		case <-ctx.Done():
 			signal.Stop(signals)

@@ -85,7 +85,7 @@ func located(err error) (where, what string) {
 	}
 	switch {
 	case e.Err == nil:
-		what = fmt.Sprintf("got %s where %s belongs", kindOf(e.JSONKind), wanted(e.GoType))
+		what = fmt.Sprintf("got %s, want %s", kindOf(e.JSONKind), wanted(e.GoType))
 	case e.GoType != nil && e.GoType.Kind() == reflect.Slice && strings.Contains(e.Err.Error(), "base64"):
 		what = "this is not base64"
 	default:

@@ -143,7 +143,7 @@ func (c *Cmd) prepare() (dir string, names, skipped []string, err error) {
 			skipped = append(skipped, fmt.Sprintf("left out %s: %s", name, cli.Cause(err)))
 		case info.IsDir():
 		case !info.Mode().IsRegular():
-			skipped = append(skipped, fmt.Sprintf("left out %s: it is no ordinary file", name))
+			skipped = append(skipped, fmt.Sprintf("left out %s: it is not a regular file", name))
 		case info.Size() > demoBytes:
 			skipped = append(skipped, fmt.Sprintf("left out %s: %s KiB is more than a demo takes", name,
 				cli.Grouped(int(info.Size()>>10))))
@@ -162,7 +162,7 @@ func (c *Cmd) prepare() (dir string, names, skipped []string, err error) {
 		if len(skipped) > 0 {
 			hint = strings.Join(skipped, "\n")
 		}
-		return "", nil, nil, cli.Usage(hint, "--data %s: there is no data file that could be used", c.Data)
+		return "", nil, nil, cli.Usage(hint, "--data %s: there is no usable data file", c.Data)
 	}
 	slices.Sort(names)
 	if dir = c.Out; dir == "" {

@@ -68,7 +68,7 @@ func (t *table) notesOf(b *strings.Builder) {
 	}
 	notes = append(notes, t.all.Notes...)
 	if t.grouped != nil && t.grouped.Cut {
-		notes = append(notes, "there are more groups than stand here.")
+		notes = append(notes, "there are more groups than are listed here.")
 	}
 	if len(notes) > 0 {
 		b.WriteString("\n")

@@ -97,19 +97,19 @@ func TestDoctorKeys(t *testing.T) {
 		{map[string]string{"OPENAI_API_KEY": "sk-proj-secretsecret"}, checkOK,
 			[]string{"OPENAI_API_KEY: models openai:… and openai-chat:…"}},
 		{map[string]string{"OPENAI_API_KEY": "sk-ant-secretsecret"}, checkFail,
-			[]string{"OPENAI_API_KEY has a key that looks like that of another provider", "export ANTHROPIC_API_KEY="}},
+			[]string{"OPENAI_API_KEY has a key that looks like a key of another provider", "export ANTHROPIC_API_KEY="}},
 		{map[string]string{"OPENAI_API_KEY": "gsk_secretsecret", "OPENAI_BASE_URL": "https://api.groq.com/openai/v1"},
 			checkOK, []string{"OPENAI_API_KEY"}},
 		{map[string]string{"ANTHROPIC_API_KEY": "sk-proj-secretsecret"}, checkFail,
 			[]string{"ANTHROPIC_API_KEY has a key", "export OPENAI_API_KEY="}},
 		{map[string]string{"ANTHROPIC_API_KEY": "sk-ant-secret\n"}, checkFail,
-			[]string{"ANTHROPIC_API_KEY has white space"}},
-		{map[string]string{"GEMINI_API_KEY": `"AIzasecretsecret"`}, checkFail, []string{"GEMINI_API_KEY has quotes"}},
+			[]string{"ANTHROPIC_API_KEY contains white space"}},
+		{map[string]string{"GEMINI_API_KEY": `"AIzasecretsecret"`}, checkFail, []string{"GEMINI_API_KEY contains quotes"}},
 		{map[string]string{"GOOGLE_API_KEY": "AIzasecretsecret"}, checkOK, []string{"GOOGLE_API_KEY: models gemini:"}},
 		{map[string]string{"MISTRAL_API_KEY": "your-secret-api-key"}, checkFail,
-			[]string{"MISTRAL_API_KEY stands for a key"}},
+			[]string{"MISTRAL_API_KEY is a placeholder"}},
 		{map[string]string{"CLAUDE_API_KEY": "sk-ant-secretsecret"}, checkWarn, []string{"CLAUDE_API_KEY is set, but no program reads it", `export ANTHROPIC_API_KEY="$CLAUDE_API_KEY"`}},
-		{map[string]string{"SEARXNG_URL": "localhost"}, checkFail, []string{"SEARXNG_URL is no address"}},
+		{map[string]string{"SEARXNG_URL": "localhost"}, checkFail, []string{"SEARXNG_URL is not an address"}},
 		{map[string]string{"HTTPS_PROXY": "http://proxy.test:3128"}, checkOK, []string{"HTTPS_PROXY"}},
 	} {
 		d, status := examined(t, t.TempDir(), tt.env)
@@ -140,18 +140,18 @@ func TestDoctorOnline(t *testing.T) {
 	defer web.Close()
 	env := map[string]string{"OPENAI_API_KEY": "secretsecret", "OPENAI_BASE_URL": web.URL + "/v1"}
 	d, status := examined(t, t.TempDir(), env)
-	has(t, d, checkOK, "openai: its key is set; --online asks")
+	has(t, d, checkOK, "openai: its key is set; --online checks")
 	if asked != 0 || status != 0 {
 		t.Errorf("asked %d times, status %d", asked, status)
 	}
 	d, _ = examined(t, t.TempDir(), env, "--online")
-	has(t, d, checkOK, "openai takes the key: 2 models, model-a, model-b")
+	has(t, d, checkOK, "openai accepts the key: 2 models, model-a, model-b")
 	d, _ = examined(t, t.TempDir(), map[string]string{"ANTHROPIC_API_KEY": "secretsecret",
 		"ANTHROPIC_BASE_URL": web.URL}, "--online")
-	has(t, d, checkOK, "anthropic takes the key: 2 models")
+	has(t, d, checkOK, "anthropic accepts the key: 2 models")
 	answer = http.StatusUnauthorized
 	d, status = examined(t, t.TempDir(), env, "--online")
-	has(t, d, checkFail, "openai refuses the key: status 401", "OPENAI_API_KEY")
+	has(t, d, checkFail, "openai rejects the key: status 401", "OPENAI_API_KEY")
 	if status != cli.StatusFailed {
 		t.Errorf("status %d", status)
 	}
@@ -160,7 +160,7 @@ func TestDoctorOnline(t *testing.T) {
 	has(t, d, checkWarn, "openai has no list of models")
 	answer, ahead = http.StatusOK, 3*time.Hour
 	d, _ = examined(t, t.TempDir(), env, "--online")
-	has(t, d, checkWarn, "the clock differs from that of openai by 3h0m0s")
+	has(t, d, checkWarn, "the clock differs from the clock of openai by 3h0m0s")
 	web.Close()
 	d, _ = examined(t, t.TempDir(), env, "--online")
 	has(t, d, checkFail, "openai cannot be reached")
@@ -188,12 +188,12 @@ func TestDoctorDatabase(t *testing.T) {
 		db, status string
 		words      []string
 	}{
-		{good, checkOK, []string{"good.db opens: version", "write-ahead log"}},
-		{filepath.Join(dir, "new.db"), checkOK, []string{"new.db is not there yet"}},
-		{dir, checkFail, []string{"is no file", "--db FILE"}},
+		{good, checkOK, []string{"good.db can be opened: version", "write-ahead log"}},
+		{filepath.Join(dir, "new.db"), checkOK, []string{"new.db does not exist yet"}},
+		{dir, checkFail, []string{"is not a file", "--db FILE"}},
 		{write("text.db", strings.Repeat("this is no database\n", 10)), checkFail,
-			[]string{"text.db", "bring back a copy"}},
-		{"postgres://user:secretsecret@nobody.invalid/x", checkOK, []string{"it is at an address; --online asks it"}},
+			[]string{"text.db", "restore a copy"}},
+		{"postgres://user:secretsecret@nobody.invalid/x", checkOK, []string{"it is at an address; --online connects to it"}},
 	} {
 		d, status := examined(t, dir, nil, "--db", tt.db)
 		has(t, d, tt.status, tt.words...)
@@ -224,7 +224,7 @@ func TestDoctorFiles(t *testing.T) {
 	}
 	d, status := examined(t, dir, nil)
 	has(t, d, checkOK, "agent.yaml: 1 agent")
-	has(t, d, checkFail, "agent a asks openai:gpt-5-mini, and OPENAI_API_KEY is not set", "export OPENAI_API_KEY=")
+	has(t, d, checkFail, "agent a uses openai:gpt-5-mini, and OPENAI_API_KEY is not set", "export OPENAI_API_KEY=")
 	if status != cli.StatusFailed {
 		t.Errorf("status %d", status)
 	}
@@ -250,7 +250,7 @@ func TestDoctorMachine(t *testing.T) {
 	}
 	for python, want := range map[string][2]string{
 		script("good", "echo Python 3.11.2"): {checkOK, "Python 3.11.2"},
-		script("old", "echo Python 3.7.1"):   {checkFail, "wants 3.8"},
+		script("old", "echo Python 3.7.1"):   {checkFail, "needs 3.8"},
 		script("bad", "exit 3"):              {checkFail, "does not work"},
 		filepath.Join(dir, "gone"):           {checkWarn, "there is no"},
 	} {
@@ -260,7 +260,7 @@ func TestDoctorMachine(t *testing.T) {
 	}
 	x := new(examination)
 	x.clock(time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	has(t, diagnosis{Checks: x.found}, checkFail, "before this program was made")
+	has(t, diagnosis{Checks: x.found}, checkFail, "before this program was built")
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -273,7 +273,7 @@ func TestDoctorMachine(t *testing.T) {
 	d, _ = examined(t, dir, map[string]string{"TEMPORAL_ADDRESS": addr})
 	has(t, d, checkFail, "no server answers at TEMPORAL_ADDRESS")
 	d, _ = examined(t, dir, map[string]string{"TEMPORAL_ADDRESS": "temporal.invalid:7233"})
-	has(t, d, checkOK, "--online looks")
+	has(t, d, checkOK, "--online connects")
 	d, _ = examined(t, dir, map[string]string{"TEMPORAL_ADDRESS": "temporal"})
-	has(t, d, checkFail, "no HOST:PORT")
+	has(t, d, checkFail, "not HOST:PORT")
 }

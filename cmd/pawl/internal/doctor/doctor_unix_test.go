@@ -87,7 +87,7 @@ func TestDoctorRights(t *testing.T) {
 	found := look(path)
 	has(t, found, checkFail, "held.db cannot be written: permission denied", "chmod u+w")
 	has(t, found, checkFail, "agents: ", "agent.yaml", "permission denied", "pawl check")
-	has(t, look(filepath.Join(dir, "new.db")), checkFail, "new.db is not there, and cannot be made")
+	has(t, look(filepath.Join(dir, "new.db")), checkFail, "new.db does not exist, and cannot be created")
 }
 
 // copied copies the program to a temporary folder of the test.

@@ -101,19 +101,19 @@ func (x *examination) keys() []setting {
 func (x *examination) misshapen(name, value string) (wrong, next string) {
 	if strings.HasSuffix(name, "_URL") || strings.HasSuffix(name, "_PROXY") {
 		if u, err := url.Parse(value); err != nil || u.Host == "" || u.Scheme == "" {
-			return "is no address", "write it whole, with http:// or https:// in front"
+			return "is not an address", "set the whole address, with http:// or https:// at the start"
 		}
 		return "", ""
 	}
 	low := strings.ToLower(value)
 	switch {
 	case strings.TrimSpace(value) != value || strings.ContainsAny(value, " \t\r\n"):
-		return "has white space in it", "set it again, in one line, without spaces around it"
+		return "contains white space", "set it again, in one line, without spaces around it"
 	case strings.ContainsAny(value, "\"'“”‘’"):
-		return "has quotes in it", "set it again: the quotes of a shell are not part of it, but quotes of an .env file may be"
+		return "contains quotes", "set it again: a shell removes its quotes, but quotes in an .env file may stay"
 	case strings.HasPrefix(low, "your") || strings.HasPrefix(low, "<") || strings.Contains(low, "changeme") ||
 		strings.HasSuffix(value, "...") || strings.HasSuffix(value, "…"):
-		return "stands for a key, and is none", "put the key itself there"
+		return "is a placeholder and not a key", "set the key itself"
 	}
 	if name == "OPENAI_API_KEY" && x.sys.Env("OPENAI_BASE_URL") != "" {
 		return "", "" // another server may use any key
@@ -121,7 +121,7 @@ func (x *examination) misshapen(name, value string) (wrong, next string) {
 	for _, m := range marks {
 		if strings.HasPrefix(value, m.begins) && name != m.variable && !(name == "GOOGLE_API_KEY" &&
 			m.variable == "GEMINI_API_KEY") {
-			return "has a key that looks like that of another provider", "export " + m.variable + "=… instead"
+			return "has a key that looks like a key of another provider", "export " + m.variable + "=… instead"
 		}
 	}
 	return "", ""
@@ -141,7 +141,7 @@ func (x *examination) endpoints(ctx context.Context) {
 			}
 		case keyless[p] || !set || p == "openai-chat":
 		case !x.online:
-			x.ok("%s: its key is set; --online asks whether it is taken", p)
+			x.ok("%s: its key is set; --online checks it", p)
 		default:
 			l, err := reach(ctx, p, patience)
 			x.answered(p, l, err)
@@ -153,18 +153,18 @@ func (x *examination) endpoints(ctx context.Context) {
 func (x *examination) answered(p string, l *lister, err error) {
 	switch {
 	case err == nil:
-		x.ok("%s takes the key: %s", p, l.models())
+		x.ok("%s accepts the key: %s", p, l.models())
 	case l.status == http.StatusUnauthorized || l.status == http.StatusForbidden:
-		x.say(checkFail, "put a key that is good into "+strings.Join(provider.KeyVariables(p), " or "),
-			"%s refuses the key: %v", p, err)
+		x.say(checkFail, "set a valid key in "+strings.Join(provider.KeyVariables(p), " or "),
+			"%s rejects the key: %v", p, err)
 	case l.status == http.StatusNotFound:
-		x.say(checkWarn, "pawl run --model "+p+":NAME tries it", "%s has no list of models to ask for", p)
+		x.say(checkWarn, "pawl run --model "+p+":NAME tries it", "%s has no list of models to check the key with", p)
 	default:
-		x.say(checkFail, "is the address right, and the network there?", "%s cannot be reached: %v", p, err)
+		x.say(checkFail, "check the address and the network", "%s cannot be reached: %v", p, err)
 	}
 	if d := time.Since(l.date).Abs(); !l.date.IsZero() && d > 5*time.Minute {
-		x.say(checkWarn, "set the clock: approvals, leases and schedules go by it",
-			"the clock differs from that of %s by %s", p, d.Round(time.Minute))
+		x.say(checkWarn, "set the clock: approvals, leases and schedules depend on it",
+			"the clock differs from the clock of %s by %s", p, d.Round(time.Minute))
 	}
 }
 

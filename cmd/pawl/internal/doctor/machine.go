@@ -35,16 +35,16 @@ func (x *examination) machine(version string) {
 func (x *examination) clock(now, built time.Time) {
 	zone, _ := now.Zone()
 	if now.Before(built.Add(-24 * time.Hour)) {
-		x.say(checkFail, "set the clock: approvals, leases and schedules go by it, and servers refuse connections",
-			"the clock says %s, which is before this program was made", now.Format(time.DateTime))
+		x.say(checkFail, "set the clock: approvals, leases and schedules depend on it, and servers refuse connections",
+			"the clock shows %s, which is before this program was built", now.Format(time.DateTime))
 		return
 	}
-	x.ok("the clock says %s %s", now.Format(time.DateTime), zone)
+	x.ok("the clock shows %s %s", now.Format(time.DateTime), zone)
 }
 
 // interpreter examines the Python of the code tool.
 func (x *examination) interpreter() {
-	const next = "install python3; or take the interpreter inside, which needs nothing: --code embedded"
+	const next = "install python3, or use the built-in interpreter: --code embedded"
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, x.python, "--version").CombinedOutput()
@@ -57,7 +57,7 @@ func (x *examination) interpreter() {
 		x.say(checkFail, next, "%s does not work: %v", x.python, err)
 	default:
 		if n, _ := fmt.Sscanf(said, "Python 3.%d", &minor); n == 1 && minor < 8 {
-			x.say(checkFail, next, "%s is %s; --tools code wants 3.8 or later", x.python, said)
+			x.say(checkFail, next, "%s is %s; --tools code needs 3.8 or later", x.python, said)
 			return
 		}
 		x.ok("%s at %s, for --tools code", said, x.python)
@@ -76,7 +76,7 @@ func (x *examination) sandbox(r *sandbox.Report) {
 			x.ok("%s: %s", l.Level, l.Gives)
 			continue
 		}
-		x.say(checkWarn, "docs/security.md says what the other levels stop; --sandbox LEVEL takes one",
+		x.say(checkWarn, "docs/security.md describes the other levels; --sandbox LEVEL selects one",
 			"%s cannot be enforced: %s", l.Level, l.Reason)
 	}
 }
@@ -87,7 +87,7 @@ func (x *examination) database(db string) {
 	d := config.NewDatabase(config.Store{DB: db}, x.sys.Env, false)
 	path, err := d.Path()
 	if err != nil {
-		x.say(checkFail, "--db FILE names it", "%v", err)
+		x.say(checkFail, "name it with --db FILE", "%v", err)
 		return
 	}
 	if strings.Contains(path, "://") {
@@ -100,10 +100,10 @@ func (x *examination) database(db string) {
 		x.newDatabase(path)
 		return
 	case err != nil:
-		x.say(checkFail, "look at its rights, or name another with --db FILE", "%s: %s", path, cli.Cause(err))
+		x.say(checkFail, "check its permissions, or name another with --db FILE", "%s: %s", path, cli.Cause(err))
 		return
 	case !info.Mode().IsRegular():
-		x.say(checkFail, "name another with --db FILE", "%s is no file", path)
+		x.say(checkFail, "name another with --db FILE", "%s is not a file", path)
 		return
 	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -116,16 +116,16 @@ func (x *examination) database(db string) {
 	n, _ := io.ReadFull(file, head)
 	file.Close()
 	if _, err := d.Open(); err != nil {
-		x.say(checkFail, "name another with --db FILE; if it was broken, bring back a copy", "%v", err)
+		x.say(checkFail, "name another with --db FILE; if it is damaged, restore a copy", "%v", err)
 		return
 	}
 	d.Close()
 	// where the head of a file of SQLite has its way of writing and the program's own version
 	const walAt, versionAt = 18, 60
 	if n < len(head) || head[walAt] != 2 {
-		x.say(checkWarn, "any command that writes to it sets it", "%s does not use a write-ahead log yet", path)
+		x.say(checkWarn, "any command that writes to it enables the log", "%s does not use a write-ahead log yet", path)
 	} else {
-		x.ok("%s opens: version %d, with a write-ahead log, %s", path, binary.BigEndian.Uint32(head[versionAt:]),
+		x.ok("%s can be opened: version %d, with a write-ahead log, %s", path, binary.BigEndian.Uint32(head[versionAt:]),
 			amount(uint64(info.Size())))
 	}
 	x.room(filepath.Dir(path))
@@ -143,12 +143,12 @@ func (x *examination) newDatabase(path string) {
 	probe, err := os.CreateTemp(dir, ".pawl-doctor-*")
 	if err != nil {
 		x.say(checkFail, "let this user write there, or name another file with --db FILE",
-			"%s is not there, and cannot be made: %s", path, cli.Cause(err))
+			"%s does not exist, and cannot be created: %s", path, cli.Cause(err))
 		return
 	}
 	probe.Close()
 	os.Remove(probe.Name())
-	x.say(checkOK, "", "%s is not there yet; the first run with --durable makes it", path)
+	x.say(checkOK, "", "%s does not exist yet; the first run with --durable creates it", path)
 	x.room(dir)
 }
 
@@ -180,15 +180,15 @@ func amount(n uint64) string {
 // server connects to a database server, with --online only.
 func (x *examination) server(d *config.Database) {
 	if !x.online {
-		x.ok("it is at an address; --online asks it")
+		x.ok("it is at an address; --online connects to it")
 		return
 	}
 	if _, err := d.Open(); err != nil {
-		x.say(checkFail, "is the server running, and PGPASSWORD right?", "%v", err)
+		x.say(checkFail, "check that the server runs and that PGPASSWORD is right", "%v", err)
 		return
 	}
 	d.Close()
-	x.ok("the server answers, and the database opens")
+	x.ok("the server answers, and the database can be opened")
 }
 
 // temporal reports whether a server answers at TEMPORAL_ADDRESS.
@@ -200,16 +200,16 @@ func (x *examination) temporal(ctx context.Context) {
 	x.in("temporal")
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		x.say(checkFail, "TEMPORAL_ADDRESS=127.0.0.1:7233", "TEMPORAL_ADDRESS is no HOST:PORT")
+		x.say(checkFail, "TEMPORAL_ADDRESS=127.0.0.1:7233", "TEMPORAL_ADDRESS is not HOST:PORT")
 		return
 	}
 	if ip := net.ParseIP(host); !x.online && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		x.ok("TEMPORAL_ADDRESS is %s; --online looks whether a server is there", addr)
+		x.ok("TEMPORAL_ADDRESS is %s; --online connects to it", addr)
 		return
 	}
 	conn, err := (&net.Dialer{Timeout: patience}).DialContext(ctx, "tcp", addr)
 	if err != nil {
-		x.say(checkFail, "docs/temporal.md says how one is started", "no server answers at TEMPORAL_ADDRESS: %s",
+		x.say(checkFail, "docs/temporal.md shows how to start one", "no server answers at TEMPORAL_ADDRESS: %s",
 			cli.Cause(err))
 		return
 	}
@@ -261,6 +261,6 @@ func (x *examination) keyOf(agent string, m config.Model) {
 			return
 		}
 	}
-	x.say(checkFail, "export "+variables[0]+"=…", "agent %s asks %s, and %s is not set", agent, m.Name,
+	x.say(checkFail, "export "+variables[0]+"=…", "agent %s uses %s, and %s is not set", agent, m.Name,
 		strings.Join(variables, " or "))
 }

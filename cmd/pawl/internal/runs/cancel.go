@@ -42,12 +42,12 @@ func (c *runsCancelCmd) Run(sys *cli.System) error {
 		return err
 	}
 	if j.StateOf(r) == "running" {
-		_, err := fmt.Fprintf(sys.Out, "%s is asked to stop\n", id)
+		_, err := fmt.Fprintf(sys.Out, "%s will stop soon\n", id)
 		return err
 	}
 	if err := c.end(ctx, sys, j, r.ID); err != nil {
 		sys.Notice(err.Error())
-		_, err := fmt.Fprintf(sys.Out, "%s is given up when it is resumed: its agent could not be made\n", id)
+		_, err := fmt.Fprintf(sys.Out, "%s ends when it is resumed: its agent could not be built\n", id)
 		return err
 	}
 	_, err = fmt.Fprintf(sys.Out, "cancelled %s\n", id)
@@ -72,7 +72,7 @@ func (c *runsCancelCmd) end(ctx context.Context, sys *cli.System, j *assemble.Jo
 	case err != nil:
 		return err
 	case res.Stop != pawl.StopCancelled:
-		return fmt.Errorf("it ended otherwise: %s", res.Stop)
+		return fmt.Errorf("it had ended before: %s", res.Stop)
 	}
 	return nil
 }

@@ -131,7 +131,7 @@ func (f remote) settle(sys *cli.System, id, by, done string, flags assemble.Sett
 		if err != nil {
 			return withoutFlags(err)
 		}
-		next := "the run goes on"
+		next := "the run continues"
 		if len(left) > 0 {
 			next = fmt.Sprintf("%s: %s", assemble.Waits(len(left)), assemble.Keys(left))
 		}
@@ -149,7 +149,7 @@ func (f remote) decide(ctx context.Context, e *temporal.Engine, id, by string,
 	}
 	open := assemble.WaitingCalls(s.Pending)
 	if len(open) == 0 {
-		return nil, cli.Fail(cli.StatusFailed, fmt.Errorf("no call of run %s waits for an answer", cli.Visible(id)),
+		return nil, cli.Fail(cli.StatusFailed, fmt.Errorf("no call of run %s is pending", cli.Visible(id)),
 			f.Command("runs", "show", id))
 	}
 	words, err := flags.Words(open)
@@ -194,7 +194,7 @@ func (f remote) cancel(sys *cli.System, id string) error {
 		} else if err != nil {
 			return f.Failed(err)
 		}
-		_, err := fmt.Fprintf(sys.Out, "%s is asked to stop\n", cli.Visible(id))
+		_, err := fmt.Fprintf(sys.Out, "%s will stop soon\n", cli.Visible(id))
 		return err
 	})
 }
@@ -244,7 +244,7 @@ func (f remote) open(ctx context.Context, sys *cli.System, id, agent string, jso
 // attended prints a notice if no worker polls the task queue.
 func (w *far) attended(ctx context.Context) {
 	if there, err := w.engine.Attended(ctx); err == nil && !there {
-		w.sys.Notice("no worker is at work on task queue " + w.engine.TaskQueue +
+		w.sys.Notice("no worker polls task queue " + w.engine.TaskQueue +
 			"; the run waits for one: pawl worker FILE.yaml")
 	}
 }
@@ -271,9 +271,9 @@ func (w *far) do(ctx context.Context, msgs []llm.Message) error {
 			}
 		})
 		if ctx.Err() != nil && (res == nil || res.Stop == pawl.StopPending) {
-			return cli.Fail(cli.StatusInterrupted, errors.New("not watched any more: the run goes on"),
+			return cli.Fail(cli.StatusInterrupted, errors.New("no longer watched: the run continues"),
 				w.flags.Command("runs", "resume", w.runner.ID)+" watches again, "+w.flags.Command("runs", "cancel",
-					w.runner.ID)+" gives it up")
+					w.runner.ID)+" cancels it")
 		}
 		if res == nil {
 			return w.flags.Failed(err)

@@ -134,9 +134,9 @@ func (c *effectsShowCmd) Run(sys *cli.System) error {
 	case f.Question != nil:
 		fields = append(fields, [2]string{"waits", j.Settling(id, assemble.WaitingCalls([]pawl.PendingCall{*f.Question}))})
 	case f.Answer != nil:
-		fields = append(fields, [2]string{"answered", answered(f.Answer) + "; go on: " + resume})
+		fields = append(fields, [2]string{"answered", answered(f.Answer) + "; to resume: " + resume})
 	case f.State == durable.EffectUnknown:
-		fields = append(fields, [2]string{"waits", "for " + resume + ", which asks the tool, or puts the question"})
+		fields = append(fields, [2]string{"waits", "for " + resume + ", which asks the tool, or a person"})
 	}
 	for i := range fields {
 		fields[i][1] = cli.Indented(cli.Visible(hide.String(fields[i][1])))
@@ -180,17 +180,17 @@ func (c *effectsReconcileCmd) Run(sys *cli.System) error {
 	}
 	switch {
 	case f.State != durable.EffectUnknown:
-		return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s is %s: it is known what became of it", f.Key, id,
+		return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s is %s: its outcome is known", f.Key, id,
 			f.State), j.Command("effects", "list", id))
 	case c.Happened == nil && !c.Again && c.Never == nil:
-		return cli.Usage("--happened RESULT, --again or --never REASON", "what became of %s (%s) is missing", f.Key,
+		return cli.Usage("--happened RESULT, --again or --never REASON", "the outcome of %s (%s) is missing", f.Key,
 			f.Tool)
 	case f.Answer != nil:
 		return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s is settled: %s", f.Key, id, answered(f.Answer)),
 			j.Command("runs", "resume", id))
 	case f.Question == nil:
-		return cli.Fail(cli.StatusFailed, errors.New("the run was not resumed since, so its tool was not asked yet"),
-			"first "+j.Command("runs", "resume", id)+", then this again")
+		return cli.Fail(cli.StatusFailed, errors.New("the run was not resumed since, so its tool has not been asked yet"),
+			"first "+j.Command("runs", "resume", id)+", then repeat this command")
 	}
 	var said llm.Decision
 	by := c.who(sys)
@@ -207,7 +207,7 @@ func (c *effectsReconcileCmd) Run(sys *cli.System) error {
 	} else if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(sys.Out, "%s in %s is settled; go on: %s\n", f.Key, cli.Visible(id),
+	_, err = fmt.Fprintf(sys.Out, "%s in %s is settled; to resume: %s\n", f.Key, cli.Visible(id),
 		cli.Visible(j.Command("runs", "resume", id)))
 	return err
 }

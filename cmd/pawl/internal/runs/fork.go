@@ -62,7 +62,7 @@ func (c *runsForkCmd) Run(sys *cli.System) error {
 	case err != nil:
 		return err
 	}
-	sys.Notice("go on with it: " + j.Command("runs", "resume", id))
+	sys.Notice("to resume it: " + j.Command("runs", "resume", id))
 	_, err = fmt.Fprintln(sys.Out, id)
 	return err
 }

@@ -95,7 +95,7 @@ func (a *settleArgs) settle(sys *cli.System, done string, flags assemble.SettleF
 		return err
 	}
 	id := cli.Visible(r.ID)
-	next := "go on: " + j.Command("runs", "resume", id)
+	next := "to resume: " + j.Command("runs", "resume", id)
 	if len(left) > 0 {
 		next = fmt.Sprintf("%s: %s", assemble.Waits(len(left)), assemble.Keys(assemble.WaitingCalls(left)))
 	}

@@ -40,7 +40,7 @@ func (c *remade) remember(ctx context.Context, sys *cli.System, j *assemble.Jour
 		return err
 	}
 	if n.Changed(c.File) {
-		sys.Notice(c.File + " is not what it was when the run was begun")
+		sys.Notice(c.File + " has changed since the run was started")
 	}
 	return nil
 }
@@ -63,8 +63,8 @@ func (c *runsResumeCmd) Run(sys *cli.System) error {
 	}
 	if c.Away() {
 		if c.File != "" || len(assemble.Given(&c.AgentFlags)) > 0 || len(c.Accept) > 0 || c.Lease != nil {
-			return cli.Usage("say it in the agent's file, which pawl worker is given",
-				"on Temporal the agent is the worker's, and so is what the run is made with")
+			return cli.Usage("set it in the agent's file, which pawl worker reads",
+				"on Temporal the worker has the agent and its settings")
 		}
 		return remote{&c.ClusterFlags}.resume(sys, c.ID, c.SettleFlags, c.JSON)
 	}

@@ -86,7 +86,7 @@ func (c *runsDeleteCmd) Run(sys *cli.System) error {
 			return err
 		}
 		if j.StateOf(r) == "running" {
-			return fmt.Errorf("run %s: a process is at work on it; %s first", id, j.Command("runs", "cancel", id))
+			return fmt.Errorf("run %s: a process executes it; first: %s", id, j.Command("runs", "cancel", id))
 		}
 		return j.Journal.DeleteJournal(ctx, j.Scope(), id)
 	}, func(id string) error {

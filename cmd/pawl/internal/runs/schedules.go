@@ -160,7 +160,7 @@ func (c *schedulesRunCmd) Run(sys *cli.System) error {
 	var done atomic.Int64
 	r.Do = c.telling(sys, c.work(s, db).Do, s.Secrets, &done)
 	if sys.ErrTerm && !c.Once {
-		fmt.Fprintf(sys.Err, "pawl: looking every %v; Ctrl-C ends\n", c.Poll)
+		fmt.Fprintf(sys.Err, "pawl: checking every %v; Ctrl-C ends\n", c.Poll)
 	}
 	if c.Once {
 		err = c.once(r, &done)
@@ -177,13 +177,13 @@ func (c *schedulesRunCmd) Run(sys *cli.System) error {
 func (c *schedulesRunCmd) until(ctx context.Context, now time.Time) (<-chan struct{}, error) {
 	switch {
 	case c.Tenant != "" || c.User != "":
-		return nil, cli.Usage("leave --tenant and --user out",
+		return nil, cli.Usage("leave out --tenant and --user",
 			"schedules run executes the due schedules of all users of the database, each in the user's name")
 	case c.Poll <= 0:
 		return nil, cli.Usage("--poll 10s", "--poll %v is not more than 0", c.Poll)
 	case c.Once && c.Until != "":
-		return nil, cli.Usage("--once executes due schedules and ends, --until ends at a time",
-			"--once and --until say two things about the end")
+		return nil, cli.Usage("--once ends after the due schedules, --until at a given time",
+			"--once and --until contradict each other")
 	case c.Until == "":
 		return ctx.Done(), nil
 	}
@@ -192,8 +192,8 @@ func (c *schedulesRunCmd) until(ctx context.Context, now time.Time) (<-chan stru
 		end, err = now.Add(d), nil
 	}
 	if err != nil || !end.After(now) {
-		return nil, cli.Usage("a time to come, such as "+now.Add(time.Hour).UTC().Format(time.RFC3339)+
-			", or so long from now, such as 90s or 12h", "--until %q is neither a time to come nor so long from now", c.Until)
+		return nil, cli.Usage("a future time, such as "+now.Add(time.Hour).UTC().Format(time.RFC3339)+
+			", or a duration from now, such as 90s or 12h", "--until %q is neither a future time nor a duration", c.Until)
 	}
 	ctx, cancel := context.WithDeadline(ctx, end)
 	context.AfterFunc(ctx, cancel)
@@ -230,7 +230,7 @@ func (c *schedulesRunCmd) telling(sys *cli.System, do execute, secrets *redact.R
 		began := time.Now()
 		done, err := do(ctx, d, at)
 		if errors.Is(err, schedule.ErrNoAgent) {
-			err = errors.New("it is a prompt, and no model is named; --model PROVIDER:MODEL names one")
+			err = errors.New("it is a prompt, and no model is set; set one with --model PROVIDER:MODEL")
 		}
 		done.Text = secrets.String(done.Text)
 		state, text := store.OccurrenceDone, done.Text

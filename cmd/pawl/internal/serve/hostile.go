@@ -69,7 +69,7 @@ func (c *hostileRunCmd) Run(sys *cli.System) error {
 	}
 	if failed > 0 {
 		return cli.Fail(cli.StatusFailed, fmt.Errorf("%d of %d plays failed", failed, plays),
-			"pawl hostile run --only ID --verbose says all of what was wrong")
+			"pawl hostile run --only ID --verbose prints all faults")
 	}
 	return nil
 }

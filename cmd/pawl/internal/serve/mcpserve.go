@@ -29,7 +29,7 @@ func (c *MCPCmd) Run(sys *cli.System) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()
 	if c.Stdio && c.HTTP != "" {
-		return cli.Usage("", "--stdio and --http are two ways, of which one is taken")
+		return cli.Usage("", "--stdio and --http exclude each other")
 	}
 	token := ""
 	if c.TokenEnv != "" {
@@ -68,7 +68,7 @@ func (c *MCPCmd) serveHTTP(ctx context.Context, sys *cli.System, service *mcp.Se
 	}
 	if !local && token == "" {
 		return cli.Usage("--token-env NAME",
-			"--http %s: others than this machine could reach it, so it needs a token", c.HTTP)
+			"--http %s: other machines could reach it, so it needs a token", c.HTTP)
 	}
 	handler, err := service.Handler(ctx, &mcp.HTTPOptions{Token: token, Hosts: c.Host, Origins: c.Origin})
 	if err != nil {

@@ -56,7 +56,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 	}
 	if !local && len(tokens) == 0 {
 		return cli.Usage("--token-env NAME, or --tokens FILE",
-			"--http %s: others than this machine could reach it, so it needs tokens", c.HTTP)
+			"--http %s: other machines could reach it, so it needs tokens", c.HTTP)
 	}
 	all, err := buildAll(ctx, sys, c.Files, c.DB)
 	if err != nil {
@@ -124,7 +124,7 @@ func (c *Cmd) tokens(sys *cli.System) ([]server.Token, error) {
 		token := sys.Env(c.TokenEnv)
 		if len(token) < 16 {
 			return nil, cli.Usage("export "+c.TokenEnv+"=$(openssl rand -hex 32)",
-				"--token-env: the variable %s is empty, or so short that it could be guessed", c.TokenEnv)
+				"--token-env: the variable %s is empty, or too short for a token", c.TokenEnv)
 		}
 		all = append(all, server.Token{Name: c.TokenEnv, Token: token, Scopes: []server.Scope{server.ScopeAll}})
 	}

@@ -28,7 +28,7 @@ func (c *Cmd) tell(sys *cli.System, all *served, o *server.Options) error {
 		told.Tracer, told.Meter = p.Tracer, p.Meter
 		all.closers = append(all.closers, func() { cli.Report(sys.Err, p.Close(context.Background())) })
 	case c.TellContent:
-		return cli.Usage("--otel URL", "--tell-content: there is no collector to send it to")
+		return cli.Usage("--otel URL", "--tell-content: there is no collector for the content")
 	default:
 		told.Meter = page.Meter()
 	}

@@ -93,7 +93,7 @@ func (c *WorkerCmd) workers(ctx context.Context, at *temporal.Engine, all *serve
 		}
 		if err := w.Add(ctx, a.Name, a); err != nil {
 			return nil, cli.Fail(cli.StatusUsage, err,
-				"each agent has a name of its own; docs/temporal.md says what cannot run on Temporal")
+				"each agent has a name of its own; docs/temporal.md lists the features that Temporal does not support")
 		}
 		w.names = append(w.names, cli.Visible(a.Name))
 	}

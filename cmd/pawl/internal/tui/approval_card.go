@@ -107,7 +107,7 @@ func (d *change) lines() []term.Line {
 	out := []term.Line{head}
 	lines := diff.Lines(split(d.before), split(d.after), 2)
 	if len(lines) == 0 {
-		return append(out, term.Text(term.Dim, "nothing in it would change"))
+		return append(out, term.Text(term.Dim, "the file would not change"))
 	}
 	for _, l := range lines {
 		switch l.Op {
@@ -283,9 +283,9 @@ func (q *card) edit(c *console) (done bool) {
 	case err != nil:
 		q.fault = err.Error()
 	case !json.Valid([]byte(edited)):
-		q.fault, q.trial = "that is no JSON; e goes on with it", edited
+		q.fault, q.trial = "this is not JSON; e edits it again", edited
 	case edited == strings.TrimSpace(text) && q.trial == "":
-		q.fault = "nothing was changed; y allows it as it is"
+		q.fault = "nothing was changed; y allows it unchanged"
 	default:
 		return q.reply(decision{verdict: pawl.VerdictAllow, args: json.RawMessage(edited)})
 	}

@@ -145,7 +145,7 @@ func (t *chat) start() error {
 		return nil
 	}
 	if t.sys.InTerm {
-		fmt.Fprintf(t.out, "%s with %s; /quit ends, /help lists what else there is\n", cli.Visible(t.setup.Model),
+		fmt.Fprintf(t.out, "%s with %s; /quit ends, /help lists the commands\n", cli.Visible(t.setup.Model),
 			cli.Count(len(t.setup.Tools), "tool"))
 	}
 	if stored != nil {
@@ -177,7 +177,7 @@ func (t *chat) talk() error {
 				return t.last
 			}
 		case len(t.waiting()) > 0:
-			t.notice("calls wait: %s; /approve or /deny REASON comes first", assemble.Keys(t.waiting()))
+			t.notice("calls are pending: %s; first /approve or /deny REASON", assemble.Keys(t.waiting()))
 		default:
 			t.message(text)
 		}
@@ -214,14 +214,14 @@ func (c *ChatCmd) thread(sys *cli.System, s *assemble.Setup, from *pawl.Result) 
 	error) {
 	switch {
 	case c.Resume && (c.Thread != "" || c.Messages != ""):
-		return nil, nil, cli.Usage("pawl chat --resume chooses; pawl chat --thread NAME names",
-			"--resume, --thread and --messages each say where the conversation goes on")
+		return nil, nil, cli.Usage("use one: pawl chat --resume shows a choice, pawl chat --thread NAME names the conversation",
+			"--resume, --thread and --messages exclude each other")
 	case c.Thread == assemble.NoThread, c.Thread == "" && c.DB == "" && !c.Resume:
 		return nil, from, nil
 	}
 	if c.Messages != "" && c.Thread != "" && c.Thread != assemble.NewThread {
-		return nil, nil, cli.Usage("--thread new keeps under another name what --messages goes on from",
-			"--thread and --messages both say where the conversation goes on")
+		return nil, nil, cli.Usage("to store the conversation of --messages under a new name: --thread new",
+			"--thread and --messages both select a conversation")
 	}
 	db, err := s.DB.Create()
 	if err != nil {

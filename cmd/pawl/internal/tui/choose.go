@@ -79,7 +79,7 @@ func choose(sys *cli.System, db store.Threads, s store.Scope) (string, error) {
 	case err != nil:
 		return "", err
 	case len(all) == 0:
-		return "", cli.Usage("pawl chat begins one", "--resume: there is no conversation yet")
+		return "", cli.Usage("pawl chat starts one", "--resume: there is no conversation yet")
 	case len(all) == 1 || consoleOf(sys) == nil:
 		return all[0].ID, nil
 	}
@@ -88,7 +88,7 @@ func choose(sys *cli.System, db store.Threads, s store.Scope) (string, error) {
 		rows[i] = fmt.Sprintf("%s %4d  %s", ago(time.Since(t.Updated)), t.Messages,
 			cli.Line(t.Title, max(sys.Width-20, 20)))
 	}
-	n, err := consoleOf(sys).pick("Go on with", rows)
+	n, err := consoleOf(sys).pick("Continue", rows)
 	if err != nil {
 		return "", cli.Silent(cli.StatusInterrupted)
 	}

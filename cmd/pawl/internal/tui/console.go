@@ -356,7 +356,7 @@ func (c *console) resize() {
 func (c *console) edit(text, name string) (edited string, err error) {
 	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"))
 	if editor == "" {
-		return "", errors.New("no editor: EDITOR names one")
+		return "", errors.New("no editor: set one in EDITOR")
 	}
 	dir, err := os.MkdirTemp("", "pawl-edit-")
 	if err != nil {

@@ -61,12 +61,12 @@ func (w *DurableRun) ended(res *pawl.Result, err error) error {
 		if err == nil {
 			return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), "")
 		}
-		return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), resume+" goes on with it, "+
-			w.Journal.Command("runs", "cancel", id)+" gives it up")
+		return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), resume+" resumes it, "+
+			w.Journal.Command("runs", "cancel", id)+" cancels it")
 	case pawl.StopFailed:
 		var f *cli.Failure
 		if end := w.Journal.Failed(w.Runner.ID, err); err != nil && errors.As(end, &f) && f.Status == cli.StatusFailed {
-			f.Hint = strings.TrimPrefix(f.Hint+"; "+resume+" tries again from there", "; ")
+			f.Hint = strings.TrimPrefix(f.Hint+"; "+resume+" resumes it there", "; ")
 			return f
 		}
 	}

@@ -345,7 +345,7 @@ func (t *chat) runs(string) {
 		fmt.Fprintf(t.out, "  %-24s %-10s %s\n", cli.Visible(r.ID), r.State, ago(time.Since(r.Updated)))
 	}
 	if len(all) == 0 {
-		t.notice("there is no durable run; pawl run --durable begins one")
+		t.notice("there is no durable run; pawl run --durable starts one")
 	}
 }
 
@@ -395,6 +395,6 @@ func (t *chat) recall() {
 		}
 	})
 	if open := t.waiting(); len(open) > 0 {
-		t.notice("calls wait: %s; /approve, or /deny REASON", assemble.Keys(open))
+		t.notice("calls are pending: %s; /approve, or /deny REASON", assemble.Keys(open))
 	}
 }
