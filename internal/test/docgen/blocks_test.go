@@ -58,9 +58,16 @@ func pages(t *testing.T) []string {
 	if err != nil || len(found) == 0 {
 		t.Fatalf("found no pages: %v", err)
 	}
+	inside, err := filepath.Glob(filepath.Join(root, "docs", "internals", "*.md"))
+	if err != nil || len(inside) == 0 {
+		t.Fatalf("found no pages in docs/internals: %v", err)
+	}
 	names := []string{"README.md", "CHANGELOG.md"}
 	for _, p := range found {
 		names = append(names, "docs/"+filepath.Base(p))
+	}
+	for _, p := range inside {
+		names = append(names, "docs/internals/"+filepath.Base(p))
 	}
 	return names
 }
