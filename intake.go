@@ -22,9 +22,9 @@ func lastOf(msgs []llm.Message, role llm.Role) int {
 	return i
 }
 
-// answered adds results, in call order, to the message of results after the reply at index i. It
-// returns the new conversation and changes no message of msgs.
-func answered(msgs []llm.Message, i int, results []llm.Part) []llm.Message {
+// withResults adds results, in call order, to the message of results after the reply at index i.
+// It returns the new conversation and changes no message of msgs.
+func withResults(msgs []llm.Message, i int, results []llm.Part) []llm.Message {
 	if len(results) == 0 {
 		return msgs
 	}
@@ -118,7 +118,7 @@ func (in *intake) results(m llm.Message, bad func(string, ...any) error) error {
 			ordered = append(ordered, p)
 		}
 	}
-	in.msgs = answered(in.msgs, in.at, ordered)
+	in.msgs = withResults(in.msgs, in.at, ordered)
 	in.open, in.at = openCalls(in.msgs)
 	in.flush()
 	return nil

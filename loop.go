@@ -197,7 +197,7 @@ func (r *run) observe(ctx context.Context, execs []Execution) (ended bool) {
 	if !over && len(results) == len(execs) {
 		r.res.Spent.Rounds++
 	}
-	r.res.Messages = answered(r.res.Messages, r.history.at, results)
+	r.res.Messages = withResults(r.res.Messages, r.history.at, results)
 	return ended
 }
 

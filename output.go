@@ -57,8 +57,8 @@ func (a *Agent) output(tools []*Tool) (*output, error) {
 	return o, nil
 }
 
-// unfit reports whether the last answer does not fit.
-func (o *output) unfit() bool { return o != nil && len(o.faults) > 0 }
+// rejected reports whether the last answer does not fit.
+func (o *output) rejected() bool { return o != nil && len(o.faults) > 0 }
 
 // answers reports whether c contains the answer.
 func (r *run) answers(c llm.ToolCall) bool { return r.scope.answer != nil && c.Name == answerTool }

@@ -158,7 +158,7 @@ func (r *run) answered(resp *llm.Response) (StopReason, error) {
 		return StopFailed, &llm.ProviderError{Code: llm.CodeContentFilter, Message: cmp.Or(resp.Message.Text(), "the reply was withheld")}
 	case resp.Finish == llm.FinishReasonError:
 		return StopFailed, &llm.ProviderError{Code: llm.CodeServer, Message: cmp.Or(resp.Message.Text(), "the provider ended the reply with an error")}
-	case r.output.unfit():
+	case r.output.rejected():
 		return r.unfit()
 	case r.reply.final.limit != "":
 		return r.limit(reached{r.reply.final.limit, r.reply.final.cause + "; the model was asked to answer"})

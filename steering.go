@@ -125,7 +125,7 @@ func (r *run) takeMessages(ctx context.Context) bool {
 // answer then counts as a round.
 func (r *run) steered(ctx context.Context, resp *llm.Response) bool {
 	last := r.reply.final.limit != "" || r.exhausted()
-	if resp.Finish.Cut() || last || ctx.Err() != nil || r.output.unfit() || !r.takeMessages(ctx) {
+	if resp.Finish.Cut() || last || ctx.Err() != nil || r.output.rejected() || !r.takeMessages(ctx) {
 		return false
 	}
 	r.res.Spent.Rounds++
