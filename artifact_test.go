@@ -15,6 +15,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/artifact"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
@@ -166,6 +167,7 @@ func TestArtifactsOfOtherRuns(t *testing.T) {
 // Pages by bytes and by lines are bounded, begin and end at rune boundaries, and join to the whole
 // result. A search finds exactly the text of the result.
 func TestPages(t *testing.T) {
+	soak.Sequential(t)
 	rapid.Check(t, func(t *rapid.T) {
 		line := rapid.StringOfN(rapid.RuneFrom([]rune("aæ世🦊 x")), 0, 60, -1)
 		lines := rapid.SliceOfN(line, 1, 40).Draw(t, "lines")

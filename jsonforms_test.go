@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/team"
 )
@@ -432,6 +433,7 @@ var noticeCode = regexp.MustCompile(`Notice\{Code: *"(\w+)"|Kind: (?:pawl\.)?Eve
 
 // Several packages define notice codes. The golden file holds all of them.
 func TestNoticeCodesStay(t *testing.T) {
+	soak.Sequential(t)
 	codes := map[string]bool{} // an object, so that a new code is a new member
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
 		switch {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/store"
@@ -54,6 +55,7 @@ type kept struct {
 // Every recorded tool loop runs with a journal. A replay from the journal, offline, makes the same
 // requests, byte for byte. It detects a changed instruction, and a changed byte of a result.
 func TestRecordedLoopsReplayFromTheJournal(t *testing.T) {
+	soak.Sequential(t)
 	var s kept
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "runs.db"), nil)
 	if err != nil {

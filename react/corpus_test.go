@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/react"
 	"github.com/pawl-go/pawl/script"
@@ -91,6 +92,7 @@ type labelled struct {
 // Real texts of models: every labelled action, input and final answer is read as labelled, and no
 // observation that a model wrote itself is part of it.
 func TestRealModelOutput(t *testing.T) {
+	soak.Sequential(t)
 	actions, answers, hard, invented, values := 0, 0, 0, 0, 0
 	for i, l := range corpus[labelled](t, "malformed-json/real-model-output.dev.jsonl") {
 		if len(l.Expected) > 0 {
@@ -208,6 +210,7 @@ func TestReactText(t *testing.T) {
 
 // The actions of recorded runs, written as their model saw them.
 func TestAgentTraces(t *testing.T) {
+	soak.Sequential(t)
 	type node struct {
 		Type        string          `json:"type"`
 		Text        string          `json:"text"`

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/react"
 	"github.com/pawl-go/pawl/script"
@@ -199,6 +200,7 @@ func usable(s sequence, declared map[string]declaration) bool {
 // The ground truth of three benchmarks, played through native calls and through each format, gives
 // the same transcript and the same effects.
 func TestSequences(t *testing.T) {
+	soak.Sequential(t)
 	all, declared := sequences(t)
 	played, parallel, failing := 0, 0, 0
 	for _, s := range all {

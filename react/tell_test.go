@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/react"
 )
@@ -168,6 +169,7 @@ func TestAnswerBrokenOff(t *testing.T) {
 // In no format, and in no fragments, is text emitted that the whole reply does not confirm:
 // generated decisions, their mutations, each followed by another, and real texts of models.
 func TestToldIsNeverTakenBack(t *testing.T) {
+	soak.Sequential(t)
 	pick := rand.New(rand.NewPCG(3, 5))
 	texts, early := 0, map[react.Format]int{}
 	check := func(f react.Format, text string) {
@@ -209,6 +211,7 @@ func FuzzTell(f *testing.F) {
 }
 
 func TestRealTextIsNeverTakenBack(t *testing.T) {
+	soak.Sequential(t)
 	n := 0
 	for _, l := range corpus[labelled](t, "malformed-json/real-model-output.dev.jsonl") {
 		for _, f := range []react.Format{react.JSON, react.XML} {

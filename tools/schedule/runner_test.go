@@ -42,6 +42,7 @@ func put(t testing.TB, db store.Schedules, v store.Schedule, from time.Time) sto
 // its work. Each time that the minute walk finds is executed once. An interrupted occurrence is not
 // executed again and is reported as unknown.
 func TestAYearOfRuns(t *testing.T) {
+	soak.Sequential(t)
 	db := open(t, "")
 	from, to := year()
 	type key struct {

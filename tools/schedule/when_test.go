@@ -7,6 +7,7 @@ import (
 	"time"
 	_ "time/tzdata"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/tools/schedule"
 )
 
@@ -111,6 +112,7 @@ func walk(r rule, c *clock, from, to time.Time) []time.Time {
 }
 
 func TestAYear(t *testing.T) {
+	soak.Sequential(t)
 	n := 0
 	for _, name := range zones {
 		zone, err := time.LoadLocation(name)

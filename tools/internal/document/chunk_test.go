@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/tools/internal/document"
 )
 
@@ -124,6 +125,7 @@ func TestTables(t *testing.T) {
 
 // Twice the text takes about twice the time, for any kind of content.
 func TestChunksLinear(t *testing.T) {
+	soak.Sequential(t)
 	for _, unit := range []string{"x", "word ", "A. ", "。", "a\n\n", "|", "é", ". "} {
 		run := func(n int) time.Duration {
 			s := strings.Repeat(unit, n/len(unit))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/tools/internal/document"
 )
 
@@ -144,6 +145,7 @@ func TestPDFLayout(t *testing.T) {
 
 // A file that cannot be read is refused quickly, with a text for a person.
 func TestRefused(t *testing.T) {
+	soak.Sequential(t)
 	zeros := strings.Repeat("0", 40<<20)
 	gzipped := new(bytes.Buffer)
 	z := gzip.NewWriter(gzipped)
