@@ -231,7 +231,8 @@ func TestCorpusGroundTruth(t *testing.T) {
 					t.Errorf("%s: %s: %v", e.ID, f.Name, err)
 					continue
 				}
-				sent := map[*dialect.Dialect]*dialect.Compiled{} // nil means that it cannot be expressed
+				// nil means that the dialect cannot express the tool
+				sent := map[*dialect.Dialect]*dialect.Compiled{}
 				for _, d := range dialect.All() {
 					sent[d], _ = d.Compile(schema)
 				}

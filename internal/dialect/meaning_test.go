@@ -33,8 +33,8 @@ var compiled = map[string]struct {
 	err    error
 }{}
 
-// compiledOnce is validator for schemas that are needed often: those of the originals, by every
-// dialect, and those of formats, by every text.
+// compiledOnce is validator for schemas that are needed often: every dialect needs the originals,
+// and every text needs the schema of its format.
 func compiledOnce(schema []byte) (*jsonschema.Schema, error) {
 	c, ok := compiled[string(schema)]
 	if !ok {
