@@ -230,12 +230,13 @@ const frameworkHead = `<!-- Made from the rows that config/framework_test.go tri
 
 # Files of kind agent.framework/v2
 
-Files of the Python framework whose agents are YAML too are read as they are: ` + "`pawl check`, `pawl run` and `pawl chat`" + ` take them, and a document says by ` + "`apiVersion`" + ` that it is
-one. What they say is said in pawl's own keys ([yaml.md](yaml.md)); ` + "`pawl check --explain`" + ` shows them. Keys that have no effect here are reported, what would mean something else is refused, and
-what their loader dropped in silence (a key that there is not, the name of a tool, gateway or worker that there is not) is an error with its place. History is sent in the model's
-own roles, where theirs was text. An [example](../examples/agentframework).
+Files of the Python framework agent.framework are read unchanged: ` + "`pawl check`" + `, ` + "`pawl run`" + ` and ` + "`pawl chat`" + `
+accept them. The document's ` + "`apiVersion`" + ` identifies the form. Its settings become pawl's own keys ([yaml.md](yaml.md)),
+which ` + "`pawl check --explain`" + ` shows. A key without an effect is reported. A key that would have another meaning is
+refused. Mistakes that the Python loader ignores (an unknown key, or an unknown tool, gateway or worker) are errors with
+their position. History is sent with the roles of its messages, and not as text. An [example](../examples/agentframework).
 
-| key | here | what is to be known |
+| key | support | notes |
 |---|---|---|
 `
 

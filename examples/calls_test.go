@@ -130,7 +130,6 @@ func Example_approval() {
 }
 
 func Example_limits() {
-	price := catalog.Price{Input: 1.25, Output: 10}
 	model := script.New(script.Loop(script.Call("search", `{"words":"a"}`)))
 	n := 0
 	search := searchTool(func(context.Context, string, int) ([]string, error) {
@@ -138,8 +137,9 @@ func Example_limits() {
 		return []string{fmt.Sprint(n)}, nil
 	})
 	// begin limits
+	price := catalog.Price{Input: 1.25, Output: 10} // US dollars per million tokens
 	agent := &pawl.Agent{
-		Model: price.Of(model), // models of provider.Open know their price
+		Model: price.Of(model), // models of provider.Open already have a price
 		Tools: []pawl.Toolset{search},
 		Limits: pawl.Limits{
 			Rounds: 3,               // steps whose calls are executed; 0 means 20

@@ -132,7 +132,7 @@ func System(text string) Message { return Message{RoleSystem, []Part{Text{Text: 
 // User returns a user message with one text.
 func User(text string) Message { return Message{RoleUser, []Part{Text{Text: text}}} }
 
-// Assistant returns a reply with the given parts.
+// Assistant returns a reply with the given parts, such as Assistant(Text{Text: "ok"}).
 func Assistant(parts ...Part) Message { return Message{RoleAssistant, parts} }
 
 // Results returns the message that answers calls. Callers use it for the pending calls of a run,
