@@ -12,9 +12,9 @@ import (
 
 // Random runs come to the same over every journal.
 func TestConformance(t *testing.T) {
-	n := soak.N(40, 1000)                // random scripts
+	n := soak.N(25, 1000)                // random scripts
 	t.Run("memory", func(t *testing.T) { // the same twice
-		durabletest.Conform(t, soak.N(15, 50), durabletest.Over(new(store.MemoryJournal)))
+		durabletest.Conform(t, soak.N(10, 50), durabletest.Over(new(store.MemoryJournal)))
 	})
 	t.Run("sqlite", func(t *testing.T) {
 		// Other tests cover syncs to disk.
