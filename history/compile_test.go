@@ -18,6 +18,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/script"
@@ -104,6 +105,7 @@ func answered(since []llm.Message) bool {
 // new, and contain the instructions and the current turn. They begin like the previous request
 // unless the cut moved, which is rare.
 func TestCompilers(t *testing.T) {
+	soak.Sequential(t)
 	for name, tt := range map[string]struct {
 		w     pawl.Middleware
 		moves func(turns, requests int) int // how often the beginning may change

@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/script"
@@ -266,6 +267,7 @@ func poisons() []poison {
 }
 
 func TestPoisonedServers(t *testing.T) {
+	soak.Sequential(t)
 	var table strings.Builder
 	table.WriteString("| the server | verdict | without the attack |\n|---|---|---|\n")
 	n := 0

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/provider/openai"
@@ -17,6 +18,7 @@ import (
 
 // The size of a request with 400 tools, and its size with tools that are found on demand.
 func TestRequestBytes(t *testing.T) {
+	soak.Sequential(t)
 	var sizes []int
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)

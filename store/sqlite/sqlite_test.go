@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 	"github.com/pawl-go/pawl/store/storetest"
@@ -34,6 +35,7 @@ func TestStore(t *testing.T) {
 // PAWL_SCALE=100000 go test -v -run Scale ./store/sqlite prints the cost of searches among that
 // many chunks.
 func TestScale(t *testing.T) {
+	soak.Sequential(t)
 	db := open(t, filepath.Join(t.TempDir(), "scale.db"))
 	defer db.Close()
 	storetest.Scale(t, db)

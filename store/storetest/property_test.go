@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 )
@@ -44,6 +45,7 @@ func (w widerDelete) DeleteSkill(ctx context.Context, s store.Scope, name string
 
 // The property fails for stores that mix scopes, and holds for a correct store.
 func TestPropertyFindsCrossing(t *testing.T) {
+	soak.Sequential(t)
 	for name, of := range map[string]func(store.Store) store.Store{
 		"":                 func(db store.Store) store.Store { return db },
 		"a wider search":   func(db store.Store) store.Store { return widerSearch{widened{db}} },

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/internal/test/tooltest"
 )
 
@@ -138,6 +139,7 @@ func TestSearchIsBounded(t *testing.T) {
 
 // A line longer than the buffer matches exactly if regexp matches the whole line.
 func TestSearchLongLines(t *testing.T) {
+	soak.Sequential(t)
 	dir, set := root(t, nil)
 	path := filepath.Join(dir, "f")
 	for _, at := range []int{0, 65530, 65533, 65536, 99_994, 100_000} {

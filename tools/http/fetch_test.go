@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/http"
 	"go.uber.org/goleak"
@@ -260,6 +261,7 @@ func TestBadCalls(t *testing.T) {
 
 // Each of these responses would block or exhaust a fetcher without limits.
 func TestBounds(t *testing.T) {
+	soak.Sequential(t)
 	over := make(chan struct{})
 	defer close(over)
 	var bomb bytes.Buffer

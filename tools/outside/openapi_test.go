@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -243,6 +244,7 @@ func TestOpenAPIErrors(t *testing.T) {
 
 // Large, deep or cyclic documents are read within limits.
 func TestOpenAPIBounds(t *testing.T) {
+	soak.Sequential(t)
 	head := `{"openapi":"3.1.0","servers":[{"url":"https://api.example"}],`
 	op := func(ref string) string {
 		return `"paths":{"/ok":{"get":{"operationId":"ok"}},"/a":{"post":{"operationId":"a","requestBody":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/` + ref + `"}}}}}}},`
