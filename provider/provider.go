@@ -129,3 +129,12 @@ func didYouMean(name, prefix, model string) string {
 	}
 	return ""
 }
+
+// priced returns m with the price from the catalogue, or m itself if the catalogue has none.
+func priced(m llm.Model, name string, c *catalog.Catalog) llm.Model {
+	known, _ := c.Lookup(name)
+	if known.Price == nil {
+		return m
+	}
+	return known.Price.Of(m)
+}

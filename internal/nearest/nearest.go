@@ -2,6 +2,10 @@
 // name in a rule.
 package nearest
 
+import (
+	"strings"
+)
+
 // Word returns the word most similar to s, or "" if none is close enough: of a long word at most a
 // third of the letters may differ, of a word of 4 letters at most 2, of 3 letters one, and of fewer
 // none.
@@ -59,4 +63,16 @@ func fold(c byte) byte {
 		return '_'
 	}
 	return c
+}
+
+// Hint returns the hint for a name that does not exist: the known name that was probably meant, or
+// all known names.
+func Hint(name string, known []string) string {
+	if near := Word(name, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	if len(known) == 0 {
+		return "there are none"
+	}
+	return "there are: " + strings.Join(known, ", ")
 }

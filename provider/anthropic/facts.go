@@ -1,6 +1,9 @@
 package anthropic
 
-import "github.com/pawl-go/pawl/provider/catalog"
+import (
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/catalog"
+)
 
 // facts are the properties of a model that a request depends on. They come from the catalogue.
 // Fields that the catalogue does not have are derived from the version in the model's name.
@@ -47,4 +50,17 @@ func (d *dialect) factsOf(name string) facts {
 		return d.own
 	}
 	return toFacts(d.catalog, name)
+}
+
+var _ llm.OutputHolder = (*Model)(nil)
+
+// HoldsOutput reports whether Anthropic enforces the schema of req, with or without tools. By
+// name, that is Claude from 4.5 on, at Anthropic itself. Some schemas have no enforced form, for
+// example a map with arbitrary names.
+func (m *Model) HoldsOutput(req *llm.Request) bool {
+	name := m.name
+	if req.Model != "" {
+		name = req.Model
+	}
+	return m.newest() && m.factsOf(name).holds && (len(req.Output) == 0 || m.output.Get(req.Output).Schema != nil)
 }

@@ -1,6 +1,11 @@
 package gemini
 
-import "github.com/pawl-go/pawl/provider/catalog"
+import (
+	"cmp"
+
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/catalog"
+)
 
 // facts are the properties of a model that a request depends on. They come from the catalogue.
 // Fields that the catalogue does not have are derived from the generation in the model's name.
@@ -26,4 +31,13 @@ func (d *dialect) factsOf(name string) facts {
 		return d.own
 	}
 	return toFacts(d.catalog, name)
+}
+
+var _ llm.OutputHolder = (*Model)(nil)
+
+// HoldsOutput reports whether the model accepts the schema of req. Models before Gemini 3 reject a
+// schema for requests with tools.
+func (m *Model) HoldsOutput(req *llm.Request) bool {
+	v := version(cmp.Or(req.Model, m.name))
+	return v == 0 || v >= 3
 }

@@ -1,6 +1,11 @@
 package openai
 
-import "github.com/pawl-go/pawl/provider/catalog"
+import (
+	"cmp"
+
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/catalog"
+)
 
 // facts are the properties of a model that a request depends on, from the catalogue or derived
 // from the name.
@@ -30,4 +35,15 @@ func (d *dialect) factsOf(name string) facts {
 		return d.own
 	}
 	return toFacts(d.catalog, name)
+}
+
+var _ llm.OutputHolder = (*Model)(nil)
+
+// HoldsOutput reports whether the server is OpenAI's own, which lets a model call tools before it
+// answers with JSON of the schema. Other servers (vLLM, llama.cpp) often apply the schema's
+// grammar to the whole reply, and then no call is possible. Some models do not accept schemas, and
+// some schemas have no form in the API.
+func (m *Model) HoldsOutput(req *llm.Request) bool {
+	return !m.compatible && m.factsOf(cmp.Or(req.Model, m.name)).holds &&
+		(len(req.Output) == 0 || m.output.Get(req.Output).Schema != nil)
 }

@@ -76,13 +76,13 @@ func TestFragmentsThatCameTogether(t *testing.T) {
 		pieces []string // events, divided by spaces
 		want   []string // deltas after each piece, divided by |
 	}{
-		"one piece":        {[]string{`T"a" t"b" t"c" . C"f" a"{" a"}" . end`}, []string{"0 text abc.|1 call f{}.|0stop"}},
-		"each by itself":   {[]string{`T"a"`, `t"b"`, `.`, `C"f"`, `a"{"`, `a"}"`, `.`, `end`}, []string{"0 text a", "0 text b", "0.", "1 call f", "1 call {", "1 call }", "1.", "0stop"}},
-		"the end is late":  {[]string{`R"a" r"b"`, `r"c" . T"d" end`}, []string{"0 reasoning ab", "0 reasoning c.|1 text d|0stop"}},
-		"with escapes":     {[]string{`C"f" a"{\"a\"" a":\"\\n\"}" . end`}, []string{`0 call f{"a":"\n"}.|0stop`}},
-		"empty ones":       {[]string{`C"f" a"" a"{}" a"" . end`}, []string{"0 call f{}.|0stop"}},
-		"another between":  {[]string{`T"a" p"x" t"b" end`}, []string{"0 text a|1 text x.|0 text b|0stop"}},
-		"long ones":        {[]string{`C"f" a"` + long + `" a"` + long + `" . end`}, []string{"0 call f" + long + long + ".|0stop"}},
+		"one piece":       {[]string{`T"a" t"b" t"c" . C"f" a"{" a"}" . end`}, []string{"0 text abc.|1 call f{}.|0stop"}},
+		"each by itself":  {[]string{`T"a"`, `t"b"`, `.`, `C"f"`, `a"{"`, `a"}"`, `.`, `end`}, []string{"0 text a", "0 text b", "0.", "1 call f", "1 call {", "1 call }", "1.", "0stop"}},
+		"the end is late": {[]string{`R"a" r"b"`, `r"c" . T"d" end`}, []string{"0 reasoning ab", "0 reasoning c.|1 text d|0stop"}},
+		"with escapes":    {[]string{`C"f" a"{\"a\"" a":\"\\n\"}" . end`}, []string{`0 call f{"a":"\n"}.|0stop`}},
+		"empty ones":      {[]string{`C"f" a"" a"{}" a"" . end`}, []string{"0 call f{}.|0stop"}},
+		"another between": {[]string{`T"a" p"x" t"b" end`}, []string{"0 text a|1 text x.|0 text b|0stop"}},
+		"long ones":       {[]string{`C"f" a"` + long + `" a"` + long + `" . end`}, []string{"0 call f" + long + long + ".|0stop"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pr, pw := io.Pipe()

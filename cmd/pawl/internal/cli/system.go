@@ -6,7 +6,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -71,3 +74,40 @@ func (s *System) Plain() *System {
 
 // Notice writes a notice to the standard error.
 func (s *System) Notice(text string) { fmt.Fprintf(s.Err, "pawl: %s\n", Visible(text)) }
+
+// BuiltOn returns the date of the commit that the program was built from, or today if that is
+// unknown.
+func BuiltOn() time.Time {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if t, err := time.Parse(time.RFC3339, s.Value); s.Key == "vcs.time" && err == nil {
+				return t
+			}
+		}
+	}
+	return time.Now()
+}
+
+// Version describes a build in one line. ok reports whether info is known.
+func Version(info *debug.BuildInfo, ok bool) string {
+	v, commit, changed := "(unknown)", "", false
+	if ok {
+		v = cmp.Or(info.Main.Version, "(devel)")
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				commit = s.Value[:min(len(s.Value), 12)]
+			case "vcs.modified":
+				changed = s.Value == "true"
+			}
+		}
+	}
+	line := "pawl " + v
+	if commit != "" {
+		line += " commit " + commit
+	}
+	if changed {
+		line += " (changed since)"
+	}
+	return fmt.Sprintf("%s %s %s/%s", line, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
