@@ -8,10 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
-	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // definitions are the descriptions and schemas of the tools.
@@ -25,15 +24,6 @@ const (
 	maxShown = 24 << 10 // bytes of a result
 	maxWords = 800      // bytes shown of a message
 )
-
-func (s *Set) searchTool() *pawl.Tool {
-	return toolrun.Define(definitions, "search", &pawl.Tool{
-		Name:      "knowledge_search",
-		Effect:    pawl.EffectRead,
-		MaxResult: -1, // maxShown bounds the result
-		Run:       toolrun.Func(s.search),
-	})
-}
 
 // searchData is the Data of a result: the positions of the hits.
 type searchData struct {
@@ -118,7 +108,7 @@ func (f *Found) shown(query string) (string, searchData) {
 	for _, h := range f.Messages {
 		m := h.Message
 		if put(title, fmt.Sprintf("[%s, %s, conversation %s]", m.Message.Role, m.Time.Format(time.DateOnly),
-			line(m.Thread, 80)), cut(m.Message.Text(), maxWords)) {
+			line(m.Thread, 80)), text.Clip(m.Message.Text(), maxWords)) {
 			data.Conversations = append(data.Conversations,
 				messageData{m.Thread, m.Seq, string(m.Message.Role), m.Time})
 			title = ""
@@ -154,11 +144,4 @@ func quoted(s string) string {
 }
 
 // line returns s as one line of at most most bytes.
-func line(s string, most int) string { return cut(strings.Join(strings.Fields(s), " "), most) }
-
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+func line(s string, most int) string { return text.Clip(strings.Join(strings.Fields(s), " "), most) }

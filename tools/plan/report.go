@@ -1,13 +1,14 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -88,9 +89,7 @@ func (r *runOf) came(media *[]llm.Part) came {
 		}
 	}
 	if r.x.Outcome != pawl.OutcomeOK {
-		if text == "" {
-			text = "It failed and says nothing of it."
-		}
+		text = cmp.Or(text, "It failed and says nothing of it.")
 		return came{Status: statusError, Error: text, Data: r.x.Result.Data}
 	}
 	return came{Status: statusOK, Result: &text, Data: r.x.Result.Data}
@@ -156,12 +155,6 @@ func cut(s string, most int) string {
 	}
 	mark := fmt.Sprintf("\n[%d bytes left out]\n", len(s)-most)
 	keep := max(0, most-len(mark))
-	head, tail := keep*2/3, len(s)-keep/3
-	for head > 0 && !utf8.RuneStart(s[head]) {
-		head--
-	}
-	for tail < len(s) && !utf8.RuneStart(s[tail]) {
-		tail++
-	}
+	head, tail := text.RuneBefore(s, keep*2/3), text.RuneAfter(s, len(s)-keep/3)
 	return strings.Join([]string{s[:head], s[tail:]}, mark)
 }

@@ -169,7 +169,7 @@ var otelModules = []string{"go.opentelemetry.io/otel/attribute", "go.opentelemet
 
 // low are the internal packages that read bytes and know nothing of the project. Any package may
 // import them.
-var low = []string{"internal/jsonscan", "internal/sse", "internal/jsonrepair", "internal/dialect", "internal/nearest"}
+var low = []string{"internal/jsonscan", "internal/sse", "internal/jsonrepair", "internal/dialect", "internal/nearest", "internal/text"}
 
 // shared is what the families of tools may import in addition to low.
 var shared = join(low, "internal/netguard", "tools/internal/document", "tools/internal/toolrun", "tools/internal/webpage")
