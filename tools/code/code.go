@@ -27,6 +27,7 @@
 package code
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,21 +83,13 @@ type program struct {
 // out of range. A nil interpreter is an error.
 func New(in Interpreter, opts *Options) (*pawl.Tool, error) {
 	t := &executor{in: in}
-	if opts != nil {
-		t.opts = *opts
-	}
+	t.opts = *cmp.Or(opts, new(Options))
 	if in == nil {
 		return nil, errors.New("code tool: no interpreter")
 	}
-	if t.opts.Time == 0 {
-		t.opts.Time = defaultTime
-	}
-	if t.opts.Output == 0 {
-		t.opts.Output = defaultOutput
-	}
-	if t.opts.Calls == 0 {
-		t.opts.Calls = defaultCalls
-	}
+	t.opts.Time = cmp.Or(t.opts.Time, defaultTime)
+	t.opts.Output = cmp.Or(t.opts.Output, defaultOutput)
+	t.opts.Calls = cmp.Or(t.opts.Calls, defaultCalls)
 	switch o := t.opts; {
 	case o.Time < 0 || o.Time > mostTime:
 		return nil, fmt.Errorf("code tool: a time of %s: want at most %s", o.Time, mostTime)

@@ -1,6 +1,7 @@
 package code
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,15 +37,9 @@ type EmbeddedInterpreter struct {
 // Embedded returns the interpreter. Nil options take the defaults.
 func Embedded(opts *EmbeddedOptions) *EmbeddedInterpreter {
 	e := &EmbeddedInterpreter{}
-	if opts != nil {
-		e.opts = *opts
-	}
-	if e.opts.Steps == 0 {
-		e.opts.Steps = 4_000_000
-	}
-	if e.opts.Memory == 0 {
-		e.opts.Memory = 64 << 20
-	}
+	e.opts = *cmp.Or(opts, new(EmbeddedOptions))
+	e.opts.Steps = cmp.Or(e.opts.Steps, 4_000_000)
+	e.opts.Memory = cmp.Or(e.opts.Memory, 64<<20)
 	e.known = known()
 	e.known.Freeze()
 	return e

@@ -2,6 +2,7 @@ package code
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,10 +81,7 @@ func (h *host) do(ctx context.Context, calls []request) ([]reply, bool) {
 		h.took = max(h.took, xs[i].Ended.Round(0).Sub(xs[i].Started.Round(0)))
 	}
 	for i, c := range calls {
-		o := replies[i].Outcome
-		if o == "" {
-			o = pawl.OutcomeOK
-		}
+		o := cmp.Or(replies[i].Outcome, pawl.OutcomeOK)
 		h.made = append(h.made, madeCall{c.Name, o})
 	}
 	return replies, true

@@ -1,6 +1,7 @@
 package code
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -40,21 +41,11 @@ type PythonInterpreter struct {
 // find out whether the machine can run it.
 func Python(opts *PythonOptions) *PythonInterpreter {
 	p := &PythonInterpreter{}
-	if opts != nil {
-		p.opts = *opts
-	}
-	if p.opts.Path == "" {
-		p.opts.Path = "/usr/bin/python3"
-	}
-	if p.opts.Memory == 0 {
-		p.opts.Memory = 512 << 20
-	}
-	if p.opts.Warm == 0 {
-		p.opts.Warm = 1
-	}
-	if p.opts.Idle == 0 {
-		p.opts.Idle = time.Minute
-	}
+	p.opts = *cmp.Or(opts, new(PythonOptions))
+	p.opts.Path = cmp.Or(p.opts.Path, "/usr/bin/python3")
+	p.opts.Memory = cmp.Or(p.opts.Memory, 512<<20)
+	p.opts.Warm = cmp.Or(p.opts.Warm, 1)
+	p.opts.Idle = cmp.Or(p.opts.Idle, time.Minute)
 	p.pool = &pool{want: max(p.opts.Warm, 0), idle: p.opts.Idle, start: p.startChild}
 	return p
 }

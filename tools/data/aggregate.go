@@ -8,20 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 var metricOps = []string{"sum", "count", "avg", "min", "max"}
-
-func (s *Set) aggregateTool() *pawl.Tool {
-	return toolrun.Define(definitions, "aggregate", &pawl.Tool{
-		Name:      "data_aggregate",
-		Effect:    pawl.EffectRead,
-		MaxResult: -1, // answers have a size limit
-		Run:       run(s.aggregate),
-	})
-}
 
 type aggregateArgs struct {
 	Records json.RawMessage `json:"records"`

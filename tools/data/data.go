@@ -124,7 +124,14 @@ func New(opts *Options) *Set {
 			s.kept.limit = opts.Limit
 		}
 	}
-	s.Parse, s.Filter, s.Aggregate, s.Transform = s.parseTool(), s.filterTool(), s.aggregateTool(), s.transformTool()
+	s.Parse = s.parseTool()
+	// MaxResult is -1 because answers have a size limit.
+	s.Filter = toolrun.Define(definitions, "filter", &pawl.Tool{Name: "data_filter", Effect: pawl.EffectRead,
+		MaxResult: -1, Run: run(s.filter)})
+	s.Aggregate = toolrun.Define(definitions, "aggregate", &pawl.Tool{Name: "data_aggregate", Effect: pawl.EffectRead,
+		MaxResult: -1, Run: run(s.aggregate)})
+	s.Transform = toolrun.Define(definitions, "transform", &pawl.Tool{Name: "data_transform", Effect: pawl.EffectRead,
+		MaxResult: -1, Run: run(s.transform)})
 	if s.create != nil {
 		s.Export = s.exportTool()
 	}

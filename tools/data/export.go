@@ -2,6 +2,7 @@ package data
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -49,9 +50,7 @@ func (s *Set) export(ctx context.Context, a exportArgs) (llm.ToolResult, error) 
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
-	if a.Format == "" {
-		a.Format = formats[strings.ToLower(path.Ext(a.Path))]
-	}
+	a.Format = cmp.Or(a.Format, formats[strings.ToLower(path.Ext(a.Path))])
 	write := t.writeCSV
 	switch a.Format {
 	case "", "csv":

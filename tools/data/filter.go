@@ -7,20 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 var filterOps = []string{"==", "!=", ">", "<", ">=", "<=", "contains", "in"}
-
-func (s *Set) filterTool() *pawl.Tool {
-	return toolrun.Define(definitions, "filter", &pawl.Tool{
-		Name:      "data_filter",
-		Effect:    pawl.EffectRead,
-		MaxResult: -1, // answers have a size limit
-		Run:       run(s.filter),
-	})
-}
 
 type filterArgs struct {
 	Records json.RawMessage `json:"records"`

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,9 +90,7 @@ func (s *Set) source(ctx context.Context, a parseArgs) (*table, error) {
 			return nil, err
 		}
 		defer f.Close()
-		if a.Format == "" {
-			a.Format = formats[strings.ToLower(path.Ext(a.Path))]
-		}
+		a.Format = cmp.Or(a.Format, formats[strings.ToLower(path.Ext(a.Path))])
 		return s.read(ctx, f, a.Format, s.kept.limit)
 	case s.open != nil && a.Content == "":
 		return nil, toolrun.Refuse("give content, the text of the file, or path, where the file is")

@@ -7,18 +7,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
-
-func (s *Set) transformTool() *pawl.Tool {
-	return toolrun.Define(definitions, "transform", &pawl.Tool{
-		Name:      "data_transform",
-		Effect:    pawl.EffectRead,
-		MaxResult: -1, // answers have a size limit
-		Run:       run(s.transform),
-	})
-}
 
 type transformArgs struct {
 	Records  json.RawMessage   `json:"records"`

@@ -6,19 +6,9 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
-
-func (s *Set) deleteTool() *pawl.Tool {
-	return toolrun.Define(definitions, "delete", &pawl.Tool{
-		Name:   "file_delete",
-		Effect: pawl.EffectWrite,
-		Serial: serial,
-		Run:    toolrun.Func(s.delete),
-	})
-}
 
 type deleteArgs struct {
 	Path string `json:"path"`

@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -18,15 +17,6 @@ const (
 	editBytes = 8 << 20
 	mostEdits = 100
 )
-
-func (s *Set) editTool() *pawl.Tool {
-	return toolrun.Define(definitions, "edit", &pawl.Tool{
-		Name:   "file_edit",
-		Effect: pawl.EffectWrite,
-		Serial: serial,
-		Run:    toolrun.Func(s.edit),
-	})
-}
 
 type editArgs struct {
 	Path   string  `json:"path"`

@@ -41,6 +41,7 @@ import (
 	"sync"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // definitions are the descriptions and schemas of the tools.
@@ -85,14 +86,23 @@ func New(dir string, opts *Options) (*Set, error) {
 	if opts != nil {
 		s.readOnly = opts.ReadOnly
 	}
-	s.Read = s.readTool()
-	s.List = s.listTool()
-	s.Stat = s.statTool()
-	s.Search = s.searchTool()
+	// The result of file_read is bounded by the limits of a page.
+	s.Read = toolrun.Define(definitions, "read", &pawl.Tool{Name: "file_read", Effect: pawl.EffectRead, MaxResult: -1,
+		Run: toolrun.Func(s.read)})
+	s.List = toolrun.Define(definitions, "list", &pawl.Tool{Name: "file_list", Effect: pawl.EffectRead,
+		Run: toolrun.Func(s.list)})
+	s.Stat = toolrun.Define(definitions, "stat", &pawl.Tool{Name: "file_stat", Effect: pawl.EffectRead,
+		Run: toolrun.Func(s.stat)})
+	// The result of file_search is bounded by searchBytes.
+	s.Search = toolrun.Define(definitions, "search", &pawl.Tool{Name: "file_search", Effect: pawl.EffectRead,
+		MaxResult: -1, Run: toolrun.Func(s.search)})
 	if !s.readOnly {
-		s.Write = s.writeTool()
-		s.Delete = s.deleteTool()
-		s.Edit = s.editTool()
+		s.Write = toolrun.Define(definitions, "write", &pawl.Tool{Name: "file_write", Effect: pawl.EffectWrite,
+			Serial: serial, Run: toolrun.Func(s.write)})
+		s.Delete = toolrun.Define(definitions, "delete", &pawl.Tool{Name: "file_delete", Effect: pawl.EffectWrite,
+			Serial: serial, Run: toolrun.Func(s.delete)})
+		s.Edit = toolrun.Define(definitions, "edit", &pawl.Tool{Name: "file_edit", Effect: pawl.EffectWrite,
+			Serial: serial, Run: toolrun.Func(s.edit)})
 	}
 	return s, nil
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -19,14 +18,6 @@ const (
 	listEntries = 1000
 	listBytes   = 30 << 10 // leaves room for the marker within the limit of a result
 )
-
-func (s *Set) listTool() *pawl.Tool {
-	return toolrun.Define(definitions, "list", &pawl.Tool{
-		Name:   "file_list",
-		Effect: pawl.EffectRead,
-		Run:    toolrun.Func(s.list),
-	})
-}
 
 type listArgs struct {
 	Path  string `json:"path"`

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -21,15 +20,6 @@ const (
 	pageBytes = 64 << 10
 	headBytes = 8 << 10 // bytes examined to decide whether a file is text
 )
-
-func (s *Set) readTool() *pawl.Tool {
-	return toolrun.Define(definitions, "read", &pawl.Tool{
-		Name:      "file_read",
-		Effect:    pawl.EffectRead,
-		MaxResult: -1, // the page limits bound the result
-		Run:       toolrun.Func(s.read),
-	})
-}
 
 type readArgs struct {
 	Path   string        `json:"path"`

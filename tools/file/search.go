@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -19,15 +19,6 @@ const (
 	searchBytes   = 30 << 10 // limit of the text, so that the last line still fits into a result
 	mostContext   = 20
 )
-
-func (s *Set) searchTool() *pawl.Tool {
-	return toolrun.Define(definitions, "search", &pawl.Tool{
-		Name:      "file_search",
-		Effect:    pawl.EffectRead,
-		MaxResult: -1, // searchBytes bounds the result
-		Run:       toolrun.Func(s.search),
-	})
-}
 
 type searchArgs struct {
 	Pattern    string        `json:"pattern,omitempty"`
@@ -267,12 +258,7 @@ func newGlobs(where string, patterns []string) (globs, error) {
 // fit reports whether one of the patterns matches the path name, which is relative to the base of
 // the search.
 func (g globs) fit(name string) bool {
-	for _, re := range g {
-		if re.MatchString(name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g, func(re *regexp.Regexp) bool { return re.MatchString(name) })
 }
 
 // glob compiles a glob. A glob without a slash matches the last part of a path.

@@ -6,21 +6,12 @@ import (
 	"path"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // No SHA-256 is reported for larger files, because reading them takes longer than everything else.
 const hashedBytes = 8 << 20
-
-func (s *Set) statTool() *pawl.Tool {
-	return toolrun.Define(definitions, "stat", &pawl.Tool{
-		Name:   "file_stat",
-		Effect: pawl.EffectRead,
-		Run:    toolrun.Func(s.stat),
-	})
-}
 
 type statArgs struct {
 	Path string `json:"path"`

@@ -15,19 +15,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
-
-func (s *Set) writeTool() *pawl.Tool {
-	return toolrun.Define(definitions, "write", &pawl.Tool{
-		Name:   "file_write",
-		Effect: pawl.EffectWrite,
-		Serial: serial,
-		Run:    toolrun.Func(s.write),
-	})
-}
 
 type writeArgs struct {
 	Path    string  `json:"path"`

@@ -48,9 +48,7 @@ type Options struct {
 // Toolsets. o may be nil.
 func OnDemand(set pawl.Toolset, o *Options) pawl.Toolset {
 	s := &searchable{set: set}
-	if o != nil {
-		s.opts = *o
-	}
+	s.opts = *cmp.Or(o, new(Options))
 	if s.opts.Least <= 0 {
 		s.opts.Least = 20
 	}

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -14,7 +15,6 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/netguard"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/tools/internal/toolrun"
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
@@ -32,16 +32,6 @@ type fetcher struct {
 	opts  Options
 	guard *netguard.Guard
 	page  webpage.Fetcher
-}
-
-func (f *fetcher) tool() *pawl.Tool {
-	return toolrun.Define(definitions, "fetch", &pawl.Tool{
-		Name:      "http_fetch",
-		Input:     f.input(),
-		Effect:    f.effect(),
-		MaxResult: -1, // max_chars bounds the result
-		Run:       toolrun.Func(f.run),
-	})
 }
 
 // input describes the arguments. Arguments that only writing requests need are present only if
@@ -123,9 +113,7 @@ var forbidden = []string{"Host", "Content-Length", "Transfer-Encoding", "Connect
 
 // header checks the method and the headers of a call and adds the headers that each request has.
 func (f *fetcher) header(ctx context.Context, a *fetchArgs) (nethttp.Header, error) {
-	if a.Method == "" {
-		a.Method = f.opts.Methods[0]
-	}
+	a.Method = cmp.Or(a.Method, f.opts.Methods[0])
 	writes := a.Method != "GET" && a.Method != "HEAD"
 	if a.Body != "" && !writes {
 		return nil, fmt.Errorf("a %s request has no body; leave body out", a.Method)

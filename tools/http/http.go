@@ -19,6 +19,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	nethttp "net/http"
@@ -30,6 +31,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/netguard"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
@@ -61,10 +63,7 @@ var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
 
 // New returns the tool http_fetch. Its error says which option is wrong.
 func New(opts *Options) (*pawl.Tool, error) {
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, new(Options))
 	if o.Methods == nil {
 		o.Methods = []string{"GET", "HEAD"}
 	}
@@ -83,7 +82,9 @@ func New(opts *Options) (*pawl.Tool, error) {
 	if len(o.Header) > 0 {
 		f.page.Transport = withHeader{g, o.Header}
 	}
-	return f.tool(), nil
+	// MaxResult is -1 because max_chars bounds the result.
+	return toolrun.Define(definitions, "fetch", &pawl.Tool{Name: "http_fetch", Input: f.input(), Effect: f.effect(),
+		MaxResult: -1, Run: toolrun.Func(f.run)}), nil
 }
 
 // withHeader adds the caller's headers to requests to the hosts that the caller named.

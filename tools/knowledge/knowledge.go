@@ -25,11 +25,13 @@
 package knowledge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // Set holds the knowledge tool over a store and the functions that add documents. It is safe for
@@ -61,10 +63,10 @@ type Options struct {
 // New returns the tool over db. Nil options take the defaults.
 func New(db store.Knowledge, opts *Options) *Set {
 	s := &Set{db: db}
-	if opts != nil {
-		s.opts = *opts
-	}
-	s.Search = s.searchTool()
+	s.opts = *cmp.Or(opts, new(Options))
+	// The result is bounded by maxShown.
+	s.Search = toolrun.Define(definitions, "search", &pawl.Tool{Name: "knowledge_search", Effect: pawl.EffectRead,
+		MaxResult: -1, Run: toolrun.Func(s.search)})
 	return s
 }
 

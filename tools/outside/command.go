@@ -1,6 +1,7 @@
 package outside
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -92,9 +93,7 @@ func (m *maker) command(d *Command) (*pawl.Tool, error) {
 	}
 	t := &pawl.Tool{Name: d.Name, Description: d.Description, Input: json.RawMessage(d.Input),
 		Timeout: time.Duration(d.Timeout)}
-	if t.Timeout == 0 {
-		t.Timeout = commandTimeout
-	}
+	t.Timeout = cmp.Or(t.Timeout, commandTimeout)
 	if d.Effect != nil {
 		t.Effect = *d.Effect
 	}
@@ -161,10 +160,7 @@ func told(x Exit) llm.ToolResult {
 		text += fmt.Sprintf("\n[%d more bytes were left out]", x.Dropped)
 	}
 	if x.Code != 0 {
-		said := strings.TrimSpace(strings.ToValidUTF8(string(x.Stderr), ""))
-		if said == "" {
-			said = strings.TrimSpace(text)
-		}
+		said := cmp.Or(strings.TrimSpace(strings.ToValidUTF8(string(x.Stderr), "")), strings.TrimSpace(text))
 		if len(said) > stderrTail {
 			said = "…" + strings.ToValidUTF8(said[len(said)-stderrTail:], "")
 		}

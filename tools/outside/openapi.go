@@ -2,6 +2,7 @@ package outside
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -207,10 +208,7 @@ func (s *spec) operations() []*operation {
 			if op == nil {
 				continue
 			}
-			name := text(op["operationId"])
-			if name == "" {
-				name = strings.ToLower(method) + " " + path
-			}
+			name := cmp.Or(text(op["operationId"]), strings.ToLower(method)+" "+path)
 			s.ops = append(s.ops, &operation{method: method, path: path, name: s.def.Prefix + identifier(name),
 				item: item, op: op})
 		}

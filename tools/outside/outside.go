@@ -32,6 +32,7 @@
 package outside
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -81,10 +82,7 @@ func (l LeftOut) String() string { return l.Operation + ": " + l.Reason }
 // New creates the tools for definitions. The error says which definition is wrong, and why. An
 // operation of an OpenAPI document that cannot become a tool is not an error; LeftOut lists it.
 func New(defs []Definition, opts *Options) (*Set, error) {
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, new(Options))
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
 	}

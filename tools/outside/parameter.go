@@ -1,6 +1,7 @@
 package outside
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -71,9 +72,7 @@ var notInArguments = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 // argument chooses a name for an argument that every provider accepts and that is not in use.
 func (b *builder) argument(name, in string) string {
 	name = strings.Trim(notInArguments.ReplaceAllString(name, "_"), "_")
-	if name == "" {
-		name = in
-	}
+	name = cmp.Or(name, in)
 	name = name[:min(len(name), 60)]
 	if b.names[name] {
 		name += "_" + in
@@ -149,8 +148,7 @@ func (b *builder) parameter(p map[string]any) error {
 func queryStyle(style string, explode any, asJSON bool) (func(string, any) []string, error) {
 	if asJSON {
 		return func(name string, v any) []string {
-			return []string{percent(name) + "=" +
-				percent(string(mustJSON(v)))}
+			return []string{percent(name) + "=" + percent(string(mustJSON(v)))}
 		}, nil
 	}
 	joined := func(by string) func(string, any) []string {

@@ -2,6 +2,7 @@ package outside
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,11 +41,7 @@ func (p pointer) find(v any) (any, error) {
 		case map[string]any:
 			next, ok := at[name]
 			if !ok {
-				names := make([]string, 0, len(at))
-				for k := range at {
-					names = append(names, k)
-				}
-				slices.Sort(names)
+				names := slices.Sorted(maps.Keys(at))
 				return nil, fmt.Errorf("the answer has no %s; %s has %s", p, where(p[:i]), brief(names))
 			}
 			v = next

@@ -2,6 +2,7 @@ package outside
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,10 +92,7 @@ func (m *maker) fetcher(own *url.URL, allow []string, timeout Duration) (*webpag
 	if err != nil {
 		return nil, err
 	}
-	t := time.Duration(timeout)
-	if t == 0 {
-		t = requestTimeout
-	}
+	t := cmp.Or(time.Duration(timeout), requestTimeout)
 	return &webpage.Fetcher{Transport: g, Timeout: t}, nil
 }
 

@@ -6,19 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
-	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
-
-func (s *Set) listTool() *pawl.Tool {
-	return toolrun.Define(definitions, "list", &pawl.Tool{
-		Name:   "memory_list",
-		Effect: pawl.EffectRead,
-		Run:    toolrun.Func(s.list),
-	})
-}
 
 type listArgs struct {
 	Query, After string

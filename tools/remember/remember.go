@@ -10,19 +10,10 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
-	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // maxContent is the maximum length of a memory. A longer text belongs into a document.
 const maxContent = 2000
-
-func (s *Set) rememberTool() *pawl.Tool {
-	return toolrun.Define(definitions, "remember", &pawl.Tool{
-		Name:   "remember",
-		Effect: pawl.EffectIdempotent,
-		Run:    toolrun.Func(s.remember),
-	})
-}
 
 type rememberArgs struct{ Content string }
 
@@ -49,14 +40,6 @@ func (s *Set) remember(ctx context.Context, a rememberArgs) (llm.ToolResult, err
 	}
 	data, err := json.Marshal(map[string]any{"id": m.ID, "new": added})
 	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: fmt.Sprintf(words, m.ID)}}, Data: data}, err
-}
-
-func (s *Set) forgetTool() *pawl.Tool {
-	return toolrun.Define(definitions, "forget", &pawl.Tool{
-		Name:   "memory_forget",
-		Effect: pawl.EffectIdempotent,
-		Run:    toolrun.Func(s.forget),
-	})
 }
 
 type forgetArgs struct{ ID string }

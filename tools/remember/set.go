@@ -25,6 +25,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // definitions are the descriptions and schemas of the tools.
@@ -56,7 +57,12 @@ func New(db store.Memories, opts *Options) *Set {
 	if opts != nil {
 		s.scope = opts.Scope
 	}
-	s.Remember, s.List, s.Forget = s.rememberTool(), s.listTool(), s.forgetTool()
+	s.Remember = toolrun.Define(definitions, "remember", &pawl.Tool{Name: "remember", Effect: pawl.EffectIdempotent,
+		Run: toolrun.Func(s.remember)})
+	s.List = toolrun.Define(definitions, "list", &pawl.Tool{Name: "memory_list", Effect: pawl.EffectRead,
+		Run: toolrun.Func(s.list)})
+	s.Forget = toolrun.Define(definitions, "forget", &pawl.Tool{Name: "memory_forget", Effect: pawl.EffectIdempotent,
+		Run: toolrun.Func(s.forget)})
 	return s
 }
 

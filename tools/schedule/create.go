@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,15 +13,6 @@ import (
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
-
-func (s *Set) createTool() *pawl.Tool {
-	return toolrun.Define(definitions, "create", &pawl.Tool{
-		Name:   "schedule_create",
-		Effect: pawl.EffectWrite,
-		Serial: serial,
-		Run:    toolrun.Func(s.create),
-	})
-}
 
 // times holds the arguments for the time of a schedule. Nil means not given.
 type times struct {
@@ -55,9 +47,7 @@ func (s *Set) create(ctx context.Context, a createArgs) (llm.ToolResult, error) 
 		return llm.ToolResult{}, err
 	}
 	task := Task{Prompt: strings.TrimSpace(a.Prompt)}
-	if task.Prompt == "" {
-		task.Prompt = strings.TrimSpace(a.SynthesisPrompt)
-	}
+	task.Prompt = cmp.Or(task.Prompt, strings.TrimSpace(a.SynthesisPrompt))
 	for _, c := range a.Tools {
 		if len(c.Params) == 0 {
 			c.Params = json.RawMessage("{}")
@@ -139,19 +129,13 @@ func (t *times) text() (string, error) {
 		}
 		return "daily " + clock, nil
 	case "custom":
-		if day == "" {
-			day = "monday,wednesday,friday"
-		}
+		day = cmp.Or(day, "monday,wednesday,friday")
 		return "weekly " + day + " " + clock, nil
 	case "weekly":
-		if day == "" {
-			day = "monday"
-		}
+		day = cmp.Or(day, "monday")
 		return "weekly " + day + " " + clock, nil
 	}
-	if day == "" {
-		day = "1"
-	}
+	day = cmp.Or(day, "1")
 	return "monthly " + day + " " + clock, nil
 }
 
@@ -188,8 +172,7 @@ func Idle(tools []*pawl.Tool) pawl.Toolset {
 			continue
 		}
 		c := t.Clone()
-		c.Effect, c.Run = pawl.EffectPure, func(context.Context, llm.ToolCall) (llm.ToolResult,
-			error) {
+		c.Effect, c.Run = pawl.EffectPure, func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			return llm.TextResult(""), nil
 		}
 		idle = append(idle, c)

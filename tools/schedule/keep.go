@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -61,12 +62,7 @@ func keep(ctx context.Context, db store.Schedules, scope store.Scope, prefix str
 			return err
 		}
 	}
-	var gone []string
-	for id := range there {
-		gone = append(gone, id)
-	}
-	slices.Sort(gone)
-	for _, id := range gone {
+	for _, id := range slices.Sorted(maps.Keys(there)) {
 		if err := db.DeleteSchedule(ctx, scope, id); err != nil {
 			return err
 		}

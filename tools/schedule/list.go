@@ -6,19 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
-
-func (s *Set) listTool() *pawl.Tool {
-	return toolrun.Define(definitions, "list", &pawl.Tool{
-		Name:   "schedule_list",
-		Effect: pawl.EffectRead,
-		Run:    toolrun.Func(s.list),
-	})
-}
 
 func (s *Set) list(ctx context.Context, _ struct{}) (llm.ToolResult, error) {
 	scope, err := s.whose(ctx)
@@ -52,15 +43,6 @@ func (s *Set) list(ctx context.Context, _ struct{}) (llm.ToolResult, error) {
 		}
 	}
 	return llm.TextResult(strings.TrimSuffix(b.String(), "\n")), nil
-}
-
-func (s *Set) deleteTool() *pawl.Tool {
-	return toolrun.Define(definitions, "delete", &pawl.Tool{
-		Name:   "schedule_delete",
-		Effect: pawl.EffectWrite,
-		Serial: serial,
-		Run:    toolrun.Func(s.delete),
-	})
 }
 
 type deleteArgs struct {

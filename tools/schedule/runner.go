@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -136,9 +137,7 @@ func (r *Runner) occurrence(ctx context.Context, d store.Due, at, now, next time
 	if lease <= 0 {
 		lease = time.Minute
 	}
-	if r.Owner == "" {
-		r.Owner = rand.Text()[:16]
-	}
+	r.Owner = cmp.Or(r.Owner, rand.Text()[:16])
 	claim, err := r.DB.ClaimOccurrence(ctx, d.Scope, d.Schedule.ID, at, r.Owner, now, now.Add(lease))
 	switch {
 	case errors.Is(err, store.ErrOver):

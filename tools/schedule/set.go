@@ -26,6 +26,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -70,13 +71,18 @@ type Options struct {
 // New returns the tools over db.
 func New(db store.Schedules, opts *Options) *Set {
 	s := &Set{db: db}
-	if opts != nil {
-		s.opts = *opts
-	}
+	s.opts = *cmp.Or(opts, new(Options))
 	if s.opts.Now == nil {
 		s.opts.Now = time.Now
 	}
-	s.Create, s.List, s.Update, s.Delete = s.createTool(), s.listTool(), s.updateTool(), s.deleteTool()
+	s.Create = toolrun.Define(definitions, "create", &pawl.Tool{Name: "schedule_create", Effect: pawl.EffectWrite,
+		Serial: serial, Run: toolrun.Func(s.create)})
+	s.List = toolrun.Define(definitions, "list", &pawl.Tool{Name: "schedule_list", Effect: pawl.EffectRead,
+		Run: toolrun.Func(s.list)})
+	s.Update = toolrun.Define(definitions, "update", &pawl.Tool{Name: "schedule_update", Effect: pawl.EffectWrite,
+		Serial: serial, Run: toolrun.Func(s.update)})
+	s.Delete = toolrun.Define(definitions, "delete", &pawl.Tool{Name: "schedule_delete", Effect: pawl.EffectWrite,
+		Serial: serial, Run: toolrun.Func(s.delete)})
 	return s
 }
 

@@ -6,20 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
-
-func (s *Set) updateTool() *pawl.Tool {
-	return toolrun.Define(definitions, "update", &pawl.Tool{
-		Name:   "schedule_update",
-		Effect: pawl.EffectWrite,
-		Serial: serial,
-		Run:    toolrun.Func(s.update),
-	})
-}
 
 type updateArgs struct {
 	times

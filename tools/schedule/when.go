@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -58,9 +59,7 @@ func ParseWhen(text, zone string) (When, error) {
 	if err != nil {
 		return w, err
 	}
-	if spec == "" {
-		spec = text
-	}
+	spec = cmp.Or(spec, text)
 	if w.cron, err = parser.Parse(spec); err != nil || strings.HasPrefix(spec, "@") || strings.Contains(spec, "TZ=") {
 		return w, fmt.Errorf(`%q is not a time: want "daily 08:00", "weekdays 08:00", "weekly mon,thu 08:00", "monthly 1 08:00", "monthly last 08:00", cron such as "0 8 * * 1-5", or once, such as "2026-03-01 08:00"`, text)
 	}

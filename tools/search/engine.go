@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -74,10 +75,7 @@ func (c *client) engineName() string { return c.name }
 
 // address returns the address of the service with path appended.
 func (c *client) address(own, path string) (*url.URL, error) {
-	base := c.BaseURL
-	if base == "" {
-		base = own
-	}
+	base := cmp.Or(c.BaseURL, own)
 	u, err := url.Parse(strings.TrimRight(base, "/") + path)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, c.fault(nil, "its address is not valid: want https://HOST, as in %s", c.variable)

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,9 +95,7 @@ func (p *page) fetch(ctx context.Context, f *webpage.Fetcher) {
 	if p.Text = harmless(got.Text); strings.TrimSpace(p.Text) == "" {
 		p.problem = "it has no text (" + oneLine(res.Type, 60) + ")"
 	}
-	if p.Title == "" {
-		p.Title = oneLine(got.Title, mostTitle)
-	}
+	p.Title = cmp.Or(p.Title, oneLine(got.Title, mostTitle))
 }
 
 // harmless removes invisible characters from a text: control characters, marks that change the

@@ -169,8 +169,7 @@ func fuse(all []passage, words, meaning []int) []int {
 func inPage(ps []passage) []passage {
 	out := slices.Clone(ps)
 	slices.SortStableFunc(out, func(a, b passage) int {
-		return cmp.Or(cmp.Compare(a.page, b.page),
-			cmp.Compare(a.place, b.place))
+		return cmp.Or(cmp.Compare(a.page, b.page), cmp.Compare(a.place, b.place))
 	})
 	return out
 }

@@ -26,6 +26,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/netip"
@@ -35,6 +36,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/netguard"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
@@ -74,10 +76,7 @@ type Options struct {
 // New returns the tool web_search, which uses engine e. If e is nil, each call is answered with the
 // settings that are missing. The error says which option is wrong.
 func New(e Engine, opts *Options) (*pawl.Tool, error) {
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, new(Options))
 	g, err := netguard.New(netguard.Options{Allow: o.Allow, Deny: o.Deny, Proxy: o.Proxy, Lookup: o.Lookup})
 	if err != nil {
 		return nil, &Error{Text: "search tools: " + err.Error(), Err: err}
@@ -90,7 +89,8 @@ func New(e Engine, opts *Options) (*pawl.Tool, error) {
 	}
 	s := &searcher{engine: e, embedder: o.Embedder,
 		page: webpage.Fetcher{Transport: g, Timeout: o.Timeout, MaxBody: pageBytes}}
-	return s.tool(), nil
+	return toolrun.Define(definitions, "web", &pawl.Tool{Name: "web_search", Effect: pawl.EffectRead,
+		Run: toolrun.Func(s.run)}), nil
 }
 
 // Error is a failed search, described for the reader of the result. Its text contains no key.

@@ -12,7 +12,6 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
-	"github.com/pawl-go/pawl/tools/internal/toolrun"
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
@@ -34,14 +33,6 @@ type searcher struct {
 	engine   Engine
 	embedder store.Embedder
 	page     webpage.Fetcher
-}
-
-func (s *searcher) tool() *pawl.Tool {
-	return toolrun.Define(definitions, "web", &pawl.Tool{
-		Name:   "web_search",
-		Effect: pawl.EffectRead,
-		Run:    toolrun.Func(s.run),
-	})
 }
 
 // answer is the Data of a result.

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -116,9 +117,7 @@ func told(res *sandbox.Result, limits sandbox.Limits) (llm.ToolResult, error) {
 	case res.Exit != 0:
 		head = fmt.Sprintf("exit status %d", res.Exit)
 	}
-	if text == "" {
-		text = "(no output)"
-	}
+	text = cmp.Or(text, "(no output)")
 	if len(res.Refused) > 0 {
 		text += "\n[" + strings.Join(res.Refused, "; ") + "]"
 	}

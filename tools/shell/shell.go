@@ -15,6 +15,7 @@
 package shell
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -48,9 +49,7 @@ const (
 // report what the machine cannot enforce; use sandbox.Check for that.
 func New(dir string, opts *Options) (*pawl.Tool, error) {
 	s := &shell{}
-	if opts != nil {
-		s.opts = *opts
-	}
+	s.opts = *cmp.Or(opts, new(Options))
 	var err error
 	if s.dir, err = resolved(dir); err != nil {
 		return nil, fmt.Errorf("shell tool: %w", err)
@@ -74,15 +73,11 @@ func New(dir string, opts *Options) (*pawl.Tool, error) {
 		}
 		s.proxy = hosts.Serve
 	}
-	if s.opts.Limits.Time == 0 {
-		s.opts.Limits.Time = defaultTime
-	}
+	s.opts.Limits.Time = cmp.Or(s.opts.Limits.Time, defaultTime)
 	if s.opts.Limits.Time < 0 || s.opts.Limits.Time > mostTime {
 		return nil, fmt.Errorf("shell tool: a time of %s: want at most %s", s.opts.Limits.Time, mostTime)
 	}
-	if s.opts.Limits.Output == 0 {
-		s.opts.Limits.Output = 32 << 10
-	}
+	s.opts.Limits.Output = cmp.Or(s.opts.Limits.Output, 32<<10)
 	return s.tool(), nil
 }
 

@@ -9,19 +9,9 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
-	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 const namePattern = `^[A-Za-z0-9][A-Za-z0-9 _.-]{0,63}$`
-
-func (s *Set) createTool() *pawl.Tool {
-	return toolrun.Define(definitions, "create", &pawl.Tool{
-		Name:   "skill_create",
-		Effect: pawl.EffectWrite,
-		Serial: serial,
-		Run:    toolrun.Func(s.create),
-	}, "namePattern", `"`+namePattern+`"`)
-}
 
 // serial makes calls that change skills run in call order.
 func serial(json.RawMessage) string { return "skills" }

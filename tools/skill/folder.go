@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -86,9 +87,7 @@ func (f *folders) open(dir string) error {
 		if err != nil {
 			return fmt.Errorf("%s/%s/SKILL.md: %w", dir, e.Name(), err)
 		}
-		if k.Name == "" {
-			k.Name = e.Name()
-		}
+		k.Name = cmp.Or(k.Name, e.Name())
 		if f.find(k.Name) == nil {
 			f.list = append(f.list, folder{Skill: k, root: root, dir: e.Name(), files: beside(root, e.Name()),
 				words: count(k)})

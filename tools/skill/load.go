@@ -8,20 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
-	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
-
-func (s *Set) loadTool() *pawl.Tool {
-	return toolrun.Define(definitions, "load", &pawl.Tool{
-		Name:      "skill_load",
-		Effect:    pawl.EffectRead,
-		MaxResult: -1, // the size of a file is bounded
-		Run:       toolrun.Func(s.load),
-	})
-}
 
 type loadArgs struct{ Name, File string }
 

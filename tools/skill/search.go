@@ -6,19 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
-	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
-
-func (s *Set) searchTool() *pawl.Tool {
-	return toolrun.Define(definitions, "search", &pawl.Tool{
-		Name:   "skill_search",
-		Effect: pawl.EffectRead,
-		Run:    toolrun.Func(s.search),
-	})
-}
 
 type searchArgs struct {
 	Query string

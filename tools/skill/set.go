@@ -26,6 +26,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // definitions are the descriptions and schemas of the tools.
@@ -67,9 +68,16 @@ func New(db store.Skills, opts *Options) (*Set, error) {
 			return nil, fmt.Errorf("skill tools: %w", err)
 		}
 	}
-	s.Search, s.Load = s.searchTool(), s.loadTool()
+	s.Search = toolrun.Define(definitions, "search", &pawl.Tool{Name: "skill_search", Effect: pawl.EffectRead,
+		Run: toolrun.Func(s.search)})
+	// The size of a file is bounded.
+	s.Load = toolrun.Define(definitions, "load", &pawl.Tool{Name: "skill_load", Effect: pawl.EffectRead, MaxResult: -1,
+		Run: toolrun.Func(s.load)})
 	if db != nil {
-		s.Create, s.Update = s.createTool(), s.updateTool()
+		s.Create = toolrun.Define(definitions, "create", &pawl.Tool{Name: "skill_create", Effect: pawl.EffectWrite,
+			Serial: serial, Run: toolrun.Func(s.create)}, "namePattern", `"`+namePattern+`"`)
+		s.Update = toolrun.Define(definitions, "update", &pawl.Tool{Name: "skill_update", Effect: pawl.EffectWrite,
+			Serial: serial, Run: toolrun.Func(s.update)}, "namePattern", `"`+namePattern+`"`)
 	}
 	return s, nil
 }

@@ -7,20 +7,9 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
-	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
-
-func (s *Set) updateTool() *pawl.Tool {
-	return toolrun.Define(definitions, "update", &pawl.Tool{
-		Name:   "skill_update",
-		Effect: pawl.EffectWrite,
-		Serial: serial,
-		Run:    toolrun.Func(s.update),
-	}, "namePattern", `"`+namePattern+`"`)
-}
 
 // updateArgs holds the new values. Nil means unchanged.
 type updateArgs struct {

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 )
@@ -27,12 +28,8 @@ type Chunk struct {
 // chunk begins with up to overlap bytes of the chunk before (0 means 200, negative means none). A
 // chunk with a later part of a table begins with the head of the table.
 func Chunks(blocks []Block, maxBytes, overlap int) []Chunk {
-	if maxBytes == 0 {
-		maxBytes = DefaultMax
-	}
-	if overlap == 0 {
-		overlap = DefaultOverlap
-	}
+	maxBytes = cmp.Or(maxBytes, DefaultMax)
+	overlap = cmp.Or(overlap, DefaultOverlap)
 	c := &chunker{max: max(maxBytes, 64), overlap: max(overlap, 0)}
 	for i := range blocks {
 		b := &blocks[i]

@@ -14,6 +14,7 @@
 package document
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -168,9 +169,7 @@ func (o *outline) heading(level int, text string) {
 		o.path, o.levels = o.path[:len(o.path)-1], o.levels[:len(o.levels)-1]
 	}
 	o.path, o.levels, o.lone = append(o.path, text), append(o.levels, level), true
-	if o.d.Title == "" {
-		o.d.Title = text
-	}
+	o.d.Title = cmp.Or(o.d.Title, text)
 }
 
 // alone converts the last heading to text.

@@ -12,6 +12,7 @@ package webpage
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
@@ -110,9 +111,7 @@ func (f *Fetcher) Fetch(ctx context.Context, q Request) (*Response, error) {
 		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
 	if agent := f.UserAgent; req.Header.Get("User-Agent") == "" {
-		if agent == "" {
-			agent = userAgent
-		}
+		agent = cmp.Or(agent, userAgent)
 		req.Header.Set("User-Agent", agent)
 	}
 	out := new(Response)
