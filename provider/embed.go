@@ -16,9 +16,7 @@ import (
 // Ollama server is asked over its own API; with "openai:NAME" and its /v1 address, over OpenAI's.
 // OpenEmbedder sends nothing. Its error states what a valid name is.
 func OpenEmbedder(name string, o *Options) (store.Embedder, error) {
-	if o == nil {
-		o = new(Options)
-	}
+	o = cmp.Or(o, new(Options))
 	fail := func(format string, args ...any) (store.Embedder, error) {
 		return nil, fmt.Errorf("embedding model %q: %s", name, fmt.Sprintf(format, args...))
 	}

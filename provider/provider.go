@@ -17,6 +17,7 @@
 package provider
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -67,9 +68,7 @@ func fromOptions(o *Options) *openai.Options {
 // reply unless the provider reports it. The price belongs to the provider in the name, even if
 // BaseURL is another's.
 func Open(name string, o *Options) (llm.Model, error) {
-	if o == nil {
-		o = new(Options)
-	}
+	o = cmp.Or(o, new(Options))
 	prefix, model, found := strings.Cut(name, ":")
 	if !found || model == "" || prefix == "" {
 		return nil, fmt.Errorf("model %q: want PROVIDER:MODEL, such as %s:%s%s", name, table[0].Name, table[0].Example, guess(name))

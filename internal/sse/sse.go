@@ -91,9 +91,6 @@ func (x *Reader) Reset(r io.Reader) {
 
 var unseen = sight{at: -1}
 
-// Size returns the bytes of memory that x occupies, for pools of Readers.
-func (x *Reader) Size() int { return cap(x.buf) }
-
 // Next returns the next event that has data. At the end of the stream the error is io.EOF. Any
 // other error is the error of the stream, or wraps ErrTooLong.
 func (x *Reader) Next() (Event, error) {

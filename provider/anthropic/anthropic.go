@@ -129,9 +129,7 @@ var _ llm.Model = (*Model)(nil)
 
 // New returns the named model. The first request reports invalid options.
 func New(model string, o *Options) *Model {
-	if o == nil {
-		o = new(Options)
-	}
+	o = cmp.Or(o, new(Options))
 	m := &Model{name: model, betas: o.Betas}
 	base, key := cmp.Or(o.BaseURL, wire.Env("ANTHROPIC_BASE_URL"), DefaultBaseURL), o.Key
 	if key == "" && (o.BaseURL == "" || wire.MayHaveKey(o.BaseURL, wire.Env("ANTHROPIC_BASE_URL"), DefaultBaseURL)) {
@@ -144,9 +142,7 @@ func New(model string, o *Options) *Model {
 	}
 	m.dialect = newDialect(u, o.NoCache)
 	m.catalog, m.own = o.Catalog, toFacts(o.Catalog, model)
-	if u.Path == "" {
-		u.Path = "/"
-	}
+	u.Path = cmp.Or(u.Path, "/")
 	switch {
 	case m.vertex:
 		m.url = u

@@ -43,9 +43,7 @@ func toStreamError(raw []byte) error {
 func classify(status int, f wire.Failure) *llm.ProviderError {
 	word := cmp.Or(f.Type, f.Name) // from Anthropic, or from Vertex AI
 	e := &llm.ProviderError{Provider: provider, Status: status, Message: f.Message}
-	if e.Message == "" {
-		e.Message = word
-	}
+	e.Message = cmp.Or(e.Message, word)
 	if e.Message == "" && (status < 300 || status > 399) {
 		e.Message = http.StatusText(status)
 	}
@@ -98,9 +96,7 @@ func classify(status int, f wire.Failure) *llm.ProviderError {
 	case status >= 400:
 		return set(llm.CodeInvalidRequest, false)
 	case status >= 300:
-		if e.Message == "" {
-			e.Message = wire.Redirected
-		}
+		e.Message = cmp.Or(e.Message, wire.Redirected)
 		return set(llm.CodeNotFound, false)
 	}
 	return set(llm.CodeServer, true) // in a stream, with an unknown type: api_error and others

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/pawl-go/pawl/llm"
@@ -26,9 +27,7 @@ var budgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high
 // models need a budget, and the oldest do not think.
 func (e *encoder) toThinking(s *llm.Settings, messages []llm.Message) thinking {
 	t := thinking{maxTokens: s.MaxTokens}
-	if t.maxTokens == 0 {
-		t.maxTokens = e.facts.reply
-	}
+	t.maxTokens = cmp.Or(t.maxTokens, e.facts.reply)
 	t.on = e.own.thinking == "enabled"
 	switch {
 	case s.Effort == "" || s.Effort == "none":
@@ -163,8 +162,7 @@ func version(model string) int {
 	}
 	v, digits := 0, 0
 	for _, word := range strings.FieldsFunc(name, func(r rune) bool {
-		return r == '-' || r == '.' || r == '@' ||
-			r == ':'
+		return r == '-' || r == '.' || r == '@' || r == ':'
 	}) {
 		n := 0
 		for _, c := range []byte(word) {

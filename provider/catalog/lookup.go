@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -75,9 +76,7 @@ func (c *Catalog) like(provider, id string) (m Model, like string, ok bool) {
 // Find returns the known facts about the provider's model with this name or alias, without
 // assumptions. A nil Catalog means Default.
 func (c *Catalog) Find(provider, id string) (Model, bool) {
-	if c == nil {
-		c = Default()
-	}
+	c = cmp.Or(c, Default())
 	if i, ok := c.names[owner(provider)+":"+id]; ok {
 		return c.models[i], true
 	}

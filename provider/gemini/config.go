@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,12 +29,7 @@ type inside struct {
 }
 
 func (o *inside) has(name string) bool {
-	for _, k := range o.keys {
-		if k == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(o.keys, name)
 }
 
 func readOptions(raw []byte) (options, error) {

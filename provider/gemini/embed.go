@@ -61,8 +61,7 @@ func (e *Embedder) Embed(ctx context.Context, use store.Use, texts []string) ([]
 	if err != nil {
 		return nil, err
 	}
-	return wire.Embed(ctx, provider, texts, func(ctx context.Context, texts []string) ([][]float32,
-		error) {
+	return wire.Embed(ctx, provider, texts, func(ctx context.Context, texts []string) ([][]float32, error) {
 		return e.ask(ctx, u, use, texts)
 	})
 }
@@ -127,11 +126,7 @@ func (e *Embedder) request(b []byte, use store.Use, text string) []byte {
 func readVectors(answer []byte, want int) (out [][]float32, err error) {
 	c := jsonscan.New(answer)
 	found := false
-	for c.Object(); ; {
-		k, ok := c.Key()
-		if !ok {
-			break
-		}
+	for k := range c.Members() {
 		if string(k) != "embeddings" {
 			continue
 		}
@@ -147,11 +142,7 @@ func readVectors(answer []byte, want int) (out [][]float32, err error) {
 }
 
 func readValues(c *jsonscan.Cursor) (v []float32, err error) {
-	for c.Object(); ; {
-		k, ok := c.Key()
-		if !ok {
-			break
-		}
+	for k := range c.Members() {
 		if string(k) == "values" {
 			if v, err = wire.Vector(provider, c); err != nil {
 				return nil, err

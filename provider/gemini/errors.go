@@ -96,9 +96,7 @@ func toError(status int, h http.Header, body []byte, now time.Time) *llm.Provide
 			e.RetryAfter = f.wait()
 		}
 	}
-	if e.Message == "" {
-		e.Message = http.StatusText(status)
-	}
+	e.Message = cmp.Or(e.Message, http.StatusText(status))
 	return e
 }
 
@@ -123,9 +121,7 @@ func toStreamError(raw []byte) error {
 // the body, or by the HTTP status if the body has none.
 func classify(status int, f *failure) *llm.ProviderError {
 	e := &llm.ProviderError{Provider: provider, Status: status, Message: f.Message}
-	if e.Message == "" {
-		e.Message = strings.TrimSpace(f.Name + " " + f.reason)
-	}
+	e.Message = cmp.Or(e.Message, strings.TrimSpace(f.Name+" "+f.reason))
 	text := strings.ToLower(f.Message)
 	word := strings.ToLower(f.reason + " " + f.Name)
 	client := status == 0 || status >= 400 && status < 500

@@ -111,9 +111,7 @@ var _ llm.Model = (*Model)(nil)
 // New returns the named model. A name with a slash (tunedModels/x, models/x) is a path. The first
 // request reports invalid options.
 func New(model string, o *Options) *Model {
-	if o == nil {
-		o = new(Options)
-	}
+	o = cmp.Or(o, new(Options))
 	m := &Model{name: model}
 	base := cmp.Or(o.BaseURL, wire.Env("GEMINI_BASE_URL"), DefaultBaseURL)
 	key := o.Key

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
@@ -113,9 +114,7 @@ func fromResult(e *encoder, c *llm.ToolCall, r *llm.ToolResult, at place) (media
 	e.String(e.tools.ToWire(c.Name))
 	text := r.Text()
 	if r.IsError {
-		if text == "" {
-			text = "error"
-		}
+		text = cmp.Or(text, "error")
 		e.Raw(`,"response":{"error":`)
 	} else {
 		e.Raw(`,"response":{"result":`)

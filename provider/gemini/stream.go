@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 
@@ -48,10 +49,7 @@ func (d *decoder) End() error {
 		}
 	}
 	if finish.Cut() && finish != llm.FinishReasonLength {
-		text := d.message
-		if text == "" {
-			text = "the reply ended with " + d.reason
-		}
+		text := cmp.Or(d.message, "the reply ended with "+d.reason)
 		notice := &llm.Notice{Code: "finish", Text: text, Data: json.RawMessage(`{"reason":` + strconv.Quote(d.reason) + `}`)}
 		if err := d.Send(llm.Delta{Notice: notice}); err != nil {
 			return err

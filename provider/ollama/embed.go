@@ -61,9 +61,7 @@ var _ store.Embedder = (*Embedder)(nil)
 // NewEmbedder returns the named embedding model. dimensions asks for shorter vectors, if the model
 // supports them; 0 means the model's own size. The first request reports invalid options.
 func NewEmbedder(model string, dimensions int, o *Options) *Embedder {
-	if o == nil {
-		o = new(Options)
-	}
+	o = cmp.Or(o, new(Options))
 	e := &Embedder{model: model, dimensions: dimensions}
 	u, err := wire.BaseURL(provider, cmp.Or(o.BaseURL, DefaultBaseURL), DefaultBaseURL)
 	if err != nil {

@@ -76,11 +76,7 @@ func (e *Embedder) read(answer []byte, want int) ([][]float32, error) {
 	c := jsonscan.New(answer)
 	out := make([][]float32, want)
 	found := false
-	for c.Object(); ; {
-		k, ok := c.Key()
-		if !ok {
-			break
-		}
+	for k := range c.Members() {
 		switch string(k) {
 		case "error":
 			if c.Kind() != jsonscan.Null {
@@ -115,11 +111,7 @@ func (e *Embedder) read(answer []byte, want int) ([][]float32, error) {
 // item reads {"index","embedding"}.
 func (e *Embedder) item(c *jsonscan.Cursor, at int) (v []float32, index int, err error) {
 	index = at
-	for c.Object(); ; {
-		k, ok := c.Key()
-		if !ok {
-			break
-		}
+	for k := range c.Members() {
 		switch string(k) {
 		case "index":
 			if n, ok := c.Int(); ok {

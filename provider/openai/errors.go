@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"time"
@@ -49,9 +50,7 @@ func readFailure(body []byte) (f failure) {
 func (d *dialect) toError(status int, h http.Header, body []byte, now time.Time) *llm.ProviderError {
 	f := readFailure(body)
 	e := d.classify(status, f)
-	if e.Message == "" {
-		e.Message = http.StatusText(status)
-	}
+	e.Message = cmp.Or(e.Message, http.StatusText(status))
 	wire.SetRetry(e, h, now, wire.RetryIn(f.Message))
 	return e
 }
@@ -103,9 +102,7 @@ func (d *dialect) classify(status int, f failure) *llm.ProviderError {
 		e.Code = llm.CodeInvalidRequest
 	case status >= 300:
 		e.Code = llm.CodeNotFound // a redirect: the address is not the API's
-		if e.Message == "" {
-			e.Message = wire.Redirected
-		}
+		e.Message = cmp.Or(e.Message, wire.Redirected)
 	default:
 		e.Code, e.Retryable = llm.CodeServer, true // in a stream, with an unknown type
 	}
@@ -121,8 +118,6 @@ func (f *failure) text() string {
 	if f.generation != "" {
 		t += "; the model wrote: " + wire.Excerpt([]byte(f.generation))
 	}
-	if t == "" {
-		t = strings.TrimSpace(f.Code + " " + f.Type)
-	}
+	t = cmp.Or(t, strings.TrimSpace(f.Code+" "+f.Type))
 	return t
 }

@@ -146,9 +146,7 @@ func New(model string, o *Options) *Model { return newModel(responsesAPI, model,
 func NewChat(model string, o *Options) *Model { return newModel(chatAPI, model, o) }
 
 func newModel(a *api, model string, o *Options) *Model {
-	if o == nil {
-		o = new(Options)
-	}
+	o = cmp.Or(o, new(Options))
 	m := &Model{name: model}
 	server := o.Server
 	if server == nil {
@@ -175,9 +173,7 @@ func newModel(a *api, model string, o *Options) *Model {
 	m.mistral = m.mistral || server.Name == "mistral" // also behind a gateway
 	m.thinks = m.thinks || server.Name == "deepseek"
 	keyless := server.Keyless || o.Server == nil && m.compatible
-	if u.Path == "" {
-		u.Path = "/"
-	}
+	u.Path = cmp.Or(u.Path, "/")
 	m.url = u.JoinPath(a.path)
 	m.client = wire.Client{Provider: m.provider, Header: wire.Header(o.Header), Key: key, HTTP: o.HTTP,
 		Retries:  wire.Retries(o.Retries),

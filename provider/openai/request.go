@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -310,10 +311,7 @@ func fromCall(e *encoder, c *llm.ToolCall, types *map[string]string) {
 // function_call.
 func fromResult(e *encoder, message, part int, r *llm.ToolResult, of string) {
 	e.Comma()
-	out := outputType[of]
-	if out == "" {
-		out = "function_call_output"
-	}
+	out := cmp.Or(outputType[of], "function_call_output")
 	e.Raw(`{"type":"`)
 	e.Raw(out)
 	e.Raw(`","call_id":`)

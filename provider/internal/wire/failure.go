@@ -2,6 +2,7 @@ package wire
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -204,12 +205,7 @@ const Redirected = "the server answered with a redirect; is the base URL right?"
 
 // Contains reports whether s contains one of the words.
 func Contains(s string, words ...string) bool {
-	for _, w := range words {
-		if strings.Contains(s, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })
 }
 
 // SetRetry sets the wait of e, from the headers or else from other, and applies the header

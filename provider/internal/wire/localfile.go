@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -108,9 +109,7 @@ func ReadDataURI(m llm.Media) (llm.Media, error) {
 	}
 	head, encoded := strings.CutSuffix(head, ";base64")
 	mime, _, _ := strings.Cut(head, ";")
-	if mime == "" {
-		mime = "text/plain"
-	}
+	mime = cmp.Or(mime, "text/plain")
 	if m.MIME != "" {
 		mime = m.MIME
 	}

@@ -86,8 +86,7 @@ type Rules struct {
 // repair, and otherwise a copy. It emits each repair through yield, and reports whether the
 // consumer wants more. Faults without a repair remain, and the encoder rejects them. options are
 // the request's options for this provider.
-func (r *Rules) Repair(req *llm.Request, options []byte,
-	yield func(llm.Delta, error) bool) (*llm.Request, bool) {
+func (r *Rules) Repair(req *llm.Request, options []byte, yield func(llm.Delta, error) bool) (*llm.Request, bool) {
 	sent, repairs := r.RepairRequest(req)
 	if len(repairs) == 0 || r.continues(options) {
 		return req, true

@@ -3,8 +3,6 @@ package wire
 import (
 	"bytes"
 	"io"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/pawl-go/pawl/internal/sse"
@@ -19,12 +17,7 @@ var byteOrderMark = []byte("\ufeff")
 // the body; -1 means unknown.
 func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) error {
 	if whole {
-		p := scratch.Get().(*[]byte)
-		all, err := readAll((*p)[:0], body, size)
-		defer func() {
-			*p = all
-			release(&scratch, p)
-		}()
+		all, err := readAll(nil, body, size)
 		if err != nil {
 			return cut(provider, err)
 		}
@@ -34,20 +27,13 @@ func Read(provider string, body io.Reader, size int64, whole bool, dec Decoder) 
 		}
 		body = bytes.NewReader(text)
 	}
-	events := streams.Get().(*sse.Reader)
-	events.Reset(body)
-	defer func() {
-		events.Reset(nil)
-		if events.Size() <= keepBuffer {
-			streams.Put(events)
-		}
-	}()
+	events := sse.NewReader(body)
 	head, err := events.Peek()
 	if err != nil && err != io.EOF {
 		return cut(provider, err)
 	}
 	if looksLikeJSON(head) {
-		all, err := readAll(bytes.Clone(head), body, size)
+		all, err := readAll(head, body, size)
 		if err != nil {
 			return cut(provider, err)
 		}
@@ -96,26 +82,16 @@ func readEvents(provider string, events *sse.Reader, dec Decoder) (eof bool, err
 	}
 }
 
-// readAll appends a body to buf, at most maxBody bytes. size is the length of the body; -1 means
-// unknown.
-func readAll(buf []byte, body io.Reader, size int64) ([]byte, error) {
+// readAll returns head and the rest of a body, at most maxBody bytes. size is the length of the
+// whole; -1 means unknown.
+func readAll(head []byte, body io.Reader, size int64) ([]byte, error) {
+	var all bytes.Buffer
 	if size > 0 && size < maxBody {
-		buf = slices.Grow(buf, int(size)+bytes.MinRead)
+		all.Grow(int(size) + bytes.MinRead)
 	}
-	for len(buf) < maxBody {
-		if cap(buf)-len(buf) < bytes.MinRead {
-			buf = slices.Grow(buf, max(cap(buf), bytes.MinRead))
-		}
-		n, err := body.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return buf, err
-		}
-	}
-	return buf, nil
+	all.Write(head)
+	_, err := all.ReadFrom(io.LimitReader(body, maxBody))
+	return all.Bytes(), err
 }
 
 // drain reads the rest of a body whose reply is complete, because only then can its connection be
@@ -156,24 +132,4 @@ func isPage(b []byte) bool {
 	return len(b) > 0 && b[0] == '<'
 }
 
-const (
-	maxBody    = 64 << 20  // of a reply
-	keepBuffer = 512 << 10 // larger buffers do not return to their pool
-)
-
-var (
-	scratch = sync.Pool{New: newBuffer} // for replies
-	streams = sync.Pool{New: func() any { return sse.NewReader(nil) }}
-)
-
-func newBuffer() any {
-	b := make([]byte, 0, 8<<10)
-	return &b
-}
-
-// release returns a buffer to its pool, unless it has grown too large.
-func release(pool *sync.Pool, p *[]byte) {
-	if cap(*p) <= keepBuffer {
-		pool.Put(p)
-	}
-}
+const maxBody = 64 << 20 // of a reply

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"hash/fnv"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
@@ -138,10 +139,8 @@ func (w *Writer) Fail(err error) {
 // Key begins a member of the body. It returns false, and appends nothing, if the options have the
 // member.
 func (w *Writer) Key(name string) bool {
-	for _, k := range w.Keys {
-		if k == name {
-			return false
-		}
+	if slices.Contains(w.Keys, name) {
+		return false
 	}
 	w.Comma()
 	w.B = append(w.B, '"')
