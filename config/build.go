@@ -3,6 +3,7 @@ package config
 // build.go: Build makes a pawl.Agent of an Agent.
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,9 +103,7 @@ func (b *builder) tell(text string) {
 // Findings.
 func (a *Agent) Build(ctx context.Context, o *Options) (*Built, error) {
 	b := &builder{agent: a}
-	if o != nil {
-		b.opts = *o
-	}
+	b.opts = *cmp.Or(o, new(Options))
 	if b.env = b.opts.Getenv; b.env == nil {
 		b.env = os.Getenv
 	}
@@ -144,9 +143,7 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	}
 	sets = b.around(sets)
 	out := &pawl.Agent{Name: a.Name, Instructions: a.Instructions, Model: driven, Tools: sets}
-	if out.Name == "" {
-		out.Name = "pawl"
-	}
+	out.Name = cmp.Or(out.Name, "pawl")
 	if out.Output, err = a.output(); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -138,9 +139,7 @@ const NoticeDriver = "driver"
 // the first request.
 func (b *builder) driven(model llm.Model) (llm.Model, []pawl.Middleware, error) {
 	a, driver, o := b.agent, b.agent.Driver, b.agent.React
-	if driver == "" {
-		driver = "native"
-	}
+	driver = cmp.Or(driver, "native")
 	if driver == "native" && o != nil {
 		if o.Format != "" {
 			return nil, nil, finding(CodeConflict, "react.format", "take driver react, or leave it out", "a format of decisions is about driver react, not native")
@@ -158,9 +157,7 @@ func (b *builder) driven(model llm.Model) (llm.Model, []pawl.Middleware, error) 
 	}
 	switch driver {
 	case "react":
-		if o == nil {
-			o = new(React)
-		}
+		o = cmp.Or(o, new(React))
 		options := &react.Options{Format: react.Format(o.Format), Parallel: o.Parallel, Lenient: o.Lenient}
 		if o.Retries != nil {
 			if options.MaxRetries = *o.Retries; *o.Retries == 0 {

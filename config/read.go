@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding"
 	"math"
 	"reflect"
@@ -376,9 +377,7 @@ func (r *reading) got(n *yaml.Node, path string) string {
 	if shown != n.Value {
 		kind = "the value of"
 	}
-	if kind == "" {
-		kind = "the value"
-	}
+	kind = cmp.Or(kind, "the value")
 	return kind + " " + cut(shown)
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"regexp"
@@ -116,9 +117,7 @@ func (a *Agent) KeepSchedules(ctx context.Context, db store.Schedules, getenv fu
 		}
 		v := store.Schedule{ID: a.schedules() + s.Name, Name: s.Name, Description: s.Name + ", of the file of " +
 			a.Name, When: s.When, Zone: s.Zone, Task: task, Misfire: s.Misfire}
-		if v.Zone == "" {
-			v.Zone = zone
-		}
+		v.Zone = cmp.Or(v.Zone, zone)
 		want = append(want, v)
 	}
 	return schedule.Keep(ctx, db, a.Store.Scope(), a.schedules(), want, now)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -21,9 +22,7 @@ import (
 // after the last call. Errors are *Finding or Findings.
 func (a *Agent) Toolsets(ctx context.Context, o *Options) (sets []Set, hidden []string, closeSets func(), err error) {
 	b := &builder{agent: a}
-	if o != nil {
-		b.opts = *o
-	}
+	b.opts = *cmp.Or(o, new(Options))
 	if b.env = b.opts.Getenv; b.env == nil {
 		b.env = os.Getenv
 	}
@@ -202,8 +201,7 @@ func (b *builder) runner(defs []outside.Definition, path string) (outside.Runner
 			continue
 		}
 		if err := outside.Enforceable(base, d.Command.Network); err != nil {
-			return nil, finding(CodeUnavailable, path, unheld(d.Command.Network),
-				"command %s: %v", d.Command.Name, err)
+			return nil, finding(CodeUnavailable, path, unheld(d.Command.Network), "command %s: %v", d.Command.Name, err)
 		}
 	}
 	return outside.Sandboxed(base), nil

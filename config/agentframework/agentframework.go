@@ -162,9 +162,7 @@ func Translate(root *yaml.Node, r *Reader) *Native {
 	if !ok {
 		return d.native
 	}
-	if d.Metadata.Description != "" || d.Metadata.Version != "" {
-		d.reported("metadata", "description and version are for people, and not sent")
-	}
+	d.reportedIf(d.Metadata.Description != "" || d.Metadata.Version != "", "metadata", "description and version are for people, and not sent")
 	d.names("resources.inference_gateways", d.Resources.Gateways)
 	d.names("resources.tools", d.Resources.Tools)
 	d.names("resources.subscribers", d.Resources.Subscribers)
@@ -188,6 +186,13 @@ func (d *document) placed(code, path, hint, format string, args ...any) {
 }
 
 // reported warns of a key that has no effect, or another effect than it says.
+// reportedIf reports a key without its effect, if the condition holds.
+func (d *document) reportedIf(condition bool, path, message string) {
+	if condition {
+		d.reported(path, message)
+	}
+}
+
 func (d *document) reported(path, message string) { d.placed(codeReported, path, "", "%s", message) }
 
 // names reports resources of the same name.
@@ -205,9 +210,7 @@ func (d *document) subscribers() {
 	for i, name := range d.Spec.Subscribers {
 		d.resource(d.Resources.Subscribers, name, index("spec.subscribers", i), "subscriber")
 	}
-	if len(d.Resources.Subscribers) > 0 {
-		d.reported("resources.subscribers", "subscribers have no effect: pawl run --json prints every event")
-	}
+	d.reportedIf(len(d.Resources.Subscribers) > 0, "resources.subscribers", "subscribers have no effect: pawl run --json prints every event")
 }
 
 func (d *document) memory() {

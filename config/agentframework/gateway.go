@@ -1,6 +1,7 @@
 package agentframework
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -56,9 +57,7 @@ func (d *document) gateway(name, path string) {
 		d.native.Model, d.native.ModelName = script.New(script.Loop(script.Say(mockSentence))), "mock"
 		return
 	}
-	if c.Model == "" {
-		c.Model = gatewayTypes[k].model
-	}
+	c.Model = cmp.Or(c.Model, gatewayTypes[k].model)
 	if g.Type == "GoogleAIGateway" {
 		c.Model = strings.TrimPrefix(c.Model, "models/")
 	}
@@ -77,9 +76,7 @@ func (d *document) gateway(name, path string) {
 		d.set("settings.temperature", at, 0) // its default
 	}
 	d.said("tool_choice", at+".tool_choice", d.choice(c.ToolChoice.node, at+".tool_choice"))
-	if c.FunctionCalling != nil {
-		d.reported(at+".use_function_calling", "the planner's use_function_calling decides")
-	}
+	d.reportedIf(c.FunctionCalling != nil, at+".use_function_calling", "the planner's use_function_calling decides")
 }
 
 // keyOf returns the name of the variable in api_key. A key itself has no place in a file.

@@ -78,15 +78,9 @@ func (d *document) manager() {
 		d.native.Model, d.native.ModelName = noModel{}, "none"
 	}
 	d.logDetails(c.LogDetails)
-	if c.ManagerKey != "" {
-		d.reported(plannerConfig+".manager_worker_key", "a manager has one name, metadata.name")
-	}
-	if c.HistoryFilter != "" {
-		d.reported(plannerConfig+".history_filter", "a manager receives the end of the conversation before a task, with any value")
-	}
-	if c.Default != "" && planner != "WorkerRouterPlanner" {
-		d.reported(plannerConfig+".default_worker", "no default is needed: each phase and step names a worker, or is sent back")
-	}
+	d.reportedIf(c.ManagerKey != "", plannerConfig+".manager_worker_key", "a manager has one name, metadata.name")
+	d.reportedIf(c.HistoryFilter != "", plannerConfig+".history_filter", "a manager receives the end of the conversation before a task, with any value")
+	d.reportedIf(c.Default != "" && planner != "WorkerRouterPlanner", plannerConfig+".default_worker", "no default is needed: each phase and step names a worker, or is sent back")
 	d.workers(c)
 	d.leads(c)
 	for i, k := range c.Keys {

@@ -122,9 +122,7 @@ func (d *document) react() {
 			d.set("react.parallel", from, *c.MaxParallel > 1)
 		}
 	}
-	if c.LLMTermination != nil {
-		d.reported(plannerConfig+".use_llm_termination", "a model ends a run by answering, with any value")
-	}
+	d.reportedIf(c.LLMTermination != nil, plannerConfig+".use_llm_termination", "a model ends a run by answering, with any value")
 	for i, name := range c.Terminal {
 		d.add("terminal_tools", index(plannerConfig+".terminal_tools", i), name)
 	}
@@ -186,9 +184,7 @@ func (d *document) tool(from description, path string) {
 			def.Content = append(def.Content, key, value)
 		}
 	}
-	if res.Type == "command" && get(def, "input") == nil {
-		d.reported(path, from.Name+" has neither args nor a schema: it is offered without arguments")
-	}
+	d.reportedIf(res.Type == "command" && get(def, "input") == nil, path, from.Name+" has neither args nor a schema: it is offered without arguments")
 	tool := d.mapping(path)
 	put(tool, d.text(at+".type", res.Type), def)
 	d.add("tools", path, tool)
@@ -262,9 +258,7 @@ func (d *document) llmRouter() {
 }
 
 func (d *document) logDetails(said *bool) {
-	if said != nil {
-		d.reported(plannerConfig+".log_details", "logging has no switch here: pawl run prints each step")
-	}
+	d.reportedIf(said != nil, plannerConfig+".log_details", "logging has no switch here: pawl run prints each step")
 }
 
 type single struct {

@@ -55,16 +55,12 @@ func (d *document) policies() {
 	if n, ok := presetRounds[p.Preset]; ok {
 		d.set("limits.rounds", path+".$preset", n)
 	}
-	if p.Preset == "with_checkpoints" || p.Checkpoint != nil {
-		d.reported(path, "checkpoints have no effect: --save keeps a run however it ends")
-	}
+	d.reportedIf(p.Preset == "with_checkpoints" || p.Checkpoint != nil, path, "checkpoints have no effect: --save keeps a run however it ends")
 	if p.Preset == "manager_with_followups" && d.Kind != "ManagerAgent" {
 		d.placed(codeConflict, path+".$preset", "kind: ManagerAgent", "manager_with_followups is a preset of managers")
 	}
 	policyOf(d, p.Completion, path+".completion", new(completion))
-	if p.Completion != nil {
-		d.reported(path+".completion", wordsDoNot)
-	}
+	d.reportedIf(p.Completion != nil, path+".completion", wordsDoNot)
 	policyOf(d, p.Checkpoint, path+".checkpoint", new(checkpoint))
 	if f := policyOf(d, p.FollowUp, path+".follow_up", new(followUp)); f.MaxPhases != nil {
 		d.team("max_phases", path+".follow_up.config.max_phases", *f.MaxPhases)
@@ -97,9 +93,7 @@ func (d *document) termination(c *termination, path string) {
 	if c.RequireTerminal != nil && *c.RequireTerminal {
 		d.placed(codeRefused, path+".require_terminal_tool", "say in system_prompt that the run ends with the tool, or set the gateway's tool_choice", "a run can also end by an answer")
 	}
-	if c.CheckCompletion != nil {
-		d.reported(path+".check_completion", wordsDoNot)
-	}
+	d.reportedIf(c.CheckCompletion != nil, path+".check_completion", wordsDoNot)
 	switch c.OnMax {
 	case "return_partial":
 		d.set("limits.at_limit", path+".on_max_iterations", "answer")
@@ -115,9 +109,7 @@ func (d *document) loops(c *loops, path string) {
 	if c.Enabled != nil && !*c.Enabled {
 		d.placed(codeRefused, path+".enabled", "leave it out", "repetition is always looked for, or a run might not end")
 	}
-	if c.ActionWindow != nil || c.Observations != nil || c.CheckCompletion != nil || c.OnStagnation != "" {
-		d.reported(path, "only repetition_threshold counts: the window is twice as long, calls count with their results, and the model is warned before the run ends")
-	}
+	d.reportedIf(c.ActionWindow != nil || c.Observations != nil || c.CheckCompletion != nil || c.OnStagnation != "", path, "only repetition_threshold counts: the window is twice as long, calls count with their results, and the model is warned before the run ends")
 }
 
 func (d *document) hitl(c *hitl, path string) {
