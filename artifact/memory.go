@@ -10,6 +10,7 @@
 package artifact
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -43,10 +44,7 @@ const defaultLimit = 64 << 20
 
 // Put stores a. It returns an error if a alone is larger than the limit.
 func (m *Memory) Put(_ context.Context, run string, a pawl.Artifact) error {
-	limit := m.Limit
-	if limit == 0 {
-		limit = defaultLimit
-	}
+	limit := cmp.Or(m.Limit, defaultLimit)
 	if size(a) > limit {
 		return fmt.Errorf("artifact %s: %d bytes are more than the %d that can be kept", a.Key, size(a), limit)
 	}

@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the description
 	"errors"
@@ -117,9 +118,7 @@ func (q page) next(name string, at int, end bool) string {
 // the offset of its rest.
 func (q page) lines(content string) llm.ToolResult {
 	first, count := max(q.Line, 1), q.Lines
-	if count == 0 {
-		count = pageLines
-	}
+	count = cmp.Or(count, pageLines)
 	at, n := 0, 1 // line n begins at byte at
 	for ; n < first; n++ {
 		i := strings.IndexByte(content[at:], '\n')

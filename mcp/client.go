@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,9 +121,7 @@ func New(s Server, o *Options) (*Client, error) {
 	}
 	c := &Client{server: s, turn: make(chan struct{}, 1), tools: map[string]*pawl.Tool{},
 		more: map[string]*pawl.Tool{}, calls: map[string]*atWork{}, told: map[string]bool{}}
-	if o != nil {
-		c.opts = *o
-	}
+	c.opts = *cmp.Or(o, new(Options))
 	if s.URL != "" {
 		var err error
 		if c.web, err = s.web(&c.opts); err != nil {

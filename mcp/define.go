@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -90,9 +91,7 @@ func asJSON(v any) json.RawMessage {
 // Inspect parses a server's response to tools/list (the result, or the whole message) and returns
 // the verdict on each tool. The tools cannot be called. o may be nil.
 func Inspect(s Server, list []byte, o *Options) ([]Listed, error) {
-	if o == nil {
-		o = new(Options)
-	}
+	o = cmp.Or(o, new(Options))
 	var env struct {
 		Result *struct{ Tools []json.RawMessage }
 		Tools  []json.RawMessage

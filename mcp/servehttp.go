@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -37,9 +38,7 @@ func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, er
 	if err != nil {
 		return nil, err
 	}
-	if o == nil {
-		o = new(HTTPOptions)
-	}
+	o = cmp.Or(o, new(HTTPOptions))
 	serve := func(stateless bool) http.Handler {
 		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return h.sdk },
 			&sdk.StreamableHTTPOptions{

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,12 +71,8 @@ func (s *Service) host(ctx context.Context) (*host, error) {
 		return nil, err
 	}
 	name, version := s.Name, s.Version
-	if name == "" {
-		name = "pawl"
-	}
-	if version == "" {
-		version = "0"
-	}
+	name = cmp.Or(name, "pawl")
+	version = cmp.Or(version, "0")
 	h.sdk = sdk.NewServer(&sdk.Implementation{Name: name, Version: version},
 		&sdk.ServerOptions{Instructions: s.Instructions,
 			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/pawl-go/pawl"
@@ -38,9 +39,7 @@ type Partial[T any] struct {
 // Add accepts the next event. ok reports that v is a new value with more content. Events of nested
 // runs are ignored.
 func (p *Partial[T]) Add(e pawl.Event) (v T, ok bool) {
-	if p.run == "" {
-		p.run = e.Run
-	}
+	p.run = cmp.Or(p.run, e.Run)
 	if e.Run != p.run {
 		return v, false
 	}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -61,10 +62,7 @@ func (s *timed) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 
 // entries returns the entries in the order in which they count.
 func (t Timeouts) entries() []string {
-	var out []string
-	for e := range t {
-		out = append(out, e)
-	}
+	out := slices.Collect(maps.Keys(t))
 	slices.SortFunc(out, func(a, b string) int {
 		if p, q := plain(a), plain(b); p != q {
 			if p {

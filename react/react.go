@@ -32,6 +32,7 @@
 package react
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -121,16 +122,10 @@ var (
 // request.
 func New(model llm.Model, opts *Options) *Model {
 	m := &Model{inner: model}
-	if opts != nil {
-		m.opts = *opts
-	}
+	m.opts = *cmp.Or(opts, new(Options))
 	o := &m.opts
-	if o.Format == "" {
-		o.Format = JSON
-	}
-	if o.MaxRetries == 0 {
-		o.MaxRetries = 2
-	}
+	o.Format = cmp.Or(o.Format, JSON)
+	o.MaxRetries = cmp.Or(o.MaxRetries, 2)
 	switch {
 	case !slices.Contains(Formats(), o.Format):
 		m.err = fmt.Errorf("react: unknown format %q; known: %v", o.Format, Formats())

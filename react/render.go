@@ -1,6 +1,7 @@
 package react
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -72,10 +73,7 @@ func (f Format) said(m llm.Message, calls []llm.ToolCall, before int) string {
 		}
 	}
 	for i, c := range calls {
-		args := strings.TrimSpace(string(c.Args))
-		if args == "" {
-			args = "{}"
-		}
+		args := cmp.Or(strings.TrimSpace(string(c.Args)), "{}")
 		switch f {
 		case XML:
 			fmt.Fprintf(&b, "<tool>%s</tool>\n<args>%s</args>\n", c.Name, args)

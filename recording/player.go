@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -188,10 +189,7 @@ func (m *Miss) Error() string {
 			break
 		}
 		recorded, now := parting(d.Recorded, d.Now)
-		path := d.Path
-		if path == "" {
-			path = "the whole body"
-		}
+		path := cmp.Or(d.Path, "the whole body")
 		text += fmt.Sprintf("\n%s: recorded %s, now %s", path, recorded, now)
 	}
 	return text

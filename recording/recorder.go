@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"net/http"
 	"strings"
@@ -26,10 +27,7 @@ var _ http.RoundTripper = (*Recorder)(nil)
 
 // RoundTrip sends a request, and records the exchange when its response was read or closed.
 func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
-	next := r.Next
-	if next == nil {
-		next = http.DefaultTransport
-	}
+	next := cmp.Or(r.Next, http.DefaultTransport)
 	body, req, err := readBody(req)
 	if err != nil {
 		return nil, err

@@ -39,6 +39,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -294,11 +295,7 @@ func (s *Spec) environment(temp string) []string {
 	}
 	for _, d := range defaults {
 		name, _, _ := strings.Cut(d, "=")
-		set := false
-		for _, e := range s.Env {
-			set = set || strings.HasPrefix(e, name+"=")
-		}
-		if !set {
+		if !slices.ContainsFunc(s.Env, func(e string) bool { return strings.HasPrefix(e, name+"=") }) {
 			env = append(env[:len(env):len(env)], d)
 		}
 	}

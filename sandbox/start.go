@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -321,9 +322,7 @@ type watcher struct {
 func (w *watcher) end(why End) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.why == "" {
-		w.why = why
-	}
+	w.why = cmp.Or(w.why, why)
 	if !w.reaped {
 		// the first process of its namespace: all others end with it
 		unix.Kill(w.pid, unix.SIGKILL)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -98,11 +99,7 @@ func (r *Capture) keep(req *llm.Request, t Turn) {
 func (r *Capture) Script() (*Model, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	places := make([]int, 0, len(r.turns))
-	for n := range r.turns {
-		places = append(places, n)
-	}
-	slices.Sort(places)
+	places := slices.Sorted(maps.Keys(r.turns))
 	m := &Model{Holds: r.holds}
 	for i, n := range places {
 		if i == 0 {

@@ -5,6 +5,7 @@ package server
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -243,9 +244,7 @@ func (v *response) word(text string) {
 	at := object{"item_id": v.messageID(), "output_index": 0, "content_index": 0}
 	with := func(name string, value any) object {
 		m := object{name: value}
-		for k, v := range at {
-			m[k] = v
-		}
+		maps.Copy(m, at)
 		return m
 	}
 	if !v.text {

@@ -4,6 +4,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -61,9 +62,7 @@ func (c *call) start() error {
 	if err != nil {
 		return err
 	}
-	if in.ID == "" {
-		in.ID = c.r.Header.Get("Idempotency-Key")
-	}
+	in.ID = cmp.Or(in.ID, c.r.Header.Get("Idempotency-Key"))
 	if in.ID == "" {
 		if len(msgs) == 0 {
 			return badRequest("there is nothing to do", "give input, or messages")

@@ -3,6 +3,7 @@ package server
 // server.go: Server and Options; the checks before an endpoint: origin, token, rate and size.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,9 +99,7 @@ func New(o Options) (*Server, error) {
 	def(&o.Beat, 15*time.Second)
 	def(&o.Recover, 5*time.Second)
 	def(&o.Grace, 10*time.Second)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}

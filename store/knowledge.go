@@ -143,8 +143,7 @@ func Fuse(rankings ...[]string) []Ranked {
 		out = append(out, Ranked{id, score})
 	}
 	slices.SortFunc(out, func(a, b Ranked) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score),
-			cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
 	})
 	return out
 }

@@ -124,10 +124,8 @@ func (m *MemoryJournal) AbandonedRuns(ctx context.Context, now time.Time, limit 
 		return nil, err
 	}
 	return m.list(Page{Limit: limit}.Size(), func(r JournalRun) bool {
-		return r.State == JournalOpen &&
-			!r.Until.After(now)
-	},
-		func(a, b JournalRun) int { return a.Updated.Compare(b.Updated) }), nil
+		return r.State == JournalOpen && !r.Until.After(now)
+	}, func(a, b JournalRun) int { return a.Updated.Compare(b.Updated) }), nil
 }
 
 func (m *MemoryJournal) list(limit int, which func(JournalRun) bool, order func(a, b JournalRun) int) []JournalRun {

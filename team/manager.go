@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -87,12 +88,7 @@ type step struct {
 }
 
 func (s step) failed() bool {
-	for _, r := range s.results {
-		if r.IsError {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.results, func(r llm.ToolResult) bool { return r.IsError })
 }
 
 func turnOf(req *llm.Request) *turn {
@@ -237,9 +233,7 @@ func led(lead *pawl.Agent, rounds int, decide func(*turn) move, tools []pawl.Too
 
 	a.Model, a.Tools, a.Middleware = &manager{decide}, tools, around(lead.Middleware)
 	a.Limits.CallsPerStep, a.Limits.LoopThreshold = 0, -1
-	if a.Limits.Rounds == 0 {
-		a.Limits.Rounds = rounds
-	}
+	a.Limits.Rounds = cmp.Or(a.Limits.Rounds, rounds)
 	return &a
 }
 

@@ -1,9 +1,11 @@
 package team
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pawl-go/pawl"
@@ -23,12 +25,7 @@ type Rule struct {
 func (r Rule) fits(task string) bool {
 	task = strings.ToLower(task)
 	has := func(words []string) bool {
-		for _, w := range words {
-			if strings.Contains(task, strings.ToLower(w)) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(task, strings.ToLower(w)) })
 	}
 	return (len(r.Include) == 0 || has(r.Include)) && !has(r.Exclude)
 }
@@ -54,9 +51,7 @@ func Router(lead *pawl.Agent, o *RouterOptions, workers ...Worker) (*pawl.Agent,
 		return nil, err
 	}
 	r := &router{names: namesOf(workers)}
-	if o != nil {
-		r.opts = *o
-	}
+	r.opts = *cmp.Or(o, new(RouterOptions))
 	for i, rule := range r.opts.Rules {
 		if err := known(rule.Worker, r.names); err != nil {
 			return nil, fmt.Errorf("team %s: rule %d: %w", nameOf(lead), i+1, err)

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -55,10 +56,7 @@ type Options struct {
 }
 
 func (o *Options) or() Options {
-	var out Options
-	if o != nil {
-		out = *o
-	}
+	out := *cmp.Or(o, new(Options))
 	if out.MaxPhases <= 0 || out.MaxPhases > mostPhases {
 		out.MaxPhases = mostPhases
 	}

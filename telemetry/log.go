@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"iter"
@@ -24,10 +25,7 @@ import (
 func (t *Telemetry) Log(r pawl.Runner, l *slog.Logger) pawl.Runner {
 	return observe.Wrap(r, func(r pawl.Runner) observe.RunnerFunc {
 		return func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
-			id := RunID(ctx)
-			if id == "" {
-				id = rand.Text()
-			}
+			id := cmp.Or(RunID(ctx), rand.Text())
 			w := writer{t, l.With("run_id", id)}
 			if at := trace.SpanContextFromContext(ctx); at.IsValid() {
 				w.l = w.l.With("trace_id", at.TraceID().String(), "span_id", at.SpanID().String())

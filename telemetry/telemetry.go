@@ -85,18 +85,14 @@ const scopeName = "github.com/pawl-go/pawl/telemetry"
 // instrument.
 func New(o *Options) (*Telemetry, error) {
 	t := new(Telemetry)
-	if o != nil {
-		t.o = *o
-	}
+	t.o = *cmp.Or(o, new(Options))
 	if t.o.Tracer == nil {
 		t.o.Tracer = notrace.NewTracerProvider()
 	}
 	if t.o.Meter == nil {
 		t.o.Meter = nometer.NewMeterProvider()
 	}
-	if t.o.Redactor == nil {
-		t.o.Redactor = new(redact.Redactor)
-	}
+	t.o.Redactor = cmp.Or(t.o.Redactor, new(redact.Redactor))
 	t.o.Provider = cmp.Or(t.o.Provider, other)
 	t.tracer = t.o.Tracer.Tracer(scopeName, trace.WithSchemaURL("https://opentelemetry.io/schemas/"+Conventions))
 	m := t.o.Meter.Meter(scopeName, metric.WithSchemaURL("https://opentelemetry.io/schemas/"+Conventions))

@@ -20,6 +20,7 @@
 package viewer
 
 import (
+	"cmp"
 	"embed"
 	"io/fs"
 	"net/http"
@@ -49,10 +50,7 @@ func Handler() http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=(), usb=()")
 		h.Set("Cache-Control", "no-store")
-		name := strings.TrimPrefix(path.Clean("/"+r.URL.Path), "/")
-		if name == "" {
-			name = "index.html"
-		}
+		name := cmp.Or(strings.TrimPrefix(path.Clean("/"+r.URL.Path), "/"), "index.html")
 		kind := types[path.Ext(name)]
 		page, err := fs.ReadFile(files, "pages/"+name)
 		if err != nil || kind == "" {

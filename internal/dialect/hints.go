@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -148,9 +149,7 @@ func tuple(prefix []any) string {
 		if d := o.text("title") + o.text("description"); p == "" || d != "" && len(d) < 40 {
 			p = strings.TrimSpace(p + " " + d)
 		}
-		if p == "" {
-			p = "anything"
-		}
+		p = cmp.Or(p, "anything")
 		parts = append(parts, p)
 	}
 	return "items in this order: " + clip(strings.Join(parts, ", "), 200)

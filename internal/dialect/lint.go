@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -255,10 +256,7 @@ func quoted(words []string) string {
 func (r *Report) Text(w io.Writer, verbose bool) error {
 	var b bytes.Buffer
 	for _, t := range r.Tools {
-		name := t.Name
-		if name == "" {
-			name = "schema"
-		}
+		name := cmp.Or(t.Name, "schema")
 		fmt.Fprintf(&b, "%s\n", name)
 		for _, c := range t.Changes {
 			fmt.Fprintf(&b, "  no JSON Schema: %s\n", c)

@@ -67,9 +67,7 @@ func (r *refs) resolve(ref string) (target any, ptr string, err error) {
 	}
 	if rest, ok := strings.CutPrefix(ref, id); ok && id != "" {
 		ref = rest
-		if ref == "" {
-			ref = "#"
-		}
+		ref = cmp.Or(ref, "#")
 	}
 	frag, ok := strings.CutPrefix(ref, "#")
 	if !ok {

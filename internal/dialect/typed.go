@@ -320,12 +320,8 @@ func (c *compiler) inclusive(out, w *object, exclusive, inclusive string, step i
 }
 
 func looksAround(pattern string) bool {
-	for _, s := range []string{"(?=", "(?!", "(?<=", "(?<!"} {
-		if strings.Contains(pattern, s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"(?=", "(?!", "(?<=", "(?<!"},
+		func(s string) bool { return strings.Contains(pattern, s) })
 }
 
 // checkedFormats lists the formats that validators check; other formats only explain.

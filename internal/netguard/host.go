@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -84,23 +85,15 @@ func (ps patterns) host(name, port string) bool {
 // addr reports whether a pattern names the address itself or an IPv4 address that it contains.
 func (ps patterns) addr(a netip.Addr, port string) bool {
 	a = a.Unmap()
-	for _, p := range ps {
-		if p.host == "" && (p.port == "" || p.port == port) && p.net.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ps, func(p pattern) bool {
+		return p.host == "" && (p.port == "" || p.port == port) && p.net.Contains(a)
+	})
 }
 
 // networks reports whether any pattern is an address or a network. The addresses of a host then
 // decide.
 func (ps patterns) networks() bool {
-	for _, p := range ps {
-		if p.host == "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ps, func(p pattern) bool { return p.host == "" })
 }
 
 // said lists the patterns for a message.

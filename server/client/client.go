@@ -11,6 +11,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,15 +43,9 @@ type Client struct {
 // New returns a client for the server at a URL such as http://127.0.0.1:8080. o may be nil.
 func New(base string, o *Options) *Client {
 	c := &Client{base: strings.TrimSuffix(base, "/")}
-	if o != nil {
-		c.o = *o
-	}
-	if c.o.Retries == 0 {
-		c.o.Retries = 5
-	}
-	if c.o.Pause == 0 {
-		c.o.Pause = 200 * time.Millisecond
-	}
+	c.o = *cmp.Or(o, new(Options))
+	c.o.Retries = cmp.Or(c.o.Retries, 5)
+	c.o.Pause = cmp.Or(c.o.Pause, 200*time.Millisecond)
 	c.http = &http.Client{Transport: c.o.HTTP,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return c

@@ -37,9 +37,7 @@ func parse(address string) (*pgxpool.Config, error) {
 		return nil, fmt.Errorf("the address of the database is not understood: %w", clean(err, address, ""))
 	}
 	c := cfg.ConnConfig
-	if c.ConnectTimeout == 0 {
-		c.ConnectTimeout = 10 * time.Second
-	}
+	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, 10*time.Second)
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = "pawl"
 	}

@@ -26,6 +26,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -61,9 +62,7 @@ type Options struct {
 // Open opens the store at address and creates its tables if they do not exist. A store written by a
 // newer version is an error and is not changed. ctx is used only while opening.
 func Open(ctx context.Context, address string, opts *Options) (*DB, error) {
-	if opts == nil {
-		opts = &Options{}
-	}
+	opts = cmp.Or(opts, &Options{})
 	cfg, err := parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)

@@ -57,9 +57,7 @@ type Pipeline struct {
 // resources, batches and sampling (the SDK reads those from the process, not through Getenv).
 // Unsupported values are errors: the protocol grpc, custom certificates, and malformed values.
 func Open(o *Options) (*Pipeline, error) {
-	if o == nil {
-		o = new(Options)
-	}
+	o = cmp.Or(o, new(Options))
 	env := o.Getenv
 	if env == nil {
 		env = os.Getenv

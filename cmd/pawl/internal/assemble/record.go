@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
@@ -82,8 +83,6 @@ func (f *RecordFlags) Keep(sys *cli.System, err error) error {
 
 // Durably stores the requests in the journal of a durable run.
 func (f *AgentFlags) Durably() {
-	if f.carry == nil {
-		f.carry = provider.Transport()
-	}
+	f.carry = cmp.Or(f.carry, provider.Transport())
 	f.carry = durable.Transport(f.carry)
 }

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -33,9 +34,7 @@ func (c *remade) remember(ctx context.Context, sys *cli.System, j *assemble.Jour
 	if err := n.Enter(&c.AgentFlags, &c.File); err != nil {
 		return err
 	}
-	if c.File == "" {
-		c.File = n.File
-	}
+	c.File = cmp.Or(c.File, n.File)
 	if err := n.Over(&c.AgentFlags); err != nil {
 		return err
 	}

@@ -6,7 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
@@ -49,13 +50,8 @@ func (a *asker) form(ctx context.Context, schema json.RawMessage) (map[string]an
 		}
 	}
 	_ = json.Unmarshal(schema, &s)
-	names := make([]string, 0, len(s.Properties))
-	for n := range s.Properties {
-		names = append(names, n)
-	}
-	sort.Strings(names)
 	content := map[string]any{}
-	for _, n := range names {
+	for _, n := range slices.Sorted(maps.Keys(s.Properties)) {
 		p := s.Properties[n]
 		about := strings.TrimSpace(p.Title + " " + p.Description)
 		if len(p.Enum) > 0 {
