@@ -109,7 +109,8 @@ func (d *document) loops(c *loops, path string) {
 	if c.Enabled != nil && !*c.Enabled {
 		d.placed(codeRefused, path+".enabled", "leave it out", "repetition is always looked for, or a run might not end")
 	}
-	d.reportedIf(c.ActionWindow != nil || c.Observations != nil || c.CheckCompletion != nil || c.OnStagnation != "", path, "only repetition_threshold counts: the window is twice as long, calls count with their results, and the model is warned before the run ends")
+	without := c.ActionWindow != nil || c.Observations != nil || c.CheckCompletion != nil || c.OnStagnation != ""
+	d.reportedIf(without, path, "only repetition_threshold counts: the window is twice as long, calls count with their results, and the model is warned before the run ends")
 }
 
 func (d *document) hitl(c *hitl, path string) {
