@@ -80,7 +80,7 @@ func opaque(o *llm.Opaque) int {
 // sent. The same happens if it needs more than half of tokens.
 func Budget(tokens int, o *Options) pawl.Middleware {
 	estimate := o.estimate()
-	return compiler(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {
+	return cutter(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {
 		c := parse(req)
 		cuts := c.budget(tokens, estimate)
 		return c.from(cuts[len(cuts)-1], req.Turn), nil

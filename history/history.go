@@ -1,16 +1,16 @@
 // Package history chooses the part of a long conversation that a model receives. The transcript,
-// and the stored conversation, stay whole: a compiler is a middleware that changes requests on
-// their way to the model.
+// and the stored conversation, stay whole: each function returns a middleware that changes
+// requests on their way to the model.
 //
 //	agent := &pawl.Agent{Model: m, Middleware: []pawl.Middleware{history.Budget(50_000, nil)}}
 //
-// Without a compiler everything is sent, which suits follow-up questions and prompt caches. The
-// compilers:
+// Without such a middleware everything is sent, which suits follow-up questions and prompt caches.
+// The functions:
 //
-//	CurrentTrace    all messages, but no calls, results and reasoning of earlier turns
-//	LastTurns       the last turns
-//	Budget          the last turns that fit a number of tokens
-//	Summary         the same, with a summary by a model in place of the rest
+//	DropPastToolCalls  all messages, but no calls, results and reasoning of earlier turns
+//	LastTurns          the last turns
+//	Budget             the last turns that fit a number of tokens
+//	Summary            the same, with a summary by a model in place of the rest
 //
 //	 system │ turn 1      │ turn 2                       │ turn 3, current
 //	 ───────┼─────────────┼──────────────────────────────┼───────────────────────────────
@@ -23,7 +23,7 @@
 //
 // Prompt caches hit as long as a request begins like the one before. So cuts depend on the
 // transcript alone, only move forward, and move rarely: a cut leaves out more than necessary. A
-// notice with the code messages_cut reports it. Compilers can be nested.
+// notice with the code messages_cut reports it. The middlewares can be nested.
 package history
 
 import (
@@ -46,27 +46,27 @@ type view struct {
 	usage    llm.Usage     // of the requests that it took
 }
 
-// compiler makes the view of a request. An error ends the request.
-type compiler func(ctx context.Context, inner llm.Model, req *llm.Request) (view, error)
+// cutter returns the view of a request. An error ends the request.
+type cutter func(ctx context.Context, inner llm.Model, req *llm.Request) (view, error)
 
-func (c compiler) middleware() pawl.Middleware {
+func (c cutter) middleware() pawl.Middleware {
 	return pawl.Middleware{Model: func(m llm.Model) llm.Model { return &model{m, c} }}
 }
 
 // model sends the view of each request on.
 type model struct {
-	inner   llm.Model
-	compile compiler
+	inner llm.Model
+	cut   cutter
 }
 
-// Unwrap returns the inner model. Its price does not include the compiler's own requests, such as
+// Unwrap returns the inner model. Its price does not include the middleware's own requests, such as
 // a summary.
 func (m *model) Unwrap() llm.Model { return m.inner }
 
-// Stream sends what the compiler makes of req.
+// Stream sends the view of req.
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		v, err := m.compile(ctx, m.inner, req)
+		v, err := m.cut(ctx, m.inner, req)
 		if err != nil {
 			yield(llm.Delta{}, err)
 			return
@@ -78,9 +78,9 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		}
 		r := *req
 		r.Messages, r.Turn = v.messages, v.turn
-		spent, told := v.usage, false
+		spent, counted := v.usage, false
 		for d, err := range m.inner.Stream(ctx, &r) {
-			if told = told || d.Usage != nil; v.usage.Total() > 0 && (d.Usage != nil || d.Finish != "" && !told) {
+			if counted = counted || d.Usage != nil; v.usage.Total() > 0 && (d.Usage != nil || d.Finish != "" && !counted) {
 				u := spent
 				if d.Usage != nil {
 					u = *d.Usage

@@ -40,7 +40,7 @@ func Summary(m llm.Model, tokens int, o *Options) pawl.Middleware {
 	}
 	s.page = strings.ReplaceAll(strings.TrimSpace(s.page), "WORDS", strconv.Itoa(max(50, tokens/8*3/4)))
 	estimate := o.estimate()
-	return compiler(func(ctx context.Context, inner llm.Model, req *llm.Request) (view, error) {
+	return cutter(func(ctx context.Context, inner llm.Model, req *llm.Request) (view, error) {
 		c := parse(req)
 		cuts := c.budget(tokens, estimate)
 		k := cuts[len(cuts)-1]

@@ -12,7 +12,7 @@ import (
 // results and reasoning of earlier turns. Instructor does so by default. It saves most if results
 // are long. The price is that a follow-up question about a result calls the tool again.
 func DropPastToolCalls() pawl.Middleware {
-	return compiler(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {
+	return cutter(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {
 		c := parse(req)
 		now := c.starts[c.current]
 		v := view{messages: make([]llm.Message, 0, len(c.messages))}
@@ -53,7 +53,7 @@ func words(m llm.Message) llm.Message {
 // between 10 and 14.
 func LastTurns(n int) pawl.Middleware {
 	n = max(1, n)
-	return compiler(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {
+	return cutter(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {
 		c := parse(req)
 		return c.from(c.last(n), req.Turn), nil
 	}).middleware()
