@@ -89,8 +89,8 @@ func unnamed(ctx context.Context, t *testing.T, p *browser.Page) (found []string
 }
 
 // Every page, at three widths, light and dark: text has enough contrast, nothing scrolls
-// horizontally, every control has a name, and there is one of each landmark. Screenshots of all are
-// stored.
+// horizontally, every control has a name, and there is one of each landmark. With PAWL_SHOTS=1,
+// screenshots of all are stored.
 func TestLooks(t *testing.T) {
 	ctx, p := page(t)
 	w := open(t, nil)

@@ -312,9 +312,13 @@ func cut(b []byte) string {
 	return string(b)
 }
 
-// shoot stores a screenshot of the page in shots/, which is not part of the repository.
+// shoot stores a screenshot of the page in shots/, which is not part of the repository, if the
+// variable PAWL_SHOTS is set. There are 90 of them, and the browser takes most of its time for them.
 func shoot(ctx context.Context, t *testing.T, p *browser.Page, name string) {
 	t.Helper()
+	if os.Getenv("PAWL_SHOTS") == "" {
+		return
+	}
 	png, err := p.Screenshot(ctx)
 	must(t, err)
 	dir, err := filepath.Abs("shots")
