@@ -312,8 +312,8 @@ func cut(b []byte) string {
 	return string(b)
 }
 
-// shoot stores a screenshot of the page in shots/, which is not part of the repository, if the
-// variable PAWL_SHOTS is set. There are 90 of them, and the browser takes most of its time for them.
+// shoot stores a screenshot of the page in shots/, which is not part of the repository. It does so
+// only if the variable PAWL_SHOTS is set, because screenshots take half of the browser's time.
 func shoot(ctx context.Context, t *testing.T, p *browser.Page, name string) {
 	t.Helper()
 	if os.Getenv("PAWL_SHOTS") == "" {
