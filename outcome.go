@@ -5,11 +5,11 @@ package pawl
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
 
-	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -168,7 +168,7 @@ func (w *work) complete(ctx context.Context, res llm.ToolResult, err error) {
 	if len(res.Parts) == 0 && res.Data != nil {
 		res.Parts = []llm.Part{llm.Text{Text: string(res.Data)}}
 	}
-	if res.Data != nil && !jsonscan.Valid(res.Data) {
+	if res.Data != nil && !json.Valid(res.Data) {
 		res.Data = nil // the conversation could not be stored with it
 		x.Error = cmp.Or(x.Error, "the tool's data was no JSON and was left out")
 	}

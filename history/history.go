@@ -80,7 +80,8 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		r.Messages, r.Turn = v.messages, v.turn
 		spent, counted := v.usage, false
 		for d, err := range m.inner.Stream(ctx, &r) {
-			if counted = counted || d.Usage != nil; v.usage.Total() > 0 && (d.Usage != nil || d.Finish != "" && !counted) {
+			counted = counted || d.Usage != nil
+			if v.usage.Total() > 0 && (d.Usage != nil || d.Finish != "" && !counted) {
 				u := spent
 				if d.Usage != nil {
 					u = *d.Usage

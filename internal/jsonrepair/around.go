@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
-
-	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
 // document reads the whole text: one value, and the text that may surround it.
@@ -40,7 +38,7 @@ func (p *parser) document() bool {
 	if p.out[0] == '"' && (len(p.out) < 3 || p.out[1] != '{' && p.out[1] != '[') {
 		return p.fail("it is a string that contains no JSON")
 	}
-	if !jsonscan.Valid(p.out) {
+	if !json.Valid(p.out) {
 		return p.fail("it cannot be read as JSON")
 	}
 	return true
@@ -167,7 +165,7 @@ func (p *parser) unescape() bool {
 	p.steps += len(text)
 	quoted := append(append([]byte{'"'}, text...), '"')
 	var s string
-	if json.Unmarshal(quoted, &s) != nil || !jsonscan.Valid([]byte(s)) {
+	if json.Unmarshal(quoted, &s) != nil || !json.Valid([]byte(s)) {
 		return p.fail("its quotes are escaped, but not all")
 	}
 	p.out = []byte(s)

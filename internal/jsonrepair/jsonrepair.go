@@ -22,12 +22,11 @@
 package jsonrepair
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"unicode/utf8"
-
-	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
 // ErrCut is wrapped by the error for text that ends inside a value. The missing part is unknown, so
@@ -45,7 +44,7 @@ const maxNotes = 16
 // white space between values. An error says why the text has no interpretation, or more than one,
 // in words for a model. It wraps ErrCut if the text ends too early.
 func Repair(text []byte) (fixed []byte, repairs []string, err error) {
-	if jsonscan.Valid(text) {
+	if json.Valid(text) {
 		return text, nil, nil
 	}
 	p := parser{text: text}

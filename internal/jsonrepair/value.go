@@ -223,7 +223,7 @@ func (p *parser) number() bool {
 		t += "0"
 	}
 	t = sign + t
-	if !jsonscan.Valid([]byte(t)) || t[len(t)-1] < '0' || t[len(t)-1] > '9' {
+	if !json.Valid([]byte(t)) || t[len(t)-1] < '0' || t[len(t)-1] > '9' {
 		p.i = start
 		if lost := strings.ToLower(strings.TrimLeft(raw, "+-")); lost == "infinity" || lost == "inf" || lost == "nan" {
 			return p.fail("JSON has no %s", clip([]byte(raw)))

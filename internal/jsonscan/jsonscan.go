@@ -22,21 +22,19 @@
 //
 // A Cursor is lenient where reading a provider's answer is better than refusing it: a value of an
 // unexpected kind reads as the zero value, a string may contain raw control characters, and skipped
-// values are checked for balanced brackets only. Valid is strict and agrees with encoding/json.
+// values are checked for balanced brackets only. json.Valid is strict.
 //
 // No function panics on any input, and every function takes time linear in the size of its input.
 package jsonscan
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"strconv"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // MaxDepth is the maximum nesting of objects and arrays, the same as in encoding/json.
@@ -386,7 +384,7 @@ func (c *Cursor) Null() bool {
 }
 
 // Raw skips the next value and returns its text, which refers to the data. Only its brackets are
-// checked; use Valid before storing it as JSON.
+// checked; use json.Valid before storing it as JSON.
 func (c *Cursor) Raw() []byte {
 	c.space()
 	start := c.i
@@ -435,13 +433,8 @@ func inWord(b byte) bool {
 	return b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'z' || b == '-' || b == '+' || b == '.'
 }
 
-// Valid reports whether data is one JSON value. It agrees with json.Valid on every input.
-func Valid(data []byte) bool { return jsontext.Value(data).IsValid(lenient) }
-
-var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-
 // IsObject reports whether data is one valid JSON object.
 func IsObject(data []byte) bool {
 	c := New(data)
-	return c.Kind() == Object && Valid(data)
+	return c.Kind() == Object && json.Valid(data)
 }

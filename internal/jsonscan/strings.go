@@ -88,8 +88,13 @@ func hex4(b []byte) (rune, bool) {
 // AppendString appends s to dst as a JSON string. It escapes only what JSON requires. Invalid UTF-8
 // becomes U+FFFD.
 func AppendString[T string | []byte](dst []byte, s T) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s) // the error reports invalid UTF-8
-	return dst
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			dst, _ = jsontext.AppendQuote(dst, s) // the error reports invalid UTF-8
+			return dst
+		}
+	}
+	return append(append(append(dst, '"'), s...), '"') // nothing to escape
 }
 
 // balance moves past an object or array, examining brackets and strings only.

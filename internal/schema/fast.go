@@ -172,7 +172,7 @@ func (f *fastSchema) addProps(s map[string]any) bool {
 
 // accepts reports that args certainly fit.
 func (f *fastSchema) accepts(args json.RawMessage) bool {
-	if !jsonscan.Valid(args) {
+	if !json.Valid(args) {
 		return false
 	}
 	c := jsonscan.New(args)

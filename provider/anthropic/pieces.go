@@ -1,6 +1,10 @@
 package anthropic
 
-import "github.com/pawl-go/pawl/internal/jsonscan"
+import (
+	"encoding/json"
+
+	"github.com/pawl-go/pawl/internal/jsonscan"
+)
 
 // pieces joins a block that only the server understands: its initial members, and the fragments
 // that extend them.
@@ -96,7 +100,7 @@ func (x *pieces) join() []byte {
 			out = jsonscan.AppendString(out, p.buf)
 		case p.was == asList:
 			out = append(append(append(out, '['), p.buf...), ']')
-		case p.was == asValue && jsonscan.Valid(p.buf):
+		case p.was == asValue && json.Valid(p.buf):
 			out = append(out, p.buf...)
 		case p.was == asValue:
 			out = append(jsonscan.AppendString(append(out, `{"raw_arguments":`...), p.buf), '}')

@@ -116,7 +116,7 @@ func (w *argsWriter) piece(path, kind string, value []byte, more bool) error {
 	case "nullValue":
 		w.out = append(w.out, "null"...)
 	default:
-		if !jsonscan.Valid(value) {
+		if !json.Valid(value) {
 			return broken("arguments cannot be read: the value %s", value)
 		}
 		w.out = append(w.out, value...)

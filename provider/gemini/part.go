@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"encoding/json"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
@@ -136,7 +137,7 @@ func (d *decoder) toDelta(p *part) error {
 
 // keep returns an Opaque that owns object.
 func (d *decoder) keep(object []byte) (*llm.Opaque, error) {
-	if !jsonscan.Valid(object) {
+	if !json.Valid(object) {
 		return nil, broken("a part of the reply is not valid JSON")
 	}
 	return &llm.Opaque{Provider: d.Tag, Data: object}, nil

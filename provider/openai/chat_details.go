@@ -30,7 +30,7 @@ type member struct {
 // addDetails adds the elements of one reasoning_details array.
 func (d *chatDecoder) addDetails(raw []byte) error {
 	if d.sealing { // whole, stored byte for byte
-		if !jsonscan.Valid(raw) {
+		if !json.Valid(raw) {
 			return d.broken("reasoning_details are not valid JSON")
 		}
 		return d.beginDetails(raw)
@@ -173,7 +173,7 @@ func (d *chatDecoder) closeDetails() error {
 		return nil
 	}
 	data := x.opaque()
-	if !jsonscan.Valid(data) {
+	if !json.Valid(data) {
 		return d.broken("reasoning_details are not valid JSON")
 	}
 	return d.Send(llm.Delta{Index: x.part, Part: llm.Reasoning{Opaque: &llm.Opaque{Provider: d.tag, Data: data}},

@@ -318,7 +318,7 @@ func fromChatArgs(e *encoder, args []byte) {
 	switch {
 	case n == 0:
 		e.Raw(`"{}"`)
-	case !e.compatible || args[0] == '{' && args[n-1] == '}' || jsonscan.Valid(args):
+	case !e.compatible || args[0] == '{' && args[n-1] == '}' || json.Valid(args):
 		e.Bytes(args)
 	default:
 		wrapped := jsonscan.AppendString([]byte(`{"invalid_arguments":`), args)

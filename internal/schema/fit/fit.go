@@ -30,8 +30,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
 const (
@@ -69,7 +67,7 @@ func Coerce(s *jsonschema.Schema, args []byte) (fixed []byte, repairs []string, 
 func decode(b []byte) (v any, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
-	return v, jsonscan.Valid(b) && d.Decode(&v) == nil && !huge(v)
+	return v, json.Valid(b) && d.Decode(&v) == nil && !huge(v)
 }
 
 // huge reports whether v contains a number that would keep a validator busy for long: the validator

@@ -8,7 +8,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/pawl-go/pawl/internal/jsonrepair"
-	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
 // wanted is the set of types that all rules allow. An empty set means that no rule states a type.
@@ -119,7 +118,7 @@ func scalars(want wanted, rules []*jsonschema.Schema, s, at string) (out []readi
 
 // isNumber reports whether s is exactly one JSON number, of a plausible size.
 func isNumber(s string) bool {
-	if len(s) == 0 || len(s) > 32 || s[0] != '-' && (s[0] < '0' || s[0] > '9') || !jsonscan.Valid([]byte(s)) ||
+	if len(s) == 0 || len(s) > 32 || s[0] != '-' && (s[0] < '0' || s[0] > '9') || !json.Valid([]byte(s)) ||
 		strings.TrimSpace(s) != s {
 		return false
 	}

@@ -78,7 +78,7 @@ func (o *Emitter) Finish(f llm.FinishReason) error {
 // Keep returns an Opaque with one JSON value of this server. It returns an error if raw is not
 // valid JSON.
 func (o *Emitter) Keep(raw []byte) (*llm.Opaque, error) {
-	if !jsonscan.Valid(raw) {
+	if !json.Valid(raw) {
 		return nil, Broken(o.Provider, "an item of the reply is not valid JSON")
 	}
 	return &llm.Opaque{Provider: o.Tag, Data: append(json.RawMessage(nil), raw...)}, nil
