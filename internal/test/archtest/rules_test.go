@@ -217,6 +217,8 @@ func TestCheckToolPages(t *testing.T) {
 		literal  = "package x\nvar t = &pawl.Tool{Name: \"x\"}\n"
 		typed    = "package x\nvar t = pawl.Func(\"x\", page, f)\n"
 		explicit = "package x\nvar t = pawl.Func[In, Out](\"x\", page, f)\n"
+		defined  = "package x\nvar t = toolrun.Define(files, \"z\", &pawl.Tool{Name: \"x\"})\n"
+		computed = "package x\nvar t = toolrun.Define(files, name, &pawl.Tool{Name: \"x\"})\n"
 		none     = "package x\nfunc all() []*pawl.Tool { return []*pawl.Tool{a, b} }\n"
 	)
 	for _, tt := range []struct {
@@ -230,6 +232,9 @@ func TestCheckToolPages(t *testing.T) {
 		{"literal without a page", literal, nil, "no x.md in its folder"},
 		{"typed without a page", typed, nil, "no x.md in its folder"},
 		{"explicit without a page", explicit, nil, "no x.md in its folder"},
+		{"defined", defined, []string{"z.md"}, ""},
+		{"defined without a page", defined, nil, "no z.md in its folder"},
+		{"defined by a computed name", computed, nil, "is a literal"},
 		{"page without a tool", none, []string{"y.md"}, "no tool is made in y.go"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
