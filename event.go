@@ -349,21 +349,21 @@ func (t *deltas) text(piece []byte) string {
 
 // retract removes text that only repeats the arguments of a call.
 func (r *run) retract(resp *llm.Response) {
-	var kept []llm.Part // nil means all
+	var parts []llm.Part // nil means all
 	for i, p := range resp.Message.Parts {
 		if t, ok := p.(llm.Text); ok && echoes(t.Text, resp.Message) {
 			r.emit(Event{Kind: EventTextRetracted, Step: r.history.replies + 1, Index: i, Text: t.Text})
-			if kept == nil {
-				kept = append(make([]llm.Part, 0, len(resp.Message.Parts)), resp.Message.Parts[:i]...)
+			if parts == nil {
+				parts = append(make([]llm.Part, 0, len(resp.Message.Parts)), resp.Message.Parts[:i]...)
 			}
 			continue
 		}
-		if kept != nil {
-			kept = append(kept, p)
+		if parts != nil {
+			parts = append(parts, p)
 		}
 	}
-	if kept != nil {
-		resp.Message.Parts = kept
+	if parts != nil {
+		resp.Message.Parts = parts
 	}
 }
 

@@ -190,16 +190,16 @@ func (r *run) accept(from *Result, msgs []llm.Message) error {
 	r.history.sent = make([]llm.Message, 1, len(stored)+len(msgs)+7)
 	in.msgs = r.history.sent[1:]
 	if len(stored) > 0 {
-		healed, mends := llm.Repair(stored)
-		if len(mends) == 0 {
+		repaired, done := llm.Repair(stored)
+		if len(done) == 0 {
 			for _, f := range llm.Check(stored) {
 				if f.Code == "unknown_role" || f.Code == "unknown_part" { // nothing repairs these
 					return &TranscriptError{Index: f.Message, Text: f.Text}
 				}
 			}
 		}
-		r.resumed.repairs = mends
-		for i, m := range healed {
+		r.resumed.repairs = done
+		for i, m := range repaired {
 			if err := in.add(i, m); err != nil {
 				return fmt.Errorf("stored messages: %w", err)
 			}

@@ -27,10 +27,10 @@ type Memory struct {
 
 	Limit int // stored bytes; 0 means 64 MiB
 
-	mu    sync.Mutex
-	kept  map[id]pawl.Artifact
-	order []id // the oldest first
-	size  int
+	mu        sync.Mutex
+	artifacts map[id]pawl.Artifact
+	order     []id // the oldest first
+	size      int
 }
 
 type id struct {
@@ -51,18 +51,18 @@ func (m *Memory) Put(_ context.Context, run string, a pawl.Artifact) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at := id{run, a.Key}
-	if m.kept == nil {
-		m.kept = map[id]pawl.Artifact{}
+	if m.artifacts == nil {
+		m.artifacts = map[id]pawl.Artifact{}
 	}
-	if old, ok := m.kept[at]; ok {
+	if old, ok := m.artifacts[at]; ok {
 		m.size -= size(old)
 		m.order = slices.DeleteFunc(m.order, func(o id) bool { return o == at })
 	}
-	m.kept[at] = a
+	m.artifacts[at] = a
 	m.order = append(m.order, at)
 	for m.size += size(a); m.size > limit; m.order = m.order[1:] {
-		m.size -= size(m.kept[m.order[0]])
-		delete(m.kept, m.order[0])
+		m.size -= size(m.artifacts[m.order[0]])
+		delete(m.artifacts, m.order[0])
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (m *Memory) Put(_ context.Context, run string, a pawl.Artifact) error {
 func (m *Memory) Get(_ context.Context, run string, key llm.Key) (pawl.Artifact, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a, ok := m.kept[id{run, key}]
+	a, ok := m.artifacts[id{run, key}]
 	if !ok {
 		return pawl.Artifact{}, fmt.Errorf("artifact %s: %w", key, pawl.ErrNotFound)
 	}

@@ -141,15 +141,15 @@ func (r *reading) headers(def *yaml.Node) {
 			if h.Kind != yaml.ScalarNode || !strings.Contains(h.Value, "${") {
 				continue
 			}
-			kept := *h
+			copied := *h
 			e := r.expand(h)
-			h.Value = kept.Value
+			h.Value = copied.Value
 			for k, name := range e.names { // of those with a default, only the variable is left
 				h.Value = r.plainVariable(h.Value, name)
 				r.secrets = append(r.secrets, secret{name, e.values[k]})
 			}
 			h.Value = r.defaults(h.Value)
-			r.expanded[h] = &expanded{written: kept.Value}
+			r.expanded[h] = &expanded{written: copied.Value}
 		}
 	}
 }

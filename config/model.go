@@ -153,7 +153,7 @@ func (b *builder) driven(model llm.Model) (llm.Model, []pawl.Middleware, error) 
 		driver, why = pick(b.known, name)
 		text := driver + ", since " + why
 		b.tell("driver: " + text)
-		layers = append(layers, told(llm.Notice{Code: NoticeDriver, Text: text}))
+		layers = append(layers, withNotice(llm.Notice{Code: NoticeDriver, Text: text}))
 	}
 	switch driver {
 	case "react":
@@ -199,8 +199,8 @@ func pick(known *catalog.Catalog, name string) (driver, why string) {
 	return "native", list + "; --driver react is for models that do not call tools"
 }
 
-// told returns a middleware that emits a notice before the first reply.
-func told(n llm.Notice) pawl.Middleware {
+// withNotice returns a middleware that emits a notice before the first reply.
+func withNotice(n llm.Notice) pawl.Middleware {
 	return pawl.Middleware{Model: func(m llm.Model) llm.Model { return &telling{m, n} }}
 }
 

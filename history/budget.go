@@ -91,9 +91,9 @@ func Budget(tokens int, o *Options) pawl.Middleware {
 // everything. It replays the growth of the conversation, so the cuts depend on nothing else.
 func (c *conversation) budget(tokens int, estimate func(llm.Message) int) []cut {
 	cuts := []cut{{}}
-	kept := 0
+	used := 0
 	for _, m := range c.messages[:c.head] {
-		kept += estimate(m)
+		used += estimate(m)
 	}
 	var turns []int // what each cost
 	left := 0       // turns left out
@@ -103,11 +103,11 @@ func (c *conversation) budget(tokens int, estimate func(llm.Message) int) []cut 
 			n := estimate(c.messages[i])
 			turns[t] += n
 			last := min(t, c.current)
-			if kept += n; kept <= tokens || left == last {
+			if used += n; used <= tokens || left == last {
 				continue
 			}
-			for left < last && kept > tokens/2 {
-				kept -= turns[left]
+			for left < last && used > tokens/2 {
+				used -= turns[left]
 				left++
 			}
 			cuts = append(cuts, cut{turn: left, at: i + 1})

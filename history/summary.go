@@ -34,7 +34,7 @@ var summaryPage string
 //
 // Summaries are stored in memory, the last thousand of each middleware.
 func Summary(m llm.Model, tokens int, o *Options) pawl.Middleware {
-	s := &summaries{model: m, page: summaryPage, tokens: tokens, kept: map[string]*summary{}}
+	s := &summaries{model: m, page: summaryPage, tokens: tokens, cached: map[string]*summary{}}
 	if o != nil && o.Prompt != "" {
 		s.page = o.Prompt
 	}
@@ -73,9 +73,9 @@ type summaries struct {
 	page   string
 	tokens int
 
-	mu    sync.Mutex
-	kept  map[string]*summary
-	order []string // the order of kept, the oldest first
+	mu     sync.Mutex
+	cached map[string]*summary
+	order  []string // the order of kept, the oldest first
 }
 
 // summary is made by one request, while others that want it wait.
@@ -116,7 +116,7 @@ func (s *summaries) of(ctx context.Context, inner llm.Model, req *llm.Request, c
 // lookup returns the summary under key. It waits for a summary in progress.
 func (s *summaries) lookup(ctx context.Context, key string) (string, bool) {
 	s.mu.Lock()
-	e := s.kept[key]
+	e := s.cached[key]
 	s.mu.Unlock()
 	if e == nil {
 		return "", false
@@ -132,11 +132,11 @@ func (s *summaries) lookup(ctx context.Context, key string) (string, bool) {
 func (s *summaries) begin(key string) (*summary, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.kept[key] != nil {
+	if s.cached[key] != nil {
 		return nil, false
 	}
 	e := &summary{done: make(chan struct{})}
-	s.kept[key] = e
+	s.cached[key] = e
 	return e, true
 }
 
@@ -148,11 +148,11 @@ func (s *summaries) end(key string, e *summary, text string) {
 	e.text = text
 	close(e.done)
 	if text == "" {
-		delete(s.kept, key)
+		delete(s.cached, key)
 		return
 	}
 	if s.order = append(s.order, key); len(s.order) > maxSummaries {
-		delete(s.kept, s.order[0])
+		delete(s.cached, s.order[0])
 		s.order = s.order[1:]
 	}
 }

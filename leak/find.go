@@ -93,7 +93,7 @@ func find(text string, tools []*llm.ToolSpec, whole bool) (rest string, calls []
 			}
 		}
 	}
-	var kept strings.Builder
+	var words strings.Builder
 	pos := 0
 	for pos < len(text) {
 		i := pos + mayBegin(text[pos:], false)
@@ -110,19 +110,19 @@ func find(text string, tools []*llm.ToolSpec, whole bool) (rest string, calls []
 		}
 		if found == nil {
 			_, size := firstRune(text[i:])
-			kept.WriteString(text[pos : i+size])
+			words.WriteString(text[pos : i+size])
 			pos = i + size
 			continue
 		}
-		kept.WriteString(text[pos:i])
+		words.WriteString(text[pos:i])
 		calls = append(calls, found...)
 		pos = i + n
 	}
 	if len(calls) == 0 {
 		return text, nil
 	}
-	kept.WriteString(text[pos:])
-	return strings.TrimSpace(kept.String()), calls
+	words.WriteString(text[pos:])
+	return strings.TrimSpace(words.String()), calls
 }
 
 func firstRune(s string) (rune, int) {

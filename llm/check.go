@@ -54,9 +54,9 @@ func (r HistoryRules) Check(msgs []Message) []HistoryFault {
 	if r.sound(msgs) {
 		return nil
 	}
-	_, mends, lost := r.mend(msgs)
+	_, repairs, lost := r.repair(msgs)
 	faults := lost
-	for _, m := range mends {
+	for _, m := range repairs {
 		faults = append(faults, m.HistoryFault)
 	}
 	sortFaults(faults)

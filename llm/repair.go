@@ -38,20 +38,22 @@ func (m Repaired) Notice() *Notice {
 // If there is a fault without a repair (unknown_role, unknown_part), Repair repairs nothing. It
 // returns a transcript without faults unchanged. It never changes msgs; the result shares unchanged
 // parts with them.
-func Repair(msgs []Message) (healed []Message, mends []Repaired) { return HistoryRules{}.Repair(msgs) }
+func Repair(msgs []Message) (repaired []Message, repairs []Repaired) {
+	return HistoryRules{}.Repair(msgs)
+}
 
 // Repair is the function Repair with the rules of an API. With Settled, it answers the open calls
 // of the last reply like all others. With UserFirst, it puts a message in front that says what is
 // missing. It drops reasoning that cannot end a reply.
-func (r HistoryRules) Repair(msgs []Message) (healed []Message, mends []Repaired) {
+func (r HistoryRules) Repair(msgs []Message) (repaired []Message, repairs []Repaired) {
 	if r.sound(msgs) {
 		return msgs, nil
 	}
-	healed, mends, lost := r.mend(msgs)
+	repaired, repairs, lost := r.repair(msgs)
 	if len(lost) > 0 {
 		return msgs, nil
 	}
-	return healed, mends
+	return repaired, repairs
 }
 
 const (
@@ -61,17 +63,17 @@ const (
 	droppedResult = "the result is dropped"
 )
 
-// mending is one pass over messages that have a fault.
-type mending struct {
-	rules HistoryRules
-	kept  []keptMessage
-	calls map[string]*sameID // by the original id; the calls of the latest reply with that id
-	mends []Repaired
-	lost  []HistoryFault // without a repair
+// repairing is one pass over messages that have a fault.
+type repairing struct {
+	rules   HistoryRules
+	kept    []sentMessage
+	calls   map[string]*sameID // by the original id; the calls of the latest reply with that id
+	repairs []Repaired
+	lost    []HistoryFault // without a repair
 }
 
-// keptMessage is a message that is not dropped.
-type keptMessage struct {
+// sentMessage is a message that is not dropped.
+type sentMessage struct {
 	Message
 	at      int    // the original index
 	results []Part // one for each call of a reply; nil means none yet
@@ -87,8 +89,8 @@ type sameID struct {
 	next   int   // index in places of the call that gets the next result
 }
 
-func (r HistoryRules) mend(msgs []Message) ([]Message, []Repaired, []HistoryFault) {
-	h := &mending{rules: r, kept: make([]keptMessage, 0, len(msgs)), calls: map[string]*sameID{}}
+func (r HistoryRules) repair(msgs []Message) ([]Message, []Repaired, []HistoryFault) {
+	h := &repairing{rules: r, kept: make([]sentMessage, 0, len(msgs)), calls: map[string]*sameID{}}
 	for i, m := range msgs {
 		h.keep(i, m)
 	}
@@ -96,19 +98,19 @@ func (r HistoryRules) mend(msgs []Message) ([]Message, []Repaired, []HistoryFaul
 		h.pair(k)
 	}
 	out := h.joined()
-	slices.SortStableFunc(h.mends, func(a, b Repaired) int { return cmp.Compare(a.Message, b.Message) })
-	return out, h.mends, h.lost
+	slices.SortStableFunc(h.repairs, func(a, b Repaired) int { return cmp.Compare(a.Message, b.Message) })
+	return out, h.repairs, h.lost
 }
 
 func sortFaults(faults []HistoryFault) {
 	slices.SortStableFunc(faults, func(a, b HistoryFault) int { return cmp.Compare(a.Message, b.Message) })
 }
 
-func (h *mending) did(f HistoryFault, did string) { h.mends = append(h.mends, Repaired{f, did}) }
+func (h *repairing) did(f HistoryFault, did string) { h.repairs = append(h.repairs, Repaired{f, did}) }
 
 // keep stores message i without the parts that it cannot hold. Results stay for now in a message of
 // any role: pair moves them to their calls.
-func (h *mending) keep(i int, m Message) {
+func (h *repairing) keep(i int, m Message) {
 	switch m.Role {
 	case RoleSystem, RoleDeveloper, RoleUser, RoleAssistant, RoleTool:
 	default:
@@ -139,12 +141,12 @@ func (h *mending) keep(i int, m Message) {
 	}
 	m.Parts = parts
 	if len(m.Parts) > 0 || m.Role == RoleAssistant {
-		h.kept = append(h.kept, keptMessage{Message: m, at: i, order: -1})
+		h.kept = append(h.kept, sentMessage{Message: m, at: i, order: -1})
 	}
 }
 
 // plain returns a result without the parts that it cannot hold.
-func (h *mending) plain(i, j int, r ToolResult) ToolResult {
+func (h *repairing) plain(i, j int, r ToolResult) ToolResult {
 	var parts []Part
 	for n, p := range r.Parts {
 		switch p.(type) {
@@ -165,7 +167,7 @@ func (h *mending) plain(i, j int, r ToolResult) ToolResult {
 }
 
 // pair records the calls of message k, and moves its results to their calls.
-func (h *mending) pair(k int) {
+func (h *repairing) pair(k int) {
 	m := &h.kept[k]
 	if m.Role == RoleAssistant {
 		h.name(k)
@@ -182,7 +184,7 @@ func (h *mending) pair(k int) {
 }
 
 // name gives each call of reply k an id of its own.
-func (h *mending) name(k int) {
+func (h *repairing) name(k int) {
 	m := &h.kept[k]
 	taken := map[string]bool{}
 	for _, p := range m.Parts {
@@ -222,7 +224,7 @@ func (h *mending) name(k int) {
 // answer moves a result in message k to the call with that id in the latest reply before it. A
 // result before its call answers nothing: some providers restart ids with each reply, so it may
 // belong to another call.
-func (h *mending) answer(k int, r ToolResult) {
+func (h *repairing) answer(k int, r ToolResult) {
 	m := &h.kept[k]
 	same := h.calls[r.CallID]
 	switch {
@@ -249,7 +251,7 @@ func (h *mending) answer(k int, r ToolResult) {
 }
 
 // joined returns the transcript made from the messages that are not dropped.
-func (h *mending) joined() []Message {
+func (h *repairing) joined() []Message {
 	last := len(h.kept) - 1
 	for last >= 0 && h.kept[last].Role != RoleAssistant {
 		last--
@@ -281,7 +283,7 @@ func (h *mending) joined() []Message {
 }
 
 // resultsOf returns the results of a reply in the order of its calls.
-func (h *mending) resultsOf(m *keptMessage, open bool) []Part {
+func (h *repairing) resultsOf(m *sentMessage, open bool) []Part {
 	if m.mixed {
 		h.did(newFault("result_order", m.at, -1, "the results behind the reply are not in the order of its calls"), "they are put in order")
 	}
@@ -303,11 +305,11 @@ func (h *mending) resultsOf(m *keptMessage, open bool) []Part {
 // RepairRequest returns req with repaired messages, and the list of repairs. It returns req itself
 // if there is no fault. Models call it with the request of Stream before they send it.
 func (r HistoryRules) RepairRequest(req *Request) (*Request, []Repaired) {
-	healed, mends := r.Repair(req.Messages)
-	if len(mends) == 0 {
+	repaired, repairs := r.Repair(req.Messages)
+	if len(repairs) == 0 {
 		return req, nil
 	}
 	sent := *req
-	sent.Messages = healed
-	return &sent, mends
+	sent.Messages = repaired
+	return &sent, repairs
 }

@@ -39,7 +39,7 @@ func (c *Client) runner(d Definition) pawl.ToolFunc {
 			params.Arguments = json.RawMessage("{}")
 		}
 		params.SetProgressToken(work.token)
-		heard := s.mender.watch(work.token)
+		heard := s.repairer.watch(work.token)
 		res, err := s.conn.CallTool(ctx, params)
 		work.heard(ctx, heard())
 		if err != nil {
@@ -101,7 +101,7 @@ func (c *Client) begin(ctx context.Context, name string) (context.Context, *atWo
 	c.token++
 	token := "pawl-" + strconv.Itoa(c.token)
 	ctx = context.WithValue(ctx, tokenKey{}, token)
-	w := &atWork{ctx: ctx, token: token, inv: pawl.InvocationFrom(ctx), name: name, told: make(chan struct{}, 1)}
+	w := &atWork{ctx: ctx, token: token, inv: pawl.InvocationFrom(ctx), name: name, reported: make(chan struct{}, 1)}
 	c.calls[token] = w
 	return ctx, w
 }
@@ -122,7 +122,7 @@ func (w *atWork) heard(ctx context.Context, n int) {
 	defer over.Stop()
 	for int(w.words.Load()) < n {
 		select {
-		case <-w.told:
+		case <-w.reported:
 		case <-ctx.Done():
 			return
 		case <-over.C:
@@ -171,7 +171,7 @@ func (c *Client) progress(_ context.Context, r *sdk.ProgressNotificationClientRe
 	w.inv.Emit(text, data)
 	w.words.Add(1)
 	select {
-	case w.told <- struct{}{}:
+	case w.reported <- struct{}{}:
 	default:
 	}
 }

@@ -79,37 +79,37 @@ type Client struct {
 
 	mu sync.Mutex
 	// tools created before, by digest and name: a tool keeps its compiled schema
-	tools   map[string]*pawl.Tool
-	more    map[string]*pawl.Tool // for resources and prompts
-	calls   map[string]*atWork    // calls by progress token
-	token   int
-	told    map[string]bool // notices about tools that were already sent
-	missing string          // why an optional server could not be reached the last time
-	asked   int
-	sample  sampled
+	tools    map[string]*pawl.Tool
+	more     map[string]*pawl.Tool // for resources and prompts
+	calls    map[string]*atWork    // calls by progress token
+	token    int
+	reported map[string]bool // notices about tools that were already sent
+	missing  string          // why an optional server could not be reached the last time
+	asked    int
+	sample   sampled
 }
 
 // atWork is a call that was sent to the server.
 type atWork struct {
-	ctx   context.Context
-	token string
-	inv   *pawl.Invocation
-	name  string // the model's name for the tool
-	asks  int
-	words atomic.Int64  // progress notifications emitted so far
-	told  chan struct{} // receives a token after each of them
+	ctx      context.Context
+	token    string
+	inv      *pawl.Invocation
+	name     string // the model's name for the tool
+	asks     int
+	words    atomic.Int64  // progress notifications emitted so far
+	reported chan struct{} // receives a token after each of them
 }
 
 // session is one connection, or one lifetime of a process.
 type session struct {
-	conn   *sdk.ClientSession
-	proc   *process
-	mender *mender
-	cancel context.CancelFunc
-	use    sync.WaitGroup // calls in progress
-	listed []Listed
-	fresh  bool          // listed is up to date
-	gone   chan struct{} // closed when the connection is lost
+	conn     *sdk.ClientSession
+	proc     *process
+	repairer *repairer
+	cancel   context.CancelFunc
+	use      sync.WaitGroup // calls in progress
+	listed   []Listed
+	fresh    bool          // listed is up to date
+	gone     chan struct{} // closed when the connection is lost
 
 	cancels cancels // for HTTP
 }
@@ -120,7 +120,7 @@ func New(s Server, o *Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{server: s, turn: make(chan struct{}, 1), tools: map[string]*pawl.Tool{},
-		more: map[string]*pawl.Tool{}, calls: map[string]*atWork{}, told: map[string]bool{}}
+		more: map[string]*pawl.Tool{}, calls: map[string]*atWork{}, reported: map[string]bool{}}
 	c.opts = *cmp.Or(o, new(Options))
 	if s.URL != "" {
 		var err error
@@ -194,10 +194,10 @@ func (c *Client) missed(why string) bool {
 func (c *Client) tellOnce(l Listed) {
 	c.mu.Lock()
 	key := string(l.Verdict) + "\x00" + l.Digest()
-	told := c.told[key]
-	c.told[key] = true
+	reported := c.reported[key]
+	c.reported[key] = true
 	c.mu.Unlock()
-	if !told {
+	if !reported {
 		c.notice(l.Verdict, l.Name, l.Why)
 	}
 }
@@ -348,16 +348,16 @@ func (s *Server) callTime() time.Duration { return time.Duration(s.CallSeconds) 
 
 // dial starts or reaches the server and negotiates a protocol version.
 func (c *Client) dial(ctx context.Context) (*session, error) {
-	s := &session{mender: new(mender), gone: make(chan struct{})}
+	s := &session{repairer: new(repairer), gone: make(chan struct{})}
 	var t sdk.Transport
 	if c.web != nil {
-		t = c.web.transport(s.mender, &s.cancels)
+		t = c.web.transport(s.repairer, &s.cancels)
 	} else {
 		proc, out, err := c.server.start(c.opts.getenv)
 		if err != nil {
 			return nil, err
 		}
-		s.proc, t = proc, proc.transport(out, s.mender)
+		s.proc, t = proc, proc.transport(out, s.repairer)
 	}
 	// The connection outlives the call that made it, so it has its own context. While it is being
 	// made, the context of the call ends it as well.

@@ -102,7 +102,7 @@ func Inspect(s Server, list []byte, o *Options) ([]Listed, error) {
 	if env.Result != nil {
 		env.Tools = env.Result.Tools
 	}
-	m := new(mender)
+	m := new(repairer)
 	all, err := json.Marshal(env.Tools)
 	if err != nil {
 		return nil, err

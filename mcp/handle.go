@@ -26,7 +26,7 @@ const maxRounds = 20
 func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out *sdk.CallToolResult, err error) {
 	defer func() { // the SDK does not recover
 		if v := recover(); v != nil {
-			out, err = told("The tool failed unexpectedly and gave no result."), nil
+			out, err = failure("The tool failed unexpectedly and gave no result."), nil
 		}
 	}()
 	// A client that cancels abandons the task. Calls that have started still get a result.
@@ -45,7 +45,7 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 	} else {
 		asked := h.open.take(r.Params.RequestState, id)
 		if asked == nil {
-			return told("Not run: the question that this answers is not open any more. Make the call again."), nil
+			return failure("Not run: the question that this answers is not open any more. Make the call again."), nil
 		}
 		from := asked.res
 		run = asked.run
@@ -55,14 +55,14 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 		res, err := h.follow(life, r, events)
 		switch {
 		case res == nil && err != nil:
-			return told(err.Error()), nil
+			return failure(err.Error()), nil
 		case res == nil:
-			return told("The call has no result."), nil
+			return failure("The call has no result."), nil
 		case res.Stop != pawl.StopPending:
 			return b.answer(res, err), nil
 		}
 		if why := unaskable(r, res.Pending); why != "" {
-			return told("Not run: " + why + giveUp(life, run)), nil
+			return failure("Not run: " + why + giveUp(life, run)), nil
 		}
 		if r.ProtocolVersion() >= roundTrips {
 			ask := sdk.InputRequestMap{}
@@ -82,16 +82,16 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 		}
 		events = b.resume(life, run, res, llm.DecisionMessage(decisions(res.Pending, answers)...))
 	}
-	return told(fmt.Sprintf("Cancelled: it asked more than %d times.", maxRounds)), nil
+	return failure(fmt.Sprintf("Cancelled: it asked more than %d times.", maxRounds)), nil
 }
 
 // giveUp cancels a stored run that gets no answer. The returned text says why that failed.
 func giveUp(ctx context.Context, run pawl.Runner) string {
-	kept, ok := run.(interface{ Cancel(context.Context) error })
+	stored, ok := run.(interface{ Cancel(context.Context) error })
 	if !ok {
 		return ""
 	}
-	if err := kept.Cancel(ctx); err != nil {
+	if err := stored.Cancel(ctx); err != nil {
 		return " Its run could not be cancelled and is pending: " + err.Error()
 	}
 	return ""

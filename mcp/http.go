@@ -52,7 +52,7 @@ func (s *Server) web(o *Options) (*web, error) {
 }
 
 // transport returns the SDK transport for the server.
-func (w *web) transport(m *mender, told *cancels) sdk.Transport {
+func (w *web) transport(m *repairer, told *cancels) sdk.Transport {
 	client := &http.Client{Transport: &carrier{web: w, m: m, cancels: told}, CheckRedirect: stay}
 	if w.server.Transport == "sse" {
 		return &sdk.SSEClientTransport{Endpoint: w.server.URL, HTTPClient: client, MaxEventSize: 2 * maxMessage}
@@ -75,7 +75,7 @@ func stay(req *http.Request, via []*http.Request) error {
 // carrier adds the server's headers, enforces the guard, and repairs and limits the responses.
 type carrier struct {
 	web     *web
-	m       *mender
+	m       *repairer
 	cancels *cancels
 }
 
@@ -183,7 +183,7 @@ func (e *ends) Close() error {
 // whole is a body that is one message.
 type whole struct {
 	body io.ReadCloser
-	m    *mender
+	m    *repairer
 	rest *strings.Reader
 }
 

@@ -22,7 +22,7 @@ func (c *Client) list(ctx context.Context, s *session) error {
 	var defs []Definition
 	var bad []Listed
 	if caps := s.conn.InitializeResult().Capabilities; caps != nil && caps.Tools != nil {
-		s.mender.take()
+		s.repairer.take()
 		params := &sdk.ListToolsParams{}
 		seen := map[string]bool{}
 		for {
@@ -42,7 +42,7 @@ func (c *Client) list(ctx context.Context, s *session) error {
 			seen[res.NextCursor] = true
 			params = &sdk.ListToolsParams{Cursor: res.NextCursor}
 		}
-		bad = s.mender.take()
+		bad = s.repairer.take()
 	}
 	s.listed = append(c.server.inspect(defs, &c.opts, c.runner), bad...)
 	c.keep(s.listed)
@@ -78,7 +78,7 @@ func (c *Client) keep(listed []Listed) {
 
 // definition returns the server's definition of t, with the bytes that the server sent.
 func (s *session) definition(t *sdk.Tool) Definition {
-	if raw := s.mender.tool(t.Name); raw != nil {
+	if raw := s.repairer.tool(t.Name); raw != nil {
 		if d, err := readDefinition(raw); err == nil {
 			return d
 		}

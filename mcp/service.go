@@ -203,7 +203,7 @@ func (h *host) toolCall(t *pawl.Tool) func(json.RawMessage) begun {
 						}
 					}
 				}
-				return told("The call has no result: " + why(res, err))
+				return failure("The call has no result: " + why(res, err))
 			},
 		}
 	}
@@ -242,7 +242,7 @@ func (h *host) agentCall(o Offer) func(json.RawMessage) begun {
 					if last := res.Text(); last != "" {
 						text += "\nIts last words: " + last
 					}
-					return told(text)
+					return failure(text)
 				}
 				r := llm.TextResult(res.Text())
 				r.Data = res.Output
@@ -273,8 +273,8 @@ func (silent) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] 
 	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Finish: llm.FinishReasonStop}, nil) }
 }
 
-// told returns a result that describes a failure.
-func told(text string) *sdk.CallToolResult {
+// failure returns a result that describes a failure.
+func failure(text string) *sdk.CallToolResult {
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
 }
 

@@ -94,7 +94,7 @@ func (p *process) Close() error {
 }
 
 // transport returns the SDK transport for the program.
-func (p *process) transport(out io.ReadCloser, m *mender) sdk.Transport {
+func (p *process) transport(out io.ReadCloser, m *repairer) sdk.Transport {
 	return &sdk.IOTransport{Reader: m.lines(out, false), Writer: p, MaxLineLength: 2 * maxMessage}
 }
 

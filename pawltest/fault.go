@@ -66,8 +66,8 @@ func Faults(faults ...*Fault) func(int, *Received) *Fault {
 	}
 }
 
-// kept returns how many of n bytes are sent.
-func (f *Fault) kept(n int) int {
+// sent returns how many of n bytes are sent.
+func (f *Fault) sent(n int) int {
 	if f.Cut > 0 {
 		return int(float64(n) * f.Cut)
 	}
@@ -165,7 +165,7 @@ func (s *stream) end() {
 	if s.fault.Rewrite != nil {
 		s.later = s.fault.Rewrite(s.later)
 	}
-	inPieces(s.w, s.later[:s.fault.kept(len(s.later))], s.fault.Chunk)
+	inPieces(s.w, s.later[:s.fault.sent(len(s.later))], s.fault.Chunk)
 	if s.fault.Cut > 0 {
 		panic(http.ErrAbortHandler)
 	}
@@ -226,7 +226,7 @@ func raw(w http.ResponseWriter, status int, contentType string, fault *Fault, bo
 		if fault.Bytes > 0 {
 			n = min(fault.Bytes, len(body))
 		} else if fault.Cut > 0 {
-			n = fault.kept(len(body))
+			n = fault.sent(len(body))
 		}
 		w.Write(body[:n])
 		w.(http.Flusher).Flush()

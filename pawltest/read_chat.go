@@ -110,15 +110,15 @@ func readChat(body []byte) (*llm.Request, error) {
 // readThoughts reads reasoning under the names of several servers. Each is kept with its name, so
 // that it can be sent back.
 func readThoughts(content, plain string, details json.RawMessage) (all []llm.Part) {
-	kept := func(data string) *llm.Opaque { return &llm.Opaque{Provider: Chat, Data: json.RawMessage(data)} }
+	opaque := func(data string) *llm.Opaque { return &llm.Opaque{Provider: Chat, Data: json.RawMessage(data)} }
 	if content != "" {
-		all = append(all, llm.Reasoning{Text: content, Opaque: kept(`{"field":"reasoning_content"}`)})
+		all = append(all, llm.Reasoning{Text: content, Opaque: opaque(`{"field":"reasoning_content"}`)})
 	}
 	if plain != "" {
-		all = append(all, llm.Reasoning{Text: plain, Opaque: kept(`{"field":"reasoning"}`)})
+		all = append(all, llm.Reasoning{Text: plain, Opaque: opaque(`{"field":"reasoning"}`)})
 	}
 	if len(details) > 0 && details[0] == '[' {
-		all = append(all, llm.Reasoning{Opaque: kept(`{"reasoning_details":` + string(details) + `}`)})
+		all = append(all, llm.Reasoning{Opaque: opaque(`{"reasoning_details":` + string(details) + `}`)})
 	}
 	return all
 }

@@ -57,7 +57,7 @@ func TestAdapter[TT T[TT]](t TT, open func(t TT, url string) llm.Model) {
 				if api == Anthropic && req.Settings.MaxTokens == 0 {
 					asked.Settings.MaxTokens = 0 // the API has no default, so the adapter has one
 				}
-				if req.Output != nil && asked.Output == nil && api == Anthropic && told(asked.Messages, `"n"`) {
+				if req.Output != nil && asked.Output == nil && api == Anthropic && instructed(asked.Messages, `"n"`) {
 					continue // not every model has it, so the schema is in the instructions
 				}
 				if got, want := requestForm(api, &asked), requestForm(api, req); got != want {

@@ -119,8 +119,8 @@ func requestForm(api string, r *llm.Request) string {
 	return form(&c)
 }
 
-// told reports whether the instructions hold text.
-func told(messages []llm.Message, text string) bool {
+// instructed reports whether the instructions hold text.
+func instructed(messages []llm.Message, text string) bool {
 	return messages[0].Role == llm.RoleSystem && strings.Contains(messages[0].Text(), text)
 }
 

@@ -182,8 +182,8 @@ func (m *Model) run(ctx context.Context, req *llm.Request, out *reply) error {
 		if attempt > 1 && req.Key != "" {
 			inner.Key = req.Key + llm.Key("/retry"+strconv.Itoa(attempt-1))
 		}
-		telling := m.teller(req, out)
-		resp, err := out.ask(ctx, m.inner, inner, telling.part())
+		early := m.earlyAnswer(req, out)
+		resp, err := out.ask(ctx, m.inner, inner, early.part())
 		if err != nil {
 			return err
 		}
@@ -199,8 +199,8 @@ func (m *Model) run(ctx context.Context, req *llm.Request, out *reply) error {
 					return err
 				}
 			}
-			if telling.begun() {
-				return telling.end(resp, d)
+			if early.started() {
+				return early.end(resp, d)
 			}
 			return m.finish(ctx, req, resp, d, calls, out)
 		}

@@ -36,7 +36,7 @@ func (r *reply) notice(code, text string, data map[string]any) error {
 // ask sends req and joins its deltas. It emits the notices. It passes parts to the function as they
 // arrive; nil means that no part is passed on.
 func (r *reply) ask(ctx context.Context, m llm.Model, req *llm.Request,
-	told func(llm.Part) error) (*llm.Response, error) {
+	emit func(llm.Part) error) (*llm.Response, error) {
 	resp := new(llm.Response)
 	for d, err := range m.Stream(ctx, req) {
 		if err == nil {
@@ -45,8 +45,8 @@ func (r *reply) ask(ctx context.Context, m llm.Model, req *llm.Request,
 		if err == nil && d.Notice != nil {
 			err = r.send(llm.Delta{Notice: d.Notice})
 		}
-		if d.Part != nil && err == nil && told != nil {
-			err = told(d.Part)
+		if d.Part != nil && err == nil && emit != nil {
+			err = emit(d.Part)
 		}
 		if err != nil {
 			return nil, err

@@ -68,7 +68,7 @@ func walk(path string, a, b any, out *[]Difference) {
 			return
 		}
 	}
-	if s, t := told(a), told(b); s != t {
+	if s, t := rendered(a), rendered(b); s != t {
 		*out = append(*out, Difference{path, s, t})
 	}
 }
@@ -87,7 +87,7 @@ func item(l []any, i int) any {
 	return absent{}
 }
 
-func told(v any) string {
+func rendered(v any) string {
 	if v == (absent{}) {
 		return ""
 	}

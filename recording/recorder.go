@@ -19,8 +19,8 @@ type Recorder struct {
 	// Secrets hides secrets in bodies. Nil means that only headers and keys in queries are removed.
 	Secrets *redact.Redactor
 
-	mu   sync.Mutex
-	kept []*Exchange // a nil entry is a request in flight
+	mu        sync.Mutex
+	exchanges []*Exchange // a nil entry is a request in flight
 }
 
 var _ http.RoundTripper = (*Recorder)(nil)
@@ -34,8 +34,8 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	e := Exchange{Request: Request{Method: req.Method, URL: req.URL.String(), Header: lower(req.Header), Body: body}}
 	r.mu.Lock()
-	at := len(r.kept)
-	r.kept = append(r.kept, nil)
+	at := len(r.exchanges)
+	r.exchanges = append(r.exchanges, nil)
 	r.mu.Unlock()
 	res, err := next.RoundTrip(req)
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *Recorder) keep(at int, e Exchange) {
 	e = Scrub(e, r.Secrets)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.kept[at] = &e
+	r.exchanges[at] = &e
 }
 
 // Recording returns the exchanges so far, in the order of the requests, without those in flight.
@@ -88,7 +88,7 @@ func (r *Recorder) Recording() *Recording {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := &Recording{Form: Form, Exchanges: []Exchange{}}
-	for _, e := range r.kept {
+	for _, e := range r.exchanges {
 		if e != nil {
 			out.Exchanges = append(out.Exchanges, *e)
 		}

@@ -12,12 +12,12 @@ import (
 // hidden stands where a key was.
 const hidden = "[redacted]"
 
-// keptHeaders are the headers that describe a body or its use. All others may identify the sender.
-var keptHeaders = []string{"accept", "anthropic-beta", "anthropic-version", "content-type", "openai-beta", "retry-after", "retry-after-ms"}
+// storedHeaders are the headers that describe a body or its use. All others may identify the sender.
+var storedHeaders = []string{"accept", "anthropic-beta", "anthropic-version", "content-type", "openai-beta", "retry-after", "retry-after-ms"}
 
 func headers(h http.Header) map[string]string {
 	var out map[string]string
-	for _, name := range keptHeaders {
+	for _, name := range storedHeaders {
 		if v := h.Values(name); len(v) > 0 {
 			if out == nil {
 				out = map[string]string{}

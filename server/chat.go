@@ -49,8 +49,8 @@ type sampling struct {
 	Parallel    *bool    `json:"parallel_tool_calls"`
 }
 
-// kept reports whether the run stays stored after its end.
-func (s *sampling) kept() bool { return s.Store == nil || *s.Store }
+// stored reports whether the run stays stored after its end.
+func (s *sampling) stored() bool { return s.Store == nil || *s.Store }
 
 type chatMessage struct {
 	Role       string          `json:"role"`
@@ -79,7 +79,7 @@ func (r *chatRequest) asked() (in asked, err error) {
 	case len(r.Audio) > 0 && string(r.Audio) != "null":
 		return in, badRequest("audio: not supported", "leave audio out")
 	}
-	in.model, in.stream, in.dress.Forget = r.Model, r.Stream, !r.kept()
+	in.model, in.stream, in.dress.Forget = r.Model, r.Stream, !r.stored()
 	in.dress.Settings = llm.Settings{MaxTokens: max(r.MaxTokens, r.MaxCompletionTokens), Temperature: r.Temperature,
 		TopP: r.TopP, Effort: r.ReasoningEffort, Parallel: r.Parallel}
 	if in.dress.Settings.StopSequences, err = stopsOf(r.Stop); err != nil {

@@ -36,7 +36,7 @@ type feed struct {
 	bound int    // limit for the bytes of fragments
 
 	mu        sync.Mutex
-	kept      []entry // all events except fragments
+	lasting   []entry // all events except fragments
 	fragments []entry // the latest fragments
 	// for each position an index in droppable, so that dropped events can be counted for every
 	// reader
@@ -71,7 +71,7 @@ func (f *feed) add(kind pawl.EventKind, data []byte) {
 	f.kinds = append(f.kinds, uint8(i))
 	e := entry{int64(len(f.kinds)), kind, data}
 	if i == 0 {
-		f.kept = append(f.kept, e)
+		f.lasting = append(f.lasting, e)
 		f.whole += len(data)
 	} else {
 		f.fragments = append(f.fragments, e)
@@ -117,11 +117,11 @@ func (f *feed) read(after int64, max int) (batch []entry, ended bool, more <-cha
 	if after < 0 || after > total {
 		after = 0
 	}
-	k, g := from(f.kept, after), from(f.fragments, after)
+	k, g := from(f.lasting, after), from(f.fragments, after)
 	for size := 0; size < max && after < total; {
 		next := entry{n: total + 1}
-		if k < len(f.kept) {
-			next = f.kept[k]
+		if k < len(f.lasting) {
+			next = f.lasting[k]
 		}
 		if g < len(f.fragments) && f.fragments[g].n < next.n {
 			next = f.fragments[g]
@@ -129,7 +129,7 @@ func (f *feed) read(after int64, max int) (batch []entry, ended bool, more <-cha
 		switch {
 		case next.n > after+1: // the events between were dropped
 			next = f.gap(after, next.n-1)
-		case k < len(f.kept) && f.kept[k].n == next.n:
+		case k < len(f.lasting) && f.lasting[k].n == next.n:
 			k++
 		default:
 			g++

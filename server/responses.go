@@ -55,7 +55,7 @@ func (r *responsesRequest) asked(item func(id string) (inputItem, error)) (in as
 	if r.Background {
 		return in, badRequest("background: not supported", "POST /v1/runs begins a run and does not wait for it")
 	}
-	in.model, in.stream, in.dress.System, in.dress.Forget = r.Model, r.Stream, r.Instructions, !r.kept()
+	in.model, in.stream, in.dress.System, in.dress.Forget = r.Model, r.Stream, r.Instructions, !r.stored()
 	in.previous, _ = runOfResponse(r.Previous)
 	in.dress.Settings = llm.Settings{MaxTokens: r.MaxTokens, Temperature: r.Temperature, TopP: r.TopP,
 		Effort: r.Reasoning.Effort, Parallel: r.Parallel}
@@ -142,7 +142,7 @@ func (c *call) responses() error {
 	}
 	defer leave()
 	v := &response{id: responseID(t.id, t.skip), agent: t.agent, previous: r.Previous, created: time.Now(),
-		store: r.kept()}
+		store: r.stored()}
 	if !r.Stream {
 		out, err := c.follow(t, func(string) {})
 		if err != nil {

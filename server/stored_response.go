@@ -39,7 +39,7 @@ func (c *call) showResponse() error {
 	if err != nil {
 		return err
 	}
-	x, d, err := c.kept(head.ID)
+	x, d, err := c.storedRun(head.ID)
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,8 @@ func (c *call) showResponse() error {
 	return c.write(http.StatusOK, m)
 }
 
-// kept returns the stored run of a client of OpenAI's API, and the client's additions to its agent.
-func (c *call) kept(run string) (*durable.Export, *dress, error) {
+// storedRun returns the stored run of a client of OpenAI's API, and the client's additions to its agent.
+func (c *call) storedRun(run string) (*durable.Export, *dress, error) {
 	x, err := c.s.engine.Export(c.ctx(), run)
 	if err != nil {
 		return nil, nil, err
@@ -87,7 +87,7 @@ func (c *call) item(id string) (inputItem, error) {
 	if store.CheckID(run) != nil {
 		return inputItem{}, none
 	}
-	x, d, err := c.kept(run)
+	x, d, err := c.storedRun(run)
 	if err != nil {
 		return inputItem{}, none
 	}

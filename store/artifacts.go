@@ -29,9 +29,9 @@ type Artifacts interface {
 
 // KeepArtifacts returns pawl.Artifacts for an agent that store artifacts in a, under scope. A nil
 // scope means the scope in the context (see WithScope); without one, its methods fail.
-func KeepArtifacts(a Artifacts, scope *Scope) pawl.Artifacts { return kept{store: a, scope: scope} }
+func KeepArtifacts(a Artifacts, scope *Scope) pawl.Artifacts { return scoped{store: a, scope: scope} }
 
-type kept struct {
+type scoped struct {
 	artifact.Reader
 
 	store Artifacts
@@ -41,7 +41,7 @@ type kept struct {
 var errNoScope = errors.New("there is no scope: see store.WithScope")
 
 // Put stores a.
-func (k kept) Put(ctx context.Context, run string, a pawl.Artifact) error {
+func (k scoped) Put(ctx context.Context, run string, a pawl.Artifact) error {
 	s, ok := ActingScope(ctx, k.scope)
 	if !ok {
 		return fmt.Errorf("artifact %s: %w", a.Key, errNoScope)
@@ -50,7 +50,7 @@ func (k kept) Put(ctx context.Context, run string, a pawl.Artifact) error {
 }
 
 // Get returns a stored artifact.
-func (k kept) Get(ctx context.Context, run string, key llm.Key) (pawl.Artifact, error) {
+func (k scoped) Get(ctx context.Context, run string, key llm.Key) (pawl.Artifact, error) {
 	s, ok := ActingScope(ctx, k.scope)
 	if !ok {
 		return pawl.Artifact{}, fmt.Errorf("artifact %s: %w", key, errNoScope)

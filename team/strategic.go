@@ -108,7 +108,7 @@ func Strategic(lead *pawl.Agent, o *Options, workers ...Worker) (*pawl.Agent, er
 	s := &strategy{opts: o.or(), names: namesOf(workers)}
 	planner := asking(asked(lead, s.opts.prompted(planPrompt, workers), planForm(s.names, s.opts.MaxPhases)),
 		makePlan, "Makes the plan of the team.")
-	planner.Run = s.kept(planner.Run)
+	planner.Run = s.adopted(planner.Run)
 	tools := []pawl.Toolset{planner}
 	for _, w := range workers {
 		tools = append(tools, w.tool())
@@ -123,9 +123,9 @@ type strategy struct {
 	names []string
 }
 
-// kept checks the lead's plan and makes it the plan of the run. The first plan may come with the
+// adopted checks the lead's plan and makes it the plan of the run. The first plan may come with the
 // run.
-func (s *strategy) kept(plan pawl.ToolFunc) pawl.ToolFunc {
+func (s *strategy) adopted(plan pawl.ToolFunc) pawl.ToolFunc {
 	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		v := pawl.InvocationFrom(ctx)
 		if v == nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// told is a message in the form of the conventions.
-type told struct {
-	Role   string     `json:"role"`
-	Parts  []toldPart `json:"parts"`
-	Finish string     `json:"finish_reason,omitzero"`
+// contentMessage is a message in the form of the conventions.
+type contentMessage struct {
+	Role   string        `json:"role"`
+	Parts  []contentPart `json:"parts"`
+	Finish string        `json:"finish_reason,omitzero"`
 }
 
-type toldPart struct {
+type contentPart struct {
 	Type      string          `json:"type"`
 	Content   string          `json:"content,omitzero"`
 	ID        string          `json:"id,omitzero"`
@@ -40,20 +40,20 @@ func (t *Telemetry) content(req *llm.Request, resp *llm.Response) (set []attribu
 	}
 	// redacted together, because a secret argument may occur elsewhere
 	msgs := t.o.Redactor.Result(&all).Messages
-	var system []toldPart
-	var in []told
+	var system []contentPart
+	var in []contentMessage
 	for _, m := range msgs[:asked] {
 		if m.Role == llm.RoleSystem || m.Role == llm.RoleDeveloper {
 			system = append(system, partsOf(m)...)
 		} else {
-			in = append(in, told{Role: string(m.Role), Parts: partsOf(m)})
+			in = append(in, contentMessage{Role: string(m.Role), Parts: partsOf(m)})
 		}
 	}
 	set = appendJSON(set, systemInstructions, system)
 	set = appendJSON(set, inputMessages, in)
 	if resp != nil {
 		set = appendJSON(set, outputMessages,
-			[]told{{Role: string(llm.RoleAssistant), Parts: partsOf(msgs[asked]), Finish: string(resp.Finish)}})
+			[]contentMessage{{Role: string(llm.RoleAssistant), Parts: partsOf(msgs[asked]), Finish: string(resp.Finish)}})
 	}
 	return set
 }
@@ -78,24 +78,24 @@ func appendJSON[T any](set []attribute.KeyValue, key attribute.Key, v []T) []att
 	return append(set, key.String(string(b)))
 }
 
-func partsOf(m llm.Message) (parts []toldPart) {
+func partsOf(m llm.Message) (parts []contentPart) {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case llm.Text:
-			parts = append(parts, toldPart{Type: "text", Content: p.Text})
+			parts = append(parts, contentPart{Type: "text", Content: p.Text})
 		case llm.Reasoning:
-			parts = append(parts, toldPart{Type: "reasoning", Content: p.Text})
+			parts = append(parts, contentPart{Type: "reasoning", Content: p.Text})
 		case llm.ToolCall:
 			args := p.Args
 			if !json.Valid(args) {
 				args, _ = json.Marshal(string(args)) // the model's text
 			}
-			parts = append(parts, toldPart{Type: "tool_call", ID: p.ID, Name: p.Name, Arguments: args})
+			parts = append(parts, contentPart{Type: "tool_call", ID: p.ID, Name: p.Name, Arguments: args})
 		case llm.ToolResult:
-			parts = append(parts, toldPart{Type: "tool_call_response", ID: p.CallID, Response: p.Text()})
+			parts = append(parts, contentPart{Type: "tool_call_response", ID: p.CallID, Response: p.Text()})
 		case llm.Media:
 			// only its presence; the bytes do not belong into a trace
-			parts = append(parts, toldPart{Type: "blob", MIME: p.MIME})
+			parts = append(parts, contentPart{Type: "blob", MIME: p.MIME})
 		}
 	}
 	return parts

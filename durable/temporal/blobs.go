@@ -76,18 +76,18 @@ func (d Dir) path(digest string) string { return filepath.Join(string(d), digest
 
 // Memory stores blobs in this process. The zero value is ready to use.
 type Memory struct {
-	mu   sync.Mutex
-	kept map[string][]byte
+	mu     sync.Mutex
+	values map[string][]byte
 }
 
 // Put stores b.
 func (m *Memory) Put(_ context.Context, digest string, b []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.kept == nil {
-		m.kept = map[string][]byte{}
+	if m.values == nil {
+		m.values = map[string][]byte{}
 	}
-	m.kept[digest] = b
+	m.values[digest] = b
 	return nil
 }
 
@@ -95,7 +95,7 @@ func (m *Memory) Put(_ context.Context, digest string, b []byte) error {
 func (m *Memory) Get(_ context.Context, digest string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	b, ok := m.kept[digest]
+	b, ok := m.values[digest]
 	if !ok {
 		return nil, fmt.Errorf("there is no blob %s", digest)
 	}

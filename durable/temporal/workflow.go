@@ -226,8 +226,8 @@ func (f *flow) continueAsNew(res *pawl.Result) error {
 	slim := *res
 	slim.Steps, slim.Stop, slim.Limit, slim.Cause = nil, "", "", ""
 	next.From, next.Agents, next.Messages = &slim, f.defs, nil
-	kept := f.all()
-	next.Kept = &kept
+	stored := f.all()
+	next.Kept = &stored
 	return workflow.NewContinueAsNewError(f.root, workflow.GetInfo(f.root).WorkflowType.Name, next)
 }
 

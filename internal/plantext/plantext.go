@@ -61,16 +61,16 @@ func Block(plan json.RawMessage) (string, error) {
 	}
 	note := ""
 	if phases >= 0 {
-		items, kept := members[phases].items(), 0
+		items, shown := members[phases].items(), 0
 		room -= utf8.RuneCountInString(members[phases].list(nil)) + len("\n\n  ")
-		for ; kept < len(items); kept++ {
-			if room -= utf8.RuneCountInString(items[kept]) + len(",\n"); room < 0 {
+		for ; shown < len(items); shown++ {
+			if room -= utf8.RuneCountInString(items[shown]) + len(",\n"); room < 0 {
 				break
 			}
 		}
-		texts[phases] = members[phases].list(items[:kept])
-		if kept < len(items) {
-			note = fmt.Sprintf("\n(The first %d of %d phases; the others are left out, for the length.)", kept, len(items))
+		texts[phases] = members[phases].list(items[:shown])
+		if shown < len(items) {
+			note = fmt.Sprintf("\n(The first %d of %d phases; the others are left out, for the length.)", shown, len(items))
 		}
 	}
 	if len(left) > 0 {

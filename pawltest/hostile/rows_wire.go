@@ -26,7 +26,7 @@ func both() []Shown { return []Shown{ran(inOslo), ran(inBergen)} }
 
 // finishes: replies whose finish reason contradicts their content.
 func finishes() []Behaviour {
-	cut := shown(told("cut|not run|length|filter|again"))
+	cut := shown(says("cut|not run|length|filter|again"))
 	// setFinish writes another reason in the words of each API. nil removes it.
 	setFinish := func(says string, word any) Wire {
 		return objects(says, func(a *answer, o map[string]any, _ bool) { finishAs(a.api, o, word) })
@@ -45,7 +45,7 @@ func finishes() []Behaviour {
 			Turns: turns(say("It rains.").ending(llm.FinishReasonToolCalls)), Want: shown().after(1, 1)},
 		{ID: "finish-length-valid", Title: "is cut by its length in a call whose arguments are JSON all the same", Meets: meets("T1.0-7 D15 IA-T32"), Turns: turns(calls(inOslo).ending(llm.FinishReasonLength)), Want: cut},
 		{ID: "finish-length-two", Title: "is cut by its length after one call and in another",
-			Meets: meets("T1.0-7 D15"), Turns: turns(calls(inOslo, `weather {"city":"Ber"}`).ending(llm.FinishReasonLength)), Want: shown(told("cut|not run|length"), told("cut|not run|length"))},
+			Meets: meets("T1.0-7 D15"), Turns: turns(calls(inOslo, `weather {"city":"Ber"}`).ending(llm.FinishReasonLength)), Want: shown(says("cut|not run|length"), says("cut|not run|length"))},
 		{ID: "finish-filter-with-calls", Title: "is cut by a content filter after a call", Meets: meets("T1.0-7 D15 IA-T16"), Turns: turns(calls(inOslo).ending(llm.FinishReasonContentFilter)), Want: cut},
 		{ID: "finish-refusal", Title: "refuses to answer", Meets: meets("IA-T18"),
 			Turns: turns(say("I cannot help with that.").ending(llm.FinishReasonContentFilter)), Want: shown().stops("failed").after(1, 1)},

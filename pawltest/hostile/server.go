@@ -52,10 +52,10 @@ type session struct {
 	n   []int // for each request, its turn
 }
 
-// keptSessions and keptRequests limit the memory of a Server.
+// maxSessions and keptRequests limit the memory of a Server.
 const (
-	keptSessions = 256
-	keptRequests = 400
+	maxSessions = 256
+	maxRequests = 400
 )
 
 // NewServer starts a Server. Close it.
@@ -153,7 +153,7 @@ func (s *Server) note(name string, n int, r *pawltest.Received) (attempt int) {
 		c = &session{id: name}
 		s.sessions[name] = c
 		s.order = append(slices.DeleteFunc(s.order, func(o string) bool { return o == name }), name)
-		if len(s.order) > keptSessions {
+		if len(s.order) > maxSessions {
 			delete(s.sessions, s.order[0])
 			s.order = s.order[1:]
 		}
@@ -163,7 +163,7 @@ func (s *Server) note(name string, n int, r *pawltest.Received) (attempt int) {
 			attempt++
 		}
 	}
-	if len(c.log) < keptRequests {
+	if len(c.log) < maxRequests {
 		c.log = append(c.log, r)
 	}
 	c.n = append(c.n, n)

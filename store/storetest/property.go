@@ -27,7 +27,7 @@ func (s *suite) property() {
 // crossed executes steps random operations. It returns an error at the first one after which a
 // scope sees data of another, or not all of its own.
 func crossed(ctx context.Context, db store.Store, seed uint64, steps int) error {
-	p := &player{ctx: ctx, db: db, rng: rand.New(rand.NewPCG(seed, 7)), kept: map[store.Scope]map[string]string{}}
+	p := &player{ctx: ctx, db: db, rng: rand.New(rand.NewPCG(seed, 7)), stored: map[store.Scope]map[string]string{}}
 	// each run has its own tenant, in addition to the common one
 	for _, tenant := range []string{"", fmt.Sprint("t", seed)} {
 		for _, user := range []string{"", "u", "u\x01"} {
@@ -53,7 +53,7 @@ type player struct {
 	db     store.Store
 	rng    *rand.Rand
 	scopes []store.Scope
-	kept   map[store.Scope]map[string]string
+	stored map[store.Scope]map[string]string
 }
 
 // kinds defines how items of each kind are stored under a name with words, and how they are
@@ -118,16 +118,16 @@ func (p *player) step(step int) (string, error) {
 	kind, name := names[p.rng.IntN(len(names))], string(rune('a'+p.rng.IntN(2)))
 	id := kind + " " + name
 	what := fmt.Sprintf("%s of %+v", id, s)
-	if p.kept[s] == nil {
-		p.kept[s] = map[string]string{}
+	if p.stored[s] == nil {
+		p.stored[s] = map[string]string{}
 	}
 	if p.rng.IntN(3) > 0 {
 		words := fmt.Sprintf("mark step%d", step)
-		p.kept[s][id] = words
+		p.stored[s][id] = words
 		return "putting " + what, kinds[kind].put(p.ctx, p.db, s, name, words)
 	}
-	_, there := p.kept[s][id]
-	delete(p.kept[s], id)
+	_, there := p.stored[s][id]
+	delete(p.stored[s], id)
 	err := kinds[kind].remove(p.ctx, p.db, s, name)
 	if there != (err == nil) || err != nil && !errors.Is(err, store.ErrNotFound) {
 		return "removing " + what, fmt.Errorf("it was there: %v, and removing it says %v", there, err)
@@ -150,7 +150,7 @@ func (p *player) look() error {
 	}
 	for _, name := range []string{"a", "b"} {
 		a, err := p.db.Artifact(p.ctx, s, name, "k")
-		if want, there := p.kept[s]["artifact "+name]; there != (err == nil) || a.Text != want {
+		if want, there := p.stored[s]["artifact "+name]; there != (err == nil) || a.Text != want {
 			return fmt.Errorf("%+v has the artifact %q, %v, want %q", s, a.Text, err, want)
 		}
 	}
@@ -185,7 +185,7 @@ func (p *player) look() error {
 // of returns the words of the items stored under the scopes that fit accepts, by kind.
 func (p *player) of(s store.Scope, fit func(store.Scope) bool) map[string][]string {
 	out := map[string][]string{}
-	for o, all := range p.kept {
+	for o, all := range p.stored {
 		if !fit(o) {
 			continue
 		}

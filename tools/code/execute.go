@@ -91,7 +91,7 @@ func (t *executor) execute(ctx context.Context, call llm.ToolCall) (llm.ToolResu
 	if e.outcome == cancelled {
 		return llm.ToolResult{}, context.Cause(ctx)
 	}
-	return e.told(h, p), nil
+	return e.forModel(h, p), nil
 }
 
 // seed returns the same value each time the call is executed again.

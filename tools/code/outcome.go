@@ -56,9 +56,9 @@ type endedData struct {
 	Calls   []madeCall      `json:"calls"`
 }
 
-// told returns the text for the model: how the program ended if it failed, its result, and its
+// forModel returns the text for the model: how the program ended if it failed, its result, and its
 // logs.
-func (e ended) told(h *host, p program) llm.ToolResult {
+func (e ended) forModel(h *host, p program) llm.ToolResult {
 	if e.outcome == ok && e.result == nil {
 		e.outcome, e.message = noResult, "The program ended and set no result. Call set_result(x) with what you want to know."
 	}

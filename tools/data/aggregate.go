@@ -108,7 +108,7 @@ func (s *Set) aggregate(ctx context.Context, a aggregateArgs) ([]byte, error) {
 	slices.SortStableFunc(groups, func(a, b *group) int {
 		return slices.CompareFunc(a.by, b.by, func(x, y sortKey) int { return x.order(&y, false) })
 	})
-	out, err := a.table(groups, metrics, s.kept.limit)
+	out, err := a.table(groups, metrics, s.tables.limit)
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ type Set struct {
 
 	open   func(context.Context, string) (io.ReadCloser, error)
 	create func(context.Context, string, func(io.Writer) error) error
-	kept   *keeper
+	tables *tableStore
 }
 
 var _ pawl.Toolset = (*Set)(nil)
@@ -117,11 +117,11 @@ const defaultLimit = 256 << 20
 
 // New returns the tools.
 func New(opts *Options) *Set {
-	s := &Set{kept: &keeper{limit: defaultLimit, byKey: map[string]*table{}}}
+	s := &Set{tables: &tableStore{limit: defaultLimit, byKey: map[string]*table{}}}
 	if opts != nil {
 		s.open, s.create = opts.Open, opts.Create
 		if opts.Limit > 0 {
-			s.kept.limit = opts.Limit
+			s.tables.limit = opts.Limit
 		}
 	}
 	s.Parse = s.parseTool()
@@ -170,9 +170,9 @@ func (s *Set) given(ctx context.Context, records json.RawMessage) (*table, error
 		if err := json.Unmarshal(records, &content); err != nil {
 			return nil, err
 		}
-		return s.read(ctx, strings.NewReader(content), "", s.kept.limit)
+		return s.read(ctx, strings.NewReader(content), "", s.tables.limit)
 	case '[':
-		t := newTable(s.kept.limit)
+		t := newTable(s.tables.limit)
 		err := t.addAll(ctx, records, "record")
 		t.last, t.packed = nil, nil
 		return t, err

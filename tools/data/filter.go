@@ -50,17 +50,17 @@ func (s *Set) filter(ctx context.Context, a filterArgs) ([]byte, error) {
 		}
 	}
 	c := t.cursor()
-	var kept []row
+	var matching []row
 	for i, r := range t.rows {
 		if i%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		c.load(r)
 		if !slices.ContainsFunc(conds, func(cond condition) bool { return !cond.met(c) }) {
-			kept = append(kept, r)
+			matching = append(matching, r)
 		}
 	}
-	return s.done(ctx, t.with(kept), a.SaveAs)
+	return s.done(ctx, t.with(matching), a.SaveAs)
 }
 
 func newCondition(t *table, where, column, op string, raw json.RawMessage) (condition, error) {

@@ -91,11 +91,11 @@ func (s *Set) source(ctx context.Context, a parseArgs) (*table, error) {
 		}
 		defer f.Close()
 		a.Format = cmp.Or(a.Format, formats[strings.ToLower(path.Ext(a.Path))])
-		return s.read(ctx, f, a.Format, s.kept.limit)
+		return s.read(ctx, f, a.Format, s.tables.limit)
 	case s.open != nil && a.Content == "":
 		return nil, toolrun.Refuse("give content, the text of the file, or path, where the file is")
 	}
-	return s.read(ctx, strings.NewReader(a.Content), a.Format, s.kept.limit)
+	return s.read(ctx, strings.NewReader(a.Content), a.Format, s.tables.limit)
 }
 
 // formats maps file name extensions to formats.

@@ -110,7 +110,7 @@ func (m *maker) command(d *Command) (*pawl.Tool, error) {
 		case err != nil:
 			return llm.ErrorResult("the program of this tool could not be run: " + reason(err) + ". Calling it again will not help"), nil
 		}
-		return told(x), nil
+		return result(x), nil
 	}
 	return t, checked(t)
 }
@@ -153,8 +153,8 @@ func (m *maker) environment(list []string) ([]string, error) {
 	return env, nil
 }
 
-// told returns the result for a program that ended.
-func told(x Exit) llm.ToolResult {
+// result returns the result for a program that ended.
+func result(x Exit) llm.ToolResult {
 	text := strings.ToValidUTF8(string(x.Stdout), "\uFFFD")
 	if x.Dropped > 0 {
 		text += fmt.Sprintf("\n[%d more bytes were left out]", x.Dropped)

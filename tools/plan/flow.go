@@ -54,7 +54,7 @@ type node struct {
 	wave   int   // index of the steps that run together, from 0
 	runs   []runOf
 	status string
-	told   string // why the step has no result
+	reason string // why the step has no result
 }
 
 // runOf is one call of a step: its only call, or the call for one item of each.
@@ -125,10 +125,10 @@ func (p *flow) expand(n *node) {
 	for _, d := range n.sources() {
 		switch src := p.steps[d]; {
 		case src.settled() == statusSkipped:
-			n.status, n.told = statusSkipped, fmt.Sprintf("Not run: it takes from step %d, which was skipped.", d)
+			n.status, n.reason = statusSkipped, fmt.Sprintf("Not run: it takes from step %d, which was skipped.", d)
 			return
 		case src.settled() == statusError && src.Each == nil:
-			n.status, n.told = statusError, fmt.Sprintf("Not run: it takes from step %d, which failed.", d)
+			n.status, n.reason = statusError, fmt.Sprintf("Not run: it takes from step %d, which failed.", d)
 			return
 		}
 	}
@@ -142,7 +142,7 @@ func (p *flow) expand(n *node) {
 			n.Each.From, len(list), left, maxCalls)
 	}
 	if fault != "" {
-		n.status, n.told = statusError, fault
+		n.status, n.reason = statusError, fault
 		return
 	}
 	n.runs = make([]runOf, len(list))

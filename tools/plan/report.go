@@ -38,8 +38,8 @@ func (p *flow) report() (llm.ToolResult, error) {
 		e := entry{Step: i, Tool: n.Tool}
 		status := n.settled()
 		switch {
-		case n.told != "":
-			e.came = note(status, n.told)
+		case n.reason != "":
+			e.came = note(status, n.reason)
 		case n.Each == nil:
 			e.came = n.runs[0].came(&media)
 		default:
@@ -61,7 +61,7 @@ func (p *flow) report() (llm.ToolResult, error) {
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
-	text, err := told(entries)
+	text, err := rendered(entries)
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
@@ -95,10 +95,10 @@ func (r *runOf) came(media *[]llm.Part) came {
 	return came{Status: statusOK, Result: &text, Data: r.x.Result.Data}
 }
 
-// told writes entries for the model. Data is left out because the text repeats it in the tool's own
+// rendered writes entries for the model. Data is left out because the text repeats it in the tool's own
 // words. Long texts are shortened until all texts together fit into maxText. Short texts stay
 // whole, and long texts get the space that they leave.
-func told(entries []entry) (string, error) {
+func rendered(entries []entry) (string, error) {
 	entries = slices.Clone(entries)
 	var texts []*string
 	bare := func(c *came) {

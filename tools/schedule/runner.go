@@ -177,9 +177,9 @@ func (r *Runner) work(ctx context.Context, d store.Due, at time.Time, claim stor
 	ctx, cancel := context.WithCancelCause(store.WithScope(ctx, d.Scope))
 	defer cancel(nil)
 	over := make(chan struct{})
-	kept := make(chan struct{})
+	renewed := make(chan struct{})
 	go func() {
-		defer close(kept)
+		defer close(renewed)
 		tick := time.NewTicker(lease / 3)
 		defer tick.Stop()
 		for {
@@ -196,7 +196,7 @@ func (r *Runner) work(ctx context.Context, d store.Due, at time.Time, claim stor
 	}()
 	defer func() {
 		close(over)
-		<-kept
+		<-renewed
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v", v)
 		}

@@ -83,16 +83,16 @@ func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (d
 		agent, traces, done.Run = w.Run(id), nil, id
 	}
 	head := store.Run{ID: id, Task: prompt, Started: time.Now()}
-	var told []pawl.Event
-	kept := context.WithoutCancel(ctx) // an interrupted run is stored as well
+	var events []pawl.Event
+	stored := context.WithoutCancel(ctx) // an interrupted run is stored as well
 	keep := func() error {
 		if traces == nil {
 			return nil
 		}
-		err := traces.PutRun(kept, scope, head)
-		if err == nil && len(told) > 0 {
-			err = traces.AppendEvents(kept, scope, id, told...)
-			told = nil
+		err := traces.PutRun(stored, scope, head)
+		if err == nil && len(events) > 0 {
+			err = traces.AppendEvents(stored, scope, id, events...)
+			events = nil
 		}
 		return err
 	}
@@ -109,7 +109,7 @@ func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (d
 			break
 		}
 		if traces != nil {
-			told = append(told, e)
+			events = append(events, e)
 		}
 		switch {
 		case e.Kind == pawl.EventRunStarted && head.Agent == "":

@@ -69,12 +69,12 @@ func (s *searcher) run(ctx context.Context, a webArgs) (llm.ToolResult, error) {
 		limit = min(int(a.Limit), mostHits)
 	}
 	out, err := s.search(ctx, query, limit)
-	var told *Error
+	var failure *Error
 	switch {
 	case err != nil && ctx.Err() != nil, pawl.IsRetryable(err):
 		return llm.ToolResult{}, err
-	case errors.As(err, &told):
-		return llm.ErrorResult(told.Text), nil
+	case errors.As(err, &failure):
+		return llm.ErrorResult(failure.Text), nil
 	case err != nil:
 		return llm.ToolResult{}, err
 	}

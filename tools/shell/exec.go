@@ -88,12 +88,12 @@ func (s *shell) exec(ctx context.Context, a execArgs) (llm.ToolResult, error) {
 	case err != nil:
 		return llm.ErrorResult("The command was not run: the workspace cannot be used in its current state. Calling again will not help."), nil
 	}
-	return told(res, limits)
+	return result(res, limits)
 }
 
-// told returns the text that a model gets for a command that ended: stdout, then stderr under its
+// result returns the text that a model gets for a command that ended: stdout, then stderr under its
 // own line, and the exit status if the command failed.
-func told(res *sandbox.Result, limits sandbox.Limits) (llm.ToolResult, error) {
+func result(res *sandbox.Result, limits sandbox.Limits) (llm.ToolResult, error) {
 	d := execData{Exit: res.Exit, End: res.End, Signal: res.Signal, Stdout: res.Stdout.String(),
 		Stderr:      res.Stderr.String(),
 		StdoutBytes: res.Stdout.Bytes, StderrBytes: res.Stderr.Bytes, Truncated: res.Stdout.Truncated() ||

@@ -41,14 +41,14 @@ func (s *Set) create(ctx context.Context, a createArgs) (llm.ToolResult, error) 
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
-	return kept(k, "Stored as the skill %s, version %d.")
+	return stored(k, "Stored as the skill %s, version %d.")
 }
 
 func taken(name string) llm.ToolResult {
 	return llm.ErrorResult(fmt.Sprintf("There is a skill %s already. Load it; improve it with skill_update, or choose another name.", name))
 }
 
-func kept(k store.Skill, words string) (llm.ToolResult, error) {
+func stored(k store.Skill, words string) (llm.ToolResult, error) {
 	data, err := json.Marshal(map[string]any{"id": k.Name, "version": k.Version})
 	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: fmt.Sprintf(words, k.Name, k.Version)}}, Data: data}, err
 }

@@ -62,7 +62,7 @@ func (s *Set) update(ctx context.Context, a updateArgs) (llm.ToolResult, error) 
 		}
 		k.Name = *a.Name
 		if len(changed) == 0 {
-			return kept(k, "The skill is now called %s, version %d.")
+			return stored(k, "The skill is now called %s, version %d.")
 		}
 		changed = append(changed, "name")
 	}
@@ -76,5 +76,5 @@ func (s *Set) update(ctx context.Context, a updateArgs) (llm.ToolResult, error) 
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
-	return kept(k, "Changed "+strings.Join(changed, ", ")+". The skill %s has version %d now.")
+	return stored(k, "Changed "+strings.Join(changed, ", ")+". The skill %s has version %d now.")
 }

@@ -189,7 +189,7 @@ type Stream struct {
 
 type span struct {
 	from, to int
-	told     bool // its Mask was emitted
+	emitted  bool // its Mask was emitted
 }
 
 // Stream returns a Stream that looks for the forms of m.
@@ -233,34 +233,34 @@ func (s *Stream) Flush() string {
 
 // mark records a form, joined with the forms that it overlaps.
 func (s *Stream) mark(from, to int) {
-	told := false
+	emitted := false
 	for n := len(s.spans); n > 0 && s.spans[n-1].to > from; n = len(s.spans) {
 		last := s.spans[n-1]
-		from, told = min(from, last.from), told || last.told
+		from, emitted = min(from, last.from), emitted || last.emitted
 		s.spans = s.spans[:n-1]
 	}
-	s.spans = append(s.spans, span{from, to, told})
+	s.spans = append(s.spans, span{from, to, emitted})
 }
 
 // tell releases the first n bytes.
 func (s *Stream) tell(n int) string {
 	var b strings.Builder
-	at, kept := 0, s.spans[:0]
+	at, left := 0, s.spans[:0]
 	for _, p := range s.spans {
 		if p.from >= n {
-			kept = append(kept, span{p.from - n, p.to - n, p.told})
+			left = append(left, span{p.from - n, p.to - n, p.emitted})
 			continue
 		}
 		b.Write(s.held[at:p.from])
-		if !p.told {
+		if !p.emitted {
 			b.WriteString(Mask)
 		}
 		if at = min(p.to, n); p.to > n {
-			kept = append(kept, span{0, p.to - n, true})
+			left = append(left, span{0, p.to - n, true})
 		}
 	}
 	b.Write(s.held[at:n])
-	s.spans = kept
+	s.spans = left
 	s.held = append(s.held[:0], s.held[n:]...)
 	return b.String()
 }

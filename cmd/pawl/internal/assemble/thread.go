@@ -78,21 +78,21 @@ func LoadThread(ctx context.Context, db store.Threads, s store.Scope, name strin
 	if err != nil {
 		return nil, nil, err
 	}
-	kept, err := db.Messages(ctx, s, t.ID, 0, 0)
+	stored, err := db.Messages(ctx, s, t.ID, 0, 0)
 	if err != nil {
 		return nil, nil, err
 	}
 	var u unsettled
 	// another program may have written Meta
-	if err := json.Unmarshal(t.Meta, &u); err == nil && u.Last != nil && u.At == len(kept) {
+	if err := json.Unmarshal(t.Meta, &u); err == nil && u.Last != nil && u.At == len(stored) {
 		from = u.Last
 	}
-	msgs := make([]llm.Message, 0, len(kept)+len(from.Messages))
-	for _, m := range kept {
+	msgs := make([]llm.Message, 0, len(stored)+len(from.Messages))
+	for _, m := range stored {
 		msgs = append(msgs, m.Message)
 	}
 	from.Messages = append(msgs, from.Messages...)
-	t.Messages = len(kept)
+	t.Messages = len(stored)
 	return &t, from, nil
 }
 

@@ -18,12 +18,12 @@ import (
 type Kept struct {
 	Parallel pawl.Parallel
 
-	mu    sync.Mutex
-	kept  map[llm.Key]kept
-	since map[llm.Key]time.Time
+	mu     sync.Mutex
+	stored map[llm.Key]stored
+	since  map[llm.Key]time.Time
 }
 
-type kept struct {
+type stored struct {
 	call llm.ToolCall
 	x    []byte
 }
@@ -46,7 +46,7 @@ func (k *Kept) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Eve
 		var open []pawl.Task
 		for _, t := range tasks {
 			k.mu.Lock()
-			was, ok := k.kept[t.Key]
+			was, ok := k.stored[t.Key]
 			if t.Since = k.since[t.Key]; t.Since.IsZero() {
 				t.Since = time.Now()
 				if k.since == nil {
@@ -92,10 +92,10 @@ func (k *Kept) keep(tasks []pawl.Task, e pawl.Event) {
 		}
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		if k.kept == nil {
-			k.kept = map[llm.Key]kept{}
+		if k.stored == nil {
+			k.stored = map[llm.Key]stored{}
 		}
-		k.kept[t.Key] = kept{t.Call, b}
+		k.stored[t.Key] = stored{t.Call, b}
 		return
 	}
 }

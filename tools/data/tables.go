@@ -15,10 +15,10 @@ import (
 // preview is the number of records shown of a stored table.
 const preview = 5
 
-// keeper holds the tables of runs, up to a number of bytes. Beyond that, it drops the least
+// tableStore holds the tables of runs, up to a number of bytes. Beyond that, it drops the least
 // recently used ones. Each table has a key, which is in the values of its run, so that no run finds
 // the tables of another.
-type keeper struct {
+type tableStore struct {
 	limit int
 
 	mu    sync.Mutex
@@ -27,7 +27,7 @@ type keeper struct {
 	size  int
 }
 
-func (k *keeper) put(t *table) (key string) {
+func (k *tableStore) put(t *table) (key string) {
 	key = rand.Text()
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -40,7 +40,7 @@ func (k *keeper) put(t *table) (key string) {
 	return key
 }
 
-func (k *keeper) get(key string) *table {
+func (k *tableStore) get(key string) *table {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	t := k.byKey[key]
@@ -72,10 +72,10 @@ func (s *Set) save(ctx context.Context, name string, t *table) error {
 	if v == nil {
 		return toolrun.Refuse("save_as: no table can be stored outside a run; leave it out")
 	}
-	if t.size > s.kept.limit {
-		return toolrun.Refuse("save_as: the table takes %d MiB, and %d MiB are the most that can be stored; store less of it", t.size>>20, s.kept.limit>>20)
+	if t.size > s.tables.limit {
+		return toolrun.Refuse("save_as: the table takes %d MiB, and %d MiB are the most that can be stored; store less of it", t.size>>20, s.tables.limit>>20)
 	}
-	return v.Set(valueName(name), s.kept.put(t))
+	return v.Set(valueName(name), s.tables.put(t))
 }
 
 // input returns the table that a call uses: a stored one, or the records in the call.
@@ -98,7 +98,7 @@ func (s *Set) input(ctx context.Context, records json.RawMessage, name string) (
 			return nil, err
 		}
 		if found {
-			if t := s.kept.get(key); t != nil {
+			if t := s.tables.get(key); t != nil {
 				return t, nil
 			}
 			return nil, toolrun.Refuse("table: %s is no longer stored; store it again with the same call", clip(name))

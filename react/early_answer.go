@@ -6,8 +6,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// teller emits an answer while it is written, once the reply has opened as one.
-type teller struct {
+// earlyAnswer emits an answer while it is written, once the reply has opened as one.
+type earlyAnswer struct {
 	format Format
 	out    *reply
 
@@ -17,36 +17,36 @@ type teller struct {
 	open    opening
 	pending string          // of the answer, not certain yet
 	space   strings.Builder // of the answer, held until something follows it
-	told    strings.Builder
+	emitted strings.Builder
 	opened  bool
 	ended   bool
 }
 
-// teller returns the teller of an answer to req. Nil means that an answer is not certain before the
+// earlyAnswer returns the emitter of an answer to req. Nil means that an answer is not certain before the
 // end.
-func (m *Model) teller(req *llm.Request, out *reply) *teller {
+func (m *Model) earlyAnswer(req *llm.Request, out *reply) *earlyAnswer {
 	forced := len(req.Tools) > 0 && (req.Choice.Mode == llm.ToolRequired || req.Choice.Mode == llm.ToolNamed)
 	if req.Whole || forced || m.opts.FinalViaInference || m.opts.Decision != nil || m.opts.Format == Text ||
 		m.opts.Format == Plain {
 		return nil
 	}
-	return &teller{format: m.opts.Format, out: out}
+	return &earlyAnswer{format: m.opts.Format, out: out}
 }
 
 // part returns add; nil means that nothing is emitted early.
-func (t *teller) part() func(llm.Part) error {
+func (t *earlyAnswer) part() func(llm.Part) error {
 	if t == nil {
 		return nil
 	}
 	return t.add
 }
 
-// begun reports whether text was emitted, so that the reply is an answer.
-func (t *teller) begun() bool { return t != nil && t.told.Len() > 0 }
+// started reports whether text was emitted, so that the reply is an answer.
+func (t *earlyAnswer) started() bool { return t != nil && t.emitted.Len() > 0 }
 
 // end emits the rest of the answer, given the decision that was read from the whole reply.
-func (t *teller) end(resp *llm.Response, d Decision) error {
-	if rest, ok := strings.CutPrefix(d.Answer, t.told.String()); ok && rest != "" {
+func (t *earlyAnswer) end(resp *llm.Response, d Decision) error {
+	if rest, ok := strings.CutPrefix(d.Answer, t.emitted.String()); ok && rest != "" {
 		if err := t.out.text(rest); err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (t *teller) end(resp *llm.Response, d Decision) error {
 const maxScans = 64
 
 // add reads the next fragment of the reply.
-func (t *teller) add(p llm.Part) error {
+func (t *earlyAnswer) add(p llm.Part) error {
 	switch p := p.(type) {
 	case llm.Reasoning:
 		t.own.WriteString(p.Text)
@@ -68,7 +68,7 @@ func (t *teller) add(p llm.Part) error {
 		}
 		if t.opened {
 			t.pending += p.Text
-			return t.tell()
+			return t.emit()
 		}
 		return t.look(p.Text)
 	}
@@ -76,7 +76,7 @@ func (t *teller) add(p llm.Part) error {
 }
 
 // look reads the beginning of the reply again, where the last fragment may have ended it.
-func (t *teller) look(fragment string) error {
+func (t *earlyAnswer) look(fragment string) error {
 	from := max(0, t.text.Len()-len(`answer" : `))
 	t.text.WriteString(fragment)
 	text := t.text.String()
@@ -98,18 +98,18 @@ func (t *teller) look(fragment string) error {
 	}
 	t.own.Reset()
 	t.own.WriteString(thought)
-	return t.tell()
+	return t.emit()
 }
 
-// tell emits the certain part of the answer.
-func (t *teller) tell() error {
+// emit emits the certain part of the answer.
+func (t *earlyAnswer) emit() error {
 	text, n, ended := t.open.take(t.pending, false)
 	t.pending, t.ended = strings.Clone(t.pending[n:]), ended
-	return t.say(text)
+	return t.send(text)
 }
 
-// say passes text on, but for the space at its end, and at the beginning of the answer.
-func (t *teller) say(text string) error {
+// send passes text on, but for the space at its end, and at the beginning of the answer.
+func (t *earlyAnswer) send(text string) error {
 	solid := strings.TrimSpace(text)
 	if solid == "" {
 		t.space.WriteString(text)
@@ -120,7 +120,7 @@ func (t *teller) say(text string) error {
 	t.space.Reset()
 	t.space.WriteString(text[end:])
 	text = held + text[:end]
-	if t.told.Len() == 0 {
+	if t.emitted.Len() == 0 {
 		if t.open.end != "" {
 			text = strings.TrimSpace(text)
 		}
@@ -128,7 +128,7 @@ func (t *teller) say(text string) error {
 			return err
 		}
 	}
-	t.told.WriteString(text)
+	t.emitted.WriteString(text)
 	return t.out.text(text)
 }
 

@@ -20,10 +20,10 @@ var errTooLong = errors.New("the server sent a message of more than 8 MiB")
 // reads numbers as floating point.
 const structuredKey = "pawl/structured"
 
-// mender processes the messages of a server before the SDK does. The SDK decodes a list of tools as
+// repairer processes the messages of a server before the SDK does. The SDK decodes a list of tools as
 // one value, so one malformed tool would lose them all, and it drops the original bytes. A mender
 // decodes each tool separately and stores its bytes. It is safe for concurrent use.
-type mender struct {
+type repairer struct {
 	mu  sync.Mutex
 	raw map[string]json.RawMessage // tools as sent, by name
 	bad []Listed                   // tools that cannot be decoded
@@ -32,7 +32,7 @@ type mender struct {
 
 // progress counts progress notifications: the SDK delivers them through a queue, in which a result
 // overtakes them.
-func (m *mender) progress(b []byte) {
+func (m *repairer) progress(b []byte) {
 	var n struct {
 		Method string
 		Params struct{ ProgressToken any }
@@ -50,7 +50,7 @@ func (m *mender) progress(b []byte) {
 
 // watch starts to count the progress notifications of a token. The returned function ends the count
 // and returns it.
-func (m *mender) watch(token string) func() int {
+func (m *repairer) watch(token string) func() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.on == nil {
@@ -67,7 +67,7 @@ func (m *mender) watch(token string) func() int {
 }
 
 // take returns the tools that cannot be decoded, and clears the list.
-func (m *mender) take() []Listed {
+func (m *repairer) take() []Listed {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	bad := m.bad
@@ -76,14 +76,14 @@ func (m *mender) take() []Listed {
 }
 
 // tool returns a tool as sent. Nil means that it was not sent.
-func (m *mender) tool(name string) json.RawMessage {
+func (m *repairer) tool(name string) json.RawMessage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.raw[name]
 }
 
 // message returns the message in a form that the SDK can decode.
-func (m *mender) message(b []byte) []byte {
+func (m *repairer) message(b []byte) []byte {
 	tools, structured := bytes.Contains(b, []byte(`"tools"`)), bytes.Contains(b, []byte(`"structuredContent"`))
 	if !tools && !structured {
 		if bytes.Contains(b, []byte(`"notifications/progress"`)) {
@@ -121,7 +121,7 @@ func (m *mender) message(b []byte) []byte {
 }
 
 // list returns the tools that can be decoded, and stores all.
-func (m *mender) list(list json.RawMessage) json.RawMessage {
+func (m *repairer) list(list json.RawMessage) json.RawMessage {
 	var all []json.RawMessage
 	if json.Unmarshal(list, &all) != nil {
 		return list
@@ -160,13 +160,13 @@ func (m *mender) list(list json.RawMessage) json.RawMessage {
 type lines struct {
 	r     *bufio.Reader
 	close io.Closer
-	m     *mender
+	m     *repairer
 	sse   bool
 	rest  []byte
 	err   error
 }
 
-func (m *mender) lines(r io.ReadCloser, sse bool) *lines {
+func (m *repairer) lines(r io.ReadCloser, sse bool) *lines {
 	return &lines{r: bufio.NewReaderSize(r, 64<<10), close: r, m: m, sse: sse}
 }
 
@@ -181,14 +181,14 @@ func (l *lines) Read(p []byte) (int, error) {
 		}
 		var line []byte
 		line, l.err = l.line()
-		l.rest = l.mended(line)
+		l.rest = l.repaired(line)
 	}
 	n := copy(p, l.rest)
 	l.rest = l.rest[n:]
 	return n, nil
 }
 
-func (l *lines) mended(line []byte) []byte {
+func (l *lines) repaired(line []byte) []byte {
 	body := bytes.TrimSpace(line)
 	if l.sse {
 		if data, ok := bytes.CutPrefix(body, []byte("data:")); ok {
