@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -59,8 +60,57 @@ func Compile(src json.RawMessage) (*Schema, error) {
 	if t, ok := m["type"]; ok && t != "object" {
 		return nil, fmt.Errorf(`"type" must be "object", since arguments are an object; got %v`, t)
 	}
-	return compile(m, false)
+	s, err := compile(m, false)
+	if err == nil {
+		err = misplaced(m)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
+
+// plain returns the first fault of a schema that is none, in one line: "at '/type': value must be
+// one of 'array', …". Other errors stay as they are.
+func plain(err error) error {
+	var invalid *jsonschema.SchemaValidationError
+	var fault *jsonschema.ValidationError
+	if !errors.As(err, &invalid) || !errors.As(invalid.Err, &fault) {
+		return err
+	}
+	for len(fault.Causes) > 0 {
+		fault = fault.Causes[0]
+	}
+	return errors.New(fault.Error())
+}
+
+// misplaced returns an error for a closed object ("additionalProperties" is false) whose schema
+// names properties that are not in "properties": required ones, which no arguments can have, and
+// schemas that stand at the top. A closed object without properties is correct: it is the schema of
+// a tool without arguments.
+func misplaced(m map[string]any) error {
+	if m["additionalProperties"] != false || m["patternProperties"] != nil {
+		return nil
+	}
+	properties, _ := m["properties"].(map[string]any)
+	required, _ := m["required"].([]any)
+	for _, r := range required {
+		if name, _ := r.(string); properties[name] == nil {
+			return fmt.Errorf(`"required" names %q, which "properties" does not have, and "additionalProperties" is false, so no arguments fit; put it into "properties"`, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		s, _ := m[name].(map[string]any)
+		if _, typed := s["type"].(string); typed && !slices.Contains(schemaKeywords, name) && !strings.HasPrefix(name, "x-") {
+			return fmt.Errorf(`%q is no keyword, and "additionalProperties" is false; if it is an argument, put it into "properties"`, name)
+		}
+	}
+	return nil
+}
+
+// schemaKeywords are the keywords of an object whose value is a schema or contains schemas by name.
+var schemaKeywords = strings.Fields("$defs definitions properties patternProperties dependentSchemas dependencies " +
+	"propertyNames unevaluatedProperties unevaluatedItems items contains contentSchema not if then else default const example")
 
 // CompileOutput compiles the schema of an answer, which may describe any JSON value. object reports
 // whether it describes an object.
@@ -89,7 +139,7 @@ func compile(m map[string]any, any bool) (*Schema, error) {
 	}
 	full, err := c.Compile(schemaURL)
 	if err != nil {
-		return nil, err
+		return nil, plain(err)
 	}
 	fast := compileFast(m)
 	if fast != nil && !any {
