@@ -127,6 +127,13 @@ type Model struct {
 
 var _ llm.Model = (*Model)(nil)
 
+// Name returns "PROVIDER:MODEL".
+func (m *Model) Name() string { return provider + ":" + m.name }
+
+// Check returns the error of an invalid option, such as a missing key, that the first request
+// would return. nil means that there is none.
+func (m *Model) Check() error { return m.err }
+
 // New returns the named model. The first request reports invalid options.
 func New(model string, o *Options) *Model {
 	o = cmp.Or(o, new(Options))
