@@ -187,7 +187,8 @@ func TestCostWithoutAPrice(t *testing.T) {
 	limits := pawl.Limits{Cost: 1}
 	m := script.New(script.Say("hi"))
 	res, err := (&pawl.Agent{Model: m, Limits: limits}).Run(t.Context(), llm.User("go"))
-	if err == nil || res.Stop != pawl.StopFailed || !strings.Contains(res.Cause, "catalog.Price.Of") || len(m.Requests()) != 0 {
+	if err == nil || res != nil || !strings.HasPrefix(err.Error(), "Limits.Cost: the price of the agent's model") ||
+		!strings.Contains(err.Error(), "catalog.Price.Of") || len(m.Requests()) != 0 {
 		t.Errorf("got %v, %+v, %d requests", err, res, len(m.Requests()))
 	}
 	price := catalog.Price{Input: 2e6, Output: 10e6}
@@ -213,7 +214,7 @@ func TestCostWithoutAPrice(t *testing.T) {
 	}
 	// unpriced is a model without a known price.
 	res, err = (&pawl.Agent{Model: noPrice{m}, Limits: limits}).Run(t.Context(), llm.User("go"))
-	if err == nil || res.Stop != pawl.StopFailed {
+	if err == nil || res != nil {
 		t.Errorf("got %v, %+v", err, res)
 	}
 }

@@ -4,7 +4,6 @@ package pawl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -299,14 +298,28 @@ func (r *run) paid(u llm.Usage) {
 }
 
 // affordable returns an error if the cost is limited and the price of the model is unknown.
+// Agent.Check finds it for the agent's own limit; this is about the runs around this one.
 func (r *run) affordable() error {
-	if !r.scope.budget.costs() {
+	if !r.scope.budget.costs() || r.priced() {
 		return nil
 	}
-	if r.setup.pricer != nil {
-		if _, known := r.setup.pricer.MaxCost(&llm.Request{Tools: r.setup.specs, Settings: r.agent.Settings}); known {
-			return nil
-		}
+	return r.unpriced()
+}
+
+// priced reports whether the price of the model is known.
+func (r *run) priced() bool {
+	if r.setup.pricer == nil {
+		return false
 	}
-	return errors.New("the price of the agent's model, or of one that may answer for it, is not known, so Limits.Cost cannot be kept: give it one with catalog.Price.Of or, where package provider opens it, in a catalogue of your own; or limit Tokens instead")
+	_, known := r.setup.pricer.MaxCost(&llm.Request{Tools: r.setup.specs, Settings: r.agent.Settings})
+	return known
+}
+
+// unpriced is the error of a limit on cost without a price.
+func (r *run) unpriced() error {
+	model := "the agent's model"
+	if m, ok := llm.As[interface{ Name() string }](r.agent.Model); ok {
+		model = "the model " + m.Name()
+	}
+	return fmt.Errorf("the price of %s, or of one that may answer for it, is not known, so Limits.Cost cannot be kept: give it one with catalog.Price.Of or, where package provider opens it, in a catalogue of your own; or limit Tokens instead", model)
 }

@@ -254,7 +254,7 @@ func TestWhatCannotBegin(t *testing.T) {
 		"no message":   {&pawl.Agent{Model: m}, nil, "no message to answer"},
 		"two tools":    {&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", ""), says("f", "")}}, []llm.Message{llm.User("go")}, `two tools are named "f"`},
 		"bad tool":     {&pawl.Agent{Model: m, Tools: []pawl.Toolset{&pawl.Tool{Name: "f"}}}, []llm.Message{llm.User("go")}, "neither Run nor Passive"},
-		"broken tools": {&pawl.Agent{Model: m, Tools: []pawl.Toolset{brokenSet{boom}}}, []llm.Message{llm.User("go")}, "tools: boom"},
+		"broken tools": {&pawl.Agent{Model: m, Tools: []pawl.Toolset{brokenSet{boom}}}, []llm.Message{llm.User("go")}, "Tools[0]: boom"},
 		"an answer":    {&pawl.Agent{Model: m}, []llm.Message{llm.User("go"), llm.Assistant(text("hi"))}, "ends with an answer"},
 	} {
 		res, err := test.agent.Run(t.Context(), test.msgs...)

@@ -4,6 +4,7 @@ package pawl
 
 import (
 	"context"
+	"errors"
 
 	"github.com/pawl-go/pawl/llm"
 )
@@ -39,7 +40,7 @@ type layers struct {
 // the call to execute, or an error: BlockError, AbortError, FinishError, or another, which the
 // model gets as the result.
 func Before(fn func(ctx context.Context, call llm.ToolCall) (llm.ToolCall, error)) Middleware {
-	return Middleware{Tool: func(next ToolFunc) ToolFunc {
+	return Middleware{Check: needs(fn != nil, "Before"), Tool: func(next ToolFunc) ToolFunc {
 		return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 			call, err := fn(ctx, call)
 			if err != nil {
@@ -55,12 +56,20 @@ func Before(fn func(ctx context.Context, call llm.ToolCall) (llm.ToolCall, error
 func After(
 	fn func(ctx context.Context, call llm.ToolCall, res llm.ToolResult, err error) (llm.ToolResult, error),
 ) Middleware {
-	return Middleware{Tool: func(next ToolFunc) ToolFunc {
+	return Middleware{Check: needs(fn != nil, "After"), Tool: func(next ToolFunc) ToolFunc {
 		return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 			res, err := next(ctx, call)
 			return fn(ctx, call, res, err)
 		}
 	}}
+}
+
+// needs returns the check of a middleware that was made without its function.
+func needs(given bool, name string) func([]*Tool) error {
+	if given {
+		return nil
+	}
+	return func([]*Tool) error { return errors.New(name + " has no function; give it one, or remove it") }
 }
 
 // wrapped puts the middleware around m. It returns the layers around calls, and the pricer: the

@@ -22,16 +22,13 @@ type runOptions struct {
 	inside *Invocation // call that the run is nested in; nil means none
 	key    llm.Key     // key of the run; "" means "run"
 	branch *Branch     // the run is nested in a call of another process; nil means that it is not
+	check  *inspection // Agent.Check; nil means a run
 
 	engine Engine // makes the run durable; the zero value means none
 }
 
 // newRun returns a run that is ready for its first step.
 func (a *Agent) newRun(ctx context.Context, from *Result, msgs []llm.Message, o runOptions) (*run, error) {
-	tools, err := a.checkedTools(ctx)
-	if err != nil {
-		return nil, err
-	}
 	r := &run{agent: a, name: cmp.Or(a.Name, "agent"), key: cmp.Or(o.key, "run"), res: &Result{},
 		inbox: MessageSourceFrom(ctx), stall: stall{limit: a.Limits.LoopThreshold}, parent: parent{o.inside, o.branch}}
 	r.out.sink = o.emit
@@ -42,88 +39,192 @@ func (a *Agent) newRun(ctx context.Context, from *Result, msgs []llm.Message, o 
 	if from != nil {
 		r.res.Spent, r.res.Values = from.Spent, from.Values
 	}
+	var f faults
+	if r.prepare(ctx, o, &f); len(f) > 0 {
+		return nil, errors.Join(f...)
+	}
 	if err := r.accept(from, msgs); err != nil {
 		return nil, err
 	}
-	r.scope = scope{executor: a.Executor, engine: o.engine, canPend: true, whole: o.whole, watched: o.emit != nil}
-	if r.scope.executor == nil {
-		r.scope.executor = Parallel{}
-	}
-	if err := r.addTools(ctx, tools, o); err != nil {
-		return nil, err
-	}
 	r.join()
-	r.setup.model, r.scope.layers, r.setup.pricer = wrapped(a.Model, a.Middleware)
+	var err error
 	if r.setup.instructions, err = r.planned(); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// checkedTools returns the tools of a.Tools. The error is about the agent: no model, a tool that
-// cannot be used, a choice of a tool that it does not have.
-func (a *Agent) checkedTools(ctx context.Context) ([]*Tool, error) {
+// Check returns the faults of the agent, one in a line, or nil. Each names its field, such as
+// Tools[2] or Limits.Cost, and says what would be right.
+//
+// A run makes the same checks when it starts, and returns the same error. Check also finds faults
+// of the agents among the tools, except in their middleware, and options of the model that are not
+// valid, such as a missing key. A run finds these when it uses them. Check asks each Toolset for
+// its tools, and sends nothing to the model.
+func (a *Agent) Check() error {
+	return errors.Join(a.inspect(context.Background(), &inspection{seen: map[*Agent]bool{}})...)
+}
+
+// inspection is the state of Agent.Check.
+type inspection struct {
+	seen  map[*Agent]bool
+	inner bool // the agent is a tool, so that the agent around it may replace its middleware
+	costs bool // an agent around this one has a limit on cost
+}
+
+func (a *Agent) inspect(ctx context.Context, in *inspection) (f faults) {
+	in.seen[a] = true
+	r := &run{agent: a, key: "check", res: &Result{}}
+	r.prepare(ctx, runOptions{check: in}, &f)
+	// a fallback checks all its models
+	if m, ok := llm.As[interface{ Check() error }](r.setup.model); ok {
+		f.add("Model", m.Check())
+	}
+	return f
+}
+
+// fault is a mistake in a field of an agent.
+type fault struct {
+	field string
+	err   error
+}
+
+func (f *fault) Error() string { return f.field + ": " + f.err.Error() }
+func (f *fault) Unwrap() error { return f.err }
+
+// Field returns the field of the agent, such as Limits.Cost. Package config finds its key by it.
+func (f *fault) Field() string { return f.field }
+
+// faults are the mistakes in an agent.
+type faults []error
+
+// add adds err, or each of the errors that it joins. nil adds nothing.
+func (f *faults) add(field string, err error) {
+	if err == nil {
+		return
+	}
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = joined.Unwrap()
+	}
+	for _, err := range all {
+		*f = append(*f, &fault{field, err})
+	}
+}
+
+// addIf adds a text if the condition holds.
+func (f *faults) addIf(condition bool, field, text string) {
+	if condition {
+		f.add(field, errors.New(text))
+	}
+}
+
+// prepare checks the agent, and sets what the run has of it: its model, tools and output.
+func (r *run) prepare(ctx context.Context, o runOptions, f *faults) {
+	a := r.agent
+	f.addIf(a.Model == nil, "Model", `the agent has no model; set one, such as openai.New("gpt-5-mini", nil)`)
+	a.Limits.check(f)
+	f.addIf(a.Settings.MaxTokens < 0, "Settings.MaxTokens", "it is negative; 0 means the provider's default")
+	r.scope = scope{executor: a.Executor, engine: o.engine, canPend: true, whole: o.whole, watched: o.emit != nil}
+	if r.scope.executor == nil {
+		r.scope.executor = Parallel{}
+	}
+	r.addTools(ctx, a.tools(ctx, o.check, f), o, f)
 	if a.Model == nil {
-		return nil, errors.New("agent has no model")
+		return
 	}
-	tools, err := Toolsets(a.Tools).Tools(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("tools: %w", err)
+	r.setup.model, r.scope.layers, r.setup.pricer = wrapped(a.Model, a.Middleware)
+	if costs := a.Limits.Cost > 0 || o.check != nil && o.check.costs; costs && !r.priced() {
+		f.add("Limits.Cost", r.unpriced())
 	}
-	for _, t := range tools {
-		if err := t.Check(); err != nil {
-			return nil, err
+}
+
+// check adds the limits that have no meaning.
+func (l *Limits) check(f *faults) {
+	f.addIf(l.Rounds < NoRounds, "Limits.Rounds", "it is negative; NoRounds means none, and 0 means 20")
+	const negative = "it is negative; 0 means no limit"
+	f.addIf(l.Calls < 0, "Limits.Calls", negative)
+	f.addIf(l.CallsPerStep < 0, "Limits.CallsPerStep", negative)
+	f.addIf(l.Tokens < 0, "Limits.Tokens", negative)
+	f.addIf(!(l.Cost >= 0), "Limits.Cost", "it is negative or no number; 0 means no limit")
+	f.addIf(l.Time < 0, "Limits.Time", negative)
+	f.addIf(l.LoopThreshold > stallMost, "Limits.LoopThreshold",
+		"it is more than 50, the maximum; a negative number means no limit")
+	f.addIf(l.AtLimit < 0 || l.AtLimit > AtLimitReturn, "Limits.AtLimit", "want AtLimitAnswer, AtLimitReturn or 0")
+}
+
+// tools returns the tools of a.Tools. in is not nil in Agent.Check.
+func (a *Agent) tools(ctx context.Context, in *inspection, f *faults) []*Tool {
+	all := make([]*Tool, 0, len(a.Tools))
+	from := make(map[string]int, len(a.Tools))
+	for i, set := range a.Tools {
+		tools, err := toolsOf(ctx, set)
+		if err != nil {
+			f.add(fmt.Sprintf("Tools[%d]", i), err)
+		}
+		for _, t := range tools {
+			err := t.Check()
+			if first, ok := from[t.Name]; ok && t.Name != "" {
+				err = errors.Join(err, fmt.Errorf(
+					"two tools are named %q, and the first is in Tools[%d]; rename one, or put a Prefix around its toolset",
+					t.Name, first))
+			} else {
+				from[t.Name] = i
+			}
+			if err != nil {
+				f.add(fmt.Sprintf("Tools[%d]", i), err)
+			}
+			if in != nil && t.agent != nil && !in.seen[t.agent] {
+				inner := &inspection{seen: in.seen, inner: true, costs: in.costs || a.Limits.Cost > 0}
+				for _, err := range t.agent.inspect(ctx, inner) {
+					f.add(fmt.Sprintf("Tools[%d]", i), fmt.Errorf("agent %s: %w", t.Name, err))
+				}
+			}
+			all = append(all, t)
 		}
 	}
-	if len(tools) > 0 {
-		if err := a.Choice.Check(specs(tools)); err != nil {
-			return nil, err
-		}
-	}
-	return tools, nil
+	return all
 }
 
 // addTools adds the tools of the run itself: the reader of artifacts, and the tool for the answer.
 // The middleware checks the tools of the agent and the reader.
-func (r *run) addTools(ctx context.Context, tools []*Tool, o runOptions) (err error) {
+func (r *run) addTools(ctx context.Context, tools []*Tool, o runOptions, f *faults) {
 	a := r.agent
+	if len(tools) > 0 || a.Choice.Mode == llm.ToolNamed {
+		f.add("Choice", a.Choice.Check(specs(tools)))
+	}
 	switch {
 	case a.Artifacts != nil:
-		if r.scope.shelf, err = r.shelf(ctx); err != nil {
-			return err
-		}
+		var err error
+		r.scope.shelf, err = r.shelf(ctx)
+		f.add("Artifacts", err)
 	case o.inside != nil:
 		r.scope.shelf = o.inside.work.task.scope.shelf
 	}
 	if place := r.scope.shelf; place != nil {
 		for _, t := range place.tools {
-			if find(tools, t.Name) != nil {
-				return fmt.Errorf("tool %s: an agent with Artifacts needs the name; rename the tool", t.Name)
-			}
+			f.addIf(find(tools, t.Name) != nil, "Artifacts",
+				"the tool "+t.Name+" reads them; rename the other tool of that name")
 		}
 		tools = append(slices.Clip(tools), place.tools...)
 	}
-	for _, w := range a.Middleware {
-		if w.Check != nil {
-			if err := w.Check(tools); err != nil {
-				return err
-			}
+	for i, w := range a.Middleware {
+		if w.Check != nil && (o.check == nil || !o.check.inner) {
+			f.add(fmt.Sprintf("Middleware[%d]", i), w.Check(tools))
 		}
 	}
 	if len(a.Output) > 0 {
-		if r.output, err = a.output(tools); err != nil {
-			return err
-		}
-		if t := r.output.tool; t != nil {
-			r.scope.answer = t
-			tools = append(slices.Clip(tools), t)
+		var err error
+		r.output, err = a.output(tools)
+		if f.add("Output", err); err == nil && r.output.tool != nil {
+			r.scope.answer = r.output.tool
+			tools = append(slices.Clip(tools), r.output.tool)
 		}
 	}
 	r.scope.tools, r.setup.specs, r.setup.deferred = tools, specs(tools), newDeferred(tools, a.Choice)
 	if p, ok := r.scope.executor.(Parallel); ok && !o.whole && slices.ContainsFunc(tools, startsEarly) {
 		r.setup.starter = &p
 	}
-	return nil
 }
 
 // join gives the run its slots and its budget: from the enclosing run, or its own.

@@ -41,7 +41,7 @@ func (a *Agent) output(tools []*Tool) (*output, error) {
 	var object bool
 	var err error
 	if o.schema, object, err = schema.CompileOutput(a.Output); err != nil {
-		return nil, fmt.Errorf("agent's output: schema: %w", err)
+		return nil, fmt.Errorf("schema: %w", err)
 	}
 	if object && len(tools) > 0 {
 		h, ok := llm.As[llm.OutputHolder](a.Model)

@@ -223,7 +223,7 @@ func TestOutputSchema(t *testing.T) {
 		{`{"type":"array","items":{"type":"integer"}}`, `[1,2]`, `[1,2]`, ""},
 		{`{"type":"string","enum":["a","b"]}`, `"b"`, `"b"`, ""},
 		{`{"anyOf":[{"type":"null"},{"type":"object"}]}`, `null`, `null`, ""},
-		{`{"type":"objekt"}`, ``, ``, "agent's output: schema"},
+		{`{"type":"objekt"}`, ``, ``, "Output: schema: at '/type': value must be one of"},
 		{`[]`, ``, ``, "want a JSON object"},
 		{`{"$ref":"http://example.com/x"}`, ``, ``, "is not loaded"},
 	} {

@@ -5,6 +5,7 @@ package pawl
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"sync"
@@ -210,17 +211,26 @@ func (t *Tool) Clone() *Tool {
 // change it.
 func (t *Tool) Agent() *Agent { return t.agent }
 
-// Check returns an error if t cannot be offered to a model: it must have a name, an input schema
-// that describes an object, and Run or Passive. The schema is compiled once, here or at the first
-// use.
+// Check returns the faults of t, joined. t must have a name, an input schema that describes an
+// object, and Run or Passive; Reconcile and Inline need the effects that they are for. The schema
+// is compiled once, here or at the first use.
 func (t *Tool) Check() error {
-	switch {
-	case t.Name == "":
-		return fmt.Errorf("a tool has no name")
-	case t.Run == nil && !t.Passive:
-		return fmt.Errorf("tool %s has neither Run nor Passive", t.Name)
+	if t.Name == "" {
+		return errors.New("a tool has no name")
 	}
 	_, err := t.schema()
+	why := ""
+	switch {
+	case t.Run == nil && !t.Passive:
+		why = "has neither Run nor Passive; Run executes a call, and Passive leaves it to the caller"
+	case t.Reconcile != nil && (t.Passive || t.Effect > EffectWrite && t.Effect <= EffectCompose):
+		why = "has Reconcile, which is for calls with EffectWrite that pawl executes; remove it"
+	case t.Inline && t.Effect != EffectCompose:
+		why = "has Inline, which is for EffectCompose; set Effect, or remove Inline"
+	}
+	if why != "" {
+		err = errors.Join(err, fmt.Errorf("tool %s %s", t.Name, why))
+	}
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -27,11 +28,7 @@ type Toolsets []Toolset
 func (s Toolsets) Tools(ctx context.Context) ([]*Tool, error) {
 	all := make([]*Tool, 0, len(s))
 	for _, set := range s {
-		if t, ok := set.(*Tool); ok {
-			all = append(all, t)
-			continue
-		}
-		tools, err := set.Tools(ctx)
+		tools, err := toolsOf(ctx, set)
 		if err != nil {
 			return nil, err
 		}
@@ -45,6 +42,18 @@ func (s Toolsets) Tools(ctx context.Context) ([]*Tool, error) {
 		seen[t.Name] = true
 	}
 	return all, nil
+}
+
+// toolsOf returns the tools of a set. A nil set, and a nil tool in it, are errors.
+func toolsOf(ctx context.Context, set Toolset) ([]*Tool, error) {
+	if v := reflect.ValueOf(set); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, errors.New("the entry is nil; remove it, or put a tool or a toolset there")
+	}
+	tools, err := set.Tools(ctx)
+	if err == nil && slices.Contains(tools, nil) {
+		return nil, fmt.Errorf("%T returned a nil tool", set)
+	}
+	return tools, err
 }
 
 // Execute executes one call of a tool of the sets outside a run, through the same pipeline. Every

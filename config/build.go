@@ -174,7 +174,43 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	if a.Team != nil && out.Model != nil {
 		err = b.team(ctx, built)
 	}
+	if err == nil && built.Agent.Model != nil {
+		err = faults(built.Agent.Check())
+	}
 	return built, err
+}
+
+// faults returns the findings for the error of pawl.Agent.Check. A missing key is left to the run,
+// because another machine may have it.
+func faults(err error) error {
+	many, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return err
+	}
+	var all Findings
+	for _, one := range many.Unwrap() {
+		var path, inner string // of the agent, and of an agent among its tools
+		for e := one; e != nil; e = errors.Unwrap(e) {
+			if f, ok := e.(interface{ Field() string }); ok {
+				inner, _, _ = strings.Cut(strings.ToLower(f.Field()), "[")
+				path = cmp.Or(path, inner)
+			}
+		}
+		if inner == "model" {
+			continue
+		}
+		code := CodeBadValue
+		switch path {
+		case "tools":
+			code = CodeBadTool
+		case "choice":
+			path = "tool_choice"
+		case "middleware", "artifacts":
+			path = ""
+		}
+		all = append(all, finding(code, path, "", "%v", errors.Unwrap(one)))
+	}
+	return all.err()
 }
 
 func (b *builder) approval() []pawl.Middleware {

@@ -200,6 +200,11 @@ func (e *Engine) history(ctx context.Context, who store.Scope, id string) (*hist
 func (r *Runner) begin(ctx context.Context, who store.Scope, msgs []llm.Message) (*session, context.Context,
 	input, error) {
 	e := r.engine
+	if a, ok := r.runner.(*pawl.Agent); ok { // a run that cannot start leaves no journal
+		if err := a.Check(); err != nil {
+			return nil, nil, input{}, err
+		}
+	}
 	given, err := r.given(msgs)
 	if err != nil {
 		return nil, nil, input{}, err

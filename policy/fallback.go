@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,6 +78,22 @@ var (
 	_ llm.Pricer       = (*models)(nil)
 	_ llm.OutputHolder = (*models)(nil)
 )
+
+// Check returns the error of the first model if none of the models has valid options.
+func (m *models) Check() (first error) {
+	for _, one := range m.all {
+		c, ok := llm.As[interface{ Check() error }](one)
+		if !ok {
+			return nil
+		}
+		err := c.Check()
+		if err == nil {
+			return nil
+		}
+		first = cmp.Or(first, err)
+	}
+	return first
+}
 
 // Unwrap returns the agent's own model.
 func (m *models) Unwrap() llm.Model { return m.all[0] }

@@ -236,6 +236,12 @@ func TestFallbackUnderALimitOfCost(t *testing.T) {
 		a := &pawl.Agent{Model: price.Of(down()), Limits: pawl.Limits{Cost: 1},
 			Middleware: []pawl.Middleware{quiet, policy.Fallback{Models: test.models}.Middleware()}}
 		res, err := a.Run(t.Context(), llm.User("go"))
+		if test.want == pawl.StopFailed { // found before the run starts
+			if res != nil || err == nil || !strings.HasPrefix(err.Error(), "Limits.Cost: the price of") {
+				t.Errorf("%s: got %+v, %v", test.name, res, err)
+			}
+			continue
+		}
 		if res == nil || res.Stop != test.want || (res.Spent.Usage.Cost > 0) != (test.want == pawl.StopAnswer) {
 			t.Errorf("%s: got %+v, %v", test.name, res, err)
 		}

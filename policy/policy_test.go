@@ -72,7 +72,7 @@ func TestARuleAboutNoToolEndsTheRunBeforeItBegins(t *testing.T) {
 		m := script.New(script.Say("hi"))
 		_, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{tools},
 			Middleware: []pawl.Middleware{test.w}}).Run(t.Context(), llm.User("go"))
-		if got := fmt.Sprint(err); err == nil != (test.want == "") || err != nil && got != test.want {
+		if got := fmt.Sprint(err); err == nil != (test.want == "") || err != nil && got != "Middleware[0]: "+test.want {
 			t.Errorf("%s: got %v, want %q", test.name, err, test.want)
 		}
 		if err != nil && len(m.Requests()) > 0 {
@@ -147,5 +147,5 @@ func ExampleRules() {
 	// file_delete denied
 	// file_move pending
 	// pending <nil>
-	// approval rules: deny: no tool is named file_remove; did you mean file_move?
+	// Middleware[0]: approval rules: deny: no tool is named file_remove; did you mean file_move?
 }

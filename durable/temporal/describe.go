@@ -80,14 +80,6 @@ func (t *tree) add(ctx context.Context, root, path string, a *pawl.Agent) error 
 	if err != nil {
 		return fmt.Errorf("agent %s: tools: %w", where, err)
 	}
-	for _, m := range a.Middleware {
-		if m.Check == nil {
-			continue
-		}
-		if err := m.Check(tools); err != nil {
-			return fmt.Errorf("agent %s: %w", where, err)
-		}
-	}
 	n := &node{root: root, path: path, agent: a, inline: map[string]*pawl.Tool{}}
 	n.model, n.pricer = a.InnerModel()
 	t.byPath[path], t.byAgent[a], t.paths = n, n, append(t.paths, path)

@@ -45,12 +45,15 @@ func (e *Engine) Worker(opts *WorkerOptions) *Worker {
 }
 
 // Add lets the worker run a under name, the name for Engine.Runner. It lists the tools of a and of
-// its nested agents. It returns an error if this package cannot run a part of a, or if the name is
-// taken.
+// its nested agents. It returns the error of Agent.Check, or an error if this package cannot run a
+// part of a or if the name is taken.
 func (w *Worker) Add(ctx context.Context, name string, a *pawl.Agent) error {
 	t, err := plant(ctx, name, a)
 	if err != nil {
 		return err
+	}
+	if err := a.Check(); err != nil {
+		return fmt.Errorf("agent %s: %w", name, err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
