@@ -120,7 +120,9 @@ var frameworkRows = []frameworkRow{
 	{"ReActPlanner `tool_descriptions`", "supported", "an allow-list; the model receives the description", "", gate, cfg("tool_descriptions: [{name: bare, description: Told.}]"), func(a *config.Agent) any {
 		return spaced(len(a.Tools), a.Tools[0].Command.Name, a.Tools[0].Command.Description)
 	}, "1 bare Told."},
-	{"ReActPlanner `tool_descriptions[].args`", "supported", "each is a text, and required", "", gate, cfg("tool_descriptions: [{name: search, args: [a, b]}]"), func(a *config.Agent) any { return string(a.Tools[0].Command.Input) }, `{"properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a","b"],"type":"object"}`},
+	{"ReActPlanner `tool_descriptions[].args`", "supported", "of a tool without a schema: each is a text, and required", "", gate, cfg("tool_descriptions: [{name: bare, args: [a, b]}]"), func(a *config.Agent) any { return string(a.Tools[0].Command.Input) }, `{"properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a","b"],"type":"object"}`},
+	{"ReActPlanner `tool_descriptions[].args` of a tool with a schema", "accepted and reported", "the schema stands; args selects among its arguments, which keep their types", "", gate, cfg("tool_descriptions: [{name: search, args: [q]}]"), nil, "warning: the schema of search stands: args selects q of its arguments"},
+	{"ReActPlanner `tool_descriptions[].args` that the schema does not have", "refused", "", "", gate, cfg("tool_descriptions: [{name: search, args: [a]}]"), nil, "error: the schema of search has no argument a"},
 	{"ReActPlanner `tool_descriptions[]` without args", "supported", "the tool's own schema is taken", "", gate, cfg("tool_descriptions: [{name: search}]"), func(a *config.Agent) any { return string(a.Tools[0].Command.Input) }, `{"properties":{"q":{"type":"integer"}},"type":"object"}`},
 	{"ReActPlanner `tool_descriptions[]` without args or schema", "accepted and reported", "an object without properties", "", gate, cfg("tool_descriptions: [{name: bare}]"), nil, "warning: bare has neither args nor a schema"},
 	{"ReActPlanner `max_iterations`", "supported", "rounds, unless a policy says; theirs did not read it", "", gate, cfg("max_iterations: 7"), rounds, 7},
@@ -243,6 +245,41 @@ their position. History is sent with the roles of its messages, and not as text.
 // echo is a program that returns its input.
 func echo(_ context.Context, p outside.Process) (outside.Exit, error) {
 	return outside.Exit{Stdout: p.Stdin}, nil
+}
+
+// The model is sent the tool's own schema: args selects arguments and keeps their types.
+func TestFrameworkArgsAreSent(t *testing.T) {
+	schema := `{type: object, properties: {q: {type: integer}, n: {type: number}, must: {type: boolean}}, required: [must]}`
+	text := strings.Replace(frameworkBase, gate, "      use_function_calling: true\n"+cfg("tool_descriptions: [{name: search, args: [q]}]"), 1)
+	text = strings.Replace(text, "{type: object, properties: {q: {type: integer}}}", schema, 1)
+	got, err := parse(t, text).Agents[0].Explain(t.Context(), &config.Options{Getenv: environment}, "Go.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `"properties":{"must":{"type":"boolean"},"q":{"type":"integer"}},"required":["must"]`
+	if !strings.Contains(string(got.Body), want) {
+		t.Errorf("got %s\nwant %s in it", got.Body, want)
+	}
+}
+
+// An address that is given and empty is an error; an address that is not given is the provider's
+// own.
+func TestEmptyAddress(t *testing.T) {
+	for _, tt := range []struct{ model, want string }{
+		{"{name: openai:m, key_env: K}", ""},
+		{"{name: openai:m, base_url: '${NONE:-}', key_env: K}", "the address is empty (leave the key out for the provider's own address)"},
+		{"[{name: openai:m}, {name: groq:m, base_url: '', key_env: K}]", "the address is empty"},
+	} {
+		f := parse(t, "agent: a\nmodel: "+tt.model+"\n")
+		built, err := f.Agents[0].Build(t.Context(), &config.Options{Getenv: func(name string) string { return map[string]string{"K": "secret"}[name] }})
+		if err == nil {
+			err = built.Agent.Check()
+			built.Close()
+		}
+		if err == nil != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", tt.model, err, tt.want)
+		}
+	}
 }
 
 // The planners that ask no model make their fixed calls.

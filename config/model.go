@@ -74,6 +74,18 @@ func (b *builder) model(m Model, path string) (llm.Model, error) {
 	if key == "" && b.opts.Dry && b.opts.HTTP != nil {
 		key = "none" // nothing is sent
 	}
+	at := path + ".base_url"
+	if _, given := b.agent.at[at]; !given {
+		at = strings.TrimSuffix(path, "[0]") + ".base_url"
+	}
+	if _, given := b.agent.at[at]; given && strings.TrimSpace(m.BaseURL) == "" {
+		return nil, finding(CodeBadValue, at, "leave the key out for the provider's own address", "the address is empty")
+	}
+	if m.BaseURL == "" && key != "" { // the file names no address, so the key is the provider's
+		name, _, _ := strings.Cut(m.Name, ":")
+		p, _ := provider.Find(name)
+		m.BaseURL = cmp.Or(strings.TrimSpace(b.env(p.BaseEnv)), p.BaseURL)
+	}
 	opened, err := provider.Open(m.Name, &provider.Options{BaseURL: m.BaseURL, Key: key, Catalog: b.known,
 		HTTP: b.opts.HTTP})
 	if err != nil {

@@ -151,8 +151,8 @@ func (d *document) tools(described []description) {
 // toolTypes are the types of tools; each has the key of the same name in the native form.
 var toolTypes = []string{"command", "http"}
 
-// tool makes a tool of a resource. Listed arguments are required texts; without a list, the tool's
-// own schema counts.
+// tool makes a tool of a resource. Listed arguments select properties of the tool's own schema. For
+// a tool without a schema they are required texts.
 func (d *document) tool(from description, path string) {
 	i, ok := d.resource(d.Resources.Tools, from.Name, path, "tool")
 	if !ok {
@@ -168,7 +168,8 @@ func (d *document) tool(from description, path string) {
 	if from.Description != "" {
 		def.Content = append(def.Content, d.text(path, "description"), d.text(path+".description", from.Description))
 	}
-	if from.Args != nil {
+	own := get(get(res.Config.node, "input"), "properties")
+	if from.Args != nil && own == nil {
 		def.Content = append(def.Content, d.text(path, "input"), d.stringsOnly(from.Args, path+".args"))
 	}
 	for key, value := range pairs(res.Config.node) {
@@ -178,8 +179,10 @@ func (d *document) tool(from description, path string) {
 			d.placed(codeConflict, at, "take it out", "a tool has the name of its resource")
 		case key.Value == "description" && from.Description != "":
 			d.Read(value, new(string), at)
-		case key.Value == "input" && from.Args != nil:
+		case key.Value == "input" && from.Args != nil && own == nil:
 			d.Read(value, new(outside.JSON), at)
+		case key.Value == "input" && from.Args != nil:
+			def.Content = append(def.Content, key, d.selected(value, from, path+".args"))
 		default:
 			def.Content = append(def.Content, key, value)
 		}
@@ -188,6 +191,43 @@ func (d *document) tool(from description, path string) {
 	tool := d.mapping(path)
 	put(tool, d.text(at+".type", res.Type), def)
 	d.add("tools", path, tool)
+}
+
+// selected returns the tool's own schema with the listed arguments and the required ones. They keep
+// their types.
+func (d *document) selected(own *yaml.Node, from description, path string) *yaml.Node {
+	var known []string
+	properties := get(own, "properties")
+	for name := range pairs(properties) {
+		known = append(known, name.Value)
+	}
+	for i, a := range from.Args {
+		if !slices.Contains(known, a) {
+			d.placed(codeUnknownKey, index(path, i), nearest.Hint(a, known), "the schema of %s has no argument %s", from.Name, cut(a))
+		}
+	}
+	chosen := slices.Clone(from.Args)
+	if required := get(own, "required"); required != nil {
+		for _, name := range required.Content {
+			chosen = append(chosen, name.Value)
+		}
+	}
+	schema := d.mapping(path)
+	for key, value := range pairs(own) {
+		if key.Value != "properties" {
+			put(schema, key, value)
+			continue
+		}
+		kept := d.mapping(path)
+		for name, property := range pairs(properties) {
+			if slices.Contains(chosen, name.Value) {
+				put(kept, name, property)
+			}
+		}
+		put(schema, key, kept)
+	}
+	d.reported(path, "the schema of "+from.Name+" stands: args selects "+strings.Join(from.Args, ", ")+" of its arguments, with their own types")
+	return schema
 }
 
 // stringsOnly is the schema of arguments that are known by name alone: required texts.
