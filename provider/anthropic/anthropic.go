@@ -143,6 +143,9 @@ func New(model string, o *Options) *Model {
 		key = wire.Env("ANTHROPIC_API_KEY")
 	}
 	u, err := wire.BaseURL(provider, base, DefaultBaseURL)
+	if err == nil {
+		err = wire.CheckAddress(provider, o.BaseURL, o.Key, o.HTTP, "ANTHROPIC_API_KEY")
+	}
 	if err != nil {
 		m.err = err
 		return m

@@ -126,6 +126,9 @@ func New(model string, o *Options) *Model {
 		key = cmp.Or(wire.Env("GEMINI_API_KEY"), wire.Env("GOOGLE_API_KEY"))
 	}
 	u, err := wire.BaseURL(provider, base, DefaultBaseURL)
+	if err == nil {
+		err = wire.CheckAddress(provider, o.BaseURL, o.Key, o.HTTP, "GEMINI_API_KEY", "GOOGLE_API_KEY")
+	}
 	if err != nil {
 		m.err = err
 		return m

@@ -64,6 +64,9 @@ func NewEmbedder(model string, dimensions int, o *Options) *Embedder {
 	o = cmp.Or(o, new(Options))
 	e := &Embedder{model: model, dimensions: dimensions}
 	u, err := wire.BaseURL(provider, cmp.Or(o.BaseURL, DefaultBaseURL), DefaultBaseURL)
+	if err == nil {
+		err = wire.CheckAddress(provider, o.BaseURL, o.Key, o.HTTP, "OLLAMA_API_KEY")
+	}
 	if err != nil {
 		e.err = err
 		return e

@@ -65,7 +65,7 @@ const DefaultBaseURL = "https://api.openai.com/v1"
 type Options struct {
 	// BaseURL is the address before "/responses" and "/chat/completions"; it usually ends in /v1.
 	// It may have a query (Azure's api-version). Empty means OPENAI_BASE_URL, or DefaultBaseURL if
-	// that is not set.
+	// that is not set; with a Key that is not OPENAI_API_KEY, it is an error unless HTTP is given.
 	BaseURL string
 
 	// Key is sent as a bearer token. Empty means OPENAI_API_KEY, without surrounding white space.
@@ -171,6 +171,9 @@ func newModel(a *api, model string, o *Options) *Model {
 		return m
 	}
 	u, err := wire.BaseURL(cmp.Or(server.Name, a.id), base, DefaultBaseURL)
+	if err == nil {
+		err = wire.CheckAddress(cmp.Or(server.Name, a.id), o.BaseURL, o.Key, o.HTTP, server.KeyEnv)
+	}
 	if err != nil {
 		m.dialect, m.err = newDialect(a, server.Name, ""), err
 		return m

@@ -2,8 +2,10 @@ package wire
 
 import (
 	"net"
+	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -28,6 +30,19 @@ func BaseURL(provider, address, example string) (*url.URL, error) {
 			Message: "the base URL is not an http or https address such as " + example}
 	}
 	return u, nil
+}
+
+// CheckAddress returns an error for a key without an address. An empty address often comes from a
+// variable that is not set, and the provider's own server would receive the key of another server.
+// A key that one of the provider's variables has is the provider's. h is Options.HTTP: a program
+// that carries the requests itself decides where they go.
+func CheckAddress(provider, address, key string, h http.RoundTripper, variables ...string) error {
+	if address != "" || key == "" || h != nil ||
+		slices.ContainsFunc(variables, func(v string) bool { return key == Env(v) }) {
+		return nil
+	}
+	return &llm.ProviderError{Provider: provider, Code: llm.CodeInvalidRequest,
+		Message: "a key is given, but BaseURL is empty, as from a variable that is not set: give the address of the key's server; for the provider's own, DefaultBaseURL or provider.Info.BaseURL"}
 }
 
 // CheckKey returns an error if no header can hold the key. The error does not contain the key.
