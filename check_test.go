@@ -14,6 +14,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/artifact"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/script"
@@ -154,6 +155,25 @@ func TestCheckAccepts(t *testing.T) {
 	} {
 		if err := a.Check(); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// In Go, a call with EffectWrite runs without a question unless the agent has an approver.
+func TestWritesWithoutAnApprover(t *testing.T) {
+	for _, test := range []struct {
+		middleware []pawl.Middleware
+		want       pawl.Outcome
+	}{
+		{nil, pawl.OutcomeOK},
+		{[]pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}, pawl.OutcomePending},
+	} {
+		write := with("f", func(t *pawl.Tool) { t.Effect = pawl.EffectWrite })
+		a := &pawl.Agent{Model: script.New(script.Call("f", "{}"), script.Say("done")), Tools: []pawl.Toolset{write},
+			Middleware: test.middleware}
+		res, _ := a.Run(t.Context(), llm.User("go")) // the outcome says whether it waits
+		if got := res.Steps[0].Executions[0].Outcome; got != test.want {
+			t.Errorf("got %s, want %s", got, test.want)
 		}
 	}
 }

@@ -92,6 +92,9 @@ type ToolFunc func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, erro
 
 // Effect is the effect of a call on the world. It decides whether a call may be retried, cached,
 // started early, or repeated after a crash.
+//
+// In Go, a call with EffectWrite runs without a question unless the agent has an approver
+// (Approve with policy.AskBeforeWrites). The command, YAML agents and the server ask by default.
 type Effect int
 
 // The effects. Every other value means EffectWrite.
