@@ -115,8 +115,8 @@ type Event struct {
 	Spent *Spent `json:"spent,omitzero" on:"step"`
 	// The result of the run. The JSON form omits its steps, because earlier events contain them.
 	Result *Result `json:"result,omitzero" on:"run_ended"`
-	// Text of the error, with StopFailed.
-	Error string `json:"error,omitzero" on:"run_ended"`
+	// Text of the error: of the request that failed or was cancelled, or of a run with StopFailed.
+	Error string `json:"error,omitzero" on:"step run_ended"`
 	// Number of missed events by kind.
 	Lost map[EventKind]int `json:"lost,omitzero" on:"gap"`
 

@@ -55,7 +55,7 @@ var (
 		Tools: []*llm.ToolSpec{formTool.Spec()}, Choice: formChoice,
 		Output: json.RawMessage(`{"type":"object"}`), Settings: formSettings, Whole: true, Turn: 1}
 	formResponse = llm.Response{Message: formMessage, Finish: llm.FinishReasonToolCalls, Usage: formUsage,
-		Model: "m-1", ID: "r1"}
+		Model: "m-1", ID: "r1", Requests: 2}
 	formNotice = llm.Notice{Code: "retry", Text: "again", Data: formData}
 
 	formWaiting = pawl.PendingCall{Key: "run/1/0", Call: formCall, Outcome: pawl.OutcomePending, Digest: "d1",
@@ -67,7 +67,8 @@ var (
 		Repairs: []string{"a comma"}, Pending: []pawl.PendingCall{formWaiting}, Values: formValues,
 		Spent: formSpent, Attempts: 2, Decision: &formDecision, Cached: true, Limited: 3,
 		Started: formTime, Ended: formTime.Add(time.Second)}
-	formStep   = pawl.Step{Request: &formRequest, Response: &formResponse, Executions: []pawl.Execution{formExecution}}
+	formStep = pawl.Step{Request: &formRequest, Response: &formResponse,
+		Executions: []pawl.Execution{formExecution}, Error: "broken"}
 	formResult = pawl.Result{Messages: []llm.Message{formMessage}, Steps: []pawl.Step{formStep}, Spent: formSpent,
 		Stop: pawl.StopPending, Limit: "calls", Cause: "calls wait",
 		Pending: []pawl.PendingCall{formWaiting}, Values: formValues, Unread: []llm.Message{formMessage},

@@ -29,7 +29,7 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 			over := (r.exhausted() || r.reply.final.limit != "") && !r.onlyAnswers(tasks)
 			if over && r.agent.Limits.AtLimit == AtLimitReturn {
 				r.stillWait(tasks)
-				r.record(resp, nil)
+				r.record(Step{Response: resp})
 				return r.limit(reached{"rounds", "the rounds are used up; the calls of the last reply are handed back"})
 			}
 			execs := make([]Execution, len(tasks))
@@ -42,7 +42,7 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 
 			// Observe: append the results to the conversation.
 			ended := r.observe(ctx, execs)
-			r.record(resp, execs)
+			r.record(Step{Response: resp, Executions: execs})
 			if x := ending(execs); x != nil {
 				return r.finished(x)
 			}
@@ -78,7 +78,7 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 			}
 		}
 		if err := cmp.Or(r.reply.err, reply.Err()); err != nil {
-			return r.broken(ctx, req, err)
+			return r.broken(ctx, req, reply, err)
 		}
 		r.addReply(req, reply)
 		resp = reply
@@ -237,12 +237,12 @@ func (r *run) request() (*llm.Request, *llm.Response) {
 	}
 	if len(req.Tools) > 0 {
 		req.Choice = a.Choice
-		if r.res.Spent.Requests > 0 && req.Choice.Mode != llm.ToolNone {
+		if r.history.answered && req.Choice.Mode != llm.ToolNone {
 			req.Choice = llm.ToolChoice{}
 		}
 		if r.reply.final = r.whyLast(); r.reply.final.limit != "" {
 			req.Choice = llm.ToolChoice{Mode: llm.ToolNone}
-			if r.res.Spent.Requests > 0 { // the model may not know it
+			if r.history.answered { // the model may not know it
 				req.Messages = append(req.Messages, llm.User("No more calls are carried out: "+r.reply.final.cause+". Answer now with what you have, and say what is missing."))
 			}
 		}
@@ -297,9 +297,10 @@ func (r *run) whyLast() reached {
 func (r *run) addReply(req *llm.Request, resp *llm.Response) {
 	r.retract(resp)
 	r.history.replies++
+	r.history.answered = true
 	r.reply.request = req
 	r.res.Messages = append(r.res.Messages, resp.Message)
-	r.spend(Spent{Requests: 1, Usage: resp.Usage})
+	r.spend(Spent{Requests: 1 + resp.Requests, Usage: resp.Usage})
 	r.paid(resp.Usage)
 	if r.out.sink != nil {
 		r.emit(Event{Kind: EventResponseReceived, Path: req.Key, Response: resp})

@@ -167,8 +167,12 @@ func TestModelErrors(t *testing.T) {
 			res.Stop != pawl.StopFailed || res.Cause != err.Error() {
 			t.Errorf("%s: got %v, %+v", way, err, res)
 		}
-		if len(res.Messages) != 3 || len(res.Steps) != 1 || res.Spent.Requests != 1 {
+		if len(res.Messages) != 3 || len(res.Steps) != 2 || res.Spent.Requests != 2 {
 			t.Errorf("%s: half a reply is in the transcript:\n%s", way, say(res.Messages))
+		}
+		if s := res.Steps[1]; s.Error != boom.Error() || s.Request == nil || s.Response == nil ||
+			s.Response.Message.Text() != "Well, it" || s.Response.Finish != "" {
+			t.Errorf("%s: the failed step: %+v", way, s)
 		}
 		a.Model = script.New(script.Turn{}, script.Say("done"))
 		if res, err = a.Resume(t.Context(), res); err != nil || res.Text() != "done" {

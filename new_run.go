@@ -38,6 +38,8 @@ func (a *Agent) newRun(ctx context.Context, from *Result, msgs []llm.Message, o 
 	}
 	if from != nil {
 		r.res.Spent, r.res.Values = from.Spent, from.Values
+		n := len(from.Messages)
+		r.history.answered = from.Spent.Requests > 0 && (n == 0 || from.Messages[n-1].Role != llm.RoleUser)
 	}
 	var f faults
 	if r.prepare(ctx, o, &f); len(f) > 0 {

@@ -87,7 +87,7 @@ func (r *run) fitting(execs []Execution) bool {
 // askAgain reads the answer of a reply without calls. It reports whether the answer does not fit
 // and the model is asked for a correction.
 func (r *run) askAgain(resp *llm.Response) (again bool) {
-	defer r.record(resp, nil)
+	defer r.record(Step{Response: resp})
 	o := r.output
 	if o == nil || resp.Finish.Cut() { // a cut reply is not an answer, even if it fits
 		return false

@@ -88,19 +88,31 @@ const (
 )
 
 // Step is one request with its reply, and the calls of the reply. Response is nil in the first step
-// of a run that started with open calls.
+// of a run that started with open calls, and in the step of a failed request without any part of a
+// reply.
 type Step struct {
 	// Request shares the memory of the conversation. It is nil in a stored Result.
 	Request  *llm.Request  `json:"-"`
 	Response *llm.Response `json:"response,omitzero"`
 	// Executions of the calls, in call order.
 	Executions []Execution `json:"executions,omitzero"`
+	// Error is the text of the error of a request that failed or was cancelled. Response is then
+	// the part of the reply that arrived, with no Finish, and its calls are not executed. "" means
+	// that the request was answered.
+	Error string `json:"error,omitzero"`
 }
 
 // Spent is the usage of a run, with nested runs. Resume continues from it.
+//
+// Requests counts every request that was sent to a provider, answered or not: repeated requests,
+// the attempts of package react, the requests for summaries, and the last request of a run that
+// failed or was cancelled. Replies without a request, such as the decisions of a team's manager,
+// do not count. A Model of the program that fails counts its request with llm.Delta.Requests. Requests
+// that a tool sends by itself do not count, nor requests before a crash whose replies were not
+// stored.
 type Spent struct {
 	Rounds   int       `json:"rounds"`   // steps whose calls were executed
-	Requests int       `json:"requests"` // answered model requests
+	Requests int       `json:"requests"` // requests to models; see above
 	Calls    int       `json:"calls"`    // started calls, with nested calls
 	Usage    llm.Usage `json:"usage"`
 
@@ -223,19 +235,31 @@ func (r *run) interrupted(ctx context.Context) (StopReason, error) {
 	}
 }
 
-// broken stops a run whose model failed. The unfinished reply is dropped.
-func (r *run) broken(ctx context.Context, req *llm.Request, err error) (StopReason, error) {
+// broken stops a run whose request failed or was cancelled. The step has the unfinished reply, and
+// the conversation does not.
+func (r *run) broken(ctx context.Context, req *llm.Request, reply *llm.Response, err error) (StopReason, error) {
+	spent := Spent{Requests: reply.Requests, Usage: reply.Usage}
 	if ctx.Err() != nil {
-		return r.interrupted(ctx)
+		spent.Requests++ // the request that was cancelled
+		err = context.Cause(ctx)
 	}
+	var execs []Execution
 	var ee ExecutionError
 	if errors.As(err, &ee) {
-		r.history.replies++ // the failed step has its own number
-		r.reply.request = req
 		x := ee.FailedExecution()
-		r.spend(x.Spent)
-		r.paid(x.Spent.Usage)
-		r.record(nil, []Execution{x})
+		spent.Add(x.Spent)
+		execs = []Execution{x}
+	}
+	r.history.replies++ // the failed step has its own number
+	r.reply.request = req
+	r.spend(spent)
+	r.paid(spent.Usage)
+	if reply.Seal(); len(reply.Message.Parts) == 0 {
+		reply = nil
+	}
+	r.record(Step{Response: reply, Executions: execs, Error: err.Error()})
+	if ctx.Err() != nil {
+		return r.interrupted(ctx)
 	}
 	return StopFailed, fmt.Errorf("%s: %w", req.Key, err)
 }

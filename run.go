@@ -62,6 +62,8 @@ type history struct {
 	replies int           // number of replies
 	at      int           // index of the last reply with calls
 	turn    int           // index of the last message of the user
+
+	answered bool // a request of this run, or of the run that it resumes, was answered
 }
 
 // reply is the state of one request and its reply.
@@ -140,23 +142,23 @@ func (r *run) spend(s Spent) {
 	}
 }
 
-// record adds the step to the Result and emits it.
-func (r *run) record(resp *llm.Response, execs []Execution) {
+// record adds a step to the Result, with its request, and emits it.
+func (r *run) record(step Step) {
 	if r.res.Steps == nil {
 		r.res.Steps = make([]Step, 0, 2)
 	}
-	r.res.Steps = append(r.res.Steps, Step{Request: r.reply.request, Response: resp, Executions: execs})
-	r.reply.request = nil
+	step.Request, r.reply.request = r.reply.request, nil
+	r.res.Steps = append(r.res.Steps, step)
 	if r.out.sink == nil {
 		return
 	}
 	s := r.res.Steps[len(r.res.Steps)-1] // a copy: the Result is the caller's
-	outcomes := make([]Outcome, len(execs))
-	for i := range execs {
-		outcomes[i] = execs[i].Outcome
+	outcomes := make([]Outcome, len(s.Executions))
+	for i := range s.Executions {
+		outcomes[i] = s.Executions[i].Outcome
 	}
 	spent := r.res.Spent
-	r.emit(Event{Kind: EventStep, Outcomes: outcomes, Spent: &spent, Completed: &s})
+	r.emit(Event{Kind: EventStep, Outcomes: outcomes, Spent: &spent, Error: s.Error, Completed: &s})
 }
 
 // merged returns a copy of old with the changes of a call.

@@ -1,9 +1,11 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/pawl-go/pawl"
@@ -65,6 +67,8 @@ func (t *story) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.Eve
 			case !errors.Is(why, errOver):
 				yield(pawl.Event{}, why)
 				return
+			case h.end != nil && h.end.failed(ev):
+				ev, err = h.end.atFailure(ev), nil
 			case h.end == nil || ev.Kind != pawl.EventRunEnded || ev.Run != "run":
 				continue // it did not happen: the records have ended
 			default:
@@ -73,7 +77,7 @@ func (t *story) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.Eve
 			if !yield(ev, err) || err != nil {
 				return
 			}
-			if why != nil {
+			if why != nil && ev.Kind == pawl.EventRunEnded {
 				break
 			}
 		}
@@ -88,8 +92,30 @@ func (b *endBody) atEnd(e pawl.Event) pawl.Event {
 	res := *e.Result
 	res.Stop, res.Limit, res.Cause, res.Spent, res.Pending = b.Stop, b.Limit, b.Cause, b.Spent, b.Pending
 	res.Values, res.Output = b.Values, b.Output
+	if n := len(res.Steps); n > 0 && res.Steps[n-1].Error != "" {
+		res.Steps = append(slices.Clone(res.Steps[:n-1]), b.failure(res.Steps[n-1]))
+	}
 	e.Result, e.Error = &res, b.Error
 	return e
+}
+
+// failed reports whether e is the step of the request with which the run failed.
+func (b *endBody) failed(e pawl.Event) bool {
+	return b.Stop == pawl.StopFailed && e.Kind == pawl.EventStep && e.Run == "run" && e.Error != ""
+}
+
+// atFailure returns the step e of a failed request as it was. The records do not have the part of
+// the reply that had arrived.
+func (b *endBody) atFailure(e pawl.Event) pawl.Event {
+	step, spent := b.failure(*e.Completed), b.Spent
+	e.Completed, e.Spent, e.Error = &step, &spent, step.Error
+	return e
+}
+
+// failure returns the step of a request that got no stored reply, with the error of the run.
+func (b *endBody) failure(step pawl.Step) pawl.Step {
+	step.Error = strings.TrimPrefix(cmp.Or(b.Error, b.Cause), string(step.Request.Key)+": ")
+	return step
 }
 
 // askedOf returns the pending questions of tasks at the time of the stop, or nil if one of them was

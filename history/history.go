@@ -44,6 +44,7 @@ type view struct {
 	turn     int           // llm.Request.Turn, in messages
 	notices  []*llm.Notice // for the observers of the run
 	usage    llm.Usage     // of the requests that it took
+	requests int           // number of these requests
 }
 
 // cutter returns the view of a request. An error ends the request.
@@ -76,17 +77,15 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 				return
 			}
 		}
+		if v.requests > 0 && !yield(llm.Delta{Requests: v.requests, Usage: &v.usage}, nil) {
+			return
+		}
 		r := *req
 		r.Messages, r.Turn = v.messages, v.turn
-		spent, counted := v.usage, false
 		for d, err := range m.inner.Stream(ctx, &r) {
-			counted = counted || d.Usage != nil
-			if v.usage.Total() > 0 && (d.Usage != nil || d.Finish != "" && !counted) {
-				u := spent
-				if d.Usage != nil {
-					u = *d.Usage
-					u.Add(spent)
-				}
+			if d.Usage != nil && v.requests > 0 {
+				u := *d.Usage
+				u.Add(v.usage)
 				d.Usage = &u
 			}
 			if !yield(d, err) || err != nil {

@@ -47,7 +47,7 @@ func Summary(m llm.Model, tokens int, o *Options) pawl.Middleware {
 		if k.turn == 0 {
 			return c.from(k, req.Turn), nil
 		}
-		text, usage, err := s.of(ctx, inner, req, &c, cuts)
+		text, asked, err := s.of(ctx, inner, req, &c, cuts)
 		if ctx.Err() != nil {
 			return view{}, context.Cause(ctx)
 		}
@@ -56,7 +56,7 @@ func Summary(m llm.Model, tokens int, o *Options) pawl.Middleware {
 			instead = append(instead, llm.User("Notes of the conversation so far, in place of its beginning:\n\n"+text))
 		}
 		v := c.from(k, req.Turn, instead...)
-		v.usage = usage
+		v.usage, v.requests = asked.Usage, asked.Requests
 		if err != nil {
 			v.notices = append(v.notices, &llm.Notice{Code: NoticeSummaryFailed, Text: "what is left out could not be summarised: " + err.Error()})
 		}
@@ -84,17 +84,18 @@ type summary struct {
 	text string        // empty means that it could not be made
 }
 
-// of returns the summary of the messages before the last cut. With an error it returns the latest
+// of returns the summary of the messages before the last cut, and the usage and the number of the
+// requests for it. With an error it returns the latest
 // summary of a part of them, or "".
 func (s *summaries) of(ctx context.Context, inner llm.Model, req *llm.Request, c *conversation,
-	cuts []cut) (text string, usage llm.Usage, err error) {
+	cuts []cut) (text string, asked llm.Response, err error) {
 	keys := c.keys(cuts)
 	last := len(cuts) - 1
 	before, from := "", 0
 	for i := last; i > 0; i-- {
 		if t, ok := s.lookup(ctx, keys[i]); ok && t != "" {
 			if i == last {
-				return t, usage, nil
+				return t, asked, nil
 			}
 			before, from = t, cuts[i].turn
 			break
@@ -103,14 +104,14 @@ func (s *summaries) of(ctx context.Context, inner llm.Model, req *llm.Request, c
 	mine, begun := s.begin(keys[last])
 	if !begun { // another run has started it
 		text, _ := s.lookup(ctx, keys[last])
-		return text, usage, nil
+		return text, asked, nil
 	}
-	text, usage, err = s.write(ctx, inner, req, before, c.messages[c.starts[from]:c.starts[cuts[last].turn]])
+	text, asked, err = s.write(ctx, inner, req, before, c.messages[c.starts[from]:c.starts[cuts[last].turn]])
 	s.end(keys[last], mine, text)
 	if err != nil {
 		text = before
 	}
-	return text, usage, err
+	return text, asked, err
 }
 
 // lookup returns the summary under key. It waits for a summary in progress.
@@ -174,7 +175,7 @@ func (c *conversation) keys(cuts []cut) []string {
 
 // write asks for a summary of messages, which follow what before sums up.
 func (s *summaries) write(ctx context.Context, inner llm.Model, req *llm.Request, before string,
-	messages []llm.Message) (string, llm.Usage, error) {
+	messages []llm.Message) (string, llm.Response, error) {
 	var b strings.Builder
 	if before != "" {
 		fmt.Fprintf(&b, "Notes of an earlier part:\n\n%s\n\n", before)
@@ -194,16 +195,17 @@ func (s *summaries) write(ctx context.Context, inner llm.Model, req *llm.Request
 	}
 	resp, err := llm.Complete(ctx, m, ask)
 	if err != nil {
-		return "", llm.Usage{}, err
+		return "", *resp, err
 	}
+	resp.Requests++ // this one
 	text := strings.TrimSpace(resp.Message.Text())
 	switch {
 	case resp.Finish.Cut():
-		return "", resp.Usage, fmt.Errorf("it was cut (%s)", resp.Finish)
+		return "", *resp, fmt.Errorf("it was cut (%s)", resp.Finish)
 	case text == "":
-		return "", resp.Usage, fmt.Errorf("it is empty")
+		return "", *resp, fmt.Errorf("it is empty")
 	}
-	return text, resp.Usage, nil
+	return text, *resp, nil
 }
 
 const maxTold = 4 << 10 // bytes of a result that a summary is made of

@@ -86,7 +86,7 @@ func (f *filter) add(d llm.Delta) bool {
 		f.held.WriteString(text.Text)
 		f.release()
 		d.Part, d.Done = nil, false
-		if d.Usage == nil && d.Finish == "" && d.Model == "" && d.ID == "" && d.Notice == nil {
+		if d.Usage == nil && d.Finish == "" && d.Model == "" && d.ID == "" && d.Notice == nil && d.Requests == 0 {
 			return !f.left
 		}
 	} else if d.Part == nil && d.Done && f.holds && d.Index == f.part {

@@ -33,6 +33,8 @@ type (
 		Usage   Usage        `json:"usage"`
 		Model   string       `json:"model"`
 		ID      string       `json:"id"`
+
+		Requests int `json:"requests,omitzero"`
 	}
 )
 
@@ -63,9 +65,9 @@ func (r *Request) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON writes {"message","finish","usage","model","id"}.
+// MarshalJSON writes {"message","finish","usage","model","id","requests"?}.
 func (r Response) MarshalJSON() ([]byte, error) {
-	return json.Marshal(responseJSON{r.Message, r.Finish, r.Usage, r.Model, r.ID}, jsonform.Lenient)
+	return json.Marshal(responseJSON{r.Message, r.Finish, r.Usage, r.Model, r.ID, r.Requests}, jsonform.Lenient)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
@@ -76,13 +78,13 @@ func (r *Response) UnmarshalJSON(b []byte) error {
 	}
 	switch w.Finish {
 	case FinishReasonStop, FinishReasonLength, FinishReasonToolCalls, FinishReasonContentFilter, FinishReasonError,
-		FinishReasonOther:
+		FinishReasonOther, "": // "" is a reply that broke off
 	default:
 		return fmt.Errorf("unknown finish %q; known: stop, length, tool_calls, content_filter, error, other", w.Finish)
 	}
 	if w.Message.Role != RoleAssistant {
 		return fmt.Errorf("a reply has the role %q, want assistant", w.Message.Role)
 	}
-	*r = Response{Message: w.Message, Finish: w.Finish, Usage: w.Usage, Model: w.Model, ID: w.ID}
+	*r = Response{Message: w.Message, Finish: w.Finish, Usage: w.Usage, Model: w.Model, ID: w.ID, Requests: w.Requests}
 	return nil
 }

@@ -120,6 +120,11 @@ type Delta struct {
 	Model  string       // the model name that the provider reports; "" means no change
 	ID     string       // the provider's id of the reply; "" means no change
 	Notice *Notice      // news for observers that is not part of the reply; it becomes an event
+	// Requests is the number of further requests to a provider, besides the answered request:
+	// repeated requests, and requests of a wrapper. The values of all deltas add up. A model that
+	// replies without a request yields -1 once. A Model that fails after it has sent a request
+	// yields 1 before the error.
+	Requests int
 }
 
 // Notice is news about a reply or a call that is not part of the conversation: a retry, a decision
@@ -192,7 +197,8 @@ func (u *Usage) Add(v Usage) {
 }
 
 // Complete sends one request to m and returns the whole reply. It sets Whole on a copy of req, so
-// that the adapter answers without streaming. Calls are not executed: see Agent.Once and Agent.Run.
+// that the adapter answers without streaming. With an error, the reply is what came before the
+// error, and never nil. Calls are not executed: see Agent.Once and Agent.Run.
 func Complete(ctx context.Context, m Model, req *Request) (*Response, error) {
 	whole := *req
 	whole.Whole = true
@@ -202,7 +208,7 @@ func Complete(ctx context.Context, m Model, req *Request) (*Response, error) {
 			err = resp.Add(d)
 		}
 		if err != nil {
-			return nil, err
+			return resp, err
 		}
 	}
 	return resp, resp.Err()

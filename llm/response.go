@@ -19,6 +19,8 @@ type Response struct {
 	Usage   Usage
 	Model   string // the model name that the provider reports; may be empty
 	ID      string // the provider's id of the reply; may be empty
+	// Requests is the sum of Delta.Requests: further requests, besides the answered request.
+	Requests int
 
 	open []fragments // by part; nil if every part arrived whole
 }
@@ -46,6 +48,7 @@ func (r *Response) Add(d Delta) error {
 	if r.Finish != "" {
 		return errAfterFinish
 	}
+	r.Requests += d.Requests
 	if d.Usage != nil {
 		r.Usage = d.Usage.plausible()
 	}
@@ -226,6 +229,15 @@ func (r *Response) identify(i int) {
 	r.Message.Parts[i] = c
 }
 
+// Seal completes the parts that are open, with the fragments that have arrived. It is for a reply
+// that broke off.
+func (r *Response) Seal() {
+	for i := range r.open {
+		r.seal(i)
+	}
+	r.open = nil
+}
+
 // Sealed returns part i if it is complete, and nil while it is open.
 func (r *Response) Sealed(i int) Part {
 	if i >= len(r.Message.Parts) || i < len(r.open) && !r.open[i].sealed {
@@ -253,6 +265,6 @@ func (r *Response) Deltas() iter.Seq2[Delta, error] {
 			}
 		}
 		u := r.Usage
-		yield(Delta{Usage: &u, Finish: r.Finish, Model: r.Model, ID: r.ID}, nil)
+		yield(Delta{Usage: &u, Finish: r.Finish, Model: r.Model, ID: r.ID, Requests: r.Requests}, nil)
 	}
 }

@@ -169,7 +169,7 @@ func ask(ctx context.Context, m llm.Model, req *llm.Request, yield func(llm.Delt
 		switch {
 		case err != nil:
 			return begun, false, err
-		case !begun && d.Part == nil && d.Finish == "" && d.Notice == nil:
+		case !begun && d.Part == nil && d.Finish == "" && d.Notice == nil && d.Requests == 0:
 			held = append(held, d)
 			continue
 		case !begun && (d.Part != nil || d.Finish != ""):

@@ -97,5 +97,5 @@ func (e *DecisionError) FailedExecution() pawl.Execution {
 	res := llm.ErrorResult(strings.Join(e.Faults, "; "))
 	res.CallID, res.Key = call.ID, e.Key
 	return pawl.Execution{Key: e.Key, Call: call, Outcome: outcome, Result: res, Error: e.Error(), Attempts: e.Attempts,
-		Spent: pawl.Spent{Usage: e.Usage}, Started: e.started, Ended: e.ended}
+		Spent: pawl.Spent{Requests: e.Attempts, Usage: e.Usage}, Started: e.started, Ended: e.ended}
 }

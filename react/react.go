@@ -165,7 +165,12 @@ func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			yield(llm.Delta{}, m.err)
 			return
 		}
-		if err := m.run(ctx, req, &reply{yield: yield}); err != nil && err != errLeft {
+		out := &reply{yield: yield}
+		err := m.run(ctx, req, out)
+		if _, counted := err.(*DecisionError); err != nil && !counted && out.replies > 0 && err != errLeft {
+			err = cmp.Or(out.send(llm.Delta{Usage: &out.usage, Requests: out.replies}), err)
+		}
+		if err != nil && err != errLeft {
 			yield(llm.Delta{}, err)
 		}
 	}

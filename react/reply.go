@@ -16,6 +16,8 @@ type reply struct {
 	yield func(llm.Delta, error) bool
 	usage llm.Usage // of the inner requests so far
 	index int       // of the next part
+
+	replies int // of the inner models
 }
 
 func (r *reply) send(d llm.Delta) error {
@@ -42,8 +44,8 @@ func (r *reply) ask(ctx context.Context, m llm.Model, req *llm.Request,
 		if err == nil {
 			err = resp.Add(d)
 		}
-		if err == nil && d.Notice != nil {
-			err = r.send(llm.Delta{Notice: d.Notice})
+		if err == nil && (d.Notice != nil || d.Requests != 0) {
+			err = r.send(llm.Delta{Notice: d.Notice, Requests: d.Requests})
 		}
 		if d.Part != nil && err == nil && emit != nil {
 			err = emit(d.Part)
@@ -56,6 +58,7 @@ func (r *reply) ask(ctx context.Context, m llm.Model, req *llm.Request,
 		return nil, &llm.ProviderError{Code: llm.CodeStream, Message: "the reply ended without a finish reason", Retryable: true}
 	}
 	r.usage.Add(resp.Usage)
+	r.replies++
 	return resp, nil
 }
 
@@ -93,5 +96,5 @@ func (r *reply) end(resp *llm.Response, parts ...llm.Part) error {
 	if finish == llm.FinishReasonToolCalls {
 		finish = llm.FinishReasonStop // Response.Add says which it is
 	}
-	return r.send(llm.Delta{Usage: &u, Finish: finish, Model: resp.Model, ID: resp.ID})
+	return r.send(llm.Delta{Usage: &u, Finish: finish, Model: resp.Model, ID: resp.ID, Requests: r.replies - 1})
 }

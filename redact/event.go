@@ -372,7 +372,7 @@ func (x *redaction) values(vs pawl.Values) pawl.Values {
 }
 
 func (x *redaction) step(s pawl.Step) pawl.Step {
-	out := pawl.Step{Executions: make([]pawl.Execution, len(s.Executions))}
+	out := pawl.Step{Executions: make([]pawl.Execution, len(s.Executions)), Error: x.text(s.Error)}
 	if s.Response != nil {
 		out.Response = x.response(s.Response)
 	}

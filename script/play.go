@@ -40,7 +40,7 @@ func play(ctx context.Context, turn Turn, req *llm.Request, number string, yield
 	switch {
 	case ctx.Err() != nil && turn.Err != nil:
 		yield(llm.Delta{}, context.Cause(ctx))
-	case turn.Err != nil:
+	case turn.Err != nil && yield(llm.Delta{Requests: turn.Requests + 1}, nil):
 		yield(llm.Delta{}, turn.Err)
 	}
 }
@@ -87,7 +87,8 @@ func (t Turn) deltas(req *llm.Request, number string) iter.Seq[llm.Delta] {
 		if t.Err != nil {
 			return
 		}
-		end := llm.Delta{Finish: t.Finish, Usage: t.Usage, Model: cmp.Or(t.Model, "script"), ID: cmp.Or(t.ID, "script_"+number)}
+		end := llm.Delta{Finish: t.Finish, Usage: t.Usage,
+			Model: cmp.Or(t.Model, "script"), ID: cmp.Or(t.ID, "script_"+number), Requests: t.Requests}
 		if end.Finish == "" {
 			end.Finish = llm.FinishReasonStop
 			if calls > 0 {

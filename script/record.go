@@ -64,12 +64,12 @@ func (r *Capture) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 		for d, err := range r.inner.Stream(ctx, req) {
 			switch {
 			case err != nil && ctx.Err() == nil:
-				r.keep(req, Turn{Err: err})
+				r.keep(req, Turn{Err: err, Requests: max(0, resp.Requests-1)})
 			case err == nil && !broken:
 				if broken = resp.Add(d) != nil; !broken && d.Finish != "" {
 					u := resp.Usage
 					r.keep(req, Turn{Parts: resp.Message.Parts, Finish: resp.Finish, Usage: &u,
-						Model: resp.Model, ID: resp.ID})
+						Model: resp.Model, ID: resp.ID, Requests: resp.Requests})
 				}
 			}
 			if !yield(d, err) || err != nil {
@@ -128,7 +128,9 @@ type (
 		Model  string           `json:"model,omitzero"`
 		ID     string           `json:"id,omitzero"`
 		Error  *errorJSON       `json:"error,omitzero"`
-		Asked  string           `json:"asked,omitzero"` // written by hand: Expect with Asked
+		// besides the answered request
+		Requests int    `json:"requests,omitzero"`
+		Asked    string `json:"asked,omitzero"` // written by hand: Expect with Asked
 		// written by hand: the First of these, and nothing else
 		First []turnJSON `json:"first,omitzero"`
 	}
@@ -153,7 +155,7 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 			t.Delay != 0 || t.Pace != 0 || t.Size != 0 {
 			return nil, fmt.Errorf("script: turn %d is no plain reply", i+1)
 		}
-		j := turnJSON{Finish: t.Finish, Usage: t.Usage, Model: t.Model, ID: t.ID}
+		j := turnJSON{Finish: t.Finish, Usage: t.Usage, Model: t.Model, ID: t.ID, Requests: t.Requests}
 		if len(t.Parts) > 0 {
 			j.Message = &llm.Message{Role: llm.RoleAssistant, Parts: t.Parts}
 			j.Args = spaced(j.Message.Calls())
@@ -211,7 +213,7 @@ func (j *turnJSON) turn() Turn {
 		}
 		return First(all...)
 	}
-	t := Turn{Finish: j.Finish, Usage: j.Usage, Model: j.Model, ID: j.ID}
+	t := Turn{Finish: j.Finish, Usage: j.Usage, Model: j.Model, ID: j.ID, Requests: j.Requests}
 	if j.Message != nil {
 		t.Parts = j.Message.Parts
 	}

@@ -23,6 +23,10 @@ type Turn struct {
 	// rounded up.
 	Usage *llm.Usage
 
+	// Requests is the number of further requests, besides the answered request. See
+	// llm.Delta.Requests.
+	Requests int
+
 	// Err fails the reply after Parts; without Parts it fails at once. Nil means no failure.
 	Err error
 
@@ -101,6 +105,7 @@ func Together(turns ...Turn) Turn {
 		all.want = append(all.want, t.want...)
 		all.Model, all.ID = cmp.Or(t.Model, all.Model), cmp.Or(t.ID, all.ID)
 		all.Size, all.Delay, all.Pace = cmp.Or(t.Size, all.Size), cmp.Or(t.Delay, all.Delay), cmp.Or(t.Pace, all.Pace)
+		all.Requests = cmp.Or(t.Requests, all.Requests)
 		if all.Err == nil {
 			all.Err = t.Err
 		}

@@ -67,7 +67,7 @@ func (m *manager) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.De
 				return
 			}
 		}
-		yield(llm.Delta{Finish: finish, Model: "team", Usage: new(llm.Usage)}, nil)
+		yield(llm.Delta{Finish: finish, Model: "team", Usage: new(llm.Usage), Requests: -1}, nil)
 	}
 }
 

@@ -132,7 +132,7 @@ func TestStrategic(t *testing.T) {
 	if got := string(res.Values[team.PlanKey]); !strings.Contains(got, `"worker":"scout"`) {
 		t.Errorf("the value of the run is %s", got)
 	}
-	if res.Spent.Requests != 9 || res.Spent.Calls != 4 {
+	if res.Spent.Requests != 4 || res.Spent.Calls != 4 {
 		t.Errorf("spent: %+v", res.Spent)
 	}
 }

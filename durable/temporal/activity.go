@@ -39,6 +39,9 @@ type modelOutput struct {
 	ToolsRef string          `json:"tools_ref,omitzero"`
 	Error    string          `json:"error,omitzero"`
 	Failed   *pawl.Execution `json:"failed,omitzero"` // with Error
+	// With Error: the usage, and the requests that were sent.
+	Usage    llm.Usage `json:"usage,omitzero"`
+	Requests int       `json:"requests,omitzero"`
 }
 
 type callInput struct {
@@ -100,7 +103,7 @@ func (a *activities) model(ctx context.Context, in modelInput) (modelOutput, err
 	case err != nil && stopping(ctx):
 		return modelOutput{}, err // another worker sends the request again
 	case err != nil:
-		out.Error = err.Error()
+		out.Error, out.Usage, out.Requests = err.Error(), resp.Usage, resp.Requests
 		var failed pawl.ExecutionError
 		if errors.As(err, &failed) {
 			x := failed.FailedExecution()

@@ -147,7 +147,9 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	return func(yield func(llm.Delta, error) bool) {
 		resp, err := m.ask(ctx, req)
 		if err != nil {
-			yield(llm.Delta{}, err)
+			if resp == nil || yield(llm.Delta{Usage: &resp.Usage, Requests: resp.Requests}, nil) {
+				yield(llm.Delta{}, err)
+			}
 			return
 		}
 		for d, err := range resp.Deltas() {
@@ -158,6 +160,7 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	}
 }
 
+// ask returns the reply to req. With an error of the model, the reply has its usage alone.
 func (m *model) ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	f := m.f
 	switch {
@@ -183,9 +186,9 @@ func (m *model) ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	m.heads, m.tools = append(m.heads, head{len(req.Messages), out.Head}), out.ToolsRef
 	switch {
 	case out.Failed != nil:
-		return nil, &failedModel{out.Error, *out.Failed}
+		return &llm.Response{Usage: out.Usage, Requests: out.Requests}, &failedModel{out.Error, *out.Failed}
 	case out.Error != "":
-		return nil, errors.New(out.Error)
+		return &llm.Response{Usage: out.Usage, Requests: out.Requests}, errors.New(out.Error)
 	}
 	f.record.Replies = append(f.record.Replies, durable.ExportedReply{Key: req.Key, Response: *out.Response})
 	return out.Response, nil

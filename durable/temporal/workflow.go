@@ -284,7 +284,8 @@ func (f *flow) state() State {
 		s.Spent = f.in.From.Spent
 	}
 	for i := range f.record.Replies {
-		s.Spent.Add(pawl.Spent{Requests: 1, Usage: f.record.Replies[i].Response.Usage})
+		s.Spent.Add(pawl.Spent{Requests: 1 + f.record.Replies[i].Response.Requests,
+			Usage: f.record.Replies[i].Response.Usage})
 	}
 	return s
 }

@@ -23,7 +23,8 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 		h = c.Header
 	}
 	if err := checkHeader(h); err != nil {
-		return &llm.ProviderError{Provider: c.Provider, Code: llm.CodeInvalidRequest, Message: err.Error()}
+		return &llm.ProviderError{Provider: c.Provider, Code: llm.CodeInvalidRequest, Message: err.Error(),
+			Err: errHeader}
 	}
 	t := c.Timeouts.limits()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -83,6 +84,9 @@ func (c *Client) failed(cause error, code llm.Code, err error) error {
 	}
 	return &llm.ProviderError{Provider: c.Provider, Code: code, Message: err.Error(), Retryable: true, Err: err}
 }
+
+// errHeader is the cause of an error for a request that was not sent because of its headers.
+var errHeader = errors.New("a header cannot be sent")
 
 // checkHeader returns an error if a header cannot be sent, for example because of a line break in
 // a key. net/http refuses such a header too, but with an error that looks like a network failure.

@@ -79,15 +79,16 @@ func (c *Client) send(ctx context.Context, u *url.URL, h http.Header, body []byt
 			return fmt.Errorf("%s: %w", c.Provider, context.Cause(ctx))
 		}
 		e, again := c.retryable(err)
-		if !again || out.Began || attempt >= c.Retries {
-			return err
-		}
 		wait := backoff(attempt)
-		if e.RetryAfter > 0 {
+		if again && e.RetryAfter > 0 {
 			wait = e.RetryAfter
 		}
-		if wait > maxWait {
-			return err // do not block the caller that long
+		// A longer wait would block the caller.
+		if !again || out.Began || attempt >= c.Retries || wait > maxWait {
+			if !errors.Is(err, errHeader) && !out.Yield(llm.Delta{Requests: 1}, nil) {
+				return ErrStopped
+			}
+			return err
 		}
 		notice := &llm.Notice{Code: "retry", Text: fmt.Sprintf("attempt %d of %d in %v: %v", attempt+2, c.Retries+1, wait.Round(time.Millisecond), err)}
 		if !out.Yield(llm.Delta{Notice: notice}, nil) {
@@ -99,6 +100,9 @@ func (c *Client) send(ctx context.Context, u *url.URL, h http.Header, body []byt
 		case <-ctx.Done():
 			t.Stop()
 			return fmt.Errorf("%s: %w", c.Provider, context.Cause(ctx))
+		}
+		if !out.Yield(llm.Delta{Requests: 1}, nil) {
+			return ErrStopped
 		}
 		*out = first
 	}
