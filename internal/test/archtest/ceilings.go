@@ -54,7 +54,7 @@ var ceilings = []ceiling{
 	{dir: "mcp", goal: 3000, now: 3220},
 	{dir: "store", goal: 3500},
 	{dir: "durable", goal: 2650, now: 2850},
-	{dir: "durable/temporal", goal: 2150, now: 2370},
+	{dir: "durable/temporal", goal: 2150, now: 2380},
 	{dir: "server", goal: 3900, now: 4110},
 	{dir: "viewer", goal: 45},
 	{dir: "telemetry", goal: 1050, now: 1140},
