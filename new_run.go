@@ -217,7 +217,7 @@ func (r *run) addTools(ctx context.Context, tools []*Tool, o runOptions, f *faul
 	}
 	if len(a.Output) > 0 {
 		var err error
-		r.output, err = a.output(tools)
+		r.output, err = a.output(r.setup.model, tools)
 		if f.add("Output", err); err == nil && r.output.tool != nil {
 			r.scope.answer = r.output.tool
 			tools = append(slices.Clip(tools), r.output.tool)

@@ -31,9 +31,9 @@ type output struct {
 	faults []string
 }
 
-// output compiles the schema of the answer and selects its way: text, or a call of answerTool.
-// tools are the tools of the agent.
-func (a *Agent) output(tools []*Tool) (*output, error) {
+// output compiles the schema of the answer and selects its way: text, or a call of answerTool. m is
+// the model in its middleware, and tools are the tools of the agent.
+func (a *Agent) output(m llm.Model, tools []*Tool) (*output, error) {
 	if find(tools, answerTool) != nil {
 		return nil, fmt.Errorf("tool %s: an agent with an Output needs the name for its answer; rename the tool", answerTool)
 	}
@@ -44,7 +44,10 @@ func (a *Agent) output(tools []*Tool) (*output, error) {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	if object && len(tools) > 0 {
-		h, ok := llm.As[llm.OutputHolder](a.Model)
+		h, ok := llm.As[llm.OutputHolder](m)
+		if !ok { // a middleware without Unwrap
+			h, ok = llm.As[llm.OutputHolder](a.Model)
+		}
 		req := &llm.Request{Tools: specs(tools), Choice: a.Choice, Output: a.Output, Settings: a.Settings}
 		if !ok || !h.HoldsOutput(req) {
 			o.tool = &Tool{Name: answerTool, Description: answerToolText, Input: a.Output,

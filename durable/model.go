@@ -24,7 +24,9 @@ func (s *session) bind(a *pawl.Agent) *pawl.Agent {
 	}
 	m := &model{s: s, accept: s.engine.AcceptChangedTools, instructions: a.Instructions}
 	m.inner, m.pricer = a.InnerModel()
-	m.holder, _ = llm.As[llm.OutputHolder](a.Model)
+	if m.holder, _ = llm.As[llm.OutputHolder](m.inner); m.holder == nil {
+		m.holder, _ = llm.As[llm.OutputHolder](a.Model)
+	}
 	b.Middleware = slices.Clone(a.Middleware)
 	for i := range b.Middleware {
 		b.Middleware[i].Model = nil

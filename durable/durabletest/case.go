@@ -156,6 +156,9 @@ type seen struct {
 	world World
 }
 
+// Unwrap returns the script.
+func (s seen) Unwrap() llm.Model { return s.Model }
+
 // Stream reports the request, and plays the turn.
 func (s seen) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {

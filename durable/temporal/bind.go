@@ -138,7 +138,10 @@ func (m *model) HoldsOutput(req *llm.Request) bool {
 	if m.n == nil {
 		return false
 	}
-	h, ok := llm.As[llm.OutputHolder](m.n.agent.Model)
+	h, ok := llm.As[llm.OutputHolder](m.n.model)
+	if !ok { // a middleware without Unwrap
+		h, ok = llm.As[llm.OutputHolder](m.n.agent.Model)
+	}
 	return ok && h.HoldsOutput(req)
 }
 

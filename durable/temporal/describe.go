@@ -44,7 +44,7 @@ type node struct {
 	root   string // the name under which the outermost agent was added
 	path   string // the names of the tools to this agent, joined by "/"; "" means the outermost
 	agent  *pawl.Agent
-	model  llm.Model // without its middleware, for its price
+	model  llm.Model // in its middleware
 	pricer llm.Pricer
 	inline map[string]*pawl.Tool // tools that run in the workflow
 }
