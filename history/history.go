@@ -60,8 +60,7 @@ type model struct {
 	cut   cutter
 }
 
-// Unwrap returns the inner model. Its price does not include the middleware's own requests, such as
-// a summary.
+// Unwrap returns the inner model.
 func (m *model) Unwrap() llm.Model { return m.inner }
 
 // Stream sends the view of req.

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -26,7 +27,7 @@ var summaryPage string
 // summary is made when the cut moves, of the summary before and the turns that are newly left out.
 // It is stored under the messages that it replaces: it is the same in each request, is made once,
 // and serves all runs with the same beginning. It costs a request, whose usage counts with the
-// reply's.
+// reply's. Under pawl.Limits.Cost, m needs a price too.
 //
 // If m fails or is cut short, the request is sent with the last summary, if any. A notice
 // summary_failed reports this, and the next request tries again. The summary itself does not count
@@ -40,7 +41,7 @@ func Summary(m llm.Model, tokens int, o *Options) pawl.Middleware {
 	}
 	s.page = strings.ReplaceAll(strings.TrimSpace(s.page), "WORDS", strconv.Itoa(max(50, tokens/8*3/4)))
 	estimate := o.estimate()
-	return cutter(func(ctx context.Context, inner llm.Model, req *llm.Request) (view, error) {
+	cut := func(ctx context.Context, inner llm.Model, req *llm.Request) (view, error) {
 		c := parse(req)
 		cuts := c.budget(tokens, estimate)
 		k := cuts[len(cuts)-1]
@@ -61,7 +62,34 @@ func Summary(m llm.Model, tokens int, o *Options) pawl.Middleware {
 			v.notices = append(v.notices, &llm.Notice{Code: NoticeSummaryFailed, Text: "what is left out could not be summarised: " + err.Error()})
 		}
 		return v, nil
-	}).middleware()
+	}
+	return pawl.Middleware{Model: func(inner llm.Model) llm.Model {
+		return &summarizing{&model{inner, cut}, cmp.Or(m, inner), s.page}
+	}}
+}
+
+// summarizing is a model that also asks a writer of summaries, at its price.
+type summarizing struct {
+	*model
+	writer llm.Model
+	page   string
+}
+
+var _ llm.Pricer = (*summarizing)(nil)
+
+// MaxCost returns the cost of the request and of a summary of all its messages. It is unknown if
+// one of the two prices is.
+func (m *summarizing) MaxCost(req *llm.Request) (dollars float64, known bool) {
+	answers, ok := llm.As[llm.Pricer](m.inner)
+	writes, known := llm.As[llm.Pricer](m.writer)
+	if !ok || !known {
+		return 0, false
+	}
+	if dollars, ok = answers.MaxCost(req); !ok {
+		return 0, false
+	}
+	more, known := writes.MaxCost(&llm.Request{Messages: append([]llm.Message{llm.System(m.page)}, req.Messages...)})
+	return dollars + more, known
 }
 
 const maxSummaries = 1000

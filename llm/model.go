@@ -163,10 +163,16 @@ type Usage struct {
 	Reasoning  int `json:"reasoning"`
 	CacheRead  int `json:"cache_read"`
 	CacheWrite int `json:"cache_write"`
-	// Cost is in US dollars. 0 means that neither the provider nor a middleware knows it.
-	Cost float64         `json:"cost,omitzero"`
-	Raw  json.RawMessage `json:"-"` // the provider's own figures; nil means not stored
+	// Cost is in US dollars, as far as it is known: see CostKnown.
+	Cost float64 `json:"cost,omitzero"`
+	// Priced is the part of Total that Cost covers. 0 means that the cost is unknown.
+	Priced int             `json:"priced,omitzero"`
+	Raw    json.RawMessage `json:"-"` // the provider's own figures; nil means not stored
 }
+
+// CostKnown reports whether Cost is the cost of all tokens. It tells a free reply from a reply with
+// an unknown cost. If it is false, the true cost may be above Cost.
+func (u Usage) CostKnown() bool { return u.Priced >= u.Total() }
 
 // Total returns Input plus Output. The other counts are parts of these two.
 func (u Usage) Total() int { return u.Input + u.Output }
@@ -182,6 +188,9 @@ func (u *Usage) plausible() Usage {
 	if c.Cost = min(c.Cost, most); !(c.Cost >= 0) { // also true for NaN
 		c.Cost = 0
 	}
+	if c.Priced = min(max(c.Priced, 0), c.Total()); c.Priced == 0 && c.Cost > 0 {
+		c.Priced = c.Total() // the provider states the cost
+	}
 	return c
 }
 
@@ -193,6 +202,7 @@ func (u *Usage) Add(v Usage) {
 	u.CacheRead += v.CacheRead
 	u.CacheWrite += v.CacheWrite
 	u.Cost += v.Cost
+	u.Priced += v.Priced
 	u.Raw = nil
 }
 

@@ -142,15 +142,23 @@ func New(model llm.Model, opts *Options) *Model {
 // Unwrap returns the inner model.
 func (m *Model) Unwrap() llm.Model { return m.inner }
 
-// MaxCost returns the cost of all attempts at one decision, with the final answer, if the inner
-// model knows its price.
+// MaxCost returns the cost of all attempts at one decision, with the final answer. It is unknown if
+// the price of the inner model or of Options.FinalModel is.
 func (m *Model) MaxCost(req *llm.Request) (dollars float64, known bool) {
 	p, ok := llm.As[llm.Pricer](m.inner)
 	if !ok {
 		return 0, false
 	}
 	dollars, known = p.MaxCost(req)
-	return dollars * float64(max(0, m.opts.MaxRetries)+2), known
+	dollars *= float64(max(0, m.opts.MaxRetries) + 2)
+	if m.opts.FinalModel == nil || !known {
+		return dollars, known
+	}
+	if p, ok = llm.As[llm.Pricer](m.opts.FinalModel); !ok {
+		return 0, false
+	}
+	final, known := p.MaxCost(req)
+	return dollars + final, known
 }
 
 // HoldsOutput reports true: the page on decisions has the schema of the answer, with any tools.

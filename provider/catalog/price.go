@@ -97,9 +97,9 @@ func (p *priced) Unwrap() llm.Model { return p.Model }
 func (p *priced) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		for d, err := range p.Model.Stream(ctx, req) {
-			if d.Usage != nil && d.Usage.Cost == 0 {
+			if d.Usage != nil && d.Usage.Cost == 0 && d.Usage.Priced == 0 {
 				u := *d.Usage
-				u.Cost = p.price.Cost(u)
+				u.Cost, u.Priced = p.price.Cost(u), u.Total()
 				d.Usage = &u
 			}
 			if !yield(d, err) {

@@ -73,6 +73,7 @@ var arrows = []arrow{
 	// test equipment
 	{from: "internal/test/archtest", to: []string{"internal/test/docgen"}},
 	{from: "internal/test/archtest/onecall"},
+	{from: "internal/test/apilist"},
 	{from: "internal/test/constants"},
 	{from: "internal/test/docgen"},
 	{from: "internal/test/testreport", to: []string{"internal/test/soak"}},
