@@ -131,11 +131,13 @@ func (r *run) prepare(ctx context.Context, o runOptions, f *faults) {
 	if r.scope.executor == nil {
 		r.scope.executor = Parallel{}
 	}
+	if a.Model != nil {
+		r.setup.model, r.scope.layers, r.setup.pricer = wrapped(a.Model, a.Middleware)
+	}
 	r.addTools(ctx, a.tools(ctx, o.check, f), o, f)
 	if a.Model == nil {
 		return
 	}
-	r.setup.model, r.scope.layers, r.setup.pricer = wrapped(a.Model, a.Middleware)
 	if costs := a.Limits.Cost > 0 || o.check != nil && o.check.costs; costs && !r.priced() {
 		f.add("Limits.Cost", r.unpriced())
 	}
