@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
@@ -140,8 +141,8 @@ func TestUsageThatCannotBe(t *testing.T) {
 		turn := script.Call("f", `{}`)
 		turn.Usage = &u
 		m := script.New(script.Loop(turn))
-		res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")},
-			Limits: pawl.Limits{Tokens: 100, LoopThreshold: -1}}).Run(t.Context(), llm.User("go"))
+		res, err := runtest.Ended((&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")},
+			Limits: pawl.Limits{Tokens: 100, LoopThreshold: -1}}).Run(t.Context(), llm.User("go")))
 		if err != nil || res.Stop != pawl.StopLimit || len(m.Requests()) > 3 {
 			t.Errorf("%s: got %v, %s after %d requests, spent %+v", name, err, res.Stop, len(m.Requests()), res.Spent)
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"strings"
 
 	"github.com/pawl-go/pawl/llm"
 )
@@ -44,9 +45,10 @@ type Agent struct {
 // Runner executes a task and emits its events. Agents, teams, durable runs and remote runs are
 // Runners.
 //
-// The sequence ends with run_ended, which carries the Result, or with an error. A failed run yields
-// both, first the event. If the caller breaks out of the range, the run ends and its open calls
-// stay open.
+// The sequence ends with run_ended, which carries the Result, or with an error. A run that ends
+// without a plain answer yields both, first the event: the error is the error of the failure or a
+// *StopError, as in Agent.Run. Collect reads a sequence to its end. If the caller breaks out of the
+// range, the run ends and its open calls stay open.
 type Runner interface {
 	Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event, error]
 }
@@ -56,14 +58,21 @@ var _ Runner = (*Agent)(nil)
 // Run executes the task in msgs, which is a conversation or a single message. Replies are requested
 // whole.
 //
-// The error is not nil if the run failed (the model failed, a tool aborted the run, msgs is not a
-// valid conversation) or if ctx ended with a cause other than ErrCancelled. The Result is not nil
-// unless the run could not start. It can be resumed.
+// The error is nil if and only if there is a plain answer: Result.Stop is StopAnswer or
+// StopFinished. It is a *StopError if calls are pending, a limit was reached, the model repeats
+// itself, or ctx was cancelled; the cause of ctx is found by errors.Is. If the run failed (the
+// model failed, a tool aborted the run, msgs is not a valid conversation), it is the error of the
+// failure. The Result is not nil unless the run could not start. It can be resumed.
+//
+//	var stop *pawl.StopError
+//	if errors.As(err, &stop) && stop.Reason == pawl.StopPending {
+//		ask(stop.Result.Pending)
+//	}
 func (a *Agent) Run(ctx context.Context, msgs ...llm.Message) (*Result, error) {
 	return a.run(ctx, nil, msgs, runOptions{whole: true})
 }
 
-// Stream is Run with events. Replies are streamed.
+// Stream is Run with events. Replies are streamed. The error of Run follows run_ended.
 func (a *Agent) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event, error] {
 	return a.stream(ctx, nil, msgs)
 }
@@ -83,7 +92,8 @@ func (a *Agent) ResumeStream(ctx context.Context, from *Result, msgs ...llm.Mess
 }
 
 // Once is Run with at most one round: the calls of the second reply are returned open
-// (Result.Calls). Limits.Rounds and Limits.AtLimit replace these defaults.
+// (Result.Calls) with a *StopError whose Reason is StopLimit. Limits.Rounds and Limits.AtLimit
+// replace these defaults.
 func (a *Agent) Once(ctx context.Context, msgs ...llm.Message) (*Result, error) {
 	b := *a
 	if b.Limits.Rounds == 0 {
@@ -112,6 +122,27 @@ func (a *Agent) stream(ctx context.Context, from *Result, msgs []llm.Message) it
 			yield(Event{}, err)
 		}
 	}
+}
+
+// Collect reads the events of a run to its end, and returns its Result and its error as Agent.Run
+// does. each receives the events in their order; nil means none. The Result is nil if the run did
+// not start, or if its events end without run_ended, which is an error.
+func Collect(stream iter.Seq2[Event, error], each func(Event)) (res *Result, err error) {
+	for e, err := range stream {
+		if err != nil {
+			return res, err
+		}
+		if e.Kind == EventRunEnded && !strings.Contains(string(e.Run), "/") {
+			res = e.Result
+		}
+		if each != nil {
+			each(e)
+		}
+	}
+	if res == nil {
+		return nil, errors.New("the events end without the end of the run")
+	}
+	return res, res.Err()
 }
 
 // run starts a run, executes the loop, and ends the run.

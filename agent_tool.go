@@ -58,6 +58,9 @@ func (a *Agent) Tool(description string) *Tool {
 }
 
 func innerResult(name string, res *Result, err error) (llm.ToolResult, error) {
+	if stop, ok := err.(*StopError); ok {
+		err = stop.Err
+	}
 	switch {
 	case err != nil:
 		return llm.ErrorResult(fmt.Sprintf("%s failed: %v", name, err)), nil

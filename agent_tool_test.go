@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
@@ -152,7 +153,7 @@ func TestInnerRunsShareTheBudget(t *testing.T) {
 	c := clerk()
 	a := hire(c)
 	a.Limits.Tokens = 60
-	res, err := a.Run(t.Context(), llm.User("go"))
+	res, err := runtest.Ended(a.Run(t.Context(), llm.User("go")))
 	if err != nil || res.Stop != pawl.StopLimit || !strings.HasSuffix(res.Cause, "tokens of 60 are used up") {
 		t.Errorf("tokens: got %v, %s, %q", err, res.Stop, res.Cause)
 	}
@@ -162,7 +163,7 @@ func TestInnerRunsShareTheBudget(t *testing.T) {
 	c = clerk()
 	a = hire(c)
 	a.Limits.Calls = 4 // the clerk itself and its three calls
-	res, err = a.Run(t.Context(), llm.User("go"))
+	res, err = runtest.Ended(a.Run(t.Context(), llm.User("go")))
 	if err != nil || res.Spent.Calls != 4 || res.Stop != pawl.StopLimit {
 		t.Errorf("calls: got %v, %s, spent %+v", err, res.Stop, res.Spent)
 	}
@@ -211,7 +212,7 @@ func TestAnInnerRunThatIsInterrupted(t *testing.T) {
 					&pawl.Agent{Name: fmt.Sprint("clerk", i),
 						Model: script.New(script.Call("slow", nil), script.Say("done")), Tools: []pawl.Toolset{slow}})
 			}
-			res, err := hire(clerks...).Run(ctx, llm.User("go"))
+			res, err := runtest.Ended(hire(clerks...).Run(ctx, llm.User("go")))
 			if res.Stop != pawl.StopCancelled || (err == nil) != (cause == pawl.ErrCancelled) {
 				t.Errorf("%v: got %v, %s", cause, err, res.Stop)
 			}
@@ -255,14 +256,14 @@ func TestAnInterruptedCallThatHadWrittenIsNotRepeated(t *testing.T) {
 			other := &pawl.Agent{Name: "other", Model: script.New(script.Say("hi"))}
 			// two calls, so that the call that does not end can be abandoned
 			a := hire(chief, other)
-			res, err := a.Run(ctx, llm.User("go"))
+			res, err := runtest.Ended(a.Run(ctx, llm.User("go")))
 			if err != errShutdown || written != 1 || len(res.Pending) != 1 ||
 				res.Pending[0].Outcome != pawl.OutcomeUnknown || res.Pending[0].Call.Name != "chief" {
 				t.Fatalf("got %v, written %d times, pending %+v", err, written, res.Pending)
 			}
 			close(release)
 			synctest.Wait()
-			again, err := a.Resume(t.Context(), res)
+			again, err := runtest.Ended(a.Resume(t.Context(), res))
 			if err != nil || written != 1 || again.Stop != pawl.StopPending {
 				t.Errorf("written %d times; %v, %s", written, err, again.Stop)
 			}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/script"
@@ -111,7 +112,7 @@ func TestOneBudgetForATreeOfRuns(t *testing.T) {
 			boss := &pawl.Agent{Model: model("clerk", "leaf", "clerk"),
 				Tools: []pawl.Toolset{clerk.Tool(""), leaf.Tool("")}, Settings: settings(), Limits: limits()}
 			boss.Limits.Tokens = 3000 + rnd.IntN(60000)
-			res, err := boss.Run(t.Context(), llm.User("go"))
+			res, err := runtest.Ended(boss.Run(t.Context(), llm.User("go")))
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -173,7 +174,7 @@ func TestChildrenWaitForEachOtherCloseToALimit(t *testing.T) {
 			one := func(n int) script.Turn { return script.Call("child", fmt.Sprintf(`{"task":"%d"}`, n)) }
 			a := &pawl.Agent{Model: script.New(script.Together(one(1), one(2), one(3), one(4)), script.Say("done")),
 				Tools: []pawl.Toolset{child.Tool("")}, Limits: pawl.Limits{Tokens: test.limit}}
-			res, err := a.Run(t.Context(), llm.User("go"))
+			res, err := runtest.Ended(a.Run(t.Context(), llm.User("go")))
 			if err != nil || most != test.most || res.Stop != test.stop {
 				t.Errorf("limit %d, replies of %d: got %v, %s, %d at once, want %s and %d", test.limit, test.reply, err, res.Stop, most, test.stop, test.most)
 			}
@@ -249,7 +250,7 @@ func TestWaitingForRoom(t *testing.T) {
 		one := func(n int) script.Turn { return script.Call("child", fmt.Sprintf(`{"task":"%d"}`, n)) }
 		a := &pawl.Agent{Model: script.New(script.Together(one(1), one(2), one(3))),
 			Tools: []pawl.Toolset{child.Tool("")}, Limits: pawl.Limits{Tokens: 1000}}
-		res, err := a.Run(ctx, llm.User("go"))
+		res, err := runtest.Ended(a.Run(ctx, llm.User("go")))
 		if err != nil || res.Stop != pawl.StopCancelled || n != 2 {
 			t.Errorf("got %v, %+v after %d requests", err, res, n)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
@@ -49,7 +50,7 @@ func interrupted(t testing.TB, cause error, tools ...pawl.Toolset) (*pawl.Result
 		error) {
 		return llm.TextResult("fine"), nil
 	}))
-	res, err := a.Run(ctx, llm.User("go"))
+	res, err := runtest.Ended(a.Run(ctx, llm.User("go")))
 	if res == nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func TestShutdownDuringCalls(t *testing.T) {
 	a.Tools = append(a.Tools, passive("person"))
 	a.Executor = pawl.Parallel{Limit: 1}
 	ran = nil
-	again, err := a.Resume(t.Context(), roundTrip(t, res))
+	again, err := runtest.Ended(a.Resume(t.Context(), roundTrip(t, res)))
 	if err != nil || again.Stop != pawl.StopPending || slices.Contains(ran, "write1") ||
 		slices.Contains(ran, "write2") || !slices.Contains(ran, "read1") {
 		t.Fatalf("got %v, %s, ran %v", err, again.Stop, ran)
@@ -149,8 +150,8 @@ func TestShutdownDuringCalls(t *testing.T) {
 	}
 	early := llm.DecisionMessage(llm.Decision{Key: w.Key, Digest: "of another attempt", Approve: true})
 	ran = nil
-	if done, err = a.Resume(t.Context(), roundTrip(t, again), early); err != nil || done.Stop != pawl.StopPending ||
-		ran != nil {
+	if done, err = runtest.Ended(a.Resume(t.Context(), roundTrip(t, again), early)); err != nil ||
+		done.Stop != pawl.StopPending || ran != nil {
 		t.Errorf("a yes to another attempt: got %v, %s, ran %v", err, done.Stop, ran)
 	}
 }
@@ -175,8 +176,8 @@ func TestCancelAnswersTheCallsThatWait(t *testing.T) {
 	ctx, cancel = context.WithCancelCause(t.Context())
 	read := last.Clone()
 	read.Name = "read"
-	res, err = (&pawl.Agent{Model: script.New(), Tools: []pawl.Toolset{says("write", ""), read, says("quick", ""),
-		passive("person")}, Executor: pawl.Parallel{Limit: 1}}).Resume(ctx, first)
+	res, err = runtest.Ended((&pawl.Agent{Model: script.New(), Tools: []pawl.Toolset{says("write", ""), read, says("quick", ""),
+		passive("person")}, Executor: pawl.Parallel{Limit: 1}}).Resume(ctx, first))
 	if err != nil || len(res.Calls()) != 0 || len(res.Pending) != 0 {
 		t.Errorf("got %v, open %v, pending %v", err, res.Calls(), res.Pending)
 	}
@@ -200,11 +201,11 @@ func TestAnUnknownCallStaysUnknown(t *testing.T) {
 			})}}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errShutdown)
-	second, err := a.Resume(ctx, roundTrip(t, first))
+	second, err := runtest.Ended(a.Resume(ctx, roundTrip(t, first)))
 	if err != errShutdown || ran != 0 {
 		t.Fatalf("got %v, ran %d times", err, ran)
 	}
-	third, err := a.Resume(t.Context(), roundTrip(t, second))
+	third, err := runtest.Ended(a.Resume(t.Context(), roundTrip(t, second)))
 	if err != nil || ran != 0 || third.Stop != pawl.StopPending || len(third.Pending) == 0 ||
 		third.Pending[0].Outcome != pawl.OutcomeUnknown {
 		t.Errorf("the interrupted write ran %d times in silence; %v, %s, pending %+v", ran, err, third.Stop, third.Pending)
@@ -212,7 +213,7 @@ func TestAnUnknownCallStaysUnknown(t *testing.T) {
 	// If the task is cancelled, the result says that the write may have happened.
 	ctx, cancel = context.WithCancelCause(t.Context())
 	cancel(pawl.ErrCancelled)
-	given, err := a.Resume(ctx, roundTrip(t, first))
+	given, err := runtest.Ended(a.Resume(ctx, roundTrip(t, first)))
 	if err != nil || len(given.Calls()) != 0 || ran != 0 {
 		t.Fatalf("got %v, open %v, ran %d times", err, given.Calls(), ran)
 	}
@@ -229,7 +230,7 @@ func TestAnUnknownCallStaysUnknown(t *testing.T) {
 			}
 			return c, nil
 		})}
-		res, _ := a.Resume(t.Context(), roundTrip(t, first))
+		res, _ := runtest.Ended(a.Resume(t.Context(), roundTrip(t, first)))
 		if ran != 0 {
 			t.Errorf("%+v: the write ran in silence", ex)
 		}
@@ -244,7 +245,7 @@ func TestCancelBeforeARequest(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(cause)
 		m := script.New(script.Say("hi"))
-		res, err := (&pawl.Agent{Model: m}).Run(ctx, llm.User("go"))
+		res, err := runtest.Ended((&pawl.Agent{Model: m}).Run(ctx, llm.User("go")))
 		if res.Stop != pawl.StopCancelled || len(m.Requests()) != 0 ||
 			(err == nil) != (cause == pawl.ErrCancelled) || err != nil && err != cause {
 			t.Errorf("%v: got %v, %s, %d requests", cause, err, res.Stop, len(m.Requests()))
@@ -394,7 +395,7 @@ func TestCancelAtAThousandPoints(t *testing.T) {
 			var res *pawl.Result
 			var err error
 			if rnd.IntN(2) == 0 {
-				res, err = a.Run(ctx, llm.User("go"))
+				res, err = runtest.Ended(a.Run(ctx, llm.User("go")))
 			} else {
 				_, res, err = collect(a.Stream(ctx, llm.User("go")))
 			}

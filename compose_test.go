@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/artifact"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/redact"
@@ -139,12 +140,12 @@ func TestAChangeAfterApprovalNeedsBothDecisions(t *testing.T) {
 			return llm.TextResult("paid"), nil
 		})
 		a := &pawl.Agent{Model: script.New(script.Call("pay", `{"to":"Bob"}`), script.Say("done")), Tools: []pawl.Toolset{pay}, Middleware: list}
-		res, err := a.Run(t.Context(), llm.User("go"))
+		res, err := runtest.Ended(a.Run(t.Context(), llm.User("go")))
 		if err != nil || len(res.Pending) != 1 {
 			t.Fatalf("%+v, %v", res, err)
 		}
 		first := res.Pending[0].Approve("tom")
-		res, err = a.Resume(t.Context(), res, llm.DecisionMessage(first))
+		res, err = runtest.Ended(a.Resume(t.Context(), res, llm.DecisionMessage(first)))
 		if err != nil || len(res.Pending) != 1 || string(res.Pending[0].Call.Args) != `{"to":"Eve"}` || len(ran) > 0 {
 			t.Fatalf("after one yes: %+v, %v, ran %q", res.Pending, err, ran)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
@@ -12,7 +13,7 @@ import (
 func TestADecisionThatAnswersNoOpenCallIsAnError(t *testing.T) {
 	ask := &pawl.Tool{Name: "ask", Passive: true}
 	a := &pawl.Agent{Model: script.New(script.Call("ask", `{}`), script.Say("done")), Tools: []pawl.Toolset{ask}}
-	res, err := a.Run(t.Context(), llm.User("go"))
+	res, err := runtest.Ended(a.Run(t.Context(), llm.User("go")))
 	if err != nil || res.Stop != pawl.StopPending {
 		t.Fatalf("stop %s, error %v, want a pending run", res.Stop, err)
 	}

@@ -77,21 +77,6 @@ func engineIn(ctx context.Context) Engine {
 	return Engine{}
 }
 
-type traceKey struct{}
-
-// WithTrace returns the context of runs that belong to the given trace, a W3C traceparent. Engines
-// store it with the run, so that a resumed run can link to the trace of the previous attempt.
-// Package telemetry does both.
-func WithTrace(ctx context.Context, traceparent string) context.Context {
-	return context.WithValue(ctx, traceKey{}, traceparent)
-}
-
-// TraceOf returns the traceparent of WithTrace. Empty means none.
-func TraceOf(ctx context.Context) string {
-	at, _ := ctx.Value(traceKey{}).(string)
-	return at
-}
-
 // parallelOf returns the Parallel that e is or wraps.
 func parallelOf(e Executor) (Parallel, bool) {
 	for {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
@@ -85,7 +86,7 @@ func TestEngineThatCannotKeep(t *testing.T) {
 	full := errors.New("the disk is full")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	res, err := a.Run(pawl.WithEngine(ctx, (&noting{refuse: full, cancel: cancel}).engine("r")), llm.User("go"))
+	res, err := runtest.Ended(a.Run(pawl.WithEngine(ctx, (&noting{refuse: full, cancel: cancel}).engine("r")), llm.User("go")))
 	if !errors.Is(err, full) || ran != 0 || len(res.Calls()) != 1 || res.Spent.Calls != 0 {
 		t.Errorf("%+v, %v; ran %d times", res, err, ran)
 	}

@@ -3,6 +3,7 @@ package pawl
 // errors.go: the control errors of tools and middleware, and the error types of a run.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -22,6 +23,55 @@ var (
 // ErrNotFound is the error for a tool that a Registry does not have, and for an artifact that is
 // not stored, or no longer.
 var ErrNotFound = errors.New("not found")
+
+// StopError is the error of a run that ended without a plain answer: Result.Stop is StopPending,
+// StopLimit, StopStalled or StopCancelled. It is also the error of Result.Err for StopFailed.
+//
+// errors.Is finds ErrCancelled in the error of a run that was given up, and ErrTime in the error of
+// a run whose time was used up.
+type StopError struct {
+	Reason StopReason // Result.Stop
+	Result *Result    // of the run, with the pending calls; it can be resumed
+	// Err is the cause with which the context interrupted the run. nil means another reason.
+	Err error
+}
+
+// Error returns what stopped the run, and what to do next.
+func (e *StopError) Error() string {
+	text, next, res := string(e.Reason), "", cmp.Or(e.Result, new(Result))
+	if res.Cause != "" {
+		text += ": " + res.Cause
+	}
+	switch e.Reason {
+	case StopPending:
+		next = "Resume with a Decision for each"
+	case StopLimit:
+		next = "raise " + cmp.Or(raises[res.Limit], "the limit") + " and Resume"
+	case StopStalled:
+		next = "change the instructions, the tools or the model"
+	case StopCancelled:
+		if next = "the conversation can be continued with Resume"; e.Err != nil {
+			next = "Resume executes the open calls"
+		}
+	case StopFailed:
+		next = "Resume tries again"
+	}
+	return text + "; " + next
+}
+
+// raises names the settings of the limits.
+var raises = map[LimitName]string{"rounds": "Limits.Rounds", "calls": "Limits.Calls", "tokens": "Limits.Tokens",
+	"cost": "Limits.Cost", "time": "Limits.Time", "output": "Settings.MaxTokens"}
+
+// Unwrap returns Err.
+func (e *StopError) Unwrap() error { return e.Err }
+
+// Is reports whether target is ErrCancelled and the run was given up, or ErrTime and its time was
+// used up.
+func (e *StopError) Is(target error) bool {
+	return target == ErrCancelled && e.Reason == StopCancelled && e.Err == nil ||
+		target == ErrTime && e.Result != nil && e.Result.Limit == "time"
+}
 
 // ToolError is the error of a run that a call ended: the executor has FailFast, or the tool
 // returned AbortError.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
@@ -325,7 +326,7 @@ func TestUsageOfAnAbandonedCall(t *testing.T) {
 		time.AfterFunc(time.Second, func() { cancel(pawl.ErrCancelled) })
 		a := &pawl.Agent{Model: script.New(script.Together(script.Call("plan", nil),
 			script.Call("child", `{"task":"x"}`))), Tools: []pawl.Toolset{plan, child, says("ok", "fine")}}
-		res, err := a.Run(ctx, llm.User("go"))
+		res, err := runtest.Ended(a.Run(ctx, llm.User("go")))
 		if err != nil || res.Stop != pawl.StopCancelled || string(res.Values["x"]) != "1" {
 			t.Errorf("got %v, %s, values %v", err, res.Stop, res.Values)
 		}

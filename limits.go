@@ -14,8 +14,9 @@ import (
 )
 
 // Limits bound a run with its nested calls and runs. Resume continues with the usage of the earlier
-// run. Reaching a limit is never reported as success: the run stops with StopLimit, and
-// Result.Limit names the limit.
+// run. Reaching a limit is never reported as success: the run stops with StopLimit and a
+// *StopError, and Result.Limit names the limit. An answer that came with the request that passed
+// Tokens or Cost is in the Result.
 //
 // A model repeats itself if it makes the same call with the same result LoopThreshold times among
 // twice as many calls, or if calls of one tool fail in LoopThreshold steps without a successful
@@ -176,12 +177,36 @@ func (b *budget) spent(n use) reached {
 	for ; b != nil; b = b.outer {
 		switch l := b.limits; {
 		case l.Tokens > 0 && b.used.tokens+n.tokens >= l.Tokens:
-			return reached{"tokens", fmt.Sprintf("%d tokens of %d are used up", b.used.tokens, l.Tokens)}
+			return reached{"tokens", b.tokensUsed()}
 		case l.Cost > 0 && b.used.cost+n.cost >= l.Cost:
-			return reached{"cost", fmt.Sprintf("$%.4f of $%.4f are spent", b.used.cost, l.Cost)}
+			return reached{"cost", b.costUsed()}
 		}
 	}
 	return reached{}
+}
+
+// passed returns the limit of b that its usage is over.
+func (b *budget) passed() reached {
+	if b.ledger == nil {
+		return reached{}
+	}
+	b.ledger.mu.Lock()
+	defer b.ledger.mu.Unlock()
+	switch l := b.limits; {
+	case l.Tokens > 0 && b.used.tokens > l.Tokens:
+		return reached{"tokens", b.tokensUsed()}
+	case l.Cost > 0 && b.used.cost > l.Cost:
+		return reached{"cost", b.costUsed()}
+	}
+	return reached{}
+}
+
+func (b *budget) tokensUsed() string {
+	return fmt.Sprintf("%d tokens of %d are used up", b.used.tokens, b.limits.Tokens)
+}
+
+func (b *budget) costUsed() string {
+	return fmt.Sprintf("$%.4f of $%.4f are spent", b.used.cost, b.limits.Cost)
 }
 
 // room reports whether n fits with the reservations. The caller holds the lock of the ledger.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/script"
@@ -140,7 +141,7 @@ func TestRoundsByDefault(t *testing.T) {
 		}
 	}
 	m := caller()
-	res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}}).Once(t.Context(), llm.User("go"))
+	res, err := runtest.Ended((&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")}}).Once(t.Context(), llm.User("go")))
 	if err != nil || len(m.Requests()) != 2 || len(res.Calls()) != 1 || len(res.Steps) != 2 ||
 		res.Stop != pawl.StopLimit {
 		t.Errorf("Once: got %v, %d requests, calls %v, %d steps", err, len(m.Requests()), res.Calls(), len(res.Steps))
@@ -153,8 +154,8 @@ func TestRoundsByDefault(t *testing.T) {
 		t.Errorf("Once's usage is not that of its steps: %s", diff)
 	}
 	m = caller()
-	if _, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")},
-		Limits: pawl.Limits{Rounds: pawl.NoRounds}}).Once(t.Context(), llm.User("go")); err != nil ||
+	if _, err := runtest.Ended((&pawl.Agent{Model: m, Tools: []pawl.Toolset{says("f", "x")},
+		Limits: pawl.Limits{Rounds: pawl.NoRounds}}).Once(t.Context(), llm.User("go"))); err != nil ||
 		len(m.Requests()) != 1 {
 		t.Errorf("Once without rounds: %v, %d requests", err, len(m.Requests()))
 	}
@@ -186,9 +187,15 @@ func TestLimits(t *testing.T) {
 		{"tokens, nearly, and the model goes on", pawl.Limits{Tokens: 15},
 			[]script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Call("f", nil)}, 2, 1,
 			pawl.StopLimit, "10 tokens of 15 are used up, and the model went on calling", ""},
-		{"tokens, nearly, with Return", pawl.Limits{Tokens: 11, AtLimit: pawl.AtLimitReturn},
+		{"tokens, passed with an answer", pawl.Limits{Tokens: 11, AtLimit: pawl.AtLimitReturn},
+			[]script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1,
+			pawl.StopLimit, "13 tokens of 11 are used up", ""},
+		{"tokens, all used by the answer", pawl.Limits{Tokens: 13, AtLimit: pawl.AtLimitReturn},
 			[]script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1,
 			pawl.StopAnswer, "", ""},
+		{"cost, passed by the first request", pawl.Limits{Cost: 0.000001},
+			[]script.Turn{use(script.Say("yes"), llm.Usage{Cost: 0.017})}, 1, 0,
+			pawl.StopLimit, "$0.0170 of $0.0000 are spent", ""},
 		{"cost, nearly", pawl.Limits{Cost: 0.9}, []script.Turn{use(script.Call("f", nil), llm.Usage{Cost: 0.5}),
 			script.Say("all I know")}, 2, 1, pawl.StopLimit, "$0.5000 of $0.9000 are spent; the model was asked to answer", ""},
 		{"tokens, not reached", pawl.Limits{Tokens: 21},
@@ -253,7 +260,7 @@ func TestTimeLimit(t *testing.T) {
 		m := caller()
 		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{tool}, Limits: pawl.Limits{Time: 70 * time.Second}}
 		begin := time.Now()
-		res, err := a.Run(t.Context(), llm.User("go"))
+		res, err := runtest.Ended(a.Run(t.Context(), llm.User("go")))
 		if err != nil || res.Stop != pawl.StopLimit || res.Limit != "time" ||
 			res.Cause != "the time of 1m10s is used up" || time.Since(begin) != 70*time.Second || len(m.Requests()) != 3 {
 			t.Errorf("got %v, %s, %q after %v and %d requests", err, res.Stop, res.Cause, time.Since(begin), len(m.Requests()))
@@ -262,13 +269,13 @@ func TestTimeLimit(t *testing.T) {
 			t.Errorf("%v, open %v", err, res.Calls())
 		}
 		// The interrupted call is open, and is executed when the run is resumed.
-		if res, err = a.Resume(t.Context(), res); res.Spent.Rounds < 3 {
+		if res, err = runtest.Ended(a.Resume(t.Context(), res)); res.Spent.Rounds < 3 {
 			t.Errorf("got %+v, %v", res.Spent, err)
 		}
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(pawl.ErrTime) // from the context
-	res, err := (&pawl.Agent{Model: script.New()}).Run(ctx, llm.User("go"))
+	res, err := runtest.Ended((&pawl.Agent{Model: script.New()}).Run(ctx, llm.User("go")))
 	if err != nil || res.Stop != pawl.StopLimit || res.Limit != "time" || res.Cause != "the time is used up" {
 		t.Errorf("got %v, %s, %q", err, res.Stop, res.Cause)
 	}
@@ -287,7 +294,7 @@ func TestStall(t *testing.T) {
 		ran++
 		return llm.TextResult("nothing new"), nil
 	})
-	res, err := (&pawl.Agent{Model: m, Tools: []pawl.Toolset{same}}).Run(t.Context(), llm.User("go"))
+	res, err := runtest.Ended((&pawl.Agent{Model: m, Tools: []pawl.Toolset{same}}).Run(t.Context(), llm.User("go")))
 	if err != nil || res.Stop != pawl.StopStalled || ran != 6 || len(m.Requests()) != 6 ||
 		!strings.Contains(res.Cause, "f") {
 		t.Errorf("got %v, %s, %q after %d calls", err, res.Stop, res.Cause, ran)
@@ -306,19 +313,19 @@ func TestStall(t *testing.T) {
 			return llm.TextResult(fmt.Sprint(ran)), nil
 		},
 	} {
-		res, err = (&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil))),
-			Tools: []pawl.Toolset{does("f", tool)}}).Run(t.Context(), llm.User("go"))
+		res, err = runtest.Ended((&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil))),
+			Tools: []pawl.Toolset{does("f", tool)}}).Run(t.Context(), llm.User("go")))
 		if err != nil || res.Stop != pawl.StopLimit || res.Spent.Rounds != 20 {
 			t.Errorf("%s: got %v, %s, %q after %d rounds", name, err, res.Stop, res.Cause, res.Spent.Rounds)
 		}
 	}
-	res, err = (&pawl.Agent{Model: caller(), Tools: []pawl.Toolset{same}}).Run(t.Context(), llm.User("go"))
+	res, err = runtest.Ended((&pawl.Agent{Model: caller(), Tools: []pawl.Toolset{same}}).Run(t.Context(), llm.User("go")))
 	if err != nil || res.Stop != pawl.StopLimit {
 		t.Errorf("other arguments: got %v, %s", err, res.Stop)
 	}
 	// Two alternating calls are a repetition too. A run that recovers does not end.
-	res, err = (&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil), script.Call("g", nil))),
-		Tools: []pawl.Toolset{same, says("g", "no")}}).Run(t.Context(), llm.User("go"))
+	res, err = runtest.Ended((&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil), script.Call("g", nil))),
+		Tools: []pawl.Toolset{same, says("g", "no")}}).Run(t.Context(), llm.User("go")))
 	if err != nil || res.Stop != pawl.StopStalled || res.Spent.Requests > 12 {
 		t.Errorf("two in turn: got %v, %s after %d requests", err, res.Stop, res.Spent.Requests)
 	}
@@ -422,8 +429,9 @@ func TestFailingWithVariedArguments(t *testing.T) {
 
 func TestRepeats(t *testing.T) {
 	for _, test := range []struct{ repeats, told, ran int }{{-1, 0, 20}, {0, 3, 6}, {2, 2, 4}, {5, 5, 10}} {
-		res, err := (&pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil))), Tools: []pawl.Toolset{says("f", "x")},
-			Limits: pawl.Limits{LoopThreshold: test.repeats}}).Run(t.Context(), llm.User("go"))
+		a := &pawl.Agent{Model: script.New(script.Loop(script.Call("f", nil))), Tools: []pawl.Toolset{says("f", "x")},
+			Limits: pawl.Limits{LoopThreshold: test.repeats}}
+		res, err := runtest.Ended(a.Run(t.Context(), llm.User("go")))
 		told := 0
 		for i, s := range res.Steps {
 			if strings.HasPrefix(s.Executions[0].Result.Text(), "This call was made before") && told == 0 {

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -58,7 +59,7 @@ type fataler interface {
 	Fatal(...any)
 }
 
-// collect consumes a run and returns its events, its Result and its error.
+// collect consumes a run and returns its events, its Result and its error, without a StopError.
 func collect(seq iter.Seq2[pawl.Event, error]) (events []pawl.Event, res *pawl.Result, err error) {
 	for e, fault := range seq {
 		if fault != nil {
@@ -70,6 +71,7 @@ func collect(seq iter.Seq2[pawl.Event, error]) (events []pawl.Event, res *pawl.R
 			res = e.Result
 		}
 	}
+	res, err = runtest.Ended(res, err)
 	return events, res, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
@@ -97,7 +98,7 @@ func TestResultsOfRelease0AreResumed(t *testing.T) {
 		other := releaseAgent(&did) // an answer to another question is not used
 		other.Tools[2] = says("pay", "paid")
 		did = nil
-		if strange, err := other.Resume(t.Context(), &res, answersOf(&res)...); err != nil ||
+		if strange, err := runtest.Ended(other.Resume(t.Context(), &res, answersOf(&res)...)); err != nil ||
 			strange.Stop != pawl.StopPending || len(did) > 0 {
 			t.Errorf("another tool takes the answer: %v was done, error %v", did, err)
 		}

@@ -182,14 +182,14 @@ func faultLines(words string) []string {
 }
 
 // OutputError is the error of a run whose answer does not fit Agent.Output after all corrections,
-// and of Into if the run ended without an answer. The Result can be resumed.
+// and of Into if a tool ended the run with another result (FinishError). The Result can be resumed.
 type OutputError struct {
 	Text   string   // of the answer
-	Faults []string // of the answer; empty if there is none
+	Faults []string // of the answer; empty if a tool ended the run
 	Result *Result  // of the run
 }
 
-// Error returns the faults of the answer, or the reason why there is none.
+// Error returns the faults of the answer, or the reason of the end without one.
 func (e *OutputError) Error() string {
 	if len(e.Faults) > 0 {
 		return "the answer does not fit: " + strings.Join(e.Faults, "; ")
@@ -226,10 +226,9 @@ func (a *Agent) WithOutput(schema json.RawMessage) Runner {
 // inferred from T, as Func does for arguments. Answers are validated in full and sent back to the
 // model if they do not fit (Limits.Corrections). Replies are requested whole if r is an *Agent.
 //
-// r must be an OutputRunner. The error is the error of the run, or an *OutputError: the answer does
-// not fit, or the run stopped without an answer. Its Result gives the reason and can be resumed. If
-// a limit was reached and there is an answer, both are returned. Into panics if no schema can be
-// inferred.
+// r must be an OutputRunner. The error is the error of the run, as in Agent.Run, or an
+// *OutputError: the answer does not fit. If a limit was reached and there is an answer, Into
+// returns both the answer and the *StopError. Into panics if no schema can be inferred.
 func Into[T any](ctx context.Context, r Runner, msgs ...llm.Message) (T, *Result, error) {
 	var in struct {
 		Value T `json:"value"`
@@ -243,13 +242,16 @@ func Into[T any](ctx context.Context, r Runner, msgs ...llm.Message) (T, *Result
 	if wrapped { // providers need an object
 		schema = json.RawMessage(`{"type":"object","properties":{"value":` + string(schema) + `},"required":["value"],"additionalProperties":false}`)
 	}
-	res, err := drained(ctx, o.WithOutput(schema), msgs)
+	var res *Result
+	var err error
+	if a, ok := o.WithOutput(schema).(*Agent); ok {
+		res, err = a.Run(ctx, msgs...)
+	} else {
+		res, err = Collect(o.WithOutput(schema).Stream(ctx, msgs...), nil)
+	}
 	if res == nil || res.Output == nil {
 		if err == nil {
-			err = &OutputError{Result: res}
-			if res != nil {
-				err = &OutputError{Text: res.Text(), Result: res}
-			}
+			err = &OutputError{Text: res.Text(), Result: res}
 		}
 		return in.Value, res, err
 	}
@@ -260,9 +262,6 @@ func Into[T any](ctx context.Context, r Runner, msgs ...llm.Message) (T, *Result
 	if wrong := decodeArgs(answerTool, res.Output, into); wrong != nil && err == nil {
 		fault := strings.TrimPrefix(wrong.text, "The arguments of "+answerTool+" cannot be used: ")
 		err = &OutputError{Text: string(res.Output), Faults: []string{fault}, Result: res}
-	}
-	if err == nil && res.Stop != StopAnswer && res.Stop != StopFinished {
-		err = &OutputError{Text: string(res.Output), Result: res}
 	}
 	return in.Value, res, err
 }
@@ -282,24 +281,4 @@ func describesObject(schema json.RawMessage) bool {
 		Type any `json:"type"`
 	}
 	return json.Unmarshal(schema, &head) == nil && head.Type == "object"
-}
-
-// drained executes r to its end.
-func drained(ctx context.Context, r Runner, msgs []llm.Message) (res *Result, err error) {
-	if a, ok := r.(*Agent); ok {
-		return a.Run(ctx, msgs...)
-	}
-	var run llm.Key
-	for e, failed := range r.Stream(ctx, msgs...) {
-		if failed != nil {
-			return res, failed
-		}
-		if run == "" {
-			run = e.Run
-		}
-		if e.Kind == EventRunEnded && e.Run == run {
-			res = e.Result
-		}
-	}
-	return res, nil
 }

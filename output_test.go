@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
@@ -103,13 +104,9 @@ func TestOutput(t *testing.T) {
 				var res *pawl.Result
 				var err error
 				if streamed {
-					for e, failed := range a.Stream(t.Context(), llm.User("Does it rain?")) {
-						if err = failed; e.Kind == pawl.EventRunEnded {
-							res = e.Result
-						}
-					}
+					_, res, err = collect(a.Stream(t.Context(), llm.User("Does it rain?")))
 				} else {
-					res, err = a.Run(t.Context(), llm.User("Does it rain?"))
+					res, err = runtest.Ended(a.Run(t.Context(), llm.User("Does it rain?")))
 				}
 				var oe *pawl.OutputError
 				if errors.As(err, &oe) != (tt.err != "") || err != nil && (!strings.Contains(err.Error(), tt.err) ||
@@ -190,7 +187,7 @@ func TestOutputGoesOn(t *testing.T) {
 func TestOutputBesidePending(t *testing.T) {
 	m := script.New(script.Together(script.Call("ask", nil), script.Call("final_answer", `{"rain":true}`)), script.Call("final_answer", `{"rain":false}`))
 	a := &pawl.Agent{Model: m, Output: json.RawMessage(weatherOutput), Tools: []pawl.Toolset{passive("ask")}}
-	res, err := a.Run(t.Context(), llm.User("Does it rain?"))
+	res, err := runtest.Ended(a.Run(t.Context(), llm.User("Does it rain?")))
 	if err != nil || res.Stop != pawl.StopPending || res.Output != nil {
 		t.Fatalf("got %s, output %s, %v", res.Stop, res.Output, err)
 	}
@@ -287,7 +284,8 @@ func TestInto(t *testing.T) {
 	var oe *pawl.OutputError
 	_, res, err := pawl.Into[forecast](t.Context(), &pawl.Agent{Model: script.New(script.Call("ask", nil)),
 		Tools: []pawl.Toolset{&pawl.Tool{Name: "ask", Passive: true}}}, llm.User("?"))
-	if !errors.As(err, &oe) || oe.Result != res || res.Stop != pawl.StopPending {
+	var stop *pawl.StopError
+	if !errors.As(err, &stop) || errors.As(err, &oe) || stop.Result != res || res.Stop != pawl.StopPending {
 		t.Errorf("a run that pends: got %v", err)
 	}
 	_, _, err = pawl.Into[struct {
@@ -299,7 +297,7 @@ func TestInto(t *testing.T) {
 	got, res, err := pawl.Into[forecast](t.Context(), &pawl.Agent{Model: script.New(script.Call("look", nil),
 		script.Say(`{"city":"Oslo","days":[]}`)), Tools: []pawl.Toolset{glance()},
 		Limits: pawl.Limits{Rounds: 1}}, llm.User("?"))
-	if !errors.As(err, &oe) || got.City != "Oslo" || res.Stop != pawl.StopLimit {
+	if !errors.As(err, &stop) || errors.As(err, &oe) || got.City != "Oslo" || res.Stop != pawl.StopLimit {
 		t.Errorf("at the limit: got %v, %v", got, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
@@ -125,7 +126,7 @@ func asked(t *testing.T, ws ...pawl.Middleware) (*pawl.Agent, *pawl.Result, *[]s
 	})
 	tool.Input = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
 	a := &pawl.Agent{Model: script.New(script.Call("write", `{"n":1}`), script.Say("done")), Tools: []pawl.Toolset{tool}, Middleware: ws}
-	res, err := a.Run(t.Context(), llm.User("go"))
+	res, err := runtest.Ended(a.Run(t.Context(), llm.User("go")))
 	if err != nil || res.Stop != pawl.StopPending || len(ran) != 0 {
 		t.Fatalf("got %v, %s, ran %v; want a call that waits", err, res.Stop, ran)
 	}
@@ -162,7 +163,7 @@ func TestAYesExpires(t *testing.T) {
 			}
 			// A question without an answer keeps its deadline.
 			time.Sleep(time.Second)
-			res, err := a.Resume(t.Context(), roundTrip(t, res))
+			res, err := runtest.Ended(a.Resume(t.Context(), roundTrip(t, res)))
 			if err != nil || !res.Pending[0].Expires.Equal(w.Expires) || res.Pending[0].Digest != w.Digest {
 				t.Fatalf("%s: asked again: got %v, %+v, want the same question", test.name, err, res.Pending)
 			}
@@ -204,7 +205,7 @@ func TestAChangedQuestionHasItsOwnTime(t *testing.T) {
 		}))
 		args = `{"n":2}`
 		time.Sleep(29 * time.Minute)
-		res, err := a.Resume(t.Context(), res)
+		res, err := runtest.Ended(a.Resume(t.Context(), res))
 		if err != nil || len(res.Pending) != 1 || !res.Pending[0].Expires.Equal(time.Now().Add(30*time.Minute)) {
 			t.Errorf("got %v, %+v, want a question that is good for 30 minutes from %v", err, res.Pending, time.Now())
 		}
@@ -235,7 +236,7 @@ func TestADecisionIsUsedOnce(t *testing.T) {
 
 	// The same call in a later reply is a new question.
 	a.Model = script.New(script.Say("played"), script.Say("played"), script.Call("write", `{"n":1}`), script.Say("done"))
-	later, err := a.Resume(t.Context(), done, llm.User("again"))
+	later, err := runtest.Ended(a.Resume(t.Context(), done, llm.User("again")))
 	if err != nil || later.Stop != pawl.StopPending || later.Pending[0].Digest == yes.Digest {
 		t.Fatalf("got %v, %s, %+v", err, later.Stop, later.Pending)
 	}
@@ -263,7 +264,7 @@ func TestAYesIsUsedUpByAnInterruptedWrite(t *testing.T) {
 			return llm.ToolResult{}, ctx.Err()
 		}}}
 	yes := res.Pending[0].Approve("ann")
-	broken, err := a.Resume(ctx, res, llm.DecisionMessage(yes))
+	broken, err := runtest.Ended(a.Resume(ctx, res, llm.DecisionMessage(yes)))
 	if err == nil || runs != 1 || len(broken.Pending) != 1 || broken.Pending[0].Outcome != pawl.OutcomeUnknown {
 		t.Fatalf("got %v, ran %d times, %+v", err, runs, broken.Pending)
 	}
@@ -383,7 +384,7 @@ func TestTheLayersOfMiddleware(t *testing.T) {
 		}}
 		a, res, ran := asked(t, change, within(0))
 		w := res.Pending[0]
-		res, err := a.Resume(t.Context(), res, llm.DecisionMessage(w.Approve("ann")))
+		res, err := runtest.Ended(a.Resume(t.Context(), res, llm.DecisionMessage(w.Approve("ann"))))
 		x := res.Steps[0].Executions[0]
 		if args == `{ "n":1}` { // the same call in another spelling: the approval holds
 			want = pawl.OutcomeOK
@@ -495,7 +496,7 @@ func ExamplePendingCall_Edit() {
 		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)},
 	}
 	ctx := context.Background()
-	res, _ := agent.Run(ctx, llm.User("Pay the rent."))
+	res, _ := agent.Run(ctx, llm.User("Pay the rent.")) // the error is a *StopError
 	w := res.Pending[0]
 	fmt.Printf("may %s run with %s? a yes is good for %v\n", w.Call.Name, w.Call.Args, time.Until(w.Expires).Round(time.Minute))
 

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
@@ -141,7 +142,8 @@ func TestEveryRunEndsWell(t *testing.T) {
 		if res.Cause == "" && res.Stop != pawl.StopAnswer && res.Stop != pawl.StopFinished {
 			t.Fatalf("stopped as %s without a cause", res.Stop)
 		}
-		if (fault != nil) != (res.Stop == pawl.StopFailed || res.Stop == pawl.StopCancelled && cause == errShutdown) {
+		_, why := runtest.Ended(res, fault)
+		if (why != nil) != (res.Stop == pawl.StopFailed || res.Stop == pawl.StopCancelled && cause == errShutdown) {
 			t.Fatalf("stopped as %s, %q with error %v", res.Stop, res.Cause, fault)
 		}
 		if err := valid(res.Messages); err != nil {
@@ -190,7 +192,7 @@ func TestEveryRunEndsWell(t *testing.T) {
 			return // returned open: the caller executes them
 		}
 		a.Model = script.New(script.Loop(script.Say("welcome back")))
-		again, err := a.Resume(context.Background(), from, llm.DecisionMessage(words...), llm.User("go on"))
+		again, err := runtest.Ended(a.Resume(context.Background(), from, llm.DecisionMessage(words...), llm.User("go on")))
 		if err != nil && again == nil {
 			t.Fatalf("it cannot go on: %v\n%s", err, say(from.Messages))
 		}

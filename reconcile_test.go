@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
@@ -63,7 +64,7 @@ func TestReconcile(t *testing.T) {
 				}
 			}
 			a := &pawl.Agent{Model: script.New(script.Call("pay", `{}`), script.Say("done")), Tools: []pawl.Toolset{pay}}
-			res, err := a.Run(ctx, llm.User("pay"))
+			res, err := runtest.Ended(a.Run(ctx, llm.User("pay")))
 			if !errors.Is(err, context.Canceled) || len(res.Pending) != 1 ||
 				res.Pending[0].Outcome != pawl.OutcomeUnknown {
 				t.Fatalf("%+v, %v", res, err)
@@ -71,7 +72,7 @@ func TestReconcile(t *testing.T) {
 			if row.ask {
 				a.Middleware = []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}
 			}
-			res, err = a.Resume(t.Context(), res)
+			res, err = runtest.Ended(a.Resume(t.Context(), res))
 			if err != nil || res.Stop != row.stop || ran != row.ran {
 				t.Errorf("%+v, %v; ran %d times, want %d", res, err, ran, row.ran)
 			}

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/redact"
@@ -377,7 +378,7 @@ func TestHiddenArgumentsAreNotRun(t *testing.T) {
 	r.AddTools(tool)
 	a := &pawl.Agent{Model: script.New(script.Turn{Parts: []llm.Part{call("c", "probe", `{"user":"ann","password":"hunter2!"}`), call("d", "probe", `{"user":"bob"}`)}}, script.Say("done")),
 		Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}}
-	res, err := a.Run(t.Context(), llm.User("go"))
+	res, err := runtest.Ended(a.Run(t.Context(), llm.User("go")))
 	if err != nil || res.Stop != pawl.StopPending {
 		t.Fatal(res, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
@@ -75,7 +76,7 @@ func TestACallInsideACallWaits(t *testing.T) {
 	kept := new(pawltest.Kept)
 	a := newAgent(kept)
 	var asked []llm.Key
-	res, err := a.Run(storing(t.Context(), a), llm.User("go"))
+	res, err := runtest.Ended(a.Run(storing(t.Context(), a), llm.User("go")))
 	for range 2 {
 		if err != nil || res.Stop != pawl.StopPending || len(res.Pending) != 1 {
 			t.Fatalf("%+v, %v", res, err)
@@ -93,12 +94,12 @@ func TestACallInsideACallWaits(t *testing.T) {
 			!strings.Contains(err.Error(), "still waits") {
 			t.Errorf("a new message passed a call that waits: %v", err)
 		}
-		again, err := a.Resume(storing(t.Context(), a), &back)
+		again, err := runtest.Ended(a.Resume(storing(t.Context(), a), &back))
 		if err != nil || again.Stop != pawl.StopPending || again.Pending[0].Digest != back.Pending[0].Digest {
 			t.Fatalf("without a decision: %+v, %v", again, err)
 		}
-		if res, err = a.Resume(storing(t.Context(), a), again,
-			llm.DecisionMessage(again.Pending[0].Approve("tom"))); err != nil {
+		if res, err = runtest.Ended(a.Resume(storing(t.Context(), a), again,
+			llm.DecisionMessage(again.Pending[0].Approve("tom")))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -124,7 +125,7 @@ func TestACallInsideACallIsDenied(t *testing.T) {
 	outer := both("outer", func() [][]llm.ToolCall { return [][]llm.ToolCall{{inner("pay")}} })
 	a := &pawl.Agent{Model: script.New(script.Call("outer", `{}`), script.Say("done")), Executor: new(pawltest.Kept),
 		Tools: []pawl.Toolset{outer, says("pay", "paid")}, Middleware: []pawl.Middleware{asksFor("pay")}}
-	res, err := a.Run(storing(t.Context(), a), llm.User("go"))
+	res, err := runtest.Ended(a.Run(storing(t.Context(), a), llm.User("go")))
 	if err != nil || len(res.Pending) != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -142,11 +143,11 @@ func TestReplayedCallsCount(t *testing.T) {
 	a := &pawl.Agent{Model: script.New(script.Call("outer", `{}`), script.Say("done")),
 		Executor: new(pawltest.Kept), Limits: pawl.Limits{Calls: 4},
 		Tools: []pawl.Toolset{outer, says("a", "1"), says("pay", "paid")}, Middleware: []pawl.Middleware{asksFor("pay")}}
-	res, err := a.Run(storing(t.Context(), a), llm.User("go"))
+	res, err := runtest.Ended(a.Run(storing(t.Context(), a), llm.User("go")))
 	if err != nil || len(res.Pending) != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	res, err = a.Resume(storing(t.Context(), a), res, llm.DecisionMessage(res.Pending[0].Approve("tom")))
+	res, err = runtest.Ended(a.Resume(storing(t.Context(), a), res, llm.DecisionMessage(res.Pending[0].Approve("tom"))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +167,7 @@ func TestDiverged(t *testing.T) {
 	})
 	a := &pawl.Agent{Model: script.New(script.Call("outer", `{}`), script.Say("done")), Executor: new(pawltest.Kept),
 		Tools: []pawl.Toolset{outer, other, says("a", "1"), says("pay", "paid")}, Middleware: []pawl.Middleware{asksFor("pay")}}
-	res, err := a.Run(storing(t.Context(), a), llm.User("go"))
+	res, err := runtest.Ended(a.Run(storing(t.Context(), a), llm.User("go")))
 	if err != nil || len(res.Pending) != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -193,7 +194,7 @@ func TestACallInAnAgentWaits(t *testing.T) {
 			Executor: kept, Tools: []pawl.Toolset{clerk.Tool("A clerk.")}}
 	}
 	a := newAgent()
-	res, err := a.Run(storing(t.Context(), a), llm.User("go"))
+	res, err := runtest.Ended(a.Run(storing(t.Context(), a), llm.User("go")))
 	if err != nil || res.Stop != pawl.StopPending || len(res.Pending) != 1 || res.Pending[0].Key != "run/1/0/clerk/1/0" {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -220,7 +221,7 @@ func TestGivenUpWhileACallInsideWaits(t *testing.T) {
 					cancel(cause)
 					return llm.TextResult("x"), nil
 				})}, Middleware: []pawl.Middleware{asksFor("pay")}}
-		res, err := a.Run(storing(ctx, a), llm.User("go"))
+		res, err := runtest.Ended(a.Run(storing(ctx, a), llm.User("go")))
 		if err != nil && cause == pawl.ErrCancelled {
 			t.Fatal(err)
 		}

@@ -46,7 +46,7 @@ func (r *Result) Text() string {
 	if r.Output != nil {
 		return string(r.Output)
 	}
-	if r.Stop == StopFinished && len(r.Steps) > 0 {
+	if (r.Stop == StopFinished || r.Stop == StopLimit) && len(r.Steps) > 0 {
 		if x := ending(r.Steps[len(r.Steps)-1].Executions); x != nil {
 			return x.Result.Text()
 		}
@@ -58,6 +58,22 @@ func (r *Result) Text() string {
 	}
 	return ""
 }
+
+// Err returns nil for StopAnswer and StopFinished, and a *StopError for all other reasons. It is
+// for results that were stored: runs return the same error, and the cause itself if they failed.
+func (r *Result) Err() error {
+	if r.Stop == StopAnswer || r.Stop == StopFinished {
+		return nil
+	}
+	stop := &StopError{Reason: r.Stop, Result: r}
+	if cause, ok := strings.CutPrefix(r.Cause, interruption); ok && r.Stop == StopCancelled {
+		stop.Err = errors.New(cause)
+	}
+	return stop
+}
+
+// interruption precedes the cause of the context in Result.Cause.
+const interruption = "interrupted: "
 
 // Calls returns the calls of the last reply that have no result, in call order. With AtLimitReturn
 // the caller executes them.
@@ -131,9 +147,15 @@ func (s *Spent) Add(v Spent) {
 // from the start of its step and its own changes. Changes are merged in call order.
 type Values map[string]json.RawMessage
 
-// end completes the Result and emits run_ended. Every result of a run passes here.
+// end completes the Result, emits run_ended, and returns the error of the run. Every result of a
+// run passes here. An answer that passed a limit of tokens or cost is no plain answer.
 func (r *run) end(ctx context.Context, stop StopReason, err error) (*Result, error) {
 	r.release(ctx)
+	if stop == StopAnswer || stop == StopFinished {
+		if over := r.own.passed(); over.limit != "" {
+			stop, _ = r.limit(over)
+		}
+	}
 	r.res.Stop = stop
 	r.res.Messages = append(r.res.Messages, r.history.then...)
 	ended := Event{Kind: EventRunEnded, Result: r.res}
@@ -142,7 +164,13 @@ func (r *run) end(ctx context.Context, stop StopReason, err error) (*Result, err
 		r.res.Cause = cmp.Or(r.res.Cause, err.Error())
 	}
 	r.emit(ended)
-	return r.res, err
+	switch stop {
+	case StopAnswer, StopFinished:
+		return r.res, nil
+	case StopFailed:
+		return r.res, err
+	}
+	return r.res, &StopError{Reason: stop, Result: r.res, Err: err}
 }
 
 // release ends what the run has started or reserved. A second call has no effect.
@@ -230,7 +258,7 @@ func (r *run) interrupted(ctx context.Context) (StopReason, error) {
 		r.res.Cause = "the run was cancelled"
 		return StopCancelled, nil
 	default:
-		r.res.Cause = "interrupted: " + cause.Error()
+		r.res.Cause = interruption + cause.Error()
 		return StopCancelled, cause
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
@@ -92,7 +93,7 @@ func TestMixedActiveAndPassiveCalls(t *testing.T) {
 		}
 	}
 	// One by one: the remaining open calls are pending again.
-	part, err := a.Resume(t.Context(), roundTrip(t, res), llm.Results(answer("p2", "two")))
+	part, err := runtest.Ended(a.Resume(t.Context(), roundTrip(t, res), llm.Results(answer("p2", "two"))))
 	if err != nil || part.Stop != pawl.StopPending || len(part.Pending) != 1 || part.Pending[0].Call.ID != "p1" ||
 		part.Pending[0].Digest != w1.Digest {
 		t.Fatalf("got %v, %+v", err, part)
@@ -117,7 +118,7 @@ func TestMessagesThatWaitAreNotLost(t *testing.T) {
 	var ran []string
 	a := mixed(&ran)
 	history := []llm.Message{llm.User("go"), llm.Assistant(call("p1", "ask", "{}")), llm.User("and be brief")}
-	res, err := a.Run(t.Context(), history...)
+	res, err := runtest.Ended(a.Run(t.Context(), history...))
 	if err != nil || res.Stop != pawl.StopPending {
 		t.Fatalf("got %v, %s", err, res.Stop)
 	}
@@ -149,7 +150,7 @@ func TestResumeAfterStorageGivesTheSame(t *testing.T) {
 		m := script.New(turns...)
 		a := &pawl.Agent{Model: m, Instructions: "Be brief.", Tools: []pawl.Toolset{read, counts, passive("ask")},
 			Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}}
-		res, err := a.Run(t.Context(), llm.User("go"))
+		res, err := runtest.Ended(a.Run(t.Context(), llm.User("go")))
 		for stops := 0; err == nil && res.Stop == pawl.StopPending; stops++ {
 			if stops > 5 {
 				t.Fatal("it never ends")
@@ -162,7 +163,7 @@ func TestResumeAfterStorageGivesTheSame(t *testing.T) {
 				}
 				ds = append(ds, d)
 			}
-			res, err = a.Resume(t.Context(), store(res), llm.DecisionMessage(ds...))
+			res, err = runtest.Ended(a.Resume(t.Context(), store(res), llm.DecisionMessage(ds...)))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -231,16 +232,16 @@ func TestResumeKeepsCounting(t *testing.T) {
 	if err != nil || res.Stop != pawl.StopAnswer || res.Spent.Calls != 1 || res.Spent.Rounds != 1 {
 		t.Fatalf("got %v, %s, %+v; a call that was not begun does not count", err, res.Stop, res.Spent)
 	}
-	res, err = a.Resume(t.Context(), roundTrip(t, res), llm.User("more"))
+	res, err = runtest.Ended(a.Resume(t.Context(), roundTrip(t, res), llm.User("more")))
 	if err != nil || ran != 2 || res.Spent.Calls != 2 || res.Spent.Requests != 4 || res.Stop != pawl.StopLimit {
 		t.Errorf("got %v, %s, ran %d, %+v", err, res.Stop, ran, res.Spent)
 	}
 	a = &pawl.Agent{Model: caller(), Tools: []pawl.Toolset{tool},
 		Limits: pawl.Limits{Rounds: 2, AtLimit: pawl.AtLimitReturn}}
-	res, _ = a.Run(t.Context(), llm.User("go"))
+	res, _ = runtest.Ended(a.Run(t.Context(), llm.User("go")))
 	n := ran
-	if res, err = a.Resume(t.Context(), roundTrip(t, res)); err != nil || ran != n || res.Stop != pawl.StopLimit ||
-		len(res.Calls()) != 1 {
+	if res, err = runtest.Ended(a.Resume(t.Context(), roundTrip(t, res))); err != nil || ran != n ||
+		res.Stop != pawl.StopLimit || len(res.Calls()) != 1 {
 		t.Errorf("rounds that are used up: got %v, %s, %d calls more, open %v", err, res.Stop, ran-n, res.Calls())
 	}
 }
@@ -332,7 +333,7 @@ func ExampleAgent_Resume() {
 	}
 	ctx := context.Background()
 	res, err := agent.Run(ctx, llm.User("Clean up."))
-	fmt.Println(res.Stop, err)
+	fmt.Println(err)
 
 	stored, _ := json.Marshal(res) // a Result is plain data: the process may end here
 
@@ -344,7 +345,7 @@ func ExampleAgent_Resume() {
 	res, err = agent.Resume(ctx, &later, llm.DecisionMessage(later.Pending[0].Approve("ann")))
 	fmt.Println(res.Stop, res.Text(), err)
 	// Output:
-	// pending <nil>
+	// pending: calls wait for an answer: remove; Resume with a Decision for each
 	// may remove run with {"path":"old.txt"}? it may change the world
 	// answer Done: old.txt is gone <nil>
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
@@ -115,7 +116,7 @@ func TestUnreadMessages(t *testing.T) {
 			return script.New(test.turns...).Stream(ctx, req)
 		})
 		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{says("work", "x"), passive("person")}, Limits: test.limits}
-		res, _ := a.Run(pawl.WithMessages(t.Context(), &s), llm.User("go"))
+		res, _ := runtest.Ended(a.Run(pawl.WithMessages(t.Context(), &s), llm.User("go")))
 		if res.Stop != test.stop || len(res.Unread) != 1 || res.Unread[0].Text() != "wait" ||
 			strings.Contains(say(res.Messages), "wait") {
 			t.Errorf("%s: got %s, unread %v\n%s", test.name, res.Stop, res.Unread, say(res.Messages))

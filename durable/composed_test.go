@@ -10,6 +10,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
@@ -141,7 +142,7 @@ func (c composition) agent(w durabletest.World) *pawl.Agent {
 func (c composition) drive(ctx context.Context, eng *durable.Engine, w durabletest.World) (*pawl.Result, error) {
 	run, msgs := eng.Runner("the-run", c.agent(w)), []llm.Message{llm.User("Do it.")}
 	for range 50 {
-		res, err := run.Run(ctx, msgs...)
+		res, err := runtest.Ended(run.Run(ctx, msgs...))
 		if err != nil || res.Stop != pawl.StopPending {
 			return res, err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
@@ -26,7 +27,7 @@ func TestResume(t *testing.T) {
 	m := script.New(script.Call("look", `{}`), script.Call("pay", `{}`), script.Say("done"))
 	agent := &pawl.Agent{Model: m, Tools: []pawl.Toolset{look, pay},
 		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}}
-	res, err := eng.Runner("r", agent).Run(t.Context(), llm.User("pay"))
+	res, err := runtest.Ended(eng.Runner("r", agent).Run(t.Context(), llm.User("pay")))
 	if err != nil || res.Stop != pawl.StopPending {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -68,7 +69,7 @@ func TestSince(t *testing.T) {
 	around.Effect = pawl.EffectCompose
 	agent := &pawl.Agent{Model: script.New(script.Call("around", `{}`), script.Say("done")), Tools: []pawl.Toolset{look, around}}
 	before := time.Now()
-	if res, err := eng.Runner("r", agent).Run(ctx, llm.User("look")); err == nil {
+	if res, err := runtest.Ended(eng.Runner("r", agent).Run(ctx, llm.User("look"))); err == nil {
 		t.Fatalf("the run ended: %+v", res)
 	}
 	between := time.Now()

@@ -32,11 +32,11 @@ func Example() {
 	// Or sqlite.Open("pawl.db", nil), or postgres.Open(…).
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	res, err := eng.Runner("invoice-7", agent).Run(ctx, llm.User("Pay invoice 7."))
-	// end begin
-	if err != nil {
-		panic(err)
+	var stop *pawl.StopError
+	if errors.As(err, &stop) {
+		fmt.Println(stop.Reason, "for", stop.Result.Pending[0].Call.Name)
 	}
-	fmt.Println(res.Stop, "for", res.Pending[0].Call.Name)
+	// end begin
 
 	// A week later, in another process.
 	res, err = eng.Runner("invoice-7", agent).Run(ctx,

@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
@@ -113,7 +114,8 @@ func TestSlowDisk(t *testing.T) {
 			act := pawl.Func("act", "acts", func(context.Context, none) (string, error) { order = append(order, "call"); return "done", nil })
 			a := &pawl.Agent{Model: script.New(script.Call("act", `{}`), script.Say("ok")), Tools: []pawl.Toolset{act}}
 			j := slow{new(store.MemoryJournal), row.takes, &order}
-			_, err := (&durable.Engine{Journal: j, Lease: 30 * time.Second}).Runner("r", a).Run(t.Context(), llm.User("go"))
+			eng := &durable.Engine{Journal: j, Lease: 30 * time.Second}
+			_, err := runtest.Ended(eng.Runner("r", a).Run(t.Context(), llm.User("go")))
 			if got := strings.Join(order, " "); got != row.want {
 				t.Errorf("%v: %s, want %s", row.takes, got, row.want)
 			}

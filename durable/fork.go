@@ -69,8 +69,8 @@ type ForkOptions struct {
 type Origin struct {
 	Run   string `json:"run"`
 	Steps int    `json:"steps"` // the number of copied steps
-	// Trace is the position of the original run in a trace, in the form of the W3C
-	// (pawl.WithTrace). Empty means unknown.
+	// Trace is the position of the original run in a trace, in the form of the W3C (package
+	// telemetry). Empty means unknown.
 	Trace string `json:"trace,omitzero"`
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/script"
@@ -71,7 +72,7 @@ func TestFrom(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		stop = cancel
-		got, err = run.Run(ctx, msgs...)
+		got, err = runtest.Ended(run.Run(ctx, msgs...))
 		cancel()
 		if err == nil {
 			break
@@ -129,7 +130,7 @@ func TestFrom(t *testing.T) {
 func TestFromWhatWaits(t *testing.T) {
 	var paid []string
 	a := paying(&paid, -1)
-	from, err := a.Run(t.Context(), llm.User("pay"))
+	from, err := runtest.Ended(a.Run(t.Context(), llm.User("pay")))
 	if err != nil || len(from.Pending) != 1 {
 		t.Fatalf("%+v, %v", from, err)
 	}
@@ -138,7 +139,7 @@ func TestFromWhatWaits(t *testing.T) {
 		run := eng.Runner(id, paying(&paid, -1))
 		run.From = from
 		run.Meta = json.RawMessage(`{}`)
-		res, err := run.Run(t.Context(), msgs...)
+		res, err := runtest.Ended(run.Run(t.Context(), msgs...))
 		if err != nil {
 			t.Fatalf("%s: %v", id, err)
 		}

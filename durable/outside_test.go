@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
@@ -34,7 +35,7 @@ func paying(paid *[]string, within time.Duration) *pawl.Agent {
 
 func pending(t *testing.T, eng *durable.Engine, a *pawl.Agent) pawl.PendingCall {
 	t.Helper()
-	res, err := eng.Runner("r", a).Run(t.Context(), llm.User("pay"))
+	res, err := runtest.Ended(eng.Runner("r", a).Run(t.Context(), llm.User("pay")))
 	if err != nil || len(res.Pending) != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -89,7 +90,7 @@ func TestDecisions(t *testing.T) {
 				}
 			}
 			for range 2 { // the second finds the run ended, or unchanged
-				res, err := eng.Runner("r", a).Run(t.Context())
+				res, err := runtest.Ended(eng.Runner("r", a).Run(t.Context()))
 				if err != nil || res.Stop != row.stop {
 					t.Fatalf("%+v, %v; want %s", res, err, row.stop)
 				}
@@ -160,7 +161,7 @@ func TestChangedProgram(t *testing.T) {
 	set := paying(&paid, -1)
 	set.Settings.MaxTokens = 7
 	for what, a := range map[string]*pawl.Agent{"pay": changed(), "were: pay": gone, "instructions": instructed, "settings": set} {
-		if _, err := eng.Runner("r", a).Run(t.Context()); !errors.Is(err, durable.ErrChanged) ||
+		if _, err := runtest.Ended(eng.Runner("r", a).Run(t.Context())); !errors.Is(err, durable.ErrChanged) ||
 			!strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -169,7 +170,7 @@ func TestChangedProgram(t *testing.T) {
 		t.Errorf("paid %v", paid)
 	}
 	accepting := &durable.Engine{Journal: eng.Journal, AcceptChangedTools: []string{"pay"}}
-	res, err := accepting.Runner("r", changed()).Run(t.Context())
+	res, err := runtest.Ended(accepting.Runner("r", changed()).Run(t.Context()))
 	if err != nil || res.Stop != pawl.StopPending || len(paid) > 0 {
 		t.Fatalf("%+v, %v, paid %v; a yes to the old tool is none to the new one", res, err, paid)
 	}
@@ -180,7 +181,7 @@ func TestChangedProgram(t *testing.T) {
 	if err != nil || res.Text() != "done" || len(paid) != 1 {
 		t.Errorf("%+v, %v, paid %v", res, err, paid)
 	}
-	if _, err := eng.Runner("r", paying(&paid, -1)).Run(t.Context()); !errors.Is(err, durable.ErrChanged) {
+	if _, err := runtest.Ended(eng.Runner("r", paying(&paid, -1)).Run(t.Context())); !errors.Is(err, durable.ErrChanged) {
 		t.Errorf("the old tool after the new one: %v", err)
 	}
 	records, err := eng.Journal.JournalRecords(t.Context(), store.Scope{}, "r", 0)
@@ -220,7 +221,7 @@ func TestCancel(t *testing.T) {
 		}
 	}
 	for range 2 {
-		res, err := eng.Runner("r", a).Run(t.Context())
+		res, err := runtest.Ended(eng.Runner("r", a).Run(t.Context()))
 		if err != nil || res.Stop != pawl.StopCancelled || len(res.Calls()) != 0 || len(paid) != 0 {
 			t.Errorf("%+v, %v", res, err)
 		}
@@ -244,7 +245,7 @@ func cancelAtWork(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	res, err := eng.Runner("b", b).Run(t.Context(), llm.User("go"))
+	res, err := runtest.Ended(eng.Runner("b", b).Run(t.Context(), llm.User("go")))
 	if err != nil || res.Stop != pawl.StopCancelled || !strings.Contains(asJSON(res.Messages), "may have happened") {
 		t.Errorf("%+v, %v", res, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
@@ -25,7 +26,7 @@ func resumed(t *testing.T, eng *durable.Engine, a *pawl.Agent, stop *func()) *pa
 	for range 50 {
 		ctx, cancel := context.WithCancel(t.Context())
 		*stop = cancel
-		res, err := eng.Runner("r", a).Run(ctx, llm.User("go"))
+		res, err := runtest.Ended(eng.Runner("r", a).Run(ctx, llm.User("go")))
 		cancel()
 		if !errors.Is(err, context.Canceled) {
 			if err != nil {
@@ -68,7 +69,7 @@ func TestBudgetsSurvive(t *testing.T) {
 			return turns[n]
 		})))
 		a := &pawl.Agent{Model: model, Tools: []pawl.Toolset{look}, Limits: l}
-		want, err := a.Run(t.Context(), llm.User("go"))
+		want, err := runtest.Ended(a.Run(t.Context(), llm.User("go")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +80,7 @@ func TestBudgetsSurvive(t *testing.T) {
 			t.Errorf("%s: %s (%s) %s\nwant %s (%s) %s", name, got.Stop, got.Cause, asJSON(got.Messages),
 				want.Stop, want.Cause, asJSON(want.Messages))
 		}
-		if again, err := eng.Runner("r", a).Run(t.Context()); err != nil ||
+		if again, err := runtest.Ended(eng.Runner("r", a).Run(t.Context())); err != nil ||
 			asJSON(again.Messages) != asJSON(want.Messages) || asJSON(again.Spent) != asJSON(want.Spent) ||
 			again.Cause != want.Cause {
 			t.Errorf("%s: played back: %+v, %v", name, again, err)
@@ -162,7 +163,7 @@ func TestRecover(t *testing.T) {
 	for i := range worlds {
 		id := fmt.Sprint("r", i)
 		ctx := store.WithScope(t.Context(), store.Scope{User: id})
-		res, err := eng.Runner(id, c.Agent(&worlds[i])).Run(ctx, c.Messages()...)
+		res, err := runtest.Ended(eng.Runner(id, c.Agent(&worlds[i])).Run(ctx, c.Messages()...))
 		if err != nil || res.Stop != pawl.StopPending {
 			t.Fatal(res, err)
 		}
@@ -233,7 +234,7 @@ func TestEffects(t *testing.T) {
 		}
 		return strings.Join(out, " ")
 	}
-	res, err := eng.Runner("r", a).Run(t.Context(), llm.User("go"))
+	res, err := runtest.Ended(eng.Runner("r", a).Run(t.Context(), llm.User("go")))
 	if err != nil || len(res.Pending) != 1 {
 		t.Fatalf("%+v, %v", res, err)
 	}
@@ -250,13 +251,13 @@ func TestEffects(t *testing.T) {
 		}
 		cancel()
 	}
-	if _, err := eng.Runner("r", a).Run(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := runtest.Ended(eng.Runner("r", a).Run(ctx)); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	if got, want := ledger(), "good=completed bad=failed write=unknown"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	res, err = eng.Runner("r", a).Run(t.Context())
+	res, err = runtest.Ended(eng.Runner("r", a).Run(t.Context()))
 	if err != nil || len(res.Pending) != 1 || res.Pending[0].Outcome != pawl.OutcomeUnknown {
 		t.Fatalf("%+v, %v", res, err)
 	}

@@ -57,5 +57,8 @@ func (e *Engine) recoverOne(ctx context.Context, run store.JournalRun,
 		return err
 	}
 	_, err = e.Runner(run.ID, r).Run(store.WithScope(ctx, run.Scope))
+	if errorOf(err) == "" {
+		return nil // it has stopped by itself, with or without an answer
+	}
 	return err
 }

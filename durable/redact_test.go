@@ -10,6 +10,8 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/runtrace"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
@@ -34,7 +36,8 @@ func TestRedactedRuns(t *testing.T) {
 	a := &pawl.Agent{Model: script.New(script.Together(script.Say("hunter2hunter2 it is"), script.Call("login", secretArgs)),
 		script.Call("ask", `{"pin":"no secret"}`), script.Say("done")),
 		Tools: []pawl.Toolset{login(""), &pawl.Tool{Name: "ask", Passive: true, Input: json.RawMessage(`{"type":"object"}`)}}}
-	if res, err := eng.Runner("r", a).Run(t.Context(), llm.User("Log in.")); err != nil || res.Stop != pawl.StopPending {
+	res, err := runtest.Ended(eng.Runner("r", a).Run(t.Context(), llm.User("Log in.")))
+	if err != nil || res.Stop != pawl.StopPending {
 		t.Fatal(res, err)
 	}
 	other := &pawl.Tool{Name: "other", Effect: pawl.EffectRead, Run: login("").Run}
@@ -120,7 +123,7 @@ func TestFoundToolThatChanged(t *testing.T) {
 	stop := func() {}
 	ctx, cancel := context.WithCancel(t.Context())
 	stop = cancel
-	if _, err := eng.Runner("r", finder("", &stop)).Run(ctx, llm.User("Log in.")); !errors.Is(err, context.Canceled) {
+	if _, err := runtest.Ended(eng.Runner("r", finder("", &stop)).Run(ctx, llm.User("Log in."))); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	stop = func() {}
@@ -128,7 +131,7 @@ func TestFoundToolThatChanged(t *testing.T) {
 	if err != nil || strings.Contains(hide.String("hunter2hunter2"), "hunter2") {
 		t.Errorf("its secrets are not known: %v", err)
 	}
-	if _, err := eng.Runner("r", finder(" Otherwise.", &stop)).Run(t.Context()); !errors.Is(err, durable.ErrChanged) ||
+	if _, err := runtest.Ended(eng.Runner("r", finder(" Otherwise.", &stop)).Run(t.Context())); !errors.Is(err, durable.ErrChanged) ||
 		!strings.Contains(err.Error(), "login") {
 		t.Errorf("a found tool that changed: %v", err)
 	}
@@ -139,7 +142,7 @@ func TestFoundToolThatChanged(t *testing.T) {
 	if res, err := eng.Runner("r", finder(" Otherwise.", &stop)).Run(t.Context()); err != nil || res.Text() != "done" {
 		t.Errorf("it was noted: %+v, %v", res, err)
 	}
-	if _, err := eng.Runner("r", finder("", &stop)).Run(t.Context()); !errors.Is(err, durable.ErrChanged) {
+	if _, err := runtest.Ended(eng.Runner("r", finder("", &stop)).Run(t.Context())); !errors.Is(err, durable.ErrChanged) {
 		t.Errorf("the old one after the new one: %v", err)
 	}
 }
@@ -150,7 +153,7 @@ func TestTraces(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	stop := func() {}
 	attempt := func(id, trace string) (said *durable.Attempt) {
-		ctx, cancel := context.WithCancel(pawl.WithTrace(t.Context(), trace))
+		ctx, cancel := context.WithCancel(runtrace.With(t.Context(), trace))
 		defer cancel()
 		stop = cancel
 		for e, err := range eng.Runner(id, finder("", &stop)).Stream(ctx, llm.User("Log in.")) {

@@ -22,6 +22,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
@@ -145,7 +146,7 @@ func beginReleaseRuns(t *testing.T, ctx context.Context, eng *durable.Engine, w 
 			settle()
 			continue
 		}
-		if _, err := run.Run(ctx, llm.User("Do it.")); err != nil {
+		if _, err := runtest.Ended(run.Run(ctx, llm.User("Do it."))); err != nil {
 			t.Fatalf("%s: %v", r.id, err)
 		}
 	}
@@ -342,7 +343,7 @@ func TestRelease0IsResumed(t *testing.T) {
 	for _, r := range releaseRuns() {
 		var world durabletest.Memory
 		run := eng.Runner(r.id, r.agent(t, &world, nil))
-		res, err := run.Run(ctx)
+		res, err := runtest.Ended(run.Run(ctx))
 		for n := 0; err == nil && res.Stop == pawl.StopPending && n < 10; n++ {
 			var answers []llm.Message
 			for _, q := range res.Pending {

@@ -72,17 +72,17 @@ func (t *story) Stream(ctx context.Context, _ ...llm.Message) iter.Seq2[pawl.Eve
 			case h.end == nil || ev.Kind != pawl.EventRunEnded || ev.Run != "run":
 				continue // it did not happen: the records have ended
 			default:
-				ev, err = h.end.atEnd(ev), nil
+				ev = h.end.atEnd(ev)
+				if yield(ev, nil) {
+					if err := h.end.err(ev.Result); err != nil {
+						yield(pawl.Event{}, err)
+					}
+				}
+				return
 			}
 			if !yield(ev, err) || err != nil {
 				return
 			}
-			if why != nil && ev.Kind == pawl.EventRunEnded {
-				break
-			}
-		}
-		if h.end != nil && h.end.Stop == pawl.StopFailed && ctx.Err() != nil {
-			yield(pawl.Event{}, errors.New(h.end.Error))
 		}
 	}
 }
@@ -116,6 +116,14 @@ func (b *endBody) atFailure(e pawl.Event) pawl.Event {
 func (b *endBody) failure(step pawl.Step) pawl.Step {
 	step.Error = strings.TrimPrefix(cmp.Or(b.Error, b.Cause), string(step.Request.Key)+": ")
 	return step
+}
+
+// err returns the error of the run that ended with res.
+func (b *endBody) err(res *pawl.Result) error {
+	if b.Stop == pawl.StopFailed {
+		return errors.New(b.Error)
+	}
+	return res.Err()
 }
 
 // askedOf returns the pending questions of tasks at the time of the stop, or nil if one of them was

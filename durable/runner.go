@@ -39,8 +39,9 @@ var _ pawl.Runner = (*Runner)(nil)
 // For an existing run, msgs may be empty, or the messages of its start, or Decisions on its open
 // calls and results of passive calls. A run that has ended is replayed to its stored result.
 //
-// The error is ErrLost if another process works on the run, ErrChanged if the agent or its tools
-// have changed, store.ErrNotFound if there is no run and no message to start it with, and
+// A run without a plain answer yields a *pawl.StopError after run_ended, as Agent.Stream does.
+// Other errors are ErrLost if another process works on the run, ErrChanged if the agent or its
+// tools have changed, store.ErrNotFound if there is no run and no message to start it with, and
 // store.ErrConflict if the run has other messages or another decision.
 func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
@@ -72,20 +73,12 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 }
 
 // Run is Stream without events. If the run is an Agent's, replies are requested without fragments.
-// The Result is also set with an error, unless the run could not start.
+// The Result is also set with an error, unless the run could not start. A run without a plain
+// answer returns a *pawl.StopError, as Agent.Run does.
 func (r *Runner) Run(ctx context.Context, msgs ...llm.Message) (*pawl.Result, error) {
 	a, ok := r.runner.(*pawl.Agent)
 	if !ok {
-		var res *pawl.Result
-		for e, err := range r.Stream(ctx, msgs...) {
-			if err != nil {
-				return res, err
-			}
-			if e.Kind == pawl.EventRunEnded && e.Run == "run" {
-				res = e.Result
-			}
-		}
-		return res, nil
+		return pawl.Collect(r.Stream(ctx, msgs...), nil)
 	}
 	s, ctx, in, err := r.open(ctx, msgs)
 	if err != nil {
@@ -96,14 +89,21 @@ func (r *Runner) Run(ctx context.Context, msgs ...llm.Message) (*pawl.Result, er
 	if res == nil {
 		return nil, s.cause(err)
 	}
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	if endErr := s.end(res, text); endErr != nil {
+	if endErr := s.end(res, errorOf(err)); endErr != nil {
 		return res, endErr
 	}
 	return res, s.cause(err)
+}
+
+// errorOf returns Event.Error of the end of a run that returned err.
+func errorOf(err error) string {
+	if stop, ok := err.(*pawl.StopError); ok {
+		err = stop.Err
+	}
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // cause returns err, or the storage error behind it.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/runtrace"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -62,7 +63,7 @@ func (e *Engine) start(ctx context.Context, l store.Lease, h *history) (*session
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	s.only = l.Fence == 0
 	if !s.only {
-		if at := pawl.TraceOf(ctx); at != "" {
+		if at := runtrace.Of(ctx); at != "" {
 			// With the next commit.
 			_ = s.add(kindTrace, fmt.Sprintf("%s/%d", kindTrace, l.Fence), traceBody{at})
 		}

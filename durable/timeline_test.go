@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
@@ -33,7 +34,7 @@ func TestTimeline(t *testing.T) {
 		a := &pawl.Agent{Name: "outer", Tools: []pawl.Toolset{slow("two", 2*time.Second), inner.Tool("Does one thing."), ask},
 			Model: script.New(script.Together(script.Call("two", `{}`), script.Call("inner", `{"task":"go"}`)), script.Call("ask", `{}`), script.Say("all done"))}
 		eng := &durable.Engine{Journal: new(store.MemoryJournal)}
-		res, err := eng.Runner("r", a).Run(t.Context(), llm.User("Do it."))
+		res, err := runtest.Ended(eng.Runner("r", a).Run(t.Context(), llm.User("Do it.")))
 		if err != nil || res.Stop != pawl.StopPending {
 			t.Fatal(res, err)
 		}

@@ -79,7 +79,7 @@ func (e *Engine) Replay(ctx context.Context, id string, r pawl.Runner) (Played, 
 		if err = s.cause(err); errors.Is(err, errOver) {
 			return p, nil
 		}
-		if err != nil && (h.end == nil || h.end.Stop != pawl.StopFailed || errors.Is(err, ErrChanged)) {
+		if errorOf(err) != "" && (h.end == nil || h.end.Stop != pawl.StopFailed || errors.Is(err, ErrChanged)) {
 			return p, err
 		}
 		if ev.Kind == pawl.EventRunEnded && ev.Run == "run" && s.failed() == nil {

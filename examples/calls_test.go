@@ -3,6 +3,7 @@ package examples
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -106,11 +107,13 @@ func Example_approval() {
 		}),
 	}}
 	ctx := context.Background()
-	res, err := agent.Run(ctx, llm.User("Pay Anna 70."))
-	if err != nil {
+	_, err := agent.Run(ctx, llm.User("Pay Anna 70."))
+	var stop *pawl.StopError
+	if !errors.As(err, &stop) || stop.Reason != pawl.StopPending {
 		panic(err)
 	}
-	kept, err := json.Marshal(res) // the run can wait for days, and resume in another process
+	// The run can wait for days, and resume in another process.
+	kept, err := json.Marshal(stop.Result)
 	if err != nil {
 		panic(err)
 	}
@@ -120,7 +123,7 @@ func Example_approval() {
 		panic(err)
 	}
 	fmt.Println(stored.Stop, stored.Pending[0].Call.Name, string(stored.Pending[0].Call.Args))
-	res, err = agent.Resume(ctx, &stored, llm.DecisionMessage(stored.Pending[0].Edit("tom", json.RawMessage(`{"to":"Anna","euros":7}`))))
+	res, err := agent.Resume(ctx, &stored, llm.DecisionMessage(stored.Pending[0].Edit("tom", json.RawMessage(`{"to":"Anna","euros":7}`))))
 	// end approval
 	fmt.Println(res.Stop, res.Steps[0].Executions[0].Result.Text(), err)
 	// Output:
@@ -149,12 +152,34 @@ func Example_limits() {
 		},
 	}
 	res, err := agent.Run(context.Background(), llm.User("Find it."))
-	fmt.Println(res.Stop, "because", res.Cause)
+	fmt.Println(err)
 	// end limits
-	fmt.Println(res.Spent.Requests, err)
+	fmt.Println(res.Limit, res.Spent.Requests)
 	// Output:
-	// limit because the rounds are used up, and the model went on calling
-	// 4 <nil>
+	// limit: the rounds are used up, and the model went on calling; raise Limits.Rounds and Resume
+	// rounds 4
+}
+
+func Example_stopped() {
+	model := script.New(script.Call("pay", `{"to":"Anna","euros":7}`))
+	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{pay()}, Middleware: []pawl.Middleware{
+		pawl.Approve(policy.AskBeforeWrites)}}
+	// begin stopped
+	res, err := agent.Run(context.Background(), llm.User("Pay Anna 7."))
+	var stop *pawl.StopError
+	switch {
+	case err == nil:
+		fmt.Println(res.Text())
+	case errors.As(err, &stop) && stop.Reason == pawl.StopPending:
+		fmt.Println("may it run?", stop.Result.Pending[0].Call.Name)
+	default: // a limit, a cancelled context, a model that repeats itself, a failure
+		panic(err)
+	}
+	fmt.Println(err)
+	// end stopped
+	// Output:
+	// may it run? pay
+	// pending: calls wait for an answer: pay; Resume with a Decision for each
 }
 
 func Example_observers() {

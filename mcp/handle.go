@@ -54,10 +54,8 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 	for range maxRounds {
 		res, err := h.follow(life, r, events)
 		switch {
-		case res == nil && err != nil:
-			return failure(err.Error()), nil
 		case res == nil:
-			return failure("The call has no result."), nil
+			return failure(err.Error()), nil
 		case res.Stop != pawl.StopPending:
 			return b.answer(res, err), nil
 		}
@@ -99,32 +97,23 @@ func giveUp(ctx context.Context, run pawl.Runner) string {
 
 // follow iterates over the events of a run and sends progress to the client.
 func (h *host) follow(ctx context.Context, r *sdk.CallToolRequest,
-	events iter.Seq2[pawl.Event, error]) (res *pawl.Result, err error) {
+	events iter.Seq2[pawl.Event, error]) (*pawl.Result, error) {
 	token := r.Params.GetProgressToken()
 	steps := 0
-	for e, failed := range events {
-		if failed != nil {
-			err = failed
-			break
-		}
+	return pawl.Collect(events, func(e pawl.Event) {
 		text := ""
 		switch e.Kind {
 		case pawl.EventProgress:
 			text = e.Text
 		case pawl.EventCallStarted:
 			text = "calls " + e.Call.Name
-		case pawl.EventRunEnded:
-			if !strings.Contains(string(e.Run), "/") {
-				res = e.Result
-			}
 		}
 		if text != "" && token != nil {
 			steps++
 			_ = r.Session.NotifyProgress(ctx,
 				&sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(steps), Message: text})
 		}
-	}
-	return res, err
+	})
 }
 
 // unaskable returns the reason why no person can be asked about the pending calls. Empty means that

@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/mcp"
@@ -336,7 +337,7 @@ func behaviours() []behaviour {
 				}
 				return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 			})}}
-		res, err := a.Run(t.Context(), llm.User("go"))
+		res, err := runtest.Ended(a.Run(t.Context(), llm.User("go")))
 		if err != nil {
 			t.Fatal(err)
 		}

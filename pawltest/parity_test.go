@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
@@ -57,16 +58,15 @@ var parity = []struct {
 		m, _ := w.on(t, script.New(script.Call("look", `{"at":"the sky"}`)), pawltest.SimulatorOptions{})
 		args, ready := "", 0
 		a := &pawl.Agent{Model: m, Tools: passive()}
-		for e, err := range a.Stream(t.Context(), llm.User("Look.")) {
-			if err != nil {
-				t.Fatal(err)
-			}
+		if _, err := runtest.Ended(pawl.Collect(a.Stream(t.Context(), llm.User("Look.")), func(e pawl.Event) {
 			switch e.Kind {
 			case pawl.EventCallDelta:
 				args += e.Text
 			case pawl.EventCallReady:
 				ready++
 			}
+		})); err != nil {
+			t.Fatal(err)
 		}
 		if canonical([]byte(args)) != `{"at":"the sky"}` || ready != 1 {
 			t.Errorf("arguments %s, %d calls ready", args, ready)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
@@ -259,7 +260,7 @@ func plainID(r rune) rune {
 
 func runDurable(ctx context.Context, r *durable.Runner, msgs []llm.Message, streaming bool) (*pawl.Result, error) {
 	if !streaming {
-		return r.Run(ctx, msgs...)
+		return runtest.Ended(r.Run(ctx, msgs...))
 	}
 	return drain(r.Stream(ctx, msgs...))
 }

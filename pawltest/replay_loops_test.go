@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
@@ -309,26 +310,14 @@ func followUp(req *llm.Request) []llm.Message {
 
 func runAgent(ctx context.Context, a *pawl.Agent, msgs []llm.Message, streaming bool) (*pawl.Result, error) {
 	if !streaming {
-		return a.Run(ctx, msgs...)
+		return runtest.Ended(a.Run(ctx, msgs...))
 	}
 	return drain(a.Stream(ctx, msgs...))
 }
 
-// drain reads events to their end, which has the Result.
+// drain reads events to their end.
 func drain(events iter.Seq2[pawl.Event, error]) (*pawl.Result, error) {
-	var res *pawl.Result
-	for ev, err := range events {
-		if err != nil {
-			return res, err // after run_ended
-		}
-		if ev.Kind == pawl.EventRunEnded {
-			res = ev.Result
-		}
-	}
-	if res == nil {
-		return nil, errors.New("the stream ended without run_ended")
-	}
-	return res, nil
+	return runtest.Ended(pawl.Collect(events, nil))
 }
 
 // answeredOnce checks the transcript on its own: every call except the calls that were handed back

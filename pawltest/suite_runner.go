@@ -70,6 +70,14 @@ func runs() map[string]func() *pawl.Agent {
 			a.Tools = append(a.Tools, in.Tool("Looks inside."))
 			return a
 		},
+		"stalled": func() *pawl.Agent {
+			return clerk(nil, script.Loop(script.Call("look", `{"at":"1"}`)))
+		},
+		"tokens passed": func() *pawl.Agent {
+			a := clerk(nil, script.Say("Too long."))
+			a.Limits.Tokens = 1
+			return a
+		},
 		"no rounds left": limited(pawl.Limits{Rounds: 1}),
 		"handed back":    limited(pawl.Limits{Rounds: 1, AtLimit: pawl.AtLimitReturn}),
 	}
@@ -159,7 +167,28 @@ func follow[TT T[TT]](t TT, ctx context.Context, r pawl.Runner, see func(pawl.Ev
 	if started != 1 {
 		t.Errorf("run_started came %d times", started)
 	}
+	if out.result != nil && out.result.Stop != pawl.StopFailed {
+		out.err = stopped(t, out.result, out.err)
+	}
 	return out
+}
+
+// stopped checks that a run has an error if and only if it ended without a plain answer. It returns
+// the cause that interrupted the run.
+func stopped[TT T[TT]](t TT, res *pawl.Result, err error) error {
+	t.Helper()
+	var stop *pawl.StopError
+	switch {
+	case !errors.As(err, &stop):
+		if want := res.Err(); err == nil && want != nil {
+			t.Errorf("the error of a run that stopped with %s is nil, want %T", res.Stop, want)
+		}
+		return err
+	case res.Err() == nil || stop.Reason != res.Stop || stop.Result == nil ||
+		len(stop.Result.Pending) != len(res.Pending):
+		t.Errorf("a run that stopped with %s has the error %v of %+v", res.Stop, stop, stop.Result)
+	}
+	return stop.Err
 }
 
 // finish resumes a run until nothing is pending, with an approval for each question.

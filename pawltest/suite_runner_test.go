@@ -2,6 +2,7 @@ package pawltest_test
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"strings"
 	"testing"
@@ -55,6 +56,12 @@ func TestFaultyRunnersFailTheSuite(t *testing.T) {
 		"swallows errors": {func(yield yielder) yielder {
 			return func(e pawl.Event, err error) bool { return err != nil || yield(e, err) }
 		}, "<nil>"},
+		"hides a limit": {func(yield yielder) yielder {
+			return func(e pawl.Event, err error) bool {
+				var stop *pawl.StopError
+				return errors.As(err, &stop) || yield(e, err)
+			}
+		}, "the error of a run that stopped with limit is nil"},
 		"has another answer": {func(yield yielder) yielder {
 			return func(e pawl.Event, err error) bool {
 				if e.Result != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/anthropic"
@@ -76,16 +77,13 @@ func run(t *testing.T, m llm.Model, effort string, stream bool, from *pawl.Resul
 	var err error
 	var notices []string
 	if stream {
-		for e, bad := range a.ResumeStream(t.Context(), from, msgs...) {
-			if err = bad; bad == nil && e.Kind == pawl.EventNotice {
+		res, err = runtest.Ended(pawl.Collect(a.ResumeStream(t.Context(), from, msgs...), func(e pawl.Event) {
+			if e.Kind == pawl.EventNotice {
 				notices = append(notices, e.Code)
 			}
-			if e.Result != nil {
-				res = e.Result
-			}
-		}
+		}))
 	} else {
-		res, err = a.Resume(t.Context(), from, msgs...)
+		res, err = runtest.Ended(a.Resume(t.Context(), from, msgs...))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
@@ -91,7 +92,7 @@ func attack(t *testing.T, on *stage, user, evil task, ws []pawl.Middleware, sum 
 	on.ran, on.results = map[string]bool{}, results
 	a := &pawl.Agent{Model: script.New(append(turns, script.Say("done"))...), Tools: on.tools, Middleware: ws,
 		Limits: pawl.Limits{Rounds: 100, LoopThreshold: -1}}
-	res, err := a.Run(t.Context(), llm.User(user.Prompt))
+	res, err := runtest.Ended(a.Run(t.Context(), llm.User(user.Prompt)))
 	for err == nil && res.Stop == pawl.StopPending {
 		var stored pawl.Result // the decision may be taken elsewhere
 		b, fault := json.Marshal(res)
@@ -103,7 +104,7 @@ func attack(t *testing.T, on *stage, user, evil task, ws []pawl.Middleware, sum 
 		if sum.questions++; of[string(w.Key)] == "user" {
 			d = w.Approve("the user")
 		}
-		res, err = a.Resume(t.Context(), &stored, llm.DecisionMessage(d))
+		res, err = runtest.Ended(a.Resume(t.Context(), &stored, llm.DecisionMessage(d)))
 	}
 	if err != nil || res.Stop != pawl.StopAnswer {
 		t.Fatalf("%s %s with %s: got %v, %v", user.Suite, user.ID, evil.ID, res, err)

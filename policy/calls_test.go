@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
@@ -117,7 +118,7 @@ func TestRateWaitsNoLongerThanTheRun(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(errors.New("shut down")) })
 		begun := time.Now()
-		res, err := a.Run(ctx, llm.User("go"))
+		res, err := runtest.Ended(a.Run(ctx, llm.User("go")))
 		if err == nil || ran != 1 || time.Since(begun) != time.Second || len(res.Calls()) != 1 {
 			t.Fatalf("got %v after %v, ran %d times", err, time.Since(begun), ran)
 		}
@@ -361,7 +362,7 @@ func TestCacheCollapsesEqualCalls(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		first := make(chan *pawl.Result)
-		go func() { res, _ := agent().Run(ctx, llm.User("go")); first <- res }()
+		go func() { res, _ := runtest.Ended(agent().Run(ctx, llm.User("go"))); first <- res }()
 		synctest.Wait()
 		second := make(chan *pawl.Result)
 		go func() { res, _ := agent().Run(t.Context(), llm.User("go")); second <- res }()

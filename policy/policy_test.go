@@ -137,7 +137,7 @@ func ExampleRules() {
 	for _, x := range res.Steps[0].Executions {
 		fmt.Println(x.Call.Name, x.Outcome)
 	}
-	fmt.Println(res.Stop, err)
+	fmt.Println(err)
 
 	agent.Middleware = []pawl.Middleware{policy.Rules{Deny: []string{"file_remove"}}.Middleware()}
 	_, err = agent.Run(context.Background(), llm.User("Tidy up."))
@@ -146,6 +146,6 @@ func ExampleRules() {
 	// file_write ok
 	// file_delete denied
 	// file_move pending
-	// pending <nil>
+	// pending: calls wait for an answer: file_move; Resume with a Decision for each
 	// Middleware[0]: approval rules: deny: no tool is named file_remove; did you mean file_move?
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/openai"
@@ -273,9 +274,9 @@ func TestDriversChange(t *testing.T) {
 				a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{ask}}
 				var err error
 				if res == nil {
-					res, err = a.Run(t.Context(), msgs...)
+					res, err = runtest.Ended(a.Run(t.Context(), msgs...))
 				} else {
-					res, err = a.Resume(t.Context(), res, msgs...)
+					res, err = runtest.Ended(a.Resume(t.Context(), res, msgs...))
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -330,7 +331,7 @@ func TestLimit(t *testing.T) {
 	call := `{"thought":"","type":"call_tool","tool":"weather","args":{"city":"Oslo"}}`
 	inner := script.New(script.Say(call), script.Say(answer))
 	a := &pawl.Agent{Model: react.New(inner, nil), Tools: []pawl.Toolset{weather()}, Limits: pawl.Limits{Rounds: 1}}
-	res, err := a.Run(t.Context(), llm.User("go"))
+	res, err := runtest.Ended(a.Run(t.Context(), llm.User("go")))
 	if err != nil || res.Stop != pawl.StopLimit || res.Text() != "Take an umbrella." {
 		t.Fatalf("got %v, %q, %v", res.Stop, res.Text(), err)
 	}

@@ -143,8 +143,8 @@ func (r *Redactor) Result(res *pawl.Result) *pawl.Result {
 }
 
 // Error returns err without secrets. errors.Is finds the same errors as in err. errors.As finds
-// only *ProviderError, *ToolError, *TranscriptError and *OutputError, also without secrets. An
-// error without secrets may be returned unchanged. Nil returns nil.
+// only *ProviderError, *ToolError, *TranscriptError, *OutputError and *StopError, also without
+// secrets. An error without secrets may be returned unchanged. Nil returns nil.
 func (r *Redactor) Error(err error) error { return r.now().error(err) }
 
 // Runner returns r with the secrets of a Redactor hidden in all its events. Wrap the run with it
@@ -223,6 +223,7 @@ func (x *redaction) error(err error) error {
 	var te *pawl.ToolError
 	var tr *pawl.TranscriptError
 	var oe *pawl.OutputError
+	var se *pawl.StopError
 	switch {
 	case errors.As(err, &pe):
 		c := *pe
@@ -246,6 +247,16 @@ func (x *redaction) error(err error) error {
 		safe.output = x.outputError(oe)
 		if err == error(oe) {
 			return safe.output
+		}
+	case errors.As(err, &se):
+		c := *se
+		c.Err = x.error(se.Err)
+		if se.Result != nil {
+			c.Result = x.result(se.Result)
+		}
+		safe.stop = &c
+		if err == error(se) {
+			return &c
 		}
 	case hidden == text && !x.within(err):
 		return err
@@ -287,6 +298,7 @@ type redactedError struct {
 	tool       *pawl.ToolError
 	transcript *pawl.TranscriptError
 	output     *pawl.OutputError
+	stop       *pawl.StopError
 }
 
 func (e *redactedError) Error() string        { return e.text }
@@ -307,6 +319,11 @@ func (e *redactedError) As(target any) bool {
 	case **pawl.OutputError:
 		if e.output != nil {
 			*t = e.output
+			return true
+		}
+	case **pawl.StopError:
+		if e.stop != nil {
+			*t = e.stop
 			return true
 		}
 	case **pawl.TranscriptError:

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
@@ -24,7 +25,7 @@ func runs(t *testing.T, m llm.Model, output string, more ...llm.Message) string 
 			return llm.TextResult("seen " + string(c.Args)), nil
 		}}
 	a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{look}, Instructions: "Be brief.", Output: json.RawMessage(output)}
-	res, err := a.Run(t.Context(), llm.User("go"))
+	res, err := runtest.Ended(a.Run(t.Context(), llm.User("go")))
 	if err != nil || more != nil {
 		res, _ = a.Resume(t.Context(), res, more...)
 	}

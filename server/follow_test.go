@@ -2,12 +2,14 @@ package server_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/server"
@@ -146,15 +148,9 @@ func TestReadersSetNothingToWork(t *testing.T) {
 func TestARunnerInTheProcess(t *testing.T) {
 	v := serve(t, nil)
 	stream := func(ctx context.Context, id string, msgs ...llm.Message) (res *pawl.Result, kinds string, err error) {
-		for e, err := range v.s.Runner(id, "clerk", "a person at MCP").Stream(ctx, msgs...) {
-			if err != nil {
-				return res, kinds, err
-			}
-			if kinds += string(e.Kind) + " "; e.Kind == pawl.EventRunEnded {
-				res = e.Result
-			}
-		}
-		return res, kinds, nil
+		res, err = runtest.Ended(pawl.Collect(v.s.Runner(id, "clerk", "a person at MCP").Stream(ctx, msgs...),
+			func(e pawl.Event) { kinds += string(e.Kind) + " " }))
+		return res, kinds, err
 	}
 	res, kinds, err := stream(t.Context(), "r", llm.User("pay 3"))
 	if err != nil || res.Stop != pawl.StopPending || !strings.HasPrefix(kinds, "run_started") {
@@ -176,7 +172,7 @@ func TestARunnerInTheProcess(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(store.WithScope(t.Context(), store.Scope{Tenant: "acme"}))
 	defer cancel(nil)
 	for e, err := range v.s.Runner("c", "", "").Stream(ctx, llm.User("wait")) {
-		if err != nil {
+		if err != nil && !errors.Is(err, pawl.ErrCancelled) {
 			t.Error(err)
 		}
 		if e.Kind == pawl.EventCallStarted {

@@ -192,7 +192,7 @@ func (l *live) wait(ctx context.Context) error {
 // work is the goroutine of a run.
 func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
 	defer l.cancel(nil)
-	begun, ended := false, false
+	begun, ended, plain := false, false, false // plain: an error after the end adds nothing
 	runner := h.s.engine.ReplayEvents(l.id, j.agent)
 	if !j.story {
 		r := h.s.engine.Runner(l.id, j.agent)
@@ -208,11 +208,13 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
 			l.err = err
 		case parked && (err != nil || root && e.Kind == pawl.EventRunEnded):
 			// the run continues in another process, so this is not its end
+		case err != nil && plain:
 		case err != nil:
 			h.fail(l, err)
 		default:
 			if root && e.Kind == pawl.EventRunEnded {
-				ended, l.waits = true, e.Result != nil && e.Result.Stop == pawl.StopPending
+				ended, plain = true, e.Error == ""
+				l.waits = e.Result != nil && e.Result.Stop == pawl.StopPending
 			}
 			l.feed.put(e)
 			if root && e.Kind == pawl.EventStep {

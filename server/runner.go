@@ -39,7 +39,8 @@ func (s *Server) Runner(id, agent, by string) *Runner {
 // Stream starts or resumes the run and yields its events, as server/client.Runner does. It ends
 // when the run has stopped. If the caller breaks out of the range or cancels ctx, the run
 // continues. If the cause is pawl.ErrCancelled, the run is cancelled and its events are yielded to
-// the end. Errors are *Error.
+// the end. A run without a plain answer yields a *pawl.StopError after run_ended. Other errors are
+// *Error.
 func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		c := r.call(context.WithoutCancel(ctx))
@@ -57,7 +58,8 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 			fail(err)
 			return
 		}
-		gone, stopped := ctx.Done(), false
+		gone := ctx.Done()
+		var end *pawl.Result
 		for after := int64(0); ; {
 			batch, ended, more := l.feed.read(after, batchBytes)
 			for _, e := range batch {
@@ -67,14 +69,18 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 					fail(err)
 					return
 				}
-				stopped = stopped || ev.Kind == pawl.EventRunEnded && ev.Run == "run"
+				if ev.Kind == pawl.EventRunEnded && ev.Run == "run" {
+					end = ev.Result
+				}
 				if !yield(ev, nil) {
 					return
 				}
 			}
 			if ended {
-				if !stopped {
+				if end == nil {
 					fail(fault("busy", "the server is stopping", "the run "+r.ID+" is resumed by the next one"))
+				} else if err := end.Err(); err != nil {
+					yield(pawl.Event{}, err)
 				}
 				return
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
@@ -85,7 +86,7 @@ func TestWatchTheList(t *testing.T) {
 	until(t, next, "w over answer")
 
 	elsewhere := &durable.Engine{Journal: journal}
-	if _, err := elsewhere.Runner("far", clerk(v.world)).Run(t.Context(), llm.User("pay 5")); err != nil {
+	if _, err := runtest.Ended(elsewhere.Runner("far", clerk(v.world)).Run(t.Context(), llm.User("pay 5"))); err != nil {
 		t.Fatal(err)
 	}
 	until(t, next, "far waiting pending")

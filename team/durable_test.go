@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
@@ -92,7 +93,7 @@ func TestDurable(t *testing.T) {
 			memory := new(store.MemoryJournal)
 			ctx, kill := context.WithCancelCause(t.Context())
 			j := &mortal{Journal: memory, at: at, after: after, kill: kill}
-			_, err := (&durable.Engine{Journal: j}).Runner("r", process()).Run(ctx, llm.User("Go."))
+			_, err := runtest.Ended((&durable.Engine{Journal: j}).Runner("r", process()).Run(ctx, llm.User("Go.")))
 			died = died || err != nil
 			kill(nil)
 			before := maps.Clone(finds)
@@ -138,7 +139,7 @@ func TestWorkerWaits(t *testing.T) {
 	clerk := worker("clerk", script.New(script.Call("write", `{}`), script.Say("It is written.")), write)
 	clerk.Agent.Middleware = []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}
 	a := strategic(t, boss, nil, worker("scout", scout), clerk)
-	res, err := (&durable.Engine{Journal: memory}).Runner("r", a).Run(t.Context(), llm.User("Go."))
+	res, err := runtest.Ended((&durable.Engine{Journal: memory}).Runner("r", a).Run(t.Context(), llm.User("Go.")))
 	if err != nil || res.Stop != pawl.StopPending || len(res.Pending) != 1 || res.Pending[0].Key != "run/3/0/clerk/1/0" || written != 0 {
 		t.Fatalf("got %v, %s, %+v", err, res.Stop, res.Pending)
 	}

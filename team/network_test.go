@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/script"
@@ -169,8 +170,8 @@ func TestCostAcrossWorkers(t *testing.T) {
 		workers = append(workers, w)
 	}
 	free := catalog.Price{}
-	res, err := network(t, &pawl.Agent{Model: free.Of(many), Limits: pawl.Limits{Cost: 5}},
-		workers...).Run(t.Context(), llm.User("Go."))
+	res, err := runtest.Ended(network(t, &pawl.Agent{Model: free.Of(many), Limits: pawl.Limits{Cost: 5}},
+		workers...).Run(t.Context(), llm.User("Go.")))
 	if err != nil || res.Stop != pawl.StopLimit || res.Spent.Usage.Cost != 6 {
 		t.Errorf("got %v, %s for %s after $%.0f of 5, in requests of $2", err, res.Stop, res.Cause, res.Spent.Usage.Cost)
 	}
@@ -180,7 +181,7 @@ func TestCostAcrossWorkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err = s.Run(t.Context(), llm.User("Go."))
+	res, err = runtest.Ended(s.Run(t.Context(), llm.User("Go.")))
 	if err != nil || res.Stop != pawl.StopLimit || res.Spent.Usage.Cost != 4 {
 		t.Errorf("strategic: %v, %s for %s after $%.0f of 3", err, res.Stop, res.Cause, res.Spent.Usage.Cost)
 	}
@@ -200,7 +201,7 @@ func TestApproval(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := a.Run(t.Context(), llm.User("Go."))
+	res, err := runtest.Ended(a.Run(t.Context(), llm.User("Go.")))
 	if err != nil || res.Stop != pawl.StopPending || len(clerk.Requests()) != 0 {
 		t.Fatalf("got %v, %s", err, res.Stop)
 	}

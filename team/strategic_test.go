@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/team"
@@ -351,7 +352,8 @@ func TestCancelled(t *testing.T) {
 			return llm.ToolResult{}, context.Cause(ctx)
 		}}
 	scout, clerk := script.New(script.Call("hold", `{}`), script.Say("x")), script.New(script.Say("y"))
-	res, err := strategic(t, lead("Done.", twoPhases), nil, worker("scout", scout, hold), worker("clerk", clerk)).Run(ctx, llm.User("Go."))
+	boss := strategic(t, lead("Done.", twoPhases), nil, worker("scout", scout, hold), worker("clerk", clerk))
+	res, err := runtest.Ended(boss.Run(ctx, llm.User("Go.")))
 	if err != nil || res.Stop != pawl.StopCancelled || len(clerk.Requests()) != 0 || len(scout.Requests()) != 1 {
 		t.Errorf("got %v, %s; %d and %d requests", err, res.Stop, len(scout.Requests()), len(clerk.Requests()))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/runtrace"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/script"
@@ -105,7 +106,7 @@ func TestAttemptsAreLinked(t *testing.T) {
 		a := b.agent("a", true, script.New(script.Say("done")))
 		stands := ""
 		r := observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
-			stands = pawl.TraceOf(ctx)
+			stands = runtrace.Of(ctx)
 			return func(yield func(pawl.Event, error) bool) {
 				if !yield(pawl.Event{Kind: pawl.EventNotice, Run: "run", Code: "attempt", Data: json.RawMessage(data)}, nil) {
 					return

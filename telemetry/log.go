@@ -31,11 +31,13 @@ func (t *Telemetry) Log(r pawl.Runner, l *slog.Logger) pawl.Runner {
 				w.l = w.l.With("trace_id", at.TraceID().String(), "span_id", at.SpanID().String())
 			}
 			return func(yield func(pawl.Event, error) bool) {
+				plain := false // an error after the end adds nothing
 				for e, err := range r.Stream(ctx, msgs...) {
-					if err != nil {
-						w.write(ctx, slog.LevelError, "run failed", append(w.words("error", err.Error()), slog.String("error.type", faultOf(err))))
-					} else {
+					if err == nil {
 						w.event(ctx, e)
+						plain = e.Kind == pawl.EventRunEnded && e.Error == ""
+					} else if !plain {
+						w.write(ctx, slog.LevelError, "run failed", append(w.words("error", err.Error()), slog.String("error.type", faultOf(err))))
 					}
 					if !yield(e, err) {
 						return

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/runtrace"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/observe"
 )
@@ -37,17 +38,24 @@ func (t *Telemetry) follow(ctx context.Context, r pawl.Runner, msgs []llm.Messag
 	tr := newTree(t, root)
 	var res *pawl.Result
 	var failed error
-	broken := true
+	broken, plain := true, false // plain: an error after the end says the reason of the stop
 	defer func() { tr.close(res, failed, broken) }()
 	ctx = context.WithValue(ctx, placeKey{}, place{tree: tr, call: pawl.InvocationFrom(ctx)})
 	if at := root.span.SpanContext(); at.IsValid() {
-		ctx = pawl.WithTrace(ctx, traceparent(at))
+		ctx = runtrace.With(ctx, traceparent(at))
 	}
 	for e, err := range r.Stream(ctx, msgs...) {
 		if err != nil {
-			failed = err
+			if !plain {
+				failed = err
+			}
+			if stop, ok := err.(*pawl.StopError); ok {
+				c := *stop
+				c.Result = named(stop.Result, root.span.SpanContext())
+				err = &c
+			}
 		} else if tr.see(e); e.Kind == pawl.EventRunEnded && e.Run == tr.key {
-			res = e.Result
+			res, plain = e.Result, e.Error == ""
 			e.Result = named(res, root.span.SpanContext())
 		}
 		if !yield(e, err) {

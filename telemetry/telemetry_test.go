@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/script"
@@ -59,16 +60,11 @@ func (b *bench) agent(name string, seen bool, m llm.Model, tools ...pawl.Toolset
 }
 
 // run executes r.
-func run(ctx context.Context, r pawl.Runner, msgs ...llm.Message) (res *pawl.Result, err error) {
+func run(ctx context.Context, r pawl.Runner, msgs ...llm.Message) (*pawl.Result, error) {
 	if len(msgs) == 0 {
 		msgs = []llm.Message{llm.User("go")}
 	}
-	for e, failed := range r.Stream(ctx, msgs...) {
-		if err = failed; e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/") {
-			res = e.Result
-		}
-	}
-	return res, err
+	return runtest.Ended(pawl.Collect(r.Stream(ctx, msgs...), nil))
 }
 
 // shape formats the spans as a tree, siblings by their keys.

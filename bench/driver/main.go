@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
@@ -66,31 +65,18 @@ func driver(open func(model, url string) llm.Model) func(*harness.Env) (harness.
 		}
 		if e.Stream {
 			return func(ctx context.Context) (string, error) {
-				var res *pawl.Result
-				for ev, err := range agent.Stream(ctx, messages()...) {
-					if err != nil {
-						return "", err
-					}
-					if ev.Kind == pawl.EventRunEnded {
-						res = ev.Result
-					}
-				}
-				return answer(res)
+				return answer(pawl.Collect(agent.Stream(ctx, messages()...), nil))
 			}, nil
 		}
 		return func(ctx context.Context) (string, error) {
-			res, err := agent.Run(ctx, messages()...)
-			if err != nil {
-				return "", err
-			}
-			return answer(res)
+			return answer(agent.Run(ctx, messages()...))
 		}, nil
 	}
 }
 
-func answer(res *pawl.Result) (string, error) {
-	if res == nil || res.Stop != pawl.StopAnswer {
-		return "", fmt.Errorf("the run did not end with an answer: %+v", res)
+func answer(res *pawl.Result, err error) (string, error) {
+	if err != nil {
+		return "", err
 	}
 	return res.Text(), nil
 }

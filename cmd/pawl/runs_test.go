@@ -10,6 +10,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
@@ -30,7 +31,7 @@ func TestRunCommandsRefuse(t *testing.T) {
 		if id == "quick" {
 			a.Model = script.New(script.Say("done"))
 		}
-		_, err := eng.Runner(id, a).Run(t.Context(), llm.User("Look."))
+		_, err := runtest.Ended(eng.Runner(id, a).Run(t.Context(), llm.User("Look.")))
 		ok(t, err)
 	}
 	ok(t, db.Close())

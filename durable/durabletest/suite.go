@@ -90,6 +90,9 @@ func Drive(ctx context.Context, eng *durable.Engine, id string, c *Case, w World
 	run, msgs := eng.Runner(id, c.Agent(w)), c.Messages()
 	for range 50 {
 		res, err := once(ctx, run, c.number%2 == 1, msgs)
+		if stop, ok := err.(*pawl.StopError); ok {
+			err = stop.Err
+		}
 		if err != nil || res.Stop != pawl.StopPending {
 			return res, err
 		}
@@ -101,17 +104,9 @@ func Drive(ctx context.Context, eng *durable.Engine, id string, c *Case, w World
 }
 
 // once resumes a run until it stops.
-func once(ctx context.Context, run *durable.Runner, stream bool, msgs []llm.Message) (res *pawl.Result, err error) {
+func once(ctx context.Context, run *durable.Runner, stream bool, msgs []llm.Message) (*pawl.Result, error) {
 	if !stream {
 		return run.Run(ctx, msgs...)
 	}
-	for e, err := range run.Stream(ctx, msgs...) {
-		if err != nil {
-			return res, err
-		}
-		if e.Kind == pawl.EventRunEnded && e.Run == "run" {
-			res = e.Result
-		}
-	}
-	return res, nil
+	return pawl.Collect(run.Stream(ctx, msgs...), nil)
 }

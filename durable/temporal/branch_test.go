@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
@@ -90,7 +91,8 @@ func TestBranchLimits(t *testing.T) {
 	}{{"none", pawl.Limits{}}, {"calls", pawl.Limits{Calls: 4}}, {"tokens", pawl.Limits{Tokens: 400}}, {"few tokens", pawl.Limits{Tokens: 40}}} {
 		t.Run(c.name, func(t *testing.T) {
 			var did, want atomic.Int64
-			memory, err := nested(c.Limits, steps(6), step(pawl.EffectRead, &want)).Run(t.Context(), ask...)
+			a := nested(c.Limits, steps(6), step(pawl.EffectRead, &want))
+			memory, err := runtest.Ended(a.Run(t.Context(), ask...))
 			if err != nil {
 				t.Fatal(err)
 			}

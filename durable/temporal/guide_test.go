@@ -2,6 +2,7 @@ package temporal_test
 
 import (
 	"context"
+	"errors"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable/temporal"
@@ -32,9 +33,10 @@ func work(ctx context.Context, eng *temporal.Engine, agent *pawl.Agent) error {
 
 func begin(ctx context.Context, eng *temporal.Engine) error {
 	// begin begin
-	res, err := eng.Runner("invoice-7", "billing").Run(ctx, llm.User("Pay invoice 7."))
-	if err == nil && res.Stop == pawl.StopPending {
-		err = eng.Decide(ctx, "invoice-7", res.Pending[0].Approve("me"))
+	_, err := eng.Runner("invoice-7", "billing").Run(ctx, llm.User("Pay invoice 7."))
+	var stop *pawl.StopError
+	if errors.As(err, &stop) && stop.Reason == pawl.StopPending {
+		err = eng.Decide(ctx, "invoice-7", stop.Result.Pending[0].Approve("me"))
 	}
 	// end begin
 	return err

@@ -48,50 +48,60 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 		if !emit(pawl.Event{Kind: pawl.EventRunStarted, Run: "run", Agent: r.Agent}) {
 			return
 		}
-		res, err := r.follow(ctx, msgs, emit)
+		res, text, err := r.follow(ctx, msgs, emit)
 		if !more {
 			return
 		}
-		if res != nil {
-			ended := pawl.Event{Kind: pawl.EventRunEnded, Run: "run", Result: res}
-			if err != nil {
-				ended.Error = err.Error()
-			}
-			if !emit(ended) {
-				return
-			}
+		if res != nil && !emit(pawl.Event{Kind: pawl.EventRunEnded, Run: "run", Result: res, Error: text}) {
+			return
 		}
-		if err != nil {
+		if err = errorOf(res, text, err); err != nil {
 			yield(pawl.Event{}, err)
 		}
 	}
 }
 
+// errorOf returns the error of a run. text is Event.Error of its end; err means that the end is not
+// known.
+func errorOf(res *pawl.Result, text string, err error) error {
+	switch {
+	case err != nil || res == nil:
+		return err
+	case res.Stop == pawl.StopFailed:
+		return errors.New(text)
+	}
+	return res.Err()
+}
+
 // Run starts the run with msgs, or waits for it, until it has ended or only waits for answers. In
-// the latter case the Result has StopPending and no messages. For an existing run, msgs may be
-// empty, the messages of its start (not checked: the first ones apply), Decisions on open calls, or
-// results of passive calls.
+// the latter case the Result has StopPending and no messages. The errors are as in Agent.Run; the
+// error of a failed run is its text.
+//
+// For an existing run, msgs may be empty, the messages of its start (not checked: the first ones
+// apply), Decisions on open calls, or results of passive calls.
 //
 // The run continues when ctx ends: see Engine.Cancel. The Result has no Steps.
 func (r *Runner) Run(ctx context.Context, msgs ...llm.Message) (*pawl.Result, error) {
-	return r.follow(ctx, msgs, nil)
+	res, text, err := r.follow(ctx, msgs, nil)
+	return res, errorOf(res, text, err)
 }
 
-// follow is Run with events. emit may be nil. It returns false when the caller has stopped
-// listening.
-func (r *Runner) follow(ctx context.Context, msgs []llm.Message, emit func(pawl.Event) bool) (*pawl.Result, error) {
+// follow returns the end of the run: its Result and Event.Error. emit receives its events and may
+// be nil. It returns false when the caller has stopped listening.
+func (r *Runner) follow(ctx context.Context, msgs []llm.Message, emit func(pawl.Event) bool) (*pawl.Result, string,
+	error) {
 	ds, begin, err := r.sort(ctx, msgs)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	switch {
 	case begin:
 		if err := r.engine.start(ctx, r.ID, r.Agent, msgs); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	case len(ds) > 0:
 		if err := r.engine.Decide(ctx, r.ID, ds...); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
 	return r.engine.wait(ctx, r.ID, emit)
@@ -149,7 +159,7 @@ func (e *Engine) start(ctx context.Context, id, agent string, msgs []llm.Message
 
 // wait returns when the run has ended or is pending. It tolerates a server that does not answer for
 // some time.
-func (e *Engine) wait(ctx context.Context, id string, emit func(pawl.Event) bool) (*pawl.Result, error) {
+func (e *Engine) wait(ctx context.Context, id string, emit func(pawl.Event) bool) (*pawl.Result, string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan ended, 1)
 	var wg sync.WaitGroup
@@ -163,20 +173,20 @@ func (e *Engine) wait(ctx context.Context, id string, emit func(pawl.Event) bool
 			if emit != nil && ctx.Err() == nil {
 				w.pass(ctx, id, emit) // the events since the last call
 			}
-			return x.result(e, id)
+			return x.out.Result, x.out.Error, e.about(id, x.err)
 		case <-time.After(e.poll()):
 		}
 		if emit != nil && !w.pass(ctx, id, emit) {
-			return nil, ctx.Err()
+			return nil, "", ctx.Err()
 		}
 		s, err := e.State(ctx, id)
 		if err != nil || !s.Waits {
 			continue // there may be no worker to answer; the caller waits for one
 		}
 		if emit != nil && !w.pass(ctx, id, emit) {
-			return nil, ctx.Err()
+			return nil, "", ctx.Err()
 		}
-		return &pawl.Result{Stop: pawl.StopPending, Cause: "calls wait for an answer", Pending: s.Pending, Spent: s.Spent}, nil
+		return &pawl.Result{Stop: pawl.StopPending, Cause: "calls wait for an answer", Pending: s.Pending, Spent: s.Spent}, "", nil
 	}
 }
 
@@ -212,16 +222,6 @@ func (e *Engine) end(ctx context.Context, id string) (x ended) {
 		case <-time.After(e.poll()):
 		}
 	}
-}
-
-func (x ended) result(e *Engine, id string) (*pawl.Result, error) {
-	switch {
-	case x.err != nil:
-		return nil, e.about(id, x.err)
-	case x.out.Error != "":
-		return x.out.Result, errors.New(x.out.Error)
-	}
-	return x.out.Result, nil
 }
 
 func (e *Engine) poll() time.Duration {

@@ -130,6 +130,9 @@ func (w *Worker) execute(wctx workflow.Context, in input) (*flow, *Outcome, erro
 	if errors.Is(err, errContinue) {
 		return nil, nil, f.continueAsNew(res)
 	}
+	if stop, ok := err.(*pawl.StopError); ok {
+		err = stop.Err
+	}
 	out := &Outcome{Result: res}
 	if err != nil {
 		out.Error = err.Error()

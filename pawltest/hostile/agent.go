@@ -168,6 +168,9 @@ func (a *agentPlay) play(ctx context.Context) Report {
 		}
 		res, err = a.part(ctx, from)
 	}
+	if stop, ok := err.(*pawl.StopError); ok {
+		err = stop.Err
+	}
 	r := Report{Err: err, Progress: a.progress}
 	if res != nil {
 		r.Stop, r.Messages = res.Stop, res.Messages
@@ -214,19 +217,11 @@ func (a *agentPlay) part(ctx context.Context, from *pawl.Result) (*pawl.Result, 
 	if from != nil {
 		events = agent.ResumeStream(ctx, from, msgs...)
 	}
-	var res *pawl.Result
-	var err error
-	for e, failed := range events {
-		switch {
-		case failed != nil:
-			err = failed
-		case e.Kind == pawl.EventRunEnded && e.Run == "run":
-			res = e.Result
-		case e.Kind == pawl.EventProgress, e.Run != "run":
+	return pawl.Collect(events, func(e pawl.Event) {
+		if e.Kind == pawl.EventProgress || e.Run != "run" {
 			a.progress++
 		}
-	}
-	return res, err
+	})
 }
 
 // decisions answers the pending calls: the first question with an approval, the others with a

@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server"
@@ -89,22 +90,10 @@ func TestConformance(t *testing.T) {
 // drive executes a run and answers its pending calls.
 func drive(ctx context.Context, run pawl.Runner, msgs []llm.Message, w durabletest.World) error {
 	for range 50 {
-		var res *pawl.Result
-		for e, err := range run.Stream(ctx, msgs...) {
-			if err != nil {
-				return err
-			}
-			if e.Kind == pawl.EventRunEnded && e.Run == "run" {
-				res = e.Result
-			}
+		res, err := runtest.Ended(pawl.Collect(run.Stream(ctx, msgs...), nil))
+		if err != nil || res.Stop != pawl.StopPending {
+			return err
 		}
-		if res == nil {
-			return errors.New("the run has no end")
-		}
-		if res.Stop != pawl.StopPending {
-			return nil
-		}
-		var err error
 		if msgs, err = durabletest.Answers(ctx, w, res.Pending); err != nil {
 			return err
 		}

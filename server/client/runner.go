@@ -34,8 +34,8 @@ func (c *Client) Runner(id, agent string) *Runner { return &Runner{ID: id, Agent
 // the server cannot continue at the last position (it was restarted, or the run was resumed), all
 // events are repeated after a notice with the code "attempt". A gap event counts fragments that
 // arrived too fast. If the caller breaks out of the range or cancels ctx, the run continues. If the
-// cause is pawl.ErrCancelled, the run is cancelled and its events are yielded to the end. Errors of
-// the server are *Error.
+// cause is pawl.ErrCancelled, the run is cancelled and its events are yielded to the end. A run
+// without a plain answer yields a *pawl.StopError after run_ended. Errors of the server are *Error.
 func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		w := watch{runner: r, yield: yield}
@@ -94,6 +94,7 @@ type watch struct {
 	last   string // ID of the last event
 	begun  bool   // the server has the run
 	ended  bool   // its end was yielded
+	res    *pawl.Result
 }
 
 func (w *watch) start(msgs []llm.Message) (err error) {
@@ -155,7 +156,7 @@ func (w *watch) read(res *http.Response) (done bool) {
 	for {
 		ev, err := in.Next()
 		if err != nil || ev.Unended { // the stream broke or ended
-			return w.ended
+			return w.ended && w.stop()
 		}
 		if string(ev.Type) == "error" {
 			var said struct{ Error Error }
@@ -172,15 +173,25 @@ func (w *watch) read(res *http.Response) (done bool) {
 			return true
 		}
 		w.last = string(ev.ID)
-		w.ended = w.ended || e.Kind == pawl.EventRunEnded && e.Run == "run"
+		if e.Kind == pawl.EventRunEnded && e.Run == "run" {
+			w.ended, w.res = true, e.Result
+		}
 		if !w.yield(e, nil) {
 			return true
 		}
 		// the server keeps the stream open for watchers of the pending run
-		if w.ended && e.Result != nil && e.Result.Stop == pawl.StopPending {
-			return true
+		if w.ended && w.res != nil && w.res.Stop == pawl.StopPending {
+			return w.stop()
 		}
 	}
+}
+
+// stop yields the error of a run that ended without a plain answer. It returns true.
+func (w *watch) stop() bool {
+	if w.res != nil && w.res.Err() != nil {
+		w.yield(pawl.Event{}, w.res.Err())
+	}
+	return true
 }
 
 // fail yields the reason why the run could not continue.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
@@ -65,7 +66,7 @@ func untilStopped(t *testing.T, a *pawl.Agent, from *pawl.Result, n int) *pawl.R
 	}
 	var res *pawl.Result
 	for e, err := range stream {
-		if err != nil && ctx.Err() == nil {
+		if _, err := runtest.Ended(res, err); err != nil && ctx.Err() == nil {
 			t.Fatal(err)
 		}
 		if e.Kind == pawl.EventCallCompleted && strings.Contains(string(e.Path), "/s") {
@@ -264,11 +265,12 @@ func TestCallOfAProgramWaits(t *testing.T) {
 		tool := newTool(t, in, nil)
 		w := newWorld()
 		a := agentOf(w, tool, several(in), asksFor("execute_code", "mail_send"))
-		res, err := a.Run(storing(t.Context(), a), llm.User("go"))
+		res, err := runtest.Ended(a.Run(storing(t.Context(), a), llm.User("go")))
 		var asked []string
 		for err == nil && res.Stop == pawl.StopPending && len(asked) < 5 {
 			asked = append(asked, res.Pending[0].Call.Name)
-			res, err = a.Resume(storing(t.Context(), a), res, llm.DecisionMessage(res.Pending[0].Approve("ann")))
+			res, err = runtest.Ended(a.Resume(storing(t.Context(), a), res,
+				llm.DecisionMessage(res.Pending[0].Approve("ann"))))
 		}
 		if err != nil || res.Stop != pawl.StopAnswer || !slices.Equal(asked, []string{"execute_code", "mail_send"}) {
 			t.Fatalf("%s: got %v, %+v; asked for %q", in.Name(), err, res, asked)
@@ -283,7 +285,8 @@ func TestCallOfAProgramWaits(t *testing.T) {
 		// A rejection is an error of that call, which the program can handle.
 		w = newWorld()
 		a = agentOf(w, tool, `set_result(try_call("mail_send", {"to": "ann", "text": "x"})["error"])`, asksFor("mail_send"))
-		if res, err = a.Run(storing(t.Context(), a), llm.User("go")); err != nil || res.Stop != pawl.StopPending {
+		if res, err = runtest.Ended(a.Run(storing(t.Context(), a), llm.User("go"))); err != nil ||
+			res.Stop != pawl.StopPending {
 			t.Fatalf("%s: got %v, %+v", in.Name(), err, res)
 		}
 		res, err = a.Resume(storing(t.Context(), a), res, llm.DecisionMessage(res.Pending[0].Deny("ann", "not today")))
@@ -317,7 +320,7 @@ set_result(out)`)
 		var keys []string
 		var res *pawl.Result
 		for e, err := range a.Stream(storing(t.Context(), a), llm.User("go")) {
-			if err != nil {
+			if _, err := runtest.Ended(res, err); err != nil {
 				t.Fatal(err)
 			}
 			if e.Kind == pawl.EventCallStarted {
@@ -355,7 +358,7 @@ func TestCancelled(t *testing.T) {
 		a := agentOf(w, newTool(t, in, nil), "call_tool('now')\nx = 0\nwhile True:\n  x += 1")
 		var res *pawl.Result
 		for e, err := range a.Stream(storing(ctx, a), llm.User("go")) {
-			if err != nil {
+			if _, err := runtest.Ended(res, err); err != nil {
 				t.Fatal(err)
 			}
 			if e.Kind == pawl.EventCallCompleted && e.Path == "run/1/0/s0" {

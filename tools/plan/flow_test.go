@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
@@ -198,7 +199,7 @@ func TestWaves(t *testing.T) {
 	a := &pawl.Agent{Executor: new(pawltest.Kept), Middleware: []pawl.Middleware{ask},
 		Tools: []pawl.Toolset{tools, plan.New(&plan.Options{DataFlow: true})}, Model: script.New(script.Call("execute_plan",
 			json.RawMessage(`{"steps":[{"tool":"list","args":{"n":2}},{"tool":"raw","args":{"text":"free"}},{"tool":"get","each":{"$from":"0/items"},"args":{"id":{"$from":"item/id"}}},{"tool":"raw","args":{"text":{"$from":"2/1"}}}]}`)), script.Say("done"))}
-	res, err := a.Run(storing(t.Context(), a), llm.User("go"))
+	res, err := runtest.Ended(a.Run(storing(t.Context(), a), llm.User("go")))
 	if err != nil || len(res.Pending) != 1 || strings.Join(done(), "|") != "get t0|list 2|raw free" {
 		t.Fatalf("%+v, %v, did %q", res.Pending, err, done())
 	}

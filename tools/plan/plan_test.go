@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
@@ -240,7 +241,7 @@ func TestAStepThatWaits(t *testing.T) {
 		}
 		clear(ran)
 		a.Executor = new(pawltest.Kept)
-		res, err = a.Run(storing(t.Context(), a), llm.User("go"))
+		res, err = runtest.Ended(a.Run(storing(t.Context(), a), llm.User("go")))
 		if err != nil || res.Stop != pawl.StopPending || len(res.Pending) != 1 ||
 			res.Pending[0].Key != "run/1/0/s1" || res.Pending[0].Why != "it costs" || ran["a"] != 1 || ran["b"] != 1 {
 			t.Fatalf("%+v, %v, ran %v", res, err, ran)

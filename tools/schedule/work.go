@@ -122,6 +122,9 @@ func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (d
 			}
 		}
 	}
+	if stop, ok := err.(*pawl.StopError); ok {
+		err = stop.Err
+	}
 	head.Ended = time.Now()
 	if res != nil {
 		head.Stop, head.Cause, head.Spent = res.Stop, res.Cause, res.Spent

@@ -41,6 +41,7 @@ var arrows = []arrow{
 	// the core
 	{from: ".", to: join(low, "llm", "internal/schema", "internal/text", "internal/jsonform", "internal/plantext"),
 		modules: []string{jsonModule, inferModule, schemaModule}},
+	{from: "internal/runtrace"},
 	{from: "internal/plantext", modules: []string{jsonModule}},
 	{from: "llm", to: []string{"internal/schema", "internal/text", "internal/jsonform"}, modules: []string{jsonModule}},
 
@@ -82,6 +83,7 @@ var arrows = []arrow{
 	{from: "internal/test/pgtest"},
 	{from: "internal/test/clustertest"},
 	{from: "internal/test/browser"},
+	{from: "internal/test/runtest", to: []string{"."}},
 	{from: "internal/test/wiretest", to: []string{"llm", "pawltest"}},
 	{from: "internal/test/tooltest", to: []string{".", "llm", "store/sqlite"},
 		modules: []string{schemaModule, "github.com/google/go-cmp"}},
@@ -120,12 +122,12 @@ var arrows = []arrow{
 	{from: "store/postgres", to: []string{"store", "store/internal/relational", "store/internal/words"},
 		modules: []string{"github.com/jackc/pgx/v5", textModule}},
 	{from: "store/storetest", to: []string{".", "llm", "store"}},
-	{from: "durable", to: []string{".", "llm", "redact", "store"}},
+	{from: "durable", to: []string{".", "llm", "redact", "store", "internal/runtrace"}},
 	{from: "durable/durabletest", to: []string{".", "llm", "store", "durable", "script"},
 		modules: []string{"github.com/google/go-cmp"}},
 	{from: "durable/temporal", to: []string{".", "llm", "store", "durable"},
 		modules: []string{"go.temporal.io/sdk", "go.temporal.io/api"}},
-	{from: "telemetry", to: []string{".", "llm", "observe", "redact"}, modules: otelModules},
+	{from: "telemetry", to: []string{".", "llm", "observe", "redact", "internal/runtrace"}, modules: otelModules},
 	{from: "telemetry/export", modules: join(otelModules, "go.opentelemetry.io/otel/sdk")},
 	{from: "viewer"}, // it uses the server's API over HTTP alone
 	{from: "server", to: []string{".", "llm", "redact", "store", "durable", "internal/gate"}},

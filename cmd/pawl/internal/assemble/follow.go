@@ -13,22 +13,6 @@ import (
 	"github.com/pawl-go/pawl/redact"
 )
 
-// Follow shows the events of a run and returns its result. The result is nil if the run did not
-// start.
-func Follow(events iter.Seq2[pawl.Event, error], show func(pawl.Event)) (res *pawl.Result, err error) {
-	for e, failed := range events {
-		if failed != nil {
-			err = failed
-			break
-		}
-		if e.Kind == pawl.EventRunEnded && !strings.Contains(string(e.Run), "/") {
-			res = e.Result
-		}
-		show(e)
-	}
-	return res, err
-}
-
 // EventLines returns a function that writes events as JSON, one a line. After a write error it
 // writes nothing more and stores the error in failed.
 func EventLines(w io.Writer, failed *error) func(pawl.Event) {
@@ -72,7 +56,7 @@ func (s *Setup) Follow(ctx context.Context, run pawl.Runner, msgs []llm.Message,
 			truth = e.Result
 		}
 	})
-	shown, err = Follow(redact.Runner(seen, s.Secrets).Stream(ctx, msgs...), show)
+	shown, err = pawl.Collect(redact.Runner(seen, s.Secrets).Stream(ctx, msgs...), show)
 	return shown, truth, err
 }
 

@@ -90,7 +90,7 @@ write files, the check of every call, and the answer to a wrong one.
 	}
 	r := tui.NewRenderer(sys, sys.Out, s, true)
 	started := time.Now()
-	res, err := assemble.Follow(agent.Stream(ctx, llm.User(demoTask)), r.Event)
+	res, err := pawl.Collect(agent.Stream(ctx, llm.User(demoTask)), r.Event)
 	if res == nil {
 		return cli.NotBegun(err)
 	}

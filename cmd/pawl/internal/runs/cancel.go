@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -68,13 +69,14 @@ func (c *runsCancelCmd) end(ctx context.Context, sys *cli.System, j *assemble.Jo
 	defer s.Close()
 	s.Agent.Middleware = append(s.Agent.Middleware, s.Rules.Middleware())
 	res, err := j.Runner(id, s.Agent).Run(j.Scoped(ctx))
+	var stop *pawl.StopError
 	switch {
-	case err != nil:
-		return err
-	case res.Stop != pawl.StopCancelled:
+	case errors.Is(err, pawl.ErrCancelled):
+		return nil
+	case err == nil, errors.As(err, &stop) && stop.Err == nil:
 		return fmt.Errorf("it had ended before: %s", res.Stop)
 	}
-	return nil
+	return err
 }
 
 // offline is the transport of models that must not be asked.

@@ -262,7 +262,7 @@ func (w *far) do(ctx context.Context, msgs []llm.Message) error {
 	hide, started, shown := assemble.Secrets(sys.Env, nil), time.Now(), map[string]bool{}
 	a := tui.NewAsker(sys, w.out, cli.NewLines(sys.In), hide)
 	for {
-		res, err := assemble.Follow(redact.Runner(w.runner, hide).Stream(ctx, msgs...), func(e pawl.Event) {
+		res, err := pawl.Collect(redact.Runner(w.runner, hide).Stream(ctx, msgs...), func(e pawl.Event) {
 			// each Stream starts with the first event
 			if name := string(e.Kind) + string(e.Path); e.Kind == pawl.EventRunEnded &&
 				e.Result.Stop != pawl.StopPending || !shown[name] {

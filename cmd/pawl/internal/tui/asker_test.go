@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
@@ -112,7 +111,7 @@ func TestAskingInARun(t *testing.T) {
 		script.Say("ok")),
 		Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{pawl.Approve(a.approve)}}
 	r := &Renderer{w: a.out, width: 60, live: true}
-	res, err := assemble.Follow(agent.Stream(t.Context(), llm.User("go")), r.Event)
+	res, err := pawl.Collect(agent.Stream(t.Context(), llm.User("go")), r.Event)
 	if err != nil || res.Stop != pawl.StopAnswer || ran != 1 {
 		t.Fatalf("got %v, %v, and %d calls ran, want an answer and 1", res, err, ran)
 	}

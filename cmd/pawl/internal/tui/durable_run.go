@@ -58,7 +58,7 @@ func (w *DurableRun) ended(res *pawl.Result, err error) error {
 		return cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", assemble.Waits(len(open)),
 			assemble.Keys(open)), w.Journal.Settling(id, open))
 	case pawl.StopCancelled:
-		if err == nil {
+		if errors.Is(err, pawl.ErrCancelled) {
 			return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), "")
 		}
 		return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), resume+" resumes it, "+

@@ -1,0 +1,57 @@
+package observe
+
+import (
+	"errors"
+	"iter"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+)
+
+// Text returns the text of the replies of a run as it arrives, and a function for its end. text
+// executes the run. end returns the Result and the error of the run, as pawl.Agent.Run does:
+//
+//	text, end := observe.Text(agent.Stream(ctx, msgs...))
+//	for s := range text {
+//		fmt.Print(s)
+//	}
+//	res, err := end()
+//
+// text contains the words of every reply, also words before calls, and no words of nested runs. A
+// new line separates two replies. If the range over text was left early, the run has ended, and end
+// returns an error. If there was none, end executes the run. Neither function is safe for
+// concurrent use.
+func Text(stream iter.Seq2[pawl.Event, error]) (text iter.Seq[string], end func() (*pawl.Result, error)) {
+	var res *pawl.Result
+	var err error
+	begun := false
+	text = func(yield func(string) bool) {
+		if begun {
+			return
+		}
+		begun, err = true, errors.New("the text of the run was not read to its end")
+		step := 0 // of the last text; 0 means none
+		res, err = pawl.Collect(func(event func(pawl.Event, error) bool) {
+			for e, failed := range stream {
+				if failed == nil && e.Kind == pawl.EventText && !strings.Contains(string(e.Run), "/") {
+					s := e.Text
+					if step != 0 && step != e.Step {
+						s = "\n" + s
+					}
+					if step = e.Step; !yield(s) {
+						event(pawl.Event{}, err)
+						return
+					}
+				}
+				if !event(e, failed) {
+					return
+				}
+			}
+		}, nil)
+	}
+	return text, func() (*pawl.Result, error) {
+		for range text { // unless it was read
+		}
+		return res, err
+	}
+}
