@@ -13,17 +13,19 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
-	"github.com/pawl-go/pawl/durable/durabletest"
-	"github.com/pawl-go/pawl/internal/test/clustertest"
-	"github.com/pawl-go/pawl/internal/test/soak"
-	"github.com/pawl-go/pawl/script"
-	"github.com/pawl-go/pawl/store"
 	enumspb "go.temporal.io/api/enums/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/internal/test/clustertest"
+	"github.com/pawl-go/pawl/internal/test/runtest"
+	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/store"
 )
 
 // The server is killed twice with SIGKILL during runs and restarted with its file. All runs end,
@@ -144,7 +146,7 @@ func TestTaskLost(t *testing.T) {
 			t.Fatalf("%v was stolen: %v", stolen.GetActivityType(), err)
 		}
 		close(release)
-		res, err := eng.Runner(id, "agent").Run(ctx)
+		res, err := runtest.Ended(eng.Runner(id, "agent").Run(ctx))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +251,7 @@ func TestConformanceOnServer(t *testing.T) {
 		}
 		run, msgs := eng.Runner(id, id), c.Messages()
 		for range 50 {
-			res, err := run.Run(ctx, msgs...)
+			res, err := runtest.Ended(run.Run(ctx, msgs...))
 			if err != nil {
 				return nil, err
 			}

@@ -10,10 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable/durabletest"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 )
 
 // figures are the measurements of the runs of TestFigures.
@@ -104,7 +106,7 @@ func TestFigures(t *testing.T) {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			id, began := fmt.Sprintf("%s-%d", queue, i), time.Now()
-			res, err := eng.Runner(id, tool).Run(t.Context(), durabletest.ForEffect(tool).Messages()...)
+			res, err := runtest.Ended(eng.Runner(id, tool).Run(t.Context(), durabletest.ForEffect(tool).Messages()...))
 			if err != nil || res.Stop != pawl.StopAnswer {
 				t.Errorf("%s: %+v, %v", id, res, err)
 				return

@@ -10,12 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/script"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
 	"go.temporal.io/sdk/client"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
+	"github.com/pawl-go/pawl/script"
 )
 
 // The histories of golden hold approvals, children and plans. These histories hold one plain run
@@ -81,7 +83,7 @@ func recordContinued(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := "golden-continued-" + filepath.Base(t.TempDir())
-	res, err := eng.Runner(id, "continued").Run(t.Context(), ask...)
+	res, err := runtest.Ended(eng.Runner(id, "continued").Run(t.Context(), ask...))
 	if err != nil || res.Text() != "done" {
 		t.Fatalf("%v, error %v", res, err)
 	}

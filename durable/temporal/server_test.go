@@ -16,18 +16,20 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
-	"github.com/pawl-go/pawl/durable/durabletest"
-	"github.com/pawl-go/pawl/internal/test/clustertest"
-	"github.com/pawl-go/pawl/internal/test/soak"
-	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/script"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	sdkworker "go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"go.uber.org/goleak"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/internal/test/clustertest"
+	"github.com/pawl-go/pawl/internal/test/runtest"
+	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/script"
 )
 
 // server is Temporal's own dev server, shared by all tests of this package.
@@ -281,7 +283,7 @@ func makeRun(t *testing.T, addr, id, tool string, at int, env ...string) (m made
 func drive(ctx context.Context, eng *Engine, id, tool string, w durabletest.World) (*pawl.Result, error) {
 	run, msgs := eng.Runner(id, tool), durabletest.ForEffect(tool).Messages()
 	for asked := 0; asked < 50; asked++ {
-		res, err := run.Run(ctx, msgs...)
+		res, err := runtest.Ended(run.Run(ctx, msgs...))
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -399,7 +401,7 @@ func TestServer(t *testing.T) {
 	ended := make(chan *pawl.Result, 1)
 	run := eng.Runner(t.TempDir(), "agent")
 	go func() {
-		res, err := run.Run(ctx, ask...)
+		res, err := runtest.Ended(run.Run(ctx, ask...))
 		if err != nil {
 			t.Error(err)
 		}
@@ -416,7 +418,7 @@ func TestServer(t *testing.T) {
 	if got := text(t, res.Messages); res.Stop != pawl.StopCancelled || !strings.Contains(got, "may have happened") {
 		t.Errorf("stopped by %s: %s", res.Stop, got)
 	}
-	again, err := run.Run(ctx, ask...)
+	again, err := runtest.Ended(run.Run(ctx, ask...))
 	if err != nil || text(t, again) != text(t, res) {
 		t.Errorf("the run that is over came to %v, %v", again, err)
 	}
