@@ -428,9 +428,8 @@ func TestServer(t *testing.T) {
 	if err := eng.Steer(ctx, "nobody", ask...); !errors.Is(err, ErrUnknownRun) {
 		t.Errorf("a message to no run gave %v", err)
 	}
-	for e, err := range run.Stream(ctx) {
-		if err != nil || e.Kind == pawl.EventRunEnded && e.Result.Stop != pawl.StopCancelled {
-			t.Errorf("told %v, %v", e, err)
-		}
+	streamed, err := runtest.Ended(pawl.Collect(run.Stream(ctx), nil))
+	if err != nil || streamed.Stop != pawl.StopCancelled {
+		t.Errorf("the stream ended with %+v, %v", streamed, err)
 	}
 }
