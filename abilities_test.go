@@ -69,8 +69,8 @@ func modelWrappers(t *testing.T) map[string]func(llm.Model) llm.Model {
 }
 
 // TestAbilitiesPassWrappers asks all abilities through each order of up to four wrappers, and runs
-// an agent with them as middleware: a run with Limits.Cost starts, and the schema is sent beside
-// the tools.
+// an agent with them as middleware: a run with Limits.Cost starts, and the schema is sent in
+// addition to the tools.
 func TestAbilitiesPassWrappers(t *testing.T) {
 	all := modelWrappers(t)
 	names := slices.Sorted(maps.Keys(all))

@@ -148,7 +148,8 @@ func TestCheckAccepts(t *testing.T) {
 		"a pattern":                {Model: m, Tools: []pawl.Toolset{with("f", input(`{"required":["a"],"patternProperties":{"a":true},"additionalProperties":false}`))}},
 		"keywords that have schemas": {Model: m, Tools: []pawl.Toolset{with("f", input(
 			`{"not":{"type":"object","required":["b"]},"x-note":{"type":"t"},"additionalProperties":false}`))}},
-		"no limits":                     {Model: m, Limits: pawl.Limits{Rounds: pawl.NoRounds, Corrections: -1, LoopThreshold: -1}},
+		"no limits": {Model: m,
+			Limits: pawl.Limits{Rounds: pawl.NoRounds, Corrections: -1, LoopThreshold: -1}},
 		"a middleware without a part":   {Model: m, Middleware: []pawl.Middleware{{}}},
 		"a limit on cost and a price":   {Model: catalog.Price{}.Of(m), Limits: pawl.Limits{Cost: 1}},
 		"no tools and a choice of none": {Model: m, Choice: llm.ToolChoice{Mode: llm.ToolNone}},

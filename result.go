@@ -123,9 +123,9 @@ type Step struct {
 // Requests counts every request that was sent to a provider, answered or not: repeated requests,
 // the attempts of package react, the requests for summaries, and the last request of a run that
 // failed or was cancelled. Replies without a request, such as the decisions of a team's manager,
-// do not count. A Model of the program that fails counts its request with llm.Delta.Requests. Requests
-// that a tool sends by itself do not count, nor requests before a crash whose replies were not
-// stored.
+// do not count. A Model of the program that fails counts its request with llm.Delta.Requests.
+// Requests that a tool sends by itself do not count, nor requests before a crash whose replies were
+// not stored.
 type Spent struct {
 	Rounds   int       `json:"rounds"`   // steps whose calls were executed
 	Requests int       `json:"requests"` // requests to models; see above

@@ -271,7 +271,9 @@ func TestEmptyAddress(t *testing.T) {
 		{"[{name: openai:m}, {name: groq:m, base_url: '', key_env: K}]", "the address is empty"},
 	} {
 		f := parse(t, "agent: a\nmodel: "+tt.model+"\n")
-		built, err := f.Agents[0].Build(t.Context(), &config.Options{Getenv: func(name string) string { return map[string]string{"K": "secret"}[name] }})
+		built, err := f.Agents[0].Build(t.Context(), &config.Options{Getenv: func(name string) string {
+			return map[string]string{"K": "secret"}[name]
+		}})
 		if err == nil {
 			err = built.Agent.Check()
 			built.Close()

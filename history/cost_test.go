@@ -38,7 +38,8 @@ func TestSummaryCost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u := res.Spent.Usage; u.Total() != 2e6 || u.Cost != c.cost || u.CostKnown() != c.known || res.Spent.Requests != 2 {
+		if u := res.Spent.Usage; u.Total() != 2e6 || u.Cost != c.cost || u.CostKnown() != c.known ||
+			res.Spent.Requests != 2 {
 			t.Errorf("%s: got %+v, known %t", name, res.Spent, u.CostKnown())
 		}
 		if _, err = run(c.writer, 1000); c.known != (err == nil) {

@@ -163,15 +163,15 @@ type Usage struct {
 	Reasoning  int `json:"reasoning"`
 	CacheRead  int `json:"cache_read"`
 	CacheWrite int `json:"cache_write"`
-	// Cost is in US dollars, as far as it is known: see CostKnown.
+	// Cost is the known part of the cost, in US dollars: see CostKnown.
 	Cost float64 `json:"cost,omitzero"`
 	// Priced is the part of Total that Cost covers. 0 means that the cost is unknown.
 	Priced int             `json:"priced,omitzero"`
 	Raw    json.RawMessage `json:"-"` // the provider's own figures; nil means not stored
 }
 
-// CostKnown reports whether Cost is the cost of all tokens. It tells a free reply from a reply with
-// an unknown cost. If it is false, the true cost may be above Cost.
+// CostKnown reports whether Cost is the cost of all tokens. It is true for a free reply. If it is
+// false, the true cost may be above Cost.
 func (u Usage) CostKnown() bool { return u.Priced >= u.Total() }
 
 // Total returns Input plus Output. The other counts are parts of these two.

@@ -22,8 +22,8 @@ type earlyAnswer struct {
 	ended   bool
 }
 
-// earlyAnswer returns the emitter of an answer to req. Nil means that an answer is not certain before the
-// end.
+// earlyAnswer returns the emitter of an answer to req. Nil means that an answer is not certain
+// before the end.
 func (m *Model) earlyAnswer(req *llm.Request, out *reply) *earlyAnswer {
 	forced := len(req.Tools) > 0 && (req.Choice.Mode == llm.ToolRequired || req.Choice.Mode == llm.ToolNamed)
 	if req.Whole || forced || m.opts.FinalViaInference || m.opts.Decision != nil || m.opts.Format == Text ||

@@ -12,7 +12,8 @@ import (
 // hidden stands where a key was.
 const hidden = "[redacted]"
 
-// storedHeaders are the headers that describe a body or its use. All others may identify the sender.
+// storedHeaders are the headers that describe a body or its use. All others may identify the
+// sender.
 var storedHeaders = []string{"accept", "anthropic-beta", "anthropic-version", "content-type", "openai-beta", "retry-after", "retry-after-ms"}
 
 func headers(h http.Header) map[string]string {

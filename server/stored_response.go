@@ -65,7 +65,8 @@ func (c *call) showResponse() error {
 	return c.write(http.StatusOK, m)
 }
 
-// storedRun returns the stored run of a client of OpenAI's API, and the client's additions to its agent.
+// storedRun returns the stored run of a client of OpenAI's API, and the client's additions to its
+// agent.
 func (c *call) storedRun(run string) (*durable.Export, *dress, error) {
 	x, err := c.s.engine.Export(c.ctx(), run)
 	if err != nil {

@@ -53,7 +53,8 @@ func (t *Telemetry) content(req *llm.Request, resp *llm.Response) (set []attribu
 	set = appendJSON(set, inputMessages, in)
 	if resp != nil {
 		set = appendJSON(set, outputMessages,
-			[]contentMessage{{Role: string(llm.RoleAssistant), Parts: partsOf(msgs[asked]), Finish: string(resp.Finish)}})
+			[]contentMessage{{Role: string(llm.RoleAssistant), Parts: partsOf(msgs[asked]),
+				Finish: string(resp.Finish)}})
 	}
 	return set
 }

@@ -95,8 +95,8 @@ func (r *runOf) came(media *[]llm.Part) came {
 	return came{Status: statusOK, Result: &text, Data: r.x.Result.Data}
 }
 
-// rendered writes entries for the model. Data is left out because the text repeats it in the tool's own
-// words. Long texts are shortened until all texts together fit into maxText. Short texts stay
+// rendered writes entries for the model. Data is left out because the text repeats it in the tool's
+// own words. Long texts are shortened until all texts together fit into maxText. Short texts stay
 // whole, and long texts get the space that they leave.
 func rendered(entries []entry) (string, error) {
 	entries = slices.Clone(entries)

@@ -31,7 +31,8 @@ func Of(dir string) ([]string, error) {
 	fset := token.NewFileSet()
 	l := &list{fset: fset}
 	for _, name := range pkg.GoFiles {
-		f, err := parser.ParseFile(fset, filepath.Join(dir, name), nil, parser.ParseComments|parser.SkipObjectResolution)
+		f, err := parser.ParseFile(fset, filepath.Join(dir, name), nil,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}

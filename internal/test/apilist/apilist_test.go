@@ -60,8 +60,8 @@ a minor version, after at least one version in which the name was deprecated: se
 Then write the change into CHANGELOG.md, and update the lists:
 	go test ./internal/test/apilist -update`
 
-// TestAPI compares the public API with the lists in the folder api. A name that is gone, or that has
-// another signature or JSON name, fails. New names are logged; -update adds them.
+// TestAPI compares the public API with the lists in the folder api. A name that is gone, or that
+// has another signature or JSON name, fails. New names are logged; -update adds them.
 func TestAPI(t *testing.T) {
 	known := map[string]bool{}
 	dirs := public(t)

@@ -63,7 +63,8 @@ func holdsModel(st *types.Struct, model *types.Interface) bool {
 				return true
 			}
 			_, local := t.(*types.Named)
-			return !local && slices.ContainsFunc(slices.Collect(u.Fields()), func(f *types.Var) bool { return holds(f.Type()) })
+			return !local && slices.ContainsFunc(slices.Collect(u.Fields()),
+				func(f *types.Var) bool { return holds(f.Type()) })
 		}
 		return false
 	}
