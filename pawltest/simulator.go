@@ -260,6 +260,9 @@ func eventStream(w http.ResponseWriter, ctx context.Context, model llm.Model, re
 			out.end()
 			return
 		}
+		if d.Part == nil && !d.Done && d.Finish == "" && d.Usage == nil && d.Model == "" && d.ID == "" {
+			continue // a notice, or a count of requests: no API sends it
+		}
 		out.send(reply.events(d))
 		ended = ended || d.Finish != ""
 	}

@@ -55,7 +55,10 @@ func Totals(s pawl.Spent, took time.Duration) string {
 	if u.Total() > 0 {
 		t += fmt.Sprintf(", %s tokens in, %s out", Grouped(u.Input), Grouped(u.Output))
 	}
-	if u.Cost > 0 {
+	switch {
+	case u.Cost > 0 && !u.CostKnown():
+		t += ", at least " + Dollars(u.Cost)
+	case u.Cost > 0:
 		t += ", " + Dollars(u.Cost)
 	}
 	return t + ", " + Short(took)
