@@ -21,8 +21,8 @@ var errTooLong = errors.New("the server sent a message of more than 8 MiB")
 const structuredKey = "pawl/structured"
 
 // repairer processes the messages of a server before the SDK does. The SDK decodes a list of tools
-// as one value, so one malformed tool would lose them all, and it drops the original bytes. A repairer
-// decodes each tool separately and stores its bytes. It is safe for concurrent use.
+// as one value, so one malformed tool would lose them all, and it drops the original bytes. A
+// repairer decodes each tool separately and stores its bytes. It is safe for concurrent use.
 type repairer struct {
 	mu  sync.Mutex
 	raw map[string]json.RawMessage // tools as sent, by name

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/anthropic"
@@ -190,7 +191,7 @@ func TestBodies(t *testing.T) {
 						}
 					}}
 				}}}
-				res, err := agent.Run(pawl.WithMessages(t.Context(), &steering), history...)
+				res, err := runtest.Ended(agent.Run(pawl.WithMessages(t.Context(), &steering), history...))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -35,8 +35,8 @@ import (
 // Options configure the model that Open returns. nil and zero fields mean the adapter's defaults.
 type Options struct {
 	// BaseURL is the address of the API; for OpenAI it ends in /v1. Empty means the provider's own,
-	// and is an error of the model together with a Key that is not the provider's variable, unless HTTP is
-	// given: an empty address often comes from a variable that is not set.
+	// and is an error of the model together with a Key that is not the provider's variable, unless
+	// HTTP is given: an empty address often comes from a variable that is not set.
 	BaseURL string
 	Key     string            // the API key
 	Header  http.Header       // sent with each request
