@@ -65,15 +65,15 @@ const (
 
 // repairing is one pass over messages that have a fault.
 type repairing struct {
-	rules   HistoryRules
-	kept    []sentMessage
-	calls   map[string]*sameID // by the original id; the calls of the latest reply with that id
-	repairs []Repaired
-	lost    []HistoryFault // without a repair
+	rules     HistoryRules
+	remaining []remainingMessage
+	calls     map[string]*sameID // by the original id; the calls of the latest reply with that id
+	repairs   []Repaired
+	lost      []HistoryFault // without a repair
 }
 
-// sentMessage is a message that is not dropped.
-type sentMessage struct {
+// remainingMessage is a message that is not dropped.
+type remainingMessage struct {
 	Message
 	at      int    // the original index
 	results []Part // one for each call of a reply; nil means none yet
@@ -90,11 +90,11 @@ type sameID struct {
 }
 
 func (r HistoryRules) repair(msgs []Message) ([]Message, []Repaired, []HistoryFault) {
-	h := &repairing{rules: r, kept: make([]sentMessage, 0, len(msgs)), calls: map[string]*sameID{}}
+	h := &repairing{rules: r, remaining: make([]remainingMessage, 0, len(msgs)), calls: map[string]*sameID{}}
 	for i, m := range msgs {
 		h.keep(i, m)
 	}
-	for k := range h.kept {
+	for k := range h.remaining {
 		h.pair(k)
 	}
 	out := h.joined()
@@ -141,7 +141,7 @@ func (h *repairing) keep(i int, m Message) {
 	}
 	m.Parts = parts
 	if len(m.Parts) > 0 || m.Role == RoleAssistant {
-		h.kept = append(h.kept, sentMessage{Message: m, at: i, order: -1})
+		h.remaining = append(h.remaining, remainingMessage{Message: m, at: i, order: -1})
 	}
 }
 
@@ -168,7 +168,7 @@ func (h *repairing) plain(i, j int, r ToolResult) ToolResult {
 
 // pair records the calls of message k, and moves its results to their calls.
 func (h *repairing) pair(k int) {
-	m := &h.kept[k]
+	m := &h.remaining[k]
 	if m.Role == RoleAssistant {
 		h.name(k)
 	}
@@ -185,7 +185,7 @@ func (h *repairing) pair(k int) {
 
 // name gives each call of reply k an id of its own.
 func (h *repairing) name(k int) {
-	m := &h.kept[k]
+	m := &h.remaining[k]
 	taken := map[string]bool{}
 	for _, p := range m.Parts {
 		if c, ok := p.(ToolCall); ok {
@@ -225,7 +225,7 @@ func (h *repairing) name(k int) {
 // result before its call answers nothing: some providers restart ids with each reply, so it may
 // belong to another call.
 func (h *repairing) answer(k int, r ToolResult) {
-	m := &h.kept[k]
+	m := &h.remaining[k]
 	same := h.calls[r.CallID]
 	switch {
 	case same == nil:
@@ -237,7 +237,7 @@ func (h *repairing) answer(k int, r ToolResult) {
 	}
 	place := same.places[same.next]
 	same.next++
-	reply := &h.kept[same.reply]
+	reply := &h.remaining[same.reply]
 	r.CallID = reply.ids[place]
 	reply.results[place] = r
 	switch {
@@ -252,14 +252,14 @@ func (h *repairing) answer(k int, r ToolResult) {
 
 // joined returns the transcript made from the messages that are not dropped.
 func (h *repairing) joined() []Message {
-	last := len(h.kept) - 1
-	for last >= 0 && h.kept[last].Role != RoleAssistant {
+	last := len(h.remaining) - 1
+	for last >= 0 && h.remaining[last].Role != RoleAssistant {
 		last--
 	}
-	out := make([]Message, 0, len(h.kept)+2)
+	out := make([]Message, 0, len(h.remaining)+2)
 	begun := !h.rules.UserFirst
-	for k := range h.kept {
-		m := &h.kept[k]
+	for k := range h.remaining {
+		m := &h.remaining[k]
 		if m.Role == RoleTool || len(m.Parts) == 0 && m.Role != RoleAssistant {
 			continue
 		}
@@ -283,7 +283,7 @@ func (h *repairing) joined() []Message {
 }
 
 // resultsOf returns the results of a reply in the order of its calls.
-func (h *repairing) resultsOf(m *sentMessage, open bool) []Part {
+func (h *repairing) resultsOf(m *remainingMessage, open bool) []Part {
 	if m.mixed {
 		h.did(newFault("result_order", m.at, -1, "the results behind the reply are not in the order of its calls"), "they are put in order")
 	}

@@ -85,11 +85,11 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 
 // giveUp cancels a stored run that gets no answer. The returned text says why that failed.
 func giveUp(ctx context.Context, run pawl.Runner) string {
-	stored, ok := run.(interface{ Cancel(context.Context) error })
+	durable, ok := run.(interface{ Cancel(context.Context) error })
 	if !ok {
 		return ""
 	}
-	if err := stored.Cancel(ctx); err != nil {
+	if err := durable.Cancel(ctx); err != nil {
 		return " Its run could not be cancelled and is pending: " + err.Error()
 	}
 	return ""

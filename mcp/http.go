@@ -52,8 +52,8 @@ func (s *Server) web(o *Options) (*web, error) {
 }
 
 // transport returns the SDK transport for the server.
-func (w *web) transport(m *repairer, told *cancels) sdk.Transport {
-	client := &http.Client{Transport: &carrier{web: w, m: m, cancels: told}, CheckRedirect: stay}
+func (w *web) transport(m *repairer, sent *cancels) sdk.Transport {
+	client := &http.Client{Transport: &carrier{web: w, m: m, cancels: sent}, CheckRedirect: stay}
 	if w.server.Transport == "sse" {
 		return &sdk.SSEClientTransport{Endpoint: w.server.URL, HTTPClient: client, MaxEventSize: 2 * maxMessage}
 	}

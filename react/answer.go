@@ -251,7 +251,7 @@ func unescape(s string, last bool) (r rune, size int, ok bool) {
 	return utf8.RuneError, 6, true
 }
 
-// hexRune reads \uXXXX.
+// hexRune reads the escape of a code unit: \u and four hexadecimal digits.
 func hexRune(s string) (rune, bool) {
 	if len(s) < 6 || s[:2] != `\u` {
 		return 0, false

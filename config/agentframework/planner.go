@@ -218,13 +218,13 @@ func (d *document) selected(own *yaml.Node, from description, path string) *yaml
 			put(schema, key, value)
 			continue
 		}
-		kept := d.mapping(path)
+		selected := d.mapping(path)
 		for name, property := range pairs(properties) {
 			if slices.Contains(chosen, name.Value) {
-				put(kept, name, property)
+				put(selected, name, property)
 			}
 		}
-		put(schema, key, kept)
+		put(schema, key, selected)
 	}
 	d.reported(path, "the schema of "+from.Name+" stands: args selects "+strings.Join(from.Args, ", ")+" of its arguments, with their own types")
 	return schema

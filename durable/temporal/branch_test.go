@@ -59,7 +59,7 @@ func TestBranches(t *testing.T) {
 		}
 		wrong := w.Approve("me")
 		wrong.Digest = "another"
-		e.told(updateDecide, string(w.Key)+" wrong", []llm.Decision{wrong}, func(err error) {
+		e.updateThen(updateDecide, string(w.Key)+" wrong", []llm.Decision{wrong}, func(err error) {
 			if err == nil || !strings.Contains(err.Error(), notAsked) {
 				t.Errorf("an answer to another question gave %v", err)
 			}

@@ -100,7 +100,7 @@ func (e *env) state() (s State, err error) {
 
 // update sends an update. A rejected update ends the test's run.
 func (e *env) update(name, id string, v any) error {
-	e.told(name, id, v, func(err error) {
+	e.updateThen(name, id, v, func(err error) {
 		if err != nil {
 			e.err = fmt.Errorf("update %s: %w", name, err)
 		}
@@ -108,8 +108,8 @@ func (e *env) update(name, id string, v any) error {
 	return nil
 }
 
-// told sends an update and calls then with its outcome before the clock advances.
-func (e *env) told(name, id string, v any, then func(error)) {
+// updateThen sends an update, and calls then with its outcome before the clock advances.
+func (e *env) updateThen(name, id string, v any, then func(error)) {
 	e.UpdateWorkflow(name, id, &testsuite.TestUpdateCallback{
 		OnAccept:   func() {},
 		OnReject:   then,

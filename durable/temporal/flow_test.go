@@ -102,7 +102,7 @@ func TestAnswers(t *testing.T) {
 			yes, wrong := s.Pending[0].Approve("me"), s.Pending[0].Approve("me")
 			wrong.Digest = "another"
 			for id, d := range map[string]llm.Decision{"digest": wrong, "key": {Key: "run/9/9"}, "passive": s.Pending[1].Approve("me"), "yes": yes, "yes again": yes} {
-				e.told(updateDecide, id, []llm.Decision{d}, func(err error) { got[id] = err })
+				e.updateThen(updateDecide, id, []llm.Decision{d}, func(err error) { got[id] = err })
 			}
 			return nil
 		}
