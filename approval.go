@@ -181,6 +181,10 @@ func (w *work) decided(
 	case w.tooLate(q):
 		return refuse("decision_expired",
 			"came after "+w.task.Pending.Expires.Format(time.RFC3339)+"; the question is asked anew")
+	case w.held(): // the decision stays valid
+		q.Granted = []llm.Decision{d}
+		res, done, err = w.pend(q)
+		return res, done, true, err
 	}
 	if d.Args != nil {
 		c := q.Call

@@ -19,6 +19,10 @@ const (
 	// abandonGrace is the time that a cancelled tool has to return before the run continues without
 	// it.
 	abandonGrace = 5 * time.Second
+
+	// timeoutGrace is the time that a tool has to return after its timeout before the call ends
+	// without it.
+	timeoutGrace = 100 * time.Millisecond
 )
 
 // attempts runs the tool. It retries after a timeout or a temporary fault if the tool's effect
@@ -78,14 +82,10 @@ func (w *work) attempt(outer context.Context, started *Execution) (res llm.ToolR
 		defer cancel()
 		if w.end != nil { // a tool that ignores the end of its context is abandoned
 			w.watched.Store(started)
-			timer := time.AfterFunc(limit+abandonGrace, func() {
-				if w.watched.CompareAndSwap(started, nil) {
-					w.abandon(errTimeout)
-				}
-			})
+			stop := context.AfterFunc(ctx, func() { w.overdue(ctx, started) })
 			defer func() {
 				w.watched.Store(nil)
-				timer.Stop()
+				stop()
 			}()
 		}
 	}
@@ -103,10 +103,22 @@ func (w *work) attempt(outer context.Context, started *Execution) (res llm.ToolR
 	return res, w.interrupted(outer, err)
 }
 
+// overdue is called when the context of an attempt has ended. After a timeout it abandons the call
+// unless the tool returns at once. If the run has ended, the executor abandons the call.
+func (w *work) overdue(ctx context.Context, started *Execution) {
+	if context.Cause(ctx) == errTimeout {
+		time.AfterFunc(timeoutGrace, func() {
+			if w.watched.CompareAndSwap(started, nil) {
+				w.abandon(errTimeout)
+			}
+		})
+	}
+}
+
 var (
 	errTimeout   = errors.New("the tool's time is over")
 	errGone      = errors.New("the tool's goroutine is gone")
-	errAbandoned = errors.New("it did not end when its context did, and was abandoned")
+	errAbandoned = errors.New("it did not end when its context did, and was abandoned: its goroutine still runs")
 )
 
 // timeout returns the time limit of one attempt. 0 means no limit.
@@ -122,8 +134,12 @@ func (t *Tool) timeout() time.Duration {
 
 // timedOut returns the error of a call that took too long.
 func (w *work) timedOut(err error) error {
+	still := ""
+	if err == errAbandoned {
+		still = " and still runs"
+	}
 	return &failure{outcome: OutcomeTimeout, err: err, repeat: true,
-		text: fmt.Sprintf("%s did not end within %v%s", w.tool.Name, w.tool.timeout(), w.mayHaveHappened())}
+		text: fmt.Sprintf("%s did not end within %v%s%s", w.tool.Name, w.tool.timeout(), still, w.mayHaveHappened())}
 }
 
 // interrupted returns the error of a call that was cancelled after it had started.

@@ -41,6 +41,7 @@ func interrupted(t testing.TB, cause error, tools ...pawl.Toolset) (*pawl.Result
 			<-ctx.Done()
 			return llm.ToolResult{}, ctx.Err()
 		})
+		tool.Concurrent = true
 		if name == "read" {
 			tool.Effect = pawl.EffectRead
 		}
@@ -111,10 +112,12 @@ func TestShutdownDuringCalls(t *testing.T) {
 	var ran []string
 	a := &pawl.Agent{Model: m}
 	for _, name := range []string{"write", "read", "quick"} {
-		a.Tools = append(a.Tools, does(name, func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
+		tool := does(name, func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 			ran = append(ran, fmt.Sprint(name, pawl.InvocationFrom(ctx).Attempt))
 			return llm.TextResult("again"), nil
-		}))
+		})
+		tool.Concurrent = true // otherwise the calls after the write wait for its answer
+		a.Tools = append(a.Tools, tool)
 	}
 	a.Tools = append(a.Tools, passive("person"))
 	a.Executor = pawl.Parallel{Limit: 1}
@@ -175,7 +178,7 @@ func TestCancelAnswersTheCallsThatWait(t *testing.T) {
 	first, _, _ := interrupted(t, errShutdown) // it is unknown whether its write happened
 	ctx, cancel = context.WithCancelCause(t.Context())
 	read := last.Clone()
-	read.Name = "read"
+	read.Name, read.Effect = "read", pawl.EffectRead
 	res, err = runtest.Ended((&pawl.Agent{Model: script.New(), Tools: []pawl.Toolset{says("write", ""), read, says("quick", ""),
 		passive("person")}, Executor: pawl.Parallel{Limit: 1}}).Resume(ctx, first))
 	if err != nil || len(res.Calls()) != 0 || len(res.Pending) != 0 {

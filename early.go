@@ -60,8 +60,8 @@ func (r *run) startSealed(ctx context.Context, p *Parallel, resp *llm.Response) 
 // mayStart reports whether t can start without a change of what its reply comes to. Middleware and
 // approval see the call when it starts; a call that they do not let through does not run.
 //
-// A call with EffectRead does not start after a call of the reply that may change the world: it
-// could miss that change. A call does not start either if an earlier one has its Serial key, if
+// A call with EffectRead does not start after a call of the reply that may change the world, unless
+// one of both tools is Concurrent: it could miss that change. A call does not start either if an earlier one has its Serial key, if
 // Limits.Calls may not suffice, or with FailFast or StopOnBlock, which depend on the earlier calls.
 func (a *ahead) mayStart(t *Task, p *Parallel) bool {
 	if p.NoEarly || p.FailFast || p.StopOnBlock || t.Refuse != "" {
@@ -72,7 +72,7 @@ func (a *ahead) mayStart(t *Task, p *Parallel) bool {
 	}
 	tool := t.Tool()
 	switch {
-	case tool == nil || tool == t.scope.answer || !startsEarly(tool), tool.Effect == EffectRead && a.writes,
+	case tool == nil || tool == t.scope.answer || !startsEarly(tool), tool.rank() == rankRead && a.writes,
 		!t.scope.budget.leaves(t.Index + 1), a.running() >= p.limit():
 		return false
 	case tool.Serial != nil:
@@ -86,7 +86,7 @@ func (a *ahead) note(t *Task) {
 	if tool == nil {
 		return // it will not run
 	}
-	if !startsEarly(tool) && !tool.Passive {
+	if !startsEarly(tool) && tool.rank() != rankFree {
 		a.writes = true
 	}
 	if key := t.serialKey(); key != "" {
@@ -261,8 +261,7 @@ func (e *earlyCall) join(b *batch, i int) ([]Event, *Execution) {
 	}
 	e.then = func(x *Execution) {
 		x.Index = b.tasks[i].Index
-		b.done(i, x)
-		b.replaceEarly()
+		b.done(i, x, true)
 	}
 	return held, nil
 }

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/pawl-go/pawl/llm"
@@ -35,6 +34,11 @@ type Task struct {
 	// has the questions of its nested calls.
 	Pending       *PendingCall  `json:"question,omitzero"`
 	PendingInside []PendingCall `json:"inside,omitzero"`
+
+	// HeldBy is the name of an earlier call that this call waits for (Parallel.Order), and that has
+	// an open question. If the tool has EffectWrite or EffectIdempotent, the call may then ask its
+	// own question, but it does not run: it stays open. Empty means that there is no such call.
+	HeldBy string `json:"held_by,omitzero"`
 
 	// Since is the time when the call first became open. It stays the same when the call is
 	// executed again. The zero time means that it is not recorded.
@@ -74,8 +78,9 @@ type Executor interface {
 	Execute(ctx context.Context, tasks []Task) iter.Seq[Event]
 }
 
-// Parallel executes the calls of a step in parallel. A single call of a tool with EffectPure runs
-// on the caller's goroutine. Calls with the same Serial key run one after another, in call order.
+// Parallel executes the calls of a step in parallel, except for calls that wait for earlier ones:
+// see Effect. A waiting call takes no goroutine and no place in Limit. A single call of a tool with
+// EffectPure runs on the caller's goroutine.
 type Parallel struct {
 	// Limit is the number of tools that a run executes at the same time, nested calls included.
 	// 0 means 10.
@@ -86,7 +91,8 @@ type Parallel struct {
 	FailFast bool
 
 	// StopOnBlock means that a blocked call ends the step: the calls after it are skipped, and the
-	// run continues. Calls then run one after another, so that the outcome is the same each time.
+	// run continues. Each call then waits for the call before it, so that the outcome is the same
+	// each time.
 	StopOnBlock bool
 
 	// NoEarly means that no call starts before its reply is complete. Otherwise, in a streamed run,
@@ -111,24 +117,22 @@ var errFailFast = errors.New("another call of this step failed")
 // Execute executes tasks.
 func (p Parallel) Execute(ctx context.Context, tasks []Task) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		ordered := p.StopOnBlock
 		if len(tasks) == 1 && tasks[0].earlyCall == nil {
 			// A single call that only computes cannot be abandoned: a goroutine would cost more
 			// than most such calls.
-			tool := tasks[0].Tool()
-			ordered = ordered || tool == nil || tool.Effect == EffectPure && tool.Timeout <= 0
+			if tool := tasks[0].Tool(); tool == nil || tool.Effect == EffectPure && tool.Timeout <= 0 {
+				p.alone(ctx, &tasks[0], yield)
+				return
+			}
 		}
-		switch {
-		case ordered:
-			p.inOrder(ctx, tasks, yield)
-		case len(tasks) > 0:
+		if len(tasks) > 0 {
 			p.together(ctx, tasks, yield)
 		}
 	}
 }
 
-// inOrder executes tasks one after another on this goroutine.
-func (p Parallel) inOrder(ctx context.Context, tasks []Task, yield func(Event) bool) {
+// alone executes t on this goroutine.
+func (p Parallel) alone(ctx context.Context, t *Task, yield func(Event) bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var mu sync.Mutex // a tool may emit from goroutines of its own
@@ -141,20 +145,11 @@ func (p Parallel) inOrder(ctx context.Context, tasks []Task, yield func(Event) b
 			cancel(nil)
 		}
 	}
-	for i := range tasks {
-		t := &tasks[i]
-		x := t.do(ctx, emit)
-		if p.FailFast && x.Outcome.Failed() && x.Ends == "" {
-			x.Ends = StopFailed
-			cancel(errFailFast)
-		}
-		emit(t.completed(x))
-		if p.StopOnBlock && x.Outcome == OutcomeBlocked {
-			for j := range tasks[i+1:] {
-				tasks[i+1+j].Refuse = "Not run: the call before it, " + t.Call.Name + ", was blocked."
-			}
-		}
+	x := t.do(ctx, emit)
+	if p.FailFast && x.Outcome.Failed() && x.Ends == "" {
+		x.Ends = StopFailed
 	}
+	emit(t.completed(x))
 }
 
 // together executes tasks on up to Limit goroutines. All calls have ended when it returns, except
@@ -166,21 +161,17 @@ func (p Parallel) together(ctx context.Context, tasks []Task, yield func(Event) 
 	b.emit = func(e Event) { b.send(completion{Event: e}) }
 	defer b.cancel(nil)
 	if len(tasks) > 1 {
-		b.turns = serialTurns(tasks)
+		b.turns = p.turns(tasks)
 	}
 	for i := range tasks {
+		w := &b.works[i]
 		if tasks[i].earlyCall != nil {
 			b.rest--
+			w.taken = true
 			continue
 		}
-		w := &b.works[i]
 		w.task, w.ctx = &tasks[i], b.ctx
-		w.end = func(x *Execution) {
-			if w.state.Load() == workAbandoned {
-				b.startWorker() // in place of the goroutine that the tool still holds
-			}
-			b.done(i, x)
-		}
+		w.end = func(x *Execution) { b.done(i, x, w.state.Load() == workAbandoned) }
 	}
 	b.run(yield)
 }
@@ -192,15 +183,17 @@ type batch struct {
 	cancel context.CancelCauseFunc
 	tasks  []Task
 	works  []work // one per task; unused for a task that started early
-	turns  []turn // nil means that no task has a Serial key
 	emit   func(Event)
 	events chan completion
 	over   chan struct{} // closed when no event is received any more
 
-	rest    int          // tasks that did not start early
-	next    atomic.Int64 // the next task to execute
-	started atomic.Int64 // workers, and calls that started early
-	fresh   atomic.Int64 // workers that have not looked for a task yet
+	rest int // tasks that did not start early
+
+	mu      sync.Mutex // guards the following fields, and work.taken
+	turns   []turn     // nil means that no task waits for another
+	next    int        // all tasks before it are taken
+	running int        // workers, and calls that started early
+	fresh   bool       // whether a worker has not looked for its first task yet
 }
 
 // completion is an event that may complete a task of the batch.
@@ -238,10 +231,10 @@ func (b *batch) run(yield func(Event) bool) {
 		}
 	}
 	// Early calls count towards the limit until they have ended.
-	b.started.Store(int64(left - b.rest))
-	if b.rest > 0 {
-		b.startNext()
-	}
+	b.mu.Lock()
+	b.running = left - b.rest
+	b.grow()
+	b.mu.Unlock()
 	if b.rest < left {
 		b.joinEarly(emit, complete)
 	}
@@ -277,9 +270,9 @@ func (b *batch) joinEarly(emit func(Event), complete func(int, *Execution)) {
 			emit(ev)
 		}
 		if x != nil {
-			b.settled(i, x)
+			b.settled(x)
 			complete(i, x)
-			b.replaceEarly()
+			b.pass(i, x, true)
 		}
 	}
 }
@@ -296,41 +289,52 @@ func (b *batch) cancelEarly() {
 	}
 }
 
-// replaceEarly starts a worker in place of a call that started early and has ended.
-func (b *batch) replaceEarly() {
-	if b.rest > 0 && b.next.Load() < int64(len(b.tasks)) {
-		b.startWorker()
+// grow starts a worker for the next task, if there is one and the limit allows it, unless another
+// worker is still looking for its first task: that worker starts the next one. b.mu is locked.
+func (b *batch) grow() {
+	if !b.fresh && b.running < b.limit() && b.ready() >= 0 {
+		b.fresh = true
+		b.running++
+		go b.work()
 	}
 }
 
-// startNext starts one more worker, up to the limit, unless a worker is still looking for its first
-// task.
-func (b *batch) startNext() {
-	if b.fresh.Load() == 0 && b.started.Add(1) <= int64(b.limit()) {
-		b.startWorker()
+// ready returns the first task that is not taken and has its turn; -1 if there is none. b.mu is
+// locked.
+func (b *batch) ready() int {
+	for b.next < len(b.tasks) && b.works[b.next].taken {
+		b.next++
 	}
+	for i := b.next; i < len(b.tasks); i++ {
+		if !b.works[i].taken && (b.turns == nil || b.turns[i].open == 0) {
+			return i
+		}
+	}
+	return -1
 }
 
-func (b *batch) startWorker() {
-	b.fresh.Add(1)
-	go b.work()
+// take returns the next task for a worker, and starts another worker for the task after it. -1
+// means that the worker ends: the call that ends next takes the tasks that wait for it.
+func (b *batch) take(first bool) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if first {
+		b.fresh = false
+	}
+	i := b.ready()
+	if i < 0 {
+		b.running--
+		return -1
+	}
+	b.works[i].taken = true
+	b.grow()
+	return i
 }
 
 // work executes the remaining tasks in order. With each task it starts another worker for the next
 // one: short calls are over before many workers have started.
 func (b *batch) work() {
-	i := int(b.next.Add(1)) - 1
-	b.fresh.Add(-1)
-	for ; i < len(b.tasks); i = int(b.next.Add(1)) - 1 {
-		if i+1 < len(b.tasks) {
-			b.startNext()
-		}
-		if b.tasks[i].earlyCall != nil {
-			continue
-		}
-		if b.turns != nil {
-			b.turns[i].wait()
-		}
+	for i := b.take(true); i >= 0; i = b.take(false) {
 		if !b.works[i].execute(b.emit) {
 			return // abandoned; another worker has replaced this goroutine
 		}
@@ -345,20 +349,19 @@ func (b *batch) send(e completion) {
 	}
 }
 
-// done completes task i.
-func (b *batch) done(i int, x *Execution) {
-	b.settled(i, x)
+// done completes task i. freed means that a worker ends with it, or that its tool still holds the
+// goroutine of one.
+func (b *batch) done(i int, x *Execution, freed bool) {
+	b.settled(x)
 	b.send(completion{b.tasks[i].completed(x), true, i})
+	b.pass(i, x, freed)
 }
 
-// settled applies the outcome of task i to the other tasks.
-func (b *batch) settled(i int, x *Execution) {
+// settled applies FailFast to the outcome of a task.
+func (b *batch) settled(x *Execution) {
 	if b.FailFast && x.Outcome.Failed() && x.Ends == "" {
 		x.Ends = StopFailed
 		b.cancel(errFailFast)
-	}
-	if b.turns != nil {
-		b.turns[i].pass()
 	}
 }
 
@@ -383,55 +386,6 @@ func (b *batch) abandonLate() {
 // ownTask reports whether x belongs to one of tasks, and not to a nested call.
 func ownTask(tasks []Task, x *Execution) bool {
 	return x.Index < len(tasks) && tasks[x.Index].Key == x.Key
-}
-
-// turn orders a task after the previous task with the same Serial key.
-type turn struct{ before, done chan struct{} }
-
-func (t turn) wait() {
-	if t.before != nil {
-		<-t.before
-	}
-}
-
-func (t turn) pass() {
-	if t.done != nil {
-		close(t.done)
-	}
-}
-
-// serialTurns returns nil if no task has a Serial key. Workers take tasks in order, so that a task
-// never waits for a later one: there is no deadlock.
-func serialTurns(tasks []Task) []turn {
-	var turns []turn
-	var last map[string]chan struct{}
-	for i := range tasks {
-		key := tasks[i].serialKey()
-		if key == "" {
-			continue
-		}
-		if turns == nil {
-			turns = make([]turn, len(tasks))
-			last = map[string]chan struct{}{}
-		}
-		turns[i] = turn{last[key], make(chan struct{})}
-		last[key] = turns[i].done
-	}
-	return turns
-}
-
-// serialKey returns the Serial key of the call. Empty means none.
-func (t Task) serialKey() (key string) {
-	tool := t.Tool()
-	if tool == nil || tool.Serial == nil {
-		return ""
-	}
-	defer func() {
-		if recover() != nil {
-			key = "" // the arguments are not validated yet; the pipeline will report the fault
-		}
-	}()
-	return tool.Serial(tool.meant(t.Call.Args))
 }
 
 // slots limits the number of tools that execute at the same time in a run, nested calls and nested

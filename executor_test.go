@@ -97,6 +97,7 @@ func TestResultsStandInCallOrder(t *testing.T) {
 		close(turn[in.I])
 		return fmt.Sprint("r", in.I), nil
 	})
+	tool.Effect = pawl.EffectRead
 	var calls []llm.ToolCall
 	for i := range n {
 		calls = append(calls, llm.ToolCall{Name: "f", Args: json.RawMessage(fmt.Sprintf(`{"i":%d}`, i))})
@@ -139,6 +140,7 @@ func TestTenPlansOfTenShareTenSlots(t *testing.T) {
 				time.Sleep(time.Millisecond)
 				return llm.TextResult("ok"), nil
 			})
+			leaf.Effect = pawl.EffectRead
 			plan := does("plan", func(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
 				calls := make([]llm.ToolCall, 10)
 				for i := range calls {
@@ -231,6 +233,7 @@ func TestSerialKeysRunOneAfterAnotherInCallOrder(t *testing.T) {
 			order = append(order, in.Key+strconv.Itoa(in.I))
 			return "", nil
 		})
+		tool.Concurrent = true
 		tool.Serial = func(args json.RawMessage) string {
 			var in struct{ Key string }
 			if err := json.Unmarshal(args, &in); err != nil {

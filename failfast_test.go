@@ -28,6 +28,7 @@ func TestFailFast(t *testing.T) {
 			<-ctx.Done()
 			return llm.ToolResult{}, ctx.Err()
 		})
+		bad.Concurrent, slow.Concurrent = true, true
 		a := &pawl.Agent{Model: together(named("slow", "bad", "slow", "slow", "slow")...), Tools: []pawl.Toolset{bad, slow},
 			Executor: pawl.Parallel{Limit: 3, FailFast: true}}
 		begin := time.Now()
@@ -71,6 +72,7 @@ func TestFailFastBeginsNothingThatWasOnItsWay(t *testing.T) {
 			}
 			return c, nil
 		})
+		bad.Concurrent = true
 		res, err := step(t, t.Context(), &pawl.Agent{Model: together(named("late", "bad")...), Tools: []pawl.Toolset{bad, late},
 			Middleware: []pawl.Middleware{wait}, Executor: pawl.Parallel{FailFast: true}})
 		if err == nil || began || outcomes(res)[0] != pawl.OutcomeSkipped {

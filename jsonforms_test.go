@@ -77,7 +77,7 @@ var (
 
 	formTask = pawl.Task{Agent: "clerk", Run: "run", Step: 1, Key: "run/1/0", Index: 1, Call: formCall,
 		Decisions: []llm.Decision{formDecision}, Values: formValues,
-		Refuse: "no", Attempt: 1, Pending: &formWaiting, PendingInside: []pawl.PendingCall{formWaiting}, Since: formTime}
+		Refuse: "no", Attempt: 1, Pending: &formWaiting, PendingInside: []pawl.PendingCall{formWaiting}, Since: formTime, HeldBy: "pay"}
 	formLimits = pawl.Limits{Rounds: 1, Calls: 2, CallsPerStep: 3, Tokens: 4, Cost: 0.5, Time: time.Second,
 		Corrections: 6, LoopThreshold: 7, AtLimit: pawl.AtLimitReturn}
 	formBranch = branchAround(pawl.Branch{Key: "run/1/0/clerk", Depth: 1, Plan: formData, Messages: []llm.Message{formMessage}},
@@ -306,7 +306,8 @@ func TestTheComparisonOfFormsReportsAChange(t *testing.T) {
 // fields set, and a tool in a request has four fields.
 var zeroFields = map[reflect.Type][]string{
 	reflect.TypeFor[llm.Media](): {"URL", "Data"},
-	reflect.TypeFor[pawl.Tool](): {"Run", "Deferred", "Passive", "Effect", "Inline", "Timeout", "NoRepair", "MaxResult", "Serial", "Reconcile"},
+	reflect.TypeFor[pawl.Tool](): {"Run", "Deferred", "Passive", "Effect", "Inline", "Timeout", "NoRepair", "MaxResult", "Serial", "Reconcile",
+		"Concurrent", "Repair"},
 }
 
 // Every exported field of the values above is set, so that a new field must get a value and a place

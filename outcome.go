@@ -73,7 +73,8 @@ type Execution struct {
 	Ends StopReason `json:"ends,omitzero"`
 	// Repairs of the arguments.
 	Repairs []string `json:"repairs,omitzero"`
-	// Pending calls, with OutcomePending and OutcomeUnknown: this one, or calls nested in it.
+	// Pending calls, with OutcomePending and OutcomeUnknown: this one, or calls nested in it. Empty
+	// means that the call has no question: it runs when an earlier call has its answer.
 	Pending []PendingCall `json:"waiting,omitzero"`
 	// Run values that the call set.
 	Values Values `json:"values,omitzero"`
@@ -156,7 +157,7 @@ func (w *work) complete(ctx context.Context, res llm.ToolResult, err error) {
 		}
 		return
 	case err != nil:
-		if res = w.failed(err); len(x.Pending) > 0 {
+		if res = w.failed(err); !x.Outcome.Settled() {
 			return
 		}
 	default:

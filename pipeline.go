@@ -49,6 +49,7 @@ type work struct {
 	ctx     context.Context
 	end     func(*Execution)
 	state   atomic.Int32
+	taken   bool                      // whether a goroutine executes it; guarded by batch.mu
 	started atomic.Pointer[Execution] // x when the last attempt started; nil before the first
 	watched atomic.Pointer[Execution] // the attempt whose timer runs
 	slot    atomic.Bool               // whether it holds a slot
@@ -169,8 +170,8 @@ func ours(err error) bool {
 }
 
 // validate finds the tool of c and validates the arguments against its schema. With repair,
-// arguments that nearly fit are repaired if there is only one way and the tool allows it. The
-// repairs are recorded in the Execution.
+// arguments that nearly fit are repaired if there is only one way and the tool allows it, or by
+// Tool.Repair. The repairs are recorded in the Execution.
 func (w *work) validate(c llm.ToolCall, repair bool) (llm.ToolCall, error) {
 	s := w.task.scope
 	tool := find(s.tools, c.Name)
@@ -182,7 +183,7 @@ func (w *work) validate(c llm.ToolCall, repair bool) (llm.ToolCall, error) {
 	if err != nil {
 		return c, &failure{outcome: OutcomeError, text: "The tool " + tool.Name + " cannot be used.", err: err}
 	}
-	args, repairs, refusal := sch.Arguments(tool.Name, c.Args, repair && !tool.NoRepair)
+	args, repairs, refusal := tool.repaired(sch, c.Args, repair)
 	if refusal != "" {
 		c.Args = args
 		return c, fail(OutcomeInvalid, "%s", refusal)
@@ -235,7 +236,10 @@ func (w *work) cleared(ctx context.Context, c llm.ToolCall) (res llm.ToolResult,
 	}
 	c.ID = w.task.Call.ID // a middleware cannot change it
 	w.inv.accepted, w.inv.Call, w.x.Call = true, c, c
-	return w.approved(ctx)
+	if res, done, err = w.approved(ctx); !done && w.held() {
+		return res, true, fail(OutcomePending, "Not run yet: the call before it, %s, waits for an answer.", w.task.HeldBy)
+	}
+	return res, done, err
 }
 
 func (w *work) changed(c llm.ToolCall) bool {

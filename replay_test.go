@@ -214,13 +214,14 @@ func TestGivenUpWhileACallInsideWaits(t *testing.T) {
 		stop := does("a", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 			return llm.TextResult("1"), nil
 		})
+		last := does("last", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			cancel(cause)
+			return llm.TextResult("x"), nil
+		})
+		last.Effect = pawl.EffectRead // a Write would wait for the answer
 		a := &pawl.Agent{Model: script.New(script.Together(script.Call("outer", `{}`), script.Call("last", `{}`)),
 			script.Say("done")), Executor: &pawltest.Kept{Parallel: pawl.Parallel{StopOnBlock: true}},
-			Tools: []pawl.Toolset{outer, stop, says("pay", "paid"),
-				does("last", func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-					cancel(cause)
-					return llm.TextResult("x"), nil
-				})}, Middleware: []pawl.Middleware{asksFor("pay")}}
+			Tools: []pawl.Toolset{outer, stop, says("pay", "paid"), last}, Middleware: []pawl.Middleware{asksFor("pay")}}
 		res, err := runtest.Ended(a.Run(storing(ctx, a), llm.User("go")))
 		if err != nil && cause == pawl.ErrCancelled {
 			t.Fatal(err)

@@ -19,6 +19,15 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
+// mode is how the calls of a batch are ordered.
+type mode int
+
+const (
+	byEffect  mode = iota // the default
+	bySerial              // the tools are Concurrent and have Serial keys
+	unordered             // the tools are Concurrent: the control
+)
+
 // toy is a store of logs by key. It has no lock, so that the race detector reports two calls that
 // use one key at the same time. Where the test removes the order on purpose, guard is set.
 type toy struct {
@@ -37,7 +46,15 @@ func newToy(guarded bool) *toy {
 	return s
 }
 
-var toyKeys = []string{"a", "b", "c", "p0/a", "p0/b", "p1/a", "p1/b"}
+var toyKeys = func() []string {
+	keys := []string{"a", "b", "c"}
+	for i := range maxActs {
+		keys = append(keys, fmt.Sprintf("p%d/a", i), fmt.Sprintf("p%d/b", i))
+	}
+	return keys
+}()
+
+const maxActs = 7 // of one reply
 
 func (s *toy) at(key string) (value []string) {
 	if s.guard != nil {
@@ -110,16 +127,19 @@ func serially(s *toy, acts []act) (told []string) {
 }
 
 // drawActs draws the calls of one reply. A plan works below a key of its own, which is its Serial
-// key.
-func drawActs(rnd *rand.Rand, below string, mark *int, depth int) (acts []act) {
-	for range 1 + rnd.IntN(7) {
+// key. Two plans of a reply have the same key only where Serial orders them.
+func drawActs(rnd *rand.Rand, m mode, below string, mark *int, depth int) (acts []act) {
+	for i := range 1 + rnd.IntN(maxActs) {
 		*mark++
 		a := act{Op: []string{"get", "add", "add", "once", "sum", "plan"}[rnd.IntN(6)], Mark: strconv.Itoa(*mark), Pause: rnd.IntN(5)}
 		switch {
 		case a.Op == "sum":
 		case a.Op == "plan" && depth == 0:
-			a.Key = "p" + strconv.Itoa(rnd.IntN(2)) + "/"
-			a.Plan = drawActs(rnd, a.Key, mark, depth+1)
+			if m != byEffect {
+				i = rnd.IntN(2)
+			}
+			a.Key = "p" + strconv.Itoa(i) + "/"
+			a.Plan = drawActs(rnd, m, a.Key, mark, depth+1)
 		case a.Op == "plan":
 			a.Op = "get"
 			fallthrough
@@ -134,7 +154,7 @@ func drawActs(rnd *rand.Rand, below string, mark *int, depth int) (acts []act) {
 }
 
 // toyTools returns the tools of s.
-func toyTools(s *toy, serial bool) (set []pawl.Toolset) {
+func toyTools(s *toy, m mode) (set []pawl.Toolset) {
 	for op, effect := range map[string]pawl.Effect{"get": pawl.EffectRead, "add": pawl.EffectWrite,
 		"once": pawl.EffectIdempotent, "sum": pawl.EffectPure, "plan": pawl.EffectCompose} {
 		t := does(op, func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
@@ -157,8 +177,8 @@ func toyTools(s *toy, serial bool) (set []pawl.Toolset) {
 			})
 			return llm.TextResult(text), fault
 		})
-		t.Effect = effect
-		if serial && op != "sum" {
+		t.Effect, t.Concurrent = effect, m != byEffect
+		if m == bySerial && op != "sum" {
 			t.Serial = func(args json.RawMessage) string {
 				var a act
 				if json.Unmarshal(args, &a) != nil {
@@ -174,15 +194,15 @@ func toyTools(s *toy, serial bool) (set []pawl.Toolset) {
 
 // batches runs the calls that the seed draws, and returns the difference from serial execution. ""
 // means no difference.
-func batches(t *testing.T, seed uint64, serial bool) (diff string, sooner bool) {
+func batches(t *testing.T, seed uint64, m mode) (diff string, sooner bool) {
 	synctest.Test(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
-		s, want := newToy(!serial), newToy(false)
+		s, want := newToy(m == unordered), newToy(false)
 		var replies []written
 		var told []string
 		mark := 0
 		for step := range 1 + rnd.IntN(2) {
-			acts := drawActs(rnd, "", &mark, 0)
+			acts := drawActs(rnd, m, "", &mark, 0)
 			w := written{after: []time.Duration{0}}
 			for i, a := range acts {
 				w.parts = append(w.parts, a.call(fmt.Sprint("c", step, "_", i)))
@@ -191,7 +211,7 @@ func batches(t *testing.T, seed uint64, serial bool) (diff string, sooner bool) 
 			replies = append(replies, w)
 			told = append(told, serially(want, acts)...)
 		}
-		a := &pawl.Agent{Model: slowly(replies...), Tools: toyTools(s, serial),
+		a := &pawl.Agent{Model: slowly(replies...), Tools: toyTools(s, m),
 			Limits: pawl.Limits{LoopThreshold: -1}, Executor: pawl.Parallel{Limit: 1 + rnd.IntN(5)}}
 		var res *pawl.Result
 		var err error
@@ -227,32 +247,34 @@ func batches(t *testing.T, seed uint64, serial bool) (diff string, sooner bool) 
 	return diff, sooner
 }
 
-// For any calls in one reply, the calls with one Serial key have the effects and the results of
-// serial execution, also in plans and with early start. PAWL_SEEDS is the number of batches; the
-// default is 1,000, in make soak 10,000.
+// The calls of one reply have the effects and the results of serial execution, also in plans and
+// with early start: any calls without Serial keys, and calls of Concurrent tools with one Serial
+// key. PAWL_SEEDS is the number of batches of each kind; the default is 500, in make soak 10,000.
 func TestBatchesEqualTheirSerialExecution(t *testing.T) {
-	seeds := soak.N[uint64](1000, 10_000)
+	seeds := soak.N[uint64](500, 10_000)
 	if n, err := strconv.ParseUint(os.Getenv("PAWL_SEEDS"), 10, 64); err == nil {
 		seeds = n
 	}
-	begin, early := time.Now(), 0
-	for seed := range seeds {
-		diff, sooner := batches(t, seed, true)
-		if diff != "" {
-			t.Fatalf("seed %d: got -, one after another +\n%s", seed, diff)
-		}
-		if sooner {
-			early++
+	begin, early := time.Now(), [2]int{}
+	for m := range early {
+		for seed := range seeds {
+			diff, sooner := batches(t, seed, mode(m))
+			if diff != "" {
+				t.Fatalf("mode %d, seed %d: got -, one after another +\n%s", m, seed, diff)
+			}
+			if sooner {
+				early[m]++
+			}
 		}
 	}
 	differ := 0
-	for seed := range uint64(200) { // the control: without Serial keys the clock decides the order
-		if diff, _ := batches(t, seed, false); diff != "" {
+	for seed := range uint64(200) { // the control: the clock decides the order
+		if diff, _ := batches(t, seed, unordered); diff != "" {
 			differ++
 		}
 	}
-	t.Logf("%d batches in %v, in %d calls began early; without Serial keys %d of 200 differ", seeds, time.Since(begin).Round(time.Second), early, differ)
-	if differ < 50 || early < int(seeds/20) {
+	t.Logf("2 times %d batches in %v, in %v calls began early; unordered, %d of 200 differ", seeds, time.Since(begin).Round(time.Second), early, differ)
+	if differ < 50 || min(early[0], early[1]) < int(seeds/20) {
 		t.Error("the batches are too tame")
 	}
 }

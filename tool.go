@@ -3,6 +3,7 @@ package pawl
 // tool.go: Tool, ToolFunc, Effect, and Func, which makes tools from Go functions.
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,21 +47,33 @@ type Tool struct {
 	Passive bool
 	// Effect of a call on the world.
 	Effect Effect
+	// Concurrent means that a call waits for no other call of its step, and that no call waits for
+	// it, except by Serial.
+	Concurrent bool
 	// Inline means that Run depends only on its arguments and on the results of its nested calls,
 	// not on clocks, files or goroutines. An inline tool with EffectCompose may run in a replayed
 	// workflow.
 	Inline bool
-	// Timeout of one attempt. 0 means 60 s, a negative number means none.
+	// Timeout of one attempt. 0 means 60 s, a negative number means none; with EffectCompose, 0 also
+	// means none. When it is over, the context of the call ends. If Run does not return within 100
+	// ms of that, the call ends without it: the result and the Execution state that Run still runs,
+	// and what it returns is dropped. A call of EffectPure without a Timeout may wait for Run.
 	Timeout time.Duration
 	// NoRepair rejects arguments that need a repair. Otherwise they are repaired if they have one
 	// reading.
 	NoRepair bool
+	// Repair returns arguments that fit Input in place of args, which neither fit nor have one
+	// reading. It sees them as the model wrote them, also if they are not JSON. What it returns is
+	// validated and may be repaired again, and Execution.Repairs records it. An error, and nil,
+	// reject the call. Repair is not used with NoRepair, nor for arguments that a middleware or a
+	// decision has set. It must be safe for concurrent use and depend on args alone. nil means none.
+	Repair func(args json.RawMessage) (json.RawMessage, error)
 	// MaxResult limits the bytes of text in a result. Longer text keeps its head and its tail. 0
 	// means 32 KiB, a negative number means no limit.
 	MaxResult int
 
 	// Serial returns a key for arguments. Calls of one step with the same key are executed one
-	// after the other, in call order. nil and "" mean no key.
+	// after the other, in call order, also with Concurrent. nil and "" mean no key.
 	Serial func(args json.RawMessage) string
 
 	// Reconcile finds out whether an interrupted call of a tool with EffectWrite took effect, for
@@ -91,7 +104,21 @@ type Tool struct {
 type ToolFunc func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error)
 
 // Effect is the effect of a call on the world. It decides whether a call may be retried, cached,
-// started early, or repeated after a crash.
+// started early, or repeated after a crash, and what it waits for.
+//
+// The calls of one step (and of one Invocation.Do) run in parallel, in this order:
+//
+//   - EffectWrite and EffectIdempotent wait until every earlier call has ended.
+//   - EffectRead and EffectCompose wait until every earlier EffectWrite and EffectIdempotent has
+//     ended. They run together with each other.
+//   - EffectPure waits for nothing, and nothing waits for it. The same holds for a tool that is
+//     Concurrent, and for a Passive tool, whose calls the caller executes.
+//
+// A call that is pending or unknown has not ended, and no EffectWrite or EffectIdempotent overtakes
+// it: a later one may ask its own question, but it stays open and runs when the earlier call has
+// its answer. An approval that it receives before that stays valid. EffectRead and EffectCompose do
+// not wait for an answer: they run, and see the state before that call. A call that was abandoned
+// (see Tool.Timeout) has ended.
 //
 // In Go, a call with EffectWrite runs without a question unless the agent has an approver
 // (Approve with policy.AskBeforeWrites). The command, YAML agents and the server ask by default.
@@ -207,7 +234,8 @@ func (t *Tool) Tools(context.Context) ([]*Tool, error) { return []*Tool{t}, nil 
 func (t *Tool) Clone() *Tool {
 	return &Tool{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Run: t.Run,
 		Passive: t.Passive, Effect: t.Effect, Deferred: t.Deferred, Timeout: t.Timeout, NoRepair: t.NoRepair,
-		MaxResult: t.MaxResult, Serial: t.Serial, Reconcile: t.Reconcile, Inline: t.Inline, agent: t.agent}
+		MaxResult: t.MaxResult, Serial: t.Serial, Reconcile: t.Reconcile, Inline: t.Inline,
+		Concurrent: t.Concurrent, Repair: t.Repair, agent: t.agent}
 }
 
 // Agent returns the agent of a tool that Agent.Tool returned, and nil for other tools. Do not
@@ -250,9 +278,30 @@ func (t *Tool) schema() (*schema.Schema, error) {
 // meant returns the arguments that a call of t with args has after repair.
 func (t *Tool) meant(args json.RawMessage) json.RawMessage {
 	if s, err := t.schema(); err == nil && !t.NoRepair && len(args) > 0 {
-		args, _, _, _ = s.Read(args, true)
+		args, _, _ = t.repaired(s, args, true)
 	}
 	return args
+}
+
+// repaired validates args against s, the schema of t. With repair, it repairs them as far as t
+// allows; see Schema.Arguments. Repair comes last, so that it changes no arguments that are
+// accepted without it.
+func (t *Tool) repaired(
+	s *schema.Schema, args json.RawMessage, repair bool,
+) (fixed json.RawMessage, repairs []string, refusal string) {
+	repair = repair && !t.NoRepair
+	fixed, repairs, refusal = s.Arguments(t.Name, args, repair)
+	if refusal == "" || t.Repair == nil || !repair {
+		return fixed, repairs, refusal
+	}
+	own, err := t.Repair(bytes.Clone(args))
+	if err != nil || own == nil {
+		return fixed, nil, refusal
+	}
+	if own, repairs, still := s.Arguments(t.Name, own, true); still == "" {
+		return own, append([]string{"the tool's own repair"}, repairs...), ""
+	}
+	return fixed, nil, refusal
 }
 
 // Spec returns the description of t for a model, with t as its Source. Every call returns the same
@@ -278,4 +327,13 @@ func specs(tools []*Tool) []*llm.ToolSpec {
 }
 
 // Validate returns nil if a call of t with args would be executed; see ToolSpec.Validate.
-func (t *Tool) Validate(args json.RawMessage) error { return t.Spec().Validate(args) }
+func (t *Tool) Validate(args json.RawMessage) error {
+	s, err := t.schema()
+	if err != nil {
+		return err
+	}
+	if _, _, refusal := t.repaired(s, args, true); refusal != "" {
+		return errors.New(refusal)
+	}
+	return nil
+}

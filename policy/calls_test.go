@@ -190,6 +190,7 @@ func TestBreakerLetsOneTry(t *testing.T) {
 			time.Sleep(time.Second)
 			return llm.TextResult("found"), nil
 		})
+		tool.Concurrent = true
 		refuse := true
 		inner := pawl.Middleware{Approved: func(next pawl.ToolFunc) pawl.ToolFunc {
 			return func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
