@@ -62,23 +62,29 @@ func open(t testing.TB) *sqlite.DB {
 	return db
 }
 
-// A step takes two commits: one before its calls, and one after them. The end of a run takes one
-// more.
+// A step of concurrent calls takes two commits: one before its calls, and one after them. Calls
+// that run in order take one more for each further call. The end of a run takes one more.
 func TestCommitsPerStep(t *testing.T) {
 	const steps = 20
-	for _, calls := range []int{1, 4, 10} {
+	for i, calls := range []int{1, 4, 10, 1, 4, 10} {
+		concurrent, right := i < 3, 2.0
+		if !concurrent {
+			right = float64(1 + calls)
+		}
 		// With a synthetic clock, calls wait for each other as long as necessary, also on a busy
 		// machine.
 		synctest.Test(t, func(t *testing.T) {
 			j := &counting{Journal: new(store.MemoryJournal)}
-			if _, err := (&durable.Engine{Journal: j}).Runner("r", stepping(steps, calls)).Run(t.Context(),
+			a := stepping(steps, calls)
+			a.Tools[0].(*pawl.Tool).Concurrent = concurrent
+			if _, err := (&durable.Engine{Journal: j}).Runner("r", a).Run(t.Context(),
 				llm.User("go")); err != nil {
 				t.Fatal(err)
 			}
 			per := float64(j.commits.Load()-1) / steps
 			t.Logf("%2d calls a step: %.2f commits a step", calls, per)
-			if per > 2 {
-				t.Errorf("%d calls a step: %.2f commits a step, 2 are right", calls, per)
+			if per > right {
+				t.Errorf("%d calls a step, concurrent: %t: %.2f commits a step, %v are right", calls, concurrent, per, right)
 			}
 		})
 	}

@@ -52,7 +52,7 @@ func (f *flow) bind(a *pawl.Agent) *pawl.Agent {
 		def := &d.Tools[i]
 		tool := def.tool()
 		if in := n.inline[def.Name]; def.Inline && in != nil {
-			tool.Run, tool.Timeout = in.Run, -1
+			tool.Run, tool.Timeout, tool.Repair = in.Run, -1, in.Repair
 		} else {
 			x.remote[tool] = def
 		}

@@ -53,17 +53,29 @@ func (c *callback) intend(_ context.Context, _ pawl.Task, _ llm.ToolCall, tool *
 // atOnce is the number of concurrent updates of a tool. The server accepts 10 for a run.
 const atOnce = 5
 
-// Execute sends tasks to the workflow.
+// Execute sends tasks to the workflow, each when the calls that it waits for have ended, their
+// questions included.
 func (c *callback) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
 	return func(yield func(pawl.Event) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		events := make(chan pawl.Event, len(tasks))
 		slots := make(chan struct{}, atOnce)
+		before := pawl.Parallel{}.Order(tasks)
+		ended := make([]chan struct{}, len(tasks))
+		for i := range ended {
+			ended[i] = make(chan struct{})
+		}
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		defer cancel()
 		for i := range tasks {
 			wg.Go(func() {
+				defer close(ended[i])
+				if before != nil {
+					for _, j := range before[i] {
+						<-ended[j]
+					}
+				}
 				slots <- struct{}{}
 				defer func() { <-slots }()
 				events <- tasks[i].Completed(c.one(ctx, tasks[i]))

@@ -36,6 +36,7 @@ type toolDef struct {
 	NoRepair    bool            `json:"no_repair,omitzero"`
 	MaxResult   int             `json:"max_result,omitzero"`
 	Serial      bool            `json:"serial,omitzero"`
+	Concurrent  bool            `json:"concurrent,omitzero"`
 	Inline      bool            `json:"inline,omitzero"`
 }
 
@@ -142,7 +143,7 @@ func define(t *pawl.Tool) toolDef {
 	return toolDef{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Deferred: t.Deferred,
 		Passive: t.Passive, Effect: t.Effect,
 		Timeout: t.Timeout, NoRepair: t.NoRepair, MaxResult: t.MaxResult, Serial: t.Serial != nil,
-		Inline: t.Inline && t.Effect == pawl.EffectCompose}
+		Concurrent: t.Concurrent, Inline: t.Inline && t.Effect == pawl.EffectCompose}
 }
 
 // defineSpec describes a tool as a request offers it. A spec that a middleware made is complete.
@@ -154,11 +155,17 @@ func defineSpec(s *llm.ToolSpec) toolDef {
 		NoRepair: s.NoRepair, Passive: true}
 }
 
-// tool returns the tool that represents d in processes that do not execute it.
+// tool returns the tool that represents d in processes that do not execute it. The key that Serial
+// returns for a call is unknown there, so all calls of such tools have one key.
 func (d *toolDef) tool() *pawl.Tool {
+	var serial func(json.RawMessage) string
+	if d.Serial {
+		serial = func(json.RawMessage) string { return "serial" }
+	}
 	return &pawl.Tool{Name: d.Name, Description: d.Description, Input: d.Input, Output: d.Output,
 		Deferred: d.Deferred, Passive: d.Passive, Effect: d.Effect,
-		Timeout: d.Timeout, NoRepair: d.NoRepair, MaxResult: d.MaxResult, Run: nowhere}
+		Timeout: d.Timeout, NoRepair: d.NoRepair, MaxResult: d.MaxResult, Run: nowhere,
+		Concurrent: d.Concurrent, Serial: serial}
 }
 
 var errNowhere = errors.New("this tool is carried out by an activity")

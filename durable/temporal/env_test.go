@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ func (e *env) run(in input) (*Outcome, error) {
 	if e.tick != nil {
 		e.RegisterDelayedCallback(again, time.Second)
 	}
-	in.State, in.Agent = stateVersion, "agent"
+	in.State, in.Agent = cmp.Or(in.State, stateVersion), "agent"
 	e.ExecuteWorkflow(workflowName, in)
 	if e.err != nil {
 		return nil, e.err

@@ -33,21 +33,13 @@ func (x *executor) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 		}
 		wctx := within(ctx)
 		ended := workflow.NewBufferedChannel(wctx, len(tasks))
-		var before workflow.Future // the last call of a tool with Serial keys
+		o := x.newOrder(tasks)
 		for i := range tasks {
-			first := before
-			var done workflow.Settable
-			if def := x.remote[tasks[i].Tool()]; def != nil && def.Serial {
-				before, done = workflow.NewFuture(wctx)
-			}
 			workflow.Go(wctx, func(g workflow.Context) {
-				if done != nil && first != nil {
-					_ = first.Get(g, nil) // also if the run ends in the meantime
-				}
-				e := x.one(context.WithValue(ctx, contextKey{}, g), tasks[i])
-				if done != nil {
-					done.SetValue(nil)
-				}
+				at := &turn{o, i, g}
+				at.begin()
+				e := x.one(context.WithValue(ctx, contextKey{}, g), tasks[i], at)
+				at.end()
 				ended.SendAsync(&completion{tasks[i].Completed(e)})
 			})
 		}
@@ -65,7 +57,7 @@ type completion struct{ pawl.Event }
 // oneByOne implements Parallel.StopOnBlock.
 func (x *executor) oneByOne(ctx context.Context, tasks []pawl.Task, yield func(pawl.Event) bool) {
 	for i := range tasks {
-		e := x.one(ctx, tasks[i])
+		e := x.one(ctx, tasks[i], nil)
 		if !yield(tasks[i].Completed(e)) {
 			return
 		}
@@ -77,8 +69,9 @@ func (x *executor) oneByOne(ctx context.Context, tasks []pawl.Task, yield func(p
 	}
 }
 
-// one executes a call until its end, including the wait for answers.
-func (x *executor) one(ctx context.Context, t pawl.Task) pawl.Execution {
+// one executes a call until its end, including the wait for answers and for earlier calls. A nil at
+// means that no other call is open.
+func (x *executor) one(ctx context.Context, t pawl.Task, at *turn) pawl.Execution {
 	def := x.remote[t.Tool()]
 	// It acts through other calls, or there is no work.
 	if def == nil || t.Refuse != "" || ctx.Err() != nil {
@@ -88,10 +81,15 @@ func (x *executor) one(ctx context.Context, t pawl.Task) pawl.Execution {
 	}
 	for lost := 0; ; {
 		redo := false
+		t.HeldBy = at.heldBy()
 		e := t.RunRemote(func(t pawl.Task) (e pawl.Execution) {
 			e, redo = x.activity(ctx, def, t, &lost)
 			return e
 		})
+		if e.Outcome == pawl.OutcomePending && len(e.Pending) == 0 && ctx.Err() == nil {
+			at.wait() // it is held
+			continue
+		}
 		if len(e.Pending) == 0 || ctx.Err() != nil {
 			x.f.addCall(ctx, &t, &e)
 			return e
@@ -107,10 +105,12 @@ func (x *executor) one(ctx context.Context, t pawl.Task) pawl.Execution {
 		if w.Digest == "" {
 			continue // an activity settles it: by the tool's Reconcile, or it asks the question
 		}
+		at.open()
 		d := x.f.ask(ctx, w)
 		if d == nil {
 			return e
 		}
+		at.wait()
 		t.Decisions = []llm.Decision{*d}
 	}
 }

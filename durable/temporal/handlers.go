@@ -175,7 +175,7 @@ func (f *flow) callBack(g workflow.Context, in backInput) (pawl.Execution, error
 		sel.AddReceive(g.Done(), func(workflow.ReceiveChannel, bool) {})
 		sel.Select(h)
 	})
-	x := outer.x.one(context.WithValue(f.std, contextKey{}, g), outer.task.Child(in.Task))
+	x := outer.x.one(context.WithValue(f.std, contextKey{}, g), outer.task.Child(in.Task), nil)
 	stop()
 	return x, nil
 }
