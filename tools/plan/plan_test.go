@@ -232,8 +232,10 @@ func TestAStepThatWaits(t *testing.T) {
 				return name, nil
 			})
 		}
+		b := count("b")
+		b.Concurrent = true // otherwise it waits for the answer, too
 		a := &pawl.Agent{Model: script.New(script.Call("execute_plan", json.RawMessage(`{"steps":[{"tool":"a","args":{"query":"x"}},{"tool":"pay","args":{"query":"x"}},{"tool":"b","args":{"query":"x"}}]}`)), script.Say("done")),
-			Tools: []pawl.Toolset{plan.New(opts), count("a"), count("b"), count("pay")}, Middleware: []pawl.Middleware{ask}}
+			Tools: []pawl.Toolset{plan.New(opts), count("a"), b, count("pay")}, Middleware: []pawl.Middleware{ask}}
 		res, err := a.Run(t.Context(), llm.User("go"))
 		if err != nil || !strings.Contains(res.Steps[0].Executions[0].Result.Text(),
 			`"status":"error","error":"Not run: pay needs an answer from outside`) || ran["pay"] != 0 || ran["a"] != 1 || ran["b"] != 1 {
