@@ -92,7 +92,7 @@ func (m *maker) command(d *Command) (*pawl.Tool, error) {
 		}
 	}
 	t := &pawl.Tool{Name: d.Name, Description: d.Description, Input: json.RawMessage(d.Input),
-		Timeout: time.Duration(d.Timeout)}
+		Concurrent: d.Concurrent, Timeout: time.Duration(d.Timeout)}
 	t.Timeout = cmp.Or(t.Timeout, commandTimeout)
 	if d.Effect != nil {
 		t.Effect = *d.Effect

@@ -38,8 +38,10 @@ type Command struct {
 	// Network says that the program needs the network. In a sandbox it reaches the hosts that are
 	// named for it.
 	Network bool         `json:"network,omitempty" yaml:"network"`
-	Effect  *pawl.Effect `json:"effect,omitempty" yaml:"effect"`   // nil means write
-	Timeout Duration     `json:"timeout,omitempty" yaml:"timeout"` // 0 means 60 s
+	Effect  *pawl.Effect `json:"effect,omitempty" yaml:"effect"` // nil means write
+	// Concurrent says that a call waits for no other call of its step, and that none waits for it.
+	Concurrent bool     `json:"concurrent,omitempty" yaml:"concurrent"`
+	Timeout    Duration `json:"timeout,omitempty" yaml:"timeout"` // 0 means 60 s
 	// MaxOutput is the number of bytes of standard output to return. 0 means 256 KiB.
 	MaxOutput int `json:"max_output,omitempty" yaml:"max_output"`
 }
@@ -64,8 +66,10 @@ type HTTP struct {
 	// JSON Pointer to the part of a JSON response to return; empty means all of it
 	Result string `json:"result,omitempty" yaml:"result"`
 	// A nil Effect means read for GET and HEAD, idempotent for PUT and DELETE, otherwise write.
-	Effect  *pawl.Effect `json:"effect,omitempty" yaml:"effect"`
-	Timeout Duration     `json:"timeout,omitempty" yaml:"timeout"` // 0 means 30 s
+	Effect *pawl.Effect `json:"effect,omitempty" yaml:"effect"`
+	// Concurrent says that a call waits for no other call of its step, and that none waits for it.
+	Concurrent bool     `json:"concurrent,omitempty" yaml:"concurrent"`
+	Timeout    Duration `json:"timeout,omitempty" yaml:"timeout"` // 0 means 30 s
 	// Allow lists hosts that may be reached although they are not public.
 	Allow []string `json:"allow,omitempty" yaml:"allow"`
 }

@@ -57,7 +57,7 @@ func (m *maker) http(d *HTTP) (*pawl.Tool, error) {
 		return nil, err
 	}
 	t := &pawl.Tool{Name: d.Name, Description: d.Description, Input: input, Effect: effectOf(r.method),
-		Timeout: r.page.Timeout + 5*time.Second, Run: r.run}
+		Concurrent: d.Concurrent, Timeout: r.page.Timeout + 5*time.Second, Run: r.run}
 	if d.Effect != nil {
 		t.Effect = *d.Effect
 	}

@@ -124,7 +124,7 @@ func TestParseErrors(t *testing.T) {
 
 // YAML and JSON give the same definitions.
 func TestParseForms(t *testing.T) {
-	y := "tools:\n- http: {name: a, description: d, url: 'https://e.example/{x}', timeout: 5s, effect: read, body: {n: 1.50, s: '{x}', l: [true, null]}}\n"
+	y := "tools:\n- http: {name: a, description: d, url: 'https://e.example/{x}', timeout: 5s, concurrent: true, effect: read, body: {n: 1.50, s: '{x}', l: [true, null]}}\n"
 	defs, err := outside.Parse([]byte(y))
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestParseForms(t *testing.T) {
 	}
 	c, _ := json.Marshal(map[string]any{"tools": again})
 	if string(b) != string(c) || !strings.Contains(string(b), `"body":{"l":[true,null],"n":1.50,"s":"{x}"}`) ||
-		!strings.Contains(string(b), `"timeout":"5s","effect":`) && !strings.Contains(string(b), `"effect":"read","timeout":"5s"`) {
+		!strings.Contains(string(b), `"effect":"read","concurrent":true,"timeout":"5s"`) {
 		t.Errorf("first  %s\nsecond %s", b, c)
 	}
 }
