@@ -79,11 +79,13 @@ func Example_repaired() {
 	// Arguments of the right form, with your own values: {"words":"text"}
 }
 
+type payment struct {
+	To    string `json:"to"`
+	Euros int    `json:"euros"`
+}
+
 func pay() *pawl.Tool {
-	return pawl.Func("pay", "Pays a bill.", func(_ context.Context, in struct {
-		To    string `json:"to"`
-		Euros int    `json:"euros"`
-	}) (string, error) {
+	return pawl.Func("pay", "Pays a bill.", func(_ context.Context, in payment) (string, error) {
 		return fmt.Sprintf("paid %d to %s", in.Euros, in.To), nil
 	})
 }
@@ -91,14 +93,11 @@ func pay() *pawl.Tool {
 func Example_approval() {
 	model := script.New(script.Call("pay", `{"to":"Anna","euros":70}`), script.Say("Done."))
 	// begin approval
-	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{pay()}, Middleware: []pawl.Middleware{
+	pay := pay()
+	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{pay}, Middleware: []pawl.Middleware{
 		// and asks before other writes
 		policy.Rules{Deny: []string{"*_delete"}, Allow: []string{"effect:idempotent"}}.Middleware(),
-		pawl.Approve(func(_ context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
-			var in struct{ Euros int }
-			if err := json.Unmarshal(call.Args, &in); err != nil {
-				return pawl.Approval{}, err // an error denies
-			}
+		policy.Approve(pay, func(_ context.Context, in payment) (pawl.Approval, error) { // an error denies
 			if in.Euros > 1000 {
 				return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "too much for a program"}, nil
 			}
