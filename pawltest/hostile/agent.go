@@ -68,7 +68,9 @@ func (a *agentPlay) tool(t *Tool) *pawl.Tool {
 		child := &pawl.Agent{Name: t.Name, Model: a.model, Tools: []pawl.Toolset{ping}, Limits: pawl.Limits{Rounds: 3}}
 		return child.Tool(t.Description)
 	}
-	p := &pawl.Tool{Name: t.Name, Description: t.Description, Input: t.Input, Passive: t.Passive, Timeout: t.Timeout}
+	// The kit orders calls only by Serial.
+	p := &pawl.Tool{Name: t.Name, Description: t.Description, Input: t.Input, Passive: t.Passive, Timeout: t.Timeout,
+		Concurrent: true}
 	if t.Reads {
 		p.Effect = pawl.EffectRead
 	}
