@@ -126,13 +126,13 @@ func (b *endBody) err(res *pawl.Result) error {
 	return res.Err()
 }
 
-// askedOf returns the pending questions of tasks at the time of the stop, or nil if one of them was
-// not pending.
+// askedOf returns the open calls of tasks at the time of the stop with their questions, or nil if
+// none had a question. A call without one was held by a call with one.
 func (h *history) askedOf(tasks []pawl.Task) []pawl.Execution {
 	if h.end == nil || h.end.Stop != pawl.StopPending {
 		return nil
 	}
-	out := make([]pawl.Execution, 0, len(tasks))
+	out, asked := make([]pawl.Execution, 0, len(tasks)), false
 	for _, t := range tasks {
 		x := pawl.Execution{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomePending}
 		for _, w := range h.end.Pending {
@@ -140,13 +140,14 @@ func (h *history) askedOf(tasks []pawl.Task) []pawl.Execution {
 				x.Pending = append(x.Pending, w)
 			}
 		}
-		if len(x.Pending) == 0 {
-			return nil
-		}
-		if x.Pending[0].Key == t.Key {
+		if len(x.Pending) > 0 && x.Pending[0].Key == t.Key {
 			x.Outcome = x.Pending[0].Outcome
 		}
+		asked = asked || len(x.Pending) > 0
 		out = append(out, t.Replayed(t.Call, x))
+	}
+	if !asked {
+		return nil
 	}
 	return out
 }
