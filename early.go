@@ -61,8 +61,9 @@ func (r *run) startSealed(ctx context.Context, p *Parallel, resp *llm.Response) 
 // approval see the call when it starts; a call that they do not let through does not run.
 //
 // A call with EffectRead does not start after a call of the reply that may change the world, unless
-// one of both tools is Concurrent: it could miss that change. A call does not start either if an earlier one has its Serial key, if
-// Limits.Calls may not suffice, or with FailFast or StopOnBlock, which depend on the earlier calls.
+// one of both tools is Concurrent: it could miss that change. A call does not start either if an
+// earlier one has its Serial key, if Limits.Calls may not suffice, or with FailFast or StopOnBlock,
+// which depend on the earlier calls.
 func (a *ahead) mayStart(t *Task, p *Parallel) bool {
 	if p.NoEarly || p.FailFast || p.StopOnBlock || t.Refuse != "" {
 		return false

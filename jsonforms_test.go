@@ -77,7 +77,8 @@ var (
 
 	formTask = pawl.Task{Agent: "clerk", Run: "run", Step: 1, Key: "run/1/0", Index: 1, Call: formCall,
 		Decisions: []llm.Decision{formDecision}, Values: formValues,
-		Refuse: "no", Attempt: 1, Pending: &formWaiting, PendingInside: []pawl.PendingCall{formWaiting}, Since: formTime, HeldBy: "pay"}
+		Refuse: "no", Attempt: 1, Pending: &formWaiting, PendingInside: []pawl.PendingCall{formWaiting},
+		Since: formTime, HeldBy: "pay"}
 	formLimits = pawl.Limits{Rounds: 1, Calls: 2, CallsPerStep: 3, Tokens: 4, Cost: 0.5, Time: time.Second,
 		Corrections: 6, LoopThreshold: 7, AtLimit: pawl.AtLimitReturn}
 	formBranch = branchAround(pawl.Branch{Key: "run/1/0/clerk", Depth: 1, Plan: formData, Messages: []llm.Message{formMessage}},

@@ -36,7 +36,8 @@ func TestAWriteDoesNotOvertakeAPendingWrite(t *testing.T) {
 		return &pawl.Agent{Model: together(named("pay", "send", "denied", "look", "file")...),
 			Tools: []pawl.Toolset{tool("pay", pawl.EffectWrite), tool("send", pawl.EffectWrite), tool("denied", pawl.EffectWrite),
 				tool("look", pawl.EffectRead), tool("file", pawl.EffectIdempotent)},
-			Middleware: []pawl.Middleware{asksFor("pay"), asksFor("send"), pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
+			Middleware: []pawl.Middleware{asksFor("pay"), asksFor("send"), pawl.Approve(func(_ context.Context,
+				c llm.ToolCall, _ *pawl.Tool) (pawl.Approval, error) {
 				if c.Name == "denied" {
 					return pawl.Approval{Verdict: pawl.VerdictDeny}, nil
 				}
@@ -142,7 +143,8 @@ func TestOrderOfRandomBatches(t *testing.T) {
 				a.Tools = append(a.Tools, tools[i])
 			}
 			if rnd.IntN(3) == 0 {
-				a.Middleware = []pawl.Middleware{asksFor("t0"), pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
+				a.Middleware = []pawl.Middleware{asksFor("t0"), pawl.Before(func(_ context.Context,
+					c llm.ToolCall) (llm.ToolCall, error) {
 					if c.Name == "t1" {
 						return c, pawl.BlockError("chaos")
 					}

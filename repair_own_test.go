@@ -29,7 +29,8 @@ func TestOwnRepair(t *testing.T) {
 		case !ok:
 			return nil, errors.New("no order")
 		}
-		return json.RawMessage(`{"item":"` + item + `","n":"` + n + `"}`), nil // n as text: it is repaired again
+		// n is a text: it is repaired again
+		return json.RawMessage(`{"item":"` + item + `","n":"` + n + `"}`), nil
 	}
 	for _, test := range []struct {
 		args, ran, repairs string
@@ -102,7 +103,8 @@ func TestOwnRepairIsForTheModelsArguments(t *testing.T) {
 	}
 	asked = 0
 	edited, err := a.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Edit("ann", json.RawMessage(`"two"`))))
-	if err != nil || edited.Stop != pawl.StopPending || asked != 1 { // once for the model's own arguments
+	// The hook is called once, for the model's own arguments.
+	if err != nil || edited.Stop != pawl.StopPending || asked != 1 {
 		t.Errorf("edited arguments: %s, %v, the hook was called %d times", edited.Stop, err, asked)
 	}
 	if diff := cmp.Diff(edited.Pending[0].Digest, res.Pending[0].Digest); diff != "" {

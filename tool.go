@@ -54,8 +54,8 @@ type Tool struct {
 	// not on clocks, files or goroutines. An inline tool with EffectCompose may run in a replayed
 	// workflow.
 	Inline bool
-	// Timeout of one attempt. 0 means 60 s, a negative number means none; with EffectCompose, 0 also
-	// means none. When it is over, the context of the call ends. If Run does not return within 100
+	// Timeout of one attempt. 0 means 60 s, a negative number means none; with EffectCompose, 0
+	// also means none. When it is over, the context of the call ends. If Run does not return within 100
 	// ms of that, the call ends without it: the result and the Execution state that Run still runs,
 	// and what it returns is dropped. A call of EffectPure without a Timeout may wait for Run.
 	Timeout time.Duration
@@ -66,7 +66,8 @@ type Tool struct {
 	// reading. It sees them as the model wrote them, also if they are not JSON. What it returns is
 	// validated and may be repaired again, and Execution.Repairs records it. An error, and nil,
 	// reject the call. Repair is not used with NoRepair, nor for arguments that a middleware or a
-	// decision has set. It must be safe for concurrent use and depend on args alone. nil means none.
+	// decision has set. It must be safe for concurrent use and depend on args alone. nil means no
+	// own repair.
 	Repair func(args json.RawMessage) (json.RawMessage, error)
 	// MaxResult limits the bytes of text in a result. Longer text keeps its head and its tail. 0
 	// means 32 KiB, a negative number means no limit.

@@ -258,8 +258,8 @@ func notStored(t *pawl.Task, e pawl.Event, err error) pawl.Event {
 	return e
 }
 
-// gate combines the intents of calls that start together into one commit: it holds them until all
-// have arrived, but no longer than gather.
+// gate combines the intents of concurrent calls into one commit: it holds them until all have
+// arrived, but no longer than gather.
 type gate struct {
 	mu       sync.Mutex
 	coming   map[llm.Key]bool
@@ -269,15 +269,15 @@ type gate struct {
 // expect opens the gate for tasks, and returns the function that removes it.
 func (s *session) expect(tasks []pawl.Task) (done func()) {
 	g := &gate{coming: map[llm.Key]bool{}, complete: make(chan struct{})}
-	before := pawl.Parallel{}.Order(tasks)
+	for _, t := range tasks {
+		if tool := t.Tool(); tool != nil && tool.Effect != pawl.EffectCompose && t.Refuse == "" {
+			g.coming[t.Key] = true
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, t := range tasks {
-		starts := before == nil || len(before[i]) == 0 // it waits for no other call
-		if tool := t.Tool(); starts && tool != nil && tool.Effect != pawl.EffectCompose && t.Refuse == "" {
-			g.coming[t.Key] = true
-			s.waiters[t.Key] = g
-		}
+	for _, t := range tasks {
+		s.waiters[t.Key] = g
 	}
 	return func() {
 		s.mu.Lock()

@@ -97,7 +97,8 @@ func Example_approval() {
 	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{pay}, Middleware: []pawl.Middleware{
 		// and asks before other writes
 		policy.Rules{Deny: []string{"*_delete"}, Allow: []string{"effect:idempotent"}}.Middleware(),
-		policy.Approve(pay, func(_ context.Context, in payment) (pawl.Approval, error) { // an error denies
+		// an error denies
+		policy.Approve(pay, func(_ context.Context, in payment) (pawl.Approval, error) {
 			if in.Euros > 1000 {
 				return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "too much for a program"}, nil
 			}

@@ -14,12 +14,12 @@ import (
 )
 
 // Approve returns the middleware by which decide decides about the calls of tool, with their
-// arguments as In, the input type of a tool that pawl.Func made. It allows the calls of other tools;
-// see pawl.Approve for several policies together.
+// arguments as In, the input type of a tool that pawl.Func made. It allows the calls of other
+// tools; see pawl.Approve for several policies together.
 //
-// The calls are those with the tool's name, so that a Clone counts. Arguments that cannot be decoded
-// into In deny the call, as an error or a panic of decide does. An agent without such a tool, and a
-// nil tool or decide, are errors before the run begins.
+// The middleware finds the calls by the name of the tool, so that a Clone counts. Arguments that
+// cannot be decoded into In deny the call, as an error or a panic of decide does. An agent without
+// such a tool, and a nil tool or decide, are errors before the run begins.
 func Approve[In any](tool *pawl.Tool, decide func(context.Context, In) (pawl.Approval, error)) pawl.Middleware {
 	if tool == nil || decide == nil {
 		return pawl.Middleware{Check: func([]*pawl.Tool) error {

@@ -19,17 +19,19 @@ import (
 func TestOrder(t *testing.T) {
 	for version, want := range map[int][]string{
 		stateVersion: {"look", "pay", "send", "file"},
-		2:            {"look", "file", "send", "pay"}, // file needs no approval, and send has it first
+		// file needs no approval, and send has it first
+		2: {"look", "file", "send", "pay"},
 	} {
 		var mu sync.Mutex
 		var ran []string
 		tool := func(name string, effect pawl.Effect) *pawl.Tool {
-			return &pawl.Tool{Name: name, Effect: effect, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			run := func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				ran = append(ran, name)
 				return llm.TextResult(name), nil
-			}}
+			}
+			return &pawl.Tool{Name: name, Effect: effect, Run: run}
 		}
 		a := &pawl.Agent{Model: script.New(script.Together(script.Call("pay", nil), script.Call("send", nil),
 			script.Call("file", nil), script.Call("look", nil)), script.Say("done")),
@@ -55,7 +57,8 @@ func TestOrder(t *testing.T) {
 		if err != nil || out.Result.Stop != pawl.StopAnswer {
 			t.Fatalf("version %d: %+v, %v", version, out, err)
 		}
-		if i := slices.Index(ran, "look"); i >= 0 && i < 2 { // look and file may run in either order
+		// look and file may run in either order
+		if i := slices.Index(ran, "look"); i >= 0 && i < 2 {
 			ran = append([]string{"look"}, slices.Delete(ran, i, i+1)...)
 		}
 		if diff := cmp.Diff(ran, want); diff != "" {

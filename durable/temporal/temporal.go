@@ -87,6 +87,6 @@ const (
 
 // stateVersion is the version of the workflow input. Older runs continue in their version: in
 // version 1, nested agents shared the history of the run around them, and a Write was unknown
-// whenever its activity was lost. Up to version 2, only Serial ordered the calls of a step. A worker
-// rejects newer versions.
+// whenever its activity was lost. Up to version 2, only Serial ordered the calls of a step. A
+// worker rejects newer versions.
 const stateVersion = 3
