@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -59,11 +60,11 @@ func TestAWriteDoesNotOvertakeAPendingWrite(t *testing.T) {
 		held.Error != "Not run yet: the call before it, pay, waits for an answer." {
 		t.Errorf("got %+v", held)
 	}
-	second, err := newAgent().Resume(t.Context(), roundTrip(t, first), llm.DecisionMessage(first.Pending[1].Approve("ann")))
+	second, err := runtest.Ended(newAgent().Resume(t.Context(), roundTrip(t, first), llm.DecisionMessage(first.Pending[1].Approve("ann"))))
 	if err != nil || !slices.Equal(pending(second), []string{"pay", "send"}) || len(ran) != 1 {
 		t.Fatalf("%v, pending %v, ran %v", err, pending(second), ran)
 	}
-	third, err := newAgent().Resume(t.Context(), roundTrip(t, second), llm.DecisionMessage(second.Pending[0].Approve("ann")))
+	third, err := runtest.Ended(newAgent().Resume(t.Context(), roundTrip(t, second), llm.DecisionMessage(second.Pending[0].Approve("ann"))))
 	if err != nil || third.Stop != pawl.StopAnswer || third.Spent.Rounds != 1 || third.Spent.Calls != 4 {
 		t.Errorf("%v, %s, spent %+v", err, third.Stop, third.Spent)
 	}
@@ -73,7 +74,7 @@ func TestAWriteDoesNotOvertakeAPendingWrite(t *testing.T) {
 	// If the run is given up, the held call gets a result, too.
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(pawl.ErrCancelled)
-	given, err := newAgent().Resume(ctx, roundTrip(t, first))
+	given, err := runtest.Ended(newAgent().Resume(ctx, roundTrip(t, first)))
 	if err != nil || len(given.Calls()) != 0 || len(ran) != 4 {
 		t.Errorf("%v, open %v, ran %v", err, given.Calls(), ran)
 	}

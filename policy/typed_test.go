@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
@@ -37,7 +38,7 @@ func TestTypedApproval(t *testing.T) {
 	run := func(m pawl.Middleware, args string, tools ...pawl.Toolset) (*pawl.Result, error) {
 		a := &pawl.Agent{Model: script.New(script.Together(script.Call("refund", args), script.Call("look", nil)), script.Say("done")),
 			Tools: tools, Middleware: []pawl.Middleware{m}}
-		return a.Run(t.Context(), llm.User("go"))
+		return runtest.Ended(a.Run(t.Context(), llm.User("go")))
 	}
 	for args, want := range map[string]pawl.Outcome{
 		`{"order":"a","euros":40}`:    pawl.OutcomeOK,
