@@ -60,11 +60,13 @@ func TestAWriteDoesNotOvertakeAPendingWrite(t *testing.T) {
 		held.Error != "Not run yet: the call before it, pay, waits for an answer." {
 		t.Errorf("got %+v", held)
 	}
-	second, err := runtest.Ended(newAgent().Resume(t.Context(), roundTrip(t, first), llm.DecisionMessage(first.Pending[1].Approve("ann"))))
+	second, err := runtest.Ended(newAgent().Resume(t.Context(), roundTrip(t, first),
+		llm.DecisionMessage(first.Pending[1].Approve("ann"))))
 	if err != nil || !slices.Equal(pending(second), []string{"pay", "send"}) || len(ran) != 1 {
 		t.Fatalf("%v, pending %v, ran %v", err, pending(second), ran)
 	}
-	third, err := runtest.Ended(newAgent().Resume(t.Context(), roundTrip(t, second), llm.DecisionMessage(second.Pending[0].Approve("ann"))))
+	third, err := runtest.Ended(newAgent().Resume(t.Context(), roundTrip(t, second),
+		llm.DecisionMessage(second.Pending[0].Approve("ann"))))
 	if err != nil || third.Stop != pawl.StopAnswer || third.Spent.Rounds != 1 || third.Spent.Calls != 4 {
 		t.Errorf("%v, %s, spent %+v", err, third.Stop, third.Spent)
 	}

@@ -57,7 +57,8 @@ type Tool struct {
 	// Timeout of one attempt. 0 means 60 s, a negative number means none; with EffectCompose, 0
 	// also means none. When it is over, the context of the call ends. If Run does not return within
 	// 100 ms of that, the call ends without it: the result and the Execution state that Run still
-	// runs, and what it returns is dropped. A call of EffectPure without a Timeout may wait for Run.
+	// runs, and what it returns is dropped. A call of EffectPure without a Timeout may wait for
+	// Run.
 	Timeout time.Duration
 	// NoRepair rejects arguments that need a repair. Otherwise they are repaired if they have one
 	// reading.

@@ -37,8 +37,8 @@ func TestAWriteDoesNotOvertakeAPendingWrite(t *testing.T) {
 		t.Fatalf("%+v, %v, ran %v", res, err, ran)
 	}
 	pay, send := res.Pending[0], res.Pending[1]
-	if res, err = runtest.Ended(eng.Runner("r", newAgent()).Run(t.Context(), llm.DecisionMessage(send.Approve("ann")))); err != nil ||
-		res.Stop != pawl.StopPending || len(ran) != 0 {
+	res, err = runtest.Ended(eng.Runner("r", newAgent()).Run(t.Context(), llm.DecisionMessage(send.Approve("ann"))))
+	if err != nil || res.Stop != pawl.StopPending || len(ran) != 0 {
 		t.Fatalf("after the second approval: %+v, %v, ran %v", res, err, ran)
 	}
 	open := 0
