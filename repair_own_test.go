@@ -103,7 +103,8 @@ func TestOwnRepairIsForTheModelsArguments(t *testing.T) {
 		t.Fatalf("a person is asked about %+v, %v", res, err)
 	}
 	asked = 0
-	edited, err := runtest.Ended(a.Resume(t.Context(), res, llm.DecisionMessage(res.Pending[0].Edit("ann", json.RawMessage(`"two"`)))))
+	edited, err := runtest.Ended(a.Resume(t.Context(), res,
+		llm.DecisionMessage(res.Pending[0].Edit("ann", json.RawMessage(`"two"`)))))
 	// The hook is called once, for the model's own arguments.
 	if err != nil || edited.Stop != pawl.StopPending || asked != 1 {
 		t.Errorf("edited arguments: %s, %v, the hook was called %d times", edited.Stop, err, asked)
