@@ -1,6 +1,6 @@
 package pawl
 
-// executor.go: Task, Executor and Parallel: the calls of one step, in order or together.
+// executor.go: Executor and Parallel: the calls of one step, in order or together.
 
 import (
 	"context"
@@ -9,61 +9,7 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/pawl-go/pawl/llm"
 )
-
-// Task is one tool call to execute. Its exported fields are plain data and may be sent to another
-// process; Agent.Attach makes a received Task executable there.
-type Task struct {
-	Agent string       `json:"agent"`
-	Run   llm.Key      `json:"run"`
-	Step  int          `json:"step"`
-	Key   llm.Key      `json:"key"`
-	Index int          `json:"index"` // the place among the open calls of the step
-	Call  llm.ToolCall `json:"call"`
-
-	Decisions []llm.Decision `json:"decisions,omitzero"` // for this call and for its nested calls
-	Values    Values         `json:"values,omitzero"`    // of the run, at the start of the step
-
-	// Refuse is the reason, for the model, why the call must not run. Empty means that it may run.
-	Refuse  string `json:"refuse,omitzero"`
-	Attempt int    `json:"attempt,omitzero"` // the number of earlier attempts
-
-	// Pending is the question of the call when the run was resumed. nil means none. PendingInside
-	// has the questions of its nested calls.
-	Pending       *PendingCall  `json:"question,omitzero"`
-	PendingInside []PendingCall `json:"inside,omitzero"`
-
-	// HeldBy is the name of an earlier call that this call waits for (Parallel.Order), and that has
-	// an open question. If the tool has EffectWrite or EffectIdempotent, the call may then ask its
-	// own question, but it does not run: it stays open. Empty means that there is no such call.
-	HeldBy string `json:"held_by,omitzero"`
-
-	// Since is the time when the call first became open. It stays the same when the call is
-	// executed again. The zero time means that it is not recorded.
-	Since time.Time `json:"since,omitzero"`
-
-	scope     *scope
-	messages  []llm.Message // the conversation at the start of the step
-	earlyCall *earlyCall    // executes the call already; nil means that it did not start early
-}
-
-// Tool returns the tool that the call names. It must not be changed. nil means that the run has no
-// such tool, or that the task came from another process.
-func (t Task) Tool() *Tool {
-	if t.scope == nil {
-		return nil
-	}
-	return find(t.scope.tools, t.Call.Name)
-}
-
-// Completed returns the call_completed event for a result of Do.
-func (t Task) Completed(x Execution) Event { return t.completed(&x) }
-
-func (t *Task) completed(x *Execution) Event {
-	return Event{Kind: EventCallCompleted, Run: t.Run, Step: t.Step, Path: t.Key, Execution: x}
-}
 
 // Executor executes the tool calls of one step.
 //
@@ -388,52 +334,158 @@ func ownTask(tasks []Task, x *Execution) bool {
 	return x.Index < len(tasks) && tasks[x.Index].Key == x.Key
 }
 
-// slots limits the number of tools that execute at the same time in a run, nested calls and nested
-// runs included. It is a semaphore in order of arrival that allocates nothing while a slot is free.
-type slots struct {
-	mu      sync.Mutex
-	free    int
-	waiting []chan struct{}
+// rank is the place of a call in the order of its step; see Effect.
+type rank int
+
+const (
+	rankFree  rank = iota // waits for no call, and no call waits for it
+	rankRead              // waits for earlier calls of rankWrite
+	rankWrite             // waits for earlier calls of rankRead and rankWrite
+)
+
+func (t *Tool) rank() rank {
+	switch {
+	case t == nil || t.Concurrent || t.Passive || t.Effect == EffectPure:
+		return rankFree
+	case !t.writes():
+		return rankRead
+	}
+	return rankWrite
 }
 
-// acquire takes a slot for w. It returns false if ctx has ended first.
-func (s *slots) acquire(ctx context.Context, w *work) bool {
-	s.mu.Lock()
-	if s.free > 0 {
-		s.free--
-		s.mu.Unlock()
-		w.slot.Store(true)
-		return true
-	}
-	mine := make(chan struct{})
-	s.waiting = append(s.waiting, mine)
-	s.mu.Unlock()
-	select {
-	case <-mine:
-	case <-ctx.Done():
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if i := slices.Index(s.waiting, mine); i >= 0 {
-			s.waiting = slices.Delete(s.waiting, i, i+1)
-			return false
-		} // otherwise the slot arrived in the meantime
-	}
-	w.slot.Store(true)
-	return true
+// writes reports whether a call may change the world itself.
+func (t *Tool) writes() bool {
+	return t.Effect != EffectRead && t.Effect != EffectCompose && t.Effect != EffectPure
 }
 
-// release passes the slot of w to the call that has waited longest. It does nothing if w holds no
-// slot: the call may have been abandoned in the meantime, or may end after that.
-func (s *slots) release(w *work) {
-	if !w.slot.CompareAndSwap(true, false) {
-		return
+// held reports whether the call must not run, because an earlier call has an open question.
+func (w *work) held() bool { return w.task.HeldBy != "" && w.tool.writes() }
+
+func (t *Task) rank() rank {
+	tool := t.Tool()
+	if t.Refuse != "" || tool != nil && tool == t.scope.answer {
+		return rankFree // it does not run, or has no side effect
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.waiting) == 0 {
-		s.free++
-		return
+	return tool.rank()
+}
+
+// Order returns, for each of tasks, the indices of the earlier tasks that it waits for; see Effect,
+// Tool.Concurrent and Tool.Serial. Tasks that these wait for are not repeated. nil means that no
+// task waits. With StopOnBlock each task waits for the task before it.
+//
+// An Executor keeps the order: a task starts when the tasks that it waits for have ended. If one of
+// them has an open question instead, or is held itself, Task.HeldBy names the call in question.
+func (p Parallel) Order(tasks []Task) (before [][]int) {
+	add := func(i, j int) {
+		if before == nil {
+			before = make([][]int, len(tasks))
+		}
+		if !slices.Contains(before[i], j) {
+			before[i] = append(before[i], j)
+		}
 	}
-	close(s.waiting[0])
-	s.waiting = slices.Delete(s.waiting, 0, 1)
+	write := -1 // the last one
+	var serial map[string]int
+	for i := range tasks {
+		if p.StopOnBlock {
+			if i > 0 {
+				add(i, i-1)
+			}
+			continue
+		}
+		if key := tasks[i].serialKey(); key != "" {
+			if j, ok := serial[key]; ok {
+				add(i, j)
+			}
+			if serial == nil {
+				serial = map[string]int{}
+			}
+			serial[key] = i
+		}
+		own := tasks[i].rank()
+		if own == rankFree {
+			continue
+		}
+		reads := false
+		if own == rankWrite {
+			for j := write + 1; j < i; j++ {
+				if tasks[j].rank() == rankRead {
+					add(i, j)
+					reads = true
+				}
+			}
+		}
+		if !reads && write >= 0 {
+			add(i, write)
+		}
+		if own == rankWrite {
+			write = i
+		}
+	}
+	return before
+}
+
+// turn is the place of a task in the order of its batch.
+type turn struct {
+	open int   // the tasks that it waits for
+	then []int // the tasks that wait for it
+}
+
+// turns returns nil if no task waits.
+func (p Parallel) turns(tasks []Task) []turn {
+	before := p.Order(tasks)
+	if before == nil {
+		return nil
+	}
+	turns := make([]turn, len(tasks))
+	for i, earlier := range before {
+		turns[i].open = len(earlier)
+		for _, j := range earlier {
+			turns[j].then = append(turns[j].then, i)
+		}
+	}
+	return turns
+}
+
+// serialKey returns the Serial key of the call. Empty means none.
+func (t *Task) serialKey() (key string) {
+	tool := t.Tool()
+	if tool == nil || tool.Serial == nil {
+		return ""
+	}
+	defer func() {
+		if recover() != nil {
+			key = "" // the arguments are not validated yet; the pipeline will report the fault
+		}
+	}()
+	return tool.Serial(tool.meant(t.Call.Args))
+}
+
+// pass records that task i has ended, or has an open question, so that the tasks that wait for it
+// have their turn. freed means that its worker, or its early start, no longer counts.
+func (b *batch) pass(i int, x *Execution, freed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.turns != nil {
+		held := b.tasks[i].HeldBy
+		if held == "" && !x.Outcome.Settled() {
+			held = b.tasks[i].Call.Name
+		}
+		for _, j := range b.turns[i].then {
+			b.turns[j].open--
+			if t := &b.tasks[j]; t.HeldBy == "" && !b.works[j].taken {
+				t.HeldBy = held
+			}
+		}
+	}
+	if b.StopOnBlock && x.Outcome == OutcomeBlocked {
+		for j := range b.tasks[i+1:] {
+			b.tasks[i+1+j].Refuse = "Not run: the call before it, " + b.tasks[i].Call.Name + ", was blocked."
+		}
+	}
+	if freed && b.works[i].taken {
+		b.running--
+	}
+	b.works[i].taken = true
+	b.grow()
 }

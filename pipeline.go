@@ -1,6 +1,6 @@
 package pawl
 
-// pipeline.go: the checks of a call: known, valid, changed, approved, within the budget.
+// pipeline.go: Task, and the checks of its call: known, valid, changed, approved, within the budget.
 
 import (
 	"bytes"
@@ -15,6 +15,58 @@ import (
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
+
+// Task is one tool call to execute. Its exported fields are plain data and may be sent to another
+// process; Agent.Attach makes a received Task executable there.
+type Task struct {
+	Agent string       `json:"agent"`
+	Run   llm.Key      `json:"run"`
+	Step  int          `json:"step"`
+	Key   llm.Key      `json:"key"`
+	Index int          `json:"index"` // the place among the open calls of the step
+	Call  llm.ToolCall `json:"call"`
+
+	Decisions []llm.Decision `json:"decisions,omitzero"` // for this call and for its nested calls
+	Values    Values         `json:"values,omitzero"`    // of the run, at the start of the step
+
+	// Refuse is the reason, for the model, why the call must not run. Empty means that it may run.
+	Refuse  string `json:"refuse,omitzero"`
+	Attempt int    `json:"attempt,omitzero"` // the number of earlier attempts
+
+	// Pending is the question of the call when the run was resumed. nil means none. PendingInside
+	// has the questions of its nested calls.
+	Pending       *PendingCall  `json:"question,omitzero"`
+	PendingInside []PendingCall `json:"inside,omitzero"`
+
+	// HeldBy is the name of an earlier call that this call waits for (Parallel.Order), and that has
+	// an open question. If the tool has EffectWrite or EffectIdempotent, the call may then ask its
+	// own question, but it does not run: it stays open. Empty means that there is no such call.
+	HeldBy string `json:"held_by,omitzero"`
+
+	// Since is the time when the call first became open. It stays the same when the call is
+	// executed again. The zero time means that it is not recorded.
+	Since time.Time `json:"since,omitzero"`
+
+	scope     *scope
+	messages  []llm.Message // the conversation at the start of the step
+	earlyCall *earlyCall    // executes the call already; nil means that it did not start early
+}
+
+// Tool returns the tool that the call names. It must not be changed. nil means that the run has no
+// such tool, or that the task came from another process.
+func (t Task) Tool() *Tool {
+	if t.scope == nil {
+		return nil
+	}
+	return find(t.scope.tools, t.Call.Name)
+}
+
+// Completed returns the call_completed event for a result of Do.
+func (t Task) Completed(x Execution) Event { return t.completed(&x) }
+
+func (t *Task) completed(x *Execution) Event {
+	return Event{Kind: EventCallCompleted, Run: t.Run, Step: t.Step, Path: t.Key, Execution: x}
+}
 
 // Do executes the call. It is THE PIPELINE, the same for every call:
 //
