@@ -171,9 +171,10 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []llm.Message, o run
 			r.emit(Event{Kind: EventNotice, Code: n.Code, Text: n.Text, Data: n.Data})
 		}
 	}
-	stop, err := StopFailed, r.affordable()
-	if err == nil {
-		stop, err = r.loop(ctx)
+	// Agent.Check finds this for the agent's own limit. A run around this one has limits too.
+	if r.scope.budget.costs() && !r.priced() {
+		return r.end(ctx, StopFailed, r.unpriced())
 	}
+	stop, err := r.loop(ctx)
 	return r.end(ctx, stop, err)
 }

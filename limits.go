@@ -306,7 +306,7 @@ func (r *run) admit(ctx context.Context) reached {
 	in, out := req.Bounds()
 	r.reply.need = use{tokens: in + len(r.setup.instructions) + out}
 	if b.costs() {
-		r.reply.need.cost, _ = r.setup.pricer.MaxCost(req) // known: see affordable
+		r.reply.need.cost, _ = r.setup.pricer.MaxCost(req) // known: see Agent.run
 	}
 	why, ok := b.reserve(ctx, r.reply.need)
 	r.reply.reserved = ok
@@ -320,15 +320,6 @@ func (r *run) paid(u llm.Usage) {
 		r.reply.used = use{u.Total(), u.Cost}
 		r.scope.budget.settle(r.reply.need, r.reply.used)
 	}
-}
-
-// affordable returns an error if the cost is limited and the price of the model is unknown.
-// Agent.Check finds it for the agent's own limit; this is about the runs around this one.
-func (r *run) affordable() error {
-	if !r.scope.budget.costs() || r.priced() {
-		return nil
-	}
-	return r.unpriced()
 }
 
 // priced reports whether the price of the model is known.
