@@ -1,6 +1,6 @@
 package pawl
 
-// pipeline.go: Task, and the checks of its call: known, valid, changed, approved, within the budget.
+// pipeline.go: Task, and its checks: known, valid, changed, approved, within the budget.
 
 import (
 	"bytes"
