@@ -34,7 +34,8 @@ var (
 // golden are the stored histories of earlier runs, which later versions must resume. The number is
 // the value of stateVersion. New histories are added. Old ones are never recorded again, because
 // active runs of users have their form.
-var golden = map[string]string{"pay-1": "pay", "plan-away-1": "plan away", "pay-2": "pay", "plan-away-2": "plan away"}
+var golden = map[string]string{"pay-1": "pay", "plan-away-1": "plan away", "pay-2": "pay",
+	"plan-away-2": "plan away", "pay-3": "pay", "plan-away-3": "plan away"}
 
 // replay replays a golden history with the current workflow and the given agent.
 func replay(t *testing.T, a *pawl.Agent, tool, path string) error {
