@@ -99,15 +99,16 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			return
 		}
 		if stored != nil {
-			for d, err := range stored.reply().Deltas() {
-				if !yield(d, err) {
-					return
-				}
-			}
+			stored.reply().Deltas()(yield)
 			return
 		}
 		if s.live(); ctx.Err() != nil {
 			yield(llm.Delta{}, context.Cause(ctx))
+			return
+		}
+		// A commit only if the reply before had no calls: an answer that the model is to correct.
+		if err := s.flush(nil); err != nil {
+			yield(llm.Delta{}, err)
 			return
 		}
 		resp := new(llm.Response)

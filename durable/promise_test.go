@@ -320,3 +320,23 @@ func countModel(w *durabletest.Memory, before int) (n int) {
 	}
 	return n
 }
+
+// A reply that was paid for is not asked for again: before a request, every reply before it is on
+// disk, also one without calls that did not fit and is to be corrected.
+func TestRepliesAreStoredBeforeTheNextRequest(t *testing.T) {
+	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
+	stored := -1
+	corrected := script.Func(func(*llm.Request) script.Turn {
+		run, err := eng.Export(t.Context(), "r")
+		if err != nil {
+			t.Error(err)
+		}
+		stored = len(run.Replies)
+		return script.Say("1")
+	})
+	a := &pawl.Agent{Output: pawl.SchemaFor[int](), Model: script.New(script.Say("one"), corrected)}
+	res, err := eng.Runner("r", a).Run(t.Context(), llm.User("How many?"))
+	if err != nil || string(res.Output) != "1" || stored != 1 {
+		t.Errorf("%s, %v; the journal has %d replies at the second request, want 1", res.Text(), err, stored)
+	}
+}
