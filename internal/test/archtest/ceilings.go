@@ -62,7 +62,7 @@ var ceilings = []ceiling{
 	{dir: "config", goal: 3400, now: 3750},
 	{dir: "config/agentframework", goal: 800, now: 1055},
 	{dir: "cmd/pawl", goal: 12600, now: 13750},
-	{dir: "examples", goal: 500},
+	{dir: "examples", goal: 770},
 	{dir: "internal/schema", goal: 1500, now: 1750},
 	{dir: "internal/jsonform", goal: 120},
 	{dir: "internal/dialect", goal: 3300, now: 3380},
