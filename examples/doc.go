@@ -6,5 +6,6 @@
 //	calls_test.go      the snippets of docs/calls.md: repair, effects, approval, limits, observers
 //	toolchoice_test.go the requests of docs/tools.md: how to steer the choice of a tool
 //
-// The folder quickstart holds the program of the README. Nothing imports this package.
+// The folder quickstart holds the program of the README. The other folders with programs are the
+// applications of examples/README.md. Nothing imports this package.
 package examples

@@ -1,0 +1,139 @@
+// Command extract reads documents, one JSON object a line, and writes the invoice in each as JSON.
+// It shows structured output, 64 requests at once, retries, and a journal: a second start after a
+// crash asks the model only for the documents that were in flight. It needs OPENAI_API_KEY.
+//
+//	go run ./examples/extract <documents.jsonl >invoices.jsonl
+//
+// A document is {"id": "d1", "text": "Invoice 17 of Acme: 12.50 EUR"}. The id names its run, so the
+// same documents with the same -db continue the batch.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+	"sync"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
+	"github.com/pawl-go/pawl/provider"
+	"github.com/pawl-go/pawl/store/sqlite"
+)
+
+// Document is a line of the input.
+type Document struct{ ID, Text string }
+
+// Invoice is what the model extracts from a document.
+type Invoice struct {
+	Number   int     `json:"number" jsonschema:"the number of the invoice"`
+	Vendor   string  `json:"vendor" jsonschema:"the company that sent it"`
+	Total    float64 `json:"total" jsonschema:"the amount to pay"`
+	Currency string  `json:"currency" jsonschema:"three letters, such as EUR"`
+}
+
+// Row is a line of the output: an invoice, or the reason why there is none.
+type Row struct {
+	ID      string  `json:"id"`
+	Invoice Invoice `json:"invoice,omitzero"`
+	Error   string  `json:"error,omitzero"`
+}
+
+func main() {
+	model := flag.String("model", "openai-chat:gpt-5-mini", "PROVIDER:MODEL")
+	path := flag.String("db", "extract.db", "the file with the journal")
+	workers := flag.Int("workers", 64, "the number of documents at once")
+	lease := flag.Duration("lease", 10*time.Second, "how long the runs of a dead process stay locked")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := extract(ctx, *model, *path, *workers, *lease); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// extract reads documents from standard input and writes invoices to standard output.
+func extract(ctx context.Context, model, path string, workers int, lease time.Duration) error {
+	m, err := provider.Open(model, nil)
+	if err != nil {
+		return err
+	}
+	db, err := sqlite.Open(path, nil)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	agent := &pawl.Agent{Model: m, Instructions: "Extract the invoice from the document."}
+	if err := agent.Check(); err != nil {
+		return err
+	}
+	b := &batch{eng: &durable.Engine{Journal: db, Lease: lease}, agent: agent, out: json.NewEncoder(os.Stdout)}
+	err = b.run(ctx, json.NewDecoder(os.Stdin), workers)
+	log.Printf("%d documents, %d failed, %d requests, $%.6f", b.done, b.failed, b.spent.Requests, b.spent.Usage.Cost)
+	return err
+}
+
+// batch is the state of the program. Its mutex guards the fields below it.
+type batch struct {
+	eng   *durable.Engine
+	agent *pawl.Agent
+
+	mu           sync.Mutex
+	out          *json.Encoder
+	done, failed int
+	spent        pawl.Spent
+}
+
+// run extracts the documents of in, at most workers at once.
+func (b *batch) run(ctx context.Context, in *json.Decoder, workers int) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for slots := make(chan struct{}, workers); ctx.Err() == nil; {
+		var d Document
+		if err := in.Decode(&d); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read the documents: %w", err)
+		}
+		slots <- struct{}{}
+		wg.Go(func() {
+			b.extract(ctx, d)
+			<-slots
+		})
+	}
+	return context.Cause(ctx)
+}
+
+// extract runs the document under its id, or gets the answer of its earlier run, and writes a row.
+func (b *batch) extract(ctx context.Context, d Document) {
+	run := observe.Wrap(b.agent, func(r pawl.Runner) observe.RunnerFunc { return b.eng.Runner(d.ID, r).Stream })
+	invoice, res, err := pawl.Into[Invoice](ctx, run, llm.User(d.Text))
+	for errors.Is(err, durable.ErrLost) { // until the lease of the process that died ends
+		select {
+		case <-ctx.Done():
+		case <-time.After(b.eng.Lease):
+		}
+		invoice, res, err = pawl.Into[Invoice](ctx, run, llm.User(d.Text))
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	row := Row{ID: d.ID, Invoice: invoice}
+	if b.done++; err != nil {
+		b.failed++
+		row.Error = err.Error()
+	}
+	if res != nil {
+		b.spent.Add(res.Spent)
+	}
+	if err := b.out.Encode(row); err != nil {
+		log.Fatal(err)
+	}
+}
