@@ -78,6 +78,14 @@ func TestChanges(t *testing.T) {
 	inOrder(t, talk(t, script.New(script.Say("Hello.")), dir, "Hello?"), "cost unknown")
 }
 
+// A question without an answer denies the change.
+func TestInputEnds(t *testing.T) {
+	dir := project(t)
+	model := script.New(edit("a - b", "a + b"), script.Say("Not repaired."))
+	inOrder(t, talk(t, model, dir, "Repair add."), "deny: ", "file_edit denied", "Not repaired.")
+	written(t, dir, source)
+}
+
 // Commands run in the sandbox after a yes: they see the project, and Go if it is installed.
 func TestCommands(t *testing.T) {
 	if err := sandbox.Check(sandbox.Strict); err != nil {

@@ -242,7 +242,15 @@ func TestRefunds(t *testing.T) {
 	s.want("", "POST", "/decisions", yes, 403, "")
 	s.want("tom", "POST", "/decisions", strings.Replace(yes, q.Digest, "x"+q.Digest[1:], 1), 409, "another question")
 	s.wantPaid(paid40)
-	s.want("tom", "POST", "/decisions", yes, 200, "refunded 900.00 euros")
+	var wg sync.WaitGroup
+	for range 3 { // an approver who clicks several times; a later click may find the run at work
+		wg.Go(func() {
+			if status, text := s.send("tom", "POST", "/decisions", yes); status != 200 && status != 409 {
+				t.Errorf("a yes: %d %s", status, text)
+			}
+		})
+	}
+	wg.Wait()
 	s.wantPaid(paid40, paid900)
 	s.want("tom", "POST", "/decisions", yes, 409, "does not wait")
 	s.wantPaid(paid40, paid900)
