@@ -90,7 +90,7 @@ func TestCheckNamesTheField(t *testing.T) {
 		"Middleware[0]: After has no function":            {Model: m, Middleware: []pawl.Middleware{pawl.After(nil)}},
 		"Middleware[0]: pawl.Approve was given no policy": {Model: m, Middleware: []pawl.Middleware{pawl.Approve(nil)}},
 	} {
-		err := a.Check()
+		err := a.Check(t.Context())
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
@@ -118,7 +118,7 @@ func TestCheckFindsAllFaults(t *testing.T) {
 		Tools:  []pawl.Toolset{nil, child.Tool("c"), brokenSet{boom}},
 		Limits: pawl.Limits{Cost: 1, Tokens: -1}}
 	child.Tools = []pawl.Toolset{a.Tool("a")} // in a circle
-	err := a.Check()
+	err := a.Check(t.Context())
 	if !errors.Is(err, boom) {
 		t.Errorf("the cause is not found in %v", err)
 	}
@@ -154,7 +154,7 @@ func TestCheckAccepts(t *testing.T) {
 		"a limit on cost and a price":   {Model: catalog.Price{}.Of(m), Limits: pawl.Limits{Cost: 1}},
 		"no tools and a choice of none": {Model: m, Choice: llm.ToolChoice{Mode: llm.ToolNone}},
 	} {
-		if err := a.Check(); err != nil {
+		if err := a.Check(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -178,3 +178,28 @@ func TestWritesWithoutAnApprover(t *testing.T) {
 		}
 	}
 }
+
+// Check asks each toolset for its tools once, with the context of its caller.
+func TestCheckAsksToolsetsOnce(t *testing.T) {
+	var asked []error
+	set := listing(func(ctx context.Context) ([]*pawl.Tool, error) {
+		asked = append(asked, context.Cause(ctx))
+		return []*pawl.Tool{says("f", "")}, context.Cause(ctx)
+	})
+	child := &pawl.Agent{Model: script.New(), Tools: []pawl.Toolset{set}}
+	a := &pawl.Agent{Model: script.New(), Tools: []pawl.Toolset{set, child.Tool("c")}}
+	if err := a.Check(t.Context()); err != nil || len(asked) != 2 {
+		t.Errorf("the toolset of two agents was asked %d times: %v", len(asked), err)
+	}
+	ended, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("gone")
+	cancel(gone)
+	if err := a.Check(ended); !errors.Is(err, gone) {
+		t.Errorf("got %v, want the end of the context", err)
+	}
+}
+
+// listing is a Toolset by a function.
+type listing func(context.Context) ([]*pawl.Tool, error)
+
+func (l listing) Tools(ctx context.Context) ([]*pawl.Tool, error) { return l(ctx) }

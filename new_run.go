@@ -61,10 +61,11 @@ func (a *Agent) newRun(ctx context.Context, from *Result, msgs []llm.Message, o 
 //
 // A run makes the same checks when it starts, and returns the same error. Check also finds faults
 // of the agents among the tools, except in their middleware, and options of the model that are not
-// valid, such as a missing key. A run finds these when it uses them. Check asks each Toolset for
-// its tools, and sends nothing to the model.
-func (a *Agent) Check() error {
-	return errors.Join(a.inspect(context.Background(), &inspection{seen: map[*Agent]bool{}})...)
+// valid, such as a missing key. A run finds these when it uses them. Check sends nothing to the
+// model. It asks each Toolset for its tools, once, within ctx; a run asks again when it starts,
+// because tools may change.
+func (a *Agent) Check(ctx context.Context) error {
+	return errors.Join(a.inspect(ctx, &inspection{seen: map[*Agent]bool{}})...)
 }
 
 // inspection is the state of Agent.Check.

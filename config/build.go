@@ -137,6 +137,9 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 			closeSets()
 		}
 	}()
+	if b.opts.Dry {
+		b.needsSearch()
+	}
 	sets := b.flat(named)
 	if err = b.offered(ctx, sets); err != nil {
 		return nil, err
@@ -175,7 +178,7 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 		err = b.team(ctx, built)
 	}
 	if err == nil && built.Agent.Model != nil {
-		err = faults(built.Agent.Check())
+		err = faults(built.Agent.Check(ctx))
 	}
 	return built, err
 }

@@ -275,7 +275,7 @@ func TestEmptyAddress(t *testing.T) {
 			return map[string]string{"K": "secret"}[name]
 		}})
 		if err == nil {
-			err = built.Agent.Check()
+			err = built.Agent.Check(t.Context())
 			built.Close()
 		}
 		if err == nil != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,8 +17,9 @@ import (
 // input is the start of a run, read from the journal. It is therefore the same for the process that
 // starts the run and for the processes that resume it.
 type input struct {
-	from *pawl.Result // nil means that there was no Result before
-	msgs []llm.Message
+	from  *pawl.Result // nil means that there was no Result before
+	msgs  []llm.Message
+	agent *pawl.Agent // the agent with the tools that were checked; nil means the Runner's own
 }
 
 // given returns the journal form of the start of r.
@@ -74,6 +76,9 @@ func (in input) all() []llm.Message {
 
 // stream starts r with the input.
 func (in input) stream(ctx context.Context, r pawl.Runner) iter.Seq2[pawl.Event, error] {
+	if in.agent != nil {
+		r = in.agent
+	}
 	if in.from == nil {
 		return r.Stream(ctx, in.msgs...)
 	}
@@ -87,6 +92,7 @@ func (in input) stream(ctx context.Context, r pawl.Runner) iter.Seq2[pawl.Event,
 
 // run is stream for an Agent, without fragments of replies.
 func (in input) run(ctx context.Context, a *pawl.Agent) (*pawl.Result, error) {
+	a = cmp.Or(in.agent, a)
 	if in.from == nil {
 		return a.Run(ctx, in.msgs...)
 	}

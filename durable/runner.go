@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/runerr"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -97,13 +98,10 @@ func (r *Runner) Run(ctx context.Context, msgs ...llm.Message) (*pawl.Result, er
 
 // errorOf returns Event.Error of the end of a run that returned err.
 func errorOf(err error) string {
-	if stop, ok := err.(*pawl.StopError); ok {
-		err = stop.Err
+	if err = runerr.Cause(err); err != nil {
+		return err.Error()
 	}
-	if err == nil {
-		return ""
-	}
-	return err.Error()
+	return ""
 }
 
 // cause returns err, or the storage error behind it.
@@ -200,8 +198,10 @@ func (e *Engine) history(ctx context.Context, who store.Scope, id string) (*hist
 func (r *Runner) begin(ctx context.Context, who store.Scope, msgs []llm.Message) (*session, context.Context,
 	input, error) {
 	e := r.engine
+	var agent *pawl.Agent
 	if a, ok := r.runner.(*pawl.Agent); ok { // a run that cannot start leaves no journal
-		if err := a.Check(); err != nil {
+		agent = listed(ctx, a)
+		if err := agent.Check(ctx); err != nil {
 			return nil, nil, input{}, err
 		}
 	}
@@ -229,8 +229,28 @@ func (r *Runner) begin(ctx context.Context, who store.Scope, msgs []llm.Message)
 	if err != nil {
 		return nil, nil, input{}, err
 	}
+	in.agent = agent
 	s, ctx := e.start(ctx, l, h)
 	return s, ctx, in, nil
+}
+
+// listed returns a copy of a with its present tools, so that the check and the run ask each toolset
+// once. A toolset with an error stays in its place, and the check reports it.
+func listed(ctx context.Context, a *pawl.Agent) *pawl.Agent {
+	c := *a
+	c.Tools = slices.Clone(a.Tools)
+	for i, set := range c.Tools {
+		tools, err := pawl.Toolsets{set}.Tools(ctx)
+		if err != nil {
+			continue
+		}
+		all := make(pawl.Toolsets, len(tools))
+		for n, t := range tools {
+			all[n] = t
+		}
+		c.Tools[i] = all
+	}
+	return &c
 }
 
 // answer stores the answers in msgs to the open calls of an existing run.

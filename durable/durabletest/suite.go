@@ -20,8 +20,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/runerr"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -90,10 +92,7 @@ func Drive(ctx context.Context, eng *durable.Engine, id string, c *Case, w World
 	run, msgs := eng.Runner(id, c.Agent(w)), c.Messages()
 	for range 50 {
 		res, err := once(ctx, run, c.number%2 == 1, msgs)
-		if stop, ok := err.(*pawl.StopError); ok {
-			err = stop.Err
-		}
-		if err != nil || res.Stop != pawl.StopPending {
+		if err = runerr.Cause(err); err != nil || res.Stop != pawl.StopPending {
 			return res, err
 		}
 		if msgs, err = Answers(ctx, w, res.Pending); err != nil {

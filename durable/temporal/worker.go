@@ -6,10 +6,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"go.temporal.io/sdk/activity"
 	sdkworker "go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/pawl-go/pawl"
 )
 
 // WorkerOptions configure a Worker. The zero value has the defaults.
@@ -52,7 +53,7 @@ func (w *Worker) Add(ctx context.Context, name string, a *pawl.Agent) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Check(); err != nil {
+	if err := a.Check(ctx); err != nil {
 		return fmt.Errorf("agent %s: %w", name, err)
 	}
 	w.mu.Lock()

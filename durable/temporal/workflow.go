@@ -7,11 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
-	"github.com/pawl-go/pawl/llm"
 	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/runerr"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Code in this file, in bind.go and in executor.go runs in workflows: it starts no goroutine, waits
@@ -130,9 +132,7 @@ func (w *Worker) execute(wctx workflow.Context, in input) (*flow, *Outcome, erro
 	if errors.Is(err, errContinue) {
 		return nil, nil, f.continueAsNew(res)
 	}
-	if stop, ok := err.(*pawl.StopError); ok {
-		err = stop.Err
-	}
+	err = runerr.Cause(err)
 	out := &Outcome{Result: res}
 	if err != nil {
 		out.Error = err.Error()

@@ -72,7 +72,7 @@ func extract(ctx context.Context, model, path string, workers int, lease time.Du
 	}
 	defer db.Close()
 	agent := &pawl.Agent{Model: m, Instructions: "Extract the invoice from the document."}
-	if err := agent.Check(); err != nil {
+	if err := agent.Check(ctx); err != nil {
 		return err
 	}
 	b := &batch{eng: &durable.Engine{Journal: db, Lease: lease}, agent: agent, out: json.NewEncoder(os.Stdout)}

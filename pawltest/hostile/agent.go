@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/runerr"
 	"github.com/pawl-go/pawl/leak"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -170,9 +171,7 @@ func (a *agentPlay) play(ctx context.Context) Report {
 		}
 		res, err = a.part(ctx, from)
 	}
-	if stop, ok := err.(*pawl.StopError); ok {
-		err = stop.Err
-	}
+	err = runerr.Cause(err)
 	r := Report{Err: err, Progress: a.progress}
 	if res != nil {
 		r.Stop, r.Messages = res.Stop, res.Messages

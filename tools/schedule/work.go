@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/runerr"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -122,9 +123,7 @@ func (w *Work) ask(ctx context.Context, scope store.Scope, id, prompt string) (d
 			}
 		}
 	}
-	if stop, ok := err.(*pawl.StopError); ok {
-		err = stop.Err
-	}
+	err = runerr.Cause(err)
 	head.Ended = time.Now()
 	if res != nil {
 		head.Stop, head.Cause, head.Spent = res.Stop, res.Cause, res.Spent
