@@ -4,6 +4,7 @@ package pawl
 // whose outcome is unknown.
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -114,6 +115,7 @@ func (w *work) approved(ctx context.Context) (res llm.ToolResult, done bool, err
 	validFor := time.Duration(-1)
 	if w.task.interrupted() && !w.tool.Passive {
 		q.Outcome = OutcomeUnknown // the first question is what happened
+		q.Why = cmp.Or(w.task.Pending.Why, "Interrupted before its result was stored. What it does may have happened.")
 	} else {
 		a, err := w.judged(ctx, w.x.Call)
 		switch {

@@ -128,8 +128,16 @@ func TestShutdownDuringCalls(t *testing.T) {
 		t.Fatalf("got %v, %s, ran %v", err, again.Stop, ran)
 	}
 	if len(again.Pending) != 2 || again.Pending[0].Outcome != pawl.OutcomeUnknown ||
-		again.Pending[0].Digest != waits["w"].Digest {
+		again.Pending[0].Digest != waits["w"].Digest || again.Pending[0].Why != waits["w"].Why {
 		t.Fatalf("got %+v", again.Pending)
+	}
+	stored := roundTrip(t, res)
+	for i := range stored.Pending {
+		stored.Pending[i].Why = "" // as an engine finds the call after a crash
+	}
+	crashed, _ := a.Resume(t.Context(), stored)
+	if w := crashed.Pending[0]; w.Outcome != pawl.OutcomeUnknown || !strings.Contains(w.Why, "may have happened") {
+		t.Errorf("after a crash: got %+v", w)
 	}
 	// An approval covers one attempt. A result states what happened.
 	w, p := again.Pending[0], again.Pending[1]

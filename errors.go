@@ -46,7 +46,7 @@ func (e *StopError) Error() string {
 	case StopPending:
 		next = "Resume with a Decision for each"
 	case StopLimit:
-		next = "raise " + cmp.Or(raises[res.Limit], "the limit") + " and Resume"
+		next = "raise " + res.Limit.setting() + " and Resume"
 	case StopStalled:
 		next = "change the instructions, the tools or the model"
 	case StopCancelled:
@@ -58,10 +58,6 @@ func (e *StopError) Error() string {
 	}
 	return text + "; " + next
 }
-
-// raises names the settings of the limits.
-var raises = map[LimitName]string{"rounds": "Limits.Rounds", "calls": "Limits.Calls", "tokens": "Limits.Tokens",
-	"cost": "Limits.Cost", "time": "Limits.Time", "output": "Settings.MaxTokens"}
 
 // Unwrap returns Err.
 func (e *StopError) Unwrap() error { return e.Err }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -164,6 +165,17 @@ func (b *budget) costs() bool {
 // LimitName names a limit: rounds, calls, tokens, cost or time, as in Limits, or output for the
 // maximum length of a reply. "" means none.
 type LimitName string
+
+// setting returns the field that sets the limit. The name may come from a stored Result.
+func (n LimitName) setting() string {
+	switch n {
+	case "":
+		return "the limit"
+	case "output":
+		return "Settings.MaxTokens"
+	}
+	return "Limits." + strings.ToUpper(string(n[:1])) + string(n[1:])
+}
 
 // reached is a limit that was reached, with the sentence for Result.Cause. The zero value means
 // that none was.

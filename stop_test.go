@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -190,5 +191,21 @@ func TestCollect(t *testing.T) {
 	var stop *pawl.StopError
 	if res, err := pawl.Collect(alone, nil); res == nil || !errors.As(err, &stop) {
 		t.Errorf("an end alone: got %+v, %v", res, err)
+	}
+}
+
+// The error of each limit names the setting that raises it.
+func TestStopErrorNamesTheSetting(t *testing.T) {
+	for limit, want := range map[pawl.LimitName]string{"": "raise the limit", "rounds": "raise Limits.Rounds",
+		"calls": "raise Limits.Calls", "tokens": "raise Limits.Tokens", "cost": "raise Limits.Cost",
+		"time": "raise Limits.Time", "output": "raise Settings.MaxTokens", "\xff": "raise Limits."} {
+		err := (&pawl.Result{Stop: pawl.StopLimit, Limit: limit}).Err()
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q in it", limit, err, want)
+		}
+		name, ok := strings.CutPrefix(want, "raise Limits.")
+		if _, is := reflect.TypeFor[pawl.Limits]().FieldByName(name); ok && name != "" && !is {
+			t.Errorf("Limits has no field %s", name)
+		}
 	}
 }

@@ -314,7 +314,7 @@ func (s *Server) toRun(head store.JournalRun) Run {
 		run.Stop, run.Cause, run.Spent, run.Waits = sum.Stop, sum.Cause, &sum.Spent, sum.Pending
 	}
 	if l := s.hub.find(place{head.Scope, head.ID}); l.works() && head.State != store.JournalOver {
-		run.State = "running"
+		run.State, run.Stop, run.Cause = "running", "", "" // the summary is of the end before
 		if spent := l.spent.Load(); spent != nil {
 			run.Spent = spent
 		}

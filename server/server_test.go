@@ -126,6 +126,38 @@ func serve(t *testing.T, change func(*server.Options)) *serving {
 	return v
 }
 
+// The response to an approval shows the running run, and not its stop before the approval.
+func TestAnApprovedRunHasNotStopped(t *testing.T) {
+	gate := make(chan struct{})
+	pay := pawl.Func("pay", "Pays.", func(ctx context.Context, _ struct{}) (string, error) {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+		}
+		return "paid", nil
+	})
+	v := serve(t, func(o *server.Options) {
+		o.Agents = []*pawl.Agent{{Name: "payer", Model: script.New(script.Call("pay", nil), script.Say("Paid.")),
+			Tools: []pawl.Toolset{pay}, Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}}}
+	})
+	var run server.Run
+	v.do("POST", "/v1/runs", `{"id":"r","input":"pay","wait":true}`, 201, &run)
+	if run.Stop != pawl.StopPending || run.Cause == "" || len(run.Pending) != 1 {
+		t.Fatalf("got %+v", run)
+	}
+	body := `{"key":"run/1/0","digest":"` + run.Pending[0].Digest + `"}`
+	run = server.Run{}
+	v.do("POST", "/v1/runs/r/approve", body, 200, &run)
+	if run.State != "running" || run.Stop != "" || run.Cause != "" {
+		t.Errorf("got state %q, stop %q, cause %q", run.State, run.Stop, run.Cause)
+	}
+	close(gate)
+	v.events(v.request("GET", "/v1/runs/r/events", "").Body, nil)
+	if v.do("GET", "/v1/runs/r", "", 200, &run); run.State != "over" || run.Stop != pawl.StopAnswer {
+		t.Errorf("at its end: got %+v", run)
+	}
+}
+
 // request returns a request.
 func request(t *testing.T, method, url, body string) *http.Request {
 	t.Helper()
