@@ -185,6 +185,14 @@ func TestKeys(t *testing.T) {
 	if got, want := outcome(nil, err), "error authentication 401: bad key [key]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+	// A placeholder for a server without authentication is an ordinary word.
+	_, _, err = drain(anthropic.New("m", &anthropic.Options{Retries: -1, Key: "none", BaseURL: "http://own.test",
+		HTTP: transport(func(*http.Request) (*http.Response, error) {
+			return reply(404, `{"type":"error","error":{"type":"not_found_error","message":"none of the models"}}`), nil
+		})}), user("hi"))
+	if got, want := outcome(nil, err), "error not_found 404: none of the models"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 }
 
 func TestRetries(t *testing.T) {

@@ -202,13 +202,13 @@ func TestErrors(t *testing.T) {
 func TestKeysStayOutOfErrors(t *testing.T) {
 	for name, f := range map[string]transport{
 		"said by the server": func(*http.Request) (*http.Response, error) {
-			return reply(400, failed(400, "INVALID_ARGUMENT", "API key not valid: secret")), nil
+			return reply(400, failed(400, "INVALID_ARGUMENT", "API key not valid: a-secret")), nil
 		},
-		"said by a proxy":     func(*http.Request) (*http.Response, error) { return nil, errors.New("proxy: bad header secret") },
-		"said in a reply":     func(*http.Request) (*http.Response, error) { return reply(200, failed(400, "", "secret")), nil },
-		"said in other words": func(*http.Request) (*http.Response, error) { return reply(500, `secret`), nil },
+		"said by a proxy":     func(*http.Request) (*http.Response, error) { return nil, errors.New("proxy: bad header a-secret") },
+		"said in a reply":     func(*http.Request) (*http.Response, error) { return reply(200, failed(400, "", "a-secret")), nil },
+		"said in other words": func(*http.Request) (*http.Response, error) { return reply(500, `a-secret`), nil },
 	} {
-		m := gemini.New("m", &gemini.Options{Key: "secret", HTTP: f, Retries: -1})
+		m := gemini.New("m", &gemini.Options{Key: "a-secret", HTTP: f, Retries: -1})
 		if _, err := llm.Complete(t.Context(), m, user("go")); err == nil || strings.Contains(fmt.Sprintf("%v %+v", err, err), "secret") {
 			t.Errorf("%s: %v", name, err)
 		}

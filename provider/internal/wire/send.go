@@ -108,6 +108,10 @@ func (c *Client) send(ctx context.Context, u *url.URL, h http.Header, body []byt
 	}
 }
 
+// minKey is the minimum length in bytes of a key that is hidden in errors. Shorter keys are
+// placeholders for servers without authentication, such as "none", and also occur in other text.
+const minKey = 8
+
 // retryable reports whether a repeated request may succeed. It removes the key from the text of
 // err, because servers and proxies repeat it.
 func (c *Client) retryable(err error) (*llm.ProviderError, bool) {
@@ -115,7 +119,7 @@ func (c *Client) retryable(err error) (*llm.ProviderError, bool) {
 	if !errors.As(err, &e) {
 		return nil, false
 	}
-	if c.Key != "" && strings.Contains(e.Message, c.Key) {
+	if len(c.Key) >= minKey && strings.Contains(e.Message, c.Key) {
 		e.Message = strings.ReplaceAll(e.Message, c.Key, "[key]")
 		e.Err = nil // its text may contain the key too
 	}
