@@ -235,6 +235,28 @@ func TestLookingIsNotDoing(t *testing.T) {
 	soon(ctx, t, p, "going on asks the model", func() bool { return w.failed.Load() > before })
 }
 
+// A request that fails within its reply shows the part that arrived and its error, in the
+// transcript and in its details.
+func TestBrokenReply(t *testing.T) {
+	ctx, p := page(t)
+	w := open(t, nil)
+	must(t, p.Open(ctx, w.URL+"/"))
+	w.post("/v1/runs", `{"id":"b","agent":"support","input":"break"}`)
+	visit(ctx, t, p, "#/run/b", `document.querySelector(".trow.request.running")`)
+	close(w.gate)
+	until(ctx, t, p, `document.querySelector(".ending")?.textContent.includes("failed")`)
+	until(ctx, t, p, `document.querySelector(".trow.request.failed")`)
+	must(t, p.Eval(ctx, `document.querySelector(".trow.request.failed").click()`, nil))
+	until(ctx, t, p, `document.querySelector("#detail .wrong")?.textContent.includes("broke off")`)
+	must(t, p.Eval(ctx, `document.querySelector("#tab-transcript").click()`, nil))
+	until(ctx, t, p, `document.querySelector(".msg.assistant .said")?.textContent.includes("The reply is incomplete: ")`)
+	var said string
+	must(t, p.Eval(ctx, `document.querySelector(".msg.assistant .said").innerText`, &said))
+	if !strings.Contains(said, "The order is") || !strings.Contains(said, "broke off") {
+		t.Errorf("the transcript has %q", said)
+	}
+}
+
 // soon waits until a condition outside the page holds.
 func soon(ctx context.Context, t *testing.T, p *browser.Page, what string, is func() bool) {
 	t.Helper()

@@ -211,6 +211,12 @@ func (w *shop) help(req *llm.Request) script.Turn {
 		w.failed.Add(1)
 		return script.Fail(&llm.ProviderError{Code: llm.CodeAuthentication, Status: 401, Message: "the key is not known"})
 	}
+	if text == "break" {
+		turn := script.Together(script.Say("The order is on its"),
+			script.Fail(&llm.ProviderError{Code: llm.CodeServer, Status: 500, Message: "the stream broke off"}))
+		turn.Hold = w.gate
+		return turn
+	}
 	if strings.HasPrefix(text, "say ") {
 		return script.Say(text[4:])
 	}

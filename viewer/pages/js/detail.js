@@ -68,6 +68,7 @@ function RequestDetail({ n, run, given, t, onFork }) {
     ${(text || (!calls.length && !live)) && html`<div class="h3row"><h3>Reply</h3><div class="switch"><button class="small" aria-pressed=${raw ? "false" : "true"} onClick=${() => setRaw(false)}>Formatted</button><button class="small" aria-pressed=${raw ? "true" : "false"} onClick=${() => setRaw(true)}>As it is</button></div></div>
       ${raw ? html`<${Long} text=${text} kind="prose" label="reply" />` : html`<${Markdown} text=${text || "(no text)"} />`}`}
     ${calls.length > 0 && html`<h3>${plural(calls.length, "call")}</h3>${calls.map((c, i) => html`<div class="callline" key=${i}><span class="mono">${visible(c.name || "…")}</span><${Long} text=${argsOf(c)} kind="json" label=${"arguments of " + c.name} /></div>`)}`}
+    ${n.error && html`<p class="wrong">${visible(n.error.slice(0, 2000))}</p>`}
     ${live && n.running && html`<p class="muted" role="status">The model is writing…</p>`}
     ${n.response && html`<p class="facts muted">Ended with ${visible(n.response.finish || "")}${n.response.id ? html` · <span class="mono">${visible(n.response.id)}</span>` : ""}</p>`}
     <${Notices} list=${n.notices} />

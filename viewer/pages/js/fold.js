@@ -125,6 +125,9 @@ const take = {
   steered: (run, e) => run.steered.push({ step: e.step, message: e.message, path: e.path }),
   step(run, e) {
     if (e.run === "run") run.spent = e.spent || run.spent;
+    if (!e.error) return;
+    // its request has failed: what arrived of the reply stays
+    for (const n of run.nodes.values()) if (n.kind === "request" && n.run === e.run && n.running) Object.assign(n, { error: e.error, running: false, to: e.at });
   },
   run_ended(run, e) {
     if (e.run === "run") {

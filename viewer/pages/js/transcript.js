@@ -53,13 +53,14 @@ function Reply({ n, onSelect }) {
   const thought = live ? n.reasoning : parts.filter((p) => p.type === "reasoning").map((p) => p.text).join("\n");
   const text = live ? n.text : parts.filter((p) => p.type === "text").map((p) => p.text).join("");
   const calls = live ? [...n.deltas.values()] : [];
-  if (!text && !thought && !calls.length && !n.running) return null;
+  if (!text && !thought && !calls.length && !n.running && !n.error) return null;
   return html`<article class="msg assistant" aria-label="Model" aria-busy=${n.running ? "true" : "false"}>
     <div class="who">Model${onSelect && html` <button class="linkish" onClick=${() => onSelect(n.key)}>details</button>`}</div>
     <div class="said">
       ${thought && html`<details class="thought" open=${live && !text}><summary>Reasoning</summary><${Long} text=${thought} kind="prose" label="reasoning" /></details>`}
       ${text && html`<${Markdown} text=${text} />`}
       ${calls.map((d) => html`<p class="muted mono small">${visible(d.name || "…")}(${line(d.text.join(""), 80)}</p>`)}
+      ${n.error && html`<p class="wrong">${text || calls.length ? "The reply is incomplete: " : "No reply: "}${visible(n.error.slice(0, 2000))}</p>`}
       ${n.running && html`<span class="caret" aria-hidden="true"></span>`}
     </div>
   </article>`;

@@ -159,7 +159,7 @@ const place = (x, w) => (el) => {
 // nameOf returns the label of a row.
 export const nameOf = (n) => (n.kind === "request" ? n.response?.model || n.model || "model" : n.name || "?");
 
-export const outcomeOf = (n) => (n.running ? "running" : n.kind === "call" ? n.execution?.outcome : n.kind === "run" ? n.end?.stop : n.response ? "" : n.kind === "request" ? "none" : "");
+export const outcomeOf = (n) => (n.running ? "running" : n.kind === "call" ? n.execution?.outcome : n.kind === "run" ? n.end?.stop : n.response ? "" : n.error ? "failed" : n.kind === "request" ? "none" : "");
 
 function TimeRow({ n, level, kids, open, t, ax, beside, selected, tab, onToggle, onSelect, index, of, ordinal }) {
   const outcome = outcomeOf(n);

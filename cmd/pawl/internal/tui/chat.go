@@ -300,7 +300,7 @@ func (t *chat) turn(from *pawl.Result, msgs ...llm.Message) {
 	if t.console != nil {
 		d.totals(res.Spent)
 	}
-	if t.last = assemble.Ended(res, err, t.Save); t.last != nil {
+	if t.last = assemble.Ended(res, err, t.File, t.Save); t.last != nil {
 		var f *cli.Failure
 		if errors.As(t.last, &f) && f.Status == cli.StatusPending {
 			f.Hint = "/approve, or /deny REASON"

@@ -70,5 +70,5 @@ func (w *DurableRun) ended(res *pawl.Result, err error) error {
 			return f
 		}
 	}
-	return assemble.Ended(res, err, "")
+	return assemble.Ended(res, err, "", "")
 }

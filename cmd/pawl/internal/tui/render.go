@@ -171,9 +171,37 @@ func (r *Renderer) Event(e pawl.Event) {
 		}
 	case pawl.EventCallCompleted:
 		r.completed(e)
+	case pawl.EventStep:
+		r.broken(e)
 	case pawl.EventRunEnded:
 		r.end()
 	}
+}
+
+// broken shows the step of a request that failed after a part of its reply had arrived. A request
+// without such a part has no step here: the error of the run says everything.
+func (r *Renderer) broken(e pawl.Event) {
+	reply := partial(e)
+	if reply == nil {
+		return
+	}
+	r.begin(e.Step)
+	if text := strings.TrimSpace(reply.Message.Text()); !r.live && text != "" {
+		r.line(cli.Visible(text))
+	}
+	m := markOf(pawl.OutcomeError)
+	r.line("  " + painted(r.style, m.colour, m.mark) + " " + cli.Line(cutReply+e.Error, r.width-4))
+}
+
+// cutReply stands before the error of a request that ended within its reply.
+const cutReply = "the reply is incomplete: "
+
+// partial returns the part of a reply that arrived before its request failed. nil means none.
+func partial(e pawl.Event) *llm.Response {
+	if e.Error == "" || e.Completed == nil {
+		return nil
+	}
+	return e.Completed.Response
 }
 
 func (r *Renderer) begin(step int) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
@@ -200,6 +201,41 @@ func TestSmallWords(t *testing.T) {
 	} {
 		if test.got != test.want {
 			t.Errorf("got %q, want %q", test.got, test.want)
+		}
+	}
+}
+
+// A request that failed within its reply shows the part that arrived, once, and its error. A
+// request that failed before shows nothing: the error of the run follows.
+func TestRenderBrokenReply(t *testing.T) {
+	part := &llm.Response{Message: llm.Assistant(llm.Text{Text: "The sum is 4"})}
+	broken := pawl.Event{Kind: pawl.EventStep, Step: 1, Error: "openai: the stream broke off",
+		Completed: &pawl.Step{Response: part, Error: "openai: the stream broke off"}}
+	const said, mark = "The sum is 4\n", "✗ the reply is incomplete: openai: the stream broke off\n"
+	head := "\nstep 1 " + strings.Repeat("─", 53) + "\n"
+	text := pawl.Event{Kind: pawl.EventText, Step: 1, Text: "The sum is 4"}
+	start := pawl.Event{Kind: pawl.EventStepStarted, Step: 1}
+	for _, live := range []bool{false, true} {
+		if got, want := rendered(live, start, text, broken), head+said+"  "+mark; got != want {
+			t.Errorf("live %t: got %q, want %q", live, got, want)
+		}
+		none := broken
+		none.Completed = &pawl.Step{Error: none.Error}
+		if got := rendered(live, start, none); got != "" {
+			t.Errorf("live %t, without a part: got %q", live, got)
+		}
+	}
+	for _, answer := range []bool{false, true} {
+		v := newView(60, answer)
+		v.begin(time.Unix(0, 0))
+		var out []term.Line
+		for _, e := range []pawl.Event{start, text, broken, {Kind: pawl.EventRunEnded}} {
+			e.Run = "run"
+			v.event(e, time.Unix(1, 0))
+			out = append(out, v.drain(time.Unix(1, 0))...)
+		}
+		if got, want := plainLines(out), said+"\n"+mark; got != want {
+			t.Errorf("console, answer %t: got %q, want %q", answer, got, want)
 		}
 	}
 }

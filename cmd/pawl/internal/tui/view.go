@@ -175,6 +175,8 @@ func (v *view) outer(e pawl.Event) {
 		c.call, c.state = *e.Call, callReady
 	case pawl.EventResponseReceived:
 		v.reply(e)
+	case pawl.EventStep:
+		v.broken(e)
 	case pawl.EventSteered:
 		if e.Message != nil {
 			v.said(e.Message.Text())
@@ -246,6 +248,21 @@ func (v *view) reply(e pawl.Event) {
 	if len(calls) > 0 {
 		v.phase = "running calls"
 	}
+}
+
+// broken shows the step of a request that failed after a part of its reply had arrived.
+func (v *view) broken(e pawl.Event) {
+	reply := partial(e)
+	if reply == nil {
+		return
+	}
+	v.endProse()
+	if text := strings.TrimSpace(reply.Message.Text()); !v.answer && text != "" {
+		v.text(text, false)
+	}
+	m := markOf(pawl.OutcomeError)
+	lines := term.Text(term.Red, cutReply+e.Error).Wrap(v.width - 2)
+	v.put("note", term.Indent(lines[:min(len(lines), 3)], term.Text(term.Red, m.mark+" "), term.Text(0, "  "))...)
 }
 
 func (v *view) notice(e pawl.Event) {
