@@ -194,11 +194,25 @@ func (b *builtin) http() (pawl.Toolset, error) {
 	return fetch, nil
 }
 
+// searchVariables are the variables that search.Open reads.
+const searchVariables = "BRAVE_API_KEY, TAVILY_API_KEY and SEARXNG_URL"
+
+// needsSearch reports that this machine has no search service for the agent. That is no fault of
+// the agent, because another machine may have one.
+func (b *builder) needsSearch() {
+	if !slices.ContainsFunc(b.agent.Tools, func(t Tool) bool { return t.Set == "search" }) {
+		return
+	}
+	if _, err := search.Open(b.env); err != nil {
+		b.tell("search: no search service is set up on this machine; a run needs one of " + searchVariables)
+	}
+}
+
 func (b *builtin) search() (pawl.Toolset, error) {
 	// without an engine, each call returns an error that says what is missing
 	engine, err := search.Open(b.env)
 	if err != nil && b.now {
-		return nil, finding(CodeUnavailable, "", "set one of BRAVE_API_KEY, TAVILY_API_KEY and SEARXNG_URL", "search: no search service is set up")
+		return nil, finding(CodeUnavailable, "", "set one of "+searchVariables, "search: no search service is set up")
 	}
 	ranks, err := b.agent.Embed.Open()
 	if err != nil {

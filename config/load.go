@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -38,7 +39,11 @@ type LoadOptions struct {
 func Load(name string, o *LoadOptions) (*File, error) {
 	text, err := readBounded(name)
 	if err != nil {
-		return &File{Name: name}, Findings{{Code: CodeUnreadable, File: name, Message: cause(err)}}
+		f := &Finding{Code: CodeUnreadable, File: name, Message: cause(err)}
+		if errors.Is(err, fs.ErrNotExist) {
+			f.Hint = "pawl init writes a first file"
+		}
+		return &File{Name: name}, Findings{f}
 	}
 	return Parse(name, text, o)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/redact"
 )
 
 // commandLine matches a command in a hint, up to the end, a comma or a semicolon.
@@ -91,7 +93,7 @@ func TestFailuresNameTheNextCommand(t *testing.T) {
 				Cause: "3 tokens of 3"}, "limit, time": {Stop: pawl.StopLimit, Limit: "time", Cause: "the time of 3 s"},
 			"limit, handed back": {Stop: pawl.StopLimit, Cause: "0 rounds", Messages: asks},
 		} {
-			kinds["stop "+string(stop)+" "+saved] = assemble.Ended(res, nil, saved)
+			kinds["stop "+string(stop)+" "+saved] = assemble.Ended(res, nil, "agent.yaml", saved)
 		}
 	}
 	for what, err := range kinds {
@@ -104,4 +106,32 @@ func TestFailuresNameTheNextCommand(t *testing.T) {
 			t.Errorf("%s: %q names no command", what, f.Hint)
 		}
 	}
+}
+
+// If several models failed, the error shows each of them; the error of one model has no key of a
+// step.
+func TestFailureOfSeveralModels(t *testing.T) {
+	one := &llm.ProviderError{Provider: "openai", Code: llm.CodeOverloaded, Message: "busy"}
+	two := &llm.ProviderError{Provider: "gemini", Code: llm.CodeQuota, Message: "none left"}
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("run/0/model: %w", one), "openai: overloaded: busy"},
+		{fmt.Errorf("run/0/model: 2 models failed: %w", errors.Join(one, two)),
+			"run/0/model: 2 models failed: openai: overloaded: busy\ngemini: quota: none left"},
+	} {
+		for _, err := range []error{test.err, hiding(test.err)} {
+			if got := cli.Failed(err).Error(); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		}
+	}
+}
+
+// hiding returns err as a Redactor returns it.
+func hiding(err error) error {
+	r := new(redact.Redactor)
+	_ = r.Add("a secret of another text") // it is long enough
+	return r.Error(err)
 }

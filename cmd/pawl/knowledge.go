@@ -47,7 +47,7 @@ type knowledgeFlags struct {
 // set opens the database, and returns the set of tools over it. The caller closes the database.
 func (f *knowledgeFlags) set(sys *cli.System, create bool, o knowledge.Options) (*config.Database, *knowledge.Set,
 	error) {
-	e, err := config.Embed{Model: f.Embed, URL: f.EmbedURL}.Open()
+	e, err := config.Embed{Model: f.Embed, URL: string(f.EmbedURL)}.Open()
 	if err != nil {
 		return nil, nil, assemble.Misconfigured(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/runs"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/serve"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/tui"
+	"github.com/pawl-go/pawl/internal/nearest"
 )
 
 // grammar is the command line. Each field is a command.
@@ -117,14 +119,24 @@ func commandNames() string {
 func misused(err error) error {
 	path := "pawl"
 	var p *kong.ParseError
+	var node *kong.Node
 	if errors.As(err, &p) && p.Context != nil {
-		if node := p.Context.Selected(); node != nil {
+		if node = p.Context.Selected(); node != nil {
 			path = node.FullPath()
 		} else {
 			path = strings.TrimSpace("pawl " + p.Context.Command())
 		}
 	}
 	text := strings.TrimSuffix(err.Error(), ".")
+	for _, w := range wrongValues {
+		text = w.kong.ReplaceAllString(text, w.plain)
+	}
+	if flag, ok := strings.CutPrefix(text, "unknown flag --"); ok && node != nil {
+		flag, _, _ = strings.Cut(flag, ",")
+		if near := nearFlag(node, flag); near != "" {
+			return cli.Usage("did you mean --"+near+"? see: "+path+" --help", "unknown flag --%s", flag)
+		}
+	}
 	switch {
 	case path == "pawl" && strings.HasPrefix(text, "expected one of"):
 		return cli.Usage("begin with: pawl demo; or see: pawl --help", "there is no command; there are %s",
@@ -135,6 +147,33 @@ func misused(err error) error {
 		text = "an argument is missing: " + strings.ToUpper(strings.Trim(strings.TrimPrefix(text, "expected "), `"<>. `))
 	}
 	return cli.Usage(path+" --help", "%s", text)
+}
+
+// wrongValues are the texts for values of the wrong kind. They replace the texts of kong.
+var wrongValues = []struct {
+	kong  *regexp.Regexp
+	plain string
+}{
+	{regexp.MustCompile(`expected duration but got ("[^"]*").*`), `want a time with a unit, such as 90s or 10m, got $1`},
+	{regexp.MustCompile(`expected a float but got ("[^"]*").*`), `want a number, such as 0.50, got $1`},
+	{regexp.MustCompile(`expected (a|an) int(eger)? but got ("[^"]*").*`), `want a whole number, got $3`},
+}
+
+// nearFlag returns the flag of a command that is probably meant: a flag with the word in its name,
+// or with a similar name. "" means none.
+func nearFlag(node *kong.Node, word string) string {
+	var names []string
+	for _, group := range node.AllFlags(true) {
+		for _, f := range group {
+			names = append(names, f.Name)
+		}
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "-"+word) || strings.HasPrefix(name, word+"-") {
+			return name
+		}
+	}
+	return nearest.Word(word, names)
 }
 
 // flagGroups are the flags that several commands share. The help, the man pages and docs/cli.md

@@ -92,7 +92,7 @@ func (c *runCmd) run(sys *cli.System) error {
 	if res == nil {
 		return cli.NotBegun(err)
 	}
-	return d.End(res, s.Handed(truth), c.Save, assemble.Ended(res, err, c.Save))
+	return d.End(res, s.Handed(truth), c.Save, assemble.Ended(res, err, c.File, c.Save))
 }
 
 // durable starts a durable run. If the run exists, with the same transcript and messages, it is

@@ -20,9 +20,9 @@ import (
 // them.
 type AgentFlags struct {
 	FileFlags   `group:"agent"`
-	Model       string `group:"agent" placeholder:"PROVIDER:NAME" help:"@agent_model"`
-	BaseURL     string `group:"agent" name:"base-url" placeholder:"URL" help:"@agent_baseurl"`
-	KeyEnv      string `group:"agent" name:"key-env" placeholder:"NAME" help:"@agent_keyenv"`
+	Model       string      `group:"agent" placeholder:"PROVIDER:NAME" help:"@agent_model"`
+	BaseURL     cli.Address `group:"agent" name:"base-url" placeholder:"URL" help:"@agent_baseurl"`
+	KeyEnv      string      `group:"agent" name:"key-env" placeholder:"NAME" help:"@agent_keyenv"`
 	driverFlags `group:"agent"`
 	System      string   `group:"agent" placeholder:"TEXT" help:"@agent_system"`
 	Tools       []string `group:"tools" placeholder:"SET" help:"@agent_tools"`

@@ -50,12 +50,17 @@ func PrintAnswer(sys *cli.System, res *pawl.Result, shown bool) error {
 }
 
 // Ended returns the failure for the stop reason of a run, with its exit status and a hint. nil
-// means an answer. saved is the file that holds the result; "" means none.
-func Ended(res *pawl.Result, err error, saved string) error {
+// means an answer. file is the agent's file, and saved the file that holds the result; "" means
+// none.
+func Ended(res *pawl.Result, err error, file, saved string) error {
 	open := OpenCalls(res)
-	goOn := "to resume: pawl run --messages " + cli.QuotedWord(saved)
+	run := "pawl run "
+	if file != "" {
+		run += cli.QuotedWord(file) + " "
+	}
+	goOn := "to resume: " + run + "--messages " + cli.QuotedWord(saved)
 	if saved == "" {
-		goOn = "with --save FILE the run can be resumed: pawl run --messages FILE"
+		goOn = "with --save FILE the run can be resumed: " + run + "--messages FILE"
 	}
 	switch res.Stop {
 	case pawl.StopAnswer, pawl.StopFinished:

@@ -193,8 +193,8 @@ type OutsideFlags struct {
 
 // EmbedFlags name the embedding model.
 type EmbedFlags struct {
-	Embed    string `group:"store" placeholder:"PROVIDER:MODEL" help:"@embed_embed"`
-	EmbedURL string `group:"store" name:"embed-url" placeholder:"URL" help:"@embed_embedurl"`
+	Embed    string      `group:"store" placeholder:"PROVIDER:MODEL" help:"@embed_embed"`
+	EmbedURL cli.Address `group:"store" name:"embed-url" placeholder:"URL" help:"@embed_embedurl"`
 }
 
 // StoreFlags name the database, the tenant and the user.

@@ -97,7 +97,12 @@ func Failed(err error) error {
 	case !errors.As(err, &p):
 		return Fail(StatusFailed, err, "to check the setup of this machine: pawl doctor")
 	}
-	return ofProvider(p) // without the step, which the display of the run already shows
+	failed := ofProvider(p)
+	failed.Err = err // with all errors, if several models failed
+	if strings.HasSuffix(err.Error(), p.Error()) {
+		failed.Err = p // without the step, which the display of the run already shows
+	}
+	return failed
 }
 
 // providerHints holds the exit status and the hint for the errors of a provider. Other errors may
@@ -117,15 +122,15 @@ var providerHints = map[llm.Code]Failure{
 		"to see what can be reached from here: pawl doctor"},
 }
 
-// ofProvider returns the failure for an error of a provider.
-func ofProvider(p *llm.ProviderError) error {
+// ofProvider returns the exit status and the hint for an error of a provider.
+func ofProvider(p *llm.ProviderError) *Failure {
 	f, known := providerHints[p.Code]
 	sent := p.Status != 0
 	variables := strings.Join(provider.KeyVariables(p.Provider), " or ")
 	switch {
 	case p.Code == llm.CodeAuthentication && sent:
-		f = Failure{Status: StatusUsage, Hint: "the key is wrong or missing: " + variables +
-			" is sent only to its provider; for another --base-url name its variable with --key-env NAME; " +
+		f = Failure{Status: StatusUsage, Hint: "the key is wrong or missing: it is the variable that key_env " +
+			"in the file or --key-env names, else " + variables + ", which is sent only to its provider; " +
 			"to see which keys are set: pawl doctor"}
 	case p.Code == llm.CodeAuthentication:
 		f = Failure{Status: StatusUsage, Hint: "set the key in " + variables + ", in one line; for another " +
@@ -136,7 +141,6 @@ func ofProvider(p *llm.ProviderError) error {
 		f = Failure{Status: StatusFailed, Hint: "the same command may succeed later; --save stores an interrupted run, " +
 			"and this resumes it: pawl run --messages FILE"}
 	}
-	f.Err = p
 	return &f
 }
 

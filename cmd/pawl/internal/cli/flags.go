@@ -80,6 +80,23 @@ func HelpTexts() kong.Option {
 	})
 }
 
+// Address is the address of a server on the command line. It is not empty: an empty variable in a
+// script must not select the provider's own server.
+type Address string
+
+// Decode reads the address.
+func (a *Address) Decode(ctx *kong.DecodeContext) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("address", &text); err != nil {
+		return err
+	}
+	if strings.TrimSpace(text) == "" {
+		return errors.New("the address is empty; leave the flag out for the provider's own address")
+	}
+	*a = Address(text)
+	return nil
+}
+
 // Whole is an integer on the command line. Decode accepts negative numbers, so that the command can
 // explain their error.
 type Whole int

@@ -96,7 +96,7 @@ write files, the check of every call, and the answer to a wrong one.
 	}
 	fmt.Fprintf(sys.Out, "\n%s\n%s\n", s.Dim(strings.Repeat("─", sys.Width)),
 		cli.Totals(res.Spent, time.Since(started)))
-	if end := assemble.Ended(res, err, ""); end != nil {
+	if end := assemble.Ended(res, err, "", ""); end != nil {
 		return end
 	}
 	report := filepath.Join(dir, reportName)

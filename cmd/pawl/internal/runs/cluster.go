@@ -306,7 +306,7 @@ func (w *far) end(res *pawl.Result, err error, r *tui.Renderer, started time.Tim
 		return cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", assemble.Waits(len(open)),
 			assemble.Keys(open)), w.flags.settling(w.runner.ID, open))
 	}
-	if end := assemble.Ended(res, err, w.saved); end != nil {
+	if end := assemble.Ended(res, err, "", w.saved); end != nil {
 		return end
 	}
 	return unwritten
