@@ -249,7 +249,7 @@ func (t *Tool) Agent() *Agent { return t.agent }
 // is compiled once, here or at the first use.
 func (t *Tool) Check() error {
 	if t.Name == "" {
-		return errors.New("a tool has no name")
+		return errors.New("a tool has no name; set Name")
 	}
 	_, err := t.schema()
 	why := ""

@@ -81,9 +81,9 @@ func (r *reading) modelName(n *yaml.Node, name, path string) {
 		if !strings.Contains(name, ":") && len(name) > 24 { // it may be a key
 			text = "this is no PROVIDER:MODEL"
 		}
-		if provider, _, ok := strings.Cut(name, ":"); ok {
+		if provider, model, ok := strings.Cut(name, ":"); ok {
 			if near := nearest.Word(provider, providerNames()); near != "" && near != provider {
-				hint = "did you mean " + near + ":?"
+				hint = "did you mean " + near + ":" + cut(model) + "?"
 			}
 		}
 		if n.Kind == yaml.MappingNode {

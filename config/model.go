@@ -120,11 +120,11 @@ func (b *builder) key(name, path string) (string, error) {
 		b.hidden = append(b.hidden, key)
 		return key, nil
 	}
-	what := name + ": "
+	what, hint := name+": ", "set it to the key, or name another variable"
 	if strings.ContainsFunc(name, func(c rune) bool { return c != '_' && !unicode.IsUpper(c) && !unicode.IsDigit(c) }) {
-		what = ""
+		what, hint = "", "the name of a variable belongs here, not a key, as in MY_KEY"
 	}
-	return "", finding(CodeMissingVariable, path, "the name of a variable belongs here, not a key, as in MY_KEY", "%sthere is no such environment variable, or it is empty", what)
+	return "", finding(CodeMissingVariable, path, hint, "%sthere is no such environment variable, or it is empty", what)
 }
 
 // ReadCatalog reads a file with a catalogue of models. An empty name means the built-in catalogue.

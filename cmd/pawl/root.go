@@ -173,6 +173,9 @@ func nearFlag(node *kong.Node, word string) string {
 			return name
 		}
 	}
+	if slices.Contains([]string{"addr", "address", "listen", "port"}, word) && slices.Contains(names, "http") {
+		return "http"
+	}
 	return nearest.Word(word, names)
 }
 

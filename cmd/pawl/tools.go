@@ -12,6 +12,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/tools/outside"
@@ -121,7 +122,7 @@ func (c *toolsShowCmd) Run(sys *cli.System) error {
 		}
 		return nil
 	}
-	return cli.Usage("there are: "+strings.Join(names, ", "), "no tool is named %q", c.Name)
+	return cli.Usage(nearest.Hint(c.Name, names), "no tool is named %q", c.Name)
 }
 
 type toolsCallCmd struct {

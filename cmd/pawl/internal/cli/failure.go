@@ -136,7 +136,8 @@ func ofProvider(p *llm.ProviderError) *Failure {
 		f = Failure{Status: StatusUsage, Hint: "set the key in " + variables + ", in one line; for another " +
 			"--base-url name its variable with --key-env NAME; to see which keys are set: pawl doctor"}
 	case p.Code == llm.CodeInvalidRequest && !sent:
-		f.Status = StatusUsage
+		f = Failure{Status: StatusUsage, Hint: "the request was not sent; correct the flag, or the key of the file, " +
+			"that the error names: pawl run --help"}
 	case !known:
 		f = Failure{Status: StatusFailed, Hint: "the same command may succeed later; --save stores an interrupted run, " +
 			"and this resumes it: pawl run --messages FILE"}

@@ -12,7 +12,7 @@ import (
 func ReadFile(flag, path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return nil, Usage("", "%s: %s", flag, Plain(err))
+		return nil, Usage("names of files are relative to the current directory", "%s: %s", flag, Plain(err))
 	}
 	return b, nil
 }
