@@ -108,7 +108,7 @@ func (d *document) react() {
 	}
 	d.lead(c.Gateway, c.SystemPrompt)
 	driver := "react"
-	if c.FunctionCalling {
+	if c.FunctionCalling || d.native.ModelName == "mock" { // the mock writes no decisions
 		driver = "native"
 	}
 	d.set("driver", plannerConfig+".use_function_calling", driver)
