@@ -21,6 +21,7 @@ type sentCase struct {
 	document string   // replaces the row's document; empty means the row's own
 	edits    []string // changes of the document: old, new, old, new …
 	native   bool     // use_function_calling: true
+	earlier  bool     // the conversation has a turn before the task
 
 	// The model's replies, "text" or "TOOL ARGUMENTS", with N for the number of the request. The
 	// last one repeats. Empty means that the server fails the first request.
@@ -83,7 +84,7 @@ var sentCases = map[string]sentCase{
 		replies: []string{`bare {}`, "Done."}, requests: 2, at: 1, want: []string{`"role":"tool"`}},
 	"`spec.policies.hitl` `scope`: writes, all":                       {native: true, replies: again, requests: 1, status: 3},
 	"`spec.policies.hitl` `write_tools`":                              {native: true, replies: again, requests: 1, status: 3},
-	"`spec.policies.follow_up`":                                       {want: []string{"5"}},
+	"`spec.policies.follow_up`":                                       {want: []string{`"maxItems":5,`}},
 	"`spec.planner.type`":                                             untouched,
 	"ReActPlanner `tool_descriptions`":                                {native: true, want: []string{`"name":"bare"`, `"description":"Told."`}, not: []string{`"name":"search"`}},
 	"ReActPlanner `tool_descriptions[].args`":                         {native: true, want: []string{`"properties":{"a":{"type":"string"},"b":{"type":"string"}}`, `"required":["a","b"]`}},
@@ -97,16 +98,15 @@ var sentCases = map[string]sentCase{
 	"ReActPlanner `use_function_calling: false`":                      {want: []string{"search"}, not: []string{`"tools":[`}},
 	"ReActPlanner `max_parallel_tool_calls`": {native: true, edits: []string{"max_parallel_tool_calls: 3", "max_parallel_tool_calls: 1"},
 		replies: []string{"search {\"q\":1}\nsearch {\"q\":2}", "Done."}, requests: 2, at: 1, want: []string{"Not run: "}},
-	"ReActPlanner `history_filter`: default, worker, orchestrator": {native: true, replies: []string{`search {"q":1}`, "Done."}, requests: 2, at: 1,
-		want: []string{`"role":"tool"`, "Go."}},
+	"ReActPlanner `history_filter`: default, worker, orchestrator": {earlier: true, want: []string{"Go."}, not: []string{"Earlier question."}},
 	// If the router fails, the default worker is asked.
-	"WorkerRouterPlanner `rules`, `default_worker`, `system_prompt`, `worker_keys`": {edits: []string{"worker: one, include: [a]", "worker: one, include: [absent]"}, requests: 2,
-		want: []string{"P", "one", "Go."}},
+	"WorkerRouterPlanner `rules`, `default_worker`, `system_prompt`, `worker_keys`": {edits: []string{"worker: one, include: [a]", "worker: one, include: [absent]", "system_prompt: P", "system_prompt: Choose kindly."}, requests: 2,
+		want: []string{"Choose kindly.", "one", "Go."}},
 	"WorkerRouterPlanner without `inference_gateway`":             {want: []string{`"model":"gpt-5-mini"`, "Go."}, not: []string{"two"}},
-	"StrategicPlanner `worker_keys`, `planning_prompt`":           {want: []string{"P", "two"}, not: []string{`- one`}},
-	"StrategicDecomposerPlanner `worker_keys`, `planning_prompt`": {want: []string{"one", "two"}},
-	"ManagerScriptPlanner `worker_specs`, `planning_prompt`":      {edits: []string{", tools: [x]", ""}, want: []string{"one", "D"}},
-	"LLMRouterPlanner `tool_specs`, `system_prompt`":              {replies: []string{`search {"q":1}`, "Done."}, requests: 2, status: 4, want: []string{`"tool_choice":"required"`, `"name":"search"`, "P"}},
+	"StrategicPlanner `worker_keys`, `planning_prompt`":           {edits: []string{"planning_prompt: P", "planning_prompt: Plan kindly."}, want: []string{"Plan kindly.", "two"}, not: []string{`- one`}},
+	"StrategicDecomposerPlanner `worker_keys`, `planning_prompt`": {edits: []string{"inference_gateway: llm", "inference_gateway: llm\n      planning_prompt: Plan kindly."}, want: []string{"Plan kindly.", "one", "two"}},
+	"ManagerScriptPlanner `worker_specs`, `planning_prompt`":      {edits: []string{"description: D, tools: [x]", "description: Writes kindly."}, want: []string{"one: Writes kindly."}},
+	"LLMRouterPlanner `tool_specs`, `system_prompt`":              {replies: []string{`search {"q":1}`, "Done."}, requests: 2, status: 4, edits: []string{"system_prompt: P", "system_prompt: Choose kindly."}, want: []string{`"tool_choice":"required"`, `"name":"search"`, "Choose kindly."}},
 	"SingleActionPlanner `tool_name`, `tool_args`, `terminal`":    {requests: -1},
 	"StaticPlanner `keywords`":                                    {edits: []string{"name: bare", "name: mock_search", "tools: [search]", "tools: [mock_search]"}, requests: -1},
 	"ChatPlanner `system_prompt`, `max_history_messages`":         {edits: []string{"max_history_messages: 6", "max_history_messages: 6\n      system_prompt: Be kind."}, want: []string{"Be kind.", "Go."}, not: []string{`"tools"`, "search"}},
@@ -159,13 +159,21 @@ func (m *frameworkModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // run makes `pawl run` execute a document, and returns what the model was sent.
-func (m *frameworkModel) run(t *testing.T, pawl, text string) (sent []string, out string, status int) {
+func (m *frameworkModel) run(t *testing.T, pawl, text string, earlier bool) (sent []string, out string, status int) {
 	t.Helper()
 	srv := httptest.NewServer(m)
 	defer srv.Close()
 	dir := t.TempDir()
 	path := frameworkRow{base: strings.ReplaceAll(text, "SERVER", srv.URL)}.write(t, dir)
 	cmd := exec.Command(pawl, "run", path, "--allow-commands", "Go.")
+	if earlier {
+		messages := filepath.Join(dir, "earlier.json")
+		said := `[{"role":"user","parts":[{"type":"text","text":"Earlier question."}]},{"role":"assistant","parts":[{"type":"text","text":"Yes."}]}]`
+		if err := os.WriteFile(messages, []byte(said), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Args = append(cmd.Args, "--messages", messages)
+	}
 	cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "OPENAI_API_KEY=key-of-openai", "OPENAI_BASE_URL=" + srv.URL + "/v1",
 		"GEMINI_API_KEY=key-of-gemini", "GEMINI_BASE_URL=" + srv.URL, "ANTHROPIC_API_KEY=key-of-anthropic", "ANTHROPIC_BASE_URL=" + srv.URL,
 		"OTHER_KEY=key-of-another"}
@@ -188,11 +196,15 @@ func TestFrameworkSends(t *testing.T) {
 	}
 	plain := map[string]string{}
 	for _, base := range []string{frameworkBase, frameworkManager} {
-		sent, out, _ := new(frameworkModel).run(t, pawl, base)
+		sent, out, _ := new(frameworkModel).run(t, pawl, base, false)
 		if len(sent) != 1 {
 			t.Fatalf("%d requests without a row: %s", len(sent), out)
 		}
 		plain[base] = sent[0]
+	}
+	sent, out, _ := new(frameworkModel).run(t, pawl, frameworkBase, true)
+	if len(sent) != 1 || !strings.Contains(sent[0], "Earlier question.") {
+		t.Errorf("without a history_filter the earlier turn is sent; got %s: %s", sent, out)
 	}
 	rows := map[string]bool{}
 	for _, row := range frameworkRows {
@@ -240,7 +252,7 @@ func checkSent(t *testing.T, pawl string, row frameworkRow, plain map[string]str
 		text = strings.Replace(text, gate, gate+"      use_function_calling: true\n", 1)
 	}
 	m := &frameworkModel{replies: c.replies}
-	sent, out, status := m.run(t, pawl, text)
+	sent, out, status := m.run(t, pawl, text, c.earlier)
 	if row.state == "refused" {
 		if len(sent) > 0 || status != 2 {
 			t.Errorf("%d requests, status %d: %s", len(sent), status, out)
@@ -261,7 +273,8 @@ func checkSent(t *testing.T, pawl string, row frameworkRow, plain map[string]str
 		t.Errorf("got  %s\nwant %s", got, plain[base])
 	}
 	if c.without != "" {
-		other, _, _ := (&frameworkModel{replies: c.replies}).run(t, pawl, strings.Replace(text, c.without, "", 1))
+		less := strings.Replace(text, c.without, "", 1)
+		other, _, _ := (&frameworkModel{replies: c.replies}).run(t, pawl, less, c.earlier)
 		if !strings.Contains(text, c.without) || len(other) != len(sent) || other[c.at] != got {
 			t.Errorf("got %s\nwithout %s: %s", got, c.without, other)
 		}
