@@ -29,7 +29,7 @@ var ceilings = []ceiling{
 	{dir: "history", goal: 450, now: 500},
 	{dir: "provider", goal: 300, now: 360},
 	{dir: "provider/catalog", goal: 300},
-	{dir: "provider/openai", goal: 2900, now: 3060},
+	{dir: "provider/openai", goal: 2900, now: 3195},
 	{dir: "provider/anthropic", goal: 1900, now: 1990},
 	{dir: "provider/gemini", goal: 2000, now: 2120},
 	{dir: "provider/ollama", goal: 140},
