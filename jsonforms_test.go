@@ -384,7 +384,7 @@ var wireWords = map[string][]string{
 	"code": words([]llm.Code{llm.CodeAuthentication, llm.CodePermission, llm.CodeNotFound, llm.CodeInvalidRequest,
 		llm.CodeContextLength, llm.CodeContentFilter,
 		llm.CodeRateLimit, llm.CodeQuota, llm.CodeOverloaded, llm.CodeServer, llm.CodeTimeout, llm.CodeNetwork,
-		llm.CodeStream, llm.CodeUnsupported}),
+		llm.CodeStream, llm.CodeUnsupported, llm.CodeStreamInconsistent, llm.CodeMalformedReply}),
 	"fault": words([]string{"unknown_role", "unknown_part", "misplaced_part", "empty_message", "call_id", "no_result",
 		"no_call", "second_result", "misplaced_result", "result_order", "start", "reply_end"}),
 	"value": {team.PlanKey},

@@ -26,6 +26,9 @@ const (
 	CodeTimeout        Code = "timeout"         // no reply within the time limit
 	CodeNetwork        Code = "network"         // the connection failed
 	CodeStream         Code = "stream"          // the reply ended early or could not be read
+	// The stream stated something twice, in two ways. Fragments were lost or repeated on the way.
+	CodeStreamInconsistent Code = "stream_inconsistent"
+	CodeMalformedReply     Code = "malformed_reply" // the reply announces calls, and has none
 	// The provider does not support the request; it was not sent.
 	CodeUnsupported Code = "unsupported"
 )
