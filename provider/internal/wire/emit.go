@@ -23,14 +23,24 @@ type Emitter struct {
 	Usage     *llm.Usage
 	Refused   bool // part of the text is a refusal
 
-	Whole bool     // the reply arrives in one body, and its parts are stored without joining
-	late  fragment // the pending fragment of a stream
-	held  map[int]*held
+	Whole     bool // the reply arrives in one body, and its parts are stored without joining
+	Unchecked bool // for tests: differing statements are no error
+
+	late   fragment   // the pending fragment of a stream
+	sums   []sum      // by part
+	calls  []wireCall // with an id
+	called bool       // the reply has a call
+	held   map[int]*held
 }
 
 // Send emits one delta, after the pending fragment. If the schema of a tool was changed for the
 // provider, Send buffers the arguments of its calls until they can be restored.
 func (o *Emitter) Send(d llm.Delta) error {
+	if d.Part != nil {
+		if err := o.note(d.Index, d.Part); err != nil {
+			return err
+		}
+	}
 	if err := o.Flush(); err != nil {
 		return err
 	}
@@ -52,8 +62,11 @@ func (o *Emitter) yield(d llm.Delta) error {
 	return nil
 }
 
-// Part emits a whole part.
+// Part emits a whole part. A call that repeats an earlier one is dropped.
 func (o *Emitter) Part(p llm.Part) error {
+	if c, ok := p.(llm.ToolCall); ok && o.repeats(c) {
+		return nil
+	}
 	i := o.Next
 	o.Next++
 	return o.Send(llm.Delta{Index: i, Part: p, Done: true})
@@ -65,6 +78,9 @@ func (o *Emitter) Finish(f llm.FinishReason) error {
 		f = llm.FinishReasonContentFilter
 	}
 	if err := o.Flush(); err != nil {
+		return err
+	}
+	if err := o.announced(f); err != nil {
 		return err
 	}
 	if o.held != nil {

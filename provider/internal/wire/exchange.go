@@ -59,9 +59,9 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 	reply := w.read(res.Body, t.Silence)
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		all, _ := io.ReadAll(io.LimitReader(reply, 1<<20))
-		return c.ToError(res.StatusCode, res.Header, all, time.Now())
+		return out.readBadCall(c.ToError(res.StatusCode, res.Header, all, time.Now()))
 	}
-	err = Read(c.Provider, reply, res.ContentLength, whole, decoder(out))
+	err = out.readBadCall(Read(c.Provider, reply, res.ContentLength, whole, decoder(out)))
 	if err != nil && err != ErrStopped && ctx.Err() != nil {
 		return c.failed(context.Cause(ctx), llm.CodeStream, err)
 	}

@@ -75,22 +75,32 @@ func (o *Emitter) Flush() error {
 
 // Restart drops all parts: the reply begins again.
 func (o *Emitter) Restart() {
-	o.Next, o.late.on = 0, false
+	o.Next, o.late.on, o.sums, o.calls, o.called = 0, false, nil, nil, false
 }
 
 func (o *Emitter) begin(f fragment, data []byte) (int, error) {
 	if err := o.Flush(); err != nil {
 		return 0, err
 	}
+	for len(o.sums) <= o.Next {
+		o.sums = append(o.sums, sum{})
+	}
+	o.sums[o.Next].add(data)
 	f.index, f.begin, f.on, f.data = o.Next, true, true, data
 	o.late = f
 	o.Next++
+	if f.kind == callKind {
+		return f.index, o.noteCall(f.index, f.call)
+	}
 	return f.index, nil
 }
 
 func (o *Emitter) more(i int, kind fragmentKind, data []byte) error {
 	if len(data) == 0 {
 		return nil
+	}
+	if i < len(o.sums) {
+		o.sums[i].add(data)
 	}
 	if o.late.on && o.late.index == i {
 		o.late.data = append(o.late.data, data...)

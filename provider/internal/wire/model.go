@@ -59,7 +59,7 @@ func Collect(res *llm.Response, out *Emitter, read func() error) error {
 		bad = res.Add(d)
 		return bad == nil
 	}
-	err := read()
+	err := out.readBadCall(read())
 	if bad != nil {
 		return Broken(out.Provider, "%v", bad)
 	}
