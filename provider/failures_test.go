@@ -163,7 +163,8 @@ func TestRecordedErrors(t *testing.T) {
 
 // malformed is the finish reason of a reply with a malformed call; "" means that e is an error.
 func malformed(e *recordedError) llm.FinishReason {
-	if e.Status == 200 && strings.Contains(e.body(), "MALFORMED_FUNCTION_CALL") {
+	if e.Status == 200 && strings.Contains(e.body(), "MALFORMED_FUNCTION_CALL") ||
+		strings.Contains(e.body(), "tool_use_failed") {
 		return llm.FinishReasonError
 	}
 	return ""

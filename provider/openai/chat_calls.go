@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
@@ -111,8 +112,16 @@ func (d *chatDecoder) find(index int64, id, name string) *chatCall {
 
 func (d *chatDecoder) fragment(p *chatPiece) error {
 	call := d.find(p.index, p.id, p.name)
-	if call == nil {
+	switch {
+	case call == nil && p.id == "" && p.name == "" && len(p.args) > 0:
+		if err := d.Inconsistent("arguments came for a call that had not begun"); err != nil {
+			return err
+		}
+		fallthrough
+	case call == nil:
 		return d.newCall(p)
+	case d.repeated(call, p):
+		return nil
 	}
 	var part llm.ToolCall
 	if call.id == "" && p.id != "" {
@@ -137,6 +146,35 @@ func (d *chatDecoder) fragment(p *chatPiece) error {
 		return d.MoreArgs(call.part, p.args)
 	}
 	return d.Send(llm.Delta{Index: call.part, Part: part})
+}
+
+// repeated reports whether p is a whole call that has arrived before. Two objects are no arguments.
+func (d *chatDecoder) repeated(call *chatCall, p *chatPiece) bool {
+	if d.Unchecked || p.name == "" || p.name != call.name || p.id != call.id || !jsonscan.IsObject(p.args) ||
+		!json.Valid(p.args) {
+		return false
+	}
+	if call.held {
+		return bytes.Equal(call.args, p.args)
+	}
+	return d.Agrees(call.part, p.args)
+}
+
+// complete checks that no call of the stream is missing: servers that number calls leave none out.
+func (d *chatDecoder) complete() error {
+	for i := range d.calls {
+		call := &d.calls[i]
+		if call.index < 1 || call.index == d.calls[0].index {
+			continue
+		}
+		if !slices.ContainsFunc(d.calls, func(o chatCall) bool { return o.index == call.index-1 }) {
+			return d.Inconsistent("call %d came, and call %d did not", call.index, call.index-1)
+		}
+	}
+	if len(d.reason) == 0 && d.Has() && !d.sealing {
+		return d.Inconsistent("the reply has calls, and no finish reason")
+	}
+	return nil
 }
 
 func (d *chatDecoder) newCall(p *chatPiece) error {

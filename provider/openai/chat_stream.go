@@ -74,8 +74,8 @@ func (d *chatDecoder) chunk(data []byte) error {
 			}
 		case "usage":
 			if c.Kind() == jsonscan.Object {
-				if u := toUsage(c.Raw()); u != nil {
-					d.Usage = u
+				if err := d.spent(toUsage(c.Raw())); err != nil {
+					return err
 				}
 				rest = 0
 			}
@@ -109,6 +109,19 @@ func (d *chatDecoder) chunk(data []byte) error {
 	}
 	if d.sealing && !choices {
 		return d.broken("the reply has no choices: %s", wire.Excerpt(data))
+	}
+	return nil
+}
+
+// spent sets the usage so far. Its figures cannot become less.
+func (d *chatDecoder) spent(u *llm.Usage) error {
+	if u == nil {
+		return nil
+	}
+	before := d.Usage
+	d.Usage = u
+	if before != nil && u.Output < before.Output && d.Has() {
+		return d.Inconsistent("the usage became less")
 	}
 	return nil
 }
@@ -200,6 +213,9 @@ func (d *chatDecoder) End() error {
 				return err
 			}
 		}
+	}
+	if err := d.complete(); err != nil {
+		return err
 	}
 	return d.Finish(toChatFinish(d.reason))
 }

@@ -70,6 +70,10 @@ func (d *dialect) toStreamError(raw []byte) error {
 // has status 400 or 429, a conversation that is too long 400 or 413.
 func (d *dialect) classify(status int, f failure) *llm.ProviderError {
 	e := &llm.ProviderError{Provider: d.provider, Status: status, Message: f.text()}
+	if f.Code == "tool_use_failed" || f.generation != "" {
+		e.Code, e.Err = llm.CodeInvalidRequest, &wire.BadCall{Text: f.generation}
+		return e
+	}
 	word := strings.ToLower(f.Code + " " + f.Type)
 	text := strings.ToLower(f.Message)
 	client := status == 0 || status >= 400 && status < 500

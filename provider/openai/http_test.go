@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/openai"
 )
@@ -126,7 +127,7 @@ func TestErrors(t *testing.T) {
 		{"quirk 38: nothing", 502, ``, nil, `error server 502 retryable: Bad Gateway`},
 		{"quirk 39: no quota, 400", 400, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, nil, `error quota 400: You exceeded your current quota`},
 		{"quirk 39: no quota, 429", 429, `{"error":{"message":"no","code":"insufficient_quota"}}`, []string{"Retry-After", "5"}, `error quota 429 after 5s: no`},
-		{"quirk 37: failed_generation", 400, `{"error":{"message":"Tool choice is required","code":"tool_use_failed","failed_generation":"maybe"}}`, nil, `error invalid_request 400: Tool choice is required; the model wrote: maybe`},
+		{"quirk 37: failed_generation", 400, `{"error":{"message":"Tool choice is required","code":"tool_use_failed","failed_generation":"maybe"}}`, nil, `text "maybe"; error`},
 		{"quirk 41: a parameter", 400, `{"error":{"message":"Unsupported parameter: 'max_tokens'","code":"unsupported_parameter","param":"max_tokens"}}`, nil, `error invalid_request 400: Unsupported parameter: 'max_tokens'`},
 		{"quirk 40: Retry-After in seconds", 429, `{}`, []string{"Retry-After", "2"}, `error rate_limit 429 retryable after 2s: {}`},
 		{"Retry-After in parts of seconds", 503, `{}`, []string{"Retry-After", "0.25"}, `error overloaded 503 retryable after 250ms: {}`},
@@ -154,6 +155,34 @@ func TestErrors(t *testing.T) {
 				t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 			}
 		})
+	}
+}
+
+// A call that the server could not read goes back to the model, whether the server reports it with
+// a status or in a stream.
+func TestFailedGenerationIsCorrected(t *testing.T) {
+	const failure = `{"error":{"message":"Failed to call a function.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"<function=look>{at"}}`
+	for name, first := range map[string]func() *http.Response{
+		"status": func() *http.Response { return reply(400, failure) },
+		"stream": func() *http.Response {
+			return reply(200, events(`{"choices":[{"index":0,"delta":{"content":"I look."}}]}`, failure))
+		},
+	} {
+		asked := 0
+		m := localChat(func(*http.Request) (*http.Response, error) {
+			if asked++; asked == 1 {
+				return first(), nil
+			}
+			return reply(200, deltas("stop", `{"content":"It is blue."}`)), nil
+		})
+		res, err := pawl.Collect((&pawl.Agent{Model: m}).Stream(t.Context(), llm.User("go")), nil)
+		if err != nil || res.Text() != "It is blue." || res.Spent.Corrections != 1 || res.Spent.Requests != 2 || asked != 2 {
+			t.Errorf("%s: %+v, %v, %d requests", name, res, err, asked)
+			continue
+		}
+		if got := res.Messages[1].Text(); !strings.HasSuffix(got, "<function=look>{at") {
+			t.Errorf("%s: the model sees %q", name, got)
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ type responseDecoder struct {
 	number   int64 // of the last event
 	numbered bool  // an event had a number
 	counts   bool  // numbers have grown, so they are meaningful
+	gap      bool  // a number is missing
 }
 
 // item is one output item. Its members are raw JSON until its type is known.
@@ -206,6 +207,11 @@ func (d *responseDecoder) response(c *jsonscan.Cursor, items bool) error {
 		}
 	}
 	d.ended = true
+	if !items {
+		if err := d.compare(output); err != nil {
+			return err
+		}
+	}
 	return d.Finish(finish)
 }
 

@@ -2,6 +2,8 @@ package openai_test
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,7 +41,7 @@ func TestResponsesReplies(t *testing.T) {
 		{"quirk 51: calls of hosted tools that the caller runs", response(`{"type":"local_shell_call","call_id":"a","action":{"type":"exec","command":["ls"]}}`, `{"type":"apply_patch_call","call_id":"b","operation":{"type":"delete_file"}}`), `call a local_shell_call {"type":"exec","command":["ls"]} [openai {"type":"local_shell_call","call_id":"a","action":{"type":"exec","command":["ls"]}}]; call b apply_patch_call {"type":"delete_file"} [openai {"type":"apply_patch_call","call_id":"b","operation":{"type":"delete_file"}}]; tool_calls`},
 		{"quirk 51: a shell call that ran in the server's container", response(`{"type":"shell_call","call_id":"a","action":{"commands":["ls"]},"environment":{"type":"container_reference"}}`), `reasoning "" [openai {"type":"shell_call","call_id":"a","action":{"commands":["ls"]},"environment":{"type":"container_reference"}}]; stop`},
 		{"quirk 52: xAI's own searches are not run", events(`{"type":"response.output_item.added","output_index":0,"item":{"type":"custom_tool_call","call_id":"xs_call_1","name":"x_search","input":""}}`, `{"type":"response.custom_tool_call_input.delta","output_index":0,"delta":"{}"}`, `{"type":"response.custom_tool_call_input.done","output_index":0,"input":"{}"}`, `{"type":"response.output_item.done","output_index":0,"item":{"type":"custom_tool_call","call_id":"xs_call_1","name":"x_search","input":"{}"}}`, done), `reasoning "" [openai {"type":"custom_tool_call","call_id":"xs_call_1","name":"x_search","input":"{}"}]; stop` + used},
-		{"quirk 53: the wrapper of parallel calls; JSON that ends too early", events(`{"type":"response.created","response":{"id":"r"}`, `{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"p","name":"parallel","arguments":""}}`, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{\"tool_uses\":[{\"recipient_name\":\"functions.f\",\"parameters\":{\"x\":1}},"}`, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{\"recipient_name\":\"functions.g\",\"parameters\":{}}]}"}`, `{"type":"response.function_call_arguments.done","output_index":0,"arguments":"…"}`, `{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"p","name":"parallel","arguments":"…"}}`, strings.TrimSuffix(done, "}")), `call p_0 f {"x":1}; call p_1 g {}; tool_calls` + used},
+		{"quirk 53: the wrapper of parallel calls; JSON that ends too early", events(`{"type":"response.created","response":{"id":"r"}`, `{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"p","name":"parallel","arguments":""}}`, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{\"tool_uses\":[{\"recipient_name\":\"functions.f\",\"parameters\":{\"x\":1}},"}`, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{\"recipient_name\":\"functions.g\",\"parameters\":{}}]}"}`, `{"type":"response.function_call_arguments.done","output_index":0,"arguments":"{\"tool_uses\":[{\"recipient_name\":\"functions.f\",\"parameters\":{\"x\":1}},{\"recipient_name\":\"functions.g\",\"parameters\":{}}]}"}`, `{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"p","name":"parallel","arguments":"{\"tool_uses\":[{\"recipient_name\":\"functions.f\",\"parameters\":{\"x\":1}},{\"recipient_name\":\"functions.g\",\"parameters\":{}}]}"}}`, strings.TrimSuffix(done, "}")), `call p_0 f {"x":1}; call p_1 g {}; tool_calls` + used},
 		{"quirk 53: the wrapper in a whole reply", response(`{"type":"function_call","call_id":"p","name":"multi_tool_use.parallel","arguments":"{\"tool_uses\":[{\"recipient_name\":\"functions.f\",\"parameters\":{\"x\":1}}]}"}`), `call p_0 f {"x":1}; tool_calls`},
 		{"quirk 54: several messages with phases", response(`{"type":"message","phase":"commentary","content":[{"type":"output_text","text":"wait"}]}`, `{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}`, `{"type":"message","phase":"final_answer","content":[{"type":"output_text","text":"hi"}]}`), `text "wait" [openai {"phase":"commentary"}]; call a f {}; text "hi" [openai {"phase":"final_answer"}]; tool_calls`},
 		{"quirk 55: a compaction", `{"object":"response.compaction","output":[{"type":"message","role":"user","content":[{"type":"input_text","text":"u"}]},{"type":"compaction","encrypted_content":"x"}]}`, `text "u"; reasoning "" [openai {"type":"compaction","encrypted_content":"x"}]; stop`},
@@ -58,6 +60,18 @@ func TestResponsesReplies(t *testing.T) {
 		{"only the whole response in a stream", events(`{"type":"response.completed","response":` + response(`{"type":"message","content":[{"type":"output_text","text":"hi"}]}`) + `}`), `text "hi"; stop`},
 		{"members in another order", events(`{"response":{"status":"in_progress"},"type":"response.created"}`, `{"delta":"hi","output_index":0,"type":"response.output_text.delta"}`, `{"response":{"output":[],"status":"completed"},"type":"response.completed"}`), `text "hi"; stop`},
 
+		{"a lost fragment of arguments", numbered(without(4)...), lost + `the arguments of the call "a" are not those of its fragments`},
+		{"a fragment of arguments, twice, without numbers", events(unnumbered(doubled(4))...), lost + `the arguments of the call "a" are not those of its fragments`},
+		{"every event twice", numbered(doubled(0, 1, 2, 3, 4, 5, 6, 7, 8)...), `text "hi"; call a f {"x":1}; tool_calls; in 3 out 4`},
+		{"a call begins twice, without numbers", events(unnumbered(doubled(3))...), `text "hi"; call a f {"x":1}; tool_calls; in 3 out 4`},
+		{"a call ends twice, without numbers", events(unnumbered(doubled(7))...), `text "hi"; call a f {"x":1}; tool_calls; in 3 out 4`},
+		{"no beginning of a call", numbered(without(3)...), `text "hi"; call a f {"x":1}; tool_calls; in 3 out 4`},
+		{"no arguments in one piece", numbered(without(6)...), `text "hi"; call a f {"x":1}; tool_calls; in 3 out 4`},
+		{"a lost fragment of text", numbered(without(1)...), `text "hi"; call a f {"x":1}; tool_calls; in 3 out 4`},
+		{"no end of the text, and another text in the output", strings.ReplaceAll(numbered(without(2)...), `"output_text","text":"hi"`, `"output_text","text":"hi there"`), lost + `item 0 of the response is not that of its events`},
+		{"a gap, and no output", strings.ReplaceAll(numbered(without(2)...), `"output":[`, `"put":[`), lost + `the numbers of the events have a gap`},
+		{"events out of order", numbered(conversation[0], conversation[1]) + numbered(conversation[0]), lost + `event 0 came after event 1`},
+
 		{"a stream that was cut", events(`{"type":"response.output_text.delta","output_index":0,"delta":"h"}`), `error stream retryable: the stream ended before the response was completed`},
 		{"[DONE] is no end", events(`{"type":"response.output_text.delta","output_index":0,"delta":"h"}`, "[DONE]"), `error stream retryable: the stream ended before the response was completed`},
 		{"an error event", events(`{"type":"error","code":"rate_limit_exceeded","message":"slow down","param":null}`), `error rate_limit retryable: slow down`},
@@ -74,6 +88,54 @@ func TestResponsesReplies(t *testing.T) {
 			}
 		}
 	}
+}
+
+// lost begins the error of a stream whose statements differ.
+const lost = `error stream_inconsistent retryable: parts of the stream were lost or repeated: `
+
+// conversation is the events of a stream that states everything twice.
+var conversation = []string{
+	`{"type":"response.output_item.added",#"output_index":0,"item":{"type":"message"}}`,
+	`{"type":"response.output_text.delta",#"output_index":0,"content_index":0,"delta":"hi"}`,
+	`{"type":"response.output_text.done",#"output_index":0,"content_index":0,"text":"hi"}`,
+	`{"type":"response.output_item.added",#"output_index":1,"item":{"type":"function_call","call_id":"a","name":"f","arguments":""}}`,
+	`{"type":"response.function_call_arguments.delta",#"output_index":1,"delta":"{\"x\":"}`,
+	`{"type":"response.function_call_arguments.delta",#"output_index":1,"delta":"1}"}`,
+	`{"type":"response.function_call_arguments.done",#"output_index":1,"arguments":"{\"x\":1}"}`,
+	`{"type":"response.output_item.done",#"output_index":1,"item":{"type":"function_call","call_id":"a","name":"f","arguments":"{\"x\":1}"}}`,
+	`{"type":"response.completed",#"response":{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"hi"}]},{"type":"function_call","call_id":"a","name":"f","arguments":"{\"x\":1}"}],"usage":{"input_tokens":3,"output_tokens":4}}}`,
+}
+
+// numbered makes a stream of events of conversation, each with its number.
+func numbered(evs ...string) string {
+	var out []string
+	for _, ev := range evs {
+		n := strconv.Itoa(slices.Index(conversation, ev))
+		out = append(out, strings.Replace(ev, "#", `"sequence_number":`+n+`,`, 1))
+	}
+	return events(out...)
+}
+
+// without returns conversation without an event.
+func without(i int) []string { return slices.Delete(slices.Clone(conversation), i, i+1) }
+
+// unnumbered returns events without numbers.
+func unnumbered(evs []string) (out []string) {
+	for _, ev := range evs {
+		out = append(out, strings.Replace(ev, "#", "", 1))
+	}
+	return out
+}
+
+// doubled returns conversation with some events twice.
+func doubled(which ...int) (out []string) {
+	for i, ev := range conversation {
+		out = append(out, ev)
+		if slices.Contains(which, i) {
+			out = append(out, ev)
+		}
+	}
+	return out
 }
 
 func TestResponsesRequests(t *testing.T) {

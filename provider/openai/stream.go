@@ -19,6 +19,8 @@ type slot struct {
 	content int64        // the open content or summary part
 	any     bool         // a part of the item was emitted
 	sealed  bool         // the call or the reasoning is complete
+	done    bool         // the whole item arrived
+	texts   []int        // the parts of a message
 	hold    []byte       // the arguments of a call that may have to be unwrapped
 	raw     bool         // reasoning: the text is the reasoning itself, not its summary
 }
@@ -30,7 +32,7 @@ func (d *responseDecoder) Event(data []byte) error {
 		return nil
 	}
 	var typ, delta, text, args, input, item, response, failure []byte
-	// Long members that repeat earlier fragments are not read, if the members before show that.
+	repeats := false // the event only repeats others; nothing but its number is read
 	output, content, number := int64(noIndex), int64(0), int64(noIndex)
 	c := jsonscan.New(data)
 	if !c.Object() {
@@ -39,41 +41,32 @@ func (d *responseDecoder) Event(data []byte) error {
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		switch string(k) {
 		case "type":
-			if typ = c.Text(); ignored(typ) {
+			if typ = c.Text(); first(typ) {
 				return nil
 			}
+			repeats = ignored(typ)
 		case "output_index":
 			output, _ = c.Int()
 		case "sequence_number":
-			number, _ = c.Int()
+			if number, _ = c.Int(); repeats {
+				_, err := d.inOrder(number)
+				return err
+			}
 		case "content_index", "summary_index":
 			content, _ = c.Int()
 		case "delta":
 			delta = c.Raw()
 		case "text", "refusal":
-			if string(typ) == "response.output_text.done" {
-				if s := d.slot(output); s.part != closed && s.content == content {
-					return nil
-				}
-			}
 			text = c.Raw()
 		case "arguments":
-			if output != noIndex && string(typ) == "response.function_call_arguments.done" {
-				if s := d.slot(output); s.any && s.hold == nil {
-					return d.argsDone(output, nil)
-				}
-			}
 			args = c.Raw()
 		case "input":
 			input = c.Raw()
 		case "item":
-			if output != noIndex && string(typ) == "response.output_item.done" && d.slot(output).sealed {
-				return nil
-			}
 			item = c.Raw()
 		case "response":
-			if last(typ) {
-				return d.response(&c, d.Next == 0) // the rest does not matter
+			if last(typ) && number != noIndex {
+				return d.last(&c, number) // the rest does not matter
 			}
 			response = c.Raw()
 		case "error":
@@ -84,7 +77,7 @@ func (d *responseDecoder) Event(data []byte) error {
 	}
 	if response != nil && last(typ) {
 		inner := jsonscan.New(response)
-		return d.response(&inner, d.Next == 0)
+		return d.last(&inner, number)
 	}
 	if err := c.End(); err != nil {
 		return d.broken("an event cannot be read: %v", err)
@@ -107,6 +100,14 @@ type event struct {
 	output, content                     int64 // the index of the item, and of the text in it
 }
 
+// last reads the response in the last event.
+func (d *responseDecoder) last(c *jsonscan.Cursor, number int64) error {
+	if _, err := d.inOrder(number); err != nil {
+		return err
+	}
+	return d.response(c, d.Next == 0)
+}
+
 // toDelta emits the fragments of one event.
 func (d *responseDecoder) toDelta(ev *event) error {
 	switch string(ev.typ) {
@@ -123,6 +124,8 @@ func (d *responseDecoder) toDelta(ev *event) error {
 		if s := d.slot(ev.output); s.part == closed || s.content != ev.content {
 			d.Refused = d.Refused || string(ev.typ) == "response.refusal.done"
 			return d.say(ev.output, ev.content, ev.text)
+		} else if c := jsonscan.New(ev.text); wire.Filled(ev.text) && !d.Agrees(s.part, c.Text()) {
+			return d.Inconsistent("the text of item %d is not that of its fragments", ev.output)
 		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_summary.delta":
 		return d.think(ev.output, ev.content, ev.delta, false)
@@ -140,12 +143,13 @@ func (d *responseDecoder) toDelta(ev *event) error {
 
 // inOrder checks the numbers of events, if a server counts them. An event with the previous number
 // is a duplicate and is skipped. A lower number is an error, because its fragment belongs before
-// the emitted ones.
+// the emitted ones. After a gap, the last event must vouch for the reply.
 func (d *responseDecoder) inOrder(number int64) (again bool, err error) {
 	switch {
 	case number == noIndex:
 		return false, nil
 	case number > d.number:
+		d.gap = d.gap || d.numbered && number > d.number+1
 		d.counts = d.counts || d.numbered
 		d.number, d.numbered = number, true
 		return false, nil
@@ -153,15 +157,24 @@ func (d *responseDecoder) inOrder(number int64) (again bool, err error) {
 		d.number, d.numbered = number, true
 		return false, nil
 	case number == d.number:
-		return true, nil
+		return !d.Unchecked, nil
 	}
-	return false, d.broken("the events of the reply are out of order: number %d came after %d", number, d.number)
+	return false, d.Inconsistent("event %d came after event %d", number, d.number)
 }
 
 // last reports whether an event ends a stream.
 func last(typ []byte) bool {
 	switch string(typ) {
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
+		return true
+	}
+	return false
+}
+
+// first reports whether an event begins a stream. It repeats the request, and is long.
+func first(typ []byte) bool {
+	switch string(typ) {
+	case "response.created", "response.in_progress", "response.queued":
 		return true
 	}
 	return false
@@ -174,7 +187,7 @@ func ignored(typ []byte) bool {
 		return false
 	}
 	switch string(t) {
-	case "created", "in_progress", "queued", "content_part.added", "content_part.done", "output_text.annotation.added",
+	case "content_part.added", "content_part.done", "output_text.annotation.added",
 		"reasoning_summary_part.added", "reasoning_summary_part.done", "reasoning_summary_text.done", "reasoning_text.done":
 		return true
 	}
@@ -201,7 +214,13 @@ func (d *responseDecoder) added(index int64, raw []byte) error {
 	if index == noIndex {
 		index = int64(len(d.slots))
 	}
-	d.slots = append(d.slots, slot{index: index, part: closed, kind: it.kind()})
+	for i := range d.slots {
+		s := &d.slots[i]
+		if s.index == index && s.kind == it.kind() && s.call.ID == it.callID && !s.any && !s.done && !d.Unchecked {
+			return nil // a duplicate event
+		}
+	}
+	d.slots = append(d.slots, slot{index: index, part: closed, kind: it.kind(), call: llm.ToolCall{ID: it.callID}})
 	s := &d.slots[len(d.slots)-1]
 	switch s.kind {
 	case kindMessage:
@@ -248,6 +267,7 @@ func (d *responseDecoder) say(index, content int64, delta []byte) error {
 	s.content = content
 	var err error
 	s.part, err = d.BeginText(llm.Text{Text: wire.AsText(delta), Opaque: s.opaque})
+	s.texts = append(s.texts, s.part)
 	return err
 }
 
@@ -300,17 +320,26 @@ func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 	if s.kind != kindFunction && s.kind != kindCustom || s.sealed {
 		return nil
 	}
+	args := wire.AsArgs(raw)
 	if s.hold != nil {
 		if len(s.hold) == 0 {
-			s.hold = wire.AsArgs(raw)
+			s.hold = args
+		} else if len(args) > 0 && !bytes.Equal(args, s.hold) {
+			if err := d.changed(s); err != nil {
+				return err
+			}
 		}
 		s.sealed = true
 		s.call.Args = s.hold
 		return unwrap(d.Emitter, s.call)
 	}
-	if !s.any && wire.Filled(raw) {
+	if !s.any && len(args) > 0 {
 		s.any = true
-		if err := d.MoreArgs(s.part, wire.AsArgs(raw)); err != nil {
+		if err := d.MoreArgs(s.part, args); err != nil {
+			return err
+		}
+	} else if len(args) > 0 && !d.Agrees(s.part, args) {
+		if err := d.changed(s); err != nil {
 			return err
 		}
 	}
@@ -319,6 +348,11 @@ func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 	}
 	s.sealed = true
 	return d.Seal(s.part)
+}
+
+// changed returns the error of a call whose arguments differ from its fragments.
+func (d *responseDecoder) changed(s *slot) error {
+	return d.Inconsistent("the arguments of the call %q are not those of its fragments", s.call.ID)
 }
 
 func (d *responseDecoder) sealSlot(s *slot) error {
@@ -337,6 +371,7 @@ func (d *responseDecoder) sealSlot(s *slot) error {
 func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 	if index != noIndex {
 		if s := d.slot(index); s.sealed {
+			s.done = true
 			return nil // the common case: a call whose arguments are complete
 		}
 	}
@@ -346,12 +381,16 @@ func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 		index = it.index
 	}
 	s := d.slot(index)
+	again := s.done
+	s.done = true
 	switch kind := it.kind(); {
 	case s.sealed:
 		return nil
 	case s.part == closed && !s.any && s.hold == nil:
-		s.sealed = true
-		return d.item(&it)
+		if again && !d.Unchecked {
+			return nil
+		}
+		return d.wholeItem(s, &it)
 	case s.hold != nil:
 		return d.argsDone(index, it.args)
 	case kind == kindMessage || kind != s.kind:
@@ -362,6 +401,11 @@ func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 			return err
 		}
 		s.sealed = true
+		if s.part != closed && !s.raw && len(it.summary) > 2 && !d.Agrees(s.part, []byte(reasoningText(&it))) {
+			if err := d.Inconsistent("the summary of item %d is not that of its fragments", index); err != nil {
+				return err
+			}
+		}
 		if s.part == closed { // of a slot whose kind changed
 			return d.Part(llm.Reasoning{Opaque: o})
 		}
@@ -372,6 +416,11 @@ func (d *responseDecoder) itemDone(index int64, raw []byte) error {
 			return err
 		}
 		if s.any {
+			if !d.Agrees(s.part, call.Args) {
+				if err := d.changed(s); err != nil {
+					return err
+				}
+			}
 			call.Args = nil
 		}
 		s.sealed = true
