@@ -54,6 +54,20 @@ var quirks = []struct {
 		{"code that waits", stream("tool_use", opens(0, `{"type":"tool_use","id":"a","name":"f","input":{},"caller":{"type":"code","tool_id":"s"}}`), adds(0, `{"type":"input_json_delta","partial_json":"{\"x\":1}"}`), closes(0)), `call a f {"x":1} [anthropic {"caller":{"type":"code","tool_id":"s"}}]; tool_calls` + used},
 		{"code that has its result", whole("end_turn", `{"type":"tool_use","id":"a","name":"f","input":{},"caller":{"type":"code"}}`, `{"type":"text","text":"B"}`), `reasoning "" [anthropic {"type":"tool_use","id":"a","name":"f","input":{},"caller":{"type":"code"}}]; text "B"; stop` + used},
 	}},
+	{"begin a message with calls while code waits for them, and end it at once", "the calls, with the container", []quirk{
+		{"calls in message_start", events(waiting, stop), `call a f {"x":1} [anthropic {"caller":{"type":"code_execution_20260120","tool_id":"s"}}]; call b g {} [anthropic {"caller":{"type":"code_execution_20260120","tool_id":"s"}}]; reasoning "" [anthropic {"container":"c_1"}]; tool_calls; in 10 out 4`},
+		{"the event twice", events(waiting, waiting, stop), `call a f {"x":1} [anthropic {"caller":{"type":"code_execution_20260120","tool_id":"s"}}]; call b g {} [anthropic {"caller":{"type":"code_execution_20260120","tool_id":"s"}}]; reasoning "" [anthropic {"container":"c_1"}]; tool_calls; in 10 out 4`},
+		{"the reason later", events(strings.Replace(waiting, `"stop_reason":"tool_use"`, `"stop_reason":null`, 1), ends("tool_use"), stop), `call a f {"x":1} [anthropic {"caller":{"type":"code_execution_20260120","tool_id":"s"}}]; call b g {} [anthropic {"caller":{"type":"code_execution_20260120","tool_id":"s"}}]; reasoning "" [anthropic {"container":"c_1"}]; tool_calls; in 10 out 7`},
+	}},
+	{"lose events on the way to the client", "an error, if the events show it; [anthropic-wire.md](anthropic-wire.md) counts the others", []quirk{
+		{"no call for the reason", stream("tool_use", opens(0, `{"type":"text","text":"A"}`), closes(0)), `error malformed_reply retryable: the finish reason announces calls, and the reply has none`},
+		{"no call for the reason, whole", whole("tool_use", `{"type":"text","text":"A"}`), `error malformed_reply retryable: the finish reason announces calls, and the reply has none`},
+		{"no beginning of a block", stream("tool_use", opens(0, call), closes(0), closes(1)), inconsistent + `block 1 ended, and had not begun`},
+		{"a block between others", stream("tool_use", opens(0, call), closes(0), opens(2, `{"type":"text","text":"A"}`), closes(2)), inconsistent + `block 2 came after block 0`},
+		{"no end of a call", stream("tool_use", opens(0, `{"type":"text","text":"A"}`), closes(0), opens(1, call)), inconsistent + `block 1 has a call, and did not end`},
+		{"no reason", events(begin, opens(0, call), closes(0), stop), inconsistent + `the reply has calls, and no stop reason`},
+		{"two calls with one id", stream("tool_use", opens(0, call), closes(0), opens(1, `{"type":"tool_use","id":"a","name":"g","input":{}}`), closes(1)), inconsistent + `two calls have the id "a"`},
+	}},
 	{"name the container that executed code", "sent with the next request", []quirk{
 		{"a container", events(begin, `{"type":"message_delta","delta":{"stop_reason":"end_turn","container":{"id":"c_1","expires_at":"x"}},"usage":{"output_tokens":7},"context_management":{"applied_edits":[]}}`, stop), `reasoning "" [anthropic {"container":"c_1"}]; stop` + used},
 	}},
@@ -68,6 +82,12 @@ var quirks = []struct {
 		{"an error of a cloud", `[{"error":{"code":429,"message":"later","status":"RESOURCE_EXHAUSTED"}}]`, `error rate_limit 429 retryable: later`},
 	}},
 }
+
+const (
+	call         = `{"type":"tool_use","id":"a","name":"f","input":{}}`
+	waiting      = `{"type":"message_start","message":{"id":"msg_1","content":[{"type":"tool_use","id":"a","name":"f","input":{"x":1},"caller":{"type":"code_execution_20260120","tool_id":"s"}},{"type":"tool_use","id":"b","name":"g","input":{},"caller":{"type":"code_execution_20260120","tool_id":"s"}}],"model":"claude","stop_reason":"tool_use","container":{"id":"c_1"},"usage":{"input_tokens":10,"output_tokens":4}}}`
+	inconsistent = `error stream_inconsistent retryable: parts of the stream were lost or repeated: `
+)
 
 type quirk struct{ name, body, want string }
 

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"bytes"
 	"hash/maphash"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
@@ -19,6 +20,7 @@ type slot struct {
 	signed []byte // of thinking: the signature so far
 	filled bool   // some arguments arrived in fragments
 	done   bool
+	closed bool // its stop event arrived
 	block  *pieces
 	head   uint64 // hash of the event that opened it
 }
@@ -96,19 +98,31 @@ func (d *decoder) Event(data []byte) error {
 			return d.toDelta(&inner, index)
 		}
 	case "content_block_stop":
-		if s := d.slot(index); s != nil {
-			return d.end(s)
+		s := d.slot(index)
+		if s == nil {
+			return d.Inconsistent("block %d ended, and had not begun", index)
 		}
+		s.closed = true
+		return d.end(s)
 	case "message_delta":
 		inner := jsonscan.New(delta)
 		for k := range inner.Members() {
 			d.ending(k, &inner)
 		}
 		if len(usage) > 0 && usage[0] == '{' {
-			d.figures.add(usage)
+			return d.spent(usage)
 		}
 	case "message_stop":
 		d.ended = true
+	}
+	return nil
+}
+
+// spent adds the figures of an event, which are totals. They cannot become less.
+func (d *decoder) spent(usage []byte) error {
+	before := d.figures.output
+	if d.figures.add(usage); d.figures.output < before && d.Has() {
+		return d.Inconsistent("the usage became less")
 	}
 	return nil
 }
@@ -122,6 +136,9 @@ func (d *decoder) End() error {
 	if !d.ended && d.stop == "" {
 		return broken("the stream ended before the message did")
 	}
+	if err := d.complete(); err != nil {
+		return err
+	}
 	for i := range d.slots {
 		if err := d.end(&d.slots[i]); err != nil {
 			return err
@@ -130,12 +147,37 @@ func (d *decoder) End() error {
 	return d.finish()
 }
 
-// start reads the message that opens a stream. A second one means that a proxy repeated the
-// request, and the first reply does not count. If its deltas cannot be taken back, the reply
-// fails.
+// complete checks that the events of a reply with calls say how it ended, and that the end of each
+// call arrived, if the server sends the ends of blocks.
+func (d *decoder) complete() error {
+	open, closed := -1, false
+	for i := range d.slots {
+		switch s := &d.slots[i]; {
+		case s.closed:
+			closed = true
+		case s.kind == kindCall:
+			open = i
+		}
+	}
+	switch {
+	case d.stop == "" && d.Has():
+		return d.Inconsistent("the reply has calls, and no stop reason")
+	case open >= 0 && closed && d.stop == "tool_use":
+		return d.Inconsistent("block %d has a call, and did not end", d.slots[open].index)
+	}
+	return nil
+}
+
+// start reads the message that opens a stream. It has content if code in the server's container
+// waits for calls. A second message means that a proxy repeated the request, and the first reply
+// does not count. If its deltas cannot be taken back, the reply fails.
 func (d *decoder) start(c *jsonscan.Cursor) error {
+	message := c.Raw()
 	if d.started {
-		if len(d.slots) > 0 {
+		if id := wire.MemberText(message, "id"); id != "" && id == d.ID && len(d.slots) == 0 && !d.Unchecked {
+			return nil // a duplicate event
+		}
+		if len(d.slots) > 0 || d.Next > 0 {
 			if d.restart == nil {
 				return broken("the reply began anew after some of it was seen")
 			}
@@ -145,9 +187,27 @@ func (d *decoder) start(c *jsonscan.Cursor) error {
 		*d = decoder{Emitter: d.Emitter, dialect: d.dialect, restart: d.restart}
 	}
 	d.started = true
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		d.message(k, c)
+	var blocks []byte
+	inner := jsonscan.New(message)
+	for k := range inner.Members() {
+		if string(k) == "content" {
+			blocks = inner.Raw()
+		} else {
+			d.message(k, &inner)
+		}
+	}
+	if len(blocks) == 0 || blocks[0] != '[' {
+		return nil
+	}
+	list := jsonscan.New(blocks)
+	for list.Array(); list.More(); {
+		raw := list.Raw()
+		d.holding = d.holding || foreign(wire.Member(raw, "caller"))
+		if d.holding { // the stop reason may follow
+			d.held = append(d.held, bytes.Clone(raw))
+		} else if err := d.blockOf(raw); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -177,6 +237,11 @@ func (d *decoder) begin(index int64, raw []byte) error {
 			if err := d.end(&d.slots[i]); err != nil {
 				return err
 			}
+		}
+	}
+	if n := len(d.slots); n > 0 && index > d.slots[n-1].index+1 {
+		if err := d.Inconsistent("block %d came after block %d", index, d.slots[n-1].index); err != nil {
+			return err
 		}
 	}
 	if d.slots == nil {
