@@ -21,7 +21,7 @@ var quirks = []struct{ api, pawl string }{
 	{"ends lines with CRLF", "both line endings"},
 	{"streams one JSON array if events were not requested", "the same reply"},
 	{"writes enums as numbers if requested", "the names of the numbers"},
-	{"reports malformed calls, and calls of undeclared tools, in the finish reason", "finish error, so no call is executed, and a notice with the reason"},
+	{"reports malformed calls, and calls of undeclared tools, in the finish reason", "finish error, so no call is executed, the message as text if there is no call, and a notice with the reason; a run sends it back once"},
 	{"invents arguments for a tool without parameters", "the bytes unchanged: the pipeline validates them"},
 	{"sends content without parts when it withholds a reply", "no parts, finish content_filter, and a notice"},
 	{"answers a blocked prompt without candidates", "no parts, finish content_filter, and a notice with the reason; without a reason a retryable error"},

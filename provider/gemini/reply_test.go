@@ -1,6 +1,7 @@
 package gemini_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -80,7 +81,7 @@ var replies = []struct {
 	{"quirk 79: filtered, as a number", `{"candidates":[{"content":{},"finishReason":8}]}`, `content_filter`},
 	{"quirk 79: an unknown number", `{"candidates":[{"content":{},"finishReason":77}]}`, `other`},
 	{"quirk 80: UNEXPECTED_TOOL_CALL", `{"candidates":[{"content":{"parts":[` + look + `]},"finishReason":"UNEXPECTED_TOOL_CALL","finishMessage":"undeclared"}]}`, `call call_0 look {"at":"x"}; error`},
-	{"quirk 80: MALFORMED_FUNCTION_CALL", `{"candidates":[{"content":{},"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"Malformed function call: look("}]}`, `error`},
+	{"quirk 80: MALFORMED_FUNCTION_CALL", `{"candidates":[{"content":{},"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"Malformed function call: look("}]}`, `text "Malformed function call: look("; error`},
 	{"quirk 81: invented arguments", chunk("STOP", `{"functionCall":{"name":"get_file","args":{"parameters":{}}}}`), `call call_0 get_file {"parameters":{}}; tool_calls`},
 	{"quirk 82: content without parts", `{"candidates":[{"content":{},"finishReason":"SAFETY"}],"usageMetadata":{"promptTokenCount":14,"totalTokenCount":14}}`, `content_filter; in 14 out 0`},
 	{"quirk 83: the prompt is blocked", `{"promptFeedback":{"blockReason":"MODEL_ARMOR","blockReasonMessage":"no"},"usageMetadata":{"trafficType":"ON_DEMAND"}}`, `content_filter`},
@@ -97,6 +98,11 @@ var replies = []struct {
 	{"quirk 86: thoughts", events(chunk("", `{"text":"h","thought":true}`), chunk("", `{"text":"m","thought":true}`), chunk("STOP", hi)), `reasoning "hm" [gemini {"thought":true}]; text "hi"; stop`},
 	{"quirk 86: a signed thought", chunk("STOP", `{"text":"hm","thought":true,"thoughtSignature":"c2ln"}`, hi), `reasoning "hm" [gemini {"thought":true,"thoughtSignature":"c2ln"}]; text "hi"; stop`},
 	{"quirk 87: empty arguments", chunk("STOP", `{"functionCall":{"name":"theme","args":{}}}`, `{"functionCall":{"name":"theme","args":null}}`), `call call_0 theme {}; call call_1 theme {}; tool_calls`},
+
+	{"a chunk with a call, twice", events(figured(look, 3), figured(look, 3), chunk("STOP")), `call call_0 look {"at":"x"}; tool_calls; in 9 out 3`},
+	{"two calls that are equal", events(figured(look, 3), figured(look, 6), chunk("STOP")), `call call_0 look {"at":"x"}; call call_1 look {"at":"x"}; tool_calls; in 9 out 6`},
+	{"a call with an id, twice", events(chunk("", `{"functionCall":{"id":"a","name":"look","args":{}}}`), chunk("STOP", `{"functionCall":{"id":"a","name":"look","args":{}}}`)), `call a look {}; tool_calls`},
+	{"two calls with one id", events(chunk("", `{"functionCall":{"id":"a","name":"look","args":{}}}`), chunk("STOP", `{"functionCall":{"id":"a","name":"look","args":{"at":1}}}`)), `error stream_inconsistent retryable: parts of the stream were lost or repeated: two calls have the id "a"`},
 
 	{"cut by length", chunk("MAX_TOKENS", look), `call call_0 look {"at":"x"}; length`},
 	{"recitation", chunk("RECITATION", hi), `text "hi"; content_filter`},
@@ -120,6 +126,11 @@ var replies = []struct {
 	{"half an object", `{"candidates":[{"content":{"parts":[{"text":"hi"`, `error stream retryable: the reply cannot be read: not valid JSON: unexpected end at offset 48`},
 	{"a call continued under another id", events(chunk("", `{"functionCall":{"id":"a","name":"look","willContinue":true}}`), chunk("STOP", `{"functionCall":{"id":"b","willContinue":true}}`)), `error stream retryable: the call "a" was continued as "b"`},
 	{"media that are not base64", chunk("STOP", `{"inlineData":{"mimeType":"image/png","data":"*"}}`), `error stream retryable: media in the reply are not base64: illegal base64 data at input byte 0`},
+}
+
+// figured is a chunk with a part and the tokens so far.
+func figured(part string, tokens int) string {
+	return fmt.Sprintf(`{"candidates":[{"content":{"parts":[%s]}}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":%d}}`, part, tokens)
 }
 
 func TestReplies(t *testing.T) {

@@ -17,6 +17,8 @@ type decoder struct {
 	text, thought int       // the open part of each kind, or closed
 	call          *openCall // a call whose arguments arrive in pieces
 	thinking      *llm.Opaque
+	calling       bool   // the event has a call, or a piece of one
+	last          []byte // the last event, if another one with a call cannot be equal
 
 	// The end of the reply depends on these fields.
 	seen    bool   // a candidate arrived
@@ -180,6 +182,7 @@ func (d *decoder) content(raw []byte) error {
 
 // toCall emits a call, or a piece of one.
 func (d *decoder) toCall(p *part) error {
+	d.calling = true
 	var o *llm.Opaque
 	if p.members != nil {
 		var err error

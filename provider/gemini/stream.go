@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"strconv"
@@ -17,12 +18,21 @@ func (d *decoder) Event(data []byte) error {
 	if string(data) == "[DONE]" { // from some gateways
 		return nil
 	}
+	if len(d.last) > 0 && bytes.Equal(d.last, data) && !d.Unchecked {
+		return nil // a duplicate event: another call, or another piece, has other figures
+	}
+	d.calling = false
+	open := d.call
 	c := jsonscan.New(data)
 	if err := d.chunk(&c); err != nil {
 		return err
 	}
 	if err := c.End(); err != nil {
 		return broken("an event cannot be read: %v", err)
+	}
+	d.last = d.last[:0]
+	if d.calling && (d.call != open && d.call != nil || bytes.Contains(data, []byte(`"candidatesTokenCount"`))) {
+		d.last = append(d.last, data...)
 	}
 	return nil
 }
@@ -53,6 +63,12 @@ func (d *decoder) End() error {
 		notice := &llm.Notice{Code: "finish", Text: text, Data: json.RawMessage(`{"reason":` + strconv.Quote(d.reason) + `}`)}
 		if err := d.Send(llm.Delta{Notice: notice}); err != nil {
 			return err
+		}
+		// The model reads the message, and can correct its call.
+		if finish == llm.FinishReasonError && d.message != "" && !d.Has() {
+			if err := d.Part(llm.Text{Text: d.message}); err != nil {
+				return err
+			}
 		}
 	}
 	if d.usage != nil {
