@@ -91,8 +91,8 @@ type Event struct {
 	Choice *llm.ToolChoice `json:"choice,omitzero" on:"request_started"`
 	// Index of the part in the reply.
 	Index int `json:"index" on:"text text_retracted reasoning call_delta call_ready"`
-	// Kind of the notice, for programs: retry, healed, output_unfit, output_mended, stalling,
-	// decision_refused, decision_expired, and codes of models and tools.
+	// Kind of the notice, for programs: retry, healed, output_unfit, output_mended, bad_call,
+	// stalling, decision_refused, decision_expired, and codes of models and tools.
 	Code string `json:"code" on:"notice"`
 	// The fragment of text, reasoning or arguments; the retracted text; the text of the report; for
 	// gap, the cause of the loss if it is not the speed of the observer.

@@ -38,8 +38,9 @@ type Limits struct {
 	Cost float64
 	// Time from the start of Run, Stream or Resume. 0 means no limit.
 	Time time.Duration
-	// Answers that do not fit Agent.Output and are sent back, each with one more request. 0 means
-	// 2, a negative number means none.
+	// Replies that are sent back to the model, each with one more request: answers that do not fit
+	// Agent.Output, and calls that the provider could not read. 0 means 2, a negative number means
+	// none.
 	Corrections int
 	// Repetitions until the model gets a warning. 0 means 3, the maximum is 50, a negative number
 	// means no limit.

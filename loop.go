@@ -302,6 +302,9 @@ func (r *run) addReply(req *llm.Request, resp *llm.Response) {
 	r.res.Messages = append(r.res.Messages, resp.Message)
 	r.spend(Spent{Requests: 1 + resp.Requests, Usage: resp.Usage})
 	r.paid(resp.Usage)
+	if resp.Finish == llm.FinishReasonError && resp.Message.HasCalls() {
+		r.res.Spent.Corrections++ // the results of its calls ask for a correction
+	}
 	if r.out.sink != nil {
 		r.emit(Event{Kind: EventResponseReceived, Path: req.Key, Response: resp})
 	}

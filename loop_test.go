@@ -122,7 +122,8 @@ func TestAnswers(t *testing.T) {
 		{script.Turn{Finish: llm.FinishReasonOther}, pawl.StopAnswer, "the answer is empty", ""},
 	} {
 		for way, run := range ways {
-			res, err := run(t.Context(), &pawl.Agent{Model: script.New(test.turn)}, llm.User("go"))
+			res, err := run(t.Context(), &pawl.Agent{Model: script.New(test.turn),
+				Limits: pawl.Limits{Corrections: -1}}, llm.User("go"))
 			var pe *llm.ProviderError
 			if res.Stop != test.stop || res.Cause != test.cause ||
 				res.Limit != map[bool]pawl.LimitName{true: "output"}[test.stop == pawl.StopLimit] ||

@@ -91,6 +91,9 @@ func (r *run) fitting(execs []Execution) bool {
 // and the model is asked for a correction.
 func (r *run) askAgain(resp *llm.Response) (again bool) {
 	defer r.record(Step{Response: resp})
+	if resp.Finish == llm.FinishReasonError {
+		return r.badCall(resp)
+	}
 	o := r.output
 	if o == nil || resp.Finish.Cut() { // a cut reply is not an answer, even if it fits
 		return false
@@ -124,14 +127,7 @@ func (r *run) askAgain(resp *llm.Response) (again bool) {
 func (r *run) sentBack(text string, faults []string) bool {
 	o := r.output
 	o.text, o.faults = text, faults
-	most := r.agent.Limits.Corrections
-	if most == 0 {
-		most = defaultCorrections
-	}
-	again := r.res.Spent.Corrections < most
-	if again {
-		r.res.Spent.Corrections++
-	}
+	again := r.correct()
 	if r.out.sink != nil {
 		data, _ := json.Marshal(struct { // strings and numbers
 			Faults      []string `json:"faults"`
@@ -141,6 +137,38 @@ func (r *run) sentBack(text string, faults []string) bool {
 		r.emit(Event{Kind: EventNotice, Code: "output_unfit", Text: "the answer does not fit: " + strings.Join(faults, "; "), Data: data})
 	}
 	return again
+}
+
+// correct counts a correction. It reports whether one was left.
+func (r *run) correct() bool {
+	most := r.agent.Limits.Corrections
+	if most == 0 {
+		most = defaultCorrections
+	}
+	if r.res.Spent.Corrections >= most {
+		return false
+	}
+	r.res.Spent.Corrections++
+	return true
+}
+
+// badCall sends a reply back that the provider ended with an error, such as a call that it cannot
+// read, or a call that its rules reject. The text of the reply describes it. The reply after a
+// correction is not sent back.
+func (r *run) badCall(resp *llm.Response) bool {
+	if n := len(r.res.Steps); n > 0 {
+		if last := r.res.Steps[n-1].Response; last != nil && last.Finish == llm.FinishReasonError {
+			return false
+		}
+	}
+	if !r.correct() {
+		return false
+	}
+	r.res.Messages = append(r.res.Messages, llm.User("Your last reply could not be used: it has a call that is not valid. "+
+		"Call one of the offered tools, with arguments that are one JSON object, or answer without a call."))
+	r.emit(Event{Kind: EventNotice, Code: "bad_call", Text: "the provider could not read the reply; the model is asked again: " +
+		text.Clip(resp.Message.Text(), 200)})
+	return true
 }
 
 // unfit stops a run whose answer does not fit after all corrections.

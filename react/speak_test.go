@@ -38,6 +38,9 @@ func (s speaker) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Del
 		}
 		text := say(s.format, resp.Message)
 		usage := resp.Usage
+		if resp.Finish == llm.FinishReasonToolCalls {
+			resp.Finish = llm.FinishReasonStop // the calls are text now
+		}
 		if req.Whole {
 			_ = yield(llm.Delta{Part: llm.Text{Text: text}, Done: true}, nil) &&
 				yield(llm.Delta{Usage: &usage, Finish: resp.Finish, Model: resp.Model, ID: resp.ID}, nil)
