@@ -74,7 +74,8 @@ func TestEveryFaultAtEveryEvent(t *testing.T) {
 				case err == nil:
 					inventsNone(t, w, f.name, k, got, right)
 				case !errors.As(err, &broken) || !broken.Retryable || broken.Code != llm.CodeStream &&
-					broken.Code != llm.CodeNetwork && broken.Code != llm.CodeTimeout:
+					broken.Code != llm.CodeStreamInconsistent && broken.Code != llm.CodeNetwork &&
+					broken.Code != llm.CodeTimeout:
 					t.Errorf("%s, %s at %d: got error %v", w.name, f.name, k, err)
 				default:
 					failed++
