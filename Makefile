@@ -19,7 +19,7 @@ lint: ## only the checks of test that run no test: gofmt, vet, staticcheck; and 
 
 docs: ## write the generated parts of README.md and docs/ again, from the code
 	go test ./internal/test/docgen -run Test -update
-	go test ./provider/openai -run 'TestWire|TestQuirks' -update
+	go test ./provider/openai ./provider/anthropic ./provider/gemini -run 'TestWire|TestQuirks|TestStreamsInPieces' -update
 	go test ./provider -run TestServersPage -update
 	go test ./react -run TestPage -update
 	go test ./pawltest -run 'TestParity|TestToolChoices' -update

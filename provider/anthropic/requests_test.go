@@ -138,10 +138,13 @@ var streams = []string{
 }
 
 // A stream is the same reply in all fragmentations. A cut stream is that reply or an error, and
-// has no additional call.
+// has no additional call. A stream with an event lost or doubled has the same calls, or is an
+// error. The arguments of
+// a call are stated once, so the stream cannot show all losses.
 func TestStreamsInPieces(t *testing.T) {
 	soak.Sequential(t)
 	wiretest.Streams(t, messagesWire, streams...)
+	t.Run("lost", func(t *testing.T) { wiretest.Lost(t, messagesWire, messagesFrames, "anthropic-wire.md", "losses") })
 }
 
 func TestStreamsInPiecesFindsFaults(t *testing.T) {

@@ -274,10 +274,13 @@ var streams = []string{
 }
 
 // A stream is the same reply in all fragmentations. A cut stream is that reply or an error, and
-// has no additional call.
+// has no additional call. A stream with an event lost or doubled has the same calls, or is an
+// error. A call is
+// stated once, so the stream cannot show all losses.
 func TestStreamsInPieces(t *testing.T) {
 	soak.Sequential(t)
 	wiretest.Streams(t, generateWire, streams...)
+	t.Run("lost", func(t *testing.T) { wiretest.Lost(t, generateWire, generateFrames, "gemini-wire.md", "losses") })
 }
 
 func TestStreamsInPiecesFindsFaults(t *testing.T) {

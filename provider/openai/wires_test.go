@@ -69,11 +69,18 @@ var (
 )
 
 // A stream is the same reply in all fragmentations. A cut stream is that reply or an error, and
-// has no additional call.
+// has no additional call. A stream with an event lost or doubled has the same calls, or is an
+// error; Chat Completions states arguments once, so it cannot show all losses.
 func TestStreamsInPieces(t *testing.T) {
 	soak.Sequential(t)
 	t.Run(chatWire.API, func(t *testing.T) { wiretest.Streams(t, chatWire, chatStreams...) })
+	t.Run(chatWire.API+"/lost", func(t *testing.T) {
+		wiretest.Lost(t, chatWire, chatFrames, "openai-wire.md", "losses of Chat Completions")
+	})
 	t.Run(responsesWire.API, func(t *testing.T) { wiretest.Streams(t, responsesWire, responsesStreams...) })
+	t.Run(responsesWire.API+"/lost", func(t *testing.T) {
+		wiretest.Lost(t, responsesWire, responsesFrames, "openai-wire.md", "losses of Responses")
+	})
 }
 
 func TestStreamsInPiecesFindsFaults(t *testing.T) {
