@@ -65,6 +65,16 @@ func (d *responseDecoder) compare(output []byte) error {
 	return nil
 }
 
+// unquoted returns the text or the arguments in raw. They are valid until the next call.
+func (d *responseDecoder) unquoted(raw []byte) []byte {
+	if !wire.Filled(raw) {
+		return wire.AsArgs(raw)
+	}
+	c := jsonscan.New(raw)
+	d.whole = c.AppendString(d.whole[:0])
+	return d.whole
+}
+
 // calls reports whether s is a call.
 func (s *slot) calls() bool {
 	return s.kind == kindFunction || s.kind == kindCustom || s.kind == kindHosted
@@ -86,13 +96,14 @@ func (d *responseDecoder) callSlot(id string, n int) (found *slot) {
 }
 
 func (d *responseDecoder) sameCall(s *slot, it *item, kind kind) bool {
-	args := wire.AsArgs(it.args)
+	raw := it.args
 	switch {
 	case kind == kindHosted:
 		return s.done
 	case kind == kindCustom:
-		args = wire.AsArgs(it.input)
+		raw = it.input
 	}
+	args := d.unquoted(raw)
 	if s.call.Args != nil {
 		return bytes.Equal(s.call.Args, args)
 	}

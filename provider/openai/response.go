@@ -28,10 +28,12 @@ type responseDecoder struct {
 	slots []slot // the items of a stream, in order of appearance
 	ended bool   // the last event arrived
 
-	number   int64 // of the last event
-	numbered bool  // an event had a number
-	counts   bool  // numbers have grown, so they are meaningful
-	gap      bool  // a number is missing
+	number   int64  // of the last event
+	numbered bool   // an event had a number
+	counts   bool   // numbers have grown, so they are meaningful
+	gap      bool   // a number is missing
+	skipped  int64  // events since then whose number was not read
+	whole    []byte // a buffer
 }
 
 // item is one output item. Its members are raw JSON until its type is known.

@@ -47,6 +47,13 @@ func TestRetries(t *testing.T) {
 		{"an error before the first fragment", 0, []func() (*http.Response,
 			error){body(events(`{"error":{"code":503,"message":"busy"}}`)), ok}, 2, 500 * time.Millisecond, 1500 * time.Millisecond, `text "hi"; stop`},
 		{"a stream that ends before the first fragment", 0, []func() (*http.Response, error){body(": hello\n\n"), ok}, 2, 500 * time.Millisecond, 1500 * time.Millisecond, `text "hi"; stop`},
+		{"calls that are announced, before the first fragment", 0, []func() (*http.Response, error){body(deltas("tool_calls")), ok}, 2, 500 * time.Millisecond, 1500 * time.Millisecond, `text "hi"; stop`},
+		{"a stream with a gap, before the first fragment", 0, []func() (*http.Response,
+			error){body(deltas("tool_calls", `{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}`)), ok}, 2,
+			500 * time.Millisecond, 1500 * time.Millisecond, `text "hi"; stop`},
+		{"not a stream with a gap, after the first fragment", 0, []func() (*http.Response,
+			error){body(deltas("tool_calls", `{"content":"I look."}`, `{"tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}`)),
+			ok}, 1, 0, 0, lost + `arguments came for a call that had not begun`},
 		{"not after the first fragment", 0, []func() (*http.Response, error){body(events(`{"choices":[{"index":0,"delta":{"content":"h"}}]}`)), ok}, 1, 0, 0, `error stream retryable: the stream ended without a finish reason`},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -32,7 +32,7 @@ func (d *responseDecoder) Event(data []byte) error {
 		return nil
 	}
 	var typ, delta, text, args, input, item, response, failure []byte
-	repeats := false // the event only repeats others; nothing but its number is read
+	// Long members that repeat earlier fragments are not read, if the members before show that.
 	output, content, number := int64(noIndex), int64(0), int64(noIndex)
 	c := jsonscan.New(data)
 	if !c.Object() {
@@ -41,17 +41,14 @@ func (d *responseDecoder) Event(data []byte) error {
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		switch string(k) {
 		case "type":
-			if typ = c.Text(); first(typ) {
+			if typ = c.Text(); ignored(typ) {
+				d.skipped++
 				return nil
 			}
-			repeats = ignored(typ)
 		case "output_index":
 			output, _ = c.Int()
 		case "sequence_number":
-			if number, _ = c.Int(); repeats {
-				_, err := d.inOrder(number)
-				return err
-			}
+			number, _ = c.Int()
 		case "content_index", "summary_index":
 			content, _ = c.Int()
 		case "delta":
@@ -63,6 +60,14 @@ func (d *responseDecoder) Event(data []byte) error {
 		case "input":
 			input = c.Raw()
 		case "item":
+			if output != noIndex && string(typ) == "response.output_item.done" && d.slot(output).sealed {
+				d.slot(output).done = true // the common case: a call whose arguments are complete
+				if number == noIndex {
+					d.skipped++
+				}
+				_, err := d.inOrder(number)
+				return err
+			}
 			item = c.Raw()
 		case "response":
 			if last(typ) && number != noIndex {
@@ -124,7 +129,7 @@ func (d *responseDecoder) toDelta(ev *event) error {
 		if s := d.slot(ev.output); s.part == closed || s.content != ev.content {
 			d.Refused = d.Refused || string(ev.typ) == "response.refusal.done"
 			return d.say(ev.output, ev.content, ev.text)
-		} else if c := jsonscan.New(ev.text); wire.Filled(ev.text) && !d.Agrees(s.part, c.Text()) {
+		} else if wire.Filled(ev.text) && !d.Agrees(s.part, d.unquoted(ev.text)) {
 			return d.Inconsistent("the text of item %d is not that of its fragments", ev.output)
 		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_summary.delta":
@@ -149,7 +154,8 @@ func (d *responseDecoder) inOrder(number int64) (again bool, err error) {
 	case number == noIndex:
 		return false, nil
 	case number > d.number:
-		d.gap = d.gap || d.numbered && number > d.number+1
+		d.gap = d.gap || d.numbered && number > d.number+1+d.skipped
+		d.skipped = 0
 		d.counts = d.counts || d.numbered
 		d.number, d.numbered = number, true
 		return false, nil
@@ -171,15 +177,6 @@ func last(typ []byte) bool {
 	return false
 }
 
-// first reports whether an event begins a stream. It repeats the request, and is long.
-func first(typ []byte) bool {
-	switch string(typ) {
-	case "response.created", "response.in_progress", "response.queued":
-		return true
-	}
-	return false
-}
-
 // ignored reports whether an event only repeats others. There are many of them, and they are long.
 func ignored(typ []byte) bool {
 	t, ok := bytes.CutPrefix(typ, []byte("response."))
@@ -187,7 +184,7 @@ func ignored(typ []byte) bool {
 		return false
 	}
 	switch string(t) {
-	case "content_part.added", "content_part.done", "output_text.annotation.added",
+	case "created", "in_progress", "queued", "content_part.added", "content_part.done", "output_text.annotation.added",
 		"reasoning_summary_part.added", "reasoning_summary_part.done", "reasoning_summary_text.done", "reasoning_text.done":
 		return true
 	}
@@ -320,10 +317,10 @@ func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 	if s.kind != kindFunction && s.kind != kindCustom || s.sealed {
 		return nil
 	}
-	args := wire.AsArgs(raw)
+	args := d.unquoted(raw)
 	if s.hold != nil {
 		if len(s.hold) == 0 {
-			s.hold = args
+			s.hold = bytes.Clone(args)
 		} else if len(args) > 0 && !bytes.Equal(args, s.hold) {
 			if err := d.changed(s); err != nil {
 				return err
@@ -335,7 +332,7 @@ func (d *responseDecoder) argsDone(index int64, raw []byte) error {
 	}
 	if !s.any && len(args) > 0 {
 		s.any = true
-		if err := d.MoreArgs(s.part, args); err != nil {
+		if err := d.MoreArgs(s.part, bytes.Clone(args)); err != nil {
 			return err
 		}
 	} else if len(args) > 0 && !d.Agrees(s.part, args) {
@@ -369,12 +366,6 @@ func (d *responseDecoder) sealSlot(s *slot) error {
 
 // itemDone completes an item. Content that no fragment had comes from the whole item.
 func (d *responseDecoder) itemDone(index int64, raw []byte) error {
-	if index != noIndex {
-		if s := d.slot(index); s.sealed {
-			s.done = true
-			return nil // the common case: a call whose arguments are complete
-		}
-	}
 	c := jsonscan.New(raw)
 	it := d.read(&c)
 	if index == noIndex {

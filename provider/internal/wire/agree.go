@@ -50,18 +50,27 @@ func (o *Emitter) Inconsistent(format string, args ...any) error {
 // Has reports whether the reply has a call.
 func (o *Emitter) Has() bool { return o.called }
 
-// note records a delta of a part, for later comparisons.
-func (o *Emitter) note(i int, p llm.Part) error {
+// sum returns the sum of part i.
+func (o *Emitter) sum(i int) *sum {
+	if o.sums == nil {
+		o.sums = make([]sum, 0, 8)
+	}
 	for len(o.sums) <= i {
 		o.sums = append(o.sums, sum{})
 	}
+	return &o.sums[i]
+}
+
+// note records a delta of a part, for later comparisons.
+func (o *Emitter) note(i int, p llm.Part) error {
+	s := o.sum(i)
 	switch p := p.(type) {
 	case llm.Text:
 		if !o.Whole {
-			o.sums[i].add(bytesOf(p.Text))
+			s.add(bytesOf(p.Text))
 		}
 	case llm.ToolCall:
-		o.sums[i].add(p.Args)
+		s.add(p.Args)
 		return o.noteCall(i, p)
 	}
 	return nil
@@ -73,6 +82,9 @@ func (o *Emitter) noteCall(i int, c llm.ToolCall) error {
 	o.called = true
 	if c.ID == "" || c.ID == c.Name {
 		return nil
+	}
+	if o.calls == nil {
+		o.calls = make([]wireCall, 0, 4)
 	}
 	if k := o.callOf(c.ID); k < 0 {
 		o.calls = append(o.calls, wireCall{c.ID, c.Name, i})

@@ -82,10 +82,7 @@ func (o *Emitter) begin(f fragment, data []byte) (int, error) {
 	if err := o.Flush(); err != nil {
 		return 0, err
 	}
-	for len(o.sums) <= o.Next {
-		o.sums = append(o.sums, sum{})
-	}
-	o.sums[o.Next].add(data)
+	o.sum(o.Next).add(data)
 	f.index, f.begin, f.on, f.data = o.Next, true, true, data
 	o.late = f
 	o.Next++
