@@ -17,6 +17,7 @@ type decoder struct {
 
 	slots   []slot // the blocks of a stream, in order of appearance
 	started bool
+	from    int // index of the first part
 	ended   bool
 	// holding delays blocks until the stop reason, because a call may already have been executed
 	// by the server.

@@ -177,7 +177,7 @@ func (d *decoder) start(c *jsonscan.Cursor) error {
 		if id := wire.MemberText(message, "id"); id != "" && id == d.ID && len(d.slots) == 0 && !d.Unchecked {
 			return nil // a duplicate event
 		}
-		if len(d.slots) > 0 || d.Next > 0 {
+		if len(d.slots) > 0 || d.Next > d.from {
 			if d.restart == nil {
 				return broken("the reply began anew after some of it was seen")
 			}
@@ -186,7 +186,7 @@ func (d *decoder) start(c *jsonscan.Cursor) error {
 		}
 		*d = decoder{Emitter: d.Emitter, dialect: d.dialect, restart: d.restart}
 	}
-	d.started = true
+	d.started, d.from = true, d.Next
 	var blocks []byte
 	inner := jsonscan.New(message)
 	for k := range inner.Members() {
