@@ -6,13 +6,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/background"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -102,7 +105,11 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			stored.reply().Deltas()(yield)
 			return
 		}
-		if s.live(); ctx.Err() != nil {
+		b := s.h.background[req.Key]
+		if b != nil && (b.Messages != conversation || b.Request != rest) {
+			b = nil // the reply to another request, of an agent that was changed
+		}
+		if s.live(); ctx.Err() != nil && (b == nil || s.only) {
 			yield(llm.Delta{}, context.Cause(ctx))
 			return
 		}
@@ -111,24 +118,68 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			yield(llm.Delta{}, err)
 			return
 		}
-		resp := new(llm.Response)
-		ctx, w := watch(ctx, false)
-		for d, err := range m.inner.Stream(ctx, req) {
-			if err == nil {
-				err = resp.Add(d)
-			}
-			if err == nil && d.Finish != "" {
-				err = m.store(req, conversation, rest, resp, w)
-			}
-			if !yield(d, err) || err != nil {
-				return
-			}
+		m.ask(ctx, req, b, conversation, rest, yield)
+	}
+}
+
+// ask sends the request and stores the reply. b is the reply that the provider computes already:
+// it is fetched, or cancelled with the run. nil means none.
+func (m *model) ask(ctx context.Context, req *llm.Request, b *backgroundBody, conversation, rest string,
+	yield func(llm.Delta, error) bool) {
+	n := 0
+	if was := m.s.h.background[req.Key]; was != nil {
+		n = was.N
+	}
+	var stored atomic.Bool
+	if b != nil {
+		later := *req
+		later.Background = &b.Background
+		req = &later
+		stored.Store(true)
+	}
+	run := ctx
+	ctx, w := watch(background.With(ctx, func() bool { return stored.Load() && suspended(run) }), false)
+	resp := new(llm.Response)
+	for d, err := range m.inner.Stream(ctx, req) {
+		if err == nil {
+			err = resp.Add(d)
+		}
+		if err == nil && d.Background != nil {
+			n++
+			err = m.storeBackground(req, &backgroundBody{Messages: conversation, Request: rest,
+				Background: *d.Background, N: n}, w)
+			stored.Store(err == nil)
+		}
+		if err == nil && d.Finish != "" {
+			err = m.store(req, conversation, rest, resp, w, b)
+		}
+		if !yield(d, err) || err != nil {
+			return
 		}
 	}
 }
 
-// store stores a whole reply before its calls start.
-func (m *model) store(req *llm.Request, conversation, rest string, resp *llm.Response, w *wire) error {
+// suspended reports whether the run of ctx has ended in this process and will be resumed.
+func suspended(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return cause != nil && cause != pawl.ErrCancelled && !errors.Is(cause, pawl.ErrTime)
+}
+
+// storeBackground stores at once which reply the provider computes.
+func (m *model) storeBackground(req *llm.Request, b *backgroundBody, w *wire) error {
+	if to, sent, ok := w.first(); ok {
+		b.Sent = sentForm(to, m.wire, sent, req.Whole)
+	}
+	if err := m.s.add(kindBackground, numbered(req.Key, kindBackground, b.N), b); err != nil {
+		return err
+	}
+	return m.s.flush(nil)
+}
+
+// store stores a whole reply before its calls start. b is the stored form of the request if an
+// earlier process has sent it; nil means that it has not.
+func (m *model) store(req *llm.Request, conversation, rest string, resp *llm.Response, w *wire,
+	b *backgroundBody) error {
 	body, err := keepReply(resp)
 	if err != nil {
 		return m.s.fail(err)
@@ -136,6 +187,11 @@ func (m *model) store(req *llm.Request, conversation, rest string, resp *llm.Res
 	body.Messages, body.Request = conversation, rest
 	if to, sent, ok := w.first(); ok {
 		body.Sent, m.wire = sentForm(to, m.wire, sent, req.Whole), sent
+	} else if b != nil && b.Sent != nil {
+		body.Sent = b.Sent
+		if m.wire, err = b.Sent.after(m.wire); err != nil {
+			return m.s.fail(fmt.Errorf("%w: %s: %v", ErrCorrupt, req.Key, err))
+		}
 	}
 	if err := m.storeTools(req); err != nil {
 		return err

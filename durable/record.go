@@ -20,18 +20,20 @@ const (
 	kindBegin = "begin" // begin: the input of the run
 	// KEY/tools: the tools of the run with that key. KEY/tools/N: the tools that its request N adds
 	// (Tool.Deferred).
-	kindTools    = "tools"
-	kindReply    = "reply"    // KEY of the request: the model's reply
-	kindIntent   = "intent"   // KEY/intent/N: the call at KEY is about to start attempt N
-	kindOutcome  = "outcome"  // KEY: the outcome of the call
-	kindQuestion = "question" // KEY/question/N: the pending question of the call
-	kindDecision = "decision" // KEY/question/N/decision: the answer
-	kindSteer    = "steer"    // KEY of the request/steer: the messages that it received
-	kindMessage  = "message"  // message/ID: sent from outside, not received yet
-	kindCancel   = "cancel"   // cancel: the run is to be cancelled
-	kindAccept   = "accept"   // accept/FENCE: accepted changes of tools
-	kindTrace    = "trace"    // trace/FENCE: the position of the attempt in a trace
-	kindEnd      = "end"      // end/FENCE: the reason of a stop, temporary or final
+	kindTools = "tools"
+	kindReply = "reply" // KEY of the request: the model's reply
+	// KEY of the request/background/N: the reply that the provider computes in the background
+	kindBackground = "background"
+	kindIntent     = "intent"   // KEY/intent/N: the call at KEY is about to start attempt N
+	kindOutcome    = "outcome"  // KEY: the outcome of the call
+	kindQuestion   = "question" // KEY/question/N: the pending question of the call
+	kindDecision   = "decision" // KEY/question/N/decision: the answer
+	kindSteer      = "steer"    // KEY of the request/steer: the messages that it received
+	kindMessage    = "message"  // message/ID: sent from outside, not received yet
+	kindCancel     = "cancel"   // cancel: the run is to be cancelled
+	kindAccept     = "accept"   // accept/FENCE: accepted changes of tools
+	kindTrace      = "trace"    // trace/FENCE: the position of the attempt in a trace
+	kindEnd        = "end"      // end/FENCE: the reason of a stop, temporary or final
 )
 
 type beginBody struct {
@@ -83,6 +85,15 @@ type replyBody struct {
 	Opaque map[int][]byte `json:"opaque,omitzero"`
 	// Nil if the model sends nothing, or not through Transport.
 	Sent *sentBody `json:"sent,omitzero"`
+}
+
+// backgroundBody identifies a reply that the provider computes.
+type backgroundBody struct {
+	Messages   string     `json:"messages"` // as in replyBody
+	Request    string     `json:"request"`  // as in replyBody
+	Background llm.Opaque `json:"background"`
+	N          int        `json:"n"`             // from 1; the last one counts
+	Sent       *sentBody  `json:"sent,omitzero"` // as in replyBody
 }
 
 type intentBody struct {
@@ -244,22 +255,24 @@ func taskOf(msgs []llm.Message) string {
 
 // history is the records of a run, by subject.
 type history struct {
-	records  []store.Record
-	begin    *beginBody
-	tools    map[string]toolsBody
-	replies  map[llm.Key]*replyBody
-	replied  map[llm.Key]time.Time
-	outcomes map[llm.Key]*outcomeBody
-	intents  map[llm.Key][]intent
-	asked    map[llm.Key][]question
-	steers   map[llm.Key]*messagesBody
-	messages []message
-	taken    map[string]bool
-	end      *endBody
-	cancel   bool
-	trace    string // of the last attempt that has one
-	head     string
-	spent    []span // by lease
+	records []store.Record
+	begin   *beginBody
+	tools   map[string]toolsBody
+	replies map[llm.Key]*replyBody
+	replied map[llm.Key]time.Time
+	// the last reply that the provider computes, by the key of the request
+	background map[llm.Key]*backgroundBody
+	outcomes   map[llm.Key]*outcomeBody
+	intents    map[llm.Key][]intent
+	asked      map[llm.Key][]question
+	steers     map[llm.Key]*messagesBody
+	messages   []message
+	taken      map[string]bool
+	end        *endBody
+	cancel     bool
+	trace      string // of the last attempt that has one
+	head       string
+	spent      []span // by lease
 }
 
 type intent struct {
@@ -284,7 +297,8 @@ type span struct{ fence, elapsed int64 }
 // read builds the history of a run, and checks its chain.
 func read(run string, records []store.Record) (*history, error) {
 	h := &history{tools: map[string]toolsBody{}, replies: map[llm.Key]*replyBody{},
-		replied: map[llm.Key]time.Time{}, outcomes: map[llm.Key]*outcomeBody{}, intents: map[llm.Key][]intent{},
+		replied: map[llm.Key]time.Time{}, outcomes: map[llm.Key]*outcomeBody{},
+		background: map[llm.Key]*backgroundBody{}, intents: map[llm.Key][]intent{},
 		asked: map[llm.Key][]question{}, steers: map[llm.Key]*messagesBody{}, taken: map[string]bool{}}
 	for _, r := range records {
 		if err := h.add(run, r); err != nil {
@@ -345,6 +359,9 @@ func (h *history) take(r store.Record) (err error) {
 	case kindReply:
 		h.replies[call], h.replied[call] = new(replyBody), r.At
 		err = json.Unmarshal(r.Body, h.replies[call])
+	case kindBackground:
+		h.background[call] = new(backgroundBody)
+		err = json.Unmarshal(r.Body, h.background[call])
 	case kindOutcome:
 		h.outcomes[call] = new(outcomeBody)
 		err = json.Unmarshal(r.Body, h.outcomes[call])

@@ -84,7 +84,7 @@ func watch(ctx context.Context, only bool) (context.Context, *wire) {
 func (w *wire) note(r *http.Request, body []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.sent {
+	if !w.sent && r.Method == http.MethodPost { // a GET asks for a reply in the background
 		w.sent, w.to, w.body = true, r.Method+" "+r.URL.Path, body
 	}
 }

@@ -38,6 +38,9 @@ type Request struct {
 	// Turn is the index in Messages of the user's last message, where the current turn begins. It
 	// is never sent.
 	Turn int
+	// Background is Delta.Background of an earlier request with this Key. The Model whose provider
+	// computes that reply fetches it and sends nothing else; other Models ignore it. nil means none.
+	Background *Opaque
 }
 
 // OutputHolder is an optional ability of a Model.
@@ -120,6 +123,9 @@ type Delta struct {
 	Model  string       // the model name that the provider reports; "" means no change
 	ID     string       // the provider's id of the reply; "" means no change
 	Notice *Notice      // news for observers that is not part of the reply; it becomes an event
+	// Background identifies a reply that the provider computes in the background. A caller that
+	// stores it can fetch the reply after a restart, with Request.Background. nil means no change.
+	Background *Opaque
 	// Requests is the number of further requests to a provider, besides the answered request:
 	// repeated requests, and requests of a wrapper. The values of all deltas add up. A model that
 	// replies without a request yields -1 once. A Model that fails after it has sent a request

@@ -46,6 +46,8 @@ type endpoint struct {
 	api    string // "" means another path
 	model  string // "" means that the body names it
 	stream bool   // without a meaning if the body says it
+	id     string // of a response in the background; "" means none
+	cancel bool   // cancels that response
 }
 
 // endpointOf reads a path with any prefix before the API's own part.
@@ -57,15 +59,20 @@ func endpointOf(path string) endpoint {
 		return endpoint{api: Chat}
 	case last == "responses":
 		return endpoint{api: Responses}
+	case strings.HasSuffix(dir, "/responses"): // in the background
+		return endpoint{api: Responses, id: last}
+	case last == "cancel" && strings.Contains(dir, "/responses/"):
+		_, id, _ := cutLast(dir, "/")
+		return endpoint{api: Responses, id: id, cancel: true}
 	case last == "messages":
 		return endpoint{api: Anthropic}
 	case method == "rawPredict", method == "streamRawPredict": // Anthropic's models on Vertex
-		return endpoint{Anthropic, name, method == "streamRawPredict"}
+		return endpoint{api: Anthropic, model: name, stream: method == "streamRawPredict"}
 	case last == "invoke": // on Bedrock, whose streams are no server-sent events
 		_, name, _ := cutLast(dir, "/")
-		return endpoint{Anthropic, name, false}
+		return endpoint{api: Anthropic, model: name}
 	case method == "generateContent", method == "streamGenerateContent":
-		return endpoint{Gemini, name, method == "streamGenerateContent"}
+		return endpoint{api: Gemini, model: name, stream: method == "streamGenerateContent"}
 	}
 	return endpoint{}
 }

@@ -32,6 +32,8 @@ type reply struct {
 	array  bool // Gemini: a stream is one JSON array
 	pieces bool // Gemini: a stream has arguments in pieces
 
+	background bool // Responses: the reply is computed in the background
+
 	began bool
 	seq   int        // Responses: number of the next event
 	parts []*partOut // by Delta.Index

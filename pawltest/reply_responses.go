@@ -24,9 +24,14 @@ func (r *reply) response(finish llm.FinishReason, output []object) object {
 	}
 	o := object{"id": "resp_" + r.id, "object": "response", "created_at": created, "model": r.req.Model, "status": "completed",
 		"error": nil, "incomplete_details": nil, "output": output, "parallel_tool_calls": true, "store": false, "usage": nil}
+	if r.background {
+		o["background"] = true
+	}
 	switch finish {
 	case "":
-		o["status"] = "in_progress"
+		if o["status"] = "in_progress"; r.background {
+			o["status"] = "queued"
+		}
 		return o
 	case llm.FinishReasonLength:
 		o["status"], o["incomplete_details"] = "incomplete", object{"reason": "max_output_tokens"}
@@ -95,6 +100,9 @@ func (r *reply) responsesEvents(d llm.Delta) []event {
 	if !r.began {
 		r.began = true
 		emit("response.created", object{"response": r.response("", nil)})
+		if r.background {
+			emit("response.queued", object{"response": r.response("", nil)})
+		}
 		emit("response.in_progress", object{"response": r.response("", nil)})
 	}
 	if d.Part != nil {

@@ -18,7 +18,8 @@ import (
 // whole as requested. The end of the path selects the API, with any prefix:
 //
 //	/chat/completions                                 Chat
-//	/responses                                        Responses
+//	/responses                                        Responses, also in the background, with
+//	                                                  /responses/ID and /responses/ID/cancel
 //	/messages                                         Anthropic; also /models/NAME:rawPredict
 //	                                                  and :streamRawPredict
 //	/models/NAME:generateContent                      Gemini
@@ -51,6 +52,8 @@ type Simulator struct {
 	mu    sync.Mutex
 	log   []*Received
 	count int
+	// by the id of the response
+	computed map[string]*computed
 }
 
 // SimulatorOptions are the optional settings of a Simulator.
@@ -64,6 +67,10 @@ type SimulatorOptions struct {
 	Addr string // the listen address; empty means a free port of loopback
 	// Model returns the model for r. Nil, or a nil Model, means the Simulator's own.
 	Model func(r *Received) llm.Model
+	// Background reports whether a response in the background is not complete when the client asks
+	// for it the nth time, from 1. Nil means that it is not complete the first time. Streams and
+	// their continuations have all events at once; a Fault can stall or break them.
+	Background func(id string, n int) bool
 	// Other answers requests to other paths. Nil means status 404.
 	Other http.Handler
 	Quiet bool // keep no log, for servers that run for long
@@ -75,6 +82,7 @@ type SimulatorOptions struct {
 type Received struct {
 	// API is Chat, Responses, Anthropic or Gemini. Empty means another path.
 	API        string
+	Method     string       // of HTTP
 	Path       string       // of the URL
 	Query      string       // of the URL
 	Header     http.Header  // without keys and cookies
@@ -130,6 +138,10 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request) {
 		refusal.write(w, got.API, fault)
 		return
 	}
+	if at := endpointOf(r.URL.Path); at.id != "" {
+		s.later(w, r, got, at, fault)
+		return
+	}
 	reply := newReply(got, s.opts)
 	reply.array = got.API == Gemini && r.URL.Query().Get("alt") != "sse"
 	if fault.Body != nil {
@@ -137,6 +149,10 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	model := s.modelFor(got)
+	if inBackground(got) {
+		s.background(w, r.Context(), reply, fault, model)
+		return
+	}
 	if got.Request.Whole {
 		oneBody(w, r.Context(), model, reply, fault)
 	} else {
@@ -174,6 +190,8 @@ func (s *Simulator) refuse(got *Received, r *http.Request, fault *Fault) *apiErr
 		return wrongKey(got.API)
 	case got.API == "":
 		return &apiError{Status: 404, Message: "Invalid URL (" + r.Method + " " + r.URL.Path + ")"}
+	case endpointOf(r.URL.Path).id != "":
+		return nil
 	case r.Method != http.MethodPost:
 		return &apiError{Status: 405, Message: "Not allowed to " + r.Method + " on " + r.URL.Path + "."}
 	case got.API == Anthropic && r.Header.Get("Anthropic-Version") == "" && !strings.Contains(string(got.Body), `"anthropic_version"`):
@@ -279,14 +297,14 @@ func receive(r *http.Request) (*Received, error) {
 		return nil, err
 	}
 	at := endpointOf(r.URL.Path)
-	got := &Received{API: at.api, Path: r.URL.Path, Query: r.URL.RawQuery, Header: r.Header.Clone(), Body: body}
+	got := &Received{API: at.api, Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Header: r.Header.Clone(), Body: body}
 	for name := range got.Header {
 		switch name {
 		case "Authorization", "Api-Key", "X-Api-Key", "X-Goog-Api-Key", "Cookie", "Proxy-Authorization":
 			delete(got.Header, name)
 		}
 	}
-	if got.API != "" && r.Method == http.MethodPost {
+	if got.API != "" && at.id == "" && r.Method == http.MethodPost {
 		got.Violations = CheckModel(got.API, at.model, body)
 		got.Request, _ = ReadRequest(got.API, body)
 		if got.Request != nil && at.model != "" {

@@ -234,12 +234,14 @@ func (m *Model) run(ctx context.Context, req *llm.Request, out *reply) error {
 			inner.Messages = append(inner.Messages, llm.Assistant(llm.Text{Text: text}))
 		}
 		inner.Messages = append(inner.Messages, llm.User(m.page.retry(faults, resp.Finish.Cut())))
+		inner.Background = nil
 	}
 }
 
 // request is what the inner model is asked: the prompt, and the conversation as text.
 func (m *Model) request(req *llm.Request) (*llm.Request, error) {
-	inner := &llm.Request{Key: req.Key, Model: req.Model, Settings: req.Settings, Whole: req.Whole}
+	inner := &llm.Request{Key: req.Key, Model: req.Model, Settings: req.Settings, Whole: req.Whole,
+		Background: req.Background}
 	inner.Settings.Parallel = nil // about native calls
 	schema := m.schema(req)
 	prompt, err := m.page.prompt(req, schema)

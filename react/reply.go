@@ -44,8 +44,11 @@ func (r *reply) ask(ctx context.Context, m llm.Model, req *llm.Request,
 		if err == nil {
 			err = resp.Add(d)
 		}
-		if err == nil && (d.Notice != nil || d.Requests != 0) {
-			err = r.send(llm.Delta{Notice: d.Notice, Requests: d.Requests})
+		if r.replies > 0 {
+			d.Background = nil // after a restart, the first request would fetch it
+		}
+		if err == nil && (d.Notice != nil || d.Requests != 0 || d.Background != nil) {
+			err = r.send(llm.Delta{Notice: d.Notice, Requests: d.Requests, Background: d.Background})
 		}
 		if d.Part != nil && err == nil && emit != nil {
 			err = emit(d.Part)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/background"
 	"github.com/pawl-go/pawl/llm"
 	"go.temporal.io/sdk/activity"
 	sdk "go.temporal.io/sdk/temporal"
@@ -74,9 +75,12 @@ func (a *activities) describe(ctx context.Context, root string) (map[string]agen
 	return a.w.tree(n.root).describe(ctx)
 }
 
-// model sends a request to a model.
+// model sends a request to a model, or fetches the reply that its provider computes for a worker
+// that was lost.
 func (a *activities) model(ctx context.Context, in modelInput) (modelOutput, error) {
-	defer beat(ctx)()
+	ctx, alive := alive(ctx, a.w.engine.Client)
+	defer alive.end()
+	ctx = background.With(ctx, alive.replaced)
 	ctx, done := a.until(ctx)
 	defer done()
 	n, err := a.node(in.Agent, in.Path)
@@ -97,8 +101,14 @@ func (a *activities) model(ctx context.Context, in modelInput) (modelOutput, err
 	for i := range defs {
 		req.Tools = append(req.Tools, defs[i].tool().Spec())
 	}
+	if activity.HasHeartbeatDetails(ctx) {
+		if err := activity.GetHeartbeatDetails(ctx, &req.Background); err != nil {
+			return modelOutput{}, err
+		}
+		alive.computes(req.Background)
+	}
 	m, _ := n.agent.InnerModel()
-	resp, err := llm.Complete(ctx, m, req)
+	resp, err := complete(ctx, m, req, alive)
 	switch {
 	case err != nil && stopping(ctx):
 		return modelOutput{}, err // another worker sends the request again
@@ -113,6 +123,23 @@ func (a *activities) model(ctx context.Context, in modelInput) (modelOutput, err
 	}
 	out.Response = resp
 	return out, nil
+}
+
+// complete returns the whole reply to req.
+func complete(ctx context.Context, m llm.Model, req *llm.Request, p *pulse) (*llm.Response, error) {
+	resp := new(llm.Response)
+	for d, err := range m.Stream(ctx, req) {
+		if err == nil {
+			err = resp.Add(d)
+		}
+		if err != nil {
+			return resp, err
+		}
+		if d.Background != nil {
+			p.computes(d.Background)
+		}
+	}
+	return resp, resp.Err()
 }
 
 // tools returns the tools of a request, and stores them so that the next request can refer to them.

@@ -34,5 +34,8 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 	if !tools.EmitNotices(yield) {
 		return wire.ErrStopped
 	}
+	if m.inBackground(req) {
+		return m.await(ctx, req, body, m.emitter(tools, yield))
+	}
 	return m.client.Send(ctx, m.url, body, req.Whole, m.emitter(tools, yield))
 }

@@ -96,6 +96,17 @@ type Options struct {
 	// process. Servers other than OpenAI's may ignore or reject it.
 	Strict bool
 
+	// Background asks the server to compute replies in the background (Responses only). A request
+	// then survives a broken connection: the Model polls for the reply, continues its stream, and
+	// cancels it if the request ends before. The server stores such replies, unless the request's
+	// options have "store":false. A durable run fetches the reply after a restart. The member
+	// "background" of the request's options overrides Background.
+	Background bool
+
+	// Poll is the first interval between two questions for a reply in the background. The interval
+	// grows to 15 times its length. 0 means 2 s.
+	Poll time.Duration
+
 	// The timeouts limit how long a request waits without a sign of life, not how long a reply
 	// takes. 0 means the default; negative means none. A timeout is a failed request with
 	// CodeTimeout.
@@ -134,6 +145,7 @@ type Model struct {
 	err    error // an invalid option, returned by the first request
 	tools  wire.ToolCache
 	output wire.OutputCache
+	wait   time.Duration // Options.Poll
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -180,6 +192,7 @@ func newModel(a *api, model string, o *Options) *Model {
 	}
 	m.dialect = newDialect(a, server.Name, u.Hostname())
 	m.catalog, m.own = o.Catalog, toFacts(o.Catalog, model)
+	m.background, m.wait = o.Background, cmp.Or(max(o.Poll, 0), pollFirst)
 	m.mistral = m.mistral || server.Name == "mistral" // also behind a gateway
 	m.thinks = m.thinks || server.Name == "deepseek"
 	keyless := server.Keyless || o.Server == nil && m.compatible
@@ -192,6 +205,10 @@ func newModel(a *api, model string, o *Options) *Model {
 	m.jsonObject = server.JSONObject
 	m.tools.Form, m.output.Form = m.form(o.Strict), outputForm
 	if m.err = wire.CheckKey(m.provider, key); m.err != nil {
+		return m
+	}
+	if o.Background && a != responsesAPI {
+		m.err = m.unsupported("background", "Chat Completions has no replies in the background; openai: has them")
 		return m
 	}
 	switch {
@@ -227,6 +244,7 @@ type dialect struct {
 	compatible bool   // not OpenAI's own server
 	mistral    bool   // accepts only call ids of nine letters and digits
 	jsonObject bool   // accepts no schemas for replies
+	background bool   // the server computes replies in the background
 	thinks     bool   // requires reasoning_content in every reply of the history
 	catalog    *catalog.Catalog
 	own        facts // of the Model's own model

@@ -12,7 +12,7 @@ import (
 )
 
 // fromRequest writes the members of a Responses body after its model. Requests have the whole
-// conversation and ask the server to store nothing.
+// conversation and ask the server to store nothing, unless it computes the reply in the background.
 func fromRequest(e *encoder, req *llm.Request) {
 	messages := req.Messages
 	lead := 0
@@ -68,8 +68,12 @@ func fromRequest(e *encoder, req *llm.Request) {
 		e.schema()
 		e.Raw(`}}`)
 	}
+	background := e.inBackground(req)
+	if background && e.Key("background") {
+		e.Raw("true")
+	}
 	if e.Key("store") {
-		e.Raw("false")
+		e.Bool(background) // the server does not return a reply in the background without it
 	}
 	if (s.Effort != "" && s.Effort != "none" || e.facts.reasons) && e.Key("include") {
 		// Without it, reasoning could not be sent back, and the server would reject the calls that

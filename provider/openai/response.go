@@ -231,9 +231,8 @@ func (d *responseDecoder) toFinish(status, reason string) (llm.FinishReason, err
 		}
 		return llm.FinishReasonOther, nil
 	case "queued", "in_progress":
-		// Only provider options can ask for background mode, and it would need polling.
 		return "", &llm.ProviderError{Provider: d.provider, Code: llm.CodeUnsupported,
-			Message: "the response is " + status + ": background mode is not supported"}
+			Message: "the response is " + status + ": a Model fetches it later if it asked for it in the background"}
 	}
 	return "", &llm.ProviderError{Provider: d.provider, Code: llm.CodeServer, Message: "the response has the status " + strconv.Quote(status)}
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // exchange sends the request once. h replaces the Client's header; nil means the Client's header.
-func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter,
-	decoder func(*Emitter) Decoder) error {
+func (c *Client) exchange(ctx context.Context, method string, u *url.URL, h http.Header, body []byte, whole bool,
+	out *Emitter, decoder func(*Emitter) Decoder) error {
 	if h == nil {
 		h = c.Header
 	}
@@ -33,7 +33,7 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, h http.Header, body [
 	w.begin(cancel, t.FirstByte)
 	defer w.stop()
 	r := (&http.Request{
-		Method: http.MethodPost, URL: u, Host: u.Host, Header: h,
+		Method: method, URL: u, Host: u.Host, Header: h,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Body: reader(body), ContentLength: int64(len(body)),
 		GetBody: func() (io.ReadCloser, error) { return reader(body), nil },

@@ -69,9 +69,24 @@ func (a answer) End() error              { return Broken(a.provider, "the answer
 
 func (c *Client) send(ctx context.Context, u *url.URL, h http.Header, body []byte, whole bool, out *Emitter,
 	decoder func(*Emitter) Decoder) error {
+	return c.Retry(ctx, out, func() error {
+		return c.exchange(ctx, http.MethodPost, u, h, body, whole, out, decoder)
+	})
+}
+
+// Exchange sends one request with the Client's headers, and does not repeat it. dec may have read
+// an earlier part of the same reply.
+func (c *Client) Exchange(ctx context.Context, method string, u *url.URL, body []byte, whole bool, out *Emitter,
+	dec Decoder) error {
+	return c.exchange(ctx, method, u, nil, body, whole, out, func(*Emitter) Decoder { return dec })
+}
+
+// Retry calls send until it succeeds, by the rules by which Send repeats a request. send emits the
+// reply through out.
+func (c *Client) Retry(ctx context.Context, out *Emitter, send func() error) error {
 	first := *out
 	for attempt := 0; ; attempt++ {
-		err := c.exchange(ctx, u, h, body, whole, out, decoder)
+		err := send()
 		if err == nil || err == ErrStopped {
 			return err
 		}

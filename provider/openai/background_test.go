@@ -1,0 +1,242 @@
+package openai_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pawl-go/pawl/internal/background"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/pawltest"
+	"github.com/pawl-go/pawl/provider/openai"
+	"github.com/pawl-go/pawl/script"
+)
+
+// told is a reply with a call in fragments.
+func told() *script.Model {
+	return &script.Model{Turns: []script.Turn{{Parts: []llm.Part{llm.Text{Text: "I look it up now."},
+		llm.ToolCall{ID: "a", Name: "f", Args: []byte(`{"x":1}`)}}, Usage: &llm.Usage{Input: 7, Output: 5}}}}
+}
+
+const toldText = `text "I look it up now."; call a f {"x":1}; tool_calls; in 7 out 5`
+
+// sim starts a simulator, and returns a model that asks it for replies in the background.
+func sim(t *testing.T, m llm.Model, o *pawltest.SimulatorOptions) (*pawltest.Simulator, *openai.Model) {
+	t.Helper()
+	s, err := pawltest.NewSimulator(m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, openai.New("gpt-5", &openai.Options{BaseURL: s.URL, Key: "k", Background: true, Poll: time.Millisecond})
+}
+
+// kept returns a context whose replies stay at the provider.
+func kept() context.Context {
+	return background.With(context.Background(), func() bool { return true })
+}
+
+// paths returns the requests that s received, each id of a response as ID.
+func paths(s *pawltest.Simulator) string {
+	var all []string
+	for _, r := range s.Received() {
+		p := r.Method + " " + strings.TrimPrefix(r.Path, "/v1/responses")
+		if id, _, found := strings.Cut(strings.TrimPrefix(r.Path, "/v1/responses/"), "/"); found || r.Method == http.MethodGet {
+			p = strings.Replace(p, "/"+id, "/ID", 1)
+		}
+		if r.Query != "" {
+			p += "?" + r.Query
+		}
+		all = append(all, strings.TrimSpace(p))
+	}
+	return strings.Join(all, ", ")
+}
+
+// answered sends req, and returns the reply, the notices and Delta.Background.
+func answered(m llm.Model, req *llm.Request) (got string, notices []string, later *llm.Opaque, requests int) {
+	resp := new(llm.Response)
+	for d, err := range m.Stream(context.Background(), req) {
+		if err == nil {
+			err = resp.Add(d)
+		}
+		if err != nil {
+			return outcome(resp, err), notices, later, resp.Requests
+		}
+		if d.Notice != nil {
+			notices = append(notices, d.Notice.Code)
+		}
+		if d.Background != nil {
+			later = d.Background
+		}
+	}
+	return outcome(resp, nil), notices, later, resp.Requests
+}
+
+func TestBackground(t *testing.T) {
+	many := func(string, int) bool { return true }
+	lost := &llm.Opaque{Provider: "openai@127.0.0.1", Data: []byte(`{"id":"resp_gone","stream":true}`)}
+	for _, c := range []struct {
+		name       string
+		whole      bool
+		opts       pawltest.SimulatorOptions
+		background *llm.Opaque
+		want       string
+		paths      string
+		notices    string
+		requests   int
+	}{
+		{name: "polled", whole: true, want: toldText, notices: "background", paths: "POST, GET /ID, GET /ID"},
+		{name: "polled for long", whole: true, want: toldText, notices: "background",
+			opts:  pawltest.SimulatorOptions{Background: func(_ string, n int) bool { return n < 5 }},
+			paths: "POST, GET /ID, GET /ID, GET /ID, GET /ID, GET /ID"},
+		{name: "a poll fails twice", whole: true, want: toldText, notices: "background",
+			opts:  pawltest.SimulatorOptions{Fault: pawltest.Faults(nil, &pawltest.Fault{Status: 503}, &pawltest.Fault{Break: true})},
+			paths: "POST, GET /ID, GET /ID, GET /ID"},
+		{name: "all polls fail", whole: true, want: "error overloaded 503 retryable: made to fail", notices: "background", requests: 1,
+			opts: pawltest.SimulatorOptions{Fault: func(n int, _ *pawltest.Received) *pawltest.Fault {
+				if n > 1 {
+					return &pawltest.Fault{Status: 503}
+				}
+				return nil
+			}}, paths: "POST, GET /ID, GET /ID, GET /ID"},
+		{name: "the first request fails", whole: true, want: toldText, notices: "retry, background", requests: 1,
+			opts:  pawltest.SimulatorOptions{Fault: pawltest.Faults(&pawltest.Fault{Status: 429, RetryAfter: "0.001"})},
+			paths: "POST, POST, GET /ID, GET /ID"},
+		{name: "streamed", want: toldText, notices: "background", paths: "POST"},
+		{name: "a stream breaks at once", want: toldText, notices: "background", paths: "POST, GET /ID, GET /ID",
+			opts: pawltest.SimulatorOptions{Fault: pawltest.Faults(&pawltest.Fault{Break: true, After: 1})}},
+		{name: "a stream breaks in a text", want: toldText, notices: "background", paths: "POST, GET /ID?starting_after=7&stream=true",
+			opts: pawltest.SimulatorOptions{Fault: pawltest.Faults(&pawltest.Fault{Break: true, After: 8})}},
+		{name: "a stream breaks twice", want: toldText, notices: "background",
+			paths: "POST, GET /ID?starting_after=7&stream=true, GET /ID?starting_after=8&stream=true",
+			opts:  pawltest.SimulatorOptions{Fault: pawltest.Faults(&pawltest.Fault{Break: true, After: 8}, &pawltest.Fault{Break: true, After: 1})}},
+		{name: "an earlier reply is not known any more", background: lost, want: toldText, notices: "background_lost, background",
+			paths: "GET /ID?stream=true, POST"},
+		{name: "of another provider", background: &llm.Opaque{Provider: "anthropic", Data: lost.Data}, want: toldText,
+			notices: "background", paths: "POST"},
+		{name: "the response fails", whole: true, want: `error server: the response has the status "cancelled"`, notices: "background", requests: 1,
+			opts:  pawltest.SimulatorOptions{Background: many, Fault: pawltest.Faults(nil, &pawltest.Fault{Body: []byte(`{"id":"x","status":"cancelled","output":[]}`)})},
+			paths: "POST, GET /ID"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, m := sim(t, told(), &c.opts)
+			req := user("go")
+			req.Whole, req.Tools, req.Background = c.whole, []*llm.ToolSpec{tool("f")}, c.background
+			got, notices, _, requests := answered(m, req)
+			if got != c.want || strings.Join(notices, ", ") != c.notices || requests != c.requests {
+				t.Errorf("got %s, notices %s, requests %d\nwant %s, notices %s, requests %d", got, strings.Join(notices, ", "), requests, c.want, c.notices, c.requests)
+			}
+			if got := paths(s); got != c.paths {
+				t.Errorf("received %s, want %s", got, c.paths)
+			}
+			if body := string(s.Received()[0].Body); s.Received()[0].Method == http.MethodPost && !strings.Contains(body, `"background":true,"store":true`) {
+				t.Errorf("the body asks for no reply in the background: %s", body)
+			}
+		})
+	}
+}
+
+// A reply is fetched after a restart, with one request for it in all. Its stream is shown from its
+// beginning.
+func TestBackgroundLater(t *testing.T) {
+	for _, whole := range []bool{true, false} {
+		t.Run(fmt.Sprint("whole ", whole), func(t *testing.T) {
+			var busy atomic.Bool
+			busy.Store(true)
+			s, m := sim(t, told(), &pawltest.SimulatorOptions{Background: func(string, int) bool { return busy.Load() },
+				Fault: pawltest.Faults(&pawltest.Fault{Stall: make(chan struct{}), After: 5})})
+			req := user("go")
+			req.Whole, req.Tools = whole, []*llm.ToolSpec{tool("f")}
+			var later *llm.Opaque
+			for d := range m.Stream(kept(), req) {
+				if later = d.Background; later != nil {
+					break // the process is gone
+				}
+			}
+			if later == nil {
+				t.Fatal("the model names no reply in the background")
+			}
+			busy.Store(false)
+			req.Background = later
+			got, _, _, requests := answered(m, req)
+			if got != toldText || requests != 0 {
+				t.Errorf("got %s, requests %d, want %s", got, requests, toldText)
+			}
+			want := "POST, GET /ID"
+			if !whole {
+				want += "?stream=true"
+			}
+			if got := paths(s); got != want {
+				t.Errorf("received %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// A request that ends early cancels the reply, unless an engine keeps it.
+func TestBackgroundCancelled(t *testing.T) {
+	for _, whole := range []bool{true, false} {
+		for _, keep := range []bool{true, false} {
+			t.Run(fmt.Sprint("whole ", whole, " kept ", keep), func(t *testing.T) {
+				s, m := sim(t, told(), &pawltest.SimulatorOptions{Background: func(string, int) bool { return true },
+					Fault: pawltest.Faults(&pawltest.Fault{Stall: make(chan struct{}), After: 5})})
+				ctx := context.Background()
+				if keep {
+					ctx = kept()
+				}
+				ctx, cancel := context.WithCancelCause(ctx)
+				defer cancel(nil)
+				req := user("go")
+				req.Whole = whole
+				stop := errors.New("stop")
+				var err error
+				for d, e := range m.Stream(ctx, req) {
+					if err = e; d.Background != nil {
+						cancel(stop)
+					}
+				}
+				if !errors.Is(err, stop) {
+					t.Errorf("the error is %v, want %v", err, stop)
+				}
+				all := strings.Split(paths(s), ", ")
+				if cancelled := slices.Contains(all, "POST /ID/cancel"); cancelled == keep {
+					t.Errorf("received %s, kept %v", paths(s), keep)
+				}
+			})
+		}
+	}
+}
+
+// Options of a request override the Model's, and only Responses has replies in the background.
+func TestBackgroundOptions(t *testing.T) {
+	s, m := sim(t, told(), nil)
+	req := user("go")
+	req.Whole = true
+	req.Settings.Options = map[string]json.RawMessage{"openai": json.RawMessage(`{"background":false}`)}
+	answered(m, req)
+	req.Settings.Options["openai"] = json.RawMessage(`{"background":true,"store":false}`)
+	s2, err := pawltest.NewSimulator(told(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s2.Close()
+	plain := openai.New("gpt-5", &openai.Options{BaseURL: s2.URL, Key: "k", Poll: time.Millisecond})
+	if got, _, _, _ := answered(plain, req); got != toldText {
+		t.Errorf("got %s, want %s", got, toldText)
+	}
+	if got, want := paths(s)+"; "+paths(s2), "POST; POST, GET /ID, GET /ID"; got != want {
+		t.Errorf("received %s, want %s", got, want)
+	}
+	chat := openai.NewChat("gpt-5", &openai.Options{BaseURL: s.URL, Key: "k", Background: true})
+	want := "error unsupported: background: Chat Completions has no replies in the background; openai: has them"
+	if got, _, _, _ := answered(chat, user("go")); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
