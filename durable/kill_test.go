@@ -27,7 +27,11 @@ import (
 // TestMain is also the process that is killed: with PAWL_DURABLE_CHILD it only makes a run.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("PAWL_DURABLE_CHILD"); path != "" {
-		if err := child(path); err != nil {
+		run := child
+		if os.Getenv("PAWL_DURABLE_BACKGROUND") != "" {
+			run = backgroundChild
+		}
+		if err := run(path); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
