@@ -72,6 +72,7 @@ func TestModelInputHasEveryField(t *testing.T) {
 		switch name {
 		case "Model": // the agent's own
 		case "Whole": // always
+		case "Background": // in the heartbeats
 		case "Messages": // Head and New
 		default:
 			if !slices.Contains(in, name) {

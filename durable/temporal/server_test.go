@@ -154,6 +154,9 @@ func caseOf(tool string) *durabletest.Case {
 
 // agentFor returns the agent of the case for a tool.
 func agentFor(tool string, w durabletest.World) *pawl.Agent {
+	if remote, ok := w.(durabletest.Remote); ok && tool == inBackground {
+		return backgroundAgent(remote.URL)
+	}
 	a := caseOf(tool).Agent(w)
 	if tool != planAway {
 		return a
