@@ -69,6 +69,7 @@ type checker struct {
 type openCall struct {
 	id, place string
 	results   int
+	code      string // the id of the code that made the call; "" means the model itself
 }
 
 func (c *checker) add(place, format string, args ...any) {

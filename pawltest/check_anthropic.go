@@ -18,12 +18,13 @@ type messagesChecker struct {
 	tools       []string
 	ids         map[string]string // tool_use id to its place, over the whole history
 	calls       []openCall        // of the previous reply
+	code        map[string]bool   // ids of the calls of the provider's own tools
 	breakpoints int               // blocks with cache_control
 }
 
 // anthropic checks the body of a Messages request.
 func (c *checker) anthropic(root map[string]any) {
-	m := &messagesChecker{checker: c, ids: map[string]string{}}
+	m := &messagesChecker{checker: c, ids: map[string]string{}, code: map[string]bool{}}
 	for _, other := range []string{"input", "contents"} {
 		if _, ok := root[other]; ok {
 			c.add("/"+other, "this API takes messages, not %s", other)
@@ -181,6 +182,9 @@ func (m *messagesChecker) checkMessages(root map[string]any) {
 		}
 		before = role
 		if role == "user" {
+			if i == len(messages)-1 {
+				m.waitingCode(root, blocks, place)
+			}
 			m.user(blocks, place)
 		} else {
 			m.assistant(blocks, place, i == len(messages)-1)
@@ -248,6 +252,21 @@ func (m *messagesChecker) source(block map[string]any, place string) {
 	case "file", "text", "content":
 	default:
 		m.add(place+"/source/type", "unknown source %q", kind)
+	}
+}
+
+// waitingCode checks the results for code that waits for them in the server's container.
+func (m *messagesChecker) waitingCode(root map[string]any, blocks []map[string]any, place string) {
+	if !slices.ContainsFunc(m.calls, func(c openCall) bool { return c.code != "" }) {
+		return
+	}
+	if container, _ := root["container"].(string); container == "" {
+		m.add("/container", "code waits for results, so the request must name its container")
+	}
+	for i, block := range blocks {
+		if kind := text(block["type"]); kind != "tool_result" {
+			m.add(fmt.Sprintf("%s/content/%d", place, i), "code waits for results, so the message may hold nothing else, got %s", kind)
+		}
 	}
 }
 
@@ -333,6 +352,8 @@ func (m *messagesChecker) assistant(blocks []map[string]any, place string, last 
 		switch kind {
 		case "tool_use":
 			m.toolUse(block, at)
+		case "server_tool_use":
+			m.code[text(block["id"])] = true
 		case "thinking":
 			if _, ok := block["thinking"].(string); !ok {
 				m.add(at+"/thinking", "want a string, got %s", kindOf(block["thinking"]))
@@ -377,7 +398,14 @@ func (m *messagesChecker) toolUse(block map[string]any, at string) {
 	if _, ok := block["input"].(map[string]any); !ok {
 		m.add(at+"/input", "want an object, got %s", kindOf(block["input"]))
 	}
-	m.calls = append(m.calls, openCall{id: id, place: at})
+	call := openCall{id: id, place: at}
+	caller, _ := block["caller"].(map[string]any)
+	if kind := text(caller["type"]); kind != "" && kind != "direct" {
+		if call.code = text(caller["tool_id"]); !m.code[call.code] {
+			m.add(at+"/caller/tool_id", "no code with the id %q is in the conversation", call.code)
+		}
+	}
+	m.calls = append(m.calls, call)
 }
 
 // thinkingKept checks that the reply whose results end the request still begins with the thinking

@@ -34,6 +34,13 @@ type reply struct {
 
 	background bool // Responses: the reply is computed in the background
 
+	// Anthropic: code in the server's container waits for the results that end the request; the
+	// reply so far
+	runsCode  bool
+	ahead     llm.Response
+	container string          // Anthropic: in which the server runs code
+	contained func(id string) // stores the container
+
 	began bool
 	seq   int        // Responses: number of the next event
 	parts []*partOut // by Delta.Index
@@ -60,6 +67,7 @@ func newReply(got *Received, opts SimulatorOptions) *reply {
 		}
 	}
 	r := &reply{api: got.API, req: got.Request, id: fmt.Sprintf("sim_%d", n), noIDs: opts.NoIDs, loose: opts.Loose}
+	r.runsCode = got.API == Anthropic && ranCode(got.Request)
 	r.pieces = got.API == Gemini && streamsArgs(got.Body)
 	var w chatRequest
 	if got.API == Chat && json.Unmarshal(got.Body, &w) == nil {

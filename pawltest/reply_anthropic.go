@@ -2,6 +2,7 @@ package pawltest
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/pawl-go/pawl/llm"
 )
@@ -9,14 +10,80 @@ import (
 // anthropicBody writes a message. A call whose arguments are not an object has the input {},
 // because this API has no other form. A stream shows the text of the model.
 func (r *reply) anthropicBody(resp *llm.Response) []byte {
+	r.figure = resp.Usage
+	return marshal(r.anthropicWhole(resp))
+}
+
+// anthropicWhole returns the whole message.
+func (r *reply) anthropicWhole(resp *llm.Response) object {
 	content := []any{}
 	for _, p := range resp.Message.Parts {
-		content = append(content, r.anthropicBlock(p, partText(p)))
+		if !r.contains(p) {
+			content = append(content, r.anthropicBlock(p, partText(p)))
+		}
 	}
 	m := r.anthropicMessage(content)
 	m["stop_reason"] = anthropicStop(resp.Finish)
-	m["usage"] = anthropicUsage(resp.Usage)
-	return marshal(m)
+	if r.container != "" {
+		m["container"] = r.containerObject()
+	}
+	return m
+}
+
+// contains reports whether p is no block, but names the container in which the server runs code.
+func (r *reply) contains(p llm.Part) bool {
+	var own struct{ Type, Container string }
+	if t, ok := p.(llm.Reasoning); !ok || t.Opaque == nil || t.Opaque.Provider != "anthropic" ||
+		json.Unmarshal(t.Opaque.Data, &own) != nil || own.Type != "" || own.Container == "" {
+		return false
+	}
+	r.container = own.Container
+	r.contained(own.Container)
+	return true
+}
+
+func (r *reply) containerObject() object {
+	return object{"id": r.container, "expires_at": "2030-01-01T00:00:00Z"}
+}
+
+// callerOf returns the code that made a call. nil means the model itself.
+func callerOf(p llm.Part) json.RawMessage {
+	var own struct{ Caller json.RawMessage }
+	if c, ok := p.(llm.ToolCall); !ok || c.Opaque == nil || c.Opaque.Provider != "anthropic" ||
+		json.Unmarshal(c.Opaque.Data, &own) != nil {
+		return nil
+	}
+	return own.Caller
+}
+
+// ranCode reports whether code in the server's container waits for the results that end req.
+func ranCode(req *llm.Request) bool {
+	n := len(req.Messages)
+	if n < 2 || req.Messages[n-1].Role != llm.RoleTool {
+		return false
+	}
+	return slices.ContainsFunc(req.Messages[n-2].Parts, func(p llm.Part) bool { return callerOf(p) != nil })
+}
+
+// finishedStart returns the events of a reply that has nothing but calls of the code that waits: the
+// model writes nothing, and the first event has the whole message. Other replies have the usual
+// events.
+func (r *reply) finishedStart(d llm.Delta) []event {
+	if err := r.ahead.Add(d); err != nil || d.Finish == "" {
+		return nil
+	}
+	r.runsCode = false
+	for _, p := range r.ahead.Message.Parts {
+		if callerOf(p) == nil && !r.contains(p) {
+			var out []event
+			for d := range r.ahead.Deltas() {
+				out = append(out, r.anthropicEvents(d)...)
+			}
+			return out
+		}
+	}
+	return []event{{name: "message_start", data: string(marshal(object{"type": "message_start", "message": r.anthropicWhole(&r.ahead)}))},
+		{name: "message_stop", data: `{"type":"message_stop"}`}}
 }
 
 func (r *reply) anthropicMessage(content []any) object {
@@ -34,7 +101,7 @@ func (r *reply) anthropicBlock(part llm.Part, text string) any {
 		} else if r.loose && text != "" {
 			input = looseArgs(text)
 		}
-		return object{"type": "tool_use", "id": p.ID, "name": p.Name, "input": input}
+		return withCaller(p, object{"type": "tool_use", "id": p.ID, "name": p.Name, "input": input})
 	case llm.Reasoning:
 		if own := verbatim(p, "anthropic"); own != nil {
 			return own
@@ -47,9 +114,20 @@ func (r *reply) anthropicBlock(part llm.Part, text string) any {
 	return object{"type": "text", "text": text}
 }
 
+// withCaller adds the caller of a call to its block.
+func withCaller(c llm.ToolCall, block object) object {
+	if caller := callerOf(c); caller != nil {
+		block["caller"] = caller
+	}
+	return block
+}
+
 // anthropicEvents writes the events of a fragment. One block is open at a time, so a part ends
 // where the next begins.
 func (r *reply) anthropicEvents(d llm.Delta) []event {
+	if r.runsCode {
+		return r.finishedStart(d)
+	}
 	var out []event
 	emit := func(name string, fields object) {
 		fields["type"] = name
@@ -59,7 +137,7 @@ func (r *reply) anthropicEvents(d llm.Delta) []event {
 		r.began = true
 		emit("message_start", object{"message": r.anthropicMessage([]any{})})
 	}
-	if d.Part != nil {
+	if d.Part != nil && !r.contains(d.Part) {
 		p, fragment, begins := r.part(d)
 		if begins {
 			r.anthropicClose(p, emit)
@@ -68,7 +146,7 @@ func (r *reply) anthropicEvents(d llm.Delta) []event {
 			var block any
 			switch part := d.Part.(type) {
 			case llm.ToolCall:
-				block = object{"type": "tool_use", "id": part.ID, "name": part.Name, "input": object{}}
+				block = withCaller(part, object{"type": "tool_use", "id": part.ID, "name": part.Name, "input": object{}})
 			case llm.Reasoning:
 				block = object{"type": "thinking", "thinking": "", "signature": ""}
 				if own := verbatim(part, "anthropic"); own != nil {
@@ -107,8 +185,11 @@ func (r *reply) anthropicEvents(d llm.Delta) []event {
 		if d.Finish == llm.FinishReasonError {
 			return append(out, r.anthropicFailed(&apiError{Status: 500, Message: "The model failed."})...)
 		}
-		emit("message_delta", object{"delta": object{"stop_reason": anthropicStop(d.Finish), "stop_sequence": nil},
-			"usage": anthropicUsage(r.figure)})
+		end := object{"stop_reason": anthropicStop(d.Finish), "stop_sequence": nil}
+		if r.container != "" {
+			end["container"] = r.containerObject()
+		}
+		emit("message_delta", object{"delta": end, "usage": anthropicUsage(r.figure)})
 		emit("message_stop", object{})
 	}
 	return out

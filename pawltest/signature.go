@@ -79,6 +79,30 @@ func unsealed(req *llm.Request) *apiError {
 	return nil
 }
 
+// contained stores a container that a reply names.
+func (s *Simulator) contained(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.containers == nil {
+		s.containers = map[string]bool{}
+	}
+	s.containers[id] = true
+}
+
+// uncontained refuses a container that no reply named.
+func (s *Simulator) uncontained(body []byte) *apiError {
+	var w struct{ Container string }
+	if json.Unmarshal(body, &w) != nil || w.Container == "" {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.containers[w.Container] {
+		return nil
+	}
+	return &apiError{Status: 400, Message: "container: " + w.Container + " was not found, or has expired"}
+}
+
 // unsigned refuses changed thinking.
 func unsigned(req *llm.Request) *apiError {
 	for i, m := range req.Messages {

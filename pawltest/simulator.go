@@ -53,7 +53,8 @@ type Simulator struct {
 	log   []*Received
 	count int
 	// by the id of the response
-	computed map[string]*computed
+	computed   map[string]*computed
+	containers map[string]bool
 }
 
 // SimulatorOptions are the optional settings of a Simulator.
@@ -143,6 +144,7 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reply := newReply(got, s.opts)
+	reply.contained = s.contained
 	reply.array = got.API == Gemini && r.URL.Query().Get("alt") != "sse"
 	if fault.Body != nil {
 		raw(w, http.StatusOK, reply.contentType(), fault, fault.Body)
@@ -210,6 +212,9 @@ func (s *Simulator) refuse(got *Received, r *http.Request, fault *Fault) *apiErr
 	case Responses:
 		return unsealed(got.Request)
 	case Anthropic:
+		if err := s.uncontained(got.Body); err != nil {
+			return err
+		}
 		return unsigned(got.Request)
 	case Gemini:
 		return corrupted(got.Request)
