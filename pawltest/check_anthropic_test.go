@@ -18,6 +18,9 @@ const (
 	gotBoth     = `{"role":"user","content":[` + gotB + `,` + gotA + `]}`
 	onlyGotA    = `{"role":"user","content":[` + gotA + `]}`
 	claudeSays  = `{"role":"assistant","content":"so"}`
+	runsCode    = `{"type":"server_tool_use","id":"srvtoolu_1","name":"code_execution","input":{"code":"x"}}`
+	byCode      = `"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_1"}`
+	codeUses    = `{"type":"tool_use","id":"a","name":"look","input":{},` + byCode + `}`
 	words       = `{"type":"text","text":"and?"}`
 	mused       = `{"type":"thinking","thinking":"hm","signature":"x"}`
 )
@@ -40,7 +43,12 @@ func TestCheckAnthropic(t *testing.T) {
 		"a failed result":    {[]string{user, onlyUseA, content("user", again(gotA, `"1"`, `"1","is_error":true`, 1))}, ""},
 		"an image":           {[]string{content("user", `{"type":"image","source":{"type":"url","url":"https://example.com/a.png"}}`)}, ""},
 		"an image in result": {[]string{user, onlyUseA, content("user", again(gotA, `"1"`, `[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AQID"}}]`, 1))}, ""},
+		"code that waits":    {[]string{user, content("assistant", runsCode, codeUses), onlyGotA}, ""},
 		"a reply begun":      {[]string{user, `{"role":"assistant","content":"It is"}`}, ""},
+
+		"code that waits, no container": {[]string{user, content("assistant", runsCode, codeUses), onlyGotA}, `/container: code waits for results`},
+		"code that waits, and words":    {[]string{user, content("assistant", runsCode, codeUses), content("user", gotA, words)}, `/messages/2/content/1: code waits for results, so the message may hold nothing else`},
+		"code that is not there":        {[]string{user, content("assistant", codeUses), onlyGotA}, `/messages/1/content/0/caller/tool_id: no code with the id "srvtoolu_1"`},
 
 		"dangling call at the end":     {[]string{user, onlyUseA}, `/messages/1/content/0: the call "a" has no result before the end`},
 		"one of two calls dangles":     {[]string{user, useAB, onlyGotA}, `/messages/1/content/2: the call "b" has no result before the end of the user message`},
@@ -70,7 +78,11 @@ func TestCheckAnthropic(t *testing.T) {
 		"white space at the end":       {[]string{user, `{"role":"assistant","content":"It is "}`}, `must not end in white space`},
 		"nothing":                      {nil, `/messages: want a list of at least one`},
 	} {
-		body := `{"model":"m","max_tokens":100,` + claudeTools + `,"messages":[` + strings.Join(test.messages, ",") + `]}`
+		container := ""
+		if strings.Contains(strings.Join(test.messages, ""), byCode) && !strings.Contains(name, "no container") {
+			container = `"container":"c",`
+		}
+		body := `{"model":"m","max_tokens":100,` + container + claudeTools + `,"messages":[` + strings.Join(test.messages, ",") + `]}`
 		checkFirst(t, name, pawltest.Anthropic, body, test.want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/anthropic"
@@ -154,6 +156,27 @@ func TestCodeCallsAndPauses(t *testing.T) {
 				t.Errorf("%d deaths are too few", deaths)
 			}
 		})
+	}
+}
+
+// While code waits for results, the API accepts nothing else: the words of a limit, or of the user,
+// are sent later, with a notice.
+func TestCodeCallsAtLimit(t *testing.T) {
+	s, err := pawltest.NewSimulator(codeRun(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	agent := codeAgent(s.URL, map[int]int{})
+	agent.Limits.Rounds = 1
+	var notices []string
+	res, err := runtest.Ended(pawl.Collect(agent.Stream(t.Context(), llm.User("go")), func(e pawl.Event) {
+		if e.Kind == pawl.EventNotice {
+			notices = append(notices, e.Code)
+		}
+	}))
+	if err != nil || res.Stop != pawl.StopLimit || len(s.Received()) != 2 || !slices.Contains(notices, "message_held") {
+		t.Errorf("%+v, %v; %d requests, notices %q", res, err, len(s.Received()), notices)
 	}
 }
 

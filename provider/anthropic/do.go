@@ -47,7 +47,7 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 	if err != nil {
 		return err
 	}
-	if !tools.EmitNotices(yield) || !m.emitUnthought(req, own, yield) {
+	if !tools.EmitNotices(yield) || !m.emitUnthought(req, own, yield) || !m.emitHeld(req, yield) {
 		return wire.ErrStopped
 	}
 	u := m.address(req)

@@ -38,6 +38,7 @@ func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wi
 	if err := wire.Check(provider, name, req, tools, own.names...); err != nil {
 		return dst, err
 	}
+	req = d.held(req)
 	e := encoder{dialect: d, Writer: wire.Writer{Provider: provider, B: dst}, model: name, facts: d.factsOf(name),
 		tools: tools, own: own}
 	if e.newest() && e.facts.holds {
