@@ -46,10 +46,12 @@ type waiter struct {
 	id     string // of the response; "" until the server has given it
 	at     int64  // the number of the last event; noIndex means none
 	stream bool   // the request asked for a stream, so that the reply can be fetched as one
+	moved  bool   // the last exchange had an event
 }
 
 // Event reads an event. The first event has the id of the response.
 func (w *waiter) Event(data []byte) error {
+	w.moved = true
 	c := jsonscan.New(data)
 	for k := range c.Members() {
 		switch string(k) {
@@ -147,22 +149,29 @@ func (m *Model) await(ctx context.Context, req *llm.Request, body []byte, out *w
 func (m *Model) poll(ctx context.Context, w *waiter, err error) error {
 	failures := 0
 	for wait := m.wait; ; wait = min(wait*3/2, pollGrowth*m.wait) {
+		if w.moved {
+			failures = 0
+		}
 		switch {
 		case w.id == "" || ctx.Err() != nil || err == nil || err == wire.ErrStopped:
 			return err
-		case err == errWaiting:
+		case err == errWaiting && (w.moved || !w.stream):
 			failures = 0
-		case !w.passing(err):
+		case err != errWaiting && !w.passing(err):
 			return err
 		case failures == m.client.Retries, w.Next > 0 && w.at == noIndex:
 			w.Began = true // a repeated request would be for another reply
+			if err == errWaiting {
+				err = w.responseDecoder.End()
+			}
 			return err
 		default:
 			failures++
 		}
-		if w.Next == 0 {
-			w.stream = false // it broke off before it said anything, or the server does not stream
+		if w.Next == 0 && !w.moved {
+			w.stream = false // the server does not continue it
 		}
+		w.moved = false
 		t := time.NewTimer(wait)
 		select {
 		case <-t.C:

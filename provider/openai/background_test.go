@@ -1,11 +1,15 @@
 package openai_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -13,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl/internal/background"
+	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/openai"
@@ -110,8 +115,20 @@ func TestBackground(t *testing.T) {
 			opts:  pawltest.SimulatorOptions{Fault: pawltest.Faults(&pawltest.Fault{Status: 429, RetryAfter: "0.001"})},
 			paths: "POST, POST, GET /ID, GET /ID"},
 		{name: "streamed", want: toldText, notices: "background", paths: "POST"},
-		{name: "a stream breaks at once", want: toldText, notices: "background", paths: "POST, GET /ID, GET /ID",
+		{name: "a stream breaks at once", want: toldText, notices: "background", paths: "POST, GET /ID?starting_after=0&stream=true",
 			opts: pawltest.SimulatorOptions{Fault: pawltest.Faults(&pawltest.Fault{Break: true, After: 1})}},
+		{name: "the server does not continue a stream", want: toldText, notices: "background",
+			paths: "POST, GET /ID?starting_after=0&stream=true, GET /ID, GET /ID",
+			opts:  pawltest.SimulatorOptions{Fault: pawltest.Faults(&pawltest.Fault{Break: true, After: 1}, &pawltest.Fault{Status: 400})}},
+		{name: "a stream that never continues", notices: "background", requests: 1,
+			want:  "error stream retryable: the stream ended before the response was completed",
+			paths: "POST, GET /ID?starting_after=7&stream=true, GET /ID?starting_after=7&stream=true",
+			opts: pawltest.SimulatorOptions{Fault: func(n int, _ *pawltest.Received) *pawltest.Fault {
+				if n > 1 {
+					return &pawltest.Fault{Raw: "\n"}
+				}
+				return &pawltest.Fault{Break: true, After: 8}
+			}}},
 		{name: "a stream breaks in a text", want: toldText, notices: "background", paths: "POST, GET /ID?starting_after=7&stream=true",
 			opts: pawltest.SimulatorOptions{Fault: pawltest.Faults(&pawltest.Fault{Break: true, After: 8})}},
 		{name: "a stream breaks twice", want: toldText, notices: "background",
@@ -238,5 +255,54 @@ func TestBackgroundOptions(t *testing.T) {
 	want := "error unsupported: background: Chat Completions has no replies in the background; openai: has them"
 	if got, _, _, _ := answered(chat, user("go")); got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// A Model reads the recorded replies that OpenAI computed in the background: polled, and as a
+// stream that broke off.
+func TestRecordedBackground(t *testing.T) {
+	all, err := pawltest.LoadCassettes(filepath.Join(wiretest.Corpora(), "provider-traffic", "dev"), pawltest.Responses)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("LEFT OUT: %v", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	played := 0
+	for _, c := range all {
+		if !strings.Contains(c.Name, "test_background_mode") {
+			continue
+		}
+		played++
+		streamed := c.Exchanges[0].Streaming
+		next := 0
+		m := openai.New("gpt-4o", &openai.Options{Key: "k", BaseURL: openai.DefaultBaseURL, Background: true, Poll: time.Millisecond,
+			HTTP: transport(func(r *http.Request) (*http.Response, error) {
+				e := c.Exchanges[next]
+				next++
+				if r.Method != e.Method || r.URL.Path != e.Path {
+					t.Errorf("%s: %s %s, recorded %s %s", e.Name(), r.Method, r.URL.Path, e.Method, e.Path)
+				}
+				body, err := e.Body()
+				if err != nil {
+					return nil, err
+				}
+				if streamed && r.Method == http.MethodPost { // the client left after the first event
+					first, _, _ := strings.Cut(string(body), "event: response.queued")
+					body = []byte(first)
+				} else if streamed && r.URL.RawQuery != "starting_after=0&stream=true" {
+					t.Errorf("%s: the query is %s", e.Name(), r.URL.RawQuery)
+				}
+				return &http.Response{StatusCode: e.Response.Status, Header: http.Header{"Content-Type": {e.Response.Headers["content-type"]}},
+					Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r}, nil
+			})})
+		req := user("What is 2 + 2?")
+		req.Whole = !streamed
+		got, _, _, _ := answered(m, req)
+		if !strings.HasPrefix(got, `text "2 + 2 equals 4."; stop`) || next != len(c.Exchanges) {
+			t.Errorf("%s: got %s with %d of %d exchanges", c.Name, got, next, len(c.Exchanges))
+		}
+	}
+	if played != 2 {
+		t.Errorf("%d recordings, want 2", played)
 	}
 }

@@ -14,11 +14,12 @@ import (
 type encoder struct {
 	*dialect
 	wire.Writer
-	model  string
-	tools  *wire.Toolset
-	output wire.Output // without a Schema if the model cannot enforce one
-	facts  facts
-	local  bool // in a user's message, which may name files of this machine
+	model   string
+	tools   *wire.Toolset
+	output  wire.Output // without a Schema if the model cannot enforce one
+	facts   facts
+	callers map[string][]byte // the programs that made calls, by call id
+	local   bool              // in a user's message, which may name files of this machine
 }
 
 // encode appends the body of req to dst.

@@ -297,6 +297,14 @@ func fromCall(e *encoder, c *llm.ToolCall, types *map[string]string) {
 		e.B = append(e.B, c.Opaque.Data...)
 		return
 	}
+	if c.Opaque != nil && c.Opaque.Provider == e.tag {
+		if caller := wire.Member(c.Opaque.Data, "caller"); caller != nil {
+			if e.callers == nil {
+				e.callers = map[string][]byte{}
+			}
+			e.callers[c.ID] = caller
+		}
+	}
 	e.Raw(`{"type":"function_call","call_id":`)
 	e.String(e.fitting(c.ID))
 	e.Raw(`,"name":`)
@@ -320,6 +328,10 @@ func fromResult(e *encoder, message, part int, r *llm.ToolResult, of string) {
 	e.Raw(out)
 	e.Raw(`","call_id":`)
 	e.String(e.fitting(r.CallID))
+	if caller := e.callers[r.CallID]; caller != nil { // the program that waits for the result
+		e.Raw(`,"caller":`)
+		e.B = append(e.B, caller...)
+	}
 	switch of {
 	case "apply_patch_call":
 		if r.IsError {

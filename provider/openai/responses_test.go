@@ -191,6 +191,10 @@ func TestResponsesRequests(t *testing.T) {
 			llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Text{Text: "42"}}},
 				llm.ToolResult{CallID: "b", Parts: []llm.Part{llm.Text{Text: "no"}}, IsError: true})),
 			`,{"type":"reasoning","id":"rs_1","summary":[ ],"encrypted_content":"x"},{"type":"message","role":"assistant","content":"wait","phase":"commentary"},{"type":"function_call","call_id":"a","name":"f","arguments":"{\"x\":1}"},{"type":"function_call","call_id":"b","name":"g","arguments":"{}","namespace":"n"},{"type":"function_call_output","call_id":"a","output":"42"},{"type":"function_call_output","call_id":"b","output":"Error: no"}],`},
+		{"a call by a program", messages(llm.Assistant(llm.Reasoning{Opaque: own(`{"type":"program","call_id":"p","code":"x"}`)},
+			llm.ToolCall{ID: "a", Name: "f", Args: []byte("{}"), Opaque: own(`{"caller":{"type":"program","caller_id":"p"}}`)}),
+			llm.Results(llm.ToolResult{CallID: "a", Parts: []llm.Part{llm.Text{Text: "42"}}})),
+			`[{"type":"program","call_id":"p","code":"x"},{"type":"function_call","call_id":"a","name":"f","arguments":"{}","caller":{"type":"program","caller_id":"p"}},{"type":"function_call_output","call_id":"a","caller":{"type":"program","caller_id":"p"},"output":"42"}],`},
 		{"others' reasoning stays away", messages(
 			llm.Assistant(llm.Reasoning{Text: "hm",
 				Opaque: &llm.Opaque{Provider: "anthropic", Data: []byte(`{"signature":"x"}`)}}, llm.Reasoning{Text: "hm"}, llm.Text{Text: "a"})),

@@ -34,8 +34,6 @@ func excluded(e *pawltest.Exchange) string {
 		return "another endpoint: counts tokens"
 	case strings.HasSuffix(e.Path, "/compact"):
 		return "another endpoint: compacts a conversation"
-	case e.Method == "GET":
-		return "polls a background response"
 	case strings.Contains(e.Path, "/bin/content-type/"):
 		return "not the API: a server that echoes requests"
 	}
