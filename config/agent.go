@@ -70,6 +70,8 @@ type Model struct {
 	BaseURL string `yaml:"base_url"`
 	KeyEnv  string `yaml:"key_env"`
 
+	Background bool `yaml:"background"`
+
 	made llm.Model // the model of a planner without a provider; nil means that Name is opened
 }
 

@@ -284,6 +284,27 @@ func TestEmptyAddress(t *testing.T) {
 	}
 }
 
+// A model computes its replies in the background where its API can.
+func TestBackground(t *testing.T) {
+	explained := func(model string) (string, error) {
+		got, err := parse(t, "agent: a\nmodel: "+model+"\n").Agents[0].Explain(t.Context(), &config.Options{Getenv: environment}, "Go.")
+		if err != nil {
+			return "", err
+		}
+		return string(got.Body), nil
+	}
+	if body, err := explained("{name: openai:m, background: true}"); err != nil || !strings.Contains(body, `"background":true,"store":true`) {
+		t.Errorf("the request does not ask for it: %s, %v", body, err)
+	}
+	if body, err := explained("{name: openai:m}"); err != nil || strings.Contains(body, "background") {
+		t.Errorf("the request asks for it: %s, %v", body, err)
+	}
+	const want = "background: only openai: computes replies in the background"
+	if _, err := explained("{name: openai-chat:m, background: true}"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
 // The planners that ask no model make their fixed calls.
 func TestFixedPlanners(t *testing.T) {
 	for _, tt := range []struct{ planner, task, want string }{

@@ -87,7 +87,7 @@ func (b *builder) model(m Model, path string) (llm.Model, error) {
 		m.BaseURL = cmp.Or(strings.TrimSpace(b.env(p.BaseEnv)), p.BaseURL)
 	}
 	opened, err := provider.Open(m.Name, &provider.Options{BaseURL: m.BaseURL, Key: key, Catalog: b.known,
-		HTTP: b.opts.HTTP})
+		HTTP: b.opts.HTTP, Background: m.Background})
 	if err != nil {
 		return nil, finding(CodeUnknownModel, path, modelHint, "%v", err)
 	}

@@ -49,6 +49,10 @@ type Options struct {
 	FirstByteTimeout time.Duration // for the head of the response, 120 s
 	SilenceTimeout   time.Duration // between two reads of the reply, 120 s
 
+	// Background asks the server to compute replies in the background: see
+	// openai.Options.Background. For other providers than openai, Open returns an error.
+	Background bool
+
 	// Catalog has the price and the abilities of the model. Without it, adapters derive the
 	// abilities from the name. nil means the catalogue of this module.
 	Catalog *catalog.Catalog
@@ -61,7 +65,7 @@ func Transport() http.RoundTripper { return wire.Transport() }
 func fromOptions(o *Options) *openai.Options {
 	return &openai.Options{BaseURL: o.BaseURL, Key: o.Key, Header: o.Header, HTTP: o.HTTP, Retries: o.Retries,
 		ConnectTimeout: o.ConnectTimeout, FirstByteTimeout: o.FirstByteTimeout, SilenceTimeout: o.SilenceTimeout,
-		Catalog: o.Catalog}
+		Background: o.Background, Catalog: o.Catalog}
 }
 
 // Open returns a model by name, "PROVIDER:MODEL". It sends nothing: the first request reports a
@@ -77,6 +81,9 @@ func Open(name string, o *Options) (llm.Model, error) {
 		return nil, fmt.Errorf("model %q: want PROVIDER:MODEL, such as %s:%s%s", name, table[0].Name, table[0].Example, guess(name))
 	}
 	if p, ok := Find(prefix); ok {
+		if o.Background && p.Name != "openai" {
+			return nil, fmt.Errorf("model %q: background: only openai: computes replies in the background", name)
+		}
 		return priced(p.open(model, o), name, o.Catalog), nil
 	}
 	return nil, fmt.Errorf("model %q: unknown provider %q; known: %s%s", name, prefix, strings.Join(Names(), ", "), didYouMean(name, prefix, model))

@@ -72,7 +72,7 @@ var quirks = []struct{ servers, pawl string }{
 	{"change item ids between the events of one item", "output_index identifies an item"},
 	{"send no event lines, but comments and [DONE]", "the type is read from the data"},
 	{"pad deltas, and do not number events", "padding is skipped, and numbers are optional"},
-	{"answer that a response is queued, or resume a stream in its middle", "an error; event numbers may begin anywhere"},
+	{"answer that a response is queued, or resume a stream in its middle", "polled by its id if it was asked for in the background, otherwise an error; event numbers may begin anywhere"},
 	{"complete a response with a call in progress, made by a program", "a call; its caller is sent back with it"},
 	{"put calls into a namespace, and load tools by searching", "the namespace is sent back with the call, and the items of the search in their place"},
 	{"make calls that are not functions: free text, shell commands, patches", "calls with the item in Opaque; results are sent in the matching form"},
