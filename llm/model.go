@@ -39,7 +39,8 @@ type Request struct {
 	// is never sent.
 	Turn int
 	// Background is Delta.Background of an earlier request with this Key. The Model whose provider
-	// computes that reply fetches it and sends nothing else; other Models ignore it. nil means none.
+	// computes that reply fetches it and sends nothing else; other Models ignore it. nil means no
+	// such reply.
 	Background *Opaque
 }
 

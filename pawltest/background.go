@@ -28,7 +28,8 @@ func inBackground(got *Received) bool {
 }
 
 // background answers a request for a reply in the background, and keeps the reply.
-func (s *Simulator) background(w http.ResponseWriter, ctx context.Context, reply *reply, fault *Fault, model llm.Model) {
+func (s *Simulator) background(w http.ResponseWriter, ctx context.Context, reply *reply, fault *Fault,
+	model llm.Model) {
 	s.mu.Lock()
 	reply.id = fmt.Sprintf("%s_%d", reply.id, len(s.computed)+1)
 	s.mu.Unlock()

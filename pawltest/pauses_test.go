@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/internal/test/runtest"
@@ -77,9 +78,10 @@ func codeAgent(url string, calls map[int]int) *pawl.Agent {
 	look.Effect = pawl.EffectRead
 	own := `{"betas":["advanced-tool-use-2025-11-20"],"tools":[{"type":"code_execution_20250825","name":"code_execution"},{"type":"web_search_20250305","name":"web_search"},` +
 		`{"name":"look","description":"Looks.","input_schema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]},"allowed_callers":["direct","code_execution_20250825"]}]}`
-	return &pawl.Agent{Tools: []pawl.Toolset{look},
-		Settings: llm.Settings{Options: map[string]json.RawMessage{"anthropic": json.RawMessage(own)}},
-		Model:    anthropic.New("claude-sonnet-4-5", &anthropic.Options{BaseURL: url, Key: "k", HTTP: durable.Transport(&http.Transport{DisableKeepAlives: true})})}
+	options := map[string]json.RawMessage{"anthropic": json.RawMessage(own)}
+	return &pawl.Agent{Tools: []pawl.Toolset{look}, Settings: llm.Settings{Options: options},
+		Model: anthropic.New("claude-sonnet-4-5", &anthropic.Options{BaseURL: url, Key: "k",
+			HTTP: durable.Transport(&http.Transport{DisableKeepAlives: true})})}
 }
 
 // mortal is the journal of a process that is gone after a number of writes. Its lease is released,
@@ -91,7 +93,8 @@ type mortal struct {
 
 var errGone = errors.New("the process is gone")
 
-func (j *mortal) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange, records ...store.Record) (int64, error) {
+func (j *mortal) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange,
+	records ...store.Record) (int64, error) {
 	if j.left--; j.left < 0 {
 		return 0, errGone
 	}

@@ -302,7 +302,8 @@ func receive(r *http.Request) (*Received, error) {
 		return nil, err
 	}
 	at := endpointOf(r.URL.Path)
-	got := &Received{API: at.api, Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Header: r.Header.Clone(), Body: body}
+	got := &Received{API: at.api, Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery,
+		Header: r.Header.Clone(), Body: body}
 	for name := range got.Header {
 		switch name {
 		case "Authorization", "Api-Key", "X-Api-Key", "X-Goog-Api-Key", "Cookie", "Proxy-Authorization":

@@ -100,7 +100,7 @@ func TestBackgroundEnds(t *testing.T) {
 	for _, cancels := range []bool{false, true} {
 		t.Run(fmt.Sprint("cancelled ", cancels), func(t *testing.T) {
 			waits, polled := make(chan struct{}), 0
-			s, err := pawltest.NewSimulator(talker(), &pawltest.SimulatorOptions{Background: func(id string, n int) bool {
+			busy := func(id string, n int) bool {
 				if !strings.HasPrefix(id, "resp_sim_3_") {
 					return false
 				}
@@ -108,7 +108,8 @@ func TestBackgroundEnds(t *testing.T) {
 					close(waits)
 				}
 				return cancels || n <= 2
-			}})
+			}
+			s, err := pawltest.NewSimulator(talker(), &pawltest.SimulatorOptions{Background: busy})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -82,7 +82,7 @@ func (w *waiter) Whole(body []byte) error {
 	return w.responseDecoder.Whole(body)
 }
 
-// End ends a stream. One that breaks off is continued.
+// End ends a stream. A stream that breaks off is continued.
 func (w *waiter) End() error {
 	if w.id != "" && !w.ended {
 		return errWaiting

@@ -24,6 +24,13 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
+type (
+	simOptions = pawltest.SimulatorOptions
+	fault      = pawltest.Fault
+)
+
+var faults = pawltest.Faults
+
 // told is a reply with a call in fragments.
 func told() *script.Model {
 	return &script.Model{Turns: []script.Turn{{Parts: []llm.Part{llm.Text{Text: "I look it up now."},
@@ -33,7 +40,7 @@ func told() *script.Model {
 const toldText = `text "I look it up now."; call a f {"x":1}; tool_calls; in 7 out 5`
 
 // sim starts a simulator, and returns a model that asks it for replies in the background.
-func sim(t *testing.T, m llm.Model, o *pawltest.SimulatorOptions) (*pawltest.Simulator, *openai.Model) {
+func sim(t *testing.T, m llm.Model, o *simOptions) (*pawltest.Simulator, *openai.Model) {
 	t.Helper()
 	s, err := pawltest.NewSimulator(m, o)
 	if err != nil {
@@ -53,7 +60,8 @@ func paths(s *pawltest.Simulator) string {
 	var all []string
 	for _, r := range s.Received() {
 		p := r.Method + " " + strings.TrimPrefix(r.Path, "/v1/responses")
-		if id, _, found := strings.Cut(strings.TrimPrefix(r.Path, "/v1/responses/"), "/"); found || r.Method == http.MethodGet {
+		id, _, found := strings.Cut(strings.TrimPrefix(r.Path, "/v1/responses/"), "/")
+		if found || r.Method == http.MethodGet {
 			p = strings.Replace(p, "/"+id, "/ID", 1)
 		}
 		if r.Query != "" {
@@ -99,47 +107,47 @@ func TestBackground(t *testing.T) {
 	}{
 		{name: "polled", whole: true, want: toldText, notices: "background", paths: "POST, GET /ID, GET /ID"},
 		{name: "polled for long", whole: true, want: toldText, notices: "background",
-			opts:  pawltest.SimulatorOptions{Background: func(_ string, n int) bool { return n < 5 }},
+			opts:  simOptions{Background: func(_ string, n int) bool { return n < 5 }},
 			paths: "POST, GET /ID, GET /ID, GET /ID, GET /ID, GET /ID"},
 		{name: "a poll fails twice", whole: true, want: toldText, notices: "background",
-			opts:  pawltest.SimulatorOptions{Fault: pawltest.Faults(nil, &pawltest.Fault{Status: 503}, &pawltest.Fault{Break: true})},
+			opts:  simOptions{Fault: faults(nil, &fault{Status: 503}, &fault{Break: true})},
 			paths: "POST, GET /ID, GET /ID, GET /ID"},
 		{name: "all polls fail", whole: true, want: "error overloaded 503 retryable: made to fail", notices: "background", requests: 1,
-			opts: pawltest.SimulatorOptions{Fault: func(n int, _ *pawltest.Received) *pawltest.Fault {
+			opts: simOptions{Fault: func(n int, _ *pawltest.Received) *pawltest.Fault {
 				if n > 1 {
-					return &pawltest.Fault{Status: 503}
+					return &fault{Status: 503}
 				}
 				return nil
 			}}, paths: "POST, GET /ID, GET /ID, GET /ID"},
 		{name: "the first request fails", whole: true, want: toldText, notices: "retry, background", requests: 1,
-			opts:  pawltest.SimulatorOptions{Fault: pawltest.Faults(&pawltest.Fault{Status: 429, RetryAfter: "0.001"})},
+			opts:  simOptions{Fault: faults(&fault{Status: 429, RetryAfter: "0.001"})},
 			paths: "POST, POST, GET /ID, GET /ID"},
 		{name: "streamed", want: toldText, notices: "background", paths: "POST"},
 		{name: "a stream breaks at once", want: toldText, notices: "background", paths: "POST, GET /ID?starting_after=0&stream=true",
-			opts: pawltest.SimulatorOptions{Fault: pawltest.Faults(&pawltest.Fault{Break: true, After: 1})}},
+			opts: simOptions{Fault: faults(&fault{Break: true, After: 1})}},
 		{name: "the server does not continue a stream", want: toldText, notices: "background",
 			paths: "POST, GET /ID?starting_after=0&stream=true, GET /ID, GET /ID",
-			opts:  pawltest.SimulatorOptions{Fault: pawltest.Faults(&pawltest.Fault{Break: true, After: 1}, &pawltest.Fault{Status: 400})}},
+			opts:  simOptions{Fault: faults(&fault{Break: true, After: 1}, &fault{Status: 400})}},
 		{name: "a stream that never continues", notices: "background", requests: 1,
 			want:  "error stream retryable: the stream ended before the response was completed",
 			paths: "POST, GET /ID?starting_after=7&stream=true, GET /ID?starting_after=7&stream=true",
-			opts: pawltest.SimulatorOptions{Fault: func(n int, _ *pawltest.Received) *pawltest.Fault {
+			opts: simOptions{Fault: func(n int, _ *pawltest.Received) *pawltest.Fault {
 				if n > 1 {
-					return &pawltest.Fault{Raw: "\n"}
+					return &fault{Raw: "\n"}
 				}
-				return &pawltest.Fault{Break: true, After: 8}
+				return &fault{Break: true, After: 8}
 			}}},
 		{name: "a stream breaks in a text", want: toldText, notices: "background", paths: "POST, GET /ID?starting_after=7&stream=true",
-			opts: pawltest.SimulatorOptions{Fault: pawltest.Faults(&pawltest.Fault{Break: true, After: 8})}},
+			opts: simOptions{Fault: faults(&fault{Break: true, After: 8})}},
 		{name: "a stream breaks twice", want: toldText, notices: "background",
 			paths: "POST, GET /ID?starting_after=7&stream=true, GET /ID?starting_after=8&stream=true",
-			opts:  pawltest.SimulatorOptions{Fault: pawltest.Faults(&pawltest.Fault{Break: true, After: 8}, &pawltest.Fault{Break: true, After: 1})}},
+			opts:  simOptions{Fault: faults(&fault{Break: true, After: 8}, &fault{Break: true, After: 1})}},
 		{name: "an earlier reply is not known any more", background: lost, want: toldText, notices: "background_lost, background",
 			paths: "GET /ID?stream=true, POST"},
 		{name: "of another provider", background: &llm.Opaque{Provider: "anthropic", Data: lost.Data}, want: toldText,
 			notices: "background", paths: "POST"},
 		{name: "the response fails", whole: true, want: `error server: the response has the status "cancelled"`, notices: "background", requests: 1,
-			opts:  pawltest.SimulatorOptions{Background: many, Fault: pawltest.Faults(nil, &pawltest.Fault{Body: []byte(`{"id":"x","status":"cancelled","output":[]}`)})},
+			opts:  simOptions{Background: many, Fault: faults(nil, &fault{Body: []byte(`{"id":"x","status":"cancelled","output":[]}`)})},
 			paths: "POST, GET /ID"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -147,14 +155,16 @@ func TestBackground(t *testing.T) {
 			req := user("go")
 			req.Whole, req.Tools, req.Background = c.whole, []*llm.ToolSpec{tool("f")}, c.background
 			got, notices, _, requests := answered(m, req)
-			if got != c.want || strings.Join(notices, ", ") != c.notices || requests != c.requests {
-				t.Errorf("got %s, notices %s, requests %d\nwant %s, notices %s, requests %d", got, strings.Join(notices, ", "), requests, c.want, c.notices, c.requests)
+			got = fmt.Sprintf("%s, notices %s, requests %d", got, strings.Join(notices, ", "), requests)
+			if want := fmt.Sprintf("%s, notices %s, requests %d", c.want, c.notices, c.requests); got != want {
+				t.Errorf("got %s\nwant %s", got, want)
 			}
 			if got := paths(s); got != c.paths {
 				t.Errorf("received %s, want %s", got, c.paths)
 			}
-			if body := string(s.Received()[0].Body); s.Received()[0].Method == http.MethodPost && !strings.Contains(body, `"background":true,"store":true`) {
-				t.Errorf("the body asks for no reply in the background: %s", body)
+			first := s.Received()[0]
+			if first.Method == http.MethodPost && !strings.Contains(string(first.Body), `"background":true,"store":true`) {
+				t.Errorf("the body asks for no reply in the background: %s", first.Body)
 			}
 		})
 	}
@@ -167,8 +177,8 @@ func TestBackgroundLater(t *testing.T) {
 		t.Run(fmt.Sprint("whole ", whole), func(t *testing.T) {
 			var busy atomic.Bool
 			busy.Store(true)
-			s, m := sim(t, told(), &pawltest.SimulatorOptions{Background: func(string, int) bool { return busy.Load() },
-				Fault: pawltest.Faults(&pawltest.Fault{Stall: make(chan struct{}), After: 5})})
+			s, m := sim(t, told(), &simOptions{Background: func(string, int) bool { return busy.Load() },
+				Fault: faults(&fault{Stall: make(chan struct{}), After: 5})})
 			req := user("go")
 			req.Whole, req.Tools = whole, []*llm.ToolSpec{tool("f")}
 			var later *llm.Opaque
@@ -202,8 +212,8 @@ func TestBackgroundCancelled(t *testing.T) {
 	for _, whole := range []bool{true, false} {
 		for _, keep := range []bool{true, false} {
 			t.Run(fmt.Sprint("whole ", whole, " kept ", keep), func(t *testing.T) {
-				s, m := sim(t, told(), &pawltest.SimulatorOptions{Background: func(string, int) bool { return true },
-					Fault: pawltest.Faults(&pawltest.Fault{Stall: make(chan struct{}), After: 5})})
+				s, m := sim(t, told(), &simOptions{Background: func(string, int) bool { return true },
+					Fault: faults(&fault{Stall: make(chan struct{}), After: 5})})
 				ctx := context.Background()
 				if keep {
 					ctx = kept()
@@ -275,8 +285,8 @@ func TestRecordedBackground(t *testing.T) {
 		played++
 		streamed := c.Exchanges[0].Streaming
 		next := 0
-		m := openai.New("gpt-4o", &openai.Options{Key: "k", BaseURL: openai.DefaultBaseURL, Background: true, Poll: time.Millisecond,
-			HTTP: transport(func(r *http.Request) (*http.Response, error) {
+		m := openai.New("gpt-4o", &openai.Options{Key: "k", BaseURL: openai.DefaultBaseURL, Background: true,
+			Poll: time.Millisecond, HTTP: transport(func(r *http.Request) (*http.Response, error) {
 				e := c.Exchanges[next]
 				next++
 				if r.Method != e.Method || r.URL.Path != e.Path {
@@ -292,7 +302,8 @@ func TestRecordedBackground(t *testing.T) {
 				} else if streamed && r.URL.RawQuery != "starting_after=0&stream=true" {
 					t.Errorf("%s: the query is %s", e.Name(), r.URL.RawQuery)
 				}
-				return &http.Response{StatusCode: e.Response.Status, Header: http.Header{"Content-Type": {e.Response.Headers["content-type"]}},
+				header := http.Header{"Content-Type": {e.Response.Headers["content-type"]}}
+				return &http.Response{StatusCode: e.Response.Status, Header: header,
 					Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r}, nil
 			})})
 		req := user("What is 2 + 2?")
