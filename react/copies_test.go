@@ -11,7 +11,7 @@ import (
 // The request to the model inside has every field of the request that was made, or puts it into
 // words.
 func TestInnerRequestHasEveryField(t *testing.T) {
-	copied := []string{"Key", "Model", "Settings", "Whole"}
+	copied := []string{"Key", "Model", "Settings", "Whole", "Background"}
 	inWords := []string{"Messages", "Tools", "Choice", "Output"} // the prompt and the history
 
 	// it counts messages that are not sent
@@ -24,7 +24,8 @@ func TestInnerRequestHasEveryField(t *testing.T) {
 		}
 	}
 	m := New(nil, nil)
-	got, err := m.request(&llm.Request{Key: "k", Model: "m", Settings: llm.Settings{MaxTokens: 1}, Whole: true})
+	got, err := m.request(&llm.Request{Key: "k", Model: "m", Settings: llm.Settings{MaxTokens: 1}, Whole: true,
+		Background: new(llm.Opaque)})
 	if err != nil {
 		t.Fatal(err)
 	}
