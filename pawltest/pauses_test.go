@@ -55,7 +55,8 @@ func codeRun() *script.Model {
 		turn(ran("srvtoolu_1"), llm.Text{Text: "And another one."}, code("srvtoolu_2"), call(4, "srvtoolu_2"), container),
 		turn(call(5, "srvtoolu_2"), container),
 		paused,
-		script.Func(func(req *llm.Request) script.Turn { // the rest of the paused reply, or the next one
+		script.Func(func(req *llm.Request) script.Turn {
+			// the rest of the paused reply, or the next reply
 			if req.Messages[len(req.Messages)-1].Role == llm.RoleAssistant {
 				return turn(block(`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_3","content":[]}`),
 					llm.Text{Text: "Now without a program."}, call(6, ""))

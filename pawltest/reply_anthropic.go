@@ -65,8 +65,8 @@ func ranCode(req *llm.Request) bool {
 	return slices.ContainsFunc(req.Messages[n-2].Parts, func(p llm.Part) bool { return callerOf(p) != nil })
 }
 
-// finishedStart returns the events of a reply that has nothing but calls of the code that waits. The
-// model writes nothing then, and the first event has the whole message. Other replies have the
+// finishedStart returns the events of a reply that has nothing but calls of the code that waits.
+// The model writes nothing then, and the first event has the whole message. Other replies have the
 // usual events.
 func (r *reply) finishedStart(d llm.Delta) []event {
 	if err := r.ahead.Add(d); err != nil || d.Finish == "" {

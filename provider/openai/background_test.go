@@ -296,7 +296,8 @@ func TestRecordedBackground(t *testing.T) {
 				if err != nil {
 					return nil, err
 				}
-				if streamed && r.Method == http.MethodPost { // the client left after the first event
+				if streamed && r.Method == http.MethodPost {
+					// the client left after the first event
 					first, _, _ := strings.Cut(string(body), "event: response.queued")
 					body = []byte(first)
 				} else if streamed && r.URL.RawQuery != "starting_after=0&stream=true" {
