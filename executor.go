@@ -162,19 +162,10 @@ func (b *batch) run(yield func(Event) bool) {
 			b.cancel(nil)
 		}
 	}
-	// Without an observer, the completions are yielded together, so that an executor that stores
-	// them needs one commit.
-	var completed []*Execution
-	if s := b.tasks[0].scope; s != nil && !s.watched {
-		completed = make([]*Execution, len(b.tasks))
-	}
 	left := len(b.tasks)
 	complete := func(i int, x *Execution) {
-		if left--; completed != nil {
-			completed[i] = x
-		} else {
-			emit(b.tasks[i].completed(x))
-		}
+		left--
+		emit(b.tasks[i].completed(x))
 	}
 	// Early calls count towards the limit until they have ended.
 	b.mu.Lock()
@@ -197,9 +188,6 @@ func (b *batch) run(yield func(Event) bool) {
 			b.cancelEarly()
 			go b.abandonLate()
 		}
-	}
-	for i, x := range completed {
-		emit(b.tasks[i].completed(x))
 	}
 }
 

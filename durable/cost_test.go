@@ -63,13 +63,13 @@ func open(t testing.TB) *sqlite.DB {
 }
 
 // A step of concurrent calls takes two commits: one before its calls, and one after them. Calls
-// that run in order take one more for each further call. The end of a run takes one more.
+// that run in order take at most two each. The end of a run takes one more.
 func TestCommitsPerStep(t *testing.T) {
 	const steps = 20
 	for i, calls := range []int{1, 4, 10, 1, 4, 10} {
 		concurrent, right := i < 3, 2.0
 		if !concurrent {
-			right = float64(1 + calls)
+			right = float64(2 * calls)
 		}
 		// With a synthetic clock, calls wait for each other as long as necessary, also on a busy
 		// machine.
@@ -88,6 +88,40 @@ func TestCommitsPerStep(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The outcome of a call is on disk soon after its end, also while a later call of its step runs.
+func TestOutcomesAreStoredDuringTheStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := new(store.MemoryJournal)
+		a := &pawl.Agent{Model: script.New(script.Together(script.Call("pay", nil), script.Call("send", nil)),
+			script.Say("done"))}
+		stored := 0
+		for _, name := range []string{"pay", "send"} {
+			a.Tools = append(a.Tools, &pawl.Tool{Name: name,
+				Run: func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
+					if c.Name == "send" {
+						time.Sleep(time.Second) // of the synthetic clock
+						records, err := j.JournalRecords(ctx, store.Scope{}, "r", 0)
+						if err != nil {
+							return llm.ToolResult{}, err
+						}
+						for _, r := range records {
+							if r.Kind == "outcome" {
+								stored++
+							}
+						}
+					}
+					return llm.TextResult("ok"), nil
+				}})
+		}
+		if _, err := (&durable.Engine{Journal: j}).Runner("r", a).Run(t.Context(), llm.User("go")); err != nil {
+			t.Fatal(err)
+		}
+		if stored != 1 {
+			t.Errorf("%d outcomes were stored while send ran, want that of pay", stored)
+		}
+	})
 }
 
 // Many runs at once over one file.

@@ -110,10 +110,10 @@ func (s *session) intend(ctx context.Context, t pawl.Task, call llm.ToolCall, to
 		return err
 	}
 	s.mu.Lock()
-	g := s.waiters[t.Key]
+	g, n := s.waiters[t.Key], s.added
 	s.mu.Unlock()
 	g.arrive(t.Key)
-	if err := s.flush(nil); err != nil {
+	if err := s.flushTo(n, nil); err != nil {
 		return err
 	}
 	return s.ours()

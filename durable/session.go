@@ -37,7 +37,8 @@ type session struct {
 	late bool
 
 	mu      sync.Mutex
-	queue   []store.Record
+	queue   []store.Record // not on disk yet
+	added   int            // the number of records that were added
 	timer   *time.Timer
 	err     error // the reason why no record can be stored any more
 	waiters map[llm.Key]*gate
@@ -93,6 +94,7 @@ func (s *session) add(kind, key string, v any) error {
 	defer s.mu.Unlock()
 	if s.err == nil {
 		s.queue = append(s.queue, r)
+		s.added++
 		if kind == kindReply {
 			s.h.replied[llm.Key(key)] = r.At
 		}
@@ -114,15 +116,24 @@ func (s *session) soon() {
 // flush returns when all added records are on disk. Callers that arrive during a commit share the
 // next one.
 func (s *session) flush(change *store.JournalChange) error {
+	s.mu.Lock()
+	n := s.added
+	s.mu.Unlock()
+	return s.flushTo(n, change)
+}
+
+// flushTo returns when the first n added records are on disk.
+func (s *session) flushTo(n int, change *store.JournalChange) error {
 	s.committing <- struct{}{}
 	defer func() { <-s.committing }()
 	s.mu.Lock()
-	queue, err := s.queue, s.err
+	if s.err != nil || change == nil && (len(s.queue) == 0 || s.added-len(s.queue) >= n) {
+		defer s.mu.Unlock()
+		return s.err
+	}
+	queue := s.queue
 	s.queue = nil
 	s.mu.Unlock()
-	if err != nil || len(queue) == 0 && change == nil {
-		return err
-	}
 	// Also for a cancelled run.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
