@@ -4,8 +4,10 @@ package policy
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/pawl-go/pawl"
@@ -19,7 +21,8 @@ import (
 //
 // The middleware finds the calls by the name of the tool, so that a Clone counts. Arguments that
 // cannot be decoded into In deny the call, as an error or a panic of decide does. An agent without
-// such a tool, and a nil tool or decide, are errors before the run begins.
+// such a tool, a nil tool or decide, and a field of In that the arguments do not have are errors
+// before the run begins.
 func Approve[In any](tool *pawl.Tool, decide func(context.Context, In) (pawl.Approval, error)) pawl.Middleware {
 	if tool == nil || decide == nil {
 		return pawl.Middleware{Check: func([]*pawl.Tool) error {
@@ -37,10 +40,32 @@ func Approve[In any](tool *pawl.Tool, decide func(context.Context, In) (pawl.App
 		return decide(ctx, in)
 	})
 	m.Check = func(tools []*pawl.Tool) error {
-		if !slices.ContainsFunc(tools, func(t *pawl.Tool) bool { return t.Name == tool.Name }) {
+		i := slices.IndexFunc(tools, func(t *pawl.Tool) bool { return t.Name == tool.Name })
+		if i < 0 {
 			return fmt.Errorf("policy.Approve: the agent has no tool %s", tool.Name)
 		}
-		return nil
+		return fields[In](tools[i])
 	}
 	return m
+}
+
+// fields returns an error if In is a struct with a field that the arguments of t cannot have: decide
+// would see its zero value, whatever the call says.
+func fields[In any](t *pawl.Tool) error {
+	var in, args struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if reflect.TypeFor[In]().Kind() != reflect.Struct {
+		return nil
+	}
+	if err := errors.Join(json.Unmarshal(pawl.SchemaFor[In](), &in), json.Unmarshal(t.Input, &args)); err != nil {
+		return fmt.Errorf("policy.Approve: the schema of %s: %w", t.Name, err)
+	}
+	for name := range in.Properties {
+		if _, ok := args.Properties[name]; !ok && len(args.Properties) > 0 {
+			return fmt.Errorf("policy.Approve: %v has the field %q, and the arguments of %s have no such property: use the tool's input type",
+				reflect.TypeFor[In](), name, t.Name)
+		}
+	}
+	return nil
 }

@@ -68,8 +68,15 @@ func TestTypedApproval(t *testing.T) {
 		"has no tool refund": policy.Approve(tool, decide),
 		"was given no tool":  policy.Approve(nil, decide),
 		"that decides":       policy.Approve[refund](tool, nil),
+		`no such property`: policy.Approve(tool, func(context.Context, struct{ Amount int }) (pawl.Approval, error) {
+			return pawl.Approval{Verdict: pawl.VerdictAllow}, nil // 0 is little
+		}),
 	} {
-		if _, err := run(m, `{}`, other); err == nil || !strings.Contains(err.Error(), want) {
+		tools := []pawl.Toolset{other}
+		if want == "no such property" {
+			tools = append(tools, tool.Clone())
+		}
+		if _, err := run(m, `{}`, tools...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
