@@ -54,7 +54,9 @@ type Approver func(ctx context.Context, call llm.ToolCall, tool *Tool) (Approval
 // call.
 func Approve(p Approver) Middleware {
 	if p == nil {
-		return Middleware{Check: func([]*Tool) error { return errors.New("pawl.Approve was given no policy; give it one, such as policy.AskBeforeWrites") }}
+		return Middleware{Check: func([]*Tool) error {
+			return errors.New("pawl.Approve was given no policy; give it one, such as policy.AskBeforeWrites")
+		}}
 	}
 	return Middleware{approve: p}
 }

@@ -32,9 +32,11 @@ type Limits struct {
 	// Calls of one reply that are executed. Further calls get a result that says so. 0 means no
 	// limit.
 	CallsPerStep int
-	// Input and output tokens of all requests. 0 means no limit.
+	// Input and output tokens of all requests. The run stops after a reply without usage. 0 means no
+	// limit.
 	Tokens int
-	// US dollars. The run fails at once if the price of the model is unknown. 0 means no limit.
+	// US dollars. The run fails at once if the price of the model is unknown, and stops after a
+	// reply without usage if the price is not zero. 0 means no limit.
 	Cost float64
 	// Time from the start of Run, Stream or Resume. 0 means no limit.
 	Time time.Duration
@@ -84,6 +86,7 @@ type budget struct {
 	used   use
 	held   use // reserved by active requests
 	asking int // number of active requests
+	blind  use // reserved by requests whose replies reported no usage, so that used is too small
 }
 
 // ledger is shared by the budgets of a chain.
@@ -189,9 +192,9 @@ type reached struct {
 func (b *budget) spent(n use) reached {
 	for ; b != nil; b = b.outer {
 		switch l := b.limits; {
-		case l.Tokens > 0 && b.used.tokens+n.tokens >= l.Tokens:
+		case l.Tokens > 0 && (b.blind.tokens > 0 || b.used.tokens+n.tokens >= l.Tokens):
 			return reached{"tokens", b.tokensUsed()}
-		case l.Cost > 0 && b.used.cost+n.cost >= l.Cost:
+		case l.Cost > 0 && (b.blind.cost > 0 || b.used.cost+n.cost >= l.Cost):
 			return reached{"cost", b.costUsed()}
 		}
 	}
@@ -206,19 +209,25 @@ func (b *budget) passed() reached {
 	b.ledger.mu.Lock()
 	defer b.ledger.mu.Unlock()
 	switch l := b.limits; {
-	case l.Tokens > 0 && b.used.tokens > l.Tokens:
+	case l.Tokens > 0 && (b.blind.tokens > 0 || b.used.tokens > l.Tokens):
 		return reached{"tokens", b.tokensUsed()}
-	case l.Cost > 0 && b.used.cost > l.Cost:
+	case l.Cost > 0 && (b.blind.cost > 0 || b.used.cost > l.Cost):
 		return reached{"cost", b.costUsed()}
 	}
 	return reached{}
 }
 
 func (b *budget) tokensUsed() string {
+	if b.blind.tokens > 0 {
+		return "the provider reports no usage, so a limit of tokens cannot be kept"
+	}
 	return fmt.Sprintf("%d tokens of %d are used up", b.used.tokens, b.limits.Tokens)
 }
 
 func (b *budget) costUsed() string {
+	if b.blind.cost > 0 {
+		return "the provider reports no usage, so a limit of cost cannot be kept"
+	}
 	return fmt.Sprintf("$%.4f of $%.4f are spent", b.used.cost, b.limits.Cost)
 }
 
@@ -259,8 +268,9 @@ func (b *budget) reserve(ctx context.Context, n use) (why reached, ok bool) {
 	}
 }
 
-// settle replaces the reservation n of a request by its usage.
-func (b *budget) settle(n, used use) {
+// settle replaces the reservation n of a request by its usage. blind means that a reply came without
+// usage.
+func (b *budget) settle(n, used use, blind bool) {
 	l := b.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -269,6 +279,10 @@ func (b *budget) settle(n, used use) {
 		o.held.cost -= n.cost
 		o.used.tokens += used.tokens
 		o.used.cost += used.cost
+		if blind {
+			o.blind.tokens += n.tokens
+			o.blind.cost += n.cost
+		}
 		if o.asking--; o.asking == 0 {
 			o.held = use{} // removes rounding errors
 		}
@@ -326,12 +340,13 @@ func (r *run) admit(ctx context.Context) reached {
 	return why
 }
 
-// paid counts the usage of the active request. Without one it has no effect.
-func (r *run) paid(u llm.Usage) {
+// paid counts the usage of the active request. Without one it has no effect. blind means that its
+// reply is complete and has no usage.
+func (r *run) paid(u llm.Usage, blind bool) {
 	if r.reply.reserved {
 		r.reply.reserved = false
 		r.reply.used = use{u.Total(), u.Cost}
-		r.scope.budget.settle(r.reply.need, r.reply.used)
+		r.scope.budget.settle(r.reply.need, r.reply.used, blind)
 	}
 }
 

@@ -201,6 +201,10 @@ func TestLimits(t *testing.T) {
 		{"tokens, not reached", pawl.Limits{Tokens: 21},
 			[]script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Say("yes")}, 2, 1,
 			pawl.StopAnswer, "", ""},
+		{"tokens, without usage", pawl.Limits{Tokens: 1000}, []script.Turn{use(script.Say("yes"), llm.Usage{})}, 1, 0,
+			pawl.StopLimit, "the provider reports no usage, so a limit of tokens cannot be kept", ""},
+		{"cost, without usage", pawl.Limits{Cost: 1000}, []script.Turn{use(script.Call("f", nil), llm.Usage{}),
+			script.Say("no")}, 1, 1, pawl.StopLimit, "the provider reports no usage, so a limit of cost cannot be kept", ""},
 		{"cost", pawl.Limits{Cost: 0.5}, []script.Turn{use(script.Call("f", nil), llm.Usage{Cost: 0.5}),
 			script.Say("no")}, 1, 1, pawl.StopLimit, "$0.5000 of $0.5000 are spent", ""},
 	} {

@@ -179,7 +179,7 @@ func (r *run) release(ctx context.Context) {
 		r.reply.ahead.drop()
 		r.reply.ahead = nil
 	}
-	r.paid(llm.Usage{})
+	r.paid(llm.Usage{}, false)
 	if in := r.inbox; in != nil {
 		r.inbox = nil
 		r.res.Unread = in.Close(ctx)
@@ -281,7 +281,7 @@ func (r *run) broken(ctx context.Context, req *llm.Request, reply *llm.Response,
 	r.history.replies++ // the failed step has its own number
 	r.reply.request = req
 	r.spend(spent)
-	r.paid(spent.Usage)
+	r.paid(spent.Usage, false)
 	if reply.Seal(); len(reply.Message.Parts) == 0 {
 		reply = nil
 	}
