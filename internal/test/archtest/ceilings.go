@@ -53,7 +53,7 @@ var ceilings = []ceiling{
 	{dir: "sandbox", goal: 2150, now: 2240},
 	{dir: "mcp", goal: 3000, now: 3220},
 	{dir: "store", goal: 3500},
-	{dir: "durable", goal: 2650, now: 2940},
+	{dir: "durable", goal: 2650, now: 2960},
 	{dir: "durable/temporal", goal: 2150, now: 2520},
 	{dir: "server", goal: 3900, now: 4115},
 	{dir: "viewer", goal: 45},
