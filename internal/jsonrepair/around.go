@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"unicode"
+	"unicode/utf8"
 )
+
+var fence = []byte("```")
 
 // document reads the whole text: one value, and the text that may surround it.
 func (p *parser) document() bool {
@@ -16,11 +20,8 @@ func (p *parser) document() bool {
 		p.space()
 	}
 	if p.has(p.i, "```") {
-		p.i += 3
-		for c := p.at(p.i); c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'; c = p.at(p.i) {
-			p.i++
-		}
-		p.space()
+		p.openFence()
+		p.fences = 1
 		p.note("removed a code fence")
 	}
 	switch r := p.first(); {
@@ -44,6 +45,15 @@ func (p *parser) document() bool {
 	return true
 }
 
+// openFence skips a code fence and its language.
+func (p *parser) openFence() {
+	p.i += len(fence)
+	for c := p.at(p.i); c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'; c = p.at(p.i) {
+		p.i++
+	}
+	p.space()
+}
+
 // prose skips text in front of an object.
 func (p *parser) prose() bool {
 	start := p.i
@@ -58,8 +68,24 @@ func (p *parser) prose() bool {
 		last == ':' && len(before) > 1 && (before[len(before)-2] == '"' || before[len(before)-2] == '\''):
 		return p.fail("the text before the object is part of something")
 	}
+	if p.fences += bytes.Count(before, fence); p.fences > 1 {
+		return p.fail("there are two fenced blocks")
+	}
+	name := before[len(bytes.TrimRightFunc(before, inWord)):]
+	if len(name) > 0 && len(before) == p.i-start && !bytes.HasSuffix(before[:len(before)-len(name)], fence) {
+		return p.fail("the word %s is glued to the object", clip(name))
+	}
 	p.note("removed the text before the object")
 	return true
+}
+
+// inWord reports whether r is part of a word or a number.
+func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// glued reports whether a word follows the object without a space, and sets err.
+func (p *parser) glued() bool {
+	r, _ := utf8.DecodeRune(p.text[p.i:])
+	return inWord(r) && !p.fail("text is glued to the end of the object: %s", clip(p.text[p.i:]))
 }
 
 // brace moves to the next { that may begin an object. It skips placeholders like {name}.
@@ -87,6 +113,12 @@ func (p *parser) brace() bool {
 func (p *parser) rest() bool {
 	first := p.out[:len(p.out):len(p.out)]
 	object := first[0] == '{'
+	if object && p.glued() {
+		return false
+	}
+	after := bytes.Count(p.text[p.i:], fence)
+	p.steps += len(p.text) - p.i
+	opens := p.fences == 0 && after%2 == 0 // whether the next fence opens a block
 	for {
 		p.space()
 		switch c := p.at(p.i); {
@@ -103,7 +135,15 @@ func (p *parser) rest() bool {
 			continue
 		case p.has(p.i, "```"):
 			p.note("removed a code fence")
-			p.i += 2
+			if opens {
+				if p.openFence(); p.at(p.i) != end && (p.at(p.i) != '{' || !object) {
+					return p.fail("there are two fenced blocks")
+				}
+			} else {
+				p.i += len(fence)
+			}
+			opens = !opens
+			continue
 		case c == '{' && object:
 			if !p.again(first) {
 				return false
@@ -118,6 +158,9 @@ func (p *parser) rest() bool {
 			if after := p.text[start:p.i]; !found && p.i < len(p.text) || bytes.Contains(after, []byte(`":`)) {
 				return p.fail("more text follows after its end")
 			}
+			if n := bytes.Index(p.text[start:p.i], fence); n > 0 {
+				p.i = start + n
+			}
 			p.note("removed the text after the object")
 			continue
 		}
@@ -128,7 +171,7 @@ func (p *parser) rest() bool {
 // again reads a further object, which must equal the first.
 func (p *parser) again(first []byte) bool {
 	p.out = p.out[len(p.out):]
-	if !p.value() {
+	if !p.value() || p.glued() {
 		return false
 	}
 	if !bytes.Equal(first, p.out) {

@@ -15,8 +15,9 @@
 //
 // It refuses text with no interpretation or several: text that ends too early (ErrCut), missing
 // values (undefined, NaN, an ellipsis, words without quotes), quotes inside strings that may or may
-// not end them, two different objects, one name with two values. A string that contains JSON stays
-// a string: only a schema can decide whether its content was meant.
+// not end them, two different objects, two fenced blocks, a word glued to an object, one name with
+// two values. A string that contains JSON stays a string: only a schema can decide whether its
+// content was meant.
 //
 // No function panics on any input, and every function takes time linear in the size of its input.
 package jsonrepair
@@ -63,7 +64,9 @@ type parser struct {
 	notes []string
 	err   error
 	depth int
-	steps int // how often a byte was examined, for the test of linear time
+
+	fences int // code fences before the value
+	steps  int // how often a byte was examined, for the test of linear time
 }
 
 const end = -1
