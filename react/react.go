@@ -263,6 +263,11 @@ func (m *Model) request(req *llm.Request) (*llm.Request, error) {
 func (m *Model) decide(req *llm.Request, resp *llm.Response) (stage string, d Decision, calls []llm.ToolCall,
 	faults []string) {
 	d, err := m.read(resp.Message.Text())
+	if err != nil || d.Type != CallTool && d.Type != FinalAnswer {
+		if answer, ok := m.bareAnswer(req, resp.Message.Text()); ok {
+			d, err = answer, nil
+		}
+	}
 	if err != nil {
 		return Extraction, d, nil, []string{err.Error()}
 	}
@@ -275,6 +280,25 @@ func (m *Model) decide(req *llm.Request, resp *llm.Response) (stage string, d De
 		stage = Validation
 	}
 	return stage, d, calls, faults
+}
+
+// bareAnswer reads a reply that is one JSON value and no decision. It is the answer if it fits the
+// requested output, or if it is a string and no output is requested.
+func (m *Model) bareAnswer(req *llm.Request, text string) (d Decision, ok bool) {
+	_, text = cutThinking(text)
+	text = strings.TrimSpace(text)
+	if loc := fenceOpen.FindStringIndex(text); loc != nil {
+		text = strings.TrimSpace(strings.TrimSuffix(text[loc[1]:], "```"))
+	}
+	if m.opts.Decision != nil || !json.Valid([]byte(text)) {
+		return d, false
+	}
+	d = Decision{Type: FinalAnswer, Answer: text, Notes: []string{"read the JSON of the reply as the answer"}}
+	if len(req.Output) == 0 {
+		return d, json.Unmarshal([]byte(text), &d.Answer) == nil
+	}
+	form := llm.ToolSpec{Name: "answer", Input: req.Output, NoRepair: true}
+	return d, text[0] != '{' || form.Validate(json.RawMessage(text)) == nil
 }
 
 // answers reports whether text is an answer, or the certain beginning of an answer.

@@ -17,7 +17,8 @@ import (
 //
 // In every format the first decision counts. Text after an action, such as an observation that the
 // model wrote itself, is cut off, unless it is a further action of the same decision without an
-// observation between. An action and a final answer with nothing between them are no decision.
+// observation between. An observation at the beginning of text is skipped. An action and a final
+// answer with nothing between them are no decision.
 func Read(text string, f Format) (Decision, error) {
 	_, text = cutThinking(text)
 	if d, ok := readOpened(text, f); ok {
@@ -45,6 +46,9 @@ func readAny(text string, f Format) (Decision, error) {
 	if label >= 0 {
 		return assemble(labelSections(text, labels), text)
 	}
+	if d, ok := inlineAnswer(text); ok {
+		return d, nil
+	}
 	if strings.TrimSpace(text) == "" {
 		return Decision{}, errors.New("the reply is empty")
 	}
@@ -60,6 +64,21 @@ func readAny(text string, f Format) (Decision, error) {
 		}
 	}
 	return Decision{}, errors.New("the reply holds no JSON object that is a decision")
+}
+
+// inlineFinal matches the label of a final answer behind other text on its line.
+var inlineFinal = regexp.MustCompile(`[^\s>*_#-][ \t]+[*_]*(Final Answer[*_]*:)`)
+
+// inlineAnswer reads an answer whose only label follows the thought on the same line.
+func inlineAnswer(text string) (d Decision, ok bool) {
+	found := inlineFinal.FindAllStringSubmatchIndex(text, 2)
+	if len(found) != 1 {
+		return d, false
+	}
+	text = strings.TrimRight(text[:found[0][2]], " \t*_") + "\n" + text[found[0][2]:]
+	d, err := assemble(labelSections(text, labels), text)
+	d.Notes = append(d.Notes, "read the final answer on the line of the thought")
+	return d, err == nil && d.Type == FinalAnswer
 }
 
 // kind is what a section of a reply is.
@@ -180,6 +199,8 @@ func leadingJSON(s string) (value string, end int) {
 	return value, start + n
 }
 
+const cutObservation = "cut off an observation that the model wrote itself"
+
 var errBoth = errors.New("the reply holds both an action and a final answer; give one of them: the action, if its result is needed first")
 
 // assemble makes a decision of the sections of text.
@@ -241,7 +262,10 @@ loop:
 		case callKind:
 			calls = append(calls, lineCall(s.text, &d))
 		case observationKind:
-			d.Notes = append(d.Notes, "cut off an observation that the model wrote itself")
+			d.Notes = append(d.Notes, cutObservation)
+			if len(calls) == 0 && len(thoughts) == 0 {
+				continue // at the beginning: an echo of a result, before the decision
+			}
 			break loop
 		case answerKind:
 			if final && !isFinal(text[s.start:s.body]) ||
@@ -259,7 +283,7 @@ loop:
 				for _, later := range sections[i+1:] {
 					if later.kind == observationKind {
 						answer = text[s.body:later.start]
-						d.Notes = append(d.Notes, "cut off an observation that the model wrote itself")
+						d.Notes = append(d.Notes, cutObservation)
 						break
 					}
 				}
@@ -321,7 +345,7 @@ func inputOf(text string, fenced bool, d *Decision) json.RawMessage {
 	}
 	if loc := observed.FindStringIndex(" " + text); loc != nil { // on the line of the input
 		text = text[:max(0, loc[0]-1)]
-		d.Notes = append(d.Notes, "cut off an observation that the model wrote itself")
+		d.Notes = append(d.Notes, cutObservation)
 	}
 	raw := strings.TrimSpace(text)
 	if fenced && !strings.HasPrefix(raw, "```") {
@@ -352,7 +376,11 @@ var callNumber = regexp.MustCompile(`[ \t]*\(#\d+\)[ \t\r]*$`)
 // readPlain reads format Plain, in which a reply without a call is the answer.
 func readPlain(text string) (Decision, error) {
 	sections := labelSections(text, plainLabels)
-	if len(sections) > 1 && sections[1].kind == callKind {
+	first := 1 // the first section that is no observation at the beginning
+	for strings.TrimSpace(sections[0].text) == "" && first < len(sections)-1 && sections[first].kind == observationKind {
+		first++
+	}
+	if len(sections) > first && sections[first].kind == callKind {
 		return assemble(sections, text)
 	}
 	d := Decision{Type: FinalAnswer, Answer: strings.TrimSpace(text)}

@@ -28,7 +28,11 @@ func xmlSections(text string) []section {
 		}
 		s := section{kind: observationKind, start: pos + loc[0], body: pos + loc[1]}
 		if loc[2] < 0 {
-			return append(out, s)
+			if strings.TrimSpace(text[:s.start]) != "" {
+				return append(out, s)
+			}
+			out, pos = append(out, s), s.body // at the beginning
+			continue
 		}
 		name := text[pos+loc[2] : pos+loc[3]]
 		switch strings.ToLower(name) {
