@@ -39,7 +39,7 @@ func TestTools(t *testing.T) {
 		for _, tool := range tools {
 			got = append(got, tool.Name+" "+tool.Effect.String())
 		}
-		want := []string{"test_add_up write", "test_ask write", "test_echo read", "test_fail write", "test_grow write", "test_show write", "test_steps write"}
+		want := []string{"test_add-up write", "test_ask write", "test_echo read", "test_fail write", "test_grow write", "test_show write", "test_steps write"}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Error(d)
 		}
@@ -59,7 +59,7 @@ func TestCalls(t *testing.T) {
 			text, data string
 		}{
 			{"test_echo", `{"text":"hi\u001b[31m there"}`, pawl.OutcomeOK, "hi[31m there", ""},
-			{"test_add_up", `{"a":9007199254740993,"b":0}`, pawl.OutcomeOK, `{"sum":9007199254740993}`, `{"sum":9007199254740993}`},
+			{"test_add-up", `{"a":9007199254740993,"b":0}`, pawl.OutcomeOK, `{"sum":9007199254740993}`, `{"sum":9007199254740993}`},
 			{"test_fail", `{}`, pawl.OutcomeError, "no luck today", ""},
 			{"test_echo", `{"txt":1}`, pawl.OutcomeInvalid, "", ""},
 			{"test_show", `{}`, pawl.OutcomeOK, "Here:\n[resource file:///a.txt, text/plain]\ninside\n[a link to the resource file:///b.txt: b]", ""},

@@ -99,7 +99,7 @@ func FuzzInspect(f *testing.F) {
 			if l.Tool == nil {
 				continue
 			}
-			if n := l.Tool.Name; seen[n] || len(n) > 64 || strings.Trim(n, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
+			if n := l.Tool.Name; seen[n] || len(n) > 64 || strings.Trim(n, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
 				t.Errorf("the name %q does not fit, or is there twice", n)
 			}
 			seen[l.Tool.Name] = true

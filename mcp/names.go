@@ -5,18 +5,18 @@ import (
 	"encoding/hex"
 )
 
-// mapped returns the model's name for a tool: the prefix and the tool's own name, with invalid
-// characters replaced by underscores. exact reports that nothing had to be replaced.
+// mapped returns the model's name for a tool: the prefix and the tool's own name, with underscores
+// for the characters that some provider refuses. exact reports that nothing had to be replaced.
 func mapped(prefix, name string) (short string, exact bool) {
 	b := []byte(name)
 	exact = true
 	for i, c := range b {
-		if !letter(c) && (c < '0' || c > '9') && c != '_' {
+		if !letter(c) && (c < '0' || c > '9') && c != '_' && c != '-' {
 			b[i], exact = '_', false
 		}
 	}
 	short = prefix + string(b)
-	if len(short) == 0 || !letter(short[0]) {
+	if len(short) == 0 || !letter(short[0]) && short[0] != '_' {
 		short, exact = "t_"+short, false
 	}
 	if len(short) > 64 {

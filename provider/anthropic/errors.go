@@ -57,7 +57,7 @@ func classify(status int, f wire.Failure) *llm.ProviderError {
 		switch {
 		case wire.Contains(text, "credit balance", "usage limits", "spend limit"):
 			return set(llm.CodeQuota, false)
-		case wire.Contains(text, "prompt is too long", "exceed context limit", "context window", "context length", "too many tokens", "input is too long"):
+		case wire.Contains(text, "prompt is too long", "exceed context limit", "context window", "context length", "too many tokens", "input is too long", "input tokens exceed"):
 			return set(llm.CodeContextLength, false)
 		case wire.Contains(text, "content filtering policy", "blocked by content filter"):
 			return set(llm.CodeContentFilter, false)

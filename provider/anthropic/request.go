@@ -133,7 +133,8 @@ func fromRequest(e *encoder, req *llm.Request) {
 var outputForm = wire.OutputForm{Dialects: []*dialects.Dialect{dialects.AnthropicStrict}}
 
 // toolForm is the API's form of tools.
-var toolForm = wire.ToolForm{Provider: provider, Dialect: dialects.Anthropic, FromTool: fromTool}
+var toolForm = wire.ToolForm{Provider: provider, Names: wire.NameRule{Max: 128, Also: "-"},
+	Dialect: dialects.Anthropic, FromTool: fromTool}
 
 // fromTool appends the definition of a tool.
 func fromTool(dst []byte, name string, t *llm.ToolSpec, schema json.RawMessage, _ bool) []byte {

@@ -146,6 +146,8 @@ func TestFailures(t *testing.T) {
 		{429, anth("rate_limit_error", "slow down"), "error rate_limit 429 retryable: slow down"},
 		{504, anth("timeout_error", "late"), "error timeout 504 retryable: late"},
 		{400, anth("invalid_request_error", "messages: field required"), "error invalid_request 400: messages: field required"},
+		{400, `{"message":"The model returned the following errors: Input Tokens Exceeded: Number of input tokens exceeds maximum length."}`,
+			"error context_length 400: The model returned the following errors: Input Tokens Exceeded"},
 		{400, anth("invalid_request_error", "prompt is too long: 200001 tokens > 200000 maximum"), "error context_length 400: prompt is too long"},
 		{400, anth("invalid_request_error", "input length and `max_tokens` exceed context limit: 1 + 2 > 2"), "error context_length 400: input length"},
 		{400, anth("invalid_request_error", "Your credit balance is too low to access the Anthropic API."), "error quota 400: Your credit"},

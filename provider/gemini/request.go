@@ -328,15 +328,19 @@ func made(id string) bool {
 	return ok && n != "" && len(n) <= 3 && strings.Trim(n, "0123456789") == ""
 }
 
+// names is the form of function names. The API documents 128 characters, and has refused more than
+// 64.
+var names = wire.NameRule{Max: 64, Also: ".:-", Start: true}
+
 // form is the API's form of tools, with a JSON Schema. Both of Google's hosts accept it, and
 // little of a schema must be removed. The older field takes a subset of OpenAPI.
-var form = wire.ToolForm{Provider: provider, Dialect: dialects.GeminiJSON,
+var form = wire.ToolForm{Provider: provider, Names: names, Dialect: dialects.GeminiJSON,
 	FromTool: func(dst []byte, name string, t *llm.ToolSpec, schema json.RawMessage, _ bool) []byte {
 		return fromTool(dst, name, t, "parametersJsonSchema", schema)
 	}}
 
 // subsetForm is the form of tools for servers that know only the older field.
-var subsetForm = wire.ToolForm{Provider: provider, Dialect: dialects.Gemini,
+var subsetForm = wire.ToolForm{Provider: provider, Names: names, Dialect: dialects.Gemini,
 	FromTool: func(dst []byte, name string, t *llm.ToolSpec, schema json.RawMessage, _ bool) []byte {
 		return fromTool(dst, name, t, "parameters", schema)
 	}}

@@ -73,7 +73,8 @@ func TestRequests(t *testing.T) {
 		{"no arguments", asked(u, llm.Assistant(llm.ToolCall{ID: "a", Name: "look"})), `"args":{}`},
 		{"arguments that are no JSON", asked(u, llm.Assistant(llm.ToolCall{ID: "a", Name: "look", Args: []byte(`{"x": oops`)})), `"args":{"invalid_arguments":"{\"x\": oops"}`},
 		{"arguments that are no object", asked(u, llm.Assistant(llm.ToolCall{ID: "a", Name: "look", Args: []byte(`[1]`)})), `"args":{"invalid_arguments":"[1]"}`},
-		{"a name that does not fit", asked(u, llm.Assistant(llm.ToolCall{ID: "a", Name: "a.b"}), llm.Results(result("a", "1"))), `"functionCall":{"id":"a","name":"a_b_`},
+		{"a name that does not fit", asked(u, llm.Assistant(llm.ToolCall{ID: "a", Name: "a b"}), llm.Results(result("a", "1"))), `"functionCall":{"id":"a","name":"a_b_`},
+		{"a name with a dot", asked(u, llm.Assistant(llm.ToolCall{ID: "a", Name: "a.b"}), llm.Results(result("a", "1"))), `"functionCall":{"id":"a","name":"a.b",`},
 
 		{"signatures on their own parts", asked(u, llm.Assistant(llm.Text{Text: "t", Opaque: own(`{"thoughtSignature":"a+/="}`)}, call("x8", `{"thoughtSignature":"b"}`), call("x9"), llm.Text{Opaque: own(`{"thoughtSignature":"c"}`)})),
 			`[{"text":"t","thoughtSignature":"a+/="},{"functionCall":{"id":"x8","name":"look","args":{"at":"x"}},"thoughtSignature":"b"},{"functionCall":{"id":"x9","name":"look","args":{"at":"x"}}},{"text":"","thoughtSignature":"c"}]`},

@@ -82,7 +82,8 @@ func (d *dialect) classify(status int, f failure) *llm.ProviderError {
 	case client && (wire.Contains(word, "insufficient_quota", "billing", "credit") || wire.Contains(text, "exceeded your current quota", "insufficient credits", "insufficient balance")):
 		e.Code = llm.CodeQuota
 	case client && (wire.Contains(word, "context_length", "too_many_tokens", "too_many_prompt_tokens", "string_above_max_length") ||
-		wire.Contains(text, "context length", "context window", "too many tokens", "maximum number of tokens", "prompt is too long", "length of all messages is too long")):
+		wire.Contains(text, "context length", "context window", "too many tokens", "maximum number of tokens",
+			"prompt is too long", "input is too long", "input tokens exceed", "length of all messages is too long")):
 		e.Code = llm.CodeContextLength
 	case client && wire.Contains(word, "content_filter", "content_policy", "moderation", "responsibleai"):
 		e.Code = llm.CodeContentFilter

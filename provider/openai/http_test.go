@@ -139,6 +139,9 @@ func TestErrors(t *testing.T) {
 		{"timeout", 408, `{"error":{"message":"late"}}`, nil, `error timeout 408 retryable: late`},
 		{"conflict", 409, `{"error":{"message":"locked"}}`, nil, `error server 409 retryable: locked`},
 		{"too large", 413, `{"error":{"message":"large"}}`, nil, `error context_length 413: large`},
+		{"too long, at Bedrock", 400, `{"message":"The model returned the following errors: Input Tokens Exceeded: Number of input tokens exceeds maximum length."}`, nil,
+			`error context_length 400: The model returned the following errors: Input Tokens Exceeded: Number of input tokens exceeds maximum length.`},
+		{"too long, at Bedrock, in other words", 400, `{"message":"Input is too long for requested model."}`, nil, `error context_length 400: Input is too long for requested model.`},
 		{"too long", 400, `{"error":{"message":"This model's maximum context length is 8192 tokens"}}`, nil, `error context_length 400: This model's maximum context length is 8192 tokens`},
 		{"filtered", 400, `{"error":{"message":"filtered","code":"content_filter"}}`, nil, `error content_filter 400: filtered`},
 		{"overloaded", 529, `{"error":{"message":"full"}}`, nil, `error overloaded 529 retryable: full`},
@@ -249,12 +252,12 @@ func TestNamesAreMappedAndMappedBack(t *testing.T) {
 		if c.Name != names[i] {
 			t.Errorf("%q came back as %q", names[i], c.Name)
 		}
-		if w := wire[i]; seen[w] || len(w) > 64 || strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" || strings.ContainsAny(w[:1], "_0123456789") {
+		if w := wire[i]; seen[w] || len(w) > 64 || strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" || strings.ContainsAny(w[:1], "_0123456789") {
 			t.Errorf("%q went out as %q", names[i], w)
 		}
 		seen[wire[i]] = true
 	}
-	if wire[0] != "plain" || wire[2] != "a_b" {
+	if wire[0] != "plain" || wire[2] != "a_b" || wire[3] != "a-b" {
 		t.Errorf("names that fit were changed: %v", wire)
 	}
 	// In old messages a name is mapped in the same way, with or without an offered tool of that

@@ -265,7 +265,8 @@ func newDialect(a *api, provider, host string) dialect {
 
 // form returns the dialect's form of tools.
 func (d *dialect) form(strict bool) wire.ToolForm {
-	f := wire.ToolForm{Provider: d.provider, Dialect: dialects.OpenAI, FromTool: d.fromTool}
+	f := wire.ToolForm{Provider: d.provider, Dialect: dialects.OpenAI, FromTool: d.fromTool,
+		Names: wire.NameRule{Max: 64, Also: "-", Start: d.compatible}} // servers differ
 	if strict {
 		f.Strict = dialects.OpenAIStrict
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/pawl-go/pawl/internal/dialect"
@@ -21,12 +22,13 @@ type Toolset struct {
 	back  map[string]string // the reverse of wire
 	names map[string]bool   // by wire name, whether the tool is offered; nil means unknown
 	words map[string]string // the wire names, for Cursor.Known
+	rule  NameRule
 
 	Notices []llm.Notice // about tools that are left out
 	restore map[string]func(json.RawMessage) json.RawMessage
 }
 
-// NoTools is the toolset of a request without tools, and of decoding without a request.
+// NoTools is the toolset of decoding without a request.
 var NoTools = new(Toolset)
 
 // Offered reports whether name may be called. Without tools any name may: the call pipeline
@@ -42,10 +44,10 @@ func (s *Toolset) ToWire(name string) string {
 	if w, ok := s.wire[name]; ok {
 		return w
 	}
-	if Fits(name) {
+	if s.rule.Fits(name) {
 		return name
 	}
-	return fitted(name)
+	return fitted(name, 0)
 }
 
 // FromWire returns the agent's name of a tool.
@@ -56,13 +58,21 @@ func (s *Toolset) FromWire(name string) string {
 	return name
 }
 
-// Fits reports whether all providers accept name unchanged: [A-Za-z][A-Za-z0-9_]{0,63}.
-func Fits(name string) bool {
-	if name == "" || len(name) > 64 || !letter(name[0]) {
+// NameRule is the form of tool names that an API accepts: 1 to Max letters of ASCII, digits,
+// underscores, and the characters of Also.
+type NameRule struct {
+	Max   int
+	Also  string
+	Start bool // the first character is a letter or an underscore
+}
+
+// Fits reports whether the API accepts name unchanged.
+func (r NameRule) Fits(name string) bool {
+	if name == "" || len(name) > r.Max || r.Start && !letter(name[0]) && name[0] != '_' {
 		return false
 	}
 	for _, c := range []byte(name) {
-		if !letter(c) && c != '_' && (c < '0' || c > '9') {
+		if !letter(c) && c != '_' && (c < '0' || c > '9') && strings.IndexByte(r.Also, c) < 0 {
 			return false
 		}
 	}
@@ -71,9 +81,10 @@ func Fits(name string) bool {
 
 func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// fitted derives a name that fits from any name. A hash keeps similar names apart. The result
-// depends on name alone, so it does not change when a tool is added.
-func fitted(name string) string {
+// fitted derives a name that every API accepts. A hash keeps similar names apart. The result depends
+// on name alone, so it does not change when a tool is added. again is 0, or the number of results
+// that are names of other tools.
+func fitted(name string, again int) string {
 	b := []byte(name)
 	for i, c := range b {
 		if !letter(c) && (c < '0' || c > '9') {
@@ -83,6 +94,9 @@ func fitted(name string) string {
 	if len(b) == 0 || !letter(b[0]) {
 		b = append([]byte("t_"), b...)
 	}
+	for range again {
+		name += "\x00"
+	}
 	sum := strconv.FormatUint(Hash(name)%(36*36*36*36*36*36), 36)
 	return string(b[:min(len(b), 64-1-len(sum))]) + "_" + sum
 }
@@ -90,6 +104,7 @@ func fitted(name string) string {
 // ToolForm describes a provider's form of a tool.
 type ToolForm struct {
 	Provider string
+	Names    NameRule
 	Dialect  *dialect.Dialect // of input schemas
 	Strict   *dialect.Dialect // tried first, if the caller asked for strict tools; nil means none
 
@@ -112,9 +127,6 @@ type ToolCache struct {
 // Get returns the toolset of tools. Concurrent calls wait for a new toolset instead of encoding the
 // same tools.
 func (c *ToolCache) Get(tools []*llm.ToolSpec) (*Toolset, error) {
-	if len(tools) == 0 {
-		return NoTools, nil
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.sets {
@@ -131,25 +143,20 @@ func (c *ToolCache) Get(tools []*llm.ToolSpec) (*Toolset, error) {
 	return s, nil
 }
 
-// NewToolset encodes tools. No tools give NoTools. A tool whose schema has no form in the dialect
-// is left out, with a notice.
+// NewToolset encodes tools. A tool whose schema has no form in the dialect is left out, with a
+// notice.
 func NewToolset(form ToolForm, tools []*llm.ToolSpec) (*Toolset, error) {
+	s := &Toolset{rule: form.Names}
 	if len(tools) == 0 {
-		return NoTools, nil
+		return s, nil
 	}
-	s := &Toolset{tools: slices.Clone(tools), Body: []byte{'['}, names: map[string]bool{}, words: map[string]string{}}
+	if err := s.name(form.Provider, tools); err != nil {
+		return nil, err
+	}
+	s.tools, s.Body = slices.Clone(tools), []byte{'['}
+	s.names, s.words = map[string]bool{}, map[string]string{}
 	for _, t := range tools {
-		name := t.Name
-		if !Fits(name) {
-			name = fitted(name)
-			if s.wire == nil {
-				s.wire, s.back = map[string]string{}, map[string]string{}
-			}
-			s.wire[t.Name], s.back[name] = name, t.Name
-		}
-		if s.seen(name) {
-			return nil, Invalid(form.Provider, "tools", "two tools are named %q", t.Name)
-		}
+		name := s.ToWire(t.Name)
 		if len(t.Input) > 0 && !jsonscan.IsObject(t.Input) {
 			return nil, Invalid(form.Provider, "tools", "%s: input: the schema is not a JSON object", t.Name)
 		}
@@ -174,9 +181,31 @@ func NewToolset(form ToolForm, tools []*llm.ToolSpec) (*Toolset, error) {
 	return s, nil
 }
 
-func (s *Toolset) seen(name string) bool {
-	_, ok := s.names[name]
-	return ok
+// name gives each tool that needs one a wire name of its own.
+func (s *Toolset) name(provider string, tools []*llm.ToolSpec) error {
+	taken := make(map[string]bool, len(tools)) // names of tools
+	for _, t := range tools {
+		if taken[t.Name] {
+			return Invalid(provider, "tools", "two tools are named %q", t.Name)
+		}
+		taken[t.Name] = true
+	}
+	for _, t := range tools {
+		if s.rule.Fits(t.Name) {
+			continue
+		}
+		if s.wire == nil {
+			s.wire, s.back = map[string]string{}, map[string]string{}
+		}
+		again := 0
+		w := fitted(t.Name, again)
+		for ; taken[w]; w = fitted(t.Name, again) {
+			again++
+		}
+		taken[w] = true
+		s.wire[t.Name], s.back[w] = w, t.Name
+	}
+	return nil
 }
 
 // compile returns the input schema of t in the dialect of the provider.
