@@ -65,6 +65,7 @@ func TestLintWarns(t *testing.T) {
 		{"the name again", []dialect.Tool{tool("readFile", "This tool is used to read a file.")}, []string{"no more than the name"}},
 		{"same name", []dialect.Tool{tool("a", told), tool("a", told)}, []string{"two tools have this name"}},
 		{"nearly the same name", []dialect.Tool{tool("read_file", told), tool("readFile", "Something else that is told here at length.")}, []string{"only in case"}},
+		{"dashes", []dialect.Tool{tool("read-file", told), tool("_write", "Writes text to a file, which is made when it is not there.")}, nil},
 		{"names", []dialect.Tool{tool("read-file", told), tool("files.write", "Writes text to a file, which is made when it is not there.")}, []string{"sent under another name"}},
 		{"same description", []dialect.Tool{tool("read_file", told), tool("load_file", told)}, []string{"say the same"}},
 		{"nearly the same", []dialect.Tool{tool("a", "Lists all open orders of one customer, newest first, 20 a page."), tool("b", "Lists all closed orders of one customer, newest first, 20 a page.")},
