@@ -167,3 +167,56 @@ func TestCorpusOfServers(t *testing.T) {
 	}
 	section(t, "corpus", table.String())
 }
+
+// The patterns of suspicious descriptions flag no honest tool of lists that were not used to write
+// the patterns: recorded traffic, BFCL, AgentDojo, tau-bench, and snapshots of a server.
+func TestHonestDescriptions(t *testing.T) {
+	tuned := map[string]bool{} // descriptions of the lists that were used
+	for _, line := range corpus(t, "tool-schemas/mcp-servers.dev.jsonl.gz") {
+		var x struct {
+			Tools []struct{ Description string }
+		}
+		if err := json.Unmarshal(line, &x); err != nil {
+			t.Fatal(err)
+		}
+		for _, tool := range x.Tools {
+			tuned[strings.TrimSpace(tool.Description)] = true
+		}
+	}
+	tools, flagged, origins := 0, 0, map[string]int{}
+	for _, line := range corpus(t, "tool-schemas/dev.jsonl.gz") {
+		var x struct {
+			Origins, Names []string
+			Description    string
+			Schema         json.RawMessage
+		}
+		if err := json.Unmarshal(line, &x); err != nil {
+			t.Fatal(err)
+		}
+		if len(x.Names) == 0 || tuned[strings.TrimSpace(x.Description)] {
+			continue
+		}
+		list, err := json.Marshal(map[string]any{"tools": []any{map[string]any{"name": x.Names[0],
+			"description": x.Description, "inputSchema": x.Schema}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed, err := mcp.Inspect(mcp.Server{Name: "s", Command: "x"}, list, nil)
+		if err != nil || len(listed) != 1 {
+			t.Errorf("%s: %d tools, %v", x.Names[0], len(listed), err)
+			continue
+		}
+		origin, _, _ := strings.Cut(x.Origins[0], ":")
+		tools++
+		origins[origin]++
+		if listed[0].Verdict == mcp.Suspect {
+			flagged++
+			t.Errorf("%s of %v: %s", x.Names[0], x.Origins, listed[0].Why)
+		}
+	}
+	t.Logf("%d of %d tools are flagged; by origin: %v", flagged, tools, origins)
+	section(t, "precision", fmt.Sprintf("Of %d honest tools of lists that were not used to write the patterns, %d are suspect. One was, with \"This replaces\", which changed a pattern.\n", tools, flagged))
+	if tools < 2000 {
+		t.Errorf("only %d tools", tools)
+	}
+}

@@ -176,7 +176,7 @@ var speaks = sync.OnceValue(func() []phrase {
 		{regexp.MustCompile(`(?i)(~|\$HOME|/home/\w+|/root)?/?\.(ssh|aws|gnupg|kube)/|\bid_(rsa|ed25519)\b|\bmcp\.json\b|/etc/(passwd|shadow)\b`), "it names where secrets lie"},
 		{regexp.MustCompile(`(?i)\b(system\s+prompt|developer\s+message|chat\s+history|conversation\s+history|previous\s+messages)\b.{0,80}\b(pass|send|include|copy|put|provide|as)\b|\b(pass|send|include|copy|put)\b.{0,60}\b(system\s+prompt|(entire|whole|full)\s+conversation|chat\s+history)`), "it wants the conversation passed on"},
 		{regexp.MustCompile(`(?i)\b(user|person|human)\s+(has\s+)?(already\s+|pre-?)(approved|confirmed|authori[sz]ed|consented)|\bno\s+(approval|confirmation)\s+(is\s+)?(needed|required|necessary)`), "it says that it was approved"},
-		{regexp.MustCompile(`(?i)\b(this|it)\s+(tool\s+)?(replaces|supersedes|must\s+be\s+used\s+instead\s+of)\b|\binstead\s+of\s+(the\s+)?[a-z]+_[a-z_]+\s*(tool)?\b|\b(is|are)\s+(deprecated|broken|disabled|unsafe)\b.{0,40}\buse\s+this\b`), "it draws calls from other tools"},
+		{regexp.MustCompile(`(?i)\b(this|it)\s+(tool\s+)?must\s+be\s+used\s+instead\s+of\b|\bthis\s+(tool|function|server)\s+(replaces|supersedes)\b|\b(this|it)\s+(replaces|supersedes)\s+(([a-z]+\s+){0,4}tools?\b|(the\s+)?[a-z]+_[a-z_]+)|\binstead\s+of\s+(the\s+)?[a-z]+_[a-z_]+\s*(tool)?\b|\b(is|are)\s+(deprecated|broken|disabled|unsafe)\b.{0,40}\buse\s+this\b`), "it draws calls from other tools"},
 	}
 })
 
@@ -190,7 +190,10 @@ func suspicious(d *Definition, beside []string) string {
 	all := append(texts(d.Input), clean(d.Description), clean(d.Title))
 	for _, text := range all {
 		for _, s := range speaks() {
-			if m := s.pattern.FindString(text); m != "" {
+			for _, m := range s.pattern.FindAllString(text, -1) {
+				if ownField(d.Input, m) {
+					continue
+				}
 				return s.what + ": " + clip(show(strings.Join(strings.Fields(m), " ")), 160)
 			}
 		}
@@ -201,6 +204,17 @@ func suspicious(d *Definition, beside []string) string {
 		}
 	}
 	return ""
+}
+
+var fieldName = regexp.MustCompile(`[A-Za-z]+_[A-Za-z_]+`)
+
+// ownField reports whether the first name with an underscore in a phrase is an argument of the tool.
+func ownField(input json.RawMessage, phrase string) bool {
+	name := fieldName.FindString(phrase)
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	return name != "" && json.Unmarshal(input, &schema) == nil && schema.Properties[name] != nil
 }
 
 func hasWord(text, word string) bool {
