@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 
@@ -60,7 +61,8 @@ type API struct {
 	// Rules are the requirements on histories that the adapter enforces before it sends a request.
 	Rules llm.HistoryRules
 
-	of Info
+	of    Info
+	heads []string // options that continue a conversation stored at the provider
 }
 
 // table has the providers in the order in which they are listed.
@@ -70,7 +72,7 @@ var table = withServerInfo(
 		BaseURL: openai.DefaultBaseURL, BaseEnv: "OPENAI_BASE_URL", Keys: []string{"OPENAI_API_KEY"},
 		Families: []string{"gpt-", "chatgpt", "o1", "o3", "o4"}, CleanCalls: true,
 		APIs: []API{{Name: "openai-responses", Encode: openai.EncodeResponses, Decode: openai.DecodeResponses,
-			Rules: llm.HistoryRules{Settled: true}}},
+			Rules: llm.HistoryRules{Settled: true}, heads: []string{"previous_response_id", "conversation"}}},
 		open: func(model string, o *Options) llm.Model { return openai.New(model, toServer(o)) },
 		embed: func(model string, n int, o *Options) store.Embedder {
 			return openai.NewEmbedder(model, n, toServer(o))
@@ -106,7 +108,7 @@ var table = withServerInfo(
 		BaseURL: gemini.DefaultBaseURL, BaseEnv: "GEMINI_BASE_URL", Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
 		CleanCalls: true,
 		APIs: []API{{Name: "gemini", Encode: gemini.EncodeGenerate, Decode: gemini.DecodeGenerate,
-			Rules: llm.HistoryRules{Settled: true, UserFirst: true}}},
+			Rules: llm.HistoryRules{Settled: true, UserFirst: true}, heads: []string{"cachedContent", "cached_content"}}},
 		open: func(model string, o *Options) llm.Model { return gemini.New(model, toGemini(o)) },
 		embed: func(model string, n int, o *Options) store.Embedder {
 			return gemini.NewEmbedder(model, n, toGemini(o))
@@ -183,6 +185,18 @@ func FindAPI(name string) (API, bool) {
 		}
 	}
 	return API{}, false
+}
+
+// Repair returns req with messages that Rules allow, and the repairs, as the adapter sends it. It
+// returns req itself if nothing needs repair, or if the request's options continue a conversation
+// that is stored at the provider.
+func (a API) Repair(req *llm.Request) (*llm.Request, []llm.Repaired) {
+	var options map[string]json.RawMessage
+	if json.Unmarshal(req.Settings.Options[a.of.Name], &options) == nil &&
+		slices.ContainsFunc(a.heads, func(h string) bool { return options[h] != nil }) {
+		return req, nil
+	}
+	return a.Rules.RepairRequest(req)
 }
 
 // Open returns a model behind the API. h answers its requests. It reads no environment variables

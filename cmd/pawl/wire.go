@@ -78,7 +78,8 @@ type wireEncodeCmd struct {
 	Stream bool   `help:"As for a streamed reply."`
 }
 
-// Run reads a request and prints the body.
+// Run reads a request and prints the body. It repairs a history that the API rejects, with a notice
+// for each repair, as the adapter does.
 func (c *wireEncodeCmd) Run(sys *cli.System) error {
 	api, err := wireOf(c.API)
 	if err != nil {
@@ -93,9 +94,13 @@ func (c *wireEncodeCmd) Run(sys *cli.System) error {
 		return cli.Usage(`{"model":"…","messages":[{"role":"user","parts":[{"type":"text","text":"…"}]}]}`, "the request on standard input: %s", cli.JSONFault(in, err))
 	}
 	req.Whole = !c.Stream
+	req, repairs := api.Repair(req)
 	body, err := api.Encode(req)
 	if err != nil {
 		return cli.Fail(cli.StatusUsage, err, "")
+	}
+	for _, m := range repairs {
+		fmt.Fprintf(sys.Err, "pawl: notice: %s\n", m.Notice().Text)
 	}
 	_, err = sys.Out.Write(append(body, '\n'))
 	return err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,7 +135,11 @@ func TestConversationsOfAnyShape(t *testing.T) {
 		return m
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		b, err := anthropic.EncodeMessages(&llm.Request{Model: "m", Messages: rapid.SliceOfN(message, 0, 8).Draw(t, "messages")})
+		messages := rapid.SliceOfN(message, 0, 8).Draw(t, "messages")
+		b, err := anthropic.EncodeMessages(&llm.Request{Model: "m", Messages: messages})
+		if err != nil && strings.Contains(err.Error(), "at least one message") && !slices.ContainsFunc(messages, spoken) {
+			return
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,5 +162,14 @@ func TestConversationsOfAnyShape(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// spoken reports whether m has content for a turn of the conversation.
+func spoken(m llm.Message) bool {
+	return m.Role != llm.RoleSystem && m.Role != llm.RoleDeveloper && slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
+		t, isText := p.(llm.Text)
+		_, thought := p.(llm.Reasoning)
+		return !thought && (!isText || strings.TrimSpace(t.Text) != "")
 	})
 }

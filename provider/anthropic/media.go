@@ -44,6 +44,8 @@ func fromMedia(e *encoder, where string, m llm.Media, local bool) {
 		}
 		e.Raw(`{"type":"` + block + `","source":{"type":"file","file_id":`)
 		e.String(m.URL)
+	case m.URL != "" && !strings.HasPrefix(m.URL, "https://") && !strings.HasPrefix(m.URL, "http://"):
+		e.Fail(unsupported(where, "Anthropic takes the address of a web page, https://…, not %s", m.URL))
 	case m.URL != "" && (kind == "" || strings.HasPrefix(kind, "image/")):
 		e.Raw(`{"type":"image","source":{"type":"url","url":`)
 		e.String(m.URL)

@@ -39,6 +39,9 @@ func fromMessages(e *encoder, messages []llm.Message, lead int) {
 		fromInstructions(e, messages, users, end)
 		i = end
 	}
+	if e.role == "" {
+		e.Fail(invalid("messages", "Anthropic wants at least one message that is no instruction"))
+	}
 	e.markTurns()
 	e.close()
 }

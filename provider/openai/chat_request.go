@@ -13,7 +13,11 @@ import (
 func fromChatRequest(e *encoder, req *llm.Request) {
 	if e.Key("messages") {
 		e.Raw("[")
+		n := len(e.B)
 		fromChatMessages(e, req)
+		if len(e.B) == n {
+			e.Fail(e.invalid("messages", "the API wants at least one message"))
+		}
 		e.Raw("]")
 	}
 	if (!e.tools.Empty() || len(e.Tools) > 0) && e.Key("tools") {

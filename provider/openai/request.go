@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"strconv"
@@ -39,6 +40,11 @@ func fromRequest(e *encoder, req *llm.Request) {
 		var types map[string]string
 		for i := lead; i < len(messages); i++ {
 			fromMessage(e, i, &messages[i], &types)
+		}
+		for id, t := range types {
+			if t == clientSearch {
+				e.Fail(e.invalid("messages", "the item %s of type %s has no result", id, t))
+			}
 		}
 		e.Raw("]")
 	}
@@ -137,6 +143,9 @@ func fromMessage(e *encoder, i int, m *llm.Message, types *map[string]string) {
 				return
 			}
 			fromResult(e, i, j, &r, (*types)[r.CallID])
+			if (*types)[r.CallID] == clientSearch {
+				delete(*types, r.CallID)
+			}
 		}
 		return
 	case llm.RoleSystem, llm.RoleDeveloper, llm.RoleUser:
@@ -244,6 +253,7 @@ func fromReply(e *encoder, message int, m *llm.Message, types *map[string]string
 			if p.Opaque != nil && p.Opaque.Provider == e.tag && returnable(e, p.Opaque.Data) {
 				e.Comma()
 				e.B = append(e.B, p.Opaque.Data...)
+				noteSearch(types, p.Opaque.Data)
 			}
 		case llm.ToolCall:
 			fromCall(e, &p, types)
@@ -279,6 +289,36 @@ func returnable(e *encoder, item []byte) bool {
 	return false
 }
 
+// clientSearch is the type of an item that needs a result if the client has to search.
+const clientSearch = "tool_search_call"
+
+// noteSearch stores an item that is a search by the client, until its result follows.
+func noteSearch(types *map[string]string, item []byte) {
+	if !bytes.Contains(item, []byte("tool_search_")) {
+		return
+	}
+	var s struct {
+		Type      string `json:"type"`
+		CallID    string `json:"call_id"`
+		Execution string `json:"execution"`
+	}
+	switch {
+	case json.Unmarshal(item, &s) != nil || s.Execution != "client":
+	case s.Type == clientSearch:
+		note(types, s.CallID, clientSearch)
+	case s.Type == "tool_search_output":
+		delete(*types, s.CallID)
+	}
+}
+
+// note stores the type of an item that is not a function call.
+func note(types *map[string]string, id, t string) {
+	if *types == nil {
+		*types = map[string]string{}
+	}
+	(*types)[id] = t
+}
+
 // outputType maps calls that are not functions to the type of their results.
 var outputType = map[string]string{
 	customType:         "custom_tool_call_output",
@@ -290,10 +330,7 @@ var outputType = map[string]string{
 func fromCall(e *encoder, c *llm.ToolCall, types *map[string]string) {
 	e.Comma()
 	if t := opaqueType(c.Opaque, e.tag); t != "" {
-		if *types == nil {
-			*types = map[string]string{}
-		}
-		(*types)[c.ID] = t
+		note(types, c.ID, t)
 		e.B = append(e.B, c.Opaque.Data...)
 		return
 	}
