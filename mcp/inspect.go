@@ -208,7 +208,8 @@ func suspicious(d *Definition, beside []string) string {
 
 var fieldName = regexp.MustCompile(`[A-Za-z]+_[A-Za-z_]+`)
 
-// ownField reports whether the first name with an underscore in a phrase is an argument of the tool.
+// ownField reports whether the first name with an underscore in a phrase is an argument of the
+// tool.
 func ownField(input json.RawMessage, phrase string) bool {
 	name := fieldName.FindString(phrase)
 	var schema struct {

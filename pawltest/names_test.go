@@ -183,6 +183,7 @@ func call(req *llm.Request, name string) *llm.Request {
 	r := llm.TextResult("seen")
 	r.CallID = "call1"
 	with := *req
-	with.Messages = append(slices.Clone(req.Messages), llm.Assistant(llm.ToolCall{ID: "call1", Name: name, Args: []byte(`{"at":"x"}`)}), llm.Results(r))
+	reply := llm.Assistant(llm.ToolCall{ID: "call1", Name: name, Args: []byte(`{"at":"x"}`)})
+	with.Messages = append(slices.Clone(req.Messages), reply, llm.Results(r))
 	return &with
 }

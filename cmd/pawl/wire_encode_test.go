@@ -23,8 +23,8 @@ import (
 var checkedAs = map[string]string{"openai-responses": pawltest.Responses, "openai-chat": pawltest.Chat,
 	"anthropic-messages": pawltest.Anthropic, "gemini": pawltest.Gemini}
 
-// No body of wire encode is one that a checker refuses: every recorded request, and variants whose
-// histories are broken, for each API. The control encodes without a repair, and is found.
+// No checker refuses a body of wire encode: every recorded request, and variants whose histories
+// are broken, for each API. The control encodes without a repair, and is found.
 func TestEncodedRequestsAreValid(t *testing.T) {
 	soak.Sequential(t)
 	root := os.Getenv("PAWL_CORPORA")
@@ -69,7 +69,8 @@ func TestEncodedRequestsAreValid(t *testing.T) {
 						if v := pawltest.CheckModel(checkedAs[api.Name], req.Model, body); len(v) > 0 {
 							t.Errorf("%s, %s, for %s: %v\n%.2000s", e.Name(), what, api.Name, v, body)
 						}
-						if raw, err := api.Encode(&r); err == nil && len(pawltest.CheckModel(checkedAs[api.Name], req.Model, raw)) > 0 {
+						raw, err := api.Encode(&r)
+						if err == nil && len(pawltest.CheckModel(checkedAs[api.Name], req.Model, raw)) > 0 {
 							control++
 						}
 					}

@@ -167,7 +167,10 @@ func TestConversationsOfAnyShape(t *testing.T) {
 
 // spoken reports whether m has content for a turn of the conversation.
 func spoken(m llm.Message) bool {
-	return m.Role != llm.RoleSystem && m.Role != llm.RoleDeveloper && slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
+	if m.Role == llm.RoleSystem || m.Role == llm.RoleDeveloper {
+		return false
+	}
+	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
 		t, isText := p.(llm.Text)
 		_, thought := p.(llm.Reasoning)
 		return !thought && (!isText || strings.TrimSpace(t.Text) != "")

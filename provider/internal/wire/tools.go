@@ -81,9 +81,9 @@ func (r NameRule) Fits(name string) bool {
 
 func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// fitted derives a name that every API accepts. A hash keeps similar names apart. The result depends
-// on name alone, so it does not change when a tool is added. again is 0, or the number of results
-// that are names of other tools.
+// fitted derives a name that every API accepts. A hash keeps similar names apart. The result
+// depends on name alone, so it does not change when a tool is added. again is 0, or the number of
+// results that are names of other tools.
 func fitted(name string, again int) string {
 	b := []byte(name)
 	for i, c := range b {
