@@ -73,6 +73,7 @@ func (e *recordedError) means() (code llm.Code, retryable bool) {
 		{"context_length_exceeded", llm.CodeContextLength},
 		{"maximum context length", llm.CodeContextLength},
 		{"too many tokens", llm.CodeContextLength},
+		{"input tokens exceeded", llm.CodeContextLength},
 		{"length of all messages is too long", llm.CodeContextLength},
 	} {
 		if strings.Contains(body, w.words) {
