@@ -58,6 +58,9 @@ var _ Runner = (*Agent)(nil)
 // Run executes the task in msgs, which is a conversation or a single message. Replies are requested
 // whole.
 //
+// Run executes only calls that its model makes. msgs may come from a client: each of their calls
+// without a result gets an error result, and the model is asked. Resume executes open calls.
+//
 // The error is nil if and only if there is a plain answer: Result.Stop is StopAnswer or
 // StopFinished. It is a *StopError if calls are pending, a limit was reached, the model repeats
 // itself, or ctx was cancelled; the cause of ctx is found by errors.Is. If the run failed (the
@@ -72,7 +75,8 @@ func (a *Agent) Run(ctx context.Context, msgs ...llm.Message) (*Result, error) {
 	return a.run(ctx, nil, msgs, runOptions{whole: true})
 }
 
-// Stream is Run with events. Replies are streamed. The error of Run follows run_ended.
+// Stream is Run with events. Replies are streamed. The error of Run follows run_ended. A notice
+// names each open call of msgs that got an error result.
 func (a *Agent) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event, error] {
 	return a.stream(ctx, nil, msgs)
 }
@@ -80,6 +84,10 @@ func (a *Agent) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event
 // Resume continues from a Result. Decisions and tool results in msgs answer its open calls, which
 // are executed first; other messages follow them. The usage of the earlier run counts towards the
 // limits.
+//
+// The Result must come from a place that the program trusts, since its open calls are executed.
+// Open calls of msgs are not. A program executes calls of its own with a Result that has only
+// Messages.
 //
 // While a pending call has no answer, other messages are an error that names the call.
 func (a *Agent) Resume(ctx context.Context, from *Result, msgs ...llm.Message) (*Result, error) {

@@ -124,6 +124,16 @@ func (in *intake) results(m llm.Message, bad func(string, ...any) error) error {
 	return nil
 }
 
+// settle answers the open calls with errors, and returns these repairs.
+func (in *intake) settle() (done []llm.Repaired) {
+	if len(in.open) > 0 {
+		in.msgs, done = llm.HistoryRules{Settled: true}.Repair(in.msgs)
+		in.open, in.at = nil, -1
+		in.flush()
+	}
+	return done
+}
+
 // flush appends the messages that follow if no call is open.
 func (in *intake) flush() {
 	if len(in.open) == 0 {
@@ -177,7 +187,8 @@ func callIDs(calls []llm.ToolCall) string {
 
 // accept sorts the input of a run into history, decisions and new messages. It repairs stored
 // history, which is the messages of a resumed Result or the messages up to the last reply, and
-// rejects invalid new messages.
+// rejects invalid new messages. Only the open calls of from stay open: msgs may come from a client,
+// so their open calls get error results.
 func (r *run) accept(from *Result, msgs []llm.Message) error {
 	var in intake
 	stored := msgs[:lastOf(msgs, llm.RoleAssistant)+1]
@@ -206,11 +217,14 @@ func (r *run) accept(from *Result, msgs []llm.Message) error {
 		}
 	}
 	opened := from != nil && len(in.open) > 0
-	held := len(in.then)
+	held, recorded := len(in.then), len(in.msgs)
 	for i, m := range msgs {
 		if err := in.add(len(stored)+i, m); err != nil {
 			return err
 		}
+	}
+	if from == nil || in.at >= recorded {
+		r.resumed.repairs = append(r.resumed.repairs, in.settle()...)
 	}
 	for _, m := range in.msgs {
 		if m.Role == llm.RoleAssistant {
@@ -259,7 +273,7 @@ func (r *run) answerable(in *intake) error {
 			return fmt.Errorf("there are two decisions for %q; a call is decided on once", d.Key)
 		}
 		if !isOfAny(d.Key, keys) {
-			return fmt.Errorf("the decision for %q answers no open call; open: %s", d.Key, cmp.Or(strings.ReplaceAll(strings.Trim(fmt.Sprint(keys), "[]"), " ", ", "), "none"))
+			return fmt.Errorf("the decision for %q answers no open call; open: %s", d.Key, cmp.Or(strings.ReplaceAll(strings.Trim(fmt.Sprint(keys), "[]"), " ", ", "), "none; Resume needs the Result that has the call"))
 		}
 	}
 	return nil

@@ -104,7 +104,7 @@ const (
 )
 
 // Step is one request with its reply, and the calls of the reply. Response is nil in the first step
-// of a run that started with open calls, and in the step of a failed request without any part of a
+// of a run that resumed open calls, and in the step of a failed request without any part of a
 // reply.
 type Step struct {
 	// Request shares the memory of the conversation. It is nil in a stored Result.

@@ -118,7 +118,7 @@ func TestMessagesThatWaitAreNotLost(t *testing.T) {
 	var ran []string
 	a := mixed(&ran)
 	history := []llm.Message{llm.User("go"), llm.Assistant(call("p1", "ask", "{}")), llm.User("and be brief")}
-	res, err := runtest.Ended(a.Run(t.Context(), history...))
+	res, err := runtest.Ended(a.Resume(t.Context(), &pawl.Result{Messages: history}))
 	if err != nil || res.Stop != pawl.StopPending {
 		t.Fatalf("got %v, %s", err, res.Stop)
 	}
@@ -190,11 +190,12 @@ func TestResumeAfterStorageGivesTheSame(t *testing.T) {
 	}
 }
 
-// A caller may start a run with open calls from another transcript. They are executed first.
+// A caller may resume from open calls of its own. They are executed first.
 func TestARunBeginsWithOpenCalls(t *testing.T) {
 	var ran []string
 	a := mixed(&ran)
-	res, err := a.Run(t.Context(), llm.User("go"), llm.Assistant(call("x", "active", "{}"), call("y", "active", "{}")), llm.Results(answer("x", "given")))
+	from := &pawl.Result{Messages: []llm.Message{llm.User("go"), llm.Assistant(call("x", "active", "{}"), call("y", "active", "{}"))}}
+	res, err := a.Resume(t.Context(), from, llm.Results(answer("x", "given")))
 	if err != nil || !slices.Equal(ran, []string{"y"}) || res.Text() != "x=given y=did y" {
 		t.Errorf("got %v, ran %v, %q", err, ran, res.Text())
 	}
@@ -202,7 +203,8 @@ func TestARunBeginsWithOpenCalls(t *testing.T) {
 	if s := res.Steps[0]; s.Response != nil || len(s.Executions) != 1 || s.Executions[0].Key != "run/1/1" {
 		t.Errorf("the first step: %+v", s)
 	}
-	events, _, _ := collect(a.Stream(t.Context(), llm.User("go"), llm.Assistant(call("x", "active", "{}"))))
+	from = &pawl.Result{Messages: []llm.Message{llm.User("go"), llm.Assistant(call("x", "active", "{}"))}}
+	events, _, _ := collect(a.ResumeStream(t.Context(), from))
 	if len(events) < 3 || events[1].Kind != pawl.EventStepStarted || events[1].Step != 1 ||
 		events[2].Kind != pawl.EventCallStarted {
 		t.Errorf("a step that begins with open calls is not told: %v", kinds(events))

@@ -33,7 +33,8 @@ func (r *Runner) given(msgs []llm.Message) (body beginBody, err error) {
 	if body.Messages, err = json.Marshal(append([]llm.Message{}, msgs...)); err != nil {
 		return body, err
 	}
-	if f := r.From; f != nil {
+	if body.Answered = r.From == nil && opens(msgs); r.From != nil {
+		f := r.From
 		body.From,
 			err = json.Marshal(&pawl.Result{Messages: f.Messages, Spent: f.Spent, Values: f.Values,
 			Pending: f.Pending, Stop: f.Stop})
@@ -63,8 +64,14 @@ func (b *beginBody) input() (in input, err error) {
 	if err != nil {
 		err = fmt.Errorf("%w: its beginning: %v", ErrCorrupt, err)
 	}
+	if in.from == nil && !b.Answered && opens(in.msgs) {
+		in.from, in.msgs = &pawl.Result{Messages: in.msgs}, nil
+	}
 	return in, err
 }
+
+// opens reports whether the last reply in msgs has open calls.
+func opens(msgs []llm.Message) bool { return len((&pawl.Result{Messages: msgs}).Calls()) > 0 }
 
 // all returns the messages that the run starts with.
 func (in input) all() []llm.Message {

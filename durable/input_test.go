@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
@@ -185,5 +186,44 @@ func TestFromWhatWaits(t *testing.T) {
 	if fs, err := eng.Effects(t.Context(), "lost"); err != nil || strings.Join(paid, " ") != "5" ||
 		fs[0].State != durable.EffectCompleted {
 		t.Errorf("paid %v, %+v, %v", paid, fs, err)
+	}
+}
+
+// A run executes the open calls of Runner.From and no others. A journal of an earlier version has
+// no mark for that, and its run executes the calls that it began with.
+func TestOpenCallsOfTheBeginning(t *testing.T) {
+	ran := 0
+	pay := pawl.Func("pay", "Pays.", func(context.Context, struct{}) (string, error) { ran++; return "paid", nil })
+	a := &pawl.Agent{Name: "clerk", Model: script.New(script.Loop(script.Say("Done."))), Tools: []pawl.Toolset{pay}}
+	msgs := []llm.Message{llm.User("Pay."), llm.Assistant(llm.ToolCall{ID: "c", Name: "pay", Args: json.RawMessage(`{}`)})}
+	journal := new(store.MemoryJournal)
+	eng := &durable.Engine{Journal: journal}
+	old := asJSON(map[string]any{"state": 1, "agent": "clerk", "messages": msgs})
+	lease, err := journal.BeginJournal(t.Context(), store.Scope{},
+		store.JournalRun{ID: "old", Agent: "clerk", State: store.JournalOpen}, "x", time.Now().Add(time.Hour),
+		store.Record{Key: "begin", Kind: "begin", At: time.Now(), Body: []byte(old)})
+	if err == nil {
+		_, err = journal.RenewJournal(t.Context(), lease, time.Now().Add(-time.Hour))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded, messages := eng.Runner("from", a), eng.Runner("messages", a)
+	recorded.From = &pawl.Result{Messages: msgs}
+	for _, test := range []struct {
+		run  *durable.Runner
+		msgs []llm.Message
+		want int
+	}{{recorded, nil, 1}, {messages, msgs, 0}, {eng.Runner("old", a), nil, 1}} {
+		ran = 0
+		for range 2 { // again: the stored end
+			res, err := test.run.Run(t.Context(), test.msgs...)
+			if err != nil || res.Text() != "Done." || ran != test.want || len(res.Calls()) > 0 {
+				t.Errorf("%s: got %v, %s; %d calls ran", test.run.ID, err, asJSON(res), ran)
+			}
+		}
+		if p, err := eng.Replay(t.Context(), test.run.ID, a); err != nil || p.Result.Text() != "Done." || ran != test.want {
+			t.Errorf("%s, replayed: got %v, %+v; %d calls ran", test.run.ID, err, p, ran)
+		}
 	}
 }

@@ -42,7 +42,10 @@ type beginBody struct {
 	Messages json.RawMessage `json:"messages"`
 	// The Result that the run resumes from; nil means none.
 	From json.RawMessage `json:"from,omitzero"`
-	Meta json.RawMessage `json:"meta,omitzero"`
+	// Answered means that the open calls of Messages get error results. Journals of earlier
+	// versions do not have it: their runs executed these calls.
+	Answered bool            `json:"answered,omitzero"`
+	Meta     json.RawMessage `json:"meta,omitzero"`
 
 	ForkedFrom *Origin `json:"forked_from,omitzero"` // nil means no fork
 	// Marked is the field of toolsBody for the copied part of a fork.

@@ -189,7 +189,8 @@ func (h *host) toolCall(t *pawl.Tool) func(json.RawMessage) begun {
 		call := llm.ToolCall{ID: "call", Name: t.Name, Args: args}
 		return begun{
 			start: func(ctx context.Context, _ pawl.Runner) iter.Seq2[pawl.Event, error] {
-				return a.Stream(ctx, llm.User("An MCP client calls "+t.Name+"."), llm.Assistant(call))
+				return a.ResumeStream(ctx, &pawl.Result{Messages: []llm.Message{
+					llm.User("An MCP client calls " + t.Name + "."), llm.Assistant(call)}})
 			},
 			resume: func(ctx context.Context, _ pawl.Runner, from *pawl.Result, d llm.Message) iter.Seq2[pawl.Event,
 				error] {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
@@ -73,9 +74,12 @@ func toError(err error) *Error {
 	var e *Error
 	var tooLarge *http.MaxBytesError
 	var provider *llm.ProviderError
+	var transcript *pawl.TranscriptError
 	switch {
 	case errors.As(err, &e):
 		return e
+	case errors.As(err, &transcript):
+		return badRequest("the messages: "+err.Error(), "")
 	case errors.As(err, &tooLarge):
 		return fault("too_large", "the body has more than "+strconv.FormatInt(tooLarge.Limit, 10)+" bytes", "")
 	case errors.Is(err, durable.ErrLost):

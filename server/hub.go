@@ -33,6 +33,7 @@ type place struct {
 // resumes it.
 type job struct {
 	agent  *pawl.Agent
+	from   *pawl.Result // a new run starts from it and executes its open calls; nil means none
 	meta   json.RawMessage
 	forget bool // the run is deleted when it has ended
 	story  bool // the stored events are replayed; the run is not resumed
@@ -196,7 +197,7 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
 	runner := h.s.engine.ReplayEvents(l.id, j.agent)
 	if !j.story {
 		r := h.s.engine.Runner(l.id, j.agent)
-		r.Meta, runner = j.meta, r
+		r.Meta, r.From, runner = j.meta, j.from, r
 		if h.s.o.Around != nil {
 			runner = h.s.o.Around(l.id, strings.TrimSuffix(l.agent, callSuffix), r)
 		}

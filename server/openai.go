@@ -215,17 +215,17 @@ func (c *call) open(prefix string, in asked) (*turn, error) {
 	if a, err = in.dress.put(c.ctx(), a); err != nil {
 		return nil, err
 	}
-	msgs := in.messages
+	var before []llm.Message
 	if in.previous != "" {
-		before, err := c.transcript(in.previous)
-		if err != nil {
+		if before, err = c.transcript(in.previous); err != nil {
 			return nil, err
 		}
-		msgs = append(before, msgs...)
 	}
+	j := job{agent: a, meta: meta, forget: in.dress.Forget}
+	var msgs []llm.Message
+	j.from, msgs = in.dress.start(before, in.messages)
 	id := prefix + "_" + strings.ToLower(rand.Text()[:20])
-	l, _, err := c.s.hub.run(c.ctx(), place{c.client.scope(), id}, job{agent: a, meta: meta, forget: in.dress.Forget},
-		c.client, msgs...)
+	l, _, err := c.s.hub.run(c.ctx(), place{c.client.scope(), id}, j, c.client, msgs...)
 	if err != nil {
 		return nil, err
 	}

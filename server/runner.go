@@ -50,7 +50,7 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 			}
 			yield(pawl.Event{}, err)
 		}
-		l, _, err := c.begin(Start{ID: r.ID, Agent: r.Agent}, msgs)
+		l, _, err := c.begin(Start{ID: r.ID, Agent: r.Agent}, false, msgs)
 		if err == nil && l == nil {
 			l, err = c.look(place{c.client.scope(), r.ID})
 		}

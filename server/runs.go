@@ -72,7 +72,7 @@ func (c *call) start() error {
 	if err := store.CheckID(in.ID); err != nil {
 		return badRequest(err.Error(), "")
 	}
-	l, created, err := c.begin(in, msgs)
+	l, created, err := c.begin(in, false, msgs)
 	if err != nil {
 		return err
 	}
@@ -107,8 +107,9 @@ func (in *Start) messages() ([]llm.Message, error) {
 }
 
 // begin starts the run, resumes it, or finds that an identical request has started it. It returns a
-// nil live if nothing is to be done.
-func (c *call) begin(in Start, msgs []llm.Message) (l *live, created bool, err error) {
+// nil live if nothing is to be done. A new run executes the open calls of msgs only with execute:
+// msgs come from the client, and a client without the scope for tools may not call any.
+func (c *call) begin(in Start, execute bool, msgs []llm.Message) (l *live, created bool, err error) {
 	p := place{c.client.scope(), in.ID}
 	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, p.id)
 	if errors.Is(err, store.ErrNotFound) && len(msgs) > 0 {
@@ -119,7 +120,14 @@ func (c *call) begin(in Start, msgs []llm.Message) (l *live, created bool, err e
 		if answers(msgs) {
 			return nil, false, fault("not_found", "there is no run "+in.ID+" that could be answered", "")
 		}
-		l, mine, err := c.s.hub.run(c.ctx(), p, job{agent: a}, c.client, msgs...)
+		if slices.ContainsFunc(msgs, decides) {
+			return nil, false, badRequest("a new run has no calls to decide about", "send decisions to the run of the call")
+		}
+		j, given := job{agent: a}, msgs
+		if execute {
+			j.from, given = &pawl.Result{Messages: msgs}, nil
+		}
+		l, mine, err := c.s.hub.run(c.ctx(), p, j, c.client, given...)
 		switch {
 		case err == nil && mine:
 			return l, true, nil
@@ -233,6 +241,10 @@ func answers(msgs []llm.Message) bool {
 		}
 	}
 	return false
+}
+
+func decides(m llm.Message) bool {
+	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool { _, ok := p.(llm.Decision); return ok })
 }
 
 // decisions converts msgs to decisions on the open calls of a run, in the name of the client. The

@@ -111,6 +111,23 @@ func (d *dress) has(c llm.ToolCall) bool {
 	return d != nil && slices.ContainsFunc(d.Tools, func(t clientTool) bool { return t.Name == c.Name })
 }
 
+// start returns the Result and the messages that a run starts with. before is a conversation that
+// the server stored, and msgs follow it. Only recorded calls may be executed: open calls of before
+// stay open. Open calls of msgs stay open if all are calls of the client's tools, which the run
+// returns to the client.
+func (d *dress) start(before, msgs []llm.Message) (*pawl.Result, []llm.Message) {
+	all := append(slices.Clip(before), msgs...)
+	repaired, _ := llm.Repair(all) // calls get their final IDs
+	open := (&pawl.Result{Messages: repaired}).Calls()
+	switch {
+	case len(open) > 0 && !slices.ContainsFunc(open, func(c llm.ToolCall) bool { return !d.has(c) }):
+		return &pawl.Result{Messages: repaired}, nil
+	case len((&pawl.Result{Messages: before}).Calls()) > 0:
+		return &pawl.Result{Messages: before}, msgs
+	}
+	return nil, all
+}
+
 // callKey returns the key of call i of the reply to a request: run/1/0 for the first call of
 // run/0/model.
 func callKey(request llm.Key, i int) llm.Key {

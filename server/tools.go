@@ -109,7 +109,7 @@ type ToolCalled struct {
 // callSuffix marks the agents of runs that consist of a single call.
 const callSuffix = "/call"
 
-// toolAgent returns an agent that executes the calls of its last reply and requests nothing from a
+// toolAgent returns an agent that executes the open calls of a Result and requests nothing from a
 // model.
 func toolAgent(a *pawl.Agent) *pawl.Agent {
 	b := *a
@@ -151,7 +151,7 @@ func (c *call) callTool() error {
 	}
 	msgs := []llm.Message{llm.User(c.client.Name + " calls " + name + "."),
 		llm.Assistant(llm.ToolCall{ID: "call", Name: name, Args: args})}
-	l, _, err := c.begin(Start{ID: id, Agent: a.Name + callSuffix}, msgs)
+	l, _, err := c.begin(Start{ID: id, Agent: a.Name + callSuffix}, true, msgs)
 	if err != nil {
 		return err
 	}

@@ -220,7 +220,7 @@ func (c *runCmd) onCluster(ctx context.Context, sys *cli.System) error {
 		return err
 	}
 	w := runs.RemoteRun{ID: cmp.Or(c.DurableFlags.Run, assemble.NewRunID()), Agent: name, JSON: c.JSON, Save: c.Save}
-	return w.Do(ctx, sys, &c.ClusterFlags, append(from.Messages, msgs...))
+	return w.Do(ctx, sys, &c.ClusterFlags, from, msgs)
 }
 
 // agentThere returns the name of the agent. Flags of an agent are refused, because the worker

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
@@ -290,5 +291,42 @@ func TestByReference(t *testing.T) {
 	}
 	if most == 0 || most > 1500 {
 		t.Errorf("the largest request has %d bytes in its history", most)
+	}
+}
+
+// A run executes the open calls of Runner.From and no others. The input of an earlier version has
+// no mark for that, and its run executes the calls that it began with.
+func TestOpenCallsOfTheInput(t *testing.T) {
+	msgs := []llm.Message{llm.User("Pay."), llm.Assistant(llm.ToolCall{ID: "c", Name: "pay", Args: []byte(`{}`)})}
+	for name, test := range map[string]struct {
+		in   input
+		want int32
+		all  []llm.Message
+	}{
+		"messages":                  {input{Messages: msgs, Answered: true}, 0, msgs},
+		"messages, earlier version": {input{Messages: msgs}, 1, msgs},
+		"a Result": {input{From: &pawl.Result{Messages: msgs}, Messages: []llm.Message{llm.User("And?")}}, 1,
+			append(msgs[:2:2], llm.User("And?"))},
+	} {
+		var ran atomic.Int32
+		pay := pawl.Func("pay", "Pays.", func(context.Context, struct{}) (string, error) { ran.Add(1); return "paid", nil })
+		e, err := newEnv(t.Context(), "r", &pawl.Agent{Name: "agent", Model: script.New(script.Loop(script.Say("Done."))),
+			Tools: []pawl.Toolset{pay}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := e.run(test.in)
+		if err != nil || out.Result.Text() != "Done." || ran.Load() != test.want {
+			t.Errorf("%s: got %v, %+v; %d calls ran", name, err, out, ran.Load())
+			continue
+		}
+		v, err := e.QueryWorkflow(queryExport)
+		x := new(durable.Export)
+		if err == nil {
+			err = v.Get(x)
+		}
+		if diff := cmp.Diff(x.Messages, test.all); err != nil || diff != "" {
+			t.Errorf("%s: exported %v, %s", name, err, diff)
+		}
 	}
 }

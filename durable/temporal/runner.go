@@ -24,6 +24,11 @@ type Runner struct {
 	ID    string // of the run, equal to the ID of its workflow
 	Agent string // the name of the agent in the workers
 
+	// From is a Result that the run starts from, as with Agent.Resume: messages, values, usage and
+	// pending calls. A Runner with From starts the run. nil means that the run starts with its
+	// messages only.
+	From *pawl.Result
+
 	engine *Engine
 }
 
@@ -96,7 +101,7 @@ func (r *Runner) follow(ctx context.Context, msgs []llm.Message, emit func(pawl.
 	}
 	switch {
 	case begin:
-		if err := r.engine.start(ctx, r.ID, r.Agent, msgs); err != nil {
+		if err := r.start(ctx, msgs); err != nil {
 			return nil, "", err
 		}
 	case len(ds) > 0:
@@ -109,6 +114,9 @@ func (r *Runner) follow(ctx context.Context, msgs []llm.Message, emit func(pawl.
 
 // sort separates answers from messages.
 func (r *Runner) sort(ctx context.Context, msgs []llm.Message) (ds []llm.Decision, begin bool, err error) {
+	if r.From != nil {
+		return nil, true, nil
+	}
 	var state *State
 	for _, m := range msgs {
 		for _, p := range m.Parts {
@@ -142,20 +150,29 @@ func (r *Runner) sort(ctx context.Context, msgs []llm.Message) (ds []llm.Decisio
 	return ds, false, nil
 }
 
-// start starts a run, unless it exists.
-func (e *Engine) start(ctx context.Context, id, agent string, msgs []llm.Message) error {
+// start starts the run, unless it exists.
+func (r *Runner) start(ctx context.Context, msgs []llm.Message) error {
+	e := r.engine
+	in := input{State: stateVersion, Agent: r.Agent, Messages: msgs, Events: e.Events}
+	if in.Answered = r.From == nil && opens(msgs); r.From != nil {
+		in.From = &pawl.Result{Messages: r.From.Messages, Spent: r.From.Spent, Values: r.From.Values,
+			Pending: r.From.Pending, Stop: r.From.Stop}
+	}
 	_, err := e.Client.ExecuteWorkflow(ctx,
-		client.StartWorkflowOptions{ID: id, TaskQueue: e.queue(),
+		client.StartWorkflowOptions{ID: r.ID, TaskQueue: e.queue(),
 			WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, StaticSummary: summary(agent),
-			Memo: map[string]any{memoAgent: agent}},
-		workflowName, input{State: stateVersion, Agent: agent, Messages: msgs, Events: e.Events})
+			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, StaticSummary: summary(r.Agent),
+			Memo: map[string]any{memoAgent: r.Agent}},
+		workflowName, in)
 	var there *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &there) {
 		return nil // it has ended: wait returns its outcome
 	}
-	return e.about(id, err)
+	return e.about(r.ID, err)
 }
+
+// opens reports whether the last reply in msgs has open calls.
+func opens(msgs []llm.Message) bool { return len((&pawl.Result{Messages: msgs}).Calls()) > 0 }
 
 // wait returns when the run has ended or is pending. It tolerates a server that does not answer for
 // some time.

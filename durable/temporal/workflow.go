@@ -26,12 +26,16 @@ type input struct {
 	Agent    string        `json:"agent"`
 	Messages []llm.Message `json:"messages"`
 	// With the following fields: the start of the run's first history.
-	Began  time.Time           `json:"began,omitzero"`
-	From   *pawl.Result        `json:"from,omitzero"`   // the outcome of the earlier histories
-	Agents map[string]agentDef `json:"agents,omitzero"` // as recorded at the start
-	Kept   *durable.Export     `json:"kept,omitzero"`
-	Events int                 `json:"events,omitzero"` // Engine.Events
-	Place  *place              `json:"place,omitzero"`  // of a nested run
+	Began time.Time `json:"began,omitzero"`
+	// Runner.From, or the outcome of the earlier histories.
+	From *pawl.Result `json:"from,omitzero"`
+	// Answered means that the open calls of Messages get error results. Inputs of earlier versions
+	// do not have it: their runs executed these calls.
+	Answered bool                `json:"answered,omitzero"`
+	Agents   map[string]agentDef `json:"agents,omitzero"` // as recorded at the start
+	Kept     *durable.Export     `json:"kept,omitzero"`
+	Events   int                 `json:"events,omitzero"` // Engine.Events
+	Place    *place              `json:"place,omitzero"`  // of a nested run
 }
 
 // Outcome is the end of a run. Result has no Steps.
@@ -200,8 +204,11 @@ func (f *flow) loop() (*pawl.Result, error) {
 		return a.RunBranch(ctx, f.in.From, &p.Branch)
 	}
 	ctx = pawl.WithMessages(ctx, f.inbox)
-	if from := f.in.From; from != nil {
-		return a.Resume(ctx, from)
+	switch from := f.in.From; {
+	case from != nil:
+		return a.Resume(ctx, from, f.in.Messages...)
+	case !f.in.Answered && opens(f.in.Messages):
+		return a.Resume(ctx, &pawl.Result{Messages: f.in.Messages})
 	}
 	return a.Run(ctx, f.in.Messages...)
 }
@@ -251,11 +258,14 @@ func (f *flow) end(out *Outcome) {
 func (f *flow) all() durable.Export {
 	x := f.record
 	x.Messages = f.in.Messages
-	if k := f.in.Kept; k != nil {
-		x.Messages = k.Messages
+	switch k := f.in.Kept; {
+	case k != nil:
+		x.Messages, x.Values = k.Messages, k.Values
 		x.Replies = slices.Concat(k.Replies, x.Replies)
 		x.Calls = slices.Concat(k.Calls, x.Calls)
 		x.Steered = slices.Concat(k.Steered, x.Steered)
+	case f.in.From != nil:
+		x.Messages, x.Values = slices.Concat(f.in.From.Messages, x.Messages), f.in.From.Values
 	}
 	return x
 }

@@ -219,8 +219,9 @@ type RemoteRun struct {
 	Save      string // the file that the result is written to; "" means none
 }
 
-// Do starts the run, and watches it until it ends or the person stops watching.
-func (r RemoteRun) Do(ctx context.Context, sys *cli.System, f *assemble.ClusterFlags, msgs []llm.Message) error {
+// Do starts the run from a Result, and watches it until it ends or the person stops watching.
+func (r RemoteRun) Do(ctx context.Context, sys *cli.System, f *assemble.ClusterFlags, from *pawl.Result,
+	msgs []llm.Message) error {
 	w, err := remote{f}.open(ctx, sys, r.ID, r.Agent, r.JSON, r.Save)
 	if err != nil {
 		return err
@@ -228,6 +229,9 @@ func (r RemoteRun) Do(ctx context.Context, sys *cli.System, f *assemble.ClusterF
 	defer w.engine.Client.Close()
 	sys.Notice("run " + w.runner.ID)
 	w.attended(ctx)
+	if len(from.Messages)+len(from.Values) > 0 {
+		w.runner.From = from
+	}
 	return w.do(ctx, msgs)
 }
 
@@ -270,6 +274,7 @@ func (w *far) do(ctx context.Context, msgs []llm.Message) error {
 				show(e)
 			}
 		})
+		w.runner.From = nil // the next messages are answers
 		if ctx.Err() != nil && (res == nil || res.Stop == pawl.StopPending) {
 			return cli.Fail(cli.StatusInterrupted, errors.New("no longer watched: the run continues"),
 				w.flags.Command("runs", "resume", w.runner.ID)+" watches again, "+w.flags.Command("runs", "cancel",
