@@ -4,6 +4,7 @@ package pawl
 // whose outcome is unknown.
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -346,5 +347,6 @@ func (w *work) reconcile(ctx context.Context, c llm.ToolCall) (res *llm.ToolResu
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, errTimeout)
 		defer cancel()
 	}
+	c.Args, c.Opaque = bytes.Clone(c.Args), copiedOpaque(c.Opaque)
 	return w.tool.Reconcile(ctx, c)
 }

@@ -4,6 +4,7 @@ package pawl
 // truncated.
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -115,6 +116,7 @@ func (w *work) sendable(ctx context.Context, parts []llm.Part) []llm.Part {
 	for _, part := range parts {
 		switch m := part.(type) {
 		case llm.Text:
+			m.Opaque = copiedOpaque(m.Opaque)
 			out = append(out, m)
 		case llm.Media:
 			if (m.URL == "") == (len(m.Data) == 0) {
@@ -122,6 +124,7 @@ func (w *work) sendable(ctx context.Context, parts []llm.Part) []llm.Part {
 			}
 			isImage := strings.HasPrefix(m.MIME, "image/") && m.MIME != "image/"
 			if len(m.Data) <= maxImage || !isImage && len(m.Data) <= maxFile {
+				m.Data = bytes.Clone(m.Data)
 				out = append(out, m)
 				continue
 			}

@@ -3,6 +3,7 @@ package pawl
 // attempt.go: runs the tool: timeout, retry, panic, abandonment.
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,8 @@ func (w *work) attempts(ctx context.Context) (llm.ToolResult, error) {
 				v.wrote.Store(true)
 			}
 		}
-		w.inv.Attempt = w.x.Attempts
+		w.inv.Attempt, w.inv.Call = w.x.Attempts, w.x.Call
+		w.inv.Call.Args, w.inv.Call.Opaque = bytes.Clone(w.x.Call.Args), copiedOpaque(w.x.Call.Opaque)
 		started := w.x
 		w.started.Store(&started)
 		w.event(Event{Kind: EventCallStarted, Call: &started.Call, Attempt: started.Attempts})
@@ -89,7 +91,7 @@ func (w *work) attempt(outer context.Context, started *Execution) (res llm.ToolR
 			}()
 		}
 	}
-	res, err = w.call(ctx, started.Call)
+	res, err = w.call(ctx)
 	if err == nil || ctx.Err() == nil {
 		return res, err
 	}
@@ -176,8 +178,8 @@ func notStarted(ctx context.Context) error {
 	return fail(OutcomeCancelled, "Not run: the run was cancelled.")
 }
 
-// call calls the tool, and turns a panic into an error.
-func (w *work) call(ctx context.Context, c llm.ToolCall) (res llm.ToolResult, err error) {
+// call calls the tool with the copy of the call, and turns a panic into an error.
+func (w *work) call(ctx context.Context) (res llm.ToolResult, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = panicked(v)
@@ -185,7 +187,7 @@ func (w *work) call(ctx context.Context, c llm.ToolCall) (res llm.ToolResult, er
 	}()
 	w.inv.busy.Store(true)
 	defer w.inv.busy.Store(false)
-	res, err = w.tool.Run(ctx, c)
+	res, err = w.tool.Run(ctx, w.inv.Call)
 	if w.pendingInside() {
 		return llm.ToolResult{}, errPending
 	}

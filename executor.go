@@ -3,6 +3,7 @@ package pawl
 // executor.go: Executor and Parallel: the calls of one step, in order or together.
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"iter"
@@ -446,7 +447,7 @@ func (t *Task) serialKey() (key string) {
 			key = "" // the arguments are not validated yet; the pipeline will report the fault
 		}
 	}()
-	return tool.Serial(tool.meant(t.Call.Args))
+	return tool.Serial(bytes.Clone(tool.meant(t.Call.Args)))
 }
 
 // pass records that task i has ended, or has an open question, so that the tasks that wait for it

@@ -3,12 +3,14 @@ package pawl
 // invocation.go: Invocation: what a tool can know and do during its call.
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -67,17 +69,54 @@ func (v *Invocation) IdempotencyKey() string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// Messages returns the conversation at the start of the step, with the reply that made the call. It
-// must not be changed. In a call that started early it waits until the reply is complete. nil means
-// that the reply will not be complete, and that the call is cancelled.
+// Messages returns a copy of the conversation at the start of the step, with the reply that made
+// the call. In a call that started early it waits until the reply is complete. nil means that the
+// reply will not be complete, and that the call is cancelled.
 func (v *Invocation) Messages() []llm.Message {
+	msgs := v.work.task.messages
 	if e := v.work.holder; e != nil {
 		if !e.isWhole() {
 			return nil
 		}
-		return e.messages
+		msgs = e.messages
 	}
-	return v.work.task.messages
+	out := make([]llm.Message, len(msgs))
+	for i, m := range msgs {
+		out[i] = llm.Message{Role: m.Role, Parts: copied(m.Parts)}
+	}
+	return out
+}
+
+// copied returns a copy of parts that shares no memory with them.
+func copied(parts []llm.Part) []llm.Part {
+	parts = slices.Clone(parts)
+	for i, p := range parts {
+		switch p := p.(type) {
+		case llm.Text:
+			p.Opaque = copiedOpaque(p.Opaque)
+			parts[i] = p
+		case llm.Reasoning:
+			p.Opaque = copiedOpaque(p.Opaque)
+			parts[i] = p
+		case llm.Media:
+			p.Data = bytes.Clone(p.Data)
+			parts[i] = p
+		case llm.ToolCall:
+			p.Args, p.Opaque = bytes.Clone(p.Args), copiedOpaque(p.Opaque)
+			parts[i] = p
+		case llm.ToolResult:
+			p.Parts, p.Data = copied(p.Parts), bytes.Clone(p.Data)
+			parts[i] = p
+		}
+	}
+	return parts
+}
+
+func copiedOpaque(o *llm.Opaque) *llm.Opaque {
+	if o == nil {
+		return nil
+	}
+	return &llm.Opaque{Provider: o.Provider, Data: bytes.Clone(o.Data)}
 }
 
 // Tools returns the tools of the run. They must not be changed.

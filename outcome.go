@@ -3,6 +3,7 @@ package pawl
 // outcome.go: Outcome, Execution, and how a call gets its outcome and its result for the model.
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -166,6 +167,7 @@ func (w *work) complete(ctx context.Context, res llm.ToolResult, err error) {
 			x.Outcome, x.Error = OutcomeError, text.Clip(res.Text(), 500)
 		}
 	}
+	res.Data = bytes.Clone(res.Data)
 	if len(res.Parts) == 0 && res.Data != nil {
 		res.Parts = []llm.Part{llm.Text{Text: string(res.Data)}}
 	}
