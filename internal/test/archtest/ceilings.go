@@ -63,7 +63,7 @@ var ceilings = []ceiling{
 	{dir: "config/agentframework", goal: 800, now: 1055},
 	{dir: "cmd/pawl", goal: 12600, now: 13830},
 	{dir: "examples", goal: 770},
-	{dir: "internal/schema", goal: 1500, now: 1750},
+	{dir: "internal/schema", goal: 1500, now: 2260},
 	{dir: "internal/jsonform", goal: 120},
 	{dir: "internal/dialect", goal: 3300, now: 3430},
 	{dir: "internal/jsonrepair", goal: 600, now: 740},
