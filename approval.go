@@ -194,7 +194,7 @@ func (w *work) decided(
 	if d.Args != nil {
 		c := q.Call
 		c.Args = d.Args
-		if c, err = w.validate(c, false); err != nil {
+		if c, err = w.validate(ctx, c, false); err != nil {
 			return refuse("decision_refused", "changes the arguments to some that cannot be used: "+err.Error())
 		}
 		w.inv.Call, w.x.Call = c, c

@@ -60,7 +60,7 @@ func (r *run) loop(ctx context.Context) (StopReason, error) {
 			case !r.fitting(execs):
 				return r.unfit()
 			}
-		} else if resp != nil && !r.askAgain(resp) && !r.steered(ctx, resp) {
+		} else if resp != nil && !r.askAgain(ctx, resp) && !r.steered(ctx, resp) {
 			return r.answered(resp)
 		}
 		if why := r.admit(ctx); why.limit != "" {

@@ -89,7 +89,7 @@ func (r *run) fitting(execs []Execution) bool {
 
 // askAgain reads the answer of a reply without calls. It reports whether the answer does not fit
 // and the model is asked for a correction.
-func (r *run) askAgain(resp *llm.Response) (again bool) {
+func (r *run) askAgain(ctx context.Context, resp *llm.Response) (again bool) {
 	defer r.record(Step{Response: resp})
 	if resp.Finish == llm.FinishReasonError {
 		return r.badCall(resp)
@@ -99,7 +99,7 @@ func (r *run) askAgain(resp *llm.Response) (again bool) {
 		return false
 	}
 	text := resp.Message.Text()
-	value, repairs, faults, err := o.schema.Read(json.RawMessage(text), true)
+	value, repairs, faults, err := o.schema.Read(ctx, json.RawMessage(text), true)
 	if err == nil && len(faults) == 0 {
 		r.res.Output, r.res.Repairs = bytes.TrimSpace(value), repairs
 		if o.faults = nil; len(repairs) > 0 {

@@ -123,9 +123,14 @@ const (
 func (w *work) execute(emit func(Event)) bool {
 	returned := false
 	defer func() {
-		if !returned { // the tool ended the goroutine, as t.FailNow does
-			w.abandon(errGone)
+		if returned {
+			return
 		}
+		err := errGone // the tool ended the goroutine, as t.FailNow does
+		if v := recover(); v != nil {
+			err = panicked(v)
+		}
+		w.abandon(err)
 	}()
 	x := w.run(w.ctx, emit)
 	returned = true
@@ -187,7 +192,7 @@ func (w *work) checked(ctx context.Context) (res llm.ToolResult, err error) {
 			err = panicked(v)
 		}
 	}()
-	if w.x.Call, err = w.validate(w.task.Call, true); err != nil {
+	if w.x.Call, err = w.validate(ctx, w.task.Call, true); err != nil {
 		return res, err
 	}
 	w.inv.Key, w.inv.Agent, w.inv.Call, w.inv.work = w.task.Key, w.task.Agent, w.x.Call, w
@@ -224,7 +229,7 @@ func ours(err error) bool {
 // validate finds the tool of c and validates the arguments against its schema. With repair,
 // arguments that nearly fit are repaired if there is only one way and the tool allows it, or by
 // Tool.Repair. The repairs are recorded in the Execution.
-func (w *work) validate(c llm.ToolCall, repair bool) (llm.ToolCall, error) {
+func (w *work) validate(ctx context.Context, c llm.ToolCall, repair bool) (llm.ToolCall, error) {
 	s := w.task.scope
 	tool := find(s.tools, c.Name)
 	if tool == nil {
@@ -235,7 +240,10 @@ func (w *work) validate(c llm.ToolCall, repair bool) (llm.ToolCall, error) {
 	if err != nil {
 		return c, &failure{outcome: OutcomeError, text: "The tool " + tool.Name + " cannot be used.", err: err}
 	}
-	args, repairs, refusal := tool.repaired(sch, c.Args, repair)
+	args, repairs, refusal := tool.repaired(ctx, sch, c.Args, repair)
+	if refusal != "" && ctx.Err() != nil {
+		return c, notStarted(ctx)
+	}
 	if refusal != "" {
 		c.Args = args
 		return c, fail(OutcomeInvalid, "%s", refusal)
@@ -278,7 +286,7 @@ func (w *work) admitted(ctx context.Context, c llm.ToolCall) (llm.ToolResult, er
 // open question in the Execution.
 func (w *work) cleared(ctx context.Context, c llm.ToolCall) (res llm.ToolResult, done bool, err error) {
 	if w.changed(c) {
-		if c, err = w.validate(c, false); err != nil {
+		if c, err = w.validate(ctx, c, false); err != nil {
 			return res, true, err
 		}
 	}

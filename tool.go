@@ -280,7 +280,7 @@ func (t *Tool) schema() (*schema.Schema, error) {
 // meant returns the arguments that a call of t with args has after repair.
 func (t *Tool) meant(args json.RawMessage) json.RawMessage {
 	if s, err := t.schema(); err == nil && !t.NoRepair && len(args) > 0 {
-		args, _, _ = t.repaired(s, args, true)
+		args, _, _ = t.repaired(context.Background(), s, args, true)
 	}
 	return args
 }
@@ -289,10 +289,10 @@ func (t *Tool) meant(args json.RawMessage) json.RawMessage {
 // allows; see Schema.Arguments. Repair comes last, so that it changes no arguments that are
 // accepted without it.
 func (t *Tool) repaired(
-	s *schema.Schema, args json.RawMessage, repair bool,
+	ctx context.Context, s *schema.Schema, args json.RawMessage, repair bool,
 ) (fixed json.RawMessage, repairs []string, refusal string) {
 	repair = repair && !t.NoRepair
-	fixed, repairs, refusal = s.Arguments(t.Name, args, repair)
+	fixed, repairs, refusal = s.Arguments(ctx, t.Name, args, repair)
 	if refusal == "" || t.Repair == nil || !repair {
 		return fixed, repairs, refusal
 	}
@@ -300,7 +300,7 @@ func (t *Tool) repaired(
 	if err != nil || own == nil {
 		return fixed, nil, refusal
 	}
-	if own, repairs, still := s.Arguments(t.Name, own, true); still == "" {
+	if own, repairs, still := s.Arguments(ctx, t.Name, own, true); still == "" {
 		return own, append([]string{"the tool's own repair"}, repairs...), ""
 	}
 	return fixed, nil, refusal
@@ -334,7 +334,7 @@ func (t *Tool) Validate(args json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if _, _, refusal := t.repaired(s, args, true); refusal != "" {
+	if _, _, refusal := t.repaired(context.Background(), s, args, true); refusal != "" {
 		return errors.New(refusal)
 	}
 	return nil

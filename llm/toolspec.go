@@ -4,6 +4,7 @@ package llm
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func (s *ToolSpec) Validate(args json.RawMessage) error {
 	if c.err != nil {
 		return fmt.Errorf("tool %s: input schema: %w", s.Name, c.err)
 	}
-	if _, _, refusal := c.schema.Arguments(s.Name, args, !s.NoRepair); refusal != "" {
+	if _, _, refusal := c.schema.Arguments(context.Background(), s.Name, args, !s.NoRepair); refusal != "" {
 		tool, ok := s.Source.(interface{ Validate(json.RawMessage) error })
 		if ok && tool.Validate(args) == nil { // by its own repair
 			return nil

@@ -34,7 +34,7 @@ func TestFastSchemaNeverAcceptsWhatTheFullValidatorRefuses(t *testing.T) {
 		}
 		accepted++
 		s.fast = nil
-		faults, err := s.check(args)
+		faults, err := s.check(newEffort(t.Context(), 1<<20), args)
 		if err != nil || len(faults) > 0 {
 			t.Fatalf("schema %s\naccepts %s\nbut the full validator says %v %v", src, args, faults, err)
 		}

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,9 +18,10 @@ import (
 // can mean only one thing: first their syntax, then the values that do not fit. Repaired arguments
 // have passed the full check. Otherwise faults or err describe the faults of the original
 // arguments.
-func (s *Schema) Read(args json.RawMessage, mending bool) (fixed json.RawMessage, repairs []string, faults []Fault,
-	err error) {
-	if faults, err = s.check(args); !mending || err == nil && len(faults) == 0 {
+func (s *Schema) Read(ctx context.Context, args json.RawMessage, mending bool) (fixed json.RawMessage,
+	repairs []string, faults []Fault, err error) {
+	e := newEffort(ctx, len(args))
+	if faults, err = s.check(e, args); !mending || e.over || err == nil && len(faults) == 0 {
 		return args, nil, faults, err
 	}
 	fixed = args
@@ -27,7 +29,7 @@ func (s *Schema) Read(args json.RawMessage, mending bool) (fixed json.RawMessage
 		if fixed, repairs, err = jsonrepair.Repair(args); err != nil {
 			return args, nil, nil, err
 		}
-		if faults, err = s.check(fixed); err != nil {
+		if faults, err = s.check(e, fixed); err != nil {
 			return args, nil, nil, err
 		}
 		if len(faults) == 0 {
@@ -37,15 +39,15 @@ func (s *Schema) Read(args json.RawMessage, mending bool) (fixed json.RawMessage
 	var meant []byte
 	var notes []string
 	ok := false
-	if s.meter.run(len(fixed), func() { meant, notes, ok = fit.Coerce(s.full, fixed) }) && ok && !s.any &&
-		s.fits(meant) {
+	err = s.meter.run(e, func() { meant, notes, ok = fit.Coerce(s.full, fixed, e.spend) })
+	if err == nil && ok && !s.any && s.fits(e, meant) {
 		return meant, slices.Concat(repairs, notes), nil, nil
 	}
 	return args, nil, faults, nil
 }
 
-func (s *Schema) fits(args json.RawMessage) bool {
-	faults, err := s.check(args)
+func (s *Schema) fits(e *effort, args json.RawMessage) bool {
+	faults, err := s.check(e, args)
 	return err == nil && len(faults) == 0
 }
 
@@ -53,14 +55,14 @@ func (s *Schema) fits(args json.RawMessage) bool {
 // not fit and can mean only one thing, if repair is set. Empty args count as {}. repairs lists the
 // repairs. If the arguments are rejected, refusal says why in words for the model, and args are
 // returned unchanged.
-func (s *Schema) Arguments(tool string, args json.RawMessage, repair bool) (fixed json.RawMessage, repairs []string,
-	refusal string) {
+func (s *Schema) Arguments(ctx context.Context, tool string, args json.RawMessage, repair bool) (fixed json.RawMessage,
+	repairs []string, refusal string) {
 	const hint = "\nArguments of the right form, with your own values: %s"
 	empty := len(bytes.TrimSpace(args)) == 0
 	if empty {
 		args = json.RawMessage("{}") // valid only if the schema allows it
 	}
-	fixed, repairs, faults, err := s.Read(args, repair && !empty)
+	fixed, repairs, faults, err := s.Read(ctx, args, repair && !empty)
 	switch {
 	case err != nil:
 		refusal = fmt.Sprintf("The arguments of %s are not valid JSON: %s. Send one JSON object that fits the tool's schema%s You sent: %s",
@@ -90,7 +92,11 @@ func SyntaxText(err error) string {
 // Example formats the smallest arguments that fit, for the model. It returns otherwise if there is
 // no example.
 func (s *Schema) Example(format, otherwise string) string {
-	s.shown.once.Do(func() { s.meter.run(0, func() { s.shown.args = fit.Example(s.full) }) })
+	s.shown.once.Do(func() {
+		e := newEffort(context.Background(), 0)
+		// An error means no example.
+		_ = s.meter.run(e, func() { s.shown.args = fit.Example(s.full, e.spend) })
+	})
 	if len(s.shown.args) <= len("{}") {
 		return otherwise
 	}

@@ -49,18 +49,14 @@ func Compile(src json.RawMessage) (*Schema, error) {
 	if len(src) == 0 {
 		src = json.RawMessage(EmptyObject)
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(src))
+	m, err := bounded(src)
 	if err != nil {
-		return nil, fmt.Errorf("no JSON: %w", err)
-	}
-	m, ok := doc.(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("want a JSON object, got %s", jsonKind(doc))
+		return nil, err
 	}
 	if t, ok := m["type"]; ok && t != "object" {
 		return nil, fmt.Errorf(`"type" must be "object", since arguments are an object; got %v`, t)
 	}
-	s, err := compile(m, false)
+	s, err := admitted(m, false)
 	if err == nil {
 		err = misplaced(m)
 	}
@@ -115,37 +111,46 @@ var schemaKeywords = strings.Fields("$defs definitions properties patternPropert
 // CompileOutput compiles the schema of an answer, which may describe any JSON value. object reports
 // whether it describes an object.
 func CompileOutput(src json.RawMessage) (s *Schema, object bool, err error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(src))
+	m, err := bounded(src)
 	if err != nil {
 		return nil, false, err
 	}
-	m, ok := doc.(map[string]any)
-	if !ok {
-		return nil, false, fmt.Errorf("want a JSON object, got %s", jsonKind(doc))
-	}
 	object = m["type"] == "object"
-	s, err = compile(m, !object)
+	s, err = admitted(m, !object)
 	return s, object, err
 }
 
 // compile compiles a decoded schema. With any, the described value need not be an object.
-func compile(m map[string]any, any bool) (*Schema, error) {
+func compile(doc map[string]any, any bool) (*Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
 	c.UseLoader(noLoader{})
-	if err := c.AddResource(schemaURL, m); err != nil {
+	m := newMeter()
+	c.UseRegexpEngine(m.compile)
+	if err := c.AddResource(schemaURL, doc); err != nil {
 		return nil, err
 	}
 	full, err := c.Compile(schemaURL)
+	if m.refused != nil {
+		return nil, m.refused
+	}
 	if err != nil {
 		return nil, plain(err)
 	}
-	fast := compileFast(m)
+	all := nodes(full)
+	if err := chained(all); err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		m.unevaluated = m.unevaluated || s.UnevaluatedProperties != nil || s.UnevaluatedItems != nil
+		m.install(s)
+	}
+	fast := compileFast(doc)
 	if fast != nil && !any {
 		fast.kinds = kindObject // arguments are an object, even if the schema does not say so
 	}
-	return &Schema{full: full, fast: fast, any: any, doc: m, meter: newMeter(full)}, nil
+	return &Schema{full: full, fast: fast, any: any, doc: doc, meter: m}, nil
 }
 
 // schemaURL is the internal address of a tool's schema.
@@ -165,10 +170,16 @@ type Fault struct {
 
 // check returns the faults of args, or nil if they fit. The error means that args are not a JSON
 // object.
-func (s *Schema) check(args json.RawMessage) ([]Fault, error) {
+func (s *Schema) check(e *effort, args json.RawMessage) ([]Fault, error) {
 	if s.fast != nil && s.fast.accepts(args) {
 		return nil, nil
 	}
+	n, deep := measure(args)
+	if n > maxValues || deep > maxArgsDepth {
+		e.over = true
+		return []Fault{{nil, fmt.Sprintf("they have about %d values, %d deep; at most %d, %d deep, can be checked", n, deep, maxValues, maxArgsDepth)}}, nil
+	}
+	e.price = 1 + deep/16
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(args))
 	if err == nil {
 		err = repeatedName(args)
@@ -182,17 +193,22 @@ func (s *Schema) check(args json.RawMessage) ([]Fault, error) {
 	if huge := hugeNumbers(v); huge != nil {
 		return huge, nil
 	}
-	if !s.meter.run(len(args), func() { err = s.full.Validate(v) }) {
-		return []Fault{{nil, "they cannot be checked in reasonable time: nested values fit none of the allowed forms, and there are too many ways to read them; nest less deeply"}}, nil
+	var faults []Fault
+	ran := s.meter.run(e, func() {
+		var ve *jsonschema.ValidationError
+		if err = s.full.Validate(v); errors.As(err, &ve) {
+			faults, err = (&wording{s.doc, v, e}).faults(ve), nil
+		}
+	})
+	switch {
+	case errors.Is(ran, errTooMuch):
+		return []Fault{{nil, "they cannot be checked in reasonable time: there is too much in them for this schema, or there are too many ways to read nested values; send less at once, and nest less deeply"}}, nil
+	case errors.Is(ran, errEnded):
+		return []Fault{{nil, "the run ended before they were checked"}}, nil
+	case ran != nil:
+		return []Fault{{nil, "they cannot be checked: the schema of the tool has a fault"}}, nil
 	}
-	if err == nil {
-		return nil, nil
-	}
-	ve, ok := err.(*jsonschema.ValidationError)
-	if !ok {
-		return nil, err
-	}
-	return (&wording{s.doc, v}).faults(ve), nil
+	return faults, err
 }
 
 // repeatedName returns an error for a field that occurs twice: the person who approves the call and
@@ -236,12 +252,8 @@ func hugeNumbers(v any) (found []Fault) {
 }
 
 func huge(number string) bool {
-	digits, exp := number, "0"
-	if i := strings.IndexAny(digits, "eE"); i >= 0 {
-		digits, exp = digits[:i], digits[i+1:]
-	}
-	n, err := strconv.Atoi(exp)
-	return err != nil || n > 1000 || n < -1000 || len(digits) > 1000
+	digits, exp, ok := exponent(number)
+	return !ok || exp > 1000 || exp < -1000 || digits > 1000
 }
 
 // Message describes faults for the model: at most eight, then the number of the others.
@@ -339,6 +351,14 @@ func describe(v any) string {
 }
 
 func show(v any) string {
+	switch x := v.(type) {
+	case string:
+		v = x[:min(len(x), 400)] // the rest would be clipped
+	case []any, map[string]any:
+		if extent(v) > 1000 {
+			return "a large " + jsonKind(v)
+		}
+	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		return jsonKind(v)
@@ -358,6 +378,9 @@ func list(vs []any) string {
 	return strings.Join(out, ", ")
 }
 
+// maxWords is the number of words among which the nearest one is looked for.
+const maxWords = 1000
+
 func nearestOf(got any, want []any) string {
 	s, ok := got.(string)
 	if !ok {
@@ -368,6 +391,9 @@ func nearestOf(got any, want []any) string {
 		if w, ok := w.(string); ok {
 			words = append(words, w)
 		}
+	}
+	if len(words) > maxWords {
+		return ""
 	}
 	if n := nearest.Word(s, words); n != "" {
 		return fmt.Sprintf(" (did you mean %q?)", n)

@@ -20,6 +20,8 @@ import (
 type wording struct {
 	doc  map[string]any // the schema
 	root any            // the value
+
+	effort *effort
 }
 
 // faults returns the validator's findings in the order of their paths. For a value that fits none
@@ -31,7 +33,8 @@ func (w *wording) faults(ve *jsonschema.ValidationError) []Fault {
 }
 
 func (w *wording) of(ve *jsonschema.ValidationError, form string) (out []Fault) {
-	for _, e := range leaves(ve) {
+	for _, e := range w.leaves(ve) {
+		w.effort.spend(2)
 		switch k := e.ErrorKind.(type) {
 		case *kind.AnyOf:
 			out = append(out, w.nearestForm(e, form)...)
@@ -48,11 +51,12 @@ func (w *wording) of(ve *jsonschema.ValidationError, form string) (out []Fault) 
 }
 
 // leaves returns the findings of e without the errors that only group them.
-func leaves(e *jsonschema.ValidationError) (out []*jsonschema.ValidationError) {
+func (w *wording) leaves(e *jsonschema.ValidationError) (out []*jsonschema.ValidationError) {
 	switch e.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
+		w.effort.spend(1 + len(e.Causes)/16)
 		for _, c := range e.Causes {
-			out = append(out, leaves(c)...)
+			out = append(out, w.leaves(c)...)
 		}
 		return out
 	}
@@ -65,7 +69,7 @@ func (w *wording) nearestForm(e *jsonschema.ValidationError, form string) []Faul
 	var types []string
 	var forms []*jsonschema.ValidationError // the forms of the value's own type
 	for _, c := range e.Causes {
-		if t := wrongType(c, e.InstanceLocation); t != nil {
+		if t := w.wrongType(c, e.InstanceLocation); t != nil {
 			types = append(types, t...)
 		} else {
 			forms = append(forms, c)
@@ -78,12 +82,12 @@ func (w *wording) nearestForm(e *jsonschema.ValidationError, form string) []Faul
 		slices.Sort(types)
 		return []Fault{{e.InstanceLocation, form + "expected " + strings.Join(slices.Compact(types), " or ") + ", got " + describe(got)}}
 	}
-	if path, want := decides(forms, len(e.InstanceLocation)); want != nil {
+	if path, want := w.decides(forms, len(e.InstanceLocation)); want != nil {
 		got := at(w.root, path)
 		return []Fault{{path, form + "expected one of " + list(want) + ", got " + describe(got) + nearestOf(got, want)}}
 	}
 	best := slices.MinFunc(forms,
-		func(a, b *jsonschema.ValidationError) int { return cmp.Compare(distance(a), distance(b)) })
+		func(a, b *jsonschema.ValidationError) int { return cmp.Compare(w.distance(a), w.distance(b)) })
 	if len(forms) > 1 && form == "" {
 		form = fmt.Sprintf("of the %d allowed forms the nearest is %s: ", len(e.Causes), w.formName(best, slices.Index(e.Causes, best)))
 	}
@@ -92,8 +96,8 @@ func (w *wording) nearestForm(e *jsonschema.ValidationError, form string) []Faul
 
 // wrongType returns the types that form allows for the value at path, if the value has another
 // type. Otherwise it returns nil.
-func wrongType(form *jsonschema.ValidationError, path []string) []string {
-	for _, l := range leaves(form) {
+func (w *wording) wrongType(form *jsonschema.ValidationError, path []string) []string {
+	for _, l := range w.leaves(form) {
 		if t, ok := l.ErrorKind.(*kind.Type); ok && len(l.InstanceLocation) == len(path) {
 			return t.Want
 		}
@@ -104,24 +108,25 @@ func wrongType(form *jsonschema.ValidationError, path []string) []string {
 // decides finds the value that distinguishes the forms: each form requires its own value there. It
 // returns the path and the required values. depth is the depth of the value that has the forms. A
 // nil path means that there is no such value, or only one form.
-func decides(forms []*jsonschema.ValidationError, depth int) (path []string, want []any) {
+func (w *wording) decides(forms []*jsonschema.ValidationError, depth int) (path []string, want []any) {
 	if len(forms) < 2 {
 		return nil, nil
 	}
-	for _, l := range leaves(forms[0]) {
+	for _, l := range w.leaves(forms[0]) {
 		if first := wanted(l); first == nil || len(l.InstanceLocation) > depth+1 {
 			continue
 		}
 		want = nil
 		all := true
 		for _, f := range forms {
-			i := slices.IndexFunc(leaves(f), func(o *jsonschema.ValidationError) bool {
+			i := slices.IndexFunc(w.leaves(f), func(o *jsonschema.ValidationError) bool {
 				return wanted(o) != nil && slices.Equal(o.InstanceLocation, l.InstanceLocation)
 			})
 			if all = i >= 0; !all {
 				break
 			}
-			for _, v := range wanted(leaves(f)[i]) {
+			for _, v := range wanted(w.leaves(f)[i]) {
+				w.effort.spend(1 + len(want))
 				if !slices.ContainsFunc(want, func(o any) bool { return show(o) == show(v) }) {
 					want = append(want, v)
 				}
@@ -147,8 +152,8 @@ func wanted(e *jsonschema.ValidationError) []any {
 }
 
 // distance returns how far a value is from a form. A value that names another form is the farthest.
-func distance(form *jsonschema.ValidationError) (n int) {
-	for _, l := range leaves(form) {
+func (w *wording) distance(form *jsonschema.ValidationError) (n int) {
+	for _, l := range w.leaves(form) {
 		switch k := l.ErrorKind.(type) {
 		case *kind.Const, *kind.Enum:
 			n += 100
@@ -202,6 +207,7 @@ func (w *wording) schema(location string) map[string]any {
 // unknown describes fields that the schema at location does not have: the nearest names, or the
 // known ones.
 func (w *wording) unknown(fields []string, location string) string {
+	w.effort.spend(len(fields) / 4)
 	props, _ := w.schema(location)["properties"].(map[string]any)
 	known := slices.Sorted(maps.Keys(props))
 	var b strings.Builder
@@ -209,10 +215,17 @@ func (w *wording) unknown(fields []string, location string) string {
 	guessed := false
 	slices.Sort(fields)
 	for i, f := range fields {
+		if i == 20 {
+			fmt.Fprintf(&b, " and %d more", len(fields)-i)
+			break
+		}
 		if i > 0 {
 			b.WriteString(", ")
 		}
 		fmt.Fprintf(&b, "%q", text.Clip(f, 80))
+		if len(known) > maxWords {
+			continue
+		}
 		if n := nearest.Word(f, known); n != "" {
 			fmt.Fprintf(&b, " (did you mean %q?)", n)
 			guessed = true
@@ -286,7 +299,7 @@ func (w *wording) text(e *jsonschema.ValidationError, got any) string {
 	case *kind.PropertyNames:
 		text := fmt.Sprintf("the field name %q is not allowed", text.Clip(k.Property, 80))
 		if len(e.Causes) > 0 {
-			text += ": " + w.text(leaves(e.Causes[0])[0], k.Property)
+			text += ": " + w.text(w.leaves(e.Causes[0])[0], k.Property)
 		}
 		return text
 	case *kind.Dependency:

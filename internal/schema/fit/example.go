@@ -17,8 +17,8 @@ const maxExample = 1500
 // Example returns the smallest arguments that fit s, as far as it can construct them. They have
 // required fields only, with values from the examples, defaults and lists of the schema if there
 // are any. Nil means that the constructed arguments do not fit or are too long.
-func Example(s *jsonschema.Schema) []byte {
-	e := exampler{left: maxChecks}
+func Example(s *jsonschema.Schema, spend func(steps int)) []byte {
+	e := exampler{maxChecks, spend}
 	v, ok := e.value(s, 0)
 	if !ok || s.Validate(v) != nil {
 		return nil
@@ -29,7 +29,10 @@ func Example(s *jsonschema.Schema) []byte {
 	return nil
 }
 
-type exampler struct{ left int } // the number of schemas it may still visit
+type exampler struct {
+	left  int // the number of schemas it may still visit
+	spend func(steps int)
+}
 
 // value returns a value that fits s.
 func (e *exampler) value(s *jsonschema.Schema, depth int) (any, bool) {
@@ -61,7 +64,9 @@ func (e *exampler) value(s *jsonschema.Schema, depth int) (any, bool) {
 	sets := [][]*jsonschema.Schema{rules}
 	for _, r := range rules {
 		for _, b := range slices.Concat(r.AnyOf, r.OneOf) {
-			sets = append(sets, slices.Concat(rules, flatten(b)))
+			more := flatten(b)
+			e.spend(1 + (len(rules)+len(more))/8)
+			sets = append(sets, slices.Concat(rules, more))
 		}
 	}
 	for _, set := range sets {

@@ -36,17 +36,19 @@ const (
 	maxSize   = 1 << 20 // bytes of arguments; larger arguments are not repaired
 	maxDepth  = 32      // of nested values and branches
 	maxChecks = 2000    // of values against schemas; Coerce then gives up
+	maxRules  = 256     // that apply to one value; Coerce does not see the others
 )
 
 // Coerce returns the only reading of args that fits s, and its differences from args, in short
 // sentences that begin with the field. ok is false if there is no reading, or more than one. Args
-// that fit are returned unchanged.
-func Coerce(s *jsonschema.Schema, args []byte) (fixed []byte, repairs []string, ok bool) {
+// that fit are returned unchanged. Coerce calls spend before each piece of work; a panic of spend
+// ends it.
+func Coerce(s *jsonschema.Schema, args []byte, spend func(steps int)) (fixed []byte, repairs []string, ok bool) {
 	v, ok := decode(args)
 	if !ok || len(args) > maxSize || !utf8.Valid(args) {
 		return nil, nil, false
 	}
-	c := coercer{left: maxChecks}
+	c := coercer{left: maxChecks, spend: spend}
 	found := c.texts(flatten(s), v, "", 0)
 	if _, object := v.(map[string]any); object {
 		found = c.readings(s, v, "", 0)
@@ -106,7 +108,10 @@ type reading struct {
 }
 
 // coercer looks for readings. It never changes its input.
-type coercer struct{ left int } // the number of checks left; below 0 means that it gave up
+type coercer struct {
+	left  int // the number of checks left; below 0 means that it gave up
+	spend func(steps int)
+}
 
 func (c *coercer) fits(s *jsonschema.Schema, v any) bool {
 	c.left--
@@ -125,11 +130,13 @@ func (c *coercer) readings(s *jsonschema.Schema, v any, at string, depth int) []
 	}
 	var out []reading
 	add := func(r reading) {
+		c.spend(len(out) * length(r.value))
 		if !slices.ContainsFunc(out, func(o reading) bool { return reflect.DeepEqual(o.value, r.value) }) {
 			out = append(out, r)
 		}
 	}
 	rules := flatten(s)
+	c.spend(len(rules) * (len(rules)/32 + length(v)))
 	for _, r := range c.rewrites(rules, v, at, depth) {
 		if c.fits(s, r.value) {
 			add(r)
@@ -159,7 +166,7 @@ func flatten(s *jsonschema.Schema) []*jsonschema.Schema {
 	var out []*jsonschema.Schema
 	var walk func(s *jsonschema.Schema)
 	walk = func(s *jsonschema.Schema) {
-		if s == nil || slices.Contains(out, s) {
+		if s == nil || len(out) == maxRules || slices.Contains(out, s) {
 			return
 		}
 		out = append(out, s)
@@ -170,6 +177,17 @@ func flatten(s *jsonschema.Schema) []*jsonschema.Schema {
 	}
 	walk(s)
 	return out
+}
+
+// length returns the number of fields or items of v, or 1.
+func length(v any) int {
+	switch v := v.(type) {
+	case map[string]any:
+		return 1 + len(v)
+	case []any:
+		return 1 + len(v)
+	}
+	return 1
 }
 
 // note describes a repair of the field at.

@@ -13,6 +13,9 @@ import (
 	"github.com/pawl-go/pawl/internal/schema/fit"
 )
 
+// free charges nothing.
+func free(int) {}
+
 func compile(t testing.TB, src string) *jsonschema.Schema {
 	t.Helper()
 	s, err := compiled(src)
@@ -41,9 +44,9 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fixed, repairs, ok := fit.Coerce(schema, []byte(`{"City":"Oslo","days":"3","units":"Metric"}`))
+	fixed, repairs, ok := fit.Coerce(schema, []byte(`{"City":"Oslo","days":"3","units":"Metric"}`), free)
 	fmt.Printf("%s %t\n%s\n", fixed, ok, strings.Join(repairs, "\n"))
-	fmt.Printf("%s\n", fit.Example(schema))
+	fmt.Printf("%s\n", fit.Example(schema, free))
 	// Output:
 	// {"city":"Oslo","days":3,"units":"metric"} true
 	// City: read as city
@@ -170,7 +173,7 @@ func TestCoerce(t *testing.T) {
 		{`{"properties":{"a":{"type":"integer"}}}`, "{\"a\":\"1\",\"b\":\"\xff\"}", left},
 		{`{"properties":{"a":{"type":"integer"},"h":{"type":"string"}}}`, `{"a":"1","h":"<b>&"}`, `{"a":1,"h":"<b>&"} | a: read the text "1" as the number 1`},
 	} {
-		fixed, repairs, ok := fit.Coerce(compile(t, test[0]), []byte(test[1]))
+		fixed, repairs, ok := fit.Coerce(compile(t, test[0]), []byte(test[1]), free)
 		got := left
 		if ok {
 			got = strings.Join(append([]string{string(fixed)}, repairs...), " | ")
@@ -187,11 +190,11 @@ func TestCoerceEnds(t *testing.T) {
 	schema := compile(t, `{"$defs":{"t":{"anyOf":[{"type":"object","properties":{"k":{"$ref":"#/$defs/t"}},"required":["x"]},
 		{"type":"object","properties":{"k":{"$ref":"#/$defs/t"}},"required":["y"]},{"type":"array","items":{"$ref":"#/$defs/t"}}]}},"$ref":"#/$defs/t"}`)
 	args := strings.Repeat(`{"k":`, 7) + `"1"` + strings.Repeat(`}`, 7)
-	if fixed, _, ok := fit.Coerce(schema, []byte(args)); ok {
+	if fixed, _, ok := fit.Coerce(schema, []byte(args), free); ok {
 		t.Errorf("became %s, want it left", fixed)
 	}
 	deep := strings.Repeat(`[`, 5000) + strings.Repeat(`]`, 5000)
-	if fixed, _, ok := fit.Coerce(schema, []byte(deep)); ok {
+	if fixed, _, ok := fit.Coerce(schema, []byte(deep), free); ok {
 		t.Errorf("became %s, want it left", fixed)
 	}
 }
@@ -219,7 +222,7 @@ func TestExample(t *testing.T) {
 		`{"$defs":{"t":{"type":"object","properties":{"next":{"$ref":"#/$defs/t"}},"required":["next"]}},"$ref":"#/$defs/t"}`: ``,
 	} {
 		s := compile(t, src)
-		got := fit.Example(s)
+		got := fit.Example(s, free)
 		if string(got) != want {
 			t.Errorf("%s: got %s, want %s", src, got, want)
 		}
@@ -242,8 +245,8 @@ func FuzzCoerce(f *testing.F) {
 		if err != nil {
 			return
 		}
-		fit.Example(s)
-		fixed, repairs, ok := fit.Coerce(s, []byte(args))
+		fit.Example(s, free)
+		fixed, repairs, ok := fit.Coerce(s, []byte(args), free)
 		if !ok {
 			return
 		}

@@ -91,7 +91,7 @@ func rename(rules []*jsonschema.Schema, v map[string]any, at string, optional bo
 	meant := map[string][]string{}
 	for _, r := range rules {
 		for name := range r.Properties {
-			if f := fold(name); !slices.Contains(meant[f], name) {
+			if f := fold(name); len(meant[f]) < 2 && !slices.Contains(meant[f], name) {
 				meant[f] = append(meant[f], name)
 			}
 		}

@@ -81,6 +81,7 @@ var arrows = []arrow{
 	{from: "internal/test/docgen"},
 	{from: "internal/test/testreport", to: []string{"internal/test/soak"}},
 	{from: "internal/test/soak"},
+	{from: "internal/test/bombs"},
 	{from: "internal/test/testplan"},
 	{from: "internal/test/pgtest"},
 	{from: "internal/test/clustertest"},
@@ -113,7 +114,7 @@ var arrows = []arrow{
 	{from: "tools/...", to: join(shared, ".", "llm", "sandbox", "sandbox/proxy", "store")},
 	{from: "sandbox/proxy", to: []string{"internal/netguard"}},
 	{from: "sandbox", modules: []string{"golang.org/x/sys"}},
-	{from: "mcp", to: join(low, ".", "llm", "policy", "internal/netguard", "internal/gate"),
+	{from: "mcp", to: join(low, ".", "llm", "policy", "internal/netguard", "internal/gate", "internal/schema"),
 		modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "team", to: []string{".", "llm", "internal/nearest"}},
 	{from: "store", to: []string{".", "llm", "artifact"}},
@@ -132,7 +133,7 @@ var arrows = []arrow{
 	{from: "telemetry", to: []string{".", "llm", "observe", "redact", "internal/runtrace"}, modules: otelModules},
 	{from: "telemetry/export", modules: join(otelModules, "go.opentelemetry.io/otel/sdk")},
 	{from: "viewer"}, // it uses the server's API over HTTP alone
-	{from: "server", to: []string{".", "llm", "redact", "store", "durable", "internal/gate"}},
+	{from: "server", to: []string{".", "llm", "redact", "store", "durable", "internal/gate", "internal/schema"}},
 	{from: "server/client", to: []string{".", "llm", "internal/sse"}},
 	{from: "pawltest/hostile", to: []string{".", "llm", "script", "leak", "pawltest", "internal/runerr"}},
 	{from: "pawltest/hostile/internal/plain"}, // a loop written by hand, for comparison
