@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -163,8 +164,14 @@ func (b *step) together(inner pawl.Executor, yield func(pawl.Event) bool) {
 	defer wg.Wait()
 	defer cancel()
 	defer close(over)
+	broken := "" // a panic of inner: it belongs to this goroutine, whose caller recovers it
 	wg.Go(func() {
 		defer close(events)
+		defer func() {
+			if v := recover(); v != nil {
+				broken = fmt.Sprintf("%v\n%s", v, debug.Stack())
+			}
+		}()
 		for e := range inner.Execute(ctx, b.tasks) {
 			select {
 			case events <- e:
@@ -209,6 +216,9 @@ func (b *step) together(inner pawl.Executor, yield func(pawl.Event) bool) {
 				return
 			}
 		}
+	}
+	if broken != "" {
+		panic(broken)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"github.com/pawl-go/pawl"
@@ -51,7 +52,12 @@ func (e *Engine) Recover(ctx context.Context, limit int, find func(store.Journal
 }
 
 func (e *Engine) recoverOne(ctx context.Context, run store.JournalRun,
-	find func(store.JournalRun) (pawl.Runner, error)) error {
+	find func(store.JournalRun) (pawl.Runner, error)) (err error) {
+	defer func() { // the panic of one run must not end the process, which has other runs
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+		}
+	}()
 	r, err := find(run)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/dialect"
+	"github.com/pawl-go/pawl/internal/schema"
 )
 
 // Verdict is the treatment of something that a server sent. docs/mcp.md has a row for each attack
@@ -88,6 +89,11 @@ func (s *Server) inspect(defs []Definition, o *Options, run func(Definition) paw
 
 // judge decides about one tool. foreign lists names of tools that are not the server's.
 func (s *Server) judge(l *Listed, o *Options, foreign []string, run func(Definition) pawl.ToolFunc) {
+	defer func() { // a definition must not end the program
+		if v := recover(); v != nil {
+			l.Verdict, l.Why, l.Tool = Quarantined, clip(fmt.Sprintf("it cannot be read: panic: %v", v), 200), nil
+		}
+	}()
 	t := &pawl.Tool{Name: l.As, Description: l.Description, Effect: l.effect(s.Trust), Timeout: s.callTime()}
 	verdict, why := s.form(l, t, o)
 	pinned := Verdict("")
@@ -139,20 +145,27 @@ func (s *Server) form(l *Listed, t *pawl.Tool, o *Options) (Verdict, string) {
 	case len(l.Input)+len(l.Output) > maxSchema:
 		return Quarantined, fmt.Sprintf("its schema has %d bytes", len(l.Input)+len(l.Output))
 	}
+	for _, foreign := range []json.RawMessage{l.Input, l.Output} {
+		if len(foreign) > 0 && foreign[0] == '{' {
+			if err := schema.Bounds(foreign); err != nil {
+				return Quarantined, "its schema: " + err.Error()
+			}
+		}
+	}
 	for _, text := range append(texts(l.Input), append(texts(l.Output), l.Description, l.Title)...) {
 		if smuggles(text) {
 			return Quarantined, "it hides text from readers: " + clip(show(text), 200)
 		}
 	}
 	if len(l.Input) > 0 && string(l.Input) != "null" {
-		schema, changes, err := dialect.Normalize(l.Input)
+		input, changes, err := dialect.Normalize(l.Input)
 		if err != nil {
 			return Quarantined, "its schema: " + err.Error()
 		}
 		for _, c := range changes {
 			l.Changes = append(l.Changes, c.String())
 		}
-		t.Input = schema
+		t.Input = input
 	}
 	if len(l.Output) > 0 && json.Valid(l.Output) && l.Output[0] == '{' {
 		t.Output = l.Output

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -202,7 +204,7 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
 			runner = h.s.o.Around(l.id, strings.TrimSuffix(l.agent, callSuffix), r)
 		}
 	}
-	for e, err := range redact.Runner(runner, h.s.o.Secrets).Stream(ctx, msgs...) {
+	for e, err := range h.guarded(l, redact.Runner(runner, h.s.o.Secrets).Stream(ctx, msgs...)) {
 		parked := context.Cause(ctx) == errParked
 		switch root := e.Run == "run"; {
 		case err != nil && !begun:
@@ -244,6 +246,30 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
 	h.tell(l.place)
 	if l.waits && !l.story { // an answer may have arrived in the meantime
 		h.wake()
+	}
+}
+
+// guarded yields the events of a run. A panic in it becomes the error of the run, with the stack in
+// the log, since the process serves other runs too. A panic of the consumer passes through.
+func (h *hub) guarded(l *live, events iter.Seq2[pawl.Event, error]) iter.Seq2[pawl.Event, error] {
+	return func(yield func(pawl.Event, error) bool) {
+		ours := true
+		defer func() {
+			if !ours {
+				return
+			}
+			if v := recover(); v != nil {
+				h.s.o.Log.Error("a run panicked", "run", l.id, "panic", v, "stack", string(debug.Stack()))
+				yield(pawl.Event{}, errors.New("the run failed unexpectedly; the server's log has the reason"))
+			}
+		}()
+		for e, err := range events {
+			ours = false
+			if !yield(e, err) {
+				return
+			}
+			ours = true
+		}
 	}
 }
 

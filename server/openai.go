@@ -17,6 +17,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/schema"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
@@ -125,6 +126,9 @@ func (d *dress) put(ctx context.Context, a *pawl.Agent) (*pawl.Agent, error) {
 		b.Choice = *d.Choice
 	}
 	if len(d.Output) > 0 {
+		if _, _, err := schema.CompileOutput(d.Output); err != nil {
+			return nil, badRequest("the schema of the answer: "+err.Error(), "")
+		}
 		b.Output = d.Output
 	}
 	s := &b.Settings
