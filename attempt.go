@@ -202,8 +202,9 @@ func panicked(v any) error {
 }
 
 // abandon completes the call without waiting for its tool; what the tool returns later is dropped.
-// cause is errTimeout, errGone, a *failure, or nil if w.ctx has ended. The goroutine of the tool may
-// still use w, so the result is made in another work, from the state at the start of the attempt.
+// cause is errTimeout, errGone, a *failure, or nil if w.ctx has ended. The goroutine of the tool
+// may still use w, so the result is made in another work, from the state at the start of the
+// attempt.
 func (w *work) abandon(cause error) {
 	if w.end == nil || !w.state.CompareAndSwap(workRuns, workAbandoned) {
 		return
