@@ -37,6 +37,7 @@ func TestCheckNamesTheField(t *testing.T) {
 	m := script.New(script.Say("hi"))
 	var none *pawl.Tool
 	var empty *pawl.Registry
+	var noModel *openai.Model
 	f, g := says("f", ""), says("g", "")
 	reconcile := func(context.Context, llm.ToolCall) (*llm.ToolResult, error) { return nil, nil }
 	for want, a := range map[string]*pawl.Agent{
@@ -85,6 +86,23 @@ func TestCheckNamesTheField(t *testing.T) {
 		"Limits.AtLimit: want AtLimitAnswer":      {Model: m, Limits: pawl.Limits{AtLimit: 7}},
 		"Limits.Cost: the price of the model openai:my-own, or of one that may answer for it, is not known": {
 			Model: openai.New("my-own", nil), Limits: pawl.Limits{Cost: 1}},
+		"Model: the model, or the model that it wraps, is nil; set one": {Model: noModel},
+		"Model: the model, or the model that it wraps, is nil":          {Model: catalog.Price{Input: 1}.Of(nil)},
+		"Model: the model, or the model that it wraps, is":              {Model: catalog.Price{Input: 1}.Of(noModel)},
+		"Middleware[1]: its Model returned nil": {Model: m, Middleware: []pawl.Middleware{{},
+			{Model: func(llm.Model) llm.Model { return nil }}}},
+		"Middleware[0]: its Model returned nil, or a model that wraps nil": {Model: m, Limits: pawl.Limits{Cost: 1},
+			Middleware: []pawl.Middleware{{Model: func(llm.Model) llm.Model { return catalog.Price{}.Of(noModel) }}}},
+		"Tools[0]: the entry is nil; remove it, or put": {Model: m, Tools: []pawl.Toolset{pawl.Prefix("p_", nil)}},
+		"Tools[1]: the entry is nil; remove it, or put": {Model: m, Tools: []pawl.Toolset{f, pawl.Filter(empty, nil)}},
+		`Tools[0]: tool f: input schema: "zip" is no keyword; an argument stands in "properties": {"type":"object","properties":{"zip":…}}`: {
+			Model: m, Tools: []pawl.Toolset{with("f", input(`{"title":"f","city":{"type":"string"},"zip":{"type":"string"}}`))}},
+		`Output: schema: "required" names "a", which "properties" does not have, and "additionalProperties" is false, so no object fits`: {
+			Model: m, Output: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["a"]}`)},
+		`Choice: tool choice: Names need the mode ToolNamed, as in llm.Named("h")`: {Model: m, Tools: []pawl.Toolset{f},
+			Choice: llm.ToolChoice{Names: []string{"h"}}},
+		`Settings.Options[openai]: not a JSON object, such as {"seed":7}`: {Model: m,
+			Settings: llm.Settings{Options: map[string]json.RawMessage{"a": nil, "openai": json.RawMessage(`{"seed"`)}}},
 		"Settings.MaxTokens: it is negative":              {Model: m, Settings: llm.Settings{MaxTokens: -1}},
 		"Middleware[1]: Before has no function":           {Model: m, Middleware: []pawl.Middleware{{}, pawl.Before(nil)}},
 		"Middleware[0]: After has no function":            {Model: m, Middleware: []pawl.Middleware{pawl.After(nil)}},
@@ -196,6 +214,50 @@ func TestCheckAsksToolsetsOnce(t *testing.T) {
 	cancel(gone)
 	if err := a.Check(ended); !errors.Is(err, gone) {
 		t.Errorf("got %v, want the end of the context", err)
+	}
+}
+
+// Check finds what the model would return as the error of its first request.
+func TestCheckAsksTheModel(t *testing.T) {
+	negative := -1.0
+	for want, m := range map[string]llm.Model{
+		"Model: openai-chat: invalid_request: model: no model is named": openai.NewChat("", &openai.Options{Key: "k",
+			BaseURL: "http://127.0.0.1:1/v1"}),
+		"Model: openai-chat: invalid_request: model: no model": catalog.Price{Input: 1}.Of(openai.NewChat("", &openai.Options{
+			Key: "k", BaseURL: "http://127.0.0.1:1/v1"})),
+		"Model: catalog.Price: a price is less than 0": catalog.Price{Cached: &negative}.Of(script.New()),
+		"Model: catalog.Price: a price is less":        catalog.Price{Input: math.NaN()}.Of(script.New()),
+	} {
+		a := &pawl.Agent{Model: m}
+		if err := a.Check(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+		res, err := a.Run(t.Context(), llm.User("go"))
+		if why := strings.TrimPrefix(want, "Model: "); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("Run: got %v, want %s", err, why)
+		}
+		if res.Spent.Requests > 0 {
+			t.Errorf("%s: a request was sent", want)
+		}
+	}
+}
+
+// A schema of keywords and annotations describes the arguments, even without a type.
+func TestCheckAcceptsSchemasWithoutAType(t *testing.T) {
+	for _, schema := range []string{`{}`, `{"title":"t"}`, `{"properties":{"city":{"type":"string"}}}`,
+		`{"$defs":{"a":{"type":"string"}}}`, `{"x-city":{"type":"string"}}`, `{"$ref":"#/$defs/a","$defs":{"a":{"type":"object"}}}`,
+		`{"anyOf":[{"required":["a"]}],"own":{"type":"string"}}`, `{"not":{"type":"string"}}`} {
+		a := &pawl.Agent{Model: script.New(), Tools: []pawl.Toolset{with("f", input(schema))}}
+		if err := a.Check(t.Context()); err != nil {
+			t.Errorf("%s: %v", schema, err)
+		}
+	}
+}
+
+// A nil tool is an error of a Registry.
+func TestRegistryRefusesANilTool(t *testing.T) {
+	if err := new(pawl.Registry).Add(nil); err == nil || err.Error() != "the tool is nil" {
+		t.Errorf("got %v", err)
 	}
 }
 

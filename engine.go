@@ -302,7 +302,7 @@ func waitFor(ctx context.Context, ready <-chan struct{}) bool {
 // InnerModel returns the agent's model wrapped in its middleware, and the Pricer that knows its
 // price. Engines call it in place of Agent.Model. The Pricer is nil if the price is unknown.
 func (a *Agent) InnerModel() (llm.Model, llm.Pricer) {
-	m, _, p := wrapped(a.Model, a.Middleware)
+	m, _, p, _ := wrapped(a.Model, a.Middleware)
 	return m, p
 }
 
@@ -358,7 +358,7 @@ func (a *Agent) Attach(ctx context.Context, t Task, e *Engine) (Task, error) {
 	}
 	s := &scope{tools: tools, executor: Parallel{}, slots: &slots{free: defaultParallel},
 		budget: &budget{limits: new(Limits)}, canPend: true, whole: true, remote: true}
-	_, s.layers, _ = wrapped(a.Model, a.Middleware)
+	_, s.layers, _, _ = wrapped(a.Model, a.Middleware)
 	if e != nil {
 		s.engine = *e
 		if e.Bind != nil {

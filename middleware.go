@@ -5,6 +5,8 @@ package pawl
 import (
 	"context"
 	"errors"
+	"fmt"
+	"reflect"
 
 	"github.com/pawl-go/pawl/llm"
 )
@@ -73,26 +75,50 @@ func needs(given bool, name string) func([]*Tool) error {
 }
 
 // wrapped puts the middleware around m. It returns the layers around calls, and the pricer: the
-// outermost model that knows what a request costs. A nil Pricer means that no model knows.
-func wrapped(m llm.Model, ws []Middleware) (llm.Model, layers, llm.Pricer) {
-	var l layers
-	pricer, _ := llm.As[llm.Pricer](m)
-	for i := len(ws) - 1; i >= 0; i-- {
-		w := ws[i]
-		if w.Model != nil {
-			m = w.Model(m)
-			if p, ok := llm.As[llm.Pricer](m); ok {
-				pricer = p
+// outermost model that knows what a request costs. A nil Pricer means that no model knows. The
+// error is the fault of a model that is nil or wraps nil; the returned model is then nil.
+func wrapped(m llm.Model, ws []Middleware) (_ llm.Model, l layers, pricer llm.Pricer, err error) {
+	for i := len(ws); i >= 0; i-- {
+		if i < len(ws) {
+			w := ws[i]
+			if w.Model != nil && err == nil {
+				m = w.Model(m)
+			}
+			l.tool, l.approved = around(w.Tool, l.tool), around(w.Approved, l.approved)
+		}
+		for inner, more := m, err == nil; more; {
+			if v := reflect.ValueOf(inner); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+				m, err = nil, noModel(i, len(ws), m == nil)
+				break
+			}
+			var u interface{ Unwrap() llm.Model }
+			if u, more = inner.(interface{ Unwrap() llm.Model }); more {
+				inner = u.Unwrap()
 			}
 		}
-		l.tool, l.approved = around(w.Tool, l.tool), around(w.Approved, l.approved)
+		if p, ok := llm.As[llm.Pricer](m); ok {
+			pricer = p
+		}
 	}
 	for _, w := range ws {
 		if w.approve != nil {
 			l.policies = append(l.policies, w.approve)
 		}
 	}
-	return m, l, pricer
+	return m, l, pricer, err
+}
+
+// noModel is the fault of an agent whose model, or of its middleware i of n whose model, is nil or
+// wraps nil.
+func noModel(i, n int, none bool) error {
+	switch {
+	case i < n:
+		return &fault{fmt.Sprintf("Middleware[%d]", i),
+			errors.New("its Model returned nil, or a model that wraps nil; return a model, such as the given one")}
+	case none:
+		return &fault{"Model", errors.New(`the agent has no model; set one, such as openai.New("gpt-5-mini", nil)`)}
+	}
+	return &fault{"Model", errors.New("the model, or the model that it wraps, is nil; set one, such as openai.New(\"gpt-5-mini\", nil)")}
 }
 
 // around returns outer around inner. nil wraps nothing.

@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/internal/plantext"
 	"github.com/pawl-go/pawl/llm"
 )
@@ -125,21 +127,22 @@ func (f *faults) addIf(condition bool, field, text string) {
 // prepare checks the agent, and sets what the run has of it: its model, tools and output.
 func (r *run) prepare(ctx context.Context, o runOptions, f *faults) {
 	a := r.agent
-	f.addIf(a.Model == nil, "Model", `the agent has no model; set one, such as openai.New("gpt-5-mini", nil)`)
+	r.scope = scope{executor: a.Executor, engine: o.engine, canPend: true, whole: o.whole, watched: o.emit != nil}
+	var err error
+	if r.setup.model, r.scope.layers, r.setup.pricer, err = wrapped(a.Model, a.Middleware); err != nil {
+		*f = append(*f, err)
+	}
 	a.Limits.check(f)
 	f.addIf(a.Settings.MaxTokens < 0, "Settings.MaxTokens", "it is negative; 0 means the provider's default")
-	r.scope = scope{executor: a.Executor, engine: o.engine, canPend: true, whole: o.whole, watched: o.emit != nil}
+	for _, name := range slices.Sorted(maps.Keys(a.Settings.Options)) {
+		o := a.Settings.Options[name]
+		f.addIf(len(o) > 0 && !jsonscan.IsObject(o), "Settings.Options["+name+"]", `not a JSON object, such as {"seed":7}`)
+	}
 	if r.scope.executor == nil {
 		r.scope.executor = Parallel{}
 	}
-	if a.Model != nil {
-		r.setup.model, r.scope.layers, r.setup.pricer = wrapped(a.Model, a.Middleware)
-	}
 	r.addTools(ctx, a.tools(ctx, o.check, f), o, f)
-	if a.Model == nil {
-		return
-	}
-	if costs := a.Limits.Cost > 0 || o.check != nil && o.check.costs; costs && !r.priced() {
+	if costs := a.Limits.Cost > 0 || o.check != nil && o.check.costs; err == nil && costs && !r.priced() {
 		f.add("Limits.Cost", r.unpriced())
 	}
 }
@@ -195,9 +198,7 @@ func (a *Agent) tools(ctx context.Context, in *inspection, f *faults) []*Tool {
 // The middleware checks the tools of the agent and the reader.
 func (r *run) addTools(ctx context.Context, tools []*Tool, o runOptions, f *faults) {
 	a := r.agent
-	if len(tools) > 0 || a.Choice.Mode == llm.ToolNamed {
-		f.add("Choice", a.Choice.Check(specs(tools)))
-	}
+	f.add("Choice", a.Choice.Check(specs(tools)))
 	switch {
 	case a.Artifacts != nil:
 		var err error

@@ -45,7 +45,7 @@ func (a *Agent) output(m llm.Model, tools []*Tool) (*output, error) {
 	}
 	if object && len(tools) > 0 {
 		h, ok := llm.As[llm.OutputHolder](m)
-		if !ok { // a middleware without Unwrap
+		if !ok && m != nil { // a middleware without Unwrap
 			h, ok = llm.As[llm.OutputHolder](a.Model)
 		}
 		req := &llm.Request{Tools: specs(tools), Choice: a.Choice, Output: a.Output, Settings: a.Settings}

@@ -248,7 +248,10 @@ func (t *Tool) Agent() *Agent { return t.agent }
 // object, and Run or Passive; Reconcile and Inline need the effects that they are for. The schema
 // is compiled once, here or at the first use.
 func (t *Tool) Check() error {
-	if t.Name == "" {
+	switch {
+	case t == nil:
+		return errors.New("the tool is nil")
+	case t.Name == "":
 		return errors.New("a tool has no name; set Name")
 	}
 	_, err := t.schema()

@@ -76,7 +76,7 @@ func (s Toolsets) Execute(ctx context.Context, call llm.ToolCall) Execution {
 // Filter returns the tools of set for which keep returns true.
 func Filter(set Toolset, keep func(*Tool) bool) Toolset {
 	return toolsetFunc(func(ctx context.Context) ([]*Tool, error) {
-		tools, err := set.Tools(ctx)
+		tools, err := toolsOf(ctx, set)
 		return slices.DeleteFunc(slices.Clone(tools), func(t *Tool) bool { return !keep(t) }), err
 	})
 }
@@ -86,7 +86,7 @@ func Prefix(prefix string, set Toolset) Toolset {
 	var mu sync.Mutex
 	made := map[*Tool]*Tool{} // a tool keeps its compiled schema
 	return toolsetFunc(func(ctx context.Context) ([]*Tool, error) {
-		tools, err := set.Tools(ctx)
+		tools, err := toolsOf(ctx, set)
 		if err != nil {
 			return nil, err
 		}

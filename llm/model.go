@@ -89,7 +89,7 @@ const (
 type ToolChoice struct {
 	Mode ToolMode
 	// Names holds the allowed tools for ToolNamed: one name, or several if the provider supports
-	// it.
+	// it. With another mode they are an error.
 	Names []string
 }
 
@@ -100,6 +100,9 @@ func Named(names ...string) ToolChoice { return ToolChoice{ToolNamed, names} }
 // not offered, and the tools that are.
 func (c ToolChoice) Check(tools []*ToolSpec) error {
 	if c.Mode != ToolNamed {
+		if len(c.Names) > 0 {
+			return fmt.Errorf("tool choice: Names need the mode ToolNamed, as in llm.Named(%q)", c.Names[0])
+		}
 		return nil
 	}
 	if len(c.Names) == 0 {

@@ -116,6 +116,8 @@ func New(o Options) (*Server, error) {
 			return nil, errors.New("an agent that is served needs a name")
 		case s.agents[a.Name] != nil:
 			return nil, fmt.Errorf("two agents are named %q", a.Name)
+		case a.Model == nil:
+			return nil, fmt.Errorf("agent %q: Model: the agent has no model; set one", a.Name)
 		}
 		s.agents[a.Name] = a
 	}

@@ -501,3 +501,11 @@ func TestRunsOutliveTheServer(t *testing.T) {
 		t.Errorf("got %+v", run)
 	}
 }
+
+// An agent without a Model is refused before its first run.
+func TestNewRefusesAnAgentWithoutAModel(t *testing.T) {
+	_, err := server.New(server.Options{Journal: new(store.MemoryJournal), Agents: []*pawl.Agent{{Name: "x"}}})
+	if want := `agent "x": Model: the agent has no model; set one`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

@@ -12,6 +12,7 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,13 +58,25 @@ func Compile(src json.RawMessage) (*Schema, error) {
 		return nil, fmt.Errorf(`"type" must be "object", since arguments are an object; got %v`, t)
 	}
 	s, err := admitted(m, false)
-	if err == nil {
-		err = misplaced(m)
+	return s, cmp.Or(err, bare(m), misplaced(m))
+}
+
+// bare returns an error for a schema that is the object of its properties: {"city":{"type":…}}. It
+// has such members and annotations only, so that it would accept all arguments.
+func bare(m map[string]any) error {
+	found := ""
+	for name := range m {
+		s, _ := m[name].(map[string]any)
+		if s["type"] != nil && !slices.Contains(schemaKeywords, name) && !strings.HasPrefix(name, "x-") {
+			found = max(found, name)
+		} else if !slices.Contains([]string{"$schema", "$id", "$comment", "title", "description"}, name) {
+			return nil
+		}
 	}
-	if err != nil {
-		return nil, err
+	if found == "" {
+		return nil
 	}
-	return s, nil
+	return fmt.Errorf(`%q is no keyword; an argument stands in "properties": {"type":"object","properties":{%[1]q:…}}`, found)
 }
 
 // plain returns the first fault of a schema that is none, in one line: "at '/type': value must be
@@ -92,7 +105,7 @@ func misplaced(m map[string]any) error {
 	required, _ := m["required"].([]any)
 	for _, r := range required {
 		if name, _ := r.(string); properties[name] == nil {
-			return fmt.Errorf(`"required" names %q, which "properties" does not have, and "additionalProperties" is false, so no arguments fit; put it into "properties"`, name)
+			return fmt.Errorf(`"required" names %q, which "properties" does not have, and "additionalProperties" is false, so no object fits; put it into "properties"`, name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -117,7 +130,7 @@ func CompileOutput(src json.RawMessage) (s *Schema, object bool, err error) {
 	}
 	object = m["type"] == "object"
 	s, err = admitted(m, !object)
-	return s, object, err
+	return s, object, cmp.Or(err, misplaced(m))
 }
 
 // compile compiles a decoded schema. With any, the described value need not be an object.

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"math"
 
@@ -29,7 +30,7 @@ type Long struct {
 
 func (p *Price) check() error {
 	for _, v := range []*float64{&p.Input, &p.Output, p.Cached, p.Write} {
-		if v != nil && (*v < 0 || math.IsInf(*v, 0)) {
+		if v != nil && (!(*v >= 0) || math.IsInf(*v, 0)) {
 			return errors.New("a price is less than 0")
 		}
 	}
@@ -76,7 +77,7 @@ func orElse(v *float64, otherwise float64) float64 {
 }
 
 // Of returns m with this price: it sets Usage.Cost if m does not set it, so that Limits.Cost can be
-// enforced.
+// enforced. The first request reports a price that is less than 0.
 func (p Price) Of(m llm.Model) llm.Model { return &priced{m, p} }
 
 // priced is a model with a price.
@@ -93,9 +94,25 @@ func (p *priced) MaxCost(req *llm.Request) (float64, bool) { return p.price.Max(
 // Unwrap returns the model without a price.
 func (p *priced) Unwrap() llm.Model { return p.Model }
 
+// Check returns an error for a price that is less than 0, or for options of the model that are not
+// valid.
+func (p *priced) Check() error {
+	if err := p.price.check(); err != nil {
+		return fmt.Errorf("catalog.Price: %w", err)
+	}
+	if c, ok := llm.As[interface{ Check() error }](p.Model); ok {
+		return c.Check()
+	}
+	return nil
+}
+
 // Stream sets the cost of a reply if the model does not.
 func (p *priced) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
+		if err := p.price.check(); err != nil {
+			yield(llm.Delta{}, fmt.Errorf("catalog.Price: %w", err))
+			return
+		}
 		for d, err := range p.Model.Stream(ctx, req) {
 			if d.Usage != nil && d.Usage.Cost == 0 && d.Usage.Priced == 0 {
 				u := *d.Usage

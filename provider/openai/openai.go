@@ -153,9 +153,9 @@ var _ llm.Model = (*Model)(nil)
 // Name returns "PROVIDER:MODEL".
 func (m *Model) Name() string { return m.provider + ":" + m.name }
 
-// Check returns the error of an invalid option, such as a missing key, that the first request
-// would return. nil means that there is none.
-func (m *Model) Check() error { return m.err }
+// Check returns the error of an invalid option, such as a missing key or an empty name of the
+// model, that the first request would return. nil means that there is none.
+func (m *Model) Check() error { return cmp.Or(m.err, wire.CheckName(m.provider, m.name)) }
 
 // New returns the named model behind the Responses API. The first request reports invalid options.
 func New(model string, o *Options) *Model { return newModel(responsesAPI, model, o) }

@@ -19,11 +19,19 @@ func Stream(send func(yield func(llm.Delta, error) bool) error) iter.Seq2[llm.De
 	}
 }
 
+// CheckName returns an error for an empty name of a model.
+func CheckName(provider, model string) error {
+	if model == "" {
+		return Invalid(provider, "model", "no model is named")
+	}
+	return nil
+}
+
 // Check returns an error for a request to a model that no body can express. own has the names of
 // the tools in the request's options.
 func Check(provider, model string, req *llm.Request, tools *Toolset, own ...string) error {
-	if model == "" {
-		return Invalid(provider, "model", "no model is named")
+	if err := CheckName(provider, model); err != nil {
+		return err
 	}
 	if err := req.Choice.Check(req.Tools); err != nil {
 		return &llm.ProviderError{Provider: provider, Code: llm.CodeInvalidRequest, Message: err.Error(), Err: err}
