@@ -52,7 +52,7 @@ var (
 		Options: map[string]json.RawMessage{"openai": formData}}
 	formTool = &pawl.Tool{Name: "pay", Deferred: true, NoRepair: true, Description: "Pays.",
 		Input: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{"type":"string"}`)}
-	formRequest = llm.Request{Key: "run/1/model", Model: "m", Messages: []llm.Message{formMessage},
+	formRequest = llm.Request{Key: "run/1/model", Model: "m", Background: formOpaque, Messages: []llm.Message{formMessage},
 		Tools: []*llm.ToolSpec{formTool.Spec()}, Choice: formChoice,
 		Output: json.RawMessage(`{"type":"object"}`), Settings: formSettings, Whole: true, Turn: 1}
 	formResponse = llm.Response{Message: formMessage, Finish: llm.FinishReasonToolCalls, Usage: formUsage,

@@ -32,8 +32,8 @@ type Limits struct {
 	// Calls of one reply that are executed. Further calls get a result that says so. 0 means no
 	// limit.
 	CallsPerStep int
-	// Input and output tokens of all requests. The run stops after a reply without usage. 0 means no
-	// limit.
+	// Input and output tokens of all requests. The run stops after a reply without usage. 0 means
+	// no limit.
 	Tokens int
 	// US dollars. The run fails at once if the price of the model is unknown, and stops after a
 	// reply without usage if the price is not zero. 0 means no limit.
@@ -268,8 +268,8 @@ func (b *budget) reserve(ctx context.Context, n use) (why reached, ok bool) {
 	}
 }
 
-// settle replaces the reservation n of a request by its usage. blind means that a reply came without
-// usage.
+// settle replaces the reservation n of a request by its usage. blind means that its reply came
+// without usage.
 func (b *budget) settle(n, used use, blind bool) {
 	l := b.ledger
 	l.mu.Lock()

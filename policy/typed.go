@@ -49,8 +49,8 @@ func Approve[In any](tool *pawl.Tool, decide func(context.Context, In) (pawl.App
 	return m
 }
 
-// fields returns an error if In is a struct with a field that the arguments of t cannot have: decide
-// would see its zero value, whatever the call says.
+// fields returns an error if In is a struct with a field that the arguments of t cannot have:
+// decide would see its zero value in every call.
 func fields[In any](t *pawl.Tool) error {
 	var in, args struct {
 		Properties map[string]json.RawMessage `json:"properties"`
