@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/bombs"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/server"
@@ -43,6 +44,7 @@ func bomber(all []bombs.Bomb) *pawl.Agent {
 // its arguments, within the bounds, and a run that began before them ends as if they were not
 // there.
 func TestBombsOfClients(t *testing.T) {
+	soak.Sequential(t)
 	all := bombs.All()
 	v := serve(t, func(o *server.Options) { o.Agents = append(o.Agents, bomber(all)) })
 	v.do("POST", "/v1/runs", `{"id":"other","agent":"clerk","input":"wait"}`, 201, nil)

@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl/internal/test/bombs"
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 // Each bomb is refused, by the door or for its arguments, within one second of CPU and 64 MiB.
 func TestBombs(t *testing.T) {
+	soak.Sequential(t)
 	for _, b := range bombs.All() {
 		t.Run(b.Name, func(t *testing.T) {
 			var err error

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/bombs"
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -33,6 +34,7 @@ func verdict(t *testing.T, b bombs.Bomb, make func() (*pawl.Tool, string)) {
 }
 
 func TestBombsInAToolFile(t *testing.T) {
+	soak.Sequential(t)
 	for _, b := range bombs.All() {
 		t.Run(b.Name, func(t *testing.T) {
 			file := `{"tools":[{"http":{"name":"bomb","description":"d","url":"https://example.com/","method":"POST","input":` + b.Schema + `}}]}`
@@ -54,11 +56,12 @@ func TestBombsInAToolFile(t *testing.T) {
 
 // An operation with a bomb is left out, and no other operation.
 func TestBombsInOpenAPI(t *testing.T) {
+	soak.Sequential(t)
 	for _, b := range bombs.All() {
+		if bombs.Valid(b.Schema) == "" {
+			continue // no document can contain it
+		}
 		t.Run(b.Name, func(t *testing.T) {
-			if bombs.Valid(b.Schema) == "" {
-				t.Skip("no document can contain it")
-			}
 			schema := strings.ReplaceAll(b.Schema, `"#/`, `"#/components/schemas/bomb/`)
 			doc := `{"openapi":"3.1.0","info":{"title":"t","version":"1"},"servers":[{"url":"https://example.com"}],"components":{"schemas":{"bomb":` + schema + `}},"paths":{
 				"/plain":{"get":{"operationId":"plain","responses":{}}},
