@@ -127,23 +127,23 @@ func TestEverything(t *testing.T) {
 			})
 			everyTool(t, c, "every_", []step{
 				{"echo", `{"message":"hi"}`, "Echo: hi"},
-				{"get_annotated_message", `{"messageType":"error","includeImage":true}`, "<image/png "},
-				{"get_env", `{}`, `"PATH"`},
-				{"get_resource_links", `{"count":2}`, "a link to the resource demo://"},
-				{"get_resource_reference", `{"resourceType":"Text","resourceId":1}`, "[resource demo://"},
-				{"get_structured_content", `{"location":"Chicago"}`, `"temperature":`},
-				{"get_sum", `{"a":2,"b":40}`, "42"},
-				{"get_tiny_image", `{}`, "<image/png "},
-				{"gzip_file_as_resource", `{"name":"a.gz","data":"data:text/plain;base64,aGVsbG8=","outputType":"resource"}`, "[resource "},
-				{"toggle_simulated_logging", `{}`, "Started simulated"},
-				{"toggle_simulated_logging", `{}`, "Stopped simulated"},
-				{"toggle_subscriber_updates", `{}`, "Started simulated"},
-				{"toggle_subscriber_updates", `{}`, "Stopped simulated"},
-				{"trigger_long_running_operation", `{"duration":0.2,"steps":2}`, "Duration: 0.2 seconds, Steps: 2"},
-				{"simulate_research_query", `{"topic":"pawls"}`, ""},
-				{"trigger_elicitation_request", `{}`, "Ada"},
-				{"trigger_sampling_request", `{"prompt":"say it"}`, "lent words"},
-				{"trigger_url_elicitation", `{"url":"https://example.com/ok"}`, "accept"},
+				{"get-annotated-message", `{"messageType":"error","includeImage":true}`, "<image/png "},
+				{"get-env", `{}`, `"PATH"`},
+				{"get-resource-links", `{"count":2}`, "a link to the resource demo://"},
+				{"get-resource-reference", `{"resourceType":"Text","resourceId":1}`, "[resource demo://"},
+				{"get-structured-content", `{"location":"Chicago"}`, `"temperature":`},
+				{"get-sum", `{"a":2,"b":40}`, "42"},
+				{"get-tiny-image", `{}`, "<image/png "},
+				{"gzip-file-as-resource", `{"name":"a.gz","data":"data:text/plain;base64,aGVsbG8=","outputType":"resource"}`, "[resource "},
+				{"toggle-simulated-logging", `{}`, "Started simulated"},
+				{"toggle-simulated-logging", `{}`, "Stopped simulated"},
+				{"toggle-subscriber-updates", `{}`, "Started simulated"},
+				{"toggle-subscriber-updates", `{}`, "Stopped simulated"},
+				{"trigger-long-running-operation", `{"duration":0.2,"steps":2}`, "Duration: 0.2 seconds, Steps: 2"},
+				{"simulate-research-query", `{"topic":"pawls"}`, ""},
+				{"trigger-elicitation-request", `{}`, "Ada"},
+				{"trigger-sampling-request", `{"prompt":"say it"}`, "lent words"},
+				{"trigger-url-elicitation", `{"url":"https://example.com/ok"}`, "accept"},
 				{"list_resources", `{}`, "demo://"},
 				{"read_resource", `{"uri":"demo://resource/static/document/features.md"}`, "# "},
 				{"list_prompts", `{}`, "simple-prompt"},
@@ -157,7 +157,7 @@ func TestEverythingProgressAndCancel(t *testing.T) {
 	for _, how := range []string{"stdio", "streamableHttp"} {
 		t.Run(how, func(t *testing.T) {
 			c := open(t, everything(t, how), nil)
-			model := script.New(script.Call("every_trigger_long_running_operation", `{"duration":0.3,"steps":3}`), script.Say("ok"))
+			model := script.New(script.Call("every_trigger-long-running-operation", `{"duration":0.3,"steps":3}`), script.Say("ok"))
 			words := 0
 			for e, err := range (&pawl.Agent{Model: model, Tools: []pawl.Toolset{c}}).Stream(t.Context(), llm.User("go")) {
 				if err != nil {
@@ -172,7 +172,7 @@ func TestEverythingProgressAndCancel(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
-			model = script.New(script.Call("every_trigger_long_running_operation", `{"duration":60,"steps":600}`))
+			model = script.New(script.Call("every_trigger-long-running-operation", `{"duration":60,"steps":600}`))
 			var last *pawl.Result
 			began := time.Now()
 			for e := range (&pawl.Agent{Model: model, Tools: []pawl.Toolset{c}}).Stream(ctx, llm.User("go")) {
@@ -203,7 +203,7 @@ func TestEverythingKilled(t *testing.T) {
 		t.Fatalf("%s %q", x.Outcome, x.Result.Text())
 	}
 	proxy.cut()
-	x := call(t, c, "every_toggle_simulated_logging", `{}`)
+	x := call(t, c, "every_toggle-simulated-logging", `{}`)
 	if x.Outcome != pawl.OutcomeError || !strings.Contains(x.Result.Text(), "may have happened") {
 		t.Errorf("a call whose reply was lost: %s %q", x.Outcome, x.Result.Text())
 	}
