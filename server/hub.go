@@ -53,6 +53,7 @@ type live struct {
 	err    error         // why the run could not start; set before begun is closed
 	story  bool          // a replay; the run is not executed
 	waits  bool          // the run stopped because it is pending; set before the feed ends
+	asked  atomic.Bool   // the feed has the end of a pending run, which may now be answered
 }
 
 // works reports whether this process executes the run. l may be nil.
@@ -140,6 +141,16 @@ func (h *hub) find(p place) *live {
 // that is already executing. A nil by means the server itself.
 func (h *hub) run(ctx context.Context, p place, j job, by *client, msgs ...llm.Message) (*live, bool, error) {
 	h.mu.Lock()
+	for l := h.runs[p]; l.works() && l.asked.Load(); l = h.runs[p] {
+		// Its events end with the questions that the caller has answered.
+		h.mu.Unlock()
+		select {
+		case <-l.done:
+		case <-ctx.Done():
+			return nil, false, context.Cause(ctx)
+		}
+		h.mu.Lock()
+	}
 	if l := h.runs[p]; l.works() || l != nil && j.story {
 		h.mu.Unlock()
 		return l, false, l.wait(ctx)
@@ -218,6 +229,7 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
 			if root && e.Kind == pawl.EventRunEnded {
 				ended, plain = true, e.Error == ""
 				l.waits = e.Result != nil && e.Result.Stop == pawl.StopPending
+				l.asked.Store(l.waits)
 			}
 			l.feed.put(e)
 			if root && e.Kind == pawl.EventStep {

@@ -3,11 +3,15 @@ package server_test
 import (
 	"context"
 	"encoding/json"
+	"iter"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/server"
 	"github.com/pawl-go/pawl/store"
@@ -42,6 +46,59 @@ func TestAnAgentOfAnAgent(t *testing.T) {
 				t.Errorf("streamed: %q", text.String())
 			}
 		})
+	}
+}
+
+// A client's result that arrives before its run has stopped here resumes it all the same.
+func TestAResultThatComesEarly(t *testing.T) {
+	journal := new(store.MemoryJournal)
+	stopped := make(chan struct{})
+	v := serve(t, func(o *server.Options) {
+		o.Journal = journal
+		o.Around = func(_, _ string, r pawl.Runner) pawl.Runner {
+			return observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
+				return func(yield func(pawl.Event, error) bool) {
+					for e, err := range r.Stream(ctx, msgs...) {
+						if !yield(e, err) {
+							return
+						}
+					}
+					<-stopped
+				}
+			})
+		}
+	})
+	ask := `{"model":"clerk","messages":[{"role":"user","content":"locate me"}],"tools":[{"type":"function","function":{"name":"locate"}}]}`
+	var first, second struct {
+		Choices []struct {
+			Message struct {
+				Content   string
+				ToolCalls []struct{ ID string } `json:"tool_calls"`
+			}
+		}
+	}
+	v.do("POST", "/v1/chat/completions", ask, 200, &first)
+	id := first.Choices[0].Message.ToolCalls[0].ID
+	go func() {
+		defer close(stopped)
+		for t.Context().Err() == nil { // until the result is stored
+			runs, err := journal.JournalRuns(t.Context(), store.Scope{}, "", store.Page{})
+			if err != nil || len(runs) != 1 {
+				return
+			}
+			records, _ := journal.JournalRecords(t.Context(), runs[0].Scope, runs[0].ID, 0)
+			if slices.ContainsFunc(records, func(r store.Record) bool { return r.Kind == "decision" }) {
+				for range 20 { // in the meantime the request looks for the run
+					v.request("GET", "/v1/runs", "").Body.Close()
+				}
+				return
+			}
+			runtime.Gosched()
+		}
+	}()
+	v.do("POST", "/v1/chat/completions", `{"model":"clerk","messages":[{"role":"user","content":"locate me"},{"role":"assistant","tool_calls":[{"id":"`+id+`","type":"function","function":{"name":"locate","arguments":"{}"}}]},{"role":"tool","tool_call_id":"`+id+`","content":"Rome"}]}`, 200, &second)
+	if got := second.Choices[0].Message; got.Content != "Done: Rome" || len(got.ToolCalls) > 0 {
+		t.Errorf("got %+v", got)
 	}
 }
 
