@@ -55,7 +55,7 @@ var ceilings = []ceiling{
 	{dir: "store", goal: 3500},
 	{dir: "durable", goal: 2650, now: 2970},
 	{dir: "durable/temporal", goal: 2150, now: 2540},
-	{dir: "server", goal: 3900, now: 4170},
+	{dir: "server", goal: 3900, now: 4180},
 	{dir: "viewer", goal: 45},
 	{dir: "telemetry", goal: 1050, now: 1140},
 	{dir: "telemetry/export", goal: 600, now: 670},
