@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
@@ -46,6 +47,32 @@ func (d *chatDecoder) addDetails(raw []byte) error {
 		d.details.add(&one)
 	}
 	return nil
+}
+
+// textOfDetails returns the text of the elements that are text or a summary.
+func textOfDetails(raw []byte) string {
+	var b strings.Builder
+	c := jsonscan.New(raw)
+	for c.Array(); c.More(); {
+		var typ, text, summary string
+		for k := range c.Members() {
+			switch string(k) {
+			case "type":
+				typ = c.String()
+			case "text":
+				text = c.String()
+			case "summary":
+				summary = c.String()
+			}
+		}
+		switch typ {
+		case "reasoning.text":
+			b.WriteString(text)
+		case "reasoning.summary":
+			b.WriteString(summary)
+		}
+	}
+	return b.String()
 }
 
 // beginDetails attaches details to the open reasoning, or to a new one.

@@ -35,6 +35,7 @@ type chatDecoder struct {
 	thought int // the open reasoning, or closed
 	calls   []chatCall
 	details *chatDetails // OpenRouter's reasoning_details; nil means none
+	thinks  bool         // reasoning arrived next to the details
 	reason  []byte       // the finish reason; empty means none so far
 	done    bool         // [DONE] arrived
 	some    bool         // a chunk arrived
@@ -102,9 +103,13 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 	if thinking == "" {
 		thinking, form = plain, reasoningPlain
 	}
+	d.thinks = d.thinks || thinking != ""
 	if len(details) > 2 && details[0] == '[' {
 		if err := d.addDetails(details); err != nil {
 			return err
+		}
+		if !d.thinks { // most servers state the text of the details a second time
+			thinking = textOfDetails(details)
 		}
 	}
 	if err := d.reasoning(thinking, form); err != nil {
