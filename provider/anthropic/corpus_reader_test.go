@@ -16,6 +16,10 @@ type wireUsage struct {
 	Details    *struct {
 		Thinking int `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`
+	Iterations []struct {
+		Type string `json:"type"`
+		wireUsage
+	} `json:"iterations"`
 }
 
 // over puts the later figures over the earlier ones.
@@ -28,6 +32,9 @@ func (u *wireUsage) over(later *wireUsage) {
 		if *f.from != nil {
 			*f.to = *f.from
 		}
+	}
+	if later.Iterations != nil {
+		u.Iterations = later.Iterations
 	}
 	if later.Details != nil {
 		u.Details = later.Details
@@ -43,6 +50,13 @@ func (u *wireUsage) figures() (c wiretest.Figures) {
 	}
 	c = wiretest.Figures{Output: n(u.Output), CacheRead: n(u.CacheRead), CacheWrite: n(u.CacheWrite)}
 	c.Input = n(u.Input) + c.CacheRead + c.CacheWrite
+	for _, one := range u.Iterations { // the figures above leave them out
+		if one.Type == "compaction" {
+			f := one.figures()
+			c = wiretest.Figures{Input: c.Input + f.Input, Output: c.Output + f.Output,
+				CacheRead: c.CacheRead + f.CacheRead, CacheWrite: c.CacheWrite + f.CacheWrite}
+		}
+	}
 	if u.Details != nil {
 		c.Reasoning = u.Details.Thinking
 	}

@@ -81,6 +81,18 @@ var quirks = []struct {
 		{"an unknown event", stream("end_turn", `{"type":"vertex_event"}`, opens(0, `{"type":"text","text":"A"}`), closes(0)), `text "A"; stop` + used},
 		{"an error of a cloud", `[{"error":{"code":429,"message":"later","status":"RESOURCE_EXHAUSTED"}}]`, `error rate_limit 429 retryable: later`},
 	}},
+	{"state the tokens of a compaction or of an advisor only in `iterations`", "Usage is the sum of the iterations, without the tokens of an advisor, which is another model with another price; Usage.Raw has all figures", []quirk{
+		{"a compaction", strings.Replace(whole("end_turn", `{"type":"text","text":"A"}`), `"output_tokens":7`,
+			`"iterations":[{"type":"compaction","input_tokens":900,"output_tokens":81,"cache_read_input_tokens":50,"cache_creation_input_tokens":0},{"type":"message","input_tokens":10,"output_tokens":7,"cache_read_input_tokens":3,"cache_creation_input_tokens":2}],"output_tokens":7`, 1),
+			`text "A"; stop; in 965 out 88 read 53 write 2`},
+		{"a compaction, streamed", events(begin, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":6,"cache_read_input_tokens":0,"cache_creation_input_tokens":0,"output_tokens":7,"iterations":[{"type":"compaction","input_tokens":900,"output_tokens":81,"cache_read_input_tokens":0},{"type":"message","input_tokens":6,"output_tokens":7}]}}`, stop),
+			`stop; in 906 out 88`},
+		{"an advisor", strings.Replace(whole("end_turn", `{"type":"text","text":"A"}`), `"output_tokens":7`,
+			`"iterations":[{"type":"message","input_tokens":4,"output_tokens":3},{"type":"advisor_message","model":"opus","input_tokens":900,"output_tokens":81},{"type":"message","input_tokens":6,"output_tokens":4,"cache_read_input_tokens":3,"cache_creation_input_tokens":2}],"output_tokens":7`, 1),
+			`text "A"; stop` + used},
+		{"the input became less, and the cache was not read", events(begin, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":6,"cache_read_input_tokens":0,"cache_creation_input_tokens":0,"output_tokens":7}}`, stop),
+			`stop; in 6 out 7`},
+	}},
 }
 
 const (

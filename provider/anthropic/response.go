@@ -306,38 +306,71 @@ type figures struct {
 	raw                                  json.RawMessage
 }
 
+// add replaces the figures that raw states. The usage of a reply is the sum of its iterations: the
+// figures next to them leave out what a compaction used. An iteration that names a model is of
+// another model, an advisor, and has another price; it is only in raw.
 func (f *figures) add(raw []byte) {
+	const unstated = -1
+	next, sum := figures{unstated, unstated, unstated, unstated, unstated, nil}, figures{}
 	c := jsonscan.New(raw)
 	if !c.Object() {
 		return
 	}
-	whole := false
-	set := func(n *int, c *jsonscan.Cursor) {
-		if v := wire.Count(c); v > 0 {
-			*n = v
-		}
-	}
 	for k, ok := c.Key(); ok; k, ok = c.Key() {
 		switch string(k) {
-		case "input_tokens":
-			whole = true
-			set(&f.input, &c)
-		case "output_tokens":
-			set(&f.output, &c)
-		case "cache_read_input_tokens":
-			set(&f.read, &c)
-		case "cache_creation_input_tokens":
-			set(&f.write, &c)
 		case "output_tokens_details":
 			for k := range c.Members() {
 				if string(k) == "thinking_tokens" {
-					set(&f.thinking, &c)
+					next.thinking = wire.Count(&c)
 				}
 			}
+		case "iterations":
+			for c.Array(); c.More(); {
+				var one figures
+				other := false
+				for k := range c.Members() {
+					other = other || string(k) == "model"
+					one.count(k, &c)
+				}
+				if !other {
+					sum.input, sum.output = sum.input+one.input, sum.output+one.output
+					sum.read, sum.write = sum.read+one.read, sum.write+one.write
+				}
+			}
+		default:
+			next.count(k, &c)
 		}
 	}
-	if c.Err() == nil && (whole || f.raw == nil) {
+	if c.Err() == nil && (next.input != unstated || f.raw == nil) {
 		f.raw = append(json.RawMessage(nil), raw...)
+	}
+	if sum.input+sum.output > 0 {
+		next.input, next.output, next.read, next.write = sum.input, sum.output, sum.read, sum.write
+	}
+	// A last event with zeros states nothing. One with an input replaces the cache's figures too.
+	set := func(n *int, v int, zero bool) {
+		if v > 0 || v == 0 && zero {
+			*n = v
+		}
+	}
+	set(&f.input, next.input, false)
+	set(&f.output, next.output, false)
+	set(&f.thinking, next.thinking, false)
+	set(&f.read, next.read, next.input > 0)
+	set(&f.write, next.write, next.input > 0)
+}
+
+// count reads the member k of usage.
+func (f *figures) count(k []byte, c *jsonscan.Cursor) {
+	switch string(k) {
+	case "input_tokens":
+		f.input = wire.Count(c)
+	case "output_tokens":
+		f.output = wire.Count(c)
+	case "cache_read_input_tokens":
+		f.read = wire.Count(c)
+	case "cache_creation_input_tokens":
+		f.write = wire.Count(c)
 	}
 }
 

@@ -49,6 +49,8 @@ var replyRows = []row{
 	{Path: "usage.cache_creation_input_tokens", Value: 7, Field: "Usage.CacheWrite", Get: wiretest.CacheWrite},
 	{Path: "usage.output_tokens", Value: 7, Field: "Usage.Output", Get: wiretest.Output},
 	{Path: "usage.output_tokens_details.thinking_tokens", Value: 7, Field: "Usage.Reasoning", Get: wiretest.Reasoned},
+	{Path: "usage.iterations", Value: []any{map[string]any{"input_tokens": 3}, map[string]any{"input_tokens": 4, "type": "compaction"}},
+		Field: "Usage: the sums, in place of the figures above", Get: wiretest.Input, Want: 7},
 }
 
 var streamRows = []row{
