@@ -35,14 +35,28 @@ func (d *responseDecoder) compare(output []byte) error {
 	if !d.gap && !d.Has() || d.Unchecked {
 		return nil
 	}
-	items, calls, more := int64(0), 0, 0
+	var calls []*slot
+	byID := map[string]*slot{} // the first call with an id
+	for i := range d.slots {
+		if s := &d.slots[i]; s.calls() {
+			calls = append(calls, s)
+			if byID[s.call.ID] == nil {
+				byID[s.call.ID] = s
+			}
+		}
+	}
+	items, n := int64(0), 0
 	list := jsonscan.New(output)
 	for list.Array(); list.More(); items++ {
 		it := d.read(&list)
 		switch kind := it.kind(); kind {
 		case kindFunction, kindCustom, kindHosted:
-			calls++
-			if s := d.callSlot(it.callID, calls); s == nil || !d.sameCall(s, &it, kind) {
+			// Calls can be without an id, or have the name of their tool as id.
+			s := byID[it.callID]
+			if n < len(calls) && calls[n].call.ID == it.callID {
+				s = calls[n]
+			}
+			if n++; s == nil || !d.sameCall(s, &it, kind) {
 				return d.Inconsistent("the call %q of the response is not that of its events", it.callID)
 			}
 		default:
@@ -51,16 +65,11 @@ func (d *responseDecoder) compare(output []byte) error {
 			}
 		}
 	}
-	for i := range d.slots {
-		if d.slots[i].calls() {
-			more++
-		}
-	}
 	switch {
 	case items == 0 && d.gap:
 		return d.Inconsistent("the numbers of the events have a gap")
-	case more != calls && (calls > 0 || d.gap):
-		return d.Inconsistent("the events have %d calls, and the response has %d", more, calls)
+	case len(calls) != n && (n > 0 || d.gap):
+		return d.Inconsistent("the events have %d calls, and the response has %d", len(calls), n)
 	}
 	return nil
 }
@@ -80,21 +89,6 @@ func (s *slot) calls() bool {
 	return s.kind == kindFunction || s.kind == kindCustom || s.kind == kindHosted
 }
 
-// callSlot returns the call with an id, or else the nth call if it has that id; nil means none.
-// Calls can be without an id, or have the name of their tool as id.
-func (d *responseDecoder) callSlot(id string, n int) (found *slot) {
-	for i := range d.slots {
-		s := &d.slots[i]
-		if !s.calls() {
-			continue
-		}
-		if n--; s.call.ID == id && (found == nil || n == 0) {
-			found = s
-		}
-	}
-	return found
-}
-
 func (d *responseDecoder) sameCall(s *slot, it *item, kind kind) bool {
 	raw := it.args
 	switch {
@@ -112,32 +106,26 @@ func (d *responseDecoder) sameCall(s *slot, it *item, kind kind) bool {
 
 // sameItem reports whether an item without a call arrived in full.
 func (d *responseDecoder) sameItem(index int64, it *item, kind kind) bool {
-	for i := range d.slots {
-		s := &d.slots[i]
-		if s.index != index {
-			continue
-		}
-		if kind != kindMessage {
-			return s.done
-		}
-		n := 0
-		c := jsonscan.New(it.content)
-		for c.Array(); c.More(); {
-			for k := range c.Members() {
-				if name := string(k); name != "text" && name != "refusal" || c.Kind() != jsonscan.String {
-					continue
-				}
-				text := c.Text()
-				if len(text) == 0 {
-					continue
-				}
-				if n >= len(s.texts) || !d.Agrees(s.texts[n], text) {
-					return false
-				}
-				n++
-			}
-		}
-		return n == len(s.texts)
+	i, ok := d.at[index]
+	if !ok || kind != kindMessage {
+		return ok && d.slots[i].done
 	}
-	return false
+	texts, n := d.slots[i].texts, 0
+	c := jsonscan.New(it.content)
+	for c.Array(); c.More(); {
+		for k := range c.Members() {
+			if name := string(k); name != "text" && name != "refusal" || c.Kind() != jsonscan.String {
+				continue
+			}
+			text := c.Text()
+			if len(text) == 0 {
+				continue
+			}
+			if n >= len(texts) || !d.Agrees(texts[n], text) {
+				return false
+			}
+			n++
+		}
+	}
+	return n == len(texts)
 }

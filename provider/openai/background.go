@@ -172,12 +172,8 @@ func (m *Model) poll(ctx context.Context, w *waiter, err error) error {
 			w.stream = false // the server does not continue it
 		}
 		w.moved = false
-		t := time.NewTimer(wait)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return context.Cause(ctx)
+		if err := wire.Sleep(ctx, wait); err != nil {
+			return err
 		}
 		err = m.fetch(ctx, w)
 	}

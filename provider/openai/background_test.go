@@ -31,13 +31,13 @@ type (
 
 var faults = pawltest.Faults
 
-// told is a reply with a call in fragments.
-func told() *script.Model {
+// fragmented is a reply with a call in fragments.
+func fragmented() *script.Model {
 	return &script.Model{Turns: []script.Turn{{Parts: []llm.Part{llm.Text{Text: "I look it up now."},
 		llm.ToolCall{ID: "a", Name: "f", Args: []byte(`{"x":1}`)}}, Usage: &llm.Usage{Input: 7, Output: 5}}}}
 }
 
-const toldText = `text "I look it up now."; call a f {"x":1}; tool_calls; in 7 out 5`
+const answerText = `text "I look it up now."; call a f {"x":1}; tool_calls; in 7 out 5`
 
 // sim starts a simulator, and returns a model that asks it for replies in the background.
 func sim(t *testing.T, m llm.Model, o *simOptions) (*pawltest.Simulator, *openai.Model) {
@@ -105,11 +105,11 @@ func TestBackground(t *testing.T) {
 		notices    string
 		requests   int
 	}{
-		{name: "polled", whole: true, want: toldText, notices: "background", paths: "POST, GET /ID, GET /ID"},
-		{name: "polled for long", whole: true, want: toldText, notices: "background",
+		{name: "polled", whole: true, want: answerText, notices: "background", paths: "POST, GET /ID, GET /ID"},
+		{name: "polled for long", whole: true, want: answerText, notices: "background",
 			opts:  simOptions{Background: func(_ string, n int) bool { return n < 5 }},
 			paths: "POST, GET /ID, GET /ID, GET /ID, GET /ID, GET /ID"},
-		{name: "a poll fails twice", whole: true, want: toldText, notices: "background",
+		{name: "a poll fails twice", whole: true, want: answerText, notices: "background",
 			opts:  simOptions{Fault: faults(nil, &fault{Status: 503}, &fault{Break: true})},
 			paths: "POST, GET /ID, GET /ID, GET /ID"},
 		{name: "all polls fail", whole: true, want: "error overloaded 503 retryable: made to fail", notices: "background", requests: 1,
@@ -119,13 +119,13 @@ func TestBackground(t *testing.T) {
 				}
 				return nil
 			}}, paths: "POST, GET /ID, GET /ID, GET /ID"},
-		{name: "the first request fails", whole: true, want: toldText, notices: "retry, background", requests: 1,
+		{name: "the first request fails", whole: true, want: answerText, notices: "retry, background", requests: 1,
 			opts:  simOptions{Fault: faults(&fault{Status: 429, RetryAfter: "0.001"})},
 			paths: "POST, POST, GET /ID, GET /ID"},
-		{name: "streamed", want: toldText, notices: "background", paths: "POST"},
-		{name: "a stream breaks at once", want: toldText, notices: "background", paths: "POST, GET /ID?starting_after=0&stream=true",
+		{name: "streamed", want: answerText, notices: "background", paths: "POST"},
+		{name: "a stream breaks at once", want: answerText, notices: "background", paths: "POST, GET /ID?starting_after=0&stream=true",
 			opts: simOptions{Fault: faults(&fault{Break: true, After: 1})}},
-		{name: "the server does not continue a stream", want: toldText, notices: "background",
+		{name: "the server does not continue a stream", want: answerText, notices: "background",
 			paths: "POST, GET /ID?starting_after=0&stream=true, GET /ID, GET /ID",
 			opts:  simOptions{Fault: faults(&fault{Break: true, After: 1}, &fault{Status: 400})}},
 		{name: "a stream that never continues", notices: "background", requests: 1,
@@ -137,21 +137,21 @@ func TestBackground(t *testing.T) {
 				}
 				return &fault{Break: true, After: 8}
 			}}},
-		{name: "a stream breaks in a text", want: toldText, notices: "background", paths: "POST, GET /ID?starting_after=7&stream=true",
+		{name: "a stream breaks in a text", want: answerText, notices: "background", paths: "POST, GET /ID?starting_after=7&stream=true",
 			opts: simOptions{Fault: faults(&fault{Break: true, After: 8})}},
-		{name: "a stream breaks twice", want: toldText, notices: "background",
+		{name: "a stream breaks twice", want: answerText, notices: "background",
 			paths: "POST, GET /ID?starting_after=7&stream=true, GET /ID?starting_after=8&stream=true",
 			opts:  simOptions{Fault: faults(&fault{Break: true, After: 8}, &fault{Break: true, After: 1})}},
-		{name: "an earlier reply is not known any more", background: lost, want: toldText, notices: "background_lost, background",
+		{name: "an earlier reply is not known any more", background: lost, want: answerText, notices: "background_lost, background",
 			paths: "GET /ID?stream=true, POST"},
-		{name: "of another provider", background: &llm.Opaque{Provider: "anthropic", Data: lost.Data}, want: toldText,
+		{name: "of another provider", background: &llm.Opaque{Provider: "anthropic", Data: lost.Data}, want: answerText,
 			notices: "background", paths: "POST"},
 		{name: "the response fails", whole: true, want: `error server: the response has the status "cancelled"`, notices: "background", requests: 1,
 			opts:  simOptions{Background: many, Fault: faults(nil, &fault{Body: []byte(`{"id":"x","status":"cancelled","output":[]}`)})},
 			paths: "POST, GET /ID"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, m := sim(t, told(), &c.opts)
+			s, m := sim(t, fragmented(), &c.opts)
 			req := user("go")
 			req.Whole, req.Tools, req.Background = c.whole, []*llm.ToolSpec{tool("f")}, c.background
 			got, notices, _, requests := answered(m, req)
@@ -177,7 +177,7 @@ func TestBackgroundLater(t *testing.T) {
 		t.Run(fmt.Sprint("whole ", whole), func(t *testing.T) {
 			var busy atomic.Bool
 			busy.Store(true)
-			s, m := sim(t, told(), &simOptions{Background: func(string, int) bool { return busy.Load() },
+			s, m := sim(t, fragmented(), &simOptions{Background: func(string, int) bool { return busy.Load() },
 				Fault: faults(&fault{Stall: make(chan struct{}), After: 5})})
 			req := user("go")
 			req.Whole, req.Tools = whole, []*llm.ToolSpec{tool("f")}
@@ -193,8 +193,8 @@ func TestBackgroundLater(t *testing.T) {
 			busy.Store(false)
 			req.Background = later
 			got, _, _, requests := answered(m, req)
-			if got != toldText || requests != 0 {
-				t.Errorf("got %s, requests %d, want %s", got, requests, toldText)
+			if got != answerText || requests != 0 {
+				t.Errorf("got %s, requests %d, want %s", got, requests, answerText)
 			}
 			want := "POST, GET /ID"
 			if !whole {
@@ -212,7 +212,7 @@ func TestBackgroundCancelled(t *testing.T) {
 	for _, whole := range []bool{true, false} {
 		for _, keep := range []bool{true, false} {
 			t.Run(fmt.Sprint("whole ", whole, " kept ", keep), func(t *testing.T) {
-				s, m := sim(t, told(), &simOptions{Background: func(string, int) bool { return true },
+				s, m := sim(t, fragmented(), &simOptions{Background: func(string, int) bool { return true },
 					Fault: faults(&fault{Stall: make(chan struct{}), After: 5})})
 				ctx := context.Background()
 				if keep {
@@ -243,20 +243,20 @@ func TestBackgroundCancelled(t *testing.T) {
 
 // Options of a request override the Model's, and only Responses has replies in the background.
 func TestBackgroundOptions(t *testing.T) {
-	s, m := sim(t, told(), nil)
+	s, m := sim(t, fragmented(), nil)
 	req := user("go")
 	req.Whole = true
 	req.Settings.Options = map[string]json.RawMessage{"openai": json.RawMessage(`{"background":false}`)}
 	answered(m, req)
 	req.Settings.Options["openai"] = json.RawMessage(`{"background":true,"store":false}`)
-	s2, err := pawltest.NewSimulator(told(), nil)
+	s2, err := pawltest.NewSimulator(fragmented(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s2.Close()
 	plain := openai.New("gpt-5", &openai.Options{BaseURL: s2.URL, Key: "k", Poll: time.Millisecond})
-	if got, _, _, _ := answered(plain, req); got != toldText {
-		t.Errorf("got %s, want %s", got, toldText)
+	if got, _, _, _ := answered(plain, req); got != answerText {
+		t.Errorf("got %s, want %s", got, answerText)
 	}
 	if got, want := paths(s)+"; "+paths(s2), "POST; POST, GET /ID, GET /ID"; got != want {
 		t.Errorf("received %s, want %s", got, want)

@@ -25,8 +25,9 @@ var responsesAPI = &api{
 type responseDecoder struct {
 	*dialect
 	*wire.Emitter
-	slots []slot // the items of a stream, in order of appearance
-	ended bool   // the last event arrived
+	slots []slot        // the items of a stream, in order of appearance
+	at    map[int64]int // the position in slots of the last item with an index
+	ended bool          // the last event arrived
 
 	number   int64  // of the last event
 	numbered bool   // an event had a number

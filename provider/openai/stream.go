@@ -193,12 +193,21 @@ func ignored(typ []byte) bool {
 
 // slot returns the item with an index, or a new one. Without an index it returns the last one.
 func (d *responseDecoder) slot(index int64) *slot {
-	for i := len(d.slots) - 1; i >= 0; i-- {
-		if d.slots[i].index == index || index == noIndex {
-			return &d.slots[i]
-		}
+	if n := len(d.slots); index == noIndex && n > 0 {
+		return &d.slots[n-1]
 	}
-	d.slots = append(d.slots, slot{index: index, part: closed, kind: kindMessage})
+	if i, ok := d.at[index]; ok {
+		return &d.slots[i]
+	}
+	return d.newSlot(slot{index: index, part: closed, kind: kindMessage})
+}
+
+func (d *responseDecoder) newSlot(s slot) *slot {
+	if d.at == nil {
+		d.at = make(map[int64]int, 8)
+	}
+	d.at[s.index] = len(d.slots)
+	d.slots = append(d.slots, s)
 	return &d.slots[len(d.slots)-1]
 }
 
@@ -211,14 +220,13 @@ func (d *responseDecoder) added(index int64, raw []byte) error {
 	if index == noIndex {
 		index = int64(len(d.slots))
 	}
-	for i := range d.slots {
+	if i, ok := d.at[index]; ok && !d.Unchecked {
 		s := &d.slots[i]
-		if s.index == index && s.kind == it.kind() && s.call.ID == it.callID && !s.any && !s.done && !d.Unchecked {
+		if s.kind == it.kind() && s.call.ID == it.callID && !s.any && !s.done {
 			return nil // a duplicate event
 		}
 	}
-	d.slots = append(d.slots, slot{index: index, part: closed, kind: it.kind(), call: llm.ToolCall{ID: it.callID}})
-	s := &d.slots[len(d.slots)-1]
+	s := d.newSlot(slot{index: index, part: closed, kind: it.kind(), call: llm.ToolCall{ID: it.callID}})
 	switch s.kind {
 	case kindMessage:
 		var err error

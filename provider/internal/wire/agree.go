@@ -26,8 +26,8 @@ func (s *sum) add(b []byte) {
 
 // wireCall is a call with an id of the provider.
 type wireCall struct {
-	id, name string
-	part     int
+	name string
+	part int
 }
 
 // Agrees reports whether the fragments of part i form whole.
@@ -84,24 +84,14 @@ func (o *Emitter) noteCall(i int, c llm.ToolCall) error {
 		return nil
 	}
 	if o.calls == nil {
-		o.calls = make([]wireCall, 0, 4)
+		o.calls = make(map[string]wireCall, 4)
 	}
-	if k := o.callOf(c.ID); k < 0 {
-		o.calls = append(o.calls, wireCall{c.ID, c.Name, i})
-	} else if o.calls[k].part != i {
+	if first, ok := o.calls[c.ID]; !ok {
+		o.calls[c.ID] = wireCall{c.Name, i}
+	} else if first.part != i {
 		return o.Inconsistent("two calls have the id %q", c.ID)
 	}
 	return nil
-}
-
-// callOf returns the index in calls of the call with an id; -1 means none.
-func (o *Emitter) callOf(id string) int {
-	for k := range o.calls {
-		if o.calls[k].id == id {
-			return k
-		}
-	}
-	return -1
 }
 
 // repeats reports whether an earlier call has the id, the name and the arguments of c.
@@ -109,8 +99,8 @@ func (o *Emitter) repeats(c llm.ToolCall) bool {
 	if c.ID == "" || c.ID == c.Name || o.Unchecked {
 		return false
 	}
-	k := o.callOf(c.ID)
-	return k >= 0 && o.calls[k].name == c.Name && o.Agrees(o.calls[k].part, c.Args)
+	first, ok := o.calls[c.ID]
+	return ok && first.name == c.Name && o.Agrees(first.part, c.Args)
 }
 
 // announced returns an error if the reply announces calls and has none. The usage counts if the

@@ -28,7 +28,7 @@ type Emitter struct {
 
 	late   fragment   // the pending fragment of a stream
 	sums   []sum      // by part
-	calls  []wireCall // with an id
+	calls  map[string]wireCall // by id
 	called bool       // the reply has a call
 	held   map[int]*held
 }

@@ -109,17 +109,25 @@ func (c *Client) Retry(ctx context.Context, out *Emitter, send func() error) err
 		if !out.Yield(llm.Delta{Notice: notice}, nil) {
 			return ErrStopped
 		}
-		t := time.NewTimer(wait)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return fmt.Errorf("%s: %w", c.Provider, context.Cause(ctx))
+		if err := Sleep(ctx, wait); err != nil {
+			return fmt.Errorf("%s: %w", c.Provider, err)
 		}
 		if !out.Yield(llm.Delta{Requests: 1}, nil) {
 			return ErrStopped
 		}
 		*out = first
+	}
+}
+
+// Sleep returns nil after d, or the cause with which ctx ends before.
+func Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
