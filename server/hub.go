@@ -52,8 +52,7 @@ type live struct {
 	done   chan struct{} // closed when the run has stopped
 	err    error         // why the run could not start; set before begun is closed
 	story  bool          // a replay; the run is not executed
-	waits  bool          // the run stopped because it is pending; set before the feed ends
-	asked  atomic.Bool   // the feed has the end of a pending run, which may now be answered
+	waits  atomic.Bool   // the feed has the end of a pending run, which may now be answered
 }
 
 // works reports whether this process executes the run. l may be nil.
@@ -141,7 +140,7 @@ func (h *hub) find(p place) *live {
 // that is already executing. A nil by means the server itself.
 func (h *hub) run(ctx context.Context, p place, j job, by *client, msgs ...llm.Message) (*live, bool, error) {
 	h.mu.Lock()
-	for l := h.runs[p]; l.works() && l.asked.Load(); l = h.runs[p] {
+	for l := h.runs[p]; l.works() && l.waits.Load(); l = h.runs[p] {
 		// Its events end with the questions that the caller has answered.
 		h.mu.Unlock()
 		select {
@@ -228,8 +227,7 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
 		default:
 			if root && e.Kind == pawl.EventRunEnded {
 				ended, plain = true, e.Error == ""
-				l.waits = e.Result != nil && e.Result.Stop == pawl.StopPending
-				l.asked.Store(l.waits)
+				l.waits.Store(e.Result != nil && e.Result.Stop == pawl.StopPending)
 			}
 			l.feed.put(e)
 			if root && e.Kind == pawl.EventStep {
@@ -256,7 +254,7 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
 	}
 	h.rest(l)
 	h.tell(l.place)
-	if l.waits && !l.story { // an answer may have arrived in the meantime
+	if l.waits.Load() && !l.story { // an answer may have arrived in the meantime
 		h.wake()
 	}
 }

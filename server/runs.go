@@ -400,7 +400,7 @@ func (c *call) eventsOf() error {
 		return err
 	}
 	after := l.feed.place(c.r.Header.Get("Last-Event-ID"))
-	if _, ended, _ := l.feed.read(after, 0); ended && after > 0 && !l.waits {
+	if _, ended, _ := l.feed.read(after, 0); ended && after > 0 && !l.waits.Load() {
 		c.w.WriteHeader(http.StatusNoContent) // prevents a browser from reconnecting
 		return nil
 	}

@@ -47,7 +47,7 @@ func (c *call) stream(l *live, after int64, follow bool) error {
 			return nil
 		}
 		if ended {
-			if !follow || !l.waits {
+			if !follow || !l.waits.Load() {
 				return nil
 			}
 			if l = c.next(w, l, beat); l == nil {
