@@ -196,6 +196,17 @@ func (s *session) golden(name string) {
 	}
 }
 
+// resize changes the size of the window, and waits until the terminal has it: tmux can delay that.
+func (s *session) resize(columns, rows int) {
+	s.t.Helper()
+	s.tmux("resize-window", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(rows))
+	tty := strings.TrimSpace(s.tmux("display-message", "-p", "#{pane_tty}"))
+	s.until("a terminal of the new size", func(string) bool {
+		size, err := exec.Command("stty", "-F", tty, "size").Output()
+		return err == nil && strings.TrimSpace(string(size)) == fmt.Sprint(rows, columns)
+	})
+}
+
 // file writes a file into the folder of the session.
 func (s *session) file(name, text string) {
 	s.t.Helper()
@@ -410,7 +421,7 @@ func TestScreenTyping(t *testing.T) {
 		s.golden("typing-lines")
 		s.press("Enter")
 		s.see("Yes.", "tokens in")
-		s.tmux("resize-window", "-x", fmt.Sprint(columns-10), "-y", "30")
+		s.resize(columns-10, 30)
 		s.press("Up")
 		s.see("  lines")
 		s.press("C-c")
