@@ -27,6 +27,10 @@ type Rules struct {
 	Default pawl.Verdict
 
 	ValidFor time.Duration // the validity of an approval; 0 means 30 min, negative means for ever
+
+	// Flow decides too, by the origin of arguments, and the stricter verdict counts: a tool in
+	// Allow may still wait for a decision. nil means no such policy.
+	Flow *Flow
 }
 
 var _ pawl.Approver = Rules{}.Approve
@@ -45,7 +49,9 @@ var _ pawl.Approver = AskBeforeWrites
 // Middleware returns the middleware that holds an agent to r.
 func (r Rules) Middleware() pawl.Middleware {
 	m := pawl.Approve(r.Approve)
-	m.Check = r.Check
+	if m.Check = r.Check; r.Flow != nil {
+		m.Tool = r.Flow.Middleware().Tool
+	}
 	return m
 }
 
@@ -59,11 +65,30 @@ func (r Rules) Check(tools []*pawl.Tool) error {
 			return err
 		}
 	}
+	if r.Flow != nil {
+		return r.Flow.check(tools)
+	}
 	return nil
 }
 
 // Approve is the policy itself, for a policy of your own that asks it first.
 func (r Rules) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
+	a, err := r.listed(ctx, call, tool)
+	if err != nil || r.Flow == nil || a.Verdict != pawl.VerdictAllow && a.Verdict != pawl.VerdictAsk {
+		return a, err
+	}
+	f, err := r.Flow.Approve(ctx, call, tool)
+	if f.ValidFor = r.ValidFor; f.Verdict == pawl.VerdictAsk && a.Verdict == pawl.VerdictAsk {
+		f.Reason = a.Reason + "; " + f.Reason
+	}
+	if err == nil && f.Verdict == pawl.VerdictAllow {
+		return a, nil
+	}
+	return f, err
+}
+
+// listed is the verdict of the lists.
+func (r Rules) listed(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
 	in := func(list []string) bool {
 		return slices.ContainsFunc(list, func(e string) bool { return matches(e, tool) })
 	}

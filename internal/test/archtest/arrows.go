@@ -98,7 +98,7 @@ var arrows = []arrow{
 		modules: []string{jsonModule}},
 	{from: "react", to: join(low, ".", "llm", "internal/text"), modules: []string{jsonModule}},
 	{from: "history", to: []string{".", "llm"}},
-	{from: "policy", to: []string{".", "llm", "internal/nearest", "internal/jsonform"}},
+	{from: "policy", to: []string{".", "llm", "internal/nearest", "internal/jsonform", "internal/jsonscan"}},
 	{from: "leak", to: join(low, ".", "llm")},
 	{from: "redact", to: join(low, ".", "llm", "internal/jsonform", "internal/schema", "observe", "redact/internal/secret"),
 		modules: []string{jsonModule}},

@@ -1,0 +1,367 @@
+package policy
+
+// flow_index.go: what a conversation has said: the user's words, records, and untrusted text.
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pawl-go/pawl/llm"
+)
+
+// Bounds of an index. Text beyond them is untrusted, and no record counts any more.
+const (
+	maxText      = 32 << 20 // bytes of results
+	maxSpots     = 200_000
+	maxSame      = 64   // places of one value
+	maxAddresses = 1000 // of one document
+)
+
+// index is what the messages of a conversation say. It grows with the conversation: each message is
+// read once. All texts in it are plain.
+type index struct {
+	outer *index // of the conversation around a nested agent; nil means none
+	inner bool   // the task of the agent comes from another agent
+
+	mu      sync.Mutex
+	msgs    []llm.Message
+	calls   []llm.ToolCall // of the last reply
+	words   []string       // the user's
+	own     map[string]bool
+	spots   map[string][]spot
+	count   int // of spots
+	texts   []passage
+	private []string
+	tainted bool // an untrusted result was read
+	full    bool
+	bytes   atomic.Int64
+	seen    map[string]*sighting
+}
+
+// origin is the result that a value stands in.
+type origin struct {
+	of    *conduct
+	said  []string // the values of the call's arguments
+	keyed bool     // the user said all of them
+
+	document bool // the call reads one document, by its path or address
+	named    bool // and the user said that path or address
+}
+
+// spot is a place of a short value in a result.
+type spot struct {
+	*origin
+	field  string
+	record *record // nil means an item of a plain text
+}
+
+// record is an object of a result.
+type record struct {
+	texts []string
+	up    *record // the object with this object as a member; nil for an element of an array
+}
+
+// passage is running text.
+type passage struct {
+	*origin
+	text   string
+	shadow bool // the text of a result whose data are indexed, too
+
+	listed    bool // addresses is known
+	addresses []string
+}
+
+// sighting is where a value stands in passages.
+type sighting struct {
+	next  int    // the first passage that was not searched
+	tool  string // of the first passage with the value; empty means none
+	stray bool   // it stands in the text of an untrusted result
+	asID  bool   // a text names it as an identifier
+	doc   bool   // it stands in a document that the user named
+	sure  bool   // it stands in the text of a trusted result
+}
+
+func newIndex(outer *index, inner bool, words string) *index {
+	ix := &index{outer: outer, inner: inner, own: map[string]bool{}, spots: map[string][]spot{},
+		seen: map[string]*sighting{}}
+	ix.tainted = inner && (outer == nil || outer.taint())
+	if words != "" {
+		ix.words = append(ix.words, plainText(words))
+	}
+	return ix
+}
+
+func (ix *index) taint() bool {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	return ix.tainted
+}
+
+// begins reports whether the messages of ix are the first of msgs. Texts of one process are shared,
+// so that equal ones compare without being read.
+func (ix *index) begins(msgs []llm.Message) bool {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if len(ix.msgs) > len(msgs) || len(ix.msgs) == 0 {
+		return false
+	}
+	return slices.EqualFunc(ix.msgs, msgs[:len(ix.msgs)], func(a, b llm.Message) bool {
+		return a.Role == b.Role && slices.EqualFunc(a.Parts, b.Parts, samePart)
+	})
+}
+
+func samePart(a, b llm.Part) bool {
+	switch a := a.(type) {
+	case llm.Text:
+		b, ok := b.(llm.Text)
+		return ok && a.Text == b.Text
+	case llm.ToolCall:
+		b, ok := b.(llm.ToolCall)
+		return ok && a.ID == b.ID && a.Name == b.Name && bytes.Equal(a.Args, b.Args)
+	case llm.ToolResult:
+		b, ok := b.(llm.ToolResult)
+		return ok && a.CallID == b.CallID && a.IsError == b.IsError && bytes.Equal(a.Data, b.Data) &&
+			slices.EqualFunc(a.Parts, b.Parts, samePart)
+	}
+	return true // reasoning and media are not read
+}
+
+// read reads the messages that are new. tool returns the conduct of a tool by its name.
+func (ix *index) read(msgs []llm.Message, tool func(string) *conduct) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if len(msgs) <= len(ix.msgs) {
+		return // another call of the step was first
+	}
+	for _, m := range msgs[len(ix.msgs):] {
+		switch m.Role {
+		case llm.RoleUser, llm.RoleSystem, llm.RoleDeveloper:
+			text := m.Text()
+			ix.bytes.Add(int64(len(text)))
+			if ix.inner && m.Role == llm.RoleUser {
+				ix.texts = append(ix.texts, passage{origin: &origin{of: &conduct{name: "the agent that gave the task"}}, text: plainText(text)})
+			} else {
+				ix.words = append(ix.words, plainText(text))
+			}
+		case llm.RoleAssistant:
+			ix.calls = m.Calls()
+		case llm.RoleTool:
+			for _, p := range m.Parts {
+				if r, ok := p.(llm.ToolResult); ok {
+					ix.result(r, tool)
+				}
+			}
+		}
+	}
+	ix.msgs = msgs
+}
+
+// said reports whether the user's words have v.
+func (ix *index) said(v string) bool {
+	if ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.said(v) }) {
+		return true
+	}
+	v = bareLink(v)
+	return slices.ContainsFunc(ix.words, func(w string) bool { return find(w, v, 0) >= 0 })
+}
+
+// locked calls f with the lock of ix. An index locks only those around it, so that locks are
+// always taken in the same order.
+func (ix *index) locked(f func() bool) bool {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	return f()
+}
+
+// see returns where v stands in passages.
+func (ix *index) see(v string) *sighting {
+	s := ix.seen[v]
+	if s == nil {
+		if len(ix.seen) > 10_000 {
+			clear(ix.seen)
+		}
+		s = &sighting{}
+		ix.seen[v] = s
+	}
+	bare := bareLink(v)
+	for ; s.next < len(ix.texts); s.next++ {
+		p := &ix.texts[s.next]
+		at := find(p.text, bare, 0)
+		if at < 0 || p.shadow && slices.ContainsFunc(ix.spots[v], func(s spot) bool { return s.origin == p.origin }) {
+			continue
+		}
+		if p.of.trusted {
+			s.sure = s.sure || !slices.Contains(p.origin.said, v)
+			continue
+		}
+		if s.stray = true; s.tool == "" {
+			s.tool = p.of.name
+		}
+		s.doc = s.doc || p.named
+		for ; at >= 0 && !s.asID; at = find(p.text, bare, at+1) {
+			s.asID = identifies(p.text[max(0, at-16):at])
+		}
+	}
+	return s
+}
+
+// identifies reports whether the text before a value names it as an identifier: with id 13.
+func identifies(before string) bool {
+	return find(before, "id", 0) >= 0 || find(before, "ids", 0) >= 0 || strings.HasSuffix(before, "#") ||
+		find(before, "number", 0) >= 0
+}
+
+// named reports whether r holds a text that the user said.
+func (ix *index) named(r *record) bool {
+	for ; r != nil; r = r.up {
+		if slices.ContainsFunc(r.texts, ix.said) {
+			return true
+		}
+	}
+	return false
+}
+
+// trusts reports whether a trusted result has v, other than as the echo of its own call.
+func (ix *index) trusts(v string) bool {
+	return ix.see(v).sure || slices.ContainsFunc(ix.spots[v], func(s spot) bool {
+		return s.of.trusted && !slices.Contains(s.origin.said, v)
+	})
+}
+
+// endorsed reports whether v may have the role r in a call of c.
+func (ix *index) endorsed(c *conduct, r role, v string) bool {
+	if ix.said(v) || r == roleObject && ix.own[v] || !c.final && !c.takes && ix.trusts(v) {
+		return true
+	}
+	if ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.endorsed(c, r, v) }) {
+		return true
+	}
+	where := ix.see(v)
+	for _, s := range ix.spots[v] {
+		if s.record == nil || ix.full {
+			break
+		}
+		n := noun(s.field)
+		id := nameRole(s.field) == roleObject || n == "name" || n == "key" || n == "filename" || n == "path"
+		switch named := ix.named(s.record); {
+		case c.final:
+			if named && s.of.trusted && !slices.Contains(s.origin.said, v) {
+				return true
+			}
+		case r == roleObject && id && c.takes:
+			if named && !where.asID {
+				return true
+			}
+		case r == roleObject && id:
+			if named || !where.asID && (s.keyed || !c.out) {
+				return true
+			}
+		case r == roleParty && !c.takes && !where.stray && (partyWords[n] || identityWords[n] || n == ""):
+			if named || s.keyed || addressKind(v) == "" {
+				return true
+			}
+		}
+	}
+	return r == roleParty && ix.soleInDocument(c, v)
+}
+
+// soleInDocument reports whether v is the only address of its kind in the documents that the user
+// named, and the user's words have a verb of c: the account of "pay the bill bill.txt". A second
+// address, such as the address in an injected text, makes it a guess.
+func (ix *index) soleInDocument(c *conduct, v string) bool {
+	kind := addressKind(v)
+	if kind != kindMail && kind != kindAccount || c.takes || ix.full || !ix.see(v).doc || !ix.intended(c) {
+		return false
+	}
+	for i := range ix.texts {
+		p := &ix.texts[i]
+		if !p.named || p.of.trusted {
+			continue
+		}
+		if !p.listed {
+			p.listed, p.addresses = true, addressesIn(p.text, maxAddresses)
+		}
+		if len(p.addresses) == maxAddresses || slices.ContainsFunc(p.addresses, func(a string) bool {
+			return addressKind(a) == kind && bareLink(a) != bareLink(v) && !ix.said(a)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// endorsedAmount reports whether a final act may have the amount s: the user said it, or it stands
+// in a record that the user named, or in a document that the user named for such an act.
+func (ix *index) endorsedAmount(c *conduct, s string) bool {
+	n, ok := amount(s)
+	if !ok {
+		return false
+	}
+	if slices.ContainsFunc(ix.words, func(w string) bool { return hasAmount(w, n) }) {
+		return true
+	}
+	if ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.endorsedAmount(c, s) }) {
+		return true
+	}
+	if slices.ContainsFunc(ix.spots[plainText(s)], func(s spot) bool { return s.record != nil && ix.named(s.record) }) {
+		return true
+	}
+	return ix.intended(c) &&
+		slices.ContainsFunc(ix.texts, func(p passage) bool { return p.named && hasAmount(p.text, n) })
+}
+
+// reachable reports whether a read may go to the address v. An address that stands as a whole in
+// the conversation reveals only that it was read. An address that the model has put together
+// may carry data, unless the user said its host.
+func (ix *index) reachable(v string) bool {
+	return ix.said(v) || ix.said(host(v)) || ix.own[v] || len(ix.spots[v]) > 0 || ix.trusts(v) || ix.see(v).stray ||
+		ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.reachable(v) })
+}
+
+// onlyProse reports whether v stands only in untrusted running text, outside of the documents that
+// the user named.
+func (ix *index) onlyProse(v string) bool {
+	s := ix.see(v)
+	return s.stray && !s.doc && !ix.said(v) && len(ix.spots[v]) == 0 && !s.sure
+}
+
+// leaks reports the addresses and the private values in a text that leaves, as far as the user did
+// not say them.
+func (ix *index) leaks(a argument, report func(argument, string)) {
+	text := plainText(a.value)
+	const most = 200
+	found := addressesIn(text, most)
+	if len(found) == most {
+		report(a, "has more than 200 addresses")
+	}
+	for _, v := range found {
+		if addressKind(v) != "" && !ix.said(v) && !ix.trusts(v) && !ix.own[v] &&
+			(ix.outer == nil || !ix.outer.locked(func() bool { return ix.outer.trusts(v) || ix.outer.own[v] })) {
+			report(a, fmt.Sprintf("has the address %q, which %s", clipped(v), ix.where(v)))
+		}
+	}
+	for i, v := range ix.private {
+		if i == maxSame*maxSame {
+			break
+		}
+		if find(text, v, 0) >= 0 && !ix.said(v) {
+			report(a, "has a private value")
+			break
+		}
+	}
+}
+
+// where says where v stands, for a question.
+func (ix *index) where(v string) string {
+	if tool := ix.see(v).tool; tool != "" {
+		return "stands only in text that " + tool + " returned"
+	}
+	if list := ix.spots[v]; len(list) > 0 {
+		return "stands only in a record that " + list[0].of.name + " returned and the user's words do not name"
+	}
+	return "stands neither in the user's words nor in a result"
+}

@@ -1,0 +1,181 @@
+package policy
+
+// flow_words.go: how Flow compares texts: whole words, addresses and amounts.
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// plainText returns s in lower case, with one space for each run of white space and none at the
+// ends.
+func plainText(s string) string {
+	var b strings.Builder
+	b.Grow(len(s))
+	space := false
+	for _, r := range s {
+		switch {
+		case unicode.IsSpace(r):
+			space = b.Len() > 0
+			continue
+		case space:
+			b.WriteByte(' ')
+			space = false
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// maxValue is the length in bytes of values that are looked for. Longer values have no origin.
+const maxValue = 512
+
+// find returns the place of v as a whole word in text, from start on; -1 means none. Both are plain
+// texts.
+func find(text, v string, start int) int {
+	if v == "" || len(v) > maxValue {
+		return -1
+	}
+	for i := start; i < len(text); {
+		n := strings.Index(text[i:], v)
+		if n < 0 {
+			break
+		}
+		if i += n; apart(text[:i], v, text[i+len(v):]) {
+			return i
+		}
+		for i++; i < len(text) && wordByte(text[i-1]) && wordByte(text[i]); i++ {
+		}
+	}
+	return -1
+}
+
+// wordByte reports whether b is part of a word. All bytes of other letters than ASCII count.
+func wordByte(b byte) bool {
+	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b == '_' || b >= utf8.RuneSelf
+}
+
+func wordRune(r rune) bool { return r == '_' || r == '@' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// apart reports whether v is a value of its own between the texts before and after it. 13 is none
+// in 2024-05-13 and in 13.5, nor bob@x.com in jim.bob@x.com and bob@x.com.org.
+func apart(before, v, after string) bool {
+	a, n := utf8.DecodeLastRuneInString(before)
+	b, m := utf8.DecodeRuneInString(after)
+	if wordRune(a) || wordRune(b) {
+		return false
+	}
+	number := v[0] >= '0' && v[0] <= '9'
+	if strings.Contains(v, " ") || !number && !strings.ContainsAny(v, "@.") {
+		return true
+	}
+	joins := func(r rune) bool { return strings.ContainsRune(".-/+", r) || number && (r == ':' || r == ',') }
+	if next, _ := utf8.DecodeLastRuneInString(before[:len(before)-n]); joins(a) && wordRune(next) {
+		return false
+	}
+	next, _ := utf8.DecodeRuneInString(after[m:])
+	return !joins(b) || !wordRune(next)
+}
+
+// The kinds of addresses.
+const (
+	kindMail    = "mail"
+	kindLink    = "link"
+	kindAccount = "account"
+)
+
+var (
+	addresses = regexp.MustCompile(`(?:https?|wss?|ftp)://[^\s<>"'()\[\]{}\\|]+|\bwww\.[a-z0-9-]+\.[^\s<>"'()\[\]{}\\|]+` +
+		`|\b(?:[a-z0-9-]+\.)+[a-z]{2,}/[^\s<>"'()\[\]{}\\|]+|[\w.+%-]+@[\w-]+\.[\w.-]*\w|\b[a-z]{2}\d{2}[a-z0-9]{8,30}\b`)
+	domain = regexp.MustCompile(`^(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?(?:/\S*)?$|^\d+\.\d+\.\d+\.\d+(?::\d+)?(?:/\S*)?$`)
+)
+
+// addressesIn returns the addresses in a plain text, at most n.
+func addressesIn(text string, n int) []string {
+	all := addresses.FindAllString(text, n)
+	for i, a := range all {
+		all[i] = strings.TrimRight(a, ".,;:!?*_`")
+	}
+	return all
+}
+
+// addressKind returns the kind of address that the whole of v is; empty means none. An account has
+// ten digits or more, as an IBAN.
+func addressKind(v string) string {
+	if strings.ContainsAny(v, " ") {
+		return ""
+	}
+	found := addresses.FindString(v)
+	switch {
+	case found != v:
+		return ""
+	case strings.Contains(v, "://") || strings.HasPrefix(v, "www.") || !strings.Contains(v, "@") && strings.Contains(v, "/"):
+		return kindLink
+	case strings.Contains(v, "@"):
+		return kindMail
+	case strings.Count(strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return '0'
+		}
+		return r
+	}, v), "0") >= 10:
+		return kindAccount
+	}
+	return ""
+}
+
+// bareLink returns a link without its scheme and without a slash or fragment at its end.
+func bareLink(v string) string {
+	if _, rest, ok := strings.Cut(v, "://"); ok {
+		v = rest
+	}
+	if i := strings.IndexByte(v, '#'); i > 0 && strings.Contains(v[:i], ".") {
+		v = v[:i]
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(v, "mailto:"), "/")
+}
+
+// host returns the host of a link without its port. A user before the host is part of it, so that
+// no user said such a link.
+func host(v string) string {
+	h := bareLink(v)
+	if i := strings.IndexAny(h, "/?\\"); i >= 0 {
+		h = h[:i]
+	}
+	h, _, _ = strings.Cut(h, ":")
+	return h
+}
+
+var figure = regexp.MustCompile(`\d[\d.,']*`)
+
+// amount returns a number as written by people: 1,100.50, 1.100,50 and 1100.5 are equal.
+func amount(s string) (float64, bool) {
+	s = strings.ReplaceAll(strings.TrimRight(s, ".,'"), "'", "")
+	dot, comma := strings.LastIndexByte(s, '.'), strings.LastIndexByte(s, ',')
+	switch {
+	case dot >= 0 && comma > dot:
+		s = strings.Replace(strings.ReplaceAll(s, ".", ""), ",", ".", 1)
+	case strings.Count(s, ",") == 1 && dot < 0 && len(s)-comma != 4:
+		s = strings.Replace(s, ",", ".", 1)
+	}
+	f, err := strconv.ParseFloat(strings.ReplaceAll(s, ",", ""), 64)
+	return f, err == nil
+}
+
+// hasAmount reports whether text has the number n.
+func hasAmount(text string, n float64) bool {
+	for len(text) > 0 {
+		at := figure.FindStringIndex(text)
+		if at == nil {
+			return false
+		}
+		if f, ok := amount(text[at[0]:at[1]]); ok && f == n {
+			return true
+		}
+		text = text[at[1]:]
+	}
+	return false
+}
