@@ -4,16 +4,18 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// disk measures how much a program writes to its writable folders.
+// disk measures how much a program writes to its writable folders, in bytes and in files.
 //
 // Walking the folders takes time if there are many files, whereas reading the free space of their
 // disks is fast. The folders are therefore walked only when the free space has shrunk by the amount
@@ -21,52 +23,99 @@ import (
 // nothing.
 type disk struct {
 	roots []string
-	limit int64
+	limit usage
+	file  int64 // bytes of the largest file
 	begun time.Time
-	pid   int // the first of the processes
+	pid   int  // the first of the processes
+	own   bool // the program's /tmp is memory of its own: Strict
 
-	room []int64 // free space of each root at the last walk
-	left int64   // decrease of the free space at which the next walk is due
+	room []usage // free space of each root at the last walk
+	left usage   // decrease of the free space at which the next walk is due
 }
 
-func newDisk(roots []string, limit int64, pid int) *disk {
+// usage is an amount of disk space: bytes, and files, each of which takes an inode.
+type usage [2]int64
+
+// over returns the limit that an amount exceeds, or "".
+func (u usage) over(limit usage) End {
+	switch {
+	case u[0] > limit[0]:
+		return UsedDisk
+	case u[1] > limit[1]:
+		return UsedFiles
+	}
+	return ""
+}
+
+func newDisk(roots []string, s *Spec, pid int) *disk {
+	limit := usage{s.Limits.Disk, int64(s.Limits.Files)}
 	// File times come from a clock with a resolution of some milliseconds.
-	d := &disk{roots: roots, limit: limit, begun: time.Now().Add(-20 * time.Millisecond), pid: pid, left: limit}
+	d := &disk{roots: roots, limit: limit, file: s.Limits.FileSize, begun: time.Now().Add(-20 * time.Millisecond),
+		pid: pid, own: s.Level == Strict, left: limit}
 	for _, r := range roots {
 		d.room = append(d.room, room(r))
 	}
 	return d
 }
 
-// room returns the number of free bytes on the file system of path.
-func room(path string) int64 {
+// room returns the free space of the file system of path. A file system without a fixed number of
+// inodes has 0 free ones.
+func room(path string) (u usage) {
 	var st unix.Statfs_t
-	if unix.Statfs(path, &st) != nil {
-		return 0
+	if unix.Statfs(path, &st) == nil {
+		u = usage{int64(st.Bfree) * int64(st.Bsize), int64(st.Ffree)}
 	}
-	return int64(st.Bfree) * int64(st.Bsize)
+	return u
 }
 
-// look reports whether the program has exceeded its limit, and how much of left is used.
-func (d *disk) look() (over bool, lost int64) {
-	for i, r := range d.roots {
-		lost = max(lost, d.room[i]-room(r))
+// filled returns the machine's folders and files that the program may write.
+func (l *launch) filled() []string {
+	if l.temp == "" {
+		return l.spec.Write
 	}
-	if lost <= d.left {
-		return false, lost
-	}
-	for i, r := range d.roots {
-		d.room[i] = room(r)
-	}
-	grown := d.grown()
-	d.left = max(d.limit-grown, d.limit/16)
-	return grown > d.limit, 0
+	return append(slices.Clone(l.spec.Write), l.temp)
 }
 
-// grown returns the size of all files that were created or changed since the program began,
-// including deleted files that it holds open. If the program hides its files, the size counts as
-// exceeding the limit.
-func (d *disk) grown() (sum int64) {
+// look returns the limit that the program has exceeded, or "", and the time until the next look.
+func (d *disk) look() (over End, next time.Duration) {
+	var lost usage
+	for i, r := range d.roots {
+		now := room(r)
+		lost[0], lost[1] = max(lost[0], d.room[i][0]-now[0]), max(lost[1], d.room[i][1]-now[1])
+	}
+	if lost.over(d.left) != "" {
+		for i, r := range d.roots {
+			d.room[i] = room(r)
+		}
+		d.signal(unix.SIGSTOP) // or it would write in the meantime
+		grown := d.grown()
+		d.signal(unix.SIGCONT)
+		for i := range lost {
+			lost[i], d.left[i] = 0, max(d.limit[i]-grown[i], d.limit[i]/16)
+		}
+		over = grown.over(d.limit)
+	}
+	return over, min(nextLook(lost[0], d.left[0], fillPerSecond), nextLook(lost[1], d.left[1], filesPerSecond))
+}
+
+// signal sends a signal to all processes, also to new ones that start in the meantime.
+func (d *disk) signal(s unix.Signal) {
+	for n := 0; ; {
+		all := family(d.pid)
+		for _, p := range all {
+			unix.Kill(p.pid, s)
+		}
+		if s != unix.SIGSTOP || len(all) <= n {
+			return
+		}
+		n = len(all)
+	}
+}
+
+// grown returns the size and the number of all files that were created or changed since the
+// program began, including deleted files that it holds open. If the program hides its files, the
+// size counts as exceeding the limit.
+func (d *disk) grown() (sum usage) {
 	seen := map[[2]uint64]bool{} // a file can have several names
 	add := func(st *unix.Stat_t) {
 		if time.Unix(st.Ctim.Unix()).Before(d.begun) {
@@ -74,7 +123,8 @@ func (d *disk) grown() (sum int64) {
 		}
 		if id := [2]uint64{st.Dev, st.Ino}; !seen[id] {
 			seen[id] = true
-			sum += st.Blocks * 512
+			sum[0] += st.Blocks * 512
+			sum[1]++
 		}
 	}
 	var st unix.Stat_t
@@ -87,25 +137,74 @@ func (d *disk) grown() (sum int64) {
 			hidden := known != nil && !errors.Is(known, unix.ENOENT) || err != nil &&
 				!errors.Is(err, fs.ErrNotExist) && !time.Unix(st.Ctim.Unix()).Before(d.begun)
 			if hidden {
-				sum = d.limit + 1
+				sum[0] = d.limit[0] + 1
 			}
-			if sum > d.limit {
+			if sum.over(d.limit) != "" {
 				return fs.SkipAll
 			}
 			return nil // skip files that were deleted or closed in the meantime
 		})
 	}
+	sum[0] += d.unnamed(add)
+	return sum
+}
+
+// unnamed calls add with the deleted files that the processes hold open or have mapped. It returns
+// the most that files of unknown size can take: files whose descriptors are in the queue of a
+// socket, and mapped files that this user cannot examine. Each can have the size of the largest.
+func (d *disk) unnamed(add func(*unix.Stat_t)) (unknown int64) {
+	seen := map[string]bool{} // sockets and mapped files
 	for _, p := range family(d.pid) {
-		dir := "/proc/" + strconv.Itoa(p) + "/fd/"
-		list, err := os.ReadDir(dir)
-		if err != nil {
-			continue
-		}
-		for _, f := range list {
-			if unix.Stat(dir+f.Name(), &st) == nil && st.Nlink == 0 && st.Mode&unix.S_IFMT == unix.S_IFREG {
-				add(&st)
+		for _, task := range p.tasks { // a thread can have descriptors of its own
+			list, err := os.ReadDir(task + "/fd")
+			if err != nil && running(task) {
+				return d.limit[0] + 1
+			}
+			for _, f := range list {
+				unknown += d.held(task, f.Name(), seen, add) * d.file
 			}
 		}
+		unknown += d.mapped(p, seen, add) * d.file
 	}
-	return sum
+	return unknown
+}
+
+// held adds the deleted file at a descriptor, or returns how many descriptors wait in its socket.
+func (d *disk) held(task, fd string, seen map[string]bool, add func(*unix.Stat_t)) (waiting int64) {
+	var st unix.Stat_t
+	if unix.Stat(task+"/fd/"+fd, &st) != nil {
+		return 0
+	}
+	switch id := fmt.Sprint("socket ", st.Ino); {
+	case st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink == 0:
+		add(&st)
+	case st.Mode&unix.S_IFMT == unix.S_IFSOCK && !seen[id]:
+		seen[id] = true
+		b, _ := os.ReadFile(task + "/fdinfo/" + fd)
+		return fields(b, "scm_fds:") >> 10
+	}
+	return 0
+}
+
+// mapped adds the deleted files that a process has mapped, or returns how many it cannot examine.
+func (d *disk) mapped(p process, seen map[string]bool, add func(*unix.Stat_t)) (unknown int64) {
+	dir := p.dir()
+	b, _ := os.ReadFile(dir + "/maps")
+	var st, temp unix.Stat_t
+	own := d.own && unix.Stat(dir+"/root"+base, &temp) == nil
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line) // range, rights, offset, device, inode, path
+		if len(f) < 6 || f[len(f)-1] != "(deleted)" || strings.HasPrefix(f[5], "/dev/zero") || seen[f[3]+" "+f[4]] {
+			continue
+		}
+		seen[f[3]+" "+f[4]] = true
+		switch {
+		case own && f[3] == fmt.Sprintf("%02x:%02x", unix.Major(temp.Dev), unix.Minor(temp.Dev)):
+		case unix.Stat(fmt.Sprintf("/proc/%d/map_files/%s", p.pid, f[0]), &st) == nil:
+			add(&st)
+		default:
+			unknown++
+		}
+	}
+	return unknown
 }

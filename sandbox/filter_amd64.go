@@ -6,15 +6,18 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_X86_64
 
-// forbiddenHere lists the forbidden calls that only this architecture has.
-var forbiddenHere = []uintptr{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT, unix.SYS_USELIB, unix.SYS_USTAT,
-	unix.SYS_SYSFS, unix.SYS__SYSCTL,
-	unix.SYS_CREATE_MODULE, unix.SYS_GET_KERNEL_SYMS, unix.SYS_QUERY_MODULE}
+// The calls that only this architecture has, as in open, own and chmod.
+var (
+	openHere = []uintptr{unix.SYS_ARCH_PRCTL, unix.SYS_FORK, unix.SYS_VFORK, unix.SYS_GETPGRP, unix.SYS_PAUSE,
+		unix.SYS_ALARM, unix.SYS_TIME, unix.SYS_PIPE, unix.SYS_DUP2, unix.SYS_POLL, unix.SYS_SELECT,
+		unix.SYS_EPOLL_CREATE, unix.SYS_EPOLL_WAIT, unix.SYS_EVENTFD, unix.SYS_SIGNALFD, unix.SYS_INOTIFY_INIT,
+		unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_READLINK, unix.SYS_GETDENTS, unix.SYS_MKDIR,
+		unix.SYS_RMDIR, unix.SYS_LINK, unix.SYS_SYMLINK, unix.SYS_UNLINK, unix.SYS_RENAME}
+	ownHere   = []uintptr{unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT}
+	chmodHere = []uintptr{unix.SYS_CHMOD}
+)
 
-// awayHere lists the calls that Standard additionally refuses and that only this architecture has.
-var awayHere = []uintptr{unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN}
-
-// here adds the calls that the other architecture lacks.
+// here adds the rules for calls that the other architecture lacks.
 func (f *filter) here() {
 	f.bits(unix.SYS_CHMOD, 1, setID)
 	f.bits(unix.SYS_CREAT, 1, setID)

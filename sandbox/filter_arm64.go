@@ -6,11 +6,8 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_AARCH64
 
-// forbiddenHere lists the forbidden calls that only this architecture has.
-var forbiddenHere []uintptr
+// The calls that only this architecture has, as in open, own and chmod.
+var openHere, ownHere, chmodHere []uintptr
 
-// awayHere lists the calls that Standard additionally refuses and that only this architecture has.
-var awayHere []uintptr
-
-// here adds the calls that the other architecture lacks.
+// here adds the rules for calls that the other architecture lacks.
 func (f *filter) here() {}

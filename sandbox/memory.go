@@ -12,50 +12,85 @@ import (
 // The intervals at which a program's memory and disk usage are measured: shorter when the program
 // could reach its limit soon.
 const (
-	fillPerSecond = 4 << 30
-	lookSoonest   = 5 * time.Millisecond
-	lookLatest    = 250 * time.Millisecond
+	fillPerSecond  = 4 << 30 // bytes
+	filesPerSecond = 1 << 18
+	lookSoonest    = 2 * time.Millisecond
+	lookLatest     = 250 * time.Millisecond
 )
 
-// nextLook returns the time until the next measurement of a program that uses used of total.
-func nextLook(used, total int64) time.Duration {
-	left := time.Duration(max(total-used, 0)) * time.Second / fillPerSecond
+// nextLook returns the time until the next measurement of a program that uses used of total, and
+// can fill perSecond.
+func nextLook(used, total, perSecond int64) time.Duration {
+	left := time.Duration(float64(max(total-used, 0)) / float64(perSecond) * float64(time.Second))
 	return min(max(left, lookSoonest), lookLatest)
+}
+
+// look returns the limit that the program has exceeded, or "", and the time until the next look.
+func (l *launch) look(filled *disk) (over End, next time.Duration) {
+	over, next = filled.look()
+	if l.group.full() {
+		return UsedMemory, 0
+	}
+	if l.group == nil && l.spec.Level == Strict { // only there can all processes be found
+		total := l.spec.Limits.MemoryInAll
+		used := memoryOf(l.proc.Pid, total)
+		if used > total {
+			return UsedMemory, 0
+		}
+		next = min(next, nextLook(used, total, fillPerSecond))
+	}
+	return over, next
 }
 
 // memoryOf returns the memory of the process and all its descendants; shared pages count once. In a
 // process namespace these are all processes that were started, because orphans become children of
-// the first process. Mapped files do not count, because the kernel can evict them.
+// the first process. Mapped files do not count, because the kernel can evict them. Each Unix socket
+// counts with the size of its send buffer.
 //
 // The exact sum is expensive for large processes. It is computed only if the approximate sum, which
 // is never smaller, exceeds total.
 func memoryOf(pid int, total int64) int64 {
 	all := family(pid)
-	var rough int64
+	sockets := buffered(pid)
+	rough := sockets
 	for _, p := range all {
-		rough += resident(p)
+		rough += p.resident()
 	}
 	if rough <= total {
 		return rough
 	}
-	var sum int64
+	sum := sockets
 	for _, p := range all {
-		sum += shareOf(p)
+		sum += p.share()
 	}
 	return sum
 }
 
+// buffered returns the bytes that the Unix sockets of a network namespace can hold. The filter
+// prevents larger buffers than the usual ones.
+func buffered(pid int) int64 {
+	b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/net/unix")
+	return max(int64(bytes.Count(b, []byte("\n")))-1, 0) * 208 << 10
+}
+
+// process is a process of the program.
+type process struct {
+	pid   int
+	tasks []string // the folders of its threads below /proc
+}
+
 // family returns the process and all its descendants.
-func family(pid int) []int {
-	all := []int{pid}
+func family(pid int) []process {
+	all := []process{{pid: pid}}
 	seen := map[int]bool{pid: true} // the set changes while it is listed
 	for i := 0; i < len(all) && len(all) < 1<<12; i++ {
-		dir := "/proc/" + strconv.Itoa(all[i]) + "/task/"
+		dir := "/proc/" + strconv.Itoa(all[i].pid) + "/task/"
 		tasks, err := os.ReadDir(dir)
 		if err != nil {
 			continue // it has ended
 		}
 		for _, t := range tasks {
+			all[i].tasks = append(all[i].tasks, dir+t.Name())
 			list, err := os.ReadFile(dir + t.Name() + "/children")
 			if err != nil {
 				continue
@@ -63,7 +98,7 @@ func family(pid int) []int {
 			for _, f := range bytes.Fields(list) {
 				if p, err := strconv.Atoi(string(f)); err == nil && !seen[p] {
 					seen[p] = true
-					all = append(all, p)
+					all = append(all, process{pid: p})
 				}
 			}
 		}
@@ -71,9 +106,30 @@ func family(pid int) []int {
 	return all
 }
 
+// dir returns a folder of /proc that describes the memory of a process. If its first thread has
+// ended, the folder of the process does not.
+func (p process) dir() string {
+	dir := "/proc/" + strconv.Itoa(p.pid)
+	if len(p.tasks) > 1 && !running(dir) {
+		for _, t := range p.tasks {
+			if running(t) {
+				return t
+			}
+		}
+	}
+	return dir
+}
+
+// running reports whether a process or thread runs: it exists, and has not ended.
+func running(dir string) bool {
+	b, err := os.ReadFile(dir + "/stat")
+	_, state, _ := bytes.Cut(b[bytes.LastIndexByte(b, ')')+1:], []byte(" "))
+	return err == nil && len(state) > 0 && state[0] != 'Z' && state[0] != 'X'
+}
+
 // resident returns the resident memory of a process.
-func resident(pid int) int64 {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+func (p process) resident() int64 {
+	b, err := os.ReadFile(p.dir() + "/statm")
 	if f := bytes.Fields(b); err == nil && len(f) > 1 {
 		pages, _ := strconv.ParseInt(string(f[1]), 10, 64)
 		return pages * int64(os.Getpagesize())
@@ -81,10 +137,10 @@ func resident(pid int) int64 {
 	return 0
 }
 
-// shareOf returns a process's share of its memory that belongs to no file. If the process hides it,
+// share returns a process's share of its memory that belongs to no file. If the process hides it,
 // all of its memory counts.
-func shareOf(pid int) int64 {
-	dir := "/proc/" + strconv.Itoa(pid)
+func (p process) share() int64 {
+	dir := p.dir()
 	if b, err := os.ReadFile(dir + "/smaps_rollup"); err == nil {
 		return fields(b, "Pss_Anon:", "Pss_Shmem:", "SwapPss:")
 	}

@@ -109,9 +109,7 @@ func (f *filter) inet() {
 	f.arg(0)
 	f.jump(unix.BPF_JEQ, unix.AF_UNIX, 8, 0)
 	f.jump(unix.BPF_JEQ, unix.AF_INET, 0, 6)
-	f.arg(1)
-	*f = append(*f, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K,
-		K: ^uint32(unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK)})
+	f.kind()
 	f.jump(unix.BPF_JEQ, unix.SOCK_STREAM, 0, 3)
 	f.arg(2)
 	f.jump(unix.BPF_JEQ, 0, 2, 0)

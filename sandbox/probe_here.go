@@ -15,7 +15,7 @@ import (
 // gives describes what each level enforces.
 var gives = map[Level]string{
 	Strict:   "own user, mount, process, network, IPC and host namespaces; system call filter; Landlock; limits, memory per process and in all; all ended together",
-	Standard: "Landlock; system call filter without sockets; limits, memory per process, no bound on processes; its group ended together",
+	Standard: "Landlock; system call filter without sockets; limits, memory per process; its group ended together",
 	None:     "no wall: limits; its group ended together",
 }
 
@@ -32,6 +32,7 @@ func probe() *Report {
 			r.Facts = append(r.Facts, Fact{name[strings.LastIndex(name, "/")+1:], strings.TrimSpace(string(b))})
 		}
 	}
+	r.Facts = append(r.Facts, Fact{"control group", bounded()})
 	for l := Strict; l <= None; l++ {
 		p := Probed{Level: l, Gives: gives[l]}
 		if took, err := try(l); err != nil {
@@ -43,6 +44,17 @@ func probe() *Report {
 		r.Levels = append(r.Levels, p)
 	}
 	return r
+}
+
+// bounded describes what the kernel bounds by a control group, or what is not bounded without one.
+func bounded() string {
+	g, err := newGroup(Limits{}.complete())
+	if err != nil {
+		return "none: " + err.Error() + ". Not bounded without it: with strict, the kernel's memory for pipes, page tables and " +
+			"mappings; with standard, total memory and the number of processes"
+	}
+	defer g.remove()
+	return "bounds the memory of all processes, the kernel's memory for them, and their number, with strict and standard"
 }
 
 // try sets up the sandbox of a level without running a program in it.

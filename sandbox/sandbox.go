@@ -14,7 +14,8 @@
 //	          devices, a limited /tmp and the paths of the Spec; in addition a system call
 //	          filter and Landlock
 //	Standard  the machine's file system behind Landlock and a stricter system call filter,
-//	          for machines without user namespaces
+//	          for machines without user namespaces. It stops hostile programs, but bounds
+//	          the memory and the number of all processes together only with a control group
 //	None      no isolation: limits, an environment by allow-list, and the whole process
 //	          group is ended
 //
@@ -113,16 +114,21 @@ type Limits struct {
 	Time   time.Duration // wall clock time until all processes are ended; 0 means 30 s
 	CPU    time.Duration // CPU time of one process; 0 means the same as Time
 	Memory int64         // bytes of address space of one process; 0 means 2 GiB
-	// MemoryInAll limits the memory of all processes together in bytes. It is measured at
-	// intervals. 0 means the same as Memory. Standard and None do not enforce it.
+	// MemoryInAll limits the memory of all processes together in bytes. 0 means the same as
+	// Memory. With a control group the kernel enforces it, and counts its own memory for the
+	// program too; the group has at least 32 MiB. Without one, Strict measures it at intervals,
+	// and Standard does not enforce it. None never enforces it.
 	MemoryInAll int64
-	// Processes limits the concurrent processes, including threads. 0 means 64. Standard and None
-	// do not enforce it.
+	// Processes limits the concurrent processes, including threads. 0 means 64. Standard enforces
+	// it only with a control group, of at least 16, and None never.
 	Processes int
 	FileSize  int64 // bytes of each file that it writes; 0 means 256 MiB
 	// Disk limits the bytes that it writes to the paths in Write, all files together. It is
 	// measured at intervals. 0 means 1 GiB.
 	Disk int64
+	// Files limits the number of files and folders that it creates in the paths in Write. It is
+	// measured at intervals where the file system has a fixed number. 0 means 262,144.
+	Files int
 	// Temp limits the bytes in its temporary folder. 0 means 64 MiB. Standard and None do not
 	// enforce it.
 	Temp      int64
@@ -143,13 +149,15 @@ const (
 	UsedCPU    End = "used cpu"    // Limits.CPU was reached
 	UsedMemory End = "used memory" // Limits.MemoryInAll was reached
 	UsedDisk   End = "used disk"   // Limits.Disk was reached
+	UsedFiles  End = "used files"  // Limits.Files was reached
 	Cancelled  End = "cancelled"   // the context ended, or Kill was called
 )
 
-// Used returns the limit that ended the program: "time", "CPU time", "memory" or "disk space". It
-// returns "" for other reasons.
+// Used returns the limit that ended the program: "time", "CPU time", "memory", "disk space" or
+// "number of files". It returns "" for other reasons.
 func (e End) Used() string {
-	return map[End]string{TimedOut: "time", UsedCPU: "CPU time", UsedMemory: "memory", UsedDisk: "disk space"}[e]
+	return map[End]string{TimedOut: "time", UsedCPU: "CPU time", UsedMemory: "memory", UsedDisk: "disk space",
+		UsedFiles: "number of files"}[e]
 }
 
 // Result describes how a program ended and what it wrote.
@@ -263,6 +271,7 @@ func (l Limits) complete() Limits {
 	l.Processes = first(l.Processes, 64)
 	l.FileSize = first(l.FileSize, 256<<20)
 	l.Disk = first(l.Disk, 1<<30)
+	l.Files = first(l.Files, 1<<18)
 	l.Temp = first(l.Temp, 64<<20)
 	l.OpenFiles = first(l.OpenFiles, 256)
 	l.Output = first(l.Output, 64<<10)
@@ -271,7 +280,7 @@ func (l Limits) complete() Limits {
 
 func (l Limits) check() error {
 	if l.Time < 0 || l.CPU < 0 || l.Memory < 0 || l.MemoryInAll < 0 || l.Processes < 0 || l.FileSize < 0 ||
-		l.Disk < 0 || l.Temp < 0 || l.OpenFiles < 0 || l.Output < 0 {
+		l.Disk < 0 || l.Files < 0 || l.Temp < 0 || l.OpenFiles < 0 || l.Output < 0 {
 		return errors.New("sandbox: a limit is less than 0; 0 means the default, and a limit cannot be turned off")
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/sandbox"
 )
 
@@ -166,38 +167,136 @@ func TestContext(t *testing.T) {
 	})
 }
 
-// A program ends when the process that runs it is killed and cannot end it.
+// A program ends when the process that runs it is killed and cannot end it: also its children, and
+// a program that asks the kernel to forget that process.
 func TestParentKilled(t *testing.T) {
-	if os.Getenv("PAWL_SANDBOX_HELPER") != "" {
-		spec := sh(sandbox.Strict, "echo up >&3; sleep 600")
+	const helper = "PAWL_SANDBOX_HELPER"
+	if script, ok := os.LookupEnv(helper); ok {
+		var level sandbox.Level
+		if err := level.UnmarshalText([]byte(os.Getenv(helper + "_LEVEL"))); err != nil {
+			t.Fatal(err)
+		}
+		spec := sh(level, script)
 		spec.Files = []*os.File{os.NewFile(3, "pipe")}
 		sandbox.Run(context.Background(), spec)
 		return
 	}
-	if p := sandbox.Probe().Level(sandbox.Strict); !p.OK {
-		t.Skip("this machine cannot enforce strict: " + p.Reason)
+	for name, script := range map[string]string{
+		"program": "echo up >&3; exec sleep 600",
+		"child":   "sleep 600 & echo up >&3; wait",
+		"forgets": `exec python3 -c "import ctypes, os, time; ctypes.CDLL(None).prctl(1, 0, 0, 0, 0); os.write(3, b'up\n'); time.sleep(600)"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, level sandbox.Level) {
+				if level == sandbox.None {
+					return // promises nothing
+				}
+				r, w, err := os.Pipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer r.Close()
+				// the program's user cannot enter the parent folder of t.TempDir
+				dir, err := os.MkdirTemp("/tmp", "pawl-killed-")
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { os.RemoveAll(dir) })
+				if err := os.Chmod(dir, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				cmd := exec.Command("/proc/self/exe", "-test.run=^TestParentKilled$")
+				cmd.Env = []string{helper + "=" + script, helper + "_LEVEL=" + level.String(), "TMPDIR=" + dir}
+				cmd.ExtraFiles = []*os.File{w}
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				w.Close()
+				if _, err := io.ReadFull(r, make([]byte, 3)); err != nil {
+					t.Fatal(err)
+				}
+				cmd.Process.Kill()
+				cmd.Wait()
+				r.SetReadDeadline(time.Now().Add(10 * time.Second))
+				if _, err := io.ReadAll(r); err != nil {
+					t.Errorf("the program outlives the process that ran it: %v", err)
+				}
+			})
+		})
 	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
+}
+
+func TestProgramsAsUser(t *testing.T) {
+	if os.Geteuid() == 0 {
+		asNobody(t, "TestPrograms", soak.Env(), "PATH=/usr/local/go/bin:/usr/bin:/bin")
 	}
-	defer r.Close()
-	cmd := exec.Command("/proc/self/exe", "-test.run=^TestParentKilled$")
-	cmd.Env = []string{"PAWL_SANDBOX_HELPER=1", "TMPDIR=" + t.TempDir()}
-	cmd.ExtraFiles = []*os.File{w}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+}
+
+// The filter lets usual programs work, with calls that other systems or versions would choose. Each
+// row names what it needs; a program that is missing here is left out aloud.
+func TestPrograms(t *testing.T) {
+	programs := []struct {
+		name, script, want string
+		strict             bool // needs modes or files that standard refuses
+	}{
+		{"sh", `x=$(printf '%s\n' b a | sort | tr '\n' ' '); [ "$x" = "a b " ] && echo fine`, "fine", false},
+		{"bash", `bash -c 'for i in 1 2 3; do sleep 0 & done; wait; [[ -d / ]] && cat <(true); echo fine'`, "fine", false},
+		{"touch", `mkdir -p a/b && touch a/b/c && cp -r a d && mv d e && ln -s e f && rm -r e && ls -l >/dev/null && du -s . >/dev/null && df . >/dev/null && stat a >/dev/null && date >/dev/null && nice true && timeout 5 true && mktemp >/dev/null && seq 9 | shuf | tac | head -1 >/dev/null && touch a/b/c && sync && echo fine`, "fine", false},
+		{"python3", `python3 -c 'import asyncio, subprocess, threading, tempfile, socket, mmap, select, json
+t = threading.Thread(target=lambda: None); t.start(); t.join()
+assert subprocess.run(["echo", "a"], capture_output=True).stdout == b"a\n"
+async def main():
+    p = await asyncio.create_subprocess_exec("true"); assert await p.wait() == 0
+    assert await asyncio.to_thread(lambda: 3) == 3
+asyncio.run(main())
+a, b = socket.socketpair(); a.sendall(b"x"); assert b.recv(1) == b"x"
+tempfile.TemporaryFile().write(b"x"); mmap.mmap(-1, 4096)
+print("fine")'`, "fine", false},
+		{"python3", `python3 -c 'import multiprocessing
+with multiprocessing.get_context("fork").Pool(2) as p: print("fine" if p.map(abs, [-1, -2]) == [1, 2] else "wrong")'`, "fine", true},
+		{"node", `node -e '
+const fs = require("fs"), cp = require("child_process"), {Worker} = require("worker_threads");
+fs.writeFileSync("n", "x"); fs.promises.readFile("n", "utf8").then(() => {
+  cp.execFileSync("true"); cp.spawnSync("echo", ["a"]);
+  new Worker("require(\"worker_threads\").parentPort.postMessage(1)", {eval: true}).on("message", () => {
+    setTimeout(() => console.log("fine"), 1) }) })'`, "fine", false},
+		{"gcc", `printf '#include <stdio.h>\nint main(){puts("fine");}' > x.c && gcc -O1 x.c -o x && ./x`, "fine", true},
+		{"git", `git init -q . && git config user.email a@b && git config user.name a && echo x > f && git add f && git commit -qm x && git gc -q && git log --oneline | grep -c . && git status --short && git checkout -qb y && echo fine`, "1\nfine", true},
+		{"go", `printf 'package main\nfunc main() { println("fine") }' > x.go && gofmt x.go >v && go version >>v && ` +
+			soak.N(`echo fine`, `GO111MODULE=off GOCACHE=$PWD/c go build -o y x.go && ./y 2>&1`), "fine", false},
+		{"java", `printf 'class X { public static void main(String[] a) throws Exception { Thread t = new Thread(() -> System.out.println("fine")); t.start(); t.join(); } }' > X.java && java -XX:+UseSerialGC X.java`, "fine", false},
 	}
-	w.Close()
-	if _, err := io.ReadFull(r, make([]byte, 3)); err != nil {
-		t.Fatal(err)
-	}
-	cmd.Process.Kill()
-	cmd.Wait()
-	r.SetReadDeadline(time.Now().Add(10 * time.Second))
-	if _, err := io.ReadAll(r); err != nil {
-		t.Errorf("the program outlives the process that ran it: %v", err)
-	}
+	each(t, func(t *testing.T, level sandbox.Level) {
+		if level == sandbox.Standard && os.Geteuid() == 0 {
+			return // it cannot write root's folders; TestProgramsAsUser tries it
+		}
+		for _, p := range programs {
+			if p.strict && level == sandbox.Standard {
+				continue
+			}
+			t.Run(p.name, func(t *testing.T) {
+				where, err := exec.LookPath(p.name)
+				if err == nil {
+					where, err = filepath.EvalSymlinks(where)
+				}
+				if err != nil {
+					t.Skip("not here: " + err.Error())
+				}
+				dir, err := filepath.EvalSymlinks(t.TempDir())
+				if err != nil {
+					t.Fatal(err)
+				}
+				spec := sh(level, "cd "+dir+" && "+p.script)
+				spec.Write = []string{dir}
+				spec.Env = []string{"PATH=/usr/local/go/bin:/usr/bin:/bin"}
+				spec.Limits = sandbox.Limits{Memory: 16 << 30, MemoryInAll: 2 << 30, Processes: 200,
+					Time: 4 * time.Minute, OpenFiles: 1024}
+				if res := run(t, spec); strings.TrimSpace(res.Stdout.String()) != p.want {
+					t.Errorf("%s, %s %d: %s%s", where, res.End, res.Exit, res.Stdout.String(), res.Stderr.String())
+				}
+			})
+		}
+	})
 }
 
 // Files that a program wrote outside the paths of Write are deleted with it.
@@ -329,7 +428,7 @@ func executable(t *testing.T) string {
 // A process started under a child's name does nothing without a complete order, and does not damage
 // the machine with an order for protections outside namespaces.
 func TestBrokenOrder(t *testing.T) {
-	whole := `"Args":["true"],"Dir":"/","Temp":"/tmp","Limits":{"Time":1,"CPU":1,"Memory":1,"MemoryInAll":1,"Processes":1,"FileSize":1,"Disk":1,"Temp":1,"OpenFiles":1,"Output":1}`
+	whole := `"Args":["true"],"Dir":"/","Temp":"/tmp","Limits":{"Time":1,"CPU":1,"Memory":1,"MemoryInAll":1,"Processes":1,"FileSize":1,"Disk":1,"Files":1,"Temp":1,"OpenFiles":1,"Output":1}`
 	for _, tt := range []struct{ order, want string }{
 		{"", ""},
 		{"\x00\x00\x00\x40{", "order"},
@@ -392,6 +491,19 @@ func BenchmarkPython(b *testing.B) {
 				b.ReportMetric(float64(res.Setup.Microseconds())/1000, "setup-ms")
 				if res.Stdout.String() != "42\n" {
 					b.Fatal(res.Stderr.String())
+				}
+			}
+		})
+	}
+}
+
+// The cost of a start, with the smallest program.
+func BenchmarkTrue(b *testing.B) {
+	for l := sandbox.Strict; l <= sandbox.None; l++ {
+		b.Run(l.String(), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := sandbox.Run(context.Background(), sandbox.Spec{Level: l, Args: []string{"/bin/true"}}); err != nil {
+					b.Skip(err)
 				}
 			}
 		})

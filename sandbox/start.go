@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -60,6 +59,8 @@ type launch struct {
 	temp  string // a folder that is deleted with the program; empty means none
 
 	conn, childConn *os.File
+	group           *group      // nil means none
+	guard           func()      // ends the guard; nil means none
 	stdin           *os.File    // the parent's end; nil means none
 	outs            [2]*os.File // the parent's ends of stdout and stderr
 	childEnds       []*os.File
@@ -85,6 +86,10 @@ func (l *launch) clean() {
 			f.Close()
 		}
 	}
+	if l.guard != nil {
+		l.guard()
+	}
+	l.group.remove()
 	if l.temp != "" {
 		os.RemoveAll(l.temp)
 	}
@@ -128,6 +133,7 @@ func (l *launch) prepare(probe bool) error {
 		}
 		l.order.Parent = own
 	}
+	l.group, _ = newGroup(s.Limits) // without one, Probe reports what is not bounded
 	return l.paths()
 }
 
@@ -192,6 +198,9 @@ func (l *launch) attributes() *syscall.SysProcAttr {
 	if l.spec.Level == None {
 		return a
 	}
+	if l.group != nil && l.group.folder != nil {
+		a.UseCgroupFD, a.CgroupFD = true, int(l.group.folder.Fd())
+	}
 	uid, gid := os.Getuid(), os.Getgid()
 	if l.root {
 		uid, gid = nobody, nobody
@@ -238,7 +247,12 @@ func (l *launch) start(ctx context.Context) (*Process, error) {
 		f.Close()
 	}
 	w := l.watch(ctx)
-	err = l.handshake(w)
+	if l.spec.Level == Standard {
+		l.guard, err = guard(l.proc.Pid)
+	}
+	if err == nil {
+		err = l.handshake(w)
+	}
 	close(w.heard)
 	if err != nil {
 		w.end(Cancelled)
@@ -282,6 +296,9 @@ func (l *launch) files() ([]*os.File, error) {
 // handshake sends the order and waits until the child has become the program: the child reports it,
 // and its end of the socket closes.
 func (l *launch) handshake(w *watcher) error {
+	if err := l.group.place(l.proc.Pid); err != nil {
+		return fmt.Errorf("sandbox: the control group: %w", err)
+	}
 	if err := l.order.send(l.conn, l.trees); err != nil {
 		return fmt.Errorf("sandbox: sending the order to the child: %w", err)
 	}
@@ -348,13 +365,12 @@ func (l *launch) watch(ctx context.Context) *watcher {
 		l.stdin.Write(l.spec.Stdin)
 		l.stdin.Close()
 	})
-	filled := newDisk(l.filled(), l.spec.Limits.Disk, w.pid)
+	filled := newDisk(l.filled(), &l.spec, w.pid)
 	go func() {
 		timer := time.NewTimer(l.spec.Limits.Time)
 		defer timer.Stop()
 		look := time.NewTimer(lookSoonest)
 		defer look.Stop()
-		total := l.spec.Limits.MemoryInAll
 		for {
 			select {
 			case <-ctx.Done():
@@ -364,21 +380,12 @@ func (l *launch) watch(ctx context.Context) *watcher {
 				w.end(TimedOut)
 				return
 			case <-look.C:
-				var used int64
-				// only within their own namespace can all processes be found
-				if l.spec.Level == Strict {
-					used = memoryOf(w.pid, total)
-				}
-				over, lost := filled.look()
-				switch {
-				case used > total:
-					w.end(UsedMemory)
-					return
-				case over:
-					w.end(UsedDisk)
+				over, next := l.look(filled)
+				if over != "" {
+					w.end(over)
 					return
 				}
-				look.Reset(min(nextLook(used, total), nextLook(lost, filled.left)))
+				look.Reset(next)
 			case <-exited:
 				return
 			}
@@ -395,23 +402,20 @@ func (l *launch) watch(ctx context.Context) *watcher {
 		}
 		l.stdin.SetWriteDeadline(time.Now())
 		copies.Wait()
+		full := l.group.full()
+		<-w.heard
 		l.clean()
-		if <-w.heard; w.unserve != nil {
+		if w.unserve != nil {
 			w.p.res.Refused = w.unserve()
 		}
 		w.p.res.Time = time.Since(l.begun)
 		w.p.res.Stdout, w.p.res.Stderr = kept[0].output(), kept[1].output()
 		w.p.err = w.conclude(ctx, state, err, l.spec.Limits)
+		if full && w.p.res.End != Cancelled {
+			w.p.res.End = UsedMemory
+		}
 	}()
 	return w
-}
-
-// filled returns the machine's folders and files that the program may write.
-func (l *launch) filled() []string {
-	if l.temp == "" {
-		return l.spec.Write
-	}
-	return append(slices.Clone(l.spec.Write), l.temp)
 }
 
 // readyOr returns a channel that is closed when the program runs or has ended.

@@ -17,7 +17,8 @@ import (
 // programs, libraries, and their settings. It contains no information about the machine's users.
 var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
 	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/etc/timezone", "/etc/mime.types",
-	"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/python3", "/etc/python3.11", "/etc/python3.12", "/etc/python3.13"}
+	"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/python3", "/etc/python3.11", "/etc/python3.12", "/etc/python3.13",
+	"/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/java-25-openjdk"}
 
 // devices lists the only devices.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/urandom"}

@@ -2,7 +2,8 @@
 # raises or returns something false if it was stopped. None does harm when it succeeds, because all
 # of them also run without a sandbox. A comment after the name says what an attempt without a
 # sandbox needs to succeed: root, or a kernel with the feature.
-import ctypes, errno, json, mmap, os, resource, signal, socket, stat, subprocess, sys, threading, time
+import ctypes, errno, fcntl, json, mmap, os, random, resource, signal, socket, stat, struct, subprocess,\
+    sys, threading, time
 
 given = json.loads(sys.argv[2])
 work, secret, victim, parent = given["work"], given["secret"], given["victim"], given["parent"]
@@ -285,6 +286,148 @@ def try_thread_bomb():
     finally:
         done.set()
     return True
+
+# files that are only readable, through an open descriptor
+def readable():
+    return os.open(given["read"] + "/given", os.O_RDONLY)
+def tried(f, *args):
+    "the call was carried out, or refused for its arguments alone"
+    try:
+        f(*args)
+        return True
+    except OSError as e:
+        if e.errno in (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EROFS, errno.ENOTTY):
+            raise
+        return True
+def try_readonly_fchmod():
+    fd = readable(); mode = os.fstat(fd).st_mode; os.fchmod(fd, stat.S_IMODE(mode) ^ 1); return os.fstat(fd).st_mode != mode
+def try_readonly_fchown():
+    return tried(os.fchown, readable(), os.getuid(), os.getgid())
+def try_readonly_fsetxattr():
+    return tried(os.setxattr, readable(), "user.pawl", b"1")
+def try_readonly_fremovexattr():
+    return tried(os.removexattr, readable(), "user.pawl")
+def try_readonly_setxattr():
+    return tried(os.setxattr, given["read"] + "/given", "user.pawl", b"1")
+def try_readonly_lremovexattr():
+    return tried(lambda: os.removexattr(given["read"] + "/given", "user.pawl", follow_symlinks=False))
+def try_readonly_futimens():
+    fd, t = readable(), random.randrange(1 << 30); os.utime(fd, (t, t)); return os.fstat(fd).st_mtime == t
+def try_secret_utime():
+    t = random.randrange(1 << 30); os.utime(secret, (t, t)); return os.stat(secret).st_mtime == t
+def try_readonly_flags():
+    fcntl.ioctl(readable(), 0x40086602, struct.pack("l", 0x80040)); return True
+def try_readonly_project():
+    fd = readable()
+    b = bytearray(28)
+    try: fcntl.ioctl(fd, 0x801c581f, b)
+    except OSError: pass
+    fcntl.ioctl(fd, 0x401c5820, b); return True
+def try_readonly_lease():
+    return fcntl.fcntl(readable(), 1024, fcntl.F_RDLCK) == 0
+def try_readonly_blocks(): # a kernel that has it
+    return fcntl.ioctl(readable(), 0xc020660b, struct.pack("QQIIII", 0, 1 << 20, 0, 0, 0, 0)) is not None
+
+# other processes, and the end
+def try_deathsignal_off():
+    return libc.prctl(1, 0, 0, 0, 0) == 0
+def try_deathsignal_other():
+    return libc.prctl(1, signal.SIGCONT, 0, 0, 0) == 0
+def try_undumpable():
+    return libc.prctl(4, 0, 0, 0, 0) == 0
+def try_tracer(): # a kernel that has it
+    if libc.prctl(0x59616d61, -1, 0, 0, 0) == 0: return True
+    e = ctypes.get_errno()
+    raise OSError(errno.ENOSYS if e == errno.EINVAL else e, os.strerror(e))
+def try_clone_sibling():
+    r, w = os.pipe() # the sibling is a child of this process, not of the test
+    child = os.fork()
+    if child == 0:
+        try: pid = call(56, 0x8000 | signal.SIGCHLD, 0, 0, 0, 0)
+        except OSError: os._exit(1)
+        if pid: os.write(w, struct.pack("i", pid))
+        os._exit(0)
+    if os.waitpid(child, 0)[1]: return False
+    os.waitpid(struct.unpack("i", os.read(r, 4))[0], 0); return True
+def try_unshare_descriptors():
+    return call(272, 0x400) == 0
+def try_process_madvise(): # a kernel that has it
+    return reached(440, -1, 0, 0, 0, 0)
+def try_process_mrelease(): # a kernel that has it
+    return reached(448, -1, 0)
+def try_move_pages(): # a kernel that has it
+    return reached(279, 0, 0, 0, 0, 0, 0)
+def try_inotify():
+    fd = libc.inotify_init(); return libc.inotify_add_watch(fd, os.path.dirname(secret).encode(), 0x100) >= 0
+def try_dnotify(): # a kernel that has it
+    return fcntl.fcntl(os.open(work, os.O_RDONLY), 1026, 1) == 0
+
+# datagrams to a socket of the machine
+def send_datagram(kind):
+    a, b = socket.socketpair(socket.AF_UNIX, kind); return a.sendto(b"x", given["datagram"])
+def try_datagram_pair():
+    return send_datagram(socket.SOCK_DGRAM)
+def try_datagram_raw():
+    return send_datagram(socket.SOCK_RAW)
+def try_datagram_connect():
+    a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); a.connect(given["datagram"]); return a.send(b"x")
+def try_datagram_descriptor():
+    a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    return a.sendmsg([b"fd"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", readable()))], 0, given["datagram"])
+def try_datagram_socket():
+    return socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"x", given["datagram"])
+
+# memory of the kernel, and calls that were not thought of
+def resized(option):
+    a, b = socket.socketpair(); before = a.getsockopt(socket.SOL_SOCKET, option)
+    a.setsockopt(socket.SOL_SOCKET, option, 8192); return a.getsockopt(socket.SOL_SOCKET, option) != before
+def try_send_buffer():
+    return resized(socket.SO_SNDBUF)
+def try_receive_buffer():
+    return resized(socket.SO_RCVBUF)
+def try_send_buffer_force(): # root
+    a, b = socket.socketpair(); before = a.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+    a.setsockopt(socket.SOL_SOCKET, 32, 1 << 20); return a.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) > before
+def try_pipe_size():
+    r, w = os.pipe(); return fcntl.fcntl(w, 1031, 1 << 17) == 1 << 17
+def try_io_setup():
+    c = ctypes.c_ulong(0); call(206, 1, ctypes.byref(c)); call(207, c.value); return True
+def try_io_submit():
+    return reached(209, 0, 0, 0)
+def try_vmsplice():
+    r, w = os.pipe(); return reached(278, w, 0, 0, 0)
+def try_remap_file_pages():
+    return reached(216, 0, 0, 0, 0, 0)
+def try_mbind(): # a kernel that has it
+    return reached(237, 0, 0, 0, 0, 0, 0)
+def try_set_mempolicy(): # a kernel that has it
+    return reached(238, 0, 0, 0)
+def try_get_mempolicy(): # a kernel that has it
+    return reached(239, 0, 0, 0, 0, 0)
+def try_message_queue(): # a kernel that has it
+    call(240, b"pawl-escape", 66, 0o600, 0); call(241, b"pawl-escape"); return True
+def try_semaphores(): # a kernel that has it
+    n = call(64, 0, 1, 0o1600); call(66, n, 0, 0, 0); return True
+def try_userfaultfd_user(): # a kernel that has it
+    return call(323, 1) >= 0
+def try_memfd_secret(): # a kernel that has it
+    return call(447, 0) >= 0
+def try_openat2():
+    return reached(437, -100, b"/", 0, 0)
+def try_cachestat(): # a kernel that has it
+    return reached(451, -1, 0, 0, 0)
+def try_listmount(): # a kernel that has it
+    return reached(458, 0, 0, 0, 0)
+def try_security_modules(): # a kernel that has it
+    return reached(461, 0, 0, 0)
+def try_sysfs(): # a kernel that has it
+    return call(139, 3) > 0
+def try_ustat(): # a kernel that has it
+    return reached(136, 0, 0)
+def try_adjtimex():
+    return reached(159, 0)
+def try_ports(): # root, a kernel that has it
+    return reached(173, 0x80, 1, 0)
 
 if __name__ == "__main__":
     try:
