@@ -20,7 +20,6 @@ import (
 const (
 	childName  = "pawl sandbox child"
 	holderName = "pawl sandbox holder"
-	guardName  = "pawl sandbox guard"
 )
 
 // A process that was started as a child receives its order here, before main and before the
@@ -38,12 +37,6 @@ func init() {
 		os.Exit(125)
 	case holderName:
 		os.Stdin.Read(make([]byte, 1)) // until the parent has finished or exited
-		os.Exit(0)
-	case guardName:
-		os.Stdin.Read(make([]byte, 1)) // until the parent has exited
-		if pid, err := strconv.Atoi(os.Args[len(os.Args)-1]); err == nil && pid > 1 {
-			unix.Kill(-pid, unix.SIGKILL)
-		}
 		os.Exit(0)
 	}
 }

@@ -74,7 +74,7 @@ func TestSums(t *testing.T) {
 	}
 	dir := ownRoom(t, os.Geteuid())
 	bounded, controls := 0, 0
-	every := soak.N(3, 1)
+	every := soak.N(6, 1)
 	for i, m := range regexp.MustCompile(`(?m)^def try_(\w+)\(\): # (\w+)(.*)`).FindAllStringSubmatch(sumsPy, -1) {
 		if i%every != 0 {
 			continue
