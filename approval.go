@@ -347,6 +347,6 @@ func (w *work) reconcile(ctx context.Context, c llm.ToolCall) (res *llm.ToolResu
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, errTimeout)
 		defer cancel()
 	}
-	c.Args, c.Opaque = bytes.Clone(c.Args), copiedOpaque(c.Opaque)
+	c.Args, c.Opaque = bytes.Clone(c.Args), c.Opaque.Clone()
 	return w.tool.Reconcile(ctx, c)
 }

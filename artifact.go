@@ -116,7 +116,7 @@ func (w *work) sendable(ctx context.Context, parts []llm.Part) []llm.Part {
 	for _, part := range parts {
 		switch m := part.(type) {
 		case llm.Text:
-			m.Opaque = copiedOpaque(m.Opaque)
+			m.Opaque = m.Opaque.Clone()
 			out = append(out, m)
 		case llm.Media:
 			if (m.URL == "") == (len(m.Data) == 0) {

@@ -49,7 +49,7 @@ func (w *work) attempts(ctx context.Context) (llm.ToolResult, error) {
 			}
 		}
 		w.inv.Attempt, w.inv.Call = w.x.Attempts, w.x.Call
-		w.inv.Call.Args, w.inv.Call.Opaque = bytes.Clone(w.x.Call.Args), copiedOpaque(w.x.Call.Opaque)
+		w.inv.Call.Args, w.inv.Call.Opaque = bytes.Clone(w.x.Call.Args), w.x.Call.Opaque.Clone()
 		started := w.x
 		w.started.Store(&started)
 		w.event(Event{Kind: EventCallStarted, Call: &started.Call, Attempt: started.Attempts})
@@ -211,24 +211,24 @@ func (w *work) abandon(cause error) {
 	}
 	a := &work{task: w.task, x: newExecution(w.task)}
 	a.inv.accepted = true
-	err := notStarted(w.ctx)
-	if started := w.started.Load(); started != nil {
+	err, started := notStarted(w.ctx), w.started.Load()
+	if started != nil {
 		w.inv.close()
 		a.x, a.tool = *started, w.tool
 		a.x.Index = w.task.Index
 		a.x.Values, a.x.Spent = w.inv.set, w.inv.spent // they do not change any more
 		a.inv.wrote.Store(w.inv.wrote.Load())
-		switch cause {
-		case errTimeout:
-			err = a.timedOut(errAbandoned)
-		case errGone:
-			err = panicked("the tool ended its goroutine")
-		default:
-			err = a.interrupted(w.ctx, errAbandoned)
-		}
 	}
-	if f, ok := cause.(*failure); ok {
+	switch f, ok := cause.(*failure); {
+	case ok:
 		err = f
+	case started == nil:
+	case cause == errTimeout:
+		err = a.timedOut(errAbandoned)
+	case cause == errGone:
+		err = panicked("the tool ended its goroutine")
+	default:
+		err = a.interrupted(w.ctx, errAbandoned)
 	}
 	a.complete(w.ctx, llm.ToolResult{}, err)
 	a.x.Ended = time.Now()

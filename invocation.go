@@ -3,14 +3,12 @@ package pawl
 // invocation.go: Invocation: what a tool can know and do during its call.
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -82,41 +80,9 @@ func (v *Invocation) Messages() []llm.Message {
 	}
 	out := make([]llm.Message, len(msgs))
 	for i, m := range msgs {
-		out[i] = llm.Message{Role: m.Role, Parts: copied(m.Parts)}
+		out[i] = m.Clone()
 	}
 	return out
-}
-
-// copied returns a copy of parts that shares no memory with them.
-func copied(parts []llm.Part) []llm.Part {
-	parts = slices.Clone(parts)
-	for i, p := range parts {
-		switch p := p.(type) {
-		case llm.Text:
-			p.Opaque = copiedOpaque(p.Opaque)
-			parts[i] = p
-		case llm.Reasoning:
-			p.Opaque = copiedOpaque(p.Opaque)
-			parts[i] = p
-		case llm.Media:
-			p.Data = bytes.Clone(p.Data)
-			parts[i] = p
-		case llm.ToolCall:
-			p.Args, p.Opaque = bytes.Clone(p.Args), copiedOpaque(p.Opaque)
-			parts[i] = p
-		case llm.ToolResult:
-			p.Parts, p.Data = copied(p.Parts), bytes.Clone(p.Data)
-			parts[i] = p
-		}
-	}
-	return parts
-}
-
-func copiedOpaque(o *llm.Opaque) *llm.Opaque {
-	if o == nil {
-		return nil
-	}
-	return &llm.Opaque{Provider: o.Provider, Data: bytes.Clone(o.Data)}
 }
 
 // Tools returns the tools of the run. They must not be changed.

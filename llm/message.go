@@ -3,6 +3,7 @@ package llm
 // message.go: the Message, its parts and their constructors, Key and Opaque.
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -118,6 +119,14 @@ type Opaque struct {
 	Data     json.RawMessage `json:"data"` // any JSON value
 }
 
+// Clone returns a copy of o that shares no memory with it. The copy of nil is nil.
+func (o *Opaque) Clone() *Opaque {
+	if o == nil {
+		return nil
+	}
+	return &Opaque{Provider: o.Provider, Data: bytes.Clone(o.Data)}
+}
+
 // Key is a place in a run. "run/3/model" is the request after three replies, "run/3/0" the first
 // call of the third reply, "run/3/0/s1" the second call that this call makes, and
 // "run/3/0/clerk/1/model" a request of the agent clerk that runs within it.
@@ -161,6 +170,36 @@ func TextResult(text string) ToolResult { return ToolResult{Parts: []Part{Text{T
 // try again: what was wrong, and what would be right.
 func ErrorResult(text string) ToolResult {
 	return ToolResult{Parts: []Part{Text{Text: text}}, IsError: true}
+}
+
+// Clone returns a copy of m that shares no memory with it.
+func (m Message) Clone() Message {
+	m.Parts = slices.Clone(m.Parts)
+	for i, p := range m.Parts {
+		switch p := p.(type) {
+		case Text:
+			p.Opaque = p.Opaque.Clone()
+			m.Parts[i] = p
+		case Reasoning:
+			p.Opaque = p.Opaque.Clone()
+			m.Parts[i] = p
+		case Media:
+			p.Data = bytes.Clone(p.Data)
+			m.Parts[i] = p
+		case ToolCall:
+			p.Args, p.Opaque = bytes.Clone(p.Args), p.Opaque.Clone()
+			m.Parts[i] = p
+		case ToolResult:
+			m.Parts[i] = p.Clone()
+		}
+	}
+	return m
+}
+
+// Clone returns a copy of r that shares no memory with it.
+func (r ToolResult) Clone() ToolResult {
+	r.Parts, r.Data = Message{Parts: r.Parts}.Clone().Parts, bytes.Clone(r.Data)
+	return r
 }
 
 // Text returns the texts of m joined, without reasoning.

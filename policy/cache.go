@@ -93,7 +93,7 @@ func (s *results) get(ctx context.Context, key string, run func() (llm.ToolResul
 	s.mu.Lock()
 	if e := s.kept(key); e != nil {
 		s.mu.Unlock()
-		return copied(e.res), true, nil
+		return e.res.Clone(), true, nil
 	}
 	f := s.flights[key]
 	if f == nil {
@@ -109,7 +109,7 @@ func (s *results) get(ctx context.Context, key string, run func() (llm.ToolResul
 		return res, false, context.Cause(ctx)
 	}
 	if f.ok {
-		return copied(f.res), true, nil
+		return f.res.Clone(), true, nil
 	}
 	res, err = run()
 	return res, false, err
@@ -129,7 +129,7 @@ func (s *results) fly(key string, f *flight, run func() (llm.ToolResult, error))
 	}()
 	res, err = run()
 	if err == nil && !res.IsError {
-		f.res, f.ok = copied(res), true
+		f.res, f.ok = res.Clone(), true
 	}
 	return res, false, err
 }
@@ -182,10 +182,4 @@ func size(r llm.ToolResult) int {
 		n += 64
 	}
 	return n
-}
-
-// copied returns r with a list of parts of its own: a middleware outside may change it.
-func copied(r llm.ToolResult) llm.ToolResult {
-	r.Parts = slices.Clone(r.Parts)
-	return r
 }
