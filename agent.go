@@ -90,6 +90,9 @@ func (a *Agent) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[Event
 // Messages.
 //
 // While a pending call has no answer, other messages are an error that names the call.
+//
+// A Result that stopped at a limit needs no message once the limit is raised. An answer that only
+// passed Tokens or Cost is then the answer; in place of any other, the model is asked again.
 func (a *Agent) Resume(ctx context.Context, from *Result, msgs ...llm.Message) (*Result, error) {
 	return a.run(ctx, from, msgs, runOptions{whole: true})
 }
@@ -182,6 +185,9 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []llm.Message, o run
 	// Agent.Check finds this for the agent's own limit. A run around this one has limits too.
 	if r.scope.budget.costs() && !r.priced() {
 		return r.end(ctx, StopFailed, r.unpriced())
+	}
+	if r.resumed.answered {
+		return r.end(ctx, StopAnswer, nil)
 	}
 	stop, err := r.loop(ctx)
 	return r.end(ctx, stop, err)

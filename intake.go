@@ -226,6 +226,9 @@ func (r *run) accept(from *Result, msgs []llm.Message) error {
 	if from == nil || in.at >= recorded {
 		r.resumed.repairs = append(r.resumed.repairs, in.settle()...)
 	}
+	if from != nil && len(msgs) == 0 {
+		r.raised(from, &in)
+	}
 	for _, m := range in.msgs {
 		if m.Role == llm.RoleAssistant {
 			r.history.replies++
@@ -243,7 +246,8 @@ func (r *run) accept(from *Result, msgs []llm.Message) error {
 	if len(in.msgs)+len(in.then) == 0 {
 		return errors.New("there is no message to answer")
 	}
-	if last := len(in.msgs) - 1; len(in.then) == 0 && in.msgs[last].Role == llm.RoleAssistant && len(in.open) == 0 {
+	last, closed := len(in.msgs)-1, len(in.then)+len(in.open) == 0 && !r.resumed.answered
+	if closed && in.msgs[last].Role == llm.RoleAssistant {
 		if i := lastOf(msgs, llm.RoleAssistant); i >= 0 {
 			last = len(stored) + i
 		} else {
@@ -262,6 +266,20 @@ func (r *run) accept(from *Result, msgs []llm.Message) error {
 	r.res.Messages, r.resumed.decisions, r.history.then = in.msgs, in.decisions, in.then
 	r.history.turn = max(0, lastOf(in.msgs, llm.RoleUser))
 	return nil
+}
+
+// raised continues from, which stopped at a limit, without a message: see Agent.Resume.
+func (r *run) raised(from *Result, in *intake) {
+	last := len(in.msgs) - 1
+	answer := last > 0 && in.msgs[last].Role == llm.RoleAssistant
+	passed := strings.HasSuffix(from.Cause, " are used up") || strings.HasSuffix(from.Cause, " are spent")
+	switch {
+	case from.Stop != StopLimit || len(in.open) > 0:
+	case passed && (answer || from.Output != nil):
+		r.resumed.answered, r.res.Output, r.res.Repairs = true, from.Output, from.Repairs
+	case answer:
+		in.msgs = in.msgs[:last]
+	}
 }
 
 // answerable returns an error for a decision that answers no open call.

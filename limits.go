@@ -189,14 +189,21 @@ type reached struct {
 }
 
 // spent returns the limit that n more would reach. The caller holds the lock of the ledger.
-func (b *budget) spent(n use) reached {
-	for ; b != nil; b = b.outer {
-		switch l := b.limits; {
-		case l.Tokens > 0 && (b.blind.tokens > 0 || b.used.tokens+n.tokens >= l.Tokens):
-			return reached{"tokens", b.tokensUsed()}
-		case l.Cost > 0 && (b.blind.cost > 0 || b.used.cost+n.cost >= l.Cost):
-			return reached{"cost", b.costUsed()}
-		}
+func (b *budget) spent(n use) (why reached) {
+	for ; b != nil && why.limit == ""; b = b.outer {
+		why = b.over(n, false)
+	}
+	return why
+}
+
+// over returns the limit of b that n more would reach, or that they would pass.
+func (b *budget) over(n use, pass bool) reached {
+	l, tokens, cost := b.limits, b.used.tokens+n.tokens, b.used.cost+n.cost
+	switch {
+	case l.Tokens > 0 && (b.blind.tokens > 0 || tokens > l.Tokens || tokens == l.Tokens && !pass):
+		return reached{"tokens", b.tokensUsed()}
+	case l.Cost > 0 && (b.blind.cost > 0 || cost > l.Cost || cost == l.Cost && !pass):
+		return reached{"cost", b.costUsed()}
 	}
 	return reached{}
 }
@@ -208,13 +215,7 @@ func (b *budget) passed() reached {
 	}
 	b.ledger.mu.Lock()
 	defer b.ledger.mu.Unlock()
-	switch l := b.limits; {
-	case l.Tokens > 0 && (b.blind.tokens > 0 || b.used.tokens > l.Tokens):
-		return reached{"tokens", b.tokensUsed()}
-	case l.Cost > 0 && (b.blind.cost > 0 || b.used.cost > l.Cost):
-		return reached{"cost", b.costUsed()}
-	}
-	return reached{}
+	return b.over(use{}, true)
 }
 
 func (b *budget) tokensUsed() string {

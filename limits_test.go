@@ -183,7 +183,7 @@ func TestLimits(t *testing.T) {
 		{"tokens", pawl.Limits{Tokens: 10}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8,
 			Output: 2}), script.Say("no")}, 1, 1, pawl.StopLimit, "10 tokens of 10 are used up", ""},
 		{"tokens, nearly", pawl.Limits{Tokens: 11}, []script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8,
-			Output: 2}), script.Say("all I know")}, 2, 1, pawl.StopLimit, "10 tokens of 11 are used up; the model was asked to answer", ""},
+			Output: 2}), script.Say("all I know")}, 2, 1, pawl.StopLimit, "44 tokens of 11 are used up; the model was asked to answer", ""},
 		{"tokens, nearly, and the model goes on", pawl.Limits{Tokens: 15},
 			[]script.Turn{use(script.Call("f", nil), llm.Usage{Input: 8, Output: 2}), script.Call("f", nil)}, 2, 1,
 			pawl.StopLimit, "10 tokens of 15 are used up, and the model went on calling", ""},
@@ -235,6 +235,7 @@ func TestLimits(t *testing.T) {
 				req := m.Requests()[1]
 				note := req.Messages[len(req.Messages)-1]
 				why, _, _ := strings.Cut(test.cause, ";")
+				why = strings.Replace(why, "44", "10", 1) // before the answer
 				if req.Choice.Mode != llm.ToolNone || note.Role != llm.RoleUser ||
 					!strings.Contains(note.Text(), why) || strings.Contains(say(res.Messages), note.Text()) {
 					t.Errorf("%s, %s: the last request has choice %v and ends with %q", test.name, way, req.Choice, note.Text())

@@ -201,7 +201,7 @@ func (r *run) answered(resp *llm.Response) (StopReason, error) {
 	case r.output.rejected():
 		return r.unfit()
 	case r.reply.final.limit != "":
-		return r.limit(reached{r.reply.final.limit, r.reply.final.cause + "; the model was asked to answer"})
+		return r.asked()
 	case r.scope.budget.callsRefused().limit != "":
 		return r.limit(r.scope.budget.callsRefused())
 	case strings.TrimSpace(resp.Message.Text()) == "":
@@ -220,7 +220,7 @@ func (r *run) finished(x *Execution) (StopReason, error) {
 	case r.answers(x.Call):
 		r.res.Output, r.res.Repairs = x.Call.Args, x.Repairs
 		if r.reply.final.limit != "" && !r.output.asked {
-			return r.limit(reached{r.reply.final.limit, r.reply.final.cause + "; the model was asked to answer"})
+			return r.asked()
 		}
 		return StopAnswer, nil
 	}
@@ -230,6 +230,15 @@ func (r *run) finished(x *Execution) (StopReason, error) {
 func (r *run) limit(at reached) (StopReason, error) {
 	r.res.Limit, r.res.Cause = at.limit, at.cause
 	return StopLimit, nil
+}
+
+// asked stops at the answer that the model was asked for because of a limit.
+func (r *run) asked() (StopReason, error) {
+	why := r.reply.final
+	if now := r.own.passed(); now.limit == why.limit {
+		why = now // with the usage of the answer
+	}
+	return r.limit(reached{why.limit, why.cause + "; the model was asked to answer"})
 }
 
 func (r *run) pending() (StopReason, error) {

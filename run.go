@@ -42,6 +42,7 @@ type resumed struct {
 	decisions []llm.Decision
 	pending   []PendingCall  // of the Result that is resumed
 	repairs   []llm.Repaired // of the stored messages
+	answered  bool           // the Result has the answer: its limit was raised
 }
 
 // setup is what all requests of a run have in common.
