@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -184,6 +185,25 @@ func TestRequestsAreThoseOfTheServer(t *testing.T) {
 					t.Errorf("%d requests are counted, and the server received %d", res.Spent.Requests, got)
 				}
 			})
+		}
+	}
+}
+
+// A refused connection sends nothing, so it is no request.
+func TestRefusedConnectionsDoNotCount(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	transport := new(http.Transport)
+	t.Cleanup(transport.CloseIdleConnections)
+	gone := openai.NewChat("m", &openai.Options{BaseURL: "http://" + closed.Addr().String(), Key: "k", Retries: -1, HTTP: transport})
+	for want, policies := range [][]pawl.Middleware{nil,
+		{policy.Fallback{Models: []llm.Model{script.New(script.Say("done"))}}.Middleware()}} {
+		res, err := (&pawl.Agent{Model: gone, Middleware: policies}).Run(t.Context(), llm.User("go"))
+		if res.Spent.Requests != want || (err == nil) != (want == 1) {
+			t.Errorf("%d requests, %v; want %d", res.Spent.Requests, err, want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -100,7 +101,7 @@ func (c *Client) Retry(ctx context.Context, out *Emitter, send func() error) err
 		}
 		// A longer wait would block the caller.
 		if !again || out.Began || attempt >= c.Retries || wait > maxWait {
-			if !errors.Is(err, errHeader) && !out.Yield(llm.Delta{Requests: 1}, nil) {
+			if sent(err) && !out.Yield(llm.Delta{Requests: 1}, nil) {
 				return ErrStopped
 			}
 			return err
@@ -112,7 +113,7 @@ func (c *Client) Retry(ctx context.Context, out *Emitter, send func() error) err
 		if err := Sleep(ctx, wait); err != nil {
 			return fmt.Errorf("%s: %w", c.Provider, err)
 		}
-		if !out.Yield(llm.Delta{Requests: 1}, nil) {
+		if sent(err) && !out.Yield(llm.Delta{Requests: 1}, nil) {
 			return ErrStopped
 		}
 		*out = first
@@ -129,6 +130,13 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// sent reports whether a request that failed with err may have reached the server. It has not if no
+// connection was made.
+func sent(err error) bool {
+	var op *net.OpError
+	return !errors.Is(err, errHeader) && !(errors.As(err, &op) && op.Op == "dial")
 }
 
 // minKey is the minimum length in bytes of a key that is hidden in errors. Shorter keys are
