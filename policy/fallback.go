@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 	"sync/atomic"
 
@@ -42,15 +43,31 @@ func (f Fallback) Middleware() pawl.Middleware {
 	}
 	return pawl.Middleware{
 		Model: func(own llm.Model) llm.Model { // once a run
-			return &models{all: append([]llm.Model{own}, f.Models...), on: f.On}
+			others := slices.DeleteFunc(slices.Clone(f.Models), absent) // Check reports these
+			return &models{all: append([]llm.Model{own}, others...), on: f.On}
 		},
 		Check: func([]*pawl.Tool) error {
-			if len(f.Models) == 0 || slices.Contains(f.Models, nil) {
-				return errors.New("fallback: there is no model to fall back to, or one of Models is nil")
+			if len(f.Models) == 0 {
+				return errors.New("fallback: there is no model to fall back to; set Models")
+			}
+			for i, m := range f.Models {
+				if absent(m) {
+					return fmt.Errorf("fallback: Models[%d] is nil; remove it, or set a model", i)
+				}
 			}
 			return nil
 		},
 	}
+}
+
+// absent reports whether m is nil, or an interface or a wrapper that holds a nil pointer.
+func absent(m llm.Model) bool {
+	v := reflect.ValueOf(m)
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return true
+	}
+	w, ok := m.(interface{ Unwrap() llm.Model })
+	return ok && absent(w.Unwrap())
 }
 
 // elsewhere reports whether another provider may not have the error.

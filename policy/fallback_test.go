@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/provider/catalog"
+	"github.com/pawl-go/pawl/provider/openai"
 	"github.com/pawl-go/pawl/script"
 )
 
@@ -253,6 +254,23 @@ func TestFallbackToNothing(t *testing.T) {
 		a := &pawl.Agent{Model: script.New(script.Say("x")), Middleware: []pawl.Middleware{f.Middleware()}}
 		if res, err := a.Run(t.Context(), llm.User("go")); res != nil || err == nil || !strings.Contains(err.Error(), "fallback") {
 			t.Errorf("%+v: got %+v, %v", f, res, err)
+		}
+	}
+}
+
+// A nil model in Models is found by the check, also behind a pointer or a wrapper, and no check
+// panics over it.
+func TestFallbackToNil(t *testing.T) {
+	own := catalog.Price{Input: 1, Output: 1}.Of(script.New(script.Say("hi")))
+	for name, none := range map[string]llm.Model{"nil": nil, "a nil pointer": (*openai.Model)(nil),
+		"a wrapper of a nil pointer": script.Record((*openai.Model)(nil))} {
+		agent := &pawl.Agent{Model: own, Limits: pawl.Limits{Cost: 1},
+			Middleware: []pawl.Middleware{policy.Fallback{Models: []llm.Model{own, none}}.Middleware()}}
+		_, err := agent.Run(t.Context(), llm.User("hi"))
+		for _, err := range []error{agent.Check(t.Context()), err} {
+			if err == nil || !strings.Contains(err.Error(), "Middleware[0]: fallback: Models[1] is nil") {
+				t.Errorf("%s: got %v", name, err)
+			}
 		}
 	}
 }

@@ -88,6 +88,9 @@ func named(who, name string, tools []*pawl.Tool) error {
 			return nil
 		}
 	}
+	if len(all) == 0 {
+		return fmt.Errorf("%s: no tool is named %q; the agent has no tools", who, name)
+	}
 	if near := nearest.Word(name, all); near != "" {
 		return fmt.Errorf("%s: no tool is named %q; did you mean %q?", who, name, near)
 	}
