@@ -67,7 +67,7 @@ type Models []Model
 // Model names a model.
 type Model struct {
 	Name    string `yaml:"name" required:"true"`
-	BaseURL string `yaml:"base_url"`
+	BaseURL string `yaml:"base_url" form:"address"`
 	KeyEnv  string `yaml:"key_env"`
 
 	Background bool `yaml:"background"`
@@ -154,7 +154,7 @@ type Store struct {
 // Embed names an embedding model.
 type Embed struct {
 	Model string `yaml:"model"`
-	URL   string `yaml:"base_url"`
+	URL   string `yaml:"base_url" form:"address"`
 }
 
 // Rate bounds how often calls begin.

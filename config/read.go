@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding"
 	"math"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -392,6 +393,13 @@ func (r *reading) bounded(n *yaml.Node, v reflect.Value, path string, tag reflec
 				hint = "did you mean " + near + "? " + hint
 			}
 			r.at(CodeBadValue, n, path, hint, "%q is none of them", cut(shown))
+		}
+	}
+	if text := strings.TrimSpace(v.String()); tag.Get("form") == "address" && text != "" {
+		u, err := url.Parse(text)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			_, shown := r.said(n, path)
+			r.at(CodeBadValue, n, path, "with its scheme, such as http://localhost:1234/v1", "%q is no http or https address", cut(shown))
 		}
 	}
 	number := func(name string) (float64, bool) {

@@ -30,6 +30,7 @@ func each(t *testing.T, test func(t *testing.T, s mcp.Server)) {
 func TestTools(t *testing.T) {
 	each(t, func(t *testing.T, s mcp.Server) {
 		s.Trust, s.Exclude = true, []string{"die*", "w?it"}
+		s.Concurrent = s.URL != "" // the process is the control
 		c := open(t, s, nil)
 		tools, err := c.Tools(t.Context())
 		if err != nil {
@@ -37,6 +38,9 @@ func TestTools(t *testing.T) {
 		}
 		var got []string
 		for _, tool := range tools {
+			if tool.Concurrent != s.Concurrent {
+				t.Errorf("%s has Concurrent %v", tool.Name, tool.Concurrent)
+			}
 			got = append(got, tool.Name+" "+tool.Effect.String())
 		}
 		want := []string{"test_add-up write", "test_ask write", "test_echo read", "test_fail write", "test_grow write", "test_show write", "test_steps write"}

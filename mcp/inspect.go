@@ -94,7 +94,8 @@ func (s *Server) judge(l *Listed, o *Options, foreign []string, run func(Definit
 			l.Verdict, l.Why, l.Tool = Quarantined, clip(fmt.Sprintf("it cannot be read: panic: %v", v), 200), nil
 		}
 	}()
-	t := &pawl.Tool{Name: l.As, Description: l.Description, Effect: l.effect(s.Trust), Timeout: s.callTime()}
+	t := &pawl.Tool{Name: l.As, Description: l.Description, Effect: l.effect(s.Trust), Timeout: s.callTime(),
+		Concurrent: s.Concurrent}
 	verdict, why := s.form(l, t, o)
 	pinned := Verdict("")
 	if verdict == "" {

@@ -27,13 +27,14 @@ type Server struct {
 	Allow     []string          `json:"allow,omitempty" yaml:"allow"`
 	OAuth     *OAuth            `json:"oauth,omitempty" yaml:"oauth"`
 
-	Trust     bool     `json:"trust,omitempty" yaml:"trust"`
-	Prefix    string   `json:"prefix,omitempty" yaml:"prefix"`
-	Include   []string `json:"include,omitempty" yaml:"include"`
-	Exclude   []string `json:"exclude,omitempty" yaml:"exclude"`
-	Resources bool     `json:"resources,omitempty" yaml:"resources"`
-	Prompts   bool     `json:"prompts,omitempty" yaml:"prompts"`
-	Optional  bool     `json:"optional,omitempty" yaml:"optional"`
+	Trust      bool     `json:"trust,omitempty" yaml:"trust"`
+	Prefix     string   `json:"prefix,omitempty" yaml:"prefix"`
+	Include    []string `json:"include,omitempty" yaml:"include"`
+	Exclude    []string `json:"exclude,omitempty" yaml:"exclude"`
+	Concurrent bool     `json:"concurrent,omitempty" yaml:"concurrent"`
+	Resources  bool     `json:"resources,omitempty" yaml:"resources"`
+	Prompts    bool     `json:"prompts,omitempty" yaml:"prompts"`
+	Optional   bool     `json:"optional,omitempty" yaml:"optional"`
 
 	StartSeconds int `json:"start_seconds,omitempty" yaml:"start_seconds" min:"0"`
 	CallSeconds  int `json:"call_seconds,omitempty" yaml:"call_seconds"`

@@ -6,8 +6,9 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/pawl-go/pawl"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/pawl-go/pawl"
 )
 
 // Definition is one entry of a list of tools. Exactly one of its fields is set.
@@ -88,7 +89,9 @@ type OpenAPI struct {
 	Prefix  string   `json:"prefix,omitempty" yaml:"prefix"` // prefix of each tool's name
 	// Headers are sent with each request. ${NAME} stands for an environment variable.
 	Headers map[string]string `json:"headers,omitempty" yaml:"headers"`
-	Timeout Duration          `json:"timeout,omitempty" yaml:"timeout"` // 0 means 30 s
+	// Concurrent says that a call waits for no other call of its step, and that none waits for it.
+	Concurrent bool     `json:"concurrent,omitempty" yaml:"concurrent"`
+	Timeout    Duration `json:"timeout,omitempty" yaml:"timeout"` // 0 means 30 s
 	// Allow lists hosts that may be reached although they are not public.
 	Allow []string `json:"allow,omitempty" yaml:"allow"`
 }

@@ -15,9 +15,10 @@ import (
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/tools/internal/webpage"
-	"go.yaml.in/yaml/v3"
 )
 
 const (
@@ -287,7 +288,7 @@ func (s *spec) tool(o *operation) (*pawl.Tool, error) {
 		return nil, err
 	}
 	t := &pawl.Tool{Name: o.name, Description: o.description(), Input: input, Effect: effectOf(o.method),
-		Timeout: r.page.Timeout + 5*time.Second, Run: r.run}
+		Concurrent: s.def.Concurrent, Timeout: r.page.Timeout + 5*time.Second, Run: r.run}
 	return t, checked(t)
 }
 

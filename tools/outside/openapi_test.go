@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/tools/outside"
@@ -169,6 +170,24 @@ func TestOpenAPIChoice(t *testing.T) {
 		}
 		if got := strings.Join(names, " "); got != want {
 			t.Errorf("%s: %s, want %s", more, got, want)
+		}
+	}
+}
+
+func TestOpenAPIConcurrent(t *testing.T) {
+	for more, want := range map[string]bool{"": false, ", concurrent: true": true} {
+		s, err := openapi(t, strings.ReplaceAll(pets, "HOST", "pets.example"), more)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tools, err := s.Tools(t.Context())
+		if err != nil || len(tools) == 0 {
+			t.Fatal(tools, err)
+		}
+		for _, tool := range tools {
+			if tool.Concurrent != want {
+				t.Errorf("%q: %s has Concurrent %v", more, tool.Name, tool.Concurrent)
+			}
 		}
 	}
 }
