@@ -12,46 +12,23 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/test/longreply"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
-	"github.com/pawl-go/pawl/provider/openai"
-	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
-// turns is the number of replies of a conversation: calls, and the answer.
-const turns = 6
-
-// talker answers by the conversation alone, so that a repeated request gets the same reply.
-func talker() llm.Model {
-	var all []script.Turn
-	for n := 1; n < turns; n++ {
-		turn := script.Call("look", fmt.Sprintf(`{"n":%d}`, n))
-		turn.Parts = append([]llm.Part{llm.Text{Text: fmt.Sprintf("Step %d of a long way.", n)}}, turn.Parts...)
-		all = append(all, turn)
-	}
-	return script.New(append(all, script.Say("That is all."))...)
-}
-
 // background returns an agent whose model asks the simulator at url for replies in the background.
 func background(url string) *pawl.Agent {
-	look := pawl.Func("look", "looks", func(_ context.Context, in struct {
-		N int `json:"n"`
-	}) (string, error) {
-		return fmt.Sprint("seen ", in.N), nil
-	})
-	look.Effect = pawl.EffectRead
-	return &pawl.Agent{Tools: []pawl.Toolset{look}, Model: openai.New("gpt-4o", &openai.Options{BaseURL: url, Key: "k",
-		Background: true, Poll: time.Millisecond, HTTP: durable.Transport(&http.Transport{DisableKeepAlives: true})})}
+	return longreply.Agent(url, time.Millisecond, durable.Transport(&http.Transport{DisableKeepAlives: true}))
 }
 
 // forgetful asks again in place of fetching a reply.
@@ -118,22 +95,6 @@ func process(t *testing.T, path, url string, stream bool, at int) (out string, k
 	return stdout.String(), false
 }
 
-// counted returns the numbers of requests for a reply, of requests that fetch one, and of
-// cancelled replies.
-func counted(s *pawltest.Simulator) (asked, fetched, cancelled int) {
-	for _, r := range s.Received() {
-		switch {
-		case strings.HasSuffix(r.Path, "/cancel"):
-			cancelled++
-		case r.Method == http.MethodGet:
-			fetched++
-		default:
-			asked++
-		}
-	}
-	return asked, fetched, cancelled
-}
-
 // A process is killed before and after each write of a conversation of six replies in the
 // background. The next process fetches the reply that is recorded: the provider is asked again only
 // if the kill came between its first answer and the record of it.
@@ -143,13 +104,13 @@ func TestBackgroundKilled(t *testing.T) {
 		t.Run(fmt.Sprint("stream ", stream), func(t *testing.T) {
 			kills, repeated, want := 0, 0, ""
 			for at := 0; ; at += step {
-				s, err := pawltest.NewSimulator(talker(), nil)
+				s, err := pawltest.NewSimulator(longreply.Talker(), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
 				path := filepath.Join(t.TempDir(), "runs.db")
 				out, killed := process(t, path, s.URL, stream, at)
-				asked, _, _ := counted(s)
+				asked, _, _ := longreply.Counted(s)
 				recorded := 0
 				if killed {
 					kills++
@@ -168,9 +129,10 @@ func TestBackgroundKilled(t *testing.T) {
 				if out != want {
 					t.Errorf("killed at write %d: the transcript is %s, want %s", at, out, want)
 				}
-				if asked, _, cancelled := counted(s); asked != turns+lost || lost > 1 || cancelled != 0 {
+				asked, _, cancelled := longreply.Counted(s)
+				if asked != longreply.Turns+lost || lost > 1 || cancelled != 0 {
 					t.Errorf("killed at write %d: the provider was asked %d times, want %d; %d replies were not recorded, %d cancelled",
-						at, asked, turns+lost, lost, cancelled)
+						at, asked, longreply.Turns+lost, lost, cancelled)
 				}
 				s.Close()
 			}
@@ -185,20 +147,20 @@ func TestBackgroundKilled(t *testing.T) {
 // The negative control: a model that ignores the recorded reply asks again, and the counts show it.
 func TestBackgroundKilledControl(t *testing.T) {
 	for at := 1; ; at++ {
-		s, err := pawltest.NewSimulator(talker(), nil)
+		s, err := pawltest.NewSimulator(longreply.Talker(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join(t.TempDir(), "runs.db")
 		_, killed := process(t, path, s.URL, false, at)
-		if asked, _, _ := counted(s); killed && (asked == 0 || asked != recordedReplies(t, path)) {
+		if asked, _, _ := longreply.Counted(s); killed && (asked == 0 || asked != recordedReplies(t, path)) {
 			s.Close()
 			continue
 		}
 		t.Setenv("PAWL_DURABLE_FORGETS", "true")
 		process(t, path, s.URL, false, 0)
-		if asked, _, _ := counted(s); !killed || asked != turns+1 {
-			t.Errorf("killed %v at write %d: the provider was asked %d times, want %d", killed, at, asked, turns+1)
+		if asked, _, _ := longreply.Counted(s); !killed || asked != longreply.Turns+1 {
+			t.Errorf("killed %v at write %d: the provider was asked %d times, want %d", killed, at, asked, longreply.Turns+1)
 		}
 		s.Close()
 		return
@@ -250,12 +212,13 @@ func TestBackgroundEnds(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			polled := 0
-			s, err := pawltest.NewSimulator(talker(), &pawltest.SimulatorOptions{Background: func(string, int) bool {
+			busy := func(string, int) bool {
 				if polled++; polled == 3 {
 					c.end(eng, cancel)
 				}
 				return polled < 1000
-			}})
+			}
+			s, err := pawltest.NewSimulator(longreply.Talker(), &pawltest.SimulatorOptions{Background: busy})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -272,7 +235,7 @@ func TestBackgroundEnds(t *testing.T) {
 					t.Errorf("the run stopped with %+v, want cancelled", res)
 				}
 			}
-			if asked, _, cancelled := counted(s); asked != 1 || cancelled != c.cancelled {
+			if asked, _, cancelled := longreply.Counted(s); asked != 1 || cancelled != c.cancelled {
 				t.Errorf("asked %d times, want 1; cancelled %d replies, want %d", asked, cancelled, c.cancelled)
 			}
 			if c.cancelled > 0 {
@@ -283,12 +246,12 @@ func TestBackgroundEnds(t *testing.T) {
 			if err != nil || res.Text() != "That is all." {
 				t.Fatalf("%+v, %v", res, err)
 			}
-			if asked, _, _ := counted(s); asked != turns {
-				t.Errorf("asked %d times, want %d", asked, turns)
+			if asked, _, _ := longreply.Counted(s); asked != longreply.Turns {
+				t.Errorf("asked %d times, want %d", asked, longreply.Turns)
 			}
 			p, err := eng.Replay(t.Context(), "r", agent)
-			if err != nil || p.Bytes != turns {
-				t.Errorf("%d requests were compared with their bytes, want %d: %v", p.Bytes, turns, err)
+			if err != nil || p.Bytes != longreply.Turns {
+				t.Errorf("%d requests were compared with their bytes, want %d: %v", p.Bytes, longreply.Turns, err)
 			}
 		})
 	}

@@ -9,51 +9,18 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/test/longreply"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
-	"github.com/pawl-go/pawl/provider/openai"
-	"github.com/pawl-go/pawl/script"
 )
-
-// turns is the number of replies of a conversation: calls, and the answer.
-const turns = 6
 
 // inBackground names the agent whose replies the provider computes in the background.
 const inBackground = "background"
 
-// talker answers by the conversation alone, so that a repeated request gets the same reply.
-func talker() llm.Model {
-	var all []script.Turn
-	for n := 1; n < turns; n++ {
-		all = append(all, script.Call("look", fmt.Sprintf(`{"n":%d}`, n)))
-	}
-	return script.New(append(all, script.Say("That is all."))...)
-}
-
 // backgroundAgent asks the simulator at url.
 func backgroundAgent(url string) *pawl.Agent {
-	look := pawl.Func("look", "looks", func(_ context.Context, in struct {
-		N int `json:"n"`
-	}) (string, error) {
-		return fmt.Sprint("seen ", in.N), nil
-	})
-	look.Effect = pawl.EffectRead
-	return &pawl.Agent{Tools: []pawl.Toolset{look}, Model: openai.New("gpt-4o", &openai.Options{BaseURL: url, Key: "k",
-		Background: true, Poll: 10 * time.Millisecond, HTTP: &http.Transport{DisableKeepAlives: true}})}
-}
-
-// counted returns the numbers of requests for a reply and of cancelled replies.
-func counted(s *pawltest.Simulator) (asked, cancelled int) {
-	for _, r := range s.Received() {
-		switch {
-		case strings.HasSuffix(r.Path, "/cancel"):
-			cancelled++
-		case r.Method == http.MethodPost:
-			asked++
-		}
-	}
-	return asked, cancelled
+	return longreply.Agent(url, 10*time.Millisecond, &http.Transport{DisableKeepAlives: true})
 }
 
 // A worker is killed while the provider computes the third reply. The next worker fetches that
@@ -64,9 +31,10 @@ func TestBackgroundKilled(t *testing.T) {
 		return
 	}
 	r := &receiver{at: 1}
-	s, err := pawltest.NewSimulator(talker(), &pawltest.SimulatorOptions{Background: func(id string, n int) bool {
+	busy := func(id string, n int) bool {
 		return n == 1 || strings.HasPrefix(id, "resp_sim_3_") && n == 2 && r.tick()
-	}})
+	}
+	s, err := pawltest.NewSimulator(longreply.Talker(), &pawltest.SimulatorOptions{Background: busy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,9 +52,9 @@ func TestBackgroundKilled(t *testing.T) {
 	if err != nil || res.Text() != "That is all." {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	if asked, cancelled := counted(s); asked != turns || cancelled != 0 || r.kills != 1 {
+	if asked, _, cancelled := longreply.Counted(s); asked != longreply.Turns || cancelled != 0 || r.kills != 1 {
 		t.Errorf("%d workers were killed, want 1; the provider was asked %d times, want %d; %d replies were cancelled",
-			r.kills, asked, turns, cancelled)
+			r.kills, asked, longreply.Turns, cancelled)
 	}
 }
 
@@ -109,7 +77,7 @@ func TestBackgroundEnds(t *testing.T) {
 				}
 				return cancels || n <= 2
 			}
-			s, err := pawltest.NewSimulator(talker(), &pawltest.SimulatorOptions{Background: busy})
+			s, err := pawltest.NewSimulator(longreply.Talker(), &pawltest.SimulatorOptions{Background: busy})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -155,11 +123,11 @@ func TestBackgroundEnds(t *testing.T) {
 			}
 			res := <-done
 			stop()
-			want, text := turns, "That is all."
+			want, text := longreply.Turns, "That is all."
 			if cancels {
 				want, text = 3, ""
 			}
-			asked, cancelled := counted(s)
+			asked, _, cancelled := longreply.Counted(s)
 			if asked != want || cancelled > 0 != cancels || res == nil || res.Text() != text {
 				t.Errorf("%+v; the provider was asked %d times, want %d; %d replies were cancelled", res, asked, want, cancelled)
 			}
