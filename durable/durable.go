@@ -36,6 +36,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -69,6 +70,23 @@ var (
 	// ErrExpired is in the tree of an error for an approval that came too late.
 	ErrExpired = errors.New("the time to answer is over")
 )
+
+// LimitError is the error, with ErrChanged, for a run that ended at a limit and that is resumed
+// with other limits. Its end does not change: Engine.Fork copies the run up to Step, and the copy
+// runs with them.
+type LimitError struct {
+	Run   string // the ID
+	Cause string // Result.Cause of the run
+	Step  int
+}
+
+// Error returns the end of the run, and what to do.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("run %s has ended at its limit (%s) and does not go on under another one: Fork it at step %d, and run the fork", e.Run, e.Cause, e.Step)
+}
+
+// Unwrap returns ErrChanged.
+func (e *LimitError) Unwrap() error { return ErrChanged }
 
 // stateVersion is the version of the record form. A journal with another version is rejected.
 const stateVersion = 1

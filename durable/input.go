@@ -34,10 +34,12 @@ func (r *Runner) given(msgs []llm.Message) (body beginBody, err error) {
 		return body, err
 	}
 	if body.Answered = r.From == nil && opens(msgs); r.From != nil {
-		f := r.From
-		body.From,
-			err = json.Marshal(&pawl.Result{Messages: f.Messages, Spent: f.Spent, Values: f.Values,
-			Pending: f.Pending, Stop: f.Stop})
+		f := &pawl.Result{Messages: r.From.Messages, Spent: r.From.Spent, Values: r.From.Values,
+			Pending: r.From.Pending, Stop: r.From.Stop}
+		if f.Stop == pawl.StopLimit { // what Agent.Resume needs under a raised limit
+			f.Limit, f.Cause, f.Output = r.From.Limit, r.From.Cause, r.From.Output
+		}
+		body.From, err = json.Marshal(f)
 	}
 	return body, err
 }

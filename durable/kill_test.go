@@ -16,12 +16,13 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
-	"go.uber.org/goleak"
 )
 
 // TestMain is also the process that is killed: with PAWL_DURABLE_CHILD it only makes a run.

@@ -96,13 +96,17 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		}
 		if err == nil && stored != nil {
 			err = stored.matches(req.Key, conversation, rest)
+			if err != nil && s.only && s.h.end != nil && s.h.end.Limit != "" {
+				err = s.h.limited(s.id)
+			}
 		}
 		if err != nil {
 			yield(llm.Delta{}, s.fail(err))
 			return
 		}
+		earlier := s.h.failed[req.Key]
 		if stored != nil {
-			stored.reply().Deltas()(yield)
+			stored.reply().Deltas()(earlier.before(yield))
 			return
 		}
 		b := s.h.background[req.Key]
@@ -110,7 +114,8 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			b = nil // the reply to another request, of an agent that was changed
 		}
 		if s.live(); ctx.Err() != nil && (b == nil || s.only) {
-			yield(llm.Delta{}, context.Cause(ctx))
+			earlier.Requests-- // the run counts one for this error
+			earlier.before(yield)(llm.Delta{}, context.Cause(ctx))
 			return
 		}
 		// A commit only if the reply before had no calls: an answer that the model is to correct.
@@ -118,7 +123,7 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			yield(llm.Delta{}, err)
 			return
 		}
-		m.ask(ctx, req, b, conversation, rest, yield)
+		m.ask(ctx, req, b, conversation, rest, earlier.before(yield))
 	}
 }
 
@@ -139,7 +144,12 @@ func (m *model) ask(ctx context.Context, req *llm.Request, b *backgroundBody, co
 	}
 	run := ctx
 	ctx, w := watch(background.With(ctx, func() bool { return stored.Load() && suspended(run) }), false)
-	resp := new(llm.Response)
+	resp, failed := new(llm.Response), error(nil)
+	defer func() {
+		if resp.Finish == "" {
+			m.s.failure(run, req.Key, resp, failed, stored.Load() && suspended(run))
+		}
+	}()
 	for d, err := range m.inner.Stream(ctx, req) {
 		if err == nil {
 			err = resp.Add(d)
@@ -153,7 +163,7 @@ func (m *model) ask(ctx context.Context, req *llm.Request, b *backgroundBody, co
 		if err == nil && d.Finish != "" {
 			err = m.store(req, conversation, rest, resp, w, b)
 		}
-		if !yield(d, err) || err != nil {
+		if failed = err; !yield(d, err) || err != nil {
 			return
 		}
 	}

@@ -140,6 +140,8 @@ type endBody struct {
 	Pending []pawl.PendingCall `json:"pending,omitzero"`
 	Values  pawl.Values        `json:"values,omitzero"`
 	Output  json.RawMessage    `json:"output,omitzero"`
+	// Failed has the requests without a stored reply of this attempt, by Request.Key.
+	Failed map[llm.Key]failure `json:"failed,omitzero"`
 }
 
 // keepReply returns the stored form of a reply.
@@ -269,6 +271,7 @@ type history struct {
 	intents    map[llm.Key][]intent
 	asked      map[llm.Key][]question
 	steers     map[llm.Key]*messagesBody
+	failed     map[llm.Key]failure // of all attempts
 	messages   []message
 	taken      map[string]bool
 	end        *endBody
@@ -301,7 +304,7 @@ type span struct{ fence, elapsed int64 }
 func read(run string, records []store.Record) (*history, error) {
 	h := &history{tools: map[string]toolsBody{}, replies: map[llm.Key]*replyBody{},
 		replied: map[llm.Key]time.Time{}, outcomes: map[llm.Key]*outcomeBody{},
-		background: map[llm.Key]*backgroundBody{}, intents: map[llm.Key][]intent{},
+		background: map[llm.Key]*backgroundBody{}, failed: map[llm.Key]failure{}, intents: map[llm.Key][]intent{},
 		asked: map[llm.Key][]question{}, steers: map[llm.Key]*messagesBody{}, taken: map[string]bool{}}
 	for _, r := range records {
 		if err := h.add(run, r); err != nil {
@@ -404,6 +407,9 @@ func (h *history) take(r store.Record) (err error) {
 	case kindEnd:
 		h.end = new(endBody)
 		err = json.Unmarshal(r.Body, h.end)
+		for key, f := range h.end.Failed {
+			h.failed[key] = h.failed[key].with(f)
+		}
 	default:
 		err = fmt.Errorf("its kind %q is not known", r.Kind)
 	}

@@ -31,7 +31,7 @@ type Runner struct {
 	runner pawl.Runner
 }
 
-var _ pawl.Runner = (*Runner)(nil)
+var _ pawl.OutputRunner = (*Runner)(nil)
 
 // Stream starts the run with msgs, or resumes it, and yields its events. The events of the stored
 // part are repeated from the start, whole, without fragments. A notice with the code "attempt" and
@@ -82,7 +82,9 @@ func (r *Runner) Run(ctx context.Context, msgs ...llm.Message) (*pawl.Result, er
 		return pawl.Collect(r.Stream(ctx, msgs...), nil)
 	}
 	s, ctx, in, err := r.open(ctx, msgs)
-	if err != nil {
+	if stop := (*pawl.StopError)(nil); errors.As(err, &stop) {
+		return stop.Result, err
+	} else if err != nil {
 		return nil, err
 	}
 	defer s.close()
@@ -140,6 +142,9 @@ func (r *Runner) open(ctx context.Context, msgs []llm.Message) (*session, contex
 	if j == nil {
 		return nil, nil, input{}, errors.New("durable.Engine has no Journal")
 	}
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, nil, input{}, interrupted(cause, msgs)
+	}
 	head, err := j.JournalRun(ctx, who, r.ID)
 	if errors.Is(err, store.ErrNotFound) && (len(msgs) > 0 || r.From != nil) {
 		return r.begin(ctx, who, msgs)
@@ -166,6 +171,16 @@ func (r *Runner) open(ctx context.Context, msgs []llm.Message) (*session, contex
 	}
 	s, ctx := e.start(ctx, l, h)
 	return s, ctx, in, nil
+}
+
+// interrupted returns the error of a run whose context had ended before the run was read.
+func interrupted(cause error, msgs []llm.Message) error {
+	res := &pawl.Result{Messages: msgs, Stop: pawl.StopCancelled, Cause: "the run was cancelled"}
+	if cause == pawl.ErrCancelled {
+		return &pawl.StopError{Reason: res.Stop, Result: res}
+	}
+	res.Cause = "interrupted: " + cause.Error()
+	return &pawl.StopError{Reason: res.Stop, Result: res, Err: cause}
 }
 
 // takeUp reads an existing run, and stores the answers in msgs to its open calls.
@@ -286,4 +301,14 @@ func answerOf(h *history, res llm.ToolResult) (llm.Decision, error) {
 		return llm.Decision{}, fmt.Errorf("the result answers the call %q, which does not wait: %w", res.CallID, store.ErrConflict)
 	}
 	return open[i].waiting.Answer("caller", res), nil
+}
+
+// WithOutput returns a copy of r whose answer fits schema, for pawl.Into. For a runner that is no
+// pawl.OutputRunner it returns a copy without a schema, and Into then returns a *pawl.OutputError.
+func (r *Runner) WithOutput(schema json.RawMessage) pawl.Runner {
+	c := *r
+	if o, ok := r.runner.(pawl.OutputRunner); ok {
+		c.runner = o.WithOutput(schema)
+	}
+	return &c
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -42,6 +43,7 @@ type session struct {
 	timer   *time.Timer
 	err     error // the reason why no record can be stored any more
 	waiters map[llm.Key]*gate
+	broken  map[llm.Key]failure // requests of this attempt without a reply
 
 	digested map[*llm.ToolSpec]string // the tools so far; guarded by mu
 
@@ -205,8 +207,10 @@ func (s *session) live() {
 		s.cancel(pawl.ErrCancelled)
 	case s.only && s.h.end != nil && s.h.end.Stop == pawl.StopCancelled:
 		s.cancel(pawl.ErrCancelled)
-	case s.only && s.h.end != nil && s.h.end.Stop == pawl.StopLimit:
+	case s.only && s.h.end != nil && s.h.end.Limit == "time":
 		s.cancel(pawl.ErrTime)
+	case s.only && s.h.end != nil && s.h.end.Limit != "" && !s.story:
+		_ = s.fail(s.h.limited(s.id))
 	case s.only:
 		_ = s.fail(errOver)
 	}
@@ -289,6 +293,9 @@ func (s *session) end(res *pawl.Result, text string) error {
 	body := endBody{Stop: res.Stop, Limit: res.Limit, Cause: res.Cause, Error: text, Spent: res.Spent,
 		Pending: res.Pending,
 		Values:  res.Values, Output: res.Output}
+	s.mu.Lock()
+	body.Failed = maps.Clone(s.broken)
+	s.mu.Unlock()
 	if err := s.add(kindEnd, fmt.Sprintf("end/%d", s.lease.Fence), body); err != nil {
 		return err
 	}

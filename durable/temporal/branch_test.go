@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/workflow"
 )
 
 // nested is an agent that contains an agent that contains an agent. The innermost has tools.

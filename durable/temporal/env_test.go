@@ -8,15 +8,16 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+	sdkworker "go.temporal.io/sdk/worker"
+
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/durabletest"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/testsuite"
-	sdkworker "go.temporal.io/sdk/worker"
 )
 
 // env is an in-memory cluster for one run. Its clock jumps to the next timer when no activity is in

@@ -11,18 +11,19 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
-	"github.com/pawl-go/pawl/durable/durabletest"
-	"github.com/pawl-go/pawl/internal/test/soak"
-	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/store"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
 	"go.temporal.io/sdk/client"
 	sdkworker "go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/durable/durabletest"
+	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/store"
 )
 
 var (

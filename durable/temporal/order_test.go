@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"

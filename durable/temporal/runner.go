@@ -9,13 +9,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/durable"
-	"github.com/pawl-go/pawl/llm"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	sdk "go.temporal.io/sdk/temporal"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // Runner is a run on the cluster: see Engine.Runner. It is safe for concurrent use, also from
@@ -156,7 +157,7 @@ func (r *Runner) start(ctx context.Context, msgs []llm.Message) error {
 	in := input{State: stateVersion, Agent: r.Agent, Messages: msgs, Events: e.Events}
 	if in.Answered = r.From == nil && opens(msgs); r.From != nil {
 		in.From = &pawl.Result{Messages: r.From.Messages, Spent: r.From.Spent, Values: r.From.Values,
-			Pending: r.From.Pending, Stop: r.From.Stop}
+			Pending: r.From.Pending, Stop: r.From.Stop, Limit: r.From.Limit, Cause: r.From.Cause, Output: r.From.Output}
 	}
 	_, err := e.Client.ExecuteWorkflow(ctx,
 		client.StartWorkflowOptions{ID: r.ID, TaskQueue: e.queue(),

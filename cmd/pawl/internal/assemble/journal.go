@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -67,11 +68,15 @@ func (j *Journal) Failed(id string, err error) error {
 func (j *Journal) Known(id string, err error) error {
 	id = cli.Visible(id)
 	var m *durable.Mismatch
+	var l *durable.LimitError
 	switch {
 	case errors.Is(err, durable.ErrLost):
 		return cli.Fail(cli.StatusFailed, err, j.Command("runs", "show", id)+" shows its progress")
 	case errors.As(err, &m):
 		return cli.Fail(cli.StatusFailed, err, "")
+	case errors.As(err, &l):
+		return cli.Fail(cli.StatusFailed, err, j.Command("runs", "fork", id, "--at", strconv.Itoa(l.Step))+
+			", with the flag of the raised limit, starts a run that goes on from there")
 	case errors.Is(err, durable.ErrChanged):
 		return cli.Fail(cli.StatusFailed, err,
 			"resume it with its original agent, or with --accept-changed-tool NAME; "+

@@ -1,0 +1,65 @@
+package durable
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/pawl-go/pawl/llm"
+)
+
+// failure is the usage of requests that failed or were cancelled, and the last error.
+type failure struct {
+	Requests int       `json:"requests"`
+	Usage    llm.Usage `json:"usage"`
+	Error    string    `json:"error"`
+}
+
+// with returns f with the later requests g.
+func (f failure) with(g failure) failure {
+	f.Requests, f.Error = f.Requests+g.Requests, g.Error
+	f.Usage.Add(g.Usage)
+	return f
+}
+
+// failure counts the requests of a reply that did not arrive: the end of the attempt stores them.
+// fetched means that the reply stays at the provider for the next attempt.
+func (s *session) failure(ctx context.Context, key llm.Key, resp *llm.Response, err error, fetched bool) {
+	f := failure{resp.Requests, resp.Usage, cmp.Or(context.Cause(ctx), err, resp.Err()).Error()}
+	if ctx.Err() != nil && !fetched {
+		f.Requests++ // as the run counts it
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken == nil {
+		s.broken = map[llm.Key]failure{}
+	}
+	s.broken[key] = s.broken[key].with(f)
+}
+
+// before yields the usage of the earlier requests f, and returns yield for the reply after them.
+func (f failure) before(yield func(llm.Delta, error) bool) func(llm.Delta, error) bool {
+	if f.Error == "" {
+		return yield // none
+	}
+	more := yield(llm.Delta{Requests: max(f.Requests, 0), Usage: &f.Usage}, nil)
+	return func(d llm.Delta, err error) bool {
+		if d.Usage != nil {
+			sum := *d.Usage
+			sum.Add(f.Usage)
+			d.Usage = &sum
+		}
+		return more && yield(d, err)
+	}
+}
+
+// limited returns the error for a run that has ended at a limit and has another one now. An answer
+// for which the limit asked is no part of a fork.
+func (h *history) limited(run string) error {
+	first, n := h.steps()
+	last := h.replies[llm.Key(fmt.Sprintf("run/%d/model", first+n-1))]
+	if last != nil && !last.Response.Message.HasCalls() {
+		n--
+	}
+	return &LimitError{run, h.end.Cause, n}
+}
