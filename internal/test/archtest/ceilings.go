@@ -59,7 +59,7 @@ var ceilings = []ceiling{
 	{dir: "viewer", goal: 45},
 	{dir: "telemetry", goal: 1050, now: 1140},
 	{dir: "telemetry/export", goal: 600, now: 670},
-	{dir: "config", goal: 3400, now: 3780},
+	{dir: "config", goal: 3400, now: 3810},
 	{dir: "config/agentframework", goal: 800, now: 1055},
 	{dir: "cmd/pawl", goal: 12600, now: 13830},
 	{dir: "examples", goal: 770},
