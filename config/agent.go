@@ -29,6 +29,8 @@ type Agent struct {
 	Choice       Choice                      `yaml:"tool_choice"`
 	Limits       Limits                      `yaml:"limits"`
 	Approve      Approve                     `yaml:"approve"`
+	Flow         string                      `yaml:"flow" enum:"on,ask,log,off"`
+	FlowLabels   map[string]string           `yaml:"flow_labels"`
 	Output       *Output                     `yaml:"output"`
 	Settings     Settings                    `yaml:"settings"`
 	History      *History                    `yaml:"history"`

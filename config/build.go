@@ -219,10 +219,12 @@ func faults(err error) error {
 func (b *builder) approval() []pawl.Middleware {
 	if b.opts.Approve == nil {
 		r := b.agent.Rules()
+		r.Flow = b.agent.flow(b.unseen)
 		r.Deny, r.Ask, r.Allow = perhaps(r.Deny, b.unseen), perhaps(r.Ask, b.unseen), perhaps(r.Allow, b.unseen)
 		return []pawl.Middleware{r.Middleware()}
 	}
-	return []pawl.Middleware{b.opts.Approve(b.agent.Rules())}
+	r := b.agent.Rules()
+	return []pawl.Middleware{b.opts.Approve(r), {Tool: r.Middleware().Tool}}
 }
 
 // offered checks the tools of sets, and reports names in the agent's rules that none of them has.

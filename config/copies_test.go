@@ -25,7 +25,7 @@ func TestKeysHaveEveryOption(t *testing.T) {
 	}{
 		{reflect.TypeFor[Limits](), reflect.TypeFor[pawl.Limits](), map[string]string{"LoopThreshold": "Repeats"}, []string{"Parallel"}},
 		{reflect.TypeFor[Settings](), reflect.TypeFor[llm.Settings](), map[string]string{"StopSequences": "Stop"}, nil},
-		{reflect.TypeFor[Approve](), reflect.TypeFor[policy.Rules](), map[string]string{"AskByDefault": "", "Default": "Else",
+		{reflect.TypeFor[Approve](), reflect.TypeFor[policy.Rules](), map[string]string{"AskByDefault": "", "Flow": "", "Default": "Else",
 			"ValidFor": "Within"}, nil},
 		{reflect.TypeFor[Rate](), reflect.TypeFor[policy.Rate](), map[string]string{"Key": ""}, nil},
 		{reflect.TypeFor[Breaker](), reflect.TypeFor[policy.Breaker](), nil, nil},

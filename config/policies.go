@@ -17,7 +17,7 @@ import (
 func (a *Agent) Rules() policy.Rules {
 	missing := a.optional()
 	r := policy.Rules{Deny: perhaps(a.Approve.Deny, missing), Ask: perhaps(a.Approve.Ask, missing),
-		Allow: perhaps(a.Approve.Allow, missing), AskByDefault: []string{"execute_code"}}
+		Allow: perhaps(a.Approve.Allow, missing), AskByDefault: []string{"execute_code"}, Flow: a.flow(missing)}
 	switch a.Approve.Else {
 	case "allow":
 		r.Default = pawl.VerdictAllow
@@ -32,6 +32,23 @@ func (a *Agent) Rules() policy.Rules {
 		}
 	}
 	return r
+}
+
+// flow returns the policy of the key flow. Tools that fetch what strangers write turn it on.
+func (a *Agent) flow(missing []string) *policy.Flow {
+	f := &policy.Flow{Mode: a.Flow, Words: a.Instructions, Labels: map[string]string{}}
+	if f.Mode == "" {
+		if f.Mode = "log"; len(a.Servers) > 0 ||
+			slices.ContainsFunc(a.Tools, func(t Tool) bool { return t.Set == "http" || t.Set == "search" || t.MCP != "" }) {
+			f.Mode = "on"
+		}
+	}
+	for entry, labels := range a.FlowLabels {
+		for _, e := range perhaps([]string{entry}, missing) {
+			f.Labels[e] = labels
+		}
+	}
+	return f
 }
 
 // ruled finds entries of lists that are about none of the tools.
@@ -50,6 +67,13 @@ func (b *builder) ruled(tools []*pawl.Tool) error {
 		lists = append(lists, entries{"cache.tools", a.Cache.Tools})
 	}
 	var all Findings
+	for _, name := range slices.Sorted(maps.Keys(a.FlowLabels)) {
+		all = append(all, b.about(name, "flow_labels."+name, tools)...)
+		one := policy.Flow{Labels: map[string]string{"*": a.FlowLabels[name]}}
+		if err := one.Check(nil); err != nil {
+			all = append(all, finding(CodeBadValue, "flow_labels."+name, "trusted, private, final or out", "%q has a word that is no label", a.FlowLabels[name]))
+		}
+	}
 	for i, name := range a.Terminal {
 		if strings.ContainsAny(name, `*?[\:`) {
 			all = append(all, finding(CodeUnknownTool, index("terminal_tools", i), "the name of a tool, written out", "%s is no name of a tool", name))

@@ -22,7 +22,8 @@ import (
 // the rules, and what they cannot stop.
 //
 // Flow looks at calls that may change the world and at reads that send data out. It allows every
-// call of a conversation without untrusted results. The tasks of an agent in another agent count as
+// call of a conversation without untrusted results, and knows nothing of a call whose conversation
+// is in another process. The tasks of an agent in another agent count as
 // untrusted, except for values that the outer conversation endorses; both agents need the same Flow
 // for that. The zero value is mode on. A Flow
 // must not be changed or copied after its first use.
@@ -62,12 +63,12 @@ var flowLabels = []string{"trusted", "private", "final", "out"}
 
 // Middleware returns the middleware that holds an agent to f.
 func (f *Flow) Middleware() pawl.Middleware {
-	m := pawl.Middleware{Check: f.check}
+	m := pawl.Middleware{Check: f.Check}
 	if f.Mode == "off" {
 		return m
 	}
 	m = pawl.Approve(f.Approve)
-	m.Check = f.check
+	m.Check = f.Check
 	m.Tool = func(next pawl.ToolFunc) pawl.ToolFunc {
 		return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 			if v := pawl.InvocationFrom(ctx); v != nil && v.Tool().Agent() != nil {
@@ -84,8 +85,8 @@ func (f *Flow) Middleware() pawl.Middleware {
 // outerKey finds the index of the conversation around a nested agent.
 type outerKey struct{}
 
-// check reports an unknown mode or label, and a label for no tool.
-func (f *Flow) check(tools []*pawl.Tool) error {
+// Check reports an unknown mode or label, and a label for none of tools.
+func (f *Flow) Check(tools []*pawl.Tool) error {
 	if !slices.Contains(flowModes, f.Mode) {
 		return fmt.Errorf("flow: there is no mode %q; there are on, ask, log and off", f.Mode)
 	}
@@ -189,6 +190,7 @@ func (f *Flow) index(ctx context.Context, v *pawl.Invocation) *index {
 	}
 	if ix == nil {
 		ix = newIndex(outer, inner, f.Words)
+		ix.tainted = ix.tainted || len(msgs) == 0 // the conversation is elsewhere
 	}
 	f.indexes = slices.Insert(f.indexes, 0, ix)
 	total := 0

@@ -66,7 +66,7 @@ func (r Rules) Check(tools []*pawl.Tool) error {
 		}
 	}
 	if r.Flow != nil {
-		return r.Flow.check(tools)
+		return r.Flow.Check(tools)
 	}
 	return nil
 }

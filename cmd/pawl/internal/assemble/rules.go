@@ -109,6 +109,7 @@ func Decided(msgs []llm.Message) map[llm.Key]bool {
 // run, where a call cannot be pending: all other calls fail.
 func Held(rules policy.Rules, tools []*pawl.Tool) pawl.Toolset {
 	var all pawl.Toolsets
+	rules.Flow = nil // such a call has no conversation
 	for _, t := range tools {
 		h := t.Clone()
 		if !t.Passive {

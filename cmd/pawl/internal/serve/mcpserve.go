@@ -45,6 +45,9 @@ func (c *MCPCmd) Run(sys *cli.System) error {
 		return err
 	}
 	defer s.Close()
+	if s.Agent.Model == nil {
+		s.Rules.Flow = nil // the calls of a client have no conversation here
+	}
 	service := &mcp.Service{Name: "pawl", Approve: s.Rules.Approve}
 	if s.Agent.Model != nil {
 		service.Agents = []mcp.Offer{{Agent: s.Agent,
