@@ -285,6 +285,7 @@ func TestCrashPoints(t *testing.T) {
 
 // Two journals break their promises: the test must detect it.
 func TestCrashPointsControls(t *testing.T) {
+	soak.Sequential(t)
 	for name, f := range map[string]faulty{"writes dropped, as without fsync": {lazy: true}, "the intent written after the call": {late: true}} {
 		_, bad := enumerate(t, new(store.MemoryJournal), "post", ofCase("post", 0), f, soak.N(3, 1))
 		t.Logf("%s: %d violations", name, len(bad))

@@ -294,6 +294,7 @@ func size(path string) int64 {
 // A write that a power loss tears at any place counts as not started: nothing depends on it yet.
 // The run resumes from there.
 func TestTornWrites(t *testing.T) {
+	soak.Sequential(t)
 	c := durabletest.ForEffect("post")
 	for _, at := range soak.N([]int{1, 4}, []int{1, 2, 3, 4, 6}) {
 		for _, part := range []int64{0, 1, 2, 3, 4} {
@@ -338,6 +339,7 @@ func TestTruncatedLog(t *testing.T) {
 
 // A changed byte in the file is detected before it has an effect, or it has no effect.
 func TestFlippedBytes(t *testing.T) {
+	soak.Sequential(t)
 	f := posted(t)
 	f.db.Close() // moves everything into the file itself
 	whole, err := os.ReadFile(f.path)
@@ -385,6 +387,7 @@ func TestFlippedBytes(t *testing.T) {
 
 // A changed record is detected in all cases, also where SQLite accepts it.
 func TestTampering(t *testing.T) {
+	soak.Sequential(t)
 	for _, statement := range []string{
 		`update records set body = replace(body, 'post 1', 'post 7') where seq = 5`, `update records set key = 'run/9/0' where seq = 5`, `update records set kind = 'reply' where seq = 5`,
 		`update records set at = at + 1 where seq = 5`, `delete from records where seq = 5`, `delete from records where seq = (select max(seq) from records)`,

@@ -171,6 +171,7 @@ func TestCorpusOfServers(t *testing.T) {
 // The patterns of suspicious descriptions flag no honest tool of lists that were not used to write
 // the patterns: recorded traffic, BFCL, AgentDojo, tau-bench, and snapshots of a server.
 func TestHonestDescriptions(t *testing.T) {
+	soak.Sequential(t)
 	tuned := map[string]bool{} // descriptions of the lists that were used
 	for _, line := range corpus(t, "tool-schemas/mcp-servers.dev.jsonl.gz") {
 		var x struct {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
@@ -43,6 +44,7 @@ func manyNames() []string {
 // accepts. Both are the same in the tools, the tool choice, the calls and the results of a request,
 // and a call in the reply has the name of the tool.
 func TestNamesOfTools(t *testing.T) {
+	soak.Sequential(t)
 	names := manyNames()
 	for _, w := range wires {
 		t.Run(w.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider/anthropic"
@@ -16,6 +17,7 @@ import (
 // The negative control of TestAdapter: an adapter that loses a part of its requests or replies does
 // not pass, and the suite names the loss.
 func TestFaultyAdaptersFailTheSuite(t *testing.T) {
+	soak.Sequential(t)
 	type loss struct{ what, lost, want string }
 	for _, api := range []struct {
 		name   string

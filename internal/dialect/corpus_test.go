@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl/internal/dialect"
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 // corpus reads the lines of a file of the shared corpora. It skips the test if the file does not
@@ -64,6 +65,7 @@ type record struct {
 // the provider, must mean the same as the original except for the reported losses, and must be
 // deterministic.
 func TestCorpusToolSchemas(t *testing.T) {
+	soak.Sequential(t)
 	records := corpus[record](t, "tool-schemas/dev.jsonl.gz")
 	for _, d := range dialect.All() {
 		t.Run(d.Name, func(t *testing.T) {
@@ -109,6 +111,7 @@ func TestCorpusToolSchemas(t *testing.T) {
 // TestCorpusSuite uses the schemas of the JSON Schema test suite as the schemas of a field, with
 // the suite's own values.
 func TestCorpusSuite(t *testing.T) {
+	soak.Sequential(t)
 	type group struct {
 		File, Description string
 		Optional          bool
@@ -207,6 +210,7 @@ func asField(v any) ([]byte, bool) {
 // TestCorpusGroundTruth sends the correct calls of the function-calling leaderboard through each
 // dialect: arguments converted to the provider's form and restored are unchanged.
 func TestCorpusGroundTruth(t *testing.T) {
+	soak.Sequential(t)
 	type entry struct {
 		ID        string
 		Functions []struct {

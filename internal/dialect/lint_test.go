@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/pawl-go/pawl/internal/dialect"
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 func TestReadTools(t *testing.T) {
@@ -154,6 +156,7 @@ func must(b []byte, err error) []byte {
 
 // TestCorpusServers checks the tools that MCP servers list.
 func TestCorpusServers(t *testing.T) {
+	soak.Sequential(t)
 	servers := corpus[struct {
 		Server string
 		Tools  json.RawMessage

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pawl-go/pawl/internal/dialect"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/pawl-go/pawl/internal/dialect"
 )
 
 // validator validates values as the core does: draft 2020-12, with formats, without loading other

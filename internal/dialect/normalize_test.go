@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pawl-go/pawl/internal/dialect"
+	"github.com/pawl-go/pawl/internal/test/soak"
 )
 
 func long(s string) string { return strings.Repeat("n", 80) + s }
@@ -69,6 +70,7 @@ func TestNormalize(t *testing.T) {
 // TestCorpusNonstandard reads tool descriptions that are not JSON Schema. After Normalize the core
 // accepts each, and each dialect expresses it or returns an error with the reason.
 func TestCorpusNonstandard(t *testing.T) {
+	soak.Sequential(t)
 	docs := corpus[struct {
 		Name       string
 		Parameters json.RawMessage

@@ -153,6 +153,7 @@ func (d *draw) keyword(s node, depth int) {
 // as the original except for the reported losses. The counts show that the comparison can fail:
 // without the losses, it does.
 func TestRandomSchemas(t *testing.T) {
+	soak.Sequential(t)
 	n := soak.N(400, 1500)
 	for _, d := range dialect.All() {
 		t.Run(d.Name, func(t *testing.T) {
