@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/guard"
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/tools/find"
@@ -172,7 +173,8 @@ func (a *Agent) optional() (prefixes []string) {
 func perhaps(entries, prefixes []string) []string {
 	out := slices.Clone(entries)
 	for i, e := range out {
-		if begins(e, prefixes) && !strings.ContainsAny(e, `*?[\:`) && e != "" {
+		name, _, _ := strings.Cut(e, "(")
+		if begins(e, prefixes) && !strings.ContainsAny(name, `*?[\:`) && e != "" {
 			out[i] = "[" + e[:1] + "]" + e[1:]
 		}
 	}
@@ -203,7 +205,7 @@ type clients []*mcp.Client
 func (c *clients) Close() error {
 	var all sync.WaitGroup
 	for _, one := range *c {
-		all.Go(func() { one.Close() })
+		all.Go(func() { _ = guard.Call(func() { one.Close() }) })
 	}
 	all.Wait()
 	return nil

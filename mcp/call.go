@@ -16,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/guard"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -242,7 +243,7 @@ func (c *Client) drop(s *session) {
 		// wait for them
 		c.closing.Go(func() {
 			s.use.Wait()
-			s.close()
+			_ = guard.Call(s.close)
 		})
 	}
 }

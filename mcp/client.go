@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/guard"
 )
 
 // Options are the options of New. Nil and the zero value decline every question, pin nothing, and
@@ -71,7 +72,8 @@ type Client struct {
 
 	turn    chan struct{} // holds a token: one goroutine at a time starts, lists and closes
 	live    *session
-	closing sync.WaitGroup // dropped connections that are still closing
+	changed atomic.Pointer[sdk.ClientSession] // the connection whose change waits for the turn
+	closing sync.WaitGroup                    // dropped connections that are still closing
 	closed  bool
 	failed  error // error of the last start, and when it may be repeated
 	until   time.Time
@@ -281,7 +283,7 @@ func (s *session) close() {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			s.conn.Close()
+			_ = guard.Call(func() { s.conn.Close() })
 		}()
 		s.proc.Close()
 		<-done
@@ -293,11 +295,16 @@ func (s *session) close() {
 	<-s.gone
 }
 
-// stale marks the list of tools as out of date.
+// stale marks the list of tools as out of date. A server may report changes without end: while one
+// report waits, others of the connection have no effect.
 func (c *Client) stale(conn *sdk.ClientSession) {
+	if c.changed.Swap(conn) == conn {
+		return
+	}
 	go func() { // the handler must not wait for a list that is being fetched
 		c.turn <- struct{}{}
 		defer c.release()
+		c.changed.CompareAndSwap(conn, nil)
 		if c.live != nil && c.live.conn == conn {
 			c.live.fresh = false
 		}
@@ -396,8 +403,8 @@ func (c *Client) dial(ctx context.Context) (*session, error) {
 	}
 	s.conn = conn
 	go func() {
-		_ = conn.Wait()
-		close(s.gone)
+		defer close(s.gone)
+		_ = guard.Call(func() { _ = conn.Wait() })
 	}()
 	return s, nil
 }

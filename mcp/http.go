@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
+	"github.com/pawl-go/pawl/internal/guard"
 	"github.com/pawl-go/pawl/internal/netguard"
 )
 
@@ -135,8 +137,11 @@ func (c *carrier) listen(r *http.Request) (*http.Response, error) {
 	}
 	came := make(chan answer, 1)
 	go func() {
-		res, err := c.web.guard.RoundTrip(r.WithContext(ctx))
-		came <- answer{res, err}
+		var a answer
+		if err := guard.Call(func() { a.res, a.err = c.web.guard.RoundTrip(r.WithContext(ctx)) }); err != nil {
+			a.err = err
+		}
+		came <- a
 	}()
 	wait := time.NewTimer(listenTime)
 	defer wait.Stop()
@@ -154,8 +159,9 @@ func (c *carrier) listen(r *http.Request) (*http.Response, error) {
 	go func() {
 		a := <-came
 		if a.err == nil && a.res.StatusCode == http.StatusOK {
-			_, err := io.Copy(in, a.res.Body)
-			in.CloseWithError(err)
+			var err error
+			panicked := guard.Call(func() { _, err = io.Copy(in, a.res.Body) })
+			in.CloseWithError(cmp.Or(panicked, err))
 		}
 		if a.res != nil {
 			a.res.Body.Close()

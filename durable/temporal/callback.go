@@ -6,9 +6,11 @@ import (
 	"iter"
 	"sync"
 
-	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/llm"
 	"go.temporal.io/sdk/client"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/guard"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // backInput is a call that a composing tool makes.
@@ -90,7 +92,11 @@ func (c *callback) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 }
 
 func (c *callback) one(ctx context.Context, t pawl.Task) pawl.Execution {
-	x, err := c.send(ctx, t)
+	var x pawl.Execution
+	var err error
+	if panicked := guard.Call(func() { x, err = c.send(ctx, t) }); panicked != nil {
+		err = panicked
+	}
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return t.Do(ctx, func(pawl.Event) {}) // it reports the end of the context

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/pawl-go/pawl/internal/guard"
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
@@ -70,7 +71,9 @@ func (s *searcher) read(ctx context.Context, pages []page) []page {
 		slots <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-slots }()
-			pages[i].fetch(ctx, &s.page)
+			if guard.Call(func() { pages[i].fetch(ctx, &s.page) }) != nil {
+				pages[i].problem = "it could not be read"
+			}
 		})
 	}
 	wait.Wait()

@@ -59,6 +59,8 @@ var arrows = []arrow{
 	{from: "internal/jsonform", modules: []string{jsonModule}},
 	{from: "internal/dialect", to: []string{"internal/jsonscan", "internal/text"}},
 	{from: "internal/netguard"},
+	{from: "internal/protect"},
+	{from: "internal/guard"},
 	{from: "internal/gate"},
 	{from: "internal/nearest"},
 	{from: "internal/diff"},
@@ -99,7 +101,7 @@ var arrows = []arrow{
 		modules: []string{jsonModule}},
 	{from: "react", to: join(low, ".", "llm", "internal/text"), modules: []string{jsonModule}},
 	{from: "history", to: []string{".", "llm"}},
-	{from: "policy", to: []string{".", "llm", "internal/nearest", "internal/jsonform", "internal/jsonscan"}},
+	{from: "policy", to: []string{".", "llm", "internal/nearest", "internal/jsonform", "internal/jsonscan", "internal/netguard"}},
 	{from: "leak", to: join(low, ".", "llm")},
 	{from: "redact", to: join(low, ".", "llm", "internal/jsonform", "internal/schema", "observe", "redact/internal/secret"),
 		modules: []string{jsonModule}},
@@ -129,7 +131,7 @@ var arrows = []arrow{
 	{from: "durable", to: []string{".", "llm", "redact", "store", "internal/background", "internal/runerr", "internal/runtrace"}},
 	{from: "durable/durabletest", to: []string{".", "llm", "store", "durable", "script", "internal/runerr"},
 		modules: []string{"github.com/google/go-cmp"}},
-	{from: "durable/temporal", to: []string{".", "llm", "store", "durable", "internal/background", "internal/runerr"},
+	{from: "durable/temporal", to: []string{".", "llm", "store", "durable", "internal/background", "internal/guard", "internal/runerr"},
 		modules: []string{"go.temporal.io/sdk", "go.temporal.io/api"}},
 	{from: "telemetry", to: []string{".", "llm", "observe", "redact", "internal/runtrace"}, modules: otelModules},
 	{from: "telemetry/export", modules: join(otelModules, "go.opentelemetry.io/otel/sdk")},
@@ -142,7 +144,7 @@ var arrows = []arrow{
 
 	// joins things
 	{from: "config/agentframework", to: []string{"llm", "script", "tools/outside", "internal/nearest"}, modules: []string{yamlModule}},
-	{from: "config", to: []string{".", "llm", "artifact", "config/agentframework", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest"},
+	{from: "config", to: []string{".", "llm", "artifact", "config/agentframework", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest", "internal/protect", "internal/guard"},
 		modules: []string{"go.yaml.in/yaml/v3"}},
 	// the program: main → serve, demo, runs, doctor → tui → assemble → cli → term
 	{from: "cmd/pawl/internal/term", modules: []string{"github.com/rivo/uniseg", "golang.org/x/term", "golang.org/x/sys"}},
@@ -177,10 +179,11 @@ var otelModules = []string{"go.opentelemetry.io/otel/attribute", "go.opentelemet
 
 // low are the internal packages that read bytes and know nothing of the project. Any package may
 // import them.
-var low = []string{"internal/jsonscan", "internal/sse", "internal/jsonrepair", "internal/dialect", "internal/nearest", "internal/text"}
+var low = []string{"internal/jsonscan", "internal/sse", "internal/jsonrepair", "internal/dialect", "internal/nearest", "internal/text",
+	"internal/guard"}
 
 // shared is what the families of tools may import in addition to low.
-var shared = join(low, "internal/netguard", "tools/internal/document", "tools/internal/toolrun", "tools/internal/webpage")
+var shared = join(low, "internal/netguard", "internal/protect", "tools/internal/document", "tools/internal/toolrun", "tools/internal/webpage")
 
 func join(list []string, more ...string) []string { return slices.Concat(list, more) }
 
