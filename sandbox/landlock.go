@@ -134,7 +134,7 @@ func (c *child) rules(set int, known uint64) error {
 		if m.Write {
 			rights = known &^ noDevice
 		}
-		if err := allow(set, m.Path, rights); err != nil {
+		if err := c.permit(set, m.Path, rights, known); err != nil {
 			return err
 		}
 	}

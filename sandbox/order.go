@@ -24,7 +24,8 @@ type order struct {
 	Temp   string   // the program's temporary folder
 	Limits Limits
 	Mounts []mount
-	Proxy  bool // create a socket for the program's proxy
+	Places []place // below the writable Mounts, outer ones first
+	Proxy  bool    // create a socket for the program's proxy
 }
 
 // mount is a path that is visible to the program.

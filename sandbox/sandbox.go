@@ -96,6 +96,13 @@ type Spec struct {
 	// readable without being listed.
 	Read, Write []string
 
+	// Protect lists paths below Write that the program can read and not change, delete, rename or
+	// create, in the form of Write. During the run, an empty file takes the place of a missing
+	// path. At Standard, the program cannot create, delete or rename anything in the folders that
+	// contain a path of Protect, only in their other folders. None does not enforce it. A symbolic
+	// link on the way, or a file with a second name, is ErrUnenforced.
+	Protect []string
+
 	// Proxy serves the program's only access to a network. It gets a socket that listens at the
 	// address in HTTP_PROXY and HTTPS_PROXY; package proxy provides a Proxy that permits named
 	// hosts. Proxy takes ownership of the socket, is called before the program starts, and returns
@@ -216,7 +223,7 @@ func (s Spec) complete() (Spec, error) {
 	if len(s.Read)+len(s.Write) > 64 || len(s.Files) > 64 {
 		return s, errors.New("sandbox: more than 64 paths, or more than 64 files")
 	}
-	for _, list := range [][]string{s.Read, s.Write} {
+	for _, list := range [][]string{s.Read, s.Write, s.Protect} {
 		for _, p := range list {
 			if err := checkPath(p); err != nil {
 				return s, err

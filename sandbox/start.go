@@ -55,8 +55,9 @@ type launch struct {
 	root  bool
 	begun time.Time
 	order order
-	trees []int  // sent with the order
-	temp  string // a folder that is deleted with the program; empty means none
+	trees []int      // sent with the order
+	temp  string     // a folder that is deleted with the program; empty means none
+	held  []*os.File // placeholders, locked
 
 	conn, childConn *os.File
 	group           *group      // nil means none
@@ -93,6 +94,7 @@ func (l *launch) clean() {
 	if l.temp != "" {
 		os.RemoveAll(l.temp)
 	}
+	l.letGo()
 }
 
 // prepare creates the order.
@@ -134,7 +136,10 @@ func (l *launch) prepare(probe bool) error {
 		l.order.Parent = own
 	}
 	l.group, _ = newGroup(s.Limits) // without one, Probe reports what is not bounded
-	return l.paths()
+	if err := l.paths(); err != nil {
+		return err
+	}
+	return l.places()
 }
 
 // paths resolves the Spec's paths. If root started this process, paths also opens them for the

@@ -50,6 +50,9 @@ func (c *child) world() error {
 			return fmt.Errorf("%s: %w", t.path, err)
 		}
 	}
+	if err := c.protect(); err != nil {
+		return err
+	}
 	return c.enter()
 }
 

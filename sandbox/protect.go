@@ -1,0 +1,185 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// place is a path of Spec.Protect, or a folder on the way to one.
+type place struct {
+	Path string
+	Way  bool // a folder on the way: it stays writable, and cannot be renamed
+}
+
+// places resolves Spec.Protect. At Strict, a missing path gets a placeholder, over which the child
+// can mount.
+func (l *launch) places() error {
+	if l.spec.Level == None {
+		return nil
+	}
+	for _, path := range l.spec.Protect {
+		in := ""
+		for _, w := range l.spec.Write {
+			if strings.HasPrefix(path, w+"/") && len(w) > len(in) {
+				in = w
+			}
+		}
+		if in == "" {
+			continue // the program cannot write it
+		}
+		if err := l.place(in, strings.Split(path[len(in)+1:], "/")); err != nil {
+			return fmt.Errorf("sandbox: %w", err)
+		}
+	}
+	list := l.order.Places
+	// outer ones first
+	slices.SortFunc(list, func(a, b place) int { return strings.Compare(a.Path, b.Path) })
+	read := slices.Clone(list)
+	list = slices.DeleteFunc(list, func(p place) bool { return p.Way && slices.Contains(read, place{Path: p.Path}) })
+	l.order.Places = slices.Compact(list)
+	return nil
+}
+
+// place adds the path of parts below the folder at, and the folders on the way to it.
+func (l *launch) place(at string, parts []string) error {
+	for i, part := range parts {
+		at = filepath.Join(at, part)
+		info, err := os.Lstat(at)
+		switch {
+		case l.spec.Level == Strict && (errors.Is(err, os.ErrNotExist) || err == nil && empty(info)):
+			return l.hold(at)
+		case errors.Is(err, os.ErrNotExist):
+			l.order.Places = append(l.order.Places, place{Path: at})
+			return nil
+		case err != nil:
+			return err
+		case info.Mode()&os.ModeSymlink != 0:
+			return fmt.Errorf("%w: %s must not change and is a symbolic link, which cannot be protected", ErrUnenforced, at)
+		case i == len(parts)-1 || !info.IsDir():
+			if st, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() && st.Nlink > 1 {
+				return fmt.Errorf("%w: %s must not change and has another name (a hard link), by which it could", ErrUnenforced, at)
+			}
+			l.order.Places = append(l.order.Places, place{Path: at})
+			return nil
+		}
+		l.order.Places = append(l.order.Places, place{at, true})
+	}
+	return nil
+}
+
+// epoch is the modification time of a placeholder, by which it is recognized.
+var epoch = time.Unix(0, 0)
+
+func empty(info os.FileInfo) bool { return info.Mode().IsRegular() && info.Size() == 0 }
+
+// hold creates the placeholder path, an empty file, or uses the empty file there. A lock keeps
+// other programs from deleting it: the last program that uses a placeholder does.
+func (l *launch) hold(path string) error {
+	for {
+		f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|os.O_EXCL, 0o444)
+		made := err == nil
+		if errors.Is(err, os.ErrExist) {
+			f, err = os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+		}
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			continue // its last user has deleted it in the meantime
+		case errors.Is(err, os.ErrPermission), errors.Is(err, unix.EROFS):
+			return nil // the program cannot create it either
+		case err != nil:
+			return err
+		}
+		if err = unix.Flock(int(f.Fd()), unix.LOCK_SH); err == nil && made {
+			err = os.Chtimes(path, epoch, epoch)
+		}
+		if err != nil {
+			f.Close()
+			return err
+		}
+		if info, err := f.Stat(); err != nil || !empty(info) || !there(info, path) {
+			f.Close()
+			continue
+		}
+		l.held = append(l.held, f)
+		l.order.Places = append(l.order.Places, place{Path: path})
+		return nil
+	}
+}
+
+func there(info os.FileInfo, path string) bool {
+	now, err := os.Lstat(path)
+	return err == nil && os.SameFile(info, now)
+}
+
+// letGo deletes the placeholders that no other program uses.
+func (l *launch) letGo() {
+	for _, f := range l.held {
+		info, err := f.Stat()
+		if err == nil && empty(info) && info.ModTime().Equal(epoch) && there(info, f.Name()) &&
+			unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			os.Remove(f.Name())
+		}
+		f.Close()
+	}
+}
+
+// protect makes the places of the order read-only in the new root of Strict. A folder on the way
+// becomes a mount of its own, which the program cannot rename.
+func (c *child) protect() error {
+	for _, p := range c.order.Places {
+		fd, _, err := openPath(base + p.Path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.Path, err)
+		}
+		t := tree{path: p.Path, attr: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}
+		t.fd, err = unix.OpenTree(fd, "",
+			unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		unix.Close(fd)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.Path, err)
+		}
+		if !p.Way {
+			t.attr |= unix.MOUNT_ATTR_RDONLY
+		}
+		if err := t.put(); err != nil {
+			return fmt.Errorf("%s: %w", p.Path, err)
+		}
+	}
+	return nil
+}
+
+// permit grants rights for path. At Standard, whose rights apply to everything below a folder, a
+// folder with a place in it can only be read, and the rights are granted for what else is in it.
+func (c *child) permit(set int, path string, rights, known uint64) error {
+	at := slices.IndexFunc(c.order.Places,
+		func(p place) bool { return p.Path == path || strings.HasPrefix(p.Path, path+"/") })
+	if c.order.Level != Standard || at < 0 {
+		return allow(set, path, rights)
+	}
+	if err := allow(set, path, known&readFolder); err != nil || slices.Contains(c.order.Places, place{Path: path}) {
+		return err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() && !e.Type().IsRegular() {
+			continue // a link could lead elsewhere
+		}
+		if err := c.permit(set, filepath.Join(path, e.Name()), rights, known); err != nil {
+			return err
+		}
+	}
+	return nil
+}
