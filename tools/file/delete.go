@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 
 	"github.com/pawl-go/pawl/llm"
@@ -27,7 +28,19 @@ func (s *Set) delete(ctx context.Context, a deleteArgs) (llm.ToolResult, error) 
 	if err := ctx.Err(); err != nil {
 		return llm.ToolResult{}, err
 	}
-	info, err := s.root.Lstat(name) // a link itself is deleted, not its target
+	dir, base := split(name)
+	if dir, err = s.real(dir); err != nil {
+		return llm.ToolResult{}, s.explain(name, err)
+	}
+	if err := s.guarded(name, path.Join(dir, base)); err != nil {
+		return llm.ToolResult{}, err
+	}
+	at, err := s.pinned(dir, false)
+	if err != nil {
+		return llm.ToolResult{}, s.explain(name, err)
+	}
+	defer at.Close()
+	info, err := at.Lstat(base) // a link itself is deleted, not its target
 	if err != nil {
 		return llm.ToolResult{}, s.explain(name, err)
 	}
@@ -39,7 +52,7 @@ func (s *Set) delete(ctx context.Context, a deleteArgs) (llm.ToolResult, error) 
 	case !mode.IsRegular() && mode&fs.ModeSymlink == 0:
 		return llm.ToolResult{}, toolrun.Refuse("%q is a %s; only regular files, links and empty directories can be deleted", name, special(mode))
 	}
-	if err := s.root.Remove(name); err != nil {
+	if err := at.Remove(base); err != nil {
 		return llm.ToolResult{}, s.explain(name, err)
 	}
 	return toolrun.Result(fmt.Sprintf("Deleted %s", name), deleteArgs{Path: name})

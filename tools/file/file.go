@@ -25,6 +25,9 @@
 // Error texts are written for the model: what was wrong, what would be right, and for a missing
 // path the nearest existing one. No text names a path outside the root or the root itself.
 //
+// Places that start programs or decide what the agent may do, such as .git, .vscode or the files of
+// the agent, are only for reading, also through links (Options.Protect; docs/security.md).
+//
 // A large file needs no more memory than a small one: files are read in pages, and file_edit
 // refuses a file that exceeds its size limit.
 //
@@ -33,6 +36,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -41,6 +45,7 @@ import (
 	"sync"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/protect"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
@@ -61,6 +66,7 @@ type Set struct {
 	Search *pawl.Tool // file_search
 
 	root     *os.Root
+	places   *protect.Places
 	readOnly bool
 	commit   sync.Mutex // held from the check of a precondition until the change is made
 }
@@ -72,19 +78,26 @@ type Options struct {
 	// ReadOnly offers only file_read, file_list, file_stat and file_search. The other tools of the
 	// Set are nil.
 	ReadOnly bool
+
+	// Protect adds to the protected places, which the tools do not change: a name or path that
+	// counts at any depth (.git, .github/workflows), or the absolute path of a file or folder.
+	// -NAME removes a default place, and -* removes all places. docs/security.md lists the default.
+	Protect []string
 }
 
 // New returns the tools over the directory dir, which must exist. Its error is meant for the
 // operator and names dir. The Set follows the directory if it is moved. Close it when no call is
 // running any more.
 func New(dir string, opts *Options) (*Set, error) {
+	o := cmp.Or(opts, new(Options))
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("file tools: %w", err)
 	}
-	s := &Set{root: root}
-	if opts != nil {
-		s.readOnly = opts.ReadOnly
+	s := &Set{root: root, readOnly: o.ReadOnly}
+	if s.places, err = protect.New(dir, o.Protect); err != nil {
+		root.Close()
+		return nil, fmt.Errorf("file tools: %w", err)
 	}
 	// The result of file_read is bounded by the limits of a page.
 	s.Read = toolrun.Define(definitions, "read", &pawl.Tool{Name: "file_read", Effect: pawl.EffectRead, MaxResult: -1,

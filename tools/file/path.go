@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
@@ -175,9 +176,15 @@ func (s *Set) names(dir string) []string {
 	return names
 }
 
+// unseen reports whether r controls a terminal, or changes the text around it without being seen.
+func unseen(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' ||
+		r >= 0xE0000 && r <= 0xE007F
+}
+
 // plain returns a name that fits on a line of text: it is quoted if it contains control characters.
 func plain(name string) string {
-	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }) {
+	if strings.ContainsFunc(name, func(r rune) bool { return unseen(r) || r == '\uFFFD' }) {
 		return fmt.Sprintf("%q", name)
 	}
 	return name

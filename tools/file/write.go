@@ -11,7 +11,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"strings"
 	"unicode/utf8"
 
@@ -90,24 +89,32 @@ func (s *Set) put(ctx context.Context, asked string, expect *string, content fun
 	if name == "." || strings.HasSuffix(asked, "/") {
 		return "", false, toolrun.Refuse("%q names a directory; give the path of a file", asked)
 	}
-	target, err := s.target(name)
+	if strings.ContainsFunc(name, unseen) {
+		return "", false, toolrun.Refuse("%q has characters in it that are not shown or that control a terminal; choose a name without them", name)
+	}
+	target, err := s.real(name)
 	if err != nil {
 		return "", false, s.cannotMake(name, err)
 	}
-	if _, err := s.replaced(name, target); err != nil { // before directories are created
+	if err := s.guarded(name, target); err != nil {
 		return "", false, err
 	}
-	dir, _ := split(target)
-	if err := s.root.MkdirAll(dir, 0o755); err != nil {
+	if _, err := s.replaced(name, s.root, target); err != nil { // before directories are created
+		return "", false, err
+	}
+	dir, base := split(target)
+	at, err := s.pinned(dir, true)
+	if err != nil {
 		return "", false, s.cannotMake(name, err)
 	}
-	temp := dir + "/.pawl-" + rand.Text() + ".tmp"
-	if err := s.create(temp, content); err != nil {
+	defer at.Close()
+	temp := ".pawl-" + rand.Text() + ".tmp"
+	if err := s.create(at, temp, content); err != nil {
 		return "", false, s.explain(name, err)
 	}
-	created, err = s.place(ctx, name, temp, target, expect)
+	created, err = s.place(ctx, name, at, temp, base, expect)
 	if err != nil {
-		s.root.Remove(temp)
+		at.Remove(temp)
 		return "", false, s.explain(name, err)
 	}
 	return name, created, nil
@@ -118,36 +125,6 @@ func hexSum(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// target returns the path that asked stands for: itself, or where its symbolic links lead. A link
-// is thus written through and not replaced.
-func (s *Set) target(asked string) (string, error) {
-	name := asked
-	for range 32 {
-		info, err := s.root.Lstat(name)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode()&fs.ModeSymlink == 0 {
-			return name, nil
-		}
-		if err != nil {
-			return "", err
-		}
-		link, err := s.root.Readlink(name)
-		if err != nil {
-			return "", err
-		}
-		if path.IsAbs(link) || !strings.ContainsRune(link, '/') && (link == "." || link == "..") || strings.HasSuffix(link, "/") {
-			// a link to the outside or to a directory: os.Root reports which
-			_, err := s.root.Stat(name)
-			if err == nil {
-				err = toolrun.Refuse("%q is a symbolic link to a directory; give the path of a file", asked)
-			}
-			return "", err
-		}
-		dir, _ := split(name)
-		name = dir + "/" + link // not cleaned: "a/../b" is not "b" where a is a link
-	}
-	return "", toolrun.Refuse("%q is part of a cycle of symbolic links", asked)
-}
-
 // split cuts name before its last part, without cleaning it.
 func split(name string) (dir, base string) {
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
@@ -156,14 +133,16 @@ func split(name string) (dir, base string) {
 	return ".", name
 }
 
-// replaced returns the file that a write to target would replace. Nil means none.
-func (s *Set) replaced(name, target string) (fs.FileInfo, error) {
-	info, err := s.root.Lstat(target)
+// replaced returns the file that a write to target, below at, would replace. Nil means none.
+func (s *Set) replaced(name string, at *os.Root, target string) (fs.FileInfo, error) {
+	info, err := at.Lstat(target)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
 		return nil, s.cannotMake(name, err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return nil, toolrun.Refuse("%s was replaced while it was used; call again", shown(name))
 	case info.IsDir():
 		return nil, toolrun.Refuse("%s is a directory; give the path of a file", shown(name))
 	case !info.Mode().IsRegular():
@@ -186,8 +165,8 @@ func (s *Set) cannotMake(name string, err error) error {
 	return s.explain(name, err)
 }
 
-func (s *Set) create(temp string, content func(io.Writer) error) error {
-	f, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+func (s *Set) create(at *os.Root, temp string, content func(io.Writer) error) error {
+	f, err := at.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
@@ -199,19 +178,20 @@ func (s *Set) create(temp string, content func(io.Writer) error) error {
 		err = cerr
 	}
 	if err != nil {
-		s.root.Remove(temp)
+		at.Remove(temp)
 	}
 	return err
 }
 
-// place checks the precondition and renames temp to target.
-func (s *Set) place(ctx context.Context, name, temp, target string, expect *string) (created bool, err error) {
+// place checks the precondition and renames temp to base, both in the directory at.
+func (s *Set) place(ctx context.Context, name string, at *os.Root, temp, base string, expect *string) (created bool,
+	err error) {
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	old, err := s.replaced(name, target)
+	old, err := s.replaced(name, at, base)
 	if err != nil {
 		return false, err
 	}
@@ -221,11 +201,11 @@ func (s *Set) place(ctx context.Context, name, temp, target string, expect *stri
 		}
 	}
 	if old != nil {
-		if err := s.root.Chmod(temp, old.Mode().Perm()); err != nil {
+		if err := at.Chmod(temp, old.Mode().Perm()); err != nil {
 			return false, err
 		}
 	}
-	return old == nil, s.root.Rename(temp, target)
+	return old == nil, at.Rename(temp, base)
 }
 
 func (s *Set) check(ctx context.Context, name string, old fs.FileInfo, expect string) error {

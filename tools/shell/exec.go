@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/protect"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
@@ -28,7 +29,8 @@ type shell struct {
 	read []string
 	opts Options
 
-	proxy func(*os.File) func() []string // nil means no network
+	places *protect.Places
+	proxy  func(*os.File) func() []string // nil means no network
 }
 
 func (s *shell) tool() *pawl.Tool {
@@ -79,7 +81,8 @@ func (s *shell) exec(ctx context.Context, a execArgs) (llm.ToolResult, error) {
 		limits.Time = min(time.Duration(a.Timeout*float64(time.Second)), mostTime)
 	}
 	res, err := sandbox.Run(ctx, sandbox.Spec{Level: s.opts.Level, Args: []string{"/bin/sh", "-c", a.Command},
-		Dir: s.dir, Env: s.opts.Env, Read: s.read, Write: []string{s.dir}, Proxy: s.proxy, Limits: limits})
+		Dir: s.dir, Env: s.opts.Env, Read: s.read, Write: []string{s.dir},
+		Protect: s.places.Paths(), Proxy: s.proxy, Limits: limits})
 	switch {
 	case ctx.Err() != nil:
 		return llm.ToolResult{}, context.Cause(ctx)

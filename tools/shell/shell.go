@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/protect"
 	"github.com/pawl-go/pawl/sandbox"
 	"github.com/pawl-go/pawl/sandbox/proxy"
 )
@@ -35,6 +36,11 @@ type Options struct {
 	// "*.example.org"; see package proxy). Empty means no network. Only the level Strict supports
 	// hosts.
 	Hosts []string
+	// Protect adds to the protected places of the workspace, which commands can only read: a name
+	// or path (.git, .github/workflows), or the absolute path of a file or folder. -NAME removes a
+	// default place, and -* removes all places. docs/security.md lists the default. The level None
+	// protects nothing.
+	Protect []string
 	// Limits limits each command. Time applies to calls that name no timeout. Output applies to
 	// each of the two streams; 0 means 32 KiB.
 	Limits sandbox.Limits
@@ -56,6 +62,9 @@ func New(dir string, opts *Options) (*pawl.Tool, error) {
 	}
 	if st, err := os.Stat(s.dir); err != nil || !st.IsDir() {
 		return nil, fmt.Errorf("shell tool: %s is not a folder", dir)
+	}
+	if s.places, err = protect.New(s.dir, s.opts.Protect); err != nil {
+		return nil, fmt.Errorf("shell tool: %w", err)
 	}
 	for _, p := range s.opts.Read {
 		if p, err = resolved(p); err != nil {
