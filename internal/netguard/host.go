@@ -69,6 +69,18 @@ func parsePattern(text string) (pattern, error) {
 	return p, nil
 }
 
+// Matches reports whether a pattern, in the form of Options.Allow, names the host of u. The error
+// reports an invalid pattern, or a host that is no name and no address.
+func Matches(text string, u *url.URL) (bool, error) {
+	ps, err := parsePatterns([]string{text})
+	if err != nil || u.Host == "" {
+		return false, err
+	}
+	g := Guard{allow: ps}
+	_, _, err = literal(canonicalHost(u.Hostname()))
+	return g.Named(u), err
+}
+
 // host reports whether a pattern names the host.
 func (ps patterns) host(name, port string) bool {
 	for _, p := range ps {

@@ -222,10 +222,9 @@ func (g *Guard) choose(r *http.Request) (*url.URL, error) {
 	}
 	addrs, err := g.lookup(r.Context(), name)
 	if err != nil {
-		if g.only {
-			return nil, &Refused{Host: r.URL.Host, Reason: "its address is unknown, and only listed addresses are allowed"}
-		}
-		return proxy, nil // only the proxy can resolve the name
+		// only the proxy can resolve the name, perhaps to a host of its own network
+		return nil, &Refused{Host: r.URL.Host, Reason: "its address cannot be looked up here, and the proxy may know it as a host of " +
+			"a private network; only allowed names are left to the proxy"}
 	}
 	for _, a := range addrs {
 		if err := g.checkAddr(r.URL.Host, name, a, port); err != nil {

@@ -240,13 +240,15 @@ func TestProxy(t *testing.T) {
 	}))
 	defer proxy.Close()
 	via, _ := url.Parse(proxy.URL)
-	o := netguard.Options{Lookup: names(hosts), Proxy: func(*http.Request) (*url.URL, error) { return via, nil }}
+	o := netguard.Options{Lookup: names(hosts), Proxy: func(*http.Request) (*url.URL, error) { return via, nil },
+		Allow: []string{"only-the-proxy-knows.example.com"}}
 	for _, u := range []string{"http://public.example.com/", "http://only-the-proxy-knows.example.com/"} {
 		if err := get(t, o, u); err != nil {
 			t.Errorf("%s: %v", u, err)
 		}
 	}
-	for _, u := range []string{"http://loop.example.com/", "http://127.0.0.1/", "http://localhost/", proxy.URL} {
+	for _, u := range []string{"http://loop.example.com/", "http://127.0.0.1/", "http://localhost/", proxy.URL,
+		"http://wiki.corp.example.com/"} { // perhaps a host of the proxy's own network
 		var refused *netguard.Refused
 		if err := get(t, o, u); !errors.As(err, &refused) {
 			t.Errorf("%s through a proxy: %v, want a refusal", u, err)
