@@ -19,8 +19,8 @@
 // with words about when or how to continue.
 //
 // In lists of tools, an entry is a name, a pattern (file_*, as in package path) or an effect
-// (effect:write). A plain name without a tool, and an invalid pattern, end a run before it begins:
-// a misspelt rule would stop nothing.
+// (effect:write), in Rules also with conditions on arguments. A plain name without a tool, and an
+// invalid pattern, end a run before it begins: a misspelt rule would stop nothing.
 //
 // A middleware has state (turns, failures, results) that lasts from run to run, and may be used by
 // many agents and runs at once. Each call of a policy's Middleware gives fresh state. The state of
@@ -64,6 +64,8 @@ func check(who string, entries []string, tools []*pawl.Tool) error {
 		var known pawl.Effect
 		name, isEffect := strings.CutPrefix(e, effect)
 		switch {
+		case strings.Contains(e, "("):
+			return fmt.Errorf("%s: %q: only approval rules have conditions on arguments", who, e)
 		case isEffect:
 			if err := known.UnmarshalText([]byte(name)); err != nil {
 				return fmt.Errorf("%s: %w", who, err)

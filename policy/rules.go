@@ -4,7 +4,9 @@ package policy
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -13,6 +15,17 @@ import (
 
 // Rules decide which calls may run, by lists of tools. Deny wins over Ask, and Ask over Allow. The
 // zero value is AskBeforeWrites.
+//
+// An entry may have conditions on arguments, joined by and:
+//
+//	file_write(path in notes/**)         a cleaned path; ** stands for any number of folders
+//	http_fetch(url host *.example.com)   the host of a URL, as in sandbox_hosts
+//	pay(amount <= 100 and currency = EUR)
+//
+// The operators are in, host, <, <=, >, >= and =; a dot leads into an object (order.total), and all
+// elements of a list must meet a condition. A missing argument meets no condition. An argument of
+// another type, a path that leads outside or differs in case alone, and an argument that is there
+// twice match entries of Deny and Ask, and no entry of Allow.
 type Rules struct {
 	Deny  []string // these never run
 	Ask   []string // these wait for a decision
@@ -61,8 +74,14 @@ func (r Rules) Check(tools []*pawl.Tool) error {
 		name    string
 		entries []string
 	}{{"deny", r.Deny}, {"ask", r.Ask}, {"allow", r.Allow}} {
-		if err := check("approval rules: "+list.name, list.entries, tools); err != nil {
-			return err
+		for _, e := range list.entries {
+			if err := checkArguments(e, tools); err != nil {
+				return fmt.Errorf("approval rules: %s: %w", list.name, err)
+			}
+			name, _, _ := strings.Cut(e, "(")
+			if err := check("approval rules: "+list.name, []string{name}, tools); err != nil {
+				return err
+			}
 		}
 	}
 	if r.Flow != nil {
@@ -89,17 +108,25 @@ func (r Rules) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) 
 
 // listed is the verdict of the lists.
 func (r Rules) listed(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) (pawl.Approval, error) {
-	in := func(list []string) bool {
-		return slices.ContainsFunc(list, func(e string) bool { return matches(e, tool) })
+	in := func(list []string, allows bool) (string, bool) {
+		i := slices.IndexFunc(list, func(e string) bool { return covers(e, allows, call, tool) })
+		if i >= 0 && strings.Contains(list[i], "(") {
+			return tool.Name + " with these arguments", true
+		}
+		return tool.Name, i >= 0
 	}
+	if what, denied := in(r.Deny, false); denied {
+		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "the rules of this agent do not let " + what + " run. Do not repeat it."}, nil
+	}
+	if what, asked := in(r.Ask, false); asked {
+		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "the rules ask before " + what, ValidFor: r.ValidFor}, nil
+	}
+	_, allowed := in(r.Allow, true)
+	_, wary := in(r.AskByDefault, false)
 	switch {
-	case in(r.Deny):
-		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "the rules of this agent do not let " + tool.Name + " run. Do not repeat it."}, nil
-	case in(r.Ask):
-		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "the rules ask before " + tool.Name, ValidFor: r.ValidFor}, nil
-	case in(r.Allow):
+	case allowed:
 		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
-	case r.Default == pawl.VerdictAsk, r.Default == 0 && in(r.AskByDefault):
+	case r.Default == pawl.VerdictAsk, r.Default == 0 && wary:
 		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "no rule allows " + tool.Name, ValidFor: r.ValidFor}, nil
 	case r.Default == pawl.VerdictDeny:
 		return pawl.Approval{Verdict: pawl.VerdictDeny, Reason: "no rule of this agent lets " + tool.Name + " run. Do not repeat it."}, nil
