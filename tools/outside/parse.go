@@ -8,14 +8,29 @@ import (
 	"io"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
-	"github.com/pawl-go/pawl/internal/nearest"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/pawl-go/pawl/internal/nearest"
 )
 
 // mostBytes is the maximum size of a file of definitions.
 const mostBytes = 4 << 20
+
+// mostValues is the maximum number of values of a file of definitions.
+const mostValues = 100_000
+
+// fits reports whether n and the values in it, with those behind aliases, are at most left values.
+func fits(n *yaml.Node, left *int, depth int) bool {
+	*left--
+	if n.Kind == yaml.AliasNode {
+		return depth < mostDepth && fits(n.Alias, left, depth+1)
+	}
+	return *left >= 0 && depth < mostDepth &&
+		!slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return !fits(c, left, depth+1) })
+}
 
 // Parse parses definitions: an object with the list tools, or the list itself, as YAML or JSON. An
 // unknown field, a value of the wrong kind and text after the document are errors with their lines.
@@ -33,6 +48,10 @@ func Parse(b []byte) ([]Definition, error) {
 			return nil, errors.New("there is nothing in it; want tools: and a list of command, http and openapi definitions")
 		}
 		return nil, worded(err)
+	}
+	// values behind aliases count each time, before anything is made of them
+	if left := mostValues; !fits(&root, &left, 0) {
+		return nil, fmt.Errorf("it is too large: at most %d values, those behind aliases counted each time, %d deep", mostValues, mostDepth)
 	}
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("it contains a second document; only one is allowed")
