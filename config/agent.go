@@ -35,6 +35,7 @@ type Agent struct {
 	Settings     Settings                    `yaml:"settings"`
 	History      *History                    `yaml:"history"`
 	Root         string                      `yaml:"root"`
+	Protect      []string                    `yaml:"protect"`
 	HTTPAllow    []string                    `yaml:"http_allow"`
 	Sandbox      string                      `yaml:"sandbox" enum:"strict,standard,none"`
 	SandboxHosts []string                    `yaml:"sandbox_hosts"`
@@ -60,6 +61,7 @@ type Agent struct {
 	at       places // where each path was said
 	warnings Findings
 	secrets  []secret // values of variables that no output may show
+	leaders  []string // the files of the agents that lead it
 	linked   bool     // the agents of its team are known already
 }
 

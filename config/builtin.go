@@ -155,7 +155,10 @@ func (b *builtin) close() {
 }
 
 func (b *builtin) file() (pawl.Toolset, error) {
-	set, err := file.New(b.agent.Directory(), nil)
+	if f := b.agent.unprotected(); f != nil {
+		return nil, f
+	}
+	set, err := file.New(b.agent.Directory(), &file.Options{Protect: b.agent.protected()})
 	if err != nil {
 		return nil, b.noRoot(err)
 	}
@@ -233,7 +236,11 @@ func (b *builtin) shell() (pawl.Toolset, error) {
 	if _, err := b.agent.hosts(level); err != nil {
 		return nil, err
 	}
-	run, err := shell.New(b.agent.Directory(), &shell.Options{Level: level, Hosts: b.agent.SandboxHosts})
+	if f := b.agent.unprotected(); f != nil {
+		return nil, f
+	}
+	run, err := shell.New(b.agent.Directory(), &shell.Options{Level: level, Hosts: b.agent.SandboxHosts,
+		Protect: b.agent.protected()})
 	if err != nil {
 		return nil, b.noRoot(err)
 	}

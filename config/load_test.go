@@ -51,6 +51,7 @@ output: {type: object, properties: {n: {type: integer}}}
 settings: {max_tokens: 100, temperature: 0, top_p: 0.5, stop: [END], effort: low, parallel_calls: false, options: {openai: {user: "${FIVE}"}}}
 history: {turns: 7}
 root: data
+protect: [keys, -.git]
 http_allow: [localhost]
 sandbox: none
 store: {db: x.db, tenant: t, user: u, shared: true}
@@ -84,7 +85,8 @@ cache: {tools: [data_parse], bytes: 10, age: 1h}
 		Settings: config.Settings{MaxTokens: p(100), Temperature: p(0.0), TopP: p(0.5), Stop: []string{"END"},
 			Effort: "low", Parallel: p(false),
 			Options: map[string]outside.JSON{"openai": outside.JSON(`{"user":"5"}`)}},
-		History: &config.History{Turns: p(7)}, Root: "data", HTTPAllow: []string{"localhost"}, Sandbox: "none",
+		History: &config.History{Turns: p(7)}, Root: "data",
+		Protect: []string{"keys", "-.git"}, HTTPAllow: []string{"localhost"}, Sandbox: "none",
 		Store: config.Store{DB: "x.db", Tenant: "t", User: "u", Shared: true}, Embed: config.Embed{Model: "openai:text-embedding-3-small", URL: "http://localhost:1/v1"},
 		Catalog: "models.json", Skills: []string{"skills"}, Zone: "Europe/Oslo", ToolFiles: []string{"more.yaml"}, Terminal: []string{"today"},
 		Timeouts: map[string]outside.Duration{"today": second(9)},

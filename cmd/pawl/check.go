@@ -76,8 +76,11 @@ func (c *checkCmd) explain(file *config.File, sys *cli.System) error {
 		if i > 0 && c.Agent == "" {
 			fmt.Fprintln(sys.Out, "\n---")
 		}
-		fmt.Fprintf(sys.Out, "# %s, when all is said:\n%s\n# The first request:\n", cli.Visible(file.Name),
-			cli.Visible(string(x.Agent)))
+		fmt.Fprintf(sys.Out, "# %s, when all is said:\n%s\n", cli.Visible(file.Name), cli.Visible(string(x.Agent)))
+		if places := a.Protected(); len(places) > 0 {
+			fmt.Fprintf(sys.Out, "# Protected in %s: %s\n\n", cli.Visible(a.Directory()), cli.Visible(strings.Join(places, ", ")))
+		}
+		fmt.Fprintln(sys.Out, "# The first request:")
 		if x.Method != "" {
 			fmt.Fprintf(sys.Out, "%s %s\n", x.Method, cli.Visible(x.URL))
 		}

@@ -1,0 +1,85 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/internal/test/tooltest"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// An agent whose rules let it write files cannot change what it is made of: its file, the file of
+// its leader, and all files that it names. With protect: [-*] it can.
+func TestOwnFiles(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		tooltest.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		tooltest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	own := []string{"agent.yaml", "lead.yaml", "more.yaml", "bin/tool.sh", "schema.json", "skills/a/SKILL.md",
+		"server.py", "tools.lock"}
+	for _, name := range append(own, "notes.txt") {
+		write(name, "{}")
+	}
+	write("schema.json", `{"type":"object"}`)
+	write("more.yaml", "tools: [{command: {name: more, description: Does more., run: [bin/tool.sh]}}]")
+	const agent = `
+agent: worker
+model: openai:gpt-5-mini
+tools: [file, {mcp: x}]
+tool_files: [more.yaml]
+output: schema.json
+skills: [skills]
+mcp_servers: {x: {command: python3, args: [server.py], optional: true}}
+root: .
+approve: {allow: [file_write, effect:idempotent]}
+`
+	for _, control := range []bool{false, true} {
+		text := agent
+		if control {
+			text += "protect: [-*]\n"
+		}
+		write("agent.yaml", text)
+		write("lead.yaml", "agent: lead\nmodel: openai:gpt-5-mini\nteam: {manager: network, workers: [{file: agent.yaml}]}\n")
+		f, err := config.Load(filepath.Join(dir, "lead.yaml"), &config.LoadOptions{Getenv: environment})
+		tooltest.Must(t, err)
+		worker := f.Agents[0].Team.Workers[0].Agent()
+		listed := worker.Protected()
+		for _, name := range own {
+			found := slices.ContainsFunc(listed,
+				func(p string) bool { return name == p || strings.HasPrefix(name, p+"/") })
+			if found == control {
+				t.Errorf("%s, unprotected %t: listed %t among %v", name, control, found, listed)
+			}
+		}
+		if slices.Contains(listed, "notes.txt") {
+			t.Error("notes.txt is protected")
+		}
+	}
+	write("agent.yaml", "agent: worker\nmodel: script:turns.json\ntools: [file]\nroot: .\napprove: {allow: [file_write, effect:idempotent]}\n")
+	write("turns.json", `{"turns":[
+{"message":{"role":"assistant","parts":[{"type":"tool_call","id":"1","name":"file_write","args":{"path":"agent.yaml","content":"evil"}},
+{"type":"tool_call","id":"2","name":"file_write","args":{"path":"turns.json","content":"evil"}},
+{"type":"tool_call","id":"3","name":"file_write","args":{"path":"notes.txt","content":"good"}}]},"finish":"tool_calls"},
+{"message":{"role":"assistant","parts":[{"type":"text","text":"Done."}]},"finish":"stop"}]}`)
+	f, err := config.Load(filepath.Join(dir, "agent.yaml"), &config.LoadOptions{Getenv: environment})
+	tooltest.Must(t, err)
+	built, err := f.Agents[0].Build(t.Context(), nil)
+	tooltest.Must(t, err)
+	defer built.Close()
+	_, err = built.Agent.Run(t.Context(), llm.User("Go."))
+	tooltest.Must(t, err)
+	for name, evil := range map[string]bool{"agent.yaml": false, "turns.json": false} {
+		if b, _ := os.ReadFile(filepath.Join(dir, name)); (string(b) == "evil") != evil {
+			t.Errorf("%s has %q", name, b)
+		}
+	}
+	if b, _ := os.ReadFile(filepath.Join(dir, "notes.txt")); string(b) != "good" {
+		t.Errorf("notes.txt has %q: the control was not written", b)
+	}
+}
