@@ -33,6 +33,7 @@ type runCmd struct {
 	assemble.EngineFlags
 	Plan string `placeholder:"FILE" help:"@run_plan"`
 	JSON bool   `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
+	Raw  bool   `help:"@run_raw"`
 }
 
 // Run executes the task, prints its result, and writes the recording.
@@ -41,6 +42,7 @@ func (c *runCmd) Run(sys *cli.System) error {
 }
 
 func (c *runCmd) run(sys *cli.System) error {
+	sys.Raw = c.Raw
 	cause := error(pawl.ErrCancelled)
 	if c.Durable || c.Away() {
 		cause = cli.ErrStopped

@@ -39,8 +39,8 @@ func PrintAnswer(sys *cli.System, res *pawl.Result, shown bool) error {
 	if text == "" || shown && res.Stop != pawl.StopFinished && res.Output == nil {
 		return nil
 	}
-	if sys.OutTerm {
-		text = cli.Visible(text)
+	if sys.OutTerm || !sys.Raw {
+		text = cli.Harmless(text)
 	}
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"

@@ -22,6 +22,7 @@ type System struct {
 	InTerm   bool                 // whether In is a terminal
 	OutTerm  bool                 // whether Out is a terminal
 	ErrTerm  bool                 // whether Err is a terminal
+	Raw      bool                 // answers are written unchanged where Out is no terminal
 	Width    int                  // columns for text
 	InFile   *os.File             // In, if it is a file
 	ErrFile  *os.File             // Err, if it is a file

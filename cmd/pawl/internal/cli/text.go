@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
@@ -87,6 +89,32 @@ func QuotedWord(s string) string {
 // Visible returns s with control characters made visible, so that text of a model or a tool cannot
 // control the terminal.
 func Visible(s string) string { return term.Visible(s) }
+
+// Harmless is Visible for an answer that programs may read: JSON stays JSON of the same value.
+func Harmless(s string) string {
+	if !json.Valid([]byte(s)) {
+		return Visible(s)
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\r': // white space between values
+		case term.Hidden(r):
+			for _, u := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, u)
+			}
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// WholeLine returns all of s on one line, with control characters made visible. Questions about
+// calls use it: a person approves only what was shown.
+func WholeLine(s string) string {
+	return strings.NewReplacer("\n", "↵", "\t", " ").Replace(Visible(strings.TrimSpace(s)))
+}
 
 // Line returns s as one line of at most width columns, with control characters made visible.
 func Line(s string, width int) string {
