@@ -285,6 +285,11 @@ func TestScreenAnswers(t *testing.T) {
 		s.press("e")
 		s.see("d.txt", "deny")
 		s.press("a")
+		s.see("more lines") // the end of the question was not shown
+		s.press("NPage")
+		s.press("NPage")
+		s.see("31 of 31")
+		s.press("a")
 		s.see("Done.", "tokens in")
 		s.golden("answers-end")
 		for name, want := range map[string]bool{"a.txt": false, "b.txt": false, "c.txt": true, "d.txt": true,

@@ -32,6 +32,7 @@ export function Question({ run, agent, w, onDone }) {
   const [reason, setReason] = useState("");
   const [answer, setAnswer] = useState("");
   const [failed, setFailed] = useState(false);
+  const [rest, setRest] = useState(0); // characters of the arguments that were not shown: only what was shown can be approved
   const kind = wants(w);
   const base = (agent || "").replace(/\/call$/, "");
   const tool = (s.tools || []).find((t) => t.name === w.call.name && (!base || t.agent === base));
@@ -85,7 +86,8 @@ export function Question({ run, agent, w, onDone }) {
     ${mode === "edit"
       ? html`<${Args} schema=${tool?.input} text=${text} onText=${setText} label="Arguments to run it with" />
           ${edited && good && html`<p class="muted">What changes:</p><${Diffed} lines=${near(diff(was, tidy(text)))} label="changes" />`}`
-      : html`<${Long} text=${was} kind="json" label="arguments" />`}
+      : html`<${Long} text=${was} kind="json" label="arguments" onRest=${setRest} />`}
+    ${rest > 0 && html`<p class="muted">Show all arguments to approve the call.</p>`}
     ${mode === "deny" && html`<label class="field"><span>Why not? The model gets the reason.</span><textarea rows="2" data-autofocus value=${reason} onInput=${(e) => setReason(e.target.value)} /></label>`}
     ${(kind === "result" || mode === "happened") && html`<label class="field"><span>${kind === "result" ? "The result, for the model" : "What came of it, for the model"}</span>
       <textarea rows="3" data-autofocus=${mode === "happened"} value=${answer} onInput=${(e) => setAnswer(e.target.value)} /></label>
@@ -93,7 +95,7 @@ export function Question({ run, agent, w, onDone }) {
     <${Trouble} fault=${fault} />
     <div class="actions">
       ${mode === "" && kind === "approval" && html`
-        <button class="primary" data-do="approve" disabled=${busy} onClick=${approve}><${Icon} name="ok" /> Approve</button>
+        <button class="primary" data-do="approve" disabled=${busy || rest > 0} onClick=${approve}><${Icon} name="ok" /> Approve</button>
         <button data-do="edit" disabled=${busy} onClick=${() => setMode("edit")}>Edit…</button>
         <button class="danger" data-do="deny" disabled=${busy} onClick=${() => setMode("deny")}><${Icon} name="no" /> Deny…</button>`}
       ${mode === "edit" && html`
@@ -107,7 +109,7 @@ export function Question({ run, agent, w, onDone }) {
       ${mode === "" && kind === "result" && html`<button class="danger" data-do="deny" disabled=${busy} onClick=${() => setMode("deny")}>Refuse…</button>`}
       ${mode === "" && kind === "word" && html`
         <button class="primary" data-do="happened" disabled=${busy} onClick=${() => setMode("happened")}>It happened…</button>
-        <button data-do="approve" disabled=${busy} onClick=${approve}>Run it again</button>
+        <button data-do="approve" disabled=${busy || rest > 0} onClick=${approve}>Run it again</button>
         <button class="danger" data-do="deny" disabled=${busy} onClick=${() => setMode("deny")}>Leave it…</button>`}
       ${busy && html`<span class="muted" role="status">Sending…</span>`}
     </div>

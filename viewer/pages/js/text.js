@@ -1,6 +1,6 @@
 // Text of people and programs as nodes that cannot deceive: invisible characters, and characters
 // that change the text direction, become visible marks.
-import { html, useState } from "../vendor/htm-preact.js";
+import { html, useLayoutEffect, useState } from "../vendor/htm-preact.js";
 
 // Control characters except line ends and tabs; bidi marks; zero width; tags; halves of surrogate
 // pairs. A joiner inside an emoji does not count.
@@ -68,12 +68,16 @@ function chunks(text) {
   return out;
 }
 
-// Long shows text, shortened if it is long. kind is json, prose, or neither.
-export function Long({ text, kind = "", label = "" }) {
+// Long shows text, shortened if it is long. kind is json, prose, or neither. onRest is called with
+// the number of characters that are not shown.
+export function Long({ text, kind = "", label = "", onRest }) {
   const [upto, setUpto] = useState(first);
   text = String(text ?? "");
   const shown = text.length > upto + 200 ? text.slice(0, upto) : text;
   const rest = text.length - shown.length;
+  useLayoutEffect(() => {
+    onRest?.(rest);
+  }, [rest]);
   const body = shown.length <= first * 3 ? (kind === "json" ? coloured(shown) : visible(shown)) : chunks(shown).map((c) => html`<span class="chunk">${visible(c)}</span>`);
   return html`<div class="long">
     <pre class=${"text " + kind} dir=${kind === "prose" ? "auto" : "ltr"} tabindex="0" role="region" aria-label=${label || "text"}>${text === "" ? html`<span class="muted">(empty)</span>` : body}</pre>

@@ -120,9 +120,9 @@ func (v *runView) print(rows [][2]string) error {
 			what = "what is its result?"
 		}
 		fmt.Fprintf(&out, "%-14s waits: %s %s %s\n", q.Key, what, cli.Visible(q.Call.Name),
-			v.line(string(q.Call.Args), v.width))
+			cli.WholeLine(v.secrets.String(string(q.Call.Args))))
 		if q.Why != "" {
-			fmt.Fprintf(&out, "%-14s %s\n", "", v.line(q.Why, v.width))
+			fmt.Fprintf(&out, "%-14s %s\n", "", cli.WholeLine(v.secrets.String(q.Why)))
 		}
 	}
 	_, err := v.w.Write(out.Bytes())

@@ -33,6 +33,9 @@ type card struct {
 	asked  time.Time
 	more   bool
 	scroll int
+	width  int          // the width in which lines were shown
+	read   int          // number of lines that were shown, from the first
+	unread bool         // lines are left that were not shown
 	input  *term.Editor // the editor of a reason, or of the requested line
 	label  string       // label before the editor
 	trial  string       // edited arguments that are not valid
@@ -58,7 +61,7 @@ type change struct {
 // newCard makes the question about a call. of is its effect on a file; nil means that no effect is
 // known.
 func newCard(call llm.ToolCall, why string, of *change, editable bool) *card {
-	q := &card{name: call.Name, args: call.Args, editable: editable, answer: make(chan decision, 1)}
+	q := &card{name: call.Name, args: call.Args, editable: editable, unread: true, answer: make(chan decision, 1)}
 	q.title = term.Text(term.Bold|term.Yellow, call.Name).Add(term.Yellow, " asks").Add(0, ": "+
 		strings.TrimSuffix(why, "."))
 	fields, err := argFields(call.Args)
@@ -176,8 +179,14 @@ func (q *card) show(width, rows int) (lines []term.Line, at *term.Cursor) {
 	if !q.more {
 		space = min(space, 16)
 	}
+	if q.width != width {
+		q.width, q.read = width, 0
+	}
+	if q.scroll = max(0, min(q.scroll, len(body)-space)); q.scroll <= q.read {
+		q.read = max(q.read, q.scroll+space)
+	}
+	q.unread = q.read < len(body)
 	if len(body) > space {
-		q.scroll = max(0, min(q.scroll, len(body)-space))
 		note := fmt.Sprintf("… %s more: m", cli.Count(len(body)-space, "line"))
 		if q.more {
 			note = fmt.Sprintf("lines %d to %d of %d: up, down", q.scroll+1, q.scroll+space, len(body))
@@ -214,7 +223,13 @@ func (q *card) key(k term.Key, c *console) (done bool) {
 		return q.typed(k)
 	}
 	if k.Name == "text" {
-		switch strings.ToLower(k.Text) {
+		said := strings.ToLower(k.Text)
+		if q.unread && (said == "y" || said == "a") {
+			q.more, q.fault = true, "the question has more lines: down shows them, then y or a allows"
+			return false
+		}
+		q.fault = ""
+		switch said {
 		case "y":
 			return q.reply(decision{verdict: pawl.VerdictAllow})
 		case "a":

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
@@ -135,9 +134,14 @@ func (a *asker) ask(ctx context.Context, call llm.ToolCall, why string) pawl.App
 func (a *asker) askInLine(ctx context.Context, call llm.ToolCall, why string) decision {
 	done := a.out.hold() // the output of the run waits, so that the question stays visible
 	defer done()
-	fmt.Fprintf(a.out.w, "\n%s\n", a.style.Yellow("  may "+cli.Line(call.Name, 60)+" run? "+cli.Line(why, 200)+":"))
-	for _, l := range wholeArgs(string(call.Args), a.width-6) {
+	title := a.style.Yellow("  may " + cli.WholeLine(call.Name) + " run? " + cli.WholeLine(why) + ":")
+	lines := wholeArgs(string(call.Args), a.width-6)
+	fmt.Fprintf(a.out.w, "\n%s\n", title)
+	for _, l := range lines {
 		fmt.Fprintf(a.out.w, "      %s\n", l)
+	}
+	if len(lines) > 20 { // the title may have left the screen
+		fmt.Fprintln(a.out.w, title)
 	}
 	for range 3 {
 		fmt.Fprint(a.out.w, "  y: yes, n: no, a: yes, always for this tool > ")
@@ -227,24 +231,14 @@ func changeOf(ctx context.Context, s *assemble.Setup, call llm.ToolCall) *change
 }
 
 // wholeArgs returns the complete arguments of a call for a decision, with control characters made
-// visible. Very long arguments are cut, and the last line has the number of missing bytes.
-func wholeArgs(args string, width int) []string {
-	const most = 40
-	var out []string
-	rest := cli.Visible(args)
-	for rest != "" && len(out) < most {
-		l, more, _ := strings.Cut(rest, "\n")
-		if utf8.RuneCountInString(l) > width {
-			r := []rune(l)
+// visible, in lines of at most width characters.
+func wholeArgs(args string, width int) (out []string) {
+	for l := range strings.SplitSeq(strings.TrimSuffix(cli.Visible(args), "\n"), "\n") {
+		r := []rune(l)
+		for ; len(r) > width; r = r[width:] {
 			out = append(out, string(r[:width]))
-			rest = rest[len(string(r[:width])):]
-			continue
 		}
-		out = append(out, l)
-		rest = more
-	}
-	if rest != "" {
-		out = append(out, fmt.Sprintf("… %d bytes more: say n to see the call whole with --save", len(rest)))
+		out = append(out, string(r))
 	}
 	return out
 }

@@ -64,15 +64,17 @@ func TestAskingOnce(t *testing.T) {
 }
 
 // Text of a model cannot deceive the person who decides: control characters have no effect, and
-// long arguments have the number of bytes that are not shown.
+// long arguments are shown whole.
 func TestAskingHarmless(t *testing.T) {
 	a, shown := typing(t, "n\n")
 	_, _ = a.approve(t.Context(), call("c", "wri\x1b[2Jte", `{"text":"`+"\x1b[1A\u202e"+strings.Repeat("long", 5000)+`"}`), &pawl.Tool{Name: "x"})
 	if strings.ContainsAny(shown.String(), "\x1b\u202e") {
 		t.Errorf("got %q", shown)
 	}
-	if !strings.Contains(shown.String(), "bytes more") {
-		t.Error("nothing says that the arguments go on")
+	all := strings.NewReplacer("\n", "", " ", "").Replace(shown.String())
+	if n := strings.Count(all, "long"); n != 5000 || strings.Count(shown.String(), "run?") != 2 {
+		t.Errorf("%d of 5000 words are shown, and the question %d times; want all of them, and the question again below", n,
+			strings.Count(shown.String(), "run?"))
 	}
 }
 
