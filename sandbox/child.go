@@ -20,6 +20,7 @@ import (
 const (
 	childName  = "pawl sandbox child"
 	holderName = "pawl sandbox holder"
+	guardName  = "pawl sandbox guard"
 )
 
 // A process that was started as a child receives its order here, before main and before the
@@ -37,6 +38,9 @@ func init() {
 		os.Exit(125)
 	case holderName:
 		os.Stdin.Read(make([]byte, 1)) // until the parent has finished or exited
+		os.Exit(0)
+	case guardName:
+		guardGroups(os.Stdin)
 		os.Exit(0)
 	}
 }

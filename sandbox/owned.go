@@ -67,25 +67,3 @@ func mapped(owner, group int, do func(userns int) error) error {
 	defer ns.Close()
 	return do(int(ns.Fd()))
 }
-
-// guard starts a process that ends the program's process group when this process ends, which the
-// kernel does only for the first process of a group. It is a shell, which starts faster than this
-// program. end ends the guard.
-func guard(pid int) (end func(), err error) {
-	conn, childConn, err := socketPair()
-	if err != nil {
-		return nil, err
-	}
-	defer childConn.Close()
-	proc, err := os.StartProcess("/bin/sh", []string{"sh", "-c", `read end; kill -s KILL -- -"$0"`, fmt.Sprint(pid)},
-		&os.ProcAttr{Dir: "/", Env: []string{}, Files: []*os.File{childConn}, Sys: &syscall.SysProcAttr{Setsid: true}})
-	if err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("sandbox: %w: the guard: %v", ErrUnenforced, err)
-	}
-	return func() {
-		proc.Kill()
-		proc.Wait()
-		conn.Close()
-	}, nil
-}

@@ -61,7 +61,6 @@ type launch struct {
 
 	conn, childConn *os.File
 	group           *group      // nil means none
-	guard           func()      // ends the guard; nil means none
 	stdin           *os.File    // the parent's end; nil means none
 	outs            [2]*os.File // the parent's ends of stdout and stderr
 	childEnds       []*os.File
@@ -87,8 +86,8 @@ func (l *launch) clean() {
 			f.Close()
 		}
 	}
-	if l.guard != nil {
-		l.guard()
+	if l.spec.Level == Standard && l.proc != nil {
+		guard.remove(l.proc.Pid)
 	}
 	l.group.remove()
 	if l.temp != "" {
@@ -253,7 +252,7 @@ func (l *launch) start(ctx context.Context) (*Process, error) {
 	}
 	w := l.watch(ctx)
 	if l.spec.Level == Standard {
-		l.guard, err = guard(l.proc.Pid)
+		err = guard.add(l.proc.Pid)
 	}
 	if err == nil {
 		err = l.handshake(w)
