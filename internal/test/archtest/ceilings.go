@@ -50,7 +50,7 @@ var ceilings = []ceiling{
 	{dir: "tools/internal/document", goal: 1700, now: 1790},
 	{dir: "tools/internal/toolrun", goal: 110},
 	{dir: "tools/internal/webpage", goal: 380},
-	{dir: "sandbox", goal: 2150, now: 2795},
+	{dir: "sandbox", goal: 2150, now: 2850},
 	{dir: "mcp", goal: 3000, now: 3250},
 	{dir: "store", goal: 3500},
 	{dir: "durable", goal: 2650, now: 3075},
