@@ -1,0 +1,68 @@
+package tui
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// A call is allowed only after every line of its question was shown, in this width, without a gap.
+func TestReadBeforeAllowed(t *testing.T) {
+	args, err := json.Marshal(map[string]string{"content": strings.Repeat("line\n", 60) + "evil"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	question := func() *card {
+		return newCard(llm.ToolCall{Name: "write", Args: args}, "it may change the world", nil, false)
+	}
+	allowed := func(q *card, key string) bool {
+		return q.key(term.Key{Name: "text", Text: key}, nil) && (<-q.answer).verdict == pawl.VerdictAllow
+	}
+	shown := func(q *card, width int) string {
+		lines, _ := q.show(width, 24)
+		return fmt.Sprint(lines)
+	}
+	for _, key := range []string{"y", "a"} {
+		if q := question(); allowed(q, key) {
+			t.Errorf("%s before anything was shown allows the call", key)
+		}
+		q := question()
+		for range 3 {
+			if shown(q, 80); allowed(q, key) {
+				t.Fatalf("%s on the first page allows the call", key)
+			}
+		}
+		for i := 0; !strings.Contains(shown(q, 80), "evil"); i++ {
+			if allowed(q, key) || i > 60 {
+				t.Fatalf("%s on page %d allows the call, or there are more", key, i)
+			}
+			q.key(term.Key{Name: "pagedown"}, nil)
+		}
+		if shown(q, 40); allowed(q, key) {
+			t.Errorf("%s allows a call that was shown in another width", key)
+		}
+		if shown(q, 80); allowed(q, key) {
+			t.Errorf("%s allows a call of which the end alone was shown in this width", key)
+		}
+		for range 60 {
+			q.key(term.Key{Name: "up"}, nil)
+			shown(q, 80)
+		}
+		for range 60 {
+			q.key(term.Key{Name: "down"}, nil)
+			shown(q, 80)
+		}
+		if !allowed(q, key) {
+			t.Errorf("%s does not allow a call that was shown whole", key)
+		}
+	}
+	small := newCard(llm.ToolCall{Name: "write", Args: json.RawMessage(`{"a":1}`)}, "why", nil, false)
+	if shown(small, 80); !allowed(small, "y") {
+		t.Error("a short question cannot be allowed at once")
+	}
+}
