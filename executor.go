@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 	"sync"
 	"time"
 )
@@ -369,7 +368,7 @@ func (p Parallel) Order(tasks []Task) (before [][]int) {
 		if before == nil {
 			before = make([][]int, len(tasks))
 		}
-		if !slices.Contains(before[i], j) {
+		if len(before[i]) == 0 || before[i][0] != j { // only the first has a second reason, its key
 			before[i] = append(before[i], j)
 		}
 	}

@@ -125,6 +125,7 @@ type step struct {
 	s     *session
 	ctx   context.Context
 	tasks []pawl.Task
+	at    map[llm.Key]*pawl.Task // the tasks by key; nil means not filled in yet
 }
 
 // task returns the task that e completes, or nil if e completes none.
@@ -133,12 +134,13 @@ func (b *step) task(e pawl.Event) *pawl.Task {
 	if e.Kind != pawl.EventCallCompleted || x == nil {
 		return nil
 	}
-	for i := range b.tasks {
-		if b.tasks[i].Key == x.Key {
-			return &b.tasks[i]
+	if b.at == nil {
+		b.at = make(map[llm.Key]*pawl.Task, len(b.tasks))
+		for i := range b.tasks {
+			b.at[b.tasks[i].Key] = &b.tasks[i]
 		}
 	}
-	return nil
+	return b.at[x.Key]
 }
 
 // alone executes one call.
