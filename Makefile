@@ -11,7 +11,7 @@ demo: ## an agent at work, without a key and without a network
 test: ## set up, then gofmt, vet, staticcheck, and every test, with the race detector where there is concurrency
 	@scripts/test
 
-soak: ## the long campaigns at full size. docs/internals/tests.md lists them
+soak: ## the long campaigns at full size; CI runs test and soak. docs/internals/tests.md lists them
 	@scripts/test -soak
 
 lint: ## only the checks of test that run no test: gofmt, vet, staticcheck; and the house rules

@@ -99,6 +99,7 @@ func process(t *testing.T, path, url string, stream bool, at int) (out string, k
 // background. The next process fetches the reply that is recorded: the provider is asked again only
 // if the kill came between its first answer and the record of it.
 func TestBackgroundKilled(t *testing.T) {
+	soak.Sequential(t)
 	step := soak.N(7, 1)
 	for _, stream := range []bool{false, true} {
 		t.Run(fmt.Sprint("stream ", stream), func(t *testing.T) {

@@ -173,6 +173,7 @@ func (c composition) drive(ctx context.Context, eng *durable.Engine, w durablete
 // In the end each has the same text as without crashes, and no write happened twice. An installed
 // Python is killed at the same points.
 func TestComposedCrashPoints(t *testing.T) {
+	soak.Sequential(t)
 	j := open(t)
 	all := composed()
 	py := code.Python(nil)

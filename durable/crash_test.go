@@ -253,6 +253,7 @@ func asJSON(v any) string {
 // and at a third of those points its successor too. In the end the run and the world are the same
 // as without crashes.
 func TestCrashPoints(t *testing.T) {
+	soak.Sequential(t)
 	file, memory := open(t), new(store.MemoryJournal)
 	effects := map[string]pawl.Effect{"look": pawl.EffectRead, "calc": pawl.EffectPure, "put": pawl.EffectIdempotent, "post": pawl.EffectWrite,
 		"pay": pawl.EffectWrite, "charge": pawl.EffectWrite}

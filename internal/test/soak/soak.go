@@ -47,10 +47,10 @@ func N[T any](small, full T) T {
 
 // Sequential skips a test under the race detector, because it does one thing after another. If the
 // code under test starts goroutines, then other tests of the package run them under the detector.
-// `make test` runs the test without the detector; `make soak` does not skip it.
+// The test runs without the detector.
 func Sequential(t testing.TB) {
 	t.Helper()
-	if raceDetector && !On() {
+	if raceDetector {
 		t.Skip(Plain)
 	}
 }

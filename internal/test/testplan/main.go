@@ -3,11 +3,16 @@
 //
 //	testplan race         packages that run under the race detector, one per line
 //	testplan plain        packages that run without it, because nothing in them is concurrent
-//	testplan soak race    packages of race with tests whose size package soak sets
-//	testplan soak plain   packages of plain with such tests
-//	testplan soak tests   a pattern for -run that matches such tests
 //	testplan sequential   packages of race with tests that call soak.Sequential
 //	testplan sequential tests   a pattern for -run that matches such tests
+//
+// With soak before these words, it lists the packages with tests whose size package soak sets:
+//
+//	testplan soak race         packages of race with such tests that are not sequential
+//	testplan soak plain        packages of plain with such tests
+//	testplan soak tests        a pattern for -run that matches the tests of these two
+//	testplan soak sequential   packages of race with such tests that are sequential
+//	testplan soak sequential tests   a pattern for -run that matches such tests
 //
 // Packages that take long come first, so that the last ones to end are short.
 //
@@ -29,9 +34,9 @@ import (
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, out, errs io.Writer) int {
-	what := strings.Join(args, " ")
-	if !slices.Contains([]string{"race", "plain", "soak race", "soak plain", "soak tests", "sequential", "sequential tests"}, what) {
-		fmt.Fprintln(errs, "usage: testplan race|plain|sequential, testplan soak race|plain|tests or testplan sequential tests")
+	what, soak := strings.CutPrefix(strings.Join(args, " "), "soak ")
+	if !slices.Contains([]string{"race", "plain", "sequential", "sequential tests"}, what) && !(soak && what == "tests") {
+		fmt.Fprintln(errs, "usage: testplan [soak] race|plain|sequential|sequential tests, or testplan soak tests")
 		return 2
 	}
 	packages, err := load(".")
@@ -41,12 +46,17 @@ func run(args []string, out, errs io.Writer) int {
 	}
 	var tests []string
 	for _, p := range packages {
+		other, sequential := p.soak, p.sequential
+		if soak {
+			other = slices.DeleteFunc(slices.Clone(p.soak), func(t string) bool { return slices.Contains(p.sequential, t) })
+			sequential = slices.DeleteFunc(slices.Clone(p.soak), func(t string) bool { return slices.Contains(other, t) })
+		}
 		switch {
-		case what == "soak tests":
-			tests = append(tests, p.soak...)
+		case what == "tests":
+			tests = append(tests, other...)
 		case what == "sequential tests":
-			tests = append(tests, p.sequential...)
-		case what == p.mode(), what == "soak "+p.mode() && len(p.soak) > 0, what == "sequential" && p.mode() == "race" && len(p.sequential) > 0:
+			tests = append(tests, sequential...)
+		case what == p.mode() && (!soak || len(other) > 0), what == "sequential" && p.mode() == "race" && len(sequential) > 0:
 			fmt.Fprintln(out, p.path)
 		}
 	}
