@@ -100,7 +100,7 @@ func process(t *testing.T, path, url string, stream bool, at int) (out string, k
 // if the kill came between its first answer and the record of it.
 func TestBackgroundKilled(t *testing.T) {
 	soak.Sequential(t)
-	step := soak.N(7, 1)
+	step := soak.N(5, 1)
 	for _, stream := range []bool{false, true} {
 		t.Run(fmt.Sprint("stream ", stream), func(t *testing.T) {
 			kills, repeated, want := 0, 0, ""
