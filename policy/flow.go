@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/conversation"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -22,8 +23,7 @@ import (
 // the rules, and what they cannot stop.
 //
 // Flow looks at calls that may change the world and at reads that send data out. It allows every
-// call of a conversation without untrusted results, and knows nothing of a call whose conversation
-// is in another process. The tasks of an agent in another agent count as
+// call of a conversation without untrusted results. The tasks of an agent in another agent count as
 // untrusted, except for values that the outer conversation endorses; both agents need the same Flow
 // for that. The zero value is mode on. A Flow
 // must not be changed or copied after its first use.
@@ -174,6 +174,9 @@ func (f *Flow) index(ctx context.Context, v *pawl.Invocation) *index {
 	if msgs == nil {
 		return nil
 	}
+	if len(msgs) == 0 { // of a call that another process executes
+		msgs = conversation.Of(ctx)
+	}
 	outer, _ := ctx.Value(outerKey{}).(*index)
 	inner := !topLevel(ownKey(v.Key))
 	if !inner {
@@ -190,7 +193,7 @@ func (f *Flow) index(ctx context.Context, v *pawl.Invocation) *index {
 	}
 	if ix == nil {
 		ix = newIndex(outer, inner, f.Words)
-		ix.tainted = ix.tainted || len(msgs) == 0 // the conversation is elsewhere
+		ix.tainted = ix.tainted || len(msgs) == 0 // the conversation is not known
 	}
 	f.indexes = slices.Insert(f.indexes, 0, ix)
 	total := 0

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/internal/background"
-	"github.com/pawl-go/pawl/llm"
 	"go.temporal.io/sdk/activity"
 	sdk "go.temporal.io/sdk/temporal"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/background"
+	"github.com/pawl-go/pawl/internal/conversation"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // activities is the activities of a worker.
@@ -50,6 +52,7 @@ type callInput struct {
 	Path  string    `json:"path,omitzero"`
 	Run   string    `json:"run"`
 	Task  pawl.Task `json:"task"`
+	Head  string    `json:"head,omitzero"` // of the conversation before the reply with the call
 }
 
 // node returns the agent at path.
@@ -175,6 +178,11 @@ func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, er
 	}
 	back := &callback{client: a.w.engine.Client, workflow: info.WorkflowExecution.ID,
 		run: info.WorkflowExecution.RunID, outer: in.Task.Key, begin: alive.begin}
+	load := ctx
+	ctx = conversation.With(ctx, func() []llm.Message {
+		msgs, _ := a.transcripts.load(load, in.Head) // a policy asks if it does not know them
+		return msgs
+	})
 	t, err := n.agent.Attach(ctx, in.Task, back.engine(in.Run))
 	if err != nil {
 		return pawl.Execution{}, sdk.NewNonRetryableApplicationError(err.Error(), notStarted, err)

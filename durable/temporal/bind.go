@@ -7,11 +7,12 @@ import (
 	"iter"
 	"time"
 
+	sdk "go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
-	sdk "go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/workflow"
 )
 
 // contextKey is the context key of the workflow.Context of a coroutine.
@@ -58,8 +59,8 @@ func (f *flow) bind(a *pawl.Agent) *pawl.Agent {
 		}
 		b.Tools = append(b.Tools, tool)
 	}
-	b.Model = &model{f: f, n: n, root: f.roots == 0}
-	b.Executor = x
+	x.model = &model{f: f, n: n, root: f.roots == 0}
+	b.Model, b.Executor = x.model, x
 	if f.roots == 0 && b.Limits.Time > 0 {
 		b.Limits.Time = max(b.Limits.Time-workflow.Now(f.root).Sub(f.in.Began), time.Nanosecond)
 	}
@@ -110,6 +111,15 @@ type model struct {
 type head struct {
 	n      int
 	digest string
+}
+
+// head returns the digest of the conversation that the last request had. Empty means that there was
+// no request.
+func (m *model) head() string {
+	if len(m.heads) == 0 {
+		return ""
+	}
+	return m.heads[len(m.heads)-1].digest
 }
 
 // sentMessage identifies a message that was sent before.

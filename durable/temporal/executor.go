@@ -6,10 +6,11 @@ import (
 	"iter"
 	"time"
 
-	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/llm"
 	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // executor executes calls by activities, and waits with pending calls. No call starts early: its
@@ -19,6 +20,7 @@ type executor struct {
 	n       *node
 	remote  map[*pawl.Tool]*toolDef // for lookups, never for iteration
 	inOrder bool
+	model   *model // of the same run
 }
 
 var _ pawl.Executor = (*executor)(nil)
@@ -129,7 +131,7 @@ func (x *executor) activity(ctx context.Context, def *toolDef, t pawl.Task, lost
 	wctx := workflow.WithActivityOptions(within(ctx), f.options(def, t))
 	f.busy++
 	err := workflow.ExecuteActivity(wctx, activityCall,
-		callInput{Agent: x.n.root, Path: x.n.path, Run: f.run, Task: t}).Get(wctx, &e)
+		callInput{Agent: x.n.root, Path: x.n.path, Run: f.run, Task: t, Head: x.model.head()}).Get(wctx, &e)
 	f.busy--
 	if def.Effect == pawl.EffectCompose {
 		delete(f.live, t.Key)
