@@ -3,6 +3,7 @@ package policy
 // flow.go: Flow: decides about calls by the origin of their arguments.
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -50,6 +51,7 @@ type Flow struct {
 
 	mu    sync.Mutex
 	tools map[*pawl.Tool]*conduct
+	nouns nouns
 
 	recent  sync.Mutex // taken before the lock of an index, and mu after it
 	indexes []*index   // the one used last is first
@@ -124,7 +126,7 @@ func (f *Flow) conduct(t *pawl.Tool) *conduct {
 				labels += " " + f.Labels[entry]
 			}
 		}
-		c = newConduct(t, strings.Fields(labels))
+		c = newConduct(t, strings.Fields(labels), &f.nouns)
 		if f.tools == nil {
 			f.tools = map[*pawl.Tool]*conduct{}
 		}
@@ -170,19 +172,32 @@ func (f *Flow) Approve(ctx context.Context, call llm.ToolCall, tool *pawl.Tool) 
 
 // index returns the index of the conversation of v. nil means that the reply will not be complete.
 func (f *Flow) index(ctx context.Context, v *pawl.Invocation) *index {
-	msgs := v.Messages()
-	if msgs == nil {
-		return nil
-	}
-	if len(msgs) == 0 { // of a call that another process executes
-		msgs = conversation.Of(ctx)
-	}
+	// The slice of the tools is made for a run, and identifies the run while an index holds it.
+	tools, key := v.Tools(), ownKey(v.Key)
+	at := step{&tools[0], key[:max(0, strings.LastIndexByte(string(key), '/'))]}
 	outer, _ := ctx.Value(outerKey{}).(*index)
-	inner := !topLevel(ownKey(v.Key))
+	inner := !topLevel(key)
 	if !inner {
 		outer = nil
 	}
 	f.recent.Lock()
+	defer f.recent.Unlock()
+	for i, ix := range f.indexes {
+		if ix.at == at && ix.outer == outer {
+			copy(f.indexes[1:i+1], f.indexes[:i])
+			f.indexes[0] = ix
+			return ix
+		}
+	}
+	f.recent.Unlock()
+	msgs := v.Messages() // it may wait
+	f.recent.Lock()
+	if msgs == nil {
+		return nil
+	}
+	if len(msgs) == 0 { // of a call that another process executes
+		msgs, at = conversation.Of(ctx), step{}
+	}
 	var ix *index
 	for i, known := range f.indexes {
 		if known.outer == outer && known.inner == inner && known.begins(msgs) {
@@ -192,9 +207,16 @@ func (f *Flow) index(ctx context.Context, v *pawl.Invocation) *index {
 		}
 	}
 	if ix == nil {
-		ix = newIndex(outer, inner, f.Words)
+		ix = newIndex(outer, inner, f.Words, &f.nouns)
 		ix.tainted = ix.tainted || len(msgs) == 0 // the conversation is not known
 	}
+	ix.read(msgs, func(name string) *conduct {
+		if i := slices.IndexFunc(tools, func(t *pawl.Tool) bool { return t.Name == name }); i >= 0 {
+			return f.conduct(tools[i])
+		}
+		return newConduct(&pawl.Tool{Name: name, Effect: pawl.EffectRead}, nil, &f.nouns)
+	})
+	ix.at = at
 	f.indexes = slices.Insert(f.indexes, 0, ix)
 	total := 0
 	for i, x := range f.indexes {
@@ -203,20 +225,21 @@ func (f *Flow) index(ctx context.Context, v *pawl.Invocation) *index {
 			break
 		}
 	}
-	f.recent.Unlock()
-	tools := v.Tools()
-	ix.read(msgs, func(name string) *conduct {
-		if i := slices.IndexFunc(tools, func(t *pawl.Tool) bool { return t.Name == name }); i >= 0 {
-			return f.conduct(tools[i])
-		}
-		return newConduct(&pawl.Tool{Name: name, Effect: pawl.EffectRead}, nil)
-	})
 	return ix
+}
+
+// step is a step of a run.
+type step struct {
+	tools **pawl.Tool // the first of the run
+	key   llm.Key
 }
 
 // ownKey returns the key of the call of an agent that k belongs to: k without the numbers of calls
 // nested in it.
 func ownKey(k llm.Key) llm.Key {
+	if topLevel(k) {
+		return k
+	}
 	parts := strings.Split(string(k), "/")
 	for len(parts) > 3 {
 		last := parts[len(parts)-1]
@@ -236,6 +259,7 @@ type argument struct {
 	name  string // of the nearest member around it
 	role  role
 	value string // as written, and a number as its digits
+	plain string
 }
 
 // maxArguments bounds the values of one call that are looked at.
@@ -244,9 +268,14 @@ const maxArguments = 256
 // arguments returns the values of args that the policy looks at, and one more than maxArguments if
 // there are too many.
 func (c *conduct) arguments(args json.RawMessage) (all []argument) {
+	if c.quiet && !bytes.Contains(args, []byte("/")) && !bytes.Contains(args, []byte("ww.")) {
+		return nil
+	}
+	all = make([]argument, 0, 4)
 	whole := walkJSON(args, func(name, value string, _ bool) {
-		if r := c.role(name, value); r != roleNone {
-			all = append(all, argument{name, r, value})
+		plain := plainText(value)
+		if r := c.role(name, plain); r != roleNone {
+			all = append(all, argument{name, r, value, plain})
 		}
 	})
 	if !whole && len(all) > 0 {
@@ -270,7 +299,7 @@ func (ix *index) judge(c *conduct, args []argument) string {
 	}
 	known := false // a party of the call is the user's
 	for _, a := range args {
-		switch v := plainText(a.value); a.role {
+		switch v := a.plain; a.role {
 		case roleParty, roleObject, roleSecret:
 			if !ix.endorsed(c, a.role, v) {
 				report(a, ix.where(v))
@@ -291,7 +320,7 @@ func (ix *index) judge(c *conduct, args []argument) string {
 	}
 	for _, a := range args {
 		if a.role == roleAmount && !known && !ix.endorsedAmount(c, a.value) {
-			report(a, ix.where(plainText(a.value)))
+			report(a, ix.where(a.plain))
 		}
 	}
 	if len(args) > maxArguments {

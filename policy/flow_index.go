@@ -5,6 +5,7 @@ package policy
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -26,17 +27,21 @@ const (
 type index struct {
 	outer *index // of the conversation around a nested agent; nil means none
 	inner bool   // the task of the agent comes from another agent
+	nouns *nouns
+	at    step // the last one; with the lock of the Flow
 
 	mu      sync.Mutex
 	msgs    []llm.Message
 	calls   []llm.ToolCall // of the last reply
 	words   []string       // the user's
 	own     map[string]bool
-	spots   map[string][]spot
-	count   int // of spots
+	all     []spot         // in their order
+	last    map[string]int // the last spot of a value in all
 	texts   []passage
 	private []string
-	tainted bool // an untrusted result was read
+	unread  []unread
+	scanned int  // how many of them have no private value
+	tainted bool // an untrusted result is there
 	full    bool
 	bytes   atomic.Int64
 	seen    map[string]*sighting
@@ -55,8 +60,33 @@ type origin struct {
 // spot is a place of a short value in a result.
 type spot struct {
 	*origin
-	field  string
-	record *record // nil means an item of a plain text
+	noun          string  // of its field
+	record        *record // nil means an item of a plain text
+	before, count int     // the spot of the same value before it, or -1, and how many there are
+}
+
+// spots yields the places of v, the last first.
+func (ix *index) spots(v string) iter.Seq[*spot] {
+	return func(yield func(*spot) bool) {
+		ix.load()
+		at, ok := ix.last[v]
+		for ok && at >= 0 && yield(&ix.all[at]) {
+			at = ix.all[at].before
+		}
+	}
+}
+
+// standsAlone reports whether v is a whole value of a result.
+func (ix *index) standsAlone(v string) bool { return ix.anySpot(v, func(*spot) bool { return true }) }
+
+// anySpot reports whether f holds for a place of v.
+func (ix *index) anySpot(v string, f func(*spot) bool) bool {
+	for s := range ix.spots(v) {
+		if f(s) {
+			return true
+		}
+	}
+	return false
 }
 
 // record is an object of a result.
@@ -85,8 +115,8 @@ type sighting struct {
 	sure  bool   // it stands in the text of a trusted result
 }
 
-func newIndex(outer *index, inner bool, words string) *index {
-	ix := &index{outer: outer, inner: inner, own: map[string]bool{}, spots: map[string][]spot{},
+func newIndex(outer *index, inner bool, words string, names *nouns) *index {
+	ix := &index{outer: outer, inner: inner, nouns: names, own: map[string]bool{}, last: map[string]int{},
 		seen: map[string]*sighting{}}
 	ix.tainted = inner && (outer == nil || outer.taint())
 	if words != "" {
@@ -152,7 +182,7 @@ func (ix *index) read(msgs []llm.Message, tool func(string) *conduct) {
 		case llm.RoleTool:
 			for _, p := range m.Parts {
 				if r, ok := p.(llm.ToolResult); ok {
-					ix.result(r, tool)
+					ix.admit(r, tool)
 				}
 			}
 		}
@@ -161,12 +191,14 @@ func (ix *index) read(msgs []llm.Message, tool func(string) *conduct) {
 }
 
 // said reports whether the user's words have v.
-func (ix *index) said(v string) bool {
+func (ix *index) said(v string) bool { return ix.saidIn(ix.words, v) }
+
+func (ix *index) saidIn(words []string, v string) bool {
 	if ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.said(v) }) {
 		return true
 	}
 	v = bareLink(v)
-	return slices.ContainsFunc(ix.words, func(w string) bool { return find(w, v, 0) >= 0 })
+	return slices.ContainsFunc(words, func(w string) bool { return find(w, v, 0) >= 0 })
 }
 
 // locked calls f with the lock of ix. An index locks only those around it, so that locks are
@@ -179,6 +211,7 @@ func (ix *index) locked(f func() bool) bool {
 
 // see returns where v stands in passages.
 func (ix *index) see(v string) *sighting {
+	ix.load()
 	s := ix.seen[v]
 	if s == nil {
 		if len(ix.seen) > 10_000 {
@@ -191,7 +224,7 @@ func (ix *index) see(v string) *sighting {
 	for ; s.next < len(ix.texts); s.next++ {
 		p := &ix.texts[s.next]
 		at := find(p.text, bare, 0)
-		if at < 0 || p.shadow && slices.ContainsFunc(ix.spots[v], func(s spot) bool { return s.origin == p.origin }) {
+		if at < 0 || p.shadow && ix.anySpot(v, func(s *spot) bool { return s.origin == p.origin }) {
 			continue
 		}
 		if p.of.trusted {
@@ -227,26 +260,29 @@ func (ix *index) named(r *record) bool {
 
 // trusts reports whether a trusted result has v, other than as the echo of its own call.
 func (ix *index) trusts(v string) bool {
-	return ix.see(v).sure || slices.ContainsFunc(ix.spots[v], func(s spot) bool {
+	return ix.see(v).sure || ix.anySpot(v, func(s *spot) bool {
 		return s.of.trusted && !slices.Contains(s.origin.said, v)
 	})
 }
 
 // endorsed reports whether v may have the role r in a call of c.
 func (ix *index) endorsed(c *conduct, r role, v string) bool {
-	if ix.said(v) || r == roleObject && ix.own[v] || !c.final && !c.takes && ix.trusts(v) {
+	if ix.said(v) {
+		return true
+	}
+	if ix.load(); r == roleObject && ix.own[v] || !c.final && !c.takes && ix.trusts(v) {
 		return true
 	}
 	if ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.endorsed(c, r, v) }) {
 		return true
 	}
 	where := ix.see(v)
-	for _, s := range ix.spots[v] {
+	for s := range ix.spots(v) {
 		if s.record == nil || ix.full {
 			break
 		}
-		n := noun(s.field)
-		id := nameRole(s.field) == roleObject || n == "name" || n == "key" || n == "filename" || n == "path"
+		n := s.noun
+		id := nounRole(n) == roleObject || n == "name" || n == "key" || n == "filename" || n == "path"
 		switch named := ix.named(s.record); {
 		case c.final:
 			if named && s.of.trusted && !slices.Contains(s.origin.said, v) {
@@ -307,7 +343,7 @@ func (ix *index) endorsedAmount(c *conduct, s string) bool {
 	if ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.endorsedAmount(c, s) }) {
 		return true
 	}
-	if slices.ContainsFunc(ix.spots[plainText(s)], func(s spot) bool { return s.record != nil && ix.named(s.record) }) {
+	if ix.anySpot(plainText(s), func(s *spot) bool { return s.record != nil && ix.named(s.record) }) {
 		return true
 	}
 	return ix.intended(c) &&
@@ -318,21 +354,24 @@ func (ix *index) endorsedAmount(c *conduct, s string) bool {
 // the conversation reveals only that it was read. An address that the model has put together
 // may carry data, unless the user said its host.
 func (ix *index) reachable(v string) bool {
-	return ix.said(v) || ix.said(host(v)) || ix.own[v] || len(ix.spots[v]) > 0 || ix.trusts(v) || ix.see(v).stray ||
+	return ix.said(v) || ix.said(host(v)) || ix.standsAlone(v) || ix.own[v] || ix.trusts(v) || ix.see(v).stray ||
 		ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.reachable(v) })
 }
 
 // onlyProse reports whether v stands only in untrusted running text, outside of the documents that
 // the user named.
 func (ix *index) onlyProse(v string) bool {
+	if ix.said(v) {
+		return false
+	}
 	s := ix.see(v)
-	return s.stray && !s.doc && !ix.said(v) && len(ix.spots[v]) == 0 && !s.sure
+	return s.stray && !s.doc && !ix.standsAlone(v) && !s.sure
 }
 
 // leaks reports the addresses and the private values in a text that leaves, as far as the user did
 // not say them.
 func (ix *index) leaks(a argument, report func(argument, string)) {
-	text := plainText(a.value)
+	text := a.plain
 	const most = 200
 	found := addressesIn(text, most)
 	if len(found) == most {
@@ -342,6 +381,12 @@ func (ix *index) leaks(a argument, report func(argument, string)) {
 		if addressKind(v) != "" && !ix.said(v) && !ix.trusts(v) && !ix.own[v] &&
 			(ix.outer == nil || !ix.outer.locked(func() bool { return ix.outer.trusts(v) || ix.outer.own[v] })) {
 			report(a, fmt.Sprintf("has the address %q, which %s", clipped(v), ix.where(v)))
+		}
+	}
+	for ; ix.scanned < len(ix.unread); ix.scanned++ {
+		if ix.unread[ix.scanned].private() {
+			ix.load()
+			break
 		}
 	}
 	for i, v := range ix.private {
@@ -360,8 +405,8 @@ func (ix *index) where(v string) string {
 	if tool := ix.see(v).tool; tool != "" {
 		return "stands only in text that " + tool + " returned"
 	}
-	if list := ix.spots[v]; len(list) > 0 {
-		return "stands only in a record that " + list[0].of.name + " returned and the user's words do not name"
+	for s := range ix.spots(v) {
+		return "stands only in a record that " + s.of.name + " returned and the user's words do not name"
 	}
 	return "stands neither in the user's words nor in a result"
 }

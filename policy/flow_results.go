@@ -11,70 +11,104 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// result reads the result of a call.
-func (ix *index) result(r llm.ToolResult, tool func(string) *conduct) {
-	o := &origin{of: &conduct{name: "a tool"}}
+// unread is a result that nothing has been looked for in yet.
+type unread struct {
+	llm.ToolResult
+	args  json.RawMessage // of its call
+	of    *conduct
+	words int // how many texts of the user stood before it
+}
+
+// admit takes the result of a call. It is read when a value is looked for that the user did not say.
+func (ix *index) admit(r llm.ToolResult, tool func(string) *conduct) {
+	u := unread{ToolResult: r, of: &conduct{name: "a tool"}, words: len(ix.words)}
 	for _, c := range ix.calls {
 		if c.ID == r.CallID {
-			o.of = tool(c.Name)
-			ix.asked(o, c.Args)
+			u.of, u.args = tool(c.Name), c.Args
 		}
 	}
-	text, data := r.Text(), r.Data
-	if t := strings.TrimSpace(text); data == nil && t != "" && (t[0] == '{' || t[0] == '[') {
-		data = []byte(t)
-	}
-	if data != nil && (!json.Valid(data) || r.IsError || o.of.compose) {
-		data = nil
-	}
-	safe := o.of.trusted && !r.IsError && !o.of.compose
-	ix.tainted = ix.tainted || !safe && len(text)+len(data) > 16 // shorter ones ask for nothing
-	size := int64(len(text) + len(data))
-	if ix.full = ix.full || ix.bytes.Add(size) > maxText; ix.full {
-		return
-	}
-	if !safe && o.of.trusted { // the text of an error has words of the model
-		c := *o.of
+	if u.of.trusted && (r.IsError || u.of.compose) { // the text of an error has words of the model
+		c := *u.of
 		c.trusted = false
-		o.of = &c
+		u.of = &c
 	}
-	plain := plainText(text)
-	switch {
-	case data == nil || o.document && !o.of.trusted:
-		ix.texts = append(ix.texts, passage{origin: o, text: plain})
-		if !o.of.act && !r.IsError && !o.of.compose && !o.document {
-			ix.lines(o, text)
+	size := len(r.Data)
+	for _, p := range r.Parts {
+		if t, ok := p.(llm.Text); ok {
+			size += len(t.Text)
 		}
-	default:
-		for _, p := range r.Parts {
-			t, _ := p.(llm.Text)
-			cur := jsonscan.New([]byte(t.Text))
-			if kind := cur.Kind(); kind != jsonscan.Object && kind != jsonscan.Array {
-				ix.texts = append(ix.texts, passage{origin: o, text: plainText(t.Text), shadow: true})
-				continue
-			}
-			cur.Skip() // the data, and what stands after them
-			if rest := plainText(t.Text[min(cur.Offset(), len(t.Text)):]); rest != "" {
-				ix.texts = append(ix.texts, passage{origin: o, text: rest})
-			}
-		}
-		cur := jsonscan.New(data)
-		ix.value(&cur, o, "", &record{}, 0)
+	}
+	ix.tainted = ix.tainted || !u.of.trusted && size > 16 // shorter ones ask for nothing
+	if ix.full = ix.full || ix.bytes.Add(int64(size)) > maxText; !ix.full {
+		ix.unread = append(ix.unread, u)
 	}
 }
 
-// asked reads the arguments of the call of a result.
-func (ix *index) asked(o *origin, args json.RawMessage) {
+// private reports whether a field of the result may be private.
+func (u *unread) private() bool {
+	return u.of.private || slices.ContainsFunc(u.Parts, func(p llm.Part) bool {
+		t, _ := p.(llm.Text)
+		for w := range privateWords {
+			if strings.Contains(t.Text, w[1:]) { // the first letter may be a capital
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// load reads the results that were not read yet.
+func (ix *index) load() {
+	for _, u := range ix.unread {
+		ix.result(u)
+	}
+	ix.unread, ix.scanned = nil, 0
+}
+
+// result reads a result.
+func (ix *index) result(r unread) {
+	o := &origin{of: r.of}
+	ix.asked(o, r.args, ix.words[:r.words])
+	data := r.Data
+	text := r.Text()
+	if t := strings.TrimSpace(text); data == nil && t != "" && (t[0] == '{' || t[0] == '[') {
+		data = []byte(t)
+	}
+	if data == nil || r.IsError || o.of.compose || o.document && !o.of.trusted || !json.Valid(data) {
+		ix.texts = append(ix.texts, passage{origin: o, text: plainText(text)})
+		if !o.of.act && !r.IsError && !o.of.compose && !o.document {
+			ix.lines(o, text)
+		}
+		return
+	}
+	for _, p := range r.Parts {
+		t, _ := p.(llm.Text)
+		cur := jsonscan.New([]byte(t.Text))
+		if kind := cur.Kind(); kind != jsonscan.Object && kind != jsonscan.Array {
+			ix.texts = append(ix.texts, passage{origin: o, text: plainText(t.Text), shadow: true})
+			continue
+		}
+		cur.Skip() // the data, and what stands after them
+		if rest := plainText(t.Text[min(cur.Offset(), len(t.Text)):]); rest != "" {
+			ix.texts = append(ix.texts, passage{origin: o, text: rest})
+		}
+	}
+	cur := jsonscan.New(data)
+	ix.value(&cur, o, "", &record{}, 0)
+}
+
+// asked reads the arguments of the call of a result. words are the user's before it.
+func (ix *index) asked(o *origin, args json.RawMessage, words []string) {
 	found := false
 	o.keyed = true
 	walkJSON(args, func(name, v string, isString bool) {
 		v = plainText(v)
-		if o.said = append(o.said, v); !isString || v == "" || timeWords[noun(name)] {
+		if o.said = append(o.said, v); !isString || v == "" || timeWords[ix.nouns.of(name)] {
 			return
 		}
-		said := ix.said(v)
+		said := ix.saidIn(words, v)
 		found, o.keyed = true, o.keyed && said
-		if n := noun(name); !o.of.act && (placeWords[n] || addressWords[n]) {
+		if n := ix.nouns.of(name); !o.of.act && (placeWords[n] || addressWords[n]) {
 			o.document, o.named = true, o.named || said
 		}
 	})
@@ -84,38 +118,45 @@ func (ix *index) asked(o *origin, args json.RawMessage) {
 // walkJSON calls f for each string and number in args with the name of the member around it, and
 // for each name that is an address. It reports false if there are more than maxArguments of them.
 func walkJSON(args json.RawMessage, f func(name, value string, isString bool)) bool {
-	n := 0
-	give := func(name, value string, isString bool) {
-		if n++; n <= maxArguments {
-			f(name, value, isString)
-		}
-	}
-	var walk func(cur *jsonscan.Cursor, name string)
-	walk = func(cur *jsonscan.Cursor, name string) {
-		switch cur.Kind() {
-		case jsonscan.Object:
-			for key := range cur.Members() {
-				k := string(key)
-				if name != "" && addressKind(plainText(k)) != "" {
-					give(name, k, true)
-				}
-				walk(cur, k)
-			}
-		case jsonscan.Array:
-			for cur.Array(); cur.More(); {
-				walk(cur, name)
-			}
-		case jsonscan.String:
-			give(name, cur.String(), true)
-		case jsonscan.Number:
-			give(name, string(cur.Raw()), false)
-		default:
-			cur.Skip()
-		}
-	}
+	w := walker{give: f}
 	cur := jsonscan.New(args)
-	walk(&cur, "")
-	return n <= maxArguments
+	w.walk(&cur, "")
+	return w.n <= maxArguments
+}
+
+type walker struct {
+	give func(name, value string, isString bool)
+	n    int
+}
+
+func (w *walker) found(name, value string, isString bool) {
+	if w.n++; w.n <= maxArguments {
+		w.give(name, value, isString)
+	}
+}
+
+func (w *walker) walk(cur *jsonscan.Cursor, name string) {
+	switch cur.Kind() {
+	case jsonscan.Object:
+		cur.Object()
+		for key, ok := cur.Key(); ok; key, ok = cur.Key() {
+			k := string(key)
+			if name != "" && addressKind(plainText(k)) != "" {
+				w.found(name, k, true)
+			}
+			w.walk(cur, k)
+		}
+	case jsonscan.Array:
+		for cur.Array(); cur.More(); {
+			w.walk(cur, name)
+		}
+	case jsonscan.String:
+		w.found(name, cur.String(), true)
+	case jsonscan.Number:
+		w.found(name, string(cur.Raw()), false)
+	default:
+		cur.Skip()
+	}
 }
 
 // lines reads the items of a plain text: short lines, without a label at their start.
@@ -128,7 +169,7 @@ func (ix *index) lines(o *origin, text string) {
 			line = item
 		}
 		if v := plainText(line); v != "" && strings.Count(v, " ") < 6 {
-			ix.add(v, spot{o, "", nil})
+			ix.add(v, spot{origin: o})
 		}
 	}
 }
@@ -166,7 +207,7 @@ func (ix *index) value(cur *jsonscan.Cursor, o *origin, field string, rec *recor
 
 // scalar reads a string or a number of a result.
 func (ix *index) scalar(o *origin, field, value string, rec *record, depth int) {
-	v, n := plainText(value), noun(field)
+	v, n := plainText(value), ix.nouns.of(field)
 	if v == "" {
 		return
 	}
@@ -186,19 +227,23 @@ func (ix *index) scalar(o *origin, field, value string, rec *record, depth int) 
 		rec.texts = append(rec.texts, v)
 	}
 	if !o.of.act {
-		ix.add(v, spot{o, field, rec})
-	} else if depth == 1 && (nameRole(field) == roleObject || addressWords[n]) && !slices.Contains(o.said, v) {
+		ix.add(v, spot{origin: o, noun: n, record: rec})
+	} else if depth == 1 && (nounRole(n) == roleObject || addressWords[n]) && !slices.Contains(o.said, v) {
 		ix.own[v] = true // not what the call gave it
 	}
 }
 
 func (ix *index) add(v string, s spot) {
-	if ix.count >= maxSpots {
+	if len(ix.all) >= maxSpots {
 		ix.full = true
 		return
 	}
-	if list := ix.spots[v]; len(list) < maxSame {
-		ix.spots[v] = append(list, s)
-		ix.count++
+	before, ok := ix.last[v]
+	if s.before = -1; ok {
+		if s.before, s.count = before, ix.all[before].count+1; s.count >= maxSame {
+			return
+		}
 	}
+	ix.all = append(ix.all, s)
+	ix.last[v] = len(ix.all) - 1
 }

@@ -294,3 +294,27 @@ func TestFlowInAgents(t *testing.T) {
 		}
 	}
 }
+
+// TestFlowKeepsRunsApart shows that runs of one agent, which have the same keys, have their own
+// conversations, and that the slice of their tools differs: Flow finds the step of a run by it.
+func TestFlowKeepsRunsApart(t *testing.T) {
+	w := office()
+	m := (&policy.Flow{}).Middleware()
+	past := []act{did("list_mails", `{"query":"all"}`, mails)}
+	first := w.agent(1, m, did("send_mail", `{"to":["eve@y.example"],"body":"x"}`, ""))
+	slices := map[**pawl.Tool]bool{}
+	first.Middleware = append(first.Middleware, pawl.Before(func(ctx context.Context, c llm.ToolCall) (llm.ToolCall, error) {
+		slices[&pawl.InvocationFrom(ctx).Tools()[0]] = true
+		return c, nil
+	}))
+	for _, user := range []string{"Write to eve@y.example.", "Write to bob@x.example.", "Write to eve@y.example."} {
+		w.next = []llm.ToolResult{llm.TextResult("sent")}
+		res, err := runtest.Ended(first.Run(t.Context(), history(user, past)...))
+		if err != nil || (res.Stop == pawl.StopAnswer) != strings.Contains(user, "eve") {
+			t.Errorf("%s: got %+v, %v", user, res, err)
+		}
+	}
+	if len(slices) != 3 {
+		t.Errorf("three runs have %d slices of tools", len(slices))
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/pawl-go/pawl"
@@ -27,7 +28,7 @@ const (
 
 // The words of names. The last word of an argument's name decides about its role.
 var (
-	partyWords = set("recipient cc bcc participant attendee invitee guest member email mail user username assignee " +
+	partyWords = set("recipient to cc bcc participant attendee invitee guest member email mail user username assignee " +
 		"reviewer contact phone channel payee beneficiary iban account wallet url uri link href webhook endpoint host hostname domain")
 	objectWords = set("id uuid hotel company restaurant vendor supplier merchant seller shop airline flight product item sku " +
 		"issue ticket booking reservation invoice")
@@ -72,8 +73,10 @@ func set(words string) map[string]bool {
 
 // conduct is what the policy knows of a tool.
 type conduct struct {
+	*nouns
 	name                                string
 	free                                bool // no call of it is looked at
+	quiet                               bool // only a link in its arguments is looked at
 	act                                 bool // it may change the world
 	compose                             bool // its results come from other tools
 	trusted, private, final, out, takes bool // takes: it removes something
@@ -81,12 +84,12 @@ type conduct struct {
 	roles                               map[string]role // of the properties; roleNone: a choice
 }
 
-func newConduct(t *pawl.Tool, labels []string) *conduct {
-	c := &conduct{name: t.Name, compose: t.Effect == pawl.EffectCompose, roles: map[string]role{}}
+func newConduct(t *pawl.Tool, labels []string, words *nouns) *conduct {
+	c := &conduct{name: t.Name, nouns: words, compose: t.Effect == pawl.EffectCompose, roles: map[string]role{}}
 	c.act = t.Effect != pawl.EffectRead && t.Effect != pawl.EffectPure && !c.compose
 	c.free = c.compose || t.Effect == pawl.EffectPure
-	words := nameParts(t.Name)
-	for i, w := range words[:min(2, len(words))] { // the first may be the name of a server
+	c.verbs = nameParts(t.Name)
+	for i, w := range c.verbs[:min(2, len(c.verbs))] { // the first may be the name of a server
 		sends := slices.Contains(intents[1], w)
 		if i > 0 && verbNouns[w] {
 			continue
@@ -96,17 +99,18 @@ func newConduct(t *pawl.Tool, labels []string) *conduct {
 			break
 		}
 	}
-	c.verbs = words
 	var schema struct {
 		Properties map[string]struct {
 			Format string          `json:"format"`
 			Enum   json.RawMessage `json:"enum"`
+			Type   any             `json:"type"`
 		} `json:"properties"`
 	}
 	_ = json.Unmarshal(t.Input, &schema) // a schema without properties has no formats
 	party, money := false, false
+	c.quiet = !c.act
 	for name, p := range schema.Properties {
-		r := nameRole(name)
+		r := nounRole(noun(name))
 		switch p.Format {
 		case "email", "idn-email", "uri", "url", "iri", "hostname", "phone":
 			r = roleParty
@@ -120,6 +124,7 @@ func newConduct(t *pawl.Tool, labels []string) *conduct {
 		if r != roleNone {
 			c.roles[name] = r
 		}
+		c.quiet = c.quiet && r == roleNone && (p.Type == "string" || p.Type == "integer" || p.Type == "number" || p.Type == "boolean")
 		party, money = party || r == roleParty, money || r == roleAmount
 		c.final = c.final || c.act && r == roleSecret
 	}
@@ -157,13 +162,42 @@ func nameParts(name string) []string {
 	return strings.Fields(b.String())
 }
 
+// nouns caches what noun returns. nil caches nothing.
+type nouns struct {
+	mu    sync.RWMutex
+	known map[string]string
+}
+
+// of returns noun(name).
+func (n *nouns) of(name string) string {
+	if n == nil {
+		return noun(name)
+	}
+	n.mu.RLock()
+	w, ok := n.known[name]
+	n.mu.RUnlock()
+	if ok {
+		return w
+	}
+	w = noun(name)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.known) > 1000 || n.known == nil {
+		n.known = map[string]string{}
+	}
+	if len(name) < 100 {
+		n.known[strings.Clone(name)] = w
+	}
+	return w
+}
+
 // noun returns the word of a name that says what it names, in the singular: hotel for hotel_names.
 func noun(name string) string {
 	words := nameParts(name)
 	for len(words) > 1 && suffixWords[singular(words[len(words)-1])] {
 		words = words[:len(words)-1]
 	}
-	if len(words) == 0 {
+	if len(words) == 0 || len(words) > 1 && words[len(words)-1] == "to" { // valid_to
 		return ""
 	}
 	return singular(words[len(words)-1])
@@ -176,10 +210,10 @@ func singular(w string) string {
 	return strings.TrimSuffix(w, "s")
 }
 
-// nameRole returns the role that the name of an argument of a write says.
-func nameRole(name string) role {
-	switch n := noun(name); {
-	case partyWords[n], name == "to":
+// nounRole returns the role that the noun of an argument of a write says.
+func nounRole(n string) role {
+	switch {
+	case partyWords[n]:
 		return roleParty
 	case objectWords[n]:
 		return roleObject
@@ -191,16 +225,16 @@ func nameRole(name string) role {
 	return roleNone
 }
 
-// role returns the role of a value of the argument name.
-func (c *conduct) role(name, value string) role {
+// role returns the role of the plain value v of the argument name.
+func (c *conduct) role(name, v string) role {
+	n := c.of(name)
 	r, declared := c.roles[name]
 	if !declared {
-		r = nameRole(name)
+		r = nounRole(n)
 	} else if r == roleNone {
 		return roleNone
 	}
-	n := noun(name)
-	switch v := plainText(value); {
+	switch {
 	case v == "":
 		return roleNone
 	case !c.act:

@@ -13,19 +13,34 @@ import (
 // plainText returns s in lower case, with one space for each run of white space and none at the
 // ends.
 func plainText(s string) string {
+	i := 0
+	for i < len(s) && s[i] < utf8.RuneSelf && s[i] > ' ' && (s[i] < 'A' || s[i] > 'Z') ||
+		i > 0 && i < len(s)-1 && s[i] == ' ' && s[i+1] > ' ' {
+		i++
+	}
+	if i == len(s) {
+		return s // most fields of results
+	}
 	var b strings.Builder
 	b.Grow(len(s))
 	space := false
 	for _, r := range s {
-		switch {
-		case unicode.IsSpace(r):
+		if r <= ' ' || r >= utf8.RuneSelf && unicode.IsSpace(r) {
 			space = b.Len() > 0
 			continue
-		case space:
+		}
+		if space {
 			b.WriteByte(' ')
 			space = false
 		}
-		b.WriteRune(unicode.ToLower(r))
+		switch {
+		case r >= utf8.RuneSelf:
+			b.WriteRune(unicode.ToLower(r))
+		case r >= 'A' && r <= 'Z':
+			b.WriteByte(byte(r) + 'a' - 'A')
+		default:
+			b.WriteByte(byte(r))
+		}
 	}
 	return b.String()
 }
@@ -95,6 +110,15 @@ var (
 
 // addressesIn returns the addresses in a plain text, at most n.
 func addressesIn(text string, n int) []string {
+	digits := 0
+	for i := 0; i < len(text) && digits < 10; i++ {
+		if text[i] >= '0' && text[i] <= '9' {
+			digits++
+		}
+	}
+	if digits < 10 && !strings.ContainsAny(text, "@/") && !strings.Contains(text, "www.") {
+		return nil
+	}
 	all := addresses.FindAllString(text, n)
 	for i, a := range all {
 		all[i] = strings.TrimRight(a, ".,;:!?*_`")
@@ -105,7 +129,9 @@ func addressesIn(text string, n int) []string {
 // addressKind returns the kind of address that the whole of v is; empty means none. An account has
 // ten digits or more, as an IBAN.
 func addressKind(v string) string {
-	if strings.ContainsAny(v, " ") {
+	// Most values are words, and need no expression.
+	account := len(v) >= 12 && v[2] >= '0' && v[2] <= '9' && v[3] >= '0' && v[3] <= '9'
+	if strings.Contains(v, " ") || !account && !strings.ContainsAny(v, "@/") && !strings.HasPrefix(v, "www.") {
 		return ""
 	}
 	found := addresses.FindString(v)
