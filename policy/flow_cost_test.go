@@ -56,8 +56,8 @@ func (c *canned) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = w.Write(c.body(req))
 }
 
-// BenchmarkFlow measures what Flow adds to the CPU of runs of three steps with five calls each, as a
-// ratio of interleaved runs. Over TLS the server counts, too.
+// BenchmarkFlow measures what Flow adds to the CPU of runs of three steps with five calls each, as
+// a ratio of interleaved runs. Over TLS the server counts, too.
 func BenchmarkFlow(b *testing.B) {
 	record := `[` + strings.Repeat(`{"id":"m1","sender":"ann@x.example","subject":"Budget","body":"See you next week at the usual place, and bring the numbers."},`, 8) + `{}]`
 	tool := func(name string, effect pawl.Effect, result string) *pawl.Tool {
@@ -92,7 +92,8 @@ func BenchmarkFlow(b *testing.B) {
 		}{{"no network", c}, {"TLS", s.Client().Transport}} {
 			agents := [2]*pawl.Agent{}
 			for i := range agents {
-				agents[i] = &pawl.Agent{Model: openai.NewChat("m", &openai.Options{BaseURL: s.URL, Key: "k", HTTP: carrier.http}), Tools: tools}
+				o := &openai.Options{BaseURL: s.URL, Key: "k", HTTP: carrier.http}
+				agents[i] = &pawl.Agent{Model: openai.NewChat("m", o), Tools: tools}
 			}
 			agents[1].Middleware = []pawl.Middleware{(&policy.Flow{}).Middleware()}
 			b.Run(job.name+"/"+carrier.name, func(b *testing.B) {

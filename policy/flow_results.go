@@ -19,7 +19,8 @@ type unread struct {
 	words int // how many texts of the user stood before it
 }
 
-// admit takes the result of a call. It is read when a value is looked for that the user did not say.
+// admit takes the result of a call. It is read when a value is looked for that the user did not
+// say.
 func (ix *index) admit(r llm.ToolResult, tool func(string) *conduct) {
 	u := unread{ToolResult: r, of: &conduct{name: "a tool"}, words: len(ix.words)}
 	for _, c := range ix.calls {

@@ -303,10 +303,11 @@ func TestFlowKeepsRunsApart(t *testing.T) {
 	past := []act{did("list_mails", `{"query":"all"}`, mails)}
 	first := w.agent(1, m, did("send_mail", `{"to":["eve@y.example"],"body":"x"}`, ""))
 	slices := map[**pawl.Tool]bool{}
-	first.Middleware = append(first.Middleware, pawl.Before(func(ctx context.Context, c llm.ToolCall) (llm.ToolCall, error) {
+	see := func(ctx context.Context, c llm.ToolCall) (llm.ToolCall, error) {
 		slices[&pawl.InvocationFrom(ctx).Tools()[0]] = true
 		return c, nil
-	}))
+	}
+	first.Middleware = append(first.Middleware, pawl.Before(see))
 	for _, user := range []string{"Write to eve@y.example.", "Write to bob@x.example.", "Write to eve@y.example."} {
 		w.next = []llm.ToolResult{llm.TextResult("sent")}
 		res, err := runtest.Ended(first.Run(t.Context(), history(user, past)...))
