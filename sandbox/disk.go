@@ -20,7 +20,7 @@ import (
 // Walking the folders takes time if there are many files, whereas reading the free space of their
 // disks is fast. The folders are therefore walked only when the free space has shrunk by the amount
 // that the program may still write. If another program fills the disk, this costs a walk and ends
-// nothing.
+// nothing. If another program deletes files, a walk finds what this program has written by then.
 type disk struct {
 	roots []string
 	limit usage
@@ -78,12 +78,14 @@ func (l *launch) filled() []string {
 
 // look returns the limit that the program has exceeded, or "", and the time until the next look.
 func (d *disk) look() (over End, next time.Duration) {
-	var lost usage
+	var lost, won usage
 	for i, r := range d.roots {
 		now := room(r)
-		lost[0], lost[1] = max(lost[0], d.room[i][0]-now[0]), max(lost[1], d.room[i][1]-now[1])
+		for k := range now {
+			lost[k], won[k] = max(lost[k], d.room[i][k]-now[k]), max(won[k], now[k]-d.room[i][k])
+		}
 	}
-	if lost.over(d.left) != "" {
+	if lost.over(d.left) != "" || won.over(usage{d.limit[0] / 16, d.limit[1] / 16}) != "" {
 		for i, r := range d.roots {
 			d.room[i] = room(r)
 		}

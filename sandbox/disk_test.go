@@ -38,6 +38,7 @@ func TestDisk(t *testing.T) {
 			name, script string
 			want         sandbox.End
 			others       bool
+			delete       bool // others delete a file, instead of creating it
 		}{
 			{name: "files", script: `for i in 1 2 3 4 5 6 7 8 9; do head -c 16000000 /dev/zero >f$i || exit; done; sleep 20`, want: sandbox.UsedDisk},
 			{name: "without names", script: `exec 3>a; rm a; exec 4>a; rm a; exec 5>a; rm a; head -c 30000000 /dev/zero >&3; head -c 30000000 /dev/zero >&4; head -c 30000000 /dev/zero >&5; sleep 20`, want: sandbox.UsedDisk},
@@ -45,6 +46,7 @@ func TestDisk(t *testing.T) {
 			{name: "closed", script: `mkdir d; for i in 1 2 3 4 5 6; do head -c 16000000 /dev/zero >d/f$i || exit; done; chmod 0 d; sleep 20`, want: sandbox.UsedDisk},
 			{name: "within", script: `head -c 30000000 /dev/zero >f; sleep 0.6; rm f; head -c 30000000 /dev/zero >f; echo done`, want: sandbox.Exited},
 			{name: "others", script: `head -c 1000000 /dev/zero >f; touch go; while ! [ -e went ]; do sleep 0.05; done; sleep 0.6; echo done`, want: sandbox.Exited, others: true},
+			{name: "others delete", script: `head -c 30000000 /dev/zero >f; touch go; while ! [ -e went ]; do sleep 0.05; done; sleep 0.6; for i in 1 2 3 4; do head -c 16000000 /dev/zero >f$i || exit; done; sleep 20`, want: sandbox.UsedDisk, others: true, delete: true},
 		} {
 			t.Run(level.String()+"/"+test.name, func(t *testing.T) {
 				dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -57,13 +59,22 @@ func TestDisk(t *testing.T) {
 				}
 				if test.others {
 					other := filepath.Join(t.TempDir(), "other")
+					if test.delete {
+						if err := os.WriteFile(other, make([]byte, 100*mb), 0o644); err != nil {
+							t.Fatal(err)
+						}
+					}
 					go func() {
 						for range time.Tick(10 * time.Millisecond) {
 							if _, err := os.Stat(filepath.Join(dir, "go")); err == nil {
 								break
 							}
 						}
-						os.WriteFile(other, make([]byte, 100*mb), 0o644)
+						if test.delete {
+							os.Remove(other)
+						} else {
+							os.WriteFile(other, make([]byte, 100*mb), 0o644)
+						}
 						os.WriteFile(filepath.Join(dir, "went"), nil, 0o644)
 					}()
 				}
