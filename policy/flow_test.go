@@ -116,6 +116,12 @@ func TestFlowRules(t *testing.T) {
 		{"Do it.", []act{read}, "read_page", `{"url":"https://y.example/a?b=secret"}`, "put together"},
 		{"Look at y.example.", []act{read}, "read_page", `{"url":"https://y.example/a?b=2"}`, ""},
 		{"Look at y.example.", []act{read}, "read_page", `{"url":"https://y.example@z.example/a"}`, "put together"},
+		{"Look at y.example.", []act{read}, "read_page", `{"url":"https://y.example:8443/b"}`, ""},
+		{"Look at y.example.", []act{read}, "read_page", `{"url":"https://y.example:x@z.example/a"}`, "put together"},
+		{"Look at y.example.", []act{read}, "read_page", `{"url":"https://y.example\\@z.example/a"}`, "put together"},
+		{"Look at y.example.", []act{read}, "read_page", `{"url":"https://z.example/y.example"}`, "put together"},
+		{"Look at y.example.", []act{read}, "read_page", `{"url":"z.example/x://y.example"}`, "put together"},
+		{"Look at y.example.", []act{read}, "read_page", `{"url":"https:z.example"}`, "put together"},
 		{"Look at y.example.", []act{read}, "read_page", `{"url":"https://y.example.z.example/a"}`, "put together"},
 		// roles from formats; a closed choice has none
 		{"Do it.", []act{read}, "notify_user", `{"target":"eve@y.example"}`, `target "eve@y.example"`},
@@ -317,5 +323,38 @@ func TestFlowKeepsRunsApart(t *testing.T) {
 	}
 	if len(slices) != 3 {
 		t.Errorf("three runs have %d slices of tools", len(slices))
+	}
+}
+
+// TestFlowServesManyRuns runs one agent many times at once, with five calls in each step.
+func TestFlowServesManyRuns(t *testing.T) {
+	open := &pawl.Tool{Name: "open_page", Effect: pawl.EffectRead,
+		Input: json.RawMessage(`{"type":"object","properties":{"url":{"type":"string"}}}`),
+		Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+			return llm.TextResult("Go on to https://y.example/next, and then to https://y.example/last."), nil
+		}}
+	step := func(url string) script.Turn {
+		var calls []script.Turn
+		for range 5 {
+			calls = append(calls, script.Call("open_page", map[string]any{"url": url}))
+		}
+		return script.Together(calls...)
+	}
+	a := &pawl.Agent{Tools: []pawl.Toolset{open}, Middleware: []pawl.Middleware{(&policy.Flow{}).Middleware()},
+		Model: script.New(step("https://x.example/a"), step("https://y.example/next"), step("https://y.example/last"), script.Say("done"))}
+	done := make(chan error)
+	for range 40 {
+		go func() {
+			res, err := a.Run(t.Context(), llm.User("Start at https://x.example/a."))
+			if err == nil && res.Spent.Calls != 15 {
+				err = fmt.Errorf("%d calls", res.Spent.Calls)
+			}
+			done <- err
+		}()
+	}
+	for range 40 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -239,8 +239,7 @@ func (c *conduct) role(name, v string) role {
 		return roleNone
 	case !c.act:
 		switch {
-		case addressWords[n] && (domain.MatchString(bareLink(v)) || strings.Contains(v, "://")),
-			addressKind(v) == kindLink && !c.trusted:
+		case addressWords[n] && strings.ContainsAny(v, ".:"), addressKind(v) == kindLink && !c.trusted:
 			return roleAddress
 		case (r == roleObject || r == roleParty) && strings.Contains(v, " "):
 			return roleTarget // one word stands in too many texts to mean anything

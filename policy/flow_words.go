@@ -102,11 +102,8 @@ const (
 	kindAccount = "account"
 )
 
-var (
-	addresses = regexp.MustCompile(`(?:https?|wss?|ftp)://[^\s<>"'()\[\]{}\\|]+|\bwww\.[a-z0-9-]+\.[^\s<>"'()\[\]{}\\|]+` +
-		`|\b(?:[a-z0-9-]+\.)+[a-z]{2,}/[^\s<>"'()\[\]{}\\|]+|[\w.+%-]+@[\w-]+\.[\w.-]*\w|\b[a-z]{2}\d{2}[a-z0-9]{8,30}\b`)
-	domain = regexp.MustCompile(`^(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?(?:/\S*)?$|^\d+\.\d+\.\d+\.\d+(?::\d+)?(?:/\S*)?$`)
-)
+var addresses = regexp.MustCompile(`(?:https?|wss?|ftp)://[^\s<>"'()\[\]{}\\|]+|\bwww\.[a-z0-9-]+\.[^\s<>"'()\[\]{}\\|]+` +
+	`|\b(?:[a-z0-9-]+\.)+[a-z]{2,}/[^\s<>"'()\[\]{}\\|]+|[\w.+%-]+@[\w-]+\.[\w.-]*\w|\b[a-z]{2}\d{2}[a-z0-9]{8,30}\b`)
 
 // addressesIn returns the addresses in a plain text, at most n.
 func addressesIn(text string, n int) []string {
@@ -155,7 +152,7 @@ func addressKind(v string) string {
 
 // bareLink returns a link without its scheme and without a slash or fragment at its end.
 func bareLink(v string) string {
-	if _, rest, ok := strings.Cut(v, "://"); ok {
+	if scheme, rest, ok := strings.Cut(v, "://"); ok && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz") == "" {
 		v = rest
 	}
 	if i := strings.IndexByte(v, '#'); i > 0 && strings.Contains(v[:i], ".") {
@@ -168,10 +165,12 @@ func bareLink(v string) string {
 // no user said such a link.
 func host(v string) string {
 	h := bareLink(v)
-	if i := strings.IndexAny(h, "/?\\"); i >= 0 {
+	if i := strings.IndexAny(h, "/?"); i >= 0 {
 		h = h[:i]
 	}
-	h, _, _ = strings.Cut(h, ":")
+	if !strings.ContainsAny(h, `@\`) {
+		h, _, _ = strings.Cut(h, ":")
+	}
 	return h
 }
 
