@@ -60,11 +60,14 @@ func modelWrappers(t *testing.T) map[string]func(llm.Model) llm.Model {
 		"history.Summary":   middle(history.Summary(ableModel(), 1000, nil)),
 		"history.LastTurns": middle(history.LastTurns(2)),
 		"leak.Calls":        middle(leak.Calls()),
-		"policy.Fallback":   middle(policy.Fallback{Models: []llm.Model{ableModel()}}.Middleware()),
-		"react.New":         func(m llm.Model) llm.Model { return react.New(m, nil) },
-		"script.Record":     func(m llm.Model) llm.Model { return script.Record(m) },
-		"team.Network":      middle(lead.Middleware[0]),
-		"telemetry":         middle(tel.Middleware()),
+		"policy.Guard": middle(policy.Guard{Check: func(context.Context, policy.Guarded) (policy.Ruling, error) {
+			return policy.Ruling{Action: policy.GuardAllow}, nil
+		}}.Middleware()),
+		"policy.Fallback": middle(policy.Fallback{Models: []llm.Model{ableModel()}}.Middleware()),
+		"react.New":       func(m llm.Model) llm.Model { return react.New(m, nil) },
+		"script.Record":   func(m llm.Model) llm.Model { return script.Record(m) },
+		"team.Network":    middle(lead.Middleware[0]),
+		"telemetry":       middle(tel.Middleware()),
 	}
 }
 

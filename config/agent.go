@@ -50,6 +50,7 @@ type Agent struct {
 	Rates        []Rate                      `yaml:"rates"`
 	Breaker      *Breaker                    `yaml:"breaker"`
 	Cache        *Cache                      `yaml:"cache"`
+	Guards       []Guard                     `yaml:"guards"`
 	Servers      map[string]mcp.Server       `yaml:"mcp_servers"`
 	Lock         string                      `yaml:"tools_lock"`
 	Search       string                      `yaml:"tool_search" enum:"auto,on,off"`
@@ -181,6 +182,16 @@ type Cache struct {
 	Tools []string         `yaml:"tools"`
 	Bytes *int             `yaml:"bytes" min:"1"`
 	Age   outside.Duration `yaml:"age"`
+}
+
+// Guard checks texts, by a model or by a moderation endpoint.
+type Guard struct {
+	Name       string   `yaml:"name"`
+	Check      []string `yaml:"check" enum:"input,output,result"`
+	Model      *Model   `yaml:"model"`
+	Rules      string   `yaml:"rules"`
+	Moderation *Model   `yaml:"moderation"`
+	OnError    string   `yaml:"on_error" enum:"stop,allow"`
 }
 
 // place is where something was said.

@@ -171,7 +171,11 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Middleware = append(append(layers, a.history()...), bounds...)
+	guards, err := b.guards()
+	if err != nil {
+		return nil, err
+	}
+	out.Middleware = slices.Concat(guards, layers, a.history(), bounds)
 	out.Middleware = append(out.Middleware, b.approval()...)
 	built = &Built{Agent: out, Tools: tools, Hidden: append(b.hidden, a.hidden()...), DB: db, Close: closeSets}
 	if a.Team != nil && out.Model != nil {

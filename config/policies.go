@@ -1,9 +1,10 @@
 package config
 
-// policies.go: makes the policies of the keys approve, rates, breaker and cache, and checks their
-// lists of tools. toolset.go makes the timeouts.
+// policies.go: makes the policies of the keys approve, rates, breaker, cache and guards, and checks
+// their lists of tools. toolset.go makes the timeouts.
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/provider/openai"
 )
 
 // Rules returns what a says about approval.
@@ -126,6 +128,57 @@ func (b *builder) policies() (layers []pawl.Middleware, err error) {
 			Age: time.Duration(c.Age)}.Middleware())
 	}
 	return layers, nil
+}
+
+// guards are the checks of texts. A dry build has none, since it sends no request but the first.
+func (b *builder) guards() (layers []pawl.Middleware, err error) {
+	for i, g := range b.agent.Guards {
+		path := index("guards", i)
+		made := policy.Guard{Name: g.Name, Open: g.OnError == "allow"}
+		for _, p := range g.Check {
+			made.Places = append(made.Places, policy.GuardPlace(p))
+		}
+		switch {
+		case (g.Model == nil) == (g.Moderation == nil):
+			return nil, finding(CodeConflict, path, "model with rules, or moderation", "want one of model and moderation")
+		case g.Model != nil && strings.TrimSpace(g.Rules) == "":
+			return nil, finding(CodeMissingKey, path, "rules: what to stop, in plain language", "the key rules is missing")
+		case g.Model != nil:
+			m, err := b.model(*g.Model, path+".model")
+			if err != nil {
+				return nil, err
+			}
+			made.Check = policy.ModelCheck(m, g.Rules)
+		default:
+			m, err := b.moderator(g.Moderation, path+".moderation")
+			if err != nil {
+				return nil, err
+			}
+			made.Check = policy.FlagCheck(m.Flagged)
+		}
+		if !b.opts.Dry {
+			layers = append(layers, made.Middleware())
+		}
+	}
+	return layers, nil
+}
+
+// moderator returns the model of a moderation endpoint.
+func (b *builder) moderator(m *Model, path string) (*openai.Moderator, error) {
+	name, ok := strings.CutPrefix(m.Name, "openai:")
+	if !ok {
+		return nil, finding(CodeUnknownModel, path, "openai:omni-moderation-latest, with base_url for another server of this kind",
+			"%s has no moderation endpoint that is known", m.Name)
+	}
+	key, err := b.key(m.KeyEnv, path+".key_env")
+	if err != nil {
+		return nil, err
+	}
+	o := &openai.Options{BaseURL: m.BaseURL, Key: key, HTTP: b.opts.HTTP}
+	if m.BaseURL == "" && key != "" { // the file names no address, so the key is the provider's
+		o.BaseURL = cmp.Or(strings.TrimSpace(b.env("OPENAI_BASE_URL")), openai.DefaultBaseURL)
+	}
+	return openai.NewModerator(name, o), nil
 }
 
 // value returns what n points to; 0 for nil.

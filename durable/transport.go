@@ -12,6 +12,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/pawl-go/pawl/internal/background"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -37,8 +38,12 @@ type transport struct{ next http.RoundTripper }
 // RoundTrip records the request and sends it. In a replay, it sends nothing.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	w, _ := r.Context().Value(wireKey{}).(*wire)
-	if w == nil {
+	aside := background.IsAside(r.Context())
+	switch {
+	case w == nil, aside && !w.only:
 		return t.next.RoundTrip(r)
+	case aside:
+		return nil, errPlayed
 	}
 	var body []byte
 	if r.Body != nil {

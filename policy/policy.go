@@ -17,6 +17,7 @@
 // Rules, and Flow by the origin of arguments, decide about approval. The other policies for calls
 // come after it, at any place in the list, so their clocks do not count the time that a person
 // takes. The model receives each refusal with words about when or how to continue.
+// Guard checks texts of the user, the model and tools.
 //
 // In lists of tools, an entry is a name, a pattern (file_*, as in package path) or an effect
 // (effect:write), in Rules also with conditions on arguments. A plain name without a tool, and an

@@ -17,3 +17,14 @@ func Kept(ctx context.Context) bool {
 	keeps, _ := ctx.Value(key{}).(func() bool)
 	return keeps != nil && keeps()
 }
+
+type asideKey struct{}
+
+// Aside returns the context of a request that is no part of the run's own, such as the check of a
+// text. An engine does not record it, and does not send it in a replay.
+func Aside(ctx context.Context) context.Context {
+	return context.WithValue(ctx, asideKey{}, true)
+}
+
+// IsAside reports whether ctx is from Aside.
+func IsAside(ctx context.Context) bool { return ctx.Value(asideKey{}) != nil }

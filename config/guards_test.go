@@ -1,0 +1,79 @@
+package config_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl/config"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// The guards of a file ask their model and the moderation endpoint, before the agent's policies.
+// The first request of Explain is the agent's.
+func TestGuards(t *testing.T) {
+	var paths []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		answer := `{"action":"allow","text":""}`
+		var ask struct{ Model string }
+		_ = json.Unmarshal(body, &ask)
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/moderations"):
+			paths = append(paths, "moderation")
+			fmt.Fprintf(w, `{"results":[{"flagged":%v,"categories":{"violence":true}}]}`, strings.Contains(string(body), "war"))
+			return
+		case ask.Model == "judge":
+			paths = append(paths, "judge")
+			if !strings.Contains(string(body), "No poems.") {
+				t.Errorf("the judge was sent %s", body)
+			}
+			if strings.Contains(string(body), "poem about") {
+				answer = `{"action":"stop","text":"it wants a poem"}`
+			}
+		default:
+			paths = append(paths, "agent")
+			answer = "fine"
+		}
+		text, _ := json.Marshal(answer)
+		fmt.Fprintf(w, `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":%s}}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`, text)
+	}))
+	defer server.Close()
+	file, err := config.Parse("agent.yaml", []byte(strings.ReplaceAll(`
+agent: a
+model: {name: openai-chat:m, base_url: SERVER}
+guards:
+  - {moderation: {name: openai:omni, base_url: SERVER}, check: [output]}
+  - {name: judge, model: {name: openai-chat:judge, base_url: SERVER}, rules: No poems., check: [input]}
+`, "SERVER", server.URL+"/v1")), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := file.Agents[0]
+	again, err := config.Parse("agent.yaml", a.YAML(), nil)
+	if err != nil || string(again.Agents[0].YAML()) != string(a.YAML()) {
+		t.Errorf("%v: %s", err, a.YAML())
+	}
+	built, err := a.Build(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer built.Close()
+	for task, want := range map[string]string{"hello": "", "a poem about war": "guard judge stopped the input: it wants a poem"} {
+		paths = nil
+		res, err := built.Agent.Run(t.Context(), llm.User(task))
+		if want == "" && (err != nil || res.Text() != "fine" || len(paths) != 3 || paths[2] != "moderation") ||
+			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, %v", task, err, paths)
+		}
+	}
+	paths = nil
+	if x, err := a.Explain(t.Context(), nil, "hello"); err != nil || !strings.Contains(string(x.Body), `"m"`) || len(paths) != 0 {
+		t.Errorf("%+v, %v, %v", x, err, paths)
+	}
+}
