@@ -48,8 +48,10 @@ func run(args []string, out, errs io.Writer) int {
 	for _, p := range packages {
 		other, sequential := p.soak, p.sequential
 		if soak {
-			other = slices.DeleteFunc(slices.Clone(p.soak), func(t string) bool { return slices.Contains(p.sequential, t) })
-			sequential = slices.DeleteFunc(slices.Clone(p.soak), func(t string) bool { return slices.Contains(other, t) })
+			other = slices.DeleteFunc(slices.Clone(p.soak),
+				func(t string) bool { return slices.Contains(p.sequential, t) })
+			sequential = slices.DeleteFunc(slices.Clone(p.soak),
+				func(t string) bool { return slices.Contains(other, t) })
 		}
 		switch {
 		case what == "tests":
