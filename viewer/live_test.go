@@ -187,6 +187,32 @@ func TestTryATool(t *testing.T) {
 	shoot(ctx, t, p, "try-a-tool")
 }
 
+// A call whose arguments are shown in part cannot be approved before all of them were shown.
+func TestLongQuestion(t *testing.T) {
+	ctx, p := page(t)
+	w := open(t, nil)
+	must(t, p.Look(ctx, 1280, 860, "light"))
+	must(t, p.Open(ctx, w.URL+"/#/try/tool/support%2Frefund"))
+	until(ctx, t, p, `document.querySelector(".toolform .fields")`)
+	for _, f := range [][2]string{{"order", "1"}, {"amount", "2"}, {"reason", strings.Repeat("harmless ", 1000) + "evil"}} {
+		must(t, p.Eval(ctx, fmt.Sprintf(`[...document.querySelectorAll(".toolform .field")].find((f) => f.textContent.startsWith(%q)).querySelector("input, textarea").focus()`, f[0]), nil))
+		must(t, p.Type(ctx, f[1]))
+	}
+	until(ctx, t, p, `document.querySelector("#call") && !document.querySelector("#call").disabled`)
+	must(t, p.Eval(ctx, `document.querySelector("#call").click()`, nil))
+	until(ctx, t, p, `document.querySelector(".question .cutline button")`)
+	until(ctx, t, p, `document.querySelector('.question [data-do="approve"]').disabled`)
+	must(t, p.Eval(ctx, `document.querySelector('.question [data-do="approve"]').click()`, nil))
+	must(t, p.Eval(ctx, `document.querySelector(".question .cutline button").click()`, nil))
+	until(ctx, t, p, `document.querySelector(".question pre").textContent.includes("evil")`)
+	if got := w.refunds(); len(got) > 0 {
+		t.Fatalf("it was done unread: %s", got)
+	}
+	until(ctx, t, p, `!document.querySelector('.question [data-do="approve"]').disabled`)
+	must(t, p.Eval(ctx, `document.querySelector('.question [data-do="approve"]').click()`, nil))
+	until(ctx, t, p, `document.querySelector(".resultview")?.textContent.includes("refunded")`)
+}
+
 // Megabytes of text do not block the page: the beginning is shown, and more on request.
 func TestBigResult(t *testing.T) {
 	ctx, p := page(t)

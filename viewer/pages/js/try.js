@@ -83,6 +83,7 @@ function ToolForm({ tool }) {
   }
   const call = async (e) => {
     e?.preventDefault();
+    if (e?.submitter?.closest(".question")) return; // its buttons answer the question
     if (busy || !good) return;
     setBusy(true);
     setFault(null);
