@@ -67,6 +67,7 @@ func (g *group) legacy(memory, pids string) error {
 	if err := g.create(memory); err != nil {
 		return err
 	}
+	sweep(pids)
 	dir := filepath.Join(pids, filepath.Base(g.dirs[0]))
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
@@ -101,8 +102,18 @@ func controls(dir string) bool {
 	return dir != groups && write(dir, "cgroup.subtree_control", "+memory +pids") == nil
 }
 
-// create creates the group in parent, and removes groups there whose processes have ended.
+// create creates the group in parent.
 func (g *group) create(parent string) error {
+	sweep(parent)
+	dir, err := os.MkdirTemp(parent, fmt.Sprintf(groupName, os.Getpid()))
+	if err == nil {
+		g.dirs = append(g.dirs, dir)
+	}
+	return err
+}
+
+// sweep removes the groups in parent that a process created and did not remove before its end.
+func sweep(parent string) {
 	list, _ := os.ReadDir(parent)
 	for _, e := range list {
 		var pid int
@@ -110,11 +121,6 @@ func (g *group) create(parent string) error {
 			unix.Rmdir(filepath.Join(parent, e.Name()))
 		}
 	}
-	dir, err := os.MkdirTemp(parent, fmt.Sprintf(groupName, os.Getpid()))
-	if err == nil {
-		g.dirs = append(g.dirs, dir)
-	}
-	return err
 }
 
 // limit sets the limits of the group.

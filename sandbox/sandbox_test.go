@@ -221,6 +221,13 @@ func TestParentKilled(t *testing.T) {
 				if _, err := io.ReadAll(r); err != nil {
 					t.Errorf("the program outlives the process that ran it: %v", err)
 				}
+				// the next programs remove its groups
+				for i := 0; len(groupsOf(cmd.Process.Pid)) > 0; i++ {
+					if run(t, sh(level, "true")); i == 100 {
+						t.Errorf("%v stay", groupsOf(cmd.Process.Pid))
+						break
+					}
+				}
 			})
 		})
 	}

@@ -155,13 +155,10 @@ func sample(dir, kind string) (peak func() int) {
 		switch {
 		case kind == "memory":
 			for _, pattern := range []string{"memory.max_usage_in_bytes", "memory.peak"} {
-				for _, depth := range []string{"", "*/", "*/*/", "*/*/*/", "*/*/*/*/"} {
-					list, _ := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/%spawl-sandbox.%d.*/%s", depth, os.Getpid(), pattern))
-					for _, file := range list {
-						b, _ := os.ReadFile(file)
-						k, _ := strconv.Atoi(strings.TrimSpace(string(b)))
-						n = max(n, k)
-					}
+				for _, dir := range groupsOf(os.Getpid()) {
+					b, _ := os.ReadFile(filepath.Join(dir, pattern))
+					k, _ := strconv.Atoi(strings.TrimSpace(string(b)))
+					n = max(n, k)
 				}
 			}
 		case own && unix.Statfs(dir, &now) == nil && kind == "disk":
@@ -188,6 +185,16 @@ func sample(dir, kind string) (peak func() int) {
 		<-stopped
 		return most
 	}
+}
+
+// groupsOf returns the control groups that a process has created for programs.
+func groupsOf(pid int) (list []string) {
+	for depth := range 6 {
+		pattern := fmt.Sprintf("/sys/fs/cgroup/%spawl-sandbox.%d.*", strings.Repeat("*/", depth), pid)
+		found, _ := filepath.Glob(pattern)
+		list = append(list, found...)
+	}
+	return list
 }
 
 // largest returns the last number that a program printed.
