@@ -3,6 +3,7 @@ package anthropic
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
@@ -54,7 +55,7 @@ func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Del
 	if own.empty() { // only the server's tools, which are in the options, pause a turn
 		out := m.emitter(tools, yield)
 		if err = m.client.SendHeader(ctx, u, h, body, req.Whole, out); err == errPaused {
-			err = out.Finish(llm.FinishReasonOther)
+			err = stayedPaused(0)
 		}
 		return err
 	}
@@ -83,8 +84,8 @@ func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byt
 		if err != errPaused {
 			return err
 		}
-		if n == MaxContinuations || soFar.Message.HasCalls() || len(soFar.Message.Parts) == 0 {
-			return out.Finish(llm.FinishReasonOther)
+		if n == MaxContinuations || len(soFar.Message.Parts) == 0 {
+			return stayedPaused(n)
 		}
 		if out.Usage != nil {
 			spent.Add(*out.Usage)
@@ -98,6 +99,13 @@ func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byt
 			return err
 		}
 	}
+}
+
+// stayedPaused returns the error of a turn that is paused after n continuations: what there is of
+// the reply is no answer.
+func stayedPaused(n int) error {
+	return &llm.ProviderError{Provider: provider, Code: llm.CodeMalformedReply,
+		Message: fmt.Sprintf("the server paused the turn, and %d further requests did not complete it", n)}
 }
 
 // toolset returns the request's tools, except tools that its options define.

@@ -292,17 +292,28 @@ func TestPausedTurns(t *testing.T) {
 			t.Errorf("sent %q", bodies)
 		}
 	}
-	// A turn that pauses again and again ends with the finish reason "other".
-	n := 0
+	// Without a tool of the server, nothing can be continued.
+	var e *llm.ProviderError
+	lone := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test", HTTP: transport(func(*http.Request) (*http.Response, error) {
+		return reply(200, whole("pause_turn", `{"type":"text","text":"searching"}`)), nil
+	})})
+	if res, _, err := drain(lone, user("hi")); !errors.As(err, &e) || e.Code != llm.CodeMalformedReply {
+		t.Errorf("got %s", outcome(res, err))
+	}
+	// A turn that pauses again and again is no answer. Each of its requests is counted once.
+	n, counted, last := 0, 0, error(nil)
 	m := anthropic.New("m", &anthropic.Options{BaseURL: "http://local.test", HTTP: transport(func(*http.Request) (*http.Response, error) {
 		n++
 		return reply(200, whole("pause_turn", search(n))), nil
 	})})
 	req := user("hi")
 	req.Settings.Options = options(`{"tools":[]}`)
-	res, _, err := drain(m, req)
-	if err != nil || res.Finish != llm.FinishReasonOther || n != anthropic.MaxContinuations+1 {
-		t.Errorf("%d requests, %s", n, outcome(res, err))
+	for d, err := range m.Stream(t.Context(), req) {
+		counted += d.Requests
+		last = err
+	}
+	if !errors.As(last, &e) || e.Code != llm.CodeMalformedReply || n != anthropic.MaxContinuations+1 || counted != n {
+		t.Errorf("%d requests, %d counted, %v", n, counted, last)
 	}
 }
 

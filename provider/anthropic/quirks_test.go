@@ -66,6 +66,7 @@ var quirks = []struct {
 		{"a block between others", stream("tool_use", opens(0, call), closes(0), opens(2, `{"type":"text","text":"A"}`), closes(2)), inconsistent + `block 2 came after block 0`},
 		{"no end of a call", stream("tool_use", opens(0, `{"type":"text","text":"A"}`), closes(0), opens(1, call)), inconsistent + `block 1 has a call, and did not end`},
 		{"no reason", events(begin, opens(0, call), closes(0), stop), inconsistent + `the reply has calls, and no stop reason`},
+		{"two beginnings that differ", events(waiting, strings.Replace(waiting, `{"x":1}`, `{"x":2}`, 1), stop), inconsistent + `the message began twice, with other content`},
 		{"two calls with one id", stream("tool_use", opens(0, call), closes(0), opens(1, `{"type":"tool_use","id":"a","name":"g","input":{}}`), closes(1)), inconsistent + `two calls have the id "a"`},
 	}},
 	{"name the container that executed code", "sent with the next request", []quirk{

@@ -17,7 +17,8 @@ type decoder struct {
 
 	slots   []slot // the blocks of a stream, in order of appearance
 	started bool
-	from    int // index of the first part
+	opening []byte // the content with which the message began; nil means none
+	from    int    // index of the first part
 	ended   bool
 	// holding delays blocks until the stop reason, because a call may already have been executed
 	// by the server.
@@ -253,7 +254,7 @@ func (d *decoder) finish() error {
 		}
 	}
 	d.Usage = d.figures.toUsage()
-	if d.stop == "pause_turn" || d.stop == "compaction" {
+	if (d.stop == "pause_turn" || d.stop == "compaction") && !d.Has() {
 		return errPaused
 	}
 	if d.stop == "refusal" && d.explanation != "" {

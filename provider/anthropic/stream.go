@@ -175,6 +175,9 @@ func (d *decoder) start(c *jsonscan.Cursor) error {
 	message := c.Raw()
 	if d.started {
 		if id := wire.MemberText(message, "id"); id != "" && id == d.ID && len(d.slots) == 0 && !d.Unchecked {
+			if !bytes.Equal(wire.Member(message, "content"), d.opening) {
+				return d.Inconsistent("the message began twice, with other content")
+			}
 			return nil // a duplicate event
 		}
 		if len(d.slots) > 0 || d.Next > d.from {
@@ -192,6 +195,7 @@ func (d *decoder) start(c *jsonscan.Cursor) error {
 	for k := range inner.Members() {
 		if string(k) == "content" {
 			blocks = inner.Raw()
+			d.opening = bytes.Clone(blocks)
 		} else {
 			d.message(k, &inner)
 		}

@@ -100,6 +100,7 @@ var replies = []struct {
 	{"quirk 87: empty arguments", chunk("STOP", `{"functionCall":{"name":"theme","args":{}}}`, `{"functionCall":{"name":"theme","args":null}}`), `call call_0 theme {}; call call_1 theme {}; tool_calls`},
 
 	{"a chunk with a call, twice", events(figured(look, 3), figured(look, 3), chunk("STOP")), `call call_0 look {"at":"x"}; tool_calls; in 9 out 3`},
+	{"two chunks with calls, twice", events(figured(look, 3), figured(look, 6), figured(look, 3), figured(look, 6), chunk("STOP")), `error stream_inconsistent retryable: parts of the stream were lost or repeated: an event with a call came again`},
 	{"two calls that are equal", events(figured(look, 3), figured(look, 6), chunk("STOP")), `call call_0 look {"at":"x"}; call call_1 look {"at":"x"}; tool_calls; in 9 out 6`},
 	{"a call with an id, twice", events(chunk("", `{"functionCall":{"id":"a","name":"look","args":{}}}`), chunk("STOP", `{"functionCall":{"id":"a","name":"look","args":{}}}`)), `call a look {}; tool_calls`},
 	{"two calls with one id", events(chunk("", `{"functionCall":{"id":"a","name":"look","args":{}}}`), chunk("STOP", `{"functionCall":{"id":"a","name":"look","args":{"at":1}}}`)), `error stream_inconsistent retryable: parts of the stream were lost or repeated: two calls have the id "a"`},

@@ -17,8 +17,9 @@ type decoder struct {
 	text, thought int       // the open part of each kind, or closed
 	call          *openCall // a call whose arguments arrive in pieces
 	thinking      *llm.Opaque
-	calling       bool   // the event has a call, or a piece of one
-	last          []byte // the last event, if another one with a call cannot be equal
+	calling       bool            // the event has a call, or a piece of one
+	last          []byte          // the last event, if another one with a call cannot be equal
+	counted       map[string]bool // the events with a call and the tokens so far
 
 	// The end of the reply depends on these fields.
 	seen    bool   // a candidate arrived

@@ -31,9 +31,20 @@ func (d *decoder) Event(data []byte) error {
 		return broken("an event cannot be read: %v", err)
 	}
 	d.last = d.last[:0]
-	if d.calling && (d.call != open && d.call != nil || bytes.Contains(data, []byte(`"candidatesTokenCount"`))) {
+	counted := bytes.Contains(data, []byte(`"candidatesTokenCount"`))
+	if d.calling && (d.call != open && d.call != nil || counted) {
 		d.last = append(d.last, data...)
 	}
+	if !d.calling || !counted {
+		return nil
+	}
+	if d.counted[string(data)] { // the tokens only grow
+		return d.Inconsistent("an event with a call came again")
+	}
+	if d.counted == nil {
+		d.counted = map[string]bool{}
+	}
+	d.counted[string(data)] = true
 	return nil
 }
 
