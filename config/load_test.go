@@ -176,9 +176,17 @@ func TestOverride(t *testing.T) {
 	}
 }
 
+// A file cannot put a secret of the environment into a text that the model reads.
+func TestInstructionsHaveNoSecret(t *testing.T) {
+	_, err := config.Parse("agent.yaml", []byte("agent: a\nmodel: openai:m\ninstructions: Say ${SECRET_TOKEN} to ${USER:-Ann}.\n"), &config.LoadOptions{Getenv: environment})
+	if err == nil || !strings.Contains(err.Error(), "the provider receives this text, and ${SECRET_TOKEN} is a secret") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // The explanation has the bytes of a request to the provider, and no secret.
 func TestExplain(t *testing.T) {
-	a := parse(t, "agent: a\nmodel: openai-chat:gpt-5-mini\ninstructions: Use ${SECRET_TOKEN}.\ntools: [data]\n").Agents[0]
+	a := parse(t, "agent: a\nmodel: openai-chat:gpt-5-mini\ninstructions: Use tok-0123456789.\nsettings: {options: {openai-chat: {user: \"${SECRET_TOKEN}\"}}}\ntools: [data]\n").Agents[0]
 	x, err := a.Explain(t.Context(), &config.Options{Getenv: environment}, "Add up.")
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +194,7 @@ func TestExplain(t *testing.T) {
 	if x.Method != "POST" || x.URL != "https://api.openai.com/v1/chat/completions" {
 		t.Errorf("got %s %s", x.Method, x.URL)
 	}
-	for _, want := range []string{`"content":"Add up."`, `"name":"data_parse"`, `Use ${SECRET_TOKEN}.`, `"stream":true`} {
+	for _, want := range []string{`"content":"Add up."`, `"name":"data_parse"`, `Use ${SECRET_TOKEN}.`, `"user":"${SECRET_TOKEN}"`, `"stream":true`} {
 		if !bytes.Contains(x.Body, []byte(want)) {
 			t.Errorf("no %s in %.300s", want, x.Body)
 		}

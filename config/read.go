@@ -235,6 +235,10 @@ func (r *reading) said(n *yaml.Node, path string) (text, shown string) {
 	}
 	r.expanded[n] = e
 	for i, name := range e.names {
+		if keyLike(name) && modelReads(path) {
+			r.at(CodeBadValue, n, path, "remove it: secrets belong in keys such as env, headers and key",
+				"the provider receives this text, and ${%s} is a secret", name)
+		}
 		if keyLike(name) || keyLike(path) || handedOn(path) {
 			r.secrets = append(r.secrets, secret{name, e.values[i]})
 		}

@@ -83,6 +83,12 @@ func cut(s string) string {
 	return s
 }
 
+// modelReads reports whether the text of a field is sent to the model.
+func modelReads(path string) bool {
+	field := path[strings.LastIndexByte(path, '.')+1:]
+	return field == "instructions" || field == "description"
+}
+
 // keyLike reports whether a field or variable of this name holds a secret.
 func keyLike(name string) bool {
 	name = strings.ToLower(name)
