@@ -113,35 +113,37 @@ const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // await sends a request whose reply the server computes in the background, unless req names such a
 // reply, and waits for the reply. If the request ends before, the reply is cancelled, unless an
-// engine will fetch it.
+// engine will fetch it. The server is asked again, once, for a reply that it has lost and of which
+// no fragment was emitted.
 func (m *Model) await(ctx context.Context, req *llm.Request, body []byte, out *wire.Emitter) error {
-	earlier := req.Background
+	earlier, first, lost := req.Background, *out, false
 	return m.client.Retry(ctx, out, func() error {
-		w := &waiter{responseDecoder: &responseDecoder{dialect: &m.dialect, Emitter: out}, at: noIndex,
-			stream: !req.Whole}
-		err := errWaiting
-		if earlier != nil && earlier.Provider == m.tag {
-			w.id = wire.MemberText(earlier.Data, "id")
-			w.stream = w.stream && string(wire.Member(earlier.Data, "stream")) == "true"
-		}
-		if w.id != "" && ctx.Err() == nil {
-			if err = m.fetch(ctx, w); isGone(err) && !out.Began {
-				if !out.Yield(llm.Delta{Notice: &llm.Notice{Code: "background_lost",
-					Text: "the server has no reply " + w.id + " any more, and is asked again"}}, nil) {
-					return wire.ErrStopped
-				}
-				w.id, w.stream = "", !req.Whole
+		for {
+			err, sent, w := errWaiting, 0, &waiter{at: noIndex, stream: !req.Whole,
+				responseDecoder: &responseDecoder{dialect: &m.dialect, Emitter: out}}
+			if earlier != nil && earlier.Provider == m.tag {
+				w.id = wire.MemberText(earlier.Data, "id")
+				w.stream = w.stream && string(wire.Member(earlier.Data, "stream")) == "true"
+			}
+			earlier = nil // a repeated request is for another reply
+			if w.id == "" {
+				err, sent = m.client.Exchange(ctx, http.MethodPost, m.url, body, req.Whole, out, w), 1
+			} else if ctx.Err() == nil {
+				err = m.fetch(ctx, w)
+			}
+			err = m.poll(ctx, w, err)
+			if ctx.Err() != nil || err == wire.ErrStopped {
+				m.cancel(ctx, w)
+			}
+			if lost || ctx.Err() != nil || w.id == "" || out.Began || !isGone(err) {
+				return err
+			}
+			lost, *out = true, first
+			if !out.Yield(llm.Delta{Requests: sent, Notice: &llm.Notice{Code: "background_lost",
+				Text: "the server has no reply " + w.id + " any more, and is asked again"}}, nil) {
+				return wire.ErrStopped
 			}
 		}
-		earlier = nil // a repeated request is for another reply
-		if w.id == "" {
-			err = m.client.Exchange(ctx, http.MethodPost, m.url, body, req.Whole, out, w)
-		}
-		err = m.poll(ctx, w, err)
-		if ctx.Err() != nil || err == wire.ErrStopped {
-			m.cancel(ctx, w)
-		}
-		return err
 	})
 }
 
@@ -179,7 +181,8 @@ func (m *Model) poll(ctx context.Context, w *waiter, err error) error {
 	}
 }
 
-// fetch asks for the reply once: for the rest of a stream, or for the response object.
+// fetch asks for the reply once: for the rest of a stream, or for the response object. Some servers
+// have the object and no stream of it.
 func (m *Model) fetch(ctx context.Context, w *waiter) error {
 	u := m.url.JoinPath(w.id)
 	if w.stream {
@@ -190,7 +193,12 @@ func (m *Model) fetch(ctx context.Context, w *waiter) error {
 		}
 		u.RawQuery = q.Encode()
 	}
-	return m.client.Exchange(ctx, http.MethodGet, u, nil, !w.stream, w.Emitter, w)
+	err := m.client.Exchange(ctx, http.MethodGet, u, nil, !w.stream, w.Emitter, w)
+	if w.stream && w.Next == 0 && isGone(err) {
+		w.stream = false
+		return m.fetch(ctx, w)
+	}
+	return err
 }
 
 // cancel cancels a reply that is not complete. Its error has no consumer: the request has ended.
@@ -205,19 +213,17 @@ func (m *Model) cancel(ctx context.Context, w *waiter) {
 		out, &waiter{responseDecoder: &responseDecoder{dialect: &m.dialect, Emitter: out}, id: w.id})
 }
 
-// isGone reports whether the server does not know the response any more.
+// isGone reports whether the server does not know the response any more. A failed response, such as
+// one for an unknown model, is known.
 func isGone(err error) bool {
-	var e *llm.ProviderError
-	return errors.As(err, &e) && e.Code == llm.CodeNotFound
+	e, is := errors.AsType[*llm.ProviderError](err)
+	return is && e.Code == llm.CodeNotFound && e.Status >= 400
 }
 
 // passing reports whether err ended an exchange and not the reply. Some servers refuse to continue
 // a stream.
 func (w *waiter) passing(err error) bool {
-	var e *llm.ProviderError
-	if !errors.As(err, &e) {
-		return false
-	}
-	return e.Code == llm.CodeInvalidRequest && w.stream && w.Next == 0 || e.Retryable &&
-		(e.Status != 0 || e.Code == llm.CodeNetwork || e.Code == llm.CodeTimeout || e.Code == llm.CodeStream)
+	e, is := errors.AsType[*llm.ProviderError](err)
+	return is && (e.Code == llm.CodeInvalidRequest && w.stream && w.Next == 0 || e.Retryable &&
+		(e.Status != 0 || e.Code == llm.CodeNetwork || e.Code == llm.CodeTimeout || e.Code == llm.CodeStream))
 }

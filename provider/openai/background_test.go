@@ -92,6 +92,16 @@ func answered(m llm.Model, req *llm.Request) (got string, notices []string, late
 	return outcome(resp, nil), notices, later, resp.Requests
 }
 
+// pollsFail answers the questions for a reply with status, after the first skip requests.
+func pollsFail(status, skip int) func(int, *pawltest.Received) *fault {
+	return func(n int, r *pawltest.Received) *fault {
+		if r.Method == http.MethodGet && n > skip {
+			return &fault{Status: status}
+		}
+		return nil
+	}
+}
+
 func TestBackground(t *testing.T) {
 	many := func(string, int) bool { return true }
 	lost := &llm.Opaque{Provider: "openai@127.0.0.1", Data: []byte(`{"id":"resp_gone","stream":true}`)}
@@ -143,7 +153,30 @@ func TestBackground(t *testing.T) {
 			paths: "POST, GET /ID?starting_after=7&stream=true, GET /ID?starting_after=8&stream=true",
 			opts:  simOptions{Fault: faults(&fault{Break: true, After: 8}, &fault{Break: true, After: 1})}},
 		{name: "an earlier reply is not known any more", background: lost, want: answerText, notices: "background_lost, background",
-			paths: "GET /ID?stream=true, POST"},
+			paths: "GET /ID?stream=true, GET /ID, POST"},
+		{name: "an earlier reply is lost, and the next one too", whole: true, background: lost, requests: 1,
+			notices: "background_lost, background", paths: "GET /ID, POST, GET /ID",
+			want: "error not_found 404: made to fail", opts: simOptions{Fault: pollsFail(404, 1)}},
+		{name: "the server has no stream of a reply", want: answerText, notices: "background",
+			paths: "POST, GET /ID?starting_after=0&stream=true, GET /ID, GET /ID",
+			opts:  simOptions{Fault: faults(&fault{Break: true, After: 1}, &fault{Status: 404})}},
+		{name: "a reply is lost", whole: true, want: answerText, notices: "background, background_lost, background", requests: 1,
+			opts:  simOptions{Fault: faults(nil, &fault{Status: 404})},
+			paths: "POST, GET /ID, POST, GET /ID, GET /ID"},
+		{name: "a reply is lost after its stream broke", want: answerText, requests: 1,
+			notices: "background, background_lost, background",
+			opts:    simOptions{Fault: faults(&fault{Break: true, After: 1}, &fault{Status: 404}, &fault{Status: 404})},
+			paths:   "POST, GET /ID?starting_after=0&stream=true, GET /ID, POST"},
+		{name: "each reply is lost", whole: true, want: "error not_found 404: made to fail", requests: 2,
+			notices: "background, background_lost, background", paths: "POST, GET /ID, POST, GET /ID",
+			opts: simOptions{Fault: pollsFail(404, 0)}},
+		{name: "a reply is lost in a text", want: "error not_found 404: made to fail", notices: "background", requests: 1,
+			opts:  simOptions{Fault: faults(&fault{Break: true, After: 8}, &fault{Status: 404})},
+			paths: "POST, GET /ID?starting_after=7&stream=true"},
+		{name: "the model of a reply is not known", whole: true, want: "error not_found: no such model", notices: "background", requests: 1,
+			opts: simOptions{Fault: faults(nil, &fault{Body: []byte(`{"id":"x","status":"failed","output":[],` +
+				`"error":{"code":"model_not_found","message":"no such model"}}`)})},
+			paths: "POST, GET /ID"},
 		{name: "of another provider", background: &llm.Opaque{Provider: "anthropic", Data: lost.Data}, want: answerText,
 			notices: "background", paths: "POST"},
 		{name: "the response fails", whole: true, want: `error server: the response has the status "cancelled"`, notices: "background", requests: 1,
