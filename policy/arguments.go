@@ -4,10 +4,12 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"math/big"
 	"net/url"
 	"path"
 	"slices"
@@ -22,7 +24,7 @@ import (
 // condition is a condition on one argument: ARGUMENT OP VALUE.
 type condition struct {
 	arg, op, value string
-	number         float64
+	number         *big.Rat
 }
 
 // truth says whether an argument meets a condition. An argument for which that is not certain
@@ -60,7 +62,9 @@ func conditions(e string) (tools string, all []condition, err error) {
 		switch c.op {
 		case "=":
 		case "<", "<=", ">", ">=":
-			c.number, err = strconv.ParseFloat(c.value, 64)
+			if c.number = decimal(c.value); c.number == nil {
+				err = fmt.Errorf("%q: invalid syntax; want a decimal number", c.value)
+			}
 		case "in":
 			if _, err = path.Match(c.value, ""); strings.Contains(c.value, `\`) {
 				err = errors.New(`a path has / and no \`)
@@ -180,20 +184,39 @@ func (c condition) one(v any) truth {
 		return within(c.value, text)
 	case c.op == "host" && isText:
 		return hosted(c.value, text)
-	case isNumber:
+	case isNumber && c.number != nil:
+		exact := decimal(number.String())
 		f, err := number.Float64()
-		if err != nil {
+		if exact == nil || err != nil {
 			return unsure
 		}
-		met := map[string]bool{"<": f < c.number, "<=": f <= c.number, ">": f > c.number, ">=": f >= c.number}
-		if met[c.op] {
+		limit, _ := c.number.Float64()
+		if met := c.compares(exact.Cmp(c.number)); met != c.compares(cmp.Compare(f, limit)) {
+			return unsure // a tool may read the number as a float
+		} else if met {
 			return yes
 		}
-		if _, known := met[c.op]; known {
-			return no
-		}
+		return no
 	}
 	return unsure // another type
+}
+
+// compares reports whether the operator of c holds for a number that compares to its own as order
+// says.
+func (c condition) compares(order int) bool {
+	return order < 0 && c.op[0] == '<' || order > 0 && c.op[0] == '>' || order == 0 && len(c.op) == 2
+}
+
+// decimal returns the exact value of a decimal number. nil means that s is none, or that its digits
+// or its exponent are above 400.
+func decimal(s string) *big.Rat {
+	_, exponent, _ := strings.Cut(strings.ToLower(s), "e")
+	if e, err := strconv.Atoi(cmp.Or(exponent, "0")); err != nil || max(e, -e, len(s)) > 400 ||
+		strings.Trim(s, "0123456789+-.eE") != "" {
+		return nil
+	}
+	r, _ := new(big.Rat).SetString(s)
+	return r
 }
 
 func same(want, got string) truth {
@@ -202,7 +225,8 @@ func same(want, got string) truth {
 	switch {
 	case want == got:
 		return yes
-	case strings.EqualFold(want, got), werr == nil && gerr == nil && w == g:
+	case strings.EqualFold(want, got),
+		!errors.Is(werr, strconv.ErrSyntax) && !errors.Is(gerr, strconv.ErrSyntax) && w == g:
 		return unsure
 	}
 	return no
@@ -265,6 +289,8 @@ func hosted(pattern, text string) truth {
 	switch met, err := netguard.Matches(pattern, u); {
 	case err != nil:
 		return unsure
+	case met && !slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme):
+		return unsure // file: and javascript: do not ask the host
 	case met:
 		return yes
 	}
