@@ -250,6 +250,7 @@ func TestModules(t *testing.T) {
 		{"a day of silence is short on the line", `(await (async () => { const { axis } = await import("/js/waterfall.js"); const ax = axis([{ from: 1000, to: 2000, waits: [] }, { from: 86402000, to: 86403000, waits: [] }]); return [ax.gaps.length, ax.x(2000) > 0.4, ax.x(86402000) < 0.6, ax.x(86403000)] })())`, `[1,true,true,1]`},
 		{"times in words", `(await (async () => { const { span, ago } = await import("/js/text.js"); return [span(0.2), span(340), span(4120), span(200000), span(9e7), ago(1e12 - 90000, 1e12), ago(1e12 + 90000, 1e12)] })())`, `["<1 ms","340 ms","4.1 s","3 min 20 s","1 d 1 h","1 min ago","in 1 min 30 s"]`},
 		{"what is not seen is named", `(await import("/js/text.js")).plain("a\u202eb\x1bc\u200dd \u{1F469}\u200d\u{1F469}")`, `"a⟨RLO⟩b⟨ESC⟩c⟨ZWJ⟩d 👩‍👩"`},
+		{"no text hides in what has no shape", `(await import("/js/text.js")).plain("hi\u{e0168}\ufe01\u2060\u3164\u2800\ufe0f \u0301x\u0301 \u2764\ufe0f\ufe0f")`, `"hi⟨U+E0168⟩⟨U+FE01⟩⟨WJ⟩⟨U+3164⟩⟨U+2800⟩⟨U+FE0F⟩ ⟨U+301⟩x\u0301 ❤\ufe0f⟨U+FE0F⟩"`},
 	} {
 		var got json.RawMessage
 		if err := p.Eval(ctx, `(async () => `+test.expression+`)()`, &got); err != nil {

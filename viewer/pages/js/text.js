@@ -2,9 +2,10 @@
 // that change the text direction, become visible marks.
 import { html, useLayoutEffect, useState } from "../vendor/htm-preact.js";
 
-// Control characters except line ends and tabs; bidi marks; zero width; tags; halves of surrogate
-// pairs. A joiner inside an emoji does not count.
-const unseen = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb]|\r(?!\n)|(?<!\p{Extended_Pictographic}\ufe0f?)\u200d|[\u{e0000}-\u{e0fff}]|\p{Surrogate}/gu;
+// Control characters except line ends and tabs; characters without a shape: bidi marks, zero width,
+// fillers, tags, selectors; marks without a base; halves of surrogate pairs. A joiner or a selector
+// inside an emoji does not count.
+const unseen = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029\u2800\u{1d159}]|\r(?!\n)|(?<!\p{Extended_Pictographic}\p{Emoji_Modifier}?\ufe0f?)\u200d|(?<!\p{Extended_Pictographic})\ufe0f|(?![\u200d\ufe0f])[\p{Cf}\p{Default_Ignorable_Code_Point}\ufff0-\ufffb\u{e0000}-\u{e0fff}]|(?<=^|\s)\p{M}|\p{Surrogate}/gu;
 
 const c0 = "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(" ");
 

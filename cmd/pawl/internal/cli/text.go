@@ -110,10 +110,13 @@ func Harmless(s string) string {
 	return b.String()
 }
 
-// WholeLine returns all of s on one line, with control characters made visible. Questions about
-// calls use it: a person approves only what was shown.
+// Exact is Visible for questions: all characters that are not seen are escapes.
+func Exact(s string) string { return term.Exact(s) }
+
+// WholeLine returns all of s on one line, as Exact. Questions about calls use it: a person approves
+// only what was shown.
 func WholeLine(s string) string {
-	return strings.NewReplacer("\n", "↵", "\t", " ").Replace(Visible(strings.TrimSpace(s)))
+	return strings.NewReplacer("\n", "↵", "\t", " ").Replace(Exact(strings.TrimSpace(s)))
 }
 
 // Line returns s as one line of at most width columns, with control characters made visible.

@@ -139,7 +139,7 @@ func (c *effectsShowCmd) Run(sys *cli.System) error {
 		fields = append(fields, [2]string{"waits", "for " + resume + ", which asks the tool, or a person"})
 	}
 	for i := range fields {
-		fields[i][1] = cli.Indented(cli.Visible(hide.String(fields[i][1])))
+		fields[i][1] = cli.Indented(cli.Exact(hide.String(fields[i][1])))
 	}
 	return cli.Fields(sys.Out, fields)
 }

@@ -97,13 +97,13 @@ func shownSchedule(w io.Writer, v store.Schedule, done []store.Occurrence) error
 	}
 	var task schedule.Task
 	if err := json.Unmarshal(v.Task, &task); err != nil {
-		fmt.Fprintf(w, "task     %s\n", cli.Visible(string(v.Task)))
+		fmt.Fprintf(w, "task     %s\n", cli.Exact(string(v.Task)))
 	}
 	for _, call := range task.Calls {
-		fmt.Fprintf(w, "calls    %s %s\n", cli.Visible(call.Tool), cli.Visible(string(call.Args)))
+		fmt.Fprintf(w, "calls    %s %s\n", cli.Visible(call.Tool), cli.Exact(string(call.Args)))
 	}
 	if task.Prompt != "" {
-		fmt.Fprintf(w, "asks     %s\n", cli.Indented(cli.Visible(task.Prompt)))
+		fmt.Fprintf(w, "asks     %s\n", cli.Indented(cli.Exact(task.Prompt)))
 	}
 	for _, o := range done {
 		fmt.Fprintf(w, "%-8s %s  %s\n", o.State, cli.Moment(o.Due, v.Zone), cli.Beginning(o.Text, 100))

@@ -43,8 +43,34 @@ func TestVisible(t *testing.T) {
 	}
 }
 
+// What a person would not see is an escape.
+func TestExact(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "",
+		"plain äöü e\u0301 日本\n\tok \ufffd": "plain äöü e\u0301 日本\n\tok \ufffd",
+		"hi\U000e0168\U000e0169":            `hi\u{e0168}\u{e0169}`,
+		"ou\u2060t.txt":                     `ou\u{2060}t.txt`,
+		"a\u00adb\u200bc\u200cd\u200de":     `a\u{ad}b\u{200b}c\u{200c}d\u{200d}e`,
+		"\u115f\u1160\u3164\uffa0\u2800":    `\u{115f}\u{1160}\u{3164}\u{ffa0}\u{2800}`,
+		"\u034f\u180b\u2065\ufff0\ufff9":    `\u{34f}\u{180b}\u{2065}\u{fff0}\u{fff9}`,
+		"\u202e\ufeff\u2028\U000e0041":      `\u{202e}\u{feff}\u{2028}\u{e0041}`,
+		"\u0301a \u0301\n\u0301":            "\\u{301}a \\u{301}\n\\u{301}",
+		"a\ufe0f\ufe01":                     `a\u{fe0f}\u{fe01}`,
+		"❤\ufe0f 👩\u200d👩 👩🏽\u200d💻 ❤\ufe0f\u200d🔥": "❤\ufe0f 👩\u200d👩 👩🏽\u200d💻 ❤\ufe0f\u200d🔥",
+		"❤\ufe0f\ufe0f👩\u200d\u200dx":               "❤\ufe0f\\u{fe0f}👩\\u{200d}\\u{200d}x",
+		"\u2800\ufe0f":                              `\u{2800}\u{fe0f}`,
+		"\xff\x1b\xffx":                             `\xff\x1b\xffx`,
+	} {
+		if got := term.Exact(in); got != want {
+			t.Errorf("Exact(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 func FuzzVisible(f *testing.F) {
 	f.Add("a\x1b[31mb\r\n\xff\u202e")
+	f.Add("\xa9\ufe0f👩\u200d\xf0")
+	f.Add("❤\u200d\u2800 \u0301👩\u200d👩\ufe0f")
 	f.Fuzz(func(t *testing.T, s string) {
 		got := term.Visible(s)
 		if strings.ContainsFunc(got, term.Hidden) {
@@ -52,6 +78,10 @@ func FuzzVisible(f *testing.F) {
 		}
 		if again := term.Visible(got); again != got {
 			t.Errorf("Visible(%q) = %q, and again %q", s, got, again)
+		}
+		exact := term.Exact(s)
+		if again := term.Exact(exact); again != exact || term.Visible(exact) != exact {
+			t.Errorf("Exact(%q) = %q, and again %q", s, exact, again)
 		}
 	})
 }

@@ -57,6 +57,35 @@ func Hidden(r rune) bool {
 	return false
 }
 
+// Exact is Visible for text that a person decides about: each character without a shape of its own
+// is an escape, so that no text hides in it. The selectors and the joiners of an emoji stay.
+func Exact(s string) string {
+	var b strings.Builder
+	last := '\n' // the character before that has a shape
+	for i, r := range s {
+		_, n := utf8.DecodeRuneInString(s[i:])
+		after, _ := utf8.DecodeRuneInString(s[i+n:])
+		emoji := last == 0xFE0F || unicode.In(last, unicode.So, unicode.Sk) && last > 0x203B && last != utf8.RuneError
+		switch {
+		case emoji && last != 0xFE0F && r == 0xFE0F,
+			emoji && r == 0x200D && unicode.Is(unicode.So, after) && after != utf8.RuneError && !shapeless(after),
+			!shapeless(r) && (!unicode.Is(unicode.M, r) || !unicode.IsSpace(last)):
+			b.WriteString(s[i : i+n])
+		default:
+			fmt.Fprintf(&b, `\u{%x}`, r)
+			r = '}'
+		}
+		last = r
+	}
+	return Visible(b.String())
+}
+
+// shapeless reports whether r is not a control character, and nothing of it is seen.
+func shapeless(r rune) bool {
+	return r == 0x2800 || r == 0x1D159 || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector,
+		unicode.Other_Default_Ignorable_Code_Point, unicode.Noncharacter_Code_Point)
+}
+
 // Width returns the number of columns of plain text: 2 for a Chinese character or an emoji, 0 for a
 // combining mark.
 func Width(s string) int {

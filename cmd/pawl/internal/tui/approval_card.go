@@ -75,6 +75,11 @@ func newCard(call llm.ToolCall, why string, of *change, editable bool) *card {
 			q.body = append(q.body, argumentLines(f)...)
 		}
 	}
+	for _, l := range append(q.body, q.title) {
+		for i := range l {
+			l[i].Text = cli.Exact(l[i].Text)
+		}
+	}
 	return q
 }
 

@@ -230,10 +230,10 @@ func changeOf(ctx context.Context, s *assemble.Setup, call llm.ToolCall) *change
 	return &change{s.Secrets.String(p.Path), s.Secrets.String(p.Before), s.Secrets.String(p.After), p.Exists}
 }
 
-// wholeArgs returns the complete arguments of a call for a decision, with control characters made
-// visible, in lines of at most width characters.
+// wholeArgs returns the complete arguments of a call for a decision, with characters that are
+// not seen made visible, in lines of at most width characters.
 func wholeArgs(args string, width int) (out []string) {
-	for l := range strings.SplitSeq(strings.TrimSuffix(cli.Visible(args), "\n"), "\n") {
+	for l := range strings.SplitSeq(strings.TrimSuffix(cli.Exact(args), "\n"), "\n") {
 		r := []rune(l)
 		for ; len(r) > width; r = r[width:] {
 			out = append(out, string(r[:width]))

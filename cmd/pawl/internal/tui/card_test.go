@@ -66,3 +66,25 @@ func TestReadBeforeAllowed(t *testing.T) {
 		t.Error("a short question cannot be allowed at once")
 	}
 }
+
+// No part of a question carries text that the person does not see.
+func TestNothingUnseenIsAsked(t *testing.T) {
+	const hides = "hi\U000e0168\u2060\u3164\u00ad"
+	const seen = `hi\u{e0168}\u{2060}\u{3164}\u{ad}`
+	for what, args := range map[string]string{"value": `{"to":"` + hides + `"}`, "name": `{"` + hides + `":1}`,
+		"text of lines": `{"to":"a\n` + hides + `"}`, "no object": hides} {
+		call := llm.ToolCall{Name: "write", Args: json.RawMessage(args)}
+		lines, _ := newCard(call, hides, nil, false).show(80, 24)
+		a, inLine := typing(t, "n\n")
+		a.askInLine(t.Context(), call, hides)
+		for _, text := range []string{fmt.Sprint(lines), inLine.String()} {
+			if strings.Count(text, seen) < 2 || strings.ContainsAny(text, hides[2:]) {
+				t.Errorf("%s: got %q, want %s in the reason and in the arguments", what, text, seen)
+			}
+		}
+	}
+	lines, _ := newCard(llm.ToolCall{Name: "write"}, "", &change{hides, hides + "x", hides, true}, false).show(80, 24)
+	if text := fmt.Sprint(lines); strings.Count(text, seen) != 3 {
+		t.Errorf("got %q, want %s in the path and in both lines", text, seen)
+	}
+}

@@ -27,7 +27,7 @@ func (a *asker) question(ctx context.Context, q mcp.Question) (mcp.Answer, error
 		fmt.Fprintf(a.out.w, "      | %s\n", l)
 	}
 	if q.URL != "" {
-		fmt.Fprintf(a.out.w, "      it wants you to open: %s\n", cli.Visible(q.URL))
+		fmt.Fprintf(a.out.w, "      it wants you to open: %s\n", cli.Exact(q.URL))
 	}
 	content, err := a.form(ctx, q.Schema)
 	if err != nil {
@@ -57,7 +57,7 @@ func (a *asker) form(ctx context.Context, schema json.RawMessage) (map[string]an
 		if len(p.Enum) > 0 {
 			about += " (" + strings.Join(p.Enum, ", ") + ")"
 		}
-		said, err := a.typed(ctx, "  "+cli.Line(n+" "+about, 100)+" > ")
+		said, err := a.typed(ctx, "  "+cli.Line(cli.Exact(n+" "+about), 100)+" > ")
 		if err != nil {
 			return nil, err
 		}
