@@ -135,12 +135,6 @@ func (f *filter) answer(k uint32) {
 	*f = append(*f, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: k})
 }
 
-// call sets the answer to one call.
-func (f *filter) call(n uintptr, answer uint32) {
-	f.jump(unix.BPF_JEQ, uint32(n), 0, 1)
-	f.answer(answer)
-}
-
 // arg loads the low half of an argument. The arguments that the filter examines are 32 bits wide in
 // the kernel.
 func (f *filter) arg(i uint32) { f.load(offArgs + 8*i) }

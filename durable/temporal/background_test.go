@@ -125,7 +125,7 @@ func TestBackgroundEnds(t *testing.T) {
 			stop()
 			want, text := longreply.Turns, "That is all."
 			if cancels {
-				want, text = 3, ""
+				want, text = 3, "Step 2 of a long way."
 			}
 			asked, _, cancelled := longreply.Counted(s)
 			if asked != want || cancelled > 0 != cancels || res == nil || res.Text() != text {

@@ -26,10 +26,10 @@ type Emitter struct {
 	Whole     bool // the reply arrives in one body, and its parts are stored without joining
 	Unchecked bool // for tests: differing statements are no error
 
-	late   fragment   // the pending fragment of a stream
-	sums   []sum      // by part
+	late   fragment            // the pending fragment of a stream
+	sums   []sum               // by part
 	calls  map[string]wireCall // by id
-	called bool       // the reply has a call
+	called bool                // the reply has a call
 	held   map[int]*held
 }
 
