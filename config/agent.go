@@ -62,7 +62,7 @@ type Agent struct {
 	at       places // where each path was said
 	warnings Findings
 	secrets  []secret // values of variables that no output may show
-	leaders  []string // the files of the agents that lead it
+	leaders  []*Agent // the agents that lead it
 	linked   bool     // the agents of its team are known already
 }
 

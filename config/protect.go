@@ -1,10 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/pawl-go/pawl/internal/protect"
 	"github.com/pawl-go/pawl/tools/outside"
@@ -20,25 +22,43 @@ func (a *Agent) Protected() []string {
 	if err != nil {
 		return nil
 	}
-	return places.List()
+	list := places.List()
+	if places.Git() && slices.ContainsFunc(a.Tools, func(t Tool) bool { return t.Set == "shell" }) {
+		list = append(list, "for commands, existing repositories in "+protect.Searched)
+	}
+	return list
 }
 
 // protected returns the entries of Protect, and the files that make a what it is: its own file, the
-// files of its leaders, and all files that it names.
+// files of its leaders and workers, and all files that they name.
 func (a *Agent) protected() []string {
 	list := slices.Clone(a.Protect)
+	seen := map[*Agent]bool{}
+	var add func(a *Agent)
+	add = func(a *Agent) {
+		if a == nil || seen[a] {
+			return
+		}
+		seen[a] = true
+		list = a.loaded(list)
+		for _, leader := range a.leaders {
+			add(leader)
+		}
+		if a.Team != nil {
+			for _, w := range a.Team.Workers {
+				add(w.of)
+			}
+		}
+	}
+	add(a)
+	return list
+}
+
+// loaded appends the file of a and the files that it names to list.
+func (a *Agent) loaded(list []string) []string {
 	add := func(name string) {
 		if abs, err := filepath.Abs(name); err == nil && name != "" {
 			list = append(list, abs)
-		}
-	}
-	// programs are started outside of the sandbox, or with the rights of a tool
-	program := func(dir string, args []string) {
-		for _, arg := range args {
-			arg = resolve(dir, arg)
-			if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() {
-				add(arg)
-			}
 		}
 	}
 	definitions := func(dir string, defs []outside.Definition) {
@@ -46,14 +66,13 @@ func (a *Agent) protected() []string {
 			if d.OpenAPI != nil {
 				add(resolve(dir, d.OpenAPI.Spec))
 			}
-			if d.Command != nil {
-				program(dir, d.Command.Run)
+			if c := d.Command; c != nil && len(c.Run) > 0 {
+				list = program(program(list, dir, c.Run[:1]), resolve(dir, cmp.Or(c.Dir, ".")), c.Run)
+				add(resolve(dir, c.Dir))
 			}
 		}
 	}
-	for _, f := range append(slices.Clone(a.leaders), a.file) {
-		add(f)
-	}
+	add(a.file)
 	add(a.LockFile())
 	add(a.relative("catalog", a.Catalog))
 	if a.Output != nil {
@@ -81,7 +100,49 @@ func (a *Agent) protected() []string {
 	}
 	for _, s := range a.MCP() {
 		if s.Command != "" {
-			program(s.Dir, append([]string{s.Command}, s.Args...))
+			list = program(list, s.Dir, append([]string{s.Command}, s.Args...))
+			add(s.Dir)
+		}
+	}
+	return list
+}
+
+// scripts are the endings of programs that need no right to execute.
+var scripts = []string{"", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua", ".sh", ".jar"}
+
+// program appends the files that a command line names in dir. They are started outside of the
+// sandbox, or with the rights of a tool. The paths in a word, such as a line for sh -c or
+// --config=FILE, count, and so do modules (-m).
+func program(list []string, dir string, words []string) []string {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return list
+	}
+	line := strings.Join(words, " ")
+	python := strings.Contains(line, "py") || strings.Contains(line, "uv")
+	from, before := []string{dir}, ""
+	for _, word := range words {
+		parts := strings.FieldsFunc(word, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`;&|()<>=", r) })
+		for _, part := range append([]string{word}, parts...) {
+			if before == "-m" && python {
+				first, _, _ := strings.Cut(part, ".")
+				list = append(list, "+"+filepath.Join(dir, first+".py"), filepath.Join(dir, first))
+			}
+			before = part
+			for _, d := range from {
+				at := resolve(d, part)
+				info, err := os.Stat(at)
+				switch {
+				case err != nil:
+				case info.IsDir() && part != word: // cd
+					from = append(from, at)
+				case !info.Mode().IsRegular():
+				case info.Mode()&0o111 != 0 || slices.Contains(scripts, filepath.Ext(at)):
+					list = append(list, "+"+at)
+				default:
+					list = append(list, at)
+				}
+			}
 		}
 	}
 	return list
@@ -96,7 +157,11 @@ func resolve(dir, name string) string {
 
 // unprotected returns the finding for a wrong entry of protect; nil if all are right.
 func (a *Agent) unprotected() *Finding {
-	_, err := protect.New(".", a.Protect)
+	dir := a.Directory()
+	if _, err := os.Stat(dir); err != nil {
+		return nil // reported as the wrong root
+	}
+	_, err := protect.New(dir, a.protected())
 	if err == nil {
 		return nil
 	}

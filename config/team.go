@@ -134,7 +134,7 @@ func (r *reading) teams(f *File) {
 			if w.of == nil {
 				continue
 			}
-			w.of.leaders = append(w.of.leaders, a.file)
+			w.of.leaders = append(w.of.leaders, a)
 			if w.Name = w.of.Name; seen[w.Name] {
 				r.placed(CodeDuplicateName, path, "remove one of them", "two workers are named %s", w.Name)
 			}

@@ -5,6 +5,7 @@
 package protect
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -20,11 +22,12 @@ var names = []string{
 	"tools.lock", ".mcp.json", ".claude", ".cursor", ".codex", ".gemini", // agents
 	".git", ".gitmodules", ".gitconfig", ".hg", ".svn", ".jj", // version control
 	".vscode", ".idea", ".zed", ".devcontainer", ".vimrc", ".exrc", ".nvim.lua", ".nvimrc", ".dir-locals.el", // editors
-	".envrc", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", // shells
+	".vim", ".gdbinit", ".lldbinit", ".tool-versions", ".mise.toml",
+	".envrc", ".bashrc", ".bash_aliases", ".bash_profile", ".bash_login", ".bash_logout", ".profile", // shells
 	".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".ssh", ".netrc", ".npmrc",
 	".github/workflows", ".github/actions", ".gitlab-ci.yml", ".circleci", ".travis.yml", ".husky", // integration
 	".pre-commit-config.yaml", ".buildkite", ".forgejo", ".gitea", ".woodpecker.yml", ".drone.yml", "azure-pipelines.yml",
-	"Jenkinsfile",
+	"bitbucket-pipelines.yml", "Jenkinsfile",
 }
 
 // Places are the protected places of a folder.
@@ -32,12 +35,14 @@ type Places struct {
 	dir   string   // absolute, without symbolic links
 	names []string // paths that are protected at any depth
 	files []string // paths relative to dir
+	globs []string // patterns relative to dir
 }
 
 // New returns the protected places of the folder dir: the default ones, and the entries. An
 // entry is a name or a path (.git, .github/workflows), which counts at any depth, or the absolute
-// path of a file or folder. -NAME removes a default place, and -* removes all of them and all
-// absolute paths.
+// path of a file or folder. + and an absolute path is a program: its folder is protected, too.
+// Where that is dir itself, the files of its language in it are. -NAME removes a place, and -*
+// removes the default ones and all absolute paths.
 func New(dir string, entries []string) (*Places, error) {
 	at, err := filepath.Abs(dir)
 	if err != nil {
@@ -51,17 +56,18 @@ func New(dir string, entries []string) (*Places, error) {
 	if none {
 		p.names = nil
 	}
+	var away []string
 	for _, e := range entries {
 		gone, removes := strings.CutPrefix(e, "-")
 		name := path.Clean(filepath.ToSlash(e))
+		program, starts := strings.CutPrefix(e, "+")
 		switch {
-		case removes && none:
 		case removes:
-			i := slices.Index(p.names, gone)
-			if i < 0 {
-				return nil, fmt.Errorf("protect: %q is not protected by default; there are: %s", gone, strings.Join(names, ", "))
+			away = append(away, gone)
+		case starts && filepath.IsAbs(program):
+			if !none {
+				p.program(at, filepath.Clean(program))
 			}
-			p.names = slices.Delete(p.names, i, i+1)
 		case filepath.IsAbs(e):
 			if !none {
 				p.file(at, filepath.Clean(e))
@@ -73,7 +79,38 @@ func New(dir string, entries []string) (*Places, error) {
 			p.names = append(p.names, name)
 		}
 	}
+	for _, gone := range away {
+		is := func(s string) bool { return s == gone }
+		if list := p.List(); !none && !slices.Contains(list, gone) {
+			return nil, fmt.Errorf("protect: %q is not protected; there are: %s", gone, strings.Join(list, ", "))
+		}
+		p.names, p.files = slices.DeleteFunc(p.names, is), slices.DeleteFunc(p.files, is)
+		p.globs = slices.DeleteFunc(p.globs, is)
+	}
+	if slices.Contains(p.names, ".git") {
+		for _, target := range repository(filepath.Join(p.dir, ".git")) {
+			p.file(p.dir, target)
+		}
+	}
 	return p, nil
+}
+
+// program adds a program and its folder, in which it can find modules.
+func (p *Places) program(at, name string) {
+	p.file(at, name)
+	real, _ := filepath.EvalSymlinks(name)
+	for _, n := range []string{name, cmp.Or(real, name)} {
+		dir, ext := filepath.Dir(n), filepath.Ext(n)
+		p.file(at, dir)
+		if dir != at && dir != p.dir || ext == "" {
+			continue
+		}
+		p.globs = append(p.globs, "*"+ext)
+		if ext == ".py" { // packages, and compiled modules
+			p.globs = append(p.globs, "*.pyc", "*.pyd", "*.so", "*/__init__.*")
+			p.files = append(p.files, "__pycache__")
+		}
+	}
 }
 
 // file adds a file or folder if it is below the folder, at, under its path, its path without
@@ -103,10 +140,13 @@ func (p *Places) List() []string {
 	if p == nil {
 		return nil
 	}
-	list := slices.Concat(p.names, p.files)
+	list := slices.Concat(p.names, p.files, p.globs)
 	slices.Sort(list)
 	return slices.Compact(list)
 }
+
+// Git says that the repositories of folders are protected.
+func (p *Places) Git() bool { return p != nil && slices.Contains(p.names, ".git") }
 
 // Find returns the place that contains rel, a slash path below the folder without symbolic links.
 // It returns "" if rel is not protected. Case does not count, and neither do characters that some
@@ -123,13 +163,75 @@ func (p *Places) Find(rel string) string {
 			return n
 		}
 	}
+	parts := strings.Split(strings.Trim(rel, "/"), "/")
+	for _, n := range p.globs {
+		most := min(strings.Count(n, "/")+1, len(parts))
+		if ok, _ := path.Match(fold(n), strings.Join(parts[:most], "/")); ok {
+			return n
+		}
+	}
 	return ""
+}
+
+// InGit returns the repository without a .git, such as a bare one, that contains rel, a path as for
+// Find. It returns "" if there is none.
+func (p *Places) InGit(rel string) string {
+	for at := path.Dir(rel); p.Git(); at = path.Dir(at) {
+		dir := filepath.Join(p.dir, at)
+		if bare(dir) {
+			return at
+		}
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || at == "." {
+			break // a worktree, which can be in a bare repository
+		}
+	}
+	return ""
+}
+
+// bare says that the folder at holds what Git takes for a repository.
+func bare(at string) bool {
+	has := func(name string) bool { _, err := os.Lstat(filepath.Join(at, name)); return err == nil }
+	return has("HEAD") && (has("objects") && has("refs") || has("commondir"))
+}
+
+// repository returns what the .git at names instead of being the repository: the target of a link
+// or a gitdir line, and its common folder.
+func repository(at string) (list []string) {
+	named := func(file, prefix string) string {
+		text, err := os.ReadFile(file)
+		line, ok := strings.CutPrefix(strings.TrimSpace(string(text)), prefix)
+		if line = strings.TrimSpace(line); err != nil || !ok || line == "" || filepath.IsAbs(line) {
+			return line
+		}
+		return filepath.Join(filepath.Dir(file), line)
+	}
+	info, err := os.Lstat(at)
+	if err != nil {
+		return nil
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		if link, err := os.Readlink(at); err == nil {
+			if !filepath.IsAbs(link) {
+				link = filepath.Join(filepath.Dir(at), link)
+			}
+			list, at = append(list, link), link
+		}
+	}
+	if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() && info.Size() < 1<<16 {
+		if to := named(at, "gitdir:"); to != "" {
+			list, at = append(list, to), to
+		}
+	}
+	if common := named(filepath.Join(at, "commondir"), ""); common != "" {
+		list = append(list, common)
+	}
+	return list
 }
 
 // Same returns the protected file that info describes, such as another name of it (a hard link). It
 // returns "" if there is none.
 func (p *Places) Same(info fs.FileInfo) string {
-	for _, n := range slices.Concat(p.names, p.files) {
+	for _, n := range p.top() {
 		if other, err := os.Lstat(filepath.Join(p.dir, n)); err == nil && os.SameFile(info, other) {
 			return n
 		}
@@ -157,42 +259,73 @@ func fold(p string) string {
 	return strings.Join(parts, "/")
 }
 
-// The bounds of the search for repositories in folders.
+// top returns the places that have one path below the folder, existing or not, and the existing
+// files of patterns.
+func (p *Places) top() []string {
+	list := slices.Concat(p.names, p.files)
+	for _, g := range p.globs {
+		found, _ := fs.Glob(os.DirFS(p.dir), g)
+		list = append(list, found...)
+	}
+	return list
+}
+
+// The search for repositories in folders covers fewFolders, and more in mostTime.
 const (
-	mostDepth   = 4
-	mostFolders = 2000
+	fewFolders  = 2000
+	mostFolders = 100000
+	mostTime    = 100 * time.Millisecond
 )
 
+// Searched describes the bounds of Paths, for people.
+const Searched = "at least the 2000 nearest folders, and as many as 100 ms suffice for"
+
 // Paths returns the absolute paths that a sandbox makes read-only: the places at the top of the
-// folder, existing or not, the files, and each .git that exists in the folders below.
+// folder, existing or not, the files, and each repository that exists in the folders below.
 func (p *Places) Paths() []string {
 	var list []string
-	for _, n := range slices.Concat(p.names, p.files) {
+	for _, n := range p.top() {
 		list = append(list, filepath.Join(p.dir, n))
 	}
-	if slices.Contains(p.names, ".git") {
+	if p.Git() {
 		list = append(list, p.repositories()...)
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// repositories returns each .git in the folders below dir, nearer ones first.
+// repositories returns each repository in the folders below dir, nearer ones first, and the ones of
+// node_modules last.
 func (p *Places) repositories() (list []string) {
-	type folder struct {
-		path  string
-		depth int
-	}
-	todo := []folder{{p.dir, 0}}
-	for n := 0; n < len(todo) && n < mostFolders; n++ {
-		entries, _ := os.ReadDir(todo[n].path)
+	todo, late, start := []string{p.dir}, []string(nil), time.Now()
+	for n := 0; n < mostFolders && (n < fewFolders || time.Since(start) < mostTime); n++ {
+		if n == len(todo) {
+			todo, late = append(todo, late...), nil
+		}
+		if n == len(todo) {
+			break
+		}
+		entries, _ := os.ReadDir(todo[n])
 		for _, e := range entries {
-			at := filepath.Join(todo[n].path, e.Name())
+			at := filepath.Join(todo[n], e.Name())
 			switch {
 			case fold(e.Name()) == ".git":
 				list = append(list, at)
-			case e.IsDir() && todo[n].depth < mostDepth && e.Name() != "node_modules" && len(todo) < mostFolders:
-				todo = append(todo, folder{at, todo[n].depth + 1})
+				for _, target := range repository(at) {
+					if strings.HasPrefix(target, p.dir+"/") {
+						list = append(list, target)
+					}
+				}
+			case e.Name() == "HEAD" && bare(todo[n]):
+				if n > 0 {
+					list = append(list, todo[n])
+					break
+				}
+				list = append(list, at, filepath.Join(p.dir, "config"), filepath.Join(p.dir, "hooks"))
+			case e.IsDir() && e.Name() == "node_modules":
+				late = append(late, at)
+			case e.IsDir():
+				todo = append(todo, at)
 			}
 		}
 	}

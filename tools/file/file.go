@@ -81,7 +81,7 @@ type Options struct {
 
 	// Protect adds to the protected places, which the tools do not change: a name or path that
 	// counts at any depth (.git, .github/workflows), or the absolute path of a file or folder.
-	// -NAME removes a default place, and -* removes all places. docs/security.md lists the default.
+	// -NAME removes a place, and -* removes all places. docs/security.md lists the default.
 	Protect []string
 }
 

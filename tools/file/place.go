@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -59,7 +60,7 @@ func (s *Set) astray(name string) error {
 
 // guarded refuses to change target, a path without symbolic links, if it is protected.
 func (s *Set) guarded(name, target string) error {
-	place := s.places.Find(target)
+	place := cmp.Or(s.places.Find(target), s.places.InGit(target))
 	if place == "" {
 		if info, err := s.root.Lstat(target); err == nil && info.Mode().IsRegular() {
 			place = s.places.Same(info)

@@ -120,3 +120,34 @@ func TestProtectedNames(t *testing.T) {
 		}
 	}
 }
+
+// What a .git names is protected like a .git, and so are bare repositories at any depth. The
+// worktrees of a bare repository are not.
+func TestProtectedRepositories(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{".git": "gitdir: ./store\n", "store/commondir": "../common\n", "common/x": "",
+		"a/b/c/d/e/f/g/bare/HEAD": "", "a/b/c/d/e/f/g/bare/objects/x": "", "a/b/c/d/e/f/g/bare/refs/x": "", "a/b/c/d/e/f/g/bare/tree/.git": "",
+		"half/HEAD": ""} {
+		tooltest.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		tooltest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	linked := t.TempDir()
+	tooltest.Must(t, os.Symlink("real", filepath.Join(linked, ".git")))
+	for _, control := range []string{"", "-.git"} {
+		for name, protected := range map[string]bool{"store/config": true, "common/config": true, "a/b/c/d/e/f/g/bare/hooks/x": true,
+			"a/b/c/d/e/f/g/bare/tree/x": false, "half/config": false, "real/config": true} {
+			at := dir
+			if name == "real/config" {
+				at = linked
+			}
+			set, err := file.New(at, &file.Options{Protect: strings.Fields(control)})
+			tooltest.Must(t, err)
+			said := tooltest.Call(t, set.Write, `{"path":`+quote(name)+`,"content":"x"}`)
+			set.Close()
+			if refused := strings.Contains(said, "is protected"); refused != (protected && control == "") {
+				t.Errorf("%s with %q: %s", name, control, said)
+			}
+			os.Remove(filepath.Join(at, name))
+		}
+	}
+}

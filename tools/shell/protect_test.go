@@ -199,3 +199,51 @@ func TestUnprotectable(t *testing.T) {
 		}
 	}
 }
+
+// Commands change no repository that a .git names, and none in deep folders or node_modules.
+func TestProtectedRepositories(t *testing.T) {
+	files := []string{".bare/config", "a/b/c/d/e/f/g/.git/config", "node_modules/m/.git/config", "d/bare/config"}
+	for _, level := range []sandbox.Level{sandbox.Strict, sandbox.Standard} {
+		if err := sandbox.Check(level); err != nil {
+			t.Logf("%s: not tried: %v", level, err)
+			continue
+		}
+		for _, control := range []bool{false, true} {
+			dir := filled(t, level, false)
+			for name, text := range map[string]string{".git": "gitdir: ./.bare\n", "d/bare/HEAD": "x", "d/bare/objects/x": "", "d/bare/refs/x": ""} {
+				at := filepath.Join(dir, name)
+				if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				os.WriteFile(at, []byte(text), 0o644)
+				for _, f := range files {
+					os.MkdirAll(filepath.Dir(filepath.Join(dir, f)), 0o755)
+					os.WriteFile(filepath.Join(dir, f), []byte("good"), 0o644)
+				}
+			}
+			filepath.WalkDir(dir, func(p string, _ fs.DirEntry, _ error) error {
+				if level == sandbox.Standard && os.Geteuid() == 0 {
+					os.Lchown(p, 65534, 65534)
+				}
+				return nil
+			})
+			opts := &shell.Options{Level: level}
+			if control {
+				opts.Protect = []string{"-*"}
+			}
+			tool, err := shell.New(dir, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := call(tool, map[string]any{"command": "for f in " + strings.Join(files, " ") + "; do echo evil > $f; done; echo done > open/done"})
+			if _, err := os.Stat(filepath.Join(dir, "open/done")); err != nil {
+				t.Fatalf("%s: the command did not run: %s", level, x.Result.Text())
+			}
+			for _, f := range files {
+				if b, _ := os.ReadFile(filepath.Join(dir, f)); (string(b) == "good") == control {
+					t.Errorf("%s: %s, unprotected %t, has %q", level, f, control, b)
+				}
+			}
+		}
+	}
+}

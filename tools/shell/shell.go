@@ -38,8 +38,8 @@ type Options struct {
 	Hosts []string
 	// Protect adds to the protected places of the workspace, which commands can only read: a name
 	// or path (.git, .github/workflows), or the absolute path of a file or folder. -NAME removes a
-	// default place, and -* removes all places. docs/security.md lists the default. The level None
-	// protects nothing.
+	// place, and -* removes all places. docs/security.md lists the default. The level None protects
+	// nothing.
 	Protect []string
 	// Limits limits each command. Time applies to calls that name no timeout. Output applies to
 	// each of the two streams; 0 means 32 KiB.
