@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/conversation"
+	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -278,8 +280,36 @@ func (c *conduct) arguments(args json.RawMessage) (all []argument) {
 			all = append(all, argument{name, r, value, plain})
 		}
 	})
-	if !whole && len(all) > 0 {
+	if !c.act && slices.ContainsFunc(all, func(a argument) bool { return a.role == roleAddress }) {
+		all = append(all, c.sinks(args)...)
+	}
+	if !whole && len(all) > 0 && len(all) <= maxArguments {
 		all = append(all, make([]argument, maxArguments+1-len(all))...)
+	}
+	return all
+}
+
+// sinks returns what a read sends to its address: names and values within its arguments, except the
+// address, choices and numbers.
+func (c *conduct) sinks(args json.RawMessage) (all []argument) {
+	top := ""
+	add := func(v string) { all = append(all, argument{top, roleSink, v, plainText(v)}) }
+	w := walker{key: add, give: func(name, v string, _ bool) {
+		if name != top || c.role(name, plainText(v)) != roleAddress {
+			add(v)
+		}
+	}}
+	cur := jsonscan.New(args)
+	cur.Object()
+	for key, ok := cur.Key(); ok; key, ok = cur.Key() {
+		if top = string(key); c.closed[top] {
+			cur.Skip()
+			continue
+		}
+		w.walk(&cur, top)
+	}
+	if w.n > maxArguments {
+		all = append(all, make([]argument, maxArguments)...)
 	}
 	return all
 }
@@ -309,6 +339,11 @@ func (ix *index) judge(c *conduct, args []argument) string {
 		case roleAddress:
 			if !ix.reachable(v) {
 				report(a, "is put together: neither the user nor a result has this address")
+			} else if _, query, ok := strings.Cut(v, "?"); ok && !ix.complete(v) {
+				if plain, err := url.QueryUnescape(query); err == nil {
+					query = plain
+				}
+				ix.passesOn(a, plainText(query), true, report)
 			}
 		case roleTarget:
 			if ix.onlyProse(v) {
@@ -316,6 +351,9 @@ func (ix *index) judge(c *conduct, args []argument) string {
 			}
 		case roleContent:
 			ix.leaks(a, report)
+		case roleSink:
+			ix.leaks(a, report)
+			ix.passesOn(a, a.plain, false, report)
 		}
 	}
 	for _, a := range args {
@@ -330,6 +368,29 @@ func (ix *index) judge(c *conduct, args []argument) string {
 		why = append(why[:3], fmt.Sprintf("and %d more", len(why)-3))
 	}
 	return strings.Join(why, "; ")
+}
+
+// passesOn reports a word of text, which a read sends to its address, that a result has or that may
+// be encoded, and that the user did not say. local leaves out encoded words and the words of
+// results that came from an address.
+func (ix *index) passesOn(a argument, text string, local bool, report func(argument, string)) {
+	words := strings.FieldsFunc(text, func(r rune) bool { return !wordRune(r) })
+	asked := 0
+	for _, v := range append([]string{text}, words...) {
+		if len(v) < 4 || wireWords[v] || ix.said(v) {
+			continue
+		}
+		if asked++; asked > maxSame {
+			report(a, "has too many words that the user did not say")
+			return
+		}
+		s := ix.see(v)
+		if s.local || !local && (s.fresh || opaque(v)) ||
+			ix.anySpot(v, func(s *spot) bool { return !local || !s.web }) {
+			report(a, fmt.Sprintf("sends %q, which %s", clipped(v), ix.where(v)))
+			return
+		}
+	}
 }
 
 // clipped returns the start of a value, for a question.

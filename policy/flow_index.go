@@ -32,11 +32,12 @@ type index struct {
 
 	mu      sync.Mutex
 	msgs    []llm.Message
-	calls   []llm.ToolCall // of the last reply
-	words   []string       // the user's
-	own     map[string]bool
-	all     []spot         // in their order
-	last    map[string]int // the last spot of a value in all
+	calls   []llm.ToolCall     // of the last reply
+	words   []string           // the user's
+	own     map[string]*origin // the ids that writes returned
+	origins []*origin          // of the results that were read
+	all     []spot             // in their order
+	last    map[string]int     // the last spot of a value in all
 	texts   []passage
 	private []string
 	unread  []unread
@@ -49,9 +50,13 @@ type index struct {
 
 // origin is the result that a value stands in.
 type origin struct {
-	of    *conduct
-	said  []string // the values of the call's arguments
-	keyed bool     // the user said all of them
+	of  *conduct
+	seq int // its place in index.origins
+	// The names and values of the arguments of the call that the user did not say.
+	args  []string
+	vast  bool // there are more
+	keyed bool // the user said all of them
+	web   bool // the call went to an address
 
 	document bool // the call reads one document, by its path or address
 	named    bool // and the user said that path or address
@@ -65,12 +70,13 @@ type spot struct {
 	before, count int     // the spot of the same value before it, or -1, and how many there are
 }
 
-// spots yields the places of v, the last first.
+// spots yields the places of v, the last first, except those after a call that had v as an
+// argument: a tool may return what the model gave it, then or later.
 func (ix *index) spots(v string) iter.Seq[*spot] {
 	return func(yield func(*spot) bool) {
 		ix.load()
 		at, ok := ix.last[v]
-		for ok && at >= 0 && yield(&ix.all[at]) {
+		for ok && at >= 0 && (ix.given(v, ix.all[at].origin) || yield(&ix.all[at])) {
 			at = ix.all[at].before
 		}
 	}
@@ -88,6 +94,44 @@ func (ix *index) anySpot(v string, f func(*spot) bool) bool {
 	}
 	return false
 }
+
+// given reports whether the call of o, or one before it, had v as an argument, as a whole or in
+// parts. v has the origin of that argument then.
+func (ix *index) given(v string, o *origin) bool {
+	if o.of.pure && !o.of.trusted {
+		return true
+	}
+	s := ix.sighting(v)
+	if s.asked == 0 {
+		s.parts = strings.FieldsFunc(bareLink(v), func(r rune) bool { return !wordRune(r) || r == '@' })
+	}
+	for ; s.asked <= o.seq && !ix.origins[s.asked].gave(bareLink(v), s.parts); s.asked++ {
+	}
+	return s.asked <= o.seq
+}
+
+// standsIn reports whether v is a whole value of the result o.
+func (ix *index) standsIn(v string, o *origin) bool {
+	at, ok := ix.last[v]
+	for ; ok && at >= 0; at = ix.all[at].before {
+		if ix.all[at].origin == o {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *origin) gave(v string, parts []string) bool {
+	lacks := func(w string) bool {
+		return !slices.ContainsFunc(o.args, func(a string) bool {
+			return len(w) > 4 && strings.Contains(a, w) || find(a, w, 0) >= 0
+		})
+	}
+	return o.vast || !lacks(v) || len(parts) > 1 && !slices.ContainsFunc(parts, lacks)
+}
+
+// owned reports whether a write of this run returned the id v, and no call had it before.
+func (ix *index) owned(v string) bool { return ix.own[v] != nil && !ix.given(v, ix.own[v]) }
 
 // record is an object of a result.
 type record struct {
@@ -107,16 +151,20 @@ type passage struct {
 
 // sighting is where a value stands in passages.
 type sighting struct {
-	next  int    // the first passage that was not searched
+	next  int // the first passage that was not searched
+	asked int // the first origin whose call had the value, or that was not searched
+	parts []string
 	tool  string // of the first passage with the value; empty means none
 	stray bool   // it stands in the text of an untrusted result
 	asID  bool   // a text names it as an identifier
 	doc   bool   // it stands in a document that the user named
 	sure  bool   // it stands in the text of a trusted result
+	fresh bool   // it stands in a text before a call had it
+	local bool   // and that text is of a call that went to no address
 }
 
 func newIndex(outer *index, inner bool, words string, names *nouns) *index {
-	ix := &index{outer: outer, inner: inner, nouns: names, own: map[string]bool{}, last: map[string]int{},
+	ix := &index{outer: outer, inner: inner, nouns: names, own: map[string]*origin{}, last: map[string]int{},
 		seen: map[string]*sighting{}}
 	ix.tainted = inner && (outer == nil || outer.taint())
 	if words != "" {
@@ -173,7 +221,8 @@ func (ix *index) read(msgs []llm.Message, tool func(string) *conduct) {
 			text := m.Text()
 			ix.bytes.Add(int64(len(text)))
 			if ix.inner && m.Role == llm.RoleUser {
-				ix.texts = append(ix.texts, passage{origin: &origin{of: &conduct{name: "the agent that gave the task"}}, text: plainText(text)})
+				o := &origin{seq: -1, of: &conduct{name: "the agent that gave the task"}}
+				ix.texts = append(ix.texts, passage{origin: o, text: plainText(text)})
 			} else {
 				ix.words = append(ix.words, plainText(text))
 			}
@@ -209,9 +258,7 @@ func (ix *index) locked(f func() bool) bool {
 	return f()
 }
 
-// see returns where v stands in passages.
-func (ix *index) see(v string) *sighting {
-	ix.load()
+func (ix *index) sighting(v string) *sighting {
 	s := ix.seen[v]
 	if s == nil {
 		if len(ix.seen) > 10_000 {
@@ -220,21 +267,30 @@ func (ix *index) see(v string) *sighting {
 		s = &sighting{}
 		ix.seen[v] = s
 	}
-	bare := bareLink(v)
+	return s
+}
+
+// see returns where v stands in passages.
+func (ix *index) see(v string) *sighting {
+	ix.load()
+	s, bare := ix.sighting(v), bareLink(v)
 	for ; s.next < len(ix.texts); s.next++ {
 		p := &ix.texts[s.next]
 		at := find(p.text, bare, 0)
-		if at < 0 || p.shadow && ix.anySpot(v, func(s *spot) bool { return s.origin == p.origin }) {
+		if at < 0 || p.shadow && ix.standsIn(v, p.origin) {
 			continue
 		}
-		if p.of.trusted {
-			s.sure = s.sure || !slices.Contains(p.origin.said, v)
-			continue
-		}
-		if s.stray = true; s.tool == "" {
+		fresh := !ix.given(v, p.origin)
+		s.fresh, s.local = s.fresh || fresh, s.local || fresh && !p.web
+		if s.tool == "" {
 			s.tool = p.of.name
 		}
-		s.doc = s.doc || p.named
+		if p.of.trusted {
+			s.sure = s.sure || fresh
+			continue
+		}
+		s.stray = true
+		s.doc = s.doc || p.named && fresh
 		for ; at >= 0 && !s.asID; at = find(p.text, bare, at+1) {
 			s.asID = identifies(p.text[max(0, at-16):at])
 		}
@@ -260,9 +316,7 @@ func (ix *index) named(r *record) bool {
 
 // trusts reports whether a trusted result has v, other than as the echo of its own call.
 func (ix *index) trusts(v string) bool {
-	return ix.see(v).sure || ix.anySpot(v, func(s *spot) bool {
-		return s.of.trusted && !slices.Contains(s.origin.said, v)
-	})
+	return ix.see(v).sure || ix.anySpot(v, func(s *spot) bool { return s.of.trusted })
 }
 
 // endorsed reports whether v may have the role r in a call of c.
@@ -270,7 +324,7 @@ func (ix *index) endorsed(c *conduct, r role, v string) bool {
 	if ix.said(v) {
 		return true
 	}
-	if ix.load(); r == roleObject && ix.own[v] || !c.final && !c.takes && ix.trusts(v) {
+	if ix.load(); r == roleObject && ix.owned(v) || !c.final && !c.takes && ix.trusts(v) {
 		return true
 	}
 	if ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.endorsed(c, r, v) }) {
@@ -285,7 +339,7 @@ func (ix *index) endorsed(c *conduct, r role, v string) bool {
 		id := nounRole(n) == roleObject || n == "name" || n == "key" || n == "filename" || n == "path"
 		switch named := ix.named(s.record); {
 		case c.final:
-			if named && s.of.trusted && !slices.Contains(s.origin.said, v) {
+			if named && s.of.trusted {
 				return true
 			}
 		case r == roleObject && id && c.takes:
@@ -347,15 +401,20 @@ func (ix *index) endorsedAmount(c *conduct, s string) bool {
 		return true
 	}
 	return ix.intended(c) &&
-		slices.ContainsFunc(ix.texts, func(p passage) bool { return p.named && hasAmount(p.text, n) })
+		slices.ContainsFunc(ix.texts, func(p passage) bool {
+			return p.named && hasAmount(p.text, n) && !ix.given(plainText(s), p.origin)
+		})
 }
 
 // reachable reports whether a read may go to the address v. An address that stands as a whole in
 // the conversation reveals only that it was read. An address that the model has put together
 // may carry data, unless the user said its host.
-func (ix *index) reachable(v string) bool {
-	return ix.said(v) || ix.said(host(v)) || ix.standsAlone(v) || ix.own[v] || ix.trusts(v) || ix.see(v).stray ||
-		ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.reachable(v) })
+func (ix *index) reachable(v string) bool { return ix.said(host(v)) || ix.complete(v) }
+
+// complete reports whether the address v stands as a whole in the conversation.
+func (ix *index) complete(v string) bool {
+	return ix.said(v) || ix.standsAlone(v) || ix.owned(v) || ix.trusts(v) || ix.see(v).fresh ||
+		ix.outer != nil && ix.outer.locked(func() bool { return ix.outer.complete(v) })
 }
 
 // onlyProse reports whether v stands only in untrusted running text, outside of the documents that
@@ -378,8 +437,8 @@ func (ix *index) leaks(a argument, report func(argument, string)) {
 		report(a, "has more than 200 addresses")
 	}
 	for _, v := range found {
-		if addressKind(v) != "" && !ix.said(v) && !ix.trusts(v) && !ix.own[v] &&
-			(ix.outer == nil || !ix.outer.locked(func() bool { return ix.outer.trusts(v) || ix.outer.own[v] })) {
+		if addressKind(v) != "" && !ix.said(v) && !ix.trusts(v) && !ix.owned(v) &&
+			(ix.outer == nil || !ix.outer.locked(func() bool { return ix.outer.trusts(v) || ix.outer.owned(v) })) {
 			report(a, fmt.Sprintf("has the address %q, which %s", clipped(v), ix.where(v)))
 		}
 	}
@@ -407,6 +466,9 @@ func (ix *index) where(v string) string {
 	}
 	for s := range ix.spots(v) {
 		return "stands only in a record that " + s.of.name + " returned and the user's words do not name"
+	}
+	if _, ok := ix.last[v]; ok {
+		return "stands in a result only after a call had it as an argument"
 	}
 	return "stands neither in the user's words nor in a result"
 }

@@ -68,7 +68,8 @@ func (ix *index) load() {
 
 // result reads a result.
 func (ix *index) result(r unread) {
-	o := &origin{of: r.of}
+	o := &origin{of: r.of, seq: len(ix.origins)}
+	ix.origins = append(ix.origins, o)
 	ix.asked(o, r.args, ix.words[:r.words])
 	data := r.Data
 	text := r.Text()
@@ -102,19 +103,28 @@ func (ix *index) result(r unread) {
 func (ix *index) asked(o *origin, args json.RawMessage, words []string) {
 	found := false
 	o.keyed = true
-	walkJSON(args, func(name, v string, isString bool) {
+	w := walker{give: func(name, v string, isString bool) {
 		v = plainText(v)
-		if o.said = append(o.said, v); !isString || v == "" || timeWords[ix.nouns.of(name)] {
+		said := ix.saidIn(words, v)
+		if !said {
+			o.args = append(o.args, v, columns.Replace(v))
+		}
+		if !isString || v == "" || timeWords[ix.nouns.of(name)] {
 			return
 		}
-		said := ix.saidIn(words, v)
 		found, o.keyed = true, o.keyed && said
 		if n := ix.nouns.of(name); !o.of.act && (placeWords[n] || addressWords[n]) {
-			o.document, o.named = true, o.named || said
+			o.document, o.named, o.web = true, o.named || said, o.web || addressWords[n]
 		}
-	})
+	}, key: func(name string) { o.args = append(o.args, plainText(name)) }}
+	cur := jsonscan.New(args)
+	w.walk(&cur, "")
+	o.vast = w.n > maxArguments
 	o.keyed = o.keyed && found
 }
+
+// columns separates numbers that a comma or a colon joins.
+var columns = strings.NewReplacer(",", " , ", ":", " : ")
 
 // walkJSON calls f for each string and number in args with the name of the member around it, and
 // for each name that is an address. It reports false if there are more than maxArguments of them.
@@ -127,6 +137,7 @@ func walkJSON(args json.RawMessage, f func(name, value string, isString bool)) b
 
 type walker struct {
 	give func(name, value string, isString bool)
+	key  func(name string) // gets the names of members; nil means that they are not needed
 	n    int
 }
 
@@ -142,6 +153,10 @@ func (w *walker) walk(cur *jsonscan.Cursor, name string) {
 		cur.Object()
 		for key, ok := cur.Key(); ok; key, ok = cur.Key() {
 			k := string(key)
+			if w.key != nil && w.n <= maxArguments {
+				w.n++
+				w.key(k)
+			}
 			if name != "" && addressKind(plainText(k)) != "" {
 				w.found(name, k, true)
 			}
@@ -229,8 +244,8 @@ func (ix *index) scalar(o *origin, field, value string, rec *record, depth int) 
 	}
 	if !o.of.act {
 		ix.add(v, spot{origin: o, noun: n, record: rec})
-	} else if depth == 1 && (nounRole(n) == roleObject || addressWords[n]) && !slices.Contains(o.said, v) {
-		ix.own[v] = true // not what the call gave it
+	} else if depth == 1 && (nounRole(n) == roleObject || addressWords[n]) && ix.own[v] == nil {
+		ix.own[v] = o
 	}
 }
 

@@ -24,17 +24,27 @@ const (
 	roleAmount              // how much
 	roleAddress             // where a read goes to
 	roleTarget              // the name of what a read is about
+	roleSink                // what a read sends to its address
 )
 
-// The words of names. The last word of an argument's name decides about its role.
+// The words of names. The last word of an argument's name decides about its role, or else the last
+// one of partyWords or objectWords.
 var (
 	partyWords = set("recipient to cc bcc participant attendee invitee guest member email mail user username assignee " +
-		"reviewer contact phone channel payee beneficiary iban account wallet url uri link href webhook endpoint host hostname domain")
+		"reviewer contact phone channel payee beneficiary iban account wallet url uri link href webhook endpoint host hostname domain " +
+		"receiver destination dest target share audience person customer owner team group handle callback bic address who")
 	objectWords = set("id uuid hotel company restaurant vendor supplier merchant seller shop airline flight product item sku " +
-		"issue ticket booking reservation invoice")
+		"issue ticket booking reservation invoice repo repository branch bucket project room workspace organization org")
+	// givingWords stand before "to" in the name of a party: reply_to, and not valid_to.
+	givingWords = set("reply send sent assign assigned share shared forward bill ship pay deliver copy transfer grant")
+	// traitWords end names of properties of a party: target_type.
+	traitWords = set("count limit size length port max min offset index by format language version setting")
+	// wireWords are usual in headers.
+	wireWords = set("accept agent application authorization bearer cache charset content control cookie deflate encoding gzip " +
+		"html image json language mozilla origin plain referer text type user utf8 xhtml")
 	secretWords  = set("password passcode passphrase pin secret credential")
 	amountWords  = set("amount price sum total quantity")
-	addressWords = set("url uri link href webhook endpoint host hostname domain")
+	addressWords = set("url uri link href webhook endpoint host hostname domain callback")
 	placeWords   = set("path file filepath directory folder")  // what a read of a document takes
 	nameWords    = set("filename document title subject page") // how a user names a document
 	suffixWords  = set("name number key no handle address")    // of a noun before them
@@ -79,15 +89,19 @@ type conduct struct {
 	quiet                               bool // only a link in its arguments is looked at
 	act                                 bool // it may change the world
 	compose                             bool // its results come from other tools
+	pure                                bool // its results come from its arguments
 	trusted, private, final, out, takes bool // takes: it removes something
 	verbs                               []string
 	roles                               map[string]role // of the properties; roleNone: a choice
+	closed                              map[string]bool // properties that are choices or numbers
 }
 
 func newConduct(t *pawl.Tool, labels []string, words *nouns) *conduct {
-	c := &conduct{name: t.Name, nouns: words, compose: t.Effect == pawl.EffectCompose, roles: map[string]role{}}
+	c := &conduct{name: t.Name, nouns: words,
+		compose: t.Effect == pawl.EffectCompose, pure: t.Effect == pawl.EffectPure,
+		roles: map[string]role{}, closed: map[string]bool{}}
 	c.act = t.Effect != pawl.EffectRead && t.Effect != pawl.EffectPure && !c.compose
-	c.free = c.compose || t.Effect == pawl.EffectPure
+	c.free = c.compose || c.pure
 	c.verbs = nameParts(t.Name)
 	for i, w := range c.verbs[:min(2, len(c.verbs))] { // the first may be the name of a server
 		sends := slices.Contains(intents[1], w)
@@ -110,7 +124,8 @@ func newConduct(t *pawl.Tool, labels []string, words *nouns) *conduct {
 	party, money := false, false
 	c.quiet = !c.act
 	for name, p := range schema.Properties {
-		r := nounRole(noun(name))
+		r := nameRole(name, noun(name))
+		c.closed[name] = p.Enum != nil || p.Type == "integer" || p.Type == "number" || p.Type == "boolean"
 		switch p.Format {
 		case "email", "idn-email", "uri", "url", "iri", "hostname", "phone":
 			r = roleParty
@@ -124,7 +139,7 @@ func newConduct(t *pawl.Tool, labels []string, words *nouns) *conduct {
 		if r != roleNone {
 			c.roles[name] = r
 		}
-		c.quiet = c.quiet && r == roleNone && (p.Type == "string" || p.Type == "integer" || p.Type == "number" || p.Type == "boolean")
+		c.quiet = c.quiet && r == roleNone && (p.Type == "string" || c.closed[name])
 		party, money = party || r == roleParty, money || r == roleAmount
 		c.final = c.final || c.act && r == roleSecret
 	}
@@ -225,12 +240,35 @@ func nounRole(n string) role {
 	return roleNone
 }
 
+// nameRole returns the role of an argument of a write with the noun n.
+func nameRole(name, n string) role {
+	if r := nounRole(n); r != roleNone {
+		return r
+	}
+	words := nameParts(name)
+	last := len(words) - 1
+	if last > 0 && words[last] == "to" && givingWords[words[last-1]] {
+		return roleParty
+	}
+	for _, other := range []map[string]bool{proseWords, timeWords, stateWords, placeWords, nameWords, traitWords} {
+		if n == "" || other[n] {
+			return roleNone
+		}
+	}
+	for ; last >= 0; last-- {
+		if r := nounRole(singular(words[last])); r == roleParty || r == roleObject {
+			return r
+		}
+	}
+	return roleNone
+}
+
 // role returns the role of the plain value v of the argument name.
 func (c *conduct) role(name, v string) role {
 	n := c.of(name)
 	r, declared := c.roles[name]
 	if !declared {
-		r = nounRole(n)
+		r = nameRole(name, n)
 	} else if r == roleNone {
 		return roleNone
 	}

@@ -150,6 +150,13 @@ func addressKind(v string) string {
 	return ""
 }
 
+// opaque reports whether a word may be data in an encoding.
+func opaque(v string) bool {
+	letters := strings.Trim(v, "0123456789")
+	return !strings.Contains(v, " ") && (len(v) >= 20 || len(v) >= 8 && letters != "" &&
+		(len(letters) < len(v) || strings.ContainsAny(letters, "0123456789")))
+}
+
 // bareLink returns a link without its scheme and without a slash or fragment at its end.
 func bareLink(v string) string {
 	if scheme, rest, ok := strings.Cut(v, "://"); ok && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz") == "" {
