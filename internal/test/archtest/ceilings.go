@@ -23,7 +23,7 @@ var ceilings = []ceiling{
 	{dir: "team", goal: 1250},
 	{dir: "react", goal: 1700, now: 1820},
 	{dir: "leak", goal: 500, now: 530},
-	{dir: "policy", goal: 650, now: 2805},
+	{dir: "policy", goal: 650, now: 2960},
 	{dir: "script", goal: 750, now: 800},
 	{dir: "recording", goal: 550, now: 590},
 	{dir: "history", goal: 450, now: 500},
