@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"net/http"
@@ -15,10 +16,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
+	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
+	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/store/sqlite"
 )
 
 var updateScreens = flag.Bool("update-screens", false, "write the screens that are seen into testdata/screens")
@@ -476,5 +482,30 @@ func TestScreenTwice(t *testing.T) {
 	s.see("[status 130]")
 	if got := s.tmux("display-message", "-p", "#{cursor_flag}"); strings.TrimSpace(got) != "1" {
 		t.Errorf("the cursor is hidden: %q", got)
+	}
+}
+
+// A person at a terminal who approves a call by its key sees the whole call first, and is asked.
+func TestScreenApproveByKey(t *testing.T) {
+	s := sit(t, 80)
+	path := filepath.Join(s.dir, "runs.db")
+	db, err := sqlite.Open(path, &sqlite.Options{NoSync: true})
+	ok(t, err)
+	text := strings.Repeat("word ", 100) + "the end"
+	post := pawl.Func("post", "posts", func(context.Context, map[string]any) (string, error) { panic("it ran") })
+	a := &pawl.Agent{Model: script.New(script.Call("post", map[string]any{"text": text})), Tools: []pawl.Toolset{post},
+		Middleware: []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}}
+	res, err := (&durable.Engine{Journal: db}).Runner("letter", a).Run(t.Context(), llm.User("Post."))
+	if len(res.Pending) != 1 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	ok(t, db.Close())
+	for _, answer := range []struct{ key, want, status string }{{"n", "nothing was approved", "[status 1]"}, {"y", "approved", "[status 0]"}} {
+		s.start("runs", "approve", "letter", "run/1/0", "--db", path)
+		s.see("run/1/0 post", "the end", "approve run/1/0? y: yes >")
+		s.text(answer.key)
+		s.press("Enter")
+		s.see(answer.want, answer.status)
+		s.tmux("kill-server")
 	}
 }

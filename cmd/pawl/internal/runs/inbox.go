@@ -3,6 +3,7 @@ package runs
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -86,6 +87,9 @@ func (a *settleArgs) settle(sys *cli.System, done string, flags assemble.SettleF
 		return err
 	}
 	defer j.Close()
+	if err := reads(ctx, sys, j, r.ID, flags); err != nil {
+		return err
+	}
 	if err := flags.Decide(ctx, j, r.ID, a.who(sys)); err != nil {
 		return withoutFlags(err)
 	}
@@ -100,6 +104,30 @@ func (a *settleArgs) settle(sys *cli.System, done string, flags assemble.SettleF
 	}
 	_, err = fmt.Fprintf(sys.Out, "%s in %s; %s\n", done, id, cli.Visible(next))
 	return err
+}
+
+// reads shows a person at a terminal the whole of each call that flags approve, and asks whether it
+// is meant. Without a terminal, a program decides.
+func reads(ctx context.Context, sys *cli.System, j *assemble.Journal, id string, flags assemble.SettleFlags) error {
+	if len(flags.Approve) == 0 || !sys.InTerm || !sys.ErrTerm {
+		return nil
+	}
+	items, err := j.Inbox(ctx, sys)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		if item.Run == id && item.Wants != "result" {
+			fmt.Fprintf(sys.Err, "%s %s %s\n  %s\n", item.Key, cli.Visible(item.Tool), cli.WholeLine(string(item.Args)),
+				cli.WholeLine(item.Why))
+		}
+	}
+	fmt.Fprintf(sys.Err, "approve %s? y: yes > ", cli.WholeLine(strings.Join(flags.Approve, " ")))
+	answer, err := cli.NewLines(sys.In).Next(ctx)
+	if said := strings.ToLower(strings.TrimSpace(answer)); err != nil || said != "y" && said != "yes" {
+		return cli.Fail(cli.StatusFailed, errors.New("nothing was approved"), "y approves")
+	}
+	return nil
 }
 
 type runsApproveCmd struct {
