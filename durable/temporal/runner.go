@@ -268,22 +268,31 @@ func (e *Engine) about(id string, err error) error {
 
 // State returns the state of a run. It needs a worker, also for a run that has ended.
 func (e *Engine) State(ctx context.Context, id string) (*State, error) {
-	v, err := e.Client.QueryWorkflow(ctx, id, "", queryState)
-	if err != nil {
-		return nil, e.about(id, err)
-	}
 	s := new(State)
-	return s, v.Get(s)
+	if err := e.query(ctx, id, queryState, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// query asks a worker about a run, again if all of them are busy or being replaced.
+func (e *Engine) query(ctx context.Context, id, kind string, into any) error {
+	for n := 1; ; n++ {
+		v, err := e.Client.QueryWorkflow(ctx, id, "", kind)
+		var late *serviceerror.DeadlineExceeded
+		switch {
+		case err == nil:
+			return v.Get(into)
+		case n == 3 || ctx.Err() != nil || !errors.As(err, &late):
+			return e.about(id, err)
+		}
+	}
 }
 
 // Export returns a run in the same form as over a journal. It needs a worker.
 func (e *Engine) Export(ctx context.Context, id string) (*durable.Export, error) {
-	v, err := e.Client.QueryWorkflow(ctx, id, "", queryExport)
-	if err != nil {
-		return nil, e.about(id, err)
-	}
 	x := new(exported)
-	if err := v.Get(x); err != nil {
+	if err := e.query(ctx, id, queryExport, x); err != nil {
 		return nil, err
 	}
 	for _, run := range x.Runs { // active nested runs
