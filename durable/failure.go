@@ -45,9 +45,7 @@ func (f failure) before(yield func(llm.Delta, error) bool) func(llm.Delta, error
 	more := yield(llm.Delta{Requests: max(f.Requests, 0), Usage: &f.Usage}, nil)
 	return func(d llm.Delta, err error) bool {
 		if d.Usage != nil {
-			sum := *d.Usage
-			sum.Add(f.Usage)
-			d.Usage = &sum
+			d.Usage = d.Usage.Plus(f.Usage)
 		}
 		return more && yield(d, err)
 	}

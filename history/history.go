@@ -83,9 +83,7 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		r.Messages, r.Turn = v.messages, v.turn
 		for d, err := range m.inner.Stream(ctx, &r) {
 			if d.Usage != nil && v.requests > 0 {
-				u := *d.Usage
-				u.Add(v.usage)
-				d.Usage = &u
+				d.Usage = d.Usage.Plus(v.usage)
 			}
 			if !yield(d, err) || err != nil {
 				return

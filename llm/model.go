@@ -216,6 +216,12 @@ func (u *Usage) Add(v Usage) {
 	u.Raw = nil
 }
 
+// Plus returns the sum of u and v, without Raw.
+func (u Usage) Plus(v Usage) *Usage {
+	u.Add(v)
+	return &u
+}
+
 // Complete sends one request to m and returns the whole reply. It sets Whole on a copy of req, so
 // that the adapter answers without streaming. With an error, the reply is what came before the
 // error, and never nil. Calls are not executed: see Agent.Once and Agent.Run.

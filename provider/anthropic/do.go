@@ -71,10 +71,8 @@ func (m *Model) turns(ctx context.Context, u *url.URL, h http.Header, body []byt
 	out := m.emitter(tools, func(d llm.Delta, err error) bool {
 		if d.Usage != nil && spent.Total() > 0 {
 			raw := d.Usage.Raw
-			sum := *d.Usage
-			sum.Add(spent)
-			sum.Raw = raw // of the last request
-			d.Usage = &sum
+			d.Usage = d.Usage.Plus(spent)
+			d.Usage.Raw = raw // of the last request
 		}
 		soFar.Add(d) // its errors are reported by the consumer's own Response
 		return yield(d, err)
