@@ -155,10 +155,11 @@ func (b *builtin) close() {
 }
 
 func (b *builtin) file() (pawl.Toolset, error) {
-	if f := b.agent.unprotected(); f != nil {
-		return nil, f
+	places, err := b.agent.protection()
+	if err != nil {
+		return nil, err
 	}
-	set, err := file.New(b.agent.Directory(), &file.Options{Protect: b.agent.protected()})
+	set, err := file.New(b.agent.Directory(), &file.Options{Protect: places})
 	if err != nil {
 		return nil, b.noRoot(err)
 	}
@@ -236,11 +237,12 @@ func (b *builtin) shell() (pawl.Toolset, error) {
 	if _, err := b.agent.hosts(level); err != nil {
 		return nil, err
 	}
-	if f := b.agent.unprotected(); f != nil {
-		return nil, f
+	places, err := b.agent.protection()
+	if err != nil {
+		return nil, err
 	}
 	run, err := shell.New(b.agent.Directory(), &shell.Options{Level: level, Hosts: b.agent.SandboxHosts,
-		Protect: b.agent.protected()})
+		Protect: places})
 	if err != nil {
 		return nil, b.noRoot(err)
 	}

@@ -155,15 +155,14 @@ func resolve(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// unprotected returns the finding for a wrong entry of protect; nil if all are right.
-func (a *Agent) unprotected() *Finding {
-	dir := a.Directory()
+// protection returns what protected returns, and the finding for a wrong entry of protect.
+func (a *Agent) protection() ([]string, error) {
+	list, dir := a.protected(), a.Directory()
 	if _, err := os.Stat(dir); err != nil {
-		return nil // reported as the wrong root
+		return list, nil // reported as the wrong root
 	}
-	_, err := protect.New(dir, a.protected())
-	if err == nil {
-		return nil
+	if _, err := protect.New(dir, list); err != nil {
+		return nil, finding(CodeBadValue, "protect", "", "%s", strings.TrimPrefix(err.Error(), "protect: "))
 	}
-	return finding(CodeBadValue, "protect", "", "%s", strings.TrimPrefix(err.Error(), "protect: "))
+	return list, nil
 }
