@@ -236,8 +236,6 @@ func (g *guard) view(req *llm.Request, given map[string]Ruling) (view *llm.Reque
 	same := *req
 	view = &same
 	view.Messages = slices.Clone(req.Messages)
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	for i, m := range req.Messages {
 		text := m.Text()
 		if m.Role != llm.RoleUser || text == "" {
@@ -245,7 +243,10 @@ func (g *guard) view(req *llm.Request, given map[string]Ruling) (view *llm.Reque
 		}
 		r, known := given[text]
 		if !known {
-			r, known = g.known[sha256.Sum256([]byte(text))]
+			digest := sha256.Sum256([]byte(text))
+			g.mu.Lock()
+			r, known = g.known[digest]
+			g.mu.Unlock()
 		}
 		switch {
 		case !known:
@@ -392,9 +393,7 @@ func (in *inputs) before(yield func(llm.Delta, error) bool) func(llm.Delta, erro
 	}
 	return func(d llm.Delta, err error) bool {
 		if d.Usage != nil && in.spent.Requests > 0 {
-			sum := *d.Usage
-			sum.Add(in.spent.Usage)
-			d.Usage = &sum
+			d.Usage = d.Usage.Plus(in.spent.Usage)
 		}
 		more = more && yield(d, err)
 		return more
