@@ -28,8 +28,7 @@ import (
 // Flow looks at calls that may change the world and at reads that send data out. It allows every
 // call of a conversation without untrusted results. The tasks of an agent in another agent count as
 // untrusted, except for values that the outer conversation endorses; both agents need the same Flow
-// for that. The zero value is mode on. A Flow
-// must not be changed or copied after its first use.
+// for that. The zero value is mode on. A Flow must not be changed or copied after its first use.
 type Flow struct {
 	// Mode is on, ask, log or off. Empty means on.
 	//

@@ -32,12 +32,12 @@ type index struct {
 
 	mu      sync.Mutex
 	msgs    []llm.Message
-	calls   []llm.ToolCall     // of the last reply
-	words   []string           // the user's
-	own     map[string]*origin // the ids that writes returned
-	origins []*origin          // of the results that were read
-	all     []spot             // in their order
-	last    map[string]int     // the last spot of a value in all
+	calls   map[string]llm.ToolCall // of the last reply, by ID
+	words   []string                // the user's
+	own     map[string]*origin      // the ids that writes returned
+	origins []*origin               // of the results that were read
+	all     []spot                  // in their order
+	last    map[string]int          // the last spot of a value in all
 	texts   []passage
 	private []string
 	unread  []unread
@@ -227,7 +227,10 @@ func (ix *index) read(msgs []llm.Message, tool func(string) *conduct) {
 				ix.words = append(ix.words, plainText(text))
 			}
 		case llm.RoleAssistant:
-			ix.calls = m.Calls()
+			ix.calls = map[string]llm.ToolCall{}
+			for _, c := range m.Calls() {
+				ix.calls[c.ID] = c
+			}
 		case llm.RoleTool:
 			for _, p := range m.Parts {
 				if r, ok := p.(llm.ToolResult); ok {

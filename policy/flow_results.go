@@ -23,10 +23,8 @@ type unread struct {
 // say.
 func (ix *index) admit(r llm.ToolResult, tool func(string) *conduct) {
 	u := unread{ToolResult: r, of: &conduct{name: "a tool"}, words: len(ix.words)}
-	for _, c := range ix.calls {
-		if c.ID == r.CallID {
-			u.of, u.args = tool(c.Name), c.Args
-		}
+	if c, ok := ix.calls[r.CallID]; ok {
+		u.of, u.args = tool(c.Name), c.Args
 	}
 	if u.of.trusted && (r.IsError || u.of.compose) { // the text of an error has words of the model
 		c := *u.of

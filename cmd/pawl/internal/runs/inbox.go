@@ -106,8 +106,8 @@ func (a *settleArgs) settle(sys *cli.System, done string, flags assemble.SettleF
 	return err
 }
 
-// reads shows a person at a terminal the whole of each call that flags approve, and asks whether it
-// is meant. Without a terminal, a program decides.
+// reads shows a person at a terminal the whole of each open call of the run, if flags approve any,
+// and asks whether that is meant. Without a terminal, a program decides.
 func reads(ctx context.Context, sys *cli.System, j *assemble.Journal, id string, flags assemble.SettleFlags) error {
 	if len(flags.Approve) == 0 || !sys.InTerm || !sys.ErrTerm {
 		return nil
