@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 )
@@ -71,8 +72,8 @@ func (p Parallel) Execute(ctx context.Context, tasks []Task) iter.Seq[Event] {
 				return
 			}
 		}
-		if len(tasks) > 0 {
-			p.together(ctx, tasks, yield)
+		if len(tasks) > 0 { // a copy: pass changes tasks while the caller may read its own
+			p.together(ctx, slices.Clone(tasks), yield)
 		}
 	}
 }

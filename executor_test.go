@@ -422,3 +422,31 @@ func TestManyRunsOfOneAgentAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// Parallel does not change the tasks that it is given: an executor around it may read them.
+func TestParallelLeavesItsTasks(t *testing.T) {
+	var seen []string
+	a := &pawl.Agent{Model: together(named("a", "b")...), Tools: []pawl.Toolset{says("a", "1"), says("b", "2")},
+		Middleware: []pawl.Middleware{pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
+			return c, pawl.BlockError("no")
+		})},
+		Executor: executorFunc(func(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl.Event] {
+			return func(yield func(pawl.Event) bool) {
+				for e := range (pawl.Parallel{Limit: 1, StopOnBlock: true}).Execute(ctx, tasks) {
+					for _, task := range tasks {
+						seen = append(seen, task.Refuse)
+					}
+					if !yield(e) {
+						return
+					}
+				}
+			}
+		})}
+	res, err := step(t, t.Context(), a)
+	if diff := cmp.Diff(outcomes(res), []pawl.Outcome{pawl.OutcomeBlocked, pawl.OutcomeSkipped}); err != nil || diff != "" {
+		t.Errorf("%v, outcomes %s", err, diff)
+	}
+	if len(seen) == 0 || strings.Join(seen, "") != "" {
+		t.Errorf("its tasks became %q", seen)
+	}
+}
