@@ -443,7 +443,8 @@ func TestParallelLeavesItsTasks(t *testing.T) {
 			}
 		})}
 	res, err := step(t, t.Context(), a)
-	if diff := cmp.Diff(outcomes(res), []pawl.Outcome{pawl.OutcomeBlocked, pawl.OutcomeSkipped}); err != nil || diff != "" {
+	want := []pawl.Outcome{pawl.OutcomeBlocked, pawl.OutcomeSkipped}
+	if diff := cmp.Diff(outcomes(res), want); err != nil || diff != "" {
 		t.Errorf("%v, outcomes %s", err, diff)
 	}
 	if len(seen) == 0 || strings.Join(seen, "") != "" {
