@@ -66,6 +66,9 @@ func TestFlowOnHostileResults(t *testing.T) {
 			return best
 		}
 		small, large := measure(64<<10), measure(1<<20)
+		for i := 0; i < 5 && large > 100*small; i++ { // a busy machine adds to one of the two
+			small, large = min(small, measure(64<<10)), min(large, measure(1<<20))
+		}
 		t.Logf("%-12s 64 KiB %8s, 1 MiB %8s", test.name, small.Round(time.Microsecond), large.Round(time.Microsecond))
 		if large > 100*small {
 			t.Errorf("%s: %v for 64 KiB and %v for 1 MiB", test.name, small, large)
