@@ -51,6 +51,10 @@ type Engine struct {
 	// Lease is the time without a sign of life after which another process may take over the runs
 	// of this one. 0 means 30 s.
 	Lease time.Duration
+	// WaitLease is the time for which Run and Stream wait until the process that has the run
+	// releases it, or until its lease ends: after a crash and a restart, a time of at least Lease.
+	// 0 means that they return ErrLost at once.
+	WaitLease time.Duration
 
 	// AcceptChangedTools names tools that may have changed since the run was stored, or be absent.
 	// The journal records it. A run with other changed tools is rejected with ErrChanged.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/runerr"
@@ -145,21 +146,14 @@ func (r *Runner) open(ctx context.Context, msgs []llm.Message) (*session, contex
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, nil, input{}, interrupted(cause, msgs)
 	}
-	head, err := j.JournalRun(ctx, who, r.ID)
-	if errors.Is(err, store.ErrNotFound) && (len(msgs) > 0 || r.From != nil) {
+	l, err := r.claim(ctx, who)
+	switch {
+	case errors.Is(err, store.ErrNotFound) && (len(msgs) > 0 || r.From != nil):
 		return r.begin(ctx, who, msgs)
-	}
-	if err != nil {
+	case err != nil && context.Cause(ctx) != nil:
+		return nil, nil, input{}, interrupted(context.Cause(ctx), msgs)
+	case err != nil:
 		return nil, nil, input{}, err
-	}
-	l := store.Lease{Scope: who, Run: r.ID}
-	if head.State != store.JournalOver {
-		if l, err = j.ClaimJournal(ctx, who, r.ID, newOwner(), e.clock(), e.clock().Add(e.lease())); err != nil {
-			if errors.Is(err, store.ErrConflict) {
-				err = fmt.Errorf("%w: %w", ErrLost, err)
-			}
-			return nil, nil, input{}, err
-		}
 	}
 	h, in, err := r.takeUp(ctx, who, msgs)
 	if err != nil {
@@ -171,6 +165,34 @@ func (r *Runner) open(ctx context.Context, msgs []llm.Message) (*session, contex
 	}
 	s, ctx := e.start(ctx, l, h)
 	return s, ctx, in, nil
+}
+
+// leasePoll is the time between two attempts to claim a lease.
+const leasePoll = 100 * time.Millisecond
+
+// claim acquires the lease of the run, and waits for it up to Engine.WaitLease. The lease of a run
+// that is over is zero.
+func (r *Runner) claim(ctx context.Context, who store.Scope) (store.Lease, error) {
+	e := r.engine
+	for began := time.Now(); ; {
+		l := store.Lease{Scope: who, Run: r.ID}
+		head, err := e.Journal.JournalRun(ctx, who, r.ID)
+		if err != nil || head.State == store.JournalOver {
+			return l, err
+		}
+		l, err = e.Journal.ClaimJournal(ctx, who, r.ID, newOwner(), e.clock(), e.clock().Add(e.lease()))
+		if !errors.Is(err, store.ErrConflict) {
+			return l, err
+		}
+		if time.Since(began) >= e.WaitLease {
+			return l, fmt.Errorf("%w: %w", ErrLost, err)
+		}
+		select {
+		case <-time.After(leasePoll):
+		case <-ctx.Done():
+			return l, ctx.Err()
+		}
+	}
 }
 
 // interrupted returns the error of a run whose context had ended before the run was read.

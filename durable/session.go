@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,9 +34,12 @@ type session struct {
 	committing chan struct{} // holds a value while one goroutine writes
 	seen       int64         // the number of known records; guarded by committing
 	renewed    time.Time     // guarded by committing
-	// late means that a record came from outside that the run did not have. It is guarded by
+	// late means that an answer came from outside that the run does not have. It is guarded by
 	// committing.
 	late bool
+	// stopped means that the run had stopped before this session, which has stored no step yet. It
+	// is guarded by committing.
+	stopped bool
 
 	mu      sync.Mutex
 	queue   []store.Record // not on disk yet
@@ -60,7 +64,7 @@ var errOver = errors.New("the run is over")
 
 // start returns a session with a lease. h is the history so far.
 func (e *Engine) start(ctx context.Context, l store.Lease, h *history) (*session, context.Context) {
-	s := &session{engine: e, id: l.Run, lease: l, began: time.Now(), renewed: time.Now(), h: h,
+	s := &session{engine: e, id: l.Run, lease: l, stopped: h.end != nil, began: time.Now(), renewed: time.Now(), h: h,
 		seen: int64(len(h.records)), waiters: map[llm.Key]*gate{}, digested: map[*llm.ToolSpec]string{},
 		committing: make(chan struct{}, 1), stop: make(chan struct{})}
 	ctx, s.cancel = context.WithCancelCause(ctx)
@@ -136,6 +140,13 @@ func (s *session) flushTo(n int, change *store.JournalChange) error {
 	queue := s.queue
 	s.queue = nil
 	s.mu.Unlock()
+	if change != nil {
+		if change.Seen = s.seen; s.late && change.State == store.JournalWaiting {
+			change.State = store.JournalOpen
+		}
+	} else {
+		change = s.progress(queue)
+	}
 	// Also for a cancelled run.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -146,22 +157,33 @@ func (s *session) flushTo(n int, change *store.JournalChange) error {
 		}
 		return s.fail(fmt.Errorf("journal: %w", err))
 	}
-	outside := last > s.seen+int64(len(queue))
 	switch {
-	case outside && change != nil:
-		s.late = true // too late to read it
-	case outside:
+	case change != nil && change.Release:
+	case last > s.seen+int64(len(queue)):
 		s.look(ctx)
+	default:
+		s.seen = last
 	}
-	s.seen = max(s.seen, last)
 	return nil
+}
+
+// progress returns the change of state with the first new step of a run that had stopped: if this
+// process dies, another one resumes the run. Nil means no change. The caller holds committing.
+func (s *session) progress(queue []store.Record) *store.JournalChange {
+	if !s.stopped || !slices.ContainsFunc(queue, func(r store.Record) bool {
+		return r.Kind != kindTrace && r.Kind != kindQuestion
+	}) {
+		return nil
+	}
+	s.stopped = false
+	return &store.JournalChange{State: store.JournalOpen}
 }
 
 // look reads the records from outside. The caller holds committing.
 func (s *session) look(ctx context.Context) {
 	records, err := s.engine.Journal.JournalRecords(ctx, s.lease.Scope, s.id, s.seen)
 	if err != nil {
-		return // the next commit will report the error
+		return // the next commit looks again, because seen is unchanged
 	}
 	for _, r := range records {
 		s.seen = r.Seq
@@ -304,15 +326,9 @@ func (s *session) end(res *pawl.Result, text string) error {
 	if err != nil {
 		return err
 	}
-	state := stateOf(res, text)
-	if err := s.flush(&store.JournalChange{State: state, Summary: summary, Release: true}); err != nil {
-		return err
-	}
-	s.ended = true
-	if s.late && state == store.JournalWaiting { // an answer came before the question was stored
-		return s.engine.Journal.AppendOutside(context.Background(), s.lease.Scope, s.id, store.JournalOpen)
-	}
-	return nil
+	err = s.flush(&store.JournalChange{State: stateOf(res, text), Summary: summary, Release: true})
+	s.ended = err == nil
+	return err
 }
 
 // rest ends the heartbeat.

@@ -80,9 +80,22 @@ const (
 
 // JournalChange is a change to the head of a run.
 type JournalChange struct {
-	State   string
+	State string
+	// Seen is the Seq of the last record that the writer knows. If the run has later records, the
+	// State JournalWaiting becomes JournalOpen, because one of them may be the answer. 0 means no
+	// check.
+	Seen    int64
 	Summary json.RawMessage // nil means unchanged
 	Release bool            // release the lease
+}
+
+// StateAfter returns the state to store for a run that has this number of records before the
+// change.
+func (c *JournalChange) StateAfter(records int64) string {
+	if c.State == JournalWaiting && c.Seen > 0 && records > c.Seen {
+		return JournalOpen
+	}
+	return c.State
 }
 
 // Lease is the right to append to a run.

@@ -201,11 +201,12 @@ func (m *MemoryJournal) AppendJournal(ctx context.Context, l Lease, c *JournalCh
 	if err != nil {
 		return 0, err
 	}
+	before := r.head.Records
 	if err := r.add(l.Fence, records); err != nil {
 		return 0, err
 	}
 	if c != nil {
-		if r.head.State = c.State; c.Summary != nil {
+		if r.head.State = c.StateAfter(before); c.Summary != nil {
 			r.head.Summary = slices.Clone(c.Summary)
 		}
 		if c.Release {

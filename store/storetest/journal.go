@@ -146,6 +146,17 @@ func (s *journalSuite) outside() {
 	if got := must(s.db.JournalRun(s.ctx, alice, "r")).State; got != store.JournalOpen {
 		s.Errorf("the state after an answer is %s", got)
 	}
+	for _, row := range []struct {
+		seen int64
+		want string
+	}{{4, store.JournalWaiting}, {3, store.JournalOpen}, {0, store.JournalWaiting}} {
+		l = must(s.db.ClaimJournal(s.ctx, alice, "r", "me", noon, noon.Add(time.Hour)))
+		must(s.db.AppendJournal(s.ctx, l,
+			&store.JournalChange{State: store.JournalWaiting, Seen: row.seen, Release: true}))
+		if got := must(s.db.JournalRun(s.ctx, alice, "r")).State; got != row.want {
+			s.Errorf("%d of 4 records seen: the state is %s, want %s", row.seen, got, row.want)
+		}
+	}
 	l = must(s.db.ClaimJournal(s.ctx, alice, "r", "me", noon, noon.Add(time.Hour)))
 	must(s.db.AppendJournal(s.ctx, l, &store.JournalChange{State: store.JournalOver, Release: true}))
 	s.is(s.db.AppendOutside(s.ctx, alice, "r", "", record("late", `1`)), store.ErrConflict, "a word to a run that is over")

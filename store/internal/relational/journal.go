@@ -111,6 +111,7 @@ func leased(ctx context.Context, tx Conn, l store.Lease) (journalRow, error) {
 func (db *DB) addRecords(ctx context.Context, tx Conn, r journalRow, fence int64, c *store.JournalChange,
 	records []store.Record) (int64, error) {
 	var batch []Statement
+	before := r.records
 	stored := make([]int64, len(records)) // the sequence numbers of the rows; 0 if the key exists
 	for i, rec := range records {
 		rec.Seq, rec.Fence, rec.At = r.records+1, fence, moment(stamp(rec.At))
@@ -138,7 +139,7 @@ func (db *DB) addRecords(ctx context.Context, tx Conn, r journalRow, fence int64
 		if c.Release {
 			set += ", owner = '', until = 0"
 		}
-		head.Text, head.Args = "update journals set "+set+" where n = ?", append(head.Args[:3:3], c.State, summary, r.n)
+		head.Text, head.Args = "update journals set "+set+" where n = ?", append(head.Args[:3:3], c.StateAfter(before), summary, r.n)
 	}
 	if err := tx.Batch(ctx, append(batch, head)); err != nil {
 		return 0, err
