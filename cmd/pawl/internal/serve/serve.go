@@ -29,21 +29,25 @@ import (
 
 // Cmd is the command serve: agents over HTTP.
 type Cmd struct {
-	Files       []string `arg:"" name:"FILE.yaml" help:"@serve_files"`
-	HTTP        string   `default:"127.0.0.1:8080" placeholder:"ADDR" help:"@serve_http"`
-	TokenEnv    string   `name:"token-env" placeholder:"NAME" help:"@serve_tokenenv"`
-	Tokens      string   `placeholder:"FILE" help:"@serve_tokens"`
-	Host        []string `placeholder:"HOST" help:"@serve_host"`
-	Origin      []string `placeholder:"ORIGIN" help:"@serve_origin"`
-	MaxRuns     int      `name:"max-runs" default:"200" placeholder:"N" help:"@serve_maxruns"`
-	OTel        string   `name:"otel" placeholder:"URL" help:"@serve_otel"`
-	TellContent bool     `name:"tell-content" help:"@serve_content"`
-	Schedules   bool     `default:"true" negatable:"" help:"@serve_schedules"`
-	DB          string   `name:"db" placeholder:"FILE" help:"@serve_db"`
+	Files       []string      `arg:"" name:"FILE.yaml" help:"@serve_files"`
+	HTTP        string        `default:"127.0.0.1:8080" placeholder:"ADDR" help:"@serve_http"`
+	TokenEnv    string        `name:"token-env" placeholder:"NAME" help:"@serve_tokenenv"`
+	Tokens      string        `placeholder:"FILE" help:"@serve_tokens"`
+	Host        []string      `placeholder:"HOST" help:"@serve_host"`
+	Origin      []string      `placeholder:"ORIGIN" help:"@serve_origin"`
+	MaxRuns     int           `name:"max-runs" default:"200" placeholder:"N" help:"@serve_maxruns"`
+	Lease       time.Duration `default:"30s" placeholder:"TIME" help:"@serve_lease"`
+	OTel        string        `name:"otel" placeholder:"URL" help:"@serve_otel"`
+	TellContent bool          `name:"tell-content" help:"@serve_content"`
+	Schedules   bool          `default:"true" negatable:"" help:"@serve_schedules"`
+	DB          string        `name:"db" placeholder:"FILE" help:"@serve_db"`
 }
 
 // Run serves until a signal ends the program.
 func (c *Cmd) Run(sys *cli.System) error {
+	if c.Lease < time.Second {
+		return cli.Usage("a second and more, such as 30s", "--lease %v is too short", c.Lease)
+	}
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()
 	addr, local, err := listenOn("--http", c.HTTP)
@@ -68,7 +72,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 		return assemble.Misconfigured(err)
 	}
 	o := server.Options{Agents: all.agents, Journal: db, Secrets: all.secrets, Tokens: tokens, Hosts: c.Host,
-		Origins: c.Origin, Schedules: db, MaxRuns: c.MaxRuns, Pages: viewer.Handler(),
+		Origins: c.Origin, Schedules: db, MaxRuns: c.MaxRuns, Lease: c.Lease, Pages: viewer.Handler(),
 		Log: slog.New(slog.NewTextHandler(sys.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	mcpCtx, endMCP := context.WithCancel(context.Background())
 	defer endMCP()
