@@ -53,7 +53,7 @@ var ceilings = []ceiling{
 	{dir: "sandbox", goal: 2150, now: 2850},
 	{dir: "mcp", goal: 3000, now: 3250},
 	{dir: "store", goal: 3500},
-	{dir: "durable", goal: 2650, now: 3080},
+	{dir: "durable", goal: 2650, now: 3220},
 	{dir: "durable/temporal", goal: 2150, now: 2560},
 	{dir: "server", goal: 3900, now: 4180},
 	{dir: "viewer", goal: 45},
