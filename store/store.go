@@ -86,6 +86,10 @@ var (
 	// ErrOver is wrapped by errors about a claim to an occurrence that has ended, successfully or
 	// not.
 	ErrOver = errors.New("over")
+	// ErrUnavailable is wrapped by errors of a database that does not work at present: its disk is
+	// full or has failed, another process locks it, or its server cannot be reached. The same call
+	// may succeed later.
+	ErrUnavailable = errors.New("the database is not available")
 )
 
 // Page is a part of a list. The zero Page is its beginning.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,11 +35,41 @@ type conn struct {
 
 func (c conn) Exec(ctx context.Context, text string, args ...any) (int64, error) {
 	tag, err := c.executor.Exec(ctx, c.b.translated(text), args...)
-	return tag.RowsAffected(), err
+	return tag.RowsAffected(), available(err)
+}
+
+// rows is a result whose errors pass through available.
+type rows struct{ pgx.Rows }
+
+func (r rows) Err() error { return available(r.Rows.Err()) }
+
+// available returns err, with store.ErrUnavailable if the server cannot be reached or cannot work
+// at present: classes 08 (connection), 53 (resources), 57P0 (shutdown) and 58 (I/O) of SQLSTATE.
+func available(err error) error {
+	var said *pgconn.PgError
+	var connect *pgconn.ConnectError
+	var network net.Error
+	switch {
+	case err == nil || errors.Is(err, store.ErrUnavailable):
+		return err
+	case errors.As(err, &said):
+		if c := said.Code; !strings.HasPrefix(c, "08") && !strings.HasPrefix(c, "53") &&
+			!strings.HasPrefix(c, "57P0") && !strings.HasPrefix(c, "58") {
+			return err
+		}
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &connect), errors.As(err, &network), errors.Is(err, io.EOF),
+		errors.Is(err, io.ErrUnexpectedEOF), pgconn.SafeToRetry(err):
+	default:
+		return err
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }
 
 func (c conn) Query(ctx context.Context, text string, args ...any) (relational.Rows, error) {
-	return c.executor.Query(ctx, c.b.translated(text), args...)
+	r, err := c.executor.Query(ctx, c.b.translated(text), args...)
+	return rows{r}, available(err)
 }
 
 // maxBatch limits the statements that are sent together.
@@ -59,7 +91,7 @@ func (c conn) Batch(ctx context.Context, all []relational.Statement) error {
 			}
 		}
 		if err := c.SendBatch(ctx, &batch).Close(); err != nil {
-			return err
+			return available(err)
 		}
 	}
 	return nil
@@ -112,14 +144,14 @@ func (b *backend) Plain(s string) string {
 
 // Change runs fn in a transaction. A lock on the item makes other processes wait, too.
 func (b *backend) Change(ctx context.Context, item relational.Item, fn func(tx relational.Conn) error) error {
-	return pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
+	return available(pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
 		s := item.Scope
 		lock := fmt.Sprintf("%s %q %q %q %q", item.Kind, s.Tenant, s.User, s.Thread, item.ID)
 		if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended($1, 0))", lock); err != nil {
 			return err
 		}
 		return fn(conn{tx, b})
-	})
+	}))
 }
 
 func (b *backend) CheckVector(v store.Vector) error { return b.vectors.check(v) }

@@ -81,6 +81,14 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// A server that cannot be reached is unavailable.
+func TestUnavailable(t *testing.T) {
+	_, err := postgres.Open(t.Context(), "postgres://pawl@127.0.0.1:1/db?sslmode=disable", nil)
+	if !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("%v", err)
+	}
+}
+
 // No error shows a password, for any form of the address and any failure.
 func TestSecrets(t *testing.T) {
 	const secret = "s3cr3t!pass"
@@ -120,7 +128,8 @@ func TestSecrets(t *testing.T) {
 	}
 	u.User = url.UserPassword("nobody", secret)
 	_, err = postgres.Open(t.Context(), u.String(), nil)
-	if err == nil || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "nobody") {
+	if err == nil || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "nobody") ||
+		errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("a role that is not there: %v", err)
 	}
 	db := open(t, fresh(t, at))

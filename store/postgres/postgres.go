@@ -78,7 +78,7 @@ func Open(ctx context.Context, address string, opts *Options) (*DB, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store %s: %w", at, clean(err, address, cfg.ConnConfig.Password))
+		return nil, fmt.Errorf("store %s: %w", at, clean(available(err), address, cfg.ConnConfig.Password))
 	}
 	return &DB{relational.New(b), b, at}, nil
 }

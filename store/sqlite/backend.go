@@ -5,12 +5,15 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/internal/relational"
 	"github.com/pawl-go/pawl/store/internal/words"
+	driver "modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
 )
 
 // dialect translates the words of package relational.
@@ -42,7 +45,7 @@ func (c conn) statement(ctx context.Context, text string) *sql.Stmt {
 func (c conn) Exec(ctx context.Context, text string, args ...any) (int64, error) {
 	res, err := c.ExecContext(ctx, dialect.Replace(text), args...)
 	if err != nil {
-		return 0, err
+		return 0, available(err)
 	}
 	return res.RowsAffected()
 }
@@ -51,7 +54,22 @@ func (c conn) Exec(ctx context.Context, text string, args ...any) (int64, error)
 // returned by Err.
 type rows struct{ *sql.Rows }
 
-func (r rows) Close() { r.Rows.Close() }
+func (r rows) Close()     { r.Rows.Close() }
+func (r rows) Err() error { return available(r.Rows.Err()) }
+
+// available returns err, with store.ErrUnavailable if the file cannot be used at present.
+func available(err error) error {
+	var e *driver.Error
+	if !errors.As(err, &e) || errors.Is(err, store.ErrUnavailable) {
+		return err
+	}
+	switch e.Code() & 0xff {
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_READONLY, lib.SQLITE_IOERR, lib.SQLITE_FULL,
+		lib.SQLITE_CANTOPEN, lib.SQLITE_PROTOCOL:
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	return err
+}
 
 func (c conn) Query(ctx context.Context, text string, args ...any) (relational.Rows, error) {
 	var r *sql.Rows
@@ -62,7 +80,7 @@ func (c conn) Query(ctx context.Context, text string, args ...any) (relational.R
 		r, err = c.QueryContext(ctx, dialect.Replace(text), args...)
 	}
 	if err != nil {
-		return nil, err
+		return nil, available(err)
 	}
 	return rows{r}, nil
 }
@@ -127,12 +145,12 @@ func (b *backend) Change(ctx context.Context, item relational.Item, fn func(tx r
 func (b *backend) change(ctx context.Context, fn func(tx *sql.Tx) error) error {
 	tx, err := b.write.BeginTx(ctx, nil)
 	if err != nil {
-		return err
+		return available(err)
 	}
 	if err := fn(tx); err != nil {
-		return errors.Join(err, ignore(tx.Rollback(), sql.ErrTxDone))
+		return available(errors.Join(err, ignore(tx.Rollback(), sql.ErrTxDone)))
 	}
-	return tx.Commit()
+	return available(tx.Commit())
 }
 
 func ignore(err, what error) error {

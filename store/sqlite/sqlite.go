@@ -75,7 +75,7 @@ type Options struct {
 func Open(path string, opts *Options) (*DB, error) {
 	db, err := open(path, opts)
 	if err != nil {
-		return nil, fmt.Errorf("store %s: %w", path, err)
+		return nil, fmt.Errorf("store %s: %w", path, available(err))
 	}
 	return db, nil
 }

@@ -36,7 +36,7 @@ func (b *backend) changeTogether(ctx context.Context, fn func(tx *sql.Tx) error)
 		b.lead()
 	}
 	<-c.done
-	return c.err
+	return available(c.err)
 }
 
 // lead executes the waiting changes in one transaction. Changes that arrive meanwhile are led by
@@ -85,8 +85,8 @@ func (c *waitingChange) within(tx *sql.Tx) error {
 		return err
 	}
 	if c.err = c.alone(tx); c.err != nil {
-		if _, err := tx.Exec("rollback to one"); err != nil {
-			return err
+		if _, err := tx.Exec("rollback to one"); err != nil { // a full disk has ended tx itself
+			return errors.Join(c.err, err)
 		}
 	}
 	_, err := tx.Exec("release one")
