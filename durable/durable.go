@@ -60,6 +60,16 @@ type Engine struct {
 	// The journal records it. A run with other changed tools is rejected with ErrChanged.
 	AcceptChangedTools []string
 
+	// Retry is the time during which a write is repeated while its error is store.ErrUnavailable.
+	// The records, such as the outcomes of calls that have ended, are held in memory meanwhile. 0
+	// means 20 s, a negative number means no repetition.
+	Retry time.Duration
+
+	// Report receives the errors that concern the operation of a run: each failed write or renewal
+	// (store.ErrUnavailable), a lost lease (ErrLost) and a changed program (ErrChanged). It must be
+	// fast and safe for concurrent use. Nil drops them.
+	Report func(run string, err error)
+
 	now func() time.Time // for tests; nil means time.Now
 }
 
@@ -103,6 +113,13 @@ func (e *Engine) Runner(id string, r pawl.Runner) *Runner {
 }
 
 func (e *Engine) lease() time.Duration { return cmp.Or(e.Lease, 30*time.Second) }
+
+// report passes on an error that concerns operation.
+func (e *Engine) report(run string, err error) {
+	if e.Report != nil && !errors.Is(err, errOver) {
+		e.Report(run, err)
+	}
+}
 
 func (e *Engine) clock() time.Time {
 	if e.now != nil {

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -29,6 +30,7 @@ type session struct {
 	played *Played   // the comparisons; nil if this is no Replay
 	story  bool      // events only: pending calls stay pending
 	cancel context.CancelCauseFunc
+	gone   <-chan struct{} // closed when the run is cancelled
 	roots  int // agents bound outside of calls
 
 	committing chan struct{} // holds a value while one goroutine writes
@@ -68,6 +70,7 @@ func (e *Engine) start(ctx context.Context, l store.Lease, h *history) (*session
 		seen: int64(len(h.records)), waiters: map[llm.Key]*gate{}, digested: map[*llm.ToolSpec]string{},
 		committing: make(chan struct{}, 1), stop: make(chan struct{})}
 	ctx, s.cancel = context.WithCancelCause(ctx)
+	s.gone = ctx.Done()
 	s.only = l.Fence == 0
 	if !s.only {
 		if at := runtrace.Of(ctx); at != "" {
@@ -147,19 +150,15 @@ func (s *session) flushTo(n int, change *store.JournalChange) error {
 	} else {
 		change = s.progress(queue)
 	}
-	// Also for a cancelled run.
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	last, err := s.engine.Journal.AppendJournal(ctx, s.lease, change, queue...)
+	last, err := s.write(change, queue)
 	if err != nil {
-		if errors.Is(err, store.ErrConflict) {
-			err = fmt.Errorf("%w: %w", ErrLost, err)
-		}
 		return s.fail(fmt.Errorf("journal: %w", err))
 	}
 	switch {
 	case change != nil && change.Release:
 	case last > s.seen+int64(len(queue)):
+		ctx, cancel := patient()
+		defer cancel()
 		s.look(ctx)
 	default:
 		s.seen = last
@@ -177,6 +176,63 @@ func (s *session) progress(queue []store.Record) *store.JournalChange {
 	}
 	s.stopped = false
 	return &store.JournalChange{State: store.JournalOpen}
+}
+
+// patient returns the context of a write, which ignores that the run is cancelled.
+func patient() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), time.Minute)
+}
+
+// write appends records and change. It holds them while the database is not available, and writes
+// them again for Engine.Retry or until the run is cancelled, so that the outcome of a call that has
+// ended is not lost. The caller holds committing.
+func (s *session) write(change *store.JournalChange, queue []store.Record) (last int64, err error) {
+	until, pause := time.Now().Add(cmp.Or(s.engine.Retry, 20*time.Second)), 20*time.Millisecond
+	for again := false; ; again = true {
+		last, err = s.writeOnce(change, queue, again)
+		switch {
+		case errors.Is(err, store.ErrConflict):
+			return 0, fmt.Errorf("%w: %w", ErrLost, err)
+		case !errors.Is(err, store.ErrUnavailable), !time.Now().Before(until):
+			return last, err
+		}
+		s.engine.report(s.id, err)
+		select {
+		case <-s.gone:
+			return 0, err
+		case <-time.After(pause):
+			pause = min(2*pause, time.Second)
+		}
+	}
+}
+
+// writeOnce appends records and change. again means that an earlier attempt has failed. It may have
+// written them nevertheless, and the lease may have expired since.
+func (s *session) writeOnce(change *store.JournalChange, queue []store.Record, again bool) (int64, error) {
+	ctx, cancel := patient()
+	defer cancel()
+	now, j := time.Now(), s.engine.Journal
+	last, err := j.AppendJournal(ctx, s.lease, change, queue...)
+	if !again {
+		return last, err
+	}
+	if errors.Is(err, store.ErrConflict) {
+		stored, readErr := j.JournalRecords(ctx, s.lease.Scope, s.id, s.seen)
+		if readErr != nil {
+			return 0, readErr
+		}
+		for _, r := range stored {
+			if len(queue) > 0 && r.Key == queue[len(queue)-1].Key && r.Fence == s.lease.Fence {
+				last, err = stored[len(stored)-1].Seq, nil
+			}
+		}
+	}
+	if err == nil && (change == nil || !change.Release) {
+		if _, err = j.RenewJournal(ctx, s.lease, s.engine.clock().Add(s.engine.lease())); err == nil {
+			s.renewed = now
+		}
+	}
+	return last, err
 }
 
 // look reads the records from outside. The caller holds committing.
@@ -206,11 +262,15 @@ func (s *session) look(ctx context.Context) {
 // fail ends the run because of err: no record is stored and no call starts any more.
 func (s *session) fail(err error) error {
 	s.mu.Lock()
-	if s.err == nil {
+	first := s.err == nil
+	if first {
 		s.err, s.queue = err, nil
 	}
 	err = s.err
 	s.mu.Unlock()
+	if first {
+		s.engine.report(s.id, err)
+	}
 	s.cancel(err)
 	return err
 }
@@ -261,7 +321,9 @@ func (s *session) beat() {
 		if err := s.renew(); errors.Is(err, store.ErrConflict) {
 			_ = s.fail(fmt.Errorf("%w: %w", ErrLost, err))
 			return
-			// Another error may be temporary. If it is not, ours reports it before a call starts.
+		} else if err != nil {
+			// It may be temporary. If it is not, ours reports it before a call starts.
+			s.engine.report(s.id, err)
 		}
 	}
 }
