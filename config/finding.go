@@ -63,6 +63,17 @@ type Finding struct {
 	Column  int    // from 1, in characters
 	Message string
 	Hint    string // what would be right; empty means no hint
+
+	cause error // nil means none
+}
+
+// Unwrap returns the error behind the finding, such as one of package store, or nil.
+func (f *Finding) Unwrap() error { return f.cause }
+
+// because sets the error behind the finding.
+func (f *Finding) because(err error) *Finding {
+	f.cause = err
+	return f
 }
 
 // Warning reports whether the agent works all the same.

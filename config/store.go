@@ -113,7 +113,8 @@ func (d *Database) openFile(path string, create bool) (store.Store, error) {
 	}
 	db, err := sqlite.Open(path, nil)
 	if err != nil {
-		return nil, finding(CodeBadFile, "store.db", "want a database file of pawl, a new file, or postgres://USER@HOST/DATABASE", "%v", err)
+		return nil, finding(CodeBadFile, "store.db",
+			"want a database file of pawl, a new file, or postgres://USER@HOST/DATABASE", "%v", err).because(err)
 	}
 	return db, nil
 }
@@ -124,7 +125,8 @@ func openServer(address string, create bool) (store.Store, error) {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, finding(CodeUnavailable, "store.db", makesIt, "%v", err)
 	case err != nil:
-		return nil, finding(CodeUnavailable, "store.db", "want postgres://USER@HOST/DATABASE; the password may also be in PGPASSWORD or ~/.pgpass", "%v", err)
+		return nil, finding(CodeUnavailable, "store.db",
+			"want postgres://USER@HOST/DATABASE; the password may also be in PGPASSWORD or ~/.pgpass", "%v", err).because(err)
 	}
 	return db, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/redact"
+	"github.com/pawl-go/pawl/store"
 )
 
 // commandLine matches a command in a hint, up to the end, a comma or a semicolon.
@@ -69,6 +70,7 @@ func TestFailuresNameTheNextCommand(t *testing.T) {
 		"time":       cli.Failed(context.DeadlineExceeded),
 		"no command": misused(errors.New(`expected one of "demo"`)),
 		"unknown":    cli.Unknown("conversation", "x", nil, "pawl threads list"),
+		"storage":    cli.Failed(fmt.Errorf("x: %w", store.ErrUnavailable)),
 		"not begun":  cli.NotBegun(errors.New("no")),
 	}
 	codes := []llm.Code{llm.CodeAuthentication, llm.CodePermission, llm.CodeNotFound, llm.CodeInvalidRequest,

@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/redact"
+	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -171,6 +172,9 @@ func (f *AgentFlags) over(a *config.Agent) error {
 // Misconfigured returns the failure of an agent that could not be built. It lists each finding with
 // its place in a file, or with its flag.
 func Misconfigured(err error) error {
+	if errors.Is(err, store.ErrUnavailable) {
+		return cli.Failed(err)
+	}
 	all := config.FindingsOf(err)
 	if all == nil {
 		return cli.Fail(cli.StatusUsage, err, "")

@@ -72,6 +72,8 @@ func (j *Journal) Known(id string, err error) error {
 	switch {
 	case errors.Is(err, durable.ErrLost):
 		return cli.Fail(cli.StatusFailed, err, j.Command("runs", "show", id)+" shows its progress")
+	case errors.Is(err, store.ErrUnavailable):
+		return cli.Fail(cli.StatusStorage, err, cli.StorageHint+"; then "+j.Command("runs", "resume", id))
 	case errors.As(err, &m):
 		return cli.Fail(cli.StatusFailed, err, "")
 	case errors.As(err, &l):

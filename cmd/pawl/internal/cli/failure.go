@@ -9,6 +9,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider"
+	"github.com/pawl-go/pawl/store"
 )
 
 // The exit statuses. They are part of the contract of the command.
@@ -19,6 +20,7 @@ const (
 	StatusUsage       = 2   // the command line, a file or the configuration is wrong
 	StatusPending     = 3   // calls need a decision or a result
 	StatusLimit       = 4   // a limit ended the run, with or without an answer
+	StatusStorage     = 5   // the database is not available: its disk, its lock, or its server
 	StatusInterrupted = 130 // the run was interrupted; shells use the same status for Ctrl-C
 )
 
@@ -56,6 +58,9 @@ func Report(w io.Writer, err error) int {
 	if !errors.As(err, &f) {
 		f = &Failure{Status: StatusFailed, Err: err}
 	}
+	if f.Status != StatusStorage && errors.Is(f.Err, store.ErrUnavailable) {
+		f = &Failure{Status: StatusStorage, Err: f.Err, Hint: StorageHint}
+	}
 	if f.Err != nil {
 		fmt.Fprintf(w, "pawl: error: %s\n", Indented(Visible(f.Err.Error())))
 	}
@@ -64,6 +69,10 @@ func Report(w io.Writer, err error) int {
 	}
 	return f.Status
 }
+
+// StorageHint is the hint for a database that is not available.
+const StorageHint = "the storage of the database failed: free space on its disk, end the process that holds it, " +
+	"or wait for its server; to check this machine: pawl doctor"
 
 // NotBegun returns the failure of a run that did not reach its first step. Its status is 2, because
 // an input of the run is wrong.
@@ -87,6 +96,8 @@ func Failed(err error) error {
 	switch {
 	case errors.As(err, &f):
 		return err
+	case errors.Is(err, store.ErrUnavailable):
+		return Fail(StatusStorage, err, StorageHint)
 	case errors.As(err, &o):
 		return Fail(StatusFailed, err, "the answer was: "+Line(o.Text, 200)+
 			"; another model may fit it: pawl models list")
