@@ -31,7 +31,7 @@ type session struct {
 	story  bool      // events only: pending calls stay pending
 	cancel context.CancelCauseFunc
 	gone   <-chan struct{} // closed when the run is cancelled
-	roots  int // agents bound outside of calls
+	roots  int             // agents bound outside of calls
 
 	committing chan struct{} // holds a value while one goroutine writes
 	seen       int64         // the number of known records; guarded by committing
