@@ -70,6 +70,12 @@ type Engine struct {
 	// fast and safe for concurrent use. Nil drops them.
 	Report func(run string, err error)
 
+	// Drain is closed when the process is about to end: calls in progress end and are recorded, no
+	// other call starts, requests to models are cut, and each run stops with the cause ErrDrained.
+	// It is then open and without a lease, so that another process continues it at once. To limit
+	// the time for the calls, cancel the context of the runs. Nil means never.
+	Drain <-chan struct{}
+
 	now func() time.Time // for tests; nil means time.Now
 }
 

@@ -103,6 +103,9 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 
 // intend stores the intent of a call, and returns when it is on disk.
 func (s *session) intend(ctx context.Context, t pawl.Task, call llm.ToolCall, tool *pawl.Tool, attempt int) error {
+	if err := s.admit(ctx, t.Key); err != nil {
+		return err
+	}
 	body := intentBody{Asked: t.Call, Call: call, Effect: tool.Effect, Tool: s.digest(tool.Spec())}
 	if v := pawl.InvocationFrom(ctx); v != nil && v.Key == t.Key {
 		body.Key = v.IdempotencyKey()
@@ -230,6 +233,7 @@ func (b *step) ended(t *pawl.Task, e pawl.Event) pawl.Event {
 	s.mu.Lock()
 	s.waiters[t.Key].leave(t.Key)
 	s.mu.Unlock()
+	defer s.settle(t.Key)
 	x := *e.Execution
 	switch {
 	case b.interrupted(&x):

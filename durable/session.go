@@ -51,6 +51,9 @@ type session struct {
 	waiters map[llm.Key]*gate
 	broken  map[llm.Key]failure // requests of this attempt without a reply
 
+	draining bool             // Engine.Drain is closed; guarded by mu
+	acting   map[llm.Key]bool // calls in progress that are not Compose; guarded by mu
+
 	digested map[*llm.ToolSpec]string // the tools so far; guarded by mu
 
 	stop  chan struct{} // ends the heartbeat
@@ -68,7 +71,7 @@ var errOver = errors.New("the run is over")
 func (e *Engine) start(ctx context.Context, l store.Lease, h *history) (*session, context.Context) {
 	s := &session{engine: e, id: l.Run, lease: l, stopped: h.end != nil, began: time.Now(), renewed: time.Now(), h: h,
 		seen: int64(len(h.records)), waiters: map[llm.Key]*gate{}, digested: map[*llm.ToolSpec]string{},
-		committing: make(chan struct{}, 1), stop: make(chan struct{})}
+		committing: make(chan struct{}, 1), stop: make(chan struct{}), acting: map[llm.Key]bool{}}
 	ctx, s.cancel = context.WithCancelCause(ctx)
 	s.gone = ctx.Done()
 	s.only = l.Fence == 0
@@ -308,14 +311,18 @@ func (s *session) ours() error {
 	return nil
 }
 
-// beat renews the lease until the session ends.
+// beat renews the lease until the session ends, and drains the run.
 func (s *session) beat() {
-	t := time.NewTicker(s.engine.lease() / 3)
+	t, drain := time.NewTicker(s.engine.lease()/3), s.engine.Drain
 	defer t.Stop()
 	for {
 		select {
 		case <-s.stop:
 			return
+		case <-drain:
+			drain = nil
+			s.drain()
+			continue
 		case <-t.C:
 		}
 		if err := s.renew(); errors.Is(err, store.ErrConflict) {

@@ -94,8 +94,10 @@ func toError(err error) *Error {
 		return fault("conflict", err.Error(), "GET the run to see its state")
 	case errors.As(err, &provider):
 		return fault("model_failed", err.Error(), "")
-	case errors.Is(err, errParked), errors.Is(err, context.Canceled):
-		return fault("busy", "the server is stopping", "the next one resumes the run")
+	case errors.Is(err, errParked), errors.Is(err, durable.ErrDrained), errors.Is(err, context.Canceled):
+		e := fault("busy", "the server is stopping", "the next one resumes the run")
+		e.after = 1
+		return e
 	}
 	return fault("failed", err.Error(), "")
 }

@@ -74,15 +74,15 @@ type hub struct {
 	base    context.Context // parent of the contexts of all runs
 	stop    context.CancelCauseFunc
 	closing chan struct{}
+	drained chan struct{} // closed when no run or call may begin any more: durable.Engine.Drain
 	kick    chan struct{} // signals that a run may be ready to be resumed
 
 	mu      sync.Mutex
 	wg      sync.WaitGroup
 	runs    map[place]*live
 	working int
-	rested  []*live // runs that have stopped, the oldest first
-	held    int     // bytes of their feeds
-	closed  bool
+	rested  []*live         // runs that have stopped, the oldest first
+	held    int             // bytes of their feeds
 	tries   map[place]retry // failed attempts to resume runs, for runs found in the last scan
 	seats   map[place]*seat
 	lists   map[*list]bool // lists that are watched
@@ -100,8 +100,8 @@ type retry struct {
 }
 
 func newHub(s *Server) *hub {
-	h := &hub{s: s, runs: map[place]*live{}, closing: make(chan struct{}), kick: make(chan struct{}, 1),
-		tries: map[place]retry{}, seats: map[place]*seat{}, lists: map[*list]bool{}}
+	h := &hub{s: s, runs: map[place]*live{}, closing: make(chan struct{}), drained: make(chan struct{}),
+		kick: make(chan struct{}, 1), tries: map[place]retry{}, seats: map[place]*seat{}, lists: map[*list]bool{}}
 	h.base, h.stop = context.WithCancelCause(context.Background())
 	return h
 }
@@ -154,10 +154,10 @@ func (h *hub) run(ctx context.Context, p place, j job, by *client, msgs ...llm.M
 		h.mu.Unlock()
 		return l, false, l.wait(ctx)
 	}
-	if h.closed || h.working >= h.s.o.MaxRuns {
+	if closed(h.drained) || h.working >= h.s.o.MaxRuns {
 		h.mu.Unlock()
 		e := fault("busy", fmt.Sprintf("at most %d runs can execute concurrently", h.s.o.MaxRuns), "try again later")
-		if h.closed {
+		if closed(h.drained) {
 			e = fault("busy", "the server is stopping", "try again later")
 		}
 		e.after = 1
@@ -205,7 +205,8 @@ func (l *live) wait(ctx context.Context) error {
 // work is the goroutine of a run.
 func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
 	defer l.cancel(nil)
-	begun, ended, plain := false, false, false // plain: an error after the end adds nothing
+	// parked: another process continues the run. plain: an error after the end adds nothing.
+	begun, ended, parked, plain := false, false, false, false
 	runner := h.s.engine.ReplayEvents(l.id, j.agent)
 	if !j.story {
 		r := h.s.engine.Runner(l.id, j.agent)
@@ -215,8 +216,9 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
 		}
 	}
 	for e, err := range h.guarded(l, redact.Runner(runner, h.s.o.Secrets).Stream(ctx, msgs...)) {
-		parked := context.Cause(ctx) == errParked
-		switch root := e.Run == "run"; {
+		root := e.Run == "run"
+		parked = parked || context.Cause(ctx) == errParked || closed(h.drained) && root && interrupted(e)
+		switch {
 		case err != nil && !begun:
 			l.err = err
 		case parked && (err != nil || root && e.Kind == pawl.EventRunEnded):
@@ -257,6 +259,11 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
 	if l.waits.Load() && !l.story { // an answer may have arrived in the meantime
 		h.wake()
 	}
+}
+
+// interrupted reports whether e ends a run only in this process.
+func interrupted(e pawl.Event) bool {
+	return e.Kind == pawl.EventRunEnded && e.Error != "" && e.Result != nil && e.Result.Stop == pawl.StopCancelled
 }
 
 // guarded yields the events of a run. A panic in it becomes the error of the run, with the stack in
@@ -323,7 +330,7 @@ func (h *hub) rest(l *live) {
 	switch {
 	case h.runs[l.place] != l: // the run was resumed or deleted
 		return
-	case l.err != nil || context.Cause(h.base) != nil:
+	case l.err != nil || closed(h.drained):
 		delete(h.runs, l.place)
 		return
 	}
@@ -355,15 +362,34 @@ func (h *hub) wake() {
 	}
 }
 
+// shut closes c once.
+func (h *hub) shut(c chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !closed(c) {
+		close(c)
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
 // close stops all runs and returns when they have stopped.
 func (h *hub) close(ctx context.Context) error {
-	h.mu.Lock()
-	if !h.closed {
-		h.closed = true
-		close(h.closing)
-	}
-	h.mu.Unlock()
+	h.shut(h.drained)
+	h.shut(h.closing)
 	h.stop(errParked)
+	return h.wait(ctx)
+}
+
+// wait returns when all runs have stopped.
+func (h *hub) wait(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { h.wg.Wait(); close(done) }()
 	select {

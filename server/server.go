@@ -60,7 +60,10 @@ type Options struct {
 	Wait    time.Duration // time for a client to send its body, or to receive data; 0 means 30 s
 	Beat    time.Duration // interval of heartbeats in silent streams; 0 means 15 s
 	Recover time.Duration // interval of scans for runs without a process; 0 means 5 s
-	Grace   time.Duration // time for runs and streams to stop when the server stops; 0 means 10 s
+	// Drain is the time that Serve gives calls in progress to end when its context ends. 0 means
+	// 30 s, and less than 0 means none.
+	Drain time.Duration
+	Grace time.Duration // time for runs and streams to stop after that; 0 means 10 s
 
 	// Around wraps the Runner of each run, innermost, so that it sees unredacted events; it serves
 	// telemetry. agent is the name under which the agent is served. Nil means no wrapper.
@@ -83,6 +86,7 @@ type Server struct {
 	mux      *http.ServeMux
 	routes   []route
 	hub      *hub
+	probe    probe
 }
 
 var _ http.Handler = (*Server)(nil)
@@ -98,6 +102,7 @@ func New(o Options) (*Server, error) {
 	def(&o.Wait, 30*time.Second)
 	def(&o.Beat, 15*time.Second)
 	def(&o.Recover, 5*time.Second)
+	def(&o.Drain, 30*time.Second)
 	def(&o.Grace, 10*time.Second)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
@@ -127,8 +132,8 @@ func New(o Options) (*Server, error) {
 		}
 		s.clients = append(s.clients, newClient(o.Tokens[i]))
 	}
-	s.engine = &durable.Engine{Journal: o.Journal, Lease: o.Lease}
 	s.hub = newHub(s)
+	s.engine = &durable.Engine{Journal: o.Journal, Lease: o.Lease, Drain: s.hub.drained}
 	s.routes = s.table()
 	s.mux = s.muxOf(s.routes)
 	return s, nil
@@ -142,9 +147,9 @@ func def[T comparable](v *T, to T) {
 	}
 }
 
-// Serve serves until ctx ends and resumes runs without a process. Then it accepts no more requests
-// and stops its runs so that the next process can resume them. It returns nil when all have
-// stopped. It closes l.
+// Serve serves until ctx ends and resumes runs without a process. Then it calls Drain for the time
+// of Options.Drain, during which it still answers requests, and Close. It returns nil when all runs
+// have stopped. It closes l.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{Handler: s, ReadHeaderTimeout: s.o.Wait, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug)}
@@ -160,6 +165,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return errors.Join(err, s.close())
 	case <-ctx.Done():
 	}
+	drain, ended := context.WithTimeout(context.WithoutCancel(ctx), s.o.Drain)
+	defer ended()
+	if s.Drain(drain) != nil && s.o.Drain > 0 {
+		s.o.Log.Warn("calls in progress are cut: they have not ended in time", "drain", s.o.Drain)
+	}
 	err := s.close()
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Grace)
 	defer cancel()
@@ -170,6 +180,14 @@ func (s *Server) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.o.Grace)
 	defer cancel()
 	return s.Close(ctx)
+}
+
+// Drain starts no more runs and calls, lets the calls in progress end, and stops each run that has
+// none, so that another process can resume it at once. Requests of models are cut. It returns nil
+// when all runs have stopped, and an error if ctx ends before that; Close stops the others then.
+func (s *Server) Drain(ctx context.Context) error {
+	s.hub.shut(s.hub.drained)
+	return s.hub.wait(ctx)
 }
 
 // Close starts no more runs, ends streams and stops all runs so that another process can resume

@@ -3,10 +3,15 @@ package server
 // table.go: the table of endpoints; a new endpoint is a row here and a method of call.
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"sync"
+	"time"
 
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/store"
 )
 
 // table returns all endpoints of the API.
@@ -14,6 +19,7 @@ func (s *Server) table() []route {
 	paging := []param{{"after", "the last ID of the previous page"}, {"limit", "maximum number of entries, up to 1000; default 100"}}
 	return []route{
 		{method: "GET", path: "/v1/health", does: "Reports that the server is running. Needs no token.", out: Health{}, do: (*call).health},
+		{method: "GET", path: "/v1/ready", does: "Reports whether the server takes new runs: ready, or with the status 503 draining, or no_store while the store does not work. Needs no token.", out: Health{}, do: (*call).ready},
 		{method: "GET", path: "/openapi.json", does: "Returns this document. Needs no token.", do: (*call).document},
 
 		{method: "GET", path: "/v1/agents", scope: ScopeRead, does: "Lists the agents.", out: Agents{}, do: (*call).agents},
@@ -52,16 +58,48 @@ func (s *Server) table() []route {
 	}
 }
 
-// Health reports that the server is running.
+// Health reports the state of the server.
 type Health struct {
 	Status string `json:"status"`
 }
 
 func (c *call) health() error {
-	select {
-	case <-c.s.hub.closing:
+	if closed(c.s.hub.closing) {
 		return c.write(http.StatusServiceUnavailable, Health{"closing"})
-	default:
-		return c.write(http.StatusOK, Health{"ok"})
 	}
+	return c.write(http.StatusOK, Health{"ok"})
+}
+
+func (c *call) ready() error {
+	status := "ready"
+	switch {
+	case closed(c.s.hub.drained):
+		status = "draining"
+	case !c.s.probe.works(c.s.o.Journal):
+		status = "no_store"
+	default:
+		return c.write(http.StatusOK, Health{status})
+	}
+	c.w.Header().Set("Retry-After", "1")
+	return c.write(http.StatusServiceUnavailable, Health{status})
+}
+
+// probe is the last answer of the store, so that clients without a token cause one query a second.
+type probe struct {
+	mu sync.Mutex
+	at time.Time
+	ok bool
+}
+
+// works reports whether the store answers.
+func (p *probe) works(j store.Journal) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.at) > time.Second {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		_, err := j.JournalRun(ctx, store.Scope{}, "ready")
+		p.ok, p.at = err == nil || errors.Is(err, store.ErrNotFound), time.Now()
+	}
+	return p.ok
 }

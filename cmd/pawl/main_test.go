@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -124,6 +125,7 @@ func withoutDetector() (remove func(), err error) {
 //	cluster             starts a Temporal server, and sets TEMPORAL_ADDRESS
 //	killed pawl …       runs pawl, and kills it during its first call of $SERVER/pay, which has
 //	                    then happened and has no answer; $SERVER/payments counts the calls
+//	drained pawl …      presses Ctrl-C during that call, which is then answered; expects status 130
 //	interrupt pawl …    runs pawl, presses Ctrl-C after the first request, and expects status 130
 //
 // $EXAMPLES is the folder of the examples. The conditions [postgres] and [temporal] mean that these
@@ -158,7 +160,7 @@ func TestManual(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"simulate": simulate, "received": received, "status": status, "interrupt": interrupt, "serve": startServing, "due": due, "killed": killed, "collect": collect,
+			"simulate": simulate, "received": received, "status": status, "interrupt": interrupt, "serve": startServing, "due": due, "killed": killed, "drained": drained, "collect": collect,
 			"database": func(ts *testscript.TestScript, neg bool, args []string) { ts.Setenv("PG", postgres.URL(t)) },
 			"cluster": func(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Setenv("TEMPORAL_ADDRESS", cluster.Address(t))
@@ -304,14 +306,14 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // begin starts pawl in the folder of the script. out has its output; done is closed after its end.
-func begin(ts *testscript.TestScript, args []string) (cmd *exec.Cmd, out *strings.Builder, done chan error) {
+func begin(ts *testscript.TestScript, args []string) (cmd *exec.Cmd, out *output, done chan error) {
 	cmd = exec.Command(args[0], args[1:]...)
 	cmd.Dir = ts.MkAbs(".")
 	for _, name := range []string{"PATH", "HOME", "OPENAI_BASE_URL", "OPENAI_API_KEY", "GORACE", "TEMPORAL_ADDRESS",
 		"PAWL_BLOBS"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
-	out = new(strings.Builder)
+	out = new(output)
 	cmd.Stdout, cmd.Stderr = out, out
 	ts.Check(cmd.Start())
 	done = make(chan error, 1)
@@ -319,8 +321,26 @@ func begin(ts *testscript.TestScript, args []string) (cmd *exec.Cmd, out *string
 	return cmd, out, done
 }
 
+// output is what a process has written so far.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
 // wait returns when the condition so holds, and fails if pawl ends before.
-func wait(ts *testscript.TestScript, done chan error, out *strings.Builder, so func() bool) {
+func wait(ts *testscript.TestScript, done chan error, out *output, so func() bool) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !so() {

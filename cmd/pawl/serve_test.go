@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -14,6 +16,8 @@ import (
 	"sync/atomic"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 )
 
 // startServing starts a web server for scripts.
@@ -22,7 +26,7 @@ func startServing(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: serve FOLDER")
 	}
 	dir := ts.MkAbs(args[0])
-	pay := new(payments)
+	pay := &payments{answer: make(chan struct{})}
 	*ts.Value(paymentsKey{}).(**payments) = pay
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/echo") {
@@ -69,9 +73,10 @@ func echo(w http.ResponseWriter, r *http.Request) {
 // payments is a bank at /pay whose first payment hangs: the payment happens, but gets no answer.
 // /payments returns the number of payments, /payments/keys their idempotency keys.
 type payments struct {
-	n    atomic.Int64
-	mu   sync.Mutex
-	keys []string
+	n      atomic.Int64
+	answer chan struct{} // the first payment is answered when it is closed
+	mu     sync.Mutex
+	keys   []string
 }
 
 type paymentsKey struct{}
@@ -91,8 +96,11 @@ func (p *payments) serve(w http.ResponseWriter, r *http.Request) {
 	p.mu.Unlock()
 	io.Copy(io.Discard, r.Body) // otherwise the server does not notice that the client disconnected
 	if p.n.Add(1) == 1 {
-		<-r.Context().Done()
-		return
+		select {
+		case <-p.answer:
+		case <-r.Context().Done():
+			return
+		}
 	}
 	fmt.Fprintln(w, "paid")
 }
@@ -107,4 +115,24 @@ func killed(ts *testscript.TestScript, neg bool, args []string) {
 	wait(ts, done, out, func() bool { return pay.n.Load() > 0 })
 	ts.Check(cmd.Process.Kill())
 	<-done
+}
+
+// drained presses Ctrl-C during the first payment of pawl, and lets the bank answer after that. It
+// expects status 130.
+func drained(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: drained pawl …")
+	}
+	pay := *ts.Value(paymentsKey{}).(**payments)
+	cmd, out, done := begin(ts, args)
+	wait(ts, done, out, func() bool { return pay.n.Load() > 0 })
+	ts.Check(cmd.Process.Signal(os.Interrupt))
+	wait(ts, done, out, func() bool { return strings.Contains(out.String(), "a second interrupt") })
+	close(pay.answer)
+	err := <-done
+	ts.Logf("%s", out.String())
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != cli.StatusInterrupted {
+		ts.Fatalf("got %v, want exit status %d", err, cli.StatusInterrupted)
+	}
 }

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -37,6 +38,7 @@ type Cmd struct {
 	Origin      []string      `placeholder:"ORIGIN" help:"@serve_origin"`
 	MaxRuns     int           `name:"max-runs" default:"200" placeholder:"N" help:"@serve_maxruns"`
 	Lease       time.Duration `default:"30s" placeholder:"TIME" help:"@serve_lease"`
+	Drain       time.Duration `default:"30s" placeholder:"TIME" help:"@serve_drain"`
 	OTel        string        `name:"otel" placeholder:"URL" help:"@serve_otel"`
 	TellContent bool          `name:"tell-content" help:"@serve_content"`
 	Schedules   bool          `default:"true" negatable:"" help:"@serve_schedules"`
@@ -53,6 +55,9 @@ func (c *Cmd) Run(sys *cli.System) error {
 	addr, local, err := listenOn("--http", c.HTTP)
 	if err != nil {
 		return err
+	}
+	if c.Drain < 0 {
+		return cli.Usage("0 cuts the calls at once", "--drain %v is less than 0", c.Drain)
 	}
 	tokens, err := c.tokens(sys)
 	if err != nil {
@@ -73,7 +78,8 @@ func (c *Cmd) Run(sys *cli.System) error {
 	}
 	o := server.Options{Agents: all.agents, Journal: db, Secrets: all.secrets, Tokens: tokens, Hosts: c.Host,
 		Origins: c.Origin, Schedules: db, MaxRuns: c.MaxRuns, Lease: c.Lease, Pages: viewer.Handler(),
-		Log: slog.New(slog.NewTextHandler(sys.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+		Drain: cmp.Or(c.Drain, -1),
+		Log:   slog.New(slog.NewTextHandler(sys.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	mcpCtx, endMCP := context.WithCancel(context.Background())
 	defer endMCP()
 	// the agents have rules of their own

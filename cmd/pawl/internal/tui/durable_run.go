@@ -24,8 +24,20 @@ type DurableRun struct {
 	Save    string // the file for the result; "" means none
 }
 
-// Do executes the run, prints its result, and returns the failure with the exit status.
+// Do executes the run, prints its result, and returns the failure with the exit status. If ctx is
+// cancelled with cli.ErrStopped, calls in progress end first.
 func (w *DurableRun) Do(ctx context.Context, msgs []llm.Message) error {
+	drain := make(chan struct{})
+	w.Journal.Drain = drain
+	outer := ctx
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	defer context.AfterFunc(outer, func() {
+		if cause := context.Cause(outer); cause != cli.ErrStopped {
+			cancel(cause)
+		}
+		close(drain)
+	})()
 	d := NewDisplay(w.Sys, w.Out, w.JSON)
 	run := pawl.Runner(w.Runner)
 	if w.Setup.Around != nil {
