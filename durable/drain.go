@@ -38,7 +38,7 @@ func (s *session) admit(ctx context.Context, key llm.Key) error {
 	return context.Cause(ctx)
 }
 
-// settle removes the call at key, which has ended, from the calls in progress.
+// settle removes the call at key, whose outcome is stored, from the calls in progress.
 func (s *session) settle(key llm.Key) {
 	s.mu.Lock()
 	delete(s.acting, key)

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"runtime/debug"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/store"
 )
 
 // executor replays the outcomes of ended calls, and stores the outcomes of new ones. No call starts
@@ -154,6 +156,7 @@ func (b *step) alone(inner pawl.Executor, yield func(pawl.Event) bool) {
 			if err := b.s.flush(nil); err != nil {
 				e = notStored(t, e, err)
 			}
+			b.s.settle(t.Key)
 		}
 		if !yield(e) {
 			return
@@ -214,8 +217,11 @@ func (b *step) together(inner pawl.Executor, yield func(pawl.Event) bool) {
 		}
 		err := b.s.flush(nil)
 		for _, e := range held {
-			if t := b.task(e); t != nil && err != nil {
-				e = notStored(t, e, err)
+			if t := b.task(e); t != nil {
+				if err != nil {
+					e = notStored(t, e, err)
+				}
+				b.s.settle(t.Key)
 			}
 			if !yield(e) {
 				return
@@ -233,7 +239,6 @@ func (b *step) ended(t *pawl.Task, e pawl.Event) pawl.Event {
 	s.mu.Lock()
 	s.waiters[t.Key].leave(t.Key)
 	s.mu.Unlock()
-	defer s.settle(t.Key)
 	x := *e.Execution
 	switch {
 	case b.interrupted(&x):
@@ -266,6 +271,9 @@ func (b *step) interrupted(x *pawl.Execution) bool {
 // notStored returns the event for a call whose records could not be stored. For the run, the call
 // has not ended.
 func notStored(t *pawl.Task, e pawl.Event, err error) pawl.Event {
+	if errors.Is(err, store.ErrUnavailable) { // the rest is for the operator: Engine.Report
+		err = store.ErrUnavailable
+	}
 	x := *e.Execution
 	x.Outcome, x.Error, x.Result, x.Ends, x.Pending, x.Values = pawl.OutcomeCancelled, err.Error(),
 		llm.ErrorResult("Not recorded."), "", nil, nil

@@ -5,6 +5,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -118,8 +119,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt *route) {
 		c.hide(fail)
 		writeError(w, fail)
 	}
-	if fail != nil && fail.Status == http.StatusInternalServerError {
-		s.o.Log.Error("a request failed", "path", r.URL.Path, "error", fail.Message)
+	if fail != nil && (fail.cause != nil || fail.Status == http.StatusInternalServerError) {
+		s.o.Log.Error("a request failed", "path", r.URL.Path, "error", cmp.Or(fail.cause, error(fail)))
 	}
 }
 

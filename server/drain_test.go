@@ -1,9 +1,11 @@
 package server_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -146,4 +148,41 @@ func ask(t *testing.T, c *http.Client, method, addr, path, body string) (got sai
 		t.Fatal(err)
 	}
 	return got, res.StatusCode
+}
+
+// away is a journal whose database does not answer, with an error that has an address.
+type away struct {
+	store.Journal
+	off atomic.Bool
+}
+
+func (j *away) JournalRun(ctx context.Context, s store.Scope, id string) (store.JournalRun, error) {
+	if j.off.Load() {
+		return store.JournalRun{}, fmt.Errorf("%w: dial tcp 10.1.2.3:5432: connection refused", store.ErrUnavailable)
+	}
+	return j.Journal.JournalRun(ctx, s, id)
+}
+
+// While the database does not work, requests are answered with 503 and Retry-After, in words
+// without an address, which the log has.
+func TestDatabaseAway(t *testing.T) {
+	j, log := &away{Journal: new(store.MemoryJournal)}, new(bytes.Buffer)
+	v := serve(t, func(o *server.Options) { o.Journal, o.Log = j, slog.New(slog.NewTextHandler(log, nil)) })
+	addr := strings.TrimPrefix(v.url, "http://")
+	j.off.Store(true)
+	if got, status := ask(t, v.client, "GET", addr, "/v1/ready", ""); status != 503 || got.Status != "no_store" {
+		t.Errorf("ready: %d %+v", status, got)
+	}
+	if _, status := ask(t, v.client, "GET", addr, "/v1/health", ""); status != 200 {
+		t.Errorf("health: %d", status)
+	}
+	got, status := ask(t, v.client, "POST", addr, "/v1/runs", `{"id":"r","input":"Pay."}`)
+	if said := fmt.Sprint(got); status != 503 || got.Error.Code != "unavailable" || strings.Contains(said, "10.1.2.3") {
+		t.Errorf("%d %s", status, said)
+	}
+	if !strings.Contains(log.String(), "10.1.2.3") {
+		t.Errorf("the log has no address: %s", log)
+	}
+	j.off.Store(false)
+	v.do("POST", "/v1/runs", `{"id":"r","input":"look Oslo"}`, 201, nil)
 }

@@ -23,7 +23,8 @@ type Error struct {
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitzero"`
 
-	after int // seconds until a retry; 0 means not stated
+	after int   // seconds until a retry; 0 means not stated
+	cause error // for the log; nil means that the message says all
 }
 
 // Error returns the message.
@@ -55,6 +56,7 @@ var errorCodes = []struct {
 	{"failed", 500, "the server failed"},
 	{"model_failed", 502, "the model's provider failed"},
 	{"busy", 503, "the server has reached a limit, or is stopping"},
+	{"unavailable", 503, "the database does not work at present"},
 }
 
 // fault returns an Error with a code from the list.
@@ -77,6 +79,10 @@ func toError(err error) *Error {
 	var transcript *pawl.TranscriptError
 	switch {
 	case errors.As(err, &e):
+		return e
+	case errors.Is(err, store.ErrUnavailable):
+		e := fault("unavailable", store.ErrUnavailable.Error(), "try again later")
+		e.after, e.cause = 2, err // err may have addresses
 		return e
 	case errors.As(err, &transcript):
 		return badRequest("the messages: "+err.Error(), "")

@@ -315,6 +315,9 @@ func (h *hub) drop(p place) {
 // fail sends watchers the reason why the run could not continue.
 func (h *hub) fail(l *live, err error) {
 	e := *toError(err)
+	if e.cause != nil {
+		h.s.o.Log.Error("a run cannot be stored", "run", l.id, "error", e.cause)
+	}
 	e.Message = h.s.o.Secrets.String(e.Message)
 	data, _ := json.Marshal(map[string]*Error{"error": &e}) // text always marshals
 	l.feed.add(kindError, data)

@@ -125,7 +125,7 @@ func withoutDetector() (remove func(), err error) {
 //	cluster             starts a Temporal server, and sets TEMPORAL_ADDRESS
 //	killed pawl …       runs pawl, and kills it during its first call of $SERVER/pay, which has
 //	                    then happened and has no answer; $SERVER/payments counts the calls
-//	drained pawl …      presses Ctrl-C during that call, which is then answered; expects status 130
+//	drained pawl …      presses Ctrl-C during that call, which is answered then; wants status 130
 //	interrupt pawl …    runs pawl, presses Ctrl-C after the first request, and expects status 130
 //
 // $EXAMPLES is the folder of the examples. The conditions [postgres] and [temporal] mean that these

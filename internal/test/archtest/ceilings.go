@@ -61,7 +61,7 @@ var ceilings = []ceiling{
 	{dir: "telemetry/export", goal: 600, now: 670},
 	{dir: "config", goal: 3400, now: 4040},
 	{dir: "config/agentframework", goal: 800, now: 1055},
-	{dir: "cmd/pawl", goal: 12600, now: 13925},
+	{dir: "cmd/pawl", goal: 12600, now: 13945},
 	{dir: "examples", goal: 770},
 	{dir: "internal/schema", goal: 1500, now: 2260},
 	{dir: "internal/jsonform", goal: 120},
