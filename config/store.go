@@ -87,7 +87,11 @@ func (d *Database) opened(create bool) (store.Store, error) {
 	if d.at.isServer() {
 		open = openServer
 	}
-	db, err := open(path, create || d.create)
+	l, err := ledger(d.env)
+	if err != nil {
+		return nil, err
+	}
+	db, err := open(path, create || d.create, l)
 	if err == nil {
 		d.db = db
 	}
@@ -101,7 +105,7 @@ func (s Store) isServer() bool {
 
 const makesIt = "pawl knowledge add FILE makes it, and so do runs with the sets remember, skill or schedule"
 
-func (d *Database) openFile(path string, create bool) (store.Store, error) {
+func (d *Database) openFile(path string, create bool, l *store.Ledger) (store.Store, error) {
 	if create {
 		if d.at.DB == "" {
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -111,7 +115,7 @@ func (d *Database) openFile(path string, create bool) (store.Store, error) {
 	} else if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, finding(CodeBadFile, "store.db", makesIt, "there is no database %s", path)
 	}
-	db, err := sqlite.Open(path, nil)
+	db, err := sqlite.Open(path, &sqlite.Options{Ledger: l})
 	if err != nil {
 		return nil, finding(CodeBadFile, "store.db",
 			"want a database file of pawl, a new file, or postgres://USER@HOST/DATABASE", "%v", err).because(err)
@@ -119,8 +123,8 @@ func (d *Database) openFile(path string, create bool) (store.Store, error) {
 	return db, nil
 }
 
-func openServer(address string, create bool) (store.Store, error) {
-	db, err := postgres.Open(context.Background(), address, &postgres.Options{NoCreate: !create})
+func openServer(address string, create bool, l *store.Ledger) (store.Store, error) {
+	db, err := postgres.Open(context.Background(), address, &postgres.Options{NoCreate: !create, Ledger: l})
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, finding(CodeUnavailable, "store.db", makesIt, "%v", err)

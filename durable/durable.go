@@ -84,7 +84,7 @@ var (
 	// tools or instructions have changed.
 	ErrChanged = errors.New("the program has changed")
 	// ErrCorrupt is in the tree of an error for a journal that differs from what was written.
-	ErrCorrupt = errors.New("the journal is damaged")
+	ErrCorrupt = store.ErrCorrupt
 	// ErrLost is in the tree of an error for a run that another process has taken over.
 	ErrLost = errors.New("another process has the run")
 	// ErrExpired is in the tree of an error for an approval that came too late.

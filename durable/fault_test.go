@@ -175,7 +175,7 @@ func TestTwoOwners(t *testing.T) {
 		if n := deliveries(&world, "post"); n != 10 {
 			t.Errorf("%d writes happened, want 10", n)
 		}
-		if _, err := second.Verify(t.Context(), "r"); err != nil {
+		if _, err := second.Verify(t.Context(), "r", nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -323,16 +323,16 @@ func TestTornWrites(t *testing.T) {
 // it looks like a machine that died earlier.
 func TestTruncatedLog(t *testing.T) {
 	f := posted(t)
-	was, err := f.eng.Verify(t.Context(), "r")
+	was, err := f.eng.Verify(t.Context(), "r", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	eng := &durable.Engine{Journal: reopened(t,
 		image(t, f.path, func(wal []byte) []byte { return wal[:len(wal)*2/3] }))}
-	if now, err := eng.Verify(t.Context(), "r"); err != nil || now.Records >= was.Records {
+	if now, err := eng.Verify(t.Context(), "r", nil); err != nil || now.Records >= was.Records {
 		t.Fatalf("the image has %+v, %v; nothing was cut off", now, err)
 	}
-	if _, err := eng.Verify(t.Context(), "r", was.Head); !errors.Is(err, durable.ErrCorrupt) {
+	if _, err := eng.Verify(t.Context(), "r", &durable.VerifyOptions{Heads: []string{was.Head}}); !errors.Is(err, durable.ErrCorrupt) {
 		t.Errorf("with a head that was kept: %v", err)
 	}
 }
@@ -394,7 +394,7 @@ func TestTampering(t *testing.T) {
 		`update records set hash = (select hash from records where seq = 4) where seq = 5`, `update journals set head = 'x'`,
 	} {
 		f := posted(t)
-		if _, err := f.eng.Verify(t.Context(), "r"); err != nil {
+		if _, err := f.eng.Verify(t.Context(), "r", nil); err != nil {
 			t.Fatal(err)
 		}
 		raw, err := sql.Open("sqlite", f.path)
@@ -405,7 +405,7 @@ func TestTampering(t *testing.T) {
 			t.Fatal(err)
 		}
 		raw.Close()
-		if _, err := f.eng.Verify(t.Context(), "r"); !errors.Is(err, durable.ErrCorrupt) {
+		if _, err := f.eng.Verify(t.Context(), "r", nil); !errors.Is(err, durable.ErrCorrupt) {
 			t.Errorf("%s: %v", statement, err)
 		}
 	}

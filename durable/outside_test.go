@@ -103,7 +103,7 @@ func TestDecisions(t *testing.T) {
 					t.Errorf("an answer to what is done: %v", err)
 				}
 			}
-			if _, err := eng.Verify(t.Context(), "r"); err != nil {
+			if _, err := eng.Verify(t.Context(), "r", nil); err != nil {
 				t.Error(err)
 			}
 		})

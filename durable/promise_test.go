@@ -307,7 +307,7 @@ func TestReplayAndFork(t *testing.T) {
 	if err := eng.Fork(t.Context(), "r", "g", 99, nil); err == nil {
 		t.Error("a fork behind the end")
 	}
-	if _, err := eng.Verify(t.Context(), "f"); err != nil {
+	if _, err := eng.Verify(t.Context(), "f", nil); err != nil {
 		t.Error(err)
 	}
 }

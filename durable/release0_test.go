@@ -297,7 +297,7 @@ func TestRelease0IsReadAndReplayed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := eng.Verify(ctx, r.id, head.Head)
+		v, err := eng.Verify(ctx, r.id, &durable.VerifyOptions{Heads: []string{head.Head}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -364,7 +364,7 @@ func TestRelease0IsResumed(t *testing.T) {
 		if places := writtenTwice(deliveredBefore(t), world.All()); len(places) > 0 {
 			t.Errorf("%s: writes happened before, and again: %v", r.id, places)
 		}
-		if _, err := eng.Verify(ctx, r.id); err != nil {
+		if _, err := eng.Verify(ctx, r.id, nil); err != nil {
 			t.Error(err)
 		}
 		ends = append(ends, map[string]any{"run": r.id, "stop": res.Stop, "text": res.Text(),

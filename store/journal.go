@@ -20,6 +20,9 @@ import (
 //
 // A lease is fenced: its Fence grows with each claim. A holder with an older Fence is refused with
 // ErrConflict, independent of its clock.
+//
+// The head of a run is sealed at each change. A change of a run whose head differs from its seal is
+// refused with ErrCorrupt.
 type Journal interface {
 	// BeginJournal creates a run with its first records and a lease for owner until the time until.
 	// It returns ErrConflict if the ID exists.
@@ -49,7 +52,7 @@ type Journal interface {
 	AppendOutside(ctx context.Context, s Scope, id, state string, records ...Record) error
 	// JournalRecords returns the records of a run with a Seq greater than after, in order.
 	JournalRecords(ctx context.Context, s Scope, id string, after int64) ([]Record, error)
-	// DeleteJournal deletes a run with its records.
+	// DeleteJournal deletes a run with its records, its artifacts and its trace.
 	DeleteJournal(ctx context.Context, s Scope, id string) error
 }
 
@@ -68,6 +71,9 @@ type JournalRun struct {
 	Head    string          `json:"head"`           // Hash of the last record
 	Created time.Time       `json:"created,omitzero"`
 	Updated time.Time       `json:"updated,omitzero"`
+	// Seal has digests of all other columns, and a signature if there is a key: see Ledger. The
+	// journal sets it. Empty means that the head was last written before there were seals.
+	Seal string `json:"-"`
 }
 
 // The states of a durable run.
@@ -119,6 +125,8 @@ type Record struct {
 	Body    json.RawMessage `json:"body"`
 	// Hash is the hash of this record and all before it: see Chain. The journal sets it.
 	Hash string `json:"hash"`
+	// Signature is the signature of a record without a lease: see Ledger. The journal sets it.
+	Signature string `json:"signature,omitzero"`
 }
 
 // Chain returns the Hash of r in the run with that ID. prev is the Hash of the record before, or

@@ -12,6 +12,8 @@ import (
 // MemoryJournal is a Journal in memory, for tests and for trying out durable runs. The zero value
 // is ready to use. It is safe for concurrent use and must not be copied.
 type MemoryJournal struct {
+	Ledger *Ledger // signs and anchors the runs; nil means neither
+
 	mu   sync.Mutex
 	runs map[journalID]*memoryRun
 }
@@ -45,18 +47,26 @@ func (m *MemoryJournal) BeginJournal(ctx context.Context, s Scope, r JournalRun,
 	r.Scope, r.Owner, r.Fence, r.Until, r.Created, r.Updated, r.Records, r.Head = s, owner, 1, until, time.Now(),
 		time.Now(), 0, ""
 	run := &memoryRun{head: r, keys: map[string]bool{}}
-	if err := run.add(1, first); err != nil {
+	if err := run.add(m.Ledger, 1, first); err != nil {
 		return l, err
 	}
 	if m.runs == nil {
 		m.runs = map[journalID]*memoryRun{}
 	}
 	m.runs[id] = run
-	return l, nil
+	return l, m.seal(ctx, run, true)
+}
+
+// seal seals the head of a run, and anchors it. The caller holds the lock.
+func (m *MemoryJournal) seal(ctx context.Context, r *memoryRun, anchor bool) (err error) {
+	if r.head.Seal, err = m.Ledger.Seal(r.head); err == nil && anchor {
+		err = m.Ledger.Store(ctx, r.head, false)
+	}
+	return err
 }
 
 // add appends all records or none.
-func (r *memoryRun) add(fence int64, records []Record) error {
+func (r *memoryRun) add(l *Ledger, fence int64, records []Record) (err error) {
 	for i, rec := range records {
 		if r.keys[rec.Key] || slices.ContainsFunc(records[:i], func(o Record) bool { return o.Key == rec.Key }) {
 			return fmt.Errorf("run %s: record %s exists: %w", r.head.ID, rec.Key, ErrConflict)
@@ -65,6 +75,9 @@ func (r *memoryRun) add(fence int64, records []Record) error {
 	for _, rec := range records {
 		rec.Seq, rec.Fence, rec.Body = r.head.Records+1, fence, slices.Clone(rec.Body)
 		rec.Hash = rec.Chain(r.head.ID, r.head.Head)
+		if rec.Signature, err = l.SignRecord(rec); err != nil {
+			return err
+		}
 		r.head.Records, r.head.Head = rec.Seq, rec.Hash
 		r.records = append(r.records, rec)
 		r.keys[rec.Key] = true
@@ -160,7 +173,7 @@ func (m *MemoryJournal) ClaimJournal(ctx context.Context, s Scope, id, owner str
 	r.head.Fence++
 	r.head.Owner, r.head.Until = owner, until
 	l.Fence = r.head.Fence
-	return l, nil
+	return l, m.seal(ctx, r, true)
 }
 
 // held returns the run of a valid lease. The caller holds the lock.
@@ -186,7 +199,8 @@ func (m *MemoryJournal) RenewJournal(ctx context.Context, l Lease, until time.Ti
 	if r.head.Until = until; until.IsZero() {
 		r.head.Owner = ""
 	}
-	return r.head, nil
+	err = m.seal(ctx, r, false)
+	return r.head, err
 }
 
 // AppendJournal appends records under a lease.
@@ -202,7 +216,7 @@ func (m *MemoryJournal) AppendJournal(ctx context.Context, l Lease, c *JournalCh
 		return 0, err
 	}
 	before := r.head.Records
-	if err := r.add(l.Fence, records); err != nil {
+	if err := r.add(m.Ledger, l.Fence, records); err != nil {
 		return 0, err
 	}
 	if c != nil {
@@ -213,7 +227,7 @@ func (m *MemoryJournal) AppendJournal(ctx context.Context, l Lease, c *JournalCh
 			r.head.Owner, r.head.Until = "", time.Time{}
 		}
 	}
-	return r.head.Records, nil
+	return r.head.Records, m.seal(ctx, r, true)
 }
 
 // AppendOutside appends records without a lease.
@@ -230,13 +244,13 @@ func (m *MemoryJournal) AppendOutside(ctx context.Context, s Scope, id, state st
 	case r.head.State == JournalOver:
 		return fmt.Errorf("run %s is over: %w", id, ErrConflict)
 	}
-	if err := r.add(0, records); err != nil {
+	if err := r.add(m.Ledger, 0, records); err != nil {
 		return err
 	}
 	if state != "" && r.head.State == JournalWaiting {
 		r.head.State = state
 	}
-	return nil
+	return m.seal(ctx, r, true)
 }
 
 // JournalRecords returns the records of a run.
@@ -260,9 +274,10 @@ func (m *MemoryJournal) DeleteJournal(ctx context.Context, s Scope, id string) e
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, err := m.find(s, id); err != nil {
+	r, err := m.find(s, id)
+	if err != nil {
 		return err
 	}
 	delete(m.runs, journalID{s, id})
-	return nil
+	return m.Ledger.Store(ctx, r.head, true)
 }

@@ -11,11 +11,15 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-//go:embed schema.sql
-var schema1 string
+var (
+	//go:embed schema.sql
+	schema1 string
+	//go:embed schema2.sql
+	schema2 string
 
-// migrations lists the statements that create each version from the previous one.
-var migrations = []string{schema1}
+	// migrations lists the statements that create each version from the previous one.
+	migrations = []string{schema1, schema2}
+)
 
 // migrating is the key of the lock that one process at a time holds to create tables: "pawl".
 const migrating = 0x7061776c

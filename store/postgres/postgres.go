@@ -57,6 +57,7 @@ type Options struct {
 	Now func() time.Time // clock for Created and Updated; nil means time.Now
 	// NoCreate does not create missing tables: Open then fails with store.ErrNotFound.
 	NoCreate bool
+	Ledger   *store.Ledger // signs and anchors durable runs; nil means neither
 }
 
 // Open opens the store at address and creates its tables if they do not exist. A store written by a
@@ -80,7 +81,7 @@ func Open(ctx context.Context, address string, opts *Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", at, clean(available(err), address, cfg.ConnConfig.Password))
 	}
-	return &DB{relational.New(b), b, at}, nil
+	return &DB{relational.New(b, opts.Ledger), b, at}, nil
 }
 
 // Close closes the connections. Methods called after it fail.

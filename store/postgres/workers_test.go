@@ -185,7 +185,7 @@ func TestWorkersAreKilled(t *testing.T) {
 		if bad := durabletest.Violations(world.All(), whole[tool].All(), c.killed); len(bad) > 0 {
 			t.Errorf("%s: %v", id, bad)
 		}
-		if _, err := eng.Verify(t.Context(), id); err != nil {
+		if _, err := eng.Verify(t.Context(), id, nil); err != nil {
 			t.Error(err)
 		}
 	}

@@ -41,8 +41,10 @@ var (
 	schema2 string
 	//go:embed schema3.sql
 	schema3 string
+	//go:embed schema4.sql
+	schema4 string
 
-	schemas = []string{schema1, schema2, schema3} // each migrates the file to the next version
+	schemas = []string{schema1, schema2, schema3, schema4} // each migrates the file to the next version
 	version = len(schemas)
 )
 
@@ -68,6 +70,7 @@ type Options struct {
 	// NoSync does not wait for the disk. If the machine stops (not only the program), the last
 	// changes may be lost, or the file corrupted. It is meant for tests.
 	NoSync bool
+	Ledger *store.Ledger // signs and anchors durable runs; nil means neither
 }
 
 // Open opens the store in the file path and creates it if it does not exist. A file with other
@@ -129,7 +132,11 @@ func open(path string, opts *Options) (*DB, error) {
 	}
 	db.read.SetMaxOpenConns(max(4, runtime.GOMAXPROCS(0)))
 	db.read.SetMaxIdleConns(max(4, runtime.GOMAXPROCS(0)))
-	return &DB{relational.New(db), db}, nil
+	var ledger *store.Ledger
+	if opts != nil {
+		ledger = opts.Ledger
+	}
+	return &DB{relational.New(db, ledger), db}, nil
 }
 
 // Close closes the file. Methods called after it fail.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ func RunJournal(t *testing.T, open func(t *testing.T) store.Journal) {
 		test func(*journalSuite)
 	}{
 		{"a run from beginning to end", (*journalSuite).life}, {"chain", (*journalSuite).chain}, {"leases", (*journalSuite).leases}, {"outside", (*journalSuite).outside},
-		{"all or nothing", (*journalSuite).atomic}, {"lists", (*journalSuite).lists}, {"race for a lease", (*journalSuite).race}, {"bad input", (*journalSuite).bad},
+		{"all or nothing", (*journalSuite).atomic}, {"lists", (*journalSuite).lists}, {"race for a lease", (*journalSuite).race}, {"seals", (*journalSuite).seals}, {"bad input", (*journalSuite).bad},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			s := &journalSuite{suite{T: t, ctx: t.Context()}, open(t)}
@@ -270,6 +271,35 @@ func (s *journalSuite) race() {
 		}
 		prev = r.Hash
 	}
+}
+
+// seals tests that each change of a head seals it as it is read again.
+func (s *journalSuite) seals() {
+	last := ""
+	sealed := func(what string) {
+		s.Helper()
+		r := must(s.db.JournalRun(s.ctx, alice, "r"))
+		if err := r.CheckSeal(); err != nil || r.Seal == "" || r.Seal == last {
+			s.Errorf("after %s: %v, seal %q, before %q", what, err, r.Seal, last)
+		}
+		last, r.Task = r.Seal, r.Task+"!"
+		if err := r.CheckSeal(); !errors.Is(err, store.ErrCorrupt) || !strings.HasSuffix(err.Error(), ": task") {
+			s.Errorf("after %s, the task was changed: %v", what, err)
+		}
+	}
+	l := s.begin("r")
+	sealed("the beginning")
+	must(s.db.AppendJournal(s.ctx, l, nil, record("a", `1`)))
+	sealed("a record")
+	must(s.db.RenewJournal(s.ctx, l, noon.Add(2*time.Minute)))
+	sealed("a renewal")
+	must(s.db.AppendJournal(s.ctx, l, &store.JournalChange{State: store.JournalWaiting, Summary: json.RawMessage(`{"stop": "pending"}`),
+		Release: true}, record("b", `1`)))
+	sealed("a stop")
+	s.ok(s.db.AppendOutside(s.ctx, alice, "r", store.JournalOpen, record("c", `1`)))
+	sealed("an answer")
+	must(s.db.ClaimJournal(s.ctx, alice, "r", "other", noon, noon.Add(time.Hour)))
+	sealed("a claim")
 }
 
 func (s *journalSuite) bad() {

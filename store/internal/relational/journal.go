@@ -19,28 +19,67 @@ import (
 const largeBody = 16 << 10
 
 const (
-	journalColumns = "tenant, USER, thread, id, agent, task, state, summary, owner, fence, until, records, head, created, updated"
+	journalColumns = "tenant, USER, thread, id, agent, task, state, summary, owner, fence, until, records, head, created, updated, seal"
 	ofJournal      = " from journals where tenant = ? and USER = ? and thread = ? and id = ?"
 
-	selectRow    = "select n, records, head, owner, fence, state" + ofJournal
-	insertRecord = `insert into records (journal, seq, key, kind, fence, at, elapsed, body, digest, hash)
-		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (journal, key) do nothing returning seq`
-	updateHead = "update journals set records = ?, head = ?, updated = ? where n = ?"
+	selectRow    = "select " + journalColumns + ", n" + ofJournal
+	insertRecord = `insert into records (journal, seq, key, kind, fence, at, elapsed, body, digest, hash, signature)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (journal, key) do nothing returning seq`
+	updateHead = `update journals set state = ?, summary = ?, owner = ?, fence = ?, until = ?, records = ?, head = ?,
+		updated = ?, seal = ? where n = ?`
 )
 
 // Frequent lists the statements of every append, which a backend may prepare once.
 var Frequent = []string{selectRow, insertRecord, updateHead}
 
 func scanJournal(r Row) (v store.JournalRun, err error) {
-	err = r.Scan(&v.Scope.Tenant, &v.Scope.User, &v.Scope.Thread, &v.ID, &v.Agent, &v.Task, &v.State,
-		(*jsonField)(&v.Summary),
-		&v.Owner, &v.Fence, (*timeField)(&v.Until), &v.Records, &v.Head, (*timeField)(&v.Created),
-		(*timeField)(&v.Updated))
+	err = scanHead(r, &v)
 	return v, err
 }
 
-func (db *DB) changeJournal(ctx context.Context, s store.Scope, id string, fn func(tx Conn) error) error {
-	return db.b.Change(ctx, Item{"journal", s, id}, fn)
+// scanHead reads the columns of a head, and more columns after them.
+func scanHead(r Row, v *store.JournalRun, more ...any) error {
+	return r.Scan(append([]any{&v.Scope.Tenant, &v.Scope.User, &v.Scope.Thread, &v.ID, &v.Agent, &v.Task, &v.State,
+		(*jsonField)(&v.Summary), &v.Owner, &v.Fence, (*timeField)(&v.Until), &v.Records, &v.Head,
+		(*timeField)(&v.Created), (*timeField)(&v.Updated), &v.Seal}, more...)...)
+}
+
+// changeJournal calls fn with a run in a transaction. fn changes the head, and returns statements
+// that are executed before the head is stored.
+func (db *DB) changeJournal(ctx context.Context, s store.Scope, id string,
+	fn func(r *journalRow) ([]Statement, error)) (r journalRow, err error) {
+	err = db.b.Change(ctx, Item{"journal", s, id}, func(tx Conn) (err error) {
+		if r, err = journalOf(ctx, tx, s, id); err != nil {
+			return err
+		}
+		batch, err := fn(&r)
+		if err != nil {
+			return err
+		}
+		return db.putHead(ctx, tx, &r, batch)
+	})
+	return r, err
+}
+
+// putHead executes statements, and stores the sealed head.
+func (db *DB) putHead(ctx context.Context, tx Conn, r *journalRow, batch []Statement) (err error) {
+	if r.Seal, err = db.ledger.Seal(r.JournalRun); err != nil {
+		return err
+	}
+	var summary *string
+	if r.Summary != nil {
+		summary = new(string(r.Summary))
+	}
+	if err := tx.Batch(ctx, append(batch, Statement{Text: updateHead, Args: []any{r.State, summary, r.Owner, r.Fence,
+		stamp(r.Until), r.Records, r.Head, stamp(r.Updated), r.Seal, r.n}})); err != nil {
+		return err
+	}
+	for _, rec := range r.added {
+		if rec.stored == 0 {
+			return fmt.Errorf("run %s: record %s exists: %w", r.ID, rec.key, store.ErrConflict)
+		}
+	}
+	return nil
 }
 
 // checkRecords returns an error for a record that cannot be stored unchanged, because the content
@@ -63,60 +102,78 @@ func (db *DB) BeginJournal(ctx context.Context, s store.Scope, r store.JournalRu
 	if err := errors.Join(valid(s, r.ID), db.checkRecords(first)); err != nil {
 		return l, err
 	}
-	summary, err := db.jsonText("summary", r.Summary)
+	summary, err := db.jsonValue("summary", r.Summary)
 	if err != nil {
 		return l, err
 	}
 	db.plain(&r.Agent, &r.Task, &owner)
-	now := stamp(db.b.Now())
-	return l, db.changeJournal(ctx, s, r.ID, func(tx Conn) error {
-		n, err := number(ctx, tx, "run", "insert into journals ("+journalColumns+`)
-			values (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, 0, '', ?, ?) on conflict do nothing returning n`,
-			s.Tenant, s.User, s.Thread, r.ID, r.Agent, r.Task, r.State, summary, owner, stamp(until), now, now)
+	row := journalRow{JournalRun: store.JournalRun{Scope: s, ID: r.ID, Agent: r.Agent, Task: r.Task, State: r.State,
+		Summary: summary, Owner: owner, Fence: 1, Until: until, Created: db.now()}}
+	err = db.b.Change(ctx, Item{"journal", s, r.ID}, func(tx Conn) (err error) {
+		row.n, err = number(ctx, tx, "run", "insert into journals ("+journalColumns+`)
+			values (?, ?, ?, ?, ?, ?, ?, null, ?, 1, ?, 0, '', ?, 0, '') on conflict do nothing returning n`,
+			s.Tenant, s.User, s.Thread, r.ID, r.Agent, r.Task, r.State, owner, stamp(until), stamp(row.Created))
 		if errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("run %s exists: %w", r.ID, store.ErrConflict)
 		}
 		if err != nil {
 			return err
 		}
-		_, err = db.addRecords(ctx, tx, journalRow{n: n, id: r.ID}, 1, nil, first)
-		return err
+		batch, err := db.addRecords(&row, 1, nil, first)
+		if err != nil {
+			return err
+		}
+		return db.putHead(ctx, tx, &row, batch)
 	})
+	if err == nil {
+		err = db.ledger.Store(ctx, row.JournalRun, false)
+	}
+	return l, err
 }
 
-// journalRow holds the columns of a run that an append needs.
+// journalRow is a head in a transaction that changes it.
 type journalRow struct {
-	n, records, fence int64
-	id, head          string
-	owner, state      string
+	store.JournalRun
+	n     int64
+	added []*addedRecord
+}
+
+// addedRecord is a record in a batch.
+type addedRecord struct {
+	key    string
+	stored int64 // its sequence number; 0 if the key exists
 }
 
 func journalOf(ctx context.Context, tx Conn, s store.Scope, id string) (journalRow, error) {
-	return one(ctx, tx, "run "+id, func(row Row) (journalRow, error) {
-		r := journalRow{id: id}
-		return r, row.Scan(&r.n, &r.records, &r.head, &r.owner, &r.fence, &r.state)
+	r, err := one(ctx, tx, "run "+id, func(row Row) (r journalRow, err error) {
+		err = scanHead(row, &r.JournalRun, &r.n)
+		return r, err
 	}, selectRow, s.Tenant, s.User, s.Thread, id)
-}
-
-// leased returns the run of a lease. It returns an error if the lease was lost.
-func leased(ctx context.Context, tx Conn, l store.Lease) (journalRow, error) {
-	r, err := journalOf(ctx, tx, l.Scope, l.Run)
-	if err == nil && (r.fence != l.Fence || r.owner != l.Owner) {
-		err = fmt.Errorf("the lease of run %s was lost: %w", l.Run, store.ErrConflict)
+	if err == nil {
+		err = r.CheckSeal()
 	}
 	return r, err
 }
 
-// addRecords appends records and changes the head.
-func (db *DB) addRecords(ctx context.Context, tx Conn, r journalRow, fence int64, c *store.JournalChange,
-	records []store.Record) (int64, error) {
-	var batch []Statement
-	before := r.records
-	stored := make([]int64, len(records)) // the sequence numbers of the rows; 0 if the key exists
-	for i, rec := range records {
-		rec.Seq, rec.Fence, rec.At = r.records+1, fence, moment(stamp(rec.At))
-		rec.Hash = rec.Chain(r.id, r.head)
-		r.records, r.head = rec.Seq, rec.Hash
+// leased returns an error if the lease of a run was lost.
+func (r *journalRow) leased(l store.Lease) error {
+	if r.Fence != l.Fence || r.Owner != l.Owner {
+		return fmt.Errorf("the lease of run %s was lost: %w", l.Run, store.ErrConflict)
+	}
+	return nil
+}
+
+// addRecords appends records, changes the head, and returns the statements that store the records.
+func (db *DB) addRecords(r *journalRow, fence int64, c *store.JournalChange, records []store.Record) (batch []Statement,
+	err error) {
+	before := r.Records
+	for _, rec := range records {
+		rec.Seq, rec.Fence, rec.At = r.Records+1, fence, moment(stamp(rec.At))
+		rec.Hash = rec.Chain(r.ID, r.Head)
+		if rec.Signature, err = db.ledger.SignRecord(rec); err != nil {
+			return nil, err
+		}
+		r.Records, r.Head = rec.Seq, rec.Hash
 		body, digest := new(string(rec.Body)), (*string)(nil)
 		if len(rec.Body) >= largeBody {
 			sum := sha256.Sum256(rec.Body)
@@ -125,31 +182,25 @@ func (db *DB) addRecords(ctx context.Context, tx Conn, r journalRow, fence int64
 				Args: []any{r.n, digest, body}})
 			body = nil
 		}
+		added := &addedRecord{key: rec.Key}
+		r.added = append(r.added, added)
 		batch = append(batch, Statement{insertRecord,
 			[]any{r.n, rec.Seq, rec.Key, rec.Kind, fence, stamp(rec.At), int64(rec.Elapsed),
-				body, digest, rec.Hash}, &stored[i]})
+				body, digest, rec.Hash, rec.Signature}, &added.stored})
 	}
-	head := Statement{Text: updateHead, Args: []any{r.records, r.head, stamp(db.b.Now()), r.n}}
-	if c != nil {
-		summary, err := db.jsonText("summary", c.Summary)
-		if err != nil {
-			return 0, err
-		}
-		set := "records = ?, head = ?, updated = ?, state = ?, summary = coalesce(?, summary)"
-		if c.Release {
-			set += ", owner = '', until = 0"
-		}
-		head.Text, head.Args = "update journals set "+set+" where n = ?", append(head.Args[:3:3], c.StateAfter(before), summary, r.n)
+	r.Updated = db.now()
+	if c == nil {
+		return batch, nil
 	}
-	if err := tx.Batch(ctx, append(batch, head)); err != nil {
-		return 0, err
-	}
-	for i, n := range stored {
-		if n == 0 {
-			return 0, fmt.Errorf("run %s: record %s exists: %w", r.id, records[i].Key, store.ErrConflict)
+	if r.State = c.StateAfter(before); c.Summary != nil {
+		if r.Summary, err = db.jsonValue("summary", c.Summary); err != nil {
+			return nil, err
 		}
 	}
-	return r.records, nil
+	if c.Release {
+		r.Owner, r.Until = "", time.Time{}
+	}
+	return batch, nil
 }
 
 // JournalRun returns the head of a run.
@@ -183,16 +234,18 @@ func (db *DB) ClaimJournal(ctx context.Context, s store.Scope, id, owner string,
 	if err := valid(s, id, owner); err != nil {
 		return l, err
 	}
-	return l, db.changeJournal(ctx, s, id, func(tx Conn) error {
-		r, err := journalOf(ctx, tx, s, id)
-		if err != nil {
-			return err
+	r, err := db.changeJournal(ctx, s, id, func(r *journalRow) ([]Statement, error) {
+		if r.Owner != "" && stamp(r.Until) > stamp(now) {
+			return nil, fmt.Errorf("run %s is %s's: %w", id, r.Owner, store.ErrConflict)
 		}
-		l.Fence = r.fence + 1
-		return change(ctx, tx, fmt.Errorf("run %s is %s's: %w", id, r.owner, store.ErrConflict),
-			"update journals set owner = ?, fence = ?, until = ? where n = ? and (owner = '' or until <= ?)",
-			owner, l.Fence, stamp(until), r.n, stamp(now))
+		r.Owner, r.Fence, r.Until = owner, r.Fence+1, until
+		return nil, nil
 	})
+	l.Fence = r.Fence
+	if err == nil {
+		err = db.ledger.Store(ctx, r.JournalRun, false)
+	}
+	return l, err
 }
 
 // RenewJournal changes the end of a lease, or releases the lease.
@@ -200,19 +253,16 @@ func (db *DB) RenewJournal(ctx context.Context, l store.Lease, until time.Time) 
 	if err := valid(l.Scope, l.Run); err != nil {
 		return head, err
 	}
-	owner := l.Owner
-	if until.IsZero() {
-		owner = ""
-	}
-	err = db.changeJournal(ctx, l.Scope, l.Run, func(tx Conn) error {
-		r, err := leased(ctx, tx, l)
-		if err != nil {
-			return err
+	r, err := db.changeJournal(ctx, l.Scope, l.Run, func(r *journalRow) ([]Statement, error) {
+		if err := r.leased(l); err != nil {
+			return nil, err
 		}
-		head, err = one(ctx, tx, "run "+l.Run, scanJournal, "update journals set owner = ?, until = ? where n = ? returning "+journalColumns, owner, stamp(until), r.n)
-		return err
+		if r.Until = until; until.IsZero() {
+			r.Owner = ""
+		}
+		return nil, nil
 	})
-	return head, err
+	return r.JournalRun, err
 }
 
 // AppendJournal appends records under a lease.
@@ -221,15 +271,16 @@ func (db *DB) AppendJournal(ctx context.Context, l store.Lease, c *store.Journal
 	if err := errors.Join(valid(l.Scope, l.Run), db.checkRecords(records)); err != nil {
 		return 0, err
 	}
-	err = db.changeJournal(ctx, l.Scope, l.Run, func(tx Conn) error {
-		r, err := leased(ctx, tx, l)
-		if err != nil {
-			return err
+	r, err := db.changeJournal(ctx, l.Scope, l.Run, func(r *journalRow) ([]Statement, error) {
+		if err := r.leased(l); err != nil {
+			return nil, err
 		}
-		last, err = db.addRecords(ctx, tx, r, l.Fence, c, records)
-		return err
+		return db.addRecords(r, l.Fence, c, records)
 	})
-	return last, err
+	if err != nil {
+		return 0, err
+	}
+	return r.Records, db.ledger.Store(ctx, r.JournalRun, false)
 }
 
 // AppendOutside appends records without a lease.
@@ -237,20 +288,20 @@ func (db *DB) AppendOutside(ctx context.Context, s store.Scope, id, state string
 	if err := errors.Join(valid(s, id), db.checkRecords(records)); err != nil {
 		return err
 	}
-	return db.changeJournal(ctx, s, id, func(tx Conn) error {
-		r, err := journalOf(ctx, tx, s, id)
+	r, err := db.changeJournal(ctx, s, id, func(r *journalRow) ([]Statement, error) {
 		var c *store.JournalChange
 		switch {
-		case err != nil:
-			return err
-		case r.state == store.JournalOver:
-			return fmt.Errorf("run %s is over: %w", id, store.ErrConflict)
-		case r.state == store.JournalWaiting && state != "":
+		case r.State == store.JournalOver:
+			return nil, fmt.Errorf("run %s is over: %w", id, store.ErrConflict)
+		case r.State == store.JournalWaiting && state != "":
 			c = &store.JournalChange{State: state}
 		}
-		_, err = db.addRecords(ctx, tx, r, 0, c, records)
-		return err
+		return db.addRecords(r, 0, c, records)
 	})
+	if err != nil {
+		return err
+	}
+	return db.ledger.Store(ctx, r.JournalRun, false)
 }
 
 // JournalRecords returns the records of a run.
@@ -259,22 +310,44 @@ func (db *DB) JournalRecords(ctx context.Context, s store.Scope, id string, afte
 		return nil, err
 	}
 	scan := func(r Row) (v store.Record, err error) {
+		var twice bool
 		err = r.Scan(&v.Seq, &v.Key, &v.Kind, &v.Fence, (*timeField)(&v.At), (*int64)(&v.Elapsed),
-			(*jsonField)(&v.Body), &v.Hash)
-		if v.Body == nil && err == nil {
-			err = fmt.Errorf("run %s: the body of record %d is not there", id, v.Seq)
+			(*jsonField)(&v.Body), &v.Hash, &v.Signature, &twice)
+		switch {
+		case err != nil:
+		case v.Body == nil:
+			err = fmt.Errorf("run %s: %w: the body of record %d is not there", id, store.ErrCorrupt, v.Seq)
+		case twice:
+			err = fmt.Errorf("run %s: %w: record %d has a body and the digest of another", id, store.ErrCorrupt, v.Seq)
 		}
 		return v, err
 	}
-	return List(ctx, db.b.Read(), scan, `select r.seq, r.key, r.kind, r.fence, r.at, r.elapsed, coalesce(r.body, b.body), r.hash
+	return List(ctx, db.b.Read(), scan, `select r.seq, r.key, r.kind, r.fence, r.at, r.elapsed, coalesce(r.body, b.body), r.hash, r.signature,
+		r.digest is not null and r.body is not null
 		from records r left join bodies b on b.journal = r.journal and b.digest = r.digest
 		where r.journal = (select n`+ofJournal+`) and r.seq > ? order by r.seq`, s.Tenant, s.User, s.Thread, id, after)
 }
 
-// DeleteJournal deletes a run with its records.
+// DeleteJournal deletes a run with its records, its artifacts and its trace.
 func (db *DB) DeleteJournal(ctx context.Context, s store.Scope, id string) error {
 	if err := valid(s, id); err != nil {
 		return err
 	}
-	return remove(ctx, db.b.Write(), "run "+id, "delete"+ofJournal, s.Tenant, s.User, s.Thread, id)
+	var head store.JournalRun
+	err := db.b.Change(ctx, Item{"journal", s, id}, func(tx Conn) error {
+		r, err := one(ctx, tx, "run "+id, scanJournal, "select "+journalColumns+ofJournal, s.Tenant, s.User, s.Thread, id)
+		if head = r; err != nil {
+			return err
+		}
+		for _, of := range []string{ofArtifacts, ofRun, ofJournal} {
+			if _, err := tx.Exec(ctx, "delete"+of, s.Tenant, s.User, s.Thread, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return db.ledger.Store(ctx, head, true)
 }

@@ -21,12 +21,18 @@ import (
 )
 
 // DB implements store.Journal, and store.Store except Close. It is safe for concurrent use.
-type DB struct{ b Backend }
+type DB struct {
+	b      Backend
+	ledger *store.Ledger
+}
 
 var _ store.Journal = (*DB)(nil)
 
-// New returns a store on b.
-func New(b Backend) DB { return DB{b} }
+// New returns a store on b. A nil ledger neither signs nor anchors durable runs.
+func New(b Backend, ledger *store.Ledger) DB { return DB{b, ledger} }
+
+// now returns the time of a change, as it is stored.
+func (db *DB) now() time.Time { return moment(stamp(db.b.Now())) }
 
 // Backend is a database of one kind. Packages sqlite and postgres implement it.
 type Backend interface {
@@ -220,6 +226,15 @@ func (db *DB) jsonText(what string, b json.RawMessage) (*string, error) {
 		return nil, fmt.Errorf("%s is no JSON", what)
 	}
 	return new(db.b.Plain(string(b))), nil
+}
+
+// jsonValue is jsonText for a value that is read again before it is stored.
+func (db *DB) jsonValue(what string, b json.RawMessage) (json.RawMessage, error) {
+	text, err := db.jsonText(what, b)
+	if text == nil {
+		return nil, err
+	}
+	return json.RawMessage(*text), nil
 }
 
 // plain changes texts to the form in which the database stores them.

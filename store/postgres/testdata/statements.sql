@@ -261,3 +261,5 @@ create index skills_words_whose on skills_words (tenant,
 	userid,
 	thread,
 	size);
+alter table journals add column seal text not null default '';
+alter table records add column signature text not null default '';
