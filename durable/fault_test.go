@@ -332,7 +332,8 @@ func TestTruncatedLog(t *testing.T) {
 	if now, err := eng.Verify(t.Context(), "r", nil); err != nil || now.Records >= was.Records {
 		t.Fatalf("the image has %+v, %v; nothing was cut off", now, err)
 	}
-	if _, err := eng.Verify(t.Context(), "r", &durable.VerifyOptions{Heads: []string{was.Head}}); !errors.Is(err, durable.ErrCorrupt) {
+	known := &durable.VerifyOptions{Heads: []string{was.Head}}
+	if _, err := eng.Verify(t.Context(), "r", known); !errors.Is(err, durable.ErrCorrupt) {
 		t.Errorf("with a head that was kept: %v", err)
 	}
 }

@@ -137,8 +137,8 @@ func (f *ledgerFile) changed(t *testing.T, fn func(db *sql.DB) error) string {
 	return path
 }
 
-// Each column of each table of journals, changed by hand, is found with the key and the anchors. The
-// control without them finds all but signatures, which nothing reads then.
+// Each column of each table of journals, changed by hand, is found with the key and the anchors.
+// The control without them finds all but signatures, which nothing reads then.
 func TestTamperedColumns(t *testing.T) {
 	f := writeLedger(t)
 	all := &durable.VerifyOptions{Keys: []ed25519.PublicKey{f.key}, Anchors: f.anchors}
@@ -364,12 +364,14 @@ func TestForgedRuns(t *testing.T) {
 			}
 		})
 	}
-	if err := f.verify(t, f.path, &durable.VerifyOptions{Keys: []ed25519.PublicKey{other}}); !errors.Is(err, durable.ErrCorrupt) {
+	wrong := &durable.VerifyOptions{Keys: []ed25519.PublicKey{other}}
+	if err := f.verify(t, f.path, wrong); !errors.Is(err, durable.ErrCorrupt) {
 		t.Errorf("with another key: %v", err)
 	}
 	forged := slices.Clone(f.anchors)
 	forged[0].Records++
-	if err := f.verify(t, f.path, &durable.VerifyOptions{Keys: keys, Anchors: forged}); !errors.Is(err, durable.ErrCorrupt) {
+	wrong = &durable.VerifyOptions{Keys: keys, Anchors: forged}
+	if err := f.verify(t, f.path, wrong); !errors.Is(err, durable.ErrCorrupt) {
 		t.Errorf("with a forged anchor: %v", err)
 	}
 }

@@ -31,11 +31,11 @@ type Verified struct {
 type VerifyOptions struct {
 	// Heads are earlier heads of the run. They must be in the chain.
 	Heads []string
-	// Keys are the keys of the store.Ledger. The head, each record from outside and each anchor must
-	// be signed by one of them.
+	// Keys are the public keys of store.Ledger. One of them must have signed the head, each record
+	// from outside and each anchor.
 	Keys []ed25519.PublicKey
-	// Anchors are those of the store.Ledger, in the order in which they were written; those of other
-	// runs are ignored. The journal must have all that they have.
+	// Anchors are the anchors of store.Ledger, in the order in which they were written; anchors of
+	// other runs are ignored. The journal must have all that they have.
 	Anchors []store.Anchor
 }
 

@@ -32,8 +32,9 @@ type Ledger struct {
 	// to change a run whose head is signed.
 	Key crypto.Signer
 	// Anchor stores a head where a person who can write to the database cannot change it. It is
-	// called after each change of a run, except the renewal and the release of a lease. Its error is
-	// returned by the method that made the change, which stays in the database. Nil means no anchors.
+	// called after each change of a run, except the renewal and the release of a lease. The method
+	// that made the change returns its error; the change stays in the database. Nil means no
+	// anchors.
 	Anchor func(ctx context.Context, a Anchor) error
 }
 
@@ -44,7 +45,7 @@ type Anchor struct {
 	Records int64     `json:"records"`
 	Fence   int64     `json:"fence"`
 	Head    string    `json:"head"`
-	Digest  string    `json:"digest"` // of all columns of the head, except those of the lease
+	Digest  string    `json:"digest"` // of all columns of the head, except owner and until
 	At      time.Time `json:"at"`
 	// Gone means that the run was deleted.
 	Gone      bool   `json:"gone,omitzero"`

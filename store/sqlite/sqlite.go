@@ -44,7 +44,8 @@ var (
 	//go:embed schema4.sql
 	schema4 string
 
-	schemas = []string{schema1, schema2, schema3, schema4} // each migrates the file to the next version
+	// schemas are the statements that migrate a file to the next version.
+	schemas = []string{schema1, schema2, schema3, schema4}
 	version = len(schemas)
 )
 

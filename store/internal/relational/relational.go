@@ -31,7 +31,7 @@ var _ store.Journal = (*DB)(nil)
 // New returns a store on b. A nil ledger neither signs nor anchors durable runs.
 func New(b Backend, ledger *store.Ledger) DB { return DB{b, ledger} }
 
-// now returns the time of a change, as it is stored.
+// now returns the time of a change, as the database stores it.
 func (db *DB) now() time.Time { return moment(stamp(db.b.Now())) }
 
 // Backend is a database of one kind. Packages sqlite and postgres implement it.

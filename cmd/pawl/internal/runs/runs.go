@@ -181,7 +181,8 @@ func (c *runsVerifyCmd) options() (*durable.VerifyOptions, error) {
 	return o, nil
 }
 
-// named returns the ID of the run, or of all runs of the user, also those that are only anchored.
+// named returns the ID of the run, or the IDs of all runs of the user, with anchored runs that are
+// not there.
 func (c *runsVerifyCmd) named(ctx context.Context, j *assemble.Journal, o *durable.VerifyOptions) ([]string, error) {
 	if c.ID != "" {
 		r, err := j.Find(ctx, c.ID)
