@@ -84,7 +84,7 @@ func TestOutcomesAreHeld(t *testing.T) {
 			if paid != 1 || row.reported > 0 && reported != row.reported {
 				t.Errorf("%+v: paid %d times, %d errors reported", row, paid, reported)
 			}
-			if _, err := eng.Verify(t.Context(), "r"); err != nil {
+			if _, err := eng.Verify(t.Context(), "r", nil); err != nil {
 				t.Error(err)
 			}
 		})
