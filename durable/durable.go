@@ -25,10 +25,13 @@
 //	R6  a replay compares each request with the original request
 //	R7  counters and budgets are never reset
 //	R8  fragments of text are not stored: observers receive the number of the attempt
+//	R9  a run is over, or works, or waits for an answer to an open question, or has
+//	    failed with a reason
 //
 // Decide, Cancel and Steer act on a run from outside. Recover resumes the runs of processes that
-// died. Effects lists the side effects of a run. Verify checks that its journal was not changed.
-// Export returns it as JSON, which is the same for every engine.
+// died, and CheckLiveness finds runs that break R9. Effects lists the side effects of a run. Verify
+// checks that its journal was not changed. Export returns it as JSON, which is the same for every
+// engine.
 package durable
 
 import (
@@ -37,6 +40,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -76,7 +80,8 @@ type Engine struct {
 	// the time for the calls, cancel the context of the runs. Nil means never.
 	Drain <-chan struct{}
 
-	now func() time.Time // for tests; nil means time.Now
+	now   func() time.Time // for tests; nil means time.Now
+	swept atomic.Int64     // the time of the last sweep, in ns; 0 means none: see Abandoned
 }
 
 var (

@@ -2,7 +2,10 @@ package durable_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -98,17 +101,21 @@ func TestAnswerDuringAnAttempt(t *testing.T) {
 		if res, err = runtest.Ended(run.Run(t.Context())); err != nil || res.Stop != pawl.StopPending {
 			t.Fatalf("%+v, %v", res, err)
 		}
-		n, err := outside.Recover(t.Context(), 0, func(store.JournalRun) (pawl.Runner, error) { return agent, nil })
-		if err != nil {
-			t.Fatal(err)
-		}
 		head, err := outside.Journal.JournalRun(t.Context(), store.Scope{}, "r")
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || (head.State == store.JournalWaiting) != row.control {
+			t.Errorf("%+v: state %s, %v", row, head.State, err)
 		}
-		if stuck := n == 0 && head.State == store.JournalWaiting; stuck != row.control ||
-			!stuck && head.State != store.JournalOver {
-			t.Errorf("%+v: %d runs resumed, state %s", row, n, head.State)
+		stuck, err := outside.CheckLiveness(t.Context())
+		if err != nil || (len(stuck) == 1 && strings.Contains(stuck[0].Why, "no question is open")) != row.control {
+			t.Errorf("%+v: %+v, %v", row, stuck, err)
+		}
+		n, err := outside.Recover(t.Context(), 0, func(store.JournalRun) (pawl.Runner, error) { return agent, nil })
+		if err != nil || n != 1 { // a run of an earlier version, too
+			t.Errorf("%+v: %d runs resumed, %v", row, n, err)
+		}
+		if head, err = outside.Journal.JournalRun(t.Context(), store.Scope{}, "r"); err != nil ||
+			head.State != store.JournalOver {
+			t.Errorf("%+v: state %s, %v", row, head.State, err)
 		}
 	}
 }
@@ -200,4 +207,89 @@ func TestWaitLease(t *testing.T) {
 			}
 		})
 	})
+}
+
+// Each way to break R9 is found, with its reason. Runs that work, wait, failed or are over are not
+// listed.
+func TestCheckLiveness(t *testing.T) {
+	start := time.Now()
+	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
+	agent := twoPayments(func() {})
+	for _, id := range []string{"waits", "over", "stuck"} {
+		ctx := store.WithScope(t.Context(), store.Scope{Tenant: "acme"})
+		res, err := runtest.Ended(eng.Runner(id, agent).Run(ctx, llm.User("pay")))
+		if err != nil || len(res.Pending) != 2 {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		yes := []llm.Decision{res.Pending[0].Approve("a"), res.Pending[1].Approve("a")}
+		switch id {
+		case "stuck": // the answers are stored, and the state is what it was
+			for i, d := range yes {
+				body, err := json.Marshal(d)
+				if err != nil {
+					t.Fatal(err)
+				}
+				key := []string{"run/1/0/question/1/decision", "run/1/1/question/1/decision"}[i]
+				if err := eng.Journal.AppendOutside(ctx, store.Scope{Tenant: "acme"}, id, "",
+					store.Record{Key: key, Kind: "decision", At: start, Body: body}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		case "over":
+			_, err := eng.Runner(id, agent).Run(ctx, llm.DecisionMessage(yes[0]), llm.DecisionMessage(yes[1]))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for id, head := range map[string]store.JournalRun{
+		"works":       {State: store.JournalOpen},
+		"interrupted": {State: store.JournalOpen, Until: start.Add(-time.Minute)},
+		"failed":      {State: store.JournalFailed, Summary: json.RawMessage(`{"cause":"overloaded"}`)},
+		"why":         {State: store.JournalFailed, Summary: json.RawMessage(`{}`)},
+		"damaged":     {State: store.JournalWaiting},
+	} {
+		until := start.Add(2 * time.Hour)
+		if !head.Until.IsZero() {
+			until = head.Until
+		}
+		l, err := eng.Journal.BeginJournal(t.Context(), store.Scope{}, store.JournalRun{ID: id, State: head.State},
+			"me", until)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if head.State != store.JournalOpen {
+			if _, err := eng.Journal.AppendJournal(t.Context(), l,
+				&store.JournalChange{State: head.State, Summary: head.Summary, Release: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	check := func(later time.Duration) string {
+		eng.SetClock(func() time.Time { return start.Add(later) })
+		list, err := eng.CheckLiveness(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, s := range list {
+			why, _, _ := strings.Cut(s.Why, ":")
+			out = append(out, s.Scope.Tenant+"/"+s.Run+" "+s.State+": "+why)
+			if s.Since.IsZero() {
+				t.Errorf("%+v has no time", s)
+			}
+		}
+		slices.Sort(out)
+		return strings.Join(out, "\n")
+	}
+	want := `/damaged waiting: run damaged
+/why failed: it failed without a reason
+acme/stuck waiting: it waits for an answer, and no question is open`
+	if got := check(10 * time.Second); got != want {
+		t.Errorf("at once:\n%s", got)
+	}
+	want = strings.Replace(want, "/why", "/interrupted open: it was interrupted, and no process resumes it\n/why", 1)
+	if got := check(time.Hour); got != want {
+		t.Errorf("later:\n%s", got)
+	}
 }

@@ -21,7 +21,7 @@ import (
 // error.
 func (e *Engine) Recover(ctx context.Context, limit int, find func(store.JournalRun) (pawl.Runner, error)) (int,
 	error) {
-	runs, err := e.Journal.AbandonedRuns(ctx, e.clock(), limit)
+	runs, err := e.Abandoned(ctx, limit)
 	if err != nil {
 		return 0, err
 	}

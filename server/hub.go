@@ -421,7 +421,7 @@ func (h *hub) recover(ctx context.Context) {
 
 // takeUp scans once.
 func (h *hub) takeUp(ctx context.Context) {
-	runs, err := h.s.o.Journal.AbandonedRuns(ctx, h.s.o.Now(), 1000)
+	runs, err := h.s.engine.Abandoned(ctx, 1000)
 	if err != nil {
 		if ctx.Err() == nil {
 			h.s.o.Log.Error("looking for abandoned runs", "error", err)

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"time"
 )
 
@@ -36,6 +37,9 @@ type Journal interface {
 	// the oldest first. It is for processes that resume the runs of crashed processes of all
 	// scopes.
 	AbandonedRuns(ctx context.Context, now time.Time, limit int) ([]JournalRun, error)
+	// UnendedRuns yields the heads of the runs of all scopes that are not JournalOver, in any
+	// order. An error ends it.
+	UnendedRuns(ctx context.Context) iter.Seq2[JournalRun, error]
 	// ClaimJournal acquires the lease of a run for owner until the time until. now is the owner's
 	// clock. It returns ErrConflict while the lease of another owner is valid.
 	ClaimJournal(ctx context.Context, s Scope, id, owner string, now, until time.Time) (Lease, error)

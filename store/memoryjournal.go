@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"iter"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -139,6 +141,23 @@ func (m *MemoryJournal) AbandonedRuns(ctx context.Context, now time.Time, limit 
 	return m.list(Page{Limit: limit}.Size(), func(r JournalRun) bool {
 		return r.State == JournalOpen && !r.Until.After(now)
 	}, func(a, b JournalRun) int { return a.Updated.Compare(b.Updated) }), nil
+}
+
+// UnendedRuns yields the runs of all scopes that are not over.
+func (m *MemoryJournal) UnendedRuns(ctx context.Context) iter.Seq2[JournalRun, error] {
+	return func(yield func(JournalRun, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(JournalRun{}, err)
+			return
+		}
+		all := m.list(math.MaxInt, func(r JournalRun) bool { return r.State != JournalOver },
+			func(a, b JournalRun) int { return a.Created.Compare(b.Created) })
+		for _, r := range all {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
 }
 
 func (m *MemoryJournal) list(limit int, which func(JournalRun) bool, order func(a, b JournalRun) int) []JournalRun {

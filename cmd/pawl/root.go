@@ -42,10 +42,16 @@ type grammar struct {
 	Models     modelsCmd         `cmd:"" help:"Models of the catalogue: list, show."`
 	Wire       wireCmd           `cmd:"" help:"@grammar_wire"`
 	Hostile    serve.HostileCmd  `cmd:"" help:"@grammar_hostile"`
-	Doctor     doctor.Cmd        `cmd:"" help:"@grammar_doctor"`
+	Doctor     doctorCmd         `cmd:"" help:"@grammar_doctor"`
 	Completion completionCmd     `cmd:"" help:"@grammar_completion"`
 	Man        manCmd            `cmd:"" help:"@grammar_man"`
 	Version    versionCmd        `cmd:"" help:"Print the version."`
+}
+
+// doctorCmd has the checks of this machine, and of the stored runs.
+type doctorCmd struct {
+	Machine doctor.Cmd       `cmd:"" default:"withargs" help:"@doctor_machine"`
+	Runs    runs.LivenessCmd `cmd:"" help:"@doctor_runs"`
 }
 
 // execute parses the command line, executes the command, reports its error, and returns the exit

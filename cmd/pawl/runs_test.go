@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pawl-go/pawl"
@@ -14,6 +16,7 @@ import (
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
@@ -105,4 +108,39 @@ func exported(t *testing.T, path string) (all []string) {
 		all = append(all, out.String())
 	}
 	return all
+}
+
+// doctor runs lists the stuck runs of all users, and its status says whether there are any.
+func TestDoctorRuns(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.db")
+	db, err := sqlite.Open(path, &sqlite.Options{NoSync: true})
+	ok(t, err)
+	defer db.Close()
+	doctor := func(args ...string) (string, int) {
+		var out bytes.Buffer
+		sys := &cli.System{Out: &out, Err: &out, Env: func(string) string { return "" }}
+		status := execute(append([]string{"doctor", "runs", "--db", path}, args...), sys)
+		return out.String(), status
+	}
+	if out, status := doctor(); status != 0 || out != "no run is stuck\n" {
+		t.Errorf("status %d, %s", status, out)
+	}
+	who := store.Scope{Tenant: "acme", User: "alice"}
+	l, err := db.BeginJournal(t.Context(), who, store.JournalRun{ID: "bill", State: store.JournalOpen}, "me", time.Now())
+	ok(t, err)
+	_, err = db.AppendJournal(t.Context(), l, &store.JournalChange{State: store.JournalFailed, Release: true})
+	ok(t, err)
+	if out, status := doctor(); status != cli.StatusFailed || !strings.Contains(out, "failed without a reason") ||
+		!strings.Contains(out, "acme") {
+		t.Errorf("status %d, %s", status, out)
+	}
+	if out, status := doctor("--tenant", "other"); status != 0 {
+		t.Errorf("another tenant: status %d, %s", status, out)
+	}
+	out, status := doctor("--json", "--user", "alice")
+	var all []durable.StuckRun
+	if err := json.Unmarshal([]byte(out), &all); err != nil || status != cli.StatusFailed || len(all) != 1 ||
+		all[0].Run != "bill" || all[0].Scope != who || all[0].Since.IsZero() {
+		t.Errorf("status %d, %v, %s", status, err, out)
+	}
 }

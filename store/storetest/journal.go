@@ -224,6 +224,17 @@ func (s *journalSuite) lists() {
 	if got := must(s.db.AbandonedRuns(s.ctx, noon.Add(time.Hour), 1)); len(got) != 1 {
 		s.Errorf("%d runs, want 1", len(got))
 	}
+	l := must(s.db.ClaimJournal(s.ctx, alice, "c", "me", noon.Add(time.Hour), noon.Add(time.Hour)))
+	must(s.db.AppendJournal(s.ctx, l, &store.JournalChange{State: store.JournalOver, Release: true}))
+	got = nil
+	for r, err := range s.db.UnendedRuns(s.ctx) {
+		s.ok(err)
+		got = append(got, r.Scope.User+":"+r.ID+":"+r.State)
+	}
+	slices.Sort(got)
+	if got := strings.Join(got, " "); got != alice.User+":a:open "+alice.User+":b:waiting "+bob.User+":d:open" {
+		s.Errorf("not over: %q", got)
+	}
 	_, err := s.db.JournalRun(s.ctx, bob, "a")
 	s.is(err, store.ErrNotFound, "another's run")
 	_, err = s.db.JournalRecords(s.ctx, bob, "a", 0)

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/pawl-go/pawl/store"
@@ -225,6 +226,39 @@ func (db *DB) JournalRuns(ctx context.Context, s store.Scope, state string, p st
 func (db *DB) AbandonedRuns(ctx context.Context, now time.Time, limit int) ([]store.JournalRun, error) {
 	return List(ctx, db.b.Read(), scanJournal, "select "+journalColumns+" from journals where state = 'open' and until <= ? order by updated limit ?",
 		stamp(now), store.Page{Limit: limit}.Size())
+}
+
+// numbered is a row that has its number first.
+type numbered struct {
+	Row
+	n *int64
+}
+
+func (r numbered) Scan(into ...any) error { return r.Row.Scan(append([]any{r.n}, into...)...) }
+
+// UnendedRuns yields the runs of all scopes that are not over.
+func (db *DB) UnendedRuns(ctx context.Context) iter.Seq2[store.JournalRun, error] {
+	return func(yield func(store.JournalRun, error) bool) {
+		const page = 100
+		last := int64(0)
+		scan := func(r Row) (store.JournalRun, error) { return scanJournal(numbered{r, &last}) }
+		for {
+			runs, err := List(ctx, db.b.Read(), scan, "select n, "+journalColumns+
+				" from journals where n > ? and state <> 'over' order by n limit ?", last, page)
+			if err != nil {
+				yield(store.JournalRun{}, err)
+				return
+			}
+			for _, r := range runs {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			if len(runs) < page {
+				return
+			}
+		}
+	}
 }
 
 // ClaimJournal acquires the lease of a run.
