@@ -18,6 +18,7 @@ import (
 // be used concurrently once it is set up.
 type Agent struct {
 	Name         string                      `yaml:"agent" required:"true"`
+	Description  string                      `yaml:"description"`
 	Model        Models                      `yaml:"model"`
 	Instructions string                      `yaml:"instructions"`
 	Tools        []Tool                      `yaml:"tools"`
@@ -56,6 +57,7 @@ type Agent struct {
 	Search       string                      `yaml:"tool_search" enum:"auto,on,off"`
 	Team         *Team                       `yaml:"team"`
 	Schedules    []Schedule                  `yaml:"schedules"`
+	Disconnect   string                      `yaml:"on_disconnect" enum:"continue,cancel"`
 
 	file     string // the file it was read from; empty means none
 	dir      string // the base of relative names; empty means the current directory

@@ -216,11 +216,14 @@ type door struct {
 
 // ServeHTTP refuses requests from foreign origins and requests without the token.
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	origin := r.Header.Get("Origin")
 	switch {
 	case !gate.Host(r.Host, d.options.Hosts):
 		http.Error(w, "the host "+show(clip(r.Host, 100))+" is not served here", http.StatusForbidden)
-	case !gate.Origin(r.Header.Get("Origin"), d.options.Origins):
+	case !gate.Origin(origin, r.Host, d.options.Origins):
 		http.Error(w, "pages of this origin may not speak with this server", http.StatusForbidden)
+	case origin != "" && gate.Preflight(w.Header(), r):
+		w.WriteHeader(http.StatusNoContent)
 	case d.options.Token != "" && !gate.Same(gate.Token(r.Header.Get("Authorization")), d.options.Token):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="mcp"`)
 		http.Error(w, "a token is needed", http.StatusUnauthorized)

@@ -293,7 +293,8 @@ func TestServiceGate(t *testing.T) {
 		want                     int
 	}{
 		{"this machine", "localhost:1234", "", "Bearer s3cret", body, 200},
-		{"its address", "[::1]:1234", "http://127.0.0.1:5173", "Bearer s3cret", body, 200},
+		{"its address", "[::1]:1234", "http://[::1]:1234", "Bearer s3cret", body, 200},
+		{"a page of another port", "127.0.0.1:1234", "http://127.0.0.1:5173", "Bearer s3cret", body, 403},
 		{"a host that is named", "tools.example.com", "https://app.example.com", "bearer s3cret", body, 200},
 		{"a name that was pointed here", "evil.example.com", "", "Bearer s3cret", body, 403},
 		{"a page from elsewhere", "localhost", "https://evil.example.com", "Bearer s3cret", body, 403},

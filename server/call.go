@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,6 +48,7 @@ type call struct {
 	r      *http.Request
 	client *client
 	route  *route
+	body   [32]byte // SHA-256 of the body that was read
 }
 
 // ctx returns the request's context with the scope of the client.
@@ -94,7 +97,15 @@ func (s *Server) muxOf(routes []route) *http.ServeMux {
 			s.o.Pages.ServeHTTP(w, r)
 			return
 		}
-		writeError(w, fault("not_found", "there is nothing at this address", "GET /openapi.json lists all addresses"))
+		c := &call{s: s, w: w}
+		switch r.URL.Path {
+		case "/v1/embeddings":
+			c.openAIError(fault("not_found", "agents have no embeddings", "ask the provider of an embedding model"))
+		case "/v1/completions":
+			c.openAIError(fault("not_found", "agents answer conversations only", "POST /v1/chat/completions"))
+		default:
+			writeError(w, fault("not_found", "there is nothing at this address", "GET /openapi.json lists all addresses"))
+		}
 	})
 	return mux
 }
@@ -148,17 +159,46 @@ func (c *call) read(v any) error {
 		}
 		return badRequest("the body broke off", "")
 	}
+	c.body = sha256.Sum256(b)
 	d := json.NewDecoder(bytes.NewReader(b))
 	if !c.route.loose {
 		d.DisallowUnknownFields()
 	}
 	if err := d.Decode(v); err != nil {
-		return badRequest("the body: "+err.Error(), "GET /openapi.json describes the form")
+		return badRequest("the body: "+plainly(err), "GET /openapi.json describes the form")
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return badRequest("the body has more than one JSON value", "")
 	}
 	return nil
+}
+
+// misfit matches what encoding/json says of a value of another type: what precedes, the value, the
+// field, the Go type and the place.
+var misfit = regexp.MustCompile(`^(.*?)json: cannot unmarshal (?:JSON )?(\w+) into Go (?:struct field \w+\.(\S+) of type |value of type )?(.+?)(?: within "(.*)")?$`)
+
+// plainly returns the text of a decoding error without names of Go.
+func plainly(err error) string {
+	m := misfit.FindStringSubmatch(err.Error())
+	if m == nil {
+		return strings.TrimPrefix(err.Error(), "json: ")
+	}
+	want := "an object"
+	switch kind := strings.TrimPrefix(m[4], "*"); {
+	case kind == "string":
+		want = "text"
+	case kind == "bool":
+		want = "true or false"
+	case strings.HasPrefix(kind, "[]"):
+		want = "a list"
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "float"):
+		want = "a number"
+	}
+	at := cmp.Or(m[3], strings.ReplaceAll(strings.Trim(m[5], "/"), "/", "."))
+	if at != "" {
+		at += ": "
+	}
+	return m[1] + at + "JSON of the type " + m[2] + " stands where " + want + " is expected"
 }
 
 // write sends v without secrets.

@@ -231,17 +231,17 @@ func (c *call) accept(prefix string, r any, of func() (asked, error)) (t *turn, 
 	if err != nil {
 		return nil, nil, err
 	}
-	leave = func() {}
+	free := func() {}
 	if in.stream {
-		if leave, err = c.enterStream(); err != nil {
+		if free, err = c.enterStream(); err != nil {
 			return nil, nil, err
 		}
 	}
 	if t, err = c.open(prefix, in); err != nil {
-		leave()
+		free()
 		return nil, nil, err
 	}
-	return t, leave, nil
+	return t, func() { free(); c.leave(t) }, nil
 }
 
 // chat handles POST /v1/chat/completions.
@@ -261,7 +261,7 @@ func (c *call) chat() error {
 		return m
 	}
 	if !r.Stream {
-		out, err := c.follow(t, func(string) {})
+		out, err := c.follow(t, nil, func(string) {})
 		if err != nil {
 			return err
 		}
@@ -282,7 +282,7 @@ func (c *call) chat() error {
 		return reply("chat.completion.chunk", map[string]any{"delta": d, "finish_reason": finish, "logprobs": nil})
 	}
 	chunk(delta(map[string]any{"role": "assistant", "content": ""}, nil))
-	out, err := c.follow(t, func(text string) { chunk(delta(map[string]any{"content": text}, nil)) })
+	out, err := c.follow(t, w, func(text string) { chunk(delta(map[string]any{"content": text}, nil)) })
 	if err != nil {
 		w.event("", "", openAIFault(toError(err), "server_error", c.s.o.Secrets))
 		w.flush()

@@ -44,15 +44,16 @@ type job struct {
 // live is a run that this process executes, or executed recently.
 type live struct {
 	place
-	agent  string
-	feed   *feed
-	spent  atomic.Pointer[pawl.Spent] // usage of the steps so far; nil means none
-	cancel context.CancelCauseFunc
-	begun  chan struct{} // closed when the run is in the journal, or could not be started
-	done   chan struct{} // closed when the run has stopped
-	err    error         // why the run could not start; set before begun is closed
-	story  bool          // a replay; the run is not executed
-	waits  atomic.Bool   // the feed has the end of a pending run, which may now be answered
+	agent      string
+	feed       *feed
+	spent      atomic.Pointer[pawl.Spent] // usage of the steps so far; nil means none
+	cancel     context.CancelCauseFunc
+	begun      chan struct{} // closed when the run is in the journal, or could not be started
+	done       chan struct{} // closed when the run has stopped
+	err        error         // why the run could not start; set before begun is closed
+	story      bool          // a replay; the run is not executed
+	structured bool          // the agent has structured output
+	waits      atomic.Bool   // the feed has the end of a pending run, which may now be answered
 }
 
 // works reports whether this process executes the run. l may be nil.
@@ -172,7 +173,7 @@ func (h *hub) run(ctx context.Context, p place, j job, by *client, msgs ...llm.M
 	if old := h.runs[p]; old != nil {
 		h.forget(old)
 	}
-	l := &live{place: p, agent: j.agent.Name, story: j.story, feed: newFeed(h.s.o.Fragments),
+	l := &live{place: p, agent: j.agent.Name, story: j.story, structured: len(j.agent.Output) > 0, feed: newFeed(h.s.o.Fragments),
 		begun: make(chan struct{}), done: make(chan struct{})}
 	runCtx, cancel := context.WithCancelCause(store.WithScope(h.base, p.who))
 	l.cancel = cancel

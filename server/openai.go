@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -23,9 +22,20 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
+// unrepeated maps statuses that clients of OpenAI's API take for temporary, and repeat, to ones that
+// they do not.
+var unrepeated = map[int]int{http.StatusConflict: http.StatusUnprocessableEntity, http.StatusBadGateway: http.StatusFailedDependency}
+
 // openAIError answers in the form of OpenAI's API.
 func (c *call) openAIError(e *Error) {
 	kind := "invalid_request_error"
+	if to, ok := unrepeated[e.Status]; ok {
+		e = &Error{Status: to, Code: e.Code, Message: e.Message, Hint: e.Hint}
+		c.w.Header().Set("X-Should-Retry", "false")
+	}
+	if e.Code == "needs_decision" {
+		e.Status = http.StatusLocked
+	}
 	switch {
 	case e.Status == http.StatusUnauthorized:
 		kind = "authentication_error"
@@ -84,6 +94,7 @@ type dress struct {
 	Settings llm.Settings    `json:"settings,omitzero"`
 	Output   json.RawMessage `json:"output,omitzero"`
 	Forget   bool            `json:"forget,omitzero"` // store: false
+	Print    []byte          `json:"print,omitzero"`  // SHA-256 of the request's body
 }
 
 // clientTool is a tool that the client executes.
@@ -178,11 +189,13 @@ type asked struct {
 
 // turn is the part of a run that answers one request.
 type turn struct {
-	id    string // ID of the run
-	agent string
-	live  *live
-	skip  int        // replies that were sent before
-	spent pawl.Spent // usage before
+	id     string // ID of the run
+	agent  string
+	live   *live
+	skip   int        // replies that were sent before
+	spent  pawl.Spent // usage before
+	forget bool       // the run is deleted when it has ended
+	sent   *sent
 }
 
 // callID returns the ID of a run's open call for clients. It contains the ID of the run.
@@ -200,13 +213,12 @@ func runOf(id string) string {
 	return rest[:i]
 }
 
-// open starts a run for a request, or resumes the run whose calls its results answer.
-func (c *call) open(prefix string, in asked) (*turn, error) {
-	if id, results, more := trailing(in.messages); id != "" {
-		return c.resume(id, results, more)
-	}
-	if len(in.messages) == 0 {
+// launch starts a run. A nil turn means that the run existed before.
+func (c *call) launch(id string, in asked) (*turn, error) {
+	if n := len(in.messages); n == 0 {
 		return nil, badRequest("there is no message", "")
+	} else if last := in.messages[n-1]; last.Role == llm.RoleAssistant && !last.HasCalls() {
+		return nil, badRequest("the conversation ends with the assistant's answer", "add a message of the user")
 	}
 	a, err := c.s.agent(in.model)
 	if err != nil {
@@ -228,12 +240,11 @@ func (c *call) open(prefix string, in asked) (*turn, error) {
 	j := job{agent: a, meta: meta, forget: in.dress.Forget}
 	var msgs []llm.Message
 	j.from, msgs = in.dress.start(before, in.messages)
-	id := prefix + "_" + strings.ToLower(rand.Text()[:20])
-	l, _, err := c.s.hub.run(c.ctx(), place{c.client.scope(), id}, j, c.client, msgs...)
-	if err != nil {
+	l, created, err := c.s.hub.run(c.ctx(), place{c.client.scope(), id}, j, c.client, msgs...)
+	if err != nil || !created {
 		return nil, err
 	}
-	return &turn{id: id, agent: in.model, live: l}, nil
+	return &turn{id: id, agent: in.model, live: l, forget: j.forget}, nil
 }
 
 // trailing returns the run of the results at the end of a conversation, and the messages after
@@ -338,7 +349,11 @@ type reply struct {
 }
 
 // follow sends text as it arrives and returns the outcome. An error is meant for the client.
-func (c *call) follow(t *turn, say func(text string)) (reply, error) {
+//
+// An agent with structured output says that output alone. w gets heartbeats; nil means none.
+func (c *call) follow(t *turn, w *sender, say func(text string)) (reply, error) {
+	beat := time.NewTicker(c.s.o.Beat)
+	defer beat.Stop()
 	var out reply
 	var all bytes.Buffer
 	sent, step, held := 0, 0, false // sent is an offset in the text of a reply
@@ -376,6 +391,9 @@ func (c *call) follow(t *turn, say func(text string)) (reply, error) {
 			case ev.Kind == pawl.EventGap:
 				held = true // the rest of the reply is sent when it is complete
 			case ev.Run != "run" || ev.Step <= t.skip && ev.Kind != pawl.EventRunEnded:
+			case t.live.structured && ev.Kind == pawl.EventText:
+			case t.live.structured && ev.Kind == pawl.EventResponseReceived:
+				out.finish = finishOf(ev.Response.Finish)
 			case ev.Kind == pawl.EventText && !held:
 				begin(ev.Step)
 				word(ev.Text)
@@ -409,6 +427,11 @@ func (c *call) follow(t *turn, say func(text string)) (reply, error) {
 		}
 		select {
 		case <-more:
+		case <-beat.C:
+			if w != nil {
+				w.beat()
+				w.flush()
+			}
 		case <-c.r.Context().Done():
 			return out, c.r.Context().Err()
 		}
@@ -428,6 +451,7 @@ func (c *call) stopped(t *turn, e pawl.Event, out *reply) error {
 	res := e.Result
 	switch res.Stop {
 	case pawl.StopAnswer, pawl.StopFinished:
+		out.finish = cmp.Or(out.finish, "stop")
 		return nil
 	case pawl.StopLimit:
 		out.finish = "length"

@@ -131,7 +131,7 @@ func TestAClientsResultsReachTheRun(t *testing.T) {
 	if len(list.Runs) != 1 || list.Runs[0].State != "over" {
 		t.Errorf("runs: %+v", list.Runs)
 	}
-	next.do("POST", "/v1/chat/completions", answer, 409, nil)
+	next.do("POST", "/v1/chat/completions", answer, 422, nil)
 	next.do("POST", "/v1/chat/completions", strings.Replace(answer, id, "call_chat_nobody_1-0", 2), 404, nil)
 	for _, bad := range []string{`{"model":"clerk"}`, `{"model":"clerk","messages":[{"role":"x"}]}`, `{"model":"clerk","n":2,"messages":[{"role":"user","content":"x"}]}`, `{"model":"clerk","messages":[{"role":"user","content":5}]}`,
 		`{"model":"clerk","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"pay"}}]}`, `{"model":"clerk","messages":[{"role":"user","content":"x"}],"tools":[{"type":"web"}]}`,

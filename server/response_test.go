@@ -92,7 +92,7 @@ func TestAResponseIsShownAgain(t *testing.T) {
 	if !gone.Deleted {
 		t.Error("it is not said to be deleted")
 	}
-	v.do("POST", "/v1/responses", `{"model":"clerk","input":"fail"}`, 502, nil)
+	v.do("POST", "/v1/responses", `{"model":"clerk","input":"fail"}`, 424, nil)
 	var runs server.Runs
 	v.do("GET", "/v1/runs?state=failed", "", 200, &runs)
 	var failed openAIResponse

@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -58,12 +57,18 @@ type Options struct {
 	// journal. 0 means 64 MiB.
 	Idle    int
 	Wait    time.Duration // time for a client to send its body, or to receive data; 0 means 30 s
-	Beat    time.Duration // interval of heartbeats in silent streams; 0 means 15 s
+	Beat    time.Duration // interval of heartbeats in silent streams; 0 means 10 s
 	Recover time.Duration // interval of scans for runs without a process; 0 means 5 s
 	// Drain is the time that Serve gives calls in progress to end when its context ends. 0 means
 	// 30 s, and less than 0 means none.
 	Drain time.Duration
 	Grace time.Duration // time for runs and streams to stop after that; 0 means 10 s
+
+	// OnDisconnect says for an agent what happens to a run of OpenAI's endpoints whose client has
+	// disconnected: "continue" completes it, "cancel" cancels it after Reconnect; "" means cancel.
+	// The header X-Pawl-Disconnect of a request overrides it.
+	OnDisconnect map[string]string
+	Reconnect    time.Duration // time for such a client to repeat its request; 0 means 5 s
 
 	// Around wraps the Runner of each run, innermost, so that it sees unredacted events; it serves
 	// telemetry. agent is the name under which the agent is served. Nil means no wrapper.
@@ -87,6 +92,8 @@ type Server struct {
 	routes   []route
 	hub      *hub
 	probe    probe
+	window   window
+	started  time.Time
 }
 
 var _ http.Handler = (*Server)(nil)
@@ -100,15 +107,16 @@ func New(o Options) (*Server, error) {
 	def(&o.Fragments, 256<<10)
 	def(&o.Idle, 64<<20)
 	def(&o.Wait, 30*time.Second)
-	def(&o.Beat, 15*time.Second)
+	def(&o.Beat, 10*time.Second)
 	def(&o.Recover, 5*time.Second)
 	def(&o.Drain, 30*time.Second)
 	def(&o.Grace, 10*time.Second)
+	def(&o.Reconnect, 5*time.Second)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Server{o: o, agents: map[string]*pawl.Agent{}, anybody: everybody(), everyone: everybody()}
+	s := &Server{o: o, started: o.Now(), agents: map[string]*pawl.Agent{}, anybody: everybody(), everyone: everybody()}
 	switch {
 	case o.Journal == nil:
 		return nil, errors.New("server.Options.Journal is nil")
@@ -217,27 +225,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !gate.Host(r.Host, s.o.Hosts):
 		writeError(w, fault("wrong_host", "the server does not know this name", "name it when the server is started (--host)"))
 		return
-	case !gate.Origin(origin, s.o.Origins) && !own(origin, r.Host):
+	case !gate.Origin(origin, r.Host, s.o.Origins):
 		writeError(w, fault("wrong_origin", "pages of this origin may not use this server", "name it when the server is started (--origin)"))
 		return
 	}
-	if origin != "" {
-		h.Set("Access-Control-Allow-Origin", origin)
-		h.Add("Vary", "Origin")
-		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-			h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID, Idempotency-Key")
-			h.Set("Access-Control-Max-Age", "600")
-			w.WriteHeader(http.StatusNoContent)
-			return
-		}
+	if origin != "" && gate.Preflight(h, r) {
+		w.WriteHeader(http.StatusNoContent)
+		return
 	}
 	s.mux.ServeHTTP(w, r)
-}
-
-// own reports whether a page with this origin came from the server itself, under a known name.
-func own(origin, host string) bool {
-	return strings.EqualFold(origin, "http://"+host) || strings.EqualFold(origin, "https://"+host)
 }
 
 // bound limits the time to send the body and its size.

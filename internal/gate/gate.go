@@ -10,8 +10,8 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"net"
+	"net/http"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 )
@@ -24,14 +24,42 @@ func Host(host string, known []string) bool {
 		func(h string) bool { return strings.EqualFold(h, host) || strings.EqualFold(h, name) })
 }
 
-// Origin reports whether a request with this Origin header is permitted. An empty origin means no
-// header. The page must come from this machine, or its origin must be in known.
-func Origin(origin string, known []string) bool {
-	if origin == "" || slices.ContainsFunc(known, func(o string) bool { return strings.EqualFold(o, origin) }) {
-		return true
+// Origin reports whether a request with these headers Origin and Host is permitted. An empty origin
+// means no header. The page must come from this server itself, or its origin must be in known.
+func Origin(origin, host string, known []string) bool {
+	return origin == "" || strings.EqualFold(origin, "http://"+host) || strings.EqualFold(origin, "https://"+host) ||
+		slices.ContainsFunc(known, func(o string) bool { return strings.EqualFold(o, origin) })
+}
+
+// Preflight answers a browser's question whether a page of another origin may send a request, and
+// sets the headers of the answer to such a page. It reports whether r is such a question. The origin
+// is permitted.
+func Preflight(h http.Header, r *http.Request) bool {
+	h.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
+	h.Set("Access-Control-Expose-Headers", "Retry-After, X-Should-Retry, X-Request-Id, Mcp-Session-Id, X-Vercel-AI-UI-Message-Stream")
+	h.Add("Vary", "Origin, Access-Control-Request-Headers")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
 	}
-	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && thisMachine(u.Hostname())
+	h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
+	h.Set("Access-Control-Max-Age", "600")
+	asked := strings.Split(r.Header.Get("Access-Control-Request-Headers"), ",")
+	for _, name := range asked[:min(len(asked), mostHeaders)] {
+		if name = strings.TrimSpace(name); token(name) {
+			h.Add("Access-Control-Allow-Headers", name)
+		}
+	}
+	return true
+}
+
+// mostHeaders is the number of headers that a preflight answer names.
+const mostHeaders = 40
+
+// token reports whether s is a valid name of a header.
+func token(s string) bool {
+	return s != "" && len(s) <= 100 && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	})
 }
 
 // Token returns the token of an Authorization header, or "" if there is none.

@@ -1,6 +1,9 @@
 package gate_test
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/pawl-go/pawl/internal/gate"
@@ -23,11 +26,12 @@ func TestHost(t *testing.T) {
 func TestOrigin(t *testing.T) {
 	known := []string{"https://app.example.com"}
 	for origin, want := range map[string]bool{
-		"": true, "http://localhost:3000": true, "https://127.0.0.1": true, "http://[::1]:1": true, "https://app.example.com": true,
+		"": true, "http://localhost:8080": true, "https://LOCALHOST:8080": true, "https://app.example.com": true,
+		"http://localhost:3000": false, "https://127.0.0.1": false, "http://[::1]:1": false, "http://localhost": false, "ws://localhost:8080": false,
 		"null": false, "http://app.example.com": false, "https://app.example.com:444": false, "https://evil.example": false, "http://localhost.evil.example": false, "file://localhost": false,
 		"http://localhost@evil.example": false, "chrome-extension://localhost": false,
 	} {
-		if got := gate.Origin(origin, known); got != want {
+		if got := gate.Origin(origin, "localhost:8080", known); got != want {
 			t.Errorf("Origin(%q) = %v, want %v", origin, got, want)
 		}
 	}
@@ -41,5 +45,27 @@ func TestToken(t *testing.T) {
 	}
 	if !gate.Same("abc", "abc") || gate.Same("abc", "abd") || gate.Same("", "a") {
 		t.Error("Same")
+	}
+}
+
+func TestPreflight(t *testing.T) {
+	for _, test := range []struct{ asked, want string }{
+		{"content-type, authorization,x-stainless-os", "content-type, authorization, x-stainless-os"},
+		{"a b, c\x00, (d), , x-y", "x-y"}, {"", ""},
+		{strings.Repeat("x-a,", 60), strings.TrimSuffix(strings.Repeat("x-a, ", 40), ", ")},
+	} {
+		r := httptest.NewRequest(http.MethodOptions, "/v1/models", nil)
+		r.Header.Set("Origin", "https://app.example.com")
+		r.Header.Set("Access-Control-Request-Headers", test.asked)
+		h := http.Header{}
+		if gate.Preflight(h, r) || h.Get("Access-Control-Allow-Headers") != "" {
+			t.Error("a request that is no preflight was answered like one")
+		}
+		r.Header.Set("Access-Control-Request-Method", "POST")
+		h = http.Header{}
+		if !gate.Preflight(h, r) || strings.Join(h.Values("Access-Control-Allow-Headers"), ", ") != test.want ||
+			h.Get("Access-Control-Allow-Origin") != "https://app.example.com" || h.Get("Access-Control-Allow-Credentials") != "" {
+			t.Errorf("%q: got %v", test.asked, h)
+		}
 	}
 }

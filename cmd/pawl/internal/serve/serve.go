@@ -88,9 +88,11 @@ func (c *Cmd) Run(sys *cli.System) error {
 		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 	}}
 	var s *server.Server // made below: it has the handler of the service
-	for _, a := range all.agents {
+	o.OnDisconnect = map[string]string{}
+	for i, a := range all.agents {
+		o.OnDisconnect[a.Name] = all.files[i].Disconnect
 		service.Agents = append(service.Agents,
-			mcp.Offer{Agent: a, Description: "Executes a task, with tools of its own, and returns the answer.",
+			mcp.Offer{Agent: a, Description: cmp.Or(all.files[i].Description, "Executes a task, with tools of its own, and returns the answer."),
 				Runner: func() pawl.Runner {
 					return s.Runner("mcp_"+strings.ToLower(rand.Text()[:20]), a.Name, "the MCP client's person")
 				}})

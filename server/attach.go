@@ -1,0 +1,250 @@
+package server
+
+// attach.go: a request that a client repeats is attached to the run of the first one.
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/store"
+)
+
+// Clients of OpenAI's APIs repeat a request by themselves if a connection breaks.
+const (
+	windowStated = 10 * time.Minute // for a request that states that it is a repetition
+	windowLost   = time.Minute      // for an equal request after an answer that was not delivered
+	windowSize   = 10_000           // requests that are remembered
+)
+
+// window remembers the requests to OpenAI's endpoints.
+type window struct {
+	mu    sync.Mutex
+	known map[[32]byte]*sent // the last request of each fingerprint
+	order []*sent            // the oldest first
+}
+
+// sent is a request, with the fingerprint of its client, address and body (or Idempotency-Key).
+type sent struct {
+	print, body [32]byte
+	at          time.Time
+	n           int           // number of the run among those of equal requests
+	opened      chan struct{} // closed when turn is set, or when the request could not begin
+	turn        *turn
+
+	readers int  // connections that receive the answer
+	lost    bool // the last of them ended before it had the answer
+}
+
+// enter returns the earlier request that this one repeats, or a new one (fresh).
+func (w *window) enter(r *sent, repeats, states bool) (s *sent, fresh bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.order) > 0 && (r.at.Sub(w.order[0].at) > windowStated || len(w.order) > windowSize) {
+		w.remove(w.order[0])
+		w.order = w.order[1:]
+	}
+	old := w.known[r.print]
+	if old != nil && (repeats || !states && old.lost && old.readers == 0 && r.at.Sub(old.at) < windowLost) {
+		old.readers++
+		return old, false
+	}
+	if old != nil {
+		r.n = old.n + 1
+	}
+	if w.known == nil {
+		w.known = map[[32]byte]*sent{}
+	}
+	r.readers = 1
+	w.known[r.print] = r
+	w.order = append(w.order, r)
+	return r, true
+}
+
+// remove forgets a request. w.mu is locked.
+func (w *window) remove(r *sent) {
+	if w.known[r.print] == r {
+		delete(w.known, r.print)
+	}
+}
+
+// leave records that a connection has ended. It reports whether nothing reads the answer any more,
+// although it was not delivered.
+func (w *window) leave(r *sent, lost bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.readers--
+	r.lost = lost
+	return lost && r.readers == 0
+}
+
+// deserted reports whether the answer still has no reader.
+func (w *window) deserted(r *sent) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return r.readers == 0 && r.lost
+}
+
+// open returns the turn of a request: the earlier one if the client repeats the request.
+func (c *call) open(prefix string, in asked) (*turn, error) {
+	key := c.r.Header.Get("Idempotency-Key")
+	count, err := strconv.Atoi(c.r.Header.Get("X-Stainless-Retry-Count"))
+	states, repeats := err == nil, err == nil && count > 0 || key != ""
+	for {
+		r := &sent{print: c.print(key), body: c.body, at: c.s.o.Now(), opened: make(chan struct{})}
+		s, fresh := c.s.window.enter(r, repeats, states)
+		if !fresh {
+			select {
+			case <-s.opened:
+			case <-c.r.Context().Done():
+			}
+			t, err := c.attach(s)
+			if t == nil && err == nil {
+				continue // it could not begin
+			}
+			return t, err
+		}
+		t, err := c.begun(prefix, in, s, key, repeats, states)
+		if err == nil {
+			t.sent, s.turn = s, t
+		} else {
+			c.s.window.mu.Lock()
+			c.s.window.remove(s)
+			c.s.window.mu.Unlock()
+		}
+		close(s.opened)
+		return t, err
+	}
+}
+
+// print returns the fingerprint of the request: equal ones are the same request.
+func (c *call) print(key string) [32]byte {
+	who, body := c.client.scope(), string(c.body[:])
+	if key != "" {
+		body = "key " + key
+	}
+	return sha256.Sum256([]byte(strings.Join([]string{who.Tenant, who.User, c.r.URL.Path, body}, "\x00")))
+}
+
+// attach returns the turn of an earlier request. Nil means that it could not begin.
+func (c *call) attach(s *sent) (*turn, error) {
+	err := c.r.Context().Err()
+	switch {
+	case err != nil || s.turn == nil:
+	case s.body != c.body:
+		err = otherBody()
+	default:
+		t := *s.turn
+		if !t.forget { // its events may have left the memory, and are stored
+			t.live, err = c.look(place{c.client.scope(), t.id})
+		}
+		if err == nil {
+			return &t, nil
+		}
+	}
+	c.s.window.leave(s, s.lost)
+	return nil, err
+}
+
+// begun starts the run of a new request, unless an earlier process started it.
+func (c *call) begun(prefix string, in asked, s *sent, key string, repeats, states bool) (*turn, error) {
+	if id, results, more := trailing(in.messages); id != "" {
+		return c.resume(id, results, more)
+	}
+	span := s.at.Unix() / int64(windowStated.Seconds())
+	if key != "" {
+		span = 0
+	}
+	if repeats || !states && s.at.Sub(c.s.started) < windowLost {
+		for _, span := range []int64{span, max(span-1, 0)} {
+			head, err := c.last(prefix, s.print, span)
+			if err != nil {
+				return nil, err
+			}
+			if head != nil && (key != "" || repeats && s.at.Sub(head.Created) < windowStated ||
+				!states && head.Created.Before(c.s.started) && s.at.Sub(head.Created) < windowLost) {
+				return c.found(head)
+			}
+		}
+	}
+	in.dress.Print = s.body[:]
+	for ; ; s.n++ {
+		id := derived(prefix, s.print, span, s.n)
+		switch _, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id); {
+		case err == nil: // another process had the same request
+			continue
+		case !errors.Is(err, store.ErrNotFound):
+			return nil, err
+		}
+		t, err := c.launch(id, in)
+		if t != nil || err != nil && !errors.Is(err, durable.ErrLost) && !errors.Is(err, store.ErrConflict) {
+			return t, err
+		}
+	}
+}
+
+// derived returns the ID of a run, which any process finds again: of the n-th run of equal requests
+// in a span of time.
+func derived(prefix string, print [32]byte, span int64, n int) string {
+	b := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(print[:], uint64(span)), uint64(n))
+	sum := sha256.Sum256(b)
+	return prefix + "_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:20])
+}
+
+// last returns the last run of equal requests in a span of time. Nil means that there is none.
+func (c *call) last(prefix string, print [32]byte, span int64) (last *store.JournalRun, err error) {
+	for n := 0; ; n++ {
+		head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), derived(prefix, print, span, n))
+		if errors.Is(err, store.ErrNotFound) {
+			return last, nil
+		} else if err != nil {
+			return nil, err
+		}
+		last = &head
+	}
+}
+
+// found returns the turn of a run that an earlier process started.
+func (c *call) found(head *store.JournalRun) (*turn, error) {
+	p := place{head.Scope, head.ID}
+	d, err := c.s.dressOf(c.ctx(), p)
+	if err != nil {
+		return nil, err
+	}
+	if d != nil && !bytes.Equal(d.Print, c.body[:]) {
+		return nil, otherBody()
+	}
+	l, err := c.look(p)
+	return &turn{id: head.ID, agent: head.Agent, live: l}, err
+}
+
+func otherBody() error {
+	return fault("conflict", "this Idempotency-Key belongs to another request", "send another key with each request")
+}
+
+// leave ends the connection of a turn. A run that nobody waits for is cancelled, unless it goes on.
+func (c *call) leave(t *turn) {
+	ctx := context.WithoutCancel(c.ctx())
+	goesOn := cmp.Or(c.r.Header.Get("X-Pawl-Disconnect"), c.s.o.OnDisconnect[t.agent]) == "continue" ||
+		c.r.Header.Get("Idempotency-Key") != ""
+	if !c.s.window.leave(t.sent, c.r.Context().Err() != nil) || goesOn {
+		return
+	}
+	time.AfterFunc(c.s.o.Reconnect, func() {
+		if c.s.window.deserted(t.sent) {
+			gone := &call{s: c.s, client: c.client, r: c.r.WithContext(ctx)}
+			if _, err := gone.giveUp(t.id); err != nil && !errors.Is(err, store.ErrNotFound) {
+				c.s.o.Log.Warn("cancelling a run whose client disconnected", "run", t.id, "error", err)
+			}
+		}
+	})
+}

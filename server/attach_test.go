@@ -1,0 +1,265 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/store"
+)
+
+// payer is an agent whose requests act: "pay", "pay and fail", "pay slowly" and "ask first".
+func payer(w *world) *pawl.Agent {
+	pay := pawl.Func("pay", "Pays.", func(context.Context, struct{}) (string, error) {
+		w.paid.Add(1)
+		return "paid", nil
+	})
+	wait := pawl.Func("wait", "Waits.", func(ctx context.Context, _ struct{}) (string, error) {
+		select {
+		case <-w.gate:
+			return "waited", nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	})
+	wait.Effect = pawl.EffectRead
+	turn := func(req *llm.Request) script.Turn {
+		task, done := req.Messages[0].Text(), len(script.Results(req)) > 0
+		switch {
+		case !done && strings.Contains(task, "slowly"):
+			return script.Turn{Parts: []llm.Part{llm.Text{Text: "Let me see."}, llm.ToolCall{ID: "1", Name: "pay", Args: []byte("{}")},
+				llm.ToolCall{ID: "2", Name: "wait", Args: []byte("{}")}}}
+		case !done:
+			return script.Turn{Parts: []llm.Part{llm.Text{Text: "Let me see."}, llm.ToolCall{ID: "1", Name: "pay", Args: []byte("{}")}}}
+		case strings.Contains(task, "fail"):
+			return script.Fail(&llm.ProviderError{Provider: "test", Code: llm.CodeServer, Message: "no"})
+		}
+		return script.Say("It is paid.")
+	}
+	return &pawl.Agent{Name: "payer", Model: &script.Model{Turns: []script.Turn{script.Loop(script.Func(turn))}},
+		Tools: []pawl.Toolset{pay, wait}, Executor: pawl.Parallel{},
+		Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall, t *pawl.Tool) (pawl.Approval, error) {
+			return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
+		})}}
+}
+
+// front is a server with a payer over a journal.
+func front(t *testing.T, j store.Journal, w *world, change func(*server.Options)) *serving {
+	v := serve(t, func(o *server.Options) {
+		o.Agents, o.Journal = []*pawl.Agent{payer(w)}, j
+		if change != nil {
+			change(o)
+		}
+	})
+	v.world = w
+	return v
+}
+
+func chatOf(task, more string) string {
+	return `{"model":"payer","messages":[{"role":"user","content":"` + task + `"}]` + more + `}`
+}
+
+func count(t *testing.T, v *serving) int {
+	t.Helper()
+	var list server.Runs
+	v.do("GET", "/v1/runs", "", 200, &list)
+	return len(list.Runs)
+}
+
+// One request of a client is one run, however often the client sends it.
+func TestARepeatedRequestIsOneRun(t *testing.T) {
+	const chat, responses = "/v1/chat/completions", "/v1/responses"
+	retry := func(n string) []string { return []string{"X-Stainless-Retry-Count", n} }
+	key := []string{"Idempotency-Key", "k1"}
+	type request struct {
+		path, body string
+		headers    []string
+		status     int
+	}
+	pay, fail := chatOf("pay", ""), chatOf("pay and fail", "")
+	resp := `{"model":"payer","input":"pay"}`
+	for _, test := range []struct {
+		name       string
+		requests   []request
+		runs, paid int
+		restart    bool // a new process answers each request
+	}{
+		{"a provider that fails after a write", []request{{chat, fail, retry("0"), 424}, {chat, fail, retry("1"), 424}, {chat, fail, retry("2"), 424}}, 1, 1, false},
+		{"the same over Responses", []request{{responses, `{"model":"payer","input":"pay and fail"}`, retry("0"), 424}, {responses, `{"model":"payer","input":"pay and fail"}`, retry("1"), 424}}, 1, 1, false},
+		{"a lost answer", []request{{chat, pay, retry("0"), 200}, {chat, pay, retry("1"), 200}, {responses, resp, retry("0"), 200}, {responses, resp, retry("1"), 200}}, 2, 2, false},
+		{"a lost answer and a new process", []request{{chat, pay, retry("0"), 200}, {chat, pay, retry("1"), 200}, {chat, pay, retry("2"), 200}}, 1, 1, true},
+		{"not stored", []request{{chat, chatOf("pay", `,"store":false`), retry("0"), 200}, {chat, chatOf("pay", `,"store":false`), retry("1"), 200}}, 0, 1, false},
+		{"the same key", []request{{chat, pay, key, 200}, {chat, pay, key, 200}, {chat, fail, key, 422}}, 1, 1, false},
+		{"the same key in a new process", []request{{chat, pay, key, 200}, {chat, pay, key, 200}, {chat, fail, key, 422}}, 1, 1, true},
+		{"control: a question that is asked twice", []request{{chat, pay, retry("0"), 200}, {chat, pay, retry("0"), 200}, {chat, pay, nil, 200}, {chat, pay, nil, 200}}, 4, 4, false},
+		{"control: a new process, asked twice", []request{{chat, pay, retry("0"), 200}, {chat, pay, retry("0"), 200}}, 2, 2, true},
+		{"control: other keys", []request{{chat, pay, key, 200}, {chat, pay, []string{"Idempotency-Key", "k2"}, 200}}, 2, 2, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w, j := &world{}, new(store.MemoryJournal)
+			v := front(t, j, w, nil)
+			for _, r := range test.requests {
+				var body json.RawMessage
+				v.do("POST", r.path, r.body, r.status, &body, r.headers...)
+				if r.status == 200 && !strings.Contains(string(body), "It is paid.") {
+					t.Errorf("got %s", body)
+				}
+				if test.restart {
+					v = front(t, j, w, nil)
+				}
+			}
+			if got := count(t, v); got != test.runs || w.paid.Load() != int32(test.paid) {
+				t.Errorf("got %d runs and %d payments, want %d and %d", got, w.paid.Load(), test.runs, test.paid)
+			}
+		})
+	}
+}
+
+// Statuses are ones that no client of OpenAI's API repeats where a repetition would act again.
+func TestStatusesAreNotRepeated(t *testing.T) {
+	v := serve(t, nil)
+	for _, test := range []struct {
+		body, code string
+		status     int
+	}{
+		{`{"model":"clerk","messages":[{"role":"user","content":"pay 7"}]}`, "needs_decision", 423},
+		{`{"model":"clerk","messages":[{"role":"user","content":"fail"}]}`, "model_failed", 424},
+	} {
+		res := v.request("POST", "/v1/chat/completions", test.body)
+		b, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != test.status || res.Header.Get("X-Should-Retry") != "false" || !strings.Contains(string(b), test.code) {
+			t.Errorf("%s: got %d, %v, %s, %v", test.body, res.StatusCode, res.Header, b, err)
+		}
+		res.Body.Close()
+	}
+	for path, status := range map[string]int{"/v1/embeddings": 404, "/v1/completions": 404} {
+		var e struct{ Error struct{ Message string } }
+		if v.do("POST", path, `{}`, status, &e); e.Error.Message == "" {
+			t.Errorf("%s: no message", path)
+		}
+	}
+}
+
+// A client whose connection breaks while tools run sends its request again, and gets the answer.
+func TestAClientThatReturns(t *testing.T) {
+	w := &world{gate: make(chan struct{})}
+	v := front(t, new(store.MemoryJournal), w, func(o *server.Options) { o.Beat = 5 * time.Millisecond })
+	body := chatOf("pay slowly", `,"stream":true`)
+	lose(t, v, body)
+	close(w.gate)
+	res := v.request("POST", "/v1/chat/completions", body)
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil || !strings.Contains(string(b), "It is pa") || !strings.Contains(string(b), "[DONE]") {
+		t.Errorf("got %v, %s", err, b)
+	}
+	if count(t, v) != 1 || w.paid.Load() != 1 {
+		t.Errorf("got %d runs and %d payments", count(t, v), w.paid.Load())
+	}
+}
+
+// lose starts a request and closes its connection when the tool has acted. It returns when the
+// server has noticed.
+func lose(t *testing.T, v *serving, body string, headers ...string) {
+	t.Helper()
+	s := httptest.NewServer(v.s) // Close waits for its handlers
+	defer s.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	req := request(t, "POST", s.URL+"/v1/chat/completions", body).WithContext(ctx)
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := v.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	for lines := bufio.NewScanner(res.Body); v.world.paid.Load() == 0 && lines.Scan(); {
+	}
+}
+
+// A run whose client does not return is cancelled, unless it is to go on.
+func TestAClientThatDoesNotReturn(t *testing.T) {
+	for _, test := range []struct {
+		name, agent string
+		headers     []string
+		want        pawl.StopReason
+	}{
+		{"default", "", nil, pawl.StopCancelled},
+		{"the agent goes on", "continue", nil, pawl.StopAnswer},
+		{"the request goes on", "", []string{"X-Pawl-Disconnect", "continue"}, pawl.StopAnswer},
+		{"the request does not", "continue", []string{"X-Pawl-Disconnect", "cancel"}, pawl.StopCancelled},
+		{"a durable request", "", []string{"Idempotency-Key", "k"}, pawl.StopAnswer},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := &world{gate: make(chan struct{})}
+			v := front(t, new(store.MemoryJournal), w, func(o *server.Options) {
+				o.Reconnect, o.Beat = 20*time.Millisecond, 5*time.Millisecond
+				o.OnDisconnect = map[string]string{"payer": test.agent}
+			})
+			lose(t, v, chatOf("pay slowly", `,"stream":true`), test.headers...)
+			if test.want == pawl.StopAnswer {
+				close(w.gate)
+			}
+			var list server.Runs
+			v.do("GET", "/v1/runs", "", 200, &list)
+			v.events(v.request("GET", "/v1/runs/"+list.Runs[0].ID+"/events", "").Body, nil)
+			v.do("GET", "/v1/runs", "", 200, &list)
+			if len(list.Runs) != 1 || list.Runs[0].Stop != test.want || w.paid.Load() != 1 {
+				t.Errorf("got %+v and %d payments", list.Runs, w.paid.Load())
+			}
+		})
+	}
+}
+
+// An agent with structured output answers with that output alone, whatever it said before its calls.
+func TestStructuredOutputAlone(t *testing.T) {
+	schema := `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`
+	prose := llm.Text{Text: "Let me look first."}
+	look := pawl.Func("look", "Looks.", func(context.Context, struct{}) (string, error) { return "Oslo", nil })
+	look.Effect = pawl.EffectRead
+	v := serve(t, func(o *server.Options) {
+		o.Beat = 2 * time.Millisecond
+		turn := func(req *llm.Request) script.Turn {
+			if len(script.Results(req)) == 0 {
+				return script.Turn{Parts: []llm.Part{prose, llm.ToolCall{ID: "1", Name: "look", Args: []byte("{}")}}}
+			}
+			return script.Turn{Parts: []llm.Part{llm.Text{Text: "Here it is."}, llm.ToolCall{ID: "2", Name: "final_answer", Args: []byte(`{"city":"Oslo"}`)}}}
+		}
+		model := &script.Model{Turns: []script.Turn{script.Loop(script.Func(turn))}}
+		o.Agents = []*pawl.Agent{{Name: "own", Model: model, Tools: []pawl.Toolset{look}, Output: json.RawMessage(schema)},
+			{Name: "asked", Model: model, Tools: []pawl.Toolset{look}}}
+	})
+	format := `,"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":` + schema + `}}`
+	text := `,"text":{"format":{"type":"json_schema","name":"x","schema":` + schema + `}}`
+	for _, r := range [][2]string{
+		{"/v1/chat/completions", `{"model":"own","messages":[{"role":"user","content":"where?"}]`},
+		{"/v1/chat/completions", `{"model":"asked","messages":[{"role":"user","content":"where?"}]` + format},
+		{"/v1/responses", `{"model":"own","input":"where?"`}, {"/v1/responses", `{"model":"asked","input":"where?"` + text},
+	} {
+		for _, stream := range []string{"", `,"stream":true`} {
+			res := v.request("POST", r[0], r[1]+stream+"}")
+			b, err := io.ReadAll(res.Body)
+			res.Body.Close()
+			if got := string(b); err != nil || res.StatusCode != http.StatusOK || strings.Contains(got, "Let me") ||
+				strings.Contains(got, "Here it is") || !strings.Contains(got, `{\"city\":\"Oslo\"}`) {
+				t.Errorf("%s%s: got %d, %s", r[1], stream, res.StatusCode, got)
+			}
+		}
+	}
+	var free json.RawMessage
+	if v.do("POST", "/v1/chat/completions", `{"model":"asked","messages":[{"role":"user","content":"where?"}]}`, 424, &free); free == nil {
+		t.Error("control: without a schema there is no final_answer")
+	}
+}
