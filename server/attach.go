@@ -37,7 +37,7 @@ type window struct {
 type sent struct {
 	print, body [32]byte
 	at          time.Time
-	n           int           // number of the run among those of equal requests
+	n           int           // number of the run among the runs of equal requests
 	opened      chan struct{} // closed when turn is set, or when the request could not begin
 	turn        *turn
 
@@ -231,7 +231,7 @@ func otherBody() error {
 	return fault("conflict", "this Idempotency-Key belongs to another request", "send another key with each request")
 }
 
-// leave ends the connection of a turn. A run that nobody waits for is cancelled, unless it goes on.
+// leave ends the connection of a turn. A run without a reader is cancelled, unless it goes on.
 func (c *call) leave(t *turn) {
 	ctx := context.WithoutCancel(c.ctx())
 	goesOn := cmp.Or(c.r.Header.Get("X-Pawl-Disconnect"), c.s.o.OnDisconnect[t.agent]) == "continue" ||

@@ -37,8 +37,8 @@ func payer(w *world) *pawl.Agent {
 		task, done := req.Messages[0].Text(), len(script.Results(req)) > 0
 		switch {
 		case !done && strings.Contains(task, "slowly"):
-			return script.Turn{Parts: []llm.Part{llm.Text{Text: "Let me see."}, llm.ToolCall{ID: "1", Name: "pay", Args: []byte("{}")},
-				llm.ToolCall{ID: "2", Name: "wait", Args: []byte("{}")}}}
+			return script.Turn{Parts: []llm.Part{llm.Text{Text: "Let me see."},
+				llm.ToolCall{ID: "1", Name: "pay", Args: []byte("{}")}, llm.ToolCall{ID: "2", Name: "wait", Args: []byte("{}")}}}
 		case !done:
 			return script.Turn{Parts: []llm.Part{llm.Text{Text: "Let me see."}, llm.ToolCall{ID: "1", Name: "pay", Args: []byte("{}")}}}
 		case strings.Contains(task, "fail"):
@@ -48,9 +48,11 @@ func payer(w *world) *pawl.Agent {
 	}
 	return &pawl.Agent{Name: "payer", Model: &script.Model{Turns: []script.Turn{script.Loop(script.Func(turn))}},
 		Tools: []pawl.Toolset{pay, wait}, Executor: pawl.Parallel{},
-		Middleware: []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall, t *pawl.Tool) (pawl.Approval, error) {
-			return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
-		})}}
+		Middleware: []pawl.Middleware{pawl.Approve(allow)}}
+}
+
+func allow(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
+	return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 }
 
 // front is a server with a payer over a journal.
@@ -79,31 +81,41 @@ func count(t *testing.T, v *serving) int {
 // One request of a client is one run, however often the client sends it.
 func TestARepeatedRequestIsOneRun(t *testing.T) {
 	const chat, responses = "/v1/chat/completions", "/v1/responses"
-	retry := func(n string) []string { return []string{"X-Stainless-Retry-Count", n} }
-	key := []string{"Idempotency-Key", "k1"}
 	type request struct {
 		path, body string
-		headers    []string
 		status     int
+		headers    []string
 	}
-	pay, fail := chatOf("pay", ""), chatOf("pay and fail", "")
-	resp := `{"model":"payer","input":"pay"}`
+	pays, fails := request{chat, chatOf("pay", ""), 200, nil}, request{chat, chatOf("pay and fail", ""), 424, nil}
+	response := request{responses, `{"model":"payer","input":"pay"}`, 200, nil}
+	responseFails := request{responses, `{"model":"payer","input":"pay and fail"}`, 424, nil}
+	forgets := request{chat, chatOf("pay", `,"store":false`), 200, nil}
+	keyed := request{chat, pays.body, 200, []string{"Idempotency-Key", "k1"}}
+	second := request{chat, pays.body, 200, []string{"Idempotency-Key", "k2"}}
+	other := request{chat, fails.body, 422, keyed.headers}
+	times := func(r request, counts ...string) (all []request) {
+		for _, n := range counts {
+			r.headers = []string{"X-Stainless-Retry-Count", n}
+			all = append(all, r)
+		}
+		return all
+	}
 	for _, test := range []struct {
 		name       string
 		requests   []request
 		runs, paid int
 		restart    bool // a new process answers each request
 	}{
-		{"a provider that fails after a write", []request{{chat, fail, retry("0"), 424}, {chat, fail, retry("1"), 424}, {chat, fail, retry("2"), 424}}, 1, 1, false},
-		{"the same over Responses", []request{{responses, `{"model":"payer","input":"pay and fail"}`, retry("0"), 424}, {responses, `{"model":"payer","input":"pay and fail"}`, retry("1"), 424}}, 1, 1, false},
-		{"a lost answer", []request{{chat, pay, retry("0"), 200}, {chat, pay, retry("1"), 200}, {responses, resp, retry("0"), 200}, {responses, resp, retry("1"), 200}}, 2, 2, false},
-		{"a lost answer and a new process", []request{{chat, pay, retry("0"), 200}, {chat, pay, retry("1"), 200}, {chat, pay, retry("2"), 200}}, 1, 1, true},
-		{"not stored", []request{{chat, chatOf("pay", `,"store":false`), retry("0"), 200}, {chat, chatOf("pay", `,"store":false`), retry("1"), 200}}, 0, 1, false},
-		{"the same key", []request{{chat, pay, key, 200}, {chat, pay, key, 200}, {chat, fail, key, 422}}, 1, 1, false},
-		{"the same key in a new process", []request{{chat, pay, key, 200}, {chat, pay, key, 200}, {chat, fail, key, 422}}, 1, 1, true},
-		{"control: a question that is asked twice", []request{{chat, pay, retry("0"), 200}, {chat, pay, retry("0"), 200}, {chat, pay, nil, 200}, {chat, pay, nil, 200}}, 4, 4, false},
-		{"control: a new process, asked twice", []request{{chat, pay, retry("0"), 200}, {chat, pay, retry("0"), 200}}, 2, 2, true},
-		{"control: other keys", []request{{chat, pay, key, 200}, {chat, pay, []string{"Idempotency-Key", "k2"}, 200}}, 2, 2, false},
+		{"a provider that fails after a write", times(fails, "0", "1", "2"), 1, 1, false},
+		{"the same over Responses", times(responseFails, "0", "1", "2"), 1, 1, false},
+		{"a lost answer", append(times(pays, "0", "1"), times(response, "0", "1")...), 2, 2, false},
+		{"a lost answer and a new process", times(pays, "0", "1", "2"), 1, 1, true},
+		{"not stored", times(forgets, "0", "1"), 0, 1, false},
+		{"the same key", []request{keyed, keyed, other}, 1, 1, false},
+		{"the same key in a new process", []request{keyed, keyed, other}, 1, 1, true},
+		{"control: a question that is asked twice", append(times(pays, "0", "0"), pays, pays), 4, 4, false},
+		{"control: a new process, asked twice", times(pays, "0", "0"), 2, 2, true},
+		{"control: another key", []request{keyed, second}, 2, 2, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, j := &world{}, new(store.MemoryJournal)
@@ -137,7 +149,8 @@ func TestStatusesAreNotRepeated(t *testing.T) {
 	} {
 		res := v.request("POST", "/v1/chat/completions", test.body)
 		b, err := io.ReadAll(res.Body)
-		if err != nil || res.StatusCode != test.status || res.Header.Get("X-Should-Retry") != "false" || !strings.Contains(string(b), test.code) {
+		if err != nil || res.StatusCode != test.status || res.Header.Get("X-Should-Retry") != "false" ||
+			!strings.Contains(string(b), test.code) {
 			t.Errorf("%s: got %d, %v, %s, %v", test.body, res.StatusCode, res.Header, b, err)
 		}
 		res.Body.Close()
@@ -223,7 +236,7 @@ func TestAClientThatDoesNotReturn(t *testing.T) {
 	}
 }
 
-// An agent with structured output answers with that output alone, whatever it said before its calls.
+// An agent with structured output answers with that output alone, also with text before its calls.
 func TestStructuredOutputAlone(t *testing.T) {
 	schema := `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`
 	prose := llm.Text{Text: "Let me look first."}

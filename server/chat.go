@@ -3,6 +3,7 @@ package server
 // chat.go: OpenAI's Chat Completions; what it shares with Responses is in openai.go.
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -199,6 +200,48 @@ func outputOf(kind string, schema json.RawMessage) (json.RawMessage, error) {
 		return schema, nil
 	}
 	return nil, badRequest("there is no format "+kind, "text, json_object and json_schema")
+}
+
+// contentOf parses content: a string, or parts of text and images.
+func contentOf(raw json.RawMessage) ([]llm.Part, error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	var text string
+	if raw[0] == '"' {
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return nil, badRequest(err.Error(), "")
+		}
+		return []llm.Part{llm.Text{Text: text}}, nil
+	}
+	var list []struct {
+		Type     string          `json:"type"`
+		Text     string          `json:"text"`
+		Refusal  string          `json:"refusal"`
+		ImageURL json.RawMessage `json:"image_url"`
+	}
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, badRequest("content must be text or a list of parts", "")
+	}
+	var parts []llm.Part
+	for _, p := range list {
+		switch p.Type {
+		case "text", "input_text", "output_text":
+			parts = append(parts, llm.Text{Text: p.Text})
+		case "refusal":
+			parts = append(parts, llm.Text{Text: p.Refusal})
+		case "image_url", "input_image":
+			m, err := imageOf(p.ImageURL)
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, m)
+		default:
+			return nil, badRequest("content of the type "+p.Type+" is not taken", "text and images are")
+		}
+	}
+	return parts, nil
 }
 
 // imageOf parses an image: a URL, alone or in an object.

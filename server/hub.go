@@ -173,8 +173,8 @@ func (h *hub) run(ctx context.Context, p place, j job, by *client, msgs ...llm.M
 	if old := h.runs[p]; old != nil {
 		h.forget(old)
 	}
-	l := &live{place: p, agent: j.agent.Name, story: j.story, structured: len(j.agent.Output) > 0, feed: newFeed(h.s.o.Fragments),
-		begun: make(chan struct{}), done: make(chan struct{})}
+	l := &live{place: p, agent: j.agent.Name, story: j.story, structured: len(j.agent.Output) > 0,
+		feed: newFeed(h.s.o.Fragments), begun: make(chan struct{}), done: make(chan struct{})}
 	runCtx, cancel := context.WithCancelCause(store.WithScope(h.base, p.who))
 	l.cancel = cancel
 	h.runs[p] = l

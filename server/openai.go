@@ -22,9 +22,12 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// unrepeated maps statuses that clients of OpenAI's API take for temporary, and repeat, to ones that
-// they do not.
-var unrepeated = map[int]int{http.StatusConflict: http.StatusUnprocessableEntity, http.StatusBadGateway: http.StatusFailedDependency}
+// unrepeated maps statuses after which clients of OpenAI's API repeat a request to statuses after
+// which they do not.
+var unrepeated = map[int]int{
+	http.StatusConflict:   http.StatusUnprocessableEntity,
+	http.StatusBadGateway: http.StatusFailedDependency,
+}
 
 // openAIError answers in the form of OpenAI's API.
 func (c *call) openAIError(e *Error) {
@@ -411,11 +414,7 @@ func (c *call) follow(t *turn, w *sender, say func(text string)) (reply, error) 
 				if text := ev.Result.Text(); all.Len() == 0 && ev.Result.Stop != pawl.StopPending {
 					tell(text)
 				}
-				out.text, out.usage = all.String(), ev.Result.Spent.Usage
-				out.usage.Input -= t.spent.Usage.Input
-				out.usage.Output -= t.spent.Usage.Output
-				out.usage.Reasoning -= t.spent.Usage.Reasoning
-				out.usage.CacheRead -= t.spent.Usage.CacheRead
+				out.text = all.String()
 				return out, c.stopped(t, ev, &out)
 			}
 		}
@@ -428,10 +427,7 @@ func (c *call) follow(t *turn, w *sender, say func(text string)) (reply, error) 
 		select {
 		case <-more:
 		case <-beat.C:
-			if w != nil {
-				w.beat()
-				w.flush()
-			}
+			w.beat()
 		case <-c.r.Context().Done():
 			return out, c.r.Context().Err()
 		}
@@ -449,6 +445,11 @@ func finishOf(f llm.FinishReason) string {
 // stopped converts the end of a run for the client. An unsuccessful end is an error.
 func (c *call) stopped(t *turn, e pawl.Event, out *reply) error {
 	res := e.Result
+	out.usage = res.Spent.Usage
+	out.usage.Input -= t.spent.Usage.Input
+	out.usage.Output -= t.spent.Usage.Output
+	out.usage.Reasoning -= t.spent.Usage.Reasoning
+	out.usage.CacheRead -= t.spent.Usage.CacheRead
 	switch res.Stop {
 	case pawl.StopAnswer, pawl.StopFinished:
 		out.finish = cmp.Or(out.finish, "stop")
@@ -471,48 +472,6 @@ func (c *call) stopped(t *turn, e pawl.Event, out *reply) error {
 		return fault("model_failed", "the run failed: "+cmp.Or(e.Error, res.Cause), "")
 	}
 	return fault("model_failed", "the run stopped without an answer: "+cmp.Or(res.Cause, string(res.Stop)), "")
-}
-
-// contentOf parses content: a string, or parts of text and images.
-func contentOf(raw json.RawMessage) ([]llm.Part, error) {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil, nil
-	}
-	var text string
-	if raw[0] == '"' {
-		if err := json.Unmarshal(raw, &text); err != nil {
-			return nil, badRequest(err.Error(), "")
-		}
-		return []llm.Part{llm.Text{Text: text}}, nil
-	}
-	var list []struct {
-		Type     string          `json:"type"`
-		Text     string          `json:"text"`
-		Refusal  string          `json:"refusal"`
-		ImageURL json.RawMessage `json:"image_url"`
-	}
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, badRequest("content must be text or a list of parts", "")
-	}
-	var parts []llm.Part
-	for _, p := range list {
-		switch p.Type {
-		case "text", "input_text", "output_text":
-			parts = append(parts, llm.Text{Text: p.Text})
-		case "refusal":
-			parts = append(parts, llm.Text{Text: p.Refusal})
-		case "image_url", "input_image":
-			m, err := imageOf(p.ImageURL)
-			if err != nil {
-				return nil, err
-			}
-			parts = append(parts, m)
-		default:
-			return nil, badRequest("content of the type "+p.Type+" is not taken", "text and images are")
-		}
-	}
-	return parts, nil
 }
 
 func (t *turn) created() int64 { return time.Now().Unix() }

@@ -43,7 +43,7 @@ func (c *call) stream(l *live, after int64, follow bool) error {
 			w.event(l.feed.id(e.n), string(e.kind), e.data)
 			after = e.n
 		}
-		if (len(batch) > 0 || w.buf.Len() > 0) && !w.flush() {
+		if len(batch) > 0 && !w.flush() {
 			return nil
 		}
 		if ended {
@@ -62,7 +62,9 @@ func (c *call) stream(l *live, after int64, follow bool) error {
 		select {
 		case <-more:
 		case <-beat.C:
-			w.beat()
+			if !w.beat() {
+				return nil
+			}
 		case <-c.r.Context().Done():
 			return nil
 		case <-c.s.hub.closing:
@@ -113,7 +115,7 @@ func (c *call) next(w *sender, l *live, beat *time.Timer) *live {
 					return now
 				}
 			}
-			if w.beat(); errors.Is(err, store.ErrNotFound) || !w.flush() {
+			if errors.Is(err, store.ErrNotFound) || !w.beat() {
 				return nil
 			}
 		case <-c.r.Context().Done():
@@ -156,8 +158,14 @@ func (w *sender) event(id, name string, data []byte) {
 	w.buf.WriteString("\n\n")
 }
 
-// beat adds a heartbeat.
-func (w *sender) beat() { w.buf.WriteString(": still here\n\n") }
+// beat sends a heartbeat, and reports as flush does. A nil w has none.
+func (w *sender) beat() bool {
+	if w == nil {
+		return true
+	}
+	w.buf.WriteString(": still here\n\n")
+	return w.flush()
+}
 
 // flush sends the added events and reports whether the client received them in time.
 func (w *sender) flush() bool {

@@ -104,7 +104,9 @@ func (c *call) watchRuns(state string, p store.Page) error {
 			}
 			look.Reset(pause(took))
 		case <-beat.C:
-			s.w.beat()
+			if !s.w.beat() {
+				return nil
+			}
 		case <-c.r.Context().Done():
 			return nil
 		case <-c.s.hub.closing:

@@ -31,9 +31,8 @@ func Origin(origin, host string, known []string) bool {
 		slices.ContainsFunc(known, func(o string) bool { return strings.EqualFold(o, origin) })
 }
 
-// Preflight answers a browser's question whether a page of another origin may send a request, and
-// sets the headers of the answer to such a page. It reports whether r is such a question. The origin
-// is permitted.
+// Preflight sets the headers of an answer to a page of another origin, which is permitted. It
+// reports whether r only asks whether such a page may send a request (CORS preflight).
 func Preflight(h http.Header, r *http.Request) bool {
 	h.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
 	h.Set("Access-Control-Expose-Headers", "Retry-After, X-Should-Retry, X-Request-Id, Mcp-Session-Id, X-Vercel-AI-UI-Message-Stream")

@@ -376,7 +376,7 @@ func TestEarlyRefusal(t *testing.T) {
 		s := serve(t, func(s *server, c net.Conn, _ *bufio.Reader) {
 			c.Read(make([]byte, 1))
 			io.WriteString(c, "HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 3\r\n\r\nbig")
-			io.Copy(io.Discard, c) // a close with unread bytes would be a reset, which may overtake the answer
+			io.Copy(io.Discard, c) // unread bytes would make the close a reset without an answer
 		})
 		c := newClient(t, 0)
 		for range 2 {
