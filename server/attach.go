@@ -23,6 +23,7 @@ import (
 const (
 	windowStated = 10 * time.Minute // for a request that states that it is a repetition
 	windowLost   = time.Minute      // for an equal request after an answer that was not delivered
+	windowFailed = 15 * time.Second // for an equal request after an error within a stream
 	windowSize   = 10_000           // requests that are remembered
 )
 
@@ -43,6 +44,8 @@ type sent struct {
 
 	readers int  // connections that receive the answer
 	lost    bool // the last of them ended before it had the answer
+	failed  bool // the last of them got an error within its stream: Vercel's SDK repeats this
+	ended   time.Time
 }
 
 // enter returns the earlier request that this one repeats, or a new one (fresh).
@@ -54,7 +57,8 @@ func (w *window) enter(r *sent, repeats, states bool) (s *sent, fresh bool) {
 		w.order = w.order[1:]
 	}
 	old := w.known[r.print]
-	if old != nil && (repeats || !states && old.lost && old.readers == 0 && r.at.Sub(old.at) < windowLost) {
+	if old != nil && (repeats || !states && old.readers == 0 && (old.lost && r.at.Sub(old.ended) < windowLost ||
+		old.failed && r.at.Sub(old.ended) < windowFailed)) {
 		old.readers++
 		return old, false
 	}
@@ -77,13 +81,13 @@ func (w *window) remove(r *sent) {
 	}
 }
 
-// leave records that a connection has ended. It reports whether nothing reads the answer any more,
+// leave records how a connection has ended. It reports whether nothing reads the answer any more,
 // although it was not delivered.
-func (w *window) leave(r *sent, lost bool) bool {
+func (w *window) leave(r *sent, lost, failed bool, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r.readers--
-	r.lost = lost
+	r.lost, r.failed, r.ended = lost, failed, now
 	return lost && r.readers == 0
 }
 
@@ -151,7 +155,7 @@ func (c *call) attach(s *sent) (*turn, error) {
 			return &t, nil
 		}
 	}
-	c.s.window.leave(s, s.lost)
+	c.s.window.leave(s, s.lost, s.failed, c.s.o.Now())
 	return nil, err
 }
 
@@ -236,7 +240,7 @@ func (c *call) leave(t *turn) {
 	ctx := context.WithoutCancel(c.ctx())
 	goesOn := cmp.Or(c.r.Header.Get("X-Pawl-Disconnect"), c.s.o.OnDisconnect[t.agent]) == "continue" ||
 		c.r.Header.Get("Idempotency-Key") != ""
-	if !c.s.window.leave(t.sent, c.r.Context().Err() != nil) || goesOn {
+	if !c.s.window.leave(t.sent, c.r.Context().Err() != nil, t.failed, c.s.o.Now()) || goesOn {
 		return
 	}
 	time.AfterFunc(c.s.o.Reconnect, func() {

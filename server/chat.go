@@ -326,7 +326,7 @@ func (c *call) chat() error {
 	}
 	chunk(delta(map[string]any{"role": "assistant", "content": ""}, nil))
 	out, err := c.follow(t, w, func(text string) { chunk(delta(map[string]any{"content": text}, nil)) })
-	if err != nil {
+	if t.failed = err != nil; t.failed {
 		w.event("", "", openAIFault(toError(err), "server_error", c.s.o.Secrets))
 		w.flush()
 		return nil

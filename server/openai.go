@@ -198,6 +198,7 @@ type turn struct {
 	skip   int        // replies that were sent before
 	spent  pawl.Spent // usage before
 	forget bool       // the run is deleted when it has ended
+	failed bool       // the stream ended with an error
 	sent   *sent
 }
 

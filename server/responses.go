@@ -155,7 +155,7 @@ func (c *call) responses() error {
 	v.tell("response.created", object{"response": v.form("in_progress", []any{})})
 	v.tell("response.in_progress", object{"response": v.form("in_progress", []any{})})
 	out, err := c.follow(t, v.send, v.word)
-	if err != nil {
+	if t.failed = err != nil; t.failed {
 		e := toError(err)
 		m := v.form("failed", []any{})
 		m["error"] = object{"code": e.Code, "message": c.s.o.Secrets.String(e.Message)}

@@ -39,6 +39,7 @@ const servedToken = "all-all-all-all-all"
 // bank is the state that the tools of clerk use.
 type bank struct {
 	paid atomic.Int64
+	back atomic.Int64  // refunds, which need no approval
 	gate chan struct{} // closing it answers /wait
 }
 
@@ -49,6 +50,9 @@ func (b *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/pay":
 		b.paid.Add(1)
 		fmt.Fprint(w, "paid")
+	case "/refund":
+		b.back.Add(1)
+		fmt.Fprint(w, "refunded")
 	case "/wait":
 		select {
 		case <-b.gate:
@@ -60,7 +64,9 @@ func (b *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const clerkFile = `agent: clerk
 model: openai-chat:sim
+approve: {allow: [refund]}
 tools:
+  - http: {name: refund, description: Refunds an invoice., method: POST, url: "BANK/refund", input: {type: object, properties: {invoice: {type: integer}}, required: [invoice]}}
   - http: {name: look, description: Looks something up., url: "BANK/look", query: {at: "{at}"}, effect: read, input: {type: object, properties: {at: {type: string}}, required: [at]}}
   - http: {name: wait, description: Waits., url: "BANK/wait", effect: read}
   - http: {name: pay, description: Pays an invoice., method: POST, url: "BANK/pay", input: {type: object, properties: {invoice: {type: integer}}, required: [invoice]}}
@@ -74,14 +80,17 @@ func clerkTurn(req *llm.Request) script.Turn {
 		return turn
 	}
 	if res := script.Results(req); res != nil {
+		if strings.HasPrefix(res[0].Text(), "refunded") {
+			return script.Fail(&llm.ProviderError{Status: 400, Message: "made to fail"})
+		}
 		return say("Done: " + res[0].Text())
 	}
 	word, rest, _ := strings.Cut(req.Messages[len(req.Messages)-1].Text(), " ")
 	switch word {
 	case "look":
 		return script.Call("look", `{"at":"`+rest+`"}`)
-	case "pay":
-		return script.Call("pay", `{"invoice":`+rest+`}`)
+	case "pay", "refund":
+		return script.Call(word, `{"invoice":`+rest+`}`)
 	case "locate", "wait":
 		turn := script.Call(word, `{}`)
 		turn.Usage = &llm.Usage{Input: 30, Output: 12}
@@ -212,6 +221,7 @@ func TestVercelsSDK(t *testing.T) {
 		return
 	}
 	want := map[string]string{}
+	const failed = `"the run failed: run/1/model: openai-chat: invalid_request (400): made to fail"`
 	for _, api := range []string{"chat ", "responses ", "compatible "} {
 		for _, mode := range []string{"whole ", "streamed "} {
 			at := mode + api
@@ -222,18 +232,19 @@ func TestVercelsSDK(t *testing.T) {
 			want[at+"steps again"] = `{"text":"Done: Rome","finish":"stop","steps":2,"usage":true,"ran":2}`
 			want[at+"object"] = `{"city":"Oslo"}`
 			want[at+"no model"] = `{"name":"AI_APICallError","status":404,"says":"no agent"}`
-			want[at+"needs a yes"] = `{"name":"AI_APICallError","status":409,"says":"waits for a decision"}`
+			want[at+"needs a yes"] = `{"name":"AI_APICallError","status":423,"says":"waits for a decision"}`
+			want[at+"fails after a write"] = `{"name":"AI_APICallError","status":424,"says":` + failed + `}`
 			if mode == "streamed " { // the status was sent before; each provider invents its own
 				want[at+"pieces"] = "true"
 				want[at+"needs a yes"] = `{"name":"AI_APICallError","status":500,"says":"waits for a decision"}`
+				want[at+"fails after a write"] = `{"name":"AI_APICallError","status":500,"says":` + failed + `}`
 			}
 		}
 	}
 	want["streamed compatible needs a yes"] = `{"name":null,"status":null,"says":"waits for a decision"}`
+	want["streamed compatible fails after a write"] = `{"name":null,"status":null,"says":` + failed + `}`
 	same(t, got, want)
-	if n := v.bank.paid.Load(); n != 0 {
-		t.Errorf("paid %d times", n)
-	}
+	v.once(6, 6)
 }
 
 // The official client of OpenAI uses an agent as a model: text, tools of the agent, tools of the
@@ -261,11 +272,32 @@ func TestOpenAIsClient(t *testing.T) {
 		want[mode+"responses next"] = `{"text":"Done: found back","calls":[],"finish":"completed","usage":true}`
 		want[mode+"responses again"] = `{"text":"Done: Rome","status":"completed","gone":404}`
 	}
-	want["whole chat needs a yes"] = `{"status":409,"name":"ConflictError","code":"needs_decision"}`
+	want["whole chat needs a yes"] = `{"status":423,"name":"APIError","code":"needs_decision"}`
 	want["streamed chat needs a yes"] = `{"status":null,"name":"APIError","code":"needs_decision"}`
+	for _, api := range []string{"chat", "responses"} {
+		want["whole "+api+" fails after a write"] = `{"status":424,"name":"APIError","code":"model_failed"}`
+		want["streamed "+api+" fails after a write"] = `{"status":null,"name":"APIError","code":"model_failed"}`
+	}
+	want["streamed responses fails after a write"] = `{"nothing":"model_failed"}`
 	same(t, got, want)
+	v.once(2, 4)
+}
+
+// once checks that the requests of a client, which repeats them at its default settings, acted and
+// asked once each.
+func (v *serving) once(asked, refunds int) {
+	v.t.Helper()
 	if n := v.bank.paid.Load(); n != 0 {
-		t.Errorf("paid %d times", n)
+		v.t.Errorf("paid %d times", n)
+	}
+	if n := v.bank.back.Load(); n != int64(refunds) {
+		v.t.Errorf("%d requests refunded %d times", refunds, n)
+	}
+	var inbox struct {
+		Waiting []json.RawMessage `json:"waiting"` // runs
+	}
+	if v.get("/v1/pending?limit=100", &inbox); len(inbox.Waiting) != asked {
+		v.t.Errorf("%d requests asked %d questions", asked, len(inbox.Waiting))
 	}
 }
 

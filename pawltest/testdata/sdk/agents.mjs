@@ -1,7 +1,7 @@
 // What the official client makes of pawl serve, whose models are agents: cmd/pawl's test reads it.
 import OpenAI from 'openai';
 
-const client = new OpenAI({ apiKey: process.argv[3], baseURL: process.argv[2] + '/v1', maxRetries: 0 });
+const client = new OpenAI({ apiKey: process.argv[3], baseURL: process.argv[2] + '/v1' }); // defaults: it repeats requests
 const schema = { type: 'object', properties: { at: { type: 'string' } } };
 const all = {};
 
@@ -42,12 +42,17 @@ for (const stream of [false, true]) {
 	all[mode + 'chat next'] = readChat(await chat(messages, { tools }));
 	all[mode + 'chat no model'] = await thrown(() => client.chat.completions.create({ model: 'nobody', messages, stream }));
 	all[mode + 'chat needs a yes'] = await thrown(() => chat([{ role: 'user', content: 'pay 7' }]));
+	all[mode + 'chat fails after a write'] = await thrown(() => chat([{ role: 'user', content: 'refund 7' }]));
 
 	const flat = tools.map((t) => ({ type: 'function', ...t.function, strict: false }));
 	const ask = async (input, more) => {
 		const body = { model: 'clerk', input, ...more };
 		return stream ? await client.responses.stream(body).finalResponse() : await client.responses.create(body);
 	};
+	all[mode + 'responses fails after a write'] = await thrown(async () => {
+		const r = await ask('refund 8');
+		return r.error.code;
+	});
 	const read = (r) => ({
 		text: r.output_text,
 		calls: r.output.filter((i) => i.type === 'function_call').map((c) => c.name + c.arguments),

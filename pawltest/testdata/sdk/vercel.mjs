@@ -9,6 +9,7 @@ const baseURL = root + '/v1';
 const openai = createOpenAI({ baseURL, apiKey });
 const compatible = createOpenAICompatible({ name: 'pawl', baseURL, apiKey, includeUsage: true, supportsStructuredOutputs: true });
 const all = {};
+let invoice = 0;
 
 async function thrown(f) {
 	try {
@@ -27,7 +28,7 @@ for (const [api, model] of Object.entries({ chat: openai.chat, responses: openai
 			locate: tool({ description: 'Where the user is.', inputSchema: z.object({ at: z.string().optional() }), execute: async () => (ran++, 'Rome') }),
 		};
 		const ask = async (more) => {
-			const options = { model: model('clerk'), maxRetries: 0, ...more };
+			const options = { model: model('clerk'), ...more };
 			if (!stream) return await generateText(options);
 			let failed = null, pieces = 0;
 			const r = streamText({ ...options, onError: ({ error }) => (failed = error) });
@@ -48,6 +49,7 @@ for (const [api, model] of Object.entries({ chat: openai.chat, responses: openai
 		all[mode + 'object'] = (await ask({ prompt: 'object', output: Output.object({ schema: z.object({ city: z.string() }) }) })).output;
 		all[mode + 'no model'] = await thrown(() => ask({ model: model('nobody'), prompt: 'x' }));
 		all[mode + 'needs a yes'] = await thrown(() => ask({ prompt: 'pay 7' }));
+		all[mode + 'fails after a write'] = await thrown(() => ask({ prompt: 'refund ' + ++invoice }));
 		if (stream) all[mode + 'pieces'] = (await ask({ prompt: 'hello ' + 'a word and another '.repeat(50) })).pieces > 3;
 	}
 }
