@@ -18,8 +18,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// payer is an agent whose requests act: "pay", "pay and fail", "pay slowly" and "ask first".
-func payer(w *world) *pawl.Agent {
+// cashier returns an agent whose requests act: "pay", "pay and fail", "pay slowly" and "ask first".
+func cashier(w *world) *pawl.Agent {
 	pay := pawl.Func("pay", "Pays.", func(context.Context, struct{}) (string, error) {
 		w.paid.Add(1)
 		return "paid", nil
@@ -46,7 +46,7 @@ func payer(w *world) *pawl.Agent {
 		}
 		return script.Say("It is paid.")
 	}
-	return &pawl.Agent{Name: "payer", Model: &script.Model{Turns: []script.Turn{script.Loop(script.Func(turn))}},
+	return &pawl.Agent{Name: "cashier", Model: &script.Model{Turns: []script.Turn{script.Loop(script.Func(turn))}},
 		Tools: []pawl.Toolset{pay, wait}, Executor: pawl.Parallel{},
 		Middleware: []pawl.Middleware{pawl.Approve(allow)}}
 }
@@ -55,10 +55,10 @@ func allow(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
 	return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
 }
 
-// front is a server with a payer over a journal.
+// front is a server with a cashier over a journal.
 func front(t *testing.T, j store.Journal, w *world, change func(*server.Options)) *serving {
 	v := serve(t, func(o *server.Options) {
-		o.Agents, o.Journal = []*pawl.Agent{payer(w)}, j
+		o.Agents, o.Journal = []*pawl.Agent{cashier(w)}, j
 		if change != nil {
 			change(o)
 		}
@@ -68,7 +68,7 @@ func front(t *testing.T, j store.Journal, w *world, change func(*server.Options)
 }
 
 func chatOf(task, more string) string {
-	return `{"model":"payer","messages":[{"role":"user","content":"` + task + `"}]` + more + `}`
+	return `{"model":"cashier","messages":[{"role":"user","content":"` + task + `"}]` + more + `}`
 }
 
 func count(t *testing.T, v *serving) int {
@@ -87,8 +87,8 @@ func TestARepeatedRequestIsOneRun(t *testing.T) {
 		headers    []string
 	}
 	pays, fails := request{chat, chatOf("pay", ""), 200, nil}, request{chat, chatOf("pay and fail", ""), 424, nil}
-	response := request{responses, `{"model":"payer","input":"pay"}`, 200, nil}
-	responseFails := request{responses, `{"model":"payer","input":"pay and fail"}`, 424, nil}
+	response := request{responses, `{"model":"cashier","input":"pay"}`, 200, nil}
+	responseFails := request{responses, `{"model":"cashier","input":"pay and fail"}`, 424, nil}
 	forgets := request{chat, chatOf("pay", `,"store":false`), 200, nil}
 	keyed := request{chat, pays.body, 200, []string{"Idempotency-Key", "k1"}}
 	second := request{chat, pays.body, 200, []string{"Idempotency-Key", "k2"}}
@@ -219,7 +219,7 @@ func TestAClientThatDoesNotReturn(t *testing.T) {
 			w := &world{gate: make(chan struct{})}
 			v := front(t, new(store.MemoryJournal), w, func(o *server.Options) {
 				o.Reconnect, o.Beat = 20*time.Millisecond, 5*time.Millisecond
-				o.OnDisconnect = map[string]string{"payer": test.agent}
+				o.OnDisconnect = map[string]string{"cashier": test.agent}
 			})
 			lose(t, v, chatOf("pay slowly", `,"stream":true`), test.headers...)
 			if test.want == pawl.StopAnswer {

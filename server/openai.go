@@ -352,36 +352,58 @@ type reply struct {
 	usage  llm.Usage
 }
 
-// follow sends text as it arrives and returns the outcome. An error is meant for the client.
-//
-// An agent with structured output says that output alone. w gets heartbeats; nil means none.
+// speech is the text of a turn, which is sent as it arrives.
+type speech struct {
+	say  func(text string)
+	all  bytes.Buffer
+	sent int  // offset in the text of the reply; -1 means that a blank line precedes its first word
+	step int  // of the reply
+	held bool // the rest of the reply is sent when it is complete
+}
+
+func (s *speech) tell(text string) {
+	if text != "" {
+		s.all.WriteString(text)
+		s.say(text)
+	}
+}
+
+// begin begins the reply of step n, unless it has begun.
+func (s *speech) begin(n int) {
+	if n != s.step {
+		if s.step, s.sent, s.held = n, 0, false; s.all.Len() > 0 {
+			s.sent = -1
+		}
+	}
+}
+
+func (s *speech) word(text string) {
+	if s.sent < 0 && text != "" {
+		s.tell("\n\n")
+		s.sent = 0
+	}
+	s.tell(text)
+	s.sent += len(text)
+}
+
+// whole sends the rest of a complete reply.
+func (s *speech) whole(n int, text string) {
+	gap := s.held
+	s.begin(n)
+	s.held = gap
+	if n := max(s.sent, 0); n <= len(text) && strings.HasSuffix(s.all.String(), text[:n]) {
+		s.word(text[n:])
+	}
+	s.held = false
+}
+
+// follow sends text as it arrives and returns the outcome. An error is meant for the client. An
+// agent with structured output says that output alone. w gets heartbeats; nil means none.
 func (c *call) follow(t *turn, w *sender, say func(text string)) (reply, error) {
 	beat := time.NewTicker(c.s.o.Beat)
 	defer beat.Stop()
 	var out reply
-	var all bytes.Buffer
-	sent, step, held := 0, 0, false // sent is an offset in the text of a reply
-	tell := func(text string) {
-		if text != "" {
-			all.WriteString(text)
-			say(text)
-		}
-	}
-	begin := func(n int) {
-		if n != step {
-			if step, sent, held = n, 0, false; all.Len() > 0 {
-				sent = -1 // a blank line precedes the first word
-			}
-		}
-	}
-	word := func(text string) {
-		if sent < 0 && text != "" {
-			tell("\n\n")
-			sent = 0
-		}
-		tell(text)
-		sent += len(text)
-	}
+	s := speech{say: say}
 	after := int64(0)
 	for {
 		batch, ended, more := t.live.feed.read(after, batchBytes)
@@ -393,29 +415,21 @@ func (c *call) follow(t *turn, w *sender, say func(text string)) (reply, error) 
 			}
 			switch {
 			case ev.Kind == pawl.EventGap:
-				held = true // the rest of the reply is sent when it is complete
+				s.held = true
 			case ev.Run != "run" || ev.Step <= t.skip && ev.Kind != pawl.EventRunEnded:
-			case t.live.structured && ev.Kind == pawl.EventText:
-			case t.live.structured && ev.Kind == pawl.EventResponseReceived:
-				out.finish = finishOf(ev.Response.Finish)
-			case ev.Kind == pawl.EventText && !held:
-				begin(ev.Step)
-				word(ev.Text)
+			case ev.Kind == pawl.EventText && !s.held && !t.live.structured:
+				s.begin(ev.Step)
+				s.word(ev.Text)
 			case ev.Kind == pawl.EventResponseReceived && ev.Response != nil:
-				gap := held
-				begin(ev.Step)
-				held = gap
-				text := ev.Response.Message.Text()
-				if n := max(sent, 0); n <= len(text) && strings.HasSuffix(all.String(), text[:n]) {
-					word(text[n:])
+				if !t.live.structured {
+					s.whole(ev.Step, ev.Response.Message.Text())
 				}
-				held = false
 				out.finish = finishOf(ev.Response.Finish)
 			case ev.Kind == pawl.EventRunEnded && ev.Result != nil:
-				if text := ev.Result.Text(); all.Len() == 0 && ev.Result.Stop != pawl.StopPending {
-					tell(text)
+				if s.all.Len() == 0 && ev.Result.Stop != pawl.StopPending {
+					s.tell(ev.Result.Text())
 				}
-				out.text = all.String()
+				out.text = s.all.String()
 				return out, c.stopped(t, ev, &out)
 			}
 		}
