@@ -82,27 +82,13 @@ func (c *Cmd) Run(sys *cli.System) error {
 		Log:   slog.New(slog.NewTextHandler(sys.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	mcpCtx, endMCP := context.WithCancel(context.Background())
 	defer endMCP()
-	// the agents have rules of their own
-	service := &mcp.Service{Name: "pawl", Approve: func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval,
-		error) {
-		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
-	}}
-	var s *server.Server // made below: it has the handler of the service
+	var s *server.Server // made below: it has the handler of the MCP service
+	if o.MCP, err = c.mcp(mcpCtx, all, func() *server.Server { return s }); err != nil {
+		return cli.Fail(cli.StatusUsage, err, "")
+	}
 	o.OnDisconnect = map[string]string{}
 	for i, a := range all.agents {
 		o.OnDisconnect[a.Name] = all.files[i].Disconnect
-		service.Agents = append(service.Agents,
-			mcp.Offer{Agent: a, Description: cmp.Or(all.files[i].Description, "Executes a task, with tools of its own, and returns the answer."),
-				Runner: func() pawl.Runner {
-					return s.Runner("mcp_"+strings.ToLower(rand.Text()[:20]), a.Name, "the MCP client's person")
-				}})
-	}
-	if o.MCP, err = service.Handler(mcpCtx, &mcp.HTTPOptions{Hosts: c.Host, Origins: c.Origin,
-		User: func(r *http.Request) string {
-			who, _ := store.ScopeFrom(r.Context())
-			return who.Tenant + "\x00" + who.User
-		}}); err != nil {
-		return cli.Fail(cli.StatusUsage, err, "")
 	}
 	if err := c.tell(sys, all, &o); err != nil {
 		return err
@@ -127,6 +113,26 @@ func (c *Cmd) Run(sys *cli.System) error {
 		return cli.Fail(cli.StatusFailed, err, "")
 	}
 	return nil
+}
+
+// mcp returns the handler of /mcp, which offers the agents as tools. The agents have rules of their
+// own.
+func (c *Cmd) mcp(ctx context.Context, all *served, s func() *server.Server) (http.Handler, error) {
+	service := &mcp.Service{Name: "pawl", Approve: func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval,
+		error) {
+		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
+	}}
+	for i, a := range all.agents {
+		does := cmp.Or(all.files[i].Description, "Executes a task, with tools of its own, and returns the answer.")
+		service.Agents = append(service.Agents, mcp.Offer{Agent: a, Description: does, Runner: func() pawl.Runner {
+			return s().Runner("mcp_"+strings.ToLower(rand.Text()[:20]), a.Name, "the MCP client's person")
+		}})
+	}
+	return service.Handler(ctx, &mcp.HTTPOptions{Hosts: c.Host, Origins: c.Origin,
+		User: func(r *http.Request) string {
+			who, _ := store.ScopeFrom(r.Context())
+			return who.Tenant + "\x00" + who.User
+		}})
 }
 
 // tokens returns the tokens of the flags.
