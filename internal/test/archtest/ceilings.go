@@ -55,7 +55,7 @@ var ceilings = []ceiling{
 	{dir: "store", goal: 3500, now: 3740},
 	{dir: "durable", goal: 2650, now: 3400},
 	{dir: "durable/temporal", goal: 2150, now: 2620},
-	{dir: "server", goal: 3900, now: 4440},
+	{dir: "server", goal: 3900, now: 4540},
 	{dir: "viewer", goal: 45},
 	{dir: "telemetry", goal: 1050, now: 1140},
 	{dir: "telemetry/export", goal: 600, now: 670},
@@ -80,7 +80,7 @@ var ceilings = []ceiling{
 	{dir: "internal/nearest", goal: 60, now: 70},
 	{dir: "internal/diff", goal: 130},
 	{dir: "internal/text", goal: 50},
-	{dir: "internal/gate", goal: 50},
+	{dir: "internal/gate", goal: 50, now: 70},
 
 	// These folders move into others or are deleted.
 }
