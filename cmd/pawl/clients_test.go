@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pawl-go/pawl/internal/test/browser"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/script"
@@ -281,6 +282,55 @@ func TestOpenAIsClient(t *testing.T) {
 	want["streamed responses fails after a write"] = `{"nothing":"model_failed"}`
 	same(t, got, want)
 	v.once(2, 4)
+}
+
+// The official client of OpenAI works in a web page of an origin that is named, and no page of
+// another origin reaches the server, not even one of this machine.
+func TestOpenAIsClientInAPage(t *testing.T) {
+	modules := filepath.Join("..", "..", "pawltest", "testdata", "sdk", "node_modules")
+	path := browser.Find()
+	if _, err := os.Stat(filepath.Join(modules, "openai", "index.mjs")); err != nil || path == "" {
+		t.Skip("left out: the client or Chromium is not installed (make test does it)")
+	}
+	page := http.NewServeMux()
+	page.Handle("/modules/", http.StripPrefix("/modules/", http.FileServer(http.Dir(modules))))
+	page.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<title>page</title>") })
+	named, other := httptest.NewServer(page), httptest.NewServer(page)
+	defer named.Close()
+	defer other.Close()
+	v := serveClerk(t, "--origin", named.URL)
+	b, err := browser.Start(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	for url, want := range map[string]string{named.URL: "You said: hello Done: found Oslo 424 1", other.URL: "Connection error."} {
+		p, err := b.Page(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Open(t.Context(), url); err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		err = p.Eval(t.Context(), `(async () => {
+			const { default: OpenAI } = await import('/modules/openai/index.mjs');
+			const client = new OpenAI({ apiKey: '`+servedToken+`', baseURL: '`+v.url+`/v1', dangerouslyAllowBrowser: true });
+			const ask = (content, more) => client.chat.completions.create({ model: 'clerk', messages: [{ role: 'user', content }], ...more });
+			try {
+				let text = (await ask('hello')).choices[0].message.content + ' ';
+				for await (const chunk of await ask('look Oslo', { stream: true })) text += chunk.choices[0].delta.content ?? '';
+				const failed = await ask('refund 9').catch((e) => e);
+				return text + ' ' + failed.status + ' ' + (await client.models.list()).data.length;
+			} catch (e) {
+				return e.message;
+			}
+		})()`, &got)
+		if err != nil || strings.Join(strings.Fields(got), " ") != want {
+			t.Errorf("%s: got %q, %v, want %q", url, got, err, want)
+		}
+	}
+	v.once(0, 1)
 }
 
 // once checks that the requests of a client, which repeats them at its default settings, acted and
