@@ -232,43 +232,59 @@ func (e *Engine) history(ctx context.Context, who store.Scope, id string) (*hist
 	return read(id, records)
 }
 
+// Enqueue stores the start of the run without executing it: as Stream starts it, but without a
+// lease. It is then the first run of Recover, and a Stream without messages executes it. It returns
+// store.ErrConflict if the run exists.
+func (r *Runner) Enqueue(ctx context.Context, msgs ...llm.Message) error {
+	_, _, _, err := r.create(ctx, scope(ctx), "", msgs)
+	return err
+}
+
 func (r *Runner) begin(ctx context.Context, who store.Scope, msgs []llm.Message) (*session, context.Context,
 	input, error) {
-	e := r.engine
-	var agent *pawl.Agent
-	if a, ok := r.runner.(*pawl.Agent); ok { // a run that cannot start leaves no journal
-		agent = listed(ctx, a)
-		if err := agent.Check(ctx); err != nil {
-			return nil, nil, input{}, err
-		}
-	}
-	given, err := r.given(msgs)
+	l, in, agent, err := r.create(ctx, who, newOwner(), msgs)
 	if err != nil {
 		return nil, nil, input{}, err
 	}
-	in, err := given.input()
-	if err != nil {
-		return nil, nil, input{}, err
-	}
-	body, err := json.Marshal(given)
-	if err != nil {
-		return nil, nil, input{}, err
-	}
-	now := e.clock()
-	first := store.Record{Key: kindBegin, Kind: kindBegin, At: now, Body: body}
-	l, err := e.Journal.BeginJournal(ctx, who,
-		store.JournalRun{ID: r.ID, Agent: given.Agent, Task: taskOf(in.all()), State: store.JournalOpen},
-		newOwner(), now.Add(e.lease()), first)
-	if err != nil {
-		return nil, nil, input{}, err
-	}
-	h, err := e.history(ctx, who, r.ID)
+	h, err := r.engine.history(ctx, who, r.ID)
 	if err != nil {
 		return nil, nil, input{}, err
 	}
 	in.agent = agent
-	s, ctx := e.start(ctx, l, h)
+	s, ctx := r.engine.start(ctx, l, h)
 	return s, ctx, in, nil
+}
+
+// create stores the start of the run, with a lease unless owner is empty. agent has the tools that
+// were checked; nil means that the Runner is no Agent.
+func (r *Runner) create(ctx context.Context, who store.Scope, owner string, msgs []llm.Message) (l store.Lease,
+	in input, agent *pawl.Agent, err error) {
+	e := r.engine
+	if a, ok := r.runner.(*pawl.Agent); ok { // a run that cannot start leaves no journal
+		agent = listed(ctx, a)
+		if err := agent.Check(ctx); err != nil {
+			return l, in, nil, err
+		}
+	}
+	given, err := r.given(msgs)
+	if err != nil {
+		return l, in, nil, err
+	}
+	if in, err = given.input(); err != nil {
+		return l, in, nil, err
+	}
+	body, err := json.Marshal(given)
+	if err != nil {
+		return l, in, nil, err
+	}
+	now, until := e.clock(), zeroTime
+	if owner != "" {
+		until = now.Add(e.lease())
+	}
+	l, err = e.Journal.BeginJournal(ctx, who,
+		store.JournalRun{ID: r.ID, Agent: given.Agent, Task: taskOf(in.all()), State: store.JournalOpen}, owner, until,
+		store.Record{Key: kindBegin, Kind: kindBegin, At: now, Body: body})
+	return l, in, agent, err
 }
 
 // listed returns a copy of a with its present tools, so that the check and the run ask each toolset

@@ -44,11 +44,14 @@ func (c *call) giveUp(id string) (*live, error) {
 	}
 	l := c.s.hub.find(p)
 	if l.works() {
-		l.cancel(pawl.ErrCancelled)
+		if !c.s.hub.hurry(l) {
+			l.cancel(pawl.ErrCancelled)
+		}
 		return l, nil
 	}
-	// the process that executes it will see the cancellation
-	if l, err = c.takeUp(p, head.Agent); errors.Is(err, durable.ErrLost) {
+	// the process that executes it, or will, sees the cancellation
+	var busy *Error
+	if l, err = c.takeUp(p, head.Agent); errors.Is(err, durable.ErrLost) || errors.As(err, &busy) && busy.Code == "busy" {
 		return nil, nil
 	}
 	return l, err

@@ -1,56 +1,173 @@
 package server
 
-// conns.go: limits the open connections of a listener.
+// conns.go: limits the open connections of a listener, in all and by address.
 
 import (
+	linked "container/list"
+	"context"
 	"net"
+	"net/netip"
 	"sync"
 )
 
-// limited returns a listener with at most n concurrent connections. Further connections wait in the
-// system's queue.
-func limited(l net.Listener, n int) net.Listener {
-	return &limitedListener{Listener: l, room: make(chan struct{}, n), closed: make(chan struct{})}
+// limited returns a listener with at most n concurrent connections, and at most each from one
+// address, or from one /64 of IPv6. Addresses of this machine have no limit of their own, since a
+// proxy has one; 0 means no limit for any.
+//
+// A connection is busy while its request is executed. Beyond a limit, the connection that has been
+// without a request for the longest time is closed, so that clients that send theirs slowly, or
+// never, occupy nothing. If all are busy, a new one waits, or is closed if its address has too many.
+func limited(l net.Listener, n, each int) net.Listener {
+	ll := &limitedListener{Listener: l, max: n, each: each, from: map[netip.Prefix]int{}}
+	ll.freed.L = &ll.mu
+	return ll
 }
 
 type limitedListener struct {
 	net.Listener
-	room   chan struct{}
-	once   sync.Once
-	closed chan struct{}
+	max, each int
+
+	mu     sync.Mutex
+	freed  sync.Cond
+	n      int
+	from   map[netip.Prefix]int
+	free   linked.List // connections that are not busy, the oldest first
+	closed bool
 }
 
-// Accept waits until a connection is permitted, and then for a connection.
+// Accept waits for a connection, and until it is permitted.
 func (l *limitedListener) Accept() (net.Conn, error) {
-	select {
-	case l.room <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if c := l.admit(conn); c != nil {
+			return c, nil
+		}
+		conn.Close()
 	}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.room
-		return nil, err
+}
+
+// admit returns the connection, or nil if there is no room for it.
+func (l *limitedListener) admit(conn net.Conn) net.Conn {
+	from := l.network(conn)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.from[from] >= l.each && from.IsValid() {
+		if !l.evict(from) {
+			return nil
+		}
 	}
-	return &limitedConn{Conn: c, l: l}, nil
+	for l.n >= l.max {
+		if l.closed {
+			return nil
+		}
+		if !l.evict(netip.Prefix{}) {
+			l.freed.Wait()
+		}
+	}
+	l.n++
+	c := &limitedConn{Conn: conn, l: l, from: from}
+	if c.place = l.free.PushBack(c); from.IsValid() {
+		l.from[from]++
+	}
+	return c
+}
+
+// network returns what a limit by address counts. The zero Prefix means no limit.
+func (l *limitedListener) network(c net.Conn) netip.Prefix {
+	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
+	a := at.Addr().Unmap()
+	if err != nil || a.IsLoopback() || l.each == 0 {
+		return netip.Prefix{}
+	}
+	bits := a.BitLen()
+	if a.Is6() {
+		bits = 64
+	}
+	p, _ := a.Prefix(bits) // the number of bits is valid
+	return p
+}
+
+// evict closes the oldest connection of a network that is not busy, and returns false if there is
+// none. The zero Prefix means any network. The caller holds mu.
+func (l *limitedListener) evict(from netip.Prefix) bool {
+	for e := l.free.Front(); e != nil; e = e.Next() {
+		if c := e.Value.(*limitedConn); !from.IsValid() || c.from == from {
+			l.remove(c)
+			go c.Conn.Close()
+			return true
+		}
+	}
+	return false
+}
+
+// remove stops counting a connection. The caller holds mu.
+func (l *limitedListener) remove(c *limitedConn) {
+	if c.gone {
+		return
+	}
+	c.gone = true
+	l.n--
+	if c.place != nil {
+		l.free.Remove(c.place)
+	}
+	if c.from.IsValid() {
+		if l.from[c.from]--; l.from[c.from] == 0 {
+			delete(l.from, c.from)
+		}
+	}
+	l.freed.Signal()
 }
 
 // Close also ends waiting calls of Accept.
 func (l *limitedListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
+	l.mu.Lock()
+	l.closed = true
+	l.freed.Broadcast()
+	l.mu.Unlock()
 	return l.Listener.Close()
 }
 
-// limitedConn releases its slot when it is closed for the first time.
+// limitedConn is a connection that counts until it is closed.
 type limitedConn struct {
 	net.Conn
-	l    *limitedListener
-	once sync.Once
+	l     *limitedListener
+	from  netip.Prefix
+	place *linked.Element // in free; nil means busy; guarded by l.mu
+	gone  bool            // guarded by l.mu
 }
 
 // Close closes the connection.
 func (c *limitedConn) Close() error {
-	err := c.Conn.Close()
-	c.once.Do(func() { <-c.l.room })
-	return err
+	c.l.mu.Lock()
+	c.l.remove(c)
+	c.l.mu.Unlock()
+	return c.Conn.Close()
+}
+
+type connKey struct{}
+
+// withConn is http.Server.ConnContext.
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// busy marks the connection of a request as busy, or as not busy.
+func busy(ctx context.Context, is bool) {
+	c, ok := ctx.Value(connKey{}).(*limitedConn)
+	if !ok {
+		return
+	}
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	switch {
+	case c.gone || is == (c.place == nil):
+	case is:
+		c.l.free.Remove(c.place)
+		c.place = nil
+	default:
+		c.place = c.l.free.PushBack(c)
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/redact"
 	"github.com/pawl-go/pawl/store"
@@ -47,13 +48,17 @@ type live struct {
 	agent      string
 	feed       *feed
 	spent      atomic.Pointer[pawl.Spent] // usage of the steps so far; nil means none
+	ctx        context.Context
 	cancel     context.CancelCauseFunc
 	begun      chan struct{} // closed when the run is in the journal, or could not be started
 	done       chan struct{} // closed when the run has stopped
 	err        error         // why the run could not start; set before begun is closed
 	story      bool          // a replay; the run is not executed
-	structured bool          // the agent has structured output
 	waits      atomic.Bool   // the feed has the end of a pending run, which may now be answered
+	structured bool          // the agent has structured output
+	queued     atomic.Bool   // it waits for room: see queue
+	job        job
+	by         *client // counts the run; nil means the server itself
 }
 
 // works reports whether this process executes the run. l may be nil.
@@ -81,7 +86,10 @@ type hub struct {
 	mu      sync.Mutex
 	wg      sync.WaitGroup
 	runs    map[place]*live
-	working int
+	working map[string]int // executing runs by tenant
+	total   int            // their sum
+	stories int            // replays
+	queue   queue
 	rested  []*live         // runs that have stopped, the oldest first
 	held    int             // bytes of their feeds
 	tries   map[place]retry // failed attempts to resume runs, for runs found in the last scan
@@ -102,7 +110,8 @@ type retry struct {
 
 func newHub(s *Server) *hub {
 	h := &hub{s: s, runs: map[place]*live{}, closing: make(chan struct{}), drained: make(chan struct{}),
-		kick: make(chan struct{}, 1), tries: map[place]retry{}, seats: map[place]*seat{}, lists: map[*list]bool{}}
+		kick: make(chan struct{}, 1), tries: map[place]retry{}, seats: map[place]*seat{}, lists: map[*list]bool{},
+		working: map[string]int{}, queue: queue{size: map[string]int{}, waiting: map[string][]*live{}}}
 	h.base, h.stop = context.WithCancelCause(context.Background())
 	return h
 }
@@ -137,77 +146,17 @@ func (h *hub) find(p place) *live {
 	return h.runs[p]
 }
 
-// run starts or resumes a run, and returns when that is in the journal. It returns false with a run
-// that is already executing. A nil by means the server itself.
-func (h *hub) run(ctx context.Context, p place, j job, by *client, msgs ...llm.Message) (*live, bool, error) {
-	h.mu.Lock()
-	for l := h.runs[p]; l.works() && l.waits.Load(); l = h.runs[p] {
-		// Its events end with the questions that the caller has answered.
-		h.mu.Unlock()
-		select {
-		case <-l.done:
-		case <-ctx.Done():
-			return nil, false, context.Cause(ctx)
-		}
-		h.mu.Lock()
-	}
-	if l := h.runs[p]; l.works() || l != nil && j.story {
-		h.mu.Unlock()
-		return l, false, l.wait(ctx)
-	}
-	if closed(h.drained) || h.working >= h.s.o.MaxRuns {
-		h.mu.Unlock()
-		e := fault("busy", fmt.Sprintf("at most %d runs can execute concurrently", h.s.o.MaxRuns), "try again later")
-		if closed(h.drained) {
-			e = fault("busy", "the server is stopping", "try again later")
-		}
-		e.after = 1
-		return nil, false, e
-	}
-	if by != nil && !by.enter(&by.runs, by.Runs) {
-		h.mu.Unlock()
-		e := fault("too_many", fmt.Sprintf("the token of %s may have %d concurrent runs", by.Name, by.Runs), "wait until one has stopped, or cancel it")
-		e.after = 1
-		return nil, false, e
-	}
-	if old := h.runs[p]; old != nil {
-		h.forget(old)
-	}
-	l := &live{place: p, agent: j.agent.Name, story: j.story, structured: len(j.agent.Output) > 0,
-		feed: newFeed(h.s.o.Fragments), begun: make(chan struct{}), done: make(chan struct{})}
-	runCtx, cancel := context.WithCancelCause(store.WithScope(h.base, p.who))
-	l.cancel = cancel
-	h.runs[p] = l
-	h.working++
-	if s := h.seats[p]; s != nil && !j.story {
-		delete(h.seats, p)
-		close(s.on)
-	}
-	h.mu.Unlock()
-	h.wg.Go(func() {
-		h.work(runCtx, l, j, msgs)
-		if by != nil {
-			by.leave(&by.runs)
-		}
-	})
-	return l, true, l.wait(ctx)
-}
-
-// wait returns when the run is in the journal, or with the reason why it is not.
-func (l *live) wait(ctx context.Context) error {
-	select {
-	case <-l.begun:
-		return l.err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // work is the goroutine of a run.
-func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
+func (h *hub) work(ctx context.Context, l *live, msgs []llm.Message) {
 	defer l.cancel(nil)
+	j := l.job
+	waited := closed(l.begun) // in the queue
+	if waited && !h.mine(ctx, l) {
+		h.rest(l, true)
+		return
+	}
 	// parked: another process continues the run. plain: an error after the end adds nothing.
-	begun, ended, parked, plain := false, false, false, false
+	begun, ended, parked, plain := waited, false, false, false
 	runner := h.s.engine.ReplayEvents(l.id, j.agent)
 	if !j.story {
 		r := h.s.engine.Runner(l.id, j.agent)
@@ -218,7 +167,8 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
 	}
 	for e, err := range h.guarded(l, redact.Runner(runner, h.s.o.Secrets).Stream(ctx, msgs...)) {
 		root := e.Run == "run"
-		parked = parked || context.Cause(ctx) == errParked || closed(h.drained) && root && interrupted(e)
+		parked = parked || context.Cause(ctx) == errParked || closed(h.drained) && root && interrupted(e) ||
+			waited && errors.Is(err, durable.ErrLost)
 		switch {
 		case err != nil && !begun:
 			l.err = err
@@ -255,7 +205,7 @@ func (h *hub) work(ctx context.Context, l *live, j job, msgs []llm.Message) {
 	case ended && j.forget:
 		h.erase(ctx, l)
 	}
-	h.rest(l)
+	h.rest(l, parked)
 	h.tell(l.place)
 	if l.waits.Load() && !l.story { // an answer may have arrived in the meantime
 		h.wake()
@@ -324,17 +274,18 @@ func (h *hub) fail(l *live, err error) {
 	l.feed.add(kindError, data)
 }
 
-// rest keeps the feed of a stopped run for a while.
-func (h *hub) rest(l *live) {
+// rest keeps the feed of a stopped run for a while, unless the run is gone from this process.
+func (h *hub) rest(l *live, gone bool) {
 	l.feed.end()
 	close(l.done)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.working--
+	defer h.dispatch()
+	h.count(l, -1)
 	switch {
 	case h.runs[l.place] != l: // the run was resumed or deleted
 		return
-	case l.err != nil || closed(h.drained):
+	case l.err != nil || gone:
 		delete(h.runs, l.place)
 		return
 	}
@@ -386,7 +337,7 @@ func closed(c <-chan struct{}) bool {
 
 // close stops all runs and returns when they have stopped.
 func (h *hub) close(ctx context.Context) error {
-	h.shut(h.drained)
+	h.drain()
 	h.shut(h.closing)
 	h.stop(errParked)
 	return h.wait(ctx)
@@ -432,6 +383,9 @@ func (h *hub) takeUp(ctx context.Context) {
 	h.remember(runs)
 	for _, run := range runs {
 		p := place{run.Scope, run.ID}
+		if h.find(p).works() {
+			continue
+		}
 		h.mu.Lock()
 		try, failed := h.tries[p]
 		h.mu.Unlock()

@@ -21,6 +21,12 @@ type listening struct {
 // listen serves as the command does.
 func listen(t *testing.T, change func(*server.Options)) *listening {
 	t.Helper()
+	return listenOn(t, change, func(l net.Listener) net.Listener { return l })
+}
+
+// listenOn is listen with another listener.
+func listenOn(t *testing.T, change func(*server.Options), wrap func(net.Listener) net.Listener) *listening {
+	t.Helper()
 	w := &world{gate: make(chan struct{})}
 	o := server.Options{Agents: []*pawl.Agent{clerk(w)}, Journal: new(store.MemoryJournal)}
 	if change != nil {
@@ -38,7 +44,7 @@ func listen(t *testing.T, change func(*server.Options)) *listening {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := s.Serve(ctx, l); err != nil {
+		if err := s.Serve(ctx, wrap(l)); err != nil {
 			t.Error(err)
 		}
 	}()

@@ -2,8 +2,8 @@ package server_test
 
 import (
 	"encoding/json"
-	"net"
 	"net/http"
+	"runtime"
 	"testing"
 	"time"
 
@@ -162,9 +162,14 @@ func TestStreamsAndConnectionsAreBounded(t *testing.T) {
 		t.Errorf("a second stream: %d %+v, %v", refused.StatusCode, said, err)
 	}
 	refused.Body.Close()
-	third, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		t.Fatal(err)
+	whole := make(chan *http.Response, 2)
+	for range 2 { // the second and the third, whose requests are under way, too
+		go func() {
+			whole <- post(two, `{"model":"clerk","messages":[{"role":"user","content":"wait"}]}`)
+		}()
+	}
+	for s.world.waits.Load() < 3 {
+		runtime.Gosched()
 	}
 	done := make(chan error, 1)
 	go func() { // it is the fourth
@@ -180,10 +185,12 @@ func TestStreamsAndConnectionsAreBounded(t *testing.T) {
 		t.Errorf("it was let in: %v", err)
 	case <-time.After(200 * time.Millisecond): // the test must wait to see that nothing happens
 	}
-	third.Close()
+	close(s.world.gate)
+	for range 2 {
+		(<-whole).Body.Close()
+	}
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	close(s.world.gate)
 	stream.Body.Close()
 }

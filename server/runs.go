@@ -41,6 +41,7 @@ type Run struct {
 	Spent   *pawl.Spent        `json:"spent,omitzero"`
 	Forked  *durable.Origin    `json:"forked_from,omitzero"`
 	Waits   int                `json:"waits,omitzero"`
+	Ahead   int                `json:"ahead,omitzero"`
 	Pending []pawl.PendingCall `json:"pending,omitzero"`
 	Created time.Time          `json:"created,omitzero"`
 	Updated time.Time          `json:"updated,omitzero"`
@@ -296,6 +297,9 @@ func (c *call) tell(status int, id string) error {
 		return err
 	}
 	run := c.s.toRun(head)
+	if run.State == queued {
+		run.Ahead = c.s.hub.ahead(place{head.Scope, id})
+	}
 	x, err := c.s.engine.Export(c.ctx(), id)
 	if err != nil {
 		return err
@@ -317,6 +321,9 @@ func (c *call) tell(status int, id string) error {
 	return c.write(status, run)
 }
 
+// queued is the state of a run that waits for room to execute.
+const queued = "queued"
+
 // toRun converts a journal entry to a Run.
 func (s *Server) toRun(head store.JournalRun) Run {
 	run := Run{ID: head.ID, Agent: head.Agent, Task: head.Task, State: head.State, Created: head.Created,
@@ -325,7 +332,10 @@ func (s *Server) toRun(head store.JournalRun) Run {
 	if len(head.Summary) > 0 && json.Unmarshal(head.Summary, &sum) == nil {
 		run.Stop, run.Cause, run.Spent, run.Waits = sum.Stop, sum.Cause, &sum.Spent, sum.Pending
 	}
-	if l := s.hub.find(place{head.Scope, head.ID}); l.works() && head.State != store.JournalOver {
+	switch l := s.hub.find(place{head.Scope, head.ID}); {
+	case !l.works() && head.Queued(), l.works() && l.queued.Load() && head.State == store.JournalOpen:
+		run.State = queued
+	case l.works() && head.State != store.JournalOver:
 		run.State, run.Stop, run.Cause = "running", "", "" // the summary is of the end before
 		if spent := l.spent.Load(); spent != nil {
 			run.Spent = spent
@@ -358,20 +368,26 @@ func (c *call) list() error {
 		return err
 	}
 	state := q.Get("state")
-	if state != "" && !slices.Contains([]string{store.JournalOpen, store.JournalWaiting, store.JournalFailed,
+	if state != "" && !slices.Contains([]string{queued, store.JournalOpen, store.JournalWaiting, store.JournalFailed,
 		store.JournalOver}, state) {
-		return badRequest("there is no state "+state, "open, waiting, failed or over")
+		return badRequest("there is no state "+state, "queued, open, waiting, failed or over")
 	}
 	if c.wantsEvents() {
 		return c.watchRuns(state, p)
 	}
-	heads, err := c.s.o.Journal.JournalRuns(c.ctx(), c.client.scope(), state, p)
+	in := state
+	if state == queued {
+		in = store.JournalOpen
+	}
+	heads, err := c.s.o.Journal.JournalRuns(c.ctx(), c.client.scope(), in, p)
 	if err != nil {
 		return err
 	}
-	out := Runs{Runs: make([]Run, len(heads))}
-	for i, head := range heads {
-		out.Runs[i] = c.s.toRun(head)
+	out := Runs{Runs: make([]Run, 0, len(heads))}
+	for _, head := range heads {
+		if run := c.s.toRun(head); state != queued || run.State == queued {
+			out.Runs = append(out.Runs, run)
+		}
 	}
 	if len(heads) == p.Size() {
 		out.After = heads[len(heads)-1].ID

@@ -44,15 +44,26 @@ type Options struct {
 	// ask for a token themselves. Nil means not found.
 	Pages http.Handler
 
-	MaxBody  int64 // limit for a request in bytes; 0 means 4 MiB
-	MaxConns int   // limit for concurrent connections; further ones wait; 0 means 4096
+	MaxBody int64 // limit for a request in bytes; 0 means 4 MiB
+	// MaxConns limits the concurrent connections. Beyond it, a connection without a request under
+	// way is closed for a new one, or the new one waits. 0 means 4096.
+	MaxConns int
+	// AddressConns limits the connections from one address, or one /64 of IPv6; addresses of this
+	// machine have no limit of their own. 0 means half of MaxConns, and less than 0 means no limit,
+	// for a server behind a proxy on another machine.
+	AddressConns int
 	// MaxStreams limits the concurrent streams of all clients. Further ones are refused. 0 means
 	// 2000.
 	MaxStreams int
-	// MaxRuns limits the runs that execute concurrently. Further requests are refused, and runs of
-	// other processes are not resumed. 0 means 1000.
-	MaxRuns   int
-	Fragments int // bytes of fragments stored of each run for slow readers; 0 means 256 KiB
+	// MaxRuns limits the runs that execute concurrently. Further ones wait in the queue. 0 means
+	// 1000.
+	MaxRuns int
+	// Queue limits the runs that wait for room. They are in the journal, so that none is lost, and
+	// tenants take turns. With Tokens of several tenants, one tenant may have half of the queue.
+	// Further requests are refused, and runs of other processes are not resumed. 0 means no queue.
+	Queue      int
+	TenantRuns int // limits the runs of a tenant that execute concurrently; 0 means no limit
+	Fragments  int // bytes of fragments stored of each run for slow readers; 0 means 256 KiB
 	// Idle is the number of bytes of stopped runs held in memory, so that watching them needs no
 	// journal. 0 means 64 MiB.
 	Idle    int
@@ -94,6 +105,7 @@ type Server struct {
 	probe    probe
 	window   window
 	started  time.Time
+	tenants  int // in Tokens
 }
 
 var _ http.Handler = (*Server)(nil)
@@ -102,6 +114,7 @@ var _ http.Handler = (*Server)(nil)
 func New(o Options) (*Server, error) {
 	def(&o.MaxBody, 4<<20)
 	def(&o.MaxConns, 4096)
+	def(&o.AddressConns, (o.MaxConns+1)/2)
 	def(&o.MaxStreams, 2000)
 	def(&o.MaxRuns, 1000)
 	def(&o.Fragments, 256<<10)
@@ -134,12 +147,15 @@ func New(o Options) (*Server, error) {
 		}
 		s.agents[a.Name] = a
 	}
+	tenants := map[string]bool{}
 	for i := range o.Tokens {
 		if err := o.Tokens[i].check(); err != nil {
 			return nil, fmt.Errorf("token %q: %w", o.Tokens[i].Name, err)
 		}
 		s.clients = append(s.clients, newClient(o.Tokens[i]))
+		tenants[o.Tokens[i].Tenant] = true
 	}
+	s.tenants = len(tenants)
 	s.hub = newHub(s)
 	s.engine = &durable.Engine{Journal: o.Journal, Lease: o.Lease, Drain: s.hub.drained}
 	s.routes = s.table()
@@ -159,11 +175,11 @@ func def[T comparable](v *T, to T) {
 // of Options.Drain, during which it still answers requests, and Close. It returns nil when all runs
 // have stopped. It closes l.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	srv := &http.Server{Handler: s, ReadHeaderTimeout: s.o.Wait, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	srv := &http.Server{Handler: s, ConnContext: withConn, ReadHeaderTimeout: min(s.o.Wait, 10*time.Second), IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug)}
 	served := make(chan error, 1)
 	var wg sync.WaitGroup
-	wg.Go(func() { served <- srv.Serve(limited(l, s.o.MaxConns)) })
+	wg.Go(func() { served <- srv.Serve(limited(l, s.o.MaxConns, max(s.o.AddressConns, 0))) })
 	recovering, stop := context.WithCancel(ctx)
 	wg.Go(func() { s.hub.recover(recovering) })
 	defer wg.Wait()
@@ -220,6 +236,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("Referrer-Policy", "no-referrer")
 	s.bound(w, r)
+	defer busy(r.Context(), false)
 	origin := r.Header.Get("Origin")
 	switch {
 	case !gate.Host(r.Host, s.o.Hosts):
@@ -239,27 +256,29 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // bound limits the time to send the body and its size.
 func (s *Server) bound(w http.ResponseWriter, r *http.Request) {
 	if r.Body == nil || r.Body == http.NoBody {
+		busy(r.Context(), true)
 		return
 	}
 	rc := http.NewResponseController(w)
+	r.Body = http.MaxBytesReader(w, r.Body, s.o.MaxBody)
 	if rc.SetReadDeadline(time.Now().Add(s.o.Wait)) == nil {
-		r.Body = &timed{ReadCloser: http.MaxBytesReader(w, r.Body, s.o.MaxBody), rc: rc}
-	} else {
-		r.Body = http.MaxBytesReader(w, r.Body, s.o.MaxBody)
+		r.Body = &timed{ReadCloser: r.Body, rc: rc, ctx: r.Context()}
 	}
 }
 
-// timed is a body that must arrive within a time limit. Once it has arrived, the connection may be
-// idle.
+// timed is a body that must arrive within a time limit. Once it has arrived, the connection is busy
+// and may be silent.
 type timed struct {
 	io.ReadCloser
-	rc *http.ResponseController
+	rc  *http.ResponseController
+	ctx context.Context
 }
 
 func (b *timed) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
 		_ = b.rc.SetReadDeadline(time.Time{})
+		busy(b.ctx, true)
 	}
 	return n, err
 }

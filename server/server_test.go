@@ -28,8 +28,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // world is the state that the tools of the tests change.
 type world struct {
-	paid atomic.Int32
-	gate chan struct{} // the tool wait returns when it is closed
+	paid  atomic.Int32
+	waits atomic.Int32  // calls of the tool wait that began
+	gate  chan struct{} // the tool wait returns when it is closed
 }
 
 // clerk returns an agent that pays, looks things up, and waits, as the prompt requests.
@@ -47,6 +48,7 @@ func clerk(w *world) *pawl.Agent {
 	})
 	look.Effect = pawl.EffectRead
 	wait := pawl.Func("wait", "Waits.", func(ctx context.Context, _ struct{}) (string, error) {
+		w.waits.Add(1)
 		select {
 		case <-w.gate:
 			return "waited", nil

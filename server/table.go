@@ -26,7 +26,7 @@ func (s *Server) table() []route {
 		{method: "POST", path: "/v1/runs", scope: ScopeRun,
 			does: "Starts or resumes a run. With Accept: text/event-stream the response is its events.", in: Start{}, out: Run{}, status: 201, stream: true, do: (*call).start},
 		{method: "GET", path: "/v1/runs", scope: ScopeRead,
-			does: "Lists runs by ID. With Accept: text/event-stream: an event run for each of them, then the event listed, then an event run for each change; gone reports a deleted run.", query: append([]param{{"state", "only runs in this state: open, waiting, failed or over"}}, paging...), out: Runs{}, stream: true, do: (*call).list},
+			does: "Lists runs by ID. With Accept: text/event-stream: an event run for each of them, then the event listed, then an event run for each change; gone reports a deleted run.", query: append([]param{{"state", "only runs in this state: queued, open, waiting, failed or over"}}, paging...), out: Runs{}, stream: true, do: (*call).list},
 		{method: "GET", path: "/v1/runs/{id}", scope: ScopeRead, does: "Returns the state of a run.", out: Run{}, do: (*call).show},
 		{method: "GET", path: "/v1/runs/{id}/events", scope: ScopeRead, does: "Streams the events of a run, from the beginning or after Last-Event-ID, until the run has ended. The stream stays open while the run is pending.", stream: true, do: (*call).eventsOf},
 		{method: "GET", path: "/v1/runs/{id}/export", scope: ScopeRead, does: "Returns the content of a run, without times.", out: durable.Export{}, do: (*call).export},

@@ -26,7 +26,8 @@ import (
 // refused with ErrCorrupt.
 type Journal interface {
 	// BeginJournal creates a run with its first records and a lease for owner until the time until.
-	// It returns ErrConflict if the ID exists.
+	// An empty owner means no lease: the run has the Fence 0 until the first claim. It returns
+	// ErrConflict if the ID exists.
 	BeginJournal(ctx context.Context, s Scope, r JournalRun, owner string, until time.Time, first ...Record) (Lease,
 		error)
 	// JournalRun returns the head of a run.
@@ -79,6 +80,9 @@ type JournalRun struct {
 	// journal sets it. Empty means that the head was last written before there were seals.
 	Seal string `json:"-"`
 }
+
+// Queued reports whether the run has not been executed yet.
+func (r JournalRun) Queued() bool { return r.State == JournalOpen && r.Fence == 0 }
 
 // The states of a durable run.
 const (

@@ -36,7 +36,10 @@ var _ Journal = (*MemoryJournal)(nil)
 // BeginJournal creates a run.
 func (m *MemoryJournal) BeginJournal(ctx context.Context, s Scope, r JournalRun, owner string, until time.Time,
 	first ...Record) (Lease, error) {
-	l := Lease{Scope: s, Run: r.ID, Owner: owner, Fence: 1, Until: until}
+	l := Lease{Scope: s, Run: r.ID, Owner: owner, Until: until}
+	if owner != "" {
+		l.Fence = 1
+	}
 	if err := checkJournal(ctx, s, r.ID, first); err != nil {
 		return l, err
 	}
@@ -46,10 +49,10 @@ func (m *MemoryJournal) BeginJournal(ctx context.Context, s Scope, r JournalRun,
 	if m.runs[id] != nil {
 		return l, fmt.Errorf("run %s exists: %w", r.ID, ErrConflict)
 	}
-	r.Scope, r.Owner, r.Fence, r.Until, r.Created, r.Updated, r.Records, r.Head = s, owner, 1, until, time.Now(),
-		time.Now(), 0, ""
+	r.Scope, r.Owner, r.Fence, r.Until, r.Created, r.Updated, r.Records, r.Head = s, owner, l.Fence, until,
+		time.Now(), time.Now(), 0, ""
 	run := &memoryRun{head: r, keys: map[string]bool{}}
-	if err := run.add(m.Ledger, 1, first); err != nil {
+	if err := run.add(m.Ledger, l.Fence, first); err != nil {
 		return l, err
 	}
 	if m.runs == nil {

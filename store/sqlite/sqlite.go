@@ -107,7 +107,8 @@ func open(path string, opts *Options) (*DB, error) {
 		sync = "synchronous(OFF)"
 	}
 	dsn := func(more ...string) string {
-		q := url.Values{"_pragma": append([]string{"busy_timeout(10000)", "foreign_keys(1)", sync}, more...)}
+		// The default of 2 MB spills large transactions, and savepoints would write files.
+		q := url.Values{"_pragma": append([]string{"busy_timeout(10000)", "foreign_keys(1)", "temp_store(memory)", sync}, more...)}
 		return (&url.URL{Scheme: "file", OmitHost: true, Path: full, RawQuery: q.Encode()}).String()
 	}
 	if err := ours(dsn("query_only(1)")); err != nil {
@@ -117,7 +118,7 @@ func open(path string, opts *Options) (*DB, error) {
 	if opts != nil && opts.Now != nil {
 		db.now = opts.Now
 	}
-	if db.write, err = sql.Open("sqlite", dsn("journal_mode(WAL)")+"&_txlock=immediate"); err != nil {
+	if db.write, err = sql.Open("sqlite", dsn("journal_mode(WAL)", "cache_size(-65536)")+"&_txlock=immediate"); err != nil {
 		return nil, err
 	}
 	db.write.SetMaxOpenConns(1)
@@ -125,7 +126,7 @@ func open(path string, opts *Options) (*DB, error) {
 		err = db.prepare()
 	}
 	if err == nil {
-		db.read, err = sql.Open("sqlite", dsn("query_only(1)"))
+		db.read, err = sql.Open("sqlite", dsn("query_only(1)", "cache_size(-8192)"))
 	}
 	if err != nil {
 		db.write.Close()

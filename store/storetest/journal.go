@@ -105,6 +105,20 @@ func (s *journalSuite) chain() {
 }
 
 func (s *journalSuite) leases() {
+	queued := must(s.db.BeginJournal(s.ctx, alice, store.JournalRun{ID: "q", State: store.JournalOpen}, "", time.Time{},
+		record("begin", `1`)))
+	if head := must(s.db.JournalRun(s.ctx, alice, "q")); queued.Fence != 0 || !head.Queued() || head.Owner != "" {
+		s.Errorf("begun without an owner: %+v", head)
+	}
+	if err := must(s.db.JournalRun(s.ctx, alice, "q")).CheckSeal(); err != nil {
+		s.Errorf("begun without an owner: %v", err)
+	}
+	if left := must(s.db.AbandonedRuns(s.ctx, noon, 0)); len(left) != 1 || left[0].ID != "q" {
+		s.Errorf("a run begun without an owner is not listed: %+v", left)
+	}
+	if l := must(s.db.ClaimJournal(s.ctx, alice, "q", "me", noon, noon.Add(time.Hour))); l.Fence != 1 {
+		s.Errorf("the first claim has the fence %d", l.Fence)
+	}
 	first := s.begin("r")
 	_, err := s.db.BeginJournal(s.ctx, alice, store.JournalRun{ID: "r", State: store.JournalOpen}, "other", noon)
 	s.is(err, store.ErrConflict, "beginning it again")

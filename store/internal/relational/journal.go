@@ -99,7 +99,10 @@ func (db *DB) checkRecords(records []store.Record) error {
 // BeginJournal creates a run.
 func (db *DB) BeginJournal(ctx context.Context, s store.Scope, r store.JournalRun, owner string, until time.Time,
 	first ...store.Record) (store.Lease, error) {
-	l := store.Lease{Scope: s, Run: r.ID, Owner: owner, Fence: 1, Until: until}
+	l := store.Lease{Scope: s, Run: r.ID, Owner: owner, Until: until}
+	if owner != "" {
+		l.Fence = 1
+	}
 	if err := errors.Join(valid(s, r.ID), db.checkRecords(first)); err != nil {
 		return l, err
 	}
@@ -109,18 +112,18 @@ func (db *DB) BeginJournal(ctx context.Context, s store.Scope, r store.JournalRu
 	}
 	db.plain(&r.Agent, &r.Task, &owner)
 	row := journalRow{JournalRun: store.JournalRun{Scope: s, ID: r.ID, Agent: r.Agent, Task: r.Task, State: r.State,
-		Summary: summary, Owner: owner, Fence: 1, Until: until, Created: db.now()}}
+		Summary: summary, Owner: owner, Fence: l.Fence, Until: until, Created: db.now()}}
 	err = db.b.Change(ctx, Item{"journal", s, r.ID}, func(tx Conn) (err error) {
 		row.n, err = number(ctx, tx, "run", "insert into journals ("+journalColumns+`)
-			values (?, ?, ?, ?, ?, ?, ?, null, ?, 1, ?, 0, '', ?, 0, '') on conflict do nothing returning n`,
-			s.Tenant, s.User, s.Thread, r.ID, r.Agent, r.Task, r.State, owner, stamp(until), stamp(row.Created))
+			values (?, ?, ?, ?, ?, ?, ?, null, ?, ?, ?, 0, '', ?, 0, '') on conflict do nothing returning n`,
+			s.Tenant, s.User, s.Thread, r.ID, r.Agent, r.Task, r.State, owner, l.Fence, stamp(until), stamp(row.Created))
 		if errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("run %s exists: %w", r.ID, store.ErrConflict)
 		}
 		if err != nil {
 			return err
 		}
-		batch, err := db.addRecords(&row, 1, nil, first)
+		batch, err := db.addRecords(&row, l.Fence, nil, first)
 		if err != nil {
 			return err
 		}

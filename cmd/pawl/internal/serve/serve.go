@@ -38,6 +38,9 @@ type Cmd struct {
 	Origin      []string      `placeholder:"ORIGIN" help:"@serve_origin"`
 	MaxRuns     int           `name:"max-runs" default:"200" placeholder:"N" help:"@serve_maxruns"`
 	Lease       time.Duration `default:"30s" placeholder:"TIME" help:"@serve_lease"`
+	Queue       int           `default:"10000" placeholder:"N" help:"@serve_queue"`
+	TenantRuns  int           `name:"tenant-runs" placeholder:"N" help:"@serve_tenantruns"`
+	AddrConns   int           `name:"address-conns" default:"2048" placeholder:"N" help:"@serve_addressconns"`
 	Drain       time.Duration `default:"30s" placeholder:"TIME" help:"@serve_drain"`
 	OTel        string        `name:"otel" placeholder:"URL" help:"@serve_otel"`
 	TellContent bool          `name:"tell-content" help:"@serve_content"`
@@ -56,8 +59,11 @@ func (c *Cmd) Run(sys *cli.System) error {
 	if err != nil {
 		return err
 	}
-	if c.Drain < 0 {
+	switch {
+	case c.Drain < 0:
 		return cli.Usage("0 cuts the calls at once", "--drain %v is less than 0", c.Drain)
+	case c.Queue < 0 || c.TenantRuns < 0 || c.AddrConns < 0:
+		return cli.Usage("", "--queue, --tenant-runs and --address-conns take a number from 0")
 	}
 	tokens, err := c.tokens(sys)
 	if err != nil {
@@ -78,8 +84,8 @@ func (c *Cmd) Run(sys *cli.System) error {
 	}
 	o := server.Options{Agents: all.agents, Journal: db, Secrets: all.secrets, Tokens: tokens, Hosts: c.Host,
 		Origins: c.Origin, Schedules: db, MaxRuns: c.MaxRuns, Lease: c.Lease, Pages: viewer.Handler(),
-		Drain: cmp.Or(c.Drain, -1),
-		Log:   slog.New(slog.NewTextHandler(sys.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+		Queue: c.Queue, TenantRuns: c.TenantRuns, AddressConns: cmp.Or(c.AddrConns, -1), Drain: cmp.Or(c.Drain, -1),
+		Log: slog.New(slog.NewTextHandler(sys.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	mcpCtx, endMCP := context.WithCancel(context.Background())
 	defer endMCP()
 	var s *server.Server // made below: it has the handler of the MCP service
