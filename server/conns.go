@@ -16,7 +16,8 @@ import (
 //
 // A connection is busy while its request is executed. Beyond a limit, the connection that has been
 // without a request for the longest time is closed, so that clients that send theirs slowly, or
-// never, occupy nothing. If all are busy, a new one waits, or is closed if its address has too many.
+// never, occupy nothing. If all are busy, a new one waits, or is closed if its address has too
+// many.
 func limited(l net.Listener, n, each int) net.Listener {
 	ll := &limitedListener{Listener: l, max: n, each: each, from: map[netip.Prefix]int{}}
 	ll.freed.L = &ll.mu

@@ -121,18 +121,18 @@ func TestAddressConns(t *testing.T) {
 		addrs []string
 		cut   []bool
 	}{
-		{"one address", 2, []string{"192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.1"}, []bool{true, false, false, false}},
-		{"one network", 2, []string{"2001:db8::1", "2001:db8::2", "2001:db8:0:1::1", "2001:db8::3"}, []bool{true, false, false, false}},
+		{"one address", 2, []string{"192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.1"},
+			[]bool{true, false, false, false}},
+		{"one network", 2, []string{"2001:db8::1", "2001:db8::2", "2001:db8:0:1::1", "2001:db8::3"},
+			[]bool{true, false, false, false}},
 		{"mapped", 1, []string{"::ffff:192.0.2.1", "192.0.2.1"}, []bool{true, false}},
 		{"this machine", 1, []string{"127.0.0.1", "127.0.0.1", "::1", "::1"}, []bool{false, false, false, false}},
 		{"no limit", -1, []string{"192.0.2.1", "192.0.2.1", "192.0.2.1"}, []bool{false, false, false}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			in := &from{addrs: test.addrs}
-			s := listenOn(t, func(o *server.Options) { o.AddressConns = test.limit }, func(l net.Listener) net.Listener {
-				in.Listener = l
-				return in
-			})
+			options := func(o *server.Options) { o.AddressConns = test.limit }
+			s := listenOn(t, options, func(l net.Listener) net.Listener { in.Listener = l; return in })
 			var conns []net.Conn
 			for range test.addrs {
 				c, err := net.Dial("tcp", s.addr)

@@ -180,7 +180,8 @@ func settled(t *testing.T, db store.Journal, tenant string, n int) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.After(3 * time.Minute); ; {
-		over, err := db.JournalRuns(t.Context(), store.Scope{Tenant: tenant}, store.JournalOver, store.Page{Limit: 1000})
+		over, err := db.JournalRuns(t.Context(), store.Scope{Tenant: tenant}, store.JournalOver,
+			store.Page{Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,8 +196,9 @@ func settled(t *testing.T, db store.Journal, tenant string, n int) {
 	}
 }
 
-// Waiting runs outlive the server: the next one executes them. A stream of a waiting run stays open.
-// The bound of the queue, half of it for a tenant among several, and the limit of a tenant hold.
+// Waiting runs outlive the server: the next one executes them. A stream of a waiting run stays
+// open. The bound of the queue, half of it for a tenant among several, and the limit of a tenant
+// hold.
 func TestQueueOutlivesTheServer(t *testing.T) {
 	journal, w := new(store.MemoryJournal), &workers{gate: make(chan struct{})}
 	tenants := []string{"a", "b"}

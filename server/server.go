@@ -175,7 +175,8 @@ func def[T comparable](v *T, to T) {
 // of Options.Drain, during which it still answers requests, and Close. It returns nil when all runs
 // have stopped. It closes l.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	srv := &http.Server{Handler: s, ConnContext: withConn, ReadHeaderTimeout: min(s.o.Wait, 10*time.Second), IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	srv := &http.Server{Handler: s, ConnContext: withConn, ReadHeaderTimeout: min(s.o.Wait, 10*time.Second),
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug)}
 	served := make(chan error, 1)
 	var wg sync.WaitGroup

@@ -116,7 +116,8 @@ func (db *DB) BeginJournal(ctx context.Context, s store.Scope, r store.JournalRu
 	err = db.b.Change(ctx, Item{"journal", s, r.ID}, func(tx Conn) (err error) {
 		row.n, err = number(ctx, tx, "run", "insert into journals ("+journalColumns+`)
 			values (?, ?, ?, ?, ?, ?, ?, null, ?, ?, ?, 0, '', ?, 0, '') on conflict do nothing returning n`,
-			s.Tenant, s.User, s.Thread, r.ID, r.Agent, r.Task, r.State, owner, l.Fence, stamp(until), stamp(row.Created))
+			s.Tenant, s.User, s.Thread, r.ID, r.Agent, r.Task, r.State, owner, l.Fence, stamp(until),
+			stamp(row.Created))
 		if errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("run %s exists: %w", r.ID, store.ErrConflict)
 		}

@@ -40,7 +40,7 @@ type Cmd struct {
 	Lease       time.Duration `default:"30s" placeholder:"TIME" help:"@serve_lease"`
 	Queue       int           `default:"10000" placeholder:"N" help:"@serve_queue"`
 	TenantRuns  int           `name:"tenant-runs" placeholder:"N" help:"@serve_tenantruns"`
-	AddrConns   int           `name:"address-conns" default:"2048" placeholder:"N" help:"@serve_addressconns"`
+	AddrConns   int           `name:"address-conns" default:"2048" placeholder:"N" help:"@serve_conns"`
 	Drain       time.Duration `default:"30s" placeholder:"TIME" help:"@serve_drain"`
 	OTel        string        `name:"otel" placeholder:"URL" help:"@serve_otel"`
 	TellContent bool          `name:"tell-content" help:"@serve_content"`
