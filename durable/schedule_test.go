@@ -447,7 +447,8 @@ func TestSchedules(t *testing.T) {
 	})
 }
 
-// Each known break of R9, put back, is found. CheckLiveness lists the breaks that a journal can show.
+// Each known break of R9, put back, is found. CheckLiveness lists the breaks that a journal can
+// show.
 func TestSchedulesControls(t *testing.T) {
 	soak.Sequential(t)
 	for _, row := range []struct {
