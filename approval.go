@@ -33,12 +33,10 @@ const (
 type Approval struct {
 	Verdict Verdict
 	Reason  string
-	// ValidFor is the time for which an approval is valid, with VerdictAsk. 0 means 30 min. A
-	// negative value means no limit.
+	// ValidFor is the time from an approval to the start of the call, with VerdictAsk. An older
+	// approval is not used, and the question is asked again. 0 and less mean no limit.
 	ValidFor time.Duration
 }
-
-const defaultValidFor = 30 * time.Minute
 
 // Approver is a policy: it decides whether a validated call may run. It is asked for every call,
 // just before the call would run. For passive tools, which the caller executes, only VerdictDeny
@@ -78,7 +76,11 @@ type PendingCall struct {
 	Why string `json:"why,omitzero"`
 	// Only a result answers the call, because pawl does not execute it.
 	Passive bool `json:"passive,omitzero"`
-	// End of the time for an approval. After it the question is asked again. Zero means never.
+	// Time from an approval to the start of the call (Approval.ValidFor). 0 means no limit.
+	ValidFor time.Duration `json:"valid_for,omitzero"`
+	// Schema of the arguments, for approvals with other arguments. Nil means unknown.
+	Schema json.RawMessage `json:"schema,omitzero"`
+	// Expires was set before version 0.1. It has no effect, because questions do not expire.
 	Expires time.Time `json:"expires,omitzero"`
 
 	// Granted are the decisions that approved the calls around this one, innermost first. They stay
@@ -115,7 +117,9 @@ func (w PendingCall) Answer(by string, r llm.ToolResult) llm.Decision {
 func (w *work) approved(ctx context.Context) (res llm.ToolResult, done bool, err error) {
 	q := PendingCall{Key: w.task.Key, Call: w.x.Call, Outcome: OutcomePending, Attempt: w.task.Attempt,
 		Passive: w.tool.Passive}
-	validFor := time.Duration(-1)
+	if !w.tool.Passive {
+		q.Schema = w.tool.Input
+	}
 	if w.task.interrupted() && !w.tool.Passive {
 		q.Outcome = OutcomeUnknown // the first question is what happened
 		q.Why = cmp.Or(w.task.Pending.Why, "Interrupted before its result was stored. What it does may have happened.")
@@ -128,11 +132,10 @@ func (w *work) approved(ctx context.Context) (res llm.ToolResult, done bool, err
 		case a.Verdict == VerdictAllow:
 			return res, false, nil
 		default:
-			q.Why, validFor = a.Reason, a.ValidFor
+			q.Why, q.ValidFor = a.Reason, max(a.ValidFor, 0)
 		}
 	}
 	q.Digest = digest(q, w.tool)
-	q.Expires = w.expires(q, validFor)
 	for _, d := range w.task.Decisions {
 		if d.Key != w.task.Key {
 			continue // it belongs to a nested call
@@ -183,10 +186,12 @@ func (w *work) decided(
 		return res, true, true, denied(d.Reason)
 	case w.tool.Passive:
 		return refuse("decision_refused", "approves a call that the caller carries out: only a result answers it")
-	case w.tooLate(q):
-		return refuse("decision_expired",
-			"came after "+w.task.Pending.Expires.Format(time.RFC3339)+"; the question is asked anew")
+	case d.Expired(q.ValidFor, time.Now()):
+		return refuse("decision_expired", "was not used within "+q.ValidFor.String()+"; the question is asked anew")
 	case w.held(): // the decision stays valid
+		if d.At.IsZero() {
+			d.At = time.Now().UTC()
+		}
 		q.Granted = []llm.Decision{d}
 		res, done, err = w.pend(q)
 		return res, done, true, err
@@ -238,9 +243,6 @@ func (w *work) judged(ctx context.Context, c llm.ToolCall) (Approval, error) {
 
 // both adds the question a of one more policy to all. The shorter time counts.
 func both(all, a Approval) Approval {
-	if a.ValidFor == 0 {
-		a.ValidFor = defaultValidFor
-	}
 	if all.Verdict != VerdictAsk {
 		return a
 	}
@@ -248,7 +250,7 @@ func both(all, a Approval) Approval {
 		a.Reason = "; " + a.Reason
 	}
 	all.Reason += a.Reason
-	if a.ValidFor > 0 && (all.ValidFor < 0 || a.ValidFor < all.ValidFor) {
+	if a.ValidFor > 0 && (all.ValidFor <= 0 || a.ValidFor < all.ValidFor) {
 		all.ValidFor = a.ValidFor
 	}
 	return all
@@ -261,24 +263,6 @@ func ask(ctx context.Context, policy Approver, c llm.ToolCall, t *Tool) (a Appro
 		}
 	}()
 	return policy(ctx, c, t)
-}
-
-// expires returns the time at which an approval of q expires. The zero time means never. A question
-// that was asked before and has not expired keeps its time.
-func (w *work) expires(q PendingCall, validFor time.Duration) time.Time {
-	if before := w.task.Pending; before != nil && before.Digest == q.Digest && !w.tooLate(q) {
-		return before.Expires
-	}
-	if validFor < 0 {
-		return time.Time{}
-	}
-	return time.Now().Add(validFor).UTC().Truncate(time.Second)
-}
-
-// tooLate reports whether q, as it was asked before, has expired.
-func (w *work) tooLate(q PendingCall) bool {
-	before := w.task.Pending
-	return before != nil && before.Digest == q.Digest && !before.Expires.IsZero() && time.Now().After(before.Expires)
 }
 
 // interrupted reports whether an earlier attempt of the call has an unknown outcome.
@@ -328,9 +312,8 @@ func (w *work) reconciled(ctx context.Context, q PendingCall) (res llm.ToolResul
 	if err != nil || a.Verdict == VerdictAllow {
 		return res, err != nil, err
 	}
-	q.Outcome, q.Why = OutcomePending, a.Reason
+	q.Outcome, q.Why, q.ValidFor = OutcomePending, a.Reason, max(a.ValidFor, 0)
 	q.Digest = digest(q, w.tool)
-	q.Expires = w.expires(q, a.ValidFor)
 	return w.pend(q)
 }
 

@@ -167,8 +167,9 @@ func (w *work) pendingInside() bool {
 	w.x.Pending = v.pending
 	if d := w.x.Decision; d != nil && d.Approve {
 		for i := range w.x.Pending {
-			q := &w.x.Pending[i]
-			q.Granted = append(slices.Clip(q.Granted), *d)
+			q, used := &w.x.Pending[i], *d
+			used.At = time.Time{} // it does not expire any more
+			q.Granted = append(slices.Clip(q.Granted), used)
 		}
 	}
 	return true

@@ -38,7 +38,8 @@ var (
 	formBroken    = llm.ToolCall{ID: "c2", Name: "pay", Args: json.RawMessage(`{"to":`), Opaque: formOpaque}
 	formAnswer    = llm.ToolResult{CallID: "c1", Parts: []llm.Part{formText, formMediaURL, formMediaData},
 		IsError: true, Data: formData, Key: "run/1/0"}
-	formDecision = llm.Decision{Key: "run/1/0", Digest: "d1", Approve: true, Args: formData, By: "ann", Reason: "fits", Result: &formAnswer}
+	formDecision = llm.Decision{Key: "run/1/0", Digest: "d1", Approve: true, Args: formData, By: "ann", Reason: "fits", Result: &formAnswer,
+		Identity: "token ann", At: formTime}
 	formMessage  = llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{formText, formReasoning, formMediaURL,
 		formMediaData, formCall, formBroken, formAnswer, formDecision}}
 
@@ -61,6 +62,7 @@ var (
 
 	formWaiting = pawl.PendingCall{Key: "run/1/0", Call: formCall, Outcome: pawl.OutcomePending, Digest: "d1",
 		Attempt: 1, Why: "it pays", Passive: true, Expires: formTime,
+		ValidFor: time.Minute, Schema: formData,
 		Granted: []llm.Decision{formDecision}}
 	formValues    = pawl.Values{"a": formData} // one element, for the same reason
 	formExecution = pawl.Execution{Key: "run/1/0", Index: 1, Call: formCall, Outcome: pawl.OutcomePending,

@@ -139,37 +139,41 @@ func within(d time.Duration) pawl.Middleware {
 	})
 }
 
+// An approval is used within the time that the policies set, from the approval on. The age of the
+// question does not count.
 func TestAYesExpires(t *testing.T) {
 	for _, test := range []struct {
-		name    string
-		ws      []pawl.Middleware
-		after   time.Duration
-		expires time.Duration // after the question; 0 means never
-		late    bool
+		name     string
+		ws       []pawl.Middleware
+		after    time.Duration // from the approval to its use
+		validFor time.Duration // 0 means no limit
+		late     bool
 	}{
-		{"default, in time", []pawl.Middleware{within(0)}, 29 * time.Minute, 30 * time.Minute, false},
-		{"default, late", []pawl.Middleware{within(0)}, 31 * time.Minute, 30 * time.Minute, true},
+		{"default", []pawl.Middleware{within(0)}, 1000 * time.Hour, 0, false},
+		{"in time", []pawl.Middleware{within(30 * time.Minute)}, 29 * time.Minute, 30 * time.Minute, false},
+		{"late", []pawl.Middleware{within(30 * time.Minute)}, 31 * time.Minute, 30 * time.Minute, true},
 		{"own time", []pawl.Middleware{within(time.Minute)}, 2 * time.Minute, time.Minute, true},
 		{"the shortest", []pawl.Middleware{within(time.Hour), within(time.Minute), within(-1)}, 2 * time.Minute, time.Minute, true},
+		{"one without limit", []pawl.Middleware{within(0), within(time.Minute)}, 2 * time.Minute, time.Minute, true},
 		{"never", []pawl.Middleware{within(-1)}, 1000 * time.Hour, 0, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			a, res, ran := asked(t, test.ws...)
-			begun := time.Now()
 			w := roundTrip(t, res).Pending[0]
-			if want := begun.Add(test.expires); test.expires > 0 && !w.Expires.Equal(want) ||
-				test.expires == 0 && !w.Expires.IsZero() {
-				t.Fatalf("%s: expires %v, want %v later than %v", test.name, w.Expires, test.expires, begun)
+			if w.ValidFor != test.validFor {
+				t.Fatalf("%s: valid for %v, want %v", test.name, w.ValidFor, test.validFor)
 			}
-			// A question without an answer keeps its deadline.
-			time.Sleep(time.Second)
+			// A question without an answer waits for days, and is the same one.
+			time.Sleep(100 * time.Hour)
 			res, err := runtest.Ended(a.Resume(t.Context(), roundTrip(t, res)))
-			if err != nil || !res.Pending[0].Expires.Equal(w.Expires) || res.Pending[0].Digest != w.Digest {
+			if err != nil || res.Pending[0].ValidFor != w.ValidFor || res.Pending[0].Digest != w.Digest {
 				t.Fatalf("%s: asked again: got %v, %+v, want the same question", test.name, err, res.Pending)
 			}
-			time.Sleep(test.after - time.Second)
+			yes := w.Approve("ann")
+			yes.At = time.Now()
+			time.Sleep(test.after)
 			from := roundTrip(t, res)
-			events, res, err := collect(a.ResumeStream(t.Context(), from, llm.DecisionMessage(w.Approve("ann"))))
+			events, res, err := collect(a.ResumeStream(t.Context(), from, llm.DecisionMessage(yes)))
 			if err != nil || (len(*ran) == 0) != test.late {
 				t.Fatalf("%s: got %v, %s, ran %v", test.name, err, res.Stop, *ran)
 			}
@@ -178,11 +182,13 @@ func TestAYesExpires(t *testing.T) {
 			}
 			// The question is asked again, and a notice reports it. A new approval counts, and so
 			// does a late denial of the old question.
-			if res.Stop != pawl.StopPending || !res.Pending[0].Expires.After(time.Now()) ||
+			if res.Stop != pawl.StopPending || res.Pending[0].Digest != w.Digest ||
 				!slices.Equal(notices(events), []string{"decision_expired"}) {
 				t.Errorf("%s: late: got %s, %+v, notices %v", test.name, res.Stop, res.Pending, notices(events))
 			}
-			no, err := a.Resume(t.Context(), from, llm.DecisionMessage(w.Deny("ann", "no")))
+			late := w.Deny("ann", "no")
+			late.At = yes.At
+			no, err := a.Resume(t.Context(), from, llm.DecisionMessage(late))
 			if err != nil || no.Stop != pawl.StopAnswer || !strings.Contains(say(no.Messages), "Denied: no") {
 				t.Errorf("%s: a late no: got %v, %s", test.name, err, no.Stop)
 			}
@@ -195,21 +201,20 @@ func TestAYesExpires(t *testing.T) {
 	}
 }
 
-// A question about other arguments is a new question with its own deadline.
-func TestAChangedQuestionHasItsOwnTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		args := `{"n":1}`
-		a, res, _ := asked(t, within(0), pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
-			c.Args = json.RawMessage(args)
-			return c, nil
-		}))
-		args = `{"n":2}`
-		time.Sleep(29 * time.Minute)
-		res, err := runtest.Ended(a.Resume(t.Context(), res))
-		if err != nil || len(res.Pending) != 1 || !res.Pending[0].Expires.Equal(time.Now().Add(30*time.Minute)) {
-			t.Errorf("got %v, %+v, want a question that is good for 30 minutes from %v", err, res.Pending, time.Now())
-		}
-	})
+// A question about other arguments is a new question: an approval of the old one is not used.
+func TestAChangedQuestionNeedsItsOwnYes(t *testing.T) {
+	args := `{"n":1}`
+	a, res, ran := asked(t, within(0), pawl.Before(func(_ context.Context, c llm.ToolCall) (llm.ToolCall, error) {
+		c.Args = json.RawMessage(args)
+		return c, nil
+	}))
+	old := res.Pending[0]
+	args = `{"n":2}`
+	events, res, err := collect(a.ResumeStream(t.Context(), res, llm.DecisionMessage(old.Approve("ann"))))
+	if err != nil || len(res.Pending) != 1 || res.Pending[0].Digest == old.Digest || len(*ran) > 0 ||
+		!slices.Equal(notices(events), []string{"decision_refused"}) {
+		t.Errorf("got %v, %+v, ran %v, notices %v; want another question", err, res.Pending, *ran, notices(events))
+	}
 }
 
 // A decision is used once. An executed call has its result, and an interrupted call asks again
@@ -498,12 +503,12 @@ func ExamplePendingCall_Edit() {
 	ctx := context.Background()
 	res, _ := agent.Run(ctx, llm.User("Pay the rent.")) // the error is a *StopError
 	w := res.Pending[0]
-	fmt.Printf("may %s run with %s? a yes is good for %v\n", w.Call.Name, w.Call.Args, time.Until(w.Expires).Round(time.Minute))
+	fmt.Printf("may %s run with %s?\n", w.Call.Name, w.Call.Args)
 
 	res, _ = agent.Resume(ctx, res, llm.DecisionMessage(w.Edit("ann", json.RawMessage(`{"amount":800}`))))
 	fmt.Println(res.Text())
 	// Output:
-	// may send_money run with {"amount":900}? a yes is good for 30m0s
+	// may send_money run with {"amount":900}?
 	// (Not run as you asked: the approver changed the arguments to {"amount":800})
 	// sent 800
 }

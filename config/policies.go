@@ -29,9 +29,7 @@ func (a *Agent) Rules() policy.Rules {
 		r.Default = pawl.VerdictDeny
 	}
 	if w := a.Approve.Within; w != nil {
-		if r.ValidFor = time.Duration(*w); r.ValidFor == 0 {
-			r.ValidFor = -1
-		}
+		r.ValidFor = time.Duration(*w)
 	}
 	return r
 }

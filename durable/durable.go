@@ -92,8 +92,6 @@ var (
 	ErrCorrupt = store.ErrCorrupt
 	// ErrLost is in the tree of an error for a run that another process has taken over.
 	ErrLost = errors.New("another process has the run")
-	// ErrExpired is in the tree of an error for an approval that came too late.
-	ErrExpired = errors.New("the time to answer is over")
 )
 
 // LimitError is the error, with ErrChanged, for a run that ended at a limit and that is resumed

@@ -251,7 +251,8 @@ func (b *step) ended(t *pawl.Task, e pawl.Event) pawl.Event {
 		}
 	case len(x.Pending) > 0 && x.Pending[0].Key == t.Key:
 		w := x.Pending[0]
-		if q := s.h.open(t.Key); q == nil || q.waiting.Digest != w.Digest || !q.waiting.Expires.Equal(w.Expires) {
+		// An answer that the call did not use does not count.
+		if q := s.h.open(t.Key); q == nil || q.waiting.Digest != w.Digest || q.answer != nil && len(w.Granted) == 0 {
 			_ = s.add(kindQuestion, numbered(t.Key, kindQuestion, len(s.h.asked[t.Key])+1), w)
 		}
 	}

@@ -123,7 +123,7 @@ func Timeless(x pawl.Execution) pawl.Execution {
 	x.Attempts, x.Started, x.Ended, x.Index, x.Pending = 0, time.Time{}, time.Time{}, 0, nil
 	if x.Decision != nil {
 		d := *x.Decision
-		d.Digest = "" // it depends on the attempt
+		d.Digest, d.At = "", time.Time{} // it depends on the attempt
 		x.Decision = &d
 	}
 	return x

@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -20,9 +19,12 @@ var zeroTime time.Time
 // Decide stores answers to open calls of a run, from any process. The run continues with them when
 // it is resumed. An equal answer may be given twice.
 //
-// The error is store.ErrConflict if the question has another answer, or if it is no longer pending
-// because the tool, the arguments or the attempt have changed. It is ErrExpired if an approval is
-// too late; the question is then asked again when the run resumes.
+// The error is an *AnswerError if the run does not take an answer: the call is not pending, the
+// tool, the arguments or the attempt have changed, the question has another answer, or the
+// arguments of an approval do not fit the schema of the tool. Then no answer is stored.
+//
+// A question does not expire. An approval that was not used within PendingCall.ValidFor does not
+// count, and its question is open again.
 func (e *Engine) Decide(ctx context.Context, id string, ds ...llm.Decision) error {
 	h, err := e.history(ctx, scope(ctx), id)
 	if err != nil {
@@ -34,22 +36,23 @@ func (e *Engine) Decide(ctx context.Context, id string, ds ...llm.Decision) erro
 func (e *Engine) decide(ctx context.Context, who store.Scope, id string, h *history, ds []llm.Decision) error {
 	var records []store.Record
 	for _, d := range ds {
-		q, err := h.question(d)
-		switch {
-		case err != nil:
+		q, repeated, err := h.check(d)
+		if err != nil {
 			return fmt.Errorf("run %s: %w", id, err)
-		case q.answer != nil && sameDecision(*q.answer, d):
-			continue
-		case q.answer != nil:
-			return fmt.Errorf("run %s: %s was answered otherwise by %q: %w", id, d.Key, q.answer.By, store.ErrConflict)
-		case d.Approve && d.Result == nil && !q.waiting.Expires.IsZero() && e.clock().After(q.waiting.Expires):
-			return fmt.Errorf("run %s: %s: %w since %s", id, d.Key, ErrExpired, q.waiting.Expires.Format(time.RFC3339))
 		}
+		if repeated {
+			continue
+		}
+		d.At = zeroTime // the record has the time
 		body, err := json.Marshal(d)
 		if err != nil {
 			return err
 		}
-		records = append(records, store.Record{Key: q.key + "/decision", Kind: kindDecision, At: e.clock(), Body: body})
+		key := q.key + "/decision"
+		if q.answers > 0 {
+			key += fmt.Sprintf("/%d", q.answers+1)
+		}
+		records = append(records, store.Record{Key: key, Kind: kindDecision, At: e.clock(), Body: body})
 	}
 	if len(records) == 0 {
 		return nil
@@ -60,36 +63,17 @@ func (e *Engine) decide(ctx context.Context, who store.Scope, id string, h *hist
 	}
 	// Another process was faster; an equal answer is no conflict.
 	again, readErr := e.history(ctx, who, id)
-	if readErr != nil || again.end != nil && len(again.waiting()) == 0 {
+	if readErr != nil {
 		return errors.Join(err, readErr)
 	}
 	for _, d := range ds {
-		if q, qErr := again.question(d); qErr != nil || q.answer == nil || !sameDecision(*q.answer, d) {
+		if _, repeated, bad := again.check(d); bad != nil {
+			return fmt.Errorf("run %s: %w", id, bad)
+		} else if !repeated {
 			return err
 		}
 	}
 	return nil
-}
-
-// question returns the open question that d answers.
-func (h *history) question(d llm.Decision) (*question, error) {
-	q := h.open(d.Key)
-	switch {
-	case q == nil:
-		return nil, fmt.Errorf("%s does not wait for an answer: %w", d.Key, store.ErrConflict)
-	case q.waiting.Digest != d.Digest:
-		return nil, fmt.Errorf("the answer for %s is to another question: tool, arguments, attempt or question differ: %w", d.Key, store.ErrConflict)
-	case q.waiting.Passive && d.Approve && d.Result == nil:
-		return nil, fmt.Errorf("%s is carried out by the caller: only a result answers it: %w", d.Key, store.ErrConflict)
-	}
-	return q, nil
-}
-
-// sameDecision reports whether a and b are equal, apart from the decider.
-func sameDecision(a, b llm.Decision) bool {
-	x, errA := json.Marshal([]any{a.Key, a.Digest, a.Approve, a.Args, a.Reason, a.Result})
-	y, errB := json.Marshal([]any{b.Key, b.Digest, b.Approve, b.Args, b.Reason, b.Result})
-	return errA == nil && errB == nil && bytes.Equal(x, y)
 }
 
 // Pending returns the open questions of a run that have no answer.

@@ -42,6 +42,8 @@ func pending(t *testing.T, eng *durable.Engine, a *pawl.Agent) pawl.PendingCall 
 	return res.Pending[0]
 }
 
+var misfit = errors.New("misfit")
+
 // Answers that are repeated, late, contradictory, or for another question: at most one counts, and
 // the call happens at most once.
 func TestDecisions(t *testing.T) {
@@ -49,34 +51,45 @@ func TestDecisions(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		answers func(w pawl.PendingCall) []llm.Decision
-		later   time.Duration
-		errs    []error // one for each answer
+		later   time.Duration // from the question to the answers
+		unused  time.Duration // from the answers to the resume
+		errs    []error       // one for each answer
 		paid    string
 		stop    pawl.StopReason
 	}{
-		{"one", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Approve("a")} }, 0, []error{nil},
+		{"one", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Approve("a")} }, 0, 0, []error{nil},
 			"5", pawl.StopAnswer},
 		{"twice the same", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Approve("a"), w.Approve("b")} },
-			0, []error{nil, nil}, "5", pawl.StopAnswer},
+			0, 0, []error{nil, nil}, "5", pawl.StopAnswer},
 		{"yes, then no", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Approve("a"), w.Deny("b", "")} },
-			0, []error{nil, store.ErrConflict}, "5", pawl.StopAnswer},
+			0, 0, []error{nil, store.ErrConflict}, "5", pawl.StopAnswer},
 		{"no, then yes", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Deny("b", ""), w.Approve("a")} },
-			0, []error{nil, store.ErrConflict}, "", pawl.StopAnswer},
+			0, 0, []error{nil, store.ErrConflict}, "", pawl.StopAnswer},
 		{"other arguments", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Edit("a", edited)} },
-			0, []error{nil}, "3", pawl.StopAnswer},
+			0, 0, []error{nil}, "3", pawl.StopAnswer},
 		{"other arguments, then a yes", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Edit("a", edited), w.Approve("b")} },
-			0, []error{nil, store.ErrConflict}, "3", pawl.StopAnswer},
+			0, 0, []error{nil, store.ErrConflict}, "3", pawl.StopAnswer},
 		{"to arguments that were edited since", func(w pawl.PendingCall) []llm.Decision {
 			d := w.Approve("a")
 			d.Digest = strings.Repeat("0", len(d.Digest))
 			return []llm.Decision{d}
-		}, 0, []error{store.ErrConflict}, "", pawl.StopPending},
+		}, 0, 0, []error{store.ErrConflict}, "", pawl.StopPending},
 		{"to another call", func(w pawl.PendingCall) []llm.Decision { d := w.Approve("a"); d.Key += "0"; return []llm.Decision{d} },
-			0, []error{store.ErrConflict}, "", pawl.StopPending},
+			0, 0, []error{store.ErrConflict}, "", pawl.StopPending},
 		{"a late yes", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Approve("a")} },
-			2 * time.Hour, []error{durable.ErrExpired}, "", pawl.StopPending},
+			2 * time.Hour, 0, []error{nil}, "5", pawl.StopAnswer},
+		{"a yes that is used in time", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Approve("a")} },
+			0, 59 * time.Minute, []error{nil}, "5", pawl.StopAnswer},
+		{"a yes that is not used in time", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Approve("a")} },
+			0, 2 * time.Hour, []error{nil}, "", pawl.StopPending},
+		{"a misfit", func(w pawl.PendingCall) []llm.Decision {
+			return []llm.Decision{w.Edit("a", json.RawMessage(`{"amount":"seven"}`))}
+		}, 0, 0, []error{misfit}, "", pawl.StopPending},
+		{"a misfit, then a yes", func(w pawl.PendingCall) []llm.Decision {
+			return []llm.Decision{w.Edit("a", json.RawMessage(`{"amount":"seven"}`)), w.Edit("a", edited)}
+		}, 0, 0, []error{misfit, nil}, "3", pawl.StopAnswer},
 		{"a late no", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Deny("a", "")} },
-			2 * time.Hour, []error{nil}, "", pawl.StopAnswer},
+			2 * time.Hour, 0, []error{nil}, "", pawl.StopAnswer},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			eng := &durable.Engine{Journal: new(store.MemoryJournal)}
@@ -85,10 +98,15 @@ func TestDecisions(t *testing.T) {
 			w := pending(t, eng, a)
 			eng.SetClock(func() time.Time { return time.Now().Add(row.later) })
 			for i, d := range row.answers(w) {
-				if err := eng.Decide(t.Context(), "r", d); !errors.Is(err, row.errs[i]) {
+				err := eng.Decide(t.Context(), "r", d)
+				if bad := (*durable.AnswerError)(nil); errors.As(err, &bad) && bad.Code == durable.AnswerMisfit {
+					err = misfit
+				}
+				if !errors.Is(err, row.errs[i]) {
 					t.Errorf("answer %d: %v, want %v", i, err, row.errs[i])
 				}
 			}
+			eng.SetClock(func() time.Time { return time.Now().Add(row.later + row.unused) })
 			for range 2 { // the second finds the run ended, or unchanged
 				res, err := runtest.Ended(eng.Runner("r", a).Run(t.Context()))
 				if err != nil || res.Stop != row.stop {
@@ -99,7 +117,9 @@ func TestDecisions(t *testing.T) {
 				t.Errorf("paid %q, want %q", got, row.paid)
 			}
 			if row.stop == pawl.StopAnswer {
-				if err := eng.Decide(t.Context(), "r", w.Approve("late")); !errors.Is(err, store.ErrConflict) {
+				given := row.answers(w)
+				err := eng.Decide(t.Context(), "r", given[len(given)-1], w.Deny("late", "other"))
+				if !errors.Is(err, store.ErrConflict) {
 					t.Errorf("an answer to what is done: %v", err)
 				}
 			}
@@ -280,5 +300,99 @@ func TestSteer(t *testing.T) {
 	}
 	if err := eng.Steer(t.Context(), "r", llm.Assistant(llm.Text{Text: "x"})); err == nil {
 		t.Error("a message of the model was taken")
+	}
+}
+
+// oldQuestions is a journal whose questions have no schema, as earlier versions wrote them.
+type oldQuestions struct {
+	store.Journal
+	off bool
+}
+
+func (j *oldQuestions) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange,
+	rs ...store.Record) (int64, error) {
+	for i, r := range rs {
+		if r.Kind == "question" && !j.off {
+			var body map[string]json.RawMessage
+			if err := json.Unmarshal(r.Body, &body); err != nil {
+				return 0, err
+			}
+			delete(body, "schema")
+			rs[i].Body, _ = json.Marshal(body)
+		}
+	}
+	return j.Journal.AppendJournal(ctx, l, c, rs...)
+}
+
+// A run with an approval that an earlier version took, and whose arguments do not fit, asks again
+// when it is resumed.
+func TestAMisfitInTheJournalIsAskedAgain(t *testing.T) {
+	j := &oldQuestions{Journal: new(store.MemoryJournal)}
+	eng := &durable.Engine{Journal: j}
+	var paid []string
+	a := paying(&paid, 0)
+	w := pending(t, eng, a)
+	if err := eng.Decide(t.Context(), "r", w.Edit("a", json.RawMessage(`{"amount":"seven"}`))); err != nil {
+		t.Fatal("the control: without a schema the answer is taken, as by earlier versions:", err)
+	}
+	j.off = true
+	for range 2 { // the second finds the new question
+		res, err := runtest.Ended(eng.Runner("r", a).Run(t.Context()))
+		if err != nil || res.Stop != pawl.StopPending || len(paid) > 0 {
+			t.Fatalf("%+v, %v, paid %v; want a question", res, err, paid)
+		}
+	}
+	open, err := eng.Pending(t.Context(), "r")
+	if err != nil || len(open) != 1 {
+		t.Fatalf("%+v, %v; want the question again", open, err)
+	}
+	if err := eng.Decide(t.Context(), "r", open[0].Edit("a", json.RawMessage(`{"amount":3}`))); err != nil {
+		t.Fatal(err)
+	}
+	res, err := eng.Runner("r", a).Run(t.Context())
+	if err != nil || res.Text() != "done" || strings.Join(paid, " ") != "3" {
+		t.Errorf("%+v, %v, paid %v", res, err, paid)
+	}
+	if _, err := eng.Verify(t.Context(), "r"); err != nil {
+		t.Error(err)
+	}
+}
+
+// An approval that was not used in time does not count: the question is open again, and the next
+// answer is taken in the same request.
+func TestAnExpiredYesIsGivenAgain(t *testing.T) {
+	for name, again := range map[string]bool{"after a resume": true, "at once": false} {
+		t.Run(name, func(t *testing.T) {
+			eng := &durable.Engine{Journal: new(store.MemoryJournal)}
+			var paid []string
+			a := paying(&paid, time.Hour)
+			w := pending(t, eng, a)
+			for n := range 3 { // twice too late
+				eng.SetClock(func() time.Time { return time.Now().Add(time.Duration(3*n) * time.Hour) })
+				open, err := eng.Pending(t.Context(), "r")
+				if err != nil || len(open) != 1 || open[0].Digest != w.Digest {
+					t.Fatalf("%d: %+v, %v; want the question", n, open, err)
+				}
+				if err := eng.Decide(t.Context(), "r", open[0].Approve("a")); err != nil {
+					t.Fatal(err)
+				}
+				if open, err = eng.Pending(t.Context(), "r"); err != nil || len(open) != 0 {
+					t.Fatalf("%d: %+v, %v; want no question", n, open, err)
+				}
+				if again && n < 2 {
+					eng.SetClock(func() time.Time { return time.Now().Add(time.Duration(3*n+2) * time.Hour) })
+					res, err := runtest.Ended(eng.Runner("r", a).Run(t.Context()))
+					if err != nil || res.Stop != pawl.StopPending {
+						t.Fatalf("%+v, %v", res, err)
+					}
+				}
+			}
+			if res, err := eng.Runner("r", a).Run(t.Context()); err != nil || res.Text() != "done" || len(paid) != 1 {
+				t.Errorf("%+v, %v, paid %v", res, err, paid)
+			}
+			if _, err := eng.Verify(t.Context(), "r"); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

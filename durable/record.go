@@ -27,13 +27,15 @@ const (
 	kindIntent     = "intent"   // KEY/intent/N: the call at KEY is about to start attempt N
 	kindOutcome    = "outcome"  // KEY: the outcome of the call
 	kindQuestion   = "question" // KEY/question/N: the pending question of the call
-	kindDecision   = "decision" // KEY/question/N/decision: the answer
-	kindSteer      = "steer"    // KEY of the request/steer: the messages that it received
-	kindMessage    = "message"  // message/ID: sent from outside, not received yet
-	kindCancel     = "cancel"   // cancel: the run is to be cancelled
-	kindAccept     = "accept"   // accept/FENCE: accepted changes of tools
-	kindTrace      = "trace"    // trace/FENCE: the position of the attempt in a trace
-	kindEnd        = "end"      // end/FENCE: the reason of a stop, temporary or final
+	// KEY/question/N/decision: the answer; after it KEY/question/N/decision/M, if the answer before
+	// expired
+	kindDecision = "decision"
+	kindSteer    = "steer"   // KEY of the request/steer: the messages that it received
+	kindMessage  = "message" // message/ID: sent from outside, not received yet
+	kindCancel   = "cancel"  // cancel: the run is to be cancelled
+	kindAccept   = "accept"  // accept/FENCE: accepted changes of tools
+	kindTrace    = "trace"   // trace/FENCE: the position of the attempt in a trace
+	kindEnd      = "end"     // end/FENCE: the reason of a stop, temporary or final
 )
 
 type beginBody struct {
@@ -290,7 +292,8 @@ type question struct {
 	seq     int64
 	key     string // of the record
 	waiting pawl.PendingCall
-	answer  *llm.Decision
+	answer  *llm.Decision // the last one; nil means none that counts
+	answers int           // the number of answers, also of expired ones
 }
 
 type message struct {
@@ -380,7 +383,7 @@ func (h *history) take(r store.Record) (err error) {
 		err = json.Unmarshal(r.Body, &q.waiting)
 		h.asked[call] = append(h.asked[call], q)
 	case kindDecision:
-		err = h.decided(strings.TrimSuffix(r.Key, "/decision"), r.Body)
+		err = h.decided(r)
 	case kindSteer:
 		b := new(messagesBody)
 		err = json.Unmarshal(r.Body, b)
@@ -416,15 +419,18 @@ func (h *history) take(r store.Record) (err error) {
 	return err
 }
 
-// decided records the answer to the question at key.
-func (h *history) decided(key string, body []byte) error {
+// decided records the answer r to a question.
+func (h *history) decided(r store.Record) error {
 	var d llm.Decision
-	if err := json.Unmarshal(body, &d); err != nil {
+	if err := json.Unmarshal(r.Body, &d); err != nil {
 		return err
 	}
+	d.At = r.At
+	key := r.Key[:max(0, strings.LastIndex(r.Key, "/decision"))]
 	for i := range h.asked[d.Key] {
 		if q := &h.asked[d.Key][i]; q.key == key {
 			q.answer = &d
+			q.answers++
 			return nil
 		}
 	}

@@ -229,7 +229,11 @@ func (e *Engine) history(ctx context.Context, who store.Scope, id string) (*hist
 	if err != nil {
 		return nil, err
 	}
-	return read(id, records)
+	h, err := read(id, records)
+	if err == nil {
+		h.expire(e.clock())
+	}
+	return h, err
 }
 
 // Enqueue stores the start of the run without executing it: as Stream starts it, but without a

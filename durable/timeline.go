@@ -95,7 +95,7 @@ func (c *chronicle) call(key llm.Key) Span {
 	for _, q := range c.asked[key] {
 		w := Wait{Asked: c.written[q.key].At}
 		if q.answer != nil {
-			w.Answered, w.By = c.written[q.key+"/decision"].At, q.answer.By
+			w.Answered, w.By = q.answer.At, q.answer.By
 		}
 		s.Waits = append(s.Waits, w)
 	}

@@ -5,9 +5,11 @@ package llm
 import (
 	stdjson "encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/pawl-go/pawl/internal/jsonform"
 )
 
@@ -52,6 +54,9 @@ type (
 		By      string             `json:"by"`
 		Reason  string             `json:"reason"`
 		Result  *ToolResult        `json:"result,omitzero"`
+
+		Identity string    `json:"identity,omitzero"`
+		At       time.Time `json:"at,omitzero"`
 	}
 )
 
@@ -233,9 +238,11 @@ func (r *ToolResult) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON writes {"type":"decision","key","digest","approve","args"?,"by","reason","result"?}.
+// MarshalJSON writes {"type":"decision","key","digest","approve","args"?,"by","reason","result"?,
+// "identity"?,"at"?}.
 func (d Decision) MarshalJSON() ([]byte, error) {
-	return json.Marshal(decisionJSON{"decision", d.Key, d.Digest, d.Approve, d.Args, d.By, d.Reason, d.Result}, jsonform.Lenient)
+	return json.Marshal(decisionJSON{"decision", d.Key, d.Digest, d.Approve, d.Args, d.By, d.Reason, d.Result,
+		d.Identity, d.At}, jsonform.Lenient)
 }
 
 // UnmarshalJSON reads the form that MarshalJSON writes. "type" may be absent.
@@ -247,7 +254,7 @@ func (d *Decision) UnmarshalJSON(b []byte) error {
 	if w.Type != "" && w.Type != "decision" {
 		return fmt.Errorf("type is %q, want decision", w.Type)
 	}
-	*d = Decision{w.Key, w.Digest, w.Approve, w.Args, w.By, w.Reason, w.Result}
+	*d = Decision{w.Key, w.Digest, w.Approve, w.Args, w.By, w.Reason, w.Result, w.Identity, w.At}
 	return nil
 }
 

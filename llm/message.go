@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Role is the author of a Message.
@@ -90,7 +91,7 @@ type ToolResult struct {
 // Digest must equal the digest of the PendingCall. It binds the decision to the question, the
 // attempt, the tool with its schema, and the canonical arguments. A decision therefore counts once:
 // a call with a result is no longer open, and a call whose attempt has started asks again with
-// another digest. An approval is valid until PendingCall.Expires; a refusal and a result do not
+// another digest. An approval is used within PendingCall.ValidFor; a refusal and a result do not
 // expire.
 type Decision struct {
 	Key     Key
@@ -99,9 +100,20 @@ type Decision struct {
 	// Args replace the model's arguments if Approve is true, and the model reads that they were
 	// replaced. They must fit the tool's schema. Nil means no change.
 	Args   json.RawMessage
-	By     string // the decider, for the record
+	By     string // the decider, for the record, by its own statement
 	Reason string // sent to the model if the call is refused
 	Result *ToolResult
+	// Identity is the decider as the program that took the decision knows it, such as "token ops"
+	// or "os anna(1000)". Empty means unknown.
+	Identity string
+	// At is the time when a run took the decision. The zero time means that it is new.
+	At time.Time
+}
+
+// Expired reports whether d is an approval that a run took longer than validFor before now. A
+// validFor of 0 or less means no limit.
+func (d Decision) Expired(validFor time.Duration, now time.Time) bool {
+	return validFor > 0 && d.Approve && d.Result == nil && !d.At.IsZero() && now.Sub(d.At) > validFor
 }
 
 func (Text) isPart()       {}

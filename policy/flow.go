@@ -48,7 +48,7 @@ type Flow struct {
 	Words string
 	// Unattended means that no person answers questions, so that mode on denies.
 	Unattended bool
-	ValidFor   time.Duration // the validity of an approval; 0 means 30 min, negative means for ever
+	ValidFor   time.Duration // from an approval to the start of the call; 0 means no limit
 
 	mu    sync.Mutex
 	tools map[*pawl.Tool]*conduct

@@ -39,7 +39,7 @@ type Rules struct {
 	// for calls that no list matches; 0 means ask before a Write and allow the rest
 	Default pawl.Verdict
 
-	ValidFor time.Duration // the validity of an approval; 0 means 30 min, negative means for ever
+	ValidFor time.Duration // from an approval to the start of the call; 0 means no limit
 
 	// Flow decides too, by the origin of arguments, and the stricter verdict counts: a tool in
 	// Allow may still wait for a decision. nil means no such policy.

@@ -312,7 +312,7 @@ func (x *redaction) decision(d *llm.Decision, m *mark) *llm.Decision {
 		return nil
 	}
 	c := *d
-	c.By, c.Reason, c.Args = x.text(d.By), x.text(d.Reason), x.json(d.Args, m)
+	c.By, c.Identity, c.Reason, c.Args = x.text(d.By), x.text(d.Identity), x.text(d.Reason), x.json(d.Args, m)
 	if d.Result != nil {
 		r := x.toolResult(*d.Result)
 		c.Result = &r
@@ -351,7 +351,7 @@ func (x *redaction) repair(s string, m *mark) string {
 func (x *redaction) waiting(ws []pawl.PendingCall) []pawl.PendingCall {
 	ws = slices.Clone(ws)
 	for i := range ws {
-		ws[i].Call, ws[i].Why = x.call(ws[i].Call), x.text(ws[i].Why)
+		ws[i].Call, ws[i].Why, ws[i].Schema = x.call(ws[i].Call), x.text(ws[i].Why), x.json(ws[i].Schema, nil)
 		ws[i].Granted = slices.Clone(ws[i].Granted)
 		for j := range ws[i].Granted {
 			ws[i].Granted[j] = *x.decision(&ws[i].Granted[j], nil)

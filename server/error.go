@@ -48,11 +48,11 @@ var errorCodes = []struct {
 	{"conflict", 409, "it was started, or answered, differently"},
 	{"changed", 409, "the agent or its tools have changed since the run was stored"},
 	{"elsewhere", 409, "another process executes the run"},
-	{"expired", 409, "the approval came too late; the call is pending again"},
 	{"needs_decision", 409, "a call needs a person, and this endpoint cannot ask one"},
 	{"too_large", 413, "the body is over the limit"},
 	{"unsupported_media", 415, "the body must be application/json"},
 	{"too_many", 429, "the token's limit is reached; Retry-After says when to retry"},
+	{"misfit", 422, "the arguments of the approval do not fit the tool's schema; the call is still pending"},
 	{"failed", 500, "the server failed"},
 	{"model_failed", 502, "the model's provider failed"},
 	{"busy", 503, "the server has reached a limit, or is stopping"},
@@ -75,6 +75,7 @@ func badRequest(message, hint string) *Error { return fault("bad_request", messa
 func toError(err error) *Error {
 	var e *Error
 	var tooLarge *http.MaxBytesError
+	var answer *durable.AnswerError
 	var provider *llm.ProviderError
 	var transcript *pawl.TranscriptError
 	switch {
@@ -92,8 +93,8 @@ func toError(err error) *Error {
 		return fault("elsewhere", err.Error(), "watch it there, or try again when that process has ended")
 	case errors.Is(err, durable.ErrChanged):
 		return fault("changed", err.Error(), "serve the agent as it was, or fork the run")
-	case errors.Is(err, durable.ErrExpired):
-		return fault("expired", err.Error(), "GET the run: the call is pending again")
+	case errors.As(err, &answer) && answer.Code == durable.AnswerMisfit:
+		return fault("misfit", err.Error(), "the call is still pending; its schema says which arguments fit")
 	case errors.Is(err, store.ErrNotFound):
 		return fault("not_found", err.Error(), "")
 	case errors.Is(err, store.ErrConflict):

@@ -179,10 +179,11 @@ func (f *flow) waits() bool {
 	return true
 }
 
-// answered reports whether the answer to a question of a nested run is on its way.
+// answered reports whether the answer to a question of a nested run is on its way. The nested run
+// does not use an approval that has expired, and asks again.
 func (f *flow) answered(w pawl.PendingCall) bool {
 	d, ok := f.said[w.Key]
-	return ok && d.Digest == w.Digest
+	return ok && d.Digest == w.Digest && !d.Expired(w.ValidFor, workflow.Now(f.root))
 }
 
 // pending returns the open questions in the order of their keys.

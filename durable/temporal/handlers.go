@@ -1,14 +1,16 @@
 package temporal
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 
-	"github.com/pawl-go/pawl"
-	"github.com/pawl-go/pawl/llm"
+	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 )
 
 // handlers registers the updates, signals and queries of the run.
@@ -28,8 +30,8 @@ func (f *flow) handlers() error {
 	err := workflow.SetUpdateHandlerWithOptions(ctx, updateDecide, func(g workflow.Context, ds []llm.Decision) error {
 		f.decide(g, ds)
 		return nil
-	}, workflow.UpdateHandlerOptions{Validator: func(g workflow.Context, ds []llm.Decision) error {
-		return f.decidable(workflow.Now(g).Unix(), ds)
+	}, workflow.UpdateHandlerOptions{Validator: func(_ workflow.Context, ds []llm.Decision) error {
+		return f.decidable(ds)
 	}})
 	if err != nil {
 		return err
@@ -86,30 +88,20 @@ func (f *flow) question(key llm.Key) (*pawl.PendingCall, *llm.Decision) {
 	return nil, nil
 }
 
-// decidable returns an error for answers without a question. now is in Unix seconds.
-func (f *flow) decidable(now int64, ds []llm.Decision) error {
+// decidable returns an error for answers that the run does not take.
+func (f *flow) decidable(ds []llm.Decision) error {
 	for _, d := range ds {
-		if was, ok := f.said[d.Key]; ok && same(was, d) {
-			continue // a repeated answer
+		w, before := f.question(d.Key)
+		if last, ok := f.said[d.Key]; before == nil && ok && (w == nil || last.Digest != w.Digest) {
+			before = &last
 		}
-		w, answer := f.question(d.Key)
-		switch {
-		case w == nil:
-			return fmt.Errorf("%s: %s", d.Key, notAsked)
-		case w.Digest != d.Digest:
-			return fmt.Errorf("%s: %s: tool, arguments, attempt or question differ", d.Key, notAsked)
-		case answer != nil:
-			return fmt.Errorf("%s: %s: it was answered otherwise by %q", d.Key, notAsked, answer.By)
-		case w.Passive && d.Approve && d.Result == nil:
-			return fmt.Errorf("%s: %s: it is carried out by the caller, so only a result answers it", d.Key, notAsked)
-		case d.Approve && d.Result == nil && !w.Expires.IsZero() && now > w.Expires.Unix():
-			return fmt.Errorf("%s: %s: the time to answer is over", d.Key, notAsked)
+		_, err := durable.CheckAnswer(w, before, d)
+		if bad := (*durable.AnswerError)(nil); errors.As(err, &bad) {
+			return sdk.NewNonRetryableApplicationError(bad.Error(), answerRefused, nil, bad)
 		}
 	}
 	return nil
 }
-
-const notAsked = "it does not wait for this answer"
 
 // decide accepts answers, and forwards the answers for nested runs. Repeated answers have no
 // effect.
@@ -119,6 +111,7 @@ func (f *flow) decide(g workflow.Context, ds []llm.Decision) {
 		if w == nil || answer != nil || w.Digest != d.Digest {
 			continue
 		}
+		d.At = workflow.Now(g).UTC()
 		f.said[d.Key] = d
 		f.asked++
 		for _, q := range f.open {
@@ -134,13 +127,6 @@ func (f *flow) decide(g workflow.Context, ds []llm.Decision) {
 			}
 		}
 	}
-}
-
-// same reports whether a and b are equal, apart from the decider.
-func same(a, b llm.Decision) bool {
-	x, errA := json.Marshal([]any{a.Key, a.Digest, a.Approve, a.Args, a.Reason, a.Result})
-	y, errB := json.Marshal([]any{b.Key, b.Digest, b.Approve, b.Args, b.Reason, b.Result})
-	return errA == nil && errB == nil && bytes.Equal(x, y)
 }
 
 // ask waits for the answer to w. It returns nil if the run ends first.

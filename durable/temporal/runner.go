@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
 	"sync"
 	"time"
 
@@ -258,12 +257,25 @@ func (e *Engine) about(id string, err error) error {
 		return nil
 	case errors.As(err, &missing):
 		return fmt.Errorf("run %s: %w", id, ErrUnknownRun)
-	case errors.As(err, &app) && strings.Contains(app.Message(), notAsked):
-		return fmt.Errorf("run %s: %w: %s", id, ErrNotAsked, app.Message())
+	case errors.As(err, &app) && app.Type() == answerRefused:
+		bad := new(durable.AnswerError)
+		if err := app.Details(bad); err != nil {
+			return fmt.Errorf("run %s: %s: %w", id, app.Message(), err)
+		}
+		return fmt.Errorf("run %s: %w", id, notAsked{bad})
 	case errors.As(err, &app):
 		return fmt.Errorf("run %s: %s", id, app.Message())
 	}
 	return fmt.Errorf("run %s: %w", id, err)
+}
+
+// notAsked is a *durable.AnswerError with ErrNotAsked in its tree.
+type notAsked struct{ *durable.AnswerError }
+
+func (e notAsked) Unwrap() error { return e.AnswerError }
+
+func (e notAsked) Is(target error) bool {
+	return target == ErrNotAsked && e.Code != durable.AnswerMisfit
 }
 
 // State returns the state of a run. It needs a worker, also for a run that has ended.
@@ -313,7 +325,8 @@ func (e *Engine) Export(ctx context.Context, id string) (*durable.Export, error)
 const decideTries = 6
 
 // Decide answers open calls, from any process. An equal answer may be given twice. The error is
-// ErrNotAsked if an answer fits no pending question.
+// a *durable.AnswerError if the run does not take an answer. Except for durable.AnswerMisfit,
+// ErrNotAsked is in its tree.
 func (e *Engine) Decide(ctx context.Context, id string, ds ...llm.Decision) error {
 	return e.update(ctx, id, updateDecide, ds)
 }

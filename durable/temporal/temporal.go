@@ -83,6 +83,7 @@ const (
 	queryState       = "state"
 	queryExport      = "export"
 	queryNews        = "news"
+	answerRefused    = "pawl.answer"
 )
 
 // stateVersion is the version of the workflow input. Older runs continue in their version: in

@@ -14,15 +14,17 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
 // Strict rejects unknown names; Lenient allows them. Both accept text that is not UTF-8, and
 // repeated names in foreign values such as arguments. Read rejects repeated names of the form
-// itself.
+// itself. A duration is a number of nanoseconds, as encoding/json writes it.
 var (
 	Strict = json.JoinOptions(json.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(true),
-		jsontext.AllowDuplicateNames(true))
-	Lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+		jsontext.AllowDuplicateNames(true), jsonv1.FormatDurationAsNano(true))
+	Lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true),
+		jsonv1.FormatDurationAsNano(true))
 )
 
 // Read decodes one form. An unknown or repeated name is an error. Read does not look into values

@@ -4,7 +4,7 @@ import { html, useLayoutEffect, useRef, useState } from "../vendor/htm-preact.js
 import { post, runPath } from "./api.js";
 import { argsOf, parse, pretty } from "./json.js";
 import { diff, near } from "./linediff.js";
-import { Badge, Diffed, Icon, Time, Trouble } from "./parts.js";
+import { Badge, Diffed, Icon, Trouble } from "./parts.js";
 import { Args } from "./schema.js";
 import { refreshInbox, say, useStore } from "./store.js";
 import { Long, visible } from "./text.js";
@@ -36,7 +36,7 @@ export function Question({ run, agent, w, onDone }) {
   const kind = wants(w);
   const base = (agent || "").replace(/\/call$/, "");
   const tool = (s.tools || []).find((t) => t.name === w.call.name && (!base || t.agent === base));
-  const expires = w.expires && !w.expires.startsWith("0001") ? w.expires : "";
+  const minutes = Math.ceil((w.valid_for || 0) / 6e10); // nanoseconds
 
   const box = useRef();
   useLayoutEffect(() => {
@@ -80,7 +80,7 @@ export function Question({ run, agent, w, onDone }) {
       <h3 class="mono">${visible(w.call.name)}</h3>
       ${tool && html`<span class=${"effect " + tool.effect}>${tool.effect}</span>`}
       ${w.attempt > 0 && html`<span class="chip">begun ${w.attempt}× before</span>`}
-      ${expires && html`<span class="muted">a yes expires <${Time} at=${expires} /></span>`}
+      ${minutes > 0 && html`<span class="muted">a yes is valid for ${minutes} min</span>`}
     </header>
     <p class="asks"><strong>${asks[kind]}</strong>${w.why ? html` <span>${visible(w.why)}</span>` : ""}</p>
     ${mode === "edit"

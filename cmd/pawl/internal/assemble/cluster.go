@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/durable/temporal"
 )
 
@@ -160,8 +161,8 @@ func (f *ClusterFlags) Failed(err error) error {
 	switch {
 	case errors.Is(err, temporal.ErrUnknownRun):
 		return cli.Fail(cli.StatusFailed, err, f.Command("runs", "list"))
-	case errors.Is(err, temporal.ErrNotAsked):
-		return cli.Fail(cli.StatusFailed, err, "another client was faster, or the run asks again; see pawl runs show")
+	case errors.As(err, new(*durable.AnswerError)):
+		return cli.Fail(cli.StatusFailed, err, "pawl runs show has the pending calls")
 	case errors.Is(err, context.DeadlineExceeded):
 		return cli.Fail(cli.StatusFailed, fmt.Errorf("no worker reports the state of the run: %w", err),
 			"start a worker: pawl worker FILE.yaml")

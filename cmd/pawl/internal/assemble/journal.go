@@ -117,9 +117,8 @@ type inboxItem struct {
 	Tool string          `json:"tool"`
 	Args json.RawMessage `json:"args"`
 	// approval, result, or word; word asks whether the call happened
-	Wants   string    `json:"wants"`
-	Why     string    `json:"why,omitempty"`
-	Expires time.Time `json:"expires,omitzero"`
+	Wants string `json:"wants"`
+	Why   string `json:"why,omitempty"`
 }
 
 // Inbox returns the pending calls of all runs, the oldest run first.
@@ -148,7 +147,7 @@ func (j *Journal) Inbox(ctx context.Context, sys *cli.System) ([]inboxItem, erro
 		for _, o := range WaitingCalls(ws) {
 			item := inboxItem{Run: r.ID, Task: hide.String(r.Task), Key: o.Key, Tool: o.Name,
 				Args: hide.Call(llm.ToolCall{Name: o.Name,
-					Args: o.Args}).Args, Wants: "approval", Why: hide.String(o.Why), Expires: o.Expires}
+					Args: o.Args}).Args, Wants: "approval", Why: hide.String(o.Why)}
 			switch {
 			case o.Outcome == pawl.OutcomeUnknown:
 				item.Wants = "word"

@@ -14,7 +14,6 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/store"
 )
 
 // WhoSays returns the name of the person at the command line, for decisions.
@@ -36,10 +35,8 @@ func (f *SettleFlags) Decide(ctx context.Context, j *Journal, id, by string) err
 		return err
 	}
 	switch err := j.Decide(j.Scoped(ctx), id, Decisions(open, words, by)...); {
-	case errors.Is(err, durable.ErrExpired):
-		return cli.Fail(cli.StatusFailed, err, j.Command("runs", "resume", id)+" asks anew")
-	case errors.Is(err, store.ErrConflict):
-		return cli.Fail(cli.StatusFailed, err, "another client was faster; "+j.Command("runs", "show", id))
+	case errors.As(err, new(*durable.AnswerError)):
+		return cli.Fail(cli.StatusFailed, err, j.Command("runs", "show", id))
 	case err != nil:
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
@@ -86,9 +85,6 @@ type OpenCall struct {
 
 	// the digest of the pending call; a decision is bound to it
 	Digest string `json:"digest,omitempty"`
-	// an approval is not accepted after this time, and the call asks again
-	Expires time.Time `json:"expires,omitzero"`
-
 	// unknown means that the call was interrupted and may have happened; "" means that it was not
 	// started
 	Outcome pawl.Outcome `json:"outcome,omitempty"`
@@ -121,7 +117,7 @@ func newOpenCall(key llm.Key, c llm.ToolCall) OpenCall {
 
 // ask stores the pending question of the call.
 func (o *OpenCall) ask(w *pawl.PendingCall) {
-	o.Key, o.Why, o.Digest, o.Expires, o.waiting = w.Key, w.Why, w.Digest, w.Expires, w
+	o.Key, o.Why, o.Digest, o.waiting = w.Key, w.Why, w.Digest, w
 	if w.Outcome == pawl.OutcomeUnknown {
 		o.Outcome = w.Outcome
 	}

@@ -10,13 +10,14 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pawl-go/pawl/internal/jsonform"
 )
 
 // Decode decodes JSON in a form of pawl: names are exact, and unknown names are errors. Repeated
 // names are errors in the forms of pawl, but not within arguments, results and schemas.
 func Decode(b []byte, into any) error {
-	return json.Unmarshal(b, into, json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true),
-		jsontext.AllowInvalidUTF8(true))
+	return json.Unmarshal(b, into, jsonform.Strict)
 }
 
 // Lenient decodes JSON of other programs. It ignores unknown names.

@@ -45,11 +45,7 @@ func (c *inboxListCmd) Run(sys *cli.System) error {
 		}
 		wants := map[string]string{"approval": "may it run?", "result": "what is its result?",
 			"word": "did it happen?"}[item.Wants]
-		fmt.Fprintf(sys.Out, "  %-10s %s %s %s", item.Key, wants, cli.Visible(item.Tool), cli.WholeLine(string(item.Args)))
-		if !item.Expires.IsZero() {
-			fmt.Fprintf(sys.Out, " (until %s)", cli.Moment(item.Expires, ""))
-		}
-		fmt.Fprintln(sys.Out)
+		fmt.Fprintf(sys.Out, "  %-10s %s %s %s\n", item.Key, wants, cli.Visible(item.Tool), cli.WholeLine(string(item.Args)))
 		if item.Why != "" {
 			fmt.Fprintf(sys.Out, "  %-10s %s\n", "", cli.WholeLine(item.Why))
 		}
