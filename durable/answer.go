@@ -44,21 +44,21 @@ func (e *AnswerError) Unwrap() error {
 }
 
 // CheckAnswer returns an *AnswerError if d does not answer the question q, and whether d repeats
-// the answer before. A nil q means that the call is not pending. before is the last answer to a
-// question of the call; nil means that there is none.
+// the answer before. A nil q means that the call is not pending. before is the answer that q has;
+// nil means that it has none.
 func CheckAnswer(q *pawl.PendingCall, before *llm.Decision, d llm.Decision) (repeated bool, err error) {
 	bad := func(code, format string, args ...any) (bool, error) {
 		return false, &AnswerError{d.Key, code, fmt.Sprintf(format, args...)}
 	}
 	switch {
-	case before != nil && sameDecision(*before, d):
-		return true, nil
 	case q == nil:
 		return bad(AnswerNotOpen, "the call does not wait for an answer; the list of pending calls shows which do")
 	case q.Digest != d.Digest:
 		return bad(AnswerOther, "the answer is to another question: tool, arguments, attempt or question differ; "+
 			"read the pending question, and answer it with its digest")
-	case before != nil && before.Digest == q.Digest:
+	case before != nil && sameDecision(*before, d):
+		return true, nil
+	case before != nil:
 		return bad(AnswerTaken, "the call was answered otherwise by %q; only that answer counts", before.By)
 	case q.Passive && d.Approve && d.Result == nil:
 		return bad(AnswerPassive, "the call is executed by the caller; answer it with its result")
@@ -78,17 +78,31 @@ func sameDecision(a, b llm.Decision) bool {
 	return errA == nil && errB == nil && bytes.Equal(x, y)
 }
 
+// decided records the answer r to a question.
+func (h *history) decided(r store.Record) error {
+	var d llm.Decision
+	if err := json.Unmarshal(r.Body, &d); err != nil {
+		return err
+	}
+	d.At = r.At
+	key := r.Key[:max(0, strings.LastIndex(r.Key, "/decision"))]
+	for i := range h.asked[d.Key] {
+		if q := &h.asked[d.Key][i]; q.key == key {
+			q.answer = &d
+			q.answers++
+			return nil
+		}
+	}
+	return fmt.Errorf("it answers %s, which was not asked", key)
+}
+
 // check is CheckAnswer for a question of the run, which it returns.
 func (h *history) check(d llm.Decision) (q *question, repeated bool, err error) {
-	var open *pawl.PendingCall
-	if q = h.open(d.Key); q != nil {
-		open = &q.waiting
+	if q = h.open(d.Key); q == nil {
+		_, err = CheckAnswer(nil, nil, d)
+		return nil, false, err
 	}
-	var before *llm.Decision
-	if asked := h.asked[d.Key]; len(asked) > 0 {
-		before = asked[len(asked)-1].answer
-	}
-	repeated, err = CheckAnswer(open, before, d)
+	repeated, err = CheckAnswer(&q.waiting, q.answer, d)
 	return q, repeated, err
 }
 

@@ -17,7 +17,7 @@ import (
 var zeroTime time.Time
 
 // Decide stores answers to open calls of a run, from any process. The run continues with them when
-// it is resumed. An equal answer may be given twice.
+// it is resumed. An equal answer may be given twice until the run uses it.
 //
 // The error is an *AnswerError if the run does not take an answer: the call is not pending, the
 // tool, the arguments or the attempt have changed, the question has another answer, or the

@@ -419,24 +419,6 @@ func (h *history) take(r store.Record) (err error) {
 	return err
 }
 
-// decided records the answer r to a question.
-func (h *history) decided(r store.Record) error {
-	var d llm.Decision
-	if err := json.Unmarshal(r.Body, &d); err != nil {
-		return err
-	}
-	d.At = r.At
-	key := r.Key[:max(0, strings.LastIndex(r.Key, "/decision"))]
-	for i := range h.asked[d.Key] {
-		if q := &h.asked[d.Key][i]; q.key == key {
-			q.answer = &d
-			q.answers++
-			return nil
-		}
-	}
-	return fmt.Errorf("it answers %s, which was not asked", key)
-}
-
 // open returns the pending question of the call at key. Nil means that its last attempt has asked
 // none.
 func (h *history) open(key llm.Key) *question {

@@ -92,8 +92,8 @@ func (f *flow) question(key llm.Key) (*pawl.PendingCall, *llm.Decision) {
 func (f *flow) decidable(ds []llm.Decision) error {
 	for _, d := range ds {
 		w, before := f.question(d.Key)
-		if last, ok := f.said[d.Key]; before == nil && ok && (w == nil || last.Digest != w.Digest) {
-			before = &last
+		if last, ok := f.said[d.Key]; w == nil && ok && last.Digest == d.Digest {
+			w, before = &pawl.PendingCall{Digest: d.Digest}, &last // the call has not ended
 		}
 		_, err := durable.CheckAnswer(w, before, d)
 		if bad := (*durable.AnswerError)(nil); errors.As(err, &bad) {

@@ -310,6 +310,7 @@ func (f *flow) addCall(ctx context.Context, t *pawl.Task, x *pawl.Execution) {
 		context.Cause(ctx) != pawl.ErrCancelled {
 		return
 	}
+	delete(f.said, t.Key)
 	f.record.Calls = append(f.record.Calls,
 		durable.ExportedCall{Key: t.Key, Call: t.Call, Execution: durable.Timeless(*x)})
 }

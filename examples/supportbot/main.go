@@ -241,7 +241,7 @@ func (b *bot) handler(people map[string]person) http.Handler {
 			switch {
 			case errors.Is(err, store.ErrNotFound):
 				http.Error(w, err.Error(), http.StatusNotFound)
-			case errors.Is(err, store.ErrConflict), errors.Is(err, durable.ErrExpired):
+			case errors.Is(err, store.ErrConflict), errors.As(err, new(*durable.AnswerError)):
 				http.Error(w, err.Error(), http.StatusConflict)
 			case err != nil:
 				http.Error(w, err.Error(), http.StatusInternalServerError)
