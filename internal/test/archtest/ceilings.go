@@ -53,7 +53,7 @@ var ceilings = []ceiling{
 	{dir: "sandbox", goal: 2150, now: 2850},
 	{dir: "mcp", goal: 3000, now: 3250},
 	{dir: "store", goal: 3500, now: 3745},
-	{dir: "durable", goal: 2650, now: 3400},
+	{dir: "durable", goal: 2650, now: 3480},
 	{dir: "durable/temporal", goal: 2150, now: 2620},
 	{dir: "server", goal: 3900, now: 4850},
 	{dir: "viewer", goal: 45},
