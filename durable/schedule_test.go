@@ -30,7 +30,7 @@ import (
 type broken struct {
 	waits   bool // (a) a stop with questions is stored as waiting, also if they are answered
 	misfit  bool // (b) an answer that does not fit is stored, and hides its question
-	late    bool // (c) an expired question is not asked again, and its approval is refused
+	late    bool // (c) an old question takes no approval, and is not asked again
 	changed bool // (d) a run whose agent has changed stays open, and its end is not stored
 	lease   bool // (e) the lease of a dead process does not end
 }
@@ -54,12 +54,12 @@ type schedule struct {
 	log     []string
 }
 
-const lasts = time.Hour // the time to answer, of some questions
+const lasts = time.Hour // the validity of some approvals
 
 // What the schedules contain.
 const (
-	misfits  = false // answers with arguments that do not fit the tool
-	expiries = false // questions with a time to answer
+	misfits  = true  // answers with arguments that do not fit the tool
+	expiries = true  // approvals that are valid for a time
 	deploys  = false // other versions of the agent
 )
 
@@ -264,8 +264,8 @@ func (s *schedule) answer(ctx context.Context) {
 }
 
 func (s *schedule) decide(ctx context.Context, eng *durable.Engine, q pawl.PendingCall, d llm.Decision) error {
-	if s.wrong.late && !q.Expires.IsZero() && s.now().After(q.Expires) {
-		return durable.ErrExpired
+	if s.wrong.late && d.Approve && q.ValidFor > 0 && s.now().After(time.Now().Add(q.ValidFor)) { // the run is old
+		return store.ErrConflict
 	}
 	return eng.Decide(ctx, "run", d)
 }
@@ -459,7 +459,7 @@ func TestSchedulesControls(t *testing.T) {
 	}{
 		{"a: a stop with answered questions waits", broken{waits: true}, true, true},
 		{"b: an answer that does not fit hides its question", broken{misfit: true}, false, misfits},
-		{"c: an expired question takes no answer", broken{late: true}, false, expiries},
+		{"c: an old question takes no answer", broken{late: true}, false, expiries},
 		{"d: a run with a changed agent stays open", broken{changed: true}, true, deploys},
 		{"e: the lease of a dead process does not end", broken{lease: true}, true, true},
 	} {
