@@ -21,7 +21,7 @@ type StuckRun struct {
 
 // CheckLiveness returns the runs of all scopes that break R9: runs that are not over and that
 // neither work, nor wait for an answer to an open question, nor have failed with a reason. A run
-// that no process has taken up for the time of a lease does not work.
+// that no process has taken up for the time of a lease does not work, unless it is queued.
 func (e *Engine) CheckLiveness(ctx context.Context) ([]StuckRun, error) {
 	out := []StuckRun{}
 	for r, err := range e.Journal.UnendedRuns(ctx) {
@@ -50,7 +50,7 @@ func (e *Engine) stuck(ctx context.Context, r store.JournalRun) (why string, sin
 	}
 	switch r.State {
 	case store.JournalOpen:
-		if now.Sub(since) > e.lease() {
+		if !r.Queued() && now.Sub(since) > e.lease() {
 			why = "it was interrupted, and no process resumes it"
 		}
 	case store.JournalFailed:

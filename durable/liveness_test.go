@@ -265,6 +265,9 @@ func TestCheckLiveness(t *testing.T) {
 			}
 		}
 	}
+	if err := eng.Runner("queued", agent).Enqueue(t.Context(), llm.User("pay")); err != nil {
+		t.Fatal(err)
+	}
 	check := func(later time.Duration) string {
 		eng.SetClock(func() time.Time { return start.Add(later) })
 		list, err := eng.CheckLiveness(t.Context())

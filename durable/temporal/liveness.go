@@ -12,13 +12,10 @@ import (
 	"github.com/pawl-go/pawl/durable"
 )
 
-// quiet is the time in which a worker must take a task of a run.
-const quiet = 30 * time.Second
-
 // CheckLiveness returns the open runs of the namespace that break R9, as the cluster sees them:
-// runs whose next step no worker has taken for 30 s, and runs whose next step fails each time, such
-// as a run that does not fit the code of its workers. It needs no worker. Whether a waiting run has
-// an open question is known to a worker only: see State.
+// runs whose next step no worker has taken for the time of Heartbeat, and runs whose next step
+// fails each time, such as a run that does not fit the code of its workers. It needs no worker.
+// Whether a waiting run has an open question is known to a worker only: see State.
 func (e *Engine) CheckLiveness(ctx context.Context) ([]durable.StuckRun, error) {
 	runs, err := e.Runs(ctx, 0)
 	if err != nil {
@@ -53,13 +50,13 @@ func (e *Engine) stuck(ctx context.Context, id string) (why string, since time.T
 		switch {
 		case t.GetAttempt() > 2:
 			return fmt.Sprintf("its next step has failed %d times: see the log of the workers of %s", t.GetAttempt()-1, queue), since, nil
-		case t.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED && time.Since(since) > quiet:
+		case t.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_SCHEDULED && time.Since(since) > e.heartbeat():
 			return "no worker of " + queue + " takes its next step", since, nil
 		}
 	}
 	for _, a := range d.GetPendingActivities() {
 		since = a.GetScheduledTime().AsTime()
-		if a.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && time.Since(since) > quiet {
+		if a.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && time.Since(since) > e.heartbeat() {
 			return "no worker of " + queue + " takes its next step", since, nil
 		}
 	}
