@@ -90,7 +90,11 @@ func (s *session) ready(t pawl.Task) pawl.Task {
 			_ = s.fail(fmt.Errorf("%w: %s: %s", ErrChanged, t.Key, was.Error))
 		}
 	}
-	if q := s.h.open(t.Key); q != nil {
+	if s.doubtful(t) {
+		t.Pending = &pawl.PendingCall{Key: t.Key, Call: t.Call, Outcome: pawl.OutcomeUnknown, Attempt: t.Attempt,
+			Why: afterBackup}
+		t.Decisions = nil
+	} else if q := s.h.open(t.Key); q != nil {
 		w := q.waiting
 		t.Pending = &w
 		if q.answer != nil {

@@ -30,12 +30,13 @@ const (
 	// KEY/question/N/decision: the answer; after it KEY/question/N/decision/M, if the answer before
 	// expired
 	kindDecision = "decision"
-	kindSteer    = "steer"   // KEY of the request/steer: the messages that it received
-	kindMessage  = "message" // message/ID: sent from outside, not received yet
-	kindCancel   = "cancel"  // cancel: the run is to be cancelled
-	kindAccept   = "accept"  // accept/FENCE: accepted changes of tools
-	kindTrace    = "trace"   // trace/FENCE: the position of the attempt in a trace
-	kindEnd      = "end"     // end/FENCE: the reason of a stop, temporary or final
+	kindSteer    = "steer"    // KEY of the request/steer: the messages that it received
+	kindMessage  = "message"  // message/ID: sent from outside, not received yet
+	kindCancel   = "cancel"   // cancel: the run is to be cancelled
+	kindAccept   = "accept"   // accept/FENCE: accepted changes of tools
+	kindTrace    = "trace"    // trace/FENCE: the position of the attempt in a trace
+	kindRestored = "restored" // restored/ID: the database was restored from a backup
+	kindEnd      = "end"      // end/FENCE: the reason of a stop, temporary or final
 )
 
 type beginBody struct {
@@ -278,6 +279,7 @@ type history struct {
 	taken      map[string]bool
 	end        *endBody
 	cancel     bool
+	restored   int64  // the Seq of the last restore from a backup; 0 means none
 	trace      string // of the last attempt that has one
 	head       string
 	spent      []span // by lease
@@ -403,6 +405,8 @@ func (h *history) take(r store.Record) (err error) {
 		h.tools[b.Run] = was.with(toolsBody{Later: b.Later, Marked: b.Marked})
 	case kindCancel:
 		h.cancel = true
+	case kindRestored:
+		h.restored = r.Seq
 	case kindTrace:
 		var b traceBody
 		err = json.Unmarshal(r.Body, &b)

@@ -130,7 +130,8 @@ func anchored(a store.Anchor, head store.JournalRun, h *history, last bool) erro
 		return fmt.Errorf("it has %d records and claim %d, and had %d and %d: it was truncated, or this is an older "+
 			"copy of the database", n, head.Fence, a.Records, a.Fence)
 	case a.Records > 0 && h.records[a.Records-1].Hash != a.Head:
-		return fmt.Errorf("record %d is not the anchored one: the chain was written anew", a.Records)
+		return fmt.Errorf("record %d is not the anchored one: the chain was written anew, or an older copy of "+
+			"the database went on", a.Records)
 	case last && now.Records == a.Records && now.Fence == a.Fence && now.Digest != a.Digest:
 		return errors.New("its head is not the anchored one")
 	}

@@ -209,7 +209,7 @@ func (l *Ledger) Store(ctx context.Context, r JournalRun, gone bool) (err error)
 		err = l.Anchor(ctx, a)
 	}
 	if err != nil {
-		return fmt.Errorf("run %s is stored, and not anchored: %w", r.ID, err)
+		return fmt.Errorf("run %s was changed, and is not anchored: %w", r.ID, err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@
 // The file is created if it does not exist, readable by its owner only. A change is on disk when
 // its method returns: the write-ahead log (WAL) is synced at each commit, unless Options.NoSync is
 // set. Several processes of one machine may use the file. It must not be on a network file system.
+// Deleted data is overwritten. Copies of it may remain in the log until DB.Compact.
 //
 // Words are searched with FTS5: English words by their stem, ignoring case and accents; Chinese,
 // Japanese and Korean letter by letter. A search examines the texts with its rarest words first,
@@ -118,7 +119,8 @@ func open(path string, opts *Options) (*DB, error) {
 	if opts != nil && opts.Now != nil {
 		db.now = opts.Now
 	}
-	if db.write, err = sql.Open("sqlite", dsn("journal_mode(WAL)", "cache_size(-65536)")+"&_txlock=immediate"); err != nil {
+	pragmas := []string{"journal_mode(WAL)", "cache_size(-65536)", "secure_delete(1)"}
+	if db.write, err = sql.Open("sqlite", dsn(pragmas...)+"&_txlock=immediate"); err != nil {
 		return nil, err
 	}
 	db.write.SetMaxOpenConns(1)

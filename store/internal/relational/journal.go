@@ -366,6 +366,14 @@ func (db *DB) JournalRecords(ctx context.Context, s store.Scope, id string, afte
 		where r.journal = (select n`+ofJournal+`) and r.seq > ? order by r.seq`, s.Tenant, s.User, s.Thread, id, after)
 }
 
+// EndedRuns lists the runs of all scopes in a state that no process executes and that were last
+// updated before a time, the oldest first. A tenant or a user that is not empty restricts the list.
+func (db *DB) EndedRuns(ctx context.Context, state, tenant, user string, before, now time.Time) ([]store.JournalRun, error) {
+	return List(ctx, db.b.Read(), scanJournal, "select "+journalColumns+` from journals where state = ? and updated < ?
+		and (owner = '' or until <= ?) and (? = '' or tenant = ?) and (? = '' or USER = ?) order by updated, n limit 1000`,
+		state, stamp(before), stamp(now), tenant, tenant, user, user)
+}
+
 // DeleteJournal deletes a run with its records, its artifacts and its trace.
 func (db *DB) DeleteJournal(ctx context.Context, s store.Scope, id string) error {
 	if err := valid(s, id); err != nil {

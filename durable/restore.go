@@ -1,0 +1,43 @@
+package durable
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/store"
+)
+
+// MarkRestored records in each run that is not over that the database was restored from a backup,
+// which does not have what happened after it. Each EffectWrite call that such a run then makes has
+// an unknown outcome: Tool.Reconcile finds out what happened, or a person is asked. Call it after
+// the restore and before any run is resumed. It returns the number of runs.
+func (e *Engine) MarkRestored(ctx context.Context) (n int, err error) {
+	key := kindRestored + "/" + rand.Text()
+	for r, err := range e.Journal.UnendedRuns(ctx) {
+		if err == nil {
+			err = e.Journal.AppendOutside(ctx, r.Scope, r.ID, store.JournalOpen,
+				store.Record{Key: key, Kind: kindRestored, At: e.clock(), Body: json.RawMessage(`{}`)})
+		}
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+const afterBackup = "The database was restored from a backup. This call may have happened after the backup."
+
+// doubtful reports whether a call may have happened after the backup from which the run was
+// restored: since then it was neither asked about nor started.
+func (s *session) doubtful(t pawl.Task) bool {
+	tool, since := t.Tool(), s.h.restored
+	if since == 0 || tool == nil || tool.Effect != pawl.EffectWrite || tool.Passive {
+		return false
+	}
+	asked, started := s.h.asked[t.Key], s.h.intents[t.Key]
+	return (len(asked) == 0 || asked[len(asked)-1].seq < since) &&
+		(len(started) == 0 || started[len(started)-1].seq < since)
+}
