@@ -74,6 +74,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"another tenant looks", otherToken, "GET", "/v1/runs/w", "", 404, "not_found", nil},
 		{"another tenant watches", otherToken, "GET", "/v1/runs/w/events", "", 404, "not_found", nil},
 		{"another tenant decides", otherToken, "POST", "/v1/runs/w/approve", decision, 404, "not_found", nil},
+		{"another tenant deletes", otherToken, "DELETE", "/v1/runs/w", "", 404, "not_found", nil},
+		{"reader deletes", readToken, "DELETE", "/v1/runs/w", "", 403, "wrong_scope", nil},
 		{"another tenant cancels", otherToken, "POST", "/v1/runs/w/cancel", "", 404, "not_found", nil},
 		{"a foreign host", allToken, "GET", "/v1/runs", "", 403, "wrong_host", []string{"Host", "evil.example"}},
 		{"a foreign host without a token", "", "GET", "/v1/health", "", 403, "wrong_host", []string{"Host", "evil.example"}},

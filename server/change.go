@@ -70,6 +70,41 @@ func (c *call) settle(l *live) {
 	}
 }
 
+// Deleted is a run that was deleted.
+type Deleted struct {
+	ID      string `json:"id"`
+	Deleted bool   `json:"deleted"`
+}
+
+// remove handles DELETE /v1/runs/{id}.
+func (c *call) remove() error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id)
+	if err == nil {
+		err = c.erase(head)
+	}
+	if err != nil {
+		return err
+	}
+	return c.write(http.StatusOK, Deleted{id, true})
+}
+
+// erase deletes a run that no process executes.
+func (c *call) erase(head store.JournalRun) error {
+	p := place{c.client.scope(), head.ID}
+	if c.s.hub.find(p).works() || head.State == store.JournalOpen {
+		return fault("conflict", "the run "+head.ID+" is at work", "POST /v1/runs/"+head.ID+"/cancel ends it")
+	}
+	if err := c.s.o.Journal.DeleteJournal(c.ctx(), p.who, p.id); err != nil {
+		return err
+	}
+	c.s.hub.drop(p)
+	return nil
+}
+
 // SteerRequest is a message for a run in progress.
 type SteerRequest struct {
 	Input    string        `json:"input,omitzero"`

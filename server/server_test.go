@@ -418,6 +418,21 @@ func TestACallIsApprovedDeniedAnsweredAndSteered(t *testing.T) {
 	v.code("POST", "/v1/runs/steered/steer", `{"input":"too late"}`, 409, "conflict")
 }
 
+func TestARunIsDeleted(t *testing.T) {
+	v := serve(t, nil)
+	v.do("POST", "/v1/runs", `{"id":"c","input":"wait"}`, 201, nil)
+	v.events(v.request("GET", "/v1/runs/c/events", "").Body, func(e sent) bool { return e.name == "call_started" })
+	v.code("DELETE", "/v1/runs/c", "", 409, "conflict")
+	v.do("POST", "/v1/runs/c/cancel", "", 200, nil)
+	var gone server.Deleted
+	v.do("DELETE", "/v1/runs/c", "", 200, &gone)
+	if gone != (server.Deleted{ID: "c", Deleted: true}) {
+		t.Errorf("got %+v", gone)
+	}
+	v.code("GET", "/v1/runs/c", "", 404, "not_found")
+	v.code("DELETE", "/v1/runs/c", "", 404, "not_found")
+}
+
 func TestARunIsCancelled(t *testing.T) {
 	v := serve(t, nil)
 	v.do("POST", "/v1/runs", `{"id":"c","input":"wait"}`, 201, nil)

@@ -201,14 +201,9 @@ func (c *call) deleteResponse() error {
 	if err != nil {
 		return err
 	}
-	p := place{c.client.scope(), head.ID}
-	if c.s.hub.find(p).works() || head.State == store.JournalOpen {
-		return fault("conflict", "the run "+head.ID+" is at work", "POST /v1/runs/"+head.ID+"/cancel ends it")
-	}
-	if err := c.s.o.Journal.DeleteJournal(c.ctx(), p.who, p.id); err != nil {
+	if err := c.erase(head); err != nil {
 		return err
 	}
-	c.s.hub.drop(p)
 	return c.write(http.StatusOK, object{"id": id, "object": "response", "deleted": true})
 }
 

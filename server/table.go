@@ -33,6 +33,7 @@ func (s *Server) table() []route {
 		{method: "GET", path: "/v1/runs/{id}/timeline", scope: ScopeRead, does: "Returns the times of a run.", out: durable.Timeline{}, do: (*call).timeline},
 		{method: "GET", path: "/v1/runs/{id}/effects", scope: ScopeRead, does: "Returns the ledger of a run: each call with effects, and its known outcome.", out: Effects{}, do: (*call).effects},
 		{method: "GET", path: "/v1/runs/{id}/diff/{other}", scope: ScopeRead, does: "Returns the differences of two runs.", out: Differences{}, do: (*call).diff},
+		{method: "DELETE", path: "/v1/runs/{id}", scope: ScopeRun, does: "Deletes a run with all its data. A run that is executing must be cancelled first.", out: Deleted{}, do: (*call).remove},
 		{method: "POST", path: "/v1/runs/{id}/cancel", scope: ScopeRun, does: "Cancels a run. It is idempotent.", out: Run{}, do: (*call).cancel},
 		{method: "POST", path: "/v1/runs/{id}/steer", scope: ScopeRun, does: "Sends user messages to a run, which adds them to its next request.", in: SteerRequest{}, out: Run{}, do: (*call).steer},
 		{method: "POST", path: "/v1/runs/{id}/fork", scope: ScopeRun, does: "Starts another run with the first steps of this one.", in: Fork{}, out: Run{}, status: 201, do: (*call).fork},
