@@ -38,6 +38,7 @@ type grammar struct {
 	Skills     skillsCmd         `cmd:"" help:"@grammar_skills"`
 	Threads    threadsCmd        `cmd:"" help:"@grammar_threads"`
 	Schedules  runs.SchedulesCmd `cmd:"" help:"@grammar_schedules"`
+	DB         dbCmd             `cmd:"" name:"db" help:"Back up and restore the database."`
 	MCP        mcpCmd            `cmd:"" name:"mcp" help:"@grammar_mcp"`
 	Models     modelsCmd         `cmd:"" help:"Models of the catalogue: list, show."`
 	Wire       wireCmd           `cmd:"" help:"@grammar_wire"`

@@ -235,7 +235,7 @@ func (p *page) shell(b docgen.Block) error {
 }
 
 // programs are what commands of the pages may name besides pawl and what is in the project.
-var programs = strings.Fields("apt-get bash cat cd cp curl docker echo eval export fish git grep head hyperfine jq kill ls man mkdir mv node npm npx podman psql rm sleep source sqlite3 sudo tail temporal tmux zsh your-agent")
+var programs = strings.Fields("apt-get bash cat cd cp curl docker echo eval export fish git grep head hyperfine jq kill ls man mkdir mv node npm npx openssl pg_dump pg_restore podman psql rm sleep source sqlite3 sudo tail temporal tmux zsh your-agent")
 
 // command checks a command line.
 func (p *page) command(words []string, run bool) error {

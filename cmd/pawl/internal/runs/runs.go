@@ -29,6 +29,7 @@ type Cmd struct {
 	Fork    runsForkCmd    `cmd:"" help:"Start another run with the first steps of one."`
 	Diff    runsDiffCmd    `cmd:"" help:"Show where two runs differ."`
 	Delete  runsDeleteCmd  `cmd:"" help:"Remove runs with all their records."`
+	Prune   runsPruneCmd   `cmd:"" help:"@runs_prune"`
 }
 
 // runArg is the argument that names a run.
@@ -86,7 +87,7 @@ func (c *runsDeleteCmd) Run(sys *cli.System) error {
 	}
 	defer j.Close()
 	ctx := context.Background()
-	return cli.Deleted(sys.Out, c.IDs, func(id string) error {
+	err = cli.Deleted(sys.Out, c.IDs, func(id string) error {
 		r, err := j.Journal.JournalRun(ctx, j.Scope(), id)
 		if err != nil {
 			return err
@@ -102,6 +103,7 @@ func (c *runsDeleteCmd) Run(sys *cli.System) error {
 		}
 		return cli.Unknown("run", id, cli.Names(runs, assemble.RunID), j.Command("runs", "list"))
 	})
+	return errors.Join(err, compact(ctx, sys, j))
 }
 
 type runsVerifyCmd struct {
