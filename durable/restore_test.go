@@ -78,7 +78,8 @@ func TestRestoredRuns(t *testing.T) {
 				}
 			}
 			first := &durable.Engine{Journal: db}
-			if res, err := first.Runner("r", w.agent(row.reconcile)).Run(t.Context(), llm.User("go")); err != nil || len(w.made) != 20 {
+			res, err := first.Runner("r", w.agent(row.reconcile)).Run(t.Context(), llm.User("go"))
+			if err != nil || len(w.made) != 20 {
 				t.Fatal(res, err, w.made)
 			}
 			w.backup = nil
@@ -104,7 +105,9 @@ func TestRestoredRuns(t *testing.T) {
 					break
 				}
 				q := res.Pending[0]
-				if asked++; q.Outcome != pawl.OutcomeUnknown || row.marked && asked > 1 && !strings.Contains(q.Why, "restored from a backup") {
+				asked++
+				if q.Outcome != pawl.OutcomeUnknown ||
+					row.marked && asked > 1 && !strings.Contains(q.Why, "restored from a backup") {
 					t.Fatalf("the question is %+v", q)
 				}
 				f, err := eng.Effects(t.Context(), "r")

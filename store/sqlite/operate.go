@@ -9,8 +9,8 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// Backup writes a copy of the database into a new file, as it is at one moment. Other processes can
-// write meanwhile.
+// Backup writes a copy of the database into a new file, with the state of one moment. Other
+// processes can write meanwhile.
 func (db *DB) Backup(ctx context.Context, path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {

@@ -45,8 +45,9 @@ func fill(t *testing.T, db *sqlite.DB, s store.Scope, word string) {
 	ctx, now := t.Context(), time.Now()
 	text := "The " + word + " plays. " + strings.Repeat("More words make the text larger. ", 20)
 	large := `"` + word + strings.Repeat("x", 40<<10) + `"`
-	_, err := db.BeginJournal(ctx, s, store.JournalRun{ID: "run", Task: text, State: store.JournalOver, Summary: json.RawMessage(`{"cause":"` + word + `"}`)},
-		"me", now, store.Record{Key: "begin", Kind: "begin", At: now, Body: json.RawMessage(`"` + word + `"`)},
+	_, err := db.BeginJournal(ctx, s, store.JournalRun{ID: "run", Task: text, State: store.JournalOver,
+		Summary: json.RawMessage(`{"cause":"` + word + `"}`)}, "me", now,
+		store.Record{Key: "begin", Kind: "begin", At: now, Body: json.RawMessage(`"` + word + `"`)},
 		store.Record{Key: "large", Kind: "outcome", At: now, Body: json.RawMessage(large)})
 	errs := []error{err}
 	errs = append(errs, db.PutRun(ctx, s, store.Run{ID: "run", Task: text, Started: now}),
@@ -62,7 +63,8 @@ func fill(t *testing.T, db *sqlite.DB, s store.Scope, word string) {
 	errs = append(errs, err)
 	_, err = db.PutSkill(ctx, s, store.Skill{Name: "skill", Description: text, Text: text})
 	errs = append(errs, err)
-	_, err = db.PutSchedule(ctx, s, store.Schedule{ID: "s", Name: text, When: "0 9 * * *", Zone: "UTC", Enabled: true, Next: now.Add(-time.Hour)})
+	_, err = db.PutSchedule(ctx, s, store.Schedule{ID: "s", Name: text, When: "0 9 * * *", Zone: "UTC",
+		Enabled: true, Next: now.Add(-time.Hour)})
 	if err := errors.Join(append(errs, err)...); err != nil {
 		t.Fatal(err)
 	}
@@ -76,9 +78,9 @@ func TestErase(t *testing.T) {
 	db := open(t, path)
 	defer db.Close()
 	ann, bob := store.Scope{Tenant: "acme", User: "ann"}, store.Scope{Tenant: "acme", User: "bob"}
-	for range 3 {
+	for range 3 { // also data that was erased before
 		fill(t, db, ann, secretWord)
-		if err := db.Erase(t.Context(), ann.Tenant, ann.User); err != nil { // also data that was erased before
+		if err := db.Erase(t.Context(), ann.Tenant, ann.User); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -368,7 +368,8 @@ func (db *DB) JournalRecords(ctx context.Context, s store.Scope, id string, afte
 
 // EndedRuns lists the runs of all scopes in a state that no process executes and that were last
 // updated before a time, the oldest first. A tenant or a user that is not empty restricts the list.
-func (db *DB) EndedRuns(ctx context.Context, state, tenant, user string, before, now time.Time) ([]store.JournalRun, error) {
+func (db *DB) EndedRuns(ctx context.Context, state, tenant, user string,
+	before, now time.Time) ([]store.JournalRun, error) {
 	return List(ctx, db.b.Read(), scanJournal, "select "+journalColumns+` from journals where state = ? and updated < ?
 		and (owner = '' or until <= ?) and (? = '' or tenant = ?) and (? = '' or USER = ?) order by updated, n limit 1000`,
 		state, stamp(before), stamp(now), tenant, tenant, user, user)

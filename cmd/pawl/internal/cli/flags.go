@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/alecthomas/kong"
 )
@@ -94,6 +95,28 @@ func (a *Address) Decode(ctx *kong.DecodeContext) error {
 		return errors.New("the address is empty; leave the flag out for the provider's own address")
 	}
 	*a = Address(text)
+	return nil
+}
+
+// Age is a time span on the command line, also in days.
+type Age time.Duration
+
+// Decode parses a span, such as 36h or 30d.
+func (a *Age) Decode(ctx *kong.DecodeContext) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("time", &text); err != nil {
+		return err
+	}
+	d, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n int
+		n, err = strconv.Atoi(days)
+		d = time.Duration(n) * 24 * time.Hour
+	}
+	if err != nil || d < 0 {
+		return fmt.Errorf("want a time with a unit, such as 30d or 36h, got %q", text)
+	}
+	*a = Age(d)
 	return nil
 }
 

@@ -3,43 +3,17 @@ package runs
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
-
-	"github.com/alecthomas/kong"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/store"
 )
 
-// age is a time span on the command line, also in days.
-type age time.Duration
-
-// Decode parses a span, such as 36h or 30d.
-func (a *age) Decode(ctx *kong.DecodeContext) error {
-	var text string
-	if err := ctx.Scan.PopValueInto("time", &text); err != nil {
-		return err
-	}
-	d, err := time.ParseDuration(text)
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		var n int
-		n, err = strconv.Atoi(days)
-		d = time.Duration(n) * 24 * time.Hour
-	}
-	if err != nil || d < 0 {
-		return fmt.Errorf("want a time with a unit, such as 30d or 36h, got %q", text)
-	}
-	*a = age(d)
-	return nil
-}
-
 type runsPruneCmd struct {
-	Older *age   `name:"older-than" placeholder:"TIME" help:"@runs_prune_older"`
-	State string `enum:"${states}" default:"" placeholder:"STATE" help:"@runs_prune_state"`
-	All   bool   `help:"@runs_prune_all"`
+	Older *cli.Age `name:"older-than" placeholder:"TIME" help:"@runs_prune_older"`
+	State string   `enum:"${states}" default:"" placeholder:"STATE" help:"@runs_prune_state"`
+	All   bool     `help:"@runs_prune_all"`
 	assemble.StoreFlags
 }
 
