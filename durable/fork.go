@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
@@ -113,4 +115,11 @@ func (o *Origin) plain() *Origin {
 		return nil
 	}
 	return &Origin{Run: o.Run, Steps: o.Steps}
+}
+
+// within reports whether the record at key precedes the given step: requests have lower numbers
+// than the step, calls at most the same number.
+func within(key string, step int) bool {
+	n, ok := stepOf(key)
+	return ok && (n < step || n == step && !strings.HasPrefix(key, "run/"+strconv.Itoa(n)+"/model"))
 }

@@ -476,13 +476,6 @@ func stepOf(key string) (int, bool) {
 	return n, err == nil
 }
 
-// within reports whether the record at key precedes the given step: requests have lower numbers
-// than the step, calls at most the same number.
-func within(key string, step int) bool {
-	n, ok := stepOf(key)
-	return ok && (n < step || n == step && !strings.HasPrefix(key, "run/"+strconv.Itoa(n)+"/model"))
-}
-
 func numbered(key llm.Key, kind string, n int) string {
 	return string(key) + "/" + kind + "/" + strconv.Itoa(n)
 }

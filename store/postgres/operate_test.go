@@ -30,7 +30,8 @@ func TestErase(t *testing.T) {
 			}
 			later := now.Add(time.Minute)
 			runs, err := db.EndedRuns(ctx, store.JournalOver, "acme", "", later, later)
-			if of, ofErr := db.EndedRuns(ctx, store.JournalOver, "", "ann", later, later); err != nil || ofErr != nil || len(runs) != 2 || len(of) != 1 {
+			of, ofErr := db.EndedRuns(ctx, store.JournalOver, "", "ann", later, later)
+			if err != nil || ofErr != nil || len(runs) != 2 || len(of) != 1 {
 				t.Fatal(runs, of, err, ofErr)
 			}
 			if n, err := db.PauseSchedules(ctx, now); err != nil || n != 2 {
