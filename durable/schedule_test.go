@@ -110,7 +110,8 @@ func (s *schedule) agent(w durabletest.World) *pawl.Agent {
 		for i, set := range a.Tools {
 			if tool, ok := set.(*pawl.Tool); ok && tool.Name == "pay" {
 				tool = tool.Clone()
-				tool.Description += " with care"
+				tool.Input = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"},` +
+					`"why":{"type":"string"}},"required":["why"]}`)
 				a.Tools[i] = tool
 			}
 		}
@@ -264,7 +265,8 @@ func (s *schedule) answer(ctx context.Context) {
 }
 
 func (s *schedule) decide(ctx context.Context, eng *durable.Engine, q pawl.PendingCall, d llm.Decision) error {
-	if s.wrong.late && d.Approve && q.ValidFor > 0 && s.now().After(time.Now().Add(q.ValidFor)) { // the run is old
+	// the run is old
+	if s.wrong.late && d.Approve && q.ValidFor > 0 && s.now().After(time.Now().Add(q.ValidFor)) {
 		return store.ErrConflict
 	}
 	return eng.Decide(ctx, "run", d)

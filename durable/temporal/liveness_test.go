@@ -38,7 +38,7 @@ func TestCheckLiveness(t *testing.T) {
 		return nil
 	}
 	var r *durable.StuckRun
-	for tick := time.Tick(100 * time.Millisecond); r == nil; <-tick { // the cluster lists it a moment later
+	for tick := time.Tick(100 * time.Millisecond); r == nil; <-tick {
 		r = stuck()
 	}
 	if r.State != "open" || !strings.Contains(r.Why, "no worker of "+id) || time.Since(r.Since) < eng.heartbeat() {
