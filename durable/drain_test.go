@@ -158,3 +158,37 @@ func TestDrainCutsARequest(t *testing.T) {
 		}
 	})
 }
+
+// A run that was enqueued has no lease, is found by Recover, breaks no promise while it waits, and
+// begins with its first attempt. It is enqueued once.
+func TestEnqueue(t *testing.T) {
+	for name, j := range map[string]store.Journal{"memory": new(store.MemoryJournal), "sqlite": open(t)} {
+		past := &durable.Engine{Journal: j, Lease: time.Nanosecond}
+		a := &pawl.Agent{Name: "a", Model: script.New(script.Say("Done."))}
+		if err := past.Runner("r", a).Enqueue(t.Context(), llm.User("Go.")); err != nil {
+			t.Fatal(err)
+		}
+		if err := past.Runner("r", a).Enqueue(t.Context(), llm.User("Go.")); !errors.Is(err, store.ErrConflict) {
+			t.Errorf("%s: enqueued twice: %v", name, err)
+		}
+		head, err := j.JournalRun(t.Context(), store.Scope{}, "r")
+		if err != nil || !head.Queued() || head.Owner != "" {
+			t.Errorf("%s: got %+v, %v", name, head, err)
+		}
+		if stuck, err := past.CheckLiveness(t.Context()); err != nil || len(stuck) != 0 {
+			t.Errorf("%s: got %+v, %v", name, stuck, err)
+		}
+		eng := &durable.Engine{Journal: j}
+		if left, err := j.AbandonedRuns(t.Context(), time.Now(), 0); err != nil || len(left) != 1 {
+			t.Errorf("%s: a scan finds %+v, %v", name, left, err)
+		}
+		for e, err := range eng.Runner("r", a).Stream(t.Context()) {
+			if err != nil || e.Code == "attempt" {
+				t.Errorf("%s: got %+v, %v", name, e, err)
+			}
+		}
+		if _, err := eng.Verify(t.Context(), "r", nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

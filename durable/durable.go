@@ -25,8 +25,8 @@
 //	R6  a replay compares each request with the original request
 //	R7  counters and budgets are never reset
 //	R8  fragments of text are not stored: observers receive the number of the attempt
-//	R9  a run is over, or works, or waits for an answer to an open question, or has
-//	    failed with a reason
+//	R9  a run is over, or works, or is queued, or waits for an answer to an open
+//	    question, or has failed with a reason
 //
 // Decide, Cancel and Steer act on a run from outside. Recover resumes the runs of processes that
 // died, and CheckLiveness finds runs that break R9. Effects lists the side effects of a run. Verify
