@@ -282,3 +282,82 @@ func TestTenThousandMalformedRequests(t *testing.T) {
 	v.token = allToken
 	v.do("GET", "/v1/runs", "", 200, nil)
 }
+
+// An approver lists and decides the calls of the users that its token names, and sees nothing else
+// of their runs. Without the permission, the runs of others do not exist.
+func TestApproverIsNotTheAsker(t *testing.T) {
+	scopes := []server.Scope{server.ScopeDecide, server.ScopeRead}
+	token := func(name string) string { return name + "-" + name + "-" + name + "-token" }
+	all := []server.Token{
+		{Name: "anna", Token: token("anna"), Scopes: []server.Scope{server.ScopeAll}, Tenant: "acme", User: "anna",
+			Groups: []string{"payments"}},
+		{Name: "eve", Token: token("eve"), Scopes: []server.Scope{server.ScopeAll}, Tenant: "other", User: "eve",
+			Approves: []string{"anna", "group:payments", "*"}},
+		{Name: "none", Token: token("none"), Scopes: scopes, Tenant: "acme", User: "none"},
+		{Name: "reads", Token: token("reads"), Scopes: scopes[1:], Tenant: "acme", User: "reads", Approves: []string{"*"}},
+		{Name: "bob", Token: token("bob"), Scopes: scopes, Tenant: "acme", User: "bob", Approves: []string{"ben"}},
+		{Name: "named", Token: token("named"), Scopes: scopes, Tenant: "acme", User: "named", Approves: []string{"anna"}},
+		{Name: "group", Token: token("group"), Scopes: scopes, Tenant: "acme", User: "group", Approves: []string{"group:payments"}},
+		{Name: "tenant", Token: token("tenant"), Scopes: scopes, Tenant: "acme", Approves: []string{"*"}},
+	}
+	v := serve(t, func(o *server.Options) { o.Tokens = all })
+	for i, test := range []struct {
+		who  string
+		sees bool
+	}{{"eve", false}, {"none", false}, {"reads", false}, {"bob", false}, {"named", true}, {"group", true}, {"tenant", true}} {
+		id := fmt.Sprint("r", i)
+		v.token = token("anna")
+		var run server.Run
+		v.do("POST", "/v1/runs", `{"id":"`+id+`","input":"pay 7","wait":true}`, 201, &run)
+		decision := `{"key":"run/1/0","digest":"` + run.Pending[0].Digest + `"}`
+		v.token = token(test.who)
+		var inbox server.Inbox
+		v.do("GET", "/v1/pending", "", 200, &inbox)
+		if got := len(inbox.Waiting) > 0; got != test.sees {
+			t.Errorf("%s sees %+v", test.who, inbox)
+		}
+		for _, path := range []string{"", "/events", "/export", "/effects", "/timeline"} {
+			v.code("GET", "/v1/runs/"+id+path, "", 404, "not_found")
+		}
+		if !test.sees {
+			status, code := 404, "not_found"
+			if test.who == "reads" {
+				status, code = 403, "wrong_scope"
+			}
+			v.code("POST", "/v1/runs/"+id+"/approve?user=anna", decision, status, code)
+			if test.who != "eve" { // whose tenant may have another anna
+				v.code("GET", "/v1/pending?user=anna", "", 404, "not_found")
+			}
+			v.token = token("anna")
+			v.do("POST", "/v1/runs/"+id+"/deny", decision, 200, nil)
+			continue
+		}
+		w := inbox.Waiting[0].Run
+		if w.User != "anna" || w.ID != id || w.Task != "" || w.Spent != nil || inbox.Waiting[0].Pending[0].Call.Name != "pay" {
+			t.Errorf("%s sees %+v", test.who, inbox.Waiting)
+		}
+		v.code("POST", "/v1/runs/"+id+"/approve", decision, 404, "not_found")
+		var after server.Run
+		v.do("POST", "/v1/runs/"+id+"/approve?user=anna", decision, 200, &after)
+		if after.Answer != "" || after.Task != "" || after.Spent != nil {
+			t.Errorf("%s reads %+v of the run", test.who, after)
+		}
+		v.token = token("anna")
+		for run.State != "over" {
+			v.do("POST", "/v1/runs", `{"id":"`+id+`","wait":true}`, 200, &run)
+		}
+		var x struct {
+			Calls []struct {
+				Execution struct{ Decision struct{ By, Identity string } }
+			}
+		}
+		v.do("GET", "/v1/runs/"+id+"/export", "", 200, &x)
+		want := "token " + test.who
+		if test.who != "tenant" {
+			want += " of " + test.who
+		}
+		if d := x.Calls[0].Execution.Decision; d.By != test.who || d.Identity != want {
+			t.Errorf("recorded %+v, want %q", d, want)
+		}
+	}
+}

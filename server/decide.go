@@ -62,6 +62,16 @@ func (c *call) decide(d llm.Decision) error {
 	if err != nil {
 		return err
 	}
+	q, err := c.params("user")
+	if err != nil {
+		return err
+	}
+	if user := q.Get("user"); q.Has("user") && user != c.client.User {
+		// A user without the permission looks like a run that does not exist.
+		if c.client = c.client.of(user); c.client == nil {
+			return fault("not_found", "there is no run "+id+" of this user whose calls the token may decide", "")
+		}
+	}
 	head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id)
 	if err != nil {
 		return err
@@ -88,7 +98,35 @@ func (c *call) decide(d llm.Decision) error {
 			c.s.hub.wake() // the decision is stored, and some process will resume the run
 		}
 	}
+	if c.client.approver != nil {
+		return c.tellApprover(id)
+	}
 	return c.tell(http.StatusOK, id)
+}
+
+// tellApprover answers with what an approver may see of a run of another user.
+func (c *call) tellApprover(id string) error {
+	head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id)
+	if err != nil {
+		return err
+	}
+	open, err := c.s.engine.Pending(c.ctx(), id)
+	if err != nil {
+		return err
+	}
+	run := c.s.forApprover(head)
+	if run.Pending, err = c.shown(id, open); err != nil {
+		return err
+	}
+	run.Waits = len(open)
+	return c.write(http.StatusOK, run)
+}
+
+// forApprover converts a journal entry to what an approver may see of it.
+func (s *Server) forApprover(head store.JournalRun) Run {
+	run := s.toRun(head)
+	return Run{ID: run.ID, Agent: run.Agent, User: head.Scope.User, State: run.State, Waits: run.Waits,
+		Created: run.Created, Updated: run.Updated}
 }
 
 // answered returns the ID of a call that was pending, for a client that repeats its answer.

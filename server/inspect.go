@@ -23,33 +23,67 @@ type PendingRun struct {
 	Pending []pawl.PendingCall `json:"pending"`
 }
 
-// inbox handles GET /v1/pending.
+// inbox handles GET /v1/pending: the calls of the client, or of another user whose calls it may
+// decide. Without a user, the first page contains the first calls of all these users.
 func (c *call) inbox() error {
-	_, p, err := c.page()
+	q, p, err := c.page("user")
 	if err != nil {
 		return err
 	}
-	heads, err := c.s.o.Journal.JournalRuns(c.ctx(), c.client.scope(), store.JournalWaiting, p)
-	if err != nil {
-		return err
+	mine := c.client
+	clients := []*client{mine}
+	if user := q.Get("user"); q.Has("user") && user != mine.User {
+		if clients[0] = mine.of(user); clients[0] == nil {
+			return fault("not_found", "there is no such user whose calls the token may decide", "")
+		}
+	} else if !q.Has("user") && p.After == "" {
+		for _, user := range mine.others {
+			if other := mine.of(user); other != nil {
+				clients = append(clients, other)
+			}
+		}
 	}
 	out := Inbox{Waiting: []PendingRun{}}
-	for _, head := range heads {
-		open, err := c.s.engine.Pending(c.ctx(), head.ID)
+	for _, as := range clients {
+		c.client = as
+		after, err := c.pendingOf(&out, p)
 		if err != nil {
 			return err
 		}
-		if len(open) > 0 {
-			if open, err = c.shown(head.ID, open); err != nil {
-				return err
-			}
-			out.Waiting = append(out.Waiting, PendingRun{c.s.toRun(head), open})
+		if as == clients[0] {
+			out.After = after
 		}
 	}
-	if len(heads) == p.Size() {
-		out.After = heads[len(heads)-1].ID
-	}
 	return c.write(http.StatusOK, out)
+}
+
+// pendingOf adds the pending calls of a page of runs to out. It returns the place of the next page.
+func (c *call) pendingOf(out *Inbox, p store.Page) (after string, err error) {
+	heads, err := c.s.o.Journal.JournalRuns(c.ctx(), c.client.scope(), store.JournalWaiting, p)
+	if err != nil {
+		return "", err
+	}
+	for _, head := range heads {
+		open, err := c.s.engine.Pending(c.ctx(), head.ID)
+		if err != nil {
+			return "", err
+		}
+		if len(open) == 0 {
+			continue
+		}
+		if open, err = c.shown(head.ID, open); err != nil {
+			return "", err
+		}
+		run := c.s.toRun(head)
+		if c.client.approver != nil {
+			run = c.s.forApprover(head)
+		}
+		out.Waiting = append(out.Waiting, PendingRun{run, open})
+	}
+	if len(heads) == p.Size() {
+		after = heads[len(heads)-1].ID
+	}
+	return after, nil
 }
 
 // export handles GET /v1/runs/{id}/export.

@@ -32,6 +32,7 @@ type Start struct {
 type Run struct {
 	ID      string             `json:"id"`
 	Agent   string             `json:"agent,omitzero"`
+	User    string             `json:"user,omitzero"`
 	Task    string             `json:"task,omitzero"`
 	State   string             `json:"state"`
 	Stop    pawl.StopReason    `json:"stop,omitzero"`
@@ -280,7 +281,7 @@ func (c *call) decisions(id string, msgs []llm.Message) ([]llm.Decision, error) 
 func (c *call) may(open []pawl.PendingCall, ds []llm.Decision) error {
 	for i := range ds {
 		d := &ds[i]
-		d.By = c.client.Name
+		d.By, d.Identity = c.client.Name, c.client.identity()
 		j := slices.IndexFunc(open, func(w pawl.PendingCall) bool { return w.Key == d.Key })
 		passive := j >= 0 && open[j].Passive && d.Result != nil
 		if passive && !c.client.may(ScopeRun) || !passive && !c.client.may(ScopeDecide) {

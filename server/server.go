@@ -157,6 +157,7 @@ func New(o Options) (*Server, error) {
 	}
 	s.tenants = len(tenants)
 	s.hub = newHub(s)
+	approvers(s.clients)
 	s.engine = &durable.Engine{Journal: o.Journal, Lease: o.Lease, Drain: s.hub.drained}
 	s.routes = s.table()
 	s.mux = s.muxOf(s.routes)

@@ -17,6 +17,7 @@ import (
 // table returns all endpoints of the API.
 func (s *Server) table() []route {
 	paging := []param{{"after", "the last ID of the previous page"}, {"limit", "maximum number of entries, up to 1000; default 100"}}
+	user := []param{{"user", "the user of the run, if the token approves for that user"}}
 	return []route{
 		{method: "GET", path: "/v1/health", does: "Reports that the server is running. Needs no token.", out: Health{}, do: (*call).health},
 		{method: "GET", path: "/v1/ready", does: "Reports whether the server takes new runs: ready, or with the status 503 draining, or no_store while the store does not work. Needs no token.", out: Health{}, do: (*call).ready},
@@ -37,12 +38,12 @@ func (s *Server) table() []route {
 		{method: "POST", path: "/v1/runs/{id}/cancel", scope: ScopeRun, does: "Cancels a run. It is idempotent.", out: Run{}, do: (*call).cancel},
 		{method: "POST", path: "/v1/runs/{id}/steer", scope: ScopeRun, does: "Sends user messages to a run, which adds them to its next request.", in: SteerRequest{}, out: Run{}, do: (*call).steer},
 		{method: "POST", path: "/v1/runs/{id}/fork", scope: ScopeRun, does: "Starts another run with the first steps of this one.", in: Fork{}, out: Run{}, status: 201, do: (*call).fork},
-		{method: "POST", path: "/v1/runs/{id}/approve", scope: ScopeDecide, does: "Approves an open call.",
+		{method: "POST", path: "/v1/runs/{id}/approve", scope: ScopeDecide, does: "Approves an open call.", query: user,
 			in: Verdict{}, out: Run{}, do: func(c *call) error { return c.verdict(true) }},
-		{method: "POST", path: "/v1/runs/{id}/deny", scope: ScopeDecide, does: "Rejects an open call.", in: Verdict{},
+		{method: "POST", path: "/v1/runs/{id}/deny", scope: ScopeDecide, does: "Rejects an open call.", query: user, in: Verdict{},
 			out: Run{}, do: func(c *call) error { return c.verdict(false) }},
-		{method: "POST", path: "/v1/runs/{id}/answer", does: "Sets the result of an open call. Passive calls need the scope run, others decide.", in: CallResult{}, out: Run{}, scope: ScopeRun, or: ScopeDecide, do: (*call).give},
-		{method: "GET", path: "/v1/pending", scope: ScopeRead, does: "Lists the pending calls.", query: paging, out: Inbox{}, do: (*call).inbox},
+		{method: "POST", path: "/v1/runs/{id}/answer", does: "Sets the result of an open call. Passive calls need the scope run, others decide.", query: user, in: CallResult{}, out: Run{}, scope: ScopeRun, or: ScopeDecide, do: (*call).give},
+		{method: "GET", path: "/v1/pending", scope: ScopeRead, does: "Lists the pending calls, also of the users that the token approves for.", query: append(user, paging...), out: Inbox{}, do: (*call).inbox},
 
 		{method: "GET", path: "/v1/tools", scope: ScopeRead, does: "Lists tools.", query: []param{{"agent", "only the tools of this agent"}}, out: Tools{}, do: (*call).tools},
 		{method: "POST", path: "/v1/tools/{name}/call", scope: ScopeTools, does: "Calls a tool. The call is validated, approved and stored like a model's call. 202 means that it is pending.", in: ToolStart{}, out: ToolCalled{}, do: (*call).callTool},

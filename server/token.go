@@ -46,6 +46,12 @@ type Token struct {
 	// Tenant is the tenant whose runs the client sees. The empty name is a tenant like any other.
 	Tenant string `json:"tenant,omitzero"`
 	User   string `json:"user,omitzero"`
+	// Groups are the groups of User, for Approves of other tokens.
+	Groups []string `json:"groups,omitzero"`
+	// Approves names users of the tenant whose pending calls the client may list (ScopeRead) and
+	// decide (ScopeDecide): a user, group:NAME for the users of the tokens with that group, or *
+	// for every user with a token. Nil means only User.
+	Approves []string `json:"approves,omitzero"`
 
 	Runs int `json:"runs,omitzero"` // concurrent runs; 0 means no limit for this token
 	// Streams is the maximum number of concurrent streams of events. 0 means no limit for this
@@ -110,7 +116,10 @@ func (t *Token) check() error {
 // client is a token with its current usage.
 type client struct {
 	Token
-	sum [sha256.Size]byte
+	sum    [sha256.Size]byte
+	others []string // users other than User whose calls it may decide
+
+	approver *client // the client that decides for a user; nil means that this is no approver
 
 	mu      sync.Mutex
 	runs    int
@@ -130,6 +139,46 @@ func newClient(t Token) *client {
 	}
 	c.Token.Token = ""
 	return c
+}
+
+// approvers sets the users whose calls each client may decide.
+func approvers(all []*client) {
+	for _, c := range all {
+		for _, entry := range c.Approves {
+			group, isGroup := strings.CutPrefix(entry, "group:")
+			if entry != "*" && !isGroup {
+				c.others = append(c.others, entry)
+			}
+			for _, o := range all {
+				if o.Tenant == c.Tenant && (entry == "*" || isGroup && slices.Contains(o.Groups, group)) {
+					c.others = append(c.others, o.User)
+				}
+			}
+		}
+		slices.Sort(c.others)
+		c.others = slices.DeleteFunc(slices.Compact(c.others), func(user string) bool { return user == c.User })
+	}
+}
+
+// of returns the client as an approver of the calls of a user, or nil if it may not decide them. It
+// has no other permission there.
+func (c *client) of(user string) *client {
+	if !slices.Contains(c.others, user) || !c.may(ScopeDecide) {
+		return nil
+	}
+	return &client{Token: Token{Name: c.Name, Tenant: c.Tenant, User: user, Scopes: []Scope{ScopeDecide}}, approver: c}
+}
+
+// identity returns Decision.Identity for the client.
+func (c *client) identity() string {
+	if c.approver != nil {
+		return c.approver.identity()
+	}
+	text := "token " + c.Name
+	if c.User != "" {
+		text += " of " + c.User
+	}
+	return text
 }
 
 // find returns the client with that token. Nil means that there is none. The duration does not

@@ -18,7 +18,7 @@ export function Inbox() {
     ${s.listed && n === 0 && html`<${Empty} icon="inbox" title="Nothing waits for you"><p>Calls that have to be approved, and questions of agents, come here by themselves.</p></${Empty}>`}
     ${s.waiting.map(({ run, pending }) => html`<section class="asking" key=${run.id} aria-label=${"Run " + run.id}>
       <div class="askinghead"><a href=${runLink(run.id)}>${line(run.task || run.id)}</a><span class="muted"><span class="mono">${visible(run.id)}</span> · ${visible(run.agent || "")} · <${Time} at=${run.updated} /></span></div>
-      ${pending.map((w) => html`<${Question} key=${w.key + w.digest} run=${run.id} agent=${run.agent} w=${w} />`)}
+      ${pending.map((w) => html`<${Question} key=${w.key + w.digest} run=${run.id} user=${run.user} agent=${run.agent} w=${w} />`)}
     </section>`)}
   </section>`;
 }

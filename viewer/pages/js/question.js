@@ -22,7 +22,7 @@ function onward(next) {
   el?.focus();
 }
 
-export function Question({ run, agent, w, onDone }) {
+export function Question({ run, user, agent, w, onDone }) {
   const s = useStore();
   const [mode, setMode] = useState(""); // "", edit, deny, happened
   const [busy, setBusy] = useState(false);
@@ -47,7 +47,7 @@ export function Question({ run, agent, w, onDone }) {
     setBusy(true);
     setFault(null);
     try {
-      await post(runPath(run, "/" + what), body);
+      await post(runPath(run, "/" + what) + (user === undefined ? "" : "?user=" + encodeURIComponent(user)), body);
       say(said + " " + w.call.name);
       const all = [...document.querySelectorAll(".question")];
       const next = all[all.indexOf(box.current) + 1] || all[all.indexOf(box.current) - 1];
@@ -55,7 +55,7 @@ export function Question({ run, agent, w, onDone }) {
       onDone?.(what);
     } catch (e) {
       setFault(e);
-      if (e.code === "conflict" || e.code === "expired") refreshInbox();
+      if (e.code === "conflict") refreshInbox();
     } finally {
       setBusy(false);
     }

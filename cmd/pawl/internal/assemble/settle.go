@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os/user"
 	"slices"
 	"strings"
 
@@ -157,7 +158,9 @@ func (f *SettleFlags) Words(open []OpenCall) ([]word, error) {
 func Decisions(open []OpenCall, words []word, by string) (ds []llm.Decision) {
 	for i, o := range open {
 		if words[i].Flag != "" {
-			ds = append(ds, o.decision(words[i], by))
+			d := o.decision(words[i], by)
+			d.Identity = Identity()
+			ds = append(ds, d)
 		}
 	}
 	return ds
@@ -174,6 +177,15 @@ func (o *OpenCall) decision(w word, by string) llm.Decision {
 		return o.waiting.Edit(by, json.RawMessage(w.text))
 	}
 	return o.waiting.Approve(by)
+}
+
+// Identity returns Decision.Identity for the user of the operating system. By is a name that the
+// person states.
+func Identity() string {
+	if u, err := user.Current(); err == nil {
+		return fmt.Sprintf("os %s(%s)", u.Username, u.Uid)
+	}
+	return ""
 }
 
 // settled returns the messages for words, in call order, and the calls that are still pending.

@@ -147,6 +147,9 @@ func (c *effectsShowCmd) Run(sys *cli.System) error {
 // answered describes a decision.
 func answered(d *llm.Decision) string {
 	by := cmp.Or(cli.Visible(d.By), "an unnamed person")
+	if d.Identity != "" {
+		by += " (" + cli.Visible(d.Identity) + ")"
+	}
 	switch {
 	case d.Result != nil:
 		return by + " gave its result"
@@ -202,6 +205,7 @@ func (c *effectsReconcileCmd) Run(sys *cli.System) error {
 	default:
 		said = f.Question.Deny(by, *c.Never)
 	}
+	said.Identity = assemble.Identity()
 	if err := j.Decide(j.Scoped(ctx), id, said); errors.Is(err, store.ErrConflict) {
 		return cli.Fail(cli.StatusFailed, err, "another client was faster; "+j.Command("effects", "show", id, string(f.Key)))
 	} else if err != nil {
