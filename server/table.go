@@ -42,7 +42,8 @@ func (s *Server) table() []route {
 			in: Verdict{}, out: Run{}, do: func(c *call) error { return c.verdict(true) }},
 		{method: "POST", path: "/v1/runs/{id}/deny", scope: ScopeDecide, does: "Rejects an open call.", query: user, in: Verdict{},
 			out: Run{}, do: func(c *call) error { return c.verdict(false) }},
-		{method: "POST", path: "/v1/runs/{id}/answer", does: "Sets the result of an open call. Passive calls need the scope run, others decide.", query: user, in: CallResult{}, out: Run{}, scope: ScopeRun, or: ScopeDecide, do: (*call).give},
+		{method: "POST", path: "/v1/runs/{id}/answer", does: "Sets the result of an open call. Passive calls need the scope run, others decide.",
+			query: user, in: CallResult{}, out: Run{}, scope: ScopeRun, or: ScopeDecide, do: (*call).give},
 		{method: "GET", path: "/v1/pending", scope: ScopeRead, does: "Lists the pending calls, also of the users that the token approves for.", query: append(user, paging...), out: Inbox{}, do: (*call).inbox},
 
 		{method: "GET", path: "/v1/tools", scope: ScopeRead, does: "Lists tools.", query: []param{{"agent", "only the tools of this agent"}}, out: Tools{}, do: (*call).tools},
