@@ -55,7 +55,7 @@ var ceilings = []ceiling{
 	{dir: "store", goal: 3500, now: 3825},
 	{dir: "durable", goal: 2650, now: 3530},
 	{dir: "durable/temporal", goal: 2150, now: 2620},
-	{dir: "server", goal: 3900, now: 4875},
+	{dir: "server", goal: 3900, now: 4985},
 	{dir: "viewer", goal: 45},
 	{dir: "telemetry", goal: 1050, now: 1140},
 	{dir: "telemetry/export", goal: 600, now: 670},
