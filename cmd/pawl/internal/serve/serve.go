@@ -40,7 +40,7 @@ type Cmd struct {
 	Lease       time.Duration `default:"30s" placeholder:"TIME" help:"@serve_lease"`
 	Queue       int           `default:"10000" placeholder:"N" help:"@serve_queue"`
 	TenantRuns  int           `name:"tenant-runs" placeholder:"N" help:"@serve_tenantruns"`
-	AddrConns   int           `name:"addr-conns" default:"2048" placeholder:"N" help:"@serve_conns"`
+	AddrConns   int           `name:"ip-conns" default:"2048" placeholder:"N" help:"@serve_conns"`
 	Drain       time.Duration `default:"30s" placeholder:"TIME" help:"@serve_drain"`
 	OTel        string        `name:"otel" placeholder:"URL" help:"@serve_otel"`
 	TellContent bool          `name:"tell-content" help:"@serve_content"`
@@ -63,7 +63,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 	case c.Drain < 0:
 		return cli.Usage("0 cuts the calls at once", "--drain %v is less than 0", c.Drain)
 	case c.Queue < 0 || c.TenantRuns < 0 || c.AddrConns < 0:
-		return cli.Usage("", "--queue, --tenant-runs and --addr-conns take a number from 0")
+		return cli.Usage("", "--queue, --tenant-runs and --ip-conns take a number from 0")
 	}
 	tokens, err := c.tokens(sys)
 	if err != nil {
