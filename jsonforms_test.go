@@ -40,7 +40,7 @@ var (
 		IsError: true, Data: formData, Key: "run/1/0"}
 	formDecision = llm.Decision{Key: "run/1/0", Digest: "d1", Approve: true, Args: formData, By: "ann", Reason: "fits", Result: &formAnswer,
 		Identity: "token ann", At: formTime}
-	formMessage  = llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{formText, formReasoning, formMediaURL,
+	formMessage = llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{formText, formReasoning, formMediaURL,
 		formMediaData, formCall, formBroken, formAnswer, formDecision}}
 
 	formUsage = llm.Usage{Input: 1, Output: 2, Reasoning: 3, CacheRead: 4, CacheWrite: 5, Cost: 0.5, Priced: 3,

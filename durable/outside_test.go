@@ -42,7 +42,7 @@ func pending(t *testing.T, eng *durable.Engine, a *pawl.Agent) pawl.PendingCall 
 	return res.Pending[0]
 }
 
-var misfit = errors.New("misfit")
+var errMisfit = errors.New("misfit")
 
 // Answers that are repeated, late, contradictory, or for another question: at most one counts, and
 // the call happens at most once.
@@ -84,10 +84,10 @@ func TestDecisions(t *testing.T) {
 			0, 2 * time.Hour, []error{nil}, "", pawl.StopPending},
 		{"a misfit", func(w pawl.PendingCall) []llm.Decision {
 			return []llm.Decision{w.Edit("a", json.RawMessage(`{"amount":"seven"}`))}
-		}, 0, 0, []error{misfit}, "", pawl.StopPending},
+		}, 0, 0, []error{errMisfit}, "", pawl.StopPending},
 		{"a misfit, then a yes", func(w pawl.PendingCall) []llm.Decision {
 			return []llm.Decision{w.Edit("a", json.RawMessage(`{"amount":"seven"}`)), w.Edit("a", edited)}
-		}, 0, 0, []error{misfit, nil}, "3", pawl.StopAnswer},
+		}, 0, 0, []error{errMisfit, nil}, "3", pawl.StopAnswer},
 		{"a late no", func(w pawl.PendingCall) []llm.Decision { return []llm.Decision{w.Deny("a", "")} },
 			2 * time.Hour, 0, []error{nil}, "", pawl.StopAnswer},
 	} {
@@ -100,7 +100,7 @@ func TestDecisions(t *testing.T) {
 			for i, d := range row.answers(w) {
 				err := eng.Decide(t.Context(), "r", d)
 				if bad := (*durable.AnswerError)(nil); errors.As(err, &bad) && bad.Code == durable.AnswerMisfit {
-					err = misfit
+					err = errMisfit
 				}
 				if !errors.Is(err, row.errs[i]) {
 					t.Errorf("answer %d: %v, want %v", i, err, row.errs[i])

@@ -21,7 +21,7 @@ import (
 // repeated names in foreign values such as arguments. Read rejects repeated names of the form
 // itself. A duration is a number of nanoseconds, as encoding/json writes it.
 var (
-	Strict = json.JoinOptions(json.RejectUnknownMembers(true), Lenient)
+	Strict  = json.JoinOptions(json.RejectUnknownMembers(true), Lenient)
 	Lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true),
 		jsonv1.FormatDurationAsNano(true))
 )
