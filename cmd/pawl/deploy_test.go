@@ -217,7 +217,8 @@ func TestRollingRestart(t *testing.T) {
 		t.Skip("PostgreSQL is not installed")
 	}
 	runs := soak.N(30, 200)
-	f := newFleet(t, "--db", url, "--max-runs", "40")
+	// Other tests use the default schema.
+	f := newFleet(t, "--db", url+"?search_path=deploy", "--max-runs", "40")
 	var old []*replica
 	for range 3 {
 		old = append(old, f.start())
