@@ -100,11 +100,21 @@ func TestSums(t *testing.T) {
 				continue
 			}
 			t.Run(level.String()+"/"+name, func(t *testing.T) {
-				empty(t, dir)
-				peak := sample(dir, kind)
-				res := run(t, sandbox.Spec{Level: level, Args: []string{"/usr/bin/python3", "-c", sumsPy, name, dir,
-					strconv.Itoa(bound)}, Write: []string{dir}, Limits: limits})
-				took, seen := largest(res.Stdout.String()), peak()
+				var res *sandbox.Result
+				var took, seen int
+				for try := 1; ; try++ {
+					empty(t, dir)
+					peak := sample(dir, kind)
+					res = run(t, sandbox.Spec{Level: level, Args: []string{"/usr/bin/python3", "-c", sumsPy, name, dir,
+						strconv.Itoa(bound)}, Write: []string{dir}, Limits: limits})
+					var gap time.Duration
+					seen, gap = peak()
+					took = largest(res.Stdout.String())
+					if group || gap < starved || try == 3 || max(took, seen) <= bound/10*12 {
+						break
+					}
+					t.Logf("%d of %d, but the machine let nothing run for %s: measured again", took, bound, gap)
+				}
 				if res.End != ends || max(took, seen) > bound/10*12 {
 					t.Errorf("%s with %d of %d, %d seen from outside, want %s with at most 1.2 times the bound: %s", res.End,
 						took, bound, seen, ends, res.Stderr.String())
@@ -143,10 +153,14 @@ func TestSums(t *testing.T) {
 		bounded, controls)
 }
 
+// starved is a time between two samples that shows that the machine was busy with other programs.
+// Without a control group, what counts memory is a process that has to run, too.
+const starved = 30 * time.Millisecond
+
 // sample measures from outside what a program takes, until the returned function is called, which
 // returns the maximum: the memory of its control group, or what a file system of the test's own has
-// lost. It returns 0 if it has nothing to measure.
-func sample(dir, kind string) (peak func() int) {
+// lost. It returns 0 if it has nothing to measure. gap is the longest time between two samples.
+func sample(dir, kind string) (peak func() (most int, gap time.Duration)) {
 	var before, now unix.Statfs_t
 	unix.Statfs(dir, &before)
 	most, stop, stopped := 0, make(chan struct{}), make(chan struct{})
@@ -168,22 +182,25 @@ func sample(dir, kind string) (peak func() int) {
 		}
 		return n
 	}
+	var gap time.Duration
 	go func() {
 		defer close(stopped)
+		last := time.Now()
 		for tick := time.NewTicker(2 * time.Millisecond); ; {
 			select {
 			case <-stop:
 				tick.Stop()
 				return
 			case <-tick.C:
+				gap, last = max(gap, time.Since(last)), time.Now()
 				most = max(most, look())
 			}
 		}
 	}()
-	return func() int {
+	return func() (int, time.Duration) {
 		close(stop)
 		<-stopped
-		return most
+		return most, gap
 	}
 }
 
