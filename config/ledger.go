@@ -47,9 +47,9 @@ func ledger(env func(string) string) (*store.Ledger, error) {
 	switch kind, where, _ := strings.Cut(place, ":"); {
 	case place == "":
 	case kind == "file" && where != "":
-		l.Anchor = func(_ context.Context, a store.Anchor) error { return appendAnchor(where, a) }
+		l.Anchor = anchorTo(func(_ context.Context, line []byte) error { return appendTo(where, line) })
 	case kind == "exec" && where != "":
-		l.Anchor = func(ctx context.Context, a store.Anchor) error { return passAnchor(ctx, where, a) }
+		l.Anchor = anchorTo(func(ctx context.Context, line []byte) error { return passTo(ctx, where, line) })
 	default:
 		return nil, finding(CodeBadValue, "store", "want file:PATH or exec:COMMAND", "%s: %q is no place for anchors", anchorVariable, place)
 	}
@@ -87,31 +87,34 @@ func ReadKey(from string) (crypto.PublicKey, error) {
 	return nil, err
 }
 
-// appendAnchor appends an anchor to a file, and returns when it is on disk.
-func appendAnchor(path string, a store.Anchor) error {
-	line, err := json.Marshal(a)
-	if err != nil {
-		return err
+// anchorTo returns store.Ledger.Anchor, which passes each anchor to put as a line of JSON.
+func anchorTo(put func(ctx context.Context, line []byte) error) func(context.Context, store.Anchor) error {
+	return func(ctx context.Context, a store.Anchor) error {
+		line, err := json.Marshal(a)
+		if err != nil {
+			return err
+		}
+		return put(ctx, append(line, '\n'))
 	}
+}
+
+// appendTo appends a line to a file, and returns when it is on disk.
+func appendTo(path string, line []byte) error {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if _, err := f.Write(append(line, '\n')); err != nil {
+	if _, err := f.Write(line); err != nil {
 		return err
 	}
 	return f.Sync()
 }
 
-// passAnchor runs a command with an anchor as its input. A status other than 0 is an error.
-func passAnchor(ctx context.Context, command string, a store.Anchor) error {
-	line, err := json.Marshal(a)
-	if err != nil {
-		return err
-	}
+// passTo runs a command with a line as its input. A status other than 0 is an error.
+func passTo(ctx context.Context, command string, line []byte) error {
 	c := exec.CommandContext(ctx, "sh", "-c", command)
-	c.Stdin = bytes.NewReader(append(line, '\n'))
+	c.Stdin = bytes.NewReader(line)
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %.200s", anchorVariable, err, bytes.TrimSpace(out))
 	}

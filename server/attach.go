@@ -40,7 +40,7 @@ type sent struct {
 	at          time.Time
 	n           int           // number of the run among the runs of equal requests
 	opened      chan struct{} // closed when turn is set, or when the request could not begin
-	turn        *turn
+	turn        *turn         // it is not changed: each connection has a copy
 
 	readers int  // connections that receive the answer
 	lost    bool // the last of them ended before it had the answer
@@ -118,15 +118,18 @@ func (c *call) open(prefix string, in asked) (*turn, error) {
 			return t, err
 		}
 		t, err := c.begun(prefix, in, s, key, repeats, states)
-		if err == nil {
-			t.sent, s.turn = s, t
-		} else {
+		if err != nil {
 			c.s.window.mu.Lock()
 			c.s.window.remove(s)
 			c.s.window.mu.Unlock()
+			close(s.opened)
+			return nil, err
 		}
+		t.sent = s
+		mine := *t
+		s.turn = t
 		close(s.opened)
-		return t, err
+		return &mine, nil
 	}
 }
 
@@ -165,11 +168,12 @@ func (c *call) begun(prefix string, in asked, s *sent, key string, repeats, stat
 		return c.resume(id, results, more)
 	}
 	span := s.at.Unix() / int64(windowStated.Seconds())
-	if key != "" {
-		span = 0
+	spans := []int64{span, span - 1}
+	if key != "" { // it has no end
+		span, spans = 0, []int64{0}
 	}
 	if repeats || !states && s.at.Sub(c.s.started) < windowLost {
-		for _, span := range []int64{span, max(span-1, 0)} {
+		for _, span := range spans {
 			head, err := c.last(prefix, s.print, span)
 			if err != nil {
 				return nil, err

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -274,5 +275,26 @@ func TestStructuredOutputAlone(t *testing.T) {
 	var free json.RawMessage
 	if v.do("POST", "/v1/chat/completions", `{"model":"asked","messages":[{"role":"user","content":"where?"}]}`, 424, &free); free == nil {
 		t.Error("control: without a schema there is no final_answer")
+	}
+}
+
+// Equal requests that arrive at the same time with one key are one run, and each gets its end.
+func TestEqualRequestsAtOnce(t *testing.T) {
+	w := &world{}
+	v := front(t, new(store.MemoryJournal), w, nil)
+	body := chatOf("pay and fail", `,"stream":true`)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			res := v.request("POST", "/v1/chat/completions", body, "Idempotency-Key", "k")
+			defer res.Body.Close()
+			if b, err := io.ReadAll(res.Body); err != nil || !strings.Contains(string(b), "model_failed") {
+				t.Errorf("got %s, %v", b, err)
+			}
+		})
+	}
+	all.Wait()
+	if count(t, v) != 1 || w.paid.Load() != 1 {
+		t.Errorf("got %d runs and %d payments", count(t, v), w.paid.Load())
 	}
 }

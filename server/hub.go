@@ -63,15 +63,7 @@ type live struct {
 
 // works reports whether this process executes the run. l may be nil.
 func (l *live) works() bool {
-	if l == nil || l.story {
-		return false
-	}
-	select {
-	case <-l.done:
-		return false
-	default:
-		return true
-	}
+	return l != nil && !l.story && !closed(l.done)
 }
 
 // hub executes runs, one goroutine each.

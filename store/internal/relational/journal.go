@@ -232,23 +232,18 @@ func (db *DB) AbandonedRuns(ctx context.Context, now time.Time, limit int) ([]st
 		stamp(now), store.Page{Limit: limit}.Size())
 }
 
-// numbered is a row that has its number first.
-type numbered struct {
-	Row
-	n *int64
-}
-
-func (r numbered) Scan(into ...any) error { return r.Row.Scan(append([]any{r.n}, into...)...) }
-
 // UnendedRuns yields the runs of all scopes that are not over.
 func (db *DB) UnendedRuns(ctx context.Context) iter.Seq2[store.JournalRun, error] {
 	return func(yield func(store.JournalRun, error) bool) {
 		const page = 100
 		last := int64(0)
-		scan := func(r Row) (store.JournalRun, error) { return scanJournal(numbered{r, &last}) }
+		scan := func(r Row) (v store.JournalRun, err error) {
+			err = scanHead(r, &v, &last)
+			return v, err
+		}
 		for {
-			runs, err := List(ctx, db.b.Read(), scan, "select n, "+journalColumns+
-				" from journals where n > ? and state <> 'over' order by n limit ?", last, page)
+			runs, err := List(ctx, db.b.Read(), scan, "select "+journalColumns+
+				", n from journals where n > ? and state <> 'over' order by n limit ?", last, page)
 			if err != nil {
 				yield(store.JournalRun{}, err)
 				return

@@ -22,13 +22,13 @@ func Decode(b []byte, into any) error {
 
 // Lenient decodes JSON of other programs. It ignores unknown names.
 func Lenient(b []byte, into any) error {
-	return json.Unmarshal(b, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return json.Unmarshal(b, into, jsonform.Lenient)
 }
 
 // Repeated returns a name that occurs twice in the object b. It returns "" if there is none, or if
 // b is not an object.
 func Repeated(b []byte) string {
-	d := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	d := jsontext.NewDecoder(bytes.NewReader(b), jsonform.Lenient)
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return ""
 	}
