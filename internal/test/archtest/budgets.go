@@ -22,7 +22,7 @@ type budget struct {
 }
 
 var budgets = []budget{
-	{"product", "lines of code without tests and equipment", 94750, 85000, productLines},
+	{"product", "lines of code without tests, equipment and examples", 95000, 85000, productLines},
 	{"root files", "Go files of the root without tests", 26, 26, fileCount(".")},
 	{"root lines", "all lines of these files", 7000, 7000, allLines(".")},
 	{"largest root file", "all lines of one of these files", 500, 500, largestFile(".")},
@@ -98,7 +98,10 @@ func (f *figures) scope(path string) (*types.Scope, error) {
 func productLines(f *figures) (int, error) {
 	n := 0
 	for _, file := range f.product("") {
-		n += len(file.code)
+		// Example applications are documentation. They have a ceiling of their own.
+		if !strings.HasPrefix(file.path, "examples/") {
+			n += len(file.code)
+		}
 	}
 	return n, nil
 }
