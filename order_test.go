@@ -132,7 +132,7 @@ func waits(b, a *pawl.Tool) bool {
 // and cancellations: every call ends once, and starts after the calls that it waits for have ended.
 func TestOrderOfRandomBatches(t *testing.T) {
 	outcome := map[pawl.Outcome]int{}
-	for seed := range soak.N[uint64](400, 20_000) {
+	for seed := range soak.N[uint64](400, 10_000) {
 		synctest.Test(t, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 7))
 			release := make(chan struct{})

@@ -29,7 +29,7 @@ import (
 var (
 	update        = flag.Bool("update", false, "record the histories of golden that are not in testdata/histories")
 	figuresRuns   = flag.Int("runs", soak.N(15, 100), "how many runs TestFigures makes")
-	serverScripts = flag.Int("scripts", soak.N(15, 1000), "how many random scripts TestConformanceOnServer plays")
+	serverScripts = flag.Int("scripts", soak.N(15, 400), "how many random scripts TestConformanceOnServer plays")
 )
 
 // golden are the stored histories of earlier runs, which later versions must resume. The number is
