@@ -55,7 +55,7 @@ var (
 		Input: json.RawMessage(`{"type":"object"}`), Output: json.RawMessage(`{"type":"string"}`)}
 	formRequest = llm.Request{Key: "run/1/model", Model: "m", Background: formOpaque, Messages: []llm.Message{formMessage},
 		Tools: []*llm.ToolSpec{formTool.Spec()}, Choice: formChoice,
-		Output: json.RawMessage(`{"type":"object"}`), Settings: formSettings, Whole: true, Turn: 1}
+		Output: json.RawMessage(`{"type":"object"}`), Settings: formSettings, Whole: true, Turn: 1, Edited: 1}
 	formResponse = llm.Response{Message: formMessage, Finish: llm.FinishReasonToolCalls, Usage: formUsage,
 		Model: "m-1", ID: "r1", Requests: 2}
 	formNotice = llm.Notice{Code: "retry", Text: "again", Data: formData}
@@ -386,7 +386,8 @@ var wireWords = map[string][]string{
 	"code": words([]llm.Code{llm.CodeAuthentication, llm.CodePermission, llm.CodeNotFound, llm.CodeInvalidRequest,
 		llm.CodeContextLength, llm.CodeContentFilter,
 		llm.CodeRateLimit, llm.CodeQuota, llm.CodeOverloaded, llm.CodeServer, llm.CodeTimeout, llm.CodeNetwork,
-		llm.CodeStream, llm.CodeUnsupported, llm.CodeStreamInconsistent, llm.CodeMalformedReply}),
+		llm.CodeStream, llm.CodeUnsupported, llm.CodeStreamInconsistent, llm.CodeMalformedReply,
+		llm.CodeBoundThinking}),
 	"fault": words([]string{"unknown_role", "unknown_part", "misplaced_part", "empty_message", "call_id", "no_result",
 		"no_call", "second_result", "misplaced_result", "result_order", "start", "reply_end"}),
 	"value": {team.PlanKey},

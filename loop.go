@@ -229,11 +229,12 @@ func (r *run) request() (*llm.Request, *llm.Response) {
 	}{req: llm.Request{Key: r.requestKey(), Messages: r.view(), Tools: r.setup.specs, Output: a.Output,
 		Settings: a.Settings, Whole: r.scope.whole, Turn: r.history.turn}}
 	req := &both.req
-	if r.setup.deferred != nil {
-		req.Tools = specs(r.setup.deferred.tools(r.res.Messages))
+	if l := r.setup.deferred; l != nil {
+		req.Tools, req.Edited = specs(l.tools(r.res.Messages)), l.edited
 	}
 	if r.setup.instructions != "" {
 		req.Turn++
+		req.Edited++
 	}
 	if len(req.Tools) > 0 {
 		req.Choice = a.Choice

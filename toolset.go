@@ -257,6 +257,7 @@ type deferred struct {
 	waiting map[string]*Tool
 	offered []*Tool
 	seen    int             // messages
+	edited  int             // llm.Request.Edited: the messages before the last tool was offered
 	search  map[string]bool // calls of tool_search in the last reply
 }
 
@@ -307,5 +308,6 @@ func (l *deferred) offer(name string) {
 	if t := l.waiting[name]; t != nil {
 		delete(l.waiting, name)
 		l.offered = append(slices.Clip(l.offered), t) // earlier requests keep their slice
+		l.edited = l.seen + 1
 	}
 }

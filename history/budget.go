@@ -83,7 +83,7 @@ func Budget(tokens int, o *Options) pawl.Middleware {
 	return cutter(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {
 		c := parse(req)
 		cuts := c.budget(tokens, estimate)
-		return c.from(cuts[len(cuts)-1], req.Turn), nil
+		return c.from(cuts[len(cuts)-1], req), nil
 	}).middleware()
 }
 

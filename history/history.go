@@ -42,6 +42,7 @@ const NoticeCut = "messages_cut"
 type view struct {
 	messages []llm.Message
 	turn     int           // llm.Request.Turn, in messages
+	edited   int           // llm.Request.Edited, in messages
 	notices  []*llm.Notice // for the observers of the run
 	usage    llm.Usage     // of the requests that it took
 	requests int           // number of these requests
@@ -80,7 +81,7 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			return
 		}
 		r := *req
-		r.Messages, r.Turn = v.messages, v.turn
+		r.Messages, r.Turn, r.Edited = v.messages, v.turn, v.edited
 		for d, err := range m.inner.Stream(ctx, &r) {
 			if d.Usage != nil && v.requests > 0 {
 				d.Usage = d.Usage.Plus(v.usage)
@@ -142,16 +143,17 @@ type cut struct {
 }
 
 // from returns the view that leaves the first turns out, and puts instead in their place.
-func (c *conversation) from(k cut, turn int, instead ...llm.Message) view {
+func (c *conversation) from(k cut, req *llm.Request, instead ...llm.Message) view {
 	if k.turn == 0 {
-		return view{messages: c.messages, turn: turn}
+		return view{messages: c.messages, turn: req.Turn, edited: req.Edited}
 	}
 	start := c.starts[k.turn]
 	v := view{messages: make([]llm.Message, 0, c.head+len(instead)+len(c.messages)-start)}
 	v.messages = append(v.messages, c.messages[:c.head]...)
 	v.messages = append(v.messages, instead...)
 	v.messages = append(v.messages, c.messages[start:]...)
-	v.turn = max(0, turn-(start-c.head)+len(instead))
+	shift := len(instead) - (start - c.head)
+	v.turn, v.edited = max(0, req.Turn+shift), max(k.at, req.Edited)+shift
 	if c.fresh(k) {
 		v.notices = append(v.notices, &llm.Notice{Code: NoticeCut, Text: fmt.Sprintf("from here on the first %d turns (%d messages) are left out of requests", k.turn, start-c.head)})
 	}

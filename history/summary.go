@@ -46,7 +46,7 @@ func Summary(m llm.Model, tokens int, o *Options) pawl.Middleware {
 		cuts := c.budget(tokens, estimate)
 		k := cuts[len(cuts)-1]
 		if k.turn == 0 {
-			return c.from(k, req.Turn), nil
+			return c.from(k, req), nil
 		}
 		text, asked, err := s.of(ctx, inner, req, &c, cuts)
 		if ctx.Err() != nil {
@@ -56,7 +56,7 @@ func Summary(m llm.Model, tokens int, o *Options) pawl.Middleware {
 		if text != "" {
 			instead = append(instead, llm.User("Notes of the conversation so far, in place of its beginning:\n\n"+text))
 		}
-		v := c.from(k, req.Turn, instead...)
+		v := c.from(k, req, instead...)
 		v.usage, v.requests = asked.Usage, asked.Requests
 		if err != nil {
 			v.notices = append(v.notices, &llm.Notice{Code: NoticeSummaryFailed, Text: "what is left out could not be summarised: " + err.Error()})

@@ -16,6 +16,12 @@ func DropPastToolCalls() pawl.Middleware {
 		c := parse(req)
 		now := c.starts[c.current]
 		v := view{messages: make([]llm.Message, 0, len(c.messages))}
+		edited := req.Edited
+		for t := range c.current { // the calls of a turn are dropped when the next begins
+			if slices.ContainsFunc(c.messages[c.starts[t]:c.starts[t+1]], llm.Message.HasCalls) {
+				edited = max(edited, c.starts[t+1])
+			}
+		}
 		for i, m := range c.messages {
 			if i < now && m.Role == llm.RoleTool {
 				continue
@@ -29,6 +35,9 @@ func DropPastToolCalls() pawl.Middleware {
 				v.turn = len(v.messages)
 			}
 			v.messages = append(v.messages, m)
+			if i < edited {
+				v.edited = len(v.messages)
+			}
 		}
 		return v, nil
 	}).middleware()
@@ -55,7 +64,7 @@ func LastTurns(n int) pawl.Middleware {
 	n = max(1, n)
 	return cutter(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {
 		c := parse(req)
-		return c.from(c.last(n), req.Turn), nil
+		return c.from(c.last(n), req), nil
 	}).middleware()
 }
 

@@ -29,6 +29,8 @@ const (
 	// The stream stated something twice, in two ways. Fragments were lost or repeated on the way.
 	CodeStreamInconsistent Code = "stream_inconsistent"
 	CodeMalformedReply     Code = "malformed_reply" // the reply announces calls, and has none
+	// The reasoning that was sent back does not belong to the messages or the tools before it.
+	CodeBoundThinking Code = "bound_thinking"
 	// The provider does not support the request; it was not sent.
 	CodeUnsupported Code = "unsupported"
 )

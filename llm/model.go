@@ -38,6 +38,11 @@ type Request struct {
 	// Turn is the index in Messages of the user's last message, where the current turn begins. It
 	// is never sent.
 	Turn int
+	// Edited is the index in Messages before which the beginning of the conversation was edited: a
+	// cut, a result put away, a new tool. The replies before it were written after another
+	// beginning. An adapter leaves out their reasoning if its provider binds reasoning to what
+	// stands before it. It is never sent. 0 means no edit.
+	Edited int
 	// Background is Delta.Background of an earlier request with this Key. The Model whose provider
 	// computes that reply fetches it and sends nothing else; other Models ignore it. nil means no
 	// such reply.

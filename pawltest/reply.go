@@ -40,6 +40,7 @@ type reply struct {
 	ahead     llm.Response
 	container string          // Anthropic: in which the server runs code
 	contained func(id string) // stores the container
+	prefix    string          // Anthropic: what the thinking is bound to; "" means nothing
 
 	began bool
 	seq   int        // Responses: number of the next event

@@ -109,7 +109,7 @@ func (r *reply) anthropicBlock(part llm.Part, text string) any {
 		if text == "" {
 			return object{"type": "redacted_thinking", "data": sign("")}
 		}
-		return object{"type": "thinking", "thinking": text, "signature": sign(text)}
+		return object{"type": "thinking", "thinking": text, "signature": sign(text + r.prefix)}
 	}
 	return object{"type": "text", "text": text}
 }
@@ -204,7 +204,7 @@ func (r *reply) anthropicClose(next *partOut, emit func(string, object)) {
 		p.done = true
 		if text := p.buf.String(); text != "" {
 			if _, ok := p.part.(llm.Reasoning); ok {
-				emit("content_block_delta", object{"index": p.call, "delta": object{"type": "signature_delta", "signature": sign(text)}})
+				emit("content_block_delta", object{"index": p.call, "delta": object{"type": "signature_delta", "signature": sign(text + r.prefix)}})
 			}
 		}
 		emit("content_block_stop", object{"index": p.call})

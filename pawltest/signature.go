@@ -1,11 +1,13 @@
 package pawltest
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pawl-go/pawl/llm"
@@ -103,8 +105,34 @@ func (s *Simulator) uncontained(body []byte) *apiError {
 	return &apiError{Status: 400, Message: "container: " + w.Container + " was not found, or has expired"}
 }
 
-// unsigned refuses changed thinking.
-func unsigned(req *llm.Request) *apiError {
+// binding matches the names of the Anthropic models that bind thinking to what stands before it.
+var binding = regexp.MustCompile(`claude-((fable|mythos)-5-[1-9]|(opus|sonnet|haiku)-5-[5-9])`)
+
+// prefixes returns what the thinking of a reply at each place among the messages is bound to, in
+// the form that a signature contains: a digest of the tools and the messages before it, without
+// their thinking. It is nil for models that do not bind thinking, unless always is true.
+func prefixes(req *llm.Request, always bool) []string {
+	if !always && !binding.MatchString(req.Model) {
+		return nil
+	}
+	h := sha256.New()
+	e := json.NewEncoder(h)
+	e.Encode(llm.Request{Tools: req.Tools})
+	all := make([]string, 0, len(req.Messages)+1)
+	for _, m := range append(slices.Clip(req.Messages), llm.Message{}) {
+		all = append(all, fmt.Sprintf("\x00%x", h.Sum(nil)[:8]))
+		m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool {
+			_, is := p.(llm.Reasoning)
+			return is
+		})
+		e.Encode(m)
+	}
+	return all
+}
+
+// unsigned refuses changed thinking, and thinking that is bound to other messages. prefixes is what
+// the reply at each place is bound to, or nil.
+func unsigned(req *llm.Request, prefixes []string) *apiError {
 	for i, m := range req.Messages {
 		for _, p := range m.Parts {
 			r, ok := p.(llm.Reasoning)
@@ -115,7 +143,12 @@ func unsigned(req *llm.Request) *apiError {
 			json.Unmarshal(r.Opaque.Data, &block)
 			switch block.Type {
 			case "thinking":
-				if text, ok := signs(block.Signature); !ok || block.Thinking != "" && block.Thinking != text {
+				text, ok := signs(block.Signature)
+				text, bound, isBound := strings.Cut(text, "\x00")
+				if isBound && prefixes != nil && "\x00"+bound != prefixes[i] {
+					return &apiError{Status: 400, Message: fmt.Sprintf("messages.%d: the `thinking` block is bound to a different conversation", i)}
+				}
+				if !ok || block.Thinking != "" && block.Thinking != text {
 					return &apiError{Status: 400, Message: fmt.Sprintf("messages.%d: Invalid `signature` in `thinking` block", i)}
 				}
 			case "redacted_thinking":

@@ -75,6 +75,10 @@ type SimulatorOptions struct {
 	// Other answers requests to other paths. Nil means status 404.
 	Other http.Handler
 	Quiet bool // keep no log, for servers that run for long
+	// BoundThinking binds the thinking of all Anthropic models to the tools, instructions and
+	// messages before it, and refuses it elsewhere. Without it, only models that do so at Anthropic
+	// bind it.
+	BoundThinking bool
 	// Loose sends arguments that are no object as their value or as a string (Anthropic, Gemini).
 	Loose bool
 }
@@ -144,6 +148,11 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reply := newReply(got, s.opts)
+	if got.API == Anthropic {
+		if all := prefixes(got.Request, s.opts.BoundThinking); all != nil {
+			reply.prefix = all[len(got.Request.Messages)]
+		}
+	}
 	reply.contained = s.contained
 	reply.array = got.API == Gemini && r.URL.Query().Get("alt") != "sse"
 	if fault.Body != nil {
@@ -215,7 +224,7 @@ func (s *Simulator) refuse(got *Received, r *http.Request, fault *Fault) *apiErr
 		if err := s.uncontained(got.Body); err != nil {
 			return err
 		}
-		return unsigned(got.Request)
+		return unsigned(got.Request, prefixes(got.Request, s.opts.BoundThinking))
 	case Gemini:
 		return corrupted(got.Request)
 	}

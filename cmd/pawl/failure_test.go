@@ -76,7 +76,7 @@ func TestFailuresNameTheNextCommand(t *testing.T) {
 	codes := []llm.Code{llm.CodeAuthentication, llm.CodePermission, llm.CodeNotFound, llm.CodeInvalidRequest,
 		llm.CodeContextLength, llm.CodeContentFilter, llm.CodeRateLimit, llm.CodeQuota,
 		llm.CodeOverloaded, llm.CodeServer, llm.CodeTimeout, llm.CodeNetwork, llm.CodeStream, llm.CodeUnsupported,
-		llm.CodeStreamInconsistent, llm.CodeMalformedReply, "of tomorrow"}
+		llm.CodeStreamInconsistent, llm.CodeMalformedReply, llm.CodeBoundThinking, "of tomorrow"}
 	for _, c := range codes {
 		for _, status := range []int{0, 400} {
 			kinds[string(c)+" "+map[int]string{0: "before",

@@ -29,6 +29,7 @@ type modelInput struct {
 	Head     string          `json:"head,omitzero"` // of the conversation that was sent before
 	New      []llm.Message   `json:"new"`           // the messages after it
 	Turn     int             `json:"turn"`
+	Edited   int             `json:"edited,omitzero"`
 	Tools    []toolDef       `json:"tools,omitzero"`
 	ToolsRef string          `json:"tools_ref,omitzero"` // replaces Tools that were sent before
 	Choice   llm.ToolChoice  `json:"choice"`
@@ -100,7 +101,7 @@ func (a *activities) model(ctx context.Context, in modelInput) (modelOutput, err
 		return modelOutput{}, err
 	}
 	req := &llm.Request{Key: in.Key, Messages: msgs, Choice: in.Choice, Output: in.Output, Settings: in.Settings,
-		Turn: in.Turn, Whole: true}
+		Turn: in.Turn, Edited: in.Edited, Whole: true}
 	for i := range defs {
 		req.Tools = append(req.Tools, defs[i].tool().Spec())
 	}

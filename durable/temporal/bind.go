@@ -220,8 +220,8 @@ func (m *model) input(req *llm.Request) modelInput {
 	for len(m.heads) > 0 && m.heads[len(m.heads)-1].n > n {
 		m.heads = m.heads[:len(m.heads)-1]
 	}
-	in := modelInput{Agent: m.n.root, Path: m.n.path, Key: req.Key, Turn: req.Turn, Choice: req.Choice,
-		Output: req.Output, Settings: req.Settings}
+	in := modelInput{Agent: m.n.root, Path: m.n.path, Key: req.Key, Turn: req.Turn, Edited: req.Edited,
+		Choice: req.Choice, Output: req.Output, Settings: req.Settings}
 	from := 0
 	if k := len(m.heads); k > 0 {
 		from, in.Head = m.heads[k-1].n, m.heads[k-1].digest

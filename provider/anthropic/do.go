@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,29 @@ func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 // errPaused ends a decoder whose reply continues with another request.
 var errPaused = errors.New("paused")
 
+// stream asks, and asks once more without thinking if the server refuses the thinking that was sent
+// back.
 func (m *Model) stream(ctx context.Context, req *llm.Request, yield func(llm.Delta, error) bool) error {
+	if name := cmp.Or(req.Model, m.name); m.factsOf(name).bound {
+		req = m.without(req, req.Edited)
+	}
+	err := m.ask(ctx, req, yield)
+	var pe *llm.ProviderError
+	if !errors.As(err, &pe) || pe.Code != llm.CodeBoundThinking {
+		return err
+	}
+	again := m.without(req, len(req.Messages))
+	if again == req {
+		return err
+	}
+	if !yield(llm.Delta{Notice: &llm.Notice{Code: string(pe.Code),
+		Text: "anthropic: the thinking does not belong to this conversation any more; it is left out, and the request is sent again"}}, nil) {
+		return wire.ErrStopped
+	}
+	return m.ask(ctx, again, yield)
+}
+
+func (m *Model) ask(ctx context.Context, req *llm.Request, yield func(llm.Delta, error) bool) error {
 	if m.err != nil {
 		return m.err
 	}

@@ -59,6 +59,8 @@ func classify(status int, f wire.Failure) *llm.ProviderError {
 			return set(llm.CodeQuota, false)
 		case wire.Contains(text, "prompt is too long", "exceed context limit", "context window", "context length", "too many tokens", "input is too long", "input tokens exceed"):
 			return set(llm.CodeContextLength, false)
+		case wire.Contains(text, "bound to a different conversation"):
+			return set(llm.CodeBoundThinking, false)
 		case wire.Contains(text, "content filtering policy", "blocked by content filter"):
 			return set(llm.CodeContentFilter, false)
 		}

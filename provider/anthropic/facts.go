@@ -14,13 +14,14 @@ type facts struct {
 	adaptive  bool // decides itself how much to think; otherwise it needs a budget
 	instructs bool // accepts instructions among the messages
 	holds     bool // enforces a schema on the reply
+	bound     bool // checks thinking against what stands before it
 	reply     int  // max_tokens of a request without a limit: a size that the model supports
 }
 
 func toFacts(c *catalog.Catalog, name string) facts {
 	v := version(name)
 	f := facts{name: name, version: v, thinks: v == unknown || v >= 307, adaptive: v >= 406, instructs: v >= 408,
-		holds: v >= 405, reply: defaultMaxTokens(v)}
+		holds: v >= 405, bound: binds(name, v), reply: defaultMaxTokens(v)}
 	known, ok := c.Find(provider, name)
 	if !ok {
 		return f
@@ -36,6 +37,9 @@ func toFacts(c *catalog.Catalog, name string) facts {
 	}
 	if known.Schema != nil {
 		f.holds = *known.Schema
+	}
+	if known.Bound != nil {
+		f.bound = *known.Bound
 	}
 	if known.MaxOutput > 0 {
 		f.reply = min(f.reply, known.MaxOutput)

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/pawl-go/pawl/llm"
@@ -96,16 +97,21 @@ func (d *dialect) unthought(messages []llm.Message) bool {
 // thinks reports whether a reply begins with thinking that is sent back to this server.
 func (d *dialect) thinks(m *llm.Message) bool {
 	for _, p := range m.Parts {
-		r, ok := p.(llm.Reasoning)
-		if !ok {
-			return false
-		}
-		if r.Opaque != nil && r.Opaque.Provider == d.tag {
-			kind := wire.MemberText(r.Opaque.Data, "type")
-			return kind == "thinking" || kind == "redacted_thinking"
+		if r, ok := p.(llm.Reasoning); !ok || r.Opaque != nil && r.Opaque.Provider == d.tag {
+			return d.isThinking(p)
 		}
 	}
 	return false
+}
+
+// isThinking reports whether p is thinking of this server.
+func (d *dialect) isThinking(p llm.Part) bool {
+	r, ok := p.(llm.Reasoning)
+	if !ok || r.Opaque == nil || r.Opaque.Provider != d.tag {
+		return false
+	}
+	kind := wire.MemberText(r.Opaque.Data, "type")
+	return kind == "thinking" || kind == "redacted_thinking"
 }
 
 // emitUnthought emits a notice if a request is sent without the thinking that its settings ask
@@ -123,6 +129,33 @@ func (m *Model) emitUnthought(req *llm.Request, own options, yield func(llm.Delt
 	}
 	return yield(llm.Delta{Notice: &llm.Notice{Code: "thinking_off",
 		Text: "anthropic: the model does not think in this reply, because it continues calls that were made without its thinking. It thinks again from the next message on"}}, nil)
+}
+
+// binds reports whether a model checks thinking against what stands before it: Claude from 5.5 on,
+// and models above Opus from 5.1 on.
+// https://platform.claude.com/docs/en/build-with-claude/extended-thinking, "Preserved thinking".
+func binds(name string, version int) bool {
+	above := !strings.Contains(name, "opus") && !strings.Contains(name, "sonnet") && !strings.Contains(name, "haiku")
+	return version >= 505 || above && version >= 501
+}
+
+// without returns req without the thinking of the replies before message n. It returns req itself
+// if they have none.
+func (d *dialect) without(req *llm.Request, n int) *llm.Request {
+	own := func(p llm.Part) bool { return d.isThinking(p) }
+	r := req
+	for i := range min(n, len(req.Messages)) {
+		m := &req.Messages[i]
+		if m.Role != llm.RoleAssistant || !slices.ContainsFunc(m.Parts, own) {
+			continue
+		}
+		if r == req {
+			r = new(*req)
+			r.Messages = slices.Clone(req.Messages)
+		}
+		r.Messages[i].Parts = slices.DeleteFunc(slices.Clone(m.Parts), own)
+	}
+	return r
 }
 
 func fromThinking(e *encoder, t thinking) {

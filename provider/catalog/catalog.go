@@ -45,6 +45,7 @@ type Model struct {
 	// instructions.
 	Instructs *bool  `json:"instructs,omitempty"`
 	Schema    *bool  `json:"schema,omitempty"`     // can be held to a schema of its reply
+	Bound     *bool  `json:"bound,omitempty"`      // binds reasoning to what stands before it
 	Window    int    `json:"window,omitempty"`     // the context window in tokens
 	MaxOutput int    `json:"max_output,omitempty"` // the longest reply in tokens
 	Price     *Price `json:"price,omitempty"`
