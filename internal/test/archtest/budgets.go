@@ -31,7 +31,7 @@ var budgets = []budget{
 	{"largest file", "all lines of a product file", 496, 496, largestFile("")},
 	{"long functions", "product functions over 80 lines", 7, 0, longFunctions},
 	{"names of pawl", "exported package-level names", 113, 113, exportedNames(module)},
-	{"names of llm", "exported package-level names", 72, 70, exportedNames(module + "/llm")},
+	{"names of llm", "exported package-level names", 73, 70, exportedNames(module + "/llm")},
 	{"interfaces of pawl", "exported interface types", 7, 7, interfaces(module)},
 	{"interfaces of llm", "exported interface types", 4, 4, interfaces(module + "/llm")},
 	{"methods of pawl", "methods of the largest interface", 2, 2, methods(module)},

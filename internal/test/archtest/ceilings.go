@@ -30,7 +30,7 @@ var ceilings = []ceiling{
 	{dir: "provider", goal: 300, now: 370},
 	{dir: "provider/catalog", goal: 300},
 	{dir: "provider/openai", goal: 2900, now: 3540},
-	{dir: "provider/anthropic", goal: 1900, now: 2065},
+	{dir: "provider/anthropic", goal: 1900, now: 2115},
 	{dir: "provider/gemini", goal: 2000, now: 2120},
 	{dir: "provider/ollama", goal: 140},
 	{dir: "provider/internal/wire", goal: 1350, now: 1860},
