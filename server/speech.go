@@ -1,0 +1,117 @@
+package server
+
+// speech.go: what OpenAI's two APIs say of a run: its text as it arrives, and its outcome.
+
+import (
+	"bytes"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// reply is the outcome of a turn.
+type reply struct {
+	text   string
+	calls  []llm.ToolCall // calls for the client to execute, with IDs made by callID
+	finish string         // stop, length, content_filter or tool_calls
+	usage  llm.Usage
+}
+
+// speech is the text of a turn, which is sent as it arrives.
+type speech struct {
+	say  func(text string)
+	all  bytes.Buffer
+	sent int  // offset in the text of the reply; -1 means that a blank line precedes its first word
+	step int  // of the reply
+	held bool // the rest of the reply is sent when it is complete
+}
+
+func (s *speech) tell(text string) {
+	if text != "" {
+		s.all.WriteString(text)
+		s.say(text)
+	}
+}
+
+// begin begins the reply of step n, unless it has begun.
+func (s *speech) begin(n int) {
+	if n != s.step {
+		if s.step, s.sent, s.held = n, 0, false; s.all.Len() > 0 {
+			s.sent = -1
+		}
+	}
+}
+
+func (s *speech) word(text string) {
+	if s.sent < 0 && text != "" {
+		s.tell("\n\n")
+		s.sent = 0
+	}
+	s.tell(text)
+	s.sent += len(text)
+}
+
+// whole sends the rest of a complete reply.
+func (s *speech) whole(n int, text string) {
+	gap := s.held
+	s.begin(n)
+	s.held = gap
+	if n := max(s.sent, 0); n <= len(text) && strings.HasSuffix(s.all.String(), text[:n]) {
+		s.word(text[n:])
+	}
+	s.held = false
+}
+
+// follow sends text as it arrives and returns the outcome. An error is meant for the client. An
+// agent with structured output says that output alone. w gets heartbeats; nil means none.
+func (c *call) follow(t *turn, w *sender, say func(text string)) (reply, error) {
+	beat := time.NewTicker(c.s.o.Beat)
+	defer beat.Stop()
+	var out reply
+	s := speech{say: say}
+	after := int64(0)
+	for {
+		batch, ended, more := t.live.feed.read(after, batchBytes)
+		for _, e := range batch {
+			after = e.n
+			ev, err := e.event()
+			if err != nil {
+				return out, err
+			}
+			switch {
+			case ev.Kind == pawl.EventGap:
+				s.held = true
+			case ev.Run != "run" || ev.Step <= t.skip && ev.Kind != pawl.EventRunEnded:
+			case ev.Kind == pawl.EventText && !s.held && !t.live.structured:
+				s.begin(ev.Step)
+				s.word(ev.Text)
+			case ev.Kind == pawl.EventResponseReceived && ev.Response != nil:
+				if !t.live.structured {
+					s.whole(ev.Step, ev.Response.Message.Text())
+				}
+				out.finish = finishOf(ev.Response.Finish)
+			case ev.Kind == pawl.EventRunEnded && ev.Result != nil:
+				if s.all.Len() == 0 && ev.Result.Stop != pawl.StopPending {
+					s.tell(ev.Result.Text())
+				}
+				out.text = s.all.String()
+				return out, c.stopped(t, ev, &out)
+			}
+		}
+		if ended {
+			return out, fault("busy", "the server is stopping", "the run "+t.id+" is resumed by the next one")
+		}
+		if len(batch) > 0 {
+			continue
+		}
+		select {
+		case <-more:
+		case <-beat.C:
+			w.beat()
+		case <-c.r.Context().Done():
+			return out, c.r.Context().Err()
+		}
+	}
+}
