@@ -18,6 +18,7 @@ import (
 // be used concurrently once it is set up.
 type Agent struct {
 	Name         string                      `yaml:"agent" required:"true"`
+	Title        string                      `yaml:"title"`
 	Description  string                      `yaml:"description"`
 	Model        Models                      `yaml:"model"`
 	Instructions string                      `yaml:"instructions"`
@@ -58,6 +59,7 @@ type Agent struct {
 	Team         *Team                       `yaml:"team"`
 	Schedules    []Schedule                  `yaml:"schedules"`
 	Disconnect   string                      `yaml:"on_disconnect" enum:"continue,cancel"`
+	Side         *Model                      `yaml:"side_model"`
 
 	file     string // the file it was read from; empty means none
 	dir      string // the base of relative names; empty means the current directory

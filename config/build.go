@@ -79,6 +79,9 @@ type Built struct {
 	// Hidden are values that no output may show: keys, and variables in headers.
 	Hidden []string
 
+	Side   llm.Model // answers requests of chat programs for titles; nil means no model
+	Window int       // context window of the agent's model in tokens; 0 means unknown
+
 	DB    *Database // the data between runs, opened at its first use
 	Close func()
 }
@@ -178,7 +181,11 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	out.Middleware = slices.Concat(guards, layers, a.history(), bounds)
 	out.Middleware = append(out.Middleware, b.approval()...)
 	built = &Built{Agent: out, Tools: tools, Hidden: append(b.hidden, a.hidden()...), DB: db, Close: closeSets}
-	if a.Team != nil && out.Model != nil {
+	if built.Side, err = b.side(driven); err == nil && len(a.Model) > 0 {
+		known, _ := b.known.Lookup(a.Model[0].Name)
+		built.Window = known.Window
+	}
+	if a.Team != nil && out.Model != nil && err == nil {
 		err = b.team(ctx, built)
 	}
 	if err == nil && built.Agent.Model != nil {

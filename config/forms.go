@@ -71,7 +71,7 @@ func (m *Model) read(r *reading, n *yaml.Node, path string) {
 
 // modelName reports a name that cannot be opened.
 func (r *reading) modelName(n *yaml.Node, name, path string) {
-	if strings.HasPrefix(name, scripted) {
+	if strings.HasPrefix(name, scripted) || name == none && path == "side_model" {
 		return
 	}
 	if err := openable(name); err != nil {

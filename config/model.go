@@ -94,6 +94,20 @@ func (b *builder) model(m Model, path string) (llm.Model, error) {
 	return opened, nil
 }
 
+// none is the side model of an agent that answers side requests with an empty text.
+const none = "none"
+
+// side returns the model for requests that need no tools. own is the agent's.
+func (b *builder) side(own llm.Model) (llm.Model, error) {
+	switch m := b.agent.Side; {
+	case m != nil && m.Name != none:
+		return b.model(*m, "side_model")
+	case m != nil, len(b.agent.Model) > 0 && b.agent.Model[0].made != nil:
+		return script.New(script.Loop(script.Say(""))), nil
+	}
+	return own, nil
+}
+
 // script reads a model that plays written turns, so that an agent can be tried without a key.
 func (b *builder) script(name, path string) (llm.Model, error) {
 	text, err := os.ReadFile(b.agent.relative(path, name))

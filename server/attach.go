@@ -242,7 +242,7 @@ func otherBody() error {
 // leave ends the connection of a turn. A run without a reader is cancelled, unless it goes on.
 func (c *call) leave(t *turn) {
 	ctx := context.WithoutCancel(c.ctx())
-	goesOn := cmp.Or(c.r.Header.Get("X-Pawl-Disconnect"), c.s.o.OnDisconnect[t.agent]) == "continue" ||
+	goesOn := cmp.Or(c.r.Header.Get("X-Pawl-Disconnect"), c.s.o.OnDisconnect[baseName(t.agent)]) == "continue" ||
 		c.r.Header.Get("Idempotency-Key") != ""
 	if !c.s.window.leave(t.sent, c.r.Context().Err() != nil, t.failed, c.s.o.Now()) || goesOn {
 		return

@@ -260,6 +260,13 @@ func (s *Server) agent(name string) (*pawl.Agent, error) {
 	if base, ok := strings.CutSuffix(name, callSuffix); ok && s.agents[base] != nil {
 		return toolAgent(s.agents[base]), nil
 	}
+	if base, ok := strings.CutSuffix(name, sideSuffix); ok {
+		a, err := s.agent(base)
+		if err != nil {
+			return nil, err
+		}
+		return s.sideAgent(a), nil
+	}
 	if a := s.agents[name]; a != nil {
 		return a, nil
 	}

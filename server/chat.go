@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/store"
 )
 
 // chatRequest holds the supported fields of a request to /v1/chat/completions. Other fields are
@@ -35,7 +36,8 @@ type chatRequest struct {
 			Schema json.RawMessage `json:"schema"`
 		} `json:"json_schema"`
 	} `json:"response_format"`
-	Stream        bool `json:"stream"`
+	Stream        bool            `json:"stream"`
+	Metadata      json.RawMessage `json:"metadata"`
 	StreamOptions struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
@@ -81,6 +83,9 @@ func (r *chatRequest) asked() (in asked, err error) {
 		return in, badRequest("audio: not supported", "leave audio out")
 	}
 	in.model, in.stream, in.dress.Forget = r.Model, r.Stream, !r.stored()
+	if r.side() {
+		in.model, in.dress.Forget = r.Model+sideSuffix, true
+	}
 	in.dress.Settings = llm.Settings{MaxTokens: max(r.MaxTokens, r.MaxCompletionTokens), Temperature: r.Temperature,
 		TopP: r.TopP, Effort: r.ReasoningEffort, Parallel: r.Parallel}
 	if in.dress.Settings.StopSequences, err = stopsOf(r.Stop); err != nil {
@@ -274,6 +279,11 @@ func (c *call) accept(prefix string, r any, of func() (asked, error)) (t *turn, 
 	if err != nil {
 		return nil, nil, err
 	}
+	if in.dress.Thread = c.r.Header.Get("X-OpenWebUI-Chat-Id"); in.dress.Thread != "" {
+		if err := store.CheckID(in.dress.Thread); err != nil {
+			return nil, nil, badRequest("X-OpenWebUI-Chat-Id: "+err.Error(), "")
+		}
+	}
 	free := func() {}
 	if in.stream {
 		if free, err = c.enterStream(); err != nil {
@@ -296,7 +306,7 @@ func (c *call) chat() error {
 	}
 	defer leave()
 	reply := func(object string, choice map[string]any) map[string]any {
-		m := map[string]any{"id": "chatcmpl-" + strings.TrimPrefix(t.id, "chat_"), "object": object, "created": t.created(), "model": t.agent, "choices": []any{}}
+		m := map[string]any{"id": "chatcmpl-" + strings.TrimPrefix(t.id, "chat_"), "object": object, "created": t.created(), "model": baseName(t.agent), "choices": []any{}}
 		if choice != nil {
 			choice["index"] = 0
 			m["choices"] = []any{choice}
@@ -304,11 +314,14 @@ func (c *call) chat() error {
 		return m
 	}
 	if !r.Stream {
-		out, err := c.follow(t, nil, func(string) {})
+		out, err := c.follow(t, nil, func(string) {}, new(thoughts))
 		if err != nil {
 			return err
 		}
 		message := map[string]any{"role": "assistant", "content": out.text, "refusal": nil}
+		if out.reasoning != "" {
+			message["reasoning_content"] = out.reasoning
+		}
 		if len(out.calls) > 0 {
 			message["tool_calls"] = chatCalls(out.calls, false)
 			if out.text == "" {
@@ -325,7 +338,10 @@ func (c *call) chat() error {
 		return reply("chat.completion.chunk", map[string]any{"delta": d, "finish_reason": finish, "logprobs": nil})
 	}
 	chunk(delta(map[string]any{"role": "assistant", "content": ""}, nil))
-	out, err := c.follow(t, w, func(text string) { chunk(delta(map[string]any{"content": text}, nil)) })
+	say := func(field string) func(string) {
+		return func(text string) { chunk(delta(map[string]any{field: text}, nil)) }
+	}
+	out, err := c.follow(t, w, say("content"), &thoughts{say: say("reasoning_content")})
 	if t.failed = err != nil; t.failed {
 		w.event("", "", openAIFault(toError(err), "server_error", c.s.o.Secrets))
 		w.flush()

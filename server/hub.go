@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -154,7 +153,7 @@ func (h *hub) work(ctx context.Context, l *live, msgs []llm.Message) {
 		r := h.s.engine.Runner(l.id, j.agent)
 		r.Meta, r.From, runner = j.meta, j.from, r
 		if h.s.o.Around != nil {
-			runner = h.s.o.Around(l.id, strings.TrimSuffix(l.agent, callSuffix), r)
+			runner = h.s.o.Around(l.id, baseName(l.agent), r)
 		}
 	}
 	for e, err := range h.guarded(l, redact.Runner(runner, h.s.o.Secrets).Stream(ctx, msgs...)) {

@@ -67,14 +67,19 @@ func openAIFault(e *Error, kind string, secrets *redact.Redactor) []byte {
 // models handles GET /v1/models: the agents.
 func (c *call) models() error {
 	type model struct {
-		ID      string `json:"id"`
-		Object  string `json:"object"`
-		Created int64  `json:"created"`
-		OwnedBy string `json:"owned_by"`
+		ID          string `json:"id"`
+		Object      string `json:"object"`
+		Created     int64  `json:"created"`
+		OwnedBy     string `json:"owned_by"`
+		Name        string `json:"name"`
+		Description string `json:"description,omitzero"`
+		Window      int    `json:"context_length,omitzero"`
 	}
 	list := []model{}
 	for _, a := range c.s.o.Agents {
-		list = append(list, model{a.Name, "model", 0, "pawl"})
+		about := c.s.o.About[a.Name]
+		list = append(list, model{a.Name, "model", c.s.started.Unix(), "pawl", cmp.Or(about.Title, a.Name),
+			about.Description, about.Window})
 	}
 	if id := c.r.PathValue("model"); id != "" {
 		i := slices.IndexFunc(list, func(m model) bool { return m.ID == id })
@@ -97,6 +102,7 @@ type dress struct {
 	Output   json.RawMessage `json:"output,omitzero"`
 	Forget   bool            `json:"forget,omitzero"` // store: false
 	Print    []byte          `json:"print,omitzero"`  // SHA-256 of the request's body
+	Thread   string          `json:"thread,omitzero"` // the client's conversation
 }
 
 // clientTool is a tool that the client executes.

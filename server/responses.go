@@ -144,7 +144,7 @@ func (c *call) responses() error {
 	v := &response{id: responseID(t.id, t.skip), agent: t.agent, previous: r.Previous, created: time.Now(),
 		store: r.stored()}
 	if !r.Stream {
-		out, err := c.follow(t, nil, func(string) {})
+		out, err := c.follow(t, nil, func(string) {}, nil)
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (c *call) responses() error {
 	v.json = c.json
 	v.tell("response.created", object{"response": v.form("in_progress", []any{})})
 	v.tell("response.in_progress", object{"response": v.form("in_progress", []any{})})
-	out, err := c.follow(t, v.send, v.word)
+	out, err := c.follow(t, v.send, v.word, nil)
 	if t.failed = err != nil; t.failed {
 		e := toError(err)
 		m := v.form("failed", []any{})

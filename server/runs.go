@@ -40,6 +40,7 @@ type Run struct {
 	Answer  string             `json:"answer,omitzero"`
 	Output  json.RawMessage    `json:"output,omitzero"`
 	Spent   *pawl.Spent        `json:"spent,omitzero"`
+	Thread  string             `json:"thread,omitzero"`
 	Forked  *durable.Origin    `json:"forked_from,omitzero"`
 	Waits   int                `json:"waits,omitzero"`
 	Ahead   int                `json:"ahead,omitzero"`
@@ -316,6 +317,13 @@ func (c *call) tell(status int, id string) error {
 	}
 	if run.Pending, err = c.shown(id, run.Pending); err != nil {
 		return err
+	}
+	d, err := c.s.dressOf(c.ctx(), place{c.client.scope(), id})
+	if err != nil {
+		return err
+	}
+	if d != nil {
+		run.Thread = d.Thread
 	}
 	run.Forked = x.Forked
 	run.Waits = len(run.Pending)

@@ -79,7 +79,12 @@ type Options struct {
 	// disconnected: "continue" completes it, "cancel" cancels it after Reconnect; "" means cancel.
 	// The header X-Pawl-Disconnect of a request overrides it.
 	OnDisconnect map[string]string
-	Reconnect    time.Duration // time for such a client to repeat its request; 0 means 5 s
+	About        map[string]About // what clients are shown of an agent, by its name
+	// HideReasoning leaves the reasoning of models out of Chat Completions, where it is the field
+	// reasoning_content. ShowCalls adds a line for each call of the agent's own tools to it.
+	HideReasoning, ShowCalls bool
+
+	Reconnect time.Duration // time for such a client to repeat its request; 0 means 5 s
 
 	// Around wraps the Runner of each run, innermost, so that it sees unredacted events; it serves
 	// telemetry. agent is the name under which the agent is served. Nil means no wrapper.

@@ -13,10 +13,11 @@ import (
 
 // reply is the outcome of a turn.
 type reply struct {
-	text   string
-	calls  []llm.ToolCall // calls for the client to execute, with IDs made by callID
-	finish string         // stop, length, content_filter or tool_calls
-	usage  llm.Usage
+	text      string
+	reasoning string
+	calls     []llm.ToolCall // calls for the client to execute, with IDs made by callID
+	finish    string         // stop, length, content_filter or tool_calls
+	usage     llm.Usage
 }
 
 // speech is the text of a turn, which is sent as it arrives.
@@ -65,8 +66,9 @@ func (s *speech) whole(n int, text string) {
 }
 
 // follow sends text as it arrives and returns the outcome. An error is meant for the client. An
-// agent with structured output says that output alone. w gets heartbeats; nil means none.
-func (c *call) follow(t *turn, w *sender, say func(text string)) (reply, error) {
+// agent with structured output says that output alone. w gets heartbeats; nil means none. think
+// gets the reasoning; nil means that it is dropped.
+func (c *call) follow(t *turn, w *sender, say func(text string), think *thoughts) (reply, error) {
 	beat := time.NewTicker(c.s.o.Beat)
 	defer beat.Stop()
 	var out reply
@@ -79,6 +81,10 @@ func (c *call) follow(t *turn, w *sender, say func(text string)) (reply, error) 
 			ev, err := e.event()
 			if err != nil {
 				return out, err
+			}
+			if think != nil && ev.Run == "run" && ev.Step > t.skip {
+				think.hear(&c.s.o, &ev)
+				out.reasoning = think.all.String()
 			}
 			switch {
 			case ev.Kind == pawl.EventGap:

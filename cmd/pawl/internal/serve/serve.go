@@ -36,6 +36,8 @@ type Cmd struct {
 	Tokens      string        `placeholder:"FILE" help:"@serve_tokens"`
 	Host        []string      `placeholder:"HOST" help:"@serve_host"`
 	Origin      []string      `placeholder:"ORIGIN" help:"@serve_origin"`
+	Reasoning   string        `name:"openai-reasoning" enum:"on,off" default:"on" help:"@reasoning"`
+	ShowTools   string        `name:"openai-tools" enum:"show,hide" default:"hide" help:"@calls"`
 	MaxRuns     int           `name:"max-runs" default:"200" placeholder:"N" help:"@serve_maxruns"`
 	Lease       time.Duration `default:"30s" placeholder:"TIME" help:"@serve_lease"`
 	Queue       int           `default:"10000" placeholder:"N" help:"@serve_queue"`
@@ -84,6 +86,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 	}
 	o := server.Options{Agents: all.agents, Journal: db, Secrets: all.secrets, Tokens: tokens, Hosts: c.Host,
 		Origins: c.Origin, Schedules: db, MaxRuns: c.MaxRuns, Lease: c.Lease, Pages: viewer.Handler(),
+		HideReasoning: c.Reasoning == "off", ShowCalls: c.ShowTools == "show",
 		Queue: c.Queue, TenantRuns: c.TenantRuns, AddressConns: cmp.Or(c.AddrConns, -1), Drain: cmp.Or(c.Drain, -1),
 		Log: slog.New(slog.NewTextHandler(sys.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	mcpCtx, endMCP := context.WithCancel(context.Background())
@@ -92,9 +95,12 @@ func (c *Cmd) Run(sys *cli.System) error {
 	if o.MCP, err = c.mcp(mcpCtx, all, func() *server.Server { return s }); err != nil {
 		return cli.Fail(cli.StatusUsage, err, "")
 	}
-	o.OnDisconnect = map[string]string{}
+	o.OnDisconnect, o.About = map[string]string{}, map[string]server.About{}
 	for i, a := range all.agents {
-		o.OnDisconnect[a.Name] = all.files[i].Disconnect
+		f := all.files[i]
+		o.OnDisconnect[a.Name] = f.Disconnect
+		o.About[a.Name] = server.About{Title: f.Title, Description: f.Description, Window: all.built[i].Window,
+			Side: all.built[i].Side}
 	}
 	if err := c.tell(sys, all, &o); err != nil {
 		return err
@@ -171,6 +177,7 @@ func (c *Cmd) tokens(sys *cli.System) ([]server.Token, error) {
 type served struct {
 	agents  []*pawl.Agent // calls that need approval are pending
 	files   []*config.Agent
+	built   []*config.Built
 	works   []*schedule.Work // by agent
 	secrets *redact.Redactor
 	db      *config.Database
@@ -219,7 +226,7 @@ func buildAll(ctx context.Context, sys *cli.System, files []string, db string) (
 			if s.agents == nil {
 				s.db = built.DB
 			}
-			s.files, s.works = append(s.files, a), append(s.works,
+			s.files, s.built, s.works = append(s.files, a), append(s.built, built), append(s.works,
 				&schedule.Work{Tools: assemble.Held(a.Rules(), built.Tools)})
 			s.agents = append(s.agents, built.Agent)
 			tools, hidden = append(tools, built.Tools...), append(hidden, built.Hidden...)
