@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,11 +12,15 @@ import (
 	"sync"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 )
 
 type collectorKey struct{}
 
-// collector records the received requests.
+// collector records the received requests, as JSON.
 type collector struct {
 	mu  sync.Mutex
 	got bytes.Buffer
@@ -22,9 +28,17 @@ type collector struct {
 
 func (c *collector) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	b, err := io.ReadAll(r.Body)
+	var batch proto.Message = new(tracepb.TracesData)
+	if r.URL.Path == "/v1/metrics" {
+		batch = new(metricspb.MetricsData)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	fmt.Fprintf(&c.got, "%s %s %v\n", r.URL.Path, b, err)
+	fmt.Fprintf(&c.got, "%s ", r.URL.Path)
+	decoded := proto.Unmarshal(b, batch)
+	text, shown := protojson.Marshal(batch)
+	err = errors.Join(err, decoded, shown, json.Compact(&c.got, text))
+	fmt.Fprintf(&c.got, " %v\n", err)
 }
 
 // collect starts a collector at $COLLECTOR. With FILE it writes the received requests, one a line.

@@ -267,7 +267,8 @@ func TestRefunds(t *testing.T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, span := range []string{"invoke_agent support", "chat gpt-5-mini", "execute_tool refund"} {
-		if !strings.Contains(s.spans.String(), `"name":"`+span+`"`) {
+		// The name is field 5 of a span in OTLP: tag, length, text.
+		if !strings.Contains(s.spans.String(), "\x2a"+string(rune(len(span)))+span) {
 			t.Errorf("no span %q", span)
 		}
 	}

@@ -3,9 +3,6 @@ package export_test
 import (
 	"compress/gzip"
 	"context"
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,10 +16,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/sdk/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"go.uber.org/goleak"
-	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
@@ -71,13 +69,13 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	var metrics metricspb.MetricsData
 	switch {
 	case err != nil:
-	case req.Header.Get("Content-Type") != "application/json":
+	case req.Header.Get("Content-Type") != "application/x-protobuf":
 		err = fmt.Errorf("content type %s", req.Header.Get("Content-Type"))
 	case req.URL.Path == "/v1/traces":
-		err = protojson.Unmarshal(hexToBase64(b), &traces)
+		err = strictly(b, &traces)
 		r.spans = append(r.spans, traces.ResourceSpans...)
 	case req.URL.Path == "/v1/metrics":
-		err = protojson.Unmarshal(b, &metrics)
+		err = strictly(b, &metrics)
 		r.metrics = append(r.metrics, metrics.ResourceMetrics...)
 	default:
 		err = fmt.Errorf("path %s", req.URL.Path)
@@ -87,35 +85,16 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	_, _ = io.WriteString(w, `{"partialSuccess":{}}`)
+	w.Header().Set("Content-Type", "application/x-protobuf") // an empty body accepts everything
 }
 
-// hexToBase64 converts the IDs of OTLP's JSON form to the form of protobuf.
-func hexToBase64(b []byte) []byte {
-	var v any
-	if json.Unmarshal(b, &v) != nil {
-		return b
+// strictly decodes b, and rejects fields that the type does not have.
+func strictly(b []byte, m proto.Message) error {
+	err := proto.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(b, m)
+	if err == nil && proto.Size(m) != len(b) {
+		err = fmt.Errorf("%d of %d bytes are known", proto.Size(m), len(b))
 	}
-	var walk func(v any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			for k, e := range v {
-				if s, ok := e.(string); ok && (k == "traceId" || k == "spanId" || k == "parentSpanId") {
-					id, _ := hex.DecodeString(s)
-					v[k] = base64.StdEncoding.EncodeToString(id)
-				}
-				walk(e)
-			}
-		case []any:
-			for _, e := range v {
-				walk(e)
-			}
-		}
-	}
-	walk(v)
-	b, _ = json.Marshal(v)
-	return b
+	return err
 }
 
 // carryOut runs an agent through a pipeline.
@@ -229,9 +208,12 @@ func TestCloseSaysWhatDidNotArrive(t *testing.T) {
 	}{
 		{"a refusal", func(w http.ResponseWriter) bool { w.WriteHeader(http.StatusUnauthorized); return true }, "401"},
 		{"a refusal of some", func(w http.ResponseWriter) bool {
-			_, _ = io.WriteString(w, `{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too old"}}`)
+			w.Header().Set("Content-Type", "application/x-protobuf")
+			b, _ := proto.Marshal(&collectorpb.ExportTraceServiceResponse{
+				PartialSuccess: &collectorpb.ExportTracePartialSuccess{RejectedSpans: 2, ErrorMessage: "too old"}})
+			_, _ = w.Write(b)
 			return true
-		}, "refused 2 of a batch: too old"},
+		}, "too old (2 spans rejected)"},
 		{"another address", func(w http.ResponseWriter) bool {
 			w.Header().Set("Location", "http://elsewhere.invalid/")
 			w.WriteHeader(http.StatusTemporaryRedirect)
@@ -246,13 +228,23 @@ func TestCloseSaysWhatDidNotArrive(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
 	}
-	r.Close()
 	short := func(name string) string {
 		if name == "OTEL_EXPORTER_OTLP_TIMEOUT" {
 			return "200"
 		}
 		return ""
 	}
+	r.mu.Lock()
+	r.answer = func(w http.ResponseWriter) bool {
+		http.Error(w, "full", http.StatusServiceUnavailable)
+		return true
+	}
+	r.mu.Unlock()
+	if err := carryOut(t, &export.Options{Endpoint: r.URL, Getenv: short}); err == nil ||
+		!strings.Contains(err.Error(), "503 Service Unavailable full") {
+		t.Errorf("a busy collector: %v", err)
+	}
+	r.Close()
 	if err := carryOut(t, &export.Options{Endpoint: r.URL, Getenv: short}); err == nil ||
 		!strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("no collector: %v", err)
@@ -294,7 +286,7 @@ func TestVariables(t *testing.T) {
 		len(r.spans) > 0 {
 		t.Errorf("disabled: %d batches, %v", len(r.spans), err)
 	}
-	for name, bad := range map[string]string{"ENDPOINT": "localhost:4318", "PROTOCOL": "grpc", "TIMEOUT": "1s", "COMPRESSION": "zstd", "HEADERS": "secretvalue", "CERTIFICATE": "ca.pem"} {
+	for name, bad := range map[string]string{"ENDPOINT": "localhost:4318", "TRACES_ENDPOINT": "http://u:secret@h/v1/traces", "PROTOCOL": "grpc", "TIMEOUT": "1s", "COMPRESSION": "zstd", "HEADERS": "secretvalue", "CERTIFICATE": "ca.pem"} {
 		_, err := export.Open(&export.Options{Getenv: func(n string) string {
 			if n == "OTEL_EXPORTER_OTLP_"+name {
 				return bad

@@ -1,47 +1,55 @@
 package export
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/trace"
 )
 
 const (
 	defaultEndpoint = "http://localhost:4318"
 	defaultTimeout  = 10 * time.Second
-	tries           = 3
-	firstWait       = time.Second
+	firstWait       = 2 * time.Second // the exporters wait for half to one and a half times as long
+	maxWait         = 5 * time.Second
+	maxReply        = 512 // bytes of a rejection in an error
 )
 
-// exporter sends one signal.
-type exporter struct {
-	faults
-	url     string
-	header  http.Header
-	timeout time.Duration
-	gzip    bool
-	client  *http.Client
-	closing atomic.Bool // set at shutdown, so that it does not wait for a missing collector
+// signal is the configuration of an exporter, its connection, and its first error. The SDK would
+// write the error to the process's log.
+type signal struct {
+	url         string
+	headers     map[string]string
+	timeout     time.Duration
+	compression int // as the exporters number them
+	transport   http.RoundTripper
+	closing     atomic.Bool // set at shutdown, so that it does not wait for a missing collector
+
+	mu    sync.Mutex
+	first error
 }
 
-// newExporter reads the options and the environment for a signal. The signal's own variables take
+// newSignal reads the options and the environment for a signal. The signal's own variables take
 // precedence over the common ones.
-func newExporter(o *Options, getenv func(string) string, signal, path string) (*exporter, error) {
-	env := func(name string) string {
-		return strings.TrimSpace(cmp.Or(getenv("OTEL_EXPORTER_OTLP_"+signal+"_"+name), getenv("OTEL_EXPORTER_OTLP_"+name)))
+func newSignal(o *Options, getenv func(string) string, name, path string) (*signal, error) {
+	env := func(variable string) string {
+		return strings.TrimSpace(cmp.Or(getenv("OTEL_EXPORTER_OTLP_"+name+"_"+variable), getenv("OTEL_EXPORTER_OTLP_"+variable)))
 	}
-	e := &exporter{timeout: defaultTimeout, header: http.Header{"Content-Type": {"application/json"}}, client: &http.Client{Transport: o.HTTP,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	s := &signal{transport: o.HTTP, timeout: defaultTimeout, headers: map[string]string{}}
 	if p := env("PROTOCOL"); p != "" && p != "http/json" && p != "http/protobuf" {
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %s is not supported; OTLP is sent over HTTP, usually at port 4318", p)
 	}
@@ -50,12 +58,16 @@ func newExporter(o *Options, getenv func(string) string, signal, path string) (*
 			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_%s is not supported; use a custom transport instead (Options.HTTP)", name)
 		}
 	}
-	e.url = strings.TrimRight(cmp.Or(o.Endpoint, getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), defaultEndpoint), "/") + path
-	if own := getenv("OTEL_EXPORTER_OTLP_" + signal + "_ENDPOINT"); own != "" && o.Endpoint == "" {
-		e.url = own // used unchanged
+	s.url = strings.TrimRight(cmp.Or(o.Endpoint, getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), defaultEndpoint), "/") + path
+	if own := getenv("OTEL_EXPORTER_OTLP_" + name + "_ENDPOINT"); own != "" && o.Endpoint == "" {
+		s.url = own // used unchanged
 	}
-	if u, err := url.Parse(e.url); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%q is not the address of a collector; want http://HOST:4318", strings.TrimSuffix(e.url, path))
+	u, err := url.Parse(s.url)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("%q is not the address of a collector; want http://HOST:4318", strings.TrimSuffix(s.url, path))
+	case u.User != nil || u.RawQuery != "":
+		return nil, errors.New("the address of a collector has a password or a query; want OTEL_EXPORTER_OTLP_HEADERS")
 	}
 	for pair := range strings.SplitSeq(env("HEADERS"), ",") {
 		if strings.TrimSpace(pair) == "" {
@@ -67,110 +79,114 @@ func newExporter(o *Options, getenv func(string) string, signal, path string) (*
 			// the value may be a key
 			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_HEADERS: the entry at %q is not name=value", name)
 		}
-		e.header.Set(name, value)
+		s.headers[name] = value
 	}
 	if text := env("TIMEOUT"); text != "" {
 		ms, err := strconv.Atoi(text)
 		if err != nil || ms <= 0 {
 			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_TIMEOUT: %q is not a number of milliseconds", text)
 		}
-		e.timeout = time.Duration(ms) * time.Millisecond
+		s.timeout = time.Duration(ms) * time.Millisecond
 	}
 	switch c := env("COMPRESSION"); c {
 	case "gzip":
-		e.gzip = true
-		e.header.Set("Content-Encoding", "gzip")
+		s.compression = 1
 	case "", "none":
 	default:
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_COMPRESSION: %q is neither gzip nor none", c)
 	}
-	return e, nil
+	return s, nil
 }
 
-// send sends a batch, and repeats it once if the collector asks for that. An error is stored for
-// Close, because the SDK would write it to the process's log.
-func (e *exporter) send(ctx context.Context, batch any) {
-	body, err := e.encode(batch)
-	if err != nil {
-		e.keep(fmt.Errorf("telemetry: %w", err))
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, e.timeout)
+// spans sends spans.
+type spans struct {
+	*otlptrace.Exporter
+	*signal
+}
+
+// spans returns the exporter of the signal.
+func (s *signal) spans() (spans, error) {
+	e, err := otlptracehttp.New(context.Background(), otlptracehttp.WithEndpointURL(s.url),
+		otlptracehttp.WithHeaders(s.headers), otlptracehttp.WithCompression(otlptracehttp.Compression(s.compression)),
+		otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf), otlptracehttp.WithRetry(s.retry()),
+		otlptracehttp.WithHTTPClient(s.client()))
+	return spans{e, s}, err
+}
+
+// ExportSpans sends a batch.
+func (s spans) ExportSpans(ctx context.Context, all []trace.ReadOnlySpan) error {
+	return s.send(ctx, func(ctx context.Context) error { return s.Exporter.ExportSpans(ctx, all) })
+}
+
+// metrics sends metrics.
+type metrics struct {
+	*otlpmetrichttp.Exporter
+	*signal
+}
+
+// metrics returns the exporter of the signal.
+func (s *signal) metrics() (metrics, error) {
+	e, err := otlpmetrichttp.New(context.Background(), otlpmetrichttp.WithEndpointURL(s.url),
+		otlpmetrichttp.WithHeaders(s.headers),
+		otlpmetrichttp.WithCompression(otlpmetrichttp.Compression(s.compression)),
+		otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig(s.retry())), otlpmetrichttp.WithHTTPClient(s.client()))
+	return metrics{e, s}, err
+}
+
+// Export sends a batch.
+func (m metrics) Export(ctx context.Context, all *metricdata.ResourceMetrics) error {
+	return m.send(ctx, func(ctx context.Context) error { return m.Exporter.Export(ctx, all) })
+}
+
+// retry returns the retries of both exporters, which a type for each of them represents.
+func (s *signal) retry() otlptracehttp.RetryConfig {
+	return otlptracehttp.RetryConfig{Enabled: true, InitialInterval: firstWait, MaxInterval: maxWait,
+		MaxElapsedTime: s.timeout}
+}
+
+func (s *signal) client() *http.Client {
+	return &http.Client{Transport: s,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// send limits the time of a batch with its retries, and stores its error for Close.
+func (s *signal) send(ctx context.Context, export func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	for try := 1; ; try++ {
-		wait, err := e.post(ctx, body)
-		if err == nil {
-			return
-		}
-		if wait < 0 || try == tries || wait == 0 && e.closing.Load() {
-			e.keep(err)
-			return
-		}
-		t := time.NewTimer(max(wait, firstWait<<(try-1)))
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			e.keep(err)
-			return
-		}
-	}
-}
-
-func (e *exporter) encode(batch any) ([]byte, error) {
-	b, err := json.Marshal(batch)
-	if err != nil || !e.gzip {
-		return b, err
-	}
-	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
-	if _, err := w.Write(b); err != nil {
-		return nil, err
-	}
-	err = w.Close()
-	return out.Bytes(), err
-}
-
-// post sends a body. wait is the time until it may be sent again; a negative wait means that
-// retrying is useless.
-func (e *exporter) post(ctx context.Context, body []byte) (wait time.Duration, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
-	if err != nil {
-		return -1, err
-	}
-	req.Header = e.header.Clone()
-	res, err := e.client.Do(req)
-	if err != nil { // the collector may not be running yet
-		return 0, fmt.Errorf("telemetry: %w", err)
-	}
-	defer res.Body.Close()
-	said, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
-	switch res.StatusCode {
-	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
-		return -1, refused(said)
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		seconds, _ := strconv.Atoi(res.Header.Get("Retry-After"))
-		wait = max(firstWait, time.Duration(seconds)*time.Second)
-	default:
-		wait = -1
-	}
-	return wait, fmt.Errorf("telemetry: %s: %s", e.url, res.Status)
-}
-
-// refused returns the error for a batch that a collector accepted only partly.
-func refused(said []byte) error {
-	var reply struct {
-		Partial struct {
-			Spans  json.Number `json:"rejectedSpans"`
-			Points json.Number `json:"rejectedDataPoints"`
-			Why    string      `json:"errorMessage"`
-		} `json:"partialSuccess"`
-	}
-	if json.Unmarshal(said, &reply) != nil {
-		return nil // the batch was accepted, even if the response is not JSON
-	}
-	if n := cmp.Or(reply.Partial.Spans, reply.Partial.Points, "0"); n != "0" {
-		return fmt.Errorf("telemetry: the collector refused %s of a batch: %s", n, reply.Partial.Why)
+	if err := export(ctx); err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.first = cmp.Or(s.first, fmt.Errorf("telemetry: %w", err))
 	}
 	return nil
+}
+
+func (s *signal) failed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.first
+}
+
+// temporary marks an error after which the exporters send a batch again.
+type temporary struct{ error }
+
+func (temporary) Temporary() bool { return true }
+func (t temporary) Unwrap() error { return t.error }
+
+// RoundTrip marks failed connections as temporary, because the collector may not be running yet. In
+// errors, the exporters have the body of a rejection and not always the status, so RoundTrip limits
+// the body and adds the status.
+func (s *signal) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := s.transport.RoundTrip(req)
+	switch {
+	case err != nil && !s.closing.Load():
+		return nil, temporary{err}
+	case err == nil && res.StatusCode >= http.StatusMultipleChoices:
+		status := strings.NewReader(res.Status + " ")
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(status, io.LimitReader(res.Body, maxReply)), res.Body}
+	}
+	return res, err
 }

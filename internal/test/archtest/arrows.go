@@ -136,7 +136,8 @@ var arrows = []arrow{
 	{from: "durable/temporal", to: []string{".", "llm", "store", "durable", "internal/background", "internal/conversation", "internal/guard", "internal/runerr"},
 		modules: []string{"go.temporal.io/sdk", "go.temporal.io/api"}},
 	{from: "telemetry", to: []string{".", "llm", "observe", "redact", "internal/runtrace"}, modules: otelModules},
-	{from: "telemetry/export", modules: join(otelModules, "go.opentelemetry.io/otel/sdk")},
+	{from: "telemetry/export", modules: join(otelModules, "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters",
+		"github.com/prometheus/client_golang", "github.com/prometheus/otlptranslator")},
 	{from: "viewer"}, // it uses the server's API over HTTP alone
 	{from: "server", to: []string{".", "llm", "redact", "store", "durable", "internal/gate", "internal/schema"}},
 	{from: "server/client", to: []string{".", "llm", "internal/sse"}},

@@ -58,7 +58,7 @@ var ceilings = []ceiling{
 	{dir: "server", goal: 3900, now: 5105},
 	{dir: "viewer", goal: 45},
 	{dir: "telemetry", goal: 1050, now: 1140},
-	{dir: "telemetry/export", goal: 600, now: 670},
+	{dir: "telemetry/export", goal: 275},
 	{dir: "config", goal: 3400, now: 4170},
 	{dir: "config/agentframework", goal: 800, now: 1055},
 	{dir: "cmd/pawl", goal: 12600, now: 14315},
