@@ -24,8 +24,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestSnippets checks every block of code in README.md and docs/*.md by its class, the first word
-// after its fence:
+// TestSnippets checks every block of code in README.md, docs, docs/guide and docs/from by its
+// class, the first word after its fence:
 //
 //	go       follows a line <!-- code: FILE --> and is a copy of compiled code, see
 //	         internal/test/docgen
@@ -44,17 +44,23 @@ import (
 // of the page, in which its commands run. The folder has README.md and the examples, too.
 func TestSnippets(t *testing.T) {
 	soak.Sequential(t)
-	found, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
-	if err != nil || len(found) == 0 {
-		t.Fatalf("found no pages: %v", err)
+	names := []string{"README.md"}
+	for _, dir := range []string{"docs", "docs/guide"} {
+		found, err := filepath.Glob(filepath.Join("..", "..", dir, "*.md"))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("found no pages in %s: %v", dir, err)
+		}
+		for _, name := range found {
+			names = append(names, dir+"/"+filepath.Base(name))
+		}
 	}
-	for _, name := range append(found, filepath.Join("..", "..", "README.md")) {
-		t.Run(filepath.Base(name), func(t *testing.T) {
-			b, err := os.ReadFile(name)
+	for _, name := range names {
+		t.Run(strings.TrimPrefix(name, "docs/"), func(t *testing.T) {
+			b, err := os.ReadFile(filepath.Join("..", "..", name))
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, w := range newPage(t, filepath.Base(name)).check(string(b)) {
+			for _, w := range newPage(t, name).check(string(b)) {
 				t.Error(w)
 			}
 		})
@@ -110,7 +116,7 @@ func (p *page) check(text string) []string {
 			err = p.block(b)
 		}
 		if err != nil {
-			wrong = append(wrong, fmt.Sprintf("docs: %s:%d: %v", p.name, b.Line, err))
+			wrong = append(wrong, fmt.Sprintf("%s:%d: %v", p.name, b.Line, err))
 		}
 	}
 	return wrong

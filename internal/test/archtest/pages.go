@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// page is a document for readers: README.md or a file of docs.
+// page is a document for readers: README.md or a page of docs, but for docs/internals.
 type page struct {
 	path string // relative to the module, with slashes
 	text string
@@ -15,12 +15,16 @@ type page struct {
 
 // pages reads the documents of the project.
 func pages(root string) ([]page, error) {
-	names, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil {
-		return nil, err
+	names := []string{filepath.Join(root, "README.md")}
+	for _, dir := range []string{"docs", "docs/guide", "docs/from"} {
+		found, err := filepath.Glob(filepath.Join(root, dir, "*.md"))
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, found...)
 	}
 	var all []page
-	for _, name := range append(names, filepath.Join(root, "README.md")) {
+	for _, name := range names {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err

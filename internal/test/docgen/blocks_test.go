@@ -54,20 +54,15 @@ func TestLinks(t *testing.T) {
 // pages are the pages whose links and blocks are checked, by their paths in the module.
 func pages(t *testing.T) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil || len(found) == 0 {
-		t.Fatalf("found no pages: %v", err)
-	}
-	inside, err := filepath.Glob(filepath.Join(root, "docs", "internals", "*.md"))
-	if err != nil || len(inside) == 0 {
-		t.Fatalf("found no pages in docs/internals: %v", err)
-	}
 	names := []string{"README.md", "CHANGELOG.md"}
-	for _, p := range found {
-		names = append(names, "docs/"+filepath.Base(p))
-	}
-	for _, p := range inside {
-		names = append(names, "docs/internals/"+filepath.Base(p))
+	for _, dir := range []string{"docs", "docs/guide", "docs/internals"} {
+		found, err := filepath.Glob(filepath.Join(root, dir, "*.md"))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("found no pages in %s: %v", dir, err)
+		}
+		for _, p := range found {
+			names = append(names, dir+"/"+filepath.Base(p))
+		}
 	}
 	return names
 }

@@ -10,12 +10,17 @@
 //	<!-- code: examples/quickstart/main.go#agent -->
 //
 // which are copies of that file, or of the lines in it between "// begin agent" and "// end agent".
-// So what a reader copies from a page compiles. What an example prints stands below
+// So what a reader copies from a page compiles. A file with one example is a whole program below
+//
+//	<!-- program: examples/guide/tools_test.go -->
+//
+// which shows the file with a main function in place of the example. What an example prints stands
+// below
 //
 //	<!-- output: examples/calls_test.go#Example_repaired -->
 //
-// and is a copy of the example's own "// Output:", which go test compares. Blocks and Links read
-// pages for other tests.
+// and is a copy of the example's own "// Output:", which go test compares. Blocks, Links and Prose
+// read pages for other tests.
 package docgen
 
 import (
@@ -26,7 +31,7 @@ import (
 )
 
 var (
-	markerLine = regexp.MustCompile(`^<!-- code: ([^ #]+)(?:#([\w-]+))? -->\s*$`)
+	markerLine = regexp.MustCompile(`^<!-- (?:code|program): ([^ #]+)(?:#([\w-]+))? -->\s*$`)
 	outputLine = regexp.MustCompile(`^<!-- output: ([^ #]+)#(Example\w*) -->\s*$`)
 	goFence    = "```go"
 	textFence  = "```text"
@@ -58,7 +63,9 @@ func Fill(page string, read func(path string) (string, error)) (string, error) {
 		}
 		out.WriteString(lines[i])
 		src, err := read(marker[1])
-		if err == nil && marker[2] != "" {
+		if err == nil && strings.HasPrefix(line, "<!-- program: ") {
+			src, err = program(src)
+		} else if err == nil && marker[2] != "" {
 			if src, err = cut(src, marker[2]); err != nil {
 				err = fmt.Errorf("%s: %w", path.Clean(marker[1]), err)
 			}
@@ -75,6 +82,22 @@ func Fill(page string, read func(path string) (string, error)) (string, error) {
 		out.WriteString(lines[i])
 	}
 	return out.String(), nil
+}
+
+var (
+	exampleFunc = regexp.MustCompile(`(?m)^func Example\w*\(\) \{$`)
+	packageLine = regexp.MustCompile(`(?s)^.*?(?m:^package \w+$)`)
+	outputOf    = regexp.MustCompile(`(?s)\n*\t// (?:Unordered output|Output):\n.*?\n}\n`)
+)
+
+// program returns a file with one example as a command: package main, main in place of the example,
+// and no expected output.
+func program(src string) (string, error) {
+	if n := len(exampleFunc.FindAllString(src, -1)); n != 1 {
+		return "", fmt.Errorf("a program has one example, and the file has %d", n)
+	}
+	src = packageLine.ReplaceAllString(src, "package main")
+	return outputOf.ReplaceAllString(exampleFunc.ReplaceAllString(src, "func main() {"), "\n}\n"), nil
 }
 
 // output returns what the example called name says that it prints.

@@ -56,14 +56,7 @@ func TestEventsPage(t *testing.T) {
 
 // TestPages keeps the Go blocks of README.md and docs/*.md equal to their source files.
 func TestPages(t *testing.T) {
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, p := range pages {
-		pages[i] = "docs/" + filepath.Base(p)
-	}
-	for _, name := range append(pages, "README.md") {
+	for _, name := range pages(t) {
 		t.Run(name, func(t *testing.T) {
 			page, err := read(name)
 			if err != nil {
@@ -83,6 +76,7 @@ func TestFill(t *testing.T) {
 		"a.go": "package a\n",
 		"b.go": "package b\n\nfunc f() {\n\t// begin x\n\tif true {\n\t\tg()\n\t}\n\n\tg()\n\t// end x\n}\n",
 		"c.go": "// begin x\n",
+		"e.go": "// About it.\npackage e\n\nimport \"fmt\"\n\nfunc Example_e() {\n\tf()\n\n\t// Output:\n\t// one\n}\n\nfunc f() {}\n",
 		"d.go": "package d\n\nfunc Example_x() {\n\tf()\n\t// Output:\n\t// one\n\t//\n\t//  two\n}\n\nfunc ExampleY() {\n}\n",
 	}
 	open := func(name string) (string, error) {
@@ -101,6 +95,8 @@ func TestFill(t *testing.T) {
 		{"no file", "<!-- code: z.go -->\n```go\n```\n", "", "file does not exist"},
 		{"no region", "<!-- code: a.go#x -->\n```go\n```\n", "", `no line "// begin x"`},
 		{"open region", "<!-- code: c.go#x -->\n```go\n```\n", "", `no line "// end x"`},
+		{"program", "<!-- program: e.go -->\n```go\n```\n", "<!-- program: e.go -->\n```go\npackage main\n\nimport \"fmt\"\n\nfunc main() {\n\tf()\n}\n\nfunc f() {}\n```\n", ""},
+		{"two programs", "<!-- program: d.go -->\n```go\n```\n", "", "the file has 2"},
 		{"output", "<!-- output: d.go#Example_x -->\n```text\nold\n```\n", "<!-- output: d.go#Example_x -->\n```text\none\n\n two\n```\n", ""},
 		{"no output", "<!-- output: d.go#ExampleY -->\n```text\n```\n", "", `ExampleY has no line "// Output:"`},
 		{"no example", "<!-- output: d.go#ExampleZ -->\n```text\n```\n", "", "no func ExampleZ"},

@@ -7,9 +7,9 @@ import (
 )
 
 var (
-	chapterLine = regexp.MustCompile(`(?m)^\d+\. \[[^\]]+\]\(([\w-]+\.md)\)`)
+	chapterLine = regexp.MustCompile(`(?m)^\d+\. \[[^\]]+\]\(((?:guide/)?[\w-]+\.md)\)`)
 	titleLine   = regexp.MustCompile(`(?m)^# (.+)$`)
-	nextLine    = regexp.MustCompile(`\n*(?:\nNext: \[[^\]]*\]\([\w-]+\.md\))?\n*$`)
+	nextLine    = regexp.MustCompile(`\n*(?:\nNext: \[[^\]]*\]\([\w./-]+\.md\))?\n*$`)
 )
 
 // Chapters returns the pages of the guide in the order of the numbered list of its index.
@@ -21,8 +21,8 @@ func Chapters(index string) []string {
 	return all
 }
 
-// Lead returns page with a last line that links to the next page, called name, whose text is next.
-// An empty name means no such line.
+// Lead returns page with a last line that links to the next page, whose text is next. The path name
+// is relative to the page. An empty name means no such line.
 func Lead(page, name, next string) (string, error) {
 	page = nextLine.ReplaceAllString(page, "\n")
 	if name == "" {

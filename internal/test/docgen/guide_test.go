@@ -1,6 +1,7 @@
 package docgen
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -34,7 +35,12 @@ func TestGuide(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		want, err := Lead(page, next, text)
+		if next != "" {
+			if next, err = filepath.Rel(filepath.Dir(name), next); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := Lead(page, filepath.ToSlash(next), text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +58,7 @@ func TestGuide(t *testing.T) {
 }
 
 func TestLead(t *testing.T) {
-	if diff := cmp.Diff(Chapters("1. [A](a.md): x\n2. [B](b-c.md)\n- [D](d.md)\n"), []string{"a.md", "b-c.md"}); diff != "" {
+	if diff := cmp.Diff(Chapters("1. [A](a.md): x\n2. [B](guide/b-c.md)\n- [D](d.md)\n"), []string{"a.md", "guide/b-c.md"}); diff != "" {
 		t.Errorf("chapters (-got +want):\n%s", diff)
 	}
 	for _, tt := range []struct{ page, name, next, want, err string }{
