@@ -151,7 +151,7 @@ var arrows = []arrow{
 		modules: []string{"go.yaml.in/yaml/v3"}},
 	// the program: main → serve, demo, runs, doctor → tui → assemble → cli → term
 	{from: "cmd/pawl/internal/term", modules: []string{"github.com/rivo/uniseg", "golang.org/x/term", "golang.org/x/sys"}},
-	{from: "cmd/pawl/internal/tui/markdown", to: []string{"cmd/pawl/internal/term"}},
+	{from: "cmd/pawl/internal/tui/markdown", to: []string{"cmd/pawl/internal/term"}, modules: []string{"github.com/yuin/goldmark"}},
 	{from: "cmd/pawl/internal/cli", to: []string{".", "llm", "provider", "store", "internal/jsonform", "internal/nearest", "cmd/pawl/internal/term"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
 	{from: "cmd/pawl/internal/assemble", to: []string{".", "llm", "observe", "redact", "config", "durable", "durable/temporal", "mcp", "policy", "provider", "provider/catalog", "recording",

@@ -6,16 +6,43 @@
 // that have scrolled away are therefore never repainted, and the fragments of a text do not change
 // its lines.
 //
-// It supports the Markdown of models: headings, paragraphs, nested lists, tasks, quotes, code with
-// its language, tables, rules, emphasis, code spans and links. Other text is shown unchanged.
-// goldmark and glamour are not used, because they parse complete documents only.
+// goldmark parses CommonMark with the tables, tasks, links and deletions of GitHub. HTML and link
+// definitions are shown unchanged. goldmark accepts complete documents only. A Stream therefore
+// parses again after each line, but only the block that is open: a line that opens the quotes and
+// list items around it stands for the text that has been shown.
 package markdown
 
 import (
+	"bytes"
 	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	east "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 )
+
+var syntax = parser.NewParser(
+	parser.WithBlockParsers(
+		util.Prioritized(parser.NewSetextHeadingParser(), 100),
+		util.Prioritized(parser.NewThematicBreakParser(), 200),
+		util.Prioritized(parser.NewListParser(), 300),
+		util.Prioritized(parser.NewListItemParser(), 400),
+		util.Prioritized(parser.NewCodeBlockParser(), 500),
+		util.Prioritized(parser.NewATXHeadingParser(), 600),
+		util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
+		util.Prioritized(parser.NewBlockquoteParser(), 800),
+		util.Prioritized(parser.NewParagraphParser(), 1000)),
+	parser.WithInlineParsers(append(parser.DefaultInlineParsers(),
+		util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
+		util.Prioritized(extension.NewStrikethroughParser(), 500),
+		util.Prioritized(extension.NewLinkifyParser(), 999))...),
+	parser.WithParagraphTransformers(util.Prioritized(extension.NewTableParagraphTransformer(), 200)),
+	parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)))
 
 // Stream formats a text that arrives in fragments. New makes one; the zero value is not usable. A
 // Stream must not be used concurrently.
@@ -35,31 +62,12 @@ type state struct {
 	any  bool        // there was a line before
 	gap  bool        // an empty line precedes the next line
 	bars int         // the quote depth of that empty line
-	cont bool        // the next line continues a line that was too long
 
-	quote int    // the quote depth of the block
-	items []item // the list items around the block
-	mark  string // the bullet before the first line of the block
-	para  string // the text of the paragraph so far
-	block block
-
-	fence, lang string // of a block of code: its fence
-	shift       int    // of a block of code: its indentation
-	table       table
-	live        bool // the lines will be repainted
+	head   string // opens the quotes and list items around the end of the shown text
+	text   string // the complete lines of the open block
+	begun  bool   // the first lines of the open block are shown
+	widths []int  // of the columns of an open table; nil means that they are not determined yet
 }
-
-type block int
-
-const (
-	nothing block = iota
-	paragraph
-	code
-	rows
-)
-
-// item is a list item. content is the column where its text starts.
-type item struct{ content int }
 
 // New returns a stream for lines of at most width columns. The minimum is 10.
 func New(width int) *Stream { return &Stream{width: max(width, 10)} }
@@ -78,26 +86,25 @@ func (s *Stream) Write(text string) []term.Line {
 	s.tail += text
 	for {
 		end := strings.IndexByte(s.tail, '\n')
+		if end < 0 && len(s.tail) <= longest {
+			break
+		}
 		if end < 0 || end > longest {
-			if len(s.tail) <= longest {
-				break
-			}
 			end = cutAt(s.tail)
 			s.line(s.tail[:end], s.width)
-			s.tail, s.cont = s.tail[end:], true
+			s.tail = s.indent() + s.tail[end:]
 			continue
 		}
 		l := strings.TrimSuffix(s.tail[:end], "\r")
 		s.tail = s.tail[end+1:]
 		s.line(l, s.width)
-		s.cont = false
 	}
 	return s.take()
 }
 
 // cutAt returns the offset at which a long line is cut: after a space, or else between characters.
 func cutAt(s string) int {
-	if i := strings.LastIndexByte(s[:longest], ' '); i > 0 {
+	if i := strings.LastIndexByte(s[:longest], ' '); i > longest/2 {
 		return i + 1
 	}
 	n := longest
@@ -107,15 +114,31 @@ func cutAt(s string) int {
 	return n
 }
 
-// Open returns the incomplete end of the text, as it looks so far.
+// Open returns the incomplete end of the text, as it looks so far. Emphasis and code spans that are
+// open end with the text, so that their marks do not appear and disappear. A line of marks is not
+// shown before its end, because its meaning is not known.
 func (s *Stream) Open() []term.Line {
 	c := s.state
-	c.out, c.live = nil, true
-	c.items = append([]item(nil), c.items...)
-	if s.tail != "" {
-		c.line(s.tail, s.width)
+	c.out = nil
+	if strings.Trim(s.tail, " \t-=*+#>`~|:") != "" {
+		c.text += strings.TrimSuffix(s.tail, "\r") + "\n"
 	}
-	c.flush(s.width)
+	if all, _ := c.blocks(); len(all) > 0 {
+		start := -1
+		switch last := all[len(all)-1].(type) {
+		case *ast.FencedCodeBlock, *ast.CodeBlock:
+		case *east.Table:
+			start = last.LastChild().Pos()
+		default:
+			if last.Lines().Len() > 0 {
+				start = last.Lines().At(0).Start
+			}
+		}
+		if start -= len(c.head); start >= 0 {
+			c.text = c.text[:start] + closed(c.text[start:]) + "\n"
+		}
+	}
+	c.read(s.width, true)
 	return c.out
 }
 
@@ -124,7 +147,7 @@ func (s *Stream) Close() []term.Line {
 	if s.tail != "" {
 		s.line(strings.TrimSuffix(s.tail, "\r"), s.width)
 	}
-	s.flush(s.width)
+	s.read(s.width, true)
 	out := s.take()
 	s.tail, s.state = "", state{}
 	return out
@@ -136,257 +159,79 @@ func (s *state) take() []term.Line {
 	return out
 }
 
-// line handles a line of the text.
+// line handles a complete line of the text.
 func (s *state) line(l string, width int) {
-	if s.cont {
-		s.continued(l, width)
-		return
+	s.text += l + "\n"
+	blank := strings.Trim(l, "> \t") == ""
+	if open := s.read(width, blank); blank && !open {
+		s.gap, s.bars = true, strings.Count(l, ">")
 	}
-	quote, l := quoted(l)
-	if s.block == code {
-		if s.quote == quote || quote == 0 && s.quote == 0 {
-			if !closes(l, s.fence) {
-				s.code(l, width)
-				return
-			}
-			s.block = nothing
+}
+
+// blocks parses the open text. It returns the blocks without other blocks in them, except the one
+// in head.
+func (s *state) blocks() (all []ast.Node, source []byte) {
+	source = []byte(s.head + s.text)
+	var walk func(ast.Node)
+	walk = func(n ast.Node) {
+		c := n.FirstChild()
+		if _, table := n.(*east.Table); table || c == nil || c.Type() == ast.TypeInline {
+			all = append(all, n)
 			return
 		}
-		s.block = nothing // the end of the quote also ends the code
-	}
-	if quote != s.quote && !(s.block == paragraph && quote == 0 && isText(l)) {
-		s.flush(width)
-		s.items = nil
-		s.quote = quote
-	}
-	if strings.TrimSpace(l) == "" {
-		s.flush(width)
-		s.gap, s.bars = true, quote
-		return
-	}
-	if s.block == rows {
-		if strings.Contains(l, "|") {
-			s.tableRow(l, width)
-			return
-		}
-		s.flush(width)
-	}
-	s.begin(l, width)
-}
-
-// continued handles the rest of a line that was cut.
-func (s *state) continued(l string, width int) {
-	switch s.block {
-	case code:
-		s.code(l, width)
-	case rows:
-	default:
-		s.flush(width)
-		s.block, s.para = paragraph, l
-	}
-}
-
-// begin handles a line that may start a block.
-func (s *state) begin(l string, width int) {
-	indent, text := indented(l)
-	if s.block == paragraph && s.setext(text, width) {
-		return
-	}
-	if mark, rest, at, ok := bullet(text); ok && !(s.block == paragraph && len(s.items) == 0 && indent > 3) &&
-		!isRule(text) {
-		s.flush(width)
-		s.leave(indent)
-		s.items = append(s.items, item{indent + at})
-		s.mark = mark
-		s.block, s.para = paragraph, rest
-		if fence, lang, ok := fenced(rest); ok {
-			s.para = ""
-			s.openCode(fence, lang, indent+at, width)
-		}
-		return
-	}
-	if s.block != paragraph {
-		s.leave(indent)
-	}
-	if fence, lang, ok := fenced(text); ok {
-		s.flush(width)
-		s.leave(indent)
-		s.openCode(fence, lang, indent, width)
-		return
-	}
-	if level := heading(text); level > 0 {
-		s.flush(width)
-		s.items = nil
-		s.heading(strings.TrimSpace(strings.TrimRight(strings.TrimSpace(text[level:]), "#")), level, width)
-		return
-	}
-	if s.block == nothing && isRule(text) {
-		s.items = nil
-		s.show(term.Text(term.Dim, strings.Repeat("─", max(3, s.room(width)))))
-		return
-	}
-	if s.block == nothing && len(s.items) == 0 && indent >= 4 {
-		s.codeLine(l[4*btoi(strings.HasPrefix(l, "    ")):], width)
-		return
-	}
-	if s.block == paragraph && !strings.Contains(s.para, "\n") {
-		if t, ok := newTable(s.para, text); ok {
-			s.table, s.block, s.para = t, rows, ""
-			return
+		for ; c != nil; c = c.NextSibling() {
+			walk(c)
 		}
 	}
-	if s.block == paragraph {
-		if strings.HasSuffix(s.para, "\\") {
-			s.para = strings.TrimSuffix(s.para, "\\") + "  "
-		}
-		s.para += "\n" + text
-	} else {
-		s.block, s.para = paragraph, text
+	if doc := syntax.Parse(text.NewReader(source)); doc.HasChildren() {
+		walk(doc)
 	}
-	if len(s.para) > longest {
-		s.flush(width)
+	if s.head != "" && len(all) > 0 {
+		all = all[1:]
 	}
+	return all, source
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// leave ends the list items that do not contain a line with this indentation.
-func (s *state) leave(indent int) {
-	for len(s.items) > 0 && indent < s.items[len(s.items)-1].content {
-		s.items = s.items[: len(s.items)-1 : len(s.items)-1]
-	}
-}
-
-// setext turns the paragraph into a heading if text is its underline.
-func (s *state) setext(text string, width int) bool {
-	level := 0
-	switch t := strings.TrimRight(text, " "); {
-	case len(t) >= 2 && strings.Trim(t, "=") == "":
-		level = 1
-	case len(t) >= 3 && strings.Trim(t, "-") == "":
-		level = 2
-	}
-	if level == 0 || s.mark != "" || strings.Contains(s.para, "\n") || len(s.items) > 0 {
+// read shows the blocks that have ended, and the lines of code and the rows of the last one. end
+// says that the last block has ended too, except code, which only its fence ends. open says that
+// the last block is code that has not ended.
+func (s *state) read(width int, end bool) (open bool) {
+	all, source := s.blocks()
+	if len(all) == 0 {
+		s.text = ""
 		return false
 	}
-	title := s.para
-	s.block, s.para = nothing, ""
-	s.heading(title, level, width)
-	return true
-}
-
-func (s *state) heading(text string, level, width int) {
-	style := term.Bold
-	if level <= 2 {
-		style |= term.Cyan
-	}
-	if level == 1 {
-		style |= term.Underline
-	}
-	s.gap, s.bars = s.any, s.quote
-	s.show(inline(text, style, s.live).Wrap(s.room(width))...)
-	s.gap = true
-}
-
-// flush ends the block and emits it.
-func (s *state) flush(width int) {
-	switch s.block {
-	case paragraph:
-		s.paragraph(width)
-	case rows:
-		s.show(s.table.lines(s.room(width), s.live)...)
-		s.table = table{}
-	case code:
-		return // only the closing fence ends it
-	}
-	s.block, s.para, s.mark = nothing, "", ""
-}
-
-// paragraph emits the paragraph.
-func (s *state) paragraph(width int) {
-	room := s.room(width)
-	var lines []term.Line
-	text := s.para
-	if s.mark != "" {
-		for _, task := range []struct{ mark, box string }{{"[ ] ", "☐ "}, {"[x] ", "☑ "}, {"[X] ", "☑ "}} {
-			if rest, ok := strings.CutPrefix(text, task.mark); ok {
-				text = task.box + rest
-			}
+	for i, n := range all[:len(all)-1] {
+		s.show(n, source, width)
+		s.begun, s.widths = false, nil
+		if i == len(all)-2 {
+			s.head = opening(n, source)
 		}
 	}
-	for _, part := range hardBreaks(text) {
-		lines = append(lines, inline(part, 0, s.live).Wrap(room)...)
-	}
-	if len(lines) == 0 {
-		lines = []term.Line{{}}
-	}
-	s.show(lines...)
-}
-
-// hardBreaks splits a paragraph at its explicit line breaks.
-func hardBreaks(text string) []string {
-	var out []string
-	for i, l := range strings.Split(text, "\n") {
-		if i == 0 || strings.HasSuffix(out[len(out)-1], "  ") {
-			if i > 0 {
-				out[len(out)-1] = strings.TrimRight(out[len(out)-1], " ")
-			}
-			out = append(out, l)
-		} else {
-			out[len(out)-1] = strings.TrimRight(out[len(out)-1], " ") + " " + strings.TrimLeft(l, " ")
+	last := all[len(all)-1]
+	size, keep := max(last.Lines().Len(), 1), 0
+	switch n := last.(type) {
+	case *ast.FencedCodeBlock:
+		after := bytes.Count(source[n.Pos():], []byte("\n")) - 1
+		open = after == n.Lines().Len()
+		end, size, keep = !open, after+1, 1
+	case *east.Table:
+		size = n.ChildCount() + 1
+		if s.widths != nil || size >= sampled+2 {
+			keep = 2
 		}
+	case *ast.Heading, *ast.ThematicBreak:
+		end = true
 	}
-	return out
-}
-
-// show emits lines after the bars of its quotes and the bullets of its lists.
-func (s *state) show(lines ...term.Line) {
-	for _, l := range lines {
-		head := s.prefix()
-		if s.gap && s.any {
-			gap := term.Line{}
-			if bars := min(s.bars, s.quote); bars > 0 {
-				gap = term.Text(term.Dim, strings.TrimRight(strings.Repeat("▎ ", bars), " "))
-			}
-			s.out = append(s.out, gap)
-		}
-		s.gap, s.any, s.mark = false, true, ""
-		s.out = append(s.out, head.With(l...))
+	lines := strings.SplitAfter(s.text, "\n")
+	lines = lines[max(0, len(lines)-1-size):]
+	s.text = strings.Join(lines, "")
+	if end = end || keep == 0 && len(s.text) > longest; end || keep > 0 {
+		s.show(last, source, width)
+		s.text = strings.Join(lines[:min(keep, len(lines))], "")
 	}
-}
-
-var bullets = []string{"•", "◦", "▪"}
-
-// prefix returns the bars and the bullet before a line of the block.
-func (s *state) prefix() term.Line {
-	var head term.Line
-	if s.quote > 0 {
-		head = head.Add(term.Dim, strings.Repeat("▎ ", s.quote))
+	if end {
+		s.head, s.text, s.begun, s.widths = opening(last, source), "", false, nil
 	}
-	depth := min(len(s.items), 8)
-	if depth == 0 {
-		return head
-	}
-	head = head.Add(0, strings.Repeat("  ", depth-1))
-	switch {
-	case s.mark == "":
-		return head.Add(0, "  ")
-	case s.mark == "-":
-		return head.Add(term.Cyan, bullets[(depth-1)%len(bullets)]).Add(0, " ")
-	}
-	return head.Add(term.Cyan, s.mark).Add(0, " ")
-}
-
-// room returns the number of columns for a line of the block.
-func (s *state) room(width int) int {
-	used := 2*s.quote + 2*min(len(s.items), 8)
-	if len(s.mark) > 1 {
-		used += len(s.mark) - 1
-	}
-	return max(width-used, 8)
+	return open
 }

@@ -183,7 +183,7 @@ func TestOpen(t *testing.T) {
 		"It **rai":               "It [b:rai]\n",
 		"It **rains*":            "It [b:rains]\n",
 		"It `cod":                "It [y:cod]\n",
-		"It **":                  "It \n",
+		"It **":                  "It\n",
 		"2 * 3":                  "2 * 3\n",
 		"```go\nx := 1\ny":       "  y\n",
 		"| a | b |\n|---|---|\n": "[b:a][d: │ ][b:b]\n[d:──┼──]\n",

@@ -1,0 +1,158 @@
+package markdown
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	east "github.com/yuin/goldmark/extension/ast"
+
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+)
+
+// deepest is the number of quotes and list items around a block that are shown.
+const deepest = 16
+
+var bullets = []string{"•", "◦", "▪"}
+
+var markers = regexp.MustCompile(`^(?:[-+*]|\d{1,9}[.)])`)
+
+// marker returns the marker of a list item.
+func marker(n *ast.ListItem, source []byte) string {
+	if at := n.Pos(); at >= 0 && at < len(source) {
+		if m := markers.Find(source[at:]); m != nil {
+			return string(m)
+		}
+	}
+	return "-"
+}
+
+// opening returns a line that opens the quotes and the list items around n, and holds a block that
+// has ended. "" means that there are none, or too many.
+func opening(n ast.Node, source []byte) string {
+	l := ""
+	for ; n != nil; n = n.Parent() {
+		switch n := n.(type) {
+		case *ast.Blockquote:
+			l = "> " + l
+		case *ast.ListItem:
+			mark := marker(n, source)
+			free := max(n.Offset-len(mark), 1)
+			l = strings.Repeat(" ", max(free-4, 0)) + mark + strings.Repeat(" ", min(free, 4)) + l
+		}
+	}
+	if l == "" || len(l) > longest/16 {
+		return ""
+	}
+	return l + "# x\n"
+}
+
+// indent returns the start of a line that stays in the quotes and list items of head.
+func (s *state) indent() string {
+	return strings.Map(func(r rune) rune {
+		if r != '>' {
+			return ' '
+		}
+		return r
+	}, strings.TrimSuffix(s.head, "# x\n"))
+}
+
+// add appends text to l. It continues the last span if the style is the same.
+func add(l term.Line, style term.Style, text string) term.Line {
+	n := len(l) - 1
+	switch {
+	case text == "":
+		return l
+	case n >= 0 && l[n].Style == style:
+		return append(l[:n:n], term.Span{Text: l[n].Text + text, Style: style})
+	}
+	return l.Add(style, text)
+}
+
+// around returns what precedes the first line and the other lines of a block, and the number of
+// quotes around it.
+func (s *state) around(n ast.Node, source []byte) (first, rest term.Line, quotes int) {
+	var boxes []ast.Node
+	var own *ast.ListItem // the item whose first block is n
+	starts := !s.begun
+	for ; n != nil; n = n.Parent() {
+		switch p := n.(type) {
+		case *ast.Blockquote:
+			boxes = append(boxes, p)
+		case *ast.ListItem:
+			if starts {
+				own = p
+			}
+			starts, boxes = false, append(boxes, p)
+		}
+		starts = starts && n.PreviousSibling() == nil
+	}
+	slices.Reverse(boxes)
+	items := 0
+	for _, box := range boxes[:min(len(boxes), deepest)] {
+		item, ok := box.(*ast.ListItem)
+		if !ok {
+			quotes++
+			first, rest = add(first, term.Dim, "▎ "), add(rest, term.Dim, "▎ ")
+			continue
+		}
+		if item == own {
+			mark := marker(item, source)
+			if len(mark) == 1 {
+				mark = bullets[items%len(bullets)]
+			}
+			first = first.Add(term.Cyan, mark).Add(0, " ")
+		} else {
+			first = add(first, 0, "  ")
+		}
+		items++
+		rest = add(rest, 0, "  ")
+	}
+	return first, rest, quotes
+}
+
+// show shows the lines of a block after the bars of its quotes and the bullets of its lists.
+func (s *state) show(n ast.Node, source []byte, width int) {
+	first, rest, quotes := s.around(n, source)
+	room := max(width-first.Width(), 8)
+	emit := func(lines ...term.Line) {
+		for _, l := range lines {
+			if s.gap && s.any {
+				bars := strings.Repeat("▎ ", min(s.bars, quotes))
+				s.out = append(s.out, add(nil, term.Dim, strings.TrimRight(bars, " ")))
+			}
+			s.gap, s.any, s.begun = false, true, true
+			s.out = append(s.out, first.With(l...))
+			first = rest
+		}
+	}
+	switch n := n.(type) {
+	case *ast.Blockquote: // without a text
+	case *ast.Heading:
+		style := term.Bold
+		if n.Level <= 2 {
+			style |= term.Cyan
+		}
+		if n.Level == 1 {
+			style |= term.Underline
+		}
+		s.gap, s.bars = s.any, quotes
+		emit(inline(n, source, style, room)...)
+		s.gap, s.bars = true, quotes
+	case *ast.ThematicBreak:
+		emit(term.Text(term.Dim, strings.Repeat("─", max(3, room))))
+	case *ast.FencedCodeBlock:
+		lang := strings.Trim(string(n.Language(source)), "{}.")
+		if !s.begun && lang != "" {
+			emit(term.Text(term.Dim, "  "+lang))
+		}
+		emit(code(n, source, lang, room)...)
+	case *ast.CodeBlock:
+		emit(code(n, source, "", room)...)
+	case *east.Table:
+		emit(s.table(n, source, room)...)
+	default:
+		emit(inline(n, source, 0, room)...)
+	}
+}
