@@ -27,23 +27,20 @@ type dbBackupCmd struct {
 
 // Run writes the copy.
 func (c *dbBackupCmd) Run(sys *cli.System) error {
-	j, err := c.OpenRuns(sys)
-	if err != nil {
+	return c.WithRuns(sys, func(j *assemble.Journal) error {
+		db, ok := j.Journal.(interface {
+			Backup(ctx context.Context, path string) error
+		})
+		if !ok {
+			return cli.Usage(`pg_dump --format=custom --schema=pawl --file=`+c.File+` "$ADDRESS"`,
+				"PostgreSQL has its own program for backups")
+		}
+		if err := db.Backup(context.Background(), c.File); err != nil {
+			return cli.Fail(cli.StatusFailed, err, "there is no backup; name a new file in a folder with room")
+		}
+		_, err := fmt.Fprintf(sys.Out, "%s is a copy of the database\n", cli.Visible(c.File))
 		return err
-	}
-	defer j.Close()
-	db, ok := j.Journal.(interface {
-		Backup(ctx context.Context, path string) error
 	})
-	if !ok {
-		return cli.Usage(`pg_dump --format=custom --schema=pawl --file=`+c.File+` "$ADDRESS"`,
-			"PostgreSQL has its own program for backups")
-	}
-	if err := db.Backup(context.Background(), c.File); err != nil {
-		return cli.Fail(cli.StatusFailed, err, "there is no backup; name a new file in a folder with room")
-	}
-	_, err = fmt.Fprintf(sys.Out, "%s is a copy of the database\n", cli.Visible(c.File))
-	return err
 }
 
 type dbRestoreCmd struct {
@@ -89,26 +86,23 @@ func (c *dbRestoreCmd) Run(sys *cli.System) error {
 
 // mark marks the runs, and pauses the schedules that are due.
 func (c *dbRestoreCmd) mark(sys *cli.System) error {
-	j, err := c.OpenRuns(sys)
-	if err != nil {
-		return err
-	}
-	defer j.Close()
-	n, err := j.MarkRestored(context.Background())
-	if err != nil {
-		return cli.Fail(cli.StatusFailed, err, "not all runs are marked; start no process, and repeat the command")
-	}
-	var paused int64
-	if db, ok := j.Journal.(interface {
-		PauseSchedules(context.Context, time.Time) (int64, error)
-	}); ok {
-		if paused, err = db.PauseSchedules(context.Background(), time.Now()); err != nil {
-			return cli.Failed(err)
+	return c.WithRuns(sys, func(j *assemble.Journal) error {
+		n, err := j.MarkRestored(context.Background())
+		if err != nil {
+			return cli.Fail(cli.StatusFailed, err, "not all runs are marked; start no process, and repeat the command")
 		}
-	}
-	_, err = fmt.Fprintf(sys.Out, "%s may have done more after the backup: their writes will be asked about; %s paused\n",
-		cli.Count(n, "run"), cli.Count(int(paused), "due schedule"))
-	return err
+		var paused int64
+		if db, ok := j.Journal.(interface {
+			PauseSchedules(context.Context, time.Time) (int64, error)
+		}); ok {
+			if paused, err = db.PauseSchedules(context.Background(), time.Now()); err != nil {
+				return cli.Failed(err)
+			}
+		}
+		_, err = fmt.Fprintf(sys.Out, "%s may have done more after the backup: their writes will be asked about; %s paused\n",
+			cli.Count(n, "run"), cli.Count(int(paused), "due schedule"))
+		return err
+	})
 }
 
 // copyTo copies a file into a new one, and returns when it is on disk.

@@ -94,19 +94,25 @@ func (j *Journal) Known(id string, err error) error {
 
 // Settling returns the commands that settle the open calls of a run.
 func (j *Journal) Settling(id string, open []OpenCall) string {
+	return SettlingBy(j.Command, id, open, j.Command("effects", "reconcile", id, "KEY")+
+		" --happened RESULT, --again or --never") + "; then " + j.Command("runs", "resume", id)
+}
+
+// SettlingBy returns the command lines that settle the open calls of a run. happened is the command
+// for a call that may have happened.
+func SettlingBy(command func(...string) string, id string, open []OpenCall, happened string) string {
 	approve, answer, unknown := Wanted(open)
 	var ways []string
 	if approve {
-		ways = append(ways, j.Command("runs", "approve|deny", id, "KEY"))
+		ways = append(ways, command("runs", "approve|deny", id, "KEY"))
 	}
 	if answer {
-		ways = append(ways, j.Command("runs", "answer", id, "KEY=TEXT"))
+		ways = append(ways, command("runs", "answer", id, "KEY=TEXT"))
 	}
 	if unknown {
-		ways = append(ways, "it is unknown whether the call happened: "+j.Command("effects", "reconcile", id, "KEY")+
-			" --happened RESULT, --again or --never")
+		ways = append(ways, "it is unknown whether the call happened: "+happened)
 	}
-	return strings.Join(ways, "; ") + "; then " + j.Command("runs", "resume", id)
+	return strings.Join(ways, "; ")
 }
 
 // inboxItem is a pending call in the form that --json prints.
@@ -185,19 +191,26 @@ func (f *StoreFlags) OpenRuns(sys *cli.System) (*Journal, error) {
 	return j, nil
 }
 
-// OpenRun opens the runs of the database and finds the run called name: see Find. The caller closes
-// the journal.
-func (f *StoreFlags) OpenRun(ctx context.Context, sys *cli.System, name string) (*Journal, store.JournalRun, error) {
+// WithRuns calls do with the runs of the database.
+func (f *StoreFlags) WithRuns(sys *cli.System, do func(*Journal) error) error {
 	j, err := f.OpenRuns(sys)
 	if err != nil {
-		return nil, store.JournalRun{}, err
+		return err
 	}
-	r, err := j.Find(ctx, name)
-	if err != nil {
-		j.Close()
-		return nil, store.JournalRun{}, err
-	}
-	return j, r, nil
+	defer j.Close()
+	return do(j)
+}
+
+// WithRun calls do with the run called name: see Find.
+func (f *StoreFlags) WithRun(ctx context.Context, sys *cli.System, name string,
+	do func(*Journal, store.JournalRun) error) error {
+	return f.WithRuns(sys, func(j *Journal) error {
+		r, err := j.Find(ctx, name)
+		if err != nil {
+			return err
+		}
+		return do(j, r)
+	})
 }
 
 // Close closes the database that OpenRuns opened.

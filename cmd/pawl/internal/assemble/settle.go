@@ -20,28 +20,45 @@ import (
 // WhoSays returns the name of the person at the command line, for decisions.
 func WhoSays(sys *cli.System) string { return cmp.Or(sys.Env("USER"), "the command line") }
 
-// Decide stores the decisions of the flags on the pending calls of a run.
-func (f *SettleFlags) Decide(ctx context.Context, j *Journal, id, by string) error {
-	ws, err := j.Pending(j.Scoped(ctx), id)
-	if err != nil {
-		return j.Failed(id, err)
-	}
+// Decide sends the decisions of the flags on the pending calls ws of a run, and returns the calls
+// that are still pending. command returns command lines for hints.
+func (f *SettleFlags) Decide(ws []pawl.PendingCall, id, by string, command func(...string) string,
+	send func(...llm.Decision) error) (left []OpenCall, err error) {
 	open := WaitingCalls(ws)
 	if len(open) == 0 {
-		return cli.Fail(cli.StatusFailed, fmt.Errorf("no call of run %s is pending", id),
-			j.Command("runs", "show", id))
+		return nil, cli.Fail(cli.StatusFailed, fmt.Errorf("no call of run %s is pending", cli.Visible(id)),
+			command("runs", "show", id))
 	}
-	words, err := f.Words(open)
+	words, err := f.words(open)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	switch err := j.Decide(j.Scoped(ctx), id, Decisions(open, words, by)...); {
-	case errors.As(err, new(*durable.AnswerError)):
-		return cli.Fail(cli.StatusFailed, err, j.Command("runs", "show", id))
-	case err != nil:
-		return err
+	var ds []llm.Decision
+	for i, o := range open {
+		if words[i].flag == "" {
+			left = append(left, o)
+			continue
+		}
+		d := o.decision(words[i], by)
+		d.Identity = Identity()
+		ds = append(ds, d)
 	}
-	return nil
+	return left, send(ds...)
+}
+
+// Decide decides pending calls of a run by the flags. It returns the calls that are still pending.
+func (j *Journal) Decide(ctx context.Context, id, by string, f SettleFlags) ([]OpenCall, error) {
+	ws, err := j.Pending(j.Scoped(ctx), id)
+	if err != nil {
+		return nil, j.Failed(id, err)
+	}
+	return f.Decide(ws, id, by, j.Command, func(ds ...llm.Decision) error {
+		err := j.Engine.Decide(j.Scoped(ctx), id, ds...)
+		if errors.As(err, new(*durable.AnswerError)) {
+			return cli.Fail(cli.StatusFailed, err, j.Command("runs", "show", id))
+		}
+		return err
+	})
 }
 
 // SettleFlags settle the calls that an earlier run left open.
@@ -58,7 +75,7 @@ func (f *SettleFlags) Empty() bool { return len(f.Approve)+len(f.Deny)+len(f.Ans
 
 // word is the decision of a flag on an open call.
 type word struct {
-	Flag string // the flag; "" means no decision
+	flag string // the flag; "" means no decision
 	text string // the reason, the result, or changed arguments
 }
 
@@ -76,7 +93,7 @@ func (f *SettleFlags) Settle(from *pawl.Result) (msgs []llm.Message, waiting []O
 		return nil, nil, cli.Usage("to resume it, send a message: pawl run --messages FILE … \"what next\"",
 			"no call of this transcript is open, so there is nothing to approve, deny or answer")
 	}
-	words, err := f.Words(open)
+	words, err := f.words(open)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -84,17 +101,17 @@ func (f *SettleFlags) Settle(from *pawl.Result) (msgs []llm.Message, waiting []O
 	return msgs, waiting, nil
 }
 
-// Words returns the decision of the flags on each of the open calls.
-func (f *SettleFlags) Words(open []OpenCall) ([]word, error) {
+// words returns the decision of the flags on each of the open calls.
+func (f *SettleFlags) words(open []OpenCall) ([]word, error) {
 	words := make([]word, len(open))
 	say := func(flag, key, text string) error {
 		i := slices.IndexFunc(open, func(o OpenCall) bool { return string(o.Key) == key || o.ID == key })
 		switch {
 		case i < 0:
 			return cli.Usage("open: "+Keys(open), "%s %s: no open call has this key", flag, key)
-		case words[i].Flag != "":
+		case words[i].flag != "":
 			return cli.Usage("give one flag for each call", "%s %s: %s already settles this call", flag, key,
-				words[i].Flag)
+				words[i].flag)
 		case flag == "--approve" && open[i].waiting == nil:
 			return cli.Usage("resume the run without --approve",
 				"--approve %s: the call was returned to the caller and needs no approval", key)
@@ -110,7 +127,7 @@ func (f *SettleFlags) Words(open []OpenCall) ([]word, error) {
 	rest := func(flag, text string, takes func(OpenCall) bool, hint string) error {
 		found := false
 		for i, o := range open {
-			if words[i].Flag == "" && takes(o) {
+			if words[i].flag == "" && takes(o) {
 				words[i], found = word{flag, text}, true
 			}
 		}
@@ -154,24 +171,12 @@ func (f *SettleFlags) Words(open []OpenCall) ([]word, error) {
 	return words, nil
 }
 
-// Decisions returns the decisions of words by the person called by. The calls are all pending.
-func Decisions(open []OpenCall, words []word, by string) (ds []llm.Decision) {
-	for i, o := range open {
-		if words[i].Flag != "" {
-			d := o.decision(words[i], by)
-			d.Identity = Identity()
-			ds = append(ds, d)
-		}
-	}
-	return ds
-}
-
 // decision returns the decision of w on a pending call.
 func (o *OpenCall) decision(w word, by string) llm.Decision {
 	switch {
-	case w.Flag == "--deny":
+	case w.flag == "--deny":
 		return o.waiting.Deny(by, w.text)
-	case w.Flag == "--answer":
+	case w.flag == "--answer":
 		return o.waiting.Answer(by, llm.TextResult(w.text))
 	case w.text != "":
 		return o.waiting.Edit(by, json.RawMessage(w.text))
@@ -199,11 +204,11 @@ func settled(open []OpenCall, words []word) (msgs []llm.Message, waiting []OpenC
 	}
 	for i, o := range open {
 		switch w := words[i]; {
-		case w.Flag == "--answer":
+		case w.flag == "--answer":
 			result(o, llm.TextResult(w.text))
-		case w.Flag != "" && o.waiting != nil:
+		case w.flag != "" && o.waiting != nil:
 			decisions = append(decisions, o.decision(w, by))
-		case w.Flag == "--deny":
+		case w.flag == "--deny":
 			result(o, llm.ErrorResult(strings.TrimRight("Denied: "+w.text, ": ")))
 		case o.waiting != nil:
 			waiting = append(waiting, o)

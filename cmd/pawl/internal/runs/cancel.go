@@ -29,30 +29,27 @@ func (c *runsCancelCmd) Run(sys *cli.System) error {
 	}
 	ctx, stop := cli.InterruptibleBy(context.Background(), sys.Err, cli.ErrStopped)
 	defer stop()
-	j, r, err := c.OpenRun(ctx, sys, c.ID)
-	if err != nil {
+	return c.WithRun(ctx, sys, c.ID, func(j *assemble.Journal, r store.JournalRun) error {
+		id := cli.Visible(r.ID)
+		if r.State == store.JournalOver {
+			return cli.Fail(cli.StatusFailed, fmt.Errorf("run %s is over: %s", id, j.StateOf(r)),
+				j.Command("runs", "show", id))
+		}
+		if err := j.Cancel(j.Scoped(ctx), r.ID); err != nil {
+			return err
+		}
+		if j.StateOf(r) == "running" {
+			_, err := fmt.Fprintf(sys.Out, "%s will stop soon\n", id)
+			return err
+		}
+		if err := c.end(ctx, sys, j, r.ID); err != nil {
+			sys.Notice(err.Error())
+			_, err := fmt.Fprintf(sys.Out, "%s ends when it is resumed: its agent could not be built\n", id)
+			return err
+		}
+		_, err := fmt.Fprintf(sys.Out, "cancelled %s\n", id)
 		return err
-	}
-	defer j.Close()
-	id := cli.Visible(r.ID)
-	if r.State == store.JournalOver {
-		return cli.Fail(cli.StatusFailed, fmt.Errorf("run %s is over: %s", id, j.StateOf(r)),
-			j.Command("runs", "show", id))
-	}
-	if err := j.Cancel(j.Scoped(ctx), r.ID); err != nil {
-		return err
-	}
-	if j.StateOf(r) == "running" {
-		_, err := fmt.Fprintf(sys.Out, "%s will stop soon\n", id)
-		return err
-	}
-	if err := c.end(ctx, sys, j, r.ID); err != nil {
-		sys.Notice(err.Error())
-		_, err := fmt.Fprintf(sys.Out, "%s ends when it is resumed: its agent could not be built\n", id)
-		return err
-	}
-	_, err = fmt.Fprintf(sys.Out, "cancelled %s\n", id)
-	return err
+	})
 }
 
 // end resumes the cancelled run so that it stores its end. No request is sent and no call runs.

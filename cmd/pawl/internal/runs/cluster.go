@@ -128,43 +128,23 @@ func endOf(x *durable.Export) string {
 func (f remote) settle(sys *cli.System, id, by, done string, flags assemble.SettleFlags) error {
 	return f.there(sys, func(ctx context.Context, e *temporal.Engine) error {
 		left, err := f.decide(ctx, e, id, by, flags)
-		if err != nil {
-			return withoutFlags(err)
-		}
-		next := "the run continues"
-		if len(left) > 0 {
-			next = fmt.Sprintf("%s: %s", assemble.Waits(len(left)), assemble.Keys(left))
-		}
-		_, err = fmt.Fprintf(sys.Out, "%s in %s; %s\n", done, cli.Visible(id), cli.Visible(next))
-		return err
+		return printSettled(sys, done, id, left, "the run continues", err)
 	})
 }
 
 // decide sends the decisions of the flags, and returns the calls that are still pending.
 func (f remote) decide(ctx context.Context, e *temporal.Engine, id, by string,
-	flags assemble.SettleFlags) (left []assemble.OpenCall, err error) {
+	flags assemble.SettleFlags) ([]assemble.OpenCall, error) {
 	s, err := e.State(ctx, id)
 	if err != nil {
 		return nil, f.Failed(err)
 	}
-	open := assemble.WaitingCalls(s.Pending)
-	if len(open) == 0 {
-		return nil, cli.Fail(cli.StatusFailed, fmt.Errorf("no call of run %s is pending", cli.Visible(id)),
-			f.Command("runs", "show", id))
-	}
-	words, err := flags.Words(open)
-	if err != nil {
-		return nil, err
-	}
-	if err := e.Decide(ctx, id, assemble.Decisions(open, words, by)...); err != nil {
-		return nil, f.Failed(err)
-	}
-	for i := range open {
-		if words[i].Flag == "" {
-			left = append(left, open[i])
+	return flags.Decide(s.Pending, id, by, f.Command, func(ds ...llm.Decision) error {
+		if err := e.Decide(ctx, id, ds...); err != nil {
+			return f.Failed(err)
 		}
-	}
-	return left, nil
+		return nil
+	})
 }
 
 // resume watches a run until it is over or waits for an answer.
@@ -256,14 +236,8 @@ func (w *far) attended(ctx context.Context) {
 // do starts or watches the run, asks the person at the terminal for decisions, and returns the exit
 // status as an error.
 func (w *far) do(ctx context.Context, msgs []llm.Message) error {
-	sys := w.sys
-	r := tui.NewRenderer(sys, w.out, sys.Colours(sys.ErrTerm), false)
-	show := r.Event
-	var unwritten error
-	if w.json {
-		show = assemble.EventLines(sys.Out, &unwritten)
-	}
-	hide, started, shown := assemble.Secrets(sys.Env, nil), time.Now(), map[string]bool{}
+	sys, d := w.sys, tui.PlainDisplay(w.sys, w.out, w.json)
+	hide, shown := assemble.Secrets(sys.Env, nil), map[string]bool{}
 	a := tui.NewAsker(sys, w.out, cli.NewLines(sys.In), hide)
 	for {
 		res, err := pawl.Collect(redact.Runner(w.runner, hide).Stream(ctx, msgs...), func(e pawl.Event) {
@@ -271,7 +245,7 @@ func (w *far) do(ctx context.Context, msgs []llm.Message) error {
 			if name := string(e.Kind) + string(e.Path); e.Kind == pawl.EventRunEnded &&
 				e.Result.Stop != pawl.StopPending || !shown[name] {
 				shown[name] = true
-				show(e)
+				d.Show(e)
 			}
 		})
 		w.runner.From = nil // the next messages are answers
@@ -288,48 +262,18 @@ func (w *far) do(ctx context.Context, msgs []llm.Message) error {
 				continue
 			}
 		}
-		return w.end(res, err, r, started, unwritten)
-	}
-}
-
-// end prints the result of the run, and returns the exit status as an error.
-func (w *far) end(res *pawl.Result, err error, r *tui.Renderer, started time.Time, unwritten error) error {
-	sys, open := w.sys, assemble.WaitingCalls(res.Pending)
-	saved := assemble.Save(w.saved, res)
-	if !w.json {
-		if res.Spent.Requests > 0 {
-			r.Totals(res.Spent, time.Since(started))
+		open := assemble.WaitingCalls(res.Pending)
+		end := assemble.Ended(res, err, "", w.saved)
+		if res.Stop == pawl.StopPending {
+			end = cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", assemble.Waits(len(open)),
+				assemble.Keys(open)), w.flags.settling(w.runner.ID, open))
 		}
-		if err := assemble.PrintEnd(sys, res, open, false); err != nil {
-			return err
-		}
+		return d.End(res, open, w.saved, end)
 	}
-	if saved != nil {
-		return saved
-	}
-	if res.Stop == pawl.StopPending {
-		return cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", assemble.Waits(len(open)),
-			assemble.Keys(open)), w.flags.settling(w.runner.ID, open))
-	}
-	if end := assemble.Ended(res, err, "", w.saved); end != nil {
-		return end
-	}
-	return unwritten
 }
 
 // settling returns the commands that settle the open calls of a run.
 func (f remote) settling(id string, open []assemble.OpenCall) string {
-	approve, answer, unknown := assemble.Wanted(open)
-	var ways []string
-	if unknown {
-		ways = append(ways, "it is unknown whether the call happened: "+f.Command("runs", "answer", id, "KEY=RESULT")+
-			" if it did, "+f.Command("runs", "approve", id, "KEY")+" to run it again, or deny")
-	}
-	if answer {
-		ways = append(ways, f.Command("runs", "answer", id, "KEY=TEXT"))
-	}
-	if approve {
-		ways = append(ways, f.Command("runs", "approve|deny", id, "KEY"))
-	}
-	return strings.Join(ways, "; ")
+	return assemble.SettlingBy(f.Command, id, open, f.Command("runs", "answer", id, "KEY=RESULT")+
+		" if it did, "+f.Command("runs", "approve", id, "KEY")+" to run it again, or deny")
 }

@@ -24,29 +24,26 @@ type runsDiffCmd struct {
 
 // Run compares the runs.
 func (c *runsDiffCmd) Run(sys *cli.System) error {
-	j, err := c.OpenRuns(sys)
-	if err != nil {
-		return err
-	}
-	defer j.Close()
-	ctx := context.Background()
-	var sides [2]side
-	var hide *redact.Redactor
-	for i, name := range []string{c.A, c.B} {
-		r, err := j.Find(ctx, name)
-		if err != nil {
-			return err
+	return c.WithRuns(sys, func(j *assemble.Journal) error {
+		ctx := context.Background()
+		var sides [2]side
+		var hide *redact.Redactor
+		for i, name := range []string{c.A, c.B} {
+			r, err := j.Find(ctx, name)
+			if err != nil {
+				return err
+			}
+			x, err := j.Export(j.Scoped(ctx), r.ID)
+			if err != nil {
+				return j.Failed(r.ID, err)
+			}
+			sides[i] = newSide(r.ID, j.StateOf(r), x)
+			if hide, err = j.Hide(ctx, sys, r.ID, hide); err != nil {
+				return err
+			}
 		}
-		x, err := j.Export(j.Scoped(ctx), r.ID)
-		if err != nil {
-			return j.Failed(r.ID, err)
-		}
-		sides[i] = newSide(r.ID, j.StateOf(r), x)
-		if hide, err = j.Hide(ctx, sys, r.ID, hide); err != nil {
-			return err
-		}
-	}
-	return compareRuns(sys, sides, hide, c.JSON)
+		return compareRuns(sys, sides, hide, c.JSON)
+	})
 }
 
 // side is one of the two compared runs with its totals.

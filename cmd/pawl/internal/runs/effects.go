@@ -36,46 +36,43 @@ type effectsListCmd struct {
 
 // Run lists the effects.
 func (c *effectsListCmd) Run(sys *cli.System) error {
-	j, err := c.OpenRuns(sys)
-	if err != nil {
-		return err
-	}
-	defer j.Close()
-	ctx := context.Background()
-	var runs []store.JournalRun
-	if c.Of != "" {
-		r, err := j.Find(ctx, c.Of)
+	return c.WithRuns(sys, func(j *assemble.Journal) error {
+		ctx := context.Background()
+		runs := make([]store.JournalRun, 1)
+		var err error
+		if c.Of != "" {
+			runs[0], err = j.Find(ctx, c.Of)
+		} else {
+			runs, err = j.All(ctx, "")
+		}
 		if err != nil {
 			return err
 		}
-		runs = []store.JournalRun{r}
-	} else if runs, err = j.All(ctx, ""); err != nil {
-		return err
-	}
-	all := []effectOf{}
-	for _, r := range runs {
-		if c.Of == "" && r.State == store.JournalOver {
-			continue
-		}
-		effects, err := j.Effects(j.Scoped(ctx), r.ID)
-		if err != nil {
-			return j.Failed(r.ID, err)
-		}
-		hide, err := j.Hide(ctx, sys, r.ID, nil)
-		if err != nil {
-			return err
-		}
-		for _, f := range effects {
-			settled := f.State == durable.EffectCompleted || f.State == durable.EffectFailed
-			if c.State != "" && string(f.State) != c.State || c.State == "" && c.Of == "" && settled {
+		all := []effectOf{}
+		for _, r := range runs {
+			if c.Of == "" && r.State == store.JournalOver {
 				continue
 			}
-			all = append(all, effectOf{r.ID, f.Redacted(hide)})
+			effects, err := j.Effects(j.Scoped(ctx), r.ID)
+			if err != nil {
+				return j.Failed(r.ID, err)
+			}
+			hide, err := j.Hide(ctx, sys, r.ID, nil)
+			if err != nil {
+				return err
+			}
+			for _, f := range effects {
+				settled := f.State == durable.EffectCompleted || f.State == durable.EffectFailed
+				if c.State != "" && string(f.State) != c.State || c.State == "" && c.Of == "" && settled {
+					continue
+				}
+				all = append(all, effectOf{r.ID, f.Redacted(hide)})
+			}
 		}
-	}
-	return cli.List(sys.Out, c.JSON, all, "RUN|KEY|STATE|EFFECT|TOOL|BEGAN|ARGUMENTS", func(f effectOf) []any {
-		return []any{cli.Visible(f.Run), f.Key, f.State, f.Effect, cli.Visible(f.Tool), cli.Moment(f.Began, ""),
-			cli.Line(string(f.Call.Args), 60)}
+		return cli.List(sys.Out, c.JSON, all, "RUN|KEY|STATE|EFFECT|TOOL|BEGAN|ARGUMENTS", func(f effectOf) []any {
+			return []any{cli.Visible(f.Run), f.Key, f.State, f.Effect, cli.Visible(f.Tool), cli.Moment(f.Began, ""),
+				cli.Line(string(f.Call.Args), 60)}
+		})
 	})
 }
 
@@ -108,40 +105,37 @@ type effectsShowCmd struct {
 // Run shows an effect.
 func (c *effectsShowCmd) Run(sys *cli.System) error {
 	ctx := context.Background()
-	j, r, err := c.OpenRun(ctx, sys, c.ID)
-	if err != nil {
-		return err
-	}
-	defer j.Close()
-	id := r.ID
-	f, err := c.effect(ctx, j, id)
-	if err != nil {
-		return err
-	}
-	hide, err := j.Hide(ctx, sys, id, nil)
-	if err != nil {
-		return err
-	}
-	if f = f.Redacted(hide); c.JSON {
-		return cli.PrintJSON(sys.Out, effectOf{id, f})
-	}
-	fields := [][2]string{{"run", id}, {"key", string(f.Key)}, {"tool", f.Tool}, {"effect", f.Effect.String()},
-		{"state", string(f.State)}, {"arguments", string(f.Call.Args)}, {"attempts", fmt.Sprint(f.Attempts)},
-		{"began", cli.Moment(f.Began, "")}, {"ended", cli.Moment(f.Ended, "")}, {"outcome", string(f.Outcome)},
-		{"error", f.Error}, {"idempotency key", f.IdempotencyKey}}
-	resume := j.Command("runs", "resume", id)
-	switch {
-	case f.Question != nil:
-		fields = append(fields, [2]string{"waits", j.Settling(id, assemble.WaitingCalls([]pawl.PendingCall{*f.Question}))})
-	case f.Answer != nil:
-		fields = append(fields, [2]string{"answered", answered(f.Answer) + "; to resume: " + resume})
-	case f.State == durable.EffectUnknown:
-		fields = append(fields, [2]string{"waits", "for " + resume + ", which asks the tool, or a person"})
-	}
-	for i := range fields {
-		fields[i][1] = cli.Indented(cli.Exact(hide.String(fields[i][1])))
-	}
-	return cli.Fields(sys.Out, fields)
+	return c.WithRun(ctx, sys, c.ID, func(j *assemble.Journal, r store.JournalRun) error {
+		id := r.ID
+		f, err := c.effect(ctx, j, id)
+		if err != nil {
+			return err
+		}
+		hide, err := j.Hide(ctx, sys, id, nil)
+		if err != nil {
+			return err
+		}
+		if f = f.Redacted(hide); c.JSON {
+			return cli.PrintJSON(sys.Out, effectOf{id, f})
+		}
+		fields := [][2]string{{"run", id}, {"key", string(f.Key)}, {"tool", f.Tool}, {"effect", f.Effect.String()},
+			{"state", string(f.State)}, {"arguments", string(f.Call.Args)}, {"attempts", fmt.Sprint(f.Attempts)},
+			{"began", cli.Moment(f.Began, "")}, {"ended", cli.Moment(f.Ended, "")}, {"outcome", string(f.Outcome)},
+			{"error", f.Error}, {"idempotency key", f.IdempotencyKey}}
+		resume := j.Command("runs", "resume", id)
+		switch {
+		case f.Question != nil:
+			fields = append(fields, [2]string{"waits", j.Settling(id, assemble.WaitingCalls([]pawl.PendingCall{*f.Question}))})
+		case f.Answer != nil:
+			fields = append(fields, [2]string{"answered", answered(f.Answer) + "; to resume: " + resume})
+		case f.State == durable.EffectUnknown:
+			fields = append(fields, [2]string{"waits", "for " + resume + ", which asks the tool, or a person"})
+		}
+		for i := range fields {
+			fields[i][1] = cli.Indented(cli.Exact(hide.String(fields[i][1])))
+		}
+		return cli.Fields(sys.Out, fields)
+	})
 }
 
 // answered describes a decision.
@@ -171,47 +165,44 @@ type effectsReconcileCmd struct {
 // Run settles the effect.
 func (c *effectsReconcileCmd) Run(sys *cli.System) error {
 	ctx := context.Background()
-	j, r, err := c.OpenRun(ctx, sys, c.ID)
-	if err != nil {
+	return c.WithRun(ctx, sys, c.ID, func(j *assemble.Journal, r store.JournalRun) error {
+		id := r.ID
+		f, err := c.effect(ctx, j, id)
+		if err != nil {
+			return err
+		}
+		switch {
+		case f.State != durable.EffectUnknown:
+			return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s is %s: its outcome is known", f.Key, id,
+				f.State), j.Command("effects", "list", id))
+		case c.Happened == nil && !c.Again && c.Never == nil:
+			return cli.Usage("--happened RESULT, --again or --never REASON", "the outcome of %s (%s) is missing", f.Key,
+				f.Tool)
+		case f.Answer != nil:
+			return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s is settled: %s", f.Key, id, answered(f.Answer)),
+				j.Command("runs", "resume", id))
+		case f.Question == nil:
+			return cli.Fail(cli.StatusFailed, errors.New("the run was not resumed since, so its tool has not been asked yet"),
+				"first "+j.Command("runs", "resume", id)+", then repeat this command")
+		}
+		var said llm.Decision
+		by := c.who(sys)
+		switch {
+		case c.Again:
+			said = f.Question.Approve(by)
+		case c.Happened != nil:
+			said = f.Question.Answer(by, llm.TextResult(*c.Happened))
+		default:
+			said = f.Question.Deny(by, *c.Never)
+		}
+		said.Identity = assemble.Identity()
+		if err := j.Engine.Decide(j.Scoped(ctx), id, said); errors.Is(err, store.ErrConflict) {
+			return cli.Fail(cli.StatusFailed, err, "another client was faster; "+j.Command("effects", "show", id, string(f.Key)))
+		} else if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(sys.Out, "%s in %s is settled; to resume: %s\n", f.Key, cli.Visible(id),
+			cli.Visible(j.Command("runs", "resume", id)))
 		return err
-	}
-	defer j.Close()
-	id := r.ID
-	f, err := c.effect(ctx, j, id)
-	if err != nil {
-		return err
-	}
-	switch {
-	case f.State != durable.EffectUnknown:
-		return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s is %s: its outcome is known", f.Key, id,
-			f.State), j.Command("effects", "list", id))
-	case c.Happened == nil && !c.Again && c.Never == nil:
-		return cli.Usage("--happened RESULT, --again or --never REASON", "the outcome of %s (%s) is missing", f.Key,
-			f.Tool)
-	case f.Answer != nil:
-		return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s is settled: %s", f.Key, id, answered(f.Answer)),
-			j.Command("runs", "resume", id))
-	case f.Question == nil:
-		return cli.Fail(cli.StatusFailed, errors.New("the run was not resumed since, so its tool has not been asked yet"),
-			"first "+j.Command("runs", "resume", id)+", then repeat this command")
-	}
-	var said llm.Decision
-	by := c.who(sys)
-	switch {
-	case c.Again:
-		said = f.Question.Approve(by)
-	case c.Happened != nil:
-		said = f.Question.Answer(by, llm.TextResult(*c.Happened))
-	default:
-		said = f.Question.Deny(by, *c.Never)
-	}
-	said.Identity = assemble.Identity()
-	if err := j.Decide(j.Scoped(ctx), id, said); errors.Is(err, store.ErrConflict) {
-		return cli.Fail(cli.StatusFailed, err, "another client was faster; "+j.Command("effects", "show", id, string(f.Key)))
-	} else if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(sys.Out, "%s in %s is settled; to resume: %s\n", f.Key, cli.Visible(id),
-		cli.Visible(j.Command("runs", "resume", id)))
-	return err
+	})
 }

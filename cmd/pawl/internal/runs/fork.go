@@ -35,36 +35,33 @@ func (c *runsForkCmd) Run(sys *cli.System) error {
 		errors.As(err, &f)
 		return cli.Usage(f.Hint, "%s", "--as"+f.Error()[len("--run"):])
 	}
-	j, r, err := c.OpenRun(ctx, sys, c.ID)
-	if err != nil {
+	return c.WithRun(ctx, sys, c.ID, func(j *assemble.Journal, r store.JournalRun) error {
+		if err := c.copiable(ctx, j, r.ID); err != nil {
+			return err
+		}
+		if err := c.remember(ctx, sys, j, r.ID); err != nil {
+			return err
+		}
+		s, err := c.Setup(ctx, sys, c.File) // what is wrong with it is found before there is a run
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		o := &durable.ForkOptions{Results: c.result}
+		if o.Meta, err = assemble.NewRecipe(c.File, &c.AgentFlags, s); err != nil {
+			return err
+		}
+		id := cmp.Or(c.Called, assemble.NewRunID())
+		switch err := j.Fork(j.Scoped(ctx), r.ID, id, c.At, o); {
+		case errors.Is(err, store.ErrConflict):
+			return cli.Usage("--as ANOTHER", "--as: there is a run %s", id)
+		case err != nil:
+			return err
+		}
+		sys.Notice("to resume it: " + j.Command("runs", "resume", id))
+		_, err = fmt.Fprintln(sys.Out, id)
 		return err
-	}
-	defer j.Close()
-	if err := c.copiable(ctx, j, r.ID); err != nil {
-		return err
-	}
-	if err := c.remember(ctx, sys, j, r.ID); err != nil {
-		return err
-	}
-	s, err := c.Setup(ctx, sys, c.File) // what is wrong with it is found before there is a run
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	o := &durable.ForkOptions{Results: c.result}
-	if o.Meta, err = assemble.NewRecipe(c.File, &c.AgentFlags, s); err != nil {
-		return err
-	}
-	id := cmp.Or(c.Called, assemble.NewRunID())
-	switch err := j.Fork(j.Scoped(ctx), r.ID, id, c.At, o); {
-	case errors.Is(err, store.ErrConflict):
-		return cli.Usage("--as ANOTHER", "--as: there is a run %s", id)
-	case err != nil:
-		return err
-	}
-	sys.Notice("to resume it: " + j.Command("runs", "resume", id))
-	_, err = fmt.Fprintln(sys.Out, id)
-	return err
+	})
 }
 
 // result returns the result of --tool for a copied call.

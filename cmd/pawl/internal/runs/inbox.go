@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/store"
 )
 
 // InboxCmd lists and settles the pending calls of all runs.
@@ -23,34 +24,31 @@ type inboxListCmd struct{ assemble.ListFlags }
 
 // Run lists the pending calls.
 func (c *inboxListCmd) Run(sys *cli.System) error {
-	j, err := c.OpenRuns(sys)
-	if err != nil {
-		return err
-	}
-	defer j.Close()
-	items, err := j.Inbox(context.Background(), sys)
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return cli.PrintJSON(sys.Out, items)
-	}
-	if len(items) == 0 {
-		_, err := fmt.Fprintln(sys.Out, "nothing waits")
-		return err
-	}
-	for i, item := range items {
-		if i == 0 || items[i-1].Run != item.Run {
-			fmt.Fprintf(sys.Out, "%s  %s\n", cli.Visible(item.Run), cli.Line(item.Task, max(40, sys.Width-12)))
+	return c.WithRuns(sys, func(j *assemble.Journal) error {
+		items, err := j.Inbox(context.Background(), sys)
+		if err != nil {
+			return err
 		}
-		wants := map[string]string{"approval": "may it run?", "result": "what is its result?",
-			"word": "did it happen?"}[item.Wants]
-		fmt.Fprintf(sys.Out, "  %-10s %s %s %s\n", item.Key, wants, cli.Visible(item.Tool), cli.WholeLine(string(item.Args)))
-		if item.Why != "" {
-			fmt.Fprintf(sys.Out, "  %-10s %s\n", "", cli.WholeLine(item.Why))
+		if c.JSON {
+			return cli.PrintJSON(sys.Out, items)
 		}
-	}
-	return nil
+		if len(items) == 0 {
+			_, err := fmt.Fprintln(sys.Out, "nothing waits")
+			return err
+		}
+		for i, item := range items {
+			if i == 0 || items[i-1].Run != item.Run {
+				fmt.Fprintf(sys.Out, "%s  %s\n", cli.Visible(item.Run), cli.Line(item.Task, max(40, sys.Width-12)))
+			}
+			wants := map[string]string{"approval": "may it run?", "result": "what is its result?",
+				"word": "did it happen?"}[item.Wants]
+			fmt.Fprintf(sys.Out, "  %-10s %s %s %s\n", item.Key, wants, cli.Visible(item.Tool), cli.WholeLine(string(item.Args)))
+			if item.Why != "" {
+				fmt.Fprintf(sys.Out, "  %-10s %s\n", "", cli.WholeLine(item.Why))
+			}
+		}
+		return nil
+	})
 }
 
 // byFlag names the person who decides.
@@ -78,27 +76,25 @@ func (a *settleArgs) settle(sys *cli.System, done string, flags assemble.SettleF
 		return remote{&a.ClusterFlags}.settle(sys, a.ID, a.who(sys), done, flags)
 	}
 	ctx := context.Background()
-	j, r, err := a.OpenRun(ctx, sys, a.ID)
+	return a.WithRun(ctx, sys, a.ID, func(j *assemble.Journal, r store.JournalRun) error {
+		if err := reads(ctx, sys, j, r.ID, flags); err != nil {
+			return err
+		}
+		left, err := j.Decide(ctx, r.ID, a.who(sys), flags)
+		return printSettled(sys, done, r.ID, left, "to resume: "+j.Command("runs", "resume", cli.Visible(r.ID)), err)
+	})
+}
+
+// printSettled prints the calls of a run that are still pending, or else the next step. err is the
+// error of the decisions.
+func printSettled(sys *cli.System, done, id string, left []assemble.OpenCall, next string, err error) error {
 	if err != nil {
-		return err
-	}
-	defer j.Close()
-	if err := reads(ctx, sys, j, r.ID, flags); err != nil {
-		return err
-	}
-	if err := flags.Decide(ctx, j, r.ID, a.who(sys)); err != nil {
 		return withoutFlags(err)
 	}
-	left, err := j.Pending(j.Scoped(ctx), r.ID)
-	if err != nil {
-		return err
-	}
-	id := cli.Visible(r.ID)
-	next := "to resume: " + j.Command("runs", "resume", id)
 	if len(left) > 0 {
-		next = fmt.Sprintf("%s: %s", assemble.Waits(len(left)), assemble.Keys(assemble.WaitingCalls(left)))
+		next = fmt.Sprintf("%s: %s", assemble.Waits(len(left)), assemble.Keys(left))
 	}
-	_, err = fmt.Fprintf(sys.Out, "%s in %s; %s\n", done, id, cli.Visible(next))
+	_, err = fmt.Fprintf(sys.Out, "%s in %s; %s\n", done, cli.Visible(id), cli.Visible(next))
 	return err
 }
 

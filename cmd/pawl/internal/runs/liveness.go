@@ -40,12 +40,7 @@ func (c *LivenessCmd) Run(sys *cli.System) error {
 			return err
 		}
 	} else {
-		j, err := c.OpenRuns(sys)
-		if err != nil {
-			return err
-		}
-		defer j.Close()
-		if err := find(context.Background(), j); err != nil {
+		if err := c.WithRuns(sys, func(j *assemble.Journal) error { return find(context.Background(), j) }); err != nil {
 			return cli.Failed(err)
 		}
 	}

@@ -32,44 +32,41 @@ func (c *runsPruneCmd) Run(sys *cli.System) error {
 	case c.All && (c.User == "" || c.State != ""):
 		return cli.Usage("pawl runs prune --all --user NAME", "--all deletes all data of one user: name the user, and no state")
 	}
-	j, err := c.OpenRuns(sys)
-	if err != nil {
-		return err
-	}
-	defer j.Close()
-	ctx := context.Background()
-	db, ok := j.Journal.(keeper)
-	if !ok {
-		return cli.Usage("", "this database cannot be pruned")
-	}
-	if c.All {
-		if err := db.Erase(ctx, c.Tenant, c.User); err != nil {
-			return cli.Failed(err)
+	return c.WithRuns(sys, func(j *assemble.Journal) error {
+		ctx := context.Background()
+		db, ok := j.Journal.(keeper)
+		if !ok {
+			return cli.Usage("", "this database cannot be pruned")
 		}
-		fmt.Fprintf(sys.Out, "deleted all data of %s\n", cli.Visible(c.User))
-		return compact(ctx, sys, j)
-	}
-	state := c.State
-	if state == "" {
-		state = store.JournalOver
-	}
-	now, n := time.Now(), 0
-	for {
-		runs, err := db.EndedRuns(ctx, state, c.Tenant, c.User, now.Add(-time.Duration(*c.Older)), now)
-		if err != nil {
-			return cli.Failed(err)
-		}
-		for _, r := range runs {
-			if err := j.Journal.DeleteJournal(ctx, r.Scope, r.ID); err != nil {
+		if c.All {
+			if err := db.Erase(ctx, c.Tenant, c.User); err != nil {
 				return cli.Failed(err)
 			}
+			fmt.Fprintf(sys.Out, "deleted all data of %s\n", cli.Visible(c.User))
+			return compact(ctx, sys, j)
 		}
-		if n += len(runs); len(runs) == 0 {
-			break
+		state := c.State
+		if state == "" {
+			state = store.JournalOver
 		}
-	}
-	fmt.Fprintf(sys.Out, "deleted %s\n", cli.Count(n, "run"))
-	return compact(ctx, sys, j)
+		now, n := time.Now(), 0
+		for {
+			runs, err := db.EndedRuns(ctx, state, c.Tenant, c.User, now.Add(-time.Duration(*c.Older)), now)
+			if err != nil {
+				return cli.Failed(err)
+			}
+			for _, r := range runs {
+				if err := j.Journal.DeleteJournal(ctx, r.Scope, r.ID); err != nil {
+					return cli.Failed(err)
+				}
+			}
+			if n += len(runs); len(runs) == 0 {
+				break
+			}
+		}
+		fmt.Fprintf(sys.Out, "deleted %s\n", cli.Count(n, "run"))
+		return compact(ctx, sys, j)
+	})
 }
 
 // compact removes the remains of deleted data, if the database can do so.

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/store"
 )
 
 type runsReplayCmd struct {
@@ -38,49 +40,46 @@ type difference struct {
 func (c *runsReplayCmd) Run(sys *cli.System) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()
-	j, r, err := c.OpenRun(ctx, sys, c.ID)
-	if err != nil {
+	return c.WithRun(ctx, sys, c.ID, func(j *assemble.Journal, r store.JournalRun) error {
+		if err := c.remember(ctx, sys, j, r.ID); err != nil {
+			return err
+		}
+		c.CarryBy(durable.Transport(offline{}), true)
+		s, err := c.Setup(ctx, sys, c.File)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		s.Agent.Middleware = append(s.Agent.Middleware, s.Rules.Middleware())
+		p, err := j.Replay(j.Scoped(ctx), r.ID, s.Agent)
+		hide, hideErr := j.Hide(ctx, sys, r.ID, s.Secrets)
+		if hideErr != nil {
+			return j.Failed(r.ID, hideErr)
+		}
+		var m *durable.Mismatch
+		if errors.As(err, &m) {
+			err = m.Redacted(hide)
+		}
+		if err != nil && !errors.Is(err, durable.ErrChanged) {
+			return j.Failed(r.ID, err)
+		}
+		if c.JSON {
+			return c.report(sys, r.ID, p, hide.Error(err))
+		}
+		if err != nil {
+			return cli.Fail(cli.StatusFailed, hide.Error(err), "")
+		}
+		how := " byte for byte"
+		switch {
+		case p.Bytes == 0:
+			how = " (compared by digest)"
+		case p.Bytes < p.Requests:
+			how = fmt.Sprintf(" (%s of them byte for byte)", cli.Grouped(p.Bytes))
+		}
+		_, err = fmt.Fprintf(sys.Out, "%s: %s made again%s, %s played back: the same\n", cli.Visible(r.ID),
+			cli.Count(p.Requests, "request"), how, cli.Count(p.Calls, "call"))
 		return err
-	}
-	defer j.Close()
-	if err := c.remember(ctx, sys, j, r.ID); err != nil {
-		return err
-	}
-	c.CarryBy(durable.Transport(offline{}), true)
-	s, err := c.Setup(ctx, sys, c.File)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	s.Agent.Middleware = append(s.Agent.Middleware, s.Rules.Middleware())
-	p, err := j.Replay(j.Scoped(ctx), r.ID, s.Agent)
-	hide, hideErr := j.Hide(ctx, sys, r.ID, s.Secrets)
-	if hideErr != nil {
-		return j.Failed(r.ID, hideErr)
-	}
-	var m *durable.Mismatch
-	if errors.As(err, &m) {
-		err = m.Redacted(hide)
-	}
-	if err != nil && !errors.Is(err, durable.ErrChanged) {
-		return j.Failed(r.ID, err)
-	}
-	if c.JSON {
-		return c.report(sys, r.ID, p, hide.Error(err))
-	}
-	if err != nil {
-		return cli.Fail(cli.StatusFailed, hide.Error(err), "")
-	}
-	how := " byte for byte"
-	switch {
-	case p.Bytes == 0:
-		how = " (compared by digest)"
-	case p.Bytes < p.Requests:
-		how = fmt.Sprintf(" (%s of them byte for byte)", cli.Grouped(p.Bytes))
-	}
-	_, err = fmt.Fprintf(sys.Out, "%s: %s made again%s, %s played back: the same\n", cli.Visible(r.ID),
-		cli.Count(p.Requests, "request"), how, cli.Count(p.Calls, "call"))
-	return err
+	})
 }
 
 func (c *runsReplayCmd) report(sys *cli.System, id string, p durable.Played, err error) error {

@@ -73,16 +73,13 @@ func (c *runsResumeCmd) Run(sys *cli.System) error {
 	if err := (&assemble.DurableFlags{Durable: true, Lease: c.Lease}).Check(); err != nil {
 		return err
 	}
-	j, r, err := c.OpenRun(ctx, sys, c.ID)
-	if err != nil {
-		return err
-	}
-	defer j.Close()
-	j.AcceptChangedTools = c.Accept
-	if c.Lease != nil {
-		j.Engine.Lease = *c.Lease
-	}
-	return c.goOn(ctx, sys, j, r)
+	return c.WithRun(ctx, sys, c.ID, func(j *assemble.Journal, r store.JournalRun) error {
+		j.AcceptChangedTools = c.Accept
+		if c.Lease != nil {
+			j.Engine.Lease = *c.Lease
+		}
+		return c.goOn(ctx, sys, j, r)
+	})
 }
 
 func (c *runsResumeCmd) goOn(ctx context.Context, sys *cli.System, j *assemble.Journal, r store.JournalRun) error {
@@ -90,7 +87,7 @@ func (c *runsResumeCmd) goOn(ctx context.Context, sys *cli.System, j *assemble.J
 		return err
 	}
 	if !c.SettleFlags.Empty() {
-		if err := c.SettleFlags.Decide(ctx, j, r.ID, assemble.WhoSays(sys)); err != nil {
+		if _, err := j.Decide(ctx, r.ID, assemble.WhoSays(sys), c.SettleFlags); err != nil {
 			return err
 		}
 	}

@@ -51,26 +51,23 @@ func (c *runsListCmd) Run(sys *cli.System) error {
 	if c.Away() {
 		return remote{&c.ClusterFlags}.list(sys, c.State, c.JSON)
 	}
-	j, err := c.OpenRuns(sys)
-	if err != nil {
-		return err
-	}
-	defer j.Close()
-	runs, err := j.All(context.Background(), c.State)
-	if err != nil {
-		return err
-	}
-	hide := assemble.Secrets(sys.Env, nil)
-	return cli.List(sys.Out, c.JSON, runs, "RUN|STATE|REQUESTS|COST|LAST|TASK", func(r store.JournalRun) []any {
-		s, requests, cost := assemble.SummaryOf(r), "", ""
-		if s.Spent.Requests > 0 {
-			requests = cli.Grouped(s.Spent.Requests)
+	return c.WithRuns(sys, func(j *assemble.Journal) error {
+		runs, err := j.All(context.Background(), c.State)
+		if err != nil {
+			return err
 		}
-		if s.Spent.Usage.Cost > 0 {
-			cost = cli.Dollars(s.Spent.Usage.Cost)
-		}
-		return []any{cli.Visible(r.ID), j.StateOf(r), requests, cost, cli.Moment(r.Updated, ""),
-			cli.Line(hide.String(r.Task), 50)}
+		hide := assemble.Secrets(sys.Env, nil)
+		return cli.List(sys.Out, c.JSON, runs, "RUN|STATE|REQUESTS|COST|LAST|TASK", func(r store.JournalRun) []any {
+			s, requests, cost := assemble.SummaryOf(r), "", ""
+			if s.Spent.Requests > 0 {
+				requests = cli.Grouped(s.Spent.Requests)
+			}
+			if s.Spent.Usage.Cost > 0 {
+				cost = cli.Dollars(s.Spent.Usage.Cost)
+			}
+			return []any{cli.Visible(r.ID), j.StateOf(r), requests, cost, cli.Moment(r.Updated, ""),
+				cli.Line(hide.String(r.Task), 50)}
+		})
 	})
 }
 
@@ -81,29 +78,26 @@ type runsDeleteCmd struct {
 
 // Run removes runs, and reports the first missing one.
 func (c *runsDeleteCmd) Run(sys *cli.System) error {
-	j, err := c.OpenRuns(sys)
-	if err != nil {
-		return err
-	}
-	defer j.Close()
-	ctx := context.Background()
-	err = cli.Deleted(sys.Out, c.IDs, func(id string) error {
-		r, err := j.Journal.JournalRun(ctx, j.Scope(), id)
-		if err != nil {
-			return err
-		}
-		if j.StateOf(r) == "running" {
-			return fmt.Errorf("run %s: a process executes it; first: %s", id, j.Command("runs", "cancel", id))
-		}
-		return j.Journal.DeleteJournal(ctx, j.Scope(), id)
-	}, func(id string) error {
-		runs, err := j.All(ctx, "")
-		if err != nil {
-			return err
-		}
-		return cli.Unknown("run", id, cli.Names(runs, assemble.RunID), j.Command("runs", "list"))
+	return c.WithRuns(sys, func(j *assemble.Journal) error {
+		ctx := context.Background()
+		err := cli.Deleted(sys.Out, c.IDs, func(id string) error {
+			r, err := j.Journal.JournalRun(ctx, j.Scope(), id)
+			if err != nil {
+				return err
+			}
+			if j.StateOf(r) == "running" {
+				return fmt.Errorf("run %s: a process executes it; first: %s", id, j.Command("runs", "cancel", id))
+			}
+			return j.Journal.DeleteJournal(ctx, j.Scope(), id)
+		}, func(id string) error {
+			runs, err := j.All(ctx, "")
+			if err != nil {
+				return err
+			}
+			return cli.Unknown("run", id, cli.Names(runs, assemble.RunID), j.Command("runs", "list"))
+		})
+		return errors.Join(err, compact(ctx, sys, j))
 	})
-	return errors.Join(err, compact(ctx, sys, j))
 }
 
 type runsVerifyCmd struct {
@@ -121,38 +115,35 @@ func (c *runsVerifyCmd) Run(sys *cli.System) error {
 	if err != nil {
 		return err
 	}
-	j, err := c.OpenRuns(sys)
-	if err != nil {
-		return err
-	}
-	defer j.Close()
-	ids, err := c.named(ctx, j, o)
-	if err != nil {
-		return err
-	}
-	var bad []error
-	for _, id := range ids {
-		v, err := j.Verify(j.Scoped(ctx), id, o)
+	return c.WithRuns(sys, func(j *assemble.Journal) error {
+		ids, err := c.named(ctx, j, o)
 		if err != nil {
-			bad = append(bad, err)
-			continue
+			return err
 		}
-		text := ""
-		if !v.Sealed {
-			text = "; its columns in the list of runs have no seal yet"
+		var bad []error
+		for _, id := range ids {
+			v, err := j.Verify(j.Scoped(ctx), id, o)
+			if err != nil {
+				bad = append(bad, err)
+				continue
+			}
+			text := ""
+			if !v.Sealed {
+				text = "; its columns in the list of runs have no seal yet"
+			}
+			if c.Anchors != "" && v.Unanchored > 0 {
+				text += fmt.Sprintf("; %s after the last anchor", cli.Count(int(v.Unanchored), "record"))
+			}
+			fmt.Fprintf(sys.Out, "%s: %s in order, head %s%s\n", cli.Visible(id), cli.Count(int(v.Records), "record"), v.Head, text)
 		}
-		if c.Anchors != "" && v.Unanchored > 0 {
-			text += fmt.Sprintf("; %s after the last anchor", cli.Count(int(v.Unanchored), "record"))
+		if len(bad) > 0 {
+			return cli.Fail(cli.StatusFailed, errors.Join(bad...), "the records of the run were changed; do not resume it")
 		}
-		fmt.Fprintf(sys.Out, "%s: %s in order, head %s%s\n", cli.Visible(id), cli.Count(int(v.Records), "record"), v.Head, text)
-	}
-	if len(bad) > 0 {
-		return cli.Fail(cli.StatusFailed, errors.Join(bad...), "the records of the run were changed; do not resume it")
-	}
-	if o.Keys == nil || o.Anchors == nil {
-		sys.Notice("without --key and --anchors this cannot see a chain that was written anew, a truncated run, or an older copy of the database")
-	}
-	return nil
+		if o.Keys == nil || o.Anchors == nil {
+			sys.Notice("without --key and --anchors this cannot see a chain that was written anew, a truncated run, or an older copy of the database")
+		}
+		return nil
+	})
 }
 
 // options reads the keys and the anchors.

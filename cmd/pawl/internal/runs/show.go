@@ -14,6 +14,7 @@ import (
 	"github.com/pawl-go/pawl/durable"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/redact"
+	"github.com/pawl-go/pawl/store"
 )
 
 type runsShowCmd struct {
@@ -32,42 +33,39 @@ func (c *runsShowCmd) Run(sys *cli.System) error {
 		return remote{&c.ClusterFlags}.show(sys, c.ID, c.JSON)
 	}
 	ctx := context.Background()
-	j, r, err := c.OpenRun(ctx, sys, c.ID)
-	if err != nil {
-		return err
-	}
-	defer j.Close()
-	x, err := j.Export(j.Scoped(ctx), r.ID)
-	if err != nil {
-		return j.Failed(r.ID, err)
-	}
-	hide, err := j.Hide(ctx, sys, r.ID, nil)
-	if err != nil {
-		return err
-	}
-	x = x.Redacted(hide)
-	if c.JSON {
-		return printExport(sys, x)
-	}
-	effects, err := j.Effects(j.Scoped(ctx), r.ID)
-	if err != nil {
-		return err
-	}
-	for i := range effects {
-		effects[i] = effects[i].Redacted(hide)
-	}
-	v := &runView{w: sys.Out, export: x, effects: effects, secrets: hide, width: sys.Width}
-	made := ""
-	if meta, err := j.Meta(j.Scoped(ctx), r.ID); err == nil {
-		if n := assemble.ReadRecipe(meta); n != nil {
-			made = n.Command()
+	return c.WithRun(ctx, sys, c.ID, func(j *assemble.Journal, r store.JournalRun) error {
+		x, err := j.Export(j.Scoped(ctx), r.ID)
+		if err != nil {
+			return j.Failed(r.ID, err)
 		}
-	}
-	return v.print([][2]string{{"run", r.ID}, {"state", j.StateOf(r)}, {"cause", endOf(x)}, {"task", r.Task},
-		{"agent", r.Agent}, {"forked", forkedFrom(x)}, {"made of", made}, {"began",
-			cli.Moment(r.Created, "")}, {"last", cli.Moment(r.Updated, "")},
-		{"spent", spentLine(assemble.SummaryOf(r).Spent)}, {"kept",
-			fmt.Sprintf("%s, %s", cli.Count(int(r.Records), "record"), cli.Count(int(r.Fence), "attempt"))}})
+		hide, err := j.Hide(ctx, sys, r.ID, nil)
+		if err != nil {
+			return err
+		}
+		x = x.Redacted(hide)
+		if c.JSON {
+			return printExport(sys, x)
+		}
+		effects, err := j.Effects(j.Scoped(ctx), r.ID)
+		if err != nil {
+			return err
+		}
+		for i := range effects {
+			effects[i] = effects[i].Redacted(hide)
+		}
+		v := &runView{w: sys.Out, export: x, effects: effects, secrets: hide, width: sys.Width}
+		made := ""
+		if meta, err := j.Meta(j.Scoped(ctx), r.ID); err == nil {
+			if n := assemble.ReadRecipe(meta); n != nil {
+				made = n.Command()
+			}
+		}
+		return v.print([][2]string{{"run", r.ID}, {"state", j.StateOf(r)}, {"cause", endOf(x)}, {"task", r.Task},
+			{"agent", r.Agent}, {"forked", forkedFrom(x)}, {"made of", made}, {"began",
+				cli.Moment(r.Created, "")}, {"last", cli.Moment(r.Updated, "")},
+			{"spent", spentLine(assemble.SummaryOf(r).Spent)}, {"kept",
+				fmt.Sprintf("%s, %s", cli.Count(int(r.Records), "record"), cli.Count(int(r.Fence), "attempt"))}})
+	})
 }
 
 // runView prints a run for a person.

@@ -71,19 +71,26 @@ type display struct {
 	started   time.Time
 }
 
-// NewDisplay returns a display on the console of sys. Without a console, it returns a display that
-// writes plain lines to out. asJSON says that it writes the events as JSON, and nothing else.
+// NewDisplay returns a display on the console of sys. Without a console, it returns a PlainDisplay
+// that shows text as it arrives, if all goes to the same terminal.
 func NewDisplay(sys *cli.System, out *Screen, asJSON bool) *display {
-	d := &display{sys: sys, live: sys.OutTerm && sys.ErrTerm, console: consoleOf(sys), json: asJSON,
-		started: time.Now()}
-	switch {
-	case asJSON:
-		d.Show = assemble.EventLines(sys.Out, &d.unwritten)
-	case d.console != nil:
+	d := PlainDisplay(sys, out, asJSON)
+	d.live, d.console = sys.OutTerm && sys.ErrTerm, consoleOf(sys)
+	d.plain.live = d.live
+	if d.console != nil && !asJSON {
 		d.Show = d.console.show
-	default:
-		d.plain = NewRenderer(sys, out, sys.Colours(sys.ErrTerm), d.live)
-		d.Show = d.plain.Event
+	}
+	return d
+}
+
+// PlainDisplay returns a display that writes plain lines to out, and text when it is complete.
+// asJSON says that it writes the events as JSON, and nothing else.
+func PlainDisplay(sys *cli.System, out *Screen, asJSON bool) *display {
+	d := &display{sys: sys, json: asJSON, started: time.Now(),
+		plain: NewRenderer(sys, out, sys.Colours(sys.ErrTerm), false)}
+	d.Show = d.plain.Event
+	if asJSON {
+		d.Show = assemble.EventLines(sys.Out, &d.unwritten)
 	}
 	return d
 }
