@@ -39,10 +39,10 @@ func (c *LivenessCmd) Run(sys *cli.System) error {
 		}); err != nil {
 			return err
 		}
-	} else {
-		if err := c.WithRuns(sys, func(j *assemble.Journal) error { return find(context.Background(), j) }); err != nil {
-			return cli.Failed(err)
-		}
+	} else if err := c.WithRuns(sys, func(j *assemble.Journal) error {
+		return find(context.Background(), j)
+	}); err != nil {
+		return cli.Failed(err)
 	}
 	stuck = slices.DeleteFunc(stuck, func(r durable.StuckRun) bool {
 		return c.Tenant != "" && r.Scope.Tenant != c.Tenant || c.User != "" && r.Scope.User != c.User
