@@ -3,6 +3,7 @@ package pawl
 // agent_tool.go: an agent as a tool of another agent.
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -14,10 +15,7 @@ import (
 // nested run also counts against the remaining budget of the run around it, and shares its slots.
 // The keys of its events start with the key of the call.
 func (a *Agent) Tool(description string) *Tool {
-	name := a.Name
-	if name == "" {
-		name = "agent"
-	}
+	name := cmp.Or(a.Name, "agent")
 	type input struct {
 		Task string `json:"task" jsonschema:"The whole task: the agent sees nothing else"`
 	}

@@ -66,6 +66,35 @@ func After(
 	}}
 }
 
+// For returns the middleware for the calls for which is returns true. Other calls pass by it. Model
+// is left out.
+func (m Middleware) For(is func(ctx context.Context, call llm.ToolCall) bool) Middleware {
+	some := func(layer func(ToolFunc) ToolFunc) func(ToolFunc) ToolFunc {
+		if layer == nil {
+			return nil
+		}
+		return func(next ToolFunc) ToolFunc {
+			inside := layer(next)
+			return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+				if is(ctx, call) {
+					return inside(ctx, call)
+				}
+				return next(ctx, call)
+			}
+		}
+	}
+	m.Model, m.Tool, m.Approved = nil, some(m.Tool), some(m.Approved)
+	if approve := m.approve; approve != nil {
+		m.approve = func(ctx context.Context, call llm.ToolCall, tool *Tool) (Approval, error) {
+			if is(ctx, call) {
+				return approve(ctx, call, tool)
+			}
+			return Approval{Verdict: VerdictAllow}, nil
+		}
+	}
+	return m
+}
+
 // needs returns the check of a middleware that was made without its function.
 func needs(given bool, name string) func([]*Tool) error {
 	if given {

@@ -62,20 +62,15 @@ func (s *Steering) Steer(ctx context.Context, msgs ...llm.Message) error {
 }
 
 // Take returns the messages sent since the last Take.
-func (s *Steering) Take(context.Context, llm.Key) []llm.Message {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	msgs := s.msgs
-	s.msgs = nil
-	return msgs
-}
+func (s *Steering) Take(context.Context, llm.Key) []llm.Message { return s.take(false) }
 
 // Close returns the remaining messages. From then on Steer returns ErrRunEnded.
-func (s *Steering) Close(context.Context) []llm.Message {
+func (s *Steering) Close(context.Context) []llm.Message { return s.take(true) }
+
+func (s *Steering) take(ends bool) (msgs []llm.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	msgs := s.msgs
-	s.msgs, s.ended = nil, true
+	msgs, s.msgs, s.ended = s.msgs, nil, s.ended || ends
 	return msgs
 }
 

@@ -3,6 +3,7 @@ package pawl
 // toolset.go: Toolset, Toolsets, Registry, Filter, Prefix, and tools that a run offers on demand.
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -227,20 +228,13 @@ func find(tools []*Tool, name string) *Tool {
 }
 
 func names(tools []*Tool) string {
-	var b strings.Builder
+	var out []string
 	for _, t := range tools {
-		switch {
-		case t.Deferred:
-			continue
-		case b.Len() > 0:
-			b.WriteString(", ")
+		if !t.Deferred {
+			out = append(out, t.Name)
 		}
-		b.WriteString(t.Name)
 	}
-	if b.Len() == 0 {
-		return "none"
-	}
-	return b.String()
+	return cmp.Or(strings.Join(out, ", "), "none")
 }
 
 // toolSearch is the name of the tool that finds deferred tools; see package tools/find.

@@ -57,6 +57,8 @@ type Agent struct {
 	Lock         string                      `yaml:"tools_lock"`
 	Search       string                      `yaml:"tool_search" enum:"auto,on,off"`
 	Team         *Team                       `yaml:"team"`
+	Handoffs     []Worker                    `yaml:"handoffs"`
+	HandoffPass  string                      `yaml:"handoff_pass" enum:"all,texts"`
 	Schedules    []Schedule                  `yaml:"schedules"`
 	Disconnect   string                      `yaml:"on_disconnect" enum:"continue,cancel"`
 	Side         *Model                      `yaml:"side_model"`

@@ -185,7 +185,7 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 		known, _ := b.known.Lookup(a.Model[0].Name)
 		built.Window = known.Window
 	}
-	if a.Team != nil && out.Model != nil && err == nil {
+	if len(a.group().Workers) > 0 && out.Model != nil && err == nil {
 		err = b.team(ctx, built)
 	}
 	if err == nil && built.Agent.Model != nil {
@@ -228,14 +228,18 @@ func faults(err error) error {
 }
 
 func (b *builder) approval() []pawl.Middleware {
-	if b.opts.Approve == nil {
+	approve := b.opts.Approve
+	if approve != nil && b.agent.Handoffs != nil { // the rules of each agent are for its own calls
+		approve = b.opts.Inner
+	}
+	if approve == nil {
 		r := b.agent.Rules()
 		r.Flow = b.agent.flow(b.unseen)
 		r.Deny, r.Ask, r.Allow = perhaps(r.Deny, b.unseen), perhaps(r.Ask, b.unseen), perhaps(r.Allow, b.unseen)
 		return []pawl.Middleware{r.Middleware()}
 	}
 	r := b.agent.Rules()
-	return []pawl.Middleware{b.opts.Approve(r), {Tool: r.Middleware().Tool}}
+	return []pawl.Middleware{approve(r), {Tool: r.Middleware().Tool}}
 }
 
 // offered checks the tools of sets, and reports names in the agent's rules that none of them has.

@@ -160,7 +160,7 @@ func (f *File) Agent(name string) (*Agent, error) {
 func (f *File) leads() (out []*Agent) {
 	for _, a := range f.Agents {
 		if !slices.ContainsFunc(f.Agents, func(b *Agent) bool {
-			return b.Team != nil && slices.ContainsFunc(b.Team.Workers, func(w Worker) bool { return w.of == a })
+			return slices.ContainsFunc(b.group().Workers, func(w Worker) bool { return w.of == a })
 		}) {
 			out = append(out, a)
 		}

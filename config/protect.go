@@ -44,10 +44,8 @@ func (a *Agent) protected() []string {
 		for _, leader := range a.leaders {
 			add(leader)
 		}
-		if a.Team != nil {
-			for _, w := range a.Team.Workers {
-				add(w.of)
-			}
+		for _, w := range a.group().Workers {
+			add(w.of)
 		}
 	}
 	add(a)

@@ -116,16 +116,44 @@ func (r *reading) workerFile(file, name, path string) *Agent {
 	return a
 }
 
+// handoffs is the manager of the agents in the key handoffs, which is not a name of a manager.
+const handoffs = "handoffs"
+
+// group returns the team of a, or the agents that it hands over to. It has no workers if there is
+// neither.
+func (a *Agent) group() *Team {
+	switch {
+	case a.Team != nil:
+		return a.Team
+	case len(a.Handoffs) > 0:
+		return &Team{Manager: handoffs, Workers: a.Handoffs}
+	}
+	return new(Team)
+}
+
+// path returns the path of the workers in the file.
+func (t *Team) path() string {
+	if t.Manager == handoffs {
+		return handoffs
+	}
+	return "team.workers"
+}
+
 // teams links the workers that agents of a file name, and reports unknown workers and cycles.
 func (r *reading) teams(f *File) {
 	for _, a := range f.Agents {
-		if a.Team == nil || a.linked {
+		t := a.group()
+		if a.Team == nil && a.Handoffs == nil || a.linked {
 			continue
 		}
 		r.places = a.at
+		if a.Team != nil && a.Handoffs != nil {
+			r.placed(CodeConflict, handoffs, "remove one of the two", "an agent leads a team, or hands over")
+			continue
+		}
 		seen := map[string]bool{}
-		for i := range a.Team.Workers {
-			w, path := &a.Team.Workers[i], index("team.workers", i)
+		for i := range t.Workers {
+			w, path := &t.Workers[i], index(t.path(), i)
 			if w.File != "" {
 				w.of = r.workerFile(w.File, w.Name, path+".file")
 			} else {
@@ -140,14 +168,20 @@ func (r *reading) teams(f *File) {
 			}
 			seen[w.Name] = true
 		}
-		r.teamNames(a.Team)
+		if a.Team != nil {
+			r.teamNames(a.Team)
+		}
 	}
 	for _, a := range f.Agents {
-		if a.Team != nil && a.leads(a, 0) {
+		if t := a.group(); a.leads(a, 0) {
 			r.places = a.at
-			r.placed(CodeConflict, "team.workers", "an agent cannot be its own worker, or the worker of its workers", "%s is its own worker, or managers are nested too deep", a.Name)
-			for i := range a.Team.Workers {
-				a.Team.Workers[i].of = nil
+			hint := "an agent cannot be its own worker, or the worker of its workers"
+			if t.Manager == handoffs {
+				hint = "list all agents in the handoffs of the first: each of them can hand over to the others, and back"
+			}
+			r.placed(CodeConflict, t.path(), hint, "%s is its own worker, or managers are nested too deep", a.Name)
+			for i := range t.Workers {
+				t.Workers[i].of = nil
 			}
 		}
 	}
@@ -206,10 +240,7 @@ func (r *reading) teamNames(t *Team) {
 
 // leads reports whether a team leads back to one of its agents, or stands too deep.
 func (a *Agent) leads(to *Agent, deep int) bool {
-	if a.Team == nil {
-		return false
-	}
-	for _, w := range a.Team.Workers {
+	for _, w := range a.group().Workers {
 		if w.of == to || deep > mostNested || w.of != nil && w.of != a && w.of.leads(to, deep+1) {
 			return true
 		}
@@ -223,12 +254,14 @@ var asks = map[string][]string{"": {"make_plan", "sum_up"}, "strategic": {"make_
 // workers returns stand-ins for the tools of a team, which rules may name: tools that give work to
 // workers, and tools that ask the lead.
 func (a *Agent) workers() (out []*pawl.Tool) {
-	if a.Team == nil {
-		return nil
+	t := a.group()
+	names := slices.Clone(asks[t.Manager])
+	prefix := ""
+	if t.Manager == handoffs {
+		names, prefix = nil, team.TransferPrefix
 	}
-	names := slices.Clone(asks[a.Team.Manager])
-	for _, w := range a.Team.Workers {
-		names = append(names, w.Name)
+	for _, w := range t.Workers {
+		names = append(names, prefix+w.Name)
 	}
 	for _, name := range names {
 		out = append(out, &pawl.Tool{Name: name, Effect: pawl.EffectCompose, Passive: true})
@@ -239,8 +272,8 @@ func (a *Agent) workers() (out []*pawl.Tool) {
 // team makes a team of an agent that is built: it builds the workers and replaces the agent by its
 // lead.
 func (b *builder) team(ctx context.Context, built *Built) (err error) {
-	a, t := b.agent, b.agent.Team
-	if t.Manager != "network" {
+	a, t := b.agent, b.agent.group()
+	if t.Manager != "network" && t.Manager != handoffs {
 		for _, k := range []struct {
 			path  string
 			there bool
@@ -260,7 +293,7 @@ func (b *builder) team(ctx context.Context, built *Built) (err error) {
 	}()
 	var workers []team.Worker
 	for i, w := range t.Workers {
-		path := index("team.workers", i)
+		path := index(t.path(), i)
 		if w.of == nil {
 			return finding(CodeUnknownWorker, path, "Load reads files with teams", "worker %d was not read", i+1)
 		}
@@ -283,11 +316,16 @@ func (b *builder) team(ctx context.Context, built *Built) (err error) {
 		}
 		workers = append(workers, team.Worker{Agent: one.Agent, Description: w.Description, Tools: w.Tools})
 	}
-	if built.Agent, err = t.make(built.Agent, workers); err == nil {
+	if t.Manager == handoffs {
+		built.Agent, err = team.Handoff(built.Agent, &team.HandoffOptions{WithoutCalls: a.HandoffPass == "texts"}, workers...)
+	} else {
+		built.Agent, err = t.make(built.Agent, workers)
+	}
+	if err == nil {
 		built.Tools, err = pawl.Toolsets(built.Agent.Tools).Tools(ctx)
 	}
 	if err != nil {
-		return finding(CodeDuplicateName, "team.workers", "", "%s", strings.TrimPrefix(err.Error(), fmt.Sprintf("team %s: ", a.Name)))
+		return finding(CodeDuplicateName, t.path(), "", "%s", strings.TrimPrefix(err.Error(), fmt.Sprintf("team %s: ", a.Name)))
 	}
 	own := built.Close
 	built.Close = func() {

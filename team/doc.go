@@ -24,6 +24,9 @@
 //	            (a task in words)
 //	Network     the lead's own model gives tasks to workers, as it calls its other tools
 //
+// Handoff is different: no agent leads. An agent gives the conversation to another agent, which
+// answers from then on.
+//
 // The lead is an agent: its Name, Instructions, Model, Settings, Limits, Middleware and Output are
 // the team's. Only the lead of a Network has tools of its own. Middleware that wraps models wraps
 // the lead's requests; middleware that wraps calls wraps delegations: a rule that asks before calls

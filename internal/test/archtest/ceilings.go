@@ -20,7 +20,7 @@ var ceilings = []ceiling{
 	{dir: "redact", goal: 1050, now: 1100},
 	{dir: "observe", goal: 420, now: 430},
 	{dir: "artifact", goal: 220, now: 230},
-	{dir: "team", goal: 1250},
+	{dir: "team", goal: 1250, now: 1465},
 	{dir: "react", goal: 1700, now: 1820},
 	{dir: "leak", goal: 500, now: 530},
 	{dir: "policy", goal: 650, now: 2960},

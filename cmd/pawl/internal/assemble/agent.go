@@ -102,7 +102,10 @@ func (f *AgentFlags) Build(ctx context.Context, sys *cli.System, file string, ba
 		name = a.Model[0].Name
 	}
 	s.Rules = a.Rules()
-	if a.Team != nil {
+	if a.Handoffs != nil { // each agent has its own rules
+		s.Rules = policy.Rules{Default: pawl.VerdictAllow}
+	}
+	if a.Team != nil || a.Handoffs != nil {
 		if err := f.ruleFlags.addToTeam(&s.Rules, built); err != nil {
 			built.Close()
 			return nil, err

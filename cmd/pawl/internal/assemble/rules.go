@@ -27,7 +27,7 @@ type ruleFlags struct {
 // command line must not remove a safety rule. --yes allows every call that no list denies or wants
 // approved.
 func (f *ruleFlags) over(a *config.Agent) {
-	if a.Team != nil {
+	if a.Team != nil || a.Handoffs != nil {
 		// addToTeam adds the lists when the workers and their tools are known
 		f = &ruleFlags{Yes: f.Yes}
 	}

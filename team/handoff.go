@@ -1,0 +1,344 @@
+package team
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// NoticeHandoff is the code of the notice when another agent takes the conversation over. Its Data
+// is {"from","to","note"}.
+const NoticeHandoff = "handoff"
+
+// TransferPrefix and the name of an agent are the name of the tool that hands over to it.
+const TransferPrefix = "transfer_to_"
+
+// HandoffOptions configure Handoff. The zero value is ready to use.
+type HandoffOptions struct {
+	// WithoutCalls hides the calls and results before a handoff from the next agent. It sees the
+	// texts of people and agents, and the note of the handoff.
+	WithoutCalls bool
+}
+
+// Handoff returns an agent that can give the conversation to another agent, which answers from then
+// on, also in later turns of the same conversation. Every agent has a tool transfer_to_NAME for
+// each other agent, with a note for it. The last handoff in the transcript decides who answers, so
+// a resumed or replayed run continues with the same agent.
+//
+// Each agent has its own model, instructions, settings and tools. It cannot call the tools of
+// others. Its middleware applies to its own requests and calls. Name, Limits, Output, Executor and
+// Artifacts are those of first: the run has one budget. Tools with the same name must have the same
+// schema and effect. Reasoning before a handoff is not sent to the next model, which could not
+// verify it. o may be nil.
+func Handoff(first *pawl.Agent, o *HandoffOptions, others ...Worker) (*pawl.Agent, error) {
+	if err := checked(first, others); err != nil {
+		return nil, err
+	}
+	l := &line{opts: *cmp.Or(o, new(HandoffOptions)), owners: map[string][]string{}}
+	for _, w := range append([]Worker{{Agent: first}}, others...) {
+		m := member{Worker: w, name: nameOf(w.Agent), model: w.Agent.Model}
+		if len(l.members) > 0 && m.name == nameOf(first) {
+			return nil, fmt.Errorf("handoff: the name %s is taken; rename one of the two agents", m.name)
+		}
+		if w.Agent.Output != nil && !bytes.Equal(w.Agent.Output, first.Output) {
+			return nil, fmt.Errorf("handoff to %s: it has an Output of its own; set the same Output in %s", m.name, nameOf(first))
+		}
+		for _, mw := range slices.Backward(w.Agent.Middleware) {
+			if mw.Model != nil {
+				m.model = mw.Model(m.model)
+			}
+		}
+		l.members = append(l.members, m)
+	}
+	a := *first
+	a.Name, a.Instructions, a.Settings = nameOf(first), "", llm.Settings{}
+	a.Model, a.Tools = l, []pawl.Toolset{l}
+	a.Middleware = []pawl.Middleware{{Tool: l.owned}}
+	for _, m := range l.members {
+		for _, mw := range m.Agent.Middleware {
+			a.Middleware = append(a.Middleware, mw.For(func(ctx context.Context, _ llm.ToolCall) bool {
+				return l.at(ctx) == m.name
+			}))
+		}
+	}
+	return &a, nil
+}
+
+// member is an agent with its model inside its middleware.
+type member struct {
+	Worker
+	name  string
+	model llm.Model
+}
+
+// line is the model and the toolset of agents that hand over to each other. It is safe for
+// concurrent use.
+type line struct {
+	members []member
+	opts    HandoffOptions
+
+	mu     sync.Mutex
+	owners map[string][]string // the members that may call a tool
+}
+
+var (
+	_ llm.Model        = (*line)(nil)
+	_ llm.Pricer       = (*line)(nil)
+	_ llm.OutputHolder = (*line)(nil)
+	_ pawl.Toolset     = (*line)(nil)
+)
+
+// handoff is a call of transfer_to_NAME that succeeded.
+type handoff struct {
+	to, from member
+	result   int    // the index of the message with its result; 0 means that there was no handoff
+	call     string // its ID
+	note     string
+}
+
+// last returns the last handoff of a conversation. Of several in one reply, the first counts.
+func (l *line) last(msgs []llm.Message) handoff {
+	h := handoff{to: l.members[0]}
+	for i := 1; i < len(msgs); i++ {
+		if msgs[i].Role != llm.RoleTool {
+			continue
+		}
+		for _, c := range msgs[i-1].Calls() {
+			to := slices.IndexFunc(l.members, func(m member) bool { return TransferPrefix+m.name == c.Name })
+			if to < 0 || !slices.ContainsFunc(msgs[i].Parts, func(p llm.Part) bool {
+				r, ok := p.(llm.ToolResult)
+				return ok && r.CallID == c.ID && !r.IsError
+			}) {
+				continue
+			}
+			var in transfer
+			_ = json.Unmarshal(c.Args, &in) // the call was valid; without a note there is none
+			h = handoff{to: l.members[to], from: h.to, result: i, call: c.ID, note: in.Note}
+			break
+		}
+	}
+	return h
+}
+
+type memberKey struct{}
+
+// at returns the name of the member that made the call of ctx.
+func (l *line) at(ctx context.Context) string {
+	if name, ok := ctx.Value(memberKey{}).(string); ok {
+		return name
+	}
+	if v := pawl.InvocationFrom(ctx); v != nil {
+		return l.last(v.Messages()).to.name
+	}
+	return l.members[0].name
+}
+
+// owned refuses calls of tools that another member has.
+func (l *line) owned(next pawl.ToolFunc) pawl.ToolFunc {
+	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+		name := l.at(ctx)
+		if may, _ := l.mayCall(ctx, name, call.Name); !may {
+			return llm.ToolResult{}, pawl.BlockError(fmt.Sprintf("%s has no tool %s. Hand over to an agent that has it.", name, call.Name))
+		}
+		return next(context.WithValue(ctx, memberKey{}, name), call)
+	}
+}
+
+// mayCall reports whether a member may call a tool. Tools of the run itself have no owner.
+func (l *line) mayCall(ctx context.Context, name, tool string) (bool, error) {
+	l.mu.Lock()
+	owners, known := l.owners[tool]
+	l.mu.Unlock()
+	if !known { // perhaps another process has listed the tools
+		if _, err := l.Tools(ctx); err != nil {
+			return false, err
+		}
+		l.mu.Lock()
+		owners = l.owners[tool]
+		l.mu.Unlock()
+	}
+	return owners == nil || slices.Contains(owners, name), nil
+}
+
+// transfer is the input of transfer_to_NAME.
+type transfer struct {
+	Note string `json:"note,omitzero" jsonschema:"what the next agent should know"`
+}
+
+// Tools returns the tools of all members, and those that hand over.
+func (l *line) Tools(ctx context.Context) ([]*pawl.Tool, error) {
+	var all []*pawl.Tool
+	owners := map[string][]string{}
+	versions := map[string]map[string]*pawl.Tool{} // by name of the tool and of the member
+	for _, m := range l.members {
+		tools, err := pawl.Toolsets(m.Agent.Tools).Tools(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("agent %s: %w", m.name, err)
+		}
+		for _, t := range tools {
+			if strings.HasPrefix(t.Name, TransferPrefix) {
+				return nil, fmt.Errorf("agent %s: the tool name %s is taken by handoffs; rename the tool", m.name, t.Name)
+			}
+			i := slices.IndexFunc(all, func(o *pawl.Tool) bool { return o.Name == t.Name })
+			switch {
+			case i < 0:
+				all = append(all, t)
+				versions[t.Name] = map[string]*pawl.Tool{}
+			case all[i] != t && (!bytes.Equal(all[i].Spec().Input, t.Spec().Input) || all[i].Effect != t.Effect || t.Passive != all[i].Passive):
+				return nil, fmt.Errorf("agents %s and %s have different tools named %s; rename one, or put a Prefix around its toolset",
+					owners[t.Name][0], m.name, t.Name)
+			}
+			owners[t.Name] = append(owners[t.Name], m.name)
+			versions[t.Name][m.name] = t
+		}
+	}
+	for i, t := range all {
+		of := versions[t.Name]
+		if t.Run == nil || len(of) < 2 || !slices.ContainsFunc(owners[t.Name], func(m string) bool { return of[m] != t }) {
+			continue
+		}
+		all[i] = t.Clone()
+		all[i].Run = func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+			return cmp.Or(of[l.at(ctx)], t).Run(ctx, call)
+		}
+	}
+	for _, m := range l.members {
+		t := pawl.Func(TransferPrefix+m.name, "Gives the conversation to the agent "+m.name+", which answers from then on. "+m.about(), l.transferTo(m))
+		t.Effect = pawl.EffectPure
+		all = append(all, t)
+		for _, o := range l.members {
+			if o.name != m.name {
+				owners[t.Name] = append(owners[t.Name], o.name)
+			}
+		}
+	}
+	l.mu.Lock()
+	l.owners = owners
+	l.mu.Unlock()
+	return all, nil
+}
+
+func (l *line) transferTo(m member) func(context.Context, transfer) (string, error) {
+	return func(ctx context.Context, in transfer) (string, error) {
+		if v := pawl.InvocationFrom(ctx); v != nil {
+			if msgs := v.Messages(); len(msgs) > 0 {
+				for _, c := range msgs[len(msgs)-1].Calls() {
+					if c.ID != v.Call.ID && strings.HasPrefix(c.Name, TransferPrefix) {
+						return "", errors.New("a reply may hand over once; the first handoff counts")
+					} else if c.ID == v.Call.ID {
+						break
+					}
+				}
+			}
+		}
+		text := "The conversation is with " + m.name + " now."
+		if in.Note != "" {
+			text += " Note: " + in.Note
+		}
+		return text, nil
+	}
+}
+
+// MaxCost asks the model of the member that answers.
+func (l *line) MaxCost(req *llm.Request) (float64, bool) {
+	h := l.last(req.Messages)
+	if p, ok := llm.As[llm.Pricer](h.to.model); ok {
+		return p.MaxCost(l.request(req, h, nil))
+	}
+	return 0, false
+}
+
+// HoldsOutput asks the model of the member that answers.
+func (l *line) HoldsOutput(req *llm.Request) bool {
+	m, ok := llm.As[llm.OutputHolder](l.last(req.Messages).to.model)
+	return ok && m.HoldsOutput(req)
+}
+
+// Check returns the faults of the models.
+func (l *line) Check() (err error) {
+	for _, m := range l.members {
+		if c, ok := llm.As[interface{ Check() error }](m.model); ok {
+			err = errors.Join(err, c.Check())
+		}
+	}
+	return err
+}
+
+// Stream asks the model of the member that answers, with its instructions, settings and tools.
+func (l *line) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		h := l.last(req.Messages)
+		var tools []*llm.ToolSpec
+		for _, t := range req.Tools {
+			may, err := l.mayCall(ctx, h.to.name, t.Name)
+			if err != nil {
+				yield(llm.Delta{}, err)
+				return
+			}
+			if may {
+				tools = append(tools, t)
+			}
+		}
+		if h.result > 0 && h.result == len(req.Messages)-1 {
+			data, _ := json.Marshal(map[string]string{"from": h.from.name, "to": h.to.name, "note": h.note}) // texts always have a JSON form
+			if !yield(llm.Delta{Notice: &llm.Notice{Code: NoticeHandoff, Text: h.to.name + " answers from now on", Data: data}}, nil) {
+				return
+			}
+		}
+		for d, err := range h.to.model.Stream(ctx, l.request(req, h, tools)) {
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
+
+// request returns req as the member that answers sends it.
+func (l *line) request(req *llm.Request, h handoff, tools []*llm.ToolSpec) *llm.Request {
+	r := *req
+	r.Tools, r.Settings = tools, h.to.Agent.Settings
+	if r.Choice.Check(tools) != nil {
+		r.Choice = llm.ToolChoice{}
+	}
+	r.Messages = make([]llm.Message, 0, len(req.Messages)+1)
+	if text := h.to.Agent.Instructions; text != "" {
+		r.Messages = append(r.Messages, llm.System(text))
+	}
+	for i, m := range req.Messages {
+		if i == req.Turn {
+			r.Turn = len(r.Messages)
+		}
+		if i <= h.result && h.result > 0 {
+			m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p llm.Part) bool { return l.hidden(p, h.call) })
+			if len(m.Parts) == 0 {
+				continue
+			}
+		}
+		r.Messages = append(r.Messages, m)
+	}
+	return &r
+}
+
+// hidden reports whether a part before a handoff is not for the next agent. The call of the handoff
+// is.
+func (l *line) hidden(p llm.Part, call string) bool {
+	switch p := p.(type) {
+	case llm.Reasoning:
+		return true
+	case llm.ToolCall:
+		return l.opts.WithoutCalls && p.ID != call
+	case llm.ToolResult:
+		return l.opts.WithoutCalls && p.CallID != call
+	}
+	return false
+}
