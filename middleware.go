@@ -66,8 +66,7 @@ func After(
 	}}
 }
 
-// For returns the middleware for the calls for which is returns true. Other calls pass by it. Model
-// is left out.
+// For returns the middleware, without Model, for the calls for which is returns true.
 func (m Middleware) For(is func(ctx context.Context, call llm.ToolCall) bool) Middleware {
 	some := func(layer func(ToolFunc) ToolFunc) func(ToolFunc) ToolFunc {
 		if layer == nil {

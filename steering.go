@@ -102,8 +102,7 @@ func MessageSourceFrom(ctx context.Context) MessageSource {
 	return in
 }
 
-// takeMessages adds the messages that were sent to the run to its next request. It reports whether
-// there are any.
+// takeMessages adds the sent messages to the next request. It reports whether there are any.
 func (r *run) takeMessages(ctx context.Context) bool {
 	if r.inbox == nil {
 		return false
@@ -116,8 +115,7 @@ func (r *run) takeMessages(ctx context.Context) bool {
 	return len(msgs) > 0
 }
 
-// steered reports whether the run continues after an answer because a message has arrived. The
-// answer then counts as a round.
+// steered reports whether a message continues the run after an answer. This counts as a round.
 func (r *run) steered(ctx context.Context, resp *llm.Response) bool {
 	last := r.reply.final.limit != "" || r.exhausted()
 	if resp.Finish.Cut() || last || ctx.Err() != nil || r.output.rejected() || !r.takeMessages(ctx) {

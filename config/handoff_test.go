@@ -31,10 +31,12 @@ func TestHandoffs(t *testing.T) {
 		t.Errorf("calls %s, answer %s", calls, answer)
 	}
 	bodies := strings.Split(strings.TrimSpace(received), "\n")
-	if len(bodies) != 4 || !strings.Contains(bodies[0], "You greet.") || !strings.Contains(bodies[0], "transfer_to_sales") || !strings.Contains(bodies[0], "Sells.") {
+	if b := bodies[0]; len(bodies) != 4 || !strings.Contains(b, `"instructions":"You greet.`) ||
+		!strings.Contains(b, "transfer_to_sales") || !strings.Contains(b, "Sells.") {
 		t.Errorf("received\n%s", received)
 	}
-	if b := bodies[2]; !strings.Contains(b, "You bill.") || !strings.Contains(b, "She paid twice.") || strings.Contains(b, `\"q\":1`) || strings.Contains(b, `"instructions":"You greet.`) {
+	if b := bodies[2]; !strings.Contains(b, "You bill.") || !strings.Contains(b, "She paid twice.") ||
+		strings.Contains(b, `\"q\":1`) || strings.Contains(b, `"instructions":"You greet.`) {
 		t.Errorf("billing received\n%s", b)
 	}
 }

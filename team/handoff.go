@@ -37,7 +37,7 @@ type HandoffOptions struct {
 //
 // Each agent has its own model, instructions, settings and tools. It cannot call the tools of
 // others. Its middleware applies to its own requests and calls. Name, Limits, Output, Executor and
-// Artifacts are those of first: the run has one budget. Tools with the same name must have the same
+// Artifacts of first apply to all: the run has one budget. Tools with the same name must have the same
 // schema and effect. Reasoning before a handoff is not sent to the next model, which could not
 // verify it. o may be nil.
 func Handoff(first *pawl.Agent, o *HandoffOptions, others ...Worker) (*pawl.Agent, error) {
@@ -175,7 +175,7 @@ type transfer struct {
 	Note string `json:"note,omitzero" jsonschema:"what the next agent should know"`
 }
 
-// Tools returns the tools of all members, and those that hand over.
+// Tools returns the tools of all members, and the tools transfer_to_NAME.
 func (l *line) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 	var all []*pawl.Tool
 	owners := map[string][]string{}
@@ -194,7 +194,7 @@ func (l *line) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 			case i < 0:
 				all = append(all, t)
 				versions[t.Name] = map[string]*pawl.Tool{}
-			case all[i] != t && (!bytes.Equal(all[i].Spec().Input, t.Spec().Input) || all[i].Effect != t.Effect || t.Passive != all[i].Passive):
+			case all[i] != t && !alike(all[i], t):
 				return nil, fmt.Errorf("agents %s and %s have different tools named %s; rename one, or put a Prefix around its toolset",
 					owners[t.Name][0], m.name, t.Name)
 			}
@@ -204,7 +204,8 @@ func (l *line) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 	}
 	for i, t := range all {
 		of := versions[t.Name]
-		if t.Run == nil || len(of) < 2 || !slices.ContainsFunc(owners[t.Name], func(m string) bool { return of[m] != t }) {
+		same := !slices.ContainsFunc(owners[t.Name], func(m string) bool { return of[m] != t })
+		if t.Run == nil || same {
 			continue
 		}
 		all[i] = t.Clone()
@@ -226,6 +227,11 @@ func (l *line) Tools(ctx context.Context) ([]*pawl.Tool, error) {
 	l.owners = owners
 	l.mu.Unlock()
 	return all, nil
+}
+
+// alike reports whether one specification describes both tools.
+func alike(a, b *pawl.Tool) bool {
+	return bytes.Equal(a.Spec().Input, b.Spec().Input) && a.Effect == b.Effect && a.Passive == b.Passive
 }
 
 func (l *line) transferTo(m member) func(context.Context, transfer) (string, error) {
@@ -290,8 +296,10 @@ func (l *line) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta
 			}
 		}
 		if h.result > 0 && h.result == len(req.Messages)-1 {
-			data, _ := json.Marshal(map[string]string{"from": h.from.name, "to": h.to.name, "note": h.note}) // texts always have a JSON form
-			if !yield(llm.Delta{Notice: &llm.Notice{Code: NoticeHandoff, Text: h.to.name + " answers from now on", Data: data}}, nil) {
+			// texts always have a JSON form
+			data, _ := json.Marshal(map[string]string{"from": h.from.name, "to": h.to.name, "note": h.note})
+			n := &llm.Notice{Code: NoticeHandoff, Text: h.to.name + " answers from now on", Data: data}
+			if !yield(llm.Delta{Notice: n}, nil) {
 				return
 			}
 		}

@@ -64,7 +64,8 @@ func handoff(t *testing.T, o *team.HandoffOptions, first *pawl.Agent, others ...
 // own instructions, settings and tools, until it hands over again.
 func TestHandoff(t *testing.T) {
 	desk, billing := obeys(t, "desk"), obeys(t, "billing")
-	first := &pawl.Agent{Name: "desk", Instructions: "You greet.", Model: desk, Tools: []pawl.Toolset{tool("clock", "desk's clock", pawl.EffectPure), tool("greet", "hello", pawl.EffectPure)}}
+	first := &pawl.Agent{Name: "desk", Instructions: "You greet.", Model: desk,
+		Tools: []pawl.Toolset{tool("clock", "desk's clock", pawl.EffectPure), tool("greet", "hello", pawl.EffectPure)}}
 	other := &pawl.Agent{Name: "billing", Instructions: "You bill.", Model: billing, Settings: llm.Settings{MaxTokens: 7},
 		Tools: []pawl.Toolset{tool("clock", "billing's clock", pawl.EffectPure), tool("refund", "paid", pawl.EffectPure)}}
 	a := handoff(t, nil, first, team.Worker{Agent: other, Description: "Bills and refunds."})
@@ -134,7 +135,8 @@ func TestHandoffNote(t *testing.T) {
 		script.Together(script.Call("transfer_to_billing", `{"note":"She paid twice."}`), script.Call("transfer_to_sales", `{}`)))
 	billing, sales := obeys(t, "billing"), obeys(t, "sales")
 	for _, without := range []bool{false, true} {
-		a := handoff(t, &team.HandoffOptions{WithoutCalls: without}, &pawl.Agent{Name: "desk", Model: desk, Tools: []pawl.Toolset{tool("clock", "noon", pawl.EffectPure)}},
+		first := &pawl.Agent{Name: "desk", Model: desk, Tools: []pawl.Toolset{tool("clock", "noon", pawl.EffectPure)}}
+		a := handoff(t, &team.HandoffOptions{WithoutCalls: without}, first,
 			worker("billing", billing), worker("sales", sales))
 		res, err := a.Run(t.Context(), llm.User("Help."))
 		if err != nil || res.Text() != "billing answers" {
@@ -150,7 +152,8 @@ func TestHandoffNote(t *testing.T) {
 				fmt.Fprintf(&saw, "%T %v\n", p, p)
 			}
 		}
-		if text := saw.String(); !strings.Contains(text, "She paid twice.") || strings.Contains(text, "Hm.") || strings.Contains(text, "noon") == without {
+		if text := saw.String(); !strings.Contains(text, "She paid twice.") || strings.Contains(text, "Hm.") ||
+			strings.Contains(text, "noon") == without {
 			t.Errorf("without calls %v: billing saw\n%s", without, text)
 		}
 	}
@@ -170,7 +173,8 @@ func TestHandoffApproval(t *testing.T) {
 	})
 	desk, billing := script.New(script.Call("transfer_to_billing", `{}`)), script.New(script.Call("pay", `{}`), script.Say("done"))
 	billing.Skip = 1
-	other := team.Worker{Agent: &pawl.Agent{Name: "billing", Model: billing, Tools: []pawl.Toolset{tool("pay", "paid", pawl.EffectWrite)}, Middleware: []pawl.Middleware{asked}}}
+	other := team.Worker{Agent: &pawl.Agent{Name: "billing", Model: billing, Middleware: []pawl.Middleware{asked},
+		Tools: []pawl.Toolset{tool("pay", "paid", pawl.EffectWrite)}}}
 	first := &pawl.Agent{Name: "desk", Model: desk}
 	a := handoff(t, nil, first, other)
 	e := &durable.Engine{Journal: &store.MemoryJournal{}}
@@ -179,7 +183,8 @@ func TestHandoffApproval(t *testing.T) {
 	if !errors.As(err, &stop) || len(stop.Result.Pending) != 1 {
 		t.Fatalf("got %v", err)
 	}
-	res, err := e.Runner("r1", handoff(t, nil, first, other)).Run(t.Context(), llm.DecisionMessage(stop.Result.Pending[0].Approve("jo")))
+	again := e.Runner("r1", handoff(t, nil, first, other)) // as another process has it
+	res, err := again.Run(t.Context(), llm.DecisionMessage(stop.Result.Pending[0].Approve("jo")))
 	if err != nil || res.Text() != "done" {
 		t.Fatalf("got %v and %v", res, err)
 	}
@@ -214,17 +219,18 @@ func TestHandoffMistakes(t *testing.T) {
 	}
 }
 
-// Whatever the models call, each call runs for the agent that owns its tool and has the
+// For any calls of the models, each call runs for the agent that owns its tool and has the
 // conversation.
 func TestHandoffsOfRandomCalls(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		names := []string{"a", "b", "c"}
 		var ran, want []string
 		own := func(name string) *pawl.Tool {
-			return &pawl.Tool{Name: "own_" + name, Effect: pawl.EffectPure, Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
-				ran = append(ran, name)
-				return llm.TextResult("ok"), nil
-			}}
+			return &pawl.Tool{Name: "own_" + name, Effect: pawl.EffectPure,
+				Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
+					ran = append(ran, name)
+					return llm.TextResult("ok"), nil
+				}}
 		}
 		agents := map[string]*pawl.Agent{}
 		for _, n := range names {
@@ -235,7 +241,8 @@ func TestHandoffsOfRandomCalls(t *testing.T) {
 		at := "a"
 		var msgs []llm.Message
 		for range rapid.IntRange(1, 6).Draw(r, "turns") {
-			calls := rapid.SliceOfN(rapid.SampledFrom([]string{"own_a", "own_b", "own_c", "transfer_to_a", "transfer_to_b", "transfer_to_c"}), 1, 4).Draw(r, "calls")
+			any := rapid.SampledFrom([]string{"own_a", "own_b", "own_c", "transfer_to_a", "transfer_to_b", "transfer_to_c"})
+			calls := rapid.SliceOfN(any, 1, 4).Draw(r, "calls")
 			next := at
 			for _, c := range calls {
 				kind, name, _ := strings.Cut(c, "_")
