@@ -255,6 +255,9 @@ var asks = map[string][]string{"": {"make_plan", "sum_up"}, "strategic": {"make_
 // workers, and tools that ask the lead.
 func (a *Agent) workers() (out []*pawl.Tool) {
 	t := a.group()
+	if len(t.Workers) == 0 {
+		return nil
+	}
 	names := slices.Clone(asks[t.Manager])
 	prefix := ""
 	if t.Manager == handoffs {
