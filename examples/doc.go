@@ -2,6 +2,7 @@
 //
 //	model_test.go      a Model: anything that can continue a conversation
 //	executor_test.go   an Executor: where and when calls are executed
+//	from_test.go       the snippets of docs/from
 //	toolset_test.go    a Toolset: one object that serves three functions
 //	calls_test.go      the snippets of docs/calls.md: repair, effects, approval, limits, observers
 //	toolchoice_test.go the requests of docs/tools.md: how to steer the choice of a tool

@@ -45,7 +45,7 @@ import (
 func TestSnippets(t *testing.T) {
 	soak.Sequential(t)
 	names := []string{"README.md"}
-	for _, dir := range []string{"docs", "docs/guide"} {
+	for _, dir := range []string{"docs", "docs/guide", "docs/from"} {
 		found, err := filepath.Glob(filepath.Join("..", "..", dir, "*.md"))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("found no pages in %s: %v", dir, err)

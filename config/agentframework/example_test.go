@@ -8,6 +8,7 @@ import (
 
 // A file of agent.framework/v2 is read like any other file. The summary uses the native keys.
 func Example() {
+	// begin read
 	file, err := config.Parse("agent.yaml", []byte(`
 apiVersion: agent.framework/v2
 kind: Agent
@@ -18,6 +19,7 @@ spec:
   policies: {$preset: simple}
   planner: {type: ReActPlanner, config: {inference_gateway: llm, system_prompt: Be brief.}}
 `), nil)
+	// end read
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -55,7 +55,7 @@ func TestLinks(t *testing.T) {
 func pages(t *testing.T) []string {
 	t.Helper()
 	names := []string{"README.md", "CHANGELOG.md"}
-	for _, dir := range []string{"docs", "docs/guide", "docs/internals"} {
+	for _, dir := range []string{"docs", "docs/guide", "docs/from", "docs/internals"} {
 		found, err := filepath.Glob(filepath.Join(root, dir, "*.md"))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("found no pages in %s: %v", dir, err)
