@@ -10,13 +10,17 @@ import (
 // light copies a schema for a dialect that accepts almost everything.
 func (c *compiler) light(w *object) (*object, *back) {
 	out, b := newObject(w.ptr), &back{every: true}
+	inner := func(v any, at, ptr string) (*object, *back) {
+		x, sub := c.node(v, ptr)
+		if x == nil {
+			x = schemaOf(at, "not", newObject(at))
+		}
+		return x, sub
+	}
 	child := func(k string, v any) any {
-		x, sub := c.node(v, join(w.ptr, k))
+		x, sub := inner(v, w.ptr, join(w.ptr, k))
 		if sub != nil {
 			b.alts = append(b.alts, sub)
-		}
-		if x == nil {
-			return schemaOf(w.ptr, "not", newObject(w.ptr))
 		}
 		return x
 	}
@@ -34,10 +38,7 @@ func (c *compiler) light(w *object) (*object, *back) {
 			to := newObject(props.ptr)
 			b.props = map[string]*member{}
 			for _, name := range props.keys {
-				x, sub := c.node(props.vals[name], join(props.ptr, name))
-				if x == nil {
-					x = schemaOf(props.ptr, "not", newObject(props.ptr))
-				}
+				x, sub := inner(props.vals[name], props.ptr, join(props.ptr, name))
 				wire := c.wireName(props.ptr, name)
 				to.set(wire, x)
 				b.props[wire] = &member{name: name, back: sub}
@@ -78,19 +79,13 @@ func (c *compiler) light(w *object) (*object, *back) {
 					to = append(to, child(k, x))
 					continue
 				}
-				y, sub := c.node(x, fmt.Sprintf("%s/%s/%d", w.ptr, k, i))
-				if y == nil {
-					y = schemaOf(w.ptr, "not", newObject(w.ptr))
-				}
+				y, sub := inner(x, w.ptr, fmt.Sprintf("%s/%s/%d", w.ptr, k, i))
 				b.items = append(b.items, sub)
 				to = append(to, y)
 			}
 			out.set(k, to)
 		case k == "items" || k == "contains":
-			y, sub := c.node(v, join(w.ptr, k))
-			if y == nil {
-				y = schemaOf(w.ptr, "not", newObject(w.ptr))
-			}
+			y, sub := inner(v, w.ptr, join(w.ptr, k))
 			b.items = append(b.items, sub)
 			out.set(k, y)
 		case k == "additionalProperties":
@@ -111,16 +106,11 @@ func (c *compiler) light(w *object) (*object, *back) {
 				continue
 			}
 			out.set(k, child(k, v))
-		case k == "type":
-			if list, ok := v.([]any); ok && len(list) == 1 {
-				v = list[0]
-			} else if ok && len(list) == 0 {
-				return nil, nil
-			}
-			out.set(k, v)
-		case k == "enum":
+		case k == "type" || k == "enum":
 			if list, ok := v.([]any); ok && len(list) == 0 {
 				return nil, nil
+			} else if len(list) == 1 && k == "type" {
+				v = list[0]
 			}
 			out.set(k, v)
 		default:

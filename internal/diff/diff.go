@@ -40,13 +40,9 @@ func Lines(a, b []string, around int) []Line {
 		tail++
 	}
 	d := differ{a: a, b: b}
-	for range head {
-		d.same()
-	}
+	d.put(Same, head)
 	d.between(len(a)-tail, len(b)-tail)
-	for range tail {
-		d.same()
-	}
+	d.put(Same, tail)
 	return hunks(d.out, around)
 }
 
@@ -56,20 +52,22 @@ type differ struct {
 	out  []Line
 }
 
-func (d *differ) same() {
-	d.out = append(d.out, Line{Same, d.a[d.i], d.i + 1, d.j + 1})
-	d.i++
-	d.j++
-}
-
-func (d *differ) gone() {
-	d.out = append(d.out, Line{Gone, d.a[d.i], d.i + 1, 0})
-	d.i++
-}
-
-func (d *differ) come() {
-	d.out = append(d.out, Line{Come, d.b[d.j], 0, d.j + 1})
-	d.j++
+// put adds the next n lines of the texts that have them.
+func (d *differ) put(op Op, n int) {
+	for range n {
+		l := Line{Op: op}
+		if op != Gone {
+			l.Text = d.b[d.j]
+			d.j++
+			l.B = d.j
+		}
+		if op != Come {
+			l.Text = d.a[d.i]
+			d.i++
+			l.A = d.i
+		}
+		d.out = append(d.out, l)
+	}
 }
 
 // between adds the shortest difference up to the given ends.
@@ -81,20 +79,16 @@ func (d *differ) between(endA, endB int) {
 			i, j := d.i-startA, d.j-startB
 			switch {
 			case x[i] == y[j]:
-				d.same()
+				d.put(Same, 1)
 			case common[i+1][j] >= common[i][j+1]:
-				d.gone()
+				d.put(Gone, 1)
 			default:
-				d.come()
+				d.put(Come, 1)
 			}
 		}
 	}
-	for d.i < endA {
-		d.gone()
-	}
-	for d.j < endB {
-		d.come()
-	}
+	d.put(Gone, endA-d.i)
+	d.put(Come, endB-d.j)
 }
 
 // longestCommon returns, for each pair of positions, the length of the longest common subsequence

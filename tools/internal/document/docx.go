@@ -108,27 +108,10 @@ func (t *tokens) next() (xml.Token, error) {
 	return tok, err
 }
 
-// text reads the text of the current element until its end.
-func (t *tokens) text() string {
-	var b strings.Builder
-	for level := 1; level > 0; {
-		tok, err := t.next()
-		if err != nil {
-			break
-		}
-		switch x := tok.(type) {
-		case xml.StartElement:
-			level++
-		case xml.EndElement:
-			level--
-		case xml.CharData:
-			b.Write(x)
-		}
-	}
-	return b.String()
-}
-
-func (t *tokens) skip() error {
+// each calls visit for the tokens of the current element, until its end. level is the number of
+// elements that are open after the token; 0 is the end of the current one. read says that visit has
+// read the element that begins to its end.
+func (t *tokens) each(visit func(tok xml.Token, level int) (read bool, err error)) error {
 	for level := 1; level > 0; {
 		tok, err := t.next()
 		if err != nil {
@@ -140,8 +123,31 @@ func (t *tokens) skip() error {
 		case xml.EndElement:
 			level--
 		}
+		read, err := visit(tok, level)
+		if err != nil {
+			return err
+		}
+		if read {
+			level--
+		}
 	}
 	return nil
+}
+
+// text reads the text of the current element until its end, or until an error.
+func (t *tokens) text() string {
+	var b strings.Builder
+	_ = t.each(func(tok xml.Token, _ int) (bool, error) {
+		if x, ok := tok.(xml.CharData); ok {
+			b.Write(x)
+		}
+		return false, nil
+	})
+	return b.String()
+}
+
+func (t *tokens) skip() error {
+	return t.each(func(xml.Token, int) (bool, error) { return false, nil })
 }
 
 type word struct {
@@ -206,31 +212,20 @@ func (w *word) style(d *tokens, e xml.StartElement) error {
 		return nil
 	}
 	id := attr(e, "styleId")
-	for level := 1; level > 0; {
-		tok, err := d.next()
-		if err != nil {
-			return err
+	return d.each(func(tok xml.Token, _ int) (bool, error) {
+		x, _ := tok.(xml.StartElement)
+		name := strings.ToLower(attr(x, "val"))
+		n, err := strconv.Atoi(strings.TrimPrefix(name, "heading "))
+		switch {
+		case x.Name.Local == "name" && name == "title":
+			w.styles[id] = 1
+		case x.Name.Local == "name" && strings.HasPrefix(name, "heading ") && err == nil && n >= 1 && n <= 9:
+			w.styles[id] = n
+		case x.Name.Local == "outlineLvl" && err == nil && n >= 0 && n < 9 && w.styles[id] == 0:
+			w.styles[id] = n + 1
 		}
-		switch x := tok.(type) {
-		case xml.EndElement:
-			level--
-		case xml.StartElement:
-			level++
-			switch name := strings.ToLower(attr(x, "val")); {
-			case x.Name.Local == "name" && name == "title":
-				w.styles[id] = 1
-			case x.Name.Local == "name" && strings.HasPrefix(name, "heading "):
-				if n, err := strconv.Atoi(name[len("heading "):]); err == nil && n >= 1 && n <= 9 {
-					w.styles[id] = n
-				}
-			case x.Name.Local == "outlineLvl":
-				if n, err := strconv.Atoi(name); err == nil && n >= 0 && n < 9 && w.styles[id] == 0 {
-					w.styles[id] = n + 1
-				}
-			}
-		}
-	}
-	return nil
+		return false, nil
+	})
 }
 
 func (w *word) body(d *tokens, e xml.StartElement) error {
@@ -273,31 +268,17 @@ type paragraph struct {
 // text.
 func (w *word) paragraph(d *tokens) (p paragraph, err error) {
 	var b strings.Builder
-	for level := 1; level > 0; {
-		tok, err := d.next()
-		if err != nil {
-			return p, err
+	err = d.each(func(tok xml.Token, level int) (bool, error) {
+		if end, ok := tok.(xml.EndElement); ok && end.Name.Local == "p" && level > 0 {
+			b.WriteByte('\n')
 		}
-		x, ok := tok.(xml.StartElement)
-		if !ok {
-			if end, ok := tok.(xml.EndElement); ok {
-				level--
-				if end.Name.Local == "p" && level > 0 {
-					b.WriteByte('\n')
-				}
-			}
-			continue
-		}
-		level++
+		x, _ := tok.(xml.StartElement)
 		switch x.Name.Local {
 		case "t":
 			b.WriteString(d.text())
-			level--
+			return true, nil
 		case "Fallback", "instrText", "delText":
-			if err := d.skip(); err != nil {
-				return p, err
-			}
-			level--
+			return true, d.skip()
 		case "tab":
 			b.WriteByte('\t')
 		case "br", "cr":
@@ -315,25 +296,19 @@ func (w *word) paragraph(d *tokens) (p paragraph, err error) {
 		case "numPr":
 			p.item = true
 		}
-	}
+		return false, nil
+	})
 	p.text = b.String()
-	return p, nil
+	return p, err
 }
 
 // table reads to the end of a table. A table within a cell becomes part of the cell's text.
 func (w *word) table(d *tokens) error {
-	var rows []string
-	var cells []string
-	var cell []string
+	var rows, cells, cell []string
 	inner := 0
-	for level := 1; level > 0; {
-		tok, err := d.next()
-		if err != nil {
-			return err
-		}
+	err := d.each(func(tok xml.Token, level int) (bool, error) {
 		switch x := tok.(type) {
 		case xml.StartElement:
-			level++
 			switch {
 			case x.Name.Local == "tbl":
 				inner++
@@ -343,14 +318,10 @@ func (w *word) table(d *tokens) error {
 				cell = nil
 			case x.Name.Local == "p":
 				p, err := w.paragraph(d)
-				if err != nil {
-					return err
-				}
-				level--
 				cell = append(cell, strings.Fields(p.text)...)
+				return true, err
 			}
 		case xml.EndElement:
-			level--
 			switch {
 			case x.Name.Local == "tbl" && level > 0:
 				inner--
@@ -360,6 +331,10 @@ func (w *word) table(d *tokens) error {
 				rows = append(rows, "| "+strings.Join(cells, " | ")+" |")
 			}
 		}
+		return false, nil
+	})
+	if err != nil {
+		return err
 	}
 	switch len(rows) {
 	case 0:
