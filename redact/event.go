@@ -96,12 +96,6 @@ func (w *watch) learnMessages(msgs []llm.Message) {
 	}
 }
 
-func (w *watch) learnExecutions(xs []pawl.Execution) {
-	for i := range xs {
-		w.learn(&xs[i].Call)
-	}
-}
-
 // tell redacts e, and yields it after the text that was held back before it.
 func (w *watch) tell(e pawl.Event, yield func(pawl.Event) bool) bool {
 	w.current()
@@ -155,11 +149,7 @@ func (w *watch) fragment(e pawl.Event) pawl.Event {
 		w.parts = append(w.parts, p)
 	}
 	text := e.Text
-	if e.Call != nil {
-		c := w.call(*e.Call)
-		e.Call = &c
-	}
-	e.Text = ""
+	e.Call, e.Text = apply(e.Call, w.call), ""
 	p.last = e
 	if e.Kind == pawl.EventCallDelta && len(w.redaction.marks) > 0 &&
 		(p.whole != nil || e.Call.Name == "" || w.markOf(e.Call.Name) != nil) {
@@ -202,33 +192,32 @@ func (w *watch) event(e pawl.Event) pawl.Event {
 	}
 	e.Agent, e.Model = w.text(e.Agent), w.text(e.Model)
 	e.Text, e.Error, e.Data = w.text(e.Text), w.text(e.Error), w.json(e.Data, nil)
-	if e.Spent != nil {
-		s := w.spent(*e.Spent)
-		e.Spent = &s
-	}
-	if e.Call != nil {
-		c := w.call(*e.Call)
-		e.Call = &c
-	}
-	if e.Response != nil {
-		e.Response = w.response(e.Response)
-	}
-	if e.Execution != nil {
-		e.Execution = w.execution(e.Execution)
-	}
-	if e.Message != nil {
-		m := w.message(*e.Message)
-		e.Message = &m
-	}
+	e.Spent, e.Call, e.Response = apply(e.Spent, w.spent), apply(e.Call, w.call), w.response(e.Response)
+	e.Execution, e.Message = apply(e.Execution, w.execution), apply(e.Message, w.message)
 	if e.Result != nil {
 		w.learnMessages(e.Result.Messages)
-		e.Result = w.result(e.Result)
+		e.Result = apply(e.Result, w.result)
 	}
-	if e.Completed != nil {
-		s := w.step(*e.Completed)
-		e.Completed = &s
-	}
+	e.Completed = apply(e.Completed, w.step)
 	return e
+}
+
+// apply returns f of what p points to. A nil pointer stays nil.
+func apply[T any](p *T, f func(T) T) *T {
+	if p == nil {
+		return nil
+	}
+	v := f(*p)
+	return &v
+}
+
+// applyAll returns f of each element. A nil slice stays nil.
+func applyAll[T any](list []T, f func(T) T) []T {
+	list = slices.Clone(list)
+	for i, v := range list {
+		list[i] = f(v)
+	}
+	return list
 }
 
 func (x *redaction) call(c llm.ToolCall) llm.ToolCall {
@@ -248,9 +237,11 @@ func (x *redaction) opaque(o *llm.Opaque) *llm.Opaque {
 }
 
 func (x *redaction) response(r *llm.Response) *llm.Response {
-	c := llm.Response{Message: x.message(r.Message), Finish: r.Finish, Usage: x.usage(r.Usage),
+	if r == nil {
+		return nil
+	}
+	return &llm.Response{Message: x.message(r.Message), Finish: r.Finish, Usage: x.usage(r.Usage),
 		Model: x.text(r.Model), ID: x.text(r.ID)}
-	return &c
 }
 
 func (x *redaction) usage(u llm.Usage) llm.Usage {
@@ -264,19 +255,8 @@ func (x *redaction) spent(s pawl.Spent) pawl.Spent {
 }
 
 func (x *redaction) message(m llm.Message) llm.Message {
-	m.Parts = x.partsOf(m.Parts)
+	m.Parts = applyAll(m.Parts, x.part)
 	return m
-}
-
-func (x *redaction) partsOf(parts []llm.Part) []llm.Part {
-	if parts == nil {
-		return nil
-	}
-	out := make([]llm.Part, len(parts))
-	for i, p := range parts {
-		out[i] = x.part(p)
-	}
-	return out
 }
 
 func (x *redaction) part(p llm.Part) llm.Part {
@@ -296,44 +276,31 @@ func (x *redaction) part(p llm.Part) llm.Part {
 	case llm.ToolResult:
 		return x.toolResult(p)
 	case llm.Decision:
-		return *x.decision(&p, nil)
+		return x.decision(p, nil)
 	}
 	return p
 }
 
 func (x *redaction) toolResult(r llm.ToolResult) llm.ToolResult {
-	r.Parts, r.CallID, r.Data = x.partsOf(r.Parts), x.text(r.CallID), x.json(r.Data, nil)
+	r.Parts, r.CallID, r.Data = applyAll(r.Parts, x.part), x.text(r.CallID), x.json(r.Data, nil)
 	return r
 }
 
 // decision hides the fields that m marks in the arguments that a person set.
-func (x *redaction) decision(d *llm.Decision, m *mark) *llm.Decision {
-	if d == nil {
-		return nil
-	}
-	c := *d
-	c.By, c.Identity, c.Reason, c.Args = x.text(d.By), x.text(d.Identity), x.text(d.Reason), x.json(d.Args, m)
-	if d.Result != nil {
-		r := x.toolResult(*d.Result)
-		c.Result = &r
-	}
-	return &c
+func (x *redaction) decision(d llm.Decision, m *mark) llm.Decision {
+	d.By, d.Identity, d.Reason, d.Args = x.text(d.By), x.text(d.Identity), x.text(d.Reason), x.json(d.Args, m)
+	d.Result = apply(d.Result, x.toolResult)
+	return d
 }
 
-func (x *redaction) execution(e *pawl.Execution) *pawl.Execution {
-	c := *e
-	c.Call, c.Result, c.Error = x.call(e.Call), x.toolResult(e.Result), x.text(e.Error)
-	c.Spent = x.spent(e.Spent)
-	if e.Repairs != nil {
-		c.Repairs = make([]string, len(e.Repairs))
-		for i, s := range e.Repairs {
-			c.Repairs[i] = x.repair(s, x.markOf(e.Call.Name))
-		}
-	}
-	c.Pending, c.Values, c.Decision = x.waiting(e.Pending), x.values(e.Values), x.decision(e.Decision,
-		x.markOf(e.Call.Name))
-	c.SetErr(x.error(e.Err()))
-	return &c
+func (x *redaction) execution(e pawl.Execution) pawl.Execution {
+	m := x.markOf(e.Call.Name)
+	e.Call, e.Result, e.Error = x.call(e.Call), x.toolResult(e.Result), x.text(e.Error)
+	e.Spent, e.Pending, e.Values = x.spent(e.Spent), applyAll(e.Pending, x.waiting), x.values(e.Values)
+	e.Repairs = applyAll(e.Repairs, func(s string) string { return x.repair(s, m) })
+	e.Decision = apply(e.Decision, func(d llm.Decision) llm.Decision { return x.decision(d, m) })
+	e.SetErr(x.error(e.Err()))
+	return e
 }
 
 // repair hides the details of the repair of a marked field.
@@ -348,16 +315,10 @@ func (x *redaction) repair(s string, m *mark) string {
 	return x.text(s)
 }
 
-func (x *redaction) waiting(ws []pawl.PendingCall) []pawl.PendingCall {
-	ws = slices.Clone(ws)
-	for i := range ws {
-		ws[i].Call, ws[i].Why, ws[i].Schema = x.call(ws[i].Call), x.text(ws[i].Why), x.json(ws[i].Schema, nil)
-		ws[i].Granted = slices.Clone(ws[i].Granted)
-		for j := range ws[i].Granted {
-			ws[i].Granted[j] = *x.decision(&ws[i].Granted[j], nil)
-		}
-	}
-	return ws
+func (x *redaction) waiting(p pawl.PendingCall) pawl.PendingCall {
+	p.Call, p.Why, p.Schema = x.call(p.Call), x.text(p.Why), x.json(p.Schema, nil)
+	p.Granted = applyAll(p.Granted, func(d llm.Decision) llm.Decision { return x.decision(d, nil) })
+	return p
 }
 
 func (x *redaction) values(vs pawl.Values) pawl.Values {
@@ -372,36 +333,15 @@ func (x *redaction) values(vs pawl.Values) pawl.Values {
 }
 
 func (x *redaction) step(s pawl.Step) pawl.Step {
-	out := pawl.Step{Executions: make([]pawl.Execution, len(s.Executions)), Error: x.text(s.Error)}
-	if s.Response != nil {
-		out.Response = x.response(s.Response)
-	}
-	for i := range s.Executions {
-		out.Executions[i] = *x.execution(&s.Executions[i])
-	}
-	return out
+	return pawl.Step{Response: x.response(s.Response), Error: x.text(s.Error),
+		Executions: append([]pawl.Execution{}, applyAll(s.Executions, x.execution)...)}
 }
 
-func (x *redaction) messages(msgs []llm.Message) []llm.Message {
-	out := slices.Clone(msgs)
-	for i, m := range out {
-		out[i] = x.message(m)
-	}
-	return out
-}
-
-func (x *redaction) result(r *pawl.Result) *pawl.Result {
-	c := *r
-	c.Messages, c.Unread = x.messages(r.Messages), x.messages(r.Unread)
-	c.Steps = make([]pawl.Step, len(r.Steps))
-	for i, s := range r.Steps {
-		c.Steps[i] = x.step(s)
-	}
-	c.Cause, c.Pending, c.Values, c.Output = x.text(r.Cause), x.waiting(r.Pending), x.values(r.Values),
+func (x *redaction) result(r pawl.Result) pawl.Result {
+	r.Messages, r.Unread = applyAll(r.Messages, x.message), applyAll(r.Unread, x.message)
+	r.Steps = append([]pawl.Step{}, applyAll(r.Steps, x.step)...)
+	r.Cause, r.Pending, r.Values, r.Output = x.text(r.Cause), applyAll(r.Pending, x.waiting), x.values(r.Values),
 		x.json(r.Output, nil)
-	c.Spent, c.Repairs = x.spent(r.Spent), slices.Clone(r.Repairs)
-	for i, s := range c.Repairs {
-		c.Repairs[i] = x.text(s)
-	}
-	return &c
+	r.Spent, r.Repairs = x.spent(r.Spent), applyAll(r.Repairs, x.text)
+	return r
 }

@@ -137,9 +137,11 @@ func (r *Redactor) Result(res *pawl.Result) *pawl.Result {
 		if s.Response != nil {
 			w.learnMessages([]llm.Message{s.Response.Message})
 		}
-		w.learnExecutions(s.Executions)
+		for i := range s.Executions {
+			w.learn(&s.Executions[i].Call)
+		}
 	}
-	return w.result(res)
+	return apply(res, w.result)
 }
 
 // Error returns err without secrets. errors.Is finds the same errors as in err. errors.As finds
@@ -234,7 +236,7 @@ func (x *redaction) error(err error) error {
 		}
 	case errors.As(err, &te):
 		c := *te
-		c.Execution, c.Err = *x.execution(&te.Execution), x.error(te.Err)
+		c.Execution, c.Err = x.execution(te.Execution), x.error(te.Err)
 		safe.tool = &c
 		if err == error(te) {
 			return &c
@@ -251,9 +253,7 @@ func (x *redaction) error(err error) error {
 	case errors.As(err, &se):
 		c := *se
 		c.Err = x.error(se.Err)
-		if se.Result != nil {
-			c.Result = x.result(se.Result)
-		}
+		c.Result = apply(se.Result, x.result)
 		safe.stop = &c
 		if err == error(se) {
 			return &c
@@ -266,14 +266,8 @@ func (x *redaction) error(err error) error {
 
 // outputError returns err without secrets.
 func (x *redaction) outputError(err *pawl.OutputError) *pawl.OutputError {
-	c := pawl.OutputError{Text: x.text(err.Text), Faults: slices.Clone(err.Faults)}
-	for i, f := range c.Faults {
-		c.Faults[i] = x.text(f)
-	}
-	if err.Result != nil {
-		c.Result = x.result(err.Result)
-	}
-	return &c
+	return &pawl.OutputError{Text: x.text(err.Text), Faults: applyAll(err.Faults, x.text),
+		Result: apply(err.Result, x.result)}
 }
 
 // within reports whether the text of an error in the tree of err contains a secret.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"slices"
 
 	"github.com/pawl-go/pawl/llm"
 )
@@ -20,41 +21,31 @@ type Preview struct {
 // file now. It changes nothing. It returns nil for other calls. It returns an error if the effect
 // is unknown: the call would fail as well, or the file is not text that can be shown.
 func (s *Set) Preview(ctx context.Context, call llm.ToolCall) (*Preview, error) {
+	if !slices.Contains([]string{"file_write", "file_edit", "file_delete"}, call.Name) {
+		return nil, nil
+	}
+	var a struct {
+		Path, Content string
+		Edits         []edit
+	}
+	if err := json.Unmarshal(call.Args, &a); err != nil {
+		return nil, err
+	}
+	p, err := s.before(ctx, a.Path)
+	if err != nil {
+		return nil, err
+	}
 	switch call.Name {
 	case "file_write":
-		var a writeArgs
-		if err := json.Unmarshal(call.Args, &a); err != nil {
-			return nil, err
-		}
-		p, err := s.before(ctx, a.Path)
-		if err != nil {
-			return nil, err
-		}
 		p.After = a.Content
-		return p, nil
 	case "file_edit":
-		var a editArgs
-		if err := json.Unmarshal(call.Args, &a); err != nil {
-			return nil, err
-		}
-		p, err := s.before(ctx, a.Path)
-		if err != nil {
-			return nil, err
-		}
 		e, err := edited(ctx, p.Path, []byte(p.Before), a.Edits)
 		if err != nil {
 			return nil, err
 		}
 		p.After = string(e.text)
-		return p, nil
-	case "file_delete":
-		var a struct{ Path string }
-		if err := json.Unmarshal(call.Args, &a); err != nil {
-			return nil, err
-		}
-		return s.before(ctx, a.Path)
 	}
-	return nil, nil
+	return p, nil
 }
 
 // before returns the current state of the file.
