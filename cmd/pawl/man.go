@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -113,12 +114,9 @@ func manPage(n *kong.Node, day time.Time) []byte {
 	}
 	b.WriteString(".SH SEE ALSO\n")
 	for i, name := range also {
-		comma := ","
-		if i == len(also)-1 {
-			comma = ""
-		}
-		fmt.Fprintf(&b, ".BR %s (1)%s\n", roff(name), comma)
+		also[i] = ".BR " + roff(name) + " (1)"
 	}
+	b.WriteString(strings.Join(also, ",\n") + "\n")
 	return b.Bytes()
 }
 
@@ -133,56 +131,40 @@ func manSummary(n *kong.Node) string {
 // manFlags writes the flags. Flags that commands share follow under their titles.
 func manFlags(b *bytes.Buffer, n *kong.Node) {
 	b.WriteString(".SH OPTIONS\n")
-	for _, titled := range []bool{false, true} {
-		group := ""
-		for _, g := range groupsOf(n) {
-			if (g.Key != "") != titled {
-				continue
-			}
-			if g.Key != "" && g.Key != group {
-				fmt.Fprintf(b, ".SS %s\n", roff(strings.TrimSuffix(g.Title, ":")))
-				group = g.Key
-			}
-			for _, f := range g.flags {
-				name := "--" + f.Name
-				if f.Short != 0 {
-					name = "-" + string(f.Short) + ", " + name
-				}
-				if !f.IsBool() {
-					name += "=" + f.FormatPlaceHolder()
-				}
-				item(b, name, f.Help)
-			}
+	group := ""
+	for _, f := range flagsOf(n) {
+		if f.Group != nil && f.Group.Key != group {
+			fmt.Fprintf(b, ".SS %s\n", roff(strings.TrimSuffix(f.Group.Title, ":")))
+			group = f.Group.Key
 		}
+		name := "--" + f.Name
+		if f.Short != 0 {
+			name = "-" + string(f.Short) + ", " + name
+		}
+		if !f.IsBool() {
+			name += "=" + f.FormatPlaceHolder()
+		}
+		item(b, name, f.Help)
 	}
 }
 
-// flagGroup is a group with the flags in it that a command has.
-type flagGroup struct {
-	kong.Group
-	flags []*kong.Flag
-}
-
-// groupsOf returns the flags of a command by group, in order. Flags without a group have the zero
-// Group.
-func groupsOf(n *kong.Node) []flagGroup {
-	var all []flagGroup
-	for _, level := range n.AllFlags(true) {
-	flags:
-		for _, f := range level {
-			g := flagGroup{}
-			if f.Group != nil {
-				g.Group = *f.Group
-			}
-			for i := range all {
-				if all[i].Key == g.Key {
-					all[i].flags = append(all[i].flags, f)
-					continue flags
-				}
-			}
-			all = append(all, flagGroup{g.Group, []*kong.Flag{f}})
+// flagsOf returns the flags of a command: those without a group, and the others by group in the
+// order of their first flags.
+func flagsOf(n *kong.Node) []*kong.Flag {
+	all := slices.Concat(n.AllFlags(true)...)
+	rank := map[string]int{"": -1}
+	key := func(f *kong.Flag) string {
+		if f.Group == nil {
+			return ""
+		}
+		return f.Group.Key
+	}
+	for _, f := range all {
+		if _, known := rank[key(f)]; !known {
+			rank[key(f)] = len(rank)
 		}
 	}
+	slices.SortStableFunc(all, func(a, b *kong.Flag) int { return rank[key(a)] - rank[key(b)] })
 	return all
 }
 

@@ -122,9 +122,12 @@ func sharedFlags(t *testing.T) []sharedGroup {
 	}
 	var walk func(n *kong.Node)
 	walk = func(n *kong.Node) {
-		for _, g := range groupsOf(n) {
-			title := strings.TrimSuffix(g.Title, ":")
-			if g.Key != "" && !slices.ContainsFunc(groups, func(have sharedGroup) bool { return have.title == title }) {
+		for _, f := range flagsOf(n) {
+			if f.Group == nil {
+				continue
+			}
+			title := strings.TrimSuffix(f.Group.Title, ":")
+			if !slices.ContainsFunc(groups, func(have sharedGroup) bool { return have.title == title }) {
 				groups = append(groups, sharedGroup{title: title})
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -142,12 +141,10 @@ func (c *memoryForgetCmd) sure(sys *cli.System, doomed []store.Memory) error {
 	defer stop()
 	in := cli.NewLines(sys.In)
 	defer in.Stop()
-	fmt.Fprintf(sys.Err, "forget all %d? y: yes, n: no > ", len(doomed))
-	answer, err := in.Next(ctx)
-	if errors.Is(err, pawl.ErrCancelled) {
+	switch yes, err := in.Yes(ctx, sys.Err, fmt.Sprintf("forget all %d? y: yes, n: no > ", len(doomed))); {
+	case errors.Is(err, pawl.ErrCancelled):
 		return cli.Silent(cli.StatusInterrupted)
-	}
-	if a := strings.ToLower(strings.TrimSpace(answer)); a == "y" || a == "yes" {
+	case yes:
 		return nil
 	}
 	return cli.Fail(cli.StatusFailed, errors.New("nothing is forgotten"), "")

@@ -125,10 +125,7 @@ func known(t reflect.Type) string {
 			names = append(names, name)
 		}
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	return "; known: " + strings.Join(names, ", ")
+	return strings.TrimSuffix("; known: "+strings.Join(names, ", "), "; known: ")
 }
 
 // words name the kinds of JSON values.
@@ -137,22 +134,14 @@ var words = map[jsontext.Kind]string{'{': "an object", '[': "a list", '"': "a te
 
 func kindOf(k jsontext.Kind) string { return cmp.Or(words[k], "something else") }
 
+// kinds are the kinds of JSON values that types of Go hold.
+var kinds = map[reflect.Kind]jsontext.Kind{reflect.Slice: '[', reflect.Array: '[', reflect.Struct: '{', reflect.Map: '{',
+	reflect.String: '"', reflect.Bool: 't', reflect.Int: '0', reflect.Int64: '0', reflect.Float64: '0'}
+
 // wanted names the kind of JSON value that a type holds.
 func wanted(t reflect.Type) string {
 	if t == nil {
 		return kindOf(0)
 	}
-	switch t.Kind() {
-	case reflect.Slice, reflect.Array:
-		return kindOf('[')
-	case reflect.Struct, reflect.Map:
-		return kindOf('{')
-	case reflect.String:
-		return kindOf('"')
-	case reflect.Bool:
-		return kindOf('t')
-	case reflect.Int, reflect.Int64, reflect.Float64:
-		return kindOf('0')
-	}
-	return kindOf(0)
+	return kindOf(kinds[t.Kind()])
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"strings"
 )
@@ -48,6 +49,14 @@ func NewLines(in io.Reader) *Lines {
 		}
 	}()
 	return l
+}
+
+// Yes asks a question on w, and reports whether the answer is yes. The error is that of Next.
+func (l *Lines) Yes(ctx context.Context, w io.Writer, question string) (bool, error) {
+	fmt.Fprint(w, question)
+	answer, err := l.Next(ctx)
+	said := strings.ToLower(strings.TrimSpace(answer))
+	return err == nil && (said == "y" || said == "yes"), err
 }
 
 // Stop ends the goroutine. Next must not be called afterwards.

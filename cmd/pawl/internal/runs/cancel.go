@@ -55,16 +55,11 @@ func (c *runsCancelCmd) Run(sys *cli.System) error {
 // end resumes the cancelled run so that it stores its end. No request is sent and no call runs.
 func (c *runsCancelCmd) end(ctx context.Context, sys *cli.System, j *assemble.Journal, id string) error {
 	again := remade{AgentFlags: assemble.AgentFlags{ToolFlags: assemble.ToolFlags{StoreFlags: c.StoreFlags}}}
-	again.CarryBy(offline{}, true)
-	if err := again.remember(ctx, sys, j, id); err != nil {
-		return err
-	}
-	s, err := again.Setup(ctx, sys, again.File)
+	s, err := again.recorded(ctx, sys, j, id, offline{})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	s.Agent.Middleware = append(s.Agent.Middleware, s.Rules.Middleware())
 	res, err := j.Runner(id, s.Agent).Run(j.Scoped(ctx))
 	var stop *pawl.StopError
 	switch {

@@ -23,13 +23,11 @@ type remote struct{ *assemble.ClusterFlags }
 
 // far is a run on a cluster that this process watches.
 type far struct {
+	RemoteRun
 	flags  remote
 	engine *temporal.Engine
 	runner *temporal.Runner
 	sys    *cli.System
-	out    *tui.Screen
-	json   bool
-	saved  string
 }
 
 // saysWithin is the time in which a worker must report the state of a run.
@@ -152,7 +150,7 @@ func (f remote) resume(sys *cli.System, id string, flags assemble.SettleFlags, a
 	ctx, stop := cli.InterruptibleBy(context.Background(), sys.Err, cli.ErrStopped)
 	defer stop()
 	ctx, sys = cli.Attended(ctx, sys, cli.ErrStopped)
-	w, err := f.open(ctx, sys, id, "", asJSON, "")
+	w, err := f.open(ctx, sys, RemoteRun{ID: id, JSON: asJSON})
 	if err != nil {
 		return err
 	}
@@ -202,43 +200,39 @@ type RemoteRun struct {
 // Do starts the run from a Result, and watches it until it ends or the person stops watching.
 func (r RemoteRun) Do(ctx context.Context, sys *cli.System, f *assemble.ClusterFlags, from *pawl.Result,
 	msgs []llm.Message) error {
-	w, err := remote{f}.open(ctx, sys, r.ID, r.Agent, r.JSON, r.Save)
+	w, err := remote{f}.open(ctx, sys, r)
 	if err != nil {
 		return err
 	}
 	defer w.engine.Client.Close()
 	sys.Notice("run " + w.runner.ID)
-	w.attended(ctx)
+	if there, err := w.engine.Attended(ctx); err == nil && !there {
+		sys.Notice("no worker polls task queue " + w.engine.TaskQueue +
+			"; the run waits for one: pawl worker FILE.yaml")
+	}
 	if len(from.Messages)+len(from.Values) > 0 {
 		w.runner.From = from
 	}
 	return w.do(ctx, msgs)
 }
 
-// open connects to a run. The agent may be empty if the run exists.
-func (f remote) open(ctx context.Context, sys *cli.System, id, agent string, json bool, saved string) (*far, error) {
+// open connects to a run. Its agent may be empty if the run exists.
+func (f remote) open(ctx context.Context, sys *cli.System, r RemoteRun) (*far, error) {
 	e, err := f.Dial(ctx, sys)
 	if err != nil {
 		return nil, err
 	}
-	e.TaskQueue = f.QueueOf(agent)
-	return &far{f, e, e.Runner(id, agent), sys, tui.NewScreen(sys.Err), json, saved}, nil
-}
-
-// attended prints a notice if no worker polls the task queue.
-func (w *far) attended(ctx context.Context) {
-	if there, err := w.engine.Attended(ctx); err == nil && !there {
-		w.sys.Notice("no worker polls task queue " + w.engine.TaskQueue +
-			"; the run waits for one: pawl worker FILE.yaml")
-	}
+	e.TaskQueue = f.QueueOf(r.Agent)
+	return &far{r, f, e, e.Runner(r.ID, r.Agent), sys}, nil
 }
 
 // do starts or watches the run, asks the person at the terminal for decisions, and returns the exit
 // status as an error.
 func (w *far) do(ctx context.Context, msgs []llm.Message) error {
-	sys, d := w.sys, tui.PlainDisplay(w.sys, w.out, w.json)
+	sys, out := w.sys, tui.NewScreen(w.sys.Err)
+	d := tui.PlainDisplay(sys, out, w.JSON)
 	hide, shown := assemble.Secrets(sys.Env, nil), map[string]bool{}
-	a := tui.NewAsker(sys, w.out, cli.NewLines(sys.In), hide)
+	a := tui.NewAsker(sys, out, cli.NewLines(sys.In), hide)
 	for {
 		res, err := pawl.Collect(redact.Runner(w.runner, hide).Stream(ctx, msgs...), func(e pawl.Event) {
 			// each Stream starts with the first event
@@ -257,18 +251,18 @@ func (w *far) do(ctx context.Context, msgs []llm.Message) error {
 		if res == nil {
 			return w.flags.Failed(err)
 		}
-		if res.Stop == pawl.StopPending && !w.json && sys.InTerm && sys.ErrTerm {
+		if res.Stop == pawl.StopPending && !w.JSON && sys.InTerm && sys.ErrTerm {
 			if msgs = a.DecideOn(ctx, res.Pending, assemble.WhoSays(sys)); len(msgs) > 0 {
 				continue
 			}
 		}
 		open := assemble.WaitingCalls(res.Pending)
-		end := assemble.Ended(res, err, "", w.saved)
+		end := assemble.Ended(res, err, "", w.Save)
 		if res.Stop == pawl.StopPending {
 			end = cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", assemble.Waits(len(open)),
 				assemble.Keys(open)), w.flags.settling(w.runner.ID, open))
 		}
-		return d.End(res, open, w.saved, end)
+		return d.End(res, open, w.Save, end)
 	}
 }
 

@@ -39,10 +39,7 @@ func (c *runsForkCmd) Run(sys *cli.System) error {
 		if err := c.copiable(ctx, j, r.ID); err != nil {
 			return err
 		}
-		if err := c.remember(ctx, sys, j, r.ID); err != nil {
-			return err
-		}
-		s, err := c.Setup(ctx, sys, c.File) // what is wrong with it is found before there is a run
+		s, err := c.again(ctx, sys, j, r.ID) // what is wrong with it is found before there is a run
 		if err != nil {
 			return err
 		}

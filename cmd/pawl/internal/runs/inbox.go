@@ -114,9 +114,8 @@ func reads(ctx context.Context, sys *cli.System, j *assemble.Journal, id string,
 				cli.WholeLine(item.Why))
 		}
 	}
-	fmt.Fprintf(sys.Err, "approve %s? y: yes > ", cli.WholeLine(strings.Join(flags.Approve, " ")))
-	answer, err := cli.NewLines(sys.In).Next(ctx)
-	if said := strings.ToLower(strings.TrimSpace(answer)); err != nil || said != "y" && said != "yes" {
+	question := fmt.Sprintf("approve %s? y: yes > ", cli.WholeLine(strings.Join(flags.Approve, " ")))
+	if yes, _ := cli.NewLines(sys.In).Yes(ctx, sys.Err, question); !yes {
 		return cli.Fail(cli.StatusFailed, errors.New("nothing was approved"), "y approves")
 	}
 	return nil

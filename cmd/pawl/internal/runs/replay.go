@@ -41,16 +41,11 @@ func (c *runsReplayCmd) Run(sys *cli.System) error {
 	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
 	defer stop()
 	return c.WithRun(ctx, sys, c.ID, func(j *assemble.Journal, r store.JournalRun) error {
-		if err := c.remember(ctx, sys, j, r.ID); err != nil {
-			return err
-		}
-		c.CarryBy(durable.Transport(offline{}), true)
-		s, err := c.Setup(ctx, sys, c.File)
+		s, err := c.recorded(ctx, sys, j, r.ID, durable.Transport(offline{}))
 		if err != nil {
 			return err
 		}
 		defer s.Close()
-		s.Agent.Middleware = append(s.Agent.Middleware, s.Rules.Middleware())
 		p, err := j.Replay(j.Scoped(ctx), r.ID, s.Agent)
 		hide, hideErr := j.Hide(ctx, sys, r.ID, s.Secrets)
 		if hideErr != nil {

@@ -3,6 +3,7 @@ package runs
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
@@ -42,6 +43,25 @@ func (c *remade) remember(ctx context.Context, sys *cli.System, j *assemble.Jour
 		sys.Notice(c.File + " has changed since the run was started")
 	}
 	return nil
+}
+
+// again builds the agent of the run.
+func (c *remade) again(ctx context.Context, sys *cli.System, j *assemble.Journal, id string) (*assemble.Setup, error) {
+	if err := c.remember(ctx, sys, j, id); err != nil {
+		return nil, err
+	}
+	return c.Setup(ctx, sys, c.File)
+}
+
+// recorded builds the agent of the run for a replay by transport, which asks no model.
+func (c *remade) recorded(ctx context.Context, sys *cli.System, j *assemble.Journal, id string,
+	transport http.RoundTripper) (*assemble.Setup, error) {
+	c.CarryBy(transport, true)
+	s, err := c.again(ctx, sys, j, id)
+	if err == nil {
+		s.Agent.Middleware = append(s.Agent.Middleware, s.Rules.Middleware())
+	}
+	return s, err
 }
 
 type runsResumeCmd struct {
