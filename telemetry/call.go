@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-go/pawl"
@@ -124,8 +125,8 @@ func (tr *tree) complete(x *pawl.Execution) {
 // startCall begins the span of a call.
 func (t *Telemetry) startCall(ctx context.Context, key llm.Key, c llm.ToolCall, start time.Time) *node {
 	_, span := t.tracer.Start(ctx, executeTool+" "+c.Name, trace.WithTimestamp(start), trace.WithAttributes(
-		operationName.String(executeTool), toolName.String(c.Name), toolType.String("function"),
-		toolCallID.String(c.ID), pawlKey.String(string(key))))
+		semconv.GenAIOperationNameKey.String(executeTool), semconv.GenAIToolName(c.Name), semconv.GenAIToolType("function"),
+		semconv.GenAIToolCallID(c.ID), pawlKey.String(string(key))))
 	return &node{span: span, name: c.Name, start: start}
 }
 
@@ -135,6 +136,6 @@ func (t *Telemetry) endCall(n *node, end time.Time, fault, text string, ran bool
 	t.failed(n.span, fault, text)
 	n.span.End(trace.WithTimestamp(end))
 	if ran {
-		t.measured(append(t.metricSet(executeTool, "", ""), toolName.String(n.name)), fault, end.Sub(n.start))
+		t.measured(append(t.metricSet(executeTool, "", ""), semconv.GenAIToolName(n.name)), fault, end.Sub(n.start))
 	}
 }

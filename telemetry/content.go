@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
@@ -49,10 +50,10 @@ func (t *Telemetry) content(req *llm.Request, resp *llm.Response) (set []attribu
 			in = append(in, contentMessage{Role: string(m.Role), Parts: partsOf(m)})
 		}
 	}
-	set = appendJSON(set, systemInstructions, system)
-	set = appendJSON(set, inputMessages, in)
+	set = appendJSON(set, semconv.GenAISystemInstructionsKey, system)
+	set = appendJSON(set, semconv.GenAIInputMessagesKey, in)
 	if resp != nil {
-		set = appendJSON(set, outputMessages,
+		set = appendJSON(set, semconv.GenAIOutputMessagesKey,
 			[]contentMessage{{Role: string(llm.RoleAssistant), Parts: partsOf(msgs[asked]),
 				Finish: string(resp.Finish)}})
 	}
@@ -65,7 +66,8 @@ func (t *Telemetry) callContent(c llm.ToolCall, res llm.ToolResult) []attribute.
 		{Role: llm.RoleAssistant, Parts: []llm.Part{c}}, {Role: llm.RoleTool, Parts: []llm.Part{res}}}}).Messages
 	c, _ = msgs[0].Parts[0].(llm.ToolCall)
 	res, _ = msgs[1].Parts[0].(llm.ToolResult)
-	return []attribute.KeyValue{toolArguments.String(string(c.Args)), toolResult.String(res.Text())}
+	return []attribute.KeyValue{semconv.GenAIToolCallArgumentsKey.String(string(c.Args)),
+		semconv.GenAIToolCallResultKey.String(res.Text())}
 }
 
 func appendJSON[T any](set []attribute.KeyValue, key attribute.Key, v []T) []attribute.KeyValue {

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-go/pawl"
@@ -55,7 +56,7 @@ func (t *Telemetry) failed(span trace.Span, fault, text string) {
 	if !t.o.Content {
 		text = ""
 	}
-	span.SetAttributes(errorType.String(fault))
+	span.SetAttributes(semconv.ErrorTypeKey.String(fault))
 	span.SetStatus(codes.Error, t.o.Redactor.String(text))
 }
 

@@ -2,13 +2,11 @@ package telemetry
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-go/pawl"
@@ -84,22 +82,14 @@ func linksOf(ctx context.Context) []trace.Link {
 }
 
 func traceparent(at trace.SpanContext) string {
-	return fmt.Sprintf("00-%s-%s-%s", at.TraceID(), at.SpanID(), at.TraceFlags())
+	form := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(context.Background(), at), form)
+	return form[traceparentValue]
 }
 
 func parsed(traceparent string) trace.SpanContext {
-	f := strings.Split(traceparent, "-")
-	if len(f) != 4 || f[0] != "00" {
-		return trace.SpanContext{}
-	}
-	id, err1 := trace.TraceIDFromHex(f[1])
-	span, err2 := trace.SpanIDFromHex(f[2])
-	flags, err3 := hex.DecodeString(f[3])
-	if err1 != nil || err2 != nil || err3 != nil || len(flags) != 1 {
-		return trace.SpanContext{}
-	}
-	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: span,
-		TraceFlags: trace.TraceFlags(flags[0]), Remote: true})
+	form := propagation.MapCarrier{traceparentValue: traceparent}
+	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), form))
 }
 
 type idKey struct{}

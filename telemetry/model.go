@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-go/pawl"
@@ -98,16 +99,16 @@ func (t *Telemetry) ask(ctx context.Context, req *llm.Request) (*request, contex
 func (t *Telemetry) startRequest(ctx context.Context, key llm.Key, model string, start time.Time) (context.Context,
 	trace.Span) {
 	name := chat
-	set := []attribute.KeyValue{operationName.String(chat), providerName.String(t.o.Provider)}
+	set := []attribute.KeyValue{semconv.GenAIOperationNameChat, semconv.GenAIProviderNameKey.String(t.o.Provider)}
 	if model != "" {
 		name += " " + model
-		set = append(set, requestModel.String(model))
+		set = append(set, semconv.GenAIRequestModel(model))
 	}
 	if key != "" {
 		set = append(set, pawlKey.String(string(key)))
 	}
 	if id := RunID(ctx); id != "" {
-		set = append(set, conversationID.String(id))
+		set = append(set, semconv.GenAIConversationID(id))
 	}
 	return t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(start),
 		trace.WithAttributes(set...))
@@ -115,22 +116,22 @@ func (t *Telemetry) startRequest(ctx context.Context, key llm.Key, model string,
 
 // settings returns the settings of a request.
 func settings(req *llm.Request) []attribute.KeyValue {
-	set := []attribute.KeyValue{requestStream.Bool(!req.Whole)}
+	set := []attribute.KeyValue{semconv.GenAIRequestStream(!req.Whole)}
 	s := &req.Settings
 	if s.MaxTokens > 0 {
-		set = append(set, requestMaxTokens.Int(s.MaxTokens))
+		set = append(set, semconv.GenAIRequestMaxTokens(s.MaxTokens))
 	}
 	if s.Temperature != nil {
-		set = append(set, requestTemp.Float64(*s.Temperature))
+		set = append(set, semconv.GenAIRequestTemperature(*s.Temperature))
 	}
 	if s.TopP != nil {
-		set = append(set, requestTopP.Float64(*s.TopP))
+		set = append(set, semconv.GenAIRequestTopP(*s.TopP))
 	}
 	if len(s.StopSequences) > 0 {
-		set = append(set, requestStop.StringSlice(s.StopSequences))
+		set = append(set, semconv.GenAIRequestStopSequences(s.StopSequences...))
 	}
 	if req.Output != nil {
-		set = append(set, outputType.String("json"))
+		set = append(set, semconv.GenAIOutputTypeJSON)
 	}
 	return set
 }
@@ -185,20 +186,20 @@ func (q *request) end() {
 func (t *Telemetry) endRequest(span trace.Span, model string, r *reply, start, end time.Time, fault, text string) {
 	var set []attribute.KeyValue
 	if r.model != "" {
-		set = append(set, responseModel.String(r.model))
+		set = append(set, semconv.GenAIResponseModel(r.model))
 	}
 	if r.id != "" {
-		set = append(set, responseID.String(r.id))
+		set = append(set, semconv.GenAIResponseID(r.id))
 	}
 	if r.finish == llm.FinishReasonStop && r.calls {
 		// calls determine the finish reason, as in Response.Add
 		r.finish = llm.FinishReasonToolCalls
 	}
 	if r.finish != "" {
-		set = append(set, responseFinish.StringSlice([]string{string(r.finish)}))
+		set = append(set, semconv.GenAIResponseFinishReasons(string(r.finish)))
 	}
 	if r.first > 0 {
-		set = append(set, firstChunk.Float64(r.first.Seconds()))
+		set = append(set, semconv.GenAIResponseTimeToFirstChunk(r.first.Seconds()))
 		t.first.Record(context.Background(), r.first.Seconds(),
 			metric.WithAttributes(t.metricSet(chat, model, r.model)...))
 	}

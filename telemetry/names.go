@@ -1,50 +1,13 @@
 package telemetry
 
-// names.go: the names of all attributes, operations and metrics. run.go sets the attributes of
-// runs, model.go sets them for requests, call.go for calls.
+// names.go: the names that are not part of the conventions, and operations. run.go sets the
+// attributes of runs, model.go sets them for requests, call.go for calls.
 
 import "go.opentelemetry.io/otel/attribute"
 
 // Conventions is the version of the semantic conventions whose names are used: the last version in
 // go.opentelemetry.io/otel that contains generative AI.
 const Conventions = "1.41.0"
-
-// Attributes of the conventions. A test compares each with the constant in the package of the
-// conventions, which is too large to link for thirty names.
-const (
-	operationName    = attribute.Key("gen_ai.operation.name")
-	providerName     = attribute.Key("gen_ai.provider.name")
-	conversationID   = attribute.Key("gen_ai.conversation.id")
-	agentName        = attribute.Key("gen_ai.agent.name")
-	requestModel     = attribute.Key("gen_ai.request.model")
-	requestStream    = attribute.Key("gen_ai.request.stream")
-	requestMaxTokens = attribute.Key("gen_ai.request.max_tokens")
-	requestTemp      = attribute.Key("gen_ai.request.temperature")
-	requestTopP      = attribute.Key("gen_ai.request.top_p")
-	requestStop      = attribute.Key("gen_ai.request.stop_sequences")
-	outputType       = attribute.Key("gen_ai.output.type")
-	responseID       = attribute.Key("gen_ai.response.id")
-	responseModel    = attribute.Key("gen_ai.response.model")
-	responseFinish   = attribute.Key("gen_ai.response.finish_reasons")
-	firstChunk       = attribute.Key("gen_ai.response.time_to_first_chunk")
-	inputTokens      = attribute.Key("gen_ai.usage.input_tokens")
-	outputTokens     = attribute.Key("gen_ai.usage.output_tokens")
-	cacheReadTokens  = attribute.Key("gen_ai.usage.cache_read.input_tokens")
-	cacheWriteTokens = attribute.Key("gen_ai.usage.cache_creation.input_tokens")
-	reasoningTokens  = attribute.Key("gen_ai.usage.reasoning.output_tokens")
-	tokenType        = attribute.Key("gen_ai.token.type")
-	toolName         = attribute.Key("gen_ai.tool.name")
-	toolType         = attribute.Key("gen_ai.tool.type")
-	toolCallID       = attribute.Key("gen_ai.tool.call.id")
-	errorType        = attribute.Key("error.type")
-
-	// with Options.Content
-	inputMessages      = attribute.Key("gen_ai.input.messages")
-	outputMessages     = attribute.Key("gen_ai.output.messages")
-	systemInstructions = attribute.Key("gen_ai.system_instructions")
-	toolArguments      = attribute.Key("gen_ai.tool.call.arguments")
-	toolResult         = attribute.Key("gen_ai.tool.call.result")
-)
 
 // Attributes that are not part of the conventions.
 const (
@@ -67,13 +30,7 @@ const (
 	attempt     = "attempt"
 )
 
-// Metrics of the conventions, with the bucket bounds that these require.
-const (
-	tokenUsage        = "gen_ai.client.token.usage"
-	operationDuration = "gen_ai.client.operation.duration"
-	timeToFirst       = "gen_ai.client.operation.time_to_first_chunk"
-)
-
+// The bucket bounds that the conventions require.
 var (
 	tokenBounds = []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216,
 		67108864}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/pawl-go/pawl"
@@ -120,7 +121,7 @@ func (tr *tree) started(e pawl.Event) {
 	}
 	n.name = e.Agent
 	n.span.SetName(invokeAgent + " " + e.Agent)
-	n.span.SetAttributes(agentName.String(e.Agent))
+	n.span.SetAttributes(semconv.GenAIAgentName(e.Agent))
 }
 
 // replied creates the span of a request that the middleware did not see. resp is nil if there was
@@ -249,9 +250,9 @@ func (t *Telemetry) startRun(ctx context.Context, links ...trace.Link) (context.
 	n := &node{start: time.Now()}
 	ctx, n.span = t.tracer.Start(ctx, invokeAgent, trace.WithTimestamp(n.start), trace.WithLinks(links...),
 		trace.WithAttributes(
-			operationName.String(invokeAgent), providerName.String(t.o.Provider)))
+			semconv.GenAIOperationNameKey.String(invokeAgent), semconv.GenAIProviderNameKey.String(t.o.Provider)))
 	if id := RunID(ctx); id != "" {
-		n.span.SetAttributes(conversationID.String(id))
+		n.span.SetAttributes(semconv.GenAIConversationID(id))
 	}
 	return ctx, n
 }
@@ -268,7 +269,7 @@ func (t *Telemetry) endRun(n *node, res *pawl.Result, fault, text string) {
 	n.span.End(trace.WithTimestamp(end))
 	set := t.metricSet(invokeAgent, "", "")
 	if n.name != "" {
-		set = append(set, agentName.String(n.name))
+		set = append(set, semconv.GenAIAgentName(n.name))
 	}
 	t.measured(set, fault, end.Sub(n.start))
 }
@@ -277,8 +278,10 @@ func usageOf(u *llm.Usage) (set []attribute.KeyValue) {
 	for _, n := range [...]struct {
 		key   attribute.Key
 		count int
-	}{{inputTokens, u.Input}, {outputTokens, u.Output}, {cacheReadTokens, u.CacheRead},
-		{cacheWriteTokens, u.CacheWrite}, {reasoningTokens, u.Reasoning}} {
+	}{{semconv.GenAIUsageInputTokensKey, u.Input}, {semconv.GenAIUsageOutputTokensKey, u.Output},
+		{semconv.GenAIUsageCacheReadInputTokensKey, u.CacheRead},
+		{semconv.GenAIUsageCacheCreationInputTokensKey, u.CacheWrite},
+		{semconv.GenAIUsageReasoningOutputTokensKey, u.Reasoning}} {
 		if n.count > 0 {
 			set = append(set, n.key.Int(n.count))
 		}

@@ -46,6 +46,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	nometer "go.opentelemetry.io/otel/metric/noop"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
 	"go.opentelemetry.io/otel/trace"
 	notrace "go.opentelemetry.io/otel/trace/noop"
 
@@ -94,16 +96,13 @@ func New(o *Options) (*Telemetry, error) {
 	}
 	t.o.Redactor = cmp.Or(t.o.Redactor, new(redact.Redactor))
 	t.o.Provider = cmp.Or(t.o.Provider, other)
-	t.tracer = t.o.Tracer.Tracer(scopeName, trace.WithSchemaURL("https://opentelemetry.io/schemas/"+Conventions))
-	m := t.o.Meter.Meter(scopeName, metric.WithSchemaURL("https://opentelemetry.io/schemas/"+Conventions))
-	var errs [3]error
-	t.tokens, errs[0] = m.Int64Histogram(tokenUsage, metric.WithUnit("{token}"),
-		metric.WithDescription("Number of input and output tokens used."), metric.WithExplicitBucketBoundaries(tokenBounds...))
-	t.duration, errs[1] = m.Float64Histogram(operationDuration, metric.WithUnit("s"),
-		metric.WithDescription("GenAI operation duration."), metric.WithExplicitBucketBoundaries(durationBounds...))
-	t.first, errs[2] = m.Float64Histogram(timeToFirst, metric.WithUnit("s"),
-		metric.WithDescription("Time to receive the first chunk of a streamed reply."), metric.WithExplicitBucketBoundaries(firstBounds...))
-	return t, errors.Join(errs[:]...)
+	t.tracer = t.o.Tracer.Tracer(scopeName, trace.WithSchemaURL(semconv.SchemaURL))
+	m := t.o.Meter.Meter(scopeName, metric.WithSchemaURL(semconv.SchemaURL))
+	tokens, err1 := genaiconv.NewClientTokenUsage(m, metric.WithExplicitBucketBoundaries(tokenBounds...))
+	duration, err2 := genaiconv.NewClientOperationDuration(m, metric.WithExplicitBucketBoundaries(durationBounds...))
+	first, err3 := genaiconv.NewClientOperationTimeToFirstChunk(m, metric.WithExplicitBucketBoundaries(firstBounds...))
+	t.tokens, t.duration, t.first = tokens.Inst(), duration.Inst(), first.Inst()
+	return t, errors.Join(err1, err2, err3)
 }
 
 // Middleware returns the middleware that creates the spans of requests and calls and adds them to
@@ -123,19 +122,20 @@ func (t *Telemetry) Middleware() pawl.Middleware {
 // measured records the duration of an operation.
 func (t *Telemetry) measured(set []attribute.KeyValue, fault string, took time.Duration) {
 	if fault != "" {
-		set = append(set, errorType.String(fault))
+		set = append(set, semconv.ErrorTypeKey.String(fault))
 	}
 	t.duration.Record(context.Background(), took.Seconds(), metric.WithAttributes(set...))
 }
 
 // metricSet returns the common attributes of an operation's metrics.
 func (t *Telemetry) metricSet(operation, model, response string) []attribute.KeyValue {
-	set := []attribute.KeyValue{operationName.String(operation), providerName.String(t.o.Provider)}
+	set := []attribute.KeyValue{semconv.GenAIOperationNameKey.String(operation),
+		semconv.GenAIProviderNameKey.String(t.o.Provider)}
 	if model != "" {
-		set = append(set, requestModel.String(model))
+		set = append(set, semconv.GenAIRequestModel(model))
 	}
 	if response != "" {
-		set = append(set, responseModel.String(response))
+		set = append(set, semconv.GenAIResponseModel(response))
 	}
 	return set
 }
@@ -148,7 +148,7 @@ func (t *Telemetry) used(model, response string, u llm.Usage) {
 	}{{"input", u.Input}, {"output", u.Output}} {
 		if n.count > 0 {
 			t.tokens.Record(context.Background(), int64(n.count),
-				metric.WithAttributes(append(t.metricSet(chat, model, response), tokenType.String(n.kind))...))
+				metric.WithAttributes(append(t.metricSet(chat, model, response), semconv.GenAITokenTypeKey.String(n.kind))...))
 		}
 	}
 }

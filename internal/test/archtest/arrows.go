@@ -178,7 +178,8 @@ var (
 
 // otelModules are what a library needs to speak to any tracer and meter; which ones is the
 // program's business.
-var otelModules = []string{"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes", "go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/trace"}
+var otelModules = []string{"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes", "go.opentelemetry.io/otel/metric",
+	"go.opentelemetry.io/otel/propagation", "go.opentelemetry.io/otel/semconv/v1.41.0", "go.opentelemetry.io/otel/trace"}
 
 // low are the internal packages that read bytes and know nothing of the project. Any package may
 // import them.

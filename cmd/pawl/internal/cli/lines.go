@@ -51,7 +51,7 @@ func NewLines(in io.Reader) *Lines {
 	return l
 }
 
-// Yes asks a question on w, and reports whether the answer is yes. The error is that of Next.
+// Yes asks a question on w, and reports whether the answer is yes. It returns the error of Next.
 func (l *Lines) Yes(ctx context.Context, w io.Writer, question string) (bool, error) {
 	fmt.Fprint(w, question)
 	answer, err := l.Next(ctx)
