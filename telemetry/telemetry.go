@@ -148,7 +148,8 @@ func (t *Telemetry) used(model, response string, u llm.Usage) {
 	}{{"input", u.Input}, {"output", u.Output}} {
 		if n.count > 0 {
 			t.tokens.Record(context.Background(), int64(n.count),
-				metric.WithAttributes(append(t.metricSet(chat, model, response), semconv.GenAITokenTypeKey.String(n.kind))...))
+				metric.WithAttributes(append(t.metricSet(chat, model, response),
+					semconv.GenAITokenTypeKey.String(n.kind))...))
 		}
 	}
 }

@@ -136,7 +136,8 @@ func kindOf(k jsontext.Kind) string { return cmp.Or(words[k], "something else") 
 
 // kinds are the kinds of JSON values that types of Go hold.
 var kinds = map[reflect.Kind]jsontext.Kind{reflect.Slice: '[', reflect.Array: '[', reflect.Struct: '{',
-	reflect.Map: '{', reflect.String: '"', reflect.Bool: 't', reflect.Int: '0', reflect.Int64: '0', reflect.Float64: '0'}
+	reflect.Map: '{', reflect.String: '"', reflect.Bool: 't', reflect.Int: '0', reflect.Int64: '0',
+	reflect.Float64: '0'}
 
 // wanted names the kind of JSON value that a type holds.
 func wanted(t reflect.Type) string {
