@@ -1,6 +1,6 @@
 # Everything the project can do to itself. `make help` lists it.
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak lint docs man install fuzz bench bench-check bench-update
+.PHONY: help demo test soak lint docs site man install fuzz bench bench-check bench-update
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)$$/  make \1\t\2/' | expand -t 24
@@ -28,6 +28,9 @@ docs: ## write the generated parts of README.md and docs/ again, from the code
 	go test ./mcp -run 'TestConformance|TestInspector|TestPoisoned|TestCorpus|TestRequestBytes' -update
 	go test ./pawltest/hostile -run TestPage -update
 	go test ./server -run TestHTTPPage -update
+
+site: ## make the web site of the documents, with its search, in the folder site
+	go run ./internal/test/site/make
 
 man: ## write the man pages into man/man1, made from the help
 	go run ./cmd/pawl man --dir man/man1

@@ -98,10 +98,10 @@ func Example_fromLangGraph() {
 
 func Example_fromOpenAIAgents() {
 	ctx := context.Background()
-	billing := &pawl.Agent{Name: "billing", Model: script.New(script.Say("It is paid."))}
-	model := script.New(script.Call("billing", `{"task":"Is invoice 17 paid?"}`), script.Say("Yes, it is paid."))
+	billing := &pawl.Agent{Name: "billing", Model: script.New(script.Loop(script.Say("Yes, it is paid.")))}
+	model := script.New(script.Call("transfer_to_billing", `{}`))
 	// begin openai-agents
-	triage, err := team.Network(&pawl.Agent{Name: "triage", Model: model}, // handoffs=[billing]
+	triage, err := team.Handoff(&pawl.Agent{Name: "triage", Model: model}, nil, // handoffs=[billing]
 		team.Worker{Agent: billing, Description: "Questions about invoices."})
 	if err != nil {
 		panic(err)

@@ -82,6 +82,8 @@ var arrows = []arrow{
 	{from: "internal/test/apilist"},
 	{from: "internal/test/constants"},
 	{from: "internal/test/docgen"},
+	{from: "internal/test/site", to: []string{"internal/test/docgen"}, modules: []string{"github.com/yuin/goldmark"}},
+	{from: "internal/test/site/make", to: []string{"internal/test/site"}},
 	{from: "internal/test/testreport", to: []string{"internal/test/soak"}},
 	{from: "internal/test/soak"},
 	{from: "internal/test/bombs"},

@@ -1,4 +1,4 @@
-package examples
+package guide
 
 import (
 	"context"
@@ -9,10 +9,8 @@ import (
 	"github.com/pawl-go/pawl/script"
 )
 
-// docs/first-agent.md shows this one.
 func Example_first() {
 	ctx := context.Background()
-	// begin first
 	type City struct {
 		Name string `json:"name" jsonschema:"the city, such as Oslo"`
 	}
@@ -31,7 +29,6 @@ func Example_first() {
 	fmt.Println(res.Steps[0].Executions[0].Result.Text())
 	fmt.Println(res.Text())
 	fmt.Println(res.Stop, "after", res.Spent.Requests, "requests and", res.Spent.Calls, "call")
-	// end first
 
 	// Output:
 	// rain in Oslo
