@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/conversation"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -138,7 +139,11 @@ func (l *line) at(ctx context.Context) string {
 		return name
 	}
 	if v := pawl.InvocationFrom(ctx); v != nil {
-		return l.last(v.Messages()).to.name
+		msgs := v.Messages()
+		if len(msgs) == 0 { // of a call that another process executes
+			msgs = conversation.Of(ctx)
+		}
+		return l.last(msgs).to.name
 	}
 	return l.members[0].name
 }

@@ -17,7 +17,7 @@ type ceiling struct {
 var ceilings = []ceiling{
 	{dir: ".", goal: 4900, now: 5800},
 	{dir: "llm", goal: 1600},
-	{dir: "redact", goal: 1050, now: 1100},
+	{dir: "redact", goal: 1050},
 	{dir: "observe", goal: 420, now: 430},
 	{dir: "artifact", goal: 220, now: 230},
 	{dir: "team", goal: 1250, now: 1465},
