@@ -36,6 +36,7 @@ type route struct {
 	status       int  // status of success; 0 means 200
 	stream       bool // may answer with events
 	loose        bool // OpenAI's API: its form of errors, and unknown fields are ignored
+	open         bool // a protocol of front ends: unknown fields are ignored
 	do           func(c *call) error
 }
 
@@ -161,7 +162,7 @@ func (c *call) read(v any) error {
 	}
 	c.body = sha256.Sum256(b)
 	d := json.NewDecoder(bytes.NewReader(b))
-	if !c.route.loose {
+	if !c.route.loose && !c.route.open {
 		d.DisallowUnknownFields()
 	}
 	if err := d.Decode(v); err != nil {

@@ -103,6 +103,10 @@ type dress struct {
 	Forget   bool            `json:"forget,omitzero"` // store: false
 	Print    []byte          `json:"print,omitzero"`  // SHA-256 of the request's body
 	Thread   string          `json:"thread,omitzero"` // the client's conversation
+	// Of a run of a front end: the run that it follows, and the ID of the user's message. "" means
+	// none.
+	Before  string `json:"before,omitzero"`
+	Message string `json:"message,omitzero"`
 }
 
 // clientTool is a tool that the client executes.

@@ -18,6 +18,7 @@ import (
 func (s *Server) table() []route {
 	paging := []param{{"after", "the last ID of the previous page"}, {"limit", "maximum number of entries, up to 1000; default 100"}}
 	user := []param{{"user", "the user of the run, if the token approves for that user"}}
+	sdk := []param{{"sdk", "major version of the npm package ai: 6, the default, or 7"}, {"agent", "the agent of /api/chat, if there are several"}}
 	return []route{
 		{method: "GET", path: "/v1/health", does: "Reports that the server is running. Needs no token.", out: Health{}, do: (*call).health},
 		{method: "GET", path: "/v1/ready", does: "Reports whether the server takes new runs: ready, or with the status 503 draining, or no_store while the store does not work. Needs no token.", out: Health{}, do: (*call).ready},
@@ -56,6 +57,16 @@ func (s *Server) table() []route {
 			does: "OpenAI's Responses: an agent is a model. The client executes the tools in its request.", in: json.RawMessage{}, out: json.RawMessage{}, stream: true, loose: true, do: (*call).responses},
 		{method: "GET", path: "/v1/responses/{id}", scope: ScopeRun, does: "Returns a stored response in OpenAI's form.", out: json.RawMessage{}, loose: true, do: (*call).showResponse},
 		{method: "DELETE", path: "/v1/responses/{id}", scope: ScopeRun, does: "Deletes the run of a response with all its data. A run that is executing must be cancelled first.", out: json.RawMessage{}, loose: true, do: (*call).deleteResponse},
+
+		{method: "POST", path: "/v1/ui/{agent}", scope: ScopeRun, or: ScopeDecide, does: "Vercel's AI SDK: starts or continues the run of a message of useChat. The response is a UI message stream.", query: sdk,
+			in: json.RawMessage{}, stream: true, open: true, do: (*call).ui},
+		{method: "GET", path: "/v1/ui/{agent}/{chat}", scope: ScopeRead, does: "Returns a conversation as UIMessages.", query: sdk, out: json.RawMessage{}, do: (*call).uiMessages},
+		{method: "GET", path: "/v1/ui/{agent}/{chat}/stream", scope: ScopeRead, does: "Streams the message in progress from its beginning. 204 means that there is none.", query: sdk, stream: true, do: (*call).uiStream},
+		{method: "POST", path: "/v1/ui/{agent}/{chat}/stop", scope: ScopeRun, does: "Cancels the newest run of a conversation. It is idempotent.", query: sdk, status: 204, do: (*call).uiStop},
+		{method: "POST", path: "/api/chat", scope: ScopeRun, or: ScopeDecide, does: "POST /v1/ui/{agent} for the agent that the body names, or for the only one.", query: sdk,
+			in: json.RawMessage{}, stream: true, open: true, do: (*call).ui},
+		{method: "GET", path: "/api/chat/{chat}/stream", scope: ScopeRead, does: "GET /v1/ui/{agent}/{chat}/stream for the only agent.", query: sdk, stream: true, do: (*call).uiStream},
+
 		{method: "GET", path: "/v1/models", scope: ScopeRun, does: "Lists the agents in the form of OpenAI's list of models.", out: json.RawMessage{}, loose: true, do: (*call).models},
 		{method: "GET", path: "/v1/models/{model}", scope: ScopeRun, does: "Returns an agent in the form of OpenAI's model.", out: json.RawMessage{}, loose: true, do: (*call).models},
 	}

@@ -141,7 +141,8 @@ var arrows = []arrow{
 	{from: "telemetry/export", modules: join(otelModules, "go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters",
 		"github.com/prometheus/client_golang", "github.com/prometheus/otlptranslator")},
 	{from: "viewer"}, // it uses the server's API over HTTP alone
-	{from: "server", to: []string{".", "llm", "redact", "store", "durable", "internal/gate", "internal/schema"}},
+	{from: "server", to: []string{".", "llm", "redact", "store", "durable", "server/uistream", "internal/gate", "internal/schema"}},
+	{from: "server/uistream", to: []string{".", "llm"}}, // applications have it without a server
 	{from: "server/client", to: []string{".", "llm", "internal/sse"}},
 	{from: "pawltest/hostile", to: []string{".", "llm", "script", "leak", "pawltest", "internal/runerr"}},
 	{from: "pawltest/hostile/internal/plain"}, // a loop written by hand, for comparison

@@ -1,0 +1,81 @@
+package uistream
+
+// history.go: stored messages as UIMessages, with which a page starts.
+
+// NewHistory returns an Encoder whose frames are collected in the message of the run.
+func NewHistory(o Options) *History {
+	h := &History{o: o, parts: []object{}}
+	h.Encoder = New(o)
+	h.Encoder.form = h
+	return h
+}
+
+// History collects the message of a run in the form of the AI SDK.
+type History struct {
+	*Encoder
+	o     Options
+	parts []object
+	about any
+}
+
+// Message returns the message so far.
+func (h *History) Message() map[string]any {
+	m := object{"id": h.o.Run, "role": "assistant", "parts": h.parts}
+	if h.about != nil {
+		m["metadata"] = h.about
+	}
+	return m
+}
+
+// part returns the part with that member.
+func (h *History) part(member string, value any) object {
+	for _, p := range h.parts {
+		if p[member] == value {
+			return p
+		}
+	}
+	p := object{member: value}
+	h.parts = append(h.parts, p)
+	return p
+}
+
+func (h *History) encode(f *frame) []object {
+	var p object
+	if f.call != nil {
+		p = h.part("toolCallId", f.call.key)
+		p["providerExecuted"] = !f.call.client
+	}
+	switch f.kind {
+	case stepStarted:
+		h.parts = append(h.parts, object{"type": "step-start"})
+	case textStarted:
+		kind := "text"
+		if f.reasoning {
+			kind = "reasoning"
+		}
+		h.parts = append(h.parts, object{"type": kind, "text": "", "id": f.id, "state": "done"})
+	case textDelta:
+		p := h.part("id", f.id)
+		p["text"] = p["text"].(string) + f.text
+	case retracted:
+		h.part("id", f.id)["text"] = ""
+	case callStarted, callReady:
+		p["type"], p["state"], p["input"] = "tool-"+f.call.name, "input-available", jsonOr(f.text)
+		if f.call.title != "" {
+			p["type"], p["toolName"], p["title"] = "dynamic-tool", f.call.name, f.call.title
+		}
+	case question:
+		p["state"], p["approval"] = "approval-requested", object{"id": ApprovalID(f.ask)}
+	case callOK:
+		p["state"], p["output"] = "output-available", resultOf(&f.exec.Result)
+		delete(p, "approval")
+	case callFailed, callDenied:
+		p["state"], p["errorText"] = "output-error", failureOf(f.exec)
+		delete(p, "approval")
+	case file, output, steered:
+		h.parts = append(h.parts, (&aisdk{o: Options{}}).encode(f)...)
+	case ended:
+		h.about = (&aisdk{o: h.o}).end(f)["messageMetadata"]
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package uistream
+
+// request.go: the requests of the AI SDK.
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pawl-go/pawl/llm"
+)
+
+// Request is the body of a POST of useChat. Other members are ignored.
+type Request struct {
+	ID       string    `json:"id"` // of the conversation
+	Agent    string    `json:"agent"`
+	Messages []Message `json:"messages"`
+	Trigger  string    `json:"trigger"` // submit-message or regenerate-message
+	// Tools are the tools that the page executes, in OpenAI's form.
+	Tools []struct {
+		Function struct {
+			Name        string          `json:"name"`
+			Description string          `json:"description,omitzero"`
+			Parameters  json.RawMessage `json:"parameters,omitzero"`
+		} `json:"function"`
+	} `json:"tools"`
+	Pawl struct {
+		Edits map[string]json.RawMessage `json:"edits"` // arguments by approval ID, for approvals
+	} `json:"pawl"`
+}
+
+// Message is a UIMessage.
+type Message struct {
+	ID       string `json:"id"`
+	Role     string `json:"role"`
+	Parts    []Part `json:"parts"`
+	Metadata any    `json:"metadata,omitzero"`
+}
+
+// Part is a part of a UIMessage, with the members that the server reads.
+type Part struct {
+	Type       string          `json:"type"`
+	Text       string          `json:"text"`
+	URL        string          `json:"url"`
+	MediaType  string          `json:"mediaType"`
+	ToolCallID string          `json:"toolCallId"`
+	State      string          `json:"state"`
+	Output     json.RawMessage `json:"output"`
+	ErrorText  string          `json:"errorText"`
+	Approval   struct {
+		ID       string `json:"id"`
+		Approved bool   `json:"approved"`
+		Reason   string `json:"reason"`
+	} `json:"approval"`
+}
+
+// LLM returns the texts and files of m, without its calls.
+func (m *Message) LLM() (llm.Message, error) {
+	roles := map[string]llm.Role{"user": llm.RoleUser, "assistant": llm.RoleAssistant, "system": llm.RoleSystem}
+	out := llm.Message{Role: roles[m.Role]}
+	if out.Role == "" {
+		return out, fmt.Errorf("a message has the role %q; user, assistant and system are right", m.Role)
+	}
+	for _, p := range m.Parts {
+		switch {
+		case p.Type == "text":
+			out.Parts = append(out.Parts, llm.Text{Text: p.Text})
+		case p.Type == "file":
+			media, err := Media(p.URL, p.MediaType)
+			if err != nil {
+				return out, err
+			}
+			out.Parts = append(out.Parts, media)
+		}
+	}
+	return out, nil
+}
+
+// Media returns the media at a URL, which may be a data URL.
+func Media(url, mime string) (llm.Media, error) {
+	data, ok := strings.CutPrefix(url, "data:")
+	if !ok {
+		if !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
+			return llm.Media{}, fmt.Errorf("a file has the URL %.40q; data, http and https are right", url)
+		}
+		return llm.Media{URL: url, MIME: mime}, nil
+	}
+	kind, text, ok := strings.Cut(data, ";base64,")
+	b, err := base64.StdEncoding.DecodeString(text)
+	if !ok || err != nil {
+		return llm.Media{}, fmt.Errorf("the data of a file is not base64")
+	}
+	if mime == "" {
+		mime = kind
+	}
+	return llm.Media{MIME: mime, Data: b}, nil
+}
+
+// Answers returns the answers in the last message: approvals, and results of tools of the page. It
+// sets After and Open of o for the stream that follows.
+func (r *Request) Answers(o *Options) (ds []llm.Decision) {
+	o.Open = map[llm.Key]bool{}
+	for _, p := range r.Messages[len(r.Messages)-1].Parts {
+		key := llm.Key(p.ToolCallID)
+		if key == "" {
+			continue
+		}
+		o.After = max(o.After, stepOf(key))
+		switch p.State {
+		case "approval-requested", "input-available", "input-streaming":
+			o.Open[key] = p.Approval.ID != ""
+		case "approval-responded":
+			o.Open[key] = true
+			of, digest := ParseApprovalID(p.Approval.ID)
+			d := llm.Decision{Key: of, Digest: digest, Approve: p.Approval.Approved}
+			if d.Approve {
+				d.Args = r.Pawl.Edits[p.Approval.ID]
+			} else {
+				d.Reason = p.Approval.Reason
+			}
+			ds = append(ds, d)
+		case "output-available", "output-error":
+			res := ResultOf(p.Output)
+			if p.State == "output-error" {
+				res = llm.ErrorResult(p.ErrorText)
+			}
+			ds = append(ds, llm.Decision{Key: key, Result: &res})
+		}
+	}
+	return ds
+}
+
+// ResultOf returns the result of a tool of the page: a text, or another JSON value.
+func ResultOf(raw json.RawMessage) llm.ToolResult {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return llm.TextResult(text)
+	}
+	res := llm.TextResult(string(raw))
+	res.Data = raw
+	return res
+}
+
+// stepOf returns the step in a key.
+func stepOf(key llm.Key) int {
+	step, _, _ := strings.Cut(strings.TrimPrefix(string(key), "run/"), "/")
+	n, _ := strconv.Atoi(step) // a key of a client may be anything
+	return n
+}
