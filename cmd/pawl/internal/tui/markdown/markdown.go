@@ -225,6 +225,11 @@ func (s *state) read(width int, end bool) (open bool) {
 	}
 	lines := strings.SplitAfter(s.text, "\n")
 	lines = lines[max(0, len(lines)-1-size):]
+	if _, table := last.(*east.Table); table && len(all) > 1 && all[len(all)-2].Parent() == last.Parent() {
+		for i, l := range lines[:len(lines)-1] { // its paragraph is shown: no line continues it
+			lines[i] = s.indent() + strings.TrimLeft(l, "> \t")
+		}
+	}
 	s.text = strings.Join(lines, "")
 	if end = end || keep == 0 && len(s.text) > longest; end || keep > 0 {
 		s.show(last, source, width)
