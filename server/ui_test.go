@@ -116,6 +116,7 @@ func TestUseChat(t *testing.T) {
 	front := http.NewServeMux()
 	front.Handle("/", v.s)
 	front.HandleFunc("POST /test/release", func(http.ResponseWriter, *http.Request) { w.gate <- struct{}{} })
+	front.HandleFunc("GET /test/waits", func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, w.waits.Load()) })
 	h := httptest.NewServer(front)
 	defer h.Close()
 	pay := func(n int, outcome string) string { return fmt.Sprintf(`pay({"invoice":%d}) %s`, n, outcome) }

@@ -119,7 +119,9 @@ await scene('reload while it works', async () => {
 });
 await scene('stop', async () => {
 	const chat = open('stop');
+	const began = await waits();
 	const sent = chat.sendMessage({ text: 'call wait' });
+	while ((await waits()) === began);
 	await until(() => chat.messages.at(-1)?.parts.some((p) => p.state === 'input-available'));
 	await fetch(`${root}/v1/ui/clerk/stop-${major}/stop`, { method: 'POST' });
 	await sent;
@@ -149,6 +151,9 @@ all['end without the mark'].posts = posts;
 all['nothing to resume'] = (await fetch(`${root}/v1/ui/clerk/unknown/stream`)).status;
 console.log(JSON.stringify(all));
 
+async function waits() { // how many calls of the tool wait have begun
+	return (await fetch(`${root}/test/waits`)).text();
+}
 async function until(done) {
 	while (!done()) await new Promise((go) => setTimeout(go, 2));
 }

@@ -1,0 +1,89 @@
+package server_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/store"
+)
+
+const uiAdmin, uiRunner = "a-token-for-everything", "a-token-that-starts-runs"
+
+// chat posts a body of useChat, and returns the stream.
+func (v *serving) chat(token, body string) string {
+	v.t.Helper()
+	r, err := http.NewRequestWithContext(v.t.Context(), "POST", v.url+"/v1/ui/clerk", strings.NewReader(body))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+token)
+	res, err := v.client.Do(r)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != 200 {
+		v.t.Fatalf("%d %v: %s", res.StatusCode, err, b)
+	}
+	return string(b)
+}
+
+// A chat goes on behind a restart of the server: the page's history has the question, a token
+// without the scope decide is asked again, an approval of another digest has no effect, and the
+// approval that a page sends twice pays once.
+func TestAChatGoesOnBehindARestart(t *testing.T) {
+	journal := new(store.MemoryJournal)
+	w := &world{gate: make(chan struct{})}
+	options := func(o *server.Options) {
+		o.Agents, o.Journal = []*pawl.Agent{uiAgent(w)}, journal
+		o.Tokens = []server.Token{{Name: "all", Token: uiAdmin, Scopes: []server.Scope{server.ScopeAll}},
+			{Name: "run", Token: uiRunner, Scopes: []server.Scope{server.ScopeRun, server.ScopeRead}}}
+	}
+	first := serve(t, options)
+	const said = `{"id":"u1","role":"user","parts":[{"type":"text","text":"call pay 1"}]}`
+	asked := first.chat(uiAdmin, `{"id":"c","trigger":"submit-message","messages":[`+said+`]}`)
+	id := regexp.MustCompile(`"approvalId":"(.*?)"`).FindStringSubmatch(asked)
+	run := regexp.MustCompile(`"messageId":"(.*?)"`).FindStringSubmatch(asked)
+	if id == nil || run == nil {
+		t.Fatalf("no question in %s", asked)
+	}
+	if err := first.s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	second := serve(t, options)
+	second.token = uiAdmin
+	var history struct {
+		Messages []json.RawMessage `json:"messages"`
+	}
+	second.do("GET", "/v1/ui/clerk/c", "", 200, &history)
+	if n := len(history.Messages); n != 2 || !strings.Contains(string(history.Messages[1]), id[1]) {
+		t.Fatalf("history: %s", history.Messages)
+	}
+	answer := func(token, approval string) string {
+		return second.chat(token, `{"id":"c","trigger":"submit-message","messages":[`+said+`,{"id":"`+run[1]+`","role":"assistant","parts":[`+
+			`{"type":"tool-pay","toolCallId":"run/1/0","state":"approval-responded","approval":{"id":"`+approval+`","approved":true}}]}]}`)
+	}
+	for name, got := range map[string]string{"scope": answer(uiRunner, id[1]), "digest": answer(uiAdmin, "run/1/0.another")} {
+		if !strings.Contains(got, `"type":"tool-approval-request"`) || w.paid.Load() != 0 {
+			t.Errorf("%s: %d payments, %s", name, w.paid.Load(), got)
+		}
+	}
+	for range 2 { // the second is attached to the run, which is over
+		got := answer(uiAdmin, id[1])
+		if !strings.Contains(got, `"output":"paid 1"`) || !strings.Contains(got, `"finishReason":"stop"`) || strings.Contains(got, "I call.") {
+			t.Errorf("got %s", got)
+		}
+	}
+	if n := w.paid.Load(); n != 1 {
+		t.Errorf("%d payments, want 1", n)
+	}
+}
