@@ -123,7 +123,7 @@ var arrows = []arrow{
 	{from: "sandbox", modules: []string{"golang.org/x/sys"}},
 	{from: "mcp", to: join(low, ".", "llm", "policy", "internal/netguard", "internal/gate", "internal/schema"),
 		modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
-	{from: "team", to: []string{".", "llm", "internal/nearest"}},
+	{from: "team", to: []string{".", "llm", "internal/conversation", "internal/nearest"}},
 	{from: "store", to: []string{".", "llm", "artifact"}},
 	{from: "store/internal/words"},
 	{from: "store/internal/relational", to: []string{".", "llm", "store", "store/internal/words"}},
