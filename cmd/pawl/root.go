@@ -20,33 +20,34 @@ import (
 	"github.com/pawl-go/pawl/internal/nearest"
 )
 
-// grammar is the command line. Each field is a command.
+// grammar is the command line. Each field is a command. Help shows the commands of the group more
+// below the others.
 type grammar struct {
 	Demo       demo.Cmd          `cmd:"" help:"@grammar_demo"`
+	Init       initCmd           `cmd:"" help:"Write a first agent's file."`
 	Run        runCmd            `cmd:"" help:"Execute one task."`
 	Chat       tui.ChatCmd       `cmd:"" help:"Talk with an agent, line by line."`
-	Runs       runs.Cmd          `cmd:"" help:"Durable runs: list, show, resume, replay, fork."`
-	Inbox      runs.InboxCmd     `cmd:"" help:"List and settle the pending calls of all runs."`
-	Effects    runs.EffectsCmd   `cmd:"" help:"@grammar_effects"`
-	Check      checkCmd          `cmd:"" help:"@grammar_check"`
 	Serve      serve.Cmd         `cmd:"" help:"Serve agents over HTTP."`
-	Worker     serve.WorkerCmd   `cmd:"" help:"Execute the runs of a Temporal cluster."`
-	Init       initCmd           `cmd:"" help:"Write a first agent's file."`
-	Tools      toolsCmd          `cmd:"" help:"List, show and call the built-in tools."`
-	Knowledge  knowledgeCmd      `cmd:"" help:"Add documents, and search them."`
-	Memory     memoryCmd         `cmd:"" help:"Memories of users: list, forget."`
-	Skills     skillsCmd         `cmd:"" help:"@grammar_skills"`
-	Threads    threadsCmd        `cmd:"" help:"@grammar_threads"`
-	Schedules  runs.SchedulesCmd `cmd:"" help:"@grammar_schedules"`
-	DB         dbCmd             `cmd:"" name:"db" help:"Back up and restore the database."`
-	MCP        mcpCmd            `cmd:"" name:"mcp" help:"@grammar_mcp"`
-	Models     modelsCmd         `cmd:"" help:"Models of the catalogue: list, show."`
-	Wire       wireCmd           `cmd:"" help:"@grammar_wire"`
-	Hostile    serve.HostileCmd  `cmd:"" help:"@grammar_hostile"`
+	Check      checkCmd          `cmd:"" help:"@grammar_check"`
 	Doctor     doctorCmd         `cmd:"" help:"@grammar_doctor"`
-	Completion completionCmd     `cmd:"" help:"@grammar_completion"`
-	Man        manCmd            `cmd:"" help:"@grammar_man"`
-	Version    versionCmd        `cmd:"" help:"Print the version."`
+	Runs       runs.Cmd          `cmd:"" group:"more" help:"@grammar_runs"`
+	Inbox      runs.InboxCmd     `cmd:"" group:"more" help:"@grammar_inbox"`
+	Effects    runs.EffectsCmd   `cmd:"" group:"more" help:"@grammar_effects"`
+	Worker     serve.WorkerCmd   `cmd:"" group:"more" help:"@grammar_worker"`
+	Tools      toolsCmd          `cmd:"" group:"more" help:"@grammar_tools"`
+	Knowledge  knowledgeCmd      `cmd:"" group:"more" help:"Add documents, and search them."`
+	Memory     memoryCmd         `cmd:"" group:"more" help:"Memories of users: list, forget."`
+	Skills     skillsCmd         `cmd:"" group:"more" help:"@grammar_skills"`
+	Threads    threadsCmd        `cmd:"" group:"more" help:"@grammar_threads"`
+	Schedules  runs.SchedulesCmd `cmd:"" group:"more" help:"@grammar_schedules"`
+	DB         dbCmd             `cmd:"" group:"more" name:"db" help:"@grammar_db"`
+	MCP        mcpCmd            `cmd:"" group:"more" name:"mcp" help:"@grammar_mcp"`
+	Models     modelsCmd         `cmd:"" group:"more" help:"@grammar_models"`
+	Wire       wireCmd           `cmd:"" group:"more" help:"@grammar_wire"`
+	Hostile    serve.HostileCmd  `cmd:"" group:"more" help:"@grammar_hostile"`
+	Completion completionCmd     `cmd:"" group:"more" help:"@grammar_completion"`
+	Man        manCmd            `cmd:"" group:"more" help:"@grammar_man"`
+	Version    versionCmd        `cmd:"" group:"more" help:"Print the version."`
 }
 
 // doctorCmd has the checks of this machine, and of the stored runs.
@@ -76,7 +77,7 @@ func execute(args []string, sys *cli.System) (status int) {
 		return cli.Report(sys.Err, complete(args[1:], sys))
 	case args[0] == "help":
 		args = append(slices.Clone(args[1:]), "--help")
-	case args[0] == "--version":
+	case args[0] == "--version" || args[0] == "-v":
 		args = []string{"version"}
 	}
 	k, err := parser(sys, args...)
@@ -99,6 +100,8 @@ func parser(sys *cli.System, args ...string) (*kong.Kong, error) {
 	g := reflect.TypeFor[grammar]()
 	for _, f := range reflect.VisibleFields(g) {
 		if len(args) > 0 && args[0] == strings.ToLower(f.Name) {
+			// its own commands would inherit the group
+			f.Tag = reflect.StructTag(strings.Replace(string(f.Tag), ` group:"more"`, "", 1))
 			g = reflect.StructOf([]reflect.StructField{f})
 			break
 		}
@@ -189,6 +192,7 @@ func nearFlag(node *kong.Node, word string) string {
 // flagGroups are the flags that several commands share. The help, the man pages and docs/cli.md
 // show them under these titles.
 var flagGroups = kong.ExplicitGroups([]kong.Group{
+	{Key: "more", Title: "More commands:"},
 	{Key: "agent", Title: "The agent:"},
 	{Key: "tools", Title: "Its tools:"},
 	{Key: "limits", Title: "Limits:"},

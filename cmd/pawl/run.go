@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"io/fs"
 	"maps"
 	"reflect"
 	"slices"
@@ -164,6 +165,14 @@ func (c *runCmd) start(sys *cli.System) (*pawl.Result, []llm.Message, error) {
 		if strings.TrimSpace(task) == "" {
 			return nil, nil, cli.Usage(`pawl run --model … "what to do"`, "there is no task: standard input is empty")
 		}
+	case strings.TrimSpace(task) != "" && piped(sys):
+		b, err := io.ReadAll(sys.In)
+		if err != nil {
+			return nil, nil, cli.Usage("", "standard input could not be read: %v", err)
+		}
+		if text := string(b); strings.TrimSpace(text) != "" {
+			task += "\n\n" + text
+		}
 	case c.Messages == "" && strings.TrimSpace(task) == "":
 		return nil, nil, cli.Usage(`pawl run --model … "what to do"`, "there is no task")
 	}
@@ -178,6 +187,15 @@ func (c *runCmd) start(sys *cli.System) (*pawl.Result, []llm.Message, error) {
 		msgs = append(msgs, llm.User(task))
 	}
 	return from, msgs, nil
+}
+
+// piped reports whether standard input is a pipe or a file: git diff | pawl run "Summarise:".
+func piped(sys *cli.System) bool {
+	if sys.InFile == nil {
+		return false
+	}
+	info, err := sys.InFile.Stat()
+	return err == nil && (info.Mode().IsRegular() || info.Mode()&fs.ModeNamedPipe != 0)
 }
 
 // planned adds the plan of --plan to the values of the run.
