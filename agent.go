@@ -163,7 +163,7 @@ func (a *Agent) run(ctx context.Context, from *Result, msgs []llm.Message, o run
 		o.engine = engineIn(ctx)
 	}
 	if o.engine.Bind != nil {
-		a = o.engine.Bind(a)
+		a = o.engine.Bind(a, o.key)
 	}
 	r, err := a.newRun(ctx, from, msgs, o)
 	if err != nil {

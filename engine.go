@@ -27,10 +27,10 @@ type Engine struct {
 	// Run is the ID of the run. It is part of idempotency keys and of the names of artifacts.
 	Run string
 
-	// Bind returns the agent that runs in place of a: a copy of a whose Model and Executor record.
-	// The recorded model contains the agent's middleware, which may read clocks. nil means that a
-	// runs unchanged.
-	Bind func(a *Agent) *Agent
+	// Bind returns the agent that runs in place of a at the key run ("" means the outermost run):
+	// a copy of a whose Model and Executor record. The recorded model contains the agent's
+	// middleware, which may read clocks. nil means that a runs unchanged.
+	Bind func(a *Agent, run llm.Key) *Agent
 
 	// Replays means that the bound Executor stores the outcome of a call under Task.Key, and
 	// returns the stored outcome (Task.Replayed) instead of executing the call again. It also means
@@ -363,7 +363,7 @@ func (a *Agent) Attach(ctx context.Context, t Task, e *Engine) (Task, error) {
 	if e != nil {
 		s.engine = *e
 		if e.Bind != nil {
-			s.executor = e.Bind(a).Executor
+			s.executor = e.Bind(a, t.Run).Executor
 		}
 	}
 	if a.Artifacts != nil {

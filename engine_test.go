@@ -26,7 +26,7 @@ func (e *noting) engine(run string) *pawl.Engine {
 	return &pawl.Engine{Run: run, Bind: e.bind, Replays: true, Intend: e.intend}
 }
 
-func (e *noting) bind(a *pawl.Agent) *pawl.Agent {
+func (e *noting) bind(a *pawl.Agent, _ llm.Key) *pawl.Agent {
 	e.bound = append(e.bound, a.Name)
 	b := *a
 	b.Executor = wrapping{pawl.Parallel{Limit: 3}}

@@ -42,8 +42,7 @@ type Tool struct {
 	// Deferred hides the tool from the model until tool_search (package tools/find) finds it or the
 	// conversation contains a call to it. Calls always work.
 	Deferred bool
-	// Passive means that the caller of the run executes the call: a valid call becomes pending, and
-	// Run is not used.
+	// Passive means that the caller executes the call: a valid call becomes pending, without Run.
 	Passive bool
 	// Effect of a call on the world.
 	Effect Effect
@@ -69,7 +68,8 @@ type Tool struct {
 	// reject the call. Repair is not used with NoRepair, nor for arguments that a middleware or a
 	// decision has set. It must be safe for concurrent use and depend on args alone. nil means no
 	// own repair.
-	Repair func(args json.RawMessage) (json.RawMessage, error)
+	Repair  func(args json.RawMessage) (json.RawMessage, error)
+	Address string // the server of the calls, which durable runs compare; "" means none or unknown
 	// MaxResult limits the bytes of text in a result. Longer text keeps its head and its tail. 0
 	// means 32 KiB, a negative number means no limit.
 	MaxResult int
@@ -237,7 +237,7 @@ func (t *Tool) Clone() *Tool {
 	return &Tool{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Run: t.Run,
 		Passive: t.Passive, Effect: t.Effect, Deferred: t.Deferred, Timeout: t.Timeout, NoRepair: t.NoRepair,
 		MaxResult: t.MaxResult, Serial: t.Serial, Reconcile: t.Reconcile, Inline: t.Inline,
-		Concurrent: t.Concurrent, Repair: t.Repair, agent: t.agent}
+		Concurrent: t.Concurrent, Repair: t.Repair, Address: t.Address, agent: t.agent}
 }
 
 // Agent returns the agent of a tool that Agent.Tool returned, and nil for other tools. Do not

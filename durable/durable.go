@@ -60,8 +60,14 @@ type Engine struct {
 	// 0 means that they return ErrLost at once.
 	WaitLease time.Duration
 
-	// AcceptChangedTools names tools that may have changed since the run was stored, or be absent.
-	// The journal records it. A run with other changed tools is rejected with ErrChanged.
+	// A run continues with the agent that it began with: its instructions, choice, settings, the
+	// name of its model and the texts of its tools. If a tool is gone, has another schema, effect
+	// or address, or if the model has another provider, the run is rejected with ErrChanged, and
+	// its state is JournalFailed until it is resumed with the former program.
+	//
+	// AcceptChanges continues runs with the present agent instead, which the journal records.
+	// AcceptChangedTools names tools that may have changed or be absent, and accepts nothing else.
+	AcceptChanges      bool
 	AcceptChangedTools []string
 
 	// Retry is the time during which a write is repeated while its error is store.ErrUnavailable.

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,12 +21,18 @@ import (
 )
 
 // bind returns a copy of a that records: its model, wrapped in its middleware, and its executor.
-func (s *session) bind(a *pawl.Agent) *pawl.Agent {
+// The run at key continues with the agent that it began with.
+func (s *session) bind(a *pawl.Agent, key llm.Key) *pawl.Agent {
 	b := *a
 	if a.Model == nil {
 		return &b // the run returns this error
 	}
-	m := &model{s: s, accept: s.engine.AcceptChangedTools, instructions: a.Instructions}
+	m := &model{s: s, accept: s.engine.AcceptChangedTools}
+	m.name = s.pin(&b, s.h.tools[string(cmp.Or(key, "run"))])
+	m.agent = agentBody{nameOf(a.Model), b.Instructions, b.Choice, b.Settings}
+	if provider, _, _ := strings.Cut(m.agent.Model, ":"); m.name != "" {
+		m.agent.Model = provider + ":" + m.name
+	}
 	m.inner, m.pricer = a.InnerModel()
 	if m.holder, _ = llm.As[llm.OutputHolder](m.inner); m.holder == nil {
 		m.holder, _ = llm.As[llm.OutputHolder](a.Model)
@@ -50,12 +57,13 @@ func (s *session) bind(a *pawl.Agent) *pawl.Agent {
 
 // model replays stored replies and stores new ones. It serves one run.
 type model struct {
-	s            *session
-	inner        llm.Model
-	pricer       llm.Pricer       // nil means that the price is unknown
-	holder       llm.OutputHolder // nil means that the model does not say
-	accept       []string
-	instructions string
+	s      *session
+	inner  llm.Model
+	pricer llm.Pricer       // nil means that the price is unknown
+	holder llm.OutputHolder // nil means that the model does not say
+	accept []string
+	agent  agentBody
+	name   string // of the model in requests; "" means its own name
 
 	tools offered
 	sent  []sentMessage
@@ -142,6 +150,11 @@ func (m *model) ask(ctx context.Context, req *llm.Request, b *backgroundBody, co
 		req = &later
 		stored.Store(true)
 	}
+	if m.name != "" {
+		named := *req
+		named.Model = cmp.Or(req.Model, m.name)
+		req = &named
+	}
 	run := ctx
 	ctx, w := watch(background.With(ctx, func() bool { return stored.Load() && suspended(run) }), false)
 	resp, failed := new(llm.Response), error(nil)
@@ -226,7 +239,7 @@ func (m *model) again(ctx context.Context, req *llm.Request, stored *replyBody) 
 		return fmt.Errorf("%w: %s: %v", ErrCorrupt, req.Key, err)
 	}
 	m.wire = was
-	if m.s.played == nil {
+	if m.s.played == nil || stored.Messages == "" {
 		return nil
 	}
 	same := *req
@@ -252,7 +265,7 @@ func (m *model) again(ctx context.Context, req *llm.Request, stored *replyBody) 
 // matches compares the new request with the stored one.
 func (b *replyBody) matches(key llm.Key, conversation, rest string) error {
 	switch {
-	case b.Messages == "": // copied from another run
+	case b.Messages == "": // copied from another run, or made before an accepted change
 	case b.Messages != conversation:
 		return fmt.Errorf("%w: the request %s is not the one that was made: its messages differ", ErrChanged, key)
 	case b.Request != rest:

@@ -156,8 +156,8 @@ func TestDecisionsAtOnce(t *testing.T) {
 	}
 }
 
-// A changed tool is rejected by name, unless changes of it are accepted. An absent tool and other
-// instructions are rejected too.
+// A changed tool is rejected by name, unless changes of it are accepted. An absent tool and another
+// address are rejected too.
 func TestChangedProgram(t *testing.T) {
 	eng := &durable.Engine{Journal: new(store.MemoryJournal)}
 	var paid []string
@@ -174,11 +174,10 @@ func TestChangedProgram(t *testing.T) {
 	}
 	gone := paying(&paid, -1)
 	gone.Tools = nil
-	instructed := paying(&paid, -1)
-	instructed.Instructions = "Be careful."
-	set := paying(&paid, -1)
-	set.Settings.MaxTokens = 7
-	for what, a := range map[string]*pawl.Agent{"pay": changed(), "were: pay": gone, "instructions": instructed, "settings": set} {
+	moved := paying(&paid, -1)
+	moved.Tools[0].(*pawl.Tool).Address = "https://elsewhere.example"
+	for what, a := range map[string]*pawl.Agent{"were: pay": changed(), "pay (it is gone)": gone,
+		`pay (address was "", is "https://elsewhere.example")`: moved} {
 		if _, err := runtest.Ended(eng.Runner("r", a).Run(t.Context())); !errors.Is(err, durable.ErrChanged) ||
 			!strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -55,33 +54,6 @@ type beginBody struct {
 	Marked map[string]json.RawMessage `json:"marked,omitzero"`
 }
 
-type toolsBody struct {
-	Tools map[string]string `json:"tools"` // digests by name
-	// Marked has the schemas that mark arguments as secret, so that programs that show the run can
-	// hide them.
-	Marked       map[string]json.RawMessage `json:"marked,omitzero"`
-	Instructions string                     `json:"instructions,omitzero"`
-	// Tools that were not offered from the start.
-	Later map[string]string `json:"later,omitzero"`
-}
-
-// with returns b with the tools that were recorded later.
-func (b toolsBody) with(more toolsBody) toolsBody {
-	// An argument that was secret stays secret.
-	b.Later, b.Marked = joined(b.Later, more.Later), joined(b.Marked, more.Marked)
-	return b
-}
-
-func joined[M ~map[string]V, V any](a, b M) M {
-	if len(b) == 0 {
-		return a
-	}
-	out := make(M, len(a)+len(b))
-	maps.Copy(out, a)
-	maps.Copy(out, b)
-	return out
-}
-
 type replyBody struct {
 	Messages string       `json:"messages"` // digest of the sent conversation
 	Request  string       `json:"request"`  // digest of the rest, without the tools
@@ -126,8 +98,12 @@ type acceptBody struct {
 	Names []string          `json:"names"`
 	Tools map[string]string `json:"tools"` // all current tools
 
-	Later  map[string]string          `json:"later,omitzero"` // as in toolsBody
-	Marked map[string]json.RawMessage `json:"marked,omitzero"`
+	// As in toolsBody. A new Agent means that the earlier requests are not compared any more.
+	Later        map[string]string          `json:"later,omitzero"`
+	Marked       map[string]json.RawMessage `json:"marked,omitzero"`
+	Instructions string                     `json:"instructions,omitzero"`
+	Agent        *agentBody                 `json:"agent,omitzero"`
+	Offered      []offeredTool              `json:"offered,omitzero"`
 }
 
 type traceBody struct {
@@ -400,9 +376,7 @@ func (h *history) take(r store.Record) (err error) {
 	case kindAccept:
 		var b acceptBody
 		err = json.Unmarshal(r.Body, &b)
-		was := h.tools[b.Run]
-		was.Tools = b.Tools
-		h.tools[b.Run] = was.with(toolsBody{Later: b.Later, Marked: b.Marked})
+		h.accept(b)
 	case kindCancel:
 		h.cancel = true
 	case kindRestored:

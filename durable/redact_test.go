@@ -104,7 +104,7 @@ func TestRedactedRuns(t *testing.T) {
 // finder is an agent that finds the tool login by a search, and calls it in another process.
 func finder(changed string, stop *func()) *pawl.Agent {
 	found := login(changed)
-	found.Timeout = -1
+	found.Timeout, found.Address = -1, changed
 	run := found.Run
 	found.Run = func(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 		if (*stop)(); ctx.Err() != nil {

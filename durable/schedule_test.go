@@ -58,9 +58,9 @@ const lasts = time.Hour // the validity of some approvals
 
 // What the schedules contain.
 const (
-	misfits  = true  // answers with arguments that do not fit the tool
-	expiries = true  // approvals that are valid for a time
-	deploys  = false // other versions of the agent
+	misfits  = true // answers with arguments that do not fit the tool
+	expiries = true // approvals that are valid for a time
+	deploys  = true // other versions of the agent
 )
 
 func (s *schedule) note(format string, args ...any) {

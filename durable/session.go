@@ -368,6 +368,9 @@ func (s *session) close() {
 	}
 	s.rest()
 	_ = s.flush(nil) // a record that cannot be stored is made again
+	if s.endChanged(s.failed()); s.ended {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.engine.lease())
 	defer cancel()
 	_, _ = s.engine.Journal.RenewJournal(ctx, s.lease, time.Time{}) // otherwise the lease expires
@@ -391,7 +394,8 @@ func (s *session) end(res *pawl.Result, text string) error {
 		return err
 	}
 	s.rest()
-	summary, err := json.Marshal(Summary{Stop: res.Stop, Cause: res.Cause, Spent: res.Spent, Pending: len(res.Pending)})
+	summary, err := json.Marshal(Summary{Stop: res.Stop, Cause: res.Cause, Spent: res.Spent, Pending: len(res.Pending),
+		Unknown: unknownOf(res.Pending)})
 	if err != nil {
 		return err
 	}
@@ -413,9 +417,20 @@ func (s *session) rest() {
 // Summary is the progress of a run: JournalRun.Summary.
 type Summary struct {
 	Stop    pawl.StopReason `json:"stop"`
+	Code    string          `json:"code,omitzero"` // "changed": failed with ErrChanged
 	Cause   string          `json:"cause,omitzero"`
 	Spent   pawl.Spent      `json:"spent"`
 	Pending int             `json:"pending,omitzero"` // pending calls
+	Unknown int             `json:"unknown,omitzero"` // pending calls whose outcome is unknown
+}
+
+func unknownOf(all []pawl.PendingCall) (n int) {
+	for i := range all {
+		if all[i].Outcome == pawl.OutcomeUnknown {
+			n++
+		}
+	}
+	return n
 }
 
 // stateOf returns the state of a run after a stop.

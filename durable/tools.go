@@ -29,7 +29,7 @@ func (m *model) storeTools(req *llm.Request) error {
 		m.tools.started = true
 		return m.s.add(kindTools, run+"/tools",
 			toolsBody{Tools: m.s.digests(req.Tools), Marked: markedOf(req.Tools),
-				Instructions: sum([]byte(m.instructions))})
+				Instructions: sum([]byte(m.agent.Instructions)), Agent: &m.agent, Offered: offeredSpecs(req.Tools)})
 	}
 	later := slices.DeleteFunc(slices.Clone(req.Tools[min(from, len(req.Tools)):]), func(t *llm.ToolSpec) bool {
 		return was.Tools[t.Name] != "" || was.Later[t.Name] != ""
@@ -38,7 +38,8 @@ func (m *model) storeTools(req *llm.Request) error {
 		return nil
 	}
 	step := strings.TrimSuffix(strings.TrimPrefix(string(req.Key), run+"/"), "/model")
-	return m.s.add(kindTools, run+"/tools/"+step, toolsBody{Later: m.s.digests(later), Marked: markedOf(later)})
+	return m.s.add(kindTools, run+"/tools/"+step, toolsBody{Later: m.s.digests(later), Marked: markedOf(later),
+		Offered: offeredSpecs(later)})
 }
 
 // check compares the stored tools and instructions of a run with the current ones: at the first
@@ -62,37 +63,48 @@ func (m *model) check(req *llm.Request) error {
 			delete(before, name)
 		}
 	}
-	changed, err := m.changed(run, before, now)
+	changed, err := m.changed(run, was, before, now, req)
 	if len(changed) == 0 || err != nil || m.s.only {
 		return err
 	}
 	return m.s.add(kindAccept, fmt.Sprintf("%s/accept/%d/%s", run, m.s.lease.Fence, changed[0]),
-		acceptBody{Run: run, Names: changed, Tools: was.Tools, Later: now, Marked: markedOf(req.Tools)})
+		acceptBody{Run: run, Names: changed, Tools: was.Tools, Later: now, Marked: markedOf(req.Tools),
+			Offered: offeredSpecs(req.Tools)})
 }
 
-// checkFirst compares the tools of the first request.
+// checkFirst compares the agent and the tools of the first request.
 func (m *model) checkFirst(run string, was toolsBody, req *llm.Request) error {
-	if was.Instructions != sum([]byte(m.instructions)) {
-		return fmt.Errorf("%w: the instructions of %s differ", ErrChanged, run)
+	b := acceptBody{Run: run, Tools: m.s.digests(req.Tools), Marked: markedOf(req.Tools),
+		Offered: offeredSpecs(req.Tools)}
+	if what := m.agent.difference(was); what != "" {
+		if !m.s.engine.AcceptChanges {
+			return fmt.Errorf("%w: the %s of %s differ", ErrChanged, what, run)
+		}
+		b.Names, b.Agent, b.Instructions = []string{what}, &m.agent, sum([]byte(m.agent.Instructions))
 	}
-	now := m.s.digests(req.Tools)
-	changed, err := m.changed(run, was.Tools, now)
-	if len(changed) == 0 || err != nil || m.s.only {
+	changed, err := m.changed(run, was, was.Tools, b.Tools, req)
+	if b.Names = append(b.Names, changed...); len(b.Names) == 0 || err != nil || m.s.only {
 		return err
 	}
-	return m.s.add(kindAccept, fmt.Sprintf("%s/accept/%d", run, m.s.lease.Fence),
-		acceptBody{Run: run, Names: changed, Tools: now, Marked: markedOf(req.Tools)})
+	m.s.h.accept(b)
+	return m.s.add(kindAccept, fmt.Sprintf("%s/accept/%d", run, m.s.lease.Fence), b)
 }
 
-// changed returns the names whose digests differ. It returns an error if one of them may not
-// change.
-func (m *model) changed(run string, was, now map[string]string) (changed []string, err error) {
+// changed returns the names whose digests or addresses differ. It returns an error if one of them
+// may not change.
+func (m *model) changed(run string, rec toolsBody, was, now map[string]string, req *llm.Request) (changed []string,
+	err error) {
 	var refused []string
+	current, recorded := byName(offeredSpecs(req.Tools)), byName(rec.Offered)
 	for _, name := range slices.Sorted(maps.Keys(joined(was, now))) {
-		if was[name] == now[name] {
+		before, is := recorded[name], current[name]
+		if was[name] == now[name] && (before == nil || is == nil || before.Address == is.Address) {
 			continue
 		}
-		if changed = append(changed, name); !slices.Contains(m.accept, name) {
+		if changed = append(changed, name); !m.s.engine.AcceptChanges && !slices.Contains(m.accept, name) {
+			if before != nil {
+				name += " (" + before.difference(is) + ")"
+			}
 			refused = append(refused, name)
 		}
 	}
@@ -100,6 +112,14 @@ func (m *model) changed(run string, was, now map[string]string) (changed []strin
 		err = fmt.Errorf("%w: tools of %s differ from what they were: %s", ErrChanged, run, strings.Join(refused, ", "))
 	}
 	return changed, err
+}
+
+func byName(all []offeredTool) map[string]*offeredTool {
+	out := map[string]*offeredTool{}
+	for i := range all {
+		out[all[i].Name] = &all[i]
+	}
+	return out
 }
 
 // digests returns digests by name, of everything that a model and the pipeline know of a tool.

@@ -95,7 +95,7 @@ func (s *Server) judge(l *Listed, o *Options, foreign []string, run func(Definit
 		}
 	}()
 	t := &pawl.Tool{Name: l.As, Description: l.Description, Effect: l.effect(s.Trust), Timeout: s.callTime(),
-		Concurrent: s.Concurrent}
+		Concurrent: s.Concurrent, Address: s.identity()}
 	verdict, why := s.form(l, t, o)
 	pinned := Verdict("")
 	if verdict == "" {

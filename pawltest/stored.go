@@ -32,7 +32,7 @@ var _ pawl.Executor = (*Kept)(nil)
 
 // Engine returns the engine whose runs have k as their executor.
 func (k *Kept) Engine() *pawl.Engine {
-	bind := func(a *pawl.Agent) *pawl.Agent {
+	bind := func(a *pawl.Agent, _ llm.Key) *pawl.Agent {
 		b := *a
 		b.Executor = k
 		return &b

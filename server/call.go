@@ -88,7 +88,7 @@ func (s *Server) muxOf(routes []route) *http.ServeMux {
 				writeError(w, fail)
 				return
 			}
-			s.o.Metrics.ServeHTTP(w, r)
+			s.metrics(w, r)
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -253,13 +253,29 @@ func (c *call) id() (string, error) {
 	return id, nil
 }
 
-// agent returns the agent with that name. An empty name means the only agent.
-func (s *Server) agent(name string) (*pawl.Agent, error) {
-	if name == "" && len(s.o.Agents) == 1 {
-		return s.o.Agents[0], nil
+// newest returns the agent called name, or the one of the agents NAME@VERSION with the largest
+// number as its version. Nil means that there is none.
+func (s *Server) newest(name string) (best *pawl.Agent) {
+	if a := s.agents[name]; a != nil {
+		return a
 	}
-	if base, ok := strings.CutSuffix(name, callSuffix); ok && s.agents[base] != nil {
-		return toolAgent(s.agents[base]), nil
+	version := func(a *pawl.Agent) int {
+		n, _ := strconv.Atoi(a.Name[len(name)+1:]) // another text is 0
+		return n
+	}
+	for _, a := range s.o.Agents {
+		if strings.HasPrefix(a.Name, name+"@") && (best == nil || version(a) > version(best)) {
+			best = a
+		}
+	}
+	return best
+}
+
+// agent returns the agent with that name. An empty name means the only agent. NAME means the newest
+// of the agents NAME@VERSION.
+func (s *Server) agent(name string) (*pawl.Agent, error) {
+	if base, ok := strings.CutSuffix(name, callSuffix); ok && s.newest(base) != nil {
+		return toolAgent(s.newest(base)), nil
 	}
 	if base, ok := strings.CutSuffix(name, sideSuffix); ok {
 		a, err := s.agent(base)
@@ -268,8 +284,11 @@ func (s *Server) agent(name string) (*pawl.Agent, error) {
 		}
 		return s.sideAgent(a), nil
 	}
-	if a := s.agents[name]; a != nil {
+	if a := s.newest(name); a != nil {
 		return a, nil
+	}
+	if name == "" && len(s.o.Agents) == 1 {
+		return s.o.Agents[0], nil
 	}
 	var names []string
 	for _, a := range s.o.Agents {

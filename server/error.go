@@ -92,7 +92,7 @@ func toError(err error) *Error {
 	case errors.Is(err, durable.ErrLost):
 		return fault("elsewhere", err.Error(), "watch it there, or try again when that process has ended")
 	case errors.Is(err, durable.ErrChanged):
-		return fault("changed", err.Error(), "serve the agent as it was, or fork the run")
+		return fault("changed", err.Error(), "serve the former agent, resume the run with pawl runs resume --accept-changes, or fork it")
 	case errors.As(err, &answer) && answer.Code == durable.AnswerMisfit:
 		return fault("misfit", err.Error(), "the call is still pending; its schema says which arguments fit")
 	case errors.Is(err, store.ErrNotFound):

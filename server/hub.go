@@ -74,6 +74,8 @@ type hub struct {
 	drained chan struct{} // closed when no run or call may begin any more: durable.Engine.Drain
 	kick    chan struct{} // signals that a run may be ready to be resumed
 
+	lost, unstored atomic.Int64 // leases lost, and writes of the journal that failed
+
 	mu      sync.Mutex
 	wg      sync.WaitGroup
 	runs    map[place]*live
@@ -229,6 +231,20 @@ func (h *hub) guarded(l *live, events iter.Seq2[pawl.Event, error]) iter.Seq2[pa
 			}
 			ours = true
 		}
+	}
+}
+
+// report logs an error of the work on a run, and counts it.
+func (h *hub) report(run string, err error) {
+	switch {
+	case errors.Is(err, durable.ErrChanged):
+		h.s.o.Log.Error("a run cannot continue with the present agent", "run", run, "error", h.s.o.Secrets.String(err.Error()))
+	case errors.Is(err, durable.ErrLost):
+		h.lost.Add(1)
+		h.s.o.Log.Warn("a lease was lost", "run", run, "error", err.Error())
+	case errors.Is(err, store.ErrUnavailable):
+		h.unstored.Add(1)
+		h.s.o.Log.Warn("the journal is not available", "run", run, "error", err.Error())
 	}
 }
 
@@ -393,7 +409,7 @@ func (h *hub) takeUp(ctx context.Context) {
 		}
 		if err != nil {
 			h.delay(p)
-			if !failed {
+			if !failed && !errors.Is(err, durable.ErrLost) { // another process was faster
 				h.s.o.Log.Warn("a run cannot be resumed", "run", run.ID, "error", err.Error())
 			}
 		}

@@ -169,6 +169,9 @@ func (d *dress) put(ctx context.Context, a *pawl.Agent) (*pawl.Agent, error) {
 // jobOf returns the job of an existing run: its agent with the additions of its client.
 func (s *Server) jobOf(ctx context.Context, p place, name string) (job, error) {
 	a, err := s.agent(name)
+	if base, _, versioned := strings.Cut(name, "@"); versioned && err != nil {
+		a, err = s.agent(base) // the run continues with what it recorded, if that is possible
+	}
 	if err != nil {
 		return job{}, err
 	}

@@ -36,6 +36,7 @@ type Run struct {
 	Task    string             `json:"task,omitzero"`
 	State   string             `json:"state"`
 	Stop    pawl.StopReason    `json:"stop,omitzero"`
+	Code    string             `json:"code,omitzero"`
 	Cause   string             `json:"cause,omitzero"`
 	Answer  string             `json:"answer,omitzero"`
 	Output  json.RawMessage    `json:"output,omitzero"`
@@ -339,13 +340,15 @@ func (s *Server) toRun(head store.JournalRun) Run {
 		Updated: head.Updated}
 	var sum durable.Summary
 	if len(head.Summary) > 0 && json.Unmarshal(head.Summary, &sum) == nil {
-		run.Stop, run.Cause, run.Spent, run.Waits = sum.Stop, sum.Cause, &sum.Spent, sum.Pending
+		run.Stop, run.Code, run.Cause = sum.Stop, sum.Code, s.o.Secrets.String(sum.Cause)
+		run.Spent, run.Waits = &sum.Spent, sum.Pending
 	}
 	switch l := s.hub.find(place{head.Scope, head.ID}); {
 	case !l.works() && head.Queued(), l.works() && l.queued.Load() && head.State == store.JournalOpen:
 		run.State = queued
 	case l.works() && head.State != store.JournalOver:
-		run.State, run.Stop, run.Cause = "running", "", "" // the summary is of the end before
+		// the summary is of the end before
+		run.State, run.Stop, run.Code, run.Cause = "running", "", "", ""
 		if spent := l.spent.Load(); spent != nil {
 			run.Spent = spent
 		}

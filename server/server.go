@@ -107,6 +107,7 @@ type Server struct {
 	mux      *http.ServeMux
 	routes   []route
 	hub      *hub
+	stats    stats
 	probe    probe
 	window   window
 	started  time.Time
@@ -163,7 +164,7 @@ func New(o Options) (*Server, error) {
 	s.tenants = len(tenants)
 	s.hub = newHub(s)
 	approvers(s.clients)
-	s.engine = &durable.Engine{Journal: o.Journal, Lease: o.Lease, Drain: s.hub.drained}
+	s.engine = &durable.Engine{Journal: o.Journal, Lease: o.Lease, Drain: s.hub.drained, Report: s.hub.report}
 	s.routes = s.table()
 	s.mux = s.muxOf(s.routes)
 	return s, nil

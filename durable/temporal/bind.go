@@ -40,7 +40,7 @@ func (f *flow) engine() *pawl.Engine {
 
 // bind returns the agent that represents a in the workflow: the recorded definition, with a model
 // and an executor that use activities. The middleware runs in the activities.
-func (f *flow) bind(a *pawl.Agent) *pawl.Agent {
+func (f *flow) bind(a *pawl.Agent, _ llm.Key) *pawl.Agent {
 	n := f.tree.byAgent[a]
 	if n == nil { // an agent passed to Run that is no tool of the agent
 		return &pawl.Agent{Name: a.Name, Model: &model{err: noNode(a)}}

@@ -36,7 +36,7 @@ var _ pawl.Executor = (*callback)(nil)
 // engine returns the engine of the calls that the tool makes. They can wait: they wait in the
 // workflow. run is the ID of the run.
 func (c *callback) engine(run string) *pawl.Engine {
-	bind := func(a *pawl.Agent) *pawl.Agent {
+	bind := func(a *pawl.Agent, _ llm.Key) *pawl.Agent {
 		b := *a
 		b.Executor = c
 		return &b

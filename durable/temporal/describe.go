@@ -38,6 +38,7 @@ type toolDef struct {
 	Serial      bool            `json:"serial,omitzero"`
 	Concurrent  bool            `json:"concurrent,omitzero"`
 	Inline      bool            `json:"inline,omitzero"`
+	Address     string          `json:"address,omitzero"`
 }
 
 // node is an agent that a worker can run: an added agent, or a tool of one.
@@ -143,7 +144,7 @@ func define(t *pawl.Tool) toolDef {
 	return toolDef{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Deferred: t.Deferred,
 		Passive: t.Passive, Effect: t.Effect,
 		Timeout: t.Timeout, NoRepair: t.NoRepair, MaxResult: t.MaxResult, Serial: t.Serial != nil,
-		Concurrent: t.Concurrent, Inline: t.Inline && t.Effect == pawl.EffectCompose}
+		Concurrent: t.Concurrent, Address: t.Address, Inline: t.Inline && t.Effect == pawl.EffectCompose}
 }
 
 // defineSpec describes a tool as a request offers it. A spec that a middleware made is complete.
@@ -165,7 +166,7 @@ func (d *toolDef) tool() *pawl.Tool {
 	return &pawl.Tool{Name: d.Name, Description: d.Description, Input: d.Input, Output: d.Output,
 		Deferred: d.Deferred, Passive: d.Passive, Effect: d.Effect,
 		Timeout: d.Timeout, NoRepair: d.NoRepair, MaxResult: d.MaxResult, Run: nowhere,
-		Concurrent: d.Concurrent, Serial: serial}
+		Concurrent: d.Concurrent, Serial: serial, Address: d.Address}
 }
 
 var errNowhere = errors.New("this tool is carried out by an activity")

@@ -56,8 +56,9 @@ func (m *maker) http(d *HTTP) (*pawl.Tool, error) {
 	if r.page, err = m.fetcher(r.origin, d.Allow, d.Timeout); err != nil {
 		return nil, err
 	}
+	address, _, _ := strings.Cut(d.URL, "?")
 	t := &pawl.Tool{Name: d.Name, Description: d.Description, Input: input, Effect: effectOf(r.method),
-		Concurrent: d.Concurrent, Timeout: r.page.Timeout + 5*time.Second, Run: r.run}
+		Concurrent: d.Concurrent, Timeout: r.page.Timeout + 5*time.Second, Run: r.run, Address: address}
 	if d.Effect != nil {
 		t.Effect = *d.Effect
 	}

@@ -288,7 +288,8 @@ func (s *spec) tool(o *operation) (*pawl.Tool, error) {
 		return nil, err
 	}
 	t := &pawl.Tool{Name: o.name, Description: o.description(), Input: input, Effect: effectOf(o.method),
-		Concurrent: s.def.Concurrent, Timeout: r.page.Timeout + 5*time.Second, Run: r.run}
+		Concurrent: s.def.Concurrent, Timeout: r.page.Timeout + 5*time.Second, Run: r.run,
+		Address: r.origin.String()}
 	return t, checked(t)
 }
 

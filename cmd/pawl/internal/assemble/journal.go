@@ -81,8 +81,8 @@ func (j *Journal) Known(id string, err error) error {
 			", with the flag of the raised limit, starts a run that goes on from there")
 	case errors.Is(err, durable.ErrChanged):
 		return cli.Fail(cli.StatusFailed, err,
-			"resume it with its original agent, or with --accept-changed-tool NAME; "+
-				j.Command("runs", "fork", id, "--at", "STEP")+" starts another run from here")
+			"resume it with its original agent, or with "+j.Command("runs", "resume", id, "--accept-changes")+
+				"; "+j.Command("runs", "fork", id, "--at", "STEP")+" starts another run from here")
 	case errors.Is(err, durable.ErrCorrupt):
 		return cli.Fail(cli.StatusFailed, err, j.Command("runs", "verify", id))
 	case errors.Is(err, store.ErrConflict):
@@ -138,6 +138,10 @@ func (j *Journal) Inbox(ctx context.Context, sys *cli.System) ([]inboxItem, erro
 		r := runs[len(runs)-1-i]
 		if r.State == store.JournalOver {
 			continue
+		}
+		if j.StateOf(r) == "changed" {
+			sys.Notice("run " + r.ID + " cannot continue: " + Secrets(sys.Env, nil).String(SummaryOf(r).Cause) + "; " +
+				j.Command("runs", "resume", r.ID, "--accept-changes"))
 		}
 		ws, err := j.Pending(j.Scoped(ctx), r.ID)
 		if err != nil {
@@ -301,6 +305,9 @@ func (j *Journal) StateOf(r store.JournalRun) string {
 		return "interrupted"
 	case r.State == store.JournalOver:
 		return string(cmp.Or(SummaryOf(r).Stop, "over"))
+	}
+	if code := SummaryOf(r).Code; code != "" && r.State == store.JournalFailed {
+		return code
 	}
 	return r.State
 }

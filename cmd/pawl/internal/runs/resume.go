@@ -69,9 +69,10 @@ type runsResumeCmd struct {
 	remade
 	assemble.SettleFlags
 	assemble.TelemetryFlags
-	Accept []string       `name:"accept-changed-tool" placeholder:"TOOL" help:"@runs_resume_accept"`
-	Lease  *time.Duration `name:"lease" placeholder:"TIME" help:"@runs_resume_lease"`
-	JSON   bool           `name:"json" help:"@runs_resume_json"`
+	Changed bool           `name:"accept-changes" help:"@runs_resume_accept"`
+	Accept  []string       `name:"accept-changed-tool" hidden:"" help:"@runs_resume_tools"`
+	Lease   *time.Duration `name:"lease" placeholder:"TIME" help:"@runs_resume_lease"`
+	JSON    bool           `name:"json" help:"@runs_resume_json"`
 	assemble.EngineFlags
 }
 
@@ -81,7 +82,7 @@ func (c *runsResumeCmd) Run(sys *cli.System) error {
 		return err
 	}
 	if c.Away() {
-		if c.File != "" || len(assemble.Given(&c.AgentFlags)) > 0 || len(c.Accept) > 0 || c.Lease != nil {
+		if c.File != "" || len(assemble.Given(&c.AgentFlags)) > 0 || c.Changed || len(c.Accept) > 0 || c.Lease != nil {
 			return cli.Usage("set it in the agent's file, which pawl worker reads",
 				"on Temporal the worker has the agent and its settings")
 		}
@@ -94,7 +95,7 @@ func (c *runsResumeCmd) Run(sys *cli.System) error {
 		return err
 	}
 	return c.WithRun(ctx, sys, c.ID, func(j *assemble.Journal, r store.JournalRun) error {
-		j.AcceptChangedTools = c.Accept
+		j.AcceptChangedTools, j.AcceptChanges = c.Accept, c.Changed
 		if c.Lease != nil {
 			j.Engine.Lease = *c.Lease
 		}
@@ -103,6 +104,7 @@ func (c *runsResumeCmd) Run(sys *cli.System) error {
 }
 
 func (c *runsResumeCmd) goOn(ctx context.Context, sys *cli.System, j *assemble.Journal, r store.JournalRun) error {
+	other := !c.Changed && (c.System != "" || c.Model != "")
 	if err := c.remember(ctx, sys, j, r.ID); err != nil {
 		return err
 	}
@@ -117,6 +119,10 @@ func (c *runsResumeCmd) goOn(ctx context.Context, sys *cli.System, j *assemble.J
 		return err
 	}
 	defer func() { s.Close() }()
+	if other {
+		sys.Notice("the run continues with the instructions and the model that it began with; " +
+			"--accept-changes continues it with these")
+	}
 	out := tui.NewScreen(sys.Err)
 	tui.AskPerson(s, sys, out, nil, nil, false)
 	if err := c.TelemetryFlags.Open(sys, s); err != nil {
