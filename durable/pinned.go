@@ -62,8 +62,7 @@ func joined[M ~map[string]V, V any](a, b M) M {
 func (h *history) accept(b acceptBody) {
 	was := h.tools[b.Run]
 	was.Tools = b.Tools
-	h.tools[b.Run] = was.with(toolsBody{Later: b.Later, Marked: b.Marked, Instructions: b.Instructions,
-		Agent: b.Agent, Offered: b.Offered})
+	h.tools[b.Run] = was.with(b.toolsBody)
 	if b.Agent == nil {
 		return
 	}

@@ -94,16 +94,11 @@ type messagesBody struct {
 }
 
 type acceptBody struct {
-	Run   string            `json:"run"`
-	Names []string          `json:"names"`
-	Tools map[string]string `json:"tools"` // all current tools
-
-	// As in toolsBody. A new Agent means that the earlier requests are not compared any more.
-	Later        map[string]string          `json:"later,omitzero"`
-	Marked       map[string]json.RawMessage `json:"marked,omitzero"`
-	Instructions string                     `json:"instructions,omitzero"`
-	Agent        *agentBody                 `json:"agent,omitzero"`
-	Offered      []offeredTool              `json:"offered,omitzero"`
+	Run   string   `json:"run"`
+	Names []string `json:"names"`
+	// toolsBody has all current tools. A new Agent means that the earlier requests are not compared
+	// any more.
+	toolsBody
 }
 
 type traceBody struct {

@@ -68,14 +68,14 @@ func (m *model) check(req *llm.Request) error {
 		return err
 	}
 	return m.s.add(kindAccept, fmt.Sprintf("%s/accept/%d/%s", run, m.s.lease.Fence, changed[0]),
-		acceptBody{Run: run, Names: changed, Tools: was.Tools, Later: now, Marked: markedOf(req.Tools),
-			Offered: offeredSpecs(req.Tools)})
+		acceptBody{run, changed, toolsBody{Tools: was.Tools, Later: now, Marked: markedOf(req.Tools),
+			Offered: offeredSpecs(req.Tools)}})
 }
 
 // checkFirst compares the agent and the tools of the first request.
 func (m *model) checkFirst(run string, was toolsBody, req *llm.Request) error {
-	b := acceptBody{Run: run, Tools: m.s.digests(req.Tools), Marked: markedOf(req.Tools),
-		Offered: offeredSpecs(req.Tools)}
+	b := acceptBody{Run: run, toolsBody: toolsBody{Tools: m.s.digests(req.Tools), Marked: markedOf(req.Tools),
+		Offered: offeredSpecs(req.Tools)}}
 	if what := m.agent.difference(was); what != "" {
 		if !m.s.engine.AcceptChanges {
 			return fmt.Errorf("%w: the %s of %s differ", ErrChanged, what, run)

@@ -132,7 +132,7 @@ var arrows = []arrow{
 	{from: "store/postgres", to: []string{"store", "store/internal/relational", "store/internal/words"},
 		modules: []string{"github.com/jackc/pgx/v5", textModule}},
 	{from: "store/storetest", to: []string{".", "llm", "store"}},
-	{from: "durable", to: []string{".", "llm", "redact", "store", "internal/background", "internal/runerr", "internal/runtrace"}},
+	{from: "durable", to: []string{".", "llm", "redact", "store", "internal/background", "internal/runerr", "internal/runtrace", "internal/text"}},
 	{from: "durable/durabletest", to: []string{".", "llm", "store", "durable", "script", "internal/runerr"},
 		modules: []string{"github.com/google/go-cmp"}},
 	{from: "durable/temporal", to: []string{".", "llm", "store", "durable", "internal/background", "internal/conversation", "internal/guard", "internal/runerr"},
