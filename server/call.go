@@ -49,6 +49,7 @@ type call struct {
 	r      *http.Request
 	client *client
 	route  *route
+	run    string   // the ID in the path of a run; "" in other paths
 	body   [32]byte // SHA-256 of the body that was read
 }
 
@@ -118,6 +119,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt *route) {
 		who, fail = s.anybody, nil // no token is required
 	}
 	c := &call{s: s, w: w, r: r, client: who, route: rt}
+	if strings.HasPrefix(rt.path, "/v1/runs/{id}") && fail == nil {
+		if c.run = r.PathValue("id"); store.CheckID(c.run) != nil {
+			fail = badRequest(store.CheckID(c.run).Error(), "")
+		}
+	}
 	if fail == nil {
 		if err := rt.do(c); err != nil {
 			fail = toError(err)
@@ -242,15 +248,6 @@ func (c *call) page(others ...string) (q url.Values, p store.Page, err error) {
 		}
 	}
 	return q, p, nil
-}
-
-// id returns the run ID in the path.
-func (c *call) id() (string, error) {
-	id := c.r.PathValue("id")
-	if err := store.CheckID(id); err != nil {
-		return "", badRequest(err.Error(), "")
-	}
-	return id, nil
 }
 
 // newest returns the agent called name, or the one of the agents NAME@VERSION with the largest

@@ -19,10 +19,7 @@ import (
 
 // cancel handles POST /v1/runs/{id}/cancel.
 func (c *call) cancel() error {
-	id, err := c.id()
-	if err != nil {
-		return err
-	}
+	id := c.run
 	l, err := c.giveUp(id)
 	if err != nil {
 		return err
@@ -78,10 +75,7 @@ type Deleted struct {
 
 // remove handles DELETE /v1/runs/{id}.
 func (c *call) remove() error {
-	id, err := c.id()
-	if err != nil {
-		return err
-	}
+	id := c.run
 	head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id)
 	if err == nil {
 		err = c.erase(head)
@@ -113,10 +107,7 @@ type SteerRequest struct {
 
 // steer handles POST /v1/runs/{id}/steer.
 func (c *call) steer() error {
-	id, err := c.id()
-	if err != nil {
-		return err
-	}
+	id := c.run
 	var in SteerRequest
 	if err := c.read(&in); err != nil {
 		return err
@@ -148,10 +139,7 @@ type Fork struct {
 
 // fork handles POST /v1/runs/{id}/fork.
 func (c *call) fork() error {
-	id, err := c.id()
-	if err != nil {
-		return err
-	}
+	id := c.run
 	var in Fork
 	if err := c.read(&in); err != nil {
 		return err

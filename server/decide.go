@@ -58,10 +58,7 @@ func (c *call) give() error {
 
 // decide stores the decision and resumes the run.
 func (c *call) decide(d llm.Decision) error {
-	id, err := c.id()
-	if err != nil {
-		return err
-	}
+	id := c.run
 	q, err := c.params("user")
 	if err != nil {
 		return err

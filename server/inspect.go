@@ -88,10 +88,7 @@ func (c *call) pendingOf(out *Inbox, p store.Page) (after string, err error) {
 
 // export handles GET /v1/runs/{id}/export.
 func (c *call) export() error {
-	id, err := c.id()
-	if err != nil {
-		return err
-	}
+	id := c.run
 	x, err := c.s.engine.Export(c.ctx(), id)
 	if err != nil {
 		return err
@@ -130,10 +127,7 @@ func (c *call) shown(id string, open []pawl.PendingCall) ([]pawl.PendingCall, er
 
 // timeline handles GET /v1/runs/{id}/timeline.
 func (c *call) timeline() error {
-	id, err := c.id()
-	if err != nil {
-		return err
-	}
+	id := c.run
 	tl, err := c.s.engine.Timeline(c.ctx(), id)
 	if err != nil {
 		return err
@@ -148,10 +142,7 @@ type Effects struct {
 
 // effects handles GET /v1/runs/{id}/effects.
 func (c *call) effects() error {
-	id, err := c.id()
-	if err != nil {
-		return err
-	}
+	id := c.run
 	list, err := c.s.engine.Effects(c.ctx(), id)
 	if err != nil {
 		return err
@@ -173,10 +164,7 @@ type Differences struct {
 
 // diff handles GET /v1/runs/{id}/diff/{other}.
 func (c *call) diff() error {
-	id, err := c.id()
-	if err != nil {
-		return err
-	}
+	id := c.run
 	a, err := c.s.engine.Export(c.ctx(), id)
 	if err != nil {
 		return err

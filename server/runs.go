@@ -409,20 +409,14 @@ func (c *call) list() error {
 
 // show handles GET /v1/runs/{id}.
 func (c *call) show() error {
-	id, err := c.id()
-	if err != nil {
-		return err
-	}
+	id := c.run
 	return c.tell(http.StatusOK, id)
 }
 
 // eventsOf handles GET /v1/runs/{id}/events: from the client's position or from the beginning,
 // until no event can follow. For a run that no process executes, the stored events are replayed.
 func (c *call) eventsOf() error {
-	id, err := c.id()
-	if err != nil {
-		return err
-	}
+	id := c.run
 	l, err := c.look(place{c.client.scope(), id})
 	if err != nil {
 		return err
