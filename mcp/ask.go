@@ -46,14 +46,12 @@ func (c *Client) elicit(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitR
 	w := c.atWork(ctx)
 	c.mu.Lock()
 	busy := len(c.calls) > 0
-	asks := 0
+	count := &c.asked
 	if w != nil {
-		w.asks++
-		asks = w.asks
-	} else {
-		c.asked++
-		asks = c.asked
+		count = &w.asks
 	}
+	*count++
+	asks := *count
 	c.mu.Unlock()
 	q := Question{Server: c.server.Name, Message: clip(clean(r.Params.Message), 2000), URL: r.Params.URL,
 		Schema: cleanJSON(asJSON(r.Params.RequestedSchema))}

@@ -380,24 +380,20 @@ func (c *Client) dial(ctx context.Context) (*session, error) {
 			conn.Close()
 		}
 		cause := context.Cause(wait)
+		words := ""
 		if s.proc != nil {
-			words := s.proc.waitWords(wait)
-			s.proc.Close()
-			if words != "" {
+			if words = s.proc.waitWords(wait); words != "" {
 				words = "; its last words: " + clip(lastLines(words, 3), 600)
 			}
-			if errors.Is(cause, errSlow) {
-				return nil, fmt.Errorf("it did not answer within %v%s", c.server.startTime(), words)
-			}
-			if cause == nil {
-				return nil, fmt.Errorf("it did not start: %s%s", clip(clean(err.Error()), 300), words)
-			}
+			s.proc.Close()
 		}
 		switch {
 		case errors.Is(cause, errSlow):
-			return nil, fmt.Errorf("it did not answer within %v", c.server.startTime())
+			return nil, fmt.Errorf("it did not answer within %v%s", c.server.startTime(), words)
 		case cause != nil:
 			return nil, cause
+		case s.proc != nil:
+			return nil, fmt.Errorf("it did not start: %s%s", clip(clean(err.Error()), 300), words)
 		}
 		return nil, errors.New(clip(clean(err.Error()), 600))
 	}

@@ -70,10 +70,7 @@ func (s *Service) host(ctx context.Context) (*host, error) {
 	if h.tools, err = pawl.Toolsets(s.Tools).Tools(ctx); err != nil {
 		return nil, err
 	}
-	name, version := s.Name, s.Version
-	name = cmp.Or(name, "pawl")
-	version = cmp.Or(version, "0")
-	h.sdk = sdk.NewServer(&sdk.Implementation{Name: name, Version: version},
+	h.sdk = sdk.NewServer(&sdk.Implementation{Name: cmp.Or(s.Name, "pawl"), Version: cmp.Or(s.Version, "0")},
 		&sdk.ServerOptions{Instructions: s.Instructions,
 			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
 	taken := map[string]bool{}

@@ -14,8 +14,8 @@ func TestInnerRequestHasEveryField(t *testing.T) {
 	copied := []string{"Key", "Model", "Settings", "Whole", "Background"}
 	inWords := []string{"Messages", "Tools", "Choice", "Output"} // the prompt and the history
 
-	// it counts messages that are not sent
-	unused := []string{"Turn"}
+	// they count messages that are not sent; replies are sent as text, without reasoning
+	unused := []string{"Turn", "Edited"}
 
 	of := reflect.TypeFor[llm.Request]()
 	for i := range of.NumField() {

@@ -104,26 +104,26 @@ func checkJournal(ctx context.Context, s Scope, id string, records []Record) err
 	return CheckRecords(records)
 }
 
-// find returns a run. The caller holds the lock.
-func (m *MemoryJournal) find(s Scope, id string) (*memoryRun, error) {
-	if r := m.runs[journalID{s, id}]; r != nil {
-		return r, nil
+// with checks its arguments and calls fn with the run, under the lock.
+func (m *MemoryJournal) with(ctx context.Context, s Scope, id string, records []Record,
+	fn func(*memoryRun) error) error {
+	if err := checkJournal(ctx, s, id, records); err != nil {
+		return err
 	}
-	return nil, fmt.Errorf("run %s: %w", id, ErrNotFound)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.runs[journalID{s, id}]
+	if r == nil {
+		return fmt.Errorf("run %s: %w", id, ErrNotFound)
+	}
+	return fn(r)
 }
 
 // JournalRun returns the head of a run.
 func (m *MemoryJournal) JournalRun(ctx context.Context, s Scope, id string) (JournalRun, error) {
-	if err := checkJournal(ctx, s, id, nil); err != nil {
-		return JournalRun{}, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, err := m.find(s, id)
-	if err != nil {
-		return JournalRun{}, err
-	}
-	return r.head, nil
+	var head JournalRun
+	err := m.with(ctx, s, id, nil, func(r *memoryRun) error { head = r.head; return nil })
+	return head, err
 }
 
 // JournalRuns lists heads by ID.
@@ -180,126 +180,95 @@ func (m *MemoryJournal) list(limit int, which func(JournalRun) bool, order func(
 func (m *MemoryJournal) ClaimJournal(ctx context.Context, s Scope, id, owner string, now, until time.Time) (Lease,
 	error) {
 	l := Lease{Scope: s, Run: id, Owner: owner, Until: until}
-	if err := checkJournal(ctx, s, id, nil); err != nil {
-		return l, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, err := m.find(s, id)
-	if err != nil {
-		return l, err
-	}
-	if r.head.Owner != "" && r.head.Until.After(now) {
-		return l, fmt.Errorf("run %s is %s's until %s: %w", id, r.head.Owner, r.head.Until.UTC().Format(time.RFC3339), ErrConflict)
-	}
-	r.head.Fence++
-	r.head.Owner, r.head.Until = owner, until
-	l.Fence = r.head.Fence
-	return l, m.seal(ctx, r, true)
+	err := m.with(ctx, s, id, nil, func(r *memoryRun) error {
+		if r.head.Owner != "" && r.head.Until.After(now) {
+			return fmt.Errorf("run %s is %s's until %s: %w", id, r.head.Owner,
+				r.head.Until.UTC().Format(time.RFC3339), ErrConflict)
+		}
+		r.head.Fence++
+		r.head.Owner, r.head.Until = owner, until
+		l.Fence = r.head.Fence
+		return m.seal(ctx, r, true)
+	})
+	return l, err
 }
 
-// held returns the run of a valid lease. The caller holds the lock.
-func (m *MemoryJournal) held(l Lease) (*memoryRun, error) {
-	r, err := m.find(l.Scope, l.Run)
-	if err == nil && (r.head.Fence != l.Fence || r.head.Owner != l.Owner) {
-		err = fmt.Errorf("the lease of run %s was lost: %w", l.Run, ErrConflict)
-	}
-	return r, err
+// leased calls fn with the run of a valid lease, under the lock.
+func (m *MemoryJournal) leased(ctx context.Context, l Lease, records []Record, fn func(*memoryRun) error) error {
+	return m.with(ctx, l.Scope, l.Run, records, func(r *memoryRun) error {
+		if r.head.Fence != l.Fence || r.head.Owner != l.Owner {
+			return fmt.Errorf("the lease of run %s was lost: %w", l.Run, ErrConflict)
+		}
+		return fn(r)
+	})
 }
 
 // RenewJournal changes the end of a lease, or releases the lease.
-func (m *MemoryJournal) RenewJournal(ctx context.Context, l Lease, until time.Time) (JournalRun, error) {
-	if err := ctx.Err(); err != nil {
-		return JournalRun{}, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, err := m.held(l)
-	if err != nil {
-		return JournalRun{}, err
-	}
-	if r.head.Until = until; until.IsZero() {
-		r.head.Owner = ""
-	}
-	err = m.seal(ctx, r, false)
-	return r.head, err
+func (m *MemoryJournal) RenewJournal(ctx context.Context, l Lease, until time.Time) (head JournalRun, err error) {
+	err = m.leased(ctx, l, nil, func(r *memoryRun) (err error) {
+		if r.head.Until = until; until.IsZero() {
+			r.head.Owner = ""
+		}
+		err = m.seal(ctx, r, false)
+		head = r.head
+		return err
+	})
+	return head, err
 }
 
 // AppendJournal appends records under a lease.
 func (m *MemoryJournal) AppendJournal(ctx context.Context, l Lease, c *JournalChange, records ...Record) (int64,
 	error) {
-	if err := checkJournal(ctx, l.Scope, l.Run, records); err != nil {
-		return 0, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, err := m.held(l)
-	if err != nil {
-		return 0, err
-	}
-	before := r.head.Records
-	if err := r.add(m.Ledger, l.Fence, records); err != nil {
-		return 0, err
-	}
-	if c != nil {
-		if r.head.State = c.StateAfter(before); c.Summary != nil {
-			r.head.Summary = slices.Clone(c.Summary)
+	var last int64
+	err := m.leased(ctx, l, records, func(r *memoryRun) error {
+		before := r.head.Records
+		if err := r.add(m.Ledger, l.Fence, records); err != nil {
+			return err
 		}
-		if c.Release {
-			r.head.Owner, r.head.Until = "", time.Time{}
+		if c != nil {
+			if r.head.State = c.StateAfter(before); c.Summary != nil {
+				r.head.Summary = slices.Clone(c.Summary)
+			}
+			if c.Release {
+				r.head.Owner, r.head.Until = "", time.Time{}
+			}
 		}
-	}
-	return r.head.Records, m.seal(ctx, r, true)
+		last = r.head.Records
+		return m.seal(ctx, r, true)
+	})
+	return last, err
 }
 
 // AppendOutside appends records without a lease.
 func (m *MemoryJournal) AppendOutside(ctx context.Context, s Scope, id, state string, records ...Record) error {
-	if err := checkJournal(ctx, s, id, records); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, err := m.find(s, id)
-	switch {
-	case err != nil:
-		return err
-	case r.head.State == JournalOver:
-		return fmt.Errorf("run %s is over: %w", id, ErrConflict)
-	}
-	if err := r.add(m.Ledger, 0, records); err != nil {
-		return err
-	}
-	if state != "" && r.head.State == JournalWaiting {
-		r.head.State = state
-	}
-	return m.seal(ctx, r, true)
+	return m.with(ctx, s, id, records, func(r *memoryRun) error {
+		if r.head.State == JournalOver {
+			return fmt.Errorf("run %s is over: %w", id, ErrConflict)
+		}
+		if err := r.add(m.Ledger, 0, records); err != nil {
+			return err
+		}
+		if state != "" && r.head.State == JournalWaiting {
+			r.head.State = state
+		}
+		return m.seal(ctx, r, true)
+	})
 }
 
 // JournalRecords returns the records of a run.
 func (m *MemoryJournal) JournalRecords(ctx context.Context, s Scope, id string, after int64) ([]Record, error) {
-	if err := checkJournal(ctx, s, id, nil); err != nil {
-		return nil, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, err := m.find(s, id)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Clone(r.records[min(max(after, 0), int64(len(r.records))):]), nil
+	var rest []Record
+	err := m.with(ctx, s, id, nil, func(r *memoryRun) error {
+		rest = slices.Clone(r.records[min(max(after, 0), int64(len(r.records))):])
+		return nil
+	})
+	return rest, err
 }
 
 // DeleteJournal deletes a run with its records.
 func (m *MemoryJournal) DeleteJournal(ctx context.Context, s Scope, id string) error {
-	if err := checkJournal(ctx, s, id, nil); err != nil {
-		return err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, err := m.find(s, id)
-	if err != nil {
-		return err
-	}
-	delete(m.runs, journalID{s, id})
-	return m.Ledger.Store(ctx, r.head, true)
+	return m.with(ctx, s, id, nil, func(r *memoryRun) error {
+		delete(m.runs, journalID{s, id})
+		return m.Ledger.Store(ctx, r.head, true)
+	})
 }

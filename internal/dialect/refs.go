@@ -61,13 +61,9 @@ func (r *refs) resolve(ref string) (target any, ptr string, err error) {
 	if v, ok := r.anchors[ref]; ok {
 		return v, v.(*object).ptr, nil
 	}
-	id := r.root.text("$id")
-	if id == "" {
-		id = r.root.text("id")
-	}
+	id := cmp.Or(r.root.text("$id"), r.root.text("id"))
 	if rest, ok := strings.CutPrefix(ref, id); ok && id != "" {
-		ref = rest
-		ref = cmp.Or(ref, "#")
+		ref = cmp.Or(rest, "#")
 	}
 	frag, ok := strings.CutPrefix(ref, "#")
 	if !ok {
@@ -166,15 +162,10 @@ func (r *refs) loops(target any, ptr string) bool {
 			return false
 		}
 		if refOf(o) != "" {
-			if t, p, err := r.resolve(refOf(o)); err == nil {
-				if p == ptr {
+			if t, p, err := r.resolve(refOf(o)); err == nil && !seen[p] {
+				seen[p] = true
+				if p == ptr || visit(t) {
 					return true
-				}
-				if !seen[p] {
-					seen[p] = true
-					if visit(t) {
-						return true
-					}
 				}
 			}
 		}
@@ -183,19 +174,11 @@ func (r *refs) loops(target any, ptr string) bool {
 				return true
 			}
 		}
-		for _, k := range []string{"not", "if", "then", "else"} {
-			if visit(o.get(k)) {
-				return true
-			}
+		if slices.ContainsFunc([]string{"not", "if", "then", "else"}, func(k string) bool { return visit(o.get(k)) }) {
+			return true
 		}
-		if deps := o.object("dependentSchemas"); deps != nil {
-			for _, k := range deps.keys {
-				if visit(deps.vals[k]) {
-					return true
-				}
-			}
-		}
-		return false
+		deps := o.object("dependentSchemas")
+		return deps != nil && slices.ContainsFunc(deps.keys, func(k string) bool { return visit(deps.vals[k]) })
 	}
 	r.looping[ptr] = visit(target)
 	return r.looping[ptr]

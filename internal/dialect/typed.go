@@ -46,10 +46,7 @@ func (c *compiler) typed(w *object, left []*object) (*object, *back) {
 
 	types, null := c.typesOf(w)
 	values, fixed := c.values(w, &types, &null)
-	if fixed && len(values) == 0 && !null {
-		return nil, nil
-	}
-	if types != nil && len(types) == 0 && !null {
+	if !null && (fixed && len(values) == 0 || types != nil && len(types) == 0) {
 		return nil, nil
 	}
 	switch {
@@ -76,12 +73,9 @@ func (c *compiler) typed(w *object, left []*object) (*object, *back) {
 	var outs []*object
 	var backs []*back
 	for _, t := range types {
-		var own []any
-		for _, v := range values {
-			if typeOf(v) == t || t == "number" && typeOf(v) == "integer" {
-				own = append(own, v)
-			}
-		}
+		own := slices.DeleteFunc(slices.Clone(values), func(v any) bool {
+			return typeOf(v) != t && !(t == "number" && typeOf(v) == "integer")
+		})
 		if out, b := c.ofType(plain, t, own, nil); out != nil {
 			outs, backs = append(outs, out), append(backs, b)
 		}

@@ -196,11 +196,11 @@ func chained(all []*jsonschema.Schema) error {
 			return n
 		}
 		length[s] = -1
-		same(s, func(c *jsonschema.Schema) {
+		for _, c := range same(s) {
 			if own(c) {
 				n = max(n, measure(c, depth+1))
 			}
-		})
+		}
 		length[s] = n + 1
 		return n + 1
 	}

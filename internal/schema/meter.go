@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -94,10 +96,8 @@ func (m *meter) run(e *effort, check func()) (err error) {
 		<-m.turn
 		switch v := recover(); v {
 		case nil:
-		case errTooMuch:
-			err = errTooMuch
-		case errEnded:
-			err = errEnded
+		case errTooMuch, errEnded:
+			err = v.(error)
 		default:
 			err = fmt.Errorf("%w: %v", errBroken, v)
 		}
@@ -127,8 +127,7 @@ func nodes(root *jsonschema.Schema) (all []*jsonschema.Schema) {
 		}
 		seen[s] = true
 		all = append(all, s)
-		same(s, func(c *jsonschema.Schema) { open = append(open, c) })
-		inner(s, func(c *jsonschema.Schema) { open = append(open, c) })
+		open = slices.Concat(open, same(s), inner(s))
 	}
 	return all
 }
@@ -144,13 +143,13 @@ func (m *meter) install(s *jsonschema.Schema) {
 		counted.Name, format = s.Format.Name, s.Format.Validate
 	}
 	count, enums, foreign := 0, 0, 0
-	same(s, func(c *jsonschema.Schema) {
+	for _, c := range same(s) {
 		count++
 		enums += compared(c)
 		if !own(c) {
 			foreign++
 		}
-	})
+	}
 	counted.Validate = func(v any) error {
 		m.spend((count + enums) * numberCost(v))
 		if foreign > 0 {
@@ -355,57 +354,33 @@ func (m *meter) compile(expr string) (jsonschema.Regexp, error) {
 	return p, nil
 }
 
-// same calls visit with the schemas that apply to the same value as s.
-func same(s *jsonschema.Schema, visit func(*jsonschema.Schema)) {
-	one := func(c *jsonschema.Schema) {
-		if c != nil {
-			visit(c)
-		}
-	}
-	for _, c := range []*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else} {
-		one(c)
-	}
+// same returns the schemas that apply to the same value as s.
+func same(s *jsonschema.Schema) []*jsonschema.Schema {
+	all := slices.Concat([]*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else},
+		s.AllOf, s.AnyOf, s.OneOf, slices.Collect(maps.Values(s.DependentSchemas)))
 	if s.DynamicRef != nil {
-		one(s.DynamicRef.Ref)
-	}
-	for _, list := range [][]*jsonschema.Schema{s.AllOf, s.AnyOf, s.OneOf} {
-		for _, c := range list {
-			one(c)
-		}
-	}
-	for _, c := range s.DependentSchemas {
-		one(c)
+		all = append(all, s.DynamicRef.Ref)
 	}
 	for _, c := range s.Dependencies {
 		if c, ok := c.(*jsonschema.Schema); ok {
-			one(c)
+			all = append(all, c)
 		}
 	}
+	return slices.DeleteFunc(all, func(c *jsonschema.Schema) bool { return c == nil })
 }
 
-// inner calls visit with the schemas in s that apply to fields, names and items. Some may be nil.
-func inner(s *jsonschema.Schema, visit func(*jsonschema.Schema)) {
-	for _, c := range []*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020,
-		s.UnevaluatedItems, s.ContentSchema} {
-		visit(c)
-	}
-	for _, c := range s.PrefixItems {
-		visit(c)
-	}
-	for _, c := range s.Properties {
-		visit(c)
-	}
-	for _, c := range s.PatternProperties {
-		visit(c)
-	}
+// inner returns the schemas in s that apply to fields, names and items. Some may be nil.
+func inner(s *jsonschema.Schema) []*jsonschema.Schema {
+	all := slices.Concat([]*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020,
+		s.UnevaluatedItems, s.ContentSchema}, s.PrefixItems, slices.Collect(maps.Values(s.Properties)),
+		slices.Collect(maps.Values(s.PatternProperties)))
 	for _, v := range []any{s.AdditionalProperties, s.Items, s.AdditionalItems} {
 		switch v := v.(type) {
 		case *jsonschema.Schema:
-			visit(v)
+			all = append(all, v)
 		case []*jsonschema.Schema:
-			for _, c := range v {
-				visit(c)
-			}
+			all = append(all, v...)
 		}
 	}
+	return all
 }

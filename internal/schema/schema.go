@@ -323,17 +323,7 @@ func at(v any, p []string) any {
 
 // Pointed returns the value at a JSON pointer, or nil if there is none.
 func Pointed(root any, pointer string) any {
-	for token := range jsontext.Pointer(pointer).Tokens() {
-		switch x := root.(type) {
-		case map[string]any:
-			root = x[token]
-		case []any:
-			root = at(x, []string{token})
-		default:
-			return nil
-		}
-	}
-	return root
+	return at(root, slices.Collect(jsontext.Pointer(pointer).Tokens()))
 }
 
 func jsonKind(v any) string {

@@ -142,10 +142,7 @@ func (m *Model) address(req *llm.Request) *url.URL {
 	if !m.vertex {
 		return m.url
 	}
-	name := m.name
-	if req.Model != "" {
-		name = req.Model
-	}
+	name := cmp.Or(req.Model, m.name)
 	verb := ":streamRawPredict"
 	if req.Whole {
 		verb = ":rawPredict"

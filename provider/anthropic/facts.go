@@ -1,8 +1,11 @@
 package anthropic
 
 import (
+	"cmp"
+
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // facts are the properties of a model that a request depends on. They come from the catalogue.
@@ -26,21 +29,13 @@ func toFacts(c *catalog.Catalog, name string) facts {
 	if !ok {
 		return f
 	}
-	if known.Reasoning != nil {
-		f.thinks = *known.Reasoning
-	}
+	wire.Set(&f.thinks, known.Reasoning)
 	if known.Thinking != "" {
 		f.adaptive = known.Thinking == catalog.Adaptive
 	}
-	if known.Instructs != nil {
-		f.instructs = *known.Instructs
-	}
-	if known.Schema != nil {
-		f.holds = *known.Schema
-	}
-	if known.Bound != nil {
-		f.bound = *known.Bound
-	}
+	wire.Set(&f.instructs, known.Instructs)
+	wire.Set(&f.holds, known.Schema)
+	wire.Set(&f.bound, known.Bound)
 	if known.MaxOutput > 0 {
 		f.reply = min(f.reply, known.MaxOutput)
 	}
@@ -62,9 +57,6 @@ var _ llm.OutputHolder = (*Model)(nil)
 // name, that is Claude from 4.5 on, at Anthropic itself. Some schemas have no enforced form, for
 // example a map with arbitrary names.
 func (m *Model) HoldsOutput(req *llm.Request) bool {
-	name := m.name
-	if req.Model != "" {
-		name = req.Model
-	}
-	return m.newest() && m.factsOf(name).holds && (len(req.Output) == 0 || m.output.Get(req.Output).Schema != nil)
+	return m.newest() && m.factsOf(cmp.Or(req.Model, m.name)).holds &&
+		(len(req.Output) == 0 || m.output.Get(req.Output).Schema != nil)
 }

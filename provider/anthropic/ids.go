@@ -42,10 +42,5 @@ func fitting(id string, n int) string {
 }
 
 func fits(id string) bool {
-	for _, c := range []byte(id) {
-		if !(c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
-			return false
-		}
-	}
-	return id != "" && len(id) <= 64
+	return id != "" && len(id) <= 64 && strings.Trim(id, wire.Alphanumeric+"_-") == ""
 }

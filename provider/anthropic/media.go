@@ -12,18 +12,11 @@ import (
 // fromMedia writes an image or a document. Its URL is an address or a data: URI. In a user's
 // message (local) it may also be a path that begins with /, ./, ../ or ~/, or a file: URL.
 func fromMedia(e *encoder, where string, m llm.Media, local bool) {
-	if wire.IsLocal(m.URL) {
-		if !local {
-			e.Fail(unsupported(where, "a result cannot name a local file: a tool that may read it can give its bytes"))
-			return
-		}
-		var err error
-		if m, err = wire.ReadLocal(m); err != nil {
-			e.Fail(invalid(where, "%v", err))
-			return
-		}
+	if !local && wire.IsLocal(m.URL) {
+		e.Fail(unsupported(where, "a result cannot name a local file: a tool that may read it can give its bytes"))
+		return
 	}
-	m, err := wire.ReadDataURI(m)
+	m, err := wire.ReadMedia(m, local)
 	if err != nil {
 		e.Fail(invalid(where, "%v", err))
 		return
@@ -42,16 +35,13 @@ func fromMedia(e *encoder, where string, m llm.Media, local bool) {
 		if strings.HasPrefix(kind, "image/") {
 			block = "image"
 		}
-		e.Raw(`{"type":"` + block + `","source":{"type":"file","file_id":`)
-		e.String(m.URL)
+		e.Quote(`{"type":"`+block+`","source":{"type":"file","file_id":`, m.URL)
 	case m.URL != "" && !strings.HasPrefix(m.URL, "https://") && !strings.HasPrefix(m.URL, "http://"):
 		e.Fail(unsupported(where, "Anthropic takes the address of a web page, https://…, not %s", m.URL))
 	case m.URL != "" && (kind == "" || strings.HasPrefix(kind, "image/")):
-		e.Raw(`{"type":"image","source":{"type":"url","url":`)
-		e.String(m.URL)
+		e.Quote(`{"type":"image","source":{"type":"url","url":`, m.URL)
 	case m.URL != "" && kind == "application/pdf":
-		e.Raw(`{"type":"document","source":{"type":"url","url":`)
-		e.String(m.URL)
+		e.Quote(`{"type":"document","source":{"type":"url","url":`, m.URL)
 	case m.URL != "":
 		e.Fail(unsupported(where, "Anthropic takes images and PDF documents by URL, not %s", kind))
 	case kind == "image/jpeg" || kind == "image/png" || kind == "image/gif" || kind == "image/webp":

@@ -88,9 +88,7 @@ func fromMessage(e *encoder, messages []llm.Message, from, to int) {
 			}
 			if text := m.Text(); strings.TrimSpace(text) != "" {
 				e.block("user")
-				e.Raw(`{"type":"text","text":`)
-				e.String("<system>\n" + text + "\n</system>")
-				e.Raw(`}`)
+				e.Quote(`{"type":"text","text":`, "<system>\n"+text+"\n</system>", `}`)
 			}
 			continue
 		default:
@@ -134,8 +132,7 @@ func fromText(e *encoder, role string, t *llm.Text) {
 		return
 	}
 	e.block(role)
-	e.Raw(`{"type":"text","text":`)
-	e.String(t.Text)
+	e.Quote(`{"type":"text","text":`, t.Text)
 	e.Extra(e.tag, t.Opaque)
 	e.Raw(`}`)
 }
@@ -167,11 +164,7 @@ func fromReply(e *encoder, message int, m *llm.Message, last bool) {
 // fromCall writes a call. Its input is always an object, even if the arguments are not.
 func fromCall(e *encoder, c *llm.ToolCall) {
 	e.block("assistant")
-	e.Raw(`{"type":"tool_use","id":`)
-	e.String(e.ids.ofCall(c.ID))
-	e.Raw(`,"name":`)
-	e.String(e.tools.ToWire(c.Name))
-	e.Raw(`,"input":`)
+	e.Quote(`{"type":"tool_use","id":`, e.ids.ofCall(c.ID), `,"name":`, e.tools.ToWire(c.Name), `,"input":`)
 	switch {
 	case len(c.Args) == 0:
 		e.Raw(`{}`)
@@ -200,9 +193,7 @@ func fromErrorMedia(e *encoder, messages []llm.Message, from, to int) {
 				case llm.Text:
 				case llm.Media:
 					e.block("user")
-					e.Raw(`{"type":"text","text":`)
-					e.String("From the result of call " + e.ids.ofResult(r.CallID) + ":")
-					e.Raw(`}`)
+					e.Quote(`{"type":"text","text":`, "From the result of call "+e.ids.ofResult(r.CallID)+":", `}`)
 					e.block("user")
 					fromMedia(e, wire.Field(i, j), p, false)
 				default:
@@ -216,9 +207,7 @@ func fromErrorMedia(e *encoder, messages []llm.Message, from, to int) {
 // fromResult writes the result of a call. An error is text.
 func fromResult(e *encoder, message, part int, r *llm.ToolResult) {
 	e.block("user")
-	e.Raw(`{"type":"tool_result","tool_use_id":`)
-	e.String(e.ids.ofResult(r.CallID))
-	e.Raw(`,"content":`)
+	e.Quote(`{"type":"tool_result","tool_use_id":`, e.ids.ofResult(r.CallID), `,"content":`)
 	if r.IsError || wire.OnlyText(r.Parts) {
 		text := r.Text()
 		if r.IsError && text == "" {
@@ -234,9 +223,7 @@ func fromResult(e *encoder, message, part int, r *llm.ToolResult) {
 					continue
 				}
 				e.Comma()
-				e.Raw(`{"type":"text","text":`)
-				e.String(p.Text)
-				e.Raw(`}`)
+				e.Quote(`{"type":"text","text":`, p.Text, `}`)
 			case llm.Media:
 				e.Comma()
 				fromMedia(e, wire.Field(message, part), p, false)

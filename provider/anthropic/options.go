@@ -30,11 +30,10 @@ func readOptions(raw []byte) (options, error) {
 	if !jsonscan.IsObject(raw) {
 		return o, bad("", "a JSON object")
 	}
-	body, members := []byte{'{'}, 0
+	var body []byte
 	c := jsonscan.New(raw)
 	for k := range c.Members() {
 		name := string(k)
-		members++
 		value := c.Raw()
 		v := jsonscan.New(value)
 		switch name {
@@ -65,13 +64,9 @@ func readOptions(raw []byte) (options, error) {
 		case "cache_control":
 			o.cached = true
 		}
-		if len(body) > 1 {
-			body = append(body, ',')
-		}
-		body = append(jsonscan.AppendString(body, name), ':')
-		body = append(body, value...)
+		body = wire.AppendMember(body, name, value)
 	}
-	if len(body) > 1 {
+	if body != nil {
 		o.body = append(body, '}')
 	}
 	return o, nil
@@ -79,10 +74,9 @@ func readOptions(raw []byte) (options, error) {
 
 // without returns the tools that the options do not define.
 func (o *options) without(tools []*llm.ToolSpec) []*llm.ToolSpec {
-	if !slices.ContainsFunc(tools, func(t *llm.ToolSpec) bool { return slices.Contains(o.names, t.Name) }) {
+	named := func(t *llm.ToolSpec) bool { return slices.Contains(o.names, t.Name) }
+	if !slices.ContainsFunc(tools, named) {
 		return tools
 	}
-	return slices.DeleteFunc(slices.Clone(tools), func(t *llm.ToolSpec) bool {
-		return slices.Contains(o.names, t.Name)
-	})
+	return slices.DeleteFunc(slices.Clone(tools), named)
 }

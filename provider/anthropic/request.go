@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 
 	dialects "github.com/pawl-go/pawl/internal/dialect"
@@ -32,9 +33,7 @@ type encoder struct {
 // encode appends the body of req to dst.
 func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request,
 	own options) ([]byte, error) {
-	if req.Model != "" {
-		name = req.Model
-	}
+	name = cmp.Or(req.Model, name)
 	if err := wire.Check(provider, name, req, tools, own.names...); err != nil {
 		return dst, err
 	}
@@ -106,8 +105,7 @@ func fromRequest(e *encoder, req *llm.Request) {
 	if (t.effort != "" || e.output != nil) && e.Key("output_config") {
 		e.Raw("{")
 		if t.effort != "" {
-			e.Raw(`"effort":`)
-			e.String(t.effort)
+			e.Quote(`"effort":`, t.effort)
 		}
 		if e.output != nil {
 			e.Comma()
@@ -165,8 +163,7 @@ func fromChoice(e *encoder, c llm.ToolChoice, req *llm.Request, thinks bool) {
 	case c.Mode == llm.ToolRequired:
 		e.Raw(`{"type":"any"`)
 	case c.Mode == llm.ToolNamed && len(c.Names) == 1:
-		e.Raw(`{"type":"tool","name":`)
-		e.String(e.tools.ToWire(c.Names[0]))
+		e.Quote(`{"type":"tool","name":`, e.tools.ToWire(c.Names[0]))
 	case c.Mode == llm.ToolNamed && all(c.Names, req.Tools) && len(e.own.tools) == 0:
 		e.Raw(`{"type":"any"`)
 	case c.Mode == llm.ToolNamed:

@@ -50,7 +50,5 @@ func fromSystem(e *encoder, req *llm.Request) int {
 
 func fromSystemText(e *encoder, text string) {
 	e.Comma()
-	e.Raw(`{"type":"text","text":`)
-	e.String(text)
-	e.Raw(`}`)
+	e.Quote(`{"type":"text","text":`, text, `}`)
 }

@@ -27,9 +27,7 @@ var budgets = map[string]int{"minimal": 1024, "low": 2048, "medium": 8192, "high
 // toThinking translates the effort. New models accept it and decide how much to think; older
 // models need a budget, and the oldest do not think.
 func (e *encoder) toThinking(s *llm.Settings, messages []llm.Message) thinking {
-	t := thinking{maxTokens: s.MaxTokens}
-	t.maxTokens = cmp.Or(t.maxTokens, e.facts.reply)
-	t.on = e.own.thinking == "enabled"
+	t := thinking{maxTokens: cmp.Or(s.MaxTokens, e.facts.reply), on: e.own.thinking == "enabled"}
 	switch {
 	case s.Effort == "" || s.Effort == "none":
 		return t
@@ -120,11 +118,7 @@ func (m *Model) emitUnthought(req *llm.Request, own options, yield func(llm.Delt
 	if req.Settings.Effort == "" || req.Settings.Effort == "none" || own.thinking != "" {
 		return true
 	}
-	name := m.name
-	if req.Model != "" {
-		name = req.Model
-	}
-	if f := m.factsOf(name); f.adaptive || !f.thinks || !m.unthought(req.Messages) {
+	if f := m.factsOf(cmp.Or(req.Model, m.name)); f.adaptive || !f.thinks || !m.unthought(req.Messages) {
 		return true
 	}
 	return yield(llm.Delta{Notice: &llm.Notice{Code: "thinking_off",

@@ -9,6 +9,7 @@ import (
 	dialects "github.com/pawl-go/pawl/internal/dialect"
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // options are the members of the body in the request's options. They are copied unchanged. Three
@@ -40,7 +41,7 @@ func readOptions(raw []byte) (options, error) {
 	if !jsonscan.IsObject(raw) {
 		return o, invalid("settings.options."+provider, "not a JSON object")
 	}
-	rest := []byte{'{'}
+	var rest []byte
 	c := jsonscan.New(raw)
 	for k := range c.Members() {
 		key := string(k)
@@ -54,15 +55,11 @@ func readOptions(raw []byte) (options, error) {
 		case key == "generationConfig" && kind == jsonscan.Object:
 			o.generation = readInside(value)
 		default:
-			if len(rest) > 1 {
-				rest = append(rest, ',')
-			}
-			rest = append(jsonscan.AppendString(rest, key), ':')
-			rest = append(rest, value...)
+			rest = wire.AppendMember(rest, key, value)
 			o.keys = append(o.keys, key)
 		}
 	}
-	if len(rest) > 1 {
+	if rest != nil {
 		o.rest = append(rest, '}')
 	}
 	return o, nil
@@ -193,9 +190,7 @@ func fromEffort(e *encoder, effort string) {
 			if effort == "none" {
 				e.Fail(unsupported("settings.effort", `%s always thinks; its lowest effort is "minimal"`, e.model))
 			}
-			e.Raw(`{"thinkingLevel":`)
-			e.String(effort)
-			e.Raw("}")
+			e.Quote(`{"thinkingLevel":`, effort, "}")
 			return
 		}
 		switch strings.ToLower(effort) {

@@ -3,6 +3,7 @@ package gemini
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,11 +54,7 @@ func (f *failure) detail(c *jsonscan.Cursor) {
 			f.retry = toDuration(c)
 		case "violations":
 			for c.Array(); c.More(); {
-				for k := range c.Members() {
-					if string(k) == "quotaId" {
-						f.quotas = append(f.quotas, c.String())
-					}
-				}
+				f.quotas = append(f.quotas, wire.MemberText(c.Raw(), "quotaId"))
 			}
 		}
 	}
@@ -148,12 +145,8 @@ func classify(status int, f *failure) *llm.ProviderError {
 // spent reports whether a quota is exhausted for longer than a run should wait: a quota per day,
 // or a quota of 0. A quota per minute is a rate limit, although its text is the same.
 func (f *failure) spent() bool {
-	for _, q := range f.quotas {
-		if strings.Contains(q, "PerDay") {
-			return true
-		}
-	}
-	return strings.Contains(f.Message, "limit: 0,") || strings.HasSuffix(strings.TrimSpace(f.Message), "limit: 0")
+	return slices.ContainsFunc(f.quotas, func(q string) bool { return strings.Contains(q, "PerDay") }) ||
+		strings.Contains(f.Message, "limit: 0,") || strings.HasSuffix(strings.TrimSpace(f.Message), "limit: 0")
 }
 
 // byStatus maps the names of google.rpc.Code and HTTP statuses. The HTTP status wins, because

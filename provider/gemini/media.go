@@ -11,19 +11,7 @@ import (
 // file, a bucket, a video, the public web). The caller closes the part. local allows files of this
 // machine.
 func fromMedia(e *encoder, where string, m llm.Media, local bool) {
-	if wire.IsLocal(m.URL) {
-		if !local {
-			e.Fail(invalid(where, "only a user's message can name a local file"))
-			return
-		}
-		read, err := wire.ReadLocal(m)
-		if err != nil {
-			e.Fail(invalid(where, "%v", err))
-			return
-		}
-		m = read
-	}
-	m, err := wire.ReadDataURI(m)
+	m, err := wire.ReadMedia(m, local)
 	if err != nil {
 		e.Fail(invalid(where, "%v", err))
 		return
@@ -35,13 +23,9 @@ func fromMedia(e *encoder, where string, m llm.Media, local bool) {
 	if m.URL != "" {
 		e.Raw(`{"fileData":{`)
 		if kind := typeOf(m); kind != "" {
-			e.Raw(`"mimeType":`)
-			e.String(kind)
-			e.Raw(",")
+			e.Quote(`"mimeType":`, kind, ",")
 		}
-		e.Raw(`"fileUri":`)
-		e.String(m.URL)
-		e.Raw("}")
+		e.Quote(`"fileUri":`, m.URL, "}")
 		return
 	}
 	switch {
@@ -50,9 +34,7 @@ func fromMedia(e *encoder, where string, m llm.Media, local bool) {
 	case m.MIME == "":
 		e.Fail(unsupported(where, "Gemini wants to know the type of media"))
 	}
-	e.Raw(`{"inlineData":{"mimeType":`)
-	e.String(m.MIME)
-	e.Raw(`,"data":"`)
+	e.Quote(`{"inlineData":{"mimeType":`, m.MIME, `,"data":"`)
 	e.Base64(m.Data)
 	e.Raw(`"}`)
 }

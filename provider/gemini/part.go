@@ -60,13 +60,7 @@ func (d *decoder) readPart(c *jsonscan.Cursor) (p part) {
 		default:
 			unknown = true
 		}
-		if p.members == nil {
-			p.members = append(p.members, '{')
-		} else {
-			p.members = append(p.members, ',')
-		}
-		p.members = append(jsonscan.AppendString(p.members, k), ':')
-		p.members = append(p.members, c.Raw()...)
+		p.members = wire.AppendMember(p.members, k, c.Raw())
 	}
 	if p.members != nil {
 		p.members = append(p.members, '}')

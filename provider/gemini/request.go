@@ -142,8 +142,7 @@ func (e *encoder) close() {
 
 // text begins a text part. The caller closes it.
 func (e *encoder) text(s string) {
-	e.Raw(`{"text":`)
-	e.String(s)
+	e.Quote(`{"text":`, s)
 }
 
 // fromMessage writes message i, unless it holds results or instructions.
@@ -286,9 +285,7 @@ func (e *encoder) end(object []byte) {
 func fromCall(e *encoder, c *llm.ToolCall) {
 	e.Raw(`{"functionCall":{`)
 	e.id(c.ID)
-	e.Raw(`"name":`)
-	e.String(e.tools.ToWire(c.Name))
-	e.Raw(`,"args":`)
+	e.Quote(`"name":`, e.tools.ToWire(c.Name), `,"args":`)
 	switch {
 	case len(c.Args) == 0:
 		e.Raw("{}")
@@ -315,9 +312,7 @@ func (e *encoder) id(id string) {
 	if id == "" || made(id) {
 		return
 	}
-	e.Raw(`"id":`)
-	e.String(id)
-	e.Raw(",")
+	e.Quote(`"id":`, id, ",")
 }
 
 // made reports whether an id is one of Response.Add's: call_N, with the index of the part in its

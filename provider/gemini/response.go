@@ -81,17 +81,13 @@ func (d *decoder) chunk(c *jsonscan.Cursor) error {
 				d.usage = append(d.usage[:0], raw...)
 			}
 		case "modelVersion":
-			if c.Kind() != jsonscan.String || d.Model != "" {
-				c.Skip()
-				continue
+			if d.Model == "" {
+				d.Model = c.String()
 			}
-			d.Model = c.String()
 		case "responseId":
-			if c.Kind() != jsonscan.String || d.ID != "" {
-				c.Skip()
-				continue
+			if d.ID == "" {
+				d.ID = c.String()
 			}
-			d.ID = c.String()
 		case "promptFeedback":
 			d.feedback(c)
 		case "error":

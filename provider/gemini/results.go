@@ -110,8 +110,7 @@ func find(messages []llm.Message, answers []answer, likely int, id string) *answ
 func fromResult(e *encoder, c *llm.ToolCall, r *llm.ToolResult, at place) (media []llm.Media) {
 	e.Raw(`{"functionResponse":{`)
 	e.id(c.ID)
-	e.Raw(`"name":`)
-	e.String(e.tools.ToWire(c.Name))
+	e.Quote(`"name":`, e.tools.ToWire(c.Name))
 	text := r.Text()
 	if r.IsError {
 		text = cmp.Or(text, "error")

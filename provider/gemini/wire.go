@@ -1,8 +1,6 @@
 package gemini
 
 import (
-	"time"
-
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
@@ -23,13 +21,6 @@ func EncodeGenerate(req *llm.Request) ([]byte, error) {
 // *llm.ProviderError. sse means that the body is a stream of events; the other kind of body, and a
 // stream that came as a JSON array, are recognized anyway.
 func DecodeGenerate(status int, sse bool, body []byte) (*llm.Response, error) {
-	if wire.Failed(status) {
-		return nil, toError(status, nil, body, time.Time{})
-	}
-	res, out := new(llm.Response), emitter(newDialect("").tag, wire.NoTools, nil)
-	read := func() error { return wire.ReadBody(provider, body, sse, newDecoder(out)) }
-	if err := wire.Collect(res, out, read); err != nil {
-		return nil, err
-	}
-	return res, nil
+	out := emitter(newDialect("").tag, wire.NoTools, nil)
+	return wire.Decode(status, sse, body, out, newDecoder(out), toError)
 }

@@ -95,7 +95,7 @@ func (w *waiter) begun(id string) error {
 	switch {
 	case w.id != "":
 		return nil
-	case strings.Trim(id, letters+"-_.") != "" || strings.Trim(id, ".") == "":
+	case strings.Trim(id, wire.Alphanumeric+"-_.") != "" || strings.Trim(id, ".") == "":
 		return w.broken("the response in the background has no id that can be asked for: %q", id)
 	}
 	w.id = id
@@ -108,8 +108,6 @@ func (w *waiter) begun(id string) error {
 	}
 	return nil
 }
-
-const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // await sends a request whose reply the server computes in the background, unless req names such a
 // reply, and waits for the reply. If the request ends before, the reply is cancelled, unless an

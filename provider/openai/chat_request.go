@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
@@ -71,22 +72,16 @@ func fromChatRequest(e *encoder, req *llm.Request) {
 }
 
 func fromChatMessages(e *encoder, req *llm.Request) {
+	lead := leading(req.Messages)
+	for i := range req.Messages[:lead] {
+		fromChatMessage(e, i, &req.Messages[i])
+	}
 	if len(req.Output) > 0 && (e.jsonObject || e.output.Schema == nil) {
 		// Only a prompt can ask for the schema. It follows the instructions.
-		lead := leading(req.Messages)
-		for i := range req.Messages[:lead] {
-			fromChatMessage(e, i, &req.Messages[i])
-		}
 		e.Comma()
-		e.Raw(`{"role":"system","content":`)
-		e.String(wire.SchemaPrompt(req.Output))
-		e.Raw(`}`)
-		for i := lead; i < len(req.Messages); i++ {
-			fromChatMessage(e, i, &req.Messages[i])
-		}
-		return
+		e.Quote(`{"role":"system","content":`, wire.SchemaPrompt(req.Output), `}`)
 	}
-	for i := range req.Messages {
+	for i := lead; i < len(req.Messages); i++ {
 		fromChatMessage(e, i, &req.Messages[i])
 	}
 }
@@ -172,9 +167,7 @@ func fromChatPart(e *encoder, message, i int, p llm.Part) {
 	switch p := p.(type) {
 	case llm.Text:
 		e.Comma()
-		e.Raw(`{"type":"text","text":`)
-		e.String(p.Text)
-		e.Raw(`}`)
+		e.Quote(`{"type":"text","text":`, p.Text, `}`)
 	case llm.Media:
 		e.Comma()
 		fromChatMedia(e, wire.Field(message, i), p)
@@ -194,11 +187,7 @@ func fromChatMedia(e *encoder, where string, m llm.Media) {
 		e.Fail(e.unsupported(where, "Chat Completions takes uploaded documents by their id, but no images; the Responses API does"))
 	case kind == "image":
 		e.Raw(`{"type":"image_url","image_url":{"url":`)
-		if m.URL != "" {
-			e.String(m.URL)
-		} else {
-			e.dataURI(m.MIME, m.Data)
-		}
+		e.source(m)
 		e.Raw(`}}`)
 	case kind == "audio" && m.URL == "":
 		format := ""
@@ -219,7 +208,7 @@ func fromChatMedia(e *encoder, where string, m llm.Media) {
 		e.Raw(`{"type":"file","file":{"filename":"`)
 		e.Raw(fileName(m.MIME))
 		e.Raw(`","file_data":`)
-		e.dataURI(m.MIME, m.Data)
+		e.source(m)
 		e.Raw(`}}`)
 	case m.URL != "":
 		e.Fail(e.unsupported(where, "Chat Completions takes %s by value only, not by URL", m.MIME))
@@ -252,13 +241,7 @@ func fromChatReply(e *encoder, message int, m *llm.Message) {
 	}
 	switch {
 	case thoughts > 0 && fromChatThinking(e, m):
-	case texts == 1:
-		for _, p := range m.Parts {
-			if t, ok := p.(llm.Text); ok && t.Text != "" {
-				e.String(t.Text)
-			}
-		}
-	case texts > 1:
+	case texts > 0:
 		e.String(m.Text())
 	case calls > 0:
 		e.Raw("null")
@@ -268,7 +251,7 @@ func fromChatReply(e *encoder, message int, m *llm.Message) {
 	if thoughts > 0 {
 		fromChatReasoning(e, m)
 	}
-	if e.thinks && !thought(m, e.tag) {
+	if e.thinks && !thought(m, e.tag, reasoningContent) {
 		e.Raw(`,"reasoning_content":" "`) // the server rejects an empty one too
 	}
 	if calls > 0 {
@@ -283,33 +266,28 @@ func fromChatReply(e *encoder, message int, m *llm.Message) {
 	e.Raw(`}`)
 }
 
-// thought reports whether a reply has reasoning_content of this server.
-func thought(m *llm.Message, tag string) bool {
-	for _, p := range m.Parts {
-		if r, ok := p.(llm.Reasoning); ok {
-			if form, _ := readOpaque(r.Opaque, tag); form == reasoningContent {
-				return true
-			}
+// thought reports whether a reply has reasoning of this server in a form.
+func thought(m *llm.Message, tag, form string) bool {
+	return slices.ContainsFunc(m.Parts, func(p llm.Part) bool {
+		r, ok := p.(llm.Reasoning)
+		if !ok {
+			return false
 		}
-	}
-	return false
+		f, _ := readOpaque(r.Opaque, tag)
+		return f == form
+	})
 }
 
 func fromChatCall(e *encoder, c *llm.ToolCall) {
 	e.Comma()
-	e.Raw(`{"id":`)
-	e.String(e.fitting(c.ID))
+	e.Quote(`{"id":`, e.fitting(c.ID))
 	if opaqueType(c.Opaque, e.tag) == customType {
-		e.Raw(`,"type":"custom","custom":{"name":`)
-		e.String(e.tools.ToWire(c.Name))
-		e.Raw(`,"input":`)
+		e.Quote(`,"type":"custom","custom":{"name":`, e.tools.ToWire(c.Name), `,"input":`)
 		e.Bytes(c.Args)
 		e.Raw(`}}`)
 		return
 	}
-	e.Raw(`,"type":"function","function":{"name":`)
-	e.String(e.tools.ToWire(c.Name))
-	e.Raw(`,"arguments":`)
+	e.Quote(`,"type":"function","function":{"name":`, e.tools.ToWire(c.Name), `,"arguments":`)
 	fromChatArgs(e, c.Args)
 	e.Raw(`}}`)
 }
@@ -341,15 +319,10 @@ func fromChatResults(e *encoder, message int, m *llm.Message) {
 			return
 		}
 		e.Comma()
-		e.Raw(`{"role":"tool","tool_call_id":`)
-		e.String(e.fitting(r.CallID))
-		e.Raw(`,"content":`)
+		e.Quote(`{"role":"tool","tool_call_id":`, e.fitting(r.CallID), `,"content":`)
 		e.resultText(&r)
 		e.Raw(`}`)
-		for _, p := range r.Parts {
-			_, ok := p.(llm.Media)
-			media = media || ok
-		}
+		media = media || slices.ContainsFunc(r.Parts, isMedia)
 	}
 	if !media {
 		return
@@ -361,9 +334,7 @@ func fromChatResults(e *encoder, message int, m *llm.Message) {
 		for _, p := range r.Parts {
 			if md, ok := p.(llm.Media); ok {
 				e.Comma()
-				e.Raw(`{"type":"text","text":`)
-				e.String("From the result of call " + e.fitting(r.CallID) + ":")
-				e.Raw(`},`)
+				e.Quote(`{"type":"text","text":`, "From the result of call "+e.fitting(r.CallID)+":", `},`)
 				fromChatMedia(e, wire.Field(message, i), md)
 			}
 		}
@@ -403,14 +374,7 @@ func readOpaque(o *llm.Opaque, tag string) (form string, details []byte) {
 // fromChatThinking writes content as a list that begins with the thinking, if the server sent it
 // so. Otherwise it writes nothing and returns false.
 func fromChatThinking(e *encoder, m *llm.Message) bool {
-	found := false
-	for _, p := range m.Parts {
-		if r, ok := p.(llm.Reasoning); ok {
-			form, _ := readOpaque(r.Opaque, e.tag)
-			found = found || form == reasoningList
-		}
-	}
-	if !found {
+	if !thought(m, e.tag, reasoningList) {
 		return false
 	}
 	e.Raw("[")
@@ -421,9 +385,7 @@ func fromChatThinking(e *encoder, m *llm.Message) bool {
 		case llm.Reasoning:
 			if form, _ := readOpaque(p.Opaque, e.tag); form == reasoningList {
 				e.Comma()
-				e.Raw(`{"type":"thinking","thinking":[{"type":"text","text":`)
-				e.String(p.Text)
-				e.Raw(`}]}`)
+				e.Quote(`{"type":"thinking","thinking":[{"type":"text","text":`, p.Text, `}]}`)
 			}
 		}
 	}
@@ -445,8 +407,7 @@ func fromChatReasoning(e *encoder, m *llm.Message) {
 			}
 		}
 		if found {
-			e.Raw(`,"` + form + `":`)
-			e.String(text.String())
+			e.Quote(`,"`+form+`":`, text.String())
 		}
 	}
 	found := false
@@ -459,9 +420,8 @@ func fromChatReasoning(e *encoder, m *llm.Message) {
 			if !found {
 				e.Raw(`,"reasoning_details":[`)
 				found = true
-			} else {
-				e.Comma()
 			}
+			e.Comma()
 			e.B = append(e.B, details...)
 		}
 	}
@@ -471,9 +431,7 @@ func fromChatReasoning(e *encoder, m *llm.Message) {
 }
 
 // These are the types of calls that are not functions. They are sent back unchanged.
-const (
-	customType = "custom_tool_call"
-)
+const customType = "custom_tool_call"
 
 // opaqueType returns the type in an Opaque of this server; "" means none.
 func opaqueType(o *llm.Opaque, tag string) string {

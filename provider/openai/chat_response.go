@@ -177,14 +177,8 @@ func (d *chatDecoder) thinking(raw []byte) error {
 	}
 	c := jsonscan.New(raw)
 	for c.Array(); c.More(); {
-		for k := range c.Members() {
-			if string(k) == "text" {
-				if s := c.String(); s != "" {
-					if err := d.reasoning(s, reasoningList); err != nil {
-						return err
-					}
-				}
-			}
+		if err := d.reasoning(wire.MemberText(c.Raw(), "text"), reasoningList); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -200,7 +194,7 @@ func (d *chatDecoder) say(s string) error {
 	if d.text != closed {
 		return d.MoreText(d.text, s)
 	}
-	if d.sealing && s != "" {
+	if d.sealing {
 		return d.Part(llm.Text{Text: s})
 	}
 	i, err := d.BeginText(llm.Text{Text: s})

@@ -128,12 +128,8 @@ func (d *chatDecoder) spent(u *llm.Usage) error {
 
 // groq reads the usage in Groq's own member. The standard member has priority.
 func (d *chatDecoder) groq(c *jsonscan.Cursor) {
-	for k := range c.Members() {
-		if string(k) == "usage" && c.Kind() == jsonscan.Object {
-			if u := toUsage(c.Raw()); u != nil && d.Usage == nil {
-				d.Usage = u
-			}
-		}
+	if d.Usage == nil {
+		d.Usage = toUsage(wire.Member(c.Raw(), "usage"))
 	}
 }
 

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -25,9 +26,7 @@ type encoder struct {
 // encode appends the body of req to dst.
 func (d *dialect) encode(dst []byte, name string, tools *wire.Toolset, output wire.Output, req *llm.Request) ([]byte,
 	error) {
-	if req.Model != "" {
-		name = req.Model
-	}
+	name = cmp.Or(req.Model, name)
 	e := encoder{dialect: d, Writer: wire.Writer{Provider: d.provider, B: dst}, model: name, facts: d.factsOf(name),
 		tools: tools, output: output}
 	if !e.facts.holds {
@@ -65,13 +64,17 @@ func (e *encoder) sampling(s *llm.Settings, tools bool) {
 	}
 }
 
-// dataURI appends data as a data: URI.
-func (e *encoder) dataURI(mime string, data []byte) {
+// source appends the address of media, or their data as a data: URI.
+func (e *encoder) source(m llm.Media) {
+	if m.URL != "" {
+		e.String(m.URL)
+		return
+	}
 	e.Raw(`"data:`)
-	q := jsonscan.AppendString(nil, mime)
+	q := jsonscan.AppendString(nil, m.MIME)
 	e.B = append(e.B, q[1:len(q)-1]...)
 	e.Raw(`;base64,`)
-	e.Base64(data)
+	e.Base64(m.Data)
 	e.Raw(`"`)
 }
 
@@ -80,10 +83,9 @@ func (e *encoder) dataURI(mime string, data []byte) {
 func (d *dialect) fitting(id string) string {
 	switch {
 	case d.mistral && !nineLetters(id):
-		const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 		var short [9]byte
 		for i, h := 0, wire.Hash(id); i < len(short); i, h = i+1, h/62 {
-			short[i] = letters[h%62]
+			short[i] = wire.Alphanumeric[h%62]
 		}
 		return string(short[:])
 	case len(id) > d.maxID:
@@ -93,23 +95,17 @@ func (d *dialect) fitting(id string) string {
 }
 
 func nineLetters(s string) bool {
-	for _, c := range []byte(s) {
-		if !(c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z') {
-			return false
-		}
-	}
-	return len(s) == 9
+	return len(s) == 9 && strings.Trim(s, wire.Alphanumeric) == ""
 }
 
 // resultText writes the texts of a result as one string. The APIs have no field for errors, so the
 // text states it.
 func (e *encoder) resultText(r *llm.ToolResult) {
 	text := r.Text()
-	if !r.IsError {
-		e.String(text)
-		return
+	if r.IsError {
+		text = errorText(text)
 	}
-	e.String(errorText(text))
+	e.String(text)
 }
 
 func errorText(text string) string {
@@ -125,18 +121,7 @@ func errorText(text string) string {
 // read returns media with the bytes of a data: URI, or of a file of this machine if a user's
 // message names it.
 func (e *encoder) read(where string, m llm.Media) llm.Media {
-	if !wire.IsLocal(m.URL) {
-		m, err := wire.ReadDataURI(m)
-		if err != nil {
-			e.Fail(e.invalid(where, "%v", err))
-		}
-		return m
-	}
-	if !e.local {
-		e.Fail(e.invalid(where, "only a user's message can name a local file"))
-		return m
-	}
-	m, err := wire.ReadLocal(m)
+	m, err := wire.ReadMedia(m, e.local)
 	if err != nil {
 		e.Fail(e.invalid(where, "%v", err))
 	}
@@ -152,6 +137,8 @@ func (e *encoder) uploaded(where, id string) {
 }
 
 // mediaKind returns the form for a type of media: "image", "audio" or "file"; "" means unknown.
+func isMedia(p llm.Part) bool { _, ok := p.(llm.Media); return ok }
+
 func mediaKind(m llm.Media) string {
 	switch kind, _, _ := strings.Cut(m.MIME, "/"); kind {
 	case "image":
@@ -213,9 +200,7 @@ func (e *encoder) choice(c llm.ToolChoice, begin, end, beginSet, endSet string) 
 		if i > 0 {
 			e.Raw(",")
 		}
-		e.Raw(begin)
-		e.String(e.tools.ToWire(n))
-		e.Raw(end)
+		e.Quote(begin, e.tools.ToWire(n), end)
 	}
 	if len(c.Names) > 1 {
 		e.Raw(endSet)

@@ -25,18 +25,13 @@ func readFailure(body []byte) (f failure) {
 		case "failed_generation":
 			f.generation = c.String()
 		case "metadata":
-			if !c.Object() {
+			if c.Kind() != jsonscan.Object {
 				return false
 			}
-			for k, ok := c.Key(); ok; k, ok = c.Key() {
-				if string(k) != "raw" {
-					continue
-				}
-				if c.Kind() == jsonscan.String {
-					f.upstream = c.String()
-				} else {
-					f.upstream = wire.Excerpt(c.Raw())
-				}
+			if raw := wire.Member(c.Raw(), "raw"); len(raw) > 0 && raw[0] == '"' {
+				f.upstream = wire.AsText(raw)
+			} else {
+				f.upstream = wire.Excerpt(raw)
 			}
 		default:
 			return false
@@ -123,6 +118,5 @@ func (f *failure) text() string {
 	if f.generation != "" {
 		t += "; the model wrote: " + wire.Excerpt([]byte(f.generation))
 	}
-	t = cmp.Or(t, strings.TrimSpace(f.Code+" "+f.Type))
-	return t
+	return cmp.Or(t, strings.TrimSpace(f.Code+" "+f.Type))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/catalog"
+	"github.com/pawl-go/pawl/provider/internal/wire"
 )
 
 // facts are the properties of a model that a request depends on, from the catalogue or derived
@@ -18,12 +19,8 @@ type facts struct {
 func toFacts(c *catalog.Catalog, name string) facts {
 	f := facts{name: name, reasons: reasons(name), holds: true}
 	if known, ok := c.Find("openai", name); ok {
-		if known.Reasoning != nil {
-			f.reasons = *known.Reasoning
-		}
-		if known.Schema != nil {
-			f.holds = *known.Schema
-		}
+		wire.Set(&f.reasons, known.Reasoning)
+		wire.Set(&f.holds, known.Schema)
 	}
 	return f
 }

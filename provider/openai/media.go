@@ -23,12 +23,7 @@ func hasMedia(raw []byte) bool {
 		c.Array()
 		return c.More()
 	}
-	for k := range c.Members() {
-		if string(k) == "data" && c.String() != "" {
-			return true
-		}
-	}
-	return false
+	return wire.MemberText(raw, "data") != ""
 }
 
 // emitImageNotice emits a notice with the place of the image of an image_generation_call.

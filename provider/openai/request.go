@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,9 +66,7 @@ func fromRequest(e *encoder, req *llm.Request) {
 		e.Fail(e.unsupported("settings.stop", "the Responses API has no stop sequences; openai-chat has them"))
 	}
 	if s.Effort != "" && e.Key("reasoning") {
-		e.Raw(`{"effort":`)
-		e.String(s.Effort)
-		e.Raw(`}`)
+		e.Quote(`{"effort":`, s.Effort, `}`)
 	}
 	if e.output.Schema != nil && e.Key("text") {
 		e.Raw(`{"format":{"type":"json_schema",`)
@@ -183,9 +182,7 @@ func fromPart(e *encoder, message, i int, p llm.Part) {
 	e.Comma()
 	switch p := p.(type) {
 	case llm.Text:
-		e.Raw(`{"type":"input_text","text":`)
-		e.String(p.Text)
-		e.Raw(`}`)
+		e.Quote(`{"type":"input_text","text":`, p.Text, `}`)
 	case llm.Media:
 		fromMedia(e, wire.Field(message, i), p)
 	default:
@@ -206,21 +203,15 @@ func fromMedia(e *encoder, where string, m llm.Media) {
 		e.Raw(`}`)
 	case kind == "image":
 		e.Raw(`{"type":"input_image","image_url":`)
-		if m.URL != "" {
-			e.String(m.URL)
-		} else {
-			e.dataURI(m.MIME, m.Data)
-		}
+		e.source(m)
 		e.Raw(`}`)
 	case kind == "file" && m.URL != "":
-		e.Raw(`{"type":"input_file","file_url":`)
-		e.String(m.URL)
-		e.Raw(`}`)
+		e.Quote(`{"type":"input_file","file_url":`, m.URL, `}`)
 	case kind == "file":
 		e.Raw(`{"type":"input_file","filename":"`)
 		e.Raw(fileName(m.MIME))
 		e.Raw(`","file_data":`)
-		e.dataURI(m.MIME, m.Data)
+		e.source(m)
 		e.Raw(`}`)
 	default:
 		e.Fail(e.unsupported(where, "the Responses API cannot take media of type %q", m.MIME))
@@ -245,8 +236,7 @@ func fromReply(e *encoder, message int, m *llm.Message, types *map[string]string
 				continue
 			}
 			e.Comma()
-			e.Raw(`{"type":"message","role":"assistant","content":`)
-			e.String(p.Text)
+			e.Quote(`{"type":"message","role":"assistant","content":`, p.Text)
 			e.Extra(e.tag, p.Opaque)
 			e.Raw(`}`)
 		case llm.Reasoning:
@@ -342,11 +332,7 @@ func fromCall(e *encoder, c *llm.ToolCall, types *map[string]string) {
 			e.callers[c.ID] = caller
 		}
 	}
-	e.Raw(`{"type":"function_call","call_id":`)
-	e.String(e.fitting(c.ID))
-	e.Raw(`,"name":`)
-	e.String(e.tools.ToWire(c.Name))
-	e.Raw(`,"arguments":`)
+	e.Quote(`{"type":"function_call","call_id":`, e.fitting(c.ID), `,"name":`, e.tools.ToWire(c.Name), `,"arguments":`)
 	if len(c.Args) == 0 {
 		e.Raw(`"{}"`)
 	} else {
@@ -363,8 +349,7 @@ func fromResult(e *encoder, message, part int, r *llm.ToolResult, of string) {
 	out := cmp.Or(outputType[of], "function_call_output")
 	e.Raw(`{"type":"`)
 	e.Raw(out)
-	e.Raw(`","call_id":`)
-	e.String(e.fitting(r.CallID))
+	e.Quote(`","call_id":`, e.fitting(r.CallID))
 	if caller := e.callers[r.CallID]; caller != nil { // the program that waits for the result
 		e.Raw(`,"caller":`)
 		e.B = append(e.B, caller...)
@@ -377,9 +362,7 @@ func fromResult(e *encoder, message, part int, r *llm.ToolResult, of string) {
 			e.Raw(`,"status":"completed"`)
 		}
 	case "shell_call":
-		e.Raw(`,"output":[{"stdout":`)
-		e.String(r.Text())
-		e.Raw(`,"stderr":"","outcome":{"type":"exit","exit_code":`)
+		e.Quote(`,"output":[{"stdout":`, r.Text(), `,"stderr":"","outcome":{"type":"exit","exit_code":`)
 		if r.IsError {
 			e.Raw(`1}}]}`)
 		} else {
@@ -388,12 +371,7 @@ func fromResult(e *encoder, message, part int, r *llm.ToolResult, of string) {
 		return
 	}
 	e.Raw(`,"output":`)
-	media := false
-	for _, p := range r.Parts {
-		_, ok := p.(llm.Media)
-		media = media || ok
-	}
-	if !media {
+	if !slices.ContainsFunc(r.Parts, isMedia) {
 		e.resultText(r)
 		e.Raw(`}`)
 		return

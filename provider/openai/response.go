@@ -119,11 +119,8 @@ func (it *item) kind() kind {
 	case "local_shell_call", "apply_patch_call":
 		return kindHosted
 	case "shell_call":
-		c := jsonscan.New(it.environment)
-		for k := range c.Members() {
-			if string(k) == "type" && strings.HasPrefix(c.String(), "container") {
-				return kindOpaque // executed in the server's own container
-			}
+		if strings.HasPrefix(wire.MemberText(it.environment, "type"), "container") {
+			return kindOpaque // executed in the server's own container
 		}
 		return kindHosted
 	}
@@ -173,11 +170,7 @@ func (d *responseDecoder) response(c *jsonscan.Cursor, items bool) error {
 				failure = c.Raw()
 			}
 		case "incomplete_details":
-			for k := range c.Members() {
-				if string(k) == "reason" {
-					reason = c.String()
-				}
-			}
+			reason = wire.MemberText(c.Raw(), "reason")
 		}
 	}
 	switch {
@@ -278,19 +271,14 @@ func (d *responseDecoder) toCall(it *item) (llm.ToolCall, error) {
 	case kindFunction:
 		call.Args = wire.AsArgs(it.args)
 		if it.namespace != nil || it.caller != nil {
-			b := []byte{'{'}
+			var b []byte
 			for _, m := range [...]struct {
 				key string
 				raw []byte
 			}{{"namespace", it.namespace}, {"caller", it.caller}} {
-				if m.raw == nil {
-					continue
+				if m.raw != nil {
+					b = wire.AppendMember(b, m.key, m.raw)
 				}
-				if len(b) > 1 {
-					b = append(b, ',')
-				}
-				b = append(jsonscan.AppendString(b, m.key), ':')
-				b = append(b, m.raw...)
 			}
 			call.Opaque, err = d.Keep(append(b, '}'))
 		}
@@ -357,10 +345,8 @@ func reasoningText(it *item) string {
 		var texts []string
 		c := jsonscan.New(raw)
 		for c.Array(); c.More(); {
-			for k := range c.Members() {
-				if string(k) == "text" {
-					texts = append(texts, c.String())
-				}
+			if text := wire.Member(c.Raw(), "text"); text != nil {
+				texts = append(texts, wire.AsText(text))
 			}
 		}
 		if s := strings.Join(texts, "\n\n"); s != "" {

@@ -1,8 +1,6 @@
 package openai
 
 import (
-	"time"
-
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/provider/internal/wire"
 )
@@ -38,13 +36,6 @@ func encodeBody(a *api, req *llm.Request) ([]byte, error) {
 
 func decodeBody(a *api, status int, sse bool, body []byte) (*llm.Response, error) {
 	d := newDialect(a, "", "")
-	if wire.Failed(status) {
-		return nil, d.toError(status, nil, body, time.Time{})
-	}
-	res, out := new(llm.Response), d.emitter(wire.NoTools, nil)
-	read := func() error { return wire.ReadBody(d.provider, body, sse, d.decode(out)) }
-	if err := wire.Collect(res, out, read); err != nil {
-		return nil, err
-	}
-	return res, nil
+	out := d.emitter(wire.NoTools, nil)
+	return wire.Decode(status, sse, body, out, d.decode(out), d.toError)
 }

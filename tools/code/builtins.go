@@ -39,12 +39,12 @@ func known() starlark.StringDict {
 		d[name] = made(name, f)
 	}
 	for op := syntax.PLUS; op <= syntax.GTGT; op++ {
-		d[op.String()] = made(op.String(), operator(op))
-		d[op.String()+"="] = made(op.String()+"=", inPlace(op))
+		d[op.String()] = made(op.String(), operator(op, (*embeddedRun).binary))
+		d[op.String()+"="] = made(op.String()+"=", operator(op, (*embeddedRun).inPlace))
 	}
 	for _, op := range []syntax.Token{syntax.EQL, syntax.NEQ, syntax.LT, syntax.LE, syntax.GT, syntax.GE, syntax.IN,
 		syntax.NOT_IN} {
-		d[op.String()] = made(op.String(), operator(op))
+		d[op.String()] = made(op.String(), operator(op, (*embeddedRun).binary))
 	}
 	d["json"] = &starlarkstruct.Module{Name: "json", Members: starlark.StringDict{"dumps": made("json.dumps", jsonDumps), "loads": made("json.loads", jsonLoads),
 		"encode": made("json.encode", jsonDumps), "decode": made("json.decode", jsonLoads)}}
@@ -102,19 +102,14 @@ func ofLanguage(b *starlark.Builtin) *starlark.Builtin {
 	})
 }
 
-func operator(op syntax.Token) builtin {
+func operator(op syntax.Token,
+	apply func(r *embeddedRun, op syntax.Token, x, y starlark.Value) (starlark.Value, error)) builtin {
 	return func(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-		return r.binary(op, args[0], args[1])
+		return apply(r, op, args[0], args[1])
 	}
 }
 
 // inPlace implements a op= b: lists and dicts are changed in place and not copied.
-func inPlace(op syntax.Token) builtin {
-	return func(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
-		return r.inPlace(op, args[0], args[1])
-	}
-}
-
 func (r *embeddedRun) inPlace(op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	switch l := x.(type) {
 	case *starlark.List:
@@ -138,14 +133,18 @@ func (r *embeddedRun) inPlace(op syntax.Token, x, y starlark.Value) (starlark.Va
 		if err := r.takes(64 * int64(other.Len())); err != nil {
 			return nil, err
 		}
-		for _, kv := range other.Items() {
-			if err := l.SetKey(kv[0], kv[1]); err != nil {
-				return nil, err
-			}
-		}
-		return l, nil
+		return l, setAll(l, other.Items())
 	}
 	return r.binary(op, x, y)
+}
+
+func setAll(d *starlark.Dict, items []starlark.Tuple) error {
+	for _, kv := range items {
+		if err := d.SetKey(kv[0], kv[1]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *embeddedRun) extend(l *starlark.List, it starlark.Iterable) error {
@@ -163,9 +162,7 @@ func (r *embeddedRun) extend(l *starlark.List, it starlark.Iterable) error {
 }
 
 func (r *embeddedRun) gathered(it starlark.Iterable) (list []starlark.Value, err error) {
-	i := it.Iterate()
-	defer i.Done()
-	for v := starlark.Value(nil); i.Next(&v); {
+	for v := range starlark.Elements(it) {
 		if err := r.takes(32); err != nil {
 			return nil, err
 		}

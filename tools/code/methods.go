@@ -2,6 +2,7 @@ package code
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -66,39 +67,27 @@ func attr(x starlark.Value, name string) (starlark.Value, error) {
 }
 
 // more contains methods that Python has and the language lacks.
-var more = map[string]func(*embeddedRun, *starlark.Thread, starlark.Value, starlark.Tuple,
-	[]starlark.Tuple) (starlark.Value, error){
-	"list.sort": func(r *embeddedRun, t *starlark.Thread, x starlark.Value, _ starlark.Tuple,
-		kwargs []starlark.Tuple) (starlark.Value, error) {
+var more = map[string]func(*starlark.Thread, starlark.Value, []starlark.Tuple) (starlark.Value, error){
+	"list.sort": func(t *starlark.Thread, x starlark.Value, kwargs []starlark.Tuple) (starlark.Value, error) {
 		v, err := starlark.Call(t, starlark.Universe["sorted"], starlark.Tuple{x}, kwargs)
 		if err != nil {
 			return nil, err
 		}
 		return replace(x.(*starlark.List), func(i int) starlark.Value { return v.(*starlark.List).Index(i) })
 	},
-	"list.reverse": func(_ *embeddedRun, _ *starlark.Thread, x starlark.Value, _ starlark.Tuple,
-		_ []starlark.Tuple) (starlark.Value, error) {
+	"list.reverse": func(_ *starlark.Thread, x starlark.Value, _ []starlark.Tuple) (starlark.Value, error) {
 		l := x.(*starlark.List)
-		old := make([]starlark.Value, l.Len())
-		for i := range old {
-			old[i] = l.Index(len(old) - 1 - i)
-		}
+		old := slices.Collect(starlark.Elements(l))
+		slices.Reverse(old)
 		return replace(l, func(i int) starlark.Value { return old[i] })
 	},
-	"list.copy": func(_ *embeddedRun, _ *starlark.Thread, x starlark.Value, _ starlark.Tuple,
-		_ []starlark.Tuple) (starlark.Value, error) {
+	"list.copy": func(_ *starlark.Thread, x starlark.Value, _ []starlark.Tuple) (starlark.Value, error) {
 		l := x.(*starlark.List)
 		return l.Slice(0, l.Len(), 1), nil
 	},
-	"dict.copy": func(_ *embeddedRun, _ *starlark.Thread, x starlark.Value, _ starlark.Tuple,
-		_ []starlark.Tuple) (starlark.Value, error) {
+	"dict.copy": func(_ *starlark.Thread, x starlark.Value, _ []starlark.Tuple) (starlark.Value, error) {
 		d := starlark.NewDict(x.(*starlark.Dict).Len())
-		for _, kv := range x.(*starlark.Dict).Items() {
-			if err := d.SetKey(kv[0], kv[1]); err != nil {
-				return nil, err
-			}
-		}
-		return d, nil
+		return d, setAll(d, x.(*starlark.Dict).Items())
 	},
 }
 
@@ -163,7 +152,7 @@ func (r *embeddedRun) method(t *starlark.Thread, b *starlark.Builtin, args starl
 		return nil, err
 	}
 	if f := more[x.Type()+"."+name]; f != nil {
-		return f(r, t, x, args, kwargs)
+		return f(t, x, kwargs)
 	}
 	if s, ok := x.(starlark.String); ok && !ascii(string(s)) {
 		return inCharacters(t, b, string(s), args, kwargs)

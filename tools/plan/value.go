@@ -115,10 +115,7 @@ func refsIn(v any, at []string) (refs []ref, faults []string) {
 }
 
 func pathText(at []string) string {
-	if len(at) == 0 {
-		return ""
-	}
-	return "." + strings.Join(at, ".")
+	return strings.Join(slices.Concat([]string{""}, at), ".")
 }
 
 // filled returns v with references replaced by their values.
@@ -307,10 +304,9 @@ func kindOf(v any) string {
 
 // toolOf returns the run's tool with that name. Nil means that there is none.
 func toolOf(v *pawl.Invocation, name string) *pawl.Tool {
-	for _, t := range v.Tools() {
-		if t.Name == name {
-			return t
-		}
+	tools := v.Tools()
+	if i := slices.IndexFunc(tools, func(t *pawl.Tool) bool { return t.Name == name }); i >= 0 {
+		return tools[i]
 	}
 	return nil
 }

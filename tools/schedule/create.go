@@ -41,13 +41,8 @@ type createArgs struct {
 	}
 }
 
-func (s *Set) create(ctx context.Context, a createArgs) (llm.ToolResult, error) {
-	scope, err := s.whose(ctx)
-	if err != nil {
-		return llm.ToolResult{}, err
-	}
-	task := Task{Prompt: strings.TrimSpace(a.Prompt)}
-	task.Prompt = cmp.Or(task.Prompt, strings.TrimSpace(a.SynthesisPrompt))
+func (s *Set) create(ctx context.Context, scope store.Scope, a createArgs) (llm.ToolResult, error) {
+	task := Task{Prompt: cmp.Or(strings.TrimSpace(a.Prompt), strings.TrimSpace(a.SynthesisPrompt))}
 	for _, c := range a.Tools {
 		if len(c.Params) == 0 {
 			c.Params = json.RawMessage("{}")
@@ -129,14 +124,11 @@ func (t *times) text() (string, error) {
 		}
 		return "daily " + clock, nil
 	case "custom":
-		day = cmp.Or(day, "monday,wednesday,friday")
-		return "weekly " + day + " " + clock, nil
+		return "weekly " + cmp.Or(day, "monday,wednesday,friday") + " " + clock, nil
 	case "weekly":
-		day = cmp.Or(day, "monday")
-		return "weekly " + day + " " + clock, nil
+		return "weekly " + cmp.Or(day, "monday") + " " + clock, nil
 	}
-	day = cmp.Or(day, "1")
-	return "monthly " + day + " " + clock, nil
+	return "monthly " + cmp.Or(day, "1") + " " + clock, nil
 }
 
 // checkCalls checks that the arguments of each call match its tool. It uses the pipeline's own

@@ -31,18 +31,14 @@ func Keep(ctx context.Context, db store.Schedules, scope store.Scope, prefix str
 func keep(ctx context.Context, db store.Schedules, scope store.Scope, prefix string, want []store.Schedule,
 	now time.Time) error {
 	there := map[string]store.Schedule{}
-	for after, more := "", true; more; {
-		part, err := db.Schedules(ctx, scope, store.Page{After: after, Limit: 1000})
-		if err != nil {
-			return err
+	stored, err := all(ctx, db, scope)
+	if err != nil {
+		return err
+	}
+	for _, v := range stored {
+		if strings.HasPrefix(v.ID, prefix) {
+			there[v.ID] = v
 		}
-		for _, v := range part {
-			after = v.ID
-			if strings.HasPrefix(v.ID, prefix) {
-				there[v.ID] = v
-			}
-		}
-		more = len(part) == 1000
 	}
 	for _, v := range want {
 		when, err := ParseWhen(v.When, v.Zone)

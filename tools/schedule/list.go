@@ -11,12 +11,8 @@ import (
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
-func (s *Set) list(ctx context.Context, _ struct{}) (llm.ToolResult, error) {
-	scope, err := s.whose(ctx)
-	if err != nil {
-		return llm.ToolResult{}, err
-	}
-	list, err := s.all(ctx, scope)
+func (s *Set) list(ctx context.Context, scope store.Scope, _ struct{}) (llm.ToolResult, error) {
+	list, err := all(ctx, s.db, scope)
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
@@ -50,11 +46,7 @@ type deleteArgs struct {
 	DescriptionQuery string `json:"description_query"`
 }
 
-func (s *Set) delete(ctx context.Context, a deleteArgs) (llm.ToolResult, error) {
-	scope, err := s.whose(ctx)
-	if err != nil {
-		return llm.ToolResult{}, err
-	}
+func (s *Set) delete(ctx context.Context, scope store.Scope, a deleteArgs) (llm.ToolResult, error) {
 	if strings.TrimSpace(a.DescriptionQuery) == "*" {
 		return llm.ToolResult{}, toolrun.Refuse("All of them are not deleted at once. Delete one after another, by id.")
 	}

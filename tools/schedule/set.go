@@ -31,10 +31,12 @@ import (
 	"embed"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -76,13 +78,13 @@ func New(db store.Schedules, opts *Options) *Set {
 		s.opts.Now = time.Now
 	}
 	s.Create = toolrun.Define(definitions, "create", &pawl.Tool{Name: "schedule_create", Effect: pawl.EffectWrite,
-		Serial: serial, Run: toolrun.Func(s.create)})
+		Serial: serial, Run: scoped(s, s.create)})
 	s.List = toolrun.Define(definitions, "list", &pawl.Tool{Name: "schedule_list", Effect: pawl.EffectRead,
-		Run: toolrun.Func(s.list)})
+		Run: scoped(s, s.list)})
 	s.Update = toolrun.Define(definitions, "update", &pawl.Tool{Name: "schedule_update", Effect: pawl.EffectWrite,
-		Serial: serial, Run: toolrun.Func(s.update)})
+		Serial: serial, Run: scoped(s, s.update)})
 	s.Delete = toolrun.Define(definitions, "delete", &pawl.Tool{Name: "schedule_delete", Effect: pawl.EffectWrite,
-		Serial: serial, Run: toolrun.Func(s.delete)})
+		Serial: serial, Run: scoped(s, s.delete)})
 	return s
 }
 
@@ -92,22 +94,25 @@ func (s *Set) Tools(context.Context) ([]*pawl.Tool, error) {
 	return []*pawl.Tool{s.Create, s.List, s.Update, s.Delete}, nil
 }
 
-// whose returns the scope that a call uses.
-func (s *Set) whose(ctx context.Context) (store.Scope, error) {
-	if sc, ok := store.ActingScope(ctx, s.opts.Scope); ok {
-		return sc, nil
-	}
-	return store.Scope{}, errors.New("nothing is scheduled here: the program did not say whose schedules they are")
+// scoped returns a tool function that calls fn with the owner of the schedules.
+func scoped[A any](s *Set, fn func(context.Context, store.Scope, A) (llm.ToolResult, error)) pawl.ToolFunc {
+	return toolrun.Func(func(ctx context.Context, a A) (llm.ToolResult, error) {
+		scope, ok := store.ActingScope(ctx, s.opts.Scope)
+		if !ok {
+			return llm.ToolResult{}, errors.New("nothing is scheduled here: the program did not say whose schedules they are")
+		}
+		return fn(ctx, scope, a)
+	})
 }
 
 // serial makes calls that change schedules run in call order.
 func serial(json.RawMessage) string { return "schedules" }
 
 // all returns the schedules of a scope.
-func (s *Set) all(ctx context.Context, scope store.Scope) ([]store.Schedule, error) {
+func all(ctx context.Context, db store.Schedules, scope store.Scope) ([]store.Schedule, error) {
 	var out []store.Schedule
 	for page := (store.Page{Limit: 1000}); ; {
-		list, err := s.db.Schedules(ctx, scope, page)
+		list, err := db.Schedules(ctx, scope, page)
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +127,7 @@ func (s *Set) all(ctx context.Context, scope store.Scope) ([]store.Schedule, err
 // one finds the schedule that a model refers to: by its ID, or by words that only its description
 // contains.
 func (s *Set) one(ctx context.Context, scope store.Scope, id, query string) (store.Schedule, error) {
-	list, err := s.all(ctx, scope)
+	list, err := all(ctx, s.db, scope)
 	if err != nil {
 		return store.Schedule{}, err
 	}
@@ -130,12 +135,9 @@ func (s *Set) one(ctx context.Context, scope store.Scope, id, query string) (sto
 	if id == "" && query == "" {
 		return store.Schedule{}, toolrun.Refuse("Say which one: give its id, as schedule_list shows it, or description_query.")
 	}
-	var found []store.Schedule
-	for _, v := range list {
-		if v.ID == id || id == "" && strings.Contains(strings.ToLower(v.Description), query) {
-			found = append(found, v)
-		}
-	}
+	found := slices.DeleteFunc(list, func(v store.Schedule) bool {
+		return v.ID != id && (id != "" || !strings.Contains(strings.ToLower(v.Description), query))
+	})
 	switch {
 	case len(found) == 1:
 		return found[0], nil

@@ -19,11 +19,7 @@ type updateArgs struct {
 	Description      *string
 }
 
-func (s *Set) update(ctx context.Context, a updateArgs) (llm.ToolResult, error) {
-	scope, err := s.whose(ctx)
-	if err != nil {
-		return llm.ToolResult{}, err
-	}
+func (s *Set) update(ctx context.Context, scope store.Scope, a updateArgs) (llm.ToolResult, error) {
 	v, err := s.one(ctx, scope, a.ID, a.DescriptionQuery)
 	if err != nil {
 		return llm.ToolResult{}, err

@@ -33,7 +33,7 @@ var ceilings = []ceiling{
 	{dir: "provider/anthropic", goal: 1900, now: 2115},
 	{dir: "provider/gemini", goal: 2000, now: 2120},
 	{dir: "provider/ollama", goal: 140},
-	{dir: "provider/internal/wire", goal: 1350, now: 1860},
+	{dir: "provider/internal/wire", goal: 1350, now: 1875},
 	{dir: "tools/code", goal: 2600, now: 2730},
 	{dir: "tools/data", goal: 2000},
 	{dir: "tools/file", goal: 2150, now: 2205},

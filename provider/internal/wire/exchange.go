@@ -108,15 +108,7 @@ func checkHeader(h http.Header) error {
 
 // isToken reports whether s is a token of RFC 9110.
 func isToken(s string) bool {
-	for i := range len(s) {
-		switch b := s[i]; {
-		case '0' <= b && b <= '9', 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z':
-		case strings.IndexByte("!#$%&'*+-.^_`|~", b) >= 0:
-		default:
-			return false
-		}
-	}
-	return s != ""
+	return s != "" && strings.Trim(s, Alphanumeric+"!#$%&'*+-.^_`|~") == ""
 }
 
 // shared is the transport of all Clients with the default connect timeout and no RoundTripper.

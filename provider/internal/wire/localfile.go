@@ -17,6 +17,18 @@ import (
 // maxLocal is the largest local file that a request can contain. No provider accepts more.
 const maxLocal = 20 << 20
 
+// ReadMedia returns media with the bytes of a data: URI, or of a file of this machine if local allows
+// one.
+func ReadMedia(m llm.Media, local bool) (llm.Media, error) {
+	switch {
+	case !IsLocal(m.URL):
+		return ReadDataURI(m)
+	case !local:
+		return m, errors.New("only a user's message can name a local file")
+	}
+	return ReadLocal(m)
+}
+
 // IsLocal reports whether the address of a Media is a file of this machine: /x, ./x, ../x, ~/x or
 // file:///x. Adapters read files only for messages of the user: tools and models must not be able
 // to name files.
@@ -33,9 +45,7 @@ func IsLocal(address string) bool {
 // "file-" (OpenAI) or "file_" (Anthropic), followed by letters, digits, - and _.
 func FileID(address string) bool {
 	id, ok := strings.CutPrefix(address, "file")
-	return ok && len(id) > 1 && (id[0] == '-' || id[0] == '_') && !strings.ContainsFunc(id, func(c rune) bool {
-		return !(c == '-' || c == '_' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z')
-	})
+	return ok && len(id) > 1 && (id[0] == '-' || id[0] == '_') && strings.Trim(id, Alphanumeric+"-_") == ""
 }
 
 // ReadLocal returns m with the content of its local file, of at most 20 MiB. If m has no type, the

@@ -3,8 +3,10 @@ package wire
 import (
 	"bytes"
 	"iter"
+	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
@@ -42,6 +44,13 @@ func Check(provider, model string, req *llm.Request, tools *Toolset, own ...stri
 	return tools.Refuse(provider, req.Choice, own...)
 }
 
+// Set sets a fact that the catalog states. nil means that the catalog does not know it.
+func Set(fact, known *bool) {
+	if known != nil {
+		*fact = *known
+	}
+}
+
 // Field returns the name of a part of a request for errors.
 func Field(message, part int) string {
 	return "messages[" + strconv.Itoa(message) + "].parts[" + strconv.Itoa(part) + "]"
@@ -52,12 +61,7 @@ func Instructs(m *llm.Message) bool { return m.Role == llm.RoleSystem || m.Role 
 
 // OnlyText reports whether parts are texts.
 func OnlyText(parts []llm.Part) bool {
-	for _, p := range parts {
-		if _, ok := p.(llm.Text); !ok {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(parts, func(p llm.Part) bool { _, ok := p.(llm.Text); return !ok })
 }
 
 // Collect adds the deltas that read emits through out to res, and returns the first error of both.
@@ -81,6 +85,19 @@ func ReadBody(provider string, body []byte, sse bool, dec Decoder) error {
 
 // Failed reports whether a status is not 2xx. 0 means that the status is not known.
 func Failed(status int) bool { return status != 0 && (status < 200 || status > 299) }
+
+// Decode returns the reply in the body of a response, or its error.
+func Decode(status int, sse bool, body []byte, out *Emitter, dec Decoder,
+	toError func(int, http.Header, []byte, time.Time) *llm.ProviderError) (*llm.Response, error) {
+	if Failed(status) {
+		return nil, toError(status, nil, body, time.Time{})
+	}
+	res := new(llm.Response)
+	if err := Collect(res, out, func() error { return ReadBody(out.Provider, body, sse, dec) }); err != nil {
+		return nil, err
+	}
+	return res, nil
+}
 
 // Rules are the requirements of an API on the messages of a request.
 type Rules struct {
@@ -109,14 +126,6 @@ func (r *Rules) Repair(req *llm.Request, options []byte, yield func(llm.Delta, e
 
 // continues reports whether options has one of Heads.
 func (r *Rules) continues(options []byte) bool {
-	if len(r.Heads) == 0 || !jsonscan.IsObject(options) {
-		return false
-	}
-	c := jsonscan.New(options)
-	for k := range c.Members() {
-		if slices.Contains(r.Heads, string(k)) {
-			return true
-		}
-	}
-	return false
+	return jsonscan.IsObject(options) &&
+		slices.ContainsFunc(r.Heads, func(name string) bool { return Member(options, name) != nil })
 }

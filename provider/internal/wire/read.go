@@ -113,16 +113,8 @@ func cut(provider string, err error) error {
 }
 
 func looksLikeJSON(b []byte) bool {
-	for _, c := range b {
-		switch c {
-		case ' ', '\t', '\r', '\n':
-		case '{', '[':
-			return true
-		default:
-			return false
-		}
-	}
-	return false
+	b = bytes.TrimLeft(b, " \t\r\n")
+	return len(b) > 0 && (b[0] == '{' || b[0] == '[')
 }
 
 // isPage reports whether a body begins like HTML. Proxies and portals answer with pages and status

@@ -108,10 +108,7 @@ func (w *Writer) tools(o []byte) []byte {
 			w.Tools = bytes.TrimSpace(bytes.Clone(value[1 : len(value)-1]))
 			continue
 		}
-		if len(rest) > 1 {
-			rest = append(rest, ',')
-		}
-		rest = append(append(jsonscan.AppendString(rest, name), ':'), value...)
+		rest = AppendMember(rest, name, value)
 	}
 	return append(rest, '}')
 }
@@ -175,6 +172,17 @@ func (w *Writer) Raw(s string) { w.B = append(w.B, s...) }
 // String appends s as a JSON string.
 func (w *Writer) String(s string) { w.B = jsonscan.AppendString(w.B, s) }
 
+// Quote appends parts in turn: JSON unchanged, then a string that it quotes, then JSON, and so on.
+func (w *Writer) Quote(parts ...string) {
+	for i, p := range parts {
+		if i%2 == 0 {
+			w.Raw(p)
+		} else {
+			w.String(p)
+		}
+	}
+}
+
 // Strings appends an array of strings.
 func (w *Writer) Strings(list []string) {
 	w.Raw("[")
@@ -204,6 +212,21 @@ func (w *Writer) Float(field string, f float64) {
 
 // Base64 appends data in base64, without quotes.
 func (w *Writer) Base64(data []byte) { w.B = base64.StdEncoding.AppendEncode(w.B, data) }
+
+// Alphanumeric are the ASCII letters and digits.
+const Alphanumeric = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// AppendMember appends a member with a JSON value to an object that is not closed. An empty object is
+// begun.
+func AppendMember[K string | []byte](object []byte, key K, value []byte) []byte {
+	switch {
+	case len(object) == 0:
+		object = append(object, '{')
+	case len(object) > 1:
+		object = append(object, ',')
+	}
+	return append(append(jsonscan.AppendString(object, key), ':'), value...)
+}
 
 // Hash returns a 64-bit hash of s that is the same in every process.
 func Hash(s string) uint64 {
