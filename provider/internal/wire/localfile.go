@@ -17,8 +17,8 @@ import (
 // maxLocal is the largest local file that a request can contain. No provider accepts more.
 const maxLocal = 20 << 20
 
-// ReadMedia returns media with the bytes of a data: URI, or of a file of this machine if local allows
-// one.
+// ReadMedia returns media with the bytes of a data: URI, or of a file of this machine if local
+// allows one.
 func ReadMedia(m llm.Media, local bool) (llm.Media, error) {
 	switch {
 	case !IsLocal(m.URL):

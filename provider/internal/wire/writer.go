@@ -216,8 +216,8 @@ func (w *Writer) Base64(data []byte) { w.B = base64.StdEncoding.AppendEncode(w.B
 // Alphanumeric are the ASCII letters and digits.
 const Alphanumeric = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// AppendMember appends a member with a JSON value to an object that is not closed. An empty object is
-// begun.
+// AppendMember appends a member with a JSON value to an object that is not closed. An empty object
+// is begun.
 func AppendMember[K string | []byte](object []byte, key K, value []byte) []byte {
 	switch {
 	case len(object) == 0:
