@@ -127,7 +127,7 @@ func nodes(root *jsonschema.Schema) (all []*jsonschema.Schema) {
 		}
 		seen[s] = true
 		all = append(all, s)
-		open = slices.Concat(open, same(s), inner(s))
+		open = append(append(open, same(s)...), inner(s)...)
 	}
 	return all
 }
