@@ -174,6 +174,9 @@ func (h *hub) work(ctx context.Context, l *live, msgs []llm.Message) {
 			if root && e.Kind == pawl.EventRunEnded {
 				ended, plain = true, e.Error == ""
 				l.waits.Store(e.Result != nil && e.Result.Stop == pawl.StopPending)
+				if j.forget { // before its client knows the end
+					h.erase(ctx, l)
+				}
 			}
 			l.feed.put(e)
 			if root && e.Kind == pawl.EventStep {
@@ -195,8 +198,6 @@ func (h *hub) work(ctx context.Context, l *live, msgs []llm.Message) {
 	case begun && !ended && context.Cause(ctx) == nil:
 		// it would immediately end in the same way again
 		h.delay(l.place)
-	case ended && j.forget:
-		h.erase(ctx, l)
 	}
 	h.rest(l, parked)
 	h.tell(l.place)
