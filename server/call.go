@@ -120,8 +120,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt *route) {
 	}
 	c := &call{s: s, w: w, r: r, client: who, route: rt}
 	if strings.HasPrefix(rt.path, "/v1/runs/{id}") && fail == nil {
-		if c.run = r.PathValue("id"); store.CheckID(c.run) != nil {
-			fail = badRequest(store.CheckID(c.run).Error(), "")
+		c.run = r.PathValue("id")
+		if err := store.CheckID(c.run); err != nil {
+			fail = badRequest(err.Error(), "")
 		}
 	}
 	if fail == nil {

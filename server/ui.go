@@ -5,6 +5,7 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/server/uistream"
@@ -151,7 +152,7 @@ func (c *call) uiMessages() error {
 		}
 		var page []json.RawMessage
 		for i, m := range said {
-			ui := map[string]any{"id": short(16, id, string(rune(i))), "role": m.Role, "parts": uistream.UIParts(&m)}
+			ui := map[string]any{"id": short(16, id, strconv.Itoa(i)), "role": m.Role, "parts": uistream.UIParts(&m)}
 			if i == len(said)-1 {
 				ui["id"] = d.Message
 			}

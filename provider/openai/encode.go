@@ -136,9 +136,9 @@ func (e *encoder) uploaded(where, id string) {
 	e.String(id)
 }
 
-// mediaKind returns the form for a type of media: "image", "audio" or "file"; "" means unknown.
 func isMedia(p llm.Part) bool { _, ok := p.(llm.Media); return ok }
 
+// mediaKind returns the form for a type of media: "image", "audio" or "file"; "" means unknown.
 func mediaKind(m llm.Media) string {
 	switch kind, _, _ := strings.Cut(m.MIME, "/"); kind {
 	case "image":
