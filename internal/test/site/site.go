@@ -60,7 +60,7 @@ func Site(module fs.FS) (map[string][]byte, error) {
 		return nil, err
 	}
 	for _, p := range pages {
-		body, err := render(p, pages, module)
+		body, err := render(p, pages, module, files)
 		if err != nil {
 			return nil, err
 		}
@@ -121,8 +121,8 @@ func read(module fs.FS) ([]page, error) {
 }
 
 // render returns the HTML of a page. Links to pages lead to their HTML, links to other files of the
-// module lead to Source. A link that leads nowhere is an error.
-func render(p page, pages []page, module fs.FS) ([]byte, error) {
+// module lead to Source. A link that leads nowhere is an error. Images are added to files.
+func render(p page, pages []page, module fs.FS, files map[string][]byte) ([]byte, error) {
 	md := goldmark.New(goldmark.WithExtensions(extension.GFM),
 		goldmark.WithParserOptions(parser.WithASTTransformers(util.Prioritized(headings{p.text}, 100))))
 	doc := md.Parser().Parse(text.NewReader([]byte(p.text)))
@@ -146,6 +146,13 @@ func render(p page, pages []page, module fs.FS) ([]byte, error) {
 			*to = []byte(strings.Repeat("../", strings.Count(p.target, "/")) + pages[i].target)
 		} else if _, err := fs.Stat(module, file); err != nil {
 			return ast.WalkStop, fmt.Errorf("%s: the link %s leads nowhere", p.source, *to)
+		} else if n.Kind() == ast.KindImage {
+			b, err := fs.ReadFile(module, file)
+			if err != nil {
+				return ast.WalkStop, err
+			}
+			target := strings.TrimPrefix(file, "docs/")
+			files[target], *to = b, []byte(strings.Repeat("../", strings.Count(p.target, "/"))+target)
 		} else {
 			*to = []byte(Source + file)
 		}

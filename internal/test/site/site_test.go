@@ -119,6 +119,9 @@ func TestSite(t *testing.T) {
 			t.Errorf("llms.txt does not have %s", p.Target)
 		}
 	}
+	if len(files["demo.svg"]) == 0 || !strings.Contains(string(files["index.html"]), `<img src="demo.svg"`) {
+		t.Error("the first page does not show demo.svg")
+	}
 	t.Logf("%d files, index %d KB", len(files), len(files["index.js"])/1024)
 }
 
