@@ -5,6 +5,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/pawl-go/pawl/config/agentframework"
@@ -28,12 +29,7 @@ func keyOf(f reflect.StructField) string {
 }
 
 func fieldNamed(fields []reflect.StructField, name string) int {
-	for i, f := range fields {
-		if keyOf(f) == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(fields, func(f reflect.StructField) bool { return keyOf(f) == name })
 }
 
 func names(fields []reflect.StructField) []string {

@@ -5,11 +5,13 @@ package config
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/provider"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -54,16 +56,21 @@ func (m *Models) read(r *reading, n *yaml.Node, path string) {
 	}
 }
 
-func (m *Model) read(r *reading, n *yaml.Node, path string) {
+// wordOr reads a text into word, and an object into the struct that whole points to.
+func (r *reading) wordOr(n *yaml.Node, word *string, whole any, path string) {
+	v := reflect.ValueOf(whole).Elem()
 	switch n.Kind {
 	case yaml.ScalarNode:
-		r.scalar(n, reflect.ValueOf(&m.Name).Elem(), path)
+		r.scalar(n, reflect.ValueOf(word).Elem(), path)
 	case yaml.MappingNode:
-		type plain Model
-		r.object(n, reflect.ValueOf((*plain)(m)).Elem(), path)
+		r.object(n, v, path)
 	default:
-		r.wrong(n, reflect.TypeFor[Model](), path)
+		r.wrong(n, v.Type(), path)
 	}
+}
+
+func (m *Model) read(r *reading, n *yaml.Node, path string) {
+	r.wordOr(n, &m.Name, m, path)
 	if e := r.expanded[n]; e == nil && m.Name != "" {
 		r.modelName(n, m.Name, path)
 	}
@@ -74,15 +81,15 @@ func (r *reading) modelName(n *yaml.Node, name, path string) {
 	if strings.HasPrefix(name, scripted) || name == none && path == "side_model" {
 		return
 	}
-	if err := openable(name); err != nil {
+	if _, err := provider.Open(name, nil); err != nil {
 		hint := modelHint
 		text, _, _ := strings.Cut(err.Error(), ";")
 		text, _, _ = strings.Cut(text, ", such as")
 		if !strings.Contains(name, ":") && len(name) > 24 { // it may be a key
 			text = "this is no PROVIDER:MODEL"
 		}
-		if provider, model, ok := strings.Cut(name, ":"); ok {
-			if near := nearest.Word(provider, providerNames()); near != "" && near != provider {
+		if prefix, model, ok := strings.Cut(name, ":"); ok {
+			if near := nearest.Word(prefix, provider.Names()); near != "" && near != prefix {
 				hint = "did you mean " + near + ":" + cut(model) + "?"
 			}
 		}
@@ -100,27 +107,22 @@ func (r *reading) modelName(n *yaml.Node, name, path string) {
 }
 
 func (t *Tool) read(r *reading, n *yaml.Node, path string) {
-	switch n.Kind {
-	case yaml.ScalarNode:
-		before := len(r.findings)
-		r.scalar(n, reflect.ValueOf(&t.Set).Elem(), path)
-		if f := unknownSet(t.Set, path); len(r.findings) == before && !knownSet(t.Set) {
-			r.at(f.Code, n, path, f.Hint, "%s", f.Message)
-		}
-	case yaml.MappingNode:
+	before := len(r.findings)
+	if n.Kind == yaml.MappingNode {
 		if len(n.Content) != 2 {
 			r.at(CodeConflict, n, path, "begin another entry for each", "want one of command, http, openapi and mcp, got %d keys", len(n.Content)/2)
 			return
 		}
-		before := len(r.findings)
 		r.headers(n.Content[1])
-		type plain Tool
-		r.object(n, reflect.ValueOf((*plain)(t)).Elem(), path)
-		if len(r.findings) == before {
-			r.made(n, t, path)
-		}
-	default:
-		r.wrong(n, reflect.TypeFor[Tool](), path)
+	}
+	r.wordOr(n, &t.Set, t, path)
+	switch {
+	case len(r.findings) > before:
+	case n.Kind == yaml.MappingNode:
+		r.made(n, t, path)
+	case n.Kind == yaml.ScalarNode && !slices.Contains(SetNames(), strings.TrimSpace(t.Set)):
+		f := unknownSet(t.Set, path)
+		r.at(f.Code, n, path, f.Hint, "%s", f.Message)
 	}
 }
 
@@ -228,18 +230,9 @@ func (o *Output) read(r *reading, n *yaml.Node, path string) {
 }
 
 func (h *History) read(r *reading, n *yaml.Node, path string) {
-	switch n.Kind {
-	case yaml.ScalarNode:
-		if v := reflect.ValueOf(&h.Word).Elem(); r.scalar(n, v, path) {
-			r.bounded(n, v, path, `enum:"all,current_trace"`)
-		}
-	case yaml.MappingNode:
-		type plain History
-		r.object(n, reflect.ValueOf((*plain)(h)).Elem(), path)
-		if len(n.Content) != 2 {
-			r.at(CodeConflict, n, path, "", "want one of turns, tokens and summary, got %d", len(n.Content)/2)
-		}
-	default:
-		r.wrong(n, reflect.TypeFor[History](), path)
+	r.wordOr(n, &h.Word, h, path)
+	r.bounded(n, reflect.ValueOf(&h.Word).Elem(), path, `enum:"all,current_trace"`)
+	if n.Kind == yaml.MappingNode && len(n.Content) != 2 {
+		r.at(CodeConflict, n, path, "", "want one of turns, tokens and summary, got %d", len(n.Content)/2)
 	}
 }

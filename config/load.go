@@ -17,7 +17,6 @@ import (
 
 	"github.com/pawl-go/pawl/config/agentframework"
 	"github.com/pawl-go/pawl/internal/nearest"
-	"github.com/pawl-go/pawl/provider"
 )
 
 // File is the result of reading a file: an agent for each of its documents.
@@ -80,10 +79,8 @@ func (r *reading) parsed(text []byte) *File {
 	file := &File{Name: r.file}
 	for _, root := range r.documents(text) {
 		a := r.agent(root)
-		if a.Name != "" {
-			if i := slices.IndexFunc(file.Agents, func(b *Agent) bool { return b.Name == a.Name }); i >= 0 {
-				r.placed(CodeDuplicateName, "agent", "rename one of them", "two agents are named %s", a.Name)
-			}
+		if a.Name != "" && slices.ContainsFunc(file.Agents, func(b *Agent) bool { return b.Name == a.Name }) {
+			r.placed(CodeDuplicateName, "agent", "rename one of them", "two agents are named %s", a.Name)
 		}
 		file.Agents = append(file.Agents, a)
 	}
@@ -149,8 +146,7 @@ func (f *File) Agent(name string) (*Agent, error) {
 		}
 		all = append(all, a.Name)
 	}
-	switch {
-	case name == "":
+	if name == "" {
 		return nil, &Finding{Code: CodeConflict, File: f.Name, Message: "there are several agents in it", Hint: "say which: " + strings.Join(all, ", ")}
 	}
 	return nil, &Finding{Code: CodeUnknownWorker, File: f.Name, Message: "no agent is named " + name, Hint: nearest.Hint(name, all)}
@@ -190,16 +186,6 @@ func (o *Options) dry() *Options {
 	}
 	return &Options{Getenv: o.Getenv, Dry: true, Connect: o.Connect, Notice: o.Notice}
 }
-
-// openable reports whether a model of this name could be asked.
-func openable(name string) error {
-	_, err := provider.Open(name, nil)
-	return err
-}
-
-func providerNames() []string { return provider.Names() }
-
-func knownSet(name string) bool { return slices.Contains(SetNames(), strings.TrimSpace(name)) }
 
 // framework reads a document of agent.framework/v2: package agentframework translates it into the
 // native form, which is then read as any other document.

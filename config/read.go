@@ -167,11 +167,8 @@ func (r *reading) object(n *yaml.Node, v reflect.Value, path string) {
 		at := join(path, key.Value)
 		i := fieldNamed(fields, key.Value)
 		if i < 0 {
-			if hint := elsewhere(fields, key.Value); hint != "" {
-				r.at(CodeUnknownKey, key, at, hint, "there is no key %q", cut(key.Value))
-				continue
-			}
-			r.unknown(key, at, names(fields))
+			hint := cmp.Or(elsewhere(fields, key.Value), nearest.Hint(key.Value, names(fields)))
+			r.at(CodeUnknownKey, key, at, hint, "there is no key %q", cut(key.Value))
 			continue
 		}
 		given[key.Value] = true
@@ -219,11 +216,6 @@ func elsewhere(fields []reflect.StructField, key string) string {
 	return ""
 }
 
-// unknown reports an unknown key.
-func (r *reading) unknown(key *yaml.Node, path string, known []string) {
-	r.at(CodeUnknownKey, key, path, nearest.Hint(key.Value, known), "there is no key %q", cut(key.Value))
-}
-
 // said is the text of a scalar, with its variables replaced, and the text that findings show.
 func (r *reading) said(n *yaml.Node, path string) (text, shown string) {
 	if e := r.expanded[n]; e != nil {
@@ -264,7 +256,6 @@ func (r *reading) scalar(n *yaml.Node, v reflect.Value, path string) bool {
 		}
 	case reflect.Bool:
 		if tag == "!!bool" || open {
-			var b bool
 			b, err := strconv.ParseBool(strings.ToLower(text))
 			if ok = err == nil; ok {
 				v.SetBool(b)

@@ -62,17 +62,9 @@ func (*Worker) schema() object {
 }
 
 func (w *Worker) read(r *reading, n *yaml.Node, path string) {
-	switch n.Kind {
-	case yaml.ScalarNode:
-		r.scalar(n, reflect.ValueOf(&w.Name).Elem(), path)
-	case yaml.MappingNode:
-		type plain Worker
-		r.object(n, reflect.ValueOf((*plain)(w)).Elem(), path)
-		if w.Name == "" && w.File == "" {
-			r.at(CodeMissingKey, n, path, "agent: NAME", "a worker has a name, a file or both")
-		}
-	default:
-		r.wrong(n, reflect.TypeFor[Worker](), path)
+	r.wordOr(n, &w.Name, w, path)
+	if n.Kind == yaml.MappingNode && w.Name == "" && w.File == "" {
+		r.at(CodeMissingKey, n, path, "agent: NAME", "a worker has a name, a file or both")
 	}
 }
 
@@ -372,10 +364,5 @@ func (t *Team) make(lead *pawl.Agent, workers []team.Worker) (*pawl.Agent, error
 
 // outward reports whether a path of a worker leads out of the folder.
 func outward(path string) bool {
-	for part := range strings.SplitSeq(strings.ReplaceAll(path, `\`, "/"), "/") {
-		if part == ".." {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(strings.Split(strings.ReplaceAll(path, `\`, "/"), "/"), "..")
 }

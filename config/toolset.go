@@ -100,7 +100,7 @@ func (b *builder) around(all []pawl.Toolset) []pawl.Toolset {
 		all = []pawl.Toolset{times.Over(all...)}
 	}
 	if len(a.Terminal) > 0 {
-		all = []pawl.Toolset{terminal(a.Terminal, pawl.Toolsets(all))}
+		all = []pawl.Toolset{ending{a.Terminal, pawl.Toolsets(all)}}
 	}
 	return all
 }
@@ -215,12 +215,7 @@ func unheld(network bool) string {
 	return "pawl doctor says what can be enforced; another sandbox level takes it, and --allow-commands runs command tools outside of it, with your rights"
 }
 
-// terminal returns the tools of set. A good result of a tool in names ends the run.
-func terminal(names []string, set pawl.Toolset) pawl.Toolset {
-	return ending{names, set}
-}
-
-// ending is a toolset some of whose tools end the run.
+// ending is the tools of set. A good result of a tool in names ends the run.
 type ending struct {
 	names []string
 	set   pawl.Toolset

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -66,14 +68,7 @@ func (e *expanded) into(n *yaml.Node, text string) *expanded {
 }
 
 // variableName reports whether an environment variable can have this name.
-func variableName(name string) bool {
-	for i, c := range name {
-		if !(c == '_' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || i > 0 && c >= '0' && c <= '9') {
-			return false
-		}
-	}
-	return name != ""
-}
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString
 
 // cut shortens a text that is shown.
 func cut(s string) string {
@@ -89,13 +84,12 @@ func modelReads(path string) bool {
 	return field == "instructions" || field == "description"
 }
 
+// secretWords are parts of the names of secrets.
+var secretWords = []string{"key", "token", "secret", "password", "passwd", "credential", "authorization",
+	"auth_header", "cookie"}
+
 // keyLike reports whether a field or variable of this name holds a secret.
 func keyLike(name string) bool {
 	name = strings.ToLower(name)
-	for _, word := range []string{"key", "token", "secret", "password", "passwd", "credential", "authorization", "auth_header", "cookie"} {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(name, word) })
 }

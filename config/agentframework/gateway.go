@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -95,14 +96,7 @@ func (d *document) keyOf(n *yaml.Node, path string) string {
 }
 
 // variableName reports whether an environment variable can have this name.
-func variableName(name string) bool {
-	for i, c := range name {
-		if !(c == '_' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || i > 0 && c >= '0' && c <= '9') {
-			return false
-		}
-	}
-	return name != ""
-}
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString
 
 // choice is a tool choice: a word, the name of a tool, or the object of OpenAI's API.
 type choice struct{ node *yaml.Node }
