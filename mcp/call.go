@@ -192,7 +192,7 @@ func (c *Client) failure(ctx context.Context, s *session, err error) (llm.ToolRe
 	}
 	c.drop(s)
 	if words := s.proc.waitWords(ctx); words != "" {
-		c.notice(Ended, "", "its last words: "+clip(lastLines(words, 3), 600))
+		c.notice(Ended, "", words)
 	}
 	// The pipeline retries the call if its effect permits, and otherwise shows this text to the
 	// model.
@@ -201,20 +201,15 @@ func (c *Client) failure(ctx context.Context, s *session, err error) (llm.ToolRe
 }
 
 func (s *session) alive() bool {
-	select {
-	case <-s.gone:
-		return false
-	default:
-		return s.proc == nil || s.proc.running()
-	}
+	return !closed(s.gone) && (s.proc == nil || !closed(s.proc.ended))
 }
 
-func (p *process) running() bool {
+func closed(c <-chan struct{}) bool {
 	select {
-	case <-p.ended:
-		return false
-	default:
+	case <-c:
 		return true
+	default:
+		return false
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -88,7 +87,7 @@ type Client struct {
 	reported map[string]bool // notices about tools that were already sent
 	missing  string          // why an optional server could not be reached the last time
 	asked    int
-	sample   sampled
+	sampled  int // requests of the server for the model
 }
 
 // atWork is a call that was sent to the server.
@@ -317,14 +316,12 @@ func (c *Client) connect(ctx context.Context) (*session, error) {
 		return nil, errors.New("it is closed")
 	}
 	if s := c.live; s != nil {
-		select {
-		case <-s.gone:
-			c.live = nil
-			s.close()
-			c.notice(Ended, "", "the connection was lost; it is opened again")
-		default:
+		if !closed(s.gone) {
 			return s, nil
 		}
+		c.live = nil
+		s.close()
+		c.notice(Ended, "", "the connection was lost; it is opened again")
 	}
 	if c.failed != nil && time.Now().Before(c.until) {
 		return nil, c.failed
@@ -383,7 +380,7 @@ func (c *Client) dial(ctx context.Context) (*session, error) {
 		words := ""
 		if s.proc != nil {
 			if words = s.proc.waitWords(wait); words != "" {
-				words = "; its last words: " + clip(lastLines(words, 3), 600)
+				words = "; " + words
 			}
 			s.proc.Close()
 		}
@@ -419,8 +416,3 @@ func (c *Client) discovery(next sdk.MethodHandler) sdk.MethodHandler {
 }
 
 var errSlow = errors.New("it took too long to start")
-
-func lastLines(s string, n int) string {
-	l := strings.Split(s, "\n")
-	return strings.Join(l[max(0, len(l)-n):], "\n")
-}

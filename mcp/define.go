@@ -72,13 +72,6 @@ func canonical(b json.RawMessage) []byte {
 	return b
 }
 
-// readDefinition parses an entry of a server's list of tools.
-func readDefinition(raw json.RawMessage) (Definition, error) {
-	var d Definition
-	err := json.Unmarshal(raw, &d)
-	return d, err
-}
-
 // asJSON returns v as JSON. It returns nil for a nil v.
 func asJSON(v any) json.RawMessage {
 	b, err := json.Marshal(v)
@@ -107,17 +100,9 @@ func Inspect(s Server, list []byte, o *Options) ([]Listed, error) {
 	if err != nil {
 		return nil, err
 	}
-	var good []json.RawMessage
-	if err := json.Unmarshal(m.list(all), &good); err != nil {
+	var defs []Definition
+	if err := json.Unmarshal(m.list(all), &defs); err != nil {
 		return nil, err
-	}
-	defs := make([]Definition, 0, len(good))
-	for _, raw := range good {
-		d, err := readDefinition(raw)
-		if err != nil {
-			return nil, err
-		}
-		defs = append(defs, d)
 	}
 	none := func(Definition) pawl.ToolFunc {
 		return func(context.Context, llm.ToolCall) (llm.ToolResult, error) {

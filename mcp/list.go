@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -78,10 +79,9 @@ func (c *Client) keep(listed []Listed) {
 
 // definition returns the server's definition of t, with the bytes that the server sent.
 func (s *session) definition(t *sdk.Tool) Definition {
-	if raw := s.repairer.tool(t.Name); raw != nil {
-		if d, err := readDefinition(raw); err == nil {
-			return d
-		}
+	var d Definition
+	if raw := s.repairer.tool(t.Name); raw != nil && json.Unmarshal(raw, &d) == nil {
+		return d
 	}
 	return Definition{Name: t.Name, Title: t.Title, Description: t.Description, Input: asJSON(t.InputSchema),
 		Output: asJSON(t.OutputSchema), Annotations: asJSON(t.Annotations)}

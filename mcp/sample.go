@@ -37,9 +37,6 @@ type SampleRequest struct {
 	Tokens   int
 }
 
-// sampled counts the requests made.
-type sampled struct{ requests int }
-
 // createMessage answers a request of the server to the model.
 //
 //lint:ignore SA1019 servers of older protocols ask for it
@@ -60,8 +57,8 @@ func (c *Client) createMessage(ctx context.Context, r *sdk.CreateMessageRequest)
 	}
 	c.mu.Lock()
 	busy := len(c.calls) > 0
-	c.sample.requests++
-	n := c.sample.requests
+	c.sampled++
+	n := c.sampled
 	c.mu.Unlock()
 	if asked := int(r.Params.MaxTokens); asked > 0 && asked < tokens {
 		tokens = asked

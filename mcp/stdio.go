@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -98,14 +99,6 @@ func (p *process) transport(out io.ReadCloser, m *repairer) sdk.Transport {
 	return &sdk.IOTransport{Reader: m.lines(out, false), Writer: p, MaxLineLength: 2 * maxMessage}
 }
 
-// words returns the end of the program's standard error, for error texts.
-func (p *process) words() string {
-	if p == nil {
-		return ""
-	}
-	return strings.TrimSpace(clean(p.said.String()))
-}
-
 // tail stores the last bytes written to it.
 type tail struct {
 	mu    sync.Mutex
@@ -117,15 +110,9 @@ type tail struct {
 func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := len(b)
-	if len(b) > t.limit {
-		b = b[len(b)-t.limit:]
-	}
-	if over := len(t.b) + len(b) - t.limit; over > 0 {
-		t.b = append(t.b[:0], t.b[over:]...)
-	}
 	t.b = append(t.b, b...)
-	return n, nil
+	t.b = slices.Delete(t.b, 0, max(0, len(t.b)-t.limit))
+	return len(b), nil
 }
 
 // String returns the stored bytes.
@@ -135,7 +122,8 @@ func (t *tail) String() string {
 	return string(t.b)
 }
 
-// waitWords waits a moment for the last output of a program that has just ended.
+// waitWords waits a moment for the last output of a program that has just ended, and returns the
+// end of it for an error text. It is empty if there is none.
 func (p *process) waitWords(ctx context.Context) string {
 	if p == nil {
 		return ""
@@ -145,5 +133,10 @@ func (p *process) waitWords(ctx context.Context) string {
 	case <-ctx.Done():
 	case <-time.After(200 * time.Millisecond):
 	}
-	return p.words()
+	lines := strings.Split(strings.TrimSpace(clean(p.said.String())), "\n")
+	words := clip(strings.Join(lines[max(0, len(lines)-3):], "\n"), 600)
+	if words == "" {
+		return ""
+	}
+	return "its last words: " + words
 }
