@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -92,16 +93,7 @@ func (r *memoryRun) add(l *Ledger, fence int64, records []Record) (err error) {
 }
 
 func checkJournal(ctx context.Context, s Scope, id string, records []Record) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := s.Check(); err != nil {
-		return err
-	}
-	if err := CheckID(id); err != nil {
-		return err
-	}
-	return CheckRecords(records)
+	return cmp.Or(ctx.Err(), s.Check(), CheckID(id), CheckRecords(records))
 }
 
 // with checks its arguments and calls fn with the run, under the lock.

@@ -118,7 +118,7 @@ func (b *backend) translated(text string) string {
 }
 
 func (b *backend) translate(text string) string {
-	text = strings.NewReplacer("USER", "userid", "ENABLED", "enabled", "VECTOR", b.vectors.read(), "WORDROW", "n",
+	text = strings.NewReplacer("USER", "userid", "ENABLED", "enabled", "VECTOR", b.vectors.read, "WORDROW", "n",
 		"AMONG", "= any(?)", "KEYSHARE", "for key share").Replace(text)
 	var out strings.Builder
 	for i, part := range strings.Split(text, "?") {
@@ -157,7 +157,7 @@ func (b *backend) Change(ctx context.Context, item relational.Item, fn func(tx r
 func (b *backend) CheckVector(v store.Vector) error { return b.vectors.check(v) }
 
 func (b *backend) VectorColumns() (columns, values string) {
-	return "model, dimensions, vector", "?, ?, ?::" + b.vectors.param() + "::" + b.vectors.column()
+	return "model, dimensions, vector", "?, ?, ?::" + b.vectors.param + "::" + b.vectors.column
 }
 
 func (b *backend) VectorArgs(v store.Vector) []any {

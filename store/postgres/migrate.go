@@ -49,7 +49,7 @@ func (b *backend) migrate(ctx context.Context, schema string, noCreate bool) err
 		}
 		b.vectors = kind
 		for ; have < len(migrations); have++ {
-			if _, err := tx.Exec(ctx, strings.ReplaceAll(migrations[have], "VECTOR", kind.column())); err != nil {
+			if _, err := tx.Exec(ctx, strings.ReplaceAll(migrations[have], "VECTOR", kind.column)); err != nil {
 				return fmt.Errorf("creating version %d: %w", have+1, err)
 			}
 			if _, err := tx.Exec(ctx, "update version set version = $1", have+1); err != nil {

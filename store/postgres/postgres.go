@@ -91,4 +91,4 @@ func (db *DB) Close() error {
 }
 
 // String returns the location of the store and how it compares vectors, without secrets.
-func (db *DB) String() string { return "postgresql at " + db.at + ": " + db.backend.vectors.String() }
+func (db *DB) String() string { return "postgresql at " + db.at + ": " + db.backend.vectors.says }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -63,10 +64,7 @@ func (b *backend) counted(ctx context.Context, k relational.Kind, s store.Scope,
 		all[i].weight = max(1e-6, math.Log((float64(total)-n+0.5)/(n+0.5)))
 	}
 	slices.SortFunc(all, func(a, b term) int {
-		if a.count != b.count {
-			return a.count - b.count
-		}
-		return strings.Compare(a.query, b.query)
+		return cmp.Or(cmp.Compare(a.count, b.count), strings.Compare(a.query, b.query))
 	})
 	return all, mean, nil
 }

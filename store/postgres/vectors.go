@@ -17,30 +17,25 @@ import (
 )
 
 // vectorKind is the way in which vectors are stored and compared.
-type vectorKind int
+type vectorKind struct {
+	column string // type of the column
+	param  string // type as which a vector is sent
+	read   string // the column in the form in which it is received
+	says   string // for people
+}
 
-const (
-	asBytes  vectorKind = iota // little-endian numbers of 4 bytes, compared by this program
-	asVector                   // type of the extension vector, compared by the database
+var (
+	// little-endian numbers of 4 bytes, compared by this program
+	asBytes = vectorKind{"bytea", "bytea", "t.vector",
+		"without the extension vector, so vectors are compared outside the database"}
+
+	// type of the extension vector, compared by the database
+	asVector = vectorKind{"vector", "text", "t.vector::text", "vectors are compared by its extension vector"}
 )
 
 // widest is the maximum number of values of a vector of the extension; see its documentation,
 // "Vector Type".
 const widest = 16_000
-
-func (k vectorKind) String() string {
-	if k == asVector {
-		return "vectors are compared by its extension vector"
-	}
-	return "without the extension vector, so vectors are compared outside the database"
-}
-
-func (k vectorKind) column() string {
-	if k == asVector {
-		return "vector"
-	}
-	return "bytea"
-}
 
 // vectorKindOf returns how the tables of schema store vectors, or how new tables can.
 func vectorKindOf(ctx context.Context, tx pgx.Tx, schema string, fresh bool) (vectorKind, error) {
@@ -81,21 +76,6 @@ func (k vectorKind) check(v store.Vector) error {
 		return fmt.Errorf("a vector by %s has %d values; the extension vector stores at most %d", v.Model, len(v.Values), widest)
 	}
 	return v.Check()
-}
-
-// param returns the type as which a vector is sent. read returns the type as which it is received.
-func (k vectorKind) param() string {
-	if k == asVector {
-		return "text"
-	}
-	return "bytea"
-}
-
-func (k vectorKind) read() string {
-	if k == asVector {
-		return "t.vector::text"
-	}
-	return "t.vector"
 }
 
 // keep returns a vector in the form in which it is sent. Nil means no vector.

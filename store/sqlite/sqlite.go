@@ -16,6 +16,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	_ "embed"
@@ -29,10 +30,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pawl-go/pawl/store"
-	"github.com/pawl-go/pawl/store/internal/relational"
 	_ "modernc.org/sqlite" // the driver
 	_ "modernc.org/sqlite/vec"
+
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/internal/relational"
 )
 
 var (
@@ -103,8 +105,9 @@ func open(path string, opts *Options) (*DB, error) {
 		return nil, err
 	}
 	f.Close()
+	opts = cmp.Or(opts, new(Options))
 	sync := "synchronous(FULL)"
-	if opts != nil && opts.NoSync {
+	if opts.NoSync {
 		sync = "synchronous(OFF)"
 	}
 	dsn := func(more ...string) string {
@@ -116,7 +119,7 @@ func open(path string, opts *Options) (*DB, error) {
 		return nil, err
 	}
 	db := &backend{now: time.Now}
-	if opts != nil && opts.Now != nil {
+	if opts.Now != nil {
 		db.now = opts.Now
 	}
 	pragmas := []string{"journal_mode(WAL)", "cache_size(-65536)", "secure_delete(1)"}
@@ -136,11 +139,7 @@ func open(path string, opts *Options) (*DB, error) {
 	}
 	db.read.SetMaxOpenConns(max(4, runtime.GOMAXPROCS(0)))
 	db.read.SetMaxIdleConns(max(4, runtime.GOMAXPROCS(0)))
-	var ledger *store.Ledger
-	if opts != nil {
-		ledger = opts.Ledger
-	}
-	return &DB{relational.New(db, ledger), db}, nil
+	return &DB{relational.New(db, opts.Ledger), db}, nil
 }
 
 // Close closes the file. Methods called after it fail.

@@ -210,10 +210,7 @@ func (db *DB) addRecords(r *journalRow, fence int64, c *store.JournalChange, rec
 
 // JournalRun returns the head of a run.
 func (db *DB) JournalRun(ctx context.Context, s store.Scope, id string) (store.JournalRun, error) {
-	if err := valid(s, id); err != nil {
-		return store.JournalRun{}, err
-	}
-	return one(ctx, db.b.Read(), "run "+id, scanJournal, "select "+journalColumns+ofJournal, s.Tenant, s.User, s.Thread, id)
+	return item(ctx, db, s, "run", id, scanJournal, "select "+journalColumns+ofJournal)
 }
 
 // JournalRuns lists heads by ID.

@@ -79,27 +79,18 @@ func (db *DB) putChunks(ctx context.Context, tx Conn, s store.Scope, document in
 
 // Document returns a document without its chunks.
 func (db *DB) Document(ctx context.Context, s store.Scope, id string) (store.Document, error) {
-	if err := valid(s, id); err != nil {
-		return store.Document{}, err
-	}
-	return one(ctx, db.b.Read(), "document "+id, scanDocument, "select "+documentColumns+ofDocument, s.Tenant, s.User, s.Thread, id)
+	return item(ctx, db, s, "document", id, scanDocument, "select "+documentColumns+ofDocument)
 }
 
 // Documents lists documents by ID.
 func (db *DB) Documents(ctx context.Context, s store.Scope, p store.Page) ([]store.Document, error) {
-	if err := valid(s); err != nil {
-		return nil, err
-	}
-	return List(ctx, db.b.Read(), scanDocument, "select "+documentColumns+" from documents where tenant = ? and USER = ? and thread = ? and id > ? order by id limit ?",
-		s.Tenant, s.User, s.Thread, db.b.Plain(p.After), p.Size())
+	return page(ctx, db, s, p, scanDocument, "select "+documentColumns+
+		" from documents where tenant = ? and USER = ? and thread = ? and id > ? order by id limit ?")
 }
 
 // DeleteDocument deletes a document.
 func (db *DB) DeleteDocument(ctx context.Context, s store.Scope, id string) error {
-	if err := valid(s, id); err != nil {
-		return err
-	}
-	return remove(ctx, db.b.Write(), "document "+id, "delete"+ofDocument, s.Tenant, s.User, s.Thread, id)
+	return db.drop(ctx, s, "document", id, ofDocument)
 }
 
 // hitColumns are the columns that scanHit reads, except the last one: whether the chunk belongs to

@@ -135,6 +135,32 @@ func one[T any](ctx context.Context, c Conn, what string, scan func(Row) (T, err
 	return all[0], nil
 }
 
+// item returns the item of an ID in a scope, by a query for the columns of a scope and an ID.
+func item[T any](ctx context.Context, db *DB, s store.Scope, kind, id string, scan func(Row) (T, error),
+	text string) (none T, err error) {
+	if err := valid(s, id); err != nil {
+		return none, err
+	}
+	return one(ctx, db.b.Read(), kind+" "+id, scan, text, s.Tenant, s.User, s.Thread, id)
+}
+
+// page returns a page of items, by a query for the columns of a scope, the ID before and a limit.
+func page[T any](ctx context.Context, db *DB, s store.Scope, p store.Page, scan func(Row) (T, error),
+	text string) ([]T, error) {
+	if err := valid(s); err != nil {
+		return nil, err
+	}
+	return List(ctx, db.b.Read(), scan, text, s.Tenant, s.User, s.Thread, db.b.Plain(p.After), p.Size())
+}
+
+// drop removes the item of an ID in a scope.
+func (db *DB) drop(ctx context.Context, s store.Scope, kind, id, from string) error {
+	if err := valid(s, id); err != nil {
+		return err
+	}
+	return remove(ctx, db.b.Write(), kind+" "+id, "delete"+from, s.Tenant, s.User, s.Thread, id)
+}
+
 // number reads the only row, which has one number.
 func number(ctx context.Context, c Conn, what, text string, args ...any) (int64, error) {
 	return one(ctx, c, what, func(r Row) (n int64, err error) {

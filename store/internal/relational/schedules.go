@@ -68,19 +68,13 @@ func (db *DB) PutSchedule(ctx context.Context, s store.Scope, v store.Schedule) 
 
 // Schedule returns a schedule.
 func (db *DB) Schedule(ctx context.Context, s store.Scope, id string) (store.Schedule, error) {
-	if err := valid(s, id); err != nil {
-		return store.Schedule{}, err
-	}
-	return one(ctx, db.b.Read(), "schedule "+id, scanSchedule, "select "+scheduleColumns+ofSchedule, s.Tenant, s.User, s.Thread, id)
+	return item(ctx, db, s, "schedule", id, scanSchedule, "select "+scheduleColumns+ofSchedule)
 }
 
 // Schedules lists schedules by ID.
 func (db *DB) Schedules(ctx context.Context, s store.Scope, p store.Page) ([]store.Schedule, error) {
-	if err := valid(s); err != nil {
-		return nil, err
-	}
-	return List(ctx, db.b.Read(), scanSchedule, "select "+scheduleColumns+" from schedules where tenant = ? and USER = ? and thread = ? and id > ? order by id limit ?",
-		s.Tenant, s.User, s.Thread, db.b.Plain(p.After), p.Size())
+	return page(ctx, db, s, p, scanSchedule, "select "+scheduleColumns+
+		" from schedules where tenant = ? and USER = ? and thread = ? and id > ? order by id limit ?")
 }
 
 // DeleteSchedule deletes a schedule with its occurrences.

@@ -96,10 +96,7 @@ type hit struct {
 
 // find returns the rows that a query finds in a scope, the best first.
 func (db *DB) find(ctx context.Context, k Kind, s store.Scope, q store.Query) ([]hit, error) {
-	if err := s.Check(); err != nil {
-		return nil, err
-	}
-	if err := q.Vector.Check(); err != nil {
+	if err := cmp.Or(s.Check(), q.Vector.Check()); err != nil {
 		return nil, err
 	}
 	// an item with a middle rank in both rankings may be first after fusion

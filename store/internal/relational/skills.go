@@ -117,11 +117,8 @@ func (db *DB) Skill(ctx context.Context, s store.Scope, name string, version int
 
 // Skills lists the newest versions by name, without their Text.
 func (db *DB) Skills(ctx context.Context, s store.Scope, p store.Page) ([]store.Skill, error) {
-	if err := valid(s); err != nil {
-		return nil, err
-	}
-	return List(ctx, db.b.Read(), scanSummary, "select "+skillColumns+" from skills where tenant = ? and USER = ? and thread = ? and newest and name > ? order by name limit ?",
-		s.Tenant, s.User, s.Thread, db.b.Plain(p.After), p.Size())
+	return page(ctx, db, s, p, scanSummary, "select "+skillColumns+
+		" from skills where tenant = ? and USER = ? and thread = ? and newest and name > ? order by name limit ?")
 }
 
 // RenameSkill renames a skill with all its versions.
@@ -155,10 +152,7 @@ func wordsOfSkill(k store.Skill) string {
 
 // DeleteSkill deletes a skill with all its versions.
 func (db *DB) DeleteSkill(ctx context.Context, s store.Scope, name string) error {
-	if err := valid(s, name); err != nil {
-		return err
-	}
-	return remove(ctx, db.b.Write(), "skill "+name, "delete"+ofSkill, s.Tenant, s.User, s.Thread, name)
+	return db.drop(ctx, s, "skill", name, ofSkill)
 }
 
 var skills = Kind{Table: "skills", name: "t.name", place: "0", Also: "and t.newest"}

@@ -30,10 +30,7 @@ func (db *DB) PutRun(ctx context.Context, s store.Scope, r store.Run) error {
 
 // Run returns the head of a run.
 func (db *DB) Run(ctx context.Context, s store.Scope, id string) (store.Run, error) {
-	if err := valid(s, id); err != nil {
-		return store.Run{}, err
-	}
-	return one(ctx, db.b.Read(), "run "+id, scanJSON[store.Run], "select body"+ofRun, s.Tenant, s.User, s.Thread, id)
+	return item(ctx, db, s, "run", id, scanJSON[store.Run], "select body"+ofRun)
 }
 
 // Runs lists runs, the latest start first.
@@ -87,8 +84,5 @@ func (db *DB) Events(ctx context.Context, s store.Scope, run string, after int64
 
 // DeleteRun deletes a run with its events.
 func (db *DB) DeleteRun(ctx context.Context, s store.Scope, id string) error {
-	if err := valid(s, id); err != nil {
-		return err
-	}
-	return remove(ctx, db.b.Write(), "run "+id, "delete"+ofRun, s.Tenant, s.User, s.Thread, id)
+	return db.drop(ctx, s, "run", id, ofRun)
 }
