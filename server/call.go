@@ -135,18 +135,12 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, rt *route) {
 	case rt.loose:
 		c.openAIError(fail)
 	default:
-		c.hide(fail)
+		fail.Message = s.o.Secrets.String(fail.Message)
 		writeError(w, fail)
 	}
 	if fail != nil && (fail.cause != nil || fail.Status == http.StatusInternalServerError) {
 		s.o.Log.Error("a request failed", "path", r.URL.Path, "error", cmp.Or(fail.cause, error(fail)))
 	}
-}
-
-func (c *call) hide(e *Error) {
-	h := *e
-	h.Message = c.s.o.Secrets.String(e.Message)
-	*e = h
 }
 
 // read decodes the body, which must be one JSON value that matches v.
@@ -211,15 +205,17 @@ func plainly(err error) string {
 
 // write sends v without secrets.
 func (c *call) write(status int, v any) error {
+	b, err := c.s.marshal(v)
+	if err == nil {
+		writeBytes(c.w, status, b)
+	}
+	return err
+}
+
+// marshal returns v as JSON without secrets.
+func (s *Server) marshal(v any) ([]byte, error) {
 	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	if c.s.o.Secrets != nil {
-		b = c.s.o.Secrets.JSON(b)
-	}
-	writeBytes(c.w, status, b)
-	return nil
+	return s.o.Secrets.JSON(b), err
 }
 
 // params returns the query. A parameter that is not in names is an error.

@@ -19,13 +19,12 @@ import (
 
 // cancel handles POST /v1/runs/{id}/cancel.
 func (c *call) cancel() error {
-	id := c.run
-	l, err := c.giveUp(id)
+	l, err := c.giveUp(c.run)
 	if err != nil {
 		return err
 	}
 	c.settle(l)
-	return c.tell(http.StatusOK, id)
+	return c.tell(http.StatusOK, c.run)
 }
 
 // giveUp cancels a run. It returns a nil live if the run has ended, or if another process executes
@@ -75,15 +74,14 @@ type Deleted struct {
 
 // remove handles DELETE /v1/runs/{id}.
 func (c *call) remove() error {
-	id := c.run
-	head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id)
+	head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), c.run)
 	if err == nil {
 		err = c.erase(head)
 	}
 	if err != nil {
 		return err
 	}
-	return c.write(http.StatusOK, Deleted{id, true})
+	return c.write(http.StatusOK, Deleted{c.run, true})
 }
 
 // erase deletes a run that no process executes.
@@ -107,7 +105,6 @@ type SteerRequest struct {
 
 // steer handles POST /v1/runs/{id}/steer.
 func (c *call) steer() error {
-	id := c.run
 	var in SteerRequest
 	if err := c.read(&in); err != nil {
 		return err
@@ -119,16 +116,16 @@ func (c *call) steer() error {
 	if len(msgs) == 0 || answers(msgs) {
 		return badRequest("there is no message for the run", "give input, or messages of the user")
 	}
-	if _, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id); err != nil {
+	if _, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), c.run); err != nil {
 		return err
 	}
-	if err := c.s.engine.Steer(c.ctx(), id, msgs...); err != nil {
+	if err := c.s.engine.Steer(c.ctx(), c.run, msgs...); err != nil {
 		if errors.Is(err, store.ErrConflict) {
 			return err
 		}
 		return badRequest(err.Error(), "")
 	}
-	return c.tell(http.StatusOK, id)
+	return c.tell(http.StatusOK, c.run)
 }
 
 // Fork describes a fork of a run.
@@ -139,7 +136,6 @@ type Fork struct {
 
 // fork handles POST /v1/runs/{id}/fork.
 func (c *call) fork() error {
-	id := c.run
 	var in Fork
 	if err := c.read(&in); err != nil {
 		return err
@@ -151,7 +147,7 @@ func (c *call) fork() error {
 	if in.Steps < 0 {
 		return badRequest("steps is less than 0", "")
 	}
-	if err := c.s.engine.Fork(c.ctx(), id, to, in.Steps, nil); err != nil {
+	if err := c.s.engine.Fork(c.ctx(), c.run, to, in.Steps, nil); err != nil {
 		return err
 	}
 	c.s.hub.tell(place{c.client.scope(), to})

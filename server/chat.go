@@ -363,12 +363,9 @@ func (c *call) chat() error {
 
 // json returns v as JSON without secrets.
 func (c *call) json(v any) []byte {
-	b, err := json.Marshal(v)
+	b, err := c.s.marshal(v)
 	if err != nil {
 		return []byte("{}")
-	}
-	if c.s.o.Secrets != nil {
-		b = c.s.o.Secrets.JSON(b)
 	}
 	return b
 }

@@ -58,7 +58,6 @@ func (c *call) give() error {
 
 // decide stores the decision and resumes the run.
 func (c *call) decide(d llm.Decision) error {
-	id := c.run
 	q, err := c.params("user")
 	if err != nil {
 		return err
@@ -66,48 +65,48 @@ func (c *call) decide(d llm.Decision) error {
 	if user := q.Get("user"); q.Has("user") && user != c.client.User {
 		// A user without the permission looks like a run that does not exist.
 		if c.client = c.client.of(user); c.client == nil {
-			return fault("not_found", "there is no run "+id+" of this user whose calls the token may decide", "")
+			return fault("not_found", "there is no run "+c.run+" of this user whose calls the token may decide", "")
 		}
 	}
-	head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id)
-	if err != nil {
-		return err
-	}
-	open, err := c.s.engine.Pending(c.ctx(), id)
+	head, open, err := c.waiting(c.run)
 	if err != nil {
 		return err
 	}
 	if i := slices.IndexFunc(open, func(w pawl.PendingCall) bool { return w.Key == d.Key }); i >= 0 && d.Result != nil {
 		d.Result.CallID = open[i].Call.ID
 	} else if d.Result != nil {
-		d.Result.CallID = c.answered(id, d.Key)
+		d.Result.CallID = c.answered(c.run, d.Key)
 	}
 	ds := []llm.Decision{d}
 	if err := c.may(open, ds); err != nil {
 		return err
 	}
-	if err := c.s.engine.Decide(c.ctx(), id, ds...); err != nil {
+	if err := c.s.engine.Decide(c.ctx(), c.run, ds...); err != nil {
 		return err
 	}
-	p := place{c.client.scope(), id}
+	p := place{c.client.scope(), c.run}
 	if !c.s.hub.find(p).works() && head.State != store.JournalOver {
 		if _, err := c.takeUp(p, head.Agent); err != nil {
 			c.s.hub.wake() // the decision is stored, and some process will resume the run
 		}
 	}
 	if c.client.approver != nil {
-		return c.tellApprover(id)
+		return c.tellApprover(c.run)
 	}
-	return c.tell(http.StatusOK, id)
+	return c.tell(http.StatusOK, c.run)
+}
+
+// waiting returns the head of a run and its pending calls.
+func (c *call) waiting(id string) (head store.JournalRun, open []pawl.PendingCall, err error) {
+	if head, err = c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id); err == nil {
+		open, err = c.s.engine.Pending(c.ctx(), id)
+	}
+	return head, open, err
 }
 
 // tellApprover answers with what an approver may see of a run of another user.
 func (c *call) tellApprover(id string) error {
-	head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id)
-	if err != nil {
-		return err
-	}
-	open, err := c.s.engine.Pending(c.ctx(), id)
+	head, open, err := c.waiting(id)
 	if err != nil {
 		return err
 	}

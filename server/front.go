@@ -161,11 +161,7 @@ func (c *call) goOnFront(in *front) (*live, error) {
 	if !strings.HasPrefix(in.run, in.prefix) {
 		return nil, badRequest("the last message belongs to no run of this conversation", "its id is the one that the server gave it")
 	}
-	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, p.id)
-	if err != nil {
-		return nil, err
-	}
-	open, err := c.s.engine.Pending(c.ctx(), p.id)
+	head, open, err := c.waiting(p.id)
 	if err != nil {
 		return nil, err
 	}

@@ -88,12 +88,11 @@ func (c *call) pendingOf(out *Inbox, p store.Page) (after string, err error) {
 
 // export handles GET /v1/runs/{id}/export.
 func (c *call) export() error {
-	id := c.run
-	x, err := c.s.engine.Export(c.ctx(), id)
+	x, err := c.s.engine.Export(c.ctx(), c.run)
 	if err != nil {
 		return err
 	}
-	hide, err := c.hides(id)
+	hide, err := c.hides(c.run)
 	if err != nil {
 		return err
 	}
@@ -127,8 +126,7 @@ func (c *call) shown(id string, open []pawl.PendingCall) ([]pawl.PendingCall, er
 
 // timeline handles GET /v1/runs/{id}/timeline.
 func (c *call) timeline() error {
-	id := c.run
-	tl, err := c.s.engine.Timeline(c.ctx(), id)
+	tl, err := c.s.engine.Timeline(c.ctx(), c.run)
 	if err != nil {
 		return err
 	}
@@ -142,12 +140,11 @@ type Effects struct {
 
 // effects handles GET /v1/runs/{id}/effects.
 func (c *call) effects() error {
-	id := c.run
-	list, err := c.s.engine.Effects(c.ctx(), id)
+	list, err := c.s.engine.Effects(c.ctx(), c.run)
 	if err != nil {
 		return err
 	}
-	hide, err := c.hides(id)
+	hide, err := c.hides(c.run)
 	if err != nil {
 		return err
 	}
@@ -164,8 +161,7 @@ type Differences struct {
 
 // diff handles GET /v1/runs/{id}/diff/{other}.
 func (c *call) diff() error {
-	id := c.run
-	a, err := c.s.engine.Export(c.ctx(), id)
+	a, err := c.s.engine.Export(c.ctx(), c.run)
 	if err != nil {
 		return err
 	}
@@ -174,7 +170,7 @@ func (c *call) diff() error {
 	if err != nil {
 		return err
 	}
-	hide, err := c.hides(id)
+	hide, err := c.hides(c.run)
 	if err == nil && hide != nil {
 		hide, err = c.s.engine.Redactor(c.ctx(), other, hide)
 	}

@@ -290,15 +290,11 @@ func trailing(msgs []llm.Message) (id string, results []llm.ToolResult, more []l
 // resume resumes a run whose passive calls got their results.
 func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message) (*turn, error) {
 	p := place{c.client.scope(), id}
-	head, err := c.s.o.Journal.JournalRun(c.ctx(), p.who, id)
+	head, open, err := c.waiting(id)
 	if err != nil {
 		return nil, err
 	}
 	x, err := c.s.engine.Export(c.ctx(), id)
-	if err != nil {
-		return nil, err
-	}
-	open, err := c.s.engine.Pending(c.ctx(), id)
 	if err != nil {
 		return nil, err
 	}

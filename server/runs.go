@@ -409,15 +409,13 @@ func (c *call) list() error {
 
 // show handles GET /v1/runs/{id}.
 func (c *call) show() error {
-	id := c.run
-	return c.tell(http.StatusOK, id)
+	return c.tell(http.StatusOK, c.run)
 }
 
 // eventsOf handles GET /v1/runs/{id}/events: from the client's position or from the beginning,
 // until no event can follow. For a run that no process executes, the stored events are replayed.
 func (c *call) eventsOf() error {
-	id := c.run
-	l, err := c.look(place{c.client.scope(), id})
+	l, err := c.look(place{c.client.scope(), c.run})
 	if err != nil {
 		return err
 	}

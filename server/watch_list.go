@@ -152,12 +152,9 @@ func (s *lister) look() (time.Duration, bool) {
 
 // run sends the state of a run if it is new. False means that the client has disconnected.
 func (s *lister) run(head store.JournalRun) bool {
-	data, err := json.Marshal(s.s.toRun(head))
+	data, err := s.s.marshal(s.s.toRun(head))
 	if err != nil {
 		return true
-	}
-	if hide := s.s.o.Secrets; hide != nil {
-		data = hide.JSON(data)
 	}
 	sum := sha256.Sum256(data)
 	if s.sent[head.ID] == sum {
