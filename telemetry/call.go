@@ -105,12 +105,8 @@ func (tr *tree) complete(x *pawl.Execution) {
 		end = n.start // its start event arrived late
 	}
 	set := []attribute.KeyValue{pawlOutcome.String(string(x.Outcome)), pawlAttempts.Int(x.Attempts)}
-	if x.Cached {
-		set = append(set, pawlCached.Bool(true))
-	}
-	if len(x.Repairs) > 0 {
-		set = append(set, pawlRepairs.Int(len(x.Repairs)))
-	}
+	set = given(set, x.Cached, pawlCached.Bool(true))
+	set = given(set, len(x.Repairs) > 0, pawlRepairs.Int(len(x.Repairs)))
 	if t.o.Content && n.span.IsRecording() {
 		set = append(set, t.callContent(x.Call, x.Result)...)
 	}

@@ -104,12 +104,8 @@ func (t *Telemetry) startRequest(ctx context.Context, key llm.Key, model string,
 		name += " " + model
 		set = append(set, semconv.GenAIRequestModel(model))
 	}
-	if key != "" {
-		set = append(set, pawlKey.String(string(key)))
-	}
-	if id := RunID(ctx); id != "" {
-		set = append(set, semconv.GenAIConversationID(id))
-	}
+	set = given(set, key != "", pawlKey.String(string(key)))
+	set = given(set, RunID(ctx) != "", semconv.GenAIConversationID(RunID(ctx)))
 	return t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(start),
 		trace.WithAttributes(set...))
 }
@@ -118,22 +114,15 @@ func (t *Telemetry) startRequest(ctx context.Context, key llm.Key, model string,
 func settings(req *llm.Request) []attribute.KeyValue {
 	set := []attribute.KeyValue{semconv.GenAIRequestStream(!req.Whole)}
 	s := &req.Settings
-	if s.MaxTokens > 0 {
-		set = append(set, semconv.GenAIRequestMaxTokens(s.MaxTokens))
-	}
+	set = given(set, s.MaxTokens > 0, semconv.GenAIRequestMaxTokens(s.MaxTokens))
 	if s.Temperature != nil {
 		set = append(set, semconv.GenAIRequestTemperature(*s.Temperature))
 	}
 	if s.TopP != nil {
 		set = append(set, semconv.GenAIRequestTopP(*s.TopP))
 	}
-	if len(s.StopSequences) > 0 {
-		set = append(set, semconv.GenAIRequestStopSequences(s.StopSequences...))
-	}
-	if req.Output != nil {
-		set = append(set, semconv.GenAIOutputTypeJSON)
-	}
-	return set
+	set = given(set, len(s.StopSequences) > 0, semconv.GenAIRequestStopSequences(s.StopSequences...))
+	return given(set, req.Output != nil, semconv.GenAIOutputTypeJSON)
 }
 
 // see processes a fragment.
@@ -184,20 +173,13 @@ func (q *request) end() {
 
 // endRequest ends the span of a request with the properties of its reply.
 func (t *Telemetry) endRequest(span trace.Span, model string, r *reply, start, end time.Time, fault, text string) {
-	var set []attribute.KeyValue
-	if r.model != "" {
-		set = append(set, semconv.GenAIResponseModel(r.model))
-	}
-	if r.id != "" {
-		set = append(set, semconv.GenAIResponseID(r.id))
-	}
+	set := given(nil, r.model != "", semconv.GenAIResponseModel(r.model))
+	set = given(set, r.id != "", semconv.GenAIResponseID(r.id))
 	if r.finish == llm.FinishReasonStop && r.calls {
 		// calls determine the finish reason, as in Response.Add
 		r.finish = llm.FinishReasonToolCalls
 	}
-	if r.finish != "" {
-		set = append(set, semconv.GenAIResponseFinishReasons(string(r.finish)))
-	}
+	set = given(set, r.finish != "", semconv.GenAIResponseFinishReasons(string(r.finish)))
 	if r.first > 0 {
 		set = append(set, semconv.GenAIResponseTimeToFirstChunk(r.first.Seconds()))
 		t.first.Record(context.Background(), r.first.Seconds(),

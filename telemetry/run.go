@@ -268,23 +268,14 @@ func (t *Telemetry) endRun(n *node, res *pawl.Result, fault, text string) {
 	t.failed(n.span, fault, text)
 	n.span.End(trace.WithTimestamp(end))
 	set := t.metricSet(invokeAgent, "", "")
-	if n.name != "" {
-		set = append(set, semconv.GenAIAgentName(n.name))
-	}
+	set = given(set, n.name != "", semconv.GenAIAgentName(n.name))
 	t.measured(set, fault, end.Sub(n.start))
 }
 
 func usageOf(u *llm.Usage) (set []attribute.KeyValue) {
-	for _, n := range [...]struct {
-		key   attribute.Key
-		count int
-	}{{semconv.GenAIUsageInputTokensKey, u.Input}, {semconv.GenAIUsageOutputTokensKey, u.Output},
-		{semconv.GenAIUsageCacheReadInputTokensKey, u.CacheRead},
-		{semconv.GenAIUsageCacheCreationInputTokensKey, u.CacheWrite},
-		{semconv.GenAIUsageReasoningOutputTokensKey, u.Reasoning}} {
-		if n.count > 0 {
-			set = append(set, n.key.Int(n.count))
-		}
-	}
-	return set
+	set = given(set, u.Input > 0, semconv.GenAIUsageInputTokens(u.Input))
+	set = given(set, u.Output > 0, semconv.GenAIUsageOutputTokens(u.Output))
+	set = given(set, u.CacheRead > 0, semconv.GenAIUsageCacheReadInputTokens(u.CacheRead))
+	set = given(set, u.CacheWrite > 0, semconv.GenAIUsageCacheCreationInputTokens(u.CacheWrite))
+	return given(set, u.Reasoning > 0, semconv.GenAIUsageReasoningOutputTokens(u.Reasoning))
 }

@@ -121,9 +121,7 @@ func (t *Telemetry) Middleware() pawl.Middleware {
 
 // measured records the duration of an operation.
 func (t *Telemetry) measured(set []attribute.KeyValue, fault string, took time.Duration) {
-	if fault != "" {
-		set = append(set, semconv.ErrorTypeKey.String(fault))
-	}
+	set = given(set, fault != "", semconv.ErrorTypeKey.String(fault))
 	t.duration.Record(context.Background(), took.Seconds(), metric.WithAttributes(set...))
 }
 
@@ -131,11 +129,14 @@ func (t *Telemetry) measured(set []attribute.KeyValue, fault string, took time.D
 func (t *Telemetry) metricSet(operation, model, response string) []attribute.KeyValue {
 	set := []attribute.KeyValue{semconv.GenAIOperationNameKey.String(operation),
 		semconv.GenAIProviderNameKey.String(t.o.Provider)}
-	if model != "" {
-		set = append(set, semconv.GenAIRequestModel(model))
-	}
-	if response != "" {
-		set = append(set, semconv.GenAIResponseModel(response))
+	set = given(set, model != "", semconv.GenAIRequestModel(model))
+	return given(set, response != "", semconv.GenAIResponseModel(response))
+}
+
+// given adds an attribute that is known.
+func given(set []attribute.KeyValue, known bool, kv attribute.KeyValue) []attribute.KeyValue {
+	if known {
+		set = append(set, kv)
 	}
 	return set
 }
