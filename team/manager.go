@@ -223,8 +223,14 @@ func models(all []pawl.Middleware) []pawl.Middleware {
 }
 
 // led returns the agent of a team: the lead, with code for a model. rounds bounds the steps of the
-// code.
-func led(lead *pawl.Agent, rounds int, decide func(*turn) move, tools []pawl.Toolset) *pawl.Agent {
+// code. The tools are first, each worker as a tool, and sum_up.
+func led(lead *pawl.Agent, rounds int, decide func(*turn) move, first *pawl.Tool, workers []Worker,
+	as func(Worker) *pawl.Tool) *pawl.Agent {
+	tools := []pawl.Toolset{first}
+	for _, w := range workers {
+		tools = append(tools, as(w))
+	}
+	tools = append(tools, summing(lead))
 	a := *lead
 	a.Name = nameOf(lead)
 

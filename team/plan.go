@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pawl-go/pawl/internal/nearest"
@@ -76,10 +77,8 @@ func (p Plan) check(workers []string) error {
 
 // known reports an unknown worker.
 func known(name string, workers []string) error {
-	for _, w := range workers {
-		if w == name {
-			return nil
-		}
+	if slices.Contains(workers, name) {
+		return nil
 	}
 	if near := nearest.Word(name, workers); near != "" {
 		return fmt.Errorf("there is no worker %q; did you mean %s?", name, near)

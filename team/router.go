@@ -63,12 +63,7 @@ func Router(lead *pawl.Agent, o *RouterOptions, workers ...Worker) (*pawl.Agent,
 		}
 	}
 	chooser := asked(lead, Options{Prompt: r.opts.Prompt}.prompted(routePrompt, workers), chooseForm(r.names))
-	tools := []pawl.Toolset{asking(chooser, chooseOne, "Chooses the worker.")}
-	for _, w := range workers {
-		tools = append(tools, w.tool())
-	}
-	tools = append(tools, summing(lead))
-	return led(lead, 4, r.decide, tools), nil
+	return led(lead, 4, r.decide, asking(chooser, chooseOne, "Chooses the worker."), workers, Worker.tool), nil
 }
 
 // none is what a lead chooses where no worker fits.

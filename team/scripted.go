@@ -70,12 +70,7 @@ func Script(lead *pawl.Agent, o *Options, workers ...Worker) (*pawl.Agent, error
 	writer := asking(lead, writeScript, "Writes the script of the team.")
 	writer.Output = nil
 	writer.Run = s.written(lead, prompt)
-	tools := []pawl.Toolset{writer}
-	for _, w := range workers {
-		tools = append(tools, w.directed())
-	}
-	tools = append(tools, summing(lead))
-	return led(lead, (mostSteps+4)*(1+s.opts.Tries), s.decide, tools), nil
+	return led(lead, (mostSteps+4)*(1+s.opts.Tries), s.decide, writer, workers, Worker.directed), nil
 }
 
 type scripted struct {
@@ -200,8 +195,7 @@ func (s *scripted) decide(t *turn) move {
 			return move{err: &PhaseError{Text: "the conversation has work without a script"}}
 		default:
 			seg := segments[next]
-			fmt.Fprintf(&gave, "## %s (%s%s)\n%s\n", seg.title(), name, map[bool]string{true: ", failed"}[r.IsError],
-				shortened(r.Text(), mostOfResult))
+			gave.WriteString(section(seg.title(), name, r))
 			if !r.IsError {
 				next++
 				tries = 0

@@ -109,12 +109,8 @@ func Strategic(lead *pawl.Agent, o *Options, workers ...Worker) (*pawl.Agent, er
 	planner := asking(asked(lead, s.opts.prompted(planPrompt, workers), planForm(s.names, s.opts.MaxPhases)),
 		makePlan, "Makes the plan of the team.")
 	planner.Run = s.adopted(planner.Run)
-	tools := []pawl.Toolset{planner}
-	for _, w := range workers {
-		tools = append(tools, w.tool())
-	}
-	tools = append(tools, summing(lead))
-	return led(lead, mostPhases*(1+s.opts.Tries)*(1+s.opts.Tries)+4, s.decide, tools), nil
+	rounds := mostPhases*(1+s.opts.Tries)*(1+s.opts.Tries) + 4
+	return led(lead, rounds, s.decide, planner, workers, Worker.tool), nil
 }
 
 // strategy is how a strategic team decides.
@@ -323,13 +319,18 @@ func (p *progress) gave(phases []int) string {
 	var b strings.Builder
 	for _, i := range phases {
 		ph, r := p.plan.Phases[i], p.results[i]
-		word := ""
-		if r.IsError {
-			word = ", failed"
-		}
-		fmt.Fprintf(&b, "## %s (%s%s)\n%s\n", ph.title(), ph.Worker, word, shortened(r.Text(), mostOfResult))
+		b.WriteString(section(ph.title(), ph.Worker, r))
 	}
 	return b.String()
+}
+
+// section is what a worker gave, for the lead.
+func section(title, worker string, r llm.ToolResult) string {
+	failed := ""
+	if r.IsError {
+		failed = ", failed"
+	}
+	return fmt.Sprintf("## %s (%s%s)\n%s\n", title, worker, failed, shortened(r.Text(), mostOfResult))
 }
 
 // answerOf returns the answer of a call: its data, if it was held to a form.
