@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,9 +18,7 @@ import (
 // model, other tools or other instructions: copied requests are not compared. A Write that was
 // interrupted in the original has an unknown outcome in the fork too. o may be nil.
 func (e *Engine) Fork(ctx context.Context, id, fork string, steps int, o *ForkOptions) error {
-	if o == nil {
-		o = new(ForkOptions)
-	}
+	o = cmp.Or(o, new(ForkOptions))
 	h, err := e.history(ctx, scope(ctx), id)
 	if err != nil {
 		return err

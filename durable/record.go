@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -218,15 +218,11 @@ func plain(x *pawl.Execution) error {
 func taskOf(msgs []llm.Message) string {
 	for i := len(msgs) - 1; i >= 0; i-- {
 		if msgs[i].Role == llm.RoleUser {
-			text := strings.ToValidUTF8(strings.Join(strings.Fields(msgs[i].Text()), " "), "")
-			if len(text) > 120 {
-				n := 117
-				for n > 0 && !utf8.RuneStart(text[n]) {
-					n--
-				}
-				text = text[:n] + "…"
+			said := strings.ToValidUTF8(strings.Join(strings.Fields(msgs[i].Text()), " "), "")
+			if len(said) > 120 {
+				said = text.Clip(said, 117)
 			}
-			return text
+			return said
 		}
 	}
 	return ""

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,16 +62,13 @@ func (h *history) timeline() *Timeline {
 		}
 	}
 	tl.Began = h.records[0].At
-	keys := map[llm.Key]bool{}
-	for _, known := range [][]llm.Key{keysOf(h.outcomes), keysOf(h.intents), keysOf(h.asked)} {
-		for _, key := range known {
-			if !keys[key] {
-				keys[key] = true
-				step, _ := split(key)
-				c.calls[step] = append(c.calls[step], key)
-				tl.Spans = append(tl.Spans, c.call(key))
-			}
-		}
+	known := slices.Collect(maps.Keys(h.outcomes))
+	known = slices.AppendSeq(slices.AppendSeq(known, maps.Keys(h.intents)), maps.Keys(h.asked))
+	slices.Sort(known)
+	for _, key := range slices.Compact(known) {
+		step, _ := split(key)
+		c.calls[step] = append(c.calls[step], key)
+		tl.Spans = append(tl.Spans, c.call(key))
 	}
 	for key := range h.replies {
 		tl.Spans = append(tl.Spans, c.request(key))
@@ -167,13 +165,6 @@ func split(key llm.Key) (llm.Key, string) {
 		return "", string(key)
 	}
 	return key[:i], string(key[i+1:])
-}
-
-func keysOf[V any](m map[llm.Key]V) (keys []llm.Key) {
-	for k := range m {
-		keys = append(keys, k)
-	}
-	return keys
 }
 
 func later(a, b time.Time) time.Time {

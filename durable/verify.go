@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
@@ -43,9 +44,7 @@ type VerifyOptions struct {
 // place, that none is missing at the end, and that the head fits its seal. Otherwise the error is
 // ErrCorrupt, and names the record or the column. A nil o compares with nothing else.
 func (e *Engine) Verify(ctx context.Context, id string, o *VerifyOptions) (Verified, error) {
-	if o == nil {
-		o = new(VerifyOptions)
-	}
+	o = cmp.Or(o, new(VerifyOptions))
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("run %s: %w: %w", id, ErrCorrupt, fmt.Errorf(format, args...))
 	}
