@@ -35,6 +35,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -271,17 +272,17 @@ func checkPath(p string) error {
 }
 
 func (l Limits) complete() Limits {
-	l.Time = first(l.Time, 30*time.Second)
-	l.CPU = first(l.CPU, l.Time)
-	l.Memory = first(l.Memory, 2<<30)
-	l.MemoryInAll = first(l.MemoryInAll, l.Memory)
-	l.Processes = first(l.Processes, 64)
-	l.FileSize = first(l.FileSize, 256<<20)
-	l.Disk = first(l.Disk, 1<<30)
-	l.Files = first(l.Files, 1<<18)
-	l.Temp = first(l.Temp, 64<<20)
-	l.OpenFiles = first(l.OpenFiles, 256)
-	l.Output = first(l.Output, 64<<10)
+	l.Time = cmp.Or(l.Time, 30*time.Second)
+	l.CPU = cmp.Or(l.CPU, l.Time)
+	l.Memory = cmp.Or(l.Memory, 2<<30)
+	l.MemoryInAll = cmp.Or(l.MemoryInAll, l.Memory)
+	l.Processes = cmp.Or(l.Processes, 64)
+	l.FileSize = cmp.Or(l.FileSize, 256<<20)
+	l.Disk = cmp.Or(l.Disk, 1<<30)
+	l.Files = cmp.Or(l.Files, 1<<18)
+	l.Temp = cmp.Or(l.Temp, 64<<20)
+	l.OpenFiles = cmp.Or(l.OpenFiles, 256)
+	l.Output = cmp.Or(l.Output, 64<<10)
 	return l
 }
 
@@ -291,14 +292,6 @@ func (l Limits) check() error {
 		return errors.New("sandbox: a limit is less than 0; 0 means the default, and a limit cannot be turned off")
 	}
 	return nil
-}
-
-func first[T comparable](v, other T) T {
-	var zero T
-	if v == zero {
-		return other
-	}
-	return v
 }
 
 // environment returns the program's environment: the Spec's list over the defaults. temp is its

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // nobody is the user as whom a program runs if root started this process.
@@ -151,8 +153,7 @@ func (l *launch) paths() error {
 				return fmt.Errorf("sandbox: %s: %w", path, err)
 			}
 			m := mount{Path: path, Write: i == 1, Folder: st.Mode&unix.S_IFMT == unix.S_IFDIR}
-			switch {
-			case l.root && l.spec.Level == Strict:
+			if l.root && l.spec.Level == Strict {
 				tree, err := ownedTree(fd, int(st.Uid), int(st.Gid))
 				unix.Close(fd)
 				if err != nil {
@@ -160,7 +161,7 @@ func (l *launch) paths() error {
 				}
 				m.Sent = true
 				l.trees = append(l.trees, tree)
-			default:
+			} else {
 				unix.Close(fd)
 				if m.Write && l.root && st.Uid != nobody {
 					return fmt.Errorf("sandbox: %w: %s must be writable and belongs to user %d; started by root, the program runs as nobody, and only strict can map the one to the other", ErrUnenforced, path, st.Uid)
@@ -359,10 +360,10 @@ func (l *launch) watch(ctx context.Context) *watcher {
 	w.p.kill = w.end
 	exited := make(chan struct{})
 	var copies sync.WaitGroup
-	var kept [2]*capture
+	var kept [2]text.Ends
 	for i, r := range l.outs {
-		kept[i] = &capture{half: max(1, l.spec.Limits.Output/2)}
-		copies.Go(func() { io.Copy(kept[i], r) })
+		kept[i].Half = max(1, l.spec.Limits.Output/2)
+		copies.Go(func() { io.Copy(&kept[i], r) })
 	}
 	copies.Go(func() { // a program that does not read its input causes a meaningless error here
 		<-w.readyOr(exited)
@@ -413,7 +414,7 @@ func (l *launch) watch(ctx context.Context) *watcher {
 			w.p.res.Refused = w.unserve()
 		}
 		w.p.res.Time = time.Since(l.begun)
-		w.p.res.Stdout, w.p.res.Stderr = kept[0].output(), kept[1].output()
+		w.p.res.Stdout, w.p.res.Stderr = output(&kept[0]), output(&kept[1])
 		w.p.err = w.conclude(ctx, state, err, l.spec.Limits)
 		if full && w.p.res.End != Cancelled {
 			w.p.res.End = UsedMemory

@@ -14,6 +14,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // EmbeddedOptions are the options of Embedded. Nil and the zero value take the defaults.
@@ -64,7 +65,7 @@ type embeddedRun struct {
 	why    outcome
 	left   int64 // bytes that it may still allocate
 	result []byte
-	print  capture
+	print  text.Ends
 }
 
 const runKey = "run"
@@ -72,18 +73,18 @@ const runKey = "run"
 func runOf(t *starlark.Thread) *embeddedRun { return t.Local(runKey).(*embeddedRun) }
 
 func (e *EmbeddedInterpreter) run(ctx context.Context, p program, h *host) (out ended) {
-	r := &embeddedRun{ctx: ctx, host: h, prog: p, left: e.opts.Memory, print: capture{half: max(1, p.output/2)}}
+	r := &embeddedRun{ctx: ctx, host: h, prog: p, left: e.opts.Memory, print: text.Ends{Half: max(1, p.output/2)}}
 	defer func() {
 		if v := recover(); v != nil {
 			out = ended{outcome: failed, message: "The interpreter failed on this program. Write it another way."}
 		}
-		out.result, out.logs = r.result, r.print.logs()
+		out.result, out.logs = r.result, logsOf(&r.print)
 	}()
 	prog, err := e.compile(p.code)
 	if err != nil {
 		return notAProgram(p, err)
 	}
-	thread := &starlark.Thread{Name: "program", Print: func(_ *starlark.Thread, msg string) { r.print.line(msg) }}
+	thread := &starlark.Thread{Name: "program", Print: func(_ *starlark.Thread, msg string) { fmt.Fprintln(&r.print, msg) }}
 	thread.SetLocal(runKey, r)
 	thread.SetMaxExecutionSteps(uint64(e.opts.Steps))
 	stopped := func(why outcome) { // the first caller wins

@@ -1,7 +1,6 @@
 package code
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // maxReply is the maximum size of a result that a program gets, in bytes.
@@ -113,13 +113,8 @@ func beginning(s string) string {
 }
 
 func quoted(text string) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(text) != nil {
-		return json.RawMessage(`""`)
-	}
-	return bytes.TrimRight(b.Bytes(), "\n")
+	b, _ := toolrun.Marshal(text) // a string always marshals
+	return b
 }
 
 // ended returns how the host ended the program, and whether it did.

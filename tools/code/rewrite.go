@@ -16,22 +16,16 @@ import (
 //
 // Each function begins with a check of its call depth. A for statement iterates over the result of
 // "for", by which text can be iterated as well.
-func counted(f *syntax.File) { stmts(f.Stmts) }
+func counted(f *syntax.File) { each(f.Stmts, stmt) }
 
 func hidden(name string, at syntax.Node, args ...syntax.Expr) *syntax.CallExpr {
 	start, end := at.Span()
 	return &syntax.CallExpr{Fn: &syntax.Ident{NamePos: start, Name: name}, Lparen: start, Args: args, Rparen: end}
 }
 
-func text(s string, at syntax.Node) *syntax.Literal {
+func literal(s string, at syntax.Node) *syntax.Literal {
 	start, _ := at.Span()
 	return &syntax.Literal{Token: syntax.STRING, TokenPos: start, Raw: `""`, Value: s}
-}
-
-func stmts(list []syntax.Stmt) {
-	for i, s := range list {
-		list[i] = stmt(s)
-	}
 }
 
 func stmt(s syntax.Stmt) syntax.Stmt {
@@ -40,7 +34,7 @@ func stmt(s syntax.Stmt) syntax.Stmt {
 		return assign(s)
 	case *syntax.DefStmt:
 		params(s.Params)
-		stmts(s.Body)
+		each(s.Body, stmt)
 		enter := &syntax.ExprStmt{X: hidden("def", s.Name)}
 		s.Body = append([]syntax.Stmt{enter}, s.Body...)
 	case *syntax.ExprStmt:
@@ -48,14 +42,14 @@ func stmt(s syntax.Stmt) syntax.Stmt {
 	case *syntax.ForStmt:
 		s.Vars = target(s.Vars)
 		s.X = hidden("for", s.X, expr(s.X))
-		stmts(s.Body)
+		each(s.Body, stmt)
 	case *syntax.WhileStmt:
 		s.Cond = expr(s.Cond)
-		stmts(s.Body)
+		each(s.Body, stmt)
 	case *syntax.IfStmt:
 		s.Cond = expr(s.Cond)
-		stmts(s.True)
-		stmts(s.False)
+		each(s.True, stmt)
+		each(s.False, stmt)
 	case *syntax.ReturnStmt:
 		if s.Result != nil {
 			s.Result = expr(s.Result)
@@ -73,11 +67,7 @@ func assign(s *syntax.AssignStmt) syntax.Stmt {
 	}
 	op := s.Op - syntax.PLUS_EQ + syntax.PLUS
 	lhs := s.LHS
-	for {
-		p, ok := lhs.(*syntax.ParenExpr)
-		if !ok {
-			break
-		}
+	for p, ok := lhs.(*syntax.ParenExpr); ok; p, ok = lhs.(*syntax.ParenExpr) {
 		lhs = p.X
 	}
 	switch l := lhs.(type) {
@@ -85,7 +75,7 @@ func assign(s *syntax.AssignStmt) syntax.Stmt {
 		again := &syntax.Ident{NamePos: l.NamePos, Name: l.Name}
 		return &syntax.AssignStmt{OpPos: s.OpPos, Op: syntax.EQ, LHS: l, RHS: hidden(op.String()+"=", s, again, rhs)}
 	case *syntax.IndexExpr:
-		return &syntax.ExprStmt{X: hidden("[]=", s, expr(l.X), key(l.Y), text(op.String(), s), rhs)}
+		return &syntax.ExprStmt{X: hidden("[]=", s, expr(l.X), key(l.Y), literal(op.String(), s), rhs)}
 	}
 	s.LHS, s.RHS = target(s.LHS), rhs // the target is not assignable
 	return s
@@ -101,15 +91,18 @@ func target(e syntax.Expr) syntax.Expr {
 	case *syntax.ParenExpr:
 		e.X = target(e.X)
 	case *syntax.TupleExpr:
-		for i := range e.List {
-			e.List[i] = target(e.List[i])
-		}
+		each(e.List, target)
 	case *syntax.ListExpr:
-		for i := range e.List {
-			e.List[i] = target(e.List[i])
-		}
+		each(e.List, target)
 	}
 	return e
+}
+
+// each replaces each element of list by what rewrite returns for it.
+func each[T any](list []T, rewrite func(T) T) {
+	for i, e := range list {
+		list[i] = rewrite(e)
+	}
 }
 
 func params(list []syntax.Expr) {
@@ -126,13 +119,6 @@ func key(e syntax.Expr) syntax.Expr {
 		return l
 	}
 	return hidden("#", e, expr(e))
-}
-
-func exprs(list []syntax.Expr) []syntax.Expr {
-	for i, e := range list {
-		list[i] = expr(e)
-	}
-	return list
 }
 
 func expr(e syntax.Expr) syntax.Expr {
@@ -157,7 +143,7 @@ func expr(e syntax.Expr) syntax.Expr {
 	case *syntax.CallExpr:
 		return call(e)
 	case *syntax.DotExpr:
-		return at(hidden(".", e, expr(e.X), text(e.Name.Name, e)), e.NamePos)
+		return at(hidden(".", e, expr(e.X), literal(e.Name.Name, e)), e.NamePos)
 	case *syntax.IndexExpr:
 		e.X, e.Y = hidden("[]", e.X, expr(e.X)), key(e.Y)
 	case *syntax.SliceExpr:
@@ -186,9 +172,9 @@ func expr(e syntax.Expr) syntax.Expr {
 	case *syntax.CondExpr:
 		e.Cond, e.True, e.False = expr(e.Cond), expr(e.True), expr(e.False)
 	case *syntax.ListExpr:
-		exprs(e.List)
+		each(e.List, expr)
 	case *syntax.TupleExpr:
-		exprs(e.List)
+		each(e.List, expr)
 	case *syntax.ParenExpr:
 		e.X = expr(e.X)
 	}
@@ -227,7 +213,7 @@ func call(e *syntax.CallExpr) syntax.Expr {
 		e.Fn = expr(e.Fn)
 		return e
 	}
-	return at(hidden("()", e, append([]syntax.Expr{expr(d.X), text(d.Name.Name, d)}, e.Args...)...), e.Lparen)
+	return at(hidden("()", e, append([]syntax.Expr{expr(d.X), literal(d.Name.Name, d)}, e.Args...)...), e.Lparen)
 }
 
 func comprehension(e *syntax.Comprehension) syntax.Expr {

@@ -2,7 +2,6 @@ package data
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,10 +13,8 @@ import (
 var metricOps = []string{"sum", "count", "avg", "min", "max"}
 
 type aggregateArgs struct {
-	Records json.RawMessage `json:"records"`
-	Table   string          `json:"table"`
-	SaveAs  string          `json:"save_as"`
-	GroupBy []string        `json:"group_by"`
+	source
+	GroupBy []string `json:"group_by"`
 	Metrics []struct {
 		Column string `json:"column"`
 		Op     string `json:"op"`
@@ -40,25 +37,19 @@ type group struct {
 
 // A tally is the state of one metric for one group.
 type tally struct {
-	n         int // number of numeric values
-	sum       sum
-	least     decimal
-	most      decimal
-	leastText string // as written in the input
-	mostText  string
+	n       int // number of numeric values
+	sum     sum
+	best    decimal // the least or the most
+	written string  // best as written in the input
 }
 
 func (t *tally) add(op string, d decimal, written string) {
 	switch op {
 	case "sum", "avg":
 		t.sum.add(d)
-	case "min":
-		if t.n == 0 || d.cmp(t.least) < 0 {
-			t.least, t.leastText = d, written
-		}
-	case "max":
-		if t.n == 0 || d.cmp(t.most) > 0 {
-			t.most, t.mostText = d, written
+	case "min", "max":
+		if order := d.cmp(t.best); t.n == 0 || op == "min" && order < 0 || op == "max" && order > 0 {
+			t.best, t.written = d, written
 		}
 	}
 	t.n++
@@ -76,20 +67,15 @@ func (t *tally) append(b []byte, op string, rows int) []byte {
 		return append(b, "null"...)
 	case op == "avg":
 		return append(b, t.sum.over(t.n)...)
-	case op == "min":
-		return append(b, t.leastText...)
 	}
-	return append(b, t.mostText...)
+	return append(b, t.written...)
 }
 
 func (s *Set) aggregate(ctx context.Context, a aggregateArgs) ([]byte, error) {
 	if len(a.Metrics) == 0 {
 		return nil, toolrun.Refuse("metrics are required")
 	}
-	if err := checkName("save_as", a.SaveAs); err != nil {
-		return nil, err
-	}
-	t, err := s.input(ctx, a.Records, a.Table)
+	t, err := s.input(ctx, a.source)
 	if err != nil {
 		return nil, err
 	}

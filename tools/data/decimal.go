@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"math/big"
 	"strconv"
 	"strings"
@@ -69,21 +70,10 @@ func leadingDigits(s string) (digits, rest string) {
 
 // cmp returns -1, 0 or 1 as d is less than, equal to or more than o.
 func (d decimal) cmp(o decimal) int {
-	if s, t := d.sign(), o.sign(); s != t {
-		if s < t {
-			return -1
-		}
-		return 1
+	if order := cmp.Compare(d.sign(), o.sign()); order != 0 {
+		return order
 	}
-	n := 0
-	switch {
-	case d.exp < o.exp:
-		n = -1
-	case d.exp > o.exp:
-		n = 1
-	default:
-		n = strings.Compare(d.digits, o.digits)
-	}
+	n := cmp.Or(cmp.Compare(d.exp, o.exp), strings.Compare(d.digits, o.digits))
 	if d.neg {
 		return -n
 	}

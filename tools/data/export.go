@@ -33,10 +33,9 @@ func (s *Set) exportTool() *pawl.Tool {
 }
 
 type exportArgs struct {
-	Path    string          `json:"path"`
-	Records json.RawMessage `json:"records"`
-	Table   string          `json:"table"`
-	Format  string          `json:"format"`
+	source
+	Path   string `json:"path"`
+	Format string `json:"format"`
 }
 
 type exportData struct {
@@ -46,7 +45,7 @@ type exportData struct {
 }
 
 func (s *Set) export(ctx context.Context, a exportArgs) (llm.ToolResult, error) {
-	t, err := s.input(ctx, a.Records, a.Table)
+	t, err := s.input(ctx, a.source)
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
@@ -113,15 +112,9 @@ func (t *table) writeJSON(w *bufio.Writer, begin, between, end string) error {
 }
 
 func (t *table) writeCSV(w *bufio.Writer) error {
-	columns := t.picked
-	if columns == nil {
-		columns = make([]int, len(t.names))
-		for i := range columns {
-			columns[i] = i
-		}
-		if !t.headed {
-			slices.SortFunc(columns, func(a, b int) int { return strings.Compare(t.names[a], t.names[b]) })
-		}
+	columns := t.shown()
+	if t.picked == nil && !t.headed {
+		slices.SortFunc(columns, func(a, b int) int { return strings.Compare(t.names[a], t.names[b]) })
 	}
 	for i, column := range columns {
 		if i > 0 {

@@ -13,10 +13,8 @@ import (
 var filterOps = []string{"==", "!=", ">", "<", ">=", "<=", "contains", "in"}
 
 type filterArgs struct {
-	Records json.RawMessage `json:"records"`
-	Table   string          `json:"table"`
-	SaveAs  string          `json:"save_as"`
-	Where   []struct {
+	source
+	Where []struct {
 		Column string          `json:"column"`
 		Op     string          `json:"op"`
 		Value  json.RawMessage `json:"value"`
@@ -35,10 +33,7 @@ func (s *Set) filter(ctx context.Context, a filterArgs) ([]byte, error) {
 	if len(a.Where) == 0 {
 		return nil, toolrun.Refuse("where conditions are required")
 	}
-	if err := checkName("save_as", a.SaveAs); err != nil {
-		return nil, err
-	}
-	t, err := s.input(ctx, a.Records, a.Table)
+	t, err := s.input(ctx, a.source)
 	if err != nil {
 		return nil, err
 	}

@@ -10,9 +10,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/tools/data"
-	"pgregory.net/rapid"
 
 	"github.com/pawl-go/pawl/internal/test/tooltest"
 )

@@ -41,14 +41,23 @@ func (t *table) with(rows []row) *table {
 
 // columns returns the names of the columns to show.
 func (t *table) columns() []string {
-	if t.picked == nil {
-		return t.names
-	}
-	names := make([]string, len(t.picked))
-	for i, c := range t.picked {
-		names[i] = t.names[c]
+	names := make([]string, 0, len(t.names))
+	for _, c := range t.shown() {
+		names = append(names, t.names[c])
 	}
 	return names
+}
+
+// shown returns the numbers of the columns to show.
+func (t *table) shown() []int {
+	if t.picked != nil {
+		return t.picked
+	}
+	all := make([]int, len(t.names))
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }
 
 // column returns the index of the column name. It adds the column if it is new.

@@ -78,8 +78,19 @@ func (s *Set) save(ctx context.Context, name string, t *table) error {
 	return v.Set(valueName(name), s.tables.put(t))
 }
 
+// source holds the arguments for the input of a call, and the name for its result.
+type source struct {
+	Records json.RawMessage `json:"records"`
+	Table   string          `json:"table"`
+	SaveAs  string          `json:"save_as"`
+}
+
 // input returns the table that a call uses: a stored one, or the records in the call.
-func (s *Set) input(ctx context.Context, records json.RawMessage, name string) (*table, error) {
+func (s *Set) input(ctx context.Context, from source) (*table, error) {
+	if err := checkName("save_as", from.SaveAs); err != nil {
+		return nil, err
+	}
+	records, name := from.Records, from.Table
 	switch {
 	case name != "" && len(records) > 0:
 		return nil, toolrun.Refuse("give records or table, not both")

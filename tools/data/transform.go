@@ -3,7 +3,6 @@ package data
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -11,23 +10,18 @@ import (
 )
 
 type transformArgs struct {
-	Records  json.RawMessage   `json:"records"`
+	source
 	Select   []string          `json:"select"`
 	Rename   map[string]string `json:"rename"`
 	SortBy   string            `json:"sort_by"`
 	SortDesc bool              `json:"sort_desc"`
 	Limit    toolrun.Whole     `json:"limit"`
 	Offset   toolrun.Whole     `json:"offset"`
-	Table    string            `json:"table"`
-	SaveAs   string            `json:"save_as"`
 }
 
 // transform applies select, rename, sort and limit, in this order.
 func (s *Set) transform(ctx context.Context, a transformArgs) ([]byte, error) {
-	if err := checkName("save_as", a.SaveAs); err != nil {
-		return nil, err
-	}
-	from, err := s.input(ctx, a.Records, a.Table)
+	from, err := s.input(ctx, a.source)
 	if err != nil {
 		return nil, err
 	}
@@ -95,15 +89,8 @@ func (t *table) rename(names map[string]string) error {
 		}
 		columns[i] = names[from]
 	}
-	shown := t.picked
-	if shown == nil {
-		shown = make([]int, len(columns))
-		for i := range shown {
-			shown[i] = i
-		}
-	}
 	index := map[string]int{}
-	for _, i := range shown {
+	for _, i := range t.shown() {
 		name := columns[i]
 		if j, taken := index[name]; taken {
 			if t.names[i] == name {

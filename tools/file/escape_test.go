@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/test/tooltest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/file"
-	"pgregory.net/rapid"
 )
 
 const secret = "the secret outside"

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -207,21 +208,21 @@ func (q *searching) note() string {
 	case q.matcher == nil && n == 0:
 		b.WriteString("no file has such a name")
 	case q.matcher == nil:
-		fmt.Fprintf(&b, "%d %s", n, plural(n, "file", "files"))
+		fmt.Fprintf(&b, "%d %s", n, text.Plural(n, "file", "files"))
 	case n == 0:
-		fmt.Fprintf(&b, "no line matches, in %d %s", q.data.Files, plural(q.data.Files, "file", "files"))
+		fmt.Fprintf(&b, "no line matches, in %d %s", q.data.Files, text.Plural(q.data.Files, "file", "files"))
 	default:
-		fmt.Fprintf(&b, "%d %s in %d %s", n, plural(n, "line matches", "lines match"), q.data.Files, plural(q.data.Files, "file", "files"))
+		fmt.Fprintf(&b, "%d %s in %d %s", n, text.Plural(n, "line matches", "lines match"), q.data.Files, text.Plural(q.data.Files, "file", "files"))
 	}
 	if n := q.data.Binary; n > 0 {
-		fmt.Fprintf(&b, "; %d binary %s passed over (%s", n, plural(n, "file was", "files were"), strings.Join(q.binary, ", "))
+		fmt.Fprintf(&b, "; %d binary %s passed over (%s", n, text.Plural(n, "file was", "files were"), strings.Join(q.binary, ", "))
 		if n > len(q.binary) {
 			b.WriteString(", …")
 		}
 		b.WriteString(")")
 	}
 	if n := q.data.Unread; n > 0 {
-		fmt.Fprintf(&b, "; %d %s not be read", n, plural(n, "file could", "files could"))
+		fmt.Fprintf(&b, "; %d %s not be read", n, text.Plural(n, "file could", "files could"))
 	}
 	if q.lossy {
 		b.WriteString("; some bytes are not UTF-8 and stand here as \uFFFD")
@@ -231,13 +232,6 @@ func (q *searching) note() string {
 		fmt.Fprintf(&b, "; there are more, go on with %s", next)
 	}
 	return b.String()
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 // globs are compiled patterns of paths.

@@ -19,9 +19,9 @@ import (
 	"strings"
 	"sync"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -196,23 +196,12 @@ func (x *toolIndex) find(_ context.Context, q lookup) (llm.ToolResult, error) {
 	b.WriteString("These can be called from now on:")
 	f := found{}
 	for _, h := range hits {
-		text, _, _ := strings.Cut(h.tool.Description, "\n")
-		fmt.Fprintf(&b, "\n%s: %s", h.tool.Name, head(text, 200))
+		about, _, _ := strings.Cut(h.tool.Description, "\n")
+		fmt.Fprintf(&b, "\n%s: %s", h.tool.Name, text.Clip(about, 200))
 		f.Found = append(f.Found, h.tool.Name)
 	}
 	res := llm.TextResult(b.String())
 	var err error
 	res.Data, err = json.Marshal(f)
 	return res, err
-}
-
-// head returns at most the first n characters of s.
-func head(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
 }

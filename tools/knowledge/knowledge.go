@@ -27,7 +27,6 @@ package knowledge
 import (
 	"cmp"
 	"context"
-	"errors"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/store"
@@ -72,13 +71,3 @@ func New(db store.Knowledge, opts *Options) *Set {
 
 // Tools returns knowledge_search.
 func (s *Set) Tools(context.Context) ([]*pawl.Tool, error) { return []*pawl.Tool{s.Search}, nil }
-
-var errNoScope = errors.New("nothing is searched here: the program did not say whose documents these are")
-
-// whose returns the scope that a call uses.
-func (s *Set) whose(ctx context.Context) (store.Scope, error) {
-	if sc, ok := store.ActingScope(ctx, s.opts.Scope); ok {
-		return sc, nil
-	}
-	return store.Scope{}, errNoScope
-}

@@ -1,9 +1,10 @@
 package knowledge
 
 import (
+	"cmp"
 	"context"
 	"embed"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // definitions are the descriptions and schemas of the tools.
@@ -57,20 +59,16 @@ func (s *Set) search(ctx context.Context, a searchArgs) (llm.ToolResult, error) 
 	if strings.TrimSpace(a.Query) == "" {
 		return llm.ErrorResult("query is empty. Write what to look for: a question, or words."), nil
 	}
-	scope, err := s.whose(ctx)
-	if err != nil {
-		return llm.ToolResult{}, err
+	scope, ok := store.ActingScope(ctx, s.opts.Scope)
+	if !ok {
+		return llm.ToolResult{}, errors.New("nothing is searched here: the program did not say whose documents these are")
 	}
 	found, err := s.Find(ctx, scope, a.Query, int(min(a.Limit, mostHits)))
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
 	text, data := found.shown(a.Query)
-	b, err := json.Marshal(data)
-	if err != nil {
-		return llm.ToolResult{}, err
-	}
-	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: text}}, Data: b}, nil
+	return toolrun.Result(text, data)
 }
 
 // Text returns the hits for query as the text for a model: quoted, with sources.
@@ -125,10 +123,7 @@ func (f *Found) shown(query string) (string, searchData) {
 
 // origin returns the source of a chunk.
 func origin(h store.ChunkHit) string {
-	name := line(h.Title, 120)
-	if name == "" {
-		name = line(h.Document, 120)
-	}
+	name := cmp.Or(line(h.Title, 120), line(h.Document, 120))
 	if h.Heading != "" && h.Heading != h.Title {
 		name += " > " + line(strings.TrimPrefix(h.Heading, h.Title+" > "), 240)
 	}

@@ -41,12 +41,13 @@ func (m *maker) http(d *HTTP) (*pawl.Tool, error) {
 		if !slices.Contains(used, name) {
 			used = append(used, name)
 		}
-		if known != nil && !known[name] {
+		if _, ok := known[name]; known != nil && !ok {
 			return fmt.Errorf("{%s} is not an argument of input; {{%s}} is the literal text", name, name)
 		}
 		return nil
 	}
-	if err := r.parse(m, d, use, func(name string) bool { return known == nil || required[name] }); err != nil {
+	needed := func(name string) bool { return known == nil || slices.Contains(required, name) }
+	if err := r.parse(m, d, use, needed); err != nil {
 		return nil, err
 	}
 	input := json.RawMessage(d.Input)
@@ -146,15 +147,10 @@ func (r *request) addQuery(name, value string, use func(string) error) error {
 
 // repeated returns a field of a query; for a list, one field for each element.
 func repeated(name string, v any) []string {
-	values, ok := v.([]any)
-	if !ok {
-		values = []any{v}
+	if list, ok := v.([]any); ok {
+		return pairs(flat(name, list))
 	}
-	var out []string
-	for _, v := range values {
-		out = append(out, percent(name)+"="+percent(plainText(v)))
-	}
-	return out
+	return pairs([][2]string{{name, plainText(v)}})
 }
 
 // jsonBody parses the template of a JSON body.
@@ -238,7 +234,7 @@ func bodyNode(v any, use func(string) error, depth int) (func(args map[string]an
 
 // properties returns the names of a schema's properties and the required names. They are nil
 // without a schema.
-func properties(input JSON) (known, required map[string]bool, err error) {
+func properties(input JSON) (known map[string]json.RawMessage, required []string, err error) {
 	if len(input) == 0 {
 		return nil, nil, nil
 	}
@@ -249,14 +245,10 @@ func properties(input JSON) (known, required map[string]bool, err error) {
 	if err := json.Unmarshal(input, &s); err != nil {
 		return nil, nil, errors.New("input: want a JSON Schema of an object")
 	}
-	known, required = map[string]bool{}, map[string]bool{}
-	for name := range s.Properties {
-		known[name] = true
+	if s.Properties == nil {
+		s.Properties = map[string]json.RawMessage{}
 	}
-	for _, name := range s.Required {
-		required[name] = true
-	}
-	return known, required, nil
+	return s.Properties, s.Required, nil
 }
 
 // derived returns the schema of a definition without one.

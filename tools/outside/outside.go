@@ -129,25 +129,22 @@ func (m *maker) add(d Definition) error {
 	if n != 1 {
 		return fmt.Errorf("want one of command, http and openapi, got %d of them", n)
 	}
+	made, what := make([]*pawl.Tool, 1), ""
+	var err error
 	switch {
 	case d.Command != nil:
-		t, err := m.command(d.Command)
-		if err != nil {
-			return fmt.Errorf("command %s: %w", d.Command.Name, err)
-		}
-		m.set.tools = append(m.set.tools, t)
+		what = "command " + d.Command.Name
+		made[0], err = m.command(d.Command)
 	case d.HTTP != nil:
-		t, err := m.http(d.HTTP)
-		if err != nil {
-			return fmt.Errorf("http %s: %w", d.HTTP.Name, err)
-		}
-		m.set.tools = append(m.set.tools, t)
+		what = "http " + d.HTTP.Name
+		made[0], err = m.http(d.HTTP)
 	default:
-		tools, err := m.openapi(d.OpenAPI)
-		if err != nil {
-			return fmt.Errorf("openapi %s: %w", d.OpenAPI.Spec, err)
-		}
-		m.set.tools = append(m.set.tools, tools...)
+		what = "openapi " + d.OpenAPI.Spec
+		made, err = m.openapi(d.OpenAPI)
 	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	m.set.tools = append(m.set.tools, made...)
 	return nil
 }

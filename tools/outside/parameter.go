@@ -168,13 +168,7 @@ func queryStyle(style string, explode any, asJSON bool) (func(string, any) []str
 		if explode == false {
 			return joined(","), nil
 		}
-		return func(name string, v any) []string {
-			var out []string
-			for _, pair := range flat(name, v) {
-				out = append(out, percent(pair[0])+"="+percent(pair[1]))
-			}
-			return out
-		}, nil
+		return func(name string, v any) []string { return pairs(flat(name, v)) }, nil
 	case "spaceDelimited":
 		return joined("%20"), nil
 	case "pipeDelimited":
@@ -210,6 +204,15 @@ func flat(name string, v any) [][2]string {
 		}
 	default:
 		out = append(out, [2]string{name, plainText(v)})
+	}
+	return out
+}
+
+// pairs returns fields of a query, escaped.
+func pairs(fields [][2]string) []string {
+	var out []string
+	for _, f := range fields {
+		out = append(out, percent(f[0])+"="+percent(f[1]))
 	}
 	return out
 }
@@ -296,11 +299,7 @@ func (b *builder) body(o map[string]any) error {
 		}
 		switch form {
 		case "form":
-			var pairs []string
-			for _, p := range flat(arg, v) {
-				pairs = append(pairs, percent(p[0])+"="+percent(p[1]))
-			}
-			return strings.Join(pairs, "&"), "application/x-www-form-urlencoded", nil
+			return strings.Join(pairs(flat(arg, v)), "&"), "application/x-www-form-urlencoded", nil
 		case "text":
 			return plainText(v), "text/plain; charset=utf-8", nil
 		}

@@ -89,7 +89,7 @@ func parseJSON(b []byte) ([]Definition, error) {
 	switch {
 	case errors.As(err, &kind):
 		line := 1 + bytes.Count(b[:min(int(kind.Offset), len(b))], []byte("\n"))
-		return nil, fmt.Errorf("line %d: %s: want %s, got %s", line, kind.Field, kindName(kind.Type), kind.Value)
+		return nil, fmt.Errorf("line %d: %s: want %s, got %s", line, kind.Field, kindText(kind.Type.String()), kind.Value)
 	case err != nil:
 		if m := jsonField.FindStringSubmatch(err.Error()); m != nil {
 			at := bytes.Index(b, []byte(`"`+m[1]+`"`))
@@ -137,32 +137,26 @@ func worded(err error) error {
 
 // meant lists the fields of a definition, and the field that was probably meant.
 func meant(field, of string) string {
-	types := map[string]reflect.Type{"Definition": reflect.TypeFor[Definition](),
-		"Command": reflect.TypeFor[Command](), "HTTP": reflect.TypeFor[HTTP](), "OpenAPI": reflect.TypeFor[OpenAPI]()}
-	t, known := types[of]
+	fields := map[string][]string{}
 	var names []string
-	for name, each := range types {
-		if known && name != of {
-			continue
+	for _, t := range []reflect.Type{reflect.TypeFor[Definition](), reflect.TypeFor[Command](), reflect.TypeFor[HTTP](),
+		reflect.TypeFor[OpenAPI]()} {
+		for i := range t.NumField() {
+			fields[t.Name()] = append(fields[t.Name()], t.Field(i).Tag.Get("yaml"))
 		}
-		for i := range each.NumField() {
-			names = append(names, each.Field(i).Tag.Get("yaml"))
-		}
+		names = append(names, fields[t.Name()]...)
+	}
+	if fields[of] != nil {
+		names = fields[of]
 	}
 	if near := nearest.Word(field, names); near != "" {
 		return " (did you mean " + near + "?)"
 	}
-	if !known {
+	if fields[of] == nil {
 		return ""
-	}
-	names = names[:0]
-	for i := range t.NumField() {
-		names = append(names, t.Field(i).Tag.Get("yaml"))
 	}
 	return "; there are " + strings.Join(names, ", ")
 }
-
-func kindName(t reflect.Type) string { return kindText(t.String()) }
 
 func kindText(t string) string {
 	switch {

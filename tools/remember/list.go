@@ -15,11 +15,7 @@ type listArgs struct {
 	Limit        float64
 }
 
-func (s *Set) list(ctx context.Context, a listArgs) (llm.ToolResult, error) {
-	scope, err := s.whose(ctx)
-	if err != nil {
-		return llm.ToolResult{}, err
-	}
+func (s *Set) list(ctx context.Context, scope store.Scope, a listArgs) (llm.ToolResult, error) {
 	limit := 20
 	if a.Limit >= 1 {
 		limit = int(min(a.Limit, 100))
@@ -35,6 +31,7 @@ func (s *Set) list(ctx context.Context, a listArgs) (llm.ToolResult, error) {
 			list = append(list, h.Memory)
 		}
 	} else {
+		var err error
 		if list, err = s.db.Memories(ctx, scope, store.Page{After: a.After, Limit: limit + 1}); err != nil {
 			return llm.ToolResult{}, err
 		}

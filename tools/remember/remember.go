@@ -17,14 +17,10 @@ const maxContent = 2000
 
 type rememberArgs struct{ Content string }
 
-func (s *Set) remember(ctx context.Context, a rememberArgs) (llm.ToolResult, error) {
+func (s *Set) remember(ctx context.Context, scope store.Scope, a rememberArgs) (llm.ToolResult, error) {
 	text := strings.TrimSpace(a.Content)
 	if text == "" || len(text) > 4*maxContent {
 		return llm.ErrorResult("content must be one sentence that says something"), nil
-	}
-	scope, err := s.whose(ctx)
-	if err != nil {
-		return llm.ToolResult{}, err
 	}
 	source := "said in a conversation"
 	if v := pawl.InvocationFrom(ctx); v != nil {
@@ -44,11 +40,7 @@ func (s *Set) remember(ctx context.Context, a rememberArgs) (llm.ToolResult, err
 
 type forgetArgs struct{ ID string }
 
-func (s *Set) forget(ctx context.Context, a forgetArgs) (llm.ToolResult, error) {
-	scope, err := s.whose(ctx)
-	if err != nil {
-		return llm.ToolResult{}, err
-	}
+func (s *Set) forget(ctx context.Context, scope store.Scope, a forgetArgs) (llm.ToolResult, error) {
 	m, err := s.db.Memory(ctx, scope, a.ID)
 	if err == nil {
 		err = s.db.ForgetMemory(ctx, scope, a.ID)

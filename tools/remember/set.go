@@ -24,6 +24,7 @@ import (
 	"errors"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -58,11 +59,11 @@ func New(db store.Memories, opts *Options) *Set {
 		s.scope = opts.Scope
 	}
 	s.Remember = toolrun.Define(definitions, "remember", &pawl.Tool{Name: "remember", Effect: pawl.EffectIdempotent,
-		Run: toolrun.Func(s.remember)})
+		Run: scoped(s, s.remember)})
 	s.List = toolrun.Define(definitions, "list", &pawl.Tool{Name: "memory_list", Effect: pawl.EffectRead,
-		Run: toolrun.Func(s.list)})
+		Run: scoped(s, s.list)})
 	s.Forget = toolrun.Define(definitions, "forget", &pawl.Tool{Name: "memory_forget", Effect: pawl.EffectIdempotent,
-		Run: toolrun.Func(s.forget)})
+		Run: scoped(s, s.forget)})
 	return s
 }
 
@@ -71,12 +72,13 @@ func (s *Set) Tools(context.Context) ([]*pawl.Tool, error) {
 	return []*pawl.Tool{s.Remember, s.List, s.Forget}, nil
 }
 
-var errNoScope = errors.New("nothing is remembered here: the program did not say whose memory this is")
-
-// whose returns the scope that a call uses.
-func (s *Set) whose(ctx context.Context) (store.Scope, error) {
-	if sc, ok := store.ActingScope(ctx, s.scope); ok {
-		return sc, nil
-	}
-	return store.Scope{}, errNoScope
+// scoped returns a tool function that calls fn with the owner of the memory.
+func scoped[A any](s *Set, fn func(context.Context, store.Scope, A) (llm.ToolResult, error)) pawl.ToolFunc {
+	return toolrun.Func(func(ctx context.Context, a A) (llm.ToolResult, error) {
+		scope, ok := store.ActingScope(ctx, s.scope)
+		if !ok {
+			return llm.ToolResult{}, errors.New("nothing is remembered here: the program did not say whose memory this is")
+		}
+		return fn(ctx, scope, a)
+	})
 }

@@ -194,6 +194,5 @@ func (s *Set) shown(head string, v store.Schedule, when When) (llm.ToolResult, e
 			fmt.Fprintf(&b, "\n  %s", next.In(when.zone).Format("Mon 2006-01-02 15:04 MST"))
 		}
 	}
-	body, err := json.Marshal(data)
-	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: b.String()}}, Data: body}, err
+	return toolrun.Result(b.String(), data)
 }

@@ -48,11 +48,7 @@ type Done struct {
 // Run executes schedules until ctx ends, and returns its cause. Running occurrences are cancelled
 // then. Use Stop for an end that waits for them.
 func (r *Runner) Run(ctx context.Context) error {
-	poll := r.Poll
-	if poll <= 0 {
-		poll = 10 * time.Second
-	}
-	tick := time.NewTicker(poll)
+	tick := time.NewTicker(cmp.Or(max(r.Poll, 0), 10*time.Second))
 	defer tick.Stop()
 	for {
 		if err := r.Tick(ctx, time.Now()); err != nil && ctx.Err() == nil && r.Report != nil {
@@ -104,10 +100,7 @@ func (r *Runner) catchUp(ctx context.Context, d store.Due, now time.Time) error 
 	if err != nil { // it was stored by another version, or by another program
 		return errors.Join(fmt.Errorf("schedule %s is turned off: %w", v.ID, err), r.DB.MoveSchedule(ctx, d.Scope, v.ID, v.Next, time.Time{}, false))
 	}
-	late := r.Late
-	if late <= 0 {
-		late = time.Minute
-	}
+	late := cmp.Or(max(r.Late, 0), time.Minute)
 	for at := v.Next; !at.IsZero() && !at.After(now) && !r.ended(ctx); {
 		next := when.Next(at)
 		missed := at.Before(now.Add(-late))
@@ -133,10 +126,7 @@ func (r *Runner) catchUp(ctx context.Context, d store.Due, now time.Time) error 
 
 // occurrence executes one time of a schedule. ours is false if another runner has claimed it.
 func (r *Runner) occurrence(ctx context.Context, d store.Due, at, now, next time.Time) (ours bool, err error) {
-	lease := r.Lease
-	if lease <= 0 {
-		lease = time.Minute
-	}
+	lease := cmp.Or(max(r.Lease, 0), time.Minute)
 	r.Owner = cmp.Or(r.Owner, rand.Text()[:16])
 	claim, err := r.DB.ClaimOccurrence(ctx, d.Scope, d.Schedule.ID, at, r.Owner, now, now.Add(lease))
 	switch {
