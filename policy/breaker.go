@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -23,12 +24,7 @@ type Breaker struct {
 
 // Middleware returns the middleware that holds calls to b, with no failure so far.
 func (b Breaker) Middleware() pawl.Middleware {
-	if b.Failures <= 0 {
-		b.Failures = 5
-	}
-	if b.Pause <= 0 {
-		b.Pause = 30 * time.Second
-	}
+	b.Failures, b.Pause = cmp.Or(max(b.Failures, 0), 5), cmp.Or(max(b.Pause, 0), 30*time.Second)
 	s := &breakers{Breaker: b, tools: map[string]*health{}}
 	return pawl.Middleware{
 		Check: func(tools []*pawl.Tool) error { return check("circuit breaker", b.Tools, tools) },

@@ -273,16 +273,18 @@ func (c *conduct) arguments(args json.RawMessage) (all []argument) {
 		return nil
 	}
 	all = make([]argument, 0, 4)
-	whole := walkJSON(args, func(name, value string, _ bool) {
+	w := walker{give: func(name, value string, _ bool) {
 		plain := plainText(value)
 		if r := c.role(name, plain); r != roleNone {
 			all = append(all, argument{name, r, value, plain})
 		}
-	})
+	}}
+	cur := jsonscan.New(args)
+	w.walk(&cur, "")
 	if !c.act && slices.ContainsFunc(all, func(a argument) bool { return a.role == roleAddress }) {
 		all = append(all, c.sinks(args)...)
 	}
-	if !whole && len(all) > 0 && len(all) <= maxArguments {
+	if w.n > maxArguments && len(all) > 0 && len(all) <= maxArguments {
 		all = append(all, make([]argument, maxArguments+1-len(all))...)
 	}
 	return all

@@ -166,17 +166,11 @@ type sighting struct {
 func newIndex(outer *index, inner bool, words string, names *nouns) *index {
 	ix := &index{outer: outer, inner: inner, nouns: names, own: map[string]*origin{}, last: map[string]int{},
 		seen: map[string]*sighting{}}
-	ix.tainted = inner && (outer == nil || outer.taint())
+	ix.tainted = inner && (outer == nil || outer.locked(func() bool { return outer.tainted }))
 	if words != "" {
 		ix.words = append(ix.words, plainText(words))
 	}
 	return ix
-}
-
-func (ix *index) taint() bool {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	return ix.tainted
 }
 
 // begins reports whether the messages of ix are the first of msgs. Texts of one process are shared,

@@ -124,16 +124,10 @@ func (ix *index) asked(o *origin, args json.RawMessage, words []string) {
 // columns separates numbers that a comma or a colon joins.
 var columns = strings.NewReplacer(",", " , ", ":", " : ")
 
-// walkJSON calls f for each string and number in args with the name of the member around it, and
-// for each name that is an address. It reports false if there are more than maxArguments of them.
-func walkJSON(args json.RawMessage, f func(name, value string, isString bool)) bool {
-	w := walker{give: f}
-	cur := jsonscan.New(args)
-	w.walk(&cur, "")
-	return w.n <= maxArguments
-}
-
+// walker finds the first maxArguments values in arguments.
 type walker struct {
+	// gets each string and number with the name of the member around it, and each name that is an
+	// address
 	give func(name, value string, isString bool)
 	key  func(name string) // gets the names of members; nil means that they are not needed
 	n    int
@@ -201,12 +195,10 @@ func (ix *index) value(cur *jsonscan.Cursor, o *origin, field string, rec *recor
 			ix.value(cur, o, k, inner, depth+1)
 		}
 	case jsonscan.Array:
-		alone := rec
 		for cur.Array(); cur.More(); {
+			alone := rec
 			if cur.Kind() == jsonscan.Object {
 				alone = nil
-			} else {
-				alone = rec
 			}
 			ix.value(cur, o, field, alone, depth)
 		}

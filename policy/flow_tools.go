@@ -145,18 +145,9 @@ func newConduct(t *pawl.Tool, labels []string, words *nouns) *conduct {
 	}
 	c.final = c.final || c.act && party && money
 	c.out = c.out || c.act && party
-	for _, l := range labels {
-		switch l {
-		case "trusted":
-			c.trusted = true
-		case "private":
-			c.private = true
-		case "final":
-			c.final = true
-		case "out":
-			c.out = true
-		}
-	}
+	c.trusted, c.private = slices.Contains(labels, "trusted"), slices.Contains(labels, "private")
+	c.final = c.final || slices.Contains(labels, "final")
+	c.out = c.out || slices.Contains(labels, "out")
 	return c
 }
 

@@ -4,6 +4,7 @@ package policy
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -107,13 +108,7 @@ var addresses = regexp.MustCompile(`(?:https?|wss?|ftp)://[^\s<>"'()\[\]{}\\|]+|
 
 // addressesIn returns the addresses in a plain text, at most n.
 func addressesIn(text string, n int) []string {
-	digits := 0
-	for i := 0; i < len(text) && digits < 10; i++ {
-		if text[i] >= '0' && text[i] <= '9' {
-			digits++
-		}
-	}
-	if digits < 10 && !strings.ContainsAny(text, "@/") && !strings.Contains(text, "www.") {
+	if !tenDigits(text) && !strings.ContainsAny(text, "@/") && !strings.Contains(text, "www.") {
 		return nil
 	}
 	all := addresses.FindAllString(text, n)
@@ -121,6 +116,17 @@ func addressesIn(text string, n int) []string {
 		all[i] = strings.TrimRight(a, ".,;:!?*_`")
 	}
 	return all
+}
+
+// tenDigits reports whether s has ten digits or more.
+func tenDigits(s string) bool {
+	n := 0
+	for i := 0; i < len(s) && n < 10; i++ {
+		if s[i] >= '0' && s[i] <= '9' {
+			n++
+		}
+	}
+	return n == 10
 }
 
 // addressKind returns the kind of address that the whole of v is; empty means none. An account has
@@ -139,12 +145,7 @@ func addressKind(v string) string {
 		return kindLink
 	case strings.Contains(v, "@"):
 		return kindMail
-	case strings.Count(strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' {
-			return '0'
-		}
-		return r
-	}, v), "0") >= 10:
+	case tenDigits(v):
 		return kindAccount
 	}
 	return ""
@@ -199,15 +200,8 @@ func amount(s string) (float64, bool) {
 
 // hasAmount reports whether text has the number n.
 func hasAmount(text string, n float64) bool {
-	for len(text) > 0 {
-		at := figure.FindStringIndex(text)
-		if at == nil {
-			return false
-		}
-		if f, ok := amount(text[at[0]:at[1]]); ok && f == n {
-			return true
-		}
-		text = text[at[1]:]
-	}
-	return false
+	return slices.ContainsFunc(figure.FindAllString(text, -1), func(s string) bool {
+		f, ok := amount(s)
+		return ok && f == n
+	})
 }

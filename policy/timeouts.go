@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -70,10 +71,7 @@ func (t Timeouts) entries() []string {
 			}
 			return 1
 		}
-		if len(a) != len(b) {
-			return len(b) - len(a)
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(len(b)-len(a), strings.Compare(a, b))
 	})
 	return out
 }

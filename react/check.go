@@ -132,11 +132,7 @@ func choiceHint(req *llm.Request) string {
 func countCalls(msgs []llm.Message) int {
 	n := 0
 	for _, m := range msgs {
-		for _, p := range m.Parts {
-			if _, ok := p.(llm.ToolCall); ok {
-				n++
-			}
-		}
+		n += len(m.Calls())
 	}
 	return n
 }
