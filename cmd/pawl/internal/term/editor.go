@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 )
@@ -81,13 +80,13 @@ func (e *Editor) Key(k Key) bool {
 	case "end", "ctrl-e":
 		e.at = end
 	case "word-left":
-		e.at = wordLeft(e.text, e.at)
+		e.at -= wordLeft(before)
 	case "word-right":
-		e.at = wordRight(e.text, e.at)
+		e.at += wordRight(after)
 	case "delete-word", "ctrl-w":
-		e.remove(wordLeft(e.text, e.at), e.at)
+		e.remove(e.at-wordLeft(before), e.at)
 	case "delete-word-right":
-		e.remove(e.at, wordRight(e.text, e.at))
+		e.remove(e.at, e.at+wordRight(after))
 	case "ctrl-u":
 		e.remove(start, e.at)
 	case "ctrl-k":
@@ -128,30 +127,16 @@ func lastLetter(s string) int {
 	return last
 }
 
-func wordLeft(s string, at int) int {
-	letters := false
-	for at > 0 {
-		r, n := utf8.DecodeLastRuneInString(s[:at])
-		if unicode.IsSpace(r) && letters {
-			break
-		}
-		letters = letters || !unicode.IsSpace(r)
-		at -= n
-	}
-	return at
+func notSpace(r rune) bool { return !unicode.IsSpace(r) }
+
+// wordLeft returns the length of the last word of s, with the space after it.
+func wordLeft(s string) int {
+	return len(s) - len(strings.TrimRightFunc(strings.TrimRightFunc(s, unicode.IsSpace), notSpace))
 }
 
-func wordRight(s string, at int) int {
-	letters := false
-	for at < len(s) {
-		r, n := utf8.DecodeRuneInString(s[at:])
-		if unicode.IsSpace(r) && letters {
-			break
-		}
-		letters = letters || !unicode.IsSpace(r)
-		at += n
-	}
-	return at
+// wordRight returns the length of the first word of s, with the space before it.
+func wordRight(s string) int {
+	return len(s) - len(strings.TrimLeftFunc(strings.TrimLeftFunc(s, unicode.IsSpace), notSpace))
 }
 
 // up moves the cursor one line up. From the first line it opens the previous entry of the history.
@@ -161,9 +146,9 @@ func (e *Editor) up(start int) {
 		e.at = column(e.text[above:start-1], Width(e.text[start:e.at])) + above
 		return
 	}
-	if e.past > 0 && len(e.history) > 0 {
-		if e.past >= len(e.history) {
-			e.past, e.draft = len(e.history), e.text
+	if e.past > 0 {
+		if e.past == len(e.history) {
+			e.draft = e.text
 		}
 		e.past--
 		e.Set(e.history[e.past])
@@ -207,9 +192,9 @@ func (e *Editor) complete() {
 	if e.Complete == nil {
 		return
 	}
+	e.choices = nil
 	all := e.Complete(e.text[:e.at])
 	if len(all) == 0 {
-		e.choices = nil
 		return
 	}
 	common := all[0]
@@ -224,7 +209,6 @@ func (e *Editor) complete() {
 		rest := e.text[e.at:]
 		e.text, e.at = common+rest, len(common)
 	}
-	e.choices = nil
 	if len(all) > 1 {
 		e.choices = slices.Clone(all)
 	}

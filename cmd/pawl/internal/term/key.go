@@ -25,17 +25,9 @@ func DecodeKey(in string, last bool) (k Key, n int) {
 	switch c := in[0]; {
 	case c == 0x1b:
 		return decodeEscape(in, last)
-	case c == '\r':
-		return Key{Name: "enter"}, 1
-	case c == '\n':
-		return Key{Name: "newline"}, 1
-	case c == '\t':
-		return Key{Name: "tab"}, 1
-	case c == 0x7f || c == 0x08:
-		return Key{Name: "backspace"}, 1
-	case c == 0:
-		return Key{}, 1
-	case c < 0x1b:
+	case controls[c] != "":
+		return Key{Name: controls[c]}, 1
+	case c > 0 && c < 0x1b:
 		return Key{Name: "ctrl-" + string('a'+rune(c)-1)}, 1
 	case c < 0x20:
 		return Key{}, 1
@@ -53,6 +45,13 @@ func DecodeKey(in string, last bool) (k Key, n int) {
 	}
 	return Key{"text", Visible(in[:end])}, end
 }
+
+// controls maps single bytes to keys.
+var controls = map[byte]string{'\r': "enter", '\n': "newline", '\t': "tab", 0x08: "backspace", 0x7f: "backspace"}
+
+// alts maps the byte after an escape byte to a key.
+var alts = map[byte]string{'\r': "newline", '\n': "newline", 0x08: "delete-word", 0x7f: "delete-word",
+	'b': "word-left", 'f': "word-right", 'd': "delete-word-right"}
 
 // sequences maps the end of an escape sequence, after the escape byte and "[" or "O", to a key.
 var sequences = map[string]string{
@@ -92,16 +91,8 @@ func decodeEscape(in string, last bool) (Key, int) {
 			return Key{}, len(in)
 		}
 		return Key{}, 0
-	case c == '\r' || c == '\n':
-		return Key{Name: "newline"}, 2
-	case c == 0x7f || c == 0x08:
-		return Key{Name: "delete-word"}, 2
-	case c == 'b':
-		return Key{Name: "word-left"}, 2
-	case c == 'f':
-		return Key{Name: "word-right"}, 2
-	case c == 'd':
-		return Key{Name: "delete-word-right"}, 2
+	case alts[c] != "":
+		return Key{Name: alts[c]}, 2
 	case c > 0x20 && c < 0x7f:
 		return Key{Name: "alt-" + string(rune(c))}, 2
 	}

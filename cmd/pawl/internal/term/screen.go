@@ -135,6 +135,5 @@ func (s *Screen) Paint(print, live []Line, at *Cursor) error {
 
 // Close removes the live lines and shows the cursor. Paint may be called again afterwards.
 func (s *Screen) Close() error {
-	err := s.Paint(nil, nil, &Cursor{})
-	return err
+	return s.Paint(nil, nil, &Cursor{})
 }

@@ -27,7 +27,6 @@ type Device struct {
 	in, out *os.File
 	keys    chan Key
 	resized chan os.Signal
-	done    chan struct{}
 
 	mu    sync.Mutex
 	state *term.State // modes to restore; nil means that they are restored
@@ -44,7 +43,7 @@ func Open(in, out *os.File) (*Device, error) {
 	if in != nil && !wakes {
 		return nil, errNoKeys
 	}
-	d := &Device{in: in, out: out, keys: make(chan Key), resized: make(chan os.Signal, 1), done: make(chan struct{})}
+	d := &Device{in: in, out: out, keys: make(chan Key), resized: make(chan os.Signal, 1)}
 	if err := d.Seize(); err != nil {
 		return nil, err
 	}
@@ -99,14 +98,7 @@ func (d *Device) Release() {
 // Close restores the terminal. It may be called more than once.
 func (d *Device) Close() {
 	d.Release()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	select {
-	case <-d.done:
-	default:
-		close(d.done)
-		signal.Stop(d.resized)
-	}
+	signal.Stop(d.resized)
 }
 
 // read starts to read keys. The returned function stops that and waits for the end.

@@ -13,13 +13,7 @@ import (
 // characters except newline and tab, characters that change the direction of text, and bytes that
 // are not UTF-8. Text of a model or a tool is shown and has no other effect.
 func Visible(s string) string {
-	clean := true
-	for i, r := range s {
-		if r == utf8.RuneError || Hidden(r) {
-			clean = clean && r == utf8.RuneError && strings.HasPrefix(s[i:], "\uFFFD")
-		}
-	}
-	if clean {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, Hidden) {
 		return s
 	}
 	var b strings.Builder
