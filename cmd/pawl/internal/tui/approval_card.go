@@ -64,11 +64,11 @@ func newCard(call llm.ToolCall, why string, of *change, editable bool) *card {
 	q := &card{name: call.Name, args: call.Args, editable: editable, unread: true, answer: make(chan decision, 1)}
 	q.title = term.Text(term.Bold|term.Yellow, call.Name).Add(term.Yellow, " asks").Add(0, ": "+
 		strings.TrimSuffix(why, "."))
-	fields, err := argFields(call.Args)
+	fields, ok := argFields(call.Args)
 	switch {
 	case of != nil:
 		q.body = of.lines()
-	case err != nil:
+	case !ok:
 		q.body = textLines(string(call.Args))
 	default:
 		for _, f := range fields {
@@ -400,8 +400,8 @@ func (c *callItem) details() []term.Line {
 		return textLines("it has not ended")
 	}
 	var out []term.Line
-	fields, err := argFields(c.call.Args)
-	if err != nil {
+	fields, ok := argFields(c.call.Args)
+	if !ok {
 		out = textLines(string(c.call.Args))
 	}
 	for _, f := range fields {

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -216,11 +217,7 @@ func (v *view) endProse() {
 
 // retract removes the unprinted part of a text that was not an answer.
 func (v *view) retract() {
-	for i, it := range v.items {
-		if p, ok := it.(*prose); ok && p == v.prose {
-			v.items = append(v.items[:i], v.items[i+1:]...)
-		}
-	}
+	v.items = slices.DeleteFunc(v.items, func(it shownItem) bool { return it == shownItem(v.prose) })
 	v.prose = nil
 	if v.last == "text" {
 		v.put("note", term.Text(term.Dim, "(forget that: it was no answer but a call written as text)"))
@@ -260,9 +257,13 @@ func (v *view) broken(e pawl.Event) {
 	if text := strings.TrimSpace(reply.Message.Text()); !v.answer && text != "" {
 		v.text(text, false)
 	}
-	m := markOf(pawl.OutcomeError)
-	lines := term.Text(term.Red, cutReply+e.Error).Wrap(v.width - 2)
-	v.put("note", term.Indent(lines[:min(len(lines), 3)], term.Text(term.Red, m.mark+" "), term.Text(0, "  "))...)
+	v.note(term.Red, markOf(pawl.OutcomeError).mark+" ", cutReply+e.Error)
+}
+
+// note adds the first lines of a text, with mark before them.
+func (v *view) note(colour term.Style, mark, text string) {
+	lines := term.Text(colour, text).Wrap(v.width - 2)
+	v.put("note", term.Indent(lines[:min(len(lines), 3)], term.Text(colour, mark), term.Text(0, "  "))...)
 }
 
 func (v *view) notice(e pawl.Event) {
@@ -274,8 +275,7 @@ func (v *view) notice(e pawl.Event) {
 		c.notes = append(c.notes, text)
 		return
 	}
-	lines := term.Text(term.Yellow, text).Wrap(v.width - 2)
-	v.put("note", term.Indent(lines[:min(len(lines), 3)], term.Text(term.Yellow, "! "), term.Text(0, "  "))...)
+	v.note(term.Yellow, "! ", text)
 }
 
 // said shows a message of the person.

@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
+	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -222,7 +223,7 @@ func (c *callItem) args(room int) string {
 	}
 	args := plainArgs(c.call.Args)
 	// the question showed the other arguments
-	if fields, err := argFields(c.call.Args); c.detail != nil && err == nil && len(fields) > 0 {
+	if fields, _ := argFields(c.call.Args); c.detail != nil && len(fields) > 0 {
 		slices.SortStableFunc(fields, func(a, b argument) int { return priority(a.name) - priority(b.name) })
 		args = plainValue(fields[0].value, 200)
 	}
@@ -232,8 +233,8 @@ func (c *callItem) args(room int) string {
 // plainArgs returns arguments on one line: the value alone if there is only one, else names with
 // values.
 func plainArgs(args json.RawMessage) string {
-	fields, err := argFields(args)
-	if err != nil {
+	fields, ok := argFields(args)
+	if !ok {
 		return cli.Line(string(args), 200)
 	}
 	if len(fields) == 1 {
@@ -273,29 +274,19 @@ type argument struct {
 	value json.RawMessage
 }
 
-// argFields returns arguments in their order. The error reports that they are not a JSON object.
-func argFields(args json.RawMessage) ([]argument, error) {
-	d := json.NewDecoder(bytes.NewReader(args))
+// argFields returns arguments in their order. ok is false if they are not a JSON object.
+func argFields(args json.RawMessage) (out []argument, ok bool) {
 	if len(bytes.TrimSpace(args)) == 0 {
-		return nil, nil
+		return nil, true
 	}
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, fmt.Errorf("no object: %w", err)
+	if !jsonscan.IsObject(args) {
+		return nil, false
 	}
-	var out []argument
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		var v json.RawMessage
-		if err := d.Decode(&v); err != nil {
-			return nil, err
-		}
-		out = append(out, argument{name.(string), v})
+	c := jsonscan.New(args)
+	for name := range c.Members() {
+		out = append(out, argument{string(name), c.Raw()})
 	}
-	_, err := d.Token()
-	return out, err
+	return out, true
 }
 
 // mark returns the mark before the name, and the text behind the arguments with the time in it.
@@ -305,13 +296,11 @@ func (c *callItem) mark(now time.Time) (mark, tail term.Line, took string) {
 	switch c.state {
 	case callWriting:
 		note(term.Dim, "being written")
-		return mark, tail, took
 	case callReady:
 		note(term.Dim, "waits")
-		return mark, tail, took
 	case callPending:
+		mark = term.Text(term.Yellow, "?")
 		note(term.Yellow, "asks")
-		return term.Text(term.Yellow, "?"), tail, took
 	case callRunning:
 		mark = term.Text(term.Cyan, spinner(now.Sub(c.started)))
 		took = cli.Short(now.Sub(c.started))
@@ -319,28 +308,28 @@ func (c *callItem) mark(now time.Time) (mark, tail term.Line, took string) {
 		if c.early {
 			note(term.Dim, "early")
 		}
-		return mark, tail, took
+	case callDone:
+		m := markOf(c.outcome)
+		mark = term.Text(m.colour, m.mark)
+		if c.outcome != pawl.OutcomeOK {
+			note(m.colour, strings.ReplaceAll(string(c.outcome), "_", " "))
+		}
+		if c.exec == nil {
+			break
+		}
+		if len(c.exec.Repairs) > 0 {
+			note(term.Yellow, "repaired")
+		}
+		if c.exec.Cached {
+			note(term.Dim, "cached")
+		} else if c.attempt > 0 {
+			took = cli.Short(c.took)
+			note(term.Dim, took)
+		}
+		if c.early {
+			note(term.Dim, "early")
+		}
+		note(term.Dim, fmt.Sprintf("#%d", c.number))
 	}
-	m := markOf(c.outcome)
-	mark = term.Text(m.colour, m.mark)
-	if c.outcome != pawl.OutcomeOK {
-		note(m.colour, strings.ReplaceAll(string(c.outcome), "_", " "))
-	}
-	if c.exec == nil {
-		return mark, tail, took
-	}
-	if len(c.exec.Repairs) > 0 {
-		note(term.Yellow, "repaired")
-	}
-	if c.exec.Cached {
-		note(term.Dim, "cached")
-	} else if c.attempt > 0 {
-		took = cli.Short(c.took)
-		note(term.Dim, took)
-	}
-	if c.early {
-		note(term.Dim, "early")
-	}
-	note(term.Dim, fmt.Sprintf("#%d", c.number))
 	return mark, tail, took
 }

@@ -26,15 +26,14 @@ func code(n ast.Node, source []byte, lang string, width int) []term.Line {
 
 // hardWrap breaks a line into lines of width columns, within words if necessary.
 func hardWrap(l term.Line, width int) []term.Line {
-	if l.Width() <= width {
-		return []term.Line{l}
-	}
 	var out []term.Line
-	for l.Width() > 0 {
+	for {
 		head, rest := l.Split(max(width, 2))
-		out, l = append(out, head), rest
+		if out = append(out, head); rest == nil {
+			return out
+		}
+		l = rest
 	}
-	return out
 }
 
 // language holds what Highlight recognizes in a line of code.
