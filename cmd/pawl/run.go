@@ -17,7 +17,6 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/runs"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/tui"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/team"
 )
 
@@ -95,7 +94,7 @@ func (c *runCmd) run(sys *cli.System) error {
 	if res == nil {
 		return cli.NotBegun(err)
 	}
-	return d.End(res, s.Handed(truth), c.Save, assemble.Ended(res, err, c.File, c.Save))
+	return d.End(res, s.Shown(assemble.OpenCalls(truth)), c.Save, assemble.Ended(res, err, c.File, c.Save))
 }
 
 // durable starts a durable run. If the run exists, with the same transcript and messages, it is
@@ -133,13 +132,11 @@ func (c *runCmd) words() error {
 
 // start returns the input of the run: the transcript to continue, and the new messages.
 func (c *runCmd) start(sys *cli.System) (*pawl.Result, []llm.Message, error) {
-	from := new(pawl.Result)
-	if c.Messages != "" {
-		var err error
-		if from, err = assemble.LoadTranscript(c.Messages); err != nil {
-			return nil, nil, err
-		}
-	} else if !c.SettleFlags.Empty() {
+	from, err := assemble.LoadTranscript(c.Messages)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.Messages == "" && !c.SettleFlags.Empty() {
 		hint := "--messages FILE, with what --save wrote"
 		if c.Durable {
 			hint = "pawl runs approve, deny and answer are for the calls of durable runs"
@@ -224,13 +221,8 @@ func (c *runCmd) onCluster(ctx context.Context, sys *cli.System) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case c.DurableFlags.Run == assemble.LastRun:
-		return cli.Usage("choose another name", "--run last: the word last means the last run")
-	case c.DurableFlags.Run != "":
-		if err := store.CheckID(c.DurableFlags.Run); err != nil {
-			return cli.Usage("a name such as invoice-7", "--run: %v", err)
-		}
+	if err := c.CheckID(); err != nil {
+		return err
 	}
 	from, msgs, err := c.start(sys)
 	if err != nil {
@@ -239,8 +231,9 @@ func (c *runCmd) onCluster(ctx context.Context, sys *cli.System) error {
 	if err := cli.Savable("--save", c.Save); err != nil {
 		return err
 	}
-	w := runs.RemoteRun{ID: cmp.Or(c.DurableFlags.Run, assemble.NewRunID()), Agent: name, JSON: c.JSON, Save: c.Save}
-	return w.Do(ctx, sys, &c.ClusterFlags, from, msgs)
+	r := &runs.RemoteRun{Flags: &c.ClusterFlags, Sys: sys, ID: cmp.Or(c.DurableFlags.Run, assemble.NewRunID()),
+		Agent: name, JSON: c.JSON, Save: c.Save}
+	return r.Do(ctx, from, msgs)
 }
 
 // agentThere returns the name of the agent. Flags of an agent are refused, because the worker

@@ -125,21 +125,13 @@ func (f *AgentFlags) options(sys *cli.System) (*config.Options, error) {
 	if f.AllowCommands {
 		o.Commands = outside.Exec
 	}
-	if f.Rehearse != "" {
-		tools, err := rehearsal(f.Rehearse)
-		if err != nil {
-			return nil, err
-		}
-		o.Tools = append(o.Tools, tools)
+	rehearsals, err := definedTools("--rehearse", f.Rehearse, true, rehearsed)
+	if err != nil {
+		return nil, err
 	}
-	if f.Passive != "" {
-		tools, err := passiveTools(f.Passive)
-		if err != nil {
-			return nil, err
-		}
-		o.Tools = append(o.Tools, tools)
-	}
-	return o, nil
+	passives, err := definedTools("--passive", f.Passive, false, passive)
+	o.Tools = append(rehearsals, passives...)
+	return o, err
 }
 
 // over writes the flags over the agent.

@@ -155,12 +155,17 @@ func (f *DurableFlags) Check() error {
 		return cli.Usage("pawl run --durable --lease TIME …", "--lease: the run is not durable")
 	case f.Lease != nil && *f.Lease < time.Second:
 		return cli.Usage("a second and more, such as 30s", "--lease %v is too short", *f.Lease)
-	case f.Run == LastRun:
+	}
+	return f.CheckID()
+}
+
+// CheckID returns an error if the ID of the run is not usable. An empty ID is.
+func (f *DurableFlags) CheckID() error {
+	if f.Run == LastRun {
 		return cli.Usage("choose another name", "--run last: the word last means the last run")
-	case f.Run != "":
-		if err := store.CheckID(f.Run); err != nil {
-			return cli.Usage("a name such as invoice-7", "--run: %v", err)
-		}
+	}
+	if err := store.CheckID(f.Run); f.Run != "" && err != nil {
+		return cli.Usage("a name such as invoice-7", "--run: %v", err)
 	}
 	return nil
 }

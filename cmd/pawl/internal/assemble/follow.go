@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/redact"
+	"github.com/pawl-go/pawl/telemetry"
 )
 
 // EventLines returns a function that writes events as JSON, one a line. After a write error it
@@ -25,14 +26,6 @@ func EventLines(w io.Writer, failed *error) func(pawl.Event) {
 	}
 }
 
-// Save writes res to the file at path. An empty path means no file.
-func Save(path string, res *pawl.Result) error {
-	if path == "" {
-		return nil
-	}
-	return SaveTranscript(path, res)
-}
-
 // Resumed returns a runner that resumes the agent from a result.
 func (s *Setup) Resumed(from *pawl.Result) pawl.Runner {
 	run := observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
@@ -43,7 +36,9 @@ func (s *Setup) Resumed(from *pawl.Result) pawl.Runner {
 	}
 	traced := s.Around(run)
 	return observe.RunnerFunc(func(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
-		return traced.Stream(linked(ctx, from), msgs...)
+		// the span of the run has a link to the runs that it resumes
+		ctx = telemetry.LinkTo(ctx, telemetry.Resumed, telemetry.Traceparent(from))
+		return traced.Stream(ctx, msgs...)
 	})
 }
 
@@ -60,13 +55,8 @@ func (s *Setup) Follow(ctx context.Context, run pawl.Runner, msgs []llm.Message,
 	return shown, truth, err
 }
 
-// Handed returns the open calls for printing. A call that the caller executes is complete; a call
-// that only needs a decision has its secrets hidden.
-func (s *Setup) Handed(truth *pawl.Result) []OpenCall {
-	return s.Shown(OpenCalls(truth))
-}
-
-// Shown hides secrets in open calls, as Handed does. It changes open and returns it.
+// Shown returns open calls for printing. A call that the caller executes is complete; a call that
+// only needs a decision has its secrets hidden. Shown changes open.
 func (s *Setup) Shown(open []OpenCall) []OpenCall {
 	for i := range open {
 		if o := &open[i]; o.waiting != nil && !o.waiting.Passive {

@@ -3,7 +3,7 @@ package assemble
 import (
 	"context"
 	"errors"
-	"sync"
+	"sync/atomic"
 
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/config"
@@ -63,23 +63,15 @@ func (f *ServerFlags) Over(a *config.Agent) error {
 
 // questionBox forwards questions of MCP servers to a person. The person is set after the servers
 // have connected.
-type questionBox struct {
-	mu  sync.Mutex
-	ask func(context.Context, mcp.Question) (mcp.Answer, error)
-}
+type questionBox struct{ ask atomic.Pointer[answerer] }
 
-func (b *questionBox) Set(ask func(context.Context, mcp.Question) (mcp.Answer, error)) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.ask = ask
-}
+type answerer func(context.Context, mcp.Question) (mcp.Answer, error)
+
+func (b *questionBox) Set(ask answerer) { b.ask.Store(&ask) }
 
 func (b *questionBox) question(ctx context.Context, q mcp.Question) (mcp.Answer, error) {
-	b.mu.Lock()
-	ask := b.ask
-	b.mu.Unlock()
-	if ask == nil {
-		return mcp.Answer{}, errors.New("no person is at the terminal")
+	if ask := b.ask.Load(); ask != nil {
+		return (*ask)(ctx, q)
 	}
-	return ask(ctx, q)
+	return mcp.Answer{}, errors.New("no person is at the terminal")
 }

@@ -66,27 +66,16 @@ func toolDefs(flag, path string, results bool) ([]toolDef, error) {
 	return defs, nil
 }
 
-// passiveTools reads tools that the caller executes.
-func passiveTools(path string) (pawl.Toolset, error) {
-	defs, err := toolDefs("--passive", path, false)
+// definedTools returns the tools in the file of a flag, which tool makes from their definitions. An
+// empty path means no tools.
+func definedTools(flag, path string, results bool, tool func(toolDef) *pawl.Tool) ([]pawl.Toolset, error) {
+	if path == "" {
+		return nil, nil
+	}
+	defs, err := toolDefs(flag, path, results)
 	if err != nil {
 		return nil, err
 	}
-	return registry("--passive", path, defs, func(d toolDef) *pawl.Tool {
-		return &pawl.Tool{Name: d.Name, Description: d.Description, Input: d.Input, Passive: true}
-	})
-}
-
-// rehearsal reads tools with recorded results.
-func rehearsal(path string) (pawl.Toolset, error) {
-	defs, err := toolDefs("--rehearse", path, true)
-	if err != nil {
-		return nil, err
-	}
-	return registry("--rehearse", path, defs, rehearsed)
-}
-
-func registry(flag, path string, defs []toolDef, tool func(toolDef) *pawl.Tool) (pawl.Toolset, error) {
 	r := new(pawl.Registry)
 	for _, d := range defs {
 		switch err := r.Add(tool(d)); {
@@ -97,7 +86,12 @@ func registry(flag, path string, defs []toolDef, tool func(toolDef) *pawl.Tool) 
 			return nil, cli.Usage("", "%s %s: %v", flag, path, err)
 		}
 	}
-	return r, nil
+	return []pawl.Toolset{r}, nil
+}
+
+// passive makes a tool that the caller executes.
+func passive(d toolDef) *pawl.Tool {
+	return &pawl.Tool{Name: d.Name, Description: d.Description, Input: d.Input, Passive: true}
 }
 
 // rehearsed makes a tool that returns its recorded results in the order in which the model made the

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
@@ -23,17 +24,13 @@ func TestRehearsalOrder(t *testing.T) {
 // checkRehearsal makes forty calls of two tools in two steps.
 func checkRehearsal(t *testing.T) {
 	t.Helper()
-	var defs []toolDef
+	var set pawl.Toolsets
 	for _, name := range []string{"a", "b"} {
 		d := toolDef{Name: name}
 		for i := range 20 {
 			d.Results = append(d.Results, json.RawMessage(fmt.Sprintf(`"%s%d"`, name, i)))
 		}
-		defs = append(defs, d)
-	}
-	set, err := registry("--rehearse", "x.json", defs, rehearsed)
-	if err != nil {
-		t.Fatal(err)
+		set = append(set, rehearsed(d))
 	}
 	var reply []script.Turn
 	var want []string

@@ -163,12 +163,7 @@ func (f *SettleFlags) words(open []OpenCall) ([]word, error) {
 				"give one flag for each call; open: "+Keys(open)))
 		}
 	}
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return words, nil
+	return words, cmp.Or(errs...)
 }
 
 // decision returns the decision of w on a pending call.

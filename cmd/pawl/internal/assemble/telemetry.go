@@ -104,11 +104,6 @@ func (s *Setup) onClose(fn func()) {
 	s.Close = func() { fn(); next() }
 }
 
-// linked returns the context of a run that resumes from a result.
-func linked(ctx context.Context, from *pawl.Result) context.Context {
-	return telemetry.LinkTo(ctx, telemetry.Resumed, telemetry.Traceparent(from))
-}
-
 // minKey is the minimum length of a key that is hidden. Shorter values, such as "none" or "ollama"
 // for a server without keys, are ordinary words.
 const minKey = 8

@@ -15,6 +15,9 @@ import (
 // LoadTranscript reads a file that --save wrote, or a list of messages, and returns the result to
 // resume from.
 func LoadTranscript(path string) (*pawl.Result, error) {
+	if path == "" {
+		return new(pawl.Result), nil
+	}
 	b, err := cli.ReadFile("--messages", path)
 	if err != nil {
 		return nil, err
@@ -61,8 +64,11 @@ func compact(b json.RawMessage) json.RawMessage {
 	return out.Bytes()
 }
 
-// SaveTranscript writes res to path atomically.
+// SaveTranscript writes res to path atomically. An empty path means no file.
 func SaveTranscript(path string, res *pawl.Result) error {
+	if path == "" {
+		return nil
+	}
 	b, err := json.Marshal(res)
 	if err != nil {
 		return fmt.Errorf("save %s: %w", path, err)

@@ -94,7 +94,7 @@ func Failed(err error) error {
 	var o *pawl.OutputError
 	var tool *pawl.ToolError
 	switch {
-	case errors.As(err, &f):
+	case err == nil, errors.As(err, &f):
 		return err
 	case errors.Is(err, store.ErrUnavailable):
 		return Fail(StatusStorage, err, StorageHint)

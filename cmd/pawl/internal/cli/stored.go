@@ -30,11 +30,16 @@ func Everything[T any](part func(store.Page) ([]T, error), id func(T) string) ([
 
 // Unknown returns the failure for an ID that is not stored. It suggests the most similar known ID.
 func Unknown(what, id string, known []string, hint string) error {
-	text := fmt.Sprintf("there is no %s %s", what, id)
-	if near := nearest.Word(id, known); near != "" {
-		text += fmt.Sprintf("; did you mean %s?", near)
+	return Fail(StatusFailed, fmt.Errorf("there is no %s %s%s", what, id, Meant(id, known)), hint)
+}
+
+// Meant returns the end of an error text that names the known word most similar to word. It is
+// empty if none is similar.
+func Meant(word string, known []string) string {
+	if near := nearest.Word(word, known); near != "" {
+		return "; did you mean " + near + "?"
 	}
-	return Fail(StatusFailed, fmt.Errorf("%s", text), hint)
+	return ""
 }
 
 // Names returns the IDs of a list.

@@ -21,15 +21,6 @@ import (
 // remote is the runs of a Temporal cluster.
 type remote struct{ *assemble.ClusterFlags }
 
-// far is a run on a cluster that this process watches.
-type far struct {
-	RemoteRun
-	flags  remote
-	engine *temporal.Engine
-	runner *temporal.Runner
-	sys    *cli.System
-}
-
 // saysWithin is the time in which a worker must report the state of a run.
 const saysWithin = 15 * time.Second
 
@@ -138,10 +129,7 @@ func (f remote) decide(ctx context.Context, e *temporal.Engine, id, by string,
 		return nil, f.Failed(err)
 	}
 	return flags.Decide(s.Pending, id, by, f.Command, func(ds ...llm.Decision) error {
-		if err := e.Decide(ctx, id, ds...); err != nil {
-			return f.Failed(err)
-		}
-		return nil
+		return f.Failed(e.Decide(ctx, id, ds...))
 	})
 }
 
@@ -150,17 +138,18 @@ func (f remote) resume(sys *cli.System, id string, flags assemble.SettleFlags, a
 	ctx, stop := cli.InterruptibleBy(context.Background(), sys.Err, cli.ErrStopped)
 	defer stop()
 	ctx, sys = cli.Attended(ctx, sys, cli.ErrStopped)
-	w, err := f.open(ctx, sys, RemoteRun{ID: id, JSON: asJSON})
+	r := &RemoteRun{Flags: f.ClusterFlags, Sys: sys, ID: id, JSON: asJSON}
+	e, err := r.dial(ctx)
 	if err != nil {
 		return err
 	}
-	defer w.engine.Client.Close()
+	defer e.Client.Close()
 	if !flags.Empty() {
-		if _, err := f.decide(ctx, w.engine, id, assemble.WhoSays(sys), flags); err != nil {
+		if _, err := f.decide(ctx, e, id, assemble.WhoSays(sys), flags); err != nil {
 			return err
 		}
 	}
-	return w.do(ctx, nil)
+	return r.watch(ctx, e.Runner(id, ""), nil)
 }
 
 // cancel cancels a run.
@@ -190,51 +179,51 @@ func withoutFlags(err error) error {
 	return err
 }
 
-// RemoteRun is a run to start on a Temporal cluster.
+// RemoteRun is a run on a Temporal cluster that this process watches.
 type RemoteRun struct {
-	ID, Agent string
+	Flags     *assemble.ClusterFlags
+	Sys       *cli.System
+	ID, Agent string // Agent may be empty if the run exists
 	JSON      bool   // events are printed as JSON, and nothing else is
 	Save      string // the file that the result is written to; "" means none
 }
 
 // Do starts the run from a Result, and watches it until it ends or the person stops watching.
-func (r RemoteRun) Do(ctx context.Context, sys *cli.System, f *assemble.ClusterFlags, from *pawl.Result,
-	msgs []llm.Message) error {
-	w, err := remote{f}.open(ctx, sys, r)
+func (r *RemoteRun) Do(ctx context.Context, from *pawl.Result, msgs []llm.Message) error {
+	e, err := r.dial(ctx)
 	if err != nil {
 		return err
 	}
-	defer w.engine.Client.Close()
-	sys.Notice("run " + w.runner.ID)
-	if there, err := w.engine.Attended(ctx); err == nil && !there {
-		sys.Notice("no worker polls task queue " + w.engine.TaskQueue +
-			"; the run waits for one: pawl worker FILE.yaml")
+	defer e.Client.Close()
+	r.Sys.Notice("run " + r.ID)
+	if there, err := e.Attended(ctx); err == nil && !there {
+		r.Sys.Notice("no worker polls task queue " + e.TaskQueue + "; the run waits for one: pawl worker FILE.yaml")
 	}
+	runner := e.Runner(r.ID, r.Agent)
 	if len(from.Messages)+len(from.Values) > 0 {
-		w.runner.From = from
+		runner.From = from
 	}
-	return w.do(ctx, msgs)
+	return r.watch(ctx, runner, msgs)
 }
 
-// open connects to a run. Its agent may be empty if the run exists.
-func (f remote) open(ctx context.Context, sys *cli.System, r RemoteRun) (*far, error) {
-	e, err := f.Dial(ctx, sys)
-	if err != nil {
-		return nil, err
+// dial connects to the cluster. The engine has the task queue of the agent.
+func (r *RemoteRun) dial(ctx context.Context) (*temporal.Engine, error) {
+	e, err := r.Flags.Dial(ctx, r.Sys)
+	if err == nil {
+		e.TaskQueue = r.Flags.QueueOf(r.Agent)
 	}
-	e.TaskQueue = f.QueueOf(r.Agent)
-	return &far{r, f, e, e.Runner(r.ID, r.Agent), sys}, nil
+	return e, err
 }
 
-// do starts or watches the run, asks the person at the terminal for decisions, and returns the exit
-// status as an error.
-func (w *far) do(ctx context.Context, msgs []llm.Message) error {
-	sys, out := w.sys, tui.NewScreen(w.sys.Err)
-	d := tui.PlainDisplay(sys, out, w.JSON)
+// watch starts or watches the run, asks the person at the terminal for decisions, and returns the
+// exit status as an error.
+func (r *RemoteRun) watch(ctx context.Context, runner *temporal.Runner, msgs []llm.Message) error {
+	sys, out := r.Sys, tui.NewScreen(r.Sys.Err)
+	d := tui.PlainDisplay(sys, out, r.JSON)
 	hide, shown := assemble.Secrets(sys.Env, nil), map[string]bool{}
 	a := tui.NewAsker(sys, out, cli.NewLines(sys.In), hide)
 	for {
-		res, err := pawl.Collect(redact.Runner(w.runner, hide).Stream(ctx, msgs...), func(e pawl.Event) {
+		res, err := pawl.Collect(redact.Runner(runner, hide).Stream(ctx, msgs...), func(e pawl.Event) {
 			// each Stream starts with the first event
 			if name := string(e.Kind) + string(e.Path); e.Kind == pawl.EventRunEnded &&
 				e.Result.Stop != pawl.StopPending || !shown[name] {
@@ -242,32 +231,33 @@ func (w *far) do(ctx context.Context, msgs []llm.Message) error {
 				d.Show(e)
 			}
 		})
-		w.runner.From = nil // the next messages are answers
+		runner.From = nil // the next messages are answers
 		if ctx.Err() != nil && (res == nil || res.Stop == pawl.StopPending) {
 			return cli.Fail(cli.StatusInterrupted, errors.New("no longer watched: the run continues"),
-				w.flags.Command("runs", "resume", w.runner.ID)+" watches again, "+w.flags.Command("runs", "cancel",
-					w.runner.ID)+" cancels it")
+				r.Flags.Command("runs", "resume", r.ID)+" watches again, "+r.Flags.Command("runs", "cancel", r.ID)+
+					" cancels it")
 		}
 		if res == nil {
-			return w.flags.Failed(err)
+			return r.Flags.Failed(err)
 		}
-		if res.Stop == pawl.StopPending && !w.JSON && sys.InTerm && sys.ErrTerm {
+		if res.Stop == pawl.StopPending && !r.JSON && sys.InTerm && sys.ErrTerm {
 			if msgs = a.DecideOn(ctx, res.Pending, assemble.WhoSays(sys)); len(msgs) > 0 {
 				continue
 			}
 		}
 		open := assemble.WaitingCalls(res.Pending)
-		end := assemble.Ended(res, err, "", w.Save)
+		end := assemble.Ended(res, err, "", r.Save)
 		if res.Stop == pawl.StopPending {
 			end = cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", assemble.Waits(len(open)),
-				assemble.Keys(open)), w.flags.settling(w.runner.ID, open))
+				assemble.Keys(open)), r.settling(open))
 		}
-		return d.End(res, open, w.Save, end)
+		return d.End(res, open, r.Save, end)
 	}
 }
 
 // settling returns the commands that settle the open calls of a run.
-func (f remote) settling(id string, open []assemble.OpenCall) string {
-	return assemble.SettlingBy(f.Command, id, open, f.Command("runs", "answer", id, "KEY=RESULT")+
-		" if it did, "+f.Command("runs", "approve", id, "KEY")+" to run it again, or deny")
+func (r *RemoteRun) settling(open []assemble.OpenCall) string {
+	command := r.Flags.Command
+	return assemble.SettlingBy(command, r.ID, open, command("runs", "answer", r.ID, "KEY=RESULT")+
+		" if it did, "+command("runs", "approve", r.ID, "KEY")+" to run it again, or deny")
 }

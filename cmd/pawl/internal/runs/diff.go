@@ -127,6 +127,15 @@ func printDiff(sys *cli.System, sides [2]side, ds []durable.Difference) error {
 	return nil
 }
 
+// replyText returns the text of a reply and its calls.
+func replyText(r durable.ExportedReply) string {
+	text := r.Response.Message.Text()
+	for _, c := range r.Response.Message.Calls() {
+		text += fmt.Sprintf(" [%s %s]", c.Name, c.Args)
+	}
+	return strings.TrimSpace(text)
+}
+
 // words writes one side of a difference for a person.
 func words(what string, form json.RawMessage) string {
 	if form == nil {
@@ -136,11 +145,7 @@ func words(what string, form json.RawMessage) string {
 	case "reply":
 		var r durable.ExportedReply
 		if json.Unmarshal(form, &r) == nil {
-			text := r.Response.Message.Text()
-			for _, c := range r.Response.Message.Calls() {
-				text += fmt.Sprintf(" [%s %s]", c.Name, c.Args)
-			}
-			return strings.TrimSpace(text) + fmt.Sprintf(" (%s, %s)", r.Response.Model,
+			return replyText(r) + fmt.Sprintf(" (%s, %s)", r.Response.Model,
 				cli.Count(r.Response.Usage.Total(), "token"))
 		}
 	case "call":

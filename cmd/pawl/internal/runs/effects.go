@@ -82,18 +82,22 @@ type effectArg struct {
 	Key string `arg:"" name:"KEY" help:"The call's key, as pawl effects list shows it."`
 }
 
-// effect returns the effect of the call.
-func (a *effectArg) effect(ctx context.Context, j *assemble.Journal, run string) (durable.LedgerEntry, error) {
-	effects, err := j.Effects(j.Scoped(ctx), run)
-	if err != nil {
-		return durable.LedgerEntry{}, j.Failed(run, err)
-	}
-	i := slices.IndexFunc(effects, func(f durable.LedgerEntry) bool { return string(f.Key) == a.Key })
-	if i < 0 {
-		keys := cli.Names(effects, func(f durable.LedgerEntry) string { return string(f.Key) })
-		return durable.LedgerEntry{}, cli.Unknown("effect", a.Key, keys, j.Command("effects", "list", run))
-	}
-	return effects[i], nil
+// with calls do with the ID of the run and the effect of the call.
+func (a *effectArg) with(sys *cli.System, flags *assemble.StoreFlags,
+	do func(context.Context, *assemble.Journal, string, durable.LedgerEntry) error) error {
+	ctx := context.Background()
+	return flags.WithRun(ctx, sys, a.ID, func(j *assemble.Journal, r store.JournalRun) error {
+		effects, err := j.Effects(j.Scoped(ctx), r.ID)
+		if err != nil {
+			return j.Failed(r.ID, err)
+		}
+		i := slices.IndexFunc(effects, func(f durable.LedgerEntry) bool { return string(f.Key) == a.Key })
+		if i < 0 {
+			keys := cli.Names(effects, func(f durable.LedgerEntry) string { return string(f.Key) })
+			return cli.Unknown("effect", a.Key, keys, j.Command("effects", "list", r.ID))
+		}
+		return do(ctx, j, r.ID, effects[i])
+	})
 }
 
 type effectsShowCmd struct {
@@ -104,13 +108,8 @@ type effectsShowCmd struct {
 
 // Run shows an effect.
 func (c *effectsShowCmd) Run(sys *cli.System) error {
-	ctx := context.Background()
-	return c.WithRun(ctx, sys, c.ID, func(j *assemble.Journal, r store.JournalRun) error {
-		id := r.ID
-		f, err := c.effect(ctx, j, id)
-		if err != nil {
-			return err
-		}
+	return c.with(sys, &c.StoreFlags, func(ctx context.Context, j *assemble.Journal, id string,
+		f durable.LedgerEntry) error {
 		hide, err := j.Hide(ctx, sys, id, nil)
 		if err != nil {
 			return err
@@ -164,13 +163,8 @@ type effectsReconcileCmd struct {
 
 // Run settles the effect.
 func (c *effectsReconcileCmd) Run(sys *cli.System) error {
-	ctx := context.Background()
-	return c.WithRun(ctx, sys, c.ID, func(j *assemble.Journal, r store.JournalRun) error {
-		id := r.ID
-		f, err := c.effect(ctx, j, id)
-		if err != nil {
-			return err
-		}
+	return c.with(sys, &c.StoreFlags, func(ctx context.Context, j *assemble.Journal, id string,
+		f durable.LedgerEntry) error {
 		switch {
 		case f.State != durable.EffectUnknown:
 			return cli.Fail(cli.StatusFailed, fmt.Errorf("%s of run %s is %s: its outcome is known", f.Key, id,
@@ -201,7 +195,7 @@ func (c *effectsReconcileCmd) Run(sys *cli.System) error {
 		} else if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(sys.Out, "%s in %s is settled; to resume: %s\n", f.Key, cli.Visible(id),
+		_, err := fmt.Fprintf(sys.Out, "%s in %s is settled; to resume: %s\n", f.Key, cli.Visible(id),
 			cli.Visible(j.Command("runs", "resume", id)))
 		return err
 	})

@@ -13,7 +13,6 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable"
-	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -115,8 +114,5 @@ func notCopied(name string, known []string) error {
 	if len(known) > 0 {
 		hint = "copied are: " + strings.Join(known, ", ")
 	}
-	if near := nearest.Word(name, known); near != "" {
-		return cli.Usage(hint, "--tool %s: no call of this name or key is copied; did you mean %s?", name, near)
-	}
-	return cli.Usage(hint, "--tool %s: no call of this name or key is copied", name)
+	return cli.Usage(hint, "--tool %s: no call of this name or key is copied%s", name, cli.Meant(name, known))
 }

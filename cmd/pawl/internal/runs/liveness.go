@@ -23,31 +23,24 @@ func (c *LivenessCmd) Run(sys *cli.System) error {
 		return err
 	}
 	var stuck []durable.StuckRun
-	find := func(ctx context.Context, e interface {
-		CheckLiveness(context.Context) ([]durable.StuckRun, error)
-	}) (err error) {
-		stuck, err = e.CheckLiveness(ctx)
-		return err
-	}
+	var err error
 	if c.Away() {
-		f := remote{&c.ClusterFlags}
-		if err := f.there(sys, func(ctx context.Context, e *temporal.Engine) error {
-			if err := find(ctx, e); err != nil {
-				return f.Failed(err)
-			}
-			return nil
-		}); err != nil {
-			return err
-		}
-	} else if err := c.WithRuns(sys, func(j *assemble.Journal) error {
-		return find(context.Background(), j)
-	}); err != nil {
-		return cli.Failed(err)
+		err = remote{&c.ClusterFlags}.there(sys, func(ctx context.Context, e *temporal.Engine) (err error) {
+			stuck, err = e.CheckLiveness(ctx)
+			return c.Failed(err)
+		})
+	} else {
+		err = c.WithRuns(sys, func(j *assemble.Journal) (err error) {
+			stuck, err = j.CheckLiveness(context.Background())
+			return cli.Failed(err)
+		})
+	}
+	if err != nil {
+		return err
 	}
 	stuck = slices.DeleteFunc(stuck, func(r durable.StuckRun) bool {
 		return c.Tenant != "" && r.Scope.Tenant != c.Tenant || c.User != "" && r.Scope.User != c.User
 	})
-	var err error
 	if len(stuck) == 0 && !c.JSON {
 		_, err = fmt.Fprintln(sys.Out, "no run is stuck")
 	} else {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
@@ -135,11 +134,7 @@ func (v *runView) steps(w io.Writer) {
 	}
 	var all []entry
 	for _, r := range v.export.Replies {
-		text := r.Response.Message.Text()
-		for _, c := range r.Response.Message.Calls() {
-			text += fmt.Sprintf(" [%s %s]", c.Name, c.Args)
-		}
-		all = append(all, entry{r.Key, "reply: " + strings.TrimSpace(text)})
+		all = append(all, entry{r.Key, "reply: " + replyText(r)})
 	}
 	for _, c := range v.export.Calls {
 		all = append(all, entry{c.Key, fmt.Sprintf("%s %s: %s", c.Execution.Outcome, c.Call.Name,

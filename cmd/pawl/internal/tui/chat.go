@@ -74,12 +74,9 @@ func reported(sys *cli.System, err error) error {
 }
 
 func (c *ChatCmd) run(sys *cli.System) error {
-	from := new(pawl.Result)
-	if c.Messages != "" {
-		var err error
-		if from, err = assemble.LoadTranscript(c.Messages); err != nil {
-			return err
-		}
+	from, err := assemble.LoadTranscript(c.Messages)
+	if err != nil {
+		return err
 	}
 	if c.Keep < 0 {
 		return cli.Usage("without the flag all turns are sent", "--keep %d is less than 0", c.Keep)
@@ -310,7 +307,7 @@ func (t *chat) turn(from *pawl.Result, msgs ...llm.Message) {
 	if err := assemble.PrintAnswer(t.sys, res, d.live); err != nil {
 		t.last = err
 	}
-	err = assemble.Save(t.Save, res)
+	err = assemble.SaveTranscript(t.Save, res)
 	if t.stored != nil { // an interrupted turn is stored, too
 		err = errors.Join(err, t.stored.Save(context.Background(), res))
 	}

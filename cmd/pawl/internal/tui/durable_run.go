@@ -52,7 +52,7 @@ func (w *DurableRun) Do(ctx context.Context, msgs []llm.Message) error {
 	}
 	open := w.Setup.Shown(assemble.WaitingCalls(truth.Pending))
 	if len(open) == 0 {
-		open = w.Setup.Handed(truth)
+		open = w.Setup.Shown(assemble.OpenCalls(truth))
 	}
 	return d.End(res, open, w.Save, w.ended(res, err))
 }

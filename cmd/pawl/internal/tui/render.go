@@ -99,7 +99,7 @@ func PlainDisplay(sys *cli.System, out *Screen, asJSON bool) *display {
 // open calls. An empty save means no file. End returns ended, the failure of the run, or else an
 // error of its own.
 func (d *display) End(res *pawl.Result, open []assemble.OpenCall, save string, ended error) error {
-	sys, saved := d.sys, assemble.Save(save, res)
+	sys, saved := d.sys, assemble.SaveTranscript(save, res)
 	if !d.json {
 		d.totals(res.Spent)
 		sys = sys.Plain()
@@ -330,14 +330,6 @@ func (r *Renderer) completed(e pawl.Event) {
 	if _, known := r.labels[x.Call.ID]; !known && direct(x.Key) {
 		r.announce(e.Step, &x.Call, x.Key)
 	}
-	m, note := markOf(x.Outcome), ""
-	switch {
-	case x.Outcome != pawl.OutcomeOK:
-		note = "  " + painted(r.style, m.colour, string(x.Outcome))
-	case x.Cached:
-		note = "  " + r.style.Dim("cached")
-	}
-	label := r.label(x.Key, &x.Call)
 	took := ""
 	if !x.Started.IsZero() { // runs on a cluster have no times
 		took = cli.Short(x.Ended.Sub(x.Started))
@@ -345,25 +337,23 @@ func (r *Renderer) completed(e pawl.Event) {
 	if at, ok := r.started[x.Key]; ok && at.Before(x.Ended) && at.After(x.Started) {
 		took = cli.Short(x.Ended.Sub(at))
 	}
-	head := fmt.Sprintf("  %s %s", painted(r.style, m.colour, m.mark), label)
-	used := 4 + utf8.RuneCountInString(label)
+	m := markOf(x.Outcome)
+	head := term.Text(0, "  ").Add(m.colour, m.mark).Add(0, " "+r.label(x.Key, &x.Call))
 	if took != "" {
-		head += "  " + r.style.Dim(took)
-		used += 2 + utf8.RuneCountInString(took)
+		head = head.Add(0, "  ").Add(term.Dim, took)
 	}
-	head += note
 	text := strings.TrimSpace(x.Result.Text())
 	if x.Outcome == pawl.OutcomeOK {
 		if x.Cached {
-			used += len("  cached")
+			head = head.Add(0, "  ").Add(term.Dim, "cached")
 		}
 		if text != "" {
-			head += "  " + summary(text, max(20, r.width-used-2))
+			head = head.Add(0, "  "+summary(text, max(20, r.width-head.Width()-2)))
 		}
-		r.line(head)
+		r.line(head.Render(r.style.On))
 		return
 	}
-	r.line(head)
+	r.line(head.Add(0, "  ").Add(m.colour, string(x.Outcome)).Render(r.style.On))
 	const most = 8
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {

@@ -16,7 +16,6 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/tui/markdown"
-	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
@@ -74,11 +73,7 @@ func (t *chat) command(text string) (done bool) {
 		}
 		names = append(names, s.name)
 	}
-	near := ""
-	if n := nearest.Word(name, names); n != "" {
-		near = "; did you mean " + n + "?"
-	}
-	t.notice("there is no %s%s; there are %s", name, near, strings.Join(names, ", "))
+	t.notice("there is no %s%s; there are %s", name, cli.Meant(name, names), strings.Join(names, ", "))
 	return false
 }
 
