@@ -144,3 +144,29 @@ func TestDoctorRuns(t *testing.T) {
 		t.Errorf("status %d, %v, %s", status, err, out)
 	}
 }
+
+// A run that no process has executed yet is queued, and an interrupted one is not.
+func TestQueuedRunsAreListed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.db")
+	db, err := sqlite.Open(path, &sqlite.Options{NoSync: true})
+	ok(t, err)
+	defer db.Close()
+	a := &pawl.Agent{Model: script.New(script.Say("done"))}
+	ok(t, (&durable.Engine{Journal: db}).Runner("later", a).Enqueue(t.Context(), llm.User("Look.")))
+	_, err = db.BeginJournal(t.Context(), store.Scope{}, store.JournalRun{ID: "broken", State: store.JournalOpen}, "me", time.Now())
+	ok(t, err)
+	var out bytes.Buffer
+	sys := &cli.System{Out: &out, Err: &out, Env: func(string) string { return "" }}
+	if status := execute([]string{"runs", "list", "--db", path}, sys); status != 0 {
+		t.Fatalf("status %d, %s", status, out.String())
+	}
+	for line := range strings.Lines(out.String()) {
+		f := strings.Fields(line)
+		if want := map[string]string{"later": "queued", "broken": "interrupted"}[f[0]]; want != "" && f[1] != want {
+			t.Errorf("got %s", line)
+		}
+	}
+	if !strings.Contains(out.String(), "later") || !strings.Contains(out.String(), "broken") {
+		t.Errorf("got %s", out.String())
+	}
+}

@@ -301,6 +301,8 @@ func (j *Journal) StateOf(r store.JournalRun) string {
 	switch {
 	case r.State == store.JournalOpen && r.Owner != "" && r.Until.After(j.at()):
 		return "running"
+	case r.Queued():
+		return "queued"
 	case r.State == store.JournalOpen:
 		return "interrupted"
 	case r.State == store.JournalOver:
