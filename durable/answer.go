@@ -96,9 +96,19 @@ func (h *history) decided(r store.Record) error {
 	return fmt.Errorf("it answers %s, which was not asked", key)
 }
 
-// check is CheckAnswer for a question of the run, which it returns.
+// latest returns the last question of the call at key if it is open, or if it has an answer and the
+// call has not ended.
+func (h *history) latest(key llm.Key) *question {
+	q, asked := h.open(key), h.asked[key]
+	if n := len(asked); q == nil && n > 0 && h.outcomes[key] == nil && asked[n-1].answer != nil {
+		q = &asked[n-1]
+	}
+	return q
+}
+
+// check is CheckAnswer for the latest question of a call, which it returns.
 func (h *history) check(d llm.Decision) (q *question, repeated bool, err error) {
-	if q = h.open(d.Key); q == nil {
+	if q = h.latest(d.Key); q == nil {
 		_, err = CheckAnswer(nil, nil, d)
 		return nil, false, err
 	}

@@ -78,17 +78,29 @@ func (e *Engine) decide(ctx context.Context, who store.Scope, id string, h *hist
 
 // Pending returns the open questions of a run that have no answer.
 func (e *Engine) Pending(ctx context.Context, id string) ([]pawl.PendingCall, error) {
+	open, _, err := e.Questions(ctx, id)
+	return open, err
+}
+
+// Questions returns the open questions of a run that have no answer, and the questions with an
+// answer whose calls have not ended.
+func (e *Engine) Questions(ctx context.Context, id string) (open, answered []pawl.PendingCall, err error) {
 	h, err := e.history(ctx, scope(ctx), id)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var out []pawl.PendingCall
 	for _, q := range h.waiting() {
 		if q.answer == nil {
-			out = append(out, q.waiting)
+			open = append(open, q.waiting)
 		}
 	}
-	return out, nil
+	for key := range h.asked {
+		if q := h.latest(key); q != nil && q.answer != nil {
+			answered = append(answered, q.waiting)
+		}
+	}
+	slices.SortFunc(answered, func(a, b pawl.PendingCall) int { return CompareKeys(a.Key, b.Key) })
+	return open, answered, nil
 }
 
 // Cancel marks a run as cancelled. The process that works on it stops it within a third of

@@ -20,11 +20,15 @@ import (
 // WhoSays returns the name of the person at the command line, for decisions.
 func WhoSays(sys *cli.System) string { return cmp.Or(sys.Env("USER"), "the command line") }
 
-// Decide sends the decisions of the flags on the pending calls ws of a run, and returns the calls
-// that are still pending. command returns command lines for hints.
-func (f *SettleFlags) Decide(ws []pawl.PendingCall, id, by string, command func(...string) string,
+// Decide sends the decisions of the flags on the pending calls ws of a run and on its answered
+// calls that have not ended. It returns the calls that are still pending. command returns command
+// lines for hints.
+func (f *SettleFlags) Decide(ws, answered []pawl.PendingCall, id, by string, command func(...string) string,
 	send func(...llm.Decision) error) (left []OpenCall, err error) {
-	open := WaitingCalls(ws)
+	open := WaitingCalls(slices.Concat(ws, answered))
+	for i := range answered {
+		open[len(ws)+i].answered = true
+	}
 	if len(open) == 0 {
 		return nil, cli.Fail(cli.StatusFailed, fmt.Errorf("no call of run %s is pending", cli.Visible(id)),
 			command("runs", "show", id))
@@ -36,7 +40,9 @@ func (f *SettleFlags) Decide(ws []pawl.PendingCall, id, by string, command func(
 	var ds []llm.Decision
 	for i, o := range open {
 		if words[i].flag == "" {
-			left = append(left, o)
+			if !o.answered {
+				left = append(left, o)
+			}
 			continue
 		}
 		d := o.decision(words[i], by)
@@ -48,11 +54,11 @@ func (f *SettleFlags) Decide(ws []pawl.PendingCall, id, by string, command func(
 
 // Decide decides pending calls of a run by the flags. It returns the calls that are still pending.
 func (j *Journal) Decide(ctx context.Context, id, by string, f SettleFlags) ([]OpenCall, error) {
-	ws, err := j.Pending(j.Scoped(ctx), id)
+	ws, answered, err := j.Questions(j.Scoped(ctx), id)
 	if err != nil {
 		return nil, j.Failed(id, err)
 	}
-	return f.Decide(ws, id, by, j.Command, func(ds ...llm.Decision) error {
+	return f.Decide(ws, answered, id, by, j.Command, func(ds ...llm.Decision) error {
 		err := j.Engine.Decide(j.Scoped(ctx), id, ds...)
 		if errors.As(err, new(*durable.AnswerError)) {
 			return cli.Fail(cli.StatusFailed, err, j.Command("runs", "show", id))
@@ -127,7 +133,7 @@ func (f *SettleFlags) words(open []OpenCall) ([]word, error) {
 	rest := func(flag, text string, takes func(OpenCall) bool, hint string) error {
 		found := false
 		for i, o := range open {
-			if words[i].flag == "" && takes(o) {
+			if words[i].flag == "" && !o.answered && takes(o) {
 				words[i], found = word{flag, text}, true
 			}
 		}
@@ -247,11 +253,13 @@ func Settling(open []OpenCall) string {
 	return ", and --approve KEY or --deny KEY for each call; or --yes from the start"
 }
 
-// Keys lists the keys of open calls with the names of their tools.
+// Keys lists the keys of open calls without an answer, with the names of their tools.
 func Keys(open []OpenCall) string {
-	out := make([]string, len(open))
-	for i, o := range open {
-		out[i] = fmt.Sprintf("%s (%s)", o.Key, o.Name)
+	var out []string
+	for _, o := range open {
+		if !o.answered {
+			out = append(out, fmt.Sprintf("%s (%s)", o.Key, o.Name))
+		}
 	}
 	return strings.Join(out, ", ")
 }

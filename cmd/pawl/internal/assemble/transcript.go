@@ -95,7 +95,8 @@ type OpenCall struct {
 	// started
 	Outcome pawl.Outcome `json:"outcome,omitempty"`
 
-	waiting *pawl.PendingCall // nil means that the call was handed back to the caller
+	waiting  *pawl.PendingCall // nil means that the call was handed back to the caller
+	answered bool              // an answer is stored
 }
 
 // Question returns the pending question of the call. nil means that the call was handed back to the

@@ -128,7 +128,7 @@ func (f remote) decide(ctx context.Context, e *temporal.Engine, id, by string,
 	if err != nil {
 		return nil, f.Failed(err)
 	}
-	return flags.Decide(s.Pending, id, by, f.Command, func(ds ...llm.Decision) error {
+	return flags.Decide(s.Pending, nil, id, by, f.Command, func(ds ...llm.Decision) error {
 		return f.Failed(e.Decide(ctx, id, ds...))
 	})
 }
