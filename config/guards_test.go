@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/pawl-go/pawl/config"
@@ -16,7 +17,19 @@ import (
 // The guards of a file ask their model and the moderation endpoint, before the agent's policies.
 // The first request of Explain is the agent's.
 func TestGuards(t *testing.T) {
+	var mu sync.Mutex
 	var paths []string
+	note := func(who string) {
+		mu.Lock()
+		defer mu.Unlock()
+		paths = append(paths, who)
+	}
+	seen := func() (all []string) { // who was asked since the last look
+		mu.Lock()
+		defer mu.Unlock()
+		all, paths = paths, nil
+		return all
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Set("Content-Type", "application/json")
@@ -25,11 +38,11 @@ func TestGuards(t *testing.T) {
 		_ = json.Unmarshal(body, &ask)
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/moderations"):
-			paths = append(paths, "moderation")
+			note("moderation")
 			fmt.Fprintf(w, `{"results":[{"flagged":%v,"categories":{"violence":true}}]}`, strings.Contains(string(body), "war"))
 			return
 		case ask.Model == "judge":
-			paths = append(paths, "judge")
+			note("judge")
 			if !strings.Contains(string(body), "No poems.") {
 				t.Errorf("the judge was sent %s", body)
 			}
@@ -37,7 +50,7 @@ func TestGuards(t *testing.T) {
 				answer = `{"action":"stop","text":"it wants a poem"}`
 			}
 		default:
-			paths = append(paths, "agent")
+			note("agent")
 			answer = "fine"
 		}
 		text, _ := json.Marshal(answer)
@@ -64,16 +77,16 @@ guards:
 		t.Fatal(err)
 	}
 	defer built.Close()
-	for task, want := range map[string]string{"hello": "", "a poem about war": "guard judge stopped the input: it wants a poem"} {
-		paths = nil
-		res, err := built.Agent.Run(t.Context(), llm.User(task))
-		if want == "" && (err != nil || res.Text() != "fine" || len(paths) != 3 || paths[2] != "moderation") ||
-			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %v, %v", task, err, paths)
-		}
+	x, err := a.Explain(t.Context(), nil, "hello")
+	if got := seen(); err != nil || !strings.Contains(string(x.Body), `"m"`) || len(got) != 0 {
+		t.Errorf("%+v, %v, %v", x, err, got)
 	}
-	paths = nil
-	if x, err := a.Explain(t.Context(), nil, "hello"); err != nil || !strings.Contains(string(x.Body), `"m"`) || len(paths) != 0 {
-		t.Errorf("%+v, %v, %v", x, err, paths)
+	// The request of the agent that a guard of the input stops may arrive late, so this task is last.
+	for _, test := range []struct{ task, want string }{{"hello", ""}, {"a poem about war", "guard judge stopped the input: it wants a poem"}} {
+		res, err := built.Agent.Run(t.Context(), llm.User(test.task))
+		if got := seen(); test.want == "" && (err != nil || res.Text() != "fine" || len(got) != 3 || got[2] != "moderation") ||
+			test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: %v, %v", test.task, err, got)
+		}
 	}
 }
