@@ -81,7 +81,7 @@ guards:
 	if got := seen(); err != nil || !strings.Contains(string(x.Body), `"m"`) || len(got) != 0 {
 		t.Errorf("%+v, %v, %v", x, err, got)
 	}
-	// The request of the agent that a guard of the input stops may arrive late, so this task is last.
+	// The second task is last: its guard stops the agent's request, which may still arrive later.
 	for _, test := range []struct{ task, want string }{{"hello", ""}, {"a poem about war", "guard judge stopped the input: it wants a poem"}} {
 		res, err := built.Agent.Run(t.Context(), llm.User(test.task))
 		if got := seen(); test.want == "" && (err != nil || res.Text() != "fine" || len(got) != 3 || got[2] != "moderation") ||
