@@ -289,7 +289,7 @@ const login = `{"type":"object","properties":{"user":{"type":"string"},"password
 // too, and so are their values elsewhere.
 func TestMarkedArgumentsAreHidden(t *testing.T) {
 	for args, want := range map[string]string{
-		`{"user":"ann","password":"hunter2!","pin":1234}`:                   `{"user":"ann","password":"[redacted]","pin":"[redacted]"}`,
+		`{"user":"ann","password":"hunter2!","pin":90210001234567}`:         `{"user":"ann","password":"[redacted]","pin":"[redacted]"}`,
 		`{"user":"ann","Password":"hunter2!"}`:                              `{"user":"ann","Password":"[redacted]"}`,
 		`{"user":"ann","keys":[{"name":"a","value":"hunter2!"}]}`:           `{"user":"ann","keys":[{"name":"a","value":"[redacted]"}]}`,
 		`{"user":"ann","keys":{"name":"a","value":"hunter2!"}}`:             `{"user":"ann","keys":{"name":"[redacted]","value":"[redacted]"}}`,
@@ -323,7 +323,7 @@ func TestMarkedArgumentsAreHidden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text := jsonOf(t, e); strings.Contains(text, "hunter2!") || strings.Contains(text, "1234") {
+			if text := jsonOf(t, e); strings.Contains(text, "hunter2!") || strings.Contains(text, "90210001234567") {
 				t.Errorf("%s: %s tells it: %s", args, e.Kind, text)
 			}
 			switch e.Kind {
