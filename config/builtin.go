@@ -26,6 +26,7 @@ import (
 	"github.com/pawl-go/pawl/tools/search"
 	"github.com/pawl-go/pawl/tools/shell"
 	"github.com/pawl-go/pawl/tools/skill"
+	"github.com/pawl-go/pawl/tools/todo"
 )
 
 // Set is a set of tools under the name by which it was asked for.
@@ -54,6 +55,7 @@ var families = []struct {
 	{"plan", false, func(b *builtin) (pawl.Toolset, error) {
 		return plan.New(&plan.Options{DataFlow: b.agent.DataFlow}), nil
 	}},
+	{"todo", false, func(*builtin) (pawl.Toolset, error) { return todo.New(), nil }},
 }
 
 // SetNames returns the names of the sets of built-in tools, in the order in which they are listed.

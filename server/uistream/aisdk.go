@@ -61,7 +61,7 @@ func (a *aisdk) encode(f *frame) []object {
 	case report:
 		return one("data-pawl-"+f.name, "data", f.data, "transient", true)
 	case output:
-		return one("data-pawl-output", "id", "output", "data", f.data)
+		return one("data-pawl-"+f.name, "id", f.name, "data", f.data)
 	case retracted:
 		if a.o.Protocol == AISDK7 {
 			return one("reset-step")

@@ -85,7 +85,7 @@ type frame struct {
 	id        string // of a text: step.index
 	reasoning bool
 	text      string
-	name      string // of a report
+	name      string // of a report or of an output
 	data      any
 	call      *shown
 	ask       *pawl.PendingCall
@@ -113,7 +113,7 @@ const (
 	question
 	file
 	report    // progress and notices: not part of the message
-	output    // the structured answer
+	output    // the structured answer, or the list of tool todo
 	steered   // a message of the user
 	retracted // text that is taken back
 	ended
@@ -419,6 +419,9 @@ func (e *Encoder) completed(x *pawl.Execution) {
 		}
 	}
 	e.put(f)
+	if list, ok := x.Values["pawl.todo"]; ok && strings.Count(string(x.Key), "/") == 2 { // see tools/todo
+		e.put(&frame{kind: output, name: "todo", data: list})
+	}
 	for _, p := range x.Result.Parts {
 		if m, ok := p.(llm.Media); ok {
 			e.file(m)
@@ -448,7 +451,7 @@ func (e *Encoder) end(ev *pawl.Event) {
 	}
 	e.close()
 	if ev.Result.Output != nil {
-		e.put(&frame{kind: output, data: ev.Result.Output})
+		e.put(&frame{kind: output, name: "output", data: ev.Result.Output})
 	}
 	e.put(&frame{kind: ended, event: ev, text: string(e.finish)})
 	e.ended = true

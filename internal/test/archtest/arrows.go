@@ -160,7 +160,7 @@ var arrows = []arrow{
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
 	{from: "cmd/pawl/internal/assemble", to: []string{".", "llm", "observe", "redact", "config", "durable", "durable/temporal", "mcp", "policy", "provider", "provider/catalog", "recording",
 		"store", "telemetry", "telemetry/export", "tools/outside", "tools/search", "cmd/pawl/internal/cli"}},
-	{from: "cmd/pawl/internal/tui", to: []string{".", "llm", "redact", "config", "durable", "history", "mcp", "store", "tools/file", "internal/diff", "internal/jsonscan", "internal/nearest",
+	{from: "cmd/pawl/internal/tui", to: []string{".", "llm", "redact", "config", "durable", "history", "mcp", "store", "tools/file", "tools/todo", "internal/diff", "internal/jsonscan", "internal/nearest",
 		"cmd/pawl/internal/assemble", "cmd/pawl/internal/cli", "cmd/pawl/internal/term", "cmd/pawl/internal/tui/markdown"}},
 	{from: "cmd/pawl/internal/runs", to: append([]string{".", "llm", "redact", "config", "durable", "durable/temporal", "store", "tools/schedule", "internal/nearest"}, toTUI...)},
 	{from: "cmd/pawl/internal/doctor", to: append([]string{"llm", "config", "provider", "sandbox"}, toAssemble...), modules: []string{"golang.org/x/sys"}},

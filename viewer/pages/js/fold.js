@@ -16,6 +16,7 @@ export class Run {
     this.spent = null;
     this.end = null;
     this.steered = [];
+    this.todo = []; // the list of tool todo
   }
 
   node(key, kind, e) {
@@ -113,6 +114,8 @@ const take = {
     const x = e.execution || {};
     const n = run.node(e.path || x.key, "call", e);
     Object.assign(n, { name: n.name || x.call?.name, execution: x, running: false, to: e.at });
+    const todo = x.values?.["pawl.todo"]?.items;
+    if (Array.isArray(todo) && (e.run || "run") === "run") run.todo = todo;
     for (const inner of run.nodes.values()) if (inner.running && inner.key.startsWith(n.key + "/")) inner.running = false;
   },
   notice(run, e) {

@@ -13,6 +13,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/tools/todo"
 )
 
 // callState is the progress of a call.
@@ -182,7 +183,9 @@ func (c *callItem) lines(v *view, now time.Time) []term.Line {
 		under("  ⎿ ", term.Dim, lastLine(c.progress), 1)
 	case c.state != callDone || c.exec == nil:
 	case c.outcome == pawl.OutcomeOK:
-		if text := strings.TrimSpace(c.exec.Result.Text()); text != "" {
+		if list, err := todo.Of(c.exec.Values); err == nil && c.call.Name == "todo" && len(list.Items) > 0 {
+			under("  ⎿ ", term.Dim, cli.Visible(list.String()), 12)
+		} else if text := strings.TrimSpace(c.exec.Result.Text()); text != "" {
 			out = append(out, term.Text(term.Dim, "  ⎿ ").Add(term.Dim, summary(text, v.width-4)))
 		}
 	default:
