@@ -31,6 +31,7 @@ import (
 	"github.com/pawl-go/pawl/tools/search"
 	"github.com/pawl-go/pawl/tools/shell"
 	"github.com/pawl-go/pawl/tools/skill"
+	"github.com/pawl-go/pawl/tools/todo"
 )
 
 // testdata/tools.golden is the output of pawl tools list --json: names, arguments and effects are a
@@ -104,7 +105,7 @@ func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 	}
 	all := map[string]*pawl.Tool{}
 	for _, set := range []pawl.Toolset{files, data.New(&data.Options{Open: files.Open, Create: files.Create}),
-		programs, plan.New(nil), fetch, find, run, remember.New(db,
+		programs, plan.New(nil), fetch, find, run, todo.New(), remember.New(db,
 			&remember.Options{Scope: mine}), skills, schedule.New(db, &schedule.Options{Scope: mine,
 			Tools: find}), know} {
 		tools, err := set.Tools(t.Context())
@@ -147,6 +148,7 @@ var good = map[string][]string{
 	"http_fetch":       {`{"url":"https://example.com/"}`, `{"url":"https://example.com/","max_chars":8000}`, `{"url":"https://example.com/","method":"POST","headers":{"Accept":"text/plain"},"body":"x"}`},
 	"web_search":       {`{"query":"what is a pawl"}`, `{"query":"x","limit":20}`},
 	"execute_code":     {`{"code":"set_result(1)"}`, `{"code":"x = 1","timeout":300}`},
+	"todo":             {`{}`, `{"items":[{"text":"x","state":"open"}]}`},
 	"execute_plan":     {`{"steps":[{"tool":"web_search","args":{"query":"Go error handling"}},{"tool":"file_list","args":{}}]}`},
 	"shell_exec":       {`{"command":"ls"}`, `{"command":"ls","timeout":300}`},
 	"remember":         {`{"content":"Likes tea."}`},
@@ -228,6 +230,8 @@ var bad = []struct{ tool, args, want string }{
 	{"execute_plan", `{"steps":[]}`, "The plan has no steps: give 1 to 50."},
 	{"execute_plan", `{"steps":[{"tool":"execute_plan","args":{}}]}`, "put its steps into this one"},
 	{"execute_plan", `{"steps":[{"args":{}}]}`, `missing required field "tool"`},
+	{"todo", `{"items":[{"text":"x","state":"doing"},{"text":"y","state":"doing"}]}`, "2 items are doing"},
+	{"todo", `{"items":[{"text":"x"}]}`, `missing required field "state"`},
 	{"shell_exec", `{"command":""}`, "command"},
 	{"shell_exec", `{"cmd":"ls"}`, `unknown field "cmd"`},
 	{"shell_exec", `{"command":"ls","timeout":301}`, "timeout"},

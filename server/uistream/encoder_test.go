@@ -194,3 +194,23 @@ func misordered(p uistream.Protocol, frames [][]byte) string {
 	}
 	return "it has no end"
 }
+
+// The list of the tool todo is a part of the message, and a later list replaces it. The list of an
+// agent within the run is not shown.
+func TestTodo(t *testing.T) {
+	call := func(key llm.Key, list string) pawl.Event {
+		return pawl.Event{Kind: pawl.EventCallCompleted, Run: "run", Step: 1, Path: key, Execution: &pawl.Execution{
+			Key: key, Call: llm.ToolCall{ID: "c", Name: "todo"}, Outcome: pawl.OutcomeOK, Result: llm.TextResult("0 of 1 done"),
+			Values: pawl.Values{"pawl.todo": json.RawMessage(list)}}}
+	}
+	for _, p := range protocols {
+		got := string(bytes.Join(stream(options(p), []pawl.Event{call("run/1/0", `{"items":[1]}`),
+			call("run/2/0", `{"items":[2]}`), call("run/3/0/clerk/1/0", `{"items":[3]}`)}), []byte("\n")))
+		for list, times := range map[string]int{"1": 1, "2": 1, "3": 0} {
+			part := `{"data":{"items":[` + list + `]},"id":"todo","type":"data-pawl-todo"}`
+			if strings.Count(got, part) != times {
+				t.Errorf("%s: %d times %s, want %d in\n%s", p, strings.Count(got, part), part, times, got)
+			}
+		}
+	}
+}

@@ -164,3 +164,15 @@ func TestViewHarmless(t *testing.T) {
 		}
 	})
 }
+
+// The list of the tool todo stands below its call, an item a line.
+func TestViewTodo(t *testing.T) {
+	c := llm.ToolCall{ID: "c", Name: "todo", Args: []byte(`{"items":[]}`)}
+	printed, _ := viewed(ready(0, c), replied(c), startedAt("run/1/0", c), pawl.Event{Kind: pawl.EventCallCompleted, Step: 1,
+		Path: "run/1/0", Execution: &pawl.Execution{Key: "run/1/0", Call: c, Outcome: pawl.OutcomeOK, Result: llm.TextResult("1 of 2 done"),
+			Values: pawl.Values{"pawl.todo": []byte(`{"items":[{"text":"read\u001b[31m","state":"done"},{"text":"write","state":"doing"}]}`)}}},
+		pawl.Event{Kind: pawl.EventRunEnded, Result: &pawl.Result{}})
+	if want := "  ⎿ [x] read"; !strings.Contains(printed, want) || !strings.Contains(printed, "\n    [>] write\n") || strings.Contains(printed, "\u001b") {
+		t.Errorf("no list with %q in\n%s", want, printed)
+	}
+}
