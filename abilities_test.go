@@ -28,6 +28,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/team"
 	"github.com/pawl-go/pawl/telemetry"
+	"github.com/pawl-go/pawl/tools/todo"
 )
 
 // able is a model that holds outputs to their schema, costs a dollar a request, embeds and can be
@@ -68,6 +69,7 @@ func modelWrappers(t *testing.T) map[string]func(llm.Model) llm.Model {
 		"script.Record":   func(m llm.Model) llm.Model { return script.Record(m) },
 		"team.Network":    middle(lead.Middleware[0]),
 		"telemetry":       middle(tel.Middleware()),
+		"todo":            middle(todo.Middleware()),
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -36,9 +37,9 @@ const NoticeOpen = "todo_open"
 
 // Bounds of a list and of its recital.
 const (
-	maxText   = 200
-	maxRecite = 600
-	rounds    = 10 // without a call of todo, until the list is recited
+	maxText    = 200
+	maxRecital = 590
+	rounds     = 10 // without a call of todo, until the list is recited
 )
 
 // The states of an item. At most one item is StateDoing.
@@ -69,11 +70,11 @@ func Of(v pawl.Values) (list List, err error) {
 	return list, err
 }
 
-// left returns the items that are open or doing.
-func (l List) left() (left []Item) {
+// left returns the texts of the items that are open or doing.
+func (l List) left() (left []string) {
 	for _, it := range l.Items {
 		if it.State == StateOpen || it.State == StateDoing {
-			left = append(left, it)
+			left = append(left, it.Text)
 		}
 	}
 	return left
@@ -91,19 +92,18 @@ func (l List) String() string {
 
 // summary returns the sentence that a call gets as its result.
 func (l List) summary() string {
-	left, done := l.left(), 0
-	for _, it := range l.Items {
-		if it.State == StateDone {
+	done, next := 0, "; nothing is open"
+	for _, it := range slices.Backward(l.Items) {
+		switch {
+		case it.State == StateDone:
 			done++
+		case it.State == StateDoing:
+			next = "; doing: " + it.Text
+		case it.State == StateOpen && !strings.HasPrefix(next, "; doing"):
+			next = "; next: " + it.Text
 		}
 	}
-	text := fmt.Sprintf("%d of %d done", done, len(l.Items))
-	if i := slices.IndexFunc(left, func(it Item) bool { return it.State == StateDoing }); i >= 0 {
-		return text + "; doing: " + left[i].Text
-	} else if len(left) > 0 {
-		return text + "; next: " + left[0].Text
-	}
-	return text + "; nothing is open"
+	return fmt.Sprintf("%d of %d done%s", done, len(l.Items), next)
 }
 
 //go:embed *.md *.json
@@ -177,25 +177,15 @@ func recite(next pawl.ToolFunc) pawl.ToolFunc {
 		}
 		var list List
 		last := 0
-		if ok, err := v.Get(Value, &list); !ok || err != nil {
-			return res, nil
-		}
-		if _, err := v.Get(recited, &last); err != nil || step-max(last, list.Step) < rounds {
-			return res, nil
-		}
+		_, wrong := v.Get(Value, &list)
+		_, other := v.Get(recited, &last)
 		left := list.left()
-		if len(left) == 0 || !isLast(v) || v.Set(recited, step) != nil {
+		if wrong != nil || other != nil || len(left) == 0 || step-max(last, list.Step) < rounds || !isLast(v) ||
+			v.Set(recited, step) != nil {
 			return res, nil
 		}
-		text := "Open: "
-		for i, it := range left {
-			if more := fmt.Sprintf("; and %d more", len(left)-i); len(text)+len(it.Text)+2+len("; and 50 more") > maxRecite {
-				text += strings.TrimPrefix(more, "; ")
-				break
-			}
-			text += it.Text + "; "
-		}
-		res.Parts = append(slices.Clip(res.Parts), llm.Text{Text: "\n\n" + strings.TrimSuffix(text, "; ")})
+		recital := "\n\nOpen: " + text.Clip(strings.Join(left, "; "), maxRecital)
+		res.Parts = append(slices.Clip(res.Parts), llm.Text{Text: recital})
 		return res, nil
 	}
 }
@@ -226,11 +216,10 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 				calls = true
 			}
 			if d.Finish != "" && !calls {
-				if list := lastOf(req.Messages); len(list.left()) > 0 {
-					text := fmt.Sprintf("the answer leaves %d items open: %s", len(list.left()), list.summary())
-					if !yield(llm.Delta{Notice: &llm.Notice{Code: NoticeOpen, Text: text}}, nil) {
-						return
-					}
+				list := lastOf(req.Messages)
+				n := &llm.Notice{Code: NoticeOpen, Text: "the answer leaves items open: " + list.summary()}
+				if len(list.left()) > 0 && !yield(llm.Delta{Notice: n}, nil) {
+					return
 				}
 			}
 			if !yield(d, err) || err != nil {

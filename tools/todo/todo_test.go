@@ -103,7 +103,7 @@ func TestRecital(t *testing.T) {
 			if text := x.Result.Text(); strings.Contains(text, "Open: ") {
 				at = append(at, i+1)
 				tail := strings.TrimPrefix(text, "seen\n\n")
-				if j != len(s.Executions)-1 || len(tail) > 600 || !strings.HasPrefix(tail, "Open: item ") || !strings.HasSuffix(tail, " more") {
+				if j != len(s.Executions)-1 || len(tail) > 600 || !strings.HasPrefix(tail, "Open: item ") || !strings.HasSuffix(tail, "…") {
 					t.Errorf("step %d, call %d: %d bytes: %s", i+1, j, len(tail), text)
 				}
 			}
@@ -119,7 +119,7 @@ func TestRecital(t *testing.T) {
 			t.Fatalf("request %d changes what request %d sent", i, i-1)
 		}
 	}
-	if want := []string{"todo_open: the answer leaves 42 items open: 1 of 43 done; next: item 1 of the long list"}; !reflect.DeepEqual(notices, want) {
+	if want := []string{"todo_open: the answer leaves items open: 1 of 43 done; next: item 1 of the long list"}; !reflect.DeepEqual(notices, want) {
 		t.Errorf("notices %q, want %q", notices, want)
 	}
 	if got, err := todo.Of(res.Values); err != nil || len(got.Items) != 43 || got.Items[0].State != todo.StateDone {

@@ -47,7 +47,7 @@ var ceilings = []ceiling{
 	{dir: "tools/search", goal: 900},
 	{dir: "tools/shell", goal: 190},
 	{dir: "tools/skill", goal: 540},
-	{dir: "tools/todo", goal: 190},
+	{dir: "tools/todo", goal: 195},
 	{dir: "tools/internal/document", goal: 1700, now: 1790},
 	{dir: "tools/internal/toolrun", goal: 110},
 	{dir: "tools/internal/webpage", goal: 380},
