@@ -402,9 +402,8 @@ func (e *Encoder) file(m llm.Media) {
 
 // completed sends the end of a call, or its question.
 func (e *Encoder) completed(x *pawl.Execution) {
-	s := e.known(x.Key, x.Call.Name)
-	e.ready(s, x.Call)
-	f := &frame{kind: callFailed, call: s, exec: x}
+	f := &frame{kind: callFailed, call: e.known(x.Key, x.Call.Name), exec: x}
+	e.ready(f.call, x.Call)
 	switch x.Outcome {
 	case pawl.OutcomePending, pawl.OutcomeUnknown:
 		for i := range x.Pending {
@@ -414,12 +413,12 @@ func (e *Encoder) completed(x *pawl.Execution) {
 	case pawl.OutcomeOK:
 		f.kind = callOK
 	case pawl.OutcomeDenied:
-		if s.asked {
+		if f.call.asked {
 			f.kind = callDenied
 		}
 	}
 	e.put(f)
-	if list, ok := x.Values["pawl.todo"]; ok && strings.Count(string(x.Key), "/") == 2 { // see tools/todo
+	if list, ok := x.Values["pawl.todo"]; ok && strings.Count(string(x.Key), "/") == 2 {
 		e.put(&frame{kind: output, name: "todo", data: list})
 	}
 	for _, p := range x.Result.Parts {

@@ -150,14 +150,14 @@ func replace(ctx context.Context, a args) (res llm.ToolResult, err error) {
 	return llm.TextResult(list.summary()), v.Set(Value, list)
 }
 
-// place returns the step of the call with the key k. top means that no other call made it.
-func place(k llm.Key) (step int, top bool) {
-	parts := strings.Split(string(k), "/")
-	for len(parts) > 3 && strings.HasPrefix(parts[len(parts)-1], "s") { // calls of a plan or a program
-		parts, top = parts[:len(parts)-1], true
+// place returns the step of the call with the key k, and whether the model made it itself.
+func place(k llm.Key) (int, bool) {
+	parts, top := strings.Split(string(k), "/"), true
+	for len(parts) > 3 && strings.HasPrefix(parts[len(parts)-1], "s") { // of a program
+		parts, top = parts[:len(parts)-1], false
 	}
-	step, _ = strconv.Atoi(parts[max(0, len(parts)-2)])
-	return step, !top
+	step, _ := strconv.Atoi(parts[max(0, len(parts)-2)])
+	return step, top
 }
 
 // Middleware returns the middleware that recites open items when 10 rounds have passed without a

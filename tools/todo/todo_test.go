@@ -31,7 +31,8 @@ func look() *pawl.Tool {
 }
 
 func agent(m llm.Model, more ...*pawl.Tool) *pawl.Agent {
-	a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{todo.New(), look()}, Limits: pawl.Limits{Rounds: 100, LoopThreshold: -1},
+	a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{todo.New(), look()},
+		Limits:     pawl.Limits{Rounds: 100, LoopThreshold: -1},
 		Middleware: []pawl.Middleware{todo.Middleware()}}
 	for _, t := range more {
 		a.Tools = append(a.Tools, t)
@@ -103,7 +104,8 @@ func TestRecital(t *testing.T) {
 			if text := x.Result.Text(); strings.Contains(text, "Open: ") {
 				at = append(at, i+1)
 				tail := strings.TrimPrefix(text, "seen\n\n")
-				if j != len(s.Executions)-1 || len(tail) > 600 || !strings.HasPrefix(tail, "Open: item ") || !strings.HasSuffix(tail, "…") {
+				if j != len(s.Executions)-1 || len(tail) > 600 ||
+					!strings.HasPrefix(tail, "Open: item ") || !strings.HasSuffix(tail, "…") {
 					t.Errorf("step %d, call %d: %d bytes: %s", i+1, j, len(tail), text)
 				}
 			}
@@ -158,7 +160,8 @@ func TestResume(t *testing.T) {
 	tooltest.Must(t, json.Unmarshal(b, &stored))
 	w := stored.Pending[0]
 	answer := llm.TextResult("yes")
-	res, err = a.Resume(t.Context(), &stored, llm.DecisionMessage(llm.Decision{Key: w.Key, Digest: w.Digest, Result: &answer}))
+	yes := llm.Decision{Key: w.Key, Digest: w.Digest, Result: &answer}
+	res, err = a.Resume(t.Context(), &stored, llm.DecisionMessage(yes))
 	tooltest.Must(t, err)
 	if last := res.Steps[len(res.Steps)-2].Executions[0]; !strings.HasSuffix(last.Result.Text(), "\n\nOpen: ask the user") {
 		t.Errorf("the resumed run recites nothing: %q", last.Result.Text())
