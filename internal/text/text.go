@@ -22,6 +22,15 @@ func Plural(n int, one, many string) string {
 	return many
 }
 
+// Parting returns where two texts are shown so that their difference is seen: before bytes before
+// the first byte that differs, at a rune boundary.
+func Parting(a, b string, before int) (from int) {
+	for from < min(len(a), len(b)) && a[from] == b[from] {
+		from++
+	}
+	return RuneBefore(a, max(0, from-before))
+}
+
 // RuneBefore returns the start of the rune at i in s, or at most three bytes before it.
 func RuneBefore(s string, i int) int {
 	for n := i; n > i-utf8.UTFMax && n >= 0; n-- {

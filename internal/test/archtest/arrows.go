@@ -113,7 +113,7 @@ var arrows = []arrow{
 	{from: "observe", to: join(low, ".", "llm", "internal/jsonform")},
 	{from: "artifact", to: []string{".", "llm", "internal/text"}},
 	{from: "script", to: []string{"llm", "internal/diff"}},
-	{from: "recording", to: []string{"llm", "redact"}},
+	{from: "recording", to: []string{"llm", "redact", "internal/text"}},
 	{from: "tools/skill", to: []string{".", "llm", "store", "tools/internal/toolrun"}, modules: []string{yamlModule}},
 	{from: "tools/schedule", to: []string{".", "llm", "store", "internal/runerr", "tools/internal/toolrun"},
 		modules: []string{"github.com/netresearch/go-cron"}},
@@ -150,8 +150,8 @@ var arrows = []arrow{
 	{from: "pawltest", to: []string{".", "llm", "policy", "script", "internal/sse"}, modules: []string{jsonModule}},
 
 	// joins things
-	{from: "config/agentframework", to: []string{"llm", "script", "tools/outside", "internal/nearest"}, modules: []string{yamlModule}},
-	{from: "config", to: []string{".", "llm", "artifact", "config/agentframework", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest", "internal/protect", "internal/guard"},
+	{from: "config/agentframework", to: []string{"llm", "script", "tools/outside", "internal/nearest", "internal/text"}, modules: []string{yamlModule}},
+	{from: "config", to: []string{".", "llm", "artifact", "config/agentframework", "sandbox", "sandbox/proxy", "provider/...", "policy", "react", "leak", "history", "script", "tools/...", "mcp", "team", "store/...", "internal/nearest", "internal/protect", "internal/guard", "internal/text"},
 		modules: []string{"go.yaml.in/yaml/v3"}},
 	// the program: main → serve, demo, runs, doctor → tui → assemble → cli → term
 	{from: "cmd/pawl/internal/term", modules: []string{"github.com/rivo/uniseg", "golang.org/x/term", "golang.org/x/sys"}},
@@ -162,7 +162,7 @@ var arrows = []arrow{
 		"store", "telemetry", "telemetry/export", "tools/outside", "tools/search", "cmd/pawl/internal/cli"}},
 	{from: "cmd/pawl/internal/tui", to: []string{".", "llm", "redact", "config", "durable", "history", "mcp", "store", "tools/file", "tools/todo", "internal/diff", "internal/jsonscan", "internal/nearest",
 		"cmd/pawl/internal/assemble", "cmd/pawl/internal/cli", "cmd/pawl/internal/term", "cmd/pawl/internal/tui/markdown"}},
-	{from: "cmd/pawl/internal/runs", to: append([]string{".", "llm", "redact", "config", "durable", "durable/temporal", "store", "tools/schedule", "internal/nearest"}, toTUI...)},
+	{from: "cmd/pawl/internal/runs", to: append([]string{".", "llm", "redact", "config", "durable", "durable/temporal", "store", "tools/schedule", "internal/nearest", "internal/text"}, toTUI...)},
 	{from: "cmd/pawl/internal/doctor", to: append([]string{"llm", "config", "provider", "sandbox"}, toAssemble...), modules: []string{"golang.org/x/sys"}},
 	{from: "cmd/pawl/internal/demo", to: append([]string{".", "llm", "pawltest", "provider", "script", "tools/data", "tools/file", "internal/text"}, toTUI...)},
 	{from: "cmd/pawl/internal/serve", to: append([]string{".", "llm", "observe", "redact", "config", "durable/temporal", "mcp", "pawltest/...", "provider/...", "server", "store", "telemetry/...",
