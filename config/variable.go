@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	messages "github.com/pawl-go/pawl/internal/text"
 )
 
 // expanded is a scalar in which variables were replaced.
@@ -71,12 +73,7 @@ func (e *expanded) into(n *yaml.Node, text string) *expanded {
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString
 
 // cut shortens a text that is shown.
-func cut(s string) string {
-	if r := []rune(s); len(r) > 40 {
-		return string(r[:40]) + "…"
-	}
-	return s
-}
+func cut(s string) string { return messages.Clip(s, 40) }
 
 // modelReads reports whether the text of a field is sent to the model.
 func modelReads(path string) bool {

@@ -6,7 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // miss finds the nearest recorded request: of those with the same address, the one with the fewest
@@ -105,35 +106,25 @@ func quoted(s string) string {
 
 // parting cuts two values to what stands around the place where they part.
 func parting(a, b string) (string, string) {
-	const before, width = 20, 80
-	at := 0
-	for at < min(len(a), len(b)) && a[at] == b[at] {
-		at++
-	}
-	return cut(a, at-before, width), cut(b, at-before, width)
+	from := text.Parting(a, b, 20)
+	return cut(a, from), cut(b, from)
 }
 
-func cut(s string, from, width int) string {
-	if s == "" {
+func cut(s string, from int) string {
+	const width = 80
+	switch {
+	case s == "":
 		return "nothing"
-	}
-	if len(s) <= width {
+	case len(s) <= width:
 		return s
 	}
-	from = max(0, from)
-	for from > 0 && from < len(s) && !utf8.RuneStart(s[from]) {
-		from--
-	}
-	to := min(len(s), from+width)
-	for to < len(s) && !utf8.RuneStart(s[to]) {
-		to++
-	}
-	text := s[from:to]
+	to := text.RuneAfter(s, min(len(s), from+width))
+	out := s[from:to]
 	if from > 0 {
-		text = "…" + text
+		out = "…" + out
 	}
 	if to < len(s) {
-		text += "…"
+		out += "…"
 	}
-	return text
+	return out
 }

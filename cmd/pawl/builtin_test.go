@@ -117,7 +117,7 @@ func everyTool(t *testing.T, allow ...string) map[string]*pawl.Tool {
 		}
 	}
 	sets, _, closeSets, err := builtinTools(t.Context(), &cli.System{Env: func(string) string { return "" }},
-		assemble.ToolFlags{Root: root}, assemble.OutsideFlags{}, assemble.ServerFlags{}, true)
+		assemble.ToolFlags{Root: root}, assemble.OutsideFlags{}, assemble.ServerFlags{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +340,7 @@ func TestToolsPage(t *testing.T) {
 		}
 	}
 	all, _, closeSets, err := builtinTools(t.Context(), &cli.System{Env: func(string) string { return "" }},
-		assemble.ToolFlags{}, assemble.OutsideFlags{}, assemble.ServerFlags{}, true)
+		assemble.ToolFlags{}, assemble.OutsideFlags{}, assemble.ServerFlags{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -308,7 +308,7 @@ func (c *completer) tools(kind string) {
 	quiet := *c.sys
 	quiet.Err = io.Discard
 	tools, _, closeSets, err := builtinTools(context.Background(), &quiet, assemble.ToolFlags{},
-		assemble.OutsideFlags{}, assemble.ServerFlags{}, true)
+		assemble.OutsideFlags{}, assemble.ServerFlags{})
 	if err != nil {
 		return
 	}
@@ -375,25 +375,23 @@ func (c *completer) stored(kind string) {
 		c.runs(ctx, j)
 	case "KEY", "KEY=TEXT":
 		c.keys(ctx, j)
-	case "THREAD":
-		entries(ctx, c, db, f, threads)
-	case "SCHEDULE":
-		entries(ctx, c, db, f, runs.Schedules)
-	case "SKILL":
-		entries(ctx, c, db, f, skills)
-	case "MEMORY":
-		entries(ctx, c, db, f, memories)
-	case "DOCUMENT":
-		entries(ctx, c, db, f, documents)
+	default:
+		storedKinds[kind](ctx, c, db, f.Scope())
 	}
 }
 
-// entries offers the entries of a kind that the database has.
-func entries[T any](ctx context.Context, c *completer, db store.Store, f *assemble.StoreFlags,
-	kind assemble.Stored[T]) {
-	all, _ := kind.All(ctx, db, f.Scope())
-	for _, x := range all {
-		c.offer(kind.ID(x), cli.Visible(kind.Text(x)))
+// storedKinds offer the entries of the database, by the placeholder of their ID.
+var storedKinds = map[string]func(context.Context, *completer, store.Store, store.Scope){
+	"THREAD": entries(threads), "SCHEDULE": entries(runs.Schedules), "SKILL": entries(skills),
+	"MEMORY": entries(memories), "DOCUMENT": entries(documents),
+}
+
+func entries[T any](kind assemble.Stored[T]) func(context.Context, *completer, store.Store, store.Scope) {
+	return func(ctx context.Context, c *completer, db store.Store, s store.Scope) {
+		all, _ := kind.All(ctx, db, s)
+		for _, x := range all {
+			c.offer(kind.ID(x), cli.Visible(kind.Text(x)))
+		}
 	}
 }
 

@@ -37,9 +37,9 @@ type shownTool struct {
 }
 
 // builtinTools returns the built-in tools and the tools of the flags. The caller calls the returned
-// function when no call runs any more. show means that no tool will be called.
+// function when no call runs any more.
 func builtinTools(ctx context.Context, sys *cli.System, f assemble.ToolFlags, o assemble.OutsideFlags,
-	m assemble.ServerFlags, show bool) ([]shownTool, *pawl.Registry, func(), error) {
+	m assemble.ServerFlags) ([]shownTool, *pawl.Registry, func(), error) {
 	a := new(config.Agent)
 	for _, name := range config.SetNames() {
 		a.Tools = append(a.Tools, config.Tool{Set: name})
@@ -83,7 +83,7 @@ type toolsListCmd struct {
 // Run lists the built-in tools.
 func (c *toolsListCmd) Run(sys *cli.System) error {
 	all, _, closeSets, err := builtinTools(context.Background(), sys, assemble.ToolFlags{}, c.OutsideFlags,
-		c.ServerFlags, true)
+		c.ServerFlags)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ type toolsShowCmd struct {
 // Run shows one tool.
 func (c *toolsShowCmd) Run(sys *cli.System) error {
 	all, _, closeSets, err := builtinTools(context.Background(), sys, assemble.ToolFlags{CodeFlags: c.CodeFlags,
-		PlanFlags: c.PlanFlags}, c.OutsideFlags, c.ServerFlags, true)
+		PlanFlags: c.PlanFlags}, c.OutsideFlags, c.ServerFlags)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (c *toolsCallCmd) Run(sys *cli.System) error {
 			return cli.Usage("", "the arguments could not be read from standard input: %v", err)
 		}
 	}
-	_, registry, closeSets, err := builtinTools(ctx, sys, c.ToolFlags, c.OutsideFlags, c.ServerFlags, false)
+	_, registry, closeSets, err := builtinTools(ctx, sys, c.ToolFlags, c.OutsideFlags, c.ServerFlags)
 	if err != nil {
 		return err
 	}

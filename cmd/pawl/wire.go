@@ -152,17 +152,11 @@ func (c *wireDecodeCmd) Run(sys *cli.System) error {
 		return cli.Usage("such as 'retry-after: 3'", "--header: %v", err)
 	}
 	out := bufio.NewWriter(sys.Out)
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
+	decode := c.one
 	if c.Lines {
-		err = c.lines(sys.In, e)
-	} else {
-		err = c.one(sys.In, h, e)
+		decode = c.lines
 	}
-	if flushed := out.Flush(); err == nil {
-		err = flushed
-	}
-	return err
+	return cmp.Or(decode(sys.In, h, cli.JSONLines(out)), out.Flush())
 }
 
 // one decodes a single body.
@@ -171,10 +165,7 @@ func (c *wireDecodeCmd) one(in io.Reader, h http.Header, out *json.Encoder) erro
 	if err != nil {
 		return cli.Usage("", "the reply could not be read from standard input: %v", err)
 	}
-	api, err := wireOf(c.API)
-	if err != nil {
-		return err
-	}
+	api, _ := wireOf(c.API) // Run has checked it
 	resp, err := read(api, int(c.Status), h, c.SSE, body)
 	if err != nil {
 		return out.Encode(map[string]any{"error": toWireError(err, int(c.Status))})
@@ -201,7 +192,7 @@ type wireAnswer struct {
 }
 
 // lines prints an answer for each line of in, also for a malformed one.
-func (c *wireDecodeCmd) lines(in io.Reader, out *json.Encoder) error {
+func (c *wireDecodeCmd) lines(in io.Reader, _ http.Header, out *json.Encoder) error {
 	r := bufio.NewReaderSize(in, 1<<16)
 	for {
 		text, err := r.ReadBytes('\n')
@@ -293,9 +284,7 @@ func (c *wireCheckCmd) Run(sys *cli.System) error {
 	api, _ := provider.FindAPI(c.API) // the enum of the flag has only known names
 	faults := api.Rules.Check(from.Messages)
 	repaired, repairs := api.Rules.Repair(from.Messages)
-	e := json.NewEncoder(sys.Out)
-	e.SetEscapeHTML(false)
-	return e.Encode(struct {
+	return cli.JSONLines(sys.Out).Encode(struct {
 		Faults   []llm.HistoryFault `json:"faults"`
 		Mends    []llm.Repaired     `json:"mends"`
 		Messages []llm.Message      `json:"messages"`

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // Keeper is a value that a Reader does not read: it keeps the node until its type is known.
@@ -167,9 +169,4 @@ func put(n, key, value *yaml.Node) {
 func index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
 // cut shortens a text for a message.
-func cut(s string) string {
-	if r := []rune(s); len(r) > 40 {
-		return string(r[:40]) + "…"
-	}
-	return s
-}
+func cut(s string) string { return text.Clip(s, 40) }

@@ -2,7 +2,6 @@ package assemble
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,8 +15,7 @@ import (
 // shown says that the answer was displayed as it arrived.
 func PrintEnd(sys *cli.System, res *pawl.Result, open []OpenCall, shown bool) error {
 	if len(open) > 0 && (res.Stop == pawl.StopPending || res.Stop == pawl.StopLimit) {
-		e := json.NewEncoder(sys.Out)
-		e.SetEscapeHTML(false)
+		e := cli.JSONLines(sys.Out)
 		for _, o := range open {
 			if err := e.Encode(o); err != nil {
 				return err

@@ -2,12 +2,12 @@ package assemble
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"iter"
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/observe"
 	"github.com/pawl-go/pawl/redact"
@@ -17,8 +17,7 @@ import (
 // EventLines returns a function that writes events as JSON, one a line. After a write error it
 // writes nothing more and stores the error in failed.
 func EventLines(w io.Writer, failed *error) func(pawl.Event) {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
+	e := cli.JSONLines(w)
 	return func(ev pawl.Event) {
 		if *failed == nil {
 			*failed = e.Encode(ev)

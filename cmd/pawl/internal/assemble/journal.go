@@ -296,6 +296,19 @@ func (j *Journal) Hide(ctx context.Context, sys *cli.System, id string, more *re
 	return r, err
 }
 
+// EffectsOf returns the effects of a run without its secrets.
+func (j *Journal) EffectsOf(ctx context.Context, sys *cli.System, id string) ([]durable.LedgerEntry, error) {
+	effects, err := j.Effects(j.Scoped(ctx), id)
+	if err != nil {
+		return nil, j.Failed(id, err)
+	}
+	hide, err := j.Hide(ctx, sys, id, nil)
+	for i := range effects {
+		effects[i] = effects[i].Redacted(hide)
+	}
+	return effects, err
+}
+
 // StateOf returns the state of a run for a list.
 func (j *Journal) StateOf(r store.JournalRun) string {
 	switch {

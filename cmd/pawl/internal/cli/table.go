@@ -40,10 +40,16 @@ func Fields(w io.Writer, fields [][2]string) error {
 	return t.Flush()
 }
 
-// PrintJSON writes v to w as indented JSON.
-func PrintJSON(w io.Writer, v any) error {
+// JSONLines returns an encoder that writes values to w, one a line.
+func JSONLines(w io.Writer) *json.Encoder {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
+	return e
+}
+
+// PrintJSON writes v to w as indented JSON.
+func PrintJSON(w io.Writer, v any) error {
+	e := JSONLines(w)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }

@@ -70,7 +70,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 		return err
 	}
 	agent := &pawl.Agent{Name: "analyst", Instructions: "Work only with what the tools tell you.", Model: model,
-		Tools: []pawl.Toolset{files, data.New(nil)}}
+		Tools: []pawl.Toolset{files, data.New(&data.Options{Open: files.Open})}}
 
 	s := sys.Colours(sys.OutTerm)
 	fmt.Fprintf(sys.Out, `%s

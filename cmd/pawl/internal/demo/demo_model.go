@@ -19,8 +19,7 @@ import (
 // analyst is the model of the demo. It decides from the conversation in the request alone, so every
 // file and figure comes from a tool.
 //
-//	list ▶ read (in parts, if a file is long) ▶ parse, for the columns ▶ aggregate, with a mistake
-//	▶ correct it ▶ write ▶ answer
+//	list ▶ parse, for the columns ▶ aggregate, with a mistake ▶ correct it ▶ write ▶ answer
 func analyst(req *llm.Request) script.Turn {
 	past := exchanges(req)
 	listing := past.last("file_list")
@@ -31,7 +30,7 @@ func analyst(req *llm.Request) script.Turn {
 	for _, t := range tables {
 		t.take(past)
 	}
-	for _, next := range []func([]*table) (string, []script.Turn){reads, parses, aggregates, corrections} {
+	for _, next := range []func([]*table) (string, []script.Turn){parses, aggregates, corrections} {
 		if words, calls := next(tables); len(calls) > 0 {
 			return script.Together(append([]script.Turn{script.Say(words)}, calls...)...)
 		}
@@ -101,14 +100,14 @@ func (h exchangeList) last(name string) *exchange {
 // table is the knowledge of the model about one file.
 type table struct {
 	file    string
-	content string
-	next    json.RawMessage // the arguments that read more; nil means that all is read, or nothing
-	trouble string          // why the file is skipped
+	name    string // of the stored table
+	trouble string // why the file is skipped
 
 	parsed  bool
 	rows    int
 	columns []string
 	sample  []map[string]any
+	notes   []string // what was repaired when the file was read
 
 	group   string // the column to group by; empty means that none fits
 	numbers []string
@@ -132,53 +131,26 @@ func tablesIn(listing string) []*table {
 		kind, name, _ := strings.Cut(strings.TrimSpace(l), "\t")
 		name, _, _ = strings.Cut(name, "\t")
 		if kind == "file" && isData(name) {
-			all = append(all, &table{file: name})
+			all = append(all, &table{file: name, name: fmt.Sprintf("table%d", len(all)+1)})
 		}
 	}
 	return all
 }
 
-// pageNote matches the note of file_read below a part of a file.
-var pageNote = regexp.MustCompile(`\n?\[lines \d+-\d+, bytes [^\n]*\]$`)
-
 // take reads the results of the calls about the file.
 func (t *table) take(past exchangeList) {
 	for _, e := range past {
 		switch e.name {
-		case "file_read":
-			if e.text("path") == t.file {
-				t.read(e)
-			}
 		case "data_parse":
-			if t.content != "" && e.text("content") == t.content {
+			if e.text("path") == t.file {
 				t.parse(e)
 			}
 		case "data_aggregate":
-			if t.content != "" && e.text("records") == t.content {
+			if e.text("table") == t.name {
 				t.aggregate(e)
 			}
 		}
 	}
-}
-
-func (t *table) read(e *exchange) {
-	if e.failed {
-		t.trouble = e.result
-		return
-	}
-	t.next = nil
-	page := e.result
-	if note := pageNote.FindString(page); note != "" {
-		page = strings.TrimSuffix(page, note)
-		if strings.HasPrefix(note, "\n") {
-			page += "\n"
-		}
-		if _, args, more := strings.Cut(note, "read on with "); more {
-			d := json.NewDecoder(strings.NewReader(args))
-			_ = d.Decode(&t.next) // file_read wrote them
-		}
-	}
-	t.content += page
 }
 
 func (t *table) parse(e *exchange) {
@@ -191,11 +163,12 @@ func (t *table) parse(e *exchange) {
 		Count   int              `json:"count"`
 		Columns []string         `json:"columns"`
 		Records []map[string]any `json:"records"`
+		Notes   []string         `json:"notes"`
 	}
 	if !t.decode(e, &a) {
 		return
 	}
-	t.rows, t.columns, t.sample = a.Count, a.Columns, a.Records
+	t.rows, t.columns, t.sample, t.notes = a.Count, a.Columns, a.Records, a.Notes
 	if a.Count == 0 || len(a.Columns) == 0 {
 		t.trouble = "there is nothing in it"
 		return
@@ -277,35 +250,16 @@ func (t *table) aggregate(e *exchange) {
 	}
 }
 
-// reads reads the files that are not read yet, all in one reply.
-func reads(tables []*table) (string, []script.Turn) {
-	var calls []script.Turn
-	on := false
-	for _, t := range tables {
-		switch {
-		case t.trouble != "":
-		case t.next != nil:
-			calls = append(calls, script.Call("file_read", t.next))
-			on = true
-		case t.content == "":
-			calls = append(calls, script.Call("file_read", map[string]string{"path": t.file}))
-		}
-	}
-	if on {
-		return "There is more of it.\n", calls
-	}
-	return fmt.Sprintf("%s with data. I read %s.\n", cli.Count(len(calls), "file"), text.Plural(len(calls), "it", "them all at once")), calls
-}
-
-// parses learns the columns.
+// parses reads the files that are not read yet, all in one reply, and learns their columns.
 func parses(tables []*table) (string, []script.Turn) {
 	var calls []script.Turn
 	for _, t := range tables {
-		if t.trouble == "" && !t.parsed {
-			calls = append(calls, script.Call("data_parse", map[string]any{"content": t.content, "limit": 40}))
+		if !t.parsed {
+			calls = append(calls, script.Call("data_parse", map[string]any{"path": t.file, "save_as": t.name, "limit": 40}))
 		}
 	}
-	return "Which columns are there, and what is in them?\n", calls
+	return fmt.Sprintf("%s with data. I look at the columns of %s.\n", cli.Count(len(calls), "file"),
+		text.Plural(len(calls), "it", "them all at once")), calls
 }
 
 // aggregates asks for the figures of each table, by group and over all rows. Its first call has an
@@ -347,7 +301,7 @@ func (t *table) metrics() []map[string]string {
 }
 
 func (t *table) call(metrics any, groupBy []string) script.Turn {
-	args := map[string]any{"records": t.content, "metrics": metrics}
+	args := map[string]any{"table": t.name, "metrics": metrics}
 	if groupBy != nil {
 		args["group_by"] = groupBy
 	}
@@ -364,25 +318,18 @@ func corrections(tables []*table) (string, []script.Turn) {
 		if err := json.Unmarshal(t.wrong.args["metrics"], &metrics); err != nil {
 			continue
 		}
-		offered := quoted.FindAllString(t.wrong.result, -1)
-		repaired := ""
-		for i := range metrics {
-			if metrics[i]["op"] != "total" {
-				continue
-			}
-			for _, op := range []string{`"sum"`, `"count"`} {
-				if slices.Contains(offered, op) && repaired == "" {
-					repaired = strings.Trim(op, `"`)
-				}
-			}
-			if repaired == "sum" && len(t.numbers) == 0 {
-				repaired = "count"
-			}
-			metrics[i]["op"] = repaired
+		repaired := "sum"
+		if len(t.numbers) == 0 {
+			repaired = "count"
 		}
-		if repaired == "" {
+		if !strings.Contains(t.wrong.result, `"`+repaired+`"`) {
 			t.trouble = t.wrong.result // nothing offered that would do
 			continue
+		}
+		for i := range metrics {
+			if metrics[i]["op"] == "total" {
+				metrics[i]["op"] = repaired
+			}
 		}
 		var groupBy []string
 		_ = json.Unmarshal(t.wrong.args["group_by"], &groupBy) // left out is nil
@@ -391,5 +338,3 @@ func corrections(tables []*table) (string, []script.Turn) {
 	}
 	return "", nil
 }
-
-var quoted = regexp.MustCompile(`"\w+"`)

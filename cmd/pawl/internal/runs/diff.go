@@ -11,6 +11,7 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/redact"
 )
@@ -170,14 +171,7 @@ func parting(a, b string, width int) (string, string) {
 	if utf8.RuneCountInString(a) <= width && utf8.RuneCountInString(b) <= width {
 		return cli.Line(a, width), cli.Line(b, width)
 	}
-	at := 0
-	for at < min(len(a), len(b)) && a[at] == b[at] {
-		at++
-	}
-	from := max(0, at-width/3)
-	for from > 0 && from < len(a) && !utf8.RuneStart(a[from]) {
-		from--
-	}
+	from := text.Parting(a, b, width/3)
 	if from == 0 {
 		return cli.Line(a, width), cli.Line(b, width)
 	}

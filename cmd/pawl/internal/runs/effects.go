@@ -53,11 +53,7 @@ func (c *effectsListCmd) Run(sys *cli.System) error {
 			if c.Of == "" && r.State == store.JournalOver {
 				continue
 			}
-			effects, err := j.Effects(j.Scoped(ctx), r.ID)
-			if err != nil {
-				return j.Failed(r.ID, err)
-			}
-			hide, err := j.Hide(ctx, sys, r.ID, nil)
+			effects, err := j.EffectsOf(ctx, sys, r.ID)
 			if err != nil {
 				return err
 			}
@@ -66,7 +62,7 @@ func (c *effectsListCmd) Run(sys *cli.System) error {
 				if c.State != "" && string(f.State) != c.State || c.State == "" && c.Of == "" && settled {
 					continue
 				}
-				all = append(all, effectOf{r.ID, f.Redacted(hide)})
+				all = append(all, effectOf{r.ID, f})
 			}
 		}
 		return cli.List(sys.Out, c.JSON, all, "RUN|KEY|STATE|EFFECT|TOOL|BEGAN|ARGUMENTS", func(f effectOf) []any {

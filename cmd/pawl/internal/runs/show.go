@@ -45,12 +45,9 @@ func (c *runsShowCmd) Run(sys *cli.System) error {
 		if c.JSON {
 			return printExport(sys, x)
 		}
-		effects, err := j.Effects(j.Scoped(ctx), r.ID)
+		effects, err := j.EffectsOf(ctx, sys, r.ID)
 		if err != nil {
 			return err
-		}
-		for i := range effects {
-			effects[i] = effects[i].Redacted(hide)
 		}
 		v := &runView{w: sys.Out, export: x, effects: effects, secrets: hide, width: sys.Width}
 		made := ""

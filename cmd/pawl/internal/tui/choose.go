@@ -33,7 +33,7 @@ func (c *console) pick(title string, rows []string) (int, error) {
 }
 
 // show returns the rows around the selected one.
-func (p *picker) show(width, rows int) []term.Line {
+func (p *picker) show(rows int) []term.Line {
 	out := []term.Line{term.Text(term.Bold, p.title).Add(term.Dim, "  up, down, Enter, Esc")}
 	rows = max(rows-1, 3)
 	from := max(0, min(p.at-rows/2, len(p.rows)-rows))

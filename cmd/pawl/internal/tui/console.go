@@ -242,7 +242,7 @@ func (c *console) below(now time.Time) (live []term.Line, at *term.Cursor) {
 	case c.ask != nil:
 		foot, at = c.ask.show(width, max(4, height-4))
 	case c.picker != nil:
-		return c.picker.show(width, height-3), nil
+		return c.picker.show(height - 3), nil
 	case c.panel != nil:
 		add(c.panel.show(c.view, width, max(4, height/2))...)
 	}

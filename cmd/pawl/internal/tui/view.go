@@ -140,7 +140,7 @@ func (v *view) event(e pawl.Event, now time.Time) {
 	case pawl.EventNotice:
 		v.notice(e)
 	case pawl.EventCallCompleted:
-		v.at(e.Path, &e.Execution.Call).complete(v, e.Execution, now)
+		v.at(e.Path, &e.Execution.Call).complete(e.Execution, now)
 	default:
 		if !strings.Contains(string(e.Run), "/") {
 			v.outer(e)

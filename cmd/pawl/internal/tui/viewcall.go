@@ -126,7 +126,7 @@ func (c *callItem) start(attempt int, early bool, now time.Time) {
 }
 
 // complete stores the result of the call.
-func (c *callItem) complete(v *view, x *pawl.Execution, now time.Time) {
+func (c *callItem) complete(x *pawl.Execution, now time.Time) {
 	c.state, c.outcome, c.exec, c.call = callDone, x.Outcome, x, x.Call
 	c.took = x.Ended.Sub(x.Started)
 	if !c.started.IsZero() {
