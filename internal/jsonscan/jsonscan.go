@@ -244,6 +244,49 @@ func (c *Cursor) Members() iter.Seq[[]byte] {
 	}
 }
 
+// Word is the text of a short string, as Text returns it.
+type Word []byte
+
+// Fields reads the members of the next value, if it is an object, into pairs of a name and a target:
+// *string as String, *Word as Text, *[]byte as Raw, *bool as Bool, *int and *int64 as Int, and
+// *float64 as Float. It skips other members, and leaves the targets of missing ones unchanged. An
+// *int is at least 0, and 0 for a value that is no number.
+func (c *Cursor) Fields(pairs ...any) {
+	if !c.Object() {
+		return
+	}
+	for key, ok := c.Key(); ok; key, ok = c.Key() {
+		for i := 0; i < len(pairs); i += 2 {
+			if name, _ := pairs[i].(string); string(key) == name {
+				c.into(pairs[i+1])
+				break
+			}
+		}
+	}
+}
+
+func (c *Cursor) into(target any) {
+	switch p := target.(type) {
+	case *string:
+		*p = c.String()
+	case *Word:
+		*p = c.Text()
+	case *[]byte:
+		*p = c.Raw()
+	case *bool:
+		*p = c.Bool()
+	case *int:
+		n, _ := c.Int()
+		*p = int(max(n, 0))
+	case *int64:
+		if n, ok := c.Int(); ok {
+			*p = n
+		}
+	case *float64:
+		*p, _ = c.Float()
+	}
+}
+
 // More moves to the next element of the array entered last. It returns false at the end of the
 // array.
 func (c *Cursor) More() bool {

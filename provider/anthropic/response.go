@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
@@ -37,26 +38,12 @@ func (d *decoder) Whole(body []byte) error {
 	if c.Kind() == jsonscan.Array {
 		return toStreamError(body) // Vertex AI wraps errors in an array
 	}
-	if !c.Object() {
+	if c.Kind() != jsonscan.Object {
 		return broken("the reply is not a JSON object: %s", wire.Excerpt(body))
 	}
-	var typ, blocks, failure []byte // the meaning of blocks depends on later members
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		switch string(k) {
-		case "type":
-			typ = c.Text()
-		case "content":
-			blocks = c.Raw()
-		case "error":
-			if c.Kind() != jsonscan.Null {
-				failure = c.Raw()
-			}
-		default:
-			d.message(k, &c)
-		}
-	}
+	typ, blocks, failure := d.message(&c)
 	switch {
-	case failure != nil || string(typ) == "error":
+	case failure != nil && string(failure) != "null" || string(typ) == "error":
 		return toStreamError(body)
 	case c.End() != nil:
 		return broken("the reply cannot be read: %v", c.End())
@@ -75,43 +62,30 @@ func (d *decoder) Whole(body []byte) error {
 	return d.finish()
 }
 
-// message reads a member of a message, or of the message that opens a stream.
-func (d *decoder) message(k []byte, c *jsonscan.Cursor) {
-	switch string(k) {
-	case "id":
-		d.ID = c.String()
-	case "model":
-		d.Model = c.String()
-	case "usage":
-		if c.Kind() == jsonscan.Object {
-			d.figures.add(c.Raw())
-		}
-	default:
-		d.ending(k, c)
+// message reads a message, or the message that opens a stream, and returns what it does not use.
+func (d *decoder) message(c *jsonscan.Cursor) (typ jsonscan.Word, blocks, failure []byte) {
+	var stop string
+	var usage, details, container []byte
+	c.Fields("type", &typ, "content", &blocks, "error", &failure, "id", &d.ID, "model", &d.Model, "usage", &usage,
+		"stop_reason", &stop, "stop_details", &details, "container", &container)
+	if len(usage) > 0 && usage[0] == '{' {
+		d.figures.add(usage)
 	}
+	d.ending(stop, details, container)
+	return typ, blocks, failure
 }
 
-// ending reads a member that ends a message.
-func (d *decoder) ending(k []byte, c *jsonscan.Cursor) {
-	switch string(k) {
-	case "stop_reason":
-		if s := c.String(); s != "" {
-			d.stop = s
-		}
-	case "stop_details":
-		if s := wire.MemberText(c.Raw(), "explanation"); s != "" {
-			d.explanation = s
-		}
-	case "container":
-		if s := wire.MemberText(c.Raw(), "id"); s != "" {
-			d.container = s
-		}
-	}
+// ending stores the members that end a message, if they are there.
+func (d *decoder) ending(stop string, details, container []byte) {
+	d.stop = cmp.Or(stop, d.stop)
+	d.explanation = cmp.Or(wire.MemberText(details, "explanation"), d.explanation)
+	d.container = cmp.Or(wire.MemberText(container, "id"), d.container)
 }
 
 // content is one content block. Its members are raw JSON until its type is known.
 type content struct {
-	raw, typ                          []byte
+	typ                               jsonscan.Word
+	raw                               []byte
 	id, name                          string
 	text, thinking, signature, caller []byte
 	input, citations                  []byte
@@ -120,28 +94,10 @@ type content struct {
 func (d *decoder) content(c *jsonscan.Cursor) (b content) {
 	c.Kind() // skips white space
 	begin := c.Offset()
-	for k := range c.Members() {
-		switch string(k) {
-		case "type":
-			b.typ = c.Text()
-		case "id":
-			b.id = c.String()
-		case "name":
-			b.name = d.Name(c)
-		case "text":
-			b.text = c.Raw()
-		case "thinking":
-			b.thinking = c.Raw()
-		case "signature":
-			b.signature = c.Raw()
-		case "caller":
-			b.caller = c.Raw()
-		case "input":
-			b.input = c.Raw()
-		case "citations":
-			b.citations = c.Raw()
-		}
-	}
+	var name []byte
+	c.Fields("type", &b.typ, "id", &b.id, "name", &name, "text", &b.text, "thinking", &b.thinking,
+		"signature", &b.signature, "caller", &b.caller, "input", &b.input, "citations", &b.citations)
+	b.name = d.Name(name)
 	b.raw = c.Since(begin)
 	return b
 }
@@ -313,33 +269,20 @@ type figures struct {
 func (f *figures) add(raw []byte) {
 	const unstated = -1
 	next, sum := figures{unstated, unstated, unstated, unstated, unstated, nil}, figures{}
+	var details, iterations, model []byte
 	c := jsonscan.New(raw)
-	if !c.Object() {
-		return
-	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		switch string(k) {
-		case "output_tokens_details":
-			for k := range c.Members() {
-				if string(k) == "thinking_tokens" {
-					next.thinking = wire.Count(&c)
-				}
-			}
-		case "iterations":
-			for c.Array(); c.More(); {
-				var one figures
-				other := false
-				for k := range c.Members() {
-					other = other || string(k) == "model"
-					one.count(k, &c)
-				}
-				if !other {
-					sum.input, sum.output = sum.input+one.input, sum.output+one.output
-					sum.read, sum.write = sum.read+one.read, sum.write+one.write
-				}
-			}
-		default:
-			next.count(k, &c)
+	c.Fields("input_tokens", &next.input, "output_tokens", &next.output, "cache_read_input_tokens", &next.read,
+		"cache_creation_input_tokens", &next.write, "output_tokens_details", &details, "iterations", &iterations)
+	inner := jsonscan.New(details)
+	inner.Fields("thinking_tokens", &next.thinking)
+	list := jsonscan.New(iterations)
+	for list.Array(); list.More(); model = nil {
+		var one figures
+		list.Fields("input_tokens", &one.input, "output_tokens", &one.output, "cache_read_input_tokens", &one.read,
+			"cache_creation_input_tokens", &one.write, "model", &model)
+		if model == nil {
+			sum.input, sum.output = sum.input+one.input, sum.output+one.output
+			sum.read, sum.write = sum.read+one.read, sum.write+one.write
 		}
 	}
 	if c.Err() == nil && (next.input != unstated || f.raw == nil) {
@@ -359,20 +302,6 @@ func (f *figures) add(raw []byte) {
 	set(&f.thinking, next.thinking, false)
 	set(&f.read, next.read, next.input > 0)
 	set(&f.write, next.write, next.input > 0)
-}
-
-// count reads the member k of usage.
-func (f *figures) count(k []byte, c *jsonscan.Cursor) {
-	switch string(k) {
-	case "input_tokens":
-		f.input = wire.Count(c)
-	case "output_tokens":
-		f.output = wire.Count(c)
-	case "cache_read_input_tokens":
-		f.read = wire.Count(c)
-	case "cache_creation_input_tokens":
-		f.write = wire.Count(c)
-	}
 }
 
 // toUsage normalizes the figures: Anthropic's input does not include the cache.

@@ -105,10 +105,11 @@ func (d *decoder) Event(data []byte) error {
 		s.closed = true
 		return d.end(s)
 	case "message_delta":
+		var stop string
+		var details, container []byte
 		inner := jsonscan.New(delta)
-		for k := range inner.Members() {
-			d.ending(k, &inner)
-		}
+		inner.Fields("stop_reason", &stop, "stop_details", &details, "container", &container)
+		d.ending(stop, details, container)
 		if len(usage) > 0 && usage[0] == '{' {
 			return d.spent(usage)
 		}
@@ -190,16 +191,9 @@ func (d *decoder) start(c *jsonscan.Cursor) error {
 		*d = decoder{Emitter: d.Emitter, dialect: d.dialect, restart: d.restart}
 	}
 	d.started, d.from = true, d.Next
-	var blocks []byte
 	inner := jsonscan.New(message)
-	for k := range inner.Members() {
-		if string(k) == "content" {
-			blocks = inner.Raw()
-			d.opening = bytes.Clone(blocks)
-		} else {
-			d.message(k, &inner)
-		}
-	}
+	_, blocks, _ := d.message(&inner)
+	d.opening = bytes.Clone(blocks)
 	if len(blocks) == 0 || blocks[0] != '[' {
 		return nil
 	}

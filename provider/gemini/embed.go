@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
@@ -123,34 +124,16 @@ func (e *Embedder) request(b []byte, use store.Use, text string) []byte {
 }
 
 // readVectors reads {"embeddings":[{"values":[…]}]}.
-func readVectors(answer []byte, want int) (out [][]float32, err error) {
-	c := jsonscan.New(answer)
-	found := false
-	for k := range c.Members() {
-		if string(k) != "embeddings" {
-			continue
-		}
-		found = true
-		if out, err = wire.Vectors(provider, &c, want, readValues); err != nil {
-			return nil, err
-		}
+func readVectors(answer []byte, want int) ([][]float32, error) {
+	var a struct {
+		Embeddings []struct{ Values json.RawMessage }
 	}
-	if c.Err() != nil || !found {
-		return nil, broken("the answer is no list of vectors: %s", wire.Excerpt(answer))
+	var raw []json.RawMessage
+	if json.Unmarshal(answer, &a) == nil && a.Embeddings != nil {
+		raw = []json.RawMessage{}
 	}
-	return out, nil
-}
-
-func readValues(c *jsonscan.Cursor) (v []float32, err error) {
-	for k := range c.Members() {
-		if string(k) == "values" {
-			if v, err = wire.Vector(provider, c); err != nil {
-				return nil, err
-			}
-		}
+	for _, e := range a.Embeddings {
+		raw = append(raw, e.Values)
 	}
-	if v == nil {
-		return nil, broken("an item has no values")
-	}
-	return v, nil
+	return wire.Vectors(provider, answer, raw, want)
 }

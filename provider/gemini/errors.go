@@ -46,38 +46,24 @@ func readFailure(body []byte) (f failure) {
 
 // detail reads one of the typed details of an error.
 func (f *failure) detail(c *jsonscan.Cursor) {
-	for k := range c.Members() {
-		switch string(k) {
-		case "reason":
-			f.reason = c.String()
-		case "retryDelay": // "34.07s"; in the older form of durations an object
-			f.retry = toDuration(c)
-		case "violations":
-			for c.Array(); c.More(); {
-				f.quotas = append(f.quotas, wire.MemberText(c.Raw(), "quotaId"))
-			}
-		}
+	var delay, violations []byte
+	if c.Fields("reason", &f.reason, "retryDelay", &delay, "violations", &violations); delay != nil {
+		f.retry = toDuration(delay)
+	}
+	list := jsonscan.New(violations)
+	for list.Array(); list.More(); {
+		f.quotas = append(f.quotas, wire.MemberText(list.Raw(), "quotaId"))
 	}
 }
 
-func toDuration(c *jsonscan.Cursor) time.Duration {
-	var seconds, nanos float64
+// toDuration reads "34.07s", or the older form of durations, an object.
+func toDuration(delay []byte) time.Duration {
+	var nanos float64
+	c := jsonscan.New(delay)
 	if c.Kind() == jsonscan.Object {
-		for k := range c.Members() {
-			switch string(k) {
-			case "seconds":
-				if c.Kind() == jsonscan.String {
-					seconds, _ = strconv.ParseFloat(c.String(), 64)
-				} else {
-					seconds, _ = c.Float()
-				}
-			case "nanos":
-				nanos, _ = c.Float()
-			}
-		}
-	} else {
-		seconds, _ = strconv.ParseFloat(strings.TrimSuffix(c.String(), "s"), 64)
+		c.Fields("seconds", &delay, "nanos", &nanos)
 	}
+	seconds, _ := strconv.ParseFloat(strings.TrimSuffix(strings.Trim(string(delay), `"`), "s"), 64)
 	if s := seconds + nanos/1e9; s > 0 && s < 1e6 {
 		return time.Duration(s * float64(time.Second))
 	}

@@ -75,22 +75,12 @@ func (d *decoder) readPart(c *jsonscan.Cursor) (p part) {
 }
 
 func (d *decoder) readCall(c *jsonscan.Cursor, p *part) {
-	for k := range c.Members() {
-		switch string(k) {
-		case "id":
-			p.id = c.String()
-		case "name":
-			p.name = d.Name(c)
-		case "args":
-			if !c.Null() {
-				p.args = c.Raw()
-			}
-		case "partialArgs":
-			if !c.Null() {
-				p.partial = c.Raw()
-			}
-		case "willContinue":
-			p.more = c.Bool()
+	var name []byte
+	c.Fields("id", &p.id, "name", &name, "args", &p.args, "partialArgs", &p.partial, "willContinue", &p.more)
+	p.name = d.Name(name)
+	for _, args := range []*[]byte{&p.args, &p.partial} {
+		if string(*args) == "null" {
+			*args = nil
 		}
 	}
 }
@@ -140,19 +130,13 @@ func (d *decoder) keep(object []byte) (*llm.Opaque, error) {
 // toMedia reads inlineData or fileData.
 func toMedia(raw []byte) (llm.Media, error) {
 	var m llm.Media
+	var data jsonscan.Word
 	c := jsonscan.New(raw)
-	for k := range c.Members() {
-		switch string(k) {
-		case "mimeType":
-			m.MIME = c.String()
-		case "fileUri":
-			m.URL = c.String()
-		case "data":
-			b, err := wire.DecodeBase64(c.Bytes())
-			if err != nil {
-				return m, broken("media in the reply are not base64: %v", err)
-			}
-			m.Data = b
+	c.Fields("mimeType", &m.MIME, "fileUri", &m.URL, "data", &data)
+	var err error
+	if data != nil {
+		if m.Data, err = wire.DecodeBase64(data); err != nil {
+			return m, broken("media in the reply are not base64: %v", err)
 		}
 	}
 	return m, nil

@@ -104,14 +104,10 @@ func (d *decoder) chunk(c *jsonscan.Cursor) error {
 
 // feedback reads why the prompt was refused.
 func (d *decoder) feedback(c *jsonscan.Cursor) {
+	var reason []byte
 	var words string
-	for k := range c.Members() {
-		switch string(k) {
-		case "blockReason":
-			d.blocked = enum(c, blockReasons)
-		case "blockReasonMessage":
-			words = c.String()
-		}
+	if c.Fields("blockReason", &reason, "blockReasonMessage", &words); reason != nil {
+		d.blocked = enum(reason, blockReasons)
 	}
 	if d.blocked != "" && words != "" {
 		d.blocked += ": " + words
@@ -121,25 +117,14 @@ func (d *decoder) feedback(c *jsonscan.Cursor) {
 // candidate reads one of the replies. Only the first is used; only provider options can ask for
 // more. The index follows the parts.
 func (d *decoder) candidate(c *jsonscan.Cursor) error {
-	var content []byte
-	var reason, message string
-	other := false
-	for k := range c.Members() {
-		switch string(k) {
-		case "content":
-			content = c.Raw()
-		case "finishReason":
-			reason = enum(c, finishReasons)
-		case "finishMessage":
-			message = c.String()
-		case "index":
-			n, _ := c.Int()
-			other = n > 0
-		}
-	}
-	if other || c.Err() != nil {
+	var content, finish []byte
+	var message string
+	var index int
+	c.Fields("content", &content, "finishReason", &finish, "finishMessage", &message, "index", &index)
+	if index > 0 || c.Err() != nil {
 		return nil // the chunk reports the error
 	}
+	reason := enum(finish, finishReasons)
 	d.seen = true
 	if err := d.content(content); err != nil {
 		return err
@@ -216,28 +201,16 @@ func (d *decoder) toCall(p *part) error {
 // toUsage reads the figures. The API does not count thoughts as output, nor the input of built-in
 // tools as prompt.
 func toUsage(raw []byte) *llm.Usage {
-	u := new(llm.Usage)
+	u := &llm.Usage{Raw: raw}
+	tools := 0
 	c := jsonscan.New(raw)
-	if !c.Object() {
+	c.Fields("promptTokenCount", &u.Input, "toolUsePromptTokenCount", &tools, "candidatesTokenCount", &u.Output,
+		"thoughtsTokenCount", &u.Reasoning, "cachedContentTokenCount", &u.CacheRead)
+	if c.Err() != nil || raw[0] != '{' {
 		return nil
 	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		switch string(k) {
-		case "promptTokenCount", "toolUsePromptTokenCount":
-			u.Input += wire.Count(&c)
-		case "candidatesTokenCount":
-			u.Output += wire.Count(&c)
-		case "thoughtsTokenCount":
-			u.Reasoning = wire.Count(&c)
-		case "cachedContentTokenCount":
-			u.CacheRead = wire.Count(&c)
-		}
-	}
+	u.Input += tools
 	u.Output += u.Reasoning
-	if c.Err() != nil {
-		return nil
-	}
-	u.Raw = raw
 	return u
 }
 
@@ -249,8 +222,9 @@ var (
 	blockReasons = []string{"", "SAFETY", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "IMAGE_SAFETY"}
 )
 
-// enum reads a name, or the number that represents it.
-func enum(c *jsonscan.Cursor, names []string) string {
+// enum returns a name, or the name that a number represents.
+func enum(raw []byte, names []string) string {
+	c := jsonscan.New(raw)
 	if c.Kind() != jsonscan.Number {
 		if s := c.String(); s != "FINISH_REASON_UNSPECIFIED" && s != "BLOCK_REASON_UNSPECIFIED" && s != "BLOCKED_REASON_UNSPECIFIED" {
 			return s

@@ -10,6 +10,7 @@ package ollama
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -126,26 +127,12 @@ func (e *Embedder) ask(ctx context.Context, texts []string) ([][]float32, error)
 }
 
 // read reads {"embeddings":[[…]]}.
-func read(answer []byte, want int) (out [][]float32, err error) {
-	c := jsonscan.New(answer)
-	found := false
-	for c.Object(); ; {
-		k, ok := c.Key()
-		if !ok {
-			break
-		}
-		if string(k) == "embeddings" {
-			found = true
-			if out, err = wire.Vectors(provider, &c, want,
-				func(c *jsonscan.Cursor) ([]float32, error) { return wire.Vector(provider, c) }); err != nil {
-				return nil, err
-			}
-		}
+func read(answer []byte, want int) ([][]float32, error) {
+	var a struct{ Embeddings []json.RawMessage }
+	if json.Unmarshal(answer, &a) != nil {
+		a.Embeddings = nil
 	}
-	if c.Err() != nil || !found {
-		return nil, wire.Broken(provider, "the answer is no list of vectors: %s", wire.Excerpt(answer))
-	}
-	return out, nil
+	return wire.Vectors(provider, answer, a.Embeddings, want)
 }
 
 // toError returns the error of a response whose status is not 2xx: {"error":"…"}.
@@ -154,21 +141,11 @@ func toError(status int, h http.Header, body []byte, now time.Time) *llm.Provide
 	e := &llm.ProviderError{Provider: provider, Status: status, Message: cmp.Or(f.Message, http.StatusText(status)),
 		RetryAfter: wire.RetryAfter(h, now)}
 	text := strings.ToLower(f.Message)
+	e.Code, e.Retryable = wire.StatusCode(status)
 	switch {
-	case strings.Contains(text, "context length"), strings.Contains(text, "input length"):
-		e.Code = llm.CodeContextLength // status 400; 500 in older versions
-	case status == 401:
-		e.Code = llm.CodeAuthentication
-	case status == 403:
-		e.Code = llm.CodePermission
-	case status == 404:
-		e.Code = llm.CodeNotFound
-	case status == 408 || status == 504:
-		e.Code, e.Retryable = llm.CodeTimeout, true
-	case status == 429:
-		e.Code, e.Retryable = llm.CodeRateLimit, true
-	case status == 503:
-		e.Code, e.Retryable = llm.CodeOverloaded, true
+	case wire.Contains(text, "context length", "input length"):
+		e.Code, e.Retryable = llm.CodeContextLength, false // status 400; 500 in older versions
+	case e.Code != "":
 	case status >= 500:
 		e.Code, e.Retryable = llm.CodeServer, true
 	default:

@@ -52,7 +52,7 @@ func (d *chatDecoder) piece(c *jsonscan.Cursor) (p chatPiece) {
 			for k := range c.Members() {
 				switch string(k) {
 				case "name":
-					p.name = d.Name(c)
+					p.name = d.Name(c.Raw())
 				case "arguments", "input":
 					p.args = wire.Args(c)
 				}
@@ -65,21 +65,14 @@ func (d *chatDecoder) piece(c *jsonscan.Cursor) (p chatPiece) {
 // legacy reads function_call, the predecessor of tool_calls, which has no id. An empty one is not
 // a call.
 func (d *chatDecoder) legacy(raw []byte) error {
-	var name string
-	var args json.RawMessage
+	var args []byte
+	p := chatPiece{index: legacyIndex}
 	c := jsonscan.New(raw)
-	for k := range c.Members() {
-		switch string(k) {
-		case "name":
-			name = c.String()
-		case "arguments":
-			args = wire.Args(&c)
-		}
-	}
-	if name == "" && len(args) == 0 {
+	c.Fields("name", &p.name, "arguments", &args)
+	if p.args = wire.AsArgs(args); p.name == "" && len(p.args) == 0 {
 		return nil
 	}
-	return d.fragment(&chatPiece{index: legacyIndex, name: name, args: args})
+	return d.fragment(&p)
 }
 
 // find returns the call that a fragment continues; nil means that the fragment begins a call.

@@ -55,16 +55,7 @@ func textOfDetails(raw []byte) string {
 	c := jsonscan.New(raw)
 	for c.Array(); c.More(); {
 		var typ, text, summary string
-		for k := range c.Members() {
-			switch string(k) {
-			case "type":
-				typ = c.String()
-			case "text":
-				text = c.String()
-			case "summary":
-				summary = c.String()
-			}
-		}
+		c.Fields("type", &typ, "text", &text, "summary", &summary)
 		switch typ {
 		case "reasoning.text":
 			b.WriteString(text)

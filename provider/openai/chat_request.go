@@ -357,18 +357,10 @@ func readOpaque(o *llm.Opaque, tag string) (form string, details []byte) {
 		return "", nil
 	}
 	c := jsonscan.New(o.Data)
-	for k := range c.Members() {
-		switch string(k) {
-		case "field":
-			form = c.String()
-		case reasoningDetails:
-			raw := c.Raw()
-			if len(raw) >= 2 && raw[0] == '[' {
-				form, details = reasoningDetails, raw[1:len(raw)-1]
-			}
-		}
+	if c.Fields("field", &form, reasoningDetails, &details); len(details) >= 2 && details[0] == '[' {
+		return reasoningDetails, details[1 : len(details)-1]
 	}
-	return form, details
+	return form, nil
 }
 
 // fromChatThinking writes content as a list that begins with the thinking, if the server sent it

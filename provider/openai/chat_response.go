@@ -145,17 +145,9 @@ func (d *chatDecoder) content(raw []byte) error {
 	}
 	c := jsonscan.New(raw)
 	for c.Array(); c.More(); {
-		var typ, text, thinking []byte
-		for k := range c.Members() {
-			switch string(k) {
-			case "type":
-				typ = c.Text()
-			case "text":
-				text = c.Raw()
-			case "thinking":
-				thinking = c.Raw()
-			}
-		}
+		var typ jsonscan.Word
+		var text, thinking []byte
+		c.Fields("type", &typ, "text", &text, "thinking", &thinking)
 		switch {
 		case string(typ) == "thinking" && len(thinking) > 2:
 			if err := d.thinking(thinking); err != nil {

@@ -1,7 +1,9 @@
 package openai
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
@@ -73,58 +75,27 @@ func (e *Embedder) ask(ctx context.Context, texts []string) ([][]float32, error)
 
 // read puts each vector at its index. Vectors without an index are in order.
 func (e *Embedder) read(answer []byte, want int) ([][]float32, error) {
-	c := jsonscan.New(answer)
-	out := make([][]float32, want)
-	found := false
-	for k := range c.Members() {
-		switch string(k) {
-		case "error":
-			if c.Kind() != jsonscan.Null {
-				return nil, e.m.toStreamError(c.Raw())
-			}
-		case "data":
-			found = true
-			at := 0
-			_, err := wire.Vectors(e.m.provider, &c, want, func(c *jsonscan.Cursor) ([]float32, error) {
-				v, index, err := e.item(c, at)
-				switch {
-				case err != nil || at >= want: // too many; Vectors reports the count
-				case index < 0 || index >= want || out[index] != nil:
-					err = wire.Broken(e.m.provider, "it is for text %d, of %d texts from 0 on, or for one that has a vector already", index, want)
-				default:
-					out[index] = v
-				}
-				at++
-				return v, err
-			})
-			if err != nil {
-				return nil, err
-			}
+	var a struct {
+		Error json.RawMessage
+		Data  []struct {
+			Index     *int
+			Embedding json.RawMessage
 		}
 	}
-	if err := c.Err(); err != nil || !found {
-		return nil, wire.Broken(e.m.provider, "the answer is no list of vectors: %s", wire.Excerpt(answer))
+	var raw []json.RawMessage
+	switch err := json.Unmarshal(answer, &a); {
+	case err == nil && a.Error != nil && string(a.Error) != "null":
+		return nil, e.m.toStreamError(a.Error)
+	case err == nil && a.Data != nil:
+		raw = make([]json.RawMessage, len(a.Data))
 	}
-	return out, nil
-}
-
-// item reads {"index","embedding"}.
-func (e *Embedder) item(c *jsonscan.Cursor, at int) (v []float32, index int, err error) {
-	index = at
-	for k := range c.Members() {
-		switch string(k) {
-		case "index":
-			if n, ok := c.Int(); ok {
-				index = int(n)
-			}
-		case "embedding":
-			if v, err = wire.Vector(e.m.provider, c); err != nil {
-				return nil, index, err
-			}
+	seen := map[int]bool{}
+	for i, item := range a.Data[:len(raw)] {
+		at := *cmp.Or(item.Index, &i)
+		if seen[at] || at < 0 || at >= len(raw) {
+			return nil, wire.Broken(e.m.provider, "vector %d: it is for text %d, of %d texts from 0 on, or for one that has a vector already", i, at, want)
 		}
+		seen[at], raw[at] = true, item.Embedding
 	}
-	if v == nil {
-		return nil, index, wire.Broken(e.m.provider, "an item has no vector")
-	}
-	return v, index, nil
+	return wire.Vectors(e.m.provider, answer, raw, want)
 }

@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
@@ -39,38 +40,28 @@ func (m *Moderator) Flagged(ctx context.Context, text string) (categories []stri
 
 // read returns the categories of all results that are flagged.
 func (m *Moderator) read(answer []byte) (categories []string, err error) {
-	c, said, open := jsonscan.New(answer), 0, 0
-	for k := range c.Members() {
-		if string(k) != "results" || !c.Array() {
-			continue
-		}
-		for open++; c.More(); open++ {
-			var named []string
-			flagged := jsonscan.None
-			for k := range c.Members() {
-				switch string(k) {
-				case "flagged":
-					flagged = c.Kind()
-				case "categories":
-					for name := range c.Members() {
-						if c.Kind() == jsonscan.True {
-							named = append(named, string(name))
-						}
-					}
-				}
-			}
-			if flagged == jsonscan.True || flagged == jsonscan.False {
-				said++
-			}
-			if flagged == jsonscan.True {
-				categories = append(categories, named...)
-				if named == nil {
-					categories = append(categories, "no category")
-				}
-			}
+	var a struct {
+		Results []struct {
+			Flagged    *bool
+			Categories map[string]any
 		}
 	}
-	if err := c.End(); err != nil || said == 0 || said != open-1 {
+	broken := json.Unmarshal(answer, &a) != nil || len(a.Results) == 0
+	for _, r := range a.Results {
+		if broken = broken || r.Flagged == nil; broken || !*r.Flagged {
+			continue
+		}
+		before := len(categories)
+		for name, is := range r.Categories {
+			if is == true {
+				categories = append(categories, name)
+			}
+		}
+		if len(categories) == before {
+			categories = append(categories, "no category")
+		}
+	}
+	if broken {
 		return nil, wire.Broken(m.m.provider, "the answer is no moderation: %s", wire.Excerpt(answer))
 	}
 	slices.Sort(categories)

@@ -41,7 +41,8 @@
 // interpreter) follow the request's tools. A Server has options under its own Name, and otherwise
 // those for "openai-chat".
 //
-// The package does not use reflection, because an adapter is most of the cost of a run.
+// Requests and replies are written and read without reflection, because an adapter is most of the
+// cost of a run.
 package openai
 
 import (

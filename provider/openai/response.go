@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -40,7 +41,7 @@ type responseDecoder struct {
 // item is one output item. Its members are raw JSON until its type is known.
 type item struct {
 	raw                                         []byte
-	typ                                         []byte
+	typ                                         jsonscan.Word
 	callID, name, phase                         string
 	args, input, action, operation, environment []byte
 	content, summary, namespace, caller         []byte
@@ -52,41 +53,12 @@ type item struct {
 func (d *responseDecoder) read(c *jsonscan.Cursor) item {
 	it := item{index: noIndex}
 	from := c.Offset()
-	c.Object()
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		switch string(k) {
-		case "type":
-			it.typ = c.Text()
-		case "call_id":
-			it.callID = c.String()
-		case "name":
-			it.name = d.Name(c)
-		case "phase":
-			it.phase = c.String()
-		case "arguments":
-			it.args = c.Raw()
-		case "input":
-			it.input = c.Raw()
-		case "action":
-			it.action = c.Raw()
-		case "operation":
-			it.operation = c.Raw()
-		case "environment":
-			it.environment = c.Raw()
-		case "content":
-			it.content = c.Raw()
-		case "summary":
-			it.summary = c.Raw()
-		case "namespace":
-			it.namespace = c.Raw()
-		case "caller":
-			it.caller = c.Raw()
-		case "output_index":
-			if n, ok := c.Int(); ok {
-				it.index = n
-			}
-		}
-	}
+	var name []byte
+	c.Fields("type", &it.typ, "call_id", &it.callID, "name", &name, "phase", &it.phase, "arguments", &it.args,
+		"input", &it.input, "action", &it.action, "operation", &it.operation, "environment", &it.environment,
+		"content", &it.content, "summary", &it.summary, "namespace", &it.namespace, "caller", &it.caller,
+		"output_index", &it.index)
+	it.name = d.Name(name)
 	it.raw = c.Since(from)
 	return it
 }
@@ -147,43 +119,24 @@ func (d *responseDecoder) End() error {
 
 // response reads a response object. items means that its output was not sent as events.
 func (d *responseDecoder) response(c *jsonscan.Cursor, items bool) error {
-	var status, reason, object string
-	var output, failure []byte
-	for k := range c.Members() {
-		switch string(k) {
-		case "status":
-			status = c.String()
-		case "output":
-			output = c.Raw()
-		case "object":
-			object = c.String()
-		case "id":
-			d.ID = c.String()
-		case "model":
-			d.Model = c.String()
-		case "usage":
-			if c.Kind() == jsonscan.Object {
-				d.Usage = toUsage(c.Raw())
-			}
-		case "error":
-			if c.Kind() != jsonscan.Null {
-				failure = c.Raw()
-			}
-		case "incomplete_details":
-			reason = wire.MemberText(c.Raw(), "reason")
-		}
+	var status, object string
+	var output, usage, failure, incomplete []byte
+	c.Fields("status", &status, "output", &output, "object", &object, "id", &d.ID, "model", &d.Model,
+		"usage", &usage, "error", &failure, "incomplete_details", &incomplete)
+	if len(usage) > 0 && usage[0] == '{' {
+		d.Usage = toUsage(usage)
 	}
 	switch {
 	case c.Err() != nil:
 		return d.broken("the reply cannot be read: %v", c.Err())
-	case failure != nil:
+	case failure != nil && string(failure) != "null":
 		return d.toStreamError(failure)
 	case len(output) == 0 || output[0] != '[':
 		if items || status == "failed" {
 			return d.broken("the reply has no output; it is %q", object)
 		}
 	}
-	finish, err := d.toFinish(status, reason)
+	finish, err := d.toFinish(status, wire.MemberText(incomplete, "reason"))
 	if err != nil {
 		return err
 	}
@@ -304,22 +257,14 @@ func (d *responseDecoder) message(it *item) error {
 	}
 	c := jsonscan.New(it.content)
 	for c.Array(); c.More(); {
-		var text []byte
-		refusal := false
-		for k := range c.Members() {
-			switch string(k) {
-			case "text":
-				text = c.Raw()
-			case "refusal":
-				if c.Kind() == jsonscan.String {
-					text, refusal = c.Raw(), true
-				}
-			}
+		var text, refusal []byte
+		if c.Fields("text", &text, "refusal", &refusal); len(refusal) > 0 && refusal[0] == '"' {
+			text = refusal
 		}
 		if !wire.Filled(text) {
 			continue
 		}
-		d.Refused = d.Refused || refusal
+		d.Refused = d.Refused || len(refusal) > 0 && refusal[0] == '"'
 		if err := d.Part(llm.Text{Text: wire.AsText(text), Opaque: opaque}); err != nil {
 			return err
 		}
@@ -360,52 +305,25 @@ func reasoningText(it *item) string {
 // reasoning as output; their total shows it.
 func toUsage(raw []byte) *llm.Usage {
 	c := jsonscan.New(raw)
-	if !c.Object() {
+	if c.Kind() != jsonscan.Object {
 		return nil
 	}
 	u := new(llm.Usage)
-	var total int
-	details := func(cached bool) {
-		for k := range c.Members() {
-			switch string(k) {
-			case "cached_tokens":
-				if cached {
-					u.CacheRead = wire.Count(&c)
-				}
-			case "cache_write_tokens", "cache_creation_tokens":
-				if cached {
-					u.CacheWrite = wire.Count(&c)
-				}
-			case "reasoning_tokens":
-				if !cached {
-					u.Reasoning = wire.Count(&c)
-				}
-			}
-		}
-	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		switch string(k) {
-		case "input_tokens", "prompt_tokens":
-			u.Input = wire.Count(&c)
-		case "output_tokens", "completion_tokens":
-			u.Output = wire.Count(&c)
-		case "total_tokens":
-			total = wire.Count(&c)
-		case "input_tokens_details", "prompt_tokens_details":
-			details(true)
-		case "output_tokens_details", "completion_tokens_details":
-			details(false)
-		case "prompt_cache_hit_tokens": // DeepSeek
-			if n := wire.Count(&c); u.CacheRead == 0 {
-				u.CacheRead = n
-			}
-		case "cost": // OpenRouter, in dollars
-			u.Cost, _ = c.Float()
-		}
-	}
+	var total, hits int
+	var in, out []byte
+	c.Fields("input_tokens", &u.Input, "prompt_tokens", &u.Input, "output_tokens", &u.Output,
+		"completion_tokens", &u.Output, "total_tokens", &total, "input_tokens_details", &in,
+		"prompt_tokens_details", &in, "output_tokens_details", &out, "completion_tokens_details", &out,
+		"prompt_cache_hit_tokens", &hits, // DeepSeek
+		"cost", &u.Cost) // OpenRouter, in dollars
 	if c.Err() != nil {
 		return nil
 	}
+	c = jsonscan.New(in)
+	c.Fields("cached_tokens", &u.CacheRead, "cache_write_tokens", &u.CacheWrite, "cache_creation_tokens", &u.CacheWrite)
+	c = jsonscan.New(out)
+	c.Fields("reasoning_tokens", &u.Reasoning)
+	u.CacheRead = cmp.Or(u.CacheRead, hits)
 	if u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning {
 		u.Output += u.Reasoning
 	}

@@ -1,7 +1,7 @@
 package openai
 
 import (
-	"encoding/json"
+	"bytes"
 	"strconv"
 	"strings"
 
@@ -32,30 +32,21 @@ func unwrap(out *wire.Emitter, call llm.ToolCall) error {
 }
 
 func unwrapped(tools *wire.Toolset, call llm.ToolCall) (calls []llm.ToolCall) {
-	c := jsonscan.New(call.Args)
-	if !jsonscan.IsObject(call.Args) || !c.Object() {
+	if !jsonscan.IsObject(call.Args) {
 		return nil
 	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		if string(k) != "tool_uses" {
-			continue
+	c := jsonscan.New(wire.Member(call.Args, "tool_uses"))
+	for c.Array(); c.More(); {
+		var inner llm.ToolCall
+		if call.ID != "" {
+			inner.ID = call.ID + "_" + strconv.Itoa(len(calls))
 		}
-		for c.Array(); c.More(); {
-			var inner llm.ToolCall
-			if call.ID != "" {
-				inner.ID = call.ID + "_" + strconv.Itoa(len(calls))
-			}
-			for k := range c.Members() {
-				switch string(k) {
-				case "recipient_name":
-					inner.Name = tools.FromWire(strings.TrimPrefix(c.String(), "functions."))
-				case "parameters":
-					inner.Args = append(json.RawMessage(nil), c.Raw()...)
-				}
-			}
-			if inner.Name != "" {
-				calls = append(calls, inner)
-			}
+		var name string
+		var args []byte
+		c.Fields("recipient_name", &name, "parameters", &args)
+		inner.Name, inner.Args = tools.FromWire(strings.TrimPrefix(name, "functions.")), bytes.Clone(args)
+		if inner.Name != "" {
+			calls = append(calls, inner)
 		}
 	}
 	return calls

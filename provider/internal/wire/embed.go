@@ -2,12 +2,12 @@ package wire
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"strings"
 
-	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -61,20 +61,18 @@ func inBatch(err error, from, to, all int) error {
 	return &also
 }
 
-// Vectors reads a list of want vectors. item reads one element of the list.
-func Vectors(provider string, c *jsonscan.Cursor, want int,
-	item func(*jsonscan.Cursor) ([]float32, error)) ([][]float32, error) {
-	var out [][]float32
-	for c.Array(); c.More(); {
-		v, err := item(c)
-		var e *llm.ProviderError
-		if errors.As(err, &e) {
-			e.Message = fmt.Sprintf("vector %d: %s", len(out), e.Message)
+// Vectors returns the want vectors that an answer lists as raw JSON. nil means that it lists none,
+// and a nil element that it has no vector.
+func Vectors(provider string, answer []byte, raw []json.RawMessage, want int) ([][]float32, error) {
+	if raw == nil {
+		return nil, Broken(provider, "the answer is no list of vectors: %s", Excerpt(answer))
+	}
+	out := make([][]float32, len(raw))
+	for i := range raw {
+		var fault string
+		if out[i], fault = vector(raw[i]); fault != "" {
+			return nil, Broken(provider, "vector %d: %s", i, fault)
 		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v)
 	}
 	if len(out) != want {
 		return nil, Broken(provider, "%d vectors came for %d texts", len(out), want)
@@ -82,28 +80,31 @@ func Vectors(provider string, c *jsonscan.Cursor, want int,
 	return out, nil
 }
 
-// Vector reads one vector. It returns an error if the value is not a list, if the list is empty or
-// all zero, or if an element does not fit a float32.
-func Vector(provider string, c *jsonscan.Cursor) ([]float32, error) {
-	if c.Kind() != jsonscan.Array {
-		return nil, Broken(provider, "a vector is no list of numbers")
+// vector reads one vector. It has a fault if it is not a list, if the list is empty or all zero, or
+// if an element does not fit a float32.
+func vector(raw []byte) (out []float32, fault string) {
+	var list []any
+	switch err := json.Unmarshal(raw, &list); {
+	case raw == nil:
+		return nil, "there is no vector"
+	case err != nil || list == nil:
+		return nil, "it is no list of numbers, or one of them is out of range"
 	}
-	var out []float32
 	zero := true
-	for c.Array(); c.More(); {
-		if c.Kind() != jsonscan.Number {
-			return nil, Broken(provider, "value %d of a vector is no number", len(out))
-		}
-		f, ok := c.Float()
+	for i, v := range list {
+		f, ok := v.(float64)
 		x := float32(f)
-		if !ok || math.IsNaN(f) || math.IsInf(float64(x), 0) {
-			return nil, Broken(provider, "value %d of a vector is out of range", len(out))
+		switch {
+		case !ok:
+			return nil, fmt.Sprintf("value %d of a vector is no number", i)
+		case math.IsInf(float64(x), 0):
+			return nil, fmt.Sprintf("value %d of a vector is out of range", i)
 		}
 		zero = zero && x == 0
 		out = append(out, x)
 	}
 	if zero {
-		return nil, Broken(provider, "a vector of %d values has no direction", len(out))
+		return nil, fmt.Sprintf("a vector of %d values has no direction", len(out))
 	}
-	return out, nil
+	return out, ""
 }

@@ -100,14 +100,11 @@ func (o *Emitter) Keep(raw []byte) (*llm.Opaque, error) {
 	return &llm.Opaque{Provider: o.Tag, Data: append(json.RawMessage(nil), raw...)}, nil
 }
 
-// Count reads a number of tokens.
-func Count(c *jsonscan.Cursor) int {
-	n, _ := c.Int()
-	return int(max(n, 0))
+// Name returns the wire name of a tool from the JSON of a string.
+func (o *Emitter) Name(raw []byte) string {
+	c := jsonscan.New(raw)
+	return c.Known(o.Tools.words)
 }
-
-// Name reads the wire name of a tool.
-func (o *Emitter) Name(c *jsonscan.Cursor) string { return c.Known(o.Tools.words) }
 
 // Args reads the arguments of a call. They are the content of a string; some servers send the JSON
 // value itself.
