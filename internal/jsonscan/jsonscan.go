@@ -247,10 +247,10 @@ func (c *Cursor) Members() iter.Seq[[]byte] {
 // Word is the text of a short string, as Text returns it.
 type Word []byte
 
-// Fields reads the members of the next value, if it is an object, into pairs of a name and a target:
-// *string as String, *Word as Text, *[]byte as Raw, *bool as Bool, *int and *int64 as Int, and
-// *float64 as Float. It skips other members, and leaves the targets of missing ones unchanged. An
-// *int is at least 0, and 0 for a value that is no number.
+// Fields reads the members of the next value, if it is an object, into pairs of a name and a
+// target: *string as String, *Word as Text, *[]byte as Raw, *bool as Bool, *int and *int64 as Int,
+// and *float64 as Float. It skips other members, and leaves the targets of missing ones unchanged.
+// An *int is at least 0, and 0 for a value that is no number.
 func (c *Cursor) Fields(pairs ...any) {
 	if !c.Object() {
 		return

@@ -311,3 +311,28 @@ func Example() {
 	fmt.Println(id, sum, c.End())
 	// Output: a 6 <nil>
 }
+
+func TestFields(t *testing.T) {
+	var word jsonscan.Word
+	var text, kept string
+	var raw []byte
+	var n, low int
+	var wide int64
+	var yes bool
+	var f float64
+	c := jsonscan.New([]byte(`{"word":"a","text":"b\n","other":[1,{"text":"no"}],"raw":[1, 2],"n":7,"low":-3,"wide":null,"yes":true,"f":0.5}`))
+	kept, wide = "kept", 9
+	c.Fields("word", &word, "text", &text, "raw", &raw, "n", &n, "low", &low, "wide", &wide, "yes", &yes, "f", &f, "kept", &kept)
+	got := fmt.Sprintf("%s %q %s %d %d %d %v %v %s %v", word, text, raw, n, low, wide, yes, f, kept, c.End())
+	if want := `a "b\n" [1, 2] 7 0 9 true 0.5 kept <nil>`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	c = jsonscan.New([]byte(`[{"n":8}]`))
+	if c.Fields("n", &n); n != 7 || c.End() != nil {
+		t.Errorf("of a list: got %d, %v, want 7, nil", n, c.End())
+	}
+	c = jsonscan.New([]byte(`{"n":8`))
+	if c.Fields("n", &n); c.Err() == nil {
+		t.Error("of an object without an end: got no error")
+	}
+}
