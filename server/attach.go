@@ -241,18 +241,27 @@ func otherBody() error {
 
 // leave ends the connection of a turn. A run without a reader is cancelled, unless it goes on.
 func (c *call) leave(t *turn) {
-	ctx := context.WithoutCancel(c.ctx())
-	goesOn := cmp.Or(c.r.Header.Get("X-Pawl-Disconnect"), c.s.o.OnDisconnect[baseName(t.agent)]) == "continue" ||
-		c.r.Header.Get("Idempotency-Key") != ""
-	if !c.s.window.leave(t.sent, c.r.Context().Err() != nil, t.failed, c.s.o.Now()) || goesOn {
-		return
+	goesOn := c.onDisconnect(t.agent) == "continue" || c.r.Header.Get("Idempotency-Key") != ""
+	if c.s.window.leave(t.sent, c.r.Context().Err() != nil, t.failed, c.s.o.Now()) && !goesOn {
+		c.abandon(t.id, func() bool { return c.s.window.deserted(t.sent) })
 	}
+}
+
+// onDisconnect returns what happens to a run of an agent whose client has disconnected: cancel or
+// continue. "" means that the endpoint decides.
+func (c *call) onDisconnect(agent string) string {
+	return cmp.Or(c.r.Header.Get("X-Pawl-Disconnect"), c.s.o.OnDisconnect[baseName(agent)])
+}
+
+// abandon cancels the run of a client that has disconnected, if it has no reader after a while.
+func (c *call) abandon(id string, deserted func() bool) {
+	gone := &call{s: c.s, client: c.client, r: c.r.WithContext(context.WithoutCancel(c.ctx()))}
 	time.AfterFunc(c.s.o.Reconnect, func() {
-		if c.s.window.deserted(t.sent) {
-			gone := &call{s: c.s, client: c.client, r: c.r.WithContext(ctx)}
-			if _, err := gone.giveUp(t.id); err != nil && !errors.Is(err, store.ErrNotFound) {
-				c.s.o.Log.Warn("cancelling a run whose client disconnected", "run", t.id, "error", err)
-			}
+		if !deserted() {
+			return
+		}
+		if _, err := gone.giveUp(id); err != nil && !errors.Is(err, store.ErrNotFound) {
+			c.s.o.Log.Warn("cancelling a run whose client disconnected", "run", id, "error", err)
 		}
 	})
 }

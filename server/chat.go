@@ -3,13 +3,12 @@ package server
 // chat.go: OpenAI's Chat Completions; what it shares with Responses is in openai.go.
 
 import (
-	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"strings"
 
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/server/uistream"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -209,64 +208,11 @@ func outputOf(kind string, schema json.RawMessage) (json.RawMessage, error) {
 
 // contentOf parses content: a string, or parts of text and images.
 func contentOf(raw json.RawMessage) ([]llm.Part, error) {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil, nil
-	}
-	var text string
-	if raw[0] == '"' {
-		if err := json.Unmarshal(raw, &text); err != nil {
-			return nil, badRequest(err.Error(), "")
-		}
-		return []llm.Part{llm.Text{Text: text}}, nil
-	}
-	var list []struct {
-		Type     string          `json:"type"`
-		Text     string          `json:"text"`
-		Refusal  string          `json:"refusal"`
-		ImageURL json.RawMessage `json:"image_url"`
-	}
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, badRequest("content must be text or a list of parts", "")
-	}
-	var parts []llm.Part
-	for _, p := range list {
-		switch p.Type {
-		case "text", "input_text", "output_text":
-			parts = append(parts, llm.Text{Text: p.Text})
-		case "refusal":
-			parts = append(parts, llm.Text{Text: p.Refusal})
-		case "image_url", "input_image":
-			m, err := imageOf(p.ImageURL)
-			if err != nil {
-				return nil, err
-			}
-			parts = append(parts, m)
-		default:
-			return nil, badRequest("content of the type "+p.Type+" is not taken", "text and images are")
-		}
+	parts, err := uistream.Content(raw)
+	if err != nil {
+		return nil, badRequest(err.Error(), "")
 	}
 	return parts, nil
-}
-
-// imageOf parses an image: a URL, alone or in an object.
-func imageOf(raw json.RawMessage) (m llm.Media, err error) {
-	var at struct {
-		URL string `json:"url"`
-	}
-	if json.Unmarshal(raw, &at.URL) != nil && json.Unmarshal(raw, &at) != nil || at.URL == "" {
-		return m, badRequest("an image has no URL", "")
-	}
-	data, ok := strings.CutPrefix(at.URL, "data:")
-	if !ok {
-		return llm.Media{URL: at.URL}, nil
-	}
-	kind, text, ok := strings.Cut(data, ";base64,")
-	b, err := base64.StdEncoding.DecodeString(text)
-	if !ok || err != nil {
-		return m, badRequest("the data of an image is not base64", "")
-	}
-	return llm.Media{MIME: kind, Data: b}, nil
 }
 
 // accept decodes a request into r and opens its turn, which of converts. A streaming request is

@@ -44,6 +44,7 @@ var errorCodes = []struct {
 	{"wrong_origin", 403, "web pages of this origin are not permitted"},
 	{"not_found", 404, "it does not exist, or it belongs to another user"},
 	{"method_not_allowed", 405, "the address does not support this method"},
+	{"not_acceptable", 406, "the answer has no form that the client accepts"},
 	{"timeout", 408, "the request did not arrive in time"},
 	{"conflict", 409, "it was started, or answered, differently"},
 	{"changed", 409, "the agent or its tools have changed since the run was stored"},

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
@@ -26,7 +27,7 @@ import (
 type front struct {
 	asked
 	prefix  string // of the IDs of the runs of the conversation
-	key     string // distinguishes requests with equal messages
+	key     string // the client's ID of the run, which then decides about its ID; "" means none
 	again   bool   // a new run, even if an equal request had one
 	o       uistream.Options
 	run     string         // the run to continue; "" means a new one
@@ -65,23 +66,34 @@ func (c *call) newest(prefix string) (last *store.JournalRun, err error) {
 	}
 }
 
-// follows sets the run that the messages follow: the run of the assistant's last message, whose own
-// messages replace the client's copy. ids are the runs of the messages, or other texts. It returns
-// the number of messages that the run has.
-func (c *call) follows(in *front, ids []string) (int, error) {
-	for i, id := range slices.Backward(ids) {
+// follows sets the run that n messages follow: the run of the assistant's last message, whose own
+// messages replace the client's copy, and adds the messages behind it. run returns the run of a
+// message, or another text.
+func (c *call) follows(in *front, n int, run func(i int) string, message func(i int) (llm.Message, error)) error {
+	from := 0
+	for i := n - 1; i >= 0 && from == 0; i-- {
+		id := run(i)
 		if !strings.HasPrefix(id, in.prefix) {
 			continue
 		}
 		_, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id)
 		if err == nil {
-			in.dress.Before = id
-			return i + 1, nil
+			in.dress.Before, from = id, i+1
 		} else if !errors.Is(err, store.ErrNotFound) {
-			return 0, err
+			return err
 		}
 	}
-	return 0, nil
+	for i := from; i < n; i++ {
+		switch msg, err := message(i); {
+		case err != nil:
+			return badRequest("messages: "+err.Error(), "")
+		case msg.Role == llm.RoleSystem:
+			in.system(msg.Parts)
+		case len(msg.Parts) > 0:
+			in.messages = append(in.messages, msg)
+		}
+	}
+	return nil
 }
 
 // startFront starts the run of a request, or finds the run of an equal one.
@@ -96,7 +108,10 @@ func (c *call) startFront(in *front) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := place{c.client.scope(), in.prefix + short(20, in.dress.Before, in.key, string(said))}
+	p := place{c.client.scope(), in.prefix + short(20, in.dress.Before, "", string(said))}
+	if in.key != "" {
+		p.id = in.prefix + short(20, in.key)
+	}
 	for n, id := 1, p.id; ; n++ {
 		if n > 1 {
 			p.id = id + "-r" + strconv.Itoa(n)
@@ -106,6 +121,12 @@ func (c *call) startFront(in *front) (*live, error) {
 		case in.again && (n == 1 || err == nil):
 			continue
 		case err == nil:
+			d, err := c.s.dressOf(c.ctx(), p)
+			if err != nil {
+				return nil, err
+			} else if d != nil && in.key != "" && d.Message != in.dress.Message {
+				return nil, fault("conflict", "the run "+in.key+" was begun with another message", "take another runId")
+			}
 			return c.look(p)
 		case !errors.Is(err, store.ErrNotFound):
 			return nil, err
@@ -181,6 +202,11 @@ func (c *call) goOnFront(in *front) (*live, error) {
 	if len(ds) == 0 {
 		return c.look(p)
 	}
+	if len(in.messages) > 0 {
+		if err := c.s.engine.Steer(c.ctx(), p.id, in.messages...); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.s.engine.Decide(c.ctx(), p.id, ds...); err != nil {
 		return nil, err
 	}
@@ -208,8 +234,14 @@ func (c *call) answerFront(in *front) error {
 // tellFront sends the stream of a run until it has ended or asks something.
 func (c *call) tellFront(l *live, o uistream.Options) error {
 	o.Beat, o.Wait = c.s.o.Beat, c.s.o.Wait
+	l.readers.Add(1)
+	defer func() { // a run without a reader goes on, unless it is to be cancelled
+		if l.readers.Add(-1) == 0 && c.r.Context().Err() != nil && c.onDisconnect(l.agent) == "cancel" {
+			c.abandon(l.id, func() bool { return l.readers.Load() == 0 })
+		}
+	}()
 	// an error means that the client has disconnected
-	_ = uistream.Write(c.w, l.events(c.r.Context(), true), c.options(l, o))
+	_ = uistream.Write(c.w, l.events(c.r.Context(), true, nil, nil), c.options(l, o))
 	return nil
 }
 
@@ -227,9 +259,11 @@ func (c *call) options(l *live, o uistream.Options) uistream.Options {
 }
 
 // events yields the events of a run. With wait they end with the run, else with the last event so
-// far. If the run continues in another process the error is http.ErrAbortHandler: the response must
-// break off, since clients take its plain end for success.
-func (l *live) events(ctx context.Context, wait bool) iter.Seq2[pawl.Event, error] {
+// far. While there are none, each tick calls beat. If the run continues in another process, the
+// error is http.ErrAbortHandler: the response must break off, since clients take its plain end for
+// success.
+func (l *live) events(ctx context.Context, wait bool, tick <-chan time.Time,
+	beat func() bool) iter.Seq2[pawl.Event, error] {
 	return func(yield func(pawl.Event, error) bool) {
 		for after := int64(0); ; {
 			batch, ended, more := l.feed.read(after, batchBytes)
@@ -249,6 +283,8 @@ func (l *live) events(ctx context.Context, wait bool) iter.Seq2[pawl.Event, erro
 			default:
 				select {
 				case <-more:
+				case <-tick:
+					beat()
 				case <-ctx.Done():
 					yield(pawl.Event{}, context.Cause(ctx))
 					return

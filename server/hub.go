@@ -57,7 +57,8 @@ type live struct {
 	structured bool          // the agent has structured output
 	queued     atomic.Bool   // it waits for room: see queue
 	job        job
-	by         *client // counts the run; nil means the server itself
+	by         *client      // counts the run; nil means the server itself
+	readers    atomic.Int32 // front ends that receive it
 }
 
 // works reports whether this process executes the run. l may be nil.

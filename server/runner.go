@@ -58,48 +58,37 @@ func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl
 			fail(err)
 			return
 		}
-		gone := ctx.Done()
+		inner, leave := context.WithCancelCause(c.r.Context())
+		defer leave(nil)
+		defer context.AfterFunc(ctx, func() {
+			err := context.Cause(ctx)
+			if err == pawl.ErrCancelled {
+				err = r.Cancel(c.r.Context())
+			}
+			if err != nil {
+				leave(err)
+			}
+		})()
 		var end *pawl.Result
-		for after := int64(0); ; {
-			batch, ended, more := l.feed.read(after, batchBytes)
-			for _, e := range batch {
-				after = e.n
-				ev, err := e.event()
-				if err != nil {
-					fail(err)
-					return
+		for ev, err := range l.events(inner, true, nil, nil) {
+			switch {
+			case err == http.ErrAbortHandler && end == nil:
+				fail(fault("busy", "the server is stopping", "the run "+r.ID+" is resumed by the next one"))
+			case err == http.ErrAbortHandler:
+				if err := end.Err(); err != nil {
+					yield(pawl.Event{}, err)
 				}
+			case err != nil && err == context.Cause(ctx):
+				yield(pawl.Event{}, err)
+			case err != nil:
+				fail(err)
+			case yield(ev, nil):
 				if ev.Kind == pawl.EventRunEnded && ev.Run == "run" {
 					end = ev.Result
 				}
-				if !yield(ev, nil) {
-					return
-				}
-			}
-			if ended {
-				if end == nil {
-					fail(fault("busy", "the server is stopping", "the run "+r.ID+" is resumed by the next one"))
-				} else if err := end.Err(); err != nil {
-					yield(pawl.Event{}, err)
-				}
-				return
-			}
-			if len(batch) > 0 {
 				continue
 			}
-			select {
-			case <-more:
-			case <-gone:
-				if context.Cause(ctx) != pawl.ErrCancelled {
-					yield(pawl.Event{}, context.Cause(ctx))
-					return
-				}
-				gone = nil
-				if err := r.Cancel(c.r.Context()); err != nil {
-					fail(err)
-					return
-				}
-			}
+			return
 		}
 	}
 }

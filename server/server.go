@@ -75,9 +75,10 @@ type Options struct {
 	Drain time.Duration
 	Grace time.Duration // time for runs and streams to stop after that; 0 means 10 s
 
-	// OnDisconnect says for an agent what happens to a run of OpenAI's endpoints whose client has
-	// disconnected: "continue" completes it, "cancel" cancels it after Reconnect; "" means cancel.
-	// The header X-Pawl-Disconnect of a request overrides it.
+	// OnDisconnect says for an agent what happens to a run whose client has disconnected:
+	// "continue" completes it, "cancel" cancels it after Reconnect; "" means cancel for OpenAI's
+	// endpoints, and continue for the endpoints of front ends. The header X-Pawl-Disconnect of a
+	// request overrides it.
 	OnDisconnect map[string]string
 	About        map[string]About // what clients are shown of an agent, by its name
 	// HideReasoning leaves the reasoning of models out of Chat Completions, where it is the field

@@ -4,6 +4,7 @@ package server
 
 import (
 	"bytes"
+	"net/http"
 	"strings"
 	"time"
 
@@ -73,51 +74,35 @@ func (c *call) follow(t *turn, w *sender, say func(text string), think *thoughts
 	defer beat.Stop()
 	var out reply
 	s := speech{say: say}
-	after := int64(0)
-	for {
-		batch, ended, more := t.live.feed.read(after, batchBytes)
-		for _, e := range batch {
-			after = e.n
-			ev, err := e.event()
-			if err != nil {
-				return out, err
-			}
-			if think != nil && ev.Run == "run" && ev.Step > t.skip {
-				think.hear(&c.s.o, &ev)
-				out.reasoning = think.all.String()
-			}
-			switch {
-			case ev.Kind == pawl.EventGap:
-				s.held = true
-			case ev.Run != "run" || ev.Step <= t.skip && ev.Kind != pawl.EventRunEnded:
-			case ev.Kind == pawl.EventText && !s.held && !t.live.structured:
-				s.begin(ev.Step)
-				s.word(ev.Text)
-			case ev.Kind == pawl.EventResponseReceived && ev.Response != nil:
-				if !t.live.structured {
-					s.whole(ev.Step, ev.Response.Message.Text())
-				}
-				out.finish = finishOf(ev.Response.Finish)
-			case ev.Kind == pawl.EventRunEnded && ev.Result != nil:
-				if s.all.Len() == 0 && ev.Result.Stop != pawl.StopPending {
-					s.tell(ev.Result.Text())
-				}
-				out.text = s.all.String()
-				return out, c.stopped(t, ev, &out)
-			}
+	for ev, err := range t.live.events(c.r.Context(), true, beat.C, w.beat) {
+		if err == http.ErrAbortHandler {
+			break
+		} else if err != nil {
+			return out, err
 		}
-		if ended {
-			return out, fault("busy", "the server is stopping", "the run "+t.id+" is resumed by the next one")
+		if think != nil && ev.Run == "run" && ev.Step > t.skip {
+			think.hear(&c.s.o, &ev)
+			out.reasoning = think.all.String()
 		}
-		if len(batch) > 0 {
-			continue
-		}
-		select {
-		case <-more:
-		case <-beat.C:
-			w.beat()
-		case <-c.r.Context().Done():
-			return out, c.r.Context().Err()
+		switch {
+		case ev.Kind == pawl.EventGap:
+			s.held = true
+		case ev.Run != "run" || ev.Step <= t.skip && ev.Kind != pawl.EventRunEnded:
+		case ev.Kind == pawl.EventText && !s.held && !t.live.structured:
+			s.begin(ev.Step)
+			s.word(ev.Text)
+		case ev.Kind == pawl.EventResponseReceived && ev.Response != nil:
+			if !t.live.structured {
+				s.whole(ev.Step, ev.Response.Message.Text())
+			}
+			out.finish = finishOf(ev.Response.Finish)
+		case ev.Kind == pawl.EventRunEnded && ev.Result != nil:
+			if s.all.Len() == 0 && ev.Result.Stop != pawl.StopPending {
+				s.tell(ev.Result.Text())
+			}
+			out.text = s.all.String()
+			return out, c.stopped(t, ev, &out)
 		}
 	}
+	return out, fault("busy", "the server is stopping", "the run "+t.id+" is resumed by the next one")
 }

@@ -67,6 +67,10 @@ func (s *Server) table() []route {
 			in: json.RawMessage{}, stream: true, open: true, do: (*call).ui},
 		{method: "GET", path: "/api/chat/{chat}/stream", scope: ScopeRead, does: "GET /v1/ui/{agent}/{chat}/stream for the only agent.", query: sdk, stream: true, do: (*call).uiStream},
 
+		{method: "POST", path: "/v1/agui/{agent}", scope: ScopeRun, or: ScopeDecide, does: "AG-UI: starts or continues a run, or attaches to the one with the same threadId and runId. The response is its events.", query: []param{{"inner", "1 for the runs inside calls, with AG-UI 1.0"}},
+			in: json.RawMessage{}, stream: true, open: true, do: (*call).agui},
+		{method: "GET", path: "/v1/agui/{agent}", scope: ScopeRead, does: "Returns the AgentCapabilities of AG-UI.", out: json.RawMessage{}, do: (*call).aguiAbout},
+
 		{method: "GET", path: "/v1/models", scope: ScopeRun, does: "Lists the agents in the form of OpenAI's list of models.", out: json.RawMessage{}, loose: true, do: (*call).models},
 		{method: "GET", path: "/v1/models/{model}", scope: ScopeRun, does: "Returns an agent in the form of OpenAI's model.", out: json.RawMessage{}, loose: true, do: (*call).models},
 	}

@@ -50,23 +50,9 @@ func (c *call) ui() error {
 	for _, t := range r.Tools {
 		in.dress.Tools = append(in.dress.Tools, clientTool(t.Function))
 	}
-	ids := make([]string, n)
-	for i, m := range r.Messages {
-		ids[i] = m.ID
-	}
-	from, err := c.follows(in, ids)
-	if err != nil {
+	id := func(i int) string { return r.Messages[i].ID }
+	if err := c.follows(in, n, id, func(i int) (llm.Message, error) { return r.Messages[i].LLM() }); err != nil {
 		return err
-	}
-	for _, m := range r.Messages[from:] {
-		msg, err := m.LLM()
-		if err != nil {
-			return badRequest("messages: "+err.Error(), "")
-		} else if msg.Role == llm.RoleSystem {
-			in.system(msg.Parts)
-		} else if len(msg.Parts) > 0 {
-			in.messages = append(in.messages, msg)
-		}
 	}
 	return c.answerFront(in)
 }
@@ -139,7 +125,7 @@ func (c *call) uiMessages() error {
 			return err
 		}
 		h := uistream.NewHistory(c.options(l, o))
-		for ev, err := range l.events(c.r.Context(), false) {
+		for ev, err := range l.events(c.r.Context(), false, nil, nil) {
 			if err != nil || len(h.Event(ev)) > 0 || h.Ended() {
 				break
 			}

@@ -16,9 +16,11 @@ import (
 const uiAdmin, uiRunner = "a-token-for-everything", "a-token-that-starts-runs"
 
 // chat posts a body of useChat, and returns the stream.
-func (v *serving) chat(token, body string) string {
+func (v *serving) chat(token, body string) string { return v.post(token, "/v1/ui/clerk", body) }
+
+func (v *serving) post(token, path, body string) string {
 	v.t.Helper()
-	r, err := http.NewRequestWithContext(v.t.Context(), "POST", v.url+"/v1/ui/clerk", strings.NewReader(body))
+	r, err := http.NewRequestWithContext(v.t.Context(), "POST", v.url+path, strings.NewReader(body))
 	if err != nil {
 		v.t.Fatal(err)
 	}
@@ -80,6 +82,61 @@ func TestAChatGoesOnBehindARestart(t *testing.T) {
 	for range 2 { // the second is attached to the run, which is over
 		got := answer(uiAdmin, id[1])
 		if !strings.Contains(got, `"output":"paid 1"`) || !strings.Contains(got, `"finishReason":"stop"`) || strings.Contains(got, "I call.") {
+			t.Errorf("got %s", got)
+		}
+	}
+	if n := w.paid.Load(); n != 1 {
+		t.Errorf("%d payments, want 1", n)
+	}
+}
+
+// The same with AG-UI, whose client keeps the conversation. A request of another user, and a
+// request that names a run of another conversation, continue nothing.
+func TestAnAGUIRunGoesOnBehindARestart(t *testing.T) {
+	journal := new(store.MemoryJournal)
+	w := &world{gate: make(chan struct{})}
+	const other = "a-token-of-another-user"
+	options := func(o *server.Options) {
+		o.Agents, o.Journal = []*pawl.Agent{uiAgent(w)}, journal
+		o.Tokens = []server.Token{{Name: "all", Token: uiAdmin, Scopes: []server.Scope{server.ScopeAll}},
+			{Name: "run", Token: uiRunner, Scopes: []server.Scope{server.ScopeRun, server.ScopeRead}},
+			{Name: "other", Token: other, Scopes: []server.Scope{server.ScopeAll}, User: "other"}}
+	}
+	body := func(run, thread, more string) string {
+		return `{"threadId":"` + thread + `","runId":"` + run + `","messages":[{"id":"u1","role":"user","content":"call pay 1"}],"tools":[],"context":[]` + more + `}`
+	}
+	first := serve(t, options)
+	asked := first.post(uiAdmin, "/v1/agui/clerk", body("r1", "t", ""))
+	id := regexp.MustCompile(`"id":"([^"]*/1/0\.[^"]*)"`).FindStringSubmatch(asked)
+	if id == nil {
+		t.Fatalf("no interrupt in %s", asked)
+	}
+	if err := first.s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	second := serve(t, options)
+	second.token = other
+	yes := func(id string) string {
+		return `,"resume":[{"interruptId":"` + id + `","status":"resolved","payload":{"approved":true}}]`
+	}
+	second.code("POST", "/v1/agui/clerk", body("r2", "t", yes(id[1])), 404, "not_found")
+	second.token = uiAdmin
+	second.code("POST", "/v1/agui/clerk", body("r2", "another", yes(id[1])), 400, "bad_request")
+	second.code("POST", "/v1/agui/clerk", body("", "t", ""), 400, "bad_request")
+	second.code("POST", "/v1/agui/clerk?more=1", body("r", "t", ""), 400, "bad_request")
+	second.code("POST", "/v1/agui/nobody", body("r", "t", ""), 404, "not_found")
+	for name, got := range map[string]string{
+		"scope":  second.post(uiRunner, "/v1/agui/clerk", body("r2", "t", yes(id[1]))),
+		"digest": second.post(uiAdmin, "/v1/agui/clerk", body("r3", "t", yes(id[1]+"x"))),
+	} {
+		if !strings.Contains(got, `"type":"interrupt"`) || w.paid.Load() != 0 {
+			t.Errorf("%s: %d payments, %s", name, w.paid.Load(), got)
+		}
+	}
+	for range 2 { // the second is attached to the run, which is over
+		got := second.post(uiAdmin, "/v1/agui/clerk", body("r4", "t", yes(id[1])))
+		if !strings.Contains(got, `"content":"paid 1"`) || !strings.Contains(got, `"type":"success"`) || strings.Contains(got, "I call.") {
 			t.Errorf("got %s", got)
 		}
 	}

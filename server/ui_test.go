@@ -46,15 +46,22 @@ func uiTurn(count func() int) func(req *llm.Request) script.Turn {
 				}
 				return script.Say("Done: " + strings.Join(said, "; "))
 			}
+			if all[steps] == "break" {
+				return script.Fail(&llm.ProviderError{Provider: "test", Code: llm.CodeInvalidRequest, Message: "no"})
+			}
 			turns := []script.Turn{script.Say("I call.")}
 			for _, one := range strings.Split(all[steps], ", ") {
 				name, arg, _ := strings.Cut(one, " ")
-				args := map[string]string{"pay": `{"invoice":` + arg + `}`, "look": `{"at":"` + arg + `"}`}[name]
+				args := map[string]string{"pay": `{"invoice":` + arg + `}`, "look": `{"at":"` + arg + `"}`, "helper": `{"task":"help"}`, "payer": `{"task":"call pay 20"}`}[name]
 				turns = append(turns, script.Call(name, args+strings.Repeat("{}", 1-min(1, len(args)))))
 			}
 			return script.Together(turns...)
 		case "think":
 			return script.Together(script.Think("Let me see."), script.Say("Seen."))
+		case "instructions":
+			if m := req.Messages[0]; m.Role == llm.RoleSystem {
+				return script.Say(m.Text())
+			}
 		case "count":
 			return script.Say(fmt.Sprintf("Number %d.", count()))
 		case "break":
@@ -76,7 +83,16 @@ func uiAgent(w *world) *pawl.Agent {
 	})
 	end.Effect = pawl.EffectRead
 	a.Tools = append(a.Tools, fail, end)
+	report := pawl.Func("report", "Reports.", func(ctx context.Context, _ struct{}) (string, error) {
+		pawl.InvocationFrom(ctx).Emit("half", json.RawMessage(`{"done":1}`))
+		return "reported", nil
+	})
+	report.Effect = pawl.EffectRead
+	a.Tools = append(a.Tools, report)
 	a.Middleware = []pawl.Middleware{pawl.Approve(policy.AskBeforeWrites)}
+	payer, helper := *a, *a
+	payer.Name, helper.Name = "payer", "helper"
+	a.Tools = append(a.Tools, payer.Tool("Pays."), helper.Tool("Helps."))
 	return a
 }
 

@@ -26,13 +26,7 @@ func ParseApprovalID(id string) (key llm.Key, digest string) {
 }
 
 func (a *aisdk) encode(f *frame) []object {
-	one := func(kind string, pairs ...any) []object {
-		o := object{"type": kind}
-		for i := 0; i < len(pairs); i += 2 {
-			o[pairs[i].(string)] = pairs[i+1]
-		}
-		return []object{o}
-	}
+	one := func(kind string, pairs ...any) []object { return []object{frameOf(kind, pairs...)} }
 	prefix := "text"
 	if f.reasoning {
 		prefix = "reasoning"
@@ -125,14 +119,28 @@ func (a *aisdk) call(f *frame) []object {
 	case callDenied:
 		o["type"] = "tool-output-denied"
 	case question:
-		why := object{"why": f.ask.Why, "attempt": f.ask.Attempt, "outcome": f.ask.Outcome, "schema": f.ask.Schema}
-		if f.ask.ValidFor > 0 {
-			why["validFor"] = f.ask.ValidFor.Seconds()
-		}
-		o["type"], o["approvalId"], o["approvalDescriptor"] = "tool-approval-request", ApprovalID(f.ask), why
+		o["type"], o["approvalId"], o["approvalDescriptor"] = "tool-approval-request", ApprovalID(f.ask), questionOf(f.ask)
 		o["reason"] = f.ask.Why
 	}
 	return []object{o}
+}
+
+// questionOf returns what a person is shown of a pending call.
+func questionOf(w *pawl.PendingCall) object {
+	why := object{"why": w.Why, "attempt": w.Attempt, "outcome": w.Outcome, "schema": w.Schema}
+	if w.ValidFor > 0 {
+		why["validFor"] = w.ValidFor.Seconds()
+	}
+	return why
+}
+
+// frameOf returns a frame of that type, with pairs of members and values.
+func frameOf(kind string, pairs ...any) object {
+	o := object{"type": kind}
+	for i := 0; i < len(pairs); i += 2 {
+		o[pairs[i].(string)] = pairs[i+1]
+	}
+	return o
 }
 
 // jsonOr returns text as JSON, or as a string if it is none.

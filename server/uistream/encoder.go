@@ -20,8 +20,10 @@ type Protocol string
 
 // The protocols. A client of an older version refuses what only the newer version has.
 const (
-	AISDK6 Protocol = "ai-6" // UI message stream of npm ai 6
-	AISDK7 Protocol = "ai-7" // the same of npm ai 7
+	AISDK6 Protocol = "ai-6"    // UI message stream of npm ai 6
+	AISDK7 Protocol = "ai-7"    // the same of npm ai 7
+	AGUI0  Protocol = "ag-ui-0" // AG-UI of clients that state no version, such as npm 0.0.59
+	AGUI1  Protocol = "ag-ui-1" // AG-UI 1.0
 )
 
 // Options describe the stream of a run.
@@ -40,6 +42,11 @@ type Options struct {
 	// client has asked a person about the call.
 	Open map[llm.Key]bool
 
+	// AG-UI: the client's IDs of the conversation and of its request, and the messages that it has.
+	Thread, Request string
+	Messages        []map[string]any
+	Inner           bool // AG-UI 1.0: the stream contains the runs that are nested in calls
+
 	Beat time.Duration // Write: interval of comments in a silent stream; 0 means 10 s
 	Wait time.Duration // Write: time for a client to receive data; 0 means no limit
 }
@@ -48,11 +55,13 @@ type Options struct {
 // concurrent use.
 type Encoder struct {
 	o      Options
+	run    llm.Key // key of the run whose events are encoded
 	form   interface{ encode(f *frame) []object }
 	resets bool // a step can be taken back and sent again
 	out    [][]byte
 
-	calls  map[llm.Key]*shown
+	inner  map[llm.Key]*Encoder     // of the runs nested in calls, with Options.Inner
+	calls  map[llm.Key]*shown       // shared with inner
 	texts  map[int]*strings.Builder // text of the current reply that was sent, by index
 	keys   map[int]llm.Key          // calls of the current reply, by index
 	gone   map[int]bool             // retracted parts of the current reply
@@ -124,7 +133,11 @@ type object = map[string]any
 
 // New returns an Encoder.
 func New(o Options) *Encoder {
-	e := &Encoder{o: o, form: &aisdk{o: o}, calls: map[llm.Key]*shown{}, resets: o.Protocol == AISDK7}
+	e := &Encoder{o: o, run: "run", form: &aisdk{o: o}, calls: map[llm.Key]*shown{}, inner: map[llm.Key]*Encoder{},
+		resets: o.Protocol == AISDK7}
+	if o.Protocol == AGUI0 || o.Protocol == AGUI1 {
+		e.form = &agui{o: o, key: "run", sent: new([]told)}
+	}
 	e.reply()
 	return e
 }
@@ -168,20 +181,28 @@ func (e *Encoder) reply() {
 	e.texts, e.keys, e.gone = map[int]*strings.Builder{}, map[int]llm.Key{}, map[int]bool{}
 }
 
-// Event returns the frames of an event.
+// Event returns the frames of an event. At most one text is open in all runs.
 func (e *Encoder) Event(ev pawl.Event) [][]byte {
+	for key, in := range e.inner {
+		if key != ev.Run {
+			in.shut()
+			e.out = append(e.out, in.flush()...)
+		}
+	}
 	switch {
 	case e.ended:
+	case ev.Run != e.run && e.o.Inner && e.o.Protocol == AGUI1 && e.run == "run":
+		e.nested(ev)
 	case ev.Kind == pawl.EventRunStarted && e.o.Passive == nil && ev.Run == "run":
 		e.o.Passive = func(name string) bool {
 			return slices.ContainsFunc(ev.Offered, func(t *pawl.Tool) bool { return t.Name == name && t.Passive })
 		}
 	case ev.Kind == pawl.EventCallCompleted && ev.Execution != nil:
 		_, open := e.o.Open[ev.Execution.Key]
-		if open || e.calls[ev.Execution.Key] != nil || ev.Run == "run" && !e.seen(ev) {
+		if open || e.calls[ev.Execution.Key] != nil || ev.Run == e.run && !e.seen(ev) {
 			e.completed(ev.Execution)
 		}
-	case ev.Run != "run" || ev.Kind != pawl.EventRunEnded && e.seen(ev):
+	case ev.Run != e.run || ev.Kind != pawl.EventRunEnded && e.seen(ev):
 	default:
 		e.event(&ev)
 	}
@@ -220,7 +241,7 @@ func (e *Encoder) event(ev *pawl.Event) {
 		e.put(&frame{kind: retracted, step: ev.Step, id: partID(ev.Step, ev.Index), text: ev.Text})
 		if e.resets { // what remains of the step is sent again with the whole reply
 			gone := e.gone
-			maps.DeleteFunc(e.calls, func(_ llm.Key, s *shown) bool { return s.step == e.steps })
+			maps.DeleteFunc(e.calls, func(_ llm.Key, s *shown) bool { return s.step == e.steps || !s.ready })
 			e.reply()
 			e.gone, e.held = gone, true
 		}
@@ -259,7 +280,7 @@ func (e *Encoder) say(step, index int, reasoning bool, text string) {
 	if text == "" {
 		return
 	}
-	if e.part == nil || e.part.id != id {
+	if e.part == nil || e.part.id != id || e.part.reasoning != reasoning {
 		e.shut()
 		e.part = &frame{kind: textStarted, step: step, id: id, reasoning: reasoning}
 		e.put(e.part)
@@ -301,10 +322,15 @@ func (e *Encoder) at(ev *pawl.Event) *shown {
 				return nil
 			}
 		}
-		key = llm.Key("run/" + strconv.Itoa(ev.Step) + "/" + strconv.Itoa(len(e.keys)))
+		key = e.key(ev.Step, len(e.keys))
 		e.keys[ev.Index] = key
 	}
 	return e.known(key, ev.Call.Name)
+}
+
+// key returns the key of the n-th call of a reply.
+func (e *Encoder) key(step, n int) llm.Key {
+	return llm.Key(fmt.Sprintf("%s/%d/%d", e.run, step, n))
 }
 
 // known returns a call, which the client may not know yet.
@@ -379,9 +405,8 @@ func (e *Encoder) whole(step int, r *llm.Response) {
 		case llm.Media:
 			e.file(p)
 		case llm.ToolCall:
-			key := llm.Key("run/" + strconv.Itoa(step) + "/" + strconv.Itoa(n))
+			e.ready(e.known(e.key(step, n), p.Name), p)
 			n++
-			e.ready(e.known(key, p.Name), p)
 		}
 		said := ""
 		if b := e.texts[index]; b != nil {
@@ -446,6 +471,12 @@ func (e *Encoder) end(ev *pawl.Event) {
 	for i, w := range ev.Result.Pending {
 		if s := e.calls[w.Key]; s == nil || !s.asked || e.o.Open[w.Key] {
 			e.ask(&ev.Result.Pending[i])
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(e.inner)) {
+		if in := e.inner[key]; !in.ended {
+			in.end(&pawl.Event{Result: &pawl.Result{Stop: pawl.StopPending}})
+			e.out = append(e.out, in.flush()...)
 		}
 	}
 	e.close()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -39,11 +40,18 @@ func events(t *testing.T, name string) (all []pawl.Event) {
 	return all
 }
 
-var protocols = []uistream.Protocol{uistream.AISDK6, uistream.AISDK7}
+// ordered are the protocols whose order misordered checks. Package server checks AG-UI with the
+// verifier of its client.
+var ordered = []uistream.Protocol{uistream.AISDK6, uistream.AISDK7}
 
 func options(p uistream.Protocol) uistream.Options {
-	return uistream.Options{Protocol: p, Run: "ui_x_y", Agent: "clerk",
+	o := uistream.Options{Protocol: p, Run: "ui_x_y", Agent: "clerk",
 		Passive: func(name string) bool { return name == "ask" }}
+	if p == uistream.AGUI0 || p == uistream.AGUI1 {
+		o.Thread, o.Request, o.Inner = "t", "r", true
+		o.Messages = []map[string]any{{"id": "u1", "role": "user", "content": "pay"}}
+	}
+	return o
 }
 
 func stream(o uistream.Options, all []pawl.Event) (frames [][]byte) {
@@ -59,7 +67,7 @@ func stream(o uistream.Options, all []pawl.Event) (frames [][]byte) {
 // question of a nested run. Then the same run goes on, for a client that saw it up to the
 // questions.
 func TestStreams(t *testing.T) {
-	for _, p := range protocols {
+	for _, p := range append(ordered, uistream.AGUI0, uistream.AGUI1) {
 		for _, name := range []string{"asks", "goes_on"} {
 			o := options(p)
 			if name == "goes_on" {
@@ -121,7 +129,7 @@ func TestOrderHoldsForAnyEvents(t *testing.T) {
 		if r.IntN(3) == 0 {
 			r.Shuffle(len(some), func(i, j int) { some[i], some[j] = some[j], some[i] })
 		}
-		for _, p := range protocols {
+		for _, p := range ordered {
 			if fault := misordered(p, stream(options(p), some)); fault != "" {
 				t.Errorf("seed %d, %s: %s", seed, p, fault)
 			}
@@ -185,6 +193,8 @@ func misordered(p uistream.Protocol, frames [][]byte) string {
 			for _, id := range now {
 				delete(calls, id)
 			}
+			// the client drops open calls of earlier steps, too
+			maps.DeleteFunc(calls, func(_ string, state int) bool { return state == 1 })
 		case "finish", "abort", "error":
 			if !last || len(open) > 0 || step {
 				return fmt.Sprintf("frame %d of %d is an end: %s", i, len(frames), b)
@@ -203,11 +213,14 @@ func TestTodo(t *testing.T) {
 			Key: key, Call: llm.ToolCall{ID: "c", Name: "todo"}, Outcome: pawl.OutcomeOK, Result: llm.TextResult("0 of 1 done"),
 			Values: pawl.Values{"pawl.todo": json.RawMessage(list)}}}
 	}
-	for _, p := range protocols {
+	for _, p := range append(ordered, uistream.AGUI1) {
 		got := string(bytes.Join(stream(options(p), []pawl.Event{call("run/1/0", `{"items":[1]}`),
 			call("run/2/0", `{"items":[2]}`), call("run/3/0/clerk/1/0", `{"items":[3]}`)}), []byte("\n")))
 		for list, times := range map[string]int{"1": 1, "2": 1, "3": 0} {
 			part := `{"data":{"items":[` + list + `]},"id":"todo","type":"data-pawl-todo"}`
+			if p == uistream.AGUI1 {
+				part = `{"snapshot":{"todo":{"items":[` + list + `]}},"type":"STATE_SNAPSHOT"}`
+			}
 			if strings.Count(got, part) != times {
 				t.Errorf("%s: %d times %s, want %d in\n%s", p, strings.Count(got, part), part, times, got)
 			}

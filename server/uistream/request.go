@@ -143,9 +143,9 @@ func ResultOf(raw json.RawMessage) llm.ToolResult {
 	return res
 }
 
-// stepOf returns the step in a key.
+// stepOf returns the step in a key, or in what RunOf returns of the ID of a message.
 func stepOf(key llm.Key) int {
-	step, _, _ := strings.Cut(strings.TrimPrefix(string(key), "run/"), "/")
-	n, _ := strconv.Atoi(step) // a key of a client may be anything
+	parts := strings.FieldsFunc(string(key)+"/0/0", func(r rune) bool { return r == '/' || r == '.' })
+	n, _ := strconv.Atoi(parts[1]) // a key of a client may be anything
 	return n
 }

@@ -40,14 +40,19 @@ func (s *sender) send(b []byte) error {
 }
 
 // Write sends the events of a run as the response to a request of a front end. Empty Options serve
-// useChat. It returns the first error of the connection, after which no event is read. An error of
-// the run is sent to the client, except http.ErrAbortHandler: Write then panics with it.
+// useChat, and RunInput.Options an AG-UI client. It returns the first error of the connection,
+// after which no event is read. An error of the run is sent to the client, except
+// http.ErrAbortHandler: Write then panics with it.
 func Write(w http.ResponseWriter, events iter.Seq2[pawl.Event, error], o Options) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no")
-	h.Set("X-Vercel-Ai-Ui-Message-Stream", "v1")
+	done := ""
+	if o.Thread == "" {
+		h.Set("X-Vercel-Ai-Ui-Message-Stream", "v1")
+		done = "data: [DONE]\n\n"
+	}
 	s := &sender{w: w, wait: o.Wait}
 	stop := make(chan struct{})
 	var beats sync.WaitGroup
@@ -83,7 +88,7 @@ func Write(w http.ResponseWriter, events iter.Seq2[pawl.Event, error], o Options
 	if err != nil {
 		return err
 	}
-	return s.send(append(lines(e.Fail(text)), "data: [DONE]\n\n"...))
+	return s.send(append(lines(e.Fail(text)), done...))
 }
 
 // lines returns frames as server-sent events.
