@@ -57,7 +57,7 @@ var ceilings = []ceiling{
 	{dir: "durable", goal: 2650, now: 3800},
 	{dir: "durable/temporal", goal: 2150, now: 2620},
 	{dir: "server", goal: 3900, now: 5630},
-	{dir: "server/uistream", goal: 830},
+	{dir: "server/uistream", goal: 830, now: 1260},
 	{dir: "viewer", goal: 45},
 	{dir: "telemetry", goal: 1050, now: 1140},
 	{dir: "telemetry/export", goal: 275},
