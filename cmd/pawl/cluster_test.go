@@ -171,7 +171,7 @@ func TestClusterAsks(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
-	for what, times := range map[string]int{"may file_write run?": 2, "1.1 file_write": 2, "step 2": 1} {
+	for what, times := range map[string]int{"may file_write run?": 2, "? file_write": 2, "✓ file_write": 1, "– file_write": 1} {
 		if n := strings.Count(said.String(), what); n != times {
 			t.Errorf("%q was told %d times:\n%s", what, n, said.String())
 		}

@@ -17,22 +17,16 @@ import (
 // Indented indents all lines after the first.
 func Indented(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ") }
 
-// Folded breaks a line between words into at most most lines of width runes. It cuts the rest.
+// Folded breaks a line between words into at most most lines of width columns. It cuts the rest.
 func Folded(s string, width, most int) []string {
 	var out []string
-	r := []rune(s)
-	for len(r) > width && len(out) < most-1 {
-		n := width
-		for n > width/2 && r[n] != ' ' {
-			n--
-		}
-		if r[n] != ' ' {
-			n = width
-		}
-		out = append(out, strings.TrimRight(string(r[:n]), " "))
-		r = []rune(strings.TrimLeft(string(r[n:]), " "))
+	for _, l := range term.Text(0, s).Wrap(width) {
+		out = append(out, l.String())
 	}
-	return append(out, Line(string(r), width))
+	if len(out) > most {
+		out = append(out[:most-1], Line(strings.Join(out[most-1:], " "), width))
+	}
+	return out
 }
 
 // Short formats a duration in a few characters.

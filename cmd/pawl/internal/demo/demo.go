@@ -88,9 +88,8 @@ write files, the check of every call, and the answer to a wrong one.
 	for _, note := range skipped {
 		fmt.Fprintf(sys.Out, "  note    %s\n", s.Yellow(cli.Visible(note)))
 	}
-	r := tui.NewRenderer(sys, sys.Out, s, true)
 	started := time.Now()
-	res, err := pawl.Collect(agent.Stream(ctx, llm.User(demoTask)), r.Event)
+	res, err := pawl.Collect(agent.Stream(ctx, llm.User(demoTask)), tui.Printing(sys, sys.Out, s))
 	if res == nil {
 		return cli.NotBegun(err)
 	}

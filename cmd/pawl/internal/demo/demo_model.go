@@ -107,7 +107,6 @@ type table struct {
 	rows    int
 	columns []string
 	sample  []map[string]any
-	notes   []string // what was repaired when the file was read
 
 	group   string // the column to group by; empty means that none fits
 	numbers []string
@@ -163,12 +162,11 @@ func (t *table) parse(e *exchange) {
 		Count   int              `json:"count"`
 		Columns []string         `json:"columns"`
 		Records []map[string]any `json:"records"`
-		Notes   []string         `json:"notes"`
 	}
 	if !t.decode(e, &a) {
 		return
 	}
-	t.rows, t.columns, t.sample, t.notes = a.Count, a.Columns, a.Records, a.Notes
+	t.rows, t.columns, t.sample = a.Count, a.Columns, a.Records
 	if a.Count == 0 || len(a.Columns) == 0 {
 		t.trouble = "there is nothing in it"
 		return

@@ -66,7 +66,7 @@ func (t *table) notesOf(b *strings.Builder) {
 			"value"),
 			strings.TrimPrefix(name, "sum_"), text.Plural(t.all.Skipped[name], "is", "are")))
 	}
-	notes = slices.Concat(notes, t.notes, t.all.Notes)
+	notes = append(notes, t.all.Notes...)
 	if t.grouped != nil && t.grouped.Cut {
 		notes = append(notes, "there are more groups than are listed here.")
 	}

@@ -112,8 +112,8 @@ func TestAskingInARun(t *testing.T) {
 	agent := &pawl.Agent{Model: script.New(script.Together(script.Call("write", nil), script.Call("write", nil)),
 		script.Say("ok")),
 		Tools: []pawl.Toolset{tool}, Middleware: []pawl.Middleware{pawl.Approve(a.approve)}}
-	r := &Renderer{w: a.out, width: 60, live: true}
-	res, err := pawl.Collect(agent.Stream(t.Context(), llm.User("go")), r.Event)
+	show := Printing(&cli.System{Width: 60}, a.out, cli.Style{})
+	res, err := pawl.Collect(agent.Stream(t.Context(), llm.User("go")), show)
 	if err != nil || res.Stop != pawl.StopAnswer || ran != 1 {
 		t.Fatalf("got %v, %v, and %d calls ran, want an answer and 1", res, err, ran)
 	}

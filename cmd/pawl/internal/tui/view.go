@@ -57,7 +57,6 @@ type prose struct {
 	ready    []term.Line // permanent lines that are not printed yet
 	thinking bool
 	closed   bool
-	raw      strings.Builder
 }
 
 func (p *prose) kind() string {
@@ -203,7 +202,6 @@ func (v *view) text(s string, thinking bool) {
 		v.prose = &prose{stream: markdown.New(width), thinking: thinking}
 		v.items = append(v.items, v.prose)
 	}
-	v.prose.raw.WriteString(s)
 	v.prose.ready = append(v.prose.ready, v.prose.stream.Write(s)...)
 }
 

@@ -67,11 +67,11 @@ func TestViewOrder(t *testing.T) {
 	if diff := cmp.Diff("I look\n", printed); diff != "" {
 		t.Errorf("printed, want -, got +\n%s", diff)
 	}
-	if diff := cmp.Diff("\n⠋ file_read a.csv  4.0 s  early\n✓ fetch url=x depth=2  repaired  1.0 s  #2\n  ⎿ one (+1 line)\n", live); diff != "" {
+	if diff := cmp.Diff("\n⠋ file_read a.csv  4.0 s  early\n✓ fetch url=x depth=2  repaired  1.5 ms  #2\n  ⎿ one (+1 line)\n", live); diff != "" {
 		t.Errorf("live, want -, got +\n%s", diff)
 	}
 	printed, live = viewed(append(begin, mended, completed("run/1/0", a, pawl.OutcomeError, "no such file"))...)
-	want := "I look\n\n✗ file_read a.csv  error  5.0 s  early  #1\n  ⎿ no such file\n✓ fetch url=x depth=2  repaired  1.0 s  #2\n  ⎿ one (+1 line)\n"
+	want := "I look\n\n✗ file_read a.csv  error  1.5 ms  early  #1\n  ⎿ no such file\n✓ fetch url=x depth=2  repaired  1.5 ms  #2\n  ⎿ one (+1 line)\n"
 	if diff := cmp.Diff(want, printed); diff != "" || live != "" {
 		t.Errorf("want -, got +\n%s%q", diff, live)
 	}
@@ -94,7 +94,7 @@ func TestViewNested(t *testing.T) {
 	done := completed("run/1/0/clerk/1/0", inner, pawl.OutcomeOK, "3")
 	done.Run = "run/1/0/clerk"
 	printed, _ := viewed(append(events, done, completed("run/1/0", clerk, pawl.OutcomeOK, "It is 3."))...)
-	if diff := cmp.Diff("✓ clerk add  6.0 s  #1\n  ✓ sum [1,2]  2.0 s  #2\n    ⎿ 3\n  ⎿ It is 3.\n",
+	if diff := cmp.Diff("✓ clerk add  1.5 ms  #1\n  ✓ sum [1,2]  1.5 ms  #2\n    ⎿ 3\n  ⎿ It is 3.\n",
 		printed); diff != "" {
 		t.Errorf("printed, want -, got +\n%s", diff)
 	}

@@ -89,6 +89,7 @@ func (v *view) at(path llm.Key, call *llm.ToolCall) *callItem {
 	if direct(path) {
 		if c = v.byID["run "+call.ID]; c == nil {
 			c = v.add(nil)
+			v.byID["run "+call.ID] = c
 		}
 	} else {
 		var parent *callItem
@@ -128,9 +129,13 @@ func (c *callItem) start(attempt int, early bool, now time.Time) {
 // complete stores the result of the call.
 func (c *callItem) complete(x *pawl.Execution, now time.Time) {
 	c.state, c.outcome, c.exec, c.call = callDone, x.Outcome, x, x.Call
-	c.took = x.Ended.Sub(x.Started)
-	if !c.started.IsZero() {
-		c.took = now.Sub(c.started)
+	end := x.Ended
+	if end.IsZero() { // runs on a cluster have no times
+		end = now
+	}
+	c.took = end.Sub(x.Started)
+	if c.started.After(x.Started) && c.started.Before(end) { // without the wait for a person
+		c.took = end.Sub(c.started)
 	}
 	if c.held && x.Outcome == pawl.OutcomePending {
 		return
