@@ -92,8 +92,7 @@ func Lint(tools []Tool, dialects ...*Dialect) *Report {
 	}
 	r.Warnings = append(r.Warnings, names(tools)...)
 	r.Warnings = append(r.Warnings, short(tools)...)
-	same, _ := alike(tools)
-	r.Warnings = append(r.Warnings, same...)
+	r.Warnings = append(r.Warnings, alike(tools)...)
 	return r
 }
 
@@ -196,117 +195,30 @@ func wordsOf(s string) []string {
 	return strings.Fields(b.String())
 }
 
-// maxCompared is the number of earlier descriptions that one description is compared with, so that
-// the time is linear in the number of tools.
-const maxCompared = 32
-
-// alike warns about tools whose descriptions share almost all words. steps is the number of words
-// that were compared.
-func alike(tools []Tool) (out []Warning, steps int) {
-	sets, seen := make([][]string, len(tools)), map[string]int{}
-	for i, t := range tools {
+// alike warns about tools whose descriptions have the same words.
+func alike(tools []Tool) (out []Warning) {
+	groups, order := map[string][]string{}, []string{} // the names of tools by their words
+	seen := map[[2]string]bool{}
+	for _, t := range tools {
 		words := slices.DeleteFunc(wordsOf(t.Description), func(w string) bool { return slices.Contains(filler, w) })
 		slices.Sort(words)
-		sets[i] = slices.Compact(words)
-		for _, w := range sets[i] {
-			seen[w]++
-		}
-	}
-	same := map[string]int{} // by words, the index in groups
-	var groups []group
-	for i, t := range tools {
-		if len(sets[i]) == 0 {
+		key := strings.Join(slices.Compact(words), " ")
+		at := [2]string{key, t.Name}
+		if key == "" || seen[at] {
 			continue
 		}
-		key := strings.Join(sets[i], " ")
-		g, ok := same[key]
-		if !ok {
-			g = len(groups)
-			same[key] = g
-			groups = append(groups, group{words: sets[i]})
+		seen[at] = true
+		if groups[key] == nil {
+			order = append(order, key)
 		}
-		if !slices.Contains(groups[g].names[:min(len(groups[g].names), maxCompared)], t.Name) {
-			groups[g].names = append(groups[g].names, t.Name)
+		groups[key] = append(groups[key], t.Name)
+	}
+	for _, key := range order {
+		if names := groups[key]; len(names) > 1 {
+			out = append(out, Warning{names, "the descriptions say the same: a model has only the names to choose by"})
 		}
 	}
-	for _, g := range groups {
-		if len(g.names) > 1 {
-			out = append(out, Warning{g.names, "the descriptions say the same: a model has only the names to choose by"})
-		}
-	}
-	near, steps := similar(groups, seen)
-	return append(out, near...), steps
-}
-
-// group is the tools whose descriptions have the same words, sorted.
-type group struct {
-	words []string
-	names []string
-}
-
-// similar warns about groups that share 5 words, and 8 of 10 words. Of two such groups, each has a
-// word of the other among the rarest fifth of its words, and one more.
-func similar(groups []group, seen map[string]int) (out []Warning, steps int) {
-	having := map[string][]int{} // by a rare word, the groups so far
-	dense := false
-	for i, g := range groups {
-		rare := slices.Clone(g.words)
-		slices.SortStableFunc(rare, func(a, b string) int { return cmp.Compare(seen[a], seen[b]) })
-		rare = rare[:len(rare)-(8*len(rare)+9)/10+1]
-		var others []int
-		for _, w := range rare {
-			with := having[w]
-			if len(with) > maxCompared {
-				with, dense = with[len(with)-maxCompared:], true
-			}
-			others = append(others, with...)
-			having[w] = append(having[w], i)
-		}
-		slices.Sort(others)
-		for _, j := range slices.Compact(others) {
-			x, y := only(groups[j].words, g.words), only(g.words, groups[j].words)
-			steps += len(groups[j].words) + len(g.words)
-			if common := len(g.words) - len(y); common >= 5 && 10*common >= 8*(common+len(x)+len(y)) {
-				out = append(out, Warning{[]string{groups[j].names[0], g.names[0]},
-					fmt.Sprintf("the descriptions differ by %s alone: say when to use which", differ(x, y))})
-			}
-		}
-	}
-	if dense {
-		out = append(out, Warning{nil, fmt.Sprintf("more than %d descriptions share their rarest words: not all pairs are compared", maxCompared)})
-	}
-	return out, steps
-}
-
-// only returns the words of a that b does not have. Both are sorted.
-func only(a, b []string) (words []string) {
-	for _, w := range a {
-		for len(b) > 0 && b[0] < w {
-			b = b[1:]
-		}
-		if len(b) == 0 || b[0] != w {
-			words = append(words, w)
-		}
-	}
-	return words
-}
-
-func differ(x, y []string) string {
-	quote := func(words []string) string {
-		if len(words) == 0 {
-			return "nothing"
-		}
-		return quoted(words)
-	}
-	return quote(x) + " and " + quote(y)
-}
-
-func quoted(words []string) string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = fmt.Sprintf("%q", w)
-	}
-	return clip(strings.Join(out, ", "), 120)
+	return out
 }
 
 // Text writes the report for people. Losses of kind Note are counted; verbose lists them, and the

@@ -70,8 +70,6 @@ func TestLintWarns(t *testing.T) {
 		{"dashes", []dialect.Tool{tool("read-file", told), tool("_write", "Writes text to a file, which is made when it is not there.")}, nil},
 		{"names", []dialect.Tool{tool("read-file", told), tool("files.write", "Writes text to a file, which is made when it is not there.")}, []string{"sent under another name"}},
 		{"same description", []dialect.Tool{tool("read_file", told), tool("load_file", told)}, []string{"say the same"}},
-		{"nearly the same", []dialect.Tool{tool("a", "Lists all open orders of one customer, newest first, 20 a page."), tool("b", "Lists all closed orders of one customer, newest first, 20 a page.")},
-			[]string{`differ by "open" and "closed" alone`}},
 		{"alike but told apart", []dialect.Tool{tool("a", "Lists the open orders of a customer."), tool("b", "Lists the closed invoices of a shop.")}, nil},
 		{"arguments", []dialect.Tool{{Name: "read_file", Description: told, Input: json.RawMessage(`{"properties":{"path":{"type":"string"},"mode":{"enum":["a"]},"at":{"type":"integer","description":"d"}}}`)}},
 			[]string{"arguments without a description: path"}},
@@ -182,9 +180,6 @@ func TestCorpusServers(t *testing.T) {
 		}
 		for _, w := range r.Warnings {
 			key, _, _ := strings.Cut(w.Text, ":")
-			if strings.Contains(key, "differ by") {
-				key = "differ by a few words"
-			}
 			kinds[strings.Join(strings.Fields(key)[:3], " ")]++
 		}
 		if err := r.Text(discard{}, true); err != nil {

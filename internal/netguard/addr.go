@@ -3,7 +3,27 @@ package netguard
 import (
 	"encoding/binary"
 	"net/netip"
+	"strings"
 )
+
+// networks lists the special-purpose networks of the IANA registries (RFC 6890 and its successors),
+// and the addresses of cloud services that give credentials to any client (any cloud, ECS, Alibaba,
+// Oracle, Azure, EC2, Google), by what they are. The first match names the reason.
+var networks = [][2]string{
+	{"the metadata service of a cloud", "169.254.169.254/32 169.254.170.2/32 100.100.100.200/32 192.0.0.192/32 " +
+		"168.63.129.16/32 fd00:ec2::/32 fd20:ce::254/128"},
+	{"this network", "0.0.0.0/8 ::/128"},
+	{"this machine", "127.0.0.0/8 ::1/128"},
+	// also local-use NAT64 (RFC 8215), and site-local addresses, which were withdrawn
+	{"a private network", "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 64:ff9b:1::/48 fc00::/7 fec0::/10"},
+	{"a link-local network", "169.254.0.0/16 fe80::/10"},
+	{"shared address space", "100.64.0.0/10"},
+	{"a relay of 6to4", "192.88.99.0/24"},
+	{"reserved for documentation", "192.0.2.0/24 198.51.100.0/24 203.0.113.0/24 2001:db8::/32 3fff::/20"},
+	{"reserved for benchmarks", "198.18.0.0/15"},
+	{"multicast", "224.0.0.0/4 ff00::/8"},
+	{"reserved", "192.0.0.0/24 240.0.0.0/4 100::/64 100:0:0:1::/64 5f00::/16"}, // includes broadcast
+}
 
 // block is a network that is not part of the public internet.
 type block struct {
@@ -11,48 +31,14 @@ type block struct {
 	what   string
 }
 
-// blocks lists the special-purpose networks of the IANA registries (RFC 6890 and its successors),
-// and the addresses of cloud services that give credentials to any client. The first match names
-// the reason.
-var blocks = []block{
-	{netip.MustParsePrefix("169.254.169.254/32"), "the metadata service of a cloud"},
-	// ECS task roles
-	{netip.MustParsePrefix("169.254.170.2/32"), "the metadata service of a cloud"},
-	{netip.MustParsePrefix("100.100.100.200/32"), "the metadata service of a cloud"}, // Alibaba
-	{netip.MustParsePrefix("192.0.0.192/32"), "the metadata service of a cloud"},     // Oracle
-	{netip.MustParsePrefix("168.63.129.16/32"), "the metadata service of a cloud"},   // Azure
-	{netip.MustParsePrefix("fd00:ec2::/32"), "the metadata service of a cloud"},
-	{netip.MustParsePrefix("fd20:ce::254/128"), "the metadata service of a cloud"}, // Google
-
-	{netip.MustParsePrefix("0.0.0.0/8"), "this network"},
-	{netip.MustParsePrefix("127.0.0.0/8"), "this machine"},
-	{netip.MustParsePrefix("10.0.0.0/8"), "a private network"},
-	{netip.MustParsePrefix("172.16.0.0/12"), "a private network"},
-	{netip.MustParsePrefix("192.168.0.0/16"), "a private network"},
-	{netip.MustParsePrefix("169.254.0.0/16"), "a link-local network"},
-	{netip.MustParsePrefix("100.64.0.0/10"), "shared address space"},
-	{netip.MustParsePrefix("192.0.0.0/24"), "reserved"},
-	{netip.MustParsePrefix("192.0.2.0/24"), "reserved for documentation"},
-	{netip.MustParsePrefix("198.51.100.0/24"), "reserved for documentation"},
-	{netip.MustParsePrefix("203.0.113.0/24"), "reserved for documentation"},
-	{netip.MustParsePrefix("192.88.99.0/24"), "a relay of 6to4"},
-	{netip.MustParsePrefix("198.18.0.0/15"), "reserved for benchmarks"},
-	{netip.MustParsePrefix("224.0.0.0/4"), "multicast"},
-	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"}, // includes broadcast
-
-	{netip.MustParsePrefix("::1/128"), "this machine"},
-	{netip.MustParsePrefix("::/128"), "this network"},
-	{netip.MustParsePrefix("64:ff9b:1::/48"), "a private network"}, // local-use NAT64, RFC 8215
-	{netip.MustParsePrefix("100::/64"), "reserved"},
-	{netip.MustParsePrefix("100:0:0:1::/64"), "reserved"},
-	{netip.MustParsePrefix("2001:db8::/32"), "reserved for documentation"},
-	{netip.MustParsePrefix("3fff::/20"), "reserved for documentation"},
-	{netip.MustParsePrefix("5f00::/16"), "reserved"},
-	{netip.MustParsePrefix("fc00::/7"), "a private network"},
-	{netip.MustParsePrefix("fe80::/10"), "a link-local network"},
-	{netip.MustParsePrefix("fec0::/10"), "a private network"}, // site-local, withdrawn
-	{netip.MustParsePrefix("ff00::/8"), "multicast"},
-}
+var blocks = func() (all []block) {
+	for _, n := range networks {
+		for prefix := range strings.FieldsSeq(n[1]) {
+			all = append(all, block{netip.MustParsePrefix(prefix), n[0]})
+		}
+	}
+	return all
+}()
 
 // IPv6 networks whose addresses contain an IPv4 address.
 var (

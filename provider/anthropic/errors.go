@@ -38,6 +38,19 @@ func toStreamError(raw []byte) error {
 	return classify(f.Status, f)
 }
 
+// words has the codes for the types of Anthropic and the names of Vertex AI.
+var words = map[string]llm.Code{
+	"overloaded_error": llm.CodeOverloaded, "UNAVAILABLE": llm.CodeOverloaded,
+	"rate_limit_error": llm.CodeRateLimit, "RESOURCE_EXHAUSTED": llm.CodeRateLimit,
+	"timeout_error": llm.CodeTimeout, "DEADLINE_EXCEEDED": llm.CodeTimeout,
+	"authentication_error": llm.CodeAuthentication, "UNAUTHENTICATED": llm.CodeAuthentication,
+	"permission_error": llm.CodePermission, "PERMISSION_DENIED": llm.CodePermission,
+	"not_found_error": llm.CodeNotFound, "NOT_FOUND": llm.CodeNotFound,
+	"request_too_large": llm.CodeContextLength, "billing_error": llm.CodeQuota,
+	"invalid_request_error": llm.CodeInvalidRequest, "INVALID_ARGUMENT": llm.CodeInvalidRequest,
+	"FAILED_PRECONDITION": llm.CodeInvalidRequest,
+}
+
 // classify maps a status and a failure to a code. The failure is more specific: an exhausted
 // quota, a conversation that is too long and a content filter all have status 400.
 func classify(status int, f wire.Failure) *llm.ProviderError {
@@ -48,58 +61,27 @@ func classify(status int, f wire.Failure) *llm.ProviderError {
 		e.Message = http.StatusText(status)
 	}
 	text := strings.ToLower(f.Message)
-	client := status == 0 || status >= 400 && status < 500
-	set := func(code llm.Code, again bool) *llm.ProviderError {
-		e.Code, e.Retryable = code, again
-		return e
-	}
-	if client {
+	if status == 0 || status >= 400 && status < 500 {
 		switch {
 		case wire.Contains(text, "credit balance", "usage limits", "spend limit"):
-			return set(llm.CodeQuota, false)
+			e.Code = llm.CodeQuota
 		case wire.Contains(text, "prompt is too long", "exceed context limit", "context window", "context length", "too many tokens", "input is too long", "input tokens exceed"):
-			return set(llm.CodeContextLength, false)
+			e.Code = llm.CodeContextLength
 		case wire.Contains(text, "bound to a different conversation"):
-			return set(llm.CodeBoundThinking, false)
+			e.Code = llm.CodeBoundThinking
 		case wire.Contains(text, "content filtering policy", "blocked by content filter"):
-			return set(llm.CodeContentFilter, false)
+			e.Code = llm.CodeContentFilter
 		}
 	}
-	switch word {
-	case "overloaded_error":
-		return set(llm.CodeOverloaded, true)
-	case "rate_limit_error", "RESOURCE_EXHAUSTED":
-		return set(llm.CodeRateLimit, true)
-	case "timeout_error", "DEADLINE_EXCEEDED":
-		return set(llm.CodeTimeout, true)
-	case "authentication_error", "UNAUTHENTICATED":
-		return set(llm.CodeAuthentication, false)
-	case "permission_error", "PERMISSION_DENIED":
-		return set(llm.CodePermission, false)
-	case "not_found_error", "NOT_FOUND":
-		return set(llm.CodeNotFound, false)
-	case "request_too_large":
-		return set(llm.CodeContextLength, false)
-	case "billing_error":
-		return set(llm.CodeQuota, false)
-	case "invalid_request_error", "INVALID_ARGUMENT", "FAILED_PRECONDITION":
-		return set(llm.CodeInvalidRequest, false)
-	case "UNAVAILABLE":
-		return set(llm.CodeOverloaded, true)
-	}
-	if code, again := wire.StatusCode(status); code != "" {
-		return set(code, again)
-	}
+	e.Code = cmp.Or(e.Code, words[word], wire.StatusCode[status])
 	switch {
+	case e.Code != "":
 	case status == 524:
-		return set(llm.CodeTimeout, true)
-	case status >= 500:
-		return set(llm.CodeServer, true)
-	case status >= 400:
-		return set(llm.CodeInvalidRequest, false)
-	case status >= 300:
+		e.Code = llm.CodeTimeout
+	case status >= 300 && status < 400:
 		e.Message = cmp.Or(e.Message, wire.Redirected)
-		return set(llm.CodeNotFound, false)
 	}
-	return set(llm.CodeServer, true) // in a stream, with an unknown type: api_error and others
+	e.Code = cmp.Or(e.Code, wire.StatusRange(status))
+	e.Retryable = wire.Retryable(e.Code)
+	return e
 }

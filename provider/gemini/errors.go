@@ -120,8 +120,12 @@ func classify(status int, f *failure) *llm.ProviderError {
 	case client && (wire.Contains(word, "content_filter") || wire.Contains(text, "blocked") && wire.Contains(text, "safety", "prohibited")):
 		e.Code = llm.CodeContentFilter
 	default:
-		e.Code, e.Retryable = byStatus(status, f.Name)
+		e.Code = cmp.Or(wire.StatusCode[status], codes[f.Name], wire.StatusRange(status))
+		if status == 499 {
+			e.Code = llm.CodeServer
+		}
 	}
+	e.Retryable = wire.Retryable(e.Code)
 	if e.Code == llm.CodeNotFound && status >= 300 && status < 400 && e.Message == "" {
 		e.Message = wire.Redirected
 	}
@@ -135,42 +139,14 @@ func (f *failure) spent() bool {
 		strings.Contains(f.Message, "limit: 0,") || strings.HasSuffix(strings.TrimSpace(f.Message), "limit: 0")
 }
 
-// byStatus maps the names of google.rpc.Code and HTTP statuses. The HTTP status wins, because
-// gateways often derive the name from it.
-func byStatus(status int, name string) (code llm.Code, retryable bool) {
-	if code, retryable = wire.StatusCode(status); code != "" {
-		return code, retryable
-	}
-	if status == 499 {
-		return llm.CodeServer, true
-	}
-	switch name {
-	case "INVALID_ARGUMENT", "OUT_OF_RANGE", "UNIMPLEMENTED":
-		return llm.CodeInvalidRequest, false
-	case "FAILED_PRECONDITION": // a country in which the API is not available
-		return llm.CodePermission, false
-	case "UNAUTHENTICATED":
-		return llm.CodeAuthentication, false
-	case "PERMISSION_DENIED":
-		return llm.CodePermission, false
-	case "NOT_FOUND":
-		return llm.CodeNotFound, false
-	case "RESOURCE_EXHAUSTED":
-		return llm.CodeRateLimit, true
-	case "UNAVAILABLE":
-		return llm.CodeOverloaded, true
-	case "DEADLINE_EXCEEDED":
-		return llm.CodeTimeout, true
-	case "INTERNAL", "UNKNOWN", "DATA_LOSS", "ABORTED", "CANCELLED", "ALREADY_EXISTS":
-		return llm.CodeServer, true
-	}
-	switch {
-	case status >= 500 || status == 0:
-		return llm.CodeServer, true
-	case status >= 400:
-		return llm.CodeInvalidRequest, false
-	case status >= 300:
-		return llm.CodeNotFound, false // a redirect: the address is not the API's
-	}
-	return llm.CodeServer, true
+// codes has the codes for the names of google.rpc.Code. The HTTP status has precedence, because
+// gateways often derive the name from it. A FAILED_PRECONDITION is a country without the API.
+var codes = map[string]llm.Code{
+	"INVALID_ARGUMENT": llm.CodeInvalidRequest, "OUT_OF_RANGE": llm.CodeInvalidRequest,
+	"UNIMPLEMENTED": llm.CodeInvalidRequest, "FAILED_PRECONDITION": llm.CodePermission,
+	"UNAUTHENTICATED": llm.CodeAuthentication, "PERMISSION_DENIED": llm.CodePermission,
+	"NOT_FOUND": llm.CodeNotFound, "RESOURCE_EXHAUSTED": llm.CodeRateLimit, "UNAVAILABLE": llm.CodeOverloaded,
+	"DEADLINE_EXCEEDED": llm.CodeTimeout, "INTERNAL": llm.CodeServer, "UNKNOWN": llm.CodeServer,
+	"DATA_LOSS": llm.CodeServer, "ABORTED": llm.CodeServer, "CANCELLED": llm.CodeServer,
+	"ALREADY_EXISTS": llm.CodeServer,
 }

@@ -141,15 +141,10 @@ func toError(status int, h http.Header, body []byte, now time.Time) *llm.Provide
 	e := &llm.ProviderError{Provider: provider, Status: status, Message: cmp.Or(f.Message, http.StatusText(status)),
 		RetryAfter: wire.RetryAfter(h, now)}
 	text := strings.ToLower(f.Message)
-	e.Code, e.Retryable = wire.StatusCode(status)
-	switch {
-	case wire.Contains(text, "context length", "input length"):
-		e.Code, e.Retryable = llm.CodeContextLength, false // status 400; 500 in older versions
-	case e.Code != "":
-	case status >= 500:
-		e.Code, e.Retryable = llm.CodeServer, true
-	default:
-		e.Code = llm.CodeInvalidRequest
+	e.Code = cmp.Or(wire.StatusCode[status], wire.StatusRange(status))
+	if wire.Contains(text, "context length", "input length") {
+		e.Code = llm.CodeContextLength // status 400; 500 in older versions
 	}
+	e.Retryable = wire.Retryable(e.Code)
 	return e
 }

@@ -72,7 +72,7 @@ func (d *dialect) classify(status int, f failure) *llm.ProviderError {
 	word := strings.ToLower(f.Code + " " + f.Type)
 	text := strings.ToLower(f.Message)
 	client := status == 0 || status >= 400 && status < 500
-	fixed, retryable := wire.StatusCode(status)
+	fixed := wire.StatusCode[status]
 	switch {
 	case client && (wire.Contains(word, "insufficient_quota", "billing", "credit") || wire.Contains(text, "exceeded your current quota", "insufficient credits", "insufficient balance")):
 		e.Code = llm.CodeQuota
@@ -83,9 +83,9 @@ func (d *dialect) classify(status int, f failure) *llm.ProviderError {
 	case client && wire.Contains(word, "content_filter", "content_policy", "moderation", "responsibleai"):
 		e.Code = llm.CodeContentFilter
 	case fixed != "":
-		e.Code, e.Retryable = fixed, retryable
+		e.Code = fixed
 	case status >= 500:
-		e.Code, e.Retryable = llm.CodeServer, true
+		e.Code = llm.CodeServer
 	case wire.Contains(word, "invalid_api_key", "authentication"):
 		e.Code = llm.CodeAuthentication
 	case wire.Contains(word, "model_not_found", "not_found"):
@@ -93,19 +93,19 @@ func (d *dialect) classify(status int, f failure) *llm.ProviderError {
 	case status >= 400:
 		e.Code = llm.CodeInvalidRequest
 	case wire.Contains(word, "rate_limit", "too_many_requests"):
-		e.Code, e.Retryable = llm.CodeRateLimit, true
+		e.Code = llm.CodeRateLimit
 	case wire.Contains(word, "overloaded"):
-		e.Code, e.Retryable = llm.CodeOverloaded, true
+		e.Code = llm.CodeOverloaded
 	case wire.Contains(word, "timeout"):
-		e.Code, e.Retryable = llm.CodeTimeout, true
+		e.Code = llm.CodeTimeout
 	case wire.Contains(word, "invalid_prompt", "invalid_request", "image_parse", "invalid_image", "invalid_base64"):
 		e.Code = llm.CodeInvalidRequest
-	case status >= 300:
-		e.Code = llm.CodeNotFound // a redirect: the address is not the API's
-		e.Message = cmp.Or(e.Message, wire.Redirected)
-	default:
-		e.Code, e.Retryable = llm.CodeServer, true // in a stream, with an unknown type
+	default: // a redirect, or in a stream an unknown type
+		if e.Code = wire.StatusRange(status); status >= 300 {
+			e.Message = cmp.Or(e.Message, wire.Redirected)
+		}
 	}
+	e.Retryable = wire.Retryable(e.Code)
 	return e
 }
 

@@ -25,11 +25,11 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/http/httputil"
 	"net/netip"
 	"net/url"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -77,6 +77,13 @@ func (h *Hosts) Serve(listener *os.File) (end func() (refused []string)) {
 	if err != nil {
 		return func() []string { s.cancel(); return []string{"everything: " + err.Error()} }
 	}
+	s.forward = &httputil.ReverseProxy{Transport: h.guard, FlushInterval: -1, ErrorHandler: s.fail,
+		ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.RawQuery = r.In.URL.RawQuery // unchanged, also if it cannot be parsed
+			r.Out.Host = r.In.URL.Host             // not the Host field: the host that is checked
+			r.Out.Header.Del("Upgrade")
+			r.Out.Header.Del("Connection")
+		}}
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 30 * time.Second,
 		MaxHeaderBytes: 64 << 10,
 		BaseContext:    func(net.Listener) context.Context { return s.ctx }, ErrorLog: log.New(io.Discard, "", 0)}
@@ -86,12 +93,13 @@ func (h *Hosts) Serve(listener *os.File) (end func() (refused []string)) {
 
 // server serves one program.
 type server struct {
-	hosts  *Hosts
-	http   *http.Server
-	ctx    context.Context // ends with the program
-	cancel context.CancelFunc
-	slots  chan struct{}
-	all    sync.WaitGroup // all goroutines and requests
+	hosts   *Hosts
+	http    *http.Server
+	forward *httputil.ReverseProxy // for requests that are not tunnels
+	ctx     context.Context        // ends with the program
+	cancel  context.CancelFunc
+	slots   chan struct{}
+	all     sync.WaitGroup // all goroutines and requests
 
 	mu      sync.Mutex
 	refused []string
@@ -138,14 +146,14 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodConnect:
 		s.tunnel(w, r)
 	case r.URL.Scheme == "http" && r.URL.Host != "":
-		s.forward(w, r)
+		s.forward.ServeHTTP(w, r)
 	default:
 		http.Error(w, "sandbox: this is a proxy: it accepts CONNECT, and requests for absolute http:// addresses", http.StatusBadRequest)
 	}
 }
 
 // fail answers a request that failed.
-func (s *server) fail(w http.ResponseWriter, err error) {
+func (s *server) fail(w http.ResponseWriter, _ *http.Request, err error) {
 	var no *netguard.Refused
 	if errors.As(err, &no) {
 		s.mu.Lock()
@@ -159,60 +167,11 @@ func (s *server) fail(w http.ResponseWriter, err error) {
 	http.Error(w, "sandbox: the host could not be reached", http.StatusBadGateway)
 }
 
-// hop lists the header fields that apply to one connection only.
-var hop = []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
-
-func clean(h http.Header) {
-	for _, list := range h["Connection"] {
-		for name := range strings.SplitSeq(list, ",") {
-			h.Del(strings.TrimSpace(name))
-		}
-	}
-	for _, name := range hop {
-		h.Del(name)
-	}
-}
-
-func (s *server) forward(w http.ResponseWriter, r *http.Request) {
-	out := r.Clone(r.Context())
-	out.RequestURI, out.Close = "", false
-	out.Host = r.URL.Host // not the Host field: the request goes to the host that was checked
-	clean(out.Header)
-	res, err := s.hosts.guard.RoundTrip(out)
-	if err != nil {
-		s.fail(w, err)
-		return
-	}
-	defer res.Body.Close()
-	clean(res.Header)
-	for name, values := range res.Header {
-		w.Header()[name] = values
-	}
-	w.WriteHeader(res.StatusCode)
-	flow := http.NewResponseController(w)
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := res.Body.Read(buf)
-		if n > 0 {
-			if _, err := w.Write(buf[:n]); err != nil {
-				return
-			}
-			flow.Flush()
-		}
-		if err == io.EOF {
-			return
-		}
-		if err != nil {
-			panic(http.ErrAbortHandler) // so that a truncated response does not look complete
-		}
-	}
-}
-
 // tunnel connects the program's connection with a connection to the host.
 func (s *server) tunnel(w http.ResponseWriter, r *http.Request) {
 	far, err := s.hosts.guard.Dial(r.Context(), r.URL.Host)
 	if err != nil {
-		s.fail(w, err)
+		s.fail(w, r, err)
 		return
 	}
 	defer far.Close()

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
@@ -231,7 +232,7 @@ func skipped(metrics []*metric) []byte {
 		} else {
 			b = append(b, ',')
 		}
-		b = strconv.AppendInt(append(appendText(b, m.name), ':'), int64(m.skipped), 10)
+		b = strconv.AppendInt(append(jsonscan.AppendString(b, m.name), ':'), int64(m.skipped), 10)
 	}
 	if b != nil {
 		b = append(b, '}')

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
@@ -199,7 +200,7 @@ func (a *answer) json() ([]byte, error) {
 		}
 	}
 	if a.saved != "" {
-		b = appendText(append(b, `,"table":`...), a.saved)
+		b = jsonscan.AppendString(append(b, `,"table":`...), a.saved)
 	}
 	b = append(b, fields...)
 	b = append(b, `,"`+a.list+`":[`...)
@@ -214,7 +215,7 @@ func texts(all []string) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendText(b, s)
+		b = jsonscan.AppendString(b, s)
 	}
 	return append(b, ']')
 }
@@ -226,7 +227,7 @@ func (t *table) appendRow(b []byte, c *cursor, r row) []byte {
 		if b[len(b)-1] != '{' {
 			b = append(b, ',')
 		}
-		b = v.append(append(appendText(b, t.names[column]), ':'))
+		b = v.append(append(jsonscan.AppendString(b, t.names[column]), ':'))
 	}
 	if t.picked == nil {
 		for len(r) > 0 {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
 type kind uint8
@@ -60,38 +62,9 @@ func (v value) append(b []byte) []byte {
 	case null:
 		return append(b, "null"...)
 	case text:
-		return appendText(b, v.s)
+		return jsonscan.AppendString(b, v.s)
 	}
 	return append(b, v.s...)
-}
-
-// appendText appends s as a JSON string. It does not escape <, > and &, because the text is not put
-// into HTML.
-func appendText(b []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	start := 0
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		b = append(b, s[start:i]...)
-		start = i + 1
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\r':
-			b = append(b, '\\', 'r')
-		case '\t':
-			b = append(b, '\\', 't')
-		default:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-	}
-	return append(append(b, s[start:]...), '"')
 }
 
 // decimal returns v as a number, if it is numeric.

@@ -174,30 +174,33 @@ func RetryIn(message string) time.Duration {
 	return 0
 }
 
-// StatusCode returns the code for a status with one meaning at all providers, and whether a retry
-// may succeed. An empty code means that the status is not one of them.
-func StatusCode(status int) (code llm.Code, retryable bool) {
-	switch status {
-	case 401:
-		return llm.CodeAuthentication, false
-	case 402:
-		return llm.CodeQuota, false
-	case 403:
-		return llm.CodePermission, false
-	case 404, 410:
-		return llm.CodeNotFound, false
-	case 408, 504:
-		return llm.CodeTimeout, true
-	case 409, 425: // another request holds a resource that this one needs
-		return llm.CodeServer, true
-	case 413:
-		return llm.CodeContextLength, false
-	case 429:
-		return llm.CodeRateLimit, true
-	case 503, 529:
-		return llm.CodeOverloaded, true
+// StatusCode has the code for a status with one meaning at all providers. With 409 and 425, another
+// request holds a resource that this one needs.
+var StatusCode = map[int]llm.Code{401: llm.CodeAuthentication, 402: llm.CodeQuota, 403: llm.CodePermission,
+	404: llm.CodeNotFound, 410: llm.CodeNotFound, 408: llm.CodeTimeout, 504: llm.CodeTimeout, 409: llm.CodeServer,
+	425: llm.CodeServer, 413: llm.CodeContextLength, 429: llm.CodeRateLimit, 503: llm.CodeOverloaded,
+	529: llm.CodeOverloaded}
+
+// StatusRange returns the code for any other status. 0 is that of an error in a stream.
+func StatusRange(status int) llm.Code {
+	switch {
+	case status >= 500:
+		return llm.CodeServer
+	case status >= 400:
+		return llm.CodeInvalidRequest
+	case status >= 300:
+		return llm.CodeNotFound // a redirect: the address is not the API's
 	}
-	return "", false
+	return llm.CodeServer
+}
+
+// Retryable reports whether a request that failed with a code may succeed if it is repeated.
+func Retryable(code llm.Code) bool {
+	switch code {
+	case llm.CodeRateLimit, llm.CodeOverloaded, llm.CodeTimeout, llm.CodeServer:
+		return true
+	}
+	return false
 }
 
 // Redirected is the message for a redirect without a message.
