@@ -176,8 +176,7 @@ func (c *child) descriptors() error {
 
 func (c *child) folder() error {
 	if err := os.Chdir(c.order.Dir); err != nil {
-		var e *os.PathError
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*os.PathError](err); ok {
 			return fmt.Errorf("%s: %v", c.order.Dir, e.Err)
 		}
 		return err

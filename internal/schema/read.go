@@ -79,8 +79,7 @@ func (s *Schema) Arguments(ctx context.Context, tool string, args json.RawMessag
 
 // SyntaxText describes why text is not JSON, without the name of the decoder.
 func SyntaxText(err error) string {
-	var se *json.SyntaxError
-	if errors.As(err, &se) {
+	if se, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Sprintf("%s at byte %d", se.Error(), se.Offset)
 	}
 	if err.Error() == "unexpected EOF" || err.Error() == "EOF" {

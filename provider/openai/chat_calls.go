@@ -37,29 +37,17 @@ type chatPiece struct {
 }
 
 // piece reads one element of tool_calls.
-func (d *chatDecoder) piece(c *jsonscan.Cursor) (p chatPiece) {
-	p.index = noIndex
-	for k := range c.Members() {
-		switch string(k) {
-		case "index":
-			if n, ok := c.Int(); ok {
-				p.index = n
-			}
-		case "id":
-			p.id = c.String()
-		case "function", "custom":
-			p.custom = string(k) == "custom"
-			for k := range c.Members() {
-				switch string(k) {
-				case "name":
-					p.name = d.Name(c.Raw())
-				case "arguments", "input":
-					p.args = wire.Args(c)
-				}
-			}
-		}
+func (d *chatDecoder) piece(c *jsonscan.Cursor) *chatPiece {
+	p := chatPiece{index: noIndex}
+	var function, custom, name, args []byte
+	c.Fields("index", &p.index, "id", &p.id, "function", &function, "custom", &custom)
+	if p.custom = custom != nil && (len(function) == 0 || function[0] != '{'); p.custom {
+		function = custom
 	}
-	return p
+	inner := jsonscan.New(function)
+	inner.Fields("name", &name, "arguments", &args, "input", &args)
+	p.name, p.args = d.Name(name), wire.AsArgs(args)
+	return &p
 }
 
 // legacy reads function_call, the predecessor of tool_calls, which has no id. An empty one is not

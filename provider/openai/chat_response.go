@@ -53,45 +53,20 @@ type chatDecoder struct {
 // toDelta reads a message, or a fragment of one. It emits the members in the order in which a
 // model writes, not in their order in the JSON.
 func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
-	var text, refusal, thinking, plain string
-	var list, details, function []byte
-	var calls []chatPiece
-	media := ""
-	if !c.Object() {
-		return nil
-	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		switch string(k) {
-		case "content":
-			if c.Kind() == jsonscan.Array {
-				list = c.Raw()
-			} else {
-				text = c.String()
-			}
-		case "refusal":
-			refusal = c.String()
-		case reasoningContent:
-			thinking = c.String()
-		case reasoningPlain:
-			plain = c.String()
-		case reasoningDetails:
-			details = c.Raw()
-		case "tool_calls":
-			calls = calls[:0]
-			for c.Array(); c.More(); {
-				calls = append(calls, d.piece(c))
-			}
-		case "function_call":
-			function = c.Raw()
-		case "audio", "images":
-			media = string(k)
-			if raw := c.Raw(); !hasMedia(raw) {
-				media = ""
-			}
-		}
-	}
+	var refusal, thinking, plain string
+	var content, details, pieces, function, audio, images []byte
+	c.Fields("content", &content, "refusal", &refusal, reasoningContent, &thinking, reasoningPlain, &plain,
+		reasoningDetails, &details, "tool_calls", &pieces, "function_call", &function,
+		"audio", &audio, "images", &images)
 	if c.Err() != nil {
 		return nil // the chunk reports it
+	}
+	media := ""
+	if hasMedia(audio) {
+		media = "audio"
+	}
+	if hasMedia(images) {
+		media = "images"
 	}
 	if media != "" && !d.noticed {
 		d.noticed = true
@@ -115,10 +90,11 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 	if err := d.reasoning(thinking, form); err != nil {
 		return err
 	}
-	if err := d.content(list); err != nil {
-		return err
-	}
-	if err := d.say(text); err != nil {
+	if len(content) > 0 && content[0] == '[' {
+		if err := d.content(content); err != nil {
+			return err
+		}
+	} else if err := d.say(wire.AsText(content)); err != nil {
 		return err
 	}
 	if refusal != "" {
@@ -127,8 +103,9 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 			return err
 		}
 	}
-	for i := range calls {
-		if err := d.fragment(&calls[i]); err != nil {
+	list := jsonscan.New(pieces)
+	for list.Array(); list.More(); {
+		if err := d.fragment(d.piece(&list)); err != nil {
 			return err
 		}
 	}
@@ -138,11 +115,8 @@ func (d *chatDecoder) toDelta(c *jsonscan.Cursor) error {
 	return nil
 }
 
-// content reads a list of typed parts; nil means none.
+// content reads a list of typed parts.
 func (d *chatDecoder) content(raw []byte) error {
-	if raw == nil {
-		return nil
-	}
 	c := jsonscan.New(raw)
 	for c.Array(); c.More(); {
 		var typ jsonscan.Word

@@ -154,8 +154,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // fail answers a request that failed.
 func (s *server) fail(w http.ResponseWriter, _ *http.Request, err error) {
-	var no *netguard.Refused
-	if errors.As(err, &no) {
+	if no, ok := errors.AsType[*netguard.Refused](err); ok {
 		s.mu.Lock()
 		if text := no.Error(); len(s.refused) < mostRefused && !slices.Contains(s.refused, text) {
 			s.refused = append(s.refused, text)

@@ -95,8 +95,7 @@ func clean(err error, address, password string) error {
 		}
 	}
 	text := err.Error()
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		text = pg.Message
 		if pg.Hint != "" {
 			text += " (" + pg.Hint + ")"

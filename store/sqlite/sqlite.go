@@ -98,8 +98,7 @@ func open(path string, opts *Options) (*DB, error) {
 	// SQLite would create it readable by others
 	f, err := os.OpenFile(full, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
 			err = pe.Err
 		}
 		return nil, err

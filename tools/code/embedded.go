@@ -115,8 +115,7 @@ func (r *embeddedRun) concluded(err error, opts EmbeddedOptions) ended {
 	}
 	line, trace := where(err)
 	what := err.Error()
-	var ev *starlark.EvalError
-	if errors.As(err, &ev) {
+	if ev, ok := errors.AsType[*starlark.EvalError](err); ok {
 		what = ev.Msg
 	}
 	why := r.why

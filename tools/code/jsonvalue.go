@@ -5,15 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"math/big"
 	"sort"
 	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
+	starlarkjson "go.starlark.net/lib/json"
 	"go.starlark.net/starlark"
 )
 
@@ -176,96 +175,37 @@ func jsonLoads(r *embeddedRun, _ *starlark.Thread, args starlark.Tuple, kwargs [
 	return v, err
 }
 
-// read converts JSON into a value; fields keep their order.
+// decode is the language's own reader of JSON; fields keep their order.
+var decode = starlarkjson.Module.Members["decode"]
+
+// read converts JSON into a value, after it has checked that the reader, which counts no steps, can
+// take it.
 func (r *embeddedRun) read(b json.RawMessage) (starlark.Value, error) {
 	if err := r.takes(8 * int64(len(b))); err != nil {
 		return nil, err
 	}
+	if !json.Valid(b) {
+		return nil, errors.New("no JSON")
+	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
-	v, err := readValue(d, 0)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("more than one value")
-	}
-	return v, nil
-}
-
-func readValue(d *json.Decoder, depth int) (starlark.Value, error) {
-	t, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
-	if depth > maxNesting {
-		return nil, errDeep
-	}
-	switch t := t.(type) {
-	case nil:
-		return starlark.None, nil
-	case bool:
-		return starlark.Bool(t), nil
-	case string:
-		return starlark.String(t), nil
-	case json.Number:
-		return readNumber(string(t))
-	case json.Delim:
-		if t == '[' {
-			return readList(d, depth)
+	for depth := 0; ; {
+		t, err := d.Token()
+		if err != nil { // the end
+			return starlark.Call(new(starlark.Thread), decode, starlark.Tuple{starlark.String(b)}, nil)
 		}
-		return readDict(d, depth)
-	}
-	return nil, errors.New("no JSON")
-}
-
-func readNumber(s string) (starlark.Value, error) {
-	if strings.ContainsAny(s, ".eE") {
-		f, err := strconv.ParseFloat(s, 64)
-		if err != nil {
-			return nil, errors.New("a number out of range")
-		}
-		return starlark.Float(f), nil
-	}
-	n, ok := new(big.Int), len(s) <= 4300
-	if ok {
-		n, ok = n.SetString(s, 10)
-	}
-	if !ok {
-		return nil, errors.New("a number of too many digits")
-	}
-	return starlark.MakeBigInt(n), nil
-}
-
-func readList(d *json.Decoder, depth int) (starlark.Value, error) {
-	var list []starlark.Value
-	for d.More() {
-		v, err := readValue(d, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	_, err := d.Token()
-	return starlark.NewList(list), err
-}
-
-func readDict(d *json.Decoder, depth int) (starlark.Value, error) {
-	dict := new(starlark.Dict)
-	for d.More() {
-		k, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		name, _ := k.(string)
-		v, err := readValue(d, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		if err := dict.SetKey(starlark.String(name), v); err != nil {
-			return nil, err
+		switch t := t.(type) {
+		case json.Number:
+			if len(t) > 4300 {
+				return nil, errors.New("a number of too many digits")
+			}
+		case json.Delim:
+			if depth--; t == '{' || t == '[' {
+				depth += 2
+			}
+			if depth > maxNesting {
+				return nil, errDeep
+			}
 		}
 	}
-	_, err := d.Token()
-	return dict, err
 }

@@ -44,7 +44,7 @@ func newMatcher(pattern string, literal, ignoreCase bool) (*matcher, error) {
 		expr = "(?i)" + expr
 	}
 	re, err := regexp.Compile(expr)
-	if bad := (*syntax.Error)(nil); errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*syntax.Error](err); ok {
 		return nil, toolrun.Refuse("pattern: %s in %q; it is a regular expression of RE2, without look-around and back-references. Write \\ before a literal character, as in \\( or \\., or set literal",
 			bad.Code, bad.Expr)
 	}

@@ -97,8 +97,7 @@ func (s *Set) explain(name string, err error) error {
 	case errors.Is(err, syscall.EISDIR):
 		return toolrun.Refuse("%s is a directory", shown(name))
 	}
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return toolrun.Refuse("%s: %s", shown(name), errno.Error())
 	}
 	return toolrun.Refuse("%s could not be used", shown(name))

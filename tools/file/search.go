@@ -159,7 +159,7 @@ func (q *searching) visit(ctx context.Context, name string) error {
 	defer f.Close()
 	q.data.Files++
 	err = q.lines(ctx, name, f, from)
-	if isBinary := (*binaryError)(nil); errors.As(err, &isBinary) {
+	if isBinary, ok := errors.AsType[*binaryError](err); ok {
 		if q.alone {
 			return toolrun.Refuse("%s is not text: it is %s", shown(name), isBinary.kind)
 		}

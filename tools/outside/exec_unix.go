@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	texts "github.com/pawl-go/pawl/internal/text"
 )
 
 // Exec is a Runner without a sandbox: the program has the rights of the current user. It leads its
@@ -16,7 +18,7 @@ import (
 // process remains.
 func Exec(ctx context.Context, p Process) (Exit, error) {
 	cmd := exec.CommandContext(ctx, p.Args[0], p.Args[1:]...)
-	out, err := &head{limit: p.Limit}, &tail{limit: 16 << 10}
+	out, err := &texts.Ends{Half: p.Limit}, &texts.Ends{Half: 16 << 10}
 	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Env, p.Dir, bytes.NewReader(p.Stdin), out, err
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	kill := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -27,7 +29,8 @@ func Exec(ctx context.Context, p Process) (Exit, error) {
 	}
 	ended := cmd.Wait()
 	_ = kill() // the rest of the group, usually empty
-	x := Exit{Code: cmd.ProcessState.ExitCode(), Stdout: out.b, Stderr: err.bytes(), Dropped: out.dropped}
+	x := Exit{Code: cmd.ProcessState.ExitCode(), Stdout: out.Head, Stderr: append(err.Head, err.Tail()...),
+		Dropped: out.Bytes - int64(len(out.Head))}
 	var status *exec.ExitError
 	if ended != nil && !errors.As(ended, &status) && !errors.Is(ended, exec.ErrWaitDelay) && ctx.Err() == nil &&
 		!errors.Is(ended, syscall.EPIPE) {

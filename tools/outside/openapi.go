@@ -78,8 +78,7 @@ func (m *maker) document(path string) (map[string]any, error) {
 	}
 	f, err := os.Open(m.path(path))
 	if err != nil {
-		var p *os.PathError
-		if errors.As(err, &p) {
+		if p, ok := errors.AsType[*os.PathError](err); ok {
 			err = p.Err
 		}
 		return nil, err

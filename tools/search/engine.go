@@ -187,8 +187,7 @@ func (c *client) fault(err error, format string, args ...any) error {
 // unaddressed removes the address from a transport error, because it may contain a name and a
 // password.
 func unaddressed(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

@@ -47,7 +47,7 @@ func (c *Client) exchange(ctx context.Context, method string, u *url.URL, h http
 	}
 	res, err := transport.RoundTrip(r)
 	// A RoundTripper of the program may return a ProviderError of its own.
-	if own := (*llm.ProviderError)(nil); errors.As(err, &own) {
+	if own, ok := errors.AsType[*llm.ProviderError](err); ok {
 		e := *own
 		e.Provider = c.Provider
 		return &e
@@ -74,8 +74,7 @@ func reader(body []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(bod
 // failed returns the error of an exchange that ended with err. cause is the cause of its context;
 // nil means that the context did not end.
 func (c *Client) failed(cause error, code llm.Code, err error) error {
-	var late *timeoutError
-	if errors.As(cause, &late) {
+	if late, ok := errors.AsType[*timeoutError](cause); ok {
 		err = late
 	}
 	var t interface{ Timeout() bool }

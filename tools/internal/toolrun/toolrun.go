@@ -48,8 +48,7 @@ func Func[Args any](fn func(context.Context, Args) (llm.ToolResult, error)) pawl
 			return llm.ErrorResult("invalid args: " + err.Error()), nil
 		}
 		res, err := fn(ctx, args)
-		var r Refusal
-		if errors.As(err, &r) {
+		if r, ok := errors.AsType[Refusal](err); ok {
 			return llm.ErrorResult(string(r)), nil
 		}
 		return res, err

@@ -237,12 +237,10 @@ func explain(ctx, within context.Context, err error, target *url.URL, timeout ti
 	if within.Err() != nil {
 		return failed(err, "%s did not answer in full within %v", target.Host, timeout)
 	}
-	var own *Error
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*Error](err); ok {
 		return own
 	}
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	var refused interface{ Refusal() string }
