@@ -22,7 +22,8 @@ var networks = [][2]string{
 	{"reserved for documentation", "192.0.2.0/24 198.51.100.0/24 203.0.113.0/24 2001:db8::/32 3fff::/20"},
 	{"reserved for benchmarks", "198.18.0.0/15"},
 	{"multicast", "224.0.0.0/4 ff00::/8"},
-	{"reserved", "192.0.0.0/24 240.0.0.0/4 100::/64 100:0:0:1::/64 5f00::/16"}, // includes broadcast
+	// includes broadcast
+	{"reserved", "192.0.0.0/24 240.0.0.0/4 100::/64 100:0:0:1::/64 5f00::/16"},
 }
 
 // block is a network that is not part of the public internet.

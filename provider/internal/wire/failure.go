@@ -181,7 +181,7 @@ var StatusCode = map[int]llm.Code{401: llm.CodeAuthentication, 402: llm.CodeQuot
 	425: llm.CodeServer, 413: llm.CodeContextLength, 429: llm.CodeRateLimit, 503: llm.CodeOverloaded,
 	529: llm.CodeOverloaded}
 
-// StatusRange returns the code for any other status. 0 is that of an error in a stream.
+// StatusRange returns the code for any other status. An error in a stream has the status 0.
 func StatusRange(status int) llm.Code {
 	switch {
 	case status >= 500:
