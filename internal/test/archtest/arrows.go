@@ -170,7 +170,7 @@ var arrows = []arrow{
 	{from: "cmd/pawl", to: append([]string{".", "llm", "team", "config", "durable", "mcp", "provider/...", "recording/...", "sandbox", "store", "internal/dialect", "internal/nearest",
 		"tools/knowledge", "tools/outside", "cmd/pawl/internal/demo", "cmd/pawl/internal/doctor", "cmd/pawl/internal/runs", "cmd/pawl/internal/serve"}, toTUI...),
 		modules: []string{"github.com/alecthomas/kong"}},
-	{from: "examples/...", to: []string{".", "llm", "provider/...", "policy", "react", "history", "leak", "script", "tools/...", "mcp", "team", "pawltest",
+	{from: "examples/...", to: []string{".", "llm", "provider/...", "policy", "server", "react", "history", "leak", "script", "tools/...", "mcp", "team", "pawltest",
 		"observe", "durable", "sandbox", "store", "store/sqlite", "telemetry", "telemetry/export"}},
 }
 

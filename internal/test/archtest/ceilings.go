@@ -64,7 +64,7 @@ var ceilings = []ceiling{
 	{dir: "config", goal: 3400, now: 4205},
 	{dir: "config/agentframework", goal: 800, now: 1055},
 	{dir: "cmd/pawl", goal: 12600, now: 14335},
-	{dir: "examples", goal: 770},
+	{dir: "examples", goal: 770, now: 865},
 	{dir: "internal/schema", goal: 1500, now: 2260},
 	{dir: "internal/jsonform", goal: 120},
 	{dir: "internal/dialect", goal: 3300, now: 3430},
