@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"net/http/httptest"
@@ -140,6 +142,24 @@ func (w *walker) picture(name string) {
 		b, err := w.Screenshot(w.ctx)
 		w.check(err)
 		w.check(os.WriteFile(filepath.Join("..", "..", "docs", name), b, 0o644))
+	}
+}
+
+// The pages are made with the versions that the tests of the server walk.
+func TestVersions(t *testing.T) {
+	read := func(path ...string) map[string]string {
+		b, err := os.ReadFile(filepath.Join(append(path, "package.json")...))
+		var p struct{ Dependencies map[string]string }
+		if err = errors.Join(err, json.Unmarshal(b, &p)); err != nil {
+			t.Fatal(err)
+		}
+		return p.Dependencies
+	}
+	tested := read("..", "..", "server", "testdata", "ui")
+	for name, version := range read() {
+		if tested[name] != version {
+			t.Errorf("%s is %s here, and %s in the tests", name, version, tested[name])
+		}
 	}
 }
 
