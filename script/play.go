@@ -111,27 +111,22 @@ func fragments(index int, part llm.Part, whole bool, size int) iter.Seq[llm.Delt
 			yield(llm.Delta{Index: index, Part: part, Done: true})
 			return
 		}
+		prose := func(text string, opaque *llm.Opaque, part func(string, *llm.Opaque) llm.Part) {
+			for s, last := range pieces(text, size) {
+				end := opaque
+				if !last {
+					end = nil
+				}
+				if !yield(llm.Delta{Index: index, Part: part(s, end), Done: last}) {
+					return
+				}
+			}
+		}
 		switch p := part.(type) {
 		case llm.Text:
-			for s, last := range pieces(p.Text, size) {
-				d := llm.Text{Text: s}
-				if last {
-					d.Opaque = p.Opaque
-				}
-				if !yield(llm.Delta{Index: index, Part: d, Done: last}) {
-					return
-				}
-			}
+			prose(p.Text, p.Opaque, func(s string, o *llm.Opaque) llm.Part { return llm.Text{Text: s, Opaque: o} })
 		case llm.Reasoning:
-			for s, last := range pieces(p.Text, size) {
-				d := llm.Reasoning{Text: s}
-				if last {
-					d.Opaque = p.Opaque
-				}
-				if !yield(llm.Delta{Index: index, Part: d, Done: last}) {
-					return
-				}
-			}
+			prose(p.Text, p.Opaque, func(s string, o *llm.Opaque) llm.Part { return llm.Reasoning{Text: s, Opaque: o} })
 		case llm.ToolCall:
 			if !yield(llm.Delta{Index: index, Part: llm.ToolCall{ID: p.ID, Name: p.Name, Opaque: p.Opaque}}) {
 				return

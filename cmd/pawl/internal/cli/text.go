@@ -129,27 +129,24 @@ func Line(s string, width int) string {
 // Style colours text if it is on. The zero Style is off.
 type Style struct{ On bool }
 
-func (s Style) paint(code, text string) string {
-	if !s.On || text == "" {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+func (s Style) paint(style term.Style, text string) string {
+	return term.Text(style, text).Render(s.On)
 }
 
 // Bold returns t in bold.
-func (s Style) Bold(t string) string { return s.paint("1", t) }
+func (s Style) Bold(t string) string { return s.paint(term.Bold, t) }
 
 // Dim returns t dimmed.
-func (s Style) Dim(t string) string { return s.paint("2", t) }
+func (s Style) Dim(t string) string { return s.paint(term.Dim, t) }
 
 // Red returns t in red.
-func (s Style) Red(t string) string { return s.paint("31", t) }
+func (s Style) Red(t string) string { return s.paint(term.Red, t) }
 
 // Green returns t in green.
-func (s Style) Green(t string) string { return s.paint("32", t) }
+func (s Style) Green(t string) string { return s.paint(term.Green, t) }
 
 // Yellow returns t in yellow.
-func (s Style) Yellow(t string) string { return s.paint("33", t) }
+func (s Style) Yellow(t string) string { return s.paint(term.Yellow, t) }
 
 // Grouped formats n with a comma between thousands.
 func Grouped(n int) string {

@@ -75,8 +75,17 @@ type Line []Span
 // Text returns a line with one span.
 func Text(style Style, text string) Line { return Line{{text, style}} }
 
-// Add returns l followed by text.
-func (l Line) Add(style Style, text string) Line { return append(l[:len(l):len(l)], Span{text, style}) }
+// Add returns l followed by text. It continues the last span if the style is the same.
+func (l Line) Add(style Style, text string) Line {
+	n := len(l) - 1
+	switch {
+	case text == "":
+		return l
+	case n >= 0 && l[n].Style == style:
+		return append(l[:n:n], Span{l[n].Text + text, style})
+	}
+	return append(l[:len(l):len(l)], Span{text, style})
+}
 
 // With returns l followed by the spans more.
 func (l Line) With(more ...Span) Line { return append(l[:len(l):len(l)], more...) }
@@ -223,13 +232,19 @@ func Indent(lines []Line, first, rest Line) []Line {
 	return out
 }
 
-// Split cuts l after at most width columns, but not before the first character.
-func (l Line) Split(width int) (head, rest Line) {
+// Chop breaks l into lines of at most width columns, within words if necessary. It returns at least
+// one line.
+func (l Line) Chop(width int) (out []Line) {
 	cells := l.cells()
-	used, n := 0, 0
-	for n < len(cells) && (used+cells[n].width <= width || n == 0) {
-		used += cells[n].width
-		n++
+	for {
+		used, n := 0, 0
+		for n < len(cells) && (used+cells[n].width <= width || n == 0) {
+			used += cells[n].width
+			n++
+		}
+		out = append(out, joined(cells[:n]))
+		if cells = cells[n:]; len(cells) == 0 {
+			return out
+		}
 	}
-	return joined(cells[:n]), joined(cells[n:])
 }

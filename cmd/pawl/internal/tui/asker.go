@@ -12,6 +12,7 @@ import (
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/term"
 	"github.com/pawl-go/pawl/config"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/redact"
@@ -231,14 +232,12 @@ func changeOf(ctx context.Context, s *assemble.Setup, call llm.ToolCall) *change
 }
 
 // wholeArgs returns the complete arguments of a call for a decision, with characters that are
-// not seen made visible, in lines of at most width characters.
+// not seen made visible, in lines of at most width columns.
 func wholeArgs(args string, width int) (out []string) {
 	for l := range strings.SplitSeq(strings.TrimSuffix(cli.Exact(args), "\n"), "\n") {
-		r := []rune(l)
-		for ; len(r) > width; r = r[width:] {
-			out = append(out, string(r[:width]))
+		for _, part := range term.Text(0, l).Chop(width) {
+			out = append(out, part.String())
 		}
-		out = append(out, string(r))
 	}
 	return out
 }

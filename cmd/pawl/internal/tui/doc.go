@@ -2,7 +2,7 @@
 // line.
 //
 //	events ──▶ Display ──▶ console (live view, editor, approval cards) on a terminal
-//	                  └──▶ Renderer (plain lines) elsewhere
+//	                  └──▶ printer (the same lines, once they are final) elsewhere
 //	calls that need an approval ──▶ Asker ──▶ a card on the console, or a question line by line
 //
 // It holds the command chat, which is a conversation on either of them, and DurableRun, which shows

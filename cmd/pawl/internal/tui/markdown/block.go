@@ -58,18 +58,6 @@ func (s *state) indent() string {
 	}, strings.TrimSuffix(s.head, "# x\n"))
 }
 
-// add appends text to l. It continues the last span if the style is the same.
-func add(l term.Line, style term.Style, text string) term.Line {
-	n := len(l) - 1
-	switch {
-	case text == "":
-		return l
-	case n >= 0 && l[n].Style == style:
-		return append(l[:n:n], term.Span{Text: l[n].Text + text, Style: style})
-	}
-	return l.Add(style, text)
-}
-
 // around returns what precedes the first line and the other lines of a block, and the number of
 // quotes around it.
 func (s *state) around(n ast.Node, source []byte) (first, rest term.Line, quotes int) {
@@ -94,7 +82,7 @@ func (s *state) around(n ast.Node, source []byte) (first, rest term.Line, quotes
 		item, ok := box.(*ast.ListItem)
 		if !ok {
 			quotes++
-			first, rest = add(first, term.Dim, "▎ "), add(rest, term.Dim, "▎ ")
+			first, rest = first.Add(term.Dim, "▎ "), rest.Add(term.Dim, "▎ ")
 			continue
 		}
 		if item == own {
@@ -104,10 +92,10 @@ func (s *state) around(n ast.Node, source []byte) (first, rest term.Line, quotes
 			}
 			first = first.Add(term.Cyan, mark).Add(0, " ")
 		} else {
-			first = add(first, 0, "  ")
+			first = first.Add(0, "  ")
 		}
 		items++
-		rest = add(rest, 0, "  ")
+		rest = rest.Add(0, "  ")
 	}
 	return first, rest, quotes
 }
@@ -120,7 +108,7 @@ func (s *state) show(n ast.Node, source []byte, width int) {
 		for _, l := range lines {
 			if s.gap && s.any {
 				bars := strings.Repeat("▎ ", min(s.bars, quotes))
-				s.out = append(s.out, add(nil, term.Dim, strings.TrimRight(bars, " ")))
+				s.out = append(s.out, term.Line(nil).Add(term.Dim, strings.TrimRight(bars, " ")))
 			}
 			s.gap, s.any, s.begun = false, true, true
 			s.out = append(s.out, first.With(l...))

@@ -17,23 +17,11 @@ func code(n ast.Node, source []byte, lang string, width int) []term.Line {
 	var out []term.Line
 	for _, segment := range n.Lines().Sliced(0, n.Lines().Len()) {
 		l := strings.TrimSuffix(string(segment.Value(source)), "\n")
-		for _, part := range hardWrap(Highlight(strings.ReplaceAll(l, "\t", "    "), lang), width-2) {
+		for _, part := range Highlight(strings.ReplaceAll(l, "\t", "    "), lang).Chop(max(width-2, 2)) {
 			out = append(out, term.Text(0, "  ").With(part...))
 		}
 	}
 	return out
-}
-
-// hardWrap breaks a line into lines of width columns, within words if necessary.
-func hardWrap(l term.Line, width int) []term.Line {
-	var out []term.Line
-	for {
-		head, rest := l.Split(max(width, 2))
-		if out = append(out, head); rest == nil {
-			return out
-		}
-		l = rest
-	}
 }
 
 // language holds what Highlight recognizes in a line of code.
@@ -100,8 +88,8 @@ func Highlight(l, lang string) term.Line {
 		case known.keywords[word]:
 			style = term.Blue
 		}
-		out = add(add(out, 0, l[at:m[0]]), style, l[m[0]:m[1]])
+		out = out.Add(0, l[at:m[0]]).Add(style, l[m[0]:m[1]])
 		at = m[1]
 	}
-	return add(out, 0, l[at:])
+	return out.Add(0, l[at:])
 }

@@ -33,7 +33,7 @@ type inliner struct {
 
 func (p *inliner) put(style term.Style, text string) {
 	last := len(p.lines) - 1
-	p.lines[last] = add(p.lines[last], style, text)
+	p.lines[last] = p.lines[last].Add(style, text)
 }
 
 func (p *inliner) children(n ast.Node, style term.Style) {
