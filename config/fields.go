@@ -1,8 +1,10 @@
 package config
 
-// fields.go: reflection over the structs of agent.go: fields by key, examples and kinds of values.
+// fields.go: reflection over the structs of agent.go: fields by key, their meaning in keys.txt,
+// examples and kinds of values.
 
 import (
+	_ "embed"
 	"fmt"
 	"reflect"
 	"slices"
@@ -87,4 +89,19 @@ func wanted(t reflect.Type) string {
 		return "an object"
 	}
 	return fmt.Sprintf("a %s", t)
+}
+
+//go:embed keys.txt
+var keysText string
+
+// meaning returns what a key means: its doc tag, or its line in keys.txt.
+func meaning(t reflect.Type, f reflect.StructField) string {
+	if doc := f.Tag.Get("doc"); doc != "" {
+		return doc
+	}
+	_, section, _ := strings.Cut(keysText, "\n["+strings.TrimPrefix(t.String(), "config.")+"]\n")
+	section, _, _ = strings.Cut(section, "\n\n")
+	_, text, _ := strings.Cut("\n"+section, "\n"+keyOf(f)+"\t")
+	text, _, _ = strings.Cut(text, "\n")
+	return text
 }

@@ -1,11 +1,19 @@
 package config
 
 import (
+	"bytes"
 	"context"
+	"crypto"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -230,4 +238,107 @@ func plain(err error) string {
 		return p.Path + ": " + p.Err.Error()
 	}
 	return err.Error()
+}
+
+// The variables of the ledger: the key that signs durable runs, as a file or as text in PEM, and
+// the place of their anchors, file:PATH or exec:COMMAND. They belong to the process and not to an
+// agent, so they are in the environment.
+const (
+	keyVariable    = "PAWL_SIGN_KEY"
+	anchorVariable = "PAWL_ANCHOR"
+)
+
+// ledger returns the ledger of the environment. Nil means that it names none.
+func ledger(env func(string) string) (*store.Ledger, error) {
+	key, place := env(keyVariable), env(anchorVariable)
+	if key == "" && place == "" {
+		return nil, nil
+	}
+	l := new(store.Ledger)
+	if key != "" {
+		k, err := ReadKey(key)
+		signer, ok := k.(ed25519.PrivateKey)
+		if err == nil && !ok {
+			err = fmt.Errorf("it is a public key, which cannot sign")
+		}
+		if err != nil {
+			return nil, finding(CodeBadValue, "store", "openssl genpkey -algorithm ed25519 -out FILE writes a key", "%s: %v", keyVariable, err)
+		}
+		l.Key = signer
+	}
+	switch kind, where, _ := strings.Cut(place, ":"); {
+	case place == "":
+	case kind == "file" && where != "":
+		l.Anchor = anchorTo(func(_ context.Context, line []byte) error { return appendTo(where, line) })
+	case kind == "exec" && where != "":
+		l.Anchor = anchorTo(func(ctx context.Context, line []byte) error { return passTo(ctx, where, line) })
+	default:
+		return nil, finding(CodeBadValue, "store", "want file:PATH or exec:COMMAND", "%s: %q is no place for anchors", anchorVariable, place)
+	}
+	return l, nil
+}
+
+// ReadKey returns an ed25519 key: an ed25519.PrivateKey or an ed25519.PublicKey. from is a file in
+// PEM, or its text.
+func ReadKey(from string) (crypto.PublicKey, error) {
+	text := []byte(from)
+	if !strings.HasPrefix(strings.TrimSpace(from), "-----BEGIN") {
+		var err error
+		if text, err = os.ReadFile(from); err != nil {
+			return nil, fmt.Errorf("%s", plain(err))
+		}
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, fmt.Errorf("it is not in PEM")
+	}
+	var k any
+	var err error
+	if block.Type == "PUBLIC KEY" {
+		k, err = x509.ParsePKIXPublicKey(block.Bytes)
+	} else {
+		k, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+	}
+	switch k.(type) {
+	case ed25519.PrivateKey, ed25519.PublicKey:
+		return k, nil
+	}
+	if err == nil {
+		err = fmt.Errorf("it is a key of another kind; want ed25519")
+	}
+	return nil, err
+}
+
+// anchorTo returns store.Ledger.Anchor, which passes each anchor to put as a line of JSON.
+func anchorTo(put func(ctx context.Context, line []byte) error) func(context.Context, store.Anchor) error {
+	return func(ctx context.Context, a store.Anchor) error {
+		line, err := json.Marshal(a)
+		if err != nil {
+			return err
+		}
+		return put(ctx, append(line, '\n'))
+	}
+}
+
+// appendTo appends a line to a file, and returns when it is on disk.
+func appendTo(path string, line []byte) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Write(line); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// passTo runs a command with a line as its input. A status other than 0 is an error.
+func passTo(ctx context.Context, command string, line []byte) error {
+	c := exec.CommandContext(ctx, "sh", "-c", command)
+	c.Stdin = bytes.NewReader(line)
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %.200s", anchorVariable, err, bytes.TrimSpace(out))
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -228,4 +229,12 @@ func addHelp(n *kong.Node) {
 	for _, child := range n.Children {
 		addHelp(child)
 	}
+}
+
+type versionCmd struct{}
+
+// Run prints the version, the commit if it is known, and the Go version.
+func (versionCmd) Run(sys *cli.System) error {
+	_, err := fmt.Fprintln(sys.Out, cli.Version(debug.ReadBuildInfo()))
+	return err
 }

@@ -1,7 +1,10 @@
 package assemble
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"strings"
@@ -63,4 +66,86 @@ func (s *Setup) Shown(open []OpenCall) []OpenCall {
 		}
 	}
 	return open
+}
+
+// PrintEnd prints the result of a run: the answer, or the open calls as one JSON object a line.
+// shown says that the answer was displayed as it arrived.
+func PrintEnd(sys *cli.System, res *pawl.Result, open []OpenCall, shown bool) error {
+	if len(open) > 0 && (res.Stop == pawl.StopPending || res.Stop == pawl.StopLimit) {
+		e := cli.JSONLines(sys.Out)
+		for _, o := range open {
+			if err := e.Encode(o); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return PrintAnswer(sys, res, shown)
+}
+
+// PrintAnswer prints the answer, unless it was displayed as it arrived.
+func PrintAnswer(sys *cli.System, res *pawl.Result, shown bool) error {
+	text := ""
+	switch res.Stop {
+	case pawl.StopAnswer, pawl.StopFinished, pawl.StopLimit:
+		text = res.Text()
+	}
+	// the displayed text may not be JSON yet
+	if text == "" || shown && res.Stop != pawl.StopFinished && res.Output == nil {
+		return nil
+	}
+	if sys.OutTerm || !sys.Raw {
+		text = cli.Harmless(text)
+	}
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	_, err := io.WriteString(sys.Out, text)
+	return err
+}
+
+// Ended returns the failure for the stop reason of a run, with its exit status and a hint. nil
+// means an answer. file is the agent's file, and saved the file that holds the result; "" means
+// none.
+func Ended(res *pawl.Result, err error, file, saved string) error {
+	open := OpenCalls(res)
+	run := "pawl run "
+	if file != "" {
+		run += cli.QuotedWord(file) + " "
+	}
+	goOn := "to resume: " + run + "--messages " + cli.QuotedWord(saved)
+	if saved == "" {
+		goOn = "with --save FILE the run can be resumed: " + run + "--messages FILE"
+	}
+	switch res.Stop {
+	case pawl.StopAnswer, pawl.StopFinished:
+		return nil
+	case pawl.StopPending:
+		return cli.Fail(cli.StatusPending, fmt.Errorf("%s for an answer: %s", Waits(len(open)), Keys(open)), goOn+
+			Settling(open))
+	case pawl.StopLimit:
+		if len(open) > 0 {
+			return cli.Fail(cli.StatusPending, fmt.Errorf("%s: %s", res.Cause, Keys(open)), goOn+
+				", and --answer KEY=TEXT for each call, or --max-rounds N to run them")
+		}
+		return cli.Fail(cli.StatusLimit, fmt.Errorf("limit: %s", res.Cause), cmp.Or(raised[res.Limit],
+			"the flags that set limits are listed by: pawl run --help"))
+	case pawl.StopCancelled:
+		return cli.Fail(cli.StatusInterrupted, errors.New(res.Cause), goOn)
+	case pawl.StopStalled:
+		return cli.Fail(cli.StatusFailed, errors.New(res.Cause),
+			"other instructions (--system) or another model may help: pawl models list")
+	}
+	if err == nil {
+		err = errors.New(res.Cause)
+	}
+	return cli.Failed(err)
+}
+
+// Waits returns "1 call waits" or "2 calls wait".
+func Waits(n int) string {
+	if n == 1 {
+		return "1 call waits"
+	}
+	return cli.Count(n, "call") + " wait"
 }

@@ -3,12 +3,20 @@ package runs
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/assemble"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/cmd/pawl/internal/tui"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -135,4 +143,256 @@ func (c *runsResumeCmd) goOn(ctx context.Context, sys *cli.System, j *assemble.J
 	}
 	return (&tui.DurableRun{Journal: j, Runner: j.Runner(r.ID, s.Agent), Setup: s, Sys: sys, Out: out,
 		JSON: c.JSON}).Do(ctx, nil)
+}
+
+type runsForkCmd struct {
+	runArg
+	At     int               `name:"at" required:"" placeholder:"STEP" help:"@runs_fork_at"`
+	Called string            `name:"as" placeholder:"ID" help:"@runs_fork_called"`
+	Tool   map[string]string `name:"tool" mapsep:"none" placeholder:"NAME=RESULT" help:"@fork_tool"`
+	remade
+}
+
+// Run creates the new run.
+func (c *runsForkCmd) Run(sys *cli.System) error {
+	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
+	defer stop()
+	if err := (&assemble.DurableFlags{Durable: true, Run: c.Called}).Check(); err != nil {
+		var f *cli.Failure
+		errors.As(err, &f)
+		return cli.Usage(f.Hint, "%s", "--as"+f.Error()[len("--run"):])
+	}
+	return c.WithRun(ctx, sys, c.ID, func(j *assemble.Journal, r store.JournalRun) error {
+		if err := c.copiable(ctx, j, r.ID); err != nil {
+			return err
+		}
+		s, err := c.again(ctx, sys, j, r.ID) // what is wrong with it is found before there is a run
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		o := &durable.ForkOptions{Results: c.result}
+		if o.Meta, err = assemble.NewRecipe(c.File, &c.AgentFlags, s); err != nil {
+			return err
+		}
+		id := cmp.Or(c.Called, assemble.NewRunID())
+		switch err := j.Fork(j.Scoped(ctx), r.ID, id, c.At, o); {
+		case errors.Is(err, store.ErrConflict):
+			return cli.Usage("--as ANOTHER", "--as: there is a run %s", id)
+		case err != nil:
+			return err
+		}
+		sys.Notice("to resume it: " + j.Command("runs", "resume", id))
+		_, err = fmt.Fprintln(sys.Out, id)
+		return err
+	})
+}
+
+// result returns the result of --tool for a copied call.
+func (c *runsForkCmd) result(key llm.Key, x pawl.Execution) (llm.ToolResult, bool) {
+	for _, name := range []string{string(key), x.Call.Name} {
+		if text, ok := c.Tool[name]; ok {
+			return llm.TextResult(text), true
+		}
+	}
+	return llm.ToolResult{}, false
+}
+
+// copiable checks --at and --tool.
+func (c *runsForkCmd) copiable(ctx context.Context, j *assemble.Journal, id string) error {
+	x, err := j.Export(j.Scoped(ctx), id)
+	if err != nil {
+		return j.Failed(id, err)
+	}
+	if n := stepsOf(x); c.At < 0 || c.At > n {
+		return cli.Usage(fmt.Sprintf("--at 0 to --at %d", n), "--at %d: the run %s has %s", c.At, id,
+			cli.Count(n, "step"))
+	}
+	begun := 0 // the replies that the run was begun with
+	for _, m := range x.Messages {
+		if m.Role == llm.RoleAssistant {
+			begun++
+		}
+	}
+	var known []string
+	for _, call := range x.Calls {
+		if depth(call.Key) <= begun+c.At {
+			known = append(known, call.Call.Name, string(call.Key))
+		}
+	}
+	slices.Sort(known)
+	known = slices.Compact(known)
+	for name := range c.Tool {
+		if !slices.Contains(known, name) {
+			return notCopied(name, known)
+		}
+	}
+	return nil
+}
+
+// depth returns the step of a call: 1 for the calls of the first reply and the calls nested in
+// them.
+func depth(key llm.Key) int {
+	n, _ := strconv.Atoi(strings.Split(string(key)+"//", "/")[1])
+	return n
+}
+
+func notCopied(name string, known []string) error {
+	hint := "no call is copied"
+	if len(known) > 0 {
+		hint = "copied are: " + strings.Join(known, ", ")
+	}
+	return cli.Usage(hint, "--tool %s: no call of this name or key is copied%s", name, cli.Meant(name, known))
+}
+
+type runsReplayCmd struct {
+	runArg
+	remade
+	JSON bool `name:"json" help:"@runs_replay_json"`
+}
+
+// replayed is what --json prints.
+type replayed struct {
+	Run        string      `json:"run"`
+	Requests   int         `json:"requests"` // that were compared
+	Bytes      int         `json:"bytes"`    // of them as bytes
+	Calls      int         `json:"calls"`
+	Same       bool        `json:"same"`
+	Error      string      `json:"error,omitempty"`
+	Difference *difference `json:"difference,omitempty"`
+}
+
+type difference struct {
+	Key llm.Key `json:"key"`
+	At  int     `json:"at"` // the first byte that differs
+	Was string  `json:"was"`
+	Is  string  `json:"is"`
+}
+
+// Run replays the run.
+func (c *runsReplayCmd) Run(sys *cli.System) error {
+	ctx, stop := cli.Interruptible(context.Background(), sys.Err)
+	defer stop()
+	return c.WithRun(ctx, sys, c.ID, func(j *assemble.Journal, r store.JournalRun) error {
+		s, err := c.recorded(ctx, sys, j, r.ID, durable.Transport(offline{}))
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		p, err := j.Replay(j.Scoped(ctx), r.ID, s.Agent)
+		hide, hideErr := j.Hide(ctx, sys, r.ID, s.Secrets)
+		if hideErr != nil {
+			return j.Failed(r.ID, hideErr)
+		}
+		var m *durable.Mismatch
+		if errors.As(err, &m) {
+			err = m.Redacted(hide)
+		}
+		if err != nil && !errors.Is(err, durable.ErrChanged) {
+			return j.Failed(r.ID, err)
+		}
+		if c.JSON {
+			return c.report(sys, r.ID, p, hide.Error(err))
+		}
+		if err != nil {
+			return cli.Fail(cli.StatusFailed, hide.Error(err), "")
+		}
+		how := " byte for byte"
+		switch {
+		case p.Bytes == 0:
+			how = " (compared by digest)"
+		case p.Bytes < p.Requests:
+			how = fmt.Sprintf(" (%s of them byte for byte)", cli.Grouped(p.Bytes))
+		}
+		_, err = fmt.Fprintf(sys.Out, "%s: %s made again%s, %s played back: the same\n", cli.Visible(r.ID),
+			cli.Count(p.Requests, "request"), how, cli.Count(p.Calls, "call"))
+		return err
+	})
+}
+
+func (c *runsReplayCmd) report(sys *cli.System, id string, p durable.Played, err error) error {
+	out := replayed{Run: id, Requests: p.Requests, Bytes: p.Bytes, Calls: p.Calls, Same: err == nil}
+	var m *durable.Mismatch
+	if errors.As(err, &m) {
+		out.Difference = &difference{m.Key, m.At(), string(m.Was), string(m.Is)}
+	}
+	if err != nil {
+		out.Error = err.Error()
+	}
+	if err := cli.PrintJSON(sys.Out, out); err != nil {
+		return err
+	}
+	if err != nil {
+		return cli.Silent(cli.StatusFailed)
+	}
+	return nil
+}
+
+type runsCancelCmd struct {
+	runArg
+	assemble.StoreFlags
+	assemble.EngineFlags
+}
+
+// Run cancels the run.
+func (c *runsCancelCmd) Run(sys *cli.System) error {
+	if err := c.EngineFlags.Check(&c.StoreFlags); err != nil {
+		return err
+	}
+	if c.Away() {
+		return remote{&c.ClusterFlags}.cancel(sys, c.ID)
+	}
+	ctx, stop := cli.InterruptibleBy(context.Background(), sys.Err, cli.ErrStopped)
+	defer stop()
+	return c.WithRun(ctx, sys, c.ID, func(j *assemble.Journal, r store.JournalRun) error {
+		id := cli.Visible(r.ID)
+		if r.State == store.JournalOver {
+			return cli.Fail(cli.StatusFailed, fmt.Errorf("run %s is over: %s", id, j.StateOf(r)),
+				j.Command("runs", "show", id))
+		}
+		if err := j.Cancel(j.Scoped(ctx), r.ID); err != nil {
+			return err
+		}
+		if j.StateOf(r) == "running" {
+			_, err := fmt.Fprintf(sys.Out, "%s will stop soon\n", id)
+			return err
+		}
+		if err := c.end(ctx, sys, j, r.ID); err != nil {
+			sys.Notice(err.Error())
+			_, err := fmt.Fprintf(sys.Out, "%s ends when it is resumed: its agent could not be built\n", id)
+			return err
+		}
+		_, err := fmt.Fprintf(sys.Out, "cancelled %s\n", id)
+		return err
+	})
+}
+
+// end resumes the cancelled run so that it stores its end. No request is sent and no call runs.
+func (c *runsCancelCmd) end(ctx context.Context, sys *cli.System, j *assemble.Journal, id string) error {
+	again := remade{AgentFlags: assemble.AgentFlags{ToolFlags: assemble.ToolFlags{StoreFlags: c.StoreFlags}}}
+	s, err := again.recorded(ctx, sys, j, id, offline{})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	res, err := j.Runner(id, s.Agent).Run(j.Scoped(ctx))
+	var stop *pawl.StopError
+	switch {
+	case errors.Is(err, pawl.ErrCancelled):
+		return nil
+	case err == nil, errors.As(err, &stop) && stop.Err == nil:
+		return fmt.Errorf("it had ended before: %s", res.Stop)
+	}
+	return err
+}
+
+// offline is the transport of models that must not be asked.
+type offline struct{}
+
+// RoundTrip fails.
+func (offline) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		r.Body.Close()
+	}
+	return nil, &llm.ProviderError{Code: llm.CodeInvalidRequest, Message: "nothing is sent here"}
 }

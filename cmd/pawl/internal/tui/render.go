@@ -17,7 +17,7 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// printer prints a run as plain lines: each line of a view as soon as it is permanent.
+// printer prints a run as plain lines: each line of a view once it is permanent.
 type printer struct {
 	w      io.Writer
 	on     bool // colours

@@ -223,7 +223,8 @@ func TestRenderBrokenReply(t *testing.T) {
 		t.Errorf("without a part: got %q", got)
 	}
 	for _, answer := range []bool{false, true} {
-		if got, want := rendered(answer, start, text, broken, pawl.Event{Kind: pawl.EventRunEnded}), said+"\n"+mark; got != want {
+		got := rendered(answer, start, text, broken, pawl.Event{Kind: pawl.EventRunEnded})
+		if want := said + "\n" + mark; got != want {
 			t.Errorf("answer %t: got %q, want %q", answer, got, want)
 		}
 	}
