@@ -58,11 +58,21 @@ func joined[M ~map[string]V, V any](a, b M) M {
 	return out
 }
 
-// accept replaces the definitions of the run by the accepted definitions.
+// accept replaces the definitions of the run by the accepted definitions. Approvals of calls of the
+// changed tools that have not started do not count any more, and their questions are open again.
 func (h *history) accept(b acceptBody) {
 	was := h.tools[b.Run]
 	was.Tools = b.Tools
 	h.tools[b.Run] = was.with(b.toolsBody)
+	for key := range h.asked {
+		if !strings.HasPrefix(string(key), b.Run+"/") {
+			continue
+		}
+		if q := h.open(key); q != nil && q.answer != nil && q.answer.Approve &&
+			slices.Contains(b.Names, q.waiting.Call.Name) {
+			q.answer = nil
+		}
+	}
 	if b.Agent == nil {
 		return
 	}

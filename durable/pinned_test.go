@@ -164,6 +164,37 @@ func TestChangedIsFailed(t *testing.T) {
 	}
 }
 
+// An approval of a call does not cover the same tool at another address, and a new one does, also in
+// a process that reads the journal.
+func TestApprovalOfAnotherAddress(t *testing.T) {
+	for name, j := range journals(t) {
+		t.Run(name, func(t *testing.T) {
+			paid := 0
+			begun(t, &durable.Engine{Journal: j}, &paid)
+			a, _ := versioned(&paid, "1", payIn)
+			a.Tools[1].(*pawl.Tool).Address = "https://other.example.com"
+			accepting := &durable.Engine{Journal: j, AcceptChanges: true}
+			for range 2 {
+				res, err := runtest.Ended(accepting.Runner("r", a).Run(t.Context()))
+				if err != nil || len(res.Pending) != 1 || paid != 0 {
+					t.Fatalf("%+v, %v, paid %d times", res, err, paid)
+				}
+			}
+			eng := &durable.Engine{Journal: j}
+			open, err := eng.Pending(t.Context(), "r")
+			if err != nil || len(open) != 1 {
+				t.Fatalf("%+v, %v", open, err)
+			}
+			if err := eng.Decide(t.Context(), "r", open[0].Approve("a")); err != nil {
+				t.Fatal(err)
+			}
+			if res, err := eng.Runner("r", a).Run(t.Context()); err != nil || res.Text() != "done" || paid != 1 {
+				t.Errorf("%+v, %v, paid %d times", res, err, paid)
+			}
+		})
+	}
+}
+
 // Another provider cannot continue with the recorded name.
 func TestOtherProvider(t *testing.T) {
 	paid := 0

@@ -12,21 +12,21 @@ import (
 	"github.com/pawl-go/pawl/durable"
 )
 
-// CheckLiveness returns the open runs of the namespace that break R9, as the cluster sees them:
-// runs whose next step no worker has taken for the time of Heartbeat, and runs whose next step
-// fails each time, such as a run that does not fit the code of its workers. It needs no worker.
-// Whether a waiting run has an open question is known to a worker only: see State.
+// CheckLiveness returns the open runs of the namespace that break R9: runs whose next step no
+// worker has taken for the time of Heartbeat, runs whose next step fails each time, such as a run
+// that does not fit the code of its workers, and runs that wait and have no open question, or whose
+// questions no worker can show.
 func (e *Engine) CheckLiveness(ctx context.Context) ([]durable.StuckRun, error) {
 	runs, err := e.Runs(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	out := []durable.StuckRun{}
+	out, silent := []durable.StuckRun{}, map[string]bool{}
 	for _, r := range runs {
 		if r.State != "open" {
 			continue
 		}
-		why, since, err := e.stuck(ctx, r.ID)
+		why, since, err := e.stuck(ctx, r, silent)
 		var gone *serviceerror.NotFound
 		if err != nil && !errors.As(err, &gone) {
 			return nil, e.about(r.ID, err)
@@ -38,9 +38,10 @@ func (e *Engine) CheckLiveness(ctx context.Context) ([]durable.StuckRun, error) 
 	return out, nil
 }
 
-// stuck returns why an open run breaks R9, and since when. Empty means that it does not.
-func (e *Engine) stuck(ctx context.Context, id string) (why string, since time.Time, err error) {
-	d, err := e.Client.DescribeWorkflowExecution(ctx, id, "")
+// stuck returns why an open run breaks R9, and since when. Empty means that it does not. silent has
+// the queues whose workers do not answer.
+func (e *Engine) stuck(ctx context.Context, r Listed, silent map[string]bool) (why string, since time.Time, err error) {
+	d, err := e.Client.DescribeWorkflowExecution(ctx, r.ID, "")
 	if err != nil {
 		return "", since, err
 	}
@@ -60,5 +61,24 @@ func (e *Engine) stuck(ctx context.Context, id string) (why string, since time.T
 			return "no worker of " + queue + " takes its next step", since, nil
 		}
 	}
+	if d.GetPendingWorkflowTask() != nil || len(d.GetPendingActivities())+len(d.GetPendingChildren()) > 0 {
+		return "", since, nil
+	}
+	s := new(State)
+	if !silent[queue] {
+		ask, cancel := context.WithTimeout(ctx, answersWithin)
+		defer cancel()
+		err = e.query(ask, r.ID, queryState, s)
+		silent[queue] = err != nil && !errors.Is(err, ErrUnknownRun)
+	}
+	switch {
+	case silent[queue]:
+		return "it waits, and no worker of " + queue + " shows for what", r.Began, nil
+	case s.Waits && len(s.Pending) == 0:
+		return "it waits for an answer, and no question is open", r.Began, nil
+	}
 	return "", since, nil
 }
+
+// answersWithin is the time in which a worker must report the state of a run.
+const answersWithin = 3 * time.Second

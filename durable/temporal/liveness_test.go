@@ -6,8 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/client"
+	sdkworker "go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/internal/test/runtest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
@@ -50,5 +55,75 @@ func TestCheckLiveness(t *testing.T) {
 	}
 	if r := stuck(); r != nil {
 		t.Errorf("after its end: %+v", r)
+	}
+}
+
+// A run that waits for a question is not stuck while a worker can show it. A run that waits without
+// a question is.
+func TestCheckLivenessOfWaitingRuns(t *testing.T) {
+	addr := cluster(t)
+	if addr == "" {
+		return
+	}
+	stuck := func(eng *Engine) string {
+		t.Helper()
+		all, err := eng.CheckLiveness(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i := slices.IndexFunc(all, func(r durable.StuckRun) bool { return r.Run == eng.TaskQueue }); i >= 0 {
+			return all[i].Why
+		}
+		return ""
+	}
+	eng, err := dial(addr, "waits-"+t.TempDir(), new(Memory))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asks := &pawl.Agent{Model: script.New(script.Call("form", nil)), Tools: []pawl.Toolset{&pawl.Tool{Name: "form", Passive: true}}}
+	t.Run("worker", func(t *testing.T) {
+		same := *eng
+		if same.Client, err = client.NewClientFromExisting(eng.Client, client.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		inProcess(t, &same, asks, nil)
+		if res, err := runtest.Ended(eng.Runner(eng.TaskQueue, "agent").Run(t.Context(), ask...)); err != nil || len(res.Pending) != 1 {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		if why := stuck(eng); why != "" {
+			t.Errorf("a waiting run is stuck: %s", why)
+		}
+	})
+	defer eng.Client.Close()
+	if why := stuck(eng); !strings.Contains(why, "shows for what") {
+		t.Errorf("without a worker: %q", why)
+	}
+
+	empty := *eng
+	empty.TaskQueue = "empty-" + t.TempDir()
+	w := sdkworker.New(eng.Client, empty.TaskQueue, sdkworker.Options{})
+	w.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ input) error {
+		if err := workflow.SetQueryHandler(ctx, queryState, func() (State, error) { return State{Waits: true}, nil }); err != nil {
+			return err
+		}
+		workflow.GetSignalChannel(ctx, signalCancel).Receive(ctx, nil)
+		return nil
+	}, workflow.RegisterOptions{Name: workflowName})
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	if err := empty.Runner(empty.TaskQueue, "agent").start(t.Context(), ask); err != nil {
+		t.Fatal(err)
+	}
+	for tick := time.Tick(100 * time.Millisecond); ; <-tick {
+		if why := stuck(&empty); strings.Contains(why, "no question is open") {
+			break
+		} else if why != "" {
+			t.Fatal(why)
+		}
+	}
+	if err := empty.Cancel(t.Context(), empty.TaskQueue); err != nil {
+		t.Error(err)
 	}
 }

@@ -328,7 +328,14 @@ const decideTries = 6
 // a *durable.AnswerError if the run does not take an answer. Except for durable.AnswerMisfit,
 // ErrNotAsked is in its tree.
 func (e *Engine) Decide(ctx context.Context, id string, ds ...llm.Decision) error {
-	return e.update(ctx, id, updateDecide, ds)
+	err := e.update(ctx, id, updateDecide, ds)
+	if errors.Is(err, ErrUnknownRun) && len(ds) > 0 {
+		if _, unknown := e.Client.DescribeWorkflowExecution(ctx, id, ""); unknown == nil { // the run has ended
+			bad := &durable.AnswerError{Key: ds[0].Key, Code: durable.AnswerNotOpen, Text: "the call does not wait for an answer; the run has ended"}
+			return fmt.Errorf("run %s: %w", id, notAsked{bad})
+		}
+	}
+	return err
 }
 
 // Steer sends messages of the user to an active run, as pawl.Steering does.
@@ -347,7 +354,9 @@ func (e *Engine) update(ctx context.Context, id, name string, v any) error {
 		if err == nil {
 			err = h.Get(ctx, nil)
 		}
-		if err = e.about(id, err); name != updateDecide || !errors.Is(err, ErrNotAsked) {
+		var bad *durable.AnswerError
+		if err = e.about(id, err); name != updateDecide || !errors.Is(err, ErrNotAsked) ||
+			errors.As(err, &bad) && bad.Code == durable.AnswerTaken {
 			return err
 		}
 		select {

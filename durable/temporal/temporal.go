@@ -39,6 +39,8 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
+
+	"github.com/pawl-go/pawl/store"
 )
 
 // Engine executes runs on a cluster: see Cluster.Dial. Client and Blobs are required, and the
@@ -59,9 +61,16 @@ var (
 	// ErrNotAsked is in the tree of an error for an answer to a question that is not pending, or no
 	// longer.
 	ErrNotAsked = errors.New("the call does not wait for this answer")
-	// ErrUnknownRun is in the tree of an error for a run that does not exist on the cluster.
-	ErrUnknownRun = errors.New("there is no such run")
+	// ErrUnknownRun is in the tree of an error for a run that does not exist on the cluster, with
+	// store.ErrNotFound.
+	ErrUnknownRun = error(unknownRun{})
 )
+
+type unknownRun struct{}
+
+func (unknownRun) Error() string { return "there is no such run" }
+
+func (unknownRun) Unwrap() error { return store.ErrNotFound }
 
 func (e *Engine) queue() string            { return cmp.Or(e.TaskQueue, "pawl") }
 func (e *Engine) heartbeat() time.Duration { return cmp.Or(e.Heartbeat, 30*time.Second) }

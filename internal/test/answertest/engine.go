@@ -132,7 +132,7 @@ func Word(err error) string {
 func WordOf(text string) string {
 	for _, w := range [][2]string{{noRun, "no run"}, {noRun, "not found"}, {other, "is to another question"},
 		{answered, "was answered otherwise"}, {misfit, "fit its schema"}, {notOpen, "does not wait for an answer"},
-		{notOpen, "no open call has this key"}, {notOpen, "no call of run"}, {notOpen, "not open any more"}} {
+		{notOpen, "no open call has this key"}, {notOpen, "is not open any more"}, {notOpen, "no call of run"}, {notOpen, "not open any more"}} {
 		if strings.Contains(text, w[1]) {
 			return w[0]
 		}

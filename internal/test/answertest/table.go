@@ -61,8 +61,8 @@ const (
 )
 
 // Doors are the ways to give an answer. An MCP client answers only the questions of its own calls,
-// each once: see package mcp.
-var Doors = []string{"Go", "HTTP", "command"}
+// each once. A Temporal cluster has no users.
+var Doors = []string{"Go", "HTTP", "command", "MCP", "Temporal"}
 
 // Row is a kind of answer.
 type Row struct {
@@ -81,30 +81,41 @@ type Row struct {
 // answer cannot be given there.
 type Difference struct{ Word, Why string }
 
-var byInbox = map[string]Difference{"command": {none, "the command takes the digest from the question that it reads"}}
+// The differences of the doors.
+var (
+	noArgs  = map[string]Difference{"MCP": {none, "a client says yes or no"}}
+	once    = map[string]Difference{"MCP": {notOpen, "a client answers a question once"}}
+	noKey   = map[string]Difference{"MCP": {none, "without an answer to its question, a client has said no"}}
+	byState = map[string]Difference{"MCP": {notOpen, "a client names its call, and no run"}}
+	byInbox = map[string]Difference{"MCP": {none, "the server has the question"},
+		"command": {none, "the command takes the digest from the question that it reads"}}
+	ofOther = map[string]Difference{"MCP": byState["MCP"], "command": byInbox["command"]}
+	noUsers = map[string]Difference{"MCP": {none, "only the client of a call answers its question"},
+		"Temporal": {none, "a cluster has no users"}}
+)
 
 // Table has all kinds of answers.
 var Table = []Row{
 	{"a yes", Taken, 1, 0, nil, 0, func(r *Run, _ ...*Run) string { return r.yes() }},
 	{"a no", Taken, 0, 0, nil, 0, func(r *Run, _ ...*Run) string { return r.no() }},
-	{"arguments that do not fit the schema", misfit, 0, 1, nil, 0,
+	{"arguments that do not fit the schema", misfit, 0, 1, noArgs, 0,
 		func(r *Run, _ ...*Run) string {
 			return r.Answer(To{}, r.Question.Edit("a", json.RawMessage(`{"amount":"seven"}`)))
 		}},
 	{"a yes that is not used within its time", Taken, 0, 1, nil, time.Nanosecond,
 		func(r *Run, _ ...*Run) string { return r.yes() }},
-	{"the same answer again", Taken, 1, 0, nil, 0, func(r *Run, _ ...*Run) string {
+	{"the same answer again", Taken, 1, 0, once, 0, func(r *Run, _ ...*Run) string {
 		return after(r.yes(), r.yes())
 	}},
-	{"another answer after it", answered, 1, 0, nil, 0, func(r *Run, _ ...*Run) string {
+	{"another answer after it", answered, 1, 0, once, 0, func(r *Run, _ ...*Run) string {
 		return after(r.yes(), r.no())
 	}},
-	{"the same answer while the call runs", Taken, 1, 0, nil, 0, func(r *Run, _ ...*Run) string {
+	{"the same answer while the call runs", Taken, 1, 0, once, 0, func(r *Run, _ ...*Run) string {
 		first := r.yes()
 		r.Begin()
 		return after(first, r.yes())
 	}},
-	{"another answer while the call runs", answered, 1, 0, nil, 0, func(r *Run, _ ...*Run) string {
+	{"another answer while the call runs", answered, 1, 0, once, 0, func(r *Run, _ ...*Run) string {
 		first := r.yes()
 		r.Begin()
 		return after(first, r.no())
@@ -119,13 +130,13 @@ var Table = []Row{
 		r.End()
 		return after(first, r.no())
 	}},
-	{"an unknown call", notOpen, 0, 1, nil, 0,
+	{"an unknown call", notOpen, 0, 1, noKey, 0,
 		func(r *Run, _ ...*Run) string {
 			d := r.Question.Approve("a")
 			d.Key = "run/9/9"
 			return r.Answer(To{}, d)
 		}},
-	{"an unknown run", noRun, 0, 1, nil, 0, func(r *Run, _ ...*Run) string {
+	{"an unknown run", noRun, 0, 1, byState, 0, func(r *Run, _ ...*Run) string {
 		return r.Answer(To{Lost: true}, r.Question.Approve("a"))
 	}},
 	{"another digest", other, 0, 1, byInbox, 0, func(r *Run, _ ...*Run) string {
@@ -133,11 +144,11 @@ var Table = []Row{
 		d.Digest = strings.Repeat("0", len(d.Digest))
 		return r.Answer(To{}, d)
 	}},
-	{"the answer to a call of another run", other, 0, 1, byInbox, 0,
+	{"the answer to a call of another run", other, 0, 1, ofOther, 0,
 		func(r *Run, others ...*Run) string { return r.Answer(To{}, others[0].Question.Approve("a")) }},
-	{"a yes of a user without the permission", noRun, 0, 1, nil, 0,
+	{"a yes of a user without the permission", noRun, 0, 1, noUsers, 0,
 		func(r *Run, _ ...*Run) string { return r.Answer(To{User: Stranger}, r.Question.Approve("eve")) }},
-	{"a yes of an approver", Taken, 1, 0, nil, 0,
+	{"a yes of an approver", Taken, 1, 0, noUsers, 0,
 		func(r *Run, _ ...*Run) string { return r.Answer(To{User: Approver}, r.Question.Approve("boss")) }},
 	{"20 answers at once, 10 yes and 10 no", oneWins, -1, 0, nil, 0, concurrent},
 }
@@ -219,6 +230,9 @@ func (row *Row) differs(t *testing.T, door string, open Open) string {
 func Play(t *testing.T, door string, open Open) {
 	for _, row := range played(t, door) {
 		t.Run(row.Answer, func(t *testing.T) {
+			if door == "Temporal" { // refused answers are sent again for some seconds
+				t.Parallel()
+			}
 			if diff := row.differs(t, door, open); diff != "" {
 				t.Errorf("%s: %s", door, diff)
 			}

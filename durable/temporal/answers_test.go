@@ -1,0 +1,62 @@
+package temporal
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pawl-go/pawl/internal/test/answertest"
+	"github.com/pawl-go/pawl/internal/test/runtest"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// Answers on a cluster have the outcomes of the table. A worker begins a call as soon as the run has
+// its approval.
+func TestAnswerTable(t *testing.T) {
+	addr := cluster(t)
+	if addr == "" {
+		return
+	}
+	answertest.Play(t, "Temporal", func(t *testing.T, n int, within time.Duration) (all []*answertest.Run) {
+		queue := "answers-" + t.TempDir()
+		eng, err := dial(addr, queue, new(Memory))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := inProcess(t, eng, nil, nil)
+		for i := range n {
+			till, id := answertest.NewTill(t), fmt.Sprint(queue, i)
+			if err := w.Add(t.Context(), id, till.Agent(5+i, within)); err != nil {
+				t.Fatal(err)
+			}
+			ctx, run := context.Background(), eng.Runner(id, id)
+			open := func(msgs ...llm.Message) int {
+				res, err := runtest.Ended(run.Run(ctx, msgs...))
+				if err != nil {
+					t.Error(err)
+					return -1
+				}
+				return len(res.Pending)
+			}
+			if n := open(llm.User("pay")); n != 1 {
+				t.Fatalf("%d questions", n)
+			}
+			s, err := eng.State(ctx, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, &answertest.Run{Question: s.Pending[0], Till: till,
+				Answer: func(to answertest.To, d llm.Decision) string {
+					if to.Lost {
+						return answertest.Word(eng.Decide(ctx, id+"-lost", d))
+					}
+					return answertest.Word(eng.Decide(ctx, id, d))
+				},
+				Begin: func() { <-till.Begun },
+				End:   sync.OnceValue(func() int { till.Let(); return open() })})
+		}
+		return all
+	})
+}
