@@ -94,7 +94,49 @@ func (c *call) erase(head store.JournalRun) error {
 		return err
 	}
 	c.s.hub.drop(p)
+	c.s.hub.compact()
 	return nil
+}
+
+const (
+	compactEvery = time.Minute
+	compactTime  = 5 * time.Second // writes wait meanwhile, so it is shorter than a third of a lease
+)
+
+// compact removes the remains of deleted runs from the files of the journal, if it can do so: now,
+// and at most once in compactEvery.
+func (h *hub) compact() {
+	db, ok := h.s.o.Journal.(interface{ Compact(context.Context) error })
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.remains++; !ok || h.remains > 1 || closed(h.drained) {
+		return // the goroutine of the first one sees the others
+	}
+	h.wg.Go(func() {
+		for last, done := false, false; !done; {
+			h.mu.Lock()
+			n := h.remains
+			h.mu.Unlock()
+			ctx, cancel := context.WithTimeout(context.Background(), compactTime)
+			err := db.Compact(ctx)
+			if cancel(); err != nil {
+				h.s.o.Log.Warn("remains of deleted runs are in the files of the journal: pawl runs prune removes them", "error", err)
+			}
+			if last {
+				return
+			}
+			select {
+			case <-h.drained:
+				last = true
+			case <-time.After(compactEvery):
+			}
+			h.mu.Lock()
+			if done = err == nil && h.remains == n; done {
+				h.remains = 0
+			}
+			h.mu.Unlock()
+		}
+	})
 }
 
 // SteerRequest is a message for a run in progress.

@@ -39,6 +39,10 @@ func TestDeployedAgent(t *testing.T) {
 			v.events(v.request("GET", "/v1/runs/r/events", "").Body, nil)
 			run = server.Run{}
 			v.do("GET", "/v1/runs/r", "", 200, &run)
+			var inbox server.Inbox
+			if v.do("GET", "/v1/pending", "", 200, &inbox); (len(inbox.Changed) == 1) != (what == "tool") {
+				t.Errorf("the inbox has %+v", inbox)
+			}
 			lines := strings.Count(log.String(), "cannot continue with the present agent")
 			switch what {
 			case "instructions":

@@ -89,6 +89,7 @@ type hub struct {
 	tries   map[place]retry // failed attempts to resume runs, for runs found in the last scan
 	seats   map[place]*seat
 	lists   map[*list]bool // lists that are watched
+	remains int            // deleted runs whose remains are in the files of the journal
 }
 
 // seat is where watchers of a pending run wait until it resumes.

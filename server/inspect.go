@@ -14,6 +14,7 @@ import (
 // Inbox lists the calls that wait for a decision or a result.
 type Inbox struct {
 	Waiting []PendingRun `json:"waiting"`
+	Changed []Run        `json:"changed,omitzero"`
 	After   string       `json:"after,omitzero"`
 }
 
@@ -52,6 +53,17 @@ func (c *call) inbox() error {
 		}
 		if as == clients[0] {
 			out.After = after
+		}
+	}
+	if c.client = mine; clients[0] == mine && p.After == "" {
+		failed, err := c.s.o.Journal.JournalRuns(c.ctx(), mine.scope(), store.JournalFailed, store.Page{Limit: 1000})
+		if err != nil {
+			return err
+		}
+		for _, head := range failed {
+			if run := c.s.toRun(head); run.Code != "" {
+				out.Changed = append(out.Changed, run)
+			}
 		}
 	}
 	return c.write(http.StatusOK, out)

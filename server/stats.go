@@ -102,7 +102,7 @@ func (c *stats) read(ctx context.Context, s *Server) {
 		var sum durable.Summary
 		_ = json.Unmarshal(r.Summary, &sum) // package durable wrote it; a run that works has none
 		state, agent, idle := r.State, baseName(r.Agent), now.Sub(r.Updated)
-		if s.agents[agent] == nil {
+		if s.newest(agent) == nil {
 			agent = "other"
 		}
 		switch {
