@@ -89,7 +89,7 @@ func (r *reading) parsed(text []byte) *File {
 }
 
 // agentName is what an agent may be called.
-var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}(@[A-Za-z0-9_.-]{1,32})?$`)
 
 // agent reads one document.
 func (r *reading) agent(root *yaml.Node) *Agent {
@@ -102,7 +102,7 @@ func (r *reading) agent(root *yaml.Node) *Agent {
 		r.object(real(root), reflect.ValueOf(a).Elem(), "")
 	}
 	if a.Name != "" && !agentName.MatchString(a.Name) {
-		r.placed(CodeBadValue, "agent", "letters, digits, _, - and ., 64 at most", "%q is no name of an agent", cut(a.Name))
+		r.placed(CodeBadValue, "agent", "letters, digits, _, - and ., 64 at most, and a version after @: clerk@2", "%q is no name of an agent", cut(a.Name))
 	}
 	if len(r.findings) == before {
 		for _, f := range a.wrongServers() {

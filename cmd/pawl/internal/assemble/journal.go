@@ -140,8 +140,12 @@ func (j *Journal) Inbox(ctx context.Context, sys *cli.System) ([]inboxItem, erro
 			continue
 		}
 		if j.StateOf(r) == "changed" {
+			command := []string{"runs", "resume", r.ID, "--accept-changes"}
+			if meta, err := j.Meta(j.Scoped(ctx), r.ID); err == nil && ReadRecipe(meta) == nil { // of pawl serve
+				command = append(command, "--file", "FILE.yaml")
+			}
 			sys.Notice("run " + r.ID + " cannot continue: " + Secrets(sys.Env, nil).String(SummaryOf(r).Cause) + "; " +
-				j.Command("runs", "resume", r.ID, "--accept-changes"))
+				j.Command(command...))
 		}
 		ws, err := j.Pending(j.Scoped(ctx), r.ID)
 		if err != nil {
