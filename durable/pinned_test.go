@@ -164,8 +164,8 @@ func TestChangedIsFailed(t *testing.T) {
 	}
 }
 
-// An approval of a call does not cover the same tool at another address, and a new one does, also in
-// a process that reads the journal.
+// An approval of a call does not cover the same tool at another address. A new one does, also in a
+// process that reads the journal.
 func TestApprovalOfAnotherAddress(t *testing.T) {
 	for name, j := range journals(t) {
 		t.Run(name, func(t *testing.T) {

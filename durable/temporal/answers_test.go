@@ -12,8 +12,8 @@ import (
 	"github.com/pawl-go/pawl/llm"
 )
 
-// Answers on a cluster have the outcomes of the table. A worker begins a call as soon as the run has
-// its approval.
+// Answers on a cluster have the outcomes of the table. A worker begins a call as soon as the run
+// has its approval.
 func TestAnswerTable(t *testing.T) {
 	addr := cluster(t)
 	if addr == "" {

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"go.temporal.io/sdk/client"
 	sdkworker "go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -80,14 +79,16 @@ func TestCheckLivenessOfWaitingRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asks := &pawl.Agent{Model: script.New(script.Call("form", nil)), Tools: []pawl.Toolset{&pawl.Tool{Name: "form", Passive: true}}}
+	asks := &pawl.Agent{Model: script.New(script.Call("form", nil)),
+		Tools: []pawl.Toolset{&pawl.Tool{Name: "form", Passive: true}}}
 	t.Run("worker", func(t *testing.T) {
-		same := *eng
-		if same.Client, err = client.NewClientFromExisting(eng.Client, client.Options{}); err != nil {
+		same, err := dial(addr, eng.TaskQueue, eng.Blobs)
+		if err != nil {
 			t.Fatal(err)
 		}
-		inProcess(t, &same, asks, nil)
-		if res, err := runtest.Ended(eng.Runner(eng.TaskQueue, "agent").Run(t.Context(), ask...)); err != nil || len(res.Pending) != 1 {
+		inProcess(t, same, asks, nil)
+		res, err := runtest.Ended(eng.Runner(eng.TaskQueue, "agent").Run(t.Context(), ask...))
+		if err != nil || len(res.Pending) != 1 {
 			t.Fatalf("%+v, %v", res, err)
 		}
 		if why := stuck(eng); why != "" {
@@ -99,11 +100,11 @@ func TestCheckLivenessOfWaitingRuns(t *testing.T) {
 		t.Errorf("without a worker: %q", why)
 	}
 
-	empty := *eng
-	empty.TaskQueue = "empty-" + t.TempDir()
+	empty := &Engine{Client: eng.Client, Blobs: eng.Blobs, TaskQueue: "empty-" + t.TempDir()}
 	w := sdkworker.New(eng.Client, empty.TaskQueue, sdkworker.Options{})
 	w.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ input) error {
-		if err := workflow.SetQueryHandler(ctx, queryState, func() (State, error) { return State{Waits: true}, nil }); err != nil {
+		waits := func() (State, error) { return State{Waits: true}, nil }
+		if err := workflow.SetQueryHandler(ctx, queryState, waits); err != nil {
 			return err
 		}
 		workflow.GetSignalChannel(ctx, signalCancel).Receive(ctx, nil)
@@ -117,7 +118,7 @@ func TestCheckLivenessOfWaitingRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for tick := time.Tick(100 * time.Millisecond); ; <-tick {
-		if why := stuck(&empty); strings.Contains(why, "no question is open") {
+		if why := stuck(empty); strings.Contains(why, "no question is open") {
 			break
 		} else if why != "" {
 			t.Fatal(why)

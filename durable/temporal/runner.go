@@ -330,8 +330,9 @@ const decideTries = 6
 func (e *Engine) Decide(ctx context.Context, id string, ds ...llm.Decision) error {
 	err := e.update(ctx, id, updateDecide, ds)
 	if errors.Is(err, ErrUnknownRun) && len(ds) > 0 {
-		if _, unknown := e.Client.DescribeWorkflowExecution(ctx, id, ""); unknown == nil { // the run has ended
-			bad := &durable.AnswerError{Key: ds[0].Key, Code: durable.AnswerNotOpen, Text: "the call does not wait for an answer; the run has ended"}
+		if _, unknown := e.Client.DescribeWorkflowExecution(ctx, id, ""); unknown == nil {
+			bad := &durable.AnswerError{Key: ds[0].Key, Code: durable.AnswerNotOpen,
+				Text: "the call does not wait for an answer; the run has ended"}
 			return fmt.Errorf("run %s: %w", id, notAsked{bad})
 		}
 	}
@@ -343,19 +344,20 @@ func (e *Engine) Steer(ctx context.Context, id string, msgs ...llm.Message) erro
 	return e.update(ctx, id, updateSteer, msgs)
 }
 
+// updatesAtOnce is the number of answers and messages of a process that are in flight. The server
+// accepts 10 updates of a run, of which a composing tool has atOnce; with more, it may not process
+// any of them for a minute.
+const updatesAtOnce = 4
+
 // update waits until the run has accepted v.
 func (e *Engine) update(ctx context.Context, id, name string, v any) error {
+	e.once.Do(func() { e.updates = make(chan struct{}, updatesAtOnce) })
+	o := client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: name, Args: []any{v},
+		WaitForStage: client.WorkflowUpdateStageCompleted}
 	var err error
 	for try := range decideTries {
-		var h client.WorkflowUpdateHandle
-		h, err = e.Client.UpdateWorkflow(ctx,
-			client.UpdateWorkflowOptions{WorkflowID: id, UpdateName: name, Args: []any{v},
-				WaitForStage: client.WorkflowUpdateStageCompleted})
-		if err == nil {
-			err = h.Get(ctx, nil)
-		}
 		var bad *durable.AnswerError
-		if err = e.about(id, err); name != updateDecide || !errors.Is(err, ErrNotAsked) ||
+		if err = e.about(id, e.updateOnce(ctx, o)); name != updateDecide || !errors.Is(err, ErrNotAsked) ||
 			errors.As(err, &bad) && bad.Code == durable.AnswerTaken {
 			return err
 		}
@@ -364,6 +366,20 @@ func (e *Engine) update(ctx context.Context, id, name string, v any) error {
 			return err
 		case <-time.After(50 * time.Millisecond << try):
 		}
+	}
+	return err
+}
+
+func (e *Engine) updateOnce(ctx context.Context, o client.UpdateWorkflowOptions) error {
+	select {
+	case e.updates <- struct{}{}:
+		defer func() { <-e.updates }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	h, err := e.Client.UpdateWorkflow(ctx, o)
+	if err == nil {
+		err = h.Get(ctx, nil)
 	}
 	return err
 }

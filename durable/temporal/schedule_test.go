@@ -32,8 +32,8 @@ func versions(c *durabletest.Case, world durabletest.World, had *fate) (all []*p
 	asked := map[string]int{}
 	for version := range 3 {
 		a := c.Agent(world)
-		a.Middleware = []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall, _ *pawl.Tool) (pawl.Approval,
-			error) {
+		a.Middleware = []pawl.Middleware{pawl.Approve(func(_ context.Context, c llm.ToolCall,
+			_ *pawl.Tool) (pawl.Approval, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if c.Name != "pay" {

@@ -36,6 +36,7 @@ package temporal
 import (
 	"cmp"
 	"errors"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -55,6 +56,9 @@ type Engine struct {
 	// request. 0 means when the server suggests it, or 8,000.
 	Events int
 	Poll   time.Duration // the interval at which a Runner polls its run; 0 means 500 ms
+
+	once    sync.Once
+	updates chan struct{} // holds a value for each update in flight
 }
 
 var (
