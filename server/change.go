@@ -100,7 +100,7 @@ func (c *call) erase(head store.JournalRun) error {
 
 const (
 	compactEvery = time.Minute
-	compactTime  = 5 * time.Second // writes wait meanwhile, so it is shorter than a third of a lease
+	compactTime  = 5 * time.Second // writes wait meanwhile: less than a third of a lease
 )
 
 // compact removes the remains of deleted runs from the files of the journal, if it can do so: now,

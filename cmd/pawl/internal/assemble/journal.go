@@ -141,7 +141,8 @@ func (j *Journal) Inbox(ctx context.Context, sys *cli.System) ([]inboxItem, erro
 		}
 		if j.StateOf(r) == "changed" {
 			command := []string{"runs", "resume", r.ID, "--accept-changes"}
-			if meta, err := j.Meta(j.Scoped(ctx), r.ID); err == nil && ReadRecipe(meta) == nil { // of pawl serve
+			// A run of pawl serve has no recipe.
+			if meta, err := j.Meta(j.Scoped(ctx), r.ID); err == nil && ReadRecipe(meta) == nil {
 				command = append(command, "--file", "FILE.yaml")
 			}
 			sys.Notice("run " + r.ID + " cannot continue: " + Secrets(sys.Env, nil).String(SummaryOf(r).Cause) + "; " +
