@@ -74,13 +74,6 @@ type Cursor struct {
 // New returns a Cursor at the start of data. Slices that the Cursor returns refer to data.
 func New(data []byte) Cursor { return Cursor{b: data} }
 
-// Resume returns a Cursor at the value of a member at offset, inside depth objects and arrays, as
-// if Key had moved it there. It serves readers of many documents that begin with the same bytes,
-// which are parsed once. Offset returns the offset of such a value.
-func Resume(data []byte, offset, depth int) Cursor {
-	return Cursor{b: data, i: offset, value: offset + 1, depth: depth}
-}
-
 // Offset returns the position of the Cursor in the data.
 func (c *Cursor) Offset() int { return c.i }
 

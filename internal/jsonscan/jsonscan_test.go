@@ -148,34 +148,6 @@ func TestCursorReadsOtherKindsAsZero(t *testing.T) {
 	}
 }
 
-func TestResume(t *testing.T) {
-	doc := []byte(`{"a":1,"b":[{"c":{"d":"x"},"e":2}],"f":3}`)
-	first := jsonscan.New(doc)
-	first.Object()
-	first.Key()
-	first.Key()
-	first.Array()
-	first.More()
-	first.Object()
-	first.Key()
-	c := jsonscan.Resume(doc, first.Offset(), 3)
-	var got []string
-	if !c.Object() {
-		t.Fatal("the value is no object")
-	}
-	for range 3 { // the value, the object that contains it and, after the array, the document
-		for k, ok := c.Key(); ok; k, ok = c.Key() {
-			got = append(got, string(k))
-		}
-		if len(got) == 2 && c.More() {
-			t.Error("the array continues")
-		}
-	}
-	if err := c.End(); err != nil || strings.Join(got, "") != "def" {
-		t.Errorf("got %v, %v; want d e f", got, err)
-	}
-}
-
 func TestNumbers(t *testing.T) {
 	for in, want := range map[string]int64{
 		"0": 0, "-0": 0, "7": 7, "-12": -12, "120": 120, "1.9": 1, "1e3": 1000, "9223372036854775807": math.MaxInt64,

@@ -20,9 +20,6 @@ var chatAPI = &api{
 	},
 }
 
-// chunkDepth is the nesting of a delta: in a choice, in the choices, in a chunk.
-const chunkDepth = 3
-
 // closed is the index of a part that is not open.
 const closed = -1
 
@@ -41,13 +38,6 @@ type chatDecoder struct {
 	some    bool         // a chunk arrived
 	sealing bool         // a whole reply: parts are emitted complete
 	noticed bool         // the notice about media was emitted
-
-	// The chunks of a stream differ in little more than their delta. The rest is read once and
-	// then compared.
-	before []byte // the last chunk up to its delta; nil means unknown
-	delta  int    // where the delta of this chunk begins; 0 means nowhere
-	after  []byte // the rest of a chunk that had no information
-	tries  int    // how often after was set
 }
 
 // toDelta reads a message, or a fragment of one. It emits the members in the order in which a

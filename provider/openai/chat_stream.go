@@ -30,58 +30,31 @@ func (d *chatDecoder) Whole(body []byte) error {
 // chunk reads one chunk of a stream, or a whole body.
 func (d *chatDecoder) chunk(data []byte) error {
 	d.some = true
-	var c jsonscan.Cursor
-	choices := false
-	rest := 0 // where the rest after the delta begins; 0 means that the rest has information
-	if d.before != nil && bytes.HasPrefix(data, d.before) {
-		c = jsonscan.Resume(data, len(d.before), chunkDepth)
-		choices = true
-		if err := d.toDelta(&c); err != nil {
-			return err
-		}
-		rest = c.Offset()
-		if d.after != nil && c.Err() == nil && bytes.Equal(data[rest:], d.after) {
-			return nil
-		}
-		if err := d.members(&c, 0, true); err != nil {
-			return err
-		}
-		for c.More() {
-			rest = 0
-			if err := d.choice(&c); err != nil {
-				return err
-			}
-		}
-	} else {
-		c = jsonscan.New(data)
-		if !c.Object() {
-			return d.broken("the reply is not a JSON object: %s", wire.Excerpt(data))
-		}
+	c := jsonscan.New(data)
+	if c.Kind() != jsonscan.Object {
+		return d.broken("the reply is not a JSON object: %s", wire.Excerpt(data))
 	}
+	choices := false
 	var failure []byte
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
+	for k := range c.Members() {
 		switch string(k) {
 		case "choices":
-			d.delta = 0
 			for c.Array(); c.More(); {
 				choices = true
 				if err := d.choice(&c); err != nil {
 					return err
 				}
 			}
-			if d.delta > 0 {
-				d.before = append(d.before[:0], data[:d.delta]...)
-			}
 		case "usage":
 			if c.Kind() == jsonscan.Object {
 				if err := d.spent(toUsage(c.Raw())); err != nil {
 					return err
 				}
-				rest = 0
 			}
-		case "x_groq":
-			d.groq(&c)
-			rest = 0
+		case "x_groq": // the standard member has priority
+			if d.Usage == nil {
+				d.Usage = toUsage(wire.Member(c.Raw(), "usage"))
+			}
 		case "id":
 			if d.ID == "" {
 				d.ID = c.String()
@@ -102,11 +75,6 @@ func (d *chatDecoder) chunk(data []byte) error {
 	if err := c.End(); err != nil {
 		return d.broken("a chunk of the reply cannot be read: %v", err)
 	}
-	// a rest that always changes is not stored for ever
-	if rest > 0 && len(d.reason) == 0 && d.tries < 8 {
-		d.tries++
-		d.after = append(d.after[:0], data[rest:]...)
-	}
 	if d.sealing && !choices {
 		return d.broken("the reply has no choices: %s", wire.Excerpt(data))
 	}
@@ -126,53 +94,12 @@ func (d *chatDecoder) spent(u *llm.Usage) error {
 	return nil
 }
 
-// groq reads the usage in Groq's own member. The standard member has priority.
-func (d *chatDecoder) groq(c *jsonscan.Cursor) {
-	if d.Usage == nil {
-		d.Usage = toUsage(wire.Member(c.Raw(), "usage"))
-	}
-}
-
 // choice reads one choice. Only the first of several (n > 1) is used; they may be interleaved.
 func (d *chatDecoder) choice(c *jsonscan.Cursor) error {
-	if !c.Object() {
-		return nil
-	}
-	return d.members(c, noIndex, false)
-}
-
-// members reads the rest of a choice. read means that its delta has been read.
-func (d *chatDecoder) members(c *jsonscan.Cursor, index int64, read bool) error {
-	var delta, message, reason []byte
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		switch string(k) {
-		case "index":
-			index, _ = c.Int()
-		case "delta":
-			if index != 0 || d.sealing || read {
-				delta = c.Raw()
-				continue
-			}
-			read = true
-			d.delta = c.Offset()
-			if err := d.toDelta(c); err != nil {
-				return err
-			}
-		case "message":
-			if index == 0 && d.sealing && !read {
-				read = true
-				if err := d.toDelta(c); err != nil {
-					return err
-				}
-				continue
-			}
-			message = c.Raw()
-		case "finish_reason":
-			if c.Kind() == jsonscan.String {
-				reason = c.Text()
-			}
-		}
-	}
+	index := int64(noIndex)
+	var delta, message []byte
+	var reason jsonscan.Word
+	c.Fields("index", &index, "delta", &delta, "message", &message, "finish_reason", &reason)
 	if index > 0 || c.Err() != nil {
 		return nil // the chunk reports the error
 	}
@@ -180,11 +107,9 @@ func (d *chatDecoder) members(c *jsonscan.Cursor, index int64, read bool) error 
 	if delta == nil || d.sealing && message != nil {
 		delta = message
 	}
-	if delta != nil && !read {
-		inner := jsonscan.New(delta)
-		if err := d.toDelta(&inner); err != nil {
-			return err
-		}
+	inner := jsonscan.New(delta)
+	if err := d.toDelta(&inner); err != nil {
+		return err
 	}
 	if len(reason) > 0 {
 		d.reason = append(d.reason[:0], reason...)

@@ -31,55 +31,22 @@ func (d *responseDecoder) Event(data []byte) error {
 	if string(data) == "[DONE]" {
 		return nil
 	}
-	var typ, delta, text, args, input, item, response, failure []byte
-	// Long members that repeat earlier fragments are not read, if the members before show that.
-	output, content, number := int64(noIndex), int64(0), int64(noIndex)
 	c := jsonscan.New(data)
-	if !c.Object() {
+	if c.Kind() != jsonscan.Object {
 		return d.broken("an event is not a JSON object: %s", wire.Excerpt(data))
 	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		switch string(k) {
-		case "type":
-			if typ = c.Text(); ignored(typ) {
-				d.skipped++
-				return nil
-			}
-		case "output_index":
-			output, _ = c.Int()
-		case "sequence_number":
-			number, _ = c.Int()
-		case "content_index", "summary_index":
-			content, _ = c.Int()
-		case "delta":
-			delta = c.Raw()
-		case "text", "refusal":
-			text = c.Raw()
-		case "arguments":
-			args = c.Raw()
-		case "input":
-			input = c.Raw()
-		case "item":
-			if output != noIndex && string(typ) == "response.output_item.done" && d.slot(output).sealed {
-				d.slot(output).done = true // the common case: a call whose arguments are complete
-				if number == noIndex {
-					d.skipped++
-				}
-				_, err := d.inOrder(number)
-				return err
-			}
-			item = c.Raw()
-		case "response":
-			if last(typ) && number != noIndex {
-				return d.last(&c, number) // the rest does not matter
-			}
-			response = c.Raw()
-		case "error":
-			if c.Kind() != jsonscan.Null {
-				failure = c.Raw()
-			}
-		}
+	name := jsonscan.New(wire.Member(data, "type"))
+	typ := name.Text()
+	if ignored(typ) {
+		d.skipped++
+		return nil
 	}
+	var response, failure []byte
+	ev := event{output: noIndex}
+	number := int64(noIndex)
+	c.Fields("output_index", &ev.output, "sequence_number", &number, "content_index", &ev.content,
+		"summary_index", &ev.content, "delta", &ev.delta, "text", &ev.text, "refusal", &ev.text,
+		"arguments", &ev.args, "input", &ev.input, "item", &ev.item, "response", &response, "error", &failure)
 	if response != nil && last(typ) {
 		inner := jsonscan.New(response)
 		return d.last(&inner, number)
@@ -90,19 +57,22 @@ func (d *responseDecoder) Event(data []byte) error {
 	if again, err := d.inOrder(number); again || err != nil {
 		return err
 	}
+	if string(failure) == "null" {
+		failure = nil
+	}
 	if failure != nil || string(typ) == "error" {
 		if failure == nil {
 			failure = data
 		}
 		return d.toStreamError(failure)
 	}
-	return d.toDelta(&event{typ, delta, text, args, input, item, output, content})
+	return d.toDelta(typ, &ev)
 }
 
 // event has the members of the events of a stream, as raw JSON.
 type event struct {
-	typ, delta, text, args, input, item []byte
-	output, content                     int64 // the index of the item, and of the text in it
+	delta, text, args, input, item []byte
+	output, content                int64 // the index of the item, and of the text in it
 }
 
 // last reads the response in the last event.
@@ -114,11 +84,15 @@ func (d *responseDecoder) last(c *jsonscan.Cursor, number int64) error {
 }
 
 // toDelta emits the fragments of one event.
-func (d *responseDecoder) toDelta(ev *event) error {
-	switch string(ev.typ) {
+func (d *responseDecoder) toDelta(typ []byte, ev *event) error {
+	switch string(typ) {
 	case "response.output_item.added":
 		return d.added(ev.output, ev.item)
 	case "response.output_item.done":
+		if ev.output != noIndex && d.slot(ev.output).sealed {
+			d.slot(ev.output).done = true // the common case: a call whose arguments are complete
+			return nil
+		}
 		return d.itemDone(ev.output, ev.item)
 	case "response.output_text.delta":
 		return d.say(ev.output, ev.content, ev.delta)
@@ -127,7 +101,7 @@ func (d *responseDecoder) toDelta(ev *event) error {
 		return d.say(ev.output, ev.content, ev.delta)
 	case "response.output_text.done", "response.refusal.done":
 		if s := d.slot(ev.output); s.part == closed || s.content != ev.content {
-			d.Refused = d.Refused || string(ev.typ) == "response.refusal.done"
+			d.Refused = d.Refused || string(typ) == "response.refusal.done"
 			return d.say(ev.output, ev.content, ev.text)
 		} else if wire.Filled(ev.text) && !d.Agrees(s.part, d.unquoted(ev.text)) {
 			return d.Inconsistent("the text of item %d is not that of its fragments", ev.output)
