@@ -11,7 +11,7 @@ import (
 
 // slot is a block of a stream.
 type slot struct {
-	index int64
+	index int
 	kind  kind
 	part  int // the open part, or closed
 	// so depends on the kind. Thinking: the text so far. Text: the content of the array of
@@ -40,62 +40,38 @@ const closed = -1
 
 // Event reads one event. The data has its name.
 func (d *decoder) Event(data []byte) error {
-	var typ, delta, block, usage []byte
-	index := int64(0)
-	indexed := false
+	var typ jsonscan.Word
+	var delta, block, usage, message, failure []byte
+	var index int
 	c := jsonscan.New(data)
-	if !c.Object() {
+	if c.Kind() != jsonscan.Object {
 		if string(data) == "[DONE]" { // from compatible servers
 			return nil
 		}
 		return broken("an event is not a JSON object: %s", wire.Excerpt(data))
 	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		switch string(k) {
-		case "type":
-			if typ = c.Text(); string(typ) == "ping" {
-				return nil
-			}
-		case "index":
-			index, _ = c.Int()
-			indexed = true
-		case "delta":
-			if indexed && string(typ) == "content_block_delta" {
-				if err := d.toDelta(&c, index); err != nil {
-					return err
-				}
-				continue
-			}
-			delta = c.Raw()
-		case "content_block":
-			block = c.Raw()
-		case "usage":
-			usage = c.Raw()
-		case "error":
-			if c.Kind() != jsonscan.Null {
-				return toStreamError(data)
-			}
-		case "message":
-			if string(typ) == "error" {
-				return toStreamError(data) // {"type":"error","message":"…"}
-			}
-			if err := d.start(&c); err != nil {
-				return err
-			}
-		}
+	c.Fields("type", &typ, "index", &index, "delta", &delta, "content_block", &block, "usage", &usage,
+		"message", &message, "error", &failure)
+	switch {
+	case string(typ) == "ping":
+		return nil
+	case string(typ) == "error", failure != nil && string(failure) != "null":
+		return toStreamError(data)
 	}
 	if err := c.End(); err != nil {
 		return broken("an event of the reply cannot be read: %v", err)
 	}
+	if message != nil {
+		if err := d.start(message); err != nil {
+			return err
+		}
+	}
 	switch string(typ) {
-	case "error":
-		return toStreamError(data)
 	case "content_block_start":
 		return d.begin(index, block)
 	case "content_block_delta":
 		if delta != nil {
-			inner := jsonscan.New(delta)
-			return d.toDelta(&inner, index)
+			return d.toDelta(delta, index)
 		}
 	case "content_block_stop":
 		s := d.slot(index)
@@ -172,8 +148,7 @@ func (d *decoder) complete() error {
 // start reads the message that opens a stream. It has content if code in the server's container
 // waits for calls. A second message means that a proxy repeated the request, and the first reply
 // does not count. If its deltas cannot be taken back, the reply fails.
-func (d *decoder) start(c *jsonscan.Cursor) error {
-	message := c.Raw()
+func (d *decoder) start(message []byte) error {
 	if d.started {
 		if id := wire.MemberText(message, "id"); id != "" && id == d.ID && len(d.slots) == 0 && !d.Unchecked {
 			if !bytes.Equal(wire.Member(message, "content"), d.opening) {
@@ -214,7 +189,7 @@ func (d *decoder) start(c *jsonscan.Cursor) error {
 var heads = maphash.MakeSeed()
 
 // slot returns the last block with an index; nil means none.
-func (d *decoder) slot(index int64) *slot {
+func (d *decoder) slot(index int) *slot {
 	for i := len(d.slots) - 1; i >= 0; i-- {
 		if d.slots[i].index == index {
 			return &d.slots[i]
@@ -224,7 +199,7 @@ func (d *decoder) slot(index int64) *slot {
 }
 
 // begin opens a block.
-func (d *decoder) begin(index int64, raw []byte) error {
+func (d *decoder) begin(index int, raw []byte) error {
 	c := jsonscan.New(raw)
 	b, head := d.content(&c), maphash.Bytes(heads, raw)
 	for i := range d.slots {
@@ -275,20 +250,21 @@ func (d *decoder) begin(index int64, raw []byte) error {
 }
 
 // toDelta reads a fragment of a block.
-func (d *decoder) toDelta(c *jsonscan.Cursor, index int64) error {
+func (d *decoder) toDelta(raw []byte, index int) error {
 	s := d.slot(index)
 	if s == nil || s.done {
 		return broken("a piece of block %d came before its beginning, or after its end", index)
 	}
 	if s.kind == kindBlock {
-		s.block.add(c.Raw())
+		s.block.add(raw)
 		return nil
 	}
+	c := jsonscan.New(raw)
 	for k := range c.Members() {
 		switch {
 		case s.kind == kindText && string(k) == "text", s.kind == kindThinking && string(k) == "thinking",
 			s.kind == kindCall && string(k) == "partial_json":
-			if err := d.fragment(c, s); err != nil {
+			if err := d.fragment(&c, s); err != nil {
 				return err
 			}
 		case s.kind == kindText && string(k) == "citation":
