@@ -62,50 +62,42 @@ func (d *decoder) chunk(c *jsonscan.Cursor) error {
 		}
 		return nil
 	}
-	if !c.Object() {
-		if c.Err() != nil {
-			return broken("the reply cannot be read: %v", c.Err())
-		}
+	isObject := c.Kind() == jsonscan.Object
+	var candidates, usage, model, id, feedback, failure []byte
+	c.Fields("candidates", &candidates, "usageMetadata", &usage, "modelVersion", &model, "responseId", &id,
+		"promptFeedback", &feedback, "error", &failure)
+	switch {
+	case failure != nil && string(failure) != "null":
+		return toStreamError(failure)
+	case c.Err() != nil:
+		return broken("the reply cannot be read: %v", c.Err())
+	case !isObject:
 		return broken("the reply is not a JSON object")
 	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		switch string(k) {
-		case "candidates":
-			for c.Array(); c.More(); {
-				if err := d.candidate(c); err != nil {
-					return err
-				}
-			}
-		case "usageMetadata":
-			if raw := c.Raw(); bytes.Contains(raw, []byte(`TokenCount"`)) {
-				d.usage = append(d.usage[:0], raw...)
-			}
-		case "modelVersion":
-			if d.Model == "" {
-				d.Model = c.String()
-			}
-		case "responseId":
-			if d.ID == "" {
-				d.ID = c.String()
-			}
-		case "promptFeedback":
-			d.feedback(c)
-		case "error":
-			if c.Kind() != jsonscan.Null {
-				return toStreamError(c.Raw())
-			}
-		}
+	if d.Model == "" {
+		d.Model = wire.AsText(model)
 	}
-	if c.Err() != nil {
-		return broken("the reply cannot be read: %v", c.Err())
+	if d.ID == "" {
+		d.ID = wire.AsText(id)
+	}
+	if bytes.Contains(usage, []byte(`TokenCount"`)) {
+		d.usage = append(d.usage[:0], usage...)
+	}
+	d.feedback(feedback)
+	list := jsonscan.New(candidates)
+	for list.Array(); list.More(); {
+		if err := d.candidate(&list); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // feedback reads why the prompt was refused.
-func (d *decoder) feedback(c *jsonscan.Cursor) {
+func (d *decoder) feedback(raw []byte) {
 	var reason []byte
 	var words string
+	c := jsonscan.New(raw)
 	if c.Fields("blockReason", &reason, "blockReasonMessage", &words); reason != nil {
 		d.blocked = enum(reason, blockReasons)
 	}
@@ -138,26 +130,12 @@ func (d *decoder) candidate(c *jsonscan.Cursor) error {
 
 // content emits the parts of a candidate.
 func (d *decoder) content(raw []byte) error {
-	c := jsonscan.New(raw)
-	if !c.Object() {
-		return nil
-	}
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		if string(k) != "parts" {
-			continue
+	c := jsonscan.New(wire.Member(raw, "parts"))
+	for c.Array(); c.More(); {
+		p := d.readPart(&c)
+		if err := d.toDelta(&p); err != nil {
+			return err
 		}
-		for c.Array(); c.More(); {
-			p := d.readPart(&c)
-			if c.Err() != nil {
-				break
-			}
-			if err := d.toDelta(&p); err != nil {
-				return err
-			}
-		}
-	}
-	if c.Err() != nil {
-		return broken("the reply cannot be read: %v", c.Err())
 	}
 	return nil
 }
