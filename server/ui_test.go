@@ -168,6 +168,7 @@ func TestUseChat(t *testing.T) {
 				"stop":                           {1, []string{"text:I call. | wait({}) output-error context canceled"}},
 				"history":                        {3, []string{"text:You said: one", "text:I call. | " + paid(11) + " | text:Done: paid 11"}},
 				"failing model":                  {1, []string{""}},
+				"failing model behind a write":   {2, []string{"text:I call. | " + paid(12)}},
 				"end behind a tool":              {1, []string{`text:I call. | end({}) output-available "over"`}},
 				// the control: without the mark of executed calls the page posts again and again
 				"end without the mark": {5, nil},
@@ -184,15 +185,15 @@ func TestUseChat(t *testing.T) {
 				if chat.Posts != want.posts || want.shows != nil && !slices.Equal(chat.Shows, want.shows) {
 					t.Errorf("%s: got %d requests and %q, want %d and %q", name, chat.Posts, chat.Shows, want.posts, want.shows)
 				}
-				if failed := len(chat.Errors) > 0; failed != (name == "failing model") && want.shows != nil {
+				if failed := len(chat.Errors) > 0; failed != strings.HasPrefix(name, "failing model") && want.shows != nil {
 					t.Errorf("%s: errors %q", name, chat.Errors)
 				}
 			}
 			if string(got["nothing to resume"]) != "204" {
 				t.Errorf("nothing to resume: got %s", got["nothing to resume"])
 			}
-			if n := w.paid.Load(); n != 7 { // approve, mixed, edited, twice 2, reload, history
-				t.Errorf("%d payments, want 7", n)
+			if n := w.paid.Load(); n != 8 { // approve, mixed, edited, twice 2, reload, history, failing
+				t.Errorf("%d payments, want 8", n)
 			}
 		})
 	}

@@ -137,6 +137,7 @@ await scene('history', async () => {
 	return chat;
 });
 await scene('failing model', () => say(open('fails'), 'break'));
+await scene('failing model behind a write', async () => answer(await say(open('breaks'), 'call pay 12 then break'), yes));
 await scene('end behind a tool', () => say(open('end'), 'call end'));
 await scene('end without the mark', async () => {
 	const unmarked = async (url, init) => {
