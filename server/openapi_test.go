@@ -124,4 +124,13 @@ func TestThePageOfTheServer(t *testing.T) {
 			t.Errorf("the page has no word of %s", path)
 		}
 	}
+	codes, err := os.ReadFile("testdata/forms/error_codes.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(codes)) {
+		if status, code, _ := strings.Cut(strings.TrimSpace(line), " "); !strings.Contains(string(b), "| `"+code+"` | "+status+" |") {
+			t.Errorf("the page has no code %s", line)
+		}
+	}
 }
