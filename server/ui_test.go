@@ -192,7 +192,7 @@ func TestUseChat(t *testing.T) {
 			if string(got["nothing to resume"]) != "204" {
 				t.Errorf("nothing to resume: got %s", got["nothing to resume"])
 			}
-			if n := w.paid.Load(); n != 8 { // approve, mixed, edited, twice 2, reload, history, failing
+			if n := w.paid.Load(); n != 8 { // approve, mixed, edited, twice 2, reload, history, 12
 				t.Errorf("%d payments, want 8", n)
 			}
 		})
