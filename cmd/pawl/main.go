@@ -16,7 +16,6 @@
 //	pawl schedules list|show|run|delete         schedules, and their runner
 //	pawl models list|show                       the catalogue of models
 //	pawl wire encode|decode|check               requests and replies in a provider's form
-//	pawl hostile run|serve                      models that behave badly, as a test of a runtime
 //	pawl doctor                                 faults of this machine: sandbox, keys, database
 //	pawl completion, man, version
 //

@@ -45,7 +45,6 @@ type grammar struct {
 	MCP        mcpCmd            `cmd:"" group:"more" name:"mcp" help:"@grammar_mcp"`
 	Models     modelsCmd         `cmd:"" group:"more" help:"@grammar_models"`
 	Wire       wireCmd           `cmd:"" group:"more" help:"@grammar_wire"`
-	Hostile    serve.HostileCmd  `cmd:"" group:"more" help:"@grammar_hostile"`
 	Completion completionCmd     `cmd:"" group:"more" help:"@grammar_completion"`
 	Man        manCmd            `cmd:"" group:"more" help:"@grammar_man"`
 	Version    versionCmd        `cmd:"" group:"more" help:"Print the version."`

@@ -116,7 +116,8 @@ func Page(all []Behaviour, pawl, control []Row) string {
 
 %d behaviours of models, and of the servers before them, played to pawl over four wires, streamed and whole: %d plays, %d of
 them failed. Each stands for a demand of users of such runtimes, or for a known trap. The list at the end names them.
-`+"`pawl hostile run`"+` plays them on your machine, in less than a minute, without a key and without a network.
+`+"`go run ./pawltest/hostile/cmd/hostile run`"+` plays them on your machine from a checkout, in less than a minute, without a
+key and without a network; `+"`--help`"+` describes the program.
 
 A behaviour passes if all of this holds:
 
@@ -130,11 +131,11 @@ the kit can fail: of %d behaviours it fails %d.
 
 ## Another runtime
 
-`+"`pawl hostile serve`"+` offers the behaviours on a port. Point a client of any of the four APIs at one of them, offer the
+The same program offers the behaviours on a port. Point a client of any of the four APIs at one of them, offer the
 tools that it names, and ask for the verdict:
 
 `+"```sh"+`
-pawl hostile serve --addr 127.0.0.1:4010
+go run ./pawltest/hostile/cmd/hostile serve --addr 127.0.0.1:4010
 curl -s http://127.0.0.1:4010/b/unknown-tool            # what it does, the tools to define, the expected outcome
 OPENAI_BASE_URL=http://127.0.0.1:4010/b/unknown-tool/v1 your-agent "Task unknown-tool: use the tools, then answer."
 curl -s http://127.0.0.1:4010/b/unknown-tool/verdict    # {"requests":2,"valid":true,"results":[…],"wrong":[],"passed":true}

@@ -146,6 +146,7 @@ var arrows = []arrow{
 	{from: "server/uistream", to: []string{".", "llm"}}, // applications have it without a server
 	{from: "server/client", to: []string{".", "llm", "internal/sse"}},
 	{from: "pawltest/hostile", to: []string{".", "llm", "script", "leak", "pawltest", "internal/runerr"}},
+	{from: "pawltest/hostile/cmd/hostile", to: []string{"llm", "provider", "pawltest", "pawltest/hostile"}},
 	{from: "pawltest/hostile/internal/plain"}, // a loop written by hand, for comparison
 	{from: "pawltest", to: []string{".", "llm", "policy", "script", "internal/sse"}, modules: []string{jsonModule}},
 
@@ -165,7 +166,7 @@ var arrows = []arrow{
 	{from: "cmd/pawl/internal/runs", to: append([]string{".", "llm", "redact", "config", "durable", "durable/temporal", "store", "tools/schedule", "internal/nearest", "internal/text"}, toTUI...)},
 	{from: "cmd/pawl/internal/doctor", to: append([]string{"llm", "config", "provider", "sandbox"}, toAssemble...), modules: []string{"golang.org/x/sys"}},
 	{from: "cmd/pawl/internal/demo", to: append([]string{".", "llm", "pawltest", "provider", "script", "tools/data", "tools/file", "internal/text"}, toTUI...)},
-	{from: "cmd/pawl/internal/serve", to: append([]string{".", "llm", "observe", "redact", "config", "durable/temporal", "mcp", "pawltest/...", "provider/...", "server", "store", "telemetry/...",
+	{from: "cmd/pawl/internal/serve", to: append([]string{".", "llm", "observe", "redact", "config", "durable/temporal", "mcp", "provider/...", "server", "store", "telemetry/...",
 		"tools/schedule", "viewer"}, toAssemble...)},
 	{from: "cmd/pawl", to: append([]string{".", "llm", "team", "config", "durable", "mcp", "provider/...", "recording/...", "sandbox", "store", "internal/dialect", "internal/nearest",
 		"tools/knowledge", "tools/outside", "cmd/pawl/internal/demo", "cmd/pawl/internal/doctor", "cmd/pawl/internal/runs", "cmd/pawl/internal/serve"}, toTUI...),
