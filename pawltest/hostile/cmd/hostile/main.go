@@ -3,7 +3,7 @@
 //	go run ./pawltest/hostile/cmd/hostile run [--api API] [--only REGEXP] [--json] [--verbose]
 //	go run ./pawltest/hostile/cmd/hostile serve [--addr HOST:PORT] [--api API]
 //
-// No key is needed, and nothing leaves the machine. docs/hostile.md has the table of the behaviours.
+// No key is needed, and nothing leaves the machine. docs/hostile.md has the table.
 package main
 
 import (
