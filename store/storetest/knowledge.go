@@ -147,16 +147,25 @@ func (s *suite) hybrid() {
 }
 
 func (s *suite) memories() {
+	from := store.Source{Kind: "model", By: "said so", Run: "r", Key: "run/1/0", Outside: true, Unconfirmed: true}
 	m, added, err := s.db.AddMemory(s.ctx, alice,
-		store.Memory{Text: "Likes tea.", Source: "said so", Vector: store.Vector{Model: "m", Values: []float32{1, 1}}})
+		store.Memory{Text: "Likes tea.", Source: from, Vector: store.Vector{Model: "m", Values: []float32{1, 1}}})
 	s.ok(err)
 	if !added || m.ID == "" || m.Created.IsZero() {
 		s.Errorf("added %v: %+v", added, m)
 	}
 	s.same(m, must(s.db.Memory(s.ctx, alice, m.ID)))
-	old, added, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: " likes  TEA.\n"})
-	if s.ok(err); added || old.ID != m.ID {
-		s.Errorf("the same again is %+v, added %v", old, added)
+	for _, step := range []struct{ said, want store.Source }{
+		{store.Source{By: "less", Unconfirmed: true}, from}, // it adds nothing
+		{store.Source{Kind: "user"}, store.Source{Kind: "user"}},
+		{store.Source{By: "other"}, store.Source{Kind: "user"}},
+		{store.Source{By: "owner", Always: true}, store.Source{By: "owner", Always: true}},
+	} {
+		old, added, err := s.db.AddMemory(s.ctx, alice, store.Memory{Text: " likes  (TEA)\n", Source: step.said})
+		if s.ok(err); added || old.ID != m.ID || old.Source != step.want {
+			s.Errorf("the same again is %+v, added %v", old, added)
+		}
+		s.same(old, must(s.db.Memory(s.ctx, alice, m.ID)))
 	}
 	if _, added, err := s.db.AddMemory(s.ctx, bob, store.Memory{Text: "Likes tea."}); err != nil || !added {
 		s.Errorf("Bob likes tea too: added %v, %v", added, err)

@@ -33,7 +33,7 @@ func (s *suite) scopes() {
 		mark := "mark " + where(sc)
 		must(s.db.PutDocument(s.ctx, sc, store.Document{ID: "d", Title: where(sc)},
 			[]store.Chunk{{Text: mark, Vector: v}}))
-		_, _, err := s.db.AddMemory(s.ctx, sc, store.Memory{Text: mark, Source: where(sc), Vector: v})
+		_, _, err := s.db.AddMemory(s.ctx, sc, store.Memory{Text: mark, Source: store.Source{By: where(sc)}, Vector: v})
 		s.ok(err)
 		must(s.db.PutSkill(s.ctx, sc, store.Skill{Name: "k", Text: mark, Description: where(sc)}))
 		s.schedule(sc, "v", noon)
@@ -75,7 +75,7 @@ func (s *suite) scopes() {
 			s.seesShared(sc, q, where, shared)
 			got = nil
 			for _, h := range must(s.db.SearchMemories(s.ctx, sc, q)) {
-				got = append(got, h.Source)
+				got = append(got, h.Source.By)
 			}
 			same("memories", got)
 			if q.Text == "" {

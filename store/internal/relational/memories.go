@@ -2,6 +2,7 @@ package relational
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -17,11 +18,13 @@ const (
 
 func (db *DB) scanFoundMemory(r Row) (n int64, m store.Memory, err error) {
 	var model *string
-	var vector []byte
-	if err = r.Scan(&n, &m.Text, &m.Source, (*timeField)(&m.Created), &model, &vector); err != nil {
+	var vector, source []byte
+	if err = r.Scan(&n, &m.Text, (*jsonField)(&source), (*timeField)(&m.Created), &model, &vector); err != nil {
 		return n, m, err
 	}
-	m.ID = memoryID(n)
+	if m.ID = memoryID(n); json.Unmarshal(source, &m.Source) != nil {
+		m.Source = store.Source{By: string(source)} // of an earlier version
+	}
 	m.Vector, err = db.vector(model, vector)
 	return n, m, err
 }
@@ -65,19 +68,29 @@ func (db *DB) AddMemory(ctx context.Context, s store.Scope, m store.Memory) (sto
 		m.Created = db.b.Now()
 	}
 	added := false
-	db.plain(&m.Text, &m.Source)
-	folded := db.b.Fold(strings.Join(strings.Fields(strings.ToLower(m.Text)), " "))
+	db.plain(&m.Text, &m.Source.By)
+	source, _ := json.Marshal(m.Source) // it has a JSON form
+	fields := strings.Fields(strings.ToLower(m.Text))
+	for i, w := range fields {
+		fields[i] = strings.Trim(w, `.,;:!?"'()`)
+	}
+	folded := db.b.Fold(strings.Join(fields, " "))
 	err := db.b.Change(ctx, Item{Kind: "memory", Scope: s}, func(tx Conn) error {
 		old, err := one(ctx, tx, "memory", db.scanMemory, "select "+memoryColumns+" from memories t where t.tenant = ? and t.USER = ? and t.thread = ? and t.folded = ?",
 			s.Tenant, s.User, s.Thread, folded)
 		if !errors.Is(err, store.ErrNotFound) {
+			from := old.Source
+			if err == nil && (from.Unconfirmed && !m.Source.Unconfirmed || !from.Always && m.Source.Always) {
+				old.Source = m.Source
+				_, err = tx.Exec(ctx, "update memories set source = ?"+ofMemory, string(source), memoryNumber(old.ID), s.Tenant, s.User, s.Thread)
+			}
 			m = old
 			return err
 		}
 		columns, values := db.b.VectorColumns()
 		n, err := number(ctx, tx, "memory", "insert into memories (tenant, USER, thread, body, folded, source, created, "+columns+`)
 			values (?, ?, ?, ?, ?, ?, ?, `+values+") returning n",
-			append([]any{s.Tenant, s.User, s.Thread, m.Text, folded, m.Source, stamp(m.Created)},
+			append([]any{s.Tenant, s.User, s.Thread, m.Text, folded, string(source), stamp(m.Created)},
 				db.b.VectorArgs(m.Vector)...)...)
 		if err != nil {
 			return err
