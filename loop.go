@@ -303,7 +303,7 @@ func (r *run) addReply(req *llm.Request, resp *llm.Response) {
 	r.res.Messages = append(r.res.Messages, resp.Message)
 	r.spend(Spent{Requests: 1 + resp.Requests, Usage: resp.Usage})
 	rejected := resp.Finish == llm.FinishReasonError && resp.Message.HasCalls()
-	r.paid(resp.Usage, !rejected && resp.Usage.Total() == 0 && resp.Usage.Cost == 0)
+	r.paid(resp.Usage, !rejected && resp.Requests >= 0 && resp.Usage.Total() == 0 && resp.Usage.Cost == 0)
 	if rejected {
 		r.res.Spent.Corrections++ // the results of its calls ask for a correction
 	}

@@ -83,7 +83,7 @@ func (e *Engine) start(ctx context.Context, l store.Lease, h *history) (*session
 		s.done.Go(s.beat)
 	}
 	outer := pawl.MessageSourceFrom(ctx)
-	ctx = pawl.WithMessages(ctx, &inbox{s, outer})
+	ctx = store.WithRun(pawl.WithMessages(ctx, &inbox{s, outer}), l.Run)
 	return s, pawl.WithEngine(ctx, &pawl.Engine{Run: l.Run, Bind: s.bind, Replays: true, Intend: s.intend})
 }
 
