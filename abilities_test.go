@@ -28,6 +28,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/team"
 	"github.com/pawl-go/pawl/telemetry"
+	"github.com/pawl-go/pawl/tools/remember"
 	"github.com/pawl-go/pawl/tools/todo"
 )
 
@@ -66,6 +67,7 @@ func modelWrappers(t *testing.T) map[string]func(llm.Model) llm.Model {
 		}}.Middleware()),
 		"policy.Fallback": middle(policy.Fallback{Models: []llm.Model{ableModel()}}.Middleware()),
 		"react.New":       func(m llm.Model) llm.Model { return react.New(m, nil) },
+		"remember":        middle(remember.New(nil, &remember.Options{Write: "end", NoRecall: true}).Middleware()),
 		"script.Record":   func(m llm.Model) llm.Model { return script.Record(m) },
 		"team.Network":    middle(lead.Middleware[0]),
 		"telemetry":       middle(tel.Middleware()),

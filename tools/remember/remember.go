@@ -2,14 +2,15 @@ package remember
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // maxContent is the maximum length of a memory. A longer text belongs into a document.
@@ -17,39 +18,94 @@ const maxContent = 2000
 
 type rememberArgs struct{ Content string }
 
-func (s *Set) remember(ctx context.Context, scope store.Scope, a rememberArgs) (llm.ToolResult, error) {
-	text := strings.TrimSpace(a.Content)
-	if text == "" || len(text) > 4*maxContent {
-		return llm.ErrorResult("content must be one sentence that says something"), nil
+func (s *Set) remember(ctx context.Context, p place, a rememberArgs) (llm.ToolResult, error) {
+	from := store.Source{Kind: "program"}
+	if v := pawl.InvocationFrom(ctx); v != nil && depth(v.Key) > 0 {
+		from = store.Source{Kind: "model", By: v.Agent, Run: store.RunFrom(ctx), Key: v.Key, Outside: s.heard(ctx, v)}
+		from.Unconfirmed = from.Outside && ctx.Value(agreed{}) == nil
 	}
-	source := "said in a conversation"
-	if v := pawl.InvocationFrom(ctx); v != nil {
-		source = v.Agent
-	}
-	m, added, err := s.db.AddMemory(ctx, scope, store.Memory{Text: text, Source: source})
+	m, added, err := s.add(ctx, p, store.Memory{Text: strings.TrimSpace(a.Content), Source: from})
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
 	words := "Remembered as %s."
-	if !added {
+	if m.Source.Unconfirmed {
+		words = "Kept as %s, unconfirmed: a result from outside stands in the conversation. " +
+			"It is not used before the user confirms it."
+	} else if !added {
 		words = "That is known already, as %s."
 	}
-	data, err := json.Marshal(map[string]any{"id": m.ID, "new": added})
-	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: fmt.Sprintf(words, m.ID)}}, Data: data}, err
+	return toolrun.Result(fmt.Sprintf(words, m.ID), map[string]any{"id": m.ID, "new": added})
 }
 
 type forgetArgs struct{ ID string }
 
-func (s *Set) forget(ctx context.Context, scope store.Scope, a forgetArgs) (llm.ToolResult, error) {
-	m, err := s.db.Memory(ctx, scope, a.ID)
+func (s *Set) forget(ctx context.Context, p place, a forgetArgs) (llm.ToolResult, error) {
+	m, err := p.Memory(ctx, p.scope, a.ID)
 	if err == nil {
-		err = s.db.ForgetMemory(ctx, scope, a.ID)
+		err = p.ForgetMemory(ctx, p.scope, a.ID)
 	}
-	switch {
-	case errors.Is(err, store.ErrNotFound):
+	if errors.Is(err, store.ErrNotFound) {
 		return llm.ErrorResult(fmt.Sprintf("Nothing is remembered as %q. memory_list shows the ids.", a.ID)), nil
-	case err != nil:
-		return llm.ToolResult{}, err
 	}
-	return llm.TextResult("Forgotten: " + m.Text), nil
+	return llm.TextResult("Forgotten: " + m.Text), err
+}
+
+type listArgs struct {
+	Query, After string
+	Limit        float64
+	IDs          []string
+}
+
+func (s *Set) list(ctx context.Context, p place, a listArgs) (res llm.ToolResult, err error) {
+	limit := 20
+	if a.Limit >= 1 {
+		limit = int(min(a.Limit, 100))
+	}
+	var list []store.Memory
+	more := ""
+	switch {
+	case a.IDs != nil:
+		for _, id := range a.IDs {
+			m, err := p.Memory(ctx, p.scope, id)
+			if err == nil {
+				list = append(list, m)
+			} else if !errors.Is(err, store.ErrNotFound) {
+				return res, err
+			}
+		}
+	case strings.TrimSpace(a.Query) != "":
+		hits, err := p.SearchMemories(ctx, p.scope, store.Query{Text: a.Query, Limit: limit})
+		if err != nil {
+			return res, err
+		}
+		for _, h := range hits {
+			list = append(list, h.Memory)
+		}
+	default:
+		if list, err = p.Memories.Memories(ctx, p.scope, store.Page{After: a.After, Limit: limit + 1}); err != nil {
+			return res, err
+		}
+		if len(list) > limit {
+			list = list[:limit]
+			more = fmt.Sprintf("[there is more; go on with after %q]\n", list[limit-1].ID)
+		}
+	}
+	var b strings.Builder
+	for _, m := range list {
+		if !m.Source.Unconfirmed {
+			b.WriteString(line(m))
+		}
+	}
+	if b.WriteString(more); b.Len() > 0 {
+		return llm.TextResult(strings.TrimSuffix(b.String(), "\n")), nil
+	} else if a.Query != "" {
+		return llm.TextResult(fmt.Sprintf("Nothing is remembered that has words of %q.", a.Query)), nil
+	}
+	return llm.TextResult("Nothing is remembered."), nil
+}
+
+// line returns the line of a memory for the model.
+func line(m store.Memory) string {
+	return fmt.Sprintf("%s  %s  %s\n", m.ID, m.Created.Format(time.DateOnly), strings.Join(strings.Fields(m.Text), " "))
 }

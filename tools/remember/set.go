@@ -1,9 +1,10 @@
-// Package remember provides tools that give a model a memory of its user: sentences that it stores,
-// searches and deletes.
+// Package remember gives a model a memory of its user: sentences that are stored, found again at
+// the start of later turns, and deleted.
 //
 //	db, err := sqlite.Open("pawl.db", nil)
 //	memory := remember.New(db, nil)
-//	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{memory}}
+//	agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{memory},
+//		Middleware: []pawl.Middleware{memory.Middleware()}}
 //	ctx = store.WithScope(ctx, store.Scope{User: "alice"})
 //	res, err := agent.Run(ctx, llm.User("I like tea."))
 //
@@ -13,17 +14,25 @@
 //	memory_list    EffectRead        lists all memories, or the memories that match a question
 //	memory_forget  EffectIdempotent  deletes one
 //
+// The middleware recalls the memories that fit a message of the user, and decides what may be
+// written. Both are optional.
+//
 // The program decides whose memory it is, never the model: by Options.Scope, or by the context of
 // the run. Without either, a call is refused. A memory was written by a person or a model at some
-// time, so it is shown to the model as notes, not as instructions.
+// time, so it is shown to the model as notes, not as instructions. What is written while a result
+// from outside stands in the conversation is unconfirmed: people see it, and no model does.
 package remember
 
 import (
 	"context"
 	"embed"
 	"errors"
+	"path"
+	"slices"
+	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/conversation"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
@@ -40,8 +49,7 @@ type Set struct {
 	List     *pawl.Tool // memory_list
 	Forget   *pawl.Tool // memory_forget
 
-	db    store.Memories
-	scope *store.Scope
+	o Options
 }
 
 var _ pawl.Toolset = (*Set)(nil)
@@ -49,15 +57,35 @@ var _ pawl.Toolset = (*Set)(nil)
 // Options are the options of New. Nil and the zero value take the scope from the context of each
 // call.
 type Options struct {
-	Scope *store.Scope // owner of the memory in every run; nil means store.ScopeFrom
+	Scope    *store.Scope   // owner of the memory in every run; nil means store.ScopeFrom
+	Embedder store.Embedder // nil means that memories are found by their words only
+	// Open opens the store at its first use, in place of the db of New. nil means db.
+	Open func() (store.Memories, error)
+	// Trusted are tools, or patterns, in whose results no stranger writes, in addition to this
+	// package and todo. All other results are from outside.
+	Trusted []string
+	// NoRecall means that the middleware recalls nothing.
+	NoRecall bool
+	// Write is tool, end or ask. Empty means tool.
+	//
+	//   - tool: only the tool remember writes. The middleware lets a call wait for approval if a
+	//     result from outside stands in the conversation.
+	//   - end: in addition, the model is asked after an answer for at most 5 sentences, by the
+	//     message of the user and the answer alone.
+	//   - ask: as end, and a person agrees to every memory before a model is shown it.
+	Write string
 }
 
 // New returns the tools over db.
 func New(db store.Memories, opts *Options) *Set {
-	s := &Set{db: db}
+	s := new(Set)
 	if opts != nil {
-		s.scope = opts.Scope
+		s.o = *opts
 	}
+	if s.o.Open == nil {
+		s.o.Open = func() (store.Memories, error) { return db, nil }
+	}
+	s.o.Trusted = append([]string{"remember", "memory_*", "todo"}, s.o.Trusted...)
 	s.Remember = toolrun.Define(definitions, "remember", &pawl.Tool{Name: "remember", Effect: pawl.EffectIdempotent,
 		Run: scoped(s, s.remember)})
 	s.List = toolrun.Define(definitions, "list", &pawl.Tool{Name: "memory_list", Effect: pawl.EffectRead,
@@ -72,13 +100,118 @@ func (s *Set) Tools(context.Context) ([]*pawl.Tool, error) {
 	return []*pawl.Tool{s.Remember, s.List, s.Forget}, nil
 }
 
-// scoped returns a tool function that calls fn with the owner of the memory.
-func scoped[A any](s *Set, fn func(context.Context, store.Scope, A) (llm.ToolResult, error)) pawl.ToolFunc {
-	return toolrun.Func(func(ctx context.Context, a A) (llm.ToolResult, error) {
-		scope, ok := store.ActingScope(ctx, s.scope)
-		if !ok {
-			return llm.ToolResult{}, errors.New("nothing is remembered here: the program did not say whose memory this is")
-		}
-		return fn(ctx, scope, a)
+// Middleware returns the middleware that recalls memories at the start of a turn, by a call of
+// memory_list, and that writes as Options.Write says.
+func (s *Set) Middleware() pawl.Middleware {
+	m := pawl.Approve(func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
+		return pawl.Approval{Verdict: pawl.VerdictAsk, Reason: "it counts in later conversations, and may come of a result from outside"}, nil
 	})
+	m.Approved = func(next pawl.ToolFunc) pawl.ToolFunc {
+		return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+			return next(context.WithValue(ctx, agreed{}, true), call)
+		}
+	}
+	m = m.For(s.asks)
+	m.Model = func(inner llm.Model) llm.Model { return &model{inner, s} }
+	return m
+}
+
+// agreed marks the context of a call of remember that a person has approved.
+type agreed struct{}
+
+// asks reports whether a call waits for a person. A call within another one does not, and is stored
+// as unconfirmed.
+func (s *Set) asks(ctx context.Context, call llm.ToolCall) bool {
+	v := pawl.InvocationFrom(ctx)
+	return v != nil && call.Name == s.Remember.Name && depth(v.Key) == 2 && (s.o.Write == "ask" || s.heard(ctx, v))
+}
+
+// depth returns 2 for the key of a call or a request of a run, more within another call, and 0
+// outside of runs.
+func depth(k llm.Key) int { return strings.Count(string(k), "/") }
+
+// heard reports whether what the call v writes may be the words of others.
+func (s *Set) heard(ctx context.Context, v *pawl.Invocation) bool {
+	msgs := v.Messages()
+	if len(msgs) == 0 { // another process executes the call
+		msgs = conversation.Of(ctx)
+	}
+	return len(msgs) == 0 || depth(v.Key) > 2 || s.outside(msgs)
+}
+
+// outside reports whether msgs have a result in which others may write.
+func (s *Set) outside(msgs []llm.Message) bool {
+	ours := map[string]bool{} // by the ID of the call
+	for _, m := range msgs {
+		for _, c := range m.Calls() {
+			ours[c.ID] = slices.ContainsFunc(s.o.Trusted, func(name string) bool {
+				ok, _ := path.Match(name, c.Name)
+				return ok
+			})
+		}
+		for _, p := range m.Parts {
+			if r, ok := p.(llm.ToolResult); ok && !ours[r.CallID] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// scoped returns a tool function that calls fn with the store and the owner of the memory.
+func scoped[A any](s *Set, fn func(context.Context, place, A) (llm.ToolResult, error)) pawl.ToolFunc {
+	return toolrun.Func(func(ctx context.Context, a A) (llm.ToolResult, error) {
+		p, err := s.place(ctx)
+		if err != nil {
+			return llm.ToolResult{}, err
+		}
+		return fn(ctx, p, a)
+	})
+}
+
+// place is the store with the owner of the memory.
+type place struct {
+	store.Memories
+	scope store.Scope
+}
+
+func (s *Set) place(ctx context.Context) (p place, err error) {
+	var ok bool
+	if p.scope, ok = store.ActingScope(ctx, s.o.Scope); !ok {
+		return p, errors.New("nothing is remembered here: the program did not say whose memory this is")
+	}
+	p.Memories, err = s.o.Open()
+	return p, err
+}
+
+// maxMemories is the number of memories of a scope. A new one then replaces an unconfirmed one, or
+// the oldest.
+const maxMemories = 1000
+
+// add stores m with its vector.
+func (s *Set) add(ctx context.Context, p place, m store.Memory) (store.Memory, bool, error) {
+	m.Vector = s.vector(ctx, store.ForDocument, m.Text)
+	all, err := p.Memories.Memories(ctx, p.scope, store.Page{Limit: maxMemories})
+	if err != nil {
+		return m, false, err
+	}
+	m, added, err := p.AddMemory(ctx, p.scope, m)
+	if err != nil || !added || len(all) < maxMemories {
+		return m, added, err
+	}
+	old := max(0, slices.IndexFunc(all, func(o store.Memory) bool { return !o.Source.Always }))
+	if i := slices.IndexFunc(all, func(o store.Memory) bool { return o.Source.Unconfirmed }); i >= 0 {
+		old = i
+	}
+	return m, true, p.ForgetMemory(ctx, p.scope, all[old].ID)
+}
+
+// vector returns the vector of a text. Without one, memories are found by their words.
+func (s *Set) vector(ctx context.Context, use store.Use, text string) (v store.Vector) {
+	if s.o.Embedder != nil && strings.TrimSpace(text) != "" {
+		if all, err := store.Embed(ctx, s.o.Embedder, use, text); err == nil {
+			v = all[0]
+		}
+	}
+	return v
 }

@@ -11,6 +11,7 @@
 package todo
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -29,37 +30,24 @@ import (
 // Value is the name of the run's value that holds the List.
 const Value = "pawl.todo"
 
-// recited is the name of the value that holds the step of the last recital.
-const recited = "pawl.todo.recited"
+const recited = "pawl.todo.recited" // the value that holds the step of the last call or recital
 
 // NoticeOpen is the code of the notice that an answer leaves items open.
 const NoticeOpen = "todo_open"
 
-// Bounds of a list and of its recital.
-const (
-	maxText    = 200
-	maxRecital = 590
-	rounds     = 10 // without a call of todo, until the list is recited
-)
+const maxRecital = 590
 
-// The states of an item. At most one item is StateDoing.
-const (
-	StateOpen    = "open"
-	StateDoing   = "doing"
-	StateDone    = "done"
-	StateDropped = "dropped"
-)
+const rounds = 10 // without a call of todo, until the list is recited
 
 // Item is a task.
 type Item struct {
 	Text  string `json:"text"`
-	State string `json:"state"`
+	State string `json:"state"` // open, doing, done or dropped; at most one is doing
 }
 
 // List is the list of a run.
 type List struct {
 	Items []Item `json:"items"`
-	Step  int    `json:"step"` // that last replaced it
 }
 
 // Of returns the list among the values of a run. It is empty if the run has none.
@@ -70,40 +58,31 @@ func Of(v pawl.Values) (list List, err error) {
 	return list, err
 }
 
-// left returns the texts of the items that are open or doing.
-func (l List) left() (left []string) {
-	for _, it := range l.Items {
-		if it.State == StateOpen || it.State == StateDoing {
-			left = append(left, it.Text)
-		}
-	}
-	return left
-}
-
 // String returns a line for each item.
 func (l List) String() string {
 	var b strings.Builder
 	for _, it := range l.Items {
-		mark := map[string]string{StateOpen: " ", StateDoing: ">", StateDone: "x", StateDropped: "-"}[it.State]
+		mark := map[string]string{"open": " ", "doing": ">", "done": "x", "dropped": "-"}[it.State]
 		fmt.Fprintf(&b, "[%s] %s\n", mark, strings.Join(strings.Fields(it.Text), " "))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// summary returns the sentence that a call gets as its result.
-func (l List) summary() string {
-	done, next := 0, "; nothing is open"
-	for _, it := range slices.Backward(l.Items) {
-		switch {
-		case it.State == StateDone:
+// summary returns the sentence that a call gets as its result, and the texts of the items that are
+// open or doing.
+func (l List) summary() (text string, left []string) {
+	done, next := 0, ""
+	for _, it := range l.Items {
+		switch it.State {
+		case "done":
 			done++
-		case it.State == StateDoing:
-			next = "; doing: " + it.Text
-		case it.State == StateOpen && !strings.HasPrefix(next, "; doing"):
-			next = "; next: " + it.Text
+		case "open", "doing":
+			if left = append(left, it.Text); next == "" || it.State == "doing" {
+				next = "; next: " + it.Text
+			}
 		}
 	}
-	return fmt.Sprintf("%d of %d done%s", done, len(l.Items), next)
+	return fmt.Sprintf("%d of %d done%s", done, len(l.Items), cmp.Or(next, "; nothing is open")), left
 }
 
 //go:embed *.md *.json
@@ -115,49 +94,26 @@ func New() *pawl.Tool {
 		Run: toolrun.Func(replace)})
 }
 
-type args struct{ Items *[]Item }
-
-func replace(ctx context.Context, a args) (res llm.ToolResult, err error) {
-	var list List
+func replace(ctx context.Context, list List) (res llm.ToolResult, err error) {
 	v := pawl.InvocationFrom(ctx)
 	if v == nil {
 		return res, toolrun.Refuse("there is no run here, and the list belongs to a run")
 	}
-	if a.Items == nil {
-		ok, err := v.Get(Value, &list)
-		if !ok {
-			list = lastOf(v.Messages()) // of an earlier run of the conversation
-		}
-		if err == nil && len(list.Items) == 0 {
-			return llm.TextResult("The list is empty."), nil
-		}
-		return llm.TextResult(list.String()), err
+	if list.Items == nil {
+		_, err := v.Get(Value, &list)
+		return llm.TextResult(cmp.Or(list.String(), "The list is empty.")), err
 	}
 	doing := 0
-	for i, it := range *a.Items {
-		if len(it.Text) > maxText {
-			return res, toolrun.Refuse("item %d has %d bytes; at most %d are allowed", i+1, len(it.Text), maxText)
-		}
-		if it.State == StateDoing {
+	for _, it := range list.Items {
+		if it.State == "doing" {
 			doing++
 		}
 	}
 	if doing > 1 {
 		return res, toolrun.Refuse("%d items are doing; do one at a time, and leave the others open", doing)
 	}
-	list.Items = *a.Items
-	list.Step, _ = place(v.Key)
-	return llm.TextResult(list.summary()), v.Set(Value, list)
-}
-
-// place returns the step of the call with the key k, and whether the model made it itself.
-func place(k llm.Key) (int, bool) {
-	parts, top := strings.Split(string(k), "/"), true
-	for len(parts) > 3 && strings.HasPrefix(parts[len(parts)-1], "s") { // of a program
-		parts, top = parts[:len(parts)-1], false
-	}
-	step, _ := strconv.Atoi(parts[max(0, len(parts)-2)])
-	return step, top
+	said, _ := list.summary()
+	return llm.TextResult(said), v.Set(Value, list)
 }
 
 // Middleware returns the middleware that recites open items when 10 rounds have passed without a
@@ -171,22 +127,23 @@ func recite(next pawl.ToolFunc) pawl.ToolFunc {
 	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
 		res, err := next(ctx, call)
 		v := pawl.InvocationFrom(ctx)
-		step, top := place(v.Key)
-		if err != nil || !top || v.Call.Name == "todo" {
+		place := strings.Split(string(v.Key), "/")
+		if n := len(place); err != nil || n < 3 || place[n-1][0] == 's' { // a call of a program
 			return res, err
 		}
-		var list List
-		last := 0
+		last, list := 0, List{}
+		now, _ := strconv.Atoi(place[len(place)-2])
 		_, wrong := v.Get(Value, &list)
 		_, other := v.Get(recited, &last)
-		left := list.left()
-		if wrong != nil || other != nil || len(left) == 0 || step-max(last, list.Step) < rounds || !isLast(v) ||
-			v.Set(recited, step) != nil {
-			return res, nil
+		_, left := list.summary()
+		switch {
+		case call.Name == "todo":
+			err = v.Set(recited, now)
+		case wrong == nil && other == nil && len(left) > 0 && now-last >= rounds && isLast(v):
+			recital := "\n\nOpen: " + text.Clip(strings.Join(left, "; "), maxRecital)
+			res.Parts, err = append(slices.Clip(res.Parts), llm.Text{Text: recital}), v.Set(recited, now)
 		}
-		recital := "\n\nOpen: " + text.Clip(strings.Join(left, "; "), maxRecital)
-		res.Parts = append(slices.Clip(res.Parts), llm.Text{Text: recital})
-		return res, nil
+		return res, err
 	}
 }
 
@@ -216,9 +173,9 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 				calls = true
 			}
 			if d.Finish != "" && !calls {
-				list := lastOf(req.Messages)
-				n := &llm.Notice{Code: NoticeOpen, Text: "the answer leaves items open: " + list.summary()}
-				if len(list.left()) > 0 && !yield(llm.Delta{Notice: n}, nil) {
+				said, left := lastOf(req.Messages[req.Turn:]).summary()
+				n := &llm.Notice{Code: NoticeOpen, Text: "the answer leaves items open: " + said}
+				if len(left) > 0 && !yield(llm.Delta{Notice: n}, nil) {
 					return
 				}
 			}
@@ -229,19 +186,12 @@ func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	}
 }
 
-// lastOf returns the list of the last successful call in msgs.
+// lastOf returns the list of the last call in msgs.
 func lastOf(msgs []llm.Message) (list List) {
-	failed := map[string]bool{}
 	for _, m := range slices.Backward(msgs) {
-		for _, p := range slices.Backward(m.Parts) {
-			switch p := p.(type) {
-			case llm.ToolResult:
-				failed[p.CallID] = p.IsError
-			case llm.ToolCall:
-				var a args
-				if p.Name == "todo" && !failed[p.ID] && json.Unmarshal(p.Args, &a) == nil && a.Items != nil {
-					return List{Items: *a.Items}
-				}
+		for _, c := range slices.Backward(m.Calls()) {
+			if c.Name == "todo" && json.Unmarshal(c.Args, &list) == nil && list.Items != nil {
+				return list
 			}
 		}
 	}

@@ -1,0 +1,165 @@
+package remember
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"iter"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pawl-go/pawl/internal/text"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/store"
+)
+
+// The codes of notices. The texts of the first two are the IDs of memories.
+const (
+	NoticeUsed     = "memory_used"     // memories were recalled
+	NoticeProposed = "memory_proposed" // memories were stored after an answer
+	NoticeFailed   = "memory_failed"   // the store or the model failed; the run goes on without
+)
+
+// Bounds of what is recalled at the start of a turn, and of what is proposed at its end.
+const (
+	maxRecalled = 12
+	maxBytes    = 2400 // about 800 tokens
+	recent      = 50   // messages in which an earlier recall still counts
+	halfLife    = 90 * 24 * time.Hour
+	maxProposed = 5
+)
+
+// model recalls memories before the first request of a turn, and proposes memories after an answer.
+type model struct {
+	inner llm.Model
+	set   *Set
+}
+
+// Unwrap returns the inner model.
+func (m *model) Unwrap() llm.Model { return m.inner }
+
+// Stream replies with a call of memory_list if memories fit the message of the user, and asks the
+// inner model otherwise. Before the end of an answer it stores what another request proposes.
+func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		notice := func(code string, ids []string, err error) bool {
+			n := &llm.Notice{Code: code, Text: strings.Join(ids, ", ")}
+			if err != nil {
+				n.Code, n.Text = NoticeFailed, err.Error()
+			}
+			return n.Text == "" || yield(llm.Delta{Notice: n}, nil)
+		}
+		ids, err := m.set.recall(ctx, req)
+		switch args, _ := json.Marshal(map[string][]string{"ids": ids}); {
+		case !notice(NoticeUsed, ids, err):
+			return
+		case len(ids) > 0:
+			call := llm.ToolCall{ID: "recall_" + strconv.Itoa(req.Turn), Name: m.set.List.Name, Args: args}
+			_ = yield(llm.Delta{Part: call, Done: true}, nil) &&
+				yield(llm.Delta{Requests: -1, Finish: llm.FinishReasonToolCalls}, nil)
+			return
+		}
+		var reply llm.Response
+		proposes := m.set.o.Write != "" && m.set.o.Write != "tool" && depth(req.Key) == 2
+		for d, err := range m.inner.Stream(ctx, req) {
+			if proposes && err == nil {
+				err = reply.Add(d)
+			}
+			if reply.Finish == llm.FinishReasonStop {
+				asked, ids, failed := m.propose(ctx, req, reply.Message.Text())
+				if !notice(NoticeProposed, ids, failed) {
+					return
+				}
+				d.Requests, d.Usage = d.Requests+1+asked.Requests, reply.Usage.Plus(asked.Usage)
+			}
+			if !yield(d, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// recall returns the IDs of the memories for the last message of req, the best first, if it is the
+// message of the user that begins the turn.
+func (s *Set) recall(ctx context.Context, req *llm.Request) (ids []string, err error) {
+	last := len(req.Messages) - 1
+	if s.o.NoRecall || req.Key == "" || last < 0 || last != req.Turn || req.Choice.Mode != llm.ToolAuto {
+		return nil, nil
+	}
+	p, err := s.place(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q := store.Query{Text: text.Clip(req.Messages[last].Text(), 2000), Limit: 200}
+	q.Vector = s.vector(ctx, store.ForQuery, q.Text)
+	// The list holds the memories of this scope alone, a search also the memories of its threads.
+	all, err := p.Memories.Memories(ctx, p.scope, store.Page{Limit: maxMemories})
+	if err != nil {
+		return nil, err
+	}
+	hits, err := p.SearchMemories(ctx, p.scope, q)
+	if err != nil {
+		return nil, err
+	}
+	score := map[string]float64{}
+	for _, h := range hits {
+		score[h.ID] = h.Score * (1 + 2*math.Exp2(-float64(time.Since(h.Created))/float64(halfLife)))
+	}
+	var known strings.Builder // the IDs of earlier recalls
+	for _, m := range req.Messages[max(0, last-recent):] {
+		for _, c := range m.Calls() {
+			if c.Name == s.List.Name {
+				known.Write(c.Args)
+			}
+		}
+	}
+	all = slices.DeleteFunc(all, func(m store.Memory) bool {
+		if m.Source.Always {
+			score[m.ID] += math.MaxInt32
+		}
+		return m.Source.Unconfirmed || score[m.ID] == 0 || strings.Contains(known.String(), strconv.Quote(m.ID))
+	})
+	slices.SortStableFunc(all, func(a, b store.Memory) int { return cmp.Compare(score[b.ID], score[a.ID]) })
+	size := 0
+	for _, m := range all[:min(len(all), maxRecalled)] {
+		if size += len(line(m)); size <= maxBytes {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids, nil
+}
+
+// proposal asks for memories.
+const proposal = `From the message of the user and the answer below, name what will be worth knowing about the user in later conversations: what the user likes, has decided, or asked to keep in mind.
+
+Write at most 5 lines, each "- " and one sentence that will be understood without this conversation, from the words of the user alone. Leave out secrets and what is only true for today. Write "none" if there is nothing.`
+
+// propose asks for memories by the message of the user and the answer. It returns the IDs of the
+// new memories.
+func (m *model) propose(ctx context.Context, req *llm.Request, answer string) (
+	asked *llm.Response, ids []string, err error) {
+	said := "The user:\n" + req.Messages[req.Turn].Text() + "\n\nThe answer:\n" + answer
+	asked, err = llm.Complete(ctx, m.inner, &llm.Request{Key: req.Key + "/memory", Model: req.Model,
+		Messages: []llm.Message{llm.System(proposal), llm.User(said)}, Settings: req.Settings})
+	if err != nil {
+		return asked, nil, err
+	}
+	p, err := m.set.place(ctx)
+	from := store.Source{Kind: "user", Run: store.RunFrom(ctx), Key: req.Key, Outside: m.set.outside(req.Messages)}
+	from.Unconfirmed = from.Outside || m.set.o.Write == "ask"
+	for line := range strings.Lines(asked.Message.Text()) {
+		fact, ok := strings.CutPrefix(strings.TrimSpace(line), "- ")
+		if !ok || err != nil || len(fact) > maxContent || len(ids) == maxProposed {
+			continue
+		}
+		var stored store.Memory
+		added := false
+		if stored, added, err = m.set.add(ctx, p, store.Memory{Text: fact, Source: from}); added {
+			ids = append(ids, stored.ID)
+		}
+	}
+	return asked, ids, err
+}
