@@ -36,6 +36,7 @@ type Agent struct {
 	Output       *Output                     `yaml:"output"`
 	Settings     Settings                    `yaml:"settings"`
 	History      *History                    `yaml:"history"`
+	Memory       *Memory                     `yaml:"memory"`
 	Root         string                      `yaml:"root"`
 	Protect      []string                    `yaml:"protect"`
 	HTTPAllow    []string                    `yaml:"http_allow"`
@@ -152,6 +153,12 @@ type History struct {
 	Turns   *int   `yaml:"turns" min:"1"`
 	Tokens  *int   `yaml:"tokens" min:"1"`
 	Summary *int   `yaml:"summary" min:"1"`
+}
+
+// Memory sets how memories of the user are recalled and written.
+type Memory struct {
+	Recall string `yaml:"recall" enum:"auto,off"`
+	Write  string `yaml:"write" enum:"tool,end,ask"`
 }
 
 // Store names the database with the data between runs, and the owner of the data.

@@ -22,7 +22,6 @@ import (
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/provider/catalog"
 	"github.com/pawl-go/pawl/tools/outside"
-	"github.com/pawl-go/pawl/tools/todo"
 )
 
 // Options configure Build. Nil and the zero value are for a program that runs the agent.
@@ -94,7 +93,8 @@ type builder struct {
 	env    func(string) string
 	known  *catalog.Catalog
 	hidden []string
-	unseen []string // name prefixes of tools that are unknown, since their server was not asked
+	kept   []pawl.Middleware // of the built-in sets
+	unseen []string          // name prefixes of unknown tools: their server was not asked
 }
 
 func (b *builder) tell(text string) {
@@ -179,7 +179,7 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Middleware = slices.Concat(guards, a.kept(), layers, a.history(), bounds)
+	out.Middleware = slices.Concat(guards, b.kept, layers, a.history(), bounds)
 	out.Middleware = append(out.Middleware, b.approval()...)
 	built = &Built{Agent: out, Tools: tools, Hidden: append(b.hidden, a.hidden()...), DB: db, Close: closeSets}
 	if built.Side, err = b.side(driven); err == nil && len(a.Model) > 0 {
@@ -356,14 +356,6 @@ func (a *Agent) settings() llm.Settings {
 		out.Options[name] = json.RawMessage(o)
 	}
 	return out
-}
-
-// kept returns the middleware of what an agent keeps in mind during a run.
-func (a *Agent) kept() (all []pawl.Middleware) {
-	if slices.ContainsFunc(a.Tools, func(t Tool) bool { return t.Set == "todo" }) {
-		all = append(all, todo.Middleware())
-	}
-	return all
 }
 
 // history is what chooses of a long conversation.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -55,7 +56,10 @@ var families = []struct {
 	{"plan", false, func(b *builtin) (pawl.Toolset, error) {
 		return plan.New(&plan.Options{DataFlow: b.agent.DataFlow}), nil
 	}},
-	{"todo", false, func(*builtin) (pawl.Toolset, error) { return todo.New(), nil }},
+	{"todo", false, func(b *builtin) (pawl.Toolset, error) {
+		b.kept = append(b.kept, todo.Middleware())
+		return todo.New(), nil
+	}},
 }
 
 // SetNames returns the names of the sets of built-in tools, in the order in which they are listed.
@@ -76,6 +80,7 @@ type builtin struct {
 	scope *store.Scope // the user of the tools; nil means the scope of each call's context
 
 	sets     []Set
+	kept     []pawl.Middleware
 	db       *Database
 	callable *pawl.Registry // what a schedule may call
 	closers  []io.Closer
@@ -103,6 +108,9 @@ func builtins(a *Agent, env func(string) string, now, forAll bool) (_ *builtin, 
 			}
 			chosen[name] = index("tools", i)
 		}
+	}
+	if a.Memory != nil && chosen["remember"] == "" {
+		chosen["remember"] = "memory"
 	}
 	for _, f := range families {
 		b.db.create = b.db.create || now && f.writes && chosen[f.name] != ""
@@ -297,9 +305,23 @@ func (b *builtin) knowledge() (pawl.Toolset, error) {
 }
 
 func (b *builtin) remember() (pawl.Toolset, error) {
-	return b.db.toolset(true, func(db store.Store) (pawl.Toolset, error) {
-		return remember.New(db, &remember.Options{Scope: b.scope}), nil
-	})
+	e, err := b.agent.Embed.Open()
+	if err != nil {
+		return nil, err
+	}
+	var trusted []string
+	for name, labels := range b.agent.FlowLabels {
+		if slices.Contains(strings.Fields(labels), "trusted") {
+			trusted = append(trusted, name)
+		}
+	}
+	m := cmp.Or(b.agent.Memory, &Memory{})
+	set := remember.New(nil, &remember.Options{Scope: b.scope, Embedder: e, Trusted: trusted, NoRecall: m.Recall == "off",
+		Write: m.Write, Open: func() (store.Memories, error) { return b.db.Create() }})
+	if b.agent.Memory != nil && b.now {
+		b.kept = append(b.kept, set.Middleware())
+	}
+	return set, nil
 }
 
 func (b *builtin) skill() (pawl.Toolset, error) {

@@ -30,3 +30,34 @@ func TestTodoSet(t *testing.T) {
 		}
 	}
 }
+
+// The key memory brings the set remember, and a later run recalls what an earlier one stored. Over
+// the wire the recall is a call and its result behind the message of the user. With recall off
+// there is none.
+func TestMemoryKey(t *testing.T) {
+	dir := t.TempDir()
+	write := func(memory string) {
+		t.Helper()
+		text := "agent: a\nmodel: openai:sim\nstore: {db: pawl.db, user: anna}\nmemory: " + memory + "\n"
+		if err := os.WriteFile(filepath.Join(dir, "agent.yaml"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("{}")
+	calls, _, _ := played(t, dir, script.New(script.Call("remember", `{"content":"Anna drinks green tea."}`), script.Say("Noted.")), "I drink green tea.")
+	if calls != "remember ok" {
+		t.Errorf("calls %s", calls)
+	}
+	recalls := func(user string) (calls string, sent bool) {
+		calls, answer, received := played(t, dir, script.New(script.Say("What?"), script.Say("Green.")), user)
+		at := strings.Index(received, user)
+		return calls + ", " + answer, strings.Contains(received[at:], "Anna drinks green tea.") && strings.Count(received, "\n") == 1
+	}
+	if got, sent := recalls("Which tea do I drink?"); got != "memory_list ok, Green." || !sent {
+		t.Errorf("%s, sent %v", got, sent)
+	}
+	write("{recall: off}")
+	if got, sent := recalls("Which tea do I drink?"); got != ", What?" || sent {
+		t.Errorf("recall off: %s, sent %v", got, sent)
+	}
+}

@@ -48,7 +48,7 @@ func (b *builder) sets(ctx context.Context) (sets []Set, db *Database, closeSets
 		}
 		ready.sets = append(ready.sets, others...)
 	}
-	sets = ready.sets
+	sets, b.kept = ready.sets, ready.kept
 	for _, t := range b.opts.Tools {
 		sets = append(sets, Set{"", t})
 	}
