@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -13,10 +14,13 @@ import (
 	"github.com/pawl-go/pawl/store"
 )
 
-// memoryCmd shows and forgets the memories of the tool remember.
+// memoryCmd shows, confirms and forgets the memories of the tool remember.
 type memoryCmd struct {
-	List   memoryListCmd   `cmd:"" help:"List the memories of the user."`
-	Forget memoryForgetCmd `cmd:"" help:"Forget memories: by ID, by words, or all."`
+	List    memoryListCmd    `cmd:"" help:"List the memories of the user."`
+	Show    memoryShowCmd    `cmd:"" help:"Print memories and their sources."`
+	Export  memoryShowCmd    `cmd:"" help:"Print all memories and their sources, as JSON."`
+	Confirm memoryConfirmCmd `cmd:"" help:"Confirm memories, so that models are shown them."`
+	Forget  memoryForgetCmd  `cmd:"" help:"Forget memories: by ID, words or run, or all."`
 }
 
 func memoryID(m store.Memory) string { return m.ID }
@@ -57,27 +61,62 @@ func (c *memoryListCmd) Run(sys *cli.System) error {
 		if err != nil {
 			return err
 		}
-		for i := range all {
-			all[i].Vector = store.Vector{}
-		}
 		return cli.List(sys.Out, c.JSON, all, "MEMORY|SINCE|WHAT", func(m store.Memory) []any {
+			if m.Source.Unconfirmed {
+				m.Text = "(unconfirmed) " + m.Text
+			}
 			return []any{cli.Visible(m.ID), m.Created.Format(time.DateOnly), cli.Line(m.Text, max(40, sys.Width-28))}
 		})
+	})
+}
+
+type memoryShowCmd struct {
+	IDs []string `arg:"" optional:"" name:"MEMORY" help:"@memory_show_ids"`
+	assemble.StoreFlags
+}
+
+// Run prints the memories. IDs that are not stored are reported at the end.
+func (c *memoryShowCmd) Run(sys *cli.System) error {
+	return c.With(sys, false, func(ctx context.Context, db store.Store) error {
+		all, missing, err := named(ctx, db, c.Scope(), c.IDs)
+		return cmp.Or(err, cli.PrintJSON(sys.Out, all), missing)
+	})
+}
+
+type memoryConfirmCmd struct {
+	IDs    []string `arg:"" name:"MEMORY" help:"IDs, as pawl memory list shows them."`
+	Always bool     `help:"Recall them in every turn."`
+	assemble.StoreFlags
+}
+
+// Run confirms the memories. IDs that are not stored are reported at the end.
+func (c *memoryConfirmCmd) Run(sys *cli.System) error {
+	return c.With(sys, false, func(ctx context.Context, db store.Store) error {
+		all, missing, err := named(ctx, db, c.Scope(), c.IDs)
+		for _, m := range all {
+			m.Source.Unconfirmed, m.Source.Always = false, c.Always || m.Source.Always
+			if _, _, err := db.AddMemory(ctx, c.Scope(), m); err != nil {
+				return err
+			}
+			fmt.Fprintf(sys.Out, "confirmed %s: %s\n", cli.Visible(m.ID), cli.Line(m.Text, 100))
+		}
+		return cmp.Or(err, missing)
 	})
 }
 
 type memoryForgetCmd struct {
 	IDs   []string `arg:"" optional:"" name:"MEMORY" help:"IDs, as pawl memory list shows them."`
 	Query string   `placeholder:"WORDS" help:"@memory_forget_query"`
+	Of    string   `name:"run" placeholder:"RUN" help:"@memory_forget_run"`
 	All   bool     `help:"@memory_forget_all"`
 	assemble.StoreFlags
 }
 
 // Run forgets memories. IDs that are not stored are reported at the end.
 func (c *memoryForgetCmd) Run(sys *cli.System) error {
-	if len(c.IDs) > 0 && (c.Query != "" || c.All) || len(c.IDs) == 0 && c.Query == "" && !c.All {
-		return cli.Usage("pawl memory forget MEMORY, --query WORDS, or --all",
-			"want ids, a query or --all to choose the memories to forget")
+	if len(c.IDs) > 0 == (c.Query != "" || c.All || c.Of != "") || c.Of != "" && (c.Query != "" || c.All) {
+		return cli.Usage("pawl memory forget MEMORY, --query WORDS, --run RUN, or --all",
+			"want ids, a query, a run or --all to choose the memories to forget")
 	}
 	return c.With(sys, false, func(ctx context.Context, db store.Store) error { return c.forget(ctx, sys, db) })
 }
@@ -88,10 +127,11 @@ func (c *memoryForgetCmd) forget(ctx context.Context, sys *cli.System, db store.
 	switch {
 	case c.Query != "":
 		doomed, err = found(ctx, db, c.Scope(), c.Query)
-	case c.All:
+	case c.All, c.Of != "":
 		doomed, err = memories.All(ctx, db, c.Scope())
+		doomed = slices.DeleteFunc(doomed, func(m store.Memory) bool { return !c.All && m.Source.Run != c.Of })
 	default:
-		doomed, missing, err = c.named(ctx, db)
+		doomed, missing, err = named(ctx, db, c.Scope(), c.IDs)
 	}
 	if err == nil && c.Query != "" && !c.All && len(doomed) > 0 {
 		err = c.sure(sys, doomed)
@@ -107,25 +147,23 @@ func (c *memoryForgetCmd) forget(ctx context.Context, sys *cli.System, db store.
 	}
 	if missing == nil && len(doomed) == 0 {
 		fmt.Fprintln(sys.Err, "pawl: no memory was found, and none is forgotten")
+	} else if len(doomed) > 0 {
+		fmt.Fprintln(sys.Err, "pawl: stored runs keep what they recalled until pawl runs prune deletes them")
 	}
 	return missing
 }
 
-// named returns the memories with the given IDs. The error missing names the first ID that is not
-// stored.
-func (c *memoryForgetCmd) named(ctx context.Context, db store.Store) (all []store.Memory, missing, err error) {
-	for _, id := range c.IDs {
-		m, err := db.Memory(ctx, c.Scope(), id)
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-			missing = cmp.Or(missing, memories.Unknown(ctx, db, c.Scope(), id))
-		case err != nil:
-			return nil, nil, cli.Usage("pawl memory list", "%v", err)
-		default:
-			all = append(all, m)
+// named returns the memories with the given IDs, or all if there are none. The error missing names
+// the first ID that is not stored.
+func named(ctx context.Context, db store.Store, s store.Scope, ids []string) (all []store.Memory, missing, err error) {
+	all, err = memories.All(ctx, db, s)
+	for _, id := range ids {
+		if !slices.ContainsFunc(all, func(m store.Memory) bool { return m.ID == id }) {
+			missing = cmp.Or(missing, memories.Unknown(ctx, db, s, id))
 		}
 	}
-	return all, missing, nil
+	other := func(m store.Memory) bool { return len(ids) > 0 && !slices.Contains(ids, m.ID) }
+	return slices.DeleteFunc(all, other), missing, err
 }
 
 // sure asks the person at the terminal to confirm. Without a terminal it fails.

@@ -37,7 +37,7 @@ type grammar struct {
 	Worker     serve.WorkerCmd   `cmd:"" group:"more" help:"@grammar_worker"`
 	Tools      toolsCmd          `cmd:"" group:"more" help:"@grammar_tools"`
 	Knowledge  knowledgeCmd      `cmd:"" group:"more" help:"Add documents, and search them."`
-	Memory     memoryCmd         `cmd:"" group:"more" help:"Memories of users: list, forget."`
+	Memory     memoryCmd         `cmd:"" group:"more" help:"Memories: list, show, confirm, forget."`
 	Skills     skillsCmd         `cmd:"" group:"more" help:"@grammar_skills"`
 	Threads    threadsCmd        `cmd:"" group:"more" help:"@grammar_threads"`
 	Schedules  runs.SchedulesCmd `cmd:"" group:"more" help:"@grammar_schedules"`

@@ -28,18 +28,22 @@ func Example_memory() {
 
 	// Each run acts for one user and never sees the memories of another.
 	ctx := store.WithScope(context.Background(), store.Scope{Tenant: "acme", User: "anna"})
-	for _, model := range []*script.Model{ // two conversations
-		script.New(script.Call("remember", `{"content":"Anna is allergic to nuts."}`), script.Say("Noted.")),
-		script.New(script.Call("memory_list", `{"query":"allergic"}`), script.Say("No nuts, then.")),
-	} {
-		agent := &pawl.Agent{Model: model, Tools: []pawl.Toolset{remember.New(db, nil)}}
-		res, err := agent.Run(ctx, llm.User("I am planning a dinner."))
-		if err != nil {
-			panic(err)
-		}
-		fmt.Println(res.Steps[0].Executions[0].Call.Name, res.Steps[0].Executions[0].Outcome)
-		fmt.Println(res.Text())
+	memory := remember.New(db, nil)
+	agent := &pawl.Agent{Tools: []pawl.Toolset{memory}, Middleware: []pawl.Middleware{memory.Middleware()}}
+	agent.Model = script.New(script.Call("remember", `{"content":"Anna is allergic to nuts."}`), script.Say("Noted."))
+	if _, err = agent.Run(ctx, llm.User("I cannot eat nuts.")); err != nil {
+		panic(err)
 	}
+
+	// Another conversation: the memory is recalled before the model is asked.
+	agent.Model = &script.Model{Turns: []script.Turn{script.Say("No, it has nuts.")}, Skip: 1}
+	res, err := agent.Run(ctx, llm.User("May I eat a cake with nuts?"))
+	if err != nil {
+		panic(err)
+	}
+	recalled := res.Steps[0].Executions[0]
+	fmt.Printf("%s %s\n", recalled.Call.Name, recalled.Call.Args)
+	fmt.Println(res.Text())
 	stored, err := db.Memories(ctx, store.Scope{Tenant: "acme", User: "anna"}, store.Page{})
 	if err != nil {
 		panic(err)
@@ -47,9 +51,7 @@ func Example_memory() {
 	fmt.Println(stored[0].ID, stored[0].Text)
 
 	// Output:
-	// remember ok
-	// Noted.
-	// memory_list ok
-	// No nuts, then.
+	// memory_list {"ids":["m0000000001"]}
+	// No, it has nuts.
 	// m0000000001 Anna is allergic to nuts.
 }
