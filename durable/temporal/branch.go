@@ -168,7 +168,11 @@ func (f *flow) receiveAnswers(g workflow.Context) {
 
 // waits reports whether the run only waits for answers.
 func (f *flow) waits() bool {
-	if f.over != nil || f.busy > 0 || len(f.open)+len(f.branches) == 0 {
+	busy := f.busy
+	if f.in.State > 3 { // an activity with calls in progress waits for them
+		busy -= f.held
+	}
+	if f.over != nil || busy > 0 || len(f.open)+len(f.branches) == 0 {
 		return false
 	}
 	for _, b := range f.branches {

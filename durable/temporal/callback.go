@@ -5,8 +5,10 @@ import (
 	"errors"
 	"iter"
 	"sync"
+	"time"
 
 	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/temporal"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/guard"
@@ -52,7 +54,8 @@ func (c *callback) intend(_ context.Context, _ pawl.Task, _ llm.ToolCall, tool *
 	return c.refused
 }
 
-// atOnce is the number of concurrent updates of a tool. The server accepts 10 for a run.
+// atOnce is the number of calls of composing tools that a run has in progress. Each is an update,
+// and the server accepts 10 for a run, answers included.
 const atOnce = 5
 
 // Execute sends tasks to the workflow, each when the calls that it waits for have ended, their
@@ -113,13 +116,22 @@ func (c *callback) send(ctx context.Context, t pawl.Task) (x pawl.Execution, err
 	if c.client == nil {
 		return x, errors.New("the worker has no client to call back with")
 	}
-	h, err := c.client.UpdateWorkflow(ctx,
-		client.UpdateWorkflowOptions{WorkflowID: c.workflow, RunID: c.run, UpdateID: string(t.Key),
-			UpdateName: updateCall,
-			Args:       []any{backInput{c.outer, t}}, WaitForStage: client.WorkflowUpdateStageCompleted})
-	if err != nil {
-		return x, err
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		h, err := c.client.UpdateWorkflow(ctx,
+			client.UpdateWorkflowOptions{WorkflowID: c.workflow, RunID: c.run, UpdateID: string(t.Key),
+				UpdateName: updateCall,
+				Args:       []any{backInput{c.outer, t}}, WaitForStage: client.WorkflowUpdateStageCompleted})
+		if err == nil {
+			err = h.Get(ctx, &x)
+		}
+		var full *sdk.ApplicationError
+		if !errors.As(err, &full) || full.Type() != callsFull {
+			return x, err
+		}
+		select { // another tool has the room
+		case <-ctx.Done():
+			return x, err
+		case <-time.After(pause):
+		}
 	}
-	err = h.Get(ctx, &x)
-	return x, err
 }

@@ -123,6 +123,7 @@ func (x *executor) activity(ctx context.Context, def *toolDef, t pawl.Task, lost
 	f := x.f
 	if def.Effect == pawl.EffectCompose { // it acts through calls that return here
 		f.live[t.Key] = liveCall{t, x}
+		f.held += min(f.inner[t.Key], 1)
 	} else {
 		if f.slots.Acquire(within(ctx), 1) != nil {
 			return t.Do(ctx, func(pawl.Event) {}), false // the run has ended: it reports so
@@ -135,6 +136,7 @@ func (x *executor) activity(ctx context.Context, def *toolDef, t pawl.Task, lost
 	f.busy--
 	if def.Effect == pawl.EffectCompose {
 		delete(f.live, t.Key)
+		f.held -= min(f.inner[t.Key], 1)
 	} else {
 		f.slots.Release(1)
 	}

@@ -42,7 +42,14 @@ func (f *flow) handlers() error {
 	if err != nil {
 		return err
 	}
-	if err := workflow.SetUpdateHandler(ctx, updateCall, f.callBack); err != nil {
+	err = workflow.SetUpdateHandlerWithOptions(ctx, updateCall, f.callBack, workflow.UpdateHandlerOptions{
+		Validator: func(workflow.Context, backInput) error {
+			if f.calls >= atOnce {
+				return sdk.NewNonRetryableApplicationError("too many calls are in progress", callsFull, nil)
+			}
+			return nil
+		}})
+	if err != nil {
 		return err
 	}
 	results := workflow.GetSignalChannel(ctx, signalResult)
@@ -161,7 +168,20 @@ func (f *flow) callBack(g workflow.Context, in backInput) (pawl.Execution, error
 		sel.AddReceive(g.Done(), func(workflow.ReceiveChannel, bool) {})
 		sel.Select(h)
 	})
-	x := outer.x.one(context.WithValue(f.std, contextKey{}, g), outer.task.Child(in.Task), nil)
+	t := outer.task.Child(in.Task)
+	counts := 1
+	if def := outer.x.remote[t.Tool()]; def != nil && def.Effect == pawl.EffectCompose {
+		counts = 0 // its calls must find room
+	}
+	f.calls += counts
+	if f.inner[in.Outer]++; f.inner[in.Outer] == 1 {
+		f.held++
+	}
+	x := outer.x.one(context.WithValue(f.std, contextKey{}, g), t, nil)
+	f.calls -= counts
+	if f.inner[in.Outer]--; f.inner[in.Outer] == 0 && f.live[in.Outer].x != nil {
+		f.held--
+	}
 	stop()
 	return x, nil
 }

@@ -97,10 +97,11 @@ const (
 	queryExport      = "export"
 	queryNews        = "news"
 	answerRefused    = "pawl.answer"
+	callsFull        = "pawl.full"
 )
 
 // stateVersion is the version of the workflow input. Older runs continue in their version: in
 // version 1, nested agents shared the history of the run around them, and a Write was unknown
-// whenever its activity was lost. Up to version 2, only Serial ordered the calls of a step. A
-// worker rejects newer versions.
-const stateVersion = 3
+// whenever its activity was lost. Up to version 2, only Serial ordered the calls of a step. Up to
+// version 3, a run with a composing activity did not wait. A worker rejects newer versions.
+const stateVersion = 4

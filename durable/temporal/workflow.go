@@ -77,6 +77,9 @@ type flow struct {
 	asked  int                      // the number of changes of the questions
 	live   map[llm.Key]liveCall     // composing calls that activities execute
 	busy   int                      // active activities
+	inner  map[llm.Key]int          // calls in progress of composing calls that activities execute
+	held   int                      // activities in busy that have such calls
+	calls  int                      // such calls that compose no others
 	record durable.Export
 	roots  int
 	over   *Outcome
@@ -113,7 +116,7 @@ func (w *Worker) execute(wctx workflow.Context, in input) (*flow, *Outcome, erro
 	}
 	id := workflow.GetInfo(wctx).WorkflowExecution.ID
 	f := &flow{w: w, in: in, tree: t, id: id, run: id, defs: in.Agents, said: map[llm.Key]llm.Decision{},
-		live: map[llm.Key]liveCall{}}
+		live: map[llm.Key]liveCall{}, inner: map[llm.Key]int{}}
 	if p := in.Place; p != nil {
 		if f.run, f.path = p.Run, p.Path; t.byPath[f.path] == nil {
 			return nil, nil, fmt.Errorf("agent %q has no agent %q among its tools any more", in.Agent, f.path)
