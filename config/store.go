@@ -12,11 +12,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
@@ -241,8 +244,8 @@ func plain(err error) string {
 }
 
 // The variables of the ledger: the key that signs durable runs, as a file or as text in PEM, and
-// the place of their anchors, file:PATH or exec:COMMAND. They belong to the process and not to an
-// agent, so they are in the environment.
+// the place of their anchors, file:PATH, otel:URL or exec:COMMAND. They belong to the process and
+// not to an agent, so they are in the environment.
 const (
 	keyVariable    = "PAWL_SIGN_KEY"
 	anchorVariable = "PAWL_ANCHOR"
@@ -270,10 +273,12 @@ func ledger(env func(string) string) (*store.Ledger, error) {
 	case place == "":
 	case kind == "file" && where != "":
 		l.Anchor = anchorTo(func(_ context.Context, line []byte) error { return appendTo(where, line) })
+	case kind == "otel" && where != "":
+		l.Anchor = anchorTo(func(ctx context.Context, line []byte) error { return logTo(ctx, where, line) })
 	case kind == "exec" && where != "":
 		l.Anchor = anchorTo(func(ctx context.Context, line []byte) error { return passTo(ctx, where, line) })
 	default:
-		return nil, finding(CodeBadValue, "store", "want file:PATH or exec:COMMAND", "%s: %q is no place for anchors", anchorVariable, place)
+		return nil, finding(CodeBadValue, "store", "want file:PATH, otel:URL or exec:COMMAND", "%s: %q is no place for anchors", anchorVariable, place)
 	}
 	return l, nil
 }
@@ -331,6 +336,37 @@ func appendTo(path string, line []byte) error {
 		return err
 	}
 	return f.Sync()
+}
+
+// logTo sends a line as a log record to OpenTelemetry's collector at address, and returns when the
+// collector has accepted it.
+func logTo(ctx context.Context, address string, line []byte) error {
+	type object map[string]any
+	text := func(s []byte) object { return object{"stringValue": string(bytes.TrimSpace(s))} }
+	record := object{"timeUnixNano": strconv.FormatInt(time.Now().UnixNano(), 10), "severityNumber": 9, "body": text(line)}
+	body, err := json.Marshal(object{"resourceLogs": []object{{
+		"resource":  object{"attributes": []object{{"key": "service.name", "value": text([]byte("pawl"))}}},
+		"scopeLogs": []object{{"scope": object{"name": "pawl.anchors"}, "logRecords": []object{record}}}}}})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(address, "/")+"/v1/logs", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("%s: %w", anchorVariable, err)
+	}
+	defer res.Body.Close()
+	said, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
+	if err == nil && (res.StatusCode != http.StatusOK || bytes.Contains(said, []byte("rejectedLogRecords"))) {
+		err = fmt.Errorf("%s: the collector answers %s: %.200s", anchorVariable, res.Status, said)
+	}
+	return err
 }
 
 // passTo runs a command with a line as its input. A status other than 0 is an error.

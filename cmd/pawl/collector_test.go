@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/telemetry"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -186,7 +187,7 @@ func collectorAt(t *testing.T) (url string, stop func() []byte) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "got.jsonl")
 	conf := fmt.Sprintf(`{receivers: {otlp: {protocols: {http: {endpoint: %q}}}}, exporters: {file: {path: %q}},
-  service: {pipelines: {traces: {receivers: [otlp], exporters: [file]}, metrics: {receivers: [otlp], exporters: [file]}}}}`, addr, out)
+  service: {pipelines: {traces: {receivers: [otlp], exporters: [file]}, metrics: {receivers: [otlp], exporters: [file]}, logs: {receivers: [otlp], exporters: [file]}}}}`, addr, out)
 	if err := os.WriteFile(filepath.Join(dir, "conf.yaml"), []byte(conf), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -332,5 +333,59 @@ func TestMetricsPage(t *testing.T) {
 	}
 	if _, err := read(strings.NewReader(strings.Replace(page, "_bucket{", "_bucket{,,", 1))); err == nil {
 		t.Error("the parser takes everything")
+	}
+}
+
+const helloTurn = `{"turns": [{"message": {"role": "assistant", "parts": [{"type": "text", "text": "Paid."}]}, "finish": "stop"}]}`
+
+// Anchors are log records of a real collector, whose bodies verify the runs. A collector that is
+// away stops the run.
+func TestAnchorsToACollector(t *testing.T) {
+	url, stop := collectorAt(t)
+	if url == "" {
+		return
+	}
+	dir := t.TempDir()
+	db, env := filepath.Join(dir, "runs.db"), map[string]string{"PAWL_ANCHOR": "otel:" + url}
+	run := func(want int, args ...string) string {
+		t.Helper()
+		var out bytes.Buffer
+		sys := &cli.System{In: strings.NewReader(""), Out: &out, Err: &out, Env: func(name string) string { return env[name] }}
+		if got := execute(args, sys); got != want {
+			t.Fatalf("%q: status %d\n%s", args, got, out.String())
+		}
+		return out.String()
+	}
+	play := filepath.Join(dir, "play.json")
+	ok(t, os.WriteFile(play, []byte(helloTurn), 0o600))
+	run(0, "run", "--durable", "--run", "r", "--db", db, "--model", "script:"+play, "pay")
+	var anchors bytes.Buffer
+	for line := range bytes.Lines(stop()) {
+		var got struct {
+			ResourceLogs []struct {
+				ScopeLogs []struct {
+					LogRecords []struct{ Body struct{ StringValue string } }
+				}
+			}
+		}
+		ok(t, json.Unmarshal(line, &got))
+		for _, r := range got.ResourceLogs {
+			fmt.Fprintln(&anchors, r.ScopeLogs[0].LogRecords[0].Body.StringValue)
+		}
+	}
+	file := filepath.Join(dir, "anchors.jsonl")
+	ok(t, os.WriteFile(file, anchors.Bytes(), 0o600))
+	run(0, "runs", "verify", "r", "--db", db, "--anchors", file)
+	anchored := env["PAWL_ANCHOR"]
+	env["PAWL_ANCHOR"] = ""
+	run(0, "runs", "delete", "r", "--db", db)
+	said := run(1, "runs", "verify", "--db", db, "--anchors", file)
+	if !strings.Contains(said, "anchored and not there") {
+		t.Errorf("without the run: %s", said)
+	}
+	env["PAWL_ANCHOR"] = anchored
+	said = run(2, "run", "--durable", "--run", "s", "--db", db, "--model", "script:"+play, "pay")
+	if !strings.Contains(said, "is not anchored: PAWL_ANCHOR") {
+		t.Errorf("without the collector: %s", said)
 	}
 }

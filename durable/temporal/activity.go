@@ -177,8 +177,10 @@ func (a *activities) call(ctx context.Context, in callInput) (pawl.Execution, er
 	if err != nil {
 		return pawl.Execution{}, sdk.NewNonRetryableApplicationError(err.Error(), notStarted, err)
 	}
+	room, leave := a.w.slotsOf(info.WorkflowExecution.ID)
+	defer leave()
 	back := &callback{client: a.w.engine.Client, workflow: info.WorkflowExecution.ID,
-		run: info.WorkflowExecution.RunID, outer: in.Task.Key, begin: alive.begin}
+		run: info.WorkflowExecution.RunID, outer: in.Task.Key, begin: alive.begin, slots: room}
 	load := ctx
 	ctx = conversation.With(ctx, func() []llm.Message {
 		msgs, _ := a.transcripts.load(load, in.Head) // a policy asks if it does not know them

@@ -169,7 +169,11 @@ func (f *flow) receiveAnswers(g workflow.Context) {
 // waits reports whether the run only waits for answers.
 func (f *flow) waits() bool {
 	busy := f.busy
-	if f.in.State > 3 { // an activity with calls in progress waits for them
+	switch {
+	case f.in.State <= 3:
+	case f.calls >= atOnce: // the other composing activities wait for room
+		busy -= len(f.live)
+	default: // an activity with calls in progress waits for them
 		busy -= f.held
 	}
 	if f.over != nil || busy > 0 || len(f.open)+len(f.branches) == 0 {

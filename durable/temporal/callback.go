@@ -29,8 +29,9 @@ type callback struct {
 	workflow string
 	run      string
 	outer    llm.Key
-	begin    func() error // reports to the server that a side effect may happen now
-	refused  error        // the result of begin
+	begin    func() error  // reports to the server that a side effect may happen now
+	refused  error         // the result of begin
+	slots    chan struct{} // of the run: see Worker.slotsOf
 }
 
 var _ pawl.Executor = (*callback)(nil)
@@ -64,7 +65,6 @@ func (c *callback) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 	return func(yield func(pawl.Event) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		events := make(chan pawl.Event, len(tasks))
-		slots := make(chan struct{}, atOnce)
 		before := pawl.Parallel{}.Order(tasks)
 		ended := make([]chan struct{}, len(tasks))
 		for i := range ended {
@@ -81,8 +81,14 @@ func (c *callback) Execute(ctx context.Context, tasks []pawl.Task) iter.Seq[pawl
 						<-ended[j]
 					}
 				}
-				slots <- struct{}{}
-				defer func() { <-slots }()
+				// The calls of a composing tool must find room.
+				if tool := tasks[i].Tool(); tool == nil || tool.Effect != pawl.EffectCompose {
+					select {
+					case c.slots <- struct{}{}:
+						defer func() { <-c.slots }()
+					case <-ctx.Done():
+					}
+				}
 				events <- tasks[i].Completed(c.one(ctx, tasks[i]))
 			})
 		}

@@ -33,11 +33,37 @@ type Worker struct {
 
 	mu    sync.Mutex
 	trees map[string]*tree
+	slots map[string]*slots // of runs with active composing tools
+}
+
+// slots limit the calls in progress of the composing tools of a run.
+type slots struct {
+	room  chan struct{}
+	users int
+}
+
+// slotsOf returns the slots of a run. The caller calls done when it does not use them any more.
+func (w *Worker) slotsOf(run string) (room chan struct{}, done func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.slots[run]
+	if s == nil {
+		s = &slots{room: make(chan struct{}, atOnce)}
+		w.slots[run] = s
+	}
+	s.users++
+	return s.room, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if s.users--; s.users == 0 {
+			delete(w.slots, run)
+		}
+	}
 }
 
 // Worker returns a worker for the engine's task queue. opts may be nil.
 func (e *Engine) Worker(opts *WorkerOptions) *Worker {
-	w := &Worker{engine: e, trees: map[string]*tree{}}
+	w := &Worker{engine: e, trees: map[string]*tree{}, slots: map[string]*slots{}}
 	if opts != nil {
 		w.opts = *opts
 	}
