@@ -336,7 +336,8 @@ func TestMetricsPage(t *testing.T) {
 	}
 }
 
-const helloTurn = `{"turns": [{"message": {"role": "assistant", "parts": [{"type": "text", "text": "Paid."}]}, "finish": "stop"}]}`
+const helloTurn = `{"turns": [{"message": {"role": "assistant", "parts": [{"type": "text", "text": "Paid."}]},
+	"finish": "stop"}]}`
 
 // Anchors are log records of a real collector, whose bodies verify the runs. A collector that is
 // away stops the run.
