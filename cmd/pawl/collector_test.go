@@ -351,7 +351,8 @@ func TestAnchorsToACollector(t *testing.T) {
 	run := func(want int, args ...string) string {
 		t.Helper()
 		var out bytes.Buffer
-		sys := &cli.System{In: strings.NewReader(""), Out: &out, Err: &out, Env: func(name string) string { return env[name] }}
+		sys := &cli.System{In: strings.NewReader(""), Out: &out, Err: &out,
+			Env: func(name string) string { return env[name] }}
 		if got := execute(args, sys); got != want {
 			t.Fatalf("%q: status %d\n%s", args, got, out.String())
 		}
