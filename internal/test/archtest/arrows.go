@@ -123,7 +123,7 @@ var arrows = []arrow{
 	{from: "tools/...", to: join(shared, ".", "llm", "sandbox", "sandbox/proxy", "store")},
 	{from: "sandbox/proxy", to: []string{"internal/netguard"}},
 	{from: "sandbox", to: []string{"internal/text"}, modules: []string{"golang.org/x/sys"}},
-	{from: "mcp", to: join(low, ".", "llm", "policy", "internal/netguard", "internal/gate", "internal/schema"),
+	{from: "mcp", to: join(low, ".", "llm", "policy", "redact", "internal/netguard", "internal/gate", "internal/schema"),
 		modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	{from: "team", to: []string{".", "llm", "internal/conversation", "internal/nearest"}},
 	{from: "store", to: []string{".", "llm", "artifact"}},
