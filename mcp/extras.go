@@ -35,15 +35,15 @@ func (c *Client) extras(v *view) []*pawl.Tool {
 	}
 	if c.server.Resources && caps != nil && caps.Resources != nil {
 		add("list_resources", "Lists what can be read from the server "+c.server.Name+": the address of each, and what it is.",
-			`{"type":"object","properties":{}}`, c.listResources)
+			`{"type":"object","properties":{}}`, over(c, c.listResources))
 		add("read_resource", "Reads one of the resources that the server "+c.server.Name+" lists.",
-			`{"type":"object","properties":{"uri":{"type":"string","description":"Its address, as it was listed"}},"required":["uri"]}`, c.readResource)
+			`{"type":"object","properties":{"uri":{"type":"string","description":"Its address, as it was listed"}},"required":["uri"]}`, over(c, c.readResource))
 	}
 	if c.server.Prompts && caps != nil && caps.Prompts != nil {
 		add("list_prompts", "Lists the prompts that the server "+c.server.Name+" has, with their arguments.",
-			`{"type":"object","properties":{}}`, c.listPrompts)
+			`{"type":"object","properties":{}}`, over(c, c.listPrompts))
 		add("read_prompt", "Gives the text of one of the prompts that the server "+c.server.Name+" lists, with arguments filled in.",
-			`{"type":"object","properties":{"name":{"type":"string"},"arguments":{"type":"object","additionalProperties":{"type":"string"}}},"required":["name"]}`, c.readPrompt)
+			`{"type":"object","properties":{"name":{"type":"string"},"arguments":{"type":"object","additionalProperties":{"type":"string"}}},"required":["name"]}`, over(c, c.readPrompt))
 	}
 	return tools
 }
@@ -51,33 +51,29 @@ func (c *Client) extras(v *view) []*pawl.Tool {
 // maxListed is the maximum number of resources or prompts listed.
 const maxListed = 200
 
-func (c *Client) listResources(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
-	return c.over(ctx, func(s *session) (llm.ToolResult, error) {
-		var b strings.Builder
-		n := 0
-		entry := func(uri, name, mime, description string) bool {
-			fmt.Fprintf(&b, "%s: %s\n", clean(uri), clip(clean(strings.Join(strings.Fields(name+" "+mime+" "+description), " ")), 300))
-			n++
-			return n < maxListed
+func (c *Client) listResources(ctx context.Context, s *session, _ struct{}) (llm.ToolResult, error) {
+	var b strings.Builder
+	n := 0
+	entry := func(uri, name, mime, description string) bool {
+		fmt.Fprintf(&b, "%s: %s\n", clean(uri), clip(clean(strings.Join(strings.Fields(name+" "+mime+" "+description), " ")), 300))
+		n++
+		return n < maxListed
+	}
+	for r, err := range s.conn.Resources(ctx, nil) {
+		if err != nil {
+			return c.failure(ctx, s, err)
 		}
-		for r, err := range s.conn.Resources(ctx, nil) {
-			if err != nil {
-				return c.failure(ctx, s, err)
-			}
-			if !entry(r.URI, r.Name, r.MIMEType, r.Description) {
-				break
-			}
+		if !entry(r.URI, r.Name, r.MIMEType, r.Description) {
+			break
 		}
-		for r, err := range s.conn.ResourceTemplates(ctx, nil) {
-			if err != nil { // many servers have none and return an error
-				break
-			}
-			if !entry(r.URITemplate, r.Name, r.MIMEType, r.Description) {
-				break
-			}
+	}
+	for r, err := range s.conn.ResourceTemplates(ctx, nil) {
+		// many servers have none and return an error
+		if err != nil || !entry(r.URITemplate, r.Name, r.MIMEType, r.Description) {
+			break
 		}
-		return listing(b.String(), n), nil
-	})
+	}
+	return listing(b.String(), n), nil
 }
 
 func listing(text string, n int) llm.ToolResult {
@@ -90,79 +86,67 @@ func listing(text string, n int) llm.ToolResult {
 	return llm.TextResult(text)
 }
 
-func (c *Client) readResource(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
-	var args struct{ URI string }
-	if err := json.Unmarshal(call.Args, &args); err != nil {
-		return llm.ToolResult{}, err
-	}
-	return c.over(ctx, func(s *session) (llm.ToolResult, error) {
-		res, err := s.conn.ReadResource(ctx, &sdk.ReadResourceParams{URI: args.URI})
-		if err != nil {
-			return c.failure(ctx, s, err)
-		}
-		out := llm.ToolResult{}
-		for _, r := range res.Contents {
-			out.Parts = append(out.Parts, c.resource("read_resource", r)...)
-		}
-		return out, nil
-	})
-}
-
-func (c *Client) listPrompts(ctx context.Context, _ llm.ToolCall) (llm.ToolResult, error) {
-	return c.over(ctx, func(s *session) (llm.ToolResult, error) {
-		var b strings.Builder
-		n := 0
-		for p, err := range s.conn.Prompts(ctx, nil) {
-			if err != nil {
-				return c.failure(ctx, s, err)
-			}
-			fmt.Fprintf(&b, "%s: %s\n", clean(p.Name), clip(clean(p.Description), 300))
-			for _, a := range p.Arguments {
-				need := ""
-				if a.Required {
-					need = " (required)"
-				}
-				fmt.Fprintf(&b, "  %s%s: %s\n", clean(a.Name), need, clip(clean(a.Description), 200))
-			}
-			if n++; n >= maxListed {
-				break
-			}
-		}
-		return listing(b.String(), n), nil
-	})
-}
-
-func (c *Client) readPrompt(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
-	var args struct {
-		Name      string
-		Arguments map[string]string
-	}
-	if err := json.Unmarshal(call.Args, &args); err != nil {
-		return llm.ToolResult{}, err
-	}
-	return c.over(ctx, func(s *session) (llm.ToolResult, error) {
-		res, err := s.conn.GetPrompt(ctx, &sdk.GetPromptParams{Name: args.Name, Arguments: args.Arguments})
-		if err != nil {
-			return c.failure(ctx, s, err)
-		}
-		out := llm.ToolResult{}
-		for _, m := range res.Messages {
-			out.Parts = append(out.Parts, llm.Text{Text: string(m.Role) + ":\n"})
-			out.Parts = append(out.Parts, c.parts("read_prompt", []sdk.Content{m.Content})...)
-			out.Parts = append(out.Parts, llm.Text{Text: "\n"})
-		}
-		return out, nil
-	})
-}
-
-// over runs do with the connection, as a call does.
-func (c *Client) over(ctx context.Context, do func(*session) (llm.ToolResult, error)) (llm.ToolResult, error) {
-	s, _, err := c.ready(ctx, "", "")
+func (c *Client) readResource(ctx context.Context, s *session, q sdk.ReadResourceParams) (llm.ToolResult, error) {
+	res, err := s.conn.ReadResource(ctx, &sdk.ReadResourceParams{URI: q.URI})
 	if err != nil {
-		return llm.ToolResult{}, notMade(ctx, c.server.Name, err)
+		return c.failure(ctx, s, err)
 	}
-	defer s.use.Done()
-	_, work := c.begin(ctx, "")
-	defer c.end(work)
-	return do(s)
+	out := llm.ToolResult{}
+	for _, r := range res.Contents {
+		out.Parts = append(out.Parts, c.resource("read_resource", r)...)
+	}
+	return out, nil
+}
+
+func (c *Client) listPrompts(ctx context.Context, s *session, _ struct{}) (llm.ToolResult, error) {
+	var b strings.Builder
+	n := 0
+	for p, err := range s.conn.Prompts(ctx, nil) {
+		if err != nil {
+			return c.failure(ctx, s, err)
+		}
+		fmt.Fprintf(&b, "%s: %s\n", clean(p.Name), clip(clean(p.Description), 300))
+		for _, a := range p.Arguments {
+			need := ""
+			if a.Required {
+				need = " (required)"
+			}
+			fmt.Fprintf(&b, "  %s%s: %s\n", clean(a.Name), need, clip(clean(a.Description), 200))
+		}
+		if n++; n >= maxListed {
+			break
+		}
+	}
+	return listing(b.String(), n), nil
+}
+
+func (c *Client) readPrompt(ctx context.Context, s *session, q sdk.GetPromptParams) (out llm.ToolResult, err error) {
+	res, err := s.conn.GetPrompt(ctx, &sdk.GetPromptParams{Name: q.Name, Arguments: q.Arguments})
+	if err != nil {
+		return c.failure(ctx, s, err)
+	}
+	for _, m := range res.Messages {
+		out.Parts = append(out.Parts, llm.Text{Text: string(m.Role) + ":\n"})
+		out.Parts = append(out.Parts, c.parts("read_prompt", []sdk.Content{m.Content})...)
+		out.Parts = append(out.Parts, llm.Text{Text: "\n"})
+	}
+	return out, nil
+}
+
+// over returns a tool that runs do with the connection, as a call does.
+func over[T any](c *Client, do func(context.Context, *session, T) (llm.ToolResult, error)) pawl.ToolFunc {
+	return func(ctx context.Context, call llm.ToolCall) (llm.ToolResult, error) {
+		var args T
+		if err := json.Unmarshal(call.Args, &args); err != nil {
+			return llm.ToolResult{}, err
+		}
+		s, _, err := c.ready(ctx, "", "")
+		if err != nil {
+			return llm.ToolResult{}, notMade(ctx, c.server.Name, err)
+		}
+		defer s.use.Done()
+		_, work := c.begin(ctx, "")
+		defer c.end(work)
+		return do(ctx, s, args)
+	}
 }

@@ -3,8 +3,9 @@ package mcp
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"iter"
 	"strings"
 	"sync"
 	"time"
@@ -33,15 +34,21 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(pawl.ErrCancelled) })()
+	life = context.WithValue(life, callKey{}, r)
+	if x := r.Extra; x != nil && x.CloseSSEStream != nil && r.ProtocolVersion() >= "2025-11-25" {
+		defer time.AfterFunc(h.every, func() {
+			x.CloseSSEStream(sdk.CloseSSEStreamArgs{RetryAfter: time.Second})
+		}).Stop()
+	}
 
 	id := r.Params.Name + "\x00" + string(canonical(r.Params.Arguments))
-	var events iter.Seq2[pawl.Event, error]
+	var events events
 	var run pawl.Runner
 	if r.Params.RequestState == "" {
 		if b.runner != nil {
 			run = b.runner()
 		}
-		events = b.start(life, run)
+		events = b.stream(life, run, nil)
 	} else {
 		asked := h.open.take(r.Params.RequestState, id)
 		if asked == nil {
@@ -49,7 +56,7 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 		}
 		from := asked.res
 		run = asked.run
-		events = b.resume(life, run, from, llm.DecisionMessage(decisions(from.Pending, r.Params.InputResponses)...))
+		events = b.stream(life, run, from, llm.DecisionMessage(decisions(from.Pending, r.Params.InputResponses)...))
 	}
 	for range maxRounds {
 		res, err := h.follow(life, r, events)
@@ -78,7 +85,7 @@ func (h *host) handle(ctx context.Context, r *sdk.CallToolRequest, b begun) (out
 			}
 			answers[string(w.Key)] = a
 		}
-		events = b.resume(life, run, res, llm.DecisionMessage(decisions(res.Pending, answers)...))
+		events = b.stream(life, run, res, llm.DecisionMessage(decisions(res.Pending, answers)...))
 	}
 	return failure(fmt.Sprintf("Cancelled: it asked more than %d times.", maxRounds)), nil
 }
@@ -95,9 +102,24 @@ func giveUp(ctx context.Context, run pawl.Runner) string {
 	return ""
 }
 
-// follow iterates over the events of a run and sends progress to the client.
-func (h *host) follow(ctx context.Context, r *sdk.CallToolRequest,
-	events iter.Seq2[pawl.Event, error]) (*pawl.Result, error) {
+type callKey struct{}
+
+// Ask asks the person at the client that called a tool of a Service a question with a form of its
+// own. It works in calls over protocols before 2026-07-28, of clients with elicitation.
+func Ask(ctx context.Context, message string, schema json.RawMessage) (Answer, error) {
+	r, ok := ctx.Value(callKey{}).(*sdk.CallToolRequest)
+	if !ok {
+		return Answer{}, errors.New("no MCP client waits for this call, so no person can be asked")
+	}
+	a, err := r.Session.Elicit(ctx, &sdk.ElicitParams{Mode: "form", Message: message, RequestedSchema: schema})
+	if err != nil {
+		return Answer{}, err
+	}
+	return Answer{Accept: a.Action == "accept", Content: a.Content}, nil
+}
+
+// follow iterates over the events of a run and sends progress and logs to the client.
+func (h *host) follow(ctx context.Context, r *sdk.CallToolRequest, events events) (*pawl.Result, error) {
 	token := r.Params.GetProgressToken()
 	steps := 0
 	return pawl.Collect(events, func(e pawl.Event) {
@@ -105,6 +127,9 @@ func (h *host) follow(ctx context.Context, r *sdk.CallToolRequest,
 		switch e.Kind {
 		case pawl.EventProgress:
 			text = e.Text
+			h.log(ctx, r, "info", text)
+		case pawl.EventNotice:
+			h.log(ctx, r, "notice", e.Text)
 		case pawl.EventCallStarted:
 			text = "calls " + e.Call.Name
 		}
@@ -114,6 +139,15 @@ func (h *host) follow(ctx context.Context, r *sdk.CallToolRequest,
 				&sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(steps), Message: text})
 		}
 	})
+}
+
+// log sends a log message to a client that has set a level.
+//
+//lint:ignore SA1019 clients of older protocols ask for it
+func (h *host) log(ctx context.Context, r *sdk.CallToolRequest, level sdk.LoggingLevel, text string) {
+	text = h.service.Secrets.String(text)
+	//lint:ignore SA1019 as above
+	_ = r.Session.Log(ctx, &sdk.LoggingMessageParams{Level: level, Logger: r.Params.Name, Data: text})
 }
 
 // unaskable returns the reason why no person can be asked about the pending calls. Empty means that
@@ -190,9 +224,6 @@ const (
 func (q *questions) put(a asked) string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.open == nil {
-		q.open = map[string]*asked{}
-	}
 	oldest := ""
 	for k, a := range q.open {
 		if time.Since(a.at) > maxWait {

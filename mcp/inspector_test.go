@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// The inspector's command line lists and calls the offered tools, over standard input and output
-// and over HTTP.
+// The inspector's command line lists and calls the offered tools, and reads resources and prompts,
+// over standard input and output and over HTTP.
 func TestInspector(t *testing.T) {
 	cli := packageOf(t, "@modelcontextprotocol/inspector/cli/build/cli.js")
 	h, err := service(new(atomic.Int32)).Handler(t.Context(), nil)
@@ -69,6 +69,30 @@ func TestInspector(t *testing.T) {
 			}
 			fmt.Fprintf(&table, "| %s | `tools/call %s` | %s: %s |\n", way.name, test.tool, kind, res.Content[0].Text)
 		}
+		if way.name != "HTTP" {
+			continue // each method starts Node; TestTheMCPClientReads reads over stdio
+		}
+		var got struct {
+			Resources         []struct{ URI string }
+			ResourceTemplates []struct{ URITemplate string }
+			Contents          []struct{ Text string }
+			Prompts           []struct{ Name string }
+			Messages          []struct{ Content struct{ Text string } }
+		}
+		for _, args := range [][]string{{"resources/list"}, {"resources/templates/list"}, {"resources/read", "--uri", "pawl://doors/d001"},
+			{"prompts/list"}, {"prompts/get", "--prompt-name", "ask", "--prompt-args", "name=d002"}} {
+			out := run(way.server, append([]string{"--method"}, args...)...)
+			if err := json.Unmarshal([]byte(out), &got); err != nil {
+				t.Errorf("%s: %s: %v: %s", way.name, args, err, out)
+			}
+		}
+		if len(got.Resources) != 150 || len(got.ResourceTemplates) != 1 || len(got.Contents) != 1 ||
+			len(got.Prompts) != 1 || len(got.Messages) != 2 {
+			t.Fatalf("%s: %+v", way.name, got)
+		}
+		fmt.Fprintf(&table, "| %s | `resources/list` | %d resources |\n| %s | `resources/templates/list` | %s |\n| %s | `resources/read pawl://doors/d001` | %s |\n", way.name, len(got.Resources),
+			way.name, got.ResourceTemplates[0].URITemplate, way.name, got.Contents[0].Text)
+		fmt.Fprintf(&table, "| %s | `prompts/list` | %s |\n| %s | `prompts/get ask` | %s |\n", way.name, got.Prompts[0].Name, way.name, got.Messages[0].Content.Text)
 	}
 	section(t, "inspector", table.String())
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,10 @@ type HTTPOptions struct {
 	// as https://app.example.com.
 	Origins []string
 
+	// Poll is the time after which the response of a call ends, before a proxy would cut it. The
+	// client (of protocol 2025-11-25) polls for the rest. 0 means 30 s.
+	Poll time.Duration
+
 	// User returns the user of a request, if clients were authenticated before. A session is
 	// accessible only to the user who started it. Nil means that all clients are one user.
 	User func(r *http.Request) string
@@ -39,11 +44,13 @@ func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, er
 		return nil, err
 	}
 	o = cmp.Or(o, new(HTTPOptions))
+	h.every = cmp.Or(max(o.Poll, 0), 30*time.Second)
+	store := sdk.NewMemoryEventStore(nil)
 	serve := func(stateless bool) http.Handler {
 		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return h.sdk },
 			&sdk.StreamableHTTPOptions{
 				Stateless: stateless, SessionTimeout: 30 * time.Minute, MaxRequestBodyBytes: maxBody,
-				PropagateRequestCancellation: stateless,
+				PropagateRequestCancellation: stateless, EventStore: store,
 				// type door has its own protection, which uses Hosts
 				DisableLocalhostProtection: true,
 			})
@@ -53,7 +60,8 @@ func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, er
 			c.Close()
 		}
 	})
-	sessions, single := &rooms{server: h.sdk, next: serve(false), user: o.User, used: map[string]*room{}}, serve(true)
+	sessions := &rooms{store: store, server: h.sdk, next: serve(false), user: o.User, used: map[string]*room{}}
+	single := serve(true)
 	return &door{options: *o, next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Protocol-Version") >= roundTrips {
 			single.ServeHTTP(w, r)
@@ -67,9 +75,13 @@ func (s *Service) Handler(ctx context.Context, o *HTTPOptions) (http.Handler, er
 // simultaneously may exceed it slightly.
 const maxSessions = 256
 
+// forgetAfter is the number of requests of a session after which stored responses are deleted.
+const forgetAfter = 10_000
+
 // rooms limits the number of sessions. A new session replaces the session that has been idle
 // longest.
 type rooms struct {
+	store  sdk.EventStore
 	server *sdk.Server
 	next   http.Handler
 	user   func(r *http.Request) string // nil means that all clients are one user
@@ -80,9 +92,10 @@ type rooms struct {
 
 // room is the usage of a session.
 type room struct {
-	user string    // owner of the session
-	busy int       // requests in progress; a listening client has one
-	last time.Time // when the last request ended
+	user     string    // owner of the session
+	busy     int       // requests in progress; a listening client has one
+	requests int       // so far
+	last     time.Time // when the last request ended
 }
 
 // ServeHTTP refuses a new session if all sessions are in use, and always refuses a session of
@@ -108,6 +121,12 @@ func (s *rooms) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
+	for c := range s.server.Sessions() { // all requests of a session have its version
+		if p := c.InitializeParams(); c.ID() == id && p != nil && slices.Contains(sdk.SupportedProtocolVersions(),
+			p.ProtocolVersion) {
+			r.Header.Set("Mcp-Protocol-Version", p.ProtocolVersion)
+		}
+	}
 	s.next.ServeHTTP(w, r)
 }
 
@@ -140,13 +159,6 @@ func (l *lobby) Write(p []byte) (int, error) {
 	return l.ResponseWriter.Write(p)
 }
 
-// Flush sends buffered data.
-func (l *lobby) Flush() {
-	l.note()
-	// if flushing is not supported, the data is sent later
-	_ = http.NewResponseController(l.ResponseWriter).Flush()
-}
-
 // Unwrap returns the underlying writer for a ResponseController.
 func (l *lobby) Unwrap() http.ResponseWriter { return l.ResponseWriter }
 
@@ -164,6 +176,10 @@ func (s *rooms) begin(id, user string) func() {
 		return nil
 	}
 	u.busy++
+	// nothing but this request and a listening client
+	if u.requests++; u.requests%forgetAfter == 0 && u.busy <= 2 {
+		_ = s.store.SessionClosed(context.Background(), id) // in memory
+	}
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()

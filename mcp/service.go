@@ -8,18 +8,23 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
+	"github.com/pawl-go/pawl/redact"
 )
 
-// Service offers toolsets and agents to MCP clients. Each call goes through pawl's pipeline like a
-// call of a model: it is validated, approved and limited, and it emits events. Fill in a literal.
-// It may serve any number of clients concurrently and must not be changed while serving.
+// Service offers toolsets, agents, resources and prompts to MCP clients. Each call goes through
+// pawl's pipeline like a call of a model: it is validated, approved and limited, and it emits
+// events. Fill in a literal. It may serve any number of clients concurrently and must not be
+// changed while serving.
 type Service struct {
 	Name         string // empty means pawl
 	Version      string // empty means 0
@@ -28,14 +33,20 @@ type Service struct {
 	Tools  []pawl.Toolset // evaluated when serving begins
 	Agents []Offer        // each is a tool whose argument is a task
 
+	Resources []Resource
+	Prompts   []Prompt // the first of two with the same name counts
+
 	// Approve decides which calls need approval. Nil means policy.AskBeforeWrites.
 	Approve    pawl.Approver
 	Middleware []pawl.Middleware // wraps the calls of Tools; agents have their own
+
+	Secrets *redact.Redactor // hides secrets in resources and logs; nil means that there are none
 }
 
 // Offer is an agent as a tool for MCP clients. The tool's name is the agent's name.
 type Offer struct {
 	Agent       *pawl.Agent
+	Title       string // for people; empty means none
 	Description string // for the clients' models
 
 	// Runner creates the run of a call if it is more than the agent in memory. The run gets the
@@ -45,41 +56,57 @@ type Offer struct {
 	Runner func() pawl.Runner
 }
 
-// begun is a call that was started for a client, with functions that start it and resume it after
-// an answer. run is the result of Offer.Runner, or nil.
+// begun is a call that was started for a client, with a function that starts it, and resumes it
+// from a result after an answer. run is the result of Offer.Runner, or nil.
 type begun struct {
 	runner func() pawl.Runner
-	start  func(ctx context.Context, run pawl.Runner) iter.Seq2[pawl.Event, error]
-	resume func(ctx context.Context, run pawl.Runner, from *pawl.Result, decisions llm.Message) iter.Seq2[pawl.Event,
-		error]
+	stream func(ctx context.Context, run pawl.Runner, from *pawl.Result, answer ...llm.Message) events
 	answer func(res *pawl.Result, err error) *sdk.CallToolResult
 }
+
+// events are the events of a run.
+type events = iter.Seq2[pawl.Event, error]
 
 // host serves a Service.
 type host struct {
 	service *Service
 	sdk     *sdk.Server
-	tools   []*pawl.Tool
+	tools   pawl.Toolsets // tools, which were evaluated
 	open    questions
+	mu      sync.Mutex
+	watches map[sdk.Session]map[string]*watch // by session and URI
+	every   time.Duration                     // see HTTPOptions.Poll
 }
 
 // host creates the SDK's server. A tool that cannot be offered is an error that names it.
 func (s *Service) host(ctx context.Context) (*host, error) {
-	h := &host{service: s}
-	var err error
-	if h.tools, err = pawl.Toolsets(s.Tools).Tools(ctx); err != nil {
+	h := &host{service: s, open: questions{open: map[string]*asked{}}, watches: map[sdk.Session]map[string]*watch{}}
+	tools, err := pawl.Toolsets(s.Tools).Tools(ctx)
+	if err != nil {
 		return nil, err
 	}
 	h.sdk = sdk.NewServer(&sdk.Implementation{Name: cmp.Or(s.Name, "pawl"), Version: cmp.Or(s.Version, "0")},
-		&sdk.ServerOptions{Instructions: s.Instructions,
-			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
+		&sdk.ServerOptions{Instructions: s.Instructions, CompletionHandler: h.complete, SubscribeHandler: h.subscribe,
+			UnsubscribeHandler: h.unsubscribe,
+			//lint:ignore SA1019 clients of older protocols ask for logs
+			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Logging: &sdk.LoggingCapabilities{},
+				Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{}}})
+	for _, r := range s.Resources {
+		h.offer(r)
+	}
+	for _, p := range slices.Backward(s.Prompts) { // the SDK replaces the first of two
+		h.offerPrompt(p)
+	}
+	h.sdk.AddReceivingMiddleware(h.listing)
+	h.sdk.AddSendingMiddleware(h.onlyChanged)
 	taken := map[string]bool{}
-	for _, t := range h.tools {
+	for _, t := range tools {
+		h.tools = append(h.tools, t)
 		if t.Passive {
 			return nil, fmt.Errorf("tool %s is passive: no client can execute it", t.Name)
 		}
 		taken[t.Name] = true
-		if err := h.add(t, h.toolCall(t)); err != nil {
+		if err := h.add(t, "", h.toolCall(t)); err != nil {
 			return nil, err
 		}
 	}
@@ -91,7 +118,7 @@ func (s *Service) host(ctx context.Context) (*host, error) {
 			return nil, fmt.Errorf("two tools are named %q", o.Agent.Name)
 		}
 		taken[o.Agent.Name] = true
-		if err := h.add(o.Agent.Tool(o.Description), h.agentCall(o)); err != nil {
+		if err := h.add(o.Agent.Tool(o.Description), o.Title, h.agentCall(o)); err != nil {
 			return nil, err
 		}
 	}
@@ -99,7 +126,7 @@ func (s *Service) host(ctx context.Context) (*host, error) {
 }
 
 // add offers one tool.
-func (h *host) add(t *pawl.Tool, call func(json.RawMessage) begun) (err error) {
+func (h *host) add(t *pawl.Tool, title string, call func(json.RawMessage) begun) (err error) {
 	if err := t.Check(); err != nil {
 		return err
 	}
@@ -108,7 +135,7 @@ func (h *host) add(t *pawl.Tool, call func(json.RawMessage) begun) (err error) {
 			err = fmt.Errorf("tool %s cannot be offered: %v", t.Name, v)
 		}
 	}()
-	def := &sdk.Tool{Name: t.Name, Description: t.Description, InputSchema: asObject(t.Input),
+	def := &sdk.Tool{Name: t.Name, Title: title, Description: t.Description, InputSchema: asObject(t.Input),
 		Annotations: annotations(t.Effect)}
 	if ofObject(t.Output) {
 		def.OutputSchema = t.Output
@@ -129,10 +156,7 @@ func asObject(schema json.RawMessage) json.RawMessage {
 		return schema
 	}
 	m["type"] = json.RawMessage(`"object"`)
-	out, err := json.Marshal(m)
-	if err != nil {
-		return schema
-	}
+	out, _ := json.Marshal(m) // it was decoded
 	return out
 }
 
@@ -142,13 +166,8 @@ func ofObject(schema json.RawMessage) bool {
 }
 
 func annotations(e pawl.Effect) *sdk.ToolAnnotations {
-	switch e {
-	case pawl.EffectRead, pawl.EffectPure:
-		return &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true}
-	case pawl.EffectIdempotent:
-		return &sdk.ToolAnnotations{IdempotentHint: true}
-	}
-	return &sdk.ToolAnnotations{}
+	reads := e == pawl.EffectRead || e == pawl.EffectPure
+	return &sdk.ToolAnnotations{ReadOnlyHint: reads, IdempotentHint: reads || e == pawl.EffectIdempotent}
 }
 
 // ServeStdio serves one client over in and out until in ends or ctx ends.
@@ -181,23 +200,19 @@ func (s *Service) approver() pawl.Middleware {
 // more. It can therefore be pending, and the run resumes from there.
 func (h *host) toolCall(t *pawl.Tool) func(json.RawMessage) begun {
 	return func(args json.RawMessage) begun {
-		a := &pawl.Agent{Name: "mcp", Model: silent{}, Tools: []pawl.Toolset{pawl.Toolsets{set(h.tools)}},
+		a := &pawl.Agent{Name: "mcp", Model: silent{}, Tools: []pawl.Toolset{h.tools},
 			Middleware: append([]pawl.Middleware{h.service.approver()}, h.service.Middleware...)}
 		call := llm.ToolCall{ID: "call", Name: t.Name, Args: args}
 		return begun{
-			start: func(ctx context.Context, _ pawl.Runner) iter.Seq2[pawl.Event, error] {
-				return a.ResumeStream(ctx, &pawl.Result{Messages: []llm.Message{
-					llm.User("An MCP client calls " + t.Name + "."), llm.Assistant(call)}})
-			},
-			resume: func(ctx context.Context, _ pawl.Runner, from *pawl.Result, d llm.Message) iter.Seq2[pawl.Event,
-				error] {
-				return a.ResumeStream(ctx, from, d)
+			stream: func(ctx context.Context, _ pawl.Runner, from *pawl.Result, d ...llm.Message) events {
+				return a.ResumeStream(ctx, cmp.Or(from, &pawl.Result{Messages: []llm.Message{
+					llm.User("An MCP client calls " + t.Name + "."), llm.Assistant(call)}}), d...)
 			},
 			answer: func(res *pawl.Result, err error) *sdk.CallToolResult {
 				for _, m := range res.Messages {
 					for _, p := range m.Parts {
 						if r, ok := p.(llm.ToolResult); ok && r.CallID == call.ID {
-							return toResult(r)
+							return h.toResult(r)
 						}
 					}
 				}
@@ -216,23 +231,19 @@ func (h *host) agentCall(o Offer) func(json.RawMessage) begun {
 		_ = json.Unmarshal(args, &in)
 		return begun{
 			runner: o.Runner,
-			start: func(ctx context.Context, run pawl.Runner) iter.Seq2[pawl.Event, error] {
-				if strings.TrimSpace(in.Task) == "" {
+			stream: func(ctx context.Context, run pawl.Runner, from *pawl.Result, d ...llm.Message) events {
+				switch {
+				case strings.TrimSpace(in.Task) == "":
 					return func(yield func(pawl.Event, error) bool) {
 						yield(pawl.Event{}, errors.New("the arguments need a task: what to do, in words"))
 					}
+				case from == nil:
+					d = []llm.Message{llm.User(in.Task)}
 				}
 				if run != nil {
-					return run.Stream(ctx, llm.User(in.Task))
+					return run.Stream(ctx, d...)
 				}
-				return a.Stream(ctx, llm.User(in.Task))
-			},
-			resume: func(ctx context.Context, run pawl.Runner, from *pawl.Result, d llm.Message) iter.Seq2[pawl.Event,
-				error] {
-				if run != nil {
-					return run.Stream(ctx, d)
-				}
-				return a.ResumeStream(ctx, from, d)
+				return a.ResumeStream(ctx, from, d...)
 			},
 			answer: func(res *pawl.Result, err error) *sdk.CallToolResult {
 				if res.Stop != pawl.StopAnswer && res.Stop != pawl.StopFinished {
@@ -244,7 +255,7 @@ func (h *host) agentCall(o Offer) func(json.RawMessage) begun {
 				}
 				r := llm.TextResult(res.Text())
 				r.Data = res.Output
-				return toResult(r)
+				return h.toResult(r)
 			},
 		}
 	}
@@ -260,10 +271,6 @@ func why(res *pawl.Result, err error) string {
 	return string(res.Stop)
 }
 
-type set []*pawl.Tool
-
-func (s set) Tools(context.Context) ([]*pawl.Tool, error) { return s, nil }
-
 // silent is a model with empty answers.
 type silent struct{}
 
@@ -277,25 +284,11 @@ func failure(text string) *sdk.CallToolResult {
 }
 
 // toResult converts a result for clients.
-func toResult(r llm.ToolResult) *sdk.CallToolResult {
+func (h *host) toResult(r llm.ToolResult) *sdk.CallToolResult {
 	out := &sdk.CallToolResult{IsError: r.IsError, Content: []sdk.Content{}}
 	for _, p := range r.Parts {
-		switch p := p.(type) {
-		case llm.Text:
-			out.Content = append(out.Content, &sdk.TextContent{Text: p.Text})
-		case llm.Media:
-			kind, _, _ := strings.Cut(p.MIME, "/")
-			switch {
-			case p.URL != "":
-				out.Content = append(out.Content, &sdk.ResourceLink{URI: p.URL, Name: "media", MIMEType: p.MIME})
-			case kind == "image":
-				out.Content = append(out.Content, &sdk.ImageContent{MIMEType: p.MIME, Data: p.Data})
-			case kind == "audio":
-				out.Content = append(out.Content, &sdk.AudioContent{MIMEType: p.MIME, Data: p.Data})
-			default:
-				out.Content = append(out.Content,
-					&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "pawl:result", MIMEType: p.MIME, Blob: p.Data}})
-			}
+		if c := h.content(p); c != nil {
+			out.Content = append(out.Content, c)
 		}
 	}
 	if len(r.Data) > 0 && r.Data[0] == '{' {

@@ -3,9 +3,11 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -48,7 +50,32 @@ func service(opened *atomic.Int32) *mcp.Service {
 	clerk := &pawl.Agent{Name: "clerk", Tools: []pawl.Toolset{unlock, look}, Model: script.New(script.Call("unlock", `{"name":"front"}`),
 		script.Func(func(r *llm.Request) script.Turn { return script.Say("I was told: " + script.Results(r)[0].Text()) }))}
 	return &mcp.Service{Name: "doors", Version: "1", Tools: []pawl.Toolset{look, unlock, work, crash},
-		Agents: []mcp.Offer{{Agent: clerk, Description: "Opens doors."}}}
+		Agents:    []mcp.Offer{{Agent: clerk, Title: "The clerk", Description: "Opens doors."}},
+		Resources: []mcp.Resource{doors(opened)},
+		Prompts: []mcp.Prompt{{Name: "ask", Text: "Is the door {name} {name2}? {other}", Resources: []string{"pawl://doors/{name}"},
+			Arguments: []mcp.Argument{{Name: "name", Required: true, Values: []string{"front", "back", "foot"}}, {Name: "name2"}}},
+			{Name: "ask", Text: "the second of a name"}}}
+}
+
+// doors are the doors d000 to d149 as resources. The door front/left is not listed.
+func doors(opened *atomic.Int32) mcp.Resource {
+	version := func(_ context.Context, name string) (string, error) {
+		if name != "front/left" && !strings.HasPrefix(name, "d") {
+			return "", pawl.ErrNotFound
+		}
+		return strconv.Itoa(int(opened.Load())), nil
+	}
+	return mcp.Resource{URI: "pawl://doors/{name}", Name: "door", MIME: "text/plain", Version: version,
+		Read: func(ctx context.Context, name string) (llm.Media, error) {
+			n, err := version(ctx, name)
+			return llm.Media{MIME: "text/plain", Data: []byte(name + " was opened " + n + " times")}, err
+		},
+		Values: func(context.Context, string) (all []string, err error) {
+			for i := range 150 {
+				all = append(all, fmt.Sprintf("d%03d", i))
+			}
+			return all, nil
+		}}
 }
 
 // clients connects to the service over each transport and in each protocol version.
