@@ -63,6 +63,8 @@ type Agent struct {
 	Schedules    []Schedule                  `yaml:"schedules"`
 	Disconnect   string                      `yaml:"on_disconnect" enum:"continue,cancel"`
 	Side         *Model                      `yaml:"side_model"`
+	Resources    []string                    `yaml:"resources"`
+	Prompts      []mcp.Prompt                `yaml:"prompts"`
 
 	file     string // the file it was read from; empty means none
 	dir      string // the base of relative names; empty means the current directory

@@ -324,16 +324,23 @@ func (b *builtin) remember() (pawl.Toolset, error) {
 	return set, nil
 }
 
-func (b *builtin) skill() (pawl.Toolset, error) {
-	dirs := slices.Clone(b.agent.Skills)
+const skillsHint = "want a folder that has a folder with a SKILL.md for each skill"
+
+// folders returns the folders of skills.
+func (a *Agent) folders() []string {
+	dirs := slices.Clone(a.Skills)
 	for i, d := range dirs {
-		dirs[i] = b.agent.relative("skills", d)
+		dirs[i] = a.relative("skills", d)
 	}
+	return dirs
+}
+
+func (b *builtin) skill() (pawl.Toolset, error) {
 	set, err := b.db.toolset(true, func(db store.Store) (pawl.Toolset, error) {
-		return skill.New(db, &skill.Options{Dirs: dirs, Scope: b.scope})
+		return skill.New(db, &skill.Options{Dirs: b.agent.folders(), Scope: b.scope})
 	})
 	if err != nil {
-		return nil, finding(CodeBadFile, "skills", "want a folder that has a folder with a SKILL.md for each skill", "%s", strings.TrimPrefix(plain(err), "skill tools: "))
+		return nil, finding(CodeBadFile, "skills", skillsHint, "%s", strings.TrimPrefix(plain(err), "skill tools: "))
 	}
 	return set, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/tools/find"
+	"github.com/pawl-go/pawl/tools/skill"
 )
 
 var serverType = reflect.TypeFor[mcp.Server]()
@@ -232,4 +234,24 @@ func ToolNames(getenv func(string) string) ([]string, error) {
 		names = append(names, mcp.Names(tools)...)
 	}
 	return names, nil
+}
+
+// Offer adds the files and prompts of the agent, and its skills as prompts, to an MCP server.
+func (a *Agent) Offer(s *mcp.Service) error {
+	if a.Resources != nil {
+		root, err := os.OpenRoot(a.Directory())
+		if err != nil {
+			return a.found(finding(CodeBadFile, "root", "want a directory that is there", "%s", plain(err)))
+		}
+		s.Resources = append(s.Resources, mcp.Files("pawl://files/"+a.Name, root.FS(), a.Resources...))
+	}
+	skills, err := skill.Read(a.folders())
+	if err != nil {
+		return a.found(finding(CodeBadFile, "skills", skillsHint, "%s", plain(err)))
+	}
+	s.Prompts = append(s.Prompts, a.Prompts...)
+	for _, k := range skills {
+		s.Prompts = append(s.Prompts, mcp.Prompt{Name: k.Name, Description: k.Description, Text: k.Text})
+	}
+	return nil
 }

@@ -76,8 +76,8 @@ func (a *Agent) loaded(list []string) []string {
 	if a.Output != nil {
 		add(a.relative("output", a.Output.File))
 	}
-	for _, name := range a.Skills {
-		add(a.relative("skills", name))
+	for _, name := range a.folders() {
+		add(name)
 	}
 	for _, m := range a.Model {
 		if name, ok := strings.CutPrefix(m.Name, scripted); ok {

@@ -80,7 +80,8 @@ func (s *Server) muxOf(routes []route) *http.ServeMux {
 				writeError(w, fail)
 				return
 			}
-			s.o.MCP.ServeHTTP(w, r.WithContext(store.WithScope(r.Context(), who.scope())))
+			ctx := context.WithValue(store.WithScope(r.Context(), who.scope()), mayRead{}, who.may(ScopeRead))
+			s.o.MCP.ServeHTTP(w, r.WithContext(ctx))
 		})
 	}
 	if s.o.Metrics != nil {

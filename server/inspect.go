@@ -3,6 +3,7 @@ package server
 // inspect.go: the endpoints that read a run without changing it, the inbox and the schedules.
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/pawl-go/pawl"
@@ -100,24 +101,43 @@ func (c *call) pendingOf(out *Inbox, p store.Page) (after string, err error) {
 
 // export handles GET /v1/runs/{id}/export.
 func (c *call) export() error {
-	x, err := c.s.engine.Export(c.ctx(), c.run)
+	x, err := c.s.Export(c.ctx(), c.run)
 	if err != nil {
 		return err
 	}
-	hide, err := c.hides(c.run)
+	return c.write(http.StatusOK, x)
+}
+
+// Export returns a run without secrets. The run belongs to the scope in ctx (store.WithScope).
+func (s *Server) Export(ctx context.Context, id string) (*durable.Export, error) {
+	x, err := s.engine.Export(ctx, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.write(http.StatusOK, x.Redacted(hide))
+	hide, err := s.hides(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return x.Redacted(hide), nil
+}
+
+type mayRead struct{}
+
+// MayRead reports whether ctx is of a request to Options.MCP whose token has the scope ScopeRead.
+func MayRead(ctx context.Context) bool {
+	may, _ := ctx.Value(mayRead{}).(bool)
+	return may
 }
 
 // hides returns the Redactor for the secrets of the server and of a run, whose tools may no longer
 // be configured. Nil redacts nothing.
-func (c *call) hides(id string) (*redact.Redactor, error) {
-	if c.s.o.Secrets == nil {
+func (c *call) hides(id string) (*redact.Redactor, error) { return c.s.hides(c.ctx(), id) }
+
+func (s *Server) hides(ctx context.Context, id string) (*redact.Redactor, error) {
+	if s.o.Secrets == nil {
 		return nil, nil
 	}
-	return c.s.engine.Redactor(c.ctx(), id, c.s.o.Secrets)
+	return s.engine.Redactor(ctx, id, s.o.Secrets)
 }
 
 // shown returns open calls for a client: complete for a client that executes them, without secrets

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -29,6 +30,7 @@ import (
 // looks things up, and pays after an approval.
 type serving struct {
 	t     *testing.T
+	dir   string // of the agent's file, and of the command
 	url   string
 	token string // the token that curl sends
 	bank  *bank
@@ -64,6 +66,16 @@ func (b *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 const clerkFile = `agent: clerk
+title: The clerk
+description: Looks things up and pays invoices.
+resources: [notes.html, "*.png", link.md]
+prompts:
+  - name: visit
+    description: Plans a visit.
+    text: "Plan a {tone} visit to {city}."
+    arguments: [{name: city, required: true}, {name: tone, values: [short, silly, long]}]
+    resources: ["pawl://files/clerk/notes.html", "pawl://files/clerk/dot.png"]
+skills: [skills]
 model: openai-chat:sim
 approve: {allow: [refund]}
 tools:
@@ -109,7 +121,7 @@ func clerkTurn(req *llm.Request) script.Turn {
 func serveClerk(t *testing.T, flags ...string) *serving {
 	t.Helper()
 	dir := t.TempDir()
-	v := &serving{t: t, token: servedToken, bank: &bank{gate: make(chan struct{})}}
+	v := &serving{t: t, dir: dir, token: servedToken, bank: &bank{gate: make(chan struct{})}}
 	sim, err := pawltest.NewSimulator(&script.Model{Turns: []script.Turn{script.Loop(script.Func(clerkTurn))}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -119,6 +131,16 @@ func serveClerk(t *testing.T, flags ...string) *serving {
 	t.Cleanup(hall.Close)
 	file := filepath.Join(dir, "clerk.yaml")
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(clerkFile, "BANK", hall.URL)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"notes.html": "Mind the test-key.", "dot.png": "\x89PNG\r\n", ".hidden.md": "hidden",
+		"skills/greet/SKILL.md": "---\nname: greet\ndescription: How to greet.\n---\nSay hello.\n"} {
+		at := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/hosts", filepath.Join(dir, "link.md")); err != nil {
 		t.Fatal(err)
 	}
 	self, err := os.Executable()
@@ -184,6 +206,7 @@ func (v *serving) node(file string, needs ...string) (map[string]json.RawMessage
 	defer cancel()
 	cmd := exec.CommandContext(ctx, node, file, v.url, servedToken)
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PAWL_DIR="+v.dir, "PAWL="+filepath.Join(v.dir, "pawl"))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -383,6 +406,35 @@ func TestTheMCPClient(t *testing.T) {
 	if diff := cmp.Diff(states, map[string]int{"over answer": 3, "over cancelled": 1}); diff != "" {
 		t.Errorf("runs: got -, want +\n%s", diff)
 	}
+}
+
+// The official MCP client reads the files, prompts and skills of the agent from pawl serve and from
+// pawl mcp serve. From pawl serve it also reads the runs and artifacts of its own token, and
+// nothing of another tenant or without the scope read.
+func TestTheMCPClientReads(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tokens.json")
+	if err := os.WriteFile(file, []byte(`[{"name":"a","token":"aaaaaaaaaaaaaaaa","scopes":["all"],"tenant":"a"},
+		{"name":"b","token":"bbbbbbbbbbbbbbbb","scopes":["all"],"tenant":"b"}, {"name":"c","token":"cccccccccccccccc","scopes":["tools"],"tenant":"a"}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, ok := serveClerk(t, "--tokens", file).node("mcp_data.mjs", "@modelcontextprotocol/sdk")
+	if !ok {
+		return
+	}
+	ofFile := `{"tools":[["clerk","The clerk","Looks things up and pays invoices."]],"files":["pawl://files/clerk/dot.png","pawl://files/clerk/notes.html"],` +
+		`"text":{"uri":"pawl://files/clerk/notes.html","mimeType":"text/html","text":"Mind the [redacted]."},` +
+		`"blob":{"uri":"pawl://files/clerk/dot.png","mimeType":"image/png","blob":"iVBORw0K"},` +
+		`"outside":[-32602,-32602,-32602,-32602,-32602,-32602],` +
+		`"prompts":[["greet","How to greet."],["visit","Plans a visit."]],` +
+		`"prompt":[{"role":"user","content":{"type":"text","text":"Plan a short visit to {tone} Oslo."}},` +
+		`{"role":"user","content":{"type":"resource","resource":{"uri":"pawl://files/clerk/notes.html","mimeType":"text/html","text":"Mind the [redacted]."}}},` +
+		`{"role":"user","content":{"type":"image","data":"iVBORw0K","mimeType":"image/png"}}],` +
+		`"skill":[{"role":"user","content":{"type":"text","text":"Say hello."}}],"missing":-32602,"tones":{"values":["short","silly"]}}`
+	none := `{"runs":[],"ids":[],"read":-32602,"artifact":-32602,"subscribe":-32602,"file":"pawl://files/clerk/notes.html"}`
+	same(t, got, map[string]string{
+		"served": ofFile, "local": ofFile, "listed": "2", "run": `["application/json","answer",true,false]`,
+		"artifact": `["text/plain",200006]`, "updated": "[true]", "stranger": none, "caller": none,
+	})
 }
 
 // get sends a GET request to pawl serve.

@@ -52,6 +52,16 @@ func (f *folders) find(name string) *folder {
 	return nil
 }
 
+// Read returns the skills of folders.
+func Read(dirs []string) ([]store.Skill, error) {
+	f, err := openFolders(dirs)
+	list := make([]store.Skill, len(f.list))
+	for i, k := range f.list {
+		list[i] = k.Skill
+	}
+	return list, errors.Join(err, f.close())
+}
+
 func openFolders(dirs []string) (folders, error) {
 	var f folders
 	for _, dir := range dirs {

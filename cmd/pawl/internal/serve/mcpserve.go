@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,9 @@ import (
 	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/mcp"
 )
+
+// offered is the description of an agent without one.
+const offered = "Executes a task, with tools of its own, and returns the answer."
 
 // MCPCmd is the command mcp serve: tools and agents for MCP clients.
 type MCPCmd struct {
@@ -48,10 +52,13 @@ func (c *MCPCmd) Run(sys *cli.System) error {
 	if s.Agent.Model == nil {
 		s.Rules.Flow = nil // the calls of a client have no conversation here
 	}
-	service := &mcp.Service{Name: "pawl", Approve: s.Rules.Approve}
+	service := &mcp.Service{Name: "pawl", Approve: s.Rules.Approve, Secrets: s.Secrets}
+	if err := s.File.Offer(service); err != nil {
+		return assemble.Misconfigured(err)
+	}
 	if s.Agent.Model != nil {
-		service.Agents = []mcp.Offer{{Agent: s.Agent,
-			Description: "Executes a task, with tools of its own, and returns the answer."}}
+		service.Agents = []mcp.Offer{{Agent: s.Agent, Title: s.File.Title,
+			Description: cmp.Or(s.File.Description, offered)}}
 	} else {
 		service.Tools, service.Middleware = s.Agent.Tools, s.Agent.Middleware
 	}

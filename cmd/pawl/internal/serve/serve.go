@@ -92,11 +92,12 @@ func (c *Cmd) Run(sys *cli.System) error {
 	mcpCtx, endMCP := context.WithCancel(context.Background())
 	defer endMCP()
 	var s *server.Server // made below: it has the handler of the MCP service
-	if o.MCP, err = c.mcp(mcpCtx, all, func() *server.Server { return s }); err != nil {
+	if o.MCP, err = c.mcp(mcpCtx, all, db, func() *server.Server { return s }); err != nil {
 		return cli.Fail(cli.StatusUsage, err, "")
 	}
 	o.OnDisconnect, o.About = map[string]string{}, map[string]server.About{}
 	for i, a := range all.agents {
+		a.Artifacts = store.KeepArtifacts(db, nil)
 		f := all.files[i]
 		o.OnDisconnect[a.Name] = f.Disconnect
 		o.About[a.Name] = server.About{Title: f.Title, Description: f.Description, Window: all.built[i].Window,
@@ -127,24 +128,73 @@ func (c *Cmd) Run(sys *cli.System) error {
 	return nil
 }
 
-// mcp returns the handler of /mcp, which offers the agents as tools. The agents have rules of their
-// own.
-func (c *Cmd) mcp(ctx context.Context, all *served, s func() *server.Server) (http.Handler, error) {
+// mcp returns the handler of /mcp, which offers the agents as tools, with the data of their files
+// and of the client's runs. The agents have rules of their own.
+func (c *Cmd) mcp(ctx context.Context, all *served, db store.Store, s func() *server.Server) (http.Handler, error) {
 	service := &mcp.Service{Name: "pawl", Approve: func(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval,
 		error) {
 		return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
-	}}
+	}, Secrets: all.secrets, Resources: data(db, s)}
 	for i, a := range all.agents {
-		does := cmp.Or(all.files[i].Description, "Executes a task, with tools of its own, and returns the answer.")
-		service.Agents = append(service.Agents, mcp.Offer{Agent: a, Description: does, Runner: func() pawl.Runner {
-			return s().Runner("mcp_"+strings.ToLower(rand.Text()[:20]), a.Name, "the MCP client's person")
-		}})
+		does := cmp.Or(all.files[i].Description, offered)
+		service.Agents = append(service.Agents, mcp.Offer{Agent: a, Title: all.files[i].Title, Description: does,
+			Runner: func() pawl.Runner {
+				return s().Runner("mcp_"+strings.ToLower(rand.Text()[:20]), a.Name, "the MCP client's person")
+			}})
+		if err := all.files[i].Offer(service); err != nil {
+			return nil, err
+		}
 	}
 	return service.Handler(ctx, &mcp.HTTPOptions{Hosts: c.Host, Origins: c.Origin,
 		User: func(r *http.Request) string {
 			who, _ := store.ScopeFrom(r.Context())
-			return who.Tenant + "\x00" + who.User
+			return fmt.Sprintf("%s\x00%s\x00%t", who.Tenant, who.User, server.MayRead(r.Context()))
 		}})
+}
+
+// data returns the runs and artifacts of the client as resources.
+func data(db store.Store, s func() *server.Server) []mcp.Resource {
+	runs := mcp.Resource{URI: "pawl://runs/{id}", Name: "run", MIME: "application/json",
+		Description: "A run of an agent: its messages, calls and end.",
+		Read: reader(func(ctx context.Context, _ store.Scope, id string) (m llm.Media, err error) {
+			x, err := s().Export(ctx, id)
+			if err == nil {
+				m.Data, err = x.JSON()
+			}
+			return m, err
+		}),
+		Version: reader(func(ctx context.Context, who store.Scope, id string) (string, error) {
+			head, err := db.JournalRun(ctx, who, id)
+			return head.State + head.Head, err
+		}),
+		Values: reader(func(ctx context.Context, who store.Scope, prefix string) (ids []string, err error) {
+			heads, err := db.JournalRuns(ctx, who, "", store.Page{After: prefix, Limit: 200})
+			for _, head := range heads {
+				ids = append(ids, head.ID)
+			}
+			return ids, err
+		})}
+	return []mcp.Resource{runs, {URI: "pawl://artifacts/{+id}", Name: "artifact",
+		Description: "A result that is too large for the model: the ID of its run, a slash, and the ID of the result in the run.",
+		Read: reader(func(ctx context.Context, who store.Scope, id string) (llm.Media, error) {
+			i := max(strings.LastIndex(id, "/run/"), 0)
+			a, err := db.Artifact(ctx, who, id[:i]+"/run", llm.Key(strings.TrimPrefix(id[i:], "/")))
+			return llm.Media{MIME: cmp.Or(a.MIME, "text/plain"), Data: append([]byte(a.Text), a.Data...)}, err
+		})}}
+}
+
+// reader returns a function of a resource for clients that may read, in their scope.
+func reader[T any](f func(context.Context, store.Scope, string) (T, error)) func(context.Context, string) (T, error) {
+	return func(ctx context.Context, value string) (out T, err error) {
+		err = store.ErrNotFound
+		if who, _ := store.ScopeFrom(ctx); server.MayRead(ctx) {
+			out, err = f(ctx, who, value)
+		}
+		if errors.Is(err, store.ErrNotFound) {
+			err = pawl.ErrNotFound
+		}
+		return out, err
+	}
 }
 
 // tokens returns the tokens of the flags.
