@@ -56,7 +56,7 @@ var ceilings = []ceiling{
 	{dir: "store", goal: 3500, now: 3825},
 	{dir: "durable", goal: 2650, now: 3800},
 	{dir: "durable/temporal", goal: 2150, now: 2620},
-	{dir: "server", goal: 3900, now: 5660},
+	{dir: "server", goal: 3900, now: 5665},
 	{dir: "server/uistream", goal: 830, now: 1260},
 	{dir: "viewer", goal: 45},
 	{dir: "telemetry", goal: 1050, now: 1140},
