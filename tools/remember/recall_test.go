@@ -23,6 +23,7 @@ import (
 	"github.com/pawl-go/pawl/store"
 	"github.com/pawl-go/pawl/store/postgres"
 	"github.com/pawl-go/pawl/store/sqlite"
+	"github.com/pawl-go/pawl/tools/plan"
 	"github.com/pawl-go/pawl/tools/remember"
 )
 
@@ -186,6 +187,9 @@ func TestInjection(t *testing.T) {
 	if err != nil || len(list) != 1 || !list[0].Source.Unconfirmed || !list[0].Source.Outside || seen(db) {
 		t.Fatalf("%+v, %v; or a model sees it", list, err)
 	}
+	if _, notices := run(t, db, nil, anna, says(script.Say("So.")), llm.User("Where does my mail go?")); notices != nil {
+		t.Errorf("an unconfirmed memory is recalled: %q", notices)
+	}
 	// a person confirms it
 	list[0].Source.Unconfirmed = false
 	if _, _, err := db.AddMemory(t.Context(), anna, list[0]); err != nil || !seen(db) {
@@ -205,6 +209,22 @@ func TestInjection(t *testing.T) {
 	_, err = a.Resume(store.WithScope(t.Context(), anna), res, llm.DecisionMessage(res.Pending[0].Approve("anna")))
 	if err != nil || !seen(approved) {
 		t.Errorf("an approved memory is not recalled: %v", err)
+	}
+}
+
+// A call within another one cannot wait, and its results are not in the conversation: the memory is
+// unconfirmed.
+func TestNested(t *testing.T) {
+	db := tooltest.DB(t, nil)
+	set := remember.New(db, &remember.Options{Scope: &anna})
+	a := &pawl.Agent{Tools: []pawl.Toolset{set, plan.New(nil)}, Middleware: []pawl.Middleware{set.Middleware()},
+		Model: says(script.Call("execute_plan", json.RawMessage(
+			`{"steps":[{"tool":"remember","args":{"content":"Anna sails."}}]}`)), script.Say("Done."))}
+	_, err := a.Run(t.Context(), llm.User("Go."))
+	tooltest.Must(t, err)
+	list, err := db.Memories(t.Context(), anna, store.Page{})
+	if err != nil || len(list) != 1 || !list[0].Source.Unconfirmed || list[0].Source.Key != "run/1/0/s0" {
+		t.Errorf("%+v, %v", list, err)
 	}
 }
 
