@@ -172,7 +172,7 @@ func writeRelease0(t *testing.T, path string) {
 	for _, err := range []error{
 		second(db.PutThread(ctx, releaseScope, store.Thread{ID: "chat", Title: "A chat", Meta: json.RawMessage(`{"a":1}`)})),
 		db.AppendMessages(ctx, releaseScope, "chat", 0, llm.User("Which way to the harbour?"), llm.Assistant(llm.Text{Text: "Down the hill."})),
-		third(db.AddMemory(ctx, releaseScope, store.Memory{Text: "Ann walks to the harbour.", Source: "ann"})),
+		third(db.AddMemory(ctx, releaseScope, store.Memory{Text: "Ann walks to the harbour.", Source: store.Source{By: "ann"}})),
 		second(db.PutSchedule(ctx, releaseScope, store.Schedule{ID: "daily", Name: "daily", When: "0 8 * * *",
 			Zone: "Europe/Oslo", Task: json.RawMessage(`{"task":"Say hello."}`), Misfire: "skip", Enabled: true, Next: released.Add(time.Hour)})),
 		db.PutArtifact(ctx, releaseScope, "finished", pawl.Artifact{Key: "run/1/0", MIME: "text/plain", Text: "the whole text"}),
