@@ -30,8 +30,12 @@ type Options struct {
 	Journal store.Journal    // stores the runs
 	Secrets *redact.Redactor // redacted in everything that is sent; nil means none
 
-	Tokens []Token  // permissions of clients; empty means that every client has all permissions
-	Hosts  []string // valid names in the Host header, in addition to this machine's own
+	Tokens []Token // permissions of clients; empty means that every client has all permissions
+	// Authenticate returns the client of a request, in place of Tokens, for a server within an
+	// application that has sessions: the name, scopes, tenant, user, groups and limits. Token and
+	// SHA256 are ignored, and Approves names users only. Its error is the answer 401.
+	Authenticate func(*http.Request) (Token, error)
+	Hosts        []string // valid names in the Host header, in addition to this machine's own
 	// Origins lists the origins of web pages that may be clients, in addition to this machine's
 	// own, such as https://app.example.com.
 	Origins []string
@@ -112,7 +116,8 @@ type Server struct {
 	probe    probe
 	window   window
 	started  time.Time
-	tenants  int // in Tokens
+	tenants  int      // in Tokens
+	signedIn signedIn // clients of Options.Authenticate
 }
 
 var _ http.Handler = (*Server)(nil)
@@ -140,6 +145,8 @@ func New(o Options) (*Server, error) {
 	switch {
 	case o.Journal == nil:
 		return nil, errors.New("server.Options.Journal is nil")
+	case len(o.Tokens) > 0 && o.Authenticate != nil:
+		return nil, errors.New("server.Options has both Tokens and Authenticate: one of them decides")
 	case len(o.Agents) == 0:
 		return nil, errors.New("server.Options.Agents is empty")
 	}
@@ -163,6 +170,9 @@ func New(o Options) (*Server, error) {
 		tenants[o.Tokens[i].Tenant] = true
 	}
 	s.tenants = len(tenants)
+	if o.Authenticate != nil {
+		s.tenants = 2 // at least
+	}
 	s.hub = newHub(s)
 	approvers(s.clients)
 	s.engine = &durable.Engine{Journal: o.Journal, Lease: o.Lease, Drain: s.hub.drained, Report: s.hub.report}
@@ -295,7 +305,15 @@ func (b *timed) Read(p []byte) (int, error) {
 // who returns the client of a request if it has the permission.
 func (s *Server) who(r *http.Request, scope Scope, or ...Scope) (*client, *Error) {
 	c := s.anybody
-	if len(s.clients) > 0 {
+	if s.o.Authenticate != nil {
+		t, err := s.o.Authenticate(r)
+		if err == nil {
+			c, err = s.signedIn.client(t)
+		}
+		if err != nil {
+			return nil, fault("wrong_token", s.o.Secrets.String(err.Error()), "")
+		}
+	} else if len(s.clients) > 0 {
 		token := gate.Token(r.Header.Get("Authorization"))
 		if token == "" {
 			return nil, fault("no_token", "a token is needed", "send Authorization: Bearer TOKEN")

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -126,6 +127,44 @@ type client struct {
 	streams int
 	left    float64 // requests
 	at      time.Time
+}
+
+// signedIn holds the clients of Options.Authenticate, for their limits.
+type signedIn struct {
+	mu    sync.Mutex
+	known map[string]*client // by the JSON of the token, with its permissions
+}
+
+// mostSignedIn is the number of clients at which clients without runs and streams are forgotten,
+// with what is left of their limits.
+const mostSignedIn = 10_000
+
+// client returns the client of a token.
+func (s *signedIn) client(t Token) (*client, error) {
+	t.Token, t.SHA256 = "", ""
+	id, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.known[string(id)]
+	if c == nil {
+		if len(s.known) >= mostSignedIn {
+			maps.DeleteFunc(s.known, func(_ string, c *client) bool {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				return c.runs == 0 && c.streams == 0
+			})
+		}
+		if s.known == nil {
+			s.known = map[string]*client{}
+		}
+		c = newClient(t)
+		c.others = slices.DeleteFunc(slices.Clone(t.Approves), func(u string) bool { return u == t.User })
+		s.known[string(id)] = c
+	}
+	return c, nil
 }
 
 // everybody returns the client used for every request if there are no tokens.

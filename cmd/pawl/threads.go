@@ -50,7 +50,7 @@ func (c *threadsShowCmd) Run(sys *cli.System) error {
 		switch {
 		case err != nil:
 			return err
-		case t == nil:
+		case t == nil || t.Created.IsZero():
 			return threads.Unknown(ctx, db, c.Scope(), c.ID)
 		case c.JSON:
 			return cli.PrintJSON(sys.Out, from.Messages)

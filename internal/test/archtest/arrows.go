@@ -144,6 +144,7 @@ var arrows = []arrow{
 		"github.com/prometheus/client_golang", "github.com/prometheus/otlptranslator")},
 	{from: "viewer"}, // it uses the server's API over HTTP alone
 	{from: "server", to: []string{".", "llm", "redact", "store", "durable", "server/uistream", "internal/gate", "internal/schema"}},
+	{from: "thread", to: []string{".", "llm", "store", "internal/text"}},
 	{from: "server/uistream", to: []string{".", "llm"}}, // applications have it without a server
 	{from: "server/client", to: []string{".", "llm", "internal/sse"}},
 	{from: "pawltest/hostile", to: []string{".", "llm", "script", "leak", "pawltest", "internal/runerr"}},
@@ -161,7 +162,7 @@ var arrows = []arrow{
 	{from: "cmd/pawl/internal/cli", to: []string{".", "llm", "provider", "store", "internal/jsonform", "internal/nearest", "cmd/pawl/internal/term"},
 		modules: []string{"github.com/alecthomas/kong", "golang.org/x/term", jsonModule}},
 	{from: "cmd/pawl/internal/assemble", to: []string{".", "llm", "observe", "redact", "config", "durable", "durable/temporal", "mcp", "policy", "provider", "provider/catalog", "recording",
-		"store", "telemetry", "telemetry/export", "tools/outside", "tools/search", "cmd/pawl/internal/cli"}},
+		"store", "telemetry", "telemetry/export", "thread", "tools/outside", "tools/search", "cmd/pawl/internal/cli"}},
 	{from: "cmd/pawl/internal/tui", to: []string{".", "llm", "redact", "config", "durable", "history", "mcp", "store", "tools/file", "tools/todo", "internal/diff", "internal/jsonscan", "internal/nearest",
 		"cmd/pawl/internal/assemble", "cmd/pawl/internal/cli", "cmd/pawl/internal/term", "cmd/pawl/internal/tui/markdown"}},
 	{from: "cmd/pawl/internal/runs", to: append([]string{".", "llm", "redact", "config", "durable", "durable/temporal", "store", "tools/schedule", "internal/nearest", "internal/text"}, toTUI...)},

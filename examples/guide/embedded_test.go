@@ -1,0 +1,107 @@
+package guide
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/script"
+	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/server/uistream"
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/sqlite"
+	"github.com/pawl-go/pawl/thread"
+)
+
+// signedIn returns the user of a session. An application asks its own session store.
+func signedIn(r *http.Request) (user string, err error) {
+	c, err := r.Cookie("session")
+	if err != nil {
+		return "", errors.New("sign in first")
+	}
+	user, ok := strings.CutPrefix(c.Value, "session of ")
+	if !ok {
+		return "", errors.New("the session has ended")
+	}
+	return user, nil
+}
+
+// application is the mux of an application with two ways to serve an agent.
+func application(agent *pawl.Agent, db store.Store) (*http.ServeMux, error) {
+	mux := http.NewServeMux()
+	// begin embedded
+	// The whole API of pawl serve, behind the application's sessions.
+	s, err := server.New(server.Options{
+		Agents: []*pawl.Agent{agent}, Journal: db, Hosts: []string{"shop.example.com"},
+		Authenticate: func(r *http.Request) (server.Token, error) {
+			user, err := signedIn(r)
+			return server.Token{Name: user, User: user, Scopes: []server.Scope{server.ScopeRun, server.ScopeRead}}, err
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	mux.Handle("/agents/", http.StripPrefix("/agents", s)) // s.Close when the application ends
+	// One endpoint: a chat with memory for useChat.
+	mux.HandleFunc("POST /chat/{id}", func(w http.ResponseWriter, r *http.Request) {
+		user, err := signedIn(r)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+			return
+		}
+		chat := &thread.Runner{Agent: agent, DB: db, Scope: store.Scope{User: user}, ID: r.PathValue("id")}
+		_ = uistream.Write(w, chat.Stream(r.Context(), llm.User(r.FormValue("text"))), uistream.Options{})
+	})
+	// end embedded
+	return mux, nil
+}
+
+func Example_embedded() {
+	dir, err := os.MkdirTemp("", "shop")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	db, err := sqlite.Open(filepath.Join(dir, "shop.db"), nil)
+	if err != nil {
+		panic(err)
+	}
+	defer db.Close()
+	agent := &pawl.Agent{Name: "clerk", Model: script.New(script.Say("Welcome to the shop."), script.Say("Lamps are in the cellar."))}
+	mux, err := application(agent, db)
+	if err != nil {
+		panic(err)
+	}
+	shop := httptest.NewServer(mux)
+	defer shop.Close()
+	post := func(session, path string) {
+		req, _ := http.NewRequest("POST", shop.URL+path, nil)
+		req.AddCookie(&http.Cookie{Name: "session", Value: session})
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			panic(err)
+		}
+		defer res.Body.Close()
+		body, _ := io.ReadAll(res.Body)
+		fmt.Println(res.StatusCode, strings.Count(string(body), `"text-delta"`) > 0)
+	}
+	post("session of ann", "/chat/lamps?text=Hello")
+	post("session of ann", "/chat/lamps?text=Lamps")
+	post("other", "/chat/lamps?text=Lamps")
+	t, err := db.Thread(context.Background(), store.Scope{User: "ann"}, "lamps")
+	fmt.Println(t.Title, t.Messages, err)
+
+	// Output:
+	// 200 true
+	// 200 true
+	// 401 false
+	// Hello 4 <nil>
+}

@@ -1,0 +1,149 @@
+// Package thread continues conversations that a store holds: each run begins with the messages of
+// its conversation and appends its own. A chat with memory is three lines:
+//
+//	chat := &thread.Runner{Agent: agent, DB: db, Scope: store.Scope{User: user}, ID: id}
+//	err := uistream.Write(w, chat.Stream(r.Context(), llm.User(text)), uistream.Options{})
+//
+// A Runner serves one message. Load and Save are its two halves, for programs with a loop of their
+// own.
+package thread
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/text"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/store"
+)
+
+// Thread is a conversation as a run found it. Its messages are complete: a reply with pending calls
+// is in Meta until the calls are settled.
+type Thread struct {
+	DB    store.Threads
+	Scope store.Scope
+	store.Thread
+}
+
+// unsettled is the content of Meta: the end of the last run, with the messages that are not
+// complete.
+type unsettled struct {
+	// the number of messages of the thread at that time; with another number Last is out of date
+	At   int          `json:"at"`
+	Last *pawl.Result `json:"last"`
+}
+
+// Load returns the conversation with the ID, and the result to resume from. A conversation that
+// does not exist is returned with a zero Created, and the first Save creates it.
+func Load(ctx context.Context, db store.Threads, s store.Scope, id string) (*Thread, *pawl.Result, error) {
+	t, from := &Thread{db, s, store.Thread{ID: id}}, new(pawl.Result)
+	stored, err := db.Thread(ctx, s, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return t, from, store.CheckID(id)
+	} else if err != nil {
+		return nil, nil, err
+	}
+	said, err := db.Messages(ctx, s, id, 0, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	var u unsettled
+	// another program may have written Meta
+	if err := json.Unmarshal(stored.Meta, &u); err == nil && u.Last != nil && u.At == len(said) {
+		from = u.Last
+	}
+	msgs := make([]llm.Message, 0, len(said)+len(from.Messages))
+	for _, m := range said {
+		msgs = append(msgs, m.Message)
+	}
+	from.Messages = append(msgs, from.Messages...)
+	t.Thread, t.Messages = stored, len(said)
+	return t, from, nil
+}
+
+// Save stores the result of a run that resumed from the conversation. The title of a new one is the
+// beginning of the user's first message. Save returns store.ErrConflict if another run has appended
+// messages since Load; the result is not stored then.
+func (t *Thread) Save(ctx context.Context, res *pawl.Result) error {
+	whole := len(res.Messages)
+	if len(res.Calls()) > 0 {
+		for whole--; whole > 0 && res.Messages[whole].Role != llm.RoleAssistant; whole-- {
+		}
+	}
+	if t.Created.IsZero() {
+		made, err := t.DB.PutThread(ctx, t.Scope, store.Thread{ID: t.ID, Title: title(res.Messages)})
+		if err != nil {
+			return err
+		}
+		t.Title, t.Created = made.Title, made.Created
+	}
+	whole = max(whole, t.Messages)
+	if err := t.DB.AppendMessages(ctx, t.Scope, t.ID, t.Messages, res.Messages[t.Messages:whole]...); err != nil {
+		return err
+	}
+	t.Messages = whole
+	last := *res
+	last.Messages, last.Steps = res.Messages[whole:], nil
+	meta, err := json.Marshal(unsettled{whole, &last})
+	if err != nil {
+		return err
+	}
+	_, err = t.DB.PutThread(ctx, t.Scope, store.Thread{ID: t.ID, Title: t.Title, Meta: meta})
+	return err
+}
+
+// title returns the beginning of the first message of the user.
+func title(msgs []llm.Message) string {
+	for _, m := range msgs {
+		first, _, _ := strings.Cut(strings.TrimSpace(m.Text()), "\n")
+		if m.Role == llm.RoleUser && first != "" {
+			return text.Clip(first, 80)
+		}
+	}
+	return ""
+}
+
+// Runner runs an agent in a conversation. It is safe for concurrent use; of two runs at the same
+// time, one ends with store.ErrConflict.
+type Runner struct {
+	Agent *pawl.Agent
+	DB    store.Threads
+	Scope store.Scope // the tenant and the user of the conversation
+	ID    string      // of the conversation
+}
+
+var _ pawl.Runner = (*Runner)(nil)
+
+// Stream resumes the conversation with msgs and yields the events of the run. The result is stored
+// before the event EventRunEnded is yielded; an error of the store comes in its place. A break
+// cancels the run and stores what it has done.
+func (r *Runner) Stream(ctx context.Context, msgs ...llm.Message) iter.Seq2[pawl.Event, error] {
+	return func(yield func(pawl.Event, error) bool) {
+		t, from, err := Load(ctx, r.DB, r.Scope, r.ID)
+		if err != nil {
+			yield(pawl.Event{}, err)
+			return
+		}
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		gone := false
+		for e, err := range r.Agent.ResumeStream(ctx, from, msgs...) {
+			if e.Kind == pawl.EventRunEnded && e.Run == "run" && e.Result != nil {
+				if fault := t.Save(context.WithoutCancel(ctx), e.Result); fault != nil {
+					e, err = pawl.Event{}, fault
+				}
+			}
+			if !gone && !yield(e, err) {
+				gone = true
+				cancel(pawl.ErrCancelled)
+			}
+			if gone && e.Kind == "" {
+				return
+			}
+		}
+	}
+}
