@@ -85,8 +85,8 @@ func (c *WorkerCmd) workers(ctx context.Context, at *temporal.Engine, all *serve
 		queue := c.QueueOf(a.Name)
 		w := workers[queue]
 		if w == nil {
-			e := *at
-			e.TaskQueue, e.Heartbeat = queue, c.Heartbeat
+			e := &temporal.Engine{Client: at.Client, Blobs: at.Blobs, TaskQueue: queue, Heartbeat: c.Heartbeat,
+				Events: at.Events, Poll: at.Poll}
 			w = &queueWorker{Worker: e.Worker(&temporal.WorkerOptions{Activities: c.Activities, Stop: stop,
 				BuildID: c.BuildID})}
 			workers[queue] = w
