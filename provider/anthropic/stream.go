@@ -245,7 +245,7 @@ func (d *decoder) begin(index int, raw []byte) error {
 	default:
 		s.kind = kindBlock
 	}
-	s.block = newPieces(raw)
+	s.block = &pieces{members: wire.ReadMembers(raw)}
 	return nil
 }
 

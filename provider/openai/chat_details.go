@@ -19,13 +19,8 @@ type chatDetails struct {
 
 type detail struct {
 	index   int64
-	members []member
-}
-
-type member struct {
-	key string
-	raw []byte // its JSON, if nothing was added
-	buf []byte // the text so far, if it arrived in pieces
+	typ     string
+	members wire.Members
 }
 
 // addDetails adds the elements of one reasoning_details array.
@@ -43,8 +38,7 @@ func (d *chatDecoder) addDetails(raw []byte) error {
 	}
 	c := jsonscan.New(raw)
 	for c.Array(); c.More(); {
-		one := jsonscan.New(c.Raw())
-		d.details.add(&one)
+		d.details.add(c.Raw())
 	}
 	return nil
 }
@@ -90,98 +84,33 @@ func (d *chatDecoder) beginDetails(whole []byte) error {
 	return nil
 }
 
-// add merges one element into the entry with its index.
-func (x *chatDetails) add(c *jsonscan.Cursor) {
-	if !c.Object() {
+// add merges one element into the entry with its index. It appends texts, and replaces other
+// members unless the new value is null.
+func (x *chatDetails) add(raw []byte) {
+	one := detail{index: noIndex}
+	c := jsonscan.New(raw)
+	c.Fields("index", &one.index, "type", &one.typ)
+	if one.members = wire.ReadMembers(raw); c.Err() != nil || len(one.members) == 0 {
 		return
 	}
-	index := int64(noIndex)
-	var members []member
-	for k, ok := c.Key(); ok; k, ok = c.Key() {
-		key := string(k)
-		raw := c.Raw()
-		if key == "index" {
-			n := jsonscan.New(raw)
-			if i, ok := n.Int(); ok {
-				index = i
-			}
-		}
-		members = append(members, member{key: key, raw: append([]byte(nil), raw...)})
+	i := len(x.entries) - 1
+	for i >= 0 && (one.index == noIndex || x.entries[i].index != one.index || x.entries[i].typ != one.typ) {
+		i--
 	}
-	if c.Err() != nil {
+	if i < 0 {
+		x.entries = append(x.entries, one)
 		return
 	}
-	if index != noIndex {
-		for i := len(x.entries) - 1; i >= 0; i-- {
-			if e := &x.entries[i]; e.index == index && e.typ() == typeOf(members) {
-				e.merge(members)
-				return
-			}
+	for _, m := range one.members {
+		have, raw := x.entries[i].members.At(m.Key), m.Raw()
+		switch {
+		case string(raw) == "null":
+		case (m.Key == "text" || m.Key == "summary") && have.IsText() && m.IsText():
+			have.Extend(raw)
+		default:
+			have.Set(raw)
 		}
 	}
-	x.entries = append(x.entries, detail{index, members})
-}
-
-func (e *detail) typ() string { return typeOf(e.members) }
-
-func typeOf(members []member) string {
-	for _, m := range members {
-		if m.key == "type" {
-			return string(m.raw)
-		}
-	}
-	return ""
-}
-
-// merge appends texts, and replaces other members unless the new value is null.
-func (e *detail) merge(members []member) {
-next:
-	for _, m := range members {
-		for i := range e.members {
-			have := &e.members[i]
-			if have.key != m.key {
-				continue
-			}
-			switch {
-			case string(m.raw) == "null":
-			case (m.key == "text" || m.key == "summary") && have.raw[0] == '"' && m.raw[0] == '"':
-				if have.buf == nil {
-					have.buf = []byte(wire.AsText(have.raw))
-				}
-				c := jsonscan.New(m.raw)
-				have.buf = c.AppendString(have.buf)
-			default:
-				have.raw, have.buf = m.raw, nil
-			}
-			continue next
-		}
-		e.members = append(e.members, m)
-	}
-}
-
-// opaque returns all entries in the form that is sent back.
-func (x *chatDetails) opaque() json.RawMessage {
-	out := []byte(`{"reasoning_details":[`)
-	for i, e := range x.entries {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, '{')
-		for j, m := range e.members {
-			if j > 0 {
-				out = append(out, ',')
-			}
-			out = jsonscan.AppendString(out, m.key)
-			out = append(out, ':')
-			if m.buf != nil {
-				out = jsonscan.AppendString(out, m.buf)
-			} else {
-				out = append(out, m.raw...)
-			}
-		}
-		out = append(out, '}')
-	}
-	return append(out, `]}`...)
 }
 
 // closeDetails emits the collected details in their part.
@@ -190,7 +119,14 @@ func (d *chatDecoder) closeDetails() error {
 	if x == nil || x.entries == nil {
 		return nil
 	}
-	data := x.opaque()
+	data := []byte(`{"reasoning_details":[`)
+	for i, e := range x.entries {
+		if i > 0 {
+			data = append(data, ',')
+		}
+		data = append(data, e.members.JSON()...)
+	}
+	data = append(data, `]}`...)
 	if !json.Valid(data) {
 		return d.broken("reasoning_details are not valid JSON")
 	}
