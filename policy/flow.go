@@ -52,7 +52,6 @@ type Flow struct {
 
 	mu    sync.Mutex
 	tools map[*pawl.Tool]*conduct
-	nouns nouns
 
 	recent  sync.Mutex // taken before the lock of an index, and mu after it
 	indexes []*index   // the one used last is first
@@ -127,7 +126,7 @@ func (f *Flow) conduct(t *pawl.Tool) *conduct {
 				labels += " " + f.Labels[entry]
 			}
 		}
-		c = newConduct(t, strings.Fields(labels), &f.nouns)
+		c = newConduct(t, strings.Fields(labels))
 		if f.tools == nil {
 			f.tools = map[*pawl.Tool]*conduct{}
 		}
@@ -208,14 +207,14 @@ func (f *Flow) index(ctx context.Context, v *pawl.Invocation) *index {
 		}
 	}
 	if ix == nil {
-		ix = newIndex(outer, inner, f.Words, &f.nouns)
+		ix = newIndex(outer, inner, f.Words)
 		ix.tainted = ix.tainted || len(msgs) == 0 // the conversation is not known
 	}
 	ix.read(msgs, func(name string) *conduct {
 		if i := slices.IndexFunc(tools, func(t *pawl.Tool) bool { return t.Name == name }); i >= 0 {
 			return f.conduct(tools[i])
 		}
-		return newConduct(&pawl.Tool{Name: name, Effect: pawl.EffectRead}, nil, &f.nouns)
+		return newConduct(&pawl.Tool{Name: name, Effect: pawl.EffectRead}, nil)
 	})
 	ix.at = at
 	f.indexes = slices.Insert(f.indexes, 0, ix)

@@ -17,7 +17,7 @@ import (
 func indexed(user, result string, data json.RawMessage) *index {
 	r := llm.TextResult(result)
 	r.CallID, r.Data = "1", data
-	ix := newIndex(nil, false, "", nil)
+	ix := newIndex(nil, false, "")
 	ix.read([]llm.Message{llm.User(user), llm.Assistant(llm.ToolCall{ID: "1", Name: "get", Args: []byte(`{}`)}), llm.Results(r)},
 		reads)
 	return ix
@@ -25,13 +25,13 @@ func indexed(user, result string, data json.RawMessage) *index {
 
 // reads returns the conduct of a tool that reads.
 func reads(name string) *conduct {
-	return newConduct(&pawl.Tool{Name: name, Effect: pawl.EffectRead}, nil, nil)
+	return newConduct(&pawl.Tool{Name: name, Effect: pawl.EffectRead}, nil)
 }
 
 // TestFlowOnHostileResults shows that the work grows with the size of a result, not with its
 // square: sixteen times the text takes about sixteen times the time, not 256 times.
 func TestFlowOnHostileResults(t *testing.T) {
-	send := newConduct(&pawl.Tool{Name: "send_mail", Input: json.RawMessage(`{"properties":{"to":{},"body":{}}}`)}, nil, nil)
+	send := newConduct(&pawl.Tool{Name: "send_mail", Input: json.RawMessage(`{"properties":{"to":{},"body":{}}}`)}, nil)
 	var to []string
 	for i := range 20 {
 		to = append(to, fmt.Sprintf("a%d@x.example", i))
@@ -98,10 +98,10 @@ func TestFlowReadsEachMessageOnce(t *testing.T) {
 	read := 0
 	tool := func(name string) *conduct {
 		read++
-		return newConduct(&pawl.Tool{Name: name, Effect: pawl.EffectRead}, nil, nil)
+		return newConduct(&pawl.Tool{Name: name, Effect: pawl.EffectRead}, nil)
 	}
 	msgs := []llm.Message{llm.User("Go.")}
-	ix := newIndex(nil, false, "", nil)
+	ix := newIndex(nil, false, "")
 	for i := range 50 {
 		id := fmt.Sprint(i)
 		r := llm.TextResult(`[{"id":"` + id + `","text":"a longer text with eve@y.example"}]`)
@@ -116,7 +116,7 @@ func TestFlowReadsEachMessageOnce(t *testing.T) {
 	if read != 50 {
 		t.Errorf("read %d results, want 50", read)
 	}
-	at := newIndex(nil, false, "", nil)
+	at := newIndex(nil, false, "")
 	at.read(msgs, tool)
 	if len(at.all) != len(ix.all) || len(at.texts) != len(ix.texts) || len(at.last) != len(ix.last) {
 		t.Errorf("made at once: %d places and %d texts, grown: %d and %d", len(at.all), len(at.texts), len(ix.all), len(ix.texts))
@@ -169,7 +169,7 @@ func FuzzFlowText(f *testing.F) {
 			if name == "get_page" {
 				effect = pawl.EffectRead
 			}
-			c := newConduct(&pawl.Tool{Name: name, Effect: effect, Input: json.RawMessage(`{"properties":{"to":{},"amount":{},"url":{}}}`)}, nil, nil)
+			c := newConduct(&pawl.Tool{Name: name, Effect: effect, Input: json.RawMessage(`{"properties":{"to":{},"amount":{},"url":{}}}`)}, nil)
 			args, err := json.Marshal(map[string]any{"to": value, "id": value, "url": value, "body": value, "amount": len(value)})
 			if err != nil {
 				t.Fatal(err)

@@ -27,8 +27,7 @@ const (
 type index struct {
 	outer *index // of the conversation around a nested agent; nil means none
 	inner bool   // the task of the agent comes from another agent
-	nouns *nouns
-	at    step // the last one; with the lock of the Flow
+	at    step   // the last one; with the lock of the Flow
 
 	mu      sync.Mutex
 	msgs    []llm.Message
@@ -163,8 +162,8 @@ type sighting struct {
 	local bool   // and that text is of a call that went to no address
 }
 
-func newIndex(outer *index, inner bool, words string, names *nouns) *index {
-	ix := &index{outer: outer, inner: inner, nouns: names, own: map[string]*origin{}, last: map[string]int{},
+func newIndex(outer *index, inner bool, words string) *index {
+	ix := &index{outer: outer, inner: inner, own: map[string]*origin{}, last: map[string]int{},
 		seen: map[string]*sighting{}}
 	ix.tainted = inner && (outer == nil || outer.locked(func() bool { return outer.tainted }))
 	if words != "" {

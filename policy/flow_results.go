@@ -107,11 +107,11 @@ func (ix *index) asked(o *origin, args json.RawMessage, words []string) {
 		if !said {
 			o.args = append(o.args, v, columns.Replace(v))
 		}
-		if !isString || v == "" || timeWords[ix.nouns.of(name)] {
+		if !isString || v == "" || timeWords[noun(name)] {
 			return
 		}
 		found, o.keyed = true, o.keyed && said
-		if n := ix.nouns.of(name); !o.of.act && (placeWords[n] || addressWords[n]) {
+		if n := noun(name); !o.of.act && (placeWords[n] || addressWords[n]) {
 			o.document, o.named, o.web = true, o.named || said, o.web || addressWords[n]
 		}
 	}, key: func(name string) { o.args = append(o.args, plainText(name)) }}
@@ -213,7 +213,7 @@ func (ix *index) value(cur *jsonscan.Cursor, o *origin, field string, rec *recor
 
 // scalar reads a string or a number of a result.
 func (ix *index) scalar(o *origin, field, value string, rec *record, depth int) {
-	v, n := plainText(value), ix.nouns.of(field)
+	v, n := plainText(value), noun(field)
 	if v == "" {
 		return
 	}

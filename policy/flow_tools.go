@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
 	"github.com/pawl-go/pawl"
@@ -83,7 +82,6 @@ func set(words string) map[string]bool {
 
 // conduct is what the policy knows of a tool.
 type conduct struct {
-	*nouns
 	name                                string
 	free                                bool // no call of it is looked at
 	quiet                               bool // only a link in its arguments is looked at
@@ -96,8 +94,8 @@ type conduct struct {
 	closed                              map[string]bool // properties that are choices or numbers
 }
 
-func newConduct(t *pawl.Tool, labels []string, words *nouns) *conduct {
-	c := &conduct{name: t.Name, nouns: words,
+func newConduct(t *pawl.Tool, labels []string) *conduct {
+	c := &conduct{name: t.Name,
 		compose: t.Effect == pawl.EffectCompose, pure: t.Effect == pawl.EffectPure,
 		roles: map[string]role{}, closed: map[string]bool{}}
 	c.act = t.Effect != pawl.EffectRead && t.Effect != pawl.EffectPure && !c.compose
@@ -168,37 +166,11 @@ func nameParts(name string) []string {
 	return strings.Fields(b.String())
 }
 
-// nouns caches what noun returns. nil caches nothing.
-type nouns struct {
-	mu    sync.RWMutex
-	known map[string]string
-}
-
-// of returns noun(name).
-func (n *nouns) of(name string) string {
-	if n == nil {
-		return noun(name)
-	}
-	n.mu.RLock()
-	w, ok := n.known[name]
-	n.mu.RUnlock()
-	if ok {
-		return w
-	}
-	w = noun(name)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(n.known) > 1000 || n.known == nil {
-		n.known = map[string]string{}
-	}
-	if len(name) < 100 {
-		n.known[strings.Clone(name)] = w
-	}
-	return w
-}
-
 // noun returns the word of a name that says what it names, in the singular: hotel for hotel_names.
 func noun(name string) string {
+	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") == "" { // one word
+		return singular(name)
+	}
 	words := nameParts(name)
 	for len(words) > 1 && suffixWords[singular(words[len(words)-1])] {
 		words = words[:len(words)-1]
@@ -256,7 +228,7 @@ func nameRole(name, n string) role {
 
 // role returns the role of the plain value v of the argument name.
 func (c *conduct) role(name, v string) role {
-	n := c.of(name)
+	n := noun(name)
 	r, declared := c.roles[name]
 	if !declared {
 		r = nameRole(name, n)
