@@ -1,14 +1,13 @@
 package react
 
 import (
-	"encoding/json"
 	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/pawl-go/pawl/internal/jsonrepair"
+	"github.com/pawl-go/pawl/internal/jsonscan"
 )
 
 // opening is the beginning of a reply that can only be the answer: in format JSON thought and type,
@@ -43,36 +42,33 @@ func openJSON(text string) (o opening, ok bool) {
 	if loc := fenceOpen.FindStringIndex(text); loc != nil {
 		i = loc[1]
 	}
-	if i = skipSpace(text, i); i == len(text) || text[i] != '{' {
+	c := jsonscan.New([]byte(text[i:]))
+	if c.Kind() != jsonscan.Object {
 		return o, false
 	}
 	seen := map[string]bool{}
-	for i++; ; i++ {
-		key, next := scanText(text, skipSpace(text, i))
-		if i = skipSpace(text, next); next == 0 || i >= len(text) || text[i] != ':' || seen[key] {
+	for name := range c.Members() {
+		key, kind := string(name), c.Kind()
+		if seen[key] {
 			return o, false
 		}
 		seen[key] = true
-		i = skipSpace(text, i+1)
-		if key == answerNames[0] {
-			o.body = i + 1
-			return o, i < len(text) && text[i] == '"' && seen[typeNames[0]] && seen[thoughtNames[0]]
-		}
-		value := ""
 		switch key {
-		case typeNames[0], thoughtNames[0]:
-			if value, next = scanText(text, i); key == thoughtNames[0] {
-				o.thought = strings.TrimSpace(value)
-			} else if Type(value) != FinalAnswer {
+		case answerNames[0]:
+			o.body = i + c.Offset() + 1
+			return o, kind == jsonscan.String && seen[typeNames[0]] && seen[thoughtNames[0]]
+		case thoughtNames[0]:
+			if kind != jsonscan.String {
 				return o, false
 			}
-		default:
-			next = scanValue(text, i)
-		}
-		if i = skipSpace(text, next); next == 0 || i >= len(text) || text[i] != ',' {
-			return o, false
+			o.thought = strings.TrimSpace(c.String())
+		case typeNames[0]:
+			if Type(c.String()) != FinalAnswer {
+				return o, false
+			}
 		}
 	}
+	return o, false
 }
 
 func skipSpace(s string, i int) int {
@@ -80,45 +76,6 @@ func skipSpace(s string, i int) int {
 		i++
 	}
 	return i
-}
-
-// scanText reads the JSON string at i and returns its end; 0 means that there is none.
-func scanText(s string, i int) (value string, end int) {
-	if i >= len(s) || s[i] != '"' {
-		return "", 0
-	}
-	for j := i + 1; j < len(s); j++ {
-		switch s[j] {
-		case '\\':
-			j++
-		case '"':
-			if json.Unmarshal([]byte(s[i:j+1]), &value) != nil {
-				return "", 0
-			}
-			return value, j + 1
-		}
-	}
-	return "", 0
-}
-
-// scanValue returns where the JSON value at i ends; 0 if it does not.
-func scanValue(s string, i int) (end int) {
-	switch {
-	case i >= len(s):
-		return 0
-	case s[i] == '"':
-		_, end = scanText(s, i)
-		return end
-	case s[i] == '{' || s[i] == '[':
-		if end = i + jsonrepair.Balanced(s[i:], "{[", "}]"); end == i || !json.Valid([]byte(s[i:end])) {
-			return 0
-		}
-		return end
-	}
-	if end = i + strings.IndexAny(s[i:], ",}"); end < i || !json.Valid([]byte(s[i:end])) {
-		return 0
-	}
-	return end
 }
 
 func openXML(text string) (o opening, ok bool) {
