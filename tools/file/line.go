@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"regexp"
 	"unicode/utf8"
 )
 
@@ -22,7 +23,7 @@ type lineReader struct {
 // it. A nil match means that nothing matches. For a line longer than a piece, text is the part
 // around the match, or the beginning of the line. The result is valid until the next call. The
 // error at the end of the file is io.EOF.
-func (l *lineReader) next(ctx context.Context, m *matcher) (text []byte, match []int, err error) {
+func (l *lineReader) next(ctx context.Context, m *regexp.Regexp) (text []byte, match []int, err error) {
 	b, err := l.r.ReadSlice('\n')
 	if len(b) == 0 && err != nil {
 		return nil, nil, err
@@ -39,20 +40,16 @@ func (l *lineReader) next(ctx context.Context, m *matcher) (text []byte, match [
 	}
 	l.at += int64(len(b))
 	b = chomp(b)
-	return b, m.find(b), nil
+	return b, m.FindIndex(b), nil
 }
 
 // long examines a line that begins with head and continues in l.r.
-func (l *lineReader) long(ctx context.Context, head []byte, m *matcher) (text []byte, match []int, err error) {
+func (l *lineReader) long(ctx context.Context, head []byte, m *regexp.Regexp) (text []byte, match []int, err error) {
 	s := &longLine{ctx: ctx, r: l.r, held: bytes.Clone(head), size: int64(len(head))}
 	if bytes.IndexByte(head, 0) >= 0 {
 		s.err = &binaryError{"binary data"}
 	}
-	if m.literal != nil {
-		match = s.index(m.literal)
-	} else {
-		match = m.re.FindReaderIndex(s)
-	}
+	match = m.FindReaderIndex(s)
 	for s.err == nil { // read the rest of the line
 		s.held = s.held[:0]
 		s.fill()
@@ -133,28 +130,6 @@ func (s *longLine) ReadRune() (r rune, size int, err error) {
 	r, size = utf8.DecodeRune(s.held)
 	s.held = s.held[size:]
 	return r, size, nil
-}
-
-// index returns the position of the first occurrence of text in the line. Nil means that there is
-// none.
-func (s *longLine) index(text []byte) []int {
-	at := 0 // position of held in the line
-	for {
-		if s.err != nil && s.err != io.EOF {
-			return nil
-		}
-		if i := bytes.Index(s.held, text); i >= 0 {
-			return []int{at + i, at + i + len(text)}
-		}
-		if s.err == io.EOF {
-			return nil
-		}
-		// a \r at the end may still turn out to belong to the line ending
-		gone := max(0, len(s.held)-len(text)-1)
-		at += gone
-		s.held = s.held[:copy(s.held, s.held[gone:])]
-		s.fill()
-	}
 }
 
 // chomp returns line without its end, \n or \r\n.

@@ -2,7 +2,6 @@ package file
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -22,44 +21,24 @@ const (
 	shownContext = 200      // bytes shown of a context line
 )
 
-// matcher finds a pattern in a line.
-type matcher struct {
-	re      *regexp.Regexp
-	literal []byte // if set, used instead of re because it is faster
-}
-
-func newMatcher(pattern string, literal, ignoreCase bool) (*matcher, error) {
-	if strings.ContainsAny(strings.TrimRight(pattern, "\n"), "\n") && literal {
+// newMatcher compiles the pattern to find in a line.
+func newMatcher(pattern string, literal, ignoreCase bool) (*regexp.Regexp, error) {
+	pattern = strings.TrimRight(pattern, "\n")
+	if literal && strings.Contains(pattern, "\n") {
 		return nil, toolrun.Refuse("pattern: it has more than one line, and is looked for within one line; look for its most telling line, with context")
 	}
-	pattern = strings.TrimRight(pattern, "\n")
-	if literal && !ignoreCase {
-		return &matcher{literal: []byte(pattern)}, nil
-	}
-	expr := pattern
 	if literal {
-		expr = regexp.QuoteMeta(pattern)
+		pattern = regexp.QuoteMeta(pattern)
 	}
 	if ignoreCase {
-		expr = "(?i)" + expr
+		pattern = "(?i)" + pattern
 	}
-	re, err := regexp.Compile(expr)
+	re, err := regexp.Compile(pattern)
 	if bad, ok := errors.AsType[*syntax.Error](err); ok {
 		return nil, toolrun.Refuse("pattern: %s in %q; it is a regular expression of RE2, without look-around and back-references. Write \\ before a literal character, as in \\( or \\., or set literal",
 			bad.Code, bad.Expr)
 	}
-	return &matcher{re: re}, err
-}
-
-// find returns the position of the first match in line. Nil means that there is none.
-func (m *matcher) find(line []byte) []int {
-	if m.literal == nil {
-		return m.re.FindIndex(line)
-	}
-	if i := bytes.Index(line, m.literal); i >= 0 {
-		return []int{i, i + len(m.literal)}
-	}
-	return nil
+	return re, err
 }
 
 // binaryError reports that a file turned out not to be text.

@@ -118,7 +118,7 @@ type searching struct {
 	base             string
 	alone            bool // base is a file
 	from             string
-	matcher          *matcher // nil means that files are searched by name
+	matcher          *regexp.Regexp // nil means that files are searched by name
 	include, exclude globs
 	limit, context   int
 
