@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -27,11 +26,7 @@ func folded(text string) string {
 	text = strings.ToLower(unaccented(words.Spaced(strings.ToValidUTF8(text, " "))))
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return !words.Part(r) }), " ")
 	if len(text) > maxIndexed {
-		text = text[:maxIndexed]
-		for !utf8.ValidString(text[max(0, len(text)-utf8.UTFMax):]) && !utf8.RuneStart(text[len(text)-1]) {
-			text = text[:len(text)-1]
-		}
-		text = strings.ToValidUTF8(text, "")
+		text = strings.ToValidUTF8(text[:maxIndexed], "")
 	}
 	return text
 }

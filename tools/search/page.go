@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/pawl-go/pawl/internal/guard"
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/tools/internal/webpage"
 )
 
@@ -126,8 +126,5 @@ func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return strings.TrimSpace(s[:n]) + "…"
+	return strings.TrimSpace(s[:text.RuneBefore(s, n)]) + "…"
 }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/store"
 )
 
@@ -48,8 +48,8 @@ func passages(pages []page) []passage {
 	return out
 }
 
-// pieces splits a text at its empty lines and long paragraphs at spaces, and joins short ones.
-func pieces(text string) []string {
+// pieces splits a page at its empty lines and long paragraphs at spaces, and joins short ones.
+func pieces(page string) []string {
 	var out []string
 	var b strings.Builder
 	flush := func() {
@@ -58,7 +58,7 @@ func pieces(text string) []string {
 		}
 		b.Reset()
 	}
-	for paragraph := range strings.SplitSeq(text, "\n\n") {
+	for paragraph := range strings.SplitSeq(page, "\n\n") {
 		if len(out) == mostOfPage {
 			break
 		}
@@ -69,8 +69,7 @@ func pieces(text string) []string {
 		for len(paragraph) > passageBytes && len(out) < mostOfPage {
 			cut := strings.LastIndexAny(paragraph[:passageBytes], " \n")
 			if cut < passageBytes/2 {
-				for cut = passageBytes; !utf8.RuneStart(paragraph[cut]); cut-- {
-				}
+				cut = text.RuneBefore(paragraph, passageBytes)
 			}
 			b.WriteString(paragraph[:cut])
 			flush()

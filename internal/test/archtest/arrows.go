@@ -73,7 +73,7 @@ var arrows = []arrow{
 	{from: "tools/internal/toolrun", to: []string{".", "llm"}},
 	{from: "tools/internal/webpage", modules: []string{"codeberg.org/readeck/go-readability/v2",
 		"github.com/JohannesKaufmann/html-to-markdown/v2", "golang.org/x/net"}},
-	{from: "tools/internal/document", to: []string{"tools/internal/webpage", "internal/jsonscan"},
+	{from: "tools/internal/document", to: []string{"tools/internal/webpage", "internal/jsonscan", "internal/text"},
 		modules: []string{"github.com/ledongthuc/pdf"}},
 
 	// test equipment

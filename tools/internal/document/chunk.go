@@ -3,7 +3,8 @@ package document
 import (
 	"cmp"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // The default sizes, in bytes.
@@ -75,15 +76,11 @@ func (c *chunker) flush() {
 }
 
 // end returns the text with which the next chunk may begin.
-func (c *chunker) end(text string) string {
-	if c.overlap == 0 || len(text) <= c.overlap {
+func (c *chunker) end(s string) string {
+	if c.overlap == 0 || len(s) <= c.overlap {
 		return ""
 	}
-	cut := len(text) - c.overlap
-	for cut < len(text) && !utf8.RuneStart(text[cut]) {
-		cut++
-	}
-	tail := text[cut:]
+	tail := s[text.RuneAfter(s, len(s)-c.overlap):]
 	if space := strings.IndexAny(tail, " \n\t"); space >= 0 {
 		tail = tail[space+1:]
 	}
@@ -120,37 +117,31 @@ func (c *chunker) prose(text string) {
 }
 
 // words adds a text that may be too long. It is split between words.
-func (c *chunker) words(sep, text string) {
-	for len(text) > c.max {
-		cut := c.max
-		for cut > 0 && !utf8.RuneStart(text[cut]) {
-			cut--
-		}
+func (c *chunker) words(sep, s string) {
+	for len(s) > c.max {
+		cut := text.RuneBefore(s, c.max)
 		next := cut
 		after := ""
-		if space := strings.LastIndexAny(text[:cut], " \n\t"); space > cut/2 {
-			cut, next, after = space, space+1, text[space:space+1]
+		if space := strings.LastIndexAny(s[:cut], " \n\t"); space > cut/2 {
+			cut, next, after = space, space+1, s[space:space+1]
 		}
-		c.add(sep, text[:cut], true)
-		text, sep = text[next:], after
+		c.add(sep, s[:cut], true)
+		s, sep = s[next:], after
 	}
-	if text != "" {
-		c.add(sep, text, true)
+	if s != "" {
+		c.add(sep, s, true)
 	}
 }
 
-func (c *chunker) code(text string) {
-	if len(text) <= c.max {
-		c.add("\n\n", text, false)
+func (c *chunker) code(s string) {
+	if len(s) <= c.max {
+		c.add("\n\n", s, false)
 		return
 	}
 	sep := "\n\n"
-	for line := range strings.SplitSeq(text, "\n") {
+	for line := range strings.SplitSeq(s, "\n") {
 		for len(line) > c.max {
-			cut := c.max
-			for !utf8.RuneStart(line[cut]) {
-				cut--
-			}
+			cut := text.RuneBefore(line, c.max)
 			c.add(sep, line[:cut], false)
 			line, sep = line[cut:], ""
 		}
@@ -223,10 +214,7 @@ func (c *chunker) piece(sep, head, row string) {
 		}
 		part, rest := row, ""
 		if len(row) > room {
-			cut := room
-			for !utf8.RuneStart(row[cut]) {
-				cut--
-			}
+			cut := text.RuneBefore(row, room)
 			part, rest = row[:cut], row[cut:]
 		}
 		c.text.WriteString(part)

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"strings"
@@ -162,19 +163,7 @@ func shortened(name string) string {
 
 // compact returns a value without insignificant white space.
 func compact(raw []byte) string {
-	var b strings.Builder
-	inString, escaped := false, false
-	for _, c := range raw {
-		switch {
-		case inString:
-			inString = escaped || c != '"'
-			escaped = !escaped && c == '\\'
-		case c == '"':
-			inString = true
-		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
-			continue
-		}
-		b.WriteByte(c)
-	}
+	var b bytes.Buffer
+	_ = json.Compact(&b, raw) // it is valid
 	return b.String()
 }
