@@ -62,7 +62,7 @@ var ceilings = []ceiling{
 	{dir: "viewer", goal: 45},
 	{dir: "telemetry", goal: 1050, now: 1140},
 	{dir: "telemetry/export", goal: 275},
-	{dir: "config", goal: 3400, now: 4215},
+	{dir: "config", goal: 3400, now: 4375},
 	{dir: "config/agentframework", goal: 800, now: 1055},
 	{dir: "cmd/pawl", goal: 12600, now: 14200},
 	{dir: "examples", goal: 770, now: 865},
