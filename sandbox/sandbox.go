@@ -41,7 +41,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -294,17 +293,20 @@ func (l Limits) check() error {
 	return nil
 }
 
+// defaultPath is the PATH of programs.
+const defaultPath = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+
 // environment returns the program's environment: the Spec's list over the defaults. temp is its
 // temporary folder.
 func (s *Spec) environment(temp string) []string {
 	env := s.Env
-	defaults := []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=" + temp, "TMPDIR=" + temp, "LANG=C.UTF-8"}
+	defaults := []string{"PATH=" + defaultPath, "HOME=" + temp, "TMPDIR=" + temp, "LANG=C.UTF-8"}
 	if s.Proxy != nil {
 		defaults = append(defaults, proxyEnv()...)
 	}
 	for _, d := range defaults {
 		name, _, _ := strings.Cut(d, "=")
-		if !slices.ContainsFunc(s.Env, func(e string) bool { return strings.HasPrefix(e, name+"=") }) {
+		if !s.sets(name) {
 			env = append(env[:len(env):len(env)], d)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -25,12 +24,10 @@ import (
 var definitions embed.FS
 
 type shell struct {
-	dir  string
-	read []string
-	opts Options
-
+	dir    string
+	opts   Options
+	spec   sandbox.Spec // of every command, without its Args
 	places *protect.Places
-	proxy  func(*os.File) func() []string // nil means no network
 }
 
 func (s *shell) tool() *pawl.Tool {
@@ -41,7 +38,7 @@ func (s *shell) tool() *pawl.Tool {
 		MaxResult: -1,                        // Limits.Output bounds each stream
 		Serial:    func(json.RawMessage) string { return s.dir },
 		Run:       toolrun.Func(s.exec),
-	}, "network", s.network(), "most", seconds(mostTime), "time", seconds(s.opts.Limits.Time))
+	}, "network", s.network(), "most", seconds(mostTime), "time", seconds(s.spec.Limits.Time))
 }
 
 // network describes the network access of commands.
@@ -76,13 +73,12 @@ func (s *shell) exec(ctx context.Context, a execArgs) (llm.ToolResult, error) {
 	if strings.ContainsRune(a.Command, 0) {
 		return llm.ErrorResult("the command has a zero byte in it; leave it out"), nil
 	}
-	limits := s.opts.Limits
+	spec := s.spec
+	spec.Args, spec.Protect = []string{"/bin/sh", "-c", a.Command}, s.places.Paths()
 	if a.Timeout > 0 {
-		limits.Time = min(time.Duration(a.Timeout*float64(time.Second)), mostTime)
+		spec.Limits.Time = min(time.Duration(a.Timeout*float64(time.Second)), mostTime)
 	}
-	res, err := sandbox.Run(ctx, sandbox.Spec{Level: s.opts.Level, Args: []string{"/bin/sh", "-c", a.Command},
-		Dir: s.dir, Env: s.opts.Env, Read: s.read, Write: []string{s.dir},
-		Protect: s.places.Paths(), Proxy: s.proxy, Limits: limits})
+	res, err := sandbox.Run(ctx, spec)
 	switch {
 	case ctx.Err() != nil:
 		return llm.ToolResult{}, context.Cause(ctx)
@@ -91,7 +87,7 @@ func (s *shell) exec(ctx context.Context, a execArgs) (llm.ToolResult, error) {
 	case err != nil:
 		return llm.ErrorResult("The command was not run: the workspace cannot be used in its current state. Calling again will not help."), nil
 	}
-	return result(res, limits)
+	return result(res, spec.Limits)
 }
 
 // result returns the text that a model gets for a command that ended: stdout, then stderr under its

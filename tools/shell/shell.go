@@ -32,6 +32,8 @@ type Options struct {
 	Level sandbox.Level // how strictly the limits are enforced
 	Read  []string      // folders and files that commands may read in addition to the workspace
 	Env   []string      // NAME=value, in addition to PATH, HOME, TMPDIR and LANG
+	// Toolchains adds what programs of languages need: sandbox.Go, sandbox.Node, sandbox.Python.
+	Toolchains []sandbox.Toolchain
 	// Hosts lists the hosts that commands may reach over HTTP and HTTPS ("api.example.com:443",
 	// "*.example.org"; see package proxy). Empty means no network. Only the level Strict supports
 	// hosts.
@@ -42,7 +44,7 @@ type Options struct {
 	// nothing.
 	Protect []string
 	// Limits limits each command. Time applies to calls that name no timeout. Output applies to
-	// each of the two streams; 0 means 32 KiB.
+	// each of the two streams; 0 means 32 KiB. The zero value means the limits of Toolchains.
 	Limits sandbox.Limits
 }
 
@@ -66,12 +68,14 @@ func New(dir string, opts *Options) (*pawl.Tool, error) {
 	if s.places, err = protect.New(s.dir, s.opts.Protect); err != nil {
 		return nil, fmt.Errorf("shell tool: %w", err)
 	}
+	var read []string
 	for _, p := range s.opts.Read {
 		if p, err = resolved(p); err != nil {
 			return nil, fmt.Errorf("shell tool: %w", err)
 		}
-		s.read = append(s.read, p)
+		read = append(read, p)
 	}
+	var serve func(*os.File) func() []string // nil means no network
 	if len(s.opts.Hosts) > 0 {
 		if s.opts.Level != sandbox.Strict {
 			return nil, fmt.Errorf("shell tool: hosts are named, and level %s cannot enforce them; strict can", s.opts.Level)
@@ -80,13 +84,15 @@ func New(dir string, opts *Options) (*pawl.Tool, error) {
 		if err != nil {
 			return nil, fmt.Errorf("shell tool: %w", err)
 		}
-		s.proxy = hosts.Serve
+		serve = hosts.Serve
 	}
-	s.opts.Limits.Time = cmp.Or(s.opts.Limits.Time, defaultTime)
-	if s.opts.Limits.Time < 0 || s.opts.Limits.Time > mostTime {
-		return nil, fmt.Errorf("shell tool: a time of %s: want at most %s", s.opts.Limits.Time, mostTime)
+	s.spec = sandbox.Spec{Level: s.opts.Level, Dir: s.dir, Env: s.opts.Env, Read: read, Write: []string{s.dir},
+		Proxy: serve, Limits: s.opts.Limits}.With(s.opts.Toolchains...)
+	l := &s.spec.Limits
+	if l.Time = cmp.Or(l.Time, defaultTime); l.Time < 0 || l.Time > mostTime {
+		return nil, fmt.Errorf("shell tool: a time of %s: want at most %s", l.Time, mostTime)
 	}
-	s.opts.Limits.Output = cmp.Or(s.opts.Limits.Output, 32<<10)
+	l.Output = cmp.Or(l.Output, 32<<10)
 	return s.tool(), nil
 }
 
