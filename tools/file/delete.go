@@ -52,7 +52,7 @@ func (s *Set) delete(ctx context.Context, a deleteArgs) (llm.ToolResult, error) 
 	case !mode.IsRegular() && mode&fs.ModeSymlink == 0:
 		return llm.ToolResult{}, toolrun.Refuse("%q is a %s; only regular files, links and empty directories can be deleted", name, special(mode))
 	}
-	if err := at.Remove(base); err != nil {
+	if err := s.undoable(path.Join(dir, base), func() error { return at.Remove(base) }); err != nil {
 		return llm.ToolResult{}, s.explain(name, err)
 	}
 	return toolrun.Result(fmt.Sprintf("Deleted %s", name), deleteArgs{Path: name})

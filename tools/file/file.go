@@ -67,6 +67,7 @@ type Set struct {
 
 	root     *os.Root
 	places   *protect.Places
+	undo     string
 	readOnly bool
 	commit   sync.Mutex // held from the check of a precondition until the change is made
 }
@@ -83,6 +84,11 @@ type Options struct {
 	// counts at any depth (.git, .github/workflows), or the absolute path of a file or folder.
 	// -NAME removes a place, and -* removes all places. docs/security.md lists the default.
 	Protect []string
+
+	// Undo is a folder that stores files before the tools change them, for Set.Undo: the last 100
+	// changes, of files of at most 8 MiB; a larger file is not changed. It must not be below the
+	// root, and nothing else may write to it. Empty means that changes are not stored.
+	Undo string
 }
 
 // New returns the tools over the directory dir, which must exist. Its error is meant for the
@@ -94,7 +100,7 @@ func New(dir string, opts *Options) (*Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("file tools: %w", err)
 	}
-	s := &Set{root: root, readOnly: o.ReadOnly}
+	s := &Set{root: root, undo: o.Undo, readOnly: o.ReadOnly}
 	if s.places, err = protect.New(dir, o.Protect); err != nil {
 		root.Close()
 		return nil, fmt.Errorf("file tools: %w", err)

@@ -112,7 +112,10 @@ func (s *Set) put(ctx context.Context, asked string, expect *string, content fun
 	if err := s.create(at, temp, content); err != nil {
 		return "", false, s.explain(name, err)
 	}
-	created, err = s.place(ctx, name, at, temp, base, expect)
+	err = s.undoable(target, func() (err error) {
+		created, err = s.place(ctx, name, at, temp, base, expect)
+		return err
+	})
 	if err != nil {
 		at.Remove(temp)
 		return "", false, s.explain(name, err)
