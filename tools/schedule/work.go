@@ -19,6 +19,9 @@ import (
 type Task struct {
 	Calls  []Call `json:"calls,omitzero"`
 	Prompt string `json:"prompt,omitzero"`
+	// Deliver has calls that are made afterwards, also if the task failed. {report} in a text of
+	// their Args stands for the result, or for the error.
+	Deliver []Call `json:"deliver,omitzero"`
 }
 
 // Call is a call of a tool.
@@ -53,19 +56,39 @@ func (w *Work) Do(ctx context.Context, d store.Due, at time.Time) (Done, error) 
 	// The ID is the same for the same time of the same schedule, and so is the key that a tool may
 	// pass on.
 	id := fmt.Sprintf("%s-%d", d.Schedule.ID, at.Unix())
-	text := ""
-	for i, c := range t.Calls {
+	done, err := w.task(ctx, d.Scope, id, t)
+	report := done.Text
+	if err != nil {
+		report = "failed: " + err.Error()
+	}
+	if _, bad := w.calls(ctx, id+"-deliver", t.Deliver, report); bad != nil {
+		err = errors.Join(err, fmt.Errorf("the report was not delivered: %w", bad))
+	}
+	return done, err
+}
+
+// calls makes calls one after another, up to the first that fails, and returns their results.
+func (w *Work) calls(ctx context.Context, id string, calls []Call, report string) (text string, err error) {
+	quoted, err := json.Marshal(report)
+	for i, c := range calls {
 		if w.Tools == nil {
-			return Done{}, errors.New("there are no tools to call here")
+			return "", errors.New("there are no tools to call here")
 		}
-		x := pawl.Toolsets{w.Tools}.Execute(ctx, llm.ToolCall{ID: fmt.Sprintf("%s-%d", id, i), Name: c.Tool, Args: c.Args})
+		args := json.RawMessage(strings.ReplaceAll(string(c.Args), "{report}", string(quoted[1:len(quoted)-1])))
+		x := pawl.Toolsets{w.Tools}.Execute(ctx, llm.ToolCall{ID: fmt.Sprintf("%s-%d", id, i), Name: c.Tool, Args: args})
 		text += fmt.Sprintf("%s: %s\n", c.Tool, x.Result.Text())
 		if x.Outcome != pawl.OutcomeOK {
-			return Done{}, errors.New(text)
+			return "", errors.New(text)
 		}
 	}
-	if t.Prompt == "" {
-		return Done{Text: text}, nil
+	return text, err
+}
+
+// task executes a task without its delivery.
+func (w *Work) task(ctx context.Context, scope store.Scope, id string, t Task) (Done, error) {
+	text, err := w.calls(ctx, id, t.Calls, "{report}")
+	if err != nil || t.Prompt == "" {
+		return Done{Text: text}, err
 	}
 	if w.Agent == nil && w.Run == nil {
 		return Done{}, ErrNoAgent
@@ -74,7 +97,7 @@ func (w *Work) Do(ctx context.Context, d store.Due, at time.Time) (Done, error) 
 	if text != "" {
 		prompt += "\n\nThis was done for it:\n" + text
 	}
-	return w.ask(ctx, d.Scope, id, prompt)
+	return w.ask(ctx, scope, id, prompt)
 }
 
 // ask sends the prompt to the agent and stores the run after each step.
