@@ -17,54 +17,61 @@ import (
 // field means its default. Fill it in or let Load read it; Build makes a pawl.Agent of it. It may
 // be used concurrently once it is set up.
 type Agent struct {
-	Name         string                      `yaml:"agent" required:"true"`
-	Title        string                      `yaml:"title"`
-	Description  string                      `yaml:"description"`
-	Model        Models                      `yaml:"model"`
-	Instructions string                      `yaml:"instructions"`
-	Tools        []Tool                      `yaml:"tools"`
-	ToolFiles    []string                    `yaml:"tool_files"`
-	Terminal     []string                    `yaml:"terminal_tools"`
-	Driver       string                      `yaml:"driver" enum:"native,react,auto"`
-	React        *React                      `yaml:"react"`
-	Leaks        string                      `yaml:"leaked_calls" enum:"auto,on,off"`
-	Choice       Choice                      `yaml:"tool_choice"`
-	Limits       Limits                      `yaml:"limits"`
-	Approve      Approve                     `yaml:"approve"`
-	Flow         string                      `yaml:"flow" enum:"on,ask,log,off"`
-	FlowLabels   map[string]string           `yaml:"flow_labels"`
-	Output       *Output                     `yaml:"output"`
-	Settings     Settings                    `yaml:"settings"`
-	History      *History                    `yaml:"history"`
-	Memory       *Memory                     `yaml:"memory"`
-	Root         string                      `yaml:"root"`
-	Protect      []string                    `yaml:"protect"`
-	HTTPAllow    []string                    `yaml:"http_allow"`
-	Sandbox      string                      `yaml:"sandbox" enum:"strict,standard,none"`
-	SandboxHosts []string                    `yaml:"sandbox_hosts"`
-	Code         string                      `yaml:"code" enum:"python,embedded"`
-	DataFlow     bool                        `yaml:"data_flow"`
-	Store        Store                       `yaml:"store"`
-	Skills       []string                    `yaml:"skills"`
-	Zone         string                      `yaml:"zone"`
-	Embed        Embed                       `yaml:"embed"`
-	Catalog      string                      `yaml:"catalog"`
-	Timeouts     map[string]outside.Duration `yaml:"timeouts"`
-	Rates        []Rate                      `yaml:"rates"`
-	Breaker      *Breaker                    `yaml:"breaker"`
-	Cache        *Cache                      `yaml:"cache"`
-	Guards       []Guard                     `yaml:"guards"`
-	Servers      map[string]mcp.Server       `yaml:"mcp_servers"`
-	Lock         string                      `yaml:"tools_lock"`
-	Search       string                      `yaml:"tool_search" enum:"auto,on,off"`
-	Team         *Team                       `yaml:"team"`
-	Handoffs     []Worker                    `yaml:"handoffs"`
-	HandoffPass  string                      `yaml:"handoff_pass" enum:"all,texts"`
-	Schedules    []Schedule                  `yaml:"schedules"`
-	Disconnect   string                      `yaml:"on_disconnect" enum:"continue,cancel"`
-	Side         *Model                      `yaml:"side_model"`
-	Resources    []string                    `yaml:"resources"`
-	Prompts      []mcp.Prompt                `yaml:"prompts"`
+	Name          string                      `yaml:"agent" required:"true"`
+	Title         string                      `yaml:"title"`
+	Description   string                      `yaml:"description"`
+	Model         Models                      `yaml:"model"`
+	Instructions  string                      `yaml:"instructions"`
+	Tools         []Tool                      `yaml:"tools"`
+	ToolFiles     []string                    `yaml:"tool_files"`
+	Terminal      []string                    `yaml:"terminal_tools"`
+	Driver        string                      `yaml:"driver" enum:"native,react,auto"`
+	React         *React                      `yaml:"react"`
+	Leaks         string                      `yaml:"leaked_calls" enum:"auto,on,off"`
+	Choice        Choice                      `yaml:"tool_choice"`
+	Limits        Limits                      `yaml:"limits"`
+	Approve       Approve                     `yaml:"approve"`
+	Flow          string                      `yaml:"flow" enum:"on,ask,log,off"`
+	FlowLabels    map[string]string           `yaml:"flow_labels"`
+	Output        *Output                     `yaml:"output"`
+	Settings      Settings                    `yaml:"settings"`
+	History       *History                    `yaml:"history"`
+	Memory        *Memory                     `yaml:"memory"`
+	Root          string                      `yaml:"root"`
+	Protect       []string                    `yaml:"protect"`
+	HTTPAllow     []string                    `yaml:"http_allow"`
+	Sandbox       string                      `yaml:"sandbox" enum:"strict,standard,none"`
+	SandboxHosts  []string                    `yaml:"sandbox_hosts"`
+	SandboxPath   []string                    `yaml:"sandbox_path"`
+	SandboxRead   []string                    `yaml:"sandbox_read"`
+	SandboxEnv    []string                    `yaml:"sandbox_env"`
+	SandboxLimits SandboxLimits               `yaml:"sandbox_limits"`
+	Toolchains    []string                    `yaml:"toolchains" enum:"go,node,python"`
+	Checkpoints   bool                        `yaml:"checkpoints"`
+	AgentsMD      bool                        `yaml:"agents_md"`
+	Code          string                      `yaml:"code" enum:"python,embedded"`
+	DataFlow      bool                        `yaml:"data_flow"`
+	Store         Store                       `yaml:"store"`
+	Skills        []string                    `yaml:"skills"`
+	Zone          string                      `yaml:"zone"`
+	Embed         Embed                       `yaml:"embed"`
+	Catalog       string                      `yaml:"catalog"`
+	Timeouts      map[string]outside.Duration `yaml:"timeouts"`
+	Rates         []Rate                      `yaml:"rates"`
+	Breaker       *Breaker                    `yaml:"breaker"`
+	Cache         *Cache                      `yaml:"cache"`
+	Guards        []Guard                     `yaml:"guards"`
+	Servers       map[string]mcp.Server       `yaml:"mcp_servers"`
+	Lock          string                      `yaml:"tools_lock"`
+	Search        string                      `yaml:"tool_search" enum:"auto,on,off"`
+	Team          *Team                       `yaml:"team"`
+	Handoffs      []Worker                    `yaml:"handoffs"`
+	HandoffPass   string                      `yaml:"handoff_pass" enum:"all,texts"`
+	Schedules     []Schedule                  `yaml:"schedules"`
+	Disconnect    string                      `yaml:"on_disconnect" enum:"continue,cancel"`
+	Side          *Model                      `yaml:"side_model"`
+	Resources     []string                    `yaml:"resources"`
+	Prompts       []mcp.Prompt                `yaml:"prompts"`
 
 	file     string // the file it was read from; empty means none
 	dir      string // the base of relative names; empty means the current directory
@@ -121,6 +128,13 @@ type Limits struct {
 	Corrections  *int              `yaml:"corrections" min:"0"`
 	Repeats      *int              `yaml:"repeats" min:"1" max:"50"`
 	AtLimit      string            `yaml:"at_limit" enum:"answer,return"`
+}
+
+// SandboxLimits bound each shell command. Sizes are in MiB.
+type SandboxLimits struct {
+	Time      *outside.Duration `yaml:"time" above:"0"`
+	Memory    *int              `yaml:"memory" min:"1"`
+	Processes *int              `yaml:"processes" min:"1"`
 }
 
 // Approve says which calls may run.

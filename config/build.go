@@ -149,8 +149,10 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 		return nil, err
 	}
 	sets = b.around(sets)
-	out := &pawl.Agent{Name: a.Name, Instructions: a.Instructions, Model: driven, Tools: sets}
-	out.Name = cmp.Or(out.Name, "pawl")
+	out := &pawl.Agent{Name: cmp.Or(a.Name, "pawl"), Model: driven, Tools: sets}
+	if out.Instructions, err = b.instructions(); err != nil {
+		return nil, err
+	}
 	if out.Output, err = a.output(); err != nil {
 		return nil, err
 	}

@@ -169,9 +169,15 @@ func (b *builtin) file() (pawl.Toolset, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := file.New(b.agent.Directory(), &file.Options{Protect: places})
+	o := &file.Options{Protect: places}
+	if b.agent.Checkpoints && b.now {
+		if o.Undo, err = b.agent.place(b.env, "undo"); err != nil {
+			return nil, err
+		}
+	}
+	set, err := file.New(b.agent.Directory(), o)
 	if err != nil {
-		return nil, b.noRoot(err)
+		return nil, b.agent.noRoot(err)
 	}
 	b.closers = append(b.closers, set)
 	return set, nil
@@ -187,8 +193,8 @@ func (b *builtin) data() (pawl.Toolset, error) {
 	return data.New(nil), nil
 }
 
-func (b *builtin) noRoot(err error) error {
-	return finding(CodeBadFile, "root", "want a directory that is there", "%s: %s", b.agent.Directory(), cause(err))
+func (a *Agent) noRoot(err error) error {
+	return finding(CodeBadFile, "root", "want a directory that is there", "%s: %s", a.Directory(), cause(err))
 }
 
 // cause returns an error about a directory without the system call and the path.
@@ -251,10 +257,15 @@ func (b *builtin) shell() (pawl.Toolset, error) {
 	if err != nil {
 		return nil, err
 	}
-	run, err := shell.New(b.agent.Directory(), &shell.Options{Level: level, Hosts: b.agent.SandboxHosts,
-		Protect: places})
+	tools, limits, err := b.commands()
 	if err != nil {
-		return nil, b.noRoot(err)
+		return nil, err
+	}
+	run, err := shell.New(b.agent.Directory(), &shell.Options{Level: level, Hosts: b.agent.SandboxHosts,
+		Read: b.agent.all("sandbox_read", b.agent.SandboxRead), Env: b.agent.SandboxEnv, Toolchains: tools,
+		Limits: limits, Protect: places})
+	if err != nil {
+		return nil, b.agent.noRoot(err)
 	}
 	if b.now { // a run whose every command would be refused is refused beforehand
 		if err := sandbox.Check(level); err != nil {
@@ -327,13 +338,7 @@ func (b *builtin) remember() (pawl.Toolset, error) {
 const skillsHint = "want a folder that has a folder with a SKILL.md for each skill"
 
 // folders returns the folders of skills.
-func (a *Agent) folders() []string {
-	dirs := slices.Clone(a.Skills)
-	for i, d := range dirs {
-		dirs[i] = a.relative("skills", d)
-	}
-	return dirs
-}
+func (a *Agent) folders() []string { return a.all("skills", a.Skills) }
 
 func (b *builtin) skill() (pawl.Toolset, error) {
 	set, err := b.db.toolset(true, func(db store.Store) (pawl.Toolset, error) {

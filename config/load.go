@@ -2,7 +2,7 @@ package config
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"io"
 	"io/fs"
@@ -223,7 +223,7 @@ func (r *reading) framework(root *yaml.Node, a *Agent) {
 	}
 }
 
-// Starter is a commented file to begin with, as pawl init writes it.
+// Templates has a commented file of each kind, templates/KIND.yaml, as pawl init writes it.
 //
-//go:embed starter.yaml
-var Starter string
+//go:embed templates
+var Templates embed.FS

@@ -3,6 +3,7 @@ package config_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -221,14 +222,28 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
-// The starter file and every file of the examples have no finding.
-func TestStarter(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "agent.yaml")
-	if err := os.WriteFile(path, []byte(config.Starter), 0o644); err != nil {
+// template returns a file of pawl init.
+func template(t testing.TB, kind string) []byte {
+	t.Helper()
+	b, err := config.Templates.ReadFile("templates/" + kind + ".yaml")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if got := findings(path); got != "" {
-		t.Error(got)
+	return b
+}
+
+// The files of pawl init have no finding.
+func TestTemplates(t *testing.T) {
+	for _, kind := range []string{"minimal", "coding", "research", "support", "extraction"} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "agent.yaml")
+		err := errors.Join(os.WriteFile(path, template(t, kind), 0o644), os.Mkdir(filepath.Join(dir, "docs"), 0o755))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := findings(path); got != "" {
+			t.Errorf("%s: %s", kind, got)
+		}
 	}
 }
 
@@ -247,7 +262,8 @@ func FuzzParse(f *testing.F) {
 			f.Add(text)
 		}
 	}
-	f.Add([]byte(config.Starter))
+	f.Add(template(f, "minimal"))
+	f.Add(template(f, "coding"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		file, err := config.Parse("fuzz.yaml", text, &config.LoadOptions{Getenv: environment})
 		if file == nil {

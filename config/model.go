@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/nearest"
 	"github.com/pawl-go/pawl/leak"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/policy"
@@ -52,12 +54,28 @@ func (b *builder) models() (llm.Model, []pawl.Middleware, error) {
 		if err != nil {
 			return nil, nil, err
 		}
+		b.question(m)
 		all = append(all, opened)
 	}
 	if len(all) == 1 {
 		return all[0], nil, nil
 	}
 	return all[0], []pawl.Middleware{policy.Fallback{Models: all[1:]}.Middleware()}, nil
+}
+
+// question reports a name that is close to a known one, and not another version of it.
+func (b *builder) question(m Model) {
+	prefix, id, _ := strings.Cut(m.Name, ":")
+	_, known := b.known.Find(prefix, id)
+	var names []string
+	for _, k := range b.known.Models(prefix) {
+		names = append(names, prefix+":"+k.ID)
+	}
+	near, letters := nearest.Word(m.Name, names), func(r rune) bool { return !unicode.IsDigit(r) }
+	same := slices.Equal(strings.FieldsFunc(near, letters), strings.FieldsFunc(m.Name, letters))
+	if !known && m.BaseURL == "" && near != "" && same {
+		b.tell(fmt.Sprintf("the catalogue has no model %s; did you mean %s?", m.Name, near))
+	}
 }
 
 func (b *builder) model(m Model, path string) (llm.Model, error) {

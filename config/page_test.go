@@ -61,7 +61,8 @@ func TestPage(t *testing.T) {
 		{"A server in mcp_servers", reflect.TypeFor[mcp.Server]()}, {"oauth of a server", reflect.TypeFor[mcp.OAuth]()}, {"react", reflect.TypeFor[config.React]()},
 		{"limits", reflect.TypeFor[config.Limits]()}, {"approve", reflect.TypeFor[config.Approve]()},
 		{"settings", reflect.TypeFor[config.Settings]()}, {"history", reflect.TypeFor[config.History]()},
-		{"team", reflect.TypeFor[config.Team]()}, {"An entry of schedules", reflect.TypeFor[config.Schedule]()},
+		{"team", reflect.TypeFor[config.Team]()}, {"sandbox_limits", reflect.TypeFor[config.SandboxLimits]()},
+		{"An entry of schedules", reflect.TypeFor[config.Schedule]()},
 		{"A call of a schedule", reflect.TypeFor[config.ScheduledCall]()},
 		{"A worker of a team", reflect.TypeFor[config.Worker]()}, {"An entry of rules", reflect.TypeFor[config.Rule]()},
 		{"store", reflect.TypeFor[config.Store]()}, {"embed", reflect.TypeFor[config.Embed]()}, {"An entry of rates", reflect.TypeFor[config.Rate]()},
@@ -163,7 +164,10 @@ func TestSchema(t *testing.T) {
 			}
 		}
 	}
-	good := map[string][]byte{"starter": []byte(config.Starter)}
+	good := map[string][]byte{}
+	for _, kind := range []string{"minimal", "coding", "research", "support", "extraction"} {
+		good[kind] = template(t, kind)
+	}
 	err = filepath.WalkDir("../examples", func(path string, e fs.DirEntry, err error) error {
 		if err == nil && (strings.HasSuffix(path, ".yaml") || strings.HasSuffix(path, ".yml")) {
 			good[path], err = os.ReadFile(path)

@@ -183,11 +183,11 @@ func (b *builder) moderator(m *Model, path string) (*openai.Moderator, error) {
 }
 
 // value returns what n points to; 0 for nil.
-func value(n *int) int {
-	if n == nil {
-		return 0
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
 	}
-	return *n
+	return v
 }
 
 // limits returns the limits of the agent. The runtime takes 0 as no limit; in a file 0 is an error,

@@ -73,6 +73,9 @@ func (a *Agent) loaded(list []string) []string {
 	add(a.file)
 	add(a.LockFile())
 	add(a.relative("catalog", a.Catalog))
+	if a.AgentsMD {
+		add(filepath.Join(a.Directory(), agentsMD))
+	}
 	if a.Output != nil {
 		add(a.relative("output", a.Output.File))
 	}

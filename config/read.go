@@ -193,7 +193,8 @@ func (r *reading) object(n *yaml.Node, v reflect.Value, path string) {
 
 // otherWords are what keys are called by others.
 var otherWords = map[string]string{"system": "instructions", "system_prompt": "instructions", "prompt": "instructions", "name": "agent", "mcp": "mcp_servers", "servers": "mcp_servers",
-	"fallbacks": "model", "memory": "store", "database": "store"}
+	"fallbacks": "model", "memory": "store", "database": "store", "base_url": "model: {name: PROVIDER:NAME, base_url: URL}",
+	"key_env": "model: {name: PROVIDER:NAME, key_env: NAME}"}
 
 // elsewhere returns a hint for a key that belongs to another object of an agent, or has another
 // name there. An empty hint means that neither is known.

@@ -24,6 +24,7 @@ type Schedule struct {
 	Prompt  string          `yaml:"prompt"`
 	Calls   []ScheduledCall `yaml:"calls"`
 	Misfire string          `yaml:"misfire" enum:"once,skip,all"`
+	Deliver []ScheduledCall `yaml:"deliver"`
 }
 
 // ScheduledCall is a call of a tool of the agent's.
@@ -61,6 +62,9 @@ func (b *builder) scheduled(tools []*pawl.Tool) error {
 		for j, c := range s.Calls {
 			all = append(all, b.called(c, index(at+".calls", j), tools)...)
 		}
+		for j, c := range s.Deliver {
+			all = append(all, b.called(c, index(at+".deliver", j), tools)...)
+		}
 	}
 	return all.err()
 }
@@ -91,6 +95,13 @@ func (c ScheduledCall) args() json.RawMessage {
 	return json.RawMessage(c.Args)
 }
 
+func scheduledCalls(list []ScheduledCall) (calls []schedule.Call) {
+	for _, c := range list {
+		calls = append(calls, schedule.Call{Tool: c.Tool, Args: c.args()})
+	}
+	return calls
+}
+
 // schedules is how the IDs of the agent's schedules begin.
 func (a *Agent) schedules() string { return a.Name + "/" }
 
@@ -107,10 +118,7 @@ func (a *Agent) KeepSchedules(ctx context.Context, db store.Schedules, getenv fu
 	}
 	var want []store.Schedule
 	for _, s := range a.Schedules {
-		t := schedule.Task{Prompt: s.Prompt}
-		for _, c := range s.Calls {
-			t.Calls = append(t.Calls, schedule.Call{Tool: c.Tool, Args: c.args()})
-		}
+		t := schedule.Task{Prompt: s.Prompt, Calls: scheduledCalls(s.Calls), Deliver: scheduledCalls(s.Deliver)}
 		task, err := json.Marshal(t)
 		if err != nil {
 			return err

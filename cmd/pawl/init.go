@@ -13,10 +13,12 @@ import (
 // initCmd writes a first agent's file.
 type initCmd struct {
 	File string `arg:"" optional:"" default:"agent.yaml" help:"The file. Default: agent.yaml."`
+	Kind string `default:"minimal" enum:"${kinds}" placeholder:"KIND" help:"@init_kind"`
 }
 
 // Run writes the file. It fails if the file exists.
 func (c *initCmd) Run(sys *cli.System) error {
+	text, _ := config.Templates.ReadFile("templates/" + c.Kind + ".yaml")
 	f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return cli.Usage("pawl init OTHER.yaml", "%s already exists, and is not changed", c.File)
@@ -24,7 +26,7 @@ func (c *initCmd) Run(sys *cli.System) error {
 	if err != nil {
 		return cli.Usage("", "%s", cli.Plain(err))
 	}
-	_, err = f.WriteString(config.Starter)
+	_, err = f.Write(text)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func helpOf(t *testing.T, command string) string {
 	t.Helper()
 	var out bytes.Buffer
 	sys := &cli.System{Out: &out, Err: &out, Env: func(string) string { return "" }}
-	if status := execute(append(strings.Fields(command), "--help"), sys); status != 0 {
+	if status := execute(append(strings.Fields(command), "--help-all"), sys); status != 0 {
 		t.Errorf("pawl %s --help: exit status %d", command, status)
 	}
 	return strings.TrimSpace(out.String()) + "\n"

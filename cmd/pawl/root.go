@@ -41,6 +41,7 @@ type grammar struct {
 	Skills     skillsCmd         `cmd:"" group:"more" help:"@grammar_skills"`
 	Threads    threadsCmd        `cmd:"" group:"more" help:"@grammar_threads"`
 	Schedules  runs.SchedulesCmd `cmd:"" group:"more" help:"@grammar_schedules"`
+	Undo       undoCmd           `cmd:"" group:"more" help:"@grammar_undo"`
 	DB         dbCmd             `cmd:"" group:"more" name:"db" help:"@grammar_db"`
 	MCP        mcpCmd            `cmd:"" group:"more" name:"mcp" help:"@grammar_mcp"`
 	Models     modelsCmd         `cmd:"" group:"more" help:"@grammar_models"`
@@ -84,6 +85,9 @@ func execute(args []string, sys *cli.System) (status int) {
 	if err != nil {
 		return cli.Report(sys.Err, err)
 	}
+	if i := slices.Index(args, "--help-all"); i >= 0 {
+		args = slices.Replace(slices.Clone(args), i, i+1, "--help")
+	}
 	ctx, err := k.Parse(args)
 	if err != nil {
 		return cli.Report(sys.Err, misused(err))
@@ -107,11 +111,13 @@ func parser(sys *cli.System, args ...string) (*kong.Kong, error) {
 		}
 	}
 	k, err := kong.New(reflect.New(g).Interface(), kong.Name("pawl"), kong.Description("Runs agents that call tools."),
-		kong.Writers(sys.Out, sys.Err), flagGroups, cli.HelpTexts(), enums,
+		kong.Writers(sys.Out, sys.Err), flagGroups, enums,
+		cli.HelpTexts(slices.Contains(args, "--help") || slices.Contains(args, "-h")),
 		kong.Exit(func(status int) { panic(exited(status)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}))
 	if err == nil {
 		addHelp(k.Model.Node)
+		k.Model.HelpFlag.Help = "Show help; --help-all also shows the rare flags."
 	}
 	return k, err
 }
@@ -209,7 +215,7 @@ var flagGroups = kong.ExplicitGroups([]kong.Group{
 var enums = kong.Vars{
 	"apis":    "openai-responses,openai-chat,anthropic-messages,anthropic,gemini",
 	"effects": "intended,started,completed,failed,unknown,",
-	"states":  "open,waiting,failed,over,",
+	"states":  "open,waiting,failed,over,", "kinds": "minimal,coding,research,support,extraction",
 }
 
 // helpTexts has the help of each command with its examples, under a heading of the command's words.

@@ -31,9 +31,9 @@ type runCmd struct {
 	assemble.RecordFlags
 	assemble.TelemetryFlags
 	assemble.EngineFlags
-	Plan string `placeholder:"FILE" help:"@run_plan"`
+	Plan string `placeholder:"FILE" help:"@run_plan" rare:""`
 	JSON bool   `name:"json" help:"Print the events, one JSON object a line, and nothing else."`
-	Raw  bool   `help:"@run_raw"`
+	Raw  bool   `help:"@run_raw" rare:""`
 }
 
 // Run executes the task, prints its result, and writes the recording.

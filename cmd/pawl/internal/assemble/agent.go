@@ -30,11 +30,11 @@ type AgentFlags struct {
 	ToolFlags   `group:"tools"`
 	OutsideFlags
 	mcpFlags
-	Passive    string `group:"tools" placeholder:"FILE" help:"@agent_passive"`
-	Rehearse   string `group:"tools" placeholder:"FILE" help:"@agent_rehearse"`
-	ToolChoice string `group:"agent" placeholder:"CHOICE" help:"@agent_toolchoice"`
+	Passive    string `group:"tools" placeholder:"FILE" help:"@agent_passive" rare:""`
+	Rehearse   string `group:"tools" placeholder:"FILE" help:"@agent_rehearse" rare:""`
+	ToolChoice string `group:"agent" placeholder:"CHOICE" help:"@agent_toolchoice" rare:""`
 	limitFlags `group:"limits"`
-	Catalog    string `group:"agent" placeholder:"FILE" help:"@agent_catalog"`
+	Catalog    string `group:"agent" placeholder:"FILE" help:"@agent_catalog" rare:""`
 	Output     string `group:"agent" placeholder:"SCHEMA.json" help:"@agent_output"`
 	ruleFlags  `group:"rules"`
 

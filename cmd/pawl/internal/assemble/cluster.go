@@ -21,16 +21,16 @@ import (
 // ClusterFlags select a Temporal cluster. They have the same environment variables as Temporal's
 // own command.
 type ClusterFlags struct {
-	Address   string `placeholder:"HOST:PORT" help:"@cluster_address"`
-	Namespace string `placeholder:"NAME" help:"@cluster_namespace"`
-	Queue     string `name:"task-queue" placeholder:"NAME" help:"@cluster_queue"`
-	Blobs     string `placeholder:"DIR" help:"@cluster_blobs"`
-	TLS       bool   `name:"tls" help:"@cluster_tls"`
-	TLSCA     string `name:"tls-ca" placeholder:"FILE" help:"@cluster_tlsca"`
-	TLSCert   string `name:"tls-cert" placeholder:"FILE" help:"@cluster_tlscert"`
-	TLSKey    string `name:"tls-key" placeholder:"FILE" help:"@cluster_tlskey"`
-	TLSName   string `name:"tls-name" placeholder:"HOST" help:"@cluster_tlsname"`
-	APIKeyEnv string `name:"api-key-env" placeholder:"NAME" help:"@cluster_apikeyenv"`
+	Address   string `placeholder:"HOST:PORT" help:"@cluster_address" rare:""`
+	Namespace string `placeholder:"NAME" help:"@cluster_namespace" rare:""`
+	Queue     string `name:"task-queue" placeholder:"NAME" help:"@cluster_queue" rare:""`
+	Blobs     string `placeholder:"DIR" help:"@cluster_blobs" rare:""`
+	TLS       bool   `name:"tls" help:"@cluster_tls" rare:""`
+	TLSCA     string `name:"tls-ca" placeholder:"FILE" help:"@cluster_tlsca" rare:""`
+	TLSCert   string `name:"tls-cert" placeholder:"FILE" help:"@cluster_tlscert" rare:""`
+	TLSKey    string `name:"tls-key" placeholder:"FILE" help:"@cluster_tlskey" rare:""`
+	TLSName   string `name:"tls-name" placeholder:"HOST" help:"@cluster_tlsname" rare:""`
+	APIKeyEnv string `name:"api-key-env" placeholder:"NAME" help:"@cluster_apikeyenv" rare:""`
 }
 
 // EngineFlags select where runs are executed: in this process with a database, or on a Temporal

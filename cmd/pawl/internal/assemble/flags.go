@@ -133,10 +133,10 @@ func Catalogue(flag, path string) (*catalog.Catalog, error) {
 // driverFlags select how a model calls tools.
 type driverFlags struct {
 	Driver   string `placeholder:"DRIVER" help:"@driver_driver"`
-	Format   string `name:"react-format" placeholder:"FORMAT" help:"@driver_format"`
-	Parallel bool   `name:"react-parallel" help:"@driver_parallel"`
-	Lenient  bool   `name:"react-lenient" help:"@driver_lenient"`
-	Leaks    string `name:"leaked-calls" placeholder:"WHEN" help:"@driver_leaks"`
+	Format   string `name:"react-format" placeholder:"FORMAT" help:"@driver_format" rare:""`
+	Parallel bool   `name:"react-parallel" help:"@driver_parallel" rare:""`
+	Lenient  bool   `name:"react-lenient" help:"@driver_lenient" rare:""`
+	Leaks    string `name:"leaked-calls" placeholder:"WHEN" help:"@driver_leaks" rare:""`
 }
 
 // DurableFlags store a run step by step, so that it survives this process.
@@ -198,14 +198,14 @@ type OutsideFlags struct {
 
 // EmbedFlags name the embedding model.
 type EmbedFlags struct {
-	Embed    string      `group:"store" placeholder:"PROVIDER:MODEL" help:"@embed_embed"`
+	Embed    string      `group:"store" placeholder:"PROVIDER:MODEL" help:"@embed_embed" rare:""`
 	EmbedURL cli.Address `group:"store" name:"embed-url" placeholder:"URL" help:"@embed_embedurl"`
 }
 
 // StoreFlags name the database, the tenant and the user.
 type StoreFlags struct {
 	DB     string `group:"store" name:"db" placeholder:"FILE" help:"@store_db"`
-	Tenant string `group:"store" placeholder:"NAME" help:"@store_tenant"`
+	Tenant string `group:"store" placeholder:"NAME" help:"@store_tenant" rare:""`
 	User   string `group:"store" placeholder:"NAME" help:"@store_user"`
 }
 
@@ -228,17 +228,24 @@ func (f *StoreFlags) Open(sys *cli.System, create bool) (*config.Database, store
 
 // SharedFlag includes documents of all users in a search.
 type SharedFlag struct {
-	Shared bool `group:"store" help:"@shared_flag_shared"`
+	Shared bool `group:"store" help:"@shared_flag_shared" rare:""`
 }
 
 // ToolFlags set what the built-in tools can access.
 type ToolFlags struct {
-	Root      string   `placeholder:"DIR" help:"@tool_root"`
-	HTTPAllow []string `name:"http-allow" placeholder:"HOST" help:"@tool_httpallow"`
-	Sandbox   string   `placeholder:"LEVEL" help:"@tool_sandbox"`
-	Hosts     []string `name:"sandbox-host" placeholder:"HOST" help:"@tool_hosts"`
-	Skills    []string `sep:"none" placeholder:"DIR" help:"@tool_skills"`
-	Zone      string   `placeholder:"ZONE" help:"@tool_zone"`
+	Root             string         `placeholder:"DIR" help:"@tool_root"`
+	HTTPAllow        []string       `name:"http-allow" placeholder:"HOST" help:"@tool_httpallow"`
+	Sandbox          string         `placeholder:"LEVEL" help:"@tool_sandbox"`
+	Hosts            []string       `name:"sandbox-host" placeholder:"HOST" help:"@tool_hosts"`
+	Toolchain        []string       `placeholder:"NAME" help:"@tool_toolchain"`
+	SandboxPath      []string       `placeholder:"DIR" help:"@tool_path" rare:""`
+	SandboxRead      []string       `placeholder:"PATH" help:"@tool_read" rare:""`
+	SandboxEnv       []string       `sep:"none" placeholder:"NAME=VALUE" help:"@tool_env" rare:""`
+	SandboxTime      *time.Duration `placeholder:"TIME" help:"@tool_time" rare:""`
+	SandboxMemory    *cli.Whole     `placeholder:"MIB" help:"@tool_memory" rare:""`
+	SandboxProcesses *cli.Whole     `placeholder:"N" help:"@tool_processes" rare:""`
+	Skills           []string       `sep:"none" placeholder:"DIR" help:"@tool_skills"`
+	Zone             string         `placeholder:"ZONE" help:"@tool_zone" rare:""`
 	CodeFlags
 	PlanFlags
 	StoreFlags
@@ -248,10 +255,10 @@ type ToolFlags struct {
 
 // CodeFlags select the interpreter for programs of the code tools.
 type CodeFlags struct {
-	Code string `group:"tools" placeholder:"NAME" help:"@code_code"`
+	Code string `group:"tools" placeholder:"NAME" help:"@code_code" rare:""`
 }
 
 // PlanFlags set the abilities of plans of the plan tools.
 type PlanFlags struct {
-	DataFlow bool `group:"tools" name:"data-flow" help:"@plan_dataflow"`
+	DataFlow bool `group:"tools" name:"data-flow" help:"@plan_dataflow" rare:""`
 }

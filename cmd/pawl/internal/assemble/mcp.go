@@ -13,15 +13,15 @@ import (
 // ServerFlags name MCP servers and the environment and trust that they get.
 type ServerFlags struct {
 	MCP   []string `group:"tools" name:"mcp" sep:"none" placeholder:"SERVER" help:"@server_mcp"`
-	Env   []string `group:"tools" name:"mcp-env" placeholder:"NAME" help:"@server_env"`
-	Trust []string `group:"tools" name:"mcp-trust" placeholder:"NAME" help:"@server_trust"`
-	Lock  string   `group:"tools" name:"mcp-lock" placeholder:"FILE" help:"@server_lock"`
+	Env   []string `group:"tools" name:"mcp-env" placeholder:"NAME" help:"@server_env" rare:""`
+	Trust []string `group:"tools" name:"mcp-trust" placeholder:"NAME" help:"@server_trust" rare:""`
+	Lock  string   `group:"tools" name:"mcp-lock" placeholder:"FILE" help:"@server_lock" rare:""`
 }
 
 // mcpFlags add MCP servers to an agent and select how the model finds their tools.
 type mcpFlags struct {
 	ServerFlags
-	Search string `group:"tools" name:"tool-search" placeholder:"WHEN" help:"@mcp_search"`
+	Search string `group:"tools" name:"tool-search" placeholder:"WHEN" help:"@mcp_search" rare:""`
 }
 
 // Over adds the servers and all their tools to the agent.

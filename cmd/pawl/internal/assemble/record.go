@@ -13,8 +13,8 @@ import (
 
 // RecordFlags record the requests to a provider and its responses, or replay a recording.
 type RecordFlags struct {
-	Record string `group:"record" placeholder:"FILE" help:"@record_record"`
-	Replay string `group:"record" placeholder:"FILE" help:"@record_replay"`
+	Record string `group:"record" placeholder:"FILE" help:"@record_record" rare:""`
+	Replay string `group:"record" placeholder:"FILE" help:"@record_replay" rare:""`
 
 	recorder *recording.Recorder
 	player   *recording.Player

@@ -20,7 +20,7 @@ type ruleFlags struct {
 	AllowTool []string       `name:"allow-tool" placeholder:"TOOL" help:"@rule_allowtool"`
 	AskTool   []string       `name:"ask-tool" placeholder:"TOOL" help:"@rule_asktool"`
 	DenyTool  []string       `name:"deny-tool" placeholder:"TOOL" help:"@rule_denytool"`
-	Within    *time.Duration `name:"approve-within" placeholder:"TIME" help:"@rule_within"`
+	Within    *time.Duration `name:"approve-within" placeholder:"TIME" help:"@rule_within" rare:""`
 }
 
 // over writes the flags over the agent. Flags that name tools extend the lists of a file, because a

@@ -21,7 +21,7 @@ import (
 type TelemetryFlags struct {
 	OTel        string `group:"telemetry" name:"otel" placeholder:"URL" help:"@telemetry_otel"`
 	Log         string `group:"telemetry" placeholder:"FILE" help:"@telemetry_log"`
-	TellContent bool   `group:"telemetry" name:"tell-content" help:"@telemetry_tellcontent"`
+	TellContent bool   `group:"telemetry" name:"tell-content" help:"@telemetry_tellcontent" rare:""`
 }
 
 // fromEnv is the value of --otel that takes the address from the environment.

@@ -48,8 +48,8 @@ var FlagTexts = sync.OnceValue(func() map[string]FlagText {
 
 // HelpTexts replaces each help text of the form @name, in a struct tag, with the text of that name
 // in flags.txt. Variables of kong would do the same, but kong copies all variables for each flag,
-// which would dominate the start-up time.
-func HelpTexts() kong.Option {
+// which would dominate the start-up time. usual hides the flags with the tag rare.
+func HelpTexts(usual bool) kong.Option {
 	return kong.PostBuild(func(k *kong.Kong) error {
 		return kong.Visit(k.Model, func(n kong.Visitable, next kong.Next) error {
 			var help *string
@@ -62,7 +62,7 @@ func HelpTexts() kong.Option {
 			case *kong.Value:
 				help, value = &n.Help, n
 			case *kong.Flag:
-				help, value = &n.Help, n.Value
+				help, value, n.Hidden = &n.Help, n.Value, n.Hidden || usual && n.Tag.Has("rare")
 			}
 			if help == nil || !strings.HasPrefix(*help, "@") {
 				return next(nil)

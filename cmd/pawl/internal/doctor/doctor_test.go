@@ -43,7 +43,7 @@ func examined(t *testing.T, dir string, env map[string]string, args ...string) (
 		return ""
 	}}
 	c := new(Cmd)
-	k, err := kong.New(c, cli.HelpTexts())
+	k, err := kong.New(c, cli.HelpTexts(false))
 	if err == nil {
 		_, err = k.Parse(append([]string{"--json"}, args...))
 	}

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	c := new(Cmd)
-	k, err := kong.New(c, cli.HelpTexts())
+	k, err := kong.New(c, cli.HelpTexts(false))
 	if err == nil {
 		_, err = k.Parse(os.Args[1:])
 	}
