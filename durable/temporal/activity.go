@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"go.temporal.io/sdk/activity"
 	sdk "go.temporal.io/sdk/temporal"
@@ -71,7 +70,8 @@ func (a *activities) node(root, path string) (*node, error) {
 
 // describe returns the definition of an agent.
 func (a *activities) describe(ctx context.Context, root string) (map[string]agentDef, error) {
-	defer beat(ctx)()
+	ctx, alive := alive(ctx, a.w.engine.Client)
+	defer alive.end()
 	n, err := a.node(root, "")
 	if err != nil {
 		return nil, err
@@ -236,27 +236,4 @@ func (a *activities) until(ctx context.Context) (context.Context, func()) {
 		cancel(pawl.ErrCancelled)
 	})
 	return inner, func() { stop(); cancel(nil) }
-}
-
-// beat sends heartbeats of the activity until the returned function is called.
-func beat(ctx context.Context) func() {
-	limit := activity.GetInfo(ctx).HeartbeatTimeout
-	if limit <= 0 {
-		return func() {}
-	}
-	stop, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		t := time.NewTicker(max(limit/4, 10*time.Millisecond))
-		defer t.Stop()
-		for {
-			select {
-			case <-stop:
-				return
-			case <-t.C:
-				activity.RecordHeartbeat(ctx)
-			}
-		}
-	}()
-	return func() { close(stop); <-ended }
 }

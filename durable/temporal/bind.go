@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	sdk "go.temporal.io/sdk/temporal"
@@ -227,7 +228,7 @@ func (m *model) input(req *llm.Request) modelInput {
 		from, in.Head = m.heads[k-1].n, m.heads[k-1].digest
 	}
 	in.New = req.Messages[from:]
-	if in.ToolsRef = m.tools; !sameTools(m.names, req.Tools) || m.tools == "" {
+	if in.ToolsRef = m.tools; !slices.Equal(m.names, req.Tools) || m.tools == "" {
 		in.ToolsRef = ""
 		for _, t := range req.Tools {
 			in.Tools = append(in.Tools, defineSpec(t))
@@ -235,18 +236,6 @@ func (m *model) input(req *llm.Request) modelInput {
 	}
 	m.names = req.Tools
 	return in
-}
-
-func sameTools(a, b []*llm.ToolSpec) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 func sentOf(m *llm.Message) sentMessage {

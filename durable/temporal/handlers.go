@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -16,39 +17,26 @@ import (
 // handlers registers the updates, signals and queries of the run.
 func (f *flow) handlers() error {
 	ctx := f.root
-	if err := workflow.SetQueryHandler(ctx, queryState, func() (State, error) { return f.state(), nil }); err != nil {
-		return err
-	}
-	if err := workflow.SetQueryHandler(ctx, queryExport,
-		func() (*exported, error) { return f.exported(), nil }); err != nil {
-		return err
-	}
-	if err := workflow.SetQueryHandler(ctx, queryNews,
-		func(s since) (*news, error) { return f.news(s), nil }); err != nil {
-		return err
-	}
-	err := workflow.SetUpdateHandlerWithOptions(ctx, updateDecide, func(g workflow.Context, ds []llm.Decision) error {
-		f.decide(g, ds)
-		return nil
-	}, workflow.UpdateHandlerOptions{Validator: func(_ workflow.Context, ds []llm.Decision) error {
-		return f.decidable(ds)
-	}})
-	if err != nil {
-		return err
-	}
-	err = workflow.SetUpdateHandler(ctx, updateSteer, func(_ workflow.Context, msgs []llm.Message) error {
-		return f.inbox.Steer(context.Background(), msgs...)
-	})
-	if err != nil {
-		return err
-	}
-	err = workflow.SetUpdateHandlerWithOptions(ctx, updateCall, f.callBack, workflow.UpdateHandlerOptions{
-		Validator: func(workflow.Context, backInput) error {
-			if f.calls >= atOnce {
-				return sdk.NewNonRetryableApplicationError("too many calls are in progress", callsFull, nil)
-			}
+	err := errors.Join(
+		workflow.SetQueryHandler(ctx, queryState, func() (State, error) { return f.state(), nil }),
+		workflow.SetQueryHandler(ctx, queryExport, func() (*exported, error) { return f.exported(), nil }),
+		workflow.SetQueryHandler(ctx, queryNews, func(s since) (*news, error) { return f.news(s), nil }),
+		workflow.SetUpdateHandlerWithOptions(ctx, updateDecide, func(g workflow.Context, ds []llm.Decision) error {
+			f.decide(g, ds)
 			return nil
-		}})
+		}, workflow.UpdateHandlerOptions{Validator: func(_ workflow.Context, ds []llm.Decision) error {
+			return f.decidable(ds)
+		}}),
+		workflow.SetUpdateHandler(ctx, updateSteer, func(_ workflow.Context, msgs []llm.Message) error {
+			return f.inbox.Steer(context.Background(), msgs...)
+		}),
+		workflow.SetUpdateHandlerWithOptions(ctx, updateCall, f.callBack, workflow.UpdateHandlerOptions{
+			Validator: func(workflow.Context, backInput) error {
+				if f.calls >= atOnce {
+					return sdk.NewNonRetryableApplicationError("too many calls are in progress", callsFull, nil)
+				}
+				return nil
+			}}))
 	if err != nil {
 		return err
 	}
@@ -142,13 +130,8 @@ func (f *flow) ask(ctx context.Context, w pawl.PendingCall) *llm.Decision {
 	f.open = append(f.open, q)
 	f.asked++
 	_ = workflow.Await(within(ctx), func() bool { return q.answer != nil || ctx.Err() != nil })
-	for i := range f.open {
-		if f.open[i] == q {
-			f.open = append(f.open[:i:i], f.open[i+1:]...)
-			f.asked++
-			break
-		}
-	}
+	f.open = slices.DeleteFunc(f.open, func(o *question) bool { return o == q })
+	f.asked++
 	if ctx.Err() != nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -130,24 +131,16 @@ func (w *Worker) registerWorkflow(r workflows) {
 // then has WorkerOptions.Stop to end. Other workers continue the rest.
 func (w *Worker) Run(ctx context.Context) error {
 	fatal := make(chan error, 1)
-	o := sdkworker.Options{MaxConcurrentActivityExecutionSize: w.opts.Activities, WorkerStopTimeout: w.opts.Stop,
+	o := sdkworker.Options{MaxConcurrentActivityExecutionSize: cmp.Or(w.opts.Activities, 100),
+		WorkerStopTimeout:            cmp.Or(w.opts.Stop, 10*time.Second),
 		MaxHeartbeatThrottleInterval: max(w.engine.heartbeat()/4, 10*time.Millisecond), OnFatalError: func(err error) {
 			select {
 			case fatal <- err:
 			default:
 			}
 		}}
-	if o.MaxConcurrentActivityExecutionSize == 0 {
-		o.MaxConcurrentActivityExecutionSize = 100
-	}
-	if o.WorkerStopTimeout == 0 {
-		o.WorkerStopTimeout = 10 * time.Second
-	}
 	if w.opts.BuildID != "" {
-		name := w.opts.Deployment
-		if name == "" {
-			name = "pawl"
-		}
+		name := cmp.Or(w.opts.Deployment, "pawl")
 		o.DeploymentOptions = sdkworker.DeploymentOptions{UseVersioning: true,
 			Version: sdkworker.WorkerDeploymentVersion{DeploymentName: name, BuildID: w.opts.BuildID}}
 	}
