@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -220,54 +221,35 @@ func (x *redaction) error(err error) error {
 	}
 	text := err.Error()
 	hidden := x.text(text)
-	safe := &redactedError{text: hidden, err: err}
 	var pe *llm.ProviderError
 	var te *pawl.ToolError
 	var tr *pawl.TranscriptError
 	var oe *pawl.OutputError
 	var se *pawl.StopError
+	var was, safe error // of err's tree, and without secrets
 	switch {
 	case errors.As(err, &pe):
 		c := *pe
 		c.Message, c.Err = x.text(pe.Message), x.error(pe.Err)
-		safe.provider = &c
-		if err == error(pe) {
-			return &c
-		}
+		was, safe = pe, &c
 	case errors.As(err, &te):
 		c := *te
 		c.Execution, c.Err = x.execution(te.Execution), x.error(te.Err)
-		safe.tool = &c
-		if err == error(te) {
-			return &c
-		}
+		was, safe = te, &c
 	case errors.As(err, &tr):
-		c := *tr
-		c.Text = x.text(tr.Text)
-		safe.transcript = &c
+		was, safe = tr, &pawl.TranscriptError{Index: tr.Index, Text: x.text(tr.Text)}
 	case errors.As(err, &oe):
-		safe.output = x.outputError(oe)
-		if err == error(oe) {
-			return safe.output
-		}
+		was, safe = oe, &pawl.OutputError{Text: x.text(oe.Text), Faults: applyAll(oe.Faults, x.text),
+			Result: apply(oe.Result, x.result)}
 	case errors.As(err, &se):
-		c := *se
-		c.Err = x.error(se.Err)
-		c.Result = apply(se.Result, x.result)
-		safe.stop = &c
-		if err == error(se) {
-			return &c
-		}
+		was, safe = se, &pawl.StopError{Reason: se.Reason, Result: apply(se.Result, x.result), Err: x.error(se.Err)}
 	case hidden == text && !x.within(err):
 		return err
 	}
-	return safe
-}
-
-// outputError returns err without secrets.
-func (x *redaction) outputError(err *pawl.OutputError) *pawl.OutputError {
-	return &pawl.OutputError{Text: x.text(err.Text), Faults: applyAll(err.Faults, x.text),
-		Result: apply(err.Result, x.result)}
+	if safe != nil && was == err {
+		return safe
+	}
+	return &redactedError{hidden, err, safe}
 }
 
 // within reports whether the text of an error in the tree of err contains a secret.
@@ -286,45 +268,20 @@ func (x *redaction) within(err error) bool {
 
 // redactedError replaces an error that may contain a secret.
 type redactedError struct {
-	text       string
-	err        error // never returned
-	provider   *llm.ProviderError
-	tool       *pawl.ToolError
-	transcript *pawl.TranscriptError
-	output     *pawl.OutputError
-	stop       *pawl.StopError
+	text string
+	err  error // never returned
+	safe error // the error of a known type in it, without secrets; nil means none
 }
 
 func (e *redactedError) Error() string        { return e.text }
 func (e *redactedError) Is(target error) bool { return errors.Is(e.err, target) }
 
+// As finds the error of a known type, and nothing behind it.
 func (e *redactedError) As(target any) bool {
-	switch t := target.(type) {
-	case **llm.ProviderError:
-		if e.provider != nil {
-			*t = e.provider
-			return true
-		}
-	case **pawl.ToolError:
-		if e.tool != nil {
-			*t = e.tool
-			return true
-		}
-	case **pawl.OutputError:
-		if e.output != nil {
-			*t = e.output
-			return true
-		}
-	case **pawl.StopError:
-		if e.stop != nil {
-			*t = e.stop
-			return true
-		}
-	case **pawl.TranscriptError:
-		if e.transcript != nil {
-			*t = e.transcript
-			return true
-		}
+	to := reflect.ValueOf(target).Elem()
+	if e.safe == nil || to.Type() != reflect.TypeOf(e.safe) {
+		return false
 	}
-	return false
+	to.Set(reflect.ValueOf(e.safe))
+	return true
 }
