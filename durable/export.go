@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -135,14 +135,7 @@ func (x *Export) JSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := json.NewDecoder(bytes.NewReader(form))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, err
-	}
-	out, err := json.Marshal(v)
-	return append(out, '\n'), err
+	return append(jsonform.Canonical(form), '\n'), nil
 }
 
 // CompareKeys orders keys by their place in the run, with numbers in numeric order. It fits

@@ -6,6 +6,7 @@ import (
 	"html"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pawl-go/pawl/internal/jsonrepair"
 	"github.com/pawl-go/pawl/llm"
@@ -109,7 +110,7 @@ func find(text string, tools []*llm.ToolSpec, whole bool) (rest string, calls []
 			}
 		}
 		if found == nil {
-			_, size := firstRune(text[i:])
+			_, size := utf8.DecodeRuneInString(text[i:])
 			words.WriteString(text[pos : i+size])
 			pos = i + size
 			continue
@@ -123,15 +124,6 @@ func find(text string, tools []*llm.ToolSpec, whole bool) (rest string, calls []
 	}
 	words.WriteString(text[pos:])
 	return strings.TrimSpace(words.String()), calls
-}
-
-func firstRune(s string) (rune, int) {
-	for i, r := range s {
-		if i > 0 {
-			return r, i
-		}
-	}
-	return 0, len(s)
 }
 
 // marked returns the calls in the mark at the start of s, and where the mark ends.

@@ -218,13 +218,7 @@ func (r HistoryRules) cutBefore(m *Message) int {
 }
 
 // known reports whether p is a value of a known type of part.
-func known(p Part) bool {
-	switch p.(type) {
-	case Text, Media, Reasoning, ToolCall, ToolResult, Decision:
-		return true
-	}
-	return false
-}
+func known(p Part) bool { return partName(p) != noPart }
 
 func newFault(code string, message, part int, format string, args ...any) HistoryFault {
 	return HistoryFault{Code: code, Message: message, Part: part, Text: fmt.Sprintf(format, args...)}
@@ -272,6 +266,9 @@ func allowed(role Role, p Part) error {
 	return nil
 }
 
+// noPart is the name of a part that is nil or of an unknown type.
+const noPart = "nothing"
+
 func partName(p Part) string {
 	switch p.(type) {
 	case Text:
@@ -287,7 +284,7 @@ func partName(p Part) string {
 	case Decision:
 		return "a decision"
 	}
-	return "nothing"
+	return noPart
 }
 
 func uniqueIDs(m Message) error {

@@ -3,6 +3,7 @@ package llm
 // response.go: Response, the only place that joins the fragments of a reply.
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -126,15 +127,7 @@ func (r *Response) addPart(d Delta) error {
 		}
 		f.buf = append(f.buf, p.Args...)
 		if p.ID != "" && c.ID == "" || p.Name != "" && c.Name == "" || p.Opaque != nil {
-			if c.ID == "" {
-				c.ID = p.ID
-			}
-			if c.Name == "" {
-				c.Name = p.Name
-			}
-			if p.Opaque != nil {
-				c.Opaque = p.Opaque
-			}
+			c.ID, c.Name, c.Opaque = cmp.Or(c.ID, p.ID), cmp.Or(c.Name, p.Name), cmp.Or(p.Opaque, c.Opaque)
 			r.Message.Parts[d.Index] = c
 		}
 	default:

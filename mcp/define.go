@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -10,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -57,20 +57,8 @@ func (d *Definition) effect(trust bool) pawl.Effect {
 	return pawl.EffectWrite
 }
 
-// canonical returns JSON with sorted names and no white space; numbers keep their spelling. Text
-// that is not JSON stays unchanged.
-func canonical(b json.RawMessage) []byte {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
-		return b
-	}
-	if out, err := json.Marshal(v); err == nil {
-		return out
-	}
-	return b
-}
+// canonical returns one form of equal JSON.
+func canonical(b json.RawMessage) []byte { return jsonform.Canonical(b) }
 
 // asJSON returns v as JSON. It returns nil for a nil v.
 func asJSON(v any) json.RawMessage {

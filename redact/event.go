@@ -192,7 +192,7 @@ func (w *watch) event(e pawl.Event) pawl.Event {
 	}
 	e.Agent, e.Model = w.text(e.Agent), w.text(e.Model)
 	e.Text, e.Error, e.Data = w.text(e.Text), w.text(e.Error), w.json(e.Data, nil)
-	e.Spent, e.Call, e.Response = apply(e.Spent, w.spent), apply(e.Call, w.call), w.response(e.Response)
+	e.Spent, e.Call, e.Response = apply(e.Spent, w.spent), apply(e.Call, w.call), apply(e.Response, w.response)
 	e.Execution, e.Message = apply(e.Execution, w.execution), apply(e.Message, w.message)
 	if e.Result != nil {
 		w.learnMessages(e.Result.Messages)
@@ -236,11 +236,8 @@ func (x *redaction) opaque(o *llm.Opaque) *llm.Opaque {
 	return o
 }
 
-func (x *redaction) response(r *llm.Response) *llm.Response {
-	if r == nil {
-		return nil
-	}
-	return &llm.Response{Message: x.message(r.Message), Finish: r.Finish, Usage: x.usage(r.Usage),
+func (x *redaction) response(r llm.Response) llm.Response {
+	return llm.Response{Message: x.message(r.Message), Finish: r.Finish, Usage: x.usage(r.Usage),
 		Model: x.text(r.Model), ID: x.text(r.ID)}
 }
 
@@ -333,7 +330,7 @@ func (x *redaction) values(vs pawl.Values) pawl.Values {
 }
 
 func (x *redaction) step(s pawl.Step) pawl.Step {
-	return pawl.Step{Response: x.response(s.Response), Error: x.text(s.Error),
+	return pawl.Step{Response: apply(s.Response, x.response), Error: x.text(s.Error),
 		Executions: append([]pawl.Execution{}, applyAll(s.Executions, x.execution)...)}
 }
 

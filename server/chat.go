@@ -128,7 +128,7 @@ func (m *chatMessage) add(in *asked) error {
 		}
 		in.messages = append(in.messages, llm.Message{Role: llm.RoleAssistant, Parts: parts})
 	case "tool":
-		in.result(llm.ToolResult{CallID: m.ToolCallID, Parts: parts})
+		in.join(llm.RoleTool, llm.ToolResult{CallID: m.ToolCallID, Parts: parts})
 	default:
 		return badRequest("there is no role "+m.Role, "system, developer, user, assistant and tool")
 	}
@@ -143,13 +143,14 @@ func (in *asked) system(parts []llm.Part) {
 	in.dress.System += llm.Message{Parts: parts}.Text()
 }
 
-// result adds a tool result to the message with the results of the same reply.
-func (in *asked) result(r llm.ToolResult) {
-	if n := len(in.messages); n > 0 && in.messages[n-1].Role == llm.RoleTool {
-		in.messages[n-1].Parts = append(in.messages[n-1].Parts, r)
+// join adds parts to the last message if it has that role: to the results or the items of the same
+// reply. Otherwise they are a message.
+func (in *asked) join(role llm.Role, parts ...llm.Part) {
+	if n := len(in.messages); n > 0 && in.messages[n-1].Role == role {
+		in.messages[n-1].Parts = append(in.messages[n-1].Parts, parts...)
 		return
 	}
-	in.messages = append(in.messages, llm.Results(r))
+	in.messages = append(in.messages, llm.Message{Role: role, Parts: parts})
 }
 
 func stopsOf(raw json.RawMessage) (all []string, err error) {

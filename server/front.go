@@ -202,15 +202,7 @@ func (c *call) goOnFront(in *front) (*live, error) {
 	if len(ds) == 0 {
 		return c.look(p)
 	}
-	if len(in.messages) > 0 {
-		if err := c.s.engine.Steer(c.ctx(), p.id, in.messages...); err != nil {
-			return nil, err
-		}
-	}
-	if err := c.s.engine.Decide(c.ctx(), p.id, ds...); err != nil {
-		return nil, err
-	}
-	return c.takeUp(p, head.Agent)
+	return c.takeAnswers(p, head.Agent, ds, in.messages)
 }
 
 // answerFront begins or continues the run of a request and sends its stream.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -311,12 +312,9 @@ func (h *hub) forget(l *live) {
 	if h.runs[l.place] == l {
 		delete(h.runs, l.place)
 	}
-	for i, r := range h.rested {
-		if r == l {
-			h.held -= l.feed.bytes()
-			h.rested = append(h.rested[:i:i], h.rested[i+1:]...)
-			return
-		}
+	if i := slices.Index(h.rested, l); i >= 0 {
+		h.held -= l.feed.bytes()
+		h.rested = slices.Delete(h.rested, i, i+1)
 	}
 }
 

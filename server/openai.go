@@ -315,15 +315,7 @@ func (c *call) resume(id string, results []llm.ToolResult, more []llm.Message) (
 	if err := c.may(open, ds); err != nil {
 		return nil, err
 	}
-	if len(more) > 0 {
-		if err := c.s.engine.Steer(c.ctx(), id, more...); err != nil {
-			return nil, err
-		}
-	}
-	if err := c.s.engine.Decide(c.ctx(), id, ds...); err != nil {
-		return nil, err
-	}
-	t.live, err = c.takeUp(p, head.Agent)
+	t.live, err = c.takeAnswers(p, head.Agent, ds, more)
 	return t, err
 }
 

@@ -5,7 +5,6 @@ package server
 
 import (
 	"encoding/json"
-	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -108,29 +107,20 @@ func (i *inputItem) add(in *asked) error {
 		if err != nil {
 			return err
 		}
-		in.said(parts...)
+		in.join(llm.RoleAssistant, parts...)
 	case "function_call":
-		in.said(llm.ToolCall{ID: i.CallID, Name: i.Name, Args: json.RawMessage(i.Arguments)})
+		in.join(llm.RoleAssistant, llm.ToolCall{ID: i.CallID, Name: i.Name, Args: json.RawMessage(i.Arguments)})
 	case "function_call_output":
 		parts, err := contentOf(i.Output)
 		if err != nil {
 			return err
 		}
-		in.result(llm.ToolResult{CallID: i.CallID, Parts: parts})
+		in.join(llm.RoleTool, llm.ToolResult{CallID: i.CallID, Parts: parts})
 	case "reasoning": // the agent stores its own reasoning
 	default:
 		return badRequest("items of the type "+i.Type+" are not taken", "message, function_call, function_call_output, item_reference and reasoning")
 	}
 	return nil
-}
-
-// said adds to the assistant's message.
-func (in *asked) said(parts ...llm.Part) {
-	if n := len(in.messages); n > 0 && in.messages[n-1].Role == llm.RoleAssistant {
-		in.messages[n-1].Parts = append(in.messages[n-1].Parts, parts...)
-		return
-	}
-	in.messages = append(in.messages, llm.Assistant(parts...))
 }
 
 // responses handles POST /v1/responses.
@@ -241,31 +231,27 @@ func (v *response) tell(kind string, m object) {
 
 // word sends a piece of the text.
 func (v *response) word(text string) {
-	at := object{"item_id": v.messageID(), "output_index": 0, "content_index": 0}
-	with := func(name string, value any) object {
-		m := object{name: value}
-		maps.Copy(m, at)
-		return m
-	}
 	if !v.text {
 		v.text = true
 		v.tell("response.output_item.added", object{"output_index": 0, "item": v.message("", "in_progress")})
-		v.tell("response.content_part.added", with("part", part("")))
+		m := v.ofText("part", part(""))
+		delete(m, "logprobs")
+		v.tell("response.content_part.added", m)
 	}
-	m := with("delta", text)
-	m["logprobs"] = []any{}
-	v.tell("response.output_text.delta", m)
+	v.tell("response.output_text.delta", v.ofText("delta", text))
+}
+
+// ofText returns an event about the text.
+func (v *response) ofText(name string, value any) object {
+	return object{"item_id": v.messageID(), "output_index": 0, "content_index": 0, name: value, "logprobs": []any{}}
 }
 
 // end sends the final events.
 func (v *response) end(out reply) {
 	index := 0
 	if v.text {
-		at := func(name string, value any) object {
-			return object{"item_id": v.messageID(), "output_index": 0, "content_index": 0, name: value, "logprobs": []any{}}
-		}
-		v.tell("response.output_text.done", at("text", out.text))
-		v.tell("response.content_part.done", at("part", part(out.text)))
+		v.tell("response.output_text.done", v.ofText("text", out.text))
+		v.tell("response.content_part.done", v.ofText("part", part(out.text)))
 		v.tell("response.output_item.done", object{"output_index": 0, "item": v.message(out.text, "completed")})
 		index++
 	}

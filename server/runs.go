@@ -185,6 +185,19 @@ func (c *call) goOn(p place, head store.JournalRun, msgs []llm.Message) (*live, 
 	return l, false, err
 }
 
+// takeAnswers gives decisions, and messages of the user, to a run and executes it.
+func (c *call) takeAnswers(p place, agent string, ds []llm.Decision, more []llm.Message) (*live, error) {
+	if len(more) > 0 {
+		if err := c.s.engine.Steer(c.ctx(), p.id, more...); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.s.engine.Decide(c.ctx(), p.id, ds...); err != nil {
+		return nil, err
+	}
+	return c.takeUp(p, agent)
+}
+
 // takeUp executes an existing run.
 func (c *call) takeUp(p place, agent string) (*live, error) {
 	j, err := c.s.jobOf(c.ctx(), p, agent)
@@ -295,7 +308,7 @@ func (c *call) may(open []pawl.PendingCall, ds []llm.Decision) error {
 
 // tell answers with the state of a run.
 func (c *call) tell(status int, id string) error {
-	head, err := c.s.o.Journal.JournalRun(c.ctx(), c.client.scope(), id)
+	head, open, err := c.waiting(id)
 	if err != nil {
 		return err
 	}
@@ -313,10 +326,7 @@ func (c *call) tell(status int, id string) error {
 			run.Output = x.End.Output
 		}
 	}
-	if run.Pending, err = c.s.engine.Pending(c.ctx(), id); err != nil {
-		return err
-	}
-	if run.Pending, err = c.shown(id, run.Pending); err != nil {
+	if run.Pending, err = c.shown(id, open); err != nil {
 		return err
 	}
 	d, err := c.s.dressOf(c.ctx(), place{c.client.scope(), id})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/pawl-go/pawl/store"
@@ -17,12 +18,7 @@ const batchBytes = 64 << 10
 
 // wantsEvents reports whether the client requests a stream.
 func (c *call) wantsEvents() bool {
-	for _, v := range c.r.Header.Values("Accept") {
-		if bytes.Contains([]byte(v), []byte("text/event-stream")) {
-			return true
-		}
-	}
-	return false
+	return strings.Contains(strings.Join(c.r.Header.Values("Accept"), ","), "text/event-stream")
 }
 
 // stream sends the events of a run after a position as they occur. It ends when the run has

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -100,12 +101,7 @@ func (p Plan) groups() [][]int {
 }
 
 // title is what a phase is called.
-func (p Phase) title() string {
-	if p.Name != "" {
-		return p.Name
-	}
-	return shortened(p.Goals, 60)
-}
+func (p Phase) title() string { return cmp.Or(p.Name, shortened(p.Goals, 60)) }
 
 // PlanKey names the value of a run that is a plan: a JSON object, with what is to be done in its
 // member "phases" or "steps". A run that begins with it has it in its system text, after the
