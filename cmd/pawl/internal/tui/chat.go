@@ -44,7 +44,8 @@ type chat struct {
 	sys     *cli.System
 	in      *cli.Lines // nil means the console
 	out     *Screen    // for output of the command itself
-	console *console   // nil means plain lines
+	display *display
+	console *console // nil means plain lines
 	setup   *assemble.Setup
 	person  *asker           // asks about calls; nil means that there is no terminal
 	stored  *assemble.Thread // the stored conversation; nil means that it is not stored
@@ -89,6 +90,7 @@ func (c *ChatCmd) run(sys *cli.System) error {
 	}
 	t := &chat{ChatCmd: c, sys: sys, out: NewScreen(sys.Err), console: consoleOf(sys), res: from,
 		decided: map[llm.Key]bool{}}
+	t.display = NewDisplay(sys, t.out, false)
 	if t.console == nil {
 		t.in = cli.NewLines(sys.In)
 		defer t.in.Stop()
@@ -280,7 +282,8 @@ func (t *chat) read() (string, error) {
 
 // turn runs the agent from the result from with msgs.
 func (t *chat) turn(from *pawl.Result, msgs ...llm.Message) {
-	d := NewDisplay(t.sys, t.out, false)
+	d := t.display
+	d.started = time.Now()
 	ctx, stop := t.attended()
 	defer stop()
 	maps.Copy(t.decided, assemble.Decided(msgs))

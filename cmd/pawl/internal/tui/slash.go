@@ -174,54 +174,31 @@ func (t *chat) decide(f assemble.SettleFlags) {
 	}
 }
 
-// show shows the result of a call.
+// show shows the details of a call, permanently.
 func (t *chat) show(rest string) {
-	if t.console != nil {
-		t.console.showCall(rest)
+	if c := t.console; c != nil {
+		c.update(func() { c.view.show(rest) })
 		return
 	}
-	var all []llm.ToolResult
-	for _, m := range t.res.Messages {
-		for _, p := range m.Parts {
-			if r, ok := p.(llm.ToolResult); ok {
-				all = append(all, r)
-			}
-		}
-	}
-	n, fault := numbered(rest, len(all))
-	if fault != "" {
-		t.notice("%s", fault)
-		return
-	}
-	fmt.Fprintln(t.out, cli.Visible(t.setup.Secrets.String(all[n-1].Text())))
+	p := t.display.plain
+	p.view.show(rest)
+	p.print(p.view.drain(time.Now())...)
 }
 
-// numbered returns the number in the argument of /show, or the last of all numbers if there is
-// none. fault is not empty if there is no result of this number.
-func numbered(arg string, all int) (n int, fault string) {
+// show adds the details of the call that the argument of /show names. Without one it is the last
+// call.
+func (v *view) show(arg string) {
 	n, err := strconv.Atoi(strings.TrimPrefix(arg, "#"))
 	if arg == "" {
-		n, err = all, nil
+		n, err = len(v.all), nil
 	}
-	if err != nil || n < 1 || n > all {
-		fault = fmt.Sprintf("there is no result %q; there are %s", arg, cli.Count(all, "result"))
-	}
-	return n, fault
-}
-
-// showCall prints the details of a call permanently.
-func (c *console) showCall(rest string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	defer c.touch()
-	n, fault := numbered(rest, len(c.view.all))
-	if fault != "" {
-		c.notice(fault)
+	if err != nil || n < 1 || n > len(v.all) {
+		v.put("output", outputLine(fmt.Sprintf("pawl: there is no result %q; there are %s", arg,
+			cli.Count(len(v.all), "result"))))
 		return
 	}
-	p := &panel{number: n}
-	title, body := p.content(c.view, c.view.width-2)
-	c.view.put("shown", append([]term.Line{title}, term.Indent(body, term.Text(0, "  "), term.Text(0, "  "))...)...)
+	title, body := (&panel{number: n}).content(v, v.width-2)
+	v.put("shown", append([]term.Line{title}, term.Indent(body, term.Text(0, "  "), term.Text(0, "  "))...)...)
 }
 
 func (t *chat) cost(string) {
@@ -254,6 +231,7 @@ func (t *chat) model(rest string) {
 // clear starts a new conversation. The stored conversation stays.
 func (t *chat) clear(string) {
 	t.switchTo(assemble.NewThread, new(pawl.Result))
+	t.display.plain.view.all = nil
 	if t.last = nil; t.console != nil {
 		t.console.update(func() { t.console.view.all = nil })
 	}
