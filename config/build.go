@@ -21,6 +21,7 @@ import (
 	"github.com/pawl-go/pawl/mcp"
 	"github.com/pawl-go/pawl/policy"
 	"github.com/pawl-go/pawl/provider/catalog"
+	"github.com/pawl-go/pawl/script"
 	"github.com/pawl-go/pawl/tools/outside"
 )
 
@@ -65,9 +66,6 @@ type Options struct {
 	// Inner is Approve for the workers of a team, whose calls are nested in others. Nil means the
 	// middleware of their rules.
 	Inner func(r policy.Rules) pawl.Middleware
-
-	// overhear wraps the model that is asked. Nil means no wrapper.
-	overhear func(llm.Model) llm.Model
 }
 
 // Built is an agent that is ready to run. Call Close after its last run.
@@ -84,6 +82,8 @@ type Built struct {
 
 	DB    *Database // the data between runs, opened at its first use
 	Close func()
+
+	script *script.Model // its model, if that plays written turns; nil means another model
 }
 
 // builder makes one agent.
@@ -95,6 +95,7 @@ type builder struct {
 	hidden []string
 	kept   []pawl.Middleware // of the built-in sets
 	unseen []string          // name prefixes of unknown tools: their server was not asked
+	script *script.Model
 }
 
 func (b *builder) tell(text string) {
@@ -183,7 +184,7 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	}
 	out.Middleware = slices.Concat(guards, b.kept, layers, a.history(), bounds)
 	out.Middleware = append(out.Middleware, b.approval()...)
-	built = &Built{Agent: out, Tools: tools, Hidden: append(b.hidden, a.hidden()...), DB: db, Close: closeSets}
+	built = &Built{Agent: out, Tools: tools, Hidden: append(b.hidden, a.hidden()...), DB: db, Close: closeSets, script: b.script}
 	if built.Side, err = b.side(driven); err == nil && len(a.Model) > 0 {
 		known, _ := b.known.Lookup(a.Model[0].Name)
 		built.Window = known.Window

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"iter"
 	"net/http"
 	"reflect"
 	"slices"
@@ -35,16 +34,16 @@ func (a *Agent) Explain(ctx context.Context, o *Options, task string) (*Explanat
 	w := new(wiretap)
 	dry := o.dry()
 	dry.HTTP = w
-	var first *llm.Request
-	if len(a.Model) > 0 && strings.HasPrefix(a.Model[0].Name, scripted) {
-		dry.overhear = func(m llm.Model) llm.Model { return &overheard{m, &first} }
-	}
 	built, err := a.Build(ctx, dry)
 	if err != nil {
 		return nil, err
 	}
 	defer built.Close()
+	var first []*llm.Request
 	for range built.Agent.Stream(ctx, llm.User(task)) {
+		if built.script != nil {
+			first = built.script.Requests()
+		}
 		if w.body != nil || first != nil {
 			break
 		}
@@ -52,7 +51,7 @@ func (a *Agent) Explain(ctx context.Context, o *Options, task string) (*Explanat
 	out := &Explanation{Agent: a.hide(a.YAML()), Method: w.method, URL: string(a.hide([]byte(w.url))),
 		Body: a.hide(w.body)}
 	if w.body == nil && first != nil {
-		b, err := json.Marshal(first)
+		b, err := json.Marshal(first[0])
 		if err != nil {
 			return nil, err
 		}
@@ -85,23 +84,6 @@ func (w *wiretap) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusBadRequest, Status: "400 Bad Request", Proto: "HTTP/1.1",
 		ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
 		Body: io.NopCloser(strings.NewReader(`{"error":{"message":"nothing is sent here"}}`)), Request: req}, nil
-}
-
-// overheard records the first request to a model without a provider.
-type overheard struct {
-	llm.Model
-	first **llm.Request
-}
-
-// Unwrap returns the wrapped model.
-func (o *overheard) Unwrap() llm.Model { return o.Model }
-
-// Stream records the request.
-func (o *overheard) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-	if *o.first == nil {
-		*o.first = req
-	}
-	return o.Model.Stream(ctx, req)
 }
 
 // hide replaces secret values by ${NAME}.

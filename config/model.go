@@ -37,9 +37,6 @@ func (b *builder) asked() (model, driven llm.Model, layers []pawl.Middleware, er
 		return nil, nil, nil, err
 	}
 	driven, more, err := b.driven(model)
-	if b.opts.overhear != nil && err == nil {
-		driven = b.opts.overhear(driven)
-	}
 	return model, driven, append(layers, more...), err
 }
 
@@ -83,7 +80,7 @@ func (b *builder) model(m Model, path string) (llm.Model, error) {
 		return m.made, nil
 	}
 	if name, ok := strings.CutPrefix(m.Name, scripted); ok {
-		return b.script(name, path)
+		return b.scripted(name, path)
 	}
 	key, err := b.key(m.KeyEnv, path+".key_env")
 	if err != nil {
@@ -126,13 +123,14 @@ func (b *builder) side(own llm.Model) (llm.Model, error) {
 	return own, nil
 }
 
-// script reads a model that plays written turns, so that an agent can be tried without a key.
-func (b *builder) script(name, path string) (llm.Model, error) {
+// scripted reads a model that plays written turns, so that an agent can be tried without a key.
+func (b *builder) scripted(name, path string) (llm.Model, error) {
 	text, err := os.ReadFile(b.agent.relative(path, name))
 	if err != nil {
 		return nil, finding(CodeBadFile, path, "script: takes a file with turns, as script.Model has them in JSON", "%s", plain(err))
 	}
 	m := new(script.Model)
+	b.script = cmp.Or(b.script, m)
 	if err := json.Unmarshal(text, m); err != nil {
 		return nil, finding(CodeBadFile, path, "script: takes a file with turns, as script.Model has them in JSON", "%s: %v", name, err)
 	}

@@ -293,7 +293,7 @@ func (b *builder) team(ctx context.Context, built *Built) (err error) {
 			return finding(CodeUnknownWorker, path, "Load reads files with teams", "worker %d was not read", i+1)
 		}
 		o := b.opts
-		o.Tools, o.Bare, o.Approve, o.overhear = nil, false, o.Inner, nil
+		o.Tools, o.Bare, o.Approve = nil, false, o.Inner
 		one, err := w.of.Build(ctx, &o)
 		if err != nil {
 			return err

@@ -5,7 +5,6 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,9 +52,14 @@ func (c *Cmd) Run(sys *cli.System) error {
 	}
 	pace := time.Duration(0)
 	if sys.OutTerm {
-		pace = 15 * time.Millisecond // about as fast as a model writes, so that one can read along
+		pace = 5 * time.Millisecond // about as fast as a model writes, so that one can read along
 	}
-	sim, err := pawltest.NewSimulator(paced{script.New(script.Loop(script.Func(analyst))), pace}, nil)
+	turn := func(req *llm.Request) script.Turn {
+		t := analyst(req)
+		t.Pace = pace
+		return t
+	}
+	sim, err := pawltest.NewSimulator(script.New(script.Loop(script.Func(turn))), nil)
 	if err != nil {
 		return err
 	}
@@ -187,37 +191,4 @@ func (c *Cmd) prepare() (dir string, names, skipped []string, err error) {
 		}
 	}
 	return dir, names, skipped, nil
-}
-
-// paced writes text as slowly as a model does.
-type paced struct {
-	model llm.Model
-	pause time.Duration // before each fragment of text; 0 means no pause
-}
-
-var _ llm.Model = paced{}
-
-// Unwrap returns the wrapped model.
-func (p paced) Unwrap() llm.Model { return p.model }
-
-// Stream waits before each fragment of text.
-func (p paced) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-	if p.pause == 0 {
-		return p.model.Stream(ctx, req)
-	}
-	return func(yield func(llm.Delta, error) bool) {
-		for d, err := range p.model.Stream(ctx, req) {
-			if _, text := d.Part.(llm.Text); text {
-				t := time.NewTimer(p.pause)
-				select {
-				case <-t.C:
-				case <-ctx.Done():
-					t.Stop()
-				}
-			}
-			if !yield(d, err) {
-				return
-			}
-		}
-	}
 }
