@@ -159,7 +159,7 @@ func TestClusterAsks(t *testing.T) {
 		}
 	}()
 	var out, said bytes.Buffer
-	sys := &cli.System{In: strings.NewReader("y\nn\n"), Out: &out, Err: &said, Env: func(string) string { return "" },
+	sys := &cli.System{In: strings.NewReader("y\nn\n"), Out: &out, Err: &said, Env: func(name string) string { return map[string]string{"NO_COLOR": "1"}[name] },
 		InTerm: true, ErrTerm: true, Width: 80}
 	status := execute([]string{"run", filepath.Join(dir, "clerk.yaml"), "--engine", "temporal", "--address", addr,
 		"--blobs", blobs, "--task-queue", queue, "Keep it."}, sys)

@@ -120,6 +120,11 @@ func TestRenderResumed(t *testing.T) {
 	if want := "? go  pending  #1\n  ⎿ may it?\n→ go\n✓ go  T  #2\n  ⎿ x\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	// On a cluster, only the end of the run says that a call waits.
+	end := pawl.Event{Kind: pawl.EventRunEnded, Result: &pawl.Result{Pending: []pawl.PendingCall{{Key: "run/1/0", Call: c}}}}
+	if got, want := rendered(true, ready(0, c), replied(c), end), "? go  pending\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 func TestRenderRetracted(t *testing.T) {

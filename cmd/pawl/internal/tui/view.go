@@ -182,6 +182,7 @@ func (v *view) outer(e pawl.Event) {
 			v.said(e.Message.Text())
 		}
 	case pawl.EventRunEnded:
+		v.pending(e.Result)
 		v.end()
 	}
 }
@@ -295,6 +296,18 @@ func clipped(lines []term.Line, most int, hint string) []term.Line {
 		return append(lines[:most:most], term.Text(term.Dim, "… "+cli.Count(more, "line")+" more"+hint))
 	}
 	return lines
+}
+
+// pending marks the calls that wait for an answer. Runs on a cluster have no other event for them.
+func (v *view) pending(res *pawl.Result) {
+	if res == nil {
+		return
+	}
+	for _, w := range res.Pending {
+		if c := v.byID["run "+w.Call.ID]; c != nil && c.state != callDone {
+			c.state, c.outcome = callDone, pawl.OutcomePending
+		}
+	}
 }
 
 // end closes the open items. Pending calls stay.
