@@ -184,7 +184,8 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	}
 	out.Middleware = slices.Concat(guards, b.kept, layers, a.history(), bounds)
 	out.Middleware = append(out.Middleware, b.approval()...)
-	built = &Built{Agent: out, Tools: tools, Hidden: append(b.hidden, a.hidden()...), DB: db, Close: closeSets, script: b.script}
+	built = &Built{Agent: out, Tools: tools, Hidden: append(b.hidden, a.hidden()...), DB: db, Close: closeSets,
+		script: b.script}
 	if built.Side, err = b.side(driven); err == nil && len(a.Model) > 0 {
 		known, _ := b.known.Lookup(a.Model[0].Name)
 		built.Window = known.Window
