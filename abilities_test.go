@@ -57,11 +57,11 @@ func modelWrappers(t *testing.T) map[string]func(llm.Model) llm.Model {
 		t.Fatal(err)
 	}
 	return map[string]func(llm.Model) llm.Model{
-		"catalog.Price":     catalog.Price{Input: 1, Output: 1}.Of,
-		"history.Budget":    middle(history.Budget(1000, nil)),
-		"history.Summary":   middle(history.Summary(ableModel(), 1000, nil)),
-		"history.LastTurns": middle(history.LastTurns(2)),
-		"leak.Calls":        middle(leak.Calls()),
+		"catalog.Price":             catalog.Price{Input: 1, Output: 1}.Of,
+		"history.Window":            middle(history.Window(nil)),
+		"history.Window with notes": middle(history.Window(&history.WindowOptions{Notes: ableModel()})),
+		"history.LastTurns":         middle(history.LastTurns(2)),
+		"leak.Calls":                middle(leak.Calls()),
 		"policy.Guard": middle(policy.Guard{Check: func(context.Context, policy.Guarded) (policy.Ruling, error) {
 			return policy.Ruling{Action: policy.GuardAllow}, nil
 		}}.Middleware()),
@@ -232,7 +232,7 @@ func TestCostLimitWithMiddleware(t *testing.T) {
 	n := 0
 	for outer, wrapOuter := range all {
 		for inner, wrapInner := range all {
-			if (outer == "policy.Fallback" || outer == "history.Summary") && inner == "opaque" {
+			if (outer == "policy.Fallback" || outer == "history.Window with notes") && inner == "opaque" {
 				continue // they compute with prices, and no price passes opaque
 			}
 			a := &pawl.Agent{Model: ableModel(script.Say("done")), Limits: pawl.Limits{Cost: 10},

@@ -42,8 +42,7 @@ type Agent struct {
 	Artifacts Artifacts
 }
 
-// Runner executes a task and emits its events. Agents, teams, durable runs and remote runs are
-// Runners.
+// Runner executes a task and emits its events: an agent, a team, a durable or a remote run.
 //
 // The sequence ends with run_ended, which carries the Result, or with an error. A run that ends
 // without a plain answer yields both, first the event: the error is the error of the failure or a

@@ -65,8 +65,7 @@ func Approve(p Approver) Middleware {
 type PendingCall struct {
 	Key  llm.Key      `json:"key"`
 	Call llm.ToolCall `json:"call"`
-	// OutcomePending asks for an approval or a result. OutcomeUnknown asks whether the call took
-	// effect.
+	// OutcomePending asks for an approval or a result, OutcomeUnknown whether the call took effect.
 	Outcome Outcome `json:"outcome"`
 	// Binds the decision to the question, the attempt, the tool, its schema and the arguments.
 	Digest string `json:"digest"`

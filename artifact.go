@@ -42,8 +42,7 @@ type Artifacts interface {
 	Get(ctx context.Context, run string, key llm.Key) (Artifact, error)
 }
 
-// artifactsValue is the value of the run with its name in the store. A resumed run finds its
-// artifacts by it.
+// artifactsValue is the value of the run with its name in the store, also when it is resumed.
 const artifactsValue = "pawl.artifacts"
 
 // shelf is the place of a run in a store. nil means that the run has none.

@@ -17,8 +17,7 @@ const (
 	maxRetries     = 2
 	retryDelay     = 100 * time.Millisecond
 
-	// abandonGrace is the time that a cancelled tool has to return before the run continues without
-	// it.
+	// abandonGrace is the time that a cancelled tool has to return. Then the run continues.
 	abandonGrace = 5 * time.Second
 
 	// timeoutGrace is the time that a tool has to return after its timeout before the call ends

@@ -335,8 +335,7 @@ func (t Task) RunRemote(do func(Task) Execution) Execution {
 	return x
 }
 
-// Child returns inner, which a call of t made in another process, as a task that can be executed
-// here.
+// Child returns inner, which a call of t made in another process, as an executable task.
 func (t Task) Child(inner Task) Task {
 	s := *t.scope
 	s.depth++

@@ -101,8 +101,7 @@ type use struct {
 	cost   float64
 }
 
-// open initializes the budget of a run that has used spent before. A nil outer means no run around
-// it.
+// open initializes the budget of a run that has used spent. A nil outer means no run around it.
 func (b *budget) open(l *Limits, spent Spent, outer *budget) {
 	b.limits, b.outer, b.used = l, outer, use{spent.Usage.Total(), spent.Usage.Cost}
 	b.started.Store(int64(spent.Calls))
@@ -166,8 +165,8 @@ func (b *budget) costs() bool {
 	return false
 }
 
-// LimitName names a limit: rounds, calls, tokens, cost or time, as in Limits, or output for the
-// maximum length of a reply. "" means none.
+// LimitName names a limit: rounds, calls, tokens, cost or time, as in Limits, output for the length
+// of a reply, or window for the context window. "" means none.
 type LimitName string
 
 // setting returns the field that sets the limit. The name may come from a stored Result.
@@ -177,12 +176,13 @@ func (n LimitName) setting() string {
 		return "the limit"
 	case "output":
 		return "Settings.MaxTokens"
+	case "window":
+		return "the context window"
 	}
 	return "Limits." + strings.ToUpper(string(n[:1])) + string(n[1:])
 }
 
-// reached is a limit that was reached, with the sentence for Result.Cause. The zero value means
-// that none was.
+// reached is a limit that was reached, with the sentence for Result.Cause. Zero means none.
 type reached struct {
 	limit LimitName
 	cause string
@@ -269,8 +269,7 @@ func (b *budget) reserve(ctx context.Context, n use) (why reached, ok bool) {
 	}
 }
 
-// settle replaces the reservation n of a request by its usage. blind means that its reply came
-// without usage.
+// settle replaces the reservation n of a request by its usage. blind means that it has none.
 func (b *budget) settle(n, used use, blind bool) {
 	l := b.ledger
 	l.mu.Lock()

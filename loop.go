@@ -139,8 +139,7 @@ func (r *run) task(reply, place int, c llm.ToolCall) Task {
 		scope: &r.scope, messages: r.res.Messages}
 }
 
-// refusal returns the reason for the model why the call c at place must not run. "" means that it
-// may.
+// refusal returns, for the model, why the call c at place must not run. "" means that it may.
 func (r *run) refusal(resp *llm.Response, c llm.ToolCall, place int) string {
 	switch {
 	case r.exhausted() && !r.answers(c):

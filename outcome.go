@@ -49,8 +49,7 @@ const (
 // Settled reports whether the outcome is final: the call has its result.
 func (o Outcome) Settled() bool { return o != OutcomePending && o != OutcomeUnknown }
 
-// Failed reports whether the call itself failed, which FailFast stops for. Rejections are
-// decisions, not failures.
+// Failed reports whether the call itself failed. FailFast does not stop for rejections.
 func (o Outcome) Failed() bool {
 	switch o {
 	case OutcomeError, OutcomeInvalid, OutcomeUnknownTool, OutcomeTimeout, OutcomePanicked:

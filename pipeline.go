@@ -268,8 +268,7 @@ func unknownTool(name string, tools []*Tool) string {
 	return text
 }
 
-// admitted is the function that the middleware wraps: it asks whether the call may run, and runs
-// it.
+// admitted is the function that the middleware wraps: it runs the call if it may run.
 func (w *work) admitted(ctx context.Context, c llm.ToolCall) (llm.ToolResult, error) {
 	res, done, err := w.cleared(ctx, c)
 	switch around := w.task.scope.layers.approved; {

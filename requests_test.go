@@ -13,7 +13,6 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/durable"
-	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/policy"
@@ -102,18 +101,6 @@ func TestRequestsAreThoseOfTheServer(t *testing.T) {
 			agent: func(m llm.Model) *pawl.Agent {
 				a := plain(m)
 				a.Middleware = []pawl.Middleware{policy.Fallback{Models: []llm.Model{m}}.Middleware()}
-				return a
-			}},
-		"summary": {turns: say("notes", "done"), faults: faults{2: again},
-			msgs: long, agent: func(m llm.Model) *pawl.Agent {
-				a := plain(m)
-				a.Middleware = []pawl.Middleware{history.Summary(nil, 500, nil)}
-				return a
-			}},
-		"summary fails": {turns: say("done"), faults: faults{1: {Status: 400}},
-			msgs: long, agent: func(m llm.Model) *pawl.Agent {
-				a := plain(m)
-				a.Middleware = []pawl.Middleware{history.Summary(m, 500, nil)}
 				return a
 			}},
 		"corrections": {turns: say("no", `{"n":1}`), agent: func(m llm.Model) *pawl.Agent {

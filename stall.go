@@ -59,8 +59,7 @@ func (a *seen) canonical() []byte {
 	return a.canon
 }
 
-// see records a completed call. If the model repeats itself, see adds a warning to the result and
-// returns true.
+// see records a completed call. It returns true if it adds a warning to the result.
 func (s *stall) see(x *Execution, step int) (warned bool) {
 	if s.limit < 0 || x.Outcome == OutcomeSkipped || x.Outcome == OutcomeCancelled {
 		return false

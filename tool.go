@@ -73,6 +73,8 @@ type Tool struct {
 	// MaxResult limits the bytes of text in a result. Longer text keeps its head and its tail. 0
 	// means 32 KiB, a negative number means no limit.
 	MaxResult int
+	// Pin keeps results in requests that history.Window makes shorter.
+	Pin bool
 
 	// Serial returns a key for arguments. Calls of one step with the same key are executed one
 	// after the other, in call order, also with Concurrent. nil and "" mean no key.
@@ -236,7 +238,7 @@ func (t *Tool) Tools(context.Context) ([]*Tool, error) { return []*Tool{t}, nil 
 func (t *Tool) Clone() *Tool {
 	return &Tool{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Run: t.Run,
 		Passive: t.Passive, Effect: t.Effect, Deferred: t.Deferred, Timeout: t.Timeout, NoRepair: t.NoRepair,
-		MaxResult: t.MaxResult, Serial: t.Serial, Reconcile: t.Reconcile, Inline: t.Inline,
+		MaxResult: t.MaxResult, Pin: t.Pin, Serial: t.Serial, Reconcile: t.Reconcile, Inline: t.Inline,
 		Concurrent: t.Concurrent, Repair: t.Repair, Address: t.Address, agent: t.agent}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -22,8 +23,10 @@ const resultRead = "result_read"
 //go:embed read.md
 var description string
 
-// Reader is a Toolset with the tool result_read, which reads results that are too large for the
-// model. Embed it in an implementation of pawl.Artifacts.
+// Reader is a Toolset with the tool result_read, which reads every result of the conversation:
+// stored ones, which are too large for the model, and those in the transcript, which
+// history.Window puts away. Embed it in an implementation of pawl.Artifacts, or give it to an agent
+// that stores nothing.
 type Reader struct{}
 
 var _ pawl.Toolset = Reader{}
@@ -47,7 +50,7 @@ const (
 
 // page is the input of result_read.
 type page struct {
-	ID      string `json:"id" jsonschema:"what is read, as the cut result names it"`
+	ID      string `json:"id,omitempty" jsonschema:"such as run/1/0; empty: pattern searches all"`
 	Offset  int    `json:"offset,omitempty" jsonschema:"byte to begin at, from 0"`
 	Limit   int    `json:"limit,omitempty" jsonschema:"bytes at most; default and maximum 16384"`
 	Line    int    `json:"line,omitempty" jsonschema:"line to begin at, from 1, instead of offset"`
@@ -66,7 +69,17 @@ func readResult(ctx context.Context, q page) (llm.ToolResult, error) {
 	case q.Offset > 0 && (q.Line > 0 || q.Lines > 0 || q.Pattern != ""):
 		return llm.ErrorResult("offset counts bytes; it does not go with line, lines or pattern."), nil
 	}
+	if q.ID == "" {
+		return q.searchAll(ctx, v), nil
+	}
 	a, err := v.Artifact(ctx, llm.Key(q.ID))
+	if errors.Is(err, pawl.ErrNotFound) {
+		for _, r := range results(v) {
+			if r.id == q.ID {
+				a.Text, err = r.text, nil
+			}
+		}
+	}
 	switch {
 	case errors.Is(err, pawl.ErrNotFound):
 		return llm.ErrorResult(fmt.Sprintf("Nothing is kept as %q. Use the id that the cut result names, such as run/1/0; if it was that, it is kept no longer: call the tool again, and ask for less.", text.Clip(q.ID, 80))), nil
@@ -87,6 +100,86 @@ func readResult(ctx context.Context, q page) (llm.ToolResult, error) {
 		return q.lines(text), nil
 	}
 	return q.bytes(text), nil
+}
+
+// result is a result of the conversation.
+type result struct {
+	id    string // the key, or the number of the reply and the place
+	text  string
+	reads bool // of a call of result_read
+}
+
+func results(v *pawl.Invocation) (all []result) {
+	replies := 0
+	var calls []llm.ToolCall
+	for _, m := range v.Messages() {
+		if m.Role == llm.RoleAssistant {
+			calls = m.Calls()
+			replies++
+		}
+		for i, p := range m.Parts {
+			if r, ok := p.(llm.ToolResult); ok {
+				reads := func(c llm.ToolCall) bool { return c.ID == r.CallID && c.Name == resultRead }
+				id := cmp.Or(string(r.Key), fmt.Sprintf("%d/%d", replies, i))
+				all = append(all, result{id, r.Text(), slices.ContainsFunc(calls, reads)})
+			}
+		}
+	}
+	return all
+}
+
+// searchAll returns the matching lines of all results.
+func (q page) searchAll(ctx context.Context, v *pawl.Invocation) llm.ToolResult {
+	re, err := regexp.Compile(q.Pattern)
+	if err != nil || q.Pattern == "" {
+		return llm.ErrorResult("Give the id of a result, or a pattern (a regular expression of RE2) to search all results.")
+	}
+	var b strings.Builder
+	found := 0
+	for _, r := range results(v) {
+		if strings.Contains(r.text, "bytes left out") { // the whole may be stored
+			if a, err := v.Artifact(ctx, llm.Key(r.id)); err == nil && a.Data == nil {
+				r.text = a.Text
+			}
+		}
+		if r.reads {
+			continue
+		}
+		if matches(&b, re, r.text, r.id+" line ", 1, pageMatches, &found) > 0 {
+			return llm.TextResult(fmt.Sprintf("[the first %d lines that match; there are more: give a narrower pattern, or an id]\n%s", found, b.String()))
+		}
+	}
+	return llm.TextResult(fmt.Sprintf("[%d %s; there are no more]\n%s", found, text.Plural(found, "line that matches", "lines that match"), b.String()))
+}
+
+// matches writes the matching lines from a line on. It returns the number of the line that matches
+// and is too much, or 0.
+func matches(b *strings.Builder, re *regexp.Regexp, content, prefix string, from, most int, found *int) int {
+	n := 0
+	for l := range strings.Lines(content) {
+		if n++; n < from {
+			continue
+		}
+		l = strings.TrimRight(l, "\r\n")
+		at := re.FindStringIndex(l)
+		if at == nil {
+			continue
+		}
+		if *found == most || b.Len() > pageBytes {
+			return n
+		}
+		*found++
+		if len(l) > matchBytes { // the match, with some text before it
+			begin := text.RuneBefore(l, max(0, at[0]-matchBytes/4))
+			shown := text.Clip(l[begin:], matchBytes)
+			if begin > 0 {
+				shown = "…" + shown
+			}
+			l = shown
+		}
+		fmt.Fprintf(b, "%s%d: %s\n", prefix, n, l)
+	}
+	return 0
 }
 
 // bytes returns the page at an offset. It begins and ends at rune boundaries.
@@ -157,31 +250,8 @@ func (q page) search(content string) llm.ToolResult {
 		most = min(q.Lines, pageMatches)
 	}
 	var b strings.Builder
-	n, found, more := 0, 0, 0
-	for l := range strings.Lines(content) {
-		if n++; n < q.Line {
-			continue
-		}
-		l = strings.TrimRight(l, "\r\n")
-		at := re.FindStringIndex(l)
-		if at == nil {
-			continue
-		}
-		if found == most || b.Len() > pageBytes {
-			more = n
-			break
-		}
-		found++
-		if len(l) > matchBytes { // the match, with some text before it
-			from := text.RuneBefore(l, max(0, at[0]-matchBytes/4))
-			shown := text.Clip(l[from:], matchBytes)
-			if from > 0 {
-				shown = "…" + shown
-			}
-			l = shown
-		}
-		fmt.Fprintf(&b, "%d: %s\n", n, l)
-	}
+	found := 0
+	more := matches(&b, re, content, "", q.Line, most, &found)
 	switch {
 	case found == 0:
 		return llm.TextResult(fmt.Sprintf("[%s: no line matches, from line %d on]", q.ID, max(q.Line, 1)))

@@ -165,10 +165,20 @@ type Settings struct {
 
 // History chooses the part of a conversation that is sent. One of its fields is set.
 type History struct {
-	Word    string `yaml:"-"`
-	Turns   *int   `yaml:"turns" min:"1"`
-	Tokens  *int   `yaml:"tokens" min:"1"`
-	Summary *int   `yaml:"summary" min:"1"`
+	Word    string  `yaml:"-"`
+	Turns   *int    `yaml:"turns" min:"1"`
+	Tokens  *int    `yaml:"tokens" min:"1"`
+	Summary *int    `yaml:"summary" min:"1"`
+	Window  *Window `yaml:"window"`
+}
+
+// Window keeps requests within the context window.
+type Window struct {
+	Tokens int     `yaml:"tokens" min:"1000"`
+	High   float64 `yaml:"high" above:"0" max:"1"`
+	Low    float64 `yaml:"low" above:"0" max:"1"`
+	Keep   int     `yaml:"keep" min:"1"`
+	Notes  bool    `yaml:"notes"`
 }
 
 // Memory sets how memories of the user are recalled and written.

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/artifact"
 	"github.com/pawl-go/pawl/config/agentframework"
 	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/llm"
@@ -168,6 +169,9 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.windowed() && driven != nil && len(tools) > 0 {
+		out.Tools = append(slices.Clip(sets), artifact.Reader{}) // not one of the agent's own tools
+	}
 	if err = b.scheduled(tools); err != nil {
 		return nil, err
 	}
@@ -182,13 +186,16 @@ func (b *builder) build(ctx context.Context) (built *Built, err error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Middleware = slices.Concat(guards, b.kept, layers, a.history(), bounds)
+	out.Middleware = slices.Concat(guards, b.kept, layers, a.history(driven), bounds)
 	out.Middleware = append(out.Middleware, b.approval()...)
 	built = &Built{Agent: out, Tools: tools, Hidden: append(b.hidden, a.hidden()...), DB: db, Close: closeSets,
 		script: b.script}
 	if built.Side, err = b.side(driven); err == nil && len(a.Model) > 0 {
 		known, _ := b.known.Lookup(a.Model[0].Name)
 		built.Window = known.Window
+		if a.History != nil && a.History.Window != nil {
+			built.Window = cmp.Or(a.History.Window.Tokens, known.Window)
+		}
 	}
 	if len(a.group().Workers) > 0 && out.Model != nil && err == nil {
 		err = b.team(ctx, built)
@@ -363,21 +370,29 @@ func (a *Agent) settings() llm.Settings {
 }
 
 // history is what chooses of a long conversation.
-func (a *Agent) history() []pawl.Middleware {
-	h := a.History
+func (a *Agent) history(model llm.Model) []pawl.Middleware {
+	h := cmp.Or(a.History, new(History))
 	switch {
-	case h == nil:
-		return nil
+	case a.windowed():
+		w := cmp.Or(h.Window, new(Window))
+		o := &history.WindowOptions{HideReader: true, HighTokens: max(value(h.Tokens), value(h.Summary)),
+			Tokens: w.Tokens, High: w.High, Low: w.Low, Keep: w.Keep}
+		if w.Notes || h.Summary != nil {
+			o.Notes = model
+		}
+		return []pawl.Middleware{history.Window(o)}
 	case h.Turns != nil:
 		return []pawl.Middleware{history.LastTurns(*h.Turns)}
-	case h.Tokens != nil:
-		return []pawl.Middleware{history.Budget(*h.Tokens, nil)}
-	case h.Summary != nil:
-		return []pawl.Middleware{history.Summary(nil, *h.Summary, nil)}
 	case h.Word == "current_trace":
 		return []pawl.Middleware{history.DropPastToolCalls()}
 	}
 	return nil
+}
+
+// windowed reports whether requests are kept within the context window, which is the default.
+func (a *Agent) windowed() bool {
+	h := a.History
+	return h == nil || h.Word == "window" || h.Window != nil || h.Tokens != nil || h.Summary != nil
 }
 
 // relative returns the path of a file that is named at path. Names in the agent's file are relative

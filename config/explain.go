@@ -25,6 +25,10 @@ type Explanation struct {
 	// Body is the body that the provider would receive. A model without a provider has the request
 	// itself, as JSON.
 	Body []byte
+
+	// Tokens: the context window, what a request may have of it, and about what instructions and
+	// tools take. A Window of 0 means that it is unknown.
+	Window, Room, Taken int
 }
 
 // Explain returns the agent and the first request of a run with task. Nothing is sent, and no tool
@@ -49,7 +53,8 @@ func (a *Agent) Explain(ctx context.Context, o *Options, task string) (*Explanat
 		}
 	}
 	out := &Explanation{Agent: a.hide(a.YAML()), Method: w.method, URL: string(a.hide([]byte(w.url))),
-		Body: a.hide(w.body)}
+		Body: a.hide(w.body), Window: built.Window}
+	out.Room, out.Taken = built.Room()
 	if w.body == nil && first != nil {
 		b, err := json.Marshal(first[0])
 		if err != nil {

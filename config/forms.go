@@ -37,7 +37,7 @@ func (c *Choice) wanted() string {
 }
 func (o *Output) wanted() string { return "a JSON Schema, or the name of a file with one" }
 func (h *History) wanted() string {
-	return "all, current_trace, {turns: N}, {tokens: N} or {summary: N}"
+	return "window, all, current_trace, {window: {…}}, {turns: N}, {tokens: N} or {summary: N}"
 }
 
 // read reads one model, or a list of them.
@@ -231,8 +231,8 @@ func (o *Output) read(r *reading, n *yaml.Node, path string) {
 
 func (h *History) read(r *reading, n *yaml.Node, path string) {
 	r.wordOr(n, &h.Word, h, path)
-	r.bounded(n, reflect.ValueOf(&h.Word).Elem(), path, `enum:"all,current_trace"`)
+	r.bounded(n, reflect.ValueOf(&h.Word).Elem(), path, `enum:"window,all,current_trace"`)
 	if n.Kind == yaml.MappingNode && len(n.Content) != 2 {
-		r.at(CodeConflict, n, path, "", "want one of turns, tokens and summary, got %d", len(n.Content)/2)
+		r.at(CodeConflict, n, path, "", "want one of window, turns, tokens and summary, got %d", len(n.Content)/2)
 	}
 }

@@ -175,8 +175,24 @@ func (a *Agent) Check(ctx context.Context, o *Options) Findings {
 		}
 		return Findings{a.found(finding(CodeBadTool, "tools", "", "%v", err))}
 	}
-	built.Close()
+	defer built.Close()
+	if room, taken := built.Room(); taken*10 > room*6 && room > 0 {
+		return Findings{a.found(finding(CodeBadValue, "tools", "let the model find tools: tool_search: on",
+			"instructions and tools take about %d tokens, more than 60 %% of the room of %d in the context window", taken, room))}
+	}
 	return nil
+}
+
+// Room returns the tokens of the context window without a quarter for the reply, and about how many
+// of them instructions and tools take. A room of 0 means that the window is unknown.
+func (b *Built) Room() (room, taken int) {
+	taken = len(b.Agent.Instructions)
+	for _, t := range b.Tools {
+		if !t.Deferred {
+			taken += len(t.Name) + len(t.Description) + len(t.Input)
+		}
+	}
+	return b.Window - b.Window/4, taken / 3
 }
 
 // dry is o for an agent that will not run.

@@ -144,7 +144,7 @@ func (*Output) schema() object { return object{"type": []string{"string", "objec
 func (*History) schema() object {
 	one := schemaOfStruct(reflect.TypeFor[History]())
 	one["minProperties"], one["maxProperties"] = 1, 1
-	return object{"anyOf": []object{{"enum": []string{"all", "current_trace"}}, one}}
+	return object{"anyOf": []object{{"enum": []string{"window", "all", "current_trace"}}, one}}
 }
 
 // requiredOutside are the required keys of package outside's definitions, whose types have no such

@@ -318,6 +318,7 @@ func (b *builder) team(ctx context.Context, built *Built) (err error) {
 	}
 	if err == nil {
 		built.Tools, err = pawl.Toolsets(built.Agent.Tools).Tools(ctx)
+		built.Tools = slices.DeleteFunc(built.Tools, func(t *pawl.Tool) bool { return t.Name == "result_read" })
 	}
 	if err != nil {
 		return finding(CodeDuplicateName, t.path(), "", "%s", strings.TrimPrefix(err.Error(), fmt.Sprintf("team %s: ", a.Name)))

@@ -65,9 +65,9 @@ func TestBoundThinking(t *testing.T) {
 	for name, w := range map[string]pawl.Middleware{
 		"DropPastToolCalls": history.DropPastToolCalls(),
 		"LastTurns":         history.LastTurns(2),
-		"Budget":            history.Budget(800, nil),
-		"Summary":           history.Summary(script.New(script.Loop(script.Say("notes"))), 800, nil),
-		"nested":            both(history.DropPastToolCalls(), history.LastTurns(3)),
+		"Window": history.Window(&history.WindowOptions{Tokens: 1_000, Reserve: 200,
+			Notes: script.New(script.Loop(script.Say("notes")))}),
+		"nested": both(history.DropPastToolCalls(), history.LastTurns(3)),
 	} {
 		for _, rule := range []bool{true, false} {
 			m, refused := thinker(t, thoughtful, rule)

@@ -3,13 +3,10 @@ package history_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"iter"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -114,10 +111,8 @@ func TestCompilers(t *testing.T) {
 		"current trace": {history.DropPastToolCalls(), func(turns, _ int) int { return turns }},
 		"last 1":        {history.LastTurns(1), func(turns, _ int) int { return turns }},
 		"last 6":        {history.LastTurns(6), func(turns, _ int) int { return turns / 3 }},
-		"budget":        {history.Budget(3000, nil), func(turns, requests int) int { return turns }},
-		"tiny budget":   {history.Budget(1, nil), func(turns, _ int) int { return turns }},
 		// each of them may move the cut
-		"both": {both(history.DropPastToolCalls(), history.Budget(1000, nil)), func(turns, _ int) int { return 2 * turns }},
+		"both": {both(history.DropPastToolCalls(), history.LastTurns(8)), func(turns, _ int) int { return 2 * turns }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
@@ -239,7 +234,7 @@ func lines(msgs []llm.Message) string {
 
 func TestCurrentTrace(t *testing.T) {
 	m := script.New(script.Call("look", nil), script.Say("wrong"), script.Say(`{"n":1}`))
-	m.Skip = 1 // one of the earlier replies is sent
+	m.Skip = 2 // the replies of the earlier turn
 	look := &pawl.Tool{Name: "look", Run: func(context.Context, llm.ToolCall) (llm.ToolResult, error) {
 		return llm.TextResult("fresh"), nil
 	}}
@@ -263,183 +258,6 @@ func TestLastTurns(t *testing.T) {
 		if n := strings.Count(lines(got.Messages), "user:"); n != tt.kept {
 			t.Errorf("of %d turns the last %d: got %d, want %d", tt.turns, tt.n, n, tt.kept)
 		}
-	}
-}
-
-func TestBudget(t *testing.T) {
-	for _, tt := range []struct{ tokens, turns, kept int }{{100_000, 20, 20}, {1000, 9, 9}, {1000, 11, 5}, {1, 5, 1}} {
-		got, _ := sent(t, history.Budget(tt.tokens, nil), &llm.Request{Messages: long(tt.turns - 1)})
-		n, tokens := strings.Count(lines(got.Messages), "user:"), 0
-		for _, m := range got.Messages {
-			tokens += history.Estimate(m)
-		}
-		if n != tt.kept || tokens > tt.tokens && n > 1 {
-			t.Errorf("of %d turns within %d: got %d of %d tokens, want %d", tt.turns, tt.tokens, n, tokens, tt.kept)
-		}
-	}
-	own := &history.Options{Estimate: func(m llm.Message) int { return 1 }}
-	if got, _ := sent(t, history.Budget(8, own), &llm.Request{Messages: long(2)}); len(got.Messages) != 1 {
-		t.Errorf("by an estimate of one's own: got\n%s", lines(got.Messages))
-	}
-}
-
-func TestEstimate(t *testing.T) {
-	image := llm.Media{MIME: "image/png", Data: make([]byte, 4_000_000)}
-	for _, tt := range []struct {
-		m    llm.Message
-		want int
-	}{
-		{llm.User("12345678"), 6},
-		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{image, image}}, 3004},
-		{llm.Results(llm.ToolResult{CallID: "1234", Parts: []llm.Part{llm.Text{Text: "1234"}, image}}), 1506},
-		{llm.Message{Parts: []llm.Part{llm.Media{MIME: "application/pdf", Data: make([]byte, 320_000)}}}, 10_004},
-		{llm.Assistant(llm.Reasoning{Opaque: &llm.Opaque{Data: make([]byte, 400)}},
-			llm.ToolCall{ID: "1", Name: "abc", Args: []byte("{12}")}), 106},
-	} {
-		if got := history.Estimate(tt.m); got != tt.want {
-			t.Errorf("%.60v: got %d, want %d", tt.m, got, tt.want)
-		}
-	}
-}
-
-// grown returns the requests of a conversation that grows by turns.
-func grown(turns int) []*llm.Request {
-	var reqs []*llm.Request
-	for i := range turns {
-		reqs = append(reqs, &llm.Request{Key: "run/9/model", Messages: long(i), Turn: 4 * i})
-	}
-	return reqs
-}
-
-func TestSummary(t *testing.T) {
-	notes := script.New(script.Func(func(req *llm.Request) script.Turn {
-		text := req.Messages[1].Text()
-		first := text[strings.Index(text, "question"):]
-		return script.Say(fmt.Sprintf("up to %s (before: %t)", first[:11], strings.Contains(text, "Notes of an earlier part")))
-	}))
-	w := history.Summary(notes, 1000, nil)
-	m := script.New(script.Loop(script.Turn{Parts: []llm.Part{llm.Text{Text: "x"}},
-		Usage: &llm.Usage{Input: 1, Output: 1}}))
-	model := w.Model(m)
-	var spent []int
-	for _, req := range append(grown(30), grown(30)[29]) {
-		resp, err := llm.Complete(t.Context(), model, req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		spent = append(spent, resp.Usage.Total())
-	}
-	asked := len(notes.Requests())
-	if asked < 3 || asked > 6 {
-		t.Errorf("%d summaries were made in 30 turns", asked)
-	}
-	if n := strings.Count(fmt.Sprint(spent), "2 "); n < 20 || n >= 30 {
-		t.Errorf("what the summaries cost is not in what the replies cost: %v", spent)
-	}
-	reqs := m.Requests()
-	last := reqs[len(reqs)-1].Messages
-	if got := last[0].Text(); !strings.HasPrefix(got, "Notes of the conversation") || !strings.Contains(got, "(before: true)") {
-		t.Errorf("it begins: %s", got)
-	}
-	moved := 0
-	for i := 1; i < len(reqs); i++ {
-		if faults := rulesOf("anthropic").Check(reqs[i].Messages); faults != nil {
-			t.Fatal(faults)
-		}
-		if head := reqs[i-1].Messages; !begins(reqs[i].Messages, head[:len(head)-1]) {
-			moved++
-		}
-	}
-	if moved != asked {
-		t.Errorf("the beginning changed %d times, for %d summaries", moved, asked)
-	}
-	if key := notes.Requests()[0].Key; key != "run/9/model/summary" {
-		t.Errorf("the request for it has the key %s", key)
-	}
-}
-
-// Without a model of its own, the middleware uses the answering model for the summary. A
-// conversation without any summary is summarized at once.
-func TestSummaryAtOnce(t *testing.T) {
-	m := script.New(script.Func(func(req *llm.Request) script.Turn {
-		return script.Say("notes")
-	}), script.Loop(script.Say("x")))
-	model := history.Summary(nil, 1000, &history.Options{Prompt: "Sum up in WORDS words."}).Model(m)
-	if _, err := llm.Complete(t.Context(), model, grown(40)[39]); err != nil {
-		t.Fatal(err)
-	}
-	reqs := m.Requests()
-	if len(reqs) != 2 || reqs[0].Messages[0].Text() != "Sum up in 93 words." || !strings.HasSuffix(reqs[1].Messages[0].Text(), "notes") {
-		t.Errorf("got %d requests, first\n%s", len(reqs), lines(reqs[0].Messages))
-	}
-}
-
-func TestSummaryFails(t *testing.T) {
-	boom := errors.New("boom")
-	for name, turn := range map[string]script.Turn{"error": script.Fail(boom), "cut": script.Cut(script.Say("half")), "empty": script.Say(" ")} {
-		notes := script.New(turn)
-		w := history.Summary(notes, 1000, nil)
-		req := grown(12)[11]
-		got, notices := sent(t, w, req)
-		if len(notices) != 1 || notices[0].Code != history.NoticeSummaryFailed ||
-			strings.HasPrefix(got.Messages[0].Text(), "Notes") {
-			t.Errorf("%s: got %v and\n%s", name, notices, lines(got.Messages))
-		}
-		notes.Turns = []script.Turn{script.Say("later")}
-		if got, _ = sent(t, w, req); !strings.HasSuffix(got.Messages[0].Text(), "later") {
-			t.Errorf("%s: tried again: got\n%s", name, lines(got.Messages))
-		}
-	}
-}
-
-// gate is a model that answers on demand.
-type gate struct {
-	open chan struct{}
-	mu   sync.Mutex
-	n    int
-}
-
-func (g *gate) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) {
-		g.mu.Lock()
-		g.n++
-		g.mu.Unlock()
-		select {
-		case <-g.open:
-			for d, err := range script.New(script.Say("notes")).Stream(ctx, req) {
-				if !yield(d, err) {
-					return
-				}
-			}
-		case <-ctx.Done():
-			yield(llm.Delta{}, context.Cause(ctx))
-		}
-	}
-}
-
-// Runs over the same beginning wait for one summary. A run that gives up does not stop it for the
-// others.
-func TestSummaryOnce(t *testing.T) {
-	g := &gate{open: make(chan struct{})}
-	model := history.Summary(g, 1000, nil).Model(script.New(script.Loop(script.Say("x"))))
-	req := grown(12)[11]
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			if _, err := llm.Complete(context.Background(), model, req); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := llm.Complete(gone, model, req); !errors.Is(err, context.Canceled) {
-		t.Errorf("given up: got %v", err)
-	}
-	close(g.open)
-	wg.Wait()
-	if g.n > 2 { // the abandoned request may have started
-		t.Errorf("%d summaries were made", g.n)
 	}
 }
 

@@ -5,10 +5,30 @@ import (
 	"fmt"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/artifact"
 	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/script"
 )
+
+// A turn may have hundreds of steps: old results are put away, and the model reads them again with
+// result_read.
+func ExampleWindow() {
+	model := script.New(script.Call("read", `{"page":1}`), script.Say("Read."))
+	read := pawl.Func("read", "Reads a page.", func(context.Context, struct {
+		Page int `json:"page"`
+	}) (string, error) {
+		return "a page", nil
+	})
+	tools := []pawl.Toolset{read}
+	// begin window
+	agent := &pawl.Agent{Model: model, Tools: tools, Artifacts: new(artifact.Memory),
+		Middleware: []pawl.Middleware{history.Window(nil)}}
+	// end window
+	res, err := agent.Run(context.Background(), llm.User("Read all pages."))
+	fmt.Println(res.Text(), err)
+	// Output: Read. <nil>
+}
 
 // The last two turns are sent. The transcript keeps all turns.
 func Example() {

@@ -2,15 +2,14 @@
 // and the stored conversation, stay whole: each function returns a middleware that changes
 // requests on their way to the model.
 //
-//	agent := &pawl.Agent{Model: m, Middleware: []pawl.Middleware{history.Budget(50_000, nil)}}
+//	agent := &pawl.Agent{Model: m, Middleware: []pawl.Middleware{history.Window(nil)}}
 //
 // Without such a middleware everything is sent, which suits follow-up questions and prompt caches.
 // The functions:
 //
 //	DropPastToolCalls  all messages, but no calls, results and reasoning of earlier turns
 //	LastTurns          the last turns
-//	Budget             the last turns that fit a number of tokens
-//	Summary            the same, with a summary by a model in place of the rest
+//	Window             what fits the model's context window, also within a turn
 //
 //	 system │ turn 1      │ turn 2                       │ turn 3, current
 //	 ───────┼─────────────┼──────────────────────────────┼───────────────────────────────
@@ -19,7 +18,7 @@
 //
 // A turn is a message of the user and everything that follows from it. So a call and its results
 // stay together, and a part of a valid transcript is valid. The current turn (llm.Request.Turn) is
-// never cut, however long it is. Instructions stay in front.
+// never cut, except by Window. Instructions stay in front.
 //
 // Prompt caches hit as long as a request begins like the one before. So cuts depend on the
 // transcript alone, only move forward, and move rarely: a cut leaves out more than necessary. A
@@ -44,12 +43,10 @@ type view struct {
 	turn     int           // llm.Request.Turn, in messages
 	edited   int           // llm.Request.Edited, in messages
 	notices  []*llm.Notice // for the observers of the run
-	usage    llm.Usage     // of the requests that it took
-	requests int           // number of these requests
 }
 
-// cutter returns the view of a request. An error ends the request.
-type cutter func(ctx context.Context, inner llm.Model, req *llm.Request) (view, error)
+// cutter returns the view of a request.
+type cutter func(req *llm.Request) view
 
 func (c cutter) middleware() pawl.Middleware {
 	return pawl.Middleware{Model: func(m llm.Model) llm.Model { return &model{m, c} }}
@@ -67,25 +64,15 @@ func (m *model) Unwrap() llm.Model { return m.inner }
 // Stream sends the view of req.
 func (m *model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		v, err := m.cut(ctx, m.inner, req)
-		if err != nil {
-			yield(llm.Delta{}, err)
-			return
-		}
+		v := m.cut(req)
 		for _, n := range v.notices {
 			if !yield(llm.Delta{Notice: n}, nil) {
 				return
 			}
 		}
-		if v.requests > 0 && !yield(llm.Delta{Requests: v.requests, Usage: &v.usage}, nil) {
-			return
-		}
 		r := *req
 		r.Messages, r.Turn, r.Edited = v.messages, v.turn, v.edited
 		for d, err := range m.inner.Stream(ctx, &r) {
-			if d.Usage != nil && v.requests > 0 {
-				d.Usage = d.Usage.Plus(v.usage)
-			}
 			if !yield(d, err) || err != nil {
 				return
 			}
@@ -128,31 +115,22 @@ func parse(req *llm.Request) conversation {
 
 func instructs(r llm.Role) bool { return r == llm.RoleSystem || r == llm.RoleDeveloper }
 
-// end returns where turn t ends.
-func (c *conversation) end(t int) int {
-	if t+1 < len(c.starts) {
-		return c.starts[t+1]
-	}
-	return len(c.messages)
-}
-
 // cut is a place before a turn: what stands before it, but for the instructions, is left out.
 type cut struct {
 	turn int // how many turns are left out
 	at   int // how long the conversation was when the cut came to stand here
 }
 
-// from returns the view that leaves the first turns out, and puts instead in their place.
-func (c *conversation) from(k cut, req *llm.Request, instead ...llm.Message) view {
+// from returns the view that leaves the first turns out.
+func (c *conversation) from(k cut, req *llm.Request) view {
 	if k.turn == 0 {
 		return view{messages: c.messages, turn: req.Turn, edited: req.Edited}
 	}
 	start := c.starts[k.turn]
-	v := view{messages: make([]llm.Message, 0, c.head+len(instead)+len(c.messages)-start)}
+	v := view{messages: make([]llm.Message, 0, c.head+len(c.messages)-start)}
 	v.messages = append(v.messages, c.messages[:c.head]...)
-	v.messages = append(v.messages, instead...)
 	v.messages = append(v.messages, c.messages[start:]...)
-	shift := len(instead) - (start - c.head)
+	shift := c.head - start
 	v.turn, v.edited = max(0, req.Turn+shift), max(k.at, req.Edited)+shift
 	if c.fresh(k) {
 		v.notices = append(v.notices, &llm.Notice{Code: NoticeCut, Text: fmt.Sprintf("from here on the first %d turns (%d messages) are left out of requests", k.turn, start-c.head)})

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"context"
 	"slices"
 
 	"github.com/pawl-go/pawl"
@@ -12,7 +11,7 @@ import (
 // results and reasoning of earlier turns. Instructor does so by default. It saves most if results
 // are long. The price is that a follow-up question about a result calls the tool again.
 func DropPastToolCalls() pawl.Middleware {
-	return cutter(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {
+	return cutter(func(req *llm.Request) view {
 		c := parse(req)
 		now := c.starts[c.current]
 		v := view{messages: make([]llm.Message, 0, len(c.messages))}
@@ -39,7 +38,7 @@ func DropPastToolCalls() pawl.Middleware {
 				v.edited = len(v.messages)
 			}
 		}
-		return v, nil
+		return v
 	}).middleware()
 }
 
@@ -62,9 +61,9 @@ func words(m llm.Message) llm.Message {
 // between 10 and 14.
 func LastTurns(n int) pawl.Middleware {
 	n = max(1, n)
-	return cutter(func(_ context.Context, _ llm.Model, req *llm.Request) (view, error) {
+	return cutter(func(req *llm.Request) view {
 		c := parse(req)
-		return c.from(c.last(n), req), nil
+		return c.from(c.last(n), req)
 	}).middleware()
 }
 

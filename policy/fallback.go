@@ -125,6 +125,17 @@ func (m *models) HoldsOutput(req *llm.Request) bool {
 	return true
 }
 
+// Window returns the context window and the longest reply of the model that is asked next.
+func (m *models) Window(req *llm.Request) (window, output int) {
+	i := int(m.last.Load())
+	if w, ok := llm.As[interface {
+		Window(*llm.Request) (window, output int)
+	}](m.all[i]); ok {
+		return w.Window(forModel(req, i))
+	}
+	return 0, 0
+}
+
 // MaxCost returns the cost of req at the dearest model. A model that fails a request adds no cost.
 func (m *models) MaxCost(req *llm.Request) (dollars float64, known bool) {
 	for i, one := range m.all {

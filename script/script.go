@@ -39,6 +39,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/pawl-go/pawl/llm"
@@ -96,8 +97,14 @@ func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 	}
 }
 
-// replies counts the replies in req.
+// replies returns the number of replies before req. In a run its key has it, also if the request
+// has no longer all of them.
 func replies(req *llm.Request) int {
+	if at, ok := strings.CutSuffix(string(req.Key), "/model"); ok {
+		if n, err := strconv.Atoi(at[strings.LastIndexByte(at, '/')+1:]); err == nil {
+			return n
+		}
+	}
 	n := 0
 	for i := range req.Messages {
 		if req.Messages[i].Role == llm.RoleAssistant {

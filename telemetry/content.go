@@ -87,7 +87,9 @@ func partsOf(m llm.Message) (parts []contentPart) {
 		case llm.Text:
 			parts = append(parts, contentPart{Type: "text", Content: p.Text})
 		case llm.Reasoning:
-			parts = append(parts, contentPart{Type: "reasoning", Content: p.Text})
+			if p.Text != "" { // otherwise only its provider, or package history, can read it
+				parts = append(parts, contentPart{Type: "reasoning", Content: p.Text})
+			}
 		case llm.ToolCall:
 			args := p.Args
 			if !json.Valid(args) {

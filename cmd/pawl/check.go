@@ -80,6 +80,10 @@ func (c *checkCmd) explain(file *config.File, sys *cli.System) error {
 		if places := a.Protected(); len(places) > 0 {
 			fmt.Fprintf(sys.Out, "# Protected in %s: %s\n\n", cli.Visible(a.Directory()), cli.Visible(strings.Join(places, ", ")))
 		}
+		if x.Window > 0 {
+			fmt.Fprintf(sys.Out, "# Context window: %d tokens, %d of them for a request; instructions and tools take about %d\n\n",
+				x.Window, x.Room, x.Taken)
+		}
 		fmt.Fprintln(sys.Out, "# The first request:")
 		if x.Method != "" {
 			fmt.Fprintf(sys.Out, "%s %s\n", x.Method, cli.Visible(x.URL))

@@ -35,6 +35,7 @@ type toolDef struct {
 	Timeout     time.Duration   `json:"timeout,omitzero"`
 	NoRepair    bool            `json:"no_repair,omitzero"`
 	MaxResult   int             `json:"max_result,omitzero"`
+	Pin         bool            `json:"pin,omitzero"`
 	Serial      bool            `json:"serial,omitzero"`
 	Concurrent  bool            `json:"concurrent,omitzero"`
 	Inline      bool            `json:"inline,omitzero"`
@@ -143,7 +144,7 @@ func (t *tree) describe(ctx context.Context) (map[string]agentDef, error) {
 func define(t *pawl.Tool) toolDef {
 	return toolDef{Name: t.Name, Description: t.Description, Input: t.Input, Output: t.Output, Deferred: t.Deferred,
 		Passive: t.Passive, Effect: t.Effect,
-		Timeout: t.Timeout, NoRepair: t.NoRepair, MaxResult: t.MaxResult, Serial: t.Serial != nil,
+		Timeout: t.Timeout, NoRepair: t.NoRepair, MaxResult: t.MaxResult, Pin: t.Pin, Serial: t.Serial != nil,
 		Concurrent: t.Concurrent, Address: t.Address, Inline: t.Inline && t.Effect == pawl.EffectCompose}
 }
 
@@ -165,7 +166,7 @@ func (d *toolDef) tool() *pawl.Tool {
 	}
 	return &pawl.Tool{Name: d.Name, Description: d.Description, Input: d.Input, Output: d.Output,
 		Deferred: d.Deferred, Passive: d.Passive, Effect: d.Effect,
-		Timeout: d.Timeout, NoRepair: d.NoRepair, MaxResult: d.MaxResult, Run: nowhere,
+		Timeout: d.Timeout, NoRepair: d.NoRepair, MaxResult: d.MaxResult, Pin: d.Pin, Run: nowhere,
 		Concurrent: d.Concurrent, Serial: serial, Address: d.Address}
 }
 

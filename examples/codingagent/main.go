@@ -67,7 +67,7 @@ func chat(model llm.Model, dir string, in io.Reader, out io.Writer) error {
 			"Read before you edit, and run the tests afterwards.",
 		Tools:      []pawl.Toolset{files, run, todo},
 		Limits:     pawl.Limits{Rounds: 50},
-		Middleware: []pawl.Middleware{history.Summary(nil, 60_000, nil), pawl.Approve(t.approve)},
+		Middleware: []pawl.Middleware{history.Window(nil), pawl.Approve(t.approve)},
 	}
 	var msgs []llm.Message
 	for t.line("> ") {

@@ -14,7 +14,7 @@ func Example_context() {
 	ctx := context.Background()
 	model := script.New(script.Loop(script.Say("Noted.")))
 	agent := &pawl.Agent{Model: model, Instructions: "Be brief.", Middleware: []pawl.Middleware{
-		history.LastTurns(2), // or Budget(tokens, nil), or Summary(model, tokens, nil)
+		history.LastTurns(2), // or Window(nil), or DropPastToolCalls()
 	}}
 	res := &pawl.Result{}
 	for _, text := range []string{"one", "two", "three", "four"} {

@@ -160,7 +160,7 @@ func (b *bot) runner(t turn) pawl.Runner {
 		Limits: pawl.Limits{Rounds: 10, Cost: 0.25},
 		Middleware: []pawl.Middleware{
 			policy.Fallback{Models: []llm.Model{b.fallback}}.Middleware(),
-			history.Budget(20_000, nil),
+			history.Window(&history.WindowOptions{HighTokens: 20_000}),
 			policy.Approve(refund, limit),
 			b.tel.Middleware(),
 		},

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"regexp"
 	"strings"
+
+	"github.com/pawl-go/pawl/llm"
 )
 
 // dated matches the end of a snapshot's name.
@@ -37,6 +39,13 @@ func (c *Catalog) Lookup(name string) (Model, []string) {
 	}
 	m.Provider, m.ID = provider, id
 	return m, assumed
+}
+
+// Window returns the context window and the longest reply of the model that a request names, in
+// tokens. name is the adapter's model, for a request that names none. 0 means unknown.
+func (c *Catalog) Window(provider, name string, req *llm.Request) (window, output int) {
+	m, _ := c.Lookup(provider + ":" + cmp.Or(req.Model, name))
+	return m.Window, m.MaxOutput
 }
 
 // like finds the model, or a model that counts as equal, which it names.

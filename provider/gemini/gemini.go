@@ -111,6 +111,11 @@ var _ llm.Model = (*Model)(nil)
 // Name returns "PROVIDER:MODEL".
 func (m *Model) Name() string { return provider + ":" + m.name }
 
+// Window returns the context window and the longest reply, in tokens; see history.Window.
+func (m *Model) Window(req *llm.Request) (window, output int) {
+	return m.catalog.Window(provider, m.name, req)
+}
+
 // Check returns the error of an invalid option, such as a missing key or an empty name of the
 // model, that the first request would return. nil means that there is none.
 func (m *Model) Check() error { return cmp.Or(m.err, wire.CheckName(provider, m.name)) }

@@ -104,7 +104,7 @@ var arrows = []arrow{
 	{from: "provider/...", to: join(low, "llm", "store", "provider/internal/wire", "provider/catalog", "internal/background"),
 		modules: []string{jsonModule}},
 	{from: "react", to: join(low, ".", "llm", "internal/text"), modules: []string{jsonModule}},
-	{from: "history", to: []string{".", "llm"}},
+	{from: "history", to: []string{".", "llm", "internal/background", "internal/text"}},
 	{from: "policy", to: []string{".", "llm", "internal/background", "internal/nearest", "internal/jsonform", "internal/jsonscan",
 		"internal/netguard", "internal/conversation"}},
 	{from: "leak", to: join(low, ".", "llm")},

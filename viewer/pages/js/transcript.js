@@ -40,7 +40,7 @@ export function MessageView({ x, pending, watch, onSelect, brief }) {
 
 function Part({ p }) {
   if (p.type === "text") return html`<${Markdown} text=${p.text} />`;
-  if (p.type === "reasoning") return html`<details class="thought"><summary>Reasoning</summary><${Long} text=${p.text} kind="prose" label="reasoning" /></details>`;
+  if (p.type === "reasoning") return p.text && html`<details class="thought"><summary>Reasoning</summary><${Long} text=${p.text} kind="prose" label="reasoning" /></details>`;
   if (p.type === "tool_call") return html`<div class="callline"><span class="mono">${visible(p.name)}</span><${Long} text=${argsOf(p)} kind="json" label="arguments" /></div>`;
   if (p.type === "tool_result") return html`<${ResultView} result=${p} />`;
   if (p.type === "media") return html`<p class="muted">[${visible(p.mime || "media")}${p.url ? html` at ${visible(p.url)}` : ""}]</p>`;

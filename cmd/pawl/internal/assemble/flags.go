@@ -188,6 +188,7 @@ var raised = map[pawl.LimitName]string{
 	"cost":   "--max-cost USD allows more, such as: pawl run --max-cost 1.00 TASK",
 	"time":   "--max-time TIME allows more, such as: pawl run --max-time 10m TASK",
 	"output": "a shorter answer may fit; ask for one, or choose a model that writes more: pawl models list",
+	"window": "a model with a larger context window may do it: pawl models list",
 }
 
 // OutsideFlags name files that define tools: programs, HTTP requests and OpenAPI documents.

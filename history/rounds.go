@@ -1,0 +1,285 @@
+package history
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/text"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// The sizes of what Window sends in place of a result, in bytes.
+const (
+	stubHead    = 80    // of a result that is put away
+	errorHead   = 300   // of a failure that is put away, so that nothing is tried twice
+	longArgs    = 2_000 // arguments above this size are shortened
+	longString  = 200   // of a string in shortened arguments
+	perPart     = 8     // what a provider adds around a part
+	mediaFactor = 4     // bytes for each estimated token of a medium
+)
+
+// readTool is the tool by which the model reads a result that was put away; see package artifact.
+const readTool = "result_read"
+
+// warning is added to the results of a model that reads again what it has read.
+const warning = "[The context window is full of results that were read before and put away since. Read less at a time, " +
+	"search with a pattern, and write down what you need: otherwise this run ends.]"
+
+// rounds are the messages of a request by replies. A round is a reply and what follows it.
+type rounds struct {
+	req   *llm.Request
+	msgs  []llm.Message
+	head  int   // how many are instructions
+	at    []int // index of each reply
+	tools map[string]*pawl.Tool
+	reads bool // result_read is offered
+}
+
+func roundsOf(req *llm.Request) *rounds {
+	c := &rounds{req: req, msgs: req.Messages, tools: make(map[string]*pawl.Tool, len(req.Tools))}
+	for c.head < len(c.msgs) && instructs(c.msgs[c.head].Role) {
+		c.head++
+	}
+	for i := range c.msgs {
+		if c.msgs[i].Role == llm.RoleAssistant {
+			c.at = append(c.at, i)
+		}
+	}
+	for _, t := range req.Tools {
+		c.tools[t.Name], _ = t.Source.(*pawl.Tool)
+		c.reads = c.reads || t.Name == readTool
+	}
+	return c
+}
+
+// start returns the index of the first message after reply n-1.
+func (c *rounds) start(n int) int {
+	if n == 0 {
+		return c.head
+	}
+	return c.at[n-1] + 1
+}
+
+// end returns the index of reply n, or the number of messages if there is none yet.
+func (c *rounds) end(n int) int {
+	if n < len(c.at) {
+		return c.at[n]
+	}
+	return len(c.msgs)
+}
+
+// turn returns the number of the first reply of the current turn. A message that is sent to a run
+// between two steps begins none.
+func (c *rounds) turn() int {
+	n := len(c.at)
+	for n > 0 && (c.at[n-1] > c.req.Turn || c.msgs[c.at[n-1]].HasCalls()) {
+		n--
+	}
+	return n
+}
+
+// task reports whether the folded message i began the turn.
+func (c *rounds) task(p *mark, i int) bool {
+	return p.Turn <= p.Folded && c.start(p.Turn) <= i && i < c.at[p.Turn] && c.msgs[i].Role == llm.RoleUser
+}
+
+// results returns the results of round n, or nil.
+func (c *rounds) results(n int) *llm.Message {
+	if i := c.at[n] + 1; i < len(c.msgs) && c.msgs[i].Role == llm.RoleTool {
+		return &c.msgs[i]
+	}
+	return nil
+}
+
+var cutsOrWarns = regexp.MustCompile(`"[ch]":`)
+
+// cutOf returns the bytes that the results before reply n may have, and whether a warning follows
+// them. now is the mark of the reply to come.
+func (c *rounds) cutOf(n int, now *mark) (limit int, warn bool) {
+	m := now
+	if n < len(c.at) {
+		parts := c.msgs[c.at[n]].Parts
+		i := slices.IndexFunc(parts, isMark)
+		if i < 0 || !cutsOrWarns.Match(parts[i].(llm.Reasoning).Opaque.Data) {
+			return 0, false // most marks need not be decoded
+		}
+		is, _, fits := markOf(&c.msgs[c.at[n]], n)
+		if m = &is; !fits {
+			return 0, false
+		}
+	}
+	return m.Cut, m.Thrash == warnAt && m.Edited == n
+}
+
+// view returns the messages that state p stands for. ledger is the text in place of the folded
+// replies.
+func (c *rounds) view(p *mark, stub int, ledger string) view {
+	v := view{messages: make([]llm.Message, 0, len(c.msgs)-c.end(p.Folded)+c.head+4)}
+	add := func(i int, m llm.Message) {
+		if i <= c.req.Turn {
+			v.turn = len(v.messages)
+		}
+		v.messages = append(v.messages, m)
+		if i < c.req.Edited {
+			v.edited = len(v.messages)
+		}
+	}
+	from := 0
+	if p.Folded > 0 {
+		from = c.at[p.Folded]
+		for i := range from {
+			if c.task(p, i) || instructs(c.msgs[i].Role) {
+				add(i, c.msgs[i])
+			}
+		}
+		add(from-1, llm.User(ledger))
+	}
+	n, edited := p.Folded, max(p.Edited, p.Shown-1) // the next reply, and the one at the last edit
+	for i := from; i < len(c.msgs); i++ {
+		m := c.msgs[i]
+		switch m.Role {
+		case llm.RoleAssistant:
+			if n == edited {
+				v.edited = max(v.edited, len(v.messages))
+			}
+			if m = unmarked(m); n < p.Stubbed {
+				m = shortened(m)
+			}
+			n++
+		case llm.RoleTool:
+			if limit, warn := c.cutOf(n, p); n-1 < p.Stubbed {
+				m = c.stubs(m, n-1, stub)
+			} else if limit > 0 || warn {
+				m = c.cut(m, n-1, limit, warn)
+			}
+		}
+		add(i, m)
+	}
+	if edited == len(c.at) && p.Stubbed+p.Shown > 0 {
+		v.edited = len(v.messages)
+	}
+	return v
+}
+
+// id returns the id by which result_read finds result i of round n.
+func id(r *llm.ToolResult, n, i int) string {
+	return cmp.Or(string(r.Key), fmt.Sprintf("%d/%d", n+1, i))
+}
+
+// pinned reports whether the result of round n is from a tool whose results stay.
+func (c *rounds) pinned(r *llm.ToolResult, n int) bool {
+	for _, p := range c.msgs[c.at[n]].Parts {
+		if call, ok := p.(llm.ToolCall); ok && call.ID == r.CallID {
+			t := c.tools[call.Name]
+			return t != nil && t.Pin
+		}
+	}
+	return false
+}
+
+// stubs returns the results m of round n with a line in place of each that is longer than most
+// bytes.
+func (c *rounds) stubs(m llm.Message, n, most int) llm.Message {
+	out := llm.Message{Role: m.Role, Parts: slices.Clone(m.Parts)}
+	for i, p := range m.Parts {
+		r := p.(llm.ToolResult)
+		if size := weigh(r.Parts); size <= most || c.pinned(&r, n) {
+			continue
+		}
+		content, media, head, where := r.Text(), "", stubHead, ""
+		for _, p := range r.Parts {
+			if m, ok := p.(llm.Media); ok {
+				media += " and " + cmp.Or(m.MIME, "a file")
+			}
+		}
+		if r.IsError {
+			head = errorHead
+		}
+		if c.reads {
+			where = fmt.Sprintf(" %s {\"id\":%q}", readTool, id(&r, n, i))
+		}
+		r.Parts = []llm.Part{llm.Text{Text: fmt.Sprintf("[%d bytes%s put away: %s …%s]", len(content), media,
+			strings.Join(strings.Fields(text.Clip(content, head)), " "), where)}}
+		r.Data, out.Parts[i] = nil, r
+	}
+	return out
+}
+
+// cut returns the results m of round n with at most limit bytes together. The longest are cut
+// first.
+func (c *rounds) cut(m llm.Message, n, limit int, warn bool) llm.Message {
+	out := llm.Message{Role: m.Role, Parts: slices.Clone(m.Parts)}
+	most := limit // bytes of one result
+	for all := limit + 1; all > limit && most > 0; {
+		all = 0
+		for _, p := range m.Parts {
+			all += min(weigh([]llm.Part{p}), most)
+		}
+		if all > limit {
+			most -= 1 + most/16
+		}
+	}
+	for i, p := range m.Parts {
+		r := p.(llm.ToolResult)
+		if content := r.Text(); most > 0 && len(content) > most && !c.pinned(&r, n) {
+			head := text.RuneBefore(content, most*2/3)
+			tail := text.RuneAfter(content, len(content)-most/4)
+			how := "ask for less at a time"
+			if c.reads {
+				how = fmt.Sprintf("read the rest with %s {\"id\":%q,\"offset\":%d}", readTool, id(&r, n, i), head)
+			}
+			short := fmt.Sprintf("%s\n[… %d bytes left out; %s …]\n%s", content[:head], tail-head, how, content[tail:])
+			r.Parts = append([]llm.Part{llm.Text{Text: short}}, slices.DeleteFunc(slices.Clone(r.Parts), isText)...)
+		}
+		if warn && i == len(m.Parts)-1 {
+			r.Parts = append(slices.Clip(r.Parts), llm.Text{Text: "\n" + warning})
+		}
+		out.Parts[i] = r
+	}
+	return out
+}
+
+func isText(p llm.Part) bool { _, ok := p.(llm.Text); return ok }
+
+// shortened returns a reply in whose long arguments each long value is a short string. Signed
+// arguments stay: the signature belongs to them.
+func shortened(m llm.Message) llm.Message {
+	for i, p := range m.Parts {
+		c, ok := p.(llm.ToolCall)
+		var args map[string]json.RawMessage
+		if !ok || len(c.Args) <= longArgs || c.Opaque != nil || json.Unmarshal(c.Args, &args) != nil {
+			continue
+		}
+		for name, v := range args {
+			if len(v) > longString {
+				args[name], _ = json.Marshal(text.Clip(strings.Trim(string(v), `"`), longString))
+			}
+		}
+		c.Args, _ = json.Marshal(args) // it was read from JSON
+		m.Parts = slices.Clone(m.Parts)
+		m.Parts[i] = c
+	}
+	return m
+}
+
+// weigh returns the size of parts in bytes: media count as the text of as many tokens.
+func weigh(parts []llm.Part) int {
+	bytes, media := size(parts)
+	return bytes + media*mediaFactor + len(parts)*perPart
+}
+
+// weight returns the size of what is sent: messages and tools.
+func weight(msgs []llm.Message, tools []*llm.ToolSpec) (n int) {
+	for i := range msgs {
+		n += weigh(msgs[i].Parts)
+	}
+	for _, t := range tools {
+		n += len(t.Name) + len(t.Description) + len(t.Input) + perPart
+	}
+	return n
+}

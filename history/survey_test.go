@@ -1,0 +1,328 @@
+package history_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/artifact"
+	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/pawltest"
+	"github.com/pawl-go/pawl/provider/anthropic"
+	"github.com/pawl-go/pawl/provider/gemini"
+	"github.com/pawl-go/pawl/provider/openai"
+)
+
+// survey is long work: pages are read one after the other, and then each planted fact is searched
+// and read. The script goes by the last results alone, as a model does that has lost the rest.
+type survey struct {
+	pages, facts  int
+	least, most   int     // bytes of a page
+	window        int     // tokens; the provider refuses a longer request. 0 means endless
+	bytesPerToken float64 // 0 means 3.4
+	shelf         bool    // results over 32 KiB are stored
+	writes        int     // every writes-th page is noted by a call with an effect; 0 means none
+	blind         bool    // the provider reports no usage
+	think         bool
+
+	mu      sync.Mutex
+	meter   meter
+	prev    []byte
+	current int      // tokens of the request at hand
+	digests []string // of the requests
+}
+
+// meter is what a provider saw.
+type meter struct {
+	requests, refused, largest, edits int
+	sent                              int // tokens
+	bytes, cached                     int
+	violations                        []string
+}
+
+func (m *meter) share() float64 { return float64(m.cached) / float64(max(1, m.bytes)) }
+
+// price is the cost at 0.1 for a million cached tokens and 1.25 for others.
+func (m *meter) price() float64 {
+	return float64(m.sent) / 1e6 * (m.share()*0.1 + (1-m.share())*1.25)
+}
+
+// fact returns the fact of page n, or "".
+func (s *survey) fact(n int) string {
+	if s.facts == 0 || n%(s.pages/s.facts) != s.pages/s.facts/2 {
+		return ""
+	}
+	k := n / (s.pages / s.facts)
+	return fmt.Sprintf("FACT-%d is %d", k, 1000+k*37)
+}
+
+// page returns page n, which is the same each time.
+func (s *survey) page(n int) string {
+	r := rand.New(rand.NewPCG(uint64(n), 7))
+	size := s.least + r.IntN(s.most-s.least+1)
+	var b strings.Builder
+	fmt.Fprintf(&b, "Page %d of the survey\n", n)
+	for b.Len() < size {
+		if f := s.fact(n); f != "" && b.Len() > size/2 && !strings.Contains(b.String(), f) {
+			b.WriteString(f + "\n")
+		}
+		fmt.Fprintf(&b, "%x %x at the mill near the river %d\n", r.Uint32(), r.Uint32(), r.IntN(100))
+	}
+	return b.String()
+}
+
+// tools returns page_read, note and, with an archive, result_read.
+func (s *survey) tools() []pawl.Toolset {
+	page := pawl.Func("page_read", "Reads a page of the survey.", func(_ context.Context, in struct {
+		Page int `json:"page"`
+	}) (string, error) {
+		return s.page(in.Page), nil
+	})
+	page.Effect = pawl.EffectRead
+	note := pawl.Func("note", "Notes a page.", func(_ context.Context, in struct {
+		Page int `json:"page"`
+	}) (string, error) {
+		return fmt.Sprintf("noted %d", in.Page), nil
+	})
+	note.Effect = pawl.EffectWrite
+	if s.shelf {
+		return []pawl.Toolset{page, note}
+	}
+	return []pawl.Toolset{page, note, artifact.Reader{}}
+}
+
+func (s *survey) agent(m llm.Model, ws ...pawl.Middleware) *pawl.Agent {
+	a := &pawl.Agent{Model: m, Instructions: "Read the survey. Then find the facts.", Tools: s.tools(), Middleware: ws,
+		Limits: pawl.Limits{Rounds: 5 * s.pages}}
+	if s.shelf {
+		a.Artifacts = new(artifact.Memory)
+	}
+	return a
+}
+
+var (
+	found   = regexp.MustCompile(`(?m)^(\S+) line \d+: FACT-(\d+) is (\d+)`)
+	notWord = regexp.MustCompile(`\W+`)
+	located = regexp.MustCompile(`FACT-(\d+) is (\d+)`)
+)
+
+// next returns the calls of the next reply; none means the answer.
+func (s *survey) next(req *llm.Request) []llm.ToolCall {
+	call := func(name string, args any) llm.ToolCall {
+		b, _ := json.Marshal(args)
+		return llm.ToolCall{ID: strings.Trim(notWord.ReplaceAllString(name+string(b), "_"), "_"), Name: name, Args: b}
+	}
+	read := func(n int) []llm.ToolCall {
+		calls := []llm.ToolCall{call("page_read", map[string]any{"page": n})}
+		if n%10 == 9 && n+1 < s.pages {
+			calls = append(calls, call("page_read", map[string]any{"page": n + 1}))
+		}
+		if s.writes > 0 && n%s.writes == s.writes/2 {
+			calls = append(calls, call("note", map[string]any{"page": n}))
+		}
+		return calls
+	}
+	search := func(k int) []llm.ToolCall {
+		if k >= s.facts {
+			return nil
+		}
+		return []llm.ToolCall{call("result_read", map[string]any{"pattern": fmt.Sprintf("FACT-%d is", k)})}
+	}
+	last := len(req.Messages) - 1
+	for last >= 0 && req.Messages[last].Role != llm.RoleAssistant {
+		last--
+	}
+	if last < 0 {
+		return read(0)
+	}
+	var results strings.Builder
+	for _, m := range req.Messages[last+1:] {
+		for _, p := range m.Parts {
+			if r, ok := p.(llm.ToolResult); ok {
+				results.WriteString(r.Text() + "\n")
+			}
+		}
+	}
+	highest := -1
+	for _, c := range req.Messages[last].Calls() {
+		var in struct {
+			Page    int
+			ID      string
+			Pattern string
+		}
+		_ = json.Unmarshal(c.Args, &in)
+		k, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(in.Pattern, "FACT-"), " is"))
+		switch {
+		case c.Name == "page_read":
+			highest = max(highest, in.Page)
+		case c.Name == "result_read" && in.ID == "":
+			m := found.FindStringSubmatch(results.String())
+			if m == nil {
+				return search(k + 1) // it is lost
+			}
+			return []llm.ToolCall{call("result_read", map[string]any{"id": m[1], "pattern": in.Pattern})}
+		case c.Name == "result_read":
+			return search(k + 1)
+		}
+	}
+	if highest+1 < s.pages {
+		return read(highest + 1)
+	}
+	return search(0)
+}
+
+// Stream is the model behind the provider.
+func (s *survey) Stream(_ context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		usage := &llm.Usage{Input: s.current, Output: 20}
+		if s.blind {
+			usage = &llm.Usage{}
+		}
+		calls := s.next(req)
+		i := 0
+		if s.think {
+			if !yield(llm.Delta{Part: llm.Reasoning{Text: fmt.Sprintf("after %d messages", len(req.Messages))}, Done: true}, nil) {
+				return
+			}
+			i++
+		}
+		for _, c := range calls {
+			if !yield(llm.Delta{Index: i, Part: c, Done: true}, nil) {
+				return
+			}
+			i++
+		}
+		if len(calls) == 0 && !yield(llm.Delta{Index: i, Part: llm.Text{Text: "All is read."}, Done: true}, nil) {
+			return
+		}
+		yield(llm.Delta{Usage: usage, Finish: llm.FinishReasonStop}, nil)
+	}
+}
+
+var cacheMark = regexp.MustCompile(`,"cache_control":\{[^}]*\}`)
+
+// weigh counts a request as the provider does, and refuses it if it is too long.
+func (s *survey) weigh(_ int, r *pawltest.Received) *pawltest.Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	per := s.bytesPerToken
+	if per == 0 {
+		per = 3.4
+	}
+	body := cacheMark.ReplaceAll(r.Body, nil)
+	s.current = int(float64(len(body)) / per)
+	m := &s.meter
+	m.requests++
+	s.digests = append(s.digests, fmt.Sprintf("%x", sha256.Sum256(r.Body)))
+	for _, v := range r.Violations {
+		m.violations = append(m.violations, v.String())
+	}
+	if s.window > 0 && s.current > s.window {
+		m.refused++
+		return &pawltest.Fault{Status: 400, Message: fmt.Sprintf("prompt is too long: %d tokens exceed the context window of %d; this model's maximum context length is less", s.current, s.window)}
+	}
+	m.largest = max(m.largest, s.current)
+	m.sent += s.current
+	same := 0
+	for same < min(len(body), len(s.prev)) && body[same] == s.prev[same] {
+		same++
+	}
+	// Tools come first in a cache, also where they follow the messages in a body.
+	if at := bytes.LastIndex(body, []byte(`"tools":`)); at > same && bytes.HasSuffix(s.prev, body[at:]) {
+		same += len(body) - at
+	}
+	m.bytes += len(body)
+	m.cached += same
+	s.prev = bytes.Clone(body)
+	return nil
+}
+
+// wires are the four APIs.
+var wires = []string{"chat", "responses", "anthropic", "gemini"}
+
+// provider starts a provider and returns its model.
+func (s *survey) provider(t testing.TB, wire string, by ...http.RoundTripper) llm.Model {
+	t.Helper()
+	sim, err := pawltest.NewSimulator(s, &pawltest.SimulatorOptions{Fault: s.weigh, Quiet: true,
+		BoundThinking: wire == "anthropic"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { sim.Close() })
+	var through http.RoundTripper
+	if len(by) > 0 {
+		through = by[0]
+	}
+	o := &openai.Options{BaseURL: sim.URL, Key: "none", Retries: -1, HTTP: through}
+	switch wire {
+	case "chat":
+		return openai.NewChat("gpt-5-mini", o)
+	case "responses":
+		return openai.New("gpt-5-mini", o)
+	case "anthropic":
+		return anthropic.New("claude-sonnet-5-5", &anthropic.Options{BaseURL: sim.URL, Key: "none", Retries: -1, HTTP: through})
+	}
+	return gemini.New("gemini-3-pro", &gemini.Options{BaseURL: sim.Root, Key: "none", Retries: -1, HTTP: through})
+}
+
+// known returns the facts that the results of the searches have.
+func (s *survey) known(res *pawl.Result) int {
+	values := map[string]bool{}
+	read := map[string]bool{} // calls that read a result by its id
+	for _, m := range res.Messages {
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.ToolCall:
+				if p.Name == "result_read" && strings.Contains(string(p.Args), `"id"`) {
+					read[p.ID] = true
+				}
+			case llm.ToolResult:
+				if read[p.CallID] {
+					for _, f := range located.FindAllString(p.Text(), -1) {
+						values[f] = true
+					}
+				}
+			}
+		}
+	}
+	n := 0
+	for i := range s.pages {
+		if f := s.fact(i); f != "" && values[f] {
+			n++
+		}
+	}
+	return n
+}
+
+// run does the work, and counts the edits.
+func (s *survey) run(t testing.TB, wire string, ws ...pawl.Middleware) (*pawl.Result, error) {
+	t.Helper()
+	a := s.agent(s.provider(t, wire), ws...)
+	var res *pawl.Result
+	for e, err := range a.Stream(context.Background(), llm.User("Survey the mill.")) {
+		if err != nil {
+			return res, err
+		}
+		switch {
+		case e.Kind == pawl.EventNotice && e.Code == history.NoticeWindowEdited:
+			s.meter.edits++
+		case e.Kind == pawl.EventRunEnded:
+			res = e.Result
+		}
+	}
+	return res, nil
+}

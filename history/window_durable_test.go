@@ -1,0 +1,159 @@
+package history_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/durable"
+	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/store"
+)
+
+var errKilled = errors.New("the process was killed")
+
+// mortal is the journal of a process that dies at its write number at.
+type mortal struct {
+	store.Journal
+	ahead time.Duration // so that the leases of dead processes have expired
+	kill  context.CancelCauseFunc
+
+	mu        sync.Mutex
+	at, count int
+	dead      bool
+}
+
+func (j *mortal) point() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.count++; j.count == j.at {
+		j.dead = true
+		j.kill(errKilled)
+	}
+	if j.dead {
+		return errKilled
+	}
+	return nil
+}
+
+func (j *mortal) AppendJournal(ctx context.Context, l store.Lease, c *store.JournalChange,
+	records ...store.Record) (int64, error) {
+	if err := j.point(); err != nil {
+		return 0, err
+	}
+	return j.Journal.AppendJournal(ctx, l, c, records...)
+}
+
+func (j *mortal) ClaimJournal(ctx context.Context, s store.Scope, id, owner string, now,
+	until time.Time) (store.Lease, error) {
+	return j.Journal.ClaimJournal(ctx, s, id, owner, now.Add(j.ahead), until.Add(j.ahead))
+}
+
+func (j *mortal) RenewJournal(ctx context.Context, l store.Lease, until time.Time) (store.JournalRun, error) {
+	if j.mu.Lock(); j.dead {
+		j.mu.Unlock()
+		return store.JournalRun{}, errKilled
+	}
+	j.mu.Unlock()
+	if !until.IsZero() {
+		until = until.Add(j.ahead)
+	}
+	return j.Journal.RenewJournal(ctx, l, until)
+}
+
+// live makes the run in one process after the other, until it ends. kills has the write at which
+// each of them dies.
+func live(t *testing.T, s *survey, journal store.Journal, kills []int, ws ...pawl.Middleware) *pawl.Result {
+	t.Helper()
+	model := s.provider(t, "chat", durable.Transport(nil))
+	for n := 0; ; n++ {
+		ctx, kill := context.WithCancelCause(context.Background())
+		j := &mortal{Journal: journal, kill: kill, ahead: time.Duration(n) * time.Hour}
+		if n < len(kills) {
+			j.at = kills[n]
+		}
+		e := &durable.Engine{Journal: j}
+		r := e.Runner("survey", s.agent(model, ws...))
+		var res *pawl.Result
+		var err error
+		if n == 0 {
+			res, err = r.Run(ctx, llm.User("Survey the mill."))
+		} else {
+			res, err = r.Run(ctx)
+		}
+		kill(nil)
+		if err == nil {
+			return res
+		}
+		if n >= len(kills) || !errors.Is(err, errKilled) && !errors.Is(err, context.Canceled) {
+			t.Fatalf("process %d: %v", n, err)
+		}
+	}
+}
+
+// A durable run that is killed again and again sends the same requests as a run that lives; at each
+// kill at most one is sent twice. A replay sends nothing and finds the same bytes.
+func TestWindowKilled(t *testing.T) {
+	soak.Sequential(t)
+	pages := soak.N(200, 2_000)
+	make := func() *survey {
+		return &survey{pages: pages, facts: pages / 20, least: 2_000, most: 8_000, window: small}
+	}
+	o := options()
+	whole := make()
+	journal := new(store.MemoryJournal)
+	start := time.Now()
+	res := live(t, whole, journal, nil, history.Window(&o))
+	t.Logf("%d requests in %v", whole.meter.requests, time.Since(start))
+	if whole.meter.refused > 0 || whole.known(res) != whole.facts {
+		t.Fatalf("%+v, %d facts", whole.meter, whole.known(res))
+	}
+	e := &durable.Engine{Journal: journal}
+	agent := whole.agent(whole.provider(t, "chat", durable.Transport(nil)), history.Window(&o))
+	played, err := e.Replay(context.Background(), "survey", agent)
+	if err != nil || played.Bytes != whole.meter.requests {
+		t.Errorf("replay: %v, %d requests compared of %d", err, played.Bytes, whole.meter.requests)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	var random []int
+	for range soak.N(5, 20) {
+		random = append(random, 1+r.IntN(4*pages/soak.N(5, 20)))
+	}
+	alike(t, make(), whole, res, random, &o)
+}
+
+// The same for one kill at each write of a run with edits and a fold.
+func TestWindowKilledAnywhere(t *testing.T) {
+	soak.Sequential(t)
+	make := func() *survey { return &survey{pages: 60, facts: 5, least: 2_000, most: 8_000, window: small} }
+	o := options()
+	whole := make()
+	journal := &mortal{Journal: new(store.MemoryJournal), kill: func(error) {}}
+	res := live(t, whole, journal, nil, history.Window(&o))
+	for at := 1; at <= journal.count; at += soak.N(17, 1) {
+		alike(t, make(), whole, res, []int{at}, &o)
+	}
+}
+
+// alike makes the run of s, which is killed, and compares its requests with the run that lived.
+func alike(t *testing.T, s, whole *survey, want *pawl.Result, kills []int, o *history.WindowOptions) {
+	t.Helper()
+	got := live(t, s, new(store.MemoryJournal), kills, history.Window(o))
+	digests := slices.Compact(slices.Clone(s.digests))
+	if !slices.Equal(digests, whole.digests) {
+		t.Errorf("kills %v: the requests differ from the run without a kill: %d and %d", kills, len(digests), len(whole.digests))
+	}
+	if twice := len(s.digests) - len(digests); twice > len(kills) {
+		t.Errorf("kills %v: %d requests are sent twice", kills, twice)
+	}
+	if a, b := got.Spent.Usage, want.Spent.Usage; a.Input != b.Input || a.Output != b.Output {
+		t.Errorf("kills %v: tokens %d and %d, want %d and %d", kills, a.Input, a.Output, b.Input, b.Output)
+	}
+}

@@ -1,0 +1,137 @@
+package history_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/artifact"
+	"github.com/pawl-go/pawl/history"
+	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/llm"
+)
+
+// spying stores the record in the last request that has one.
+type spying struct {
+	llm.Model
+	last *string
+}
+
+func (s *spying) Unwrap() llm.Model { return s.Model }
+
+func (s *spying) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	for _, m := range req.Messages {
+		if text := m.Text(); m.Role == llm.RoleUser && strings.HasPrefix(text, "[A record of earlier steps") {
+			*s.last = text
+		}
+	}
+	return s.Model.Stream(ctx, req)
+}
+
+// burst reads many pages in each of a few rounds.
+type burst struct {
+	*survey
+	calls int
+}
+
+func (b *burst) run(t *testing.T, w pawl.Middleware) (*pawl.Result, error) {
+	t.Helper()
+	rounds := 0
+	m := pawl.Middleware{Model: func(m llm.Model) llm.Model {
+		return modelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+			return func(yield func(llm.Delta, error) bool) {
+				resp, err := llm.Complete(ctx, m, req) // counts the request
+				if err != nil {
+					yield(llm.Delta{}, err)
+					return
+				}
+				rounds++
+				resp.Message.Parts = nil
+				for i := range b.calls {
+					if rounds < 4 {
+						resp.Message.Parts = append(resp.Message.Parts, llm.ToolCall{ID: fmt.Sprint("c", i), Name: "page_read",
+							Args: []byte(fmt.Sprintf(`{"page":%d}`, i))})
+					}
+				}
+				if rounds >= 4 {
+					resp.Message.Parts = []llm.Part{llm.Text{Text: "done"}}
+				}
+				resp.Finish = llm.FinishReasonStop
+				resp.Deltas()(yield)
+			}
+		})
+	}}
+	return b.agent(b.provider(t, "chat"), w, m).Run(context.Background(), llm.User("Read."))
+}
+
+type modelFunc func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error]
+
+func (f modelFunc) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+	return f(ctx, req)
+}
+
+// Three files that do not fit into the window together are read in turn, without an end. The model
+// is warned, and the run stops with the cause. Other seeds read other sizes in other orders.
+func TestWindowThrash(t *testing.T) {
+	for seed := range soak.N(20, 200) {
+		r := rand.New(rand.NewPCG(uint64(seed), 1))
+		files := []string{}
+		for i := range 3 {
+			size := small * 34 / 10 * (30 + r.IntN(20)) / 100 // 40 % of the window
+			files = append(files, strings.Repeat(fmt.Sprintf("line of file %d. ", i), size/16))
+		}
+		read := pawl.Func("read", "Reads a file.", func(_ context.Context, in struct {
+			File int `json:"file"`
+		}) (string, error) {
+			return files[in.File], nil
+		})
+		read.Effect, read.MaxResult = pawl.EffectRead, -1
+		n, warned := 0, false
+		s := &survey{window: small}
+		m := s.provider(t, "chat")
+		loop := pawl.Middleware{Model: func(llm.Model) llm.Model {
+			return modelFunc(func(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
+				return func(yield func(llm.Delta, error) bool) {
+					resp, err := llm.Complete(ctx, m, req) // counts the request, and refuses it
+					if err != nil {
+						yield(llm.Delta{}, err)
+						return
+					}
+					for _, m := range req.Messages {
+						for _, p := range m.Parts {
+							if r, ok := p.(llm.ToolResult); ok && strings.Contains(r.Text(), "otherwise this run ends") {
+								warned = true
+							}
+						}
+					}
+					k := n % 3
+					if seed > 0 {
+						k = r.IntN(3)
+					}
+					n++
+					resp.Message.Parts = []llm.Part{llm.ToolCall{ID: "c", Name: "read", Args: []byte(fmt.Sprintf(`{"file":%d}`, k))}}
+					resp.Finish = llm.FinishReasonStop
+					resp.Deltas()(yield)
+				}
+			})
+		}}
+		o := options()
+		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{read, artifact.Reader{}},
+			Middleware: []pawl.Middleware{history.Window(&o), loop},
+			Limits:     pawl.Limits{Rounds: 200, LoopThreshold: -1}}
+		res, err := a.Run(context.Background(), llm.User("Compare the files."))
+		var stop *pawl.StopError
+		if !errors.As(err, &stop) {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if res.Stop != pawl.StopLimit || res.Limit != "window" || res.Cause != "the window of 32768 tokens is too small for this work" ||
+			!warned || n > 40 || s.meter.refused > 0 {
+			t.Errorf("seed %d: %s %s %q after %d requests, warned %v, %+v", seed, res.Stop, res.Limit, res.Cause, n, warned, s.meter)
+		}
+	}
+}
