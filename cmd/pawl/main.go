@@ -15,7 +15,6 @@
 //	pawl threads list|show|delete               conversations that chat has stored
 //	pawl schedules list|show|run|delete         schedules, and their runner
 //	pawl models list|show                       the catalogue of models
-//	pawl wire encode|decode|check               requests and replies in a provider's form
 //	pawl doctor                                 faults of this machine: sandbox, keys, database
 //	pawl completion, man, version
 //

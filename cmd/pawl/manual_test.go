@@ -191,7 +191,7 @@ func TestInternalError(t *testing.T) {
 	var out bytes.Buffer
 	// no standard input: reading it panics
 	sys := &cli.System{Out: &out, Err: &out, Env: func(string) string { return "" }}
-	if status := execute([]string{"wire", "decode", "--lines"}, sys); status != cli.StatusFailed {
+	if status := execute([]string{"tools", "call", "read_file", "-"}, sys); status != cli.StatusFailed {
 		t.Errorf("got exit status %d, want %d", status, cli.StatusFailed)
 	}
 	if !strings.HasPrefix(out.String(), "pawl: error: internal error: ") || strings.Contains(out.String(),

@@ -45,7 +45,6 @@ type grammar struct {
 	DB         dbCmd             `cmd:"" group:"more" name:"db" help:"@grammar_db"`
 	MCP        mcpCmd            `cmd:"" group:"more" name:"mcp" help:"@grammar_mcp"`
 	Models     modelsCmd         `cmd:"" group:"more" help:"@grammar_models"`
-	Wire       wireCmd           `cmd:"" group:"more" help:"@grammar_wire"`
 	Completion completionCmd     `cmd:"" group:"more" help:"@grammar_completion"`
 	Man        manCmd            `cmd:"" group:"more" help:"@grammar_man"`
 	Version    versionCmd        `cmd:"" group:"more" help:"Print the version."`
@@ -213,7 +212,6 @@ var flagGroups = kong.ExplicitGroups([]kong.Group{
 
 // enums are lists of values that are too long for a struct tag.
 var enums = kong.Vars{
-	"apis":    "openai-responses,openai-chat,anthropic-messages,anthropic,gemini",
 	"effects": "intended,started,completed,failed,unknown,",
 	"states":  "open,waiting,failed,over,", "kinds": "minimal,coding,research,support,extraction",
 }

@@ -149,6 +149,7 @@ var arrows = []arrow{
 	{from: "server/client", to: []string{".", "llm", "internal/sse"}},
 	{from: "pawltest/hostile", to: []string{".", "llm", "script", "leak", "pawltest", "internal/runerr"}},
 	{from: "pawltest/hostile/cmd/hostile", to: []string{"llm", "provider", "pawltest", "pawltest/hostile"}},
+	{from: "pawltest/cmd/wire", to: []string{".", "llm", "provider", "internal/jsonform"}, modules: []string{jsonModule}},
 	{from: "pawltest/hostile/internal/plain"}, // a loop written by hand, for comparison
 	{from: "pawltest", to: []string{".", "llm", "policy", "script", "internal/sse"}, modules: []string{jsonModule}},
 

@@ -20,11 +20,6 @@ func Decode(b []byte, into any) error {
 	return json.Unmarshal(b, into, jsonform.Strict)
 }
 
-// Lenient decodes JSON of other programs. It ignores unknown names.
-func Lenient(b []byte, into any) error {
-	return json.Unmarshal(b, into, jsonform.Lenient)
-}
-
 // Repeated returns a name that occurs twice in the object b. It returns "" if there is none, or if
 // b is not an object.
 func Repeated(b []byte) string {

@@ -6,14 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/pawl-go/pawl/cmd/pawl/internal/cli"
 	"github.com/pawl-go/pawl/internal/test/soak"
+	"github.com/pawl-go/pawl/internal/test/wiretest"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/pawltest"
 	"github.com/pawl-go/pawl/provider"
@@ -27,13 +26,9 @@ var checkedAs = map[string]string{"openai-responses": pawltest.Responses, "opena
 // are broken, for each API. The control encodes without a repair, and is found.
 func TestEncodedRequestsAreValid(t *testing.T) {
 	soak.Sequential(t)
-	root := os.Getenv("PAWL_CORPORA")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared", "data")
-	}
 	var bodies, refused, repaired, control, n int
 	for _, from := range pawltest.APIs() {
-		cassettes, err := pawltest.LoadCassettes(filepath.Join(root, "provider-traffic", "dev"), from)
+		cassettes, err := pawltest.LoadCassettes(filepath.Join(wiretest.Corpora(), "provider-traffic", "dev"), from)
 		if errors.Is(err, fs.ErrNotExist) {
 			t.Skipf("corpora absent: %v", err)
 		}
@@ -92,8 +87,7 @@ func encodedBy(t *testing.T, api provider.API, req *llm.Request) (body []byte, n
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	cmd := wireEncodeCmd{API: api.Name}
-	err = cmd.Run(&cli.System{In: bytes.NewReader(in), Out: &out, Err: &errs})
+	err = (&encodeCommand{api: api}).run(bytes.NewReader(in), &out, &errs)
 	return out.Bytes(), strings.Count(errs.String(), "\n"), err
 }
 
