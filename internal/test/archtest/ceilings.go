@@ -64,7 +64,7 @@ var ceilings = []ceiling{
 	{dir: "telemetry/export", goal: 275},
 	{dir: "config", goal: 3400, now: 4400},
 	{dir: "config/agentframework", goal: 800, now: 1055},
-	{dir: "cmd/pawl", goal: 12600, now: 13300},
+	{dir: "cmd/pawl", goal: 12600, now: 13100},
 	{dir: "examples", goal: 770, now: 865},
 	{dir: "internal/schema", goal: 1500, now: 2260},
 	{dir: "internal/jsonform", goal: 120},
