@@ -31,7 +31,7 @@ func fault(b []byte, err error) string {
 	at, what := e.JSONPointer, ""
 	switch {
 	case e.Err == json.ErrUnknownName:
-		at, what = at.Parent(), fmt.Sprintf("unknown name %q", at.LastToken())
+		at, what = at.Parent(), fmt.Sprintf("unknown name %q%s", at.LastToken(), known(e.GoType))
 	case e.Err == nil:
 		what = fmt.Sprintf("got %s, want %s", kinds[e.JSONKind], wanted(e.GoType))
 	default:
@@ -46,6 +46,20 @@ func fault(b []byte, err error) string {
 		}
 	}
 	return strings.TrimPrefix(strings.TrimPrefix(where+": "+what, ": "), ".")
+}
+
+// known lists the JSON names of a struct type.
+func known(t reflect.Type) string {
+	if t == nil || t.Kind() != reflect.Struct {
+		return ""
+	}
+	text, separator := "", "; known: "
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+			text, separator = text+separator+name, ", "
+		}
+	}
+	return text
 }
 
 // kinds name the kinds of JSON values.
