@@ -36,7 +36,7 @@ var questions = []struct{ ask, want string }{
 	{"write my own model provider", "guide/extending.html"},
 	{"migrate from OpenAI Agents SDK", "from/openai-agents.html"},
 	{"which models support function calling", "providers.html drivers.html"},
-	{"run a shell command in a sandbox", "security.html guide/guardrails.html"},
+	{"run a shell command in a sandbox", "security.html guide/guardrails.html guide/coding.html"},
 	{"first agent quick start", "first-agent.html"},
 }
 
