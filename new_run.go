@@ -209,10 +209,13 @@ func (r *run) addTools(ctx context.Context, tools []*Tool, o runOptions, f *faul
 	}
 	if place := r.scope.shelf; place != nil {
 		for _, t := range place.tools {
-			f.addIf(find(tools, t.Name) != nil, "Artifacts",
+			has := find(tools, t.Name)
+			f.addIf(has != nil && has != t, "Artifacts",
 				"the tool "+t.Name+" reads them; rename the other tool of that name")
+			if has != t {
+				tools = append(slices.Clip(tools), t)
+			}
 		}
-		tools = append(slices.Clip(tools), place.tools...)
 	}
 	for i, w := range a.Middleware {
 		if w.Check != nil && (o.check == nil || !o.check.inner) {

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 
@@ -58,11 +57,6 @@ type requestCase struct {
 func TestRequestsAreThoseOfTheServer(t *testing.T) {
 	look := pawl.Func("look", "looks", func(context.Context, struct{}) (string, error) { return "seen", nil })
 	plain := func(m llm.Model) *pawl.Agent { return &pawl.Agent{Model: m, Tools: []pawl.Toolset{look}} }
-	var long []llm.Message
-	for range 12 {
-		long = append(long, llm.User(strings.Repeat("question ", 60)), llm.Assistant(llm.Text{Text: "answer"}))
-	}
-	long = append(long, llm.User("and now?"))
 	deciding := func(m llm.Model) *pawl.Agent { return plain(react.New(m, nil)) }
 	say := func(texts ...string) (turns []script.Turn) {
 		for _, s := range texts {
