@@ -197,8 +197,6 @@ func (e *limitError) LimitReached() (name, cause string) { return "window", e.te
 // Stream sends what fits of req, and again less if it is refused.
 func (w *windowed) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
 		s := &sending{w: w, c: roundsOf(req), yield: yield}
 		err := s.plan()
 		for tries := 0; err == nil; tries++ {
@@ -248,7 +246,9 @@ func (s *sending) notice(code, format string, args ...any) {
 func (s *sending) render(p *mark) (view, int) {
 	text := ""
 	if p.Folded > 0 {
+		s.w.mu.Lock() // not while a reply comes: its reader may ask again
 		text = s.w.past.render(s.c, p, s.w.o.Pinned)
+		s.w.mu.Unlock()
 	}
 	if s.w.o.HideReader && s.c.reads && p.Shown == 0 && p.Stubbed+p.Cut > 0 {
 		p.Shown = len(s.c.at) + 1
@@ -368,7 +368,10 @@ func (s *sending) repeats() bool {
 	if last == 0 || len(s.c.at)-last > max(2, s.w.o.Keep) {
 		return false
 	}
-	for i := s.w.past.folded; i < len(s.c.at); i++ {
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	s.w.past.grow(s.c, s.p.Folded)
+	for i := s.p.Folded; i < len(s.c.at); i++ {
 		r := s.c.results(i)
 		for k, call := range s.c.msgs[s.c.at[i]].Calls() {
 			h := callHash(call)

@@ -14,6 +14,7 @@ import (
 	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/script"
 )
 
 // spying stores the record in the last request that has one.
@@ -132,6 +133,20 @@ func TestWindowThrash(t *testing.T) {
 		if res.Stop != pawl.StopLimit || res.Limit != "window" || res.Cause != "the window of 32768 tokens is too small for this work" ||
 			!warned || n > 40 || s.meter.refused > 0 {
 			t.Errorf("seed %d: %s %s %q after %d requests, warned %v, %+v", seed, res.Stop, res.Limit, res.Cause, n, warned, s.meter)
+		}
+	}
+}
+
+// The reader of a reply may ask the same model again before the reply has ended.
+func TestWindowAsksWithin(t *testing.T) {
+	m := history.Window(nil).Model(script.New(script.Loop(script.Say("done"))))
+	req := &llm.Request{Messages: []llm.Message{llm.User("go")}}
+	for _, err := range m.Stream(t.Context(), req) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := llm.Complete(t.Context(), m, req); err != nil || resp.Message.Text() != "done" {
+			t.Fatal(err)
 		}
 	}
 }
