@@ -126,7 +126,7 @@ var providerHints = map[llm.Code]Failure{
 	llm.CodeInvalidRequest: {Status: StatusFailed, Hint: "to record the request: pawl run --record sent.json TASK"},
 	llm.CodeContextLength: {Status: StatusFailed, Hint: "the conversation is too long for the model; start a new one, " +
 		"choose a model with a larger context window, or put old results away: history: window in the agent's file, " +
-		"its default, with window: {tokens: N} if pawl models list shows no window"},
+		"its default, with window: {tokens: N} if the window is not in pawl models list"},
 	llm.CodeContentFilter: {Status: StatusFailed, Hint: "the provider refused the content; rephrase it, " +
 		"or use another model: pawl models list"},
 	llm.CodeQuota: {Status: StatusFailed, Hint: "the quota of this key is used up; other providers: pawl models list"},
