@@ -319,7 +319,7 @@ func Answers(ctx context.Context, w World, open []pawl.PendingCall) ([]llm.Messa
 		case h.Sum32()%4 == 0:
 			d = q.Deny("somebody", "no money for that")
 		}
-		d.Identity = "token approver" // form of a server: "token" and the name of the token
+		d.Identity = "token " + d.By // form of a server: "token" and the name of the token
 		out = append(out, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{d}})
 	}
 	return out, nil
