@@ -111,27 +111,3 @@ func TestCommands(t *testing.T) {
 		t.Error(out)
 	}
 }
-
-// A long conversation goes to the model with a summary of its beginning.
-func TestSummary(t *testing.T) {
-	dir := project(t)
-	long := strings.Repeat("word ", 30_000)
-	model := script.New(script.Loop(script.Func(func(req *llm.Request) script.Turn {
-		if len(req.Tools) == 0 {
-			return script.Say("SUMMARY")
-		}
-		return script.Say("Noted.")
-	})))
-	talk(t, model, dir, "First: "+long, "Second: "+long, "Third.")
-	reqs := model.Requests()
-	if len(reqs) != 4 {
-		t.Fatalf("%d requests, want 3 turns and a summary", len(reqs))
-	}
-	var sent string
-	for _, m := range reqs[len(reqs)-1].Messages {
-		sent += m.Text()
-	}
-	if !strings.Contains(sent, "SUMMARY") || strings.Contains(sent, "First: word") || !strings.Contains(sent, "Third.") {
-		t.Errorf("the last request has %d bytes: %.300q", len(sent), sent)
-	}
-}

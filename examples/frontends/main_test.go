@@ -190,6 +190,7 @@ func TestUseChat(t *testing.T) {
 	w.shows("Approve")
 	w.check(w.Call(w.ctx, "Page.reload", nil, nil))
 	w.shows("Done. (paid invoice 7)") // the history
+	w.shows("Approve")
 	w.press("yes")
 	w.shows("Done. (paid invoice 11)")
 	p.check(t, 7, 9, 11)
