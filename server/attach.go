@@ -253,14 +253,16 @@ func (c *call) onDisconnect(agent string) string {
 	return cmp.Or(c.r.Header.Get("X-Pawl-Disconnect"), c.s.o.OnDisconnect[baseName(agent)])
 }
 
-// abandon cancels the run of a client that has disconnected, if it has no reader after a while.
+// abandon cancels the run of a client that has disconnected, if it has no reader after a while. A
+// run that has stopped by then stays as it is: a repeated request gets its failure or its question.
 func (c *call) abandon(id string, deserted func() bool) {
 	gone := &call{s: c.s, client: c.client, r: c.r.WithContext(context.WithoutCancel(c.ctx()))}
 	time.AfterFunc(c.s.o.Reconnect, func() {
-		if !deserted() {
-			return
+		head, err := c.s.o.Journal.JournalRun(gone.ctx(), c.client.scope(), id)
+		if err == nil && head.State == store.JournalOpen && deserted() {
+			_, err = gone.giveUp(id)
 		}
-		if _, err := gone.giveUp(id); err != nil && !errors.Is(err, store.ErrNotFound) {
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			c.s.o.Log.Warn("cancelling a run whose client disconnected", "run", id, "error", err)
 		}
 	})

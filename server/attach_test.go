@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pawl-go/pawl"
@@ -54,6 +55,10 @@ func cashier(w *world) *pawl.Agent {
 
 func allow(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
 	return pawl.Approval{Verdict: pawl.VerdictAllow}, nil
+}
+
+func asks(context.Context, llm.ToolCall, *pawl.Tool) (pawl.Approval, error) {
+	return pawl.Approval{Verdict: pawl.VerdictAsk}, nil
 }
 
 // front is a server with a cashier over a journal.
@@ -233,6 +238,57 @@ func TestAClientThatDoesNotReturn(t *testing.T) {
 			if len(list.Runs) != 1 || list.Runs[0].Stop != test.want || w.paid.Load() != 1 {
 				t.Errorf("got %+v and %d payments", list.Runs, w.paid.Load())
 			}
+		})
+	}
+}
+
+// quitter is the connection of a client that disconnects at the first piece that contains text.
+type quitter struct {
+	httptest.ResponseRecorder
+	text string
+	quit func()
+}
+
+func (q *quitter) Write(b []byte) (int, error) {
+	if strings.Contains(string(b), q.text) {
+		q.quit()
+	}
+	return q.ResponseRecorder.Write(b)
+}
+
+// A run that has stopped keeps its state when its client has disconnected: clients disconnect at an
+// error in a stream, and send the request again.
+func TestAStoppedRunIsNotCancelled(t *testing.T) {
+	for _, test := range []struct{ task, text, want string }{
+		{"pay and fail", `"error"`, "failed"},
+		{"ask first", `"error"`, "waiting"},
+		{"pay slowly", "Let me", "over"}, // control: it works, and is cancelled
+	} {
+		t.Run(test.task, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				agent, journal := cashier(&world{}), new(store.MemoryJournal)
+				if test.task == "ask first" {
+					agent.Middleware = []pawl.Middleware{pawl.Approve(asks)}
+				}
+				s, err := server.New(server.Options{Agents: []*pawl.Agent{agent}, Journal: journal})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close(t.Context())
+				ctx, cancel := context.WithCancel(t.Context())
+				w := &quitter{*httptest.NewRecorder(), test.text, cancel}
+				s.ServeHTTP(w,
+					request(t, "POST", "http://127.0.0.1/v1/chat/completions", chatOf(test.task, `,"stream":true`)).WithContext(ctx))
+				if ctx.Err() == nil {
+					t.Fatalf("the client did not disconnect: %s", w.Body)
+				}
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				runs, err := journal.JournalRuns(t.Context(), store.Scope{}, "", store.Page{})
+				if err != nil || len(runs) != 1 || runs[0].State != test.want {
+					t.Errorf("got %+v, %v", runs, err)
+				}
+			})
 		})
 	}
 }
