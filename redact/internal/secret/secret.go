@@ -6,9 +6,8 @@
 //	text      Authorization: Basic dXNlcjpzM2NyM3Qva2V5
 //	redacted  Authorization: Basic dXNlcjp[redacted]
 //
-// A Matcher looks for all forms of all secrets in one pass, so that its cost does not grow with
-// their number. A Stream does the same for text in fragments: it holds back text that may be the
-// start of a secret.
+// A Matcher looks for all forms of all secrets. A Stream does the same for text in fragments: it
+// holds back text that may be the start of a secret.
 package secret
 
 import (
@@ -73,23 +72,9 @@ func lowerHex(s string) string {
 	return string(b)
 }
 
-// Matcher looks for forms in one pass, with the automaton of Aho and Corasick. A nil Matcher finds
-// nothing. It is safe for concurrent use.
+// Matcher looks for forms. A nil Matcher finds nothing. It is safe for concurrent use.
 type Matcher struct {
-	root  [256]int32
-	nodes []node
-}
-
-type node struct {
-	next  []edge
-	fail  int32 // the node of the longest proper suffix that starts a form
-	depth int32 // the number of bytes read of a form
-	found int32 // the bytes of the longest form that ends here; 0 means none
-}
-
-type edge struct {
-	b  byte
-	to int32
+	forms [256][]string // by their first byte
 }
 
 // New returns a Matcher of forms, or nil if there are none.
@@ -97,72 +82,30 @@ func New(forms []string) *Matcher {
 	if len(forms) == 0 {
 		return nil
 	}
-	m := &Matcher{nodes: make([]node, 1)}
+	m := new(Matcher)
 	for _, f := range forms {
-		at := int32(0)
-		for i := range len(f) {
-			to := m.child(at, f[i])
-			if to == 0 {
-				to = int32(len(m.nodes))
-				m.nodes = append(m.nodes, node{depth: int32(i + 1)})
-				if at == 0 {
-					m.root[f[i]] = to
-				} else {
-					m.nodes[at].next = append(m.nodes[at].next, edge{f[i], to})
-				}
-			}
-			at = to
-		}
-		m.nodes[at].found = int32(len(f))
-	}
-	var queue []int32 // by depth
-	for _, to := range m.root {
-		if to != 0 {
-			queue = append(queue, to)
-		}
-	}
-	for ; len(queue) > 0; queue = queue[1:] {
-		n := m.nodes[queue[0]]
-		for _, e := range n.next {
-			c := &m.nodes[e.to]
-			c.fail = m.step(n.fail, e.b)
-			c.found = max(c.found, m.nodes[c.fail].found)
-			queue = append(queue, e.to)
-		}
+		m.forms[f[0]] = append(m.forms[f[0]], f)
 	}
 	return m
 }
 
-// child returns the node after b, or 0 if there is none.
-func (m *Matcher) child(at int32, b byte) int32 {
-	if at == 0 {
-		return m.root[b]
-	}
-	for _, e := range m.nodes[at].next {
-		if e.b == b {
-			return e.to
+// at returns the length of the longest form at the start of s, 0 if there is none. open reports
+// whether s is the start of a longer form.
+func (m *Matcher) at(s string) (n int, open bool) {
+	for _, f := range m.forms[s[0]] {
+		if strings.HasPrefix(s, f) {
+			n = max(n, len(f))
+		} else if strings.HasPrefix(f, s) {
+			open = true
 		}
 	}
-	return 0
-}
-
-func (m *Matcher) step(at int32, b byte) int32 {
-	for ; at != 0; at = m.nodes[at].fail {
-		if to := m.child(at, b); to != 0 {
-			return to
-		}
-	}
-	return m.root[b]
+	return n, open
 }
 
 // Find reports whether s contains a form.
 func (m *Matcher) Find(s string) bool {
-	if m == nil {
-		return false
-	}
-	at := int32(0)
-	for i := range len(s) {
-		if at = m.step(at, s[i]); at != 0 && m.nodes[at].found > 0 {
+	for i := 0; m != nil && i < len(s); i++ {
+		if n, _ := m.at(s[i:]); n > 0 {
 			return true
 		}
 	}
@@ -175,21 +118,15 @@ func (m *Matcher) Replace(s string) string {
 	if !m.Find(s) {
 		return s
 	}
-	st := Stream{m: m}
-	return st.Write(s) + st.Flush()
+	st := Stream{m: m, held: s}
+	return st.Flush()
 }
 
 // Stream replaces forms in text that arrives in fragments. The zero value holds nothing back.
 type Stream struct {
-	m     *Matcher
-	at    int32
-	held  []byte // not emitted yet
-	spans []span // in held; one form each, or several that overlap
-}
-
-type span struct {
-	from, to int
-	emitted  bool // its Mask was emitted
+	m      *Matcher
+	held   string // not emitted yet
+	masked int    // the bytes of held that belong to a form whose Mask was emitted
 }
 
 // Stream returns a Stream that looks for the forms of m.
@@ -198,69 +135,33 @@ func (m *Matcher) Stream() *Stream { return &Stream{m: m} }
 // Write accepts a fragment and returns the text that may be emitted: everything except the longest
 // suffix that starts a form.
 func (s *Stream) Write(text string) string {
-	m := s.m
-	if m == nil || len(s.held) == 0 && m.innocent(text) {
+	if s.m == nil {
 		return text
 	}
-	for i := range len(text) {
-		s.held = append(s.held, text[i])
-		if s.at = m.step(s.at, text[i]); s.at == 0 {
-			continue
-		}
-		if n := int(m.nodes[s.at].found); n > 0 {
-			s.mark(len(s.held)-n, len(s.held))
-		}
-	}
-	return s.tell(len(s.held) - int(m.nodes[s.at].depth))
-}
-
-// innocent reports whether s neither contains a form nor ends with the start of a form.
-func (m *Matcher) innocent(s string) bool {
-	at := int32(0)
-	for i := range len(s) {
-		if at = m.step(at, s[i]); at != 0 && m.nodes[at].found > 0 {
-			return false
-		}
-	}
-	return at == 0
+	s.held += text
+	return s.emit(false)
 }
 
 // Flush returns the text that is held back, at the end of the text.
-func (s *Stream) Flush() string {
-	s.at = 0
-	return s.tell(len(s.held))
-}
+func (s *Stream) Flush() string { return s.emit(true) }
 
-// mark records a form, joined with the forms that it overlaps.
-func (s *Stream) mark(from, to int) {
-	emitted := false
-	for n := len(s.spans); n > 0 && s.spans[n-1].to > from; n = len(s.spans) {
-		last := s.spans[n-1]
-		from, emitted = min(from, last.from), emitted || last.emitted
-		s.spans = s.spans[:n-1]
-	}
-	s.spans = append(s.spans, span{from, to, emitted})
-}
-
-// tell releases the first n bytes.
-func (s *Stream) tell(n int) string {
+// emit releases the text up to the first place where a form may begin. all means that no text
+// follows.
+func (s *Stream) emit(all bool) string {
 	var b strings.Builder
-	at, left := 0, s.spans[:0]
-	for _, p := range s.spans {
-		if p.from >= n {
-			left = append(left, span{p.from - n, p.to - n, p.emitted})
-			continue
+	i := 0
+	for ; i < len(s.held); i++ {
+		n, open := s.m.at(s.held[i:])
+		if open && !all {
+			break
 		}
-		b.Write(s.held[at:p.from])
-		if !p.emitted {
+		if n > 0 && i >= s.masked {
 			b.WriteString(Mask)
 		}
-		if at = min(p.to, n); p.to > n {
-			left = append(left, span{0, p.to - n, true})
+		if s.masked = max(s.masked, i+n); i >= s.masked {
+			b.WriteByte(s.held[i])
 		}
 	}
-	b.Write(s.held[at:n])
-	s.spans = left
-	s.held = append(s.held[:0], s.held[n:]...)
+	s.held, s.masked = s.held[i:], max(0, s.masked-i)
 	return b.String()
 }
