@@ -103,10 +103,15 @@ const (
 	compactTime  = 5 * time.Second // writes wait meanwhile: less than a third of a lease
 )
 
-// compact removes the remains of deleted runs from the files of the journal, if it can do so: now,
-// and at most once in compactEvery.
+// compact removes the remains of deleted runs and memories from the files of their stores, if these
+// can do so: now, and at most once in compactEvery.
 func (h *hub) compact() {
-	db, ok := h.s.o.Journal.(interface{ Compact(context.Context) error })
+	type compacter interface{ Compact(context.Context) error }
+	db, ok := h.s.o.Journal.(compacter)
+	other, has := h.s.o.Memories.(compacter)
+	if !ok {
+		db, ok, has = other, has, false
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.remains++; !ok || h.remains > 1 || closed(h.drained) {
@@ -119,8 +124,11 @@ func (h *hub) compact() {
 			h.mu.Unlock()
 			ctx, cancel := context.WithTimeout(context.Background(), compactTime)
 			err := db.Compact(ctx)
+			if has && other != db {
+				err = errors.Join(err, other.Compact(ctx))
+			}
 			if cancel(); err != nil {
-				h.s.o.Log.Warn("remains of deleted runs are in the files of the journal: pawl runs prune removes them", "error", err)
+				h.s.o.Log.Warn("remains of deleted data are in the files of the store: pawl runs prune removes them", "error", err)
 			}
 			if last {
 				return

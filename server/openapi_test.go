@@ -61,7 +61,7 @@ func TestTheDocumentOfTheAPI(t *testing.T) {
 	for _, ask := range []struct{ method, path, at, body string }{
 		{"get", "/v1/health", "", ""}, {"get", "/v1/agents", "", ""}, {"get", "/v1/runs", "", ""}, {"get", "/v1/runs/{id}", "/v1/runs/r", ""}, {"get", "/v1/runs/{id}", "/v1/runs/s", ""},
 		{"get", "/v1/runs/{id}/export", "/v1/runs/r/export", ""}, {"get", "/v1/runs/{id}/effects", "/v1/runs/r/effects", ""}, {"get", "/v1/runs/{id}/diff/{other}", "/v1/runs/r/diff/s", ""},
-		{"get", "/v1/pending", "", ""}, {"get", "/v1/tools", "", ""}, {"get", "/v1/schedules", "", ""}, {"post", "/v1/runs", "", `{"input":"hello"}`},
+		{"get", "/v1/pending", "", ""}, {"get", "/v1/tools", "", ""}, {"get", "/v1/schedules", "", ""}, {"get", "/v1/memories", "", ""}, {"post", "/v1/runs", "", `{"input":"hello"}`},
 		{"post", "/v1/tools/{name}/call", "/v1/tools/look/call", `{"args":{"at":"x"}}`}, {"post", "/v1/runs/{id}/fork", "/v1/runs/s/fork", `{"steps":1}`}, {"post", "/v1/runs/{id}/cancel", "/v1/runs/r/cancel", ""},
 	} {
 		if ask.at == "" {

@@ -41,6 +41,7 @@ type Options struct {
 	Origins []string
 
 	Schedules store.Schedules // schedules to list; nil means none
+	Memories  store.Memories  // memories to list, confirm and forget; nil means none
 	// MCP handles /mcp, behind authentication with the scope tools. Nil means not found.
 	MCP     http.Handler
 	Metrics http.Handler // handles GET /metrics, with the scope read; nil means not found

@@ -25,11 +25,12 @@ type Scope string
 
 // The scopes. A token has the scopes that it names. ScopeAll includes all of them.
 const (
-	ScopeRead Scope = "read" // see runs, tools and schedules, and watch them
-	// ScopeRun: start runs, give their passive calls results, steer and cancel them; the OpenAI
-	// endpoints.
+	ScopeRead Scope = "read" // see runs, tools, schedules and memories, and watch runs
+	// ScopeRun: start runs, give their passive calls results, steer and cancel them; forget
+	// memories; the OpenAI endpoints.
 	ScopeRun Scope = "run"
-	// ScopeDecide: approve and reject calls, and state the outcome of interrupted ones.
+	// ScopeDecide: approve and reject calls, and state the outcome of interrupted ones; confirm and
+	// forget memories.
 	ScopeDecide Scope = "decide"
 	ScopeTools  Scope = "tools" // call tools; MCP
 	ScopeAll    Scope = "all"

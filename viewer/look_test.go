@@ -93,7 +93,7 @@ func unnamed(ctx context.Context, t *testing.T, p *browser.Page) (found []string
 // screenshots of all are stored.
 func TestLooks(t *testing.T) {
 	ctx, p := page(t)
-	w := open(t, nil)
+	w, _ := remembers(t, "Anna likes tea.", strings.Repeat("W", 300))
 	close(w.gate)
 	w.hostile = []hostile{{"", strings.Repeat("a long word without a break: "+strings.Repeat("W", 200)+"\n", 20)}}
 	for _, body := range []string{
@@ -120,6 +120,7 @@ func TestLooks(t *testing.T) {
 		{"tool", "#/try/tool/support%2Frefund", `document.querySelector("#call")`, ""},
 		{"compare", "#/compare/refund/done", `document.querySelector(".differences li")`, ""},
 		{"compare-none", "#/compare", `document.querySelector(".empty")`, ""},
+		{"memory", "#/memory", `document.querySelectorAll(".memory").length === 2`, `document.querySelector('.memory:last-of-type [data-do="forget"]:not(.danger)')?.click()`},
 		{"none", "#/nothing", `document.querySelector("h1")`, ""},
 		{"help", "#/runs", `document.querySelector("dialog[open]")`, ""},
 	}
@@ -183,7 +184,7 @@ func TestLooksControl(t *testing.T) {
 // shows that it has the focus, and follows the one before.
 func TestFocus(t *testing.T) {
 	ctx, p := page(t)
-	w := open(t, nil)
+	w, _ := remembers(t, "Anna likes tea.", "Anna sails.")
 	close(w.gate)
 	w.post("/v1/runs", `{"id":"refund","agent":"support","input":"Refund it.","wait":true}`)
 	for _, width := range []int{1280, 400} {
@@ -191,6 +192,7 @@ func TestFocus(t *testing.T) {
 		for _, pg := range []struct{ hash, ready string }{
 			{"#/runs", `document.querySelector(".row")`}, {"#/run/refund?sel=run%2F1%2F1", `document.querySelector("#detail")`}, {"#/inbox", `document.querySelector(".question")`},
 			{"#/try/tool/support%2Frefund", `document.querySelector("#call")`}, {"#/compare/refund/refund", `document.querySelector(".figures")`},
+			{"#/memory", `document.querySelectorAll(".memory").length === 2`},
 		} {
 			must(t, p.Open(ctx, "about:blank"))
 			must(t, p.Open(ctx, w.URL+"/"+pg.hash))

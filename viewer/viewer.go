@@ -1,7 +1,7 @@
 // Package viewer provides pages for people over the API of package server: runs in progress, one
-// run as a timeline, pending calls, a comparison of two runs, and a place to try agents and tools.
-// They are plain HTML, CSS and JavaScript modules, embedded unchanged: there is no build step, and
-// nothing is loaded from other servers.
+// run as a timeline, pending calls, a comparison of two runs, memories, and a place to try agents
+// and tools. They are plain HTML, CSS and JavaScript modules, embedded unchanged: there is no build
+// step, and nothing is loaded from other servers.
 //
 //	s, err := server.New(server.Options{Agents: agents, Journal: db, Pages: viewer.Handler()})
 //
@@ -15,7 +15,7 @@
 //	js/fold.js   converts events to a tree of requests and calls: a run as of any event
 //	js/states.js the outcomes of calls and the states of runs, in one table
 //	js/watch.js  follows one run             js/store.js  follows the list of runs
-//	js/run.js, runs.js, inbox.js, try.js, compare.js   the pages
+//	js/run.js, runs.js, inbox.js, try.js, compare.js, memory.js   the pages
 //	js/text.js, json.js, markdown.js        make foreign text harmless
 package viewer
 

@@ -68,6 +68,10 @@ export async function post(path, body, options) {
   return parse(await (await ask("POST", path, body ?? {}, options)).text());
 }
 
+export async function del(path) {
+  return parse(await (await ask("DELETE", path)).text());
+}
+
 export const runPath = (id, rest = "") => "/v1/runs/" + encodeURIComponent(id) + rest;
 
 // ms until a silent stream counts as broken: the server sends a heartbeat every 15 s

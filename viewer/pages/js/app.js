@@ -3,6 +3,7 @@ import { html, render, useEffect, useLayoutEffect, useRef, useState } from "../v
 import { Compare } from "./compare.js";
 import { Inbox } from "./inbox.js";
 import { keys, keysOn, listen, setKeys } from "./keys.js";
+import { Memory } from "./memory.js";
 import { Dialog, go, Icon, Trouble } from "./parts.js";
 import { RunPage } from "./run.js";
 import { Runs } from "./runs.js";
@@ -45,6 +46,7 @@ const places = [
   { id: "inbox", title: "Inbox", icon: "inbox" },
   { id: "try", title: "Try", icon: "try" },
   { id: "compare", title: "Compare", icon: "compare" },
+  { id: "memory", title: "Memory", icon: "memory" },
 ];
 
 function App() {
@@ -64,8 +66,8 @@ function App() {
     first.current = false;
   }, [where]);
   const waiting = s.waiting.reduce((n, w) => n + w.pending.length, 0);
-  const Page = { runs: Runs, inbox: Inbox, compare: Compare, try: Try, run: RunPage }[at.page];
-  const props = { runs: {}, inbox: {}, compare: { a: at.rest[0], b: at.rest[1] }, try: { what: at.rest[0], name: at.rest[1] }, run: { key: at.rest[0], id: at.rest[0], query: at.query } }[at.page];
+  const Page = { runs: Runs, inbox: Inbox, compare: Compare, memory: Memory, try: Try, run: RunPage }[at.page];
+  const props = { runs: {}, inbox: {}, memory: {}, compare: { a: at.rest[0], b: at.rest[1] }, try: { what: at.rest[0], name: at.rest[1] }, run: { key: at.rest[0], id: at.rest[0], query: at.query } }[at.page];
   return html`
     <a class="skip" href="#main" onClick=${(e) => (e.preventDefault(), document.getElementById("main").focus())}>To the content</a>
     <header class="top">

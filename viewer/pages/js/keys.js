@@ -1,7 +1,7 @@
 // Keys. Single-letter keys can be switched off, for people who use speech input.
 
 export const keys = [
-  ["Everywhere", [["g r", "runs"], ["g i", "inbox"], ["g t", "try"], ["g c", "compare"], ["/", "search"], ["t", "light, dark, or as the system"], ["?", "this help"], ["Esc", "close; leave a field"]]],
+  ["Everywhere", [["g r", "runs"], ["g i", "inbox"], ["g t", "try"], ["g c", "compare"], ["g m", "memory"], ["/", "search"], ["t", "light, dark, or as the system"], ["?", "this help"], ["Esc", "close; leave a field"]]],
   ["Lists", [["j k", "next, previous"], ["Enter", "open"], ["x", "mark a run to compare"]]],
   ["A run", [["v", "next view"], ["[ ]", "an event back, on"], ["l", "live, or the whole"], ["↑ ↓", "rows of the timeline"], ["← →", "close, open what is inside"], ["Enter", "details"]]],
   ["Inbox", [["j k", "next, previous question"], ["a", "approve"], ["e", "edit the arguments"], ["d", "deny"]]],
@@ -38,7 +38,7 @@ export function listen(o) {
     if (typing || !on || document.querySelector("dialog[open]")) return;
     if (Date.now() - g < 1200) {
       g = 0;
-      const to = { r: "#/runs", i: "#/inbox", t: "#/try", c: "#/compare" }[e.key];
+      const to = { r: "#/runs", i: "#/inbox", t: "#/try", c: "#/compare", m: "#/memory" }[e.key];
       if (to) {
         e.preventDefault();
         return o.go(to);

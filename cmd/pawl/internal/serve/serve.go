@@ -85,7 +85,7 @@ func (c *Cmd) Run(sys *cli.System) error {
 		return assemble.Misconfigured(err)
 	}
 	o := server.Options{Agents: all.agents, Journal: db, Secrets: all.secrets, Tokens: tokens, Hosts: c.Host,
-		Origins: c.Origin, Schedules: db, MaxRuns: c.MaxRuns, Lease: c.Lease, Pages: viewer.Handler(),
+		Origins: c.Origin, Schedules: db, Memories: db, MaxRuns: c.MaxRuns, Lease: c.Lease, Pages: viewer.Handler(),
 		HideReasoning: c.Reasoning == "off", ShowCalls: c.ShowTools == "show",
 		Queue: c.Queue, TenantRuns: c.TenantRuns, AddressConns: cmp.Or(c.AddrConns, -1), Drain: cmp.Or(c.Drain, -1),
 		Log: slog.New(slog.NewTextHandler(sys.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))}

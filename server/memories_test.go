@@ -1,0 +1,186 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawl-go/pawl/server"
+	"github.com/pawl-go/pawl/store"
+	"github.com/pawl-go/pawl/store/sqlite"
+)
+
+func memoriesDB(t *testing.T) (db *sqlite.DB, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	db, err := sqlite.Open(filepath.Join(dir, "pawl.db"), &sqlite.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db, dir
+}
+
+func remembered(t *testing.T, db store.Memories, s store.Scope, m store.Memory) string {
+	t.Helper()
+	m, _, err := db.AddMemory(t.Context(), s, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.ID
+}
+
+// A client sees, confirms and forgets the memories of its own user, with the scopes of its token.
+// Those of other users and tenants do not exist for it, and stay.
+func TestMemories(t *testing.T) {
+	db, _ := memoriesDB(t)
+	scopes := map[string]store.Scope{"anna": {Tenant: "acme", User: "anna"}, "bob": {Tenant: "acme", User: "bob"}, "else": {Tenant: "other", User: "anna"}}
+	var all []server.Token
+	for name, s := range scopes {
+		all = append(all, server.Token{Name: name, Token: name + "-all-all-all-all-all", Scopes: []server.Scope{server.ScopeAll}, Tenant: s.Tenant, User: s.User, Approves: []string{"*"}})
+	}
+	for _, scope := range []server.Scope{server.ScopeRead, server.ScopeRun, server.ScopeDecide, server.ScopeTools} {
+		all = append(all, server.Token{Name: string(scope), Token: string(scope) + "-only-only-only-only", Scopes: []server.Scope{scope}, Tenant: "acme", User: "anna"})
+	}
+	v := serve(t, func(o *server.Options) { o.Journal, o.Memories, o.Tokens = db, db, all })
+	ids := map[string]string{}
+	for name, s := range scopes {
+		ids[name] = remembered(t, db, s, store.Memory{Text: "A fact of " + name + ".", Source: store.Source{Run: "r", Unconfirmed: true}})
+	}
+	remembered(t, db, scopes["anna"], store.Memory{Text: "Another fact.", Source: store.Source{Run: "s"}})
+
+	for _, c := range []struct {
+		token, method, path string
+		status              int
+	}{
+		{"run", "GET", "/v1/memories", 403}, {"decide", "GET", "/v1/memories", 403}, {"tools", "GET", "/v1/memories", 403},
+		{"read", "DELETE", "/v1/memories/" + ids["anna"], 403}, {"tools", "DELETE", "/v1/memories/" + ids["anna"], 403},
+		{"read", "DELETE", "/v1/memories?run=r", 403}, {"tools", "DELETE", "/v1/memories?run=r", 403},
+		{"read", "POST", "/v1/memories/" + ids["anna"] + "/confirm", 403}, {"run", "POST", "/v1/memories/" + ids["anna"] + "/confirm", 403},
+		{"read", "GET", "/v1/memories", 200},
+	} {
+		v.token = c.token + "-only-only-only-only"
+		body := ""
+		if c.method == "POST" {
+			body = "{}"
+		}
+		v.do(c.method, c.path, body, c.status, nil)
+	}
+	v.token = ""
+	v.code("GET", "/v1/memories", "", 401, "no_token")
+
+	for name := range scopes {
+		v.token = name + "-all-all-all-all-all"
+		for other, id := range ids {
+			if other != name {
+				v.code("DELETE", "/v1/memories/"+id, "", 404, "not_found")
+				v.code("POST", "/v1/memories/"+id+"/confirm", `{}`, 404, "not_found")
+			}
+		}
+	}
+	v.token = "anna-all-all-all-all-all"
+	v.code("DELETE", "/v1/memories/%00", "", 400, "bad_request")
+	v.code("DELETE", "/v1/memories", "", 400, "bad_request")
+	v.code("DELETE", "/v1/memories?all=1", "", 400, "bad_request")
+	var page server.Memories
+	v.do("GET", "/v1/memories?limit=1", "", 200, &page)
+	if len(page.Memories) != 1 || page.Memories[0].ID != ids["anna"] || page.After != ids["anna"] || page.Memories[0].Source.Run != "r" {
+		t.Errorf("the first page: %+v", page)
+	}
+	v.do("GET", "/v1/memories?after="+page.After, "", 200, &page)
+	if len(page.Memories) != 1 || page.Memories[0].Text != "Another fact." {
+		t.Errorf("the second page: %+v", page)
+	}
+	var m store.Memory
+	v.do("POST", "/v1/memories/"+ids["anna"]+"/confirm", `{"always":true}`, 200, &m)
+	if stored, err := db.Memory(t.Context(), scopes["anna"], ids["anna"]); err != nil || stored.Source.Unconfirmed || !m.Source.Always || stored.Source != m.Source {
+		t.Errorf("confirmed %+v, stored %+v, %v", m, stored, err)
+	}
+	var gone server.Forgotten
+	v.do("DELETE", "/v1/memories?run=r", "", 200, &gone)
+	if !slices.Equal(gone.Forgotten, []string{ids["anna"]}) {
+		t.Errorf("forgotten %q", gone.Forgotten)
+	}
+	for name, want := range map[string]int{"anna": 1, "bob": 1, "else": 1} {
+		list, err := db.Memories(t.Context(), scopes[name], store.Page{})
+		if err != nil || len(list) != want || name != "anna" && !list[0].Source.Unconfirmed {
+			t.Errorf("%s has %+v, %v", name, list, err)
+		}
+	}
+	// a server without memories
+	v = serve(t, nil)
+	v.do("GET", "/v1/memories", "", 200, &page)
+	v.code("DELETE", "/v1/memories/m1", "", 404, "not_found")
+	v.do("DELETE", "/v1/memories?run=r", "", 200, nil)
+}
+
+// More memories than a page are forgotten with their run.
+func TestForgetRun(t *testing.T) {
+	db, _ := memoriesDB(t)
+	v := serve(t, func(o *server.Options) { o.Memories = db })
+	for i := range 1100 {
+		remembered(t, db, store.Scope{}, store.Memory{Text: fmt.Sprint("Fact ", i), Source: store.Source{Run: []string{"r", "s"}[i%2]}})
+	}
+	var gone server.Forgotten
+	v.do("DELETE", "/v1/memories?run=r", "", 200, &gone)
+	list, err := db.Memories(t.Context(), store.Scope{}, store.Page{Limit: 1000})
+	if err != nil || len(gone.Forgotten) != 550 || len(list) != 550 || slices.ContainsFunc(list, func(m store.Memory) bool { return m.Source.Run != "s" }) {
+		t.Errorf("%d are forgotten, %d are left, %v", len(gone.Forgotten), len(list), err)
+	}
+}
+
+// After DELETE of a memory, no file of the database has its text or its vector, whether the journal
+// is in the same database or elsewhere.
+func TestForgetErases(t *testing.T) {
+	for _, same := range []bool{true, false} {
+		db, dir := memoriesDB(t)
+		v := serve(t, func(o *server.Options) {
+			if o.Memories = db; same {
+				o.Journal = db
+			}
+		})
+		hits := func(words ...string) (n int) {
+			files, err := os.ReadDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range files {
+				b, err := os.ReadFile(filepath.Join(dir, f.Name()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, word := range words {
+					n += strings.Count(string(b), word)
+				}
+			}
+			return n
+		}
+		vector := store.Vector{Model: "m", Values: []float32{0.123456789, 0.987654321}}
+		id := remembered(t, db, store.Scope{}, store.Memory{Text: "The user plays the xylophone.", Vector: vector})
+		remembered(t, db, store.Scope{}, store.Memory{Text: "The user was a cellist.", Source: store.Source{Run: "r"}})
+		first, second := []string{"xylophon", "\xea\xd6\xfc\x3d"}, []string{"cellist"}
+		if hits(first...) < 2 || hits(second...) == 0 {
+			t.Fatal("the files have no trace of the memories: nothing is tested")
+		}
+		v.do("DELETE", "/v1/memories/"+id, "", 200, nil)
+		for end := time.After(30 * time.Second); hits(first...) > 0; {
+			select {
+			case <-end:
+				t.Fatalf("%d places have the text of the memory", hits(first...))
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+		v.do("DELETE", "/v1/memories?run=r", "", 200, nil)
+		if err := v.s.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		if n := hits(second...); n > 0 {
+			t.Errorf("%d places have the text of the memory of the run", n)
+		}
+	}
+}
