@@ -36,16 +36,19 @@ func remembered(t *testing.T, db store.Memories, s store.Scope, m store.Memory) 
 }
 
 // A client sees, confirms and forgets the memories of its own user, with the scopes of its token.
-// Those of other users and tenants do not exist for it, and stay.
+// Memories of other users and tenants do not exist for it, and stay.
 func TestMemories(t *testing.T) {
 	db, _ := memoriesDB(t)
-	scopes := map[string]store.Scope{"anna": {Tenant: "acme", User: "anna"}, "bob": {Tenant: "acme", User: "bob"}, "else": {Tenant: "other", User: "anna"}}
+	scopes := map[string]store.Scope{"anna": {Tenant: "acme", User: "anna"}, "bob": {Tenant: "acme", User: "bob"},
+		"else": {Tenant: "other", User: "anna"}}
 	var all []server.Token
 	for name, s := range scopes {
-		all = append(all, server.Token{Name: name, Token: name + "-all-all-all-all-all", Scopes: []server.Scope{server.ScopeAll}, Tenant: s.Tenant, User: s.User, Approves: []string{"*"}})
+		all = append(all, server.Token{Name: name, Token: name + "-all-all-all-all-all", Tenant: s.Tenant, User: s.User,
+			Scopes: []server.Scope{server.ScopeAll}, Approves: []string{"*"}})
 	}
 	for _, scope := range []server.Scope{server.ScopeRead, server.ScopeRun, server.ScopeDecide, server.ScopeTools} {
-		all = append(all, server.Token{Name: string(scope), Token: string(scope) + "-only-only-only-only", Scopes: []server.Scope{scope}, Tenant: "acme", User: "anna"})
+		all = append(all, server.Token{Name: string(scope), Token: string(scope) + "-only-only-only-only",
+			Scopes: []server.Scope{scope}, Tenant: "acme", User: "anna"})
 	}
 	v := serve(t, func(o *server.Options) { o.Journal, o.Memories, o.Tokens = db, db, all })
 	ids := map[string]string{}
@@ -89,7 +92,8 @@ func TestMemories(t *testing.T) {
 	v.code("DELETE", "/v1/memories?all=1", "", 400, "bad_request")
 	var page server.Memories
 	v.do("GET", "/v1/memories?limit=1", "", 200, &page)
-	if len(page.Memories) != 1 || page.Memories[0].ID != ids["anna"] || page.After != ids["anna"] || page.Memories[0].Source.Run != "r" {
+	if list := page.Memories; len(list) != 1 || list[0].ID != ids["anna"] || page.After != ids["anna"] ||
+		list[0].Source.Run != "r" {
 		t.Errorf("the first page: %+v", page)
 	}
 	v.do("GET", "/v1/memories?after="+page.After, "", 200, &page)
@@ -98,7 +102,8 @@ func TestMemories(t *testing.T) {
 	}
 	var m store.Memory
 	v.do("POST", "/v1/memories/"+ids["anna"]+"/confirm", `{"always":true}`, 200, &m)
-	if stored, err := db.Memory(t.Context(), scopes["anna"], ids["anna"]); err != nil || stored.Source.Unconfirmed || !m.Source.Always || stored.Source != m.Source {
+	stored, err := db.Memory(t.Context(), scopes["anna"], ids["anna"])
+	if err != nil || stored.Source.Unconfirmed || !m.Source.Always || stored.Source != m.Source {
 		t.Errorf("confirmed %+v, stored %+v, %v", m, stored, err)
 	}
 	var gone server.Forgotten
@@ -124,12 +129,14 @@ func TestForgetRun(t *testing.T) {
 	db, _ := memoriesDB(t)
 	v := serve(t, func(o *server.Options) { o.Memories = db })
 	for i := range 1100 {
-		remembered(t, db, store.Scope{}, store.Memory{Text: fmt.Sprint("Fact ", i), Source: store.Source{Run: []string{"r", "s"}[i%2]}})
+		from := store.Source{Run: []string{"r", "s"}[i%2]}
+		remembered(t, db, store.Scope{}, store.Memory{Text: fmt.Sprint("Fact ", i), Source: from})
 	}
 	var gone server.Forgotten
 	v.do("DELETE", "/v1/memories?run=r", "", 200, &gone)
 	list, err := db.Memories(t.Context(), store.Scope{}, store.Page{Limit: 1000})
-	if err != nil || len(gone.Forgotten) != 550 || len(list) != 550 || slices.ContainsFunc(list, func(m store.Memory) bool { return m.Source.Run != "s" }) {
+	ofRun := func(m store.Memory) bool { return m.Source.Run != "s" }
+	if err != nil || len(gone.Forgotten) != 550 || len(list) != 550 || slices.ContainsFunc(list, ofRun) {
 		t.Errorf("%d are forgotten, %d are left, %v", len(gone.Forgotten), len(list), err)
 	}
 }

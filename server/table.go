@@ -54,7 +54,8 @@ func (s *Server) table() []route {
 		{method: "GET", path: "/v1/memories", scope: ScopeRead, does: "Lists what agents remember of the user, by ID.", query: paging, out: Memories{}, do: (*call).memories},
 		{method: "POST", path: "/v1/memories/{id}/confirm", scope: ScopeDecide, does: "Confirms a memory, so that models are shown it.", in: Confirm{}, out: store.Memory{}, do: (*call).confirm},
 		{method: "DELETE", path: "/v1/memories/{id}", scope: ScopeRun, or: ScopeDecide, does: "Forgets a memory. Stored runs keep what they recalled until they are deleted.", out: Forgotten{}, do: (*call).forget},
-		{method: "DELETE", path: "/v1/memories", scope: ScopeRun, or: ScopeDecide, does: "Forgets the memories that came of a run.", query: []param{{"run", "the ID of the run"}}, out: Forgotten{}, do: (*call).forgetRun},
+		{method: "DELETE", path: "/v1/memories", scope: ScopeRun, or: ScopeDecide, does: "Forgets the memories that came of a run.",
+			query: []param{{"run", "the ID of the run"}}, out: Forgotten{}, do: (*call).forgetRun},
 
 		{method: "POST", path: "/v1/chat/completions", scope: ScopeRun,
 			does: "OpenAI's Chat Completions: an agent is a model. The client executes the tools in its request.", in: json.RawMessage{}, out: json.RawMessage{}, stream: true, loose: true, do: (*call).chat},

@@ -13,7 +13,7 @@ import (
 	"github.com/pawl-go/pawl/store/sqlite"
 )
 
-// remembers opens the pages of a server with memories: those of the run r are unconfirmed.
+// remembers opens the pages of a server with memories. Every other one is unconfirmed.
 func remembers(t *testing.T, texts ...string) (*shop, *sqlite.DB) {
 	t.Helper()
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "pawl.db"), &sqlite.Options{NoSync: true})
@@ -84,7 +84,8 @@ func TestHostileMemories(t *testing.T) {
 	ctx, p := page(t)
 	var texts []string
 	for _, a := range attacks() {
-		if clean := strings.ToValidUTF8(a.text, ""); clean == a.text && len(a.text) < 100_000 && !strings.Contains(a.text, "\x00") {
+		clean := strings.ToValidUTF8(a.text, "")
+		if clean == a.text && len(a.text) < 100_000 && !strings.Contains(a.text, "\x00") {
 			texts = append(texts, "A "+a.text, a.text)
 		}
 	}
