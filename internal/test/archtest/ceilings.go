@@ -56,7 +56,7 @@ var ceilings = []ceiling{
 	{dir: "store", goal: 3500, now: 3770},
 	{dir: "durable", goal: 2650, now: 3800},
 	{dir: "durable/temporal", goal: 2150, now: 2680},
-	{dir: "server", goal: 3900, now: 5730},
+	{dir: "server", goal: 3900, now: 5800},
 	{dir: "server/uistream", goal: 830, now: 1260},
 	{dir: "thread", goal: 115},
 	{dir: "viewer", goal: 45},
