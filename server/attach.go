@@ -254,7 +254,7 @@ func (c *call) onDisconnect(agent string) string {
 }
 
 // abandon cancels the run of a client that has disconnected, if it has no reader after a while. A
-// run that has stopped by then does not change: a repeated request gets its failure or its question.
+// run that has stopped by then stays: a repeated request gets its failure or its question.
 func (c *call) abandon(id string, deserted func() bool) {
 	gone := &call{s: c.s, client: c.client, r: c.r.WithContext(context.WithoutCancel(c.ctx()))}
 	time.AfterFunc(c.s.o.Reconnect, func() {
