@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/redact"
@@ -55,29 +56,7 @@ func formOf(r Request) form {
 			to += "?" + u.RawQuery
 		}
 	}
-	return form{r.Method + " " + to, canonical(r.Body)}
-}
-
-// canonical returns JSON with sorted names and no spaces. Other text is returned unchanged.
-func canonical(b []byte) string {
-	v, err := decode(b)
-	if err != nil {
-		return string(b)
-	}
-	out, err := json.Marshal(v)
-	if err != nil {
-		return string(b)
-	}
-	return string(out)
-}
-
-func decode(b []byte) (v any, err error) {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	if err = d.Decode(&v); err == nil && d.More() {
-		err = errors.New("more than one value")
-	}
-	return v, err
+	return form{r.Method + " " + to, string(jsonform.Canonical(json.RawMessage(r.Body)))}
 }
 
 // Left returns how many recorded requests were not asked.
@@ -225,8 +204,8 @@ func (p *Player) miss(now Request, f form, same int) *Miss {
 
 // differences are the places in which two bodies differ.
 func differences(recorded, now []byte) []Difference {
-	a, errA := decode(recorded)
-	b, errB := decode(now)
+	a, errA := jsonform.Value(recorded)
+	b, errB := jsonform.Value(now)
 	if errA != nil || errB != nil {
 		return []Difference{{"", quoted(string(recorded)), quoted(string(now))}}
 	}
@@ -280,11 +259,11 @@ func rendered(v any) string {
 	if v == (absent{}) {
 		return ""
 	}
-	b, err := plainJSON(v, "")
+	b, err := jsonform.Marshal(v)
 	if err != nil {
 		return err.Error()
 	}
-	return strings.TrimSuffix(string(b), "\n")
+	return string(b)
 }
 
 func quoted(s string) string {

@@ -31,6 +31,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/pawl-go/pawl/internal/jsonform"
 )
 
 // Form is what a file with a recording says that it is.
@@ -90,7 +92,7 @@ func (b Body) MarshalJSON() ([]byte, error) {
 	default:
 		form.Text = strings.Split(string(b), "\n")
 	}
-	return plainJSON(form, "")
+	return jsonform.Marshal(form)
 }
 
 // compact reports whether b is JSON that has no spaces, and more than a word.
@@ -133,17 +135,13 @@ func (r *Recording) JSON() ([]byte, error) {
 	if out.Exchanges == nil {
 		out.Exchanges = []Exchange{}
 	}
-	return plainJSON(out, "  ")
-}
-
-// plainJSON is JSON in which nothing is escaped that need not be.
-func plainJSON(v any, indent string) ([]byte, error) {
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", indent)
-	err := e.Encode(v)
-	return out.Bytes(), err
+	b, err := jsonform.Marshal(out)
+	if err != nil {
+		return nil, err
+	}
+	var indented bytes.Buffer
+	err = json.Indent(&indented, append(b, '\n'), "", "  ")
+	return indented.Bytes(), err
 }
 
 // Parse reads a recording. A file of another form is an error that says so.

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonform"
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -140,26 +142,14 @@ func digest(msgs []llm.Message) string {
 	room := mostOfEarlier
 	for i := len(msgs) - 1; i >= 0 && room > 0; i-- {
 		m := msgs[i]
-		if text := strings.TrimSpace(m.Text()); text != "" &&
+		if said := strings.TrimSpace(m.Text()); said != "" &&
 			(m.Role == llm.RoleUser || m.Role == llm.RoleAssistant && !m.HasCalls()) {
-			text = shortened(text, room)
-			room -= len(text)
-			parts = append([]string{string(m.Role) + ": " + text}, parts...)
+			said = text.Middle(said, room)
+			room -= len(said)
+			parts = append([]string{string(m.Role) + ": " + said}, parts...)
 		}
 	}
 	return strings.Join(parts, "\n")
-}
-
-// shortened returns the head and the tail of a text longer than n characters.
-func shortened(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	r := []rune(text)
-	if len(r) <= n {
-		return text
-	}
-	return fmt.Sprintf("%s\n[… %d characters are left out …]\n%s", string(r[:n/2]), len(r)-n/2*2, string(r[len(r)-n/2:]))
 }
 
 // ask returns the call that gives a worker or the lead a task.
@@ -171,13 +161,11 @@ func ask(name, task string) llm.ToolCall {
 
 // with is a call with arguments that always have a JSON form.
 func with(name string, args any) llm.ToolCall {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(args); err != nil {
+	b, err := jsonform.Marshal(args)
+	if err != nil {
 		panic(err) // of texts and of JSON that was read
 	}
-	return llm.ToolCall{Name: name, Args: json.RawMessage(strings.TrimSpace(b.String()))}
+	return llm.ToolCall{Name: name, Args: b}
 }
 
 // unfinished is the answer where no call may be made any more.
@@ -187,7 +175,7 @@ func (t *turn) unfinished() string {
 	for _, s := range t.steps {
 		for i, c := range s.calls {
 			if s.results[i].CallID != "" {
-				fmt.Fprintf(&b, "\n\n%s: %s", c.Name, shortened(s.results[i].Text(), mostOfResult))
+				fmt.Fprintf(&b, "\n\n%s: %s", c.Name, text.Middle(s.results[i].Text(), mostOfResult))
 			}
 		}
 	}
@@ -262,5 +250,5 @@ func asking(a *pawl.Agent, name, description string) *pawl.Tool {
 // firstLine is the first line of what a failed call came to.
 func firstLine(r llm.ToolResult) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(r.Text()), "\n")
-	return shortened(line, 500)
+	return text.Middle(line, 500)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // Plan is how a lead wants a task done.
@@ -101,7 +102,7 @@ func (p Plan) groups() [][]int {
 }
 
 // title is what a phase is called.
-func (p Phase) title() string { return cmp.Or(p.Name, shortened(p.Goals, 60)) }
+func (p Phase) title() string { return cmp.Or(p.Name, text.Middle(p.Goals, 60)) }
 
 // PlanKey names the value of a run that is a plan: a JSON object, with what is to be done in its
 // member "phases" or "steps". A run that begins with it has it in its system text, after the

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -95,7 +96,7 @@ func (r *router) decide(t *turn) move {
 	case result.IsError:
 		return move{err: &PhaseError{1, "the task", name, firstLine(result)}}
 	case name != sumUp && t.output != nil:
-		return move{calls: []llm.ToolCall{summary(t, name+": "+shortened(result.Text(), mostOfResult))}}
+		return move{calls: []llm.ToolCall{summary(t, name+": "+text.Middle(result.Text(), mostOfResult))}}
 	default:
 		return move{text: answerOf(result)}
 	}

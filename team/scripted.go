@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-go/pawl"
 	"github.com/pawl-go/pawl/internal/nearest"
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -40,7 +41,7 @@ func (s Step) title() string {
 	case s.direct():
 		return s.Tool
 	}
-	return shortened(s.Notes, 60)
+	return text.Middle(s.Notes, 60)
 }
 
 const mostSteps = 50
@@ -228,7 +229,7 @@ func (g segment) title() string {
 	for _, s := range g.steps {
 		all = append(all, s.title())
 	}
-	return shortened(strings.Join(all, ", "), 200)
+	return text.Middle(strings.Join(all, ", "), 200)
 }
 
 // call gives the segment to its worker.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -330,7 +331,7 @@ func section(title, worker string, r llm.ToolResult) string {
 	if r.IsError {
 		failed = ", failed"
 	}
-	return fmt.Sprintf("## %s (%s%s)\n%s\n", title, worker, failed, shortened(r.Text(), mostOfResult))
+	return fmt.Sprintf("## %s (%s%s)\n%s\n", title, worker, failed, text.Middle(r.Text(), mostOfResult))
 }
 
 // answerOf returns the answer of a call: its data, if it was held to a form.

@@ -1,7 +1,6 @@
 package jsonform
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
@@ -40,10 +39,8 @@ func DecodeText(err error) string {
 // plainIntegers returns args with plain spelling of integers such as 3.0 or 3e0, or nil if there
 // are none.
 func plainIntegers(args json.RawMessage) json.RawMessage {
-	d := json.NewDecoder(bytes.NewReader(args))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
+	v, err := Value(args)
+	if err != nil {
 		return nil
 	}
 	changed := false

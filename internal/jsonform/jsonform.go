@@ -10,7 +10,9 @@ package jsonform
 import (
 	"bytes"
 	stdjson "encoding/json"
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -62,14 +64,37 @@ func Members(b []byte) (map[string]bool, error) {
 // Canonical returns b with sorted object names and without spaces, so that equal values have equal
 // bytes. Numbers keep their digits. If b is not JSON, it is returned unchanged.
 func Canonical(b stdjson.RawMessage) []byte {
-	d := stdjson.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
+	v, err := Value(b)
+	if err != nil {
 		return b
 	}
 	if out, err := stdjson.Marshal(v); err == nil {
 		return out
 	}
 	return b
+}
+
+// Value decodes one JSON value of any kind. Numbers are json.Numbers.
+func Value(b []byte) (v any, err error) {
+	d := stdjson.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if err = d.Decode(&v); err != nil {
+		return nil, err
+	}
+	if _, err = d.Token(); err != io.EOF {
+		return nil, errors.New("there is more text after it")
+	}
+	return v, nil
+}
+
+// Marshal writes compact JSON. It does not escape <, > and &, because the text is not put into
+// HTML.
+func Marshal(v any) (stdjson.RawMessage, error) {
+	var b bytes.Buffer
+	e := stdjson.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/pawl-go/pawl/internal/jsonform"
 )
 
 var fence = []byte("```")
@@ -175,20 +177,15 @@ func (p *parser) again(first []byte) bool {
 		return false
 	}
 	if !bytes.Equal(first, p.out) {
-		var a, b any
-		if !decode(first, &a) || !decode(p.out, &b) || !reflect.DeepEqual(a, b) {
+		a, errA := jsonform.Value(first)
+		b, errB := jsonform.Value(p.out)
+		if errA != nil || errB != nil || !reflect.DeepEqual(a, b) {
 			return p.fail("there are two objects, and they differ")
 		}
 	}
 	p.out = first
 	p.note("removed a copy of the object")
 	return true
-}
-
-func decode(b []byte, v any) bool {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	return d.Decode(v) == nil
 }
 
 // escaped reports whether the object's first name begins with \".

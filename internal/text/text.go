@@ -1,7 +1,10 @@
 // Package text cuts and inflects the texts of messages.
 package text
 
-import "unicode/utf8"
+import (
+	"fmt"
+	"unicode/utf8"
+)
 
 // Clip shortens s to at most n bytes, at a rune boundary, and marks the cut with an ellipsis.
 func Clip(s string, n int) string {
@@ -49,4 +52,14 @@ func RuneAfter(s string, i int) int {
 		}
 	}
 	return i
+}
+
+// Middle returns s if it has at most n bytes. Otherwise it returns about n bytes of its beginning
+// and its end, with a mark in between.
+func Middle(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	head, tail := s[:RuneBefore(s, n/2)], s[RuneAfter(s, len(s)-n/2):]
+	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", head, len(s)-len(head)-len(tail), tail)
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // maxReply is the maximum size of a result that a program gets, in bytes.
@@ -113,7 +113,7 @@ func beginning(s string) string {
 }
 
 func quoted(text string) json.RawMessage {
-	b, _ := toolrun.Marshal(text) // a string always marshals
+	b, _ := jsonform.Marshal(text) // a string always marshals
 	return b
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -71,20 +72,20 @@ func (e ended) forModel(h *host, p program) llm.ToolResult {
 		parts = append(parts, h.done())
 	}
 	if e.result != nil {
-		text := string(e.result)
+		result := string(e.result)
 		if bad {
-			text = "It had set this result:\n" + text
+			result = "It had set this result:\n" + result
 		}
-		parts = append(parts, text)
+		parts = append(parts, result)
 	}
-	text := strings.Join(parts, "\n")
-	shown := headTail(strings.TrimSuffix(e.logs.text, "\n"), max(p.output-len(text)-64, p.output/16))
+	said := strings.Join(parts, "\n")
+	shown := text.Middle(strings.TrimSuffix(e.logs.text, "\n"), max(p.output-len(said)-64, p.output/16))
 	if shown != "" {
-		text += "\n--- logs ---\n" + shown
+		said += "\n--- logs ---\n" + shown
 	}
-	res := llm.TextResult(text)
+	res := llm.TextResult(said)
 	if bad {
-		res = llm.ErrorResult(text)
+		res = llm.ErrorResult(said)
 	}
 	d := endedData{Outcome: e.outcome, Result: e.result, Error: e.message, Line: e.line, Logs: shown,
 		Bytes: e.logs.bytes, Calls: h.made}
@@ -133,20 +134,5 @@ func inLine(code string, line int, verb, what string) string {
 	return text
 }
 
-// clip shortens text to n bytes, at a character boundary.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return strings.ToValidUTF8(text, "\uFFFD")
-	}
-	return strings.ToValidUTF8(text[:n], "") + "…"
-}
-
-// headTail returns the first and the last half of text that is longer than n bytes.
-func headTail(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	half := n / 2
-	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", strings.ToValidUTF8(text[:half], ""), len(text)-2*half,
-		strings.ToValidUTF8(text[len(text)-half:], ""))
-}
+// clip shortens s to n bytes, at a character boundary.
+func clip(s string, n int) string { return strings.ToValidUTF8(text.Clip(s, n), "\uFFFD") }

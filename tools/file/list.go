@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -68,7 +69,7 @@ func (s *Set) list(ctx context.Context, a listArgs) (llm.ToolResult, error) {
 		if len(data.Entries) == listEntries || text.Len()+len(line) >= listBytes {
 			last := data.Entries[len(data.Entries)-1].Name
 			data.Next = &listArgs{Path: name, After: last}
-			next, _ := toolrun.Marshal(data.Next)
+			next, _ := jsonform.Marshal(data.Next)
 			fmt.Fprintf(&text, "[%d of %d entries; list on with %s]", len(data.Entries), total, next)
 			break
 		}

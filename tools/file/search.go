@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
@@ -228,7 +229,7 @@ func (q *searching) note() string {
 		b.WriteString("; some bytes are not UTF-8 and stand here as \uFFFD")
 	}
 	if q.data.Next != nil {
-		next, _ := toolrun.Marshal(q.data.Next)
+		next, _ := jsonform.Marshal(q.data.Next)
 		fmt.Fprintf(&b, "; there are more, go on with %s", next)
 	}
 	return b.String()

@@ -6,8 +6,8 @@ import (
 	"path"
 	"time"
 
+	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // No SHA-256 is reported for larger files, because reading them takes longer than everything else.
@@ -55,6 +55,6 @@ func (s *Set) stat(ctx context.Context, a statArgs) (llm.ToolResult, error) {
 	default:
 		data.Type = special(info.Mode())
 	}
-	b, err := toolrun.Marshal(data)
+	b, err := jsonform.Marshal(data)
 	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: string(b)}}, Data: b}, err
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/internal/nearest"
 )
 
@@ -17,7 +18,7 @@ func readFlow(steps []step) (p *flow, faults []string) {
 				faults = append(faults, fmt.Sprintf("step %d: %s", n.number, f))
 			}
 		}
-		if tree, err := decoded(n.Args); err == nil {
+		if tree, err := jsonform.Value(n.Args); err == nil {
 			refs, bad := refsIn(tree, nil)
 			if add(bad...); len(refs) > 0 {
 				n.tree, n.refs = tree, refs

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -199,7 +200,7 @@ func (p *flow) make(n *node, item any, index int) runOf {
 	}
 	filled, err := p.filled(n.tree, &r)
 	if err == nil {
-		r.call.Args, err = toolrun.Marshal(filled)
+		r.call.Args, err = jsonform.Marshal(filled)
 	}
 	if err != nil {
 		r.failed = "Not run: args: " + err.Error() + "."

@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/internal/text"
 	"github.com/pawl-go/pawl/llm"
-	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
 // entry is the outcome of one step.
@@ -57,7 +56,7 @@ func (p *flow) report() (llm.ToolResult, error) {
 		}
 		entries[i] = e
 	}
-	data, err := toolrun.Marshal(entries)
+	data, err := jsonform.Marshal(entries)
 	if err != nil {
 		return llm.ToolResult{}, err
 	}
@@ -125,9 +124,9 @@ func rendered(entries []entry) (string, error) {
 	}
 	most := share(texts, maxText)
 	for _, t := range texts {
-		*t = cut(*t, most)
+		*t = text.Middle(*t, most)
 	}
-	b, err := toolrun.Marshal(entries)
+	b, err := jsonform.Marshal(entries)
 	return string(b), err
 }
 
@@ -146,15 +145,4 @@ func share(texts []*string, total int) int {
 		total -= n
 	}
 	return maxText
-}
-
-// cut returns the beginning and the end of s.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	mark := fmt.Sprintf("\n[%d bytes left out]\n", len(s)-most)
-	keep := max(0, most-len(mark))
-	head, tail := text.RuneBefore(s, keep*2/3), text.RuneAfter(s, len(s)-keep/3)
-	return strings.Join([]string{s[:head], s[tail:]}, mark)
 }

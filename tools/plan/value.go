@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonform"
 )
 
 // from is a reference to a value. In when it also holds the value to compare with.
@@ -73,16 +73,6 @@ func parseRef(s string) (ref, error) {
 		}
 	}
 	return r, nil
-}
-
-// decoded decodes JSON; numbers keep their spelling.
-func decoded(b []byte) (v any, err error) {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	if err = d.Decode(&v); err == nil && d.More() {
-		err = fmt.Errorf("there is more text after it")
-	}
-	return v, err
 }
 
 // refsIn returns the references in a value of the arguments.
@@ -222,12 +212,12 @@ func (n *node) gave() any {
 func (r *runOf) gave() any {
 	res := r.x.Result
 	if res.Data != nil {
-		if v, err := decoded(res.Data); err == nil {
+		if v, err := jsonform.Value(res.Data); err == nil {
 			return v
 		}
 	}
 	text := res.Text()
-	if v, err := decoded([]byte(text)); err == nil {
+	if v, err := jsonform.Value([]byte(text)); err == nil {
 		return v
 	}
 	return text
@@ -243,7 +233,7 @@ func (p *flow) holds(w *from, r *runOf) (bool, error) {
 		return false, err
 	}
 	if w.Equals != nil {
-		want, err := decoded(w.Equals)
+		want, err := jsonform.Value(w.Equals)
 		if err != nil {
 			return false, err
 		}

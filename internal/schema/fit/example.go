@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/pawl-go/pawl/internal/jsonform"
 )
 
 // maxExample is the largest size of an example in bytes. A longer example does not help.
@@ -23,7 +25,7 @@ func Example(s *jsonschema.Schema, spend func(steps int)) []byte {
 	if !ok || s.Validate(v) != nil {
 		return nil
 	}
-	if b := encode(v); len(b) <= maxExample {
+	if b, err := jsonform.Marshal(v); err == nil && len(b) <= maxExample {
 		return b
 	}
 	return nil
@@ -115,7 +117,7 @@ func (e *exampler) plain(kind string, rules []*jsonschema.Schema, depth int) (an
 	case "array":
 		return e.list(rules, depth)
 	case "string":
-		return text(rules), true
+		return sampleText(rules), true
 	case "integer", "number":
 		return number(rules, kind == "integer"), true
 	case "boolean":
@@ -204,7 +206,7 @@ var samples = map[string]string{"date": "2025-01-31", "time": "12:30:00Z", "date
 	"uri-reference": "/path", "iri": "https://example.com/", "hostname": "example.com", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1",
 	"uuid": "123e4567-e89b-42d3-a456-426614174000", "duration": "PT1H", "json-pointer": "/name", "regex": "^a+$", "idn-email": "name@example.com"}
 
-func text(rules []*jsonschema.Schema) string {
+func sampleText(rules []*jsonschema.Schema) string {
 	s := "text"
 	for _, r := range rules {
 		if r.Format != nil && samples[r.Format.Name] != "" {

@@ -21,7 +21,6 @@
 package fit
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -30,6 +29,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/pawl-go/pawl/internal/jsonform"
 )
 
 const (
@@ -63,13 +64,13 @@ func Coerce(s *jsonschema.Schema, args []byte, spend func(steps int)) (fixed []b
 	if len(found[0].notes) == 0 {
 		return args, nil, true
 	}
-	return encode(found[0].value), found[0].notes, true
+	fixed, err := jsonform.Marshal(found[0].value)
+	return fixed, found[0].notes, err == nil
 }
 
 func decode(b []byte) (v any, ok bool) {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	return v, json.Valid(b) && d.Decode(&v) == nil && !huge(v)
+	v, err := jsonform.Value(b)
+	return v, err == nil && !huge(v)
 }
 
 // huge reports whether v contains a number that would keep a validator busy for long: the validator
@@ -89,16 +90,6 @@ func huge(v any) bool {
 		}
 	}
 	return false
-}
-
-func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(v) != nil {
-		return nil
-	}
-	return bytes.TrimSpace(b.Bytes())
 }
 
 // reading is one possible interpretation of a value.
@@ -196,16 +187,4 @@ func note(at, format string, args ...any) string {
 		at += ": "
 	}
 	return at + fmt.Sprintf(format, args...)
-}
-
-func clip(s string) string {
-	const most = 60
-	if len(s) <= most {
-		return s
-	}
-	n := most
-	for s[n]&0xC0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/pawl-go/pawl/internal/jsonrepair"
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // wanted is the set of types that all rules allow. An empty set means that no rule states a type.
@@ -94,7 +95,7 @@ func scalars(want wanted, rules []*jsonschema.Schema, s, at string) (out []readi
 		return nil
 	}
 	number := func(n string) {
-		out = append(out, reading{json.Number(n), []string{note(at, "read the text %q as the number %s", clip(s), n)}})
+		out = append(out, reading{json.Number(n), []string{note(at, "read the text %q as the number %s", text.Clip(s, 60), n)}})
 	}
 	if isNumber(s) {
 		whole, fraction, _ := strings.Cut(s, ".")
@@ -137,7 +138,7 @@ func words(rules []*jsonschema.Schema, s, at string) (out []reading) {
 		}
 		for _, a := range allowed {
 			if w, ok := a.(string); ok && w != s && strings.EqualFold(spaced(w), spaced(s)) {
-				out = append(out, reading{w, []string{note(at, "read %q as %q", clip(s), clip(w))}})
+				out = append(out, reading{w, []string{note(at, "read %q as %q", text.Clip(s, 60), text.Clip(w, 60))}})
 			}
 		}
 	}

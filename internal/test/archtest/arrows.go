@@ -52,9 +52,9 @@ var arrows = []arrow{
 	{from: "redact/internal/secret"},
 	{from: "internal/jsonscan", modules: []string{jsonModule}},
 	{from: "internal/sse"},
-	{from: "internal/jsonrepair", to: []string{"internal/jsonscan"}},
+	{from: "internal/jsonrepair", to: []string{"internal/jsonscan", "internal/jsonform"}},
 	{from: "internal/text"},
-	{from: "internal/schema/fit", to: []string{"internal/jsonscan", "internal/jsonrepair"}, modules: []string{schemaModule}},
+	{from: "internal/schema/fit", to: []string{"internal/jsonscan", "internal/jsonrepair", "internal/jsonform", "internal/text"}, modules: []string{schemaModule}},
 	{from: "internal/schema", to: []string{"internal/schema/fit", "internal/text", "internal/nearest", "internal/jsonscan",
 		"internal/jsonrepair"}, modules: []string{jsonModule, schemaModule}},
 	{from: "internal/jsonform", modules: []string{jsonModule}},
@@ -70,8 +70,8 @@ var arrows = []arrow{
 	{from: "provider/internal/wire", to: join(low, "llm")},
 
 	// what the tools of all families share
-	{from: "tools/internal/toolrun", to: []string{".", "llm"}},
-	{from: "tools/internal/webpage", modules: []string{"codeberg.org/readeck/go-readability/v2",
+	{from: "tools/internal/toolrun", to: []string{".", "llm", "internal/jsonform"}},
+	{from: "tools/internal/webpage", to: []string{"internal/text"}, modules: []string{"codeberg.org/readeck/go-readability/v2",
 		"github.com/JohannesKaufmann/html-to-markdown/v2", "golang.org/x/net"}},
 	{from: "tools/internal/document", to: []string{"tools/internal/webpage", "internal/jsonscan", "internal/text"},
 		modules: []string{"github.com/ledongthuc/pdf"}},
@@ -113,19 +113,19 @@ var arrows = []arrow{
 	{from: "observe", to: join(low, ".", "llm", "internal/jsonform")},
 	{from: "artifact", to: []string{".", "llm", "internal/text"}},
 	{from: "script", to: []string{"llm", "internal/diff"}},
-	{from: "recording", to: []string{"llm", "redact", "internal/text"}},
+	{from: "recording", to: []string{"llm", "redact", "internal/jsonform", "internal/text"}},
 	{from: "tools/skill", to: []string{".", "llm", "store", "tools/internal/toolrun"}, modules: []string{yamlModule}},
 	{from: "tools/schedule", to: []string{".", "llm", "store", "internal/runerr", "tools/internal/toolrun"},
 		modules: []string{"github.com/netresearch/go-cron"}},
 	{from: "tools/remember", to: join(shared, ".", "llm", "store", "internal/conversation")},
 	{from: "tools/outside", to: join(shared, ".", "llm", "sandbox", "store"), modules: []string{yamlModule}},
-	{from: "tools/code", to: []string{".", "llm", "sandbox", "internal/nearest", "internal/text", "tools/internal/toolrun"}, modules: []string{"go.starlark.net"}},
+	{from: "tools/code", to: []string{".", "llm", "sandbox", "internal/jsonform", "internal/nearest", "internal/text", "tools/internal/toolrun"}, modules: []string{"go.starlark.net"}},
 	{from: "tools/...", to: join(shared, ".", "llm", "sandbox", "sandbox/proxy", "store")},
 	{from: "sandbox/proxy", to: []string{"internal/netguard"}},
 	{from: "sandbox", to: []string{"internal/text"}, modules: []string{"golang.org/x/sys"}},
 	{from: "mcp", to: join(low, ".", "llm", "policy", "internal/jsonform", "redact", "internal/netguard", "internal/gate", "internal/schema"),
 		modules: []string{"github.com/modelcontextprotocol/go-sdk"}},
-	{from: "team", to: []string{".", "llm", "internal/conversation", "internal/nearest"}},
+	{from: "team", to: []string{".", "llm", "internal/conversation", "internal/jsonform", "internal/nearest", "internal/text"}},
 	{from: "store", to: []string{".", "llm", "artifact"}},
 	{from: "store/internal/words"},
 	{from: "store/internal/relational", to: []string{".", "llm", "store", "store/internal/words"}},
@@ -195,7 +195,7 @@ var low = []string{"internal/jsonscan", "internal/sse", "internal/jsonrepair", "
 	"internal/guard"}
 
 // shared is what the families of tools may import in addition to low.
-var shared = join(low, "internal/netguard", "internal/protect", "tools/internal/document", "tools/internal/toolrun", "tools/internal/webpage")
+var shared = join(low, "internal/jsonform", "internal/netguard", "internal/protect", "tools/internal/document", "tools/internal/toolrun", "tools/internal/webpage")
 
 func join(list []string, more ...string) []string { return slices.Concat(list, more) }
 

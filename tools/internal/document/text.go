@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl/internal/jsonscan"
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 // readText reads paragraphs separated by empty lines.
@@ -131,34 +132,26 @@ func (w *jsonWalk) value(raw []byte, depth int) {
 // part reads an element (name is empty) or a member.
 func (w *jsonWalk) part(name string, raw []byte, depth int) {
 	small := len(raw) <= maxItem
-	text := ""
+	body := ""
 	if small {
-		text = compact(raw)
+		body = compact(raw)
 	}
 	switch {
 	case small && name == "":
-		w.item(text)
+		w.item(body)
 	case small:
 		key, _ := json.Marshal(name) // a string always marshals
-		w.item(string(key) + ": " + text)
+		w.item(string(key) + ": " + body)
 	case name == "":
 		w.value(raw, depth+1)
 	default:
 		w.flush()
 		above := len(w.o.path)
-		w.o.path, w.o.levels, w.o.lone = append(w.o.path, shortened(name)), append(w.o.levels, above+1), false
+		w.o.path, w.o.levels, w.o.lone = append(w.o.path, text.Clip(name, maxHeading)), append(w.o.levels, above+1), false
 		w.value(raw, depth+1)
 		w.flush()
 		w.o.path, w.o.levels = w.o.path[:above], w.o.levels[:above]
 	}
-}
-
-// shortened returns a member's name as a heading.
-func shortened(name string) string {
-	if len(name) > maxHeading {
-		name = strings.ToValidUTF8(name[:maxHeading], "") + "…"
-	}
-	return name
 }
 
 // compact returns a value without insignificant white space.

@@ -27,6 +27,7 @@ import (
 	"strings"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/llm"
 )
 
@@ -57,20 +58,8 @@ func Func[Args any](fn func(context.Context, Args) (llm.ToolResult, error)) pawl
 
 // Result returns a result with text for the model and data, as JSON, for programs.
 func Result(text string, data any) (llm.ToolResult, error) {
-	b, err := Marshal(data)
+	b, err := jsonform.Marshal(data)
 	return llm.ToolResult{Parts: []llm.Part{llm.Text{Text: text}}, Data: b}, err
-}
-
-// Marshal writes compact JSON. It does not escape <, > and &, because the text is not put into
-// HTML.
-func Marshal(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // Whole is an integer argument. JSON Schema accepts 2.0 as an integer, and some models write it.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/llm"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -68,7 +69,7 @@ func TestWhole(t *testing.T) {
 }
 
 func TestMarshal(t *testing.T) {
-	if b, err := toolrun.Marshal(map[string]string{"a": "<b> & c"}); err != nil || string(b) != `{"a":"<b> & c"}` {
+	if b, err := jsonform.Marshal(map[string]string{"a": "<b> & c"}); err != nil || string(b) != `{"a":"<b> & c"}` {
 		t.Errorf("%s, %v", b, err)
 	}
 }

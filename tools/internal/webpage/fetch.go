@@ -27,6 +27,8 @@ import (
 	"time"
 
 	"golang.org/x/net/idna"
+
+	"github.com/pawl-go/pawl/internal/text"
 )
 
 const (
@@ -131,20 +133,20 @@ func (f *Fetcher) Fetch(ctx context.Context, q Request) (*Response, error) {
 }
 
 // parse parses an address as a person would write it.
-func parse(text string) (*url.URL, error) {
-	text = strings.TrimSpace(text)
-	u, err := url.Parse(text)
+func parse(address string) (*url.URL, error) {
+	address = strings.TrimSpace(address)
+	u, err := url.Parse(address)
 	if err != nil {
-		return nil, failed(err, "%q is not an address; an address looks like https://example.com/page", clip(text))
+		return nil, failed(err, "%q is not an address; an address looks like https://example.com/page", text.Clip(address, 200))
 	}
 	if u.Scheme == "" || u.Host == "" {
-		return nil, failed(nil, "%q is not a complete address; it begins with https:// or http:// and a host", clip(text))
+		return nil, failed(nil, "%q is not a complete address; it begins with https:// or http:// and a host", text.Clip(address, 200))
 	}
 	u.Fragment, u.RawFragment = "", ""
 	if host := u.Hostname(); strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) {
 		ascii, err := idna.Lookup.ToASCII(host)
 		if err != nil {
-			return nil, failed(err, "%q is no host name", clip(host))
+			return nil, failed(err, "%q is no host name", text.Clip(host, 200))
 		}
 		if port := u.Port(); port != "" {
 			ascii += ":" + port
@@ -196,7 +198,7 @@ func (r *Response) read(res *http.Response, limit int64) error {
 	case "deflate":
 		body = inflate(body)
 	default:
-		return failed(nil, "the body is compressed as %q, which is not supported", clip(coding))
+		return failed(nil, "the body is compressed as %q, which is not supported", text.Clip(coding, 200))
 	}
 	b, err := io.ReadAll(io.LimitReader(body, limit+1))
 	if err != nil {
@@ -266,11 +268,4 @@ func plain(err error) string {
 		}
 	}
 	return "the connection failed"
-}
-
-func clip(s string) string {
-	if len(s) > 200 {
-		return strings.ToValidUTF8(s[:200], "") + "…"
-	}
-	return s
 }
