@@ -67,7 +67,7 @@ var ceilings = []ceiling{
 	{dir: "cmd/pawl", goal: 12600, now: 13100},
 	{dir: "examples", goal: 770, now: 865},
 	{dir: "internal/schema", goal: 1500, now: 2260},
-	{dir: "internal/jsonform", goal: 120},
+	{dir: "internal/jsonform", goal: 140},
 	{dir: "internal/dialect", goal: 3300, now: 3320},
 	{dir: "internal/jsonrepair", goal: 600, now: 740},
 	{dir: "internal/jsonscan", goal: 480},
@@ -82,7 +82,7 @@ var ceilings = []ceiling{
 	{dir: "internal/conversation", goal: 20},
 	{dir: "internal/nearest", goal: 60, now: 70},
 	{dir: "internal/diff", goal: 130},
-	{dir: "internal/text", goal: 60},
+	{dir: "internal/text", goal: 70},
 	{dir: "internal/gate", goal: 50, now: 70},
 
 	// These folders move into others or are deleted.
