@@ -147,7 +147,8 @@ func (w *jsonWalk) part(name string, raw []byte, depth int) {
 	default:
 		w.flush()
 		above := len(w.o.path)
-		w.o.path, w.o.levels, w.o.lone = append(w.o.path, text.Clip(name, maxHeading)), append(w.o.levels, above+1), false
+		w.o.path, w.o.levels = append(w.o.path, text.Clip(name, maxHeading)), append(w.o.levels, above+1)
+		w.o.lone = false
 		w.value(raw, depth+1)
 		w.flush()
 		w.o.path, w.o.levels = w.o.path[:above], w.o.levels[:above]
