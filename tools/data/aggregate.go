@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
 
@@ -47,7 +46,7 @@ type tally struct {
 func (t *tally) add(op string, d decimal, written string) {
 	switch op {
 	case "sum", "avg":
-		t.sum.add(d)
+		t.sum.add(d, written)
 	case "min", "max":
 		if order := d.cmp(t.best); t.n == 0 || op == "min" && order < 0 || op == "max" && order > 0 {
 			t.best, t.written = d, written
@@ -63,7 +62,7 @@ func (t *tally) append(b []byte, op string, rows int) []byte {
 	case op == "count":
 		return strconv.AppendInt(b, int64(rows), 10)
 	case op == "sum":
-		return append(b, t.sum.String()...)
+		return append(b, t.sum.over(1)...)
 	case t.n == 0:
 		return append(b, "null"...)
 	case op == "avg":
@@ -104,7 +103,12 @@ func (s *Set) aggregate(ctx context.Context, a aggregateArgs) ([]byte, error) {
 		return nil, err
 	}
 	ans := out.answer(a.SaveAs)
-	ans.list, ans.fields = "groups", skipped(metrics)
+	ans.groups, ans.Skipped = true, map[string]int{}
+	for _, m := range metrics {
+		if m.skipped > 0 {
+			ans.Skipped[m.name] = m.skipped
+		}
+	}
 	return ans.json()
 }
 
@@ -218,24 +222,4 @@ func groupsOf(ctx context.Context, t *table, by []int, metrics []*metric) ([]*gr
 		}
 	}
 	return groups, nil
-}
-
-// skipped reports, for each metric, how many values were not numbers.
-func skipped(metrics []*metric) []byte {
-	var b []byte
-	for _, m := range metrics {
-		if m.skipped == 0 {
-			continue
-		}
-		if b == nil {
-			b = append(b, `,"skipped":{`...)
-		} else {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(append(jsonscan.AppendString(b, m.name), ':'), int64(m.skipped), 10)
-	}
-	if b != nil {
-		b = append(b, '}')
-	}
-	return b
 }

@@ -89,7 +89,7 @@ func (r *csvReader) field() (last bool, err error) {
 		c := r.in.next()
 		if c < 0 || c == '\n' || byte(c) == r.comma {
 			r.text = append(r.text[:start], bytes.TrimRight(r.text[start:], " \r")...)
-			return c < 0 || c == '\n', r.in.failed()
+			return c < 0 || c == '\n', r.in.err
 		}
 		r.text = append(r.text, byte(c))
 	}
@@ -113,12 +113,12 @@ func (r *csvReader) quoted() (last bool, err error) {
 			if c := r.in.peek(); c < 0 || c == '\n' || byte(c) == r.comma {
 				r.text = r.text[:after]
 				r.in.next()
-				return c < 0 || c == '\n', r.in.failed()
+				return c < 0 || c == '\n', r.in.err
 			}
 			continue
 		}
 		if c < 0 {
-			if err := r.in.failed(); err != nil {
+			if err := r.in.err; err != nil {
 				return false, err
 			}
 			return false, toolrun.Refuse("csv parse error: line %d: a quoted field begins here and is never closed", opened)

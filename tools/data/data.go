@@ -191,7 +191,7 @@ func (s *Set) done(ctx context.Context, t *table, saveAs string) ([]byte, error)
 // answer returns the answer with the records of t, or only the first ones if t is stored.
 func (t *table) answer(saved string) *answer {
 	c := t.cursor()
-	a := &answer{list: "records", total: len(t.rows), most: -1, saved: saved, notes: t.notes,
+	a := &answer{Count: len(t.rows), most: -1, Table: saved, Notes: t.notes,
 		record: func(b []byte, i int) []byte { return t.appendRow(b, c, t.rows[i]) }}
 	if saved != "" {
 		a.most = preview

@@ -72,10 +72,9 @@ func (s *Set) parse(ctx context.Context, a parseArgs) ([]byte, error) {
 		return nil, err
 	}
 	shown := t.with(t.rows) // a copy, because notes may be added
-	columns := texts(shown.shownColumns())
+	columns := append([]string{}, shown.shownColumns()...)
 	ans := shown.answer(a.SaveAs)
-	ans.fields = append([]byte(`,"columns":`), columns...)
-	ans.from, ans.most, ans.next = offset, limit, true
+	ans.Columns, ans.from, ans.most, ans.next = columns, offset, limit, true
 	return ans.json()
 }
 
@@ -122,11 +121,11 @@ func (t *table) shownColumns() []string {
 // object is JSON, one object per line is JSONL, anything else is CSV.
 func (s *Set) read(ctx context.Context, r io.Reader, format string, most int) (*table, error) {
 	in := newInput(r)
-	if err := in.failed(); err != nil {
-		return nil, err
+	if in.err != nil {
+		return nil, in.err
 	}
 	head := in.ahead()
-	if strings.TrimSpace(head) == "" && in.err == io.EOF {
+	if _, err := in.Peek(in.Buffered() + 1); err == io.EOF && strings.TrimSpace(head) == "" {
 		return nil, toolrun.Refuse("content is required: it is empty")
 	}
 	if format == "" {
@@ -163,7 +162,7 @@ func guess(content string) string {
 
 // parseJSON reads an array of objects, or one object.
 func parseJSON(ctx context.Context, in *input, t *table) error {
-	b, err := io.ReadAll(io.LimitReader(in.rest(), jsonBytes+1))
+	b, err := io.ReadAll(io.LimitReader(in, jsonBytes+1))
 	if err != nil {
 		return err
 	}
@@ -210,7 +209,7 @@ func syntax(content string, err error) error {
 // parseJSONL reads one object per line. Empty lines are skipped. Any other line that is not an
 // object is an error.
 func parseJSONL(ctx context.Context, in *input, t *table) error {
-	lines := bufio.NewScanner(in.rest())
+	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, lineBytes)
 	var odd faulty
 	for n := 1; lines.Scan(); n++ {

@@ -6,9 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
+	"github.com/pawl-go/pawl/internal/jsonform"
 	"github.com/pawl-go/pawl/internal/jsonscan"
 	"github.com/pawl-go/pawl/tools/internal/toolrun"
 )
@@ -152,72 +151,61 @@ const maxAnswer = 32 << 10
 
 // An answer is the JSON that a tool returns: some counts, then a list.
 type answer struct {
-	list   string                       // "records" or "groups"
-	total  int                          // number of records
+	Count     int               `json:"count"` // number of records
+	Truncated bool              `json:"truncated,omitempty"`
+	Total     int               `json:"total,omitempty"`
+	Returned  int               `json:"returned,omitempty"`
+	Next      int               `json:"next_offset,omitempty"`
+	Table     string            `json:"table,omitempty"` // name under which the table is stored
+	Columns   []string          `json:"columns,omitzero"`
+	Skipped   map[string]int    `json:"skipped,omitempty"`
+	Notes     []string          `json:"notes,omitempty"`
+	Records   []json.RawMessage `json:"records,omitzero"`
+	Groups    []json.RawMessage `json:"groups,omitzero"`
+
+	record func(b []byte, i int) []byte // appends record i
 	from   int                          // index of the first record to return
 	most   int                          // number of records to return; negative means all
-	record func(b []byte, i int) []byte // appends record i
-	fields []byte                       // further fields, each preceded by a comma
-	notes  []string
-	next   bool   // state where to continue
-	saved  string // name under which the table is stored; empty means not stored
+	next   bool                         // state where to continue
+	groups bool                         // the records are groups
 }
 
 // json writes as many records as fit.
 func (a *answer) json() ([]byte, error) {
-	fields := a.fields
-	if len(a.notes) > 0 {
-		fields = append(append(fields, `,"notes":`...), texts(a.notes)...)
+	head, err := jsonform.Marshal(a)
+	if err != nil {
+		return nil, err
 	}
-	const frame = 200 // upper limit for braces, names and counts
-	room := maxAnswer - frame - len(fields)
-	until := a.total
+	const frame = 188 // upper limit for the names and counts that follow
+	room := maxAnswer - frame - len(head)
+	until := a.Count
 	if a.most >= 0 {
 		until = min(until, a.from+a.most)
 	}
-	var body []byte
+	list, what := &a.Records, "record"
+	if a.groups {
+		list, what = &a.Groups, "group"
+	}
+	*list = []json.RawMessage{}
 	i := a.from
 	for ; i < until; i++ {
-		before := len(body)
-		if i > a.from {
-			body = append(body, ',')
-		}
-		if body = a.record(body, i); len(body) > room {
+		record := a.record(nil, i)
+		if room -= len(record) + len(","); room < 0 {
 			if i == a.from {
 				return nil, toolrun.Refuse("%s %d alone is %d bytes of JSON, and an answer has room for %d; leave out columns that are not needed",
-					strings.TrimSuffix(a.list, "s"), i+1, len(body), max(room, 0))
+					what, i+1, len(record), max(room+len(record), 0))
 			}
-			body = body[:before]
 			break
 		}
+		*list = append(*list, record)
 	}
-	b := strconv.AppendInt([]byte(`{"count":`), int64(a.total), 10)
-	if i < a.total {
-		b = strconv.AppendInt(append(b, `,"truncated":true,"total":`...), int64(a.total), 10)
-		b = strconv.AppendInt(append(b, `,"returned":`...), int64(i-a.from), 10)
+	if i < a.Count {
+		a.Truncated, a.Total, a.Returned = true, a.Count, i-a.from
 		if a.next {
-			b = strconv.AppendInt(append(b, `,"next_offset":`...), int64(i), 10)
+			a.Next = i
 		}
 	}
-	if a.saved != "" {
-		b = jsonscan.AppendString(append(b, `,"table":`...), a.saved)
-	}
-	b = append(b, fields...)
-	b = append(b, `,"`+a.list+`":[`...)
-	b = append(b, body...)
-	return append(b, "]}"...), nil
-}
-
-// texts writes an array of strings.
-func texts(all []string) []byte {
-	b := []byte{'['}
-	for i, s := range all {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = jsonscan.AppendString(b, s)
-	}
-	return append(b, ']')
+	return jsonform.Marshal(a)
 }
 
 // appendRow appends a record as JSON.
