@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -94,6 +95,21 @@ func (c *rounds) results(n int) *llm.Message {
 		return &c.msgs[i]
 	}
 	return nil
+}
+
+// again reports whether one of the replies since from has a call of reply n.
+func (c *rounds) again(from, n int) bool {
+	calls := c.msgs[c.at[n]].Calls()
+	for _, at := range c.at[from:n] {
+		for _, old := range c.msgs[at].Calls() {
+			for _, call := range calls {
+				if call.Name == old.Name && bytes.Equal(call.Args, old.Args) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 var cutsOrWarns = regexp.MustCompile(`"[ch]":`)

@@ -42,8 +42,9 @@ type WindowOptions struct {
 	Low  float64
 	Keep int // rounds at the end that stay whole if they fit; 0 means 3
 	Stub int // bytes of a result that is never put away; 0 means 400
-	// Round is the share of the room that the results of one round may have. Longer ones are cut,
-	// the largest first, before they are sent for the first time. 0 means 0.25.
+	// Round is the share of the room that the results of three rounds in turn may have together. A
+	// round after long ones has at least a third of it. Longer results are cut, the largest first,
+	// before they are sent for the first time. 0 means 0.25.
 	Round float64
 
 	// Pinned returns text that is repeated when steps are folded, such as a to-do list. It must
@@ -69,6 +70,7 @@ const (
 	defaultStub = 400
 	shareStubs  = 0.15 // of the room: above it, stubs are folded
 	shareRound  = 0.25 // of the room: default of Round
+	roundSpan   = 3    // rounds that have Round together
 	leastGain   = 0.10 // of the room: an edit that frees less waits until it must be
 	firstRatio  = 1. / 3
 	leastWindow = 2_000 // tokens; below it no state is stored if the window is unknown
@@ -147,44 +149,6 @@ func (w noted) MaxCost(req *llm.Request) (dollars float64, known bool) {
 
 // Unwrap returns the inner model.
 func (w *windowed) Unwrap() llm.Model { return w.inner }
-
-// sizes are the bytes of requests that the rules compare.
-type sizes struct {
-	ratio           float64 // tokens for a byte
-	room, high, low float64 // room 0 means unknown
-	window          int     // in tokens
-}
-
-func (w *windowed) sizes(req *llm.Request, p *mark) sizes {
-	s, output := sizes{window: w.o.Tokens, ratio: firstRatio}, 0
-	if m, ok := llm.As[interface {
-		Window(*llm.Request) (window, output int)
-	}](w.inner); ok {
-		known, longest := m.Window(req)
-		s.window, output = cmp.Or(s.window, known), longest
-	}
-	s.window = cmp.Or(s.window, w.o.HighTokens*2)
-	room := s.window - cmp.Or(w.o.Reserve, min(cmp.Or(req.Settings.MaxTokens, output, s.window), s.window/4))
-	if p.Room > 0 && (s.window == 0 || p.Room < room) {
-		room = p.Room
-	}
-	high, low := min(w.o.High, blindHigh), w.o.Low
-	if p.Tokens > 0 && p.Bytes > 0 {
-		s.ratio, high = float64(p.Tokens)/float64(p.Bytes), w.o.High
-	}
-	if p.Thrash >= thrashAt {
-		low = min(low, thrashLow)
-	}
-	s.room = float64(max(0, room)) / s.ratio
-	s.high = high * s.room
-	if most := float64(w.o.HighTokens) / s.ratio; most > 0 {
-		s.high = min(s.high, most)
-	}
-	s.low = min(low*s.room, s.high/2)
-	return s
-}
-
-func (s sizes) tokens(bytes int) int { return int(float64(bytes) * s.ratio) }
 
 // limitError ends a run whose window is too small for its work.
 type limitError struct{ text string }
@@ -286,14 +250,28 @@ func (s *sending) plan() error {
 	return s.edit(size)
 }
 
-// cut returns the bytes that the new results may have. 0 means all.
+// cut returns the bytes that the new results may have. 0 means all. It is what the rounds before
+// leave of their common share, and at least an equal part of it. A call that is made again has the
+// whole share: its first result was too short.
 func (s *sending) cut(size sizes) int {
-	if n := len(s.c.at); n > 0 && size.room > 0 && !s.w.o.noCut {
-		if r := s.c.results(n - 1); r != nil && float64(weigh(r.Parts)) > s.w.o.Round*size.room {
-			return int(s.w.o.Round * size.room)
+	n, share, last := len(s.c.at), int(s.w.o.Round*size.room), 0
+	left := share
+	for i := max(0, n-roundSpan); i < n && !s.w.o.noCut; i++ {
+		left, last = left-last, 0
+		if r := s.c.results(i); r != nil {
+			last = weigh(r.Parts)
+			if limit, _ := s.c.cutOf(i+1, new(mark)); limit > 0 {
+				last = min(last, limit)
+			}
 		}
 	}
-	return 0
+	if left = max(left, share/roundSpan); last <= left {
+		return 0
+	}
+	if s.c.again(s.p.Folded, n-1) {
+		left = share
+	}
+	return left
 }
 
 // edit makes the view shorter, down to size.low.

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/pawl-go/pawl"
+	"github.com/pawl-go/pawl/artifact"
 	"github.com/pawl-go/pawl/history"
 	"github.com/pawl-go/pawl/internal/test/soak"
 	"github.com/pawl-go/pawl/llm"
+	"github.com/pawl-go/pawl/script"
 )
 
 const small = 32_768 // the window of the long runs, in tokens
@@ -64,23 +66,59 @@ func TestWindowSurvey(t *testing.T) {
 	}
 }
 
-// The same with results of 1 to 40 KB, 10 MB in all, of which the longest are stored. With a small
-// share for each round, the provider's cache has four fifths of what is sent.
+// The same with results of 1 to 40 KB, 10 MB in all, of which the longest are stored.
 func TestWindowLargeResults(t *testing.T) {
 	for _, wire := range soak.N(wires[:1], wires) {
-		for _, round := range []float64{0, 0.08} {
-			pages := soak.N(150, 500)
-			s := &survey{pages: pages, facts: pages / 10, least: 1_000, most: 40_000, window: small, shelf: true}
-			o := options()
-			o.Round = round
-			ends(t, s, wire, 0, &o)
-			whole := 0 // tokens, if each request had all pages so far
-			for i := range pages {
-				whole += len(s.page(i)) * (pages - i) * 10 / 34
-			}
-			if s.meter.sent > whole/4 || round > 0 && s.meter.share() < 0.8 {
-				t.Errorf("round %v: sent %d tokens of %d, cached %.3f", round, s.meter.sent, whole, s.meter.share())
-			}
+		pages := soak.N(150, 500)
+		s := &survey{pages: pages, facts: pages / 10, least: 1_000, most: 40_000, window: small, shelf: true}
+		o := options()
+		ends(t, s, wire, 0, &o)
+		whole := 0 // tokens, if each request had all pages so far
+		for i := range pages {
+			whole += len(s.page(i)) * (pages - i) * 10 / 34
+		}
+		if s.meter.sent > whole/4 || s.meter.share() < 0.8 {
+			t.Errorf("sent %d tokens of %d, cached %.3f", s.meter.sent, whole, s.meter.share())
+		}
+	}
+}
+
+// A long result among short ones has a quarter of the room. Long results in turn share it, and each
+// of them has at least a third of that. The result of a call that is made again has the quarter.
+func TestWindowShare(t *testing.T) {
+	const quarter = (small - 4_096) * 3 / 4 // bytes
+	for _, test := range []struct {
+		name        string
+		sizes       []int
+		least, most int // of the last result, as sent
+	}{
+		{"one", []int{500, 500, 500, 4 * quarter}, quarter * 8 / 10, quarter * 11 / 10},
+		{"in turn", []int{quarter, quarter + 1, quarter + 2, 4 * quarter}, quarter / 4, quarter * 4 / 10},
+		{"after one", []int{quarter / 2, 500, 4 * quarter}, quarter * 35 / 100, quarter * 55 / 100},
+		{"again", []int{quarter, 4 * quarter, 4 * quarter}, quarter * 8 / 10, quarter * 11 / 10},
+	} {
+		read := pawl.Func("read", "Reads.", func(_ context.Context, in struct {
+			Size int `json:"size"`
+		}) (string, error) {
+			return strings.Repeat("a line of text. ", in.Size/16), nil
+		})
+		read.MaxResult = -1
+		var turns []script.Turn
+		for _, size := range test.sizes {
+			turn := script.Call("read", map[string]any{"size": size})
+			turn.Usage = &llm.Usage{} // so that a token has 3 bytes
+			turns = append(turns, turn)
+		}
+		m := script.New(append(turns, script.Say("done"))...)
+		o := options()
+		a := &pawl.Agent{Model: m, Tools: []pawl.Toolset{read, artifact.Reader{}},
+			Middleware: []pawl.Middleware{history.Window(&o)}}
+		if _, err := a.Run(t.Context(), llm.User("Read.")); err != nil {
+			t.Fatal(err)
+		}
+		msgs := m.Requests()[len(test.sizes)].Messages
+		if n := len(form(msgs[len(msgs)-1])); n < test.least || n > test.most {
+			t.Errorf("%s: the last result has %d bytes, want %d to %d", test.name, n, test.least, test.most)
 		}
 	}
 }
